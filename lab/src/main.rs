@@ -1,0 +1,2 @@
+//! Two SoftRoCE machines on this one.
+fn main() {}

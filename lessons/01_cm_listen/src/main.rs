@@ -1,0 +1,2 @@
+//! Lesson 01.
+fn main() {}

@@ -1,0 +1,1 @@
+//! Reading RoCEv2 captures.
