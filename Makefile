@@ -1,0 +1,68 @@
+# The front door: every target is one line of work. `make` alone prints them.
+SHELL := /bin/bash
+.SHELLFLAGS := -o pipefail -c
+MAKEFLAGS += --no-builtin-rules
+
+# Where cargo (rustup's, or Ubuntu's cargo-1.NN) and tc are when a person's PATH leaves them out.
+export PATH := $(HOME)/.cargo/bin:$(PATH):$(lastword $(sort $(wildcard /usr/lib/rust-1.*/bin))):/usr/sbin:/sbin
+
+# Options for the programs arrive exactly as typed: `value` keeps make from expanding $ signs in them.
+override export client := $(value client)
+override export server := $(value server)
+override ARGS := $(value ARGS)
+
+bin := $(or $(CARGO_TARGET_DIR),target)/debug
+lessons := $(sort $(foreach dir,$(notdir $(wildcard lessons/[0-9][0-9]_*)),$(firstword $(subst _, ,$(dir)))))
+
+# $(call build,PACKAGES) shows what cargo compiles, and nothing when there is nothing to compile.
+build = cargo build $(if $(MAKE_TERMERR),--color always) $(addprefix -p ,$(1)) 2>&1 | { grep -v 'Finished.*dev' || true; }
+
+.PHONY: help
+help: ## print this list
+	@echo 'The two commands to start with: `make lesson-04` and `make test`. Each sets up what it needs first.'
+	@echo 'Lessons: $(lessons)'
+	@sed -n 's/^\(.* \)\?\([a-z%-]*\): .*## /  \2\t/p' Makefile | sed 's/%/NN/' | expand -t 14
+
+.PHONY: setup
+setup: ## install what the lessons need (with apt; elsewhere, say what is missing)
+	@lab/setup.sh lessons
+
+.PHONY: $(lessons:%=lesson-%)
+$(lessons:%=lesson-%): lesson-%: ## run lesson NN on two emulated machines [client="OPTIONS"] [server="OPTIONS"]
+	@lab/setup.sh lessons
+	@$(call build,lab $@)
+	@$(bin)/lab run $@ --server-args="$$server" --client-args="$$client"
+
+.PHONY: $(lessons:%=server-%)
+$(lessons:%=server-%): server-%: ## run the server of lesson NN on this machine's own RDMA device [ARGS="OPTIONS"]
+	@lab/setup.sh build
+	@$(call build,lesson-$*)
+	@$(bin)/lesson-$* server $(ARGS)
+
+.PHONY: $(lessons:%=client-%)
+$(lessons:%=client-%): client-%: ## run the client of lesson NN on this machine's own RDMA device HOST=server [ARGS="OPTIONS"]
+	@$(if $(HOST),,$(error usage: make $@ HOST=ADDRESS [ARGS="OPTIONS"], where ADDRESS is the machine that runs `make server-$*`))
+	@lab/setup.sh build
+	@$(call build,lesson-$*)
+	@$(bin)/lesson-$* client -a '$(HOST)' $(ARGS)
+
+lesson-% server-% client-%:
+	@echo 'There is no lesson $*. The lessons are: $(lessons)' >&2; exit 2
+
+.PHONY: test
+test: ## build everything and run every test
+	@lab/setup.sh test
+	cargo build --workspace
+	cargo test --workspace
+
+.PHONY: check
+check: ## formatting, lints and documentation, warnings as errors
+	@lab/setup.sh check
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps
+	shellcheck lab/*.sh .ci/run
+
+.PHONY: clean
+clean: ## remove target/: what was built, the lab's saved machines, its kernel and its results
+	rm -rf target
