@@ -1,1 +1,91 @@
-//! What the lessons call.
+//! What the lessons call: safe, owned wrappers around the verbs and the RDMA connection manager, one file per noun.
+//!
+//! The C names are kept, so that every line of a lesson can be looked up in its man page: `rdma_bind_addr` is
+//! [`CmId::bind_addr`], `ibv_reg_mr` is [`ProtectionDomain::reg_mr`]. Four things are hidden here: pointers, errno,
+//! deadlines and printing.
+//!
+//! # Who keeps whom alive
+//!
+//! In C you must destroy the children before the parents, and only documentation tells you so. Here every child holds
+//! an [`Rc`](std::rc::Rc) of its parents, so that dropping in any order is right:
+//!
+//! ```text
+//! QueuePair ──▶ CompletionQueue ──▶ CompletionChannel ──▶ CmId ──▶ EventChannel
+//!     │                                                    ▲
+//!     ├──▶ ProtectionDomain ───────────────────────────────┤
+//!     │           ▲                                        │
+//!     │     MemoryRegion                                   │
+//!     └────────────────────────────────────────────────────┘
+//! ```
+//!
+//! It is `Rc` and not `Arc` because librdmacm lets two threads use one id only if they take turns; a type that cannot
+//! leave its thread makes that mistake impossible.
+//!
+//! # What the types forbid
+//!
+//! Private data lives inside the event. Acknowledging the event frees it, so it must be copied first:
+//!
+//! ```compile_fail,E0505
+//! # fn f(channel: &common::EventChannel) -> common::Result<()> {
+//! let event = channel.get_cm_event()?;
+//! let private_data = event.private_data();
+//! event.ack();
+//! println!("{private_data:?}"); // error[E0505]: cannot move out of `event` because it is borrowed
+//! # Ok(()) }
+//! ```
+//!
+//! An acknowledged event is gone:
+//!
+//! ```compile_fail,E0382
+//! # fn f(channel: &common::EventChannel) -> common::Result<()> {
+//! let event = channel.get_cm_event()?;
+//! event.ack();
+//! println!("{}", event.status()); // error[E0382]: borrow of moved value: `event`
+//! # Ok(()) }
+//! ```
+//!
+//! The memory of a region can change at any moment under the device's hands, so there is no slice into it:
+//!
+//! ```compile_fail,E0599
+//! # fn f(region: &common::MemoryRegion) {
+//! let bytes: &[u8] = region.as_slice(); // error[E0599]: no method named `as_slice`; `read` copies instead
+//! # }
+//! ```
+//!
+//! Nothing here leaves the thread that made it:
+//!
+//! ```compile_fail,E0277
+//! # fn f(qp: common::QueuePair) {
+//! std::thread::spawn(move || drop(qp)); // error[E0277]: `Rc<…>` cannot be sent between threads safely
+//! # }
+//! ```
+
+pub mod address;
+pub mod args;
+pub mod cm;
+pub mod comp_channel;
+pub mod cq;
+pub mod deadline;
+pub mod error;
+pub mod metadata;
+pub mod mr;
+pub mod narrate;
+pub mod pd;
+pub mod qp;
+pub mod wc;
+pub mod wr;
+
+pub use cm::conn_param::ConnParam;
+pub use cm::event::CmEvent;
+pub use cm::event_channel::EventChannel;
+pub use cm::id::CmId;
+pub use comp_channel::CompletionChannel;
+pub use cq::CompletionQueue;
+pub use error::{Error, Result};
+pub use metadata::Metadata;
+pub use mr::{Access, MemoryRegion};
+pub use narrate::stage;
+pub use pd::ProtectionDomain;
+pub use qp::{QpInitAttr, QueuePair};
+pub use wc::WorkCompletion;
+pub use wr::SendWr;

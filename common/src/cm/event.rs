@@ -1,0 +1,120 @@
+//! `rdma_cm_event`: what happened (man 3 rdma_get_cm_event, rdma_ack_cm_event, rdma_event_str).
+//!
+//! The library owns the event, its private data included, and lends it to you until you acknowledge it:
+//! `rdma_ack_cm_event` frees both. [`CmEvent::private_data`] therefore borrows from the event, and [`CmEvent::ack`]
+//! consumes it: copy before the ack, or it does not compile. Drop acks too, because an event that is never acked makes
+//! `rdma_destroy_id` wait for ever.
+
+use std::ffi::CStr;
+
+use rdma_sys::{rdma_ack_cm_event, rdma_cm_event, rdma_event_str};
+
+use super::event_channel::EventChannel;
+use super::id::CmId;
+use super::RDMA_CM_EVENT_CONNECT_REQUEST;
+use crate::error::status_text;
+use crate::{info, slow};
+
+/// An event that has been taken and is not acknowledged yet.
+pub struct CmEvent {
+    raw: *mut rdma_cm_event,
+    /// `event->id`.
+    id: CmId,
+    /// The id that waits for the ack before it can be destroyed: `event->listen_id` for a connect request, else the same
+    /// as `id`.
+    owner: CmId,
+}
+
+impl CmEvent {
+    /// Wraps an event that `rdma_get_cm_event` has just returned from `channel`.
+    pub(super) fn new(raw: *mut rdma_cm_event, channel: &EventChannel) -> Self {
+        // SAFETY: the event is valid until it is acked, and so are the ids that it names: destroying an id waits for
+        // the ack of its events, and only ids made by CmId are on the channel.
+        let (id, owner) = unsafe {
+            match (*raw).event {
+                // The id of a connect request is new. It has its listener's context, and nobody owns it yet.
+                RDMA_CM_EVENT_CONNECT_REQUEST => (
+                    CmId::adopt((*raw).id, channel),
+                    CmId::from_context((*raw).listen_id),
+                ),
+                _ => (CmId::from_context((*raw).id), CmId::from_context((*raw).id)),
+            }
+        };
+        owner.count_unacked(1);
+        let event = Self { raw, id, owner };
+        info!(
+            "CM event: {} status={}",
+            event_name(event.event()),
+            status_text(event.event(), event.status())
+        );
+        event
+    }
+
+    /// Which event: one of the `RDMA_CM_EVENT_*` constants, or a number that this program does not know.
+    pub fn event(&self) -> u32 {
+        // SAFETY: the event is valid until it is acked.
+        unsafe { (*self.raw).event }
+    }
+
+    /// 0; or a negative errno; or, in a REJECTED event, the peer's reject reason.
+    pub fn status(&self) -> i32 {
+        // SAFETY: the event is valid until it is acked.
+        unsafe { (*self.raw).status }
+    }
+
+    /// `event->id`. In a connect request this is the client's new id, and yours to keep: it is destroyed when its last
+    /// owner drops it. In every other event it is the id that you already have.
+    pub fn id(&self) -> CmId {
+        self.id.share()
+    }
+
+    /// The private data that the peer sent along, padded with zeroes by the wire format: 56 bytes in a connect request,
+    /// 196 in ESTABLISHED on the client, 148 in REJECTED, whatever was sent.
+    pub fn private_data(&self) -> &[u8] {
+        // SAFETY: all ids are of RDMA_PS_TCP, for which `param.conn` is the member in use. The pointer is NULL or
+        // covers `private_data_len` bytes that live, unchanged, until the ack; the result borrows from self.
+        unsafe {
+            let conn = &(*self.raw).param.conn;
+            match conn.private_data.is_null() {
+                true => &[],
+                false => std::slice::from_raw_parts(conn.private_data.cast(), conn.private_data_len.into()),
+            }
+        }
+    }
+
+    /// `rdma_ack_cm_event`: gives the event back. Its private data is gone after this.
+    pub fn ack(self) {
+        drop(self);
+    }
+}
+
+impl Drop for CmEvent {
+    fn drop(&mut self) {
+        slow!("rdma_ack_cm_event");
+        // SAFETY: from rdma_get_cm_event, and acked nowhere else. The ids are released after this, when the fields are
+        // dropped: in the other order rdma_destroy_id would wait for this very ack.
+        unsafe { rdma_ack_cm_event(self.raw) };
+        self.owner.count_unacked(-1);
+    }
+}
+
+/// The event's C name, without failing on a value that this program does not know.
+pub fn event_name(event: u32) -> String {
+    // SAFETY: rdma_event_str takes any value and returns a string that lives for ever.
+    let name = unsafe { CStr::from_ptr(rdma_event_str(event)) }.to_string_lossy();
+    match name.starts_with("RDMA_CM_EVENT") {
+        true => name.into_owned(),
+        false => format!("CM event number {event}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::event_name;
+
+    #[test]
+    fn events_have_names_and_unknown_ones_a_number() {
+        assert_eq!(event_name(9), "RDMA_CM_EVENT_ESTABLISHED");
+        assert_eq!(event_name(4711), "CM event number 4711");
+    }
+}

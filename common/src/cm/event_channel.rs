@@ -1,0 +1,123 @@
+//! `rdma_event_channel`: where the connection manager reports what happened (man 3 rdma_create_event_channel,
+//! rdma_get_cm_event).
+//!
+//! A channel is a file descriptor. Hidden here: it is non-blocking, and a poll(2) with a deadline stands before each
+//! `rdma_get_cm_event`, which would otherwise wait for ever. Drop closes the channel when its last id is gone.
+
+use std::rc::Rc;
+
+use rdma_sys::{
+    rdma_cm_event, rdma_create_event_channel, rdma_destroy_event_channel, rdma_event_channel,
+    rdma_get_cm_event, rdma_migrate_id,
+};
+
+use super::event::{event_name, CmEvent};
+use super::id::CmId;
+use super::{RDMA_CM_EVENT_CONNECT_REQUEST, RDMA_CM_EVENT_TIMEWAIT_EXIT};
+use crate::deadline::Deadline;
+use crate::error::{last_errno, minus_one, null, Error, Result};
+use crate::slow;
+
+/// An event channel.
+pub struct EventChannel(Rc<Inner>);
+
+struct Inner(*mut rdma_event_channel);
+
+impl EventChannel {
+    /// `rdma_create_event_channel`: opens the connection manager. ENODEV means that there is no RDMA device, or that
+    /// the module rdma_ucm is not loaded.
+    pub fn create() -> Result<Self> {
+        slow!("rdma_create_event_channel");
+        // SAFETY: the call takes no argument.
+        let raw = null("rdma_create_event_channel", unsafe {
+            rdma_create_event_channel()
+        })?;
+        let channel = Self(Rc::new(Inner(raw)));
+        // SAFETY: the descriptor belongs to the channel, which is open.
+        minus_one("fcntl", unsafe {
+            libc::fcntl(channel.fd(), libc::F_SETFL, libc::O_NONBLOCK)
+        })?;
+        Ok(channel)
+    }
+
+    /// `rdma_create_id`: a new id, whose events come through this channel.
+    pub fn create_id(&self) -> Result<CmId> {
+        CmId::create(self)
+    }
+
+    /// `rdma_get_cm_event`: the next event, whatever it is. Waits as long as a server waits for a client.
+    pub fn get_cm_event(&self) -> Result<CmEvent> {
+        slow!("rdma_get_cm_event: waiting for any event");
+        self.next(&Deadline::knock("a CM event"))
+    }
+
+    /// `rdma_get_cm_event`: the next event, which must be `wanted`. Another event is an error that names both.
+    pub fn expect(&self, wanted: u32) -> Result<CmEvent> {
+        slow!("rdma_get_cm_event: waiting for {}", event_name(wanted));
+        let deadline = match wanted {
+            RDMA_CM_EVENT_CONNECT_REQUEST => Deadline::knock("a client's connect request"),
+            _ => Deadline::answer(event_name(wanted)),
+        };
+        loop {
+            let event = self.next(&deadline)?;
+            match event.event() {
+                got if got == wanted => return Ok(event),
+                // The kernel's late note that an old connection is quite forgotten: never an answer.
+                RDMA_CM_EVENT_TIMEWAIT_EXIT => continue,
+                got => {
+                    return Err(Error::Event {
+                        wanted,
+                        got,
+                        status: event.status(),
+                    })
+                }
+            }
+        }
+    }
+
+    fn next(&self, deadline: &Deadline) -> Result<CmEvent> {
+        loop {
+            deadline.wait_readable(self.fd())?;
+            let mut event: *mut rdma_cm_event = std::ptr::null_mut();
+            // SAFETY: the channel is open; on success `event` points to an event that is ours until it is acked.
+            if unsafe { rdma_get_cm_event(self.raw(), &mut event) } == 0 {
+                return Ok(CmEvent::new(event, self));
+            }
+            match last_errno("rdma_get_cm_event") {
+                Error::Call {
+                    errno: libc::EAGAIN | libc::EINTR,
+                    ..
+                } => continue,
+                error => return Err(error),
+            }
+        }
+    }
+
+    /// Moves `id`, with its pending events, to this channel; called by [`CmId::migrate_id`].
+    pub(super) fn adopt(&self, id: *mut rdma_sys::rdma_cm_id) -> Result<()> {
+        // SAFETY: the id is alive, this channel is open, and the caller has checked that no event of it is un-acked.
+        minus_one("rdma_migrate_id", unsafe { rdma_migrate_id(id, self.raw()) })
+    }
+
+    pub(super) fn raw(&self) -> *mut rdma_event_channel {
+        self.0 .0
+    }
+
+    /// Another handle on the same channel, for those who keep it open.
+    pub(super) fn share(&self) -> Self {
+        Self(Rc::clone(&self.0))
+    }
+
+    fn fd(&self) -> i32 {
+        // SAFETY: the channel stays valid until Inner is dropped.
+        unsafe { (*self.raw()).fd }
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        slow!("rdma_destroy_event_channel");
+        // SAFETY: created by rdma_create_event_channel; every id keeps a share of Inner, so none is left.
+        unsafe { rdma_destroy_event_channel(self.0) };
+    }
+}

@@ -1,0 +1,266 @@
+//! `rdma_cm_id`: one end of a connection, or a listener: what a socket is to TCP (man 3 rdma_create_id).
+//!
+//! Calls wrapped here: rdma_create_id, rdma_bind_addr, rdma_listen, rdma_resolve_addr, rdma_resolve_route,
+//! rdma_connect, rdma_accept, rdma_reject, rdma_disconnect, rdma_migrate_id, rdma_destroy_id.
+//! None of them waits: each starts something and returns, and an event tells how it went.
+//!
+//! Hidden: sockaddr, errno, and `id->context`, which holds a pointer back to [`Inner`], so that an event finds the owner
+//! of its id. Drop destroys the id last, after its QP, CQ and PD: destroying it may close the device that they live on.
+
+use std::cell::{Cell, RefCell};
+use std::net::SocketAddr;
+use std::rc::Rc;
+
+use rdma_sys::*;
+
+use super::conn_param::ConnParam;
+use super::event_channel::EventChannel;
+use crate::address;
+use crate::deadline::answer_limit;
+use crate::error::{minus_one, Error, Result};
+use crate::slow;
+
+/// Room for private data in each message, in bytes (IBTA volume 1, section 12.6; the RDMA-CM IP header takes 36 of a REQ's 92).
+const REQ_PRIVATE_DATA: usize = 56;
+const REP_PRIVATE_DATA: usize = 196;
+const REJ_PRIVATE_DATA: usize = 148;
+
+/// A communication identifier.
+pub struct CmId(Rc<Inner>);
+
+struct Inner {
+    raw: *mut rdma_cm_id,
+    /// Where this id's events arrive; the channel must outlive the id.
+    channel: RefCell<EventChannel>,
+    /// Events of this id that are taken and not acknowledged.
+    unacked: Cell<u32>,
+}
+
+impl CmId {
+    pub(super) fn create(channel: &EventChannel) -> Result<Self> {
+        slow!("rdma_create_id RDMA_PS_TCP");
+        let mut raw = std::ptr::null_mut();
+        // SAFETY: the channel is open; `raw` is written on success.
+        let result = unsafe {
+            rdma_create_id(
+                channel.raw(),
+                &mut raw,
+                std::ptr::null_mut(),
+                rdma_port_space::RDMA_PS_TCP,
+            )
+        };
+        minus_one("rdma_create_id", result)?;
+        // SAFETY: the id is new, and nobody else owns it.
+        Ok(unsafe { Self::adopt(raw, channel) })
+    }
+
+    /// Takes ownership of an id.
+    ///
+    /// # Safety
+    /// The id must be alive, on `channel`, and owned by nobody else.
+    pub(super) unsafe fn adopt(raw: *mut rdma_cm_id, channel: &EventChannel) -> Self {
+        let inner = Rc::new(Inner {
+            raw,
+            channel: RefCell::new(channel.share()),
+            unacked: Cell::new(0),
+        });
+        // SAFETY: the id is alive and ours. Inner is not moved or freed before it has destroyed the id.
+        unsafe { (*raw).context = Rc::as_ptr(&inner).cast_mut().cast() };
+        Self(inner)
+    }
+
+    /// The owner of an id that an event names.
+    ///
+    /// # Safety
+    /// The id must have gone through [`adopt`](Self::adopt), and must not be destroyed.
+    pub(super) unsafe fn from_context(raw: *mut rdma_cm_id) -> Self {
+        // SAFETY: `adopt` stored this pointer. Inner destroys the id when it is dropped, and the id is not destroyed:
+        // so Inner lives, and its count may be raised for the new handle.
+        unsafe {
+            let inner = (*raw).context.cast_const().cast::<Inner>();
+            Rc::increment_strong_count(inner);
+            Self(Rc::from_raw(inner))
+        }
+    }
+
+    /// Another handle on the same id, for those who keep it alive: its PD, CQ, QP and events.
+    pub(crate) fn share(&self) -> Self {
+        Self(Rc::clone(&self.0))
+    }
+
+    /// Counts an event of this id as taken (+1) or acknowledged (-1).
+    pub(super) fn count_unacked(&self, change: i32) {
+        self.0
+            .unacked
+            .set(self.0.unacked.get().saturating_add_signed(change));
+    }
+
+    pub(crate) fn raw(&self) -> *mut rdma_cm_id {
+        self.0.raw
+    }
+
+    /// `id->verbs`: the device, known once an address is bound or resolved.
+    pub(crate) fn verbs(&self) -> Result<*mut ibv_context> {
+        // SAFETY: the id is alive.
+        let verbs = unsafe { (*self.raw()).verbs };
+        match verbs.is_null() {
+            false => Ok(verbs),
+            true => Err(Error::content(
+                "this id has no device yet (id->verbs is NULL)",
+                "Bind it to an address of a device, or resolve the peer's address, first",
+            )),
+        }
+    }
+
+    /// `rdma_bind_addr`: chooses the local address and port; port 0 lets the kernel choose.
+    pub fn bind_addr(&self, address: SocketAddr) -> Result<()> {
+        slow!("rdma_bind_addr {address}");
+        let mut address = address::to_c(address);
+        // SAFETY: the id is alive; the call copies the address.
+        minus_one("rdma_bind_addr", unsafe {
+            rdma_bind_addr(self.raw(), address::as_c(&mut address))
+        })
+    }
+
+    /// `rdma_listen`: from now on clients may knock. `backlog` is how many may wait to be looked at; the kernel rejects
+    /// the next (as in listen(2)). It returns at once: the knock is an event.
+    pub fn listen(&self, backlog: i32) -> Result<()> {
+        slow!("rdma_listen backlog={backlog}");
+        // SAFETY: the id is alive.
+        minus_one("rdma_listen", unsafe { rdma_listen(self.raw(), backlog) })
+    }
+
+    /// `rdma_resolve_addr`: which local device leads to `address`? Answered by ADDR_RESOLVED or ADDR_ERROR.
+    pub fn resolve_addr(&self, address: SocketAddr) -> Result<()> {
+        slow!("rdma_resolve_addr {address} timeout={} ms", resolve_timeout());
+        let (mut to, from) = (address::to_c(address), std::ptr::null_mut());
+        // SAFETY: the id is alive; the call copies the address; no source address is asked for.
+        let result =
+            unsafe { rdma_resolve_addr(self.raw(), from, address::as_c(&mut to), resolve_timeout()) };
+        minus_one("rdma_resolve_addr", result)
+    }
+
+    /// `rdma_resolve_route`: which path leads there? Answered by ROUTE_RESOLVED or ROUTE_ERROR. On RoCE the routing
+    /// table knows; on InfiniBand this asks the subnet manager.
+    pub fn resolve_route(&self) -> Result<()> {
+        slow!("rdma_resolve_route timeout={} ms", resolve_timeout());
+        // SAFETY: the id is alive.
+        minus_one("rdma_resolve_route", unsafe {
+            rdma_resolve_route(self.raw(), resolve_timeout())
+        })
+    }
+
+    /// `rdma_connect`: sends the REQ. Answered by ESTABLISHED, REJECTED, UNREACHABLE or CONNECT_ERROR.
+    pub fn connect(&self, param: &ConnParam) -> Result<()> {
+        fits("rdma_connect", param.private_data.len(), REQ_PRIVATE_DATA)?;
+        slow!("rdma_connect {}", summary(param));
+        // SAFETY: the id is alive; the call copies the parameters and the private data.
+        minus_one("rdma_connect", unsafe {
+            rdma_connect(self.raw(), &mut param.to_c())
+        })
+    }
+
+    /// `rdma_accept`: moves the server's QP to RTS and sends the REP. Answered by ESTABLISHED.
+    pub fn accept(&self, param: &ConnParam) -> Result<()> {
+        fits("rdma_accept", param.private_data.len(), REP_PRIVATE_DATA)?;
+        slow!("rdma_accept {}", summary(param));
+        // SAFETY: the id is alive; the call copies the parameters and the private data.
+        minus_one("rdma_accept", unsafe {
+            rdma_accept(self.raw(), &mut param.to_c())
+        })
+    }
+
+    /// `rdma_reject`: sends a REJ with reason 28 (consumer reject) and up to 148 bytes that say why.
+    pub fn reject(&self, why: &[u8]) -> Result<()> {
+        fits("rdma_reject", why.len(), REJ_PRIVATE_DATA)?;
+        slow!("rdma_reject private_data={} bytes", why.len());
+        // SAFETY: the id is alive; the call copies the private data, whose length is below 256.
+        minus_one("rdma_reject", unsafe {
+            rdma_reject(self.raw(), why.as_ptr().cast(), why.len() as u8)
+        })
+    }
+
+    /// `rdma_disconnect`: moves the QP to ERR and sends a DREQ, or the DREP if the peer's DREQ came first. Both sides
+    /// call it: a side that stays silent lets the other wait for its time-out.
+    pub fn disconnect(&self) -> Result<()> {
+        slow!("rdma_disconnect");
+        // SAFETY: the id is alive.
+        minus_one("rdma_disconnect", unsafe { rdma_disconnect(self.raw()) })
+    }
+
+    /// `rdma_migrate_id`: from now on this id's events come through `channel`. The library would wait for ever for the
+    /// ack of an event of this id that you still hold; here that is an error.
+    pub fn migrate_id(&self, channel: &EventChannel) -> Result<()> {
+        if self.0.unacked.get() > 0 {
+            let what = "rdma_migrate_id would wait for ever: an event of this id is not acknowledged";
+            return Err(Error::content(what, "Call ack() on the event first"));
+        }
+        slow!("rdma_migrate_id");
+        channel.adopt(self.raw())?;
+        self.0.channel.replace(channel.share());
+        Ok(())
+    }
+
+    /// `rdma_get_peer_addr`: the peer's address and port.
+    pub fn peer_addr(&self) -> Option<SocketAddr> {
+        // SAFETY: the id is alive, and librdmacm keeps a whole sockaddr_storage there.
+        address::from_c(unsafe { &(*self.raw()).route.addr.dst_addr_union.dst_storage })
+    }
+
+    /// `rdma_get_local_addr`: this side's address and port.
+    pub fn local_addr(&self) -> Option<SocketAddr> {
+        // SAFETY: the id is alive, and librdmacm keeps a whole sockaddr_storage there.
+        address::from_c(unsafe { &(*self.raw()).route.addr.src_addr_union.src_storage })
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        slow!("rdma_destroy_id");
+        // SAFETY: the id is ours. Every event, PD, CQ and QP of it shares Inner, so none is left, and no un-acked event
+        // can make this call wait. A failure (the device is gone) leaves nothing to do.
+        unsafe { rdma_destroy_id(self.raw) };
+    }
+}
+
+/// In ms. Half the deadline, so that the kernel's verdict, which has a reason in it, comes before our own.
+fn resolve_timeout() -> i32 {
+    i32::try_from(answer_limit().as_millis() / 2).unwrap_or(i32::MAX)
+}
+
+fn fits(call: &str, len: usize, room: usize) -> Result<()> {
+    if len <= room {
+        return Ok(());
+    }
+    let what = format!("{len} bytes of private data do not fit: {call} takes at most {room}");
+    Err(Error::content(
+        what,
+        "Send long data with a SEND after the connection is established",
+    ))
+}
+
+fn summary(param: &ConnParam) -> String {
+    format!(
+        "responder_resources={} initiator_depth={} retry_count={} rnr_retry_count={} private_data={} bytes",
+        param.responder_resources,
+        param.initiator_depth,
+        param.retry_count,
+        param.rnr_retry_count,
+        param.private_data.len()
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn private_data_that_does_not_fit_is_refused_before_the_call() {
+        assert!(fits("rdma_connect", 56, REQ_PRIVATE_DATA).is_ok());
+        let error = fits("rdma_connect", 57, REQ_PRIVATE_DATA).unwrap_err();
+        assert!(
+            error.to_string().contains("rdma_connect takes at most 56"),
+            "{error}"
+        );
+    }
+}

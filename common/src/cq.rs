@@ -1,0 +1,146 @@
+//! `ibv_cq`, the completion queue: where the device reports work requests that are done (man 3 ibv_create_cq,
+//! ibv_poll_cq, ibv_req_notify_cq).
+//!
+//! Hidden: a table of the memory that posted work requests use. An entry goes in with the post, and comes out when its
+//! completion is polled or its QP is gone; until then the memory stays registered and allocated, whoever drops it.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::time::Duration;
+
+use rdma_sys::{ibv_cq, ibv_create_cq, ibv_destroy_cq, ibv_poll_cq, ibv_req_notify_cq, ibv_wc};
+
+use crate::comp_channel::CompletionChannel;
+use crate::deadline::Deadline;
+use crate::error::{null, positive_errno, Error, Result};
+use crate::mr;
+use crate::wc::WorkCompletion;
+use crate::{data, fast, info, narrate, slow};
+
+/// How many completions one `ibv_poll_cq` may return.
+const BATCH: usize = 16;
+
+/// Between two polls of an empty CQ. A program in a hurry would not pause at all; this one leaves the processor to others.
+const PAUSE: Duration = Duration::from_micros(100);
+
+/// A completion queue.
+pub struct CompletionQueue(Rc<Inner>);
+
+struct Inner {
+    raw: *mut ibv_cq,
+    channel: CompletionChannel,
+    /// By wr_id: what each posted work request keeps alive.
+    in_flight: RefCell<HashMap<u64, Rc<mr::Inner>>>,
+    /// Polled while waiting for another one.
+    polled: RefCell<Vec<WorkCompletion>>,
+}
+
+impl CompletionQueue {
+    /// `ibv_create_cq`: room for at least `cqe` completions, reporting to `channel`. Its completion vector (which
+    /// interrupt reports) is 0, the first.
+    pub fn create(channel: &CompletionChannel, cqe: i32) -> Result<Self> {
+        slow!("ibv_create_cq cqe={cqe}");
+        // SAFETY: the channel is open and kept; it knows its device.
+        let raw = unsafe {
+            let verbs = (*channel.raw()).context;
+            ibv_create_cq(verbs, cqe, std::ptr::null_mut(), channel.raw(), 0)
+        };
+        let raw = null("ibv_create_cq", raw)?;
+        let (in_flight, polled) = Default::default();
+        Ok(Self(Rc::new(Inner {
+            raw,
+            channel: channel.share(),
+            in_flight,
+            polled,
+        })))
+    }
+
+    /// `ibv_req_notify_cq`: arms the CQ: the *next* completion puts one event into the channel. Completions that are
+    /// already there do not, so poll once more after arming, before you sleep.
+    pub fn req_notify(&self) -> Result<()> {
+        fast!("ibv_req_notify_cq");
+        // SAFETY: the CQ is alive. 0: any completion counts, not only solicited ones.
+        positive_errno("ibv_req_notify_cq", unsafe { ibv_req_notify_cq(self.raw(), 0) })
+    }
+
+    /// `ibv_poll_cq`: all completions that are there, perhaps none, oldest first. Never waits.
+    pub fn poll(&self) -> Result<Vec<WorkCompletion>> {
+        let mut done = self.0.polled.take();
+        loop {
+            // SAFETY: ibv_wc is plain integers, for which zero is a value.
+            let mut batch: [ibv_wc; BATCH] = unsafe { std::mem::zeroed() };
+            // SAFETY: the CQ is alive, and `batch` has room for BATCH completions.
+            let count = unsafe { ibv_poll_cq(self.raw(), BATCH as i32, batch.as_mut_ptr()) };
+            let count = usize::try_from(count).map_err(|_| Error::Call {
+                call: "ibv_poll_cq",
+                errno: -count,
+            })?;
+            for wc in &batch[..count] {
+                let wc = WorkCompletion::new(wc);
+                info!("WC: {wc}");
+                // The device is done with this request's memory.
+                self.0.in_flight.borrow_mut().remove(&wc.wr_id);
+                done.push(wc);
+            }
+            if count < BATCH {
+                return Ok(done);
+            }
+        }
+    }
+
+    /// Polls until work request `wr_id` is done. Completions of others are kept for later; but an error among them, the
+    /// cause of what follows, is returned at once. `awaited` is for the error if the deadline passes.
+    pub fn wait_for(&self, wr_id: u64, awaited: &str) -> Result<WorkCompletion> {
+        data!("ibv_poll_cq until wr_id={wr_id}, {awaited}");
+        let deadline = Deadline::answer(format!("the completion of work request {wr_id} ({awaited})"));
+        loop {
+            let mut done = self.poll()?;
+            if let Some(error) = done.iter().find(|wc| !wc.is_success() && !wc.is_flush()) {
+                return Err(error.to_error());
+            }
+            if let Some(position) = done.iter().position(|wc| wc.wr_id == wr_id) {
+                let wc = done.remove(position);
+                self.0.polled.replace(done);
+                return wc.into_success();
+            }
+            self.0.polled.replace(done);
+            deadline.left()?;
+            std::thread::sleep(PAUSE);
+        }
+    }
+
+    /// The channel that this CQ reports to.
+    pub fn channel(&self) -> &CompletionChannel {
+        &self.0.channel
+    }
+
+    pub(crate) fn raw(&self) -> *mut ibv_cq {
+        self.0.raw
+    }
+
+    /// Another handle on the same queue, for its QPs.
+    pub(crate) fn share(&self) -> Self {
+        Self(Rc::clone(&self.0))
+    }
+
+    /// From the post of `wr_id` to its completion, `memory` must stay.
+    pub(crate) fn keep(&self, wr_id: u64, memory: Rc<mr::Inner>) {
+        self.0.in_flight.borrow_mut().insert(wr_id, memory);
+    }
+
+    /// The post of `wr_id` failed, or its QP is gone: its memory is free to go.
+    pub(crate) fn release(&self, wr_id: u64) {
+        self.0.in_flight.borrow_mut().remove(&wr_id);
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        slow!("ibv_destroy_cq");
+        // SAFETY: from ibv_create_cq; every QP on it shares Inner, so none is left, and every event is acked.
+        if let Err(error) = positive_errno("ibv_destroy_cq", unsafe { ibv_destroy_cq(self.raw) }) {
+            narrate::failure(&error.to_string());
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! Deadlines: nothing in a lesson waits for ever, unless you ask it to (`-n 0`).
+//!
+//! Two limits hold for the whole program. They are set once, from the command line, and kept here, so that lessons
+//! read like their C originals, which pass no time-outs around.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::error::Error;
+
+const FOR_EVER: u64 = u64::MAX;
+
+/// How long a peer that is there may take to answer, in ms.
+static ANSWER: AtomicU64 = AtomicU64::new(10_000);
+/// How long a server waits for somebody to knock, in ms: a person must walk over to the other machine first.
+static KNOCK: AtomicU64 = AtomicU64::new(600_000);
+
+/// Sets both limits (`--timeout`).
+pub fn set(limit: Duration) {
+    let millis = u64::try_from(limit.as_millis()).unwrap_or(FOR_EVER);
+    ANSWER.store(millis, Ordering::Relaxed);
+    KNOCK.store(millis, Ordering::Relaxed);
+}
+
+/// Lets the server wait for the next client without a limit (`-n 0`).
+pub fn wait_for_ever_for_a_knock() {
+    KNOCK.store(FOR_EVER, Ordering::Relaxed);
+}
+
+/// The limit for an answer from a peer.
+pub fn answer_limit() -> Duration {
+    Duration::from_millis(ANSWER.load(Ordering::Relaxed))
+}
+
+/// One wait: what is awaited, and until when.
+pub struct Deadline {
+    awaited: String,
+    started: Instant,
+    limit: Duration,
+}
+
+impl Deadline {
+    /// Starts to wait for a peer's answer.
+    pub fn answer(awaited: impl Into<String>) -> Self {
+        Self {
+            awaited: awaited.into(),
+            started: Instant::now(),
+            limit: answer_limit(),
+        }
+    }
+
+    /// Starts to wait for a client that has not knocked yet.
+    pub fn knock(awaited: impl Into<String>) -> Self {
+        let limit = Duration::from_millis(KNOCK.load(Ordering::Relaxed));
+        Self {
+            awaited: awaited.into(),
+            started: Instant::now(),
+            limit,
+        }
+    }
+
+    /// The time that is left, or the error to return when none is.
+    pub fn left(&self) -> Result<Duration, Error> {
+        match self.limit.checked_sub(self.started.elapsed()) {
+            Some(left) if !left.is_zero() => Ok(left),
+            _ => Err(Error::Deadline {
+                awaited: self.awaited.clone(),
+                limit: self.limit,
+            }),
+        }
+    }
+
+    /// Sleeps until `fd` can be read (poll(2)) or the time is up.
+    pub fn wait_readable(&self, fd: i32) -> Result<(), Error> {
+        loop {
+            // At most a minute at a time: poll(2) takes an int of milliseconds. Rounded up, or the last fraction of a
+            // millisecond would be spent spinning.
+            let millis = self.left()?.min(Duration::from_secs(60)).as_millis() as i32 + 1;
+            let mut poll = libc::pollfd {
+                fd,
+                events: libc::POLLIN,
+                revents: 0,
+            };
+            // SAFETY: `poll` is one valid pollfd, and it lives across the call.
+            match unsafe { libc::poll(&mut poll, 1, millis) } {
+                1 => return Ok(()),
+                0 => continue,
+                _ => match std::io::Error::last_os_error().raw_os_error().unwrap_or(0) {
+                    libc::EINTR => continue,
+                    errno => return Err(Error::Call { call: "poll", errno }),
+                },
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wait_ends_with_what_was_awaited() {
+        let deadline = Deadline {
+            awaited: "the answer".into(),
+            started: Instant::now(),
+            limit: Duration::from_millis(20),
+        };
+        let mut ends = [0; 2];
+        // SAFETY: `ends` has room for the two descriptors that pipe(2) writes.
+        assert_eq!(unsafe { libc::pipe(ends.as_mut_ptr()) }, 0);
+        let error = deadline.wait_readable(ends[0]).unwrap_err();
+        assert!(error.to_string().contains("the answer"), "{error}");
+        for end in ends {
+            // SAFETY: made above, and closed once.
+            assert_eq!(unsafe { libc::close(end) }, 0);
+        }
+    }
+}

@@ -1,0 +1,296 @@
+//! What can go wrong, in four cases plus one, each with the next step to take.
+//!
+//! Also here: the three error conventions of the C libraries. Which one a call follows is in its man page; every
+//! wrapper passes the call's result through the one function that fits.
+//!
+//! | calls | on failure | here |
+//! |---|---|---|
+//! | `rdma_*` | return -1 and set errno | [`minus_one`] |
+//! | `ibv_post_*`, `ibv_dereg_*`, `ibv_destroy_*`, `ibv_query_*` | return the errno itself, positive | [`positive_errno`] |
+//! | `ibv_alloc_*`, `ibv_create_*`, `ibv_reg_*` | return NULL and set errno | [`null`] |
+
+use std::fmt;
+use std::io;
+use std::time::Duration;
+
+mod errno;
+mod hint;
+pub(crate) mod reject;
+
+use crate::cm::event::event_name;
+use crate::wc::{status_meaning, status_name};
+
+/// Shorthand: every fallible function of `common` fails with [`Error`].
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Why a lesson stopped.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Error {
+    /// A call failed.
+    Call {
+        /// The C function.
+        call: &'static str,
+        /// What it left in errno(3), or returned.
+        errno: i32,
+    },
+    /// The connection manager reported something else than the lesson waited for.
+    Event {
+        /// The event waited for, as its C constant.
+        wanted: u32,
+        /// The event that came, as its C constant.
+        got: u32,
+        /// Its status: a negative errno, or, in a REJECTED event, the reject reason.
+        status: i32,
+    },
+    /// A work request completed with an error.
+    Completion {
+        /// The number that the work request was posted with.
+        wr_id: u64,
+        /// `ibv_wc_status`.
+        status: u32,
+        /// The device's own code; 0 from SoftRoCE.
+        vendor_err: u32,
+    },
+    /// Nothing came within the time allowed.
+    Deadline {
+        /// What was awaited.
+        awaited: String,
+        /// How long.
+        limit: Duration,
+    },
+    /// Every call worked, but what the user or the peer handed over cannot be used.
+    Content {
+        /// What is wrong.
+        what: String,
+        /// What to do next.
+        next: String,
+    },
+}
+
+impl Error {
+    /// The [`Error::Content`] case.
+    pub fn content(what: impl Into<String>, next: impl Into<String>) -> Self {
+        Error::Content {
+            what: what.into(),
+            next: next.into(),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Error::Call { call, errno } => {
+                write!(
+                    f,
+                    "{call} failed: {}: {}",
+                    errno::name(*errno),
+                    errno::meaning(*errno)
+                )?;
+            }
+            Error::Event { wanted, got, status } => {
+                write!(f, "waited for {}, got {}", event_name(*wanted), event_name(*got))?;
+                write!(f, " with status {}", status_text(*got, *status))?;
+            }
+            Error::Completion {
+                wr_id,
+                status,
+                vendor_err,
+            } => {
+                write!(f, "work request {wr_id} completed with {}", status_name(*status))?;
+                write!(f, " ({}; vendor_err 0x{vendor_err:x})", status_meaning(*status))?;
+            }
+            Error::Deadline { awaited, limit } => {
+                write!(f, "waited {} s for {awaited}, in vain", limit.as_secs_f32())?;
+            }
+            Error::Content { what, .. } => f.write_str(what)?,
+        }
+        write!(f, ". Next: {}", hint::next_step(self))
+    }
+}
+
+/// The status of a CM event in words. Its meaning depends on the event.
+pub fn status_text(event: u32, status: i32) -> String {
+    use rdma_sys::rdma_cm_event_type::RDMA_CM_EVENT_REJECTED;
+    match status {
+        0 => "0".into(),
+        reason if event == RDMA_CM_EVENT_REJECTED && reason > 0 => {
+            format!("{reason} ({})", reject::meaning(reason))
+        }
+        negative if negative < 0 => {
+            format!(
+                "{negative} ({}: {})",
+                errno::name(-negative),
+                errno::meaning(-negative)
+            )
+        }
+        other => other.to_string(),
+    }
+}
+
+/// For calls that return -1 and set errno.
+pub(crate) fn minus_one(call: &'static str, result: i32) -> Result<()> {
+    match result {
+        0 => Ok(()),
+        _ => Err(last_errno(call)),
+    }
+}
+
+/// For calls that return a positive errno.
+pub(crate) fn positive_errno(call: &'static str, result: i32) -> Result<()> {
+    match result {
+        0 => Ok(()),
+        errno => Err(Error::Call { call, errno }),
+    }
+}
+
+/// For calls that return NULL and set errno.
+pub(crate) fn null<T>(call: &'static str, result: *mut T) -> Result<*mut T> {
+    match result.is_null() {
+        false => Ok(result),
+        true => Err(last_errno(call)),
+    }
+}
+
+/// What errno(3) holds now, as the error of `call`.
+pub(crate) fn last_errno(call: &'static str) -> Error {
+    Error::Call {
+        call,
+        errno: io::Error::last_os_error().raw_os_error().unwrap_or(0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rdma_sys::{ibv_wc_status, rdma_cm_event_type::*};
+
+    fn set_errno(value: i32) {
+        // SAFETY: errno belongs to this thread.
+        unsafe { *libc::__errno_location() = value };
+    }
+
+    #[test]
+    fn three_conventions() {
+        assert_eq!(minus_one("rdma_listen", 0), Ok(()));
+        set_errno(libc::ENODEV);
+        assert_eq!(
+            minus_one("rdma_listen", -1),
+            Err(Error::Call {
+                call: "rdma_listen",
+                errno: libc::ENODEV
+            })
+        );
+        assert_eq!(positive_errno("ibv_post_send", 0), Ok(()));
+        let full = positive_errno("ibv_post_send", libc::ENOMEM);
+        assert_eq!(
+            full,
+            Err(Error::Call {
+                call: "ibv_post_send",
+                errno: libc::ENOMEM
+            })
+        );
+        set_errno(libc::EACCES);
+        let denied = null("ibv_reg_mr", std::ptr::null_mut::<u8>());
+        assert_eq!(
+            denied,
+            Err(Error::Call {
+                call: "ibv_reg_mr",
+                errno: libc::EACCES
+            })
+        );
+    }
+
+    #[test]
+    fn no_device_names_call_meaning_and_cure() {
+        let text = Error::Call {
+            call: "rdma_create_event_channel",
+            errno: libc::ENODEV,
+        }
+        .to_string();
+        assert!(
+            text.starts_with("rdma_create_event_channel failed: ENODEV: No such device."),
+            "{text}"
+        );
+        assert!(text.contains("lab/softroce.sh up"), "{text}");
+    }
+
+    #[test]
+    fn nobody_listening_names_reason_eight() {
+        let error = Error::Event {
+            wanted: RDMA_CM_EVENT_ESTABLISHED,
+            got: RDMA_CM_EVENT_REJECTED,
+            status: 8,
+        };
+        let text = error.to_string();
+        assert!(
+            text.contains("RDMA_CM_EVENT_REJECTED with status 8 (invalid service ID"),
+            "{text}"
+        );
+        assert!(text.contains("Start the server first"), "{text}");
+    }
+
+    #[test]
+    fn an_unreachable_host_decodes_the_negative_errno() {
+        let got = RDMA_CM_EVENT_ADDR_ERROR;
+        let error = Error::Event {
+            wanted: RDMA_CM_EVENT_ADDR_RESOLVED,
+            got,
+            status: -libc::ETIMEDOUT,
+        };
+        assert!(error.to_string().contains("-110 (ETIMEDOUT"), "{error}");
+    }
+
+    #[test]
+    fn a_failed_completion_is_named_and_explained() {
+        let status = ibv_wc_status::IBV_WC_REM_ACCESS_ERR;
+        let text = Error::Completion {
+            wr_id: 3,
+            status,
+            vendor_err: 0,
+        }
+        .to_string();
+        assert!(
+            text.starts_with("work request 3 completed with IBV_WC_REM_ACCESS_ERR"),
+            "{text}"
+        );
+        assert!(text.contains("rkey"), "{text}");
+    }
+
+    #[test]
+    fn values_from_a_newer_kernel_are_harmless() {
+        let event = Error::Event {
+            wanted: RDMA_CM_EVENT_ESTABLISHED,
+            got: 4711,
+            status: 12,
+        };
+        assert!(event.to_string().contains("4711"), "{event}");
+        let completion = Error::Completion {
+            wr_id: 1,
+            status: 4711,
+            vendor_err: 0,
+        };
+        assert!(completion.to_string().contains("4711"), "{completion}");
+        let call = Error::Call {
+            call: "rdma_listen",
+            errno: 4711,
+        };
+        assert!(call.to_string().contains("4711"), "{call}");
+    }
+
+    #[test]
+    fn a_deadline_says_what_was_awaited_and_how_long() {
+        let error = Error::Deadline {
+            awaited: "the RECV".into(),
+            limit: Duration::from_millis(2500),
+        };
+        assert!(
+            error
+                .to_string()
+                .starts_with("waited 2.5 s for the RECV, in vain. Next: "),
+            "{error}"
+        );
+    }
+}

@@ -1,0 +1,95 @@
+//! The next step for each error: what a person at the keyboard should do now.
+
+use rdma_sys::{ibv_wc_status::*, rdma_cm_event_type::*};
+
+use super::{reject::CONSUMER_REJECT, Error};
+
+/// One sentence.
+pub fn next_step(error: &Error) -> String {
+    match error {
+        Error::Call { call, errno } => call_step(call, *errno).into(),
+        Error::Event { got, status, .. } => event_step(*got, *status).into(),
+        Error::Completion { status, .. } => completion_step(*status).into(),
+        Error::Deadline { .. } => {
+            "Look at the other side's log: has it ended, and with which error? If it waits too, \
+             check with `sudo tcpdump -ni any udp port 4791` that packets pass (firewalls drop UDP 4791)"
+                .into()
+        }
+        Error::Content { next, .. } => next.clone(),
+    }
+}
+
+fn call_step(call: &str, errno: i32) -> &'static str {
+    match (call, errno) {
+        ("rdma_create_event_channel", libc::ENODEV | libc::ENOENT) => {
+            "This machine has no RDMA device, or rdma_ucm is not loaded. Run `sudo lab/softroce.sh up` here, or try the \
+             lesson without any device: `make lesson-01`"
+        }
+        (_, libc::ENODEV) => {
+            "That address is on no RDMA device. `rdma link` lists the devices and their netdevs (SoftRoCE does not serve \
+             127.0.0.1)"
+        }
+        ("rdma_bind_addr" | "rdma_listen", libc::EADDRINUSE) => {
+            "Another program listens there: `rdma resource show cm_id` names it. End it, or choose another port with -p"
+        }
+        ("rdma_bind_addr", libc::EADDRNOTAVAIL) => "That address is not this machine's: `ip address` lists its own",
+        ("ibv_reg_mr" | "ibv_create_cq" | "rdma_create_qp", libc::ENOMEM | libc::EPERM) => {
+            "Locked memory is limited: `ulimit -l` shows how much. Run `ulimit -l unlimited` (as root, or set memlock in \
+             /etc/security/limits.conf and log in again)"
+        }
+        (_, libc::EACCES | libc::EPERM) => {
+            "You lack the right. Look at `ls -l /dev/infiniband`; ports below 1024 need root"
+        }
+        ("rdma_resolve_addr", libc::ENETUNREACH | libc::EHOSTUNREACH) => {
+            "No route leads there: `ip route get ADDRESS` tells"
+        }
+        ("rdma_accept", libc::EPROTO) => {
+            "A second RDMA device may sit on the same netdev and take the connection: `rdma link` lists them"
+        }
+        _ => "Its man page lists the errors; `rdma link` shows the devices, `rdma resource show` what is open",
+    }
+}
+
+fn event_step(got: u32, status: i32) -> &'static str {
+    match (got, status) {
+        (RDMA_CM_EVENT_REJECTED, CONSUMER_REJECT) => {
+            "The server's program refused: its log says why. Do both sides run the same lesson?"
+        }
+        (RDMA_CM_EVENT_REJECTED, 8) => {
+            "Start the server first, and give both sides the same port with -p (`rdma resource show cm_id` lists \
+             listeners; `ss` does not know RDMA ports)"
+        }
+        (RDMA_CM_EVENT_REJECTED, _) => "The peer's machine refused the connection: look at the server's log",
+        (RDMA_CM_EVENT_ADDR_ERROR, _) => {
+            "Nobody answers at that address: `ping` it, and check that the netdev on the way has an RDMA device (`rdma \
+             link`)"
+        }
+        (RDMA_CM_EVENT_ROUTE_ERROR, _) => "No RDMA path leads there: `rdma link` must show the link as ACTIVE on both sides",
+        (RDMA_CM_EVENT_UNREACHABLE, _) => {
+            "The server's machine does not answer: is it up, and does a firewall drop UDP 4791?"
+        }
+        (RDMA_CM_EVENT_DISCONNECTED, _) => "The other side hung up: its log says why",
+        (RDMA_CM_EVENT_DEVICE_REMOVAL, _) => "The RDMA device is gone: `rdma link`, then `sudo lab/softroce.sh up`",
+        _ => "Look at the other side's log",
+    }
+}
+
+fn completion_step(status: u32) -> &'static str {
+    match status {
+        IBV_WC_WR_FLUSH_ERR => {
+            "This is an echo: the QP was already in the ERR state. Look for the first error, or a disconnect, before it"
+        }
+        IBV_WC_REM_ACCESS_ERR => {
+            "The peer's device refused the rkey, the address range or the permission: compare them with the metadata the \
+             peer sent (a frequent slip is the lkey in place of the rkey)"
+        }
+        IBV_WC_LOC_PROT_ERR => "Check the lkey, that the SGE lies inside its region, and the region's access flags",
+        IBV_WC_LOC_LEN_ERR => "The message is longer than the posted receive",
+        IBV_WC_RETRY_EXC_ERR => "The peer's QP stopped answering: is the other program, or its machine, gone?",
+        IBV_WC_RNR_RETRY_EXC_ERR => "The peer had no receive posted: it must post one before it accepts",
+        IBV_WC_REM_INV_REQ_ERR => {
+            "The peer's device found the request invalid: longer than its receive, or an operation its QP does not allow"
+        }
+        _ => "`man ibv_poll_cq` lists the statuses; look at the other side's log for its half of the story",
+    }
+}

@@ -1,0 +1,138 @@
+//! The metadata that one side tells the other, so that the other can WRITE to, or READ from, its memory.
+//!
+//! ```text
+//!  0        8      12     16     big-endian, the layout that rping uses
+//!  ├─ addr ─┼ rkey ┼ len ─┤
+//! ```
+
+use std::fmt;
+
+use crate::error::{Error, Result};
+use crate::mr::MemoryRegion;
+
+/// Where a buffer is, the key to it, and its length.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Metadata {
+    /// The virtual address of the first byte, in the memory of whoever sent this.
+    pub addr: u64,
+    /// The remote key. (Not the lkey: on SoftRoCE they are often equal, on a NIC they are not.)
+    pub rkey: u32,
+    /// The length in bytes.
+    pub len: u32,
+}
+
+impl Metadata {
+    /// The length of the encoded form, in bytes.
+    pub const LEN: usize = 16;
+
+    /// No buffer at all: how a server says that it cannot serve the one asked for.
+    pub const REFUSAL: Self = Self {
+        addr: 0,
+        rkey: 0,
+        len: 0,
+    };
+
+    /// What the peer needs to reach `region`.
+    pub fn of(region: &MemoryRegion) -> Self {
+        // Regions are at most u32::MAX bytes long.
+        Self {
+            addr: region.addr(),
+            rkey: region.rkey(),
+            len: region.len() as u32,
+        }
+    }
+
+    /// The 16 bytes for the wire.
+    pub fn encode(&self) -> [u8; Self::LEN] {
+        let mut bytes = [0; Self::LEN];
+        bytes[..8].copy_from_slice(&self.addr.to_be_bytes());
+        bytes[8..12].copy_from_slice(&self.rkey.to_be_bytes());
+        bytes[12..].copy_from_slice(&self.len.to_be_bytes());
+        bytes
+    }
+
+    /// Reads what the peer sent. At least 16 bytes; what follows is padding, for private data always comes padded.
+    pub fn decode(bytes: &[u8]) -> Result<Self> {
+        let too_short = || {
+            let what = format!("the peer's metadata has {} bytes, not {}", bytes.len(), Self::LEN);
+            Error::content(what, "Check that both sides run the same lesson")
+        };
+        let field = |at: usize, len: usize| bytes.get(at..at + len).ok_or_else(too_short);
+        let number = |field: &[u8]| {
+            field
+                .iter()
+                .fold(0, |number, byte| number << 8 | u64::from(*byte))
+        };
+        let (addr, rkey, len) = (number(field(0, 8)?), number(field(8, 4)?), number(field(12, 4)?));
+        // The fields are 4 bytes long, so neither cast loses anything.
+        let metadata = Self {
+            addr,
+            rkey: rkey as u32,
+            len: len as u32,
+        };
+        if metadata != Self::REFUSAL && (len == 0 || addr.checked_add(len).is_none()) {
+            let what = format!("the peer's metadata makes no sense: {metadata}");
+            return Err(Error::content(
+                what,
+                "Check that both sides run the same lesson with the same --metadata",
+            ));
+        }
+        Ok(metadata)
+    }
+}
+
+impl fmt::Display for Metadata {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(
+            f,
+            "addr=0x{:x} rkey=0x{:x} len={}",
+            self.addr, self.rkey, self.len
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SAMPLE: Metadata = Metadata {
+        addr: 0x5581_0123_4567_89ab,
+        rkey: 0x43b,
+        len: 61,
+    };
+
+    #[test]
+    fn big_endian_address_key_length() {
+        let bytes = SAMPLE.encode();
+        assert_eq!(
+            bytes,
+            [0x55, 0x81, 1, 0x23, 0x45, 0x67, 0x89, 0xab, 0, 0, 4, 0x3b, 0, 0, 0, 61]
+        );
+        assert_eq!(Metadata::decode(&bytes), Ok(SAMPLE));
+    }
+
+    #[test]
+    fn longer_is_padding() {
+        let mut padded = [0; 196];
+        padded[..16].copy_from_slice(&SAMPLE.encode());
+        assert_eq!(Metadata::decode(&padded), Ok(SAMPLE));
+    }
+
+    #[test]
+    fn shorter_is_an_error_at_every_length() {
+        for len in 0..16 {
+            let error = Metadata::decode(&SAMPLE.encode()[..len]).unwrap_err().to_string();
+            assert!(error.contains(&format!("has {len} bytes, not 16")), "{error}");
+        }
+    }
+
+    #[test]
+    fn garbage_is_refused() {
+        assert!(
+            Metadata::decode(&[0xff; 16]).is_err(),
+            "the buffer would end beyond the address space"
+        );
+        assert!(Metadata::decode(&Metadata { len: 0, ..SAMPLE }.encode()).is_err());
+        assert_eq!(Metadata::decode(&[0; 16]), Ok(Metadata::REFUSAL));
+    }
+}

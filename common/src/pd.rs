@@ -1,0 +1,57 @@
+//! `ibv_pd`, the protection domain: which memory regions a QP may use (man 3 ibv_alloc_pd).
+//!
+//! A QP reaches only the regions of its own domain, so one client's QP cannot touch another client's memory. The
+//! permissions themselves belong to each region. Drop returns the domain when its last QP and region are gone.
+
+use std::rc::Rc;
+
+use rdma_sys::{ibv_alloc_pd, ibv_dealloc_pd, ibv_pd};
+
+use crate::cm::id::CmId;
+use crate::error::{null, positive_errno, Result};
+use crate::mr::{Access, MemoryRegion};
+use crate::{narrate, slow};
+
+/// A protection domain.
+pub struct ProtectionDomain(Rc<Inner>);
+
+struct Inner {
+    raw: *mut ibv_pd,
+    /// Keeps `id->verbs` open: librdmacm closes the device with the last id on it.
+    _id: CmId,
+}
+
+impl ProtectionDomain {
+    /// `ibv_alloc_pd(id->verbs)`.
+    pub fn alloc(id: &CmId) -> Result<Self> {
+        slow!("ibv_alloc_pd");
+        let verbs = id.verbs()?;
+        // SAFETY: the device is open as long as the id, which is kept.
+        let raw = null("ibv_alloc_pd", unsafe { ibv_alloc_pd(verbs) })?;
+        Ok(Self(Rc::new(Inner { raw, _id: id.share() })))
+    }
+
+    /// `ibv_reg_mr`: allocates `len` zeroed bytes, pins them, and lets the device use them as `access` says.
+    pub fn reg_mr(&self, len: usize, access: Access) -> Result<MemoryRegion> {
+        MemoryRegion::register(self, len, access)
+    }
+
+    pub(crate) fn raw(&self) -> *mut ibv_pd {
+        self.0.raw
+    }
+
+    /// Another handle on the same domain, for its QPs and regions.
+    pub(crate) fn share(&self) -> Self {
+        Self(Rc::clone(&self.0))
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        slow!("ibv_dealloc_pd");
+        // SAFETY: from ibv_alloc_pd; every QP and region shares Inner, so none is left.
+        if let Err(error) = positive_errno("ibv_dealloc_pd", unsafe { ibv_dealloc_pd(self.raw) }) {
+            narrate::failure(&error.to_string());
+        }
+    }
+}

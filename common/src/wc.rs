@@ -1,0 +1,200 @@
+//! `ibv_wc`, the work completion: how a work request ended (man 3 ibv_poll_cq).
+//!
+//! Only `wr_id`, `status`, `qp_num` and `vendor_err` are defined when the status is an error. So the opcode and the length
+//! are there only on success.
+
+use std::fmt;
+
+use rdma_sys::{ibv_wc, ibv_wc_opcode::*, ibv_wc_status::*};
+
+use crate::error::{Error, Result};
+
+/// One completion, copied out of the queue.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorkCompletion {
+    /// The number that the work request was posted with.
+    pub wr_id: u64,
+    /// `ibv_wc_status`: 0 is success.
+    pub status: u32,
+    /// The device's own error code.
+    pub vendor_err: u32,
+    /// The QP whose work request this was.
+    pub qp_num: u32,
+    opcode: u32,
+    byte_len: u32,
+}
+
+impl WorkCompletion {
+    pub(crate) fn new(wc: &ibv_wc) -> Self {
+        Self {
+            wr_id: wc.wr_id,
+            status: wc.status,
+            vendor_err: wc.vendor_err,
+            qp_num: wc.qp_num,
+            opcode: wc.opcode,
+            byte_len: wc.byte_len,
+        }
+    }
+
+    /// True if the work request did what it was asked.
+    pub fn is_success(&self) -> bool {
+        self.status == IBV_WC_SUCCESS
+    }
+
+    /// True if it was never tried, because the QP was in the ERR state: an echo of something earlier.
+    pub fn is_flush(&self) -> bool {
+        self.status == IBV_WC_WR_FLUSH_ERR
+    }
+
+    /// `ibv_wc_opcode`, if the status is success: else the field holds nothing.
+    pub fn opcode(&self) -> Option<u32> {
+        self.is_success().then_some(self.opcode)
+    }
+
+    /// How many bytes arrived, if this is a successful receive or READ: for other requests the field holds nothing.
+    pub fn byte_len(&self) -> Option<usize> {
+        let carries = matches!(
+            self.opcode()?,
+            IBV_WC_RECV | IBV_WC_RECV_RDMA_WITH_IMM | IBV_WC_RDMA_READ
+        );
+        carries.then_some(self.byte_len as usize)
+    }
+
+    /// The completion, or its error.
+    pub fn into_success(self) -> Result<Self> {
+        match self.is_success() {
+            true => Ok(self),
+            false => Err(self.to_error()),
+        }
+    }
+
+    /// The error that a failed completion stands for.
+    pub fn to_error(&self) -> Error {
+        Error::Completion {
+            wr_id: self.wr_id,
+            status: self.status,
+            vendor_err: self.vendor_err,
+        }
+    }
+}
+
+impl fmt::Display for WorkCompletion {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "wr_id={} status={}", self.wr_id, status_name(self.status))?;
+        match self.opcode() {
+            Some(opcode) => write!(f, " opcode={}", opcode_name(opcode))?,
+            None => write!(f, " vendor_err=0x{:x}", self.vendor_err)?,
+        }
+        if let Some(len) = self.byte_len() {
+            write!(f, " byte_len={len}")?;
+        }
+        write!(f, " qp_num={}", self.qp_num)
+    }
+}
+
+/// The C name of an `ibv_wc_status`.
+pub fn status_name(status: u32) -> String {
+    let name = match status {
+        IBV_WC_SUCCESS => "IBV_WC_SUCCESS",
+        IBV_WC_LOC_LEN_ERR => "IBV_WC_LOC_LEN_ERR",
+        IBV_WC_LOC_QP_OP_ERR => "IBV_WC_LOC_QP_OP_ERR",
+        IBV_WC_LOC_EEC_OP_ERR => "IBV_WC_LOC_EEC_OP_ERR",
+        IBV_WC_LOC_PROT_ERR => "IBV_WC_LOC_PROT_ERR",
+        IBV_WC_WR_FLUSH_ERR => "IBV_WC_WR_FLUSH_ERR",
+        IBV_WC_MW_BIND_ERR => "IBV_WC_MW_BIND_ERR",
+        IBV_WC_BAD_RESP_ERR => "IBV_WC_BAD_RESP_ERR",
+        IBV_WC_LOC_ACCESS_ERR => "IBV_WC_LOC_ACCESS_ERR",
+        IBV_WC_REM_INV_REQ_ERR => "IBV_WC_REM_INV_REQ_ERR",
+        IBV_WC_REM_ACCESS_ERR => "IBV_WC_REM_ACCESS_ERR",
+        IBV_WC_REM_OP_ERR => "IBV_WC_REM_OP_ERR",
+        IBV_WC_RETRY_EXC_ERR => "IBV_WC_RETRY_EXC_ERR",
+        IBV_WC_RNR_RETRY_EXC_ERR => "IBV_WC_RNR_RETRY_EXC_ERR",
+        IBV_WC_LOC_RDD_VIOL_ERR => "IBV_WC_LOC_RDD_VIOL_ERR",
+        IBV_WC_REM_INV_RD_REQ_ERR => "IBV_WC_REM_INV_RD_REQ_ERR",
+        IBV_WC_REM_ABORT_ERR => "IBV_WC_REM_ABORT_ERR",
+        IBV_WC_INV_EECN_ERR => "IBV_WC_INV_EECN_ERR",
+        IBV_WC_INV_EEC_STATE_ERR => "IBV_WC_INV_EEC_STATE_ERR",
+        IBV_WC_FATAL_ERR => "IBV_WC_FATAL_ERR",
+        IBV_WC_RESP_TIMEOUT_ERR => "IBV_WC_RESP_TIMEOUT_ERR",
+        IBV_WC_GENERAL_ERR => "IBV_WC_GENERAL_ERR",
+        IBV_WC_TM_ERR => "IBV_WC_TM_ERR",
+        IBV_WC_TM_RNDV_INCOMPLETE => "IBV_WC_TM_RNDV_INCOMPLETE",
+        other => return format!("status {other}"),
+    };
+    name.into()
+}
+
+/// A status in words.
+pub fn status_meaning(status: u32) -> &'static str {
+    match status {
+        IBV_WC_SUCCESS => "done",
+        IBV_WC_LOC_LEN_ERR => "the message and the posted buffer differ in length",
+        IBV_WC_LOC_QP_OP_ERR => "this QP cannot do that",
+        IBV_WC_LOC_PROT_ERR => "an SGE is not covered by its lkey",
+        IBV_WC_WR_FLUSH_ERR => "never tried: the QP was in the ERR state",
+        IBV_WC_BAD_RESP_ERR => "the peer's answer made no sense",
+        IBV_WC_LOC_ACCESS_ERR => "the region does not allow what arrived for it",
+        IBV_WC_REM_INV_REQ_ERR => "the peer's device calls the request invalid",
+        IBV_WC_REM_ACCESS_ERR => "the peer's device denies access to that memory",
+        IBV_WC_REM_OP_ERR => "the peer's device could not do it",
+        IBV_WC_RETRY_EXC_ERR => "no answer, after all retries",
+        IBV_WC_RNR_RETRY_EXC_ERR => "the peer was not ready to receive, after all retries",
+        _ => "see man ibv_poll_cq",
+    }
+}
+
+fn opcode_name(opcode: u32) -> String {
+    let name = match opcode {
+        IBV_WC_SEND => "IBV_WC_SEND",
+        IBV_WC_RDMA_WRITE => "IBV_WC_RDMA_WRITE",
+        IBV_WC_RDMA_READ => "IBV_WC_RDMA_READ",
+        IBV_WC_COMP_SWAP => "IBV_WC_COMP_SWAP",
+        IBV_WC_FETCH_ADD => "IBV_WC_FETCH_ADD",
+        IBV_WC_RECV => "IBV_WC_RECV",
+        IBV_WC_RECV_RDMA_WITH_IMM => "IBV_WC_RECV_RDMA_WITH_IMM",
+        other => return format!("opcode {other}"),
+    };
+    name.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wc(status: u32, opcode: u32) -> WorkCompletion {
+        WorkCompletion {
+            wr_id: 2,
+            status,
+            vendor_err: 0,
+            qp_num: 17,
+            opcode,
+            byte_len: 16,
+        }
+    }
+
+    #[test]
+    fn success_shows_opcode_and_length_where_defined() {
+        let text = wc(IBV_WC_SUCCESS, IBV_WC_RECV).to_string();
+        assert_eq!(
+            text,
+            "wr_id=2 status=IBV_WC_SUCCESS opcode=IBV_WC_RECV byte_len=16 qp_num=17"
+        );
+        assert_eq!(wc(IBV_WC_SUCCESS, IBV_WC_SEND).byte_len(), None);
+    }
+
+    #[test]
+    fn an_error_has_no_opcode() {
+        let failed = wc(IBV_WC_WR_FLUSH_ERR, IBV_WC_RECV);
+        assert_eq!((failed.opcode(), failed.byte_len()), (None, None));
+        assert_eq!(
+            failed.to_string(),
+            "wr_id=2 status=IBV_WC_WR_FLUSH_ERR vendor_err=0x0 qp_num=17"
+        );
+    }
+
+    #[test]
+    fn every_known_status_has_a_name_and_an_unknown_one_a_number() {
+        assert!((0..=23).all(|status| status_name(status).starts_with("IBV_WC_")));
+        assert_eq!(status_name(4711), "status 4711");
+    }
+}
