@@ -44,6 +44,9 @@ struct Narration {
     stages: Vec<&'static str>,
 }
 
+/// What comes before the first call of [`stage`].
+const FIRST_STAGE: &str = "main";
+
 static NARRATION: Mutex<Narration> = Mutex::new(Narration {
     sequence: 0,
     stages: Vec::new(),
@@ -80,16 +83,18 @@ pub fn start() {
 
 /// Names the stage that all lines from here on belong to: the lesson's function, as in `stage("accept")`.
 pub fn stage(name: &'static str) {
-    narration().stages.push(name);
+    let mut narration = narration();
+    if narration.stages.len() == 12 {
+        narration.stages.remove(0);
+    }
+    narration.stages.push(name);
 }
 
-/// The stages passed so far, oldest first, as in `listen → wait_connect_request → accept`.
+/// The stages passed so far, oldest first, as in `main → listen → wait_connect_request → accept`.
 ///
-/// A server that serves many clients passes the same stages again and again: only the last twelve are told.
+/// A server that serves many clients passes the same stages again and again: only the last twelve are kept.
 pub fn history() -> String {
-    let narration = narration();
-    let from = narration.stages.len().saturating_sub(12);
-    narration.stages[from..].join(" → ")
+    std::iter::once(FIRST_STAGE).chain(narration().stages.iter().copied()).collect::<Vec<_>>().join(" → ")
 }
 
 /// One log line; called by the macros.

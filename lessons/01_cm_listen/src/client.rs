@@ -1,0 +1,62 @@
+//! The client: finds the way to the server, knocks, and reads why it was sent away.
+//!
+//! ```text
+//! ──▶ ConnectRequest    sent by rdma_connect
+//! ◀── ConnectReject     becomes the event REJECTED
+//! ```
+
+use common::args::Args;
+use common::cm::{RDMA_CM_EVENT_ADDR_RESOLVED, RDMA_CM_EVENT_REJECTED, RDMA_CM_EVENT_ROUTE_RESOLVED};
+use common::error::status_text;
+use common::{address, say, stage, CmId, ConnParam, Error, EventChannel, Result};
+
+/// What REJECTED carries when the server's *program* said no (`rdma_reject`), and not its kernel.
+const CONSUMER_REJECT: i32 = 28;
+
+pub fn run(args: &Args) -> Result<()> {
+    let channel = EventChannel::create()?;
+    let id = resolve(&channel, args)?;
+    knock(&id)?;
+    read_reason(&channel)
+}
+
+/// Each call only starts the work; the event that follows brings the answer.
+fn resolve(channel: &EventChannel, args: &Args) -> Result<CmId> {
+    stage("resolve");
+    let id = channel.create_id()?;
+    // Which of our devices leads to that address? On Ethernet this asks ARP, a packet that is not RDMA.
+    id.resolve_addr(address::resolve(&args.address, args.port)?)?;
+    channel.expect(RDMA_CM_EVENT_ADDR_RESOLVED)?.ack();
+    // Which path? On RoCE the routing table knows, so nothing is sent.
+    id.resolve_route()?;
+    channel.expect(RDMA_CM_EVENT_ROUTE_RESOLVED)?.ack();
+    Ok(id)
+}
+
+/// Sends the ConnectRequest.
+fn knock(id: &CmId) -> Result<()> {
+    stage("knock");
+    // The request offers no resources and brings no private data: we only want to hear the answer.
+    id.connect(&ConnParam::default())
+}
+
+/// The answer is a REJECTED event. Its status is the reason's number, its private data the server's own words.
+fn read_reason(channel: &EventChannel) -> Result<()> {
+    stage("read_reason");
+    let event = channel.expect(RDMA_CM_EVENT_REJECTED)?;
+    let (status, words) = (event.status(), text(event.private_data()));
+    event.ack();
+    if status != CONSUMER_REJECT {
+        // Not the program but the kernel refused: with reason 8, nobody listens on that port.
+        return Err(Error::Event { wanted: RDMA_CM_EVENT_REJECTED, got: RDMA_CM_EVENT_REJECTED, status });
+    }
+    say!("rejected with status {}", status_text(RDMA_CM_EVENT_REJECTED, status));
+    say!("the server says: {words}");
+    Ok(())
+}
+
+/// The private data comes padded with zeroes to 148 bytes; the words end where they begin.
+fn text(private_data: &[u8]) -> String {
+    let words = private_data.split(|byte| *byte == 0).next().unwrap_or_default();
+    String::from_utf8_lossy(words).escape_debug().to_string()
+}
