@@ -1,1 +1,17 @@
-//! Reading RoCEv2 captures.
+//! RoCEv2 on the wire: reading captures, decoding packets, explaining them.
+//!
+//! From a frame to its meaning: [`link`] finds the UDP datagram, [`packet`] the headers in it, which
+//! [`headers`] and [`cm`] declare field by field as the specification does. [`icrc`] checks the packet.
+
+pub mod aeth;
+pub mod cm;
+pub mod field;
+pub mod headers;
+pub mod icrc;
+pub mod link;
+pub mod opcode;
+pub mod packet;
+pub mod pcapng;
+
+pub use link::{LinkType, Other};
+pub use packet::{Frame, Packet};

@@ -1,0 +1,148 @@
+//! How a header is declared: a list of fields, each with its place, width and meaning.
+//!
+//! The same declaration decodes a packet ([`Field::read`]) and explains it byte by byte
+//! (`wire show --packet`), so what is shown can never differ from what is decoded.
+
+/// How a field's value is written for a human reader.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Base {
+    /// A number that is counted or compared: decimal.
+    Dec,
+    /// A number that is a name, such as a key or an address: hexadecimal with `0x`.
+    Hex,
+    /// Longer than 64 bits, or not a number: the bytes themselves.
+    Bytes,
+}
+
+/// One field of a header. All RDMA headers are big-endian; bit 0 is the first bit sent.
+#[derive(Clone, Copy, Debug)]
+pub struct Field {
+    /// The name the InfiniBand specification uses.
+    pub name: &'static str,
+    /// Distance from the start of the header, in bits.
+    pub bit: usize,
+    /// Width in bits.
+    pub bits: usize,
+    /// How to write the value.
+    pub base: Base,
+    /// What a value means, in words; an empty text where the number says it all.
+    pub meaning: fn(u64) -> String,
+}
+
+fn says_it_all(_: u64) -> String {
+    String::new()
+}
+
+impl Field {
+    /// A field of `bits` bits that begins `byte` bytes and `bit` bits into the header.
+    pub const fn new(name: &'static str, (byte, bit): (usize, usize), bits: usize, base: Base) -> Field {
+        Field {
+            name,
+            bit: byte * 8 + bit,
+            bits,
+            base,
+            meaning: says_it_all,
+        }
+    }
+
+    /// A field shown in decimal, see [`Field::new`].
+    pub const fn dec(name: &'static str, at: (usize, usize), bits: usize) -> Field {
+        Field::new(name, at, bits, Base::Dec)
+    }
+
+    /// A field shown in hexadecimal, see [`Field::new`].
+    pub const fn hex(name: &'static str, at: (usize, usize), bits: usize) -> Field {
+        Field::new(name, at, bits, Base::Hex)
+    }
+
+    /// A run of whole bytes, see [`Field::new`].
+    pub const fn bytes(name: &'static str, byte: usize, length: usize) -> Field {
+        Field::new(name, (byte, 0), length * 8, Base::Bytes)
+    }
+
+    /// Adds what a value means in words.
+    pub const fn means(self, meaning: fn(u64) -> String) -> Field {
+        Field { meaning, ..self }
+    }
+
+    /// The first byte the field touches and the first it does not, counted from the start of the header.
+    pub const fn span(&self) -> (usize, usize) {
+        (self.bit / 8, (self.bit + self.bits).div_ceil(8))
+    }
+
+    /// The field's value in `header`; None where the header was cut off by a snap length, or when the
+    /// field is wider than 64 bits.
+    pub fn read(&self, header: &[u8]) -> Option<u64> {
+        let (first, end) = self.span();
+        if end - first > 8 {
+            return None;
+        }
+        let mut value = 0;
+        for &byte in header.get(first..end)? {
+            value = value << 8 | u64::from(byte);
+        }
+        let unused_low_bits = end * 8 - self.bit - self.bits;
+        Some(value >> unused_low_bits & (u64::MAX >> (64 - self.bits)))
+    }
+
+    /// The bytes the field touches in `header`; None where they were cut off.
+    pub fn slice<'a>(&self, header: &'a [u8]) -> Option<&'a [u8]> {
+        let (first, end) = self.span();
+        header.get(first..end)
+    }
+}
+
+/// One header: its name, its length and its fields in the order of the wire.
+#[derive(Clone, Copy, Debug)]
+pub struct Header {
+    /// The short name, such as `BTH`.
+    pub name: &'static str,
+    /// The name written out.
+    pub title: &'static str,
+    /// Length in bytes.
+    pub length: usize,
+    /// Every field; together they cover each bit of the header once.
+    pub fields: &'static [Field],
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// Fails unless the fields of `header` follow one another without gap or overlap up to its length.
+    pub(crate) fn assert_covered(header: &Header) {
+        let mut bit = 0;
+        for field in header.fields {
+            assert_eq!(field.bit, bit, "{} {}", header.name, field.name);
+            assert!(
+                field.bits <= 64 || field.base == Base::Bytes,
+                "{} {}",
+                header.name,
+                field.name
+            );
+            bit += field.bits;
+        }
+        assert_eq!(bit, header.length * 8, "{}", header.name);
+    }
+
+    #[test]
+    fn reads_bits_in_the_middle_of_bytes() {
+        let bytes = [0b1010_0110, 0b0101_1001, 0xff];
+        assert_eq!(Field::dec("", (0, 0), 1).read(&bytes), Some(1));
+        assert_eq!(Field::dec("", (0, 2), 3).read(&bytes), Some(0b100));
+        assert_eq!(Field::dec("", (0, 6), 4).read(&bytes), Some(0b1001));
+        assert_eq!(Field::dec("", (1, 0), 16).read(&bytes), Some(0x59ff));
+    }
+
+    #[test]
+    fn reads_all_64_bits_and_refuses_what_is_cut_or_wider() {
+        let bytes = [0xfe; 16];
+        assert_eq!(
+            Field::hex("", (8, 0), 64).read(&bytes),
+            Some(0xfefe_fefe_fefe_fefe)
+        );
+        assert_eq!(Field::hex("", (9, 0), 64).read(&bytes), None);
+        assert_eq!(Field::bytes("", 0, 16).read(&bytes), None);
+        assert_eq!(Field::bytes("", 0, 16).slice(&bytes), Some(&bytes[..]));
+    }
+}

@@ -1,0 +1,132 @@
+//! The invariant CRC: the last four bytes of a packet protect everything that no router may change.
+//!
+//! It is the CRC-32 that Ethernet and zip use, over eight bytes of ones (where InfiniBand would have its
+//! local routing header), then the packet from the IP header up to the CRC itself. Fields that change on
+//! the way count as ones (IBTA 7.8.1, annex A17.3.3). Unlike everything else it is sent little-endian.
+
+use crc32fast::Hasher;
+
+/// Length of the ICRC in bytes.
+pub const LENGTH: usize = 4;
+
+/// What checking a packet's ICRC gave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Icrc {
+    /// It fits the packet.
+    Ok,
+    /// It does not: the packet was damaged, or changed after the CRC was made.
+    Bad,
+    /// The recording lacks the end of the packet, so nobody can tell.
+    Cut,
+}
+
+impl Icrc {
+    /// `ok`, `bad` or `cut`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Icrc::Ok => "ok",
+            Icrc::Bad => "bad",
+            Icrc::Cut => "cut",
+        }
+    }
+}
+
+/// CRC-32 of eight bytes of ones: where the sum stands when the IP header begins.
+const AFTER_EIGHT_ONES: u32 = 0x2144_df1c;
+
+/// The ICRC of a packet: `ip` runs from the IP header to the last byte before the ICRC, and `udp` is where
+/// the UDP header begins in it. None if `ip` ends before the end of the BTH.
+pub fn compute(ip: &[u8], udp: usize) -> Option<u32> {
+    let mut sum = Hasher::new_with_initial_len(AFTER_EIGHT_ONES, 8);
+    let rest = match ip.first()? >> 4 {
+        4 => {
+            let mut header: [u8; 20] = ip.get(..20)?.try_into().ok()?;
+            header[1] = 0xff; // type of service
+            header[8] = 0xff; // time to live
+            header[10..12].fill(0xff); // header checksum
+            sum.update(&header);
+            ip.get(20..udp)?
+        }
+        _ => {
+            let mut header: [u8; 40] = ip.get(..40)?.try_into().ok()?;
+            header[0] |= 0x0f; // traffic class and flow label
+            header[1..4].fill(0xff);
+            header[7] = 0xff; // hop limit
+            sum.update(&header);
+            ip.get(40..udp)?
+        }
+    };
+    sum.update(rest);
+    let mut udp_and_bth: [u8; 20] = ip.get(udp..udp + 20)?.try_into().ok()?;
+    udp_and_bth[6..8].fill(0xff); // UDP checksum
+    udp_and_bth[8 + 4] = 0xff; // FECN, BECN, reserved
+    sum.update(&udp_and_bth);
+    sum.update(&ip[udp + 20..]);
+    Some(sum.finalize())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// CRC-32 a bit at a time: each bit that falls out at the low end folds the polynomial in.
+    fn crc32_bitwise(bytes: impl IntoIterator<Item = u8>) -> u32 {
+        let mut register = u32::MAX;
+        for byte in bytes {
+            register ^= u32::from(byte);
+            for _ in 0..8 {
+                let carry = register & 1;
+                register >>= 1;
+                if carry == 1 {
+                    register ^= 0xedb8_8320;
+                }
+            }
+        }
+        !register
+    }
+
+    /// The definition word by word: ones in front, ones in each field that may change on the way.
+    fn icrc_bitwise(ip: &[u8], udp: usize) -> u32 {
+        let mut bytes = ip.to_vec();
+        match bytes[0] >> 4 {
+            4 => [1, 8, 10, 11].iter().for_each(|&at| bytes[at] = 0xff),
+            _ => {
+                bytes[0] = 0x6f;
+                [1, 2, 3, 7].iter().for_each(|&at| bytes[at] = 0xff);
+            }
+        }
+        [udp + 6, udp + 7, udp + 12]
+            .iter()
+            .for_each(|&at| bytes[at] = 0xff);
+        crc32_bitwise([0xff; 8].into_iter().chain(bytes))
+    }
+
+    #[test]
+    fn the_bitwise_sum_is_crc32() {
+        assert_eq!(crc32_bitwise(*b"123456789"), 0xcbf4_3926);
+        assert_eq!(crc32_bitwise([0xff; 8]), AFTER_EIGHT_ONES);
+    }
+
+    #[test]
+    fn equals_the_definition_for_both_ip_versions_and_any_length() {
+        let bytes: Vec<u8> = (0..400u32).map(|i| (i * 7 + 3) as u8).collect();
+        for (first, udp) in [(0x45, 20), (0x47, 28), (0x60, 40), (0x6a, 56)] {
+            for length in udp + 20..bytes.len() {
+                let mut ip = bytes[..length].to_vec();
+                ip[0] = first;
+                assert_eq!(
+                    compute(&ip, udp),
+                    Some(icrc_bitwise(&ip, udp)),
+                    "{first:x} {length}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn too_short_is_no_sum() {
+        for length in 0..40 {
+            assert_eq!(compute(&vec![0x45; length], 20), None);
+        }
+    }
+}

@@ -1,0 +1,259 @@
+//! From a captured frame down to the UDP datagram: link layer, VLAN tags, IP.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// The UDP destination port of RoCEv2.
+pub const ROCE_PORT: u16 = 4791;
+
+/// What a captured frame begins with, by its number in the list of link types that pcap files use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LinkType(pub u16);
+
+impl LinkType {
+    /// BSD loopback: address family in the byte order of the capturing machine.
+    pub const NULL: LinkType = LinkType(0);
+    /// Ethernet.
+    pub const ETHERNET: LinkType = LinkType(1);
+    /// IPv4 or IPv6, told apart by the version.
+    pub const RAW: LinkType = LinkType(101);
+    /// OpenBSD loopback: address family in network byte order.
+    pub const LOOP: LinkType = LinkType(108);
+    /// Linux "cooked" capture, as written by older `tcpdump -i any`.
+    pub const LINUX_SLL: LinkType = LinkType(113);
+    /// IPv4.
+    pub const IPV4: LinkType = LinkType(228);
+    /// IPv6.
+    pub const IPV6: LinkType = LinkType(229);
+    /// Linux "cooked" capture, version 2.
+    pub const LINUX_SLL2: LinkType = LinkType(276);
+
+    /// True if [`datagram`] understands frames of this kind.
+    pub fn is_known(self) -> bool {
+        let known = [
+            Self::NULL,
+            Self::ETHERNET,
+            Self::RAW,
+            Self::LOOP,
+            Self::LINUX_SLL,
+            Self::IPV4,
+            Self::IPV6,
+        ];
+        known.contains(&self) || self == Self::LINUX_SLL2
+    }
+}
+
+/// A frame that is not a RoCEv2 packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Other {
+    /// Who has this IPv4 address?
+    Arp,
+    /// A machine announces itself after a restore.
+    Rarp,
+    /// A piece of an IP packet: its transport header may be elsewhere.
+    Fragment,
+    /// RoCE version 1, straight on Ethernet.
+    RoceV1,
+    /// UDP port 4791, but shorter than a BTH and an ICRC.
+    Short,
+    /// Recorded too short to tell what it is.
+    Cut,
+    /// Anything else.
+    Foreign,
+}
+
+impl Other {
+    /// A short name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Other::Arp => "ARP",
+            Other::Rarp => "RARP",
+            Other::Fragment => "IP fragment",
+            Other::RoceV1 => "RoCEv1",
+            Other::Short => "too short for RoCEv2",
+            Other::Cut => "cut frame",
+            Other::Foreign => "not RoCE",
+        }
+    }
+}
+
+/// A UDP datagram inside an IP packet.
+#[derive(Clone, Copy, Debug)]
+pub struct Datagram<'a> {
+    /// From the first byte of the IP header to the end of the datagram, as far as it was recorded.
+    pub ip: &'a [u8],
+    /// Where the IP header begins in the frame.
+    pub ip_offset: usize,
+    /// Where the UDP header begins in `ip`.
+    pub udp_offset: usize,
+    /// Length of `ip` on the wire, in bytes.
+    pub wire_length: usize,
+    /// Sender.
+    pub src: IpAddr,
+    /// Receiver.
+    pub dst: IpAddr,
+    /// The sender's UDP port.
+    pub src_port: u16,
+    /// The receiver's UDP port.
+    pub dst_port: u16,
+}
+
+const ETHERTYPE_IPV4: u16 = 0x0800;
+const ETHERTYPE_IPV6: u16 = 0x86dd;
+const UDP: u8 = 17;
+
+/// Finds the UDP datagram in `frame`, or says what else the frame is.
+pub fn datagram(link: LinkType, frame: &[u8]) -> Result<Datagram<'_>, Other> {
+    let (ethertype, offset) = network_layer(link, frame)?;
+    let ip = frame.get(offset..).ok_or(Other::Cut)?;
+    match ethertype {
+        ETHERTYPE_IPV4 => ipv4(ip, offset),
+        ETHERTYPE_IPV6 => ipv6(ip, offset),
+        0x0806 => Err(Other::Arp),
+        0x8035 => Err(Other::Rarp),
+        0x8915 => Err(Other::RoceV1),
+        _ => Err(Other::Foreign),
+    }
+}
+
+/// The EtherType of what the frame carries, and where that begins.
+fn network_layer(link: LinkType, frame: &[u8]) -> Result<(u16, usize), Other> {
+    match link {
+        LinkType::ETHERNET => after_vlan_tags(frame, 12),
+        LinkType::LINUX_SLL => after_vlan_tags(frame, 14),
+        LinkType::LINUX_SLL2 => Ok((u16_at(frame, 0)?, 20)),
+        LinkType::NULL | LinkType::LOOP => Ok((ip_version(frame, 4)?, 4)),
+        LinkType::RAW | LinkType::IPV4 | LinkType::IPV6 => Ok((ip_version(frame, 0)?, 0)),
+        _ => Err(Other::Foreign),
+    }
+}
+
+/// Reads the EtherType at `at` and skips any stacked VLAN tags.
+fn after_vlan_tags(frame: &[u8], mut at: usize) -> Result<(u16, usize), Other> {
+    loop {
+        match u16_at(frame, at)? {
+            0x8100 | 0x88a8 | 0x9100 => at += 4,
+            ethertype => return Ok((ethertype, at + 2)),
+        }
+    }
+}
+
+/// IP says its version itself, so the many numbers for "address family" need not be known.
+fn ip_version(frame: &[u8], at: usize) -> Result<u16, Other> {
+    match frame.get(at).ok_or(Other::Cut)? >> 4 {
+        4 => Ok(ETHERTYPE_IPV4),
+        6 => Ok(ETHERTYPE_IPV6),
+        _ => Err(Other::Foreign),
+    }
+}
+
+fn ipv4(packet: &[u8], ip_offset: usize) -> Result<Datagram<'_>, Other> {
+    let header = packet.get(..20).ok_or(Other::Cut)?;
+    let header_length = usize::from(header[0] & 0x0f) * 4;
+    if header[0] >> 4 != 4 || header_length < 20 {
+        return Err(Other::Foreign);
+    }
+    let more_fragments_or_offset = u16::from_be_bytes([header[6], header[7]]) & 0x3fff;
+    if more_fragments_or_offset != 0 {
+        return Err(Other::Fragment);
+    }
+    if header[9] != UDP {
+        return Err(Other::Foreign);
+    }
+    let [src, dst] =
+        [12, 16].map(|at| Ipv4Addr::new(header[at], header[at + 1], header[at + 2], header[at + 3]));
+    let total_length = usize::from(u16::from_be_bytes([header[2], header[3]]));
+    udp(
+        packet,
+        ip_offset,
+        header_length,
+        total_length,
+        src.into(),
+        dst.into(),
+    )
+}
+
+fn ipv6(packet: &[u8], ip_offset: usize) -> Result<Datagram<'_>, Other> {
+    let header = packet.get(..40).ok_or(Other::Cut)?;
+    if header[0] >> 4 != 6 {
+        return Err(Other::Foreign);
+    }
+    let udp_offset = after_extension_headers(packet, header[6])?;
+    let [src, dst] = [8, 24].map(|at| {
+        let mut address = [0; 16];
+        address.copy_from_slice(&header[at..at + 16]);
+        Ipv6Addr::from(address)
+    });
+    let total_length = 40 + usize::from(u16::from_be_bytes([header[4], header[5]]));
+    udp(
+        packet,
+        ip_offset,
+        udp_offset,
+        total_length,
+        src.into(),
+        dst.into(),
+    )
+}
+
+/// Skips IPv6 extension headers; returns where the UDP header begins.
+fn after_extension_headers(packet: &[u8], mut next: u8) -> Result<usize, Other> {
+    const HOP_BY_HOP: u8 = 0;
+    const ROUTING: u8 = 43;
+    const FRAGMENT: u8 = 44;
+    const AUTHENTICATION: u8 = 51;
+    const DESTINATION: u8 = 60;
+    let mut at = 40;
+    loop {
+        let length = |unit: usize, extra: usize| {
+            packet
+                .get(at + 1)
+                .map(|&n| (usize::from(n) + extra) * unit)
+                .ok_or(Other::Cut)
+        };
+        let step = match next {
+            UDP => return Ok(at),
+            HOP_BY_HOP | ROUTING | DESTINATION => length(8, 1)?,
+            AUTHENTICATION => length(4, 2)?,
+            // A whole packet may carry a fragment header too: offset 0 and no more fragments.
+            FRAGMENT if u16_at(packet, at + 2)? & 0xfff9 == 0 => 8,
+            FRAGMENT => return Err(Other::Fragment),
+            _ => return Err(Other::Foreign),
+        };
+        next = *packet.get(at).ok_or(Other::Cut)?;
+        at += step;
+    }
+}
+
+fn udp(
+    packet: &[u8],
+    ip_offset: usize,
+    udp_offset: usize,
+    ip_length: usize,
+    src: IpAddr,
+    dst: IpAddr,
+) -> Result<Datagram<'_>, Other> {
+    let [src_port, dst_port, udp_length] = [0, 2, 4].map(|at| u16_at(packet, udp_offset + at));
+    let (src_port, dst_port, udp_length) = (src_port?, dst_port?, usize::from(udp_length?));
+    // Frames are padded to 60 bytes, so the lengths in the headers decide, not the length of the frame.
+    let wire_length = ip_length.min(udp_offset + udp_length);
+    if wire_length < udp_offset + 8 {
+        return Err(Other::Short);
+    }
+    let ip = &packet[..wire_length.min(packet.len())];
+    Ok(Datagram {
+        ip,
+        ip_offset,
+        udp_offset,
+        wire_length,
+        src,
+        dst,
+        src_port,
+        dst_port,
+    })
+}
+
+fn u16_at(bytes: &[u8], at: usize) -> Result<u16, Other> {
+    match bytes.get(at..at + 2) {
+        Some(pair) => Ok(u16::from_be_bytes([pair[0], pair[1]])),
+        None => Err(Other::Cut),
+    }
+}

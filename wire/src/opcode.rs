@@ -1,0 +1,213 @@
+//! The operation codes of the BTH and which headers follow each of them (IBTA table 38 and 9.3).
+
+use crate::field::Header;
+use crate::headers::{aeth, atomic_ack_eth, atomic_eth, cnp, deth, ieth, imm_dt, reth};
+
+/// The transport service: the top three bits of the operation code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Service {
+    /// Reliable connection: acknowledged, in order.
+    Rc,
+    /// Unreliable connection: in order or lost.
+    Uc,
+    /// Unreliable datagram: each packet stands alone.
+    Ud,
+    /// Congestion notification.
+    Cnp,
+    /// A service this tool does not decode (RD, XRC, vendor specific).
+    Unknown,
+}
+
+/// What a packet does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Operation {
+    /// Data for the buffer of a posted receive.
+    Send,
+    /// Data for memory the sender names itself.
+    Write,
+    /// Asks for memory.
+    ReadRequest,
+    /// The memory asked for.
+    ReadResponse,
+    /// Acknowledges, or refuses.
+    Acknowledge,
+    /// The old value of an atomic operation.
+    AtomicAcknowledge,
+    /// Replaces eight bytes if they equal a value.
+    CompareSwap,
+    /// Adds to eight bytes.
+    FetchAdd,
+    /// Asks a sender to slow down.
+    Congestion,
+    /// Not decoded.
+    Unknown,
+}
+
+/// Which part of its message a packet is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Part {
+    /// The first of several packets.
+    First,
+    /// Neither first nor last.
+    Middle,
+    /// The last of several packets.
+    Last,
+    /// The message is one packet.
+    Only,
+}
+
+/// One row of the table.
+#[derive(Debug)]
+pub struct Opcode {
+    /// The byte in the BTH.
+    pub code: u8,
+    /// Name with the service in front.
+    pub name: &'static str,
+    /// Transport service.
+    pub service: Service,
+    /// What it does.
+    pub operation: Operation,
+    /// Which part of the message it is.
+    pub part: Part,
+    /// The headers after the BTH, in order. The payload, if any, comes after them.
+    pub headers: &'static [&'static Header],
+}
+
+impl Opcode {
+    /// True for packets that answer a request. They carry a PSN of the opposite direction.
+    pub fn is_response(&self) -> bool {
+        matches!(
+            self.operation,
+            Operation::ReadResponse | Operation::Acknowledge | Operation::AtomicAcknowledge
+        )
+    }
+}
+
+/// The row of an operation code; a row named "Unknown opcode" for one that is not in the table.
+pub fn lookup(code: u8) -> &'static Opcode {
+    static UNKNOWN: Opcode = Opcode {
+        code: 0xff,
+        name: "Unknown opcode",
+        service: Service::Unknown,
+        operation: Operation::Unknown,
+        part: Part::Only,
+        headers: &[],
+    };
+    TABLE.get(usize::from(ROW[usize::from(code)])).unwrap_or(&UNKNOWN)
+}
+
+/// For each operation code the index of its row in [`TABLE`], or 255.
+static ROW: [u8; 256] = index();
+
+const fn index() -> [u8; 256] {
+    let mut rows = [255; 256];
+    let mut i = 0;
+    while i < TABLE.len() {
+        rows[TABLE[i].code as usize] = i as u8;
+        i += 1;
+    }
+    rows
+}
+
+const fn row(
+    code: u8,
+    name: &'static str,
+    operation: Operation,
+    part: Part,
+    headers: &'static [&'static Header],
+) -> Opcode {
+    let service = match code >> 5 {
+        0 => Service::Rc,
+        1 => Service::Uc,
+        3 => Service::Ud,
+        4 => Service::Cnp,
+        _ => Service::Unknown,
+    };
+    Opcode {
+        code,
+        name,
+        service,
+        operation,
+        part,
+        headers,
+    }
+}
+
+const RETH: &Header = &reth::HEADER;
+const AETH: &Header = &aeth::HEADER;
+const IMM: &Header = &imm_dt::HEADER;
+const IETH: &Header = &ieth::HEADER;
+const DETH: &Header = &deth::HEADER;
+const ATOMIC: &Header = &atomic_eth::HEADER;
+const ATOMIC_ACK: &Header = &atomic_ack_eth::HEADER;
+const CNP: &Header = &cnp::HEADER;
+
+use Operation::*;
+use Part::*;
+
+/// Every operation code this tool decodes.
+#[rustfmt::skip]
+pub const TABLE: &[Opcode] = &[
+    row(0x00, "RC Send First",                         Send,              First,  &[]),
+    row(0x01, "RC Send Middle",                        Send,              Middle, &[]),
+    row(0x02, "RC Send Last",                          Send,              Last,   &[]),
+    row(0x03, "RC Send Last Immediate",                Send,              Last,   &[IMM]),
+    row(0x04, "RC Send Only",                          Send,              Only,   &[]),
+    row(0x05, "RC Send Only Immediate",                Send,              Only,   &[IMM]),
+    row(0x06, "RC RDMA Write First",                   Write,             First,  &[RETH]),
+    row(0x07, "RC RDMA Write Middle",                  Write,             Middle, &[]),
+    row(0x08, "RC RDMA Write Last",                    Write,             Last,   &[]),
+    row(0x09, "RC RDMA Write Last Immediate",          Write,             Last,   &[IMM]),
+    row(0x0a, "RC RDMA Write Only",                    Write,             Only,   &[RETH]),
+    row(0x0b, "RC RDMA Write Only Immediate",          Write,             Only,   &[RETH, IMM]),
+    row(0x0c, "RC RDMA Read Request",                  ReadRequest,       Only,   &[RETH]),
+    row(0x0d, "RC RDMA Read Response First",           ReadResponse,      First,  &[AETH]),
+    row(0x0e, "RC RDMA Read Response Middle",          ReadResponse,      Middle, &[]),
+    row(0x0f, "RC RDMA Read Response Last",            ReadResponse,      Last,   &[AETH]),
+    row(0x10, "RC RDMA Read Response Only",            ReadResponse,      Only,   &[AETH]),
+    row(0x11, "RC Acknowledge",                        Acknowledge,       Only,   &[AETH]),
+    row(0x12, "RC Atomic Acknowledge",                 AtomicAcknowledge, Only,   &[AETH, ATOMIC_ACK]),
+    row(0x13, "RC Compare Swap",                       CompareSwap,       Only,   &[ATOMIC]),
+    row(0x14, "RC Fetch Add",                          FetchAdd,          Only,   &[ATOMIC]),
+    row(0x16, "RC Send Last Invalidate",               Send,              Last,   &[IETH]),
+    row(0x17, "RC Send Only Invalidate",               Send,              Only,   &[IETH]),
+    row(0x20, "UC Send First",                         Send,              First,  &[]),
+    row(0x21, "UC Send Middle",                        Send,              Middle, &[]),
+    row(0x22, "UC Send Last",                          Send,              Last,   &[]),
+    row(0x23, "UC Send Last Immediate",                Send,              Last,   &[IMM]),
+    row(0x24, "UC Send Only",                          Send,              Only,   &[]),
+    row(0x25, "UC Send Only Immediate",                Send,              Only,   &[IMM]),
+    row(0x26, "UC RDMA Write First",                   Write,             First,  &[RETH]),
+    row(0x27, "UC RDMA Write Middle",                  Write,             Middle, &[]),
+    row(0x28, "UC RDMA Write Last",                    Write,             Last,   &[]),
+    row(0x29, "UC RDMA Write Last Immediate",          Write,             Last,   &[IMM]),
+    row(0x2a, "UC RDMA Write Only",                    Write,             Only,   &[RETH]),
+    row(0x2b, "UC RDMA Write Only Immediate",          Write,             Only,   &[RETH, IMM]),
+    row(0x64, "UD Send Only",                          Send,              Only,   &[DETH]),
+    row(0x65, "UD Send Only Immediate",                Send,              Only,   &[DETH, IMM]),
+    row(0x81, "CNP",                                   Congestion,        Only,   &[CNP]),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_found_by_their_code() {
+        for row in TABLE {
+            assert_eq!(lookup(row.code).name, row.name);
+        }
+        assert_eq!(lookup(0x15).operation, Unknown);
+        assert_eq!(lookup(0xff).service, Service::Unknown);
+    }
+
+    #[test]
+    fn names_begin_with_their_service() {
+        for row in TABLE {
+            assert!(row
+                .name
+                .to_lowercase()
+                .starts_with(&format!("{:?}", row.service).to_lowercase()));
+        }
+    }
+}

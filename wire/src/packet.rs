@@ -1,0 +1,322 @@
+//! One RoCEv2 packet: the BTH, the headers its operation code calls for, the payload, the ICRC.
+
+use crate::aeth::{milliseconds, Syndrome};
+use crate::cm;
+use crate::field::Header;
+use crate::headers::{aeth, atomic_ack_eth, atomic_eth, bth, deth, ieth, imm_dt, reth};
+use crate::icrc::{self, Icrc};
+use crate::link::{self, Datagram, LinkType, Other};
+use crate::opcode::{self, Opcode, Operation, Part};
+
+/// What a recorded frame holds.
+#[derive(Clone, Copy, Debug)]
+pub enum Frame<'a> {
+    /// A RoCEv2 packet.
+    Roce(Packet<'a>),
+    /// Something else.
+    Other(Other),
+}
+
+impl<'a> Frame<'a> {
+    /// Decodes a frame as recorded; it may be cut short by a snap length. Never fails: what is not a RoCEv2
+    /// packet is [`Frame::Other`].
+    pub fn decode(link: LinkType, frame: &'a [u8]) -> Frame<'a> {
+        match link::datagram(link, frame).and_then(Packet::new) {
+            Ok(packet) => Frame::Roce(packet),
+            Err(other) => Frame::Other(other),
+        }
+    }
+
+    /// Decodes an Ethernet frame.
+    pub fn ethernet(frame: &'a [u8]) -> Frame<'a> {
+        Frame::decode(LinkType::ETHERNET, frame)
+    }
+}
+
+/// The Base Transport Header's values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bth {
+    /// Operation code; [`Packet::opcode`] explains it.
+    pub opcode: u8,
+    /// Solicited event.
+    pub se: bool,
+    /// Bytes of padding after the payload.
+    pub pad_cnt: u8,
+    /// The receiver's queue pair.
+    pub dest_qp: u32,
+    /// An acknowledgement is asked for.
+    pub ack_req: bool,
+    /// Packet sequence number.
+    pub psn: u32,
+}
+
+impl Bth {
+    /// Reads the header; None if it is cut.
+    pub fn read(header: &[u8]) -> Option<Bth> {
+        Some(Bth {
+            opcode: bth::OPCODE.read(header)? as u8,
+            se: bth::SE.read(header)? == 1,
+            pad_cnt: bth::PAD_CNT.read(header)? as u8,
+            dest_qp: bth::DEST_QP.read(header)? as u32,
+            ack_req: bth::ACK_REQ.read(header)? == 1,
+            psn: bth::PSN.read(header)? as u32,
+        })
+    }
+}
+
+/// A place in the peer's memory, from a RETH or an AtomicETH.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Remote {
+    /// Address at the responder.
+    pub va: u64,
+    /// The key that opens it.
+    pub r_key: u32,
+}
+
+/// The ACK header's values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Aeth {
+    /// The byte that says how it went; [`Aeth::verdict`] explains it.
+    pub syndrome: u8,
+    /// Messages completed.
+    pub msn: u32,
+}
+
+impl Aeth {
+    /// What the syndrome says.
+    pub fn verdict(&self) -> Syndrome {
+        Syndrome::from(self.syndrome)
+    }
+}
+
+/// A decoded packet. Headers that a snap length cut off read as None.
+#[derive(Clone, Copy, Debug)]
+pub struct Packet<'a> {
+    /// The layers below: addresses, ports, recorded bytes.
+    pub datagram: Datagram<'a>,
+    /// The Base Transport Header.
+    pub bth: Bth,
+    /// What the operation code stands for.
+    pub opcode: &'static Opcode,
+}
+
+impl<'a> Packet<'a> {
+    /// Takes a UDP datagram for RoCEv2, if it goes to the port and is long enough.
+    pub fn new(datagram: Datagram<'a>) -> Result<Packet<'a>, Other> {
+        if datagram.dst_port != link::ROCE_PORT {
+            return Err(Other::Foreign);
+        }
+        let start = datagram.udp_offset + 8;
+        if datagram.wire_length < start + bth::HEADER.length + icrc::LENGTH {
+            return Err(Other::Short);
+        }
+        let bth = datagram.ip.get(start..).and_then(Bth::read).ok_or(Other::Cut)?;
+        Ok(Packet {
+            datagram,
+            bth,
+            opcode: opcode::lookup(bth.opcode),
+        })
+    }
+
+    /// Where the BTH begins, counted from the IP header.
+    pub fn bth_offset(&self) -> usize {
+        self.datagram.udp_offset + 8
+    }
+
+    /// Every header from the BTH on, with where it begins, counted from the IP header.
+    pub fn headers(&self) -> impl Iterator<Item = (usize, &'static Header)> {
+        let mut next = self.bth_offset();
+        std::iter::once(&bth::HEADER)
+            .chain(self.opcode.headers.iter().copied())
+            .map(move |header| {
+                let start = next;
+                next += header.length;
+                (start, header)
+            })
+    }
+
+    /// The recorded bytes of one of this packet's headers.
+    fn header(&self, wanted: &str) -> Option<&'a [u8]> {
+        let (start, header) = self.headers().find(|(_, header)| header.name == wanted)?;
+        self.datagram.ip.get(start..start + header.length)
+    }
+
+    fn payload_start(&self) -> usize {
+        let extended: usize = self.opcode.headers.iter().map(|header| header.length).sum();
+        self.bth_offset() + bth::HEADER.length + extended
+    }
+
+    /// Bytes of payload on the wire, without padding.
+    pub fn payload_length(&self) -> usize {
+        let after = icrc::LENGTH + usize::from(self.bth.pad_cnt);
+        self.datagram
+            .wire_length
+            .saturating_sub(self.payload_start() + after)
+    }
+
+    /// The payload without padding, as far as it was recorded.
+    pub fn payload(&self) -> &'a [u8] {
+        let recorded = self.datagram.ip.get(self.payload_start()..).unwrap_or(&[]);
+        &recorded[..recorded.len().min(self.payload_length())]
+    }
+
+    /// The last four bytes and whether they fit the packet.
+    pub fn icrc(&self) -> Icrc {
+        let Datagram {
+            ip,
+            wire_length,
+            udp_offset,
+            ..
+        } = self.datagram;
+        if ip.len() < wire_length {
+            return Icrc::Cut;
+        }
+        let (covered, sent) = ip.split_at(wire_length - icrc::LENGTH);
+        match icrc::compute(covered, udp_offset) {
+            Some(sum) if sent == sum.to_le_bytes() => Icrc::Ok,
+            _ => Icrc::Bad,
+        }
+    }
+
+    /// Address and key, of a WRITE, READ or atomic operation.
+    pub fn remote(&self) -> Option<Remote> {
+        let (bytes, va, r_key) = match self.header(reth::HEADER.name) {
+            Some(bytes) => (bytes, reth::VA, reth::R_KEY),
+            None => (
+                self.header(atomic_eth::HEADER.name)?,
+                atomic_eth::VA,
+                atomic_eth::R_KEY,
+            ),
+        };
+        Some(Remote {
+            va: va.read(bytes)?,
+            r_key: r_key.read(bytes)? as u32,
+        })
+    }
+
+    /// Bytes of the whole message, from the RETH.
+    pub fn dma_length(&self) -> Option<u32> {
+        reth::DMA_LENGTH
+            .read(self.header(reth::HEADER.name)?)
+            .map(|v| v as u32)
+    }
+
+    /// The ACK header.
+    pub fn aeth(&self) -> Option<Aeth> {
+        let bytes = self.header(aeth::HEADER.name)?;
+        Some(Aeth {
+            syndrome: aeth::SYNDROME.read(bytes)? as u8,
+            msn: aeth::MSN.read(bytes)? as u32,
+        })
+    }
+
+    /// Immediate data.
+    pub fn immediate(&self) -> Option<u32> {
+        imm_dt::DATA
+            .read(self.header(imm_dt::HEADER.name)?)
+            .map(|v| v as u32)
+    }
+
+    /// The key a SEND with invalidate ends.
+    pub fn invalidated_key(&self) -> Option<u32> {
+        ieth::R_KEY
+            .read(self.header(ieth::HEADER.name)?)
+            .map(|v| v as u32)
+    }
+
+    /// The sender's queue pair, which only datagrams tell.
+    pub fn src_qp(&self) -> Option<u32> {
+        deth::SRC_QP
+            .read(self.header(deth::HEADER.name)?)
+            .map(|v| v as u32)
+    }
+
+    /// Swap or add data, and compare data, of an atomic request.
+    pub fn atomic_operands(&self) -> Option<(u64, u64)> {
+        let bytes = self.header(atomic_eth::HEADER.name)?;
+        Some((
+            atomic_eth::SWAP_ADD.read(bytes)?,
+            atomic_eth::COMPARE.read(bytes)?,
+        ))
+    }
+
+    /// The old value an atomic operation found.
+    pub fn atomic_original(&self) -> Option<u64> {
+        atomic_ack_eth::ORIGINAL.read(self.header(atomic_ack_eth::HEADER.name)?)
+    }
+
+    /// The connection manager message, if this is one.
+    pub fn cm(&self) -> Option<cm::Message<'a>> {
+        if self.bth.dest_qp != 1 || self.bth.opcode != 0x64 {
+            return None;
+        }
+        cm::Message::read(self.payload())
+    }
+
+    /// The name of the CM message, else of the operation code.
+    pub fn name(&self) -> &'static str {
+        self.cm().map_or(self.opcode.name, |message| message.kind.name())
+    }
+
+    /// What the packet does, in a few words of at most about 34 columns.
+    pub fn summary(&self) -> String {
+        if let Some(message) = self.cm() {
+            return cm_summary(&message);
+        }
+        let part = format!("{:?}", self.opcode.part);
+        let length = self.payload_length();
+        match self.opcode.operation {
+            Operation::Send => format!("SEND {part}  len {length}{}", self.extras()),
+            Operation::Write => match (self.opcode.part, self.dma_length()) {
+                (Part::First, Some(total)) => format!("WRITE First  len {length} of {total}"),
+                _ => format!("WRITE {part}  len {length}{}", self.extras()),
+            },
+            Operation::ReadRequest => format!("READ Request  len {}", self.dma_length().unwrap_or(0)),
+            Operation::ReadResponse => format!("READ Response {part}  len {length}"),
+            Operation::Acknowledge => self.acknowledge_summary(),
+            Operation::AtomicAcknowledge => {
+                format!("ATOMIC ACK  was {:#x}", self.atomic_original().unwrap_or(0))
+            }
+            Operation::CompareSwap => {
+                format!("CompareSwap  {:#x}", self.atomic_operands().unwrap_or((0, 0)).0)
+            }
+            Operation::FetchAdd => format!("FetchAdd  {:#x}", self.atomic_operands().unwrap_or((0, 0)).0),
+            Operation::Congestion => "CNP  slow down".into(),
+            Operation::Unknown => format!("opcode 0x{:02x}  not decoded", self.bth.opcode),
+        }
+    }
+
+    fn extras(&self) -> String {
+        match (self.immediate(), self.invalidated_key()) {
+            (Some(data), _) => format!(" imm {data:#x}"),
+            (_, Some(key)) => format!(" inv {key:#x}"),
+            _ => String::new(),
+        }
+    }
+
+    fn acknowledge_summary(&self) -> String {
+        match self.aeth().map(|aeth| aeth.verdict()) {
+            Some(Syndrome::Ack { .. }) => format!("ACK  psn {}", self.bth.psn),
+            Some(Syndrome::RnrNak { timer_us }) => format!("RNR NAK  wait {} ms", milliseconds(timer_us)),
+            Some(Syndrome::Nak(nak)) => format!("NAK  {nak}"),
+            Some(reserved) => reserved.to_string(),
+            None => "ACK  (cut)".into(),
+        }
+    }
+}
+
+fn cm_summary(message: &cm::Message) -> String {
+    let name = message.kind.short();
+    match message.kind {
+        cm::Kind::ConnectRequest => match message.service().and_then(cm::Service::port) {
+            Some(port) => format!("{name}  port {port}"),
+            None => name.into(),
+        },
+        cm::Kind::ConnectReply => format!("{name}  qp 0x{:x}", message.local_qpn().unwrap_or(0)),
+        cm::Kind::ConnectReject => {
+            let reason = message.reason().unwrap_or(0);
+            format!("{name}  reason {reason} ({})", cm::reject_reason(reason))
+        }
+        _ => name.into(),
+    }
+}
