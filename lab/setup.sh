@@ -13,7 +13,7 @@ cd "$(dirname "$0")/.."
 
 config=.cargo/config.toml
 marker='# Written by lab/setup.sh.'
-wheel_dir=$PWD/target/tools/libclang
+own_libclang=$PWD/target/tools/libclang.so
 machine=$(uname -m)
 rust_minor=$(sed -n 's/^rust-version = "1\.\([0-9]*\).*/\1/p' Cargo.toml)
 
@@ -151,7 +151,7 @@ find_libclang() {
     for file in "${LIBCLANG_PATH-}" "${LIBCLANG_PATH:-/none}"/libclang*.so* \
         /usr/lib/llvm-1[45]/lib/libclang-1[45].so* /usr/lib/*/libclang-1[45].so* \
         /usr/lib*/llvm1[45]/lib*/libclang.so* /usr/lib*/libclang.so.1[45]* \
-        "$wheel_dir"/clang/native/libclang.so; do
+        "$own_libclang"; do
         if [ -f "$file" ] && libclang_works "$file"; then
             echo "$file"
             return
@@ -187,6 +187,7 @@ write_config() {
     fi
     mkdir -p .cargo
     config_lines >"$config"
+    give_back .cargo "$config"
 }
 
 config_lines() {
@@ -201,19 +202,23 @@ END
 
 has_pip() { has python3 && python3 -m pip --version >/dev/null 2>&1; }
 
-# For machines whose distribution has neither libclang 14 nor 15. x86-64 and aarch64 with glibc.
+# For machines whose distribution has neither libclang 14 nor 15: the wheel on PyPI (x86-64 and aarch64, glibc).
 fetch_wheel() {
-    mkdir -p "$wheel_dir"
-    cat >"$wheel_dir/requirements.txt" <<'END'
+    cat >"$scratch/requirements.txt" <<'END'
 libclang==15.0.6.1 \
     --hash=sha256:69b01a23ab543908a661532595daa23cf88bd96d80e41f58ba0eaa6a378fe0d8 \
     --hash=sha256:4a5188184b937132c198ee9de9a8a2316d5fdd1a825398d5ad1a8f5e06f9b40e
 END
     run python3 -m pip download --quiet --no-deps --only-binary=:all: --require-hashes \
-        -d "$wheel_dir" -r "$wheel_dir/requirements.txt" &&
-        run python3 -m zipfile -e "$wheel_dir"/libclang-*.whl "$wheel_dir" &&
-        rm "$wheel_dir"/libclang-*.whl
+        -d "$scratch" -r "$scratch/requirements.txt" || return 1
+    python3 -m zipfile -e "$scratch"/libclang-*.whl "$scratch"
+    mkdir -p "${own_libclang%/*}"
+    find "$scratch" -name libclang.so -exec cp {} "$own_libclang" ';'
+    give_back target target/tools "$own_libclang"
 }
+
+# What root writes into a person's checkout has to stay writable for that person.
+give_back() { [ "$(id -u)" != 0 ] || chown --reference=. "$@"; }
 
 # ---- Getting it ---------------------------------------------------------------------------------------------------
 
@@ -303,6 +308,7 @@ explain() {
         echo "  Arch:           pacman -S$arch" >&2
     fi
     has_recent_cargo || explain_cargo
+    has_libclang || say 'where no package has libclang 14 or 15: pip download libclang==15.0.6.1, unzip it, and set LIBCLANG_PATH to its libclang.so.'
 }
 
 explain_cargo() {
@@ -313,13 +319,6 @@ explain_cargo() {
     else
         say 'rustup (https://rustup.rs) brings cargo, too.'
     fi
-}
-
-# What root wrote into a person's checkout has to stay writable for that person.
-give_back() {
-    [ "$(id -u)" = 0 ] || return 0
-    chown -R --reference=. .cargo
-    if [ -e "$wheel_dir" ]; then chown -R --reference=. target/tools && chown --reference=. target; fi
 }
 
 scratch=$(mktemp -d)
@@ -335,4 +334,3 @@ if [ -n "$missing" ]; then
     exit 1
 fi
 config_holds || write_config
-give_back
