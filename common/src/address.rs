@@ -13,9 +13,7 @@ pub fn resolve(host: &str, port: u16) -> Result<SocketAddr> {
     let mut found = (host, port)
         .to_socket_addrs()
         .map_err(|error| Error::content(format!("no address for the host {host:?}: {error}"), next))?;
-    found
-        .next()
-        .ok_or_else(|| Error::content(format!("no address for the host {host:?}"), next))
+    found.next().ok_or_else(|| Error::content(format!("no address for the host {host:?}"), next))
 }
 
 /// The C form, IPv4 or IPv6.
@@ -96,10 +94,7 @@ mod tests {
         assert!(resolve("localhost", 1).unwrap().ip().is_loopback());
         assert!(resolve("::1", 1).unwrap().is_ipv6());
         let error = resolve("no such host", 1).unwrap_err().to_string();
-        assert!(
-            error.contains("no address for the host \"no such host\""),
-            "{error}"
-        );
+        assert!(error.contains("no address for the host \"no such host\""), "{error}");
     }
 
     #[test]

@@ -94,11 +94,7 @@ pub fn run(
 fn command(lesson: &'static str, about: &'static str, extras: &[Extra]) -> Command {
     let mut server = Command::new("server")
         .about("Waits for clients")
-        .arg(
-            address()
-                .default_value("::")
-                .help("The local address or host name to listen on; :: is all, IPv4 too"),
-        )
+        .arg(address().default_value("::").help("The local address or host name to listen on; :: is all, IPv4 too"))
         .arg(
             Arg::new("count")
                 .short('n')
@@ -223,15 +219,9 @@ mod tests {
     #[test]
     fn defaults() {
         let server = parse(&ALL, "lesson-00 server").unwrap();
-        assert_eq!(
-            (server.address.as_str(), server.port, server.clients().count()),
-            ("::", 7471, 1)
-        );
+        assert_eq!((server.address.as_str(), server.port, server.clients().count()), ("::", 7471, 1));
         let client = parse(&ALL, "lesson-00 client -a server").unwrap();
-        assert_eq!(
-            (client.address.as_str(), client.metadata),
-            ("server", MetadataBy::Send)
-        );
+        assert_eq!((client.address.as_str(), client.metadata), ("server", MetadataBy::Send));
         assert!(client.payload().starts_with(b"One side writes"));
     }
 
@@ -242,14 +232,7 @@ mod tests {
         assert_eq!((client.port, client.metadata), (7, MetadataBy::PrivateData));
         assert_eq!(client.payload()[249..], [249, 250, 0, 1]);
         assert_eq!(parse(&ALL, "lesson-00 server -n 3").unwrap().clients().count(), 3);
-        assert_eq!(
-            parse(&ALL, "lesson-00 server -n 0")
-                .unwrap()
-                .clients()
-                .take(9)
-                .count(),
-            9
-        );
+        assert_eq!(parse(&ALL, "lesson-00 server -n 0").unwrap().clients().take(9).count(), 9);
     }
 
     #[test]

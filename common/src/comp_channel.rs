@@ -30,14 +30,10 @@ impl CompletionChannel {
         slow!("ibv_create_comp_channel");
         let verbs = id.verbs()?;
         // SAFETY: the device is open as long as the id, which is kept.
-        let raw = null("ibv_create_comp_channel", unsafe {
-            ibv_create_comp_channel(verbs)
-        })?;
+        let raw = null("ibv_create_comp_channel", unsafe { ibv_create_comp_channel(verbs) })?;
         let channel = Self(Rc::new(Inner { raw, _id: id.share() }));
         // SAFETY: the descriptor belongs to the channel, which is open.
-        minus_one("fcntl", unsafe {
-            libc::fcntl(channel.fd(), libc::F_SETFL, libc::O_NONBLOCK)
-        })?;
+        minus_one("fcntl", unsafe { libc::fcntl(channel.fd(), libc::F_SETFL, libc::O_NONBLOCK) })?;
         Ok(channel)
     }
 
@@ -56,10 +52,7 @@ impl CompletionChannel {
                 return Ok(());
             }
             match last_errno("ibv_get_cq_event") {
-                Error::Call {
-                    errno: libc::EAGAIN | libc::EINTR,
-                    ..
-                } => continue,
+                Error::Call { errno: libc::EAGAIN | libc::EINTR, .. } => continue,
                 error => return Err(error),
             }
         }

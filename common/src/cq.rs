@@ -48,12 +48,7 @@ impl CompletionQueue {
         };
         let raw = null("ibv_create_cq", raw)?;
         let (in_flight, polled) = Default::default();
-        Ok(Self(Rc::new(Inner {
-            raw,
-            channel: channel.share(),
-            in_flight,
-            polled,
-        })))
+        Ok(Self(Rc::new(Inner { raw, channel: channel.share(), in_flight, polled })))
     }
 
     /// `ibv_req_notify_cq`: arms the CQ: the *next* completion puts one event into the channel. Completions that are
@@ -72,10 +67,7 @@ impl CompletionQueue {
             let mut batch: [ibv_wc; BATCH] = unsafe { std::mem::zeroed() };
             // SAFETY: the CQ is alive, and `batch` has room for BATCH completions.
             let count = unsafe { ibv_poll_cq(self.raw(), BATCH as i32, batch.as_mut_ptr()) };
-            let count = usize::try_from(count).map_err(|_| Error::Call {
-                call: "ibv_poll_cq",
-                errno: -count,
-            })?;
+            let count = usize::try_from(count).map_err(|_| Error::Call { call: "ibv_poll_cq", errno: -count })?;
             for wc in &batch[..count] {
                 let wc = WorkCompletion::new(wc);
                 info!("WC: {wc}");

@@ -42,31 +42,20 @@ pub struct Deadline {
 impl Deadline {
     /// Starts to wait for a peer's answer.
     pub fn answer(awaited: impl Into<String>) -> Self {
-        Self {
-            awaited: awaited.into(),
-            started: Instant::now(),
-            limit: answer_limit(),
-        }
+        Self { awaited: awaited.into(), started: Instant::now(), limit: answer_limit() }
     }
 
     /// Starts to wait for a client that has not knocked yet.
     pub fn knock(awaited: impl Into<String>) -> Self {
         let limit = Duration::from_millis(KNOCK.load(Ordering::Relaxed));
-        Self {
-            awaited: awaited.into(),
-            started: Instant::now(),
-            limit,
-        }
+        Self { awaited: awaited.into(), started: Instant::now(), limit }
     }
 
     /// The time that is left, or the error to return when none is.
     pub fn left(&self) -> Result<Duration, Error> {
         match self.limit.checked_sub(self.started.elapsed()) {
             Some(left) if !left.is_zero() => Ok(left),
-            _ => Err(Error::Deadline {
-                awaited: self.awaited.clone(),
-                limit: self.limit,
-            }),
+            _ => Err(Error::Deadline { awaited: self.awaited.clone(), limit: self.limit }),
         }
     }
 
@@ -76,11 +65,7 @@ impl Deadline {
             // At most a minute at a time: poll(2) takes an int of milliseconds. Rounded up, or the last fraction of a
             // millisecond would be spent spinning.
             let millis = self.left()?.min(Duration::from_secs(60)).as_millis() as i32 + 1;
-            let mut poll = libc::pollfd {
-                fd,
-                events: libc::POLLIN,
-                revents: 0,
-            };
+            let mut poll = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
             // SAFETY: `poll` is one valid pollfd, and it lives across the call.
             match unsafe { libc::poll(&mut poll, 1, millis) } {
                 1 => return Ok(()),
@@ -100,11 +85,8 @@ mod tests {
 
     #[test]
     fn a_wait_ends_with_what_was_awaited() {
-        let deadline = Deadline {
-            awaited: "the answer".into(),
-            started: Instant::now(),
-            limit: Duration::from_millis(20),
-        };
+        let deadline =
+            Deadline { awaited: "the answer".into(), started: Instant::now(), limit: Duration::from_millis(20) };
         let mut ends = [0; 2];
         // SAFETY: `ends` has room for the two descriptors that pipe(2) writes.
         assert_eq!(unsafe { libc::pipe(ends.as_mut_ptr()) }, 0);

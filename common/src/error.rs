@@ -70,10 +70,7 @@ pub enum Error {
 impl Error {
     /// The [`Error::Content`] case.
     pub fn content(what: impl Into<String>, next: impl Into<String>) -> Self {
-        Error::Content {
-            what: what.into(),
-            next: next.into(),
-        }
+        Error::Content { what: what.into(), next: next.into() }
     }
 }
 
@@ -83,22 +80,13 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
             Error::Call { call, errno } => {
-                write!(
-                    f,
-                    "{call} failed: {}: {}",
-                    errno::name(*errno),
-                    errno::meaning(*errno)
-                )?;
+                write!(f, "{call} failed: {}: {}", errno::name(*errno), errno::meaning(*errno))?;
             }
             Error::Event { wanted, got, status } => {
                 write!(f, "waited for {}, got {}", event_name(*wanted), event_name(*got))?;
                 write!(f, " with status {}", status_text(*got, *status))?;
             }
-            Error::Completion {
-                wr_id,
-                status,
-                vendor_err,
-            } => {
+            Error::Completion { wr_id, status, vendor_err } => {
                 write!(f, "work request {wr_id} completed with {}", status_name(*status))?;
                 write!(f, " ({}; vendor_err 0x{vendor_err:x})", status_meaning(*status))?;
             }
@@ -120,11 +108,7 @@ pub fn status_text(event: u32, status: i32) -> String {
             format!("{reason} ({})", reject::meaning(reason))
         }
         negative if negative < 0 => {
-            format!(
-                "{negative} ({}: {})",
-                errno::name(-negative),
-                errno::meaning(-negative)
-            )
+            format!("{negative} ({}: {})", errno::name(-negative), errno::meaning(-negative))
         }
         other => other.to_string(),
     }
@@ -156,10 +140,7 @@ pub(crate) fn null<T>(call: &'static str, result: *mut T) -> Result<*mut T> {
 
 /// What errno(3) holds now, as the error of `call`.
 pub(crate) fn last_errno(call: &'static str) -> Error {
-    Error::Call {
-        call,
-        errno: io::Error::last_os_error().raw_os_error().unwrap_or(0),
-    }
+    Error::Call { call, errno: io::Error::last_os_error().raw_os_error().unwrap_or(0) }
 }
 
 #[cfg(test)]
@@ -176,121 +157,58 @@ mod tests {
     fn three_conventions() {
         assert_eq!(minus_one("rdma_listen", 0), Ok(()));
         set_errno(libc::ENODEV);
-        assert_eq!(
-            minus_one("rdma_listen", -1),
-            Err(Error::Call {
-                call: "rdma_listen",
-                errno: libc::ENODEV
-            })
-        );
+        assert_eq!(minus_one("rdma_listen", -1), Err(Error::Call { call: "rdma_listen", errno: libc::ENODEV }));
         assert_eq!(positive_errno("ibv_post_send", 0), Ok(()));
         let full = positive_errno("ibv_post_send", libc::ENOMEM);
-        assert_eq!(
-            full,
-            Err(Error::Call {
-                call: "ibv_post_send",
-                errno: libc::ENOMEM
-            })
-        );
+        assert_eq!(full, Err(Error::Call { call: "ibv_post_send", errno: libc::ENOMEM }));
         set_errno(libc::EACCES);
         let denied = null("ibv_reg_mr", std::ptr::null_mut::<u8>());
-        assert_eq!(
-            denied,
-            Err(Error::Call {
-                call: "ibv_reg_mr",
-                errno: libc::EACCES
-            })
-        );
+        assert_eq!(denied, Err(Error::Call { call: "ibv_reg_mr", errno: libc::EACCES }));
     }
 
     #[test]
     fn no_device_names_call_meaning_and_cure() {
-        let text = Error::Call {
-            call: "rdma_create_event_channel",
-            errno: libc::ENODEV,
-        }
-        .to_string();
-        assert!(
-            text.starts_with("rdma_create_event_channel failed: ENODEV: No such device."),
-            "{text}"
-        );
+        let text = Error::Call { call: "rdma_create_event_channel", errno: libc::ENODEV }.to_string();
+        assert!(text.starts_with("rdma_create_event_channel failed: ENODEV: No such device."), "{text}");
         assert!(text.contains("lab/softroce.sh up"), "{text}");
     }
 
     #[test]
     fn nobody_listening_names_reason_eight() {
-        let error = Error::Event {
-            wanted: RDMA_CM_EVENT_ESTABLISHED,
-            got: RDMA_CM_EVENT_REJECTED,
-            status: 8,
-        };
+        let error = Error::Event { wanted: RDMA_CM_EVENT_ESTABLISHED, got: RDMA_CM_EVENT_REJECTED, status: 8 };
         let text = error.to_string();
-        assert!(
-            text.contains("RDMA_CM_EVENT_REJECTED with status 8 (invalid service ID"),
-            "{text}"
-        );
+        assert!(text.contains("RDMA_CM_EVENT_REJECTED with status 8 (invalid service ID"), "{text}");
         assert!(text.contains("Start the server first"), "{text}");
     }
 
     #[test]
     fn an_unreachable_host_decodes_the_negative_errno() {
         let got = RDMA_CM_EVENT_ADDR_ERROR;
-        let error = Error::Event {
-            wanted: RDMA_CM_EVENT_ADDR_RESOLVED,
-            got,
-            status: -libc::ETIMEDOUT,
-        };
+        let error = Error::Event { wanted: RDMA_CM_EVENT_ADDR_RESOLVED, got, status: -libc::ETIMEDOUT };
         assert!(error.to_string().contains("-110 (ETIMEDOUT"), "{error}");
     }
 
     #[test]
     fn a_failed_completion_is_named_and_explained() {
         let status = ibv_wc_status::IBV_WC_REM_ACCESS_ERR;
-        let text = Error::Completion {
-            wr_id: 3,
-            status,
-            vendor_err: 0,
-        }
-        .to_string();
-        assert!(
-            text.starts_with("work request 3 completed with IBV_WC_REM_ACCESS_ERR"),
-            "{text}"
-        );
+        let text = Error::Completion { wr_id: 3, status, vendor_err: 0 }.to_string();
+        assert!(text.starts_with("work request 3 completed with IBV_WC_REM_ACCESS_ERR"), "{text}");
         assert!(text.contains("rkey"), "{text}");
     }
 
     #[test]
     fn values_from_a_newer_kernel_are_harmless() {
-        let event = Error::Event {
-            wanted: RDMA_CM_EVENT_ESTABLISHED,
-            got: 4711,
-            status: 12,
-        };
+        let event = Error::Event { wanted: RDMA_CM_EVENT_ESTABLISHED, got: 4711, status: 12 };
         assert!(event.to_string().contains("4711"), "{event}");
-        let completion = Error::Completion {
-            wr_id: 1,
-            status: 4711,
-            vendor_err: 0,
-        };
+        let completion = Error::Completion { wr_id: 1, status: 4711, vendor_err: 0 };
         assert!(completion.to_string().contains("4711"), "{completion}");
-        let call = Error::Call {
-            call: "rdma_listen",
-            errno: 4711,
-        };
+        let call = Error::Call { call: "rdma_listen", errno: 4711 };
         assert!(call.to_string().contains("4711"), "{call}");
     }
 
     #[test]
     fn a_deadline_says_what_was_awaited_and_how_long() {
-        let error = Error::Deadline {
-            awaited: "the RECV".into(),
-            limit: Duration::from_millis(2500),
-        };
-        assert!(
-            error
-                .to_string()
-                .starts_with("waited 2.5 s for the RECV, in vain. Next: "),
-            "{error}"
-        );
+        let error = Error::Deadline { awaited: "the RECV".into(), limit: Duration::from_millis(2500) };
+        assert!(error.to_string().starts_with("waited 2.5 s for the RECV, in vain. Next: "), "{error}");
     }
 }

@@ -26,20 +26,12 @@ impl Metadata {
     pub const LEN: usize = 16;
 
     /// No buffer at all: how a server says that it cannot serve the one asked for.
-    pub const REFUSAL: Self = Self {
-        addr: 0,
-        rkey: 0,
-        len: 0,
-    };
+    pub const REFUSAL: Self = Self { addr: 0, rkey: 0, len: 0 };
 
     /// What the peer needs to reach `region`.
     pub fn of(region: &MemoryRegion) -> Self {
         // Regions are at most u32::MAX bytes long.
-        Self {
-            addr: region.addr(),
-            rkey: region.rkey(),
-            len: region.len() as u32,
-        }
+        Self { addr: region.addr(), rkey: region.rkey(), len: region.len() as u32 }
     }
 
     /// The 16 bytes for the wire.
@@ -58,24 +50,13 @@ impl Metadata {
             Error::content(what, "Check that both sides run the same lesson")
         };
         let field = |at: usize, len: usize| bytes.get(at..at + len).ok_or_else(too_short);
-        let number = |field: &[u8]| {
-            field
-                .iter()
-                .fold(0, |number, byte| number << 8 | u64::from(*byte))
-        };
+        let number = |field: &[u8]| field.iter().fold(0, |number, byte| number << 8 | u64::from(*byte));
         let (addr, rkey, len) = (number(field(0, 8)?), number(field(8, 4)?), number(field(12, 4)?));
         // The fields are 4 bytes long, so neither cast loses anything.
-        let metadata = Self {
-            addr,
-            rkey: rkey as u32,
-            len: len as u32,
-        };
+        let metadata = Self { addr, rkey: rkey as u32, len: len as u32 };
         if metadata != Self::REFUSAL && (len == 0 || addr.checked_add(len).is_none()) {
             let what = format!("the peer's metadata makes no sense: {metadata}");
-            return Err(Error::content(
-                what,
-                "Check that both sides run the same lesson with the same --metadata",
-            ));
+            return Err(Error::content(what, "Check that both sides run the same lesson with the same --metadata"));
         }
         Ok(metadata)
     }
@@ -83,11 +64,7 @@ impl Metadata {
 
 impl fmt::Display for Metadata {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        write!(
-            f,
-            "addr=0x{:x} rkey=0x{:x} len={}",
-            self.addr, self.rkey, self.len
-        )
+        write!(f, "addr=0x{:x} rkey=0x{:x} len={}", self.addr, self.rkey, self.len)
     }
 }
 
@@ -95,19 +72,12 @@ impl fmt::Display for Metadata {
 mod tests {
     use super::*;
 
-    const SAMPLE: Metadata = Metadata {
-        addr: 0x5581_0123_4567_89ab,
-        rkey: 0x43b,
-        len: 61,
-    };
+    const SAMPLE: Metadata = Metadata { addr: 0x5581_0123_4567_89ab, rkey: 0x43b, len: 61 };
 
     #[test]
     fn big_endian_address_key_length() {
         let bytes = SAMPLE.encode();
-        assert_eq!(
-            bytes,
-            [0x55, 0x81, 1, 0x23, 0x45, 0x67, 0x89, 0xab, 0, 0, 4, 0x3b, 0, 0, 0, 61]
-        );
+        assert_eq!(bytes, [0x55, 0x81, 1, 0x23, 0x45, 0x67, 0x89, 0xab, 0, 0, 4, 0x3b, 0, 0, 0, 61]);
         assert_eq!(Metadata::decode(&bytes), Ok(SAMPLE));
     }
 
@@ -128,10 +98,7 @@ mod tests {
 
     #[test]
     fn garbage_is_refused() {
-        assert!(
-            Metadata::decode(&[0xff; 16]).is_err(),
-            "the buffer would end beyond the address space"
-        );
+        assert!(Metadata::decode(&[0xff; 16]).is_err(), "the buffer would end beyond the address space");
         assert!(Metadata::decode(&Metadata { len: 0, ..SAMPLE }.encode()).is_err());
         assert_eq!(Metadata::decode(&[0; 16]), Ok(Metadata::REFUSAL));
     }

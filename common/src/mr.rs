@@ -46,11 +46,7 @@ impl BitOr for Access {
 impl fmt::Display for Access {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         let names = [(1, "LOCAL_WRITE"), (2, "REMOTE_WRITE"), (4, "REMOTE_READ")];
-        let set: Vec<_> = names
-            .iter()
-            .filter(|(bit, _)| self.0 & bit != 0)
-            .map(|(_, name)| *name)
-            .collect();
+        let set: Vec<_> = names.iter().filter(|(bit, _)| self.0 & bit != 0).map(|(_, name)| *name).collect();
         f.write_str(if set.is_empty() { "LOCAL_READ" } else { "" })?;
         f.write_str(&set.join("|"))
     }
@@ -70,10 +66,7 @@ pub(crate) struct Inner {
 impl MemoryRegion {
     pub(crate) fn register(pd: &ProtectionDomain, len: usize, access: Access) -> Result<Self> {
         fast!("ibv_reg_mr len={len} access={access}");
-        let no_memory = Error::Call {
-            call: "ibv_reg_mr",
-            errno: libc::ENOMEM,
-        };
+        let no_memory = Error::Call { call: "ibv_reg_mr", errno: libc::ENOMEM };
         // A work request's length has 32 bits. One byte at least: an allocation of none has no address.
         let layout = match u32::try_from(len) {
             Ok(_) => Layout::from_size_align(len.max(1), PAGE).map_err(|_| no_memory.clone())?,
@@ -91,18 +84,8 @@ impl MemoryRegion {
             unsafe { dealloc(memory, layout) };
             error
         })?;
-        let region = Self(Rc::new(Inner {
-            raw,
-            memory,
-            layout,
-            _pd: pd.share(),
-        }));
-        info!(
-            "MR: addr=0x{:x} len={len} lkey=0x{:x} rkey=0x{:x}",
-            region.addr(),
-            region.lkey(),
-            region.rkey()
-        );
+        let region = Self(Rc::new(Inner { raw, memory, layout, _pd: pd.share() }));
+        info!("MR: addr=0x{:x} len={len} lkey=0x{:x} rkey=0x{:x}", region.addr(), region.lkey(), region.rkey());
         Ok(region)
     }
 
@@ -150,9 +133,7 @@ impl MemoryRegion {
         let mut bytes = vec![0; range.len()];
         // SAFETY: the range lies in the allocation; `bytes` is ours. The device may write meanwhile: the copy then holds
         // old and new bytes, all of them initialized.
-        unsafe {
-            std::ptr::copy_nonoverlapping(self.0.memory.add(range.start), bytes.as_mut_ptr(), range.len())
-        };
+        unsafe { std::ptr::copy_nonoverlapping(self.0.memory.add(range.start), bytes.as_mut_ptr(), range.len()) };
         Ok(bytes)
     }
 
@@ -171,14 +152,8 @@ fn inside(range: Range<usize>, len: usize) -> Result<Range<usize>> {
     if range.start <= range.end && range.end <= len {
         return Ok(range);
     }
-    let what = format!(
-        "bytes {}..{} are outside the region, which has {len} bytes",
-        range.start, range.end
-    );
-    Err(Error::content(
-        what,
-        "Register a longer buffer, or use less of it",
-    ))
+    let what = format!("bytes {}..{} are outside the region, which has {len} bytes", range.start, range.end);
+    Err(Error::content(what, "Register a longer buffer, or use less of it"))
 }
 
 impl Drop for Inner {
@@ -200,10 +175,7 @@ mod tests {
 
     #[test]
     fn access_is_spelled_out() {
-        assert_eq!(
-            (Access::LOCAL_WRITE | Access::REMOTE_READ).to_string(),
-            "LOCAL_WRITE|REMOTE_READ"
-        );
+        assert_eq!((Access::LOCAL_WRITE | Access::REMOTE_READ).to_string(), "LOCAL_WRITE|REMOTE_READ");
         assert_eq!(Access::LOCAL_READ.to_string(), "LOCAL_READ");
     }
 

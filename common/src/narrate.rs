@@ -47,10 +47,7 @@ struct Narration {
 /// What comes before the first call of [`stage`].
 const FIRST_STAGE: &str = "main";
 
-static NARRATION: Mutex<Narration> = Mutex::new(Narration {
-    sequence: 0,
-    stages: Vec::new(),
-});
+static NARRATION: Mutex<Narration> = Mutex::new(Narration { sequence: 0, stages: Vec::new() });
 
 fn narration() -> MutexGuard<'static, Narration> {
     NARRATION.lock().unwrap_or_else(PoisonError::into_inner)
@@ -67,13 +64,7 @@ pub fn start() {
             let head = head(since_midnight(), sequence, stage);
             let tag = format!("{:<4}", record.target());
             if color {
-                writeln!(
-                    out,
-                    "{} {}  {}",
-                    head.dimmed(),
-                    tag.color(tag_color(record.target())),
-                    record.args()
-                )
+                writeln!(out, "{} {}  {}", head.dimmed(), tag.color(tag_color(record.target())), record.args())
             } else {
                 writeln!(out, "{head} {tag}  {}", record.args())
             }
@@ -113,13 +104,25 @@ pub fn result(text: std::fmt::Arguments) {
     let _ = writeln!(std::io::stdout(), "{text}");
 }
 
+/// Bytes for people: text in quotes where it is text, else the first and last bytes in hex. Zeroes at the end, which are
+/// mostly room that nobody used, are left out. What a peer sent cannot disturb the terminal.
+pub fn preview(bytes: &[u8]) -> String {
+    let used = bytes.len() - bytes.iter().rev().take_while(|byte| **byte == 0).count();
+    match std::str::from_utf8(&bytes[..used]) {
+        Ok(text) if !text.contains('\0') => format!("{text:?}"),
+        _ if used <= 24 => hex(&bytes[..used]),
+        _ => format!("{} … {}", hex(&bytes[..16]), hex(&bytes[used - 8..used])),
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(" ")
+}
+
 fn next_line() -> (u32, &'static str) {
     let mut narration = narration();
     narration.sequence += 1;
-    (
-        narration.sequence,
-        narration.stages.last().copied().unwrap_or("main"),
-    )
+    (narration.sequence, narration.stages.last().copied().unwrap_or("main"))
 }
 
 fn since_midnight() -> Duration {
@@ -130,10 +133,7 @@ fn since_midnight() -> Duration {
 fn head(time: Duration, sequence: u32, stage: &str) -> String {
     let seconds = time.as_secs();
     let (hour, minute, second) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
-    format!(
-        "[{hour:02}:{minute:02}:{second:02}.{:03} #{sequence:04} {stage}]",
-        time.subsec_millis()
-    )
+    format!("[{hour:02}:{minute:02}:{second:02}.{:03} #{sequence:04} {stage}]", time.subsec_millis())
 }
 
 fn tag_color(tag: &str) -> AnsiColors {
@@ -159,6 +159,15 @@ mod tests {
     #[test]
     fn a_day_has_no_twenty_fifth_hour() {
         assert!(since_midnight() < Duration::from_secs(86_400));
+    }
+
+    #[test]
+    fn previews() {
+        assert_eq!(preview(b"hello\0\0"), "\"hello\"");
+        assert_eq!(preview(b"\x1b[2J"), "\"\\u{1b}[2J\"");
+        assert_eq!(preview(&[0, 1, 0xff, 0]), "00 01 ff");
+        let pattern: Vec<u8> = (0..=255).collect();
+        assert!(preview(&pattern).ends_with("0e 0f … f8 f9 fa fb fc fd fe ff"), "{}", preview(&pattern));
     }
 
     #[test]

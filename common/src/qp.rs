@@ -44,11 +44,7 @@ pub struct QueuePair {
 impl QueuePair {
     /// `rdma_create_qp`: an RC QP for the connection `id`, with one CQ for both queues. It is in the state INIT.
     pub fn create(id: &CmId, pd: &ProtectionDomain, cq: &CompletionQueue, attr: QpInitAttr) -> Result<Self> {
-        slow!(
-            "rdma_create_qp RC max_send_wr={} max_recv_wr={}",
-            attr.max_send_wr,
-            attr.max_recv_wr
-        );
+        slow!("rdma_create_qp RC max_send_wr={} max_recv_wr={}", attr.max_send_wr, attr.max_recv_wr);
         // SAFETY: plain data, for which zero is a value: no SRQ, no inline data, no context.
         let mut init: ibv_qp_init_attr = unsafe { std::mem::zeroed() };
         init.qp_type = ibv_qp_type::IBV_QPT_RC;
@@ -59,15 +55,8 @@ impl QueuePair {
         init.cap.max_send_sge = 1;
         init.cap.max_recv_sge = 1;
         // SAFETY: id, PD and CQ are alive and kept by the result.
-        minus_one("rdma_create_qp", unsafe {
-            rdma_create_qp(id.raw(), pd.raw(), &mut init)
-        })?;
-        Ok(Self {
-            id: id.share(),
-            cq: cq.share(),
-            _pd: pd.share(),
-            posted: RefCell::default(),
-        })
+        minus_one("rdma_create_qp", unsafe { rdma_create_qp(id.raw(), pd.raw(), &mut init) })?;
+        Ok(Self { id: id.share(), cq: cq.share(), _pd: pd.share(), posted: RefCell::default() })
     }
 
     /// `ibv_post_recv`: lends `range` of the region to the device for one incoming SEND. Post before the peer sends, or
@@ -90,11 +79,7 @@ impl QueuePair {
     pub fn post_send(&self, request: &SendWr) -> Result<u64> {
         let mut sge = request.sge()?;
         let wr_id = NEXT_WR_ID.fetch_add(1, Ordering::Relaxed);
-        data!(
-            "ibv_post_send {} wr_id={wr_id} len={}",
-            request.name(),
-            request.len()
-        );
+        data!("ibv_post_send {} wr_id={wr_id} len={}", request.name(), request.len());
         info!("SGE: {}", dump_sge(&sge));
         info!("WR: {}", request.dump(wr_id));
         self.keep(wr_id, request.region);
@@ -184,9 +169,7 @@ fn describe(attr: &ibv_qp_attr) -> String {
 /// `ibv_qp_state` without its prefix.
 fn state_name(state: u32) -> String {
     const NAMES: [&str; 7] = ["RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR"];
-    NAMES
-        .get(state as usize)
-        .map_or_else(|| format!("state {state}"), |name| name.to_string())
+    NAMES.get(state as usize).map_or_else(|| format!("state {state}"), |name| name.to_string())
 }
 
 /// `ibv_mtu` is an exponent: 1 is 256 bytes, 5 is 4096. 0: not set yet.
@@ -208,9 +191,8 @@ fn timeout_text(timeout: u8) -> String {
 /// The RNR NAK timer field in ms (IBTA volume 1, table 45).
 fn rnr_timer_ms(code: u8) -> f64 {
     const MS: [f64; 32] = [
-        655.36, 0.01, 0.02, 0.03, 0.04, 0.06, 0.08, 0.12, 0.16, 0.24, 0.32, 0.48, 0.64, 0.96, 1.28, 1.92,
-        2.56, 3.84, 5.12, 7.68, 10.24, 15.36, 20.48, 30.72, 40.96, 61.44, 81.92, 122.88, 163.84, 245.76,
-        327.68, 491.52,
+        655.36, 0.01, 0.02, 0.03, 0.04, 0.06, 0.08, 0.12, 0.16, 0.24, 0.32, 0.48, 0.64, 0.96, 1.28, 1.92, 2.56, 3.84,
+        5.12, 7.68, 10.24, 15.36, 20.48, 30.72, 40.96, 61.44, 81.92, 122.88, 163.84, 245.76, 327.68, 491.52,
     ];
     MS[usize::from(code & 31)]
 }
@@ -221,14 +203,8 @@ mod tests {
 
     #[test]
     fn attributes_in_units() {
-        assert_eq!(
-            (mtu_bytes(3), mtu_bytes(5), mtu_bytes(0), mtu_bytes(77)),
-            (1024, 4096, 0, 0)
-        );
-        assert_eq!(
-            (timeout_text(0).as_str(), timeout_text(19).as_str()),
-            ("none", "2147.484 ms")
-        );
+        assert_eq!((mtu_bytes(3), mtu_bytes(5), mtu_bytes(0), mtu_bytes(77)), (1024, 4096, 0, 0));
+        assert_eq!((timeout_text(0).as_str(), timeout_text(19).as_str()), ("none", "2147.484 ms"));
         assert_eq!((rnr_timer_ms(0), rnr_timer_ms(31)), (655.36, 491.52));
     }
 

@@ -53,10 +53,7 @@ impl WorkCompletion {
 
     /// How many bytes arrived, if this is a successful receive or READ: for other requests the field holds nothing.
     pub fn byte_len(&self) -> Option<usize> {
-        let carries = matches!(
-            self.opcode()?,
-            IBV_WC_RECV | IBV_WC_RECV_RDMA_WITH_IMM | IBV_WC_RDMA_READ
-        );
+        let carries = matches!(self.opcode()?, IBV_WC_RECV | IBV_WC_RECV_RDMA_WITH_IMM | IBV_WC_RDMA_READ);
         carries.then_some(self.byte_len as usize)
     }
 
@@ -70,11 +67,7 @@ impl WorkCompletion {
 
     /// The error that a failed completion stands for.
     pub fn to_error(&self) -> Error {
-        Error::Completion {
-            wr_id: self.wr_id,
-            status: self.status,
-            vendor_err: self.vendor_err,
-        }
+        Error::Completion { wr_id: self.wr_id, status: self.status, vendor_err: self.vendor_err }
     }
 }
 
@@ -162,23 +155,13 @@ mod tests {
     use super::*;
 
     fn wc(status: u32, opcode: u32) -> WorkCompletion {
-        WorkCompletion {
-            wr_id: 2,
-            status,
-            vendor_err: 0,
-            qp_num: 17,
-            opcode,
-            byte_len: 16,
-        }
+        WorkCompletion { wr_id: 2, status, vendor_err: 0, qp_num: 17, opcode, byte_len: 16 }
     }
 
     #[test]
     fn success_shows_opcode_and_length_where_defined() {
         let text = wc(IBV_WC_SUCCESS, IBV_WC_RECV).to_string();
-        assert_eq!(
-            text,
-            "wr_id=2 status=IBV_WC_SUCCESS opcode=IBV_WC_RECV byte_len=16 qp_num=17"
-        );
+        assert_eq!(text, "wr_id=2 status=IBV_WC_SUCCESS opcode=IBV_WC_RECV byte_len=16 qp_num=17");
         assert_eq!(wc(IBV_WC_SUCCESS, IBV_WC_SEND).byte_len(), None);
     }
 
@@ -186,10 +169,7 @@ mod tests {
     fn an_error_has_no_opcode() {
         let failed = wc(IBV_WC_WR_FLUSH_ERR, IBV_WC_RECV);
         assert_eq!((failed.opcode(), failed.byte_len()), (None, None));
-        assert_eq!(
-            failed.to_string(),
-            "wr_id=2 status=IBV_WC_WR_FLUSH_ERR vendor_err=0x0 qp_num=17"
-        );
+        assert_eq!(failed.to_string(), "wr_id=2 status=IBV_WC_WR_FLUSH_ERR vendor_err=0x0 qp_num=17");
     }
 
     #[test]

@@ -22,32 +22,17 @@ pub struct SendWr<'a> {
 impl<'a> SendWr<'a> {
     /// `IBV_WR_SEND`: the bytes go into the buffer of the peer's next receive. The peer's program gets a completion.
     pub fn send(region: &'a MemoryRegion, range: Range<usize>) -> Self {
-        Self {
-            region,
-            range,
-            opcode: IBV_WR_SEND,
-            remote: None,
-        }
+        Self { region, range, opcode: IBV_WR_SEND, remote: None }
     }
 
     /// `IBV_WR_RDMA_WRITE`: the bytes go to the start of the peer's buffer. The peer's program is told nothing.
     pub fn rdma_write(region: &'a MemoryRegion, range: Range<usize>, to: &Metadata) -> Self {
-        Self {
-            region,
-            range,
-            opcode: IBV_WR_RDMA_WRITE,
-            remote: Some((to.addr, to.rkey)),
-        }
+        Self { region, range, opcode: IBV_WR_RDMA_WRITE, remote: Some((to.addr, to.rkey)) }
     }
 
     /// `IBV_WR_RDMA_READ`: the bytes come from the start of the peer's buffer. The peer's program is told nothing.
     pub fn rdma_read(region: &'a MemoryRegion, range: Range<usize>, from: &Metadata) -> Self {
-        Self {
-            region,
-            range,
-            opcode: IBV_WR_RDMA_READ,
-            remote: Some((from.addr, from.rkey)),
-        }
+        Self { region, range, opcode: IBV_WR_RDMA_READ, remote: Some((from.addr, from.rkey)) }
     }
 
     /// The length in bytes.
@@ -70,10 +55,7 @@ impl<'a> SendWr<'a> {
             Some((addr, rkey)) => format!(" remote_addr=0x{addr:x} rkey=0x{rkey:x}"),
             None => String::new(),
         };
-        format!(
-            "wr_id={wr_id} opcode={} signaled=1 num_sge=1{remote}",
-            self.name()
-        )
+        format!("wr_id={wr_id} opcode={} signaled=1 num_sge=1{remote}", self.name())
     }
 
     /// Its scatter/gather element, if the range lies inside the region.
@@ -91,9 +73,7 @@ impl<'a> SendWr<'a> {
         wr.opcode = self.opcode;
         wr.send_flags = ibv_send_flags::IBV_SEND_SIGNALED.0;
         if let Some((remote_addr, rkey)) = self.remote {
-            wr.wr = wr_t {
-                rdma: rdma_t { remote_addr, rkey },
-            };
+            wr.wr = wr_t { rdma: rdma_t { remote_addr, rkey } };
         }
         wr
     }
@@ -104,11 +84,7 @@ pub(crate) fn sge(region: &MemoryRegion, range: Range<usize>) -> Result<ibv_sge>
     let range = region.check(range)?;
     // Regions are at most u32::MAX bytes long, so the length fits.
     let (addr, length) = (region.addr() + range.start as u64, range.len() as u32);
-    Ok(ibv_sge {
-        addr,
-        length,
-        lkey: region.lkey(),
-    })
+    Ok(ibv_sge { addr, length, lkey: region.lkey() })
 }
 
 /// As in `addr=0x… len=16 lkey=0x…`.
@@ -118,10 +94,5 @@ pub(crate) fn dump_sge(sge: &ibv_sge) -> String {
 
 /// A request for the receive queue. It points to `sge`, which must live as long.
 pub(crate) fn recv_wr(wr_id: u64, sge: &mut ibv_sge) -> ibv_recv_wr {
-    ibv_recv_wr {
-        wr_id,
-        next: std::ptr::null_mut(),
-        sg_list: sge,
-        num_sge: 1,
-    }
+    ibv_recv_wr { wr_id, next: std::ptr::null_mut(), sg_list: sge, num_sge: 1 }
 }

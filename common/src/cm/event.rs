@@ -33,20 +33,15 @@ impl CmEvent {
         let (id, owner) = unsafe {
             match (*raw).event {
                 // The id of a connect request is new. It has its listener's context, and nobody owns it yet.
-                RDMA_CM_EVENT_CONNECT_REQUEST => (
-                    CmId::adopt((*raw).id, channel),
-                    CmId::from_context((*raw).listen_id),
-                ),
+                RDMA_CM_EVENT_CONNECT_REQUEST => {
+                    (CmId::adopt((*raw).id, channel), CmId::from_context((*raw).listen_id))
+                }
                 _ => (CmId::from_context((*raw).id), CmId::from_context((*raw).id)),
             }
         };
         owner.count_unacked(1);
         let event = Self { raw, id, owner };
-        info!(
-            "CM event: {} status={}",
-            event_name(event.event()),
-            status_text(event.event(), event.status())
-        );
+        info!("CM event: {} status={}", event_name(event.event()), status_text(event.event(), event.status()));
         event
     }
 

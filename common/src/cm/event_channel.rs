@@ -7,8 +7,8 @@
 use std::rc::Rc;
 
 use rdma_sys::{
-    rdma_cm_event, rdma_create_event_channel, rdma_destroy_event_channel, rdma_event_channel,
-    rdma_get_cm_event, rdma_migrate_id,
+    rdma_cm_event, rdma_create_event_channel, rdma_destroy_event_channel, rdma_event_channel, rdma_get_cm_event,
+    rdma_migrate_id,
 };
 
 use super::event::{event_name, CmEvent};
@@ -29,14 +29,10 @@ impl EventChannel {
     pub fn create() -> Result<Self> {
         slow!("rdma_create_event_channel");
         // SAFETY: the call takes no argument.
-        let raw = null("rdma_create_event_channel", unsafe {
-            rdma_create_event_channel()
-        })?;
+        let raw = null("rdma_create_event_channel", unsafe { rdma_create_event_channel() })?;
         let channel = Self(Rc::new(Inner(raw)));
         // SAFETY: the descriptor belongs to the channel, which is open.
-        minus_one("fcntl", unsafe {
-            libc::fcntl(channel.fd(), libc::F_SETFL, libc::O_NONBLOCK)
-        })?;
+        minus_one("fcntl", unsafe { libc::fcntl(channel.fd(), libc::F_SETFL, libc::O_NONBLOCK) })?;
         Ok(channel)
     }
 
@@ -64,13 +60,7 @@ impl EventChannel {
                 got if got == wanted => return Ok(event),
                 // The kernel's late note that an old connection is quite forgotten: never an answer.
                 RDMA_CM_EVENT_TIMEWAIT_EXIT => continue,
-                got => {
-                    return Err(Error::Event {
-                        wanted,
-                        got,
-                        status: event.status(),
-                    })
-                }
+                got => return Err(Error::Event { wanted, got, status: event.status() }),
             }
         }
     }
@@ -84,10 +74,7 @@ impl EventChannel {
                 return Ok(CmEvent::new(event, self));
             }
             match last_errno("rdma_get_cm_event") {
-                Error::Call {
-                    errno: libc::EAGAIN | libc::EINTR,
-                    ..
-                } => continue,
+                Error::Call { errno: libc::EAGAIN | libc::EINTR, .. } => continue,
                 error => return Err(error),
             }
         }

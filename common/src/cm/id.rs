@@ -41,14 +41,8 @@ impl CmId {
         slow!("rdma_create_id RDMA_PS_TCP");
         let mut raw = std::ptr::null_mut();
         // SAFETY: the channel is open; `raw` is written on success.
-        let result = unsafe {
-            rdma_create_id(
-                channel.raw(),
-                &mut raw,
-                std::ptr::null_mut(),
-                rdma_port_space::RDMA_PS_TCP,
-            )
-        };
+        let result =
+            unsafe { rdma_create_id(channel.raw(), &mut raw, std::ptr::null_mut(), rdma_port_space::RDMA_PS_TCP) };
         minus_one("rdma_create_id", result)?;
         // SAFETY: the id is new, and nobody else owns it.
         Ok(unsafe { Self::adopt(raw, channel) })
@@ -59,11 +53,7 @@ impl CmId {
     /// # Safety
     /// The id must be alive, on `channel`, and owned by nobody else.
     pub(super) unsafe fn adopt(raw: *mut rdma_cm_id, channel: &EventChannel) -> Self {
-        let inner = Rc::new(Inner {
-            raw,
-            channel: RefCell::new(channel.share()),
-            unacked: Cell::new(0),
-        });
+        let inner = Rc::new(Inner { raw, channel: RefCell::new(channel.share()), unacked: Cell::new(0) });
         // SAFETY: the id is alive and ours. Inner is not moved or freed before it has destroyed the id.
         unsafe { (*raw).context = Rc::as_ptr(&inner).cast_mut().cast() };
         Self(inner)
@@ -90,9 +80,7 @@ impl CmId {
 
     /// Counts an event of this id as taken (+1) or acknowledged (-1).
     pub(super) fn count_unacked(&self, change: i32) {
-        self.0
-            .unacked
-            .set(self.0.unacked.get().saturating_add_signed(change));
+        self.0.unacked.set(self.0.unacked.get().saturating_add_signed(change));
     }
 
     pub(crate) fn raw(&self) -> *mut rdma_cm_id {
@@ -117,9 +105,7 @@ impl CmId {
         slow!("rdma_bind_addr {address}");
         let mut address = address::to_c(address);
         // SAFETY: the id is alive; the call copies the address.
-        minus_one("rdma_bind_addr", unsafe {
-            rdma_bind_addr(self.raw(), address::as_c(&mut address))
-        })
+        minus_one("rdma_bind_addr", unsafe { rdma_bind_addr(self.raw(), address::as_c(&mut address)) })
     }
 
     /// `rdma_listen`: from now on clients may knock. `backlog` is how many may wait to be looked at; the kernel rejects
@@ -135,8 +121,7 @@ impl CmId {
         slow!("rdma_resolve_addr {address} timeout={} ms", resolve_timeout());
         let (mut to, from) = (address::to_c(address), std::ptr::null_mut());
         // SAFETY: the id is alive; the call copies the address; no source address is asked for.
-        let result =
-            unsafe { rdma_resolve_addr(self.raw(), from, address::as_c(&mut to), resolve_timeout()) };
+        let result = unsafe { rdma_resolve_addr(self.raw(), from, address::as_c(&mut to), resolve_timeout()) };
         minus_one("rdma_resolve_addr", result)
     }
 
@@ -145,9 +130,7 @@ impl CmId {
     pub fn resolve_route(&self) -> Result<()> {
         slow!("rdma_resolve_route timeout={} ms", resolve_timeout());
         // SAFETY: the id is alive.
-        minus_one("rdma_resolve_route", unsafe {
-            rdma_resolve_route(self.raw(), resolve_timeout())
-        })
+        minus_one("rdma_resolve_route", unsafe { rdma_resolve_route(self.raw(), resolve_timeout()) })
     }
 
     /// `rdma_connect`: sends the REQ. Answered by ESTABLISHED, REJECTED, UNREACHABLE or CONNECT_ERROR.
@@ -155,9 +138,7 @@ impl CmId {
         fits("rdma_connect", param.private_data.len(), REQ_PRIVATE_DATA)?;
         slow!("rdma_connect {}", summary(param));
         // SAFETY: the id is alive; the call copies the parameters and the private data.
-        minus_one("rdma_connect", unsafe {
-            rdma_connect(self.raw(), &mut param.to_c())
-        })
+        minus_one("rdma_connect", unsafe { rdma_connect(self.raw(), &mut param.to_c()) })
     }
 
     /// `rdma_accept`: moves the server's QP to RTS and sends the REP. Answered by ESTABLISHED.
@@ -165,9 +146,7 @@ impl CmId {
         fits("rdma_accept", param.private_data.len(), REP_PRIVATE_DATA)?;
         slow!("rdma_accept {}", summary(param));
         // SAFETY: the id is alive; the call copies the parameters and the private data.
-        minus_one("rdma_accept", unsafe {
-            rdma_accept(self.raw(), &mut param.to_c())
-        })
+        minus_one("rdma_accept", unsafe { rdma_accept(self.raw(), &mut param.to_c()) })
     }
 
     /// `rdma_reject`: sends a REJ with reason 28 (consumer reject) and up to 148 bytes that say why.
@@ -175,9 +154,7 @@ impl CmId {
         fits("rdma_reject", why.len(), REJ_PRIVATE_DATA)?;
         slow!("rdma_reject private_data={} bytes", why.len());
         // SAFETY: the id is alive; the call copies the private data, whose length is below 256.
-        minus_one("rdma_reject", unsafe {
-            rdma_reject(self.raw(), why.as_ptr().cast(), why.len() as u8)
-        })
+        minus_one("rdma_reject", unsafe { rdma_reject(self.raw(), why.as_ptr().cast(), why.len() as u8) })
     }
 
     /// `rdma_disconnect`: moves the QP to ERR and sends a DREQ, or the DREP if the peer's DREQ came first. Both sides
@@ -233,10 +210,7 @@ fn fits(call: &str, len: usize, room: usize) -> Result<()> {
         return Ok(());
     }
     let what = format!("{len} bytes of private data do not fit: {call} takes at most {room}");
-    Err(Error::content(
-        what,
-        "Send long data with a SEND after the connection is established",
-    ))
+    Err(Error::content(what, "Send long data with a SEND after the connection is established"))
 }
 
 fn summary(param: &ConnParam) -> String {
@@ -258,9 +232,6 @@ mod tests {
     fn private_data_that_does_not_fit_is_refused_before_the_call() {
         assert!(fits("rdma_connect", 56, REQ_PRIVATE_DATA).is_ok());
         let error = fits("rdma_connect", 57, REQ_PRIVATE_DATA).unwrap_err();
-        assert!(
-            error.to_string().contains("rdma_connect takes at most 56"),
-            "{error}"
-        );
+        assert!(error.to_string().contains("rdma_connect takes at most 56"), "{error}");
     }
 }

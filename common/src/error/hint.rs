@@ -10,11 +10,9 @@ pub fn next_step(error: &Error) -> String {
         Error::Call { call, errno } => call_step(call, *errno).into(),
         Error::Event { got, status, .. } => event_step(*got, *status).into(),
         Error::Completion { status, .. } => completion_step(*status).into(),
-        Error::Deadline { .. } => {
-            "Look at the other side's log: has it ended, and with which error? If it waits too, \
+        Error::Deadline { .. } => "Look at the other side's log: has it ended, and with which error? If it waits too, \
              check with `sudo tcpdump -ni any udp port 4791` that packets pass (firewalls drop UDP 4791)"
-                .into()
-        }
+            .into(),
         Error::Content { next, .. } => next.clone(),
     }
 }
@@ -64,7 +62,9 @@ fn event_step(got: u32, status: i32) -> &'static str {
             "Nobody answers at that address: `ping` it, and check that the netdev on the way has an RDMA device (`rdma \
              link`)"
         }
-        (RDMA_CM_EVENT_ROUTE_ERROR, _) => "No RDMA path leads there: `rdma link` must show the link as ACTIVE on both sides",
+        (RDMA_CM_EVENT_ROUTE_ERROR, _) => {
+            "No RDMA path leads there: `rdma link` must show the link as ACTIVE on both sides"
+        }
         (RDMA_CM_EVENT_UNREACHABLE, _) => {
             "The server's machine does not answer: is it up, and does a firewall drop UDP 4791?"
         }
@@ -86,7 +86,10 @@ fn completion_step(status: u32) -> &'static str {
         IBV_WC_LOC_PROT_ERR => "Check the lkey, that the SGE lies inside its region, and the region's access flags",
         IBV_WC_LOC_LEN_ERR => "The message is longer than the posted receive",
         IBV_WC_RETRY_EXC_ERR => "The peer's QP stopped answering: is the other program, or its machine, gone?",
-        IBV_WC_RNR_RETRY_EXC_ERR => "The peer had no receive posted: it must post one before it accepts",
+        IBV_WC_RNR_RETRY_EXC_ERR => {
+            "The peer had no receive posted: it must post one before it accepts. Do both sides run the same lesson with \
+             the same --metadata?"
+        },
         IBV_WC_REM_INV_REQ_ERR => {
             "The peer's device found the request invalid: longer than its receive, or an operation its QP does not allow"
         }

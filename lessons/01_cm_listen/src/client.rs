@@ -8,6 +8,7 @@
 use common::args::Args;
 use common::cm::{RDMA_CM_EVENT_ADDR_RESOLVED, RDMA_CM_EVENT_REJECTED, RDMA_CM_EVENT_ROUTE_RESOLVED};
 use common::error::status_text;
+use common::narrate::preview;
 use common::{address, say, stage, CmId, ConnParam, Error, EventChannel, Result};
 
 /// What REJECTED carries when the server's *program* said no (`rdma_reject`), and not its kernel.
@@ -44,19 +45,14 @@ fn knock(id: &CmId) -> Result<()> {
 fn read_reason(channel: &EventChannel) -> Result<()> {
     stage("read_reason");
     let event = channel.expect(RDMA_CM_EVENT_REJECTED)?;
-    let (status, words) = (event.status(), text(event.private_data()));
+    // The private data is the event's: it must be copied before the ack. It comes padded with zeroes to 148 bytes.
+    let (status, words) = (event.status(), event.private_data().to_vec());
     event.ack();
     if status != CONSUMER_REJECT {
         // Not the program but the kernel refused: with reason 8, nobody listens on that port.
         return Err(Error::Event { wanted: RDMA_CM_EVENT_REJECTED, got: RDMA_CM_EVENT_REJECTED, status });
     }
     say!("rejected with status {}", status_text(RDMA_CM_EVENT_REJECTED, status));
-    say!("the server says: {words}");
+    say!("the server says: {}", preview(&words));
     Ok(())
-}
-
-/// The private data comes padded with zeroes to 148 bytes; the words end where they begin.
-fn text(private_data: &[u8]) -> String {
-    let words = private_data.split(|byte| *byte == 0).next().unwrap_or_default();
-    String::from_utf8_lossy(words).escape_debug().to_string()
 }

@@ -1,0 +1,59 @@
+//! The client: connects, and hangs up.
+//!
+//! ```text
+//! ──▶ ConnectRequest       sent by rdma_connect
+//! ◀── ConnectReply         taken inside rdma_get_cm_event, which moves our QP to RTR and RTS,
+//! ──▶ ReadyToUse           sends this, and returns ESTABLISHED
+//! ──▶ DisconnectRequest    sent by rdma_disconnect
+//! ◀── DisconnectReply      becomes the event DISCONNECTED
+//! ```
+
+use common::args::Args;
+use common::cm::{
+    RDMA_CM_EVENT_ADDR_RESOLVED, RDMA_CM_EVENT_DISCONNECTED, RDMA_CM_EVENT_ESTABLISHED, RDMA_CM_EVENT_ROUTE_RESOLVED,
+};
+use common::{address, stage, CmId, EventChannel, Result};
+
+use crate::{conn_param, create_resources, teardown, Resources};
+
+pub fn run(args: &Args) -> Result<()> {
+    let channel = EventChannel::create()?;
+    let id = resolve(&channel, args)?;
+    let resources = create_resources(&id)?;
+    connect(&id, &channel, &resources)?;
+    disconnect(&id, &channel, &resources)?;
+    teardown(resources, id);
+    Ok(())
+}
+
+/// Each call only starts the work; the event that follows brings the answer.
+fn resolve(channel: &EventChannel, args: &Args) -> Result<CmId> {
+    stage("resolve");
+    let id = channel.create_id()?;
+    // Which of our devices leads to that address? On Ethernet this asks ARP, a packet that is not RDMA.
+    id.resolve_addr(address::resolve(&args.address, args.port)?)?;
+    channel.expect(RDMA_CM_EVENT_ADDR_RESOLVED)?.ack();
+    // Which path? On RoCE the routing table knows, so nothing is sent.
+    id.resolve_route()?;
+    channel.expect(RDMA_CM_EVENT_ROUTE_RESOLVED)?.ack();
+    Ok(id)
+}
+
+/// Sends the ConnectRequest, which carries our QP's number, and waits for the ConnectReply, which carries the server's.
+fn connect(id: &CmId, channel: &EventChannel, resources: &Resources) -> Result<()> {
+    stage("connect");
+    id.connect(&conn_param())?;
+    resources.qp.dump();
+    channel.expect(RDMA_CM_EVENT_ESTABLISHED)?.ack();
+    resources.qp.dump();
+    Ok(())
+}
+
+/// Moves our QP to ERR and sends the DisconnectRequest. The event comes when the server has answered.
+fn disconnect(id: &CmId, channel: &EventChannel, resources: &Resources) -> Result<()> {
+    stage("disconnect");
+    id.disconnect()?;
+    resources.qp.dump();
+    channel.expect(RDMA_CM_EVENT_DISCONNECTED)?.ack();
+    Ok(())
+}
