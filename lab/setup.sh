@@ -67,8 +67,8 @@ build_needs() {
 }
 
 lab_needs() {
-    case $machine in aarch64) qemu='qemu-system-arm' ;; *) qemu='qemu-system-x86' ;; esac
-    need "QEMU for $machine" "has qemu-system-$machine" "$qemu" "$(echo "$qemu" | sed s/arm/aarch64/)-core" "qemu-system-$machine"
+    qemu=qemu-system-${machine%_64}
+    need "QEMU for $machine" "has qemu-system-$machine" "$(debian_qemu)" "$qemu-core" "$qemu"
     need 'a static busybox' has_static_busybox busybox-static busybox busybox
     need 'the commands ip, tc and rdma' has_iproute iproute2 'iproute iproute-tc' iproute2
 }
@@ -76,7 +76,7 @@ lab_needs() {
 test_needs() {
     need 'tshark' 'has tshark' tshark wireshark-cli wireshark-cli
     need 'rping' 'has rping' rdmacm-utils librdmacm-utils rdma-core
-    need 'perftest (ib_write_bw)' 'has ib_write_bw' perftest perftest 'perftest(AUR)'
+    need 'perftest (ib_write_bw; on Arch from the AUR)' 'has ib_write_bw' perftest perftest ''
     need 'ibv_devinfo' 'has ibv_devinfo' ibverbs-utils libibverbs-utils rdma-core
 }
 
@@ -86,6 +86,7 @@ check_needs() {
     need 'shellcheck' 'has shellcheck' shellcheck ShellCheck shellcheck
 }
 
+debian_qemu() { if [ "$machine" = aarch64 ]; then echo qemu-system-arm; else echo "$qemu"; fi; }
 has_header() { [ -e "/usr/include/$1" ]; }
 has_c_compiler() { has cc && has_header stdio.h; }
 has_iproute() { has ip && has tc && has rdma; }
@@ -222,11 +223,17 @@ give_back() { [ "$(id -u)" != 0 ] || chown --reference=. "$@"; }
 
 # ---- Getting it ---------------------------------------------------------------------------------------------------
 
-candidate() { LC_ALL=C apt-cache policy "$1" | sed -n 's/^  Candidate: \([^(].*\)/\1/p'; }
+candidate() { LC_ALL=C apt-cache policy "$1" 2>/dev/null | sed -n 's/^  Candidate: \([^(].*\)/\1/p'; }
 offers() { [ -n "$(candidate "$1")" ]; }
+lists_are_known() { offers libibverbs-dev; }
+lists_are_recent() { lists_are_known && [ -n "$(find /var/lib/apt/lists -maxdepth 0 -mtime -1)" ]; }
 
 # Debian 12 calls its recent Rust cargo-web; some Ubuntu releases have cargo-1.80 and the like beside an older cargo.
 cargo_package() {
+    if ! lists_are_known; then
+        if grep -qs bookworm /etc/os-release; then echo cargo-web; else echo cargo; fi
+        return
+    fi
     for package in cargo cargo-web $(has cargo || apt-cache pkgnames cargo-1. | sort -rV | head -n 1); do
         if dpkg --compare-versions "$(candidate "$package")" ge "1.$rust_minor"; then
             echo "$package"
@@ -262,7 +269,7 @@ linter_package() {
 }
 
 libclang_package() {
-    if offers libclang1-14; then
+    if offers libclang1-14 || ! lists_are_known; then
         echo libclang1-14
     elif offers libclang1-15; then
         echo libclang1-15
@@ -272,10 +279,11 @@ libclang_package() {
 }
 
 debian_names() {
-    for name in $debian; do debian_name "$name"; done | sort -u | tr '\n' ' '
+    for name in $debian; do debian_name "$name"; done | words
 }
 
-lists_are_recent() { offers libibverbs-dev && [ -n "$(find /var/lib/apt/lists -maxdepth 0 -mtime -1)" ]; }
+# Words, sorted, each once, on one line.
+words() { tr ' ' '\n' | sort -u | sed '/^$/d' | paste -s -d ' ' -; }
 
 apt_install() {
     has apt-get || return 1
@@ -301,14 +309,15 @@ explain() {
     say "this machine lacks:$missing"
     echo 'Get it, then run the same command again:' >&2
     if has apt-get; then
+        lists_are_known || echo '  sudo apt-get update' >&2
         echo "  sudo apt-get install --no-install-recommends $(debian_names)" >&2
     else
-        echo "  Debian, Ubuntu: apt-get install$(echo "$debian" | sed 's/@libclang/libclang1-14/; s/@//g')" >&2
-        echo "  Fedora:         dnf install$fedora" >&2
-        echo "  Arch:           pacman -S$arch" >&2
+        echo "  Debian, Ubuntu: apt-get install $(debian_names)" >&2
+        echo "  Fedora:         dnf install $(echo "$fedora" | words)" >&2
+        echo "  Arch:           pacman -S $(echo "$arch" | words)" >&2
     fi
     has_recent_cargo || explain_cargo
-    has_libclang || say 'where no package has libclang 14 or 15: pip download libclang==15.0.6.1, unzip it, and set LIBCLANG_PATH to its libclang.so.'
+    has_libclang || explain_libclang
 }
 
 explain_cargo() {
@@ -319,6 +328,11 @@ explain_cargo() {
     else
         say 'rustup (https://rustup.rs) brings cargo, too.'
     fi
+}
+
+explain_libclang() {
+    if offers libclang1-14 || offers libclang1-15; then return; fi
+    say 'where no package has libclang 14 or 15: pip download libclang==15.0.6.1, unzip it, and set LIBCLANG_PATH to its libclang.so.'
 }
 
 scratch=$(mktemp -d)
