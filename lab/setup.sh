@@ -335,8 +335,11 @@ explain_libclang() {
     say 'where no package has libclang 14 or 15: pip download libclang==15.0.6.1, unzip it, and set LIBCLANG_PATH to its libclang.so.'
 }
 
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
+# Only finding and fetching a libclang needs room for files.
+if ! config_holds; then
+    scratch=$(mktemp -d)
+    trap 'rm -rf "$scratch"' EXIT
+fi
 find_missing "${1-}"
 if [ -z "$missing" ] && config_holds; then exit; fi
 if [ -n "$missing" ]; then
