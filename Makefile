@@ -59,7 +59,7 @@ test: ## build everything and run every test
 check: ## formatting, lints and documentation, warnings as errors
 	@lab/setup.sh check
 	cargo fmt --all --check
-	cargo clippy --workspace --all-targets -- -D warnings
+	cargo clippy --locked --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps
 	shellcheck lab/*.sh .ci/run
 
