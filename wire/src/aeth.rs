@@ -40,26 +40,22 @@ pub enum Nak {
 
 /// Free receives for each credit code; code 31 means that they are not counted.
 const CREDITS: [u32; 31] = [
-    0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072,
-    4096, 6144, 8192, 12288, 16384, 24576, 32768,
+    0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144,
+    8192, 12288, 16384, 24576, 32768,
 ];
 
 /// The wait for each RNR timer code, in units of 10 microseconds (IBTA table 46).
 const RNR_TIMER: [u32; 32] = [
-    65536, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048,
-    3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152,
+    65536, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096,
+    6144, 8192, 12288, 16384, 24576, 32768, 49152,
 ];
 
 impl From<u8> for Syndrome {
     fn from(byte: u8) -> Syndrome {
         let code = byte & 0x1f;
         match byte >> 5 {
-            0b000 => Syndrome::Ack {
-                credits: CREDITS.get(usize::from(code)).copied(),
-            },
-            0b001 => Syndrome::RnrNak {
-                timer_us: RNR_TIMER[usize::from(code)] * 10,
-            },
+            0b000 => Syndrome::Ack { credits: CREDITS.get(usize::from(code)).copied() },
+            0b001 => Syndrome::RnrNak { timer_us: RNR_TIMER[usize::from(code)] * 10 },
             0b011 => Syndrome::Nak(match code {
                 0 => Nak::PsnSequence,
                 1 => Nak::InvalidRequest,

@@ -492,12 +492,7 @@ pub mod ip_cm {
 
 const fn ids_and_private_data(name: &'static str, title: &'static str) -> Header {
     const FIELDS: &[Field] = &[LOCAL_ID, REMOTE_ID, Field::bytes("PrivateData", 8, 224)];
-    Header {
-        name,
-        title,
-        length: MESSAGE_LENGTH,
-        fields: FIELDS,
-    }
+    Header { name, title, length: MESSAGE_LENGTH, fields: FIELDS }
 }
 
 /// A service ID. The RDMA connection manager builds it from a port space and a port (A11.5).
@@ -601,19 +596,11 @@ fn rnr_retry(count: u64) -> String {
 }
 
 fn transport(code: u64) -> String {
-    ["RC", "UC", "RD", "see ExtendedTransport"]
-        .get(code as usize)
-        .copied()
-        .unwrap_or_default()
-        .into()
+    ["RC", "UC", "RD", "see ExtendedTransport"].get(code as usize).copied().unwrap_or_default().into()
 }
 
 fn message_name(code: u64) -> String {
-    ["REQ", "REP", "another message", "reserved"]
-        .get(code as usize)
-        .copied()
-        .unwrap_or_default()
-        .into()
+    ["REQ", "REP", "another message", "reserved"].get(code as usize).copied().unwrap_or_default().into()
 }
 
 /// One CM message inside a packet.
@@ -642,19 +629,13 @@ impl<'a> Message<'a> {
 
     /// The sender's number for the connection.
     pub fn local_id(&self) -> Option<u32> {
-        self.names_connection()
-            .then(|| LOCAL_ID.read(self.body))
-            .flatten()
-            .map(|v| v as u32)
+        self.names_connection().then(|| LOCAL_ID.read(self.body)).flatten().map(|v| v as u32)
     }
 
     /// The receiver's number for the connection; a REQ does not know it yet.
     pub fn remote_id(&self) -> Option<u32> {
         let known = self.names_connection() && self.kind != Kind::ConnectRequest;
-        known
-            .then(|| REMOTE_ID.read(self.body))
-            .flatten()
-            .map(|v| v as u32)
+        known.then(|| REMOTE_ID.read(self.body)).flatten().map(|v| v as u32)
     }
 
     fn names_connection(&self) -> bool {
@@ -690,10 +671,7 @@ impl<'a> Message<'a> {
 
     /// Why a REJ refuses; [`reject_reason`] has the words.
     pub fn reason(&self) -> Option<u16> {
-        (self.kind == Kind::ConnectReject)
-            .then(|| rej::REASON.read(self.body))
-            .flatten()
-            .map(|v| v as u16)
+        (self.kind == Kind::ConnectReject).then(|| rej::REASON.read(self.body)).flatten().map(|v| v as u16)
     }
 
     /// The RDMA-CM header of a REQ, if the service says that there is one.
@@ -714,9 +692,7 @@ impl<'a> Message<'a> {
         };
         let skip = self.ip_cm().map_or(0, <[u8]>::len);
         let (start, end) = field.span();
-        self.body
-            .get(start + skip..end.min(self.body.len()))
-            .unwrap_or(&[])
+        self.body.get(start + skip..end.min(self.body.len())).unwrap_or(&[])
     }
 }
 

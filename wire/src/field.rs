@@ -36,13 +36,7 @@ fn says_it_all(_: u64) -> String {
 impl Field {
     /// A field of `bits` bits that begins `byte` bytes and `bit` bits into the header.
     pub const fn new(name: &'static str, (byte, bit): (usize, usize), bits: usize, base: Base) -> Field {
-        Field {
-            name,
-            bit: byte * 8 + bit,
-            bits,
-            base,
-            meaning: says_it_all,
-        }
+        Field { name, bit: byte * 8 + bit, bits, base, meaning: says_it_all }
     }
 
     /// A field shown in decimal, see [`Field::new`].
@@ -114,12 +108,7 @@ pub(crate) mod tests {
         let mut bit = 0;
         for field in header.fields {
             assert_eq!(field.bit, bit, "{} {}", header.name, field.name);
-            assert!(
-                field.bits <= 64 || field.base == Base::Bytes,
-                "{} {}",
-                header.name,
-                field.name
-            );
+            assert!(field.bits <= 64 || field.base == Base::Bytes, "{} {}", header.name, field.name);
             bit += field.bits;
         }
         assert_eq!(bit, header.length * 8, "{}", header.name);
@@ -137,10 +126,7 @@ pub(crate) mod tests {
     #[test]
     fn reads_all_64_bits_and_refuses_what_is_cut_or_wider() {
         let bytes = [0xfe; 16];
-        assert_eq!(
-            Field::hex("", (8, 0), 64).read(&bytes),
-            Some(0xfefe_fefe_fefe_fefe)
-        );
+        assert_eq!(Field::hex("", (8, 0), 64).read(&bytes), Some(0xfefe_fefe_fefe_fefe));
         assert_eq!(Field::hex("", (9, 0), 64).read(&bytes), None);
         assert_eq!(Field::bytes("", 0, 16).read(&bytes), None);
         assert_eq!(Field::bytes("", 0, 16).slice(&bytes), Some(&bytes[..]));

@@ -25,8 +25,7 @@ pub mod bth {
     /// Forward congestion notification. The ICRC counts this whole byte as ones.
     pub const FECN: Field = Field::dec("FECN", (4, 0), 1).means(|v| on(v, "congestion met on the way"));
     /// Backward congestion notification.
-    pub const BECN: Field =
-        Field::dec("BECN", (4, 1), 1).means(|v| on(v, "slow down: your packets met congestion"));
+    pub const BECN: Field = Field::dec("BECN", (4, 1), 1).means(|v| on(v, "slow down: your packets met congestion"));
     /// Not used.
     pub const RESV6: Field = Field::dec("reserved", (4, 2), 6);
     /// The queue pair, at the receiver, this packet is for.
@@ -43,9 +42,7 @@ pub mod bth {
         name: "BTH",
         title: "Base Transport Header",
         length: 12,
-        fields: &[
-            OPCODE, SE, MIG_REQ, PAD_CNT, T_VER, P_KEY, FECN, BECN, RESV6, DEST_QP, ACK_REQ, RESV7, PSN,
-        ],
+        fields: &[OPCODE, SE, MIG_REQ, PAD_CNT, T_VER, P_KEY, FECN, BECN, RESV6, DEST_QP, ACK_REQ, RESV7, PSN],
     };
 
     fn pad_meaning(count: u64) -> String {
@@ -61,10 +58,7 @@ pub mod bth {
     }
 
     fn qp_meaning(qp: u64) -> String {
-        on(
-            u64::from(qp == 1),
-            "the general services QP: connection management",
-        )
+        on(u64::from(qp == 1), "the general services QP: connection management")
     }
 }
 
@@ -77,16 +71,11 @@ pub mod reth {
     /// The responder's permission slip for that memory.
     pub const R_KEY: Field = Field::hex("R_Key", (8, 0), 32);
     /// Bytes of the whole message, not of this packet.
-    pub const DMA_LENGTH: Field =
-        Field::dec("DMALength", (12, 0), 32).means(|_| "bytes of the whole message".into());
+    pub const DMA_LENGTH: Field = Field::dec("DMALength", (12, 0), 32).means(|_| "bytes of the whole message".into());
 
     /// The whole header.
-    pub const HEADER: Header = Header {
-        name: "RETH",
-        title: "RDMA Extended Transport Header",
-        length: 16,
-        fields: &[VA, R_KEY, DMA_LENGTH],
-    };
+    pub const HEADER: Header =
+        Header { name: "RETH", title: "RDMA Extended Transport Header", length: 16, fields: &[VA, R_KEY, DMA_LENGTH] };
 }
 
 /// Atomic Extended Transport Header (9.3.4).
@@ -116,18 +105,13 @@ pub mod aeth {
     use super::*;
 
     /// Accepted, not ready, or refused and why.
-    pub const SYNDROME: Field =
-        Field::hex("Syndrome", (0, 0), 8).means(|v| Syndrome::from(v as u8).to_string());
+    pub const SYNDROME: Field = Field::hex("Syndrome", (0, 0), 8).means(|v| Syndrome::from(v as u8).to_string());
     /// Messages the responder has completed, modulo 2^24.
     pub const MSN: Field = Field::dec("MSN", (1, 0), 24).means(|v| format!("{v} messages completed"));
 
     /// The whole header.
-    pub const HEADER: Header = Header {
-        name: "AETH",
-        title: "ACK Extended Transport Header",
-        length: 4,
-        fields: &[SYNDROME, MSN],
-    };
+    pub const HEADER: Header =
+        Header { name: "AETH", title: "ACK Extended Transport Header", length: 4, fields: &[SYNDROME, MSN] };
 }
 
 /// Atomic ACK Extended Transport Header (9.5.3).
@@ -138,12 +122,8 @@ pub mod atomic_ack_eth {
     pub const ORIGINAL: Field = Field::hex("OriginalRemoteData", (0, 0), 64);
 
     /// The whole header.
-    pub const HEADER: Header = Header {
-        name: "AtomicAckETH",
-        title: "Atomic ACK Extended Transport Header",
-        length: 8,
-        fields: &[ORIGINAL],
-    };
+    pub const HEADER: Header =
+        Header { name: "AtomicAckETH", title: "Atomic ACK Extended Transport Header", length: 8, fields: &[ORIGINAL] };
 }
 
 /// Immediate data (9.3.6): four bytes that land in the receiver's completion.
@@ -154,12 +134,7 @@ pub mod imm_dt {
     pub const DATA: Field = Field::hex("ImmediateData", (0, 0), 32);
 
     /// The whole header.
-    pub const HEADER: Header = Header {
-        name: "ImmDt",
-        title: "Immediate Data",
-        length: 4,
-        fields: &[DATA],
-    };
+    pub const HEADER: Header = Header { name: "ImmDt", title: "Immediate Data", length: 4, fields: &[DATA] };
 }
 
 /// Invalidate Extended Transport Header (9.3.7).
@@ -170,12 +145,8 @@ pub mod ieth {
     pub const R_KEY: Field = Field::hex("R_Key", (0, 0), 32);
 
     /// The whole header.
-    pub const HEADER: Header = Header {
-        name: "IETH",
-        title: "Invalidate Extended Transport Header",
-        length: 4,
-        fields: &[R_KEY],
-    };
+    pub const HEADER: Header =
+        Header { name: "IETH", title: "Invalidate Extended Transport Header", length: 4, fields: &[R_KEY] };
 }
 
 /// Datagram Extended Transport Header (9.3.2): UD has no connection, so each packet names its sender.

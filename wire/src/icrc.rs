@@ -95,9 +95,7 @@ mod tests {
                 [1, 2, 3, 7].iter().for_each(|&at| bytes[at] = 0xff);
             }
         }
-        [udp + 6, udp + 7, udp + 12]
-            .iter()
-            .for_each(|&at| bytes[at] = 0xff);
+        [udp + 6, udp + 7, udp + 12].iter().for_each(|&at| bytes[at] = 0xff);
         crc32_bitwise([0xff; 8].into_iter().chain(bytes))
     }
 
@@ -114,11 +112,7 @@ mod tests {
             for length in udp + 20..bytes.len() {
                 let mut ip = bytes[..length].to_vec();
                 ip[0] = first;
-                assert_eq!(
-                    compute(&ip, udp),
-                    Some(icrc_bitwise(&ip, udp)),
-                    "{first:x} {length}"
-                );
+                assert_eq!(compute(&ip, udp), Some(icrc_bitwise(&ip, udp)), "{first:x} {length}");
             }
         }
     }

@@ -1,9 +1,10 @@
 //! RoCEv2 on the wire: reading captures, decoding packets, explaining them.
 //!
-//! From a frame to its meaning: [`link`] finds the UDP datagram, [`packet`] the headers in it, which
+//! [`capture`] reads frames from a file, [`pcapng`] writes them. From a frame to its meaning: [`link`] finds the UDP datagram, [`packet`] the headers in it, which
 //! [`headers`] and [`cm`] declare field by field as the specification does. [`icrc`] checks the packet.
 
 pub mod aeth;
+pub mod capture;
 pub mod cm;
 pub mod field;
 pub mod headers;
@@ -12,6 +13,8 @@ pub mod link;
 pub mod opcode;
 pub mod packet;
 pub mod pcapng;
+mod pcapng_read;
+pub mod show;
 
 pub use link::{LinkType, Other};
 pub use packet::{Frame, Packet};

@@ -29,15 +29,7 @@ impl LinkType {
 
     /// True if [`datagram`] understands frames of this kind.
     pub fn is_known(self) -> bool {
-        let known = [
-            Self::NULL,
-            Self::ETHERNET,
-            Self::RAW,
-            Self::LOOP,
-            Self::LINUX_SLL,
-            Self::IPV4,
-            Self::IPV6,
-        ];
+        let known = [Self::NULL, Self::ETHERNET, Self::RAW, Self::LOOP, Self::LINUX_SLL, Self::IPV4, Self::IPV6];
         known.contains(&self) || self == Self::LINUX_SLL2
     }
 }
@@ -159,17 +151,9 @@ fn ipv4(packet: &[u8], ip_offset: usize) -> Result<Datagram<'_>, Other> {
     if header[9] != UDP {
         return Err(Other::Foreign);
     }
-    let [src, dst] =
-        [12, 16].map(|at| Ipv4Addr::new(header[at], header[at + 1], header[at + 2], header[at + 3]));
+    let [src, dst] = [12, 16].map(|at| Ipv4Addr::new(header[at], header[at + 1], header[at + 2], header[at + 3]));
     let total_length = usize::from(u16::from_be_bytes([header[2], header[3]]));
-    udp(
-        packet,
-        ip_offset,
-        header_length,
-        total_length,
-        src.into(),
-        dst.into(),
-    )
+    udp(packet, ip_offset, header_length, total_length, src.into(), dst.into())
 }
 
 fn ipv6(packet: &[u8], ip_offset: usize) -> Result<Datagram<'_>, Other> {
@@ -184,14 +168,7 @@ fn ipv6(packet: &[u8], ip_offset: usize) -> Result<Datagram<'_>, Other> {
         Ipv6Addr::from(address)
     });
     let total_length = 40 + usize::from(u16::from_be_bytes([header[4], header[5]]));
-    udp(
-        packet,
-        ip_offset,
-        udp_offset,
-        total_length,
-        src.into(),
-        dst.into(),
-    )
+    udp(packet, ip_offset, udp_offset, total_length, src.into(), dst.into())
 }
 
 /// Skips IPv6 extension headers; returns where the UDP header begins.
@@ -203,12 +180,8 @@ fn after_extension_headers(packet: &[u8], mut next: u8) -> Result<usize, Other> 
     const DESTINATION: u8 = 60;
     let mut at = 40;
     loop {
-        let length = |unit: usize, extra: usize| {
-            packet
-                .get(at + 1)
-                .map(|&n| (usize::from(n) + extra) * unit)
-                .ok_or(Other::Cut)
-        };
+        let length =
+            |unit: usize, extra: usize| packet.get(at + 1).map(|&n| (usize::from(n) + extra) * unit).ok_or(Other::Cut);
         let step = match next {
             UDP => return Ok(at),
             HOP_BY_HOP | ROUTING | DESTINATION => length(8, 1)?,
@@ -239,16 +212,7 @@ fn udp(
         return Err(Other::Short);
     }
     let ip = &packet[..wire_length.min(packet.len())];
-    Ok(Datagram {
-        ip,
-        ip_offset,
-        udp_offset,
-        wire_length,
-        src,
-        dst,
-        src_port,
-        dst_port,
-    })
+    Ok(Datagram { ip, ip_offset, udp_offset, wire_length, src, dst, src_port, dst_port })
 }
 
 fn u16_at(bytes: &[u8], at: usize) -> Result<u16, Other> {

@@ -76,10 +76,7 @@ pub struct Opcode {
 impl Opcode {
     /// True for packets that answer a request. They carry a PSN of the opposite direction.
     pub fn is_response(&self) -> bool {
-        matches!(
-            self.operation,
-            Operation::ReadResponse | Operation::Acknowledge | Operation::AtomicAcknowledge
-        )
+        matches!(self.operation, Operation::ReadResponse | Operation::Acknowledge | Operation::AtomicAcknowledge)
     }
 }
 
@@ -123,14 +120,7 @@ const fn row(
         4 => Service::Cnp,
         _ => Service::Unknown,
     };
-    Opcode {
-        code,
-        name,
-        service,
-        operation,
-        part,
-        headers,
-    }
+    Opcode { code, name, service, operation, part, headers }
 }
 
 const RETH: &Header = &reth::HEADER;
@@ -204,10 +194,7 @@ mod tests {
     #[test]
     fn names_begin_with_their_service() {
         for row in TABLE {
-            assert!(row
-                .name
-                .to_lowercase()
-                .starts_with(&format!("{:?}", row.service).to_lowercase()));
+            assert!(row.name.to_lowercase().starts_with(&format!("{:?}", row.service).to_lowercase()));
         }
     }
 }

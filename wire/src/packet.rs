@@ -111,11 +111,7 @@ impl<'a> Packet<'a> {
             return Err(Other::Short);
         }
         let bth = datagram.ip.get(start..).and_then(Bth::read).ok_or(Other::Cut)?;
-        Ok(Packet {
-            datagram,
-            bth,
-            opcode: opcode::lookup(bth.opcode),
-        })
+        Ok(Packet { datagram, bth, opcode: opcode::lookup(bth.opcode) })
     }
 
     /// Where the BTH begins, counted from the IP header.
@@ -126,13 +122,11 @@ impl<'a> Packet<'a> {
     /// Every header from the BTH on, with where it begins, counted from the IP header.
     pub fn headers(&self) -> impl Iterator<Item = (usize, &'static Header)> {
         let mut next = self.bth_offset();
-        std::iter::once(&bth::HEADER)
-            .chain(self.opcode.headers.iter().copied())
-            .map(move |header| {
-                let start = next;
-                next += header.length;
-                (start, header)
-            })
+        std::iter::once(&bth::HEADER).chain(self.opcode.headers.iter().copied()).map(move |header| {
+            let start = next;
+            next += header.length;
+            (start, header)
+        })
     }
 
     /// The recorded bytes of one of this packet's headers.
@@ -149,9 +143,7 @@ impl<'a> Packet<'a> {
     /// Bytes of payload on the wire, without padding.
     pub fn payload_length(&self) -> usize {
         let after = icrc::LENGTH + usize::from(self.bth.pad_cnt);
-        self.datagram
-            .wire_length
-            .saturating_sub(self.payload_start() + after)
+        self.datagram.wire_length.saturating_sub(self.payload_start() + after)
     }
 
     /// The payload without padding, as far as it was recorded.
@@ -162,12 +154,7 @@ impl<'a> Packet<'a> {
 
     /// The last four bytes and whether they fit the packet.
     pub fn icrc(&self) -> Icrc {
-        let Datagram {
-            ip,
-            wire_length,
-            udp_offset,
-            ..
-        } = self.datagram;
+        let Datagram { ip, wire_length, udp_offset, .. } = self.datagram;
         if ip.len() < wire_length {
             return Icrc::Cut;
         }
@@ -182,62 +169,41 @@ impl<'a> Packet<'a> {
     pub fn remote(&self) -> Option<Remote> {
         let (bytes, va, r_key) = match self.header(reth::HEADER.name) {
             Some(bytes) => (bytes, reth::VA, reth::R_KEY),
-            None => (
-                self.header(atomic_eth::HEADER.name)?,
-                atomic_eth::VA,
-                atomic_eth::R_KEY,
-            ),
+            None => (self.header(atomic_eth::HEADER.name)?, atomic_eth::VA, atomic_eth::R_KEY),
         };
-        Some(Remote {
-            va: va.read(bytes)?,
-            r_key: r_key.read(bytes)? as u32,
-        })
+        Some(Remote { va: va.read(bytes)?, r_key: r_key.read(bytes)? as u32 })
     }
 
     /// Bytes of the whole message, from the RETH.
     pub fn dma_length(&self) -> Option<u32> {
-        reth::DMA_LENGTH
-            .read(self.header(reth::HEADER.name)?)
-            .map(|v| v as u32)
+        reth::DMA_LENGTH.read(self.header(reth::HEADER.name)?).map(|v| v as u32)
     }
 
     /// The ACK header.
     pub fn aeth(&self) -> Option<Aeth> {
         let bytes = self.header(aeth::HEADER.name)?;
-        Some(Aeth {
-            syndrome: aeth::SYNDROME.read(bytes)? as u8,
-            msn: aeth::MSN.read(bytes)? as u32,
-        })
+        Some(Aeth { syndrome: aeth::SYNDROME.read(bytes)? as u8, msn: aeth::MSN.read(bytes)? as u32 })
     }
 
     /// Immediate data.
     pub fn immediate(&self) -> Option<u32> {
-        imm_dt::DATA
-            .read(self.header(imm_dt::HEADER.name)?)
-            .map(|v| v as u32)
+        imm_dt::DATA.read(self.header(imm_dt::HEADER.name)?).map(|v| v as u32)
     }
 
     /// The key a SEND with invalidate ends.
     pub fn invalidated_key(&self) -> Option<u32> {
-        ieth::R_KEY
-            .read(self.header(ieth::HEADER.name)?)
-            .map(|v| v as u32)
+        ieth::R_KEY.read(self.header(ieth::HEADER.name)?).map(|v| v as u32)
     }
 
     /// The sender's queue pair, which only datagrams tell.
     pub fn src_qp(&self) -> Option<u32> {
-        deth::SRC_QP
-            .read(self.header(deth::HEADER.name)?)
-            .map(|v| v as u32)
+        deth::SRC_QP.read(self.header(deth::HEADER.name)?).map(|v| v as u32)
     }
 
     /// Swap or add data, and compare data, of an atomic request.
     pub fn atomic_operands(&self) -> Option<(u64, u64)> {
         let bytes = self.header(atomic_eth::HEADER.name)?;
-        Some((
-            atomic_eth::SWAP_ADD.read(bytes)?,
-            atomic_eth::COMPARE.read(bytes)?,
-        ))
+        Some((atomic_eth::SWAP_ADD.read(bytes)?, atomic_eth::COMPARE.read(bytes)?))
     }
 
     /// The old value an atomic operation found.

@@ -34,10 +34,7 @@ const OPT_COMMENT: u16 = 1;
 impl<W: Write> Writer<W> {
     /// Writes the headers of the file. Hand in a buffered writer.
     pub fn new(out: W, link: LinkType, section: &Section) -> io::Result<Writer<W>> {
-        let mut writer = Writer {
-            out,
-            block: Vec::with_capacity(2048),
-        };
+        let mut writer = Writer { out, block: Vec::with_capacity(2048) };
         writer.section_header(section)?;
         writer.interface(link)?;
         Ok(writer)
@@ -153,14 +150,9 @@ mod tests {
     #[test]
     fn equal_packets_give_equal_files_of_whole_blocks() {
         let write = || {
-            let section = Section {
-                comment: Some("lesson 04"),
-                ..Section::default()
-            };
+            let section = Section { comment: Some("lesson 04"), ..Section::default() };
             let mut writer = Writer::new(Vec::new(), LinkType::ETHERNET, &section).unwrap();
-            writer
-                .packet(1_700_000_000_123_456_789, &[1, 2, 3, 4, 5], Some("a comment"))
-                .unwrap();
+            writer.packet(1_700_000_000_123_456_789, &[1, 2, 3, 4, 5], Some("a comment")).unwrap();
             writer.packet(1_700_000_000_123_456_790, &[], None).unwrap();
             writer.into_inner().unwrap()
         };
@@ -175,14 +167,6 @@ mod tests {
             kinds.push(word(at));
             at += length;
         }
-        assert_eq!(
-            kinds,
-            [
-                SECTION_HEADER,
-                INTERFACE_DESCRIPTION,
-                ENHANCED_PACKET,
-                ENHANCED_PACKET
-            ]
-        );
+        assert_eq!(kinds, [SECTION_HEADER, INTERFACE_DESCRIPTION, ENHANCED_PACKET, ENHANCED_PACKET]);
     }
 }

@@ -1,0 +1,151 @@
+//! The table for machines: one line per RoCEv2 packet, columns between tabs.
+
+use super::Error;
+use crate::capture::{Reader, Record};
+use crate::cm::Kind;
+use crate::packet::{Frame, Packet};
+use std::io::{Read, Write};
+use std::net::IpAddr;
+
+/// The first line: the names of the columns.
+pub const HEADER: &str = "frame\tsrc\tdst\topcode\tname\tdestqp\tpsn\tackreq\tpadcnt\tva\trkey\tdmalen\t\
+                          syndrome\tmsn\timm\tcm\tlocal_id\tremote_id\tpayload_len\ticrc\n";
+
+/// Writes the table of a whole capture.
+pub fn write<R: Read>(reader: &mut Reader<R>, out: &mut impl Write) -> Result<(), Error> {
+    out.write_all(HEADER.as_bytes())?;
+    let mut line = Line::default();
+    while let Some(record) = reader.next()? {
+        if let Frame::Roce(packet) = Frame::decode(record.link, record.data) {
+            row(&mut line, &record, &packet);
+            out.write_all(&line.bytes)?;
+            line.bytes.clear();
+        }
+    }
+    out.flush()?;
+    Ok(())
+}
+
+fn row(line: &mut Line, record: &Record, packet: &Packet) {
+    let remote = packet.remote();
+    let aeth = packet.aeth();
+    let cm = packet.cm().filter(|message| !matches!(message.kind, Kind::Other(_)));
+    line.dec(record.number);
+    line.address(packet.datagram.src);
+    line.address(packet.datagram.dst);
+    line.dec(packet.bth.opcode.into());
+    line.text(packet.opcode.name);
+    line.dec(packet.bth.dest_qp.into());
+    line.dec(packet.bth.psn.into());
+    line.dec(packet.bth.ack_req.into());
+    line.dec(packet.bth.pad_cnt.into());
+    line.optional(remote, |line, remote| line.hex(remote.va, 16));
+    line.optional(remote, |line, remote| line.hex(remote.r_key.into(), 8));
+    line.optional(packet.dma_length(), |line, length| line.dec(length.into()));
+    line.optional(aeth, |line, aeth| line.dec(aeth.syndrome.into()));
+    line.optional(aeth, |line, aeth| line.dec(aeth.msn.into()));
+    line.optional(packet.immediate(), |line, data| line.hex(data.into(), 8));
+    line.optional(cm, |line, message| line.text(message.kind.name()));
+    line.optional(cm.and_then(|message| message.local_id()), |line, id| line.hex(id.into(), 8));
+    line.optional(cm.and_then(|message| message.remote_id()), |line, id| line.hex(id.into(), 8));
+    line.dec(packet.payload_length() as u64);
+    line.text(packet.icrc().name());
+    line.end();
+}
+
+/// One line of output, built without the formatting machinery: that alone would take longer than decoding.
+#[derive(Default)]
+struct Line {
+    bytes: Vec<u8>,
+}
+
+impl Line {
+    fn end_column(&mut self) {
+        self.bytes.push(b'\t');
+    }
+
+    /// Turns the tab after the last column into the end of the line.
+    fn end(&mut self) {
+        self.bytes.pop();
+        self.bytes.push(b'\n');
+    }
+
+    fn text(&mut self, text: &str) {
+        self.bytes.extend_from_slice(text.as_bytes());
+        self.end_column();
+    }
+
+    fn dec(&mut self, value: u64) {
+        self.digits(value);
+        self.end_column();
+    }
+
+    fn digits(&mut self, mut value: u64) {
+        let mut digits = [0; 20];
+        let mut first = digits.len();
+        loop {
+            first -= 1;
+            digits[first] = b'0' + (value % 10) as u8;
+            value /= 10;
+            if value == 0 {
+                break;
+            }
+        }
+        self.bytes.extend_from_slice(&digits[first..]);
+    }
+
+    /// `0x` and `width` digits.
+    fn hex(&mut self, value: u64, width: u32) {
+        self.bytes.extend_from_slice(b"0x");
+        for place in (0..width).rev() {
+            self.bytes.push(b"0123456789abcdef"[(value >> (4 * place) & 0xf) as usize]);
+        }
+        self.end_column();
+    }
+
+    fn address(&mut self, address: IpAddr) {
+        match address {
+            IpAddr::V4(v4) => {
+                for octet in v4.octets() {
+                    self.digits(octet.into());
+                    self.bytes.push(b'.');
+                }
+                self.bytes.pop();
+            }
+            // Writing to a vector cannot fail.
+            IpAddr::V6(v6) => drop(write!(self.bytes, "{v6}")),
+        }
+        self.end_column();
+    }
+
+    fn optional<T>(&mut self, value: Option<T>, write: impl FnOnce(&mut Line, T)) {
+        match value {
+            Some(value) => write(self, value),
+            None => self.end_column(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_and_addresses_are_written_as_the_standard_library_does() {
+        let mut line = Line::default();
+        for value in [0, 9, 10, 16_777_215, u64::MAX] {
+            line.dec(value);
+            line.hex(value, 16);
+        }
+        for address in ["10.0.0.255", "fe80::1", "::ffff:10.0.0.1"] {
+            line.address(address.parse().unwrap());
+        }
+        line.end();
+        let mut expected = String::new();
+        for value in [0, 9, 10, 16_777_215, u64::MAX] {
+            expected += &format!("{value}\t{value:#018x}\t");
+        }
+        expected += "10.0.0.255\tfe80::1\t::ffff:10.0.0.1\n";
+        assert_eq!(String::from_utf8(line.bytes).unwrap(), expected);
+    }
+}
