@@ -5,7 +5,7 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::{value_parser, Arg, ArgMatches, Command};
+use clap::{value_parser, Arg, ArgAction, ArgMatches, Command};
 
 use crate::error::Result;
 use crate::{deadline, narrate};
@@ -20,6 +20,10 @@ pub enum Extra {
     Metadata,
     /// `-s` and `--len`, on the client.
     Payload,
+    /// `-m`, on both sides.
+    Mode,
+    /// `--closer` on both sides, and `--forget-established` on the server.
+    Flush,
 }
 
 /// How the server's metadata travels.
@@ -32,6 +36,26 @@ pub enum MetadataBy {
     PrivateData,
 }
 
+/// Which one-sided operation both sides use (lesson 06 on).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Mode {
+    /// Each WRITEs into the other's memory.
+    #[default]
+    Write,
+    /// Each READs the other's memory.
+    Read,
+}
+
+/// Which side hangs up first (lesson 07).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Closer {
+    /// The client.
+    #[default]
+    Client,
+    /// The server.
+    Server,
+}
+
 /// What the user asked for.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Args {
@@ -41,6 +65,12 @@ pub struct Args {
     pub port: u16,
     /// How the server's metadata travels.
     pub metadata: MetadataBy,
+    /// Which one-sided operation is used.
+    pub mode: Mode,
+    /// Which side hangs up first.
+    pub closer: Closer,
+    /// The server takes ESTABLISHED for an unknown event.
+    pub forget_established: bool,
     count: u32,
     text: String,
     len: Option<usize>,
@@ -112,6 +142,14 @@ fn command(lesson: &'static str, about: &'static str, extras: &[Extra]) -> Comma
         server = server.arg(metadata());
         client = client.arg(metadata());
     }
+    if extras.contains(&Extra::Mode) {
+        server = server.arg(mode());
+        client = client.arg(mode());
+    }
+    if extras.contains(&Extra::Flush) {
+        server = server.arg(closer()).arg(forget_established());
+        client = client.arg(closer());
+    }
     if extras.contains(&Extra::Payload) {
         client = client.args(payload());
     }
@@ -152,6 +190,31 @@ fn metadata() -> Arg {
         .help("How the server's {addr, rkey, len} travels; the same on both sides")
 }
 
+fn mode() -> Arg {
+    Arg::new("mode")
+        .short('m')
+        .value_name("MODE")
+        .default_value("write")
+        .value_parser(["write", "read"])
+        .help("Whether each side WRITEs into the other's memory or READs it; the same on both sides")
+}
+
+fn closer() -> Arg {
+    Arg::new("closer")
+        .long("closer")
+        .value_name("SIDE")
+        .default_value("client")
+        .value_parser(["client", "server"])
+        .help("Which side hangs up first; the same on both sides")
+}
+
+fn forget_established() -> Arg {
+    Arg::new("forget-established")
+        .long("forget-established")
+        .action(ArgAction::SetTrue)
+        .help("Take ESTABLISHED for an unknown event and die: the puzzle of this lesson")
+}
+
 fn payload() -> [Arg; 2] {
     let text = Arg::new("text")
         .short('s')
@@ -190,10 +253,21 @@ fn read(matches: &ArgMatches) -> Args {
         Some("private-data") => MetadataBy::PrivateData,
         _ => MetadataBy::Send,
     };
+    let mode = match text("mode").as_deref() {
+        Some("read") => Mode::Read,
+        _ => Mode::Write,
+    };
+    let closer = match text("closer").as_deref() {
+        Some("server") => Closer::Server,
+        _ => Closer::Client,
+    };
     Args {
         address: text("address").unwrap_or_default(),
         port: matches.get_one("port").copied().unwrap_or(PORT),
         metadata,
+        mode,
+        closer,
+        forget_established: matches!(matches.try_get_one("forget-established"), Ok(Some(true))),
         count,
         text: text("text").unwrap_or_default(),
         len: number("len").map(|len| len as usize),
@@ -204,7 +278,7 @@ fn read(matches: &ArgMatches) -> Args {
 mod tests {
     use super::*;
 
-    const ALL: [Extra; 2] = [Extra::Metadata, Extra::Payload];
+    const ALL: [Extra; 4] = [Extra::Metadata, Extra::Payload, Extra::Mode, Extra::Flush];
 
     fn parse(extras: &[Extra], line: &str) -> std::result::Result<Args, clap::Error> {
         let matches = command("lesson-00", "a test", extras).try_get_matches_from(line.split(' '))?;
@@ -231,6 +305,8 @@ mod tests {
         let client = parse(&ALL, line).unwrap();
         assert_eq!((client.port, client.metadata), (7, MetadataBy::PrivateData));
         assert_eq!(client.payload()[249..], [249, 250, 0, 1]);
+        let server = parse(&ALL, "lesson-00 server -m read --closer server --forget-established").unwrap();
+        assert_eq!((server.mode, server.closer, server.forget_established), (Mode::Read, Closer::Server, true));
         assert_eq!(parse(&ALL, "lesson-00 server -n 3").unwrap().clients().count(), 3);
         assert_eq!(parse(&ALL, "lesson-00 server -n 0").unwrap().clients().take(9).count(), 9);
     }
@@ -248,6 +324,8 @@ mod tests {
             "lesson-00 client -a x --timeout 0",
             "lesson-00 server -s a",
             "lesson-00 server --metadata pigeon",
+            "lesson-00 server -m both",
+            "lesson-00 client -a x --forget-established",
         ];
         for line in wrong {
             assert_eq!(parse(&ALL, line).unwrap_err().exit_code(), 2, "{line}");

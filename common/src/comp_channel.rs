@@ -11,6 +11,7 @@ use rdma_sys::{
     ibv_ack_cq_events, ibv_comp_channel, ibv_create_comp_channel, ibv_destroy_comp_channel, ibv_get_cq_event,
 };
 
+use crate::cm::event_channel::EventChannel;
 use crate::cm::id::CmId;
 use crate::deadline::Deadline;
 use crate::error::{last_errno, minus_one, null, positive_errno, Error, Result};
@@ -43,18 +44,39 @@ impl CompletionChannel {
         fast!("ibv_get_cq_event: waiting for {awaited}");
         let deadline = Deadline::answer(awaited);
         loop {
-            deadline.wait_readable(self.fd())?;
-            let (mut cq, mut context) = (std::ptr::null_mut(), std::ptr::null_mut());
-            // SAFETY: the channel is open; on success `cq` is the CQ that reported.
-            if unsafe { ibv_get_cq_event(self.raw(), &mut cq, &mut context) } == 0 {
-                // SAFETY: that CQ is alive: destroying it waits for the ack of this very event.
-                unsafe { ibv_ack_cq_events(cq, 1) };
+            deadline.wait_readable(&[self.fd()])?;
+            if self.take_event()? {
                 return Ok(());
             }
-            match last_errno("ibv_get_cq_event") {
-                Error::Call { errno: libc::EAGAIN | libc::EINTR, .. } => continue,
-                error => return Err(error),
+        }
+    }
+
+    /// As [`get_cq_event`](Self::get_cq_event), but a CM event on `other` ends the sleep as well. It is left there, to be
+    /// taken. True if a completion, false if a CM event woke us.
+    pub fn get_cq_event_or_cm_event(&self, other: &EventChannel, awaited: &str) -> Result<bool> {
+        fast!("ibv_get_cq_event: waiting for {awaited}, or a CM event");
+        let deadline = Deadline::answer(awaited);
+        loop {
+            match deadline.wait_readable(&[self.fd(), other.fd()])? {
+                0 if self.take_event()? => return Ok(true),
+                0 => continue,
+                _ => return Ok(false),
             }
+        }
+    }
+
+    /// Takes and acks one event. False if there was none after all.
+    fn take_event(&self) -> Result<bool> {
+        let (mut cq, mut context) = (std::ptr::null_mut(), std::ptr::null_mut());
+        // SAFETY: the channel is open; on success `cq` is the CQ that reported.
+        if unsafe { ibv_get_cq_event(self.raw(), &mut cq, &mut context) } == 0 {
+            // SAFETY: that CQ is alive: destroying it waits for the ack of this very event.
+            unsafe { ibv_ack_cq_events(cq, 1) };
+            return Ok(true);
+        }
+        match last_errno("ibv_get_cq_event") {
+            Error::Call { errno: libc::EAGAIN | libc::EINTR, .. } => Ok(false),
+            error => Err(error),
         }
     }
 

@@ -6,7 +6,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::error::Error;
+use crate::error::{last_errno, Error};
 
 const FOR_EVER: u64 = u64::MAX;
 
@@ -59,21 +59,24 @@ impl Deadline {
         }
     }
 
-    /// Sleeps until `fd` can be read (poll(2)) or the time is up.
-    pub fn wait_readable(&self, fd: i32) -> Result<(), Error> {
+    /// Sleeps until one of the descriptors can be read (poll(2)), and tells which; or until the time is up.
+    pub fn wait_readable(&self, fds: &[i32]) -> Result<usize, Error> {
+        let mut polls: Vec<_> =
+            fds.iter().map(|fd| libc::pollfd { fd: *fd, events: libc::POLLIN, revents: 0 }).collect();
         loop {
             // At most a minute at a time: poll(2) takes an int of milliseconds. Rounded up, or the last fraction of a
             // millisecond would be spent spinning.
             let millis = self.left()?.min(Duration::from_secs(60)).as_millis() as i32 + 1;
-            let mut poll = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
-            // SAFETY: `poll` is one valid pollfd, and it lives across the call.
-            match unsafe { libc::poll(&mut poll, 1, millis) } {
-                1 => return Ok(()),
-                0 => continue,
-                _ => match std::io::Error::last_os_error().raw_os_error().unwrap_or(0) {
-                    libc::EINTR => continue,
-                    errno => return Err(Error::Call { call: "poll", errno }),
-                },
+            // SAFETY: `polls` holds as many valid pollfds as its length says, and lives across the call.
+            let ready = unsafe { libc::poll(polls.as_mut_ptr(), polls.len() as libc::nfds_t, millis) };
+            if ready < 0 {
+                match last_errno("poll") {
+                    Error::Call { errno: libc::EINTR, .. } => continue,
+                    error => return Err(error),
+                }
+            }
+            if let Some(first) = polls.iter().position(|poll| poll.revents != 0) {
+                return Ok(first);
             }
         }
     }
@@ -90,7 +93,7 @@ mod tests {
         let mut ends = [0; 2];
         // SAFETY: `ends` has room for the two descriptors that pipe(2) writes.
         assert_eq!(unsafe { libc::pipe(ends.as_mut_ptr()) }, 0);
-        let error = deadline.wait_readable(ends[0]).unwrap_err();
+        let error = deadline.wait_readable(&[ends[0]]).unwrap_err();
         assert!(error.to_string().contains("the answer"), "{error}");
         for end in ends {
             // SAFETY: made above, and closed once.

@@ -18,6 +18,7 @@ mod hint;
 pub(crate) mod reject;
 
 use crate::cm::event::event_name;
+use crate::narrate::preview;
 use crate::wc::{status_meaning, status_name};
 
 /// Shorthand: every fallible function of `common` fails with [`Error`].
@@ -41,6 +42,8 @@ pub enum Error {
         got: u32,
         /// Its status: a negative errno, or, in a REJECTED event, the reject reason.
         status: i32,
+        /// Its private data: what a peer that rejects has to say. May be empty.
+        private_data: Vec<u8>,
     },
     /// A work request completed with an error.
     Completion {
@@ -82,9 +85,15 @@ impl fmt::Display for Error {
             Error::Call { call, errno } => {
                 write!(f, "{call} failed: {}: {}", errno::name(*errno), errno::meaning(*errno))?;
             }
-            Error::Event { wanted, got, status } => {
-                write!(f, "waited for {}, got {}", event_name(*wanted), event_name(*got))?;
+            Error::Event { wanted, got, status, private_data } => {
+                if wanted != got {
+                    write!(f, "waited for {}, ", event_name(*wanted))?;
+                }
+                write!(f, "got {}", event_name(*got))?;
                 write!(f, " with status {}", status_text(*got, *status))?;
+                if private_data.iter().any(|byte| *byte != 0) {
+                    write!(f, ", and the peer says {}", preview(private_data))?;
+                }
             }
             Error::Completion { wr_id, status, vendor_err } => {
                 write!(f, "work request {wr_id} completed with {}", status_name(*status))?;
@@ -175,16 +184,31 @@ mod tests {
 
     #[test]
     fn nobody_listening_names_reason_eight() {
-        let error = Error::Event { wanted: RDMA_CM_EVENT_ESTABLISHED, got: RDMA_CM_EVENT_REJECTED, status: 8 };
+        let error = Error::Event {
+            wanted: RDMA_CM_EVENT_ESTABLISHED,
+            got: RDMA_CM_EVENT_REJECTED,
+            status: 8,
+            private_data: vec![0; 148],
+        };
         let text = error.to_string();
         assert!(text.contains("RDMA_CM_EVENT_REJECTED with status 8 (invalid service ID"), "{text}");
         assert!(text.contains("Start the server first"), "{text}");
     }
 
     #[test]
+    fn a_reasoned_no_is_quoted() {
+        let mut private_data = b"full".to_vec();
+        private_data.resize(148, 0);
+        let got = RDMA_CM_EVENT_REJECTED;
+        let error = Error::Event { wanted: RDMA_CM_EVENT_ESTABLISHED, got, status: 28, private_data };
+        assert!(error.to_string().contains(", and the peer says \"full\"."), "{error}");
+    }
+
+    #[test]
     fn an_unreachable_host_decodes_the_negative_errno() {
         let got = RDMA_CM_EVENT_ADDR_ERROR;
-        let error = Error::Event { wanted: RDMA_CM_EVENT_ADDR_RESOLVED, got, status: -libc::ETIMEDOUT };
+        let error =
+            Error::Event { wanted: RDMA_CM_EVENT_ADDR_RESOLVED, got, status: -libc::ETIMEDOUT, private_data: vec![] };
         assert!(error.to_string().contains("-110 (ETIMEDOUT"), "{error}");
     }
 
@@ -198,7 +222,7 @@ mod tests {
 
     #[test]
     fn values_from_a_newer_kernel_are_harmless() {
-        let event = Error::Event { wanted: RDMA_CM_EVENT_ESTABLISHED, got: 4711, status: 12 };
+        let event = Error::Event { wanted: RDMA_CM_EVENT_ESTABLISHED, got: 4711, status: 12, private_data: vec![] };
         assert!(event.to_string().contains("4711"), "{event}");
         let completion = Error::Completion { wr_id: 1, status: 4711, vendor_err: 0 };
         assert!(completion.to_string().contains("4711"), "{completion}");

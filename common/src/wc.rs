@@ -5,9 +5,12 @@
 
 use std::fmt;
 
-use rdma_sys::{ibv_wc, ibv_wc_opcode::*, ibv_wc_status::*};
+use rdma_sys::{ibv_wc, ibv_wc_status::*};
 
 use crate::error::{Error, Result};
+
+/// The opcodes, by their C names. One that a newer device adds is just another number.
+pub use rdma_sys::ibv_wc_opcode::*;
 
 /// One completion, copied out of the queue.
 #[derive(Debug, Clone, PartialEq, Eq)]

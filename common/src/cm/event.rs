@@ -12,7 +12,7 @@ use rdma_sys::{rdma_ack_cm_event, rdma_cm_event, rdma_event_str};
 use super::event_channel::EventChannel;
 use super::id::CmId;
 use super::RDMA_CM_EVENT_CONNECT_REQUEST;
-use crate::error::status_text;
+use crate::error::{status_text, Error};
 use crate::{info, slow};
 
 /// An event that has been taken and is not acknowledged yet.
@@ -75,6 +75,12 @@ impl CmEvent {
                 false => std::slice::from_raw_parts(conn.private_data.cast(), conn.private_data_len.into()),
             }
         }
+    }
+
+    /// The error of a lesson that waited for the event `wanted` and got this one. Acknowledges it.
+    pub fn into_error(self, wanted: u32) -> Error {
+        let private_data = self.private_data().to_vec();
+        Error::Event { wanted, got: self.event(), status: self.status(), private_data }
     }
 
     /// `rdma_ack_cm_event`: gives the event back. Its private data is gone after this.

@@ -60,14 +60,14 @@ impl EventChannel {
                 got if got == wanted => return Ok(event),
                 // The kernel's late note that an old connection is quite forgotten: never an answer.
                 RDMA_CM_EVENT_TIMEWAIT_EXIT => continue,
-                got => return Err(Error::Event { wanted, got, status: event.status() }),
+                _ => return Err(event.into_error(wanted)),
             }
         }
     }
 
     fn next(&self, deadline: &Deadline) -> Result<CmEvent> {
         loop {
-            deadline.wait_readable(self.fd())?;
+            deadline.wait_readable(&[self.fd()])?;
             let mut event: *mut rdma_cm_event = std::ptr::null_mut();
             // SAFETY: the channel is open; on success `event` points to an event that is ours until it is acked.
             if unsafe { rdma_get_cm_event(self.raw(), &mut event) } == 0 {
@@ -95,7 +95,7 @@ impl EventChannel {
         Self(Rc::clone(&self.0))
     }
 
-    fn fd(&self) -> i32 {
+    pub(crate) fn fd(&self) -> i32 {
         // SAFETY: the channel stays valid until Inner is dropped.
         unsafe { (*self.raw()).fd }
     }

@@ -9,7 +9,7 @@ use common::args::Args;
 use common::cm::{RDMA_CM_EVENT_ADDR_RESOLVED, RDMA_CM_EVENT_REJECTED, RDMA_CM_EVENT_ROUTE_RESOLVED};
 use common::error::status_text;
 use common::narrate::preview;
-use common::{address, say, stage, CmId, ConnParam, Error, EventChannel, Result};
+use common::{address, say, stage, CmId, ConnParam, EventChannel, Result};
 
 /// What REJECTED carries when the server's *program* said no (`rdma_reject`), and not its kernel.
 const CONSUMER_REJECT: i32 = 28;
@@ -45,13 +45,13 @@ fn knock(id: &CmId) -> Result<()> {
 fn read_reason(channel: &EventChannel) -> Result<()> {
     stage("read_reason");
     let event = channel.expect(RDMA_CM_EVENT_REJECTED)?;
+    if event.status() != CONSUMER_REJECT {
+        // Not the program but the kernel refused: with reason 8, nobody listens on that port.
+        return Err(event.into_error(RDMA_CM_EVENT_REJECTED));
+    }
     // The private data is the event's: it must be copied before the ack. It comes padded with zeroes to 148 bytes.
     let (status, words) = (event.status(), event.private_data().to_vec());
     event.ack();
-    if status != CONSUMER_REJECT {
-        // Not the program but the kernel refused: with reason 8, nobody listens on that port.
-        return Err(Error::Event { wanted: RDMA_CM_EVENT_REJECTED, got: RDMA_CM_EVENT_REJECTED, status });
-    }
     say!("rejected with status {}", status_text(RDMA_CM_EVENT_REJECTED, status));
     say!("the server says: {}", preview(&words));
     Ok(())
