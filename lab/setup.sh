@@ -71,6 +71,8 @@ lab_needs() {
     need "QEMU for $machine" "has qemu-system-$machine" "$(debian_qemu)" "$qemu-core" "$qemu"
     need 'a static busybox' has_static_busybox busybox-static busybox busybox
     need 'the commands ip, tc and rdma' has_iproute iproute2 'iproute iproute-tc' iproute2
+    need 'depmod, xz and zstd, to unpack a kernel' has_unpackers 'kmod xz-utils zstd' 'kmod xz zstd' 'kmod xz zstd'
+    need "apt's package lists, from which the lab gets its kernel" has_kernel_source '' '' ''
 }
 
 test_needs() {
@@ -89,6 +91,7 @@ check_needs() {
 debian_qemu() { if [ "$machine" = aarch64 ]; then echo qemu-system-arm; else echo "$qemu"; fi; }
 has_header() { [ -e "/usr/include/$1" ]; }
 has_c_compiler() { has cc && has_header stdio.h; }
+has_unpackers() { has depmod && has xz && has zstd; }
 has_iproute() { has ip && has tc && has rdma; }
 has_cargo_command() { cargo "$1" --version >/dev/null 2>&1; }
 
@@ -108,6 +111,15 @@ has_librxe() {
 
 has_certificates() {
     for file in "${SSL_CERT_FILE-}" /etc/ssl/certs/ca-certificates.crt /etc/pki/tls/certs/ca-bundle.crt; do
+        if [ -e "$file" ]; then return; fi
+    done
+    return 1
+}
+
+# The lab takes this machine's kernel if it can read it, the one it got before, or downloads one with apt-get.
+has_kernel_source() {
+    if ! has apt-get || [ -r "/boot/vmlinuz-$(uname -r)" ] || [ -e target/lab/kernel ]; then return; fi
+    for file in /var/lib/apt/lists/*Packages*; do
         if [ -e "$file" ]; then return; fi
     done
     return 1
@@ -310,7 +322,8 @@ explain() {
     echo 'Get it, then run the same command again:' >&2
     if has apt-get; then
         lists_are_known || echo '  sudo apt-get update' >&2
-        echo "  sudo apt-get install --no-install-recommends $(debian_names)" >&2
+        names=$(debian_names)
+        [ -z "$names" ] || echo "  sudo apt-get install --no-install-recommends $names" >&2
     else
         echo "  Debian, Ubuntu: apt-get install $(debian_names)" >&2
         echo "  Fedora:         dnf install $(echo "$fedora" | words)" >&2
