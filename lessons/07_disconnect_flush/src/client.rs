@@ -1,0 +1,59 @@
+//! The client: its half of the exchange begins as soon as the connection is established.
+//!
+//! ```text
+//! ──▶ SEND MR           our memory; then
+//! ◀── SEND MR           the server's
+//! ──▶ WRITE             into the server's memory (with -m read: READ)
+//! ◀── WRITE             into ours: no completion, no event
+//! ──▶ SEND DONE         we are done with the server's memory
+//! ◀── SEND DONE         the server is done with ours: now we may look
+//! ──▶ DisconnectRequest, ◀── DisconnectReply    the other way round with --closer server
+//! ```
+
+use common::args::{Args, Closer};
+use common::cm::{RDMA_CM_EVENT_ADDR_RESOLVED, RDMA_CM_EVENT_ESTABLISHED, RDMA_CM_EVENT_ROUTE_RESOLVED};
+use common::{address, stage, CmId, ConnParam, EventChannel, Result};
+
+use crate::close::close;
+use crate::exchange::{check_done, exchange, post_receives, register_buffers, show_words};
+use crate::machine::Role;
+use crate::{conn_param, create_resources, teardown, terms, Resources};
+
+pub fn run(args: &Args) -> Result<()> {
+    let channel = EventChannel::create()?;
+    let id = resolve(&channel, args)?;
+    let resources = create_resources(&id)?;
+    let mut buffers = register_buffers(&resources, args.mode, "the client was here")?;
+    let receives = post_receives(&resources, &buffers)?;
+    connect(&id, &channel, &resources, args)?;
+    let outcome = exchange(Role::Client, args.mode, &channel, &resources, &mut buffers, &receives)?;
+    close(args.closer == Closer::Client, &id, &channel, &resources, outcome.posted)?;
+    check_done(&outcome)?;
+    show_words(args.mode, &buffers)?;
+    teardown(resources, buffers, id);
+    Ok(())
+}
+
+/// Each call only starts the work; the event that follows brings the answer.
+fn resolve(channel: &EventChannel, args: &Args) -> Result<CmId> {
+    stage("resolve");
+    let id = channel.create_id()?;
+    // Which of our devices leads to that address? On Ethernet this asks ARP, a packet that is not RDMA.
+    id.resolve_addr(address::resolve(&args.address, args.port)?)?;
+    channel.expect(RDMA_CM_EVENT_ADDR_RESOLVED)?.ack();
+    // Which path? On RoCE the routing table knows, so nothing is sent.
+    id.resolve_route()?;
+    channel.expect(RDMA_CM_EVENT_ROUTE_RESOLVED)?.ack();
+    Ok(id)
+}
+
+/// Sends the ConnectRequest, with our terms in its private data, and waits for the ConnectReply. A server with other
+/// terms rejects us, and says so.
+fn connect(id: &CmId, channel: &EventChannel, resources: &Resources, args: &Args) -> Result<()> {
+    stage("connect");
+    id.connect(&ConnParam { private_data: terms(args), ..conn_param() })?;
+    resources.qp.dump();
+    channel.expect(RDMA_CM_EVENT_ESTABLISHED)?.ack();
+    resources.qp.dump();
+    Ok(())
+}

@@ -1,0 +1,50 @@
+//! The end of a connection: hang up, collect what comes back, and tell the cause from its echoes.
+//!
+//! `rdma_disconnect` moves the QP to ERR. Every request that is still posted then completes with WR_FLUSH_ERR: "never
+//! tried". Such a completion is no fault, and it tells nothing about the cause: it is an echo of what moved the QP to ERR.
+//! Look for the first completion with another status; if there is none, the connection simply ended.
+
+use common::cm::RDMA_CM_EVENT_DISCONNECTED;
+use common::{say, stage, CmId, EventChannel, Result, WorkCompletion};
+
+use crate::Resources;
+
+/// Closes a connection on which `posted` receives are still posted. The one who goes first sends the DisconnectRequest;
+/// the other waits for it, and answers.
+pub fn close(goes_first: bool, id: &CmId, channel: &EventChannel, resources: &Resources, posted: usize) -> Result<()> {
+    stage("close");
+    if !goes_first {
+        channel.expect(RDMA_CM_EVENT_DISCONNECTED)?.ack();
+    }
+    id.disconnect()?;
+    resources.qp.dump();
+    drain(resources, posted)?;
+    if goes_first {
+        channel.expect(RDMA_CM_EVENT_DISCONNECTED)?.ack();
+    }
+    Ok(())
+}
+
+/// Takes the `posted` completions that are due, so that every request is accounted for before its memory goes.
+fn drain(resources: &Resources, posted: usize) -> Result<()> {
+    stage("drain");
+    let mut drained = Vec::new();
+    while drained.len() < posted {
+        resources.cq.req_notify()?;
+        let batch = resources.cq.poll()?;
+        if batch.is_empty() {
+            resources.channel.get_cq_event("the receives that the disconnect flushes")?;
+        }
+        drained.extend(batch);
+    }
+    say!("{} receives came back flushed", drained.iter().filter(|wc| wc.is_flush()).count());
+    match first_error(&drained) {
+        Some(cause) => Err(cause.to_error()),
+        None => Ok(()),
+    }
+}
+
+/// The first failure that is no echo. Nothing but the status is looked at: with an error status the opcode is undefined.
+fn first_error(completions: &[WorkCompletion]) -> Option<&WorkCompletion> {
+    completions.iter().find(|wc| !wc.is_success() && !wc.is_flush())
+}

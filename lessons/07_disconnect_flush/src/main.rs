@@ -1,0 +1,113 @@
+//! Lesson 07: the end. More receives are posted than messages come; either side hangs up; the receives come back flushed.
+//!
+//! ```text
+//! closer                           other
+//!    │ ── (exchange as in lesson 06) ── │
+//!  rdma_disconnect: QP to ERR           │
+//!    │ ─── DisconnectRequest ─────────▶ │  DISCONNECTED
+//!  4 × WR_FLUSH_ERR                   rdma_disconnect: QP to ERR
+//!    │ ◀── DisconnectReply ──────────── │  4 × WR_FLUSH_ERR
+//!  DISCONNECTED                         │
+//! ```
+//!
+//! And a puzzle: `server --forget-established`. See puzzle.rs.
+
+mod client;
+mod close;
+mod exchange;
+mod machine;
+mod message;
+mod puzzle;
+mod server;
+
+use std::process::ExitCode;
+
+use common::args::{Args, Closer, Extra, Mode};
+use common::{
+    stage, CmId, CompletionChannel, CompletionQueue, ConnParam, ProtectionDomain, QpInitAttr, QueuePair, Result,
+};
+
+use exchange::Buffers;
+
+/// How many clients may wait to be looked at, as in listen(2).
+const BACKLOG: i32 = 8;
+
+/// Room in each queue of the QP. The device may round up; the dump shows what it gave.
+const QUEUE: QpInitAttr = QpInitAttr { max_send_wr: 8, max_recv_wr: 8 };
+
+/// Room in the CQ: all that both queues can complete.
+const CQE: i32 = 16;
+
+/// How many READs may be under way at a time, in each direction. In the ConnectRequest: Responder Resources and
+/// Initiator Depth. With 0, lesson 05 could not READ.
+const READS: u8 = 1;
+
+/// How often the device sends a packet again if no ACK comes. In the ConnectRequest: Retry Count.
+const RETRIES: u8 = 7;
+
+/// How often it tries again if the peer has no receive posted. In the ConnectRequest: RNR Retry Count. 7 would mean for
+/// ever, and nothing here waits for ever.
+const RNR_RETRIES: u8 = 6;
+
+/// What every connection needs on each side. Fields are dropped from the top: the QP first, the PD last.
+struct Resources {
+    /// The two queues that requests are posted to.
+    qp: QueuePair,
+    /// Where they are reported done.
+    cq: CompletionQueue,
+    /// Wakes a sleeper when something is reported.
+    channel: CompletionChannel,
+    /// Ties QP and memory together.
+    pd: ProtectionDomain,
+}
+
+fn create_resources(id: &CmId) -> Result<Resources> {
+    stage("create_resources");
+    // All of them live on the device that the id is bound to: `id->verbs`.
+    let pd = ProtectionDomain::alloc(id)?;
+    let channel = CompletionChannel::create(id)?;
+    let cq = CompletionQueue::create(&channel, CQE)?;
+    // The id now owns a QP, in the state INIT: receives may be posted, nothing can be sent.
+    let qp = QueuePair::create(id, &pd, &cq, QUEUE)?;
+    qp.dump();
+    Ok(Resources { qp, cq, channel, pd })
+}
+
+/// What both sides must agree on, as two bytes in the private data of the ConnectRequest.
+fn terms(args: &Args) -> Vec<u8> {
+    let mode = match args.mode {
+        Mode::Write => 1,
+        Mode::Read => 2,
+    };
+    let closer = match args.closer {
+        Closer::Client => 1,
+        Closer::Server => 2,
+    };
+    vec![mode, closer]
+}
+
+fn conn_param() -> ConnParam {
+    ConnParam {
+        responder_resources: READS,
+        initiator_depth: READS,
+        retry_count: RETRIES,
+        rnr_retry_count: RNR_RETRIES,
+        ..ConnParam::default()
+    }
+}
+
+/// Destroys in the one right order: what uses something goes before what it uses.
+fn teardown(resources: Resources, buffers: Buffers, id: CmId) {
+    stage("teardown");
+    drop(resources.qp);
+    drop(buffers);
+    drop(resources.cq);
+    drop(resources.channel);
+    drop(resources.pd);
+    drop(id);
+}
+
+fn main() -> ExitCode {
+    let about = "Hang up, and account for every posted receive";
+    common::args::run("lesson-07", about, &[Extra::Mode, Extra::Flush], server::run, client::run)
+}

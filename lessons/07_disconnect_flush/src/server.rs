@@ -1,0 +1,100 @@
+//! The server: its half of the exchange begins when the client's MR message arrives.
+//!
+//! ```text
+//! ◀── SEND MR           the client's memory; then
+//! ──▶ SEND MR           ours
+//! ──▶ WRITE             into the client's memory (with -m read: READ)
+//! ◀── WRITE             into ours: no completion, no event
+//! ──▶ SEND DONE         we are done with the client's memory
+//! ◀── SEND DONE         the client is done with ours: now we may look
+//! ◀── DisconnectRequest, ──▶ DisconnectReply    the other way round with --closer server
+//! ```
+
+use common::args::{Args, Closer};
+use common::cm::{RDMA_CM_EVENT_CONNECT_REQUEST, RDMA_CM_EVENT_ESTABLISHED};
+use common::{address, say, stage, CmId, Error, EventChannel, Result};
+
+use crate::close::close;
+use crate::exchange::{check_done, exchange, post_receives, register_buffers, show_words};
+use crate::machine::Role;
+use crate::puzzle::forget_established;
+use crate::{conn_param, create_resources, teardown, terms, Resources, BACKLOG};
+
+pub fn run(args: &Args) -> Result<()> {
+    let listening = EventChannel::create()?;
+    let _listener = listen(&listening, args)?;
+    for _ in args.clients() {
+        let channel = EventChannel::create()?;
+        let id = wait_connect_request(&listening, &channel, args)?;
+        let resources = create_resources(&id)?;
+        let mut buffers = register_buffers(&resources, args.mode, "the server was here")?;
+        let receives = post_receives(&resources, &buffers)?;
+        accept(&id, &resources)?;
+        if args.forget_established {
+            return forget_established(&channel, &resources, &receives);
+        }
+        wait_established(&channel, &resources)?;
+        let outcome = exchange(Role::Server, args.mode, &channel, &resources, &mut buffers, &receives)?;
+        close(args.closer == Closer::Server, &id, &channel, &resources, outcome.posted)?;
+        check_done(&outcome)?;
+        show_words(args.mode, &buffers)?;
+        teardown(resources, buffers, id);
+    }
+    Ok(())
+}
+
+/// An id is what a socket is to TCP. Bound to the address `::` it serves every RDMA device of this machine.
+fn listen(channel: &EventChannel, args: &Args) -> Result<CmId> {
+    stage("listen");
+    let id = channel.create_id()?;
+    id.bind_addr(address::resolve(&args.address, args.port)?)?;
+    // Returns at once. Nothing is sent: a listener is a promise inside this machine.
+    id.listen(BACKLOG)?;
+    Ok(id)
+}
+
+/// The knock brought a new id, `event->id`: it is the client.
+fn wait_connect_request(listening: &EventChannel, channel: &EventChannel, args: &Args) -> Result<CmId> {
+    stage("wait_connect_request");
+    let event = listening.expect(RDMA_CM_EVENT_CONNECT_REQUEST)?;
+    let id = event.id();
+    // The private data is the event's: it must be copied before the ack.
+    let private_data = event.private_data().to_vec();
+    event.ack();
+    // Its further events get a channel of their own: the next client's knock then waits at the listener's, and does not
+    // come between this client's events.
+    id.migrate_id(channel)?;
+    if let Some(address) = id.peer_addr() {
+        say!("{address} knocked");
+    }
+    if !private_data.starts_with(&terms(args)) {
+        return Err(refuse(&id));
+    }
+    Ok(id)
+}
+
+/// Two programs with different terms would wait for each other: better to say no now, and why.
+fn refuse(id: &CmId) -> Error {
+    stage("refuse");
+    let why = "client and server differ in -m or --closer";
+    match id.reject(why.as_bytes()) {
+        Ok(()) => Error::content(why, "Run lesson 07 on both sides, with the same -m and --closer"),
+        Err(error) => error,
+    }
+}
+
+/// `rdma_accept` moves our QP to RTR and RTS, and sends the ConnectReply.
+fn accept(id: &CmId, resources: &Resources) -> Result<()> {
+    stage("accept");
+    id.accept(&conn_param())?;
+    resources.qp.dump();
+    Ok(())
+}
+
+/// The client's ReadyToUse. See puzzle.rs for a server that does not know this event.
+fn wait_established(channel: &EventChannel, resources: &Resources) -> Result<()> {
+    stage("wait_established");
+    channel.expect(RDMA_CM_EVENT_ESTABLISHED)?.ack();
+    resources.qp.dump();
+    Ok(())
+}
