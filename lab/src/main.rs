@@ -1,2 +1,131 @@
-//! Two SoftRoCE machines on this one.
-fn main() {}
+//! `lab run LESSON`, `lab exec`: programs on two SoftRoCE machines, with the packets between them.
+//!
+//! Exit status: 0 both programs ended with 0, 1 one did not or the lab failed, 2 wrong usage, 130 interrupted.
+
+use anyhow::{Context, Result};
+use clap::{Args, Parser, Subcommand};
+use lab::lanes::Lanes;
+use lab::{summary, Interrupt, Interrupted, Lab, Run};
+use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// Width to draw in when the output is no terminal.
+const NO_TERMINAL: usize = 130;
+
+/// Runs programs on two emulated SoftRoCE machines and shows the packets between them.
+#[derive(Parser)]
+#[command(name = "lab")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run both sides of a lesson
+    Run {
+        /// The lesson, for example lesson-04
+        lesson: String,
+        /// More arguments for the server
+        #[arg(long, default_value = "", allow_hyphen_values = true)]
+        server_args: String,
+        /// More arguments for the client
+        #[arg(long, default_value = "", allow_hyphen_values = true)]
+        client_args: String,
+        #[command(flatten)]
+        common: Common,
+    },
+    /// Run any programs of this host, for example --server "rping -s -C 3" --client "rping -c -a server -C 3"
+    Exec {
+        /// The server's command; the client starts once it listens
+        #[arg(long)]
+        server: Option<String>,
+        /// The client's command
+        #[arg(long)]
+        client: Option<String>,
+        #[command(flatten)]
+        common: Common,
+    },
+}
+
+#[derive(Args)]
+struct Common {
+    /// Write a copy of the capture to this file
+    #[arg(long)]
+    pcap: Option<PathBuf>,
+    /// Seconds after which programs that still run are ended
+    #[arg(long, default_value_t = 120)]
+    deadline: u64,
+}
+
+fn main() -> ExitCode {
+    let run = match Cli::parse().command.into_run() {
+        Ok(run) => run,
+        Err(error) => return failed(&error, 2),
+    };
+    match run_shown(&run) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(1),
+        Err(error) if error.is::<Interrupted>() => failed(&error, 130),
+        Err(error) => failed(&error, 1),
+    }
+}
+
+fn failed(error: &anyhow::Error, status: u8) -> ExitCode {
+    eprintln!("lab: {error:#}");
+    ExitCode::from(status)
+}
+
+impl Command {
+    fn into_run(self) -> Result<Run> {
+        let (run, common) = match self {
+            Self::Run { lesson, server_args, client_args, common } => {
+                let number = lesson.strip_prefix("lesson-").unwrap_or(&lesson);
+                (Run::lesson(number)?.server_args(&server_args).client_args(&client_args), common)
+            }
+            Self::Exec { server, client, common } => {
+                anyhow::ensure!(
+                    server.is_some() || client.is_some(),
+                    "nothing to run: give --server, --client or both"
+                );
+                let mut run = Run::programs();
+                if let Some(command) = server {
+                    run = run.server(&command);
+                }
+                if let Some(command) = client {
+                    run = run.client(&command);
+                }
+                (run, common)
+            }
+        };
+        let run = run.deadline(Duration::from_secs(common.deadline));
+        Ok(match common.pcap {
+            Some(file) => run.pcap(file),
+            None => run,
+        })
+    }
+}
+
+/// Runs with the lanes drawn live, then the summary; true if both programs ended well.
+fn run_shown(run: &Run) -> Result<bool> {
+    let lab = Lab::open()?.stop_on(Interrupt::on_signals()?);
+    let mut out = io::stdout();
+    let lanes = lanes_for(&out);
+    let mut heading = Some(lanes.heading());
+    let outcome = lab.run_observed(run, &mut |entry| {
+        let text = heading.take().unwrap_or_default() + &lanes.entry(entry);
+        // A reader that has gone away (`… | head`) does not end the run: the files are still of use.
+        let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    })?;
+    let text = summary::summary(run, &outcome);
+    io::stdout().write_all(text.as_bytes()).context("cannot print the summary")?;
+    Ok(summary::succeeded(run, &outcome))
+}
+
+fn lanes_for(out: &io::Stdout) -> Lanes {
+    let color = out.is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    let size = rustix::termios::tcgetwinsize(out).ok().filter(|_| out.is_terminal());
+    Lanes::for_terminal(size.map_or(NO_TERMINAL, |size| usize::from(size.ws_col)), color)
+}

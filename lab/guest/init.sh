@@ -1,0 +1,137 @@
+#!/bin/busybox sh
+# The first process of a lab machine: sets the machine up, then does what the host says.
+#
+# The kernel passes these on from its command line:
+#   lab_index     1 for the server, 2 for the client, and so on
+#   lab_console   serial port for kernel messages and the conversation with the host
+#   lab_program   serial port that carries what the program prints, and nothing else
+#
+# The conversation, one line each. Lines of the guest begin with @, so that kernel messages cannot be taken
+# for them:
+#   guest  @ready               set up; the state of the machine is saved at this point
+#   host   load SECONDS.NANOS   set the clock, unpack the drive with the program
+#   guest  @loaded
+#   host   inspect COMMAND      run a shell command
+#   guest  @| LINE …, @inspected
+#   host   await                tell when something listens, on RDMA or TCP
+#   guest  @listening           (also said after about ten seconds without a listener)
+#   host   start                start the program
+#   guest  @exit STATUS
+#   host   kill                 end the program with SIGKILL
+
+# shellcheck disable=SC2154 # lab_* come from the kernel's command line
+export PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root
+
+say() {
+    echo "@$*"
+}
+
+give_up() {
+    say "failed $*"
+    poweroff -f
+}
+
+mount_kernel_file_systems() {
+    mount -t proc proc /proc
+    mount -t sysfs sysfs /sys
+    mount -t devtmpfs devtmpfs /dev
+    mount -t tmpfs tmpfs /tmp
+}
+
+# Raw serial ports: no echo, and a newline stays one byte, so that captured logs are the program's own bytes.
+open_ports() {
+    stty -F "/dev/$lab_program" raw -echo
+    stty -F "/dev/$lab_console" raw -echo
+    exec <"/dev/$lab_console" >"/dev/$lab_console" 2>&1
+}
+
+# An IPv4 lesson's capture must hold no IPv6 chatter: no link-local address, no router solicitations, no
+# duplicate address detection, and multicast groups announced once, now.
+silence_ipv6() {
+    cd /proc/sys/net/ipv6/conf/eth0 || give_up "no IPv6 in this kernel"
+    echo 1 >addr_gen_mode
+    echo 0 >accept_ra
+    echo 0 >router_solicitations
+    echo 0 >dad_transmits
+    echo 1 >/proc/sys/net/ipv6/mld_qrv
+    cd /
+}
+
+network() {
+    modprobe virtio_pci || give_up "no PCI driver"
+    modprobe virtio_net || give_up "no network driver"
+    silence_ipv6
+    /usr/bin/ip link set lo up
+    /usr/bin/ip address add "10.47.91.$lab_index/24" dev eth0
+    /usr/bin/ip link set eth0 up
+    /usr/bin/ip address add "fd47:91::$lab_index/64" dev eth0 nodad
+    hostname "$(sed -n "s/^10\.47\.91\.$lab_index //p" /etc/hosts)"
+}
+
+rdma_device() {
+    # shellcheck disable=SC3045 # busybox has it
+    ulimit -l unlimited
+    /bin/sh /usr/sbin/softroce.sh up eth0 || give_up "no RDMA device"
+}
+
+# The drive's content is written after this machine's state was saved, so it is read only now, past the page cache.
+load() {
+    /usr/bin/date -s "@$1" >/dev/null
+    dd if=/dev/vda bs=256k iflag=direct 2>/dev/null | (cd / && cpio -idu 2>/dev/null)
+    say loaded
+}
+
+listens() {
+    while read -r _ _ _ state _; do
+        [ "$state" = 0A ] && return 0
+    done <<TABLES
+$(cat /proc/net/tcp /proc/net/tcp6)
+TABLES
+    case $(/usr/bin/rdma resource show cm_id) in
+    *"state LISTEN"*) return 0 ;;
+    esac
+    return 1
+}
+
+await() {
+    tries=0
+    until listens || [ $tries -ge 400 ]; do
+        tries=$((tries + 1))
+        usleep 4000
+    done
+    say listening
+}
+
+# The program is a session of its own, so that `kill` reaches all of its processes.
+start() {
+    setsid /bin/sh -c 'echo $$ >/run/program.pid; exec /bin/sh /run/program.sh' \
+        </dev/null >"/dev/$lab_program" 2>&1
+    say "exit $?"
+}
+
+inspect() {
+    /bin/sh -c "$1" </dev/null 2>&1 | sed 's/^/@| /'
+    say inspected
+}
+
+obey() {
+    while read -r word rest; do
+        case $word in
+        load) load "$rest" ;;
+        inspect) inspect "$rest" ;;
+        await) await & ;;
+        start) start & ;;
+        kill) kill -9 "-$(cat /run/program.pid)" ;;
+        *) say "unknown $word" ;;
+        esac
+    done
+}
+
+mount_kernel_file_systems
+open_ports
+network
+rdma_device
+modprobe virtio_blk
+say ready
+obey
+give_up "the host closed the console"

@@ -1,0 +1,203 @@
+//! The host's end of the conversation with a machine's first process (`guest/init.sh`).
+
+use crate::interrupt::Interrupt;
+use crate::lines::Lines;
+use anyhow::{bail, Context, Result};
+use std::collections::VecDeque;
+use std::io::{ErrorKind, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::time::Instant;
+
+/// How many lines of the kernel's console are kept for an error message.
+const KEPT: usize = 15;
+
+/// What the agent says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Message {
+    /// The machine is set up.
+    Ready,
+    /// The program is unpacked.
+    Loaded,
+    /// Something listens in the machine, or has not for a long time.
+    Listening,
+    /// One line of an inspected command's output.
+    Output(String),
+    /// The inspected command has ended.
+    Inspected,
+    /// The program has ended with this status; 128 and more for a signal.
+    Exit(i32),
+    /// The machine could not be set up.
+    Failed(String),
+}
+
+impl Message {
+    fn parse(line: &str) -> Option<Self> {
+        let text = line.strip_prefix('@')?;
+        let (word, rest) = text.split_once(' ').unwrap_or((text, ""));
+        Some(match word {
+            "ready" => Self::Ready,
+            "loaded" => Self::Loaded,
+            "listening" => Self::Listening,
+            "|" => Self::Output(rest.to_owned()),
+            "inspected" => Self::Inspected,
+            "exit" => Self::Exit(rest.parse().ok()?),
+            "failed" => Self::Failed(rest.to_owned()),
+            _ => return None,
+        })
+    }
+}
+
+/// The console of a machine: the agent's lines, and the kernel's between them.
+#[derive(Debug)]
+pub struct Agent {
+    /// Name of the machine, for messages.
+    name: String,
+    console: UnixStream,
+    lines: Lines,
+    messages: VecDeque<Message>,
+    kernel: VecDeque<String>,
+    closed: bool,
+}
+
+impl Agent {
+    /// Takes a machine's console.
+    ///
+    /// # Errors
+    /// The socket cannot be made non-blocking.
+    pub fn new(name: &str, console: UnixStream) -> Result<Self> {
+        console.set_nonblocking(true).context("cannot prepare the console")?;
+        Ok(Self {
+            name: name.to_owned(),
+            console,
+            lines: Lines::default(),
+            messages: VecDeque::new(),
+            kernel: VecDeque::new(),
+            closed: false,
+        })
+    }
+
+    /// The socket, to wait for.
+    #[must_use]
+    pub fn stream(&self) -> &UnixStream {
+        &self.console
+    }
+
+    /// Whether the machine is gone.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.closed
+    }
+
+    /// Says one line to the agent. A machine that is gone hears nothing; that shows when it is read.
+    pub fn say(&mut self, line: &str) {
+        let _ = self.console.write_all(format!("{line}\n").as_bytes());
+    }
+
+    /// Reads what has come and gives the next message, without waiting.
+    pub fn next(&mut self) -> Option<Message> {
+        let mut bytes = [0; 4096];
+        loop {
+            match self.console.read(&mut bytes) {
+                Ok(0) => self.closed = true,
+                Ok(count) => {
+                    let lines = self.lines.push(&bytes[..count]);
+                    self.sort(lines);
+                    continue;
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+                Err(_) => self.closed = true,
+            }
+            return self.messages.pop_front();
+        }
+    }
+
+    /// Waits for a certain message.
+    ///
+    /// # Errors
+    /// The machine ended or gave up, the deadline passed (the message shows the console's last lines), or
+    /// the lab was interrupted.
+    pub fn await_message(&mut self, wanted: &Message, interrupt: &Interrupt, deadline: Instant) -> Result<()> {
+        loop {
+            match self.next() {
+                Some(message) if message == *wanted => return Ok(()),
+                Some(Message::Failed(reason)) => {
+                    bail!("the {} could not be set up: {reason}\n{}", self.name, self.console_end())
+                }
+                Some(_) => continue,
+                None => {}
+            }
+            if self.closed {
+                bail!("the {} ended before it was {wanted:?}\n{}", self.name, self.console_end());
+            }
+            if Instant::now() >= deadline {
+                bail!("the {} was not {wanted:?} in time\n{}", self.name, self.console_end());
+            }
+            interrupt.wait(&[(&self.console, false)], deadline)?;
+        }
+    }
+
+    /// The last lines of the kernel's console.
+    #[must_use]
+    pub fn console_end(&self) -> String {
+        if self.kernel.is_empty() {
+            return "Its console is empty.".to_owned();
+        }
+        let lines: Vec<&str> = self.kernel.iter().map(String::as_str).collect();
+        format!("The end of its console:\n  {}", lines.join("\n  "))
+    }
+
+    fn sort(&mut self, lines: Vec<String>) {
+        for line in lines {
+            match Message::parse(&line) {
+                Some(message) => self.messages.push_back(message),
+                None => self.kernel.push_back(line),
+            }
+            if self.kernel.len() > KEPT {
+                self.kernel.pop_front();
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    fn agent() -> (Agent, UnixStream) {
+        let (ours, guests) = UnixStream::pair().unwrap();
+        (Agent::new("server", ours).unwrap(), guests)
+    }
+
+    #[test]
+    fn kernel_lines_and_agent_lines_are_told_apart() {
+        let (mut agent, mut guest) = agent();
+        guest.write_all(b"[ 1.0] some driver\n@| a b  c\n@exit 137\n@nonsense\n").unwrap();
+        assert_eq!(agent.next(), Some(Message::Output("a b  c".to_owned())));
+        assert_eq!(agent.next(), Some(Message::Exit(137)));
+        assert_eq!(agent.next(), None);
+        assert!(agent.console_end().contains("some driver"));
+    }
+
+    #[test]
+    fn a_machine_that_dies_or_gives_up_ends_the_wait() {
+        let soon = Instant::now() + Duration::from_secs(5);
+        let (mut first, mut guest) = agent();
+        guest.write_all(b"modprobe: no rxe\n@failed no RDMA device\n").unwrap();
+        let error = first.await_message(&Message::Ready, &Interrupt::default(), soon).unwrap_err();
+        assert!(error.to_string().contains("no RDMA device\nThe end of its console:\n  modprobe: no rxe"), "{error}");
+
+        let (mut second, guest) = agent();
+        drop(guest);
+        let error = second.await_message(&Message::Ready, &Interrupt::default(), soon).unwrap_err();
+        assert!(error.to_string().starts_with("the server ended before it was Ready"), "{error}");
+    }
+
+    #[test]
+    fn silence_ends_at_the_deadline() {
+        let (mut agent, _guest) = agent();
+        let soon = Instant::now() + Duration::from_millis(20);
+        let error = agent.await_message(&Message::Loaded, &Interrupt::default(), soon).unwrap_err();
+        assert!(error.to_string().starts_with("the server was not Loaded in time"), "{error}");
+    }
+}

@@ -1,0 +1,78 @@
+//! What differs between processor architectures, in one table.
+//!
+//! The machines always have the host's architecture: the programs that run in them are the host's own.
+
+use anyhow::{Context, Result};
+
+/// How QEMU builds a machine of one architecture.
+#[derive(Debug)]
+pub struct Arch {
+    /// Name as Rust (`std::env::consts::ARCH`) and the kernel (`uname -m`) know it.
+    pub name: &'static str,
+    /// The QEMU program.
+    pub qemu: &'static str,
+    /// The Debian and Ubuntu package that holds it.
+    pub qemu_package: &'static str,
+    /// Value of `-M`. Devices the lab has no use for are left out: the boot is faster.
+    pub machine: &'static str,
+    /// The first serial port as the guest names it: kernel messages and the agent.
+    pub console: &'static str,
+    /// The second serial port as the guest names it: what the program prints, and nothing else.
+    pub program: &'static str,
+    /// QEMU arguments that connect the second serial port to the character device `program`.
+    pub program_port: [&'static str; 2],
+    /// Kernel packages to try, in this order: Debian's, then Ubuntu's.
+    pub kernel_packages: [&'static str; 2],
+    /// Folder below `/usr/lib` that holds shared libraries on Debian and Ubuntu.
+    pub library_folder: &'static str,
+}
+
+const TABLE: [Arch; 2] = [
+    Arch {
+        name: "x86_64",
+        qemu: "qemu-system-x86_64",
+        qemu_package: "qemu-system-x86",
+        // `microvm` would boot faster but hangs in about half of its boots without KVM.
+        machine: "q35,vmport=off,sata=off,smbus=off",
+        console: "ttyS0",
+        program: "ttyS1",
+        program_port: ["-serial", "chardev:program"],
+        kernel_packages: ["linux-image-amd64", "linux-image-generic"],
+        library_folder: "x86_64-linux-gnu",
+    },
+    Arch {
+        name: "aarch64",
+        qemu: "qemu-system-aarch64",
+        qemu_package: "qemu-system-arm",
+        machine: "virt",
+        console: "ttyAMA0",
+        // The `virt` board has one serial port of its own; the second one is a PCI card.
+        program: "ttyS0",
+        program_port: ["-device", "pci-serial,chardev=program"],
+        kernel_packages: ["linux-image-arm64", "linux-image-generic"],
+        library_folder: "aarch64-linux-gnu",
+    },
+];
+
+/// The architecture of this host.
+///
+/// # Errors
+/// The lab has no table entry for it.
+pub fn host() -> Result<&'static Arch> {
+    let name = std::env::consts::ARCH;
+    TABLE.iter().find(|arch| arch.name == name).with_context(|| {
+        format!("the lab knows x86_64 and aarch64 machines, not {name}; run the lessons on two real machines instead")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn consoles_are_two_different_ports() {
+        for arch in &TABLE {
+            assert_ne!(arch.console, arch.program, "{}", arch.name);
+        }
+    }
+}

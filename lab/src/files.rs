@@ -1,0 +1,48 @@
+//! Files and programs, with errors that name them.
+
+use anyhow::{Context, Result};
+use std::env;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+/// Reads a whole file.
+///
+/// # Errors
+/// It cannot be read; the message names it.
+pub fn read(path: &Path) -> Result<Vec<u8>> {
+    fs::read(path).with_context(|| format!("cannot read {}", path.display()))
+}
+
+/// Writes a whole file so that it is there completely or not at all, and creates its folder.
+///
+/// # Errors
+/// No space, no permission: the message names the file.
+pub fn write(path: &Path, content: &[u8]) -> Result<()> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let attempt = || -> std::io::Result<()> {
+        fs::create_dir_all(folder)?;
+        let mut file = tempfile::NamedTempFile::new_in(folder)?;
+        std::io::Write::write_all(&mut file, content)?;
+        file.persist(path)?;
+        Ok(())
+    };
+    attempt().with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// Finds a program: a path with a slash as it is, a bare name in `PATH` and the system folders
+/// that an ordinary user's `PATH` lacks.
+#[must_use]
+pub fn program(name: &str) -> Option<PathBuf> {
+    if name.contains('/') {
+        return executable(PathBuf::from(name));
+    }
+    let path = env::var_os("PATH").unwrap_or_default();
+    let folders = env::split_paths(&path).chain(["/usr/sbin".into(), "/sbin".into()]);
+    folders.filter(|folder| folder.is_absolute()).find_map(|folder| executable(folder.join(name)))
+}
+
+fn executable(path: PathBuf) -> Option<PathBuf> {
+    let metadata = fs::metadata(&path).ok()?;
+    (metadata.is_file() && metadata.permissions().mode() & 0o111 != 0).then_some(path)
+}

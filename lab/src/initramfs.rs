@@ -1,0 +1,146 @@
+//! The first file system of a machine: this host's own tools and libraries, the modules, and the agent.
+
+use crate::arch::Arch;
+use crate::cpio::Archive;
+use crate::files::read;
+use crate::kernel::Kernel;
+use crate::{libs, modules, unpack};
+use anyhow::{Context, Result};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The machine's first process.
+pub const INIT: &str = include_str!("../guest/init.sh");
+/// The script that makes an RDMA device, the same that a person runs on a real machine.
+pub const SOFTROCE: &str = include_str!("../softroce.sh");
+
+/// What goes into every machine, found on this host.
+#[derive(Debug)]
+pub struct Contents {
+    busybox: PathBuf,
+    /// The commands that busybox is when it is called by their name.
+    applets: Vec<String>,
+    shell: PathBuf,
+    /// Programs that go to `/usr/bin`, whatever their folder on this host.
+    tools: Vec<PathBuf>,
+    /// Libraries; they keep their paths.
+    libraries: BTreeSet<PathBuf>,
+    provider: PathBuf,
+}
+
+impl Contents {
+    /// Finds all of it.
+    ///
+    /// # Errors
+    /// Something is not installed; the message names the package.
+    pub fn find(arch: &Arch) -> Result<Self> {
+        let tools = [("ip", "iproute2"), ("tc", "iproute2"), ("rdma", "iproute2"), ("date", "coreutils")];
+        let tools = tools.iter().map(|(name, package)| libs::required(name, package)).collect::<Result<Vec<_>>>()?;
+        let shell = libs::required("/bin/sh", "dash")?;
+        let provider = libs::rxe_provider(arch)
+            .context("cannot find librxe-rdmav*.so, libibverbs' driver for SoftRoCE; install ibverbs-providers")?;
+        // Threads that end with pthread_exit load libgcc_s by name, so that ldd does not list it.
+        let named =
+            [("libibverbs.so.1", "libibverbs1"), ("librdmacm.so.1", "librdmacm1"), ("libgcc_s.so.1", "libgcc-s1")];
+        let mut libraries = named
+            .iter()
+            .map(|(name, package)| {
+                libs::locate(name, arch).with_context(|| format!("cannot find {name}; install the package {package}"))
+            })
+            .collect::<Result<BTreeSet<_>>>()?;
+        let roots: Vec<&PathBuf> = tools.iter().chain([&shell, &provider]).chain(&libraries).collect();
+        let needed = libs::closure(&roots)?;
+        libraries.extend(needed);
+        let busybox = libs::required("busybox", "busybox-static")?;
+        let applets = applets(&busybox)?;
+        Ok(Self { busybox, applets, shell, tools, libraries, provider })
+    }
+
+    /// Every file of this host that goes in, for the key of the saved state.
+    pub fn sources(&self) -> impl Iterator<Item = &Path> {
+        let single = [&self.busybox, &self.shell, &self.provider];
+        single.into_iter().chain(&self.tools).chain(&self.libraries).map(PathBuf::as_path)
+    }
+
+    /// Whether a program finds this library in the machine already.
+    #[must_use]
+    pub fn has_library(&self, path: &Path) -> bool {
+        self.libraries.contains(path)
+    }
+
+    /// Whether a bare name is a program that is in the machine already.
+    #[must_use]
+    pub fn has_tool(&self, name: &str) -> bool {
+        self.tools.iter().any(|tool| tool.file_name().is_some_and(|own| own == name))
+            || self.applets.iter().any(|applet| applet == name)
+    }
+
+    /// Builds the archive.
+    ///
+    /// # Errors
+    /// A file cannot be read, or a module cannot be unpacked.
+    pub fn archive(&self, kernel: &Kernel) -> Result<Vec<u8>> {
+        let mut archive = Archive::new();
+        for folder in ["/proc", "/sys", "/dev", "/tmp", "/run", "/root"] {
+            archive.folder(folder);
+        }
+        archive.file("/init", 0o755, INIT.as_bytes());
+        archive.file("/usr/sbin/softroce.sh", 0o755, SOFTROCE.as_bytes());
+        archive.file("/etc/hosts", 0o644, hosts().as_bytes());
+        archive.file("/etc/passwd", 0o644, b"root:x:0:0:root:/root:/bin/sh\n");
+        archive.file("/etc/nsswitch.conf", 0o644, b"hosts: files\n");
+        // The only driver named here: libibverbs warns about each one whose file is not there.
+        archive.file("/etc/libibverbs.d/rxe.driver", 0o644, b"driver rxe\n");
+        self.add_programs(&mut archive)?;
+        add_modules(&mut archive, kernel)?;
+        Ok(archive.finish())
+    }
+
+    fn add_programs(&self, archive: &mut Archive) -> Result<()> {
+        archive.file("/bin/busybox", 0o755, &read(&self.busybox)?);
+        archive.file("/bin/sh", 0o755, &read(&self.shell)?);
+        let mut taken: BTreeSet<String> = ["sh", "busybox"].map(str::to_owned).into();
+        for tool in &self.tools {
+            let name = tool.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            archive.file(Path::new("/usr/bin").join(&name), 0o755, &read(tool)?);
+            taken.insert(name);
+        }
+        for applet in &self.applets {
+            if taken.insert(applet.clone()) {
+                archive.symlink(Path::new("/bin").join(applet), "busybox");
+            }
+        }
+        for library in self.libraries.iter().chain([&self.provider]) {
+            archive.file(library, 0o755, &read(library)?);
+        }
+        Ok(())
+    }
+}
+
+/// Names and addresses of the machines, for `/etc/hosts`.
+fn hosts() -> String {
+    let mut text = String::from("127.0.0.1 localhost\n");
+    for (name, index) in [("server", 1), ("client", 2)] {
+        text.push_str(&format!("10.47.91.{index} {name}\nfd47:91::{index} {name}\n"));
+    }
+    text
+}
+
+fn applets(busybox: &Path) -> Result<Vec<String>> {
+    let output = Command::new(busybox).arg("--list").output().context("cannot run `busybox --list`")?;
+    Ok(String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect())
+}
+
+fn add_modules(archive: &mut Archive, kernel: &Kernel) -> Result<()> {
+    let folder = Path::new("/lib/modules").join(&kernel.release);
+    let dep = kernel.modules_dep()?;
+    let order = modules::load_order(&dep, &modules::WANTED);
+    for module in &order {
+        let bytes = read(&kernel.modules.join(module))?;
+        let bytes = unpack::decompress(&bytes)?.unwrap_or(bytes);
+        archive.file(folder.join(modules::plain(module)), 0o644, &bytes);
+    }
+    archive.file(folder.join("modules.dep"), 0o644, modules::subset(&dep, &order).as_bytes());
+    Ok(())
+}

@@ -1,0 +1,155 @@
+//! The lab as a whole: from "run this" to what happened.
+
+use crate::agent::{Agent, Message};
+use crate::arch::{self, Arch};
+use crate::initramfs::Contents;
+use crate::interrupt::{Interrupt, Interrupted};
+use crate::machine::{find_qemu, Hardware, Machine};
+use crate::outcome::{Entry, Outcome};
+use crate::run::{Run, Side};
+use crate::session::Session;
+use crate::state::{self, Recipe, Saved, Store};
+use crate::{kernel, kvm, payload, record};
+use anyhow::{ensure, Context, Result};
+use std::env;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime};
+
+/// A restore takes a quarter of a second on an idle machine; a loaded one only gets slower.
+const RESTORE_LIMIT: Duration = Duration::from_secs(60);
+
+/// Where things are, and how to stop.
+#[derive(Debug)]
+pub struct Lab {
+    arch: &'static Arch,
+    /// Cargo's folder with the lessons' binaries.
+    binaries: PathBuf,
+    /// `target/lab`: kernel, states, results.
+    folder: PathBuf,
+    interrupt: Interrupt,
+}
+
+impl Lab {
+    /// A lab that uses the lessons built next to this very program, and keeps its things in `target/lab`.
+    ///
+    /// # Errors
+    /// This architecture is not supported, or this program's own path is unknown.
+    pub fn open() -> Result<Self> {
+        let program = env::current_exe().context("cannot find this program's own path")?;
+        let mut binaries = program.parent().context("this program lies in no folder")?.to_owned();
+        // A test's program lies in a folder below the one for binaries.
+        if binaries.ends_with("deps") {
+            binaries.pop();
+        }
+        let folder = binaries.parent().unwrap_or(&binaries).join("lab");
+        Ok(Self { arch: arch::host()?, binaries, folder, interrupt: Interrupt::default() })
+    }
+
+    /// Keeps kernel, states and results in another folder.
+    #[must_use]
+    pub fn folder(mut self, folder: PathBuf) -> Self {
+        self.folder = folder;
+        self
+    }
+
+    /// Ends everything in order when one of the usual signals comes.
+    #[must_use]
+    pub fn stop_on(mut self, interrupt: Interrupt) -> Self {
+        self.interrupt = interrupt;
+        self
+    }
+
+    /// Runs programs and tells what happened.
+    ///
+    /// # Errors
+    /// The lab itself fails, or is interrupted. A program that fails is no error: see [`Outcome`].
+    pub fn run(&self, run: &Run) -> Result<Outcome> {
+        self.run_observed(run, &mut |_| {})
+    }
+
+    /// Like [`Lab::run`], and hands everything that happens to `observer` as it happens.
+    ///
+    /// # Errors
+    /// As for [`Lab::run`].
+    pub fn run_observed(&self, run: &Run, observer: &mut dyn FnMut(&Entry)) -> Result<Outcome> {
+        self.check_binaries(run)?;
+        let contents = Contents::find(self.arch)?;
+        let mut drives = Vec::new();
+        for command in &run.commands {
+            drives.push(match command {
+                Some(command) => payload::drive(command, &self.binaries, &contents)?,
+                None => payload::empty()?,
+            });
+        }
+        let machines = self.restored(&contents, &drives)?;
+        let finished = Session::new(run, machines, &self.interrupt, observer)?.finish()?;
+        let interrupted = finished.interrupted;
+        let outcome = record::keep(&self.folder.join("runs"), run, finished)?;
+        if interrupted {
+            return Err(Interrupted.into());
+        }
+        Ok(outcome)
+    }
+
+    /// A lesson that was not built is named before anything else happens.
+    fn check_binaries(&self, run: &Run) -> Result<()> {
+        for command in run.commands.iter().flatten() {
+            let word = command.split(' ').next().unwrap_or_default();
+            ensure!(
+                !word.starts_with("lesson-") || self.binaries.join(word).exists(),
+                "{} does not exist; build it with `cargo build -p {word}`",
+                self.binaries.join(word).display()
+            );
+        }
+        Ok(())
+    }
+
+    /// Both machines, running, with their programs unpacked.
+    fn restored(&self, contents: &Contents, drives: &[File]) -> Result<[(Machine, Agent); 2]> {
+        let kernel = kernel::find(&self.folder.join("kernel"), self.arch)?;
+        let qemu = find_qemu(self.arch)?;
+        let kvm = kvm::runs(&self.folder, self.arch, &qemu, &kernel, &self.interrupt)?;
+        let hardware = Hardware { arch: self.arch, qemu, kvm, kernel: kernel.image.clone(), initramfs: PathBuf::new() };
+        let recipe = Recipe { hardware, contents, kernel: &kernel };
+        let store = Store::new(self.folder.join("state"));
+
+        let saved = store.obtain(&recipe, &self.interrupt)?;
+        match self.restore(&saved, drives) {
+            Err(error) if !error.is::<Interrupted>() => {
+                eprintln!("lab: the saved machines are of no use ({error:#}); building them again");
+                store.discard(&saved, &self.interrupt)?;
+                self.restore(&store.obtain(&recipe, &self.interrupt)?, drives)
+            }
+            result => result,
+        }
+    }
+
+    fn restore(&self, saved: &Saved, drives: &[File]) -> Result<[(Machine, Agent); 2]> {
+        let server = saved.start(1, &drives[0])?;
+        let client = saved.start(2, &drives[1])?;
+        let deadline = Instant::now() + RESTORE_LIMIT;
+        let mut machines = [awaken(Side::Server, server, deadline)?, awaken(Side::Client, client, deadline)?];
+        for (_, agent) in &mut machines {
+            agent.await_message(&Message::Loaded, &self.interrupt, deadline)?;
+        }
+        Ok(machines)
+    }
+}
+
+/// Tells a restored machine the time and that its drive is ready.
+fn awaken(side: Side, mut machine: Machine, deadline: Instant) -> Result<(Machine, Agent)> {
+    state::await_running(&mut machine, deadline).with_context(|| format!("cannot restore the {}", side.name()))?;
+    let console = machine.console.try_clone().context("cannot use the console")?;
+    let mut agent = Agent::new(side.name(), console)?;
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    agent.say(&format!("load {}.{:09}", now.as_secs(), now.subsec_nanos()));
+    Ok((machine, agent))
+}
+
+/// A path as short as it can be told: relative to the current folder if it lies below it.
+#[must_use]
+pub fn shown(path: &Path) -> String {
+    let current = env::current_dir().unwrap_or_default();
+    path.strip_prefix(current).unwrap_or(path).display().to_string()
+}

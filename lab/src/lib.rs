@@ -1,0 +1,38 @@
+//! Two SoftRoCE machines on this one, and the wire between them.
+//!
+//! The machines are emulated by QEMU; this program starts them, is the cable that connects them, and therefore
+//! sees every packet. It needs no root, opens no network port, and installs nothing.
+//!
+//! A run goes through these modules: [`kernel`] finds what to boot, [`initramfs`] builds the first file system,
+//! [`state`] boots the machines once and keeps them, [`payload`] brings the programs, [`session`] runs them with
+//! [`switch`] as the wire, [`record`] writes down what happened, [`lanes`] draws it.
+
+pub mod agent;
+pub mod arch;
+pub mod cpio;
+pub mod files;
+pub mod initramfs;
+pub mod interrupt;
+pub mod kernel;
+pub mod kvm;
+mod lab;
+pub mod lanes;
+pub mod libs;
+pub mod lines;
+pub mod machine;
+pub mod modules;
+mod outcome;
+pub mod payload;
+pub mod qmp;
+pub mod record;
+mod run;
+pub mod session;
+pub mod state;
+pub mod summary;
+pub mod switch;
+pub mod unpack;
+
+pub use interrupt::{Interrupt, Interrupted};
+pub use lab::Lab;
+pub use outcome::{Ended, Entry, Outcome, What};
+pub use run::{Fault, Run, Side};

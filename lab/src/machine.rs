@@ -1,0 +1,184 @@
+//! One QEMU process: a machine with a network card, two serial ports and a small drive.
+//!
+//! All its connections are socket pairs that it inherits, so that no port and no socket file is opened. It
+//! never gets the terminal, and it cannot outlive the lab.
+
+use crate::arch::Arch;
+use crate::files;
+use anyhow::{Context, Result};
+use rustix::io::{fcntl_setfd, FdFlags};
+use rustix::process::{getppid, set_parent_process_death_signal, Pid, Signal};
+use std::ffi::OsString;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+/// Memory of one machine in MiB.
+const MEMORY: &str = "256";
+
+/// All machines of a lab have this in common. It is part of the key of their saved states.
+#[derive(Debug, Clone)]
+pub struct Hardware {
+    /// The row of the architecture table.
+    pub arch: &'static Arch,
+    /// The QEMU program.
+    pub qemu: PathBuf,
+    /// Whether the processor is the real one (KVM) or emulated.
+    pub kvm: bool,
+    /// The kernel to boot.
+    pub kernel: PathBuf,
+    /// The first file system.
+    pub initramfs: PathBuf,
+}
+
+impl Hardware {
+    /// The part of the command line that has to be the same when a state is saved and when it is restored.
+    /// `index` counts machines from 1.
+    #[must_use]
+    pub fn arguments(&self, index: u8) -> Vec<OsString> {
+        let (accelerator, processor) = if self.kvm { ("kvm", "host") } else { ("tcg,thread=single", "max") };
+        let arch = self.arch;
+        let kernel_arguments = format!(
+            "console={} quiet panic=-1 lab_index={index} lab_console={} lab_program={}",
+            arch.console, arch.console, arch.program
+        );
+        // The guest does not announce itself after a restore: the capture begins with the lesson.
+        let card = format!("virtio-net-pci,netdev=wire,mac=02:00:00:00:00:{index:02x},guest_announce=off,romfile=");
+        let mut arguments: Vec<OsString> = Vec::new();
+        let mut add = |words: &[&str]| arguments.extend(words.iter().map(OsString::from));
+        add(&["-M", arch.machine, "-accel", accelerator, "-cpu", processor, "-m", MEMORY]);
+        add(&["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"]);
+        add(&["-global", "migration.announce-rounds=0"]);
+        add(&["-serial", "chardev:console"]);
+        add(&arch.program_port);
+        add(&["-mon", "chardev=control,mode=control"]);
+        add(&["-device", &card, "-device", "virtio-blk-pci,drive=payload", "-append", &kernel_arguments]);
+        arguments.extend(["-kernel".into(), self.kernel.clone().into(), "-initrd".into()]);
+        arguments.push(self.initramfs.clone().into());
+        arguments
+    }
+}
+
+/// How a machine begins its life.
+#[derive(Debug)]
+pub enum Start<'a> {
+    /// It boots.
+    Boot,
+    /// It goes on from a saved state.
+    Restore(&'a File),
+}
+
+/// A running machine. Dropping it ends it.
+#[derive(Debug)]
+pub struct Machine {
+    qemu: Child,
+    /// First serial port: kernel messages and the agent.
+    pub console: UnixStream,
+    /// Second serial port: the program's output.
+    pub program: UnixStream,
+    /// Its network card: Ethernet frames, each after its length in 4 bytes, big-endian.
+    pub card: UnixStream,
+    /// QEMU's own control protocol.
+    pub control: UnixStream,
+}
+
+impl Machine {
+    /// Starts machine number `index` (from 1) with `payload` as its drive.
+    ///
+    /// The machine ends with the thread that calls this.
+    ///
+    /// # Errors
+    /// QEMU cannot be started.
+    pub fn start(hardware: &Hardware, index: u8, payload: &File, start: &Start<'_>) -> Result<Self> {
+        let pair = || UnixStream::pair().context("cannot create a socket pair");
+        let (console, console_end) = pair()?;
+        let (program, program_end) = pair()?;
+        let (card, card_end) = pair()?;
+        let (control, control_end) = pair()?;
+
+        let mut command = Command::new(&hardware.qemu);
+        command.args(hardware.arguments(index));
+        for (name, end) in [("console", &console_end), ("program", &program_end), ("control", &control_end)] {
+            command.arg("-chardev").arg(format!("socket,id={name},fd={}", end.as_raw_fd()));
+        }
+        command.arg("-netdev").arg(format!("socket,id=wire,fd={}", card_end.as_raw_fd()));
+        // QEMU takes the descriptor only if it was opened for reading alone.
+        let payload = File::open(format!("/proc/self/fd/{}", payload.as_raw_fd())).context("cannot open the drive")?;
+        command.arg("-add-fd").arg(format!("set=1,fd={}", payload.as_raw_fd()));
+        command.args(["-drive", "id=payload,if=none,format=raw,readonly=on,file=/dev/fdset/1"]);
+        let ends = [&console_end, &program_end, &control_end, &card_end];
+        let mut inherited: Vec<BorrowedFd<'_>> = ends.iter().map(|end| end.as_fd()).collect();
+        inherited.push(payload.as_fd());
+        if let Start::Restore(state) = start {
+            command.arg("-incoming").arg(format!("fd:{}", state.as_raw_fd()));
+            inherited.push(state.as_fd());
+        }
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        // A group of its own: Ctrl-C is for the lab, which then ends its machines in order.
+        command.process_group(0);
+        let qemu = spawn(&mut command, &inherited).with_context(|| {
+            format!("cannot start `{}` (package {})", hardware.qemu.display(), hardware.arch.qemu_package)
+        })?;
+        Ok(Self { qemu, console, program, card, control })
+    }
+
+    /// Adds to an error what QEMU itself has to say, if it has ended: it did not like its command line or state.
+    pub fn explain(&mut self, error: anyhow::Error) -> anyhow::Error {
+        // A moment for a QEMU that has closed its sockets, but not ended yet.
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        let Ok(Some(status)) = self.qemu.try_wait() else { return error };
+        let mut words = String::new();
+        if let Some(stderr) = &mut self.qemu.stderr {
+            // It has ended, so this does; what cannot be read is not worth a second error.
+            let _ = io::Read::read_to_string(stderr, &mut words);
+        }
+        error.context(format!("QEMU ended ({status}): {}", words.trim()))
+    }
+}
+
+impl Drop for Machine {
+    fn drop(&mut self) {
+        // Fails only if it has ended already.
+        let _ = self.qemu.kill();
+        let _ = self.qemu.wait();
+    }
+}
+
+/// Finds QEMU.
+///
+/// # Errors
+/// It is not installed.
+pub fn find_qemu(arch: &Arch) -> Result<PathBuf> {
+    files::program(arch.qemu).with_context(|| {
+        format!(
+            "cannot find `{}`, which emulates the two machines; install the package {}",
+            arch.qemu, arch.qemu_package
+        )
+    })
+}
+
+/// Starts a process that inherits `descriptors` under the same numbers and dies with this thread.
+fn spawn(command: &mut Command, descriptors: &[BorrowedFd<'_>]) -> io::Result<Child> {
+    let numbers: Vec<i32> = descriptors.iter().map(AsRawFd::as_raw_fd).collect();
+    let parent = rustix::process::getpid();
+    let prepare = move || {
+        set_parent_process_death_signal(Some(Signal::KILL))?;
+        // The lab may have ended before the line above took effect.
+        if getppid().map(Pid::as_raw_nonzero) != Some(parent.as_raw_nonzero()) {
+            return Err(io::ErrorKind::NotConnected.into());
+        }
+        for number in &numbers {
+            // SAFETY: the callers' `descriptors` are open until `spawn` returns, and the child has copies of them.
+            let descriptor = unsafe { BorrowedFd::borrow_raw(*number) };
+            fcntl_setfd(descriptor, FdFlags::empty())?;
+        }
+        Ok(())
+    };
+    // SAFETY: between fork and exec only system calls are made (prctl, getppid, fcntl); nothing allocates or locks.
+    unsafe { command.pre_exec(prepare) };
+    command.spawn()
+}

@@ -1,0 +1,134 @@
+//! Talking to QEMU: its machine protocol, one JSON object per line, over a socket pair.
+
+use anyhow::{bail, Context, Result};
+use serde_json::{json, Value};
+use std::io::{BufRead, BufReader, ErrorKind, Write};
+use std::os::unix::net::UnixStream;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// A conversation with one QEMU.
+#[derive(Debug)]
+pub struct Qmp {
+    stream: BufReader<UnixStream>,
+    deadline: Instant,
+    resumed: bool,
+}
+
+impl Qmp {
+    /// Starts the conversation: QEMU greets, and wants to be told that the greeting was understood.
+    ///
+    /// # Errors
+    /// QEMU ended, or was silent until `deadline`.
+    pub fn greet(stream: UnixStream, deadline: Instant) -> Result<Self> {
+        let mut qmp = Self { stream: BufReader::new(stream), deadline, resumed: false };
+        qmp.message()?;
+        qmp.execute("qmp_capabilities", json!({}))?;
+        Ok(qmp)
+    }
+
+    /// Runs one command and gives what it returns.
+    ///
+    /// # Errors
+    /// QEMU refused it, ended, or was silent until the deadline.
+    pub fn execute(&mut self, command: &str, arguments: Value) -> Result<Value> {
+        let line = json!({ "execute": command, "arguments": arguments }).to_string();
+        let stream = self.stream.get_mut();
+        stream.write_all(format!("{line}\n").as_bytes()).context("QEMU closed its control socket")?;
+        loop {
+            let mut message = self.message()?;
+            if let Some(error) = message.get("error") {
+                bail!("QEMU refuses `{command}`: {}", error["desc"].as_str().unwrap_or("no reason given"));
+            }
+            if let Some(value) = message.get_mut("return") {
+                return Ok(value.take());
+            }
+        }
+    }
+
+    /// Writes the machine's state into a shell command (`cat >FILE`) and waits until it is complete.
+    ///
+    /// # Errors
+    /// The state could not be written, for example because the disk is full.
+    pub fn save(&mut self, shell_command: &str) -> Result<()> {
+        // The default limit is meant for networks: 128 MiB a second. It is given in bytes per second.
+        self.execute("migrate-set-parameters", json!({ "max-bandwidth": 1u64 << 40 }))?;
+        self.execute("migrate", json!({ "uri": format!("exec:{shell_command}") }))?;
+        loop {
+            let state = self.execute("query-migrate", json!({}))?;
+            match state["status"].as_str().unwrap_or_default() {
+                "completed" => return Ok(()),
+                "failed" | "cancelled" => bail!("QEMU could not write the machine's state"),
+                _ if Instant::now() >= self.deadline => bail!("QEMU did not finish writing the machine's state"),
+                _ => thread::sleep(Duration::from_millis(10)),
+            }
+        }
+    }
+
+    /// Waits until a restored machine runs.
+    ///
+    /// # Errors
+    /// QEMU could not load the state (it ends then), or was silent until the deadline.
+    pub fn await_running(&mut self) -> Result<()> {
+        let status = self.execute("query-status", json!({}))?;
+        while status["status"] != "running" && !self.resumed {
+            self.message()?;
+        }
+        Ok(())
+    }
+
+    /// The next message. An event that the lab waits for is remembered.
+    fn message(&mut self) -> Result<Value> {
+        let left = self.deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
+        self.stream.get_ref().set_read_timeout(Some(left)).context("cannot set a deadline for QEMU")?;
+        let mut line = String::new();
+        match self.stream.read_line(&mut line) {
+            Ok(0) => bail!("QEMU ended"),
+            Ok(_) => {}
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+                bail!("QEMU did not answer in time")
+            }
+            Err(error) => return Err(error).context("cannot read QEMU's answer"),
+        }
+        let message: Value = serde_json::from_str(&line).context("QEMU's answer is not JSON")?;
+        self.resumed |= message["event"] == "RESUME";
+        Ok(message)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn conversation(answers: &str, deadline: Duration) -> (Result<Qmp>, UnixStream) {
+        let (ours, mut qemus) = UnixStream::pair().unwrap();
+        qemus.write_all(answers.as_bytes()).unwrap();
+        (Qmp::greet(ours, Instant::now() + deadline), qemus)
+    }
+
+    #[test]
+    fn events_between_command_and_answer_are_not_lost() {
+        let answers =
+            "{\"QMP\":{}}\n{\"return\":{}}\n{\"event\":\"RESUME\"}\n{\"return\":{\"status\":\"inmigrate\"}}\n";
+        let (qmp, _qemu) = conversation(answers, Duration::from_secs(5));
+        qmp.unwrap().await_running().unwrap();
+    }
+
+    #[test]
+    fn refusals_carry_qemus_words() {
+        let answers = "{\"QMP\":{}}\n{\"return\":{}}\n{\"error\":{\"desc\":\"no such thing\"}}\n";
+        let (qmp, _qemu) = conversation(answers, Duration::from_secs(5));
+        let error = qmp.unwrap().execute("stop", json!({})).unwrap_err();
+        assert_eq!(error.to_string(), "QEMU refuses `stop`: no such thing");
+    }
+
+    #[test]
+    fn silence_and_end_are_told_apart() {
+        let (qmp, _qemu) = conversation("{\"QMP\":{}}\n", Duration::from_millis(20));
+        assert_eq!(qmp.unwrap_err().to_string(), "QEMU did not answer in time");
+        let (ours, qemus) = UnixStream::pair().unwrap();
+        drop(qemus);
+        let error = Qmp::greet(ours, Instant::now() + Duration::from_secs(5)).unwrap_err();
+        assert_eq!(error.to_string(), "QEMU ended");
+    }
+}

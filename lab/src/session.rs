@@ -1,0 +1,319 @@
+//! The time from the start of the programs to their end: one thread listens to both machines and to the wire.
+//!
+//! The order of the timeline is that of cause and effect. A log line leaves its machine before the packet that the
+//! next call causes (a serial port is served at once, by the processor's own thread), so a frame is taken out of
+//! its socket first, then the serial port of the same machine is emptied, and only then the frame is recorded
+//! and forwarded. What the receiver prints about it can only come later.
+
+use crate::agent::{Agent, Message};
+use crate::interrupt::{Interrupt, Interrupted};
+use crate::lines::Lines;
+use crate::machine::Machine;
+use crate::outcome::{Ended, Entry, What};
+use crate::run::{Fault, Run, Side};
+use crate::switch::Switch;
+use anyhow::{Context, Result};
+use std::io::Read;
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant, SystemTime};
+
+/// How long a server may go on after its client has ended.
+const GRACE: Duration = Duration::from_secs(30);
+/// How long to wait for the machine's answer to an inspection.
+const INSPECTION: Duration = Duration::from_secs(60);
+
+/// A machine with its program.
+struct Seat {
+    side: Side,
+    /// None once its power is off.
+    machine: Option<Machine>,
+    agent: Agent,
+    output: UnixStream,
+    lines: Lines,
+    stage: Stage,
+    ended: Ended,
+}
+
+/// How far a side has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// It has a program that was not started.
+    Waiting,
+    /// Its program runs.
+    Running,
+    /// Its program has ended, or it never had one.
+    Done,
+}
+
+/// Both machines, the wire between them, and what has happened so far.
+pub struct Session<'a> {
+    run: &'a Run,
+    interrupt: &'a Interrupt,
+    observer: &'a mut dyn FnMut(&Entry),
+    seats: [Seat; 2],
+    switch: Switch,
+    timeline: Vec<Entry>,
+    started: (Instant, SystemTime),
+    /// What may still set off which fault.
+    traps: Vec<crate::run::Trap>,
+    trouble: Option<String>,
+}
+
+/// All that a session leaves behind.
+pub struct Finished {
+    /// How both sides ended.
+    pub ended: [Ended; 2],
+    /// All that happened.
+    pub timeline: Vec<Entry>,
+    /// When it began.
+    pub started: SystemTime,
+    /// Why it was ended, if it did not end by itself.
+    pub trouble: Option<String>,
+    /// Whether it was ended by a signal.
+    pub interrupted: bool,
+}
+
+impl<'a> Session<'a> {
+    /// Takes two machines whose agents have unpacked the programs.
+    ///
+    /// # Errors
+    /// A socket cannot be used.
+    pub fn new(
+        run: &'a Run,
+        machines: [(Machine, Agent); 2],
+        interrupt: &'a Interrupt,
+        observer: &'a mut dyn FnMut(&Entry),
+    ) -> Result<Self> {
+        let mut switch = Switch::default();
+        let [server, client] = machines;
+        let seats =
+            [Seat::new(Side::Server, server, run, &mut switch)?, Seat::new(Side::Client, client, run, &mut switch)?];
+        let started = (Instant::now(), SystemTime::now());
+        let (timeline, traps) = (Vec::new(), run.traps.clone());
+        Ok(Self { run, interrupt, observer, seats, switch, timeline, started, traps, trouble: None })
+    }
+
+    /// Runs the programs to their end.
+    ///
+    /// # Errors
+    /// The wire or a machine fails. A program that fails is no error here.
+    pub fn finish(mut self) -> Result<Finished> {
+        let result = self.inspect_all(|seat| &mut seat.ended.before).and_then(|()| self.conversation());
+        let interrupted = match result {
+            Ok(()) => false,
+            Err(error) if error.is::<Interrupted>() => {
+                self.trouble = Some("interrupted".to_owned());
+                true
+            }
+            Err(error) => return Err(error),
+        };
+        if !interrupted {
+            self.inspect_all(|seat| &mut seat.ended.after)?;
+        }
+        let [server, client] = self.seats;
+        Ok(Finished {
+            ended: [server.ended, client.ended],
+            timeline: self.timeline,
+            started: self.started.1,
+            trouble: self.trouble,
+            interrupted,
+        })
+    }
+
+    fn conversation(&mut self) -> Result<()> {
+        self.started = (Instant::now(), SystemTime::now());
+        let end = self.started.0 + self.run.deadline;
+        self.start(Side::Server);
+        if self.seats[0].stage == Stage::Running {
+            self.seats[0].agent.say("await");
+        }
+        let mut grace = None;
+        loop {
+            if self.seats[0].stage == Stage::Done {
+                self.start(Side::Client);
+            }
+            match self.seats.each_ref().map(|seat| seat.stage) {
+                [Stage::Done, Stage::Done] => return Ok(()),
+                [Stage::Running, Stage::Done] if self.run.commands[1].is_some() => {
+                    grace.get_or_insert_with(|| Instant::now() + GRACE);
+                }
+                _ => {}
+            }
+            let limit = grace.map_or(end, |grace| end.min(grace));
+            if Instant::now() >= limit {
+                self.give_up(limit == end);
+                return Ok(());
+            }
+            self.wait(limit)?;
+            self.take_in()?;
+        }
+    }
+
+    /// Starts a side's program, once.
+    fn start(&mut self, side: Side) {
+        let seat = &mut self.seats[side.index()];
+        if seat.stage == Stage::Waiting {
+            seat.agent.say("start");
+            seat.stage = Stage::Running;
+        }
+    }
+
+    /// Why this is the end, and which programs still run.
+    fn give_up(&mut self, overall: bool) {
+        let running = self.seats.iter().filter(|seat| seat.stage == Stage::Running);
+        let names: Vec<&str> = running.map(|seat| seat.side.name()).collect();
+        let still = format!("the {} still running", names.join(" and the "));
+        self.trouble = Some(if overall {
+            format!(
+                "the deadline of {} s has passed with {still} (--deadline SECONDS sets another)",
+                self.run.deadline.as_secs()
+            )
+        } else {
+            format!("the client ended {} s ago with {still}", GRACE.as_secs())
+        });
+    }
+
+    fn wait(&self, limit: Instant) -> Result<()> {
+        let mut streams: Vec<(&UnixStream, bool)> = Vec::new();
+        for (seat, card) in self.seats.iter().zip(self.switch.streams()) {
+            // The sockets of a machine without power are always readable: they are at their end.
+            if seat.machine.is_some() {
+                streams.extend([card, (&seat.output, false), (seat.agent.stream(), false)]);
+            }
+        }
+        self.interrupt.wait(&streams, limit)
+    }
+
+    /// Takes what has come from both machines and forwards what goes across the wire.
+    fn take_in(&mut self) -> Result<()> {
+        for side in Side::BOTH {
+            self.switch.read(side.index());
+            self.read_output(side);
+            while let Some(frame) = self.switch.take(side.index())? {
+                self.switch.forward(side.index(), &frame);
+                self.record(side, What::Frame(frame));
+            }
+            self.hear(side)?;
+        }
+        self.switch.flush();
+        Ok(())
+    }
+
+    fn read_output(&mut self, side: Side) {
+        let mut bytes = [0; 65_536];
+        let seat = &mut self.seats[side.index()];
+        let mut lines = Vec::new();
+        while let Ok(count @ 1..) = seat.output.read(&mut bytes) {
+            lines.extend(seat.lines.push(&bytes[..count]));
+        }
+        for line in lines {
+            self.print(side, line);
+        }
+    }
+
+    fn print(&mut self, side: Side, line: String) {
+        self.seats[side.index()].ended.log.push(line.clone());
+        self.record(side, What::Line(line.clone()));
+        let sprung: Vec<_> = self.traps.iter().filter(|trap| line.contains(&trap.text)).cloned().collect();
+        self.traps.retain(|trap| !line.contains(&trap.text));
+        for trap in sprung {
+            self.strike(trap.fault, trap.victim);
+        }
+    }
+
+    fn strike(&mut self, fault: Fault, victim: Side) {
+        let seat = &mut self.seats[victim.index()];
+        match fault {
+            Fault::Kill => {
+                seat.agent.say("kill");
+                self.record(victim, What::Note("the lab kills the program".to_owned()));
+            }
+            Fault::PowerOff => {
+                seat.machine = None;
+                seat.stage = Stage::Done;
+                self.record(victim, What::Note("the lab cuts the power".to_owned()));
+            }
+        }
+    }
+
+    /// What the agent has to say.
+    fn hear(&mut self, side: Side) -> Result<()> {
+        while let Some(message) = self.seats[side.index()].agent.next() {
+            match message {
+                Message::Listening => self.start(Side::Client),
+                Message::Exit(status) => self.ended(side, status),
+                _ => {}
+            }
+        }
+        let seat = &mut self.seats[side.index()];
+        if seat.agent.is_closed() {
+            if let Some(mut machine) = seat.machine.take() {
+                let error =
+                    anyhow::anyhow!("the {}'s machine ended by itself\n{}", side.name(), seat.agent.console_end());
+                return Err(machine.explain(error));
+            }
+        }
+        Ok(())
+    }
+
+    fn ended(&mut self, side: Side, status: i32) {
+        // The program's last words left the machine before the agent told of its end.
+        self.read_output(side);
+        if let Some(rest) = self.seats[side.index()].lines.take_rest() {
+            self.print(side, rest);
+        }
+        let seat = &mut self.seats[side.index()];
+        seat.ended.exit = Some(status);
+        seat.stage = Stage::Done;
+        self.record(side, What::Note(format!("exit status {status}")));
+    }
+
+    fn record(&mut self, side: Side, what: What) {
+        let entry = Entry { at: self.started.0.elapsed(), side, what };
+        (self.observer)(&entry);
+        self.timeline.push(entry);
+    }
+
+    fn inspect_all(&mut self, place: fn(&mut Seat) -> &mut Vec<String>) -> Result<()> {
+        let Some(command) = &self.run.inspect else { return Ok(()) };
+        for seat in self.seats.iter_mut().filter(|seat| seat.machine.is_some()) {
+            seat.agent.say(&format!("inspect {command}"));
+            let limit = Instant::now() + INSPECTION;
+            loop {
+                match seat.agent.next() {
+                    Some(Message::Output(line)) => place(seat).push(line),
+                    Some(Message::Inspected) => break,
+                    Some(_) => {}
+                    None if seat.agent.is_closed() || Instant::now() >= limit => {
+                        anyhow::bail!(
+                            "the {} did not answer `{command}`\n{}",
+                            seat.side.name(),
+                            seat.agent.console_end()
+                        )
+                    }
+                    None => self.interrupt.wait(&[(seat.agent.stream(), false)], limit)?,
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Seat {
+    fn new(side: Side, (machine, agent): (Machine, Agent), run: &Run, switch: &mut Switch) -> Result<Self> {
+        let clone = |stream: &UnixStream| stream.try_clone().context("cannot use a machine's socket");
+        switch.plug(clone(&machine.card)?)?;
+        let output = clone(&machine.program)?;
+        output.set_nonblocking(true).context("cannot use a machine's socket")?;
+        let stage = if run.commands[side.index()].is_some() { Stage::Waiting } else { Stage::Done };
+        Ok(Self {
+            side,
+            machine: Some(machine),
+            agent,
+            output,
+            lines: Lines::default(),
+            stage,
+            ended: Ended::default(),
+        })
+    }
+}

@@ -1,0 +1,232 @@
+//! Saved machines: booted once, restored for every run.
+//!
+//! A state lies in a folder named for a key, a hash of all it depends on. It is built under a file lock, in a
+//! folder of another name, and renamed when it is complete; restoring only reads.
+
+use crate::agent::{Agent, Message};
+use crate::files;
+use crate::initramfs::{Contents, INIT, SOFTROCE};
+use crate::interrupt::Interrupt;
+use crate::kernel::Kernel;
+use crate::machine::{Hardware, Machine, Start};
+use crate::payload;
+use crate::qmp::Qmp;
+use anyhow::{Context, Result};
+use rustix::fs::{flock, FlockOperation};
+use std::collections::hash_map::DefaultHasher;
+use std::fs::{self, File};
+use std::hash::{Hash, Hasher};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Increased when an older state cannot be used any more although nothing the key sees has changed.
+const FORMAT: u32 = 1;
+/// A boot takes 3 s on an idle machine; a loaded one only gets slower.
+const BOOT_LIMIT: Duration = Duration::from_secs(120);
+/// Another lab that builds the same state needs at most its own boot limit, and some.
+const LOCK_LIMIT: Duration = Duration::from_secs(240);
+
+/// The names of the machines; their numbers count from 1.
+pub const MACHINES: [&str; 2] = ["server", "client"];
+
+/// All the states on this host.
+#[derive(Debug)]
+pub struct Store {
+    folder: PathBuf,
+}
+
+/// One state, ready to be restored.
+#[derive(Debug)]
+pub struct Saved {
+    folder: PathBuf,
+    hardware: Hardware,
+}
+
+/// What a state is built from.
+#[derive(Debug)]
+pub struct Recipe<'a> {
+    /// The machines, but for the first file system, which is part of the state.
+    pub hardware: Hardware,
+    /// What goes into the first file system.
+    pub contents: &'a Contents,
+    /// The kernel and its modules.
+    pub kernel: &'a Kernel,
+}
+
+impl Recipe<'_> {
+    /// The state's name. Files count by path, size and time of change: reading them all would cost a part of each run.
+    ///
+    /// # Errors
+    /// One of the files is not there.
+    fn key(&self) -> Result<String> {
+        let mut hasher = DefaultHasher::new();
+        (FORMAT, INIT, SOFTROCE).hash(&mut hasher);
+        for index in 1..=MACHINES.len() {
+            self.hardware.arguments(index as u8).hash(&mut hasher);
+        }
+        if self.hardware.kvm {
+            // A state holds what the processor can do, and must not move to another kind.
+            processor_model().hash(&mut hasher);
+        }
+        let modules_dep = self.kernel.modules.join("modules.dep");
+        let own = [self.hardware.qemu.as_path(), &self.kernel.image, &modules_dep];
+        for path in own.into_iter().chain(self.contents.sources()) {
+            let metadata = fs::metadata(path).with_context(|| format!("cannot look at {}", path.display()))?;
+            (path, metadata.len(), metadata.mtime(), metadata.mtime_nsec()).hash(&mut hasher);
+        }
+        Ok(format!("{:016x}", hasher.finish()))
+    }
+}
+
+impl Store {
+    /// The states in `folder`.
+    #[must_use]
+    pub fn new(folder: PathBuf) -> Self {
+        Self { folder }
+    }
+
+    /// Finds the state of a recipe, or builds it.
+    ///
+    /// # Errors
+    /// The machines do not boot, the disk is full, or the lab was interrupted. No half state is left.
+    pub fn obtain(&self, recipe: &Recipe<'_>, interrupt: &Interrupt) -> Result<Saved> {
+        let key = recipe.key()?;
+        let folder = self.folder.join(&key);
+        if !folder.exists() {
+            let _lock = self.lock(interrupt)?;
+            // Another lab may have built it while this one waited.
+            if !folder.exists() {
+                self.build(recipe, &key, interrupt)?;
+            }
+        }
+        let hardware = Hardware { initramfs: folder.join("initramfs"), ..recipe.hardware.clone() };
+        Ok(Saved { folder, hardware })
+    }
+
+    /// Forgets a state that turned out to be of no use.
+    ///
+    /// # Errors
+    /// It cannot be removed.
+    pub fn discard(&self, saved: &Saved, interrupt: &Interrupt) -> Result<()> {
+        let _lock = self.lock(interrupt)?;
+        match fs::remove_dir_all(&saved.folder) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(error).with_context(|| format!("cannot remove {}", saved.folder.display()))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The lock ends with the file that is returned, also if this process is killed.
+    fn lock(&self, interrupt: &Interrupt) -> Result<File> {
+        let path = self.folder.join("lock");
+        let open = || -> std::io::Result<File> {
+            fs::create_dir_all(&self.folder)?;
+            File::options().create(true).append(true).open(&path)
+        };
+        let file = open().with_context(|| format!("cannot write {}", path.display()))?;
+        let limit = Instant::now() + LOCK_LIMIT;
+        let mut told = false;
+        while let Err(error) = flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            anyhow::ensure!(Instant::now() < limit, "another lab holds {} for too long: {error}", path.display());
+            if !told {
+                eprintln!("lab: another lab is building the machines; waiting for it");
+                told = true;
+            }
+            interrupt.wait(&[], Instant::now() + Duration::from_millis(50))?;
+        }
+        Ok(file)
+    }
+
+    fn build(&self, recipe: &Recipe<'_>, key: &str, interrupt: &Interrupt) -> Result<()> {
+        eprintln!("lab: booting the two machines once, to save their state");
+        self.remove_others()?;
+        let scratch = tempfile::Builder::new().prefix(".new-").tempdir_in(&self.folder);
+        let scratch = scratch.with_context(|| format!("cannot write to {}", self.folder.display()))?;
+        let initramfs = scratch.path().join("initramfs");
+        files::write(&initramfs, &recipe.contents.archive(recipe.kernel)?)?;
+        let hardware = Hardware { initramfs, ..recipe.hardware.clone() };
+
+        let mut machines = Vec::new();
+        for index in 1..=MACHINES.len() {
+            machines.push(Machine::start(&hardware, index as u8, &payload::empty()?, &Start::Boot)?);
+        }
+        let deadline = Instant::now() + BOOT_LIMIT;
+        for (machine, name) in machines.iter_mut().zip(MACHINES) {
+            let console = machine.console.try_clone().context("cannot use the console")?;
+            let ready = Agent::new(name, console)?.await_message(&Message::Ready, interrupt, deadline);
+            ready.map_err(|error| machine.explain(error))?;
+        }
+        save_all(&machines, scratch.path(), deadline)?;
+        let folder = self.folder.join(key);
+        fs::rename(scratch.path(), &folder).with_context(|| format!("cannot create {}", folder.display()))?;
+        // The folder has another name now, so there is nothing left to remove.
+        let _ = scratch.keep();
+        Ok(())
+    }
+
+    /// Removes older states: each is some 200 MB. Machines that are being restored keep their open files.
+    fn remove_others(&self) -> Result<()> {
+        let entries = fs::read_dir(&self.folder).with_context(|| format!("cannot list {}", self.folder.display()))?;
+        for path in entries.flatten().map(|entry| entry.path()).filter(|path| path.is_dir()) {
+            fs::remove_dir_all(&path).with_context(|| format!("cannot remove {}", path.display()))?;
+        }
+        Ok(())
+    }
+}
+
+impl Saved {
+    /// Starts machine `index` (from 1) where it was saved, with another drive.
+    ///
+    /// # Errors
+    /// The state is gone, or QEMU cannot be started. Whether QEMU likes the state shows in [`await_running`].
+    pub fn start(&self, index: u8, payload: &File) -> Result<Machine> {
+        let path = state_file(&self.folder, index);
+        let state = File::open(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        Machine::start(&self.hardware, index, payload, &Start::Restore(&state))
+    }
+}
+
+/// Waits until a restored machine runs.
+///
+/// # Errors
+/// The state is unusable, or `deadline` has passed.
+pub fn await_running(machine: &mut Machine, deadline: Instant) -> Result<()> {
+    let control = machine.control.try_clone().context("cannot use QEMU's control socket")?;
+    let running = Qmp::greet(control, deadline).and_then(|mut qmp| qmp.await_running());
+    running.map_err(|error| machine.explain(error))
+}
+
+/// Saves the machines side by side.
+fn save_all(machines: &[Machine], folder: &Path, deadline: Instant) -> Result<()> {
+    thread::scope(|scope| {
+        let save = |index: usize, machine: &Machine| -> Result<()> {
+            let control = machine.control.try_clone().context("cannot use QEMU's control socket")?;
+            let path = state_file(folder, index as u8 + 1);
+            let quoted = shlex::try_quote(path.to_str().context("the path of the state is not UTF-8")?)?.into_owned();
+            let mut qmp = Qmp::greet(control, deadline)?;
+            qmp.save(&format!("cat >{quoted}")).with_context(|| {
+                format!("cannot save a machine to {} (about 100 MB; is the disk full?)", path.display())
+            })
+        };
+        let threads: Vec<_> =
+            machines.iter().enumerate().map(|(index, machine)| scope.spawn(move || save(index, machine))).collect();
+        threads.into_iter().try_for_each(|thread| match thread.join() {
+            Ok(result) => result,
+            Err(panic) => std::panic::resume_unwind(panic),
+        })
+    })
+}
+
+fn state_file(folder: &Path, index: u8) -> PathBuf {
+    folder.join(format!("{index}.state"))
+}
+
+fn processor_model() -> String {
+    let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    // One processor's lines: what follows is the same again, and its clock rate changes from moment to moment.
+    let first = cpuinfo.split("\n\n").next().unwrap_or_default();
+    first.lines().filter(|line| !line.contains("MHz")).collect()
+}

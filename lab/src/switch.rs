@@ -1,0 +1,194 @@
+//! The wire: an Ethernet switch whose ports are the machines' network cards.
+//!
+//! It learns which address is behind which port, and floods what it does not know. It forwards nothing by
+//! itself: the caller takes each frame, looks at it, and hands it on.
+
+use anyhow::{Context, Result};
+use std::collections::{HashMap, VecDeque};
+use std::io::{ErrorKind, Read, Write};
+use std::os::unix::net::UnixStream;
+
+/// A frame longer than this is not one: the stream has lost its beat.
+const MAX_FRAME: usize = 65_536 + 14;
+/// Bytes that may wait for a machine that does not read. A real switch drops frames, too, when its buffer is full.
+const MAX_WAITING: usize = 4 << 20;
+
+/// A number of ports.
+#[derive(Debug, Default)]
+pub struct Switch {
+    ports: Vec<Port>,
+    /// Which port an address was last seen on.
+    known: HashMap<[u8; 6], usize>,
+}
+
+#[derive(Debug)]
+struct Port {
+    card: UnixStream,
+    incoming: Vec<u8>,
+    outgoing: VecDeque<u8>,
+}
+
+impl Switch {
+    /// Plugs a card in; ports count from 0.
+    ///
+    /// # Errors
+    /// The socket cannot be made non-blocking.
+    pub fn plug(&mut self, card: UnixStream) -> Result<()> {
+        card.set_nonblocking(true).context("cannot prepare a network card")?;
+        self.ports.push(Port { card, incoming: Vec::new(), outgoing: VecDeque::new() });
+        Ok(())
+    }
+
+    /// The sockets to wait for, and whether frames wait to be written to them.
+    pub fn streams(&self) -> impl Iterator<Item = (&UnixStream, bool)> {
+        self.ports.iter().map(|port| (&port.card, !port.outgoing.is_empty()))
+    }
+
+    /// Reads what a port has sent, without waiting. Call [`Switch::take`] for its frames.
+    pub fn read(&mut self, port: usize) {
+        let port = &mut self.ports[port];
+        let mut bytes = [0; 65_536];
+        // An end or an error means that the machine is gone; its console tells, too.
+        while let Ok(count @ 1..) = port.card.read(&mut bytes) {
+            port.incoming.extend_from_slice(&bytes[..count]);
+        }
+    }
+
+    /// The next whole frame that a port has sent.
+    ///
+    /// # Errors
+    /// The stream makes no sense.
+    pub fn take(&mut self, port: usize) -> Result<Option<Vec<u8>>> {
+        let incoming = &mut self.ports[port].incoming;
+        let Some(header) = incoming.get(..4) else { return Ok(None) };
+        let length = u32::from_be_bytes([header[0], header[1], header[2], header[3]]) as usize;
+        anyhow::ensure!(length <= MAX_FRAME, "a network card sent a frame of {length} bytes, which is none");
+        if incoming.len() < 4 + length {
+            return Ok(None);
+        }
+        let frame = incoming[4..4 + length].to_vec();
+        incoming.drain(..4 + length);
+        Ok(Some(frame))
+    }
+
+    /// Sends a frame that came from `port` to whom it concerns.
+    pub fn forward(&mut self, port: usize, frame: &[u8]) {
+        let (Some(destination), Some(source)) = (address(frame, 0), address(frame, 6)) else { return };
+        self.known.insert(source, port);
+        match self.known.get(&destination) {
+            Some(&target) if target == port => {}
+            Some(&target) => self.ports[target].queue(frame),
+            None => {
+                let others = self.ports.iter_mut().enumerate().filter(|(index, _)| *index != port);
+                others.for_each(|(_, other)| other.queue(frame));
+            }
+        }
+    }
+
+    /// Writes what waits, as far as the machines take it.
+    pub fn flush(&mut self) {
+        self.ports.iter_mut().for_each(Port::flush);
+    }
+}
+
+impl Port {
+    fn queue(&mut self, frame: &[u8]) {
+        if self.outgoing.len() + frame.len() > MAX_WAITING {
+            return;
+        }
+        self.outgoing.extend((frame.len() as u32).to_be_bytes());
+        self.outgoing.extend(frame);
+        self.flush();
+    }
+
+    fn flush(&mut self) {
+        while !self.outgoing.is_empty() {
+            match self.card.write(self.outgoing.as_slices().0) {
+                Ok(count) => drop(self.outgoing.drain(..count)),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
+                // The machine is gone; nobody waits for these frames.
+                Err(_) => self.outgoing.clear(),
+            }
+        }
+    }
+}
+
+/// An Ethernet address within a frame: the destination at 0, the source at 6.
+fn address(frame: &[u8], at: usize) -> Option<[u8; 6]> {
+    frame.get(at..at + 6)?.try_into().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: [u8; 6] = [2, 0, 0, 0, 0, 1];
+    const B: [u8; 6] = [2, 0, 0, 0, 0, 2];
+    const ALL: [u8; 6] = [0xff; 6];
+
+    fn switch() -> (Switch, Vec<UnixStream>) {
+        let mut switch = Switch::default();
+        let machines = (0..3).map(|_| {
+            let (card, machine) = UnixStream::pair().unwrap();
+            machine.set_nonblocking(true).unwrap();
+            switch.plug(card).unwrap();
+            machine
+        });
+        let machines = machines.collect();
+        (switch, machines)
+    }
+
+    fn frame(destination: [u8; 6], source: [u8; 6]) -> Vec<u8> {
+        [&destination[..], &source, b"\x08\x00payload"].concat()
+    }
+
+    fn receives(machine: &mut UnixStream) -> bool {
+        matches!(machine.read(&mut [0; 2048]), Ok(1..))
+    }
+
+    #[test]
+    fn frames_are_cut_out_of_the_stream() {
+        let (mut switch, mut machines) = switch();
+        machines[0].write_all(&[0, 0, 0, 3, 1, 2, 3, 0, 0, 0, 2, 9]).unwrap();
+        switch.read(0);
+        assert_eq!(switch.take(0).unwrap(), Some(vec![1, 2, 3]));
+        assert_eq!(switch.take(0).unwrap(), None, "the second one is not complete");
+        machines[0].write_all(&[8]).unwrap();
+        switch.read(0);
+        assert_eq!(switch.take(0).unwrap(), Some(vec![9, 8]));
+    }
+
+    #[test]
+    fn unknown_addresses_are_flooded_and_known_ones_are_not() {
+        let (mut switch, mut machines) = switch();
+        switch.forward(0, &frame(ALL, A));
+        assert_eq!(machines.iter_mut().map(receives).collect::<Vec<_>>(), [false, true, true]);
+        switch.forward(1, &frame(A, B));
+        assert_eq!(machines.iter_mut().map(receives).collect::<Vec<_>>(), [true, false, false]);
+        switch.forward(0, &frame(A, A));
+        assert_eq!(machines.iter_mut().map(receives).collect::<Vec<_>>(), [false, false, false]);
+        switch.forward(2, b"too short");
+        assert_eq!(machines.iter_mut().map(receives).collect::<Vec<_>>(), [false, false, false]);
+    }
+
+    #[test]
+    fn a_machine_that_does_not_read_loses_frames_but_stops_nobody() {
+        let (mut switch, mut machines) = switch();
+        let large = [&frame(ALL, A)[..], &[0; 9000]].concat();
+        for _ in 0..2000 {
+            switch.forward(0, &large);
+        }
+        assert!(switch.streams().nth(1).unwrap().1, "frames wait");
+        drop(machines.remove(1));
+        switch.flush();
+        assert!(!switch.streams().nth(1).unwrap().1, "nothing waits for a machine that is gone");
+    }
+
+    #[test]
+    fn nonsense_is_an_error() {
+        let (mut switch, mut machines) = switch();
+        machines[0].write_all(&[0xff; 8]).unwrap();
+        switch.read(0);
+        assert!(switch.take(0).is_err());
+    }
+}
