@@ -94,7 +94,7 @@ impl Agent {
     }
 
     /// Reads what has come and gives the next message, without waiting.
-    pub fn next(&mut self) -> Option<Message> {
+    pub fn receive(&mut self) -> Option<Message> {
         let mut bytes = [0; 4096];
         loop {
             match self.console.read(&mut bytes) {
@@ -118,7 +118,7 @@ impl Agent {
     /// the lab was interrupted.
     pub fn await_message(&mut self, wanted: &Message, interrupt: &Interrupt, deadline: Instant) -> Result<()> {
         loop {
-            match self.next() {
+            match self.receive() {
                 Some(message) if message == *wanted => return Ok(()),
                 Some(Message::Failed(reason)) => {
                     bail!("the {} could not be set up: {reason}\n{}", self.name, self.console_end())
@@ -173,9 +173,9 @@ mod tests {
     fn kernel_lines_and_agent_lines_are_told_apart() {
         let (mut agent, mut guest) = agent();
         guest.write_all(b"[ 1.0] some driver\n@| a b  c\n@exit 137\n@nonsense\n").unwrap();
-        assert_eq!(agent.next(), Some(Message::Output("a b  c".to_owned())));
-        assert_eq!(agent.next(), Some(Message::Exit(137)));
-        assert_eq!(agent.next(), None);
+        assert_eq!(agent.receive(), Some(Message::Output("a b  c".to_owned())));
+        assert_eq!(agent.receive(), Some(Message::Exit(137)));
+        assert_eq!(agent.receive(), None);
         assert!(agent.console_end().contains("some driver"));
     }
 

@@ -132,7 +132,7 @@ impl<'a> Session<'a> {
             if self.seats[0].stage == Stage::Done {
                 self.start(Side::Client);
             }
-            match self.seats.each_ref().map(|seat| seat.stage) {
+            match [self.seats[0].stage, self.seats[1].stage] {
                 [Stage::Done, Stage::Done] => return Ok(()),
                 [Stage::Running, Stage::Done] if self.run.commands[1].is_some() => {
                     grace.get_or_insert_with(|| Instant::now() + GRACE);
@@ -238,7 +238,7 @@ impl<'a> Session<'a> {
 
     /// What the agent has to say.
     fn hear(&mut self, side: Side) -> Result<()> {
-        while let Some(message) = self.seats[side.index()].agent.next() {
+        while let Some(message) = self.seats[side.index()].agent.receive() {
             match message {
                 Message::Listening => self.start(Side::Client),
                 Message::Exit(status) => self.ended(side, status),
@@ -280,7 +280,7 @@ impl<'a> Session<'a> {
             seat.agent.say(&format!("inspect {command}"));
             let limit = Instant::now() + INSPECTION;
             loop {
-                match seat.agent.next() {
+                match seat.agent.receive() {
                     Some(Message::Output(line)) => place(seat).push(line),
                     Some(Message::Inspected) => break,
                     Some(_) => {}
