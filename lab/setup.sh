@@ -119,10 +119,7 @@ has_certificates() {
 # The lab takes this machine's kernel if it can read it, the one it got before, or downloads one with apt-get.
 has_kernel_source() {
     if ! has apt-get || [ -r "/boot/vmlinuz-$(uname -r)" ] || [ -e target/lab/kernel ]; then return; fi
-    for file in /var/lib/apt/lists/*Packages*; do
-        if [ -e "$file" ]; then return; fi
-    done
-    return 1
+    lists_are_known
 }
 
 # A dynamic program names its loader (/lib64/ld-linux...) near the start of the file. A static one does not.
@@ -237,7 +234,12 @@ give_back() { [ "$(id -u)" != 0 ] || chown --reference=. "$@"; }
 
 candidate() { LC_ALL=C apt-cache policy "$1" 2>/dev/null | sed -n 's/^  Candidate: \([^(].*\)/\1/p'; }
 offers() { [ -n "$(candidate "$1")" ]; }
-lists_are_known() { offers libibverbs-dev; }
+lists_are_known() {
+    for file in /var/lib/apt/lists/*Packages*; do
+        if [ -e "$file" ]; then return; fi
+    done
+    return 1
+}
 lists_are_recent() { lists_are_known && [ -n "$(find /var/lib/apt/lists -maxdepth 0 -mtime -1)" ]; }
 
 # Debian 12 calls its recent Rust cargo-web; some Ubuntu releases have cargo-1.80 and the like beside an older cargo.
