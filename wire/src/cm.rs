@@ -197,9 +197,9 @@ pub mod req {
     /// How often to try again when no receive is posted.
     pub const RNR_RETRY: Field = Field::dec("RNRRetryCount", (50, 5), 3).means(rnr_retry);
     /// The client's address.
-    pub const LOCAL_GID: Field = Field::bytes("PrimaryLocalGID", 56, 16);
+    pub const LOCAL_GID: Field = Field::address("PrimaryLocalGID", 56);
     /// The server's address.
-    pub const REMOTE_GID: Field = Field::bytes("PrimaryRemoteGID", 72, 16);
+    pub const REMOTE_GID: Field = Field::address("PrimaryRemoteGID", 72);
     /// How long to wait for an ACK before sending again.
     pub const ACK_TIMEOUT: Field = Field::dec("LocalACKTimeout", (95, 0), 5).means(timeout);
     /// Where the private data begins.
@@ -252,8 +252,8 @@ pub mod req {
             Field::dec("reserved", (95, 5), 3),
             Field::hex("AlternateLocalLID", (96, 0), 16),
             Field::hex("AlternateRemoteLID", (98, 0), 16),
-            Field::bytes("AlternateLocalGID", 100, 16),
-            Field::bytes("AlternateRemoteGID", 116, 16),
+            Field::address("AlternateLocalGID", 100),
+            Field::address("AlternateRemoteGID", 116),
             Field::hex("AlternateFlowLabel", (132, 0), 20),
             Field::dec("reserved", (134, 4), 6),
             Field::dec("AlternatePacketRate", (135, 2), 6),
@@ -469,9 +469,9 @@ pub mod ip_cm {
     /// The client's port.
     pub const SRC_PORT: Field = Field::dec("SourcePort", (2, 0), 16);
     /// The client's address; IPv4 stands in the last four bytes.
-    pub const SRC_IP: Field = Field::bytes("SourceIP", 4, 16);
+    pub const SRC_IP: Field = Field::address("SourceIP", 4);
     /// The server's address.
-    pub const DST_IP: Field = Field::bytes("DestinationIP", 20, 16);
+    pub const DST_IP: Field = Field::address("DestinationIP", 20);
 
     /// The whole header.
     pub const HEADER: Header = Header {
@@ -685,7 +685,7 @@ impl<'a> Message<'a> {
         self.body.get(start..start + ip_cm::HEADER.length)
     }
 
-    /// What the program gave as private data, with the zeroes that fill it up; without the RDMA-CM header.
+    /// The private data with the zeroes that fill it up; without the RDMA-CM header.
     pub fn private_data(&self) -> &'a [u8] {
         let Some(field) = self.kind.header().and_then(|header| header.fields.last()) else {
             return &[];

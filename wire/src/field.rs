@@ -12,6 +12,8 @@ pub enum Base {
     Hex,
     /// Longer than 64 bits, or not a number: the bytes themselves.
     Bytes,
+    /// Sixteen bytes: a GID or an IP address.
+    Address,
 }
 
 /// One field of a header. All RDMA headers are big-endian; bit 0 is the first bit sent.
@@ -52,6 +54,11 @@ impl Field {
     /// A run of whole bytes, see [`Field::new`].
     pub const fn bytes(name: &'static str, byte: usize, length: usize) -> Field {
         Field::new(name, (byte, 0), length * 8, Base::Bytes)
+    }
+
+    /// A GID or an IP address of sixteen bytes, see [`Field::new`].
+    pub const fn address(name: &'static str, byte: usize) -> Field {
+        Field::new(name, (byte, 0), 128, Base::Address)
     }
 
     /// Adds what a value means in words.
@@ -108,7 +115,12 @@ pub(crate) mod tests {
         let mut bit = 0;
         for field in header.fields {
             assert_eq!(field.bit, bit, "{} {}", header.name, field.name);
-            assert!(field.bits <= 64 || field.base == Base::Bytes, "{} {}", header.name, field.name);
+            assert!(
+                field.bits <= 64 || matches!(field.base, Base::Bytes | Base::Address),
+                "{} {}",
+                header.name,
+                field.name
+            );
             bit += field.bits;
         }
         assert_eq!(bit, header.length * 8, "{}", header.name);

@@ -10,10 +10,12 @@ pub mod field;
 pub mod headers;
 pub mod icrc;
 pub mod link;
+pub mod lower;
 pub mod opcode;
 pub mod packet;
 pub mod pcapng;
 mod pcapng_read;
+pub mod psn;
 pub mod show;
 
 pub use link::{LinkType, Other};

@@ -2,7 +2,7 @@
 
 use clap::{value_parser, Arg, ArgMatches, Command};
 use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::{BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use wire::capture::Reader;
@@ -44,11 +44,27 @@ fn open(file: &Path) -> Result<Reader<File>, Error> {
     Ok(Reader::new(file)?)
 }
 
-fn show(file: &Path, _arguments: &ArgMatches) -> Result<(), Error> {
+fn show(file: &Path, arguments: &ArgMatches) -> Result<(), Error> {
     let mut reader = open(file)?;
     let mut out = BufWriter::with_capacity(64 << 10, std::io::stdout().lock());
-    let result = show::tsv::write(&mut reader, &mut out);
+    let format = arguments.get_one::<String>("format").map(String::as_str);
+    let result = match (arguments.get_one::<u64>("packet"), format) {
+        (Some(&number), _) => show::bytes::write(&mut reader, number, &mut out),
+        (None, Some("tsv")) => show::tsv::write(&mut reader, &mut out),
+        _ => {
+            let clients = show::ladder::clients(&mut open(file)?);
+            show::ladder::write(&mut reader, &clients, style(), &mut out)
+        }
+    };
     // What was read before an error is good, and is shown.
     out.flush()?;
     result
+}
+
+/// Colors and the width of the terminal, if there is one.
+fn style() -> show::ladder::Style {
+    let terminal = std::io::stdout().is_terminal();
+    let color = terminal && std::env::var_os("NO_COLOR").map_or(true, |value| value.is_empty());
+    let width = terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
+    show::ladder::Style { color, width: width.filter(|_| terminal) }
 }

@@ -135,7 +135,8 @@ impl<'a> Packet<'a> {
         self.datagram.ip.get(start..start + header.length)
     }
 
-    fn payload_start(&self) -> usize {
+    /// Where the payload begins, counted from the IP header.
+    pub fn payload_offset(&self) -> usize {
         let extended: usize = self.opcode.headers.iter().map(|header| header.length).sum();
         self.bth_offset() + bth::HEADER.length + extended
     }
@@ -143,26 +144,30 @@ impl<'a> Packet<'a> {
     /// Bytes of payload on the wire, without padding.
     pub fn payload_length(&self) -> usize {
         let after = icrc::LENGTH + usize::from(self.bth.pad_cnt);
-        self.datagram.wire_length.saturating_sub(self.payload_start() + after)
+        self.datagram.wire_length.saturating_sub(self.payload_offset() + after)
     }
 
     /// The payload without padding, as far as it was recorded.
     pub fn payload(&self) -> &'a [u8] {
-        let recorded = self.datagram.ip.get(self.payload_start()..).unwrap_or(&[]);
+        let recorded = self.datagram.ip.get(self.payload_offset()..).unwrap_or(&[]);
         &recorded[..recorded.len().min(self.payload_length())]
     }
 
     /// The last four bytes and whether they fit the packet.
     pub fn icrc(&self) -> Icrc {
+        let Datagram { ip, wire_length, .. } = self.datagram;
+        match self.expected_icrc() {
+            None => Icrc::Cut,
+            Some(sum) if ip[wire_length - icrc::LENGTH..] == sum.to_le_bytes() => Icrc::Ok,
+            Some(_) => Icrc::Bad,
+        }
+    }
+
+    /// The ICRC that fits the packet; None if it was not recorded to its end.
+    pub fn expected_icrc(&self) -> Option<u32> {
         let Datagram { ip, wire_length, udp_offset, .. } = self.datagram;
-        if ip.len() < wire_length {
-            return Icrc::Cut;
-        }
-        let (covered, sent) = ip.split_at(wire_length - icrc::LENGTH);
-        match icrc::compute(covered, udp_offset) {
-            Some(sum) if sent == sum.to_le_bytes() => Icrc::Ok,
-            _ => Icrc::Bad,
-        }
+        let covered = (ip.len() >= wire_length).then(|| &ip[..wire_length - icrc::LENGTH])?;
+        icrc::compute(covered, udp_offset)
     }
 
     /// Address and key, of a WRITE, READ or atomic operation.

@@ -1,5 +1,7 @@
 //! What `wire show` prints: a ladder, one packet byte by byte, or a table for machines.
 
+pub mod bytes;
+pub mod ladder;
 pub mod tsv;
 
 use crate::capture;
