@@ -145,12 +145,16 @@ impl Drop for QueuePair {
     }
 }
 
-/// State and attributes in words.
+/// State and attributes in words: those that the state has set, for before that the fields hold anything.
 fn describe(attr: &ibv_qp_attr) -> String {
+    let state = state_name(attr.qp_state);
+    if attr.qp_state < ibv_qp_state::IBV_QPS_RTR {
+        let cap = &attr.cap;
+        return format!("state={state} max_send_wr={} max_recv_wr={}", cap.max_send_wr, cap.max_recv_wr);
+    }
     format!(
-        "state={} mtu={} B dest_qpn={} sq_psn={} rq_psn={} max_rd_atomic={} max_dest_rd_atomic={} retry_cnt={} \
-         rnr_retry={} timeout={} min_rnr_timer={} ms max_send_wr={} max_recv_wr={}",
-        state_name(attr.qp_state),
+        "state={state} mtu={} B dest_qpn={} sq_psn={} rq_psn={} max_rd_atomic={} max_dest_rd_atomic={} retry_cnt={} \
+         rnr_retry={} timeout={} min_rnr_timer={} ms",
         mtu_bytes(attr.path_mtu),
         attr.dest_qp_num,
         attr.sq_psn,
@@ -160,9 +164,7 @@ fn describe(attr: &ibv_qp_attr) -> String {
         attr.retry_cnt,
         attr.rnr_retry,
         timeout_text(attr.timeout),
-        rnr_timer_ms(attr.min_rnr_timer),
-        attr.cap.max_send_wr,
-        attr.cap.max_recv_wr
+        rnr_timer_ms(attr.min_rnr_timer)
     )
 }
 
@@ -184,7 +186,7 @@ fn mtu_bytes(mtu: u32) -> u32 {
 fn timeout_text(timeout: u8) -> String {
     match timeout {
         0 => "none".into(),
-        n => format!("{:.3} ms", 0.004_096 * f64::from(n.min(31)).exp2()),
+        n => format!("{:.1} ms", 0.004_096 * f64::from(n.min(31)).exp2()),
     }
 }
 
@@ -204,8 +206,18 @@ mod tests {
     #[test]
     fn attributes_in_units() {
         assert_eq!((mtu_bytes(3), mtu_bytes(5), mtu_bytes(0), mtu_bytes(77)), (1024, 4096, 0, 0));
-        assert_eq!((timeout_text(0).as_str(), timeout_text(19).as_str()), ("none", "2147.484 ms"));
+        assert_eq!((timeout_text(0).as_str(), timeout_text(19).as_str()), ("none", "2147.5 ms"));
         assert_eq!((rnr_timer_ms(0), rnr_timer_ms(31)), (655.36, 491.52));
+    }
+
+    #[test]
+    fn only_what_the_state_has_set_is_shown() {
+        // SAFETY: plain data, for which zero is a value.
+        let mut attr: ibv_qp_attr = unsafe { std::mem::zeroed() };
+        attr.qp_state = ibv_qp_state::IBV_QPS_INIT;
+        assert_eq!(describe(&attr), "state=INIT max_send_wr=0 max_recv_wr=0");
+        attr.qp_state = ibv_qp_state::IBV_QPS_RTS;
+        assert!(describe(&attr).starts_with("state=RTS mtu=0 B dest_qpn=0"), "{}", describe(&attr));
     }
 
     #[test]

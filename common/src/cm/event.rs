@@ -41,7 +41,7 @@ impl CmEvent {
         };
         owner.count_unacked(1);
         let event = Self { raw, id, owner };
-        info!("CM event: {} status={}", event_name(event.event()), status_text(event.event(), event.status()));
+        info!("CM event: {} status={}", short_name(event.event()), status_text(event.event(), event.status()));
         event
     }
 
@@ -109,13 +109,19 @@ pub fn event_name(event: u32) -> String {
     }
 }
 
+/// The name as the log prints it: ESTABLISHED for RDMA_CM_EVENT_ESTABLISHED.
+pub(super) fn short_name(event: u32) -> String {
+    event_name(event).replace("RDMA_CM_EVENT_", "")
+}
+
 #[cfg(test)]
 mod tests {
-    use super::event_name;
+    use super::{event_name, short_name};
 
     #[test]
     fn events_have_names_and_unknown_ones_a_number() {
         assert_eq!(event_name(9), "RDMA_CM_EVENT_ESTABLISHED");
+        assert_eq!(short_name(9), "ESTABLISHED");
         assert_eq!(event_name(4711), "CM event number 4711");
     }
 }

@@ -11,7 +11,7 @@ use rdma_sys::{
     rdma_migrate_id,
 };
 
-use super::event::{event_name, CmEvent};
+use super::event::{event_name, short_name, CmEvent};
 use super::id::CmId;
 use super::{RDMA_CM_EVENT_CONNECT_REQUEST, RDMA_CM_EVENT_TIMEWAIT_EXIT};
 use crate::deadline::Deadline;
@@ -49,7 +49,7 @@ impl EventChannel {
 
     /// `rdma_get_cm_event`: the next event, which must be `wanted`. Another event is an error that names both.
     pub fn expect(&self, wanted: u32) -> Result<CmEvent> {
-        slow!("rdma_get_cm_event: waiting for {}", event_name(wanted));
+        slow!("rdma_get_cm_event: waiting for {}", short_name(wanted));
         let deadline = match wanted {
             RDMA_CM_EVENT_CONNECT_REQUEST => Deadline::knock("a client's connect request"),
             _ => Deadline::answer(event_name(wanted)),

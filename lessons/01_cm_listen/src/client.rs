@@ -18,7 +18,9 @@ pub fn run(args: &Args) -> Result<()> {
     let channel = EventChannel::create()?;
     let id = resolve(&channel, args)?;
     knock(&id)?;
-    read_reason(&channel)
+    read_reason(&channel)?;
+    teardown(id, channel);
+    Ok(())
 }
 
 /// Each call only starts the work; the event that follows brings the answer.
@@ -55,4 +57,11 @@ fn read_reason(channel: &EventChannel) -> Result<()> {
     say!("rejected with status {}", status_text(RDMA_CM_EVENT_REJECTED, status));
     say!("the server says: {}", preview(&words));
     Ok(())
+}
+
+/// An id goes before the channel that its events came through.
+fn teardown(id: CmId, channel: EventChannel) {
+    stage("teardown");
+    drop(id);
+    drop(channel);
 }

@@ -13,10 +13,11 @@ use crate::{BACKLOG, REASON};
 
 pub fn run(args: &Args) -> Result<()> {
     let channel = EventChannel::create()?;
-    let _listener = listen(&channel, args)?;
+    let listener = listen(&channel, args)?;
     for _ in args.clients() {
         serve(&channel)?;
     }
+    stop_listening(listener, channel);
     Ok(())
 }
 
@@ -54,4 +55,11 @@ fn reject(event: CmEvent) -> Result<()> {
     }
     client.reject(REASON.as_bytes())
     // The client's id is destroyed here: nothing more will come of it.
+}
+
+/// An id goes before the channel that its events came through.
+fn stop_listening(listener: CmId, channel: EventChannel) {
+    stage("stop_listening");
+    drop(listener);
+    drop(channel);
 }

@@ -22,7 +22,7 @@ pub fn run(args: &Args) -> Result<()> {
     let resources = create_resources(&id)?;
     connect(&id, &channel, &resources)?;
     disconnect(&id, &channel, &resources)?;
-    teardown(resources, id);
+    teardown(resources, id, channel);
     Ok(())
 }
 

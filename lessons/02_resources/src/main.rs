@@ -20,7 +20,8 @@ mod server;
 use std::process::ExitCode;
 
 use common::{
-    stage, CmId, CompletionChannel, CompletionQueue, ConnParam, ProtectionDomain, QpInitAttr, QueuePair, Result,
+    stage, CmId, CompletionChannel, CompletionQueue, ConnParam, EventChannel, ProtectionDomain, QpInitAttr, QueuePair,
+    Result,
 };
 
 /// How many clients may wait to be looked at, as in listen(2).
@@ -78,13 +79,14 @@ fn conn_param() -> ConnParam {
 }
 
 /// Destroys in the one right order: what uses something goes before what it uses.
-fn teardown(resources: Resources, id: CmId) {
+fn teardown(resources: Resources, id: CmId, channel: EventChannel) {
     stage("teardown");
     drop(resources.qp);
     drop(resources.cq);
     drop(resources.channel);
     drop(resources.pd);
     drop(id);
+    drop(channel);
 }
 
 fn main() -> ExitCode {

@@ -16,15 +16,16 @@ use crate::{conn_param, create_resources, teardown, Resources, BACKLOG};
 
 pub fn run(args: &Args) -> Result<()> {
     let listening = EventChannel::create()?;
-    let _listener = listen(&listening, args)?;
+    let listener = listen(&listening, args)?;
     for _ in args.clients() {
         let channel = EventChannel::create()?;
         let id = wait_connect_request(&listening, &channel)?;
         let resources = create_resources(&id)?;
         accept(&id, &channel, &resources)?;
         wait_disconnect(&id, &channel, &resources)?;
-        teardown(resources, id);
+        teardown(resources, id, channel);
     }
+    stop_listening(listener, listening);
     Ok(())
 }
 
@@ -36,6 +37,13 @@ fn listen(channel: &EventChannel, args: &Args) -> Result<CmId> {
     // Returns at once. Nothing is sent: a listener is a promise inside this machine.
     id.listen(BACKLOG)?;
     Ok(id)
+}
+
+/// An id goes before the channel that its events came through.
+fn stop_listening(listener: CmId, listening: EventChannel) {
+    stage("stop_listening");
+    drop(listener);
+    drop(listening);
 }
 
 /// The knock brought a new id, `event->id`: it is the client.

@@ -37,7 +37,7 @@ pub fn run(args: &Args) -> Result<()> {
     };
     check_room(&source, &theirs)?;
     disconnect(&id, &channel, &resources)?;
-    teardown(resources, vec![source], id);
+    teardown(resources, vec![source], id, channel);
     Ok(())
 }
 
@@ -54,10 +54,11 @@ fn resolve(channel: &EventChannel, args: &Args) -> Result<CmId> {
     Ok(id)
 }
 
-/// What we will write in lesson 04. The server may not touch it: it only learns how long it is.
+/// What we will write in lesson 04. REMOTE_READ, so that the rkey that we send is one: the server could READ here,
+/// though all it wants to know is the length.
 fn register_source(resources: &Resources) -> Result<MemoryRegion> {
     stage("register_source");
-    resources.pd.reg_mr(PRIVATE_DATA_LEN, Access::LOCAL_READ)
+    resources.pd.reg_mr(PRIVATE_DATA_LEN, Access::REMOTE_READ)
 }
 
 /// Sends the ConnectRequest, which carries our QP's number, and waits for the ConnectReply, which carries the server's

@@ -34,7 +34,7 @@ pub fn run(args: &Args) -> Result<()> {
     check_room(&source, &theirs)?;
     write(&resources, &source, &theirs)?;
     disconnect(&id, &channel, &resources)?;
-    teardown(resources, vec![source], id);
+    teardown(resources, vec![source], id, channel);
     Ok(())
 }
 
@@ -51,10 +51,11 @@ fn resolve(channel: &EventChannel, args: &Args) -> Result<CmId> {
     Ok(id)
 }
 
-/// What we will write. The server may not touch it: it only learns how long it is.
+/// What we will write. REMOTE_READ, so that the rkey that we send is one: the server could READ here,
+/// though all it wants to know is the length.
 fn register_source(resources: &Resources, payload: &[u8]) -> Result<MemoryRegion> {
     stage("register_source");
-    let mut source = resources.pd.reg_mr(payload.len(), Access::LOCAL_READ)?;
+    let mut source = resources.pd.reg_mr(payload.len(), Access::REMOTE_READ)?;
     source.write(0, payload)?;
     Ok(source)
 }

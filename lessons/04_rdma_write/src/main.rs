@@ -18,8 +18,8 @@ use std::process::ExitCode;
 
 use common::args::Extra;
 use common::{
-    info, stage, Access, CmId, CompletionChannel, CompletionQueue, ConnParam, MemoryRegion, Metadata, ProtectionDomain,
-    QpInitAttr, QueuePair, Result, SendWr,
+    info, stage, Access, CmId, CompletionChannel, CompletionQueue, ConnParam, EventChannel, MemoryRegion, Metadata,
+    ProtectionDomain, QpInitAttr, QueuePair, Result, SendWr,
 };
 
 /// How many clients may wait to be looked at, as in listen(2).
@@ -122,7 +122,7 @@ fn conn_param() -> ConnParam {
 }
 
 /// Destroys in the one right order: what uses something goes before what it uses.
-fn teardown(resources: Resources, buffers: Vec<MemoryRegion>, id: CmId) {
+fn teardown(resources: Resources, buffers: Vec<MemoryRegion>, id: CmId, channel: EventChannel) {
     stage("teardown");
     drop(resources.qp);
     drop(buffers);
@@ -130,6 +130,7 @@ fn teardown(resources: Resources, buffers: Vec<MemoryRegion>, id: CmId) {
     drop(resources.channel);
     drop(resources.pd);
     drop(id);
+    drop(channel);
 }
 
 fn main() -> ExitCode {

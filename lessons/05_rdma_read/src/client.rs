@@ -37,7 +37,7 @@ pub fn run(args: &Args) -> Result<()> {
     let destination = read(&resources, source.len(), &theirs)?;
     compare(&source, &destination)?;
     disconnect(&id, &channel, &resources)?;
-    teardown(resources, vec![source, destination], id);
+    teardown(resources, vec![source, destination], id, channel);
     Ok(())
 }
 
@@ -54,10 +54,11 @@ fn resolve(channel: &EventChannel, args: &Args) -> Result<CmId> {
     Ok(id)
 }
 
-/// What we will write. The server may not touch it: it only learns how long it is.
+/// What we will write. REMOTE_READ, so that the rkey that we send is one: the server could READ here,
+/// though all it wants to know is the length.
 fn register_source(resources: &Resources, payload: &[u8]) -> Result<MemoryRegion> {
     stage("register_source");
-    let mut source = resources.pd.reg_mr(payload.len(), Access::LOCAL_READ)?;
+    let mut source = resources.pd.reg_mr(payload.len(), Access::REMOTE_READ)?;
     source.write(0, payload)?;
     Ok(source)
 }

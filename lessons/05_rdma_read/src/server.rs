@@ -19,7 +19,7 @@ use crate::{
 
 pub fn run(args: &Args) -> Result<()> {
     let listening = EventChannel::create()?;
-    let _listener = listen(&listening, args)?;
+    let listener = listen(&listening, args)?;
     for _ in args.clients() {
         let channel = EventChannel::create()?;
         let id = wait_connect_request(&listening, &channel)?;
@@ -41,8 +41,9 @@ pub fn run(args: &Args) -> Result<()> {
         };
         wait_disconnect(&id, &channel, &resources)?;
         show_memory(&buffer)?;
-        teardown(resources, vec![buffer], id);
+        teardown(resources, vec![buffer], id, channel);
     }
+    stop_listening(listener, listening);
     Ok(())
 }
 
@@ -54,6 +55,13 @@ fn listen(channel: &EventChannel, args: &Args) -> Result<CmId> {
     // Returns at once. Nothing is sent: a listener is a promise inside this machine.
     id.listen(BACKLOG)?;
     Ok(id)
+}
+
+/// An id goes before the channel that its events came through.
+fn stop_listening(listener: CmId, listening: EventChannel) {
+    stage("stop_listening");
+    drop(listener);
+    drop(listening);
 }
 
 /// The knock brought a new id, `event->id`: it is the client.

@@ -29,7 +29,7 @@ pub fn run(args: &Args) -> Result<()> {
     exchange(Role::Client, args.mode, &resources, &mut buffers, &receives)?;
     show_words(args.mode, &buffers)?;
     disconnect(&id, &channel, &resources)?;
-    teardown(resources, buffers, id);
+    teardown(resources, buffers, id, channel);
     Ok(())
 }
 

@@ -30,7 +30,7 @@ pub fn run(args: &Args) -> Result<()> {
     close(args.closer == Closer::Client, &id, &channel, &resources, outcome.posted)?;
     check_done(&outcome)?;
     show_words(args.mode, &buffers)?;
-    teardown(resources, buffers, id);
+    teardown(resources, buffers, id, channel);
     Ok(())
 }
 

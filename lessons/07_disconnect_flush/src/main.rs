@@ -24,7 +24,8 @@ use std::process::ExitCode;
 
 use common::args::{Args, Closer, Extra, Mode};
 use common::{
-    stage, CmId, CompletionChannel, CompletionQueue, ConnParam, ProtectionDomain, QpInitAttr, QueuePair, Result,
+    stage, CmId, CompletionChannel, CompletionQueue, ConnParam, EventChannel, ProtectionDomain, QpInitAttr, QueuePair,
+    Result,
 };
 
 use exchange::Buffers;
@@ -97,7 +98,7 @@ fn conn_param() -> ConnParam {
 }
 
 /// Destroys in the one right order: what uses something goes before what it uses.
-fn teardown(resources: Resources, buffers: Buffers, id: CmId) {
+fn teardown(resources: Resources, buffers: Buffers, id: CmId, channel: EventChannel) {
     stage("teardown");
     drop(resources.qp);
     drop(buffers);
@@ -105,6 +106,7 @@ fn teardown(resources: Resources, buffers: Buffers, id: CmId) {
     drop(resources.channel);
     drop(resources.pd);
     drop(id);
+    drop(channel);
 }
 
 fn main() -> ExitCode {

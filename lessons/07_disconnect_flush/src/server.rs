@@ -22,7 +22,7 @@ use crate::{conn_param, create_resources, teardown, terms, Resources, BACKLOG};
 
 pub fn run(args: &Args) -> Result<()> {
     let listening = EventChannel::create()?;
-    let _listener = listen(&listening, args)?;
+    let listener = listen(&listening, args)?;
     for _ in args.clients() {
         let channel = EventChannel::create()?;
         let id = wait_connect_request(&listening, &channel, args)?;
@@ -38,8 +38,9 @@ pub fn run(args: &Args) -> Result<()> {
         close(args.closer == Closer::Server, &id, &channel, &resources, outcome.posted)?;
         check_done(&outcome)?;
         show_words(args.mode, &buffers)?;
-        teardown(resources, buffers, id);
+        teardown(resources, buffers, id, channel);
     }
+    stop_listening(listener, listening);
     Ok(())
 }
 
@@ -51,6 +52,13 @@ fn listen(channel: &EventChannel, args: &Args) -> Result<CmId> {
     // Returns at once. Nothing is sent: a listener is a promise inside this machine.
     id.listen(BACKLOG)?;
     Ok(id)
+}
+
+/// An id goes before the channel that its events came through.
+fn stop_listening(listener: CmId, listening: EventChannel) {
+    stage("stop_listening");
+    drop(listener);
+    drop(listening);
 }
 
 /// The knock brought a new id, `event->id`: it is the client.
