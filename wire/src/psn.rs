@@ -26,8 +26,17 @@ struct Stream {
     from: IpAddr,
     /// Number of the first.
     first: u32,
-    /// Number of the latest.
-    latest: u32,
+    /// Number of the newest; None before the first.
+    newest: Option<u32>,
+}
+
+/// A PSN made readable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Relative {
+    /// Counted from the first request of its direction.
+    pub psn: i32,
+    /// A request that is not newer than one before it: its sender missed the answer.
+    pub again: bool,
 }
 
 /// What a capture has told so far about queue pairs and their numbers.
@@ -45,9 +54,9 @@ pub fn distance(a: u32, b: u32) -> i32 {
 }
 
 impl Spaces {
-    /// Takes note of a packet. Returns its PSN counted from the first request of its direction; None for
-    /// datagrams, and for responses to requests that the capture does not have.
-    pub fn relative(&mut self, packet: &Packet) -> Option<i32> {
+    /// Takes note of a packet and counts its PSN. None for datagrams, and for responses to requests that the
+    /// capture does not have.
+    pub fn relative(&mut self, packet: &Packet) -> Option<Relative> {
         if let Some(message) = packet.cm() {
             self.learn(packet, &message);
         }
@@ -58,11 +67,15 @@ impl Spaces {
         let receiver = Endpoint { ip: dst, qp: packet.bth.dest_qp };
         if packet.opcode.is_response() {
             let responder = self.peer(receiver).or_else(|| self.guess_peer(src, receiver, psn))?;
-            return self.streams.get(&responder).map(|stream| distance(psn, stream.first));
+            let stream = self.streams.get(&responder)?;
+            return Some(Relative { psn: distance(psn, stream.first), again: false });
         }
-        let stream = self.streams.entry(receiver).or_insert(Stream { from: src, first: psn, latest: psn });
-        stream.latest = psn;
-        Some(distance(psn, stream.first))
+        let stream = self.streams.entry(receiver).or_insert(Stream { from: src, first: psn, newest: None });
+        let again = stream.newest.is_some_and(|newest| distance(psn, newest) <= 0);
+        if !again {
+            stream.newest = Some(psn);
+        }
+        Some(Relative { psn: distance(psn, stream.first), again })
     }
 
     /// The queue pair at the other end of a connection.
@@ -77,7 +90,7 @@ impl Spaces {
         };
         // The sender of a REQ or REP chooses the number that requests *to* it begin with.
         let sender = Endpoint { ip: from, qp };
-        self.streams.insert(sender, Stream { from: to, first: psn, latest: psn });
+        self.streams.insert(sender, Stream { from: to, first: psn, newest: None });
         if message.kind == Kind::ConnectRequest {
             self.asking.insert((from, id), qp);
         } else if let Some(qp) = message.remote_id().and_then(|id| self.asking.remove(&(to, id))) {
@@ -90,11 +103,11 @@ impl Spaces {
         self.peers.insert(other, one);
     }
 
-    /// Without the CM's messages: a response answers the stream whose latest number is the nearest.
+    /// Without the CM's messages: a response answers the stream whose newest number is the nearest.
     fn guess_peer(&mut self, from: IpAddr, to: Endpoint, psn: u32) -> Option<Endpoint> {
         const WINDOW: u32 = 1 << 16;
         let streams = self.streams.iter().filter(|(at, stream)| at.ip == from && stream.from == to.ip);
-        let away = |stream: &Stream| distance(psn, stream.latest).unsigned_abs();
+        let away = |stream: &Stream| distance(psn, stream.newest.unwrap_or(stream.first)).unsigned_abs();
         let (&responder, _) = streams
             .filter(|(at, stream)| away(stream) < WINDOW && !self.peers.contains_key(*at))
             .min_by_key(|(at, stream)| (away(stream), at.qp))?;

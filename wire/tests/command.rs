@@ -41,8 +41,8 @@ fn conversation() -> Vec<u8> {
 #[test]
 fn the_ladder_of_a_conversation() {
     let expected = " frame         ms  client 10.0.0.2            server 10.0.0.1
-     2      1.000  ── REQ (ConnectRequest) ─────────────────▶  port 7471  qp 0x11  mtu 1024  private data 5 bytes
-     3      1.250  ◀─────────────────── REP (ConnectReply) ──  qp 0x22  server QP is in RTR  private data 16 bytes
+     2      1.000  ── REQ (ConnectRequest) ─────────────────▶  port 7471  qp 0x11  mtu 1024  private data of 5 bytes or more
+     3      1.250  ◀─────────────────── REP (ConnectReply) ──  qp 0x22  server QP is in RTR  private data of 16 bytes or more
      4      1.500  ── RTU (ReadyToUse) ─────────────────────▶  both QPs are in RTS
      5      1.750  ── RDMA Write First ─────────────────────▶  psn +0  len 1024 of 1064  va 0x7f0000001000  rkey 0x1234
      6      2.000  ── RDMA Write Last ──────────────────────▶  psn +1  len 40
@@ -71,6 +71,18 @@ fn without_the_handshake_the_numbers_and_roles_are_found_all_the_same() {
     assert!(text.starts_with(" frame         ms  client 10.0.0.2"), "{text}");
     let numbers: Vec<&str> = text.lines().filter_map(|line| line.split("psn ").nth(1)?.split(' ').next()).collect();
     assert_eq!(numbers, ["+0", "+1", "+1", "+2", "+2", "+3", "+0", "+0", "+4", "+4"]);
+}
+
+#[test]
+fn a_retransmission_is_marked() {
+    let frames = frames::conversation();
+    let mut writer = Writer::new(Vec::new(), LinkType::ETHERNET, &Section::default()).unwrap();
+    for i in [0, 1, 2, 3, 4, 3, 4, 5, 6] {
+        writer.packet(0, &frames[i], None).unwrap();
+    }
+    let text = printed(&[], &file("again", &writer.into_inner().unwrap()));
+    let marked: Vec<bool> = text.lines().skip(4).map(|line| line.contains("sent again")).collect();
+    assert_eq!(marked, [false, false, true, true, false, false, false], "{text}");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use crate::cm::{self, req, Kind, Message};
 use crate::icrc::Icrc;
 use crate::opcode::{Operation, Service};
 use crate::packet::{Frame, Packet};
-use crate::psn::Spaces;
+use crate::psn::{Relative, Spaces};
 use owo_colors::{AnsiColors, OwoColorize};
 use std::collections::{BTreeMap, HashSet};
 use std::io::{Read, Write};
@@ -171,7 +171,7 @@ fn color(packet: &Packet) -> Option<AnsiColors> {
 }
 
 /// What stands to the right of the lane.
-fn details(packet: &Packet, relative: Option<i32>, from_client: bool) -> String {
+fn details(packet: &Packet, relative: Option<Relative>, from_client: bool) -> String {
     let mut parts = Vec::new();
     match packet.cm() {
         Some(message) => cm_details(&message, from_client, &mut parts),
@@ -185,9 +185,12 @@ fn details(packet: &Packet, relative: Option<i32>, from_client: bool) -> String 
     parts.join("  ")
 }
 
-fn data_details(packet: &Packet, relative: Option<i32>, parts: &mut Vec<String>) {
+fn data_details(packet: &Packet, relative: Option<Relative>, parts: &mut Vec<String>) {
     match (relative, packet.opcode.service) {
-        (Some(psn), _) => parts.push(format!("psn {psn:+}")),
+        (Some(Relative { psn, again }), _) => {
+            parts.push(format!("psn {psn:+}"));
+            parts.extend(again.then(|| "sent again".into()));
+        }
         (None, Service::Rc | Service::Uc) => parts.push(format!("psn {} (absolute)", packet.bth.psn)),
         _ => {}
     }
@@ -243,7 +246,7 @@ fn cm_details(message: &Message, from_client: bool, parts: &mut Vec<String>) {
         parts.push(service.port().map_or_else(|| service.to_string(), |port| format!("port {port}")));
     }
     if let Some(qp) = message.local_qpn() {
-        parts.push(format!("qp {qp:#x}"));
+        parts.push(if qp == 0 { "no qp".into() } else { format!("qp {qp:#x}") });
     }
     if let Some(reason) = message.reason() {
         parts.push(format!("reason {reason}: {}", cm::reject_reason(reason)));
@@ -259,9 +262,9 @@ fn cm_details(message: &Message, from_client: bool, parts: &mut Vec<String>) {
         Kind::DisconnectRequest => parts.push(format!("{side} QP leaves RTS")),
         _ => {}
     }
-    // Private data is filled up with zeroes; what was given ends before them.
+    // Private data is filled up with zeroes, so it may have been longer than what is not zero.
     let given = message.private_data().iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
     if given > 0 {
-        parts.push(format!("private data {given} bytes"));
+        parts.push(format!("private data of {given} bytes or more"));
     }
 }
