@@ -55,12 +55,13 @@ test: ## build everything and run every test
 	cargo build --workspace
 	cargo test --workspace
 
+# The documentation shows private items, too: a reader wants to know how it works inside.
 .PHONY: check
 check: ## formatting, lints and documentation, warnings as errors
 	@lab/setup.sh check
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
-	RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps
+	RUSTDOCFLAGS='-D warnings -A rustdoc::private_intra_doc_links' cargo doc --workspace --no-deps --document-private-items
 	shellcheck --exclude=SC2187 lab/*.sh lab/guest/*.sh .ci/run
 
 .PHONY: clean
