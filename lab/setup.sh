@@ -256,10 +256,13 @@ cargo_package() {
     done
 }
 
-# The installed cargo's package, or the one to be installed: rustfmt and clippy have to fit to it.
+# The package of the cargo in use, or of the one to be installed: rustfmt and clippy have to fit to it.
 toolchain_package() {
-    owner=$(dpkg -S "$(command -v cargo || echo none)" 2>/dev/null) || owner=$(cargo_package)
-    echo "${owner%%:*}"
+    if has_recent_cargo && owner=$(dpkg -S "$(command -v cargo)" 2>/dev/null); then
+        echo "${owner%%:*}"
+    else
+        cargo_package
+    fi
 }
 
 debian_name() {
@@ -302,7 +305,7 @@ words() { tr ' ' '\n' | sort -u | sed '/^$/d' | paste -s -d ' ' -; }
 apt_install() {
     has apt-get || return 1
     [ "$(id -u)" = 0 ] || has sudo || return 1
-    say "installing what this machine lacks:$missing"
+    say "asking apt for what this machine lacks:$missing"
     lists_are_recent || as_root apt-get update || return 1
     names=$(debian_names)
     [ -n "$names" ] || return 0
