@@ -1,7 +1,9 @@
 //! RoCEv2 on the wire: reading captures, decoding packets, explaining them.
 //!
-//! [`capture`] reads frames from a file, [`pcapng`] writes them. From a frame to its meaning: [`link`] finds the UDP datagram, [`packet`] the headers in it, which
-//! [`headers`] and [`cm`] declare field by field as the specification does. [`icrc`] checks the packet.
+//! [`capture`] reads frames from a file and [`pcapng`] writes them. From a frame to its meaning: [`link`] finds
+//! the UDP datagram, [`packet`] the headers in it, which [`headers`] and [`cm`] declare field by field as the
+//! specification does. [`icrc`] checks the packet, [`psn`] counts packets from the start of their connection,
+//! [`show`] prints it all.
 
 pub mod aeth;
 pub mod capture;

@@ -57,7 +57,11 @@ fn row(line: &mut Line, record: &Record, packet: &Packet) {
 #[derive(Default)]
 struct Line {
     bytes: Vec<u8>,
+    /// Few machines send many packets: the texts of the latest addresses.
+    addresses: Vec<(IpAddr, String)>,
 }
+
+const MOST_ADDRESSES: usize = 8;
 
 impl Line {
     fn end_column(&mut self) {
@@ -75,12 +79,7 @@ impl Line {
         self.end_column();
     }
 
-    fn dec(&mut self, value: u64) {
-        self.digits(value);
-        self.end_column();
-    }
-
-    fn digits(&mut self, mut value: u64) {
+    fn dec(&mut self, mut value: u64) {
         let mut digits = [0; 20];
         let mut first = digits.len();
         loop {
@@ -92,6 +91,7 @@ impl Line {
             }
         }
         self.bytes.extend_from_slice(&digits[first..]);
+        self.end_column();
     }
 
     /// `0x` and `width` digits.
@@ -104,17 +104,15 @@ impl Line {
     }
 
     fn address(&mut self, address: IpAddr) {
-        match address {
-            IpAddr::V4(v4) => {
-                for octet in v4.octets() {
-                    self.digits(octet.into());
-                    self.bytes.push(b'.');
-                }
-                self.bytes.pop();
+        let known = self.addresses.iter().position(|(known, _)| *known == address);
+        let at = known.unwrap_or_else(|| {
+            if self.addresses.len() == MOST_ADDRESSES {
+                self.addresses.clear();
             }
-            // Writing to a vector cannot fail.
-            IpAddr::V6(v6) => drop(write!(self.bytes, "{v6}")),
-        }
+            self.addresses.push((address, address.to_string()));
+            self.addresses.len() - 1
+        });
+        self.bytes.extend_from_slice(self.addresses[at].1.as_bytes());
         self.end_column();
     }
 
@@ -137,15 +135,17 @@ mod tests {
             line.dec(value);
             line.hex(value, 16);
         }
-        for address in ["10.0.0.255", "fe80::1", "::ffff:10.0.0.1"] {
-            line.address(address.parse().unwrap());
+        for host in (0..20).chain(0..3) {
+            line.address(IpAddr::from([10, 0, 0, host]));
         }
         line.end();
         let mut expected = String::new();
         for value in [0, 9, 10, 16_777_215, u64::MAX] {
             expected += &format!("{value}\t{value:#018x}\t");
         }
-        expected += "10.0.0.255\tfe80::1\t::ffff:10.0.0.1\n";
-        assert_eq!(String::from_utf8(line.bytes).unwrap(), expected);
+        for host in (0..20).chain(0..3) {
+            expected += &format!("10.0.0.{host}\t");
+        }
+        assert_eq!(String::from_utf8(line.bytes).unwrap(), expected.trim_end().to_owned() + "\n");
     }
 }
