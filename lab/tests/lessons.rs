@@ -1,0 +1,199 @@
+//! Every lesson runs in the lab: exit statuses, log lines, packets, and tshark's opinion of the capture.
+
+mod support;
+
+use lab::Side;
+use support::{lesson, packets, tshark_packets, Check};
+
+const CONNECT: [&str; 3] = ["C ConnectRequest", "S ConnectReply", "C ReadyToUse"];
+const DISCONNECT: [&str; 2] = ["C DisconnectRequest", "S DisconnectReply"];
+const METADATA: [&str; 4] = ["C RC Send Only", "S RC Acknowledge", "S RC Send Only", "C RC Acknowledge"];
+
+#[test]
+fn lesson_01_knocks_and_is_rejected_with_a_reason() {
+    let outcome = lesson("01", "", "").exits(0, 0);
+    outcome.logs(Side::Server, "knocked");
+    outcome.logs(Side::Server, "SLOW  rdma_listen backlog=8");
+    outcome.logs(Side::Client, "rejected with status 28 (consumer reject");
+    outcome.logs(Side::Client, "the server says: \"lesson 01 has nothing to offer yet: come back in lesson 02\"");
+    outcome.packets_are(&[&["C ConnectRequest", "S ConnectReject"]]);
+}
+
+#[test]
+fn lesson_01_serves_as_many_clients_as_asked() {
+    let twice = "lesson-01 client -a server && lesson-01 client -a server";
+    let outcome = Check::of(support::programs("lesson-01 server -n 2", twice)).exits(0, 0);
+    assert_eq!(outcome.count(Side::Server, "knocked"), 2);
+    outcome.packets_are(&[&["C ConnectRequest", "S ConnectReject", "C ConnectRequest", "S ConnectReject"]]);
+}
+
+#[test]
+fn lesson_02_connects_and_disconnects() {
+    let outcome = lesson("02", "", "").exits(0, 0);
+    for side in [Side::Server, Side::Client] {
+        outcome.logs_in_order(side, &["state=INIT", "state=RTS mtu=1024 B", "state=ERR"]);
+        let teardown = ["rdma_destroy_qp", "ibv_destroy_cq", "ibv_destroy_comp_channel", "ibv_dealloc_pd"];
+        outcome.logs_in_order(side, &teardown);
+        outcome.logs_in_order(side, &["ibv_dealloc_pd", "rdma_destroy_id", "rdma_destroy_event_channel"]);
+        outcome.logs(side, "timeout=2147.5 ms");
+    }
+    outcome.packets_are(&[&CONNECT, &DISCONNECT]);
+}
+
+#[test]
+fn lesson_03_exchanges_metadata_by_send() {
+    let outcome = lesson("03", "", "").exits(0, 0);
+    outcome.logs_in_order(Side::Client, &["ibv_post_recv", "rdma_connect"]);
+    outcome.logs_in_order(Side::Server, &["ibv_post_recv", "rdma_accept"]);
+    assert_eq!(outcome.metadata(Side::Server, "our"), outcome.metadata(Side::Client, "the peer's"));
+    assert_eq!(outcome.metadata(Side::Client, "our"), outcome.metadata(Side::Server, "the peer's"));
+    outcome.packets_are(&[&CONNECT, &METADATA, &DISCONNECT]);
+}
+
+#[test]
+fn lesson_03_exchanges_metadata_by_private_data() {
+    let option = "--metadata private-data";
+    let outcome = lesson("03", option, option).exits(0, 0);
+    outcome.logs(Side::Server, "private_data=16 bytes");
+    outcome.logs(Side::Client, "len=4096");
+    outcome.packets_are(&[&CONNECT, &DISCONNECT]);
+    let region = outcome.line(Side::Server, "MR: addr=");
+    let theirs = outcome.metadata(Side::Client, "the peer's");
+    assert!(region.contains(theirs.split(' ').next().unwrap()), "{region} holds not {theirs}");
+}
+
+#[test]
+fn lesson_04_writes_into_the_servers_memory() {
+    let outcome = lesson("04", "", "-s 'two words'").exits(0, 0);
+    outcome.logs_in_order(Side::Server, &["CM event: DISCONNECTED", "memory holds 9 bytes: \"two words\""]);
+    outcome
+        .logs_in_order(Side::Client, &["ibv_post_send RDMA_WRITE", "status=IBV_WC_SUCCESS opcode=IBV_WC_RDMA_WRITE"]);
+    outcome.packets_are(&[&CONNECT, &METADATA, &["C RC RDMA Write Only", "S RC Acknowledge"], &DISCONNECT]);
+}
+
+#[test]
+fn lesson_04_needs_three_packets_for_2500_bytes() {
+    let outcome = lesson("04", "", "--len 2500").exits(0, 0);
+    outcome.logs(Side::Server, "memory holds 2500 bytes: 00 01 02 03");
+    let write = ["C RC RDMA Write First", "C RC RDMA Write Middle", "C RC RDMA Write Last", "S RC Acknowledge"];
+    outcome.packets_are(&[&CONNECT, &METADATA, &write, &DISCONNECT]);
+}
+
+#[test]
+fn lesson_04_writes_without_any_send_when_the_metadata_comes_in_private_data() {
+    let option = "--metadata private-data";
+    let outcome = lesson("04", option, &format!("{option} -s hello")).exits(0, 0);
+    outcome.logs(Side::Server, "memory holds 4096 bytes: \"hello\"");
+    outcome.packets_are(&[&CONNECT, &["C RC RDMA Write Only", "S RC Acknowledge"], &DISCONNECT]);
+}
+
+#[test]
+fn lesson_05_reads_back_what_it_wrote() {
+    let outcome = lesson("05", "", "").exits(0, 0);
+    outcome.logs(Side::Client, "SUCCESS, source and destination buffers match");
+    let write = ["C RC RDMA Write Only", "S RC Acknowledge"];
+    let read = ["C RC RDMA Read Request", "S RC RDMA Read Response Only"];
+    outcome.packets_are(&[&CONNECT, &METADATA, &write, &read, &DISCONNECT]);
+}
+
+#[test]
+fn lesson_05_works_over_ipv6() {
+    let outcome = lesson("05", "", "-a fd47:91::1").exits(0, 0);
+    outcome.logs(Side::Server, "[fd47:91::2]");
+    outcome.logs(Side::Client, "SUCCESS, source and destination buffers match");
+}
+
+#[test]
+fn lesson_05_works_with_host_names_and_another_port() {
+    let outcome = lesson("05", "-a server -p 4711", "-a server -p 4711 --len 5000").exits(0, 0);
+    outcome.logs(Side::Server, "rdma_bind_addr 10.47.91.1:4711");
+    outcome.logs(Side::Client, "SUCCESS, source and destination buffers match");
+}
+
+#[test]
+fn lesson_06_writes_both_ways() {
+    let outcome = lesson("06", "", "").exits(0, 0);
+    both_sides_ran_the_machine(&outcome);
+    outcome.only_these_packets(&[("RC Send Only", 4), ("RC RDMA Write Only", 2), ("RC Acknowledge", 6)]);
+}
+
+#[test]
+fn lesson_06_reads_both_ways() {
+    let outcome = lesson("06", "-m read", "-m read").exits(0, 0);
+    both_sides_ran_the_machine(&outcome);
+    outcome.only_these_packets(&[
+        ("RC Send Only", 4),
+        ("RC RDMA Read Request", 2),
+        ("RC RDMA Read Response Only", 2),
+        ("RC Acknowledge", 4),
+    ]);
+}
+
+fn both_sides_ran_the_machine(outcome: &Check) {
+    outcome.logs(Side::Server, "the peer's words: \"the client was here\"");
+    outcome.logs(Side::Client, "the peer's words: \"the server was here\"");
+    for side in [Side::Server, Side::Client] {
+        outcome.logs_in_order(side, &["SendCompleted → SS_MR_SENT", "→ SS_RDMA_SENT", "→ SS_DONE_SENT"]);
+        outcome.logs_in_order(side, &["MrReceived → ", "DoneReceived → "]);
+        outcome.logs(side, "ibv_req_notify_cq");
+        assert_eq!(outcome.count(side, "INFO  state: "), 5, "a log line for each transition");
+    }
+}
+
+#[test]
+fn lesson_06_refuses_a_peer_in_the_other_mode() {
+    let outcome = lesson("06", "-m write", "-m read").exits(1, 1);
+    outcome.logs(Side::Server, "the server runs in mode Write, the client in mode Read");
+    outcome.logs(Side::Client, "and the peer says \"the server runs in mode Write, the client in mode Read\"");
+    outcome.packets_are(&[&["C ConnectRequest", "S ConnectReject"]]);
+}
+
+#[test]
+fn lesson_07_flushes_whoever_closes() {
+    for (option, goodbye) in
+        [("--closer client", DISCONNECT), ("--closer server", ["S DisconnectRequest", "C DisconnectReply"])]
+    {
+        let outcome = lesson("07", option, option).exits(0, 0);
+        for side in [Side::Server, Side::Client] {
+            outcome.logs_in_order(
+                side,
+                &["rdma_disconnect", "state=ERR", "IBV_WC_WR_FLUSH_ERR", "4 receives came back flushed"],
+            );
+            assert_eq!(outcome.count(side, "status=IBV_WC_WR_FLUSH_ERR"), 4);
+        }
+        let all = packets(&outcome.outcome);
+        assert!(all.ends_with(&goodbye.map(String::from)), "{all:?}");
+        outcome.only_these_packets(&[("RC Send Only", 4), ("RC RDMA Write Only", 2), ("RC Acknowledge", 6)]);
+    }
+}
+
+#[test]
+fn lesson_07_solves_the_puzzle() {
+    let outcome = lesson("07", "--forget-established", "").exits(1, 1);
+    outcome.logs(Side::Server, "on_event: unknown event RDMA_CM_EVENT_ESTABLISHED");
+    let story = ["status=IBV_WC_SUCCESS opcode=IBV_WC_SEND", "status=IBV_WC_WR_FLUSH_ERR", "CM event: DISCONNECTED"];
+    outcome.logs_in_order(Side::Client, &story);
+    let send = ["C RC Send Only", "S RC Acknowledge"];
+    outcome.packets_are(&[&CONNECT, &send, &["S DisconnectRequest", "C DisconnectReply"]]);
+}
+
+#[test]
+fn lesson_07_leaves_nothing_behind() {
+    let run = support::run_of("07", "", "").inspect("/usr/bin/rdma resource show");
+    let outcome = Check::of(run).exits(0, 0);
+    for side in [Side::Server, Side::Client] {
+        let ended = outcome.outcome.side(side);
+        assert!(!ended.before.is_empty(), "rdma resource show prints something");
+        assert_eq!(ended.before, ended.after);
+    }
+}
+
+#[test]
+fn tshark_sees_the_same_packets() {
+    for (number, options) in [("01", ""), ("05", "--len 2500"), ("07", "")] {
+        let capture = support::temporary_file(&format!("tshark-{number}.pcapng"));
+        let outcome = Check::of(support::run_of(number, "", options).pcap(capture.clone())).exits(0, 0);
+        assert_eq!(packets(&outcome.outcome), tshark_packets(&capture), "lesson {number}");
+        std::fs::remove_file(capture).unwrap();
+    }
+}

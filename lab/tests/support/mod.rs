@@ -1,0 +1,168 @@
+//! What the lab tests share: running, and asking what happened.
+
+#![allow(dead_code)] // Every test file uses a part of it.
+
+use lab::{Lab, Outcome, Run, Side};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A finished run, with questions to ask. Each answers with all that was printed if it is not met.
+pub struct Check {
+    pub outcome: Outcome,
+}
+
+/// Runs both sides of a lesson.
+pub fn lesson(number: &str, server: &str, client: &str) -> Check {
+    Check::of(run_of(number, server, client))
+}
+
+/// Both sides of a lesson, to be run.
+pub fn run_of(number: &str, server: &str, client: &str) -> Run {
+    Run::lesson(number).unwrap().server_args(server).client_args(client)
+}
+
+/// Any two programs, to be run.
+pub fn programs(server: &str, client: &str) -> Run {
+    Run::programs().server(server).client(client)
+}
+
+/// A file that no other test uses.
+pub fn temporary_file(name: &str) -> PathBuf {
+    std::env::temp_dir().join(format!("lab-test-{}-{name}", std::process::id()))
+}
+
+impl Check {
+    pub fn of(run: Run) -> Self {
+        let outcome = Lab::open().unwrap().run(&run).unwrap_or_else(|error| panic!("{error:#}"));
+        Self { outcome }
+    }
+
+    /// Both programs ended by themselves, with these exit statuses.
+    pub fn exits(self, server: i32, client: i32) -> Self {
+        let got = [self.outcome.server.exit, self.outcome.client.exit];
+        assert_eq!(got, [Some(server), Some(client)], "{}", self.all());
+        self
+    }
+
+    /// Some line of that side contains the text.
+    pub fn logs(&self, side: Side, text: &str) {
+        assert!(self.count(side, text) > 0, "the {} does not say {text:?}:\n{}", side.name(), self.all());
+    }
+
+    /// No line of that side contains the text.
+    pub fn does_not_log(&self, side: Side, text: &str) {
+        assert_eq!(self.count(side, text), 0, "the {} says {text:?}:\n{}", side.name(), self.all());
+    }
+
+    /// Lines that contain these texts come one after the other.
+    pub fn logs_in_order(&self, side: Side, texts: &[&str]) {
+        let mut lines = self.outcome.side(side).log.iter();
+        for text in texts {
+            assert!(
+                lines.any(|line| line.contains(text)),
+                "the {} does not say {text:?} there:\n{}",
+                side.name(),
+                self.all()
+            );
+        }
+    }
+
+    /// How many lines contain the text.
+    pub fn count(&self, side: Side, text: &str) -> usize {
+        self.outcome.side(side).log.iter().filter(|line| line.contains(text)).count()
+    }
+
+    /// The first line that contains the text.
+    pub fn line(&self, side: Side, text: &str) -> String {
+        self.logs(side, text);
+        let log = &self.outcome.side(side).log;
+        log.iter().find(|line| line.contains(text)).cloned().unwrap_or_default()
+    }
+
+    /// What follows `our metadata: ` or `the peer's metadata: ` in a side's log.
+    pub fn metadata(&self, side: Side, whose: &str) -> String {
+        let mark = format!("{whose} metadata: ");
+        let line = self.line(side, &mark);
+        line.split(&mark).nth(1).unwrap_or_default().to_string()
+    }
+
+    /// Exactly these RoCE packets crossed the wire: each with its sender, C or S. Where both sides send on their own, the
+    /// order between them is not fixed by the protocol, so the order is checked for each sender.
+    pub fn packets_are(&self, expected: &[&[&str]]) {
+        let expected: Vec<String> = expected.concat().into_iter().map(String::from).collect();
+        let got = packets(&self.outcome);
+        for sender in ["C ", "S "] {
+            let of = |all: &[String]| -> Vec<String> {
+                all.iter().filter(|packet| packet.starts_with(sender)).cloned().collect()
+            };
+            assert_eq!(of(&got), of(&expected), "{}", self.all());
+        }
+    }
+
+    /// Besides one connect and one disconnect, exactly so many packets of these kinds crossed the wire.
+    pub fn only_these_packets(&self, expected: &[(&str, usize)]) {
+        let cm = ["ConnectRequest", "ConnectReply", "ReadyToUse", "DisconnectRequest", "DisconnectReply"];
+        let mut expected: Vec<(&str, usize)> = expected.to_vec();
+        expected.extend(cm.map(|name| (name, 1)));
+        let mut got = self.outcome.packet_counts();
+        got.sort_unstable();
+        expected.sort_unstable();
+        assert_eq!(got, expected, "{}", self.all());
+    }
+
+    fn all(&self) -> String {
+        let log = |side| self.outcome.side(side).log.join("\n");
+        format!(
+            "server:\n{}\n\nclient:\n{}\n\npackets: {:?}",
+            log(Side::Server),
+            log(Side::Client),
+            packets(&self.outcome)
+        )
+    }
+}
+
+/// The packets' names with their senders, C or S.
+pub fn packets(outcome: &Outcome) -> Vec<String> {
+    let sender = |side| if side == Side::Client { 'C' } else { 'S' };
+    outcome.packets().map(|(side, packet)| format!("{} {}", sender(side), packet.name())).collect()
+}
+
+/// The same, as tshark reads them from a capture.
+pub fn tshark_packets(capture: &Path) -> Vec<String> {
+    let fields = ["ip.src", "infiniband.bth.opcode", "infiniband.mad.attributeid"];
+    let mut command = Command::new("tshark");
+    command.arg("-r").arg(capture).args(["-Y", "infiniband", "-T", "fields"]);
+    for field in fields {
+        command.args(["-e", field]);
+    }
+    let output = command.output().expect("tshark is installed (`make test` installs it)");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).unwrap();
+    text.lines().map(tshark_line).collect()
+}
+
+fn tshark_line(line: &str) -> String {
+    let fields: Vec<&str> = line.split('\t').collect();
+    let sender = if fields[0] == Side::Client.address() { 'C' } else { 'S' };
+    let name = match (fields[1], fields[2]) {
+        (_, "0x0010") => "ConnectRequest",
+        (_, "0x0012") => "ConnectReject",
+        (_, "0x0013") => "ConnectReply",
+        (_, "0x0014") => "ReadyToUse",
+        (_, "0x0015") => "DisconnectRequest",
+        (_, "0x0016") => "DisconnectReply",
+        ("4", "") => "RC Send Only",
+        ("6", "") => "RC RDMA Write First",
+        ("7", "") => "RC RDMA Write Middle",
+        ("8", "") => "RC RDMA Write Last",
+        ("10", "") => "RC RDMA Write Only",
+        ("12", "") => "RC RDMA Read Request",
+        ("13", "") => "RC RDMA Read Response First",
+        ("14", "") => "RC RDMA Read Response Middle",
+        ("15", "") => "RC RDMA Read Response Last",
+        ("16", "") => "RC RDMA Read Response Only",
+        ("17", "") => "RC Acknowledge",
+        other => panic!("a packet that no lesson sends: {other:?}"),
+    };
+    format!("{sender} {name}")
+}
