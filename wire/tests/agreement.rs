@@ -192,10 +192,14 @@ fn agree(capture: &Path) -> usize {
     ours.len()
 }
 
-/// Writes `frames` to a file of this test run.
+/// Writes Ethernet frames to a file of this test run.
 fn capture(name: &str, frames: &[Vec<u8>]) -> PathBuf {
+    capture_of(LinkType::ETHERNET, name, frames)
+}
+
+fn capture_of(link: LinkType, name: &str, frames: &[Vec<u8>]) -> PathBuf {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let mut writer = Writer::new(Vec::new(), LinkType::ETHERNET, &Section::default()).unwrap();
+    let mut writer = Writer::new(Vec::new(), link, &Section::default()).unwrap();
     for (i, frame) in frames.iter().enumerate() {
         writer.packet(1_700_000_000_000_000_000 + i as u64 * 1000, frame, None).unwrap();
     }
@@ -228,6 +232,26 @@ fn recorded() -> Vec<PathBuf> {
     files
 }
 
+/// The same conversation behind other link layers and VLAN tags.
+fn other_links() -> Vec<PathBuf> {
+    let with = |link, name, header: &[u8]| {
+        let frames: Vec<Vec<u8>> = conversation().iter().map(|frame| [header, &frame[14..]].concat()).collect();
+        capture_of(link, name, &frames)
+    };
+    let mut sll = [0; 16];
+    sll[14] = 8; // IPv4
+    let mut sll2 = [0; 20];
+    sll2[0] = 8;
+    let tagged = [&[2; 12][..], &[0x88, 0xa8, 0, 7, 0x81, 0, 0, 9, 8, 0]].concat();
+    vec![
+        with(LinkType::RAW, "raw.pcapng", &[]),
+        with(LinkType::LINUX_SLL, "sll.pcapng", &sll),
+        with(LinkType::LINUX_SLL2, "sll2.pcapng", &sll2),
+        with(LinkType::NULL, "null.pcapng", &[2, 0, 0, 0]),
+        with(LinkType::ETHERNET, "vlan.pcapng", &tagged),
+    ]
+}
+
 fn carries_data(row: &Opcode) -> bool {
     matches!(row.operation, Operation::Send | Operation::Write | Operation::ReadResponse)
 }
@@ -238,6 +262,9 @@ fn every_column_of_every_capture_agrees_with_tshark() {
     assert_eq!(agree(&capture("conversation.pcapng", &conversation())), 15);
     let frames = every_opcode();
     assert_eq!(agree(&capture("opcodes.pcapng", &frames)), frames.len());
+    for path in other_links() {
+        assert_eq!(agree(&path), 15, "{}", path.display());
+    }
     for path in recorded() {
         let packets = agree(&path);
         assert!(packets > 0, "{} has no RoCEv2 packet", path.display());
