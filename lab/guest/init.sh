@@ -81,12 +81,19 @@ load() {
     say loaded
 }
 
-listens() {
+# Whether a table of TCP sockets holds a listening one.
+tcp_listens() {
     while read -r _ _ _ state _; do
         [ "$state" = 0A ] && return 0
-    done <<TABLES
-$(cat /proc/net/tcp /proc/net/tcp6)
-TABLES
+    done <"$1"
+    return 1
+}
+
+# Whether a program has an RDMA listener. Asking `rdma` takes the processor from the program that is just
+# starting, so it is asked only once somebody has opened the connection manager's device.
+rdma_listens() {
+    read -r users </sys/module/rdma_ucm/refcnt
+    [ "$users" != 0 ] || return 1
     case $(/usr/bin/rdma resource show cm_id) in
     *"state LISTEN"*) return 0 ;;
     esac
@@ -95,9 +102,9 @@ TABLES
 
 await() {
     tries=0
-    until listens || [ $tries -ge 400 ]; do
+    until tcp_listens /proc/net/tcp || tcp_listens /proc/net/tcp6 || rdma_listens || [ $tries -ge 500 ]; do
         tries=$((tries + 1))
-        usleep 4000
+        usleep 10000
     done
     say listening
 }

@@ -21,6 +21,10 @@ pub struct Arch {
     pub program: &'static str,
     /// QEMU arguments that connect the second serial port to the character device `program`.
     pub program_port: [&'static str; 2],
+    /// Kernel arguments that make an emulated processor faster; each is harmless on a real one.
+    pub kernel_arguments: &'static str,
+    /// The dynamic loader: run as a program, it lists the libraries of another one.
+    pub loader: &'static str,
     /// Kernel packages to try, in this order: Debian's, then Ubuntu's.
     pub kernel_packages: [&'static str; 2],
     /// Folder below `/usr/lib` that holds shared libraries on Debian and Ubuntu.
@@ -37,6 +41,10 @@ const TABLE: [Arch; 2] = [
         console: "ttyS0",
         program: "ttyS1",
         program_port: ["-serial", "chardev:program"],
+        // Without the first one the kernel finds the emulated time stamp counter wanting, and asks a slow timer
+        // for the time instead; five-level page tables only make each look-up longer.
+        kernel_arguments: "tsc=reliable no5lvl mitigations=off",
+        loader: "/lib64/ld-linux-x86-64.so.2",
         kernel_packages: ["linux-image-amd64", "linux-image-generic"],
         library_folder: "x86_64-linux-gnu",
     },
@@ -49,6 +57,8 @@ const TABLE: [Arch; 2] = [
         // The `virt` board has one serial port of its own; the second one is a PCI card.
         program: "ttyS0",
         program_port: ["-device", "pci-serial,chardev=program"],
+        kernel_arguments: "mitigations=off",
+        loader: "/lib/ld-linux-aarch64.so.1",
         kernel_packages: ["linux-image-arm64", "linux-image-generic"],
         library_folder: "aarch64-linux-gnu",
     },

@@ -40,7 +40,7 @@ impl Contents {
         let shell = libs::required("/bin/sh", "dash")?;
         let provider = libs::rxe_provider(arch)
             .context("cannot find librxe-rdmav*.so, libibverbs' driver for SoftRoCE; install ibverbs-providers")?;
-        // Threads that end with pthread_exit load libgcc_s by name, so that ldd does not list it.
+        // Threads that end with pthread_exit load libgcc_s by name, so that the loader does not list it.
         let named =
             [("libibverbs.so.1", "libibverbs1"), ("librdmacm.so.1", "librdmacm1"), ("libgcc_s.so.1", "libgcc-s1")];
         let mut libraries = named
@@ -50,7 +50,7 @@ impl Contents {
             })
             .collect::<Result<BTreeSet<_>>>()?;
         let roots: Vec<&PathBuf> = tools.iter().chain([&shell, &provider]).chain(&libraries).collect();
-        let needed = libs::closure(&roots)?;
+        let needed = libs::closure(&roots, arch)?;
         libraries.extend(needed);
         let busybox = libs::required("busybox", "busybox-static")?;
         let applets = applets(&busybox)?;

@@ -78,7 +78,7 @@ impl Lab {
         let mut drives = Vec::new();
         for command in &run.commands {
             drives.push(match command {
-                Some(command) => payload::drive(command, &self.binaries, &contents)?,
+                Some(command) => payload::drive(command, &self.binaries, &contents, self.arch)?,
                 None => payload::empty()?,
             });
         }

@@ -83,7 +83,7 @@ impl Lanes {
     }
 
     fn packet(&self, entry: &Entry, summary: &str) -> String {
-        let arrow = arrow(entry.side, summary, WIRE);
+        let arrow = arrow(entry.side, summary);
         if self.width < THREE_LANES {
             return self.narrow("        ", &arrow, line_color(entry, &arrow));
         }
@@ -147,14 +147,18 @@ impl Lanes {
     }
 }
 
-/// `──── text ────▶` from the server, `◀──── text ────` from the client.
-fn arrow(from: Side, text: &str, width: usize) -> String {
-    let shaft = width.saturating_sub(text.chars().count() + 3);
+/// `──── text ────▶` from the server, `◀──── text ────` from the client; what does not fit goes below the arrow.
+fn arrow(from: Side, text: &str) -> String {
+    let mut lines = wrap(text, WIRE - 5).into_iter();
+    let first = lines.next().unwrap_or_default();
+    let shaft = WIRE - first.chars().count() - 3;
     let (left, right) = ("─".repeat(shaft / 2), "─".repeat(shaft - shaft / 2));
-    match from {
-        Side::Server => format!("{left} {text} {right}▶"),
-        Side::Client => format!("◀{left} {text} {right}"),
-    }
+    let mut drawn = match from {
+        Side::Server => format!("{left} {first} {right}▶"),
+        Side::Client => format!("◀{left} {first} {right}"),
+    };
+    lines.for_each(|line| drawn.push_str(&format!("\n{line}")));
+    drawn
 }
 
 /// A lesson's log line without the time of day, which the order of the lanes makes superfluous:
@@ -187,19 +191,102 @@ fn line_color(entry: &Entry, text: &str) -> Option<AnsiColors> {
     }
 }
 
-/// Cuts text into lines of at most `width` characters, at spaces if possible; later lines are indented.
+/// Cuts text into lines of at most `width` characters, at spaces or after a bar if possible; what is cut off is
+/// indented. A newline in the text stays one.
 fn wrap(text: &str, width: usize) -> Vec<String> {
-    const INDENT: &str = "    ";
+    const INDENT: usize = 4;
     let mut lines = Vec::new();
-    let mut rest: Vec<char> = text.chars().collect();
-    while rest.len() > width {
-        // A break before this column would leave nothing but the indentation.
-        let first = if lines.is_empty() { 1 } else { INDENT.len() + 1 };
-        let cut = (first..=width).rev().find(|at| rest[*at] == ' ').unwrap_or(width);
-        let tail: String = rest[cut..].iter().collect();
-        lines.push(rest[..cut].iter().collect::<String>().trim_end().to_owned());
-        rest = format!("{INDENT}{}", tail.trim_start()).chars().collect();
+    for part in text.split('\n') {
+        let mut rest: Vec<char> = part.chars().collect();
+        let mut first = 1;
+        while rest.len() > width {
+            let breaks = |at: &usize| rest[*at] == ' ' || rest[*at - 1] == '|';
+            let cut = (first..=width).rev().find(breaks).unwrap_or(width);
+            let tail: String = rest[cut..].iter().collect();
+            lines.push(rest[..cut].iter().collect::<String>().trim_end().to_owned());
+            rest = format!("{:INDENT$}{}", "", tail.trim_start()).chars().collect();
+            // A break further left would leave a line of nothing but the indentation.
+            first = INDENT + 1;
+        }
+        lines.push(rest.into_iter().collect());
     }
-    lines.push(rest.into_iter().collect());
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    fn line(side: Side, text: &str) -> Entry {
+        Entry { at: Duration::from_micros(12_345), side, what: What::Line(text.to_owned()) }
+    }
+
+    /// An ACK as it crosses the wire: Ethernet, IPv4, UDP to port 4791, BTH, AETH, ICRC.
+    fn acknowledge(side: Side) -> Entry {
+        let mut frame = vec![0; 14 + 20 + 8 + 12 + 4 + 4];
+        frame[12..15].copy_from_slice(&[0x08, 0x00, 0x45]);
+        frame[17] = 48;
+        frame[23] = 17;
+        frame[36..38].copy_from_slice(&4791u16.to_be_bytes());
+        frame[39] = 28;
+        frame[42] = 0x11;
+        frame[53] = 7;
+        Entry { at: Duration::ZERO, side, what: What::Frame(frame) }
+    }
+
+    #[test]
+    fn each_entry_is_in_its_lane() {
+        let lanes = Lanes::for_terminal(110, false);
+        let server = lanes.entry(&line(Side::Server, "[12:00:00.123 #0007 accept] SLOW  rdma_accept"));
+        assert_eq!(server, format!("{:36} │ {:32} │\n", "[#0007 accept] SLOW  rdma_accept", ""));
+        let client = lanes.entry(&line(Side::Client, "plain text"));
+        assert_eq!(client, format!("{:36} │ {:32} │ plain text\n", "", ""));
+        let ack = lanes.entry(&acknowledge(Side::Server));
+        assert_eq!(ack, format!("{:36} │ ───────── ACK  psn 7 ──────────▶ │\n", ""));
+        assert!(lanes.entry(&acknowledge(Side::Client)).contains("◀───────── ACK  psn 7 ──────────"));
+        let arp = Entry { what: What::Frame(vec![0; 60]), ..acknowledge(Side::Client) };
+        assert_eq!(lanes.entry(&arp), "");
+    }
+
+    #[test]
+    fn the_file_has_a_time_and_no_color() {
+        let row = Lanes::for_file().entry(&line(Side::Server, "[12:00:00.123 #0007 accept] ERR   x"));
+        assert!(row.starts_with("    12.3  [#0007 accept] ERR   x"), "{row}");
+        assert_eq!(Lanes::for_file().heading().lines().count(), 2);
+    }
+
+    #[test]
+    fn long_lines_stay_in_their_lane() {
+        let lanes = Lanes::for_terminal(100, false);
+        let text = "word ".repeat(30) + &"x".repeat(100);
+        for row in lanes.entry(&line(Side::Client, &text)).lines() {
+            assert!(row.chars().count() <= 100, "{row}");
+            assert!(row.starts_with(&format!("{:31} │ {:32} │ ", "", "")), "{row}");
+        }
+    }
+
+    #[test]
+    fn a_narrow_terminal_gets_one_column() {
+        let lanes = Lanes::for_terminal(60, false);
+        assert_eq!(lanes.heading(), "");
+        assert_eq!(lanes.entry(&line(Side::Client, "hello")), "client  hello\n");
+        assert!(lanes.entry(&acknowledge(Side::Client)).starts_with("        ◀───"));
+        for row in lanes.entry(&line(Side::Server, &"long ".repeat(40))).lines() {
+            assert!(row.chars().count() <= 60, "{row}");
+        }
+    }
+
+    #[test]
+    fn the_tag_gives_the_color() {
+        let row = Lanes::for_terminal(60, true).entry(&line(Side::Client, "[12:00:00.123 #0007 accept] ERR   x"));
+        assert!(row.contains("\u{1b}[31m"), "{row:?}");
+    }
+
+    #[test]
+    fn wrapping_prefers_spaces_and_bars() {
+        assert_eq!(wrap("access=LOCAL_WRITE|REMOTE_READ", 20), ["access=LOCAL_WRITE|", "    REMOTE_READ"]);
+        assert_eq!(wrap("no spaces", 7), ["no", "    spa", "    ces"]);
+        assert_eq!(wrap("two\nlines", 7), ["two", "lines"]);
+    }
 }

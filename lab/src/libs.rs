@@ -7,21 +7,24 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The libraries of `programs`, the loader and all they need in turn, as `ldd` finds them on this host.
+/// The libraries of `programs`, the loader and all they need in turn, as the loader finds them on this host. A
+/// program without any (static, or a script) has none.
 ///
 /// # Errors
-/// `ldd` is missing, or a program needs a library that this host does not have.
-pub fn closure<P: AsRef<Path>>(programs: &[P]) -> Result<BTreeSet<PathBuf>> {
-    if programs.is_empty() {
-        return Ok(BTreeSet::new());
+/// The loader is missing, or a program needs a library that this host does not have.
+pub fn closure<P: AsRef<Path>>(programs: &[P], arch: &Arch) -> Result<BTreeSet<PathBuf>> {
+    let mut found = BTreeSet::new();
+    for program in programs {
+        // What `ldd` does, without its shell script: ten times as fast, and it is on the way of every run.
+        let output = Command::new(arch.loader)
+            .arg("--list")
+            .arg(program.as_ref())
+            .output()
+            .with_context(|| format!("cannot run the dynamic loader {}", arch.loader))?;
+        let listed = parse(&String::from_utf8_lossy(&output.stdout));
+        found.extend(listed.with_context(|| format!("cannot run {}", program.as_ref().display()))?);
     }
-    // The exit status is of no use: it is 1 as soon as one of the files is static or a script.
-    let output = Command::new("ldd")
-        .args(programs.iter().map(AsRef::as_ref))
-        .env("LC_ALL", "C")
-        .output()
-        .context("cannot run `ldd` (package libc-bin)")?;
-    parse(&String::from_utf8_lossy(&output.stdout))
+    Ok(found)
 }
 
 /// Reads lines such as `libc.so.6 => /lib/libc.so.6 (0x…)` and `/lib64/ld-linux.so.2 (0x…)`.
@@ -30,7 +33,7 @@ fn parse(text: &str) -> Result<BTreeSet<PathBuf>> {
     for line in text.lines() {
         let line = line.trim();
         if let Some(name) = line.strip_suffix("=> not found") {
-            bail!("a program needs the shared library {}, which is not installed here", name.trim());
+            bail!("it needs the shared library {}, which is not installed here", name.trim());
         }
         let target = line.split_once(" => ").map_or(line, |(_, target)| target);
         if let Some((path, _)) = target.split_once(" (0x") {
@@ -48,7 +51,7 @@ pub fn locate(name: &str, arch: &Arch) -> Option<PathBuf> {
     folders(arch).map(|folder| folder.join(name)).find(|path| path.exists())
 }
 
-/// The part of libibverbs that speaks to SoftRoCE. It is loaded by name at run time, so `ldd` does not list it.
+/// The part of libibverbs that speaks to SoftRoCE. It is loaded by name at run time, so the loader does not list it.
 #[must_use]
 pub fn rxe_provider(arch: &Arch) -> Option<PathBuf> {
     let entries = folders(arch).filter_map(|folder| folder.join("libibverbs").read_dir().ok()).flatten();
@@ -74,9 +77,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ldd_lines_are_understood() {
-        let text = "/usr/bin/a:\n\tlinux-vdso.so.1 (0x00007f)\n\tlibc.so.6 => /lib/libc.so.6 (0x00007f)\n\
-                    \t/lib64/ld-linux-x86-64.so.2 (0x00007f)\n/usr/bin/b:\n\tnot a dynamic executable\n";
+    fn the_loaders_lines_are_understood() {
+        let text = "\tlinux-vdso.so.1 (0x00007f)\n\tlibc.so.6 => /lib/libc.so.6 (0x00007f)\n\
+                    \t/lib64/ld-linux-x86-64.so.2 (0x00007f)\n";
         let found: Vec<PathBuf> = parse(text).unwrap().into_iter().collect();
         assert_eq!(found, [PathBuf::from("/lib/libc.so.6"), PathBuf::from("/lib64/ld-linux-x86-64.so.2")]);
     }
@@ -89,7 +92,16 @@ mod tests {
 
     #[test]
     fn a_real_program_brings_its_loader() {
-        let found = closure(&["/bin/sh"]).unwrap();
-        assert!(found.iter().any(|path| path.to_string_lossy().contains("/ld-linux")), "{found:?}");
+        let arch = crate::arch::host().unwrap();
+        let found = closure(&["/bin/sh"], arch).unwrap();
+        assert!(found.contains(Path::new(arch.loader)), "{found:?}");
+        assert!(found.iter().any(|path| path.ends_with("libc.so.6")), "{found:?}");
+    }
+
+    #[test]
+    fn what_is_no_dynamic_program_has_no_libraries() {
+        let arch = crate::arch::host().unwrap();
+        let busybox = files::program("busybox").expect("busybox is one of the lab's own requirements");
+        assert!(closure(&[busybox.as_path(), Path::new("/etc/passwd")], arch).unwrap().is_empty());
     }
 }

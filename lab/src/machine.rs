@@ -43,8 +43,10 @@ impl Hardware {
         let (accelerator, processor) = if self.kvm { ("kvm", "host") } else { ("tcg,thread=single", "max") };
         let arch = self.arch;
         let kernel_arguments = format!(
-            "console={} quiet panic=-1 lab_index={index} lab_console={} lab_program={}",
-            arch.console, arch.console, arch.program
+            "console={console} quiet panic=-1 {} lab_index={index} lab_console={console} lab_program={}",
+            arch.kernel_arguments,
+            arch.program,
+            console = arch.console
         );
         // The guest does not announce itself after a restore: the capture begins with the lesson.
         let card = format!("virtio-net-pci,netdev=wire,mac=02:00:00:00:00:{index:02x},guest_announce=off,romfile=");

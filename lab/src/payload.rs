@@ -3,6 +3,7 @@
 //! The drive holds a cpio archive from its first byte. It is a file without a name: nothing is left of it,
 //! however the lab ends.
 
+use crate::arch::Arch;
 use crate::cpio::Archive;
 use crate::files::{self, read};
 use crate::initramfs::Contents;
@@ -15,7 +16,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// Size of the drive in bytes. A saved machine remembers it, so it is the same for every program.
-const SIZE: u64 = 256 << 20;
+const SIZE: u64 = 64 << 20;
 /// Variables of the host that reach the program.
 const PASSED_ON: [&str; 2] = ["RUST_LOG", "RUST_BACKTRACE"];
 /// A script longer than this is not searched for the programs that it calls.
@@ -38,14 +39,14 @@ pub fn empty() -> Result<File> {
 ///
 /// # Errors
 /// A program or library is missing, or it does not fit.
-pub fn drive(command: &str, folder: &Path, contents: &Contents) -> Result<File> {
+pub fn drive(command: &str, folder: &Path, contents: &Contents, arch: &Arch) -> Result<File> {
     let mut programs = Programs { folder, found: BTreeMap::new() };
     programs.first_word(command)?;
     programs.collect(command, contents);
     let mut archive = Archive::new();
     archive.file("/run/program.sh", 0o755, script(command)?.as_bytes());
     let paths: Vec<&PathBuf> = programs.found.values().collect();
-    for library in libs::closure(&paths)?.iter().filter(|library| !contents.has_library(library)) {
+    for library in libs::closure(&paths, arch)?.iter().filter(|library| !contents.has_library(library)) {
         archive.file(library, 0o755, &read(library)?);
     }
     for (target, source) in &programs.found {

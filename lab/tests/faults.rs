@@ -1,0 +1,181 @@
+//! What the lab does when the host is the problem: interrupted, killed, without QEMU, without space, with a broken
+//! state. Each test runs the real program in a folder of its own, as `FOLDER/debug/lab`, so that its state is its own, too.
+
+use rustix::process::{kill_process, Pid, Signal};
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// A folder that looks like `target` to the lab in it.
+struct Target {
+    folder: tempfile::TempDir,
+}
+
+impl Target {
+    fn new() -> Self {
+        // A run of the shared lab first: it finds or downloads the kernel that all share.
+        let shared = lab::Lab::open().unwrap().run(&lab::Run::programs().client("true")).unwrap();
+        let kernel = shared.folder.ancestors().nth(2).unwrap().join("kernel");
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir_all(folder.path().join("debug")).unwrap();
+        fs::create_dir_all(folder.path().join("lab")).unwrap();
+        fs::copy(env!("CARGO_BIN_EXE_lab"), folder.path().join("debug/lab")).unwrap();
+        symlink(kernel, folder.path().join("lab/kernel")).unwrap();
+        // Whether KVM runs is known already; asking again would take a moment.
+        let _ = fs::copy(shared.folder.ancestors().nth(2).unwrap().join("kvm"), folder.path().join("lab/kvm"));
+        Self { folder }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// A lab that runs `client`. Its QEMUs inherit the folder's name in their environment, and are found by it.
+    fn lab(&self, client: &str) -> Command {
+        let mut command = Command::new(self.path("debug/lab"));
+        command.args(["exec", "--client", client]).env("LAB_TEST", self.folder.path());
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    fn run(&self, client: &str) -> Output {
+        self.lab(client).output().unwrap()
+    }
+
+    /// The processes that carry the folder's name.
+    fn processes(&self) -> usize {
+        let mark = format!("LAB_TEST={}\0", self.folder.path().display());
+        let is_ours =
+            |pid: &Path| fs::read(pid.join("environ")).is_ok_and(|text| String::from_utf8_lossy(&text).contains(&mark));
+        fs::read_dir("/proc").unwrap().flatten().filter(|entry| is_ours(&entry.path())).count()
+    }
+
+    /// Waits for the last process to go; a process that was killed takes a moment to.
+    fn assert_nothing_left(&self) {
+        let limit = Instant::now() + Duration::from_secs(10);
+        while self.processes() > 0 {
+            assert!(Instant::now() < limit, "{} processes are left", self.processes());
+            sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// Names in a folder that a finished lab must not leave.
+    fn leftovers(&self) -> Vec<String> {
+        let folders = ["lab/runs", "lab/state"].map(|name| self.path(name));
+        let entries = folders.iter().filter_map(|folder| fs::read_dir(folder).ok()).flatten().flatten();
+        entries
+            .map(|entry| entry.file_name().to_string_lossy().into_owned())
+            .filter(|name| name.starts_with(".new"))
+            .collect()
+    }
+}
+
+fn signal(child: &Child, signal: Signal) {
+    kill_process(Pid::from_child(child), signal).unwrap();
+}
+
+fn error_text(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn an_interrupted_lab_leaves_nothing_running_at_any_moment() {
+    let target = Target::new();
+    // While booting, while restoring, while the program runs; the last one keeps what it has recorded.
+    for (moment, signal_sent) in [(30, Signal::INT), (1500, Signal::TERM), (0, Signal::INT)] {
+        if moment == 0 {
+            assert!(target.run("true").status.success());
+        }
+        let mut child = target.lab("echo running; sleep 600").spawn().unwrap();
+        match moment {
+            0 => wait_for_line(&mut child, "running"),
+            moment => sleep(Duration::from_millis(moment)),
+        }
+        signal(&child, signal_sent);
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(130), "{}", error_text(&output));
+        target.assert_nothing_left();
+        assert_eq!(target.leftovers(), [""; 0]);
+    }
+    let log = fs::read_to_string(target.path("lab/runs/exec/client.log")).unwrap();
+    assert_eq!(log, "running\n");
+}
+
+#[test]
+fn a_killed_lab_takes_its_machines_along() {
+    let target = Target::new();
+    let mut child = target.lab("echo running; sleep 600").spawn().unwrap();
+    wait_for_line(&mut child, "running");
+    assert!(target.processes() >= 3, "the lab and two machines");
+    signal(&child, Signal::KILL);
+    child.wait().unwrap();
+    target.assert_nothing_left();
+    assert!(target.run("true").status.success(), "the next run is not disturbed");
+}
+
+fn wait_for_line(child: &mut Child, text: &str) {
+    use std::io::{BufRead, BufReader};
+    let mut lines = BufReader::new(child.stdout.as_mut().unwrap()).lines();
+    assert!(lines.any(|line| line.unwrap().contains(text)), "no line with {text}");
+}
+
+#[test]
+fn a_broken_state_is_built_again() {
+    let target = Target::new();
+    assert!(target.run("true").status.success());
+    let states = || -> Vec<PathBuf> {
+        let entries = fs::read_dir(target.path("lab/state")).unwrap().flatten();
+        entries.map(|entry| entry.path()).filter(|path| path.is_dir()).collect()
+    };
+    let [state] = &states()[..] else { panic!("one state") };
+    fs::write(state.join("1.state"), b"this is not a machine").unwrap();
+    let output = target.run("echo fine");
+    assert!(output.status.success(), "{}", error_text(&output));
+    assert!(error_text(&output).contains("building them again"), "{}", error_text(&output));
+
+    // One that another version left behind goes when the next one is built.
+    fs::rename(state, target.path("lab/state/0123456789abcdef")).unwrap();
+    assert!(target.run("true").status.success());
+    assert_eq!(states(), [state.clone()]);
+    target.assert_nothing_left();
+}
+
+#[test]
+fn a_host_without_qemu_is_told_what_to_install() {
+    let target = Target::new();
+    let tools = tempfile::tempdir().unwrap();
+    for name in ["busybox", "ip", "tc", "rdma", "date"] {
+        symlink(lab::files::program(name).unwrap(), tools.path().join(name)).unwrap();
+    }
+    let output = target.lab("true").env("PATH", tools.path()).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let text = error_text(&output);
+    assert!(text.contains("qemu-system-") && text.contains("install the package qemu-system"), "{text}");
+}
+
+#[test]
+fn a_full_disk_is_named_and_leaves_no_half_state() {
+    let target = Target::new();
+    // No file may grow beyond 66 MiB: a machine's state is larger, all that comes before is smaller.
+    let shell = format!("ulimit -f $((66 * 2048)); exec {} exec --client true", target.path("debug/lab").display());
+    let mut command = Command::new("sh");
+    command.args(["-c", &shell]).env("LAB_TEST", target.folder.path());
+    let output = command.output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", error_text(&output));
+    assert!(error_text(&output).contains("is the disk full?"), "{}", error_text(&output));
+    target.assert_nothing_left();
+    let states = fs::read_dir(target.path("lab/state")).unwrap().flatten().filter(|entry| entry.path().is_dir());
+    assert_eq!(states.count(), 0);
+    assert!(target.run("true").status.success(), "with space again, all is well");
+}
+
+#[test]
+fn wrong_usage_has_its_own_status() {
+    for arguments in [&["exec"][..], &["run", "lesson-4"], &["walk"], &[]] {
+        let output = Command::new(env!("CARGO_BIN_EXE_lab")).args(arguments).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", error_text(&output));
+    }
+}

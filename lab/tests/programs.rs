@@ -1,0 +1,154 @@
+//! Programs of this host in the lab: rping, small shell commands, and what is done to them.
+
+use lab::{Lab, Outcome, Run, Side, What};
+use std::time::{Duration, Instant};
+
+fn run(run: Run) -> Outcome {
+    Lab::open().unwrap().run(&run).unwrap()
+}
+
+fn exits(outcome: &Outcome) -> [Option<i32>; 2] {
+    [outcome.server.exit, outcome.client.exit]
+}
+
+/// Where in the timeline the first entry is that fits.
+fn position(outcome: &Outcome, fits: impl Fn(&lab::Entry) -> bool) -> usize {
+    outcome.timeline.iter().position(fits).expect("there is such an entry")
+}
+
+fn names(outcome: &Outcome) -> Vec<&'static str> {
+    outcome.packets().map(|(_, packet)| packet.name()).collect()
+}
+
+/// EtherTypes of all frames that are no RoCE packets.
+fn other_types(outcome: &Outcome) -> Vec<[u8; 2]> {
+    let frames = outcome.timeline.iter().filter(|entry| entry.packet().is_none());
+    frames
+        .filter_map(|entry| if let What::Frame(frame) = &entry.what { Some([frame[12], frame[13]]) } else { None })
+        .collect()
+}
+
+#[test]
+fn rping_over_ipv4() {
+    let outcome = run(Run::programs().server("rping -s -C 1 -v").client("rping -c -a server -C 1 -v"));
+    assert_eq!(exits(&outcome), [Some(0), Some(0)]);
+    let names = names(&outcome);
+    assert_eq!(names[..3], ["ConnectRequest", "ConnectReply", "ReadyToUse"]);
+    assert!(names.contains(&"RC RDMA Write Only") && names.contains(&"RC RDMA Read Response Only"), "{names:?}");
+    assert_eq!(names[names.len() - 2..], ["DisconnectRequest", "DisconnectReply"]);
+    assert!(outcome.packets().all(|(_, packet)| packet.icrc() == wire::icrc::Icrc::Ok));
+    // Nothing but the two machines' own ARP: no IPv6 chatter, no announcements.
+    assert_eq!(other_types(&outcome), [[0x08, 0x06], [0x08, 0x06]]);
+
+    // The effect stands after its cause: the server prints the data after the packet that brought it.
+    let data =
+        position(&outcome, |entry| entry.packet().is_some_and(|packet| packet.name() == "RC RDMA Read Response Only"));
+    let line = position(&outcome, |entry| matches!(&entry.what, What::Line(line) if line.contains("ping data")));
+    assert!(data < line, "packet at {data}, line at {line}");
+}
+
+#[test]
+fn rping_over_ipv6() {
+    let server = "rping -s -a fd47:91::1 -C 1";
+    let outcome = run(Run::programs().server(server).client("rping -c -a fd47:91::1 -C 1"));
+    assert_eq!(exits(&outcome), [Some(0), Some(0)]);
+    assert!(outcome.packets().all(|(_, packet)| packet.datagram.src.is_ipv6()));
+    assert_eq!(names(&outcome)[0], "ConnectRequest");
+}
+
+#[test]
+fn a_server_on_tcp_is_waited_for() {
+    let outcome = run(Run::programs().server("ib_write_lat -n 5").client("ib_write_lat -n 5 server"));
+    assert_eq!(exits(&outcome), [Some(0), Some(0)], "{:?}", outcome.client.log);
+    assert!(names(&outcome).contains(&"RC RDMA Write Only"));
+}
+
+#[test]
+fn exit_status_and_output_are_the_programs_own() {
+    let server = "echo one; echo two >&2; printf 'no newline'; exit 3";
+    let outcome = run(Run::programs().server(server).client("true"));
+    assert_eq!(exits(&outcome), [Some(3), Some(0)]);
+    assert_eq!(outcome.server.log, ["one", "two", "no newline"]);
+    let log = std::fs::read_to_string(outcome.folder.join("timeline.txt")).unwrap();
+    assert!(log.contains("exit status 3"), "{log}");
+}
+
+#[test]
+fn the_machines_know_the_time_and_their_names() {
+    let outcome = run(Run::programs().server("hostname; ulimit -l").client("hostname; date +%s.%N"));
+    assert_eq!(outcome.server.log, ["server", "unlimited"]);
+    assert_eq!(outcome.client.log[0], "client");
+    let guest: f64 = outcome.client.log[1].parse().unwrap();
+    let host = outcome.started.duration_since(std::time::UNIX_EPOCH).unwrap().as_secs_f64();
+    assert!((guest - host).abs() < 10.0, "guest {guest}, host {host}");
+}
+
+#[test]
+fn a_killed_program_ends_and_its_peer_hears_of_it() {
+    let run_it = Run::programs().server("rping -s -v -C 100000").client("rping -c -a server -v -C 100000");
+    let outcome = run(run_it.kill_when(Side::Client, "ping data").inspect("rdma resource show"));
+    assert_eq!(outcome.client.exit, Some(128 + 9));
+    assert!(outcome.server.exit.is_some(), "the kernel hangs up for the dead program");
+    assert!(names(&outcome).contains(&"DisconnectRequest"));
+    assert!(!outcome.server.before.is_empty());
+    assert_eq!(outcome.server.before, outcome.server.after, "nothing leaks");
+    assert_eq!(outcome.client.before, outcome.client.after, "nothing leaks");
+}
+
+#[test]
+fn a_machine_without_power_says_nothing_more() {
+    let run_it = Run::programs().server("echo up; sleep 600").client("sleep 1; echo still here");
+    let outcome = run(run_it.power_off_when(Side::Server, "up").inspect("echo asked"));
+    assert_eq!(exits(&outcome), [None, Some(0)]);
+    assert_eq!(outcome.client.log, ["still here"]);
+    assert_eq!((outcome.server.after.len(), outcome.client.after.len()), (0, 1));
+}
+
+#[test]
+fn the_deadline_ends_what_would_run_for_ever() {
+    let started = Instant::now();
+    let outcome = run(Run::programs().server("sleep 600").client("echo done").deadline(Duration::from_secs(1)));
+    assert_eq!(outcome.server.exit, None);
+    let trouble = outcome.trouble.expect("there is trouble");
+    assert!(trouble.contains("1 s") && trouble.contains("the server"), "{trouble}");
+    assert!(started.elapsed() < Duration::from_secs(60), "{:?}", started.elapsed());
+}
+
+#[test]
+fn a_script_brings_the_programs_it_calls() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = folder.path().join("look.sh");
+    std::fs::write(&script, "#!/bin/sh\nibv_devices | grep rxe0\n").unwrap();
+    std::fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let outcome = run(Run::programs().client(script.to_str().unwrap()));
+    assert_eq!(outcome.client.exit, Some(0), "{:?}", outcome.client.log);
+    assert!(outcome.client.log[0].contains("rxe0"));
+    assert_eq!(outcome.server.exit, None, "there was nothing to run");
+}
+
+#[test]
+fn two_runs_at_a_time_do_not_disturb_each_other() {
+    let say =
+        |text: &str| Run::programs().server("rping -s -C 1").client(&format!("rping -c -a server -C 1; echo {text}"));
+    let outcomes = std::thread::scope(|scope| {
+        let threads = ["first", "second"].map(|text| scope.spawn(move || run(say(text))));
+        threads.map(|thread| thread.join().unwrap())
+    });
+    for (outcome, text) in outcomes.iter().zip(["first", "second"]) {
+        assert_eq!(exits(outcome), [Some(0), Some(0)]);
+        assert_eq!(outcome.client.log.last().map(String::as_str), Some(text));
+        assert_eq!(names(outcome).iter().filter(|name| **name == "ConnectRequest").count(), 1);
+    }
+}
+
+#[test]
+fn mistakes_are_named_before_anything_starts() {
+    let lab = Lab::open().unwrap();
+    let error = |run: Run| format!("{:#}", lab.run(&run).unwrap_err());
+    let text = error(Run::lesson("99").unwrap());
+    assert!(text.contains("cargo build -p lesson-99"), "{text}");
+    let text = error(Run::programs().client("./no/such/program -x"));
+    assert!(text.contains("there is no program ./no/such/program"), "{text}");
+    let text = error(Run::programs().client("echo 'open"));
+    assert!(text.contains("a quote is not closed"), "{text}");
+}
