@@ -45,8 +45,8 @@ open_ports() {
     exec <"/dev/$lab_console" >"/dev/$lab_console" 2>&1
 }
 
-# An IPv4 lesson's capture must hold no IPv6 chatter: no link-local address, no router solicitations, no
-# duplicate address detection, and multicast groups announced once, now.
+# An IPv4 lesson's capture must hold no IPv6 chatter: no router solicitations, no duplicate address detection, and
+# multicast groups announced once, now.
 silence_ipv6() {
     cd /proc/sys/net/ipv6/conf/eth0 || give_up "no IPv6 in this kernel"
     echo 1 >addr_gen_mode
@@ -65,6 +65,8 @@ network() {
     /usr/bin/ip address add "10.47.91.$lab_index/24" dev eth0
     /usr/bin/ip link set eth0 up
     /usr/bin/ip address add "fd47:91::$lab_index/64" dev eth0 nodad
+    # The one that belongs to the card's own address; rdma_cm resolves IPv6 neighbors from it and from nothing else.
+    /usr/bin/ip address add "fe80::ff:fe00:$lab_index/64" dev eth0 nodad
     hostname "$(sed -n "s/^10\.47\.91\.$lab_index //p" /etc/hosts)"
 }
 
