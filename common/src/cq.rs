@@ -29,9 +29,9 @@ pub struct CompletionQueue(Rc<Inner>);
 
 struct Inner {
     raw: *mut ibv_cq,
-    channel: CompletionChannel,
-    /// By wr_id: what each posted work request keeps alive.
-    in_flight: RefCell<HashMap<u64, Rc<mr::Inner>>>,
+    _channel: CompletionChannel,
+    /// By wr_id: the QP that it was posted to, and the memory that it keeps alive.
+    in_flight: RefCell<HashMap<u64, (u32, Rc<mr::Inner>)>>,
     /// Polled while waiting for another one.
     polled: RefCell<Vec<WorkCompletion>>,
 }
@@ -48,7 +48,7 @@ impl CompletionQueue {
         };
         let raw = null("ibv_create_cq", raw)?;
         let (in_flight, polled) = Default::default();
-        Ok(Self(Rc::new(Inner { raw, channel: channel.share(), in_flight, polled })))
+        Ok(Self(Rc::new(Inner { raw, _channel: channel.share(), in_flight, polled })))
     }
 
     /// `ibv_req_notify_cq`: arms the CQ: the *next* completion puts one event into the channel. Completions that are
@@ -102,11 +102,6 @@ impl CompletionQueue {
         }
     }
 
-    /// The channel that this CQ reports to.
-    pub fn channel(&self) -> &CompletionChannel {
-        &self.0.channel
-    }
-
     pub(crate) fn raw(&self) -> *mut ibv_cq {
         self.0.raw
     }
@@ -117,13 +112,18 @@ impl CompletionQueue {
     }
 
     /// From the post of `wr_id` to its completion, `memory` must stay.
-    pub(crate) fn keep(&self, wr_id: u64, memory: Rc<mr::Inner>) {
-        self.0.in_flight.borrow_mut().insert(wr_id, memory);
+    pub(crate) fn keep(&self, wr_id: u64, qp_num: u32, memory: Rc<mr::Inner>) {
+        self.0.in_flight.borrow_mut().insert(wr_id, (qp_num, memory));
     }
 
-    /// The post of `wr_id` failed, or its QP is gone: its memory is free to go.
+    /// The post of `wr_id` failed: its memory is free to go.
     pub(crate) fn release(&self, wr_id: u64) {
         self.0.in_flight.borrow_mut().remove(&wr_id);
+    }
+
+    /// The QP is gone: so is the need for the memory of its unfinished requests.
+    pub(crate) fn release_all(&self, qp_num: u32) {
+        self.0.in_flight.borrow_mut().retain(|_, (posted_to, _)| *posted_to != qp_num);
     }
 }
 

@@ -6,7 +6,6 @@
 //!
 //! Drop destroys the QP first of all, and then lets go of the memory of requests that never completed.
 
-use std::cell::RefCell;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -37,8 +36,6 @@ pub struct QueuePair {
     id: CmId,
     cq: CompletionQueue,
     _pd: ProtectionDomain,
-    /// The numbers of all requests posted and perhaps not completed.
-    posted: RefCell<Vec<u64>>,
 }
 
 impl QueuePair {
@@ -56,7 +53,7 @@ impl QueuePair {
         init.cap.max_recv_sge = 1;
         // SAFETY: id, PD and CQ are alive and kept by the result.
         minus_one("rdma_create_qp", unsafe { rdma_create_qp(id.raw(), pd.raw(), &mut init) })?;
-        Ok(Self { id: id.share(), cq: cq.share(), _pd: pd.share(), posted: RefCell::default() })
+        Ok(Self { id: id.share(), cq: cq.share(), _pd: pd.share() })
     }
 
     /// `ibv_post_recv`: lends `range` of the region to the device for one incoming SEND. Post before the peer sends, or
@@ -66,10 +63,10 @@ impl QueuePair {
         let wr_id = NEXT_WR_ID.fetch_add(1, Ordering::Relaxed);
         data!("ibv_post_recv wr_id={wr_id} len={}", sge.length);
         info!("SGE: {}", dump_sge(&sge));
-        self.keep(wr_id, region);
+        self.cq.keep(wr_id, self.qp_num(), region.keep());
         let (mut wr, mut bad) = (recv_wr(wr_id, &mut sge), std::ptr::null_mut());
-        // SAFETY: the QP is alive. The request and its SGE live across the call, which copies them; the memory is kept
-        // by the CQ until the completion is polled, or by `keep` until the QP is gone.
+        // SAFETY: the QP is alive. The request and its SGE live across the call, which copies them; the CQ keeps the
+        // memory until the completion is polled or the QP is gone.
         let result = unsafe { ibv_post_recv(self.raw(), &mut wr, &mut bad) };
         self.posted_or_released(wr_id, positive_errno("ibv_post_recv", result))
     }
@@ -82,7 +79,7 @@ impl QueuePair {
         data!("ibv_post_send {} wr_id={wr_id} len={}", request.name(), request.len());
         info!("SGE: {}", dump_sge(&sge));
         info!("WR: {}", request.dump(wr_id));
-        self.keep(wr_id, request.region);
+        self.cq.keep(wr_id, self.qp_num(), request.region.keep());
         let (mut wr, mut bad) = (request.to_c(wr_id, &mut sge), std::ptr::null_mut());
         // SAFETY: as in post_recv.
         let result = unsafe { ibv_post_send(self.raw(), &mut wr, &mut bad) };
@@ -119,12 +116,6 @@ impl QueuePair {
         unsafe { (*self.id.raw()).qp }
     }
 
-    /// Before the post: its memory must stay even if the completion comes before the call returns.
-    fn keep(&self, wr_id: u64, region: &MemoryRegion) {
-        self.cq.keep(wr_id, region.keep());
-        self.posted.borrow_mut().push(wr_id);
-    }
-
     fn posted_or_released(&self, wr_id: u64, result: Result<()>) -> Result<u64> {
         if result.is_err() {
             self.cq.release(wr_id);
@@ -136,12 +127,11 @@ impl QueuePair {
 impl Drop for QueuePair {
     fn drop(&mut self) {
         slow!("rdma_destroy_qp");
+        let qp_num = self.qp_num();
         // SAFETY: from rdma_create_qp; nobody else uses it.
         unsafe { rdma_destroy_qp(self.id.raw()) };
         // The QP is gone: the device writes nowhere any more.
-        for wr_id in self.posted.take() {
-            self.cq.release(wr_id);
-        }
+        self.cq.release_all(qp_num);
     }
 }
 

@@ -11,7 +11,6 @@ use crate::metadata::Metadata;
 use crate::mr::MemoryRegion;
 
 /// A request for the send queue.
-#[derive(Clone)]
 pub struct SendWr<'a> {
     pub(crate) region: &'a MemoryRegion,
     range: Range<usize>,

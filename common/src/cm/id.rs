@@ -195,7 +195,7 @@ impl Drop for Inner {
     fn drop(&mut self) {
         slow!("rdma_destroy_id");
         // SAFETY: the id is ours. Every event, PD, CQ and QP of it shares Inner, so none is left, and no un-acked event
-        // can make this call wait. A failure (the device is gone) leaves nothing to do.
+        // can make this call wait. It fails only if the kernel does not know the id, and then no event will name it.
         unsafe { rdma_destroy_id(self.raw) };
     }
 }
