@@ -13,7 +13,7 @@ use rdma_sys::*;
 
 use crate::cm::id::CmId;
 use crate::cq::CompletionQueue;
-use crate::error::{minus_one, positive_errno, Result};
+use crate::error::{minus_one, positive_errno, Error, Result};
 use crate::mr::MemoryRegion;
 use crate::pd::ProtectionDomain;
 use crate::wr::{dump_sge, recv_wr, sge, SendWr};
@@ -42,6 +42,11 @@ impl QueuePair {
     /// `rdma_create_qp`: an RC QP for the connection `id`, with one CQ for both queues. It is in the state INIT.
     pub fn create(id: &CmId, pd: &ProtectionDomain, cq: &CompletionQueue, attr: QpInitAttr) -> Result<Self> {
         slow!("rdma_create_qp RC max_send_wr={} max_recv_wr={}", attr.max_send_wr, attr.max_recv_wr);
+        // SAFETY: the CQ is alive.
+        if unsafe { (*cq.raw()).context } != id.verbs()? {
+            let next = "Create PD, CQ and QP from the same id";
+            return Err(Error::content("the completion queue belongs to another device than the id", next));
+        }
         // SAFETY: plain data, for which zero is a value: no SRQ, no inline data, no context.
         let mut init: ibv_qp_init_attr = unsafe { std::mem::zeroed() };
         init.qp_type = ibv_qp_type::IBV_QPT_RC;
