@@ -3,7 +3,7 @@
 //! [`capture`] reads frames from a file and [`pcapng`] writes them. From a frame to its meaning: [`link`] finds
 //! the UDP datagram, [`packet`] the headers in it, which [`headers`] and [`cm`] declare field by field as the
 //! specification does. [`icrc`] checks the packet, [`psn`] counts packets from the start of their connection,
-//! [`show`] prints it all.
+//! [`show`] prints it all. [`story`] knows what happens in each lesson.
 
 pub mod aeth;
 pub mod capture;
@@ -19,6 +19,7 @@ pub mod pcapng;
 mod pcapng_read;
 pub mod psn;
 pub mod show;
+pub mod story;
 
 pub use link::{LinkType, Other};
 pub use packet::{Frame, Packet};
