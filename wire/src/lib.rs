@@ -3,9 +3,10 @@
 //! [`capture`] reads frames from a file and [`pcapng`] writes them. From a frame to its meaning: [`link`] finds
 //! the UDP datagram, [`packet`] the headers in it, which [`headers`] and [`cm`] declare field by field as the
 //! specification does. [`icrc`] checks the packet, [`psn`] counts packets from the start of their connection,
-//! [`show`] prints it all. [`story`] knows what happens in each lesson.
+//! [`show`] prints it all. [`story`] knows what happens in each lesson, and [`annotate`] writes that into a capture.
 
 pub mod aeth;
+pub mod annotate;
 pub mod capture;
 pub mod cm;
 pub mod field;

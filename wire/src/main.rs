@@ -6,7 +6,9 @@ use std::io::{BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use wire::capture::Reader;
+use wire::pcapng::Section;
 use wire::show::{self, Error};
+use wire::story;
 
 fn command() -> Command {
     let file = Arg::new("file").value_name("FILE").help("pcap or pcapng file").required(true);
@@ -22,12 +24,27 @@ fn command() -> Command {
         .subcommand_required(true)
         .arg_required_else_help(true)
         .subcommand(show)
+        .subcommand(annotate_command())
+}
+
+fn annotate_command() -> Command {
+    let file = Arg::new("file").value_name("FILE").help("pcap or pcapng file").required(true);
+    let story = Arg::new("story").long("story").value_name("NAME").required(true);
+    let out = Arg::new("out").short('o').value_name("OUT").value_parser(value_parser!(PathBuf));
+    Command::new("annotate")
+        .about("Write a capture again, each packet with a comment for Wireshark: the step that it belongs to")
+        .arg(file.value_parser(value_parser!(PathBuf)))
+        .arg(story.help("A lesson's number, as 04, or one of its variants, as 04-multi-packet"))
+        .arg(out.help("The new file; without this, FILE with -annotated.pcapng at its end"))
 }
 
 fn main() -> ExitCode {
     let matches = command().get_matches();
-    let Some(("show", arguments)) = matches.subcommand() else { return ExitCode::from(2) };
+    let Some((name, arguments)) = matches.subcommand() else { return ExitCode::from(2) };
     let Some(file) = arguments.get_one::<PathBuf>("file") else { return ExitCode::from(2) };
+    if name == "annotate" {
+        return annotate(file, arguments);
+    }
     match show(file, arguments) {
         Ok(()) => ExitCode::SUCCESS,
         // The reader of our output has seen enough: `wire show FILE | head`.
@@ -67,4 +84,44 @@ fn style() -> show::ladder::Style {
     let color = terminal && std::env::var_os("NO_COLOR").map_or(true, |value| value.is_empty());
     let width = terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
     show::ladder::Style { color, width: width.filter(|_| terminal) }
+}
+
+/// Exit status 0: every RoCE packet has its step; 1: some have none; 2: no new file.
+fn annotate(file: &Path, arguments: &ArgMatches) -> ExitCode {
+    match try_annotate(file, arguments) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(1),
+        Err(what) => {
+            eprintln!("wire: {what}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn try_annotate(file: &Path, arguments: &ArgMatches) -> Result<bool, String> {
+    let name = arguments.get_one::<String>("story").map(String::as_str).unwrap_or_default();
+    let story = story::named(name).map_err(|error| error.to_string())?;
+    let out = match arguments.get_one::<PathBuf>("out") {
+        Some(out) => out.clone(),
+        None => {
+            file.with_file_name(format!("{}-annotated.pcapng", file.file_stem().unwrap_or_default().to_string_lossy()))
+        }
+    };
+    let about = format!("Lesson {}: {}", story.short_name(), story.about);
+    let section = Section { comment: Some(&about), application: Some("wire annotate"), ..Section::default() };
+    let mut reader = open(file).map_err(|error| format!("{}: {error}", file.display()))?;
+    let annotated = wire::annotate::annotate(&mut reader, &story, &section)
+        .map_err(|error| format!("{}: {error}", file.display()))?;
+    std::fs::write(&out, &annotated.file).map_err(|error| format!("cannot write {}: {error}", out.display()))?;
+    for unexpected in &annotated.unexpected {
+        println!("{unexpected}");
+    }
+    let count: usize = annotated.packets.iter().sum();
+    println!(
+        "{}: {count} packets of the story {}, {} others",
+        out.display(),
+        story.short_name(),
+        annotated.unexpected.len()
+    );
+    Ok(annotated.unexpected.is_empty())
 }
