@@ -17,6 +17,11 @@ lessons := $(sort $(foreach dir,$(notdir $(wildcard lessons/[0-9][0-9]_*)),$(fir
 # $(call build,PACKAGES) shows what cargo compiles, and nothing when there is nothing to compile.
 build = cargo build $(if $(MAKE_TERMERR),--color always) $(addprefix -p ,$(1)) 2>&1 | { grep -v 'Finished.*dev' || true; }
 
+# $(call own,LESSON) builds a lesson for this machine's own RDMA device. A machine that has no cargo runs the program that was
+# copied to it: of two machines, one has to be able to build.
+own = if command -v cargo >/dev/null || [ ! -x $(bin)/$(1) ]; then lab/setup.sh build && { $(call build,$(1)); }; \
+	else echo 'no cargo here: running $(bin)/$(1) as it was built elsewhere' >&2; fi
+
 .PHONY: help
 help: ## print this list
 	@echo 'The two commands to start with: `make lesson-04` and `make test`. Each sets up what it needs first.'
@@ -35,18 +40,24 @@ $(lessons:%=lesson-%): lesson-%: ## run lesson NN on two emulated machines [clie
 
 .PHONY: $(lessons:%=server-%)
 $(lessons:%=server-%): server-%: ## run the server of lesson NN on this machine's own RDMA device [ARGS="OPTIONS"]
-	@lab/setup.sh build
-	@$(call build,lesson-$*)
+	@$(call own,lesson-$*)
 	@$(bin)/lesson-$* server $(ARGS)
 
 .PHONY: $(lessons:%=client-%)
 $(lessons:%=client-%): client-%: ## run the client of lesson NN on this machine's own RDMA device HOST=server [ARGS="OPTIONS"]
 	@$(if $(HOST),,$(error usage: make $@ HOST=ADDRESS [ARGS="OPTIONS"], where ADDRESS is the machine that runs `make server-$*`))
-	@lab/setup.sh build
-	@$(call build,lesson-$*)
+	@$(call own,lesson-$*)
 	@$(bin)/lesson-$* client -a '$(HOST)' $(ARGS)
 
-lesson-% server-% client-%:
+.PHONY: $(lessons:%=capture-%)
+$(lessons:%=capture-%): capture-%: ## record the packets of lesson NN on this machine's network [NETDEV=interface], until Ctrl-C
+	@lab/capture.sh $* $(NETDEV)
+
+.PHONY: doctor
+doctor: ## what this machine has for the lessons, what it lacks, and the cure
+	@lab/doctor.sh
+
+lesson-% server-% client-% capture-%:
 	@echo 'There is no lesson $*. The lessons are: $(lessons)' >&2; exit 2
 
 .PHONY: test
@@ -62,7 +73,7 @@ check: ## formatting, lints and documentation, warnings as errors
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS='-D warnings -A rustdoc::private_intra_doc_links' cargo doc --workspace --no-deps --document-private-items
-	shellcheck --exclude=SC2187 lab/*.sh lab/guest/*.sh .ci/run
+	shellcheck --exclude=SC2187 lab/*.sh lab/doctor/*.sh lab/guest/*.sh .ci/run
 
 .PHONY: clean
 clean: ## remove target/: what was built, the lab's saved machines, its kernel and its results

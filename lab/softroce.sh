@@ -8,6 +8,8 @@
 # The lab's machines run this same script. Each command that changes something is printed before it runs.
 # Running it twice is harmless. Exit status: 0 done, 1 it cannot be done (with the reason), 2 wrong usage.
 
+# An ordinary user's PATH may lack the system's commands.
+PATH=$PATH:/usr/sbin:/sbin
 LINK=rxe0
 
 fail() {
@@ -73,7 +75,7 @@ no_rxe() {
     fail "this kernel ($release) has no module rdma_rxe.
   Ubuntu: apt install linux-modules-extra-$release
   Debian: apt install linux-image-$(dpkg --print-architecture 2>/dev/null || echo amd64), then boot it (the cloud kernel lacks rdma_rxe)
-  Fedora: dnf install kernel-modules-extra-$release"
+  Fedora: dnf install kernel-modules-$release kernel-modules-extra-$release"
 }
 
 up() {
