@@ -10,6 +10,8 @@
 
 mod file;
 mod follow;
+pub mod proof;
+pub mod timeline;
 
 pub use file::{load, parse, Error};
 pub use follow::{Follow, Unexpected};
