@@ -4,11 +4,13 @@
 //! the UDP datagram, [`packet`] the headers in it, which [`headers`] and [`cm`] declare field by field as the
 //! specification does. [`icrc`] checks the packet, [`psn`] counts packets from the start of their connection,
 //! [`show`] prints it all. [`story`] knows what happens in each lesson, and [`annotate`] writes that into a capture.
+//! [`compare`] says whether two captures tell the same story.
 
 pub mod aeth;
 pub mod annotate;
 pub mod capture;
 pub mod cm;
+pub mod compare;
 pub mod field;
 pub mod headers;
 pub mod icrc;

@@ -1,11 +1,12 @@
 //! The command `wire`: reads RoCEv2 captures and explains them.
 
-use clap::{value_parser, Arg, ArgMatches, Command};
+use clap::{value_parser, Arg, ArgAction, ArgMatches, Command};
 use std::fs::File;
 use std::io::{BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use wire::capture::Reader;
+use wire::compare::{self, Capture};
 use wire::pcapng::Section;
 use wire::show::{self, Error};
 use wire::story;
@@ -25,6 +26,7 @@ fn command() -> Command {
         .arg_required_else_help(true)
         .subcommand(show)
         .subcommand(annotate_command())
+        .subcommand(compare_command())
 }
 
 fn annotate_command() -> Command {
@@ -38,12 +40,24 @@ fn annotate_command() -> Command {
         .arg(out.help("The new file; without this, FILE with -annotated.pcapng at its end"))
 }
 
+fn compare_command() -> Command {
+    let file = |id, name| Arg::new(id).value_name(name).required(true).value_parser(value_parser!(PathBuf));
+    Command::new("compare")
+        .about("Say whether a capture tells the same story as another one, and if not, why")
+        .after_help("Exit status: 0 the same story, 1 a different one, 2 a capture that cannot be judged")
+        .arg(file("file", "MINE").help("Your capture"))
+        .arg(file("reference", "REFERENCE").help("The capture to compare it with, for example that of a lesson"))
+        .arg(Arg::new("json").long("json").action(ArgAction::SetTrue).help("Print JSON, for tools"))
+}
+
 fn main() -> ExitCode {
     let matches = command().get_matches();
     let Some((name, arguments)) = matches.subcommand() else { return ExitCode::from(2) };
     let Some(file) = arguments.get_one::<PathBuf>("file") else { return ExitCode::from(2) };
-    if name == "annotate" {
-        return annotate(file, arguments);
+    match name {
+        "annotate" => return annotate(file, arguments),
+        "compare" => return compare(file, arguments),
+        _ => {}
     }
     match show(file, arguments) {
         Ok(()) => ExitCode::SUCCESS,
@@ -124,4 +138,27 @@ fn try_annotate(file: &Path, arguments: &ArgMatches) -> Result<bool, String> {
         annotated.unexpected.len()
     );
     Ok(annotated.unexpected.is_empty())
+}
+
+/// Compares two captures and prints what was found; the exit status tells the verdict.
+fn compare(mine: &Path, arguments: &ArgMatches) -> ExitCode {
+    let Some(reference) = arguments.get_one::<PathBuf>("reference") else { return ExitCode::from(2) };
+    let load = |file: &Path| -> Result<Capture, String> {
+        let capture = open(file).and_then(|mut reader| Ok(Capture::read(&mut reader)?));
+        capture.map_err(|error| format!("wire: {}: {error}", file.display()))
+    };
+    let report = match (load(mine), load(reference)) {
+        (Ok(mine), Ok(reference)) => compare::compare(&mine, &reference),
+        (Err(error), _) | (_, Err(error)) => {
+            eprintln!("{error}");
+            return ExitCode::from(2);
+        }
+    };
+    let text = match arguments.get_flag("json") {
+        true => format!("{:#}\n", report.to_json()),
+        false => report.to_string(),
+    };
+    // Whoever closes the pipe early still gets the verdict.
+    let _ = std::io::stdout().write_all(text.as_bytes());
+    ExitCode::from(report.verdict().exit_status())
 }

@@ -1,0 +1,285 @@
+//! The connection manager's part: how the two got connected and how they parted.
+
+use super::conversation::{Conversation, Role, Step};
+use super::descriptor::Descriptor;
+use super::judge::{step, Judge, Phase};
+use super::pair;
+use super::report::{Difference, Field};
+use crate::cm::{reject_reason, rep, req, Kind, Service};
+use crate::field::Field as WireField;
+
+/// REQ, then REP and RTU, or REJ.
+pub(super) fn connect(judge: &mut Judge) {
+    let (Some(mine), Some(reference)) =
+        (judge.mine.step(Kind::ConnectRequest), judge.reference.step(Kind::ConnectRequest))
+    else {
+        return;
+    };
+    request(judge, mine, reference);
+    private_data(judge, mine, reference);
+    answer(judge, mine);
+    let (mine, reference) = (judge.mine.step(Kind::ConnectReply), judge.reference.step(Kind::ConnectReply));
+    if let (Some(mine), Some(reference)) = (mine, reference) {
+        private_data(judge, mine, reference);
+        ready(judge, mine);
+    }
+}
+
+/// What the REQ asks for.
+fn request(judge: &mut Judge, mine: &Step, reference: &Step) {
+    let both = |field: WireField| [mine, reference].map(|step| field.read(step.message.body).unwrap_or(0));
+    let model = judge.model;
+    let mut differ = |field: Field, sentence: String| {
+        let order = (reference.frame, 0);
+        judge.add(Phase::Connect, order, between(field, sentence, mine, reference));
+    };
+    let [my_service, its_service] = both(req::SERVICE_ID).map(Service);
+    if my_service.0 >> 16 != its_service.0 >> 16 {
+        differ(Field::Service, format!("Your client asks for {my_service}; {model}'s asks for {its_service}"));
+    }
+    let [my_transport, its_transport] = both(req::TRANSPORT);
+    if my_transport != its_transport {
+        let [mine, its] = [my_transport, its_transport].map(req::TRANSPORT.meaning);
+        differ(Field::Service, format!("Your client asks for a connection of type {mine}; {model}'s is {its}"));
+    }
+    match both(req::LOCAL_QPN).map(|qp| qp != 0) {
+        [false, true] => differ(
+            Field::QueuePair,
+            format!(
+                "Your client asks for a connection without a queue pair; {model}'s creates one before rdma_connect"
+            ),
+        ),
+        [true, false] => {
+            differ(Field::QueuePair, format!("Your client's request names a queue pair; {model}'s client has none"))
+        }
+        _ => {}
+    }
+    for (field, parameter, meaning) in [
+        (req::INITIATOR_DEPTH, "initiator_depth", "send READs"),
+        (req::RESPONDER_RESOURCES, "responder_resources", "answer READs"),
+    ] {
+        match both(field) {
+            [0, its] if its > 0 => differ(
+                Field::ReadDepth,
+                format!("Your client's {parameter} is 0, so it can not {meaning}; {model}'s is {its}"),
+            ),
+            [my, 0] if my > 0 => {
+                differ(Field::ReadDepth, format!("Your client's {parameter} is {my}; {model}'s is 0: no READs"));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Accepted, rejected, or neither.
+fn answer(judge: &mut Judge, my_request: &Step) {
+    let (mine, reference) = (judge.mine, judge.reference);
+    let model = judge.model;
+    let rejected = (mine.step(Kind::ConnectReject), reference.step(Kind::ConnectReject));
+    let accepted = (mine.step(Kind::ConnectReply), reference.step(Kind::ConnectReply));
+    let found = match (rejected, accepted) {
+        ((Some(mine), None), _) => {
+            let its = accepted.1;
+            let sentence = format!("The {} rejected your {}: {}", mine.from, mine.from.peer(), why(mine, my_request));
+            Some(toward(Field::Answer, sentence, Some(mine), its))
+        }
+        ((None, Some(its)), _) => {
+            let sentence = match accepted.0 {
+                Some(_) => format!("Your server accepts the connection; {model}'s rejects it"),
+                None => unanswered(my_request),
+            };
+            Some(toward(Field::Answer, sentence, accepted.0.or(Some(my_request)), Some(its)))
+        }
+        ((Some(mine), Some(its)), _) if mine.message.reason() != its.message.reason() => {
+            let sentence = format!(
+                "The {} rejected your {}: {}; {model}'s reason is {}",
+                mine.from,
+                mine.from.peer(),
+                why(mine, my_request),
+                reason(its)
+            );
+            Some(toward(Field::RejectReason, sentence, Some(mine), Some(its)))
+        }
+        (_, (None, Some(its))) => Some(toward(Field::Answer, unanswered(my_request), Some(my_request), Some(its))),
+        _ => None,
+    };
+    if let (Some(mine), Some(its)) = rejected {
+        judge.notes.reject_text(mine, its);
+    }
+    if let Some(difference) = found {
+        judge.add(Phase::Connect, (u64::MAX - 1, 0), difference);
+    }
+}
+
+/// The third message of the handshake.
+fn ready(judge: &mut Judge, my_reply: &Step) {
+    let (mine, reference) = (judge.mine.step(Kind::ReadyToUse), judge.reference.step(Kind::ReadyToUse));
+    let sentence = match (mine, reference) {
+        (None, Some(_)) => {
+            "Your client never sends the ReadyToUse (RTU) after the server's reply, so the server does not learn that the \
+             connection is established"
+                .to_owned()
+        }
+        (Some(_), None) => format!("Your client sends a ReadyToUse (RTU); {}'s never does", judge.model),
+        _ => return,
+    };
+    let difference = toward(Field::ReadyToUse, sentence, mine.or(Some(my_reply)), reference);
+    judge.add(Phase::Connect, (u64::MAX, 0), difference);
+}
+
+fn unanswered(request: &Step) -> String {
+    let times = match request.again {
+        0 => String::new(),
+        again => format!(", though it was sent {} times", again + 1),
+    };
+    format!(
+        "Nobody answered your client's connection request{times}: look whether the server's machine is reachable, and \
+         whether a firewall drops UDP port 4791"
+    )
+}
+
+fn reason(reject: &Step) -> String {
+    let code = reject.message.reason().unwrap_or(0);
+    format!("reason {code} ({})", reject_reason(code))
+}
+
+/// What a reject means for the learner.
+fn why(reject: &Step, request: &Step) -> String {
+    let port = request.message.service().and_then(Service::port);
+    match (reject.message.reason().unwrap_or(0), port) {
+        (8, Some(port)) => {
+            format!("reason 8 (invalid service ID): nobody listens on port {port}, so start the server first")
+        }
+        (28, _) => format!("reason 28 (consumer reject): the program itself said no{}", words(reject)),
+        _ => reason(reject),
+    }
+}
+
+/// What a program says in private data, if it is text.
+pub(super) fn words(step: &Step) -> String {
+    let data = step.message.private_data();
+    let end = data.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+    let printable = |text: &&str| !text.is_empty() && text.chars().all(|c| !c.is_control());
+    match std::str::from_utf8(&data[..end]).ok().filter(printable) {
+        Some(text) => format!(": \"{text}\""),
+        None => String::new(),
+    }
+}
+
+/// What REQ and REP carry for the programs.
+fn private_data(judge: &mut Judge, mine: &Step, reference: &Step) {
+    let [my_data, its_data] = [mine, reference].map(|step| step.message.private_data());
+    let from = mine.from;
+    let name = mine.message.kind.short();
+    let descriptors = (Descriptor::of_private_data(my_data), Descriptor::of_private_data(its_data));
+    if let (Some(my), Some(its)) = descriptors {
+        let places = (vec![mine.frame], vec![reference.frame], step(reference.comment));
+        pair::descriptor(judge, from, my, its, Phase::Connect, places);
+        return;
+    }
+    let [my, its] = [my_data, its_data].map(|data| data.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1));
+    if my_data.get(..my) == its_data.get(..its) {
+        return;
+    }
+    let model = judge.model;
+    let sentence = match (my, its, descriptors) {
+        (0, _, (_, Some(_))) => {
+            format!("Your {from}'s {name} carries no private data; {model}'s tells address, key and length of its memory there")
+        }
+        (0, ..) => format!("Your {from}'s {name} carries no private data; {model}'s carries {}", hex(&its_data[..its])),
+        (_, 0, (Some(_), _)) => {
+            format!("Your {from}'s {name} tells address, key and length in its private data; {model}'s does not")
+        }
+        (_, 0, _) => format!("Your {from}'s {name} carries private data ({}); {model}'s does not", hex(&my_data[..my])),
+        _ => format!(
+            "Your {from}'s {name} carries the private data {}; {model}'s carries {}",
+            hex(&my_data[..my]),
+            hex(&its_data[..its])
+        ),
+    };
+    judge.add(Phase::Connect, (reference.frame, 1), between(Field::PrivateData, sentence, mine, reference));
+}
+
+/// The first bytes, as a person would quote them.
+pub(super) fn hex(bytes: &[u8]) -> String {
+    const MOST: usize = 16;
+    let mut text: Vec<String> = bytes.iter().take(MOST).map(|byte| format!("{byte:02x}")).collect();
+    if bytes.len() > MOST {
+        text.push("…".into());
+    }
+    text.join(" ")
+}
+
+/// Who hung up.
+pub(super) fn goodbye<'c, 'a>(conversation: &'c Conversation<'a>) -> Option<&'c Step<'a>> {
+    conversation.step(Kind::DisconnectRequest)
+}
+
+/// DREQ and DREP.
+pub(super) fn disconnect(judge: &mut Judge) {
+    let (mine, reference) = (goodbye(judge.mine), goodbye(judge.reference));
+    let answered = [judge.mine, judge.reference].map(|c| c.step(Kind::DisconnectReply));
+    let model = judge.model;
+    let sentence = match (mine, reference) {
+        (None, Some(its)) => format!(
+            "Nobody hangs up in your capture; in {model} the {} sends a DisconnectRequest (DREQ): either rdma_disconnect is \
+             never called, or the capture was stopped too early",
+            its.from
+        ),
+        (Some(mine), None) => format!("Your {} hangs up; nobody does in {model}", mine.from),
+        (Some(mine), Some(its)) if mine.from != its.from => {
+            format!("Your {} hangs up first; in {model} the {} does", mine.from, its.from)
+        }
+        (Some(mine), Some(_)) => match answered {
+            [None, Some(_)] => format!("Your {} never answers the DisconnectRequest (DREQ) with a reply (DREP)", mine.from.peer()),
+            [Some(_), None] => format!("Your {} answers the DisconnectRequest; in {model} nobody does", mine.from.peer()),
+            _ => return,
+        },
+        (None, None) => return,
+    };
+    let difference = toward(Field::Disconnect, sentence, mine, reference);
+    judge.add(Phase::Disconnect, (0, 0), difference);
+}
+
+fn between(field: Field, sentence: String, mine: &Step, reference: &Step) -> Difference {
+    toward(field, sentence, Some(mine), Some(reference))
+}
+
+fn toward(field: Field, sentence: String, mine: Option<&Step>, reference: Option<&Step>) -> Difference {
+    Difference {
+        field,
+        sentence,
+        step: step(reference.and_then(|step| step.comment)),
+        mine: mine.iter().map(|step| step.frame).collect(),
+        reference: reference.iter().map(|step| step.frame).collect(),
+    }
+}
+
+/// Which messages of the handshake a role sent: for notes.
+pub(super) fn repeated<'c>(
+    conversation: &'c Conversation,
+    role: Role,
+) -> impl Iterator<Item = (&'static str, u32)> + 'c {
+    let of_role = conversation.dialogue.iter().filter(move |step| step.from == role && step.again > 0);
+    of_role.map(|step| (step.message.kind.short(), step.again))
+}
+
+/// Values of the REQ and REP that a program may choose freely: the name of the verbs parameter, and yours and the
+/// reference's value where they differ. Zero is another matter, and not found here.
+pub(super) fn parameters(mine: &Conversation, reference: &Conversation) -> Vec<(String, u64, u64)> {
+    let fields: [(Kind, &str, WireField); 7] = [
+        (Kind::ConnectRequest, "client's retry_count", req::RETRY_COUNT),
+        (Kind::ConnectRequest, "client's rnr_retry_count", req::RNR_RETRY),
+        (Kind::ConnectRequest, "client's initiator_depth", req::INITIATOR_DEPTH),
+        (Kind::ConnectRequest, "client's responder_resources", req::RESPONDER_RESOURCES),
+        (Kind::ConnectReply, "server's rnr_retry_count", rep::RNR_RETRY),
+        (Kind::ConnectReply, "server's initiator_depth", rep::INITIATOR_DEPTH),
+        (Kind::ConnectReply, "server's responder_resources", rep::RESPONDER_RESOURCES),
+    ];
+    let value = |conversation: &Conversation, kind, field: WireField| field.read(conversation.step(kind)?.message.body);
+    let pairs = fields.into_iter().filter_map(|(kind, name, field)| {
+        let (mine, reference) = (value(mine, kind, field)?, value(reference, kind, field)?);
+        (mine != reference && mine > 0 && reference > 0).then(|| (name.to_owned(), mine, reference))
+    });
+    pairs.collect()
+}
