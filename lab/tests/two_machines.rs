@@ -1,0 +1,176 @@
+//! The commands for two real machines, typed in the two machines of the lab.
+//!
+//! A machine of the lab is a machine with SoftRoCE like any other, but small: it has no cargo, and no room for one. So it
+//! gets what docs/two_machines.md gives to such a machine: the repository with the lessons already built.
+
+use lab::{Lab, Outcome, Run, Side};
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use tempfile::TempDir;
+
+const REPOSITORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+/// What is copied of the repository, besides the lesson that was built.
+const COPIED: [&str; 4] = ["Makefile", "Cargo.toml", "lab", "lessons"];
+
+/// The repository as one file, and the scripts with what is typed.
+struct Copies {
+    folder: TempDir,
+}
+
+impl Copies {
+    fn new() -> Self {
+        let copies = Self { folder: tempfile::tempdir().unwrap() };
+        let status = Command::new("tar")
+            .args(["-C", REPOSITORY, "-cf"])
+            .arg(copies.path("copy.tar"))
+            .args(COPIED)
+            .arg("-C")
+            .arg(built_lessons().parent().unwrap().parent().unwrap())
+            .args(["--transform", "s,^debug,target/debug,", "debug/lesson-04"])
+            .status();
+        assert!(status.unwrap().success());
+        copies.executable("copy.tar");
+        copies
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// The lab takes along the programs that a script names, so the archive has to look like one.
+    fn executable(&self, name: &str) {
+        fs::set_permissions(self.path(name), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    /// A script that unpacks the copy, gives the machine a default route as real ones have, and then types.
+    fn typed(&self, name: &str, commands: &str) -> String {
+        let script = format!(
+            "#!/bin/sh\n\
+             # The lab takes along what a script names: make itself, and /bin/bash for its recipes\n\
+             ip route add default dev eth0\n\
+             mkdir -p /root/rdma && cd /root/rdma && tar -xf {} || exit 1\n\
+             {commands}\n",
+            self.path("copy.tar").display()
+        );
+        fs::write(self.path(name), script).unwrap();
+        self.executable(name);
+        self.path(name).display().to_string()
+    }
+}
+
+/// The lesson next to the lab's own program.
+fn built_lessons() -> PathBuf {
+    let path = Path::new(env!("CARGO_BIN_EXE_lab")).with_file_name("lesson-04");
+    assert!(path.exists(), "{} is missing: cargo build --workspace", path.display());
+    path
+}
+
+fn run(run: Run) -> Outcome {
+    Lab::open().unwrap().run(&run).unwrap_or_else(|error| panic!("{error:#}"))
+}
+
+fn assert_in_order(outcome: &Outcome, side: Side, texts: &[&str]) {
+    let log = &outcome.side(side).log;
+    let mut lines = log.iter();
+    for text in texts {
+        assert!(lines.any(|line| line.contains(text)), "no {text:?} there:\n{}", log.join("\n"));
+    }
+}
+
+#[test]
+fn make_server_and_make_client_as_typed_on_two_machines() {
+    let copies = Copies::new();
+    let server = copies.typed("server", "lab/softroce.sh down\nlab/softroce.sh up\nmake server-04");
+    let client = copies.typed("client", "lab/softroce.sh down\nlab/softroce.sh up\nmake client-04 HOST=10.47.91.1");
+    let outcome = run(Run::programs().server(&server).client(&client));
+    let exits = [outcome.server.exit, outcome.client.exit];
+    assert_eq!(exits, [Some(0), Some(0)], "{:#?}\n{:#?}", outcome.server.log, outcome.client.log);
+
+    for side in Side::BOTH {
+        let name = side.name();
+        assert_in_order(
+            &outcome,
+            side,
+            &[
+                "+ rdma link delete rxe0",
+                "+ rdma link add rxe0 type rxe netdev eth0",
+                "link rxe0/1 state ACTIVE physical_state LINK_UP netdev eth0",
+                "no cargo here: running target/debug/lesson-04",
+                if name == "server" { "rdma_listen" } else { "rdma_connect" },
+                "rdma_destroy_event_channel",
+            ],
+        );
+    }
+    let names: Vec<&str> = outcome.packets().map(|(_, packet)| packet.name()).collect();
+    assert_eq!(names[..3], ["ConnectRequest", "ConnectReply", "ReadyToUse"]);
+    assert!(names.contains(&"RC RDMA Write Only"), "{names:?}");
+}
+
+#[test]
+fn softroce_up_down_and_status_may_be_repeated() {
+    let copies = Copies::new();
+    let commands = "\
+        say() { echo \"== $*\"; rdma link; }
+        lab/softroce.sh up; say up again $?
+        lab/softroce.sh status; say status $?
+        lab/softroce.sh down; say down $?
+        lab/softroce.sh down; say down again $?
+        lab/softroce.sh status; say status without $?
+        lab/softroce.sh up; say up $?
+        lab/softroce.sh up eth0; say up eth0 $?
+        lab/softroce.sh up eth9; say up eth9 $?";
+    let outcome = run(Run::programs().client(&copies.typed("client", commands)));
+    let there = "link rxe0/1 state ACTIVE physical_state LINK_UP netdev eth0";
+    let log = &outcome.client.log;
+    let after = |mark: &str| {
+        let at = log.iter().position(|line| line == mark).unwrap_or_else(|| panic!("no {mark}:\n{}", log.join("\n")));
+        log.get(at + 1).is_some_and(|line| line.trim_end() == there)
+    };
+    for mark in ["== up again 0", "== status 0", "== up 0", "== up eth0 0", "== up eth9 1"] {
+        assert!(after(mark), "{mark}:\n{}", log.join("\n"));
+    }
+    for mark in ["== down 0", "== down again 0", "== status without 1"] {
+        assert!(!after(mark), "{mark}:\n{}", log.join("\n"));
+    }
+    assert_in_order(
+        &outcome,
+        Side::Client,
+        &[
+            "rxe0 is on eth0 already",
+            "== up again 0",
+            "+ rdma link delete rxe0",
+            "no RDMA device on eth0",
+            "== down again 0",
+            "softroce: no RDMA device on eth0; create one: sudo lab/softroce.sh up eth0",
+            "+ modprobe rdma_rxe",
+            "+ rdma link add rxe0 type rxe netdev eth0",
+            "softroce: there is no network interface eth9; there are: eth0",
+        ],
+    );
+}
+
+#[test]
+fn the_doctor_finds_a_lesson_machine_ready() {
+    let copies = Copies::new();
+    let outcome = run(Run::programs().client(&copies.typed("client", "lab/doctor.sh; lab/softroce.sh down >/dev/null; lab/doctor.sh")));
+    assert_in_order(
+        &outcome,
+        Side::Client,
+        &[
+            "OK    SoftRoCE provider  /usr/lib",
+            "OK    SoftRoCE module    rdma_rxe is loaded",
+            "OK    SoftRoCE device    rxe0",
+            "OK    rxe0 link          ACTIVE on eth0",
+            "OK    rxe0 interface     eth0, and no other",
+            "OK    rxe0 GIDs          RoCE v2, with an IP address",
+            "OK    rxe0 MTU           eth0 has 1500 bytes, so a packet carries up to 1024",
+            "OK    locked memory      limit: unlimited",
+            "OK    permissions",
+            "yes vms,",
+            "FAIL  SoftRoCE device    there is none",
+            "no  vms,",
+        ],
+    );
+}
