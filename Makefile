@@ -26,7 +26,7 @@ own = if command -v cargo >/dev/null || [ ! -x $(bin)/$(1) ]; then lab/setup.sh 
 help: ## print this list
 	@echo 'The two commands to start with: `make lesson-04` and `make test`. Each sets up what it needs first.'
 	@echo 'Lessons: $(lessons)'
-	@sed -n 's/^\(.* \)\?\([a-z%-]*\): .*## /  \2\t/p' Makefile | sed 's/%/NN/' | expand -t 14
+	@sed -n 's/^\(.* \)\?\([a-z%-]*\): .*## /  \2\t/p' Makefile | sed 's/%/NN/' | expand -t 22
 
 .PHONY: setup
 setup: ## install what the lessons need (with apt; elsewhere, say what is missing)
@@ -73,7 +73,17 @@ check: ## formatting, lints and documentation, warnings as errors
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS='-D warnings -A rustdoc::private_intra_doc_links' cargo doc --workspace --no-deps --document-private-items
-	shellcheck --exclude=SC2187 lab/*.sh lab/doctor/*.sh lab/guest/*.sh .ci/run
+	shellcheck --exclude=SC2187 lab/*.sh lab/doctor/*.sh lab/guest/*.sh captures/*.sh .ci/run
+
+.PHONY: record
+record: ## run every lesson in the lab and renew what captures/ holds
+	@lab/setup.sh lessons
+	cargo build --workspace
+	cargo run -q -p xtask -- record
+
+.PHONY: wireshark-profile
+wireshark-profile: ## install columns, colors and filter buttons for Wireshark: the profile "rdma"
+	@captures/install-profile.sh
 
 .PHONY: clean
 clean: ## remove target/: what was built, the lab's saved machines, its kernel and its results
