@@ -186,7 +186,9 @@ fn a_packet_of_another_story_is_named_with_what_was_expected() {
     let told = |name: &str, of: &str| steps(&story::named(name).unwrap(), &recording(&story::named(of).unwrap()).0);
     let wrong = told("03", "04").unwrap_err();
     assert!(
-        wrong.contains("the client's RC RDMA Write Only is not part of the story; expected no more than 1"),
+        wrong.contains(
+            "the client's RC RDMA Write Only is not part of the story; expected no more of this side after step 4"
+        ),
         "{wrong}"
     );
     let wrong = told("06", "06-read").unwrap_err();

@@ -99,11 +99,12 @@ impl<'s> Follow<'s> {
         let index = if answer { self.answered(side, relative) } else { self.request(side, packet, relative) };
         let index = index.ok_or("an answer only after its request")?;
         let wanted = |step: &&Step| step.side == side && if answer { step.is_answer() } else { step.is_request() };
-        let step = self.story.steps.iter().filter(wanted).nth(index);
-        match step {
-            Some(step) if step.fits(packet) => Ok(step),
-            Some(step) => Err(format!("{} (step {}: {})", step.packets, step.number, step.title)),
-            None => Err(format!("no more than {index} {} of this side", if answer { "answers" } else { "requests" })),
+        let steps: Vec<&Step> = self.story.steps.iter().filter(wanted).collect();
+        match (steps.get(index), steps.last()) {
+            (Some(step), _) if step.fits(packet) => Ok(step),
+            (Some(step), _) => Err(format!("{} (step {}: {})", step.packets, step.number, step.title)),
+            (None, Some(last)) => Err(format!("no more of this side after step {}: {}", last.number, last.title)),
+            (None, None) => Err("only connection management from this side".into()),
         }
     }
 
