@@ -1,5 +1,7 @@
 //! `lab/capture.sh` with invented commands: what it records, with what, and what it says when it cannot.
 
+#![allow(clippy::unwrap_used)] // A test may end with a panic.
+
 use std::fs;
 use std::os::unix::fs::{symlink, PermissionsExt};
 use std::os::unix::process::CommandExt;
@@ -81,7 +83,10 @@ fn assert_holds(text: &str, parts: &[&str]) {
 fn whole_roce_frames_of_the_rdma_devices_interface_are_recorded() {
     let machine = Machine::new();
     let text = machine.run(&["04"], 0);
-    assert_holds(&text, &["3 packets in target/captures/04.pcapng", "wireshark target/captures/04.pcapng", "own address"]);
+    assert_holds(
+        &text,
+        &["3 packets in target/captures/04.pcapng", "wireshark target/captures/04.pcapng", "own address"],
+    );
     let filter = "udp port 4791 or (vlan and udp port 4791)";
     assert_holds(&machine.called(), &[&format!("dumpcap -q -s 0 -i enp1s0 -f {filter} -w -")]);
     assert_eq!(fs::read_to_string(machine.path("target/captures/04.pcapng")).unwrap(), "packets\n");

@@ -2,6 +2,8 @@
 //!
 //! Each check is seen to pass on a good machine, and to name cause and cure on one that lacks what it looks for.
 
+#![allow(clippy::unwrap_used)] // A test may end with a panic.
+
 use std::fs;
 use std::os::unix::fs::{symlink, PermissionsExt};
 use std::os::unix::process::CommandExt;
@@ -273,7 +275,9 @@ fn kvm_is_believed_only_if_a_machine_ran_on_it() {
 fn each_distribution_has_its_own_package_with_the_softroce_module() {
     let expect = |os_release: &str, cure: &str| {
         let machine = Machine::good();
-        machine.file("lib/modules/6.1.0-40-amd64/modules.dep", "kernel/net/other.ko:\n").file("etc/os-release", os_release);
+        machine
+            .file("lib/modules/6.1.0-40-amd64/modules.dep", "kernel/net/other.ko:\n")
+            .file("etc/os-release", os_release);
         machine.file("repo/target/lab/kernel/6.1.0/vmlinuz", "");
         machine.diagnosis().fails("SoftRoCE module", "vms", "(6.1.0-40-amd64) has no rdma_rxe", cure);
     };
@@ -476,7 +480,8 @@ fn cures_name_targets_and_scripts_that_exist() {
     for target in targets {
         let pattern = target.trim_end_matches("NN").trim_end_matches("01").to_owned();
         let known = makefile.lines().any(|line| {
-            line.starts_with(&format!("{pattern}:")) || (pattern.ends_with('-') && line.contains(&format!(": {pattern}%:")))
+            line.starts_with(&format!("{pattern}:"))
+                || (pattern.ends_with('-') && line.contains(&format!(": {pattern}%:")))
         });
         assert!(known, "`make {target}` is no target of the Makefile");
     }

@@ -3,6 +3,8 @@
 //! A machine of the lab is a machine with SoftRoCE like any other, but small: it has no cargo, and no room for one. So it
 //! gets what docs/two_machines.md gives to such a machine: the repository with the lessons already built.
 
+#![allow(clippy::unwrap_used)] // A test may end with a panic.
+
 use lab::{Lab, Outcome, Run, Side};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -154,7 +156,8 @@ fn softroce_up_down_and_status_may_be_repeated() {
 #[test]
 fn the_doctor_finds_a_lesson_machine_ready() {
     let copies = Copies::new();
-    let outcome = run(Run::programs().client(&copies.typed("client", "lab/doctor.sh; lab/softroce.sh down >/dev/null; lab/doctor.sh")));
+    let outcome = run(Run::programs()
+        .client(&copies.typed("client", "lab/doctor.sh; lab/softroce.sh down >/dev/null; lab/doctor.sh")));
     assert_in_order(
         &outcome,
         Side::Client,
@@ -173,4 +176,14 @@ fn the_doctor_finds_a_lesson_machine_ready() {
             "no  vms,",
         ],
     );
+}
+
+/// What the lab writes down about KVM is what the doctor reads.
+#[test]
+fn the_doctor_knows_what_the_lab_has_found_out_about_kvm() {
+    run(Run::programs().client("true"));
+    let folder = built_lessons().ancestors().nth(2).unwrap().to_owned();
+    let doctor = Command::new(Path::new(REPOSITORY).join("lab/doctor.sh")).env("CARGO_TARGET_DIR", folder).output();
+    let text = String::from_utf8(doctor.unwrap().stdout).unwrap();
+    assert!(text.contains(" KVM ") && !text.contains("not tried yet"), "{text}");
 }
