@@ -3,11 +3,14 @@
 
 use super::align::{align, Pair};
 use super::conversation::{Conversation, Role};
+use super::descriptor::Descriptor;
+use super::explain::announced;
 use super::notes::Notes;
 use super::report::{Difference, Field};
 use super::request::{Outcome, Request};
 use super::symbols::Symbols;
 use super::{explain, handshake, pair};
+use crate::opcode::{Operation, Service};
 
 /// What explains what: the smaller is the cause of the larger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -79,8 +82,9 @@ impl<'c, 'a> Judge<'c, 'a> {
         let mut matched = Vec::new();
         for from in Role::BOTH {
             let (mine, reference) = (&self.mine.stream(from).requests, &self.reference.stream(from).requests);
+            let (my, its) = (traits(self.mine, from), traits(self.reference, from));
             let mut before = 0;
-            for pair in align(mine.len(), reference.len(), |i, j| unlike(&mine[i], &reference[j])) {
+            for pair in align(mine.len(), reference.len(), |i, j| unlike(&my[i], &its[j])) {
                 match pair {
                     Pair::Both(i, j) => {
                         before = reference[j].frame;
@@ -138,13 +142,48 @@ impl<'c, 'a> Judge<'c, 'a> {
     }
 }
 
+/// What identifies a request within its own capture, without the numbers that are new in every run.
+#[derive(Debug, PartialEq)]
+struct Traits<'c> {
+    kind: (&'static str, Service),
+    length: u64,
+    values: (Option<u32>, Option<(u64, u64)>, bool),
+    /// Which of the announced buffers, and where in it.
+    place: Option<(usize, u64)>,
+    /// What a SEND says, unless it announces a buffer.
+    says: Option<&'c [u8]>,
+}
+
+fn traits<'c>(conversation: &'c Conversation, from: Role) -> Vec<Traits<'c>> {
+    let buffers = announced(conversation, from.peer(), u64::MAX);
+    let of = |request: &'c Request| {
+        let place = request.remote.and_then(|remote| {
+            let index = buffers.iter().position(|(_, buffer)| buffer.key == remote.r_key)?;
+            Some((index, remote.va.wrapping_sub(buffers[index].1.address)))
+        });
+        let plain = request.operation == Operation::Send && Descriptor::of_message(&request.payload).is_none();
+        Traits {
+            kind: (request.name(), request.service),
+            length: request.length(),
+            values: (request.immediate, request.operands, request.solicited),
+            place,
+            says: plain.then_some(request.payload.as_slice()),
+        }
+    };
+    conversation.stream(from).requests.iter().map(of).collect()
+}
+
 /// How little two requests have in common, for pairing them.
-fn unlike(mine: &Request, reference: &Request) -> u32 {
-    match (mine.name() == reference.name() && mine.service == reference.service, mine.length() == reference.length()) {
-        (true, true) => 0,
-        (true, false) => 1,
-        (false, _) => 4,
+fn unlike(mine: &Traits, reference: &Traits) -> u32 {
+    if mine.kind != reference.kind {
+        return 4;
     }
+    let differs = [
+        mine.length != reference.length,
+        mine.values != reference.values,
+        mine.place != reference.place || mine.says != reference.says,
+    ];
+    differs.into_iter().map(u32::from).sum()
 }
 
 /// The step of the lesson, from the comment in a bundled capture: its first line.

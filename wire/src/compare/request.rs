@@ -238,7 +238,7 @@ impl<'a> Stream<'a> {
     /// Everything before `position` has arrived. READs and atomics are done only when their data comes.
     fn done_before(&mut self, position: i64, frame: u64) {
         for request in &mut self.requests[self.open..] {
-            if request.first + request.span > position {
+            if !request.complete || request.first + request.span > position {
                 break;
             }
             self.open += 1;
