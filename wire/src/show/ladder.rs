@@ -1,4 +1,5 @@
-//! A ladder for people: client left, server right, one line per packet.
+//! A ladder for people: client left, server right, one line per packet. A comment that the file has for a packet,
+//! such as the step of a lesson, stands above it.
 
 use super::Error;
 use crate::aeth::{milliseconds, Syndrome};
@@ -57,7 +58,7 @@ pub fn write<R: Read>(
     style: Style,
     out: &mut impl Write,
 ) -> Result<(), Error> {
-    let mut ladder = Ladder { style, clients, pair: None, start_ns: None, spaces: Spaces::default() };
+    let mut ladder = Ladder { style, clients, pair: None, start_ns: None, comment: None, spaces: Spaces::default() };
     let mut others: BTreeMap<&str, u64> = BTreeMap::new();
     let mut packets = 0u64;
     while let Some(record) = reader.next()? {
@@ -83,6 +84,8 @@ struct Ladder<'a> {
     /// The pair of machines the heading on the screen is for.
     pair: Option<(IpAddr, IpAddr)>,
     start_ns: Option<u64>,
+    /// The last comment, which holds for the packets below it, too.
+    comment: Option<String>,
     spaces: Spaces,
 }
 
@@ -94,6 +97,14 @@ impl Ladder<'_> {
         if self.pair != Some(pair) {
             self.pair = Some(pair);
             self.heading(client, if client == src { dst } else { src }, out)?;
+        }
+        if self.comment.as_deref() != record.comment {
+            self.comment = record.comment.map(String::from);
+            if let Some(comment) = record.comment {
+                // Whoever wrote the file shall not control the terminal.
+                let text: String = comment.chars().filter(|c| !c.is_control()).collect();
+                self.line("", "", &text, None, out)?;
+            }
         }
         let time = match (record.time_ns, self.start_ns) {
             (Some(now), Some(start)) => format!("{:.3}", now.wrapping_sub(start) as i64 as f64 / 1e6),
