@@ -41,8 +41,9 @@ mount_kernel_file_systems() {
 # Raw serial ports: no echo, and a newline stays one byte, so that captured logs are the program's own bytes.
 open_ports() {
     stty -F "/dev/$lab_program" raw -echo
-    stty -F "/dev/$lab_console" raw -echo
-    exec <"/dev/$lab_console" >"/dev/$lab_console" 2>&1
+    # Line by line, for `obey`.
+    stty -F "/dev/$lab_console" raw -echo icanon
+    exec >"/dev/$lab_console" 2>&1
 }
 
 # An IPv4 lesson's capture must hold no IPv6 chatter: no router solicitations, no duplicate address detection, and
@@ -113,8 +114,7 @@ await() {
 
 # The program is a session of its own, so that `kill` reaches all of its processes.
 start() {
-    setsid /bin/sh -c 'echo $$ >/run/program.pid; exec /bin/sh /run/program.sh' \
-        </dev/null >"/dev/$lab_program" 2>&1
+    setsid /bin/sh /run/program.sh </dev/null >"/dev/$lab_program" 2>&1
     say "exit $?"
 }
 
@@ -123,15 +123,19 @@ inspect() {
     say inspected
 }
 
+# What goes on beside the conversation is no child of this shell but, once the parentheses are closed, of the first
+# process: the end of a child would interrupt `read`, and busybox then forgets what it has read of a line so far.
+# `head` takes a line in one piece. The shell's own `read` takes byte by byte, and when one of the shell's children ends
+# meanwhile it begins anew, with what it had lost.
 obey() {
-    while read -r word rest; do
-        case $word in
-        load) load "$rest" ;;
-        inspect) inspect "$rest" ;;
-        await) await & ;;
-        start) start & ;;
+    while line=$(head -n 1) && [ -n "$line" ]; do
+        case $line in
+        "load "*) load "${line#load }" ;;
+        "inspect "*) inspect "${line#inspect }" ;;
+        await) (await &) ;;
+        start) (start &) ;;
         kill) kill -9 "-$(cat /run/program.pid)" ;;
-        *) say "unknown $word" ;;
+        *) say "unknown $line" ;;
         esac
     done
 }
@@ -142,5 +146,6 @@ network
 rdma_device
 modprobe virtio_blk
 say ready
-obey
+obey <"/dev/$lab_console" &
+wait $!
 give_up "the host closed the console"

@@ -5,6 +5,7 @@ use crate::lines::Lines;
 use anyhow::{bail, Context, Result};
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read, Write};
+use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::time::Instant;
 
@@ -132,7 +133,7 @@ impl Agent {
             if Instant::now() >= deadline {
                 bail!("the {} was not {wanted:?} in time\n{}", self.name, self.console_end());
             }
-            interrupt.wait(&[(&self.console, false)], deadline)?;
+            interrupt.wait(&[(self.console.as_fd(), false)], deadline)?;
         }
     }
 

@@ -43,7 +43,7 @@ const TABLE: [Arch; 2] = [
         program_port: ["-serial", "chardev:program"],
         // Without the first one the kernel finds the emulated time stamp counter wanting, and asks a slow timer
         // for the time instead; five-level page tables only make each look-up longer.
-        kernel_arguments: "tsc=reliable no5lvl mitigations=off",
+        kernel_arguments: "tsc=reliable no5lvl mitigations=off init_on_alloc=0",
         loader: "/lib64/ld-linux-x86-64.so.2",
         kernel_packages: ["linux-image-amd64", "linux-image-generic"],
         library_folder: "x86_64-linux-gnu",
@@ -57,7 +57,7 @@ const TABLE: [Arch; 2] = [
         // The `virt` board has one serial port of its own; the second one is a PCI card.
         program: "ttyS0",
         program_port: ["-device", "pci-serial,chardev=program"],
-        kernel_arguments: "mitigations=off",
+        kernel_arguments: "mitigations=off init_on_alloc=0",
         loader: "/lib/ld-linux-aarch64.so.1",
         kernel_packages: ["linux-image-arm64", "linux-image-generic"],
         library_folder: "aarch64-linux-gnu",

@@ -56,11 +56,11 @@ impl Interrupt {
     ///
     /// # Errors
     /// [`Interrupted`], or poll fails.
-    pub fn wait(&self, streams: &[(&UnixStream, bool)], limit: Instant) -> Result<()> {
+    pub fn wait(&self, streams: &[(BorrowedFd<'_>, bool)], limit: Instant) -> Result<()> {
         let mut descriptors: Vec<PollFd<'_>> = Vec::with_capacity(streams.len() + 1);
         for (stream, wants_to_write) in streams {
             let flags = if *wants_to_write { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
-            descriptors.push(poll_entry(stream.as_fd(), flags));
+            descriptors.push(poll_entry(*stream, flags));
         }
         if let Some(pipe) = &self.pipe {
             descriptors.push(poll_entry(pipe.as_fd(), PollFlags::IN));

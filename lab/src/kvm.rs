@@ -13,6 +13,7 @@ use crate::machine::{Hardware, Machine, Start};
 use crate::payload;
 use anyhow::{Context, Result};
 use std::fs::{self, File};
+use std::os::fd::AsFd;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -50,10 +51,11 @@ fn probe(arch: &'static Arch, qemu: &Path, kernel: &Kernel, interrupt: &Interrup
         kernel: kernel.image.clone(),
         initramfs: initramfs.path().to_owned(),
     };
-    let machine = Machine::start(&hardware, 1, &payload::empty()?, &Start::Boot)?;
+    let memory = tempfile::NamedTempFile::new().context("cannot create a temporary file")?;
+    let machine = Machine::start(&hardware, 1, &payload::empty()?, Start::Boot(memory.path()))?;
     machine.console.set_nonblocking(true).context("cannot use the console")?;
     let limit = Instant::now() + MOMENT;
-    interrupt.wait(&[(&machine.console, false)], limit)?;
+    interrupt.wait(&[(machine.console.as_fd(), false)], limit)?;
     // The console's end, too, makes it readable: then QEMU has refused to use KVM.
     Ok(matches!(std::io::Read::read(&mut &machine.console, &mut [0]), Ok(1)))
 }

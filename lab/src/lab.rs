@@ -8,7 +8,7 @@ use crate::machine::{find_qemu, Hardware, Machine};
 use crate::outcome::{Entry, Outcome};
 use crate::run::{Run, Side};
 use crate::session::Session;
-use crate::state::{self, Recipe, Saved, Store};
+use crate::state::{Recipe, Saved, Store};
 use crate::{kernel, kvm, payload, record};
 use anyhow::{ensure, Context, Result};
 use std::env;
@@ -126,10 +126,11 @@ impl Lab {
     }
 
     fn restore(&self, saved: &Saved, drives: &[File]) -> Result<[(Machine, Agent); 2]> {
-        let server = saved.start(1, &drives[0])?;
-        let client = saved.start(2, &drives[1])?;
         let deadline = Instant::now() + RESTORE_LIMIT;
-        let mut machines = [awaken(Side::Server, server, deadline)?, awaken(Side::Client, client, deadline)?];
+        let mut machines = [saved.start(1, &drives[0])?, saved.start(2, &drives[1])?];
+        saved.load(&mut machines, deadline)?;
+        let [server, client] = machines;
+        let mut machines = [awaken(Side::Server, server)?, awaken(Side::Client, client)?];
         for (_, agent) in &mut machines {
             agent.await_message(&Message::Loaded, &self.interrupt, deadline)?;
         }
@@ -138,8 +139,7 @@ impl Lab {
 }
 
 /// Tells a restored machine the time and that its drive is ready.
-fn awaken(side: Side, mut machine: Machine, deadline: Instant) -> Result<(Machine, Agent)> {
-    state::await_running(&mut machine, deadline).with_context(|| format!("cannot restore the {}", side.name()))?;
+fn awaken(side: Side, machine: Machine) -> Result<(Machine, Agent)> {
     let console = machine.console.try_clone().context("cannot use the console")?;
     let mut agent = Agent::new(side.name(), console)?;
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();

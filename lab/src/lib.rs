@@ -10,6 +10,7 @@
 pub mod agent;
 pub mod arch;
 pub mod cpio;
+pub mod elf;
 pub mod files;
 pub mod initramfs;
 pub mod interrupt;

@@ -7,14 +7,15 @@ use crate::arch::Arch;
 use crate::files;
 use anyhow::{Context, Result};
 use rustix::io::{fcntl_setfd, FdFlags};
+use rustix::pipe::PipeFlags;
 use rustix::process::{getppid, set_parent_process_death_signal, Pid, Signal};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 /// Memory of one machine in MiB.
@@ -50,9 +51,10 @@ impl Hardware {
         );
         // The guest does not announce itself after a restore: the capture begins with the lesson.
         let card = format!("virtio-net-pci,netdev=wire,mac=02:00:00:00:00:{index:02x},guest_announce=off,romfile=");
+        let board = format!("{},memory-backend=ram", arch.machine);
         let mut arguments: Vec<OsString> = Vec::new();
         let mut add = |words: &[&str]| arguments.extend(words.iter().map(OsString::from));
-        add(&["-M", arch.machine, "-accel", accelerator, "-cpu", processor, "-m", MEMORY]);
+        add(&["-M", &board, "-accel", accelerator, "-cpu", processor, "-m", MEMORY]);
         add(&["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"]);
         add(&["-global", "migration.announce-rounds=0"]);
         add(&["-serial", "chardev:console"]);
@@ -65,13 +67,32 @@ impl Hardware {
     }
 }
 
-/// How a machine begins its life.
-#[derive(Debug)]
+/// How a machine begins its life. Its memory is a file: a machine that boots writes to the file, and one that is
+/// restored sees what is there, but keeps its own changes to itself. So nothing has to be copied to save or restore it.
+#[derive(Debug, Clone, Copy)]
 pub enum Start<'a> {
-    /// It boots.
-    Boot,
-    /// It goes on from a saved state.
-    Restore(&'a File),
+    /// It boots, with this file as its memory.
+    Boot(&'a Path),
+    /// It waits for [`Qmp::restore`](crate::qmp::Qmp::restore), with this file as its memory at first.
+    Restore(&'a Path),
+}
+
+impl Start<'_> {
+    /// QEMU's arguments for it.
+    fn arguments(self) -> Vec<String> {
+        let (file, share) = match self {
+            Self::Boot(file) => (file, "on"),
+            Self::Restore(file) => (file, "off"),
+        };
+        // A comma in the file's name would begin the next option; QEMU reads a doubled one as the character.
+        let file = file.to_string_lossy().replace(',', ",,");
+        let memory = format!("memory-backend-file,id=ram,size={MEMORY}M,mem-path={file},share={share}");
+        let mut arguments = vec!["-object".to_owned(), memory];
+        if let Self::Restore(_) = self {
+            arguments.extend(["-incoming", "defer"].map(str::to_owned));
+        }
+        arguments
+    }
 }
 
 /// A running machine. Dropping it ends it.
@@ -80,8 +101,9 @@ pub struct Machine {
     qemu: Child,
     /// First serial port: kernel messages and the agent.
     pub console: UnixStream,
-    /// Second serial port: the program's output.
-    pub program: UnixStream,
+    /// Second serial port: the program's output. A pipe and not a socket: QEMU writes byte by byte, and a socket is full
+    /// after a few hundred such writes. The rest would leave the machine late, after the packets that the program sends.
+    pub program: File,
     /// Its network card: Ethernet frames, each after its length in 4 bytes, big-endian.
     pub card: UnixStream,
     /// QEMU's own control protocol.
@@ -95,30 +117,28 @@ impl Machine {
     ///
     /// # Errors
     /// QEMU cannot be started.
-    pub fn start(hardware: &Hardware, index: u8, payload: &File, start: &Start<'_>) -> Result<Self> {
+    pub fn start(hardware: &Hardware, index: u8, payload: &File, start: Start<'_>) -> Result<Self> {
         let pair = || UnixStream::pair().context("cannot create a socket pair");
         let (console, console_end) = pair()?;
-        let (program, program_end) = pair()?;
+        let (program, program_end) = output_pipe().context("cannot create a pipe")?;
         let (card, card_end) = pair()?;
         let (control, control_end) = pair()?;
 
         let mut command = Command::new(&hardware.qemu);
         command.args(hardware.arguments(index));
-        for (name, end) in [("console", &console_end), ("program", &program_end), ("control", &control_end)] {
+        for (name, end) in [("console", &console_end), ("control", &control_end)] {
             command.arg("-chardev").arg(format!("socket,id={name},fd={}", end.as_raw_fd()));
         }
+        command.arg("-chardev").arg(format!("file,id=program,path=/proc/self/fd/{}", program_end.as_raw_fd()));
         command.arg("-netdev").arg(format!("socket,id=wire,fd={}", card_end.as_raw_fd()));
         // QEMU takes the descriptor only if it was opened for reading alone.
         let payload = File::open(format!("/proc/self/fd/{}", payload.as_raw_fd())).context("cannot open the drive")?;
         command.arg("-add-fd").arg(format!("set=1,fd={}", payload.as_raw_fd()));
         command.args(["-drive", "id=payload,if=none,format=raw,readonly=on,file=/dev/fdset/1"]);
-        let ends = [&console_end, &program_end, &control_end, &card_end];
+        let ends = [&console_end, &control_end, &card_end];
         let mut inherited: Vec<BorrowedFd<'_>> = ends.iter().map(|end| end.as_fd()).collect();
-        inherited.push(payload.as_fd());
-        if let Start::Restore(state) = start {
-            command.arg("-incoming").arg(format!("fd:{}", state.as_raw_fd()));
-            inherited.push(state.as_fd());
-        }
+        inherited.extend([payload.as_fd(), program_end.as_fd()]);
+        command.args(start.arguments());
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         // A group of its own: Ctrl-C is for the lab, which then ends its machines in order.
         command.process_group(0);
@@ -133,13 +153,29 @@ impl Machine {
         // A moment for a QEMU that has closed its sockets, but not ended yet.
         std::thread::sleep(std::time::Duration::from_millis(50));
         let Ok(Some(status)) = self.qemu.try_wait() else { return error };
-        let mut words = String::new();
-        if let Some(stderr) = &mut self.qemu.stderr {
-            // It has ended, so this does; what cannot be read is not worth a second error.
-            let _ = io::Read::read_to_string(stderr, &mut words);
+        let mut words = format!("QEMU ended ({status})");
+        if status.signal() == Some(Signal::BUS.as_raw()) {
+            words.push_str(": its memory's file could not grow; is the disk full?");
         }
-        error.context(format!("QEMU ended ({status}): {}", words.trim()))
+        if let Some(stderr) = &mut self.qemu.stderr {
+            let mut complaint = String::new();
+            // It has ended, so this does; what cannot be read is not worth a second error.
+            let _ = io::Read::read_to_string(stderr, &mut complaint);
+            words.push_str(&format!("\n{complaint}"));
+        }
+        error.context(words.trim().to_owned())
     }
+}
+
+/// How much a program may print before the lab has to read it.
+const OUTPUT_ROOM: usize = 1 << 20;
+
+/// A pipe that holds much, and whose reading end does not wait.
+fn output_pipe() -> rustix::io::Result<(File, OwnedFd)> {
+    let (read, write) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
+    // A user may have used up his share of such room; the usual 64 KiB do, too, unless the lab is very slow.
+    let _ = rustix::pipe::fcntl_setpipe_size(&write, OUTPUT_ROOM);
+    Ok((File::from(read), write))
 }
 
 impl Drop for Machine {

@@ -5,6 +5,7 @@
 
 use crate::arch::Arch;
 use crate::cpio::Archive;
+use crate::elf;
 use crate::files::{self, read};
 use crate::initramfs::Contents;
 use crate::libs;
@@ -45,12 +46,13 @@ pub fn drive(command: &str, folder: &Path, contents: &Contents, arch: &Arch) -> 
     programs.collect(command, contents);
     let mut archive = Archive::new();
     archive.file("/run/program.sh", 0o755, script(command)?.as_bytes());
+    archive.folder(env::current_dir().context("the current folder is gone")?);
     let paths: Vec<&PathBuf> = programs.found.values().collect();
     for library in libs::closure(&paths, arch)?.iter().filter(|library| !contents.has_library(library)) {
         archive.file(library, 0o755, &read(library)?);
     }
     for (target, source) in &programs.found {
-        archive.file(target, 0o755, &read(source)?);
+        archive.file(target, 0o755, &elf::loaded_part(read(source)?));
     }
     let bytes = archive.finish();
     ensure!(bytes.len() as u64 <= SIZE, "`{command}` and its libraries take more than {} MiB", SIZE >> 20);
@@ -110,7 +112,7 @@ fn script(command: &str) -> Result<String> {
     let folder = env::current_dir().context("the current folder is gone")?;
     let folder = shlex::try_quote(folder.to_str().context("the current folder's name is not UTF-8")?)?.into_owned();
     // Colors are the lanes' business; the logs are plain text.
-    let mut text = format!("mkdir -p {folder} && cd {folder}\nexport NO_COLOR=1\n");
+    let mut text = format!("echo $$ >/run/program.pid\ncd {folder}\nexport NO_COLOR=1\n");
     for name in PASSED_ON {
         if let Ok(value) = env::var(name) {
             text.push_str(&format!("export {name}={}\n", shlex::try_quote(&value)?));

@@ -46,13 +46,12 @@ impl Qmp {
         }
     }
 
-    /// Writes the machine's state into a shell command (`cat >FILE`) and waits until it is complete.
+    /// Writes the state of the machine but for its memory into a shell command (`cat >FILE`).
     ///
     /// # Errors
     /// The state could not be written, for example because the disk is full.
     pub fn save(&mut self, shell_command: &str) -> Result<()> {
-        // The default limit is meant for networks: 128 MiB a second. It is given in bytes per second.
-        self.execute("migrate-set-parameters", json!({ "max-bandwidth": 1u64 << 40 }))?;
+        self.leave_memory_out()?;
         self.execute("migrate", json!({ "uri": format!("exec:{shell_command}") }))?;
         loop {
             let state = self.execute("query-migrate", json!({}))?;
@@ -63,6 +62,23 @@ impl Qmp {
                 _ => thread::sleep(Duration::from_millis(10)),
             }
         }
+    }
+
+    /// Begins to load what [`Qmp::save`] wrote, from a shell command (`cat FILE`).
+    ///
+    /// # Errors
+    /// QEMU does not accept it.
+    pub fn restore(&mut self, shell_command: &str) -> Result<()> {
+        self.leave_memory_out()?;
+        self.execute("migrate-incoming", json!({ "uri": format!("exec:{shell_command}") }))?;
+        Ok(())
+    }
+
+    /// Memory that is a file of its own need not be copied.
+    fn leave_memory_out(&mut self) -> Result<()> {
+        let capability = json!({ "capability": "x-ignore-shared", "state": true });
+        self.execute("migrate-set-capabilities", json!({ "capabilities": [capability] }))?;
+        Ok(())
     }
 
     /// Waits until a restored machine runs.

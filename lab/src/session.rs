@@ -13,7 +13,9 @@ use crate::outcome::{Ended, Entry, What};
 use crate::run::{Fault, Run, Side};
 use crate::switch::Switch;
 use anyhow::{Context, Result};
+use std::fs::File;
 use std::io::Read;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -28,7 +30,7 @@ struct Seat {
     /// None once its power is off.
     machine: Option<Machine>,
     agent: Agent,
-    output: UnixStream,
+    output: File,
     lines: Lines,
     stage: Stage,
     ended: Ended,
@@ -56,6 +58,8 @@ pub struct Session<'a> {
     started: (Instant, SystemTime),
     /// What may still set off which fault.
     traps: Vec<crate::run::Trap>,
+    /// Whose program is being killed: until it has ended the wire stands still, so that it is killed where it was.
+    dying: Option<Side>,
     trouble: Option<String>,
 }
 
@@ -90,7 +94,7 @@ impl<'a> Session<'a> {
             [Seat::new(Side::Server, server, run, &mut switch)?, Seat::new(Side::Client, client, run, &mut switch)?];
         let started = (Instant::now(), SystemTime::now());
         let (timeline, traps) = (Vec::new(), run.traps.clone());
-        Ok(Self { run, interrupt, observer, seats, switch, timeline, started, traps, trouble: None })
+        Ok(Self { run, interrupt, observer, seats, switch, timeline, started, traps, dying: None, trouble: None })
     }
 
     /// Runs the programs to their end.
@@ -174,11 +178,13 @@ impl<'a> Session<'a> {
     }
 
     fn wait(&self, limit: Instant) -> Result<()> {
-        let mut streams: Vec<(&UnixStream, bool)> = Vec::new();
+        let mut streams: Vec<(BorrowedFd<'_>, bool)> = Vec::new();
         for (seat, card) in self.seats.iter().zip(self.switch.streams()) {
             // The sockets of a machine without power are always readable: they are at their end.
             if seat.machine.is_some() {
-                streams.extend([card, (&seat.output, false), (seat.agent.stream(), false)]);
+                let (card, wants_to_write) = card;
+                streams.push((card.as_fd(), wants_to_write));
+                streams.extend([(seat.output.as_fd(), false), (seat.agent.stream().as_fd(), false)]);
             }
         }
         self.interrupt.wait(&streams, limit)
@@ -189,13 +195,22 @@ impl<'a> Session<'a> {
         for side in Side::BOTH {
             self.switch.read(side.index());
             self.read_output(side);
-            while let Some(frame) = self.switch.take(side.index())? {
-                self.switch.forward(side.index(), &frame);
-                self.record(side, What::Frame(frame));
-            }
+            self.carry(side)?;
             self.hear(side)?;
         }
         self.switch.flush();
+        Ok(())
+    }
+
+    /// Forwards what a machine has sent, unless the wire stands still. What a machine without power has sent is lost.
+    fn carry(&mut self, side: Side) -> Result<()> {
+        while self.dying.is_none() {
+            let Some(frame) = self.switch.take(side.index())? else { break };
+            if self.seats[side.index()].machine.is_some() {
+                self.switch.forward(side.index(), &frame);
+                self.record(side, What::Frame(frame));
+            }
+        }
         Ok(())
     }
 
@@ -226,6 +241,7 @@ impl<'a> Session<'a> {
         match fault {
             Fault::Kill => {
                 seat.agent.say("kill");
+                self.dying = Some(victim);
                 self.record(victim, What::Note("the lab kills the program".to_owned()));
             }
             Fault::PowerOff => {
@@ -241,7 +257,7 @@ impl<'a> Session<'a> {
         while let Some(message) = self.seats[side.index()].agent.receive() {
             match message {
                 Message::Listening => self.start(Side::Client),
-                Message::Exit(status) => self.ended(side, status),
+                Message::Exit(status) => self.ended(side, status)?,
                 _ => {}
             }
         }
@@ -256,7 +272,7 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    fn ended(&mut self, side: Side, status: i32) {
+    fn ended(&mut self, side: Side, status: i32) -> Result<()> {
         // The program's last words left the machine before the agent told of its end.
         self.read_output(side);
         if let Some(rest) = self.seats[side.index()].lines.take_rest() {
@@ -266,6 +282,11 @@ impl<'a> Session<'a> {
         seat.ended.exit = Some(status);
         seat.stage = Stage::Done;
         self.record(side, What::Note(format!("exit status {status}")));
+        if self.dying == Some(side) {
+            self.dying = None;
+            Side::BOTH.iter().try_for_each(|side| self.carry(*side))?;
+        }
+        Ok(())
     }
 
     fn record(&mut self, side: Side, what: What) {
@@ -291,7 +312,7 @@ impl<'a> Session<'a> {
                             seat.agent.console_end()
                         )
                     }
-                    None => self.interrupt.wait(&[(seat.agent.stream(), false)], limit)?,
+                    None => self.interrupt.wait(&[(seat.agent.stream().as_fd(), false)], limit)?,
                 }
             }
         }
@@ -303,8 +324,7 @@ impl Seat {
     fn new(side: Side, (machine, agent): (Machine, Agent), run: &Run, switch: &mut Switch) -> Result<Self> {
         let clone = |stream: &UnixStream| stream.try_clone().context("cannot use a machine's socket");
         switch.plug(clone(&machine.card)?)?;
-        let output = clone(&machine.program)?;
-        output.set_nonblocking(true).context("cannot use a machine's socket")?;
+        let output = machine.program.try_clone().context("cannot use a machine's output")?;
         let stage = if run.commands[side.index()].is_some() { Stage::Waiting } else { Stage::Done };
         Ok(Self {
             side,

@@ -22,7 +22,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// Increased when an older state cannot be used any more although nothing the key sees has changed.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 /// A boot takes 3 s on an idle machine; a loaded one only gets slower.
 const BOOT_LIMIT: Duration = Duration::from_secs(120);
 /// Another lab that builds the same state needs at most its own boot limit, and some.
@@ -151,7 +151,8 @@ impl Store {
 
         let mut machines = Vec::new();
         for index in 1..=MACHINES.len() {
-            machines.push(Machine::start(&hardware, index as u8, &payload::empty()?, &Start::Boot)?);
+            let memory = memory_file(scratch.path(), index as u8);
+            machines.push(Machine::start(&hardware, index as u8, &payload::empty()?, Start::Boot(&memory))?);
         }
         let deadline = Instant::now() + BOOT_LIMIT;
         for (machine, name) in machines.iter_mut().zip(MACHINES) {
@@ -178,25 +179,36 @@ impl Store {
 }
 
 impl Saved {
-    /// Starts machine `index` (from 1) where it was saved, with another drive.
+    /// Starts machine `index` (from 1) where it was saved, with another drive. [`Saved::load`] makes it go on.
     ///
     /// # Errors
-    /// The state is gone, or QEMU cannot be started. Whether QEMU likes the state shows in [`await_running`].
+    /// QEMU cannot be started.
     pub fn start(&self, index: u8, payload: &File) -> Result<Machine> {
-        let path = state_file(&self.folder, index);
-        let state = File::open(&path).with_context(|| format!("cannot read {}", path.display()))?;
-        Machine::start(&self.hardware, index, payload, &Start::Restore(&state))
+        Machine::start(&self.hardware, index, payload, Start::Restore(&memory_file(&self.folder, index)))
+    }
+
+    /// Loads the states of all machines side by side, and waits until they run.
+    ///
+    /// # Errors
+    /// A state is unusable, or the deadline has passed.
+    pub fn load(&self, machines: &mut [Machine], deadline: Instant) -> Result<()> {
+        let mut controls = Vec::new();
+        for (index, machine) in machines.iter_mut().enumerate() {
+            let path = state_file(&self.folder, index as u8 + 1);
+            controls.push(begin_to_load(machine, &path, deadline).map_err(|error| machine.explain(error))?);
+        }
+        for (machine, mut control) in machines.iter_mut().zip(controls) {
+            control.await_running().map_err(|error| machine.explain(error))?;
+        }
+        Ok(())
     }
 }
 
-/// Waits until a restored machine runs.
-///
-/// # Errors
-/// The state is unusable, or `deadline` has passed.
-pub fn await_running(machine: &mut Machine, deadline: Instant) -> Result<()> {
+fn begin_to_load(machine: &Machine, state: &Path, deadline: Instant) -> Result<Qmp> {
     let control = machine.control.try_clone().context("cannot use QEMU's control socket")?;
-    let running = Qmp::greet(control, deadline).and_then(|mut qmp| qmp.await_running());
-    running.map_err(|error| machine.explain(error))
+    let mut qmp = Qmp::greet(control, deadline)?;
+    qmp.restore(&format!("cat {}", quoted(state)?))?;
+    Ok(qmp)
 }
 
 /// Saves the machines side by side.
@@ -205,11 +217,9 @@ fn save_all(machines: &[Machine], folder: &Path, deadline: Instant) -> Result<()
         let save = |index: usize, machine: &Machine| -> Result<()> {
             let control = machine.control.try_clone().context("cannot use QEMU's control socket")?;
             let path = state_file(folder, index as u8 + 1);
-            let quoted = shlex::try_quote(path.to_str().context("the path of the state is not UTF-8")?)?.into_owned();
+            let command = format!("cat >{}", quoted(&path)?);
             let mut qmp = Qmp::greet(control, deadline)?;
-            qmp.save(&format!("cat >{quoted}")).with_context(|| {
-                format!("cannot save a machine to {} (about 100 MB; is the disk full?)", path.display())
-            })
+            qmp.save(&command).with_context(|| format!("cannot write {} (is the disk full?)", path.display()))
         };
         let threads: Vec<_> =
             machines.iter().enumerate().map(|(index, machine)| scope.spawn(move || save(index, machine))).collect();
@@ -220,8 +230,19 @@ fn save_all(machines: &[Machine], folder: &Path, deadline: Instant) -> Result<()
     })
 }
 
+/// The state of a machine's processor and devices.
 fn state_file(folder: &Path, index: u8) -> PathBuf {
     folder.join(format!("{index}.state"))
+}
+
+/// Its memory.
+fn memory_file(folder: &Path, index: u8) -> PathBuf {
+    folder.join(format!("{index}.memory"))
+}
+
+fn quoted(path: &Path) -> Result<String> {
+    let text = path.to_str().with_context(|| format!("{} is not UTF-8", path.display()))?;
+    Ok(shlex::try_quote(text).context("a path holds a NUL")?.into_owned())
 }
 
 fn processor_model() -> String {

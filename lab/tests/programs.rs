@@ -4,7 +4,7 @@ use lab::{Lab, Outcome, Run, Side, What};
 use std::time::{Duration, Instant};
 
 fn run(run: Run) -> Outcome {
-    Lab::open().unwrap().run(&run).unwrap()
+    Lab::open().and_then(|lab| lab.run(&run)).unwrap_or_else(|error| panic!("{error:#}"))
 }
 
 fn exits(outcome: &Outcome) -> [Option<i32>; 2] {

@@ -1,0 +1,112 @@
+//! Lessons meet a peer without manners (common/examples/odd_peer.rs): it sends messages that are too short, too long, of
+//! a wrong kind or out of order, gives wrong keys, or goes away. The lesson ends with a clear error, in time, with nothing
+//! left open: it does not panic, hang, or take a byte that is not there.
+
+mod support;
+
+use lab::{Run, Side};
+use support::Check;
+
+/// What a program returns that panicked.
+const PANICKED: i32 = 101;
+
+const SHOW: &str = "/usr/bin/rdma resource show";
+
+/// `target/debug/examples/odd_peer`, built by `cargo test --workspace` with all other examples.
+fn odd_peer() -> String {
+    let test = std::env::current_exe().unwrap();
+    let peer = test.ancestors().nth(2).unwrap().join("examples/odd_peer");
+    assert!(peer.exists(), "{} does not exist: `cargo build -p common --examples` builds it", peer.display());
+    peer.display().to_string()
+}
+
+/// The lesson's server against an odd client: how it ends, and what it says.
+fn server_meets(number: &str, options: &str, steps: &str, says: &str) {
+    let server = format!("lesson-{number} server --timeout 3 {options}");
+    let client = format!("{} client 10.47.91.1 {steps}", odd_peer());
+    judge(Run::programs().server(&server).client(&client), Side::Server, says);
+}
+
+/// The lesson's client against an odd server.
+fn client_meets(number: &str, options: &str, steps: &str, says: &str) {
+    let server = format!("{} server {steps}", odd_peer());
+    let client = format!("lesson-{number} client -a 10.47.91.1 --timeout 3 {options}");
+    judge(Run::programs().server(&server).client(&client), Side::Client, says);
+}
+
+fn judge(run: Run, lesson: Side, says: &str) {
+    let check = Check::of(run.inspect(SHOW));
+    let ended = check.outcome.side(lesson);
+    assert_ne!(ended.exit, Some(PANICKED), "{}", ended.log.join("\n"));
+    assert_eq!(ended.exit, Some(1), "{}", ended.log.join("\n"));
+    assert_eq!(check.count(lesson, "panicked"), 0);
+    check.logs_in_order(lesson, &["] ERR  ", "the stages so far: main → "]);
+    assert!(check.line(lesson, "] ERR  ").contains(says), "not {says:?}: {}", check.line(lesson, "] ERR  "));
+    assert_eq!(ended.before, ended.after, "nothing is left open");
+}
+
+#[test]
+fn metadata_that_is_none() {
+    for number in ["03", "05"] {
+        server_meets(number, "", "send=0102 sleep=300", "the peer's metadata has 2 bytes, not 16");
+    }
+    server_meets("04", "", "send= sleep=300", "the peer's metadata has 0 bytes, not 16");
+    server_meets("04", "", "send=ff*16 sleep=300", "the peer's metadata makes no sense");
+    server_meets("04", "", "send=ff*500 sleep=300", "completed with IBV_WC_LOC_");
+    client_meets("03", "", "send=0102 sleep=300", "the peer's metadata has 2 bytes, not 16");
+    client_meets("05", "", "send=00*16 sleep=300", "the server has no buffer for our 60 bytes");
+    let option = "--metadata private-data";
+    client_meets("04", option, "sleep=300", "the server has no buffer for our 60 bytes");
+    client_meets("04", option, "data=ff*16 sleep=300", "the peer's metadata makes no sense");
+    client_meets("04", option, "data=0000000000001000000003e800000008 sleep=300", "do not fit into the server's 8");
+}
+
+#[test]
+fn a_buffer_that_is_too_long_is_refused() {
+    // Address 0x1000, rkey 0x3e8, length 0x00200000: 2 MiB.
+    let wanted = "send=0000000000001000000003e800200000";
+    server_meets("04", "", &format!("{wanted} sleep=300"), "asked for a buffer of 2097152 bytes: 1 to 1048576");
+    let check = support::lesson("04", "", "--len 1048577").exits(1, 1);
+    check.logs(Side::Client, "the server has no buffer for our 1048577 bytes");
+    support::lesson("04", "", "--len 1048576").exits(0, 0);
+}
+
+#[test]
+fn a_wrong_key_is_told_from_a_wrong_program() {
+    let metadata = "send=00005555555550000000dead00001000";
+    client_meets("04", "", &format!("{metadata} sleep=500"), "IBV_WC_REM_ACCESS_ERR");
+    let mr = "send=0100000000005555555550000000dead00001000";
+    client_meets("06", "", &format!("{mr} sleep=500"), "IBV_WC_REM_ACCESS_ERR");
+    client_meets("06", "-m read", &format!("{mr} sleep=500"), "IBV_WC_REM_ACCESS_ERR");
+    // A WRITE that the server's device turns away moves the server's QP to ERR: its receive never completes.
+    server_meets("04", "", "write=555555555000,dead,00*8 sleep=300", "work request");
+}
+
+#[test]
+fn messages_of_a_wrong_kind_or_out_of_order() {
+    for (number, terms) in [("06", "data=01"), ("07", "data=0101")] {
+        server_meets(number, "", &format!("{terms} send=09000000 sleep=300"), "neither an MR nor a DONE");
+        server_meets(number, "", &format!("{terms} send=01000000 sleep=300"), "neither an MR nor a DONE");
+        server_meets(number, "", &format!("{terms} send=02000000 sleep=300"), "DoneReceived cannot come in the state");
+        server_meets(number, "", &format!("{terms} send=ff*400 sleep=300"), "completed with IBV_WC_LOC_");
+    }
+    let mr = "send=0100000000005555555550000000dead00000008";
+    client_meets("06", "", &format!("{mr} sleep=300"), "the peer's buffer has 8 bytes, and 64 are needed");
+    server_meets("06", "", "sleep=300", "the client does not say in which mode it runs");
+    server_meets("07", "", "data=0201 sleep=300", "client and server differ in -m or --closer");
+}
+
+#[test]
+fn peers_that_go_away() {
+    server_meets(
+        "03",
+        "",
+        "close",
+        "waited 3 s for the completion of work request 1 (a RECV with the peer's metadata)",
+    );
+    server_meets("06", "", "data=01 close", "waited 3 s for a completion in the state SS_INIT RS_INIT");
+    server_meets("07", "", "data=0101 close", "");
+    client_meets("05", "", "close", "work request");
+    client_meets("07", "", "close", "the peer hung up in the state");
+    client_meets("06", "", "sleep=1", "waited 3 s for a completion in the state");
+}
