@@ -125,17 +125,16 @@ inspect() {
 
 # What goes on beside the conversation is no child of this shell but, once the parentheses are closed, of the first
 # process: the end of a child would interrupt `read`, and busybox then forgets what it has read of a line so far.
-# `head` takes a line in one piece. The shell's own `read` takes byte by byte, and when one of the shell's children ends
-# meanwhile it begins anew, with what it had lost.
+# (`head -n 1` is no way out: it takes two lines that come together, and drops the second.)
 obey() {
-    while line=$(head -n 1) && [ -n "$line" ]; do
-        case $line in
-        "load "*) load "${line#load }" ;;
-        "inspect "*) inspect "${line#inspect }" ;;
+    while read -r word rest; do
+        case $word in
+        load) load "$rest" ;;
+        inspect) inspect "$rest" ;;
         await) (await &) ;;
         start) (start &) ;;
         kill) kill -9 "-$(cat /run/program.pid)" ;;
-        *) say "unknown $line" ;;
+        *) say "unknown $word" ;;
         esac
     done
 }
