@@ -23,6 +23,7 @@ mod pcapng_read;
 pub mod psn;
 pub mod show;
 pub mod story;
+pub mod svg;
 
 pub use link::{LinkType, Other};
 pub use packet::{Frame, Packet};

@@ -27,6 +27,7 @@ fn command() -> Command {
         .subcommand(show)
         .subcommand(annotate_command())
         .subcommand(compare_command())
+        .subcommand(svg_command())
 }
 
 fn annotate_command() -> Command {
@@ -50,6 +51,13 @@ fn compare_command() -> Command {
         .arg(Arg::new("json").long("json").action(ArgAction::SetTrue).help("Print JSON, for tools"))
 }
 
+fn svg_command() -> Command {
+    let file = Arg::new("file").value_name("FILE").help("pcap or pcapng file").required(true);
+    Command::new("svg")
+        .about("Draw a capture's ladder as a picture, to standard output")
+        .arg(file.value_parser(value_parser!(PathBuf)))
+}
+
 fn main() -> ExitCode {
     let matches = command().get_matches();
     let Some((name, arguments)) = matches.subcommand() else { return ExitCode::from(2) };
@@ -59,7 +67,11 @@ fn main() -> ExitCode {
         "compare" => return compare(file, arguments),
         _ => {}
     }
-    match show(file, arguments) {
+    let result = match name {
+        "svg" => svg(file),
+        _ => show(file, arguments),
+    };
+    match result {
         Ok(()) => ExitCode::SUCCESS,
         // The reader of our output has seen enough: `wire show FILE | head`.
         Err(Error::Output(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
@@ -83,13 +95,19 @@ fn show(file: &Path, arguments: &ArgMatches) -> Result<(), Error> {
         (Some(&number), _) => show::bytes::write(&mut reader, number, &mut out),
         (None, Some("tsv")) => show::tsv::write(&mut reader, &mut out),
         _ => {
-            let clients = show::ladder::clients(&mut open(file)?);
-            show::ladder::write(&mut reader, &clients, style(), &mut out)
+            let clients = show::row::clients(&mut open(file)?);
+            show::ladder::write(&mut reader, clients, style(), &mut out)
         }
     };
     // What was read before an error is good, and is shown.
     out.flush()?;
     result
+}
+
+fn svg(file: &Path) -> Result<(), Error> {
+    let rows = show::row::all(|| open(file))?;
+    std::io::stdout().lock().write_all(wire::svg::draw(&rows).as_bytes())?;
+    Ok(())
 }
 
 /// Colors and the width of the terminal, if there is one.

@@ -41,9 +41,9 @@ fn exercise(bytes: &[u8]) {
         let _ = show::tsv::write(&mut reader, &mut std::io::sink());
     }
     let Ok(mut first) = reader() else { return };
-    let clients = show::ladder::clients(&mut first);
+    let clients = show::row::clients(&mut first);
     let style = Style { color: true, width: Some(80) };
-    let _ = show::ladder::write(&mut reader().unwrap(), &clients, style, &mut std::io::sink());
+    let _ = show::ladder::write(&mut reader().unwrap(), clients, style, &mut std::io::sink());
     for number in 1..=3 {
         let _ = show::bytes::write(&mut reader().unwrap(), number, &mut std::io::sink());
     }

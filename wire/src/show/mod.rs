@@ -1,7 +1,8 @@
-//! What `wire show` prints: a ladder, one packet byte by byte, or a table for machines.
+//! What `wire show` prints: a ladder, one packet byte by byte, or a table for machines. And the ladder as a picture.
 
 pub mod bytes;
 pub mod ladder;
+pub mod row;
 pub mod tsv;
 
 use crate::capture;
