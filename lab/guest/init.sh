@@ -63,8 +63,12 @@ network() {
     modprobe virtio_net || give_up "no network driver"
     silence_ipv6
     /usr/bin/ip link set lo up
-    /usr/bin/ip address add "10.47.91.$lab_index/24" dev eth0
     /usr/bin/ip link set eth0 up
+    # The kernel takes note of it a moment later, and what it then announces must not wait in the saved state.
+    until read -r state </sys/class/net/eth0/operstate && [ "$state" = up ]; do
+        usleep 10000
+    done
+    /usr/bin/ip address add "10.47.91.$lab_index/24" dev eth0
     /usr/bin/ip address add "fd47:91::$lab_index/64" dev eth0 nodad
     # The one that belongs to the card's own address; rdma_cm resolves IPv6 neighbors from it and from nothing else.
     /usr/bin/ip address add "fe80::ff:fe00:$lab_index/64" dev eth0 nodad
