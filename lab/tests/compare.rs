@@ -1,5 +1,7 @@
 //! Fresh runs of the lessons tell the same story as the bundled captures, and runs that went otherwise say why.
 
+#![allow(clippy::unwrap_used)] // A test may end with a panic.
+
 use lab::{Lab, Run};
 use std::fs::File;
 use std::path::{Path, PathBuf};
