@@ -1,0 +1,122 @@
+//! The peer goes away at each stage: its program is killed, or its machine loses its power. The survivor ends in time,
+//! says what it was waiting for, and leaves nothing open.
+//!
+//! A killed program is not silent: its kernel disconnects, or rejects, for it. A machine without power is: then only the
+//! survivor's deadline (6 s here, which even a slow machine does not need otherwise) ends the wait.
+
+mod support;
+
+use lab::Side::{self, Client, Server};
+use support::{run_of, Check};
+
+/// What must be the same before and after: RDMA resources, and the survivor's processes.
+const SHOW: &str = "/usr/bin/rdma resource show; ps | grep -c [l]esson";
+
+/// How long after the fault the survivor may live: its deadline of 6 s, and time for a loaded machine to be slow in.
+const SOON: u64 = 60;
+
+struct Case {
+    lesson: &'static str,
+    /// Who goes away.
+    victim: Side,
+    /// When any log line has this in it.
+    when: &'static str,
+    /// What the survivor says if the power went.
+    without_power: &'static str,
+    /// What it says if the program was killed. None: the goodbye that the victim's kernel says for it may be all that the
+    /// survivor was waiting for, so it may as well end without an error.
+    killed: Option<&'static str>,
+}
+
+fn survive(case: &Case, kill: bool) {
+    let run = run_of(case.lesson, "--timeout 6", "--timeout 6").inspect(SHOW);
+    let run = match kill {
+        true => run.kill_when(case.victim, case.when),
+        false => run.power_off_when(case.victim, case.when),
+    };
+    let check = Check::of(run);
+    let survivor = if case.victim == Client { Server } else { Client };
+    let ended = check.outcome.side(survivor);
+    let what = format!("lesson {}, {} gone at {:?}, killed: {kill}", case.lesson, case.victim.name(), case.when);
+    let what = format!("{what}\n{}", ended.log.join("\n"));
+    match if kill { case.killed } else { Some(case.without_power) } {
+        Some(says) => {
+            assert_eq!(ended.exit, Some(1), "{what}");
+            assert!(check.line(survivor, "] ERR  ").contains(says), "not {says:?}: {what}");
+            check.logs(survivor, "the stages so far: main → ");
+        }
+        None => assert!(matches!(ended.exit, Some(0 | 1)), "{:?}: {what}", ended.exit),
+    }
+    assert_eq!(ended.before, ended.after, "something is left open: {what}");
+    let last = |side| check.outcome.timeline.iter().filter(|entry| entry.side == side).last().map(|entry| entry.at);
+    let alone = last(survivor).unwrap().saturating_sub(last(case.victim).unwrap());
+    assert!(alone.as_secs() < SOON, "the survivor lived for {alone:?}: {what}");
+}
+
+fn survive_all(cases: &[Case]) {
+    for case in cases {
+        survive(case, false);
+        survive(case, true);
+    }
+}
+
+/// Shorthand for the tables below.
+const fn gone(
+    lesson: &'static str,
+    victim: Side,
+    when: &'static str,
+    without_power: &'static str,
+    killed: Option<&'static str>,
+) -> Case {
+    Case { lesson, victim, when, without_power, killed }
+}
+
+const KNOCK: &str = "waited 6 s for a client's connect request";
+const ESTABLISHED: &str = "waited 6 s for RDMA_CM_EVENT_ESTABLISHED";
+const DISCONNECTED: &str = "waited 6 s for RDMA_CM_EVENT_DISCONNECTED";
+const RECV: &str = "waited 6 s for the completion of work request 1 (a RECV with the peer's metadata)";
+const STATE: &str = "waited 6 s for a completion in the state SS_";
+const REJECTED: Option<&str> = Some("waited for RDMA_CM_EVENT_ESTABLISHED, got RDMA_CM_EVENT_REJECTED");
+const HUNG_UP: Option<&str> = Some("the peer hung up in the state SS_");
+
+#[test]
+fn while_connecting() {
+    survive_all(&[
+        gone("02", Client, "SLOW  rdma_connect", KNOCK, Some("failed: ")),
+        gone("02", Client, "SLOW  rdma_accept", ESTABLISHED, REJECTED),
+        gone("02", Server, "CM event: CONNECT_REQUEST", ESTABLISHED, REJECTED),
+        gone("02", Client, "SLOW  rdma_disconnect", DISCONNECTED, None),
+        gone("02", Server, "SLOW  rdma_disconnect", DISCONNECTED, None),
+    ]);
+}
+
+#[test]
+fn while_exchanging_metadata_and_data() {
+    survive_all(&[
+        gone("03", Client, "ibv_post_send SEND wr_id=2", RECV, None),
+        gone("03", Server, "ibv_post_send SEND wr_id=2", "waited 6 s for the completion of work request", None),
+        gone("04", Client, "ibv_post_send RDMA_WRITE", DISCONNECTED, None),
+        gone("04", Server, "ibv_post_send RDMA_WRITE", "work request 3 (an RDMA WRITE)", None),
+        gone("05", Client, "ibv_post_send RDMA_READ", DISCONNECTED, None),
+        gone("05", Server, "ibv_post_send RDMA_READ", "work request 4 (an RDMA READ)", None),
+    ]);
+}
+
+#[test]
+fn in_the_middle_of_the_state_machine() {
+    survive_all(&[
+        gone("06", Client, "MrReceived →", STATE, Some(STATE)),
+        gone("06", Server, "MrReceived →", STATE, Some(STATE)),
+        gone("06", Client, "ibv_post_send RDMA", STATE, Some(STATE)),
+        gone("07", Client, "MrReceived →", STATE, HUNG_UP),
+        gone("07", Server, "MrReceived →", STATE, HUNG_UP),
+    ]);
+}
+
+#[test]
+fn while_closing() {
+    survive_all(&[
+        gone("07", Client, "SLOW  rdma_disconnect", DISCONNECTED, None),
+        gone("07", Server, "SLOW  rdma_disconnect", DISCONNECTED, None),
+    ]);
+}
