@@ -116,11 +116,6 @@ impl CompletionQueue {
         self.0.in_flight.borrow_mut().insert(wr_id, (qp_num, memory));
     }
 
-    /// The post of `wr_id` failed: its memory is free to go.
-    pub(crate) fn release(&self, wr_id: u64) {
-        self.0.in_flight.borrow_mut().remove(&wr_id);
-    }
-
     /// The QP is gone: so is the need for the memory of its unfinished requests.
     pub(crate) fn release_all(&self, qp_num: u32) {
         self.0.in_flight.borrow_mut().retain(|_, (posted_to, _)| *posted_to != qp_num);

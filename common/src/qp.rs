@@ -71,9 +71,10 @@ impl QueuePair {
         self.cq.keep(wr_id, self.qp_num(), region.keep());
         let (mut wr, mut bad) = (recv_wr(wr_id, &mut sge), std::ptr::null_mut());
         // SAFETY: the QP is alive. The request and its SGE live across the call, which copies them; the CQ keeps the
-        // memory until the completion is polled or the QP is gone.
+        // memory until the completion is polled or the QP is gone, even if the call fails: SoftRoCE holds on to a request
+        // that it has refused, and flushes it later.
         let result = unsafe { ibv_post_recv(self.raw(), &mut wr, &mut bad) };
-        self.posted_or_released(wr_id, positive_errno("ibv_post_recv", result))
+        positive_errno("ibv_post_recv", result).map(|()| wr_id)
     }
 
     /// `ibv_post_send`: hands a request to the device, and returns before anything is sent. Leave the region alone until
@@ -88,7 +89,7 @@ impl QueuePair {
         let (mut wr, mut bad) = (request.to_c(wr_id, &mut sge), std::ptr::null_mut());
         // SAFETY: as in post_recv.
         let result = unsafe { ibv_post_send(self.raw(), &mut wr, &mut bad) };
-        self.posted_or_released(wr_id, positive_errno("ibv_post_send", result))
+        positive_errno("ibv_post_send", result).map(|()| wr_id)
     }
 
     /// `ibv_query_qp`: logs the QP's state and attributes, MTU in bytes and times in ms.
@@ -119,13 +120,6 @@ impl QueuePair {
     fn raw(&self) -> *mut ibv_qp {
         // SAFETY: the id is alive, and rdma_create_qp stored the QP there.
         unsafe { (*self.id.raw()).qp }
-    }
-
-    fn posted_or_released(&self, wr_id: u64, result: Result<()>) -> Result<u64> {
-        if result.is_err() {
-            self.cq.release(wr_id);
-        }
-        result.map(|()| wr_id)
     }
 }
 

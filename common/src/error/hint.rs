@@ -30,7 +30,10 @@ fn call_step(call: &str, errno: i32) -> &'static str {
         ("rdma_bind_addr" | "rdma_listen", libc::EADDRINUSE) => {
             "Another program listens there: `rdma resource show cm_id` names it. End it, or choose another port with -p"
         }
-        ("rdma_bind_addr", libc::EADDRNOTAVAIL) => "That address is not this machine's: `ip address` lists its own",
+        ("rdma_bind_addr", libc::EADDRNOTAVAIL) => {
+            "That address is not this machine's (`ip address` lists its own), or a listener on all addresses has the port \
+             already (`rdma resource show cm_id` names it; choose another with -p)"
+        }
         ("ibv_reg_mr" | "ibv_create_cq" | "rdma_create_qp", libc::ENOMEM | libc::EPERM) => {
             "Locked memory is limited: `ulimit -l` shows how much. Run `ulimit -l unlimited` (as root, or set memlock in \
              /etc/security/limits.conf and log in again)"
@@ -51,7 +54,8 @@ fn call_step(call: &str, errno: i32) -> &'static str {
 fn event_step(got: u32, status: i32) -> &'static str {
     match (got, status) {
         (RDMA_CM_EVENT_REJECTED, CONSUMER_REJECT) => {
-            "The server's program refused: its log says why. Do both sides run the same lesson?"
+            "The server's program refused: its log says why. If it says nothing, its kernel did: does it listen on IPv6 \
+             where you ask for IPv6?"
         }
         (RDMA_CM_EVENT_REJECTED, 8) => {
             "Start the server first, and give both sides the same port with -p (`rdma resource show cm_id` lists \
@@ -85,6 +89,13 @@ fn completion_step(status: u32) -> &'static str {
         }
         IBV_WC_LOC_PROT_ERR => "Check the lkey, that the SGE lies inside its region, and the region's access flags",
         IBV_WC_LOC_LEN_ERR => "The message is longer than the posted receive",
+        IBV_WC_LOC_QP_OP_ERR => {
+            "From SoftRoCE this means: the message is longer than the posted receive, or the lkey or the region's \
+             LOCAL_WRITE is wrong"
+        }
+        IBV_WC_REM_OP_ERR => {
+            "The peer's device could not place the message: look at the status that the peer's own receive ended with"
+        }
         IBV_WC_RETRY_EXC_ERR => "The peer's QP stopped answering: is the other program, or its machine, gone?",
         IBV_WC_RNR_RETRY_EXC_ERR => {
             "The peer had no receive posted: it must post one before it accepts. Do both sides run the same lesson with \

@@ -37,11 +37,12 @@ const CQE: i32 = 16;
 /// Initiator Depth. With 0, lesson 05 could not READ.
 const READS: u8 = 1;
 
-/// How often the device sends a packet again if no ACK comes. In the ConnectRequest: Retry Count.
-const RETRIES: u8 = 7;
+/// How often the device sends a packet again if no ACK comes. In the ConnectRequest: Retry Count. 7 is the most that fits
+/// its three bits, but SoftRoCE takes 7 for "for ever", and nothing here waits for ever.
+const RETRIES: u8 = 6;
 
-/// How often it tries again if the peer has no receive posted. In the ConnectRequest: RNR Retry Count. 7 would mean for
-/// ever, and nothing here waits for ever.
+/// How often it tries again if the peer has no receive posted. In the ConnectRequest: RNR Retry Count. Here 7 means for
+/// ever on every device.
 const RNR_RETRIES: u8 = 6;
 
 /// The longest buffer that the server registers for a client, in bytes.
