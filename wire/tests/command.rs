@@ -42,7 +42,7 @@ fn conversation() -> Vec<u8> {
 fn the_ladder_of_a_conversation() {
     let expected = " frame         ms  client 10.0.0.2            server 10.0.0.1
      2      1.000  ── REQ (ConnectRequest) ─────────────────▶  port 7471  qp 0x11  mtu 1024  private data of 5 bytes or more
-     3      1.250  ◀─────────────────── REP (ConnectReply) ──  qp 0x22  server QP is in RTR  private data of 16 bytes or more
+     3      1.250  ◀─────────────────── REP (ConnectReply) ──  qp 0x22  server QP is in RTR or RTS  private data of 16 bytes or more
      4      1.500  ── RTU (ReadyToUse) ─────────────────────▶  both QPs are in RTS
   step 4, client: rdma_post_write
      5      1.750  ── RDMA Write First ─────────────────────▶  psn +0  len 1024 of 1064  va 0x7f0000001000  rkey 0x1234

@@ -270,7 +270,7 @@ fn cm_details(message: &Message, from_client: bool, parts: &mut Vec<String>) {
     }
     let side = if from_client { "client" } else { "server" };
     match message.kind {
-        Kind::ConnectReply => parts.push(format!("{side} QP is in RTR")),
+        Kind::ConnectReply => parts.push(format!("{side} QP is in RTR or RTS")),
         Kind::ReadyToUse => parts.push("both QPs are in RTS".into()),
         Kind::DisconnectRequest => parts.push(format!("{side} QP leaves RTS")),
         _ => {}
