@@ -118,8 +118,7 @@ fn packages_of(meta: &str) -> Vec<String> {
     let mut open = vec![meta.to_owned()];
     while let Some(package) = open.pop() {
         for name in dependencies(&package) {
-            let of_kernel = name.starts_with("linux-image-") || name.starts_with("linux-modules-");
-            if of_kernel && name.contains(|c: char| c.is_ascii_digit()) && !found.contains(&name) {
+            if holds_files(&name) && !found.contains(&name) {
                 found.push(name.clone());
                 open.push(name);
             }
@@ -128,12 +127,23 @@ fn packages_of(meta: &str) -> Vec<String> {
     found
 }
 
+/// Whether a package is the image or the modules of a certain version, as Debian and Ubuntu name them.
+fn holds_files(package: &str) -> bool {
+    let of_kernel = package.starts_with("linux-image-") || package.starts_with("linux-modules-");
+    of_kernel && package.split('-').any(|part| part.starts_with(|c: char| c.is_ascii_digit()))
+}
+
 /// Direct dependencies of a package; none if apt does not know it or is not there.
 fn dependencies(package: &str) -> Vec<String> {
-    let Ok(output) = Command::new("apt-cache").args(["depends", "--important", package]).output() else {
-        return Vec::new();
-    };
-    let text = String::from_utf8_lossy(&output.stdout);
+    match Command::new("apt-cache").args(["depends", "--important", package]).output() {
+        Ok(output) => parse_dependencies(&String::from_utf8_lossy(&output.stdout)),
+        Err(_) => Vec::new(),
+    }
+}
+
+/// Reads lines such as `  Depends: linux-image-6.1.0-56-amd64`. Of alternatives (` |Depends:`) only the last one counts:
+/// no kernel package has any.
+fn parse_dependencies(text: &str) -> Vec<String> {
     text.lines().filter_map(|line| line.trim().strip_prefix("Depends: ")).map(str::to_owned).collect()
 }
 
@@ -190,4 +200,32 @@ fn no_kernel(arch: &Arch) -> String {
         modules::RXE,
         arch.kernel_packages.join(", "),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kernel_packages_are_told_from_their_company() {
+        let ubuntu = "linux-image-generic\n  Depends: linux-image-6.8.0-60-generic\n  Depends: linux-modules-extra-6.8.0-60-generic\n\
+                      \x20 Depends: linux-firmware\n  Depends: intel-microcode\n  Recommends: thermald\n";
+        let names: Vec<String> = parse_dependencies(ubuntu).into_iter().filter(|name| holds_files(name)).collect();
+        assert_eq!(names, ["linux-image-6.8.0-60-generic", "linux-modules-extra-6.8.0-60-generic"]);
+        assert!(!holds_files("linux-image-amd64") && !holds_files("linux-base"));
+    }
+
+    #[test]
+    fn a_kernel_without_rxe_or_image_is_no_kernel() {
+        let folder = tempfile::tempdir().unwrap();
+        let (image, modules) = (folder.path().join("vmlinuz"), folder.path().join("modules"));
+        let complete = || Files::complete("6.1", image.clone(), modules.clone()).is_some();
+        write(&image, b"").unwrap();
+        write(&modules.join("modules.dep"), b"kernel/virtio.ko.xz:\n").unwrap();
+        assert!(!complete(), "no rdma_rxe");
+        write(&modules.join("modules.dep"), b"kernel/rdma_rxe.ko.xz: kernel/ib_core.ko.xz\n").unwrap();
+        assert!(complete());
+        fs::remove_file(&image).unwrap();
+        assert!(!complete(), "no image");
+    }
 }

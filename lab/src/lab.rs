@@ -82,7 +82,9 @@ impl Lab {
                 None => payload::empty()?,
             });
         }
-        let machines = self.restored(&contents, &drives)?;
+        // Ctrl-C reaches the commands that the lab runs, too: that one of them fails then is not the news.
+        let machines =
+            self.restored(&contents, &drives).map_err(|error| self.interrupt.check().err().unwrap_or(error))?;
         let finished = Session::new(run, machines, &self.interrupt, observer)?.finish()?;
         let interrupted = finished.interrupted;
         let outcome = record::keep(&self.folder.join("runs"), run, finished)?;

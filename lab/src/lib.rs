@@ -27,6 +27,7 @@ pub mod payload;
 pub mod qmp;
 pub mod record;
 mod run;
+mod seat;
 pub mod session;
 pub mod state;
 pub mod summary;

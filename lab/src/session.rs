@@ -7,46 +7,18 @@
 
 use crate::agent::{Agent, Message};
 use crate::interrupt::{Interrupt, Interrupted};
-use crate::lines::Lines;
 use crate::machine::Machine;
 use crate::outcome::{Ended, Entry, What};
 use crate::run::{Fault, Run, Side};
+use crate::seat::{Seat, Stage};
 use crate::switch::Switch;
-use anyhow::{Context, Result};
-use std::fs::File;
+use anyhow::Result;
 use std::io::Read;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant, SystemTime};
 
 /// How long a server may go on after its client has ended.
 const GRACE: Duration = Duration::from_secs(30);
-/// How long to wait for the machine's answer to an inspection.
-const INSPECTION: Duration = Duration::from_secs(60);
-
-/// A machine with its program.
-struct Seat {
-    side: Side,
-    /// None once its power is off.
-    machine: Option<Machine>,
-    agent: Agent,
-    output: File,
-    lines: Lines,
-    stage: Stage,
-    ended: Ended,
-}
-
-/// How far a side has come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stage {
-    /// It has a program that was not started.
-    Waiting,
-    /// Its program runs.
-    Running,
-    /// Its program has ended, or it never had one.
-    Done,
-}
-
 /// Both machines, the wire between them, and what has happened so far.
 pub struct Session<'a> {
     run: &'a Run,
@@ -102,17 +74,13 @@ impl<'a> Session<'a> {
     /// # Errors
     /// The wire or a machine fails. A program that fails is no error here.
     pub fn finish(mut self) -> Result<Finished> {
-        let result = self.inspect_all(|seat| &mut seat.ended.before).and_then(|()| self.conversation());
-        let interrupted = match result {
+        let interrupted = match self.whole() {
             Ok(()) => false,
-            Err(error) if error.is::<Interrupted>() => {
-                self.trouble = Some("interrupted".to_owned());
-                true
-            }
+            Err(error) if error.is::<Interrupted>() => true,
             Err(error) => return Err(error),
         };
-        if !interrupted {
-            self.inspect_all(|seat| &mut seat.ended.after)?;
+        if interrupted {
+            self.trouble = Some(Interrupted.to_string());
         }
         let [server, client] = self.seats;
         Ok(Finished {
@@ -122,6 +90,12 @@ impl<'a> Session<'a> {
             trouble: self.trouble,
             interrupted,
         })
+    }
+
+    fn whole(&mut self) -> Result<()> {
+        self.inspect_all(|ended| &mut ended.before)?;
+        self.conversation()?;
+        self.inspect_all(|ended| &mut ended.after)
     }
 
     fn conversation(&mut self) -> Result<()> {
@@ -239,6 +213,9 @@ impl<'a> Session<'a> {
     fn strike(&mut self, fault: Fault, victim: Side) {
         let seat = &mut self.seats[victim.index()];
         match fault {
+            Fault::Kill if seat.stage != Stage::Running => {
+                self.record(victim, What::Note("there is no program to kill".to_owned()));
+            }
             Fault::Kill => {
                 seat.agent.say("kill");
                 self.dying = Some(victim);
@@ -247,6 +224,7 @@ impl<'a> Session<'a> {
             Fault::PowerOff => {
                 seat.machine = None;
                 seat.stage = Stage::Done;
+                self.dying = self.dying.filter(|dying| *dying != victim);
                 self.record(victim, What::Note("the lab cuts the power".to_owned()));
             }
         }
@@ -295,45 +273,12 @@ impl<'a> Session<'a> {
         self.timeline.push(entry);
     }
 
-    fn inspect_all(&mut self, place: fn(&mut Seat) -> &mut Vec<String>) -> Result<()> {
+    /// Runs the inspection, if there is one, in each machine that has power.
+    fn inspect_all(&mut self, place: fn(&mut Ended) -> &mut Vec<String>) -> Result<()> {
         let Some(command) = &self.run.inspect else { return Ok(()) };
         for seat in self.seats.iter_mut().filter(|seat| seat.machine.is_some()) {
-            seat.agent.say(&format!("inspect {command}"));
-            let limit = Instant::now() + INSPECTION;
-            loop {
-                match seat.agent.receive() {
-                    Some(Message::Output(line)) => place(seat).push(line),
-                    Some(Message::Inspected) => break,
-                    Some(_) => {}
-                    None if seat.agent.is_closed() || Instant::now() >= limit => {
-                        anyhow::bail!(
-                            "the {} did not answer `{command}`\n{}",
-                            seat.side.name(),
-                            seat.agent.console_end()
-                        )
-                    }
-                    None => self.interrupt.wait(&[(seat.agent.stream().as_fd(), false)], limit)?,
-                }
-            }
+            *place(&mut seat.ended) = seat.inspect(command, self.interrupt)?;
         }
         Ok(())
-    }
-}
-
-impl Seat {
-    fn new(side: Side, (machine, agent): (Machine, Agent), run: &Run, switch: &mut Switch) -> Result<Self> {
-        let clone = |stream: &UnixStream| stream.try_clone().context("cannot use a machine's socket");
-        switch.plug(clone(&machine.card)?)?;
-        let output = machine.program.try_clone().context("cannot use a machine's output")?;
-        let stage = if run.commands[side.index()].is_some() { Stage::Waiting } else { Stage::Done };
-        Ok(Self {
-            side,
-            machine: Some(machine),
-            agent,
-            output,
-            lines: Lines::default(),
-            stage,
-            ended: Ended::default(),
-        })
     }
 }

@@ -251,3 +251,44 @@ fn processor_model() -> String {
     let first = cpuinfo.split("\n\n").next().unwrap_or_default();
     first.lines().filter(|line| !line.contains("MHz")).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arch;
+
+    #[test]
+    fn the_key_follows_what_the_state_depends_on() {
+        let arch = arch::host().unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let image = folder.path().join("vmlinux");
+        let kernel = Kernel { release: "6.1".to_owned(), image: image.clone(), modules: folder.path().to_owned() };
+        fs::write(&image, b"one").unwrap();
+        fs::write(folder.path().join("modules.dep"), b"").unwrap();
+        let contents = Contents::find(arch).unwrap();
+        let key = |kvm| {
+            let qemu = PathBuf::from("/bin/sh");
+            let hardware = Hardware { arch, qemu, kvm, kernel: image.clone(), initramfs: PathBuf::new() };
+            Recipe { hardware, contents: &contents, kernel: &kernel }.key().unwrap()
+        };
+        let first = key(false);
+        assert_eq!(first, key(false));
+        assert_ne!(first, key(true), "another processor");
+        fs::write(&image, b"three").unwrap();
+        assert_ne!(first, key(false), "another kernel");
+    }
+
+    #[test]
+    fn a_second_lab_waits_for_the_lock() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::new(folder.path().to_owned());
+        let held = store.lock(&Interrupt::default()).unwrap();
+        thread::scope(|scope| {
+            let second = scope.spawn(|| store.lock(&Interrupt::default()));
+            thread::sleep(Duration::from_millis(100));
+            assert!(!second.is_finished());
+            drop(held);
+            assert!(second.join().unwrap().is_ok());
+        });
+    }
+}

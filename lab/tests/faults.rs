@@ -135,13 +135,11 @@ fn a_broken_state_is_built_again() {
     };
     let [state] = &states()[..] else { panic!("one state") };
     fs::write(state.join("1.state"), b"this is not a machine").unwrap();
+    // One that another version left behind goes when the next one is built.
+    fs::create_dir(target.path("lab/state/0123456789abcdef")).unwrap();
     let output = target.run("echo fine");
     assert!(output.status.success(), "{}", error_text(&output));
     assert!(error_text(&output).contains("building them again"), "{}", error_text(&output));
-
-    // One that another version left behind goes when the next one is built.
-    fs::rename(state, target.path("lab/state/0123456789abcdef")).unwrap();
-    assert!(target.run("true").status.success());
     assert_eq!(states(), std::slice::from_ref(state));
     target.assert_nothing_left();
 }
