@@ -38,6 +38,12 @@ $(lessons:%=lesson-%): lesson-%: ## run lesson NN on two emulated machines [clie
 	@$(call build,lab $@)
 	@$(bin)/lab run $@ --server-args="$$server" --client-args="$$client"
 
+.PHONY: puzzle-07
+puzzle-07: ## show the puzzle of lesson 07 and its answer side by side
+	@lab/setup.sh lessons
+	@$(call build,lab lesson-07)
+	@lab/puzzle.sh $(bin)/lab
+
 .PHONY: $(lessons:%=server-%)
 $(lessons:%=server-%): server-%: ## run the server of lesson NN on this machine's own RDMA device [ARGS="OPTIONS"]
 	@$(call own,lesson-$*)
@@ -66,6 +72,12 @@ test: ## build everything and run every test
 	cargo build --workspace
 	cargo test --workspace
 
+.PHONY: soak
+soak: ## 1,000 connections against one server, and nothing grows (some minutes)
+	@lab/setup.sh test
+	cargo build --workspace
+	cargo test -p lab --test soak -- --ignored --nocapture
+
 # The documentation shows private items, too: a reader wants to know how it works inside.
 .PHONY: check
 check: ## formatting, lints and documentation, warnings as errors
@@ -74,6 +86,12 @@ check: ## formatting, lints and documentation, warnings as errors
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS='-D warnings -A rustdoc::private_intra_doc_links' cargo doc --workspace --no-deps --document-private-items
 	shellcheck --exclude=SC2187 lab/*.sh lab/doctor/*.sh lab/guest/*.sh captures/*.sh .ci/run
+	cargo run -q -p xtask -- docs --check
+
+.PHONY: docs
+docs: ## write the generated parts of docs/ anew: packet tables, timelines, ladders, differences between lessons
+	@$(call build,xtask)
+	@$(bin)/xtask docs
 
 .PHONY: record
 record: ## run every lesson in the lab and renew what captures/ holds

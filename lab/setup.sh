@@ -86,6 +86,7 @@ check_needs() {
     need 'rustfmt' 'has_cargo_command fmt' @rustfmt rustfmt rust
     need 'clippy' 'has_cargo_command clippy' @clippy clippy rust
     need 'shellcheck' 'has shellcheck' shellcheck ShellCheck shellcheck
+    need 'tshark' 'has tshark' tshark wireshark-cli wireshark-cli
 }
 
 debian_qemu() { if [ "$machine" = aarch64 ]; then echo qemu-system-arm; else echo "$qemu"; fi; }

@@ -1,23 +1,28 @@
 //! Keeps code, docs and captures in step. The Makefile calls it; nothing here is part of the lessons.
 
 mod block;
+mod docs;
 mod record;
 mod versions;
 
 use anyhow::Result;
-use clap::Command;
+use clap::{Arg, ArgAction, Command};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 fn command() -> Command {
     let record = Command::new("record").about("Run every lesson in the lab and renew the bundled captures");
-    Command::new("xtask").about("Work on this repository").subcommand_required(true).subcommand(record)
+    let check = Arg::new("check").long("check").action(ArgAction::SetTrue).help("Change nothing; say what is not true");
+    let docs = Command::new("docs").about("Write the generated parts of the documentation").arg(check);
+    Command::new("xtask").about("Work on this repository").subcommand_required(true).subcommands([record, docs])
 }
 
 fn main() -> ExitCode {
     let matches = command().get_matches();
-    let result = match matches.subcommand_name() {
-        Some("record") => record::record(),
+    let result = match matches.subcommand() {
+        Some(("record", _)) => record::record(),
+        Some(("docs", options)) if options.get_flag("check") => docs::check(&root()),
+        Some(("docs", _)) => docs::write(&root()),
         _ => Ok(()),
     };
     match result {

@@ -1,0 +1,136 @@
+//! What changes from one lesson to the next: little is taken away, and the pages show all of it.
+
+use super::page::Problem;
+use super::sources::Sources;
+use anyhow::{bail, ensure, Context, Result};
+use std::collections::BTreeSet;
+use std::process::Command;
+
+/// How many lines a lesson may take away from the one before, and why so many. A lesson adds a stage to the one before;
+/// what it takes away, the reader has learned for nothing.
+const BUDGET: [(&str, usize, &str); 6] = [
+    ("02", 85, "the server accepts where lesson 01 rejected, and both sides change from knocking to a connection"),
+    (
+        "03",
+        50,
+        "the shape of the stages gets its options, and the client's and the server's common part moves to main.rs",
+    ),
+    ("04", 35, "the headers draw other packets, and the buffer gets the rights for a WRITE"),
+    ("05", 20, "the headers draw other packets, and a stage gets a parameter"),
+    ("06", 240, "the bigger step: one order of stages becomes a state machine, and polling becomes waiting for events"),
+    ("07", 90, "one posted receive becomes several, and hanging up becomes a stage of its own for either side"),
+];
+
+/// The difference between the sources of two lessons.
+struct Diff {
+    text: String,
+    added: usize,
+    removed: usize,
+}
+
+/// Lessons that take more away from the one before than they may.
+pub fn problems(sources: &Sources) -> Vec<Problem> {
+    let lessons = match sources.lessons() {
+        Ok(lessons) => lessons,
+        Err(error) => return vec![Problem::new("lessons", format!("{error:#}"))],
+    };
+    let check = |pair: &[String]| {
+        let [old, new] = pair else { return None };
+        let verdict = diff(sources, old, new).and_then(|diff| within_budget(old, new, diff.removed));
+        Some(Problem::new(&format!("lessons/{new}"), format!("{:#}", verdict.err()?)))
+    };
+    lessons.windows(2).filter_map(check).collect()
+}
+
+fn within_budget(old: &str, new: &str, removed: usize) -> Result<()> {
+    let number = new.split('_').next().unwrap_or(new);
+    let Some((_, most, _)) = BUDGET.into_iter().find(|(lesson, ..)| *lesson == number) else {
+        bail!("lesson {number} has no budget in xtask/src/docs/diffs.rs: how many lines may it take away, and why?");
+    };
+    ensure!(
+        removed <= most,
+        "takes away {removed} lines of {old}, and may take {most}. Write lesson {old} so that this one only adds to it, \
+         or raise the budget in xtask/src/docs/diffs.rs and say why"
+    );
+    Ok(())
+}
+
+/// The difference as a folded part of a page. Lessons are named by their numbers.
+///
+/// # Errors
+/// There is no such lesson.
+pub fn folded(sources: &Sources, old: &str, new: &str) -> Result<Vec<String>> {
+    let lessons = sources.lessons()?;
+    let find = |number: &str| {
+        let found = lessons.iter().find(|lesson| lesson.split('_').next() == Some(number));
+        found.with_context(|| format!("there is no lesson {number}"))
+    };
+    let Diff { text, added, removed } = diff(sources, find(old)?, find(new)?)?;
+    // The sources' own documentation has fenced blocks.
+    let fence = if text.contains("```") { "````" } else { "```" };
+    let mut lines = vec![
+        "<details>".to_string(),
+        format!("<summary>From lesson {old} to lesson {new}: {added} lines more, {removed} lines less</summary>"),
+        String::new(),
+        format!("{fence}diff"),
+    ];
+    lines.extend(text.lines().map(|line| line.trim_end().to_string()));
+    lines.extend([fence.into(), String::new(), "</details>".into()]);
+    Ok(lines)
+}
+
+fn diff(sources: &Sources, old: &str, new: &str) -> Result<Diff> {
+    let files = |lesson: &str| {
+        let folder = format!("lessons/{lesson}/src/");
+        let files = sources.files(folder.trim_end_matches('/'), ".rs")?;
+        anyhow::Ok(files.iter().filter_map(|file| file.strip_prefix(&folder)).map(String::from).collect())
+    };
+    let (before, after): (BTreeSet<String>, BTreeSet<String>) = (files(old)?, files(new)?);
+    let mut text = String::new();
+    for file in before.union(&after) {
+        let side = |lesson: &str, has: bool| match has {
+            true => format!("lessons/{lesson}/src/{file}"),
+            false => "/dev/null".into(),
+        };
+        text += &unified(sources, &side(old, before.contains(file)), &side(new, after.contains(file)))?;
+    }
+    let count = |sign: &str| text.lines().filter(|line| line.starts_with(sign)).count();
+    // Each file's two names are no lines of it.
+    let (added, removed) = (count("+") - count("+++ "), count("-") - count("--- "));
+    Ok(Diff { text, added, removed })
+}
+
+fn unified(sources: &Sources, old: &str, new: &str) -> Result<String> {
+    let mut diff = Command::new("diff");
+    diff.current_dir(sources.path("")).args(["-u", "--label", old, "--label", new, old, new]);
+    let output = diff.output().context("cannot run diff; install the package diffutils")?;
+    // Status 1 only says that the files differ.
+    ensure!(matches!(output.status.code(), Some(0 | 1)), "diff: {}", String::from_utf8_lossy(&output.stderr).trim());
+    Ok(String::from_utf8(output.stdout)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sources::tests::repository;
+    use super::*;
+
+    #[test]
+    fn the_next_lesson_may_take_away_only_so_much() {
+        assert!(within_budget("04_rdma_write", "05_rdma_read", 20).is_ok());
+        let error = within_budget("04_rdma_write", "05_rdma_read", 21).unwrap_err().to_string();
+        assert!(error.contains("takes away 21 lines of 04_rdma_write, and may take 20"), "{error}");
+        assert!(within_budget("07_x", "08_y", 0).unwrap_err().to_string().contains("has no budget"));
+    }
+
+    #[test]
+    fn a_diff_counts_the_lines_of_all_files() {
+        let sources = repository();
+        let lines = folded(&sources, "05", "06").unwrap();
+        let of = |sign: char| lines.iter().filter(|line| line.starts_with(sign)).count();
+        let files = lines.iter().filter(|line| line.starts_with("+++ ")).count();
+        let summary = format!("{} lines more, {} lines less", of('+') - files, of('-') - files);
+        assert!(lines[1].contains(&summary), "{} {summary}", lines[1]);
+        assert!(lines.iter().any(|line| line == "--- /dev/null"), "lesson 06 has files that lesson 05 has not");
+        assert!(folded(&sources, "05", "99").is_err());
+    }
+}

@@ -1,0 +1,138 @@
+//! Excerpts that a mark describes so completely that they can be written anew: a piece of a timeline, of a ladder, or of
+//! a packet byte by byte.
+
+use super::sources::Sources;
+use anyhow::{bail, ensure, Context, Result};
+use wire::capture::Reader;
+use wire::show::{self, ladder::Style, row};
+use wire::story::timeline::{Lane, Timeline};
+use wire::story::Side;
+
+/// A piece of a timeline, with its heading. Without a range, all of it.
+///
+/// A range is `FROM..TO`. Each end is a frame of the capture, as `10`, or a log line, as `client#41`.
+///
+/// # Errors
+/// The timeline has no such place, or the range ends before it begins.
+pub fn timeline(sources: &Sources, name: &str, range: Option<&str>) -> Result<Vec<String>> {
+    let path = format!("captures/{name}.txt");
+    let text = sources.text(&path)?;
+    let lines: Vec<String> = text.lines().map(String::from).collect();
+    let Some(range) = range else { return Ok(lines) };
+    let (from, to) = range.split_once("..").context("a range is FROM..TO, as 10..11 or client#41..server#42")?;
+    let timeline = sources.timeline(&path)?;
+    let frames: Vec<u64> = sources.rows(&format!("captures/{name}.pcapng"))?.iter().map(|row| row.frame).collect();
+    let place = |end: &str| place(&timeline, &frames, end).with_context(|| format!("{path} has no `{end}`"));
+    let (from, to) = (place(from)?, place(to)?);
+    ensure!(from <= to, "{range} ends before it begins");
+    let (first, last) = (timeline.entries()[from].lines.start, timeline.entries()[to].lines.end);
+    Ok([&lines[..2], &lines[first..last]].concat())
+}
+
+/// The entry that an end of a range names.
+fn place(timeline: &Timeline, frames: &[u64], end: &str) -> Option<usize> {
+    let (lane, start) = match end.split_once('#') {
+        Some(("client", number)) => (Lane::Log(Side::Client), format!("[#{:04}", number.parse::<u32>().ok()?)),
+        Some(("server", number)) => (Lane::Log(Side::Server), format!("[#{:04}", number.parse::<u32>().ok()?)),
+        _ => {
+            let frame: u64 = end.parse().ok()?;
+            let nth = frames.iter().position(|number| *number == frame)?;
+            return timeline.packets().get(nth).map(|(place, ..)| *place);
+        }
+    };
+    timeline.entries().iter().position(|entry| entry.lane == lane && entry.text.starts_with(&start))
+}
+
+/// The lines of `wire show` for some frames: `6-9`, or `4`.
+///
+/// # Errors
+/// The capture has none of them.
+pub fn ladder(sources: &Sources, capture: &str, frames: &str) -> Result<Vec<String>> {
+    let bytes = sources.bytes(capture)?;
+    let open = || Reader::new(bytes.as_slice());
+    let mut text = Vec::new();
+    show::ladder::write(&mut open()?, row::clients(&mut open()?), Style { color: false, width: None }, &mut text)?;
+    let (from, to) = frames.split_once('-').unwrap_or((frames, frames));
+    let (from, to): (u64, u64) = (from.parse()?, to.parse()?);
+    let text = String::from_utf8(text)?;
+    let wanted = |line: &&str| {
+        let number = line.split_whitespace().next().and_then(|word| word.parse().ok());
+        // The last line counts the packets.
+        line.starts_with("  ") && number.is_some_and(|number| (from..=to).contains(&number))
+    };
+    let lines: Vec<String> = text.lines().filter(wanted).map(String::from).collect();
+    ensure!(!lines.is_empty(), "{capture} has no RoCE packet in {frames}");
+    Ok(lines)
+}
+
+/// Some sections of `wire show --packet`: a section begins with its name, and an empty line ends it.
+///
+/// # Errors
+/// The capture has no such frame, or the packet no such section.
+pub fn bytes(sources: &Sources, capture: &str, frame: &str, sections: &[String]) -> Result<Vec<String>> {
+    let file = sources.bytes(capture)?;
+    let mut text = Vec::new();
+    show::bytes::write(&mut Reader::new(file.as_slice())?, frame.parse()?, &mut text)?;
+    let text = String::from_utf8(text)?;
+    let mut lines: Vec<String> = Vec::new();
+    for name in sections {
+        let named = |section: &&str| {
+            let rest = section.strip_prefix(name.as_str());
+            rest.is_some_and(|rest| rest.starts_with([' ', ',']))
+        };
+        let Some(section) = text.split("\n\n").find(named) else {
+            bail!("frame {frame} of {capture} has no section {name}");
+        };
+        if !lines.is_empty() {
+            lines.push(String::new());
+        }
+        lines.extend(section.trim_end_matches('\n').lines().map(|line| line.trim_end().to_string()));
+    }
+    Ok(lines)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sources::tests::repository;
+    use super::*;
+
+    const NAME: &str = "01_cm_listen";
+    const CAPTURE: &str = "captures/01_cm_listen.pcapng";
+
+    #[test]
+    fn a_piece_of_a_timeline_begins_and_ends_where_it_should() {
+        let sources = repository();
+        let frames: Vec<u64> = sources.rows(CAPTURE).unwrap().iter().map(|row| row.frame).collect();
+        let all = timeline(&sources, NAME, None).unwrap();
+        let piece = timeline(&sources, NAME, Some(&format!("server#3..{}", frames[0]))).unwrap();
+        assert_eq!(piece[..2], all[..2]);
+        assert!(piece[2].contains("rdma_bind_addr") && piece.last().unwrap().contains("REQ"), "{piece:#?}");
+        assert!(timeline(&sources, NAME, Some("999..1000")).unwrap_err().to_string().contains("has no `999`"));
+        let backwards = format!("{}..server#3", frames[0]);
+        assert!(timeline(&sources, NAME, Some(&backwards)).unwrap_err().to_string().contains("ends before"));
+    }
+
+    #[test]
+    fn a_piece_of_a_ladder_has_the_frames_asked_for() {
+        let sources = repository();
+        let frames: Vec<u64> = sources.rows(CAPTURE).unwrap().iter().map(|row| row.frame).collect();
+        let (first, last) = (frames[0], frames[1]);
+        assert_eq!(ladder(&sources, CAPTURE, &format!("{first}-{last}")).unwrap().len(), 2);
+        let one = ladder(&sources, CAPTURE, &last.to_string()).unwrap();
+        assert!(one.len() == 1 && one[0].contains("ConnectReject"), "{one:?}");
+        assert!(ladder(&sources, CAPTURE, "90-99").is_err());
+    }
+
+    #[test]
+    fn sections_of_a_packet_are_found_by_name() {
+        let sources = repository();
+        let frame = sources.rows(CAPTURE).unwrap()[0].frame.to_string();
+        let sections = ["BTH".to_string(), "ICRC".to_string()];
+        let lines = bytes(&sources, CAPTURE, &frame, &sections).unwrap();
+        assert!(lines[0].starts_with("BTH  Base Transport Header") && lines.contains(&String::new()));
+        assert!(bytes(&sources, CAPTURE, &frame, &["RETH".to_string()])
+            .unwrap_err()
+            .to_string()
+            .contains("no section"));
+    }
+}

@@ -1,0 +1,140 @@
+//! Links: each leads to a file of the repository, and to a heading that is there.
+
+use super::page::{Page, Problem};
+use super::sources::Sources;
+use std::collections::HashMap;
+use std::path::{Component, Path};
+
+/// Every link that leads nowhere.
+pub fn problems(pages: &[Page], sources: &Sources) -> Vec<Problem> {
+    let anchors: HashMap<&str, Vec<String>> = pages.iter().map(|page| (page.path.as_str(), anchors(page))).collect();
+    let mut problems = Vec::new();
+    for page in pages {
+        for (line, target) in links(page) {
+            if let Some(what) = dead(page, &target, &anchors, sources) {
+                problems.push(page.problem(line, what));
+            }
+        }
+    }
+    problems
+}
+
+/// Why a link leads nowhere. Links out of the repository are not followed.
+fn dead(page: &Page, target: &str, anchors: &HashMap<&str, Vec<String>>, sources: &Sources) -> Option<String> {
+    if ["https://", "http://", "mailto:"].iter().any(|scheme| target.starts_with(scheme)) {
+        return None;
+    }
+    let (path, anchor) = target.split_once('#').unwrap_or((target, ""));
+    let Some(file) = resolve(&page.path, path) else {
+        return Some(format!("the link {target} leads out of the repository"));
+    };
+    let known = anchors.get(file.as_str());
+    if known.is_none() && !sources.path(&file).exists() {
+        return Some(format!("the link {target} leads to {file}, which does not exist"));
+    }
+    if !anchor.is_empty() && !known.is_some_and(|known| known.iter().any(|known| known == anchor)) {
+        return Some(format!("the link {target} leads to a heading that {file} does not have"));
+    }
+    None
+}
+
+/// A link's file, from the repository's folder; None if it is outside.
+fn resolve(page: &str, target: &str) -> Option<String> {
+    if target.is_empty() {
+        return Some(page.into());
+    }
+    let folder = Path::new(page).parent()?;
+    let mut parts: Vec<String> = Vec::new();
+    for part in folder.join(target).components() {
+        match part {
+            Component::Normal(name) => parts.push(name.to_string_lossy().into_owned()),
+            Component::CurDir => {}
+            Component::ParentDir => drop(parts.pop()?),
+            Component::RootDir | Component::Prefix(_) => return None,
+        }
+    }
+    Some(parts.join("/"))
+}
+
+/// The targets of a page's links and pictures, with their lines; what is code has none.
+fn links(page: &Page) -> Vec<(usize, String)> {
+    let mut found = Vec::new();
+    for ((at, line), fenced) in page.lines.iter().enumerate().zip(page.fenced()) {
+        if fenced {
+            continue;
+        }
+        let text = without_code(line);
+        for piece in text.split("](").skip(1) {
+            let target = piece.split([')', ' ']).next().unwrap_or_default();
+            found.push((at, target.to_string()));
+        }
+    }
+    found
+}
+
+fn without_code(line: &str) -> String {
+    line.split('`').step_by(2).collect::<Vec<_>>().join("``")
+}
+
+/// The names by which a forge lets a page's headings be linked to.
+fn anchors(page: &Page) -> Vec<String> {
+    let mut anchors: Vec<String> = Vec::new();
+    let mut times: HashMap<String, usize> = HashMap::new();
+    for (line, fenced) in page.lines.iter().zip(page.fenced()) {
+        let heading = line.trim_start_matches('#');
+        if fenced || heading.len() == line.len() || !heading.starts_with(' ') {
+            anchors.extend(line.split("<a id=\"").skip(1).filter_map(|rest| Some(rest.split_once('"')?.0.to_string())));
+            continue;
+        }
+        let name = slug(heading.trim());
+        let before = times.entry(name.clone()).or_default();
+        anchors.push(if *before == 0 { name } else { format!("{name}-{before}") });
+        *before += 1;
+    }
+    anchors
+}
+
+/// Lower case, blanks as hyphens, no punctuation; of a link only its text.
+fn slug(heading: &str) -> String {
+    let mut text = String::new();
+    let mut rest = heading;
+    while let Some((before, after)) = rest.split_once("](") {
+        text.push_str(before);
+        rest = after.split_once(')').map_or("", |(_, after)| after);
+    }
+    text.push_str(rest);
+    let kept = text.chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c));
+    kept.flat_map(char::to_lowercase).map(|c| if c == ' ' { '-' } else { c }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sources::tests::repository;
+    use super::*;
+
+    fn check(text: &str) -> Vec<String> {
+        let pages = [Page::new("docs/p.md", text), Page::new("README.md", "# Two commands\n")];
+        problems(&pages, &repository()).iter().map(Problem::to_string).collect()
+    }
+
+    #[test]
+    fn links_lead_to_files_and_headings() {
+        assert_eq!(
+            check("## A `b`: C!\n[a](../Makefile) [b](#a-b-c) [c](../README.md#two-commands) [d](https://x.y)"),
+            [""; 0]
+        );
+        assert_eq!(check("code `[a](none.md)`\n```\n[a](none.md)\n```\n"), [""; 0]);
+        assert!(check("\n[a](none.md)")[0].starts_with("docs/p.md:2: the link none.md leads to docs/none.md"));
+        assert!(check("![a](images/none.png)")[0].contains("does not exist"));
+        assert!(check("[a](../README.md#three)")[0].contains("a heading that README.md does not have"));
+        assert!(check("[a](#none)")[0].contains("a heading that docs/p.md does not have"));
+        assert!(check("[a](../../x)")[0].contains("out of the repository"));
+    }
+
+    #[test]
+    fn headings_are_named_as_on_a_forge() {
+        let page =
+            Page::new("p.md", "# On the wire\n## On the wire\n### `wr_id`: [what](x.md)?\n<a id=\"mr\"></a>\n#no\n");
+        assert_eq!(anchors(&page), ["on-the-wire", "on-the-wire-1", "wr_id-what", "mr"]);
+    }
+}

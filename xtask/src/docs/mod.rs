@@ -1,0 +1,87 @@
+//! `xtask docs`: keeps every claim of the documentation true.
+//!
+//! A page marks what it shows with an HTML comment, `<!-- KIND: WHAT -->`. Some marked parts are written by this program,
+//! others are quotes that it compares with their source. `docs` writes the former anew, `docs --check` only looks.
+//! The marks are described in docs/README.md.
+
+mod diffs;
+mod excerpts;
+mod filters;
+mod generated;
+mod length;
+mod lessons;
+mod links;
+mod page;
+mod pictures;
+mod quotes;
+mod sources;
+mod tables;
+
+use anyhow::{bail, Context, Result};
+use page::{Page, Problem};
+use sources::Sources;
+use std::fs;
+use std::path::Path;
+
+/// The pages outside docs/ that make claims, too.
+const OTHER_PAGES: [&str; 3] = ["README.md", "CONTRIBUTING.md", "captures/README.md"];
+
+/// Writes all generated parts of the pages, and the ladders' pictures.
+///
+/// # Errors
+/// A part cannot be generated, or a file not be written.
+pub fn write(root: &Path) -> Result<()> {
+    let sources = Sources::new(root);
+    let mut problems = pictures::write_ladders(&sources)?;
+    for page in pages(&sources)? {
+        let (renewed, failed) = generated::renew(&page, &sources);
+        problems.extend(failed);
+        if renewed.text() != page.text() {
+            let file = root.join(&page.path);
+            fs::write(&file, renewed.text()).with_context(|| format!("cannot write {}", file.display()))?;
+            println!("{} written", page.path);
+        }
+    }
+    report(&problems)
+}
+
+/// Looks whether everything that the pages claim holds, and changes nothing.
+///
+/// # Errors
+/// Something does not hold; each such place is printed with what to do.
+pub fn check(root: &Path) -> Result<()> {
+    let sources = Sources::new(root);
+    let pages = pages(&sources)?;
+    let mut problems = Vec::new();
+    for page in &pages {
+        problems.extend(generated::problems(page, &sources));
+        problems.extend(quotes::problems(page, &sources));
+        problems.extend(tables::problems(page, &sources));
+        problems.extend(length::problems(page));
+    }
+    problems.extend(links::problems(&pages, &sources));
+    problems.extend(filters::problems(&pages, &sources));
+    problems.extend(lessons::problems(&sources));
+    problems.extend(diffs::problems(&sources));
+    problems.extend(pictures::problems(&sources));
+    report(&problems)?;
+    println!("docs: {} pages, and all that they claim holds", pages.len());
+    Ok(())
+}
+
+fn pages(sources: &Sources) -> Result<Vec<Page>> {
+    let mut paths: Vec<String> = OTHER_PAGES.map(String::from).to_vec();
+    paths.extend(sources.files("docs", ".md")?);
+    paths.iter().map(|path| Ok(Page::new(path, &sources.text(path)?))).collect()
+}
+
+fn report(problems: &[Problem]) -> Result<()> {
+    for problem in problems {
+        eprintln!("{problem}");
+    }
+    match problems.len() {
+        0 => Ok(()),
+        1 => bail!("1 claim of the docs does not hold"),
+        count => bail!("{count} claims of the docs do not hold"),
+    }
+}

@@ -1,0 +1,203 @@
+//! A page of Markdown: its marks, fenced blocks and tables.
+
+use std::fmt;
+use std::ops::Range;
+
+/// Something that a page claims and that does not hold.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Problem {
+    /// The file, with the line where there is one.
+    pub place: String,
+    /// What is wrong, and what to do about it.
+    pub what: String,
+}
+
+impl Problem {
+    /// A problem of a whole file, or of several.
+    pub fn new(place: &str, what: impl Into<String>) -> Problem {
+        Problem { place: place.into(), what: what.into() }
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.place, self.what)
+    }
+}
+
+/// One page.
+#[derive(Clone, Debug)]
+pub struct Page {
+    /// Its file, from the repository's folder.
+    pub path: String,
+    /// Its lines. Places in a page are indices into them; people get the number from 1.
+    pub lines: Vec<String>,
+}
+
+/// The comment `<!-- KIND: WORDS -->` on a line of its own.
+#[derive(Clone, Debug)]
+pub struct Mark {
+    /// The line.
+    pub line: usize,
+    /// What it marks.
+    pub kind: String,
+    /// What comes after the colon.
+    pub words: Vec<String>,
+}
+
+/// A table below a mark.
+#[derive(Clone, Debug)]
+pub struct Table {
+    /// The names of the columns, in lower case.
+    pub columns: Vec<String>,
+    /// The rows below, each with its line.
+    pub rows: Vec<(usize, Vec<String>)>,
+}
+
+impl Page {
+    /// Takes a file's text.
+    pub fn new(path: &str, text: &str) -> Page {
+        Page { path: path.into(), lines: text.lines().map(String::from).collect() }
+    }
+
+    /// The file's text.
+    pub fn text(&self) -> String {
+        self.lines.iter().flat_map(|line| [line.as_str(), "\n"]).collect()
+    }
+
+    /// A problem in one of the lines.
+    pub fn problem(&self, line: usize, what: impl Into<String>) -> Problem {
+        Problem { place: format!("{}:{}", self.path, line + 1), what: what.into() }
+    }
+
+    /// For each line, whether it is inside a fenced block or one of its fences.
+    pub fn fenced(&self) -> Vec<bool> {
+        let mut open: Option<&str> = None;
+        let mut fenced = Vec::with_capacity(self.lines.len());
+        for line in &self.lines {
+            fenced.push(open.is_some() || fence(line).is_some());
+            open = match open {
+                None => fence(line),
+                Some(opening) => Some(opening).filter(|opening| !closes(line, opening)),
+            };
+        }
+        fenced
+    }
+
+    /// All marks outside of fenced blocks, in order.
+    pub fn marks(&self) -> Vec<Mark> {
+        let lines = (0..).zip(&self.lines).zip(self.fenced());
+        lines.filter(|(_, fenced)| !fenced).filter_map(|((at, line), _)| mark(at, line)).collect()
+    }
+
+    /// The content of the fenced block below a mark.
+    pub fn block_after(&self, line: usize) -> Option<Range<usize>> {
+        let start = (line + 1..self.lines.len()).find(|&at| !self.lines[at].trim().is_empty())?;
+        let opening = fence(&self.lines[start])?;
+        let end = (start + 1..self.lines.len()).find(|&at| closes(&self.lines[at], opening))?;
+        Some(start + 1..end)
+    }
+
+    /// What stands between a mark and the next `<!-- end -->`.
+    pub fn part_after(&self, line: usize) -> Option<Range<usize>> {
+        let rest = line + 1..self.lines.len();
+        let end = rest.clone().find(|&at| self.lines[at].trim() == "<!-- end -->")?;
+        let next = rest.clone().find(|&at| mark(at, &self.lines[at]).is_some_and(|mark| mark.kind == "generated"));
+        next.map_or(true, |next| next > end).then_some(line + 1..end)
+    }
+
+    /// The table below a mark.
+    pub fn table_after(&self, line: usize) -> Option<Table> {
+        let start = (line + 1..self.lines.len()).find(|&at| !self.lines[at].trim().is_empty())?;
+        self.table_at(start)
+    }
+
+    /// The table that begins with this line.
+    pub fn table_at(&self, start: usize) -> Option<Table> {
+        let columns = cells(&self.lines[start])?.iter().map(|cell| cell.to_lowercase()).collect();
+        let ruler = self.lines.get(start + 1)?;
+        if !ruler.contains("---") || !ruler.trim().chars().all(|c| "|-: ".contains(c)) {
+            return None;
+        }
+        let below = (start + 2..self.lines.len()).map_while(|at| Some((at, cells(&self.lines[at])?)));
+        Some(Table { columns, rows: below.collect() })
+    }
+}
+
+impl Table {
+    /// The place of a column that has one of these names.
+    pub fn column(&self, names: &[&str]) -> Option<usize> {
+        self.columns.iter().position(|column| names.contains(&column.as_str()))
+    }
+}
+
+fn mark(line: usize, text: &str) -> Option<Mark> {
+    let inner = text.trim().strip_prefix("<!--")?.strip_suffix("-->")?;
+    let (kind, words) = inner.split_once(':')?;
+    let words = words.split_whitespace().map(String::from).collect();
+    Some(Mark { line, kind: kind.trim().into(), words })
+}
+
+/// The backquotes or tildes that open a fenced block.
+fn fence(line: &str) -> Option<&str> {
+    let line = line.trim_start();
+    let first = line.chars().next().filter(|c| "`~".contains(*c))?;
+    let length = line.chars().take_while(|c| *c == first).count();
+    // `code` within a line is no fence, and what follows a fence has no backquotes.
+    (length >= 3 && !line[length..].contains('`')).then_some(&line[..length])
+}
+
+fn closes(line: &str, opening: &str) -> bool {
+    let line = line.trim();
+    line.starts_with(opening) && line.chars().all(|c| opening.starts_with(c))
+}
+
+/// A line's cells, if it is one of a table. A `\|` is part of its cell.
+fn cells(line: &str) -> Option<Vec<String>> {
+    let inner = line.trim().strip_prefix('|')?.strip_suffix('|')?;
+    let inner = inner.replace("\\|", "\u{0}");
+    Some(inner.split('|').map(|cell| cell.trim().replace('\u{0}', "|")).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "\
+text with `code`
+<!-- log: captures/x.txt client -->
+
+````text
+<!-- no: mark -->
+```
+````
+<!-- packets: y -->
+| Frame | what |
+|---|:--|
+| 1 | a \\| b |
+end
+";
+
+    #[test]
+    fn marks_blocks_and_tables_are_found() {
+        let page = Page::new("p.md", TEXT);
+        let marks = page.marks();
+        let kinds: Vec<(usize, &str)> = marks.iter().map(|mark| (mark.line, mark.kind.as_str())).collect();
+        assert_eq!(kinds, [(1, "log"), (7, "packets")]);
+        assert_eq!(marks[0].words, ["captures/x.txt", "client"]);
+        assert_eq!(page.block_after(1), Some(4..6));
+        assert_eq!(page.block_after(7), None);
+        let table = page.table_after(7).unwrap();
+        assert_eq!((table.column(&["frame"]), table.column(&["from"])), (Some(0), None));
+        assert_eq!(table.rows, [(10, vec!["1".to_string(), "a | b".to_string()])]);
+        assert_eq!(page.text(), TEXT);
+    }
+
+    #[test]
+    fn a_generated_part_ends_before_the_next_begins() {
+        let page = Page::new("p.md", "<!-- generated: a -->\nold\n<!-- end -->\n<!-- generated: b -->\n");
+        assert_eq!((page.part_after(0), page.part_after(3)), (Some(1..2), None));
+        let open = Page::new("p.md", "<!-- generated: a -->\n<!-- generated: b -->\n<!-- end -->\n");
+        assert_eq!(open.part_after(0), None);
+    }
+}
