@@ -26,7 +26,7 @@ own = if command -v cargo >/dev/null || [ ! -x $(bin)/$(1) ]; then lab/setup.sh 
 help: ## print this list
 	@echo 'The two commands to start with: `make lesson-04` and `make test`. Each sets up what it needs first.'
 	@echo 'Lessons: $(lessons)'
-	@sed -n 's/^\(.* \)\?\([a-z%-]*\): .*## /  \2\t/p' Makefile | sed 's/%/NN/' | expand -t 22
+	@sed -n 's/^\(.* \)\?\([a-z0-9%-]*\): .*## /  \2\t/p' Makefile | sed 's/%/NN/' | expand -t 22
 
 .PHONY: setup
 setup: ## install what the lessons need (with apt; elsewhere, say what is missing)
