@@ -22,7 +22,7 @@ pub fn write(path: &Path, content: &[u8]) -> Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
     let attempt = || -> std::io::Result<()> {
         fs::create_dir_all(folder)?;
-        let mut file = tempfile::NamedTempFile::new_in(folder)?;
+        let mut file = tempfile::Builder::new().permissions(fs::Permissions::from_mode(0o644)).tempfile_in(folder)?;
         std::io::Write::write_all(&mut file, content)?;
         file.persist(path)?;
         Ok(())
