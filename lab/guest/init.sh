@@ -62,23 +62,28 @@ network() {
     modprobe virtio_pci || give_up "no PCI driver"
     modprobe virtio_net || give_up "no network driver"
     silence_ipv6
+    hostname "$(sed -n "s/^10\.47\.91\.$lab_index //p" /etc/hosts)"
     /usr/bin/ip link set lo up
     /usr/bin/ip link set eth0 up
-    # The kernel takes note of it a moment later, and what it then announces must not wait in the saved state.
-    until read -r state </sys/class/net/eth0/operstate && [ "$state" = up ]; do
-        usleep 10000
-    done
     /usr/bin/ip address add "10.47.91.$lab_index/24" dev eth0
-    /usr/bin/ip address add "fd47:91::$lab_index/64" dev eth0 nodad
-    # The one that belongs to the card's own address; rdma_cm resolves IPv6 neighbors from it and from nothing else.
-    /usr/bin/ip address add "fe80::ff:fe00:$lab_index/64" dev eth0 nodad
-    hostname "$(sed -n "s/^10\.47\.91\.$lab_index //p" /etc/hosts)"
 }
 
 rdma_device() {
     # shellcheck disable=SC3045 # busybox has it
     ulimit -l unlimited
     /bin/sh /usr/sbin/softroce.sh up eth0 || give_up "no RDMA device"
+}
+
+# The kernel takes note of the link up to a second after it is up, and only then announces the groups that it joins
+# for each address. Nothing of this must wait in the saved state, or it would turn up in every capture.
+ipv6_addresses() {
+    until read -r state </sys/class/net/eth0/operstate && [ "$state" = up ]; do
+        usleep 10000
+    done
+    /usr/bin/ip address add "fd47:91::$lab_index/64" dev eth0 nodad
+    # The one that belongs to the card's own address; rdma_cm resolves IPv6 neighbors from it and from nothing else.
+    /usr/bin/ip address add "fe80::ff:fe00:$lab_index/64" dev eth0 nodad
+    usleep 100000
 }
 
 # The drive's content is written after this machine's state was saved, so it is read only now, past the page cache.
@@ -148,6 +153,7 @@ open_ports
 network
 rdma_device
 modprobe virtio_blk
+ipv6_addresses
 say ready
 obey <"/dev/$lab_console" &
 wait $!
