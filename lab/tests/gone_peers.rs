@@ -4,6 +4,8 @@
 //! A killed program is not silent: its kernel disconnects, or rejects, for it. A machine without power is: then only the
 //! survivor's deadline (6 s here, which even a slow machine does not need otherwise) ends the wait.
 
+#![allow(clippy::unwrap_used)] // A test may end with a panic.
+
 mod support;
 
 use lab::Side::{self, Client, Server};
@@ -48,7 +50,8 @@ fn survive(case: &Case, kill: bool) {
         None => assert!(matches!(ended.exit, Some(0 | 1)), "{:?}: {what}", ended.exit),
     }
     assert_eq!(ended.before, ended.after, "something is left open: {what}");
-    let last = |side| check.outcome.timeline.iter().filter(|entry| entry.side == side).last().map(|entry| entry.at);
+    let last =
+        |side| check.outcome.timeline.iter().filter(|entry| entry.side == side).next_back().map(|entry| entry.at);
     let alone = last(survivor).unwrap().saturating_sub(last(case.victim).unwrap());
     assert!(alone.as_secs() < SOON, "the survivor lived for {alone:?}: {what}");
 }

@@ -1,5 +1,7 @@
 //! Every lesson runs in the lab: exit statuses, log lines, packets, and tshark's opinion of the capture.
 
+#![allow(clippy::unwrap_used)] // A test may end with a panic.
+
 mod support;
 
 use lab::Side;

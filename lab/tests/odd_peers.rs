@@ -2,6 +2,8 @@
 //! a wrong kind or out of order, gives wrong keys, or goes away. The lesson ends with a clear error, in time, with nothing
 //! left open: it does not panic, hang, or take a byte that is not there.
 
+#![allow(clippy::unwrap_used)] // A test may end with a panic.
+
 mod support;
 
 use lab::{Run, Side};

@@ -1,5 +1,7 @@
 //! A thousand connections against one server: nothing grows. It takes minutes, so `make soak` runs it, and `make test` does not.
 
+#![allow(clippy::unwrap_used)] // A test may end with a panic.
+
 mod support;
 
 use lab::{Run, Side};

@@ -1,5 +1,6 @@
 //! What the lab tests share: running, and asking what happened.
 
+#![allow(clippy::unwrap_used)] // A test may end with a panic.
 #![allow(dead_code)] // Every test file uses a part of it.
 
 use lab::{Lab, Outcome, Run, Side};
