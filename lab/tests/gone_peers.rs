@@ -50,8 +50,7 @@ fn survive(case: &Case, kill: bool) {
         None => assert!(matches!(ended.exit, Some(0 | 1)), "{:?}: {what}", ended.exit),
     }
     assert_eq!(ended.before, ended.after, "something is left open: {what}");
-    let last =
-        |side| check.outcome.timeline.iter().filter(|entry| entry.side == side).next_back().map(|entry| entry.at);
+    let last = |side| check.outcome.timeline.iter().rfind(|entry| entry.side == side).map(|entry| entry.at);
     let alone = last(survivor).unwrap().saturating_sub(last(case.victim).unwrap());
     assert!(alone.as_secs() < SOON, "the survivor lived for {alone:?}: {what}");
 }
