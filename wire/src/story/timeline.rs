@@ -11,6 +11,7 @@
 //! ```
 
 use super::{Act, Side};
+use std::ops::Range;
 
 /// What happened, in order.
 #[derive(Clone, Debug)]
@@ -18,16 +19,23 @@ pub struct Timeline {
     entries: Vec<Entry>,
 }
 
-/// One thing that happened. Texts have no white space, for it depends on how wide the lane is.
+/// One thing that happened.
 #[derive(Clone, Debug)]
-struct Entry {
-    lane: Lane,
-    text: String,
+pub struct Entry {
+    /// Where it stands.
+    pub lane: Lane,
+    /// What is said, without white space, for that depends on how wide the lane is.
+    pub text: String,
+    /// The lines of the file that say it, counted from 0.
+    pub lines: Range<usize>,
 }
 
+/// A column of the timeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Lane {
+pub enum Lane {
+    /// What this side's program prints.
     Log(Side),
+    /// The packets.
     Wire,
 }
 
@@ -46,7 +54,7 @@ impl Timeline {
         let [left, right] = bars[..] else { return None };
         lines.next()?;
         let mut entries: Vec<Entry> = Vec::new();
-        for line in lines {
+        for (number, line) in (2..).zip(lines) {
             let line: Vec<char> = line.chars().collect();
             let cell = |from: usize, to: usize| -> String {
                 line.iter().take(to).skip(from).filter(|c| !c.is_whitespace()).collect()
@@ -55,12 +63,20 @@ impl Timeline {
             let cells = [cell(TIME, left), cell(left + 1, right), cell(right + 1, line.len())];
             let filled = LANES.into_iter().zip(cells).find(|(_, text)| !text.is_empty());
             match (filled, entries.last_mut()) {
-                (Some((lane, text)), _) if begins => entries.push(Entry { lane, text }),
-                (Some((_, text)), Some(entry)) => entry.text.push_str(&text),
+                (Some((lane, text)), _) if begins => entries.push(Entry { lane, text, lines: number..number + 1 }),
+                (Some((_, text)), Some(entry)) => {
+                    entry.text.push_str(&text);
+                    entry.lines.end = number + 1;
+                }
                 _ => {}
             }
         }
         Some(Timeline { entries })
+    }
+
+    /// All that happened, in order.
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
     }
 
     /// Where the log line of an act stands; `nth` counts lines that look the same, from 0.
@@ -94,7 +110,7 @@ impl Timeline {
 }
 
 /// Text without white space.
-pub(super) fn squeeze(text: &str) -> String {
+pub fn squeeze(text: &str) -> String {
     text.chars().filter(|c| !c.is_whitespace()).collect()
 }
 
