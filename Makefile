@@ -63,7 +63,17 @@ $(lessons:%=capture-%): capture-%: ## record the packets of lesson NN on this ma
 doctor: ## what this machine has for the lessons, what it lacks, and the cure
 	@lab/doctor.sh
 
-lesson-% server-% client-% capture-%:
+compare-%: run = $(or $(PCAP),$(bin:debug=lab)/runs/$*/wire.pcapng)
+# VARIANT is what stands behind the dash in the name of a bundled capture, for example multi-packet.
+.PHONY: $(lessons:%=compare-%)
+$(lessons:%=compare-%): compare-%: ## what the last run of lesson NN did otherwise than its capture [PCAP=FILE] [VARIANT=name]
+	@[ -e '$(run)' ] || { echo 'There is no $(run). Run `make lesson-$*` first, or name your capture: make $@ PCAP=FILE' >&2; exit 2; }
+	@lab/setup.sh build
+	@$(call build,wire)
+	@$(bin)/wire compare '$(run)' \
+		captures/$(notdir $(wildcard lessons/$*_*))$(VARIANT:%=-%).pcapng
+
+lesson-% server-% client-% capture-% compare-%:
 	@echo 'There is no lesson $*. The lessons are: $(lessons)' >&2; exit 2
 
 .PHONY: test
@@ -77,6 +87,13 @@ soak: ## 1,000 connections against one server, and nothing grows (some minutes)
 	@lab/setup.sh test
 	cargo build --workspace
 	cargo test -p lab --test soak -- --ignored --nocapture
+
+# Needs a nightly compiler and cargo-fuzz, which are not set up here. Findings are in wire/fuzz/artifacts.
+.PHONY: fuzz
+fuzz: ## look for captures that make the wire tools panic [RUNS=number]
+	@command -v cargo-fuzz >/dev/null || { echo 'fuzzing needs: rustup toolchain install nightly && cargo install cargo-fuzz' >&2; exit 1; }
+	mkdir -p wire/fuzz/corpus/captures
+	cd wire && cargo +nightly fuzz run -s none captures fuzz/corpus/captures ../captures -- -max_len=8192 -runs=$(or $(RUNS),1000000)
 
 # The documentation shows private items, too: a reader wants to know how it works inside.
 .PHONY: check
@@ -92,6 +109,11 @@ check: ## formatting, lints and documentation, warnings as errors
 docs: ## write the generated parts of docs/ anew: packet tables, timelines, ladders, differences between lessons
 	@$(call build,xtask)
 	@$(bin)/xtask docs
+
+.PHONY: screenshots
+screenshots: ## take the pictures of Wireshark in docs/images anew; look at each before you commit it
+	@$(call build,xtask)
+	@$(bin)/xtask screenshots
 
 .PHONY: record
 record: ## run every lesson in the lab and renew what captures/ holds

@@ -2,12 +2,12 @@
 
 #![allow(clippy::unwrap_used)] // A test may end with a panic.
 
+mod exercise;
 mod frames;
 
-use wire::capture::Reader;
+use exercise::everything;
 use wire::pcapng::{Section, Writer};
-use wire::show::ladder::Style;
-use wire::{show, Frame, LinkType};
+use wire::{Frame, LinkType};
 
 /// Xorshift: the same numbers in every run.
 struct Random(u64);
@@ -34,21 +34,6 @@ impl Random {
     }
 }
 
-/// Everything the library can do with a capture.
-fn exercise(bytes: &[u8]) {
-    let reader = || Reader::new(bytes);
-    if let Ok(mut reader) = reader() {
-        let _ = show::tsv::write(&mut reader, &mut std::io::sink());
-    }
-    let Ok(mut first) = reader() else { return };
-    let clients = show::row::clients(&mut first);
-    let style = Style { color: true, width: Some(80) };
-    let _ = show::ladder::write(&mut reader().unwrap(), clients, style, &mut std::io::sink());
-    for number in 1..=3 {
-        let _ = show::bytes::write(&mut reader().unwrap(), number, &mut std::io::sink());
-    }
-}
-
 fn capture(link: LinkType, frames: &[Vec<u8>]) -> Vec<u8> {
     let mut writer = Writer::new(Vec::new(), link, &Section::default()).unwrap();
     for frame in frames {
@@ -64,7 +49,25 @@ fn damaged_files() {
     for _ in 0..1500 {
         let mut bytes = good.clone();
         random.damage(&mut bytes);
-        exercise(&bytes);
+        everything(&bytes);
+    }
+}
+
+/// What `make fuzz` does for hours, for a second: the bundled captures, damaged.
+#[test]
+fn damaged_recordings() {
+    let mut random = Random(4);
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../captures");
+    let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let captures = files.filter(|path| path.extension().is_some_and(|extension| extension == "pcapng"));
+    for path in captures {
+        let good = std::fs::read(path).unwrap();
+        everything(&good);
+        for _ in 0..100 {
+            let mut bytes = good.clone();
+            random.damage(&mut bytes);
+            everything(&bytes);
+        }
     }
 }
 
@@ -76,7 +79,7 @@ fn damaged_frames_in_good_files() {
         let start = random.below(good.len() - 3);
         let mut frames = good[start..start + 3].to_vec();
         frames.iter_mut().for_each(|frame| random.damage(frame));
-        exercise(&capture(LinkType::ETHERNET, &frames));
+        everything(&capture(LinkType::ETHERNET, &frames));
     }
 }
 
@@ -105,6 +108,6 @@ fn every_operation_code_at_every_length() {
                 let _ = (packet.summary(), packet.name(), packet.icrc(), packet.payload());
             }
         }
-        exercise(&capture(LinkType::ETHERNET, &[whole]));
+        everything(&capture(LinkType::ETHERNET, &[whole]));
     }
 }

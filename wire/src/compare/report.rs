@@ -215,7 +215,10 @@ fn place(f: &mut fmt::Formatter<'_>, difference: &Difference) -> fmt::Result {
     }
     for (whose, frames) in [("yours", &difference.mine), ("the reference", &difference.reference)] {
         if !frames.is_empty() {
-            writeln!(f, "  {whose:<13} {}", filter(frames))?;
+            let numbers: Vec<String> = frames.iter().map(u64::to_string).collect();
+            let noun = if frames.len() == 1 { "frame" } else { "frames" };
+            let numbers = format!("{noun} {}", numbers.join(", "));
+            writeln!(f, "  {whose:<13} {numbers:<18} in Wireshark: {}", filter(frames))?;
         }
     }
     Ok(())

@@ -1,0 +1,10 @@
+//! Reader, decoder, ladder, stories and comparison: whatever the bytes of a capture, nothing panics.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+#[path = "../../tests/exercise/mod.rs"]
+mod exercise;
+
+fuzz_target!(|bytes: &[u8]| exercise::everything(bytes));

@@ -1,0 +1,98 @@
+//! Everything the library does with a capture, for inputs of any kind: the tests and the fuzzer call it.
+
+use wire::capture::Reader;
+use wire::compare::{compare, Capture, Report, Verdict};
+use wire::icrc;
+use wire::pcapng::{Section, Writer};
+use wire::show::ladder::Style;
+use wire::{annotate, show, story, Frame, LinkType};
+
+/// Must not panic. What else must hold of any input is asserted.
+pub fn everything(bytes: &[u8]) {
+    shown(bytes);
+    annotated(bytes);
+    compared(bytes);
+    if let Some(mended) = mended(bytes) {
+        compared(&mended);
+    }
+}
+
+fn shown(bytes: &[u8]) {
+    let reader = || Reader::new(bytes);
+    if let Ok(mut reader) = reader() {
+        let _ = show::tsv::write(&mut reader, &mut std::io::sink());
+    }
+    let Ok(mut first) = reader() else { return };
+    let clients = show::row::clients(&mut first);
+    let style = Style { color: true, width: Some(80) };
+    if let Ok(mut again) = reader() {
+        let _ = show::ladder::write(&mut again, clients, style, &mut std::io::sink());
+    }
+    // Any number will do: each byte of the input has its turn.
+    let number = 1 + u64::from(bytes.last().copied().unwrap_or(0)) % 16;
+    if let Ok(mut again) = reader() {
+        let _ = show::bytes::write(&mut again, number, &mut std::io::sink());
+    }
+}
+
+fn annotated(bytes: &[u8]) {
+    if let (Ok(mut reader), Some(story)) = (Reader::new(bytes), story()) {
+        let _ = annotate::annotate(&mut reader, story, &Section::default());
+    }
+}
+
+/// One story is enough: its steps are of every kind.
+fn story() -> Option<&'static story::Story> {
+    static STORY: std::sync::OnceLock<Option<story::Story>> = std::sync::OnceLock::new();
+    STORY.get_or_init(|| story::named("05").ok()).as_ref()
+}
+
+/// Any capture is like itself, unless it is too poor to be judged.
+fn compared(bytes: &[u8]) {
+    let Some(capture) = capture(bytes) else { return };
+    let report = compare(&capture, &capture);
+    assert_ne!(report.verdict(), Verdict::Different, "not like itself: {report}");
+    in_words(&report);
+    if let Some(reference) = reference() {
+        in_words(&compare(&capture, reference));
+        in_words(&compare(reference, &capture));
+    }
+}
+
+fn in_words(report: &Report) {
+    let _ = (report.to_string(), report.to_json());
+}
+
+fn capture(bytes: &[u8]) -> Option<Capture> {
+    Capture::read(&mut Reader::new(bytes).ok()?).ok()
+}
+
+/// A capture that has a bit of everything.
+fn reference() -> Option<&'static Capture> {
+    static REFERENCE: std::sync::OnceLock<Option<Capture>> = std::sync::OnceLock::new();
+    REFERENCE.get_or_init(|| capture(include_bytes!("../../../captures/05_rdma_read.pcapng"))).as_ref()
+}
+
+/// The same frames with ICRCs that fit, for a wrong one ends a comparison before it has begun. None without Ethernet.
+fn mended(bytes: &[u8]) -> Option<Vec<u8>> {
+    let mut reader = Reader::new(bytes).ok()?;
+    let mut writer = Writer::new(Vec::new(), LinkType::ETHERNET, &Section::default()).ok()?;
+    while let Ok(Some(record)) = reader.next() {
+        if record.link != LinkType::ETHERNET {
+            return None;
+        }
+        let mut frame = record.data.to_vec();
+        let end = match Frame::ethernet(&frame) {
+            Frame::Roce(packet) => {
+                let end = packet.datagram.ip_offset + packet.datagram.wire_length;
+                packet.expected_icrc().map(|sum| (end, sum))
+            }
+            Frame::Other(_) => None,
+        };
+        if let Some((end, sum)) = end {
+            frame[end - icrc::LENGTH..end].copy_from_slice(&sum.to_le_bytes());
+        }
+        writer.packet(0, &frame, record.comment).ok()?;
+    }
+    writer.into_inner().ok()
+}
