@@ -3,6 +3,7 @@
 mod block;
 mod docs;
 mod record;
+mod screenshots;
 mod versions;
 
 use anyhow::Result;
@@ -14,7 +15,11 @@ fn command() -> Command {
     let record = Command::new("record").about("Run every lesson in the lab and renew the bundled captures");
     let check = Arg::new("check").long("check").action(ArgAction::SetTrue).help("Change nothing; say what is not true");
     let docs = Command::new("docs").about("Write the generated parts of the documentation").arg(check);
-    Command::new("xtask").about("Work on this repository").subcommand_required(true).subcommands([record, docs])
+    let pictures = Command::new("screenshots").about("Take the documentation's pictures of Wireshark anew");
+    Command::new("xtask")
+        .about("Work on this repository")
+        .subcommand_required(true)
+        .subcommands([record, docs, pictures])
 }
 
 fn main() -> ExitCode {
@@ -22,6 +27,7 @@ fn main() -> ExitCode {
     let result = match matches.subcommand() {
         Some(("record", _)) => record::record(),
         Some(("docs", options)) if options.get_flag("check") => docs::check(&root()),
+        Some(("screenshots", _)) => screenshots::take(&root()),
         Some(("docs", _)) => docs::write(&root()),
         _ => Ok(()),
     };

@@ -23,6 +23,8 @@ use sources::Sources;
 use std::fs;
 use std::path::Path;
 
+pub use pictures::record as record_screenshots;
+
 /// The pages outside docs/ that make claims, too.
 const OTHER_PAGES: [&str; 3] = ["README.md", "CONTRIBUTING.md", "captures/README.md"];
 

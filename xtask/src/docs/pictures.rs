@@ -5,6 +5,7 @@ use super::sources::Sources;
 use anyhow::{Context, Result};
 use std::collections::BTreeMap;
 use std::fs;
+use std::path::Path;
 use wire::story;
 
 const FOLDER: &str = "docs/images";
@@ -14,7 +15,7 @@ const MANIFEST: &str = "docs/images/screenshots.txt";
 const LARGEST: usize = 150 * 1024;
 
 /// Which capture each screenshot shows: picture to (capture, CRC-32 of its file).
-pub type Manifest = BTreeMap<String, (String, String)>;
+type Manifest = BTreeMap<String, (String, String)>;
 
 /// Draws the ladders of all stories; what could not be drawn is returned.
 ///
@@ -49,6 +50,19 @@ fn drawn(sources: &Sources, name: &str) -> Result<String> {
 pub fn ladder_link(sources: &Sources, name: &str) -> Result<String> {
     let rows = sources.rows(&format!("captures/{name}.pcapng"))?;
     Ok(format!("![{}](images/{name}.svg)", wire::svg::describe(&rows)))
+}
+
+/// Notes which captures the screenshots show, given as (picture, capture).
+///
+/// # Errors
+/// There is no such capture, or the list cannot be written.
+pub fn record(root: &Path, pictures: &[(String, &str)]) -> Result<()> {
+    let sources = Sources::new(root);
+    let mut text = String::new();
+    for (picture, capture) in pictures {
+        text += &format!("{} {capture} {picture}\n", checksum(&sources, capture)?);
+    }
+    fs::write(sources.path(MANIFEST), text).with_context(|| format!("cannot write {MANIFEST}"))
 }
 
 /// Ladders and screenshots that do not show the captures as they are now.

@@ -1,0 +1,123 @@
+//! `make screenshots`: Wireshark itself, with the bundled profile, shows the key packets of the lessons.
+//!
+//! Wireshark runs on a screen that exists only in memory, with a home of its own, and its keys are pressed by xdotool.
+//! Where a field is in its tree is asked of tshark. Look at every picture before you commit it.
+
+mod screen;
+
+use crate::docs;
+use anyhow::{ensure, Context, Result};
+use screen::Screen;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use wire::capture::Reader;
+use wire::show::row;
+
+/// A packet, and what of it is shown.
+struct Picture {
+    /// The file, without `.png`.
+    name: &'static str,
+    /// The capture, without `.pcapng`.
+    capture: &'static str,
+    /// A display filter: the packet is the first that it finds.
+    packet: &'static str,
+    /// The line of the tree at the top, by how it begins.
+    top: &'static str,
+    /// The line of the tree that is selected, and whose bytes are marked.
+    field: &'static str,
+}
+
+const fn picture(
+    name: &'static str,
+    capture: &'static str,
+    packet: &'static str,
+    top: &'static str,
+    field: &'static str,
+) -> Picture {
+    Picture { name, capture, packet, top, field }
+}
+
+const PICTURES: [Picture; 13] = [
+    picture("01_req", LISTEN, "infiniband.mad.attributeid == 0x10", "CM ConnectRequest", "Destination Port"),
+    picture("01_rej", LISTEN, "infiniband.mad.attributeid == 0x12", "CM ConnectReject", "Reason"),
+    picture("02_rep", RESOURCES, "infiniband.mad.attributeid == 0x13", "CM ConnectReply", "Local QPN"),
+    picture("02_req_qpn", RESOURCES, "infiniband.mad.attributeid == 0x10", "CM ConnectRequest", "Local QPN"),
+    picture("03_send", METADATA, "infiniband.bth.opcode == 4", "InfiniBand", "Data"),
+    picture("03_private_data", PRIVATE, "infiniband.mad.attributeid == 0x13", "CM ConnectReply", "PrivateData"),
+    picture("04_write_reth", WRITE, "infiniband.bth.opcode == 10", "InfiniBand", "RETH"),
+    picture("04_write_first", LONG_WRITE, "infiniband.bth.opcode == 6", "InfiniBand", "DMA Length"),
+    picture("04_write_last", LONG_WRITE, "infiniband.bth.opcode == 8", "InfiniBand", "Acknowledge Request"),
+    picture("05_read_request", READ, "infiniband.bth.opcode == 12", "InfiniBand", "RETH"),
+    picture("05_read_response", READ, "infiniband.bth.opcode == 16", "InfiniBand", "AETH"),
+    picture("06_done", STATES, "infiniband.bth.opcode == 4 && udp.length == 28", "InfiniBand", "Data"),
+    picture("07_dreq", FLUSH, "infiniband.mad.attributeid == 0x15", "CM DisconnectRequest", "Remote QPN"),
+];
+
+const LISTEN: &str = "01_cm_listen";
+const RESOURCES: &str = "02_resources";
+const METADATA: &str = "03_metadata_exchange";
+const PRIVATE: &str = "03_metadata_exchange-private-data";
+const WRITE: &str = "04_rdma_write";
+const LONG_WRITE: &str = "04_rdma_write-multi-packet";
+const READ: &str = "05_rdma_read";
+const STATES: &str = "06_send_recv_state_machine";
+const FLUSH: &str = "07_disconnect_flush";
+
+/// Takes all pictures anew, and notes which captures they show.
+///
+/// # Errors
+/// A program is missing, or Wireshark does not show what it should.
+pub fn take(root: &Path) -> Result<()> {
+    let screen = Screen::open(&root.join("captures/wireshark-profile"))?;
+    for picture in &PICTURES {
+        let capture = root.join(format!("captures/{}.pcapng", picture.capture));
+        let file = root.join(format!("docs/images/{}.png", picture.name));
+        let place = place(&screen, picture, &capture).with_context(|| picture.name.to_string())?;
+        screen.picture(&capture, picture.packet, &place, &file).with_context(|| picture.name.to_string())?;
+        println!("docs/images/{}.png", picture.name);
+    }
+    let shown: Vec<(String, &str)> =
+        PICTURES.iter().map(|picture| (format!("{}.png", picture.name), picture.capture)).collect();
+    docs::record_screenshots(root, &shown)
+}
+
+/// Where things are in Wireshark's tree when all below the line `InfiniBand` is open, in lines from 0.
+struct Place {
+    /// How many lines the list above the tree has.
+    packets: usize,
+    infiniband: usize,
+    top: usize,
+    field: usize,
+    /// How many lines there are.
+    lines: usize,
+}
+
+fn place(screen: &Screen, picture: &Picture, capture: &Path) -> Result<Place> {
+    let mut tshark = screen.command("tshark");
+    tshark.args(["-C", "rdma", "-Y", picture.packet, "-O", "infiniband", "-r"]).arg(capture);
+    let text = output(&mut tshark)?;
+    // The first packet found, to the empty line below it.
+    let lines: Vec<&str> = text.lines().map(str::trim).take_while(|line| !line.is_empty()).collect();
+    ensure!(!lines.is_empty(), "{} has no packet {}", picture.capture, picture.packet);
+    let find = |from: usize, start: &str| {
+        // Bits come before the name: `1... .... = Acknowledge Request: True`.
+        let name = |line: &str| line.split_once(" = ").map_or(line, |(_, name)| name).starts_with(start);
+        let found = lines.iter().skip(from).position(|line| name(line));
+        found.map(|at| at + from).with_context(|| format!("the packet's tree has no line `{start}`"))
+    };
+    let infiniband = find(0, "InfiniBand")?;
+    let top = find(infiniband, picture.top)?;
+    let file = fs::read(capture)?;
+    let packets = row::all(|| Ok(Reader::new(file.as_slice())?))?.len();
+    Ok(Place { packets, infiniband, top, field: find(top, picture.field)?, lines: lines.len() })
+}
+
+/// What a program prints.
+fn output(command: &mut Command) -> Result<String> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    let output = command.output().with_context(|| screen::missing(&program))?;
+    let errors = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "{program} failed: {}", errors.trim());
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
