@@ -111,7 +111,7 @@ docs: ## write the generated parts of docs/ anew: packet tables, timelines, ladd
 	@$(bin)/xtask docs
 
 .PHONY: screenshots
-screenshots: ## take the pictures of Wireshark in docs/images anew; look at each before you commit it
+screenshots: ## take the pictures of Wireshark that show an earlier capture anew; look at each before you commit it
 	@$(call build,xtask)
 	@$(bin)/xtask screenshots
 

@@ -23,7 +23,7 @@ use sources::Sources;
 use std::fs;
 use std::path::Path;
 
-pub use pictures::record as record_screenshots;
+pub use pictures::{record as record_screenshots, stale as stale_screenshots};
 
 /// The pages outside docs/ that make claims, too.
 const OTHER_PAGES: [&str; 3] = ["README.md", "CONTRIBUTING.md", "captures/README.md"];

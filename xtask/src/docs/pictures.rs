@@ -52,6 +52,21 @@ pub fn ladder_link(sources: &Sources, name: &str) -> Result<String> {
     Ok(format!("![{}](images/{name}.svg)", wire::svg::describe(&rows)))
 }
 
+/// For each screenshot, given as (picture, capture), whether it is missing or shows an earlier capture.
+///
+/// # Errors
+/// There is no such capture.
+pub fn stale(root: &Path, pictures: &[(String, &str)]) -> Result<Vec<bool>> {
+    let sources = Sources::new(root);
+    // Without a list no picture is known.
+    let manifest = sources.text(MANIFEST).map_or(Ok(Manifest::new()), |text| read(&text))?;
+    let is_stale = |(picture, capture): &(String, &str)| {
+        let shows = Some(&(capture.to_string(), checksum(&sources, capture)?));
+        Ok(manifest.get(picture) != shows || !sources.path(&format!("{FOLDER}/{picture}")).exists())
+    };
+    pictures.iter().map(is_stale).collect()
+}
+
 /// Notes which captures the screenshots show, given as (picture, capture).
 ///
 /// # Errors
@@ -127,4 +142,78 @@ fn read(text: &str) -> Result<Manifest> {
         manifest.insert(picture.into(), (capture.into(), sum.into()));
     }
     Ok(manifest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A small repository: one capture, one picture of it.
+    struct Folder(std::path::PathBuf);
+
+    impl Folder {
+        fn new(name: &str) -> Folder {
+            let root = std::env::temp_dir().join(format!("pictures-{name}-{}", std::process::id()));
+            fs::create_dir_all(root.join("captures")).unwrap();
+            fs::create_dir_all(root.join(FOLDER)).unwrap();
+            fs::write(root.join("captures/01_a.pcapng"), "capture").unwrap();
+            fs::write(root.join(FOLDER).join("01.png"), "picture").unwrap();
+            record(&root, &[("01.png".into(), "01_a")]).unwrap();
+            Folder(root)
+        }
+
+        fn write(&self, path: &str, bytes: &[u8]) {
+            fs::write(self.0.join(path), bytes).unwrap();
+        }
+
+        fn problems(&self) -> Vec<String> {
+            let problems = screenshots(&Sources::new(&self.0)).unwrap();
+            problems.iter().map(Problem::to_string).collect()
+        }
+
+        fn stale(&self) -> Vec<bool> {
+            stale(&self.0, &[("01.png".into(), "01_a")]).unwrap()
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    #[test]
+    fn a_picture_of_an_earlier_capture_is_found() {
+        let folder = Folder::new("earlier");
+        assert_eq!((folder.problems(), folder.stale()), (vec![], vec![false]));
+        folder.write("captures/01_a.pcapng", b"recorded anew");
+        assert!(folder.problems()[0].starts_with("docs/images/01.png: shows an earlier captures/01_a.pcapng"));
+        assert_eq!(folder.stale(), [true]);
+    }
+
+    #[test]
+    fn a_picture_too_many_or_too_few_or_too_large_is_found() {
+        let folder = Folder::new("list");
+        folder.write("docs/images/02.png", &vec![0; LARGEST + 1]);
+        let problems = folder.problems();
+        assert!(problems[0].contains("02.png: is not in docs/images/screenshots.txt"), "{problems:?}");
+        assert!(problems[1].contains("has 153601 bytes, and may have 153600"));
+        fs::remove_file(folder.0.join("docs/images/02.png")).unwrap();
+        fs::remove_file(folder.0.join("docs/images/01.png")).unwrap();
+        assert!(folder.problems()[0].contains("01.png: does not exist"));
+        assert_eq!(folder.stale(), [true]);
+    }
+
+    #[test]
+    fn a_ladder_that_shows_something_else_is_found() {
+        let folder = Folder::new("ladder");
+        let capture = super::super::sources::tests::repository().bytes("captures/01_cm_listen.pcapng").unwrap();
+        folder.write("captures/01_a.pcapng", &capture);
+        let sources = Sources::new(&folder.0);
+        assert!(ladder_problem(&sources, "01_a").unwrap().what.contains("cannot read docs/images/01_a.svg"));
+        folder.write("docs/images/01_a.svg", drawn(&sources, "01_a").unwrap().as_bytes());
+        assert_eq!(ladder_problem(&sources, "01_a"), None);
+        folder.write("docs/images/01_a.svg", b"<svg/>");
+        assert!(ladder_problem(&sources, "01_a").unwrap().what.contains("is not what `make docs` draws"));
+    }
 }

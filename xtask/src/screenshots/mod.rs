@@ -38,7 +38,7 @@ const fn picture(
     Picture { name, capture, packet, top, field }
 }
 
-const PICTURES: [Picture; 13] = [
+const PICTURES: [Picture; 14] = [
     picture("01_req", LISTEN, "infiniband.mad.attributeid == 0x10", "CM ConnectRequest", "Destination Port"),
     picture("01_rej", LISTEN, "infiniband.mad.attributeid == 0x12", "CM ConnectReject", "Reason"),
     picture("02_rep", RESOURCES, "infiniband.mad.attributeid == 0x13", "CM ConnectReply", "Local QPN"),
@@ -52,6 +52,7 @@ const PICTURES: [Picture; 13] = [
     picture("05_read_response", READ, "infiniband.bth.opcode == 16", "InfiniBand", "AETH"),
     picture("06_done", STATES, "infiniband.bth.opcode == 4 && udp.length == 28", "InfiniBand", "Data"),
     picture("07_dreq", FLUSH, "infiniband.mad.attributeid == 0x15", "CM DisconnectRequest", "Remote QPN"),
+    picture("07_ack_of_done", FLUSH, "infiniband.aeth.msn == 3", "InfiniBand", "AETH"),
 ];
 
 const LISTEN: &str = "01_cm_listen";
@@ -64,21 +65,27 @@ const READ: &str = "05_rdma_read";
 const STATES: &str = "06_send_recv_state_machine";
 const FLUSH: &str = "07_disconnect_flush";
 
-/// Takes all pictures anew, and notes which captures they show.
+/// Takes the pictures that are missing or show an earlier capture, and notes which captures they show. To have one taken
+/// anew, delete it.
 ///
 /// # Errors
 /// A program is missing, or Wireshark does not show what it should.
 pub fn take(root: &Path) -> Result<()> {
-    let screen = Screen::open(&root.join("captures/wireshark-profile"))?;
-    for picture in &PICTURES {
-        let capture = root.join(format!("captures/{}.pcapng", picture.capture));
-        let file = root.join(format!("docs/images/{}.png", picture.name));
-        let place = place(&screen, picture, &capture).with_context(|| picture.name.to_string())?;
-        screen.picture(&capture, picture.packet, &place, &file).with_context(|| picture.name.to_string())?;
-        println!("docs/images/{}.png", picture.name);
-    }
     let shown: Vec<(String, &str)> =
         PICTURES.iter().map(|picture| (format!("{}.png", picture.name), picture.capture)).collect();
+    let stale = docs::stale_screenshots(root, &shown)?;
+    let wanted: Vec<&Picture> = PICTURES.iter().zip(stale).filter(|(_, stale)| *stale).map(|(one, _)| one).collect();
+    println!("{} of {} pictures are to be taken", wanted.len(), PICTURES.len());
+    if !wanted.is_empty() {
+        let screen = Screen::open(&root.join("captures/wireshark-profile"))?;
+        for picture in wanted {
+            let capture = root.join(format!("captures/{}.pcapng", picture.capture));
+            let file = root.join(format!("docs/images/{}.png", picture.name));
+            let place = place(&screen, picture, &capture).with_context(|| picture.name.to_string())?;
+            screen.picture(&capture, picture.packet, &place, &file).with_context(|| picture.name.to_string())?;
+            println!("docs/images/{}.png", picture.name);
+        }
+    }
     docs::record_screenshots(root, &shown)
 }
 
