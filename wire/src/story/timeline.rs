@@ -26,6 +26,8 @@ pub struct Entry {
     pub lane: Lane,
     /// What is said, without white space, for that depends on how wide the lane is.
     pub text: String,
+    /// What is said, each line of the lane joined to the one above by one blank.
+    pub words: String,
     /// The lines of the file that say it, counted from 0.
     pub lines: Range<usize>,
 }
@@ -57,15 +59,19 @@ impl Timeline {
         for (number, line) in (2..).zip(lines) {
             let line: Vec<char> = line.chars().collect();
             let cell = |from: usize, to: usize| -> String {
-                line.iter().take(to).skip(from).filter(|c| !c.is_whitespace()).collect()
+                let cell: String = line.iter().take(to).skip(from).collect();
+                cell.trim().into()
             };
             let begins = !cell(0, TIME).is_empty();
             let cells = [cell(TIME, left), cell(left + 1, right), cell(right + 1, line.len())];
-            let filled = LANES.into_iter().zip(cells).find(|(_, text)| !text.is_empty());
+            let filled = LANES.into_iter().zip(cells).find(|(_, words)| !words.is_empty());
             match (filled, entries.last_mut()) {
-                (Some((lane, text)), _) if begins => entries.push(Entry { lane, text, lines: number..number + 1 }),
-                (Some((_, text)), Some(entry)) => {
-                    entry.text.push_str(&text);
+                (Some((lane, words)), _) if begins => {
+                    entries.push(Entry { lane, text: squeeze(&words), words, lines: number..number + 1 });
+                }
+                (Some((_, words)), Some(entry)) => {
+                    entry.text.push_str(&squeeze(&words));
+                    entry.words = format!("{} {words}", entry.words);
                     entry.lines.end = number + 1;
                 }
                 _ => {}

@@ -2,7 +2,7 @@
 
 use super::page::{Mark, Page, Problem};
 use super::sources::Sources;
-use super::{diffs, excerpts, lessons, pictures};
+use super::{diffs, excerpts, lessons, pictures, quotes};
 use anyhow::{bail, Context, Result};
 use std::ops::Range;
 use wire::show::row::Row;
@@ -12,7 +12,12 @@ pub fn renew(page: &Page, sources: &Sources) -> (Page, Vec<Problem>) {
     let (mut page, mut problems) = (page.clone(), Vec::new());
     // From the end, so that the places before stay right.
     for mark in page.marks().iter().rev() {
-        match part(&page, mark, sources) {
+        let part = match mark.kind.as_str() {
+            // A quote; its check is another one, but numbers can be written anew.
+            "log" => Some(quotes::renewed_log(&page, mark, sources)),
+            _ => part(&page, mark, sources),
+        };
+        match part {
             None => {}
             Some(Ok((range, lines))) => drop(page.lines.splice(range, lines)),
             Some(Err(error)) => problems.push(page.problem(mark.line, format!("{error:#}"))),
