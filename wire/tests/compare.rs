@@ -176,7 +176,7 @@ fn no_receive_was_posted() {
     });
     assert_eq!(report.verdict(), Verdict::Same, "{report}");
     assert!(
-        report.to_string().contains("was not ready for the client's SEND (frame 6) 1 times, then it worked"),
+        report.to_string().contains("was not ready for the client's SEND (frame 6) 1 time, then it worked"),
         "{report}"
     );
     let report = changed(WRITE, |frames| {
@@ -217,7 +217,7 @@ fn what_the_connection_request_asks_for() {
     });
     says(&report, Field::QueuePair, &["without a queue pair"]);
     let report = request(|frame| frame[CM + 39] = 0);
-    says(&report, Field::ReadDepth, &["Your client's initiator_depth is 0, so it can not send READs"]);
+    says(&report, Field::ReadDepth, &["Your client's initiator_depth is 0, so it cannot send READs"]);
     let report = request(|frame| frame[CM + 13] = 0x11);
     says(&report, Field::Service, &["RDMA_PS_UDP", "RDMA_PS_TCP"]);
     let report = request(|frame| frame[CM + 43] |= 2);

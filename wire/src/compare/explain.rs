@@ -3,6 +3,7 @@
 use super::conversation::{Conversation, Role};
 use super::descriptor::Descriptor;
 use super::judge::{step, Judge, Matched, Phase};
+use super::plural;
 use super::report::{Difference, Field};
 use super::request::{Outcome, Request};
 use crate::aeth::Nak;
@@ -69,9 +70,9 @@ fn explain(judge: &Judge, from: Role, mine: &Request, reference: Option<&Request
         }
         _ if mine.not_ready > 0 => {
             let sentence = format!(
-                "Your {to} had no receive posted for your {from}'s {name}: it said so {} times (RNR NAK), and the {from} gave \
+                "Your {to} had no receive posted for your {from}'s {name}: it said so {} (RNR NAK), and the {from} gave \
                  up; post the receive before connecting",
-                mine.not_ready
+                plural(mine.not_ready as usize, "time")
             );
             (sentence, vec![mine.frame])
         }

@@ -1,12 +1,11 @@
 //! The connection manager's part: how the two got connected and how they parted.
 
-use super::conversation::{Conversation, Role, Step};
+use super::conversation::{Conversation, Step};
 use super::descriptor::Descriptor;
 use super::judge::{step, Judge, Phase};
-use super::pair;
 use super::report::{Difference, Field};
-use crate::cm::{reject_reason, rep, req, Kind, Service};
-use crate::field::Field as WireField;
+use super::{pair, parameters};
+use crate::cm::{reject_reason, rep, Kind, Service};
 
 /// REQ, then REP and RTU, or REJ.
 pub(super) fn connect(judge: &mut Judge) {
@@ -15,59 +14,14 @@ pub(super) fn connect(judge: &mut Judge) {
     else {
         return;
     };
-    request(judge, mine, reference);
+    parameters::request(judge, mine, reference);
     private_data(judge, mine, reference);
     answer(judge, mine);
     let (mine, reference) = (judge.mine.step(Kind::ConnectReply), judge.reference.step(Kind::ConnectReply));
     if let (Some(mine), Some(reference)) = (mine, reference) {
+        parameters::depths(judge, mine, reference, (rep::INITIATOR_DEPTH, rep::RESPONDER_RESOURCES));
         private_data(judge, mine, reference);
         ready(judge, mine);
-    }
-}
-
-/// What the REQ asks for.
-fn request(judge: &mut Judge, mine: &Step, reference: &Step) {
-    let both = |field: WireField| [mine, reference].map(|step| field.read(step.message.body).unwrap_or(0));
-    let model = judge.model;
-    let mut differ = |field: Field, sentence: String| {
-        let order = (reference.frame, 0);
-        judge.add(Phase::Connect, order, between(field, sentence, mine, reference));
-    };
-    let [my_service, its_service] = both(req::SERVICE_ID).map(Service);
-    if my_service.0 >> 16 != its_service.0 >> 16 {
-        differ(Field::Service, format!("Your client asks for {my_service}; {model}'s asks for {its_service}"));
-    }
-    let [my_transport, its_transport] = both(req::TRANSPORT);
-    if my_transport != its_transport {
-        let [mine, its] = [my_transport, its_transport].map(req::TRANSPORT.meaning);
-        differ(Field::Service, format!("Your client asks for a connection of type {mine}; {model}'s is {its}"));
-    }
-    match both(req::LOCAL_QPN).map(|qp| qp != 0) {
-        [false, true] => differ(
-            Field::QueuePair,
-            format!(
-                "Your client asks for a connection without a queue pair; {model}'s creates one before rdma_connect"
-            ),
-        ),
-        [true, false] => {
-            differ(Field::QueuePair, format!("Your client's request names a queue pair; {model}'s client has none"))
-        }
-        _ => {}
-    }
-    for (field, parameter, meaning) in [
-        (req::INITIATOR_DEPTH, "initiator_depth", "send READs"),
-        (req::RESPONDER_RESOURCES, "responder_resources", "answer READs"),
-    ] {
-        match both(field) {
-            [0, its] if its > 0 => differ(
-                Field::ReadDepth,
-                format!("Your client's {parameter} is 0, so it can not {meaning}; {model}'s is {its}"),
-            ),
-            [my, 0] if my > 0 => {
-                differ(Field::ReadDepth, format!("Your client's {parameter} is {my}; {model}'s is 0: no READs"));
-            }
-            _ => {}
-        }
     }
 }
 
@@ -241,7 +195,7 @@ pub(super) fn disconnect(judge: &mut Judge) {
     judge.add(Phase::Disconnect, (0, 0), difference);
 }
 
-fn between(field: Field, sentence: String, mine: &Step, reference: &Step) -> Difference {
+pub(super) fn between(field: Field, sentence: String, mine: &Step, reference: &Step) -> Difference {
     toward(field, sentence, Some(mine), Some(reference))
 }
 
@@ -253,33 +207,4 @@ fn toward(field: Field, sentence: String, mine: Option<&Step>, reference: Option
         mine: mine.iter().map(|step| step.frame).collect(),
         reference: reference.iter().map(|step| step.frame).collect(),
     }
-}
-
-/// Which messages of the handshake a role sent: for notes.
-pub(super) fn repeated<'c>(
-    conversation: &'c Conversation,
-    role: Role,
-) -> impl Iterator<Item = (&'static str, u32)> + 'c {
-    let of_role = conversation.dialogue.iter().filter(move |step| step.from == role && step.again > 0);
-    of_role.map(|step| (step.message.kind.short(), step.again))
-}
-
-/// Values of the REQ and REP that a program may choose freely: the name of the verbs parameter, and yours and the
-/// reference's value where they differ. Zero is another matter, and not found here.
-pub(super) fn parameters(mine: &Conversation, reference: &Conversation) -> Vec<(String, u64, u64)> {
-    let fields: [(Kind, &str, WireField); 7] = [
-        (Kind::ConnectRequest, "client's retry_count", req::RETRY_COUNT),
-        (Kind::ConnectRequest, "client's rnr_retry_count", req::RNR_RETRY),
-        (Kind::ConnectRequest, "client's initiator_depth", req::INITIATOR_DEPTH),
-        (Kind::ConnectRequest, "client's responder_resources", req::RESPONDER_RESOURCES),
-        (Kind::ConnectReply, "server's rnr_retry_count", rep::RNR_RETRY),
-        (Kind::ConnectReply, "server's initiator_depth", rep::INITIATOR_DEPTH),
-        (Kind::ConnectReply, "server's responder_resources", rep::RESPONDER_RESOURCES),
-    ];
-    let value = |conversation: &Conversation, kind, field: WireField| field.read(conversation.step(kind)?.message.body);
-    let pairs = fields.into_iter().filter_map(|(kind, name, field)| {
-        let (mine, reference) = (value(mine, kind, field)?, value(reference, kind, field)?);
-        (mine != reference && mine > 0 && reference > 0).then(|| (name.to_owned(), mine, reference))
-    });
-    pairs.collect()
 }

@@ -1,8 +1,9 @@
 //! What may differ from run to run and still be worth a word.
 
 use super::conversation::{Conversation, Role, Step};
-use super::handshake::{parameters, repeated, words};
+use super::handshake::words;
 use super::judge::Matched;
+use super::parameters::choices;
 use super::plural;
 use super::request::{Outcome, Request};
 use crate::cm::{Kind, Service};
@@ -42,12 +43,13 @@ impl Notes {
             );
             self.sentences.push(sentence);
         }
-        for (name, my, its) in parameters(mine, reference) {
+        for (name, my, its) in choices(mine, reference) {
             self.sentences.push(format!("your {name} is {my} instead of {its}"));
         }
         for role in Role::BOTH {
-            for (name, again) in repeated(mine, role) {
-                self.sentences.push(format!("your {role} sent its {name} {} times", again + 1));
+            for step in mine.dialogue.iter().filter(|step| step.from == role && step.again > 0) {
+                let name = step.message.kind.short();
+                self.sentences.push(format!("your {role} sent its {name} {} times", step.again + 1));
             }
             self.repetitions(role, &mine.stream(role).requests);
         }
@@ -68,11 +70,10 @@ impl Notes {
         let to = from.peer();
         for request in requests.iter().filter(|request| request.not_ready > 0 && request.outcome == Outcome::Done) {
             let sentence = format!(
-                "the {to} was not ready for the {from}'s {} (frame {}) {} times, then it worked: post the receive before \
-                 connecting",
+                "the {to} was not ready for the {from}'s {} (frame {}) {}, then it worked: post the receive before connecting",
                 request.name(),
                 request.frame,
-                request.not_ready
+                plural(request.not_ready as usize, "time")
             );
             self.sentences.push(sentence);
         }

@@ -125,14 +125,16 @@ impl<'a> Request<'a> {
 #[derive(Debug, Default)]
 pub(super) struct Stream<'a> {
     pub requests: Vec<Request<'a>>,
-    /// Frames that show that the recording missed packets: they do not follow on what came before.
-    pub missed: Vec<u64>,
+    /// Answers to packets that were not recorded.
+    missed: Vec<u64>,
     /// PSN of position 0.
     start: Option<u32>,
     /// Position of the next new packet.
     next: i64,
     /// Position and frame of packets that came too early, after one that was lost on the wire.
     early: Vec<(i64, u64)>,
+    /// Position that the receiver asked for again, for it missed it, too.
+    asked_for: Option<i64>,
     /// Requests before this index need no ACK any more.
     open: usize,
 }
@@ -176,7 +178,7 @@ impl<'a> Stream<'a> {
                 self.early.push((position, recorded.number));
                 return;
             }
-            self.missed.push(recorded.number);
+            // Unreliable: what was lost is lost.
             self.next = position;
         }
         self.accept(recorded, mtu);
@@ -223,7 +225,10 @@ impl<'a> Stream<'a> {
             (Operation::ReadResponse, _) => self.read_response(packet, position, frame),
             (Operation::AtomicAcknowledge, _) => self.finish(position, frame, Outcome::Done),
             (_, Some(Syndrome::Ack { .. })) => self.done_before(position + 1, frame),
-            (_, Some(Syndrome::Nak(Nak::PsnSequence))) => self.done_before(position, frame),
+            (_, Some(Syndrome::Nak(Nak::PsnSequence))) => {
+                self.asked_for = Some(position);
+                self.done_before(position, frame);
+            }
             (_, Some(Syndrome::Nak(nak))) => self.finish(position, frame, Outcome::Refused(nak)),
             (_, Some(Syndrome::RnrNak { .. })) => {
                 self.done_before(position, frame);
@@ -275,8 +280,9 @@ impl<'a> Stream<'a> {
         }
     }
 
-    /// Packets that came early and whose predecessor never came: a frame of each.
+    /// Frames that do not follow on what was recorded before, though the receiver missed nothing.
     pub(super) fn gaps(&self) -> impl Iterator<Item = u64> + '_ {
-        self.early.iter().map(|(_, frame)| *frame).take(1).chain(self.missed.iter().copied())
+        let early = self.early.first().filter(|_| self.asked_for != Some(self.next));
+        early.map(|(_, frame)| *frame).into_iter().chain(self.missed.iter().copied())
     }
 }
