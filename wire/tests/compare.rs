@@ -218,6 +218,8 @@ fn what_the_connection_request_asks_for() {
     says(&report, Field::QueuePair, &["without a queue pair"]);
     let report = request(|frame| frame[CM + 39] = 0);
     says(&report, Field::ReadDepth, &["Your client's initiator_depth is 0, so it cannot send READs"]);
+    let report = changed(WRITE, |frames| frames.edit("ConnectReply", 0, |frame| frame[CM + 24] = 0));
+    says(&report, Field::ReadDepth, &["Your server's responder_resources is 0, so it cannot answer READs"]);
     let report = request(|frame| frame[CM + 13] = 0x11);
     says(&report, Field::Service, &["RDMA_PS_UDP", "RDMA_PS_TCP"]);
     let report = request(|frame| frame[CM + 43] |= 2);
