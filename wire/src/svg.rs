@@ -56,7 +56,8 @@ pub fn describe(rows: &[Row]) -> String {
         let (from, to) = if row.from_client { ("client", "server") } else { ("server", "client") };
         format!("{} {from} to {to}: {}", row.frame, row.label)
     });
-    format!("{} packets. {}.", rows.len(), arrows.collect::<Vec<_>>().join("; "))
+    let plural = if rows.len() == 1 { "" } else { "s" };
+    format!("{} packet{plural}. {}.", rows.len(), arrows.collect::<Vec<_>>().join("; "))
 }
 
 fn add(svg: &mut String, element: std::fmt::Arguments) {
@@ -143,7 +144,7 @@ mod tests {
             assert!(svg.contains(part), "{part}: {svg}");
         }
         assert!(svg.contains(">Step 8: A &amp; B write<"));
-        assert!(svg.contains("1 packets. 10 client to server: RDMA Write Only."));
+        assert!(svg.contains("1 packet. 10 client to server: RDMA Write Only."));
     }
 
     #[test]

@@ -9,16 +9,16 @@ use std::process::Command;
 /// How many lines a lesson may take away from the one before, and why so many. A lesson adds a stage to the one before;
 /// what it takes away, the reader has learned for nothing.
 const BUDGET: [(&str, usize, &str); 6] = [
-    ("02", 85, "the server accepts where lesson 01 rejected, and both sides change from knocking to a connection"),
-    (
-        "03",
-        50,
-        "the shape of the stages gets its options, and the client's and the server's common part moves to main.rs",
-    ),
-    ("04", 35, "the headers draw other packets, and the buffer gets the rights for a WRITE"),
-    ("05", 20, "the headers draw other packets, and a stage gets a parameter"),
+    ("02", 85, "the rejection is over: its stages on both sides go, and the headers that draw its packets"),
+    ("03", 45, "the headers draw other packets; connect, accept and teardown take private data and memory regions"),
+    ("04", 35, "the headers draw other packets; the client's buffer holds a payload instead of nothing"),
+    ("05", 20, "the headers draw other packets; teardown has a second buffer"),
     ("06", 240, "the bigger step: one order of stages becomes a state machine, and polling becomes waiting for events"),
-    ("07", 90, "one posted receive becomes several, and hanging up becomes a stage of its own for either side"),
+    (
+        "07",
+        90,
+        "who hangs up is agreed on with the mode, and hanging up is a stage of its own that either side may begin",
+    ),
 ];
 
 /// The difference between the sources of two lessons.

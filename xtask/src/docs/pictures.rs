@@ -61,8 +61,8 @@ pub fn stale(root: &Path, pictures: &[(String, &str)]) -> Result<Vec<bool>> {
     // Without a list no picture is known.
     let manifest = sources.text(MANIFEST).map_or(Ok(Manifest::new()), |text| read(&text))?;
     let is_stale = |(picture, capture): &(String, &str)| {
-        let shows = Some(&(capture.to_string(), checksum(&sources, capture)?));
-        Ok(manifest.get(picture) != shows || !sources.path(&format!("{FOLDER}/{picture}")).exists())
+        let shows = (capture.to_string(), checksum(&sources, capture)?);
+        Ok(manifest.get(picture) != Some(&shows) || !sources.path(&format!("{FOLDER}/{picture}")).exists())
     };
     pictures.iter().map(is_stale).collect()
 }
