@@ -24,7 +24,7 @@ fn odd_peer() -> String {
 
 /// The lesson's server against an odd client: how it ends, and what it says.
 fn server_meets(number: &str, options: &str, steps: &str, says: &str) {
-    let server = format!("lesson-{number} server --timeout 6 {options}");
+    let server = format!("lesson-{number} server --timeout 5 {options}");
     let client = format!("{} client 10.47.91.1 {steps}", odd_peer());
     judge(Run::programs().server(&server).client(&client), Side::Server, says);
 }
@@ -32,7 +32,7 @@ fn server_meets(number: &str, options: &str, steps: &str, says: &str) {
 /// The lesson's client against an odd server.
 fn client_meets(number: &str, options: &str, steps: &str, says: &str) {
     let server = format!("{} server {steps}", odd_peer());
-    let client = format!("lesson-{number} client -a 10.47.91.1 --timeout 6 {options}");
+    let client = format!("lesson-{number} client -a 10.47.91.1 --timeout 5 {options}");
     judge(Run::programs().server(&server).client(&client), Side::Client, says);
 }
 
@@ -50,24 +50,24 @@ fn judge(run: Run, lesson: Side, says: &str) {
 #[test]
 fn metadata_that_is_none() {
     for number in ["03", "05"] {
-        server_meets(number, "", "send=0102 sleep=1500", "the peer's metadata has 2 bytes, not 16");
+        server_meets(number, "", "send=0102 sleep=1000", "the peer's metadata has 2 bytes, not 16");
     }
-    server_meets("04", "", "send= sleep=1500", "the peer's metadata has 0 bytes, not 16");
-    server_meets("04", "", "send=ff*16 sleep=1500", "the peer's metadata makes no sense");
-    server_meets("04", "", "send=ff*500 sleep=1500", "completed with IBV_WC_LOC_");
-    client_meets("03", "", "send=0102 sleep=1500", "the peer's metadata has 2 bytes, not 16");
-    client_meets("05", "", "send=00*16 sleep=1500", "the server has no buffer for our 60 bytes");
+    server_meets("04", "", "send= sleep=1000", "the peer's metadata has 0 bytes, not 16");
+    server_meets("04", "", "send=ff*16 sleep=1000", "the peer's metadata makes no sense");
+    server_meets("04", "", "send=ff*500 sleep=1000", "completed with IBV_WC_LOC_");
+    client_meets("03", "", "send=0102 sleep=1000", "the peer's metadata has 2 bytes, not 16");
+    client_meets("05", "", "send=00*16 sleep=1000", "the server has no buffer for our 60 bytes");
     let option = "--metadata private-data";
-    client_meets("04", option, "sleep=1500", "the server has no buffer for our 60 bytes");
-    client_meets("04", option, "data=ff*16 sleep=1500", "the peer's metadata makes no sense");
-    client_meets("04", option, "data=0000000000001000000003e800000008 sleep=1500", "do not fit into the server's 8");
+    client_meets("04", option, "sleep=1000", "the server has no buffer for our 60 bytes");
+    client_meets("04", option, "data=ff*16 sleep=1000", "the peer's metadata makes no sense");
+    client_meets("04", option, "data=0000000000001000000003e800000008 sleep=1000", "do not fit into the server's 8");
 }
 
 #[test]
 fn a_buffer_that_is_too_long_is_refused() {
     // Address 0x1000, rkey 0x3e8, length 0x00200000: 2 MiB.
     let wanted = "send=0000000000001000000003e800200000";
-    server_meets("04", "", &format!("{wanted} sleep=1500"), "asked for a buffer of 2097152 bytes: 1 to 1048576");
+    server_meets("04", "", &format!("{wanted} sleep=1000"), "asked for a buffer of 2097152 bytes: 1 to 1048576");
     let check = support::lesson("04", "", "--len 1048577").exits(1, 1);
     check.logs(Side::Client, "the server has no buffer for our 1048577 bytes");
     support::lesson("04", "", "--len 1048576").exits(0, 0);
@@ -76,26 +76,26 @@ fn a_buffer_that_is_too_long_is_refused() {
 #[test]
 fn a_wrong_key_is_told_from_a_wrong_program() {
     let metadata = "send=00005555555550000000dead00001000";
-    client_meets("04", "", &format!("{metadata} sleep=2000"), "IBV_WC_REM_ACCESS_ERR");
+    client_meets("04", "", &format!("{metadata} sleep=1500"), "IBV_WC_REM_ACCESS_ERR");
     let mr = "send=0100000000005555555550000000dead00001000";
-    client_meets("06", "", &format!("{mr} sleep=2000"), "IBV_WC_REM_ACCESS_ERR");
-    client_meets("06", "-m read", &format!("{mr} sleep=2000"), "IBV_WC_REM_ACCESS_ERR");
+    client_meets("06", "", &format!("{mr} sleep=1500"), "IBV_WC_REM_ACCESS_ERR");
+    client_meets("06", "-m read", &format!("{mr} sleep=1500"), "IBV_WC_REM_ACCESS_ERR");
     // A WRITE that the server's device turns away moves the server's QP to ERR: its receive never completes.
-    server_meets("04", "", "write=555555555000,dead,00*8 sleep=1500", "work request");
+    server_meets("04", "", "write=555555555000,dead,00*8 sleep=1000", "work request");
 }
 
 #[test]
 fn messages_of_a_wrong_kind_or_out_of_order() {
     for (number, terms) in [("06", "data=01"), ("07", "data=0101")] {
-        server_meets(number, "", &format!("{terms} send=09000000 sleep=1500"), "neither an MR nor a DONE");
-        server_meets(number, "", &format!("{terms} send=01000000 sleep=1500"), "neither an MR nor a DONE");
-        server_meets(number, "", &format!("{terms} send=02000000 sleep=1500"), "DoneReceived cannot come in the state");
-        server_meets(number, "", &format!("{terms} send=ff*400 sleep=1500"), "completed with IBV_WC_LOC_");
+        server_meets(number, "", &format!("{terms} send=09000000 sleep=1000"), "neither an MR nor a DONE");
+        server_meets(number, "", &format!("{terms} send=01000000 sleep=1000"), "neither an MR nor a DONE");
+        server_meets(number, "", &format!("{terms} send=02000000 sleep=1000"), "DoneReceived cannot come in the state");
+        server_meets(number, "", &format!("{terms} send=ff*400 sleep=1000"), "completed with IBV_WC_LOC_");
     }
     let mr = "send=0100000000005555555550000000dead00000008";
-    client_meets("06", "", &format!("{mr} sleep=1500"), "the peer's buffer has 8 bytes, and 64 are needed");
-    server_meets("06", "", "sleep=1500", "the client does not say in which mode it runs");
-    server_meets("07", "", "data=0201 sleep=1500", "client and server differ in -m or --closer");
+    client_meets("06", "", &format!("{mr} sleep=1000"), "the peer's buffer has 8 bytes, and 64 are needed");
+    server_meets("06", "", "sleep=1000", "the client does not say in which mode it runs");
+    server_meets("07", "", "data=0201 sleep=1000", "client and server differ in -m or --closer");
 }
 
 #[test]
@@ -104,11 +104,11 @@ fn peers_that_go_away() {
         "03",
         "",
         "close",
-        "waited 6 s for the completion of work request 1 (a RECV with the peer's metadata)",
+        "waited 5 s for the completion of work request 1 (a RECV with the peer's metadata)",
     );
-    server_meets("06", "", "data=01 close", "waited 6 s for a completion in the state SS_INIT RS_INIT");
+    server_meets("06", "", "data=01 close", "waited 5 s for a completion in the state SS_INIT RS_INIT");
     server_meets("07", "", "data=0101 close", "");
     client_meets("05", "", "close", "work request");
     client_meets("07", "", "close", "the peer hung up in the state");
-    client_meets("06", "", "sleep=1", "waited 6 s for a completion in the state");
+    client_meets("06", "", "sleep=1", "waited 5 s for a completion in the state");
 }
