@@ -246,10 +246,11 @@ impl<R: Read> Input<R> {
         self.buffer.copy_within(self.start..self.end, 0);
         self.end -= self.start;
         self.start = 0;
-        if self.buffer.len() < wanted {
-            self.buffer.resize(wanted, 0);
-        }
         while self.end < wanted {
+            if self.end == self.buffer.len() {
+                // Only what the file really has is worth memory, whatever length it claims.
+                self.buffer.resize(wanted.min(self.buffer.len() * 2), 0);
+            }
             match self.input.read(&mut self.buffer[self.end..]) {
                 Ok(0) => break,
                 Ok(count) => self.end += count,
@@ -300,5 +301,33 @@ impl<R: Read> Input<R> {
             count -= step;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_claimed_length_is_not_believed() {
+        let mut file = vec![0; 24 + 16];
+        file[..4].copy_from_slice(&[0xa1, 0xb2, 0xc3, 0xd4]);
+        file[24 + 8..24 + 12].copy_from_slice(&(LARGEST as u32).to_be_bytes());
+        file.extend([7; 1000]);
+        let mut reader = Reader::new(file.as_slice()).unwrap();
+        assert!(matches!(reader.next(), Err(Error::Truncated { offset: 24, .. })));
+        assert!(reader.input.buffer.len() < 1 << 20, "{} bytes for a file of 1040", reader.input.buffer.len());
+    }
+
+    #[test]
+    fn a_packet_larger_than_the_buffer_is_read_whole() {
+        let mut file = vec![0; 24 + 16];
+        file[..4].copy_from_slice(&[0xa1, 0xb2, 0xc3, 0xd4]);
+        file[24 + 8..24 + 12].copy_from_slice(&1_000_000u32.to_be_bytes());
+        file.extend((0..1_000_000u32).map(|i| i as u8));
+        let mut reader = Reader::new(file.as_slice()).unwrap();
+        let record = reader.next().unwrap().unwrap();
+        assert_eq!((record.data.len(), record.data[999_999]), (1_000_000, 999_999u32 as u8));
+        assert!(reader.next().unwrap().is_none());
     }
 }
