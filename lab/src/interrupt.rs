@@ -3,6 +3,7 @@
 use anyhow::{Context, Result};
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use std::fmt;
 use std::io::Read;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -21,21 +22,21 @@ impl fmt::Display for Interrupted {
 
 impl std::error::Error for Interrupted {}
 
-/// Hears of SIGINT, SIGTERM and SIGHUP, or of nothing.
+/// Hears of SIGINT, SIGTERM, SIGHUP and SIGQUIT, or of nothing.
 #[derive(Debug, Default)]
 pub struct Interrupt {
     pipe: Option<UnixStream>,
 }
 
 impl Interrupt {
-    /// From now on the three signals no longer end this process but make waits fail with [`Interrupted`].
+    /// From now on these signals no longer end this process but make waits fail with [`Interrupted`].
     ///
     /// # Errors
     /// The handlers cannot be installed.
     pub fn on_signals() -> Result<Self> {
         let (read, write) = UnixStream::pair().context("cannot create a socket pair")?;
         read.set_nonblocking(true).context("cannot prepare for signals")?;
-        for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP] {
+        for signal in [SIGINT, SIGTERM, SIGHUP, SIGQUIT] {
             let end = write.try_clone().context("cannot prepare for signals")?;
             signal_hook::low_level::pipe::register(signal, end).context("cannot prepare for signals")?;
         }

@@ -11,6 +11,7 @@ use crate::interrupt::Interrupt;
 use crate::kernel::Kernel;
 use crate::machine::{Hardware, Machine, Start};
 use crate::payload;
+use crate::port::Port;
 use anyhow::{Context, Result};
 use std::fs::{self, File};
 use std::os::fd::AsFd;
@@ -52,7 +53,7 @@ fn probe(arch: &'static Arch, qemu: &Path, kernel: &Kernel, interrupt: &Interrup
         initramfs: initramfs.path().to_owned(),
     };
     let memory = tempfile::NamedTempFile::new().context("cannot create a temporary file")?;
-    let machine = Machine::start(&hardware, 1, &payload::empty()?, Start::Boot(memory.path()))?;
+    let machine = Machine::start(&hardware, 1, &payload::empty()?, Port::Output, Start::Boot(memory.path()))?;
     machine.console.set_nonblocking(true).context("cannot use the console")?;
     let limit = Instant::now() + MOMENT;
     interrupt.wait(&[(machine.console.as_fd(), false)], limit)?;

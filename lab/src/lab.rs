@@ -6,9 +6,11 @@ use crate::initramfs::Contents;
 use crate::interrupt::{Interrupt, Interrupted};
 use crate::machine::{find_qemu, Hardware, Machine};
 use crate::outcome::{Entry, Outcome};
+use crate::port::Port;
 use crate::run::{Run, Side};
 use crate::session::Session;
 use crate::state::{Recipe, Saved, Store};
+use crate::terminal::Terminal;
 use crate::{kernel, kvm, payload, record};
 use anyhow::{ensure, Context, Result};
 use std::env;
@@ -73,6 +75,18 @@ impl Lab {
     /// # Errors
     /// As for [`Lab::run`].
     pub fn run_observed(&self, run: &Run, observer: &mut dyn FnMut(&Entry)) -> Result<Outcome> {
+        self.carry_out(run, observer, None)
+    }
+
+    /// Runs a shell ([`Run::shell`]) on this host's terminal, which is as it was before when this returns.
+    ///
+    /// # Errors
+    /// As for [`Lab::run`].
+    pub fn shell(&self, run: &Run, terminal: Terminal) -> Result<Outcome> {
+        self.carry_out(run, &mut |_| {}, Some(terminal))
+    }
+
+    fn carry_out(&self, run: &Run, observer: &mut dyn FnMut(&Entry), terminal: Option<Terminal>) -> Result<Outcome> {
         self.check_binaries(run)?;
         let contents = Contents::find(self.arch)?;
         let mut drives = Vec::new();
@@ -82,10 +96,11 @@ impl Lab {
                 None => payload::empty()?,
             });
         }
+        let ports = [Port::Output, if terminal.is_some() { Port::Terminal } else { Port::Output }];
         // Ctrl-C reaches the commands that the lab runs, too: that one of them fails then is not the news.
         let machines =
-            self.restored(&contents, &drives).map_err(|error| self.interrupt.check().err().unwrap_or(error))?;
-        let finished = Session::new(run, machines, &self.interrupt, observer)?.finish()?;
+            self.restored(&contents, &drives, ports).map_err(|error| self.interrupt.check().err().unwrap_or(error))?;
+        let finished = Session::new(run, machines, &self.interrupt, observer, terminal)?.finish()?;
         let interrupted = finished.interrupted;
         let outcome = record::keep(&self.folder.join("runs"), run, finished)?;
         if interrupted {
@@ -108,7 +123,7 @@ impl Lab {
     }
 
     /// Both machines, running, with their programs unpacked.
-    fn restored(&self, contents: &Contents, drives: &[File]) -> Result<[(Machine, Agent); 2]> {
+    fn restored(&self, contents: &Contents, drives: &[File], ports: [Port; 2]) -> Result<[(Machine, Agent); 2]> {
         let kernel = kernel::find(&self.folder.join("kernel"), self.arch)?;
         let qemu = find_qemu(self.arch)?;
         let kvm = kvm::runs(&self.folder, self.arch, &qemu, &kernel, &self.interrupt)?;
@@ -117,19 +132,19 @@ impl Lab {
         let store = Store::new(self.folder.join("state"));
 
         let saved = store.obtain(&recipe, &self.interrupt)?;
-        match self.restore(&saved, drives) {
+        match self.restore(&saved, drives, ports) {
             Err(error) if !error.is::<Interrupted>() => {
                 eprintln!("lab: the saved machines are of no use ({error:#}); building them again");
                 store.discard(&saved, &self.interrupt)?;
-                self.restore(&store.obtain(&recipe, &self.interrupt)?, drives)
+                self.restore(&store.obtain(&recipe, &self.interrupt)?, drives, ports)
             }
             result => result,
         }
     }
 
-    fn restore(&self, saved: &Saved, drives: &[File]) -> Result<[(Machine, Agent); 2]> {
+    fn restore(&self, saved: &Saved, drives: &[File], ports: [Port; 2]) -> Result<[(Machine, Agent); 2]> {
         let deadline = Instant::now() + RESTORE_LIMIT;
-        let mut machines = [saved.start(1, &drives[0])?, saved.start(2, &drives[1])?];
+        let mut machines = [saved.start(1, &drives[0], ports[0])?, saved.start(2, &drives[1], ports[1])?];
         saved.load(&mut machines, deadline)?;
         let [server, client] = machines;
         let mut machines = [awaken(Side::Server, server)?, awaken(Side::Client, client)?];

@@ -5,7 +5,8 @@
 //!
 //! A run goes through these modules: [`kernel`] finds what to boot, [`initramfs`] builds the first file system,
 //! [`state`] boots the machines once and keeps them, [`payload`] brings the programs, [`session`] runs them with
-//! [`switch`] as the wire, [`record`] writes down what happened, [`lanes`] draws it.
+//! [`switch`] as the wire, [`record`] writes down what happened, [`lanes`] draws it. A shell's run lends a machine the
+//! [`terminal`].
 
 pub mod agent;
 pub mod arch;
@@ -24,6 +25,7 @@ pub mod machine;
 pub mod modules;
 mod outcome;
 pub mod payload;
+pub mod port;
 pub mod qmp;
 pub mod record;
 mod run;
@@ -32,9 +34,11 @@ pub mod session;
 pub mod state;
 pub mod summary;
 pub mod switch;
+pub mod terminal;
 pub mod unpack;
 
 pub use interrupt::{Interrupt, Interrupted};
 pub use lab::Lab;
 pub use outcome::{Ended, Entry, Outcome, What};
 pub use run::{Fault, Run, Side};
+pub use terminal::Terminal;

@@ -5,14 +5,14 @@
 
 use crate::arch::Arch;
 use crate::files;
+use crate::port::Port;
 use anyhow::{Context, Result};
 use rustix::io::{fcntl_setfd, FdFlags};
-use rustix::pipe::PipeFlags;
 use rustix::process::{getppid, set_parent_process_death_signal, Pid, Signal};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
@@ -101,8 +101,7 @@ pub struct Machine {
     qemu: Child,
     /// First serial port: kernel messages and the agent.
     pub console: UnixStream,
-    /// Second serial port: the program's output. A pipe and not a socket: QEMU writes byte by byte, and a socket is full
-    /// after a few hundred such writes. The rest would leave the machine late, after the packets that the program sends.
+    /// Second serial port: the program's output, and its input if the port is a terminal.
     pub program: File,
     /// Its network card: Ethernet frames, each after its length in 4 bytes, big-endian.
     pub card: UnixStream,
@@ -111,16 +110,16 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// Starts machine number `index` (from 1) with `payload` as its drive.
+    /// Starts machine number `index` (from 1) with `payload` as its drive and `port` as its second serial port.
     ///
     /// The machine ends with the thread that calls this.
     ///
     /// # Errors
     /// QEMU cannot be started.
-    pub fn start(hardware: &Hardware, index: u8, payload: &File, start: Start<'_>) -> Result<Self> {
+    pub fn start(hardware: &Hardware, index: u8, payload: &File, port: Port, start: Start<'_>) -> Result<Self> {
         let pair = || UnixStream::pair().context("cannot create a socket pair");
         let (console, console_end) = pair()?;
-        let (program, program_end) = output_pipe().context("cannot create a pipe")?;
+        let (program, program_end) = port.open().context("cannot create a serial port")?;
         let (card, card_end) = pair()?;
         let (control, control_end) = pair()?;
 
@@ -129,7 +128,7 @@ impl Machine {
         for (name, end) in [("console", &console_end), ("control", &control_end)] {
             command.arg("-chardev").arg(format!("socket,id={name},fd={}", end.as_raw_fd()));
         }
-        command.arg("-chardev").arg(format!("file,id=program,path=/proc/self/fd/{}", program_end.as_raw_fd()));
+        command.arg("-chardev").arg(port.argument(&program_end));
         command.arg("-netdev").arg(format!("socket,id=wire,fd={}", card_end.as_raw_fd()));
         // QEMU takes the descriptor only if it was opened for reading alone.
         let payload = File::open(format!("/proc/self/fd/{}", payload.as_raw_fd())).context("cannot open the drive")?;
@@ -165,17 +164,6 @@ impl Machine {
         }
         error.context(words.trim().to_owned())
     }
-}
-
-/// How much a program may print before the lab has to read it.
-const OUTPUT_ROOM: usize = 1 << 20;
-
-/// A pipe that holds much, and whose reading end does not wait.
-fn output_pipe() -> rustix::io::Result<(File, OwnedFd)> {
-    let (read, write) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
-    // A user may have used up his share of such room; the usual 64 KiB do, too, unless the lab is very slow.
-    let _ = rustix::pipe::fcntl_setpipe_size(&write, OUTPUT_ROOM);
-    Ok((File::from(read), write))
 }
 
 impl Drop for Machine {

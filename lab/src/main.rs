@@ -1,11 +1,12 @@
-//! `lab run LESSON`, `lab exec`: programs on two SoftRoCE machines, with the packets between them.
+//! `lab run LESSON`, `lab exec`, `lab shell`: programs on two SoftRoCE machines, with the packets between them.
 //!
-//! Exit status: 0 both programs ended with 0, 1 one did not or the lab failed, 2 wrong usage, 130 interrupted.
+//! Exit status: 0 both programs ended with 0 (a shell: it was left), 1 one did not or the lab failed, 2 wrong usage,
+//! 130 interrupted.
 
 use anyhow::{Context, Result};
 use clap::{Args, Parser, Subcommand};
 use lab::lanes::Lanes;
-use lab::{summary, Interrupt, Interrupted, Lab, Run};
+use lab::{summary, Interrupt, Interrupted, Lab, Run, Terminal};
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -48,6 +49,14 @@ enum Command {
         #[command(flatten)]
         common: Common,
     },
+    /// An interactive shell on the client, with the packets printed as they pass
+    Shell {
+        /// The server's command; the shell starts once it listens
+        #[arg(long, default_value = "rping -s -P -v")]
+        server: String,
+        #[command(flatten)]
+        common: Common,
+    },
 }
 
 #[derive(Args)]
@@ -55,17 +64,19 @@ struct Common {
     /// Write a copy of the capture to this file
     #[arg(long)]
     pcap: Option<PathBuf>,
-    /// Seconds after which programs that still run are ended
-    #[arg(long, default_value_t = 120)]
-    deadline: u64,
+    /// Seconds after which programs that still run are ended [default: 120; a shell: a day]
+    #[arg(long)]
+    deadline: Option<u32>,
 }
 
 fn main() -> ExitCode {
-    let run = match Cli::parse().command.into_run() {
+    let command = Cli::parse().command;
+    let show = if matches!(command, Command::Shell { .. }) { run_shell } else { run_shown };
+    let run = match command.into_run() {
         Ok(run) => run,
         Err(error) => return failed(&error, 2),
     };
-    match run_shown(&run) {
+    match show(&run) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(1),
         Err(error) if error.is::<Interrupted>() => failed(&error, 130),
@@ -74,7 +85,8 @@ fn main() -> ExitCode {
 }
 
 fn failed(error: &anyhow::Error, status: u8) -> ExitCode {
-    eprintln!("lab: {error:#}");
+    // The terminal may be the very thing that has gone, and `eprintln!` would panic then.
+    let _ = writeln!(io::stderr(), "lab: {error:#}");
     ExitCode::from(status)
 }
 
@@ -99,8 +111,12 @@ impl Command {
                 }
                 (run, common)
             }
+            Self::Shell { server, common } => (Run::shell(&server)?, common),
         };
-        let run = run.deadline(Duration::from_secs(common.deadline));
+        let run = match common.deadline {
+            Some(seconds) => run.deadline(Duration::from_secs(seconds.into())),
+            None => run,
+        };
         Ok(match common.pcap {
             Some(file) => run.pcap(file),
             None => run,
@@ -122,6 +138,15 @@ fn run_shown(run: &Run) -> Result<bool> {
     let text = summary::summary(run, &outcome);
     io::stdout().write_all(text.as_bytes()).context("cannot print the summary")?;
     Ok(summary::succeeded(run, &outcome))
+}
+
+/// Runs a shell, then prints the summary. How the last command in the shell ended is the person's own business.
+fn run_shell(run: &Run) -> Result<bool> {
+    let terminal = Terminal::open()?;
+    let lab = Lab::open()?.stop_on(Interrupt::on_signals()?);
+    let outcome = lab.shell(run, terminal)?;
+    io::stdout().write_all(summary::summary(run, &outcome).as_bytes()).context("cannot print the summary")?;
+    Ok(outcome.trouble.is_none())
 }
 
 fn lanes_for(out: &io::Stdout) -> Lanes {

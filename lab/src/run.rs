@@ -71,6 +71,10 @@ pub struct Run {
 
 /// How long a run may take unless it says otherwise.
 const DEADLINE: Duration = Duration::from_secs(120);
+/// How long a shell may run: a person may leave it open overnight, but not for ever.
+const SHELL_DEADLINE: Duration = Duration::from_secs(24 * 3600);
+/// The client's command of a shell's run.
+const SHELL: &str = include_str!("../guest/shell.sh");
 
 impl Run {
     /// Both sides of a lesson: `"04"` runs `lesson-04 server` and `lesson-04 client -a 10.47.91.1`.
@@ -90,6 +94,17 @@ impl Run {
     #[must_use]
     pub fn programs() -> Self {
         Self::new("exec", [None, None])
+    }
+
+    /// An interactive shell on the client, beside `server`, a line for the server's shell. For
+    /// [`Lab::shell`](crate::Lab::shell).
+    ///
+    /// # Errors
+    /// The line holds a NUL.
+    pub fn shell(server: &str) -> Result<Self> {
+        let client = format!("server_command={}\n{SHELL}", shlex::try_quote(server)?);
+        let run = Self::new("shell", [Some(server.to_owned()), Some(client)]);
+        Ok(run.deadline(SHELL_DEADLINE))
     }
 
     fn new(name: &str, commands: [Option<String>; 2]) -> Self {

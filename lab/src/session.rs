@@ -12,6 +12,7 @@ use crate::outcome::{Ended, Entry, What};
 use crate::run::{Fault, Run, Side};
 use crate::seat::{Seat, Stage};
 use crate::switch::Switch;
+use crate::terminal::{Terminal, Typed};
 use anyhow::Result;
 use std::io::Read;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -24,6 +25,8 @@ pub struct Session<'a> {
     run: &'a Run,
     interrupt: &'a Interrupt,
     observer: &'a mut dyn FnMut(&Entry),
+    /// The terminal of the client's program, if that is a shell.
+    terminal: Option<Terminal>,
     seats: [Seat; 2],
     switch: Switch,
     timeline: Vec<Entry>,
@@ -59,6 +62,7 @@ impl<'a> Session<'a> {
         machines: [(Machine, Agent); 2],
         interrupt: &'a Interrupt,
         observer: &'a mut dyn FnMut(&Entry),
+        terminal: Option<Terminal>,
     ) -> Result<Self> {
         let mut switch = Switch::default();
         let [server, client] = machines;
@@ -66,7 +70,8 @@ impl<'a> Session<'a> {
             [Seat::new(Side::Server, server, run, &mut switch)?, Seat::new(Side::Client, client, run, &mut switch)?];
         let started = (Instant::now(), SystemTime::now());
         let (timeline, traps) = (Vec::new(), run.traps.clone());
-        Ok(Self { run, interrupt, observer, seats, switch, timeline, started, traps, dying: None, trouble: None })
+        let (dying, trouble) = (None, None);
+        Ok(Self { run, interrupt, observer, terminal, seats, switch, timeline, started, traps, dying, trouble })
     }
 
     /// Runs the programs to their end.
@@ -101,17 +106,19 @@ impl<'a> Session<'a> {
     fn conversation(&mut self) -> Result<()> {
         self.started = (Instant::now(), SystemTime::now());
         let end = self.started.0 + self.run.deadline;
-        self.start(Side::Server);
+        self.start(Side::Server)?;
         if self.seats[0].stage == Stage::Running {
             self.seats[0].agent.say("await");
         }
         let mut grace = None;
         loop {
             if self.seats[0].stage == Stage::Done {
-                self.start(Side::Client);
+                self.start(Side::Client)?;
             }
             match [self.seats[0].stage, self.seats[1].stage] {
                 [Stage::Done, Stage::Done] => return Ok(()),
+                // Whoever leaves the shell is done with its server, too.
+                [_, Stage::Done] if self.terminal.is_some() => return Ok(()),
                 [Stage::Running, Stage::Done] if self.run.commands[1].is_some() => {
                     grace.get_or_insert_with(|| Instant::now() + GRACE);
                 }
@@ -124,16 +131,25 @@ impl<'a> Session<'a> {
             }
             self.wait(limit)?;
             self.take_in()?;
+            if !self.pass_keys()? {
+                return Ok(());
+            }
         }
     }
 
     /// Starts a side's program, once.
-    fn start(&mut self, side: Side) {
+    fn start(&mut self, side: Side) -> Result<()> {
         let seat = &mut self.seats[side.index()];
-        if seat.stage == Stage::Waiting {
-            seat.agent.say("start");
-            seat.stage = Stage::Running;
+        if seat.stage != Stage::Waiting {
+            return Ok(());
         }
+        if let (Side::Client, Some(terminal)) = (side, &mut self.terminal) {
+            terminal.lend()?;
+            tell_size(terminal, &mut seat.agent);
+        }
+        seat.agent.say("start");
+        seat.stage = Stage::Running;
+        Ok(())
     }
 
     /// Why this is the end, and which programs still run.
@@ -158,9 +174,11 @@ impl<'a> Session<'a> {
             if seat.machine.is_some() {
                 let (card, wants_to_write) = card;
                 streams.push((card.as_fd(), wants_to_write));
-                streams.extend([(seat.output.as_fd(), false), (seat.agent.stream().as_fd(), false)]);
+                let has_keys = seat.side == Side::Client && self.terminal.as_ref().is_some_and(Terminal::has_keys);
+                streams.extend([(seat.output.as_fd(), has_keys), (seat.agent.stream().as_fd(), false)]);
             }
         }
+        streams.extend(self.terminal.as_ref().and_then(Terminal::keyboard).map(|keyboard| (keyboard, false)));
         self.interrupt.wait(&streams, limit)
     }
 
@@ -174,6 +192,22 @@ impl<'a> Session<'a> {
         }
         self.switch.flush();
         Ok(())
+    }
+
+    /// Brings what is typed to the shell; false if the shell is to be left without its consent.
+    fn pass_keys(&mut self) -> Result<bool> {
+        let Some(terminal) = &mut self.terminal else { return Ok(true) };
+        let seat = &mut self.seats[Side::Client.index()];
+        match terminal.read()? {
+            Typed::Nothing => {}
+            Typed::Keys => tell_size(terminal, &mut seat.agent),
+            Typed::Escape => {
+                self.trouble = Some("the shell was cut off with Ctrl-]".to_owned());
+                return Ok(false);
+            }
+        }
+        terminal.pass_keys(&mut seat.output);
+        Ok(true)
     }
 
     /// Forwards what a machine has sent, unless the wire stands still. What a machine without power has sent is lost.
@@ -194,6 +228,9 @@ impl<'a> Session<'a> {
         let mut lines = Vec::new();
         while let Ok(count @ 1..) = seat.output.read(&mut bytes) {
             lines.extend(seat.lines.push(&bytes[..count]));
+            if let (Side::Client, Some(terminal)) = (side, &mut self.terminal) {
+                terminal.show(&bytes[..count]);
+            }
         }
         for line in lines {
             self.print(side, line);
@@ -234,7 +271,7 @@ impl<'a> Session<'a> {
     fn hear(&mut self, side: Side) -> Result<()> {
         while let Some(message) = self.seats[side.index()].agent.receive() {
             match message {
-                Message::Listening => self.start(Side::Client),
+                Message::Listening => self.start(Side::Client)?,
                 Message::Exit(status) => self.ended(side, status)?,
                 _ => {}
             }
@@ -270,6 +307,9 @@ impl<'a> Session<'a> {
     fn record(&mut self, side: Side, what: What) {
         let entry = Entry { at: self.started.0.elapsed(), side, what };
         (self.observer)(&entry);
+        if let Some(terminal) = &mut self.terminal {
+            terminal.insert(&entry);
+        }
         self.timeline.push(entry);
     }
 
@@ -280,5 +320,12 @@ impl<'a> Session<'a> {
             *place(&mut seat.ended) = seat.inspect(command, self.interrupt)?;
         }
         Ok(())
+    }
+}
+
+/// Gives the shell the size of the host's terminal, if that has changed; programs in it hear of it.
+fn tell_size(terminal: &mut Terminal, agent: &mut Agent) {
+    if let Some((rows, columns)) = terminal.new_size() {
+        agent.say(&format!("inspect stty -F /dev/$lab_program rows {rows} cols {columns}"));
     }
 }

@@ -10,6 +10,7 @@ use crate::interrupt::Interrupt;
 use crate::kernel::Kernel;
 use crate::machine::{Hardware, Machine, Start};
 use crate::payload;
+use crate::port::Port;
 use crate::qmp::Qmp;
 use anyhow::{Context, Result};
 use rustix::fs::{flock, FlockOperation};
@@ -152,7 +153,8 @@ impl Store {
         let mut machines = Vec::new();
         for index in 1..=MACHINES.len() {
             let memory = memory_file(scratch.path(), index as u8);
-            machines.push(Machine::start(&hardware, index as u8, &payload::empty()?, Start::Boot(&memory))?);
+            let (index, drive) = (index as u8, payload::empty()?);
+            machines.push(Machine::start(&hardware, index, &drive, Port::Output, Start::Boot(&memory))?);
         }
         let deadline = Instant::now() + BOOT_LIMIT;
         for (machine, name) in machines.iter_mut().zip(MACHINES) {
@@ -179,12 +181,13 @@ impl Store {
 }
 
 impl Saved {
-    /// Starts machine `index` (from 1) where it was saved, with another drive. [`Saved::load`] makes it go on.
+    /// Starts machine `index` (from 1) where it was saved, with another drive and perhaps another port.
+    /// [`Saved::load`] makes it go on.
     ///
     /// # Errors
     /// QEMU cannot be started.
-    pub fn start(&self, index: u8, payload: &File) -> Result<Machine> {
-        Machine::start(&self.hardware, index, payload, Start::Restore(&memory_file(&self.folder, index)))
+    pub fn start(&self, index: u8, payload: &File, port: Port) -> Result<Machine> {
+        Machine::start(&self.hardware, index, payload, port, Start::Restore(&memory_file(&self.folder, index)))
     }
 
     /// Loads the states of all machines side by side, and waits until they run.

@@ -1,0 +1,54 @@
+//! The host's end of a machine's second serial port.
+
+use rustix::pipe::PipeFlags;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+
+/// How much a program may print before the lab has to read it.
+const OUTPUT_ROOM: usize = 1 << 20;
+
+/// What the port is connected to. A machine does not notice the difference, so one saved state serves both.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Port {
+    /// A pipe, for a program that only prints. QEMU writes byte by byte, and a socket is full after a few hundred such
+    /// writes. The rest would leave the machine late, after the packets that the program sends.
+    Output,
+    /// A socket, which carries keys to the program, too. What is printed may be late as said above.
+    Terminal,
+}
+
+impl Port {
+    /// The lab's end, which does not wait, and QEMU's.
+    ///
+    /// # Errors
+    /// No descriptors are left.
+    pub fn open(self) -> io::Result<(File, OwnedFd)> {
+        match self {
+            Self::Output => Ok(output_pipe()?),
+            Self::Terminal => {
+                let (lab, qemu) = UnixStream::pair()?;
+                lab.set_nonblocking(true)?;
+                Ok((File::from(OwnedFd::from(lab)), qemu.into()))
+            }
+        }
+    }
+
+    /// QEMU's argument for its end.
+    #[must_use]
+    pub fn argument(self, end: &OwnedFd) -> String {
+        match self {
+            Self::Output => format!("file,id=program,path=/proc/self/fd/{}", end.as_raw_fd()),
+            Self::Terminal => format!("socket,id=program,fd={}", end.as_raw_fd()),
+        }
+    }
+}
+
+/// A pipe that holds much, and whose reading end does not wait.
+fn output_pipe() -> rustix::io::Result<(File, OwnedFd)> {
+    let (read, write) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
+    // A user may have used up his share of such room; the usual 64 KiB do, too, unless the lab is very slow.
+    let _ = rustix::pipe::fcntl_setpipe_size(&write, OUTPUT_ROOM);
+    Ok((File::from(read), write))
+}

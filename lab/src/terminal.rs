@@ -1,0 +1,191 @@
+//! This host's terminal, lent to a shell in a machine: keys go in, what the shell prints comes out, and packets are
+//! printed between its lines.
+//!
+//! While it is lent, the terminal passes on each key as it is, Ctrl-C too (raw mode): the machine's own terminal
+//! makes a signal of it, for the program that runs there.
+
+use crate::interrupt::Interrupted;
+use crate::outcome::{Entry, What};
+use crate::run::Side;
+use anyhow::{ensure, Context, Result};
+use rustix::event::{poll, PollFd, PollFlags, Timespec};
+use rustix::termios::{tcgetattr, tcgetwinsize, tcsetattr, OptionalActions, Termios};
+use std::fs::File;
+use std::io::{self, IsTerminal, Write};
+use std::os::fd::BorrowedFd;
+
+/// Ctrl-]: leaves a shell that does not react any more, as it leaves telnet.
+const ESCAPE: u8 = 0x1d;
+/// A line longer than this, in bytes, is not printed a second time below a packet.
+const LONGEST: usize = 4096;
+/// Ends colors, shows the cursor, and leaves the second screen that editors use: what a program in the machine
+/// would have done, had it been left to end.
+const SOBER: &[u8] = b"\x1b[0m\x1b[?25h\x1b[?1047l";
+/// Asks the terminal where its cursor is; it answers as if somebody had typed.
+const ASK: &[u8] = b"\x1b[6n";
+const DIM: &str = "\x1b[2m";
+const NORMAL: &str = "\x1b[0m";
+
+/// Standard input and output, if both are a terminal. Dropping it gives the terminal back as it was.
+#[derive(Debug)]
+pub struct Terminal {
+    color: bool,
+    /// Its settings from before it was lent; None while it is not.
+    before: Option<Termios>,
+    /// Rows and columns as the machine knows them.
+    size: Option<(u16, u16)>,
+    /// What stands on the cursor's line: a prompt, and what is being typed.
+    line: Vec<u8>,
+    /// Keys that the machine has not taken yet.
+    keys: Vec<u8>,
+}
+
+/// What has been typed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Typed {
+    /// Nothing new.
+    Nothing,
+    /// Keys for the machine.
+    Keys,
+    /// The key that leaves the shell without its consent.
+    Escape,
+}
+
+impl Terminal {
+    /// Takes the terminal; nothing about it changes yet.
+    ///
+    /// # Errors
+    /// Standard input or standard output is something else.
+    pub fn open() -> Result<Self> {
+        let both = io::stdin().is_terminal() && io::stdout().is_terminal();
+        ensure!(both, "a shell needs a terminal to read from and to print to; `lab exec` needs none");
+        let color = std::env::var_os("NO_COLOR").is_none();
+        Ok(Self { color, before: None, size: None, line: Vec::new(), keys: Vec::new() })
+    }
+
+    /// From now on all keys are the machine's.
+    ///
+    /// # Errors
+    /// The terminal is gone.
+    pub fn lend(&mut self) -> Result<()> {
+        let before = tcgetattr(io::stdin()).context("cannot read the terminal's settings (tcgetattr)")?;
+        let mut raw = before.clone();
+        raw.make_raw();
+        self.before = Some(before);
+        tcsetattr(io::stdin(), OptionalActions::Now, &raw).context("cannot set the terminal to raw mode (tcsetattr)")
+    }
+
+    /// The keyboard to wait for: none while the terminal is not lent, or the machine has yet to take earlier keys.
+    #[must_use]
+    pub fn keyboard(&self) -> Option<BorrowedFd<'static>> {
+        (self.before.is_some() && self.keys.is_empty()).then(rustix::stdio::stdin)
+    }
+
+    /// Whether there are keys that the machine has not taken.
+    #[must_use]
+    pub fn has_keys(&self) -> bool {
+        !self.keys.is_empty()
+    }
+
+    /// Reads what was typed, without waiting.
+    ///
+    /// # Errors
+    /// The terminal is gone: [`Interrupted`].
+    pub fn read(&mut self) -> Result<Typed> {
+        let Some(keyboard) = self.keyboard() else { return Ok(Typed::Nothing) };
+        // The terminal is shared with the shell that started the lab, so it must not be made non-blocking.
+        let mut entry = [PollFd::from_borrowed_fd(keyboard, PollFlags::IN)];
+        if poll(&mut entry, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).unwrap_or(0) == 0 {
+            return Ok(Typed::Nothing);
+        }
+        let mut bytes = [0; 4096];
+        let count = rustix::io::read(keyboard, &mut bytes).unwrap_or(0);
+        ensure!(count > 0, Interrupted);
+        if bytes[..count].contains(&ESCAPE) {
+            return Ok(Typed::Escape);
+        }
+        self.keys.extend_from_slice(&bytes[..count]);
+        Ok(Typed::Keys)
+    }
+
+    /// Gives the machine as many keys as it takes.
+    pub fn pass_keys(&mut self, port: &mut File) {
+        // Keys for a machine that is gone are of no use; that it is gone shows elsewhere.
+        while let Ok(count @ 1..) = port.write(&self.keys) {
+            self.keys.drain(..count);
+        }
+    }
+
+    /// Rows and columns, if they are not what was given last. A program in the machine hears of a new size with the next key.
+    pub fn new_size(&mut self) -> Option<(u16, u16)> {
+        let size = tcgetwinsize(io::stdout()).ok().map(|size| (size.ws_row, size.ws_col));
+        // A terminal without a size says 0.
+        let size = size.filter(|(rows, columns)| *rows > 0 && *columns > 0);
+        let is_new = size != self.size;
+        self.size = size;
+        size.filter(|_| is_new)
+    }
+
+    /// Prints what the shell printed.
+    pub fn show(&mut self, bytes: &[u8]) {
+        match bytes.iter().rposition(|byte| *byte == b'\n') {
+            Some(end) => self.line = bytes[end + 1..].to_owned(),
+            None => self.line.extend_from_slice(bytes),
+        }
+        // To ask the terminal twice where its cursor is would give two answers.
+        while let Some(start) = self.line.windows(ASK.len()).position(|window| window == ASK) {
+            self.line.drain(start..start + ASK.len());
+        }
+        print(bytes);
+    }
+
+    /// Prints what else happens: packets, and what the server prints. The line being typed moves down.
+    pub fn insert(&mut self, entry: &Entry) {
+        let Some(text) = told(entry) else { return };
+        let columns = self.size.map_or(80, |(_, columns)| usize::from(columns));
+        let text: String = text.chars().take(columns.saturating_sub(1)).collect();
+        let text = if self.color { format!("{DIM}{text}{NORMAL}") } else { text };
+        let mut bytes = Vec::new();
+        if self.line.len() > LONGEST {
+            self.line.clear();
+            bytes.extend_from_slice(b"\r\n");
+        }
+        if !self.line.is_empty() {
+            bytes.extend_from_slice(b"\r\x1b[K");
+        }
+        bytes.extend_from_slice(text.as_bytes());
+        bytes.extend_from_slice(b"\r\n");
+        bytes.extend_from_slice(&self.line);
+        print(&bytes);
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        let Some(before) = self.before.take() else { return };
+        print(SOBER);
+        if !self.line.is_empty() {
+            print(b"\r\n");
+        }
+        // Fails only if the terminal is gone.
+        let _ = tcsetattr(io::stdin(), OptionalActions::Now, &before);
+    }
+}
+
+/// A terminal that is gone shows when it is read.
+fn print(bytes: &[u8]) {
+    let mut out = io::stdout().lock();
+    let _ = out.write_all(bytes).and_then(|()| out.flush());
+}
+
+/// One line about an entry. What the shell printed has been shown already, and frames other than RoCE packets are only
+/// recorded, as in every run.
+fn told(entry: &Entry) -> Option<String> {
+    match (&entry.what, entry.side) {
+        (What::Line(_), Side::Client) => None,
+        (What::Line(line), Side::Server) => Some(format!("server │ {line}")),
+        (What::Note(note), side) => Some(format!("{} │ {note}", side.name())),
+        (What::Frame(_), Side::Client) => Some(format!("client ──▶ server  {}", entry.packet()?.summary())),
+        (What::Frame(_), Side::Server) => Some(format!("client ◀── server  {}", entry.packet()?.summary())),
+    }
+}
