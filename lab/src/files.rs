@@ -1,10 +1,13 @@
 //! Files and programs, with errors that name them.
 
+use crate::interrupt::Interrupt;
 use anyhow::{Context, Result};
+use rustix::fs::{flock, FlockOperation};
 use std::env;
-use std::fs;
+use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 /// Reads a whole file.
 ///
@@ -45,4 +48,32 @@ pub fn program(name: &str) -> Option<PathBuf> {
 fn executable(path: PathBuf) -> Option<PathBuf> {
     let metadata = fs::metadata(&path).ok()?;
     (metadata.is_file() && metadata.permissions().mode() & 0o111 != 0).then_some(path)
+}
+
+/// How long another lab may hold a lock: a download on a slow line, or a boot on a slow machine.
+const LOCK_LIMIT: Duration = Duration::from_secs(600);
+
+/// Locks a folder, which is created if need be, against other labs. `work` is what the one who holds the lock is doing.
+/// The lock ends with the file that is returned, also if this process is killed.
+///
+/// # Errors
+/// The folder cannot be written to, the lock is held for too long, or the lab was interrupted.
+pub fn lock(folder: &Path, work: &str, interrupt: &Interrupt) -> Result<File> {
+    let path = folder.join("lock");
+    let open = || -> std::io::Result<File> {
+        fs::create_dir_all(folder)?;
+        File::options().create(true).append(true).open(&path)
+    };
+    let file = open().with_context(|| format!("cannot write {}", path.display()))?;
+    let limit = Instant::now() + LOCK_LIMIT;
+    let mut told = false;
+    while let Err(error) = flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        anyhow::ensure!(Instant::now() < limit, "another lab holds {} for too long: {error}", path.display());
+        if !told {
+            eprintln!("lab: another lab is {work}; waiting for it");
+            told = true;
+        }
+        interrupt.wait(&[], Instant::now() + Duration::from_millis(50))?;
+    }
+    Ok(file)
 }

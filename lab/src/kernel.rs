@@ -4,7 +4,8 @@
 //! downloaded before; one that `apt-get download` brings (that needs no root) and `dpkg-deb -x` unpacks.
 
 use crate::arch::Arch;
-use crate::files::{read, write};
+use crate::files::{self, read, write};
+use crate::interrupt::Interrupt;
 use crate::{modules, unpack};
 use anyhow::{bail, ensure, Context, Result};
 use std::fs;
@@ -36,7 +37,9 @@ impl Kernel {
 ///
 /// # Errors
 /// There is none and none can be downloaded; the message says what to install.
-pub fn find(store: &Path, arch: &Arch) -> Result<Kernel> {
+pub fn find(store: &Path, arch: &Arch, interrupt: &Interrupt) -> Result<Kernel> {
+    // Two first runs at a time must not download, and unpack, over each other.
+    let _lock = files::lock(store, "fetching the kernel", interrupt)?;
     let files = match host_kernel().or_else(|| stored_kernel(store)) {
         Some(files) => files,
         None => download(store, arch)?,

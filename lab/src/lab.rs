@@ -124,7 +124,7 @@ impl Lab {
 
     /// Both machines, running, with their programs unpacked.
     fn restored(&self, contents: &Contents, drives: &[File], ports: [Port; 2]) -> Result<[(Machine, Agent); 2]> {
-        let kernel = kernel::find(&self.folder.join("kernel"), self.arch)?;
+        let kernel = kernel::find(&self.folder.join("kernel"), self.arch, &self.interrupt)?;
         let qemu = find_qemu(self.arch)?;
         let kvm = kvm::runs(&self.folder, self.arch, &qemu, &kernel, &self.interrupt)?;
         let hardware = Hardware { arch: self.arch, qemu, kvm, kernel: kernel.image.clone(), initramfs: PathBuf::new() };

@@ -13,7 +13,6 @@ use crate::payload;
 use crate::port::Port;
 use crate::qmp::Qmp;
 use anyhow::{Context, Result};
-use rustix::fs::{flock, FlockOperation};
 use std::collections::hash_map::DefaultHasher;
 use std::fs::{self, File};
 use std::hash::{Hash, Hasher};
@@ -26,8 +25,6 @@ use std::time::{Duration, Instant};
 const FORMAT: u32 = 3;
 /// A boot takes 3 s on an idle machine; a loaded one only gets slower.
 const BOOT_LIMIT: Duration = Duration::from_secs(120);
-/// Another lab that builds the same state needs at most its own boot limit, and some.
-const LOCK_LIMIT: Duration = Duration::from_secs(240);
 
 /// The names of the machines; their numbers count from 1.
 pub const MACHINES: [&str; 2] = ["server", "client"];
@@ -96,7 +93,7 @@ impl Store {
         let key = recipe.key()?;
         let folder = self.folder.join(&key);
         if !folder.exists() {
-            let _lock = self.lock(interrupt)?;
+            let _lock = files::lock(&self.folder, "building the machines", interrupt)?;
             // Another lab may have built it while this one waited.
             if !folder.exists() {
                 self.build(recipe, &key, interrupt)?;
@@ -111,34 +108,13 @@ impl Store {
     /// # Errors
     /// It cannot be removed.
     pub fn discard(&self, saved: &Saved, interrupt: &Interrupt) -> Result<()> {
-        let _lock = self.lock(interrupt)?;
+        let _lock = files::lock(&self.folder, "building the machines", interrupt)?;
         match fs::remove_dir_all(&saved.folder) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                 Err(error).with_context(|| format!("cannot remove {}", saved.folder.display()))
             }
             _ => Ok(()),
         }
-    }
-
-    /// The lock ends with the file that is returned, also if this process is killed.
-    fn lock(&self, interrupt: &Interrupt) -> Result<File> {
-        let path = self.folder.join("lock");
-        let open = || -> std::io::Result<File> {
-            fs::create_dir_all(&self.folder)?;
-            File::options().create(true).append(true).open(&path)
-        };
-        let file = open().with_context(|| format!("cannot write {}", path.display()))?;
-        let limit = Instant::now() + LOCK_LIMIT;
-        let mut told = false;
-        while let Err(error) = flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            anyhow::ensure!(Instant::now() < limit, "another lab holds {} for too long: {error}", path.display());
-            if !told {
-                eprintln!("lab: another lab is building the machines; waiting for it");
-                told = true;
-            }
-            interrupt.wait(&[], Instant::now() + Duration::from_millis(50))?;
-        }
-        Ok(file)
     }
 
     fn build(&self, recipe: &Recipe<'_>, key: &str, interrupt: &Interrupt) -> Result<()> {
@@ -170,11 +146,12 @@ impl Store {
         Ok(())
     }
 
-    /// Removes older states: each is some 200 MB. Machines that are being restored keep their open files.
+    /// Removes older states: each is some 200 MB. Machines that are being restored keep their open files. What cannot be
+    /// removed now, for another lab is just using it, goes the next time.
     fn remove_others(&self) -> Result<()> {
         let entries = fs::read_dir(&self.folder).with_context(|| format!("cannot list {}", self.folder.display()))?;
         for path in entries.flatten().map(|entry| entry.path()).filter(|path| path.is_dir()) {
-            fs::remove_dir_all(&path).with_context(|| format!("cannot remove {}", path.display()))?;
+            let _ = fs::remove_dir_all(&path);
         }
         Ok(())
     }
@@ -285,9 +262,9 @@ mod tests {
     fn a_second_lab_waits_for_the_lock() {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::new(folder.path().to_owned());
-        let held = store.lock(&Interrupt::default()).unwrap();
+        let held = files::lock(&store.folder, "testing", &Interrupt::default()).unwrap();
         thread::scope(|scope| {
-            let second = scope.spawn(|| store.lock(&Interrupt::default()));
+            let second = scope.spawn(|| files::lock(&store.folder, "testing", &Interrupt::default()));
             thread::sleep(Duration::from_millis(100));
             assert!(!second.is_finished());
             drop(held);
