@@ -38,6 +38,12 @@ $(lessons:%=lesson-%): lesson-%: ## run lesson NN on two emulated machines [clie
 	@$(call build,lab $@)
 	@$(bin)/lab run $@ --server-args="$$server" --client-args="$$client"
 
+.PHONY: lab-shell
+lab-shell: ## a shell on the client machine, with the packets as they pass [server="COMMAND"; rping unless given]
+	@lab/setup.sh shell
+	@$(call build,lab $(lessons:%=lesson-%))
+	@$(bin)/lab shell $${server:+--server="$$server"}
+
 .PHONY: puzzle-07
 puzzle-07: ## show the puzzle of lesson 07 and its answer side by side
 	@lab/setup.sh lessons

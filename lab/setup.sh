@@ -3,6 +3,7 @@
 #
 #   lab/setup.sh build      what `make server-NN` and `make client-NN` need
 #   lab/setup.sh lessons    and what `make lesson-NN` needs: the two emulated machines
+#   lab/setup.sh shell      and the programs that `make lab-shell` is for
 #   lab/setup.sh test       and what `make test` needs
 #   lab/setup.sh check      what `make check` needs
 #
@@ -46,10 +47,11 @@ find_missing() {
     case $1 in
     build) build_needs ;;
     lessons) build_needs && lab_needs ;;
-    test) build_needs && lab_needs && test_needs ;;
+    shell) build_needs && lab_needs && shell_needs ;;
+    test) build_needs && lab_needs && shell_needs && test_needs ;;
     check) build_needs && check_needs ;;
     *)
-        echo "usage: lab/setup.sh build|lessons|test|check" >&2
+        echo "usage: lab/setup.sh build|lessons|shell|test|check" >&2
         exit 2
         ;;
     esac
@@ -75,11 +77,14 @@ lab_needs() {
     need "apt's package lists, from which the lab gets its kernel" has_kernel_source '' '' ''
 }
 
-test_needs() {
-    need 'tshark' 'has tshark' tshark wireshark-cli wireshark-cli
+shell_needs() {
     need 'rping' 'has rping' rdmacm-utils librdmacm-utils rdma-core
     need 'perftest (ib_write_bw; on Arch from the AUR)' 'has ib_write_bw' perftest perftest ''
     need 'ibv_devinfo' 'has ibv_devinfo' ibverbs-utils libibverbs-utils rdma-core
+}
+
+test_needs() {
+    need 'tshark' 'has tshark' tshark wireshark-cli wireshark-cli
 }
 
 check_needs() {

@@ -1,5 +1,5 @@
 # shellcheck shell=sh disable=SC2154 # lab_program comes from the kernel's command line
-# An interactive shell on the machine's second serial port. The host puts `server_command` in front of this.
+# An interactive shell on the machine's second serial port. The host puts `size` and `server_command` in front of this.
 #
 # A machine gets the programs that its command names, so they are named here, as far as the host has them.
 : ibv_devinfo ibv_devices rping ucmatose udaddy cmtime ib_send_lat ib_write_lat ib_read_lat ib_send_bw ib_write_bw ib_read_bw
@@ -7,7 +7,8 @@
 
 # The first terminal that a session opens becomes its own: it makes signals of Ctrl-C and Ctrl-Z.
 exec <"/dev/$lab_program"
-stty sane
+# shellcheck disable=SC2086 # the size is up to four words
+stty sane $size
 cd || exit
 unset NO_COLOR
 # busybox takes its own ip and tc for the real ones.

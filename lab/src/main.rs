@@ -111,7 +111,7 @@ impl Command {
                 }
                 (run, common)
             }
-            Self::Shell { server, common } => (Run::shell(&server)?, common),
+            Self::Shell { server, common } => (Run::shell(&server, lab::terminal::size())?, common),
         };
         let run = match common.deadline {
             Some(seconds) => run.deadline(Duration::from_secs(seconds.into())),

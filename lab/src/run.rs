@@ -96,13 +96,14 @@ impl Run {
         Self::new("exec", [None, None])
     }
 
-    /// An interactive shell on the client, beside `server`, a line for the server's shell. For
-    /// [`Lab::shell`](crate::Lab::shell).
+    /// An interactive shell on the client, beside `server`, a line for the server's shell. `size` is the terminal's, in
+    /// rows and columns. For [`Lab::shell`](crate::Lab::shell).
     ///
     /// # Errors
     /// The line holds a NUL.
-    pub fn shell(server: &str) -> Result<Self> {
-        let client = format!("server_command={}\n{SHELL}", shlex::try_quote(server)?);
+    pub fn shell(server: &str, size: Option<(u16, u16)>) -> Result<Self> {
+        let size = size.map(|(rows, columns)| format!("rows {rows} cols {columns}")).unwrap_or_default();
+        let client = format!("size='{size}' server_command={}\n{SHELL}", shlex::try_quote(server)?);
         let run = Self::new("shell", [Some(server.to_owned()), Some(client)]);
         Ok(run.deadline(SHELL_DEADLINE))
     }

@@ -145,7 +145,6 @@ impl<'a> Session<'a> {
         }
         if let (Side::Client, Some(terminal)) = (side, &mut self.terminal) {
             terminal.lend()?;
-            tell_size(terminal, &mut seat.agent);
         }
         seat.agent.say("start");
         seat.stage = Stage::Running;
@@ -323,7 +322,8 @@ impl<'a> Session<'a> {
     }
 }
 
-/// Gives the shell the size of the host's terminal, if that has changed; programs in it hear of it.
+/// Gives the shell the size of the host's terminal, if that has changed. So a program in it hears of a new size with the
+/// next key.
 fn tell_size(terminal: &mut Terminal, agent: &mut Agent) {
     if let Some((rows, columns)) = terminal.new_size() {
         agent.say(&format!("inspect stty -F /dev/$lab_program rows {rows} cols {columns}"));

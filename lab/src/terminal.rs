@@ -60,7 +60,7 @@ impl Terminal {
         let both = io::stdin().is_terminal() && io::stdout().is_terminal();
         ensure!(both, "a shell needs a terminal to read from and to print to; `lab exec` needs none");
         let color = std::env::var_os("NO_COLOR").is_none();
-        Ok(Self { color, before: None, size: None, line: Vec::new(), keys: Vec::new() })
+        Ok(Self { color, before: None, size: size(), line: Vec::new(), keys: Vec::new() })
     }
 
     /// From now on all keys are the machine's.
@@ -116,11 +116,9 @@ impl Terminal {
         }
     }
 
-    /// Rows and columns, if they are not what was given last. A program in the machine hears of a new size with the next key.
+    /// Rows and columns, if they have changed since the last call or since the terminal was opened.
     pub fn new_size(&mut self) -> Option<(u16, u16)> {
-        let size = tcgetwinsize(io::stdout()).ok().map(|size| (size.ws_row, size.ws_col));
-        // A terminal without a size says 0.
-        let size = size.filter(|(rows, columns)| *rows > 0 && *columns > 0);
+        let size = size();
         let is_new = size != self.size;
         self.size = size;
         size.filter(|_| is_new)
@@ -170,6 +168,13 @@ impl Drop for Terminal {
         // Fails only if the terminal is gone.
         let _ = tcsetattr(io::stdin(), OptionalActions::Now, &before);
     }
+}
+
+/// Rows and columns of the terminal, if it is one that has them.
+#[must_use]
+pub fn size() -> Option<(u16, u16)> {
+    let size = tcgetwinsize(io::stdout()).ok()?;
+    (size.ws_row > 0 && size.ws_col > 0).then_some((size.ws_row, size.ws_col))
 }
 
 /// A terminal that is gone shows when it is read.

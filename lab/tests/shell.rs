@@ -41,7 +41,7 @@ impl Person {
         unlockpt(&hands).unwrap();
         let name = ptsname(&hands, Vec::new()).unwrap().into_string().unwrap();
         let tty = File::options().read(true).write(true).open(name).unwrap();
-        tcsetwinsize(&tty, Winsize { ws_row: 33, ws_col: 99, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
+        resize(&tty, 33, 99);
         let settings = settings(&tty);
         let end = || tty.try_clone().unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_lab"));
@@ -116,6 +116,10 @@ impl Drop for Person {
     }
 }
 
+fn resize(tty: &File, rows: u16, columns: u16) {
+    tcsetwinsize(tty, Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
+}
+
 fn settings(tty: &File) -> String {
     format!("{:?}", tcgetattr(tty).unwrap())
 }
@@ -140,6 +144,10 @@ fn a_person_pings_looks_around_and_leaves() {
     for wanted in ["33 99", "10.47.91.2/24", "qdisc fq_codel", "link rxe0/1 state ACTIVE"] {
         assert!(tools.contains(wanted), "no {wanted:?} in {tools}");
     }
+    person.sees(PROMPT);
+    resize(&person.tty, 20, 70);
+    person.types("until stty size | grep '^20 70'; do usleep 10000; done\r");
+    person.sees("\n20 70");
     person.types("exit\r");
     let (status, end) = person.goes();
     assert_eq!(status.code(), Some(0), "{end}");
@@ -190,6 +198,7 @@ fn signals_give_the_terminal_back_and_keep_the_record() {
         person.sees(PROMPT);
         person.types(&format!("echo before {}; sleep 600\r", signal.as_raw()));
         person.sees(&format!("\nbefore {}", signal.as_raw()));
+        assert!(person.is_raw());
         person.signal(signal);
         let (status, end) = person.goes();
         assert_eq!(status.code(), Some(130), "{signal:?}: {end}");
@@ -206,6 +215,7 @@ fn a_machine_that_dies_gives_the_terminal_back() {
         person.sees(PROMPT);
         let machines = person.machines();
         assert_eq!(machines.len(), 2);
+        assert!(person.is_raw());
         kill_process(machines[index], Signal::KILL).unwrap();
         let (status, end) = person.goes();
         assert_eq!(status.code(), Some(1), "{end}");
