@@ -7,8 +7,8 @@
 //! 1. [`capture`]: frames become packets; [`quality`]: is the recording good enough to judge by?
 //! 2. [`conversation`]: packets become connections, with a client and a server.
 //! 3. [`request`]: each direction becomes a list of requests (SEND, WRITE, READ…) with their outcomes.
-//! 4. [`handshake`], [`parameters`], [`align`], [`pair`], [`explain`]: two connections side by side. [`symbols`] renames keys and addresses,
-//!    [`descriptor`] finds them in messages.
+//! 4. [`handshake`], [`parameters`], [`align`], [`pair`], [`explain`]: two connections side by side. [`symbols`] renames
+//!    keys and addresses, [`descriptor`] finds them in messages.
 //! 5. [`judge`]: what explains the rest comes first. [`notes`]: what does not matter. [`report`]: in words.
 
 mod align;
