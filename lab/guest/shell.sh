@@ -10,6 +10,8 @@ exec <"/dev/$lab_program"
 # shellcheck disable=SC2086 # the size is up to four words
 stty sane $size
 cd || exit
+# The kernel would look for modprobe in another folder when tc asks for netem.
+modprobe sch_netem
 unset NO_COLOR
 # busybox takes its own ip and tc for the real ones.
 echo 'alias ip=/usr/bin/ip tc=/usr/bin/tc' >/run/aliases

@@ -178,7 +178,8 @@ impl<'a> Session<'a> {
             }
         }
         streams.extend(self.terminal.as_ref().and_then(Terminal::keyboard).map(|keyboard| (keyboard, false)));
-        self.interrupt.wait(&streams, limit)
+        let due = self.terminal.as_ref().and_then(Terminal::due);
+        self.interrupt.wait(&streams, due.map_or(limit, |due| due.min(limit)))
     }
 
     /// Takes what has come from both machines and forwards what goes across the wire.
@@ -190,6 +191,9 @@ impl<'a> Session<'a> {
             self.hear(side)?;
         }
         self.switch.flush();
+        if let Some(terminal) = &mut self.terminal {
+            terminal.settle();
+        }
         Ok(())
     }
 

@@ -13,6 +13,7 @@ use rustix::termios::{tcgetattr, tcgetwinsize, tcsetattr, OptionalActions, Termi
 use std::fs::File;
 use std::io::{self, IsTerminal, Write};
 use std::os::fd::BorrowedFd;
+use std::time::{Duration, Instant};
 
 /// Ctrl-]: leaves a shell that does not react any more, as it leaves telnet.
 const ESCAPE: u8 = 0x1d;
@@ -23,6 +24,8 @@ const LONGEST: usize = 4096;
 const SOBER: &[u8] = b"\x1b[0m\x1b[?25h\x1b[?1047l";
 /// Asks the terminal where its cursor is; it answers as if somebody had typed.
 const ASK: &[u8] = b"\x1b[6n";
+/// A line that has not grown for so long waits for somebody: it is a prompt. Any other is given the time to end.
+const STILL: Duration = Duration::from_millis(50);
 const DIM: &str = "\x1b[2m";
 const NORMAL: &str = "\x1b[0m";
 
@@ -36,6 +39,10 @@ pub struct Terminal {
     size: Option<(u16, u16)>,
     /// What stands on the cursor's line: a prompt, and what is being typed.
     line: Vec<u8>,
+    /// When the shell printed last.
+    printed: Instant,
+    /// Lines that wait for the end of the shell's.
+    held: Vec<String>,
     /// Keys that the machine has not taken yet.
     keys: Vec<u8>,
 }
@@ -60,7 +67,8 @@ impl Terminal {
         let both = io::stdin().is_terminal() && io::stdout().is_terminal();
         ensure!(both, "a shell needs a terminal to read from and to print to; `lab exec` needs none");
         let color = std::env::var_os("NO_COLOR").is_none();
-        Ok(Self { color, before: None, size: size(), line: Vec::new(), keys: Vec::new() })
+        let (line, held, keys) = (Vec::new(), Vec::new(), Vec::new());
+        Ok(Self { color, before: None, size: size(), line, printed: Instant::now(), held, keys })
     }
 
     /// From now on all keys are the machine's.
@@ -126,23 +134,49 @@ impl Terminal {
 
     /// Prints what the shell printed.
     pub fn show(&mut self, bytes: &[u8]) {
-        match bytes.iter().rposition(|byte| *byte == b'\n') {
-            Some(end) => self.line = bytes[end + 1..].to_owned(),
-            None => self.line.extend_from_slice(bytes),
+        let end = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |newline| newline + 1);
+        let (lines, rest) = bytes.split_at(end);
+        if !lines.is_empty() {
+            print(lines);
+            self.line.clear();
+            self.print_held();
         }
+        print(rest);
+        self.printed = Instant::now();
+        self.line.extend_from_slice(rest);
         // To ask the terminal twice where its cursor is would give two answers.
         while let Some(start) = self.line.windows(ASK.len()).position(|window| window == ASK) {
             self.line.drain(start..start + ASK.len());
         }
-        print(bytes);
     }
 
-    /// Prints what else happens: packets, and what the server prints. The line being typed moves down.
+    /// Prints what else happens: packets, and what the server prints. The line being typed moves down; one that the shell is
+    /// just printing is finished first.
     pub fn insert(&mut self, entry: &Entry) {
-        let Some(text) = told(entry) else { return };
+        self.held.extend(told(entry));
+        if self.line.is_empty() {
+            self.print_held();
+        }
+    }
+
+    /// When there will be something to print although nothing happens: time to call [`Terminal::settle`].
+    #[must_use]
+    pub fn due(&self) -> Option<Instant> {
+        (!self.held.is_empty()).then(|| self.printed + STILL)
+    }
+
+    /// Prints what was held back if the shell's line does not grow any more.
+    pub fn settle(&mut self) {
+        if self.due().is_some_and(|due| Instant::now() >= due) {
+            self.print_held();
+        }
+    }
+
+    fn print_held(&mut self) {
+        if self.held.is_empty() {
+            return;
+        }
         let columns = self.size.map_or(80, |(_, columns)| usize::from(columns));
-        let text: String = text.chars().take(columns.saturating_sub(1)).collect();
-        let text = if self.color { format!("{DIM}{text}{NORMAL}") } else { text };
         let mut bytes = Vec::new();
         if self.line.len() > LONGEST {
             self.line.clear();
@@ -151,8 +185,11 @@ impl Terminal {
         if !self.line.is_empty() {
             bytes.extend_from_slice(b"\r\x1b[K");
         }
-        bytes.extend_from_slice(text.as_bytes());
-        bytes.extend_from_slice(b"\r\n");
+        for text in self.held.drain(..) {
+            let text: String = text.chars().take(columns.saturating_sub(1)).collect();
+            let text = if self.color { format!("{DIM}{text}{NORMAL}\r\n") } else { text + "\r\n" };
+            bytes.extend_from_slice(text.as_bytes());
+        }
         bytes.extend_from_slice(&self.line);
         print(&bytes);
     }
@@ -161,6 +198,7 @@ impl Terminal {
 impl Drop for Terminal {
     fn drop(&mut self) {
         let Some(before) = self.before.take() else { return };
+        self.print_held();
         print(SOBER);
         if !self.line.is_empty() {
             print(b"\r\n");

@@ -145,6 +145,9 @@ fn a_person_pings_looks_around_and_leaves() {
         assert!(tools.contains(wanted), "no {wanted:?} in {tools}");
     }
     person.sees(PROMPT);
+    person.types("tc qdisc add dev eth0 root netem delay 3ms && tc qdisc show dev eth0\r");
+    person.sees("\nqdisc netem");
+    person.sees(PROMPT);
     resize(&person.tty, 20, 70);
     person.types("until stty size | grep '^20 70'; do usleep 10000; done\r");
     person.sees("\n20 70");
