@@ -1,8 +1,8 @@
 //! Sorting the packets of a capture into connections.
 //!
-//! The connection manager's messages name both queue pairs of a connection and who the client is. Without them, as when two
-//! programs agree by other means, the first to send a request counts as the client, and the two directions are matched by
-//! the PSNs of the answers.
+//! The connection manager's messages name both queue pairs of a connection and who the client is. Without them, as when
+//! two programs agree by other means, the first to send a request counts as the client, and the two directions are matched
+//! by the PSNs of the answers.
 
 use super::capture::{Capture, Recorded};
 use super::request::Stream;
@@ -231,7 +231,7 @@ impl<'a> Conversations<'a> {
         Some((index, role))
     }
 
-    /// Without the CM's messages: the other direction of a connection of which only one was seen so far, else a new one.
+    /// Without the CM's messages: the other direction of a connection of which only one was seen, else a new one.
     fn responder(&mut self, from: IpAddr, at: Endpoint, service: Service, mtu: u32) -> (usize, Role) {
         let ends = [at.ip, from];
         let half = |c: &Conversation| c.qps[0].is_none() && c.ips == ends && c.service == service && !c.has_request();

@@ -70,8 +70,8 @@ fn explain(judge: &Judge, from: Role, mine: &Request, reference: Option<&Request
         }
         _ if mine.not_ready > 0 => {
             let sentence = format!(
-                "Your {to} had no receive posted for your {from}'s {name}: it said so {} (RNR NAK), and the {from} gave \
-                 up; post the receive before connecting",
+                "Your {to} had no receive posted for your {from}'s {name}: it said so {} (RNR NAK), and the {from} \
+                 gave up; post the receive before connecting",
                 plural(mine.not_ready as usize, "time")
             );
             (sentence, vec![mine.frame])
@@ -88,10 +88,12 @@ fn silence(judge: &Judge, from: Role, mine: &Request) -> String {
     }
     match mine.again {
         0 => format!(
-            "Your {from}'s {name} gets no answer: its packet or the answer was lost, or the capture was stopped too early"
+            "Your {from}'s {name} gets no answer: its packet or the answer was lost, or the capture was stopped too \
+             early"
         ),
         again => format!(
-            "Your {from}'s {name} gets no answer, though it was sent {} times: the {to}'s queue pair is gone or not ready",
+            "Your {from}'s {name} gets no answer, though it was sent {} times: the {to}'s queue pair is gone or not \
+             ready",
             again + 1
         ),
     }

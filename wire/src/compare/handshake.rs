@@ -70,8 +70,8 @@ fn ready(judge: &mut Judge, my_reply: &Step) {
     let (mine, reference) = (judge.mine.step(Kind::ReadyToUse), judge.reference.step(Kind::ReadyToUse));
     let sentence = match (mine, reference) {
         (None, Some(_)) => {
-            "Your client never sends the ReadyToUse (RTU) after the server's reply, so the server does not learn that the \
-             connection is established"
+            "Your client never sends the ReadyToUse (RTU) after the server's reply, so the server does not learn that \
+             the connection is established"
                 .to_owned()
         }
         (Some(_), None) => format!("Your client sends a ReadyToUse (RTU); {}'s never does", judge.model),
@@ -138,7 +138,10 @@ fn private_data(judge: &mut Judge, mine: &Step, reference: &Step) {
     let model = judge.model;
     let sentence = match (my, its, descriptors) {
         (0, _, (_, Some(_))) => {
-            format!("Your {from}'s {name} carries no private data; {model}'s tells address, key and length of its memory there")
+            format!(
+                "Your {from}'s {name} carries no private data; {model}'s tells address, key and length of its memory \
+                 there"
+            )
         }
         (0, ..) => format!("Your {from}'s {name} carries no private data; {model}'s carries {}", hex(&its_data[..its])),
         (_, 0, (Some(_), _)) => {
@@ -176,8 +179,8 @@ pub(super) fn disconnect(judge: &mut Judge) {
     let model = judge.model;
     let sentence = match (mine, reference) {
         (None, Some(its)) => format!(
-            "Nobody hangs up in your capture; in {model} the {} sends a DisconnectRequest (DREQ): either rdma_disconnect is \
-             never called, or the capture was stopped too early",
+            "Nobody hangs up in your capture; in {model} the {} sends a DisconnectRequest (DREQ): either \
+             rdma_disconnect is never called, or the capture was stopped too early",
             its.from
         ),
         (Some(mine), None) => format!("Your {} hangs up; nobody does in {model}", mine.from),
@@ -185,8 +188,12 @@ pub(super) fn disconnect(judge: &mut Judge) {
             format!("Your {} hangs up first; in {model} the {} does", mine.from, its.from)
         }
         (Some(mine), Some(_)) => match answered {
-            [None, Some(_)] => format!("Your {} never answers the DisconnectRequest (DREQ) with a reply (DREP)", mine.from.peer()),
-            [Some(_), None] => format!("Your {} answers the DisconnectRequest; in {model} nobody does", mine.from.peer()),
+            [None, Some(_)] => {
+                format!("Your {} never answers the DisconnectRequest (DREQ) with a reply (DREP)", mine.from.peer())
+            }
+            [Some(_), None] => {
+                format!("Your {} answers the DisconnectRequest; in {model} nobody does", mine.from.peer())
+            }
             _ => return,
         },
         (None, None) => return,
