@@ -1,5 +1,5 @@
-//! Programs that were not written here, recorded in the lab: our decoder and tshark read the same in every packet, and every
-//! recording tells its own story.
+//! Programs that were not written here, recorded in the lab: our decoder and tshark read the same in every packet, and
+//! every recording tells its own story.
 
 #![allow(clippy::unwrap_used)] // A test may end with a panic.
 

@@ -1,8 +1,8 @@
 //! Sorting the packets of a capture into connections.
 //!
 //! The connection manager's messages name both queue pairs of a connection and who the client is. Without them, as when
-//! two programs agree by other means, the first to send a request counts as the client, and the two directions are matched
-//! by the PSNs of the answers.
+//! two programs agree by other means, the first to send a request counts as the client, and the two directions are
+//! matched by the PSNs of the answers.
 
 use super::capture::{Capture, Recorded};
 use super::request::Stream;

@@ -1,6 +1,6 @@
-//! Messages that tell the peer where memory is: address, key and length, 16 bytes big-endian, as rping and the lessons send
-//! them; lessons 06 and 07 put a tag of four bytes in front. Address and key differ from run to run, so such a message must
-//! be taken apart before it is compared.
+//! Messages that tell the peer where memory is: address, key and length, 16 bytes big-endian, as rping and the lessons
+//! send them; lessons 06 and 07 put a tag of four bytes in front. Address and key differ from run to run, so such a
+//! message must be taken apart before it is compared.
 
 /// A place in the sender's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

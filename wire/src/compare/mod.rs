@@ -1,14 +1,14 @@
 //! Does a capture tell the same story as another one, and if not, why?
 //!
-//! Two runs of one program never give the same packets: addresses, queue pairs, sequence numbers, keys and IDs are new every
-//! time, networks lose packets, and devices differ in how they cut messages and acknowledge them. What must be the same is
-//! what the programs did. So a capture is read in steps, each in its own file:
+//! Two runs of one program never give the same packets: addresses, queue pairs, sequence numbers, keys and IDs are new
+//! every time, networks lose packets, and devices differ in how they cut messages and acknowledge them. What must be
+//! the same is what the programs did. So a capture is read in steps, each in its own file:
 //!
 //! 1. [`capture`]: frames become packets; [`quality`]: is the recording good enough to judge by?
 //! 2. [`conversation`]: packets become connections, with a client and a server.
 //! 3. [`request`]: each direction becomes a list of requests (SEND, WRITE, READ…) with their outcomes.
-//! 4. [`handshake`], [`parameters`], [`align`], [`pair`], [`explain`]: two connections side by side. [`symbols`] renames
-//!    keys and addresses, [`descriptor`] finds them in messages.
+//! 4. [`handshake`], [`parameters`], [`align`], [`pair`], [`explain`]: two connections side by side. [`symbols`]
+//!    renames keys and addresses, [`descriptor`] finds them in messages.
 //! 5. [`judge`]: what explains the rest comes first. [`notes`]: what does not matter. [`report`]: in words.
 
 mod align;
@@ -61,7 +61,8 @@ fn problems(mine: (&Capture, &Conversations), reference: (&Capture, &Conversatio
     let begins = |conversations: &Conversations| conversations.all.iter().any(Conversation::has_request);
     if problems.is_empty() && begins(reference.1) && !begins(mine.1) {
         problems.push(
-            "The capture has no connection request (REQ), and the reference has one: start to record before the client starts"
+            "The capture has no connection request (REQ), and the reference has one: start to record before the \
+             client starts"
                 .into(),
         );
     }
@@ -134,7 +135,8 @@ fn follows(difference: &Difference) -> bool {
     matches!(difference.field, Field::Missing | Field::Extra | Field::Operation | Field::Disconnect)
 }
 
-/// If all that differs is the amount of data, the same way everywhere, it is one difference: another text, another `--len`.
+/// If all that differs is the amount of data, the same way everywhere, it is one difference: another text, another
+/// `--len`.
 fn one_length(found: Vec<Finding>, model: &str) -> Vec<Finding> {
     let Some((mine, reference)) = found.first().and_then(|finding| finding.lengths) else { return found };
     if found.len() < 2 || found.iter().any(|finding| finding.lengths != Some((mine, reference))) {
@@ -147,8 +149,8 @@ fn one_length(found: Vec<Finding>, model: &str) -> Vec<Finding> {
         first.difference.reference.extend(rest.difference.reference);
     }
     first.difference.sentence = format!(
-        "Your program moves {mine} bytes and {model} moves {reference}; all else is the same (another text after -s, or \
-         another --len?)"
+        "Your program moves {mine} bytes and {model} moves {reference}; all else is the same (another text after -s, \
+         or another --len?)"
     );
     vec![first]
 }

@@ -70,7 +70,8 @@ impl Notes {
         let to = from.peer();
         for request in requests.iter().filter(|request| request.not_ready > 0 && request.outcome == Outcome::Done) {
             let sentence = format!(
-                "the {to} was not ready for the {from}'s {} (frame {}) {}, then it worked: post the receive before connecting",
+                "the {to} was not ready for the {from}'s {} (frame {}) {}, then it worked: post the receive before \
+                 connecting",
                 request.name(),
                 request.frame,
                 plural(request.not_ready as usize, "time")
@@ -83,8 +84,8 @@ impl Notes {
         });
         if let Some(first) = first {
             let sentence = format!(
-                "your {from} sent {} again, the first for the request in frame {first}: a packet or its answer was lost on \
-                 the way",
+                "your {from} sent {} again, the first for the request in frame {first}: a packet or its answer was \
+                 lost on the way",
                 plural(count as usize, "packet")
             );
             self.sentences.push(sentence);

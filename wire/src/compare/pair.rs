@@ -131,8 +131,8 @@ fn place(judge: &mut Judge, matched: Matched) {
                 places.0.insert(0, frame);
                 let key = descriptor.key;
                 format!(
-                    "Your {from}'s {name} uses the key {:#x}, which is not the one that the {owner} announced in frame {frame} \
-                     ({key:#x})",
+                    "Your {from}'s {name} uses the key {:#x}, which is not the one that the {owner} announced in \
+                     frame {frame} ({key:#x})",
                     my.r_key
                 )
             }

@@ -1,4 +1,5 @@
-//! What REQ and REP say about the connection: its kind, its queue pairs, and the parameters of rdma_connect and rdma_accept.
+//! What REQ and REP say about the connection: its kind, its queue pairs, and the parameters of rdma_connect and
+//! rdma_accept.
 
 use super::conversation::{Conversation, Step};
 use super::handshake::between;
@@ -61,7 +62,8 @@ fn differ(judge: &mut Judge, field: Field, sentence: String, mine: &Step, refere
     judge.add(Phase::Connect, (reference.frame, 0), between(field, sentence, mine, reference));
 }
 
-/// What a program may choose freely, where it differs: the parameter, your value, the reference's. Zero is another matter.
+/// What a program may choose freely, where it differs: the parameter, your value, the reference's. Zero is another
+/// matter.
 pub(super) fn choices(mine: &Conversation, reference: &Conversation) -> Vec<(&'static str, u64, u64)> {
     let fields: [(Kind, &str, WireField); 7] = [
         (Kind::ConnectRequest, "client's retry_count", req::RETRY_COUNT),

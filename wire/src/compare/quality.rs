@@ -53,8 +53,8 @@ fn damaged(capture: &Capture) -> Option<String> {
     let first = capture.bad.first()?;
     let packets = plural(capture.bad.len(), "packet");
     Some(format!(
-        "A wrong ICRC in {packets}, first in frame {first}: damaged on the way, or changed after it was sent; its receiver \
-         drops it. Look at it with `wire show FILE --packet {first}`"
+        "A wrong ICRC in {packets}, first in frame {first}: damaged on the way, or changed after it was sent; its \
+         receiver drops it. Look at it with `wire show FILE --packet {first}`"
     ))
 }
 
@@ -69,8 +69,8 @@ fn one_direction(capture: &Capture, conversations: &Conversations) -> Option<Str
 fn late(conversations: &Conversations) -> Option<String> {
     let first = conversations.strays.first().filter(|_| conversations.all.is_empty())?;
     Some(format!(
-        "The capture begins in the middle: frame {first} belongs to a connection whose request (REQ) is not there. Start to \
-         record before the client starts"
+        "The capture begins in the middle: frame {first} belongs to a connection whose request (REQ) is not there. \
+         Start to record before the client starts"
     ))
 }
 
@@ -90,7 +90,7 @@ fn lost(conversations: &Conversations) -> Option<String> {
 
 fn lost_before(frame: u64, requester: Role) -> String {
     format!(
-        "The recording has lost packets: frame {frame} does not follow from the {requester}'s packets before it, and nobody \
-         on the wire missed one. Record again, with a larger buffer (tcpdump -B 65536) or on a quieter machine"
+        "The recording has lost packets: frame {frame} does not follow from the {requester}'s packets before it, and \
+         nobody on the wire missed one. Record again, with a larger buffer (tcpdump -B 65536) or on a quieter machine"
     )
 }

@@ -1,8 +1,8 @@
 //! The requests of one direction of a connection, put together from their packets and from the answers.
 //!
-//! A request is what one work request put on the wire: a SEND, WRITE, READ or atomic operation, however many packets
-//! it took. Its packets are numbered without gaps; a number that was there before is a retransmission; a READ takes as many
-//! numbers as its response has packets (IBTA 9.7.2 and 9.7.5).
+//! A request is what one work request put on the wire: a SEND, WRITE, READ or atomic operation, however many packets it
+//! took. Its packets are numbered without gaps; a number that was there before is a retransmission; a READ takes as
+//! many numbers as its response has packets (IBTA 9.7.2 and 9.7.5).
 
 use super::capture::Recorded;
 use crate::aeth::{Nak, Syndrome};

@@ -74,8 +74,8 @@ fn reference() -> Option<&'static Capture> {
     REFERENCE.get_or_init(|| capture(include_bytes!("../../../captures/05_rdma_read.pcapng"))).as_ref()
 }
 
-/// The same frames with ICRCs that fit, for a wrong one ends a comparison before it has begun. None without Ethernet, or
-/// if the file is damaged.
+/// The same frames with ICRCs that fit, for a wrong one ends a comparison before it has begun. None without Ethernet,
+/// or if the file is damaged.
 fn mended(bytes: &[u8]) -> Option<Vec<u8>> {
     let mut reader = Reader::new(bytes).ok()?;
     let mut writer = Writer::new(Vec::new(), LinkType::ETHERNET, &Section::default()).ok()?;
