@@ -190,6 +190,28 @@ fn lesson_07_leaves_nothing_behind() {
     }
 }
 
+/// One program alone: its exit status is 1, and it says what is wrong and what to do.
+fn fails_alone(side: Side, command: &str, says: &[&str]) {
+    let run = lab::Run::programs();
+    let check = Check::of(if side == Side::Server { run.server(command) } else { run.client(command) });
+    assert_eq!(check.outcome.side(side).exit, Some(1), "{:?}", check.outcome.side(side).log);
+    says.iter().for_each(|text| check.logs(side, text));
+}
+
+#[test]
+fn faults_of_the_surroundings_are_named_with_the_next_step() {
+    let nobody = ["got RDMA_CM_EVENT_REJECTED with status 8 (invalid service ID", "Start the server first"];
+    fails_alone(Side::Client, "lesson-02 client -a 10.47.91.1", &nobody);
+    let no_host = ["got RDMA_CM_EVENT_ADDR_ERROR", "Nobody answers at that address"];
+    fails_alone(Side::Client, "lesson-02 client -a 10.47.91.77 --timeout 4", &no_host);
+    let no_name = ["no address for the host \"nowhere\"", "Check the spelling"];
+    fails_alone(Side::Client, "lesson-02 client -a nowhere", &no_name);
+    let taken = "lesson-02 server -a 10.47.91.1 & first=$!; sleep 2; lesson-02 server -a 10.47.91.1; status=$?; kill $first; exit $status";
+    fails_alone(Side::Server, taken, &["EADDRINUSE", "Another program listens there"]);
+    let no_device = ["rdma_create_event_channel failed: ENODEV", "sudo lab/softroce.sh up"];
+    fails_alone(Side::Server, "/usr/bin/rdma link delete rxe0; lesson-02 server", &no_device);
+}
+
 #[test]
 fn tshark_sees_the_same_packets() {
     for (number, options) in [("01", ""), ("05", "--len 2500"), ("07", "")] {
