@@ -121,10 +121,15 @@ await() {
     say listening
 }
 
-# The program is a session of its own, so that `kill` reaches all of its processes.
+# The program is a session of its own, so that `kill` reaches all of its processes. After a kill the shell that ran it
+# may be gone before it: it has ended once it has given its QPs back.
 start() {
     setsid /bin/sh /run/program.sh </dev/null >"/dev/$lab_program" 2>&1
-    say "exit $?"
+    status=$?
+    while [ $status = 137 ] && kill -0 "-$(cat /run/program.pid)" 2>/dev/null; do
+        usleep 1000
+    done
+    say "exit $status"
 }
 
 inspect() {
