@@ -76,12 +76,18 @@ fn a_wrong_key_that_nobody_refused() {
     says(&report, Field::Key, &["uses the key 0xdead, which is not the one that the server announced in frame 8"]);
 }
 
+/// Moves the VirtualAddress of a RETH.
+fn farther(frame: &mut [u8], bytes: u64) {
+    let address = u64::from_be_bytes(frame[EXTENDED..EXTENDED + 8].try_into().unwrap());
+    put(frame, EXTENDED, &(address + bytes).to_be_bytes());
+}
+
 #[test]
 fn too_far_and_without_permission() {
     let write = |frames: Frames, change: fn(&mut Vec<u8>)| {
         refused(frames.edit("RC RDMA Write Only", 0, change), "RC RDMA Write Only", "RC Acknowledge", 2, 0x62)
     };
-    let report = changed(WRITE, |frames| write(frames, |frame| frame[EXTENDED + 6] ^= 0x40));
+    let report = changed(WRITE, |frames| write(frames, |frame| farther(frame, 16_384)));
     says(&report, Field::Outcome, &["it ends 16384 bytes behind the buffer announced in frame 8"]);
     let report = changed(WRITE, |frames| write(frames, |_| {}));
     says(&report, Field::Outcome, &["so the server has not given the permission", "IBV_ACCESS_REMOTE_WRITE"]);

@@ -211,7 +211,7 @@ mod tests {
         assert_eq!(check(&page("SLOW  rdma_create_event_channel")), [""; 0]);
         assert!(check(&page(&format!("{bind}\n{create}")))[0].contains("does not say here: [#0001 main]"));
         assert_eq!(check(&page("SLOW  rdma_create_event")).len(), 1);
-        assert_eq!(check(&page("SLOW  rdma_resolve_addr 10.47.91.1:7471 timeout=5000 ms")).len(), 1);
+        assert_eq!(check(&page("SLOW  rdma_resolve_addr 10.47.91.1:7471 timeout=2000 ms")).len(), 1);
         assert!(check(&page("SLOW  rdma_bind_addr [::]:7472"))[0].contains("does not say here: SLOW  rdma_bind_addr"));
         assert!(check("<!-- log: captures/01_cm_listen.txt me -->\n```\nx\n```\n")[0].contains("is no side"));
     }
@@ -220,15 +220,15 @@ mod tests {
     fn numbers_that_vary_are_renewed_and_nothing_else() {
         let old = [
             "[#0901 main] SLOW  rdma_create_event_channel",
-            "SLOW  rdma_resolve_addr 10.47.91.1:7471 timeout=5001 ms",
+            "SLOW  rdma_resolve_addr 10.47.91.1:7471 timeout=2001 ms",
             "[#0903 resolve] SLOW  rdma_resolve_addr",
-            "    10.47.91.1:7471 timeout=5000 ms",
+            "    10.47.91.1:7471 timeout=2000 ms",
         ];
         let text = format!("<!-- log: captures/02_resources.txt client -->\n```\n{}\n```\n", old.join("\n"));
         let page = Page::new("docs/p.md", &text);
         let (range, lines) = renewed_log(&page, &page.marks()[0], &repository()).unwrap();
         assert_eq!((range, lines[0].as_str()), (2..6, "[#0001 main] SLOW  rdma_create_event_channel"));
-        assert_eq!(lines[1], old[1], "somebody chose the 5000");
+        assert_eq!(lines[1], old[1], "somebody chose the 2000");
         assert_eq!(lines[2..], ["[#0003 resolve] SLOW  rdma_resolve_addr", old[3]]);
     }
 
