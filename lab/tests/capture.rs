@@ -2,8 +2,10 @@
 
 #![allow(clippy::unwrap_used)] // A test may end with a panic.
 
+mod support;
+
 use std::fs;
-use std::os::unix::fs::{symlink, PermissionsExt};
+use std::os::unix::fs::symlink;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -39,9 +41,7 @@ impl Machine {
     }
 
     fn command(&self, name: &str, script: &str) -> &Self {
-        let path = self.path("bin").join(name);
-        fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
-        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+        support::write_script(&self.path("bin").join(name), script);
         self
     }
 

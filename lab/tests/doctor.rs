@@ -4,6 +4,8 @@
 
 #![allow(clippy::unwrap_used)] // A test may end with a panic.
 
+mod support;
+
 use std::fs;
 use std::os::unix::fs::{symlink, PermissionsExt};
 use std::os::unix::process::CommandExt;
@@ -103,9 +105,9 @@ impl Machine {
     }
 
     fn command(&self, name: &str, script: &str) -> &Self {
-        let path = format!("usr/bin/{name}");
-        self.file(&path, &format!("#!/bin/sh\n{script}\n"));
-        fs::set_permissions(self.path(&path), fs::Permissions::from_mode(0o755)).unwrap();
+        let folder = self.path("usr/bin");
+        fs::create_dir_all(&folder).unwrap();
+        support::write_script(&folder.join(name), script);
         self
     }
 

@@ -4,8 +4,9 @@
 #![allow(dead_code)] // Every test file uses a part of it.
 
 use lab::{Lab, Outcome, Run, Side};
+use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 /// A finished run, with questions to ask. Each answers with all that was printed if it is not met.
 pub struct Check {
@@ -30,6 +31,15 @@ pub fn programs(server: &str, client: &str) -> Run {
 /// A file that no other test uses.
 pub fn temporary_file(name: &str) -> PathBuf {
     std::env::temp_dir().join(format!("lab-test-{}-{name}", std::process::id()))
+}
+
+/// A script that can be run at once. `install` writes it, and not this process: a program that another test starts at
+/// the same moment would hold the open file until its exec, and the kernel runs no file that is open for writing.
+pub fn write_script(path: &Path, text: &str) {
+    let mut install = Command::new("install");
+    let mut child = install.args(["-m", "755", "/dev/stdin"]).arg(path).stdin(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(format!("#!/bin/sh\n{text}\n").as_bytes()).unwrap();
+    assert!(child.wait().unwrap().success(), "install {}", path.display());
 }
 
 impl Check {
