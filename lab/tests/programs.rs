@@ -69,8 +69,10 @@ fn exit_status_and_output_are_the_programs_own() {
     let outcome = run(Run::programs().server(server).client("true"));
     assert_eq!(exits(&outcome), [Some(3), Some(0)]);
     assert_eq!(outcome.server.log, ["one", "two", "no newline"]);
-    let log = std::fs::read_to_string(outcome.folder.join("timeline.txt")).unwrap();
-    assert!(log.contains("exit status 3"), "{log}");
+    let note = |entry: &lab::Entry| {
+        entry.side == Side::Server && matches!(&entry.what, What::Note(note) if note == "exit status 3")
+    };
+    assert!(outcome.timeline.iter().any(note), "{:?}", outcome.timeline);
 }
 
 #[test]

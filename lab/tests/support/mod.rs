@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)] // A test may end with a panic.
 #![allow(dead_code)] // Every test file uses a part of it.
 
-use lab::{Lab, Outcome, Run, Side};
+use lab::{Ended, Lab, Outcome, Run, Side};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -31,6 +31,12 @@ pub fn programs(server: &str, client: &str) -> Run {
 /// A file that no other test uses.
 pub fn temporary_file(name: &str) -> PathBuf {
     std::env::temp_dir().join(format!("lab-test-{}-{name}", std::process::id()))
+}
+
+/// `rdma resource show` said the same before and after; and it said something, for it was asked on a machine with rxe0.
+pub fn assert_nothing_left_open(ended: &Ended, what: &str) {
+    assert!(ended.before.join("").contains("rxe0"), "`rdma resource show` says {:?}: {what}", ended.before);
+    assert_eq!(ended.before, ended.after, "something is left open: {what}");
 }
 
 /// A script that can be run at once. `install` writes it, and not this process: a program that another test starts at
