@@ -3,6 +3,7 @@
 use crate::interrupt::Interrupt;
 use anyhow::{Context, Result};
 use rustix::fs::{flock, FlockOperation};
+use rustix::io::Errno;
 use std::env;
 use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt;
@@ -68,6 +69,12 @@ pub fn lock(folder: &Path, work: &str, interrupt: &Interrupt) -> Result<File> {
     let limit = Instant::now() + LOCK_LIMIT;
     let mut told = false;
     while let Err(error) = flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        let is_held = matches!(error, Errno::WOULDBLOCK | Errno::INTR);
+        anyhow::ensure!(
+            is_held,
+            "cannot lock {}: {error}. `CARGO_TARGET_DIR=/var/tmp/rdma make …` puts it on another file system",
+            path.display()
+        );
         anyhow::ensure!(Instant::now() < limit, "another lab holds {} for too long: {error}", path.display());
         if !told {
             eprintln!("lab: another lab is {work}; waiting for it");

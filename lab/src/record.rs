@@ -50,11 +50,8 @@ fn write_all(folder: &Path, target: &Path, outcome: &Outcome, capture: &[u8]) ->
 /// Renames a folder over another one. A run of the same name at the same time may be doing so, too; the last one wins.
 fn replace(new: &Path, target: &Path) -> io::Result<()> {
     for _ in 0..100 {
-        if let Err(error) = fs::remove_dir_all(target) {
-            if error.kind() != io::ErrorKind::NotFound {
-                return Err(error);
-            }
-        }
+        // If it cannot be removed, the renaming says so.
+        let _ = fs::remove_dir_all(target);
         if fs::rename(new, target).is_ok() {
             return Ok(());
         }
