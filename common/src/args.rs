@@ -77,7 +77,7 @@ pub struct Args {
 }
 
 impl Args {
-    /// The clients that the server serves: `-n COUNT` of them, or, with 0, one after the other for ever.
+    /// The clients that the server serves: `-n COUNT` of them, or, with 0, one after the other until one of them fails.
     pub fn clients(&self) -> impl Iterator<Item = u32> {
         let count = self.count;
         (1..=u32::MAX).take_while(move |client| count == 0 || *client <= count)
@@ -131,7 +131,7 @@ fn command(lesson: &'static str, about: &'static str, extras: &[Extra]) -> Comma
                 .value_name("COUNT")
                 .default_value("1")
                 .value_parser(value_parser!(u32))
-                .help("Clients to serve, one after the other; 0: for ever"),
+                .help("Clients to serve, one after the other; 0: until one of them fails"),
         )
         .args(common());
     let mut client = Command::new("client")

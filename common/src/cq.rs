@@ -67,7 +67,8 @@ impl CompletionQueue {
             let mut batch: [ibv_wc; BATCH] = unsafe { std::mem::zeroed() };
             // SAFETY: the CQ is alive, and `batch` has room for BATCH completions.
             let count = unsafe { ibv_poll_cq(self.raw(), BATCH as i32, batch.as_mut_ptr()) };
-            let count = usize::try_from(count).map_err(|_| Error::Call { call: "ibv_poll_cq", errno: -count })?;
+            // Negative if it fails, and no errno: ibv_poll_cq(3) gives no cause.
+            let count = usize::try_from(count).map_err(|_| Error::Call { call: "ibv_poll_cq", errno: libc::EIO })?;
             for wc in &batch[..count] {
                 let wc = WorkCompletion::new(wc);
                 info!("WC: {wc}");
