@@ -27,7 +27,7 @@ pub fn run(args: &Args) -> Result<()> {
     let receives = post_receives(&resources, &buffers)?;
     connect(&id, &channel, &resources, args)?;
     let outcome = exchange(Role::Client, args.mode, &channel, &resources, &mut buffers, &receives)?;
-    close(args.closer == Closer::Client, &id, &channel, &resources, outcome.posted)?;
+    close(args.closer == Closer::Client, &id, &channel, &resources, &outcome.posted)?;
     check_done(&outcome)?;
     show_words(args.mode, &buffers)?;
     teardown(resources, buffers, id, channel);

@@ -9,9 +9,9 @@ use common::{say, stage, CmId, EventChannel, Result, WorkCompletion};
 
 use crate::Resources;
 
-/// Closes a connection on which `posted` receives are still posted. The one who goes first sends the DisconnectRequest;
+/// Closes a connection on which the receives `posted` are still posted. Who goes first sends the DisconnectRequest;
 /// the other waits for it, and answers.
-pub fn close(goes_first: bool, id: &CmId, channel: &EventChannel, resources: &Resources, posted: usize) -> Result<()> {
+pub fn close(goes_first: bool, id: &CmId, channel: &EventChannel, resources: &Resources, posted: &[u64]) -> Result<()> {
     stage("close");
     if !goes_first {
         channel.expect(RDMA_CM_EVENT_DISCONNECTED)?.ack();
@@ -25,11 +25,12 @@ pub fn close(goes_first: bool, id: &CmId, channel: &EventChannel, resources: &Re
     Ok(())
 }
 
-/// Takes the `posted` completions that are due, so that every request is accounted for before its memory goes.
-fn drain(resources: &Resources, posted: usize) -> Result<()> {
+/// Waits until each receive is accounted for. A SEND that the goodbye caught under way comes back here, too.
+fn drain(resources: &Resources, posted: &[u64]) -> Result<()> {
     stage("drain");
     let mut drained = Vec::new();
-    while drained.len() < posted {
+    let is_receive = |wc: &&WorkCompletion| posted.contains(&wc.wr_id);
+    while drained.iter().filter(is_receive).count() < posted.len() {
         resources.cq.req_notify()?;
         let batch = resources.cq.poll()?;
         if batch.is_empty() {
@@ -37,7 +38,7 @@ fn drain(resources: &Resources, posted: usize) -> Result<()> {
         }
         drained.extend(batch);
     }
-    say!("{} receives came back flushed", drained.iter().filter(|wc| wc.is_flush()).count());
+    say!("{} receives came back flushed", drained.iter().filter(is_receive).filter(|wc| wc.is_flush()).count());
     match first_error(&drained) {
         Some(cause) => Err(cause.to_error()),
         None => Ok(()),

@@ -22,8 +22,8 @@ const SPARES: usize = 4;
 pub struct Outcome {
     /// Where the machine stood. If it was not done, the peer has hung up in the middle.
     state: State,
-    /// How many receives are still posted.
-    pub posted: usize,
+    /// The receives that are still posted.
+    pub posted: Vec<u64>,
 }
 
 /// The memory of one side.
@@ -77,7 +77,7 @@ pub fn exchange(
 ) -> Result<Outcome> {
     stage("exchange");
     let mut state = State::START;
-    let mut posted = receives.len();
+    let mut used = 0;
     let mut theirs = Metadata::REFUSAL;
     if role == Role::Client {
         perform(Action::SendMr, mode, resources, buffers, &theirs)?;
@@ -88,7 +88,7 @@ pub fn exchange(
         for wc in batch {
             let event = interpret(&wc.into_success()?, buffers, receives, &mut theirs)?;
             if matches!(event, Event::MrReceived | Event::DoneReceived) {
-                posted -= 1;
+                used += 1;
             }
             let Some((next, action)) = state.next(role, event) else { return Err(out_of_order(state, event)) };
             info!("state: {state} + {event:?} → {next}");
@@ -98,7 +98,7 @@ pub fn exchange(
             }
         }
     }
-    Ok(Outcome { state, posted })
+    Ok(Outcome { state, posted: receives[used..].to_vec() })
 }
 
 /// Arm, poll, and only then sleep: a completion that comes after the poll finds the CQ armed and wakes us; one that came
@@ -118,6 +118,11 @@ fn next_completions(
         }
         let awaited = format!("a completion in the state {state}");
         if !resources.channel.get_cq_event_or_cm_event(channel, &awaited)? {
+            // The goodbye comes on another way than the data, and may have overtaken it.
+            let last = resources.cq.poll()?;
+            if !last.is_empty() {
+                return Ok(Some(last));
+            }
             info!("the peer hung up in the state {state}");
             return Ok(None);
         }

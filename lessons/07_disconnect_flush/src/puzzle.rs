@@ -2,9 +2,9 @@
 //! it right to return when the status is a flush error?"
 //!
 //! The question points at the wrong place. This server, on the other side, is the cause: its event loop has no case for
-//! ESTABLISHED, takes it for an unknown event, and dies. Its end disconnects the client, the disconnect flushes the
-//! client's posted receives, and the flush is what the client sees. The client's SEND succeeded all the same, for the
-//! server's *device* had received it before the server's program gave up.
+//! ESTABLISHED, takes it for an unknown event, and dies. Its end hangs up on the client; the client answers with its own
+//! `rdma_disconnect`, which flushes its posted receives; and the flush is what the client sees. The client's SEND succeeded
+//! all the same, for the server's *device* had received it before the server's program gave up.
 
 use common::cm::event::event_name;
 use common::cm::{RDMA_CM_EVENT_CONNECT_REQUEST, RDMA_CM_EVENT_DISCONNECTED};

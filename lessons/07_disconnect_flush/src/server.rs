@@ -35,7 +35,7 @@ pub fn run(args: &Args) -> Result<()> {
         }
         wait_established(&channel, &resources)?;
         let outcome = exchange(Role::Server, args.mode, &channel, &resources, &mut buffers, &receives)?;
-        close(args.closer == Closer::Server, &id, &channel, &resources, outcome.posted)?;
+        close(args.closer == Closer::Server, &id, &channel, &resources, &outcome.posted)?;
         check_done(&outcome)?;
         show_words(args.mode, &buffers)?;
         teardown(resources, buffers, id, channel);
