@@ -39,8 +39,8 @@ const READS: u8 = 1;
 /// its three bits, but SoftRoCE takes 7 for "for ever", and nothing here waits for ever.
 const RETRIES: u8 = 6;
 
-/// How often it tries again if the peer has no receive posted. In the ConnectRequest: RNR Retry Count. Here 7 means for
-/// ever on every device.
+/// How often the *peer's* device tries again if we have no receive posted. In the ConnectRequest: RNR Retry Count. Here 7
+/// means for ever on every device.
 const RNR_RETRIES: u8 = 6;
 
 /// The longest buffer that the server registers for a client, in bytes.
