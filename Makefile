@@ -11,7 +11,11 @@ override export client := $(value client)
 override export server := $(value server)
 override ARGS := $(value ARGS)
 
-bin := $(or $(CARGO_TARGET_DIR),target)/debug
+target := $(or $(CARGO_TARGET_DIR),target)
+bin := $(target)/debug
+
+# Every recipe's shell reads this first: where set-up unpacked what this machine has not itself.
+export BASH_ENV := $(abspath $(target))/tools/env
 lessons := $(sort $(foreach dir,$(notdir $(wildcard lessons/[0-9][0-9]_*)),$(firstword $(subst _, ,$(dir)))))
 
 # $(call build,PACKAGES) shows what cargo compiles, and nothing when there is nothing to compile.
@@ -19,8 +23,11 @@ build = cargo build $(if $(MAKE_TERMERR),--color always) $(addprefix -p ,$(1)) 2
 
 # $(call own,LESSON) builds a lesson for this machine's own RDMA device. A machine that has no cargo runs the program that was
 # copied to it: of two machines, one has to be able to build.
-own = if command -v cargo >/dev/null || [ ! -x $(bin)/$(1) ]; then lab/setup.sh build && { $(call build,$(1)); }; \
-	else echo 'no cargo here: running $(bin)/$(1) as it was built elsewhere' >&2; fi
+define own
+@if command -v cargo >/dev/null || [ ! -x $(bin)/$(1) ]; then lab/setup.sh build device; \
+	else lab/setup.sh device && echo 'no cargo here: running $(bin)/$(1) as it was built elsewhere' >&2; fi
+@if command -v cargo >/dev/null; then $(call build,$(1)); fi
+endef
 
 .PHONY: help
 help: ## print this list
@@ -29,37 +36,41 @@ help: ## print this list
 	@sed -n 's/^\(.* \)\?\([a-z0-9%-]*\): .*## /  \2\t/p' Makefile | sed 's/%/NN/' | expand -t 22
 
 .PHONY: setup
-setup: ## install what the lessons need (with apt; elsewhere, say what is missing)
-	@lab/setup.sh lessons
+setup: ## get what the lessons need, below target/ (with apt; elsewhere, say what is missing)
+	@lab/setup.sh build lab
+
+.PHONY: bundle
+bundle: ## one file with all that machines of this release need, for a classroom without a network
+	@lab/setup.sh bundle
 
 .PHONY: $(lessons:%=lesson-%)
 $(lessons:%=lesson-%): lesson-%: ## run lesson NN on two emulated machines [client="OPTIONS"] [server="OPTIONS"]
-	@lab/setup.sh lessons
+	@lab/setup.sh build lab
 	@$(call build,lab $@)
 	@$(bin)/lab run $@ --server-args="$$server" --client-args="$$client"
 
 .PHONY: lab-shell
 lab-shell: ## a shell on the client machine, with the packets as they pass [server="COMMAND"; rping unless given]
-	@lab/setup.sh shell
+	@lab/setup.sh build lab shell
 	@$(call build,lab $(lessons:%=lesson-%))
 	@$(bin)/lab shell $${server:+--server="$$server"}
 
 .PHONY: puzzle-07
 puzzle-07: ## show the puzzle of lesson 07 and its answer side by side
-	@lab/setup.sh lessons
+	@lab/setup.sh build lab
 	@$(call build,lab lesson-07)
 	@lab/puzzle.sh $(bin)/lab
 
 .PHONY: $(lessons:%=server-%)
 $(lessons:%=server-%): server-%: ## run the server of lesson NN on this machine's own RDMA device [ARGS="OPTIONS"]
-	@$(call own,lesson-$*)
-	@$(bin)/lesson-$* server $(ARGS)
+	$(call own,lesson-$*)
+	@unset LD_LIBRARY_PATH; $(bin)/lesson-$* server $(ARGS)
 
 .PHONY: $(lessons:%=client-%)
 $(lessons:%=client-%): client-%: ## run the client of lesson NN on this machine's own RDMA device HOST=server [ARGS="OPTIONS"]
 	@$(if $(HOST),,$(error usage: make $@ HOST=ADDRESS [ARGS="OPTIONS"], where ADDRESS is the machine that runs `make server-$*`))
-	@$(call own,lesson-$*)
-	@$(bin)/lesson-$* client -a '$(HOST)' $(ARGS)
+	$(call own,lesson-$*)
+	@unset LD_LIBRARY_PATH; $(bin)/lesson-$* client -a '$(HOST)' $(ARGS)
 
 .PHONY: $(lessons:%=capture-%)
 $(lessons:%=capture-%): capture-%: ## record the packets of lesson NN on this machine's network [NETDEV=interface], until Ctrl-C
@@ -84,13 +95,13 @@ lesson-% server-% client-% capture-% compare-%:
 
 .PHONY: test
 test: ## build everything and run every test
-	@lab/setup.sh test
+	@lab/setup.sh build lab shell test
 	cargo build --workspace
 	cargo test --workspace
 
 .PHONY: soak
 soak: ## 1,000 connections against one server, and nothing grows (some minutes)
-	@lab/setup.sh test
+	@lab/setup.sh build lab shell test
 	cargo build --workspace
 	cargo test -p lab --test soak -- --ignored --nocapture
 
@@ -104,7 +115,7 @@ fuzz: ## look for captures that make the wire tools panic [RUNS=number]
 # The documentation shows private items, too: a reader wants to know how it works inside.
 .PHONY: check
 check: ## formatting, lints and documentation, warnings as errors
-	@lab/setup.sh check
+	@lab/setup.sh build test check
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS='-D warnings -A rustdoc::private_intra_doc_links' cargo doc --workspace --no-deps --document-private-items
@@ -123,7 +134,7 @@ screenshots: ## take the pictures of Wireshark that show an earlier capture anew
 
 .PHONY: record
 record: ## run every lesson in the lab and renew what captures/ holds
-	@lab/setup.sh lessons
+	@lab/setup.sh build lab
 	cargo build --workspace
 	cargo run -q -p xtask -- record
 
@@ -132,5 +143,5 @@ wireshark-profile: ## install columns, colors and filter buttons for Wireshark: 
 	@captures/install-profile.sh
 
 .PHONY: clean
-clean: ## remove target/: what was built, the lab's saved machines, its kernel and its results
-	rm -rf target
+clean: ## remove all that make has put here: programs, tools, the lab's machines and their results
+	rm -rf $(target) .cargo/config.toml

@@ -17,10 +17,10 @@ PATH=$PATH:${HOME-}/.cargo/bin:$ROOT/usr/sbin:$ROOT/sbin
 HERE=$(cd "$(dirname "$0")" && pwd)
 # The repository on the machine that is looked at.
 REPO=${HERE#"$ROOT"} REPO=${REPO%/lab}
-# shellcheck disable=SC2034 # read by the files in doctor/
 TARGET=$ROOT${CARGO_TARGET_DIR:-$REPO/target}
+NEEDS=$HERE/needs.txt TOOLS=$TARGET/tools
+MINOR=$(sed -n 's/^rust-version = "1\.\([0-9]*\).*/\1/p' "$ROOT$REPO/Cargo.toml")
 RELEASE=$(uname -r)
-MACHINE=$(uname -m)
 # The names of the checks that stop each way.
 STOPS_LAB='' STOPS_VMS='' STOPS_NIC=''
 
@@ -47,28 +47,15 @@ fail() {
     done
 }
 
-line() { printf '  %-5s %-18s %s\n' "$1" "$2" "$3"; }
-cure() { printf '  %-5s %-18s cure: %s\n' '' '' "$1"; }
+line() { printf '  %-5s %-23s %s\n' "$1" "$2" "$3"; }
+cure() { printf '  %-5s %-23s cure: %s\n' '' '' "$1"; }
 group() { printf '\n%s\n' "$1"; }
 
 # ---- Small questions ----
 
-has() { command -v "$1" >/dev/null; }
 first_line() { "$@" 2>/dev/null | head -n 1; }
 content() { cat "$1" 2>/dev/null; }
 is_root() { [ "$(id -u)" = 0 ]; }
-
-# Those of the programs given that are not here.
-missing_of() {
-    missing=''
-    for program in "$@"; do
-        has "$program" || missing="$missing $program"
-    done
-    echo "${missing# }"
-}
-
-# Whether one of the files given is there: for a pattern that may fit none.
-any() { [ -e "$1" ]; }
 
 distribution() {
     # shellcheck source=/dev/null
@@ -91,10 +78,64 @@ install() {
     esac
 }
 
-# Whether this machine's running kernel has a module, as a file or built in.
-kernel_has() {
-    modules=$ROOT/lib/modules/$RELEASE
-    grep -qs "/$1\.ko" "$modules/modules.dep" "$modules/modules.builtin"
+# ---- What lab/needs.txt names ----
+
+# needs STAGE WAYS: a line for each of the stage's rows. Where there is apt, set-up gets what can be unpacked.
+needs() {
+    while IFS='|' read -r what checks debian fedora arch; do
+        if (TOOLS=/none && found "$checks"); then
+            ok "$what" "$(detail "$checks")"
+        elif [ "$1" != device ] && (PATH=$TOOLS/rust:$PATH:$TOOLS/usr/bin:$TOOLS/usr/sbin && found "$checks"); then
+            ok "$what" 'unpacked below target/'
+        elif [ "$1" != own ] && [ "$1" != device ] && has apt-get; then
+            note "$what" 'not installed; make gets it, and unpacks it below target/'
+        else
+            fail "$2" "$what" "not found: $checks" "$(install "$debian" "$fedora" "$arch")"
+        fi
+    done <<END
+$(rows "$1")
+END
+}
+
+# What a row found.
+detail() {
+    case $1 in
+    cargo) cargo_version ;;
+    cc* | qemu*) first_line "${1%% *}" --version ;;
+    lib:*) library "${1##*lib:}" ;;
+    kernel) echo "this machine's own, $RELEASE" ;;
+    *) echo "${1#*:}" ;;
+    esac
+}
+
+# A machine to which the lessons were copied built needs no compiler, except for the lab.
+ways_that_build() { if any "$TARGET"/debug/lesson-[0-9]*; then echo lab; else echo 'lab vms nic'; fi; }
+
+# /dev/kvm may be there and work for nobody, so the lab tries it and writes the answer down until the next boot.
+check_kvm() {
+    known=$(content "$TARGET/lab/kvm")
+    boot=$(content "$ROOT/proc/sys/kernel/random/boot_id")
+    if [ ! -e "$ROOT/dev/kvm" ]; then
+        no_kvm
+    elif [ ! -r "$ROOT/dev/kvm" ] || [ ! -w "$ROOT/dev/kvm" ]; then
+        note KVM 'you may not use /dev/kvm; the lab emulates (slower, still right)' \
+            "sudo usermod -aG kvm $(id -un), then log in again"
+    else
+        case $known in
+        "true "*"$boot") ok KVM 'a machine really runs on it' ;;
+        "false "*"$boot") note KVM '/dev/kvm is there, but no machine runs on it; the lab emulates (slower, still right)' ;;
+        *) note KVM '/dev/kvm is there; not tried yet' 'make lesson-01 tries it' ;;
+        esac
+    fi
+}
+
+no_kvm() {
+    flag=$(grep -m 1 -o -w -e vmx -e svm "$ROOT/proc/cpuinfo")
+    case $flag in
+    vmx) note KVM 'no /dev/kvm; the lab emulates (slower, still right)' 'sudo modprobe kvm_intel' ;;
+    svm) note KVM 'no /dev/kvm; the lab emulates (slower, still right)' 'sudo modprobe kvm_amd' ;;
+    *) note KVM 'this machine offers no virtualization; the lab emulates (slower, still right)' ;;
+    esac
 }
 
 # ---- The three ways ----
@@ -110,21 +151,17 @@ way() {
 }
 
 # shellcheck source=/dev/null # each is looked at by itself
-for checks in "$HERE"/doctor/*.sh; do . "$checks"; done
+for part in "$HERE"/needs.sh "$HERE"/doctor/*.sh; do . "$part"; done
 
-echo "What this machine has for the lessons, and what it lacks ($MACHINE, kernel $RELEASE)"
+echo "What this machine has for the lessons, and what it lacks ($machine, kernel $RELEASE)"
 group 'To build:'
-check_cargo
-check_compiler
-check_libclang
-check_headers
-check_libraries
+needs own "$(ways_that_build)"
+needs build "$(ways_that_build)"
 group 'For the lab, on this machine alone:'
-check_qemu
-check_lab_tools
-check_lab_kernel
+needs lab lab
 check_kvm
 group 'For RDMA on this machine itself:'
+needs device 'vms nic'
 check_rxe_module
 check_devices
 check_memlock

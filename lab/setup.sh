@@ -1,377 +1,322 @@
 #!/bin/sh
-# Finds what this machine lacks for a stage of the work and, where apt can, installs exactly that.
+# Finds what this machine lacks for a stage of the work (lab/needs.txt), and unpacks exactly that below target/tools. Nothing
+# is installed, and it needs no root: apt downloads into a folder of ours and checks the signatures, as for any installation.
 #
-#   lab/setup.sh build      what `make server-NN` and `make client-NN` need
-#   lab/setup.sh lessons    and what `make lesson-NN` needs: the two emulated machines
-#   lab/setup.sh shell      and the programs that `make lab-shell` is for
-#   lab/setup.sh test       and what `make test` needs
-#   lab/setup.sh check      what `make check` needs
+#   lab/setup.sh STAGE...   build, lab, shell, test, check; device: what this machine's own RDMA device needs, only looked for
+#   lab/setup.sh bundle     all of it and the crates in one file, for machines of this release that have no network
 #
-# The Makefile calls it before everything else, so it prints nothing and costs next to nothing when all is there.
-# It only ever adds: no package is removed, no toolchain is replaced, no kernel is installed.
+# The Makefile calls it before everything else, so it prints nothing and costs next to nothing when all is there. What it wrote
+# is in target/tools/env, which make reads, and a person for a plain `cargo build`:  . target/tools/env
 set -eu
 cd "$(dirname "$0")/.."
 
-config=.cargo/config.toml
-marker='# Written by lab/setup.sh.'
-own_libclang=$PWD/target/tools/libclang.so
-machine=$(uname -m)
-rust_minor=$(sed -n 's/^rust-version = "1\.\([0-9]*\).*/\1/p' Cargo.toml)
+ROOT='' NEEDS=lab/needs.txt
+case ${CARGO_TARGET_DIR:=target} in /*) TARGET=$CARGO_TARGET_DIR ;; *) TARGET=$PWD/$CARGO_TARGET_DIR ;; esac
+TOOLS=$TARGET/tools
+MINOR=$(sed -n 's/^rust-version = "1\.\([0-9]*\).*/\1/p' Cargo.toml)
+apt=$TOOLS/apt debs=$TOOLS/apt/debs
+# Packages whose files nobody here looks at: names of languages, code to boot from a network, a running system.
+unneeded='^(iso-codes|ipxe-qemu|systemd|udev|libsystemd-shared)='
 
-has() { command -v "$1" >/dev/null; }
+# shellcheck source=/dev/null
+if [ -e "$TOOLS/env" ]; then . "$TOOLS/env"; fi
+# shellcheck source=lab/needs.sh
+. lab/needs.sh
+
 say() { echo "setup: $*" >&2; }
-
-# Shows a command, then runs it.
-run() {
-    echo "+ $*" >&2
-    "$@"
+give_up() {
+    say "$@"
+    exit 1
 }
 
-as_root() {
-    if [ "$(id -u)" = 0 ]; then run "$@"; else run sudo "$@"; fi
-}
+# ---- What is missing ----------------------------------------------------------------------------------------------
 
-# ---- What each stage needs ----------------------------------------------------------------------------------------
-
-# need WHAT TEST DEBIAN FEDORA ARCH: unless the command TEST succeeds, WHAT is missing and these packages bring it.
-# A Debian name that starts with @ depends on the release: debian_name knows it.
-need() {
-    if $2; then return; fi
-    missing="$missing
-  $1"
-    debian="$debian $3" fedora="$fedora $4" arch="$arch $5"
-}
-
-find_missing() {
-    missing='' debian='' fedora='' arch=''
-    case $1 in
-    build) build_needs ;;
-    lessons) build_needs && lab_needs ;;
-    shell) build_needs && lab_needs && shell_needs ;;
-    test) build_needs && lab_needs && shell_needs && test_needs ;;
-    check) build_needs && check_needs ;;
-    *)
-        echo "usage: lab/setup.sh build|lessons|shell|test|check" >&2
-        exit 2
-        ;;
-    esac
-}
-
-build_needs() {
-    need "cargo and rustc 1.$rust_minor or newer" has_recent_cargo @cargo 'cargo rust' rust
-    need 'a C compiler and the C library headers' has_c_compiler 'gcc libc6-dev' 'gcc glibc-devel' gcc
-    need 'pkg-config' 'has pkg-config' pkg-config pkgconf-pkg-config pkgconf
-    need 'libibverbs headers' 'has_header infiniband/verbs.h' libibverbs-dev rdma-core-devel rdma-core
-    need 'librdmacm headers' 'has_header rdma/rdma_cma.h' librdmacm-dev rdma-core-devel rdma-core
-    need 'the SoftRoCE provider of libibverbs (librxe)' has_librxe ibverbs-providers libibverbs rdma-core
-    need 'libclang 14 or 15 (rdma-sys does not build with a newer one)' has_libclang @libclang python3-pip python-pip
-    need 'certificates, for downloads by cargo' has_certificates ca-certificates ca-certificates ca-certificates
-}
-
-lab_needs() {
-    qemu=qemu-system-${machine%_64}
-    need "QEMU for $machine" "has qemu-system-$machine" "$(debian_qemu)" "$qemu-core" "$qemu"
-    need 'a static busybox' has_static_busybox busybox-static busybox busybox
-    need 'the commands ip, tc and rdma' has_iproute iproute2 'iproute iproute-tc' iproute2
-    need 'depmod, xz and zstd, to unpack a kernel' has_unpackers 'kmod xz-utils zstd' 'kmod xz zstd' 'kmod xz zstd'
-    need "apt's package lists, from which the lab gets its kernel" has_kernel_source '' '' ''
-}
-
-shell_needs() {
-    need 'rping' 'has rping' rdmacm-utils librdmacm-utils rdma-core
-    need 'perftest (ib_write_bw; on Arch from the AUR)' 'has ib_write_bw' perftest perftest ''
-    need 'ibv_devinfo' 'has ibv_devinfo' ibverbs-utils libibverbs-utils rdma-core
-}
-
-test_needs() {
-    need 'tshark' 'has tshark' tshark wireshark-cli wireshark-cli
-}
-
-check_needs() {
-    need 'rustfmt' 'has_cargo_command fmt' @rustfmt rustfmt rust
-    need 'clippy' 'has_cargo_command clippy' @clippy clippy rust
-    need 'shellcheck' 'has shellcheck' shellcheck ShellCheck shellcheck
-    need 'tshark' 'has tshark' tshark wireshark-cli wireshark-cli
-}
-
-debian_qemu() { if [ "$machine" = aarch64 ]; then echo qemu-system-arm; else echo "$qemu"; fi; }
-has_header() { [ -e "/usr/include/$1" ]; }
-has_c_compiler() { has cc && has_header stdio.h; }
-has_unpackers() { has depmod && has xz && has zstd; }
-has_iproute() { has ip && has tc && has rdma; }
-has_cargo_command() { cargo "$1" --version >/dev/null 2>&1; }
-
-has_recent_cargo() {
-    has rustc && version=$(cargo --version 2>/dev/null) || return 1
-    version=${version#cargo 1.}
-    [ "${version%%.*}" -ge "$rust_minor" ]
-}
-
-# The provider is loaded at run time, from a directory whose name differs between distributions.
-has_librxe() {
-    for file in /usr/lib*/libibverbs/librxe-*.so /usr/lib/*/libibverbs/librxe-*.so; do
-        if [ -e "$file" ]; then return; fi
+# missing STAGES: the rows whose checks fail.
+missing() {
+    rows "$1" | while IFS='|' read -r what checks rest; do
+        found "$checks" || echo "$what|$checks|$rest"
     done
-    return 1
 }
 
-has_certificates() {
-    for file in "${SSL_CERT_FILE-}" /etc/ssl/certs/ca-certificates.crt /etc/pki/tls/certs/ca-bundle.crt; do
-        if [ -e "$file" ]; then return; fi
-    done
-    return 1
-}
+# column N of the rows on standard input, as words, each once.
+column() { cut -d '|' -f "$1" | tr ' ' '\n' | sort -u | sed '/^$/d' | paste -s -d ' ' -; }
 
-# The lab takes this machine's kernel if it can read it, the one it got before, or downloads one with apt-get.
-has_kernel_source() {
-    if ! has apt-get || [ -r "/boot/vmlinuz-$(uname -r)" ] || [ -e target/lab/kernel ]; then return; fi
-    lists_are_known
-}
-
-# A dynamic program names its loader (/lib64/ld-linux...) near the start of the file. A static one does not.
-has_static_busybox() {
-    has busybox && ! head -c 1024 "$(command -v busybox)" | grep -q /ld-
-}
-
-# ---- libclang -----------------------------------------------------------------------------------------------------
-# bindgen loads libclang at run time and takes the newest it finds. $config, which cargo reads on every build, names
-# one that works.
-
-has_libclang() { config_holds || [ -n "$(find_libclang)" ]; }
-
-# Ours holds as long as both places that it names are there. A person's own file only has to name a libclang.
-config_holds() {
-    read_config
-    if [ "$config_owner" = set-up ]; then
-        [ -e "$config_libclang" ] && [ -e "$config_include/stddef.h" ]
+# explain ROWS: what is missing, and the command that a person with the right to it can give.
+explain() {
+    say 'this machine lacks:'
+    echo "$1" | cut -d '|' -f 1 | sed 's/^/  /' >&2
+    echo 'Get it, then run the same command again:' >&2
+    if has apt-get; then
+        echo "  apt-get install --no-install-recommends $(resolve "$(echo "$1" | column 3)")   (as root)" >&2
     else
-        [ -n "$config_libclang" ] || { [ "$config_owner" = person ] && [ -n "${LIBCLANG_PATH-}" ]; }
+        echo "  Debian, Ubuntu: a C compiler, make and certificates; the rest is then unpacked without being installed
+  Fedora:         dnf install $(echo "$1" | column 4)
+  Arch:           pacman -S $(echo "$1" | column 5)" >&2
     fi
-}
-
-read_config() {
-    config_owner='' config_libclang='' config_include=''
-    [ -e "$config" ] || return 0
-    config_owner=person
-    while IFS= read -r line || [ -n "$line" ]; do
-        case $line in
-        "$marker") config_owner=set-up ;;
-        LIBCLANG_PATH*) config_libclang=${line#*value = \"} config_libclang=${config_libclang%%\"*} ;;
-        BINDGEN_EXTRA_CLANG_ARGS*) config_include=${line#*-I} config_include=${config_include%\"} ;;
-        esac
-    done <"$config"
-}
-
-# Prints the first libclang 14 or 15 found: the one that the environment names goes first.
-find_libclang() {
-    for file in "${LIBCLANG_PATH-}" "${LIBCLANG_PATH:-/none}"/libclang*.so* \
-        /usr/lib/llvm-1[45]/lib/libclang-1[45].so* /usr/lib/*/libclang-1[45].so* \
-        /usr/lib*/llvm1[45]/lib*/libclang.so* /usr/lib*/libclang.so.1[45]* \
-        "$own_libclang"; do
-        if [ -f "$file" ] && libclang_works "$file"; then
-            echo "$file"
-            return
-        fi
-    done
-}
-
-# Loads the library and asks it for its version: a file's name does not always tell.
-libclang_works() {
-    probe=$scratch/libclang-version
-    [ -x "$probe" ] || cc -o "$probe" -x c - -ldl 2>/dev/null <<'END' || return 1
-#include <dlfcn.h>
-#include <stdio.h>
-typedef struct { const void *data; unsigned flags; } CXString;
-int main(int argc, char **argv) {
-    void *library = argc == 2 ? dlopen(argv[1], RTLD_LAZY) : NULL;
-    CXString (*version)(void) = library ? (CXString (*)(void))dlsym(library, "clang_getClangVersion") : NULL;
-    return version ? puts(version().data) < 0 : 1;
-}
-END
-    case $("$probe" "$1" 2>/dev/null) in
-    *'clang version 14.'* | *'clang version 15.'*) ;;
-    *) return 1 ;;
+    case $1 in
+    *cargo:*) ! has rustup || echo '  or, for the cargo in use: rustup component add rustfmt clippy' >&2 ;;
+    *cargo*) echo '  or rustup (https://rustup.rs), which brings a recent cargo' >&2 ;;
     esac
+    exit 1
 }
 
-# The builtin headers (stddef.h ...) are the C compiler's own: the wheel and Debian's libclang1 package bring none.
-write_config() {
-    if [ "$config_owner" = person ]; then
-        say "$config is your own file: add these lines to it, then run the same command again:"
-        config_lines | sed '/^#/d' >&2
-        exit 1
-    fi
-    mkdir -p .cargo
-    config_lines >"$config"
-    give_back .cargo "$config"
-}
+# ---- Debian's and Ubuntu's packages -------------------------------------------------------------------------------
 
-config_lines() {
-    cat <<END
-$marker
-# rdma-sys builds with libclang 14 and 15, not with newer ones. When a path is gone, set-up writes this file anew.
-[env]
-LIBCLANG_PATH = { value = "$(find_libclang)", force = true }
-BINDGEN_EXTRA_CLANG_ARGS = "-I$(cc -print-file-name=include)"
+# The machine's own apt with a state of its own below $apt: its lists, its downloads. $status tells what is installed here.
+configure_apt() {
+    status=/var/lib/dpkg/status
+    export APT_CONFIG="$apt/apt.conf" LC_ALL=C
+    mkdir -p "$apt/lists/partial" "$debs"
+    # Read after the machine's own files, which name its proxy and its certificates.
+    cat >"$apt/main.conf" <<END
+$([ ! -e /etc/apt/apt.conf ] || echo '#include "/etc/apt/apt.conf";')
+#clear APT::Update::Pre-Invoke;
+#clear APT::Update::Post-Invoke;
+#clear APT::Update::Post-Invoke-Success;
+Dir::State "$apt";
+Dir::State::lists "$apt/lists";
+Dir::Cache "$apt";
+Acquire::Languages "none";
+APT::Install-Recommends "false";
+APT::Sandbox::User "$(id -un)";
+Debug::NoLocking "true";
 END
+    echo "Dir::Etc::main \"$apt/main.conf\";" >"$apt/apt.conf"
 }
 
-has_pip() { has python3 && python3 -m pip --version >/dev/null 2>&1; }
+offers() { apt-cache policy "$1" 2>/dev/null | grep -q 'Candidate: [^(]'; }
 
-# For machines whose distribution has neither libclang 14 nor 15: the wheel on PyPI (x86-64 and aarch64, glibc).
-fetch_wheel() {
-    cat >"$scratch/requirements.txt" <<'END'
-libclang==15.0.6.1 \
-    --hash=sha256:69b01a23ab543908a661532595daa23cf88bd96d80e41f58ba0eaa6a378fe0d8 \
-    --hash=sha256:4a5188184b937132c198ee9de9a8a2316d5fdd1a825398d5ad1a8f5e06f9b40e
-END
-    run python3 -m pip download --quiet --no-deps --only-binary=:all: --require-hashes \
-        -d "$scratch" -r "$scratch/requirements.txt" || return 1
-    python3 -m zipfile -e "$scratch"/libclang-*.whl "$scratch"
-    mkdir -p "${own_libclang%/*}"
-    find "$scratch" -name libclang.so -exec cp {} "$own_libclang" ';'
-    give_back target target/tools "$own_libclang"
+# The names that depend on the release.
+resolve() {
+    for name in $1; do
+        case $name in
+        @cargo) recent_cargo ;;
+        @rustfmt | @clippy) linter "${name#@}" ;;
+        @libclang) some_libclang ;;
+        @kernel) if offers "linux-image-$deb_arch"; then echo "linux-image-$deb_arch"; else echo linux-image-generic; fi ;;
+        *) echo "$name" ;;
+        esac
+    done | paste -s -d ' ' -
 }
-
-# What root writes into a person's checkout has to stay writable for that person.
-give_back() { [ "$(id -u)" != 0 ] || chown --reference=. "$@"; }
-
-# ---- Getting it ---------------------------------------------------------------------------------------------------
-
-candidate() { LC_ALL=C apt-cache policy "$1" 2>/dev/null | sed -n 's/^  Candidate: \([^(].*\)/\1/p'; }
-offers() { [ -n "$(candidate "$1")" ]; }
-lists_are_known() {
-    for file in /var/lib/apt/lists/*Packages*; do
-        if [ -e "$file" ]; then return; fi
-    done
-    return 1
-}
-lists_are_recent() { lists_are_known && [ -n "$(find /var/lib/apt/lists -maxdepth 0 -mtime -1)" ]; }
 
 # Debian 12 calls its recent Rust cargo-web; some Ubuntu releases have cargo-1.80 and the like beside an older cargo.
-cargo_package() {
-    if ! lists_are_known; then
-        if grep -qs bookworm /etc/os-release; then echo cargo-web; else echo cargo; fi
-        return
-    fi
-    for package in cargo cargo-web $(has cargo || apt-cache pkgnames cargo-1. | sort -rV | head -n 1); do
-        if dpkg --compare-versions "$(candidate "$package")" ge "1.$rust_minor"; then
+recent_cargo() {
+    for package in cargo cargo-web $(apt-cache pkgnames cargo-1. | sort -rV | head -n 1); do
+        version=$(apt-cache policy "$package" 2>/dev/null | sed -n 's/^  Candidate: \([^(]\)/\1/p')
+        if dpkg --compare-versions "${version:-0}" ge "1.$MINOR"; then
             echo "$package"
             return
         fi
     done
+    echo cargo
 }
 
-# The package of the cargo in use, or of the one to be installed: rustfmt and clippy have to fit to it.
-toolchain_package() {
-    if has_recent_cargo && owner=$(dpkg -S "$(command -v cargo)" 2>/dev/null); then
-        echo "${owner%%:*}"
-    else
-        cargo_package
-    fi
-}
-
-debian_name() {
-    case $1 in
-    @cargo) has rustup || cargo_package ;;
-    @rustfmt | @clippy) has rustup || linter_package "${1#@}" "$(toolchain_package)" ;;
-    @libclang) libclang_package ;;
-    *) echo "$1" ;;
-    esac
-}
-
-linter_package() {
-    case $1-$2 in
+# rustfmt and clippy have to fit to the cargo in use. Those of rustup's are rustup's own.
+linter() {
+    if has rustup; then return; fi
+    if [ ! -e "$TOOLS/usr/bin/cargo" ] && cargo_is_recent; then own=cargo; else own=$(recent_cargo); fi
+    case $1-$own in
     rustfmt-cargo-web) echo rustfmt-web ;;
     clippy-cargo-web) echo rust-web-clippy ;;
-    rustfmt-cargo-1.*) echo "rustfmt-${2#cargo-}" ;;
-    clippy-cargo-1.*) echo "rust-${2#cargo-}-clippy" ;;
+    rustfmt-cargo-1.*) echo "rustfmt-${own#cargo-}" ;;
+    clippy-cargo-1.*) echo "rust-${own#cargo-}-clippy" ;;
     rustfmt-*) echo rustfmt ;;
     clippy-*) echo rust-clippy ;;
     esac
 }
 
-libclang_package() {
-    if offers libclang1-14 || ! lists_are_known; then
-        echo libclang1-14
-    elif offers libclang1-15; then
-        echo libclang1-15
-    elif ! has_pip; then
-        echo python3-pip
+# Any libclang does. One whose LLVM is here already, for rustc, spares 25 MB of download; else the newest.
+some_libclang() {
+    newest=''
+    for version in $(apt-cache pkgnames libclang1- | sed -n 's/^libclang1-\([0-9]*\)$/\1/p' | sort -rn); do
+        offers "libclang1-$version" || continue
+        newest=${newest:-$version}
+        if library "libLLVM*$version*" >/dev/null; then
+            newest=$version
+            break
+        fi
+    done
+    echo "libclang1-$newest"
+}
+
+# plan NAMES: what apt would install that is not here in any version, as PACKAGE=VERSION lines.
+plan() {
+    # shellcheck disable=SC2086 # a list of names
+    apt-get -o Dir::State::status="$status" --simulate install $1 >"$apt/plan" 2>"$apt/complaint" || return 1
+    sed -n 's/^Inst \([^ ]*\) (\([^ ]*\) .*/\1=\2/p' "$apt/plan" | grep -Ev "$unneeded" || true
+}
+
+# A kernel's files are in packages that have its version in their names: linux-image-6.1.0-50-amd64 on Debian 12 and 13;
+# linux-base-, linux-binary- and linux-modules- later; linux-modules-extra- on Ubuntu. What else comes with it is of no use here.
+only_kernel() { grep -E '^linux-[a-z-]+-[0-9]' || true; }
+
+have_lists() { any "$apt"/lists/*Packages*; }
+
+update() {
+    say 'asking apt for its package lists'
+    # What counts is what came: a source that does not answer may be one that is not needed.
+    apt-get update >&2 || true
+    have_lists || give_up 'apt got no package lists (its messages are above). Is there a network?'
+}
+
+# The URI, name, size and hash of each package that is not downloaded yet.
+to_come() { (cd "$debs" && apt-get -qq download --print-uris "$@"); }
+
+# download PACKAGE=VERSION...: a file that is there in part goes on where it was.
+download() {
+    [ $# -gt 0 ] || return 0
+    uris=$(to_come "$@") || return 1
+    [ -n "$uris" ] || return 0
+    say "$(echo "$uris" | awk '{ n += $3 } END { printf "downloading %d packages, %.0f MB; nothing is installed", NR, n / 1e6 }')"
+    (cd "$debs" && apt-get download "$@" >&2) || return 1
+    [ -z "$(to_come "$@")" ]
+}
+
+# What is installed here may be in the way of a package that is only unpacked. Then apt plans for a machine that has what every
+# one has that runs apt and compiles, and what is here in some version is left out.
+base_only() {
+    names=$(dpkg-query -Wf '${Package} ${Essential}\n' | sed -n 's/ yes$//p')
+    # shellcheck disable=SC2086 # a list of names
+    names=$(apt-cache depends --recurse --installed --important $names apt libc6 gcc libc6-dev | sed -n 's/^[a-z0-9][^ :<]*/&/p')
+    echo "$names" | awk 'NR == FNR { base[$1]; next } /^Package: / { keep = $2 in base } keep' - /var/lib/dpkg/status >"$apt/base"
+    status=$apt/base
+}
+not_installed() { while IFS='=' read -r name version; do dpkg -s "$name" >/dev/null 2>&1 || echo "$name=$version"; done; }
+not_unpacked() { grep -vxFf "$TOOLS/packages" || true; }
+
+# get NAMES KERNELS: plans and downloads both, with all that they need.
+get() {
+    packages='' kernel=''
+    if [ -n "$1" ] && ! packages=$(plan "$(resolve "$1")"); then
+        packages=$(base_only && plan "$(resolve "$1")" | not_installed) || return 1
+    fi
+    packages=$(echo "$packages" | not_unpacked)
+    [ -z "$2" ] || kernel=$(plan "$(resolve "$2")" | only_kernel)
+    # shellcheck disable=SC2086 # lists of packages
+    download $packages $kernel
+}
+
+# Lists age: what they name may have been replaced since.
+get_or_update() {
+    have_lists || update
+    get "$@" && return
+    update
+    get "$@" || give_up "apt could not bring all of it:
+$(cat "$apt/complaint")
+What is there stays: run the same command again, and it goes on from there."
+}
+
+# A package stands in $TOOLS/packages once it is unpacked whole: after a full disk it comes again.
+unpack() {
+    for folder in bin sbin lib lib64; do
+        mkdir -p "$TOOLS/usr/$folder"
+        [ -e "$TOOLS/$folder" ] || ln -s "usr/$folder" "$TOOLS/$folder"
+    done
+    for package in "$@"; do
+        # apt puts %3a for a colon into a file's name.
+        file=$(echo "$debs/$package" | sed 's/:/%3a/g; s/=/_/')
+        dpkg-deb --fsys-tarfile "$file"_*.deb | tar -x -C "$TOOLS" --keep-directory-symlink --no-same-owner \
+            --exclude=./usr/share/doc --exclude=./usr/share/man --exclude=./usr/share/locale --exclude=./var ||
+            give_up "cannot unpack $package into $TOOLS (see above). Run the same command again when that is mended."
+        rm "$file"_*.deb
+        echo "$package" >>"$TOOLS/packages"
+    done
+    # A link to /bin/kmod means the one that was unpacked.
+    find "$TOOLS/usr" -type l -lname '/*' | while IFS= read -r link; do
+        to=$(readlink "$link")
+        if [ -e "$TOOLS$to" ]; then ln -sf "$TOOLS$to" "$link"; fi
+    done
+}
+
+# ---- What make and a person read ----------------------------------------------------------------------------------
+
+# Our libraries are none that this machine has, so nothing of its own changes by them.
+write_env() {
+    lib=$(echo "$TOOLS"/usr/lib/*-linux-gnu)
+    include=$(cc -print-file-name=include)
+    {
+        echo "# Written by lab/setup.sh: what was unpacked here, behind what this machine has itself."
+        echo "unset BASH_ENV"
+        echo "export RDMA_TOOLS=$TOOLS"
+        echo "case :\$PATH: in *:$TOOLS/usr/bin:*) ;; *)"
+        # An older cargo of the machine's own must not come first.
+        [ ! -e "$TOOLS/usr/bin/cargo" ] || echo "PATH=$TOOLS/rust:\$PATH"
+        echo "export PATH=\$PATH:$TOOLS/usr/bin:$TOOLS/usr/sbin LD_LIBRARY_PATH=$lib\${LD_LIBRARY_PATH:+:\$LD_LIBRARY_PATH} ;;"
+        echo "esac"
+        [ ! -e "$lib/pkgconfig/libibverbs.pc" ] || echo "export PKG_CONFIG_PATH=$lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=$TOOLS"
+        # The first are the compiler's own headers: packages of libclang bring none.
+        echo "export BINDGEN_EXTRA_CLANG_ARGS='-I$include -I$TOOLS/usr/include -I$TOOLS/usr/include/${lib##*/}'"
+    } >"$TOOLS/env.new"
+    if cmp -s "$TOOLS/env.new" "$TOOLS/env"; then rm "$TOOLS/env.new"; else mv "$TOOLS/env.new" "$TOOLS/env"; fi
+    if [ -e "$TOOLS/usr/bin/cargo" ]; then
+        mkdir -p "$TOOLS/rust"
+        ln -sf ../usr/bin/cargo ../usr/bin/rustc ../usr/bin/rustdoc "$TOOLS/rust"
     fi
 }
 
-debian_names() {
-    for name in $debian; do debian_name "$name"; done | words
+# ---- A classroom without a network --------------------------------------------------------------------------------
+
+# Lists, packages and the crates' sources: on another machine set-up finds them where it would have put them itself.
+bundle() {
+    # shellcheck source=/dev/null
+    . /etc/os-release
+    file=$TARGET/rdma-$ID-${VERSION_ID:-$VERSION_CODENAME}-$machine.tar.gz
+    own_tools=$TOOLS root=$TARGET/bundle
+    TOOLS=$root/target/tools apt=$root/target/tools/apt debs=$root/target/tools/apt/debs
+    configure_apt
+    have_lists || update
+    base_only
+    get_or_update "$(rows 'build lab shell test check' | grep -v '|kernel|' | column 3)" @kernel
+    cargo vendor --locked --versioned-dirs --quiet "$own_tools/vendor" >/dev/null
+    rm -f "$apt"/*.bin
+    say "packing $file"
+    tar -czf "$file.new" -C "$root" target -C "${own_tools%/target/tools}" target/tools/vendor
+    mv "$file.new" "$file"
+    rm -rf "$root" "$own_tools/vendor"
+    say "done: $(du -h "$file" | cut -f 1). In a clone on a machine of the same release: tar -xzf ${file##*/}, then make as usual"
 }
 
-# Words, sorted, each once, on one line.
-words() { tr ' ' '\n' | sort -u | sed '/^$/d' | paste -s -d ' ' -; }
+# ---- All together -------------------------------------------------------------------------------------------------
 
-apt_install() {
-    has apt-get || return 1
-    [ "$(id -u)" = 0 ] || has sudo || return 1
-    say "asking apt for what this machine lacks:$missing"
-    lists_are_recent || as_root apt-get update || return 1
-    names=$(debian_names)
-    [ -n "$names" ] || return 0
-    # shellcheck disable=SC2086 # a list of package names
-    as_root env DEBIAN_FRONTEND=noninteractive \
-        apt-get install --yes --no-install-recommends --no-remove $names
-}
-
-get_missing() {
-    apt_install || true
-    case $debian in
-    *@rustfmt* | *@clippy*) if has rustup; then run rustup component add rustfmt clippy || true; fi ;;
+for stage in "${@:-none}"; do
+    case $stage in build | lab | shell | test | check | device | bundle) ;; *)
+        echo 'usage: lab/setup.sh build|lab|shell|test|check|device...    or: lab/setup.sh bundle' >&2
+        exit 2
+        ;;
     esac
-    if ! has_libclang && has_pip; then fetch_wheel || true; fi
-}
-
-explain() {
-    say "this machine lacks:$missing"
-    echo 'Get it, then run the same command again:' >&2
-    if has apt-get; then
-        lists_are_known || echo '  sudo apt-get update' >&2
-        names=$(debian_names)
-        [ -z "$names" ] || echo "  sudo apt-get install --no-install-recommends $names" >&2
-    else
-        echo "  Debian, Ubuntu: apt-get install $(debian_names)" >&2
-        echo "  Fedora:         dnf install $(echo "$fedora" | words)" >&2
-        echo "  Arch:           pacman -S $(echo "$arch" | words)" >&2
-    fi
-    has_recent_cargo || explain_cargo
-    has_libclang || explain_libclang
-}
-
-explain_cargo() {
-    if has rustup; then
-        say 'rustup brings a recent cargo: rustup update stable && rustup default stable'
-    elif has cargo; then
-        say "$(cargo --version) is too old, and set-up replaces no toolchain: get a newer one as above or with rustup (https://rustup.rs)."
-    else
-        say 'rustup (https://rustup.rs) brings cargo, too.'
-    fi
-}
-
-explain_libclang() {
-    if offers libclang1-14 || offers libclang1-15; then return; fi
-    say 'where no package has libclang 14 or 15: pip download libclang==15.0.6.1, unzip it, and set LIBCLANG_PATH to its libclang.so.'
-}
-
-# Only finding and fetching a libclang needs room for files.
-if ! config_holds; then
-    scratch=$(mktemp -d)
-    trap 'rm -rf "$scratch"' EXIT
+done
+mkdir -p "$TOOLS"
+lacking=$(missing "own $*")
+if [ -n "$lacking" ]; then
+    beyond=$(missing "own $(echo "$*" | grep -ow device)")
+    has apt-get || beyond=$lacking
+    [ -z "$beyond" ] || explain "$beyond"
 fi
-find_missing "${1-}"
-if [ -z "$missing" ] && config_holds; then exit; fi
-if [ -n "$missing" ]; then
-    get_missing
-    find_missing "$1"
+if [ -n "$lacking" ] || [ "$1" = bundle ]; then
+    trap 'say "interrupted; the same command goes on from here"; exit 130' INT TERM HUP
+    exec 9>"$TOOLS/lock"
+    flock -n 9 || { say 'another set-up is at work; waiting for it'; flock 9; }
+    touch "$TOOLS/packages"
 fi
-if [ -n "$missing" ]; then
-    explain
-    exit 1
+if [ "$1" = bundle ]; then
+    bundle
+    exit
 fi
-config_holds || write_config
+if [ -n "$lacking" ]; then
+    configure_apt
+    lacking=$(missing "$*")
+    get_or_update "$(echo "$lacking" | grep -v '|kernel|' | column 3)" "$(echo "$lacking" | grep '|kernel|' | column 3)"
+    # shellcheck disable=SC2086 # a list of packages
+    unpack $packages
+    for package in $kernel; do
+        mkdir -p "$TOOLS/kernel"
+        mv "$debs/$(echo "$package" | sed 's/:/%3a/g; s/=/_/')"_*.deb "$TOOLS/kernel"
+    done
+    rm -f "$apt"/*.bin
+    write_env
+    # shellcheck source=/dev/null
+    . "$TOOLS/env"
+    lacking=$(missing "$*")
+    [ -z "$lacking" ] || explain "$lacking"
+fi
+write_env

@@ -23,8 +23,6 @@ install_rxe() {
     esac
 }
 
-deb_arch() { if [ "$MACHINE" = aarch64 ]; then echo arm64; else echo amd64; fi; }
-
 # What kind of device it is: SoftRoCE names the interface it was put on, and an iWARP device says so.
 kind_of() {
     case $(content "$SYS_RDMA/$1/node_type") in

@@ -58,9 +58,14 @@ silence_ipv6() {
     cd /
 }
 
+# The lab lists what the kernel does not have built in.
+drivers() {
+    while read -r module; do
+        modprobe "$module" || give_up "the kernel module $module cannot be loaded"
+    done </etc/modules
+}
+
 network() {
-    modprobe virtio_pci || give_up "no PCI driver"
-    modprobe virtio_net || give_up "no network driver"
     silence_ipv6
     hostname "$(sed -n "s/^10\.47\.91\.$lab_index //p" /etc/hosts)"
     /usr/bin/ip link set lo up
@@ -155,9 +160,9 @@ obey() {
 
 mount_kernel_file_systems
 open_ports
+drivers
 network
 rdma_device
-modprobe virtio_blk
 ipv6_addresses
 say ready
 obey <"/dev/$lab_console" &

@@ -11,8 +11,6 @@ pub struct Arch {
     pub name: &'static str,
     /// The QEMU program.
     pub qemu: &'static str,
-    /// The Debian and Ubuntu package that holds it.
-    pub qemu_package: &'static str,
     /// Value of `-M`. Devices the lab has no use for are left out: the boot is faster.
     pub machine: &'static str,
     /// The first serial port as the guest names it: kernel messages and the agent.
@@ -25,8 +23,6 @@ pub struct Arch {
     pub kernel_arguments: &'static str,
     /// The dynamic loader: run as a program, it lists the libraries of another one.
     pub loader: &'static str,
-    /// Kernel packages to try, in this order: Debian's, then Ubuntu's.
-    pub kernel_packages: [&'static str; 2],
     /// Folder below `/usr/lib` that holds shared libraries on Debian and Ubuntu.
     pub library_folder: &'static str,
 }
@@ -35,7 +31,6 @@ const TABLE: [Arch; 2] = [
     Arch {
         name: "x86_64",
         qemu: "qemu-system-x86_64",
-        qemu_package: "qemu-system-x86",
         // `microvm` would boot faster but hangs in about half of its boots without KVM.
         machine: "q35,vmport=off,sata=off,smbus=off",
         console: "ttyS0",
@@ -45,13 +40,11 @@ const TABLE: [Arch; 2] = [
         // for the time instead; five-level page tables only make each look-up longer.
         kernel_arguments: "tsc=reliable no5lvl mitigations=off init_on_alloc=0",
         loader: "/lib64/ld-linux-x86-64.so.2",
-        kernel_packages: ["linux-image-amd64", "linux-image-generic"],
         library_folder: "x86_64-linux-gnu",
     },
     Arch {
         name: "aarch64",
         qemu: "qemu-system-aarch64",
-        qemu_package: "qemu-system-arm",
         machine: "virt",
         console: "ttyAMA0",
         // The `virt` board has one serial port of its own; the second one is a PCI card.
@@ -59,7 +52,6 @@ const TABLE: [Arch; 2] = [
         program_port: ["-device", "pci-serial,chardev=program"],
         kernel_arguments: "mitigations=off init_on_alloc=0",
         loader: "/lib/ld-linux-aarch64.so.1",
-        kernel_packages: ["linux-image-arm64", "linux-image-generic"],
         library_folder: "aarch64-linux-gnu",
     },
 ];

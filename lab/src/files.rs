@@ -4,6 +4,7 @@ use crate::interrupt::Interrupt;
 use anyhow::{Context, Result};
 use rustix::fs::{flock, FlockOperation};
 use rustix::io::Errno;
+use std::cmp::Reverse;
 use std::env;
 use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt;
@@ -49,6 +50,26 @@ pub fn program(name: &str) -> Option<PathBuf> {
 fn executable(path: PathBuf) -> Option<PathBuf> {
     let metadata = fs::metadata(&path).ok()?;
     (metadata.is_file() && metadata.permissions().mode() & 0o111 != 0).then_some(path)
+}
+
+/// What is in a folder, but for hidden entries and locks: that which was changed last comes first.
+#[must_use]
+pub fn newest_first(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let is_hidden = |path: &PathBuf| path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
+    let mut paths: Vec<PathBuf> = entries.filter(|path| !is_hidden(path) && !path.ends_with("lock")).collect();
+    paths.sort_by_key(|path| Reverse(fs::metadata(path).and_then(|metadata| metadata.modified()).ok()));
+    paths
+}
+
+/// Removes all but the newest `count` of a folder's entries, and the scratch folders of labs that were killed; call it with
+/// the folder locked. What cannot be removed goes the next time.
+pub fn keep_newest(folder: &Path, count: usize) {
+    let abandoned = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let abandoned = abandoned.filter(|path| path.to_string_lossy().contains("/.new-"));
+    for path in newest_first(folder).into_iter().skip(count).chain(abandoned) {
+        let _ = fs::remove_dir_all(path);
+    }
 }
 
 /// How long another lab may hold a lock: a download on a slow line, or a boot on a slow machine.

@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The machine's first process.
-pub const INIT: &str = include_str!("../guest/init.sh");
+const INIT: &str = include_str!("../guest/init.sh");
 /// The script that makes an RDMA device, the same that a person runs on a real machine.
-pub const SOFTROCE: &str = include_str!("../softroce.sh");
+const SOFTROCE: &str = include_str!("../softroce.sh");
 
 /// What goes into every machine, found on this host.
 #[derive(Debug)]
@@ -35,24 +35,20 @@ impl Contents {
     /// # Errors
     /// Something is not installed; the message names the package.
     pub fn find(arch: &Arch) -> Result<Self> {
-        let tools = [("ip", "iproute2"), ("tc", "iproute2"), ("rdma", "iproute2"), ("date", "coreutils")];
-        let tools = tools.iter().map(|(name, package)| libs::required(name, package)).collect::<Result<Vec<_>>>()?;
-        let shell = libs::required("/bin/sh", "dash")?;
+        let tools = ["ip", "tc", "rdma", "date"].iter().map(|name| libs::required(name)).collect::<Result<Vec<_>>>()?;
+        let shell = libs::required("/bin/sh")?;
         let provider = libs::rxe_provider(arch)
-            .context("cannot find librxe-rdmav*.so, libibverbs' driver for SoftRoCE; install ibverbs-providers")?;
+            .with_context(|| format!("cannot find librxe-rdmav*.so, libibverbs' driver for SoftRoCE; {}", libs::GET))?;
         // Threads that end with pthread_exit load libgcc_s by name, so that the loader does not list it.
-        let named =
-            [("libibverbs.so.1", "libibverbs1"), ("librdmacm.so.1", "librdmacm1"), ("libgcc_s.so.1", "libgcc-s1")];
+        let named = ["libibverbs.so.1", "librdmacm.so.1", "libgcc_s.so.1"];
         let mut libraries = named
             .iter()
-            .map(|(name, package)| {
-                libs::locate(name, arch).with_context(|| format!("cannot find {name}; install the package {package}"))
-            })
+            .map(|name| libs::locate(name, arch).with_context(|| format!("cannot find {name}; {}", libs::GET)))
             .collect::<Result<BTreeSet<_>>>()?;
         let roots: Vec<&PathBuf> = tools.iter().chain([&shell, &provider]).chain(&libraries).collect();
         let needed = libs::closure(&roots, arch)?;
         libraries.extend(needed);
-        let busybox = libs::required("busybox", "busybox-static")?;
+        let busybox = libs::required("busybox")?;
         let applets = applets(&busybox)?;
         Ok(Self { busybox, applets, shell, tools, libraries, provider })
     }
@@ -85,15 +81,16 @@ impl Contents {
         for folder in ["/proc", "/sys", "/dev", "/tmp", "/run", "/root"] {
             archive.folder(folder);
         }
-        archive.file("/init", 0o755, INIT.as_bytes());
-        archive.file("/usr/sbin/softroce.sh", 0o755, SOFTROCE.as_bytes());
-        archive.file("/etc/hosts", 0o644, hosts().as_bytes());
-        archive.file("/etc/passwd", 0o644, b"root:x:0:0:root:/root:/bin/sh\n");
-        archive.file("/etc/nsswitch.conf", 0o644, b"hosts: files\n");
-        // The only driver named here: libibverbs warns about each one whose file is not there.
-        archive.file("/etc/libibverbs.d/rxe.driver", 0o644, b"driver rxe\n");
+        let plan = kernel.plan()?;
+        for (path, permissions, text) in written(&kernel.release, &plan) {
+            archive.file(path, permissions, text.as_bytes());
+        }
         self.add_programs(&mut archive)?;
-        add_modules(&mut archive, kernel)?;
+        for module in &plan.files {
+            let bytes = read(&kernel.modules.join(module))?;
+            let bytes = unpack::decompress(&bytes)?.unwrap_or(bytes);
+            archive.file(folder_of(&kernel.release).join(modules::plain(module)), 0o644, &bytes);
+        }
         Ok(archive.finish())
     }
 
@@ -112,10 +109,32 @@ impl Contents {
             }
         }
         for library in self.libraries.iter().chain([&self.provider]) {
-            archive.file(library, 0o755, &read(library)?);
+            archive.file(libs::inside(library), 0o755, &read(library)?);
         }
         Ok(())
     }
+}
+
+/// The files that are no copies of this host's: path, permissions, text.
+#[must_use]
+pub fn written(release: &str, plan: &modules::Plan) -> Vec<(PathBuf, u32, String)> {
+    let file = |path: &str, permissions, text: &str| (PathBuf::from(path), permissions, text.to_owned());
+    vec![
+        file("/init", 0o755, INIT),
+        file("/usr/sbin/softroce.sh", 0o755, SOFTROCE),
+        file("/etc/hosts", 0o644, &hosts()),
+        file("/etc/passwd", 0o644, "root:x:0:0:root:/root:/bin/sh\n"),
+        file("/etc/nsswitch.conf", 0o644, "hosts: files\n"),
+        // The only driver named here: libibverbs warns about each one whose file is not there.
+        file("/etc/libibverbs.d/rxe.driver", 0o644, "driver rxe\n"),
+        // For /init: those that are not built in.
+        file("/etc/modules", 0o644, &plan.drivers.iter().map(|name| format!("{name}\n")).collect::<String>()),
+        (folder_of(release).join("modules.dep"), 0o644, plan.dep.clone()),
+    ]
+}
+
+fn folder_of(release: &str) -> PathBuf {
+    Path::new("/lib/modules").join(release)
 }
 
 /// Names and addresses of the machines, for `/etc/hosts`.
@@ -130,17 +149,4 @@ fn hosts() -> String {
 fn applets(busybox: &Path) -> Result<Vec<String>> {
     let output = Command::new(busybox).arg("--list").output().context("cannot run `busybox --list`")?;
     Ok(String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect())
-}
-
-fn add_modules(archive: &mut Archive, kernel: &Kernel) -> Result<()> {
-    let folder = Path::new("/lib/modules").join(&kernel.release);
-    let dep = kernel.modules_dep()?;
-    let order = modules::load_order(&dep, &modules::WANTED);
-    for module in &order {
-        let bytes = read(&kernel.modules.join(module))?;
-        let bytes = unpack::decompress(&bytes)?.unwrap_or(bytes);
-        archive.file(folder.join(modules::plain(module)), 0o644, &bytes);
-    }
-    archive.file(folder.join("modules.dep"), 0o644, modules::subset(&dep, &order).as_bytes());
-    Ok(())
 }

@@ -1,14 +1,15 @@
 //! Finding a Linux kernel with SoftRoCE that the machines can boot, without installing one.
 //!
-//! In this order: the host's own, if its files are readable and hold `rdma_rxe`; one that was
-//! downloaded before; one that `apt-get download` brings (that needs no root) and `dpkg-deb -x` unpacks.
+//! In this order: the host's own, if its files are readable and hold `rdma_rxe`; one that was unpacked before; the
+//! packages that set-up has downloaded (`lab/setup.sh`), unpacked with `dpkg-deb`.
 
 use crate::arch::Arch;
 use crate::files::{self, read, write};
 use crate::interrupt::Interrupt;
-use crate::{modules, unpack};
+use crate::{libs, modules, unpack};
 use anyhow::{bail, ensure, Context, Result};
 use std::fs;
+use std::os::unix::fs::{symlink, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -19,30 +20,32 @@ pub struct Kernel {
     pub release: String,
     /// What QEMU boots: `vmlinux` taken out of the image, or else the image itself.
     pub image: PathBuf,
-    /// The folder with `modules.dep`.
+    /// The folder with `modules.dep` and `modules.builtin`.
     pub modules: PathBuf,
 }
 
 impl Kernel {
-    /// Reads `modules.dep`.
+    /// The modules that the machines load, with their dependencies.
     ///
     /// # Errors
-    /// The file cannot be read.
-    pub fn modules_dep(&self) -> Result<String> {
-        Ok(String::from_utf8_lossy(&read(&self.modules.join("modules.dep"))?).into_owned())
+    /// A list cannot be read, or the kernel lacks one of them.
+    pub fn plan(&self) -> Result<modules::Plan> {
+        let list = |name| Ok::<_, anyhow::Error>(String::from_utf8_lossy(&read(&self.modules.join(name))?).into_owned());
+        modules::plan(&list("modules.dep")?, &list("modules.builtin").unwrap_or_default())
+            .with_context(|| format!("the kernel {} is of no use", self.release))
     }
 }
 
-/// Finds a kernel, or downloads one into `store`.
+/// Finds a kernel in `store`, or puts one there.
 ///
 /// # Errors
-/// There is none and none can be downloaded; the message says what to install.
+/// There is none; the message says what to do.
 pub fn find(store: &Path, arch: &Arch, interrupt: &Interrupt) -> Result<Kernel> {
-    // Two first runs at a time must not download, and unpack, over each other.
-    let _lock = files::lock(store, "fetching the kernel", interrupt)?;
+    // Two first runs at a time must not unpack over each other.
+    let _lock = files::lock(store, "unpacking the kernel", interrupt)?;
     let files = match host_kernel().or_else(|| stored_kernel(store)) {
         Some(files) => files,
-        None => download(store, arch)?,
+        None => unpack_packages(store, arch)?,
     };
     let image = bootable(store, &files)?;
     Ok(Kernel { release: files.release, image, modules: files.modules })
@@ -71,101 +74,70 @@ fn host_kernel() -> Option<Files> {
     Files::complete(release, format!("/boot/vmlinuz-{release}").into(), modules)
 }
 
-/// The newest kernel in the store: one folder per release, with `vmlinuz` and `modules/` in it.
+/// The kernel that came last into the store: one folder per release, with `vmlinuz` and `modules/` in it.
 fn stored_kernel(store: &Path) -> Option<Files> {
-    let mut folders: Vec<PathBuf> = fs::read_dir(store).ok()?.flatten().map(|entry| entry.path()).collect();
-    folders.sort();
-    folders.into_iter().rev().find_map(|folder| {
+    files::newest_first(store).into_iter().find_map(|folder| {
         let release = folder.file_name()?.to_str()?;
         Files::complete(release, folder.join("vmlinuz"), folder.join("modules"))
     })
 }
 
-/// `vmlinux` if the image holds one (taken out once and kept in the store), else the image.
+/// `vmlinux` if the image holds one (taken out once and kept in the store), else the image. A host's kernel may be replaced
+/// by one of the same release: size and time of the image tell.
 fn bootable(store: &Path, files: &Files) -> Result<PathBuf> {
+    let metadata = fs::metadata(&files.vmlinuz).with_context(|| format!("cannot look at {}", files.vmlinuz.display()))?;
+    let name = format!("vmlinux-{:x}-{:x}", metadata.len(), metadata.mtime());
     let folder = store.join(&files.release);
-    let vmlinux = folder.join("vmlinux");
+    let vmlinux = folder.join(name);
     if vmlinux.exists() {
         return Ok(vmlinux);
     }
     match unpack::vmlinux(&read(&files.vmlinuz)?)? {
         Some(elf) => {
             write(&vmlinux, &elf)?;
+            // Each is 75 MB. A lab that is about to boot an older one looks for it no further back than this.
+            files::keep_newest(store, 2);
             Ok(vmlinux)
         }
         None => Ok(files.vmlinuz.clone()),
     }
 }
 
-fn download(store: &Path, arch: &Arch) -> Result<Files> {
-    let packages = arch
-        .kernel_packages
-        .iter()
-        .map(|meta| packages_of(meta))
-        .find(|packages| !packages.is_empty())
-        .with_context(|| no_kernel(arch))?;
-    eprintln!("lab: downloading a kernel for the machines (it is not installed): {}", packages.join(" "));
-    fs::create_dir_all(store).with_context(|| format!("cannot create {}", store.display()))?;
-    let scratch = tempfile::tempdir_in(store).with_context(|| format!("cannot write to {}", store.display()))?;
-    succeed(Command::new("apt-get").arg("download").args(&packages).current_dir(scratch.path()))?;
+/// Unpacks what set-up has downloaded, and keeps what the lab needs of it.
+fn unpack_packages(store: &Path, arch: &Arch) -> Result<Files> {
+    let folder = libs::unpacked().unwrap_or_default().join("kernel");
+    let packages: Vec<PathBuf> = files::newest_first(&folder);
+    ensure!(!packages.is_empty(), no_kernel(arch));
+    eprintln!("lab: unpacking the kernel for the machines (it is not installed)");
+    let scratch = tempfile::Builder::new().prefix(".new-").tempdir_in(store);
+    let scratch = scratch.with_context(|| format!("cannot write to {}", store.display()))?;
     let root = scratch.path().join("root");
-    for package in with_suffix(scratch.path(), ".deb")? {
-        succeed(Command::new("dpkg-deb").arg("-x").arg(&package).arg(&root))?;
+    for package in &packages {
+        succeed(Command::new("dpkg-deb").arg("-x").arg(package).arg(&root))?;
     }
-    keep_what_is_needed(&root, scratch.path(), store)
-}
-
-/// The packages with files that stand behind a meta package such as `linux-image-amd64`.
-fn packages_of(meta: &str) -> Vec<String> {
-    let mut found = Vec::new();
-    let mut open = vec![meta.to_owned()];
-    while let Some(package) = open.pop() {
-        for name in dependencies(&package) {
-            if holds_files(&name) && !found.contains(&name) {
-                found.push(name.clone());
-                open.push(name);
-            }
-        }
-    }
-    found
-}
-
-/// Whether a package is the image or the modules of a certain version, as Debian and Ubuntu name them.
-fn holds_files(package: &str) -> bool {
-    let of_kernel = package.starts_with("linux-image-") || package.starts_with("linux-modules-");
-    of_kernel && package.split('-').any(|part| part.starts_with(|c: char| c.is_ascii_digit()))
-}
-
-/// Direct dependencies of a package; none if apt does not know it or is not there.
-fn dependencies(package: &str) -> Vec<String> {
-    match Command::new("apt-cache").args(["depends", "--important", package]).output() {
-        Ok(output) => parse_dependencies(&String::from_utf8_lossy(&output.stdout)),
-        Err(_) => Vec::new(),
-    }
-}
-
-/// Reads lines such as `  Depends: linux-image-6.1.0-56-amd64`. Of alternatives (` |Depends:`) only the last one counts:
-/// no kernel package has any.
-fn parse_dependencies(text: &str) -> Vec<String> {
-    text.lines().filter_map(|line| line.trim().strip_prefix("Depends: ")).map(str::to_owned).collect()
+    let files = keep_what_is_needed(&root, scratch.path(), store)?;
+    // 70 to 125 MB that have done their work. What cannot be removed is in nobody's way.
+    let _ = fs::remove_dir_all(&folder);
+    Ok(files)
 }
 
 /// Copies the image and the wanted modules out of the unpacked packages: 10 MB of 400.
 fn keep_what_is_needed(root: &Path, scratch: &Path, store: &Path) -> Result<Files> {
-    let folders = fs::read_dir(root.join("lib/modules")).context("the kernel package holds no lib/modules")?;
-    let release = folders.flatten().next().context("the kernel package holds no modules")?.file_name();
-    let release = release.to_string_lossy().into_owned();
-    let depmod = crate::files::program("depmod").context("cannot find `depmod`; install the package kmod")?;
+    let (release, modules) = release_of(root)?;
+    let depmod = libs::required("depmod")?;
     succeed(Command::new(depmod).arg("-b").arg(root).arg(&release))?;
 
-    let unpacked = root.join("lib/modules").join(&release);
-    let dep = String::from_utf8_lossy(&read(&unpacked.join("modules.dep"))?).into_owned();
     let kept = scratch.join("kept");
-    for module in modules::load_order(&dep, &modules::WANTED) {
-        write(&kept.join("modules").join(&module), &read(&unpacked.join(&module))?)?;
+    for list in ["modules.dep", "modules.builtin"] {
+        write(&kept.join("modules").join(list), &read(&modules.join(list))?)?;
     }
-    write(&kept.join("modules/modules.dep"), dep.as_bytes())?;
-    write(&kept.join("vmlinuz"), &read(&root.join(format!("boot/vmlinuz-{release}")))?)?;
+    let plan = Kernel { release: release.clone(), image: PathBuf::new(), modules: modules.clone() }.plan()?;
+    for module in &plan.files {
+        write(&kept.join("modules").join(module), &read(&modules.join(module))?)?;
+    }
+    let images = [root.join(format!("boot/vmlinuz-{release}")), modules.join("vmlinuz")];
+    let image = images.iter().find(|image| image.exists()).context("the kernel packages hold no vmlinuz")?;
+    write(&kept.join("vmlinuz"), &read(image)?)?;
 
     let folder = store.join(&release);
     if folder.exists() {
@@ -176,12 +148,20 @@ fn keep_what_is_needed(root: &Path, scratch: &Path, store: &Path) -> Result<File
     files.with_context(|| format!("the downloaded kernel {release} has no module {}", modules::RXE))
 }
 
-fn with_suffix(folder: &Path, suffix: &str) -> Result<Vec<PathBuf>> {
-    let entries = fs::read_dir(folder).with_context(|| format!("cannot list {}", folder.display()))?;
-    let paths = entries.flatten().map(|entry| entry.path());
-    let found: Vec<PathBuf> = paths.filter(|path| path.to_string_lossy().ends_with(suffix)).collect();
-    ensure!(!found.is_empty(), "no *{suffix} in {}", folder.display());
-    Ok(found)
+/// The version of an unpacked kernel, and where its modules are: `/lib` and `/usr/lib` are one folder for depmod.
+fn release_of(root: &Path) -> Result<(String, PathBuf)> {
+    let folders = ["usr/lib/modules", "lib/modules"].map(|name| root.join(name));
+    let [merged, before] = &folders;
+    if !before.exists() {
+        fs::create_dir_all(root.join("lib"))?;
+        symlink(merged, before).context("cannot unpack the kernel")?;
+    } else if !merged.exists() {
+        fs::create_dir_all(root.join("usr/lib"))?;
+        symlink(before, merged).context("cannot unpack the kernel")?;
+    }
+    let folder = files::newest_first(merged).into_iter().next().context("the kernel packages hold no modules")?;
+    let release = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    Ok((release, folder))
 }
 
 /// Runs a command whose output only matters when it fails.
@@ -196,27 +176,17 @@ fn succeed(command: &mut Command) -> Result<()> {
 
 fn no_kernel(arch: &Arch) -> String {
     format!(
-        "no kernel with SoftRoCE ({}) for the machines: this host's own is not readable or lacks the module, \
-         and apt knows none of {}.\n\
-         Debian, Ubuntu: run `apt-get update` and try again. \
+        "no kernel with SoftRoCE ({}, for {}) for the machines: this host's own is not readable or lacks the module.\n\
+         Debian, Ubuntu: `make setup` downloads one. \
          Fedora: install kernel-modules-extra and make /boot/vmlinuz-$(uname -r) readable.",
         modules::RXE,
-        arch.kernel_packages.join(", "),
+        arch.name,
     )
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn kernel_packages_are_told_from_their_company() {
-        let ubuntu = "linux-image-generic\n  Depends: linux-image-6.8.0-60-generic\n  Depends: linux-modules-extra-6.8.0-60-generic\n\
-                      \x20 Depends: linux-firmware\n  Depends: intel-microcode\n  Recommends: thermald\n";
-        let names: Vec<String> = parse_dependencies(ubuntu).into_iter().filter(|name| holds_files(name)).collect();
-        assert_eq!(names, ["linux-image-6.8.0-60-generic", "linux-modules-extra-6.8.0-60-generic"]);
-        assert!(!holds_files("linux-image-amd64") && !holds_files("linux-base"));
-    }
 
     #[test]
     fn a_kernel_without_rxe_or_image_is_no_kernel() {
@@ -230,5 +200,16 @@ mod tests {
         assert!(complete());
         fs::remove_file(&image).unwrap();
         assert!(!complete(), "no image");
+    }
+
+    #[test]
+    fn old_and_new_packages_hold_their_modules_in_different_places() {
+        for place in ["lib/modules", "usr/lib/modules"] {
+            let root = tempfile::tempdir().unwrap();
+            fs::create_dir_all(root.path().join(place).join("6.12-amd64")).unwrap();
+            let (release, folder) = release_of(root.path()).unwrap();
+            assert_eq!(release, "6.12-amd64");
+            assert!(folder.exists() && root.path().join("lib/modules/6.12-amd64").exists(), "{place}");
+        }
     }
 }

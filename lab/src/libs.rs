@@ -4,6 +4,7 @@ use crate::arch::Arch;
 use crate::files;
 use anyhow::{bail, Context, Result};
 use std::collections::BTreeSet;
+use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -59,18 +60,36 @@ pub fn rxe_provider(arch: &Arch) -> Option<PathBuf> {
     paths.find(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("librxe-rdmav")))
 }
 
+/// This host's own folders first, then what set-up unpacked.
 fn folders(arch: &Arch) -> impl Iterator<Item = PathBuf> {
     let multiarch = Path::new("/usr/lib").join(arch.library_folder);
-    [multiarch, PathBuf::from("/usr/lib64"), PathBuf::from("/usr/lib")].into_iter()
+    let unpacked = unpacked().map(|root| root.join("usr/lib").join(arch.library_folder));
+    [multiarch, PathBuf::from("/usr/lib64"), PathBuf::from("/usr/lib")].into_iter().chain(unpacked)
 }
 
-/// A program by name or path, with an error that says what to install.
+/// The folder below which set-up (`lab/setup.sh`) unpacked what this host has not installed.
+#[must_use]
+pub fn unpacked() -> Option<PathBuf> {
+    env::var_os("RDMA_TOOLS").map(PathBuf::from)
+}
+
+/// Where a file of this host is in a machine: what was unpacked goes where it would have been installed.
+#[must_use]
+pub fn inside(path: &Path) -> PathBuf {
+    let rest = unpacked().and_then(|root| path.strip_prefix(root).ok().map(Path::to_owned));
+    rest.map_or_else(|| path.to_owned(), |rest| Path::new("/").join(rest))
+}
+
+/// A program by name or path.
 ///
 /// # Errors
-/// It is not on this host.
-pub fn required(name: &str, package: &str) -> Result<PathBuf> {
-    files::program(name).with_context(|| format!("cannot find the program `{name}`; install the package {package}"))
+/// It is not on this host, nor was it unpacked.
+pub fn required(name: &str) -> Result<PathBuf> {
+    files::program(name).with_context(|| format!("cannot find the program `{name}`; {GET}"))
 }
+
+/// What brings all that the lab needs.
+pub const GET: &str = "`make setup` gets it, or says what to install";
 
 #[cfg(test)]
 mod tests {

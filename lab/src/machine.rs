@@ -4,8 +4,8 @@
 //! never gets the terminal, and it cannot outlive the lab.
 
 use crate::arch::Arch;
-use crate::files;
 use crate::port::Port;
+use crate::{files, libs};
 use anyhow::{Context, Result};
 use rustix::io::{fcntl_setfd, FdFlags};
 use rustix::process::{getppid, set_parent_process_death_signal, Pid, Signal};
@@ -125,6 +125,13 @@ impl Machine {
 
         let mut command = Command::new(&hardware.qemu);
         command.args(hardware.arguments(index));
+        if let Some(root) = libs::unpacked().filter(|root| hardware.qemu.starts_with(root)) {
+            // Its firmware and its parts are not where it was built to look for them.
+            for folder in ["usr/share/qemu", "usr/share/seabios"] {
+                command.arg("-L").arg(root.join(folder));
+            }
+            command.env("QEMU_MODULE_DIR", root.join("usr/lib").join(hardware.arch.library_folder).join("qemu"));
+        }
         for (name, end) in [("console", &console_end), ("control", &control_end)] {
             command.arg("-chardev").arg(format!("socket,id={name},fd={}", end.as_raw_fd()));
         }
@@ -141,9 +148,8 @@ impl Machine {
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         // A group of its own: Ctrl-C is for the lab, which then ends its machines in order.
         command.process_group(0);
-        let qemu = spawn(&mut command, &inherited).with_context(|| {
-            format!("cannot start `{}` (package {})", hardware.qemu.display(), hardware.arch.qemu_package)
-        })?;
+        let qemu = spawn(&mut command, &inherited)
+            .with_context(|| format!("cannot start `{}`; {}", hardware.qemu.display(), libs::GET))?;
         Ok(Self { qemu, console, program, card, control })
     }
 
@@ -179,12 +185,8 @@ impl Drop for Machine {
 /// # Errors
 /// It is not installed.
 pub fn find_qemu(arch: &Arch) -> Result<PathBuf> {
-    files::program(arch.qemu).with_context(|| {
-        format!(
-            "cannot find `{}`, which emulates the two machines; install the package {}",
-            arch.qemu, arch.qemu_package
-        )
-    })
+    files::program(arch.qemu)
+        .with_context(|| format!("cannot find `{}`, which emulates the two machines; {}", arch.qemu, libs::GET))
 }
 
 /// Starts a process that inherits `descriptors` under the same numbers and dies with this thread.

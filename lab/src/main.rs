@@ -7,9 +7,11 @@ use anyhow::{Context, Result};
 use clap::{Args, Parser, Subcommand};
 use lab::lanes::Lanes;
 use lab::{summary, Interrupt, Interrupted, Lab, Run, Terminal};
+use std::env;
 use std::io::{self, IsTerminal, Write};
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::ExitCode;
+use std::process::{self, ExitCode};
 use std::time::Duration;
 
 /// Width to draw in when the output is no terminal.
@@ -69,7 +71,22 @@ struct Common {
     deadline: Option<u32>,
 }
 
+/// Goes on as the same program with what set-up unpacked beside it, if it was started without.
+fn find_tools() -> io::Result<()> {
+    let program = env::current_exe()?;
+    let tools = program.ancestors().nth(2).map(|target| target.join("tools/env"));
+    if let Some(file) = tools.filter(|file| file.exists() && env::var_os("RDMA_TOOLS").is_none()) {
+        let mut shell = process::Command::new("/bin/sh");
+        shell.args(["-c", ". \"$0\" && exec \"$@\""]).arg(file).arg(program).args(env::args_os().skip(1));
+        return Err(shell.exec());
+    }
+    Ok(())
+}
+
 fn main() -> ExitCode {
+    if let Err(error) = find_tools() {
+        return failed(&error.into(), 1);
+    }
     let command = Cli::parse().command;
     let show = if matches!(command, Command::Shell { .. }) { run_shell } else { run_shown };
     let run = match command.into_run() {
@@ -150,7 +167,7 @@ fn run_shell(run: &Run) -> Result<bool> {
 }
 
 fn lanes_for(out: &io::Stdout) -> Lanes {
-    let color = out.is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    let color = out.is_terminal() && env::var_os("NO_COLOR").is_none();
     let size = rustix::termios::tcgetwinsize(out).ok().filter(|_| out.is_terminal());
     Lanes::for_terminal(size.map_or(NO_TERMINAL, |size| usize::from(size.ws_col)), color)
 }

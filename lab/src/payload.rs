@@ -49,7 +49,7 @@ pub fn drive(command: &str, folder: &Path, contents: &Contents, arch: &Arch) -> 
     archive.folder(env::current_dir().context("the current folder is gone")?);
     let paths: Vec<&PathBuf> = programs.found.values().collect();
     for library in libs::closure(&paths, arch)?.iter().filter(|library| !contents.has_library(library)) {
-        archive.file(library, 0o755, &read(library)?);
+        archive.file(libs::inside(library), 0o755, &read(library)?);
     }
     for (target, source) in &programs.found {
         archive.file(target, 0o755, &elf::loaded_part(read(source)?));

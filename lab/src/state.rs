@@ -5,7 +5,7 @@
 
 use crate::agent::{Agent, Message};
 use crate::files;
-use crate::initramfs::{Contents, INIT, SOFTROCE};
+use crate::initramfs::{self, Contents};
 use crate::interrupt::Interrupt;
 use crate::kernel::Kernel;
 use crate::machine::{Hardware, Machine, Start};
@@ -19,10 +19,12 @@ use std::hash::{Hash, Hasher};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 /// Increased when an older state cannot be used any more although nothing the key sees has changed.
-const FORMAT: u32 = 3;
+const FORMAT: u32 = 4;
+/// So many states are kept, 200 MB each: a host on which KVM comes and goes needs two.
+const KEPT: usize = 2;
 /// A boot takes 3 s on an idle machine; a loaded one only gets slower.
 const BOOT_LIMIT: Duration = Duration::from_secs(120);
 
@@ -39,6 +41,8 @@ pub struct Store {
 #[derive(Debug)]
 pub struct Saved {
     folder: PathBuf,
+    /// Tells this folder from one of the same name that was built later.
+    inode: u64,
     hardware: Hardware,
 }
 
@@ -60,7 +64,8 @@ impl Recipe<'_> {
     /// One of the files is not there.
     fn key(&self) -> Result<String> {
         let mut hasher = DefaultHasher::new();
-        (FORMAT, INIT, SOFTROCE).hash(&mut hasher);
+        let plan = self.kernel.plan()?;
+        (FORMAT, initramfs::written(&self.kernel.release, &plan)).hash(&mut hasher);
         for index in 1..=MACHINES.len() {
             self.hardware.arguments(index as u8).hash(&mut hasher);
         }
@@ -68,9 +73,9 @@ impl Recipe<'_> {
             // A state holds what the processor can do, and must not move to another kind.
             processor_model().hash(&mut hasher);
         }
-        let modules_dep = self.kernel.modules.join("modules.dep");
-        let own = [self.hardware.qemu.as_path(), &self.kernel.image, &modules_dep];
-        for path in own.into_iter().chain(self.contents.sources()) {
+        let modules: Vec<PathBuf> = plan.files.iter().map(|module| self.kernel.modules.join(module)).collect();
+        let own = [self.hardware.qemu.as_path(), &self.kernel.image];
+        for path in own.into_iter().chain(modules.iter().map(PathBuf::as_path)).chain(self.contents.sources()) {
             let metadata = fs::metadata(path).with_context(|| format!("cannot look at {}", path.display()))?;
             (path, metadata.len(), metadata.mtime(), metadata.mtime_nsec()).hash(&mut hasher);
         }
@@ -100,15 +105,22 @@ impl Store {
             }
         }
         let hardware = Hardware { initramfs: folder.join("initramfs"), ..recipe.hardware.clone() };
-        Ok(Saved { folder, hardware })
+        let opened = File::open(&folder).with_context(|| format!("cannot open {}", folder.display()))?;
+        // The state that was used last is the last to go. Where the time cannot be set, it is that of its building.
+        let _ = opened.set_modified(SystemTime::now());
+        let inode = opened.metadata().with_context(|| format!("cannot look at {}", folder.display()))?.ino();
+        Ok(Saved { folder, inode, hardware })
     }
 
-    /// Forgets a state that turned out to be of no use.
+    /// Forgets a state that turned out to be of no use, unless another lab has built it again since.
     ///
     /// # Errors
     /// It cannot be removed.
     pub fn discard(&self, saved: &Saved, interrupt: &Interrupt) -> Result<()> {
         let _lock = files::lock(&self.folder, "building the machines", interrupt)?;
+        if fs::metadata(&saved.folder).map(|metadata| metadata.ino()).ok() != Some(saved.inode) {
+            return Ok(());
+        }
         match fs::remove_dir_all(&saved.folder) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                 Err(error).with_context(|| format!("cannot remove {}", saved.folder.display()))
@@ -119,7 +131,7 @@ impl Store {
 
     fn build(&self, recipe: &Recipe<'_>, key: &str, interrupt: &Interrupt) -> Result<()> {
         eprintln!("lab: booting the two machines once, to save their state");
-        self.remove_others()?;
+        files::keep_newest(&self.folder, KEPT - 1);
         let scratch = tempfile::Builder::new().prefix(".new-").tempdir_in(&self.folder);
         let scratch = scratch.with_context(|| format!("cannot write to {}", self.folder.display()))?;
         let initramfs = scratch.path().join("initramfs");
@@ -143,16 +155,6 @@ impl Store {
         fs::rename(scratch.path(), &folder).with_context(|| format!("cannot create {}", folder.display()))?;
         // The folder has another name now, so there is nothing left to remove.
         let _ = scratch.keep();
-        Ok(())
-    }
-
-    /// Removes older states: each is some 200 MB. Machines that are being restored keep their open files. What cannot be
-    /// removed now, for another lab is just using it, goes the next time.
-    fn remove_others(&self) -> Result<()> {
-        let entries = fs::read_dir(&self.folder).with_context(|| format!("cannot list {}", self.folder.display()))?;
-        for path in entries.flatten().map(|entry| entry.path()).filter(|path| path.is_dir()) {
-            let _ = fs::remove_dir_all(&path);
-        }
         Ok(())
     }
 }

@@ -71,7 +71,7 @@ fn filter(command: &[&str], data: &[u8]) -> Result<Vec<u8>> {
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
-        .with_context(|| format!("cannot run `{name}` to unpack the kernel; install the package of that name"))?;
+        .with_context(|| format!("cannot run `{name}` to unpack the kernel; {}", crate::libs::GET))?;
     let mut stdin = child.stdin.take().context("the child has no standard input")?;
     // Writing and reading side by side: with one thread both pipes would fill up and wait for each other.
     let output = thread::scope(|scope| {
