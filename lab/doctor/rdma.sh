@@ -17,7 +17,7 @@ check_rxe_module() {
 install_rxe() {
     case $(distribution) in
     ubuntu) echo "sudo apt-get install linux-modules-extra-$RELEASE" ;;
-    debian) echo "sudo apt-get install linux-image-$(deb_arch), then boot it" ;;
+    debian) echo "sudo apt-get install linux-image-$deb_arch, then boot it" ;;
     fedora) echo "sudo dnf install kernel-modules-$RELEASE kernel-modules-extra-$RELEASE" ;;
     *) echo 'use a kernel that is built with CONFIG_RDMA_RXE' ;;
     esac
