@@ -60,10 +60,13 @@ cargo_is_recent() {
     [ "${minor:-0}" -ge "$MINOR" ]
 }
 
-# bindgen looks in the same places, and in those of LD_LIBRARY_PATH, to which the unpacked ones belong.
+# bindgen looks in the same places, and in those of LD_LIBRARY_PATH, to which the unpacked ones belong. libclang-cpp.so is
+# another library.
 has_libclang() {
-    any "${LIBCLANG_PATH:-/none}" "$ROOT"/usr/lib/*-linux-gnu/libclang[-.]*so* "$ROOT"/usr/lib/llvm-*/lib/libclang[-.]*so* \
-        "$ROOT"/usr/lib*/libclang[-.]*so* "$TOOLS"/usr/lib/*-linux-gnu/libclang[-.]*so*
+    any "${LIBCLANG_PATH:-/none}" || for folder in "$ROOT"/usr/lib/*-linux-gnu "$ROOT"/usr/lib/llvm-*/lib "$ROOT"/usr/lib* \
+        "$TOOLS"/usr/lib/*-linux-gnu; do
+        if any "$folder"/libclang.so* "$folder"/libclang-[0-9]*.so*; then return 0; fi
+    done && return 1
 }
 
 # Whether this machine's own kernel can be booted in the lab: readable, with SoftRoCE.

@@ -30,7 +30,8 @@ impl Kernel {
     /// # Errors
     /// A list cannot be read, or the kernel lacks one of them.
     pub fn plan(&self) -> Result<modules::Plan> {
-        let list = |name| Ok::<_, anyhow::Error>(String::from_utf8_lossy(&read(&self.modules.join(name))?).into_owned());
+        let list =
+            |name| Ok::<_, anyhow::Error>(String::from_utf8_lossy(&read(&self.modules.join(name))?).into_owned());
         modules::plan(&list("modules.dep")?, &list("modules.builtin").unwrap_or_default())
             .with_context(|| format!("the kernel {} is of no use", self.release))
     }
@@ -85,7 +86,8 @@ fn stored_kernel(store: &Path) -> Option<Files> {
 /// `vmlinux` if the image holds one (taken out once and kept in the store), else the image. A host's kernel may be replaced
 /// by one of the same release: size and time of the image tell.
 fn bootable(store: &Path, files: &Files) -> Result<PathBuf> {
-    let metadata = fs::metadata(&files.vmlinuz).with_context(|| format!("cannot look at {}", files.vmlinuz.display()))?;
+    let metadata =
+        fs::metadata(&files.vmlinuz).with_context(|| format!("cannot look at {}", files.vmlinuz.display()))?;
     let name = format!("vmlinux-{:x}-{:x}", metadata.len(), metadata.mtime());
     let folder = store.join(&files.release);
     let vmlinux = folder.join(name);

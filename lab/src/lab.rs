@@ -11,7 +11,7 @@ use crate::run::{Run, Side};
 use crate::session::Session;
 use crate::state::{Recipe, Saved, Store};
 use crate::terminal::Terminal;
-use crate::{kernel, kvm, payload, record};
+use crate::{kernel, kvm, payload, record, usage};
 use anyhow::{ensure, Context, Result};
 use std::env;
 use std::fs::File;
@@ -87,7 +87,7 @@ impl Lab {
     }
 
     fn carry_out(&self, run: &Run, observer: &mut dyn FnMut(&Entry), terminal: Option<Terminal>) -> Result<Outcome> {
-        self.check_binaries(run)?;
+        self.check_lessons(run)?;
         let contents = Contents::find(self.arch)?;
         let mut drives = Vec::new();
         for command in &run.commands {
@@ -109,15 +109,16 @@ impl Lab {
         Ok(outcome)
     }
 
-    /// A lesson that was not built is named before anything else happens.
-    fn check_binaries(&self, run: &Run) -> Result<()> {
+    /// A lesson that was not built, and an option that it does not know, are named before a machine is started for them.
+    fn check_lessons(&self, run: &Run) -> Result<()> {
         for command in run.commands.iter().flatten() {
             let word = command.split(' ').next().unwrap_or_default();
-            ensure!(
-                !word.starts_with("lesson-") || self.binaries.join(word).exists(),
-                "{} does not exist; build it with `cargo build -p {word}`",
-                self.binaries.join(word).display()
-            );
+            if !word.starts_with("lesson-") {
+                continue;
+            }
+            let program = self.binaries.join(word);
+            ensure!(program.exists(), "{} does not exist; build it with `cargo build -p {word}`", program.display());
+            usage::check(&program, command)?;
         }
         Ok(())
     }

@@ -36,9 +36,11 @@ pub mod summary;
 pub mod switch;
 pub mod terminal;
 pub mod unpack;
+pub mod usage;
 
 pub use interrupt::{Interrupt, Interrupted};
 pub use lab::Lab;
 pub use outcome::{Ended, Entry, Outcome, What};
 pub use run::{Fault, Run, Side};
 pub use terminal::Terminal;
+pub use usage::Usage;

@@ -6,7 +6,7 @@
 use anyhow::{Context, Result};
 use clap::{Args, Parser, Subcommand};
 use lab::lanes::Lanes;
-use lab::{summary, Interrupt, Interrupted, Lab, Run, Terminal};
+use lab::{summary, Interrupt, Interrupted, Lab, Run, Terminal, Usage};
 use std::env;
 use std::io::{self, IsTerminal, Write};
 use std::os::unix::process::CommandExt;
@@ -97,6 +97,7 @@ fn main() -> ExitCode {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(1),
         Err(error) if error.is::<Interrupted>() => failed(&error, 130),
+        Err(error) if error.is::<Usage>() => failed(&error, 2),
         Err(error) => failed(&error, 1),
     }
 }

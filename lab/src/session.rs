@@ -33,6 +33,8 @@ pub struct Session<'a> {
     started: (Instant, SystemTime),
     /// What may still set off which fault.
     traps: Vec<crate::run::Trap>,
+    /// Whether the client has sent anything that a program on the server could have noticed.
+    client_spoke: bool,
     /// Whose program is being killed: until it has ended the wire stands still, so that it is killed where it was.
     dying: Option<Side>,
     trouble: Option<String>,
@@ -70,8 +72,20 @@ impl<'a> Session<'a> {
             [Seat::new(Side::Server, server, run, &mut switch)?, Seat::new(Side::Client, client, run, &mut switch)?];
         let started = (Instant::now(), SystemTime::now());
         let (timeline, traps) = (Vec::new(), run.traps.clone());
-        let (dying, trouble) = (None, None);
-        Ok(Self { run, interrupt, observer, terminal, seats, switch, timeline, started, traps, dying, trouble })
+        Ok(Self {
+            run,
+            interrupt,
+            observer,
+            terminal,
+            seats,
+            switch,
+            timeline,
+            started,
+            traps,
+            client_spoke: false,
+            dying: None,
+            trouble: None,
+        })
     }
 
     /// Runs the programs to their end.
@@ -119,6 +133,11 @@ impl<'a> Session<'a> {
                 [Stage::Done, Stage::Done] => return Ok(()),
                 // Whoever leaves the shell is done with its server, too.
                 [_, Stage::Done] if self.terminal.is_some() => return Ok(()),
+                [Stage::Running, Stage::Done] if self.run.commands[1].is_some() && self.nobody_came() => {
+                    self.trouble =
+                        Some("the client failed before it sent anything: the server waits for nobody".to_owned());
+                    return Ok(());
+                }
                 [Stage::Running, Stage::Done] if self.run.commands[1].is_some() => {
                     grace.get_or_insert_with(|| Instant::now() + GRACE);
                 }
@@ -135,6 +154,11 @@ impl<'a> Session<'a> {
                 return Ok(());
             }
         }
+    }
+
+    /// Whether the client has failed, and the server's program cannot know that there was one.
+    fn nobody_came(&self) -> bool {
+        !self.client_spoke && self.seats[1].machine.is_some() && self.seats[1].ended.exit != Some(0)
     }
 
     /// Starts a side's program, once.
@@ -218,6 +242,7 @@ impl<'a> Session<'a> {
         while self.dying.is_none() {
             let Some(frame) = self.switch.take(side.index())? else { break };
             if self.seats[side.index()].machine.is_some() {
+                self.client_spoke |= side == Side::Client && is_for_a_program(&frame);
                 self.switch.forward(side.index(), &frame);
                 self.record(side, What::Frame(frame));
             }
@@ -323,6 +348,15 @@ impl<'a> Session<'a> {
             *place(&mut seat.ended) = seat.inspect(command, self.interrupt)?;
         }
         Ok(())
+    }
+}
+
+/// Whether an Ethernet frame is for more than the kernel: not ARP, nor ICMPv6, by which neighbors are found.
+fn is_for_a_program(frame: &[u8]) -> bool {
+    match frame.get(12..14) {
+        Some([0x08, 0x00]) => true,
+        Some([0x86, 0xdd]) => frame.get(20) != Some(&58),
+        _ => false,
     }
 }
 

@@ -150,8 +150,14 @@ fn wrong_usage_is_told() {
 fn ctrl_c_ends_the_recording_with_a_summary() {
     let machine = Machine::new();
     machine.command("dumpcap", "trap 'exit 0' INT; echo recorded; : >called; while :; do sleep 0.1; done");
-    let child =
-        machine.capture(&["04"]).process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    // In a background job SIGINT is ignored, and a shell cannot undo that for itself, but `env` can. The recording must end
+    // by itself: `timeout` sees to it that the test does.
+    let mut capture = Command::new(lab::files::program("timeout").unwrap());
+    capture
+        .args(["60", "/usr/bin/env", "--default-signal=INT", "/bin/sh", SCRIPT, "04"])
+        .current_dir(machine.folder.path());
+    capture.env_clear().env("PATH", machine.path("bin"));
+    let child = capture.process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     wait_for(&machine.path("called"));
     let group = rustix::process::Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
     rustix::process::kill_process_group(group, rustix::process::Signal::INT).unwrap();

@@ -156,7 +156,7 @@ fn a_broken_state_is_built_again() {
 }
 
 #[test]
-fn a_host_without_qemu_is_told_what_to_install() {
+fn a_host_without_qemu_is_told_what_to_do() {
     let target = Target::new();
     let tools = tempfile::tempdir().unwrap();
     for name in ["busybox", "ip", "tc", "rdma", "date"] {
@@ -165,7 +165,7 @@ fn a_host_without_qemu_is_told_what_to_install() {
     let output = target.lab("true").env("PATH", tools.path()).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     let text = error_text(&output);
-    assert!(text.contains("qemu-system-") && text.contains("install the package qemu-system"), "{text}");
+    assert!(text.contains("cannot find `qemu-system-") && text.contains("make setup"), "{text}");
 }
 
 #[test]
@@ -183,6 +183,30 @@ fn a_full_disk_is_named_and_leaves_no_half_state() {
     let states = fs::read_dir(target.path("lab/state")).unwrap().flatten().filter(|entry| entry.path().is_dir());
     assert_eq!(states.count(), 0);
     assert!(target.run("true").status.success(), "with space again, all is well");
+}
+
+#[test]
+fn a_mistyped_option_ends_before_a_machine_is_started() {
+    let started = Instant::now();
+    for (side, arguments) in [("--client-args", "--bogus"), ("--server-args", "-p none"), ("--client-args", "-a")] {
+        let mut lab = Command::new(env!("CARGO_BIN_EXE_lab"));
+        let output = lab.args(["run", "lesson-04", &format!("{side}={arguments}")]).output().unwrap();
+        let text = error_text(&output);
+        assert_eq!(output.status.code(), Some(2), "{text}");
+        assert!(text.contains("For more information, try '--help'"), "{text}");
+        assert_eq!(output.stdout, b"", "no lane is drawn");
+    }
+    assert!(started.elapsed() < Duration::from_secs(10));
+}
+
+#[test]
+fn a_server_does_not_wait_for_a_client_that_failed_before_it_sent_anything() {
+    let started = Instant::now();
+    let run = lab::Run::programs().server("rping -s -C 1").client("exit 3");
+    let outcome = lab::Lab::open().unwrap().run(&run).unwrap();
+    assert_eq!((outcome.server.exit, outcome.client.exit), (None, Some(3)));
+    assert!(outcome.trouble.unwrap().contains("before it sent anything"));
+    assert!(started.elapsed() < Duration::from_secs(20), "{:?}", started.elapsed());
 }
 
 #[test]
