@@ -83,9 +83,10 @@ install() {
 # needs STAGE WAYS: a line for each of the stage's rows. Where there is apt, set-up gets what can be unpacked.
 needs() {
     while IFS='|' read -r what checks debian fedora arch; do
-        if (TOOLS=/none && found "$checks"); then
+        # shellcheck source=/dev/null
+        if found_here "$checks"; then
             ok "$what" "$(detail "$checks")"
-        elif [ "$1" != device ] && (PATH=$TOOLS/rust:$PATH:$TOOLS/usr/bin:$TOOLS/usr/sbin && found "$checks"); then
+        elif [ "$1" != device ] && (. "$TOOLS/env" && found "$checks") 2>/dev/null; then
             ok "$what" 'unpacked below target/'
         elif [ "$1" != own ] && [ "$1" != device ] && has apt-get; then
             note "$what" 'not installed; make gets it, and unpacks it below target/'
@@ -150,8 +151,10 @@ way() {
     fi
 }
 
+# shellcheck source=lab/needs.sh
+. "$HERE/needs.sh"
 # shellcheck source=/dev/null # each is looked at by itself
-for part in "$HERE"/needs.sh "$HERE"/doctor/*.sh; do . "$part"; done
+for part in "$HERE"/doctor/*.sh; do . "$part"; done
 
 echo "What this machine has for the lessons, and what it lacks ($machine, kernel $RELEASE)"
 group 'To build:'

@@ -38,6 +38,14 @@ found() {
     done
 }
 
+# The same on the machine itself, whatever was unpacked.
+found_here() {
+    tools=$TOOLS TOOLS=/none
+    found "$1" && here=0 || here=1
+    TOOLS=$tools
+    return "$here"
+}
+
 # Prints this machine's own file that fits a pattern, in a folder for libraries.
 library() {
     # shellcheck disable=SC2231 # a pattern that is meant to be expanded
@@ -57,7 +65,7 @@ cargo_version() { cargo --version 2>/dev/null | head -n 1; }
 cargo_is_recent() {
     has rustc || return 1
     minor=$(cargo_version | sed -n 's/^cargo 1\.\([0-9]*\).*/\1/p')
-    [ "${minor:-0}" -ge "$MINOR" ]
+    [ "${minor:-0}" -ge "${MINOR?}" ]
 }
 
 # bindgen looks in the same places, and in those of LD_LIBRARY_PATH, to which the unpacked ones belong. libclang-cpp.so is
@@ -70,6 +78,6 @@ has_libclang() {
 }
 
 # Whether this machine's own kernel can be booted in the lab: readable, with SoftRoCE.
-own_kernel() { [ -r "$ROOT/boot/vmlinuz-$(uname -r)" ] && kernel_has rdma_rxe; }
+own_kernel() { [ -r "$ROOT/boot/vmlinuz-$(uname -r)" ] && grep -qs '/rdma_rxe\.ko' "$ROOT/lib/modules/$(uname -r)/modules.dep"; }
 # Whether this machine's running kernel has a module, as a file or built in.
 kernel_has() { grep -qs "/$1\.ko" "$ROOT/lib/modules/$(uname -r)/modules.dep" "$ROOT/lib/modules/$(uname -r)/modules.builtin"; }

@@ -10,7 +10,9 @@
 set -eu
 cd "$(dirname "$0")/.."
 
-ROOT='' NEEDS=lab/needs.txt
+# A test invents the machine below DOCTOR_ROOT.
+ROOT=${DOCTOR_ROOT-} NEEDS=lab/needs.txt
+PATH=$PATH:$ROOT/usr/sbin:$ROOT/sbin
 case ${CARGO_TARGET_DIR:=target} in /*) TARGET=$CARGO_TARGET_DIR ;; *) TARGET=$PWD/$CARGO_TARGET_DIR ;; esac
 TOOLS=$TARGET/tools
 MINOR=$(sed -n 's/^rust-version = "1\.\([0-9]*\).*/\1/p' Cargo.toml)
@@ -31,10 +33,10 @@ give_up() {
 
 # ---- What is missing ----------------------------------------------------------------------------------------------
 
-# missing STAGES: the rows whose checks fail.
+# missing FOUND STAGES: the rows whose checks fail.
 missing() {
-    rows "$1" | while IFS='|' read -r what checks rest; do
-        found "$checks" || echo "$what|$checks|$rest"
+    rows "$2" | while IFS='|' read -r what checks rest; do
+        "$1" "$checks" || echo "$what|$checks|$rest"
     done
 }
 
@@ -47,14 +49,15 @@ explain() {
     echo "$1" | cut -d '|' -f 1 | sed 's/^/  /' >&2
     echo 'Get it, then run the same command again:' >&2
     if has apt-get; then
-        echo "  apt-get install --no-install-recommends $(resolve "$(echo "$1" | column 3)")   (as root)" >&2
+        names=$(resolve "$(echo "$1" | column 3)")
+        [ -z "$names" ] || echo "  apt-get install --no-install-recommends $names   (as root)" >&2
     else
         echo "  Debian, Ubuntu: a C compiler, make and certificates; the rest is then unpacked without being installed
   Fedora:         dnf install $(echo "$1" | column 4)
   Arch:           pacman -S $(echo "$1" | column 5)" >&2
     fi
     case $1 in
-    *cargo:*) ! has rustup || echo '  or, for the cargo in use: rustup component add rustfmt clippy' >&2 ;;
+    *cargo-*) ! has rustup || echo '  or, for the cargo in use: rustup component add rustfmt clippy' >&2 ;;
     *cargo*) echo '  or rustup (https://rustup.rs), which brings a recent cargo' >&2 ;;
     esac
     exit 1
@@ -67,12 +70,17 @@ configure_apt() {
     status=/var/lib/dpkg/status
     export APT_CONFIG="$apt/apt.conf" LC_ALL=C
     mkdir -p "$apt/lists/partial" "$debs"
-    # Read after the machine's own files, which name its proxy and its certificates.
+    # Read after the machine's own files, which name its proxy and its certificates, and perhaps more lists than we need.
     cat >"$apt/main.conf" <<END
 $([ ! -e /etc/apt/apt.conf ] || echo '#include "/etc/apt/apt.conf";')
 #clear APT::Update::Pre-Invoke;
 #clear APT::Update::Post-Invoke;
 #clear APT::Update::Post-Invoke-Success;
+#clear Acquire::IndexTargets;
+Acquire::IndexTargets::deb::Packages {
+    MetaKey "\$(COMPONENT)/binary-\$(ARCHITECTURE)/Packages"; flatMetaKey "Packages"; Optional "no";
+    Description "\$(RELEASE)/\$(COMPONENT) \$(ARCHITECTURE) Packages"; flatDescription "\$(RELEASE) Packages";
+};
 Dir::State "$apt";
 Dir::State::lists "$apt/lists";
 Dir::Cache "$apt";
@@ -181,7 +189,10 @@ base_only() {
     echo "$names" | awk 'NR == FNR { base[$1]; next } /^Package: / { keep = $2 in base } keep' - /var/lib/dpkg/status >"$apt/base"
     status=$apt/base
 }
-not_installed() { while IFS='=' read -r name version; do dpkg -s "$name" >/dev/null 2>&1 || echo "$name=$version"; done; }
+not_installed() {
+    dpkg-query -Wf '${db:Status-Status} ${Package}\n' | sed -n 's/^installed //p' >"$apt/installed"
+    awk -F = 'NR == FNR { here[$1]; next } !($1 in here)' "$apt/installed" -
+}
 not_unpacked() { grep -vxFf "$TOOLS/packages" || true; }
 
 # get NAMES KERNELS: plans and downloads both, with all that they need.
@@ -191,7 +202,8 @@ get() {
         packages=$(base_only && plan "$(resolve "$1")" | not_installed) || return 1
     fi
     packages=$(echo "$packages" | not_unpacked)
-    [ -z "$2" ] || kernel=$(plan "$(resolve "$2")" | only_kernel)
+    # Planned for a machine without anything: that a kernel is installed here does not mean that it can be read.
+    [ -z "$2" ] || kernel=$(status=/dev/null && plan "$(resolve "$2")" | only_kernel)
     # shellcheck disable=SC2086 # lists of packages
     download $packages $kernel
 }
@@ -206,8 +218,11 @@ $(cat "$apt/complaint")
 What is there stays: run the same command again, and it goes on from there."
 }
 
-# A package stands in $TOOLS/packages once it is unpacked whole: after a full disk it comes again.
+# A package stands in $TOOLS/packages once it is unpacked whole. What is to be unpacked stands in $TOOLS/unpacking until all of
+# it is: after a full disk or Ctrl-C the next call goes on, though what it looks for may be there already, in part.
 unpack() {
+    printf '%s\n' "$@" >"$TOOLS/unpacking.new"
+    mv "$TOOLS/unpacking.new" "$TOOLS/unpacking"
     for folder in bin sbin lib lib64; do
         mkdir -p "$TOOLS/usr/$folder"
         [ -e "$TOOLS/$folder" ] || ln -s "usr/$folder" "$TOOLS/$folder"
@@ -216,42 +231,45 @@ unpack() {
         # apt puts %3a for a colon into a file's name.
         file=$(echo "$debs/$package" | sed 's/:/%3a/g; s/=/_/')
         dpkg-deb --fsys-tarfile "$file"_*.deb | tar -x -C "$TOOLS" --keep-directory-symlink --no-same-owner \
-            --exclude=./usr/share/doc --exclude=./usr/share/man --exclude=./usr/share/locale --exclude=./var ||
+            --no-same-permissions --exclude=./usr/share/doc --exclude=./usr/share/man --exclude=./usr/share/locale --exclude=./var ||
             give_up "cannot unpack $package into $TOOLS (see above). Run the same command again when that is mended."
-        rm "$file"_*.deb
         echo "$package" >>"$TOOLS/packages"
+        rm "$file"_*.deb
     done
     # A link to /bin/kmod means the one that was unpacked.
     find "$TOOLS/usr" -type l -lname '/*' | while IFS= read -r link; do
         to=$(readlink "$link")
-        if [ -e "$TOOLS$to" ]; then ln -sf "$TOOLS$to" "$link"; fi
+        if [ -e "$TOOLS$to" ]; then ln -sfn "$TOOLS$to" "$link"; fi
     done
+    rm "$TOOLS/unpacking"
 }
 
 # ---- What make and a person read ----------------------------------------------------------------------------------
 
 # Our libraries are none that this machine has, so nothing of its own changes by them.
 write_env() {
-    lib=$(echo "$TOOLS"/usr/lib/*-linux-gnu)
-    include=$(cc -print-file-name=include)
+    lib=usr/lib/$machine-linux-gnu
     {
         echo "# Written by lab/setup.sh: what was unpacked here, behind what this machine has itself."
         echo "unset BASH_ENV"
-        echo "export RDMA_TOOLS=$TOOLS"
-        echo "case :\$PATH: in *:$TOOLS/usr/bin:*) ;; *)"
-        # An older cargo of the machine's own must not come first.
-        [ ! -e "$TOOLS/usr/bin/cargo" ] || echo "PATH=$TOOLS/rust:\$PATH"
-        echo "export PATH=\$PATH:$TOOLS/usr/bin:$TOOLS/usr/sbin LD_LIBRARY_PATH=$lib\${LD_LIBRARY_PATH:+:\$LD_LIBRARY_PATH} ;;"
-        echo "esac"
-        [ ! -e "$lib/pkgconfig/libibverbs.pc" ] || echo "export PKG_CONFIG_PATH=$lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=$TOOLS"
+        echo "export RDMA_TOOLS='$(echo "$TOOLS" | sed "s/'/'\\\\''/g")'"
+        # In `first` is what the machine has, too, but not as it is needed.
+        cat <<END
+case ":\$PATH:" in *":\$RDMA_TOOLS/usr/bin:"*) ;; *)
+export PATH="\$RDMA_TOOLS/first:\$PATH:\$RDMA_TOOLS/usr/bin:\$RDMA_TOOLS/usr/sbin"
+export LD_LIBRARY_PATH="\$RDMA_TOOLS/$lib\${LD_LIBRARY_PATH:+:\$LD_LIBRARY_PATH}" ;;
+esac
+END
+        [ ! -e "$TOOLS/$lib/pkgconfig/libibverbs.pc" ] ||
+            echo "export PKG_CONFIG_PATH=\"\$RDMA_TOOLS/$lib/pkgconfig\" PKG_CONFIG_SYSROOT_DIR=\"\$RDMA_TOOLS\""
         # The first are the compiler's own headers: packages of libclang bring none.
-        echo "export BINDGEN_EXTRA_CLANG_ARGS='-I$include -I$TOOLS/usr/include -I$TOOLS/usr/include/${lib##*/}'"
+        echo "export BINDGEN_EXTRA_CLANG_ARGS=\"\\\"-I$(cc -print-file-name=include)\\\" \\\"-I\$RDMA_TOOLS/usr/include\\\"\""
     } >"$TOOLS/env.new"
     if cmp -s "$TOOLS/env.new" "$TOOLS/env"; then rm "$TOOLS/env.new"; else mv "$TOOLS/env.new" "$TOOLS/env"; fi
-    if [ -e "$TOOLS/usr/bin/cargo" ]; then
-        mkdir -p "$TOOLS/rust"
-        ln -sf ../usr/bin/cargo ../usr/bin/rustc ../usr/bin/rustdoc "$TOOLS/rust"
-    fi
+    mkdir -p "$TOOLS/first"
+    for file in "$TOOLS"/usr/lib/rust-1.*/bin/* "$TOOLS"/usr/bin/cargo "$TOOLS"/usr/bin/rust[cd]* "$TOOLS/usr/bin/busybox"; do
+        if [ -x "$file" ] && [ ! -e "$TOOLS/first/${file##*/}" ]; then ln -sf "..${file#"$TOOLS"}" "$TOOLS/first"; fi
+    done
 }
 
 # ---- A classroom without a network --------------------------------------------------------------------------------
@@ -286,25 +304,28 @@ for stage in "${@:-none}"; do
     esac
 done
 mkdir -p "$TOOLS"
-lacking=$(missing "own $*")
-if [ -n "$lacking" ]; then
-    beyond=$(missing "own $(echo "$*" | grep -ow device)")
-    has apt-get || beyond=$lacking
-    [ -z "$beyond" ] || explain "$beyond"
-fi
-if [ -n "$lacking" ] || [ "$1" = bundle ]; then
+# What a device of this machine's own needs has to be the machine's own.
+beyond=$(missing found_here "own $(echo "$*" | grep -ow device)")
+lacking=$(missing found "$*")
+has apt-get || beyond=$(echo "$beyond
+$lacking" | sort -u | sed '/^$/d')
+[ -z "$beyond" ] || explain "$beyond"
+if [ -n "$lacking" ] || [ -e "$TOOLS/unpacking" ] || [ "$1" = bundle ]; then
     trap 'say "interrupted; the same command goes on from here"; exit 130' INT TERM HUP
     exec 9>"$TOOLS/lock"
-    flock -n 9 || { say 'another set-up is at work; waiting for it'; flock 9; }
+    # Where the file system has no locks, the second one goes on.
+    flock -n 9 || { say 'another set-up is at work; waiting for it'; flock 9 || true; }
     touch "$TOOLS/packages"
 fi
 if [ "$1" = bundle ]; then
     bundle
     exit
 fi
-if [ -n "$lacking" ]; then
+if [ -n "$lacking" ] || [ -e "$TOOLS/unpacking" ]; then
     configure_apt
-    lacking=$(missing "$*")
+    # shellcheck disable=SC2046 # a list of packages
+    if [ -e "$TOOLS/unpacking" ]; then unpack $(not_unpacked <"$TOOLS/unpacking"); fi
+    lacking=$(missing found "$*")
     get_or_update "$(echo "$lacking" | grep -v '|kernel|' | column 3)" "$(echo "$lacking" | grep '|kernel|' | column 3)"
     # shellcheck disable=SC2086 # a list of packages
     unpack $packages
@@ -316,7 +337,7 @@ if [ -n "$lacking" ]; then
     write_env
     # shellcheck source=/dev/null
     . "$TOOLS/env"
-    lacking=$(missing "$*")
+    lacking=$(missing found "$*")
     [ -z "$lacking" ] || explain "$lacking"
 fi
 write_env

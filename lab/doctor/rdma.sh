@@ -1,4 +1,4 @@
-# shellcheck shell=sh
+# shellcheck shell=sh disable=SC2154
 # Checks of lab/doctor.sh: this machine's own RDMA devices, and what stands between them and a lesson.
 
 SYS_RDMA=$ROOT/sys/class/infiniband
