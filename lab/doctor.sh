@@ -74,7 +74,7 @@ install() {
     ubuntu | debian) echo "sudo apt-get install $1" ;;
     fedora) echo "sudo dnf install $2" ;;
     arch) echo "sudo pacman -S $3" ;;
-    *) echo "install the package $1 (Debian, Ubuntu), $2 (Fedora) or $3 (Arch)" ;;
+    *) echo "install the package ${1#@} (Debian, Ubuntu), $2 (Fedora) or $3 (Arch)" ;;
     esac
 }
 
