@@ -27,7 +27,7 @@ found() {
     for check in $1; do
         case $check in
         header:*) any "$ROOT/usr/include/${check#*:}" "$TOOLS/usr/include/${check#*:}" ;;
-        lib:*) library "${check#*:}" || unpacked_library "${check#*:}" ;;
+        lib:*) library "${check#*:}" >/dev/null || unpacked_library "${check#*:}" ;;
         static:*) is_static "${check#*:}" ;;
         cargo) cargo_is_recent ;;
         libclang) has_libclang ;;

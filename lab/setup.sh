@@ -239,7 +239,7 @@ unpack() {
     # A link to /bin/kmod means the one that was unpacked.
     find "$TOOLS/usr" -type l -lname '/*' | while IFS= read -r link; do
         to=$(readlink "$link")
-        if [ -e "$TOOLS$to" ]; then ln -sfn "$TOOLS$to" "$link"; fi
+        if [ -e "$TOOLS$to" ]; then ln -sfnr "$TOOLS$to" "$link"; fi
     done
     rm "$TOOLS/unpacking"
 }
