@@ -246,7 +246,11 @@ mod tests {
         let image = folder.path().join("vmlinux");
         let kernel = Kernel { release: "6.1".to_owned(), image: image.clone(), modules: folder.path().to_owned() };
         fs::write(&image, b"one").unwrap();
-        fs::write(folder.path().join("modules.dep"), b"").unwrap();
+        let module = folder.path().join("virtio_net.ko");
+        fs::write(&module, b"").unwrap();
+        fs::write(folder.path().join("modules.dep"), b"virtio_net.ko:\n").unwrap();
+        let builtin: String = crate::modules::WANTED.iter().map(|name| format!("{name}.ko\n")).collect();
+        fs::write(folder.path().join("modules.builtin"), builtin).unwrap();
         let contents = Contents::find(arch).unwrap();
         let key = |kvm| {
             let qemu = PathBuf::from("/bin/sh");
@@ -257,7 +261,10 @@ mod tests {
         assert_eq!(first, key(false));
         assert_ne!(first, key(true), "another processor");
         fs::write(&image, b"three").unwrap();
-        assert_ne!(first, key(false), "another kernel");
+        let second = key(false);
+        assert_ne!(first, second, "another kernel");
+        fs::write(&module, b"longer").unwrap();
+        assert_ne!(second, key(false), "another module");
     }
 
     #[test]

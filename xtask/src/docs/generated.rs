@@ -65,6 +65,21 @@ fn part(page: &Page, mark: &Mark, sources: &Sources) -> Option<Result<(Range<usi
     Some(content)
 }
 
+/// What each stage needs, and the packages it comes in, from set-up's own table.
+fn needs(table: &str) -> Vec<String> {
+    let head = ["for | what | Debian, Ubuntu | Fedora | Arch", "--- | --- | --- | --- | ---"].map(str::to_owned);
+    let rows = table.lines().filter(|line| !line.starts_with('#')).map(|line| {
+        let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+        // Debian's names that start with @ depend on the release; what set-up fills in depends on the architecture.
+        let name = |cell: &str| {
+            cell.replace('@', "").replace("$machine", "x86_64").replace("${qemu}", "x86").replace("$qemu", "x86")
+        };
+        let cell = |index: usize| cells.get(index).map_or_else(String::new, |cell| name(cell));
+        format!("{} | {} | {} | {} | {}", cell(0), cell(1), cell(3), cell(4), cell(5))
+    });
+    head.into_iter().chain(rows).map(|row| format!("| {row} |")).collect()
+}
+
 fn generate(words: &[String], sources: &Sources) -> Result<Vec<String>> {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let lines = match words.as_slice() {
@@ -74,6 +89,7 @@ fn generate(words: &[String], sources: &Sources) -> Result<Vec<String>> {
         ["diff", old, new] => diffs::folded(sources, old, new)?,
         ["ladder", name] => vec![pictures::ladder_link(sources, name)?],
         ["lessons"] => lessons::table(sources)?,
+        ["needs"] => needs(&sources.text("lab/needs.txt")?),
         _ => bail!("no generated part is called `{}`: docs/README.md lists them", words.join(" ")),
     };
     // A forge takes what stands right below a comment for a part of it.
