@@ -14,7 +14,7 @@ esac
 
 has() { command -v "$1" >/dev/null; }
 # Whether one of the files given is there: for a pattern that may fit none.
-any() { for file in "$@"; do [ ! -e "$file" ] || return 0; done; return 1; }
+any() { for one in "$@"; do [ ! -e "$one" ] || return 0; done; return 1; }
 
 # rows STAGES: the table's lines for them, one `what|checks|debian|fedora|arch` each.
 rows() {

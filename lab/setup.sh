@@ -83,6 +83,7 @@ Acquire::IndexTargets::deb::Packages {
 };
 Dir::State "$apt";
 Dir::State::lists "$apt/lists";
+Dir::State::status "$status";
 Dir::Cache "$apt";
 Acquire::Languages "none";
 APT::Install-Recommends "false";
@@ -121,8 +122,8 @@ recent_cargo() {
 
 # rustfmt and clippy have to fit to the cargo in use. Those of rustup's are rustup's own.
 linter() {
-    if has rustup; then return; fi
-    if [ ! -e "$TOOLS/usr/bin/cargo" ] && cargo_is_recent; then own=cargo; else own=$(recent_cargo); fi
+    if has rustup && [ "$status" != "$apt/base" ]; then return; fi
+    if [ "$status" != "$apt/base" ] && [ ! -e "$TOOLS/usr/bin/cargo" ] && cargo_is_recent; then own=cargo; else own=$(recent_cargo); fi
     case $1-$own in
     rustfmt-cargo-web) echo rustfmt-web ;;
     clippy-cargo-web) echo rust-web-clippy ;;
@@ -133,13 +134,13 @@ linter() {
     esac
 }
 
-# Any libclang does. One whose LLVM is here already, for rustc, spares 25 MB of download; else the newest.
+# Any libclang does. One that is downloaded already, or whose LLVM is here for rustc, spares 25 MB; else the newest.
 some_libclang() {
     newest=''
     for version in $(apt-cache pkgnames libclang1- | sed -n 's/^libclang1-\([0-9]*\)$/\1/p' | sort -rn); do
         offers "libclang1-$version" || continue
         newest=${newest:-$version}
-        if library "libLLVM*$version*" >/dev/null; then
+        if any "$debs/libclang1-${version}"_* || library "libLLVM*$version*" >/dev/null; then
             newest=$version
             break
         fi
@@ -184,8 +185,10 @@ download() {
 # one has that runs apt and compiles, and what is here in some version is left out.
 base_only() {
     names=$(dpkg-query -Wf '${Package} ${Essential}\n' | sed -n 's/ yes$//p')
+    # The last ones are behind a name that several packages provide.
+    names="$names $(dpkg-query -Wf '${Package} ' mawk gawk original-awk 2>/dev/null || true)"
     # shellcheck disable=SC2086 # a list of names
-    names=$(apt-cache depends --recurse --installed --important $names apt libc6 gcc libc6-dev | sed -n 's/^[a-z0-9][^ :<]*/&/p')
+    names=$(apt-cache depends --recurse --installed --important $names apt libc6 gcc libc6-dev | sed 's/.*[ |]//')
     echo "$names" | awk 'NR == FNR { base[$1]; next } /^Package: / { keep = $2 in base } keep' - /var/lib/dpkg/status >"$apt/base"
     status=$apt/base
 }
@@ -199,11 +202,15 @@ not_unpacked() { grep -vxFf "$TOOLS/packages" || true; }
 get() {
     packages='' kernel=''
     if [ -n "$1" ] && ! packages=$(plan "$(resolve "$1")"); then
-        packages=$(base_only && plan "$(resolve "$1")" | not_installed) || return 1
+        [ "$status" != "$apt/base" ] || return 1
+        base_only
+        packages=$(plan "$(resolve "$1")") || return 1
+        packages=$(echo "$packages" | not_installed)
     fi
     packages=$(echo "$packages" | not_unpacked)
     # Planned for a machine without anything: that a kernel is installed here does not mean that it can be read.
-    [ -z "$2" ] || kernel=$(status=/dev/null && plan "$(resolve "$2")" | only_kernel)
+    if [ -n "$2" ]; then kernel=$(status=/dev/null && plan "$(resolve "$2")") || return 1; fi
+    kernel=$(echo "$kernel" | only_kernel)
     # shellcheck disable=SC2086 # lists of packages
     download $packages $kernel
 }
@@ -274,24 +281,34 @@ END
 
 # ---- A classroom without a network --------------------------------------------------------------------------------
 
-# Lists, packages and the crates' sources: on another machine set-up finds them where it would have put them itself.
+# Lists, packages and the crates' sources: on another machine set-up finds them where it would have put them itself. That machine
+# may have less than this one, so it is planned for one that has just the base.
 bundle() {
     # shellcheck source=/dev/null
     . /etc/os-release
-    file=$TARGET/rdma-$ID-${VERSION_ID:-$VERSION_CODENAME}-$machine.tar.gz
-    own_tools=$TOOLS root=$TARGET/bundle
+    archive=$TARGET/rdma-$ID-${VERSION_ID:-$VERSION_CODENAME}-$machine.tar.gz
+    root=$TARGET/bundle
     TOOLS=$root/target/tools apt=$root/target/tools/apt debs=$root/target/tools/apt/debs
     configure_apt
+    touch "$TOOLS/packages"
     have_lists || update
     base_only
     get_or_update "$(rows 'build lab shell test check' | grep -v '|kernel|' | column 3)" @kernel
-    cargo vendor --locked --versioned-dirs --quiet "$own_tools/vendor" >/dev/null
-    rm -f "$apt"/*.bin
-    say "packing $file"
-    tar -czf "$file.new" -C "$root" target -C "${own_tools%/target/tools}" target/tools/vendor
-    mv "$file.new" "$file"
-    rm -rf "$root" "$own_tools/vendor"
-    say "done: $(du -h "$file" | cut -f 1). In a clone on a machine of the same release: tar -xzf ${file##*/}, then make as usual"
+    cargo vendor --locked --versioned-dirs --quiet "$TOOLS/vendor" >/dev/null
+    rm -f "$apt"/*.bin "$TOOLS/packages"
+    say "packing $archive"
+    tar -czf "$archive.new" -C "$root" target
+    mv "$archive.new" "$archive"
+    rm -rf "$root"
+    say "$(du -h "$archive" | cut -f 1) in $archive. In a clone on a machine of the same release: tar -xzf it, then make as usual"
+}
+
+# cargo takes the crates of a bundle from there.
+use_vendored_crates() {
+    if [ -e "$TOOLS/vendor" ] && [ ! -e .cargo/config.toml ]; then
+        mkdir -p .cargo
+        printf '[source.crates-io]\nreplace-with = "bundle"\n[source.bundle]\ndirectory = "%s"\n' "$TOOLS/vendor" >.cargo/config.toml
+    fi
 }
 
 # ---- All together -------------------------------------------------------------------------------------------------
@@ -341,3 +358,4 @@ if [ -n "$lacking" ] || [ -e "$TOOLS/unpacking" ]; then
     [ -z "$lacking" ] || explain "$lacking"
 fi
 write_env
+use_vendored_crates
