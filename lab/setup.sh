@@ -220,7 +220,7 @@ get_or_update() {
     have_lists || update
     get "$@" && return
     update
-    get "$@" || give_up "apt could not bring all of it:
+    get "$@" || give_up "apt could not bring all of it (its messages are above; is there a network, and room on the disk?).
 $(cat "$apt/complaint")
 What is there stays: run the same command again, and it goes on from there."
 }
