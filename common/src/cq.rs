@@ -6,12 +6,14 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::fmt;
 use std::rc::Rc;
 use std::time::Duration;
 
 use rdma_sys::{ibv_cq, ibv_create_cq, ibv_destroy_cq, ibv_poll_cq, ibv_req_notify_cq, ibv_wc};
 
 use crate::comp_channel::CompletionChannel;
+use crate::context::Context;
 use crate::deadline::Deadline;
 use crate::error::{null, positive_errno, Error, Result};
 use crate::mr;
@@ -29,7 +31,8 @@ pub struct CompletionQueue(Rc<Inner>);
 
 struct Inner {
     raw: *mut ibv_cq,
-    _channel: CompletionChannel,
+    context: Context,
+    _channel: Option<CompletionChannel>,
     /// By wr_id: the QP that it was posted to, and the memory that it keeps alive.
     in_flight: RefCell<HashMap<u64, (u32, Rc<mr::Inner>)>>,
     /// Polled while waiting for another one.
@@ -40,15 +43,36 @@ impl CompletionQueue {
     /// `ibv_create_cq`: room for at least `cqe` completions, reporting to `channel`. Its completion vector (which
     /// interrupt reports) is 0, the first.
     pub fn create(channel: &CompletionChannel, cqe: i32) -> Result<Self> {
+        Self::create_on(channel.context(), Some(channel), cqe)
+    }
+
+    /// Without a channel there is nothing to sleep on; called by [`Context::create_cq`].
+    pub(crate) fn create_on(context: &Context, channel: Option<&CompletionChannel>, cqe: i32) -> Result<Self> {
         slow!("ibv_create_cq cqe={cqe}");
-        // SAFETY: the channel is open and kept; it knows its device.
-        let raw = unsafe {
-            let verbs = (*channel.raw()).context;
-            ibv_create_cq(verbs, cqe, std::ptr::null_mut(), channel.raw(), 0)
-        };
+        let reports_to = channel.map_or(std::ptr::null_mut(), CompletionChannel::raw);
+        // SAFETY: device and channel are open, and kept so; the channel is of this device.
+        let raw = unsafe { ibv_create_cq(context.raw(), cqe, std::ptr::null_mut(), reports_to, 0) };
         let raw = null("ibv_create_cq", raw)?;
+        let (context, _channel) = (context.share(), channel.map(CompletionChannel::share));
         let (in_flight, polled) = Default::default();
-        Ok(Self(Rc::new(Inner { raw, _channel: channel.share(), in_flight, polled })))
+        let inner = Rc::new(Inner { raw, context, _channel, in_flight, polled });
+        // SAFETY: the CQ is alive and ours. Inner is not moved or freed before it has destroyed the CQ.
+        unsafe { (*raw).cq_context = Rc::as_ptr(&inner).cast_mut().cast() };
+        Ok(Self(inner))
+    }
+
+    /// The owner of a CQ that a channel names.
+    ///
+    /// # Safety
+    /// The CQ must have been made here, and must not be destroyed.
+    pub(crate) unsafe fn from_raw(raw: *mut ibv_cq) -> Self {
+        // SAFETY: `create_on` stored this pointer. Inner destroys the CQ when it is dropped, and the CQ is not destroyed:
+        // so Inner lives, and its count may be raised for the new handle.
+        unsafe {
+            let inner = (*raw).cq_context.cast_const().cast::<Inner>();
+            Rc::increment_strong_count(inner);
+            Self(Rc::from_raw(inner))
+        }
     }
 
     /// `ibv_req_notify_cq`: arms the CQ: the *next* completion puts one event into the channel. Completions that are
@@ -107,6 +131,10 @@ impl CompletionQueue {
         self.0.raw
     }
 
+    pub(crate) fn context(&self) -> &Context {
+        &self.0.context
+    }
+
     /// Another handle on the same queue, for its QPs.
     pub(crate) fn share(&self) -> Self {
         Self(Rc::clone(&self.0))
@@ -120,6 +148,21 @@ impl CompletionQueue {
     /// The QP is gone: so is the need for the memory of its unfinished requests.
     pub(crate) fn release_all(&self, qp_num: u32) {
         self.0.in_flight.borrow_mut().retain(|_, (posted_to, _)| *posted_to != qp_num);
+    }
+}
+
+/// Two handles are equal if they are on the same queue.
+impl PartialEq for CompletionQueue {
+    fn eq(&self, other: &Self) -> bool {
+        Rc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for CompletionQueue {}
+
+impl fmt::Debug for CompletionQueue {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "CompletionQueue({:p})", self.raw())
     }
 }
 

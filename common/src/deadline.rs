@@ -3,6 +3,7 @@
 //! Two limits hold for the whole program. They are set once, from the command line, and kept here, so that lessons
 //! read like their C originals, which pass no time-outs around.
 
+use std::os::fd::{AsRawFd, BorrowedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -60,9 +61,9 @@ impl Deadline {
     }
 
     /// Sleeps until one of the descriptors can be read (poll(2)), and tells which; or until the time is up.
-    pub fn wait_readable(&self, fds: &[i32]) -> Result<usize, Error> {
-        let mut polls: Vec<_> =
-            fds.iter().map(|fd| libc::pollfd { fd: *fd, events: libc::POLLIN, revents: 0 }).collect();
+    pub fn wait_readable(&self, fds: &[BorrowedFd]) -> Result<usize, Error> {
+        let poll = |fd: &BorrowedFd| libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+        let mut polls: Vec<_> = fds.iter().map(poll).collect();
         loop {
             // At most a minute at a time: poll(2) takes an int of milliseconds. Rounded up, or the last fraction of a
             // millisecond would be spent spinning.
@@ -85,19 +86,14 @@ impl Deadline {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::fd::AsFd;
 
     #[test]
     fn a_wait_ends_with_what_was_awaited() {
         let deadline =
             Deadline { awaited: "the answer".into(), started: Instant::now(), limit: Duration::from_millis(20) };
-        let mut ends = [0; 2];
-        // SAFETY: `ends` has room for the two descriptors that pipe(2) writes.
-        assert_eq!(unsafe { libc::pipe(ends.as_mut_ptr()) }, 0);
-        let error = deadline.wait_readable(&[ends[0]]).unwrap_err();
+        let (silent, _other_end) = std::os::unix::net::UnixStream::pair().unwrap();
+        let error = deadline.wait_readable(&[silent.as_fd()]).unwrap_err();
         assert!(error.to_string().contains("the answer"), "{error}");
-        for end in ends {
-            // SAFETY: made above, and closed once.
-            assert_eq!(unsafe { libc::close(end) }, 0);
-        }
     }
 }

@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use rdma_sys::{ibv_alloc_pd, ibv_dealloc_pd, ibv_pd};
 
-use crate::cm::id::CmId;
+use crate::context::Context;
 use crate::error::{null, positive_errno, Result};
 use crate::mr::{Access, MemoryRegion};
 use crate::{narrate, slow};
@@ -17,18 +17,17 @@ pub struct ProtectionDomain(Rc<Inner>);
 
 struct Inner {
     raw: *mut ibv_pd,
-    /// Keeps `id->verbs` open: librdmacm closes the device with the last id on it.
-    _id: CmId,
+    /// Keeps the device open.
+    context: Context,
 }
 
 impl ProtectionDomain {
-    /// `ibv_alloc_pd(id->verbs)`.
-    pub fn alloc(id: &CmId) -> Result<Self> {
+    /// `ibv_alloc_pd`.
+    pub fn alloc(context: &Context) -> Result<Self> {
         slow!("ibv_alloc_pd");
-        let verbs = id.verbs()?;
-        // SAFETY: the device is open as long as the id, which is kept.
-        let raw = null("ibv_alloc_pd", unsafe { ibv_alloc_pd(verbs) })?;
-        Ok(Self(Rc::new(Inner { raw, _id: id.share() })))
+        // SAFETY: the device is open, and kept so.
+        let raw = null("ibv_alloc_pd", unsafe { ibv_alloc_pd(context.raw()) })?;
+        Ok(Self(Rc::new(Inner { raw, context: context.share() })))
     }
 
     /// `ibv_reg_mr`: allocates `len` zeroed bytes, pins them, and lets the device use them as `access` says.
@@ -38,6 +37,10 @@ impl ProtectionDomain {
 
     pub(crate) fn raw(&self) -> *mut ibv_pd {
         self.0.raw
+    }
+
+    pub(crate) fn context(&self) -> &Context {
+        &self.0.context
     }
 
     /// Another handle on the same domain, for its QPs and regions.

@@ -22,13 +22,43 @@ use crate::{data, info, narrate, slow};
 /// The next work request's number. One count for the whole program: it names a request among all that are under way.
 static NEXT_WR_ID: AtomicU64 = AtomicU64::new(1);
 
-/// `ibv_qp_init_attr`: how much room the queues need. The device may round up.
-#[derive(Debug, Clone, Copy)]
-pub struct QpInitAttr {
+/// `ibv_qp_cap`: how much room the queues need. The device may round up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QpCap {
     /// Requests that may wait in the send queue.
     pub max_send_wr: u32,
     /// Requests that may wait in the receive queue.
     pub max_recv_wr: u32,
+    /// Scatter/gather elements of a request in the send queue.
+    pub max_send_sge: u32,
+    /// Scatter/gather elements of a receive.
+    pub max_recv_sge: u32,
+    /// Bytes that a request may carry inline.
+    pub max_inline_data: u32,
+}
+
+impl QpCap {
+    /// One request in each queue, one piece of memory in each request, nothing inline: to be changed field by field.
+    pub const SMALL: Self =
+        Self { max_send_wr: 1, max_recv_wr: 1, max_send_sge: 1, max_recv_sge: 1, max_inline_data: 0 };
+}
+
+/// `ibv_qp_init_attr`: what a QP is made of.
+#[derive(Debug, Clone)]
+pub struct QpInitAttr<'a> {
+    /// Reports what becomes of the send queue's requests.
+    pub send_cq: &'a CompletionQueue,
+    /// Reports what becomes of the receives.
+    pub recv_cq: &'a CompletionQueue,
+    /// Room in the queues.
+    pub cap: QpCap,
+}
+
+impl<'a> QpInitAttr<'a> {
+    /// One CQ for both queues.
+    pub fn new(cq: &'a CompletionQueue, cap: QpCap) -> Self {
+        Self { send_cq: cq, recv_cq: cq, cap }
+    }
 }
 
 /// A reliable connected (RC) queue pair.
@@ -40,10 +70,10 @@ pub struct QueuePair {
 
 impl QueuePair {
     /// `rdma_create_qp`: an RC QP for the connection `id`, with one CQ for both queues. It is in the state INIT.
-    pub fn create(id: &CmId, pd: &ProtectionDomain, cq: &CompletionQueue, attr: QpInitAttr) -> Result<Self> {
-        slow!("rdma_create_qp RC max_send_wr={} max_recv_wr={}", attr.max_send_wr, attr.max_recv_wr);
-        // SAFETY: the CQ is alive.
-        if unsafe { (*cq.raw()).context } != id.verbs()? {
+    pub fn create(id: &CmId, pd: &ProtectionDomain, attr: &QpInitAttr) -> Result<Self> {
+        let (cq, cap) = (attr.send_cq, attr.cap);
+        slow!("rdma_create_qp RC max_send_wr={} max_recv_wr={}", cap.max_send_wr, cap.max_recv_wr);
+        if cq.context().raw() != id.verbs()?.raw() {
             let next = "Create PD, CQ and QP from the same id";
             return Err(Error::content("the completion queue belongs to another device than the id", next));
         }
@@ -52,8 +82,8 @@ impl QueuePair {
         init.qp_type = ibv_qp_type::IBV_QPT_RC;
         init.send_cq = cq.raw();
         init.recv_cq = cq.raw();
-        init.cap.max_send_wr = attr.max_send_wr;
-        init.cap.max_recv_wr = attr.max_recv_wr;
+        init.cap.max_send_wr = cap.max_send_wr;
+        init.cap.max_recv_wr = cap.max_recv_wr;
         init.cap.max_send_sge = 1;
         init.cap.max_recv_sge = 1;
         // SAFETY: id, PD and CQ are alive and kept by the result.

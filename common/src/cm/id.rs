@@ -8,6 +8,7 @@
 //! of its id. Drop destroys the id last, after its QP, CQ and PD: destroying it may close the device that they live on.
 
 use std::cell::{Cell, RefCell};
+use std::hash::{Hash, Hasher};
 use std::net::SocketAddr;
 use std::rc::Rc;
 
@@ -16,6 +17,7 @@ use rdma_sys::*;
 use super::conn_param::ConnParam;
 use super::event_channel::EventChannel;
 use crate::address;
+use crate::context::Context;
 use crate::deadline::answer_limit;
 use crate::error::{minus_one, Error, Result};
 use crate::slow;
@@ -53,6 +55,7 @@ impl CmId {
     /// # Safety
     /// The id must be alive, on `channel`, and owned by nobody else.
     pub(super) unsafe fn adopt(raw: *mut rdma_cm_id, channel: &EventChannel) -> Self {
+        channel.count_ids(1);
         let inner = Rc::new(Inner { raw, channel: RefCell::new(channel.share()), unacked: Cell::new(0) });
         // SAFETY: the id is alive and ours. Inner is not moved or freed before it has destroyed the id.
         unsafe { (*raw).context = Rc::as_ptr(&inner).cast_mut().cast() };
@@ -87,17 +90,33 @@ impl CmId {
         self.0.raw
     }
 
-    /// `id->verbs`: the device, known once an address is bound or resolved.
-    pub(crate) fn verbs(&self) -> Result<*mut ibv_context> {
+    /// `id->verbs`: the device, known once the id is bound to an address of one, has resolved the peer's, or came with a
+    /// connect request. A listener on all addresses (`::`) has none.
+    pub fn verbs(&self) -> Result<Context> {
         // SAFETY: the id is alive.
         let verbs = unsafe { (*self.raw()).verbs };
         match verbs.is_null() {
-            false => Ok(verbs),
+            false => Ok(Context::lent(verbs, self)),
             true => Err(Error::content(
                 "this id has no device yet (id->verbs is NULL)",
                 "Bind it to an address of a device, or resolve the peer's address, first",
             )),
         }
+    }
+
+    /// `rdma_set_option` with `RDMA_OPTION_ID_ACK_TIMEOUT`: how long the device waits for an ACK before it sends again:
+    /// 4.096 µs × 2^`exponent`, 0 to 31. Before `resolve_route` on the client, where it goes into the REQ, and before
+    /// `accept` on the server. Without it the kernel chooses, and not every kernel the same.
+    pub fn set_ack_timeout(&self, exponent: u8) -> Result<()> {
+        // From <rdma/rdma_cma.h>, which rdma-sys leaves out.
+        const RDMA_OPTION_ID: i32 = 0;
+        const RDMA_OPTION_ID_ACK_TIMEOUT: i32 = 3;
+        slow!("rdma_set_option RDMA_OPTION_ID_ACK_TIMEOUT={exponent}");
+        let mut value = exponent;
+        let (value, len) = ((&mut value as *mut u8).cast(), std::mem::size_of::<u8>());
+        // SAFETY: the id is alive; the call copies the one byte.
+        let result = unsafe { rdma_set_option(self.raw(), RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, value, len) };
+        minus_one("rdma_set_option", result)
     }
 
     /// `rdma_bind_addr`: chooses the local address and port; port 0 lets the kernel choose.
@@ -129,7 +148,9 @@ impl CmId {
     /// table knows; on InfiniBand this asks the subnet manager.
     pub fn resolve_route(&self) -> Result<()> {
         slow!("rdma_resolve_route timeout={} ms", resolve_timeout());
-        // SAFETY: the id is alive.
+        // librdmacm looks into the device without asking whether there is one: so this and the next calls ask first.
+        self.verbs()?;
+        // SAFETY: the id is alive, and has a device.
         minus_one("rdma_resolve_route", unsafe { rdma_resolve_route(self.raw(), resolve_timeout()) })
     }
 
@@ -137,7 +158,8 @@ impl CmId {
     pub fn connect(&self, param: &ConnParam) -> Result<()> {
         fits("rdma_connect", param.private_data.len(), REQ_PRIVATE_DATA)?;
         slow!("rdma_connect {}", summary(param));
-        // SAFETY: the id is alive; the call copies the parameters and the private data.
+        self.verbs()?;
+        // SAFETY: the id is alive, and has a device; the call copies the parameters and the private data.
         minus_one("rdma_connect", unsafe { rdma_connect(self.raw(), &mut param.to_c()) })
     }
 
@@ -145,7 +167,8 @@ impl CmId {
     pub fn accept(&self, param: &ConnParam) -> Result<()> {
         fits("rdma_accept", param.private_data.len(), REP_PRIVATE_DATA)?;
         slow!("rdma_accept {}", summary(param));
-        // SAFETY: the id is alive; the call copies the parameters and the private data.
+        self.verbs()?;
+        // SAFETY: the id is alive, and has a device; the call copies the parameters and the private data.
         minus_one("rdma_accept", unsafe { rdma_accept(self.raw(), &mut param.to_c()) })
     }
 
@@ -161,7 +184,8 @@ impl CmId {
     /// call it: a side that stays silent lets the other wait for its time-out.
     pub fn disconnect(&self) -> Result<()> {
         slow!("rdma_disconnect");
-        // SAFETY: the id is alive.
+        self.verbs()?;
+        // SAFETY: the id is alive, and has a device.
         minus_one("rdma_disconnect", unsafe { rdma_disconnect(self.raw()) })
     }
 
@@ -174,7 +198,8 @@ impl CmId {
         }
         slow!("rdma_migrate_id");
         channel.adopt(self.raw())?;
-        self.0.channel.replace(channel.share());
+        channel.count_ids(1);
+        self.0.channel.replace(channel.share()).count_ids(-1);
         Ok(())
     }
 
@@ -191,12 +216,28 @@ impl CmId {
     }
 }
 
+/// Two handles are equal if they are on the same id: an event's id can be looked up among those that a program keeps.
+impl PartialEq for CmId {
+    fn eq(&self, other: &Self) -> bool {
+        Rc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for CmId {}
+
+impl Hash for CmId {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        Rc::as_ptr(&self.0).hash(state);
+    }
+}
+
 impl Drop for Inner {
     fn drop(&mut self) {
         slow!("rdma_destroy_id");
         // SAFETY: the id is ours. Every event, PD, CQ and QP of it shares Inner, so none is left, and no un-acked event
         // can make this call wait. It fails only if the kernel does not know the id, and then no event will name it.
         unsafe { rdma_destroy_id(self.raw) };
+        self.channel.get_mut().count_ids(-1);
     }
 }
 

@@ -26,13 +26,17 @@ pub fn run(args: &Args) -> Result<()> {
 /// Each call only starts the work; the event that follows brings the answer.
 fn resolve(channel: &EventChannel, args: &Args) -> Result<CmId> {
     stage("resolve");
-    let id = channel.create_id()?;
-    // Which of our devices leads to that address? On Ethernet this asks ARP, a packet that is not RDMA.
-    id.resolve_addr(address::resolve(&args.address, args.port)?)?;
-    channel.expect(RDMA_CM_EVENT_ADDR_RESOLVED)?.ack();
+    // A host name may stand for several addresses: the first that answers is good.
+    let id = address::try_each(&args.address, args.port, |address| {
+        let id = channel.create_id()?;
+        // Which of our devices leads to that address? On Ethernet this asks ARP, a packet that is not RDMA.
+        id.resolve_addr(address)?;
+        channel.wait_for(RDMA_CM_EVENT_ADDR_RESOLVED)?.ack();
+        Ok(id)
+    })?;
     // Which path? On RoCE the routing table knows, so nothing is sent.
     id.resolve_route()?;
-    channel.expect(RDMA_CM_EVENT_ROUTE_RESOLVED)?.ack();
+    channel.wait_for(RDMA_CM_EVENT_ROUTE_RESOLVED)?.ack();
     Ok(id)
 }
 
@@ -46,7 +50,7 @@ fn knock(id: &CmId) -> Result<()> {
 /// The answer is a REJECTED event. Its status is the reason's number, its private data the server's own words.
 fn read_reason(channel: &EventChannel) -> Result<()> {
     stage("read_reason");
-    let event = channel.expect(RDMA_CM_EVENT_REJECTED)?;
+    let event = channel.wait_for(RDMA_CM_EVENT_REJECTED)?;
     if event.status() != CONSUMER_REJECT {
         // Not the program but the kernel refused: with reason 8, nobody listens on that port.
         return Err(event.into_error(RDMA_CM_EVENT_REJECTED));

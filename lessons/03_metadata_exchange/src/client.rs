@@ -15,7 +15,8 @@ use common::cm::{
 use common::{address, info, stage, Access, CmId, Error, EventChannel, MemoryRegion, Metadata, Result};
 
 use crate::{
-    conn_param, create_resources, post_receive, receive_metadata, send_metadata, teardown, Resources, PRIVATE_DATA_LEN,
+    conn_param, create_resources, post_receive, receive_metadata, send_metadata, teardown, Resources, ACK_TIMEOUT,
+    PRIVATE_DATA_LEN,
 };
 
 pub fn run(args: &Args) -> Result<()> {
@@ -44,13 +45,19 @@ pub fn run(args: &Args) -> Result<()> {
 /// Each call only starts the work; the event that follows brings the answer.
 fn resolve(channel: &EventChannel, args: &Args) -> Result<CmId> {
     stage("resolve");
-    let id = channel.create_id()?;
-    // Which of our devices leads to that address? On Ethernet this asks ARP, a packet that is not RDMA.
-    id.resolve_addr(address::resolve(&args.address, args.port)?)?;
-    channel.expect(RDMA_CM_EVENT_ADDR_RESOLVED)?.ack();
+    // A host name may stand for several addresses: the first that answers is good.
+    let id = address::try_each(&args.address, args.port, |address| {
+        let id = channel.create_id()?;
+        // Which of our devices leads to that address? On Ethernet this asks ARP, a packet that is not RDMA.
+        id.resolve_addr(address)?;
+        channel.wait_for(RDMA_CM_EVENT_ADDR_RESOLVED)?.ack();
+        Ok(id)
+    })?;
+    // Before the route is resolved, and so before the ConnectRequest, which tells the server.
+    id.set_ack_timeout(ACK_TIMEOUT)?;
     // Which path? On RoCE the routing table knows, so nothing is sent.
     id.resolve_route()?;
-    channel.expect(RDMA_CM_EVENT_ROUTE_RESOLVED)?.ack();
+    channel.wait_for(RDMA_CM_EVENT_ROUTE_RESOLVED)?.ack();
     Ok(id)
 }
 
@@ -67,7 +74,7 @@ fn connect(id: &CmId, channel: &EventChannel, resources: &Resources) -> Result<V
     stage("connect");
     id.connect(&conn_param())?;
     resources.qp.dump();
-    let event = channel.expect(RDMA_CM_EVENT_ESTABLISHED)?;
+    let event = channel.wait_for(RDMA_CM_EVENT_ESTABLISHED)?;
     // The private data is the event's: it must be copied before the ack.
     let private_data = event.private_data().to_vec();
     event.ack();
@@ -102,6 +109,6 @@ fn disconnect(id: &CmId, channel: &EventChannel, resources: &Resources) -> Resul
     stage("disconnect");
     id.disconnect()?;
     resources.qp.dump();
-    channel.expect(RDMA_CM_EVENT_DISCONNECTED)?.ack();
+    channel.wait_for(RDMA_CM_EVENT_DISCONNECTED)?.ack();
     Ok(())
 }

@@ -12,8 +12,8 @@ use common::narrate::preview;
 use common::{address, say, stage, Access, CmId, ConnParam, Error, EventChannel, MemoryRegion, Metadata, Result};
 
 use crate::{
-    conn_param, create_resources, post_receive, receive_metadata, send_metadata, teardown, Resources, BACKLOG, MAX_LEN,
-    PRIVATE_DATA_LEN,
+    conn_param, create_resources, post_receive, receive_metadata, send_metadata, teardown, Resources, ACK_TIMEOUT,
+    BACKLOG, MAX_LEN, PRIVATE_DATA_LEN,
 };
 
 pub fn run(args: &Args) -> Result<()> {
@@ -49,8 +49,11 @@ pub fn run(args: &Args) -> Result<()> {
 /// An id is what a socket is to TCP. Bound to the address `::` it serves every RDMA device of this machine.
 fn listen(channel: &EventChannel, args: &Args) -> Result<CmId> {
     stage("listen");
-    let id = channel.create_id()?;
-    id.bind_addr(address::resolve(&args.address, args.port)?)?;
+    let id = address::try_each(&args.address, args.port, |address| {
+        let id = channel.create_id()?;
+        id.bind_addr(address)?;
+        Ok(id)
+    })?;
     // Returns at once. Nothing is sent: a listener is a promise inside this machine.
     id.listen(BACKLOG)?;
     Ok(id)
@@ -66,7 +69,7 @@ fn stop_listening(listener: CmId, listening: EventChannel) {
 /// The knock brought a new id, `event->id`: it is the client.
 fn wait_connect_request(listening: &EventChannel, channel: &EventChannel) -> Result<CmId> {
     stage("wait_connect_request");
-    let event = listening.expect(RDMA_CM_EVENT_CONNECT_REQUEST)?;
+    let event = listening.wait_for(RDMA_CM_EVENT_CONNECT_REQUEST)?;
     let id = event.id();
     event.ack();
     // Its further events get a channel of their own: the next client's knock then waits at the listener's, and does not
@@ -81,9 +84,10 @@ fn wait_connect_request(listening: &EventChannel, channel: &EventChannel) -> Res
 /// `rdma_accept` moves our QP to RTR and RTS, and sends the ConnectReply. The client's ReadyToUse makes it ESTABLISHED.
 fn accept(id: &CmId, channel: &EventChannel, resources: &Resources, private_data: Vec<u8>) -> Result<()> {
     stage("accept");
+    id.set_ack_timeout(ACK_TIMEOUT)?;
     id.accept(&ConnParam { private_data, ..conn_param() })?;
     resources.qp.dump();
-    channel.expect(RDMA_CM_EVENT_ESTABLISHED)?.ack();
+    channel.wait_for(RDMA_CM_EVENT_ESTABLISHED)?.ack();
     resources.qp.dump();
     Ok(())
 }
@@ -110,7 +114,7 @@ fn register_buffer(resources: &Resources, len: usize) -> Result<MemoryRegion> {
 /// time-out.
 fn wait_disconnect(id: &CmId, channel: &EventChannel, resources: &Resources) -> Result<()> {
     stage("wait_disconnect");
-    channel.expect(RDMA_CM_EVENT_DISCONNECTED)?.ack();
+    channel.wait_for(RDMA_CM_EVENT_DISCONNECTED)?.ack();
     id.disconnect()?;
     resources.qp.dump();
     Ok(())

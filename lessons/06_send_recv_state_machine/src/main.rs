@@ -25,8 +25,8 @@ use std::process::ExitCode;
 
 use common::args::{Extra, Mode};
 use common::{
-    stage, CmId, CompletionChannel, CompletionQueue, ConnParam, EventChannel, ProtectionDomain, QpInitAttr, QueuePair,
-    Result,
+    stage, CmId, CompletionChannel, CompletionQueue, ConnParam, EventChannel, ProtectionDomain, QpCap, QpInitAttr,
+    QueuePair, Result,
 };
 
 use exchange::Buffers;
@@ -35,7 +35,7 @@ use exchange::Buffers;
 const BACKLOG: i32 = 8;
 
 /// Room in each queue of the QP. The device may round up; the dump shows what it gave.
-const QUEUE: QpInitAttr = QpInitAttr { max_send_wr: 8, max_recv_wr: 8 };
+const QUEUE: QpCap = QpCap { max_send_wr: 8, max_recv_wr: 8, ..QpCap::SMALL };
 
 /// Room in the CQ: all that both queues can complete.
 const CQE: i32 = 16;
@@ -43,6 +43,11 @@ const CQE: i32 = 16;
 /// How many READs may be under way at a time, in each direction. In the ConnectRequest: Responder Resources and
 /// Initiator Depth. With 0, lesson 05 could not READ.
 const READS: u8 = 1;
+
+/// How long the device waits for an ACK before it sends again: 4.096 µs × 2^17 = 0.54 s. In the ConnectRequest: Local ACK
+/// Timeout. Left to themselves, older kernels choose 2.1 s: with all retries, 15 s, they would give up after we do (10 s),
+/// and we would never hear why.
+const ACK_TIMEOUT: u8 = 17;
 
 /// How often the device sends a packet again if no ACK comes. In the ConnectRequest: Retry Count. 7 is the most that fits
 /// its three bits, but SoftRoCE takes 7 for "for ever", and nothing here waits for ever.
@@ -67,11 +72,12 @@ struct Resources {
 fn create_resources(id: &CmId) -> Result<Resources> {
     stage("create_resources");
     // All of them live on the device that the id is bound to: `id->verbs`.
-    let pd = ProtectionDomain::alloc(id)?;
-    let channel = CompletionChannel::create(id)?;
+    let context = id.verbs()?;
+    let pd = ProtectionDomain::alloc(&context)?;
+    let channel = CompletionChannel::create(&context)?;
     let cq = CompletionQueue::create(&channel, CQE)?;
     // The id now owns a QP, in the state INIT: receives may be posted, nothing can be sent.
-    let qp = QueuePair::create(id, &pd, &cq, QUEUE)?;
+    let qp = QueuePair::create(id, &pd, &QpInitAttr::new(&cq, QUEUE))?;
     qp.dump();
     Ok(Resources { qp, cq, channel, pd })
 }

@@ -15,7 +15,7 @@ use common::{address, say, stage, CmId, Error, EventChannel, Result};
 
 use crate::exchange::{exchange, post_receives, register_buffers, show_words};
 use crate::machine::Role;
-use crate::{conn_param, create_resources, mode_byte, teardown, Resources, BACKLOG};
+use crate::{conn_param, create_resources, mode_byte, teardown, Resources, ACK_TIMEOUT, BACKLOG};
 
 pub fn run(args: &Args) -> Result<()> {
     let listening = EventChannel::create()?;
@@ -39,8 +39,11 @@ pub fn run(args: &Args) -> Result<()> {
 /// An id is what a socket is to TCP. Bound to the address `::` it serves every RDMA device of this machine.
 fn listen(channel: &EventChannel, args: &Args) -> Result<CmId> {
     stage("listen");
-    let id = channel.create_id()?;
-    id.bind_addr(address::resolve(&args.address, args.port)?)?;
+    let id = address::try_each(&args.address, args.port, |address| {
+        let id = channel.create_id()?;
+        id.bind_addr(address)?;
+        Ok(id)
+    })?;
     // Returns at once. Nothing is sent: a listener is a promise inside this machine.
     id.listen(BACKLOG)?;
     Ok(id)
@@ -56,7 +59,7 @@ fn stop_listening(listener: CmId, listening: EventChannel) {
 /// The knock brought a new id, `event->id`: it is the client.
 fn wait_connect_request(listening: &EventChannel, channel: &EventChannel, mode: Mode) -> Result<CmId> {
     stage("wait_connect_request");
-    let event = listening.expect(RDMA_CM_EVENT_CONNECT_REQUEST)?;
+    let event = listening.wait_for(RDMA_CM_EVENT_CONNECT_REQUEST)?;
     let id = event.id();
     // The private data is the event's: it must be copied before the ack.
     let theirs = event.private_data().first().copied();
@@ -90,9 +93,10 @@ fn refuse(id: &CmId, mode: Mode, theirs: Option<u8>) -> Error {
 /// `rdma_accept` moves our QP to RTR and RTS, and sends the ConnectReply. The client's ReadyToUse makes it ESTABLISHED.
 fn accept(id: &CmId, channel: &EventChannel, resources: &Resources) -> Result<()> {
     stage("accept");
+    id.set_ack_timeout(ACK_TIMEOUT)?;
     id.accept(&conn_param())?;
     resources.qp.dump();
-    channel.expect(RDMA_CM_EVENT_ESTABLISHED)?.ack();
+    channel.wait_for(RDMA_CM_EVENT_ESTABLISHED)?.ack();
     resources.qp.dump();
     Ok(())
 }
@@ -101,7 +105,7 @@ fn accept(id: &CmId, channel: &EventChannel, resources: &Resources) -> Result<()
 /// time-out.
 fn wait_disconnect(id: &CmId, channel: &EventChannel, resources: &Resources) -> Result<()> {
     stage("wait_disconnect");
-    channel.expect(RDMA_CM_EVENT_DISCONNECTED)?.ack();
+    channel.wait_for(RDMA_CM_EVENT_DISCONNECTED)?.ack();
     id.disconnect()?;
     resources.qp.dump();
     Ok(())

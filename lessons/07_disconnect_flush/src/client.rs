@@ -17,7 +17,7 @@ use common::{address, stage, CmId, ConnParam, EventChannel, Result};
 use crate::close::close;
 use crate::exchange::{check_done, exchange, post_receives, register_buffers, show_words};
 use crate::machine::Role;
-use crate::{conn_param, create_resources, teardown, terms, Resources};
+use crate::{conn_param, create_resources, teardown, terms, Resources, ACK_TIMEOUT};
 
 pub fn run(args: &Args) -> Result<()> {
     let channel = EventChannel::create()?;
@@ -37,13 +37,19 @@ pub fn run(args: &Args) -> Result<()> {
 /// Each call only starts the work; the event that follows brings the answer.
 fn resolve(channel: &EventChannel, args: &Args) -> Result<CmId> {
     stage("resolve");
-    let id = channel.create_id()?;
-    // Which of our devices leads to that address? On Ethernet this asks ARP, a packet that is not RDMA.
-    id.resolve_addr(address::resolve(&args.address, args.port)?)?;
-    channel.expect(RDMA_CM_EVENT_ADDR_RESOLVED)?.ack();
+    // A host name may stand for several addresses: the first that answers is good.
+    let id = address::try_each(&args.address, args.port, |address| {
+        let id = channel.create_id()?;
+        // Which of our devices leads to that address? On Ethernet this asks ARP, a packet that is not RDMA.
+        id.resolve_addr(address)?;
+        channel.wait_for(RDMA_CM_EVENT_ADDR_RESOLVED)?.ack();
+        Ok(id)
+    })?;
+    // Before the route is resolved, and so before the ConnectRequest, which tells the server.
+    id.set_ack_timeout(ACK_TIMEOUT)?;
     // Which path? On RoCE the routing table knows, so nothing is sent.
     id.resolve_route()?;
-    channel.expect(RDMA_CM_EVENT_ROUTE_RESOLVED)?.ack();
+    channel.wait_for(RDMA_CM_EVENT_ROUTE_RESOLVED)?.ack();
     Ok(id)
 }
 
@@ -53,7 +59,7 @@ fn connect(id: &CmId, channel: &EventChannel, resources: &Resources, args: &Args
     stage("connect");
     id.connect(&ConnParam { private_data: terms(args), ..conn_param() })?;
     resources.qp.dump();
-    channel.expect(RDMA_CM_EVENT_ESTABLISHED)?.ack();
+    channel.wait_for(RDMA_CM_EVENT_ESTABLISHED)?.ack();
     resources.qp.dump();
     Ok(())
 }

@@ -14,13 +14,13 @@ use crate::Resources;
 pub fn close(goes_first: bool, id: &CmId, channel: &EventChannel, resources: &Resources, posted: &[u64]) -> Result<()> {
     stage("close");
     if !goes_first {
-        channel.expect(RDMA_CM_EVENT_DISCONNECTED)?.ack();
+        channel.wait_for(RDMA_CM_EVENT_DISCONNECTED)?.ack();
     }
     id.disconnect()?;
     resources.qp.dump();
     drain(resources, posted)?;
     if goes_first {
-        channel.expect(RDMA_CM_EVENT_DISCONNECTED)?.ack();
+        channel.wait_for(RDMA_CM_EVENT_DISCONNECTED)?.ack();
     }
     Ok(())
 }

@@ -3,7 +3,9 @@
 use common::args::Mode;
 use common::narrate::preview;
 use common::wc::{IBV_WC_RECV, IBV_WC_SEND};
-use common::{info, say, stage, Access, Error, EventChannel, MemoryRegion, Metadata, Result, SendWr, WorkCompletion};
+use common::{
+    info, say, stage, Access, Error, EventChannel, MemoryRegion, Metadata, Result, SendWr, Woken, WorkCompletion,
+};
 
 use crate::machine::{Action, Event, Role, State};
 use crate::message::{Message, MAX_LEN};
@@ -117,7 +119,7 @@ fn next_completions(
             return Ok(Some(batch));
         }
         let awaited = format!("a completion in the state {state}");
-        if !resources.channel.get_cq_event_or_cm_event(channel, &awaited)? {
+        if resources.channel.get_cq_event_or_cm_event(channel, &awaited)? == Woken::CmEvent {
             // The goodbye comes on another way than the data, and may have overtaken it.
             let last = resources.cq.poll()?;
             if !last.is_empty() {

@@ -18,7 +18,7 @@ use crate::close::close;
 use crate::exchange::{check_done, exchange, post_receives, register_buffers, show_words};
 use crate::machine::Role;
 use crate::puzzle::forget_established;
-use crate::{conn_param, create_resources, teardown, terms, Resources, BACKLOG};
+use crate::{conn_param, create_resources, teardown, terms, Resources, ACK_TIMEOUT, BACKLOG};
 
 pub fn run(args: &Args) -> Result<()> {
     let listening = EventChannel::create()?;
@@ -47,8 +47,11 @@ pub fn run(args: &Args) -> Result<()> {
 /// An id is what a socket is to TCP. Bound to the address `::` it serves every RDMA device of this machine.
 fn listen(channel: &EventChannel, args: &Args) -> Result<CmId> {
     stage("listen");
-    let id = channel.create_id()?;
-    id.bind_addr(address::resolve(&args.address, args.port)?)?;
+    let id = address::try_each(&args.address, args.port, |address| {
+        let id = channel.create_id()?;
+        id.bind_addr(address)?;
+        Ok(id)
+    })?;
     // Returns at once. Nothing is sent: a listener is a promise inside this machine.
     id.listen(BACKLOG)?;
     Ok(id)
@@ -64,7 +67,7 @@ fn stop_listening(listener: CmId, listening: EventChannel) {
 /// The knock brought a new id, `event->id`: it is the client.
 fn wait_connect_request(listening: &EventChannel, channel: &EventChannel, args: &Args) -> Result<CmId> {
     stage("wait_connect_request");
-    let event = listening.expect(RDMA_CM_EVENT_CONNECT_REQUEST)?;
+    let event = listening.wait_for(RDMA_CM_EVENT_CONNECT_REQUEST)?;
     let id = event.id();
     // The private data is the event's: it must be copied before the ack.
     let private_data = event.private_data().to_vec();
@@ -94,6 +97,7 @@ fn refuse(id: &CmId) -> Error {
 /// `rdma_accept` moves our QP to RTR and RTS, and sends the ConnectReply.
 fn accept(id: &CmId, resources: &Resources) -> Result<()> {
     stage("accept");
+    id.set_ack_timeout(ACK_TIMEOUT)?;
     id.accept(&conn_param())?;
     resources.qp.dump();
     Ok(())
@@ -102,7 +106,7 @@ fn accept(id: &CmId, resources: &Resources) -> Result<()> {
 /// The client's ReadyToUse. See puzzle.rs for a server that does not know this event.
 fn wait_established(channel: &EventChannel, resources: &Resources) -> Result<()> {
     stage("wait_established");
-    channel.expect(RDMA_CM_EVENT_ESTABLISHED)?.ack();
+    channel.wait_for(RDMA_CM_EVENT_ESTABLISHED)?.ack();
     resources.qp.dump();
     Ok(())
 }
