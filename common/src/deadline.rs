@@ -3,7 +3,7 @@
 //! Two limits hold for the whole program. They are set once, from the command line, and kept here, so that lessons
 //! read like their C originals, which pass no time-outs around.
 
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -83,17 +83,26 @@ impl Deadline {
     }
 }
 
+/// True if something can be read now (poll(2)). Never waits.
+pub fn is_readable(source: &impl AsFd) -> bool {
+    let mut poll = libc::pollfd { fd: source.as_fd().as_raw_fd(), events: libc::POLLIN, revents: 0 };
+    // SAFETY: one valid pollfd, which lives across the call.
+    unsafe { libc::poll(&mut poll, 1, 0) == 1 }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::fd::AsFd;
 
     #[test]
     fn a_wait_ends_with_what_was_awaited() {
         let deadline =
             Deadline { awaited: "the answer".into(), started: Instant::now(), limit: Duration::from_millis(20) };
-        let (silent, _other_end) = std::os::unix::net::UnixStream::pair().unwrap();
+        let (silent, other_end) = std::os::unix::net::UnixStream::pair().unwrap();
         let error = deadline.wait_readable(&[silent.as_fd()]).unwrap_err();
         assert!(error.to_string().contains("the answer"), "{error}");
+        assert!(!is_readable(&silent));
+        drop(other_end);
+        assert!(is_readable(&silent), "an end of file can be read");
     }
 }

@@ -9,8 +9,8 @@
 //!
 //! | tag  | what |
 //! |------|------|
-//! | SLOW | the control path: CM calls, creating and destroying objects. System calls, once per connection |
-//! | FAST | preparing and waiting on the data path: registering, arming, waiting |
+//! | SLOW | the control path: CM calls, creating, registering and destroying. System calls, once per connection |
+//! | FAST | preparing and waiting on the data path: arming, waiting |
 //! | DATA | one line per data-path operation: post, poll |
 //! | INFO | decoded dumps: QP, MR, SGE, WR, WC, CM events |
 //! | ERR  | what failed, what it means, what to do next |

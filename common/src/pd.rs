@@ -10,6 +10,9 @@ use rdma_sys::{ibv_alloc_pd, ibv_dealloc_pd, ibv_pd};
 use crate::context::Context;
 use crate::error::{null, positive_errno, Result};
 use crate::mr::{Access, MemoryRegion};
+use crate::qp::QueuePair;
+use crate::qp_init::QpInitAttr;
+use crate::srq::SharedReceiveQueue;
 use crate::{narrate, slow};
 
 /// A protection domain.
@@ -33,6 +36,16 @@ impl ProtectionDomain {
     /// `ibv_reg_mr`: allocates `len` zeroed bytes, pins them, and lets the device use them as `access` says.
     pub fn reg_mr(&self, len: usize, access: Access) -> Result<MemoryRegion> {
         MemoryRegion::register(self, len, access)
+    }
+
+    /// `ibv_create_qp`: a queue pair without the connection manager, in the state RESET. (With it: [`QueuePair::create`].)
+    pub fn create_qp(&self, attr: &QpInitAttr) -> Result<QueuePair> {
+        QueuePair::create_alone(self, attr)
+    }
+
+    /// `ibv_create_srq`: a receive queue for several queue pairs, with room for `max_wr` receives of up to `max_sge` pieces.
+    pub fn create_srq(&self, max_wr: u32, max_sge: u32) -> Result<SharedReceiveQueue> {
+        SharedReceiveQueue::create(self, max_wr, max_sge)
     }
 
     pub(crate) fn raw(&self) -> *mut ibv_pd {

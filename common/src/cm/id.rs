@@ -14,18 +14,13 @@ use std::rc::Rc;
 
 use rdma_sys::*;
 
-use super::conn_param::ConnParam;
+use super::conn_param::{fits, ConnParam, REJ_PRIVATE_DATA, REP_PRIVATE_DATA, REQ_PRIVATE_DATA};
 use super::event_channel::EventChannel;
 use crate::address;
 use crate::context::Context;
 use crate::deadline::answer_limit;
 use crate::error::{minus_one, Error, Result};
 use crate::slow;
-
-/// Room for private data in each message, in bytes (IBTA volume 1, section 12.6; the RDMA-CM IP header takes 36 of a REQ's 92).
-const REQ_PRIVATE_DATA: usize = 56;
-const REP_PRIVATE_DATA: usize = 196;
-const REJ_PRIVATE_DATA: usize = 148;
 
 /// A communication identifier.
 pub struct CmId(Rc<Inner>);
@@ -157,7 +152,7 @@ impl CmId {
     /// `rdma_connect`: sends the REQ. Answered by ESTABLISHED, REJECTED, UNREACHABLE or CONNECT_ERROR.
     pub fn connect(&self, param: &ConnParam) -> Result<()> {
         fits("rdma_connect", param.private_data.len(), REQ_PRIVATE_DATA)?;
-        slow!("rdma_connect {}", summary(param));
+        slow!("rdma_connect {}", param);
         self.verbs()?;
         // SAFETY: the id is alive, and has a device; the call copies the parameters and the private data.
         minus_one("rdma_connect", unsafe { rdma_connect(self.raw(), &mut param.to_c()) })
@@ -166,7 +161,7 @@ impl CmId {
     /// `rdma_accept`: moves the server's QP to RTS and sends the REP. Answered by ESTABLISHED.
     pub fn accept(&self, param: &ConnParam) -> Result<()> {
         fits("rdma_accept", param.private_data.len(), REP_PRIVATE_DATA)?;
-        slow!("rdma_accept {}", summary(param));
+        slow!("rdma_accept {}", param);
         self.verbs()?;
         // SAFETY: the id is alive, and has a device; the call copies the parameters and the private data.
         minus_one("rdma_accept", unsafe { rdma_accept(self.raw(), &mut param.to_c()) })
@@ -246,35 +241,4 @@ impl Drop for Inner {
 /// when this time is up (`queue_req` in drivers/infiniband/core/addr.c; seen on loaded machines).
 fn resolve_timeout() -> i32 {
     i32::try_from(answer_limit().as_millis() / 2).unwrap_or(i32::MAX).min(2000)
-}
-
-fn fits(call: &str, len: usize, room: usize) -> Result<()> {
-    if len <= room {
-        return Ok(());
-    }
-    let what = format!("{len} bytes of private data do not fit: {call} takes at most {room}");
-    Err(Error::content(what, "Send long data with a SEND after the connection is established"))
-}
-
-fn summary(param: &ConnParam) -> String {
-    format!(
-        "responder_resources={} initiator_depth={} retry_count={} rnr_retry_count={} private_data={} bytes",
-        param.responder_resources,
-        param.initiator_depth,
-        param.retry_count,
-        param.rnr_retry_count,
-        param.private_data.len()
-    )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn private_data_that_does_not_fit_is_refused_before_the_call() {
-        assert!(fits("rdma_connect", 56, REQ_PRIVATE_DATA).is_ok());
-        let error = fits("rdma_connect", 57, REQ_PRIVATE_DATA).unwrap_err();
-        assert!(error.to_string().contains("rdma_connect takes at most 56"), "{error}");
-    }
 }
