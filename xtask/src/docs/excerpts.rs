@@ -29,6 +29,27 @@ pub fn timeline(sources: &Sources, name: &str, range: Option<&str>) -> Result<Ve
     Ok([&lines[..2], &lines[first..last]].concat())
 }
 
+/// What one side logs in some of its stages, with what the program prints in between.
+///
+/// # Errors
+/// The timeline has no such stage.
+pub fn log(sources: &Sources, name: &str, side: &str, stages: &[&str]) -> Result<Vec<String>> {
+    let path = format!("captures/{name}.txt");
+    let timeline = sources.timeline(&path)?;
+    let side = if side == "client" { Side::Client } else { Side::Server };
+    let (mut lines, mut current) = (Vec::new(), String::new());
+    for entry in timeline.entries().iter().filter(|entry| entry.lane == Lane::Log(side)) {
+        if let Some((tag, _)) = entry.words.strip_prefix("[#").and_then(|rest| rest.split_once(']')) {
+            current = tag.split_once(' ').map_or(String::new(), |(_, stage)| stage.into());
+        }
+        if stages.contains(&current.as_str()) && !entry.words.starts_with("──") {
+            lines.push(entry.words.clone());
+        }
+    }
+    ensure!(!lines.is_empty(), "{path} has no stage {} of the {}", stages.join(" or "), side.name());
+    Ok(lines)
+}
+
 /// The entry that an end of a range names.
 fn place(timeline: &Timeline, frames: &[u64], end: &str) -> Option<usize> {
     let (lane, start) = match end.split_once('#') {
@@ -65,15 +86,30 @@ pub fn ladder(sources: &Sources, capture: &str, frames: &str) -> Result<Vec<Stri
     Ok(lines)
 }
 
+/// All that `wire show --packet` says.
+///
+/// # Errors
+/// The capture has no such frame.
+pub fn packet(sources: &Sources, capture: &str, frame: &str) -> Result<String> {
+    shown(&sources.bytes(capture)?, frame.parse()?)
+}
+
+/// The same, of a capture that is read already.
+///
+/// # Errors
+/// The capture has no such frame.
+pub fn shown(capture: &[u8], frame: u64) -> Result<String> {
+    let mut text = Vec::new();
+    show::bytes::write(&mut Reader::new(capture)?, frame, &mut text)?;
+    Ok(String::from_utf8(text)?)
+}
+
 /// Some sections of `wire show --packet`: a section begins with its name, and an empty line ends it.
 ///
 /// # Errors
 /// The capture has no such frame, or the packet no such section.
 pub fn bytes(sources: &Sources, capture: &str, frame: &str, sections: &[String]) -> Result<Vec<String>> {
-    let file = sources.bytes(capture)?;
-    let mut text = Vec::new();
-    show::bytes::write(&mut Reader::new(file.as_slice())?, frame.parse()?, &mut text)?;
-    let text = String::from_utf8(text)?;
+    let text = packet(sources, capture, frame)?;
     let mut lines: Vec<String> = Vec::new();
     for name in sections {
         let named = |section: &&str| {
