@@ -16,9 +16,11 @@ pub fn problems(page: &Page, sources: &Sources) -> Vec<Problem> {
             continue;
         }
         for command in commands(page, at, line) {
-            let words: Vec<&str> = command.split_whitespace().map(|word| word.trim_end_matches([':', ';', ',', ')', '.'])).collect();
+            let words: Vec<&str> =
+                command.split_whitespace().map(|word| word.trim_end_matches([':', ';', ',', ')', '.'])).collect();
             let file = words.iter().find(|word| FOLDERS.iter().any(|folder| word.starts_with(folder)));
-            if let Some(file) = file.filter(|file| !file.contains(['N', '*', '{', '…']) && !sources.path(file).exists()) {
+            if let Some(file) = file.filter(|file| !file.contains(['N', '*', '{', '…']) && !sources.path(file).exists())
+            {
                 problems.push(page.problem(at, format!("there is no {file}")));
             }
             let target = words.iter().position(|word| *word == "make").and_then(|make| words.get(make + 1));
@@ -49,7 +51,9 @@ fn is_target(word: &str, make: &str, lessons: &[String]) -> bool {
     if !word.starts_with(|c: char| c.is_ascii_lowercase()) {
         return true;
     }
-    let named = |name: &str| make.lines().any(|line| line.starts_with(&format!("{name}:")) || line.contains(&format!(": {name}:")));
+    let named = |name: &str| {
+        make.lines().any(|line| line.starts_with(&format!("{name}:")) || line.contains(&format!(": {name}:")))
+    };
     match word.rsplit_once('-') {
         Some((verb, "NN")) => named(&format!("{verb}-%")),
         Some((verb, number)) if number.bytes().all(|c| c.is_ascii_digit()) => {

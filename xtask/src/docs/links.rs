@@ -27,9 +27,15 @@ fn misnamed(page: &Page) -> Vec<Problem> {
         for (label, target) in labelled(line) {
             let named = label.trim_start_matches("lesson ").trim_start_matches("Lesson ").get(..2);
             let target = target.split('#').next().unwrap_or_default();
-            let leads_to = target.split('/').filter(|_| !target.contains(".svg")).find_map(|part| part.split_once('_')).map(|(number, _)| number);
+            let leads_to = target
+                .split('/')
+                .filter(|_| !target.contains(".svg"))
+                .find_map(|part| part.split_once('_'))
+                .map(|(number, _)| number);
             let is_number = |text: &str| text.len() == 2 && text.bytes().all(|c| c.is_ascii_digit());
-            if let (Some(named), Some(leads_to)) = (named.filter(|text| is_number(text)), leads_to.filter(|text| is_number(text))) {
+            if let (Some(named), Some(leads_to)) =
+                (named.filter(|text| is_number(text)), leads_to.filter(|text| is_number(text)))
+            {
                 if named != leads_to {
                     problems.push(page.problem(at, format!("this link names lesson {named} and leads to {target}")));
                 }

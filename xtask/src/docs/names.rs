@@ -56,7 +56,8 @@ impl Names {
             add("packet", kind.name(), kind.short());
             add("packet", kind.short(), kind.short());
         }
-        for name in TABLE.iter().filter(|row| row.service == Service::Rc).map(|row| row.name.trim_start_matches("RC ")) {
+        for name in TABLE.iter().filter(|row| row.service == Service::Rc).map(|row| row.name.trim_start_matches("RC "))
+        {
             let spoken = name.replace("Send", "SEND").replace("RDMA Write", "WRITE").replace("RDMA Read", "READ");
             add("packet", name, name);
             add("packet", &spoken, name);
@@ -116,7 +117,8 @@ fn invented(page: &Page, sources: &Sources) -> Vec<Problem> {
     let mut problems = Vec::new();
     for ((at, line), _) in (0..).zip(&page.lines).zip(page.quoted()).filter(|(_, quoted)| !quoted) {
         let line = links::without_targets(line);
-        let begins = |word: &&str| ["ibv_", "rdma_", "IBV_", "RDMA_CM_EVENT_"].iter().any(|start| word.starts_with(start));
+        let begins =
+            |word: &&str| ["ibv_", "rdma_", "IBV_", "RDMA_CM_EVENT_"].iter().any(|start| word.starts_with(start));
         let words = line.split(|c| !is_word(c)).filter(begins);
         let unknown = words.filter(|word| !known.contains(word) && !ELSEWHERE.contains(word) && !word.ends_with('_'));
         problems.extend(unknown.map(|word| page.problem(at, format!("no installed header knows `{word}`"))));
@@ -141,7 +143,8 @@ const ELSEWHERE: [&str; 9] = [
 fn foreign(page: &Page, names: &Names, sources: &Sources) -> Vec<Problem> {
     let Some(lesson) = page.lesson() else { return Vec::new() };
     let quoted = page.quoted();
-    let text: String = page.lines.iter().zip(&quoted).filter(|(_, is)| **is).map(|(line, _)| format!("{line}\n")).collect();
+    let text: String =
+        page.lines.iter().zip(&quoted).filter(|(_, is)| **is).map(|(line, _)| format!("{line}\n")).collect();
     let mut own: BTreeSet<String> = names.of(&text).into_iter().map(|name| name.thing).collect();
     own.extend(sources.things(lesson).iter().flat_map(|things| things.iter().cloned()));
     own.extend(linked(page, names, sources));
@@ -164,7 +167,9 @@ fn foreign(page: &Page, names: &Names, sources: &Sources) -> Vec<Problem> {
 fn rows(page: &Page, names: &Names, sources: &Sources) -> Vec<Problem> {
     let mut problems = Vec::new();
     for (at, line) in page.lines.iter().enumerate() {
-        let Some(lesson) = line.strip_prefix("| [").and_then(|row| row.get(..2)).filter(|_| line.contains("](")) else { continue };
+        let Some(lesson) = line.strip_prefix("| [").and_then(|row| row.get(..2)).filter(|_| line.contains("](")) else {
+            continue;
+        };
         if !lesson.bytes().all(|c| c.is_ascii_digit()) {
             continue;
         }
@@ -183,7 +188,8 @@ fn synonyms(page: &Page, names: &Names) -> Vec<Problem> {
         let line = line.replace('`', "");
         let found = names.of(&line);
         let places = found.windows(2).filter(|pair| line.contains(&format!("{} ({})", pair[0].text, pair[1].text)));
-        let wrong = places.filter(|pair| pair.iter().all(|name| name.kind == "packet") && pair[0].thing != pair[1].thing);
+        let wrong =
+            places.filter(|pair| pair.iter().all(|name| name.kind == "packet") && pair[0].thing != pair[1].thing);
         problems.extend(wrong.map(|pair| page.problem(at, format!("{} is not {}", pair[0].text, pair[1].text))));
     }
     problems

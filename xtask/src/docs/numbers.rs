@@ -30,7 +30,9 @@ pub fn problems(page: &Page, sources: &Sources) -> Vec<Problem> {
         let here = of(&line).filter(|number| number.matches('.').count() != 2);
         let long = here.filter(|number| number.chars().filter(|c| c.is_ascii_hexdigit()).count() >= digits);
         for number in long.filter(|number| !known.contains(&normal(number))) {
-            let who = page.lesson().map_or("nothing in this repository".into(), |lesson| format!("nothing in lesson {lesson}"));
+            let who = page
+                .lesson()
+                .map_or("nothing in this repository".into(), |lesson| format!("nothing in lesson {lesson}"));
             problems.push(page.problem(at, format!("{who} has the number {number}")));
         }
     }
@@ -41,7 +43,8 @@ pub fn problems(page: &Page, sources: &Sources) -> Vec<Problem> {
 pub fn of(text: &str) -> impl Iterator<Item = &str> {
     let words = text.split(|c: char| !(is_word(c) || c == '.' || c == ',')).flat_map(|word| word.split(".."));
     let words = words.map(|word| word.trim_matches(['.', ',']));
-    let digits = |word: &str| !word.trim_start_matches("0x").contains(|c: char| !(c.is_ascii_hexdigit() || ".,_".contains(c)));
+    let digits =
+        |word: &str| !word.trim_start_matches("0x").contains(|c: char| !(c.is_ascii_hexdigit() || ".,_".contains(c)));
     words.filter(move |word| word.starts_with(|c: char| c.is_ascii_digit()) && digits(word))
 }
 

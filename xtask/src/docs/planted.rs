@@ -26,7 +26,8 @@ enum Zone {
 
 /// What kind of part each line is; None for what `make docs` writes and for the marks.
 fn zones(page: &Page) -> Vec<Option<Zone>> {
-    let mut zones: Vec<Option<Zone>> = page.fenced().iter().map(|fenced| Some(if *fenced { Zone::Fenced } else { Zone::Prose })).collect();
+    let mut zones: Vec<Option<Zone>> =
+        page.fenced().iter().map(|fenced| Some(if *fenced { Zone::Fenced } else { Zone::Prose })).collect();
     for at in 0..page.lines.len() {
         let line = &page.lines[at];
         if zones[at] == Some(Zone::Prose) && line.starts_with('|') {
@@ -118,16 +119,30 @@ fn claims(pages: &[Page], lists: &[(&'static str, Vec<String>)]) -> Vec<Claim> {
 fn wrong(was: &str, kind: &str, lists: &[(&'static str, Vec<String>)], random: &mut Random) -> String {
     if let Some((_, words)) = lists.iter().find(|(name, _)| *name == kind) {
         // Another name of the same kind and the same form, as a person would mix them up.
-        let form = |word: &str| (word.starts_with("RDMA_CM"), word.starts_with("IBV_"), word.starts_with("rdma_"), word.contains(' '), word.len() <= 4 && word.chars().all(char::is_uppercase), word.contains("et"));
+        let form = |word: &str| {
+            (
+                word.starts_with("RDMA_CM"),
+                word.starts_with("IBV_"),
+                word.starts_with("rdma_"),
+                word.contains(' '),
+                word.len() <= 4 && word.chars().all(char::is_uppercase),
+                word.contains("et"),
+            )
+        };
         let same: Vec<&String> = words.iter().filter(|word| form(word) == form(was) && *word != was).collect();
-        let others: Vec<&String> = if same.is_empty() { words.iter().filter(|word| *word != was).collect() } else { same };
+        let others: Vec<&String> =
+            if same.is_empty() { words.iter().filter(|word| *word != was).collect() } else { same };
         return others[random.below(others.len())].clone();
     }
     // One digit differs.
     if let Some(hex) = was.strip_prefix("0x").filter(|hex| !hex.contains(|c: char| c.is_ascii_digit())) {
         return format!("0x{}{hex}", random.below(9) + 1);
     }
-    let digits: Vec<usize> = was.char_indices().filter(|(at, c)| c.is_ascii_digit() && !(*at == 0 && was.starts_with("0x"))).map(|(at, _)| at).collect();
+    let digits: Vec<usize> = was
+        .char_indices()
+        .filter(|(at, c)| c.is_ascii_digit() && !(*at == 0 && was.starts_with("0x")))
+        .map(|(at, _)| at)
+        .collect();
     let at = digits[random.below(digits.len())];
     let digit = (was.as_bytes()[at] - b'0' + 1 + random.below(9) as u8) % 10;
     format!("{}{}{}", &was[..at], digit, &was[at + 1..])

@@ -27,7 +27,9 @@ mod tests {
 
     #[test]
     fn each_prototype_is_looked_up() {
-        let page = |name: &str| Page::new("docs/p.md", &format!("\n```c\nint rdma_listen(struct rdma_cm_id *id, int backlog);\nint\n  {name}(struct rdma_cm_id *id);\n```\n"));
+        let page = |name: &str| {
+            Page::new("docs/p.md", &format!("\n```c\nint rdma_listen(struct rdma_cm_id *id, int backlog);\nint\n  {name}(struct rdma_cm_id *id);\n```\n"))
+        };
         assert_eq!(problems(&page("rdma_disconnect"), &repository()), []);
         let [problem] = &problems(&page("rdma_destroy_qp"), &repository())[..] else { panic!("void, not int") };
         assert!(problem.to_string().starts_with("docs/p.md:2: no installed header declares `int"), "{problem}");

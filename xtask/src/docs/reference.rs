@@ -16,7 +16,8 @@ use wire::{headers, icrc, lower};
 pub fn opcodes(sources: &Sources) -> Result<Vec<String>> {
     let mut lines = table(&["opcode", "RC packet", "headers after the BTH, with their bytes", "in lesson"]);
     for row in TABLE.iter().filter(|row| row.service == Service::Rc) {
-        let headers: Vec<String> = row.headers.iter().map(|header| format!("{} {}", header.name, header.length)).collect();
+        let headers: Vec<String> =
+            row.headers.iter().map(|header| format!("{} {}", header.name, header.length)).collect();
         let Opcode { code, name, .. } = row;
         let name = name.trim_start_matches("RC ");
         lines.push(format!("| 0x{code:02x} | {name} | {} | {} |", headers.join(", "), with(sources, name)?));
@@ -56,7 +57,9 @@ fn senders(stories: &[Story], message: &str) -> String {
     let sent = |step: &&Step| step.packets == message && !step.device;
     let mut calls = BTreeSet::new();
     for story in stories {
-        calls.extend(story.steps.iter().filter(sent).filter_map(|step| Some((step.act.side.name(), step.act.calls.first()?))));
+        calls.extend(
+            story.steps.iter().filter(sent).filter_map(|step| Some((step.act.side.name(), step.act.calls.first()?))),
+        );
     }
     let first = stories.iter().find(|story| story.steps.iter().any(|step| sent(&step)));
     let calls: Vec<String> = calls.iter().map(|(side, call)| format!("the {side}'s `{call}`")).collect();
@@ -92,7 +95,11 @@ pub fn syndromes() -> Vec<String> {
 pub fn private_data() -> Vec<String> {
     // In a REQ the RDMA connection manager's own header comes first.
     let ip = cm::ip_cm::HEADER.length;
-    let rooms = [(Kind::ConnectRequest, ip, "CONNECT_REQUEST, server"), (Kind::ConnectReply, 0, "ESTABLISHED, client"), (Kind::ConnectReject, 0, "REJECTED, client")];
+    let rooms = [
+        (Kind::ConnectRequest, ip, "CONNECT_REQUEST, server"),
+        (Kind::ConnectReply, 0, "ESTABLISHED, client"),
+        (Kind::ConnectReject, 0, "REJECTED, client"),
+    ];
     let mut lines = table(&["message", "event, side", "room for you"]);
     for (kind, less, event) in rooms {
         let fields = kind.header().map_or(&[][..], |header| header.fields);
@@ -143,7 +150,8 @@ fn ranges(codes: &[u8]) -> String {
 
 /// The layers of a packet, with their bytes.
 pub fn layers() -> Vec<String> {
-    let [ethernet, ipv4, ipv6, udp] = [&lower::ETHERNET, &lower::IPV4, &lower::IPV6, &lower::UDP].map(|header| header.length);
+    let [ethernet, ipv4, ipv6, udp] =
+        [&lower::ETHERNET, &lower::IPV4, &lower::IPV6, &lower::UDP].map(|header| header.length);
     let (port, bth, icrc) = (wire::link::ROCE_PORT, headers::bth::HEADER.length, icrc::LENGTH);
     let fence = |line: &str| line.to_string();
     vec![

@@ -108,7 +108,9 @@ impl Sources {
 
     fn all_numbers(&self) -> BTreeSet<String> {
         let mut folders = ["wire/src", "wire/src/cm", "lab/src", "lab"].map(String::from).to_vec();
-        folders.extend(self.files("lessons", "").unwrap_or_default().iter().flat_map(|of| [of.clone(), format!("{of}/src")]));
+        folders.extend(
+            self.files("lessons", "").unwrap_or_default().iter().flat_map(|of| [of.clone(), format!("{of}/src")]),
+        );
         let files = folders.iter().flat_map(|folder| self.files(folder, "").unwrap_or_default());
         let text = self.common() + &files.filter_map(|path| self.text(&path).ok()).collect::<String>();
         numbers::of(&text).map(numbers::normal).collect()

@@ -23,7 +23,9 @@ pub fn problems(table: &Table, mark: &Mark, sources: &Sources) -> Result<Vec<(us
             let wrong = log.after(&format!("{shared} | {own}")).and_then(|()| log.told(&own));
             found.extend(wrong.err().map(|wrong| (*line, format!("{path}: the {}'s {wrong:#}", side.name()))));
         }
-        let told = distinct(table.rows.iter().flat_map(|(_, cells)| of_side.iter().flat_map(|at| of_kind(names, &cells[*at], "state"))));
+        let told = distinct(
+            table.rows.iter().flat_map(|(_, cells)| of_side.iter().flat_map(|at| of_kind(names, &cells[*at], "state"))),
+        );
         let missing = log.states().into_iter().find(|state| !of_side.is_empty() && !told.contains(state));
         found.extend(missing.map(|state| (mark.line, format!("{path}: the {} is in {state}, too", side.name()))));
     }
@@ -68,7 +70,11 @@ impl<'t> Log<'t> {
         let (before, now) = (self.before(), self.now());
         ensure!(Some(last) == now.as_ref(), "QP is in {}, not {last}", now.unwrap_or_default());
         let changed = told.len() > 1 && first != "RESET";
-        ensure!(!changed || Some(first) == before.as_ref(), "QP comes from {}, not {first}", before.unwrap_or_default());
+        ensure!(
+            !changed || Some(first) == before.as_ref(),
+            "QP comes from {}, not {first}",
+            before.unwrap_or_default()
+        );
         Ok(())
     }
 
@@ -79,7 +85,9 @@ impl<'t> Log<'t> {
     /// The dump that follows, before anything else happens; without one, the state is what it was.
     fn now(&self) -> Option<String> {
         let rest = self.entries[self.at + 1..].iter();
-        let same = rest.take_while(|entry| entry.words.contains("INFO") && !entry.words.contains("CM event: ") || entry.words.contains("_ack_"));
+        let same = rest.take_while(|entry| {
+            entry.words.contains("INFO") && !entry.words.contains("CM event: ") || entry.words.contains("_ack_")
+        });
         same.filter_map(|entry| state(entry)).next().or_else(|| self.before())
     }
 
@@ -133,7 +141,9 @@ fn columns_of(table: &Table, side: Side) -> Vec<usize> {
 
 /// What stands before the columns of both sides holds for both.
 fn columns_of_nobody(table: &Table) -> Vec<usize> {
-    (0..table.columns.len()).take_while(|at| !["client", "server"].iter().any(|side| table.columns[*at].contains(side))).collect()
+    (0..table.columns.len())
+        .take_while(|at| !["client", "server"].iter().any(|side| table.columns[*at].contains(side)))
+        .collect()
 }
 
 fn of_kind(names: &Names, text: &str, kind: &str) -> Vec<String> {

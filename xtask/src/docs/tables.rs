@@ -1,7 +1,7 @@
 //! Tables that people wrote: of packets, of their fields, of calls in their order.
 
-use super::page::{Mark, Page, Problem, Table};
 use super::headers::is_word;
+use super::page::{Mark, Page, Problem, Table};
 use super::sources::Sources;
 use super::{excerpts, quotes, states};
 use anyhow::{bail, ensure, Context, Result};
@@ -9,16 +9,19 @@ use wire::show::row::Row;
 
 /// Every table of a page that says something else than the capture or the timeline that it names.
 pub fn problems(page: &Page, sources: &Sources) -> Vec<Problem> {
-    let check = |mark: &Mark| -> Result<Vec<(usize, String)>> { match mark.kind.as_str() {
-        "packets" => packets(page, mark, sources),
-        "states" => states::problems(&table(page, mark)?, mark, sources),
-        "fields" => fields(page, mark, sources),
-        "in" => inside(page, mark, sources),
-        "order" => order(page, mark, sources),
-        _ => Ok(Vec::new()),
-    } };
+    let check = |mark: &Mark| -> Result<Vec<(usize, String)>> {
+        match mark.kind.as_str() {
+            "packets" => packets(page, mark, sources),
+            "states" => states::problems(&table(page, mark)?, mark, sources),
+            "fields" => fields(page, mark, sources),
+            "in" => inside(page, mark, sources),
+            "order" => order(page, mark, sources),
+            _ => Ok(Vec::new()),
+        }
+    };
     let marks = page.marks();
-    let found = marks.iter().flat_map(|mark| check(mark).unwrap_or_else(|error| vec![(mark.line, format!("{error:#}"))]));
+    let found =
+        marks.iter().flat_map(|mark| check(mark).unwrap_or_else(|error| vec![(mark.line, format!("{error:#}"))]));
     found.map(|(line, what)| page.problem(line, what)).collect()
 }
 
@@ -73,15 +76,19 @@ fn is_called(row: &Row, name: &str) -> bool {
 fn fields(page: &Page, mark: &Mark, sources: &Sources) -> Result<Vec<(usize, String)>> {
     let [capture, frames @ ..] = mark.words.as_slice() else { bail!("write <!-- fields: captures/NAME.pcapng 3 -->") };
     let table = table(page, mark)?;
-    let shown = frames.iter().map(|frame| excerpts::packet(sources, capture, frame)).collect::<Result<Vec<String>>>()?;
+    let shown =
+        frames.iter().map(|frame| excerpts::packet(sources, capture, frame)).collect::<Result<Vec<String>>>()?;
     let mut wrong = Vec::new();
     for (line, cells) in &table.rows {
         let names: Vec<&str> = cells[0].split(", ").collect();
         for ((text, cell), frame) in shown.iter().zip(&cells[1..]).zip(frames) {
-            let lines = text.lines().filter(|line| names.iter().any(|name| line.split("  ").any(|word| word.trim() == *name)));
+            let lines =
+                text.lines().filter(|line| names.iter().any(|name| line.split("  ").any(|word| word.trim() == *name)));
             let known: Vec<String> = lines.flat_map(|line| numbers(line.get(32..).unwrap_or(""))).collect();
             let unknown = numbers(cell).into_iter().find(|number| !known.contains(number));
-            wrong.extend(unknown.map(|number| (*line, format!("in frame {frame} of {capture}, {} has no {number}", cells[0]))));
+            wrong.extend(
+                unknown.map(|number| (*line, format!("in frame {frame} of {capture}, {} has no {number}", cells[0]))),
+            );
         }
     }
     Ok(wrong)

@@ -19,7 +19,8 @@ pub fn problems(page: &Page, sources: &Sources) -> Vec<Problem> {
         let columns = |left, right| Some((table.column(&[left])?, table.column(&[right])?));
         for (line, cells) in &table.rows {
             if let Some((value, status)) = columns("value", "status") {
-                problems.extend(wrong_value(&values, &cells[value], &cells[status]).map(|what| page.problem(*line, what)));
+                problems
+                    .extend(wrong_value(&values, &cells[value], &cells[status]).map(|what| page.problem(*line, what)));
             }
             if let Some((status, name)) = columns("status", "name") {
                 problems.extend(wrong_reason(&cells[status], &cells[name]).map(|what| page.problem(*line, what)));
@@ -34,8 +35,15 @@ pub fn problems(page: &Page, sources: &Sources) -> Vec<Problem> {
 }
 
 /// The moves of a queue pair that Linux allows, besides those to ERR and RESET, which start anywhere but in RESET.
-const MOVES: [(&str, &str); 7] =
-    [("RESET", "INIT"), ("INIT", "RTR"), ("RTR", "RTS"), ("RTS", "SQD"), ("SQD", "RTS"), ("RTS", "SQE"), ("SQE", "RTS")];
+const MOVES: [(&str, &str); 7] = [
+    ("RESET", "INIT"),
+    ("INIT", "RTR"),
+    ("RTR", "RTS"),
+    ("RTS", "SQD"),
+    ("SQD", "RTS"),
+    ("RTS", "SQE"),
+    ("SQE", "RTS"),
+];
 
 /// Arrows between two states that no queue pair can follow.
 fn moves(page: &Page) -> Vec<Problem> {
@@ -56,16 +64,27 @@ fn moves(page: &Page) -> Vec<Problem> {
 /// The pages of events and of statuses explain each of them once, and the table of states has them in their order.
 fn headings(page: &Page, sources: &Sources) -> Vec<Problem> {
     let Ok(headers) = sources.headers() else { return Vec::new() };
-    let lists = [("docs/completions.md", "ibv_wc_status"), ("docs/cm_events.md", "rdma_cm_event_type"), ("docs/qp_states.md", "ibv_qp_state")];
+    let lists = [
+        ("docs/completions.md", "ibv_wc_status"),
+        ("docs/cm_events.md", "rdma_cm_event_type"),
+        ("docs/qp_states.md", "ibv_qp_state"),
+    ];
     let mut problems = Vec::new();
     for (path, list) in lists.iter().filter(|(path, _)| *path == page.path) {
         for (name, value) in headers.values(list) {
             let short = name.trim_start_matches("IBV_QPS_");
-            let row = |line: &str| line.starts_with(&format!("| {value} | `{name}` |")) || line.starts_with(&format!("| {short} | ")) || line.starts_with(&format!("| {short}, "));
+            let row = |line: &str| {
+                line.starts_with(&format!("| {value} | `{name}` |"))
+                    || line.starts_with(&format!("| {short} | "))
+                    || line.starts_with(&format!("| {short}, "))
+            };
             let heading = |line: &str| line.starts_with('#') && line.ends_with(&format!(" {name}"));
             let places = page.lines.iter().filter(|line| heading(line) || row(line)).count();
             if places != 1 && short != "UNKNOWN" {
-                problems.push(Problem::new(path, format!("{name} of enum {list} has {places} headings or rows, and not one")));
+                problems.push(Problem::new(
+                    path,
+                    format!("{name} of enum {list} has {places} headings or rows, and not one"),
+                ));
             }
         }
     }
@@ -81,7 +100,9 @@ fn recordings(page: &Page, sources: &Sources) -> Vec<Problem> {
         let packets = sources.rows(&format!("captures/{}.pcapng", story.file_name())).unwrap_or_default().len();
         record::row(&story, packets)
     });
-    rows.filter(|row| !page.lines.contains(row)).map(|row| Problem::new(&page.path, format!("lacks the line {row}"))).collect()
+    rows.filter(|row| !page.lines.contains(row))
+        .map(|row| Problem::new(&page.path, format!("lacks the line {row}")))
+        .collect()
 }
 
 fn wrong_value(values: &[(String, i64)], value: &str, status: &str) -> Option<String> {
