@@ -150,6 +150,12 @@ impl CompletionQueue {
         self.wait(wr_id, Some(other), awaited)
     }
 
+    /// Polls for work request `wr_id` once, as [`wait_for`](Self::wait_for) does again and again. None: not done yet.
+    pub fn poll_for(&self, wr_id: u64) -> Result<Option<WorkCompletion>> {
+        self.fetch()?;
+        self.take(wr_id, &self.posted_to(wr_id)).map(WorkCompletion::into_success).transpose()
+    }
+
     fn wait(&self, wr_id: u64, other: Option<&EventChannel>, awaited: &str) -> Result<Woken<WorkCompletion>> {
         data!("ibv_poll_cq until wr_id={wr_id}, {awaited}");
         let deadline = Deadline::answer(format!("the completion of work request {wr_id} ({awaited})"));

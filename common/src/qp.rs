@@ -25,7 +25,7 @@ use crate::qp_init::{QpCap, QpInitAttr};
 use crate::qp_modify::ModifyQp;
 use crate::srq::SharedReceiveQueue;
 use crate::wr::{dump_sge, recv_wr, sges, total_len, Piece, SendWr};
-use crate::{data, info, narrate, slow};
+use crate::{data, fast, info, narrate, slow};
 
 /// The next work request's number. One count for the whole program: it names a request among all that are under way.
 static NEXT_WR_ID: AtomicU64 = AtomicU64::new(1);
@@ -108,7 +108,7 @@ impl QueuePair {
         }
         let mut sges = sges(pieces, self.cap.max_recv_sge)?;
         let wr_id = next_wr_id();
-        data!("ibv_post_recv wr_id={wr_id} len={}", total_len(&sges));
+        fast!("ibv_post_recv wr_id={wr_id} len={}", total_len(&sges));
         sges.iter().for_each(|sge| info!("SGE: {}", dump_sge(sge)));
         self.queues.receive.add(wr_id, pieces.iter().map(|(region, _)| region.keep()).collect());
         let (mut wr, mut bad) = (recv_wr(wr_id, &mut sges), std::ptr::null_mut());

@@ -19,7 +19,7 @@ use crate::mr::MemoryRegion;
 use crate::pd::ProtectionDomain;
 use crate::qp::next_wr_id;
 use crate::wr::{dump_sge, recv_wr, sges, total_len, Piece};
-use crate::{data, info, narrate, slow};
+use crate::{fast, info, narrate, slow};
 
 /// A shared receive queue.
 pub struct SharedReceiveQueue(Rc<Inner>);
@@ -51,7 +51,7 @@ impl SharedReceiveQueue {
     pub fn post_recv_pieces(&self, pieces: &[Piece]) -> Result<u64> {
         let mut sges = sges(pieces, self.0.max_sge)?;
         let wr_id = next_wr_id();
-        data!("ibv_post_srq_recv wr_id={wr_id} len={}", total_len(&sges));
+        fast!("ibv_post_srq_recv wr_id={wr_id} len={}", total_len(&sges));
         sges.iter().for_each(|sge| info!("SGE: {}", dump_sge(sge)));
         self.0.ledger.add(wr_id, pieces.iter().map(|(region, _)| region.keep()).collect());
         let (mut wr, mut bad) = (recv_wr(wr_id, &mut sges), std::ptr::null_mut());

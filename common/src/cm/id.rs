@@ -204,6 +204,11 @@ impl CmId {
         address::from_c(unsafe { &(*self.raw()).route.addr.dst_addr_union.dst_storage })
     }
 
+    /// The peer's address and port, for people.
+    pub fn peer_name(&self) -> String {
+        self.peer_addr().map_or_else(|| "an unknown address".into(), |address| address.to_string())
+    }
+
     /// `rdma_get_local_addr`: this side's address and port.
     pub fn local_addr(&self) -> Option<SocketAddr> {
         // SAFETY: the id is alive, and librdmacm keeps a whole sockaddr_storage there.

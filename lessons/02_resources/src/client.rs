@@ -12,9 +12,9 @@ use common::args::Args;
 use common::cm::{
     RDMA_CM_EVENT_ADDR_RESOLVED, RDMA_CM_EVENT_DISCONNECTED, RDMA_CM_EVENT_ESTABLISHED, RDMA_CM_EVENT_ROUTE_RESOLVED,
 };
-use common::{address, stage, CmId, EventChannel, Result};
+use common::{address, say, stage, CmId, EventChannel, Result};
 
-use crate::{conn_param, create_resources, teardown, Resources, ACK_TIMEOUT};
+use crate::{create_resources, teardown, Resources, ACK_TIMEOUT, CONN_PARAM};
 
 pub fn run(args: &Args) -> Result<()> {
     let channel = EventChannel::create()?;
@@ -23,12 +23,13 @@ pub fn run(args: &Args) -> Result<()> {
     connect(&id, &channel, &resources)?;
     disconnect(&id, &channel, &resources)?;
     teardown(resources, id, channel);
+    say!("client clean-up is complete");
     Ok(())
 }
 
 /// Each call only starts the work; the event that follows brings the answer.
 fn resolve(channel: &EventChannel, args: &Args) -> Result<CmId> {
-    stage("resolve");
+    let _stage = stage("resolve");
     // A host name may stand for several addresses: the first that answers is good.
     let id = address::try_each(&args.address, args.port, |address| {
         let id = channel.create_id()?;
@@ -47,17 +48,18 @@ fn resolve(channel: &EventChannel, args: &Args) -> Result<CmId> {
 
 /// Sends the ConnectRequest, which carries our QP's number, and waits for the ConnectReply, which carries the server's.
 fn connect(id: &CmId, channel: &EventChannel, resources: &Resources) -> Result<()> {
-    stage("connect");
-    id.connect(&conn_param())?;
+    let _stage = stage("connect");
+    id.connect(&CONN_PARAM)?;
     resources.qp.dump();
     channel.wait_for(RDMA_CM_EVENT_ESTABLISHED)?.ack();
     resources.qp.dump();
+    say!("connected");
     Ok(())
 }
 
 /// Moves our QP to ERR and sends the DisconnectRequest. The event comes when the server has answered.
 fn disconnect(id: &CmId, channel: &EventChannel, resources: &Resources) -> Result<()> {
-    stage("disconnect");
+    let _stage = stage("disconnect");
     id.disconnect()?;
     resources.qp.dump();
     channel.wait_for(RDMA_CM_EVENT_DISCONNECTED)?.ack();

@@ -38,16 +38,14 @@ const CQE: i32 = 16;
 const READS: u8 = 1;
 
 /// How long the device waits for an ACK before it sends again: 4.096 µs × 2^17 = 0.54 s. In the ConnectRequest: Local ACK
-/// Timeout. Left to themselves, older kernels choose 2.1 s: with all retries, 15 s, they would give up after we do (10 s),
-/// and we would never hear why.
+/// Timeout. Left to themselves, older kernels choose 2.1 s: with all retries, 15 s, more than the 10 s that we wait.
 const ACK_TIMEOUT: u8 = 17;
 
 /// How often the device sends a packet again if no ACK comes. In the ConnectRequest: Retry Count. 7 is the most that fits
 /// its three bits, but SoftRoCE takes 7 for "for ever", and nothing here waits for ever.
 const RETRIES: u8 = 6;
 
-/// How often the *peer's* device tries again if we have no receive posted. In the ConnectRequest: RNR Retry Count. Here 7
-/// means for ever on every device.
+/// The same for the *peer's* device if we have no receive posted. In the ConnectRequest: RNR Retry Count.
 const RNR_RETRIES: u8 = 6;
 
 /// What every connection needs on each side. Fields are dropped from the top: the QP first, the PD last.
@@ -56,14 +54,14 @@ struct Resources {
     qp: QueuePair,
     /// Where they are reported done.
     cq: CompletionQueue,
-    /// Wakes a sleeper when something is reported. From lesson 06 on we sleep on it; until then we poll.
+    /// Wakes a sleeper when something is reported. From lesson 05 on we sleep on it; until then we poll.
     channel: CompletionChannel,
     /// Ties QP and memory together.
     pd: ProtectionDomain,
 }
 
 fn create_resources(id: &CmId) -> Result<Resources> {
-    stage("create_resources");
+    let _stage = stage("create_resources");
     // All of them live on the device that the id is bound to: `id->verbs`.
     let context = id.verbs()?;
     let pd = ProtectionDomain::alloc(&context)?;
@@ -75,19 +73,18 @@ fn create_resources(id: &CmId) -> Result<Resources> {
     Ok(Resources { qp, cq, channel, pd })
 }
 
-fn conn_param() -> ConnParam {
-    ConnParam {
-        responder_resources: READS,
-        initiator_depth: READS,
-        retry_count: RETRIES,
-        rnr_retry_count: RNR_RETRIES,
-        ..ConnParam::default()
-    }
-}
+/// What we ask for, or accept at most.
+const CONN_PARAM: ConnParam = ConnParam {
+    private_data: Vec::new(),
+    responder_resources: READS,
+    initiator_depth: READS,
+    retry_count: RETRIES,
+    rnr_retry_count: RNR_RETRIES,
+};
 
 /// Destroys in the one right order: what uses something goes before what it uses.
 fn teardown(resources: Resources, id: CmId, channel: EventChannel) {
-    stage("teardown");
+    let _stage = stage("teardown");
     drop(resources.qp);
     drop(resources.cq);
     drop(resources.channel);
