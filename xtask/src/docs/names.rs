@@ -163,20 +163,21 @@ fn foreign(page: &Page, names: &Names, sources: &Sources) -> Vec<Problem> {
     problems
 }
 
-/// Packets in a row that is about one lesson, by its first cell, which that lesson does not have.
+/// Names in a row that links to lessons by their numbers, which none of those lessons has.
 fn rows(page: &Page, names: &Names, sources: &Sources) -> Vec<Problem> {
     let mut problems = Vec::new();
-    for (at, line) in page.lines.iter().enumerate() {
-        let Some(lesson) = line.strip_prefix("| [").and_then(|row| row.get(..2)).filter(|_| line.contains("](")) else {
-            continue;
-        };
-        if !lesson.bytes().all(|c| c.is_ascii_digit()) {
+    for (at, line) in page.lines.iter().enumerate().filter(|(_, line)| line.starts_with('|')) {
+        let numbers = links::labelled(line).filter_map(|(label, _)| label.get(..2));
+        let lessons: Vec<&str> = numbers.filter(|number| number.bytes().all(|c| c.is_ascii_digit())).collect();
+        if lessons.is_empty() {
             continue;
         }
-        let Ok(own) = sources.things(lesson) else { continue };
+        let has = |thing: &str| lessons.iter().any(|of| sources.things(of).is_ok_and(|things| things.contains(thing)));
         let text = links::without_targets(line);
-        let foreign = names.of(&text).into_iter().find(|name| !own.contains(&name.thing));
-        problems.extend(foreign.map(|name| page.problem(at, format!("lesson {lesson} has no {}", name.text))));
+        let foreign = names.of(&text).into_iter().find(|name| !has(&name.thing));
+        problems.extend(
+            foreign.map(|name| page.problem(at, format!("lesson {} has no {}", lessons.join(" or "), name.text))),
+        );
     }
     problems
 }

@@ -28,13 +28,12 @@ enum Zone {
 fn zones(page: &Page) -> Vec<Option<Zone>> {
     let mut zones: Vec<Option<Zone>> =
         page.fenced().iter().map(|fenced| Some(if *fenced { Zone::Fenced } else { Zone::Prose })).collect();
-    for at in 0..page.lines.len() {
-        let line = &page.lines[at];
-        if zones[at] == Some(Zone::Prose) && line.starts_with('|') {
-            zones[at] = Some(Zone::Table);
+    for (zone, line) in zones.iter_mut().zip(&page.lines) {
+        if *zone == Some(Zone::Prose) && line.starts_with('|') {
+            *zone = Some(Zone::Table);
         }
         if line.starts_with("<!--") || line.trim_start().starts_with("```") || line.starts_with("![") {
-            zones[at] = None;
+            *zone = None;
         }
     }
     for mark in page.marks().iter().filter(|mark| mark.kind == "generated") {
@@ -151,9 +150,9 @@ fn wrong(was: &str, kind: &str, lists: &[(&'static str, Vec<String>)], random: &
 /// How many problems the checks see on a page. Filters take tshark, so they are left out where none was changed.
 fn found(page: &Page, filters: bool, sources: &Sources) -> usize {
     let mut problems = super::of_page(page, sources);
-    problems.extend(super::links::problems(&[page.clone()], sources));
+    problems.extend(super::links::problems(std::slice::from_ref(page), sources));
     if filters {
-        problems.extend(super::filters::problems(&[page.clone()], sources));
+        problems.extend(super::filters::problems(std::slice::from_ref(page), sources));
     }
     problems.len()
 }

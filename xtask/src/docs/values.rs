@@ -1,9 +1,9 @@
 //! Numbers that the headers or the protocol give to names: of statuses, NAKs and reject reasons.
 
-use super::page::{Page, Problem};
+use super::page::{Page, Problem, Table};
 use super::sources::Sources;
 use crate::record;
-use wire::aeth::Syndrome;
+use wire::aeth::{Nak, Syndrome};
 use wire::cm;
 use wire::story;
 
@@ -16,6 +16,9 @@ pub fn problems(page: &Page, sources: &Sources) -> Vec<Problem> {
     let mut problems = Vec::new();
     for at in 0..page.lines.len() {
         let Some(table) = page.table_at(at) else { continue };
+        if table.columns[0] == "state" {
+            problems.extend(disorder(page, &table));
+        }
         let columns = |left, right| Some((table.column(&[left])?, table.column(&[right])?));
         for (line, cells) in &table.rows {
             if let Some((value, status)) = columns("value", "status") {
@@ -29,8 +32,24 @@ pub fn problems(page: &Page, sources: &Sources) -> Vec<Problem> {
     }
     problems.extend(sections(page, &values));
     problems.extend(moves(page));
+    problems.extend(refusals(page));
     problems.extend(headings(page, sources));
     problems.extend(recordings(page, sources));
+    problems
+}
+
+/// Rows of a table that name a NAK and another status than the one that it leads to.
+fn refusals(page: &Page) -> Vec<Problem> {
+    let naks = [Nak::InvalidRequest, Nak::RemoteAccess, Nak::RemoteOperational];
+    let mut problems = Vec::new();
+    for (at, line) in page.lines.iter().enumerate().filter(|(_, line)| line.starts_with('|')) {
+        for nak in naks.iter().filter(|nak| line.contains(&format!("NAK \"{nak}\""))) {
+            let status = nak.status().unwrap_or_default();
+            if !line.contains(status) {
+                problems.push(page.problem(at, format!("the NAK \"{nak}\" leads to {status}")));
+            }
+        }
+    }
     problems
 }
 
@@ -47,7 +66,7 @@ const MOVES: [(&str, &str); 7] = [
 
 /// Arrows between two states that no queue pair can follow.
 fn moves(page: &Page) -> Vec<Problem> {
-    let is_state = |word: &str| MOVES.iter().any(|(from, _)| *from == word) || word == "ERR";
+    let is_state = |word: &str| ["ERR", "any"].contains(&word) || MOVES.iter().any(|(from, _)| *from == word);
     let mut problems = Vec::new();
     for (at, line) in page.lines.iter().enumerate() {
         let words: Vec<&str> = line.split_whitespace().map(|word| word.trim_matches(['`', '|', ',', ':'])).collect();
@@ -61,7 +80,7 @@ fn moves(page: &Page) -> Vec<Problem> {
     problems
 }
 
-/// The pages of events and of statuses explain each of them once, and the table of states has them in their order.
+/// The pages of events and of statuses explain each of them once.
 fn headings(page: &Page, sources: &Sources) -> Vec<Problem> {
     let Ok(headers) = sources.headers() else { return Vec::new() };
     let lists = [
@@ -80,11 +99,8 @@ fn headings(page: &Page, sources: &Sources) -> Vec<Problem> {
             };
             let heading = |line: &str| line.starts_with('#') && line.ends_with(&format!(" {name}"));
             let places = page.lines.iter().filter(|line| heading(line) || row(line)).count();
-            if places != 1 && short != "UNKNOWN" {
-                problems.push(Problem::new(
-                    path,
-                    format!("{name} of enum {list} has {places} headings or rows, and not one"),
-                ));
+            if places > 1 {
+                problems.push(Problem::new(path, format!("{name} has {places} headings or rows: one is another's")));
             }
         }
     }
@@ -104,6 +120,18 @@ fn recordings(page: &Page, sources: &Sources) -> Vec<Problem> {
         .map(|row| Problem::new(&page.path, format!("lacks the line {row}")))
         .collect()
 }
+
+/// Rows of states that are not in the order of a queue pair's life.
+fn disorder(page: &Page, table: &Table) -> Vec<Problem> {
+    let place = |cell: &str| STATES.iter().position(|state| cell.trim_matches('[').starts_with(state));
+    let pairs = table.rows.windows(2).map(|rows| (rows[1].0, place(&rows[0].1[0]), place(&rows[1].1[0])));
+    pairs
+        .filter(|(_, before, now)| before >= now)
+        .map(|(at, ..)| page.problem(at, "this state comes before the last"))
+        .collect()
+}
+
+const STATES: [&str; 7] = ["RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR"];
 
 fn wrong_value(values: &[(String, i64)], value: &str, status: &str) -> Option<String> {
     let status = status.trim_matches('`');
