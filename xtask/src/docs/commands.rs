@@ -62,3 +62,21 @@ fn is_target(word: &str, make: &str, lessons: &[String]) -> bool {
         _ => named(word),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::sources::tests::repository;
+    use super::*;
+
+    #[test]
+    fn commands_name_what_exists() {
+        let check = |text: &str| problems(&Page::new("docs/p.md", text), &repository()).len();
+        let show = "`wire show captures/01_cm_listen.pcapng --packet 3`";
+        assert_eq!((check(show), check(&show.replace("3`", "33`")), check(&show.replace("01", "91"))), (0, 1, 2));
+        assert_eq!(
+            (check("`make lesson-04 client=\"-s x\"`"), check("`make lesson-94`"), check("`make lessen-04`")),
+            (0, 1, 1)
+        );
+        assert_eq!((check("```sh\nmake test   # all\n```"), check("```sh\nmake tests\n```")), (0, 1));
+    }
+}

@@ -187,6 +187,12 @@ mod tests {
     }
 
     #[test]
+    fn a_link_that_names_a_lesson_leads_to_it() {
+        assert_eq!(check("[lesson 04](04_rdma_write.md) and [05 read](05_rdma_read.md)"), [""; 0]);
+        assert!(check("[lesson 05](04_rdma_write.md)")[0].contains("names lesson 05 and leads to 04_rdma_write.md"));
+    }
+
+    #[test]
     fn headings_are_named_as_on_a_forge() {
         let page =
             Page::new("p.md", "# On the wire\n## On the wire\n### `wr_id`: [what](x.md)?\n<a id=\"mr\"></a>\n#no\n");

@@ -207,3 +207,43 @@ fn linked(page: &Page, names: &Names, sources: &Sources) -> Vec<String> {
     }
     found
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::sources::tests::repository;
+    use super::*;
+
+    fn check(path: &str, text: &str) -> Vec<String> {
+        problems(&Page::new(path, text), &repository()).iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn names_are_found_with_all_their_words() {
+        let sources = repository();
+        let found =
+            |text| -> Vec<String> { sources.names().unwrap().of(text).into_iter().map(|name| name.thing).collect() };
+        assert_eq!(found("`WRITE Only`, REJ; `rdma_accept`"), ["RDMA Write Only", "REJ", "rdma_accept"]);
+        assert_eq!(found("ESTABLISHED or RDMA_CM_EVENT_ESTABLISHED"), ["RDMA_CM_EVENT_ESTABLISHED"; 2]);
+        assert_eq!(found("rdma_accepted INITIAL"), [""; 0]);
+    }
+
+    #[test]
+    fn a_lesson_names_what_it_has_or_says_where_it_belongs() {
+        let page = "docs/04_rdma_write.md";
+        assert_eq!(check(page, "The ConnectReply comes from `rdma_accept`, RTS from ESTABLISHED."), [""; 0]);
+        assert!(check(page, "Reject it: `rdma_reject`.")[0]
+            .starts_with("docs/04_rdma_write.md:1: lesson 04 has no `rdma_reject`"));
+        let link = "It says [`IBV_WC_REM_ACCESS_ERR`](completions.md#ibv_wc_rem_access_err).";
+        assert_eq!(check(page, link), [""; 0]);
+        assert_eq!(check(page, &link.replace("ACCESS_ERR`", "OP_ERR`")).len(), 1, "another section");
+        assert_eq!(check(page, "and `rdma_notify(3)`"), [""; 0]);
+        assert_eq!(check("docs/p.md", "Reject it: `rdma_reject`."), [""; 0], "no lesson's page");
+    }
+
+    #[test]
+    fn what_does_not_exist_or_is_called_otherwise_is_found() {
+        assert!(check("docs/p.md", "`ibv_post_sent`")[0].contains("no installed header knows `ibv_post_sent`"));
+        assert!(check("docs/p.md", "ConnectReply (REQ)")[0].ends_with("ConnectReply is not REQ"));
+        assert!(check("docs/p.md", "| [02](02_resources.md) | REJ |")[0].ends_with("lesson 02 has no REJ"));
+    }
+}

@@ -54,3 +54,20 @@ pub fn normal(number: &str) -> String {
     let hex = number.strip_prefix("0x").and_then(|hex| u64::from_str_radix(hex, 16).ok());
     hex.map_or(number, |value| value.to_string())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::sources::tests::repository;
+    use super::*;
+
+    #[test]
+    fn numbers_are_those_of_the_lesson() {
+        let check = |text: &str| problems(&Page::new("docs/04_rdma_write.md", text), &repository()).len();
+        assert_eq!(check("60 bytes to port 7471, 0x1d2f; 2,500 in three; 9 of them; frame 10 (IBTA 12.6.7.2)"), 0);
+        assert_eq!((check("813 bytes, no, 817 bytes"), check("port 7477"), check("0x1d2e")), (2, 1, 1));
+        assert_eq!(
+            (check("67 s (tried in the lab)"), check("## Break it\n67 s"), check("67 s\n\ntried in the lab")),
+            (0, 0, 1)
+        );
+    }
+}

@@ -164,3 +164,23 @@ pub fn layers() -> Vec<String> {
 fn table(columns: &[&str]) -> Vec<String> {
     vec![format!("| {} |", columns.join(" | ")), format!("|{}", "---|".repeat(columns.len()))]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::sources::tests::repository;
+    use super::*;
+
+    fn has(lines: &[String], row: &str) {
+        assert!(lines.iter().any(|line| line == row), "no {row} in {lines:#?}");
+    }
+
+    #[test]
+    fn tables_say_what_the_decoder_and_the_steps_say() {
+        has(&opcodes(&repository()).unwrap(), "| 0x06 | RDMA Write First | RETH 16 | 04 |");
+        has(&messages().unwrap(), "| 0x0013 | REP | ConnectReply | the server's `rdma_accept`; 02 |");
+        has(&syndromes(), "| 0x20 | RNR NAK, wait 655.36 ms | none yet: it tries again |");
+        has(&private_data(), "| REQ | CONNECT_REQUEST, server | 56 bytes |");
+        has(&filters(), "| WRITEs | `infiniband.bth.opcode in {6..11}` |");
+        has(&filters(), "| SENDs | `infiniband.bth.opcode in {0..5,22..23}` |");
+    }
+}

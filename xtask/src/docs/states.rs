@@ -155,3 +155,38 @@ fn distinct(states: impl Iterator<Item = String>) -> Vec<String> {
     distinct.dedup();
     distinct
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::page::Page;
+    use super::super::sources::tests::repository;
+    use super::super::tables;
+
+    const TABLE: &str = "<!-- states: captures/02_resources.txt -->
+| client | its QP | wire | server | its QP |
+|---|---|---|---|---|
+| `rdma_create_qp` | RESET → INIT | | | |
+| `rdma_connect` | INIT | REQ ▶ | | |
+| | | ◀ REP | `rdma_accept` | INIT → RTR → RTS |
+| ESTABLISHED | RTS | RTU ▶ | | |
+| `rdma_disconnect` | ERR | | `rdma_disconnect` | ERR |
+";
+
+    fn check(text: &str) -> Vec<String> {
+        tables::problems(&Page::new("docs/p.md", text), &repository()).iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn each_call_leads_to_its_state_in_the_order_of_the_log() {
+        assert_eq!(check(&TABLE.replace("| `rdma_accept` |", "| `rdma_create_qp`, `rdma_accept` |")), [""; 0]);
+        let wrong = |from: &str, to: &str, what: &str| {
+            let problems = check(&TABLE.replacen(from, to, 1));
+            assert!(problems.iter().any(|problem| problem.contains(what)), "{from} -> {to}: {problems:?}");
+        };
+        wrong("| INIT |", "| RTS |", "docs/p.md:5: captures/02_resources.txt: the client's QP is in INIT, not RTS");
+        wrong("INIT → RTR", "SQD → RTR", "the server's QP comes from INIT, not SQD");
+        wrong("rdma_connect", "rdma_reject", "the client's log has no `rdma_reject` here");
+        wrong("| ESTABLISHED | RTS |", "| | |", "the client is in RTS, too");
+        wrong("◀ REP", "◀ REJ", "the server does not send REJ here");
+    }
+}

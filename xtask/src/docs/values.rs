@@ -174,3 +174,36 @@ fn sections(page: &Page, values: &[(String, i64)]) -> Vec<Problem> {
     }
     problems
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::sources::tests::repository;
+    use super::*;
+
+    fn check(text: &str) -> Vec<String> {
+        problems(&Page::new("docs/p.md", text), &repository()).iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn statuses_and_reasons_have_their_numbers() {
+        let table = |row: &str| check(&format!("| value | status |\n|---|---|\n{row}\n"));
+        assert_eq!(table("| 12 | `IBV_WC_RETRY_EXC_ERR` |"), [""; 0]);
+        assert!(table("| 13 | `IBV_WC_RETRY_EXC_ERR` |")[0]
+            .ends_with(":3: IBV_WC_RETRY_EXC_ERR is 12 in the installed header"));
+        let section = |text: &str| check(&format!("# IBV_WC_REM_ACCESS_ERR\n\n{text}\n"));
+        assert_eq!(section("10, by a NAK 0x62"), [""; 0]);
+        assert_eq!((section("11, by a NAK 0x62").len(), section("10, by a NAK 0x63").len()), (1, 1));
+        let reasons = |row: &str| check(&format!("| status | name |\n|---|---|\n{row}\n")).len();
+        assert_eq!((reasons("| 28 | consumer reject |"), reasons("| 27 | consumer reject |")), (0, 1));
+        assert!(check("| a NAK \"remote access error\" | `IBV_WC_REM_OP_ERR` |")[0]
+            .contains("leads to IBV_WC_REM_ACCESS_ERR"));
+    }
+
+    #[test]
+    fn states_follow_each_other() {
+        assert_eq!(check("INIT → RTR → RTS, then RTS → ERR"), [""; 0]);
+        assert!(check("INIT → RTS")[0].ends_with("no queue pair goes from INIT to RTS"));
+        assert_eq!(check("RESET → ERR").len(), 1);
+        assert_eq!(check("| state |\n|---|\n| INIT |\n| RTS |\n| RTR |\n").len(), 1);
+    }
+}
