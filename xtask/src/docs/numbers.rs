@@ -66,7 +66,7 @@ mod tests {
         assert_eq!(check("60 bytes to port 7471, 0x1d2f; 2,500 in three; 9 of them; frame 10 (IBTA 12.6.7.2)"), 0);
         assert_eq!((check("813 bytes, no, 817 bytes"), check("port 7477"), check("0x1d2e")), (2, 1, 1));
         assert_eq!(
-            (check("67 s (tried in the lab)"), check("## Break it\n67 s"), check("67 s\n\ntried in the lab")),
+            (check("817 s (tried in the lab)"), check("## Break it\n817 s"), check("817 s\n\ntried in the lab")),
             (0, 0, 1)
         );
     }
