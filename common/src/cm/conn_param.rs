@@ -68,6 +68,10 @@ impl ConnParam {
 
 impl fmt::Display for ConnParam {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        if *self == Self::default() {
+            // Lesson 01 has not met any of these yet.
+            return write!(f, "with all parameters 0");
+        }
         write!(f, "responder_resources={} initiator_depth={}", self.responder_resources, self.initiator_depth)?;
         write!(f, " retry_count={} rnr_retry_count={}", self.retry_count, self.rnr_retry_count)?;
         write!(f, " private_data={} bytes", self.private_data.len())

@@ -9,10 +9,10 @@ use super::links;
 use super::page::{Page, Problem};
 use super::sources::Sources;
 
-/// Numbers of the world outside: Ethernet's MTU, the smaller path MTUs, distributions, addresses for examples, a kernel, and
-/// the ACK time-outs that kernels choose.
-const ELSEWHERE: [&str; 10] =
-    ["1500", "256", "512", "22.04", "24.04", "192.0.2.1", "192.0.2.7", "6.12", "2147.5", "536.9"];
+/// Numbers of the world outside: Ethernet's MTU, the smaller path MTUs, distributions, addresses for examples, a kernel, the
+/// ACK time-outs that kernels choose, and how long a file may be.
+const ELSEWHERE: [&str; 11] =
+    ["1500", "256", "512", "22.04", "24.04", "192.0.2.1", "192.0.2.7", "6.12", "2147.5", "536.9", "250"];
 
 /// Numbers that nothing here has.
 pub fn problems(page: &Page, sources: &Sources) -> Vec<Problem> {
@@ -22,6 +22,8 @@ pub fn problems(page: &Page, sources: &Sources) -> Vec<Problem> {
         None => (3, sources.numbers().clone()),
     };
     known.extend(ELSEWHERE.map(String::from));
+    // As in "lesson 04".
+    known.extend(sources.lessons().unwrap_or_default().iter().map(|lesson| lesson[..2].to_string()));
     known.extend(page.lines.iter().zip(&quoted).filter(|(_, is)| **is).flat_map(|(line, _)| of(line)).map(normal));
     let mut problems = Vec::new();
     for (at, line) in page.lines.iter().enumerate().filter(|(at, _)| !quoted[*at] && !page.tried(*at)) {

@@ -206,7 +206,7 @@ mod tests {
     fn log_lines_are_those_of_the_side_in_order() {
         let page = |lines: &str| format!("<!-- log: captures/01_cm_listen.txt server -->\n```\n{lines}\n```\n");
         let create = "[#0001 main] SLOW  rdma_create_event_channel";
-        let bind = "[12:34:56.789 #0003 listen] SLOW  rdma_bind_addr\n    [::]:7471";
+        let bind = "[12:34:56.789 #0004 listen] SLOW  rdma_bind_addr\n    [::]:7471";
         assert_eq!(check(&page(&format!("{create}\n…\n{bind}"))), [""; 0]);
         assert_eq!(check(&page("SLOW  rdma_create_event_channel")), [""; 0]);
         assert!(check(&page(&format!("{bind}\n{create}")))[0].contains("does not say here: [#0001 main]"));
@@ -229,7 +229,7 @@ mod tests {
         let (range, lines) = renewed_log(&page, &page.marks()[0], &repository()).unwrap();
         assert_eq!((range, lines[0].as_str()), (2..6, "[#0001 main] SLOW  rdma_create_event_channel"));
         assert_eq!(lines[1], old[1], "somebody chose the 2000");
-        assert_eq!(lines[2..], ["[#0003 resolve] SLOW  rdma_resolve_addr", old[3]]);
+        assert_eq!(lines[2..], ["[#0004 resolve] SLOW  rdma_resolve_addr", old[3]]);
     }
 
     #[test]

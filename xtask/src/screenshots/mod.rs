@@ -52,7 +52,7 @@ const PICTURES: [Picture; 16] = [
     picture("04_write_last", LONG_WRITE, "infiniband.bth.opcode == 8", "InfiniBand", "Acknowledge Request"),
     picture("05_read_request", READ, "infiniband.bth.opcode == 12", "InfiniBand", "RETH"),
     picture("05_read_response", READ, "infiniband.bth.opcode == 16", "InfiniBand", "AETH"),
-    picture("06_done", STATES, "infiniband.bth.opcode == 4 && udp.length == 28", "InfiniBand", "Data"),
+    picture("06_done", STATES, "infiniband.bth.opcode == 4 && frame contains \"message from\"", "InfiniBand", "Data"),
     picture("07_dreq", FLUSH, "infiniband.mad.attributeid == 0x15", "CM DisconnectRequest", "Remote QPN"),
     picture("07_ack_of_done", FLUSH, "infiniband.aeth.msn == 3", "InfiniBand", "AETH"),
 ];
