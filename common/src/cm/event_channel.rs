@@ -123,6 +123,11 @@ impl EventChannel {
         Self(Rc::clone(&self.0))
     }
 
+    /// True if both are handles on one channel.
+    pub(super) fn is(&self, other: &Self) -> bool {
+        Rc::ptr_eq(&self.0, &other.0)
+    }
+
     /// One id more (+1) or less (-1) reports here.
     pub(super) fn count_ids(&self, change: isize) {
         self.0.ids.set(self.0.ids.get().saturating_add_signed(change));

@@ -192,6 +192,11 @@ impl CmId {
             return Err(Error::content(what, "Call ack() on the event first"));
         }
         slow!("rdma_migrate_id");
+        // Nothing to do; and the kernel, asked to, would move pending events to where they are, for ever (Linux 6.1,
+        // `ucma_migrate_id` in drivers/infiniband/core/ucma.c).
+        if self.0.channel.borrow().is(channel) {
+            return Ok(());
+        }
         channel.adopt(self.raw())?;
         channel.count_ids(1);
         self.0.channel.replace(channel.share()).count_ids(-1);
