@@ -192,7 +192,16 @@ fn refused(channel: &EventChannel, address: &str) -> Result<CmId> {
 pub fn server() -> Result<()> {
     let listening = EventChannel::create()?;
     let listener = listen(&listening)?;
-    let knock = || listening.wait_for(RDMA_CM_EVENT_CONNECT_REQUEST);
+    // The newest: the guest of an older one may have given up.
+    let knock = || {
+        let mut knock = listening.wait_for(RDMA_CM_EVENT_CONNECT_REQUEST)?;
+        while let Some(event) = listening.try_get_cm_event()? {
+            if event.event() == RDMA_CM_EVENT_CONNECT_REQUEST {
+                knock = event;
+            }
+        }
+        Ok(knock)
+    };
     let knocked = || {
         let event = knock()?;
         let (channel, id) = (EventChannel::create()?, event.id());
@@ -240,7 +249,7 @@ pub fn server() -> Result<()> {
     ])?;
     // A knock may have waited here for so long that its guest has gone. The last word is for one that has not.
     deadline::set(Duration::from_secs(2));
-    while let Ok(event) = knock() {
+    while let Ok(event) = listening.wait_for(RDMA_CM_EVENT_CONNECT_REQUEST) {
         let id = event.id();
         event.ack();
         info!("{:?}", id.reject(LAST));

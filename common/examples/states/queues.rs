@@ -62,7 +62,9 @@ fn to_rts(bench: &Bench) -> Result<()> {
     bench.qp.modify(&ModifyQp::Rts { sq_psn: 1, timeout: 10, retry_cnt: 1, rnr_retry: 1, max_rd_atomic: 1 })
 }
 
-type Try = (&'static str, fn(&Bench) -> Result<()>);
+type Call = fn(&Bench) -> Result<()>;
+
+type Try = (&'static str, Call);
 
 fn remote(bench: &Bench) -> Metadata {
     Metadata::of(&bench.region)
@@ -74,7 +76,10 @@ fn post(bench: &Bench, request: &SendWr) -> Result<()> {
 
 const TRIES: &[Try] = &[
     ("query", |bench| bench.qp.query().map(drop)),
-    ("dump", |bench| Ok(bench.qp.dump())),
+    ("dump", |bench| {
+        bench.qp.dump();
+        Ok(())
+    }),
     ("cap", |bench| {
         info!("{} {:?}", bench.qp.qp_num(), bench.qp.cap());
         Ok(())
@@ -210,7 +215,7 @@ const TRIES: &[Try] = &[
 ];
 
 pub fn run() -> Result<()> {
-    let states: [(&str, &[fn(&Bench) -> Result<()>]); 5] = [
+    let states: [(&str, &[Call]); 5] = [
         ("RESET", &[]),
         ("INIT", &[to_init]),
         ("RTR", &[to_init, to_rtr]),
