@@ -11,6 +11,7 @@
 //!
 //! One line for each call: `state | function | what it returned`.
 
+mod id_calls;
 mod ids;
 mod peers;
 mod queues;

@@ -101,6 +101,10 @@ pub fn guest(address: &str) -> Result<()> {
         while let Ok(event) = channel.get_cm_event() {
             match event.event() {
                 RDMA_CM_EVENT_REJECTED if event.private_data().starts_with(LAST) => return Ok(()),
+                // Nobody listens any more.
+                RDMA_CM_EVENT_REJECTED if event.status() == 8 => {
+                    return Err(event.into_error(RDMA_CM_EVENT_ESTABLISHED))
+                }
                 RDMA_CM_EVENT_REJECTED | RDMA_CM_EVENT_DISCONNECTED => break,
                 _ => {}
             }

@@ -18,7 +18,7 @@ use super::conn_param::{fits, ConnParam, REJ_PRIVATE_DATA, REP_PRIVATE_DATA, REQ
 use super::event_channel::EventChannel;
 use crate::address;
 use crate::context::Context;
-use crate::deadline::answer_limit;
+use crate::deadline::resolve_timeout;
 use crate::error::{minus_one, Error, Result};
 use crate::slow;
 
@@ -90,13 +90,11 @@ impl CmId {
     pub fn verbs(&self) -> Result<Context> {
         // SAFETY: the id is alive.
         let verbs = unsafe { (*self.raw()).verbs };
-        match verbs.is_null() {
-            false => Ok(Context::lent(verbs, self)),
-            true => Err(Error::content(
-                "this id has no device yet (id->verbs is NULL)",
-                "Bind it to an address of a device, or resolve the peer's address, first",
-            )),
+        if verbs.is_null() {
+            let next = "Bind it to an address of a device, or resolve the peer's address, first";
+            return Err(Error::content("this id has no device yet (id->verbs is NULL)", next));
         }
+        Ok(Context::lent(verbs, self))
     }
 
     /// `rdma_set_option` with `RDMA_OPTION_ID_ACK_TIMEOUT`: how long the device waits for an ACK before it sends again:
@@ -107,11 +105,10 @@ impl CmId {
         const RDMA_OPTION_ID: i32 = 0;
         const RDMA_OPTION_ID_ACK_TIMEOUT: i32 = 3;
         slow!("rdma_set_option RDMA_OPTION_ID_ACK_TIMEOUT={exponent}");
-        let mut value = exponent;
-        let (value, len) = ((&mut value as *mut u8).cast(), std::mem::size_of::<u8>());
+        let mut byte = [exponent];
+        let (value, option) = (byte.as_mut_ptr().cast(), RDMA_OPTION_ID_ACK_TIMEOUT);
         // SAFETY: the id is alive; the call copies the one byte.
-        let result = unsafe { rdma_set_option(self.raw(), RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, value, len) };
-        minus_one("rdma_set_option", result)
+        minus_one("rdma_set_option", unsafe { rdma_set_option(self.raw(), RDMA_OPTION_ID, option, value, 1) })
     }
 
     /// `rdma_bind_addr`: chooses the local address and port; port 0 lets the kernel choose.
@@ -241,14 +238,8 @@ impl Drop for Inner {
         slow!("rdma_destroy_id");
         // SAFETY: the id is ours. Every event, PD, CQ and QP of it shares Inner, so none is left, and no un-acked event
         // can make this call wait. It fails only if the kernel does not know the id, and then no event will name it.
+        // While one of the id's own messages is under way it may wait for the kernel to be done with it: seconds, rarely more.
         unsafe { rdma_destroy_id(self.raw) };
         self.channel.get_mut().count_ids(-1);
     }
-}
-
-/// In ms. At most half the deadline, so that the kernel's verdict, which has a reason in it, comes before our own. And not
-/// longer: an ARP reply that is back before the kernel has queued its question is missed, and the kernel looks again only
-/// when this time is up (`queue_req` in drivers/infiniband/core/addr.c; seen on loaded machines).
-fn resolve_timeout() -> i32 {
-    i32::try_from(answer_limit().as_millis() / 2).unwrap_or(i32::MAX).min(2000)
 }
