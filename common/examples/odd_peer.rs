@@ -14,8 +14,10 @@ use common::args::PORT;
 use common::cm::*;
 use common::{
     address, narrate, Access, CmId, CompletionChannel, CompletionQueue, ConnParam, Error, EventChannel, MemoryRegion,
-    Metadata, ProtectionDomain, QpInitAttr, QueuePair, Result, SendWr,
+    Metadata, ProtectionDomain, QpCap, QpInitAttr, QueuePair, Result, SendWr,
 };
+
+const CAP: QpCap = QpCap { max_send_wr: 8, max_recv_wr: RECEIVES as u32, ..QpCap::SMALL };
 
 /// As many messages of the other side find a receive.
 const RECEIVES: usize = 8;
@@ -27,18 +29,23 @@ fn main() -> Result<()> {
     let channel = EventChannel::create()?;
     match words[..] {
         ["client", address, ref steps @ ..] => {
-            let id = channel.create_id()?;
-            id.resolve_addr(address::resolve(address, PORT)?)?;
-            channel.expect(RDMA_CM_EVENT_ADDR_RESOLVED)?.ack();
+            let id = address::try_each(address, PORT, |address| {
+                let id = channel.create_id()?;
+                id.resolve_addr(address)?;
+                channel.wait_for(RDMA_CM_EVENT_ADDR_RESOLVED)?.ack();
+                Ok(id)
+            })?;
             id.resolve_route()?;
-            channel.expect(RDMA_CM_EVENT_ROUTE_RESOLVED)?.ack();
+            channel.wait_for(RDMA_CM_EVENT_ROUTE_RESOLVED)?.ack();
             act(&id, &channel, steps, |param| id.connect(param))
         }
         ["server", ref steps @ ..] => {
             let listener = channel.create_id()?;
-            listener.bind_addr(address::resolve("::", PORT)?)?;
+            listener.bind_addr(std::net::SocketAddr::from((std::net::Ipv6Addr::UNSPECIFIED, PORT)))?;
             listener.listen(1)?;
-            let id = channel.expect(RDMA_CM_EVENT_CONNECT_REQUEST)?.id();
+            let id = channel.wait_for(RDMA_CM_EVENT_CONNECT_REQUEST)?.id();
+            // One client is enough: its own events have the channel for themselves.
+            drop(listener);
             act(&id, &channel, steps, |param| id.accept(param))
         }
         _ => Err(usage("client or server", &words.join(" "))),
@@ -47,10 +54,11 @@ fn main() -> Result<()> {
 
 /// Creates what a connection needs, connects, and takes the steps.
 fn act(id: &CmId, channel: &EventChannel, steps: &[&str], connect: impl Fn(&ConnParam) -> Result<()>) -> Result<()> {
-    let pd = ProtectionDomain::alloc(id)?;
-    let completions = CompletionChannel::create(id)?;
+    let context = id.verbs()?;
+    let pd = ProtectionDomain::alloc(&context)?;
+    let completions = CompletionChannel::create(&context)?;
     let cq = CompletionQueue::create(&completions, 32)?;
-    let qp = QueuePair::create(id, &pd, &cq, QpInitAttr { max_send_wr: 8, max_recv_wr: RECEIVES as u32 })?;
+    let qp = QueuePair::create(id, &pd, &QpInitAttr::new(&cq, CAP))?;
     let inbox = pd.reg_mr(RECEIVES * 4096, Access::LOCAL_WRITE)?;
     for slot in 0..RECEIVES {
         qp.post_recv(&inbox, slot * 4096..(slot + 1) * 4096)?;
@@ -61,7 +69,7 @@ fn act(id: &CmId, channel: &EventChannel, steps: &[&str], connect: impl Fn(&Conn
     };
     let modest = ConnParam { retry_count: 1, rnr_retry_count: 1, ..ConnParam::default() };
     connect(&ConnParam { private_data, responder_resources: 1, initiator_depth: 1, ..modest })?;
-    channel.expect(RDMA_CM_EVENT_ESTABLISHED)?.ack();
+    channel.wait_for(RDMA_CM_EVENT_ESTABLISHED)?.ack();
     steps.iter().try_for_each(|step| take(step, id, &pd, &cq, &qp))
 }
 

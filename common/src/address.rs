@@ -6,14 +6,32 @@ use std::net::{IpAddr, SocketAddr, SocketAddrV4, SocketAddrV6, ToSocketAddrs};
 use libc::{sockaddr, sockaddr_in, sockaddr_in6, sockaddr_storage};
 
 use crate::error::{Error, Result};
+use crate::{info, slow};
 
-/// The first address of a host name, or the address itself; IPv4 or IPv6 (getaddrinfo(3)).
-pub fn resolve(host: &str, port: u16) -> Result<SocketAddr> {
+/// The addresses of a host name, or the address itself; IPv4 or IPv6 (getaddrinfo(3)).
+pub fn resolve(host: &str, port: u16) -> Result<Vec<SocketAddr>> {
+    slow!("getaddrinfo {host} port {port}");
     let next = "Check the spelling, `getent hosts NAME`, or give the address itself";
-    let mut found = (host, port)
+    let found = (host, port)
         .to_socket_addrs()
         .map_err(|error| Error::content(format!("no address for the host {host:?}: {error}"), next))?;
-    found.next().ok_or_else(|| Error::content(format!("no address for the host {host:?}"), next))
+    Ok(found.collect())
+}
+
+/// Calls `with` for one address of the host after the other, until it succeeds. A name often has an IPv6 address to
+/// which no path leads, beside an IPv4 address to which one does. The error is that of the last address.
+pub fn try_each<T>(host: &str, port: u16, mut with: impl FnMut(SocketAddr) -> Result<T>) -> Result<T> {
+    let mut last = Error::content(format!("no address for the host {host:?}"), "Give the address itself");
+    for address in resolve(host, port)? {
+        match with(address) {
+            Ok(done) => return Ok(done),
+            Err(error) => {
+                info!("not by way of {address}: {error}");
+                last = error;
+            }
+        }
+    }
+    Err(last)
 }
 
 /// The C form, IPv4 or IPv6.
@@ -91,10 +109,24 @@ mod tests {
 
     #[test]
     fn names_and_both_families_resolve() {
-        assert!(resolve("localhost", 1).unwrap().ip().is_loopback());
-        assert!(resolve("::1", 1).unwrap().is_ipv6());
+        assert!(resolve("localhost", 1).unwrap().iter().all(|address| address.ip().is_loopback()));
+        assert!(resolve("::1", 1).unwrap()[0].is_ipv6());
         let error = resolve("no such host", 1).unwrap_err().to_string();
         assert!(error.contains("no address for the host \"no such host\""), "{error}");
+    }
+
+    #[test]
+    fn one_address_after_the_other() {
+        let tried = std::cell::RefCell::new(Vec::new());
+        let fail = |address| {
+            tried.borrow_mut().push(address);
+            Err::<(), _>(Error::content(format!("not {address}"), "Try the next"))
+        };
+        let error = try_each("localhost", 1, fail).unwrap_err().to_string();
+        let last = tried.borrow().last().copied().unwrap();
+        assert_eq!(*tried.borrow(), resolve("localhost", 1).unwrap());
+        assert!(error.contains(&format!("not {last}")), "{error}");
+        assert_eq!(try_each("localhost", 1, Ok).unwrap(), tried.borrow()[0]);
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! puts one event into it when the next completion arrives. Every event must be acknowledged, or `ibv_destroy_cq` waits
 //! for ever; so [`get_cq_event`](CompletionChannel::get_cq_event) acks at once, and nothing else is possible.
 
+use std::os::fd::{AsFd, BorrowedFd};
 use std::rc::Rc;
 
 use rdma_sys::{
@@ -12,7 +13,8 @@ use rdma_sys::{
 };
 
 use crate::cm::event_channel::EventChannel;
-use crate::cm::id::CmId;
+use crate::context::Context;
+use crate::cq::CompletionQueue;
 use crate::deadline::Deadline;
 use crate::error::{last_errno, minus_one, null, positive_errno, Error, Result};
 use crate::{fast, narrate, slow};
@@ -22,66 +24,81 @@ pub struct CompletionChannel(Rc<Inner>);
 
 struct Inner {
     raw: *mut ibv_comp_channel,
-    _id: CmId,
+    context: Context,
+}
+
+/// What ended a wait for two things at once.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Woken<T> {
+    /// A completion: the one that was awaited, or the CQ that reported it.
+    Completion(T),
+    /// A CM event, which still lies in its channel. Completions that came before it have been looked for.
+    CmEvent,
 }
 
 impl CompletionChannel {
-    /// `ibv_create_comp_channel(id->verbs)`.
-    pub fn create(id: &CmId) -> Result<Self> {
+    /// `ibv_create_comp_channel`.
+    pub fn create(context: &Context) -> Result<Self> {
         slow!("ibv_create_comp_channel");
-        let verbs = id.verbs()?;
-        // SAFETY: the device is open as long as the id, which is kept.
-        let raw = null("ibv_create_comp_channel", unsafe { ibv_create_comp_channel(verbs) })?;
-        let channel = Self(Rc::new(Inner { raw, _id: id.share() }));
+        // SAFETY: the device is open, and kept so.
+        let raw = null("ibv_create_comp_channel", unsafe { ibv_create_comp_channel(context.raw()) })?;
+        let channel = Self(Rc::new(Inner { raw, context: context.share() }));
         // SAFETY: the descriptor belongs to the channel, which is open.
         minus_one("fcntl", unsafe { libc::fcntl(channel.fd(), libc::F_SETFL, libc::O_NONBLOCK) })?;
         Ok(channel)
     }
 
-    /// `ibv_get_cq_event` and `ibv_ack_cq_events`: sleeps until an armed CQ reports. `awaited` is for the error if the
-    /// deadline passes.
-    pub fn get_cq_event(&self, awaited: &str) -> Result<()> {
+    /// `ibv_get_cq_event` and `ibv_ack_cq_events`: sleeps until an armed CQ reports, and tells which. `awaited` is for
+    /// the error if the deadline passes.
+    pub fn get_cq_event(&self, awaited: &str) -> Result<CompletionQueue> {
         fast!("ibv_get_cq_event: waiting for {awaited}");
         let deadline = Deadline::answer(awaited);
         loop {
-            deadline.wait_readable(&[self.fd()])?;
-            if self.take_event()? {
-                return Ok(());
+            deadline.wait_readable(&[self.as_fd()])?;
+            if let Some(cq) = self.try_get_cq_event()? {
+                return Ok(cq);
             }
         }
     }
 
     /// As [`get_cq_event`](Self::get_cq_event), but a CM event on `other` ends the sleep as well. It is left there, to be
-    /// taken. True if a completion, false if a CM event woke us.
-    pub fn get_cq_event_or_cm_event(&self, other: &EventChannel, awaited: &str) -> Result<bool> {
+    /// taken.
+    pub fn get_cq_event_or_cm_event(&self, other: &EventChannel, awaited: &str) -> Result<Woken<CompletionQueue>> {
         fast!("ibv_get_cq_event: waiting for {awaited}, or a CM event");
         let deadline = Deadline::answer(awaited);
         loop {
-            match deadline.wait_readable(&[self.fd(), other.fd()])? {
-                0 if self.take_event()? => return Ok(true),
-                0 => continue,
-                _ => return Ok(false),
+            let ready = deadline.wait_readable(&[self.as_fd(), other.as_fd()])?;
+            match self.try_get_cq_event()? {
+                Some(cq) => return Ok(Woken::Completion(cq)),
+                None if ready == 1 => return Ok(Woken::CmEvent),
+                None => continue,
             }
         }
     }
 
-    /// Takes and acks one event. False if there was none after all.
-    fn take_event(&self) -> Result<bool> {
+    /// `ibv_get_cq_event` and `ibv_ack_cq_events`, without waiting: for a program that waits for many descriptors in a
+    /// poll(2) of its own.
+    pub fn try_get_cq_event(&self) -> Result<Option<CompletionQueue>> {
         let (mut cq, mut context) = (std::ptr::null_mut(), std::ptr::null_mut());
         // SAFETY: the channel is open; on success `cq` is the CQ that reported.
         if unsafe { ibv_get_cq_event(self.raw(), &mut cq, &mut context) } == 0 {
             // SAFETY: that CQ is alive: destroying it waits for the ack of this very event.
             unsafe { ibv_ack_cq_events(cq, 1) };
-            return Ok(true);
+            // SAFETY: it is on our channel, and so made by CompletionQueue, which is destroyed with its last handle.
+            return Ok(Some(unsafe { CompletionQueue::from_raw(cq) }));
         }
         match last_errno("ibv_get_cq_event") {
-            Error::Call { errno: libc::EAGAIN | libc::EINTR, .. } => Ok(false),
+            Error::Call { errno: libc::EAGAIN | libc::EINTR, .. } => Ok(None),
             error => Err(error),
         }
     }
 
     pub(crate) fn raw(&self) -> *mut ibv_comp_channel {
         self.0.raw
+    }
+
+    pub(crate) fn context(&self) -> &Context {
+        &self.0.context
     }
 
     /// Another handle on the same channel, for its CQs.
@@ -92,6 +109,13 @@ impl CompletionChannel {
     fn fd(&self) -> i32 {
         // SAFETY: the channel stays valid until Inner is dropped.
         unsafe { (*self.raw()).fd }
+    }
+}
+
+impl AsFd for CompletionChannel {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        // SAFETY: the descriptor is open as long as the channel, which is borrowed as long as the result.
+        unsafe { BorrowedFd::borrow_raw(self.fd()) }
     }
 }
 

@@ -1,20 +1,23 @@
 //! `ibv_cq`, the completion queue: where the device reports work requests that are done (man 3 ibv_create_cq,
 //! ibv_poll_cq, ibv_req_notify_cq).
 //!
-//! Hidden: a table of the memory that posted work requests use. An entry goes in with the post, and comes out when its
-//! completion is polled or its QP is gone; until then the memory stays registered and allocated, whoever drops it.
+//! Hidden: each completion is shown to the queue of its QP, which then lets go of the request's memory (ledger.rs). Drop
+//! destroys the CQ when its last QP is gone.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
+use std::fmt;
 use std::rc::Rc;
 use std::time::Duration;
 
 use rdma_sys::{ibv_cq, ibv_create_cq, ibv_destroy_cq, ibv_poll_cq, ibv_req_notify_cq, ibv_wc};
 
-use crate::comp_channel::CompletionChannel;
-use crate::deadline::Deadline;
+use crate::cm::event_channel::EventChannel;
+use crate::comp_channel::{CompletionChannel, Woken};
+use crate::context::Context;
+use crate::deadline::{is_readable, Deadline};
 use crate::error::{null, positive_errno, Error, Result};
-use crate::mr;
+use crate::ledger::Queues;
 use crate::wc::WorkCompletion;
 use crate::{data, fast, info, narrate, slow};
 
@@ -29,26 +32,48 @@ pub struct CompletionQueue(Rc<Inner>);
 
 struct Inner {
     raw: *mut ibv_cq,
-    _channel: CompletionChannel,
-    /// By wr_id: the QP that it was posted to, and the memory that it keeps alive.
-    in_flight: RefCell<HashMap<u64, (u32, Rc<mr::Inner>)>>,
-    /// Polled while waiting for another one.
-    polled: RefCell<Vec<WorkCompletion>>,
+    context: Context,
+    _channel: Option<CompletionChannel>,
+    /// By qp_num: the queues whose requests complete here.
+    routes: RefCell<HashMap<u32, Rc<Queues>>>,
+    /// Taken from the device, and not yet given out: completions that came while another one was awaited.
+    polled: RefCell<VecDeque<WorkCompletion>>,
 }
 
 impl CompletionQueue {
     /// `ibv_create_cq`: room for at least `cqe` completions, reporting to `channel`. Its completion vector (which
     /// interrupt reports) is 0, the first.
     pub fn create(channel: &CompletionChannel, cqe: i32) -> Result<Self> {
+        Self::create_on(channel.context(), Some(channel), cqe)
+    }
+
+    /// Without a channel there is nothing to sleep on; called by [`Context::create_cq`].
+    pub(crate) fn create_on(context: &Context, channel: Option<&CompletionChannel>, cqe: i32) -> Result<Self> {
         slow!("ibv_create_cq cqe={cqe}");
-        // SAFETY: the channel is open and kept; it knows its device.
-        let raw = unsafe {
-            let verbs = (*channel.raw()).context;
-            ibv_create_cq(verbs, cqe, std::ptr::null_mut(), channel.raw(), 0)
-        };
+        let reports_to = channel.map_or(std::ptr::null_mut(), CompletionChannel::raw);
+        // SAFETY: device and channel are open, and kept so; the channel is of this device.
+        let raw = unsafe { ibv_create_cq(context.raw(), cqe, std::ptr::null_mut(), reports_to, 0) };
         let raw = null("ibv_create_cq", raw)?;
-        let (in_flight, polled) = Default::default();
-        Ok(Self(Rc::new(Inner { raw, _channel: channel.share(), in_flight, polled })))
+        let (context, _channel) = (context.share(), channel.map(CompletionChannel::share));
+        let (routes, polled) = Default::default();
+        let inner = Rc::new(Inner { raw, context, _channel, routes, polled });
+        // SAFETY: the CQ is alive and ours. Inner is not moved or freed before it has destroyed the CQ.
+        unsafe { (*raw).cq_context = Rc::as_ptr(&inner).cast_mut().cast() };
+        Ok(Self(inner))
+    }
+
+    /// The owner of a CQ that a channel names.
+    ///
+    /// # Safety
+    /// The CQ must have been made here, and must not be destroyed.
+    pub(crate) unsafe fn from_raw(raw: *mut ibv_cq) -> Self {
+        // SAFETY: `create_on` stored this pointer. Inner destroys the CQ when it is dropped, and the CQ is not destroyed:
+        // so Inner lives, and its count may be raised for the new handle.
+        unsafe {
+            let inner = (*raw).cq_context.cast_const().cast::<Inner>();
+            Rc::increment_strong_count(inner);
+            Self(Rc::from_raw(inner))
+        }
     }
 
     /// `ibv_req_notify_cq`: arms the CQ: the *next* completion puts one event into the channel. Completions that are
@@ -59,9 +84,29 @@ impl CompletionQueue {
         positive_errno("ibv_req_notify_cq", unsafe { ibv_req_notify_cq(self.raw(), 0) })
     }
 
+    /// The same, but only a completion counts that is an error, or whose sender asked for it
+    /// ([`SendWr::solicited`](crate::SendWr::solicited)).
+    pub fn req_notify_solicited(&self) -> Result<()> {
+        fast!("ibv_req_notify_cq solicited_only");
+        // SAFETY: the CQ is alive.
+        positive_errno("ibv_req_notify_cq", unsafe { ibv_req_notify_cq(self.raw(), 1) })
+    }
+
     /// `ibv_poll_cq`: all completions that are there, perhaps none, oldest first. Never waits.
     pub fn poll(&self) -> Result<Vec<WorkCompletion>> {
-        let mut done = self.0.polled.take();
+        self.poll_up_to(usize::MAX)
+    }
+
+    /// The same, but not more than `max`; the others stay for the next call.
+    pub fn poll_up_to(&self, max: usize) -> Result<Vec<WorkCompletion>> {
+        self.fetch()?;
+        let mut polled = self.0.polled.borrow_mut();
+        let count = polled.len().min(max);
+        Ok(polled.drain(..count).collect())
+    }
+
+    /// Takes what the device has.
+    fn fetch(&self) -> Result<()> {
         loop {
             // SAFETY: ibv_wc is plain integers, for which zero is a value.
             let mut batch: [ibv_wc; BATCH] = unsafe { std::mem::zeroed() };
@@ -73,38 +118,94 @@ impl CompletionQueue {
                 let wc = WorkCompletion::new(wc);
                 info!("WC: {wc}");
                 // The device is done with this request's memory.
-                self.0.in_flight.borrow_mut().remove(&wc.wr_id);
-                done.push(wc);
+                if let Some(queues) = self.0.routes.borrow().get(&wc.qp_num) {
+                    queues.complete(wc.wr_id);
+                }
+                self.0.polled.borrow_mut().push_back(wc);
             }
             if count < BATCH {
-                return Ok(done);
+                return Ok(());
             }
         }
     }
 
-    /// Polls until work request `wr_id` is done. Completions of others are kept for later; but an error among them, the
-    /// cause of what follows, is returned at once. `awaited` is for the error if the deadline passes.
+    /// Polls until work request `wr_id` is done. Completions of others are kept for later; but an error of the same QP,
+    /// the cause of what follows, is returned at once. `awaited` is for the error if the deadline passes.
     pub fn wait_for(&self, wr_id: u64, awaited: &str) -> Result<WorkCompletion> {
+        match self.wait(wr_id, None, awaited)? {
+            Woken::Completion(wc) => Ok(wc),
+            // Nobody looks for one.
+            Woken::CmEvent => Err(Error::content("a CM event ended a wait for a completion alone", "Report this")),
+        }
+    }
+
+    /// As [`wait_for`](Self::wait_for), but a CM event on `other` ends the wait as well: the peer's goodbye, for example,
+    /// after which no completion will come. It is left there, to be taken.
+    pub fn wait_for_or_cm_event(
+        &self,
+        wr_id: u64,
+        other: &EventChannel,
+        awaited: &str,
+    ) -> Result<Woken<WorkCompletion>> {
+        self.wait(wr_id, Some(other), awaited)
+    }
+
+    /// Polls for work request `wr_id` once, as [`wait_for`](Self::wait_for) does again and again. None: not done yet.
+    pub fn poll_for(&self, wr_id: u64) -> Result<Option<WorkCompletion>> {
+        self.fetch()?;
+        self.take(wr_id, &self.posted_to(wr_id)).map(WorkCompletion::into_success).transpose()
+    }
+
+    fn wait(&self, wr_id: u64, other: Option<&EventChannel>, awaited: &str) -> Result<Woken<WorkCompletion>> {
         data!("ibv_poll_cq until wr_id={wr_id}, {awaited}");
         let deadline = Deadline::answer(format!("the completion of work request {wr_id} ({awaited})"));
+        let qp_nums = self.posted_to(wr_id);
+        if qp_nums.is_empty() {
+            let what = format!("no completion of work request {wr_id} will come here ({awaited})");
+            return Err(Error::content(
+                what,
+                "Was it unsignaled, or polled before, or posted to a QP with another CQ?",
+            ));
+        }
         loop {
-            let mut done = self.poll()?;
-            if let Some(error) = done.iter().find(|wc| !wc.is_success() && !wc.is_flush()) {
-                return Err(error.to_error());
+            // Looked for before the poll: a completion that was there before the event is then found.
+            let cm_event = other.is_some_and(is_readable);
+            self.fetch()?;
+            if let Some(wc) = self.take(wr_id, &qp_nums) {
+                return wc.into_success().map(Woken::Completion);
             }
-            if let Some(position) = done.iter().position(|wc| wc.wr_id == wr_id) {
-                let wc = done.remove(position);
-                self.0.polled.replace(done);
-                return wc.into_success();
+            if cm_event {
+                return Ok(Woken::CmEvent);
             }
-            self.0.polled.replace(done);
             deadline.left()?;
             std::thread::sleep(PAUSE);
         }
     }
 
+    /// The QPs that may report this request: one, or, if it is a receive of an SRQ, all that share it. None: nobody will.
+    fn posted_to(&self, wr_id: u64) -> Vec<u32> {
+        let polled = self.0.polled.borrow();
+        if let Some(wc) = polled.iter().find(|wc| wc.wr_id == wr_id) {
+            return vec![wc.qp_num];
+        }
+        let routes = self.0.routes.borrow();
+        routes.iter().filter(|(_, queues)| queues.will_complete(wr_id)).map(|(qp_num, _)| *qp_num).collect()
+    }
+
+    /// The completion of `wr_id`, or an error before it that is its cause: one of its own QP, and no echo.
+    fn take(&self, wr_id: u64, qp_nums: &[u32]) -> Option<WorkCompletion> {
+        let mut polled = self.0.polled.borrow_mut();
+        let cause = |wc: &WorkCompletion| qp_nums == [wc.qp_num] && !wc.is_success() && !wc.is_flush();
+        let position = polled.iter().position(|wc| wc.wr_id == wr_id || cause(wc))?;
+        polled.remove(position)
+    }
+
     pub(crate) fn raw(&self) -> *mut ibv_cq {
         self.0.raw
+    }
+
+    pub(crate) fn context(&self) -> &Context {
+        &self.0.context
     }
 
     /// Another handle on the same queue, for its QPs.
@@ -112,14 +213,29 @@ impl CompletionQueue {
         Self(Rc::clone(&self.0))
     }
 
-    /// From the post of `wr_id` to its completion, `memory` must stay.
-    pub(crate) fn keep(&self, wr_id: u64, qp_num: u32, memory: Rc<mr::Inner>) {
-        self.0.in_flight.borrow_mut().insert(wr_id, (qp_num, memory));
+    /// From now on this QP's completions may come.
+    pub(crate) fn add_route(&self, qp_num: u32, queues: &Rc<Queues>) {
+        self.0.routes.borrow_mut().insert(qp_num, Rc::clone(queues));
     }
 
     /// The QP is gone: so is the need for the memory of its unfinished requests.
-    pub(crate) fn release_all(&self, qp_num: u32) {
-        self.0.in_flight.borrow_mut().retain(|_, (posted_to, _)| *posted_to != qp_num);
+    pub(crate) fn remove_route(&self, qp_num: u32) {
+        self.0.routes.borrow_mut().remove(&qp_num);
+    }
+}
+
+/// Two handles are equal if they are on the same queue.
+impl PartialEq for CompletionQueue {
+    fn eq(&self, other: &Self) -> bool {
+        Rc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for CompletionQueue {}
+
+impl fmt::Debug for CompletionQueue {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "CompletionQueue({:p})", self.raw())
     }
 }
 

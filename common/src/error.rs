@@ -49,6 +49,8 @@ pub enum Error {
     Completion {
         /// The number that the work request was posted with.
         wr_id: u64,
+        /// The QP that it was posted to.
+        qp_num: u32,
         /// `ibv_wc_status`.
         status: u32,
         /// The device's own code; 0 from SoftRoCE.
@@ -95,8 +97,8 @@ impl fmt::Display for Error {
                     write!(f, ", and the peer says {}", preview(private_data))?;
                 }
             }
-            Error::Completion { wr_id, status, vendor_err } => {
-                write!(f, "work request {wr_id} completed with {}", status_name(*status))?;
+            Error::Completion { wr_id, qp_num, status, vendor_err } => {
+                write!(f, "work request {wr_id} of QP {qp_num} completed with {}", status_name(*status))?;
                 write!(f, " ({}; vendor_err 0x{vendor_err:x})", status_meaning(*status))?;
             }
             Error::Deadline { awaited, limit } => {
@@ -215,8 +217,8 @@ mod tests {
     #[test]
     fn a_failed_completion_is_named_and_explained() {
         let status = ibv_wc_status::IBV_WC_REM_ACCESS_ERR;
-        let text = Error::Completion { wr_id: 3, status, vendor_err: 0 }.to_string();
-        assert!(text.starts_with("work request 3 completed with IBV_WC_REM_ACCESS_ERR"), "{text}");
+        let text = Error::Completion { wr_id: 3, qp_num: 17, status, vendor_err: 0 }.to_string();
+        assert!(text.starts_with("work request 3 of QP 17 completed with IBV_WC_REM_ACCESS_ERR"), "{text}");
         assert!(text.contains("rkey"), "{text}");
     }
 
@@ -224,7 +226,7 @@ mod tests {
     fn values_from_a_newer_kernel_are_harmless() {
         let event = Error::Event { wanted: RDMA_CM_EVENT_ESTABLISHED, got: 4711, status: 12, private_data: vec![] };
         assert!(event.to_string().contains("4711"), "{event}");
-        let completion = Error::Completion { wr_id: 1, status: 4711, vendor_err: 0 };
+        let completion = Error::Completion { wr_id: 1, qp_num: 17, status: 4711, vendor_err: 0 };
         assert!(completion.to_string().contains("4711"), "{completion}");
         let call = Error::Call { call: "rdma_listen", errno: 4711 };
         assert!(call.to_string().contains("4711"), "{call}");

@@ -10,12 +10,12 @@
 //! an [`Rc`](std::rc::Rc) of its parents, so that dropping in any order is right:
 //!
 //! ```text
-//! QueuePair ──▶ CompletionQueue ──▶ CompletionChannel ──▶ CmId ──▶ EventChannel
-//!     │                                                    ▲
-//!     ├──▶ ProtectionDomain ───────────────────────────────┤
-//!     │           ▲                                        │
-//!     │     MemoryRegion                                   │
-//!     └────────────────────────────────────────────────────┘
+//! QueuePair ──▶ CompletionQueue ──▶ CompletionChannel ──▶ Context ──▶ CmId ──▶ EventChannel
+//!     │                                                    ▲        ▲
+//!     ├──▶ ProtectionDomain ───────────────────────────────┘        │
+//!     │           ▲                                                 │
+//!     │     MemoryRegion, SharedReceiveQueue                        │
+//!     └─────────────────────────────────────────────────────────────┘
 //! ```
 //!
 //! It is `Rc` and not `Arc` because librdmacm lets two threads use one id only if they take turns; a type that cannot
@@ -62,30 +62,43 @@
 
 pub mod address;
 pub mod args;
+pub mod async_event;
 pub mod cm;
 pub mod comp_channel;
+pub mod context;
 pub mod cq;
 pub mod deadline;
 pub mod error;
+mod ledger;
 pub mod metadata;
 pub mod mr;
 pub mod narrate;
 pub mod pd;
 pub mod qp;
+pub mod qp_attr;
+pub mod qp_init;
+pub mod qp_modify;
+pub mod srq;
 pub mod wc;
 pub mod wr;
 
+pub use async_event::AsyncEvent;
 pub use cm::conn_param::ConnParam;
 pub use cm::event::CmEvent;
 pub use cm::event_channel::EventChannel;
 pub use cm::id::CmId;
-pub use comp_channel::CompletionChannel;
+pub use comp_channel::{CompletionChannel, Woken};
+pub use context::Context;
 pub use cq::CompletionQueue;
 pub use error::{Error, Result};
 pub use metadata::Metadata;
 pub use mr::{Access, MemoryRegion};
 pub use narrate::stage;
 pub use pd::ProtectionDomain;
-pub use qp::{QpInitAttr, QueuePair};
+pub use qp::QueuePair;
+pub use qp_attr::{QpAttr, QpState};
+pub use qp_init::{QpCap, QpInitAttr, QpType};
+pub use qp_modify::ModifyQp;
+pub use srq::SharedReceiveQueue;
 pub use wc::WorkCompletion;
-pub use wr::SendWr;
+pub use wr::{Operation, SendWr};

@@ -6,6 +6,7 @@
 //! ```
 
 use std::fmt;
+use std::ops::Range;
 
 use crate::error::{Error, Result};
 use crate::mr::MemoryRegion;
@@ -15,7 +16,7 @@ use crate::mr::MemoryRegion;
 pub struct Metadata {
     /// The virtual address of the first byte, in the memory of whoever sent this.
     pub addr: u64,
-    /// The remote key. (Not the lkey: on SoftRoCE they are often equal, on a NIC they are not.)
+    /// The remote key. (Not the lkey: most drivers make them equal, but none has to.)
     pub rkey: u32,
     /// The length in bytes.
     pub len: u32,
@@ -41,6 +42,18 @@ impl Metadata {
         bytes[8..12].copy_from_slice(&self.rkey.to_be_bytes());
         bytes[12..].copy_from_slice(&self.len.to_be_bytes());
         bytes
+    }
+
+    /// A part of the buffer.
+    pub fn slice(&self, range: Range<u32>) -> Result<Self> {
+        if range.start <= range.end && range.end <= self.len {
+            // An address that this overflows is none that a region can have.
+            let addr = self.addr.wrapping_add(range.start.into());
+            return Ok(Self { addr, rkey: self.rkey, len: range.end - range.start });
+        }
+        let what =
+            format!("bytes {}..{} are outside the peer's buffer, which has {}", range.start, range.end, self.len);
+        Err(Error::content(what, "Ask the peer for a longer buffer, or use less of it"))
     }
 
     /// Reads what the peer sent. At least 16 bytes; what follows is padding, for private data always comes padded.
@@ -94,6 +107,15 @@ mod tests {
             let error = Metadata::decode(&SAMPLE.encode()[..len]).unwrap_err().to_string();
             assert!(error.contains(&format!("has {len} bytes, not 16")), "{error}");
         }
+    }
+
+    #[test]
+    #[allow(clippy::reversed_empty_ranges)]
+    fn slices_stay_inside() {
+        let slice = SAMPLE.slice(8..16).unwrap();
+        assert_eq!(slice, Metadata { addr: SAMPLE.addr + 8, rkey: SAMPLE.rkey, len: 8 });
+        assert!(slice.slice(0..9).is_err() && SAMPLE.slice(9..8).is_err());
+        assert_eq!(SAMPLE.slice(61..61).unwrap().len, 0);
     }
 
     #[test]

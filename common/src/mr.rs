@@ -1,8 +1,8 @@
 //! `ibv_mr`, the memory region: bytes that the device may use (man 3 ibv_reg_mr, ibv_dereg_mr).
 //!
 //! Registering pins the pages, so that their physical addresses stay, and yields two keys: the *lkey*, which this side's
-//! own work requests carry, and the *rkey*, which the peer's carry. Send the rkey: on SoftRoCE both are often equal, and
-//! a program that mixes them up works there and nowhere else.
+//! own work requests carry, and the *rkey*, which the peer's carry. Send the rkey: most drivers make
+//! both equal, so that a program that mixes them up works until it meets one that does not.
 //!
 //! Hidden: the memory itself. The device may write it at any moment, which no `&[u8]` or `&mut [u8]` allows for; so bytes
 //! are copied in and out. It is freed only after `ibv_dereg_mr`, and that waits until no posted work request uses it.
@@ -16,7 +16,7 @@ use rdma_sys::{ibv_dereg_mr, ibv_mr, ibv_reg_mr};
 
 use crate::error::{null, positive_errno, Error, Result};
 use crate::pd::ProtectionDomain;
-use crate::{fast, info, narrate};
+use crate::{info, narrate, slow};
 
 /// Regions start on a page, as the kernel pins whole pages.
 const PAGE: usize = 4096;
@@ -32,8 +32,16 @@ impl Access {
     pub const REMOTE_WRITE: Self = Self(2);
     /// `IBV_ACCESS_REMOTE_READ`: the peer may READ.
     pub const REMOTE_READ: Self = Self(4);
+    /// `IBV_ACCESS_REMOTE_ATOMIC`: the peer may add and swap. Needs LOCAL_WRITE too.
+    pub const REMOTE_ATOMIC: Self = Self(8);
     /// No flag: the device may only read, as it does to send.
     pub const LOCAL_READ: Self = Self(0);
+}
+
+impl Access {
+    pub(crate) fn bits(self) -> u32 {
+        self.0
+    }
 }
 
 impl BitOr for Access {
@@ -45,7 +53,7 @@ impl BitOr for Access {
 
 impl fmt::Display for Access {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        let names = [(1, "LOCAL_WRITE"), (2, "REMOTE_WRITE"), (4, "REMOTE_READ")];
+        let names = [(1, "LOCAL_WRITE"), (2, "REMOTE_WRITE"), (4, "REMOTE_READ"), (8, "REMOTE_ATOMIC")];
         let set: Vec<_> = names.iter().filter(|(bit, _)| self.0 & bit != 0).map(|(_, name)| *name).collect();
         f.write_str(if set.is_empty() { "LOCAL_READ" } else { "" })?;
         f.write_str(&set.join("|"))
@@ -65,7 +73,7 @@ pub(crate) struct Inner {
 
 impl MemoryRegion {
     pub(crate) fn register(pd: &ProtectionDomain, len: usize, access: Access) -> Result<Self> {
-        fast!("ibv_reg_mr len={len} access={access}");
+        slow!("ibv_reg_mr len={len} access={access}");
         let no_memory = Error::Call { call: "ibv_reg_mr", errno: libc::ENOMEM };
         // A work request's length has 32 bits. One byte at least: an allocation of none has no address.
         let layout = match u32::try_from(len) {
@@ -121,20 +129,43 @@ impl MemoryRegion {
     /// bytes, new ones or a mix: wait for its completion first.
     pub fn write(&mut self, offset: usize, bytes: &[u8]) -> Result<()> {
         let range = self.check(offset..offset.saturating_add(bytes.len()))?;
-        // SAFETY: the range lies in the allocation. No reference into it exists anywhere, and the CPU side is reached
-        // only through this handle, which is borrowed for writing.
-        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.0.memory.add(range.start), range.len()) };
+        for (at, byte) in range.zip(bytes) {
+            // SAFETY: the range lies in the allocation. No reference into it exists anywhere, and the CPU side is reached
+            // only through this handle, which is borrowed for writing.
+            unsafe { self.0.memory.add(at).write_volatile(*byte) };
+        }
         Ok(())
     }
 
-    /// Copies bytes out of the region.
+    /// Copies bytes out of the region. The device may have written them without any call of this program: so each is read
+    /// anew (volatile), also in a loop that waits for a byte to change.
     pub fn read(&self, range: Range<usize>) -> Result<Vec<u8>> {
         let range = self.check(range)?;
-        let mut bytes = vec![0; range.len()];
-        // SAFETY: the range lies in the allocation; `bytes` is ours. The device may write meanwhile: the copy then holds
-        // old and new bytes, all of them initialized.
-        unsafe { std::ptr::copy_nonoverlapping(self.0.memory.add(range.start), bytes.as_mut_ptr(), range.len()) };
-        Ok(bytes)
+        // SAFETY: the range lies in the allocation. The device may write meanwhile: the copy then holds old and new bytes,
+        // all of them initialized.
+        Ok(range.map(|at| unsafe { self.0.memory.add(at).read_volatile() }).collect())
+    }
+
+    /// The 8 bytes at `offset`, a multiple of 8, in one piece: what an atomic of the peer's may change at this moment.
+    pub fn read_u64(&self, offset: usize) -> Result<u64> {
+        let at = self.check_u64(offset)?;
+        // SAFETY: 8 bytes in the allocation, which starts on a page, and so aligned.
+        Ok(unsafe { self.0.memory.add(at).cast::<u64>().read_volatile() })
+    }
+
+    /// Sets them, in one piece. Atomics of the device may not be atomic against this processor: set them before.
+    pub fn write_u64(&mut self, offset: usize, value: u64) -> Result<()> {
+        let at = self.check_u64(offset)?;
+        // SAFETY: as in read_u64, and in write.
+        unsafe { self.0.memory.add(at).cast::<u64>().write_volatile(value) };
+        Ok(())
+    }
+
+    fn check_u64(&self, offset: usize) -> Result<usize> {
+        match offset % 8 {
+            0 => Ok(self.check(offset..offset.saturating_add(8))?.start),
+            _ => Err(Error::content(format!("{offset} is no multiple of 8"), "Keep counters at multiples of 8")),
+        }
     }
 
     /// The range, if it lies inside the region.
@@ -158,7 +189,7 @@ fn inside(range: Range<usize>, len: usize) -> Result<Range<usize>> {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        fast!("ibv_dereg_mr");
+        slow!("ibv_dereg_mr");
         // SAFETY: from ibv_reg_mr. Posted work requests share Inner, so none is under way.
         match positive_errno("ibv_dereg_mr", unsafe { ibv_dereg_mr(self.raw) }) {
             // SAFETY: allocated with this layout, and the device has let go of it.

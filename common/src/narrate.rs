@@ -9,11 +9,13 @@
 //!
 //! | tag  | what |
 //! |------|------|
-//! | SLOW | the control path: CM calls, creating and destroying objects. System calls, once per connection |
-//! | FAST | preparing and waiting on the data path: registering, arming, waiting |
-//! | DATA | one line per data-path operation: post, poll |
+//! | SLOW | what sets up and tears down: CM calls, creating, registering, destroying. System calls, once per connection |
+//! | FAST | what arms and waits on the data path: posting a receive, arming the CQ, sleeping until something comes |
+//! | DATA | the operation itself: a SEND, WRITE or READ posted, its completion polled |
 //! | INFO | decoded dumps: QP, MR, SGE, WR, WC, CM events |
 //! | ERR  | what failed, what it means, what to do next |
+//!
+//! A stage is one function of a lesson: its lines carry its name until it returns. `--stages NAME,…` shows these alone.
 //!
 //! The log goes to standard error. What a lesson was run for (`SUCCESS, …`) goes to standard output.
 
@@ -26,7 +28,7 @@ use owo_colors::{AnsiColors, OwoColorize};
 /// Logs one line of the control path.
 #[macro_export]
 macro_rules! slow { ($($arg:tt)+) => { $crate::narrate::line("SLOW", format_args!($($arg)+)) } }
-/// Logs one line of preparing for, or waiting on, the data path.
+/// Logs one line of what arms or waits on the data path.
 #[macro_export]
 macro_rules! fast { ($($arg:tt)+) => { $crate::narrate::line("FAST", format_args!($($arg)+)) } }
 /// Logs one data-path operation.
@@ -41,13 +43,29 @@ macro_rules! say { ($($arg:tt)+) => { $crate::narrate::result(format_args!($($ar
 
 struct Narration {
     sequence: u32,
-    stages: Vec<&'static str>,
+    /// The stages that have begun and not ended, the innermost last.
+    open: Vec<&'static str>,
+    /// The last stages that have begun, whether ended or not.
+    begun: Vec<&'static str>,
+    /// The stages that are logged; none: all.
+    shown: Vec<String>,
 }
 
 /// What comes before the first call of [`stage`].
 const FIRST_STAGE: &str = "main";
 
-static NARRATION: Mutex<Narration> = Mutex::new(Narration { sequence: 0, stages: Vec::new() });
+/// How many stages of the past are kept. A server that serves many clients passes the same ones again and again.
+const KEPT: usize = 12;
+
+static NARRATION: Mutex<Narration> =
+    Mutex::new(Narration { sequence: 0, open: Vec::new(), begun: Vec::new(), shown: Vec::new() });
+
+impl Narration {
+    /// The stage that a line belongs to now.
+    fn stage(&self) -> &'static str {
+        self.open.last().copied().unwrap_or(FIRST_STAGE)
+    }
+}
 
 fn narration() -> MutexGuard<'static, Narration> {
     NARRATION.lock().unwrap_or_else(PoisonError::into_inner)
@@ -72,25 +90,52 @@ pub fn start() {
         .try_init();
 }
 
-/// Names the stage that all lines from here on belong to: the lesson's function, as in `stage("accept")`.
-pub fn stage(name: &'static str) {
+/// A stage that has begun. Keep it until the function returns: dropping it ends the stage.
+#[must_use = "a stage ends when this is dropped: `let _stage = stage(..)`"]
+pub struct Stage(());
+
+/// Begins a stage: the lesson's function, as in `let _stage = stage("accept")`.
+pub fn stage(name: &'static str) -> Stage {
     let mut narration = narration();
-    if narration.stages.len() == 12 {
-        narration.stages.remove(0);
+    if narration.begun.len() == KEPT {
+        narration.begun.remove(0);
     }
-    narration.stages.push(name);
+    narration.begun.push(name);
+    narration.open.push(name);
+    Stage(())
 }
 
-/// The stages passed so far, oldest first, as in `main → listen → wait_connect_request → accept`.
-///
-/// A server that serves many clients passes the same stages again and again: only the last twelve are kept.
+impl Drop for Stage {
+    /// What is dropped after this belongs to the function that called this one.
+    fn drop(&mut self) {
+        narration().open.pop();
+    }
+}
+
+/// The last stages that have begun, oldest first, as in `main → listen → wait_connect_request → accept`.
 pub fn history() -> String {
-    std::iter::once(FIRST_STAGE).chain(narration().stages.iter().copied()).collect::<Vec<_>>().join(" → ")
+    std::iter::once(FIRST_STAGE).chain(narration().begun.iter().copied()).collect::<Vec<_>>().join(" → ")
+}
+
+/// The stage that began last: where a failure happened, after its function has returned, too.
+pub fn last_stage() -> &'static str {
+    narration().begun.last().copied().unwrap_or(FIRST_STAGE)
+}
+
+/// From now on only these stages are logged (`--stages`). None: all.
+pub fn show_only(stages: Vec<String>) {
+    narration().shown = stages;
 }
 
 /// One log line; called by the macros.
 pub fn line(tag: &'static str, text: std::fmt::Arguments) {
-    log::info!(target: tag, "{text}");
+    let narration = narration();
+    let stage = narration.stage();
+    let shown = narration.shown.is_empty() || narration.shown.iter().any(|name| name == stage);
+    drop(narration);
+    if shown {
+        log::info!(target: tag, "{text}");
+    }
 }
 
 /// One line about a failure: it passes every filter but `RUST_LOG=off`.
@@ -122,7 +167,7 @@ fn hex(bytes: &[u8]) -> String {
 fn next_line() -> (u32, &'static str) {
     let mut narration = narration();
     narration.sequence += 1;
-    (narration.sequence, narration.stages.last().copied().unwrap_or("main"))
+    (narration.sequence, narration.stage())
 }
 
 fn since_midnight() -> Duration {
@@ -171,9 +216,12 @@ mod tests {
     }
 
     #[test]
-    fn history_lists_stages_in_order() {
-        stage("listen");
-        stage("accept");
-        assert!(history().ends_with("listen → accept"), "{}", history());
+    fn a_stage_ends_with_its_function_and_stays_in_the_history() {
+        let outer = stage("serve");
+        drop(stage("accept"));
+        assert_eq!((next_line().1, last_stage()), ("serve", "accept"));
+        assert!(history().ends_with("serve → accept"), "{}", history());
+        drop(outer);
+        assert_eq!(next_line().1, "main");
     }
 }

@@ -7,9 +7,12 @@ use std::rc::Rc;
 
 use rdma_sys::{ibv_alloc_pd, ibv_dealloc_pd, ibv_pd};
 
-use crate::cm::id::CmId;
+use crate::context::Context;
 use crate::error::{null, positive_errno, Result};
 use crate::mr::{Access, MemoryRegion};
+use crate::qp::QueuePair;
+use crate::qp_init::QpInitAttr;
+use crate::srq::SharedReceiveQueue;
 use crate::{narrate, slow};
 
 /// A protection domain.
@@ -17,18 +20,17 @@ pub struct ProtectionDomain(Rc<Inner>);
 
 struct Inner {
     raw: *mut ibv_pd,
-    /// Keeps `id->verbs` open: librdmacm closes the device with the last id on it.
-    _id: CmId,
+    /// Keeps the device open.
+    context: Context,
 }
 
 impl ProtectionDomain {
-    /// `ibv_alloc_pd(id->verbs)`.
-    pub fn alloc(id: &CmId) -> Result<Self> {
+    /// `ibv_alloc_pd`.
+    pub fn alloc(context: &Context) -> Result<Self> {
         slow!("ibv_alloc_pd");
-        let verbs = id.verbs()?;
-        // SAFETY: the device is open as long as the id, which is kept.
-        let raw = null("ibv_alloc_pd", unsafe { ibv_alloc_pd(verbs) })?;
-        Ok(Self(Rc::new(Inner { raw, _id: id.share() })))
+        // SAFETY: the device is open, and kept so.
+        let raw = null("ibv_alloc_pd", unsafe { ibv_alloc_pd(context.raw()) })?;
+        Ok(Self(Rc::new(Inner { raw, context: context.share() })))
     }
 
     /// `ibv_reg_mr`: allocates `len` zeroed bytes, pins them, and lets the device use them as `access` says.
@@ -36,8 +38,22 @@ impl ProtectionDomain {
         MemoryRegion::register(self, len, access)
     }
 
+    /// `ibv_create_qp`: a queue pair without the connection manager, in the state RESET. (With it: [`QueuePair::create`].)
+    pub fn create_qp(&self, attr: &QpInitAttr) -> Result<QueuePair> {
+        QueuePair::create_alone(self, attr)
+    }
+
+    /// `ibv_create_srq`: a receive queue for several queue pairs, with room for `max_wr` receives of up to `max_sge` pieces.
+    pub fn create_srq(&self, max_wr: u32, max_sge: u32) -> Result<SharedReceiveQueue> {
+        SharedReceiveQueue::create(self, max_wr, max_sge)
+    }
+
     pub(crate) fn raw(&self) -> *mut ibv_pd {
         self.0.raw
+    }
+
+    pub(crate) fn context(&self) -> &Context {
+        &self.0.context
     }
 
     /// Another handle on the same domain, for its QPs and regions.

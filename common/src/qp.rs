@@ -1,112 +1,204 @@
-//! `ibv_qp`, the queue pair: a send queue and a receive queue (man 3 rdma_create_qp, ibv_post_send, ibv_post_recv,
-//! ibv_query_qp).
+//! `ibv_qp`, the queue pair: a send queue and a receive queue (man 3 rdma_create_qp, ibv_create_qp, ibv_post_send,
+//! ibv_post_recv, ibv_modify_qp, ibv_query_qp).
 //!
-//! The connection manager moves the QP through its states: RESET → INIT in `rdma_create_qp`, INIT → RTR → RTS when the
-//! connection is made, → ERR in `rdma_disconnect`. [`QueuePair::dump`] shows where it is.
+//! With an id, the connection manager moves the QP through its states: RESET → INIT in `rdma_create_qp`, INIT → RTR → RTS
+//! when the connection is made, → ERR in `rdma_disconnect`. Without one, [`QueuePair::modify`] does, by hand.
+//! [`QueuePair::dump`] shows where it is.
 //!
 //! Drop destroys the QP first of all, and then lets go of the memory of requests that never completed.
 
+use std::cell::RefCell;
 use std::ops::Range;
+use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rdma_sys::*;
 
 use crate::cm::id::CmId;
 use crate::cq::CompletionQueue;
-use crate::error::{minus_one, positive_errno, Error, Result};
+use crate::error::{minus_one, null, positive_errno, Error, Result};
+use crate::ledger::Queues;
 use crate::mr::MemoryRegion;
 use crate::pd::ProtectionDomain;
-use crate::wr::{dump_sge, recv_wr, sge, SendWr};
-use crate::{data, info, narrate, slow};
+use crate::qp_attr::QpAttr;
+use crate::qp_init::{QpCap, QpInitAttr};
+use crate::qp_modify::ModifyQp;
+use crate::srq::SharedReceiveQueue;
+use crate::wr::{dump_sge, recv_wr, sges, total_len, Piece, SendWr};
+use crate::{data, fast, info, narrate, slow};
 
 /// The next work request's number. One count for the whole program: it names a request among all that are under way.
 static NEXT_WR_ID: AtomicU64 = AtomicU64::new(1);
 
-/// `ibv_qp_init_attr`: how much room the queues need. The device may round up.
-#[derive(Debug, Clone, Copy)]
-pub struct QpInitAttr {
-    /// Requests that may wait in the send queue.
-    pub max_send_wr: u32,
-    /// Requests that may wait in the receive queue.
-    pub max_recv_wr: u32,
+pub(crate) fn next_wr_id() -> u64 {
+    NEXT_WR_ID.fetch_add(1, Ordering::Relaxed)
 }
 
-/// A reliable connected (RC) queue pair.
+/// A queue pair.
 pub struct QueuePair {
-    id: CmId,
-    cq: CompletionQueue,
+    raw: *mut ibv_qp,
+    /// The connection, if the connection manager made the QP.
+    id: Option<CmId>,
+    send_cq: CompletionQueue,
+    recv_cq: CompletionQueue,
+    srq: Option<SharedReceiveQueue>,
     _pd: ProtectionDomain,
+    /// What the device gave: at least what was asked for.
+    cap: QpCap,
+    sq_sig_all: bool,
+    queues: Rc<Queues>,
+    /// What the last dump showed.
+    shown: RefCell<Option<QpAttr>>,
 }
 
 impl QueuePair {
-    /// `rdma_create_qp`: an RC QP for the connection `id`, with one CQ for both queues. It is in the state INIT.
-    pub fn create(id: &CmId, pd: &ProtectionDomain, cq: &CompletionQueue, attr: QpInitAttr) -> Result<Self> {
-        slow!("rdma_create_qp RC max_send_wr={} max_recv_wr={}", attr.max_send_wr, attr.max_recv_wr);
-        // SAFETY: the CQ is alive.
-        if unsafe { (*cq.raw()).context } != id.verbs()? {
-            let next = "Create PD, CQ and QP from the same id";
-            return Err(Error::content("the completion queue belongs to another device than the id", next));
-        }
-        // SAFETY: plain data, for which zero is a value: no SRQ, no inline data, no context.
-        let mut init: ibv_qp_init_attr = unsafe { std::mem::zeroed() };
-        init.qp_type = ibv_qp_type::IBV_QPT_RC;
-        init.send_cq = cq.raw();
-        init.recv_cq = cq.raw();
-        init.cap.max_send_wr = attr.max_send_wr;
-        init.cap.max_recv_wr = attr.max_recv_wr;
-        init.cap.max_send_sge = 1;
-        init.cap.max_recv_sge = 1;
-        // SAFETY: id, PD and CQ are alive and kept by the result.
+    /// `rdma_create_qp`: a QP for the connection `id`. It is in the state INIT.
+    pub fn create(id: &CmId, pd: &ProtectionDomain, attr: &QpInitAttr) -> Result<Self> {
+        slow!("rdma_create_qp {attr}");
+        attr.check(&id.verbs()?, pd)?;
+        let mut init = attr.to_c();
+        // SAFETY: id, PD, CQs and SRQ are alive, of one device, and kept by the result.
         minus_one("rdma_create_qp", unsafe { rdma_create_qp(id.raw(), pd.raw(), &mut init) })?;
-        Ok(Self { id: id.share(), cq: cq.share(), _pd: pd.share() })
+        // SAFETY: the id is alive, and rdma_create_qp has stored the QP there.
+        let raw = unsafe { (*id.raw()).qp };
+        Ok(Self::new(raw, Some(id.share()), pd, attr, &init))
+    }
+
+    /// `ibv_create_qp`: a QP without the connection manager. It is in the state RESET; called by
+    /// [`ProtectionDomain::create_qp`].
+    pub(crate) fn create_alone(pd: &ProtectionDomain, attr: &QpInitAttr) -> Result<Self> {
+        slow!("ibv_create_qp {attr}");
+        attr.check(pd.context(), pd)?;
+        let mut init = attr.to_c();
+        // SAFETY: PD, CQs and SRQ are alive, of one device, and kept by the result.
+        let raw = null("ibv_create_qp", unsafe { ibv_create_qp(pd.raw(), &mut init) })?;
+        Ok(Self::new(raw, None, pd, attr, &init))
+    }
+
+    fn new(raw: *mut ibv_qp, id: Option<CmId>, pd: &ProtectionDomain, attr: &QpInitAttr, c: &ibv_qp_init_attr) -> Self {
+        let receive = attr.srq.map(SharedReceiveQueue::ledger).unwrap_or_default();
+        let qp = Self {
+            raw,
+            id,
+            send_cq: attr.send_cq.share(),
+            recv_cq: attr.recv_cq.share(),
+            srq: attr.srq.map(SharedReceiveQueue::share),
+            _pd: pd.share(),
+            cap: QpCap::from_c(&c.cap),
+            sq_sig_all: attr.sq_sig_all,
+            queues: Rc::new(Queues { receive, ..Queues::default() }),
+            shown: RefCell::default(),
+        };
+        for cq in [&qp.send_cq, &qp.recv_cq] {
+            cq.add_route(qp.qp_num(), &qp.queues);
+        }
+        qp
     }
 
     /// `ibv_post_recv`: lends `range` of the region to the device for one incoming SEND. Post before the peer sends, or
     /// the device answers "receiver not ready". Returns the request's number.
     pub fn post_recv(&self, region: &MemoryRegion, range: Range<usize>) -> Result<u64> {
-        let mut sge = sge(region, range)?;
-        let wr_id = NEXT_WR_ID.fetch_add(1, Ordering::Relaxed);
-        data!("ibv_post_recv wr_id={wr_id} len={}", sge.length);
-        info!("SGE: {}", dump_sge(&sge));
-        self.cq.keep(wr_id, self.qp_num(), region.keep());
-        let (mut wr, mut bad) = (recv_wr(wr_id, &mut sge), std::ptr::null_mut());
-        // SAFETY: the QP is alive. The request and its SGE live across the call, which copies them; the CQ keeps the
-        // memory until the completion is polled or the QP is gone, even if the call fails: SoftRoCE holds on to a request
-        // that it has refused, and flushes it later.
-        let result = unsafe { ibv_post_recv(self.raw(), &mut wr, &mut bad) };
-        positive_errno("ibv_post_recv", result).map(|()| wr_id)
+        self.post_recv_pieces(&[(region, range)])
+    }
+
+    /// The same with several pieces, which one SEND fills one after the other; or with none, for a WRITE with immediate.
+    pub fn post_recv_pieces(&self, pieces: &[Piece]) -> Result<u64> {
+        if self.srq.is_some() {
+            return Err(Error::content("this QP receives from an SRQ", "Post the receive to the SRQ"));
+        }
+        let mut sges = sges(pieces, self.cap.max_recv_sge)?;
+        let wr_id = next_wr_id();
+        fast!("ibv_post_recv wr_id={wr_id} len={}", total_len(&sges));
+        sges.iter().for_each(|sge| info!("SGE: {}", dump_sge(sge)));
+        self.queues.receive.add(wr_id, pieces.iter().map(|(region, _)| region.keep()).collect());
+        let (mut wr, mut bad) = (recv_wr(wr_id, &mut sges), std::ptr::null_mut());
+        // SAFETY: the QP is alive. The request and its SGEs live across the call, which copies them; the ledger keeps the
+        // memory until the completion is polled or the QP is gone.
+        let result = unsafe { ibv_post_recv(self.raw, &mut wr, &mut bad) };
+        positive_errno("ibv_post_recv", result).map(|()| wr_id).map_err(|error| {
+            // Refused, and forgotten: the device holds no such receive.
+            self.queues.receive.complete(wr_id);
+            error
+        })
     }
 
     /// `ibv_post_send`: hands a request to the device, and returns before anything is sent. Leave the region alone until
     /// the completion. Returns the request's number.
     pub fn post_send(&self, request: &SendWr) -> Result<u64> {
-        let mut sge = request.sge()?;
-        let wr_id = NEXT_WR_ID.fetch_add(1, Ordering::Relaxed);
-        data!("ibv_post_send {} wr_id={wr_id} len={}", request.name(), request.len());
-        info!("SGE: {}", dump_sge(&sge));
-        info!("WR: {}", request.dump(wr_id));
-        self.cq.keep(wr_id, self.qp_num(), request.region.keep());
-        let (mut wr, mut bad) = (request.to_c(wr_id, &mut sge), std::ptr::null_mut());
-        // SAFETY: as in post_recv.
-        let result = unsafe { ibv_post_send(self.raw(), &mut wr, &mut bad) };
-        positive_errno("ibv_post_send", result).map(|()| wr_id)
+        let mut sges = request.sges(self.cap.max_send_sge, self.cap.max_inline_data)?;
+        let mut wr = self.enter(request, &mut sges);
+        let mut bad = std::ptr::null_mut();
+        // SAFETY: the QP is alive. The request and its SGEs live across the call, which copies them; the ledger keeps the
+        // memory until a completion says that the request is done or the QP is gone, even if the call fails: SoftRoCE
+        // holds on to a request that it has refused, and flushes it later.
+        let result = unsafe { ibv_post_send(self.raw, &mut wr, &mut bad) };
+        positive_errno("ibv_post_send", result).map(|()| wr.wr_id)
     }
 
-    /// `ibv_query_qp`: logs the QP's state and attributes, MTU in bytes and times in ms.
-    pub fn dump(&self) {
+    /// `ibv_post_send` with a list: one call for all requests. If the device refuses one, those before it are under way:
+    /// so this returns the numbers of those that are, and what stopped the next.
+    pub fn post_send_all(&self, requests: &[SendWr]) -> (Vec<u64>, Result<()>) {
+        let sges = requests.iter().map(|request| request.sges(self.cap.max_send_sge, self.cap.max_inline_data));
+        let mut sges: Vec<_> = match sges.collect::<Result<_>>() {
+            Ok(sges) => sges,
+            Err(error) => return (Vec::new(), Err(error)),
+        };
+        let mut wrs: Vec<_> = requests.iter().zip(&mut sges).map(|(request, sges)| self.enter(request, sges)).collect();
+        let wr_ids: Vec<u64> = wrs.iter().map(|wr| wr.wr_id).collect();
+        let mut next = std::ptr::null_mut();
+        for wr in wrs.iter_mut().rev() {
+            wr.next = next;
+            next = wr;
+        }
+        if next.is_null() {
+            return (wr_ids, Ok(()));
+        }
+        let mut bad = std::ptr::null_mut();
+        // SAFETY: as in post_send; `next` is the first of the list, all of which lives across the call.
+        let result = positive_errno("ibv_post_send", unsafe { ibv_post_send(self.raw, next, &mut bad) });
+        let taken = match result {
+            Ok(()) => wrs.len(),
+            Err(_) => wrs.iter().position(|wr| std::ptr::eq(wr, bad)).unwrap_or(0),
+        };
+        (wr_ids[..taken].to_vec(), result)
+    }
+
+    /// Gives the request its number, shows it, and notes its memory.
+    fn enter(&self, request: &SendWr, sges: &mut [ibv_sge]) -> ibv_send_wr {
+        let wr_id = next_wr_id();
+        data!("ibv_post_send {} wr_id={wr_id} len={}", request.name(), total_len(sges));
+        sges.iter().for_each(|sge| info!("SGE: {}", dump_sge(sge)));
+        info!("WR: {}", request.dump(wr_id, sges.len()));
+        self.queues.send.add(wr_id, request.is_signaled() || self.sq_sig_all, request.memory());
+        request.to_c(wr_id, sges)
+    }
+
+    /// `ibv_modify_qp`: moves the QP to another state. With an id, the connection manager does that.
+    pub fn modify(&self, to: &ModifyQp) -> Result<()> {
+        slow!("ibv_modify_qp {to:?}");
+        // SAFETY: the QP is alive.
+        let qp_type = unsafe { (*self.raw).qp_type };
+        let (mut attr, mask) = to.to_c(qp_type);
+        // SAFETY: the QP is alive; the call copies the attributes.
+        positive_errno("ibv_modify_qp", unsafe { ibv_modify_qp(self.raw, &mut attr, mask) })
+    }
+
+    /// `ibv_query_qp`: the QP's state and attributes.
+    pub fn query(&self) -> Result<QpAttr> {
         // SAFETY: plain data, for which zero is a value.
         let (mut attr, mut init): (ibv_qp_attr, ibv_qp_init_attr) = unsafe { std::mem::zeroed() };
-        let mask = [
-            ibv_qp_attr_mask::IBV_QP_STATE,
-            ibv_qp_attr_mask::IBV_QP_PATH_MTU,
-            ibv_qp_attr_mask::IBV_QP_TIMEOUT,
-            ibv_qp_attr_mask::IBV_QP_CAP,
-        ];
-        let mask = mask.iter().fold(0, |mask, bit| mask | bit.0);
         // SAFETY: the QP is alive; both structs are written.
-        let result = unsafe { ibv_query_qp(self.raw(), &mut attr, mask as i32, &mut init) };
-        match positive_errno("ibv_query_qp", result) {
-            Ok(()) => info!("QP: qpn={} {}", self.qp_num(), describe(&attr)),
+        let result = unsafe { ibv_query_qp(self.raw, &mut attr, QpAttr::MASK, &mut init) };
+        positive_errno("ibv_query_qp", result).map(|()| QpAttr::from_c(&attr))
+    }
+
+    /// Logs the QP's state, and of its attributes those that changed since the last time; MTU in bytes, times in ms.
+    pub fn dump(&self) {
+        match self.query() {
+            Ok(attr) => {
+                info!("QP: qpn={} {}", self.qp_num(), attr.changes(self.shown.borrow().as_ref()));
+                self.shown.replace(Some(attr));
+            }
             Err(error) => narrate::failure(&error.to_string()),
         }
     }
@@ -114,104 +206,34 @@ impl QueuePair {
     /// The number that the peer's packets carry as destination QP.
     pub fn qp_num(&self) -> u32 {
         // SAFETY: the QP is alive.
-        unsafe { (*self.raw()).qp_num }
+        unsafe { (*self.raw).qp_num }
     }
 
-    fn raw(&self) -> *mut ibv_qp {
-        // SAFETY: the id is alive, and rdma_create_qp stored the QP there.
-        unsafe { (*self.id.raw()).qp }
+    /// How much room the device gave.
+    pub fn cap(&self) -> QpCap {
+        self.cap
     }
 }
 
 impl Drop for QueuePair {
     fn drop(&mut self) {
-        slow!("rdma_destroy_qp");
         let qp_num = self.qp_num();
-        // SAFETY: from rdma_create_qp; nobody else uses it.
-        unsafe { rdma_destroy_qp(self.id.raw()) };
+        if let Some(id) = &self.id {
+            slow!("rdma_destroy_qp");
+            // SAFETY: from rdma_create_qp; nobody else uses it.
+            unsafe { rdma_destroy_qp(id.raw()) };
+        } else {
+            slow!("ibv_destroy_qp");
+            // SAFETY: from ibv_create_qp; nobody else uses it.
+            if let Err(error) = positive_errno("ibv_destroy_qp", unsafe { ibv_destroy_qp(self.raw) }) {
+                // Still there: the device may use the memory, so it must stay, for ever.
+                std::mem::forget(Rc::clone(&self.queues));
+                narrate::failure(&error.to_string());
+            }
+        }
         // The QP is gone: the device writes nowhere any more.
-        self.cq.release_all(qp_num);
-    }
-}
-
-/// State and attributes in words: those that the state has set, for before that the fields hold anything.
-fn describe(attr: &ibv_qp_attr) -> String {
-    let state = state_name(attr.qp_state);
-    if attr.qp_state < ibv_qp_state::IBV_QPS_RTR {
-        let cap = &attr.cap;
-        return format!("state={state} max_send_wr={} max_recv_wr={}", cap.max_send_wr, cap.max_recv_wr);
-    }
-    format!(
-        "state={state} mtu={} B dest_qpn={} sq_psn={} rq_psn={} max_rd_atomic={} max_dest_rd_atomic={} retry_cnt={} \
-         rnr_retry={} timeout={} min_rnr_timer={} ms",
-        mtu_bytes(attr.path_mtu),
-        attr.dest_qp_num,
-        attr.sq_psn,
-        attr.rq_psn,
-        attr.max_rd_atomic,
-        attr.max_dest_rd_atomic,
-        attr.retry_cnt,
-        attr.rnr_retry,
-        timeout_text(attr.timeout),
-        rnr_timer_ms(attr.min_rnr_timer)
-    )
-}
-
-/// `ibv_qp_state` without its prefix.
-fn state_name(state: u32) -> String {
-    const NAMES: [&str; 7] = ["RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR"];
-    NAMES.get(state as usize).map_or_else(|| format!("state {state}"), |name| name.to_string())
-}
-
-/// `ibv_mtu` is an exponent: 1 is 256 bytes, 5 is 4096. 0: not set yet.
-fn mtu_bytes(mtu: u32) -> u32 {
-    match mtu {
-        1..=5 => 128 << mtu,
-        _ => 0,
-    }
-}
-
-/// The ACK time-out is 4.096 µs × 2^n; 0 means for ever (IBTA volume 1, section 11.2.5.2).
-fn timeout_text(timeout: u8) -> String {
-    match timeout {
-        0 => "none".into(),
-        n => format!("{:.1} ms", 0.004_096 * f64::from(n.min(31)).exp2()),
-    }
-}
-
-/// The RNR NAK timer field in ms (IBTA volume 1, table 45).
-fn rnr_timer_ms(code: u8) -> f64 {
-    const MS: [f64; 32] = [
-        655.36, 0.01, 0.02, 0.03, 0.04, 0.06, 0.08, 0.12, 0.16, 0.24, 0.32, 0.48, 0.64, 0.96, 1.28, 1.92, 2.56, 3.84,
-        5.12, 7.68, 10.24, 15.36, 20.48, 30.72, 40.96, 61.44, 81.92, 122.88, 163.84, 245.76, 327.68, 491.52,
-    ];
-    MS[usize::from(code & 31)]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn attributes_in_units() {
-        assert_eq!((mtu_bytes(3), mtu_bytes(5), mtu_bytes(0), mtu_bytes(77)), (1024, 4096, 0, 0));
-        assert_eq!((timeout_text(0).as_str(), timeout_text(19).as_str()), ("none", "2147.5 ms"));
-        assert_eq!((rnr_timer_ms(0), rnr_timer_ms(31)), (655.36, 491.52));
-    }
-
-    #[test]
-    fn only_what_the_state_has_set_is_shown() {
-        // SAFETY: plain data, for which zero is a value.
-        let mut attr: ibv_qp_attr = unsafe { std::mem::zeroed() };
-        attr.qp_state = ibv_qp_state::IBV_QPS_INIT;
-        assert_eq!(describe(&attr), "state=INIT max_send_wr=0 max_recv_wr=0");
-        attr.qp_state = ibv_qp_state::IBV_QPS_RTS;
-        assert!(describe(&attr).starts_with("state=RTS mtu=0 B dest_qpn=0"), "{}", describe(&attr));
-    }
-
-    #[test]
-    fn states_by_name_and_unknown_ones_by_number() {
-        assert_eq!(state_name(3), "RTS");
-        assert_eq!(state_name(4711), "state 4711");
+        for cq in [&self.send_cq, &self.recv_cq] {
+            cq.remove_route(qp_num);
+        }
     }
 }

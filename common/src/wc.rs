@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use rdma_sys::{ibv_wc, ibv_wc_status::*};
+use rdma_sys::{ibv_wc, ibv_wc_flags, ibv_wc_status::*};
 
 use crate::error::{Error, Result};
 
@@ -25,6 +25,9 @@ pub struct WorkCompletion {
     pub qp_num: u32,
     opcode: u32,
     byte_len: u32,
+    wc_flags: u32,
+    imm_data: u32,
+    src_qp: u32,
 }
 
 impl WorkCompletion {
@@ -36,6 +39,10 @@ impl WorkCompletion {
             qp_num: wc.qp_num,
             opcode: wc.opcode,
             byte_len: wc.byte_len,
+            wc_flags: wc.wc_flags,
+            // SAFETY: 32 bits, whichever member is in use.
+            imm_data: u32::from_be(unsafe { wc.imm_data_invalidated_rkey_union.imm_data }),
+            src_qp: wc.src_qp,
         }
     }
 
@@ -60,6 +67,17 @@ impl WorkCompletion {
         carries.then_some(self.byte_len as usize)
     }
 
+    /// The 32 bits that the peer's program sent along, if this is a successful receive with some.
+    pub fn imm_data(&self) -> Option<u32> {
+        let with_imm = self.wc_flags & ibv_wc_flags::IBV_WC_WITH_IMM.0 != 0;
+        (self.is_success() && with_imm).then_some(self.imm_data)
+    }
+
+    /// The QP that a datagram came from. (UD only: on connected QPs the field holds nothing.)
+    pub fn src_qp(&self) -> Option<u32> {
+        self.is_success().then_some(self.src_qp)
+    }
+
     /// The completion, or its error.
     pub fn into_success(self) -> Result<Self> {
         match self.is_success() {
@@ -70,7 +88,7 @@ impl WorkCompletion {
 
     /// The error that a failed completion stands for.
     pub fn to_error(&self) -> Error {
-        Error::Completion { wr_id: self.wr_id, status: self.status, vendor_err: self.vendor_err }
+        Error::Completion { wr_id: self.wr_id, qp_num: self.qp_num, status: self.status, vendor_err: self.vendor_err }
     }
 }
 
@@ -79,10 +97,13 @@ impl fmt::Display for WorkCompletion {
         write!(f, "wr_id={} status={}", self.wr_id, status_name(self.status))?;
         match self.opcode() {
             Some(opcode) => write!(f, " opcode={}", opcode_name(opcode))?,
-            None => write!(f, " vendor_err=0x{:x}", self.vendor_err)?,
+            None => write!(f, " ({}) vendor_err=0x{:x}", self.status, self.vendor_err)?,
         }
         if let Some(len) = self.byte_len() {
             write!(f, " byte_len={len}")?;
+        }
+        if let Some(imm) = self.imm_data() {
+            write!(f, " imm_data=0x{imm:x}")?;
         }
         write!(f, " qp_num={}", self.qp_num)
     }
@@ -158,21 +179,31 @@ mod tests {
     use super::*;
 
     fn wc(status: u32, opcode: u32) -> WorkCompletion {
-        WorkCompletion { wr_id: 2, status, vendor_err: 0, qp_num: 17, opcode, byte_len: 16 }
+        WorkCompletion {
+            wr_id: 2,
+            status,
+            vendor_err: 0,
+            qp_num: 17,
+            opcode,
+            byte_len: 16,
+            wc_flags: 2,
+            imm_data: 7,
+            src_qp: 0,
+        }
     }
 
     #[test]
     fn success_shows_opcode_and_length_where_defined() {
         let text = wc(IBV_WC_SUCCESS, IBV_WC_RECV).to_string();
-        assert_eq!(text, "wr_id=2 status=IBV_WC_SUCCESS opcode=IBV_WC_RECV byte_len=16 qp_num=17");
+        assert_eq!(text, "wr_id=2 status=IBV_WC_SUCCESS opcode=IBV_WC_RECV byte_len=16 imm_data=0x7 qp_num=17");
         assert_eq!(wc(IBV_WC_SUCCESS, IBV_WC_SEND).byte_len(), None);
     }
 
     #[test]
     fn an_error_has_no_opcode() {
         let failed = wc(IBV_WC_WR_FLUSH_ERR, IBV_WC_RECV);
-        assert_eq!((failed.opcode(), failed.byte_len()), (None, None));
-        assert_eq!(failed.to_string(), "wr_id=2 status=IBV_WC_WR_FLUSH_ERR vendor_err=0x0 qp_num=17");
+        assert_eq!((failed.opcode(), failed.byte_len(), failed.imm_data()), (None, None, None));
+        assert_eq!(failed.to_string(), "wr_id=2 status=IBV_WC_WR_FLUSH_ERR (5) vendor_err=0x0 qp_num=17");
     }
 
     #[test]

@@ -1,89 +1,230 @@
-//! `ibv_send_wr`, the work request of the send queue: what the device should do (man 3 ibv_post_send).
+//! `ibv_send_wr` and `ibv_recv_wr`, the work requests: what the device should do (man 3 ibv_post_send, ibv_post_recv).
 //!
-//! Every request here has one scatter/gather element (a piece of one region) and is signaled: each yields a completion.
+//! A request of the send queue is an operation, the bytes it moves, and flags. The bytes are pieces of registered regions,
+//! one scatter/gather element (SGE) each; or they are *inline*: copied into the request itself by the post.
 
 use std::ops::Range;
 
-use rdma_sys::{ibv_recv_wr, ibv_send_flags, ibv_send_wr, ibv_sge, ibv_wr_opcode::*, rdma_t, wr_t};
+use rdma_sys::*;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::ledger::Memory;
 use crate::metadata::Metadata;
 use crate::mr::MemoryRegion;
 
-/// A request for the send queue.
+/// A piece of a region.
+pub type Piece<'a> = (&'a MemoryRegion, Range<usize>);
+
+/// What a request of the send queue does. Immediate data are 32 bits for the peer's program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Operation {
+    /// `IBV_WR_SEND`: the bytes go into the buffer of the peer's next receive, which completes.
+    Send,
+    /// `IBV_WR_SEND_WITH_IMM`: the same, with immediate data in the peer's completion.
+    SendImm(u32),
+    /// `IBV_WR_RDMA_WRITE`: the bytes go to the start of the peer's buffer. The peer's program is told nothing.
+    Write(Metadata),
+    /// `IBV_WR_RDMA_WRITE_WITH_IMM`: the same, and the peer's next receive completes with the immediate data.
+    WriteImm(Metadata, u32),
+    /// `IBV_WR_RDMA_READ`: the bytes come from the start of the peer's buffer. The peer's program is told nothing.
+    Read(Metadata),
+    /// `IBV_WR_ATOMIC_FETCH_AND_ADD`: adds to the 8 bytes at the start of the peer's buffer, which must be aligned. What
+    /// stood there before comes back, into 8 bytes of ours.
+    FetchAdd(Metadata, u64),
+    /// `IBV_WR_ATOMIC_CMP_AND_SWP`: if those 8 bytes are `compare`, they become `swap`. What stood there comes back.
+    CompareSwap {
+        /// Whose first 8 bytes.
+        at: Metadata,
+        /// What must be there.
+        compare: u64,
+        /// What replaces it.
+        swap: u64,
+    },
+}
+
+/// The bytes of a request.
+enum Bytes<'a> {
+    Pieces(Vec<Piece<'a>>),
+    Inline(&'a [u8]),
+}
+
+/// A request for the send queue. It is signaled, so that it yields a completion, unless it says otherwise.
 pub struct SendWr<'a> {
-    pub(crate) region: &'a MemoryRegion,
-    range: Range<usize>,
-    opcode: u32,
-    remote: Option<(u64, u32)>,
+    operation: Operation,
+    bytes: Bytes<'a>,
+    flags: u32,
 }
 
 impl<'a> SendWr<'a> {
-    /// `IBV_WR_SEND`: the bytes go into the buffer of the peer's next receive. The peer's program gets a completion.
+    /// Any operation, with any number of pieces, one after the other: to be sent from there, or (READ, atomics) to be
+    /// written there.
+    pub fn new(operation: Operation, pieces: &[Piece<'a>]) -> Self {
+        Self { operation, bytes: Bytes::Pieces(pieces.to_vec()), flags: ibv_send_flags::IBV_SEND_SIGNALED.0 }
+    }
+
+    /// `IBV_SEND_INLINE`: the post copies the bytes, which need no region. For SEND and WRITE; `max_inline_data` at most.
+    pub fn inline(operation: Operation, bytes: &'a [u8]) -> Self {
+        let flags = ibv_send_flags::IBV_SEND_SIGNALED.0 | ibv_send_flags::IBV_SEND_INLINE.0;
+        Self { operation, bytes: Bytes::Inline(bytes), flags }
+    }
+
+    /// [`Operation::Send`] of one piece.
     pub fn send(region: &'a MemoryRegion, range: Range<usize>) -> Self {
-        Self { region, range, opcode: IBV_WR_SEND, remote: None }
+        Self::new(Operation::Send, &[(region, range)])
     }
 
-    /// `IBV_WR_RDMA_WRITE`: the bytes go to the start of the peer's buffer. The peer's program is told nothing.
+    /// [`Operation::Write`] of one piece.
     pub fn rdma_write(region: &'a MemoryRegion, range: Range<usize>, to: &Metadata) -> Self {
-        Self { region, range, opcode: IBV_WR_RDMA_WRITE, remote: Some((to.addr, to.rkey)) }
+        Self::new(Operation::Write(*to), &[(region, range)])
     }
 
-    /// `IBV_WR_RDMA_READ`: the bytes come from the start of the peer's buffer. The peer's program is told nothing.
+    /// [`Operation::Read`] into one piece.
     pub fn rdma_read(region: &'a MemoryRegion, range: Range<usize>, from: &Metadata) -> Self {
-        Self { region, range, opcode: IBV_WR_RDMA_READ, remote: Some((from.addr, from.rkey)) }
+        Self::new(Operation::Read(*from), &[(region, range)])
     }
 
-    /// The length in bytes.
-    pub(crate) fn len(&self) -> usize {
-        self.range.len()
+    /// Without `IBV_SEND_SIGNALED`: success yields no completion. A later signaled request's completion says that this
+    /// one is done, too; until one comes, the request keeps its place in the queue.
+    pub fn unsignaled(mut self) -> Self {
+        self.flags &= !ibv_send_flags::IBV_SEND_SIGNALED.0;
+        self
+    }
+
+    /// `IBV_SEND_FENCE`: not before all READs and atomics that were posted earlier are done.
+    pub fn fenced(mut self) -> Self {
+        self.flags |= ibv_send_flags::IBV_SEND_FENCE.0;
+        self
+    }
+
+    /// `IBV_SEND_SOLICITED`: wakes a peer that waits only for such (`CompletionQueue::req_notify_solicited`).
+    pub fn solicited(mut self) -> Self {
+        self.flags |= ibv_send_flags::IBV_SEND_SOLICITED.0;
+        self
     }
 
     /// The opcode's C name without its prefix.
     pub(crate) fn name(&self) -> &'static str {
-        match self.opcode {
-            IBV_WR_RDMA_WRITE => "RDMA_WRITE",
-            IBV_WR_RDMA_READ => "RDMA_READ",
-            _ => "SEND",
+        match self.operation {
+            Operation::Send => "SEND",
+            Operation::SendImm(_) => "SEND_WITH_IMM",
+            Operation::Write(_) => "RDMA_WRITE",
+            Operation::WriteImm(..) => "RDMA_WRITE_WITH_IMM",
+            Operation::Read(_) => "RDMA_READ",
+            Operation::FetchAdd(..) => "ATOMIC_FETCH_AND_ADD",
+            Operation::CompareSwap { .. } => "ATOMIC_CMP_AND_SWP",
+        }
+    }
+
+    pub(crate) fn is_signaled(&self) -> bool {
+        self.flags & ibv_send_flags::IBV_SEND_SIGNALED.0 != 0
+    }
+
+    /// The regions that must stay until the request is done: none if the bytes are inline.
+    pub(crate) fn memory(&self) -> Memory {
+        match &self.bytes {
+            Bytes::Pieces(pieces) => pieces.iter().map(|(region, _)| region.keep()).collect(),
+            Bytes::Inline(_) => Memory::new(),
+        }
+    }
+
+    /// The scatter/gather elements, if each lies inside its region and the operation can use them.
+    pub(crate) fn sges(&self, max_sge: u32, max_inline: u32) -> Result<Vec<ibv_sge>> {
+        let returns = matches!(self.operation, Operation::FetchAdd(..) | Operation::CompareSwap { .. });
+        match &self.bytes {
+            Bytes::Inline(_) if returns || matches!(self.operation, Operation::Read(_)) => {
+                Err(unusable(format!("{} brings bytes back: they need a region", self.name()), "SendWr::new"))
+            }
+            Bytes::Inline(bytes) if bytes.len() > max_inline as usize => {
+                let what = format!("{} bytes inline, where this QP takes at most {max_inline}", bytes.len());
+                Err(unusable(what, "a larger QpCap::max_inline_data"))
+            }
+            // The post copies the bytes: no lkey is needed.
+            Bytes::Inline(bytes) => {
+                Ok(vec![ibv_sge { addr: bytes.as_ptr() as u64, length: bytes.len() as u32, lkey: 0 }])
+            }
+            Bytes::Pieces(pieces) if returns && pieces.iter().map(|(_, range)| range.len()).sum::<usize>() != 8 => {
+                Err(unusable(format!("{} brings back 8 bytes", self.name()), "a piece of 8 bytes"))
+            }
+            Bytes::Pieces(pieces) => sges(pieces, max_sge),
         }
     }
 
     /// As in `wr_id=1 opcode=RDMA_WRITE signaled=1 num_sge=1 remote_addr=0x… rkey=0x…`.
-    pub(crate) fn dump(&self, wr_id: u64) -> String {
-        let remote = match self.remote {
-            Some((addr, rkey)) => format!(" remote_addr=0x{addr:x} rkey=0x{rkey:x}"),
+    pub(crate) fn dump(&self, wr_id: u64, num_sge: usize) -> String {
+        let remote = match self.remote() {
+            Some(at) => format!(" remote_addr=0x{:x} rkey=0x{:x}", at.addr, at.rkey),
             None => String::new(),
         };
-        format!("wr_id={wr_id} opcode={} signaled=1 num_sge=1{remote}", self.name())
+        let imm = self.imm_data().map(|imm| format!(" imm_data=0x{imm:x}")).unwrap_or_default();
+        let signaled = u8::from(self.is_signaled());
+        format!("wr_id={wr_id} opcode={} signaled={signaled} num_sge={num_sge}{remote}{imm}", self.name())
     }
 
-    /// Its scatter/gather element, if the range lies inside the region.
-    pub(crate) fn sge(&self) -> Result<ibv_sge> {
-        sge(self.region, self.range.clone())
+    fn remote(&self) -> Option<Metadata> {
+        match self.operation {
+            Operation::Send | Operation::SendImm(_) => None,
+            Operation::Write(at) | Operation::WriteImm(at, _) | Operation::Read(at) => Some(at),
+            Operation::FetchAdd(at, _) | Operation::CompareSwap { at, .. } => Some(at),
+        }
     }
 
-    /// The C struct. It points to `sge`, which must live as long.
-    pub(crate) fn to_c(&self, wr_id: u64, sge: &mut ibv_sge) -> ibv_send_wr {
-        // SAFETY: ibv_send_wr is plain data, for which zero is a value: no next request, no flags, no immediate.
+    fn imm_data(&self) -> Option<u32> {
+        match self.operation {
+            Operation::SendImm(imm) | Operation::WriteImm(_, imm) => Some(imm),
+            _ => None,
+        }
+    }
+
+    /// The C struct. It points to `sges`, which must stay where they are until it is posted.
+    pub(crate) fn to_c(&self, wr_id: u64, sges: &mut [ibv_sge]) -> ibv_send_wr {
+        // SAFETY: ibv_send_wr is plain data, for which zero is a value: no next request, no immediate data.
         let mut wr: ibv_send_wr = unsafe { std::mem::zeroed() };
         wr.wr_id = wr_id;
-        wr.sg_list = sge;
-        wr.num_sge = 1;
-        wr.opcode = self.opcode;
-        wr.send_flags = ibv_send_flags::IBV_SEND_SIGNALED.0;
-        if let Some((remote_addr, rkey)) = self.remote {
-            wr.wr = wr_t { rdma: rdma_t { remote_addr, rkey } };
+        wr.sg_list = sges.as_mut_ptr();
+        wr.num_sge = sges.len() as i32;
+        wr.send_flags = self.flags;
+        if let Some(imm) = self.imm_data() {
+            wr.imm_data_invalidated_rkey_union.imm_data = imm.to_be();
+        }
+        let rdma = |at: Metadata| wr_t { rdma: rdma_t { remote_addr: at.addr, rkey: at.rkey } };
+        let atomic = |at: Metadata, compare_add, swap| wr_t {
+            atomic: atomic_t { remote_addr: at.addr, compare_add, swap, rkey: at.rkey },
+        };
+        match self.operation {
+            Operation::Send => wr.opcode = ibv_wr_opcode::IBV_WR_SEND,
+            Operation::SendImm(_) => wr.opcode = ibv_wr_opcode::IBV_WR_SEND_WITH_IMM,
+            Operation::Write(at) => (wr.opcode, wr.wr) = (ibv_wr_opcode::IBV_WR_RDMA_WRITE, rdma(at)),
+            Operation::WriteImm(at, _) => (wr.opcode, wr.wr) = (ibv_wr_opcode::IBV_WR_RDMA_WRITE_WITH_IMM, rdma(at)),
+            Operation::Read(at) => (wr.opcode, wr.wr) = (ibv_wr_opcode::IBV_WR_RDMA_READ, rdma(at)),
+            Operation::FetchAdd(at, add) => {
+                (wr.opcode, wr.wr) = (ibv_wr_opcode::IBV_WR_ATOMIC_FETCH_AND_ADD, atomic(at, add, 0));
+            }
+            Operation::CompareSwap { at, compare, swap } => {
+                (wr.opcode, wr.wr) = (ibv_wr_opcode::IBV_WR_ATOMIC_CMP_AND_SWP, atomic(at, compare, swap));
+            }
         }
         wr
     }
 }
 
-/// One piece of one region.
-pub(crate) fn sge(region: &MemoryRegion, range: Range<usize>) -> Result<ibv_sge> {
-    let range = region.check(range)?;
-    // Regions are at most u32::MAX bytes long, so the length fits.
-    let (addr, length) = (region.addr() + range.start as u64, range.len() as u32);
-    Ok(ibv_sge { addr, length, lkey: region.lkey() })
+/// A request for the receive queue. It points to `sges`, which must stay where they are until it is posted.
+pub(crate) fn recv_wr(wr_id: u64, sges: &mut [ibv_sge]) -> ibv_recv_wr {
+    ibv_recv_wr { wr_id, next: std::ptr::null_mut(), sg_list: sges.as_mut_ptr(), num_sge: sges.len() as i32 }
+}
+
+/// The pieces as scatter/gather elements, if each lies inside its region.
+pub(crate) fn sges(pieces: &[Piece], max_sge: u32) -> Result<Vec<ibv_sge>> {
+    if pieces.len() > max_sge as usize {
+        let what = format!("{} pieces in one request, where this queue takes at most {max_sge}", pieces.len());
+        return Err(unusable(what, "a larger max_send_sge or max_recv_sge"));
+    }
+    let sge = |(region, range): &Piece| {
+        let range = region.check(range.clone())?;
+        // Regions are at most u32::MAX bytes long, so the length fits.
+        let (addr, length) = (region.addr() + range.start as u64, range.len() as u32);
+        Ok(ibv_sge { addr, length, lkey: region.lkey() })
+    };
+    pieces.iter().map(sge).collect()
 }
 
 /// As in `addr=0x… len=16 lkey=0x…`.
@@ -91,7 +232,11 @@ pub(crate) fn dump_sge(sge: &ibv_sge) -> String {
     format!("addr=0x{:x} len={} lkey=0x{:x}", sge.addr, sge.length, sge.lkey)
 }
 
-/// A request for the receive queue. It points to `sge`, which must live as long.
-pub(crate) fn recv_wr(wr_id: u64, sge: &mut ibv_sge) -> ibv_recv_wr {
-    ibv_recv_wr { wr_id, next: std::ptr::null_mut(), sg_list: sge, num_sge: 1 }
+/// The length of a whole request in bytes.
+pub(crate) fn total_len(sges: &[ibv_sge]) -> u64 {
+    sges.iter().map(|sge| u64::from(sge.length)).sum()
+}
+
+fn unusable(what: String, use_instead: &str) -> Error {
+    Error::content(what, format!("Use {use_instead}"))
 }

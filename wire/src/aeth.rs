@@ -81,6 +81,19 @@ impl fmt::Display for Syndrome {
     }
 }
 
+impl Nak {
+    /// The status of the requester's completion; None where the requester sends again (PSN sequence error: until its retries
+    /// are used up), and for codes that RC does not have.
+    pub fn status(self) -> Option<&'static str> {
+        match self {
+            Nak::InvalidRequest => Some("IBV_WC_REM_INV_REQ_ERR"),
+            Nak::RemoteAccess => Some("IBV_WC_REM_ACCESS_ERR"),
+            Nak::RemoteOperational => Some("IBV_WC_REM_OP_ERR"),
+            Nak::PsnSequence | Nak::InvalidRdRequest | Nak::Unknown(_) => None,
+        }
+    }
+}
+
 impl fmt::Display for Nak {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

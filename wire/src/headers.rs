@@ -30,8 +30,9 @@ pub mod bth {
     pub const RESV6: Field = Field::dec("reserved", (4, 2), 6);
     /// The queue pair, at the receiver, this packet is for.
     pub const DEST_QP: Field = Field::hex("DestQP", (5, 0), 24).means(qp_meaning);
-    /// The sender wants an acknowledgement of this packet.
-    pub const ACK_REQ: Field = Field::dec("AckReq", (8, 0), 1).means(|v| on(v, "acknowledge this packet"));
+    /// The sender wants an acknowledgement of this packet. Only RC gives any: UD is never acknowledged, though SoftRoCE sets
+    /// the bit in the datagrams of queue pair 1.
+    pub const ACK_REQ: Field = Field::dec("AckReq", (8, 0), 1).means(|v| on(v, "acknowledge this (RC only)"));
     /// Not used.
     pub const RESV7: Field = Field::dec("reserved", (8, 1), 7);
     /// Packet sequence number, modulo 2^24.

@@ -85,10 +85,16 @@ fn table(recordings: &[Recording], versions: &Versions) -> String {
         format!("Recorded with {kernel} (SoftRoCE: `rdma_rxe`) on both machines, {rdma_core} and {qemu}.\n\n");
     text.push_str("| capture | what it shows | options | RoCE packets |\n|---|---|---|---|\n");
     for Recording { story, packets, .. } in recordings {
-        let (name, about) = (story.file_name(), &story.about);
-        text.push_str(&format!("| [{name}]({name}.pcapng) | {about} | {} | {packets} |\n", options(story)));
+        text.push_str(&row(story, *packets));
+        text.push('\n');
     }
     text
+}
+
+/// One line of that table.
+pub fn row(story: &Story, packets: usize) -> String {
+    let (name, about) = (story.file_name(), &story.about);
+    format!("| [{name}]({name}.pcapng) | {about} | {} | {packets} |", options(story))
 }
 
 fn options(story: &Story) -> String {

@@ -9,6 +9,7 @@ use std::ffi::CStr;
 
 use rdma_sys::{rdma_ack_cm_event, rdma_cm_event, rdma_event_str};
 
+use super::conn_param::ConnParam;
 use super::event_channel::EventChannel;
 use super::id::CmId;
 use super::RDMA_CM_EVENT_CONNECT_REQUEST;
@@ -75,6 +76,14 @@ impl CmEvent {
                 false => std::slice::from_raw_parts(conn.private_data.cast(), conn.private_data_len.into()),
             }
         }
+    }
+
+    /// `event->param.conn`: in a connect request what the client asks for, seen from this side: `responder_resources` is how
+    /// many READs of the client this side may answer, `initiator_depth` how many it may have under way. See
+    /// [`ConnParam::clamped_to`].
+    pub fn conn_param(&self) -> ConnParam {
+        // SAFETY: all ids are of RDMA_PS_TCP, for which `param.conn` is the member in use.
+        ConnParam::from_c(unsafe { &(*self.raw).param.conn })
     }
 
     /// The error of a lesson that waited for the event `wanted` and got this one. Acknowledges it.

@@ -4,6 +4,8 @@
 //! A channel is a file descriptor. Hidden here: it is non-blocking, and a poll(2) with a deadline stands before each
 //! `rdma_get_cm_event`, which would otherwise wait for ever. Drop closes the channel when its last id is gone.
 
+use std::cell::Cell;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::rc::Rc;
 
 use rdma_sys::{
@@ -21,7 +23,11 @@ use crate::slow;
 /// An event channel.
 pub struct EventChannel(Rc<Inner>);
 
-struct Inner(*mut rdma_event_channel);
+struct Inner {
+    raw: *mut rdma_event_channel,
+    /// How many ids report here.
+    ids: Cell<usize>,
+}
 
 impl EventChannel {
     /// `rdma_create_event_channel`: opens the connection manager. ENODEV means that there is no RDMA device, or that
@@ -30,7 +36,7 @@ impl EventChannel {
         slow!("rdma_create_event_channel");
         // SAFETY: the call takes no argument.
         let raw = null("rdma_create_event_channel", unsafe { rdma_create_event_channel() })?;
-        let channel = Self(Rc::new(Inner(raw)));
+        let channel = Self(Rc::new(Inner { raw, ids: Cell::new(0) }));
         // SAFETY: the descriptor belongs to the channel, which is open.
         minus_one("fcntl", unsafe { libc::fcntl(channel.fd(), libc::F_SETFL, libc::O_NONBLOCK) })?;
         Ok(channel)
@@ -48,34 +54,56 @@ impl EventChannel {
     }
 
     /// `rdma_get_cm_event`: the next event, which must be `wanted`. Another event is an error that names both.
-    pub fn expect(&self, wanted: u32) -> Result<CmEvent> {
-        slow!("rdma_get_cm_event: waiting for {}", short_name(wanted));
+    pub fn wait_for(&self, wanted: u32) -> Result<CmEvent> {
+        self.wait_for_one_of(&[wanted])
+    }
+
+    /// As [`wait_for`](Self::wait_for), for the first of several: DISCONNECTED in place of ESTABLISHED, for example, if
+    /// the peer's ReadyToUse is lost and its goodbye is not.
+    ///
+    /// The events of several ids must not be taken for each other's: with more than one id on this channel it is an error
+    /// to wait here. Give each id a channel of its own ([`CmId::migrate_id`]), or take all events with
+    /// [`get_cm_event`](Self::get_cm_event) and look at [`CmEvent::id`].
+    pub fn wait_for_one_of(&self, wanted: &[u32]) -> Result<CmEvent> {
+        let names: Vec<String> = wanted.iter().map(|event| short_name(*event)).collect();
+        slow!("rdma_get_cm_event: waiting for {}", names.join(" or "));
+        if self.0.ids.get() > 1 {
+            let what = format!("{} ids report to this channel: the next event may be another id's", self.0.ids.get());
+            return Err(Error::content(what, "Call migrate_id, or take each event with get_cm_event"));
+        }
         let deadline = match wanted {
-            RDMA_CM_EVENT_CONNECT_REQUEST => Deadline::knock("a client's connect request"),
-            _ => Deadline::answer(event_name(wanted)),
+            [RDMA_CM_EVENT_CONNECT_REQUEST] => Deadline::knock("a client's connect request"),
+            _ => Deadline::answer(wanted.iter().map(|event| event_name(*event)).collect::<Vec<_>>().join(" or ")),
         };
         loop {
             let event = self.next(&deadline)?;
             match event.event() {
-                got if got == wanted => return Ok(event),
+                got if wanted.contains(&got) => return Ok(event),
                 // The kernel's late note that an old connection is quite forgotten: never an answer.
                 RDMA_CM_EVENT_TIMEWAIT_EXIT => continue,
-                _ => return Err(event.into_error(wanted)),
+                got => return Err(event.into_error(wanted.first().copied().unwrap_or(got))),
             }
+        }
+    }
+
+    /// `rdma_get_cm_event`, without waiting: for a program that waits for many descriptors in a poll(2) of its own.
+    pub fn try_get_cm_event(&self) -> Result<Option<CmEvent>> {
+        let mut event: *mut rdma_cm_event = std::ptr::null_mut();
+        // SAFETY: the channel is open; on success `event` points to an event that is ours until it is acked.
+        if unsafe { rdma_get_cm_event(self.raw(), &mut event) } == 0 {
+            return Ok(Some(CmEvent::new(event, self)));
+        }
+        match last_errno("rdma_get_cm_event") {
+            Error::Call { errno: libc::EAGAIN | libc::EINTR, .. } => Ok(None),
+            error => Err(error),
         }
     }
 
     fn next(&self, deadline: &Deadline) -> Result<CmEvent> {
         loop {
-            deadline.wait_readable(&[self.fd()])?;
-            let mut event: *mut rdma_cm_event = std::ptr::null_mut();
-            // SAFETY: the channel is open; on success `event` points to an event that is ours until it is acked.
-            if unsafe { rdma_get_cm_event(self.raw(), &mut event) } == 0 {
-                return Ok(CmEvent::new(event, self));
-            }
-            match last_errno("rdma_get_cm_event") {
-                Error::Call { errno: libc::EAGAIN | libc::EINTR, .. } => continue,
-                error => return Err(error),
+            deadline.wait_readable(&[self.as_fd()])?;
+            if let Some(event) = self.try_get_cm_event()? {
+                return Ok(event);
             }
         }
     }
@@ -87,7 +115,7 @@ impl EventChannel {
     }
 
     pub(super) fn raw(&self) -> *mut rdma_event_channel {
-        self.0 .0
+        self.0.raw
     }
 
     /// Another handle on the same channel, for those who keep it open.
@@ -95,9 +123,26 @@ impl EventChannel {
         Self(Rc::clone(&self.0))
     }
 
-    pub(crate) fn fd(&self) -> i32 {
+    /// True if both are handles on one channel.
+    pub(super) fn is(&self, other: &Self) -> bool {
+        Rc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// One id more (+1) or less (-1) reports here.
+    pub(super) fn count_ids(&self, change: isize) {
+        self.0.ids.set(self.0.ids.get().saturating_add_signed(change));
+    }
+
+    fn fd(&self) -> i32 {
         // SAFETY: the channel stays valid until Inner is dropped.
         unsafe { (*self.raw()).fd }
+    }
+}
+
+impl AsFd for EventChannel {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        // SAFETY: the descriptor is open as long as the channel, which is borrowed as long as the result.
+        unsafe { BorrowedFd::borrow_raw(self.fd()) }
     }
 }
 
@@ -105,6 +150,6 @@ impl Drop for Inner {
     fn drop(&mut self) {
         slow!("rdma_destroy_event_channel");
         // SAFETY: created by rdma_create_event_channel; every id keeps a share of Inner, so none is left.
-        unsafe { rdma_destroy_event_channel(self.0) };
+        unsafe { rdma_destroy_event_channel(self.raw) };
     }
 }

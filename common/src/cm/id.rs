@@ -8,22 +8,19 @@
 //! of its id. Drop destroys the id last, after its QP, CQ and PD: destroying it may close the device that they live on.
 
 use std::cell::{Cell, RefCell};
+use std::hash::{Hash, Hasher};
 use std::net::SocketAddr;
 use std::rc::Rc;
 
 use rdma_sys::*;
 
-use super::conn_param::ConnParam;
+use super::conn_param::{fits, ConnParam, REJ_PRIVATE_DATA, REP_PRIVATE_DATA, REQ_PRIVATE_DATA};
 use super::event_channel::EventChannel;
 use crate::address;
-use crate::deadline::answer_limit;
+use crate::context::Context;
+use crate::deadline::resolve_timeout;
 use crate::error::{minus_one, Error, Result};
 use crate::slow;
-
-/// Room for private data in each message, in bytes (IBTA volume 1, section 12.6; the RDMA-CM IP header takes 36 of a REQ's 92).
-const REQ_PRIVATE_DATA: usize = 56;
-const REP_PRIVATE_DATA: usize = 196;
-const REJ_PRIVATE_DATA: usize = 148;
 
 /// A communication identifier.
 pub struct CmId(Rc<Inner>);
@@ -53,6 +50,7 @@ impl CmId {
     /// # Safety
     /// The id must be alive, on `channel`, and owned by nobody else.
     pub(super) unsafe fn adopt(raw: *mut rdma_cm_id, channel: &EventChannel) -> Self {
+        channel.count_ids(1);
         let inner = Rc::new(Inner { raw, channel: RefCell::new(channel.share()), unacked: Cell::new(0) });
         // SAFETY: the id is alive and ours. Inner is not moved or freed before it has destroyed the id.
         unsafe { (*raw).context = Rc::as_ptr(&inner).cast_mut().cast() };
@@ -87,17 +85,30 @@ impl CmId {
         self.0.raw
     }
 
-    /// `id->verbs`: the device, known once an address is bound or resolved.
-    pub(crate) fn verbs(&self) -> Result<*mut ibv_context> {
+    /// `id->verbs`: the device, known once the id is bound to an address of one, has resolved the peer's, or came with a
+    /// connect request. A listener on all addresses (`::`) has none.
+    pub fn verbs(&self) -> Result<Context> {
         // SAFETY: the id is alive.
         let verbs = unsafe { (*self.raw()).verbs };
-        match verbs.is_null() {
-            false => Ok(verbs),
-            true => Err(Error::content(
-                "this id has no device yet (id->verbs is NULL)",
-                "Bind it to an address of a device, or resolve the peer's address, first",
-            )),
+        if verbs.is_null() {
+            let next = "Bind it to an address of a device, or resolve the peer's address, first";
+            return Err(Error::content("this id has no device yet (id->verbs is NULL)", next));
         }
+        Ok(Context::lent(verbs, self))
+    }
+
+    /// `rdma_set_option` with `RDMA_OPTION_ID_ACK_TIMEOUT`: how long the device waits for an ACK before it sends again:
+    /// 4.096 µs × 2^`exponent`, 0 to 31. Before `resolve_route` on the client, where it goes into the REQ, and before
+    /// `accept` on the server. Without it the kernel chooses, and not every kernel the same.
+    pub fn set_ack_timeout(&self, exponent: u8) -> Result<()> {
+        // From <rdma/rdma_cma.h>, which rdma-sys leaves out.
+        const RDMA_OPTION_ID: i32 = 0;
+        const RDMA_OPTION_ID_ACK_TIMEOUT: i32 = 3;
+        slow!("rdma_set_option RDMA_OPTION_ID_ACK_TIMEOUT={exponent}");
+        let mut byte = [exponent];
+        let (value, option) = (byte.as_mut_ptr().cast(), RDMA_OPTION_ID_ACK_TIMEOUT);
+        // SAFETY: the id is alive; the call copies the one byte.
+        minus_one("rdma_set_option", unsafe { rdma_set_option(self.raw(), RDMA_OPTION_ID, option, value, 1) })
     }
 
     /// `rdma_bind_addr`: chooses the local address and port; port 0 lets the kernel choose.
@@ -129,23 +140,27 @@ impl CmId {
     /// table knows; on InfiniBand this asks the subnet manager.
     pub fn resolve_route(&self) -> Result<()> {
         slow!("rdma_resolve_route timeout={} ms", resolve_timeout());
-        // SAFETY: the id is alive.
+        // librdmacm looks into the device without asking whether there is one: so this and the next calls ask first.
+        self.verbs()?;
+        // SAFETY: the id is alive, and has a device.
         minus_one("rdma_resolve_route", unsafe { rdma_resolve_route(self.raw(), resolve_timeout()) })
     }
 
     /// `rdma_connect`: sends the REQ. Answered by ESTABLISHED, REJECTED, UNREACHABLE or CONNECT_ERROR.
     pub fn connect(&self, param: &ConnParam) -> Result<()> {
         fits("rdma_connect", param.private_data.len(), REQ_PRIVATE_DATA)?;
-        slow!("rdma_connect {}", summary(param));
-        // SAFETY: the id is alive; the call copies the parameters and the private data.
+        slow!("rdma_connect {}", param);
+        self.verbs()?;
+        // SAFETY: the id is alive, and has a device; the call copies the parameters and the private data.
         minus_one("rdma_connect", unsafe { rdma_connect(self.raw(), &mut param.to_c()) })
     }
 
     /// `rdma_accept`: moves the server's QP to RTS and sends the REP. Answered by ESTABLISHED.
     pub fn accept(&self, param: &ConnParam) -> Result<()> {
         fits("rdma_accept", param.private_data.len(), REP_PRIVATE_DATA)?;
-        slow!("rdma_accept {}", summary(param));
-        // SAFETY: the id is alive; the call copies the parameters and the private data.
+        slow!("rdma_accept {}", param);
+        self.verbs()?;
+        // SAFETY: the id is alive, and has a device; the call copies the parameters and the private data.
         minus_one("rdma_accept", unsafe { rdma_accept(self.raw(), &mut param.to_c()) })
     }
 
@@ -161,7 +176,8 @@ impl CmId {
     /// call it: a side that stays silent lets the other wait for its time-out.
     pub fn disconnect(&self) -> Result<()> {
         slow!("rdma_disconnect");
-        // SAFETY: the id is alive.
+        self.verbs()?;
+        // SAFETY: the id is alive, and has a device.
         minus_one("rdma_disconnect", unsafe { rdma_disconnect(self.raw()) })
     }
 
@@ -173,8 +189,14 @@ impl CmId {
             return Err(Error::content(what, "Call ack() on the event first"));
         }
         slow!("rdma_migrate_id");
+        // Nothing to do; and the kernel, asked to, would move pending events to where they are, for ever (Linux 6.1,
+        // `ucma_migrate_id` in drivers/infiniband/core/ucma.c).
+        if self.0.channel.borrow().is(channel) {
+            return Ok(());
+        }
         channel.adopt(self.raw())?;
-        self.0.channel.replace(channel.share());
+        channel.count_ids(1);
+        self.0.channel.replace(channel.share()).count_ids(-1);
         Ok(())
     }
 
@@ -184,10 +206,30 @@ impl CmId {
         address::from_c(unsafe { &(*self.raw()).route.addr.dst_addr_union.dst_storage })
     }
 
+    /// The peer's address and port, for people.
+    pub fn peer_name(&self) -> String {
+        self.peer_addr().map_or_else(|| "an unknown address".into(), |address| address.to_string())
+    }
+
     /// `rdma_get_local_addr`: this side's address and port.
     pub fn local_addr(&self) -> Option<SocketAddr> {
         // SAFETY: the id is alive, and librdmacm keeps a whole sockaddr_storage there.
         address::from_c(unsafe { &(*self.raw()).route.addr.src_addr_union.src_storage })
+    }
+}
+
+/// Two handles are equal if they are on the same id: an event's id can be looked up among those that a program keeps.
+impl PartialEq for CmId {
+    fn eq(&self, other: &Self) -> bool {
+        Rc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for CmId {}
+
+impl Hash for CmId {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        Rc::as_ptr(&self.0).hash(state);
     }
 }
 
@@ -196,44 +238,8 @@ impl Drop for Inner {
         slow!("rdma_destroy_id");
         // SAFETY: the id is ours. Every event, PD, CQ and QP of it shares Inner, so none is left, and no un-acked event
         // can make this call wait. It fails only if the kernel does not know the id, and then no event will name it.
+        // While one of the id's own messages is under way it may wait for the kernel to be done with it: seconds, rarely more.
         unsafe { rdma_destroy_id(self.raw) };
-    }
-}
-
-/// In ms. At most half the deadline, so that the kernel's verdict, which has a reason in it, comes before our own. And not
-/// longer: an ARP reply that is back before the kernel has queued its question is missed, and the kernel looks again only
-/// when this time is up (`queue_req` in drivers/infiniband/core/addr.c; seen on loaded machines).
-fn resolve_timeout() -> i32 {
-    i32::try_from(answer_limit().as_millis() / 2).unwrap_or(i32::MAX).min(2000)
-}
-
-fn fits(call: &str, len: usize, room: usize) -> Result<()> {
-    if len <= room {
-        return Ok(());
-    }
-    let what = format!("{len} bytes of private data do not fit: {call} takes at most {room}");
-    Err(Error::content(what, "Send long data with a SEND after the connection is established"))
-}
-
-fn summary(param: &ConnParam) -> String {
-    format!(
-        "responder_resources={} initiator_depth={} retry_count={} rnr_retry_count={} private_data={} bytes",
-        param.responder_resources,
-        param.initiator_depth,
-        param.retry_count,
-        param.rnr_retry_count,
-        param.private_data.len()
-    )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn private_data_that_does_not_fit_is_refused_before_the_call() {
-        assert!(fits("rdma_connect", 56, REQ_PRIVATE_DATA).is_ok());
-        let error = fits("rdma_connect", 57, REQ_PRIVATE_DATA).unwrap_err();
-        assert!(error.to_string().contains("rdma_connect takes at most 56"), "{error}");
+        self.channel.get_mut().count_ids(-1);
     }
 }

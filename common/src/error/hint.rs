@@ -34,6 +34,12 @@ fn call_step(call: &str, errno: i32) -> &'static str {
             "That address is not this machine's (`ip address` lists its own), or a listener on all addresses has the port \
              already (`rdma resource show cm_id` names it; choose another with -p)"
         }
+        ("ibv_post_send" | "ibv_post_recv" | "ibv_post_srq_recv", libc::ENOMEM) => {
+            "The queue is full: wait for completions, and poll them, before you post more; or ask for a longer queue"
+        }
+        ("ibv_post_send", libc::EINVAL) => {
+            "Is the QP in the state RTS (its dump tells)? Requests can be posted only once it is connected"
+        }
         ("ibv_reg_mr" | "ibv_create_cq" | "rdma_create_qp", libc::ENOMEM | libc::EPERM) => {
             "Locked memory is limited: `ulimit -l` shows how much. Run `ulimit -l unlimited` (as root, or set memlock in \
              /etc/security/limits.conf and log in again)"

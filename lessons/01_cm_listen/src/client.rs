@@ -25,28 +25,32 @@ pub fn run(args: &Args) -> Result<()> {
 
 /// Each call only starts the work; the event that follows brings the answer.
 fn resolve(channel: &EventChannel, args: &Args) -> Result<CmId> {
-    stage("resolve");
-    let id = channel.create_id()?;
-    // Which of our devices leads to that address? On Ethernet this asks ARP, a packet that is not RDMA.
-    id.resolve_addr(address::resolve(&args.address, args.port)?)?;
-    channel.expect(RDMA_CM_EVENT_ADDR_RESOLVED)?.ack();
+    let _stage = stage("resolve");
+    // A host name may stand for several addresses: the first that answers is good.
+    let id = address::try_each(&args.address, args.port, |address| {
+        let id = channel.create_id()?;
+        // Which of our devices leads to that address? On Ethernet this asks ARP, a packet that is not RDMA.
+        id.resolve_addr(address)?;
+        channel.wait_for(RDMA_CM_EVENT_ADDR_RESOLVED)?.ack();
+        Ok(id)
+    })?;
     // Which path? On RoCE the routing table knows, so nothing is sent.
     id.resolve_route()?;
-    channel.expect(RDMA_CM_EVENT_ROUTE_RESOLVED)?.ack();
+    channel.wait_for(RDMA_CM_EVENT_ROUTE_RESOLVED)?.ack();
     Ok(id)
 }
 
 /// Sends the ConnectRequest.
 fn knock(id: &CmId) -> Result<()> {
-    stage("knock");
+    let _stage = stage("knock");
     // The request offers no resources and brings no private data: we only want to hear the answer.
     id.connect(&ConnParam::default())
 }
 
 /// The answer is a REJECTED event. Its status is the reason's number, its private data the server's own words.
 fn read_reason(channel: &EventChannel) -> Result<()> {
-    stage("read_reason");
-    let event = channel.expect(RDMA_CM_EVENT_REJECTED)?;
+    let _stage = stage("read_reason");
+    let event = channel.wait_for(RDMA_CM_EVENT_REJECTED)?;
     if event.status() != CONSUMER_REJECT {
         // Not the program but the kernel refused: with reason 8, nobody listens on that port.
         return Err(event.into_error(RDMA_CM_EVENT_REJECTED));
@@ -61,7 +65,8 @@ fn read_reason(channel: &EventChannel) -> Result<()> {
 
 /// An id goes before the channel that its events came through.
 fn teardown(id: CmId, channel: EventChannel) {
-    stage("teardown");
+    let _stage = stage("teardown");
     drop(id);
     drop(channel);
+    say!("client clean-up is complete");
 }

@@ -7,59 +7,62 @@
 
 use common::args::Args;
 use common::cm::{event::event_name, RDMA_CM_EVENT_CONNECT_REQUEST};
-use common::{address, info, say, stage, CmEvent, CmId, EventChannel, Result};
+use common::{address, info, say, stage, CmId, EventChannel, Result};
 
 use crate::{BACKLOG, REASON};
 
 pub fn run(args: &Args) -> Result<()> {
-    let channel = EventChannel::create()?;
-    let listener = listen(&channel, args)?;
-    for _ in args.clients() {
-        serve(&channel)?;
+    let listening = EventChannel::create()?;
+    let listener = listen(&listening, args)?;
+    let mut clients = args.clients();
+    while clients.more() {
+        let client = wait_connect_request(&listening)?;
+        // A failure is one client's: it is logged, and the next one is served.
+        clients.note(client.peer_name(), reject(client));
     }
-    stop_listening(listener, channel);
-    Ok(())
+    stop_listening(listener, listening);
+    clients.result()
 }
 
 /// An id is what a socket is to TCP. Bound to the address `::` it serves every RDMA device of this machine.
 fn listen(channel: &EventChannel, args: &Args) -> Result<CmId> {
-    stage("listen");
-    let id = channel.create_id()?;
-    id.bind_addr(address::resolve(&args.address, args.port)?)?;
-    // Returns at once. Nothing is sent: a listener is a promise inside this machine.
-    id.listen(BACKLOG)?;
-    Ok(id)
+    let _stage = stage("listen");
+    address::try_each(&args.address, args.port, |address| {
+        let id = channel.create_id()?;
+        id.bind_addr(address)?;
+        // Returns at once. Nothing is sent: a listener is a promise inside this machine.
+        id.listen(BACKLOG)?;
+        say!("listening on {address}");
+        Ok(id)
+    })
 }
 
-/// The event loop: takes events until one client has been answered. Whatever else happens is shown and passed over.
-fn serve(channel: &EventChannel) -> Result<()> {
-    stage("serve");
+/// The event loop: takes events until a client knocks. Whatever else happens is shown and passed over.
+fn wait_connect_request(listening: &EventChannel) -> Result<CmId> {
+    let _stage = stage("wait_connect_request");
     loop {
-        let event = channel.get_cm_event()?;
+        let event = listening.get_cm_event()?;
         match event.event() {
-            RDMA_CM_EVENT_CONNECT_REQUEST => return reject(event),
+            // The knock brought a new id, `event->id`: it is the client. The listener's own id stays free for the next
+            // knock. The ack frees the event and its private data, but not the id, which is ours from now on.
+            RDMA_CM_EVENT_CONNECT_REQUEST => return Ok(event.id()),
             other => info!("not our business: {}", event_name(other)),
         }
         // The event is dropped here, and with that acknowledged.
     }
 }
 
-/// The knock brought a new id, `event->id`: it is the client. The listener's own id stays free for the next knock.
-fn reject(event: CmEvent) -> Result<()> {
-    stage("reject");
-    let client = event.id();
-    // Frees the event and its private data, but not the id, which is ours from now on.
-    event.ack();
-    if let Some(address) = client.peer_addr() {
-        say!("{address} knocked");
-    }
+/// Sends the ConnectReject with our reason. The client's id is destroyed in the end: nothing more will come of it.
+fn reject(client: CmId) -> Result<()> {
+    let _stage = stage("reject");
+    say!("{} knocked", client.peer_name());
     client.reject(REASON.as_bytes())
-    // The client's id is destroyed here: nothing more will come of it.
 }
 
 /// An id goes before the channel that its events came through.
-fn stop_listening(listener: CmId, channel: EventChannel) {
-    stage("stop_listening");
+fn stop_listening(listener: CmId, listening: EventChannel) {
+    let _stage = stage("stop_listening");
     drop(listener);
-    drop(channel);
+    drop(listening);
+    say!("server shut-down is complete");
 }

@@ -12,9 +12,9 @@ use common::args::Args;
 use common::cm::{
     RDMA_CM_EVENT_ADDR_RESOLVED, RDMA_CM_EVENT_DISCONNECTED, RDMA_CM_EVENT_ESTABLISHED, RDMA_CM_EVENT_ROUTE_RESOLVED,
 };
-use common::{address, stage, CmId, EventChannel, Result};
+use common::{address, say, stage, CmId, EventChannel, Result};
 
-use crate::{conn_param, create_resources, teardown, Resources};
+use crate::{create_resources, teardown, Resources, ACK_TIMEOUT, CONN_PARAM};
 
 pub fn run(args: &Args) -> Result<()> {
     let channel = EventChannel::create()?;
@@ -23,37 +23,45 @@ pub fn run(args: &Args) -> Result<()> {
     connect(&id, &channel, &resources)?;
     disconnect(&id, &channel, &resources)?;
     teardown(resources, id, channel);
+    say!("client clean-up is complete");
     Ok(())
 }
 
 /// Each call only starts the work; the event that follows brings the answer.
 fn resolve(channel: &EventChannel, args: &Args) -> Result<CmId> {
-    stage("resolve");
-    let id = channel.create_id()?;
-    // Which of our devices leads to that address? On Ethernet this asks ARP, a packet that is not RDMA.
-    id.resolve_addr(address::resolve(&args.address, args.port)?)?;
-    channel.expect(RDMA_CM_EVENT_ADDR_RESOLVED)?.ack();
+    let _stage = stage("resolve");
+    // A host name may stand for several addresses: the first that answers is good.
+    let id = address::try_each(&args.address, args.port, |address| {
+        let id = channel.create_id()?;
+        // Which of our devices leads to that address? On Ethernet this asks ARP, a packet that is not RDMA.
+        id.resolve_addr(address)?;
+        channel.wait_for(RDMA_CM_EVENT_ADDR_RESOLVED)?.ack();
+        Ok(id)
+    })?;
+    // Before the route is resolved, and so before the ConnectRequest, which tells the server.
+    id.set_ack_timeout(ACK_TIMEOUT)?;
     // Which path? On RoCE the routing table knows, so nothing is sent.
     id.resolve_route()?;
-    channel.expect(RDMA_CM_EVENT_ROUTE_RESOLVED)?.ack();
+    channel.wait_for(RDMA_CM_EVENT_ROUTE_RESOLVED)?.ack();
     Ok(id)
 }
 
 /// Sends the ConnectRequest, which carries our QP's number, and waits for the ConnectReply, which carries the server's.
 fn connect(id: &CmId, channel: &EventChannel, resources: &Resources) -> Result<()> {
-    stage("connect");
-    id.connect(&conn_param())?;
+    let _stage = stage("connect");
+    id.connect(&CONN_PARAM)?;
     resources.qp.dump();
-    channel.expect(RDMA_CM_EVENT_ESTABLISHED)?.ack();
+    channel.wait_for(RDMA_CM_EVENT_ESTABLISHED)?.ack();
     resources.qp.dump();
+    say!("connected");
     Ok(())
 }
 
 /// Moves our QP to ERR and sends the DisconnectRequest. The event comes when the server has answered.
 fn disconnect(id: &CmId, channel: &EventChannel, resources: &Resources) -> Result<()> {
-    stage("disconnect");
+    let _stage = stage("disconnect");
     id.disconnect()?;
     resources.qp.dump();
-    channel.expect(RDMA_CM_EVENT_DISCONNECTED)?.ack();
+    channel.wait_for(RDMA_CM_EVENT_DISCONNECTED)?.ack();
     Ok(())
 }

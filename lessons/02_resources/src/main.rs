@@ -20,15 +20,15 @@ mod server;
 use std::process::ExitCode;
 
 use common::{
-    stage, CmId, CompletionChannel, CompletionQueue, ConnParam, EventChannel, ProtectionDomain, QpInitAttr, QueuePair,
-    Result,
+    stage, CmId, CompletionChannel, CompletionQueue, ConnParam, EventChannel, ProtectionDomain, QpCap, QpInitAttr,
+    QueuePair, Result,
 };
 
 /// How many clients may wait to be looked at, as in listen(2).
 const BACKLOG: i32 = 8;
 
 /// Room in each queue of the QP. The device may round up; the dump shows what it gave.
-const QUEUE: QpInitAttr = QpInitAttr { max_send_wr: 8, max_recv_wr: 8 };
+const QUEUE: QpCap = QpCap { max_send_wr: 8, max_recv_wr: 8, ..QpCap::SMALL };
 
 /// Room in the CQ: all that both queues can complete.
 const CQE: i32 = 16;
@@ -37,12 +37,15 @@ const CQE: i32 = 16;
 /// Initiator Depth. With 0, lesson 05 could not READ.
 const READS: u8 = 1;
 
+/// How long the device waits for an ACK before it sends again: 4.096 µs × 2^17 = 0.54 s. In the ConnectRequest: Local ACK
+/// Timeout. Left to themselves, older kernels choose 2.1 s: with all retries, 15 s, more than the 10 s that we wait.
+const ACK_TIMEOUT: u8 = 17;
+
 /// How often the device sends a packet again if no ACK comes. In the ConnectRequest: Retry Count. 7 is the most that fits
 /// its three bits, but SoftRoCE takes 7 for "for ever", and nothing here waits for ever.
 const RETRIES: u8 = 6;
 
-/// How often the *peer's* device tries again if we have no receive posted. In the ConnectRequest: RNR Retry Count. Here 7
-/// means for ever on every device.
+/// The same for the *peer's* device if we have no receive posted. In the ConnectRequest: RNR Retry Count.
 const RNR_RETRIES: u8 = 6;
 
 /// What every connection needs on each side. Fields are dropped from the top: the QP first, the PD last.
@@ -51,37 +54,37 @@ struct Resources {
     qp: QueuePair,
     /// Where they are reported done.
     cq: CompletionQueue,
-    /// Wakes a sleeper when something is reported. From lesson 06 on we sleep on it; until then we poll.
+    /// Wakes a sleeper when something is reported. From lesson 05 on we sleep on it; until then we poll.
     channel: CompletionChannel,
     /// Ties QP and memory together.
     pd: ProtectionDomain,
 }
 
 fn create_resources(id: &CmId) -> Result<Resources> {
-    stage("create_resources");
+    let _stage = stage("create_resources");
     // All of them live on the device that the id is bound to: `id->verbs`.
-    let pd = ProtectionDomain::alloc(id)?;
-    let channel = CompletionChannel::create(id)?;
+    let context = id.verbs()?;
+    let pd = ProtectionDomain::alloc(&context)?;
+    let channel = CompletionChannel::create(&context)?;
     let cq = CompletionQueue::create(&channel, CQE)?;
     // The id now owns a QP, in the state INIT: receives may be posted, nothing can be sent.
-    let qp = QueuePair::create(id, &pd, &cq, QUEUE)?;
+    let qp = QueuePair::create(id, &pd, &QpInitAttr::new(&cq, QUEUE))?;
     qp.dump();
     Ok(Resources { qp, cq, channel, pd })
 }
 
-fn conn_param() -> ConnParam {
-    ConnParam {
-        responder_resources: READS,
-        initiator_depth: READS,
-        retry_count: RETRIES,
-        rnr_retry_count: RNR_RETRIES,
-        ..ConnParam::default()
-    }
-}
+/// What we ask for, or accept at most.
+const CONN_PARAM: ConnParam = ConnParam {
+    private_data: Vec::new(),
+    responder_resources: READS,
+    initiator_depth: READS,
+    retry_count: RETRIES,
+    rnr_retry_count: RNR_RETRIES,
+};
 
 /// Destroys in the one right order: what uses something goes before what it uses.
 fn teardown(resources: Resources, id: CmId, channel: EventChannel) {
-    stage("teardown");
+    let _stage = stage("teardown");
     drop(resources.qp);
     drop(resources.cq);
     drop(resources.channel);

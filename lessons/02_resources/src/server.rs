@@ -10,72 +10,83 @@
 
 use common::args::Args;
 use common::cm::{RDMA_CM_EVENT_CONNECT_REQUEST, RDMA_CM_EVENT_DISCONNECTED, RDMA_CM_EVENT_ESTABLISHED};
-use common::{address, say, stage, CmId, EventChannel, Result};
+use common::{address, say, stage, CmId, ConnParam, EventChannel, Result};
 
-use crate::{conn_param, create_resources, teardown, Resources, BACKLOG};
+use crate::{create_resources, teardown, Resources, ACK_TIMEOUT, BACKLOG, CONN_PARAM};
 
 pub fn run(args: &Args) -> Result<()> {
     let listening = EventChannel::create()?;
     let listener = listen(&listening, args)?;
-    for _ in args.clients() {
-        let channel = EventChannel::create()?;
-        let id = wait_connect_request(&listening, &channel)?;
-        let resources = create_resources(&id)?;
-        accept(&id, &channel, &resources)?;
-        wait_disconnect(&id, &channel, &resources)?;
-        teardown(resources, id, channel);
+    let mut clients = args.clients();
+    while clients.more() {
+        let (id, asked) = wait_connect_request(&listening)?;
+        // A failure is one client's: it is logged, all that this client had is dropped, and the next one is served.
+        clients.note(id.peer_name(), serve(id, &asked));
     }
     stop_listening(listener, listening);
+    clients.result()
+}
+
+fn serve(id: CmId, asked: &ConnParam) -> Result<()> {
+    let _stage = stage("serve");
+    // Its events get a channel of their own: the next client's knock waits at the listener's, and comes not between them.
+    let channel = EventChannel::create()?;
+    id.migrate_id(&channel)?;
+    let resources = create_resources(&id)?;
+    let connected = accept(&id, &channel, &resources, asked)?;
+    wait_disconnect(&id, &channel, &resources, connected)?;
+    teardown(resources, id, channel);
     Ok(())
 }
 
 /// An id is what a socket is to TCP. Bound to the address `::` it serves every RDMA device of this machine.
 fn listen(channel: &EventChannel, args: &Args) -> Result<CmId> {
-    stage("listen");
-    let id = channel.create_id()?;
-    id.bind_addr(address::resolve(&args.address, args.port)?)?;
-    // Returns at once. Nothing is sent: a listener is a promise inside this machine.
-    id.listen(BACKLOG)?;
-    Ok(id)
+    let _stage = stage("listen");
+    address::try_each(&args.address, args.port, |address| {
+        let id = channel.create_id()?;
+        id.bind_addr(address)?;
+        // Returns at once. Nothing is sent: a listener is a promise inside this machine.
+        id.listen(BACKLOG)?;
+        say!("listening on {address}");
+        Ok(id)
+    })
 }
 
 /// An id goes before the channel that its events came through.
 fn stop_listening(listener: CmId, listening: EventChannel) {
-    stage("stop_listening");
+    let _stage = stage("stop_listening");
     drop(listener);
     drop(listening);
+    say!("server shut-down is complete");
 }
 
-/// The knock brought a new id, `event->id`: it is the client.
-fn wait_connect_request(listening: &EventChannel, channel: &EventChannel) -> Result<CmId> {
-    stage("wait_connect_request");
-    let event = listening.expect(RDMA_CM_EVENT_CONNECT_REQUEST)?;
-    let id = event.id();
-    event.ack();
-    // Its further events get a channel of their own: the next client's knock then waits at the listener's, and does not
-    // come between this client's events.
-    id.migrate_id(channel)?;
-    if let Some(address) = id.peer_addr() {
-        say!("{address} knocked");
+/// The knock brought a new id, `event->id`: it is the client. With it came what the client asks for.
+fn wait_connect_request(listening: &EventChannel) -> Result<(CmId, ConnParam)> {
+    let _stage = stage("wait_connect_request");
+    let event = listening.wait_for(RDMA_CM_EVENT_CONNECT_REQUEST)?;
+    Ok((event.id(), event.conn_param()))
+}
+
+/// `rdma_accept` moves our QP to RTR and RTS, and sends the ConnectReply. The client's ReadyToUse makes it ESTABLISHED. If
+/// that packet is lost, a client that wants nothing more from us may hang up before it is sent again: false.
+fn accept(id: &CmId, channel: &EventChannel, resources: &Resources, asked: &ConnParam) -> Result<bool> {
+    let _stage = stage("accept");
+    id.set_ack_timeout(ACK_TIMEOUT)?;
+    // Nobody compares the two sides' numbers for us: a server must not take more than it was asked for.
+    id.accept(&CONN_PARAM.clamped_to(asked))?;
+    resources.qp.dump();
+    let event = channel.wait_for_one_of(&[RDMA_CM_EVENT_ESTABLISHED, RDMA_CM_EVENT_DISCONNECTED])?.event();
+    resources.qp.dump();
+    say!("a connection from {} is accepted", id.peer_name());
+    Ok(event == RDMA_CM_EVENT_ESTABLISHED)
+}
+
+/// The client goes first. Our own `rdma_disconnect` answers: without the DisconnectReply it would wait for its time-out.
+fn wait_disconnect(id: &CmId, channel: &EventChannel, resources: &Resources, connected: bool) -> Result<()> {
+    let _stage = stage("wait_disconnect");
+    if connected {
+        channel.wait_for(RDMA_CM_EVENT_DISCONNECTED)?.ack();
     }
-    Ok(id)
-}
-
-/// `rdma_accept` moves our QP to RTR and RTS, and sends the ConnectReply. The client's ReadyToUse makes it ESTABLISHED.
-fn accept(id: &CmId, channel: &EventChannel, resources: &Resources) -> Result<()> {
-    stage("accept");
-    id.accept(&conn_param())?;
-    resources.qp.dump();
-    channel.expect(RDMA_CM_EVENT_ESTABLISHED)?.ack();
-    resources.qp.dump();
-    Ok(())
-}
-
-/// The client goes first. Our own `rdma_disconnect` answers it: without the DisconnectReply it would wait for its
-/// time-out.
-fn wait_disconnect(id: &CmId, channel: &EventChannel, resources: &Resources) -> Result<()> {
-    stage("wait_disconnect");
-    channel.expect(RDMA_CM_EVENT_DISCONNECTED)?.ack();
     id.disconnect()?;
     resources.qp.dump();
     Ok(())

@@ -8,14 +8,16 @@
 //! ──▶ ACK                  sent by our device, not by us
 //! ```
 
-use common::args::{Args, MetadataBy};
+use common::args::Args;
 use common::cm::{
     RDMA_CM_EVENT_ADDR_RESOLVED, RDMA_CM_EVENT_DISCONNECTED, RDMA_CM_EVENT_ESTABLISHED, RDMA_CM_EVENT_ROUTE_RESOLVED,
 };
-use common::{address, info, stage, Access, CmId, Error, EventChannel, MemoryRegion, Metadata, Result};
+use common::{address, info, say, stage, CmId, EventChannel, Metadata, Result};
 
+use crate::memory::{check_room, register_source};
 use crate::{
-    conn_param, create_resources, post_receive, receive_metadata, send_metadata, teardown, Resources, PRIVATE_DATA_LEN,
+    create_resources, message, post_receive, read_metadata, send, teardown, wait_for, Resources, ACK_TIMEOUT,
+    CONN_PARAM, METADATA,
 };
 
 pub fn run(args: &Args) -> Result<()> {
@@ -23,85 +25,65 @@ pub fn run(args: &Args) -> Result<()> {
     let id = resolve(&channel, args)?;
     let resources = create_resources(&id)?;
     let source = register_source(&resources)?;
-    let theirs = match args.metadata {
-        MetadataBy::Send => {
+    let theirs = match args.text(&METADATA) {
+        // The 16 bytes came with the ConnectReply, padded with zeroes to 196.
+        "private-data" => read_metadata(&connect(&id, &channel, &resources)?)?,
+        _ => {
             let receive = post_receive(&resources)?;
             connect(&id, &channel, &resources)?;
-            send_metadata(&resources, &Metadata::of(&source))?;
-            receive_metadata(&resources, receive)?
-        }
-        MetadataBy::PrivateData => {
-            let private_data = connect(&id, &channel, &resources)?;
-            read_private_data(&private_data)?
+            info!("our metadata: {}", Metadata::of(&source));
+            let sent = send(&resources, &Metadata::of(&source).encode())?;
+            wait_for(&resources, &channel, sent, "a SEND of our metadata")?;
+            let received = wait_for(&resources, &channel, receive.wr_id, "a RECV with the peer's metadata")?;
+            read_metadata(&message(&receive, &received)?)?
         }
     };
     check_room(&source, &theirs)?;
     disconnect(&id, &channel, &resources)?;
     teardown(resources, vec![source], id, channel);
+    say!("client clean-up is complete");
     Ok(())
 }
 
 /// Each call only starts the work; the event that follows brings the answer.
 fn resolve(channel: &EventChannel, args: &Args) -> Result<CmId> {
-    stage("resolve");
-    let id = channel.create_id()?;
-    // Which of our devices leads to that address? On Ethernet this asks ARP, a packet that is not RDMA.
-    id.resolve_addr(address::resolve(&args.address, args.port)?)?;
-    channel.expect(RDMA_CM_EVENT_ADDR_RESOLVED)?.ack();
+    let _stage = stage("resolve");
+    // A host name may stand for several addresses: the first that answers is good.
+    let id = address::try_each(&args.address, args.port, |address| {
+        let id = channel.create_id()?;
+        // Which of our devices leads to that address? On Ethernet this asks ARP, a packet that is not RDMA.
+        id.resolve_addr(address)?;
+        channel.wait_for(RDMA_CM_EVENT_ADDR_RESOLVED)?.ack();
+        Ok(id)
+    })?;
+    // Before the route is resolved, and so before the ConnectRequest, which tells the server.
+    id.set_ack_timeout(ACK_TIMEOUT)?;
     // Which path? On RoCE the routing table knows, so nothing is sent.
     id.resolve_route()?;
-    channel.expect(RDMA_CM_EVENT_ROUTE_RESOLVED)?.ack();
+    channel.wait_for(RDMA_CM_EVENT_ROUTE_RESOLVED)?.ack();
     Ok(id)
-}
-
-/// What we will write in lesson 04. REMOTE_READ, so that the rkey that we send is one: the server could READ here,
-/// though all it wants to know is the length.
-fn register_source(resources: &Resources) -> Result<MemoryRegion> {
-    stage("register_source");
-    resources.pd.reg_mr(PRIVATE_DATA_LEN, Access::REMOTE_READ)
 }
 
 /// Sends the ConnectRequest, which carries our QP's number, and waits for the ConnectReply, which carries the server's
 /// and its private data.
 fn connect(id: &CmId, channel: &EventChannel, resources: &Resources) -> Result<Vec<u8>> {
-    stage("connect");
-    id.connect(&conn_param())?;
+    let _stage = stage("connect");
+    id.connect(&CONN_PARAM)?;
     resources.qp.dump();
-    let event = channel.expect(RDMA_CM_EVENT_ESTABLISHED)?;
+    let event = channel.wait_for(RDMA_CM_EVENT_ESTABLISHED)?;
     // The private data is the event's: it must be copied before the ack.
     let private_data = event.private_data().to_vec();
     event.ack();
     resources.qp.dump();
+    say!("connected");
     Ok(private_data)
-}
-
-/// The other way: the 16 bytes came with the ConnectReply, padded with zeroes to 196.
-fn read_private_data(private_data: &[u8]) -> Result<Metadata> {
-    stage("read_private_data");
-    let metadata = Metadata::decode(private_data)?;
-    info!("the peer's metadata: {metadata}");
-    Ok(metadata)
-}
-
-/// The server may have refused, or have less room than we need.
-fn check_room(source: &MemoryRegion, theirs: &Metadata) -> Result<()> {
-    stage("check_room");
-    if *theirs == Metadata::REFUSAL {
-        let what = format!("the server has no buffer for our {} bytes", source.len());
-        return Err(Error::content(what, "Ask for 1 MiB at most, and give both sides the same --metadata"));
-    }
-    if source.len() > theirs.len as usize {
-        let what = format!("our {} bytes do not fit into the server's {}", source.len(), theirs.len);
-        return Err(Error::content(what, "Write less, or let the metadata go by SEND (--metadata send on both sides)"));
-    }
-    Ok(())
 }
 
 /// Moves our QP to ERR and sends the DisconnectRequest. The event comes when the server has answered.
 fn disconnect(id: &CmId, channel: &EventChannel, resources: &Resources) -> Result<()> {
-    stage("disconnect");
+    let _stage = stage("disconnect");
     id.disconnect()?;
     resources.qp.dump();
-    channel.expect(RDMA_CM_EVENT_DISCONNECTED)?.ack();
+    channel.wait_for(RDMA_CM_EVENT_DISCONNECTED)?.ack();
     Ok(())
 }

@@ -8,109 +8,127 @@
 //! ◀── ACK                  completes our SEND
 //! ```
 
-use common::args::{Args, MetadataBy};
+use common::args::Args;
 use common::cm::{RDMA_CM_EVENT_CONNECT_REQUEST, RDMA_CM_EVENT_DISCONNECTED, RDMA_CM_EVENT_ESTABLISHED};
-use common::{address, say, stage, Access, CmId, ConnParam, Error, EventChannel, MemoryRegion, Metadata, Result};
+use common::{address, info, say, stage, CmId, ConnParam, Error, EventChannel, MemoryRegion, Metadata, Result};
 
+use crate::memory::register_buffer;
 use crate::{
-    conn_param, create_resources, post_receive, receive_metadata, send_metadata, teardown, Resources, BACKLOG, MAX_LEN,
-    PRIVATE_DATA_LEN,
+    create_resources, message, post_receive, read_metadata, send, teardown, wait_for, Resources, ACK_TIMEOUT, BACKLOG,
+    CONN_PARAM, MAX_LEN, METADATA, OWN_LEN, REGISTER,
 };
 
 pub fn run(args: &Args) -> Result<()> {
     let listening = EventChannel::create()?;
     let listener = listen(&listening, args)?;
-    for _ in args.clients() {
-        let channel = EventChannel::create()?;
-        let id = wait_connect_request(&listening, &channel)?;
-        let resources = create_resources(&id)?;
-        let buffer = match args.metadata {
-            MetadataBy::Send => {
-                let receive = post_receive(&resources)?;
-                accept(&id, &channel, &resources, Vec::new())?;
-                let wanted = receive_metadata(&resources, receive)?;
-                let buffer = register_wanted(&resources, &wanted)?;
-                send_metadata(&resources, &Metadata::of(&buffer))?;
-                buffer
-            }
-            MetadataBy::PrivateData => {
-                let buffer = register_buffer(&resources, PRIVATE_DATA_LEN)?;
-                accept(&id, &channel, &resources, Metadata::of(&buffer).encode().to_vec())?;
-                buffer
-            }
-        };
-        wait_disconnect(&id, &channel, &resources)?;
-        teardown(resources, vec![buffer], id, channel);
+    let mut clients = args.clients();
+    while clients.more() {
+        let (id, asked) = wait_connect_request(&listening)?;
+        // A failure is one client's: it is logged, all that this client had is dropped, and the next one is served.
+        clients.note(id.peer_name(), serve(id, &asked, args));
     }
     stop_listening(listener, listening);
+    clients.result()
+}
+
+fn serve(id: CmId, asked: &ConnParam, args: &Args) -> Result<()> {
+    let _stage = stage("serve");
+    // Its events get a channel of their own: the next client's knock waits at the listener's, and comes not between them.
+    let channel = EventChannel::create()?;
+    id.migrate_id(&channel)?;
+    let resources = create_resources(&id)?;
+    let (buffer, connected) = match (args.text(&METADATA), args.text(&REGISTER)) {
+        ("private-data", _) => {
+            let buffer = register_buffer(&resources, OWN_LEN)?;
+            let ours = Metadata::of(&buffer);
+            info!("our metadata: {ours}");
+            let connected = accept(&id, &channel, &resources, asked, ours.encode().to_vec())?;
+            (buffer, connected)
+        }
+        (_, register) => {
+            let early = (register == "before-accept").then(|| register_buffer(&resources, OWN_LEN)).transpose()?;
+            let receive = post_receive(&resources)?;
+            let connected = accept(&id, &channel, &resources, asked, Vec::new())?;
+            let received = wait_for(&resources, &channel, receive.wr_id, "a RECV with the peer's metadata")?;
+            let wanted = read_metadata(&message(&receive, &received)?)?;
+            let buffer = early.map_or_else(|| register_wanted(&resources, &channel, &wanted), Ok)?;
+            send_metadata(&resources, &channel, &Metadata::of(&buffer))?;
+            (buffer, connected)
+        }
+    };
+    wait_disconnect(&id, &channel, &resources, connected)?;
+    teardown(resources, vec![buffer], id, channel);
     Ok(())
 }
 
 /// An id is what a socket is to TCP. Bound to the address `::` it serves every RDMA device of this machine.
 fn listen(channel: &EventChannel, args: &Args) -> Result<CmId> {
-    stage("listen");
-    let id = channel.create_id()?;
-    id.bind_addr(address::resolve(&args.address, args.port)?)?;
-    // Returns at once. Nothing is sent: a listener is a promise inside this machine.
-    id.listen(BACKLOG)?;
-    Ok(id)
+    let _stage = stage("listen");
+    address::try_each(&args.address, args.port, |address| {
+        let id = channel.create_id()?;
+        id.bind_addr(address)?;
+        // Returns at once. Nothing is sent: a listener is a promise inside this machine.
+        id.listen(BACKLOG)?;
+        say!("listening on {address}");
+        Ok(id)
+    })
 }
 
 /// An id goes before the channel that its events came through.
 fn stop_listening(listener: CmId, listening: EventChannel) {
-    stage("stop_listening");
+    let _stage = stage("stop_listening");
     drop(listener);
     drop(listening);
+    say!("server shut-down is complete");
 }
 
-/// The knock brought a new id, `event->id`: it is the client.
-fn wait_connect_request(listening: &EventChannel, channel: &EventChannel) -> Result<CmId> {
-    stage("wait_connect_request");
-    let event = listening.expect(RDMA_CM_EVENT_CONNECT_REQUEST)?;
-    let id = event.id();
-    event.ack();
-    // Its further events get a channel of their own: the next client's knock then waits at the listener's, and does not
-    // come between this client's events.
-    id.migrate_id(channel)?;
-    if let Some(address) = id.peer_addr() {
-        say!("{address} knocked");
-    }
-    Ok(id)
+/// The knock brought a new id, `event->id`: it is the client. With it came what the client asks for.
+fn wait_connect_request(listening: &EventChannel) -> Result<(CmId, ConnParam)> {
+    let _stage = stage("wait_connect_request");
+    let event = listening.wait_for(RDMA_CM_EVENT_CONNECT_REQUEST)?;
+    Ok((event.id(), event.conn_param()))
 }
 
-/// `rdma_accept` moves our QP to RTR and RTS, and sends the ConnectReply. The client's ReadyToUse makes it ESTABLISHED.
-fn accept(id: &CmId, channel: &EventChannel, resources: &Resources, private_data: Vec<u8>) -> Result<()> {
-    stage("accept");
-    id.accept(&ConnParam { private_data, ..conn_param() })?;
+/// `rdma_accept` moves our QP to RTR and RTS, and sends the ConnectReply. The client's ReadyToUse makes it ESTABLISHED. If
+/// that packet is lost, a client that wants nothing more from us may hang up before it is sent again: false.
+fn accept(id: &CmId, channel: &EventChannel, resources: &Resources, asked: &ConnParam, data: Vec<u8>) -> Result<bool> {
+    let _stage = stage("accept");
+    id.set_ack_timeout(ACK_TIMEOUT)?;
+    // Nobody compares the two sides' numbers for us: a server must not take more than it was asked for.
+    id.accept(&ConnParam { private_data: data, ..CONN_PARAM.clamped_to(asked) })?;
     resources.qp.dump();
-    channel.expect(RDMA_CM_EVENT_ESTABLISHED)?.ack();
+    let event = channel.wait_for_one_of(&[RDMA_CM_EVENT_ESTABLISHED, RDMA_CM_EVENT_DISCONNECTED])?.event();
     resources.qp.dump();
-    Ok(())
+    say!("a connection from {} is accepted", id.peer_name());
+    Ok(event == RDMA_CM_EVENT_ESTABLISHED)
 }
 
 /// A buffer as long as the client's. A longer one than we are willing to give is refused, in words that the client
 /// understands: a buffer of no bytes.
-fn register_wanted(resources: &Resources, wanted: &Metadata) -> Result<MemoryRegion> {
+fn register_wanted(resources: &Resources, channel: &EventChannel, wanted: &Metadata) -> Result<MemoryRegion> {
     if wanted.len == 0 || wanted.len > MAX_LEN {
-        send_metadata(resources, &Metadata::REFUSAL)?;
+        send_metadata(resources, channel, &Metadata::REFUSAL)?;
         let what = format!("the client asked for a buffer of {} bytes: 1 to {MAX_LEN} are allowed", wanted.len);
         return Err(Error::content(what, "Let the client ask for less"));
     }
     register_buffer(resources, wanted.len as usize)
 }
 
-/// Memory that the client may WRITE and READ without our doing.
-fn register_buffer(resources: &Resources, len: usize) -> Result<MemoryRegion> {
-    stage("register_buffer");
-    // REMOTE_WRITE needs LOCAL_WRITE too: in the end it is our device that writes.
-    resources.pd.reg_mr(len, Access::LOCAL_WRITE | Access::REMOTE_WRITE | Access::REMOTE_READ)
+/// The client has our message when its ACK comes. If the client hangs up instead, it is content, and only the ACK was lost:
+/// a device that has hung up sends none.
+fn send_metadata(resources: &Resources, channel: &EventChannel, metadata: &Metadata) -> Result<()> {
+    let _stage = stage("send_metadata");
+    info!("our metadata: {metadata}");
+    let sent = send(resources, &metadata.encode())?;
+    resources.cq.wait_for_or_cm_event(sent, channel, "a SEND of our metadata").map(drop)
 }
 
-/// The client goes first. Our own `rdma_disconnect` answers it: without the DisconnectReply it would wait for its
-/// time-out.
-fn wait_disconnect(id: &CmId, channel: &EventChannel, resources: &Resources) -> Result<()> {
-    stage("wait_disconnect");
-    channel.expect(RDMA_CM_EVENT_DISCONNECTED)?.ack();
+/// The client goes first. Our own `rdma_disconnect` answers: without the DisconnectReply it would wait for its time-out.
+fn wait_disconnect(id: &CmId, channel: &EventChannel, resources: &Resources, connected: bool) -> Result<()> {
+    let _stage = stage("wait_disconnect");
+    if connected {
+        channel.wait_for(RDMA_CM_EVENT_DISCONNECTED)?.ack();
+    }
     id.disconnect()?;
     resources.qp.dump();
     Ok(())

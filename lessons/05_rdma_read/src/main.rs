@@ -11,21 +11,22 @@
 //! A READ has no ACK: the response is the answer. A long one comes in several packets: READ Response First, Middle, Last.
 
 mod client;
+mod memory;
 mod server;
 
 use std::process::ExitCode;
 
-use common::args::Extra;
+use common::args::{Opt, Side};
 use common::{
-    info, stage, Access, CmId, CompletionChannel, CompletionQueue, ConnParam, EventChannel, MemoryRegion, Metadata,
-    ProtectionDomain, QpInitAttr, QueuePair, Result, SendWr,
+    info, stage, Access, CmId, CompletionChannel, CompletionQueue, ConnParam, Error, EventChannel, MemoryRegion,
+    Metadata, ProtectionDomain, QpCap, QpInitAttr, QueuePair, Result, SendWr, Woken, WorkCompletion,
 };
 
 /// How many clients may wait to be looked at, as in listen(2).
 const BACKLOG: i32 = 8;
 
 /// Room in each queue of the QP. The device may round up; the dump shows what it gave.
-const QUEUE: QpInitAttr = QpInitAttr { max_send_wr: 8, max_recv_wr: 8 };
+const QUEUE: QpCap = QpCap { max_send_wr: 8, max_recv_wr: 8, ..QpCap::SMALL };
 
 /// Room in the CQ: all that both queues can complete.
 const CQE: i32 = 16;
@@ -34,19 +35,38 @@ const CQE: i32 = 16;
 /// Initiator Depth. With 0, lesson 05 could not READ.
 const READS: u8 = 1;
 
+/// How long the device waits for an ACK before it sends again: 4.096 µs × 2^17 = 0.54 s. In the ConnectRequest: Local ACK
+/// Timeout. Left to themselves, older kernels choose 2.1 s: with all retries, 15 s, more than the 10 s that we wait.
+const ACK_TIMEOUT: u8 = 17;
+
 /// How often the device sends a packet again if no ACK comes. In the ConnectRequest: Retry Count. 7 is the most that fits
 /// its three bits, but SoftRoCE takes 7 for "for ever", and nothing here waits for ever.
 const RETRIES: u8 = 6;
 
-/// How often the *peer's* device tries again if we have no receive posted. In the ConnectRequest: RNR Retry Count. Here 7
-/// means for ever on every device.
+/// The same for the *peer's* device if we have no receive posted. In the ConnectRequest: RNR Retry Count.
 const RNR_RETRIES: u8 = 6;
 
 /// The longest buffer that the server registers for a client, in bytes.
 const MAX_LEN: u32 = 1 << 20;
 
-/// The buffer that it registers with `--metadata private-data`, when it cannot know what the client needs.
-const PRIVATE_DATA_LEN: usize = 4096;
+/// The buffer that a side registers without knowing what the other needs, in bytes.
+const OWN_LEN: usize = 4096;
+
+/// Room for a message of the other side, in bytes.
+const MESSAGE_LEN: usize = Metadata::LEN;
+
+/// How the server's metadata travels: the same on both sides.
+const METADATA: Opt = Opt::choice(Side::Both, "metadata", &["send", "private-data"], "How {addr, rkey, len} travel");
+
+/// When the server registers its buffer, if the metadata goes by SEND.
+const REGISTER: Opt =
+    Opt::choice(Side::Server, "register", &["when-asked", "before-accept"], "When the buffer is pinned");
+
+/// What the client writes: a text, or bytes of a pattern.
+const TEXT: Opt =
+    Opt::text(Side::Client, "text", "One side writes, and the other side's processor never knows.", "Text to write")
+        .short('s');
+const LEN: Opt = Opt::number(Side::Client, "len", "text", "Write so many bytes of a pattern instead");
 
 /// What every connection needs on each side. Fields are dropped from the top: the QP first, the PD last.
 struct Resources {
@@ -54,20 +74,21 @@ struct Resources {
     qp: QueuePair,
     /// Where they are reported done.
     cq: CompletionQueue,
-    /// Wakes a sleeper when something is reported. From lesson 06 on we sleep on it; until then we poll.
+    /// Wakes a sleeper when something is reported.
     channel: CompletionChannel,
     /// Ties QP and memory together.
     pd: ProtectionDomain,
 }
 
 fn create_resources(id: &CmId) -> Result<Resources> {
-    stage("create_resources");
+    let _stage = stage("create_resources");
     // All of them live on the device that the id is bound to: `id->verbs`.
-    let pd = ProtectionDomain::alloc(id)?;
-    let channel = CompletionChannel::create(id)?;
+    let context = id.verbs()?;
+    let pd = ProtectionDomain::alloc(&context)?;
+    let channel = CompletionChannel::create(&context)?;
     let cq = CompletionQueue::create(&channel, CQE)?;
     // The id now owns a QP, in the state INIT: receives may be posted, nothing can be sent.
-    let qp = QueuePair::create(id, &pd, &cq, QUEUE)?;
+    let qp = QueuePair::create(id, &pd, &QpInitAttr::new(&cq, QUEUE))?;
     qp.dump();
     Ok(Resources { qp, cq, channel, pd })
 }
@@ -78,52 +99,81 @@ struct PostedReceive {
     wr_id: u64,
 }
 
-/// Lends the device 16 bytes for the other side's metadata. This comes before connect and accept: a SEND that finds no
-/// receive posted is turned away with an RNR NAK ("receiver not ready").
+/// Lends the device room for the other side's message. This comes before connect and accept: a SEND that finds no receive
+/// posted is turned away with an RNR NAK ("receiver not ready").
 fn post_receive(resources: &Resources) -> Result<PostedReceive> {
-    stage("post_receive");
+    let _stage = stage("post_receive");
     // LOCAL_WRITE, for it is our own device that writes here.
-    let region = resources.pd.reg_mr(Metadata::LEN, Access::LOCAL_WRITE)?;
-    let wr_id = resources.qp.post_recv(&region, 0..Metadata::LEN)?;
+    let region = resources.pd.reg_mr(MESSAGE_LEN, Access::LOCAL_WRITE)?;
+    let wr_id = resources.qp.post_recv(&region, 0..MESSAGE_LEN)?;
     Ok(PostedReceive { region, wr_id })
 }
 
-/// Waits until the receive is complete: one completion, for one receive.
-fn receive_metadata(resources: &Resources, receive: PostedReceive) -> Result<Metadata> {
-    stage("receive_metadata");
-    let wc = resources.cq.wait_for(receive.wr_id, "a RECV with the peer's metadata")?;
-    // The completion says how many bytes came, which may be fewer than there is room for.
-    let message = receive.region.read(0..wc.byte_len().unwrap_or(0))?;
-    let metadata = Metadata::decode(&message)?;
+/// SENDs, and returns the work request's number. Until it is complete the device may read the memory: `common` keeps the
+/// region that long, although our variable for it goes here.
+fn send(resources: &Resources, message: &[u8]) -> Result<u64> {
+    let _stage = stage("send");
+    let mut region = resources.pd.reg_mr(message.len(), Access::LOCAL_READ)?;
+    region.write(0, message)?;
+    resources.qp.post_send(&SendWr::send(&region, 0..message.len()))
+}
+
+/// What arrived. The completion says how many bytes came, which may be fewer than there is room for.
+fn message(receive: &PostedReceive, wc: &WorkCompletion) -> Result<Vec<u8>> {
+    receive.region.read(0..wc.byte_len().unwrap_or(0))
+}
+
+fn read_metadata(message: &[u8]) -> Result<Metadata> {
+    let _stage = stage("read_metadata");
+    let metadata = Metadata::decode(message)?;
     info!("the peer's metadata: {metadata}");
     Ok(metadata)
 }
 
-/// SENDs ours, and waits for the completion: then the other side's device has it (its ACK came), and the memory is ours
-/// again.
-fn send_metadata(resources: &Resources, metadata: &Metadata) -> Result<()> {
-    stage("send_metadata");
-    info!("our metadata: {metadata}");
-    let mut region = resources.pd.reg_mr(Metadata::LEN, Access::LOCAL_READ)?;
-    region.write(0, &metadata.encode())?;
-    let wr_id = resources.qp.post_send(&SendWr::send(&region, 0..Metadata::LEN))?;
-    resources.cq.wait_for(wr_id, "a SEND of our metadata")?;
-    Ok(())
-}
-
-fn conn_param() -> ConnParam {
-    ConnParam {
-        responder_resources: READS,
-        initiator_depth: READS,
-        retry_count: RETRIES,
-        rnr_retry_count: RNR_RETRIES,
-        ..ConnParam::default()
+/// Waits until a work request is complete. A SEND is when its ACK has come: the other side's device has it, and the memory
+/// is ours again. A peer that hangs up ends the wait.
+fn wait_for(resources: &Resources, channel: &EventChannel, wr_id: u64, awaited: &str) -> Result<WorkCompletion> {
+    let _stage = stage("wait_for");
+    match sleep_until(resources, channel, wr_id, awaited)? {
+        Woken::Completion(done) => Ok(done),
+        Woken::CmEvent => Err(Error::content(format!("the peer hung up instead of {awaited}"), "Its log says why")),
     }
 }
 
+/// Sleeps on the completion channel, and not longer than until the peer hangs up.
+///
+/// Arm, poll, and only then sleep: a completion that comes after the poll finds the CQ armed and wakes us; one that came
+/// before is found by the poll. In the other order it could fall between the two, and we would sleep for ever.
+fn sleep_until(
+    resources: &Resources,
+    channel: &EventChannel,
+    wr_id: u64,
+    awaited: &str,
+) -> Result<Woken<WorkCompletion>> {
+    loop {
+        resources.cq.req_notify()?;
+        if let Some(wc) = resources.cq.poll_for(wr_id)? {
+            return Ok(Woken::Completion(wc));
+        }
+        if resources.channel.get_cq_event_or_cm_event(channel, awaited)? == Woken::CmEvent {
+            // The goodbye comes on another way than the data, and may have overtaken it.
+            return Ok(resources.cq.poll_for(wr_id)?.map_or(Woken::CmEvent, Woken::Completion));
+        }
+    }
+}
+
+/// What we ask for, or accept at most.
+const CONN_PARAM: ConnParam = ConnParam {
+    private_data: Vec::new(),
+    responder_resources: READS,
+    initiator_depth: READS,
+    retry_count: RETRIES,
+    rnr_retry_count: RNR_RETRIES,
+};
+
 /// Destroys in the one right order: what uses something goes before what it uses.
 fn teardown(resources: Resources, buffers: Vec<MemoryRegion>, id: CmId, channel: EventChannel) {
-    stage("teardown");
+    let _stage = stage("teardown");
     drop(resources.qp);
     drop(buffers);
     drop(resources.cq);
@@ -135,5 +185,5 @@ fn teardown(resources: Resources, buffers: Vec<MemoryRegion>, id: CmId, channel:
 
 fn main() -> ExitCode {
     let about = "RDMA READ back what was written, and compare";
-    common::args::run("lesson-05", about, &[Extra::Metadata, Extra::Payload], server::run, client::run)
+    common::args::run("lesson-05", about, &[METADATA, REGISTER, TEXT, LEN], server::run, client::run)
 }

@@ -10,50 +10,72 @@
 //! ──▶ DisconnectRequest, ◀── DisconnectReply    the other way round with --closer server
 //! ```
 
-use common::args::{Args, Closer};
+use common::args::Args;
 use common::cm::{RDMA_CM_EVENT_ADDR_RESOLVED, RDMA_CM_EVENT_ESTABLISHED, RDMA_CM_EVENT_ROUTE_RESOLVED};
-use common::{address, stage, CmId, ConnParam, EventChannel, Result};
+use common::{address, say, stage, CmId, ConnParam, EventChannel, Result};
 
 use crate::close::close;
-use crate::exchange::{check_done, exchange, post_receives, register_buffers, show_words};
+use crate::exchange::{exchange, register_buffers};
 use crate::machine::Role;
-use crate::{conn_param, create_resources, teardown, terms, Resources};
+use crate::memory::show_memory;
+use crate::{
+    create_resources, post_receive, puzzle, teardown, terms, Resources, ACK_TIMEOUT, CLOSER, CONN_PARAM, PUZZLE,
+    RECEIVES,
+};
 
 pub fn run(args: &Args) -> Result<()> {
+    if args.text(&PUZZLE) != "no" {
+        return puzzle::client(args);
+    }
     let channel = EventChannel::create()?;
     let id = resolve(&channel, args)?;
     let resources = create_resources(&id)?;
-    let mut buffers = register_buffers(&resources, args.mode, "the client was here")?;
-    let receives = post_receives(&resources, &buffers)?;
-    connect(&id, &channel, &resources, args)?;
-    let outcome = exchange(Role::Client, args.mode, &channel, &resources, &mut buffers, &receives)?;
-    close(args.closer == Closer::Client, &id, &channel, &resources, &outcome.posted)?;
-    check_done(&outcome)?;
-    show_words(args.mode, &buffers)?;
-    teardown(resources, buffers, id, channel);
+    let buffers = register_buffers(&resources, args)?;
+    let receives = (0..RECEIVES).map(|_| post_receive(&resources)).collect::<Result<Vec<_>>>()?;
+    connect(&id, &channel, &resources, terms(args))?;
+    let mut posted = receives.iter().map(|receive| receive.wr_id).collect();
+    let outcome = exchange(Role::Client, args, &resources, &channel, &buffers, &receives, &mut posted);
+    // However it went, the connection is closed in good order. After a failure we do not wait for the other's goodbye.
+    let goes_first = args.text(&CLOSER) == "client" || outcome.is_err();
+    let closed = close(goes_first, &id, &channel, &resources, &posted);
+    // The cause comes before what followed from it.
+    outcome.and(closed)?;
+    show_memory(&buffers.destination)?;
+    teardown(resources, vec![buffers.source, buffers.destination], id, channel);
+    say!("client clean-up is complete");
     Ok(())
 }
 
 /// Each call only starts the work; the event that follows brings the answer.
-fn resolve(channel: &EventChannel, args: &Args) -> Result<CmId> {
-    stage("resolve");
-    let id = channel.create_id()?;
-    // Which of our devices leads to that address? On Ethernet this asks ARP, a packet that is not RDMA.
-    id.resolve_addr(address::resolve(&args.address, args.port)?)?;
-    channel.expect(RDMA_CM_EVENT_ADDR_RESOLVED)?.ack();
+pub fn resolve(channel: &EventChannel, args: &Args) -> Result<CmId> {
+    let _stage = stage("resolve");
+    // A host name may stand for several addresses: the first that answers is good.
+    let id = address::try_each(&args.address, args.port, |address| {
+        let id = channel.create_id()?;
+        // Which of our devices leads to that address? On Ethernet this asks ARP, a packet that is not RDMA.
+        id.resolve_addr(address)?;
+        channel.wait_for(RDMA_CM_EVENT_ADDR_RESOLVED)?.ack();
+        Ok(id)
+    })?;
+    // Before the route is resolved, and so before the ConnectRequest, which tells the server.
+    id.set_ack_timeout(ACK_TIMEOUT)?;
     // Which path? On RoCE the routing table knows, so nothing is sent.
     id.resolve_route()?;
-    channel.expect(RDMA_CM_EVENT_ROUTE_RESOLVED)?.ack();
+    channel.wait_for(RDMA_CM_EVENT_ROUTE_RESOLVED)?.ack();
     Ok(id)
 }
 
-/// Sends the ConnectRequest, with our terms in its private data, and waits for the ConnectReply. A server with other
-/// terms rejects us, and says so.
-fn connect(id: &CmId, channel: &EventChannel, resources: &Resources, args: &Args) -> Result<()> {
-    stage("connect");
-    id.connect(&ConnParam { private_data: terms(args), ..conn_param() })?;
+/// Sends the ConnectRequest, which carries our QP's number, and waits for the ConnectReply, which carries the server's
+/// and its private data.
+pub fn connect(id: &CmId, channel: &EventChannel, resources: &Resources, terms: Vec<u8>) -> Result<Vec<u8>> {
+    let _stage = stage("connect");
+    id.connect(&ConnParam { private_data: terms, ..CONN_PARAM })?;
     resources.qp.dump();
-    channel.expect(RDMA_CM_EVENT_ESTABLISHED)?.ack();
+    let event = channel.wait_for(RDMA_CM_EVENT_ESTABLISHED)?;
+    // The private data is the event's: it must be copied before the ack.
+    let private_data = event.private_data().to_vec();
+    event.ack();
     resources.qp.dump();
-    Ok(())
+    say!("connected");
+    Ok(private_data)
 }

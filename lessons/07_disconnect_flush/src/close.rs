@@ -12,25 +12,24 @@ use crate::Resources;
 /// Closes a connection on which the receives `posted` are still posted. Who goes first sends the DisconnectRequest;
 /// the other waits for it, and answers.
 pub fn close(goes_first: bool, id: &CmId, channel: &EventChannel, resources: &Resources, posted: &[u64]) -> Result<()> {
-    stage("close");
+    let _stage = stage("close");
     if !goes_first {
-        channel.expect(RDMA_CM_EVENT_DISCONNECTED)?.ack();
+        channel.wait_for(RDMA_CM_EVENT_DISCONNECTED)?.ack();
     }
     id.disconnect()?;
     resources.qp.dump();
     drain(resources, posted)?;
     if goes_first {
-        channel.expect(RDMA_CM_EVENT_DISCONNECTED)?.ack();
+        channel.wait_for(RDMA_CM_EVENT_DISCONNECTED)?.ack();
     }
     Ok(())
 }
 
 /// Waits until each receive is accounted for. A SEND that the goodbye caught under way comes back here, too.
 fn drain(resources: &Resources, posted: &[u64]) -> Result<()> {
-    stage("drain");
+    let _stage = stage("drain");
     let mut drained = Vec::new();
-    let is_receive = |wc: &&WorkCompletion| posted.contains(&wc.wr_id);
-    while drained.iter().filter(is_receive).count() < posted.len() {
+    while posted.iter().any(|wr_id| !drained.iter().any(|wc: &WorkCompletion| wc.wr_id == *wr_id)) {
         resources.cq.req_notify()?;
         let batch = resources.cq.poll()?;
         if batch.is_empty() {
@@ -38,14 +37,11 @@ fn drain(resources: &Resources, posted: &[u64]) -> Result<()> {
         }
         drained.extend(batch);
     }
-    say!("{} receives came back flushed", drained.iter().filter(is_receive).filter(|wc| wc.is_flush()).count());
-    match first_error(&drained) {
+    let flushed = drained.iter().filter(|wc| wc.is_flush() && posted.contains(&wc.wr_id)).count();
+    say!("{flushed} receives came back flushed");
+    // The first failure that is no echo. Nothing but the status is looked at: with an error the opcode is undefined.
+    match drained.iter().find(|wc| !wc.is_success() && !wc.is_flush()) {
         Some(cause) => Err(cause.to_error()),
         None => Ok(()),
     }
-}
-
-/// The first failure that is no echo. Nothing but the status is looked at: with an error status the opcode is undefined.
-fn first_error(completions: &[WorkCompletion]) -> Option<&WorkCompletion> {
-    completions.iter().find(|wc| !wc.is_success() && !wc.is_flush())
 }

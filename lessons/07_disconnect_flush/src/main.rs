@@ -10,31 +10,30 @@
 //!  DISCONNECTED                         │
 //! ```
 //!
-//! And a puzzle: `server --forget-established`. See puzzle.rs.
+//! And a puzzle, beside this folder: `--puzzle`. See puzzle/mod.rs.
 
 mod client;
 mod close;
 mod exchange;
 mod machine;
-mod message;
+mod memory;
+#[path = "../puzzle/mod.rs"]
 mod puzzle;
 mod server;
 
 use std::process::ExitCode;
 
-use common::args::{Args, Closer, Extra, Mode};
+use common::args::{Args, Opt, Side};
 use common::{
-    stage, CmId, CompletionChannel, CompletionQueue, ConnParam, EventChannel, ProtectionDomain, QpInitAttr, QueuePair,
-    Result,
+    info, stage, Access, CmId, CompletionChannel, CompletionQueue, ConnParam, EventChannel, MemoryRegion, Metadata,
+    ProtectionDomain, QpCap, QpInitAttr, QueuePair, Result, SendWr, Woken, WorkCompletion,
 };
-
-use exchange::Buffers;
 
 /// How many clients may wait to be looked at, as in listen(2).
 const BACKLOG: i32 = 8;
 
 /// Room in each queue of the QP. The device may round up; the dump shows what it gave.
-const QUEUE: QpInitAttr = QpInitAttr { max_send_wr: 8, max_recv_wr: 8 };
+const QUEUE: QpCap = QpCap { max_send_wr: 8, max_recv_wr: 8, ..QpCap::SMALL };
 
 /// Room in the CQ: all that both queues can complete.
 const CQE: i32 = 16;
@@ -43,13 +42,40 @@ const CQE: i32 = 16;
 /// Initiator Depth. With 0, lesson 05 could not READ.
 const READS: u8 = 1;
 
+/// How long the device waits for an ACK before it sends again: 4.096 µs × 2^17 = 0.54 s. In the ConnectRequest: Local ACK
+/// Timeout. Left to themselves, older kernels choose 2.1 s: with all retries, 15 s, more than the 10 s that we wait.
+const ACK_TIMEOUT: u8 = 17;
+
 /// How often the device sends a packet again if no ACK comes. In the ConnectRequest: Retry Count. 7 is the most that fits
 /// its three bits, but SoftRoCE takes 7 for "for ever", and nothing here waits for ever.
 const RETRIES: u8 = 6;
 
-/// How often the *peer's* device tries again if we have no receive posted. In the ConnectRequest: RNR Retry Count. Here 7
-/// means for ever on every device.
+/// The same for the *peer's* device if we have no receive posted. In the ConnectRequest: RNR Retry Count.
 const RNR_RETRIES: u8 = 6;
+
+/// The buffer that a side registers without knowing what the other needs, in bytes.
+const OWN_LEN: usize = 4096;
+
+/// Room for a message of the other side, in bytes: an MR has 16, a DONE is a short text.
+const MESSAGE_LEN: usize = 64;
+
+/// An MR and a DONE come from the peer. More receives are posted: these come back flushed.
+const RECEIVES: usize = 2 + 4;
+
+/// Which one-sided operation is used: the same on both sides.
+const MODE: Opt = Opt::choice(Side::Both, "mode", &["write", "read"], "WRITE to the other side, or READ").short('m');
+
+/// Which side hangs up first: the same on both sides.
+const CLOSER: Opt = Opt::choice(Side::Both, "closer", &["client", "server"], "Which side hangs up first");
+
+/// Programs of another kind, for the puzzle.
+const PUZZLE: Opt = Opt::choice(Side::Both, "puzzle", &["no", "a", "b", "c"], "One of the puzzle's programs instead");
+
+/// What each side has for the other: a text, or bytes of a pattern.
+const TEXT: Opt =
+    Opt::text(Side::Both, "text", "One side writes, and the other side's processor never knows.", "Text to write")
+        .short('s');
+const LEN: Opt = Opt::number(Side::Both, "len", "text", "Write so many bytes of a pattern instead");
 
 /// What every connection needs on each side. Fields are dropped from the top: the QP first, the PD last.
 struct Resources {
@@ -64,43 +90,91 @@ struct Resources {
 }
 
 fn create_resources(id: &CmId) -> Result<Resources> {
-    stage("create_resources");
+    let _stage = stage("create_resources");
     // All of them live on the device that the id is bound to: `id->verbs`.
-    let pd = ProtectionDomain::alloc(id)?;
-    let channel = CompletionChannel::create(id)?;
+    let context = id.verbs()?;
+    let pd = ProtectionDomain::alloc(&context)?;
+    let channel = CompletionChannel::create(&context)?;
     let cq = CompletionQueue::create(&channel, CQE)?;
     // The id now owns a QP, in the state INIT: receives may be posted, nothing can be sent.
-    let qp = QueuePair::create(id, &pd, &cq, QUEUE)?;
+    let qp = QueuePair::create(id, &pd, &QpInitAttr::new(&cq, QUEUE))?;
     qp.dump();
     Ok(Resources { qp, cq, channel, pd })
 }
 
-/// What both sides must agree on, as two bytes in the private data of the ConnectRequest.
-fn terms(args: &Args) -> Vec<u8> {
-    let mode = match args.mode {
-        Mode::Write => 1,
-        Mode::Read => 2,
-    };
-    let closer = match args.closer {
-        Closer::Client => 1,
-        Closer::Server => 2,
-    };
-    vec![mode, closer]
+/// A receive that the device holds: where the message will be, and the work request's number.
+struct PostedReceive {
+    region: MemoryRegion,
+    wr_id: u64,
 }
 
-fn conn_param() -> ConnParam {
-    ConnParam {
-        responder_resources: READS,
-        initiator_depth: READS,
-        retry_count: RETRIES,
-        rnr_retry_count: RNR_RETRIES,
-        ..ConnParam::default()
+/// Lends the device room for the other side's message. This comes before connect and accept: a SEND that finds no receive
+/// posted is turned away with an RNR NAK ("receiver not ready").
+fn post_receive(resources: &Resources) -> Result<PostedReceive> {
+    let _stage = stage("post_receive");
+    // LOCAL_WRITE, for it is our own device that writes here.
+    let region = resources.pd.reg_mr(MESSAGE_LEN, Access::LOCAL_WRITE)?;
+    let wr_id = resources.qp.post_recv(&region, 0..MESSAGE_LEN)?;
+    Ok(PostedReceive { region, wr_id })
+}
+
+/// SENDs, and returns the work request's number. Until it is complete the device may read the memory: `common` keeps the
+/// region that long, although our variable for it goes here.
+fn send(resources: &Resources, message: &[u8]) -> Result<u64> {
+    let _stage = stage("send");
+    let mut region = resources.pd.reg_mr(message.len(), Access::LOCAL_READ)?;
+    region.write(0, message)?;
+    resources.qp.post_send(&SendWr::send(&region, 0..message.len()))
+}
+
+/// What arrived. The completion says how many bytes came, which may be fewer than there is room for.
+fn message(receive: &PostedReceive, wc: &WorkCompletion) -> Result<Vec<u8>> {
+    receive.region.read(0..wc.byte_len().unwrap_or(0))
+}
+
+fn read_metadata(message: &[u8]) -> Result<Metadata> {
+    let _stage = stage("read_metadata");
+    let metadata = Metadata::decode(message)?;
+    info!("the peer's metadata: {metadata}");
+    Ok(metadata)
+}
+
+/// Sleeps until there are completions, and not longer than until the peer hangs up: then None.
+///
+/// Arm, poll, and only then sleep: a completion that comes after the poll finds the CQ armed and wakes us; one that came
+/// before is found by the poll. In the other order it could fall between the two, and we would sleep for ever.
+fn completions(resources: &Resources, channel: &EventChannel, awaited: &str) -> Result<Option<Vec<WorkCompletion>>> {
+    loop {
+        resources.cq.req_notify()?;
+        let batch = resources.cq.poll()?;
+        if !batch.is_empty() {
+            return Ok(Some(batch));
+        }
+        if resources.channel.get_cq_event_or_cm_event(channel, awaited)? == Woken::CmEvent {
+            // The goodbye comes on another way than the data, and may have overtaken it.
+            let last = resources.cq.poll()?;
+            return Ok(Some(last).filter(|last| !last.is_empty()));
+        }
     }
 }
 
+/// What we ask for, or accept at most.
+const CONN_PARAM: ConnParam = ConnParam {
+    private_data: Vec::new(),
+    responder_resources: READS,
+    initiator_depth: READS,
+    retry_count: RETRIES,
+    rnr_retry_count: RNR_RETRIES,
+};
+
+/// What both sides must agree on, in the private data of the ConnectRequest.
+fn terms(args: &Args) -> Vec<u8> {
+    format!("{} {}", args.text(&MODE), args.text(&CLOSER)).into()
+}
+
 /// Destroys in the one right order: what uses something goes before what it uses.
-fn teardown(resources: Resources, buffers: Buffers, id: CmId, channel: EventChannel) {
-    stage("teardown");
+fn teardown(resources: Resources, buffers: Vec<MemoryRegion>, id: CmId, channel: EventChannel) {
+    let _stage = stage("teardown");
     drop(resources.qp);
     drop(buffers);
     drop(resources.cq);
@@ -112,5 +186,5 @@ fn teardown(resources: Resources, buffers: Buffers, id: CmId, channel: EventChan
 
 fn main() -> ExitCode {
     let about = "Hang up, and account for every posted receive";
-    common::args::run("lesson-07", about, &[Extra::Mode, Extra::Flush], server::run, client::run)
+    common::args::run("lesson-07", about, &[MODE, CLOSER, PUZZLE, TEXT, LEN], server::run, client::run)
 }

@@ -10,99 +10,108 @@
 //! ◀── DisconnectRequest, ──▶ DisconnectReply    the other way round with --closer server
 //! ```
 
-use common::args::{Args, Closer};
-use common::cm::{RDMA_CM_EVENT_CONNECT_REQUEST, RDMA_CM_EVENT_ESTABLISHED};
-use common::{address, say, stage, CmId, Error, EventChannel, Result};
+use common::args::Args;
+use common::cm::{RDMA_CM_EVENT_CONNECT_REQUEST, RDMA_CM_EVENT_DISCONNECTED, RDMA_CM_EVENT_ESTABLISHED};
+use common::{address, say, stage, CmId, ConnParam, Error, EventChannel, Result};
 
 use crate::close::close;
-use crate::exchange::{check_done, exchange, post_receives, register_buffers, show_words};
+use crate::exchange::{exchange, register_buffers};
 use crate::machine::Role;
-use crate::puzzle::forget_established;
-use crate::{conn_param, create_resources, teardown, terms, Resources, BACKLOG};
+use crate::memory::show_memory;
+use crate::{
+    create_resources, post_receive, puzzle, teardown, terms, Resources, ACK_TIMEOUT, BACKLOG, CLOSER, CONN_PARAM,
+    PUZZLE, RECEIVES,
+};
 
 pub fn run(args: &Args) -> Result<()> {
+    if args.text(&PUZZLE) != "no" {
+        return puzzle::server(args);
+    }
     let listening = EventChannel::create()?;
     let listener = listen(&listening, args)?;
-    for _ in args.clients() {
-        let channel = EventChannel::create()?;
-        let id = wait_connect_request(&listening, &channel, args)?;
-        let resources = create_resources(&id)?;
-        let mut buffers = register_buffers(&resources, args.mode, "the server was here")?;
-        let receives = post_receives(&resources, &buffers)?;
-        accept(&id, &resources)?;
-        if args.forget_established {
-            return forget_established(&channel, &resources, &receives);
-        }
-        wait_established(&channel, &resources)?;
-        let outcome = exchange(Role::Server, args.mode, &channel, &resources, &mut buffers, &receives)?;
-        close(args.closer == Closer::Server, &id, &channel, &resources, &outcome.posted)?;
-        check_done(&outcome)?;
-        show_words(args.mode, &buffers)?;
-        teardown(resources, buffers, id, channel);
+    let mut clients = args.clients();
+    while clients.more() {
+        let (id, asked) = wait_connect_request(&listening)?;
+        // A failure is one client's: it is logged, all that this client had is dropped, and the next one is served.
+        clients.note(id.peer_name(), serve(id, &asked, args));
     }
     stop_listening(listener, listening);
+    clients.result()
+}
+
+fn serve(id: CmId, asked: &ConnParam, args: &Args) -> Result<()> {
+    let _stage = stage("serve");
+    // Its events get a channel of their own: the next client's knock waits at the listener's, and comes not between them.
+    let channel = EventChannel::create()?;
+    id.migrate_id(&channel)?;
+    check_terms(&id, asked, args)?;
+    let resources = create_resources(&id)?;
+    let buffers = register_buffers(&resources, args)?;
+    let receives = (0..RECEIVES).map(|_| post_receive(&resources)).collect::<Result<Vec<_>>>()?;
+    let connected = accept(&id, &channel, &resources, asked, Vec::new())?;
+    let mut posted = receives.iter().map(|receive| receive.wr_id).collect();
+    let outcome = exchange(Role::Server, args, &resources, &channel, &buffers, &receives, &mut posted);
+    // However it went, the connection is closed in good order. After a failure we do not wait for the other's goodbye.
+    let goes_first = args.text(&CLOSER) == "server" || outcome.is_err() || !connected;
+    let closed = close(goes_first, &id, &channel, &resources, &posted);
+    // The cause comes before what followed from it.
+    outcome.and(closed)?;
+    show_memory(&buffers.destination)?;
+    teardown(resources, vec![buffers.source, buffers.destination], id, channel);
     Ok(())
 }
 
 /// An id is what a socket is to TCP. Bound to the address `::` it serves every RDMA device of this machine.
-fn listen(channel: &EventChannel, args: &Args) -> Result<CmId> {
-    stage("listen");
-    let id = channel.create_id()?;
-    id.bind_addr(address::resolve(&args.address, args.port)?)?;
-    // Returns at once. Nothing is sent: a listener is a promise inside this machine.
-    id.listen(BACKLOG)?;
-    Ok(id)
+pub fn listen(channel: &EventChannel, args: &Args) -> Result<CmId> {
+    let _stage = stage("listen");
+    address::try_each(&args.address, args.port, |address| {
+        let id = channel.create_id()?;
+        id.bind_addr(address)?;
+        // Returns at once. Nothing is sent: a listener is a promise inside this machine.
+        id.listen(BACKLOG)?;
+        say!("listening on {address}");
+        Ok(id)
+    })
 }
 
 /// An id goes before the channel that its events came through.
 fn stop_listening(listener: CmId, listening: EventChannel) {
-    stage("stop_listening");
+    let _stage = stage("stop_listening");
     drop(listener);
     drop(listening);
+    say!("server shut-down is complete");
 }
 
-/// The knock brought a new id, `event->id`: it is the client.
-fn wait_connect_request(listening: &EventChannel, channel: &EventChannel, args: &Args) -> Result<CmId> {
-    stage("wait_connect_request");
-    let event = listening.expect(RDMA_CM_EVENT_CONNECT_REQUEST)?;
-    let id = event.id();
+/// The knock brought a new id, `event->id`: it is the client. With it came what the client asks for.
+fn wait_connect_request(listening: &EventChannel) -> Result<(CmId, ConnParam)> {
+    let _stage = stage("wait_connect_request");
+    let event = listening.wait_for(RDMA_CM_EVENT_CONNECT_REQUEST)?;
     // The private data is the event's: it must be copied before the ack.
-    let private_data = event.private_data().to_vec();
-    event.ack();
-    // Its further events get a channel of their own: the next client's knock then waits at the listener's, and does not
-    // come between this client's events.
-    id.migrate_id(channel)?;
-    if let Some(address) = id.peer_addr() {
-        say!("{address} knocked");
-    }
-    if !private_data.starts_with(&terms(args)) {
-        return Err(refuse(&id));
-    }
-    Ok(id)
+    let asked = ConnParam { private_data: event.private_data().to_vec(), ..event.conn_param() };
+    Ok((event.id(), asked))
 }
 
 /// Two programs with different terms would wait for each other: better to say no now, and why.
-fn refuse(id: &CmId) -> Error {
-    stage("refuse");
-    let why = "client and server differ in -m or --closer";
-    match id.reject(why.as_bytes()) {
-        Ok(()) => Error::content(why, "Run lesson 07 on both sides, with the same -m and --closer"),
-        Err(error) => error,
+fn check_terms(id: &CmId, asked: &ConnParam, args: &Args) -> Result<()> {
+    let _stage = stage("check_terms");
+    if asked.private_data.starts_with(&terms(args)) {
+        return Ok(());
     }
+    let why = "client and server differ in -m or --closer";
+    id.reject(why.as_bytes())?;
+    Err(Error::content(why, "Run lesson 07 on both sides, with the same -m and --closer"))
 }
 
-/// `rdma_accept` moves our QP to RTR and RTS, and sends the ConnectReply.
-fn accept(id: &CmId, resources: &Resources) -> Result<()> {
-    stage("accept");
-    id.accept(&conn_param())?;
+/// `rdma_accept` moves our QP to RTR and RTS, and sends the ConnectReply. The client's ReadyToUse makes it ESTABLISHED. If
+/// that packet is lost, a client that wants nothing more from us may hang up before it is sent again: false.
+fn accept(id: &CmId, channel: &EventChannel, resources: &Resources, asked: &ConnParam, data: Vec<u8>) -> Result<bool> {
+    let _stage = stage("accept");
+    id.set_ack_timeout(ACK_TIMEOUT)?;
+    // Nobody compares the two sides' numbers for us: a server must not take more than it was asked for.
+    id.accept(&ConnParam { private_data: data, ..CONN_PARAM.clamped_to(asked) })?;
     resources.qp.dump();
-    Ok(())
-}
-
-/// The client's ReadyToUse. See puzzle.rs for a server that does not know this event.
-fn wait_established(channel: &EventChannel, resources: &Resources) -> Result<()> {
-    stage("wait_established");
-    channel.expect(RDMA_CM_EVENT_ESTABLISHED)?.ack();
+    let event = channel.wait_for_one_of(&[RDMA_CM_EVENT_ESTABLISHED, RDMA_CM_EVENT_DISCONNECTED])?.event();
     resources.qp.dump();
-    Ok(())
+    say!("a connection from {} is accepted", id.peer_name());
+    Ok(event == RDMA_CM_EVENT_ESTABLISHED)
 }

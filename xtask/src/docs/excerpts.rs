@@ -5,12 +5,13 @@ use super::sources::Sources;
 use anyhow::{bail, ensure, Context, Result};
 use wire::capture::Reader;
 use wire::show::{self, ladder::Style, row};
-use wire::story::timeline::{Lane, Timeline};
+use wire::story::timeline::{Entry, Lane, Timeline};
 use wire::story::Side;
 
 /// A piece of a timeline, with its heading. Without a range, all of it.
 ///
-/// A range is `FROM..TO`. Each end is a frame of the capture, as `10`, or a log line, as `client#41`.
+/// A range is `FROM..TO`. Each end is a frame of the capture, as `10`, a log line, as `client#41`, or a stage of one side, as
+/// `client:write`: from its first line, or to its last.
 ///
 /// # Errors
 /// The timeline has no such place, or the range ends before it begins.
@@ -22,25 +23,62 @@ pub fn timeline(sources: &Sources, name: &str, range: Option<&str>) -> Result<Ve
     let (from, to) = range.split_once("..").context("a range is FROM..TO, as 10..11 or client#41..server#42")?;
     let timeline = sources.timeline(&path)?;
     let frames: Vec<u64> = sources.rows(&format!("captures/{name}.pcapng"))?.iter().map(|row| row.frame).collect();
-    let place = |end: &str| place(&timeline, &frames, end).with_context(|| format!("{path} has no `{end}`"));
-    let (from, to) = (place(from)?, place(to)?);
+    let places = |end: &str| match places(&timeline, &frames, end) {
+        found if found.is_empty() => bail!("{path} has no `{end}`"),
+        found => Ok(found),
+    };
+    let (from, to) = (places(from)?[0], places(to)?.pop().unwrap_or_default());
     ensure!(from <= to, "{range} ends before it begins");
     let (first, last) = (timeline.entries()[from].lines.start, timeline.entries()[to].lines.end);
     Ok([&lines[..2], &lines[first..last]].concat())
 }
 
-/// The entry that an end of a range names.
-fn place(timeline: &Timeline, frames: &[u64], end: &str) -> Option<usize> {
-    let (lane, start) = match end.split_once('#') {
-        Some(("client", number)) => (Lane::Log(Side::Client), format!("[#{:04}", number.parse::<u32>().ok()?)),
-        Some(("server", number)) => (Lane::Log(Side::Server), format!("[#{:04}", number.parse::<u32>().ok()?)),
+/// What one side logs in some of its stages, with what the program prints in between.
+///
+/// # Errors
+/// The timeline has no such stage.
+pub fn log(sources: &Sources, name: &str, side: &str, stages: &[&str]) -> Result<Vec<String>> {
+    let path = format!("captures/{name}.txt");
+    let timeline = sources.timeline(&path)?;
+    let side = if side == "client" { Side::Client } else { Side::Server };
+    let (mut lines, mut current) = (Vec::new(), "");
+    for entry in timeline.entries().iter().filter(|entry| entry.lane == Lane::Log(side)) {
+        current = stage(entry).unwrap_or(current);
+        if stages.contains(&current) && !entry.words.starts_with("──") {
+            lines.push(entry.words.clone());
+        }
+    }
+    ensure!(!lines.is_empty(), "{path} has no stage {} of the {}", stages.join(" or "), side.name());
+    Ok(lines)
+}
+
+/// The entries that an end of a range names.
+fn places(timeline: &Timeline, frames: &[u64], end: &str) -> Vec<usize> {
+    let (lane, text) = match end.split_once(['#', ':']) {
+        Some(("client", text)) => (Lane::Log(Side::Client), text),
+        Some(("server", text)) => (Lane::Log(Side::Server), text),
         _ => {
-            let frame: u64 = end.parse().ok()?;
-            let nth = frames.iter().position(|number| *number == frame)?;
-            return timeline.packets().get(nth).map(|(place, ..)| *place);
+            let nth = end.parse().ok().and_then(|frame: u64| frames.iter().position(|number| *number == frame));
+            return nth.and_then(|nth| Some(timeline.packets().get(nth)?.0)).into_iter().collect();
         }
     };
-    timeline.entries().iter().position(|entry| entry.lane == lane && entry.text.starts_with(&start))
+    let mut current = "";
+    let mut found = Vec::new();
+    for (at, entry) in timeline.entries().iter().enumerate().filter(|(_, entry)| entry.lane == lane) {
+        // What a program prints itself has no tag: it belongs to the line above.
+        current = stage(entry).unwrap_or(current);
+        let is_it = match text.parse::<u32>() {
+            Ok(number) => entry.words.starts_with(&format!("[#{number:04}")),
+            Err(_) => current == text,
+        };
+        found.extend(is_it.then_some(at));
+    }
+    found
+}
+
+/// The stage in a log line's tag.
+fn stage(entry: &Entry) -> Option<&str> {
+    entry.words.strip_prefix("[#")?.split_once(']')?.0.split_once(' ').map(|(_, stage)| stage)
 }
 
 /// The lines of `wire show` for some frames: `6-9`, or `4`.
@@ -65,15 +103,30 @@ pub fn ladder(sources: &Sources, capture: &str, frames: &str) -> Result<Vec<Stri
     Ok(lines)
 }
 
+/// All that `wire show --packet` says.
+///
+/// # Errors
+/// The capture has no such frame.
+pub fn packet(sources: &Sources, capture: &str, frame: &str) -> Result<String> {
+    shown(&sources.bytes(capture)?, frame.parse()?)
+}
+
+/// The same, of a capture that is read already.
+///
+/// # Errors
+/// The capture has no such frame.
+pub fn shown(capture: &[u8], frame: u64) -> Result<String> {
+    let mut text = Vec::new();
+    show::bytes::write(&mut Reader::new(capture)?, frame, &mut text)?;
+    Ok(String::from_utf8(text)?)
+}
+
 /// Some sections of `wire show --packet`: a section begins with its name, and an empty line ends it.
 ///
 /// # Errors
 /// The capture has no such frame, or the packet no such section.
 pub fn bytes(sources: &Sources, capture: &str, frame: &str, sections: &[String]) -> Result<Vec<String>> {
-    let file = sources.bytes(capture)?;
-    let mut text = Vec::new();
-    show::bytes::write(&mut Reader::new(file.as_slice())?, frame.parse()?, &mut text)?;
-    let text = String::from_utf8(text)?;
+    let text = packet(sources, capture, frame)?;
     let mut lines: Vec<String> = Vec::new();
     for name in sections {
         let named = |section: &&str| {
@@ -104,12 +157,28 @@ mod tests {
         let sources = repository();
         let frames: Vec<u64> = sources.rows(CAPTURE).unwrap().iter().map(|row| row.frame).collect();
         let all = timeline(&sources, NAME, None).unwrap();
-        let piece = timeline(&sources, NAME, Some(&format!("server#3..{}", frames[0]))).unwrap();
+        let piece = timeline(&sources, NAME, Some(&format!("server#4..{}", frames[0]))).unwrap();
         assert_eq!(piece[..2], all[..2]);
         assert!(piece[2].contains("rdma_bind_addr") && piece.last().unwrap().contains("REQ"), "{piece:#?}");
         assert!(timeline(&sources, NAME, Some("999..1000")).unwrap_err().to_string().contains("has no `999`"));
-        let backwards = format!("{}..server#3", frames[0]);
+        let backwards = format!("{}..server#4", frames[0]);
         assert!(timeline(&sources, NAME, Some(&backwards)).unwrap_err().to_string().contains("ends before"));
+    }
+
+    #[test]
+    fn a_stage_is_all_that_it_logs_and_prints() {
+        let sources = repository();
+        let lines = log(&sources, NAME, "client", &["read_reason"]).unwrap();
+        assert!(
+            lines[0].contains("read_reason] SLOW  rdma_get_cm_event") && lines[3].starts_with("rejected with"),
+            "{lines:#?}"
+        );
+        assert!(log(&sources, NAME, "server", &["read_reason"])
+            .unwrap_err()
+            .to_string()
+            .contains("no stage read_reason"));
+        let piece = timeline(&sources, NAME, Some("server:listen..server:listen")).unwrap();
+        assert!(piece[2].contains("getaddrinfo") && piece.last().unwrap().contains("listening on"), "{piece:#?}");
     }
 
     #[test]

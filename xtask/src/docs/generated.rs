@@ -2,7 +2,7 @@
 
 use super::page::{Mark, Page, Problem};
 use super::sources::Sources;
-use super::{diffs, excerpts, lessons, pictures, quotes};
+use super::{diffs, excerpts, lessons, pictures, quotes, reference};
 use anyhow::{bail, Context, Result};
 use std::ops::Range;
 use wire::show::row::Row;
@@ -86,11 +86,18 @@ fn generate(words: &[String], sources: &Sources) -> Result<Vec<String>> {
         ["packets", name] => packets(&sources.rows(&format!("captures/{name}.pcapng"))?),
         ["timeline", name] => fenced(excerpts::timeline(sources, name, None)?),
         ["timeline", name, range] => fenced(excerpts::timeline(sources, name, Some(range))?),
+        ["log", name, side, stages @ ..] => fenced(excerpts::log(sources, name, side, stages)?),
         ["diff", old, new] => diffs::folded(sources, old, new)?,
         ["ladder", name] => vec![pictures::ladder_link(sources, name)?],
         ["lessons"] => lessons::table(sources)?,
         ["needs"] => needs(&sources.text("lab/needs.txt")?),
-        _ => bail!("no generated part is called `{}`: docs/README.md lists them", words.join(" ")),
+        ["opcodes"] => reference::opcodes(sources)?,
+        ["cm-messages"] => reference::messages()?,
+        ["syndromes"] => reference::syndromes(),
+        ["private-data"] => reference::private_data(),
+        ["filters"] => reference::filters(),
+        ["layers"] => reference::layers(),
+        _ => bail!("no generated part is called `{}`: CONTRIBUTING.md lists them", words.join(" ")),
     };
     // A forge takes what stands right below a comment for a part of it.
     Ok([vec![String::new()], lines, vec![String::new()]].concat())

@@ -10,9 +10,35 @@ pub fn problems(pages: &[Page], sources: &Sources) -> Vec<Problem> {
     let anchors: HashMap<&str, Vec<String>> = pages.iter().map(|page| (page.path.as_str(), anchors(page))).collect();
     let mut problems = Vec::new();
     for page in pages {
+        problems.extend(misnamed(page));
         for (line, target) in links(page) {
             if let Some(what) = dead(page, &target, &anchors, sources) {
                 problems.push(page.problem(line, what));
+            }
+        }
+    }
+    problems
+}
+
+/// Links that name one lesson and lead to another: `[lesson 04](05_rdma_read.md)`.
+fn misnamed(page: &Page) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    for (at, line) in page.lines.iter().enumerate() {
+        for (label, target) in labelled(line) {
+            let named = label.trim_start_matches("lesson ").trim_start_matches("Lesson ").get(..2);
+            let target = target.split('#').next().unwrap_or_default();
+            let leads_to = target
+                .split('/')
+                .filter(|_| !target.contains(".svg"))
+                .find_map(|part| part.split_once('_'))
+                .map(|(number, _)| number);
+            let is_number = |text: &str| text.len() == 2 && text.bytes().all(|c| c.is_ascii_digit());
+            if let (Some(named), Some(leads_to)) =
+                (named.filter(|text| is_number(text)), leads_to.filter(|text| is_number(text)))
+            {
+                if named != leads_to {
+                    problems.push(page.problem(at, format!("this link names lesson {named} and leads to {target}")));
+                }
             }
         }
     }
@@ -72,6 +98,35 @@ fn links(page: &Page) -> Vec<(usize, String)> {
     found
 }
 
+/// The links of a text, each as what is to be read and where it leads. Either may go over the end of a line.
+pub fn labelled(text: &str) -> impl Iterator<Item = (&str, &str)> {
+    text.match_indices("](").filter_map(|(at, _)| {
+        let label = &text[text[..at].rfind('[')? + 1..at];
+        Some((label, text[at + 2..].split_once(')')?.0))
+    })
+}
+
+/// A line without what its links lead to.
+pub fn without_targets(line: &str) -> String {
+    let mut pieces = line.split("](");
+    let first = pieces.next().unwrap_or_default().to_string();
+    pieces.fold(first, |text, piece| text + "]" + piece.split_once(')').map_or(piece, |(_, rest)| rest))
+}
+
+/// What stands below the heading that a link leads to, or the whole page.
+pub fn section(page: &Page, target: &str, sources: &Sources) -> Option<String> {
+    let (path, anchor) = target.split_once('#').unwrap_or((target, ""));
+    let text = sources.text(&resolve(&page.path, path)?).ok()?;
+    if anchor.is_empty() {
+        return Some(text);
+    }
+    let level = |line: &str| line.bytes().take_while(|c| *c == b'#').count();
+    let lines: Vec<&str> = text.lines().collect();
+    let start = lines.iter().position(|line| level(line) > 0 && slug(line.trim_start_matches('#').trim()) == anchor)?;
+    let rest = lines[start + 1..].iter().take_while(|line| level(line) == 0 || level(line) > level(lines[start]));
+    Some([&lines[start]].into_iter().chain(rest).flat_map(|line| [line, "\n"]).collect())
+}
+
 fn without_code(line: &str) -> String {
     line.split('`').step_by(2).collect::<Vec<_>>().join("``")
 }
@@ -129,6 +184,12 @@ mod tests {
         assert!(check("[a](../README.md#three)")[0].contains("a heading that README.md does not have"));
         assert!(check("[a](#none)")[0].contains("a heading that docs/p.md does not have"));
         assert!(check("[a](../../x)")[0].contains("out of the repository"));
+    }
+
+    #[test]
+    fn a_link_that_names_a_lesson_leads_to_it() {
+        assert_eq!(check("[lesson 04](04_rdma_write.md) and [05 read](05_rdma_read.md)"), [""; 0]);
+        assert!(check("[lesson 05](04_rdma_write.md)")[0].contains("names lesson 05 and leads to 04_rdma_write.md"));
     }
 
     #[test]

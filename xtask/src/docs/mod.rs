@@ -2,20 +2,30 @@
 //!
 //! A page marks what it shows with an HTML comment, `<!-- KIND: WHAT -->`. Some marked parts are written by this program,
 //! others are quotes that it compares with their source. `docs` writes the former anew, `docs --check` only looks.
-//! The marks are described in docs/README.md.
+//! The marks are described in CONTRIBUTING.md.
 
+mod commands;
 mod diffs;
 mod excerpts;
 mod filters;
 mod generated;
+mod headers;
 mod length;
 mod lessons;
 mod links;
+mod names;
+mod numbers;
 mod page;
 mod pictures;
+#[cfg(test)]
+mod planted;
+mod prototypes;
 mod quotes;
+mod reference;
 mod sources;
+mod states;
 mod tables;
+mod values;
 
 use anyhow::{bail, Context, Result};
 use page::{Page, Problem};
@@ -56,10 +66,7 @@ pub fn check(root: &Path) -> Result<()> {
     let pages = pages(&sources)?;
     let mut problems = Vec::new();
     for page in &pages {
-        problems.extend(generated::problems(page, &sources));
-        problems.extend(quotes::problems(page, &sources));
-        problems.extend(tables::problems(page, &sources));
-        problems.extend(length::problems(page));
+        problems.extend(of_page(page, &sources));
     }
     problems.extend(links::problems(&pages, &sources));
     problems.extend(filters::problems(&pages, &sources));
@@ -69,6 +76,20 @@ pub fn check(root: &Path) -> Result<()> {
     report(&problems)?;
     println!("docs: {} pages, and all that they claim holds", pages.len());
     Ok(())
+}
+
+/// What does not hold on one page.
+fn of_page(page: &Page, sources: &Sources) -> Vec<Problem> {
+    let mut problems = generated::problems(page, sources);
+    problems.extend(quotes::problems(page, sources));
+    problems.extend(tables::problems(page, sources));
+    problems.extend(names::problems(page, sources));
+    problems.extend(prototypes::problems(page, sources));
+    problems.extend(numbers::problems(page, sources));
+    problems.extend(values::problems(page, sources));
+    problems.extend(commands::problems(page, sources));
+    problems.extend(length::problems(page));
+    problems
 }
 
 fn pages(sources: &Sources) -> Result<Vec<Page>> {

@@ -84,6 +84,45 @@ impl Page {
         fenced
     }
 
+    /// The number of the lesson that the page is about: `04`. Lesson 00 is none: it is the set-up.
+    pub fn lesson(&self) -> Option<&str> {
+        let (number, _) = self.path.strip_prefix("docs/")?.split_once('_')?;
+        (number.len() == 2 && number != "00" && number.bytes().all(|c| c.is_ascii_digit())).then_some(number)
+    }
+
+    /// For each line, whether another check compares it with its source: what is generated, what a mark says where it comes
+    /// from, and C prototypes.
+    pub fn quoted(&self) -> Vec<bool> {
+        let mut quoted = vec![false; self.lines.len()];
+        for mark in self.marks() {
+            let part = match mark.kind.as_str() {
+                "generated" => self.part_after(mark.line),
+                _ => self.block_after(mark.line),
+            };
+            quoted[mark.line] = true;
+            quoted[part.unwrap_or_default()].fill(true);
+        }
+        let recordings = |end: &str| self.lines.iter().position(|line| *line == format!("<!-- {end}recordings -->"));
+        if let (Some(start), Some(end)) = (recordings(""), recordings("end of ")) {
+            quoted[start..end].fill(true);
+        }
+        for at in (0..self.lines.len()).filter(|at| self.lines[*at] == "```c") {
+            quoted[self.block_after(at.wrapping_sub(1)).unwrap_or_default()].fill(true);
+        }
+        quoted
+    }
+
+    /// Whether a line is about an experiment whose run is not kept: its paragraph says "tried in the lab", or it stands below
+    /// the heading "Break it".
+    pub fn tried(&self, at: usize) -> bool {
+        let blank = |at: &usize| self.lines[*at].trim().is_empty();
+        let start = (0..at).rev().find(blank).unwrap_or(0);
+        let end = (at..self.lines.len()).find(blank).unwrap_or(self.lines.len());
+        let heading = self.lines[..=at].iter().rev().find(|line| line.starts_with("## "));
+        heading.is_some_and(|heading| heading == "## Break it")
+            || self.lines[start..end].join(" ").to_lowercase().contains("tried in the lab")
+    }
+
     /// All marks outside of fenced blocks, in order.
     pub fn marks(&self) -> Vec<Mark> {
         let lines = (0..).zip(&self.lines).zip(self.fenced());

@@ -1,8 +1,15 @@
 //! What the pages are checked against: the repository's files.
 
+use super::excerpts;
+use super::headers::Headers;
+use super::names::Names;
+use super::numbers;
 use anyhow::{Context, Result};
+use std::cell::{OnceCell, RefCell};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use wire::capture::Reader;
 use wire::show::row::{self, Row};
 use wire::story::timeline::Timeline;
@@ -11,12 +18,24 @@ use wire::story::timeline::Timeline;
 #[derive(Clone, Debug)]
 pub struct Sources {
     root: PathBuf,
+    headers: OnceCell<Headers>,
+    names: OnceCell<Names>,
+    numbers: OnceCell<BTreeSet<String>>,
+    evidence: RefCell<BTreeMap<String, Rc<str>>>,
+    things: RefCell<BTreeMap<String, Rc<BTreeSet<String>>>>,
 }
 
 impl Sources {
     /// The repository in this folder.
     pub fn new(root: &Path) -> Sources {
-        Sources { root: root.into() }
+        Sources {
+            root: root.into(),
+            headers: OnceCell::new(),
+            names: OnceCell::new(),
+            numbers: OnceCell::new(),
+            evidence: RefCell::default(),
+            things: RefCell::default(),
+        }
     }
 
     /// Where a file or folder of the repository is.
@@ -51,6 +70,103 @@ impl Sources {
             names.filter(|name| name.ends_with(ending)).map(|name| format!("{folder}/{name}")).collect();
         files.sort();
         Ok(files)
+    }
+
+    /// The installed C headers.
+    ///
+    /// # Errors
+    /// There are none.
+    pub fn headers(&self) -> Result<&Headers> {
+        if self.headers.get().is_none() {
+            let _ = self.headers.set(Headers::installed(&self.root)?);
+        }
+        self.headers.get().context("the C headers")
+    }
+
+    /// What the headers and the decoder have names for.
+    ///
+    /// # Errors
+    /// The headers are not installed.
+    pub fn names(&self) -> Result<&Names> {
+        if self.names.get().is_none() {
+            let _ = self.names.set(Names::new(self)?);
+        }
+        self.names.get().context("the names")
+    }
+
+    /// The numbers in the code of the repository.
+    pub fn numbers(&self) -> &BTreeSet<String> {
+        self.numbers.get_or_init(|| self.all_numbers())
+    }
+
+    /// What all lessons call.
+    pub fn common(&self) -> String {
+        let folders = ["common/src", "common/src/cm", "common/src/error"];
+        let files = folders.iter().flat_map(|folder| self.files(folder, ".rs").unwrap_or_default());
+        files.filter_map(|path| self.text(&path).ok()).collect()
+    }
+
+    fn all_numbers(&self) -> BTreeSet<String> {
+        let mut folders = ["wire/src", "wire/src/cm", "lab/src", "lab"].map(String::from).to_vec();
+        folders.extend(
+            self.files("lessons", "").unwrap_or_default().iter().flat_map(|of| [of.clone(), format!("{of}/src")]),
+        );
+        let files = folders.iter().flat_map(|folder| self.files(folder, "").unwrap_or_default());
+        let text = self.common() + &files.filter_map(|path| self.text(&path).ok()).collect::<String>();
+        numbers::of(&text).map(numbers::normal).collect()
+    }
+
+    /// The things that a lesson has names for.
+    ///
+    /// # Errors
+    /// The headers are not installed.
+    pub fn things(&self, lesson: &str) -> Result<Rc<BTreeSet<String>>> {
+        let known = self.things.borrow().get(lesson).cloned();
+        let things = match known {
+            Some(things) => things,
+            None => Rc::new(self.names()?.of(&self.evidence(lesson)).into_iter().map(|name| name.thing).collect()),
+        };
+        self.things.borrow_mut().insert(lesson.into(), things.clone());
+        Ok(things)
+    }
+
+    /// All that a lesson is: its code, its steps, its logs, and its packets, field by field.
+    pub fn evidence(&self, lesson: &str) -> Rc<str> {
+        let known = self.evidence.borrow().get(lesson).cloned();
+        let text = known.unwrap_or_else(|| self.gathered(lesson).into());
+        self.evidence.borrow_mut().insert(lesson.into(), text.clone());
+        text
+    }
+
+    fn gathered(&self, lesson: &str) -> String {
+        let of_lesson = |path: &String| path.split('/').nth(1).is_some_and(|name| name.starts_with(lesson));
+        let mut files = Vec::new();
+        for folder in self.files("lessons", "").unwrap_or_default().iter().filter(|path| of_lesson(path)) {
+            files.push(format!("{folder}/steps.toml"));
+            files.extend(self.files(&format!("{folder}/src"), ".rs").unwrap_or_default());
+        }
+        let mut text = String::new();
+        for path in self.files("captures", "").unwrap_or_default().into_iter().filter(of_lesson) {
+            match path.ends_with(".pcapng") {
+                true => text += &self.packets(&path),
+                false => files.push(path),
+            }
+        }
+        text.extend(files.iter().filter_map(|path| self.text(path).ok()));
+        text
+    }
+
+    /// All packets of a capture, with the fields' names, values and meanings, but without their bytes.
+    fn packets(&self, capture: &str) -> String {
+        let (mut text, bytes) = (String::new(), self.bytes(capture).unwrap_or_default());
+        for row in self.rows(capture).unwrap_or_default() {
+            text += &format!("{} frame {} {}\n", row.label, row.frame, row.details.join(" "));
+            let shown = excerpts::shown(&bytes, row.frame).unwrap_or_default();
+            let told = shown.lines().filter(|line| !line.starts_with("  "));
+            let fields = shown.lines().filter_map(|line| line.get(32..).filter(|_| line.starts_with("  ")));
+            text.extend(told.chain(fields).flat_map(|line| [line, "\n"]));
+        }
+        text
     }
 
     /// The packets of a capture.

@@ -1,24 +1,27 @@
-//! Tables that people wrote: of packets, and of the states of the queue pairs.
+//! Tables that people wrote: of packets, of their fields, of calls in their order.
 
+use super::headers::is_word;
 use super::page::{Mark, Page, Problem, Table};
 use super::sources::Sources;
+use super::{excerpts, quotes, states};
 use anyhow::{bail, ensure, Context, Result};
 use wire::show::row::Row;
-use wire::story::timeline::{Lane, Timeline};
-use wire::story::Side;
 
 /// Every table of a page that says something else than the capture or the timeline that it names.
 pub fn problems(page: &Page, sources: &Sources) -> Vec<Problem> {
-    let check = |mark: &Mark| match mark.kind.as_str() {
-        "packets" => packets(page, mark, sources).unwrap_or_else(|error| vec![(mark.line, format!("{error:#}"))]),
-        "states" => match states(page, mark, sources) {
-            Ok(()) => Vec::new(),
-            Err(error) => vec![(mark.line, format!("{error:#}"))],
-        },
-        _ => Vec::new(),
+    let check = |mark: &Mark| -> Result<Vec<(usize, String)>> {
+        match mark.kind.as_str() {
+            "packets" => packets(page, mark, sources),
+            "states" => states::problems(&table(page, mark)?, mark, sources),
+            "fields" => fields(page, mark, sources),
+            "in" => inside(page, mark, sources),
+            "order" => order(page, mark, sources),
+            _ => Ok(Vec::new()),
+        }
     };
     let marks = page.marks();
-    let found = marks.iter().flat_map(check);
+    let found =
+        marks.iter().flat_map(|mark| check(mark).unwrap_or_else(|error| vec![(mark.line, format!("{error:#}"))]));
     found.map(|(line, what)| page.problem(line, what)).collect()
 }
 
@@ -68,66 +71,64 @@ fn is_called(row: &Row, name: &str) -> bool {
     row.label == name || names.any(|one| one == name)
 }
 
-const STATES: [&str; 7] = ["RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR"];
-/// States that a QP only passes through within one call, so that no log line shows them.
-const PASSED: [&str; 2] = ["RESET", "RTR"];
-
-/// Whether each side's queue pair goes through the states that the log shows, in this order.
-fn states(page: &Page, mark: &Mark, sources: &Sources) -> Result<()> {
-    let [path] = mark.words.as_slice() else { bail!("write <!-- states: captures/NAME.txt -->") };
-    let (table, timeline) = (table(page, mark)?, sources.timeline(path)?);
-    let mut columns = 0;
-    for side in [Side::Client, Side::Server] {
-        let of_side = columns_of(&table, side);
-        columns += of_side.len();
-        if of_side.is_empty() {
-            continue;
-        }
-        let cells = table.rows.iter().flat_map(|(_, cells)| of_side.iter().filter_map(|&at| cells.get(at)));
-        let words = cells.flat_map(|cell| cell.split(|c: char| !c.is_alphanumeric() && c != '_'));
-        let logged = logged(&timeline, side);
-        let told = words.filter(|word| STATES.contains(word));
-        let told = distinct(told.filter(|word| !PASSED.contains(word) || logged.contains(word)));
-        ensure!(
-            told == logged,
-            "the {}'s states here are {}, in {path} they are {}",
-            side.name(),
-            told.join(" "),
-            logged.join(" ")
-        );
-    }
-    ensure!(columns > 0, "the table has no column of the client or the server");
-    Ok(())
-}
-
-/// The columns of one side: those that name it, and those after them that name no side.
-fn columns_of(table: &Table, side: Side) -> Vec<usize> {
-    let mut current = None;
-    let mut columns = Vec::new();
-    for (at, name) in table.columns.iter().enumerate() {
-        if name.contains("client") {
-            current = Some(Side::Client);
-        } else if name.contains("server") {
-            current = Some(Side::Server);
-        }
-        if current == Some(side) {
-            columns.push(at);
+/// The numbers in a table of a packet's fields: each is the value of that field, or what it means. The columns after the
+/// first show one frame each; there may be one more, which explains.
+fn fields(page: &Page, mark: &Mark, sources: &Sources) -> Result<Vec<(usize, String)>> {
+    let [capture, frames @ ..] = mark.words.as_slice() else { bail!("write <!-- fields: captures/NAME.pcapng 3 -->") };
+    let table = table(page, mark)?;
+    let shown =
+        frames.iter().map(|frame| excerpts::packet(sources, capture, frame)).collect::<Result<Vec<String>>>()?;
+    let mut wrong = Vec::new();
+    for (line, cells) in &table.rows {
+        let names: Vec<&str> = cells[0].split(", ").collect();
+        for ((text, cell), frame) in shown.iter().zip(&cells[1..]).zip(frames) {
+            let lines =
+                text.lines().filter(|line| names.iter().any(|name| line.split("  ").any(|word| word.trim() == *name)));
+            let known: Vec<String> = lines.flat_map(|line| numbers(line.get(32..).unwrap_or(""))).collect();
+            let unknown = numbers(cell).into_iter().find(|number| !known.contains(number));
+            wrong.extend(
+                unknown.map(|number| (*line, format!("in frame {frame} of {capture}, {} has no {number}", cells[0]))),
+            );
         }
     }
-    columns
+    Ok(wrong)
 }
 
-/// The states in a side's dumps of its queue pair.
-fn logged(timeline: &Timeline, side: Side) -> Vec<&'static str> {
-    let lines = timeline.entries().iter().filter(|entry| entry.lane == Lane::Log(side));
-    let dumps = lines.filter_map(|entry| entry.text.split_once("QP:qpn=")?.1.split_once("state="));
-    distinct(dumps.filter_map(|(_, rest)| STATES.into_iter().find(|state| rest.starts_with(state))))
+/// The numbers of a text, each written in one way, addresses as a whole.
+fn numbers(text: &str) -> Vec<String> {
+    let words = text.split(|c: char| !(is_word(c) || c == '.')).map(|word| word.trim_matches('.'));
+    let hex = |word: &str| u64::from_str_radix(word.strip_prefix("0x")?, 16).ok();
+    let numbers = words.filter(|word| word.starts_with(|c: char| c.is_ascii_digit()));
+    numbers.map(|word| hex(word).map_or_else(|| word.into(), |value| value.to_string())).collect()
 }
 
-fn distinct<'s>(states: impl Iterator<Item = &'s str>) -> Vec<&'s str> {
-    let mut distinct: Vec<&str> = states.collect();
-    distinct.dedup();
-    distinct
+/// The numbers of a table: each is in the file that the mark names.
+fn inside(page: &Page, mark: &Mark, sources: &Sources) -> Result<Vec<(usize, String)>> {
+    let [path] = mark.words.as_slice() else { bail!("write <!-- in: PATH -->") };
+    let known = numbers(&sources.text(path)?.replace("..", " "));
+    let mut wrong = Vec::new();
+    for (line, cells) in table(page, mark)?.rows {
+        let unknown = numbers(&cells.join(" | ").replace("..", " ")).into_iter().find(|number| !known.contains(number));
+        wrong.extend(unknown.map(|number| (line, format!("{path} has no number {number}"))));
+    }
+    Ok(wrong)
+}
+
+/// The calls and events of a table, from top to bottom, in the order in which a side's log has them.
+fn order(page: &Page, mark: &Mark, sources: &Sources) -> Result<Vec<(usize, String)>> {
+    let table = table(page, mark)?;
+    let said = quotes::logged(mark, sources)?;
+    let mut said = said.iter();
+    let names = sources.names()?;
+    let mut wrong = Vec::new();
+    for (line, cells) in &table.rows {
+        for name in names.of(&cells.join(" | ")).into_iter().filter(|name| ["call", "event"].contains(&name.kind)) {
+            if !said.any(|entry| names.of(&entry.words).iter().any(|other| other.thing == name.thing)) {
+                wrong.push((*line, format!("{} does not have `{}` here", mark.words.join(", the "), name.text)));
+            }
+        }
+    }
+    Ok(wrong)
 }
 
 #[cfg(test)]
@@ -160,17 +161,5 @@ mod tests {
         assert!(check(&packet_table(&right.replace("| server", "| client")))[0].ends_with("is from the server"));
         assert!(check(&packet_table("| 99 | client | REQ |\n"))[0].contains("no RoCE packet with the frame number 99"));
         assert!(check(&packet_table(""))[0].contains("no rows"));
-    }
-
-    #[test]
-    fn states_are_those_of_the_timeline() {
-        let table =
-            "<!-- states: captures/02_resources.txt -->\n| client | its QP | server | its QP |\n|---|---|---|---|\n\
-                     | create | RESET → INIT | | |\n| connect | | accept | INIT → RTR → RTS |\n\
-                     | | RTS | | |\n| | ERR | | ERR |\n";
-        assert_eq!(check(table), [""; 0]);
-        let problems = check(&table.replace("| | RTS | | |\n", ""));
-        assert!(problems[0].contains("the client's states here are INIT ERR, in"), "{problems:?}");
-        assert_eq!(check(&table.replace("client", "left").replace("server", "right")).len(), 1);
     }
 }

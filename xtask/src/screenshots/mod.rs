@@ -38,19 +38,21 @@ const fn picture(
     Picture { name, capture, packet, top, field }
 }
 
-const PICTURES: [Picture; 14] = [
+const PICTURES: [Picture; 16] = [
     picture("01_req", LISTEN, "infiniband.mad.attributeid == 0x10", "CM ConnectRequest", "Destination Port"),
     picture("01_rej", LISTEN, "infiniband.mad.attributeid == 0x12", "CM ConnectReject", "Reason"),
     picture("02_rep", RESOURCES, "infiniband.mad.attributeid == 0x13", "CM ConnectReply", "Local QPN"),
     picture("02_req_qpn", RESOURCES, "infiniband.mad.attributeid == 0x10", "CM ConnectRequest", "Local QPN"),
+    picture("02_dreq", RESOURCES, "infiniband.mad.attributeid == 0x15", "CM DisconnectRequest", "Remote QPN"),
     picture("03_send", METADATA, "infiniband.bth.opcode == 4", "InfiniBand", "Data"),
     picture("03_private_data", PRIVATE, "infiniband.mad.attributeid == 0x13", "CM ConnectReply", "PrivateData"),
     picture("04_write_reth", WRITE, "infiniband.bth.opcode == 10", "InfiniBand", "RETH"),
+    picture("04_write_ack", WRITE, "infiniband.aeth.msn == 2", "InfiniBand", "AETH"),
     picture("04_write_first", LONG_WRITE, "infiniband.bth.opcode == 6", "InfiniBand", "DMA Length"),
     picture("04_write_last", LONG_WRITE, "infiniband.bth.opcode == 8", "InfiniBand", "Acknowledge Request"),
     picture("05_read_request", READ, "infiniband.bth.opcode == 12", "InfiniBand", "RETH"),
     picture("05_read_response", READ, "infiniband.bth.opcode == 16", "InfiniBand", "AETH"),
-    picture("06_done", STATES, "infiniband.bth.opcode == 4 && udp.length == 28", "InfiniBand", "Data"),
+    picture("06_done", STATES, "infiniband.bth.opcode == 4 && frame contains \"message from\"", "InfiniBand", "Data"),
     picture("07_dreq", FLUSH, "infiniband.mad.attributeid == 0x15", "CM DisconnectRequest", "Remote QPN"),
     picture("07_ack_of_done", FLUSH, "infiniband.aeth.msn == 3", "InfiniBand", "AETH"),
 ];

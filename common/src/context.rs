@@ -1,0 +1,160 @@
+//! `ibv_context`: an RDMA device, opened. Everything else on a device begins here (man 3 ibv_open_device,
+//! ibv_query_device, ibv_query_port, ibv_query_gid).
+//!
+//! There are two ways to one. An id that knows its device lends its own, `id->verbs`: what is used with that id must be
+//! made from it. And a device can be opened by its name, without any connection manager. Drop closes a device that was
+//! opened; one that is lent stays with librdmacm, which closes it after the last id on a device that has been removed. So
+//! a lent context keeps its id.
+
+use std::ffi::{CStr, CString};
+use std::net::Ipv6Addr;
+use std::rc::Rc;
+
+use rdma_sys::*;
+
+use crate::cm::id::CmId;
+use crate::cq::CompletionQueue;
+use crate::error::{null, positive_errno, Error, Result};
+use crate::{narrate, slow};
+
+/// An open device.
+pub struct Context(Rc<Inner>);
+
+struct Inner {
+    raw: *mut ibv_context,
+    /// Whose device it is. None: ours, opened by name.
+    lender: Option<CmId>,
+}
+
+/// `ibv_device_attr`, the part that programs here need: what one device can do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeviceAttr {
+    /// Queue pairs.
+    pub max_qp: i32,
+    /// Requests in each queue of a QP.
+    pub max_qp_wr: i32,
+    /// Scatter/gather elements in a request.
+    pub max_sge: i32,
+    /// Completions in a CQ.
+    pub max_cqe: i32,
+    /// READs and atomics that a QP answers at a time: the most for `responder_resources`.
+    pub max_qp_rd_atom: i32,
+    /// READs and atomics that a QP has under way at a time: the most for `initiator_depth`.
+    pub max_qp_init_rd_atom: i32,
+}
+
+/// `ibv_port_attr`, the part that a connection without the connection manager needs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PortAttr {
+    /// `ibv_port_state`: 4 is ACTIVE.
+    pub state: u32,
+    /// The most bytes in a packet, as an `ibv_mtu`: 3 is 1024.
+    pub active_mtu: u32,
+    /// The port's address inside an InfiniBand subnet. 0 on Ethernet, where the GID says it all.
+    pub lid: u16,
+    /// How many GIDs the port has room for.
+    pub gid_tbl_len: i32,
+}
+
+impl Context {
+    /// `id->verbs`; called by [`CmId::verbs`].
+    pub(crate) fn lent(raw: *mut ibv_context, lender: &CmId) -> Self {
+        Self(Rc::new(Inner { raw, lender: Some(lender.share()) }))
+    }
+
+    /// `ibv_open_device`: the device with this name, for example `rxe0` (`rdma link` lists them).
+    pub fn open(name: &str) -> Result<Self> {
+        slow!("ibv_open_device {name}");
+        let unknown = || Error::content(format!("there is no RDMA device {name:?}"), "`rdma link` lists the devices");
+        let name = CString::new(name).map_err(|_| unknown())?;
+        // SAFETY: the list is NULL or ends with NULL, and lives until it is freed; a device may be opened until then.
+        let raw = unsafe {
+            let list = null("ibv_get_device_list", ibv_get_device_list(std::ptr::null_mut()))?;
+            let devices = (0..).map(|at| *list.add(at)).take_while(|device| !device.is_null());
+            let mut named = devices.filter(|device| CStr::from_ptr(ibv_get_device_name(*device)) == name.as_c_str());
+            let opened = named.next().map(|device| null("ibv_open_device", ibv_open_device(device)));
+            ibv_free_device_list(list);
+            opened.ok_or_else(unknown)??
+        };
+        Ok(Self(Rc::new(Inner { raw, lender: None })))
+    }
+
+    /// The device's name.
+    pub fn name(&self) -> String {
+        // SAFETY: the device is open; its name lives as long.
+        unsafe { CStr::from_ptr(ibv_get_device_name((*self.raw()).device)) }.to_string_lossy().into_owned()
+    }
+
+    /// `ibv_query_device`.
+    pub fn query_device(&self) -> Result<DeviceAttr> {
+        slow!("ibv_query_device");
+        // SAFETY: plain data, for which zero is a value; the device is open, and the struct is written.
+        let (result, attr) = unsafe {
+            let mut attr: ibv_device_attr = std::mem::zeroed();
+            (ibv_query_device(self.raw(), &mut attr), attr)
+        };
+        positive_errno("ibv_query_device", result)?;
+        Ok(DeviceAttr {
+            max_qp: attr.max_qp,
+            max_qp_wr: attr.max_qp_wr,
+            max_sge: attr.max_sge,
+            max_cqe: attr.max_cqe,
+            max_qp_rd_atom: attr.max_qp_rd_atom,
+            max_qp_init_rd_atom: attr.max_qp_init_rd_atom,
+        })
+    }
+
+    /// `ibv_query_port`. The first port is number 1.
+    pub fn query_port(&self, port: u8) -> Result<PortAttr> {
+        slow!("ibv_query_port port={port}");
+        // SAFETY: plain data, for which zero is a value; the device is open, and the struct is written.
+        let (result, attr) = unsafe {
+            let mut attr: ibv_port_attr = std::mem::zeroed();
+            (___ibv_query_port(self.raw(), port, &mut attr), attr)
+        };
+        positive_errno("ibv_query_port", result)?;
+        let (state, active_mtu) = (attr.state, attr.active_mtu);
+        Ok(PortAttr { state, active_mtu, lid: attr.lid, gid_tbl_len: attr.gid_tbl_len })
+    }
+
+    /// `ibv_query_gid`: an address of the port. On Ethernet each of the netdev's IP addresses is one, an IPv4 address
+    /// mapped into IPv6; all zeroes is an empty place.
+    pub fn query_gid(&self, port: u8, index: i32) -> Result<Ipv6Addr> {
+        slow!("ibv_query_gid port={port} index={index}");
+        let mut gid = ibv_gid { raw: [0; 16] };
+        // SAFETY: the device is open, and the GID is written.
+        let result = unsafe { ibv_query_gid(self.raw(), port, index, &mut gid) };
+        match result {
+            // SAFETY: 16 bytes are a GID in every form.
+            0 => Ok(unsafe { gid.raw }.into()),
+            _ => Err(crate::error::last_errno("ibv_query_gid")),
+        }
+    }
+
+    /// A completion queue without a channel, to be polled only.
+    pub fn create_cq(&self, cqe: i32) -> Result<CompletionQueue> {
+        CompletionQueue::create_on(self, None, cqe)
+    }
+
+    pub(crate) fn raw(&self) -> *mut ibv_context {
+        self.0.raw
+    }
+
+    /// Another handle on the same device, for all that lives on it.
+    pub(crate) fn share(&self) -> Self {
+        Self(Rc::clone(&self.0))
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        if self.lender.is_some() {
+            return;
+        }
+        slow!("ibv_close_device");
+        // SAFETY: from ibv_open_device; everything on it shares Inner, so nothing is left.
+        if unsafe { ibv_close_device(self.raw) } != 0 {
+            narrate::failure("ibv_close_device failed");
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! Which memory the requests of a queue need until they are done, kept queue by queue.
+//!
+//! From the post of a request to its completion the device reads or writes the request's regions, whoever drops them
+//! meanwhile. So a queue keeps a share of each. A receive queue completes each of its requests; a send queue only the
+//! signaled ones, but in order: the completion of one says that all before it are done, too. A request that the device
+//! has refused stays in the send queue's list until the next completion, for SoftRoCE holds on to some and sends them later.
+
+use std::cell::RefCell;
+use std::collections::{HashMap, VecDeque};
+use std::rc::Rc;
+
+use crate::mr;
+
+/// The shares of one request: one for each of its scatter/gather elements.
+pub(crate) type Memory = Vec<Rc<mr::Inner>>;
+
+/// The requests of a send queue, oldest first.
+#[derive(Default)]
+pub(crate) struct SendLedger(RefCell<VecDeque<Sent>>);
+
+struct Sent {
+    wr_id: u64,
+    signaled: bool,
+    _memory: Memory,
+}
+
+impl SendLedger {
+    pub fn add(&self, wr_id: u64, signaled: bool, memory: Memory) {
+        self.0.borrow_mut().push_back(Sent { wr_id, signaled, _memory: memory });
+    }
+
+    /// Releases this request and all before it.
+    fn complete(&self, wr_id: u64) {
+        let mut sent = self.0.borrow_mut();
+        if let Some(position) = sent.iter().position(|request| request.wr_id == wr_id) {
+            sent.drain(..=position);
+        }
+    }
+
+    fn will_complete(&self, wr_id: u64) -> bool {
+        self.0.borrow().iter().any(|request| request.wr_id == wr_id && request.signaled)
+    }
+}
+
+/// The requests of a receive queue, or of an SRQ.
+#[derive(Default)]
+pub(crate) struct ReceiveLedger(RefCell<HashMap<u64, Memory>>);
+
+impl ReceiveLedger {
+    pub fn add(&self, wr_id: u64, memory: Memory) {
+        self.0.borrow_mut().insert(wr_id, memory);
+    }
+
+    /// Releases this request. False if it is none of this queue's.
+    pub fn complete(&self, wr_id: u64) -> bool {
+        self.0.borrow_mut().remove(&wr_id).is_some()
+    }
+
+    fn will_complete(&self, wr_id: u64) -> bool {
+        self.0.borrow().contains_key(&wr_id)
+    }
+}
+
+/// Both queues of a QP. The receives may be those of an SRQ, and then belong to several QPs.
+#[derive(Default)]
+pub(crate) struct Queues {
+    pub send: SendLedger,
+    pub receive: Rc<ReceiveLedger>,
+}
+
+impl Queues {
+    /// A completion with this number has come. An error status hides which queue it is of, but no number is used twice.
+    pub fn complete(&self, wr_id: u64) {
+        if !self.receive.complete(wr_id) {
+            self.send.complete(wr_id);
+        }
+    }
+
+    /// True if a completion with this number will come.
+    pub fn will_complete(&self, wr_id: u64) -> bool {
+        self.receive.will_complete(wr_id) || self.send.will_complete(wr_id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_signaled_completion_releases_all_before_it() {
+        let queues = Queues::default();
+        for wr_id in 1..=4 {
+            queues.send.add(wr_id, wr_id % 2 == 0, Vec::new());
+        }
+        assert_eq!((1..=5).filter(|wr_id| queues.will_complete(*wr_id)).collect::<Vec<_>>(), [2, 4]);
+        queues.complete(2);
+        assert_eq!(queues.send.0.borrow().iter().map(|sent| sent.wr_id).collect::<Vec<_>>(), [3, 4]);
+        queues.complete(2);
+        assert_eq!(queues.send.0.borrow().len(), 2, "a number of the past releases nothing");
+        // A flush reports unsignaled requests as well.
+        queues.complete(3);
+        assert_eq!(queues.send.0.borrow().len(), 1);
+    }
+
+    #[test]
+    fn receives_complete_in_any_order() {
+        let queues = Queues::default();
+        for wr_id in 1..=3 {
+            queues.receive.add(wr_id, Vec::new());
+        }
+        queues.send.add(4, true, Vec::new());
+        queues.complete(2);
+        assert_eq!((1..=4).filter(|wr_id| queues.will_complete(*wr_id)).collect::<Vec<_>>(), [1, 3, 4]);
+    }
+}

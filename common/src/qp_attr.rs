@@ -1,0 +1,172 @@
+//! `ibv_qp_attr`: a queue pair's state and attributes, as `ibv_query_qp` tells them (man 3 ibv_query_qp).
+
+use std::fmt;
+
+use rdma_sys::{ibv_qp_attr, ibv_qp_attr_mask as mask, ibv_qp_state};
+
+use crate::qp_init::QpCap;
+
+/// `ibv_qp_state`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QpState(pub u32);
+
+impl QpState {
+    /// New, and silent.
+    pub const RESET: Self = Self(ibv_qp_state::IBV_QPS_RESET);
+    /// Receives may be posted.
+    pub const INIT: Self = Self(ibv_qp_state::IBV_QPS_INIT);
+    /// Ready to receive.
+    pub const RTR: Self = Self(ibv_qp_state::IBV_QPS_RTR);
+    /// Ready to send.
+    pub const RTS: Self = Self(ibv_qp_state::IBV_QPS_RTS);
+    /// At its end: everything is flushed.
+    pub const ERR: Self = Self(ibv_qp_state::IBV_QPS_ERR);
+}
+
+impl fmt::Display for QpState {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        const NAMES: [&str; 7] = ["RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR"];
+        match NAMES.get(self.0 as usize) {
+            Some(name) => f.write_str(name),
+            None => write!(f, "state {}", self.0),
+        }
+    }
+}
+
+/// What `ibv_query_qp` tells. Before the state RTR only `state` and `cap` hold anything.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)] // The fields of ibv_qp_attr, each explained in docs/qp_states.md.
+pub struct QpAttr {
+    pub state: QpState,
+    pub cap: QpCap,
+    pub path_mtu: u32,
+    pub dest_qp_num: u32,
+    pub sq_psn: u32,
+    pub rq_psn: u32,
+    pub max_rd_atomic: u8,
+    pub max_dest_rd_atomic: u8,
+    pub retry_cnt: u8,
+    pub rnr_retry: u8,
+    pub timeout: u8,
+    pub min_rnr_timer: u8,
+}
+
+impl QpAttr {
+    /// Exactly what `from_c` reads: a device need not fill in anything else.
+    pub(crate) const MASK: i32 = (mask::IBV_QP_STATE.0
+        | mask::IBV_QP_CAP.0
+        | mask::IBV_QP_PATH_MTU.0
+        | mask::IBV_QP_DEST_QPN.0
+        | mask::IBV_QP_SQ_PSN.0
+        | mask::IBV_QP_RQ_PSN.0
+        | mask::IBV_QP_MAX_QP_RD_ATOMIC.0
+        | mask::IBV_QP_MAX_DEST_RD_ATOMIC.0
+        | mask::IBV_QP_RETRY_CNT.0
+        | mask::IBV_QP_RNR_RETRY.0
+        | mask::IBV_QP_TIMEOUT.0
+        | mask::IBV_QP_MIN_RNR_TIMER.0) as i32;
+
+    pub(crate) fn from_c(attr: &ibv_qp_attr) -> Self {
+        Self {
+            state: QpState(attr.qp_state),
+            cap: QpCap::from_c(&attr.cap),
+            path_mtu: attr.path_mtu,
+            dest_qp_num: attr.dest_qp_num,
+            sq_psn: attr.sq_psn,
+            rq_psn: attr.rq_psn,
+            max_rd_atomic: attr.max_rd_atomic,
+            max_dest_rd_atomic: attr.max_dest_rd_atomic,
+            retry_cnt: attr.retry_cnt,
+            rnr_retry: attr.rnr_retry,
+            timeout: attr.timeout,
+            min_rnr_timer: attr.min_rnr_timer,
+        }
+    }
+
+    /// The state, and those attributes that it has set and that were not in `before`.
+    pub(crate) fn changes(&self, before: Option<&Self>) -> String {
+        let known = before.map(Self::fields).unwrap_or_default();
+        let new = self.fields().into_iter().filter(|field| !known.contains(field));
+        std::iter::once(format!("state={}", self.state)).chain(new).collect::<Vec<_>>().join(" ")
+    }
+
+    fn fields(&self) -> Vec<String> {
+        let cap = &self.cap;
+        let mut fields = vec![
+            format!("max_send_wr={} max_recv_wr={}", cap.max_send_wr, cap.max_recv_wr),
+            format!("max_sge={{{},{}}}", cap.max_send_sge, cap.max_recv_sge),
+        ];
+        // Before RTR the fields hold anything.
+        if self.state.0 >= QpState::RTR.0 {
+            fields.extend([
+                format!("mtu={} B", mtu_bytes(self.path_mtu)),
+                format!("dest_qpn={}", self.dest_qp_num),
+                format!("sq_psn={}", self.sq_psn),
+                format!("rq_psn={}", self.rq_psn),
+                format!("max_rd_atomic={}", self.max_rd_atomic),
+                format!("max_dest_rd_atomic={}", self.max_dest_rd_atomic),
+                format!("retry_cnt={}", self.retry_cnt),
+                format!("rnr_retry={}", self.rnr_retry),
+                format!("timeout={}", timeout_text(self.timeout)),
+                format!("min_rnr_timer={} ms", rnr_timer_ms(self.min_rnr_timer)),
+            ]);
+        }
+        fields
+    }
+}
+
+/// `ibv_mtu` is an exponent: 1 is 256 bytes, 5 is 4096. 0: not set yet.
+fn mtu_bytes(mtu: u32) -> u32 {
+    match mtu {
+        1..=5 => 128 << mtu,
+        _ => 0,
+    }
+}
+
+/// The ACK time-out is 4.096 µs × 2^n; 0 means for ever (IBTA volume 1, section 11.2.5.2).
+fn timeout_text(timeout: u8) -> String {
+    match timeout {
+        0 => "none".into(),
+        n => format!("{:.1} ms", 0.004_096 * f64::from(n.min(31)).exp2()),
+    }
+}
+
+/// The RNR NAK timer field in ms (IBTA volume 1, table 45).
+fn rnr_timer_ms(code: u8) -> f64 {
+    const MS: [f64; 32] = [
+        655.36, 0.01, 0.02, 0.03, 0.04, 0.06, 0.08, 0.12, 0.16, 0.24, 0.32, 0.48, 0.64, 0.96, 1.28, 1.92, 2.56, 3.84,
+        5.12, 7.68, 10.24, 15.36, 20.48, 30.72, 40.96, 61.44, 81.92, 122.88, 163.84, 245.76, 327.68, 491.52,
+    ];
+    MS[usize::from(code & 31)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn attributes_in_units() {
+        assert_eq!((mtu_bytes(3), mtu_bytes(5), mtu_bytes(0), mtu_bytes(77)), (1024, 4096, 0, 0));
+        assert_eq!((timeout_text(0).as_str(), timeout_text(19).as_str()), ("none", "2147.5 ms"));
+        assert_eq!((rnr_timer_ms(0), rnr_timer_ms(31)), (655.36, 491.52));
+    }
+
+    #[test]
+    fn only_what_the_state_has_set_and_what_is_new_is_shown() {
+        // SAFETY: plain data, for which zero is a value.
+        let mut attr = QpAttr::from_c(&unsafe { std::mem::zeroed() });
+        attr.state = QpState::INIT;
+        let init = attr.clone();
+        assert_eq!(init.changes(None), "state=INIT max_send_wr=0 max_recv_wr=0 max_sge={0,0}");
+        attr.state = QpState::RTS;
+        let text = attr.changes(Some(&init));
+        assert!(text.starts_with("state=RTS mtu=0 B dest_qpn=0 sq_psn=0"), "{text}");
+        let ended = QpAttr { state: QpState::ERR, sq_psn: 7, ..attr.clone() };
+        assert_eq!(ended.changes(Some(&attr)), "state=ERR sq_psn=7");
+    }
+
+    #[test]
+    fn states_by_name_and_unknown_ones_by_number() {
+        assert_eq!((QpState::RTS.to_string(), QpState(4711).to_string()), ("RTS".into(), "state 4711".into()));
+    }
+}

@@ -1,0 +1,119 @@
+//! `ibv_qp_init_attr`: what a queue pair is made of (man 3 ibv_create_qp).
+
+use std::fmt;
+
+use rdma_sys::*;
+
+use crate::context::Context;
+use crate::cq::CompletionQueue;
+use crate::error::{Error, Result};
+use crate::pd::ProtectionDomain;
+use crate::srq::SharedReceiveQueue;
+
+/// `ibv_qp_cap`: how much room the queues need. The device may round up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QpCap {
+    /// Requests that may wait in the send queue.
+    pub max_send_wr: u32,
+    /// Requests that may wait in the receive queue.
+    pub max_recv_wr: u32,
+    /// Pieces of memory in one request of the send queue.
+    pub max_send_sge: u32,
+    /// Pieces of memory in one receive.
+    pub max_recv_sge: u32,
+    /// Bytes that a request may carry inline.
+    pub max_inline_data: u32,
+}
+
+impl QpCap {
+    /// One request in each queue, one piece of memory in each request, nothing inline: to be changed field by field.
+    pub const SMALL: Self =
+        Self { max_send_wr: 1, max_recv_wr: 1, max_send_sge: 1, max_recv_sge: 1, max_inline_data: 0 };
+
+    pub(crate) fn from_c(cap: &ibv_qp_cap) -> Self {
+        Self {
+            max_send_wr: cap.max_send_wr,
+            max_recv_wr: cap.max_recv_wr,
+            max_send_sge: cap.max_send_sge,
+            max_recv_sge: cap.max_recv_sge,
+            max_inline_data: cap.max_inline_data,
+        }
+    }
+}
+
+/// `ibv_qp_type`. Datagrams (UD) need an address for each request, which requests here do not have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum QpType {
+    /// Reliable connected: every packet is acknowledged, or sent again.
+    #[default]
+    Rc,
+    /// Unreliable connected: SEND and WRITE only, and what is lost is lost.
+    Uc,
+}
+
+/// What a QP is made of.
+pub struct QpInitAttr<'a> {
+    /// Reports what becomes of the send queue's requests.
+    pub send_cq: &'a CompletionQueue,
+    /// Reports what becomes of the receives.
+    pub recv_cq: &'a CompletionQueue,
+    /// Where receives come from, if not from a queue of the QP's own.
+    pub srq: Option<&'a SharedReceiveQueue>,
+    /// Room in the queues.
+    pub cap: QpCap,
+    /// The transport.
+    pub qp_type: QpType,
+    /// Every request is signaled, whatever it says itself.
+    pub sq_sig_all: bool,
+}
+
+impl<'a> QpInitAttr<'a> {
+    /// A reliable connected QP with one CQ for both queues.
+    pub fn new(cq: &'a CompletionQueue, cap: QpCap) -> Self {
+        Self { send_cq: cq, recv_cq: cq, srq: None, cap, qp_type: QpType::Rc, sq_sig_all: false }
+    }
+
+    /// All parts must live on one device.
+    pub(crate) fn check(&self, context: &Context, pd: &ProtectionDomain) -> Result<()> {
+        let srq = self.srq.map_or(context, SharedReceiveQueue::context);
+        let parts = [pd.context(), self.send_cq.context(), self.recv_cq.context(), srq];
+        match parts.iter().all(|part| part.raw() == context.raw()) {
+            true => Ok(()),
+            false => Err(Error::content(
+                "PD, CQs and SRQ are not all of the QP's own device",
+                "Make them from one Context: that of the id, or, without an id, one that was opened by name",
+            )),
+        }
+    }
+
+    /// The C struct. It names the queues, which must live as long.
+    pub(crate) fn to_c(&self) -> ibv_qp_init_attr {
+        // SAFETY: plain data, for which zero is a value: no SRQ, no context.
+        let mut init: ibv_qp_init_attr = unsafe { std::mem::zeroed() };
+        init.send_cq = self.send_cq.raw();
+        init.recv_cq = self.recv_cq.raw();
+        init.srq = self.srq.map_or(std::ptr::null_mut(), SharedReceiveQueue::raw);
+        init.cap.max_send_wr = self.cap.max_send_wr;
+        init.cap.max_recv_wr = self.cap.max_recv_wr;
+        init.cap.max_send_sge = self.cap.max_send_sge;
+        init.cap.max_recv_sge = self.cap.max_recv_sge;
+        init.cap.max_inline_data = self.cap.max_inline_data;
+        init.qp_type = match self.qp_type {
+            QpType::Rc => ibv_qp_type::IBV_QPT_RC,
+            QpType::Uc => ibv_qp_type::IBV_QPT_UC,
+        };
+        init.sq_sig_all = i32::from(self.sq_sig_all);
+        init
+    }
+}
+
+impl fmt::Display for QpInitAttr<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let qp_type = match self.qp_type {
+            QpType::Rc => "RC",
+            QpType::Uc => "UC",
+        };
+        write!(f, "{qp_type} max_send_wr={} max_recv_wr={}", self.cap.max_send_wr, self.cap.max_recv_wr)?;
+        f.write_str(if self.srq.is_some() { " with an SRQ" } else { "" })
+    }
+}

@@ -1,0 +1,106 @@
+//! `ibv_srq`, the shared receive queue: receives that any of several queue pairs may use (man 3 ibv_create_srq,
+//! ibv_post_srq_recv, ibv_modify_srq).
+//!
+//! A server with a receive queue for each client must provide for the worst of all of them at once. With an SRQ the next
+//! message, whoever sends it, takes the next receive. The completion's `qp_num` tells who it was.
+//!
+//! Hidden: the list of the receives' memory, which the QPs share. Poll what is done before you destroy a QP: a receive that it
+//! has taken and not reported keeps its memory until the SRQ goes. Drop destroys the SRQ after its last QP.
+
+use std::ops::Range;
+use std::rc::Rc;
+
+use rdma_sys::*;
+
+use crate::context::Context;
+use crate::error::{null, positive_errno, Result};
+use crate::ledger::ReceiveLedger;
+use crate::mr::MemoryRegion;
+use crate::pd::ProtectionDomain;
+use crate::qp::next_wr_id;
+use crate::wr::{dump_sge, recv_wr, sges, total_len, Piece};
+use crate::{fast, info, narrate, slow};
+
+/// A shared receive queue.
+pub struct SharedReceiveQueue(Rc<Inner>);
+
+struct Inner {
+    raw: *mut ibv_srq,
+    pd: ProtectionDomain,
+    max_sge: u32,
+    ledger: Rc<ReceiveLedger>,
+}
+
+impl SharedReceiveQueue {
+    pub(crate) fn create(pd: &ProtectionDomain, max_wr: u32, max_sge: u32) -> Result<Self> {
+        slow!("ibv_create_srq max_wr={max_wr} max_sge={max_sge}");
+        let attr = ibv_srq_attr { max_wr, max_sge, srq_limit: 0 };
+        let mut init = ibv_srq_init_attr { srq_context: std::ptr::null_mut(), attr };
+        // SAFETY: the PD is alive, and kept.
+        let raw = null("ibv_create_srq", unsafe { ibv_create_srq(pd.raw(), &mut init) })?;
+        let (pd, max_sge) = (pd.share(), init.attr.max_sge);
+        Ok(Self(Rc::new(Inner { raw, pd, max_sge, ledger: Rc::default() })))
+    }
+
+    /// `ibv_post_srq_recv`: lends `range` of the region for one incoming SEND to any of the QPs. Returns its number.
+    pub fn post_recv(&self, region: &MemoryRegion, range: Range<usize>) -> Result<u64> {
+        self.post_recv_pieces(&[(region, range)])
+    }
+
+    /// The same with several pieces, or none.
+    pub fn post_recv_pieces(&self, pieces: &[Piece]) -> Result<u64> {
+        let mut sges = sges(pieces, self.0.max_sge)?;
+        let wr_id = next_wr_id();
+        fast!("ibv_post_srq_recv wr_id={wr_id} len={}", total_len(&sges));
+        sges.iter().for_each(|sge| info!("SGE: {}", dump_sge(sge)));
+        self.0.ledger.add(wr_id, pieces.iter().map(|(region, _)| region.keep()).collect());
+        let (mut wr, mut bad) = (recv_wr(wr_id, &mut sges), std::ptr::null_mut());
+        // SAFETY: the SRQ is alive. The request and its SGEs live across the call, which copies them; the ledger keeps the
+        // memory until the completion is polled or the SRQ is gone.
+        let result = unsafe { ibv_post_srq_recv(self.raw(), &mut wr, &mut bad) };
+        positive_errno("ibv_post_srq_recv", result).map(|()| wr_id).map_err(|error| {
+            // Refused, and forgotten: the device holds no such receive.
+            self.0.ledger.complete(wr_id);
+            error
+        })
+    }
+
+    /// `ibv_modify_srq`: reports, once, when fewer than `limit` receives are left
+    /// ([`IBV_EVENT_SRQ_LIMIT_REACHED`](crate::AsyncEvent)): time to post more.
+    pub fn arm_limit(&self, limit: u32) -> Result<()> {
+        slow!("ibv_modify_srq srq_limit={limit}");
+        let mut attr = ibv_srq_attr { max_wr: 0, max_sge: 0, srq_limit: limit };
+        let mask = ibv_srq_attr_mask::IBV_SRQ_LIMIT.0 as i32;
+        // SAFETY: the SRQ is alive; the call copies the attributes.
+        positive_errno("ibv_modify_srq", unsafe { ibv_modify_srq(self.raw(), &mut attr, mask) })
+    }
+
+    pub(crate) fn raw(&self) -> *mut ibv_srq {
+        self.0.raw
+    }
+
+    pub(crate) fn context(&self) -> &Context {
+        self.0.pd.context()
+    }
+
+    pub(crate) fn ledger(&self) -> Rc<ReceiveLedger> {
+        Rc::clone(&self.0.ledger)
+    }
+
+    /// Another handle on the same queue, for its QPs.
+    pub(crate) fn share(&self) -> Self {
+        Self(Rc::clone(&self.0))
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        slow!("ibv_destroy_srq");
+        // SAFETY: from ibv_create_srq; every QP on it shares Inner, so none is left.
+        if let Err(error) = positive_errno("ibv_destroy_srq", unsafe { ibv_destroy_srq(self.raw) }) {
+            // Still there: the device may use the memory, so it must stay, for ever.
+            std::mem::forget(Rc::clone(&self.ledger));
+            narrate::failure(&error.to_string());
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! Numbers in what people wrote.
+//!
+//! On a lesson's page each number of two digits or more is one that the lesson's code, log or captures have; on the other
+//! pages each of three digits or more is in the code of this repository, or in a quote on that page. Numbers of experiments that are not
+//! kept, such as how long something took, stand in a paragraph that says "tried in the lab", or below the heading "Break it".
+
+use super::headers::is_word;
+use super::links;
+use super::page::{Page, Problem};
+use super::sources::Sources;
+
+/// Numbers of the world outside: Ethernet's MTU, the smaller path MTUs, distributions, addresses for examples, a kernel, the
+/// ACK time-outs that kernels choose, and how long a file may be.
+const ELSEWHERE: [&str; 11] =
+    ["1500", "256", "512", "22.04", "24.04", "192.0.2.1", "192.0.2.7", "6.12", "2147.5", "536.9", "250"];
+
+/// Numbers that nothing here has.
+pub fn problems(page: &Page, sources: &Sources) -> Vec<Problem> {
+    let quoted = page.quoted();
+    let (digits, mut known) = match page.lesson() {
+        Some(lesson) => (2, of(&(sources.evidence(lesson).to_string() + &sources.common())).map(normal).collect()),
+        None => (3, sources.numbers().clone()),
+    };
+    known.extend(ELSEWHERE.map(String::from));
+    // As in "lesson 04".
+    known.extend(sources.lessons().unwrap_or_default().iter().map(|lesson| lesson[..2].to_string()));
+    known.extend(page.lines.iter().zip(&quoted).filter(|(_, is)| **is).flat_map(|(line, _)| of(line)).map(normal));
+    let mut problems = Vec::new();
+    for (at, line) in page.lines.iter().enumerate().filter(|(at, _)| !quoted[*at] && !page.tried(*at)) {
+        let line = links::without_targets(line);
+        // The specification's sections (12.6.7.2 is one, too) and versions of programs are looked up there.
+        let here = of(&line).filter(|number| number.matches('.').count() != 2);
+        let long = here.filter(|number| number.chars().filter(|c| c.is_ascii_hexdigit()).count() >= digits);
+        for number in long.filter(|number| !known.contains(&normal(number))) {
+            let who = page
+                .lesson()
+                .map_or("nothing in this repository".into(), |lesson| format!("nothing in lesson {lesson}"));
+            problems.push(page.problem(at, format!("{who} has the number {number}")));
+        }
+    }
+    problems
+}
+
+/// The numbers of a text: `60`, `0x3ca`, `655.36`, `10.47.91.1`, `2,500`.
+pub fn of(text: &str) -> impl Iterator<Item = &str> {
+    let words = text.split(|c: char| !(is_word(c) || c == '.' || c == ',')).flat_map(|word| word.split(".."));
+    let words = words.map(|word| word.trim_matches(['.', ',']));
+    let digits =
+        |word: &str| !word.trim_start_matches("0x").contains(|c: char| !(c.is_ascii_hexdigit() || ".,_".contains(c)));
+    words.filter(move |word| word.starts_with(|c: char| c.is_ascii_digit()) && digits(word))
+}
+
+/// Written in one way: a hexadecimal number as a decimal one.
+pub fn normal(number: &str) -> String {
+    let number = number.replace(['_', ','], "");
+    let hex = number.strip_prefix("0x").and_then(|hex| u64::from_str_radix(hex, 16).ok());
+    hex.map_or(number, |value| value.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sources::tests::repository;
+    use super::*;
+
+    #[test]
+    fn numbers_are_those_of_the_lesson() {
+        let check = |text: &str| problems(&Page::new("docs/04_rdma_write.md", text), &repository()).len();
+        assert_eq!(check("60 bytes to port 7471, 0x1d2f; 2,500 in three; 9 of them; frame 10 (IBTA 12.6.7.2)"), 0);
+        assert_eq!((check("813 bytes, no, 817 bytes"), check("port 7477"), check("0x1d2e")), (2, 1, 1));
+        assert_eq!(
+            (check("817 s (tried in the lab)"), check("## Break it\n817 s"), check("817 s\n\ntried in the lab")),
+            (0, 0, 1)
+        );
+    }
+}

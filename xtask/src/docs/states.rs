@@ -1,0 +1,192 @@
+//! Tables of what each call or event does to the queue pairs, compared with the logs of a run.
+
+use super::names::Names;
+use super::page::{Mark, Table};
+use super::sources::Sources;
+use anyhow::{bail, ensure, Result};
+use wire::story::timeline::{Entry, Lane, Timeline};
+use wire::story::Side;
+
+/// The rows that tell something else than the timeline, each with its line.
+pub fn problems(table: &Table, mark: &Mark, sources: &Sources) -> Result<Vec<(usize, String)>> {
+    let [path] = mark.words.as_slice() else { bail!("write <!-- states: captures/NAME.txt -->") };
+    let (timeline, names) = (sources.timeline(path)?, sources.names()?);
+    let mut found = Vec::new();
+    let mut columns = 0;
+    for side in [Side::Client, Side::Server] {
+        let of_side = columns_of(table, side);
+        columns += of_side.len();
+        let mut log = Log::new(&timeline, side, names);
+        for (line, cells) in table.rows.iter().filter(|(_, cells)| of_side.iter().any(|at| !cells[*at].is_empty())) {
+            let text = |columns: &[usize]| columns.iter().map(|at| cells[*at].as_str()).collect::<Vec<_>>().join(" | ");
+            let (own, shared) = (text(&of_side), text(&columns_of_nobody(table)));
+            let wrong = log.after(&format!("{shared} | {own}")).and_then(|()| log.told(&own));
+            found.extend(wrong.err().map(|wrong| (*line, format!("{path}: the {}'s {wrong:#}", side.name()))));
+        }
+        let told = distinct(
+            table.rows.iter().flat_map(|(_, cells)| of_side.iter().flat_map(|at| of_kind(names, &cells[*at], "state"))),
+        );
+        let missing = log.states().into_iter().find(|state| !of_side.is_empty() && !told.contains(state));
+        found.extend(missing.map(|state| (mark.line, format!("{path}: the {} is in {state}, too", side.name()))));
+    }
+    ensure!(columns > 0, "the table has no column of the client or the server");
+    found.extend(packets(table, &timeline, names));
+    Ok(found)
+}
+
+/// One side's log, read from the top to the bottom.
+struct Log<'t> {
+    entries: Vec<&'t Entry>,
+    names: &'t Names,
+    /// The entry that the last row was about.
+    at: usize,
+}
+
+impl<'t> Log<'t> {
+    fn new(timeline: &'t Timeline, side: Side, names: &'t Names) -> Log<'t> {
+        let entries = timeline.entries().iter().filter(|entry| entry.lane == Lane::Log(side)).collect();
+        Log { entries, names, at: 0 }
+    }
+
+    /// Goes on to where the calls and events of a row happen.
+    fn after(&mut self, row: &str) -> Result<()> {
+        for name in self.names.of(row).into_iter().filter(|name| ["call", "event"].contains(&name.kind)) {
+            let says = |entry: &Entry| {
+                let happens = name.kind == "call" || entry.words.contains("CM event: ");
+                happens && self.names.of(&entry.words).iter().any(|other| other.thing == name.thing)
+            };
+            let Some(more) = self.entries[self.at..].iter().position(|entry| says(entry)) else {
+                bail!("log has no `{}` here", name.text);
+            };
+            self.at += more;
+        }
+        Ok(())
+    }
+
+    /// Compares the states that a row tells with the dumps before and after the place.
+    fn told(&self, own: &str) -> Result<()> {
+        let told = of_kind(self.names, own, "state");
+        let (Some(first), Some(last)) = (told.first(), told.last()) else { return Ok(()) };
+        let (before, now) = (self.before(), self.now());
+        ensure!(Some(last) == now.as_ref(), "QP is in {}, not {last}", now.unwrap_or_default());
+        let changed = told.len() > 1 && first != "RESET";
+        ensure!(
+            !changed || Some(first) == before.as_ref(),
+            "QP comes from {}, not {first}",
+            before.unwrap_or_default()
+        );
+        Ok(())
+    }
+
+    fn before(&self) -> Option<String> {
+        self.entries[..self.at].iter().rev().find_map(|entry| state(entry))
+    }
+
+    /// The dump that follows, before anything else happens; without one, the state is what it was.
+    fn now(&self) -> Option<String> {
+        let rest = self.entries[self.at + 1..].iter();
+        let same = rest.take_while(|entry| {
+            entry.words.contains("INFO") && !entry.words.contains("CM event: ") || entry.words.contains("_ack_")
+        });
+        same.filter_map(|entry| state(entry)).next().or_else(|| self.before())
+    }
+
+    fn states(&self) -> Vec<String> {
+        distinct(self.entries.iter().filter_map(|entry| state(entry)))
+    }
+}
+
+/// The state that a dump of a QP shows.
+fn state(entry: &Entry) -> Option<String> {
+    let (_, dump) = entry.words.split_once("QP: qpn=")?;
+    Some(dump.split_once("state=")?.1.split_whitespace().next()?.into())
+}
+
+/// The names in a column called `wire`, against the packets.
+fn packets(table: &Table, timeline: &Timeline, names: &Names) -> Vec<(usize, String)> {
+    let Some(wire) = table.column(&["wire"]) else { return Vec::new() };
+    let packets = timeline.packets();
+    let mut packets = packets.iter();
+    let says = |at: usize, name: &String| of_kind(names, &timeline.entries()[at].words, "packet").contains(name);
+    let mut found = Vec::new();
+    for (line, cells) in &table.rows {
+        let from = if cells[wire].contains('▶') { Side::Client } else { Side::Server };
+        for name in of_kind(names, &cells[wire], "packet") {
+            if !packets.any(|(at, side, _)| *side == from && says(*at, &name)) {
+                found.push((*line, format!("the {} does not send {name} here", from.name())));
+            }
+        }
+    }
+    found
+}
+
+/// The columns of one side: those that name it, and those after them that name no side.
+fn columns_of(table: &Table, side: Side) -> Vec<usize> {
+    let mut current = None;
+    let mut columns = Vec::new();
+    for (at, name) in table.columns.iter().enumerate() {
+        if name.contains("client") {
+            current = Some(Side::Client);
+        } else if name.contains("server") {
+            current = Some(Side::Server);
+        } else if name == "wire" {
+            current = None;
+        }
+        if current == Some(side) {
+            columns.push(at);
+        }
+    }
+    columns
+}
+
+/// What stands before the columns of both sides holds for both.
+fn columns_of_nobody(table: &Table) -> Vec<usize> {
+    (0..table.columns.len())
+        .take_while(|at| !["client", "server"].iter().any(|side| table.columns[*at].contains(side)))
+        .collect()
+}
+
+fn of_kind(names: &Names, text: &str, kind: &str) -> Vec<String> {
+    names.of(text).into_iter().filter(|name| name.kind == kind).map(|name| name.thing).collect()
+}
+
+fn distinct(states: impl Iterator<Item = String>) -> Vec<String> {
+    let mut distinct: Vec<String> = states.collect();
+    distinct.dedup();
+    distinct
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::page::Page;
+    use super::super::sources::tests::repository;
+    use super::super::tables;
+
+    const TABLE: &str = "<!-- states: captures/02_resources.txt -->
+| client | its QP | wire | server | its QP |
+|---|---|---|---|---|
+| `rdma_create_qp` | RESET → INIT | | | |
+| `rdma_connect` | INIT | REQ ▶ | | |
+| | | ◀ REP | `rdma_accept` | INIT → RTR → RTS |
+| ESTABLISHED | RTS | RTU ▶ | | |
+| `rdma_disconnect` | ERR | | `rdma_disconnect` | ERR |
+";
+
+    fn check(text: &str) -> Vec<String> {
+        tables::problems(&Page::new("docs/p.md", text), &repository()).iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn each_call_leads_to_its_state_in_the_order_of_the_log() {
+        assert_eq!(check(&TABLE.replace("| `rdma_accept` |", "| `rdma_create_qp`, `rdma_accept` |")), [""; 0]);
+        let wrong = |from: &str, to: &str, what: &str| {
+            let problems = check(&TABLE.replacen(from, to, 1));
+            assert!(problems.iter().any(|problem| problem.contains(what)), "{from} -> {to}: {problems:?}");
+        };
+        wrong("| INIT |", "| RTS |", "docs/p.md:5: captures/02_resources.txt: the client's QP is in INIT, not RTS");
+        wrong("INIT → RTR", "SQD → RTR", "the server's QP comes from INIT, not SQD");
+        wrong("rdma_connect", "rdma_reject", "the client's log has no `rdma_reject` here");
+        wrong("| ESTABLISHED | RTS |", "| | |", "the client is in RTS, too");
+        wrong("◀ REP", "◀ REJ", "the server does not send REJ here");
+    }
+}
