@@ -7,20 +7,12 @@
 mod support;
 
 use lab::{Run, Side};
-use support::Check;
+use support::{odd_peer, Check};
 
 /// What a program returns that panicked.
 const PANICKED: i32 = 101;
 
 const SHOW: &str = "/usr/bin/rdma resource show";
-
-/// `target/debug/examples/odd_peer`, built by `cargo test --workspace` with all other examples.
-fn odd_peer() -> String {
-    let test = std::env::current_exe().unwrap();
-    let peer = test.ancestors().nth(2).unwrap().join("examples/odd_peer");
-    assert!(peer.exists(), "{} does not exist: `cargo build -p common --examples` builds it", peer.display());
-    peer.display().to_string()
-}
 
 /// The lesson's server against an odd client: how it ends, and what it says.
 fn server_meets(number: &str, options: &str, steps: &str, says: &str) {
