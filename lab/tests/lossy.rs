@@ -63,6 +63,16 @@ fn what_is_lost_is_sent_again() {
     assert_eq!(check.count(Side::Client, "SUCCESS, source and destination buffers match"), 4);
 }
 
+/// The client's ReadyToUse is lost in about one of three: a client of lesson 02, which wants nothing of the server, hangs up
+/// before the handshake is repeated, and the server must take its goodbye for the proof that it was connected.
+#[test]
+fn a_lost_ready_to_use_is_no_failure() {
+    let server = "lesson-02 server -n 6 --timeout 60";
+    let client = "for n in 1 2 3 4 5 6; do lesson-02 client -a 10.47.91.1 --timeout 60 || exit 1; done";
+    let run = Run::programs().server(server).client(&lossy(1, "30%", client)).deadline(Duration::from_secs(400));
+    Check::of(run).exits(0, 0).logs(Side::Server, "waiting for ESTABLISHED or DISCONNECTED");
+}
+
 #[test]
 #[ignore = "takes many minutes: cargo test -p lab --test lossy -- --ignored --nocapture"]
 fn every_lesson_ends_well_fifty_times() {
