@@ -1,42 +1,49 @@
 #!/bin/sh
-# The puzzle of lesson 07, before and after, side by side: `make puzzle-07`.
+# The puzzle of lesson 07: `make puzzle-07`. See lessons/07_disconnect_flush/puzzle/mod.rs.
 #
 # usage: lab/puzzle.sh LAB-PROGRAM
 #
-# Runs the lesson twice in the lab: first with a server that takes ESTABLISHED for an unknown event, then as it should
-# be. Shows what each side logged of it; the two captures stay for Wireshark.
+# Runs server a and client a, which are the puzzle, and shows beside them what each other program says in their place: the
+# client first. The captures stay for Wireshark.
 set -eu
 
 lab=$1
-runs=$(dirname "$lab")/../lab/runs
-runs=$(realpath -m "$runs")
+runs=$(realpath -m "$(dirname "$lab")/../lab/runs")
 width=150
 
-# Completions, CM events, states and errors, without clock and stage: what differs between the two runs.
+# Results and errors, without clock and stage.
 story() {
-    grep -E 'WC: |CM event: |state: |hung up|came back|\] ERR |words' "$1" | grep -v 'the stages so far' |
-        sed -E 's/^\[[^]]*\] (INFO|ERR) +//; s/ vendor_err=.*//; s/ qp_num=.*//'
+    grep -E '^[^[]|\] ERR ' "$1" | grep -v 'the stages so far' | sed -E 's/^\[[^]]*\] ERR +/ERR: /; s/ Next: .*//'
 }
 
-echo 'Running lesson 07 with a server that forgets ESTABLISHED ...'
-if "$lab" run lesson-07 --server-args=--forget-established >/dev/null; then
-    echo 'lab/puzzle.sh: both programs ended well, although the server should have died' >&2
-    exit 1
-fi
-rm -rf "$runs/07-puzzle"
-cp -r "$runs/07" "$runs/07-puzzle"
-echo 'Running lesson 07 as it should be ...'
-"$lab" run lesson-07 >/dev/null
+# talk SERVER CLIENT: runs the pair and keeps what it left.
+talk() {
+    "$lab" run lesson-07 --server-args="--puzzle $1" --client-args="--puzzle $2 --timeout 4 -s 'can you read this?'" \
+        >/dev/null || [ -e "$runs/07/client.log" ]
+    rm -rf "$runs/07-puzzle-$1$2"
+    cp -r "$runs/07" "$runs/07-puzzle-$1$2"
+}
 
-before=$(mktemp)
-after=$(mktemp)
-trap 'rm -f "$before" "$after"' EXIT
-for side in client server; do
-    printf '\n%s\n\n' "The $side: on the left ESTABLISHED is forgotten, on the right it is not."
-    story "$runs/07-puzzle/$side.log" >"$before"
-    story "$runs/07/$side.log" >"$after"
-    pr --merge --omit-header --width=$width "$before" "$after" | expand
+# beside LEFT RIGHT SIDE: two runs of one side.
+beside() {
+    story "$runs/07-puzzle-$1/$3.log" >"$left"
+    story "$runs/07-puzzle-$2/$3.log" >"$right"
+    pr --merge --omit-header --width=$width "$left" "$right" | expand
+}
+
+left=$(mktemp)
+right=$(mktemp)
+trap 'rm -f "$left" "$right"' EXIT
+
+for pair in 'a a' 'a b' 'b a' 'c a'; do
+    # shellcheck disable=SC2086
+    talk $pair
 done
-printf '\nOn the left the client saw its SEND succeed, then a flush, then DISCONNECTED. None of these is the fault:\n'
-printf 'the server died of an event that it did not know, and the flush is the echo. See lessons/07_disconnect_flush/src/puzzle.rs.\n'
-echo "captures: $runs/07-puzzle/wire.pcapng, $runs/07/wire.pcapng"
+for other in 'ab: client b' 'ba: server b' 'ca: server c'; do
+    for side in client server; do
+        printf '\nThe %s. Left: server a, client a. Right: %s instead.\n\n' "$side" "${other#*: }"
+        beside aa "${other%%:*}" "$side"
+    done
+done
+printf '\nThe client on the left saw its SEND succeed, then a flush error, then the goodbye. Which line is missing, and where?\n'
+echo "captures: $runs/07-puzzle-aa/wire.pcapng, and 07-puzzle-ab, -ba, -ca beside it"

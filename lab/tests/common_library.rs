@@ -57,11 +57,14 @@ fn an_id_in_every_state_of_a_client() {
     assert!(foreign.contains("not all of the QP's own device"), "{foreign}");
 }
 
+/// Destroying an id that has just answered a knock can take the kernel (6.1) 70 s: until it has sent its ConnectReply for the
+/// last time. Each of these waits is one of those.
 #[test]
+#[ignore = "takes minutes: cargo test -p lab --test common_library -- --ignored"]
 fn an_id_in_every_state_of_a_server() {
     let guest = states(&format!("guest {}", Side::Server.address()));
     let run = Run::programs().server(&states("server")).client(&guest).inspect(SHOW);
-    let check = Check::of(run.deadline(Duration::from_secs(300))).exits(0, 0);
+    let check = Check::of(run.deadline(Duration::from_secs(900))).exits(0, 0);
     assert_all_returned(&check, Side::Server, 400);
     let two = returned(&check, Side::Server, "knocked, not acknowledged", "migrate_id");
     assert!(two.contains("an event of this id is not acknowledged"), "{two}");

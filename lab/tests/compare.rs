@@ -80,12 +80,10 @@ fn a_client_without_a_server_is_told_to_start_it() {
 #[test]
 fn a_peer_in_the_other_mode_is_rejected_by_the_program() {
     // The client is as in the story, so all that is wrong is the server's answer.
-    let run = Run::lesson("06").unwrap().server_args("-m read");
-    let text = sentence(run, "06");
-    assert!(
-        text.contains("reason 28 (consumer reject): the program itself said no: \"the server runs in mode Read"),
-        "{text}"
-    );
+    let run = Run::lesson("07").unwrap().server_args("-m read");
+    let text = sentence(run, "07");
+    let no = "reason 28 (consumer reject): the program itself said no: \"client and server differ in -m or --closer";
+    assert!(text.contains(no), "{text}");
 }
 
 #[test]

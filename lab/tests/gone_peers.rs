@@ -77,17 +77,16 @@ const KNOCK: &str = "waited 5 s for a client's connect request";
 const ESTABLISHED: &str = "waited 5 s for RDMA_CM_EVENT_ESTABLISHED";
 const DISCONNECTED: &str = "waited 5 s for RDMA_CM_EVENT_DISCONNECTED";
 const RECV: &str = "waited 5 s for the completion of work request 1 (a RECV with the peer's metadata)";
-const SEND: &str = "waited 5 s for the completion of work request 2 (a SEND of our metadata)";
-const WRITE: &str = "waited 5 s for the completion of work request 3 (an RDMA WRITE)";
-const READ: &str = "waited 5 s for the completion of work request 4 (an RDMA READ)";
+/// The device's own verdict on a request that nobody answers: after 7 times 0.54 s, and so before our 5 s are over.
+const RETRIES: &str = "completed with IBV_WC_RETRY_EXC_ERR";
 const STATE: &str = "waited 5 s for a completion in the state SS_";
 const REJECTED: &str = "waited for RDMA_CM_EVENT_ESTABLISHED, got RDMA_CM_EVENT_REJECTED";
-const HUNG_UP: &str = "the peer hung up in the state SS_";
+const HUNG_UP: &str = "the peer hung up in";
 
 #[test]
 fn while_connecting() {
     survive_all(&[
-        gone("02", Client, "SLOW  rdma_connect", &[KNOCK], &["failed: ", KNOCK]),
+        gone("02", Client, "SLOW  rdma_connect", &[KNOCK], &["failed: ", KNOCK, REJECTED]),
         gone("02", Client, "SLOW  rdma_accept", &[ESTABLISHED], &[REJECTED]),
         gone("02", Server, "CM event: CONNECT_REQUEST", &[ESTABLISHED], &[]),
         gone("02", Client, "SLOW  rdma_disconnect", &[DISCONNECTED, ESTABLISHED], &[]),
@@ -98,30 +97,30 @@ fn while_connecting() {
 #[test]
 fn while_exchanging_metadata_and_data() {
     survive_all(&[
-        gone("03", Client, "ibv_post_send SEND wr_id=2", &[RECV, ESTABLISHED], &[RECV, SEND]),
-        gone("03", Server, "ibv_post_send SEND wr_id=2", &[SEND], &[SEND]),
-        gone("04", Client, "ibv_post_send RDMA_WRITE", &[DISCONNECTED, SEND], &[]),
-        gone("04", Server, "ibv_post_send RDMA_WRITE", &[WRITE], &[WRITE]),
-        gone("05", Client, "ibv_post_send RDMA_READ", &[DISCONNECTED, SEND], &[]),
-        gone("05", Server, "ibv_post_send RDMA_READ", &[READ], &[READ]),
+        gone("03", Client, "ibv_post_send SEND wr_id=2", &[RECV, ESTABLISHED, RETRIES], &[]),
+        gone("03", Server, "ibv_post_send SEND wr_id=2", &[RETRIES], &[HUNG_UP]),
+        gone("04", Client, "ibv_post_send RDMA_WRITE", &[DISCONNECTED, RETRIES], &[]),
+        gone("04", Server, "ibv_post_send RDMA_WRITE", &[RETRIES], &[HUNG_UP]),
+        gone("05", Client, "ibv_post_send RDMA_READ", &[DISCONNECTED, RETRIES], &[]),
+        gone("05", Server, "ibv_post_send RDMA_READ", &[RETRIES], &[HUNG_UP]),
     ]);
 }
 
 #[test]
 fn in_the_middle_of_the_state_machine() {
     survive_all(&[
-        gone("06", Client, "MrReceived →", &[STATE], &[STATE]),
-        gone("06", Server, "MrReceived →", &[STATE], &[STATE]),
-        gone("06", Client, "ibv_post_send RDMA", &[STATE], &[STATE]),
-        gone("07", Client, "MrReceived →", &[STATE], &[HUNG_UP]),
-        gone("07", Server, "MrReceived →", &[STATE], &[HUNG_UP]),
+        gone("06", Client, "MrReceived →", &[STATE, RETRIES], &[HUNG_UP]),
+        gone("06", Server, "MrReceived →", &[STATE, RETRIES], &[HUNG_UP]),
+        gone("06", Client, "ibv_post_send RDMA", &[STATE, RETRIES], &[HUNG_UP]),
+        gone("07", Client, "MrReceived →", &[STATE, RETRIES], &[HUNG_UP]),
+        gone("07", Server, "MrReceived →", &[STATE, RETRIES], &[HUNG_UP]),
     ]);
 }
 
 #[test]
 fn while_closing() {
     survive_all(&[
-        gone("07", Client, "SLOW  rdma_disconnect", &[DISCONNECTED, STATE], &[]),
-        gone("07", Server, "SLOW  rdma_disconnect", &[DISCONNECTED], &[]),
+        gone("07", Client, "SLOW  rdma_disconnect", &[DISCONNECTED, STATE, RETRIES], &[]),
+        gone("07", Server, "SLOW  rdma_disconnect", &[DISCONNECTED, RETRIES], &[]),
     ]);
 }

@@ -7,20 +7,12 @@
 mod support;
 
 use lab::{Run, Side};
-use support::Check;
+use support::{odd_peer, Check};
 
 /// What a program returns that panicked.
 const PANICKED: i32 = 101;
 
 const SHOW: &str = "/usr/bin/rdma resource show";
-
-/// `target/debug/examples/odd_peer`, built by `cargo test --workspace` with all other examples.
-fn odd_peer() -> String {
-    let test = std::env::current_exe().unwrap();
-    let peer = test.ancestors().nth(2).unwrap().join("examples/odd_peer");
-    assert!(peer.exists(), "{} does not exist: `cargo build -p common --examples` builds it", peer.display());
-    peer.display().to_string()
-}
 
 /// The lesson's server against an odd client: how it ends, and what it says.
 fn server_meets(number: &str, options: &str, steps: &str, says: &str) {
@@ -56,11 +48,16 @@ fn metadata_that_is_none() {
     server_meets("04", "", "send=ff*16 sleep=1000", "the peer's metadata makes no sense");
     server_meets("04", "", "send=ff*500 sleep=1000", "completed with IBV_WC_LOC_");
     client_meets("03", "", "send=0102 sleep=1000", "the peer's metadata has 2 bytes, not 16");
-    client_meets("05", "", "send=00*16 sleep=1000", "the server has no buffer for our 60 bytes");
+    client_meets("05", "", "send=00*16 sleep=1000", "our 60 bytes do not fit into the other side's 0");
     let option = "--metadata private-data";
-    client_meets("04", option, "sleep=1000", "the server has no buffer for our 60 bytes");
+    client_meets("04", option, "sleep=1000", "our 60 bytes do not fit into the other side's 0");
     client_meets("04", option, "data=ff*16 sleep=1000", "the peer's metadata makes no sense");
-    client_meets("04", option, "data=0000000000001000000003e800000008 sleep=1000", "do not fit into the server's 8");
+    client_meets(
+        "04",
+        option,
+        "data=0000000000001000000003e800000008 sleep=1000",
+        "do not fit into the other side's 8",
+    );
 }
 
 #[test]
@@ -69,7 +66,7 @@ fn a_buffer_that_is_too_long_is_refused() {
     let wanted = "send=0000000000001000000003e800200000";
     server_meets("04", "", &format!("{wanted} sleep=1000"), "asked for a buffer of 2097152 bytes: 1 to 1048576");
     let check = support::lesson("04", "", "--len 1048577").exits(1, 1);
-    check.logs(Side::Client, "the server has no buffer for our 1048577 bytes");
+    check.logs(Side::Client, "our 1048577 bytes do not fit into the other side's 0");
     support::lesson("04", "", "--len 1048576").exits(0, 0);
 }
 
@@ -77,38 +74,38 @@ fn a_buffer_that_is_too_long_is_refused() {
 fn a_wrong_key_is_told_from_a_wrong_program() {
     let metadata = "send=00005555555550000000dead00001000";
     client_meets("04", "", &format!("{metadata} sleep=1500"), "IBV_WC_REM_ACCESS_ERR");
-    let mr = "send=0100000000005555555550000000dead00001000";
-    client_meets("06", "", &format!("{mr} sleep=1500"), "IBV_WC_REM_ACCESS_ERR");
-    client_meets("06", "-m read", &format!("{mr} sleep=1500"), "IBV_WC_REM_ACCESS_ERR");
+    client_meets("06", "", &format!("{metadata} sleep=1500"), "IBV_WC_REM_ACCESS_ERR");
+    client_meets("06", "-m read", &format!("{metadata} sleep=1500"), "IBV_WC_REM_ACCESS_ERR");
+    client_meets("07", "", &format!("{metadata} sleep=1500"), "IBV_WC_REM_ACCESS_ERR");
     // A WRITE that the server's device turns away moves the server's QP to ERR: its receive never completes.
-    server_meets("04", "", "write=555555555000,dead,00*8 sleep=1000", "work request");
+    server_meets("04", "", "write=555555555000,dead,00*8 sleep=1000", "in the stage wait_for: ");
 }
 
 #[test]
 fn messages_of_a_wrong_kind_or_out_of_order() {
-    for (number, terms) in [("06", "data=01"), ("07", "data=0101")] {
-        server_meets(number, "", &format!("{terms} send=09000000 sleep=1000"), "neither an MR nor a DONE");
-        server_meets(number, "", &format!("{terms} send=01000000 sleep=1000"), "neither an MR nor a DONE");
-        server_meets(number, "", &format!("{terms} send=02000000 sleep=1000"), "DoneReceived cannot come in the state");
+    // In 07 the terms come first: "write client".
+    for (number, terms) in [("06", ""), ("07", "data=777269746520636c69656e74")] {
+        server_meets(
+            number,
+            "",
+            &format!("{terms} send=09000000 sleep=1000"),
+            "the peer's metadata has 4 bytes, not 16",
+        );
+        server_meets(number, "", &format!("{terms} send=ff*16 sleep=1000"), "the peer's metadata makes no sense");
         server_meets(number, "", &format!("{terms} send=ff*400 sleep=1000"), "completed with IBV_WC_LOC_");
     }
-    let mr = "send=0100000000005555555550000000dead00000008";
-    client_meets("06", "", &format!("{mr} sleep=1000"), "the peer's buffer has 8 bytes, and 64 are needed");
-    server_meets("06", "", "sleep=1000", "the client does not say in which mode it runs");
+    let metadata = "send=00005555555550000000dead00000008";
+    client_meets("06", "", &format!("{metadata} sleep=1000"), "our 60 bytes do not fit into the other side's 8");
+    server_meets("07", "", "sleep=1000", "client and server differ in -m or --closer");
     server_meets("07", "", "data=0201 sleep=1000", "client and server differ in -m or --closer");
 }
 
 #[test]
 fn peers_that_go_away() {
-    server_meets(
-        "03",
-        "",
-        "close",
-        "waited 5 s for the completion of work request 1 (a RECV with the peer's metadata)",
-    );
-    server_meets("06", "", "data=01 close", "waited 5 s for a completion in the state SS_INIT RS_INIT");
-    server_meets("07", "", "data=0101 close", "");
-    client_meets("05", "", "close", "work request");
+    server_meets("03", "", "close", "the peer hung up instead of a RECV with the peer's metadata");
+    server_meets("06", "", "close", "the peer hung up in the state SS_INIT RS_INIT");
+    server_meets("07", "", "data=777269746520636c69656e74 close", "the peer hung up in the state SS_INIT RS_INIT");
+    client_meets("05", "", "close", "");
     client_meets("07", "", "close", "the peer hung up in the state");
-    client_meets("06", "", "sleep=1", "waited 5 s for a completion in the state");
+    client_meets("06", "", "sleep=1", "the peer hung up in the state");
 }

@@ -20,7 +20,7 @@ use crate::address;
 use crate::context::Context;
 use crate::deadline::resolve_timeout;
 use crate::error::{minus_one, Error, Result};
-use crate::slow;
+use crate::{info, slow};
 
 /// A communication identifier.
 pub struct CmId(Rc<Inner>);
@@ -152,7 +152,9 @@ impl CmId {
         slow!("rdma_connect {}", param);
         self.verbs()?;
         // SAFETY: the id is alive, and has a device; the call copies the parameters and the private data.
-        minus_one("rdma_connect", unsafe { rdma_connect(self.raw(), &mut param.to_c()) })
+        minus_one("rdma_connect", unsafe { rdma_connect(self.raw(), &mut param.to_c()) })?;
+        info!("rdma_connect returned: the answer will be an event");
+        Ok(())
     }
 
     /// `rdma_accept`: moves the server's QP to RTS and sends the REP. Answered by ESTABLISHED.

@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used)] // A test may end with a panic.
 #![allow(dead_code)] // Every test file uses a part of it.
 
+pub mod served;
+
 use lab::{Ended, Lab, Outcome, Run, Side};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -26,6 +28,14 @@ pub fn run_of(number: &str, server: &str, client: &str) -> Run {
 /// Any two programs, to be run.
 pub fn programs(server: &str, client: &str) -> Run {
     Run::programs().server(server).client(client)
+}
+
+/// `target/debug/examples/odd_peer`, built by `cargo test --workspace` with all other examples.
+pub fn odd_peer() -> String {
+    let test = std::env::current_exe().unwrap();
+    let peer = test.ancestors().nth(2).unwrap().join("examples/odd_peer");
+    assert!(peer.exists(), "{} does not exist: `cargo build -p common --examples` builds it", peer.display());
+    peer.display().to_string()
 }
 
 /// A file that no other test uses.

@@ -9,6 +9,8 @@
 //! ```
 //!
 //! A READ has no ACK: the response is the answer. A long one comes in several packets: READ Response First, Middle, Last.
+//!
+//! Nobody polls in a loop any more: each side sleeps until the completion channel wakes it.
 
 mod client;
 mod memory;

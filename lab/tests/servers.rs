@@ -1,0 +1,75 @@
+//! A server outlives its clients, whatever they do: it says which failed, in which stage and why, serves the next one, and
+//! holds no more than before. That is counted while the server runs, before each client: RDMA resources, descriptors, memory.
+
+#![allow(clippy::unwrap_used)] // A test may end with a panic.
+
+mod support;
+
+use lab::{Run, Side};
+use support::served::{self, Held, MANNERS};
+use support::Check;
+
+#[test]
+fn twenty_clients_of_mixed_manners_leave_nothing_in_the_server() {
+    let clients: Vec<&str> = MANNERS.iter().chain(&MANNERS).map(|(client, _)| *client).collect();
+    let check = Check::of(served::run("lesson-05 server -n 20 --timeout 5", &clients)).exits(1, 0);
+    for (client, why) in MANNERS {
+        let Some(why) = why else { continue };
+        let lines = check.outcome.server.log.iter().filter(|line| line.contains("] ERR   client "));
+        assert!(lines.filter(|line| line.contains(why)).count() >= 2, "{client}: not twice {why:?}");
+    }
+    check.logs(Side::Server, "14 of 20 clients could not be served");
+    assert_eq!(check.count(Side::Server, "the memory holds "), 6, "three good ones, twice");
+    served::assert_nothing_grows(&served::samples(&check.outcome), 20);
+}
+
+/// Clients that are killed at any moment: so what the server says of them, and of how many, is open.
+#[test]
+fn killed_clients_leave_nothing_in_the_server() {
+    let killed = |number: &str, after: u32| {
+        let client = format!("lesson-{number} client -a 10.47.91.1 & victim=$!");
+        format!("{client}; usleep {after}000; kill -9 $victim; wait $victim")
+    };
+    for number in ["02", "03", "04", "06", "07"] {
+        let good = format!("lesson-{number} client -a 10.47.91.1");
+        let clients = [&good, &killed(number, 40), &killed(number, 110), &killed(number, 180), &good];
+        let clients: Vec<&str> = clients.iter().map(|client| client.as_str()).collect();
+        let check = Check::of(served::run(&format!("lesson-{number} server -n 0"), &clients));
+        let what = format!("lesson {number}:\n{}", check.outcome.server.log.join("\n"));
+        assert_eq!(check.outcome.server.exit, Some(128 + 15), "{what}");
+        assert!(check.count(Side::Server, "is accepted") >= 2, "{what}");
+        served::assert_nothing_grows(&served::samples(&check.outcome), 6);
+    }
+}
+
+#[test]
+fn a_server_without_an_end_serves_on_until_nobody_comes() {
+    let clients =
+        ["odd_peer client 10.47.91.1 close", "lesson-03 client -a 10.47.91.1", "odd_peer client 10.47.91.1 close"]
+            .map(served::with_paths)
+            .join("; ");
+    let check =
+        Check::of(Run::programs().server("lesson-03 server -n 0 --timeout 6").client(&format!("{clients}; true")));
+    assert_eq!(check.outcome.server.exit, Some(1));
+    assert_eq!(check.count(Side::Server, "] ERR   client "), 2);
+    check.logs_in_order(
+        Side::Server,
+        &[
+            "ERR   client 1 from 10.47.91.2:",
+            "is accepted",
+            "ERR   client 3 from 10.47.91.2:",
+            "waited 6 s for a client's",
+        ],
+    );
+}
+
+/// A test of the counting itself: a server that leaks a descriptor, or more, for each client is found.
+#[test]
+fn growth_is_found() {
+    let held = |fds, cm_id| Held { fds, rss: 4000, resources: format!("0: rxe0: qp 1 cm_id {cm_id}") };
+    let judge = |samples: Vec<Held>| std::panic::catch_unwind(|| served::assert_nothing_grows(&samples, 4)).is_err();
+    assert!(!judge(vec![held(7, 1); 4]));
+    assert!(judge(vec![held(7, 1), held(7, 1), held(7, 1), held(8, 1)]));
+    assert!(judge(vec![held(7, 1), held(7, 1), held(7, 2), held(7, 2)]));
+    assert!(judge(vec![held(7, 1); 3]), "a sample is missing");
+}

@@ -1,0 +1,102 @@
+//! A server that serves one client after the other, and what it holds before each of them, counted while it runs.
+
+use lab::{Outcome, Run};
+
+/// What a running program holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Held {
+    /// Open descriptors.
+    pub fds: u64,
+    /// Resident memory in KiB.
+    pub rss: u64,
+    /// QPs, CQs, PDs, MRs and CM ids on the machine, as the kernel counts them.
+    pub resources: String,
+}
+
+/// What clients of lesson 05 do. Those with a text are served in vain, and the server's log has that text.
+pub const MANNERS: [(&str, Option<&str>); 10] = [
+    ("lesson-05 client -a 10.47.91.1", None),
+    ("odd_peer client 10.47.91.1 send=0102 sleep=100", Some("the peer's metadata has 2 bytes, not 16")),
+    ("odd_peer client 10.47.91.1 close", Some("the peer hung up instead of a RECV with the peer's metadata")),
+    ("lesson-05 client -a 10.47.91.1 --len 5000", None),
+    (
+        "odd_peer client 10.47.91.1 send=0000000000001000000003e800200000 sleep=100",
+        Some("asked for a buffer of 2097152 bytes"),
+    ),
+    ("odd_peer client 10.47.91.1 write=555555555000,dead,00*8 sleep=100", Some("in the stage wait_for: ")),
+    ("odd_peer client 10.47.91.1 sleep=1", Some("the peer hung up instead of a RECV with the peer's metadata")),
+    ("lesson-05 client -a 10.47.91.1 --metadata private-data", Some("the peer hung up instead of a RECV")),
+    ("odd_peer client 10.47.91.1 send=ff*500 sleep=100", Some("completed with IBV_WC_LOC_")),
+    ("lesson-05 client -a 10.47.91.1 -s 'the last one'", None),
+];
+
+/// How much memory a server may hold more at the end than when it has warmed up, in KiB. The allocator rounds up.
+const SLACK: u64 = 256;
+
+/// Before each client the server is counted. Two TCP connections are the gate: at the first, the client before has ended; the
+/// second lets the next one go. A server without an end is killed after the last one.
+const SERVER: &str = r#"SERVE >/run/served 2>&1 & pid=$!
+waits() { tail -n 1 /run/served | grep -q 'waiting for CONNECT_REQUEST'; }
+held() {
+    fds=$(ls /proc/$pid/fd | wc -l)
+    rss=$(sed -n 's/VmRSS:[^0-9]*\([0-9]*\).*/\1/p' /proc/$pid/status)
+    echo "held $fds $rss $(/usr/bin/rdma resource show | head -n 1)"
+}
+client=0
+while [ $client -lt COUNT ]; do
+    client=$((client + 1))
+    nc -l -p 9000 </dev/null >/dev/null
+    # Twice, as a client that was killed may be on its way in.
+    until waits && usleep 100000 && waits; do
+        [ -d /proc/$pid/fd ] || { cat /run/served; wait $pid; exit; }
+        usleep 5000
+    done
+    held
+    nc -l -p 9001 </dev/null >/dev/null
+done
+case 'SERVE' in *'-n 0') nc -l -p 9000 </dev/null >/dev/null; until waits; do usleep 5000; done; held; kill $pid ;; esac
+wait $pid; status=$?
+cat /run/served; exit $status"#;
+
+/// Runs a server, and these clients against it, one after the other.
+pub fn run(server: &str, clients: &[&str]) -> Run {
+    let endless = server.ends_with("-n 0");
+    let server = SERVER.replace("SERVE", server).replace("COUNT", &clients.len().to_string());
+    let connect = |port: u16| format!("until nc 10.47.91.1 {port} </dev/null >/dev/null 2>&1; do usleep 20000; done\n");
+    let gate = connect(9000) + &connect(9001);
+    let clients: String = clients.iter().map(|client| format!("{gate}{}\n", with_paths(client))).collect();
+    let last = if endless { connect(9000) } else { String::new() };
+    Run::programs().server(&server).client(&format!("{clients}{last}true"))
+}
+
+/// `odd_peer` is an example of common's, and no program that the lab finds by its name.
+pub fn with_paths(command: &str) -> String {
+    match command.strip_prefix("odd_peer ") {
+        Some(arguments) => format!("{} {arguments}", super::odd_peer()),
+        None => command.to_owned(),
+    }
+}
+
+/// What the server held before each client.
+pub fn samples(outcome: &Outcome) -> Vec<Held> {
+    let lines = outcome.server.log.iter().filter_map(|line| line.strip_prefix("held "));
+    let read = |line: &str| {
+        let mut words = line.splitn(3, ' ');
+        let mut word = || words.next().unwrap_or_default().to_owned();
+        Held { fds: word().parse().unwrap(), rss: word().parse().unwrap(), resources: word() }
+    };
+    lines.map(read).collect()
+}
+
+/// From the second client on (the first one loads libraries) nothing but memory may change, and memory must not grow.
+pub fn assert_nothing_grows(samples: &[Held], clients: usize) {
+    assert_eq!(samples.len(), clients, "one sample before each client: {samples:?}");
+    let first = &samples[1];
+    assert!(first.resources.contains("cm_id 1"), "the listener is counted: {first:?}");
+    for held in &samples[1..] {
+        assert_eq!((held.fds, &held.resources), (first.fds, &first.resources), "{samples:?}");
+    }
+    let warm = &samples[samples.len() / 3];
+    let last = &samples[samples.len() - 1];
+    assert!(last.rss <= warm.rss + SLACK, "memory grows: {samples:?}");
+}
