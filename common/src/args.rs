@@ -1,7 +1,7 @@
 //! The command line: `lesson-NN server …` and `lesson-NN client -a ADDR …`, and what a program's end looks like.
 //!
-//! Address, port, time-out, the number of clients and `--stages` are here; every other option belongs to the lesson that
-//! understands it, which says so with an [`Opt`]. Exit status: 0 done, 1 failed, 2 wrong usage.
+//! Address, port, time-out, number of clients and `--stages` are here; all else is a lesson's own [`Opt`].
+//! Exit status: 0 done, 1 failed, 2 wrong usage.
 
 use std::collections::HashMap;
 use std::process::ExitCode;
@@ -50,12 +50,11 @@ impl Opt {
 #[derive(Debug, Clone, Copy)]
 enum Takes {
     OneOf(&'static [&'static str]),
-    /// Empty: no default.
     Text(&'static str),
     NumberInPlaceOf(&'static str),
 }
 
-/// The side that has an option.
+/// Who has an option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
     /// Both sides.
@@ -103,7 +102,7 @@ pub struct Clients {
 }
 
 impl Clients {
-    /// True as long as another client is to be served.
+    /// Is another client to be served?
     pub fn more(&self) -> bool {
         self.count == 0 || self.served < self.count
     }
@@ -114,18 +113,17 @@ impl Clients {
         if let Err(error) = outcome {
             self.failed += 1;
             let stage = narrate::last_stage();
-            narrate::failure(&format!("client {} from {from}, in the stage {stage}: {error}", self.served));
-            narrate::failure(&format!("the stages so far: {}", narrate::history()));
+            narrate::failed(&format!("client {} from {from}, in the stage {stage}: {error}", self.served));
         }
     }
 
     /// How it all went: an error if a client was served in vain.
     pub fn result(&self) -> Result<()> {
-        if self.failed == 0 {
-            return Ok(());
-        }
         let what = format!("{} of {} clients could not be served", self.failed, self.served);
-        Err(Error::content(what, "The lines with ERR before this one say which, and why"))
+        match self.failed {
+            0 => Ok(()),
+            _ => Err(Error::content(what, "The lines with ERR before this one say which, and why")),
+        }
     }
 }
 
@@ -150,8 +148,7 @@ pub fn run(
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            narrate::failure(&error.to_string());
-            narrate::failure(&format!("the stages so far: {}", narrate::history()));
+            narrate::failed(&error.to_string());
             ExitCode::FAILURE
         }
     }
@@ -214,7 +211,6 @@ fn argument(option: &Opt) -> Arg {
     let arg = option.short.into_iter().fold(arg, Arg::short);
     match option.takes {
         Takes::OneOf(words) => arg.value_name("WAY").default_value(words[0]).value_parser(words.to_vec()),
-        Takes::Text("") => arg.value_name("TEXT").value_parser(non_empty),
         Takes::Text(default) => arg.value_name("TEXT").default_value(default).value_parser(non_empty),
         Takes::NumberInPlaceOf(text) => {
             arg.value_name("NUMBER").value_parser(value_parser!(u32).range(1..)).conflicts_with(text)
@@ -239,7 +235,7 @@ fn read(matches: &ArgMatches, options: &[Opt]) -> Args {
     }
     narrate::show_only(matches.get_many("stages").unwrap_or_default().cloned().collect());
     let text = |name| matches.try_get_one::<String>(name).ok().flatten().cloned();
-    let number = |name| matches.try_get_one::<u32>(name).ok().flatten().copied();
+    let number = |name| matches.try_get_one(name).ok().flatten().copied();
     Args {
         address: text("address").unwrap_or_default(),
         port: matches.get_one("port").copied().unwrap_or(PORT),

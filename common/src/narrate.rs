@@ -113,7 +113,7 @@ impl Drop for Stage {
 }
 
 /// The last stages that have begun, oldest first, as in `main → listen → wait_connect_request → accept`.
-pub fn history() -> String {
+fn history() -> String {
     std::iter::once(FIRST_STAGE).chain(narration().begun.iter().copied()).collect::<Vec<_>>().join(" → ")
 }
 
@@ -141,6 +141,12 @@ pub fn line(tag: &'static str, text: std::fmt::Arguments) {
 /// One line about a failure: it passes every filter but `RUST_LOG=off`.
 pub fn failure(text: &str) {
     log::error!(target: "ERR", "{text}");
+}
+
+/// A failure that ends something, and how it came so far.
+pub fn failed(text: &str) {
+    failure(text);
+    failure(&format!("the stages so far: {}", history()));
 }
 
 /// One line on standard output; called by [`say!`](crate::say).
