@@ -43,7 +43,8 @@ fn returned(check: &Check, side: Side, state: &str, function: &str) -> String {
 #[test]
 fn an_id_in_every_state_of_a_client() {
     let client = states(&format!("client {}", Side::Server.address()));
-    let check = Check::of(Run::programs().server(&states("host")).client(&client).inspect(SHOW)).exits(0, 0);
+    let run = Run::programs().server(&states("host")).client(&client).inspect(SHOW);
+    let check = Check::of(run.deadline(Duration::from_secs(300))).exits(0, 0);
     assert_all_returned(&check, Side::Client, 800);
     for state in ["fresh", "bound to all", "listening on all"] {
         for function in ["resolve_route", "connect", "accept", "disconnect", "verbs", "resources"] {

@@ -62,7 +62,8 @@ pub fn host() -> Result<()> {
     let channel = EventChannel::create()?;
     let _listener = listen(&channel)?;
     let mut guests: HashMap<CmId, Resources> = HashMap::new();
-    deadline::set(Duration::from_secs(60));
+    // Longer than the kernel (6.1) may take to destroy a guest's id that has just knocked: 100 s.
+    deadline::set(Duration::from_secs(240));
     loop {
         let event = channel.get_cm_event()?;
         let id = event.id();

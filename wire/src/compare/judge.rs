@@ -167,10 +167,22 @@ fn traits<'c>(conversation: &'c Conversation, from: Role) -> Vec<Traits<'c>> {
             length: request.length(),
             values: (request.immediate, request.operands, request.solicited),
             place,
-            says: plain.then_some(request.payload.as_slice()),
+            says: plain.then(|| said(&request.payload)),
         }
     };
     conversation.stream(from).requests.iter().map(of).collect()
+}
+
+/// What a message says, but for the number of the process that says it: a text that ends in " pid " and digits.
+pub(super) fn said(payload: &[u8]) -> &[u8] {
+    const MARK: &[u8] = b" pid ";
+    let end = payload.windows(MARK.len()).rposition(|part| part == MARK).map_or(payload.len(), |at| at + MARK.len());
+    let (text, number) = payload.split_at(end);
+    if number.iter().all(|byte| byte.is_ascii_digit() || *byte == b' ') {
+        text
+    } else {
+        payload
+    }
 }
 
 /// How little two requests have in common, for pairing them.
@@ -218,5 +230,13 @@ mod tests {
         assert_eq!(step(Some("step 3\nclient")), Some("step 3".into()));
         assert_eq!(step(Some("")), None);
         assert_eq!(step(None), None);
+    }
+
+    #[test]
+    fn the_number_of_a_process_is_not_what_it_says() {
+        assert_eq!(said(b"from the server, pid     121"), said(b"from the server, pid 4000000"));
+        assert_ne!(said(b"from the server, pid 1"), said(b"from the client, pid 1"));
+        assert_ne!(said(b"a pid 1 of text"), said(b"a pid 2 of text"));
+        assert_eq!(said(b"12"), b"12");
     }
 }

@@ -4,7 +4,7 @@ use super::conversation::Role;
 use super::descriptor::Descriptor;
 use super::explain::announced;
 use super::handshake::hex;
-use super::judge::{step, Finding, Judge, Matched, Phase};
+use super::judge::{said, step, Finding, Judge, Matched, Phase};
 use super::report::{Difference, Field};
 use super::request::Request;
 use crate::opcode::Operation;
@@ -172,7 +172,7 @@ fn message(judge: &mut Judge, matched: Matched, same_length: bool) {
                 format!("Your {from} refuses: its SEND holds zeroes instead of address, key and length of a buffer");
             differ(judge, matched, Field::Payload, sentence);
         }
-        _ if same_length && mine.payload != reference.payload => {
+        _ if same_length && said(&mine.payload) != said(&reference.payload) => {
             let (my, its) = (hex(&mine.payload), hex(&reference.payload));
             let sentence = format!("Your {from}'s SEND says {my}; {model}'s says {its}");
             differ(judge, matched, Field::Payload, sentence);
