@@ -144,4 +144,5 @@ wireshark-profile: ## install columns, colors and filter buttons for Wireshark: 
 
 .PHONY: clean
 clean: ## remove all that make has put here: programs, tools, the lab's machines and their results
-	rm -rf $(target) .cargo/config.toml
+	rm -rf $(target)
+	@if grep -qs 'replace-with = "bundle"' .cargo/config.toml; then rm -r .cargo; fi

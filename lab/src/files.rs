@@ -105,3 +105,24 @@ pub fn lock(folder: &Path, work: &str, interrupt: &Interrupt) -> Result<File> {
     }
     Ok(file)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_are_kept_and_what_a_killed_lab_began_goes() {
+        let folder = tempfile::tempdir().unwrap();
+        for (age, name) in ["6.1.0-9", "6.1.0-56", "6.12", ".new-killed"].iter().enumerate() {
+            let path = folder.path().join(name);
+            fs::create_dir(&path).unwrap();
+            let time = std::time::SystemTime::UNIX_EPOCH + Duration::from_secs(age as u64);
+            File::open(&path).unwrap().set_modified(time).unwrap();
+        }
+        fs::write(folder.path().join("lock"), b"").unwrap();
+        keep_newest(folder.path(), 2);
+        let left: Vec<PathBuf> = ["6.12", "6.1.0-56"].map(|name| folder.path().join(name)).into();
+        assert_eq!(newest_first(folder.path()), left);
+        assert!(folder.path().join("lock").exists() && !folder.path().join(".new-killed").exists());
+    }
+}
