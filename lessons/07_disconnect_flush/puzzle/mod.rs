@@ -84,7 +84,7 @@ impl Server {
         let _stage = stage("on_connection");
         if let Some((_, resources, _)) = &self.peer {
             say!("connected. posting send...");
-            let text = format!("message from passive/server side with pid {}", std::process::id());
+            let text = format!("message from passive/server side with pid {:07}", std::process::id());
             let sent = send(resources, text.as_bytes())?;
             resources.cq.wait_for_or_cm_event(sent, &self.channel, "a SEND of our text")?;
             say!("send completed successfully.");
