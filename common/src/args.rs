@@ -107,13 +107,13 @@ impl Clients {
         self.count == 0 || self.served < self.count
     }
 
-    /// One more is served. If that failed, the log says which client it was, in which stage, and why.
+    /// One more is served. If that failed, the log says which client it was, which stage began last, and why.
     pub fn note(&mut self, from: String, outcome: Result<()>) {
         self.served = self.served.saturating_add(1);
         if let Err(error) = outcome {
             self.failed += 1;
             let stage = narrate::last_stage();
-            narrate::failed(&format!("client {} from {from}, in the stage {stage}: {error}", self.served));
+            narrate::failed(&format!("client {} from {from}, last stage {stage}: {error}", self.served));
         }
     }
 
@@ -141,10 +141,7 @@ pub fn run(
     };
     narrate::start();
     let args = read(matches, options);
-    let result = match role {
-        "server" => server(&args),
-        _ => client(&args),
-    };
+    let result = if role == "server" { server(&args) } else { client(&args) };
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

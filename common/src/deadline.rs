@@ -33,9 +33,10 @@ pub fn answer_limit() -> Duration {
     Duration::from_millis(ANSWER.load(Ordering::Relaxed))
 }
 
-/// For `rdma_resolve_addr` and `rdma_resolve_route`, in ms. At most half the deadline, so that the kernel's verdict, which has a reason in it, comes before our own. And not
-/// longer: an ARP reply that is back before the kernel has queued its question is missed, and the kernel looks again only
-/// when this time is up (`queue_req` in drivers/infiniband/core/addr.c; seen on loaded machines).
+/// For `rdma_resolve_addr` and `rdma_resolve_route`, in ms. At most half the deadline, so that the kernel's verdict, which has
+/// a reason in it, comes before our own. And not longer: an ARP reply that is back before the kernel has queued its question
+/// is missed, and the kernel looks again only when this time is up (`queue_req` in drivers/infiniband/core/addr.c; seen on
+/// loaded machines).
 pub(crate) fn resolve_timeout() -> i32 {
     i32::try_from(answer_limit().as_millis() / 2).unwrap_or(i32::MAX).min(2000)
 }

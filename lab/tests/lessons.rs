@@ -207,7 +207,7 @@ fn lesson_06_in_two_modes_fails_at_the_device() {
 fn lesson_07_refuses_a_peer_with_other_terms() {
     for (server, client) in [("-m write", "-m read"), ("--closer server", "")] {
         let outcome = lesson("07", server, client).exits(1, 1);
-        outcome.logs(Side::Server, "in the stage check_terms: client and server differ in -m or --closer");
+        outcome.logs(Side::Server, "last stage check_terms: client and server differ in -m or --closer");
         outcome.logs(Side::Client, "and the peer says \"client and server differ in -m or --closer\"");
         outcome.packets_are(&[&["C ConnectRequest", "S ConnectReject"]]);
     }
@@ -258,6 +258,8 @@ fn faults_of_the_surroundings_are_named_with_the_next_step() {
     fails_alone(Side::Client, "lesson-02 client -a 10.47.91.77 --timeout 4", &no_host);
     let no_name = ["no address for the host \"nowhere\"", "Check the spelling"];
     fails_alone(Side::Client, "lesson-02 client -a nowhere", &no_name);
+    // A filter does not hide a failure.
+    fails_alone(Side::Client, "RUST_LOG=DATA lesson-02 client -a nowhere", &no_name);
     let taken = "lesson-02 server -a 10.47.91.1 & first=$!; sleep 2; lesson-02 server -a 10.47.91.1; status=$?; kill $first; exit $status";
     fails_alone(Side::Server, taken, &["EADDRINUSE", "Another program listens there"]);
     let no_device = ["rdma_create_event_channel failed: ENODEV", "sudo lab/softroce.sh up"];

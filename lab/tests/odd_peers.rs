@@ -78,7 +78,7 @@ fn a_wrong_key_is_told_from_a_wrong_program() {
     client_meets("06", "-m read", &format!("{metadata} sleep=1500"), "IBV_WC_REM_ACCESS_ERR");
     client_meets("07", "", &format!("{metadata} sleep=1500"), "IBV_WC_REM_ACCESS_ERR");
     // A WRITE that the server's device turns away moves the server's QP to ERR: its receive never completes.
-    server_meets("04", "", "write=555555555000,dead,00*8 sleep=1000", "in the stage wait_for: ");
+    server_meets("04", "", "write=555555555000,dead,00*8 sleep=1000", "last stage wait_for: ");
 }
 
 #[test]

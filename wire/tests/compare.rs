@@ -162,6 +162,18 @@ fn what_the_metadata_says() {
 }
 
 #[test]
+fn a_text_is_told_by_its_words_and_not_by_its_numbers() {
+    // "message from passive/server side with pid 0000128": a letter, and the last digit.
+    let report = changed(MACHINE, |frames| frames.edit("RC Send Only", 3, |frame| frame[EXTENDED + 3] ^= 1));
+    says(&report, Field::Payload, &["SEND says 6d 65 73 72 "]);
+    let report = changed(MACHINE, |frames| {
+        let end = frames.0[frames.find("RC Send Only", 3)].0.len() - 8;
+        frames.edit("RC Send Only", 3, |frame| frame[end] ^= 1)
+    });
+    assert_eq!(report.verdict(), Verdict::Same, "{report}");
+}
+
+#[test]
 fn the_read_brings_other_bytes_than_were_written() {
     let report = changed(READ, |frames| frames.edit("RC RDMA Read Response Only", 0, |frame| frame[EXTENDED + 4] ^= 1));
     says(&report, Field::Payload, &["Your client's READ brings other bytes than its WRITE (frame 10) has put there"]);

@@ -23,7 +23,7 @@ pub const MANNERS: [(&str, Option<&str>); 10] = [
         "odd_peer client 10.47.91.1 send=0000000000001000000003e800200000 sleep=100",
         Some("asked for a buffer of 2097152 bytes"),
     ),
-    ("odd_peer client 10.47.91.1 write=555555555000,dead,00*8 sleep=100", Some("in the stage wait_for: ")),
+    ("odd_peer client 10.47.91.1 write=555555555000,dead,00*8 sleep=100", Some("last stage wait_for: ")),
     ("odd_peer client 10.47.91.1 sleep=1", Some("the peer hung up instead of a RECV with the peer's metadata")),
     ("lesson-05 client -a 10.47.91.1 --metadata private-data", Some("the peer hung up instead of a RECV")),
     ("odd_peer client 10.47.91.1 send=ff*500 sleep=100", Some("completed with IBV_WC_LOC_")),

@@ -92,8 +92,7 @@ fn perform(
         Action::PostRdma => read(resources, &buffers.destination, theirs),
         Action::SendDone => {
             let side = if role == Role::Client { "active/client" } else { "passive/server" };
-            // As wide as a pid can be: then the message is of one length in every run.
-            send(resources, format!("message from {side} side with pid {:7}", std::process::id()).as_bytes())
+            send(resources, format!("message from {side} side with pid {:07}", std::process::id()).as_bytes())
         }
     }
 }

@@ -18,7 +18,7 @@ use common::args::Args;
 use common::cm::RDMA_CM_EVENT_DISCONNECTED;
 use common::narrate::preview;
 use common::wc::{status_name, IBV_WC_RECV};
-use common::{say, stage, CmId, Error, EventChannel, Result, Woken, WorkCompletion};
+use common::{say, stage, CmEvent, CmId, Error, EventChannel, Result, Woken, WorkCompletion};
 
 use crate::client::{connect, resolve};
 use crate::server::listen;
@@ -65,13 +65,14 @@ pub fn server(args: &Args) -> Result<()> {
 
 impl Server {
     /// Accepts the client, and waits for its text: the client speaks first, and as soon as its own side is connected.
-    fn on_connect_request(&mut self, id: CmId) -> Result<Next> {
+    fn on_connect_request(&mut self, event: &CmEvent) -> Result<Next> {
         let _stage = stage("on_connect_request");
+        let id = event.id();
         say!("received connection request.");
         let resources = create_resources(&id)?;
         let receive = post_receive(&resources)?;
         id.set_ack_timeout(ACK_TIMEOUT)?;
-        id.accept(&CONN_PARAM)?;
+        id.accept(&CONN_PARAM.clamped_to(&event.conn_param()))?;
         let wc = resources.cq.wait_for(receive.wr_id, "a RECV with the client's text")?;
         say!("received message: {}", preview(&message(&receive, &wc)?));
         self.peer = Some((id, resources, receive));
@@ -83,7 +84,7 @@ impl Server {
         let _stage = stage("on_connection");
         if let Some((_, resources, _)) = &self.peer {
             say!("connected. posting send...");
-            let text = format!("message from passive/server side with pid {}", std::process::id());
+            let text = format!("message from passive/server side with pid {:07}", std::process::id());
             let sent = send(resources, text.as_bytes())?;
             resources.cq.wait_for_or_cm_event(sent, &self.channel, "a SEND of our text")?;
             say!("send completed successfully.");

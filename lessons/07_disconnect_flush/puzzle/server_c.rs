@@ -8,7 +8,7 @@ use super::{Next, Server};
 
 pub fn on_event(server: &mut Server, event: &CmEvent) -> Result<Next> {
     match event.event() {
-        RDMA_CM_EVENT_CONNECT_REQUEST => server.on_connect_request(event.id()),
+        RDMA_CM_EVENT_CONNECT_REQUEST => server.on_connect_request(event),
         RDMA_CM_EVENT_ESTABLISHED => server.on_connection(),
         RDMA_CM_EVENT_DISCONNECTED => server.on_disconnect(),
         unknown => {
