@@ -322,8 +322,10 @@ for stage in "${@:-none}"; do
     esac
 done
 mkdir -p "$TOOLS"
-# What a device of this machine's own needs has to be the machine's own.
-beyond=$(missing found_here "own $(echo "$*" | grep -ow device)")
+# What a device of this machine's own needs has to be the machine's own; and to look at that, no compiler is needed.
+case $* in device) own=device ;; *device*) own='own device' ;; *) own=own ;; esac
+beyond=$(missing found_here "$own")
+[ "$*" != device ] || { [ -z "$beyond" ] || explain "$beyond"; exit; }
 lacking=$(missing found "$*")
 has apt-get || beyond=$(echo "$beyond
 $lacking" | sort -u | sed '/^$/d')

@@ -93,8 +93,14 @@ impl Machine {
     }
 
     fn start(&self, stages: &[&str]) -> Child {
-        let mut command = Command::new("/bin/sh");
-        command.arg(self.path("a checkout/lab/setup.sh")).args(stages).env_clear().env("PATH", self.path("bin"));
+        // In a background job SIGINT is ignored, and a shell cannot undo that for itself, but `env` can.
+        let mut command = Command::new("/usr/bin/env");
+        command
+            .args(["--default-signal=INT", "/bin/sh"])
+            .arg(self.path("a checkout/lab/setup.sh"))
+            .args(stages)
+            .env_clear()
+            .env("PATH", self.path("bin"));
         command.env("DOCTOR_ROOT", self.folder.path()).process_group(0);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     }
