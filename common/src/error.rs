@@ -17,6 +17,8 @@ mod errno;
 mod hint;
 pub(crate) mod reject;
 
+pub(crate) use hint::event_step;
+
 use crate::cm::event::event_name;
 use crate::narrate::preview;
 use crate::wc::{status_meaning, status_name};

@@ -102,10 +102,10 @@ fn messages_of_a_wrong_kind_or_out_of_order() {
 
 #[test]
 fn peers_that_go_away() {
-    server_meets("03", "", "close", "the peer hung up instead of a RECV with the peer's metadata");
-    server_meets("06", "", "close", "the peer hung up in the state SS_INIT RS_INIT");
-    server_meets("07", "", "data=777269746520636c69656e74 close", "the peer hung up in the state SS_INIT RS_INIT");
+    server_meets("03", "", "close", "RDMA_CM_EVENT_DISCONNECTED instead of a RECV with the peer's metadata");
+    server_meets("06", "", "close", "the connection ended in the state SS_INIT RS_INIT");
+    server_meets("07", "", "data=777269746520636c69656e74 close", "the connection ended in the state SS_INIT RS_INIT");
     client_meets("05", "", "close", "");
-    client_meets("07", "", "close", "the peer hung up in the state");
-    client_meets("06", "", "sleep=1", "the peer hung up in the state");
+    client_meets("07", "", "close", "the connection ended in the state");
+    client_meets("06", "", "sleep=1", "the connection ended in the state");
 }

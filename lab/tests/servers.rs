@@ -63,6 +63,27 @@ fn a_server_without_an_end_serves_on_until_nobody_comes() {
     );
 }
 
+/// The next client's knock comes between the events of the one that is served: each has a channel of its own.
+#[test]
+fn clients_that_knock_at_once_are_served_one_after_the_other() {
+    let client = "for n in 1 2 3 4; do lesson-05 client -a 10.47.91.1 --timeout 40 & done; wait";
+    let run = Run::programs().server("lesson-05 server -n 4 --timeout 40").client(client);
+    let check = Check::of(run).exits(0, 0);
+    assert_eq!(check.count(Side::Client, "SUCCESS, source and destination buffers match"), 4);
+}
+
+#[test]
+fn a_device_that_goes_away_ends_the_connection_and_nothing_hangs() {
+    let remove = "until rdma resource show qp | grep -q 'state RTS'; do usleep 50000; done; sleep 1; rdma link delete rxe0";
+    let remove = remove.replace("rdma ", "/usr/bin/rdma ");
+    let server = format!("({remove}) & lesson-03 server --timeout 20");
+    let client = served::with_paths("odd_peer client 10.47.91.1 sleep=3000");
+    let check = Check::of(Run::programs().server(&server).client(&client));
+    assert_eq!(check.outcome.server.exit, Some(1));
+    check.logs(Side::Server, "RDMA_CM_EVENT_DEVICE_REMOVAL instead of a RECV with the peer's metadata");
+    check.logs(Side::Server, "server shut-down is complete");
+}
+
 /// A test of the counting itself: a server that leaks a descriptor, or more, for each client is found.
 #[test]
 fn growth_is_found() {

@@ -13,7 +13,7 @@ use super::conn_param::ConnParam;
 use super::event_channel::EventChannel;
 use super::id::CmId;
 use super::RDMA_CM_EVENT_CONNECT_REQUEST;
-use crate::error::{status_text, Error};
+use crate::error::{event_step, status_text, Error};
 use crate::{info, slow};
 
 /// An event that has been taken and is not acknowledged yet.
@@ -90,6 +90,12 @@ impl CmEvent {
     pub fn into_error(self, wanted: u32) -> Error {
         let private_data = self.private_data().to_vec();
         Error::Event { wanted, got: self.event(), status: self.status(), private_data }
+    }
+
+    /// The error of a lesson that waited for something else, a completion, and got this event. Acknowledges it.
+    pub fn instead_of(self, awaited: &str) -> Error {
+        let what = format!("{} instead of {awaited}", event_name(self.event()));
+        Error::content(what, event_step(self.event(), self.status()))
     }
 
     /// `rdma_ack_cm_event`: gives the event back. Its private data is gone after this.

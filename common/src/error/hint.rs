@@ -57,7 +57,7 @@ fn call_step(call: &str, errno: i32) -> &'static str {
     }
 }
 
-fn event_step(got: u32, status: i32) -> &'static str {
+pub fn event_step(got: u32, status: i32) -> &'static str {
     match (got, status) {
         (RDMA_CM_EVENT_REJECTED, CONSUMER_REJECT) => {
             "The server's program refused: its log says why. If it says nothing, its kernel did: does it listen on IPv6 \

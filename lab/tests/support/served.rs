@@ -17,15 +17,18 @@ pub struct Held {
 pub const MANNERS: [(&str, Option<&str>); 10] = [
     ("lesson-05 client -a 10.47.91.1", None),
     ("odd_peer client 10.47.91.1 send=0102 sleep=100", Some("the peer's metadata has 2 bytes, not 16")),
-    ("odd_peer client 10.47.91.1 close", Some("the peer hung up instead of a RECV with the peer's metadata")),
+    ("odd_peer client 10.47.91.1 close", Some("RDMA_CM_EVENT_DISCONNECTED instead of a RECV with the peer's metadata")),
     ("lesson-05 client -a 10.47.91.1 --len 5000", None),
     (
         "odd_peer client 10.47.91.1 send=0000000000001000000003e800200000 sleep=100",
         Some("asked for a buffer of 2097152 bytes"),
     ),
     ("odd_peer client 10.47.91.1 write=555555555000,dead,00*8 sleep=100", Some("last stage wait_for: ")),
-    ("odd_peer client 10.47.91.1 sleep=1", Some("the peer hung up instead of a RECV with the peer's metadata")),
-    ("lesson-05 client -a 10.47.91.1 --metadata private-data", Some("the peer hung up instead of a RECV")),
+    (
+        "odd_peer client 10.47.91.1 sleep=1",
+        Some("RDMA_CM_EVENT_DISCONNECTED instead of a RECV with the peer's metadata"),
+    ),
+    ("lesson-05 client -a 10.47.91.1 --metadata private-data", Some("RDMA_CM_EVENT_DISCONNECTED instead of a RECV")),
     ("odd_peer client 10.47.91.1 send=ff*500 sleep=100", Some("completed with IBV_WC_LOC_")),
     ("lesson-05 client -a 10.47.91.1 -s 'the last one'", None),
 ];

@@ -19,8 +19,8 @@ use std::process::ExitCode;
 
 use common::args::{Opt, Side};
 use common::{
-    info, stage, Access, CmId, CompletionChannel, CompletionQueue, ConnParam, Error, EventChannel, MemoryRegion,
-    Metadata, ProtectionDomain, QpCap, QpInitAttr, QueuePair, Result, SendWr, Woken, WorkCompletion,
+    info, stage, Access, CmId, CompletionChannel, CompletionQueue, ConnParam, EventChannel, MemoryRegion, Metadata,
+    ProtectionDomain, QpCap, QpInitAttr, QueuePair, Result, SendWr, Woken, WorkCompletion,
 };
 
 /// How many clients may wait to be looked at, as in listen(2).
@@ -137,7 +137,7 @@ fn wait_for(resources: &Resources, channel: &EventChannel, wr_id: u64, awaited: 
     let _stage = stage("wait_for");
     match resources.cq.wait_for_or_cm_event(wr_id, channel, awaited)? {
         Woken::Completion(done) => Ok(done),
-        Woken::CmEvent => Err(Error::content(format!("the peer hung up instead of {awaited}"), "Its log says why")),
+        Woken::CmEvent => Err(channel.get_cm_event()?.instead_of(awaited)),
     }
 }
 

@@ -104,7 +104,7 @@ fn perform(
 }
 
 fn hung_up(state: State) -> Error {
-    Error::content(format!("the peer hung up in the state {state}"), "The cause is on the other side: look at its log")
+    Error::content(format!("the connection ended in the state {state}"), "The cause may be in the other side's log")
 }
 
 fn out_of_order(state: State, event: Event) -> Error {
