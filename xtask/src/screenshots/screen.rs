@@ -19,18 +19,18 @@ const TREE: (&str, &str) = ("200", "800");
 /// Pixels: the columns, by their titles in the profile. Others get what Wireshark thinks right.
 const WIDTHS: [(&str, usize); 13] = [
     ("No.", 50),
-    ("Time", 95),
-    ("Source", 85),
-    ("Destination", 88),
-    ("Info", 268),
+    ("Time", 60),
+    ("Source", 62),
+    ("Destination", 85),
+    ("Info", 250),
+    ("Step", 391),
     ("PSN", 72),
+    ("MSN", 38),
+    ("Syndrome", 72),
+    ("R_Key", 92),
+    ("DMA length", 105),
     ("To QP", 72),
     ("AckReq", 55),
-    ("Syndrome", 72),
-    ("MSN", 38),
-    ("R_Key", 92),
-    ("DMA length", 100),
-    ("Step", 600),
 ];
 
 /// How long a program may take to do what it was asked to.
@@ -116,7 +116,7 @@ impl Screen {
         let upper = 50 + 17 * packets;
         let widths = column_widths(&preferences).join(", ");
         let recent = format!(
-            "gui.toolbar_main_show: FALSE\ngui.geometry_main_upper_pane: {upper}\n\
+            "gui.toolbar_main_show: FALSE\ngui.time_precision: MSEC\ngui.geometry_main_upper_pane: {upper}\n\
              gui.geometry_main_lower_pane: 630\ncolumn.width: {widths}\n"
         );
         fs::write(folder.join("recent"), recent)?;
