@@ -65,7 +65,11 @@ cat /run/served; exit $status"#;
 pub fn run(server: &str, clients: &[&str]) -> Run {
     let endless = server.ends_with("-n 0");
     let server = SERVER.replace("SERVE", server).replace("COUNT", &clients.len().to_string());
-    let connect = |port: u16| format!("until nc 10.47.91.1 {port} </dev/null >/dev/null 2>&1; do usleep 20000; done\n");
+    // A connection that is reset has been one: only who cannot connect asks again.
+    let connect = |port: u16| {
+        let ask = format!("nc 10.47.91.1 {port} </dev/null 2>&1");
+        format!("while {ask} | grep -q \"can't connect\"; do usleep 20000; done\n")
+    };
     let gate = connect(9000) + &connect(9001);
     let clients: String = clients.iter().map(|client| format!("{gate}{}\n", with_paths(client))).collect();
     let last = if endless { connect(9000) } else { String::new() };
