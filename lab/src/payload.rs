@@ -42,7 +42,7 @@ pub fn empty() -> Result<File> {
 /// A program or library is missing, or it does not fit.
 pub fn drive(command: &str, folder: &Path, contents: &Contents, arch: &Arch) -> Result<File> {
     let mut programs = Programs { folder, found: BTreeMap::new() };
-    programs.first_word(command)?;
+    programs.first_word(command, contents)?;
     programs.collect(command, contents);
     let mut archive = Archive::new();
     archive.file("/run/program.sh", 0o755, script(command)?.as_bytes());
@@ -69,11 +69,15 @@ struct Programs<'a> {
 
 impl Programs<'_> {
     /// A command that begins with something that does not exist is a mistake worth naming early.
-    fn first_word(&self, command: &str) -> Result<()> {
+    fn first_word(&self, command: &str, contents: &Contents) -> Result<()> {
         let words = shlex::split(command).with_context(|| format!("a quote is not closed in `{command}`"))?;
         let Some(word) = words.first() else { bail!("the command is empty") };
-        let looks_like_path = word.contains('/');
-        ensure!(!looks_like_path || files::program(word).is_some(), "there is no program {word} to run in the machine");
+        // A tool may be in the machine and not on this host: what set-up unpacked has its usual place there.
+        let inside = word.strip_prefix("/usr/bin/").is_some_and(|name| contents.has_tool(name));
+        ensure!(
+            !word.contains('/') || inside || files::program(word).is_some(),
+            "there is no program {word} to run in the machine"
+        );
         Ok(())
     }
 

@@ -145,8 +145,11 @@ fn lesson_05_sleeps_where_lesson_04_polls() {
     for side in [Side::Server, Side::Client] {
         polls.logs(side, "ibv_poll_cq until");
         polls.does_not_log(side, "ibv_req_notify_cq");
-        sleeps.logs_in_order(side, &["FAST  ibv_req_notify_cq", "FAST  ibv_get_cq_event: waiting for"]);
+        sleeps.logs(side, "FAST  ibv_req_notify_cq");
     }
+    // A completion that is there when the CQ has just been armed needs no sleep: that may be so each time on one side.
+    let asleep = Side::BOTH.map(|side| sleeps.count(side, "FAST  ibv_get_cq_event: waiting for"));
+    assert!(asleep.iter().sum::<usize>() > 0, "nobody slept");
 }
 
 #[test]
