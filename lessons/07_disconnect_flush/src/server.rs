@@ -48,11 +48,13 @@ fn serve(id: CmId, asked: &ConnParam, args: &Args) -> Result<()> {
     let resources = create_resources(&id)?;
     let buffers = register_buffers(&resources, args)?;
     let receives = (0..RECEIVES).map(|_| post_receive(&resources)).collect::<Result<Vec<_>>>()?;
-    let connected = accept(&id, &channel, &resources, asked, Vec::new())?;
+    if !accept(&id, &channel, &resources, asked, Vec::new())? {
+        return Err(Error::content("the client hung up before anything was exchanged", "Its log says why"));
+    }
     let mut posted = receives.iter().map(|receive| receive.wr_id).collect();
     let outcome = exchange(Role::Server, args, &resources, &channel, &buffers, &receives, &mut posted);
     // However it went, the connection is closed in good order. After a failure we do not wait for the other's goodbye.
-    let goes_first = args.text(&CLOSER) == "server" || outcome.is_err() || !connected;
+    let goes_first = args.text(&CLOSER) == "server" || outcome.is_err();
     let closed = close(goes_first, &id, &channel, &resources, &posted);
     // The cause comes before what followed from it.
     outcome.and(closed)?;
