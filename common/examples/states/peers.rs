@@ -68,8 +68,11 @@ pub fn host() -> Result<()> {
         let event = channel.get_cm_event()?;
         let id = event.id();
         match event.event() {
-            RDMA_CM_EVENT_CONNECT_REQUEST if event.private_data().starts_with(LAST) => return id.reject(b"bye"),
-            // A guest that has gone already is no concern of the others.
+            // A guest that has gone already is no concern of the others: nor is the last, which waits for no answer.
+            RDMA_CM_EVENT_CONNECT_REQUEST if event.private_data().starts_with(LAST) => {
+                info!("{:?}", id.reject(b"bye"));
+                return Ok(());
+            }
             RDMA_CM_EVENT_CONNECT_REQUEST => match accept(&id, &event.conn_param()) {
                 Ok(resources) => drop(guests.insert(id, resources)),
                 Err(error) => info!("not accepted: {error}"),
