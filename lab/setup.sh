@@ -10,20 +10,13 @@
 set -eu
 cd "$(dirname "$0")/.."
 
-# A test invents the machine below DOCTOR_ROOT.
-ROOT=${DOCTOR_ROOT-} NEEDS=lab/needs.txt
-PATH=$PATH:$ROOT/usr/sbin:$ROOT/sbin
-case ${CARGO_TARGET_DIR:=target} in /*) TARGET=$CARGO_TARGET_DIR ;; *) TARGET=$PWD/$CARGO_TARGET_DIR ;; esac
-TOOLS=$TARGET/tools
-MINOR=$(sed -n 's/^rust-version = "1\.\([0-9]*\).*/\1/p' Cargo.toml)
+# shellcheck source=lab/needs.sh
+. lab/needs.sh
+# shellcheck source=/dev/null
+if [ -e "$TOOLS/env" ]; then . "$TOOLS/env"; fi
 apt=$TOOLS/apt debs=$TOOLS/apt/debs
 # Packages whose files nobody here looks at: names of languages, code to boot from a network, a running system.
 unneeded='^(iso-codes|ipxe-qemu|systemd|udev|libsystemd-shared)='
-
-# shellcheck source=/dev/null
-if [ -e "$TOOLS/env" ]; then . "$TOOLS/env"; fi
-# shellcheck source=lab/needs.sh
-. lab/needs.sh
 
 say() { echo "setup: $*" >&2; }
 give_up() {
@@ -124,14 +117,8 @@ recent_cargo() {
 linter() {
     if has rustup && [ "$status" != "$apt/base" ]; then return; fi
     if [ "$status" != "$apt/base" ] && [ ! -e "$TOOLS/usr/bin/cargo" ] && cargo_is_recent; then own=cargo; else own=$(recent_cargo); fi
-    case $1-$own in
-    rustfmt-cargo-web) echo rustfmt-web ;;
-    clippy-cargo-web) echo rust-web-clippy ;;
-    rustfmt-cargo-1.*) echo "rustfmt-${own#cargo-}" ;;
-    clippy-cargo-1.*) echo "rust-${own#cargo-}-clippy" ;;
-    rustfmt-*) echo rustfmt ;;
-    clippy-*) echo rust-clippy ;;
-    esac
+    # cargo-web: rustfmt-web and rust-web-clippy.
+    case $1 in rustfmt) echo "rustfmt${own#cargo}" ;; clippy) echo "rust${own#cargo}-clippy" ;; esac
 }
 
 # Any libclang does. One that is downloaded already, or whose LLVM is here for rustc, spares 25 MB; else the newest.
