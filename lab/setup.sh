@@ -19,10 +19,7 @@ apt=$TOOLS/apt debs=$TOOLS/apt/debs
 unneeded='^(iso-codes|ipxe-qemu|systemd|udev|libsystemd-shared)='
 
 say() { echo "setup: $*" >&2; }
-give_up() {
-    say "$@"
-    exit 1
-}
+give_up() { say "$@"; exit 1; }
 
 # ---- What is missing ----------------------------------------------------------------------------------------------
 
@@ -212,6 +209,9 @@ $(cat "$apt/complaint")
 What is there stays: run the same command again, and it goes on from there."
 }
 
+# file_of PACKAGE=VERSION: its file, up to the architecture. apt puts %3a for a colon into a file's name.
+file_of() { echo "$debs/$(echo "$1" | sed 's/:/%3a/g; s/=/_/')"; }
+
 # A package stands in $TOOLS/packages once it is unpacked whole. What is to be unpacked stands in $TOOLS/unpacking until all of
 # it is: after a full disk or Ctrl-C the next call goes on, though what it looks for may be there already, in part.
 unpack() {
@@ -222,8 +222,7 @@ unpack() {
         [ -e "$TOOLS/$folder" ] || ln -s "usr/$folder" "$TOOLS/$folder"
     done
     for package in "$@"; do
-        # apt puts %3a for a colon into a file's name.
-        file=$(echo "$debs/$package" | sed 's/:/%3a/g; s/=/_/')
+        file=$(file_of "$package")
         dpkg-deb --fsys-tarfile "$file"_*.deb | tar -x -C "$TOOLS" --keep-directory-symlink --no-same-owner \
             --no-same-permissions --exclude=./usr/share/doc --exclude=./usr/share/man --exclude=./usr/share/locale --exclude=./var ||
             give_up "cannot unpack $package into $TOOLS (see above). Run the same command again when that is mended."
@@ -338,7 +337,7 @@ if [ -n "$lacking" ] || [ -e "$TOOLS/unpacking" ]; then
     unpack $packages
     for package in $kernel; do
         mkdir -p "$TOOLS/kernel"
-        mv "$debs/$(echo "$package" | sed 's/:/%3a/g; s/=/_/')"_*.deb "$TOOLS/kernel"
+        mv "$(file_of "$package")"_*.deb "$TOOLS/kernel"
     done
     rm -f "$apt"/*.bin
     write_env

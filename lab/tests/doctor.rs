@@ -30,17 +30,17 @@ fn good() -> Machine {
         "sys/class/infiniband/rxe0/parent=eth0",
     ]);
     for (device, netdev) in [("rxe0", "eth0"), ("mlx5_0", "ib0")] {
-        for (file, content) in [
-            ("node_type", "1: CA"),
-            ("ports/1/state", "4: ACTIVE"),
-            ("ports/1/gid_attrs/ndevs/0", netdev),
-            ("ports/1/gid_attrs/types/0", "RoCE v2"),
-            ("ports/1/gids/0", "fe80:0000:0000:0000:0000:00ff:fe00:0002"),
-            ("ports/1/gids/1", "0000:0000:0000:0000:0000:ffff:0a2f:5b02"),
+        for file in [
+            "node_type=1: CA",
+            "ports/1/state=4: ACTIVE",
+            "ports/1/gid_attrs/types/0=RoCE v2",
+            "ports/1/gids/0=fe80:0000:0000:0000:0000:00ff:fe00:0002",
+            "ports/1/gids/1=0000:0000:0000:0000:0000:ffff:0a2f:5b02",
+            &format!("ports/1/gid_attrs/ndevs/0={netdev}"),
+            &format!("../../net/{netdev}/mtu=1500"),
         ] {
-            machine.edit(&[&format!("sys/class/infiniband/{device}/{file}={content}")]);
+            machine.edit(&[&format!("sys/class/infiniband/{device}/{file}")]);
         }
-        machine.edit(&[&format!("sys/class/net/{netdev}/mtu=1500")]);
     }
     machine
 }

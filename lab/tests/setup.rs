@@ -6,7 +6,7 @@ mod support;
 
 use std::fs;
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 use support::invented::{needs, Machine};
@@ -68,14 +68,6 @@ fn tools(machine: &Machine, path: &str) -> PathBuf {
 
 fn unpacked(machine: &Machine) -> String {
     fs::read_to_string(tools(machine, "packages")).unwrap_or_default()
-}
-
-fn wait_for(path: &Path) {
-    let limit = Instant::now() + Duration::from_secs(30);
-    while !path.exists() {
-        assert!(Instant::now() < limit, "{} does not appear", path.display());
-        std::thread::sleep(Duration::from_millis(10));
-    }
 }
 
 #[test]
@@ -165,7 +157,11 @@ fn ctrl_c_ends_a_download_with_words_and_a_second_call_waits_for_the_first() {
     let machine = debian();
     machine.edit(&["apt-slow="]);
     let first = start(&machine, &["build"]);
-    wait_for(&machine.path("downloading"));
+    let limit = Instant::now() + Duration::from_secs(30);
+    while !machine.path("downloading").exists() {
+        assert!(Instant::now() < limit, "the download does not begin");
+        std::thread::sleep(Duration::from_millis(10));
+    }
     machine.edit(&["-apt-slow"]);
     let second = start(&machine, &["build"]);
     let group = rustix::process::Pid::from_raw(i32::try_from(first.id()).unwrap()).unwrap();
