@@ -10,26 +10,16 @@
 set -eu
 cd "$(dirname "$0")/.."
 
-# A test invents the machine below DOCTOR_ROOT.
-ROOT=${DOCTOR_ROOT-} NEEDS=lab/needs.txt
-PATH=$PATH:$ROOT/usr/sbin:$ROOT/sbin
-case ${CARGO_TARGET_DIR:=target} in /*) TARGET=$CARGO_TARGET_DIR ;; *) TARGET=$PWD/$CARGO_TARGET_DIR ;; esac
-TOOLS=$TARGET/tools
-MINOR=$(sed -n 's/^rust-version = "1\.\([0-9]*\).*/\1/p' Cargo.toml)
+# shellcheck source=lab/needs.sh
+. lab/needs.sh
+# shellcheck source=/dev/null
+if [ -e "$TOOLS/env" ]; then . "$TOOLS/env"; fi
 apt=$TOOLS/apt debs=$TOOLS/apt/debs
 # Packages whose files nobody here looks at: names of languages, code to boot from a network, a running system.
 unneeded='^(iso-codes|ipxe-qemu|systemd|udev|libsystemd-shared)='
 
-# shellcheck source=/dev/null
-if [ -e "$TOOLS/env" ]; then . "$TOOLS/env"; fi
-# shellcheck source=lab/needs.sh
-. lab/needs.sh
-
 say() { echo "setup: $*" >&2; }
-give_up() {
-    say "$@"
-    exit 1
-}
+give_up() { say "$@"; exit 1; }
 
 # ---- What is missing ----------------------------------------------------------------------------------------------
 
@@ -124,14 +114,8 @@ recent_cargo() {
 linter() {
     if has rustup && [ "$status" != "$apt/base" ]; then return; fi
     if [ "$status" != "$apt/base" ] && [ ! -e "$TOOLS/usr/bin/cargo" ] && cargo_is_recent; then own=cargo; else own=$(recent_cargo); fi
-    case $1-$own in
-    rustfmt-cargo-web) echo rustfmt-web ;;
-    clippy-cargo-web) echo rust-web-clippy ;;
-    rustfmt-cargo-1.*) echo "rustfmt-${own#cargo-}" ;;
-    clippy-cargo-1.*) echo "rust-${own#cargo-}-clippy" ;;
-    rustfmt-*) echo rustfmt ;;
-    clippy-*) echo rust-clippy ;;
-    esac
+    # cargo-web: rustfmt-web and rust-web-clippy.
+    case $1 in rustfmt) echo "rustfmt${own#cargo}" ;; clippy) echo "rust${own#cargo}-clippy" ;; esac
 }
 
 # Any libclang does. One that is downloaded already, or whose LLVM is here for rustc, spares 25 MB; else the newest.
@@ -225,6 +209,9 @@ $(cat "$apt/complaint")
 What is there stays: run the same command again, and it goes on from there."
 }
 
+# file_of PACKAGE=VERSION: its file, up to the architecture. apt puts %3a for a colon into a file's name.
+file_of() { echo "$debs/$(echo "$1" | sed 's/:/%3a/g; s/=/_/')"; }
+
 # A package stands in $TOOLS/packages once it is unpacked whole. What is to be unpacked stands in $TOOLS/unpacking until all of
 # it is: after a full disk or Ctrl-C the next call goes on, though what it looks for may be there already, in part.
 unpack() {
@@ -235,8 +222,7 @@ unpack() {
         [ -e "$TOOLS/$folder" ] || ln -s "usr/$folder" "$TOOLS/$folder"
     done
     for package in "$@"; do
-        # apt puts %3a for a colon into a file's name.
-        file=$(echo "$debs/$package" | sed 's/:/%3a/g; s/=/_/')
+        file=$(file_of "$package")
         dpkg-deb --fsys-tarfile "$file"_*.deb | tar -x -C "$TOOLS" --keep-directory-symlink --no-same-owner \
             --no-same-permissions --exclude=./usr/share/doc --exclude=./usr/share/man --exclude=./usr/share/locale --exclude=./var ||
             give_up "cannot unpack $package into $TOOLS (see above). Run the same command again when that is mended."
@@ -351,7 +337,7 @@ if [ -n "$lacking" ] || [ -e "$TOOLS/unpacking" ]; then
     unpack $packages
     for package in $kernel; do
         mkdir -p "$TOOLS/kernel"
-        mv "$debs/$(echo "$package" | sed 's/:/%3a/g; s/=/_/')"_*.deb "$TOOLS/kernel"
+        mv "$(file_of "$package")"_*.deb "$TOOLS/kernel"
     done
     rm -f "$apt"/*.bin
     write_env

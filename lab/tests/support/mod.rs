@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)] // A test may end with a panic.
 #![allow(dead_code)] // Every test file uses a part of it.
 
+pub mod invented;
 pub mod served;
 
 use lab::{Ended, Lab, Outcome, Run, Side};
@@ -56,47 +57,6 @@ pub fn write_script(path: &Path, text: &str) {
     let mut child = install.args(["-m", "755", "/dev/stdin"]).arg(path).stdin(Stdio::piped()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(format!("#!/bin/sh\n{text}\n").as_bytes()).unwrap();
     assert!(child.wait().unwrap().success(), "install {}", path.display());
-}
-
-/// A row of lab/needs.txt, as an x86_64 machine reads it.
-pub struct Need {
-    pub stage: String,
-    pub what: String,
-    pub checks: Vec<String>,
-    pub debian: String,
-    pub fedora: String,
-    pub arch: String,
-}
-
-pub fn needs() -> Vec<Need> {
-    let text = read_lab("needs.txt").replace("$machine", "x86_64").replace("${qemu}", "x86").replace("$qemu", "x86");
-    let rows = text.lines().filter(|line| !line.starts_with('#'));
-    rows.map(|row| {
-        let columns: Vec<String> = row.split('|').map(|column| column.trim().to_owned()).collect();
-        let [stage, what, checks, debian, fedora, arch] = <[String; 6]>::try_from(columns).unwrap();
-        let checks = checks.split_whitespace().map(str::to_owned).collect();
-        Need { stage, what, checks, debian, fedora, arch }
-    })
-    .collect()
-}
-
-/// The file that meets a check of lab/needs.txt.
-pub fn path_of(check: &str) -> String {
-    match check.split_once(':').unwrap_or((check, "")) {
-        ("header", file) => format!("usr/include/{file}"),
-        ("lib", file) => format!("usr/lib/x86_64-linux-gnu/{}", file.replace('*', "rdmav34")),
-        ("static", program) => format!("usr/bin/{program}"),
-        ("libclang", _) => "usr/lib/x86_64-linux-gnu/libclang-14.so.1".to_owned(),
-        ("certificates", _) => "etc/ssl/certs/ca-certificates.crt".to_owned(),
-        ("kernel", _) => "boot/vmlinuz-6.1.0-40-amd64".to_owned(),
-        (program, _) => format!("usr/bin/{program}"),
-    }
-}
-
-/// What a person is told whose distribution nobody here knows.
-pub fn in_each_distribution(need: &Need) -> String {
-    let debian = need.debian.trim_start_matches('@');
-    format!("install the package {debian} (Debian, Ubuntu), {} (Fedora) or {} (Arch)", need.fedora, need.arch)
 }
 
 /// A file of this folder.
