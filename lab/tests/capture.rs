@@ -150,17 +150,22 @@ fn wrong_usage_is_told() {
 fn ctrl_c_ends_the_recording_with_a_summary() {
     let machine = Machine::new();
     machine.command("dumpcap", "trap 'exit 0' INT; echo recorded; : >called; while :; do sleep 0.1; done");
-    // In a background job SIGINT is ignored, and a shell cannot undo that for itself, but `env` can. The recording must end
-    // by itself: `timeout` sees to it that the test does.
-    let mut capture = Command::new(lab::files::program("timeout").unwrap());
-    capture
-        .args(["60", "/usr/bin/env", "--default-signal=INT", "/bin/sh", SCRIPT, "04"])
-        .current_dir(machine.folder.path());
+    // In a background job SIGINT is ignored, and a shell cannot undo that for itself, but `env` can.
+    let mut capture = Command::new("/usr/bin/env");
+    capture.args(["--default-signal=INT", "/bin/sh", SCRIPT, "04"]).current_dir(machine.folder.path());
     capture.env_clear().env("PATH", machine.path("bin"));
-    let child = capture.process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child = capture.process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     wait_for(&machine.path("called"));
     let group = rustix::process::Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
     rustix::process::kill_process_group(group, rustix::process::Signal::INT).unwrap();
+    let limit = Instant::now() + Duration::from_secs(30);
+    while child.try_wait().unwrap().is_none() {
+        if Instant::now() > limit {
+            rustix::process::kill_process_group(group, rustix::process::Signal::KILL).unwrap();
+            panic!("the recording does not end");
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
     assert_holds(&printed(&child.wait_with_output().unwrap(), 0), &["3 packets in target/captures/04.pcapng"]);
 }
 

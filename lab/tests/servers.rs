@@ -81,7 +81,10 @@ fn a_device_that_goes_away_ends_the_connection_and_nothing_hangs() {
     let client = served::with_paths("odd_peer client 10.47.91.1 sleep=3000");
     let check = Check::of(Run::programs().server(&server).client(&client));
     assert_eq!(check.outcome.server.exit, Some(1));
-    check.logs(Side::Server, "RDMA_CM_EVENT_DEVICE_REMOVAL instead of a RECV with the peer's metadata");
+    // Linux 6.1 takes the device away, and the event says so. Linux 7.2 waits for its users, and our deadline comes first.
+    let told = "RDMA_CM_EVENT_DEVICE_REMOVAL instead of a RECV with the peer's metadata";
+    let (told, waited) = (check.count(Side::Server, told), check.count(Side::Server, "waited 20 s"));
+    assert_eq!(told.max(waited), 1, "{}", check.outcome.server.log.join("\n"));
     check.logs(Side::Server, "server shut-down is complete");
 }
 
