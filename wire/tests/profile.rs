@@ -133,7 +133,7 @@ fn the_columns_show_addresses_numbers_and_the_step() {
     let write = table.lines().find(|line| line.contains("RC RDMA Write Only")).unwrap();
     assert!(write.contains("Step 8: The client writes into the server's memory"), "{write}");
     let columns: Vec<&str> = write.split('\t').collect();
-    assert!(columns.len() == 13 && columns[11].starts_with("60"), "{write}");
+    assert!(columns.len() == 13 && columns.iter().any(|column| column.starts_with("60 ")), "{write}");
 }
 
 /// The filters of the profile. Those of the docs are tried by `xtask docs --check`.
