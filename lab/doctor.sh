@@ -72,7 +72,7 @@ detail() {
     cargo) cargo_version ;;
     cc* | qemu* | wireshark) first_line "${1%% *}" --version ;;
     lib:*) library "${1##*lib:}" ;;
-    kernel) echo "this machine's own, $release" ;;
+    kernel) if own_kernel; then echo "this machine's own, $release"; else echo 'unpacked below target/'; fi ;;
     *) echo "${1#*:}" ;;
     esac
 }
