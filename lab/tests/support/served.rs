@@ -36,9 +36,11 @@ pub const MANNERS: [(&str, Option<&str>); 10] = [
 /// How much memory a server may hold more at the end than when it has warmed up, in KiB. The allocator rounds up.
 const SLACK: u64 = 256;
 
-/// Before each client the server is counted. Two TCP connections are the gate: at the first, the client before has ended; the
-/// second lets the next one go. A server without an end is killed after the last one.
+/// Before each client the server is counted. A gate is a word over TCP, with an answer: at the first, the client before has
+/// ended; the second lets the next one go. Whoever misses the answer asks again, and an old word is answered, too. A server
+/// without an end is killed after the last one.
 const SERVER: &str = r#"SERVE >/run/served 2>&1 & pid=$!
+gate() { until [ "$(echo ok | nc -l -p 9000)" = "$1" ]; do :; done; }
 waits() { tail -n 1 /run/served | grep -q 'waiting for CONNECT_REQUEST'; }
 held() {
     fds=$(ls /proc/$pid/fd | wc -l)
@@ -48,16 +50,16 @@ held() {
 client=0
 while [ $client -lt COUNT ]; do
     client=$((client + 1))
-    nc -l -p 9000 </dev/null >/dev/null
+    gate "ended $client"
     # Twice, as a client that was killed may be on its way in.
     until waits && usleep 100000 && waits; do
         [ -d /proc/$pid/fd ] || { cat /run/served; wait $pid; exit; }
         usleep 5000
     done
     held
-    nc -l -p 9001 </dev/null >/dev/null
+    gate "go $client"
 done
-case 'SERVE' in *'-n 0') nc -l -p 9000 </dev/null >/dev/null; until waits; do usleep 5000; done; held; kill $pid ;; esac
+case 'SERVE' in *'-n 0') gate last; until waits; do usleep 5000; done; held; kill $pid ;; esac
 wait $pid; status=$?
 cat /run/served; exit $status"#;
 
@@ -65,14 +67,13 @@ cat /run/served; exit $status"#;
 pub fn run(server: &str, clients: &[&str]) -> Run {
     let endless = server.ends_with("-n 0");
     let server = SERVER.replace("SERVE", server).replace("COUNT", &clients.len().to_string());
-    // A connection that is reset has been one: only who cannot connect asks again.
-    let connect = |port: u16| {
-        let ask = format!("nc 10.47.91.1 {port} </dev/null 2>&1");
-        format!("while {ask} | grep -q \"can't connect\"; do usleep 20000; done\n")
-    };
-    let gate = connect(9000) + &connect(9001);
-    let clients: String = clients.iter().map(|client| format!("{gate}{}\n", with_paths(client))).collect();
-    let last = if endless { connect(9000) } else { String::new() };
+    let gate =
+        |word: &str| format!("until echo {word} | nc 10.47.91.1 9000 2>&1 | grep -q ok; do usleep 20000; done\n");
+    let gates = |number| gate(&format!("ended {number}")) + &gate(&format!("go {number}"));
+    let clients = clients.iter().enumerate();
+    let clients: String =
+        clients.map(|(index, client)| format!("{}{}\n", gates(index + 1), with_paths(client))).collect();
+    let last = if endless { gate("last") } else { String::new() };
     Run::programs().server(&server).client(&format!("{clients}{last}true"))
 }
 
