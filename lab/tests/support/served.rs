@@ -37,10 +37,12 @@ pub const MANNERS: [(&str, Option<&str>); 10] = [
 const SLACK: u64 = 256;
 
 /// Before each client the server is counted. A gate is a word over TCP, with an answer: at the first, the client before has
-/// ended; the second lets the next one go. Whoever misses the answer asks again, and an old word is answered, too. A server
-/// without an end is killed after the last one.
+/// ended; the second lets the next one go. The answer comes after the word is read, as the asking nc ends with it, its word
+/// sent or not. Whoever misses the answer asks again, and an old word is answered, too. A server without an end is killed
+/// after the last one.
 const SERVER: &str = r#"SERVE >/run/served 2>&1 & pid=$!
-gate() { until [ "$(echo ok | nc -l -p 9000)" = "$1" ]; do :; done; }
+printf '#!/bin/sh\nread word; echo "$word" >/run/word; echo ok\n' >/run/answer; chmod +x /run/answer
+gate() { until nc -l -p 9000 -e /run/answer; [ "$(cat /run/word)" = "$1" ]; do :; done; }
 waits() { tail -n 1 /run/served | grep -q 'waiting for CONNECT_REQUEST'; }
 held() {
     fds=$(ls /proc/$pid/fd | wc -l)
@@ -68,7 +70,7 @@ pub fn run(server: &str, clients: &[&str]) -> Run {
     let endless = server.ends_with("-n 0");
     let server = SERVER.replace("SERVE", server).replace("COUNT", &clients.len().to_string());
     let gate =
-        |word: &str| format!("until echo {word} | nc 10.47.91.1 9000 2>&1 | grep -q ok; do usleep 20000; done\n");
+        |word: &str| format!("until echo {word} | nc 10.47.91.1 9000 2>&1 | grep -qx ok; do usleep 20000; done\n");
     let gates = |number| gate(&format!("ended {number}")) + &gate(&format!("go {number}"));
     let clients = clients.iter().enumerate();
     let clients: String =
