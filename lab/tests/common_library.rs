@@ -67,8 +67,9 @@ fn an_id_in_every_state_of_a_server() {
     let run = Run::programs().server(&states("server")).client(&guest).inspect(SHOW);
     let check = Check::of(run.deadline(Duration::from_secs(900))).exits(0, 0);
     assert_all_returned(&check, Side::Server, 400);
-    let two = returned(&check, Side::Server, "knocked, not acknowledged", "migrate_id");
-    assert!(two.contains("an event of this id is not acknowledged"), "{two}");
+    // The event of a knock is held by the listener (librdmacm counts it there), so the new id may move.
+    let new_id = returned(&check, Side::Server, "knocked, not acknowledged", "migrate_id");
+    assert!(new_id.ends_with("| ok"), "{new_id}");
 }
 
 #[test]
