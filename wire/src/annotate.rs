@@ -6,6 +6,7 @@ use crate::capture::{self, Reader};
 use crate::link::LinkType;
 use crate::packet::Frame;
 use crate::pcapng::{Section, Writer};
+use crate::run::Event;
 use crate::story::{Story, Unexpected};
 use std::fmt;
 use std::io::{self, Read};
@@ -17,11 +18,6 @@ pub enum Error {
     Capture(capture::Error),
     /// The new capture cannot be written.
     Output(io::Error),
-    /// The new file has room for one link type only.
-    Links {
-        /// The first frame of another type.
-        frame: u64,
-    },
 }
 
 impl fmt::Display for Error {
@@ -29,11 +25,6 @@ impl fmt::Display for Error {
         match self {
             Error::Capture(error) => error.fmt(f),
             Error::Output(error) => write!(f, "writing failed: {error}"),
-            Error::Links { frame } => write!(
-                f,
-                "frame {frame} was recorded on another kind of interface than the frames before it; \
-                 export the packets of one interface first"
-            ),
         }
     }
 }
@@ -65,15 +56,23 @@ pub struct Annotated {
     pub others: usize,
 }
 
-/// Comments every RoCE packet of a capture.
+/// Comments every RoCE packet of a capture. Log lines are kept.
 ///
 /// # Errors
-/// The capture cannot be read to its end, or has frames of more than one link type.
+/// The capture cannot be read to its end.
 pub fn annotate<R: Read>(reader: &mut Reader<R>, story: &Story, section: &Section) -> Result<Annotated, Error> {
     let mut follow = story.follow();
-    let mut writer: Option<(LinkType, Writer<Vec<u8>>)> = None;
+    let mut writer = Writer::without_interface(Vec::new(), section)?;
+    let mut interfaces: Vec<(LinkType, Option<String>)> = Vec::new();
     let (mut packets, mut unexpected, mut others) = (vec![0; story.steps.len()], Vec::new(), 0);
-    while let Some(record) = reader.next()? {
+    while let Some(event) = reader.event()? {
+        let record = match event {
+            Event::Packet(record) => record,
+            Event::Line(line) => {
+                writer.line(&line)?;
+                continue;
+            }
+        };
         let comment = match Frame::decode(record.link, record.data) {
             Frame::Roce(packet) => match follow.packet(record.number, &packet) {
                 Ok(step) => {
@@ -91,19 +90,19 @@ pub fn annotate<R: Read>(reader: &mut Reader<R>, story: &Story, section: &Sectio
                 record.comment.map(String::from)
             }
         };
-        let (link, writer) = match &mut writer {
-            Some(writer) => writer,
-            none => none.insert((record.link, Writer::new(Vec::new(), record.link, section)?)),
+        let found = interfaces.iter().position(|(link, name)| *link == record.link && name.as_deref() == record.node);
+        let interface = match found {
+            Some(known) => known as u32,
+            None => {
+                interfaces.push((record.link, record.node.map(String::from)));
+                writer.interface(record.link, record.node)?
+            }
         };
-        if *link != record.link {
-            return Err(Error::Links { frame: record.number });
-        }
         let time = record.time_ns.unwrap_or_default();
-        writer.cut_packet(time, record.data, record.length, comment.as_deref())?;
+        writer.cut_packet(interface, time, record.data, record.length, comment.as_deref())?;
     }
-    let file = match writer {
-        Some((_, writer)) => writer.into_inner()?,
-        None => Writer::new(Vec::new(), LinkType::ETHERNET, section)?.into_inner()?,
-    };
-    Ok(Annotated { file, packets, unexpected, others })
+    if interfaces.is_empty() {
+        writer.interface(LinkType::ETHERNET, None)?;
+    }
+    Ok(Annotated { file: writer.into_inner()?, packets, unexpected, others })
 }

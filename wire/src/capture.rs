@@ -6,14 +6,17 @@
 
 use crate::link::LinkType;
 use crate::pcapng_read::Pcapng;
+use crate::run::{Event, Line};
 use std::fmt;
 use std::io::{self, Read};
 
 /// One recorded frame.
 #[derive(Clone, Copy, Debug)]
 pub struct Record<'a> {
-    /// Counts every frame of the file from 1, as Wireshark does.
+    /// Counts every frame and log line of the file from 1, as Wireshark does.
     pub number: u64,
+    /// The name of the interface, if the file has it; in a run file that is the node that sent the frame.
+    pub node: Option<&'a str>,
     /// Nanoseconds since 1970; None where the file does not tell.
     pub time_ns: Option<u64>,
     /// What the frame begins with.
@@ -99,8 +102,17 @@ impl Order {
     }
 }
 
+/// What comes next in a file.
+pub(crate) enum Found {
+    Packet(FoundPacket),
+    /// Start and length of a journal entry in the bytes of the record.
+    Journal((usize, usize)),
+}
+
 /// Where a packet lies in the input's buffer, and what the file says about it.
-pub(crate) struct Found {
+pub(crate) struct FoundPacket {
+    /// Which of the file's interfaces, counted from 0.
+    pub(crate) interface: usize,
     pub(crate) time_ns: Option<u64>,
     pub(crate) link: LinkType,
     /// Start and length in the bytes of the record.
@@ -143,17 +155,44 @@ impl<R: Read> Reader<R> {
     /// The next packet; None at the end of the file. After an error the reader is at its end.
     #[allow(clippy::should_implement_trait)] // A packet borrows the buffer; an Iterator's item could not.
     pub fn next(&mut self) -> Result<Option<Record<'_>>, Error> {
+        loop {
+            match self.found()? {
+                None => return Ok(None),
+                Some(Found::Packet(found)) => return Ok(Some(self.record(found))),
+                Some(Found::Journal(_)) => {}
+            }
+        }
+    }
+
+    /// The next packet or log line; None at the end of the file. After an error the reader is at its end.
+    pub fn event(&mut self) -> Result<Option<Event<'_>>, Error> {
+        Ok(match self.found()? {
+            None => None,
+            Some(Found::Packet(found)) => Some(Event::Packet(self.record(found))),
+            Some(Found::Journal((at, size))) => {
+                Some(Event::Line(Line::read(self.number, &self.input.taken()[at..at + size])))
+            }
+        })
+    }
+
+    fn found(&mut self) -> Result<Option<Found>, Error> {
         let found = match &mut self.format {
-            Format::Pcap(pcap) => pcap.next(&mut self.input)?,
+            Format::Pcap(pcap) => pcap.next(&mut self.input)?.map(Found::Packet),
             Format::Pcapng(pcapng) => pcapng.next(&mut self.input)?,
         };
-        let Some(Found { time_ns, link, data: (at, size), length, comment: (from, many) }) = found else {
-            return Ok(None);
-        };
-        self.number += 1;
+        self.number += u64::from(found.is_some());
+        Ok(found)
+    }
+
+    fn record(&self, found: FoundPacket) -> Record<'_> {
+        let FoundPacket { interface, time_ns, link, data: (at, size), length, comment: (from, many) } = found;
         let bytes = self.input.taken();
         let comment = (many > 0).then(|| std::str::from_utf8(&bytes[from..from + many]).ok()).flatten();
-        Ok(Some(Record { number: self.number, time_ns, link, data: &bytes[at..at + size], length, comment }))
+        let node = match &self.format {
+            Format::Pcap(_) => None,
+            Format::Pcapng(pcapng) => pcapng.name(interface),
+        };
+        Record { number: self.number, node, time_ns, link, data: &bytes[at..at + size], length, comment }
     }
 }
 
@@ -185,7 +224,7 @@ impl Pcap {
         Ok(self)
     }
 
-    fn next<R: Read>(&mut self, input: &mut Input<R>) -> Result<Option<Found>, Error> {
+    fn next<R: Read>(&mut self, input: &mut Input<R>) -> Result<Option<FoundPacket>, Error> {
         let offset = input.offset();
         let Some(header) = input.peek_or_end(16, "packet header")? else {
             return Ok(None);
@@ -196,7 +235,8 @@ impl Pcap {
             return Err(Error::Damaged { offset, what });
         }
         input.take(16 + size as usize, "packet")?;
-        Ok(Some(Found {
+        Ok(Some(FoundPacket {
+            interface: 0,
             time_ns: Some(u64::from(seconds) * 1_000_000_000 + u64::from(fraction) * self.unit),
             link: self.link,
             data: (16, size as usize),

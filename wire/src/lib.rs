@@ -1,6 +1,6 @@
 //! RoCEv2 on the wire: reading captures, decoding packets, explaining them.
 //!
-//! [`capture`] reads frames from a file and [`pcapng`] writes them. From a frame to its meaning: [`link`] finds
+//! [`capture`] reads frames from a file and [`pcapng`] writes them; the file of a [`run`] holds log lines, too. From a frame to its meaning: [`link`] finds
 //! the UDP datagram, [`packet`] the headers in it, which [`headers`] and [`cm`] declare field by field as the
 //! specification does. [`icrc`] checks the packet, [`psn`] counts packets from the start of their connection,
 //! [`show`] prints it all. [`story`] knows what happens in each lesson, and [`annotate`] writes that into a capture.
@@ -21,6 +21,7 @@ pub mod packet;
 pub mod pcapng;
 mod pcapng_read;
 pub mod psn;
+pub mod run;
 pub mod show;
 pub mod story;
 pub mod svg;

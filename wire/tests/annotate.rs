@@ -89,20 +89,13 @@ fn packets_of_another_lesson_are_named_and_say_so() {
 #[test]
 fn what_cannot_be_annotated_leaves_no_file() {
     let folder = scratch("annotate-errors");
-    let (good, cut, mixed) = (folder.join("good.pcapng"), folder.join("cut.pcapng"), folder.join("mixed.pcapng"));
+    let (good, cut) = (folder.join("good.pcapng"), folder.join("cut.pcapng"));
     let capture = own_capture();
     fs::write(&good, &capture).unwrap();
     fs::write(&cut, &capture[..capture.len() - 7]).unwrap();
-    let mut two_sections = capture.clone();
-    let mut raw = Writer::new(Vec::new(), LinkType::RAW, &Section::default()).unwrap();
-    raw.packet(0, &[0x45; 60], None).unwrap();
-    two_sections.extend(raw.into_inner().unwrap());
-    fs::write(&mixed, two_sections).unwrap();
-
     for (file, story, what) in [
         (&good, "4", "there is no story `4`; there are 01, 02, 03, 03-private-data, 04, 04-multi-packet"),
         (&cut, "04", "the file ends inside the block that begins at byte"),
-        (&mixed, "04", "frame 14 was recorded on another kind of interface"),
         (&folder.join("none.pcapng"), "04", "No such file"),
     ] {
         let out = folder.join("out.pcapng");
@@ -112,4 +105,23 @@ fn what_cannot_be_annotated_leaves_no_file() {
         assert!(error.contains(what), "{error}");
         assert!(!out.exists());
     }
+}
+
+#[test]
+fn each_kind_of_interface_is_described_anew() {
+    let folder = scratch("annotate-links");
+    let (mixed, out) = (folder.join("mixed.pcapng"), folder.join("out.pcapng"));
+    let mut two_sections = own_capture();
+    let mut raw = Writer::new(Vec::new(), LinkType::RAW, &Section::default()).unwrap();
+    raw.packet(0, &[0x45; 60], None).unwrap();
+    two_sections.extend(raw.into_inner().unwrap());
+    fs::write(&mixed, two_sections).unwrap();
+    let output = annotate(&[mixed.to_str().unwrap(), "--story", "04", "-o", out.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let mut reader = Reader::new(fs::File::open(out).unwrap()).unwrap();
+    let mut links = Vec::new();
+    while let Some(record) = reader.next().unwrap() {
+        links.push(record.link);
+    }
+    assert_eq!((links.len(), links[12], links[13]), (14, LinkType::ETHERNET, LinkType::RAW));
 }
