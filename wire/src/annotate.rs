@@ -2,55 +2,13 @@
 //!
 //! Wireshark shows such a comment above the packet's layers and finds it with the filter `frame.comment`.
 
-use crate::capture::{self, Reader};
+use crate::capture::Reader;
 use crate::link::LinkType;
 use crate::packet::Frame;
 use crate::pcapng::{Section, Writer};
+use crate::show::Error;
 use crate::story::{Story, Unexpected};
-use std::fmt;
-use std::io::{self, Read};
-
-/// Why a capture could not be annotated.
-#[derive(Debug)]
-pub enum Error {
-    /// The capture cannot be read on.
-    Capture(capture::Error),
-    /// The new capture cannot be written.
-    Output(io::Error),
-    /// The new file has room for one link type only.
-    Links {
-        /// The first frame of another type.
-        frame: u64,
-    },
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Error::Capture(error) => error.fmt(f),
-            Error::Output(error) => write!(f, "writing failed: {error}"),
-            Error::Links { frame } => write!(
-                f,
-                "frame {frame} was recorded on another kind of interface than the frames before it; \
-                 export the packets of one interface first"
-            ),
-        }
-    }
-}
-
-impl std::error::Error for Error {}
-
-impl From<capture::Error> for Error {
-    fn from(error: capture::Error) -> Error {
-        Error::Capture(error)
-    }
-}
-
-impl From<io::Error> for Error {
-    fn from(error: io::Error) -> Error {
-        Error::Output(error)
-    }
-}
+use std::io::Read;
 
 /// A capture with comments.
 #[derive(Debug)]
@@ -96,7 +54,11 @@ pub fn annotate<R: Read>(reader: &mut Reader<R>, story: &Story, section: &Sectio
             none => none.insert((record.link, Writer::new(Vec::new(), record.link, section)?)),
         };
         if *link != record.link {
-            return Err(Error::Links { frame: record.number });
+            return Err(Error::Unfit(format!(
+                "frame {} was recorded on another kind of interface than the frames before it; export the packets of one \
+                 interface first",
+                record.number
+            )));
         }
         let time = record.time_ns.unwrap_or_default();
         writer.cut_packet(time, record.data, record.length, comment.as_deref())?;

@@ -134,7 +134,7 @@ fn the_columns_show_addresses_numbers_and_the_step() {
     assert!(columns.len() == 13 && columns[11].starts_with("60"), "{write}");
 }
 
-/// The filters of the profile and of captures/README.md.
+/// The filters of the profile.
 fn filters() -> BTreeSet<String> {
     let text = |name: &str| fs::read_to_string(captures().join(name)).unwrap();
     let saved = text("wireshark-profile/dfilters");
@@ -145,10 +145,8 @@ fn filters() -> BTreeSet<String> {
         assert!(cells.len() == 4 && cells[0] == "TRUE", "{line}");
         cells[2].to_owned()
     });
-    let readme = text("README.md");
-    let readme = readme.lines().filter_map(|line| Some(line.strip_prefix("| `")?.split_once("` |")?.0.to_owned()));
-    let all: Vec<String> = saved.chain(buttons).chain(readme).collect();
-    assert!(all.len() > 20, "{all:?}");
+    let all: Vec<String> = saved.chain(buttons).collect();
+    assert!(all.len() > 12, "{all:?}");
     all.into_iter().collect()
 }
 
