@@ -67,13 +67,8 @@ impl Judge<'_> {
             }
             None => sentence += "; nobody hangs up either, so the capture may have been stopped too early",
         }
-        let difference = Difference {
-            field: Field::Missing,
-            sentence,
-            step: reference.step.clone(),
-            mine: frames,
-            reference: vec![reference.frame],
-        };
+        let (step, its) = (reference.step.clone(), vec![reference.frame]);
+        let difference = Difference { field: Field::Missing, sentence, step, mine: frames, reference: its };
         self.add(Phase::Data, (reference.frame, 0), difference);
     }
 
@@ -101,13 +96,9 @@ impl Judge<'_> {
             explain::extra_failure(self, from, mine);
         }
         let (name, model, number) = (mine.name(), self.model, ordinal(at + 1));
-        let difference = Difference {
-            field: Field::Extra,
-            sentence: format!("Your {from}'s {number} request, a {name}, is one that {model} does not have"),
-            step: None,
-            mine: vec![mine.frame],
-            reference: Vec::new(),
-        };
+        let sentence = format!("Your {from}'s {number} request, a {name}, is one that {model} does not have");
+        let (mine, reference) = (vec![mine.frame], Vec::new());
+        let difference = Difference { field: Field::Extra, sentence, step: None, mine, reference };
         self.add(Phase::Data, (before, at + 1), difference);
     }
 }

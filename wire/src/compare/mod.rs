@@ -92,13 +92,8 @@ fn pair_up<'c>(
             plural(mine.len() as u64, "connection"),
             plural(reference.len() as u64, "connection")
         );
-        report.cause = Some(Difference {
-            field: Field::Connections,
-            sentence,
-            step: None,
-            mine: mine.iter().filter_map(first_frame).collect(),
-            reference: reference.iter().filter_map(first_frame).collect(),
-        });
+        let [mine, reference] = [mine, reference].map(|all| all.iter().filter_map(first_frame).collect());
+        report.cause = Some(Difference { field: Field::Connections, sentence, step: None, mine, reference });
     }
     mine.iter().zip(reference).collect()
 }
