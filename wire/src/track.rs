@@ -15,6 +15,7 @@ use crate::packet::Packet;
 use serde::Deserialize;
 use std::collections::HashMap;
 use std::fmt;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::net::IpAddr;
 
 /// One of the two ends of a connection.
@@ -104,14 +105,34 @@ pub struct Seen {
     pub again: bool,
 }
 
+/// By machine and number: the connection, and whose number it is.
+type Map = HashMap<(IpAddr, u32), (usize, Side), BuildHasherDefault<Mix>>;
+
+/// The standard library's hash would take as long as all the decoding of a packet.
+#[derive(Default)]
+struct Mix(u64);
+
+impl Hasher for Mix {
+    fn write(&mut self, bytes: &[u8]) {
+        for chunk in bytes.chunks(4) {
+            let word = chunk.iter().fold(0, |word, byte| word << 8 | u64::from(*byte));
+            self.0 = (self.0.rotate_left(5) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        }
+    }
+
+    fn finish(&self) -> u64 {
+        self.0 ^ self.0 >> 32
+    }
+}
+
 /// What a capture has told so far about connections.
 #[derive(Debug, Default)]
 pub struct Tracker {
     connections: Vec<Connection>,
     /// By machine and communication ID: the connection, and whose ID it is.
-    ids: HashMap<(IpAddr, u32), (usize, Side)>,
+    ids: Map,
     /// By machine and queue pair: the connection, and whose queue pair it is.
-    owners: HashMap<(IpAddr, u32), (usize, Side)>,
+    owners: Map,
     /// Connections without a beginning of which one queue pair is not known.
     half: Vec<usize>,
 }

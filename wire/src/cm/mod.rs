@@ -41,7 +41,7 @@ pub enum Kind {
     Unknown(u16),
 }
 
-/// Each kind with its attribute, its name written out, as in the column `cm` of `wire show --format tsv`, and its layout,
+/// Each kind in the order of its attribute, with that, its name written out, as in the column `cm` of `wire show --format tsv`, and its layout,
 /// which has the short name.
 const KINDS: [(u16, Kind, &str, &Header); 11] = [
     (0x10, Kind::ConnectRequest, "ConnectRequest", &req::HEADER),
@@ -59,7 +59,8 @@ const KINDS: [(u16, Kind, &str, &Header); 11] = [
 
 impl From<u16> for Kind {
     fn from(attribute: u16) -> Kind {
-        KINDS.iter().find(|row| row.0 == attribute).map_or(Kind::Unknown(attribute), |row| row.1)
+        let row = KINDS.get(usize::from(attribute.wrapping_sub(KINDS[0].0)));
+        row.map_or(Kind::Unknown(attribute), |row| row.1)
     }
 }
 
