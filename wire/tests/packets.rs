@@ -182,7 +182,7 @@ fn every_link_type_leads_to_the_same_packet() {
             (LinkType::ETHERNET, after(&[&[0u8; 12][..], &[0x88, 0xa8, 0, 7, 0x81, 0, 0, 9]].concat())),
             (LinkType::LINUX_SLL, after(&[0; 14])),
             (LinkType::LINUX_SLL2, [&ethertype[..], &[0; 18], &ip[..]].concat()),
-            (LinkType::LINUX_SLL2, [&[0x81, 0][..], &[0; 20], &ethertype, &ip].concat()),
+            (LinkType::LINUX_SLL2, [&[0x81, 0][..], &[0; 20], &ethertype, ip].concat()),
             (LinkType::NULL, [&[2, 0, 0, 0], &ip[..]].concat()),
             (LinkType::LOOP, [&[0, 0, 0, 2], &ip[..]].concat()),
             (LinkType::RAW, ip.clone()),
