@@ -16,7 +16,7 @@ const TSHARK_COLUMNS: &str = "frame.number ip.src ip.dst infiniband.bth.opcode i
     infiniband.bth.psn infiniband.bth.a infiniband.bth.padcnt infiniband.reth.va infiniband.reth.r_key \
     infiniband.reth.dmalen infiniband.aeth.syndrome infiniband.aeth.msn infiniband.immdt \
     infiniband.mad.attributeid infiniband.cm.req infiniband.cm.rep infiniband.cm.rep.remotecommid data.len \
-    infiniband.invariant.crc";
+    infiniband.invariant.crc frame.time_epoch infiniband.deth.srcqp infiniband.cm.req.serviceid";
 
 fn main() {
     let packets = std::env::var("WIRE_PACKETS").map_or(1_000_000, |text| text.parse().unwrap());

@@ -2,46 +2,14 @@
 //!
 //! Wireshark shows such a comment above the packet's layers and finds it with the filter `frame.comment`.
 
-use crate::capture::{self, Reader};
+use crate::capture::Reader;
 use crate::link::LinkType;
 use crate::packet::Frame;
 use crate::pcapng::{Section, Writer};
 use crate::run::Event;
+use crate::show::Error;
 use crate::story::{Story, Unexpected};
-use std::fmt;
-use std::io::{self, Read};
-
-/// Why a capture could not be annotated.
-#[derive(Debug)]
-pub enum Error {
-    /// The capture cannot be read on.
-    Capture(capture::Error),
-    /// The new capture cannot be written.
-    Output(io::Error),
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Error::Capture(error) => error.fmt(f),
-            Error::Output(error) => write!(f, "writing failed: {error}"),
-        }
-    }
-}
-
-impl std::error::Error for Error {}
-
-impl From<capture::Error> for Error {
-    fn from(error: capture::Error) -> Error {
-        Error::Capture(error)
-    }
-}
-
-impl From<io::Error> for Error {
-    fn from(error: io::Error) -> Error {
-        Error::Output(error)
-    }
-}
+use std::io::Read;
 
 /// A capture with comments.
 #[derive(Debug)]

@@ -106,6 +106,13 @@ pub struct Header {
     pub fields: &'static [Field],
 }
 
+impl Header {
+    /// Puts a header together: its names, its length in bytes, its fields.
+    pub const fn new(name: &'static str, title: &'static str, length: usize, fields: &'static [Field]) -> Header {
+        Header { name, title, length, fields }
+    }
+}
+
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;

@@ -39,12 +39,10 @@ pub mod bth {
     pub const PSN: Field = Field::dec("PSN", (9, 0), 24);
 
     /// The whole header.
-    pub const HEADER: Header = Header {
-        name: "BTH",
-        title: "Base Transport Header",
-        length: 12,
-        fields: &[OPCODE, SE, MIG_REQ, PAD_CNT, T_VER, P_KEY, FECN, BECN, RESV6, DEST_QP, ACK_REQ, RESV7, PSN],
-    };
+    pub const HEADER: Header = Header::new("BTH", "Base Transport Header", 12, FIELDS);
+
+    const FIELDS: &[Field] =
+        &[OPCODE, SE, MIG_REQ, PAD_CNT, T_VER, P_KEY, FECN, BECN, RESV6, DEST_QP, ACK_REQ, RESV7, PSN];
 
     fn pad_meaning(count: u64) -> String {
         on(count, &format!("{count} zero bytes follow the payload"))
@@ -75,8 +73,7 @@ pub mod reth {
     pub const DMA_LENGTH: Field = Field::dec("DMALength", (12, 0), 32).means(|_| "bytes of the whole message".into());
 
     /// The whole header.
-    pub const HEADER: Header =
-        Header { name: "RETH", title: "RDMA Extended Transport Header", length: 16, fields: &[VA, R_KEY, DMA_LENGTH] };
+    pub const HEADER: Header = Header::new("RETH", "RDMA Extended Transport Header", 16, &[VA, R_KEY, DMA_LENGTH]);
 }
 
 /// Atomic Extended Transport Header (9.3.4).
@@ -93,12 +90,9 @@ pub mod atomic_eth {
     pub const COMPARE: Field = Field::hex("CompareData", (20, 0), 64);
 
     /// The whole header.
-    pub const HEADER: Header = Header {
-        name: "AtomicETH",
-        title: "Atomic Extended Transport Header",
-        length: 28,
-        fields: &[VA, R_KEY, SWAP_ADD, COMPARE],
-    };
+    pub const HEADER: Header = Header::new("AtomicETH", "Atomic Extended Transport Header", 28, FIELDS);
+
+    const FIELDS: &[Field] = &[VA, R_KEY, SWAP_ADD, COMPARE];
 }
 
 /// ACK Extended Transport Header (9.3.5).
@@ -111,8 +105,7 @@ pub mod aeth {
     pub const MSN: Field = Field::dec("MSN", (1, 0), 24).means(|v| format!("{v} messages completed"));
 
     /// The whole header.
-    pub const HEADER: Header =
-        Header { name: "AETH", title: "ACK Extended Transport Header", length: 4, fields: &[SYNDROME, MSN] };
+    pub const HEADER: Header = Header::new("AETH", "ACK Extended Transport Header", 4, &[SYNDROME, MSN]);
 }
 
 /// Atomic ACK Extended Transport Header (9.5.3).
@@ -123,8 +116,7 @@ pub mod atomic_ack_eth {
     pub const ORIGINAL: Field = Field::hex("OriginalRemoteData", (0, 0), 64);
 
     /// The whole header.
-    pub const HEADER: Header =
-        Header { name: "AtomicAckETH", title: "Atomic ACK Extended Transport Header", length: 8, fields: &[ORIGINAL] };
+    pub const HEADER: Header = Header::new("AtomicAckETH", "Atomic ACK Extended Transport Header", 8, &[ORIGINAL]);
 }
 
 /// Immediate data (9.3.6): four bytes that land in the receiver's completion.
@@ -135,7 +127,7 @@ pub mod imm_dt {
     pub const DATA: Field = Field::hex("ImmediateData", (0, 0), 32);
 
     /// The whole header.
-    pub const HEADER: Header = Header { name: "ImmDt", title: "Immediate Data", length: 4, fields: &[DATA] };
+    pub const HEADER: Header = Header::new("ImmDt", "Immediate Data", 4, &[DATA]);
 }
 
 /// Invalidate Extended Transport Header (9.3.7).
@@ -146,8 +138,7 @@ pub mod ieth {
     pub const R_KEY: Field = Field::hex("R_Key", (0, 0), 32);
 
     /// The whole header.
-    pub const HEADER: Header =
-        Header { name: "IETH", title: "Invalidate Extended Transport Header", length: 4, fields: &[R_KEY] };
+    pub const HEADER: Header = Header::new("IETH", "Invalidate Extended Transport Header", 4, &[R_KEY]);
 }
 
 /// Datagram Extended Transport Header (9.3.2): UD has no connection, so each packet names its sender.
@@ -162,16 +153,41 @@ pub mod deth {
     pub const SRC_QP: Field = Field::hex("SrcQP", (5, 0), 24);
 
     /// The whole header.
-    pub const HEADER: Header = Header {
-        name: "DETH",
-        title: "Datagram Extended Transport Header",
-        length: 8,
-        fields: &[Q_KEY, RESV8, SRC_QP],
-    };
+    pub const HEADER: Header = Header::new("DETH", "Datagram Extended Transport Header", 8, &[Q_KEY, RESV8, SRC_QP]);
 
     fn q_key_meaning(key: u64) -> String {
         on(u64::from(key == 0x8001_0000), "the well-known key of QP 1")
     }
+}
+
+/// XRC Extended Transport Header (annex A14): for which shared receive queue a request is.
+pub mod xrc_eth {
+    use super::*;
+
+    /// Not used.
+    pub const RESV8: Field = Field::dec("reserved", (0, 0), 8);
+    /// The receiver's shared receive queue.
+    pub const XRC_SRQ: Field = Field::hex("XRCSRQ", (1, 0), 24);
+
+    /// The whole header.
+    pub const HEADER: Header = Header::new("XRCETH", "XRC Extended Transport Header", 4, &[RESV8, XRC_SRQ]);
+}
+
+/// FLUSH Extended Transport Header (annex A19).
+pub mod feth {
+    use super::*;
+
+    /// Not used.
+    pub const RESV26: Field = Field::hex("reserved", (0, 0), 26);
+    /// A range, the whole region, or all.
+    pub const SELECTIVITY: Field = Field::dec("SelectivityLevel", (3, 2), 2);
+    /// Visible to others, persistent, or both.
+    pub const PLACEMENT: Field = Field::hex("PlacementType", (3, 4), 4);
+
+    /// The whole header.
+    pub const HEADER: Header = Header::new("FETH", "FLUSH Extended Transport Header", 4, FIELDS);
+
+    const FIELDS: &[Field] = &[RESV26, SELECTIVITY, PLACEMENT];
 }
 
 /// What follows the BTH of a congestion notification packet (annex A17.9.3): nothing but zeroes.
@@ -179,12 +195,9 @@ pub mod cnp {
     use super::*;
 
     /// The whole header.
-    pub const HEADER: Header = Header {
-        name: "CNP",
-        title: "Congestion Notification Packet",
-        length: 16,
-        fields: &[Field::bytes("reserved", 0, 16)],
-    };
+    pub const HEADER: Header = Header::new("CNP", "Congestion Notification Packet", 16, FIELDS);
+
+    const FIELDS: &[Field] = &[Field::bytes("reserved", 0, 16)];
 }
 
 /// `text` where a flag is set, else nothing.
@@ -212,6 +225,8 @@ mod tests {
             super::ieth::HEADER,
             super::deth::HEADER,
             super::cnp::HEADER,
+            super::xrc_eth::HEADER,
+            super::feth::HEADER,
         ] {
             assert_covered(&header);
         }

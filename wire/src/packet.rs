@@ -3,7 +3,7 @@
 use crate::aeth::{milliseconds, Syndrome};
 use crate::cm;
 use crate::field::Header;
-use crate::headers::{aeth, atomic_ack_eth, atomic_eth, bth, deth, ieth, imm_dt, reth};
+use crate::headers::{aeth, atomic_ack_eth, atomic_eth, bth, deth, feth, ieth, imm_dt, reth};
 use crate::icrc::{self, Icrc};
 use crate::link::{self, Datagram, LinkType, Other};
 use crate::opcode::{self, Opcode, Operation, Part};
@@ -211,6 +211,12 @@ impl<'a> Packet<'a> {
         Some((atomic_eth::SWAP_ADD.read(bytes)?, atomic_eth::COMPARE.read(bytes)?))
     }
 
+    /// Selectivity level and placement type of a FLUSH.
+    pub fn flush(&self) -> Option<(u64, u64)> {
+        let bytes = self.header(feth::HEADER.name)?;
+        Some((feth::SELECTIVITY.read(bytes)?, feth::PLACEMENT.read(bytes)?))
+    }
+
     /// The old value an atomic operation found.
     pub fn atomic_original(&self) -> Option<u64> {
         atomic_ack_eth::ORIGINAL.read(self.header(atomic_ack_eth::HEADER.name)?)
@@ -252,6 +258,8 @@ impl<'a> Packet<'a> {
                 format!("CompareSwap  {:#x}", self.atomic_operands().unwrap_or((0, 0)).0)
             }
             Operation::FetchAdd => format!("FetchAdd  {:#x}", self.atomic_operands().unwrap_or((0, 0)).0),
+            Operation::Flush => format!("FLUSH  len {}", self.dma_length().unwrap_or(0)),
+            Operation::AtomicWrite => "ATOMIC WRITE  len 8".into(),
             Operation::Congestion => "CNP  slow down".into(),
             Operation::Unknown => format!("opcode 0x{:02x}  not decoded", self.bth.opcode),
         }

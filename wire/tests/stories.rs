@@ -175,8 +175,13 @@ fn another_mtu_fewer_acks_and_repetitions_keep_their_steps() {
     assert_eq!(steps(&story, &repeated).unwrap(), [1, 1, 2, 3, 4, 5, 6, 7, 8, 8, 8, 8, 8, 8, 9, 10, 11]);
     let two_clients = edited(&one_packet, |frames| {
         let mut second = frames.clone();
-        let request = frames_named(frames, "ConnectRequest")[0];
-        second[request][CM_LOCAL_ID] ^= 1;
+        // The client's number for the connection, its own in its messages and the peer's in the server's.
+        for name in ["ConnectRequest", "ReadyToUse", "DisconnectRequest"] {
+            second[frames_named(frames, name)[0]][CM_LOCAL_ID] ^= 1;
+        }
+        for name in ["ConnectReply", "DisconnectReply"] {
+            second[frames_named(frames, name)[0]][CM_LOCAL_ID + 4] ^= 1;
+        }
         frames.extend(second);
     });
     assert_eq!(steps(&story, &two_clients).unwrap(), [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11].repeat(2));

@@ -1,6 +1,6 @@
 //! The messages, declared field by field.
 
-use super::words::{message_name, mtu, reject_reason, rnr_retry, timeout, transport, Service};
+use super::words::{message_name, mtu, reject_reason, rnr_retry, sidr_status, timeout, transport, Service};
 use super::Kind;
 use crate::field::{Field, Header};
 
@@ -31,23 +31,20 @@ pub mod mad {
     pub const ATTRIBUTE_MODIFIER: Field = Field::hex("AttributeModifier", (20, 0), 32);
 
     /// The whole header.
-    pub const HEADER: Header = Header {
-        name: "MAD",
-        title: "Management Datagram",
-        length: 24,
-        fields: &[
-            BASE_VERSION,
-            MGMT_CLASS,
-            CLASS_VERSION,
-            METHOD,
-            STATUS,
-            CLASS_SPECIFIC,
-            TRANSACTION_ID,
-            ATTRIBUTE_ID,
-            RESV,
-            ATTRIBUTE_MODIFIER,
-        ],
-    };
+    pub const HEADER: Header = Header::new("MAD", "Management Datagram", 24, FIELDS);
+
+    const FIELDS: &[Field] = &[
+        BASE_VERSION,
+        MGMT_CLASS,
+        CLASS_VERSION,
+        METHOD,
+        STATUS,
+        CLASS_SPECIFIC,
+        TRANSACTION_ID,
+        ATTRIBUTE_ID,
+        RESV,
+        ATTRIBUTE_MODIFIER,
+    ];
 
     fn class_name(class: u64) -> String {
         if class == 7 {
@@ -114,67 +111,64 @@ pub mod req {
     pub const PRIVATE: usize = 140;
 
     /// The whole message.
-    pub const HEADER: Header = Header {
-        name: "REQ",
-        title: "Connect Request",
-        length: MESSAGE_LENGTH,
-        fields: &[
-            LOCAL_ID,
-            Field::dec("reserved", (4, 0), 8),
-            Field::hex("VendorID", (5, 0), 24),
-            SERVICE_ID,
-            Field::hex("LocalCAGUID", (16, 0), 64),
-            Field::hex("reserved", (24, 0), 32),
-            Field::hex("LocalQ_Key", (28, 0), 32),
-            LOCAL_QPN,
-            RESPONDER_RESOURCES,
-            Field::hex("LocalEECN", (36, 0), 24),
-            INITIATOR_DEPTH,
-            Field::hex("RemoteEECN", (40, 0), 24),
-            REMOTE_CM_TIMEOUT,
-            TRANSPORT,
-            Field::dec("EndToEndFlowControl", (43, 7), 1),
-            STARTING_PSN,
-            LOCAL_CM_TIMEOUT,
-            RETRY_COUNT,
-            Field::hex("P_Key", (48, 0), 16),
-            PATH_MTU,
-            Field::dec("RDCExists", (50, 4), 1),
-            RNR_RETRY,
-            Field::dec("MaxCMRetries", (51, 0), 4),
-            Field::dec("SRQ", (51, 4), 1),
-            Field::dec("ExtendedTransport", (51, 5), 3),
-            Field::hex("PrimaryLocalLID", (52, 0), 16),
-            Field::hex("PrimaryRemoteLID", (54, 0), 16),
-            LOCAL_GID,
-            REMOTE_GID,
-            Field::hex("PrimaryFlowLabel", (88, 0), 20),
-            Field::dec("reserved", (90, 4), 6),
-            Field::dec("PrimaryPacketRate", (91, 2), 6),
-            Field::hex("PrimaryTrafficClass", (92, 0), 8),
-            Field::dec("PrimaryHopLimit", (93, 0), 8),
-            Field::dec("PrimarySL", (94, 0), 4),
-            Field::dec("PrimarySubnetLocal", (94, 4), 1),
-            Field::dec("reserved", (94, 5), 3),
-            ACK_TIMEOUT,
-            Field::dec("reserved", (95, 5), 3),
-            Field::hex("AlternateLocalLID", (96, 0), 16),
-            Field::hex("AlternateRemoteLID", (98, 0), 16),
-            Field::address("AlternateLocalGID", 100),
-            Field::address("AlternateRemoteGID", 116),
-            Field::hex("AlternateFlowLabel", (132, 0), 20),
-            Field::dec("reserved", (134, 4), 6),
-            Field::dec("AlternatePacketRate", (135, 2), 6),
-            Field::hex("AlternateTrafficClass", (136, 0), 8),
-            Field::dec("AlternateHopLimit", (137, 0), 8),
-            Field::dec("AlternateSL", (138, 0), 4),
-            Field::dec("AlternateSubnetLocal", (138, 4), 1),
-            Field::dec("reserved", (138, 5), 3),
-            Field::dec("AlternateACKTimeout", (139, 0), 5),
-            Field::dec("reserved", (139, 5), 3),
-            Field::bytes("PrivateData", PRIVATE, MESSAGE_LENGTH - PRIVATE),
-        ],
-    };
+    pub const HEADER: Header = message("REQ", "Connect Request", FIELDS);
+
+    const FIELDS: &[Field] = &[
+        LOCAL_ID,
+        Field::dec("reserved", (4, 0), 8),
+        Field::hex("VendorID", (5, 0), 24),
+        SERVICE_ID,
+        Field::hex("LocalCAGUID", (16, 0), 64),
+        Field::hex("reserved", (24, 0), 32),
+        Field::hex("LocalQ_Key", (28, 0), 32),
+        LOCAL_QPN,
+        RESPONDER_RESOURCES,
+        Field::hex("LocalEECN", (36, 0), 24),
+        INITIATOR_DEPTH,
+        Field::hex("RemoteEECN", (40, 0), 24),
+        REMOTE_CM_TIMEOUT,
+        TRANSPORT,
+        Field::dec("EndToEndFlowControl", (43, 7), 1),
+        STARTING_PSN,
+        LOCAL_CM_TIMEOUT,
+        RETRY_COUNT,
+        Field::hex("P_Key", (48, 0), 16),
+        PATH_MTU,
+        Field::dec("RDCExists", (50, 4), 1),
+        RNR_RETRY,
+        Field::dec("MaxCMRetries", (51, 0), 4),
+        Field::dec("SRQ", (51, 4), 1),
+        Field::dec("ExtendedTransport", (51, 5), 3),
+        Field::hex("PrimaryLocalLID", (52, 0), 16),
+        Field::hex("PrimaryRemoteLID", (54, 0), 16),
+        LOCAL_GID,
+        REMOTE_GID,
+        Field::hex("PrimaryFlowLabel", (88, 0), 20),
+        Field::dec("reserved", (90, 4), 6),
+        Field::dec("PrimaryPacketRate", (91, 2), 6),
+        Field::hex("PrimaryTrafficClass", (92, 0), 8),
+        Field::dec("PrimaryHopLimit", (93, 0), 8),
+        Field::dec("PrimarySL", (94, 0), 4),
+        Field::dec("PrimarySubnetLocal", (94, 4), 1),
+        Field::dec("reserved", (94, 5), 3),
+        ACK_TIMEOUT,
+        Field::dec("reserved", (95, 5), 3),
+        Field::hex("AlternateLocalLID", (96, 0), 16),
+        Field::hex("AlternateRemoteLID", (98, 0), 16),
+        Field::address("AlternateLocalGID", 100),
+        Field::address("AlternateRemoteGID", 116),
+        Field::hex("AlternateFlowLabel", (132, 0), 20),
+        Field::dec("reserved", (134, 4), 6),
+        Field::dec("AlternatePacketRate", (135, 2), 6),
+        Field::hex("AlternateTrafficClass", (136, 0), 8),
+        Field::dec("AlternateHopLimit", (137, 0), 8),
+        Field::dec("AlternateSL", (138, 0), 4),
+        Field::dec("AlternateSubnetLocal", (138, 4), 1),
+        Field::dec("reserved", (138, 5), 3),
+        Field::dec("AlternateACKTimeout", (139, 0), 5),
+        Field::dec("reserved", (139, 5), 3),
+        Field::bytes("PrivateData", PRIVATE, MESSAGE_LENGTH - PRIVATE),
+    ];
 }
 
 /// REP (12.6.8).
@@ -196,32 +190,29 @@ pub mod rep {
     pub const PRIVATE: usize = 36;
 
     /// The whole message.
-    pub const HEADER: Header = Header {
-        name: "REP",
-        title: "Connect Reply",
-        length: MESSAGE_LENGTH,
-        fields: &[
-            LOCAL_ID,
-            REMOTE_ID,
-            Field::hex("LocalQ_Key", (8, 0), 32),
-            LOCAL_QPN,
-            Field::hex("VendorIDHigh", (15, 0), 8),
-            Field::hex("LocalEECN", (16, 0), 24),
-            Field::hex("VendorIDMiddle", (19, 0), 8),
-            STARTING_PSN,
-            Field::hex("VendorIDLow", (23, 0), 8),
-            RESPONDER_RESOURCES,
-            INITIATOR_DEPTH,
-            Field::dec("TargetACKDelay", (26, 0), 5).means(timeout),
-            Field::dec("FailoverAccepted", (26, 5), 2),
-            Field::dec("EndToEndFlowControl", (26, 7), 1),
-            RNR_RETRY,
-            Field::dec("SRQ", (27, 3), 1),
-            Field::dec("reserved", (27, 4), 4),
-            Field::hex("LocalCAGUID", (28, 0), 64),
-            Field::bytes("PrivateData", PRIVATE, MESSAGE_LENGTH - PRIVATE),
-        ],
-    };
+    pub const HEADER: Header = message("REP", "Connect Reply", FIELDS);
+
+    const FIELDS: &[Field] = &[
+        LOCAL_ID,
+        REMOTE_ID,
+        Field::hex("LocalQ_Key", (8, 0), 32),
+        LOCAL_QPN,
+        Field::hex("VendorIDHigh", (15, 0), 8),
+        Field::hex("LocalEECN", (16, 0), 24),
+        Field::hex("VendorIDMiddle", (19, 0), 8),
+        STARTING_PSN,
+        Field::hex("VendorIDLow", (23, 0), 8),
+        RESPONDER_RESOURCES,
+        INITIATOR_DEPTH,
+        Field::dec("TargetACKDelay", (26, 0), 5).means(timeout),
+        Field::dec("FailoverAccepted", (26, 5), 2),
+        Field::dec("EndToEndFlowControl", (26, 7), 1),
+        RNR_RETRY,
+        Field::dec("SRQ", (27, 3), 1),
+        Field::dec("reserved", (27, 4), 4),
+        Field::hex("LocalCAGUID", (28, 0), 64),
+        Field::bytes("PrivateData", PRIVATE, MESSAGE_LENGTH - PRIVATE),
+    ];
 }
 
 /// RTU (12.6.9).
@@ -242,20 +233,17 @@ pub mod mra {
     pub const SERVICE_TIMEOUT: Field = Field::dec("ServiceTimeout", (9, 0), 5).means(timeout);
 
     /// The whole message.
-    pub const HEADER: Header = Header {
-        name: "MRA",
-        title: "Message Receipt Acknowledgement",
-        length: MESSAGE_LENGTH,
-        fields: &[
-            LOCAL_ID,
-            REMOTE_ID,
-            MESSAGE,
-            Field::dec("reserved", (8, 2), 6),
-            SERVICE_TIMEOUT,
-            Field::dec("reserved", (9, 5), 3),
-            Field::bytes("PrivateData", 10, 222),
-        ],
-    };
+    pub const HEADER: Header = message("MRA", "Message Receipt Acknowledgement", FIELDS);
+
+    const FIELDS: &[Field] = &[
+        LOCAL_ID,
+        REMOTE_ID,
+        MESSAGE,
+        Field::dec("reserved", (8, 2), 6),
+        SERVICE_TIMEOUT,
+        Field::dec("reserved", (9, 5), 3),
+        Field::bytes("PrivateData", 10, 222),
+    ];
 }
 
 /// REJ (12.6.7).
@@ -272,22 +260,19 @@ pub mod rej {
     pub const PRIVATE: usize = 84;
 
     /// The whole message.
-    pub const HEADER: Header = Header {
-        name: "REJ",
-        title: "Connect Reject",
-        length: MESSAGE_LENGTH,
-        fields: &[
-            LOCAL_ID,
-            REMOTE_ID,
-            MESSAGE,
-            Field::dec("reserved", (8, 2), 6),
-            INFO_LENGTH,
-            Field::dec("reserved", (9, 7), 1),
-            REASON,
-            Field::bytes("AdditionalRejectInformation", 12, 72),
-            Field::bytes("PrivateData", PRIVATE, MESSAGE_LENGTH - PRIVATE),
-        ],
-    };
+    pub const HEADER: Header = message("REJ", "Connect Reject", FIELDS);
+
+    const FIELDS: &[Field] = &[
+        LOCAL_ID,
+        REMOTE_ID,
+        MESSAGE,
+        Field::dec("reserved", (8, 2), 6),
+        INFO_LENGTH,
+        Field::dec("reserved", (9, 7), 1),
+        REASON,
+        Field::bytes("AdditionalRejectInformation", 12, 72),
+        Field::bytes("PrivateData", PRIVATE, MESSAGE_LENGTH - PRIVATE),
+    ];
 }
 
 /// DREQ (12.6.10).
@@ -298,18 +283,10 @@ pub mod dreq {
     pub const REMOTE_QPN: Field = Field::hex("RemoteQPN", (8, 0), 24);
 
     /// The whole message.
-    pub const HEADER: Header = Header {
-        name: "DREQ",
-        title: "Disconnect Request",
-        length: MESSAGE_LENGTH,
-        fields: &[
-            LOCAL_ID,
-            REMOTE_ID,
-            REMOTE_QPN,
-            Field::dec("reserved", (11, 0), 8),
-            Field::bytes("PrivateData", 12, 220),
-        ],
-    };
+    pub const HEADER: Header = message("DREQ", "Disconnect Request", FIELDS);
+
+    const FIELDS: &[Field] =
+        &[LOCAL_ID, REMOTE_ID, REMOTE_QPN, Field::dec("reserved", (11, 0), 8), Field::bytes("PrivateData", 12, 220)];
 }
 
 /// DREP (12.6.11).
@@ -330,42 +307,93 @@ pub mod sidr_req {
     pub const PRIVATE: usize = 16;
 
     /// The whole message.
-    pub const HEADER: Header = Header {
-        name: "SIDR_REQ",
-        title: "Service ID Resolution Request",
-        length: MESSAGE_LENGTH,
-        fields: &[
-            Field::hex("RequestID", (0, 0), 32),
-            Field::hex("P_Key", (4, 0), 16),
-            Field::hex("reserved", (6, 0), 16),
-            SERVICE_ID,
-            Field::bytes("PrivateData", PRIVATE, MESSAGE_LENGTH - PRIVATE),
-        ],
-    };
+    pub const HEADER: Header = message("SIDR_REQ", "Service ID Resolution Request", FIELDS);
+
+    const FIELDS: &[Field] = &[
+        Field::hex("RequestID", (0, 0), 32),
+        Field::hex("P_Key", (4, 0), 16),
+        Field::hex("reserved", (6, 0), 16),
+        SERVICE_ID,
+        Field::bytes("PrivateData", PRIVATE, MESSAGE_LENGTH - PRIVATE),
+    ];
 }
 
 /// SIDR_REP (12.11.2).
 pub mod sidr_rep {
     use super::*;
 
+    /// Yes, or why not.
+    pub const STATUS: Field = Field::dec("Status", (4, 0), 8).means(|v| sidr_status(v as u8).into());
+    /// The queue pair to send to.
+    pub const QPN: Field = Field::hex("QPN", (8, 0), 24);
+
     /// The whole message.
-    pub const HEADER: Header = Header {
-        name: "SIDR_REP",
-        title: "Service ID Resolution Response",
-        length: MESSAGE_LENGTH,
-        fields: &[
-            Field::hex("RequestID", (0, 0), 32),
-            Field::dec("Status", (4, 0), 8),
-            Field::dec("AdditionalInfoLength", (5, 0), 8),
-            Field::hex("reserved", (6, 0), 16),
-            Field::hex("QPN", (8, 0), 24),
-            Field::dec("reserved", (11, 0), 8),
-            Field::hex("ServiceID", (12, 0), 64).means(|v| Service(v).to_string()),
-            Field::hex("Q_Key", (20, 0), 32),
-            Field::bytes("AdditionalInfo", 24, 72),
-            Field::bytes("PrivateData", 96, 136),
-        ],
-    };
+    pub const HEADER: Header = message("SIDR_REP", "Service ID Resolution Response", FIELDS);
+
+    const FIELDS: &[Field] = &[
+        Field::hex("RequestID", (0, 0), 32),
+        STATUS,
+        Field::dec("AdditionalInfoLength", (5, 0), 8),
+        Field::hex("reserved", (6, 0), 16),
+        QPN,
+        Field::dec("reserved", (11, 0), 8),
+        Field::hex("ServiceID", (12, 0), 64).means(|v| Service(v).to_string()),
+        Field::hex("Q_Key", (20, 0), 32),
+        Field::bytes("AdditionalInfo", 24, 72),
+        Field::bytes("PrivateData", 96, 136),
+    ];
+}
+
+/// LAP (12.8.1): another path for the connection, in case the first one fails.
+pub mod lap {
+    use super::*;
+
+    /// The whole message.
+    pub const HEADER: Header = message("LAP", "Load Alternate Path", FIELDS);
+
+    const FIELDS: &[Field] = &[
+        LOCAL_ID,
+        REMOTE_ID,
+        Field::hex("reserved", (8, 0), 32),
+        Field::hex("RemoteQPN", (12, 0), 24),
+        Field::dec("RemoteCMResponseTimeout", (15, 0), 5).means(timeout),
+        Field::dec("reserved", (15, 5), 3),
+        Field::hex("reserved", (16, 0), 32),
+        Field::hex("AlternateLocalLID", (20, 0), 16),
+        Field::hex("AlternateRemoteLID", (22, 0), 16),
+        Field::address("AlternateLocalGID", 24),
+        Field::address("AlternateRemoteGID", 40),
+        Field::hex("AlternateFlowLabel", (56, 0), 20),
+        Field::dec("reserved", (58, 4), 4),
+        Field::hex("AlternateTrafficClass", (59, 0), 8),
+        Field::dec("AlternateHopLimit", (60, 0), 8),
+        Field::dec("reserved", (61, 0), 2),
+        Field::dec("AlternatePacketRate", (61, 2), 6),
+        Field::dec("AlternateSL", (62, 0), 4),
+        Field::dec("AlternateSubnetLocal", (62, 4), 1),
+        Field::dec("reserved", (62, 5), 3),
+        Field::dec("AlternateACKTimeout", (63, 0), 5).means(timeout),
+        Field::dec("reserved", (63, 5), 3),
+        Field::bytes("PrivateData", 64, 168),
+    ];
+}
+
+/// APR (12.8.2): what became of it.
+pub mod apr {
+    use super::*;
+
+    /// The whole message.
+    pub const HEADER: Header = message("APR", "Alternate Path Response", FIELDS);
+
+    const FIELDS: &[Field] = &[
+        LOCAL_ID,
+        REMOTE_ID,
+        Field::dec("AdditionalInfoLength", (8, 0), 8),
+        Field::dec("APStatus", (9, 0), 8),
+        Field::hex("reserved", (10, 0), 16),
+        Field::bytes("AdditionalInfo", 12, 72),
+        Field::bytes("PrivateData", 84, 148),
+    ];
 }
 
 /// The header that the RDMA connection manager puts at the start of a REQ's private data (A11.6).
@@ -382,23 +410,24 @@ pub mod ip_cm {
     pub const DST_IP: Field = Field::address("DestinationIP", 20);
 
     /// The whole header.
-    pub const HEADER: Header = Header {
-        name: "RDMA-CM",
-        title: "RDMA IP CM Service header",
-        length: 36,
-        fields: &[
-            Field::dec("MajorVersion", (0, 0), 4),
-            Field::dec("MinorVersion", (0, 4), 4),
-            IP_VERSION,
-            Field::dec("reserved", (1, 4), 4),
-            SRC_PORT,
-            SRC_IP,
-            DST_IP,
-        ],
-    };
+    pub const HEADER: Header = Header::new("RDMA-CM", "RDMA IP CM Service header", 36, FIELDS);
+
+    const FIELDS: &[Field] = &[
+        Field::dec("MajorVersion", (0, 0), 4),
+        Field::dec("MinorVersion", (0, 4), 4),
+        IP_VERSION,
+        Field::dec("reserved", (1, 4), 4),
+        SRC_PORT,
+        SRC_IP,
+        DST_IP,
+    ];
+}
+
+const fn message(name: &'static str, title: &'static str, fields: &'static [Field]) -> Header {
+    Header::new(name, title, MESSAGE_LENGTH, fields)
 }
 
 const fn ids_and_private_data(name: &'static str, title: &'static str) -> Header {
     const FIELDS: &[Field] = &[LOCAL_ID, REMOTE_ID, Field::bytes("PrivateData", 8, 224)];
-    Header { name, title, length: MESSAGE_LENGTH, fields: FIELDS }
+    message(name, title, FIELDS)
 }

@@ -67,6 +67,19 @@ pub fn reject_reason(reason: u16) -> &'static str {
     }
 }
 
+/// How a SIDR_REQ was answered, in words (12.11.2).
+pub fn sidr_status(status: u8) -> &'static str {
+    match status {
+        0 => "valid QPN",
+        1 => "service ID not supported",
+        2 => "rejected by the service provider",
+        3 => "no QP available",
+        4 => "redirect",
+        5 => "unsupported version",
+        _ => "unknown status",
+    }
+}
+
 /// A time code: 4.096 microseconds times a power of two.
 pub(super) fn timeout(code: u64) -> String {
     if code == 0 {

@@ -21,7 +21,7 @@ pub fn write<R: Read>(reader: &mut Reader<R>, number: u64, out: &mut impl Write)
             return Ok(out.flush()?);
         }
     }
-    Err(Error::NoSuchPacket(format!("there is no frame {number}: the file has {count}")))
+    Err(Error::Unfit(format!("there is no frame {number}: the file has {count}")))
 }
 
 fn frame(record: &Record, out: &mut impl Write) -> Result<(), Error> {

@@ -2,22 +2,24 @@
 
 use super::Error;
 use crate::capture::{Reader, Record};
-use crate::cm::Kind;
 use crate::packet::{Frame, Packet};
+use crate::track::Tracker;
 use std::io::{Read, Write};
 use std::net::IpAddr;
 
 /// The first line: the names of the columns.
 pub const HEADER: &str = "frame\tsrc\tdst\topcode\tname\tdestqp\tpsn\tackreq\tpadcnt\tva\trkey\tdmalen\t\
-                          syndrome\tmsn\timm\tcm\tlocal_id\tremote_id\tpayload_len\ticrc\n";
+                          syndrome\tmsn\timm\tcm\tlocal_id\tremote_id\tpayload_len\ticrc\t\
+                          time\tsrcqp\tservice\tsidr_status\n";
 
 /// Writes the table of a whole capture.
 pub fn write<R: Read>(reader: &mut Reader<R>, out: &mut impl Write) -> Result<(), Error> {
     out.write_all(HEADER.as_bytes())?;
-    let mut line = Line::default();
+    let (mut line, mut tracker) = (Line::default(), Tracker::default());
     while let Some(record) = reader.next()? {
         if let Frame::Roce(packet) = Frame::decode(record.link, record.data) {
-            row(&mut line, &record, &packet);
+            let seen = tracker.see(&packet);
+            row(&mut line, &record, &packet, tracker.src_qp(&packet, seen));
             out.write_all(&line.bytes)?;
             line.bytes.clear();
         }
@@ -26,10 +28,10 @@ pub fn write<R: Read>(reader: &mut Reader<R>, out: &mut impl Write) -> Result<()
     Ok(())
 }
 
-fn row(line: &mut Line, record: &Record, packet: &Packet) {
+fn row(line: &mut Line, record: &Record, packet: &Packet, src_qp: Option<u32>) {
     let remote = packet.remote();
     let aeth = packet.aeth();
-    let cm = packet.cm().filter(|message| !matches!(message.kind, Kind::Other(_)));
+    let cm = packet.cm();
     line.dec(record.number);
     line.address(packet.datagram.src);
     line.address(packet.datagram.dst);
@@ -50,6 +52,10 @@ fn row(line: &mut Line, record: &Record, packet: &Packet) {
     line.optional(cm.and_then(|message| message.remote_id()), |line, id| line.hex(id.into(), 8));
     line.dec(packet.payload_length() as u64);
     line.text(packet.icrc().name());
+    line.optional(record.time_ns, Line::seconds);
+    line.optional(src_qp, |line, qp| line.dec(qp.into()));
+    line.optional(cm.and_then(|message| message.service()), |line, service| line.hex(service.0, 16));
+    line.optional(cm.and_then(|message| message.sidr_status()), |line, status| line.dec(status.into()));
     line.end();
 }
 
@@ -92,6 +98,16 @@ impl Line {
         }
         self.bytes.extend_from_slice(&digits[first..]);
         self.end_column();
+    }
+
+    /// Seconds since 1970 with nine decimals.
+    fn seconds(&mut self, ns: u64) {
+        self.dec(ns / 1_000_000_000);
+        self.bytes.pop();
+        // A one in front keeps the zeroes; the point takes its place.
+        let point = self.bytes.len();
+        self.dec(1_000_000_000 + ns % 1_000_000_000);
+        self.bytes[point] = b'.';
     }
 
     /// `0x` and `width` digits.
