@@ -3,8 +3,9 @@
 //! [`capture`] reads frames from a file and [`pcapng`] writes them; the file of a [`run`] holds log lines, too. From a
 //! frame to its meaning: [`link`] finds the UDP datagram, [`packet`] the headers in it, which [`headers`] and [`cm`]
 //! declare field by field as the specification does. [`icrc`] checks the packet, [`track`] sorts packets into
-//! connections and counts them from the start, [`show`] prints it all. [`story`] knows what happens in each lesson, and
-//! [`annotate`] writes that into a capture. [`compare`] says whether two captures tell the same story.
+//! connections and counts them from the start, [`show`] prints it all, [`lanes`] draws it beside the log lines. [`story`]
+//! knows what happens in each lesson, and [`annotate`] writes that into a capture. [`compare`] says whether two captures
+//! tell the same story.
 
 pub mod aeth;
 pub mod annotate;
@@ -14,6 +15,7 @@ pub mod compare;
 pub mod field;
 pub mod headers;
 pub mod icrc;
+pub mod lanes;
 pub mod link;
 pub mod lower;
 pub mod opcode;

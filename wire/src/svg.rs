@@ -92,7 +92,7 @@ fn packet(svg: &mut String, y: usize, row: &Row) {
     let (class, up, down) = (class(row.sort), y - 5, y + 5);
     let head = format!("M{back} {up}L{to} {y}L{back} {down}");
     add(svg, format_args!("<path class=\"arrow {class}\" d=\"M{from} {y}H{to}{head}\"/>"));
-    let words: Vec<&str> = row.psn.iter().chain(&row.details).map(String::as_str).collect();
+    let words: Vec<&str> = row.words().collect();
     let step = row.step().unwrap_or_default();
     // One line is in the middle, two are above each other.
     let (first, second) = if words.is_empty() || step.is_empty() { (y + 4, y + 4) } else { (y - 4, y + 12) };

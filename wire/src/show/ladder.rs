@@ -75,7 +75,7 @@ impl Ladder {
         }
         let time = row.ms.map_or("-".into(), |ms| format!("{ms:.3}"));
         let start = format!("{:>6} {time:>10}  ", row.frame);
-        let words: Vec<&str> = row.psn.iter().chain(&row.details).map(String::as_str).collect();
+        let words: Vec<&str> = row.words().collect();
         self.line(&start, &arrow(&row.label, row.from_client), &words.join("  "), color(row.sort), out)
     }
 
@@ -113,7 +113,7 @@ fn arrow(name: &str, to_server: bool) -> String {
     }
 }
 
-fn color(sort: Sort) -> Option<AnsiColors> {
+pub(crate) fn color(sort: Sort) -> Option<AnsiColors> {
     match sort {
         Sort::Connection => Some(AnsiColors::Cyan),
         Sort::Send => Some(AnsiColors::Green),

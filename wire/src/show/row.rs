@@ -44,6 +44,17 @@ impl Row {
         let (step, _) = comment.split_once(" [").unwrap_or((comment, ""));
         step.starts_with("Step ").then_some(step)
     }
+
+    /// What the lab did to the packet, as `lab: dropped by the rule …`, which stands at the end of the comment.
+    pub fn lab(&self) -> Option<&str> {
+        let comment = self.comment.as_deref()?;
+        comment.find("lab: ").map(|at| &comment[at..])
+    }
+
+    /// What is said about the packet beside its name.
+    pub fn words(&self) -> impl Iterator<Item = &str> {
+        self.psn.iter().chain(&self.details).map(String::as_str)
+    }
 }
 
 /// Sorts of packets that are told apart by color.
@@ -93,7 +104,9 @@ impl Rows {
 
     fn row(&mut self, record: &Record, packet: &Packet) -> Row {
         let (src, dst) = (packet.datagram.src, packet.datagram.dst);
-        let client = self.clients.get(&pair(src, dst)).copied().unwrap_or(src);
+        // Live, nobody knows the clients beforehand.
+        let asker = if packet.opcode.is_response() { dst } else { src };
+        let client = *self.clients.entry(pair(src, dst)).or_insert(asker);
         let from_client = client == src;
         let seen = self.tracker.see(packet);
         let since = |now: u64, start: u64| now.wrapping_sub(start) as i64 as f64 / 1e6;

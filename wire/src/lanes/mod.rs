@@ -1,0 +1,289 @@
+//! The picture of a run: the client's log on the left, the wire in the middle, the server's log on the right.
+//!
+//! [`Lanes`] says in order what is to be drawn, and draws it as text: live while it happens, or from a run file, which is
+//! the same. A terminal that is too narrow, or a run of more than two nodes, gets one column with the nodes' names.
+
+mod text;
+
+pub use text::Style;
+
+use crate::run::{Event, Line};
+use crate::show::row::{Clients, Row, Rows, Sort};
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+/// The node on the right.
+const SERVER: &str = "server";
+
+/// Draws events, one after the other.
+#[derive(Debug)]
+pub struct Lanes {
+    nodes: Vec<String>,
+    style: Style,
+    rows: Rows,
+    start_ns: Option<u64>,
+    /// The node that sends from an address, as far as it has sent something.
+    addresses: BTreeMap<IpAddr, String>,
+}
+
+/// What is said about one event.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Entry {
+    pub(crate) number: u64,
+    /// Milliseconds since the first event; None where the file does not tell.
+    pub(crate) ms: Option<f64>,
+    /// Who said or sent it.
+    pub(crate) node: String,
+    /// The node that a packet goes to.
+    pub(crate) to: Option<String>,
+    pub(crate) text: String,
+    /// About a packet: the step of the lesson that it belongs to, and what the lab did to it.
+    pub(crate) notes: Vec<String>,
+    pub(crate) sort: Kind,
+}
+
+/// What decides about an entry's color.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Packet(Sort),
+    /// A packet that did not arrive.
+    Lost,
+    Slow,
+    Fast,
+    Data,
+    Info,
+    Err,
+    /// A line without a tag.
+    Plain,
+    /// What the lab or a kernel says.
+    Aside,
+}
+
+impl Lanes {
+    /// Lanes for these nodes, of which one may be called `server`.
+    #[must_use]
+    pub fn new(nodes: &[&str], style: Style) -> Lanes {
+        Lanes {
+            nodes: nodes.iter().map(|&name| printable(name)).collect(),
+            style,
+            rows: Rows::new(Clients::new()),
+            start_ns: None,
+            addresses: BTreeMap::new(),
+        }
+    }
+
+    /// The lines above the first event.
+    #[must_use]
+    pub fn heading(&self) -> String {
+        text::heading(&self.layout(), self.sides().map_or("", |[client, _]| client))
+    }
+
+    /// One event, each of its lines ended by a newline; nothing for a frame that is no RoCE packet.
+    #[must_use]
+    pub fn event(&mut self, event: &Event) -> String {
+        let entry = self.entry(event);
+        entry.map_or(String::new(), |entry| text::entry(self.style, &self.layout(), &entry))
+    }
+
+    fn layout(&self) -> text::Layout<'_> {
+        text::Layout::new(self.style, &self.nodes, self.sides())
+    }
+
+    /// The nodes on the left and on the right, if there are two.
+    pub(crate) fn sides(&self) -> Option<[&str; 2]> {
+        match self.nodes.as_slice() {
+            [one, other] if one == SERVER => Some([other, one]),
+            [one, other] => Some([one, other]),
+            _ => None,
+        }
+    }
+
+    /// What is to be drawn; None for a frame that is no RoCE packet.
+    pub(crate) fn entry(&mut self, event: &Event) -> Option<Entry> {
+        let now = match event {
+            Event::Packet(record) => record.time_ns,
+            Event::Line(line) => Some(line.time_us * 1000),
+        };
+        self.start_ns = self.start_ns.or(now);
+        let ms = now.zip(self.start_ns).map(|(now, start)| now.wrapping_sub(start) as i64 as f64 / 1e6);
+        match event {
+            Event::Line(line) => Some(said(line, ms)),
+            Event::Packet(record) => {
+                let row = self.rows.next(record).ok()?;
+                let (from, to) = if row.from_client { (row.client, row.server) } else { (row.server, row.client) };
+                if let Some(node) = record.node {
+                    self.addresses.entry(from).or_insert_with(|| printable(node));
+                }
+                Some(self.packet(&row, from, to, ms))
+            }
+        }
+    }
+
+    fn packet(&self, row: &Row, from: IpAddr, to: IpAddr, ms: Option<f64>) -> Entry {
+        let lab = row.lab().map(printable);
+        let lost = lab.as_ref().is_some_and(|words| words.starts_with("lab: dropped"));
+        let node = self.name(from).unwrap_or_else(|| from.to_string());
+        // Before the other side has sent anything only the number of nodes tells who it is.
+        let other = || self.nodes.iter().find(|name| self.nodes.len() == 2 && **name != node).cloned();
+        Entry {
+            number: row.frame,
+            ms,
+            to: Some(self.name(to).or_else(other).unwrap_or_else(|| to.to_string())),
+            node,
+            text: [row.label.as_str()].into_iter().chain(row.words()).collect::<Vec<_>>().join("  "),
+            notes: row.step().map(printable).into_iter().chain(lab).collect(),
+            sort: if lost { Kind::Lost } else { Kind::Packet(row.sort) },
+        }
+    }
+
+    fn name(&self, address: IpAddr) -> Option<String> {
+        self.addresses.get(&address).cloned()
+    }
+}
+
+/// A line as it is drawn. A lesson's own count and the time of day are left out: each line has its number in the file.
+fn said(line: &Line, ms: Option<f64>) -> Entry {
+    let text = match (line.stage(), line.program.as_str()) {
+        (Some(stage), _) => format!("[{stage}] {}", line.said()),
+        (None, Line::KERNEL) => format!("kernel: {}", line.text),
+        (None, Line::LAB) => format!("── {} ──", line.text),
+        _ => line.text.clone(),
+    };
+    let sort = match (line.tag(), line.program.as_str()) {
+        (Some("SLOW"), _) => Kind::Slow,
+        (Some("FAST"), _) => Kind::Fast,
+        (Some("DATA"), _) => Kind::Data,
+        (Some("INFO"), _) => Kind::Info,
+        (Some(_), _) => Kind::Err,
+        (None, Line::KERNEL | Line::LAB) => Kind::Aside,
+        _ => Kind::Plain,
+    };
+    let (node, text) = (printable(&line.node), printable(&text));
+    Entry { number: line.number, ms, node, to: None, text, notes: Vec::new(), sort }
+}
+
+/// Whoever wrote the file shall not control the terminal.
+fn printable(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control()).collect()
+}
+
+/// Cuts text into lines of at most `width` characters, at spaces or after a bar if possible; what is cut off is indented.
+pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
+    const INDENT: usize = 4;
+    let mut lines = Vec::new();
+    let mut rest: Vec<char> = text.chars().collect();
+    let mut first = 1;
+    while rest.len() > width {
+        let breaks = |at: &usize| rest[*at] == ' ' || rest[*at - 1] == '|';
+        let cut = (first..=width).rev().find(breaks).unwrap_or(width);
+        let tail: String = rest[cut..].iter().collect();
+        lines.push(rest[..cut].iter().collect::<String>().trim_end().to_owned());
+        rest = format!("{:INDENT$}{}", "", tail.trim_start()).chars().collect();
+        // A break further left would leave a line of nothing but the indentation.
+        first = INDENT + 1;
+    }
+    lines.push(rest.into_iter().collect());
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::capture::Record;
+    use crate::link::LinkType;
+
+    fn line(node: &str, text: &str) -> Line {
+        Line {
+            number: 7,
+            time_us: 12_345,
+            node: node.into(),
+            program: "x".into(),
+            text: text.into(),
+            ..Line::default()
+        }
+    }
+
+    fn lanes(width: usize, nodes: &[&str]) -> Lanes {
+        Lanes::new(nodes, Style { width, color: false })
+    }
+
+    fn draw(lanes: &mut Lanes, node: &str, text: &str) -> String {
+        lanes.event(&Event::Line(line(node, text)))
+    }
+
+    /// An ACK as it crosses the wire: Ethernet, IPv4, UDP to port 4791, BTH, AETH, ICRC.
+    fn acknowledge(from: u8, to: u8) -> Vec<u8> {
+        let mut frame = vec![0; 14 + 20 + 8 + 12 + 4 + 4];
+        frame[12..15].copy_from_slice(&[0x08, 0x00, 0x45]);
+        frame[17] = 48;
+        frame[23] = 17;
+        (frame[29], frame[33]) = (from, to);
+        frame[36..38].copy_from_slice(&4791u16.to_be_bytes());
+        frame[39] = 28;
+        frame[42] = 0x11;
+        frame[53] = 7;
+        frame
+    }
+
+    fn sent<'a>(node: &'a str, data: &'a [u8], comment: Option<&'a str>) -> Event<'a> {
+        let (link, length) = (LinkType::ETHERNET, data.len());
+        Event::Packet(Record { number: 9, node: Some(node), time_ns: Some(14_000_000), link, data, length, comment })
+    }
+
+    #[test]
+    fn each_event_is_in_its_lane() {
+        let mut lanes = lanes(100, &["server", "client"]);
+        assert_eq!(
+            lanes.heading().lines().next().unwrap().split_whitespace().collect::<Vec<_>>(),
+            ["#", "ms", "client", "│", "server"]
+        );
+        let client = draw(&mut lanes, "client", "[12:00:00.123 #0007 connect] SLOW  rdma_connect");
+        assert_eq!(client, format!("   7     0.0  {:41} │\n", "[connect] SLOW  rdma_connect"));
+        let server = draw(&mut lanes, "server", "plain text");
+        assert_eq!(server, format!("   7     0.0  {:41} │ plain text\n", ""));
+        let ack = lanes.event(&sent("client", &acknowledge(2, 1), None));
+        assert!(
+            ack.starts_with("   9     1.7  ───") && ack.ends_with("───▶\n") && ack.contains("Acknowledge"),
+            "{ack}"
+        );
+        let ack = lanes.event(&sent("server", &acknowledge(1, 2), Some("Step 9: It came [device] lab: dropped by x")));
+        assert!(ack.starts_with("   9     1.7  ✕───"), "{ack}");
+        assert!(ack.contains("  Step 9: It came\n") && ack.contains("  lab: dropped by x\n"), "{ack}");
+        assert_eq!(lanes.event(&sent("client", &[0; 60], None)), "");
+    }
+
+    #[test]
+    fn long_lines_stay_in_their_lane() {
+        let text = "word ".repeat(30) + &"x".repeat(100);
+        for row in draw(&mut lanes(100, &["client", "server"]), "server", &text).lines() {
+            assert!(row.chars().count() <= 100, "{row}");
+            assert_eq!(row.chars().nth(56), Some('│'), "{row}");
+        }
+    }
+
+    #[test]
+    fn a_narrow_terminal_and_many_nodes_get_one_column() {
+        let mut narrow = lanes(60, &["client", "server"]);
+        assert_eq!(narrow.heading(), "");
+        assert_eq!(draw(&mut narrow, "client", "hello"), "   7     0.0  client  hello\n");
+        assert!(draw(&mut narrow, "server", &"long ".repeat(40)).lines().all(|row| row.chars().count() <= 60));
+        let mut many = lanes(100, &["server", "worker-1", "worker-2"]);
+        let ack = acknowledge(2, 1);
+        assert!(many.event(&sent("worker-2", &ack, None)).contains("  worker-2  ─▶ 0.0.0.1  Acknowledge"));
+        let _ = many.event(&sent("server", &acknowledge(1, 2), None));
+        assert!(many.event(&sent("worker-2", &ack, None)).contains("  worker-2  ─▶ server  Acknowledge"));
+    }
+
+    #[test]
+    fn the_tag_gives_the_color_and_a_text_cannot() {
+        let mut lanes = Lanes::new(&["client", "server"], Style { width: 60, color: true });
+        let row = draw(&mut lanes, "client", "[12:00:00.123 #0007 accept] ERR   x\u{1b}[32m");
+        assert!(row.contains("\u{1b}[31m") && !row.contains("\u{1b}[32m"), "{row:?}");
+    }
+
+    #[test]
+    fn wrapping_prefers_spaces_and_bars() {
+        assert_eq!(wrap("access=LOCAL_WRITE|REMOTE_READ", 20), ["access=LOCAL_WRITE|", "    REMOTE_READ"]);
+        assert_eq!(wrap("no spaces", 7), ["no", "    spa", "    ces"]);
+    }
+}
