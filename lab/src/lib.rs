@@ -28,6 +28,7 @@ pub mod payload;
 pub mod port;
 pub mod qmp;
 pub mod record;
+pub mod rules;
 mod run;
 mod seat;
 pub mod session;

@@ -1,0 +1,163 @@
+//! Reading rules. Whoever mistypes a word is shown where, and what is known.
+
+use super::{without_service, Act, Rule, ANY};
+use anyhow::{anyhow, bail, Error, Result};
+use std::time::Duration;
+use wire::cm::Kind;
+use wire::opcode::{Service, TABLE};
+
+/// What the acts are called; `delay` gets its time later.
+const ACTS: [Act; 6] = [Act::Drop, Act::Duplicate, Act::Delay(Duration::ZERO), Act::Swap, Act::Corrupt, Act::Cut];
+/// The words that end a name.
+const CLAUSES: [&str; 3] = ["from", "to", "by"];
+const COUNTS: &str = "1st, 2nd, 3rd … or every, each with or without again-sent; or: only again-sent";
+
+pub(super) fn rules(text: &str, nodes: &[&str]) -> Result<Vec<Rule>> {
+    let written = text.split(';').map(str::trim).filter(|rule| !rule.is_empty());
+    written.map(|rule| Words::new(rule).rule(nodes)).collect()
+}
+
+/// The words of one rule, each with where it begins.
+struct Words<'a> {
+    rule: &'a str,
+    words: Vec<&'a str>,
+    next: usize,
+}
+
+impl<'a> Words<'a> {
+    fn new(rule: &'a str) -> Self {
+        let is_between = |c: char| c.is_whitespace() || c == '"' || c == '\'';
+        Self { rule, words: rule.split(is_between).filter(|word| !word.is_empty()).collect(), next: 0 }
+    }
+
+    fn rule(mut self, nodes: &[&str]) -> Result<Rule> {
+        let mut act = self.act()?;
+        let (nth, again_sent) = self.which()?;
+        let name = self.name()?;
+        let (mut from, mut to) = (None, None);
+        while let Some(clause) = self.take() {
+            match clause {
+                "from" => from = Some(self.node(nodes)?),
+                "to" => to = Some(self.node(nodes)?),
+                _ => match &mut act {
+                    Act::Delay(time) => *time = self.time()?,
+                    other => bail!(self.wrong(&format!("`{}` takes no time", other.name()))),
+                },
+            }
+            if self.peek().is_some_and(|word| !CLAUSES.contains(&word)) {
+                self.next += 1;
+                bail!(self
+                    .wrong("what comes here is `from NODE`, `to NODE`, `by TIME`, or a semicolon and the next rule"));
+            }
+        }
+        if act == Act::Delay(Duration::ZERO) {
+            self.next += 1;
+            bail!(self.wrong("how long is the delay? For example: by 200 ms, by 2 s"));
+        }
+        Ok(Rule { text: self.rule.to_owned(), act, nth, again_sent, name, from, to, met: 0 })
+    }
+
+    fn act(&mut self) -> Result<Act> {
+        let word = self.take().unwrap_or_default();
+        let known: Vec<&str> = ACTS.iter().map(|act| act.name()).collect();
+        let found = ACTS.into_iter().find(|act| act.name() == word);
+        found.ok_or_else(|| self.wrong(&format!("the acts are: {}", known.join(", "))))
+    }
+
+    fn which(&mut self) -> Result<(Option<u64>, bool)> {
+        let word = self.take().unwrap_or_default();
+        let number = word.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+        let nth = match number.parse() {
+            Ok(nth @ 1..) if ["st", "nd", "rd", "th"].contains(&&word[number.len()..]) => Some(nth),
+            _ if ["every", "only"].contains(&word) => None,
+            _ => bail!(self.wrong(&format!("which packets? {COUNTS}"))),
+        };
+        let again_sent = self.peek() == Some("again-sent");
+        self.next += usize::from(again_sent || word == "only");
+        if word == "only" && !again_sent {
+            bail!(self.wrong(&format!("which packets? {COUNTS}")));
+        }
+        Ok((nth, again_sent))
+    }
+
+    fn name(&mut self) -> Result<String> {
+        let first = self.next;
+        while self.peek().is_some_and(|word| !CLAUSES.contains(&word)) {
+            self.next += 1;
+        }
+        let name = self.words[first..self.next].join(" ");
+        if known_names().any(|known| known.eq_ignore_ascii_case(&name)) {
+            return Ok(name);
+        }
+        let mut hint = "the packets, as `wire show` names them, are:".to_owned();
+        for group in groups() {
+            hint.push_str(&format!("\n  {group}"));
+        }
+        Err(self.mark(first, self.next.max(first + 1), &hint))
+    }
+
+    fn node(&mut self, nodes: &[&str]) -> Result<usize> {
+        let word = self.take().unwrap_or_default();
+        let place = nodes.iter().position(|node| *node == word);
+        place.ok_or_else(|| self.wrong(&format!("the nodes are: {}", nodes.join(", "))))
+    }
+
+    /// `200 ms`, `200ms`, `2 s`.
+    fn time(&mut self) -> Result<Duration> {
+        let first = self.take().unwrap_or_default();
+        let number = first.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+        let unit = if number == first { self.take().unwrap_or_default() } else { &first[number.len()..] };
+        match (number.parse::<u32>(), unit) {
+            (Ok(number @ 1..), "ms") => Ok(Duration::from_millis(number.into())),
+            (Ok(number @ 1..), "s") => Ok(Duration::from_secs(number.into())),
+            _ => bail!(self.wrong("a time is a whole number of ms or s, for example: by 200 ms")),
+        }
+    }
+
+    fn peek(&self) -> Option<&'a str> {
+        self.words.get(self.next).copied()
+    }
+
+    /// The next word; it is also the one that a complaint is about.
+    fn take(&mut self) -> Option<&'a str> {
+        let word = self.peek();
+        self.next += 1;
+        word
+    }
+
+    /// Complains about the word that was taken last.
+    fn wrong(&self, hint: &str) -> Error {
+        self.mark(self.next - 1, self.next, hint)
+    }
+
+    /// Complains about words, or about the end of the rule where there are none.
+    fn mark(&self, first: usize, end: usize, hint: &str) -> Error {
+        let place = |word: &str| word.as_ptr() as usize - self.rule.as_ptr() as usize;
+        let end_of_rule = self.rule.len() + 1;
+        let start = self.words.get(first).map_or(end_of_rule, |word| place(word));
+        let end = self.words.get(end - 1).map_or(start + 1, |word| place(word) + word.len());
+        let column = self.rule.get(..start).map_or(start, |before| before.chars().count());
+        let width = self.rule.get(start..end).map_or(1, |words| words.chars().count());
+        anyhow!("a wire rule is not understood:\n  {}\n  {:column$}{}\n{hint}", self.rule, "", "^".repeat(width))
+    }
+}
+
+/// Every name that a packet can have.
+fn known_names() -> impl Iterator<Item = &'static str> {
+    let opcodes = TABLE.iter().flat_map(|row| [row.name, without_service(row.name)]);
+    opcodes.chain(messages().flat_map(|kind| [kind.name(), kind.short()])).chain(["NAK", "RNR NAK", ANY])
+}
+
+/// The same for people.
+fn groups() -> Vec<String> {
+    let mut groups = vec![messages().map(|kind| format!("{} or {}", kind.name(), kind.short())).collect()];
+    for service in [Service::Rc, Service::Uc, Service::Ud, Service::Xrc, Service::Cnp] {
+        groups.push(TABLE.iter().filter(|row| row.service == service).map(|row| row.name.to_owned()).collect());
+    }
+    groups.push(vec!["NAK".to_owned(), "RNR NAK".to_owned(), format!("{ANY}, which fits every one")]);
+    groups.iter().map(|group: &Vec<String>| group.join(", ")).collect()
+}
+
+fn messages() -> impl Iterator<Item = Kind> {
+    (0x10..=0x1a).map(Kind::from)
+}
