@@ -128,6 +128,7 @@ pub struct Reader<R: Read> {
     input: Input<R>,
     format: Format,
     number: u64,
+    start_ns: Option<u64>,
 }
 
 #[derive(Debug)]
@@ -149,7 +150,7 @@ impl<R: Read> Reader<R> {
             },
             None => return Err(Error::NotACapture("it is too short")),
         };
-        Ok(Reader { input, format, number: 0 })
+        Ok(Reader { input, format, number: 0, start_ns: None })
     }
 
     /// The next packet; None at the end of the file. After an error the reader is at its end.
@@ -175,12 +176,32 @@ impl<R: Read> Reader<R> {
         })
     }
 
+    /// Nanoseconds since 1970 at the file's first packet or line, once that is read.
+    pub fn start_ns(&self) -> Option<u64> {
+        self.start_ns
+    }
+
+    /// The names of the interfaces that the file has described so far; in a run file these are the nodes.
+    pub fn nodes(&self) -> Vec<String> {
+        match &self.format {
+            Format::Pcap(_) => Vec::new(),
+            Format::Pcapng(pcapng) => pcapng.names(),
+        }
+    }
+
     fn found(&mut self) -> Result<Option<Found>, Error> {
         let found = match &mut self.format {
             Format::Pcap(pcap) => pcap.next(&mut self.input)?.map(Found::Packet),
             Format::Pcapng(pcapng) => pcapng.next(&mut self.input)?,
         };
         self.number += u64::from(found.is_some());
+        if self.number == 1 {
+            self.start_ns = match &found {
+                Some(Found::Packet(packet)) => packet.time_ns,
+                Some(Found::Journal((at, size))) => Some(Line::read(1, &self.input.taken()[*at..at + size]).time_ns()),
+                None => self.start_ns,
+            };
+        }
         Ok(found)
     }
 

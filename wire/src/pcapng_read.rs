@@ -69,6 +69,11 @@ impl Pcapng {
         self.interfaces.get(interface)?.name.as_deref()
     }
 
+    /// The names of all interfaces that have one.
+    pub(crate) fn names(&self) -> Vec<String> {
+        self.interfaces.iter().filter_map(|interface| interface.name.clone()).collect()
+    }
+
     /// The next packet or journal entry; other blocks are taken note of or skipped.
     pub(crate) fn next<R: Read>(&mut self, input: &mut Input<R>) -> Result<Option<Found>, Error> {
         loop {

@@ -38,6 +38,19 @@ impl Line {
     /// The program of what the lab did.
     pub const LAB: &'static str = "lab";
 
+    /// The kind of the lab's last act: nothing comes after it.
+    pub const END: &'static str = "end";
+
+    /// Nanoseconds since 1970.
+    pub fn time_ns(&self) -> u64 {
+        self.time_us.saturating_mul(1000)
+    }
+
+    /// Whether the run has ended.
+    pub fn ends_run(&self) -> bool {
+        self.program == Line::LAB && self.act == Line::END
+    }
+
     /// The stage in the heading of a lesson's line: `[12:00:00.000 #0007 accept] SLOW  rdma_accept`.
     pub fn stage(&self) -> Option<&str> {
         self.heading().map(|(stage, _)| stage)

@@ -24,6 +24,7 @@ fn own_capture() -> Vec<u8> {
     let bundled = Path::new(env!("CARGO_MANIFEST_DIR")).join("../captures/04_rdma_write.pcapng");
     let mut reader = Reader::new(fs::File::open(bundled).unwrap()).unwrap();
     let mut writer = Writer::new(Vec::new(), LinkType::ETHERNET, &Section::default()).unwrap();
+    let mut comment = Some("mine");
     while let Some(record) = reader.next().unwrap() {
         let mut frame = record.data.to_vec();
         if frame[12..14] == [8, 0] {
@@ -31,8 +32,7 @@ fn own_capture() -> Vec<u8> {
                 frame[address..address + 3].copy_from_slice(&[192, 0, 2]);
             }
         }
-        let comment = (record.number == 1).then_some("mine");
-        writer.packet(record.time_ns.unwrap(), &frame, comment).unwrap();
+        writer.packet(record.time_ns.unwrap(), &frame, comment.take()).unwrap();
     }
     writer.into_inner().unwrap()
 }

@@ -7,13 +7,44 @@ mod text;
 
 pub use text::Style;
 
+use crate::capture::Reader;
 use crate::run::{Event, Line};
 use crate::show::row::{Clients, Row, Rows, Sort};
+use crate::show::Error;
 use std::collections::BTreeMap;
+use std::io::{Read, Write};
 use std::net::IpAddr;
 
 /// The node on the right.
 const SERVER: &str = "server";
+
+/// The nodes of a run file; None for a capture, which has no lines.
+///
+/// # Errors
+/// The file cannot be read up to its first line.
+pub fn nodes<R: Read>(reader: &mut Reader<R>) -> Result<Option<Vec<String>>, Error> {
+    while let Some(event) = reader.event()? {
+        if matches!(event, Event::Line(_)) {
+            return Ok(Some(reader.nodes()));
+        }
+    }
+    Ok(None)
+}
+
+/// Draws all that a reader still has, up to the line of the lab that says that this was all.
+///
+/// # Errors
+/// The file cannot be read to its end, or the output not be written.
+pub fn write<R: Read>(reader: &mut Reader<R>, mut lanes: Lanes, out: &mut impl Write) -> Result<(), Error> {
+    out.write_all(lanes.heading().as_bytes())?;
+    while let Some(event) = reader.event()? {
+        out.write_all(lanes.event(&event).as_bytes())?;
+        if matches!(&event, Event::Line(line) if line.ends_run()) {
+            break;
+        }
+    }
+    Ok(out.flush()?)
+}
 
 /// Draws events, one after the other.
 #[derive(Debug)]
@@ -24,6 +55,8 @@ pub struct Lanes {
     start_ns: Option<u64>,
     /// The node that sends from an address, as far as it has sent something.
     addresses: BTreeMap<IpAddr, String>,
+    /// The stage that each node's last line was in: it is said again only when it changes.
+    stages: BTreeMap<String, String>,
 }
 
 /// What is said about one event.
@@ -62,20 +95,21 @@ pub(crate) enum Kind {
 impl Lanes {
     /// Lanes for these nodes, of which one may be called `server`.
     #[must_use]
-    pub fn new(nodes: &[&str], style: Style) -> Lanes {
+    pub fn new<T: AsRef<str>>(nodes: &[T], style: Style) -> Lanes {
         Lanes {
-            nodes: nodes.iter().map(|&name| printable(name)).collect(),
+            nodes: nodes.iter().map(|name| printable(name.as_ref())).collect(),
             style,
-            rows: Rows::new(Clients::new()),
+            rows: Rows::new(Clients::default()),
             start_ns: None,
             addresses: BTreeMap::new(),
+            stages: BTreeMap::new(),
         }
     }
 
     /// The lines above the first event.
     #[must_use]
     pub fn heading(&self) -> String {
-        text::heading(&self.layout(), self.sides().map_or("", |[client, _]| client))
+        text::heading(&self.layout())
     }
 
     /// One event, each of its lines ended by a newline; nothing for a frame that is no RoCE packet.
@@ -102,12 +136,12 @@ impl Lanes {
     pub(crate) fn entry(&mut self, event: &Event) -> Option<Entry> {
         let now = match event {
             Event::Packet(record) => record.time_ns,
-            Event::Line(line) => Some(line.time_us * 1000),
+            Event::Line(line) => Some(line.time_ns()),
         };
         self.start_ns = self.start_ns.or(now);
         let ms = now.zip(self.start_ns).map(|(now, start)| now.wrapping_sub(start) as i64 as f64 / 1e6);
         match event {
-            Event::Line(line) => Some(said(line, ms)),
+            Event::Line(line) => Some(self.line(line, ms)),
             Event::Packet(record) => {
                 let row = self.rows.next(record).ok()?;
                 let (from, to) = if row.from_client { (row.client, row.server) } else { (row.server, row.client) };
@@ -117,6 +151,30 @@ impl Lanes {
                 Some(self.packet(&row, from, to, ms))
             }
         }
+    }
+
+    /// A line as it is drawn. A lesson's own count and the time of day are left out: each line has its number in the file.
+    fn line(&mut self, line: &Line, ms: Option<f64>) -> Entry {
+        let node = printable(&line.node);
+        let text = match (line.stage(), line.program.as_str()) {
+            (Some(stage), _) => match self.stages.insert(node.clone(), stage.to_owned()) {
+                Some(last) if last == stage => line.said().to_owned(),
+                _ => format!("[{stage}] {}", line.said()),
+            },
+            (None, Line::KERNEL) => format!("kernel: {}", line.text),
+            (None, Line::LAB) => format!("── {} ──", line.text),
+            _ => line.text.clone(),
+        };
+        let sort = match (line.tag(), line.program.as_str()) {
+            (Some("SLOW"), _) => Kind::Slow,
+            (Some("FAST"), _) => Kind::Fast,
+            (Some("DATA"), _) => Kind::Data,
+            (Some("INFO"), _) => Kind::Info,
+            (Some(_), _) => Kind::Err,
+            (None, Line::KERNEL | Line::LAB) => Kind::Aside,
+            _ => Kind::Plain,
+        };
+        Entry { number: line.number, ms, node, to: None, text: printable(&text), notes: Vec::new(), sort }
     }
 
     fn packet(&self, row: &Row, from: IpAddr, to: IpAddr, ms: Option<f64>) -> Entry {
@@ -139,27 +197,6 @@ impl Lanes {
     fn name(&self, address: IpAddr) -> Option<String> {
         self.addresses.get(&address).cloned()
     }
-}
-
-/// A line as it is drawn. A lesson's own count and the time of day are left out: each line has its number in the file.
-fn said(line: &Line, ms: Option<f64>) -> Entry {
-    let text = match (line.stage(), line.program.as_str()) {
-        (Some(stage), _) => format!("[{stage}] {}", line.said()),
-        (None, Line::KERNEL) => format!("kernel: {}", line.text),
-        (None, Line::LAB) => format!("── {} ──", line.text),
-        _ => line.text.clone(),
-    };
-    let sort = match (line.tag(), line.program.as_str()) {
-        (Some("SLOW"), _) => Kind::Slow,
-        (Some("FAST"), _) => Kind::Fast,
-        (Some("DATA"), _) => Kind::Data,
-        (Some("INFO"), _) => Kind::Info,
-        (Some(_), _) => Kind::Err,
-        (None, Line::KERNEL | Line::LAB) => Kind::Aside,
-        _ => Kind::Plain,
-    };
-    let (node, text) = (printable(&line.node), printable(&text));
-    Entry { number: line.number, ms, node, to: None, text, notes: Vec::new(), sort }
 }
 
 /// Whoever wrote the file shall not control the terminal.
@@ -239,6 +276,8 @@ mod tests {
         );
         let client = draw(&mut lanes, "client", "[12:00:00.123 #0007 connect] SLOW  rdma_connect");
         assert_eq!(client, format!("   7     0.0  {:41} │\n", "[connect] SLOW  rdma_connect"));
+        let again = draw(&mut lanes, "client", "[12:00:00.124 #0008 connect] INFO  again");
+        assert!(again.contains("  INFO  again ") && !again.contains("connect"), "{again}");
         let server = draw(&mut lanes, "server", "plain text");
         assert_eq!(server, format!("   7     0.0  {:41} │ plain text\n", ""));
         let ack = lanes.event(&sent("client", &acknowledge(2, 1), None));

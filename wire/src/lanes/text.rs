@@ -26,8 +26,8 @@ impl Style {
 
 /// Where lines are drawn.
 pub(super) enum Layout<'a> {
-    /// The widths of two lanes, and the name of the node whose lane is on the right.
-    Two { left: usize, right: usize, server: &'a str },
+    /// The widths of two lanes, and the nodes that they belong to.
+    Two { left: usize, right: usize, nodes: [&'a str; 2] },
     /// One lane behind a column for the names of the nodes.
     One { names: usize },
 }
@@ -40,17 +40,17 @@ const BETWEEN_WIDTH: usize = 3;
 impl<'a> Layout<'a> {
     pub(super) fn new(style: Style, nodes: &'a [String], sides: Option<[&'a str; 2]>) -> Layout<'a> {
         match sides {
-            Some([_, server]) if style.width >= Style::FILE.width => {
+            Some(nodes) if style.width >= Style::FILE.width => {
                 let room = style.room(HEAD + BETWEEN_WIDTH);
-                Layout::Two { left: room / 2, right: room - room / 2, server }
+                Layout::Two { left: room / 2, right: room - room / 2, nodes }
             }
             _ => Layout::One { names: nodes.iter().map(|name| name.chars().count()).max().unwrap_or(0) },
         }
     }
 }
 
-pub(super) fn heading(layout: &Layout, client: &str) -> String {
-    let Layout::Two { left, right, server } = *layout else { return String::new() };
+pub(super) fn heading(layout: &Layout) -> String {
+    let Layout::Two { left, right, nodes: [client, server] } = *layout else { return String::new() };
     let rule = |width| "─".repeat(width);
     format!("{:>4} {:>7}  {client:left$}{BETWEEN}{server}\n", "#", "ms")
         + &format!("{}{}─┼─{}\n", rule(HEAD), rule(left), rule(right))
@@ -58,15 +58,20 @@ pub(super) fn heading(layout: &Layout, client: &str) -> String {
 
 pub(super) fn entry(style: Style, layout: &Layout, entry: &Entry) -> String {
     let (before, lines, after) = match (layout, &entry.to) {
-        (Layout::Two { server, .. }, Some(_)) => {
-            (String::new(), arrow(entry, style.room(HEAD), entry.node == *server), "")
+        (Layout::Two { nodes, .. }, Some(_)) => {
+            (String::new(), arrow(entry, style.room(HEAD), entry.node == nodes[1]), "")
         }
-        (Layout::Two { left, right, server }, None) if entry.node == *server => {
-            (format!("{:left$}{BETWEEN}", ""), wrap(&entry.text, *right), "")
-        }
-        (Layout::Two { left, .. }, None) => {
+        (Layout::Two { left, nodes, .. }, None) if entry.node == nodes[0] => {
             let lines = wrap(&entry.text, *left).into_iter().map(|line| format!("{line:left$}"));
             (String::new(), lines.collect(), BETWEEN.trim_end())
+        }
+        (Layout::Two { left, right, nodes }, None) if entry.node == nodes[1] => {
+            (format!("{:left$}{BETWEEN}", ""), wrap(&entry.text, *right), "")
+        }
+        // What is about no node of these stands across both lanes.
+        (Layout::Two { .. }, None) => {
+            let node = if entry.node.is_empty() { String::new() } else { format!("{}: ", entry.node) };
+            (String::new(), wrap(&format!("{node}{}", entry.text), style.room(HEAD)), "")
         }
         (Layout::One { names }, to) => {
             let to = to.as_ref().map(|to| format!("─▶ {to}  ")).unwrap_or_default();
@@ -108,7 +113,7 @@ fn arrow(entry: &Entry, width: usize, to_left: bool) -> Vec<String> {
         (true, _) => format!("◀{first} {text} {second}"),
     };
     let notes = texts.chain(entry.notes.iter().flat_map(|note| wrap(note, width)));
-    [arrow].into_iter().chain(notes.map(|note| format!("{note:^width$}"))).collect()
+    [arrow].into_iter().chain(notes.map(|note| format!("{:^width$}", note.trim()))).collect()
 }
 
 fn color(kind: Kind) -> Option<AnsiColors> {

@@ -8,16 +8,20 @@ use crate::icrc::{self, Icrc};
 use crate::link::LinkType;
 use crate::lower;
 use crate::packet::{Frame, Packet};
+use crate::run::Event;
 use std::io::{Read, Write};
 use std::net::Ipv6Addr;
 
-/// Shows frame `number` of a capture.
+/// Shows frame `number` of a capture, which may be a log line.
 pub fn write<R: Read>(reader: &mut Reader<R>, number: u64, out: &mut impl Write) -> Result<(), Error> {
     let mut count = 0;
-    while let Some(record) = reader.next()? {
-        count = record.number;
+    while let Some(event) = reader.event()? {
+        count += 1;
         if count == number {
-            frame(&record, out)?;
+            match event {
+                Event::Packet(record) => frame(&record, out)?,
+                Event::Line(line) => writeln!(out, "frame {number}, {} on {}: {}", line.program, line.node, line.text)?,
+            }
             return Ok(out.flush()?);
         }
     }

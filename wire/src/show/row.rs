@@ -80,22 +80,27 @@ pub enum Sort {
 #[derive(Debug)]
 pub struct Rows {
     clients: Clients,
-    start_ns: Option<u64>,
     tracker: Tracker,
 }
 
-/// For each pair of machines, in order, the one that acts as client.
-pub type Clients = BTreeMap<(IpAddr, IpAddr), IpAddr>;
+/// What one has to have seen all of a capture to know.
+#[derive(Clone, Debug, Default)]
+pub struct Clients {
+    /// For each pair of machines, in order, the one that acts as client.
+    by_pair: BTreeMap<(IpAddr, IpAddr), IpAddr>,
+    /// When the first frame or line was recorded.
+    start_ns: Option<u64>,
+}
 
 impl Rows {
     /// Begins a capture whose [`clients`] are known.
     pub fn new(clients: Clients) -> Rows {
-        Rows { clients, start_ns: None, tracker: Tracker::default() }
+        Rows { clients, tracker: Tracker::default() }
     }
 
     /// Takes note of the next frame; a row if it holds a RoCEv2 packet, else what it holds.
     pub fn next(&mut self, record: &Record) -> Result<Row, crate::Other> {
-        self.start_ns = self.start_ns.or(record.time_ns);
+        self.clients.start_ns = self.clients.start_ns.or(record.time_ns);
         match Frame::decode(record.link, record.data) {
             Frame::Roce(packet) => Ok(self.row(record, &packet)),
             Frame::Other(other) => Err(other),
@@ -106,13 +111,13 @@ impl Rows {
         let (src, dst) = (packet.datagram.src, packet.datagram.dst);
         // Live, nobody knows the clients beforehand.
         let asker = if packet.opcode.is_response() { dst } else { src };
-        let client = *self.clients.entry(pair(src, dst)).or_insert(asker);
+        let client = *self.clients.by_pair.entry(pair(src, dst)).or_insert(asker);
         let from_client = client == src;
         let seen = self.tracker.see(packet);
         let since = |now: u64, start: u64| now.wrapping_sub(start) as i64 as f64 / 1e6;
         Row {
             frame: record.number,
-            ms: record.time_ns.zip(self.start_ns).map(|(now, start)| since(now, start)),
+            ms: record.time_ns.zip(self.clients.start_ns).map(|(now, start)| since(now, start)),
             client,
             server: if from_client { dst } else { src },
             from_client,
@@ -141,7 +146,7 @@ pub fn all<R: Read>(open: impl Fn() -> Result<Reader<R>, Error>) -> Result<Vec<R
 /// Finds the machines that act as client towards another: those that sent a REQ; for a pair without one,
 /// the machine that sent the first request. The key is the pair in order.
 pub fn clients<R: Read>(reader: &mut Reader<R>) -> Clients {
-    let (mut tracker, mut clients) = (Tracker::default(), BTreeMap::new());
+    let (mut tracker, mut by_pair) = (Tracker::default(), BTreeMap::new());
     // A damaged file is reported when it is read for the second time.
     while let Ok(Some(record)) = reader.next() {
         let Frame::Roce(packet) = Frame::decode(record.link, record.data) else { continue };
@@ -151,14 +156,14 @@ pub fn clients<R: Read>(reader: &mut Reader<R>) -> Clients {
             None if packet.opcode.is_response() => Side::Server,
             None => Side::Client,
         };
-        clients.entry(pair(src, dst)).or_insert(if from == Side::Client { src } else { dst });
+        by_pair.entry(pair(src, dst)).or_insert(if from == Side::Client { src } else { dst });
     }
     // Of several requests the first one counts.
     for connection in tracker.connections().iter().rev().filter(|connection| connection.request.is_some()) {
         let [client, server] = connection.ips;
-        clients.insert(pair(client, server), client);
+        by_pair.insert(pair(client, server), client);
     }
-    clients
+    Clients { by_pair, start_ns: reader.start_ns() }
 }
 
 fn pair(a: IpAddr, b: IpAddr) -> (IpAddr, IpAddr) {
