@@ -9,7 +9,7 @@
 # The conversation, one line each. Lines of the guest begin with @, so that kernel messages cannot be taken
 # for them:
 #   guest  @ready               set up; the state of the machine is saved at this point
-#   host   load SECONDS.NANOS   set the clock, unpack the drive with the program
+#   host   load SECONDS.NANOS   set the clock, unpack the drive with the machine's name and its program
 #   guest  @loaded
 #   host   inspect COMMAND      run a shell command
 #   guest  @| LINE …, @inspected
@@ -67,7 +67,6 @@ drivers() {
 
 network() {
     silence_ipv6
-    hostname "$(sed -n "s/^10\.47\.91\.$lab_index //p" /etc/hosts)"
     /usr/bin/ip link set lo up
     /usr/bin/ip link set eth0 up
     /usr/bin/ip address add "10.47.91.$lab_index/24" dev eth0
@@ -95,6 +94,7 @@ ipv6_addresses() {
 load() {
     /usr/bin/date -s "@$1" >/dev/null
     dd if=/dev/vda bs=256k iflag=direct 2>/dev/null | (cd / && cpio -idu 2>/dev/null)
+    cat /etc/hostname >/proc/sys/kernel/hostname
     say loaded
 }
 

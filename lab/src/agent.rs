@@ -1,7 +1,7 @@
 //! The host's end of the conversation with a machine's first process (`guest/init.sh`).
 
 use crate::interrupt::Interrupt;
-use crate::lines::Lines;
+use crate::lines::{clean, Lines};
 use anyhow::{bail, Context, Result};
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read, Write};
@@ -57,6 +57,10 @@ pub struct Agent {
     lines: Lines,
     messages: VecDeque<Message>,
     kernel: VecDeque<String>,
+    /// Lines of the kernel that nobody has taken yet.
+    fresh: Vec<String>,
+    /// The beginning of an agent's line into which the kernel has spoken.
+    torn: Option<String>,
     closed: bool,
 }
 
@@ -73,6 +77,8 @@ impl Agent {
             lines: Lines::default(),
             messages: VecDeque::new(),
             kernel: VecDeque::new(),
+            fresh: Vec::new(),
+            torn: None,
             closed: false,
         })
     }
@@ -101,8 +107,9 @@ impl Agent {
             match self.console.read(&mut bytes) {
                 Ok(0) => self.closed = true,
                 Ok(count) => {
-                    let lines = self.lines.push(&bytes[..count]);
-                    self.sort(lines);
+                    for line in self.lines.push_raw(&bytes[..count]) {
+                        self.sort(&line);
+                    }
                     continue;
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {}
@@ -147,17 +154,53 @@ impl Agent {
         format!("The end of its console:\n  {}", lines.join("\n  "))
     }
 
-    fn sort(&mut self, lines: Vec<String>) {
-        for line in lines {
-            match Message::parse(&line) {
-                Some(message) => self.messages.push_back(message),
-                None => self.kernel.push_back(line),
+    /// What the kernel has said since the last call.
+    pub fn take_kernel(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.fresh)
+    }
+
+    /// The kernel ends its lines with a carriage return, too, and begins them with a time stamp, perhaps in the middle of a line
+    /// of the agent: the rest of that comes after it.
+    fn sort(&mut self, line: &[u8]) {
+        let text = clean(line);
+        let stamp = time_stamp(&text).filter(|_| line.ends_with(b"\r\n"));
+        match stamp {
+            Some(at) if self.torn.is_some() || text.starts_with('@') => {
+                let (head, kernels) = text.split_at(at);
+                self.torn.get_or_insert_with(String::new).push_str(head);
+                self.kernel_says(kernels.to_owned());
             }
-            if self.kernel.len() > KEPT {
-                self.kernel.pop_front();
+            Some(_) => self.kernel_says(text),
+            None => {
+                let whole = self.torn.take().unwrap_or_default() + &text;
+                match Message::parse(&whole) {
+                    Some(message) => self.messages.push_back(message),
+                    None => self.kernel_says(whole),
+                }
             }
         }
     }
+
+    fn kernel_says(&mut self, line: String) {
+        if line.is_empty() {
+            return;
+        }
+        self.fresh.push(line.clone());
+        self.kernel.push_back(line);
+        if self.kernel.len() > KEPT {
+            self.kernel.pop_front();
+        }
+    }
+}
+
+/// Where the time stamp of a kernel's message begins: `[   12.345678] `.
+fn time_stamp(text: &str) -> Option<usize> {
+    let is_stamp = |at: &usize| {
+        let Some((stamp, _)) = text[at + 1..].split_once("] ") else { return false };
+        let Some((seconds, micros)) = stamp.trim_start().split_once('.') else { return false };
+        micros.len() == 6 && [seconds, micros].iter().all(|part| part.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    text.match_indices('[').map(|(at, _)| at).find(is_stamp)
 }
 
 #[cfg(test)]
@@ -178,6 +221,23 @@ mod tests {
         assert_eq!(agent.receive(), Some(Message::Exit(137)));
         assert_eq!(agent.receive(), None);
         assert!(agent.console_end().contains("some driver"));
+    }
+
+    #[test]
+    fn a_line_that_the_kernel_has_torn_is_whole_again() {
+        let (mut agent, mut guest) = agent();
+        guest
+            .write_all(b"@ex[    7.000001] rxe0: one\r\n[    7.000002] rxe0: two\r\nit[   17.000003] three\r\n 0\n")
+            .unwrap();
+        assert_eq!(agent.receive(), Some(Message::Exit(0)));
+        assert_eq!(
+            agent.take_kernel(),
+            ["[    7.000001] rxe0: one", "[    7.000002] rxe0: two", "[   17.000003] three"]
+        );
+        guest.write_all(b"@| [    8.000001] what dmesg says\n[    9.000001] alone\r\n@exit 1\n").unwrap();
+        assert_eq!(agent.receive(), Some(Message::Output("[    8.000001] what dmesg says".to_owned())));
+        assert_eq!(agent.receive(), Some(Message::Exit(1)));
+        assert_eq!(agent.take_kernel(), ["[    9.000001] alone"]);
     }
 
     #[test]

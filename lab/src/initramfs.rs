@@ -122,7 +122,6 @@ pub fn written(release: &str, plan: &modules::Plan) -> Vec<(PathBuf, u32, String
     vec![
         file("/init", 0o755, INIT),
         file("/usr/sbin/softroce.sh", 0o755, SOFTROCE),
-        file("/etc/hosts", 0o644, &hosts()),
         file("/etc/passwd", 0o644, "root:x:0:0:root:/root:/bin/sh\n"),
         file("/etc/nsswitch.conf", 0o644, "hosts: files\n"),
         // The only driver named here: libibverbs warns about each one whose file is not there.
@@ -135,15 +134,6 @@ pub fn written(release: &str, plan: &modules::Plan) -> Vec<(PathBuf, u32, String
 
 fn folder_of(release: &str) -> PathBuf {
     Path::new("/lib/modules").join(release)
-}
-
-/// Names and addresses of the machines, for `/etc/hosts`.
-fn hosts() -> String {
-    let mut text = String::from("127.0.0.1 localhost\n");
-    for (name, index) in [("server", 1), ("client", 2)] {
-        text.push_str(&format!("10.47.91.{index} {name}\nfd47:91::{index} {name}\n"));
-    }
-    text
 }
 
 fn applets(busybox: &Path) -> Result<Vec<String>> {

@@ -5,18 +5,20 @@ use crate::arch::{self, Arch};
 use crate::initramfs::Contents;
 use crate::interrupt::{Interrupt, Interrupted};
 use crate::machine::{find_qemu, Hardware, Machine};
-use crate::outcome::{Entry, Outcome};
+use crate::outcome::Outcome;
 use crate::port::Port;
-use crate::run::{Run, Side};
+use crate::record::{self, Recorder};
+use crate::run::{Node, Run, CLIENT};
 use crate::session::Session;
 use crate::state::{Recipe, Saved, Store};
 use crate::terminal::Terminal;
-use crate::{kernel, kvm, payload, record, usage};
+use crate::{kernel, kvm, payload, usage};
 use anyhow::{ensure, Context, Result};
 use std::env;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
+use wire::run::Event;
 
 /// A restore takes a quarter of a second on an idle machine; a loaded one only gets slower.
 const RESTORE_LIMIT: Duration = Duration::from_secs(60);
@@ -74,7 +76,7 @@ impl Lab {
     ///
     /// # Errors
     /// As for [`Lab::run`].
-    pub fn run_observed(&self, run: &Run, observer: &mut dyn FnMut(&Entry)) -> Result<Outcome> {
+    pub fn run_observed(&self, run: &Run, observer: &mut dyn FnMut(&Event<'_>)) -> Result<Outcome> {
         self.carry_out(run, observer, None)
     }
 
@@ -86,32 +88,41 @@ impl Lab {
         self.carry_out(run, &mut |_| {}, Some(terminal))
     }
 
-    fn carry_out(&self, run: &Run, observer: &mut dyn FnMut(&Entry), terminal: Option<Terminal>) -> Result<Outcome> {
+    fn carry_out(
+        &self,
+        run: &Run,
+        observer: &mut dyn FnMut(&Event<'_>),
+        terminal: Option<Terminal>,
+    ) -> Result<Outcome> {
+        run.check()?;
         self.check_lessons(run)?;
         let contents = Contents::find(self.arch)?;
-        let mut drives = Vec::new();
-        for command in &run.commands {
-            drives.push(match command {
-                Some(command) => payload::drive(command, &self.binaries, &contents, self.arch)?,
-                None => payload::empty()?,
-            });
+        let mut seats = Vec::new();
+        for node in &run.nodes {
+            let own = [("/etc/hosts", run.hosts()), ("/etc/hostname", format!("{}\n", node.name))];
+            let drive = payload::drive(node.command.as_deref(), &own, &self.binaries, &contents, self.arch)?;
+            let port = if node.name == CLIENT && terminal.is_some() { Port::Terminal } else { Port::Output };
+            seats.push((node, drive, port));
         }
-        let ports = [Port::Output, if terminal.is_some() { Port::Terminal } else { Port::Output }];
-        // Ctrl-C reaches the commands that the lab runs, too: that one of them fails then is not the news.
-        let machines =
-            self.restored(&contents, &drives, ports).map_err(|error| self.interrupt.check().err().unwrap_or(error))?;
-        let finished = Session::new(run, machines, &self.interrupt, observer, terminal)?.finish()?;
-        let interrupted = finished.interrupted;
-        let outcome = record::keep(&self.folder.join("runs"), run, finished)?;
-        if interrupted {
-            return Err(Interrupted.into());
-        }
+        let mut recorder = Recorder::begin(&self.folder.join("runs"), run, &self.interrupt)?;
+        let folder = recorder.folder().to_owned();
+        let machines = self.restored(&contents, &seats).map_err(|error| {
+            // Ctrl-C reaches the commands that the lab runs, too: that one of them fails then is not the news.
+            let error = self.interrupt.check().err().unwrap_or(error);
+            recorder.give_up(&error);
+            error
+        })?;
+        let outcome = Session::new(run, machines, &self.interrupt, recorder, observer, terminal)?.finish();
+        // What was recorded of a run that failed is as good as any.
+        let views = record::write_views(&folder, run);
+        let outcome = outcome?;
+        views?;
         Ok(outcome)
     }
 
     /// A lesson that was not built, and an option that it does not know, are named before a machine is started for them.
     fn check_lessons(&self, run: &Run) -> Result<()> {
-        for command in run.commands.iter().flatten() {
+        for command in run.nodes.iter().filter_map(|node| node.command.as_ref()) {
             let word = command.split(' ').next().unwrap_or_default();
             if !word.starts_with("lesson-") {
                 continue;
@@ -123,8 +134,8 @@ impl Lab {
         Ok(())
     }
 
-    /// Both machines, running, with their programs unpacked.
-    fn restored(&self, contents: &Contents, drives: &[File], ports: [Port; 2]) -> Result<[(Machine, Agent); 2]> {
+    /// All machines, running, with their programs unpacked.
+    fn restored(&self, contents: &Contents, seats: &[(&Node, File, Port)]) -> Result<Vec<(Machine, Agent)>> {
         let kernel = kernel::find(&self.folder.join("kernel"), self.arch, &self.interrupt)?;
         let qemu = find_qemu(self.arch)?;
         let kvm = kvm::runs(&self.folder, self.arch, &qemu, &kernel, &self.interrupt)?;
@@ -132,23 +143,24 @@ impl Lab {
         let recipe = Recipe { hardware, contents, kernel: &kernel };
         let store = Store::new(self.folder.join("state"));
 
-        let saved = store.obtain(&recipe, &self.interrupt)?;
-        match self.restore(&saved, drives, ports) {
+        let saved = store.obtain(&recipe, seats.len(), &self.interrupt)?;
+        match self.restore(&saved, seats) {
             Err(error) if !error.is::<Interrupted>() => {
                 eprintln!("lab: the saved machines are of no use ({error:#}); building them again");
                 store.discard(&saved, &self.interrupt)?;
-                self.restore(&store.obtain(&recipe, &self.interrupt)?, drives, ports)
+                self.restore(&store.obtain(&recipe, seats.len(), &self.interrupt)?, seats)
             }
             result => result,
         }
     }
 
-    fn restore(&self, saved: &Saved, drives: &[File], ports: [Port; 2]) -> Result<[(Machine, Agent); 2]> {
+    fn restore(&self, saved: &Saved, seats: &[(&Node, File, Port)]) -> Result<Vec<(Machine, Agent)>> {
         let deadline = Instant::now() + RESTORE_LIMIT;
-        let mut machines = [saved.start(1, &drives[0], ports[0])?, saved.start(2, &drives[1], ports[1])?];
+        let started = (1..).zip(seats).map(|(index, (_, drive, port))| saved.start(index, drive, *port));
+        let mut machines = started.collect::<Result<Vec<_>>>()?;
         saved.load(&mut machines, deadline)?;
-        let [server, client] = machines;
-        let mut machines = [awaken(Side::Server, server)?, awaken(Side::Client, client)?];
+        let awake = machines.into_iter().zip(seats).map(|(machine, (node, ..))| awaken(&node.name, machine));
+        let mut machines = awake.collect::<Result<Vec<_>>>()?;
         for (_, agent) in &mut machines {
             agent.await_message(&Message::Loaded, &self.interrupt, deadline)?;
         }
@@ -157,9 +169,9 @@ impl Lab {
 }
 
 /// Tells a restored machine the time and that its drive is ready.
-fn awaken(side: Side, machine: Machine) -> Result<(Machine, Agent)> {
+fn awaken(name: &str, machine: Machine) -> Result<(Machine, Agent)> {
     let console = machine.console.try_clone().context("cannot use the console")?;
-    let mut agent = Agent::new(side.name(), console)?;
+    let mut agent = Agent::new(name, console)?;
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     agent.say(&format!("load {}.{:09}", now.as_secs(), now.subsec_nanos()));
     Ok((machine, agent))

@@ -1,8 +1,9 @@
 //! The picture of a run: the server's log on the left, the wire in the middle, the client's log on the right.
 
-use crate::outcome::{Entry, What};
-use crate::run::Side;
+use crate::run::{address, SERVER};
 use owo_colors::{AnsiColors, OwoColorize};
+use wire::run::{Event, Line};
+use wire::Frame;
 
 /// Below this width three lanes are too narrow to read.
 const THREE_LANES: usize = 100;
@@ -15,8 +16,12 @@ const FILE_WIDTH: usize = 150;
 const SEPARATOR: &str = " │ ";
 
 /// How to draw.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Lanes {
+    /// The nodes, the server first.
+    nodes: Vec<String>,
+    /// When the first event was, in nanoseconds.
+    began: Option<u64>,
     width: usize,
     color: bool,
     time: bool,
@@ -32,27 +37,37 @@ struct Cell {
 impl Lanes {
     /// For a terminal of `width` columns.
     #[must_use]
-    pub fn for_terminal(width: usize, color: bool) -> Self {
-        Self { width: width.max(40), color, time: false }
+    pub fn for_terminal(nodes: &[&str], width: usize, color: bool) -> Self {
+        Self { width: width.max(40), color, ..Self::for_file(nodes) }.without_time()
+    }
+
+    fn without_time(self) -> Self {
+        Self { time: false, ..self }
     }
 
     /// For the file: a fixed width, no color, with the time in milliseconds.
     #[must_use]
-    pub fn for_file() -> Self {
-        Self { width: FILE_WIDTH, color: false, time: true }
+    pub fn for_file(nodes: &[&str]) -> Self {
+        let nodes = nodes.iter().map(|name| (*name).to_owned()).collect();
+        Self { nodes, began: None, width: FILE_WIDTH, color: false, time: true }
+    }
+
+    /// Whether each side has a lane: two nodes, and room enough.
+    fn has_lanes(&self) -> bool {
+        self.width >= THREE_LANES && self.nodes.len() == 2
     }
 
     /// The lines above the first entry.
     #[must_use]
     pub fn heading(&self) -> String {
-        if self.width < THREE_LANES {
+        if !self.has_lanes() {
             return String::new();
         }
-        let names = Side::BOTH.map(|side| format!("{}  {}", side.name(), side.address()));
+        let names = [0, 1].map(|index| format!("{}  {}", self.nodes[index], address(index)));
         let cells = [&names[0], "the wire", &names[1]].map(|text| text.to_owned());
         let rule = self.widths().map(|width| "─".repeat(width));
         let [left, wire, right] = rule;
-        let mut text = self.row(None, cells.map(Some));
+        let mut text = self.row(None, None, cells.map(Some));
         text.push_str(&format!(
             "{}{left}─┼─{wire}─┼─{right}\n",
             if self.time { "─".repeat(TIME) } else { String::new() }
@@ -60,34 +75,44 @@ impl Lanes {
         text
     }
 
-    /// One entry, each of its lines ended by a newline; nothing for a frame that is no RoCE packet.
+    /// One event, each of its lines ended by a newline; nothing for a frame that is no RoCE packet.
     #[must_use]
-    pub fn entry(&self, entry: &Entry) -> String {
-        let text = match &entry.what {
-            What::Line(line) => without_clock(line),
-            What::Note(note) => format!("── {note} ──"),
-            What::Frame(_) => match entry.packet() {
-                Some(packet) => return self.packet(entry, &packet.summary()),
-                None => return String::new(),
-            },
-        };
-        if self.width < THREE_LANES {
-            return self.narrow(&format!("{}  ", entry.side.name()), &text, line_color(entry, &text));
+    pub fn event(&mut self, event: &Event<'_>) -> String {
+        let now = time(event);
+        let began = *self.began.get_or_insert(now);
+        let clock = Some(now.saturating_sub(began));
+        let color = line_color(event);
+        match event {
+            Event::Line(line) => {
+                let text = if line.act.is_empty() {
+                    without_clock(&line.text)
+                } else {
+                    format!("── {} ──", line.text)
+                };
+                if !self.has_lanes() {
+                    let name = if line.node.is_empty() { "lab" } else { &line.node };
+                    return self.narrow(&format!("{name}  "), &text, color);
+                }
+                let cell = Some(text);
+                self.row(clock, color, if line.node == SERVER { [cell, None, None] } else { [None, None, cell] })
+            }
+            Event::Packet(record) => {
+                let Frame::Roce(packet) = Frame::ethernet(record.data) else { return String::new() };
+                let from = record.node.unwrap_or_default();
+                if self.nodes.len() > 2 {
+                    return self.narrow(
+                        &format!("{from}  "),
+                        &format!("──▶ {}  {}", packet.datagram.dst, packet.summary()),
+                        color,
+                    );
+                }
+                let arrow = arrow(from == SERVER, &packet.summary());
+                if !self.has_lanes() {
+                    return self.narrow("        ", &arrow, color);
+                }
+                self.row(clock, color, [None, Some(arrow), None])
+            }
         }
-        let cell = Some(text);
-        let cells = match entry.side {
-            Side::Server => [cell, None, None],
-            Side::Client => [None, None, cell],
-        };
-        self.row(Some(entry), cells)
-    }
-
-    fn packet(&self, entry: &Entry, summary: &str) -> String {
-        let arrow = arrow(entry.side, summary);
-        if self.width < THREE_LANES {
-            return self.narrow("        ", &arrow, line_color(entry, &arrow));
-        }
-        self.row(Some(entry), [None, Some(arrow), None])
     }
 
     fn widths(&self) -> [usize; 3] {
@@ -96,19 +121,18 @@ impl Lanes {
     }
 
     /// One row of three cells, as many lines high as its highest cell.
-    fn row(&self, entry: Option<&Entry>, texts: [Option<String>; 3]) -> String {
+    fn row(&self, clock: Option<u64>, color: Option<AnsiColors>, texts: [Option<String>; 3]) -> String {
         let widths = self.widths();
         let mut cells = Vec::new();
         for (text, width) in texts.into_iter().zip(widths) {
             let text = text.unwrap_or_default();
-            let color = entry.and_then(|entry| line_color(entry, &text));
             cells.push(Cell { lines: wrap(&text, width), width, color });
         }
         let height = cells.iter().map(|cell| cell.lines.len()).max().unwrap_or(1);
         let mut rows = String::new();
         for line in 0..height {
             let drawn: Vec<String> = cells.iter().map(|cell| self.draw(cell, line)).collect();
-            let time = if line == 0 { self.time(entry) } else { self.time(None) };
+            let time = self.time(clock.filter(|_| line == 0));
             rows.push_str(format!("{time}{}", drawn.join(SEPARATOR)).trim_end());
             rows.push('\n');
         }
@@ -127,11 +151,11 @@ impl Lanes {
         }
     }
 
-    fn time(&self, entry: Option<&Entry>) -> String {
-        match (self.time, entry) {
+    fn time(&self, clock: Option<u64>) -> String {
+        match (self.time, clock) {
             (false, _) => String::new(),
             (true, None) => " ".repeat(TIME),
-            (true, Some(entry)) => format!("{:>width$.1}  ", entry.at.as_secs_f64() * 1000.0, width = TIME - 2),
+            (true, Some(clock)) => format!("{:>width$.1}  ", clock as f64 / 1e6, width = TIME - 2),
         }
     }
 
@@ -148,14 +172,14 @@ impl Lanes {
 }
 
 /// `──── text ────▶` from the server, `◀──── text ────` from the client; what does not fit goes below the arrow.
-fn arrow(from: Side, text: &str) -> String {
+fn arrow(from_server: bool, text: &str) -> String {
     let mut lines = wrap(text, WIRE - 5).into_iter();
     let first = lines.next().unwrap_or_default();
     let shaft = WIRE - first.chars().count() - 3;
     let (left, right) = ("─".repeat(shaft / 2), "─".repeat(shaft - shaft / 2));
-    let mut drawn = match from {
-        Side::Server => format!("{left} {first} {right}▶"),
-        Side::Client => format!("◀{left} {first} {right}"),
+    let mut drawn = match from_server {
+        true => format!("{left} {first} {right}▶"),
+        false => format!("◀{left} {first} {right}"),
     };
     lines.for_each(|line| drawn.push_str(&format!("\n{line}")));
     drawn
@@ -172,22 +196,27 @@ fn without_clock(line: &str) -> String {
     }
 }
 
-/// The color of an entry: that of its tag for a log line.
-fn line_color(entry: &Entry, text: &str) -> Option<AnsiColors> {
-    match &entry.what {
-        What::Frame(_) => Some(AnsiColors::Magenta),
-        What::Note(_) => Some(AnsiColors::BrightBlack),
-        What::Line(_) => {
-            let tag = text.split_once("] ").map_or("", |(_, rest)| rest).split(' ').next().unwrap_or("");
-            match tag {
-                "SLOW" => Some(AnsiColors::Yellow),
-                "FAST" => Some(AnsiColors::Cyan),
-                "DATA" => Some(AnsiColors::Green),
-                "INFO" => Some(AnsiColors::Blue),
-                "ERR" => Some(AnsiColors::Red),
-                _ => None,
-            }
-        }
+/// When it was, in nanoseconds since 1970.
+fn time(event: &Event<'_>) -> u64 {
+    match event {
+        Event::Packet(record) => record.time_ns.unwrap_or_default(),
+        Event::Line(line) => line.time_us * 1000,
+    }
+}
+
+/// The color of an event: that of its tag for a log line.
+fn line_color(event: &Event<'_>) -> Option<AnsiColors> {
+    match event {
+        Event::Packet(_) => Some(AnsiColors::Magenta),
+        Event::Line(line) if line.program == Line::LAB => Some(AnsiColors::BrightBlack),
+        Event::Line(line) => match line.tag()? {
+            "SLOW" => Some(AnsiColors::Yellow),
+            "FAST" => Some(AnsiColors::Cyan),
+            "DATA" => Some(AnsiColors::Green),
+            "INFO" => Some(AnsiColors::Blue),
+            "ERR" => Some(AnsiColors::Red),
+            _ => None,
+        },
     }
 }
 
@@ -216,72 +245,6 @@ fn wrap(text: &str, width: usize) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
-
-    fn line(side: Side, text: &str) -> Entry {
-        Entry { at: Duration::from_micros(12_345), side, what: What::Line(text.to_owned()) }
-    }
-
-    /// An ACK as it crosses the wire: Ethernet, IPv4, UDP to port 4791, BTH, AETH, ICRC.
-    fn acknowledge(side: Side) -> Entry {
-        let mut frame = vec![0; 14 + 20 + 8 + 12 + 4 + 4];
-        frame[12..15].copy_from_slice(&[0x08, 0x00, 0x45]);
-        frame[17] = 48;
-        frame[23] = 17;
-        frame[36..38].copy_from_slice(&4791u16.to_be_bytes());
-        frame[39] = 28;
-        frame[42] = 0x11;
-        frame[53] = 7;
-        Entry { at: Duration::ZERO, side, what: What::Frame(frame) }
-    }
-
-    #[test]
-    fn each_entry_is_in_its_lane() {
-        let lanes = Lanes::for_terminal(110, false);
-        let server = lanes.entry(&line(Side::Server, "[12:00:00.123 #0007 accept] SLOW  rdma_accept"));
-        assert_eq!(server, format!("{:36} │ {:32} │\n", "[#0007 accept] SLOW  rdma_accept", ""));
-        let client = lanes.entry(&line(Side::Client, "plain text"));
-        assert_eq!(client, format!("{:36} │ {:32} │ plain text\n", "", ""));
-        let ack = lanes.entry(&acknowledge(Side::Server));
-        assert_eq!(ack, format!("{:36} │ ───────── ACK  psn 7 ──────────▶ │\n", ""));
-        assert!(lanes.entry(&acknowledge(Side::Client)).contains("◀───────── ACK  psn 7 ──────────"));
-        let arp = Entry { what: What::Frame(vec![0; 60]), ..acknowledge(Side::Client) };
-        assert_eq!(lanes.entry(&arp), "");
-    }
-
-    #[test]
-    fn the_file_has_a_time_and_no_color() {
-        let row = Lanes::for_file().entry(&line(Side::Server, "[12:00:00.123 #0007 accept] ERR   x"));
-        assert!(row.starts_with("    12.3  [#0007 accept] ERR   x"), "{row}");
-        assert_eq!(Lanes::for_file().heading().lines().count(), 2);
-    }
-
-    #[test]
-    fn long_lines_stay_in_their_lane() {
-        let lanes = Lanes::for_terminal(100, false);
-        let text = "word ".repeat(30) + &"x".repeat(100);
-        for row in lanes.entry(&line(Side::Client, &text)).lines() {
-            assert!(row.chars().count() <= 100, "{row}");
-            assert!(row.starts_with(&format!("{:31} │ {:32} │ ", "", "")), "{row}");
-        }
-    }
-
-    #[test]
-    fn a_narrow_terminal_gets_one_column() {
-        let lanes = Lanes::for_terminal(60, false);
-        assert_eq!(lanes.heading(), "");
-        assert_eq!(lanes.entry(&line(Side::Client, "hello")), "client  hello\n");
-        assert!(lanes.entry(&acknowledge(Side::Client)).starts_with("        ◀───"));
-        for row in lanes.entry(&line(Side::Server, &"long ".repeat(40))).lines() {
-            assert!(row.chars().count() <= 60, "{row}");
-        }
-    }
-
-    #[test]
-    fn the_tag_gives_the_color() {
-        let row = Lanes::for_terminal(60, true).entry(&line(Side::Client, "[12:00:00.123 #0007 accept] ERR   x"));
-        assert!(row.contains("\u{1b}[31m"), "{row:?}");
-    }
 
     #[test]
     fn wrapping_prefers_spaces_and_bars() {

@@ -1,7 +1,7 @@
 //! `lab run LESSON`, `lab exec`, `lab shell`: programs on two SoftRoCE machines, with the packets between them.
 //!
-//! Exit status: 0 both programs ended with 0 (a shell: it was left), 1 one did not or the lab failed, 2 wrong usage,
-//! 130 interrupted.
+//! Exit status: 0 all programs ended with 0 (a shell: it was left), 1 one did not, or was in trouble, 2 wrong usage, 3 the lab
+//! itself failed, 130 interrupted.
 
 use anyhow::{Context, Result};
 use clap::{Args, Parser, Subcommand};
@@ -13,6 +13,14 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{self, ExitCode};
 use std::time::Duration;
+
+/// A program ended with another status than 0, or did not end, or a machine's kernel broke under it.
+const PROGRAM_FAILED: u8 = 1;
+/// The command line is not understood, by the lab or by a lesson.
+const USAGE: u8 = 2;
+/// The lab could not do its work: nothing is said about the programs.
+const LAB_FAILED: u8 = 3;
+const INTERRUPTED: u8 = 130;
 
 /// Width to draw in when the output is no terminal.
 const NO_TERMINAL: usize = 130;
@@ -85,20 +93,20 @@ fn find_tools() -> io::Result<()> {
 
 fn main() -> ExitCode {
     if let Err(error) = find_tools() {
-        return failed(&error.into(), 1);
+        return failed(&error.into(), LAB_FAILED);
     }
     let command = Cli::parse().command;
     let show = if matches!(command, Command::Shell { .. }) { run_shell } else { run_shown };
     let run = match command.into_run() {
         Ok(run) => run,
-        Err(error) => return failed(&error, 2),
+        Err(error) => return failed(&error, USAGE),
     };
     match show(&run) {
         Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::from(1),
-        Err(error) if error.is::<Interrupted>() => failed(&error, 130),
-        Err(error) if error.is::<Usage>() => failed(&error, 2),
-        Err(error) => failed(&error, 1),
+        Ok(false) => ExitCode::from(PROGRAM_FAILED),
+        Err(error) if error.is::<Interrupted>() => failed(&error, INTERRUPTED),
+        Err(error) if error.is::<Usage>() => failed(&error, USAGE),
+        Err(error) => failed(&error, LAB_FAILED),
     }
 }
 
@@ -146,16 +154,16 @@ impl Command {
 fn run_shown(run: &Run) -> Result<bool> {
     let lab = Lab::open()?.stop_on(Interrupt::on_signals()?);
     let mut out = io::stdout();
-    let lanes = lanes_for(&out);
+    let mut lanes = lanes_for(run, &out);
     let mut heading = Some(lanes.heading());
-    let outcome = lab.run_observed(run, &mut |entry| {
-        let text = heading.take().unwrap_or_default() + &lanes.entry(entry);
+    let outcome = lab.run_observed(run, &mut |event| {
+        let text = heading.take().unwrap_or_default() + &lanes.event(event);
         // A reader that has gone away (`… | head`) does not end the run: the files are still of use.
         let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
     })?;
     let text = summary::summary(run, &outcome);
     io::stdout().write_all(text.as_bytes()).context("cannot print the summary")?;
-    Ok(summary::succeeded(run, &outcome))
+    Ok(outcome.succeeded())
 }
 
 /// Runs a shell, then prints the summary. How the last command in the shell ended is the person's own business.
@@ -167,8 +175,8 @@ fn run_shell(run: &Run) -> Result<bool> {
     Ok(outcome.trouble.is_none())
 }
 
-fn lanes_for(out: &io::Stdout) -> Lanes {
+fn lanes_for(run: &Run, out: &io::Stdout) -> Lanes {
     let color = out.is_terminal() && env::var_os("NO_COLOR").is_none();
     let size = rustix::termios::tcgetwinsize(out).ok().filter(|_| out.is_terminal());
-    Lanes::for_terminal(size.map_or(NO_TERMINAL, |size| usize::from(size.ws_col)), color)
+    Lanes::for_terminal(&run.names(), size.map_or(NO_TERMINAL, |size| usize::from(size.ws_col)), color)
 }

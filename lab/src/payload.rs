@@ -36,16 +36,28 @@ pub fn empty() -> Result<File> {
     attempt().with_context(|| format!("cannot create a temporary file in {}", env::temp_dir().display()))
 }
 
-/// A drive with all that `command`, a line for the shell, needs. Bare names are looked up in `folder` first.
+/// A drive with `own` files (path and text), and all that `command`, a line for the shell, needs. Bare names are looked up
+/// in `folder` first.
 ///
 /// # Errors
 /// A program or library is missing, or it does not fit.
-pub fn drive(command: &str, folder: &Path, contents: &Contents, arch: &Arch) -> Result<File> {
+pub fn drive(
+    command: Option<&str>,
+    own: &[(&str, String)],
+    folder: &Path,
+    contents: &Contents,
+    arch: &Arch,
+) -> Result<File> {
     let mut programs = Programs { folder, found: BTreeMap::new() };
-    programs.first_word(command, contents)?;
-    programs.collect(command, contents);
     let mut archive = Archive::new();
-    archive.file("/run/program.sh", 0o755, script(command)?.as_bytes());
+    for (path, text) in own {
+        archive.file(path, 0o644, text.as_bytes());
+    }
+    if let Some(command) = command {
+        programs.first_word(command, contents)?;
+        programs.collect(command, contents);
+        archive.file("/run/program.sh", 0o755, script(command)?.as_bytes());
+    }
     archive.folder(env::current_dir().context("the current folder is gone")?);
     let paths: Vec<&PathBuf> = programs.found.values().collect();
     for library in libs::closure(&paths, arch)?.iter().filter(|library| !contents.has_library(library)) {
@@ -55,7 +67,12 @@ pub fn drive(command: &str, folder: &Path, contents: &Contents, arch: &Arch) -> 
         archive.file(target, 0o755, &elf::loaded_part(read(source)?));
     }
     let bytes = archive.finish();
-    ensure!(bytes.len() as u64 <= SIZE, "`{command}` and its libraries take more than {} MiB", SIZE >> 20);
+    ensure!(
+        bytes.len() as u64 <= SIZE,
+        "`{}` and its libraries take more than {} MiB",
+        command.unwrap_or_default(),
+        SIZE >> 20
+    );
     let mut file = empty()?;
     file.write_all(&bytes).context("cannot write the drive of a machine")?;
     Ok(file)

@@ -165,7 +165,7 @@ fn a_host_without_qemu_is_told_what_to_do() {
         symlink(lab::files::program(name).unwrap(), tools.path().join(name)).unwrap();
     }
     let output = target.lab("true").env("PATH", tools.path()).output().unwrap();
-    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(output.status.code(), Some(3));
     let text = error_text(&output);
     assert!(text.contains("cannot find `qemu-system-") && text.contains("make setup"), "{text}");
 }
@@ -179,7 +179,7 @@ fn a_full_disk_is_named_and_leaves_no_half_state() {
     let mut command = Command::new("sh");
     command.args(["-c", &shell]).env("LAB_TEST", target.folder.path());
     let output = command.output().unwrap();
-    assert_eq!(output.status.code(), Some(1), "{}", error_text(&output));
+    assert_eq!(output.status.code(), Some(3), "{}", error_text(&output));
     assert!(error_text(&output).contains("is the disk full?"), "{}", error_text(&output));
     target.assert_nothing_left();
     let states = fs::read_dir(target.path("lab/state")).unwrap().flatten().filter(|entry| entry.path().is_dir());
@@ -206,7 +206,7 @@ fn a_server_does_not_wait_for_a_client_that_failed_before_it_sent_anything() {
     let started = Instant::now();
     let run = lab::Run::programs().server("rping -s -C 1").client("exit 3");
     let outcome = lab::Lab::open().unwrap().run(&run).unwrap();
-    assert_eq!((outcome.server.exit, outcome.client.exit), (None, Some(3)));
+    assert_eq!((outcome.node("server").exit, outcome.node("client").exit), (None, Some(3)));
     assert!(outcome.trouble.unwrap().contains("before it sent anything"));
     assert!(started.elapsed() < Duration::from_secs(20), "{:?}", started.elapsed());
 }

@@ -1,31 +1,54 @@
 //! Programs of this host in the lab: rping, small shell commands, and what is done to them.
 
-use lab::{Lab, Outcome, Run, Side, What};
+#![allow(clippy::unwrap_used)] // A test may end with a panic.
+
+use lab::{Lab, Outcome, Run, CLIENT, SERVER};
 use std::time::{Duration, Instant};
+use wire::icrc::Icrc;
+use wire::run::{Event, Line};
+use wire::{Frame, Packet};
 
 fn run(run: Run) -> Outcome {
     Lab::open().and_then(|lab| lab.run(&run)).unwrap_or_else(|error| panic!("{error:#}"))
 }
 
 fn exits(outcome: &Outcome) -> [Option<i32>; 2] {
-    [outcome.server.exit, outcome.client.exit]
+    [outcome.node("server").exit, outcome.node("client").exit]
 }
 
-/// Where in the timeline the first entry is that fits.
-fn position(outcome: &Outcome, fits: impl Fn(&lab::Entry) -> bool) -> usize {
-    outcome.timeline.iter().position(fits).expect("there is such an entry")
+/// The number of the first event that fits.
+fn position(outcome: &Outcome, fits: impl Fn(&Event<'_>) -> bool) -> u64 {
+    let (mut number, mut found) = (0, None);
+    let events = outcome.each_event(|event| {
+        number += 1;
+        found = found.or(fits(event).then_some(number));
+    });
+    events.unwrap();
+    found.expect("there is such an event")
+}
+
+/// What there is to say about each RoCE packet.
+fn of_packets<T>(outcome: &Outcome, look: impl Fn(&Packet<'_>) -> T) -> Vec<T> {
+    let mut found = Vec::new();
+    outcome.each_packet(|_, packet| found.push(look(packet))).unwrap();
+    found
 }
 
 fn names(outcome: &Outcome) -> Vec<&'static str> {
-    outcome.packets().map(|(_, packet)| packet.name()).collect()
+    of_packets(outcome, |packet| packet.name())
 }
 
 /// EtherTypes of all frames that are no RoCE packets.
 fn other_types(outcome: &Outcome) -> Vec<[u8; 2]> {
-    let frames = outcome.timeline.iter().filter(|entry| entry.packet().is_none());
-    frames
-        .filter_map(|entry| if let What::Frame(frame) = &entry.what { Some([frame[12], frame[13]]) } else { None })
-        .collect()
+    let mut found = Vec::new();
+    let events = outcome.each_event(|event| match event {
+        Event::Packet(record) if matches!(Frame::ethernet(record.data), Frame::Other(_)) => {
+            found.push([record.data[12], record.data[13]]);
+        }
+        _ => {}
+    });
+    events.unwrap();
+    found
 }
 
 #[test]
@@ -36,14 +59,18 @@ fn rping_over_ipv4() {
     assert_eq!(names[..3], ["ConnectRequest", "ConnectReply", "ReadyToUse"]);
     assert!(names.contains(&"RC RDMA Write Only") && names.contains(&"RC RDMA Read Response Only"), "{names:?}");
     assert_eq!(names[names.len() - 2..], ["DisconnectRequest", "DisconnectReply"]);
-    assert!(outcome.packets().all(|(_, packet)| packet.icrc() == wire::icrc::Icrc::Ok));
+    assert!(of_packets(&outcome, |packet| packet.icrc() == Icrc::Ok).iter().all(|ok| *ok));
     // Nothing but the two machines' own ARP: no IPv6 chatter, no announcements.
     assert_eq!(other_types(&outcome), [[0x08, 0x06], [0x08, 0x06]]);
 
     // The effect stands after its cause: the server prints the data after the packet that brought it.
-    let data =
-        position(&outcome, |entry| entry.packet().is_some_and(|packet| packet.name() == "RC RDMA Read Response Only"));
-    let line = position(&outcome, |entry| matches!(&entry.what, What::Line(line) if line.contains("ping data")));
+    let is_data = |event: &Event<'_>| match event {
+        Event::Packet(record) => matches!(Frame::ethernet(record.data),
+            Frame::Roce(packet) if packet.name() == "RC RDMA Read Response Only"),
+        Event::Line(_) => false,
+    };
+    let data = position(&outcome, is_data);
+    let line = position(&outcome, |event| matches!(event, Event::Line(line) if line.text.contains("ping data")));
     assert!(data < line, "packet at {data}, line at {line}");
 }
 
@@ -52,14 +79,14 @@ fn rping_over_ipv6() {
     let server = "rping -s -a fd47:91::1 -C 1";
     let outcome = run(Run::programs().server(server).client("rping -c -a fd47:91::1 -C 1"));
     assert_eq!(exits(&outcome), [Some(0), Some(0)]);
-    assert!(outcome.packets().all(|(_, packet)| packet.datagram.src.is_ipv6()));
+    assert!(of_packets(&outcome, |packet| packet.datagram.src.is_ipv6()).iter().all(|ok| *ok));
     assert_eq!(names(&outcome)[0], "ConnectRequest");
 }
 
 #[test]
 fn a_server_on_tcp_is_waited_for() {
     let outcome = run(Run::programs().server("ib_write_lat -n 5").client("ib_write_lat -n 5 server"));
-    assert_eq!(exits(&outcome), [Some(0), Some(0)], "{:?}", outcome.client.log);
+    assert_eq!(exits(&outcome), [Some(0), Some(0)], "{:?}", outcome.node("client").log);
     assert!(names(&outcome).contains(&"RC RDMA Write Only"));
 }
 
@@ -68,19 +95,17 @@ fn exit_status_and_output_are_the_programs_own() {
     let server = "echo one; echo two >&2; printf 'no newline'; exit 3";
     let outcome = run(Run::programs().server(server).client("true"));
     assert_eq!(exits(&outcome), [Some(3), Some(0)]);
-    assert_eq!(outcome.server.log, ["one", "two", "no newline"]);
-    let note = |entry: &lab::Entry| {
-        entry.side == Side::Server && matches!(&entry.what, What::Note(note) if note == "exit status 3")
-    };
-    assert!(outcome.timeline.iter().any(note), "{:?}", outcome.timeline);
+    assert_eq!(outcome.node("server").log, ["one", "two", "no newline"]);
+    let is_end = |line: &Line| line.node == SERVER && line.act == "exit" && line.text == "exit status 3";
+    position(&outcome, |event| matches!(event, Event::Line(line) if is_end(line)));
 }
 
 #[test]
 fn the_machines_know_the_time_and_their_names() {
     let outcome = run(Run::programs().server("hostname; ulimit -l").client("hostname; date +%s.%N"));
-    assert_eq!(outcome.server.log, ["server", "unlimited"]);
-    assert_eq!(outcome.client.log[0], "client");
-    let guest: f64 = outcome.client.log[1].parse().unwrap();
+    assert_eq!(outcome.node("server").log, ["server", "unlimited"]);
+    assert_eq!(outcome.node("client").log[0], "client");
+    let guest: f64 = outcome.node("client").log[1].parse().unwrap();
     let host = outcome.started.duration_since(std::time::UNIX_EPOCH).unwrap().as_secs_f64();
     assert!((guest - host).abs() < 10.0, "guest {guest}, host {host}");
 }
@@ -88,29 +113,29 @@ fn the_machines_know_the_time_and_their_names() {
 #[test]
 fn a_killed_program_ends_and_its_peer_hears_of_it() {
     let run_it = Run::programs().server("rping -s -v -C 100000").client("rping -c -a server -v -C 100000");
-    let outcome = run(run_it.kill_when(Side::Client, "ping data").inspect("rdma resource show"));
-    assert_eq!(outcome.client.exit, Some(128 + 9));
-    assert!(outcome.server.exit.is_some(), "the kernel hangs up for the dead program");
+    let outcome = run(run_it.kill_when(CLIENT, "ping data").inspect("rdma resource show"));
+    assert_eq!(outcome.node("client").exit, Some(128 + 9));
+    assert!(outcome.node("server").exit.is_some(), "the kernel hangs up for the dead program");
     assert!(names(&outcome).contains(&"DisconnectRequest"));
-    assert!(!outcome.server.before.is_empty());
-    assert_eq!(outcome.server.before, outcome.server.after, "nothing leaks");
-    assert_eq!(outcome.client.before, outcome.client.after, "nothing leaks");
+    assert!(!outcome.node("server").before.is_empty());
+    assert_eq!(outcome.node("server").before, outcome.node("server").after, "nothing leaks");
+    assert_eq!(outcome.node("client").before, outcome.node("client").after, "nothing leaks");
 }
 
 #[test]
 fn a_machine_without_power_says_nothing_more() {
     let run_it = Run::programs().server("echo up; sleep 600").client("sleep 1; echo still here");
-    let outcome = run(run_it.power_off_when(Side::Server, "up").inspect("echo asked"));
+    let outcome = run(run_it.power_off_when(SERVER, "up").inspect("echo asked"));
     assert_eq!(exits(&outcome), [None, Some(0)]);
-    assert_eq!(outcome.client.log, ["still here"]);
-    assert_eq!((outcome.server.after.len(), outcome.client.after.len()), (0, 1));
+    assert_eq!(outcome.node("client").log, ["still here"]);
+    assert_eq!((outcome.node("server").after.len(), outcome.node("client").after.len()), (0, 1));
 }
 
 #[test]
 fn the_deadline_ends_what_would_run_for_ever() {
     let started = Instant::now();
     let outcome = run(Run::programs().server("sleep 600").client("echo done").deadline(Duration::from_secs(1)));
-    assert_eq!(outcome.server.exit, None);
+    assert_eq!(outcome.node("server").exit, None);
     let trouble = outcome.trouble.expect("there is trouble");
     assert!(trouble.contains("1 s") && trouble.contains("the server"), "{trouble}");
     assert!(started.elapsed() < Duration::from_secs(60), "{:?}", started.elapsed());
@@ -123,9 +148,9 @@ fn a_script_brings_the_programs_it_calls() {
     std::fs::write(&script, "#!/bin/sh\nibv_devices | grep rxe0\n").unwrap();
     std::fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let outcome = run(Run::programs().client(script.to_str().unwrap()));
-    assert_eq!(outcome.client.exit, Some(0), "{:?}", outcome.client.log);
-    assert!(outcome.client.log[0].contains("rxe0"));
-    assert_eq!(outcome.server.exit, None, "there was nothing to run");
+    assert_eq!(outcome.node("client").exit, Some(0), "{:?}", outcome.node("client").log);
+    assert!(outcome.node("client").log[0].contains("rxe0"));
+    assert_eq!(outcome.node("server").exit, None, "there was nothing to run");
 }
 
 #[test]
@@ -138,7 +163,7 @@ fn two_runs_at_a_time_do_not_disturb_each_other() {
     });
     for (outcome, text) in outcomes.iter().zip(["first", "second"]) {
         assert_eq!(exits(outcome), [Some(0), Some(0)]);
-        assert_eq!(outcome.client.log.last().map(String::as_str), Some(text));
+        assert_eq!(outcome.node("client").log.last().map(String::as_str), Some(text));
         assert_eq!(names(outcome).iter().filter(|name| **name == "ConnectRequest").count(), 1);
     }
 }

@@ -232,7 +232,7 @@ fn a_machine_that_dies_gives_the_terminal_back() {
         assert!(person.is_raw());
         kill_process(machines[index], Signal::KILL).unwrap();
         let (status, end) = person.goes();
-        assert_eq!(status.code(), Some(1), "{end}");
+        assert_eq!(status.code(), Some(3), "{end}");
         assert!(end.contains("machine ended by itself"), "{end}");
     }
 }
@@ -253,7 +253,7 @@ fn a_shell_that_hangs_can_be_left() {
 fn without_a_terminal_there_is_no_shell() {
     let output = Command::new(env!("CARGO_BIN_EXE_lab")).arg("shell").stdin(std::process::Stdio::null()).output();
     let output = output.unwrap();
-    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(output.status.code(), Some(3));
     let complaint = String::from_utf8_lossy(&output.stderr);
     assert!(complaint.contains("a shell needs a terminal"), "{complaint}");
 }

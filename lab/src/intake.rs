@@ -1,0 +1,186 @@
+//! What comes out of the machines while the programs run: packets, lines, and the agents' messages.
+//!
+//! It is recorded in the order of cause and effect. A log line leaves its machine before the packet that the next call
+//! causes (a serial port is served at once, by the processor's own thread), so a frame is taken out of its socket first,
+//! then the serial port of the same machine is emptied, and only then the frame is forwarded and recorded. What the
+//! receiver prints about it can only come later.
+
+use crate::agent::Message;
+use crate::run::Fault;
+use crate::seat::Stage;
+use crate::session::{Session, SERVER, SHELL};
+use crate::terminal::Terminal;
+use anyhow::Result;
+use std::io::Read;
+use wire::run::{Event, Line};
+
+/// How a kernel begins to tell that it is broken.
+const BROKEN: [&str; 6] =
+    ["Kernel panic", "BUG: ", "Oops: ", "general protection fault", "WARNING: CPU", "INFO: task "];
+
+impl Session<'_> {
+    /// Takes what has come from all machines and forwards what goes across the wire.
+    pub(crate) fn take_in(&mut self) -> Result<()> {
+        for node in 0..self.seats.len() {
+            self.switch.read(node);
+            self.read_output(node)?;
+            self.carry(node)?;
+            self.hear(node)?;
+        }
+        self.switch.flush();
+        if let Some(terminal) = &mut self.terminal {
+            terminal.settle();
+        }
+        Ok(())
+    }
+
+    /// Forwards what a machine has sent, unless the wire stands still. What a machine without power has sent is lost.
+    fn carry(&mut self, node: usize) -> Result<()> {
+        while self.dying.is_none() {
+            let Some(frame) = self.switch.take(node)? else { break };
+            if self.seats[node].machine.is_some() {
+                self.client_spoke |= node != SERVER && is_for_a_program(&frame);
+                let full = self.switch.forward(node, &frame);
+                let comment = full.first().map(|port| {
+                    let name = &self.seats[*port].ended.name;
+                    format!("lab: dropped, as {name} takes nothing from the wire and its queue is full")
+                });
+                let record = self.recorder.packet(node, &frame, comment.as_deref())?;
+                tell(self.observer, &mut self.terminal, &Event::Packet(record));
+            }
+        }
+        Ok(())
+    }
+
+    fn read_output(&mut self, node: usize) -> Result<()> {
+        let mut bytes = [0; 65_536];
+        let seat = &mut self.seats[node];
+        let mut lines = Vec::new();
+        while let Ok(count @ 1..) = seat.output.read(&mut bytes) {
+            lines.extend(seat.lines.push(&bytes[..count]));
+            if let (SHELL, Some(terminal)) = (node, &mut self.terminal) {
+                terminal.show(&bytes[..count]);
+            }
+        }
+        lines.iter().try_for_each(|line| self.print(node, line))
+    }
+
+    fn print(&mut self, node: usize, line: &str) -> Result<()> {
+        let seat = &mut self.seats[node];
+        seat.ended.keep(line);
+        let said = self.recorder.line(Some(node), &seat.program, line, "")?;
+        tell(self.observer, &mut self.terminal, &Event::Line(said));
+        let (sprung, traps) = std::mem::take(&mut self.traps).into_iter().partition(|trap| line.contains(&trap.text));
+        self.traps = traps;
+        let sprung: Vec<crate::run::Trap> = sprung;
+        for trap in sprung {
+            if let Some(victim) = self.run.index(&trap.victim) {
+                self.strike(trap.fault, victim)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn strike(&mut self, fault: Fault, victim: usize) -> Result<()> {
+        let seat = &mut self.seats[victim];
+        match fault {
+            Fault::Kill if seat.stage != Stage::Running => {
+                self.lab(Some(victim), "kill", "there is no program to kill")
+            }
+            Fault::Kill => {
+                seat.agent.say("kill");
+                self.dying = Some(victim);
+                self.lab(Some(victim), "kill", "the lab kills the program")
+            }
+            Fault::PowerOff => {
+                self.without_power(victim);
+                self.lab(Some(victim), "power-off", "the lab cuts the power")
+            }
+        }
+    }
+
+    fn without_power(&mut self, node: usize) {
+        self.seats[node].machine = None;
+        self.seats[node].stage = Stage::Done;
+        self.dying = self.dying.filter(|dying| *dying != node);
+    }
+
+    /// What the agent has to say, and the kernel.
+    fn hear(&mut self, node: usize) -> Result<()> {
+        while let Some(message) = self.seats[node].agent.receive() {
+            match message {
+                Message::Listening => self.start_clients()?,
+                Message::Exit(status) => self.ended(node, status)?,
+                _ => {}
+            }
+        }
+        for line in self.seats[node].agent.take_kernel() {
+            self.kernel_says(node, &line)?;
+        }
+        let seat = &mut self.seats[node];
+        if !seat.agent.is_closed() {
+            return Ok(());
+        }
+        let Some(mut machine) = seat.machine.take() else { return Ok(()) };
+        if seat.broken.is_some() {
+            self.without_power(node);
+            return self.lab(Some(node), "panic", "the machine is gone");
+        }
+        let error = anyhow::anyhow!("the {}'s machine ended by itself\n{}", seat.ended.name, seat.agent.console_end());
+        Err(machine.explain(error))
+    }
+
+    /// Records a kernel's line. The first one that tells that the kernel is broken makes the run no good.
+    fn kernel_says(&mut self, node: usize, line: &str) -> Result<()> {
+        let said = self.recorder.line(Some(node), Line::KERNEL, line, "")?;
+        tell(self.observer, &mut self.terminal, &Event::Line(said));
+        let seat = &mut self.seats[node];
+        if seat.broken.is_none() && BROKEN.iter().any(|words| line.contains(words)) {
+            let trouble = format!("the kernel of the {} is broken: {line}", seat.ended.name);
+            seat.broken = Some(line.to_owned());
+            self.trouble(&trouble)?;
+        }
+        Ok(())
+    }
+
+    fn ended(&mut self, node: usize, status: i32) -> Result<()> {
+        // The program's last words left the machine before the agent told of its end.
+        self.read_output(node)?;
+        if let Some(rest) = self.seats[node].lines.take_rest() {
+            self.print(node, &rest)?;
+        }
+        let seat = &mut self.seats[node];
+        seat.ended.exit = Some(status);
+        seat.stage = Stage::Done;
+        self.lab(Some(node), "exit", &format!("exit status {status}"))?;
+        if self.dying == Some(node) {
+            self.dying = None;
+            (0..self.seats.len()).try_for_each(|node| self.carry(node))?;
+        }
+        Ok(())
+    }
+
+    /// Records what the lab did to a node, or to the run as a whole.
+    pub(crate) fn lab(&mut self, node: Option<usize>, act: &str, text: &str) -> Result<()> {
+        let line = self.recorder.line(node, Line::LAB, text, act)?;
+        tell(self.observer, &mut self.terminal, &Event::Line(line));
+        Ok(())
+    }
+}
+
+/// Tells all who watch.
+fn tell(observer: &mut dyn FnMut(&Event<'_>), terminal: &mut Option<Terminal>, event: &Event<'_>) {
+    observer(event);
+    if let Some(terminal) = terminal {
+        terminal.insert(event);
+    }
+}
+
+/// Whether an Ethernet frame is for more than the kernel: not ARP, nor ICMPv6, by which neighbors are found.
+fn is_for_a_program(frame: &[u8]) -> bool {
+    match frame.get(12..14) {
+        Some([0x08, 0x00]) => true,
+        Some([0x86, 0xdd]) => frame.get(20) != Some(&58),
+        _ => false,
+    }
+}
