@@ -18,7 +18,7 @@ use std::env;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
-use wire::run::Event;
+use wire::run::{Event, Line};
 
 /// A restore takes a quarter of a second on an idle machine; a loaded one only gets slower.
 const RESTORE_LIMIT: Duration = Duration::from_secs(60);
@@ -108,10 +108,17 @@ impl Lab {
         let folder = recorder.folder().to_owned();
         let machines = self.restored(&contents, &seats).map_err(|error| {
             // Ctrl-C reaches the commands that the lab runs, too: that one of them fails then is not the news.
-            let error = self.interrupt.check().err().unwrap_or(error);
-            recorder.give_up(&error);
-            error
-        })?;
+            self.interrupt.check().err().unwrap_or(error)
+        });
+        let machines = match machines {
+            Ok(machines) => machines,
+            Err(error) => {
+                // If this cannot be written, the error is still told.
+                let _ = recorder.line(None, Line::LAB, &format!("{error:#}"), "trouble");
+                let _ = recorder.finish();
+                return Err(error);
+            }
+        };
         let outcome = Session::new(run, machines, &self.interrupt, recorder, observer, terminal)?.finish();
         // What was recorded of a run that failed is as good as any.
         let views = record::write_views(&folder, run);

@@ -5,7 +5,7 @@
 //!
 //! A run goes through these modules: [`kernel`] finds what to boot, [`initramfs`] builds the first file system,
 //! [`state`] boots the machines once and keeps them, [`payload`] brings the programs, [`session`] runs them with
-//! [`switch`] as the wire, [`record`] writes down what happens as it happens, [`lanes`] draws it. A shell's run lends a
+//! [`switch`] as the wire, [`record`] writes down what happens as it happens, [`wire::lanes`] draws it. A shell's run lends a
 //! machine the [`terminal`].
 
 pub mod agent;
@@ -19,7 +19,6 @@ pub mod interrupt;
 pub mod kernel;
 pub mod kvm;
 mod lab;
-pub mod lanes;
 pub mod libs;
 pub mod lines;
 pub mod machine;

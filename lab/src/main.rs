@@ -5,7 +5,6 @@
 
 use anyhow::{Context, Result};
 use clap::{Args, Parser, Subcommand};
-use lab::lanes::Lanes;
 use lab::{summary, Interrupt, Interrupted, Lab, Run, Terminal, Usage};
 use std::env;
 use std::io::{self, IsTerminal, Write};
@@ -13,6 +12,7 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{self, ExitCode};
 use std::time::Duration;
+use wire::lanes::{Lanes, Style};
 
 /// A program ended with another status than 0, or did not end, or a machine's kernel broke under it.
 const PROGRAM_FAILED: u8 = 1;
@@ -21,9 +21,6 @@ const USAGE: u8 = 2;
 /// The lab could not do its work: nothing is said about the programs.
 const LAB_FAILED: u8 = 3;
 const INTERRUPTED: u8 = 130;
-
-/// Width to draw in when the output is no terminal.
-const NO_TERMINAL: usize = 130;
 
 /// Runs programs on two emulated SoftRoCE machines and shows the packets between them.
 #[derive(Parser)]
@@ -178,5 +175,6 @@ fn run_shell(run: &Run) -> Result<bool> {
 fn lanes_for(run: &Run, out: &io::Stdout) -> Lanes {
     let color = out.is_terminal() && env::var_os("NO_COLOR").is_none();
     let size = rustix::termios::tcgetwinsize(out).ok().filter(|_| out.is_terminal());
-    Lanes::for_terminal(&run.names(), size.map_or(NO_TERMINAL, |size| usize::from(size.ws_col)), color)
+    let width = size.map_or(Style::FILE.width, |size| usize::from(size.ws_col));
+    Lanes::new(&run.names(), Style { width, color })
 }

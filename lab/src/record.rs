@@ -6,7 +6,6 @@
 
 use crate::files;
 use crate::interrupt::Interrupt;
-use crate::lanes::Lanes;
 use crate::run::Run;
 use anyhow::{Context, Result};
 use rustix::fs::{flock, FlockOperation};
@@ -15,6 +14,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 use wire::capture::{Reader, Record};
+use wire::lanes::{self, Lanes, Style};
 use wire::pcapng::{Section, Writer};
 use wire::run::Line;
 use wire::{Frame, LinkType};
@@ -140,17 +140,12 @@ impl Recorder {
         &self.folder
     }
 
-    /// Ends the files of a run that did not come to its programs.
-    pub fn give_up(&mut self, error: &anyhow::Error) {
-        // If this cannot be written, the error is still told.
-        let _ = self.line(None, Line::LAB, &format!("{error:#}"), "trouble").and_then(|_| self.flush());
-    }
-
-    /// Ends the files.
+    /// Ends the files, with a line that tells it to those who follow them.
     ///
     /// # Errors
     /// As for [`Recorder::packet`].
     pub(crate) fn finish(mut self) -> Result<Recorded> {
+        self.line(None, Line::LAB, "the end of the run", Line::END)?;
         self.flush()?;
         let Self { packets, other_frames, folder, lock, .. } = self;
         Ok(Recorded { packets, other_frames, folder, lock })
@@ -186,12 +181,7 @@ pub fn write_views(folder: &Path, run: &Run) -> Result<()> {
     let attempt = || -> Result<()> {
         let mut reader = Reader::new(File::open(&capture)?)?;
         let mut out = BufWriter::new(File::create(folder.join("timeline.txt"))?);
-        let mut lanes = Lanes::for_file(&run.names());
-        out.write_all(lanes.heading().as_bytes())?;
-        while let Some(event) = reader.event()? {
-            out.write_all(lanes.event(&event).as_bytes())?;
-        }
-        Ok(out.flush()?)
+        Ok(lanes::write(&mut reader, Lanes::new(&run.names(), Style::FILE), &mut out)?)
     };
     attempt().with_context(|| cannot_write(folder))?;
     if let Some(copy) = &run.pcap {

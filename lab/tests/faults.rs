@@ -12,6 +12,9 @@ use std::process::{Child, Command, Output, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+/// Says `running` (the command itself is shown, too, when it starts) and goes on.
+const RUNNING: &str = "printf 'run%s\\n' ning; sleep 600";
+
 /// A folder that looks like `target` to the lab in it.
 struct Target {
     folder: tempfile::TempDir,
@@ -103,7 +106,7 @@ fn an_interrupted_lab_leaves_nothing_running_at_any_moment() {
         if moment != "booting" {
             assert!(target.run("true").status.success());
         }
-        let mut child = target.lab("echo running; sleep 600").spawn().unwrap();
+        let mut child = target.lab(RUNNING).spawn().unwrap();
         match moment {
             "running" => wait_for_line(&mut child, "running"),
             _ => target.wait_for_machines(),
@@ -121,7 +124,7 @@ fn an_interrupted_lab_leaves_nothing_running_at_any_moment() {
 #[test]
 fn a_killed_lab_takes_its_machines_along() {
     let target = Target::new();
-    let mut child = target.lab("echo running; sleep 600").spawn().unwrap();
+    let mut child = target.lab(RUNNING).spawn().unwrap();
     wait_for_line(&mut child, "running");
     assert!(target.processes() >= 3, "the lab and two machines");
     signal(&child, Signal::KILL);
