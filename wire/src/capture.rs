@@ -334,7 +334,7 @@ impl<R: Read> Input<R> {
         match self.fill(count)? {
             0 => Ok(None),
             available if available < count => Err(Error::Truncated { offset, what }),
-            _ => self.peek(count),
+            _ => Ok(Some(&self.buffer[self.start..self.start + count])),
         }
     }
 

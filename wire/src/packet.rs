@@ -98,6 +98,7 @@ pub struct Packet<'a> {
     pub bth: Bth,
     /// What the operation code stands for.
     pub opcode: &'static Opcode,
+    cm: Option<cm::Message<'a>>,
 }
 
 impl<'a> Packet<'a> {
@@ -111,7 +112,11 @@ impl<'a> Packet<'a> {
             return Err(Other::Short);
         }
         let bth = datagram.ip.get(start..).and_then(Bth::read).ok_or(Other::Cut)?;
-        Ok(Packet { datagram, bth, opcode: opcode::lookup(bth.opcode) })
+        let mut packet = Packet { datagram, bth, opcode: opcode::lookup(bth.opcode), cm: None };
+        if bth.dest_qp == 1 && bth.opcode == 0x64 {
+            packet.cm = cm::Message::read(packet.payload());
+        }
+        Ok(packet)
     }
 
     /// Where the BTH begins, counted from the IP header.
@@ -224,10 +229,7 @@ impl<'a> Packet<'a> {
 
     /// The connection manager message, if this is one.
     pub fn cm(&self) -> Option<cm::Message<'a>> {
-        if self.bth.dest_qp != 1 || self.bth.opcode != 0x64 {
-            return None;
-        }
-        cm::Message::read(self.payload())
+        self.cm
     }
 
     /// The name of the CM message, else of the operation code.

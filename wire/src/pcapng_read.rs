@@ -82,11 +82,14 @@ impl Pcapng {
                 return Ok(None);
             };
             // The number of a section header reads the same in both byte orders.
-            let kind = self.order.u32(head, 0);
+            let (kind, mut length) = (self.order.u32(head, 0), self.order.u32(head, 4));
             if kind == SECTION_HEADER {
-                self.begin_section(input, offset)?;
+                length = self.begin_section(input, offset)?;
             }
-            let length = self.block_length(input, offset)?;
+            if length < 12 || length % 4 != 0 {
+                return Err(Error::Damaged { offset, what: format!("a block cannot have {length} bytes") });
+            }
+            let length = length as usize;
             match kind {
                 INTERFACE_DESCRIPTION | OBSOLETE_PACKET | SIMPLE_PACKET | ENHANCED_PACKET | JOURNAL_EXPORT => {}
                 _ => {
@@ -109,8 +112,8 @@ impl Pcapng {
         }
     }
 
-    /// Each section chooses its byte order and counts its interfaces from 0.
-    fn begin_section<R: Read>(&mut self, input: &mut Input<R>, offset: u64) -> Result<(), Error> {
+    /// Each section chooses its byte order and counts its interfaces from 0. Returns the length of its header.
+    fn begin_section<R: Read>(&mut self, input: &mut Input<R>, offset: u64) -> Result<u32, Error> {
         let what = "section header";
         let head = input.peek_or_end(12, what)?.ok_or(Error::Truncated { offset, what })?;
         self.order = match head[8..12] {
@@ -119,18 +122,7 @@ impl Pcapng {
             _ => return Err(Error::Damaged { offset, what: "the byte order of the section is unknown".into() }),
         };
         self.interfaces.clear();
-        Ok(())
-    }
-
-    fn block_length<R: Read>(&self, input: &mut Input<R>, offset: u64) -> Result<usize, Error> {
-        let what = "block header";
-        let head = input.peek_or_end(8, what)?.ok_or(Error::Truncated { offset, what })?;
-        let length = self.order.u32(head, 4) as usize;
-        if length < 12 || length % 4 != 0 {
-            let what = format!("a block cannot have {length} bytes");
-            return Err(Error::Damaged { offset, what });
-        }
-        Ok(length)
+        Ok(self.order.u32(head, 4))
     }
 }
 

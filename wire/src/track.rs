@@ -114,7 +114,7 @@ struct Mix(u64);
 
 impl Hasher for Mix {
     fn write(&mut self, bytes: &[u8]) {
-        for chunk in bytes.chunks(4) {
+        for chunk in bytes.chunks(8) {
             let word = chunk.iter().fold(0, |word, byte| word << 8 | u64::from(*byte));
             self.0 = (self.0.rotate_left(5) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         }

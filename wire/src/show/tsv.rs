@@ -20,17 +20,18 @@ pub fn write<R: Read>(reader: &mut Reader<R>, out: &mut impl Write) -> Result<()
         if let Frame::Roce(packet) = Frame::decode(record.link, record.data) {
             let seen = tracker.see(&packet);
             row(&mut line, &record, &packet, tracker.src_qp(&packet, seen));
-            out.write_all(&line.bytes)?;
-            line.bytes.clear();
+            if line.bytes.len() > FULL {
+                out.write_all(&line.bytes)?;
+                line.bytes.clear();
+            }
         }
     }
+    out.write_all(&line.bytes)?;
     out.flush()?;
     Ok(())
 }
 
 fn row(line: &mut Line, record: &Record, packet: &Packet, src_qp: Option<u32>) {
-    let remote = packet.remote();
-    let aeth = packet.aeth();
     let cm = packet.cm();
     line.dec(record.number);
     line.address(packet.datagram.src);
@@ -41,11 +42,21 @@ fn row(line: &mut Line, record: &Record, packet: &Packet, src_qp: Option<u32>) {
     line.dec(packet.bth.psn.into());
     line.dec(packet.bth.ack_req.into());
     line.dec(packet.bth.pad_cnt.into());
-    line.optional(remote, |line, remote| line.hex(remote.va, 16));
-    line.optional(remote, |line, remote| line.hex(remote.r_key.into(), 8));
+    match packet.remote() {
+        Some(remote) => {
+            line.hex(remote.va, 16);
+            line.hex(remote.r_key.into(), 8);
+        }
+        None => line.bytes.extend_from_slice(b"\t\t"),
+    }
     line.optional(packet.dma_length(), |line, length| line.dec(length.into()));
-    line.optional(aeth, |line, aeth| line.dec(aeth.syndrome.into()));
-    line.optional(aeth, |line, aeth| line.dec(aeth.msn.into()));
+    match packet.aeth() {
+        Some(aeth) => {
+            line.dec(aeth.syndrome.into());
+            line.dec(aeth.msn.into());
+        }
+        None => line.bytes.extend_from_slice(b"\t\t"),
+    }
     line.optional(packet.immediate(), |line, data| line.hex(data.into(), 8));
     line.optional(cm, |line, message| line.text(message.kind.name()));
     line.optional(cm.and_then(|message| message.local_id()), |line, id| line.hex(id.into(), 8));
@@ -67,6 +78,7 @@ struct Line {
     addresses: Vec<(IpAddr, String)>,
 }
 
+const FULL: usize = 32 << 10;
 const MOST_ADDRESSES: usize = 8;
 
 impl Line {
@@ -85,19 +97,12 @@ impl Line {
         self.end_column();
     }
 
-    fn dec(&mut self, mut value: u64) {
-        let mut digits = [0; 20];
-        let mut first = digits.len();
-        loop {
-            first -= 1;
-            digits[first] = b'0' + (value % 10) as u8;
-            value /= 10;
-            if value == 0 {
-                break;
-            }
+    fn dec(&mut self, value: u64) {
+        match value {
+            0..=9 => self.bytes.extend_from_slice(&[b'0' + value as u8, b'\t']),
+            10..=99 => self.bytes.extend_from_slice(&[b'0' + value as u8 / 10, b'0' + value as u8 % 10, b'\t']),
+            _ => self.text(itoa::Buffer::new().format(value)),
         }
-        self.bytes.extend_from_slice(&digits[first..]);
-        self.end_column();
     }
 
     /// Seconds since 1970 with nine decimals.
@@ -111,12 +116,13 @@ impl Line {
     }
 
     /// `0x` and `width` digits.
-    fn hex(&mut self, value: u64, width: u32) {
-        self.bytes.extend_from_slice(b"0x");
-        for place in (0..width).rev() {
-            self.bytes.push(b"0123456789abcdef"[(value >> (4 * place) & 0xf) as usize]);
+    fn hex(&mut self, value: u64, width: usize) {
+        let mut digits = *b"0x0000000000000000\t";
+        for (place, digit) in digits[2..2 + width].iter_mut().rev().enumerate() {
+            *digit = b"0123456789abcdef"[(value >> (4 * place) & 0xf) as usize];
         }
-        self.end_column();
+        digits[2 + width] = b'\t';
+        self.bytes.extend_from_slice(&digits[..3 + width]);
     }
 
     fn address(&mut self, address: IpAddr) {
