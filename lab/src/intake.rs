@@ -6,12 +6,15 @@
 //! receiver prints about it can only come later.
 
 use crate::agent::Message;
+use crate::rules::Passage;
 use crate::run::Fault;
 use crate::seat::Stage;
 use crate::session::{Session, SERVER, SHELL};
+use crate::switch::Lost;
 use crate::terminal::Terminal;
 use anyhow::Result;
 use std::io::Read;
+use std::time::Instant;
 use wire::run::{Event, Line};
 
 /// How a kernel begins to tell that it is broken.
@@ -27,6 +30,7 @@ impl Session<'_> {
             self.carry(node)?;
             self.hear(node)?;
         }
+        self.let_go()?;
         self.switch.flush();
         if let Some(terminal) = &mut self.terminal {
             terminal.settle();
@@ -39,17 +43,53 @@ impl Session<'_> {
         while self.dying.is_none() {
             let Some(frame) = self.switch.take(node)? else { break };
             if self.seats[node].machine.is_some() {
-                self.client_spoke |= node != SERVER && is_for_a_program(&frame);
-                let full = self.switch.forward(node, &frame);
-                let comment = full.first().map(|port| {
-                    let name = &self.seats[*port].ended.name;
-                    format!("lab: dropped, as {name} takes nothing from the wire and its queue is full")
-                });
-                let record = self.recorder.packet(node, &frame, comment.as_deref())?;
-                tell(self.observer, &mut self.terminal, &Event::Packet(record));
+                self.pass(node, frame)?;
             }
         }
         Ok(())
+    }
+
+    /// Forwards a frame as the rules say, and records what becomes of it.
+    fn pass(&mut self, node: usize, frame: Vec<u8>) -> Result<()> {
+        let to = self.switch.target(&frame);
+        let Passage { frame, copies, comment, line, then, cuts } = self.faults.pass(frame, node, to, Instant::now());
+        self.client_spoke |= copies > 0 && node != SERVER && is_for_a_program(&frame);
+        for copy in 1..=copies.max(1) {
+            let lost = if copies > 0 { self.forward(node, &frame) } else { None };
+            let comment = lost.map(|lost| format!("lab: {lost}")).or(comment.clone().filter(|_| copy >= copies));
+            let record = self.recorder.packet(node, &frame, comment.as_deref())?;
+            tell(self.observer, &mut self.terminal, &Event::Packet(record));
+        }
+        if let Some(line) = line {
+            self.lab(Some(node), "rule", &line)?;
+        }
+        if let Some(frame) = then {
+            self.forward(node, &frame);
+        }
+        if cuts {
+            self.switch.cut(node);
+        }
+        Ok(())
+    }
+
+    /// Lets frames go on whose time has come, unless the wire stands still.
+    fn let_go(&mut self) -> Result<()> {
+        while self.dying.is_none() {
+            let Some(release) = self.faults.release(Instant::now()) else { break };
+            let lost = self.forward(release.from, &release.frame);
+            self.lab(Some(release.from), "rule", &lost.unwrap_or(release.line))?;
+        }
+        Ok(())
+    }
+
+    /// Forwards a frame, and says why it is lost, if it is.
+    fn forward(&mut self, node: usize, frame: &[u8]) -> Option<String> {
+        let (port, lost) = self.switch.forward(node, frame).into_iter().next()?;
+        let name = &self.seats[port].ended.name;
+        Some(match lost {
+            Lost::Full => format!("dropped, as {name} takes nothing from the wire and its queue is full"),
+            Lost::Cut => format!("lost, as the cable of {name} is cut"),
+        })
     }
 
     fn read_output(&mut self, node: usize) -> Result<()> {

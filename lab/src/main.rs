@@ -74,7 +74,16 @@ struct Common {
     /// Seconds after which programs that still run are ended [default: 120; a shell: a day]
     #[arg(long)]
     deadline: Option<u32>,
+    /// Act on packets, for example: drop 1st "RC Acknowledge" from server (--help has more)
+    #[arg(long, value_name = "RULES", default_value = "", hide_default_value = true, long_help = WIRE)]
+    wire: String,
 }
+
+/// What `--help` says about rules.
+const WIRE: &str = concat!(
+    "Act on packets, for example: drop 1st \"RC Acknowledge\" from server\n",
+    include_str!("rules/grammar.txt")
+);
 
 /// Goes on as the same program with what set-up unpacked beside it, if it was started without.
 fn find_tools() -> io::Result<()> {
@@ -136,6 +145,7 @@ impl Command {
             }
             Self::Shell { server, common } => (Run::shell(&server, lab::terminal::size())?, common),
         };
+        let run = run.wire(&common.wire);
         let run = match common.deadline {
             Some(seconds) => run.deadline(Duration::from_secs(seconds.into())),
             None => run,

@@ -1,5 +1,6 @@
 //! What to run: the two commands, and what to do to them while they run.
 
+use crate::rules::Rules;
 use crate::usage::Usage;
 use anyhow::{bail, Result};
 use std::path::PathBuf;
@@ -59,6 +60,7 @@ pub struct Run {
     pub(crate) inspect: Option<String>,
     pub(crate) deadline: Duration,
     pub(crate) pcap: Option<PathBuf>,
+    pub(crate) rules: String,
 }
 
 /// How long a run may take unless it says otherwise.
@@ -103,7 +105,7 @@ impl Run {
 
     fn new(name: &str) -> Self {
         let (name, nodes) = (name.to_owned(), vec![Node::new(SERVER, None), Node::new(CLIENT, None)]);
-        Self { name, nodes, traps: Vec::new(), inspect: None, deadline: DEADLINE, pcap: None }
+        Self { name, nodes, traps: Vec::new(), inspect: None, deadline: DEADLINE, pcap: None, rules: String::new() }
     }
 
     /// The server's command, a line for the shell.
@@ -177,6 +179,13 @@ impl Run {
         self
     }
 
+    /// Acts on packets: `drop 1st "RC Acknowledge" from server`, for example. [`crate::rules`] says what else.
+    #[must_use]
+    pub fn wire(mut self, rules: &str) -> Self {
+        self.rules = rules.to_owned();
+        self
+    }
+
     /// Runs a shell command in all machines before the programs start and again after they have ended. What it
     /// prints is in [`crate::Ended::before`] and [`crate::Ended::after`].
     #[must_use]
@@ -212,7 +221,7 @@ impl Run {
         "127.0.0.1 localhost\n".to_owned() + &self.nodes.iter().enumerate().map(node).collect::<String>()
     }
 
-    /// Looks for mistakes in names.
+    /// Looks for mistakes in names and rules.
     pub(crate) fn check(&self) -> Result<(), Usage> {
         let complain = |text: String| Err(Usage::new(text));
         if self.nodes.len() > MOST {
@@ -235,6 +244,7 @@ impl Run {
                 ));
             }
         }
+        Rules::parse(&self.rules, &self.names()).map_err(|error| Usage::new(error.to_string()))?;
         match self.traps.iter().find(|trap| self.index(&trap.victim).is_none()) {
             Some(trap) => {
                 complain(format!("there is no node `{}`; there are {}", trap.victim, self.names().join(", ")))

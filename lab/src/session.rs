@@ -7,6 +7,7 @@ use crate::interrupt::Interrupt;
 use crate::machine::Machine;
 use crate::outcome::{Ended, Outcome};
 use crate::record::{Recorded, Recorder};
+use crate::rules::{Faults, Rules};
 use crate::run::{Run, Trap, CLIENT};
 use crate::seat::{Seat, Stage};
 use crate::switch::Switch;
@@ -33,6 +34,7 @@ pub struct Session<'a> {
     pub(crate) terminal: Option<Terminal>,
     pub(crate) seats: Vec<Seat>,
     pub(crate) switch: Switch,
+    pub(crate) faults: Faults,
     started: (Instant, SystemTime),
     /// What may still set off which fault.
     pub(crate) traps: Vec<Trap>,
@@ -59,6 +61,7 @@ impl<'a> Session<'a> {
         let mut switch = Switch::default();
         let nodes = run.nodes.iter().zip(machines);
         let seats = nodes.map(|(node, machine)| Seat::new(node, machine, &mut switch)).collect::<Result<_>>()?;
+        let faults = Faults::new(Rules::parse(&run.rules, &run.names())?);
         let started = (Instant::now(), SystemTime::now());
         let (traps, dying, trouble) = (run.traps.clone(), None, None);
         let client_spoke = false;
@@ -70,6 +73,7 @@ impl<'a> Session<'a> {
             terminal,
             seats,
             switch,
+            faults,
             started,
             traps,
             client_spoke,
@@ -99,6 +103,7 @@ impl<'a> Session<'a> {
     fn whole(&mut self) -> Result<()> {
         self.inspect_all(|ended| &mut ended.before)?;
         self.conversation()?;
+        self.check_rules()?;
         self.inspect_all(|ended| &mut ended.after)
     }
 
@@ -140,6 +145,19 @@ impl<'a> Session<'a> {
             if !self.pass_keys()? {
                 return Ok(());
             }
+        }
+    }
+
+    /// Tells what the rules have not come to. A rule whose packet did not come has tested nothing.
+    fn check_rules(&mut self) -> Result<()> {
+        for (node, name) in self.faults.held().collect::<Vec<_>>() {
+            self.lab(Some(node), "rule", &format!("{name} is still held back, and the run is over"))?;
+        }
+        let unmet: Vec<String> = self.faults.rules().unmet().map(|rule| format!("`{rule}`")).collect();
+        match unmet.as_slice() {
+            [] => Ok(()),
+            [rule] => self.trouble(&format!("the rule {rule} never met its packet")),
+            rules => self.trouble(&format!("the rules {} never met their packets", rules.join(" and "))),
         }
     }
 
@@ -207,8 +225,9 @@ impl<'a> Session<'a> {
             }
         }
         streams.extend(self.terminal.as_ref().and_then(Terminal::keyboard).map(|keyboard| (keyboard, false)));
-        let due = self.terminal.as_ref().and_then(Terminal::due);
-        self.interrupt.wait(&streams, due.map_or(limit, |due| due.min(limit)))
+        let due = self.terminal.as_ref().and_then(Terminal::due).into_iter();
+        let due = due.chain(self.faults.due().filter(|_| self.dying.is_none()));
+        self.interrupt.wait(&streams, due.fold(limit, Instant::min))
     }
 
     /// Brings what is typed to the shell; false if the shell is to be left without its consent.

@@ -30,6 +30,16 @@ struct Port {
     /// So much of it has been taken.
     taken: usize,
     outgoing: VecDeque<u8>,
+    is_cut: bool,
+}
+
+/// Why a frame did not get to a port.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lost {
+    /// Too much waits for its machine already.
+    Full,
+    /// Its cable is cut, or that of the frame's sender.
+    Cut,
 }
 
 impl Switch {
@@ -39,7 +49,7 @@ impl Switch {
     /// The socket cannot be made non-blocking.
     pub fn plug(&mut self, card: UnixStream) -> Result<()> {
         card.set_nonblocking(true).context("cannot prepare a network card")?;
-        self.ports.push(Port { card, incoming: Vec::new(), taken: 0, outgoing: VecDeque::new() });
+        self.ports.push(Port { card, incoming: Vec::new(), taken: 0, outgoing: VecDeque::new(), is_cut: false });
         Ok(())
     }
 
@@ -78,14 +88,28 @@ impl Switch {
         Ok(Some(frame))
     }
 
-    /// Sends a frame that came from `port` to whom it concerns, and gives the ports for which too much waits already.
-    pub fn forward(&mut self, port: usize, frame: &[u8]) -> Vec<usize> {
-        let (Some(destination), Some(source)) = (address(frame, 0), address(frame, 6)) else { return Vec::new() };
+    /// The port that a frame is for; None if it is for all, or nobody knows.
+    #[must_use]
+    pub fn target(&self, frame: &[u8]) -> Option<usize> {
+        self.known.get(&address(frame, 0)?).copied()
+    }
+
+    /// Sends a frame that came from `port` to whom it concerns, and gives the ports where it was lost.
+    pub fn forward(&mut self, port: usize, frame: &[u8]) -> Vec<(usize, Lost)> {
+        let Some(source) = address(frame, 6) else { return Vec::new() };
         self.known.insert(source, port);
-        let target = self.known.get(&destination).copied();
+        if self.ports[port].is_cut {
+            return vec![(port, Lost::Cut)];
+        }
+        let target = self.target(frame);
         let is_meant = |index: usize| index != port && target.map_or(true, |target| target == index);
         let meant = self.ports.iter_mut().enumerate().filter(|(index, _)| is_meant(*index));
-        meant.filter_map(|(index, port)| (!port.queue(frame)).then_some(index)).collect()
+        meant.filter_map(|(index, port)| port.queue(frame).map(|lost| (index, lost))).collect()
+    }
+
+    /// Cuts a port's cable: from now on nothing gets in or out there.
+    pub fn cut(&mut self, port: usize) {
+        self.ports[port].is_cut = true;
     }
 
     /// Writes what waits, as far as the machines take it.
@@ -95,15 +119,18 @@ impl Switch {
 }
 
 impl Port {
-    /// False if there is no room for the frame.
-    fn queue(&mut self, frame: &[u8]) -> bool {
+    /// Says why the frame is lost, if it is.
+    fn queue(&mut self, frame: &[u8]) -> Option<Lost> {
+        if self.is_cut {
+            return Some(Lost::Cut);
+        }
         if self.outgoing.len() + frame.len() > MAX_WAITING {
-            return false;
+            return Some(Lost::Full);
         }
         self.outgoing.extend((frame.len() as u32).to_be_bytes());
         self.outgoing.extend(frame);
         self.flush();
-        true
+        None
     }
 
     fn flush(&mut self) {
@@ -177,11 +204,27 @@ mod tests {
     }
 
     #[test]
+    fn nothing_passes_a_cable_that_is_cut() {
+        let (mut switch, mut machines) = switch();
+        switch.forward(0, &frame(ALL, A));
+        assert_eq!((switch.target(&frame(A, B)), switch.target(&frame(B, A))), (Some(0), None));
+        machines.iter_mut().map(receives).for_each(drop);
+        switch.cut(0);
+        assert_eq!(switch.forward(0, &frame(ALL, A)), [(0, Lost::Cut)]);
+        assert_eq!(switch.forward(1, &frame(A, B)), [(0, Lost::Cut)]);
+        assert_eq!(switch.forward(1, &frame(ALL, B)), [(0, Lost::Cut)]);
+        assert_eq!(machines.iter_mut().map(receives).collect::<Vec<_>>(), [false, false, true]);
+    }
+
+    #[test]
     fn a_machine_that_does_not_read_loses_frames_but_stops_nobody() {
         let (mut switch, machines) = switch();
         let large = [&frame(ALL, A)[..], &[0; 9000]].concat();
-        assert_eq!(switch.forward(0, &large), [0; 0]);
-        assert!((0..2000).any(|_| switch.forward(0, &large) == [1, 2]), "too much waits for both others");
+        assert_eq!(switch.forward(0, &large), []);
+        assert!(
+            (0..2000).any(|_| switch.forward(0, &large) == [(1, Lost::Full), (2, Lost::Full)]),
+            "too much waits for both others"
+        );
         assert!(switch.streams().nth(1).unwrap().1, "frames wait");
         // Closing it would not do: a program that another test starts at this moment may hold a copy until its exec.
         machines[1].shutdown(std::net::Shutdown::Both).unwrap();

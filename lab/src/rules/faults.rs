@@ -31,14 +31,18 @@ struct Held {
 }
 
 /// What becomes of a frame.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 pub struct Passage {
-    /// What to record: the frame, a second time if it is sent twice, each with its comment.
-    pub record: Vec<(Vec<u8>, Option<String>)>,
+    /// The frame, as its receiver gets it.
+    pub frame: Vec<u8>,
+    /// How often it goes on to its receiver now. It is recorded as often, and once if it does not.
+    pub copies: usize,
+    /// What to record with it: with the last one, if it goes on several times.
+    pub comment: Option<String>,
     /// What to say about it.
     pub line: Option<String>,
-    /// What goes on to its receiver now.
-    pub forward: Vec<Vec<u8>>,
+    /// A frame that goes on after it. It is recorded already.
+    pub then: Option<Vec<u8>>,
     /// Whether its sender's cable is cut from now on.
     pub cuts: bool,
 }
@@ -69,37 +73,38 @@ impl Faults {
 
     /// Decides about a frame that node `from` has sent to node `to`; None for all.
     pub fn pass(&mut self, frame: Vec<u8>, from: usize, to: Option<usize>, now: Instant) -> Passage {
+        let waiting = self.waiting(&frame, from, to);
         let verdict = self.rules.judge(&frame, from, to);
-        let waiting = self.held.iter().find(|(_, held)| held.is_swapped && (held.from, held.to) == (from, to));
-        let waiting = waiting.map(|(key, _)| *key).filter(|_| matches!(Frame::ethernet(&frame), Frame::Roce(_)));
         let Some(Verdict { act, rule, name }) = verdict.filter(|verdict| waiting.is_none() || verdict.act != Act::Swap)
         else {
-            let first = waiting.and_then(|key| self.let_go(key));
-            let forward = [Some(frame.clone()), first.map(|held| held.frame)].into_iter().flatten().collect();
-            return Passage { record: vec![(frame, None)], forward, ..Passage::default() };
+            let then = waiting.and_then(|key| self.let_go(key)).map(|held| held.frame);
+            return Passage { frame, copies: 1, comment: None, line: None, then, cuts: false };
         };
         let deed = format!("{} by the rule: {rule}", done(act));
-        let mut passage = Passage { line: Some(format!("{name} {deed}")), ..Passage::default() };
-        let comment = Some(format!("lab: {deed}"));
-        match act {
-            Act::Drop | Act::Cut => passage.cuts = act == Act::Cut,
-            Act::Duplicate => {
-                passage.record.push((frame.clone(), None));
-                passage.forward.extend([frame.clone(), frame.clone()]);
-            }
-            Act::Corrupt => {
-                let frame = corrupted(frame);
-                return Passage { record: vec![(frame.clone(), comment)], forward: vec![frame], ..passage };
-            }
-            Act::Delay(_) | Act::Swap if self.held_bytes + frame.len() > MAX_HELD => {
-                let comment = Some("lab: dropped, because so much is held back already".to_owned());
-                return Passage { record: vec![(frame, comment)], ..Passage::default() };
-            }
-            Act::Delay(time) => self.hold(Held { frame: frame.clone(), name, from, to, is_swapped: false }, now + time),
-            Act::Swap => self.hold(Held { frame: frame.clone(), name, from, to, is_swapped: true }, now + SWAP_LIMIT),
+        let (line, comment) = (Some(format!("{name} {deed}")), Some(format!("lab: {deed}")));
+        let mut passage = Passage { frame, copies: 0, comment, line, then: None, cuts: act == Act::Cut };
+        let wait = match act {
+            Act::Drop | Act::Cut => return passage,
+            Act::Duplicate => return Passage { copies: 2, ..passage },
+            Act::Corrupt => return Passage { frame: corrupted(passage.frame), copies: 1, ..passage },
+            Act::Delay(time) => time,
+            Act::Swap => SWAP_LIMIT,
+        };
+        if self.held_bytes + passage.frame.len() > MAX_HELD {
+            passage.comment = Some("lab: dropped, because so much is held back already".to_owned());
+            passage.line = None;
+        } else {
+            let held = Held { frame: passage.frame.clone(), name, from, to, is_swapped: act == Act::Swap };
+            self.hold(held, now + wait);
         }
-        passage.record.push((frame, comment));
         passage
+    }
+
+    /// The frame that waits for this one, to go on after it.
+    fn waiting(&self, frame: &[u8], from: usize, to: Option<usize>) -> Option<(Instant, u64)> {
+        let fits = |held: &Held| held.is_swapped && (held.from, held.to) == (from, to);
+        let (key, _) = self.held.iter().find(|(_, held)| fits(held))?;
+        matches!(Frame::ethernet(frame), Frame::Roce(_)).then_some(*key)
     }
 
     /// When the next frame that is held back is to go on.
@@ -119,6 +124,11 @@ impl Faults {
             false => format!("{name} goes on"),
         };
         Some(Release { from, frame, line })
+    }
+
+    /// The nodes and names of the packets that are still held back.
+    pub fn held(&self) -> impl Iterator<Item = (usize, &'static str)> + '_ {
+        self.held.values().map(|held| (held.from, held.name))
     }
 
     fn hold(&mut self, held: Held, until: Instant) {

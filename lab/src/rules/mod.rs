@@ -22,9 +22,6 @@ use wire::cm::Kind;
 use wire::track::{Side, Tracker};
 use wire::{Frame, Packet};
 
-/// How rules are written.
-pub const GRAMMAR: &str = include_str!("grammar.txt");
-
 /// What happens to a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Act {

@@ -4,12 +4,16 @@ use super::{without_service, Act, Rule, ANY};
 use anyhow::{anyhow, bail, Error, Result};
 use std::time::Duration;
 use wire::cm::Kind;
+use wire::lanes::wrap;
 use wire::opcode::{Service, TABLE};
 
 /// What the acts are called; `delay` gets its time later.
 const ACTS: [Act; 6] = [Act::Drop, Act::Duplicate, Act::Delay(Duration::ZERO), Act::Swap, Act::Corrupt, Act::Cut];
-/// The words that end a name.
-const CLAUSES: [&str; 3] = ["from", "to", "by"];
+/// What their operation codes begin with.
+const SERVICES: [(Service, &str); 4] =
+    [(Service::Rc, "RC "), (Service::Uc, "UC "), (Service::Ud, "UD "), (Service::Xrc, "XRC ")];
+/// Columns of a list.
+const WIDTH: usize = 96;
 const COUNTS: &str = "1st, 2nd, 3rd … or every, each with or without again-sent; or: only again-sent";
 
 pub(super) fn rules(text: &str, nodes: &[&str]) -> Result<Vec<Rule>> {
@@ -35,23 +39,16 @@ impl<'a> Words<'a> {
         let (nth, again_sent) = self.which()?;
         let name = self.name()?;
         let (mut from, mut to) = (None, None);
-        while let Some(clause) = self.take() {
-            match clause {
-                "from" => from = Some(self.node(nodes)?),
-                "to" => to = Some(self.node(nodes)?),
-                _ => match &mut act {
-                    Act::Delay(time) => *time = self.time()?,
-                    other => bail!(self.wrong(&format!("`{}` takes no time", other.name()))),
-                },
-            }
-            if self.peek().is_some_and(|word| !CLAUSES.contains(&word)) {
-                self.next += 1;
-                bail!(self
-                    .wrong("what comes here is `from NODE`, `to NODE`, `by TIME`, or a semicolon and the next rule"));
+        while let Some(word) = self.take() {
+            match (word, &mut act) {
+                ("from", _) => from = Some(self.node(nodes)?),
+                ("to", _) => to = Some(self.node(nodes)?),
+                ("by", Act::Delay(time)) => *time = self.time()?,
+                ("by", act) => bail!(self.wrong(&format!("`{}` takes no time", act.name()))),
+                _ => bail!(self.wrong("what may come here is: from NODE, to NODE, by TIME; or a semicolon and a rule")),
             }
         }
         if act == Act::Delay(Duration::ZERO) {
-            self.next += 1;
             bail!(self.wrong("how long is the delay? For example: by 200 ms, by 2 s"));
         }
         Ok(Rule { text: self.rule.to_owned(), act, nth, again_sent, name, from, to, met: 0 })
@@ -80,20 +77,19 @@ impl<'a> Words<'a> {
         Ok((nth, again_sent))
     }
 
+    /// As many words as make a name.
     fn name(&mut self) -> Result<String> {
-        let first = self.next;
-        while self.peek().is_some_and(|word| !CLAUSES.contains(&word)) {
-            self.next += 1;
+        let rest = self.words.get(self.next..).unwrap_or_default();
+        for count in (1..=rest.len()).rev() {
+            let name = rest[..count].join(" ");
+            if known_names().any(|known| known.eq_ignore_ascii_case(&name)) {
+                self.next += count;
+                return Ok(name);
+            }
         }
-        let name = self.words[first..self.next].join(" ");
-        if known_names().any(|known| known.eq_ignore_ascii_case(&name)) {
-            return Ok(name);
-        }
-        let mut hint = "the packets, as `wire show` names them, are:".to_owned();
-        for group in groups() {
-            hint.push_str(&format!("\n  {group}"));
-        }
-        Err(self.mark(first, self.next.max(first + 1), &hint))
+        let count = rest.iter().position(|word| ["from", "to", "by"].contains(word)).unwrap_or(rest.len());
+        let hint = format!("the packets, as `wire show` names them, are:\n  {}", groups().join("\n  "));
+        Err(self.mark(self.next, self.next + count.max(1), &hint))
     }
 
     fn node(&mut self, nodes: &[&str]) -> Result<usize> {
@@ -148,14 +144,16 @@ fn known_names() -> impl Iterator<Item = &'static str> {
     opcodes.chain(messages().flat_map(|kind| [kind.name(), kind.short()])).chain(["NAK", "RNR NAK", ANY])
 }
 
-/// The same for people.
+/// The same for people, in lines.
 fn groups() -> Vec<String> {
-    let mut groups = vec![messages().map(|kind| format!("{} or {}", kind.name(), kind.short())).collect()];
-    for service in [Service::Rc, Service::Uc, Service::Ud, Service::Xrc, Service::Cnp] {
-        groups.push(TABLE.iter().filter(|row| row.service == service).map(|row| row.name.to_owned()).collect());
+    let messages: Vec<String> = messages().map(|kind| format!("{} or {}", kind.name(), kind.short())).collect();
+    let mut groups = vec![format!("{ANY} for any; NAK, RNR NAK; CNP"), messages.join(", ")];
+    for (service, front) in SERVICES {
+        let rows = TABLE.iter().filter(|row| row.service == service);
+        let names: Vec<&str> = rows.map(|row| row.name.trim_start_matches(front)).collect();
+        groups.push(format!("{front}and then: {}", names.join(", ")));
     }
-    groups.push(vec!["NAK".to_owned(), "RNR NAK".to_owned(), format!("{ANY}, which fits every one")]);
-    groups.iter().map(|group: &Vec<String>| group.join(", ")).collect()
+    groups.iter().flat_map(|group| wrap(group, WIDTH)).collect()
 }
 
 fn messages() -> impl Iterator<Item = Kind> {

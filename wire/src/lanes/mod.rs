@@ -205,7 +205,7 @@ fn printable(text: &str) -> String {
 }
 
 /// Cuts text into lines of at most `width` characters, at spaces or after a bar if possible; what is cut off is indented.
-pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
+pub fn wrap(text: &str, width: usize) -> Vec<String> {
     const INDENT: usize = 4;
     let mut lines = Vec::new();
     let mut rest: Vec<char> = text.chars().collect();
