@@ -18,6 +18,9 @@
 #   host   start                start the program
 #   guest  @exit STATUS
 #   host   kill                 end the program with SIGKILL
+#   guest  @on NODE COMMAND     said by /usr/bin/on: start this on that machine
+#   host   also COMMAND         start it beside the program
+#   guest  @also STATUS: COMMAND
 
 # shellcheck disable=SC2154 # lab_* come from the kernel's command line
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root
@@ -137,6 +140,11 @@ start() {
     say "exit $status"
 }
 
+also() {
+    cd /root && setsid /bin/sh -c "$1" </dev/null >"/dev/$lab_program" 2>&1
+    say "also $?: $1"
+}
+
 inspect() {
     /bin/sh -c "$1" </dev/null 2>&1 | sed 's/^/@| /'
     say inspected
@@ -152,6 +160,7 @@ obey() {
         inspect) inspect "$rest" ;;
         await) (await &) ;;
         start) (start &) ;;
+        also) (also "$rest" &) ;;
         kill) kill -9 "-$(cat /run/program.pid)" ;;
         *) say "unknown $word" ;;
         esac

@@ -29,6 +29,7 @@ Things to try:
     rdma link; rdma resource show     what the kernel knows of it
     ping -c 1 server                  not RDMA: recorded, but not printed
     tc qdisc add dev eth0 root netem delay 3ms loss 6%
+    on server ib_write_lat            a program on another machine; what it prints appears here
 
 Leave with exit or Ctrl-D. Ctrl-] leaves a shell that does not react any more.
 

@@ -27,6 +27,10 @@ pub enum Message {
     Inspected,
     /// The program has ended with this status; 128 and more for a signal.
     Exit(i32),
+    /// A program in the machine wants a command to be started on a node: `on NODE COMMAND`.
+    On(String, String),
+    /// A command that was started for another node has ended, with its status and the command.
+    Also(String),
     /// The machine could not be set up.
     Failed(String),
 }
@@ -42,6 +46,11 @@ impl Message {
             "|" => Self::Output(rest.to_owned()),
             "inspected" => Self::Inspected,
             "exit" => Self::Exit(rest.parse().ok()?),
+            "on" => {
+                let (node, command) = rest.split_once(' ')?;
+                Self::On(node.to_owned(), command.to_owned())
+            }
+            "also" => Self::Also(rest.to_owned()),
             "failed" => Self::Failed(rest.to_owned()),
             _ => return None,
         })

@@ -12,6 +12,8 @@ use std::process::Command;
 
 /// The machine's first process.
 const INIT: &str = include_str!("../guest/init.sh");
+/// Starts a command on another machine.
+const ON: &str = include_str!("../guest/on.sh");
 /// The script that makes an RDMA device, the same that a person runs on a real machine.
 const SOFTROCE: &str = include_str!("../softroce.sh");
 
@@ -122,6 +124,7 @@ pub fn written(release: &str, plan: &modules::Plan) -> Vec<(PathBuf, u32, String
     vec![
         file("/init", 0o755, INIT),
         file("/usr/sbin/softroce.sh", 0o755, SOFTROCE),
+        file("/usr/bin/on", 0o755, ON),
         file("/etc/passwd", 0o644, "root:x:0:0:root:/root:/bin/sh\n"),
         file("/etc/nsswitch.conf", 0o644, "hosts: files\n"),
         // The only driver named here: libibverbs warns about each one whose file is not there.

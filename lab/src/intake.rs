@@ -151,6 +151,8 @@ impl Session<'_> {
             match message {
                 Message::Listening => self.start_clients()?,
                 Message::Exit(status) => self.ended(node, status)?,
+                Message::On(target, command) => self.start_also(node, &target, &command)?,
+                Message::Also(end) => self.lab(Some(node), "exit", &format!("exit status {end}"))?,
                 _ => {}
             }
         }
@@ -168,6 +170,16 @@ impl Session<'_> {
         }
         let error = anyhow::anyhow!("the {}'s machine ended by itself\n{}", seat.ended.name, seat.agent.console_end());
         Err(machine.explain(error))
+    }
+
+    /// Starts a command on another node, beside what runs there.
+    fn start_also(&mut self, asked_by: usize, target: &str, command: &str) -> Result<()> {
+        let Some(node) = self.run.index(target).filter(|node| self.seats[*node].machine.is_some()) else {
+            let names = self.run.names().join(", ");
+            return self.lab(Some(asked_by), "trouble", &format!("there is no node `{target}`; there are: {names}"));
+        };
+        self.seats[node].agent.say(&format!("also {command}"));
+        self.lab(Some(node), "start", command)
     }
 
     /// Records a kernel's line. The first one that tells that the kernel is broken makes the run no good.

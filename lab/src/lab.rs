@@ -100,7 +100,8 @@ impl Lab {
         let mut seats = Vec::new();
         for node in &run.nodes {
             let own = [("/etc/hosts", run.hosts()), ("/etc/hostname", format!("{}\n", node.name))];
-            let drive = payload::drive(node.command.as_deref(), &own, &self.binaries, &contents, self.arch)?;
+            let named = run.names_programs(node);
+            let drive = payload::drive(node.command.as_deref(), &named, &own, &self.binaries, &contents, self.arch)?;
             let port = if node.name == CLIENT && terminal.is_some() { Port::Terminal } else { Port::Output };
             seats.push((node, drive, port));
         }

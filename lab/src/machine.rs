@@ -3,7 +3,7 @@
 //! All its connections are socket pairs that it inherits, so that no port and no socket file is opened. It
 //! never gets the terminal, and it cannot outlive the lab.
 
-use crate::arch::Arch;
+use crate::arch::{self, Arch};
 use crate::port::Port;
 use crate::{files, libs};
 use anyhow::{Context, Result};
@@ -37,15 +37,16 @@ pub struct Hardware {
 }
 
 impl Hardware {
-    /// The part of the command line that has to be the same when a state is saved and when it is restored.
-    /// `index` counts machines from 1.
+    /// The part of the command line that has to be the same when a state is saved and when it is restored (what the kernel
+    /// is told aside, which only a kernel that boots reads). `index` counts machines from 1.
     #[must_use]
-    pub fn arguments(&self, index: u8) -> Vec<OsString> {
+    pub fn arguments(&self, index: u8, start: Start<'_>) -> Vec<OsString> {
         let (accelerator, processor) = if self.kvm { ("kvm", "host") } else { ("tcg,thread=single", "max") };
         let arch = self.arch;
         let kernel_arguments = format!(
-            "console={console} quiet panic=-1 {} lab_index={index} lab_console={console} lab_program={}",
+            "console={console} quiet panic=-1 printk.time=1 {} {} lab_index={index} lab_console={console} lab_program={}",
             arch.kernel_arguments,
+            if self.kvm { String::new() } else { start.clock() },
             arch.program,
             console = arch.console
         );
@@ -78,6 +79,14 @@ pub enum Start<'a> {
 }
 
 impl Start<'_> {
+    /// The kernel argument that tells how fast the emulated time stamp counter counts, which is how fast this host's does. A
+    /// kernel measures it in its first moments, and on a busy host it finds a tenth: that machine's clock would run ten times
+    /// too fast for ever.
+    fn clock(self) -> String {
+        let rate = if let Self::Boot(_) = self { arch::time_stamps_per_ms() } else { None };
+        rate.map_or(String::new(), |rate| format!("tsc_early_khz={rate}"))
+    }
+
     /// QEMU's arguments for it.
     fn arguments(self) -> Vec<String> {
         let (file, share) = match self {
@@ -124,7 +133,7 @@ impl Machine {
         let (control, control_end) = pair()?;
 
         let mut command = Command::new(&hardware.qemu);
-        command.args(hardware.arguments(index));
+        command.args(hardware.arguments(index, start));
         if let Some(root) = libs::unpacked().filter(|root| hardware.qemu.starts_with(root)) {
             // Its firmware and its parts are not where it was built to look for them.
             for folder in ["usr/share/qemu", "usr/share/seabios"] {

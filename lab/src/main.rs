@@ -42,6 +42,9 @@ enum Command {
         /// More arguments for the client
         #[arg(long, default_value = "", allow_hyphen_values = true)]
         client_args: String,
+        /// So many machines run the client, all at once: client-1, client-2 …
+        #[arg(long, default_value_t = 1)]
+        clients: usize,
         #[command(flatten)]
         common: Common,
     },
@@ -53,6 +56,9 @@ enum Command {
         /// The client's command
         #[arg(long)]
         client: Option<String>,
+        /// One more machine, with its command: --node "worker-1=rping -c -a server". Up to eight beside the server
+        #[arg(long = "node", value_name = "NAME=COMMAND")]
+        nodes: Vec<String>,
         #[command(flatten)]
         common: Common,
     },
@@ -61,6 +67,9 @@ enum Command {
         /// The server's command; the shell starts once it listens
         #[arg(long, default_value = "rping -s -P -v")]
         server: String,
+        /// One more machine; without a command it waits for `on NAME COMMAND` in the shell
+        #[arg(long = "node", value_name = "NAME[=COMMAND]")]
+        nodes: Vec<String>,
         #[command(flatten)]
         common: Common,
     },
@@ -125,14 +134,14 @@ fn failed(error: &anyhow::Error, status: u8) -> ExitCode {
 impl Command {
     fn into_run(self) -> Result<Run> {
         let (run, common) = match self {
-            Self::Run { lesson, server_args, client_args, common } => {
+            Self::Run { lesson, server_args, client_args, clients, common } => {
                 let number = lesson.strip_prefix("lesson-").unwrap_or(&lesson);
-                (Run::lesson(number)?.server_args(&server_args).client_args(&client_args), common)
+                (Run::lesson(number)?.server_args(&server_args).client_args(&client_args).clients(clients), common)
             }
-            Self::Exec { server, client, common } => {
+            Self::Exec { server, client, nodes, common } => {
                 anyhow::ensure!(
-                    server.is_some() || client.is_some(),
-                    "nothing to run: give --server, --client or both"
+                    server.is_some() || client.is_some() || !nodes.is_empty(),
+                    "nothing to run: give --server, --client, --node or all of them"
                 );
                 let mut run = Run::programs();
                 if let Some(command) = server {
@@ -141,9 +150,20 @@ impl Command {
                 if let Some(command) = client {
                     run = run.client(&command);
                 }
+                for node in &nodes {
+                    let (name, command) = node.split_once('=').context("--node takes NAME=COMMAND")?;
+                    run = run.node(name, command);
+                }
                 (run, common)
             }
-            Self::Shell { server, common } => (Run::shell(&server, lab::terminal::size())?, common),
+            Self::Shell { server, nodes, common } => {
+                let run = Run::shell(&server, lab::terminal::size())?;
+                let add = |run: Run, node: &String| match node.split_once('=') {
+                    Some((name, command)) => run.node(name, command),
+                    None => run.idle_node(node),
+                };
+                (nodes.iter().fold(run, add), common)
+            }
         };
         let run = run.wire(&common.wire);
         let run = match common.deadline {

@@ -36,13 +36,14 @@ pub fn empty() -> Result<File> {
     attempt().with_context(|| format!("cannot create a temporary file in {}", env::temp_dir().display()))
 }
 
-/// A drive with `own` files (path and text), and all that `command`, a line for the shell, needs. Bare names are looked up
-/// in `folder` first.
+/// A drive with `own` files (path and text), `command`, a line for the shell, and the programs that the text `named` names.
+/// Bare names are looked up in `folder` first.
 ///
 /// # Errors
 /// A program or library is missing, or it does not fit.
 pub fn drive(
     command: Option<&str>,
+    named: &str,
     own: &[(&str, String)],
     folder: &Path,
     contents: &Contents,
@@ -55,9 +56,9 @@ pub fn drive(
     }
     if let Some(command) = command {
         programs.first_word(command, contents)?;
-        programs.collect(command, contents);
         archive.file("/run/program.sh", 0o755, script(command)?.as_bytes());
     }
+    programs.collect(named, contents);
     archive.folder(env::current_dir().context("the current folder is gone")?);
     let paths: Vec<&PathBuf> = programs.found.values().collect();
     for library in libs::closure(&paths, arch)?.iter().filter(|library| !contents.has_library(library)) {

@@ -69,6 +69,8 @@ const DEADLINE: Duration = Duration::from_secs(120);
 const SHELL_DEADLINE: Duration = Duration::from_secs(24 * 3600);
 /// Names that mean something else in a run file, or in every machine.
 const RESERVED: [&str; 2] = ["lab", "localhost"];
+/// The name of a shell's run.
+const SHELL_NAME: &str = "shell";
 /// The client's command of a shell's run.
 const SHELL: &str = include_str!("../guest/shell.sh");
 
@@ -100,7 +102,7 @@ impl Run {
     pub fn shell(server: &str, size: Option<(u16, u16)>) -> Result<Self> {
         let size = size.map(|(rows, columns)| format!("rows {rows} cols {columns}")).unwrap_or_default();
         let client = format!("size='{size}' server_command={}\n{SHELL}", shlex::try_quote(server)?);
-        Ok(Self::new("shell").server(server).client(&client).deadline(SHELL_DEADLINE))
+        Ok(Self::new(SHELL_NAME).server(server).client(&client).deadline(SHELL_DEADLINE))
     }
 
     fn new(name: &str) -> Self {
@@ -124,24 +126,39 @@ impl Run {
     /// there are others, and it has nothing to do.
     #[must_use]
     pub fn node(mut self, name: &str, command: &str) -> Self {
-        let command = Some(command.to_owned());
-        if let Some(node) = self.nodes.iter_mut().find(|node| node.name == name) {
-            node.command = command;
-            return self;
-        }
-        self.nodes.retain(|node| node.name != CLIENT || node.command.is_some());
-        self.nodes.push(Node { name: name.to_owned(), command });
+        self.machine(name).command = Some(command.to_owned());
         self
     }
 
-    /// Lets so many clients do what the client does: `client-1`, `client-2` and so on.
+    /// A machine that has nothing to do until somebody says `on NAME COMMAND` on another one.
+    #[must_use]
+    pub fn idle_node(mut self, name: &str) -> Self {
+        self.machine(name);
+        self
+    }
+
+    fn machine(&mut self, name: &str) -> &mut Node {
+        let at = self.index(name).unwrap_or_else(|| {
+            self.nodes.retain(|node| node.name != CLIENT || node.command.is_some());
+            self.nodes.push(Node::new(name, None));
+            self.nodes.len() - 1
+        });
+        &mut self.nodes[at]
+    }
+
+    /// Lets so many clients do what the client does, all at once: `client-1`, `client-2` and so on. A lesson's server is told
+    /// how many there are, unless its arguments say so.
     #[must_use]
     pub fn clients(mut self, count: usize) -> Self {
-        let Some(at) = self.nodes.iter().position(|node| node.name == CLIENT).filter(|_| count > 1) else {
-            return self;
-        };
+        let Some(at) = self.index(CLIENT).filter(|_| count > 1) else { return self };
         let command = self.nodes.remove(at).command;
         self.nodes.extend((1..=count).map(|number| Node::new(&format!("{CLIENT}-{number}"), command.clone())));
+        match &mut self.nodes[0].command {
+            Some(server) if server.starts_with("lesson-") && !server.contains(" -n") => {
+                server.push_str(&format!(" -n {count}"));
+            }
+            _ => {}
+        }
         self
     }
 
@@ -208,7 +225,14 @@ impl Run {
         self
     }
 
-    /// Node `index`, from 0.
+    /// The text in which a node's programs are named: its command, or in a shell's run that of every node, as a shell starts
+    /// programs everywhere.
+    pub(crate) fn names_programs(&self, node: &Node) -> String {
+        let is_meant = |other: &&Node| self.name == SHELL_NAME || other.name == node.name;
+        self.nodes.iter().filter(is_meant).filter_map(|node| node.command.as_deref()).collect::<Vec<_>>().join("\n")
+    }
+
+    /// The index of a node, from 0.
     pub(crate) fn index(&self, name: &str) -> Option<usize> {
         self.nodes.iter().position(|node| node.name == name)
     }
@@ -294,7 +318,9 @@ mod tests {
         assert_eq!(run.names(), ["server", "worker-1", "worker-2"]);
         assert_eq!(run.nodes[1].command.as_deref(), Some("false"));
         assert!(run.hosts().ends_with("10.47.91.3 worker-2\nfd47:91::3 worker-2\n"), "{}", run.hosts());
-        assert_eq!(Run::programs().client("true").clients(3).names(), ["server", "client-1", "client-2", "client-3"]);
+        let several = Run::lesson("04").unwrap().clients(3);
+        assert_eq!(several.names(), ["server", "client-1", "client-2", "client-3"]);
+        assert_eq!(several.nodes[0].command.as_deref(), Some("lesson-04 server -n 3"));
         assert!(run.check().is_ok());
         for wrong in ["", "a b", "Worker", "-x", "lab", "ü"] {
             assert!(run.clone().node(wrong, "true").check().is_err(), "{wrong}");

@@ -64,7 +64,7 @@ impl Recipe<'_> {
         let mut hasher = DefaultHasher::new();
         let plan = self.kernel.plan()?;
         (FORMAT, initramfs::written(&self.kernel.release, &plan)).hash(&mut hasher);
-        self.hardware.arguments(1).hash(&mut hasher);
+        self.hardware.arguments(1, Start::Restore(Path::new(""))).hash(&mut hasher);
         if self.hardware.kvm {
             // A state holds what the processor can do, and must not move to another kind.
             processor_model().hash(&mut hasher);

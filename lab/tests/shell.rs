@@ -156,6 +156,8 @@ fn a_person_pings_looks_around_and_leaves() {
         assert!(tools.contains(wanted), "no {wanted:?} in {tools}");
     }
     person.sees(PROMPT);
+    person.types("on server hostname\r");
+    person.sees("server │ server");
     person.types("tc qdisc add dev eth0 root netem delay 3ms && tc qdisc show dev eth0\r");
     person.sees("\nqdisc netem");
     person.sees(PROMPT);
