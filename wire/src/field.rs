@@ -106,10 +106,35 @@ pub struct Header {
     pub fields: &'static [Field],
 }
 
-impl Header {
-    /// Puts a header together: its names, its length in bytes, its fields.
-    pub const fn new(name: &'static str, title: &'static str, length: usize, fields: &'static [Field]) -> Header {
-        Header { name, title, length, fields }
+/// Declares headers, each a module with the constant `HEADER`: name, name written out, length, and every field in the
+/// order of the wire. A field that other code reads gets a name, too.
+macro_rules! headers {
+    ($($(#[$about:meta])* pub mod $module:ident = $name:literal, $title:literal, $length:expr => {
+        $($field:expr $(=> $constant:ident, $doc:literal)?;)*
+    })*) => {
+        $($(#[$about])* pub mod $module {
+            use super::*;
+            use crate::field::Header;
+
+            $($(#[doc = $doc] pub const $constant: Field = $field;)?)*
+            /// The whole header.
+            pub const HEADER: Header = Header { name: $name, title: $title, length: $length, fields: &[$($field),*] };
+        })*
+
+        #[test]
+        fn every_bit_of_every_header_belongs_to_one_field() {
+            $(crate::field::tests::assert_covered(&$module::HEADER);)*
+        }
+    };
+}
+pub(crate) use headers;
+
+/// `text` where a field has one certain value, else nothing.
+pub(crate) fn only(value: u64, one: u64, text: &str) -> String {
+    if value == one {
+        text.into()
+    } else {
+        String::new()
     }
 }
 

@@ -1,6 +1,6 @@
 //! The headers below RoCEv2, declared for showing them: Ethernet, IPv4, IPv6, UDP.
 
-use crate::field::{Field, Header};
+use crate::field::{only, Field, Header};
 
 /// Ethernet without VLAN tags.
 pub const ETHERNET: Header = Header {
@@ -61,8 +61,7 @@ pub const UDP: Header = Header {
     length: 8,
     fields: &[
         Field::dec("SourcePort", (0, 0), 16).means(|_| "chosen per connection, to spread over paths".into()),
-        Field::dec("DestinationPort", (2, 0), 16)
-            .means(|port| if port == 4791 { "RoCEv2".into() } else { String::new() }),
+        Field::dec("DestinationPort", (2, 0), 16).means(|port| only(port, 4791, "RoCEv2")),
         Field::dec("Length", (4, 0), 16),
         Field::hex("Checksum", (6, 0), 16).means(checksum),
     ],
@@ -90,11 +89,7 @@ fn ethertype(number: u64) -> String {
 }
 
 fn protocol(number: u64) -> String {
-    if number == 17 {
-        "UDP".into()
-    } else {
-        String::new()
-    }
+    only(number, 17, "UDP")
 }
 
 fn ipv4_address(address: u64) -> String {

@@ -1,5 +1,7 @@
 //! Codes inside CM messages, in words.
 
+use crate::field::only;
+
 /// A service ID. The RDMA connection manager builds it from a port space and a port (A11.5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Service(pub u64);
@@ -106,11 +108,7 @@ pub fn mtu_bytes(code: u8) -> Option<u32> {
 }
 
 pub(super) fn rnr_retry(count: u64) -> String {
-    if count == 7 {
-        "for ever".into()
-    } else {
-        String::new()
-    }
+    only(count, 7, "for ever")
 }
 
 pub(super) fn transport(code: u64) -> String {

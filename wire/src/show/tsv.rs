@@ -20,13 +20,10 @@ pub fn write<R: Read>(reader: &mut Reader<R>, out: &mut impl Write) -> Result<()
         if let Frame::Roce(packet) = Frame::decode(record.link, record.data) {
             let seen = tracker.see(&packet);
             row(&mut line, &record, &packet, tracker.src_qp(&packet, seen));
-            if line.bytes.len() > FULL {
-                out.write_all(&line.bytes)?;
-                line.bytes.clear();
-            }
+            out.write_all(&line.bytes)?;
+            line.bytes.clear();
         }
     }
-    out.write_all(&line.bytes)?;
     out.flush()?;
     Ok(())
 }
@@ -78,7 +75,6 @@ struct Line {
     addresses: Vec<(IpAddr, String)>,
 }
 
-const FULL: usize = 32 << 10;
 const MOST_ADDRESSES: usize = 8;
 
 impl Line {
