@@ -125,7 +125,10 @@ impl Hasher for Mix {
     }
 }
 
-/// What a capture has told so far about connections.
+/// So many connections without a beginning wait for their other direction.
+const MOST_HALF: usize = 256;
+
+/// What a capture says so far about connections.
 #[derive(Debug, Default)]
 pub struct Tracker {
     connections: Vec<Connection>,
@@ -194,14 +197,24 @@ impl Tracker {
     fn request(&mut self, packet: &Packet) -> Option<Seen> {
         let (src, service) = (packet.datagram.src, packet.opcode.service);
         let receiver = (packet.datagram.dst, packet.bth.dest_qp);
-        // Many may send datagrams to one queue pair, but each connection has its own.
-        let sends = |(index, to): &(usize, Side)| {
-            service.is_connected() || self.connections[*index].ips[to.other() as usize] == src
+        let sender = packet.src_qp().map(|qp| (src, qp));
+        let owner = self.owners.get(&receiver).copied();
+        let known = match sender {
+            None => owner,
+            // One queue pair may send datagrams to many, and many to one.
+            Some(sender) => {
+                let other = self.owners.get(&sender).map(|(index, side)| (*index, side.other()));
+                let fits = |&(index, to): &(usize, Side)| {
+                    let Connection { ips, qps, .. } = &self.connections[index];
+                    [(to, receiver), (to.other(), sender)].into_iter().all(|(side, (ip, qp))| {
+                        ips[side as usize] == ip && qps[side as usize].map_or(true, |known| known == qp)
+                    })
+                };
+                owner.into_iter().chain(other).find(fits)
+            }
         };
-        let known = self.owners.get(&receiver).copied().filter(sends);
         let (connection, to) = known.unwrap_or_else(|| self.responder(src, receiver, service));
         let from = to.other();
-        let sender = packet.src_qp().map(|qp| (src, qp));
         if let Some(sender) = sender.filter(|sender| self.owners.get(sender) != Some(&(connection, from))) {
             self.complete(connection, from, sender);
         }
@@ -271,6 +284,10 @@ impl Tracker {
             return (index, Side::Client);
         }
         let index = self.add([from, at.0], service, None);
+        // To look through more takes long, and those are ends of connections that are hardly of one capture.
+        if self.half.len() == MOST_HALF {
+            self.half.remove(0);
+        }
         self.half.push(index);
         self.own(index, Side::Server, at);
         (index, Side::Server)

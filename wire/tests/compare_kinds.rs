@@ -82,6 +82,16 @@ fn a_service_for_datagrams_is_a_connection_of_its_own() {
 }
 
 #[test]
+fn datagrams_of_two_clients_that_take_turns_are_two_connections() {
+    let send = |from: &str| frame(from, SERVER, 0x64, SERVER_QP, 9, &[0, 0, 0, 1, 0, 0, 0, 0x11], b"hello");
+    let answer = |to: &str| frame(SERVER, to, 0x64, CLIENT_QP, 9, &[0, 0, 0, 1, 0, 0, 0, 0x22], b"welcome");
+    let turn = || vec![send(CLIENT), send("10.0.0.9"), answer("10.0.0.9"), answer(CLIENT)];
+    let frames = Frames::of([turn(), turn()].concat());
+    let summary = frames.against(&frames).summary;
+    assert_eq!(summary, "2 connections, 0 messages of the connection manager, 8 requests with what became of them");
+}
+
+#[test]
 fn what_cannot_be_decoded_is_named_and_never_the_same() {
     let good = Frames::of(conversation());
     for (packet, what) in [
