@@ -181,11 +181,11 @@ impl<R: Read> Reader<R> {
         self.start_ns
     }
 
-    /// The names of the interfaces that the file has described so far; in a run file these are the nodes.
-    pub fn nodes(&self) -> Vec<String> {
+    /// The interfaces that the file has described so far, with their names; in a run file these are the nodes.
+    pub fn interfaces(&self) -> Vec<(LinkType, Option<String>)> {
         match &self.format {
-            Format::Pcap(_) => Vec::new(),
-            Format::Pcapng(pcapng) => pcapng.names(),
+            Format::Pcap(pcap) => vec![(pcap.link, None)],
+            Format::Pcapng(pcapng) => pcapng.interfaces(),
         }
     }
 

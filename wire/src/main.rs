@@ -21,7 +21,11 @@ fn command() -> Command {
     let show = Command::new("show")
         .about("Show a capture or a run: lanes or a ladder, one packet byte by byte, or a table")
         .arg(file.value_parser(value_parser!(PathBuf)))
-        .arg(packet.value_parser(value_parser!(u64).range(1..)).help("Only this frame, byte by byte"))
+        .arg(
+            packet
+                .value_parser(value_parser!(show::bytes::Which))
+                .help("Only this frame, or a step's first, as step8, byte by byte"),
+        )
         .arg(format.help(
             "Lanes with the log lines (of a run, unless told otherwise), a ladder of the packets, a table for machines",
         ))
@@ -60,8 +64,9 @@ fn compare_command() -> Command {
 fn svg_command() -> Command {
     let file = Arg::new("file").value_name("FILE").help("pcap or pcapng file").required(true);
     Command::new("svg")
-        .about("Draw a capture's ladder as a picture, to standard output")
+        .about("Draw a picture to standard output: the lanes of a run, or the ladder of a capture")
         .arg(file.value_parser(value_parser!(PathBuf)))
+        .arg(Arg::new("ladder").long("ladder").action(ArgAction::SetTrue).help("The ladder of a run, too"))
 }
 
 fn main() -> ExitCode {
@@ -74,7 +79,7 @@ fn main() -> ExitCode {
         _ => {}
     }
     let result = match name {
-        "svg" => svg(file),
+        "svg" => svg(file, arguments.get_flag("ladder")),
         _ => show(file, arguments),
     };
     match result {
@@ -96,8 +101,8 @@ fn open(file: &Path) -> Result<Reader<File>, Error> {
 fn show(file: &Path, arguments: &ArgMatches) -> Result<(), Error> {
     let mut out = BufWriter::with_capacity(64 << 10, std::io::stdout().lock());
     let format = arguments.get_one::<String>("format").map(String::as_str);
-    let result = match (arguments.get_one::<u64>("packet"), format) {
-        (Some(&number), _) => show::bytes::write(&mut open(file)?, number, &mut out),
+    let result = match (arguments.get_one("packet"), format) {
+        (Some(&which), _) => show::bytes::write(&mut open(file)?, which, &mut out),
         (None, Some("tsv")) => show::tsv::write(&mut open(file)?, &mut out),
         (None, Some("ladder")) => ladder(file, &mut out),
         (None, None) if arguments.get_flag("follow") => draw(open_growing, file, &mut LineWriter::new(out.get_mut())),
@@ -146,10 +151,12 @@ impl Read for Growing {
     }
 }
 
-fn svg(file: &Path) -> Result<(), Error> {
-    let rows = show::row::all(|| open(file))?;
-    std::io::stdout().lock().write_all(wire::svg::draw(&rows).as_bytes())?;
-    Ok(())
+fn svg(file: &Path, ladder: bool) -> Result<(), Error> {
+    let picture = match ladder || lanes::nodes(&mut open(file)?)?.is_none() {
+        true => wire::svg::draw(&show::row::all(|| open(file))?),
+        false => lanes::picture(&std::fs::read(file)?, 0..=u64::MAX)?.0,
+    };
+    Ok(std::io::stdout().lock().write_all(picture.as_bytes())?)
 }
 
 /// Colors and the width of the terminal, if there is one.

@@ -69,9 +69,9 @@ impl Pcapng {
         self.interfaces.get(interface)?.name.as_deref()
     }
 
-    /// The names of all interfaces that have one.
-    pub(crate) fn names(&self) -> Vec<String> {
-        self.interfaces.iter().filter_map(|interface| interface.name.clone()).collect()
+    /// What the interfaces so far are, and their names.
+    pub(crate) fn interfaces(&self) -> Vec<(LinkType, Option<String>)> {
+        self.interfaces.iter().map(|interface| (interface.link, interface.name.clone())).collect()
     }
 
     /// The next packet or journal entry; other blocks are taken note of or skipped.

@@ -38,6 +38,8 @@ impl Line {
     /// The program of what the lab did.
     pub const LAB: &'static str = "lab";
 
+    /// The kind of act that reports how a program ended: `exit status 0`.
+    pub const EXIT: &'static str = "exit";
     /// The kind of the lab's last act: nothing comes after it.
     pub const END: &'static str = "end";
 
@@ -115,6 +117,11 @@ impl Line {
         }
         line
     }
+}
+
+/// What the lab did to a packet, as `lab: dropped by the rule …`: it stands at the end of the packet's comment.
+pub fn lab_comment(comment: &str) -> Option<&str> {
+    comment.find("lab: ").map(|at| &comment[at..])
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ const HEAD: usize = 56;
 const ROW: usize = 42;
 
 /// Colors by class: for light, then for dark.
-const STYLE: &str = "\
+pub(crate) const STYLE: &str = "\
 text{font:12px ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace;fill:#1f2328}
 .title{font:12px system-ui,-apple-system,'Segoe UI','DejaVu Sans',sans-serif}
 .quiet,.title{fill:#59636e}.side{font-weight:bold}.back{fill:#ffffff}.life{stroke:#d1d9e0;stroke-width:2}
@@ -60,12 +60,12 @@ pub fn describe(rows: &[Row]) -> String {
     format!("{} packet{plural}. {}.", rows.len(), arrows.collect::<Vec<_>>().join("; "))
 }
 
-fn add(svg: &mut String, element: std::fmt::Arguments) {
+pub(crate) fn add(svg: &mut String, element: std::fmt::Arguments) {
     // Writing to a String cannot fail.
     let _ = writeln!(svg, "{element}");
 }
 
-fn text(svg: &mut String, x: usize, y: usize, attributes: &str, words: &str) {
+pub(crate) fn text(svg: &mut String, x: usize, y: usize, attributes: &str, words: &str) {
     if words.is_empty() {
         return;
     }
@@ -100,7 +100,7 @@ fn packet(svg: &mut String, y: usize, row: &Row) {
     text(svg, WORDS, second, "class=\"title\"", step);
 }
 
-fn class(sort: Sort) -> &'static str {
+pub(crate) fn class(sort: Sort) -> &'static str {
     match sort {
         Sort::Connection => "connection",
         Sort::Send => "send",
@@ -113,7 +113,7 @@ fn class(sort: Sort) -> &'static str {
 }
 
 /// Text as XML takes it, which allows no control characters; spaces stay as many as they are.
-fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     let text: String = text.chars().filter(|c| !c.is_control()).collect();
     text.replace('&', "&amp;").replace('<', "&lt;").replace("  ", " \u{a0}")
 }

@@ -24,7 +24,8 @@ fn own_capture() -> Vec<u8> {
     let bundled = Path::new(env!("CARGO_MANIFEST_DIR")).join("../captures/04_rdma_write.pcapng");
     let mut reader = Reader::new(fs::File::open(bundled).unwrap()).unwrap();
     let mut writer = Writer::new(Vec::new(), LinkType::ETHERNET, &Section::default()).unwrap();
-    let mut comment = Some("mine");
+    // A comment that the lab wrote stays, another one gives way.
+    let mut comment = ["mine", "", "lab: delayed", "old"].into_iter();
     while let Some(record) = reader.next().unwrap() {
         let mut frame = record.data.to_vec();
         if frame[12..14] == [8, 0] {
@@ -32,7 +33,7 @@ fn own_capture() -> Vec<u8> {
                 frame[address..address + 3].copy_from_slice(&[192, 0, 2]);
             }
         }
-        writer.packet(record.time_ns.unwrap(), &frame, comment.take()).unwrap();
+        writer.packet(record.time_ns.unwrap(), &frame, comment.next()).unwrap();
     }
     writer.into_inner().unwrap()
 }
@@ -65,6 +66,7 @@ fn a_capture_from_elsewhere_gets_the_steps_of_its_lesson() {
     assert_eq!(comments[..2], ["mine", ""]);
     for (step, comment) in (1..).zip(&comments[2..]) {
         assert!(comment.starts_with(&format!("Step {step}: The ")), "{comment}");
+        assert_eq!(comment.ends_with("] lab: delayed"), step == 1, "{comment}");
     }
 }
 

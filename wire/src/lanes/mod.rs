@@ -3,6 +3,7 @@
 //! [`Lanes`] says in order what is to be drawn, and draws it as text: live while it happens, or from a run file, which is
 //! the same. A terminal that is too narrow, or a run of more than two nodes, gets one column with the nodes' names.
 
+mod svg;
 mod text;
 
 pub use text::Style;
@@ -14,6 +15,7 @@ use crate::show::Error;
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::IpAddr;
+use std::ops::RangeInclusive;
 
 /// The node on the right.
 const SERVER: &str = "server";
@@ -25,7 +27,7 @@ const SERVER: &str = "server";
 pub fn nodes<R: Read>(reader: &mut Reader<R>) -> Result<Option<Vec<String>>, Error> {
     while let Some(event) = reader.event()? {
         if matches!(event, Event::Line(_)) {
-            return Ok(Some(reader.nodes()));
+            return Ok(Some(reader.interfaces().into_iter().filter_map(|(_, name)| name).collect()));
         }
     }
     Ok(None)
@@ -44,6 +46,40 @@ pub fn write<R: Read>(reader: &mut Reader<R>, mut lanes: Lanes, out: &mut impl W
         }
     }
     Ok(out.flush()?)
+}
+
+/// A run, or the part of it with these numbers, as text.
+///
+/// # Errors
+/// The file cannot be read to its end.
+pub fn text(run: &[u8], style: Style, part: RangeInclusive<u64>) -> Result<String, Error> {
+    let (lanes, entries) = entries(run, style, part)?;
+    let drawn = entries.iter().map(|entry| text::entry(style, &lanes.layout(), entry));
+    Ok(lanes.heading() + &drawn.collect::<String>())
+}
+
+/// The same as a picture in SVG, and what it shows in words.
+///
+/// # Errors
+/// The file cannot be read to its end.
+pub fn picture(run: &[u8], part: RangeInclusive<u64>) -> Result<(String, String), Error> {
+    let (lanes, entries) = entries(run, Style::FILE, part)?;
+    Ok((svg::draw(&lanes, &entries), svg::describe(&entries)))
+}
+
+fn entries(run: &[u8], style: Style, part: RangeInclusive<u64>) -> Result<(Lanes, Vec<Entry>), Error> {
+    let nodes = nodes(&mut Reader::new(run)?)?.unwrap_or_default();
+    let (mut lanes, mut entries) = (Lanes::new(&nodes, style), Vec::new());
+    let mut reader = Reader::new(run)?;
+    while let Some(event) = reader.event()? {
+        match lanes.entry(&event) {
+            Some(entry) if part.contains(&entry.number) => entries.push(entry),
+            // A part of a run tells its stages itself.
+            Some(_) => lanes.stages.clear(),
+            None => {}
+        }
+    }
+    Ok((lanes, entries))
 }
 
 /// Draws events, one after the other.

@@ -76,7 +76,7 @@ pub(super) fn entry(style: Style, layout: &Layout, entry: &Entry) -> String {
         (Layout::One { names }, to) => {
             let to = to.as_ref().map(|to| format!("─▶ {to}  ")).unwrap_or_default();
             let text = [format!("{to}{}", entry.text)].into_iter().chain(entry.notes.iter().cloned());
-            let width = style.room(HEAD + names + 2);
+            let width = style.room(HEAD + entry.node.chars().count().max(*names) + 2);
             (String::new(), text.flat_map(|text| wrap(&text, width)).collect(), "")
         }
     };

@@ -7,6 +7,7 @@ use crate::cm::{self, req, Kind, Message};
 use crate::icrc::Icrc;
 use crate::opcode::Operation;
 use crate::packet::{Frame, Packet};
+use crate::run::lab_comment;
 use crate::track::{Seen, Side, Tracker};
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -45,10 +46,9 @@ impl Row {
         step.starts_with("Step ").then_some(step)
     }
 
-    /// What the lab did to the packet, as `lab: dropped by the rule …`, which stands at the end of the comment.
+    /// What the lab did to the packet.
     pub fn lab(&self) -> Option<&str> {
-        let comment = self.comment.as_deref()?;
-        comment.find("lab: ").map(|at| &comment[at..])
+        lab_comment(self.comment.as_deref()?)
     }
 
     /// What is said about the packet beside its name.

@@ -11,7 +11,6 @@
 mod file;
 mod follow;
 pub mod proof;
-pub mod timeline;
 
 pub use crate::track::Side;
 pub use file::{load, parse, Error};

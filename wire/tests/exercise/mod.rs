@@ -31,7 +31,7 @@ fn shown(bytes: &[u8]) {
     // Any number will do: each byte of the input has its turn.
     let number = 1 + u64::from(bytes.last().copied().unwrap_or(0)) % 16;
     if let Ok(mut again) = reader() {
-        let _ = show::bytes::write(&mut again, number, &mut std::io::sink());
+        let _ = show::bytes::write(&mut again, show::bytes::Which::Frame(number), &mut std::io::sink());
     }
 }
 
