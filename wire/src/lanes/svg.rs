@@ -74,7 +74,7 @@ fn one(svg: &mut String, sides: Option<[&str; 2]>, y: usize, entry: &Entry) -> u
         text(svg, TIME, y + 12, END_OF_NUMBER, &format!("{ms:.1}"));
     }
     match (sides, &entry.to) {
-        (Some([_, right]), Some(_)) => return packet(svg, entry.node == right, y, entry),
+        (Some([_, right]), Some(_)) => packet(svg, entry.node == right, y, entry),
         (Some([left, right]), None) if [left, right].contains(&entry.node.as_str()) => {
             let (x, end) = if entry.node == right { (RIGHT, END) } else { (LEFT, RIGHT - 12) };
             lines(svg, x, end, y, &entry.text, entry.sort)

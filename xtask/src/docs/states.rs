@@ -51,7 +51,7 @@ impl Log<'_> {
                 let happens = name.kind == "call" || line.text.contains("CM event: ");
                 happens && self.names.of(&line.text).iter().any(|other| other.thing == name.thing)
             };
-            let Some(more) = self.lines[self.at..].iter().position(|line| says(line)) else {
+            let Some(more) = self.lines[self.at..].iter().position(says) else {
                 bail!("log has no `{}` here", name.text);
             };
             self.at += more;
@@ -75,7 +75,7 @@ impl Log<'_> {
     }
 
     fn before(&self) -> Option<String> {
-        self.lines[..self.at].iter().rev().find_map(|line| state(line))
+        self.lines[..self.at].iter().rev().find_map(state)
     }
 
     /// The dump that follows, before anything else happens; without one, the state is what it was.
@@ -84,11 +84,11 @@ impl Log<'_> {
         let same = rest.take_while(|line| {
             line.text.contains("INFO") && !line.text.contains("CM event: ") || line.text.contains("_ack_")
         });
-        same.filter_map(|line| state(line)).next().or_else(|| self.before())
+        same.filter_map(state).next().or_else(|| self.before())
     }
 
     fn states(&self) -> Vec<String> {
-        distinct(self.lines.iter().filter_map(|line| state(line)))
+        distinct(self.lines.iter().filter_map(state))
     }
 }
 
