@@ -106,8 +106,7 @@ fn show(file: &Path, arguments: &ArgMatches) -> Result<(), Error> {
         (None, Some("tsv")) => show::tsv::write(&mut open(file)?, &mut out),
         (None, Some("ladder")) => ladder(file, &mut out),
         (None, None) if arguments.get_flag("follow") => draw(open_growing, file, &mut LineWriter::new(out.get_mut())),
-        // What is damaged is reported when it is shown.
-        (None, None) if matches!(lanes::nodes(&mut open(file)?), Ok(None)) => ladder(file, &mut out),
+        (None, None) if lanes::nodes(&mut open(file)?).is_none() => ladder(file, &mut out),
         _ => draw(open, file, &mut out),
     };
     // What was read before an error is good, and is shown.
@@ -126,7 +125,7 @@ fn draw<R: Read>(
     file: &Path,
     out: &mut impl Write,
 ) -> Result<(), Error> {
-    let nodes = lanes::nodes(&mut open(file)?).ok().flatten().unwrap_or_default();
+    let nodes = lanes::nodes(&mut open(file)?).unwrap_or_default();
     let show::ladder::Style { color, width } = style();
     let style = lanes::Style { color, width: width.unwrap_or(lanes::Style::FILE.width) };
     lanes::write(&mut open(file)?, Lanes::new(&nodes, style), out)
@@ -152,7 +151,7 @@ impl Read for Growing {
 }
 
 fn svg(file: &Path, ladder: bool) -> Result<(), Error> {
-    let picture = match ladder || lanes::nodes(&mut open(file)?)?.is_none() {
+    let picture = match ladder || lanes::nodes(&mut open(file)?).is_none() {
         true => wire::svg::draw(&show::row::all(|| open(file))?),
         false => lanes::picture(&std::fs::read(file)?, 0..=u64::MAX)?.0,
     };

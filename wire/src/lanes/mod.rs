@@ -20,17 +20,14 @@ use std::ops::RangeInclusive;
 /// The node on the right.
 const SERVER: &str = "server";
 
-/// The nodes of a run file; None for a capture, which has no lines.
-///
-/// # Errors
-/// The file cannot be read up to its first line.
-pub fn nodes<R: Read>(reader: &mut Reader<R>) -> Result<Option<Vec<String>>, Error> {
-    while let Some(event) = reader.event()? {
+/// The nodes of a run file; None for a capture, which has no lines. A damaged file is reported when it is drawn.
+pub fn nodes<R: Read>(reader: &mut Reader<R>) -> Option<Vec<String>> {
+    while let Ok(Some(event)) = reader.event() {
         if matches!(event, Event::Line(_)) {
-            return Ok(Some(reader.interfaces().into_iter().filter_map(|(_, name)| name).collect()));
+            return Some(reader.interfaces().into_iter().filter_map(|(_, name)| name).collect());
         }
     }
-    Ok(None)
+    None
 }
 
 /// Draws all that a reader still has, up to the line of the lab that says that this was all.
@@ -68,7 +65,7 @@ pub fn picture(run: &[u8], part: RangeInclusive<u64>) -> Result<(String, String)
 }
 
 fn entries(run: &[u8], style: Style, part: RangeInclusive<u64>) -> Result<(Lanes, Vec<Entry>), Error> {
-    let nodes = nodes(&mut Reader::new(run)?)?.unwrap_or_default();
+    let nodes = nodes(&mut Reader::new(run)?).unwrap_or_default();
     let (mut lanes, mut entries) = (Lanes::new(&nodes, style), Vec::new());
     let mut reader = Reader::new(run)?;
     while let Some(event) = reader.event()? {
