@@ -88,7 +88,7 @@ impl Session<'_> {
         let name = &self.seats[port].ended.name;
         Some(match lost {
             Lost::Full => format!("dropped, as {name} takes nothing from the wire and its queue is full"),
-            Lost::Cut => format!("lost, as the cable of {name} is cut"),
+            Lost::Cut => format!("dropped, as the cable of {name} is cut"),
         })
     }
 

@@ -10,7 +10,7 @@ use std::process::Command;
 use support::{run_of, Check};
 use wire::icrc::Icrc;
 use wire::run::{Event, Line};
-use wire::Frame;
+use wire::{Frame, Packet};
 
 /// A packet of the run file.
 #[derive(Debug, Clone)]
@@ -155,7 +155,7 @@ fn a_cable_that_is_cut_ends_a_connection_in_words() {
     run.check.logs(SERVER, "waited 5 s for RDMA_CM_EVENT_DISCONNECTED");
     let writes = run.named(CLIENT, "RC RDMA Write Only");
     assert!(writes.len() > 6 && writes.iter().all(|sent| sent.psn == writes[0].psn), "{:?}", run.packets);
-    assert!(writes[1..].iter().all(|sent| sent.comment == "lab: lost, as the cable of client is cut"));
+    assert!(writes[1..].iter().all(|sent| sent.comment == "lab: dropped, as the cable of client is cut"));
 }
 
 #[test]
@@ -164,6 +164,18 @@ fn what_is_sent_again_is_lost_again() {
     let run = ruled("04", "--timeout 20", rules, [1, 1]);
     run.check.logs(CLIENT, "completed with IBV_WC_RETRY_EXC_ERR");
     assert!(run.named(CLIENT, "RC Send Only").iter().all(|sent| sent.comment.starts_with("lab: dropped")));
+}
+
+#[test]
+fn a_rule_for_one_of_several_nodes_leaves_the_others_alone() {
+    let check = Check::of(run_of("02", "-n 2", "").clients(2).wire("drop 1st REQ from client-2 to server"));
+    assert!(check.outcome.succeeded(), "{:?}", check.outcome);
+    let mut requests = Vec::new();
+    let look =
+        |node: &str, packet: &Packet<'_>| requests.extend((packet.name() == "ConnectRequest").then(|| node.to_owned()));
+    check.outcome.each_packet(look).unwrap();
+    requests.sort();
+    assert_eq!(requests, ["client-1", "client-2", "client-2"]);
 }
 
 #[test]

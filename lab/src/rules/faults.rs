@@ -151,7 +151,7 @@ fn done(act: Act) -> String {
         Act::Delay(time) => format!("delayed {} ms", time.as_millis()),
         Act::Swap => "swapped with the next one".to_owned(),
         Act::Corrupt => "corrupted".to_owned(),
-        Act::Cut => "cut off".to_owned(),
+        Act::Cut => "dropped, and the cable cut,".to_owned(),
     }
 }
 

@@ -180,9 +180,12 @@ fn without_a_rule_all_pass() {
 #[test]
 fn what_becomes_of_a_frame_is_told() {
     let all = two_in_a_row();
-    for (act, past, copies) in
-        [("drop", "dropped", 0), ("cut", "cut off", 0), ("duplicate", "duplicated", 2), ("corrupt", "corrupted", 1)]
-    {
+    for (act, past, copies) in [
+        ("drop", "dropped", 0),
+        ("cut", "dropped, and the cable cut,", 0),
+        ("duplicate", "duplicated", 2),
+        ("corrupt", "corrupted", 1),
+    ] {
         let rule = format!("{act} 1st \"RC RDMA Write First\"");
         let passage = pass(&mut faults(&rule), &all, Instant::now()).remove(0);
         let deed = format!("{past} by the rule: {rule}");

@@ -53,7 +53,7 @@ pub struct Capture {
     pub(super) strays: Tally,
     /// The machines that sent packets.
     pub(super) senders: BTreeSet<IpAddr>,
-    /// True if packets have comments. Only bundled captures have: the steps of a lesson.
+    /// True if packets have comments with the steps of a lesson. Only bundled captures have.
     pub(super) commented: bool,
     /// The connections, in the order in which they began.
     pub(super) conversations: Vec<Conversation>,
@@ -71,9 +71,10 @@ impl Capture {
             match Frame::decode(record.link, record.data) {
                 Frame::Roce(packet) if packet.opcode.operation == Operation::Congestion => capture.congestion += 1,
                 Frame::Roce(packet) => {
-                    capture.commented |= record.comment.is_some();
                     let step = words::step(record.comment);
-                    capture.packet(&Recorded { number: record.number, step, packet }, &mut tracker);
+                    capture.commented |= step.is_some();
+                    let is_faulted = record.comment.is_some_and(|comment| comment.contains("lab: "));
+                    capture.packet(&Recorded { number: record.number, step, is_faulted, packet }, &mut tracker);
                 }
                 Frame::Other(other) => *capture.others.entry(other.name()).or_default() += 1,
             }
@@ -87,6 +88,7 @@ impl Capture {
         self.packets += 1;
         self.senders.insert(packet.datagram.src);
         match packet.icrc() {
+            Icrc::Bad if recorded.is_faulted => {}
             Icrc::Ok => {}
             Icrc::Bad => self.bad.add(recorded.number),
             Icrc::Cut => self.cut.add(recorded.number),

@@ -12,6 +12,8 @@ pub(super) struct Recorded<'a> {
     pub number: u64,
     /// The step of the lesson: the first line of the comment.
     pub step: Option<String>,
+    /// The lab did something to it on purpose, which is no defect of the recording.
+    pub is_faulted: bool,
     pub packet: Packet<'a>,
 }
 

@@ -29,9 +29,10 @@ pub(super) fn given(data: &[u8]) -> &[u8] {
     &data[..data.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1)]
 }
 
-/// The step of the lesson, from the comment in a bundled capture: its first line.
+/// The step of the lesson, from the comment in a bundled capture: its first line. What the lab did is no part of it.
 pub(super) fn step(comment: Option<&str>) -> Option<String> {
-    comment.and_then(|comment| comment.lines().next()).filter(|line| !line.is_empty()).map(str::to_owned)
+    let line = comment?.lines().next()?.split("lab: ").next()?.trim_end();
+    (!line.is_empty()).then(|| line.to_owned())
 }
 
 /// 1st, 2nd, 3rd…
