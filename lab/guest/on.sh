@@ -7,5 +7,4 @@ if [ $# -lt 2 ]; then
 fi
 node=$1
 shift
-# shellcheck disable=SC2154 # lab_console comes from the kernel's command line
-echo "@on $node $*" >"/dev/$lab_console"
+echo "<1>@on $node $*" >/dev/kmsg

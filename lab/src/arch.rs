@@ -15,10 +15,14 @@ pub struct Arch {
     pub qemu: &'static str,
     /// Value of `-M`. Devices the lab has no use for are left out: the boot is faster.
     pub machine: &'static str,
+    /// The processor that is emulated without KVM.
+    pub processor: &'static str,
     /// The first serial port as the guest names it: kernel messages and the agent.
     pub console: &'static str,
-    /// The second serial port as the guest names it: what the program prints, and nothing else.
+    /// The second serial port as the guest names it: the program's standard output, and the input of a shell.
     pub program: &'static str,
+    /// The third one: standard error.
+    pub error: &'static str,
     /// QEMU arguments that connect the second serial port to the character device `program`.
     pub program_port: [&'static str; 2],
     /// Kernel arguments that make an emulated processor faster; each is harmless on a real one.
@@ -35,8 +39,11 @@ const TABLE: [Arch; 2] = [
         qemu: "qemu-system-x86_64",
         // `microvm` would boot faster but hangs in about half of its boots without KVM.
         machine: "q35,vmport=off,sata=off,smbus=off",
+        // Emulated, the fast copies of the newest processors (ERMS) go byte by byte; without them Linux copies words.
+        processor: "max,-erms,-fsrm",
         console: "ttyS0",
         program: "ttyS1",
+        error: "ttyS2",
         program_port: ["-serial", "chardev:program"],
         // Without the first one the kernel finds the emulated time stamp counter wanting, and asks a slow timer
         // for the time instead; five-level page tables only make each look-up longer.
@@ -48,9 +55,11 @@ const TABLE: [Arch; 2] = [
         name: "aarch64",
         qemu: "qemu-system-aarch64",
         machine: "virt",
+        processor: "max",
         console: "ttyAMA0",
-        // The `virt` board has one serial port of its own; the second one is a PCI card.
+        // The `virt` board has one serial port of its own; the others are PCI cards.
         program: "ttyS0",
+        error: "ttyS1",
         program_port: ["-device", "pci-serial,chardev=program"],
         kernel_arguments: "mitigations=off init_on_alloc=0",
         loader: "/lib/ld-linux-aarch64.so.1",

@@ -6,6 +6,7 @@
 //! receiver prints about it can only come later.
 
 use crate::agent::Message;
+use crate::lines::clean;
 use crate::rules::Passage;
 use crate::run::Fault;
 use crate::seat::Stage;
@@ -97,19 +98,23 @@ impl Session<'_> {
         let seat = &mut self.seats[node];
         let mut lines = Vec::new();
         while let Ok(count @ 1..) = seat.output.read(&mut bytes) {
-            lines.extend(seat.lines.push(&bytes[..count]));
+            lines.extend(seat.lines.push_raw(&bytes[..count]));
             if let (SHELL, Some(terminal)) = (node, &mut self.terminal) {
                 terminal.show(&bytes[..count]);
             }
         }
-        lines.iter().try_for_each(|line| self.print(node, line))
+        // The machine ends lines on standard output, and those alone, with a carriage return, too (`open_ports` in init.sh).
+        lines.iter().try_for_each(|line| self.print(node, &clean(line), !line.ends_with(b"\r\n")))
     }
 
-    fn print(&mut self, node: usize, line: &str) -> Result<()> {
+    fn print(&mut self, node: usize, line: &str, error: bool) -> Result<()> {
         let seat = &mut self.seats[node];
         seat.ended.keep(line);
-        let said = self.recorder.line(Some(node), &seat.program, line, "")?;
+        let said = self.recorder.said(node, &seat.program, line, error)?;
         tell(self.observer, &mut self.terminal, &Event::Line(said));
+        if node == SERVER && self.run.ready_line.is_some_and(|words| line.starts_with(words)) {
+            self.start_clients()?;
+        }
         let (sprung, traps) = std::mem::take(&mut self.traps).into_iter().partition(|trap| line.contains(&trap.text));
         self.traps = traps;
         let sprung: Vec<crate::run::Trap> = sprung;
@@ -150,6 +155,7 @@ impl Session<'_> {
         while let Some(message) = self.seats[node].agent.receive() {
             match message {
                 Message::Listening => self.start_clients()?,
+                Message::Silent => self.start_unasked()?,
                 Message::Exit(status) => self.ended(node, status)?,
                 Message::On(target, command) => self.start_also(node, &target, &command)?,
                 Message::Also(end) => self.lab(Some(node), "exit", &format!("exit status {end}"))?,
@@ -199,7 +205,7 @@ impl Session<'_> {
         // The program's last words left the machine before the agent told of its end.
         self.read_output(node)?;
         if let Some(rest) = self.seats[node].lines.take_rest() {
-            self.print(node, &rest)?;
+            self.print(node, &rest, false)?;
         }
         let seat = &mut self.seats[node];
         seat.ended.exit = Some(status);

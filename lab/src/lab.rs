@@ -5,6 +5,7 @@ use crate::arch::{self, Arch};
 use crate::initramfs::Contents;
 use crate::interrupt::{Interrupt, Interrupted};
 use crate::machine::{find_qemu, Hardware, Machine};
+use crate::options::Options;
 use crate::outcome::Outcome;
 use crate::port::Port;
 use crate::record::{self, Recorder};
@@ -12,7 +13,7 @@ use crate::run::{Node, Run, CLIENT};
 use crate::session::Session;
 use crate::state::{Recipe, Saved, Store};
 use crate::terminal::Terminal;
-use crate::{kernel, kvm, payload, usage};
+use crate::{fetch, kernel, kvm, payload, usage};
 use anyhow::{ensure, Context, Result};
 use std::env;
 use std::fs::File;
@@ -22,6 +23,9 @@ use wire::run::{Event, Line};
 
 /// A restore takes a quarter of a second on an idle machine; a loaded one only gets slower.
 const RESTORE_LIMIT: Duration = Duration::from_secs(60);
+
+/// What a node needs of this host: its drive and its port.
+type Place<'a> = (&'a Node, File, Port);
 
 /// Where things are, and how to stop.
 #[derive(Debug)]
@@ -101,13 +105,13 @@ impl Lab {
         for node in &run.nodes {
             let own = [("/etc/hosts", run.hosts()), ("/etc/hostname", format!("{}\n", node.name))];
             let named = run.names_programs(node);
-            let drive = payload::drive(node.command.as_deref(), &named, &own, &self.binaries, &contents, self.arch)?;
+            let drive = payload::drive(node, &named, &own, &run.options, &self.binaries, &contents, self.arch)?;
             let port = if node.name == CLIENT && terminal.is_some() { Port::Terminal } else { Port::Output };
             seats.push((node, drive, port));
         }
         let mut recorder = Recorder::begin(&self.folder.join("runs"), run, &self.interrupt)?;
         let folder = recorder.folder().to_owned();
-        let machines = self.restored(&contents, &seats).map_err(|error| {
+        let machines = self.restored(&contents, &run.options, &seats).map_err(|error| {
             // Ctrl-C reaches the commands that the lab runs, too: that one of them fails then is not the news.
             self.interrupt.check().err().unwrap_or(error)
         });
@@ -123,8 +127,9 @@ impl Lab {
         let outcome = Session::new(run, machines, &self.interrupt, recorder, observer, terminal)?.finish();
         // What was recorded of a run that failed is as good as any.
         let views = record::write_views(&folder, run);
-        let outcome = outcome?;
+        let mut outcome = outcome?;
         views?;
+        fetch::all(&run.options.out, seats.iter_mut().map(|(_, drive, _)| drive), &mut outcome)?;
         Ok(outcome)
     }
 
@@ -143,11 +148,12 @@ impl Lab {
     }
 
     /// All machines, running, with their programs unpacked.
-    fn restored(&self, contents: &Contents, seats: &[(&Node, File, Port)]) -> Result<Vec<(Machine, Agent)>> {
-        let kernel = kernel::find(&self.folder.join("kernel"), self.arch, &self.interrupt)?;
+    fn restored(&self, contents: &Contents, options: &Options, seats: &[Place<'_>]) -> Result<Vec<(Machine, Agent)>> {
+        let kernel = kernel::find(&self.folder, options, self.arch, &self.interrupt)?;
         let qemu = find_qemu(self.arch)?;
         let kvm = kvm::runs(&self.folder, self.arch, &qemu, &kernel, &self.interrupt)?;
-        let hardware = Hardware { arch: self.arch, qemu, kvm, kernel: kernel.image.clone(), initramfs: PathBuf::new() };
+        let (arch, image, memory) = (self.arch, kernel.image.clone(), options.memory());
+        let hardware = Hardware { arch, qemu, kvm, memory, kernel: image, initramfs: PathBuf::new() };
         let recipe = Recipe { hardware, contents, kernel: &kernel };
         let store = Store::new(self.folder.join("state"));
 
@@ -162,7 +168,7 @@ impl Lab {
         }
     }
 
-    fn restore(&self, saved: &Saved, seats: &[(&Node, File, Port)]) -> Result<Vec<(Machine, Agent)>> {
+    fn restore(&self, saved: &Saved, seats: &[Place<'_>]) -> Result<Vec<(Machine, Agent)>> {
         let deadline = Instant::now() + RESTORE_LIMIT;
         let started = (1..).zip(seats).map(|(index, (_, drive, port))| saved.start(index, drive, *port));
         let mut machines = started.collect::<Result<Vec<_>>>()?;

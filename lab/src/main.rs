@@ -5,7 +5,7 @@
 
 use anyhow::{Context, Result};
 use clap::{Args, Parser, Subcommand};
-use lab::{summary, Interrupt, Interrupted, Lab, Run, Terminal, Usage};
+use lab::{summary, Interrupt, Interrupted, Lab, Options, Run, Terminal, Usage};
 use std::env;
 use std::io::{self, IsTerminal, Write};
 use std::os::unix::process::CommandExt;
@@ -59,6 +59,9 @@ enum Command {
         /// One more machine, with its command: --node "worker-1=rping -c -a server". Up to eight beside the server
         #[arg(long = "node", value_name = "NAME=COMMAND")]
         nodes: Vec<String>,
+        /// The folder of the results, below target/lab/runs
+        #[arg(long, default_value = "exec")]
+        name: String,
         #[command(flatten)]
         common: Common,
     },
@@ -86,6 +89,11 @@ struct Common {
     /// Act on packets, for example: drop 1st "RC Acknowledge" from server (--help has more)
     #[arg(long, value_name = "RULES", default_value = "", hide_default_value = true, long_help = WIRE)]
     wire: String,
+    /// Print nothing but how it went, as JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    options: Options,
 }
 
 /// What `--help` says about rules.
@@ -111,7 +119,11 @@ fn main() -> ExitCode {
         return failed(&error.into(), LAB_FAILED);
     }
     let command = Cli::parse().command;
-    let show = if matches!(command, Command::Shell { .. }) { run_shell } else { run_shown };
+    let show = match &command {
+        Command::Shell { .. } => run_shell,
+        Command::Run { common, .. } | Command::Exec { common, .. } if common.json => run_told,
+        _ => run_shown,
+    };
     let run = match command.into_run() {
         Ok(run) => run,
         Err(error) => return failed(&error, USAGE),
@@ -138,12 +150,12 @@ impl Command {
                 let number = lesson.strip_prefix("lesson-").unwrap_or(&lesson);
                 (Run::lesson(number)?.server_args(&server_args).client_args(&client_args).clients(clients), common)
             }
-            Self::Exec { server, client, nodes, common } => {
+            Self::Exec { server, client, nodes, name, common } => {
                 anyhow::ensure!(
                     server.is_some() || client.is_some() || !nodes.is_empty(),
                     "nothing to run: give --server, --client, --node or all of them"
                 );
-                let mut run = Run::programs();
+                let mut run = Run::programs().name(&name);
                 if let Some(command) = server {
                     run = run.server(&command);
                 }
@@ -165,7 +177,7 @@ impl Command {
                 (nodes.iter().fold(run, add), common)
             }
         };
-        let run = run.wire(&common.wire);
+        let run = run.wire(&common.wire).options(common.options);
         let run = match common.deadline {
             Some(seconds) => run.deadline(Duration::from_secs(seconds.into())),
             None => run,
@@ -190,6 +202,13 @@ fn run_shown(run: &Run) -> Result<bool> {
     })?;
     let text = summary::summary(run, &outcome);
     io::stdout().write_all(text.as_bytes()).context("cannot print the summary")?;
+    Ok(outcome.succeeded())
+}
+
+/// Runs in silence, then prints how it went for a program to read.
+fn run_told(run: &Run) -> Result<bool> {
+    let outcome = Lab::open()?.stop_on(Interrupt::on_signals()?).run(run)?;
+    writeln!(io::stdout(), "{:#}", summary::json(&outcome)).context("cannot print the result")?;
     Ok(outcome.succeeded())
 }
 

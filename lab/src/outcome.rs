@@ -25,6 +25,8 @@ pub struct Ended {
     pub log: Vec<String>,
     /// How many bytes that is.
     log_bytes: usize,
+    /// Whether the machine has put the files that are wanted of it on its drive.
+    pub(crate) fetched: bool,
     /// What [`crate::Run::inspect`]'s command printed before the program was started.
     pub before: Vec<String>,
     /// What it printed after the programs had ended; empty if the machine was powered off.

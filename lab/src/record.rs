@@ -40,6 +40,22 @@ struct NodeFiles {
     /// Its card in the capture.
     interface: u32,
     log: BufWriter<File>,
+    /// What was said on standard error alone; a file as soon as there is something.
+    errors: Option<File>,
+}
+
+impl NodeFiles {
+    fn say(&mut self, folder: &Path, text: &str, error: bool) -> io::Result<()> {
+        writeln!(self.log, "{text}")?;
+        if !error {
+            return Ok(());
+        }
+        let file = match self.errors.take() {
+            Some(file) => file,
+            None => File::create(folder.join(format!("{}.err", self.name)))?,
+        };
+        writeln!(self.errors.insert(file), "{text}")
+    }
 }
 
 /// What is left of a recorder when all is written.
@@ -66,7 +82,7 @@ impl Recorder {
             for name in run.names() {
                 let interface = capture.interface(LinkType::ETHERNET, Some(name))?;
                 let log = BufWriter::new(File::create(folder.join(format!("{name}.log")))?);
-                nodes.push(NodeFiles { name: name.to_owned(), interface, log });
+                nodes.push(NodeFiles { name: name.to_owned(), interface, log, errors: None });
             }
             let (started, packets) = ((Instant::now(), SystemTime::now()), Vec::new());
             let (folder, lock) = (folder.clone(), lock.try_clone()?);
@@ -97,28 +113,32 @@ impl Recorder {
         })
     }
 
-    /// Records a line that `program` said on a node, or that the lab says about it (with one word for what it did). Without
-    /// a node it is about the run as a whole.
+    /// Records a line that a node's program said, perhaps on standard error.
+    ///
+    /// # Errors
+    /// As for [`Recorder::packet`].
+    pub fn said(&mut self, node: usize, program: &str, text: &str, error: bool) -> Result<Line> {
+        let written = self.nodes[node].say(&self.folder, text, error);
+        self.checked(written)?;
+        self.write(Some(node), Line { program: program.to_owned(), text: text.to_owned(), error, ..Line::default() })
+    }
+
+    /// Records what a node's kernel says, or the lab about a node (with one word for what it did). Without a node it is about
+    /// the run as a whole.
     ///
     /// # Errors
     /// As for [`Recorder::packet`].
     pub fn line(&mut self, node: Option<usize>, program: &str, text: &str, act: &str) -> Result<Line> {
+        let (program, text, act) = (program.to_owned(), text.to_owned(), act.to_owned());
+        self.write(node, Line { program, text, act, ..Line::default() })
+    }
+
+    fn write(&mut self, node: Option<usize>, line: Line) -> Result<Line> {
         self.number += 1;
-        let name = node.map(|node| self.nodes[node].name.clone()).unwrap_or_default();
-        let line = Line {
-            number: self.number,
-            time_us: self.now().as_micros() as u64,
-            node: name,
-            program: program.to_owned(),
-            text: text.to_owned(),
-            act: act.to_owned(),
-        };
+        let node = node.map(|node| self.nodes[node].name.clone()).unwrap_or_default();
+        let line = Line { number: self.number, time_us: self.now().as_micros() as u64, node, ..line };
         let written = self.capture.line(&line);
         self.checked(written)?;
-        if let (Some(node), "") = (node.filter(|_| program != Line::KERNEL), act) {
-            let written = writeln!(self.nodes[node].log, "{text}");
-            self.checked(written)?;
-        }
         Ok(line)
     }
 

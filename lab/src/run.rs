@@ -1,5 +1,6 @@
 //! What to run: the two commands, and what to do to them while they run.
 
+use crate::options::Options;
 use crate::rules::Rules;
 use crate::usage::Usage;
 use anyhow::{bail, Result};
@@ -61,6 +62,9 @@ pub struct Run {
     pub(crate) deadline: Duration,
     pub(crate) pcap: Option<PathBuf>,
     pub(crate) rules: String,
+    pub(crate) options: Options,
+    /// What a server says when it is ready; without it, the machine is asked.
+    pub(crate) ready_line: Option<&'static str>,
 }
 
 /// How long a run may take unless it says otherwise.
@@ -71,6 +75,12 @@ const SHELL_DEADLINE: Duration = Duration::from_secs(24 * 3600);
 const RESERVED: [&str; 2] = ["lab", "localhost"];
 /// The name of a shell's run.
 const SHELL_NAME: &str = "shell";
+/// What each lesson's server says when it listens.
+const LISTENING: &str = "listening on ";
+/// What a person finds in a shell.
+const TOOLS: &str =
+    "ibv_devinfo ibv_devices rping ucmatose udaddy cmtime ib_send_lat ib_write_lat ib_read_lat ib_send_bw \
+                     ib_write_bw ib_read_bw lesson-01 lesson-02 lesson-03 lesson-04 lesson-05 lesson-06 lesson-07";
 /// The client's command of a shell's run.
 const SHELL: &str = include_str!("../guest/shell.sh");
 
@@ -85,7 +95,8 @@ impl Run {
         }
         let server = format!("lesson-{number} server");
         let client = format!("lesson-{number} client");
-        Ok(Self::new(number).server(&server).client(&client).client_args(""))
+        let run = Self::new(number).server(&server).client(&client).client_args("");
+        Ok(Self { ready_line: Some(LISTENING), ..run })
     }
 
     /// Any programs; say which with [`Run::server`], [`Run::client`] and [`Run::node`].
@@ -107,7 +118,8 @@ impl Run {
 
     fn new(name: &str) -> Self {
         let (name, nodes) = (name.to_owned(), vec![Node::new(SERVER, None), Node::new(CLIENT, None)]);
-        Self { name, nodes, traps: Vec::new(), inspect: None, deadline: DEADLINE, pcap: None, rules: String::new() }
+        let (traps, options, rules) = (Vec::new(), Options::default(), String::new());
+        Self { name, nodes, traps, inspect: None, deadline: DEADLINE, pcap: None, rules, options, ready_line: None }
     }
 
     /// The server's command, a line for the shell.
@@ -218,6 +230,20 @@ impl Run {
         self
     }
 
+    /// Sets memory, kernel, files to bring and so on.
+    #[must_use]
+    pub fn options(mut self, options: Options) -> Self {
+        self.options = options;
+        self
+    }
+
+    /// Another name for the folder of the results.
+    #[must_use]
+    pub fn name(mut self, name: &str) -> Self {
+        self.name = name.to_owned();
+        self
+    }
+
     /// Another place for a copy of the capture.
     #[must_use]
     pub fn pcap(mut self, file: PathBuf) -> Self {
@@ -225,11 +251,14 @@ impl Run {
         self
     }
 
-    /// The text in which a node's programs are named: its command, or in a shell's run that of every node, as a shell starts
-    /// programs everywhere.
+    /// The text in which a node's programs are named: its command and the server's test, or in a shell's run those of every
+    /// node and more, as a shell starts programs everywhere.
     pub(crate) fn names_programs(&self, node: &Node) -> String {
-        let is_meant = |other: &&Node| self.name == SHELL_NAME || other.name == node.name;
-        self.nodes.iter().filter(is_meant).filter_map(|node| node.command.as_deref()).collect::<Vec<_>>().join("\n")
+        let is_shell = self.name == SHELL_NAME;
+        let is_meant = |other: &&Node| is_shell || other.name == node.name;
+        let commands = self.nodes.iter().filter(is_meant).filter_map(|node| node.command.as_deref());
+        let more = if is_shell { TOOLS } else { "" };
+        commands.chain(self.options.ready.as_deref()).chain([more]).collect::<Vec<_>>().join("\n")
     }
 
     /// The index of a node, from 0.
@@ -248,6 +277,9 @@ impl Run {
     /// Looks for mistakes in names and rules.
     pub(crate) fn check(&self) -> Result<(), Usage> {
         let complain = |text: String| Err(Usage::new(text));
+        if self.name.is_empty() || self.name.starts_with('.') || self.name.contains('/') {
+            return complain(format!("`{}` cannot be the name of a folder for the results", self.name));
+        }
         if self.nodes.len() > MOST {
             return complain(format!(
                 "{} machines are too many: one server and up to {} others",
@@ -269,10 +301,10 @@ impl Run {
             }
         }
         Rules::parse(&self.rules, &self.names()).map_err(|error| Usage::new(error.to_string()))?;
-        match self.traps.iter().find(|trap| self.index(&trap.victim).is_none()) {
-            Some(trap) => {
-                complain(format!("there is no node `{}`; there are {}", trap.victim, self.names().join(", ")))
-            }
+        let fetched = self.options.out.iter().filter_map(|fetched| fetched.node.as_ref());
+        let named = self.traps.iter().map(|trap| &trap.victim).chain(fetched);
+        match named.into_iter().find(|name| self.index(name).is_none()) {
+            Some(name) => complain(format!("there is no node `{name}`; there are {}", self.names().join(", "))),
             None => Ok(()),
         }
     }

@@ -3,8 +3,10 @@
 //! The order in which things are recorded is that of cause and effect: see [`crate::intake`].
 
 use crate::agent::Agent;
+use crate::fetch;
 use crate::interrupt::Interrupt;
 use crate::machine::Machine;
+use crate::options::Fetched;
 use crate::outcome::{Ended, Outcome};
 use crate::record::{Recorded, Recorder};
 use crate::rules::{Faults, Rules};
@@ -19,6 +21,8 @@ use wire::run::Event;
 
 /// How long a server may go on after the last client has ended.
 const GRACE: Duration = Duration::from_secs(30);
+/// How long a server that will say when it listens is not asked for it: its log may be filtered.
+const PATIENCE: Duration = Duration::from_millis(1500);
 /// The server's place among the nodes.
 pub(crate) const SERVER: usize = 0;
 /// The place of the node whose program has the terminal, if there is one: a shell's run has a client.
@@ -104,22 +108,28 @@ impl<'a> Session<'a> {
         self.inspect_all(|ended| &mut ended.before)?;
         self.conversation()?;
         self.check_rules()?;
-        self.inspect_all(|ended| &mut ended.after)
+        self.inspect_all(|ended| &mut ended.after)?;
+        self.fetch()
     }
 
     fn conversation(&mut self) -> Result<()> {
         self.started = (Instant::now(), SystemTime::now());
         let end = self.started.0 + self.run.deadline;
         self.start(SERVER)?;
-        if self.seats[SERVER].stage == Stage::Running {
-            self.seats[SERVER].agent.say("await");
-        }
+        // To ask the machine takes time from the program that is starting there.
+        let patience = if self.run.ready_line.is_some() { PATIENCE } else { Duration::ZERO };
+        let mut ask = Some(self.started.0 + patience);
         let mut grace = None;
         loop {
             if self.seats[SERVER].stage == Stage::Done {
                 self.start_clients()?;
             }
             let server_runs = self.seats[SERVER].stage == Stage::Running;
+            if server_runs && ask.is_some_and(|due| Instant::now() >= due) {
+                let test = self.run.options.ready.as_deref().unwrap_or_default();
+                self.seats[SERVER].agent.say(format!("await {test}").trim_end());
+                ask = None;
+            }
             let clients = &self.seats[SERVER + 1..];
             if clients.iter().all(|seat| seat.stage == Stage::Done) {
                 // Whoever leaves the shell is done with its server, too.
@@ -140,8 +150,11 @@ impl<'a> Session<'a> {
             if Instant::now() >= limit {
                 return self.give_up(limit == end);
             }
-            self.wait(limit)?;
+            self.wait(ask.map_or(limit, |due| due.min(limit)))?;
             self.take_in()?;
+            if self.seats[SERVER + 1..].iter().all(|seat| seat.stage != Stage::Waiting) {
+                ask = None;
+            }
             if !self.pass_keys()? {
                 return Ok(());
             }
@@ -165,6 +178,16 @@ impl<'a> Session<'a> {
     fn nobody_came(&self) -> bool {
         let failed = |seat: &Seat| seat.ended.ran && seat.machine.is_some() && seat.ended.exit != Some(0);
         !self.client_spoke && self.seats[SERVER + 1..].iter().all(failed)
+    }
+
+    /// Starts the programs that wait for the server, which gives no sign.
+    pub(crate) fn start_unasked(&mut self) -> Result<()> {
+        if self.seats[SERVER + 1..].iter().any(|seat| seat.stage == Stage::Waiting) {
+            let text =
+                "nothing listens on RDMA or TCP after ten seconds: the clients start all the same (--ready COMMAND)";
+            self.lab(Some(SERVER), "silent", text)?;
+        }
+        self.start_clients()
     }
 
     /// Starts the programs that wait for the server.
@@ -195,6 +218,9 @@ impl<'a> Session<'a> {
         let running = self.seats.iter().filter(|seat| seat.stage == Stage::Running);
         let names: Vec<&str> = running.map(|seat| seat.ended.name.as_str()).collect();
         let still = format!("the {} still running", names.join(" and the "));
+        let unready =
+            self.run.options.ready.as_deref().filter(|_| self.seats.iter().any(|seat| seat.stage == Stage::Waiting));
+        let still = unready.map_or(still.clone(), |test| format!("{still} and not ready: `{test}` has not succeeded"));
         let last = if self.seats.len() == 2 { CLIENT } else { "last client" };
         self.trouble(&if overall {
             format!(
@@ -254,6 +280,20 @@ impl<'a> Session<'a> {
                 self.lab(Some(node), "inspect", command)?;
                 let seat = &mut self.seats[node];
                 *place(&mut seat.ended) = seat.inspect(command, self.interrupt)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets each machine that has power put the files that are wanted of it on its drive.
+    fn fetch(&mut self) -> Result<()> {
+        for node in 0..self.seats.len() {
+            let seat = &mut self.seats[node];
+            let out = self.run.options.out.iter();
+            let wanted: Vec<&Fetched> = out.filter(|fetched| fetched.is_from(&seat.ended.name)).collect();
+            if !wanted.is_empty() && seat.machine.is_some() {
+                seat.inspect(&fetch::command(&wanted), self.interrupt)?;
+                seat.ended.fetched = true;
             }
         }
         Ok(())

@@ -24,8 +24,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 /// Increased when an older state cannot be used any more although nothing the key sees has changed.
 const FORMAT: u32 = 5;
-/// The states of so many keys are kept, 100 MB for each machine: a host on which KVM comes and goes needs two.
-const KEPT: usize = 2;
+/// The states of so many keys are kept, 100 MB for each machine: a host on which KVM comes and goes needs two, another memory size or kernel one more.
+const KEPT: usize = 3;
 /// A boot takes 3 s on an idle machine; a loaded one only gets slower.
 const BOOT_LIMIT: Duration = Duration::from_secs(120);
 
@@ -263,7 +263,7 @@ mod tests {
         let contents = Contents::find(arch).unwrap();
         let key = |kvm| {
             let qemu = PathBuf::from("/bin/sh");
-            let hardware = Hardware { arch, qemu, kvm, kernel: image.clone(), initramfs: PathBuf::new() };
+            let hardware = Hardware { arch, qemu, kvm, memory: 256, kernel: image.clone(), initramfs: PathBuf::new() };
             Recipe { hardware, contents: &contents, kernel: &kernel }.key().unwrap()
         };
         let first = key(false);

@@ -3,6 +3,7 @@
 use crate::lab::shown;
 use crate::outcome::{Ended, Outcome};
 use crate::run::Run;
+use serde_json::{json, Map, Value};
 
 /// Exit codes, packets by kind, files, and what to do next.
 #[must_use]
@@ -24,6 +25,22 @@ pub fn summary(run: &Run, outcome: &Outcome) -> String {
     }
     lines.push(String::new());
     lines.join("\n")
+}
+
+/// The same for a program to read.
+#[must_use]
+pub fn json(outcome: &Outcome) -> Value {
+    let nodes = outcome.nodes.iter().filter(|node| node.ran);
+    let packets = outcome.packets.iter().map(|(name, count)| ((*name).to_owned(), json!(count)));
+    json!({
+        "succeeded": outcome.succeeded(),
+        "exit": nodes.map(|node| (node.name.clone(), json!(node.exit))).collect::<Map<_, _>>(),
+        "trouble": outcome.trouble,
+        "packets": packets.collect::<Map<_, _>>(),
+        "other_frames": outcome.other_frames,
+        "folder": outcome.folder,
+        "file": outcome.file(),
+    })
 }
 
 fn exit(node: &Ended) -> String {

@@ -2,7 +2,9 @@
 
 #![allow(clippy::unwrap_used)] // A test may end with a panic.
 
-use lab::{Lab, Outcome, Run, CLIENT, SERVER};
+mod support;
+
+use lab::{Brought, Fetched, Lab, Options, Outcome, Run, CLIENT, SERVER};
 use std::time::{Duration, Instant};
 use wire::icrc::Icrc;
 use wire::run::{Event, Line};
@@ -142,15 +144,95 @@ fn the_deadline_ends_what_would_run_for_ever() {
 }
 
 #[test]
-fn a_script_brings_the_programs_it_calls() {
+fn what_is_brought_is_there_with_its_libraries_and_its_interpreter() {
     let folder = tempfile::tempdir().unwrap();
-    let script = folder.path().join("look.sh");
-    std::fs::write(&script, "#!/bin/sh\nibv_devices | grep rxe0\n").unwrap();
-    std::fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-    let outcome = run(Run::programs().client(script.to_str().unwrap()));
-    assert_eq!(outcome.node("client").exit, Some(0), "{:?}", outcome.node("client").log);
-    assert!(outcome.node("client").log[0].contains("rxe0"));
+    let look = folder.path().join("bin/look.sh");
+    std::fs::create_dir(folder.path().join("bin")).unwrap();
+    support::write_script(&look, "ibv_devices | grep rxe0; cat /data/text; cat data/link; echo $WORD");
+    std::fs::write(folder.path().join("text"), "some words\n").unwrap();
+    std::os::unix::fs::symlink("text", folder.path().join("link")).unwrap();
+    let bring = |text: String| Brought::parse(&text).unwrap();
+    let (folder, devices) = (folder.path().display(), which("ibv_devices"));
+    let options = Options {
+        bring: vec![bring(format!("{folder}:/data")), bring(format!("{devices}:/usr/bin/ibv_devices"))],
+        env: vec![("WORD".to_owned(), "a 'quoted' word".to_owned())],
+        ..Options::default()
+    };
+    let outcome = run(Run::programs().client("cd /; /data/bin/look.sh").options(options));
+    let client = outcome.node("client");
+    assert_eq!(client.exit, Some(0), "{:?}", client.log);
+    assert!(client.log[0].contains("rxe0"));
+    assert_eq!(client.log[1..], ["some words", "some words", "a 'quoted' word"]);
     assert_eq!(outcome.node("server").exit, None, "there was nothing to run");
+}
+
+fn which(name: &str) -> String {
+    let output = std::process::Command::new("sh").args(["-c", &format!("command -v {name}")]).output().unwrap();
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}
+
+#[test]
+fn standard_error_is_told_apart_and_stays_in_its_place() {
+    let outcome = run(Run::programs().server("for n in 1 2 3; do echo out $n; echo err $n >&2; done; printf end"));
+    let log = ["out 1", "err 1", "out 2", "err 2", "out 3", "err 3", "end"];
+    assert_eq!(outcome.node("server").log, log);
+    let mut marks = Vec::new();
+    outcome
+        .each_event(|event| {
+            if let Event::Line(line) = event {
+                if line.program == "for" {
+                    marks.push(line.error)
+                }
+            }
+        })
+        .unwrap();
+    assert_eq!(marks, [false, true, false, true, false, true, false]);
+    let errors = std::fs::read_to_string(outcome.folder.join("server.err")).unwrap();
+    assert_eq!(errors, "err 1\nerr 2\nerr 3\n");
+}
+
+#[test]
+fn files_come_back_and_what_is_missing_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let here = folder.path().join("numbers");
+    let out = [format!("client:/tmp/n:{}", here.display()), "/tmp/both".to_owned(), "server:/tmp/none".to_owned()];
+    let out = out.iter().map(|text| Fetched::parse(text).unwrap()).collect();
+    let make = "mkdir -p /tmp/n/deep; seq 100000 >/tmp/n/deep/s; hostname >/tmp/both";
+    let outcome = run(Run::programs().server(make).client(make).options(Options { out, ..Options::default() }));
+    let numbers = std::fs::read_to_string(here.join("deep/s")).unwrap();
+    assert_eq!(numbers.lines().count(), 100_000);
+    for node in ["server", "client"] {
+        let name = std::fs::read_to_string(outcome.folder.join("out").join(node).join("both")).unwrap();
+        assert_eq!(name.trim(), node);
+    }
+    assert_eq!(outcome.trouble.as_deref(), Some("the server has no /tmp/none after the run (--out)"));
+    assert!(!outcome.succeeded());
+}
+
+#[test]
+fn a_server_is_ready_when_its_test_succeeds() {
+    let options = Options { ready: Some("test -e /tmp/ready && [ $WORD = x ]".to_owned()), ..Options::default() };
+    let options = Options { env: vec![("WORD".to_owned(), "x".to_owned())], ..options };
+    let server = "sleep 0.3; echo now; touch /tmp/ready; sleep 600";
+    let run_it = Run::programs().server(server).client("echo here").options(options.clone());
+    let outcome = run(run_it.power_off_when("server", "here"));
+    let said = |text: &str| position(&outcome, |event| matches!(event, Event::Line(line) if line.text == text));
+    assert!(said("now") < said("here"));
+
+    let never = Options { ready: Some("false".to_owned()), ..options };
+    let run_it = Run::programs().server("sleep 600").client("echo here").options(never);
+    let outcome = run(run_it.deadline(Duration::from_secs(2)));
+    assert!(outcome.trouble.unwrap().contains("not ready: `false` has not succeeded"));
+    assert!(outcome.nodes[1].log.is_empty());
+}
+
+#[test]
+fn machines_have_the_memory_that_is_asked_for() {
+    let total = "sed -n 's/MemTotal: *//p' /proc/meminfo";
+    let options = Options { memory: Some(384), ..Options::default() };
+    let outcome = run(Run::programs().server(total).options(options));
+    let kilobytes: u32 = outcome.node("server").log[0].trim_end_matches(" kB").parse().unwrap();
+    assert!((256 << 10..384 << 10).contains(&kilobytes), "{kilobytes}");
 }
 
 #[test]

@@ -2,7 +2,8 @@
 //!
 //! A run file is a pcapng file with both. A line is a *systemd Journal Export Block*, one journal entry of
 //! `KEY=value` lines, which Wireshark shows between the packets with a number of its own. The keys are those of
-//! systemd.journal-fields(7), and three more: `RDMA_STAGE` and `RDMA_TAG`, taken out of a lesson's line, and `LAB_ACT`.
+//! systemd.journal-fields(7), and four more: `RDMA_STAGE` and `RDMA_TAG`, taken out of a lesson's line, `LAB_ACT`, and
+//! `LAB_STREAM` of a line on standard error.
 
 use crate::capture::Record;
 
@@ -30,6 +31,8 @@ pub struct Line {
     pub text: String,
     /// What kind of act the lab reports, in one word; empty otherwise.
     pub act: String,
+    /// Whether it was said on standard error.
+    pub error: bool,
 }
 
 impl Line {
@@ -93,6 +96,7 @@ impl Line {
             ("RDMA_STAGE", self.stage().unwrap_or_default()),
             ("RDMA_TAG", self.tag().unwrap_or_default()),
             ("LAB_ACT", &self.act),
+            ("LAB_STREAM", if self.error { "stderr" } else { "" }),
         ];
         let mut entry = String::new();
         for (key, value) in fields.into_iter().filter(|(key, value)| !value.is_empty() || *key == "MESSAGE") {
@@ -112,6 +116,7 @@ impl Line {
                 "SYSLOG_IDENTIFIER" => line.program = value.into(),
                 "MESSAGE" => line.text = value.into(),
                 "LAB_ACT" => line.act = value.into(),
+                "LAB_STREAM" => line.error = value == "stderr",
                 _ => {}
             }
         }
@@ -149,7 +154,7 @@ mod tests {
     fn a_run_file_gives_back_packets_and_lines_with_one_numbering() {
         let mut writer = Writer::without_interface(Vec::new(), &Section::default()).unwrap();
         let server = writer.interface(LinkType::ETHERNET, Some("server")).unwrap();
-        let said = Line { time_us: 7, ..line("[12:00:00.000 #0007 accept] ERR   broken: a = b") };
+        let said = Line { time_us: 7, error: true, ..line("[12:00:00.000 #0007 accept] ERR   broken: a = b") };
         writer.line(&said).unwrap();
         writer.cut_packet(server, 5000, &[1, 2, 3], 3, Some("dropped")).unwrap();
         writer.line(&Line { act: "exit".into(), program: Line::LAB.into(), ..line("status 0") }).unwrap();
