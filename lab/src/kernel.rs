@@ -9,6 +9,7 @@ use crate::interrupt::Interrupt;
 use crate::options::Options;
 use crate::{libs, modules, unpack};
 use anyhow::{bail, ensure, Context, Result};
+use std::env;
 use std::fs;
 use std::os::unix::fs::{symlink, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -88,7 +89,7 @@ fn host_kernel() -> Option<Files> {
 
 /// A kernel image with a folder of modules that is named for the release.
 fn named(vmlinuz: &Path, modules: &Path) -> Result<Files> {
-    let modules = fs::canonicalize(modules).with_context(|| format!("cannot find {}", modules.display()))?;
+    let modules = env::current_dir().context("the current folder is gone")?.join(modules);
     let release = modules.file_name().unwrap_or_default().to_string_lossy().into_owned();
     Files::complete(&release, vmlinuz.to_owned(), modules.clone()).with_context(|| {
         format!(
@@ -249,6 +250,18 @@ mod tests {
         assert!(complete());
         fs::remove_file(&image).unwrap();
         assert!(!complete(), "no image");
+    }
+
+    #[test]
+    fn a_kernel_that_was_named_is_found_by_its_key_alone() {
+        let store = tempfile::tempdir().unwrap();
+        let folder = store.path().join("6.1");
+        write(&folder.join("vmlinuz"), b"").unwrap();
+        write(&folder.join("modules/modules.dep"), b"kernel/rdma_rxe.ko:\n").unwrap();
+        let found = |key: &str| stored_kernel(store.path(), key).map(|files| files.release);
+        assert_eq!((found(""), found("x")), (Some("6.1".to_owned()), None));
+        write(&folder.join("key"), b"x").unwrap();
+        assert_eq!((found(""), found("x")), (None, Some("6.1".to_owned())));
     }
 
     #[test]

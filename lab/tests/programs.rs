@@ -171,6 +171,42 @@ fn which(name: &str) -> String {
     String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
 
+fn example(name: &str) -> String {
+    format!("{}/examples/{name}", env!("CARGO_MANIFEST_DIR"))
+}
+
+fn sends_hello(program: &str, options: Options) {
+    let (server, client) = (format!("{program} server"), format!("{program} client 10.47.91.1 hello"));
+    let outcome = run(Run::programs().server(&server).client(&client).options(options));
+    let logs = [&outcome.node("server").log, &outcome.node("client").log];
+    assert_eq!(logs, [&["received: hello"], &["sent: hello"]]);
+    assert_eq!(exits(&outcome), [Some(0), Some(0)]);
+    let packets = names(&outcome);
+    assert_eq!(packets.iter().filter(|name| **name == "RC Send Only").count(), 1, "{packets:?}");
+}
+
+#[test]
+fn the_c_program_of_the_page() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("message").display().to_string();
+    let build = ["-Wall", "-Werror", "-o", &program, &example("message.c"), "-lrdmacm", "-libverbs"];
+    assert!(std::process::Command::new("cc").args(build).status().unwrap().success());
+    sends_hello(&program, Options::default());
+}
+
+#[test]
+#[ignore = "needs python3-pyverbs, which set-up does not get"]
+fn the_python_program_of_the_page() {
+    let ask = |what: &str| {
+        let output = std::process::Command::new("python3").args(["-c", what]).output().unwrap();
+        let folder = String::from_utf8(output.stdout).unwrap();
+        Brought::parse(folder.trim()).unwrap()
+    };
+    let bring =
+        vec![ask("import os; print(os.path.dirname(os.__file__))"), ask("import pyverbs; print(*pyverbs.__path__)")];
+    sends_hello(&example("message.py"), Options { bring, ..Options::default() });
+}
+
 #[test]
 fn standard_error_is_told_apart_and_stays_in_its_place() {
     let outcome = run(Run::programs().server("for n in 1 2 3; do echo out $n; echo err $n >&2; done; printf end"));
