@@ -77,7 +77,7 @@ pub(crate) enum Order {
 impl Order {
     /// The 32-bit number at `at`; the caller has checked that it is there.
     pub(crate) fn u32(self, bytes: &[u8], at: usize) -> u32 {
-        let four = [bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]];
+        let four = bytes[at..at + 4].try_into().unwrap_or_default();
         match self {
             Order::Little => u32::from_le_bytes(four),
             Order::Big => u32::from_be_bytes(four),

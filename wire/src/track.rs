@@ -180,7 +180,7 @@ impl Tracker {
             }
             None => return None,
         };
-        if let Some(local) = local {
+        if let Some(local) = local.filter(|_| own != Some((connection, from))) {
             self.ids.insert(local, (connection, from));
         }
         // Whoever sends it says where the peer's requests shall begin. A repetition says nothing new.

@@ -12,27 +12,35 @@ pub const HEADER: &str = "frame\tsrc\tdst\topcode\tname\tdestqp\tpsn\tackreq\tpa
                           syndrome\tmsn\timm\tcm\tlocal_id\tremote_id\tpayload_len\ticrc\t\
                           time\tsrcqp\tservice\tsidr_status\n";
 
-/// Writes the table of a whole capture.
+/// Writes the table of a whole capture, or of what can be read of it.
 pub fn write<R: Read>(reader: &mut Reader<R>, out: &mut impl Write) -> Result<(), Error> {
-    out.write_all(HEADER.as_bytes())?;
-    let (mut line, mut tracker) = (Line::default(), Tracker::default());
+    let mut line = Line { bytes: HEADER.into(), ..Line::default() };
+    let end = rows(reader, &mut line, out);
+    out.write_all(&line.bytes)?;
+    out.flush()?;
+    end
+}
+
+fn rows<R: Read>(reader: &mut Reader<R>, line: &mut Line, out: &mut impl Write) -> Result<(), Error> {
+    const FULL: usize = 32 << 10;
+    let mut tracker = Tracker::default();
     while let Some(record) = reader.next()? {
         if let Frame::Roce(packet) = Frame::decode(record.link, record.data) {
             let seen = tracker.see(&packet);
-            row(&mut line, &record, &packet, tracker.src_qp(&packet, seen));
+            row(line, &record, &packet, tracker.src_qp(&packet, seen));
+        }
+        if line.bytes.len() > FULL {
             out.write_all(&line.bytes)?;
             line.bytes.clear();
         }
     }
-    out.flush()?;
     Ok(())
 }
 
 fn row(line: &mut Line, record: &Record, packet: &Packet, src_qp: Option<u32>) {
     let cm = packet.cm();
     line.dec(record.number);
-    line.address(packet.datagram.src);
-    line.address(packet.datagram.dst);
+    line.addresses([packet.datagram.src, packet.datagram.dst]);
     line.dec(packet.bth.opcode.into());
     line.text(packet.opcode.name);
     line.dec(packet.bth.dest_qp.into());
@@ -55,9 +63,14 @@ fn row(line: &mut Line, record: &Record, packet: &Packet, src_qp: Option<u32>) {
         None => line.bytes.extend_from_slice(b"\t\t"),
     }
     line.optional(packet.immediate(), |line, data| line.hex(data.into(), 8));
-    line.optional(cm, |line, message| line.text(message.kind.name()));
-    line.optional(cm.and_then(|message| message.local_id()), |line, id| line.hex(id.into(), 8));
-    line.optional(cm.and_then(|message| message.remote_id()), |line, id| line.hex(id.into(), 8));
+    match cm {
+        Some(message) => {
+            line.text(message.kind.name());
+            line.optional(message.local_id(), |line, id| line.hex(id.into(), 8));
+            line.optional(message.remote_id(), |line, id| line.hex(id.into(), 8));
+        }
+        None => line.bytes.extend_from_slice(b"\t\t\t"),
+    }
     line.dec(packet.payload_length() as u64);
     line.text(packet.icrc().name());
     line.optional(record.time_ns, Line::seconds);
@@ -71,11 +84,13 @@ fn row(line: &mut Line, record: &Record, packet: &Packet, src_qp: Option<u32>) {
 #[derive(Default)]
 struct Line {
     bytes: Vec<u8>,
-    /// Few machines send many packets: the texts of the latest addresses.
-    addresses: Vec<(IpAddr, String)>,
+    /// Few machines send many packets: the texts of the latest pairs of addresses.
+    pairs: Vec<([IpAddr; 2], String)>,
+    /// The latest second, and its text.
+    second: (u64, String),
 }
 
-const MOST_ADDRESSES: usize = 8;
+const MOST_PAIRS: usize = 8;
 
 impl Line {
     fn end_column(&mut self) {
@@ -103,11 +118,14 @@ impl Line {
 
     /// Seconds since 1970 with nine decimals.
     fn seconds(&mut self, ns: u64) {
-        self.dec(ns / 1_000_000_000);
-        self.bytes.pop();
         // A one in front keeps the zeroes; the point takes its place.
+        let (seconds, rest) = (ns / 1_000_000_000, ns % 1_000_000_000 + 1_000_000_000);
+        if self.second.0 != seconds || self.second.1.is_empty() {
+            self.second = (seconds, seconds.to_string());
+        }
+        self.bytes.extend_from_slice(self.second.1.as_bytes());
         let point = self.bytes.len();
-        self.dec(1_000_000_000 + ns % 1_000_000_000);
+        self.dec(rest);
         self.bytes[point] = b'.';
     }
 
@@ -121,16 +139,16 @@ impl Line {
         self.bytes.extend_from_slice(&digits[..3 + width]);
     }
 
-    fn address(&mut self, address: IpAddr) {
-        let known = self.addresses.iter().position(|(known, _)| *known == address);
+    fn addresses(&mut self, pair: [IpAddr; 2]) {
+        let known = self.pairs.iter().position(|(known, _)| *known == pair);
         let at = known.unwrap_or_else(|| {
-            if self.addresses.len() == MOST_ADDRESSES {
-                self.addresses.clear();
+            if self.pairs.len() == MOST_PAIRS {
+                self.pairs.clear();
             }
-            self.addresses.push((address, address.to_string()));
-            self.addresses.len() - 1
+            self.pairs.push((pair, format!("{}\t{}", pair[0], pair[1])));
+            self.pairs.len() - 1
         });
-        self.bytes.extend_from_slice(self.addresses[at].1.as_bytes());
+        self.bytes.extend_from_slice(self.pairs[at].1.as_bytes());
         self.end_column();
     }
 
@@ -154,7 +172,7 @@ mod tests {
             line.hex(value, 16);
         }
         for host in (0..20).chain(0..3) {
-            line.address(IpAddr::from([10, 0, 0, host]));
+            line.addresses([IpAddr::from([10, 0, 0, host]), IpAddr::from([10, 0, 1, host])]);
         }
         line.end();
         let mut expected = String::new();
@@ -162,7 +180,7 @@ mod tests {
             expected += &format!("{value}\t{value:#018x}\t");
         }
         for host in (0..20).chain(0..3) {
-            expected += &format!("10.0.0.{host}\t");
+            expected += &format!("10.0.0.{host}\t10.0.1.{host}\t");
         }
         assert_eq!(String::from_utf8(line.bytes).unwrap(), expected.trim_end().to_owned() + "\n");
     }
