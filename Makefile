@@ -132,7 +132,7 @@ check: ## formatting, lints and documentation, warnings as errors
 	cargo run -q -p xtask -- docs --check
 
 .PHONY: docs
-docs: ## write the generated parts of docs/ anew: packet tables, timelines, ladders, differences between lessons
+docs: ## write the generated parts of docs/ anew: packet tables, logs, pictures, differences between lessons
 	@$(call build,xtask)
 	@$(bin)/xtask docs
 
