@@ -169,6 +169,7 @@ impl Command {
                 (run, common)
             }
             Self::Shell { server, nodes, common } => {
+                anyhow::ensure!(!common.json, "a shell is for a person: it has no --json");
                 let run = Run::shell(&server, lab::terminal::size())?;
                 let add = |run: Run, node: &String| match node.split_once('=') {
                     Some((name, command)) => run.node(name, command),

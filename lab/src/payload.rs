@@ -93,8 +93,8 @@ pub fn drive(
     }
     packer.pack(&mut archive, arch)?;
     let bytes = archive.finish();
-    // The machine's files lie in its memory, and Linux gives them half of it.
-    let room = u64::from(options.memory()) / 2 - 32;
+    // The files of a machine lie in its memory, and Linux gives them half of it; some of that is taken.
+    let room = u64::from(options.memory()) / 2 - 48;
     let needed = (bytes.len() as u64) >> 20;
     ensure!(
         needed < room,

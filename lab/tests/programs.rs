@@ -262,6 +262,33 @@ fn a_server_is_ready_when_its_test_succeeds() {
     assert!(outcome.nodes[1].log.is_empty());
 }
 
+/// About ten seconds.
+#[test]
+fn a_server_that_nobody_hears_listening_is_named() {
+    let run_it = Run::programs().server("sleep 600").client("echo here");
+    let outcome = run(run_it.power_off_when("server", "here"));
+    let silent = |event: &Event<'_>| matches!(event, Event::Line(line) if line.act == "silent");
+    let here = |event: &Event<'_>| matches!(event, Event::Line(line) if line.text == "here");
+    assert!(position(&outcome, silent) < position(&outcome, here));
+}
+
+#[test]
+fn how_it_went_can_be_read_by_a_program() {
+    let told = |server: &str, status: i32| {
+        let mut lab = std::process::Command::new(env!("CARGO_BIN_EXE_lab"));
+        lab.args(["exec", "--json", "--name", "told", "--server", server, "--client", "rping -c -a server -C 1"]);
+        let output = lab.output().unwrap();
+        assert_eq!(output.status.code(), Some(status), "{output:?}");
+        serde_json::from_slice::<serde_json::Value>(&output.stdout).unwrap()
+    };
+    let good = told("rping -s -C 1", 0);
+    assert_eq!((&good["succeeded"], &good["exit"]["client"], &good["trouble"]), (&true.into(), &0.into(), &().into()));
+    assert_eq!(good["packets"]["ConnectRequest"], 1);
+    assert!(good["file"].as_str().unwrap().ends_with("/runs/told/wire.pcapng"));
+    let bad = told("rping -s -C 1; exit 7", 1);
+    assert_eq!((&bad["succeeded"], &bad["exit"]["server"]), (&false.into(), &7.into()));
+}
+
 #[test]
 fn machines_have_the_memory_that_is_asked_for() {
     let total = "sed -n 's/MemTotal: *//p' /proc/meminfo";
@@ -294,6 +321,11 @@ fn mistakes_are_named_before_anything_starts() {
     assert!(text.contains("cargo build -p lesson-99"), "{text}");
     let text = error(Run::programs().client("./no/such/program -x"));
     assert!(text.contains("there is no program ./no/such/program"), "{text}");
+    let large = tempfile::NamedTempFile::new().unwrap();
+    large.as_file().set_len(100 << 20).unwrap();
+    let bring = vec![Brought::parse(large.path().to_str().unwrap()).unwrap()];
+    let text = error(Run::programs().client("true").options(Options { bring, ..Options::default() }));
+    assert!(text.contains("takes 100 MiB") && text.contains("`--memory 512`"), "{text}");
     let text = error(Run::programs().client("echo 'open"));
     assert!(text.contains("a quote is not closed"), "{text}");
 }
