@@ -19,8 +19,9 @@ use std::time::Instant;
 use wire::run::{Event, Line};
 
 /// How a kernel begins to tell that it is broken.
-const BROKEN: [&str; 6] =
-    ["Kernel panic", "BUG: ", "Oops: ", "general protection fault", "WARNING: CPU", "INFO: task "];
+const BROKEN: [&str; 5] = ["Kernel panic", "BUG: ", "Oops: ", "general protection fault", "WARNING: CPU"];
+/// What a kernel says, too, if this host has no time for it.
+const BUSY_HOST: &str = "soft lockup";
 
 impl Session<'_> {
     /// Takes what has come from all machines and forwards what goes across the wire.
@@ -170,7 +171,7 @@ impl Session<'_> {
             return Ok(());
         }
         let Some(mut machine) = seat.machine.take() else { return Ok(()) };
-        if seat.broken.is_some() {
+        if seat.broken {
             self.without_power(node);
             return self.lab(Some(node), "panic", "the machine is gone");
         }
@@ -193,9 +194,10 @@ impl Session<'_> {
         let said = self.recorder.line(Some(node), Line::KERNEL, line, "")?;
         tell(self.observer, &mut self.terminal, &Event::Line(said));
         let seat = &mut self.seats[node];
-        if seat.broken.is_none() && BROKEN.iter().any(|words| line.contains(words)) {
+        seat.ended.keep_kernels(line);
+        if !seat.broken && BROKEN.iter().any(|words| line.contains(words)) && !line.contains(BUSY_HOST) {
             let trouble = format!("the kernel of the {} is broken: {line}", seat.ended.name);
-            seat.broken = Some(line.to_owned());
+            seat.broken = true;
             self.trouble(&trouble)?;
         }
         Ok(())

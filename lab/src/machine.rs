@@ -44,7 +44,7 @@ impl Hardware {
             if self.kvm { ("kvm", "host") } else { ("tcg,thread=single", self.arch.processor) };
         let arch = self.arch;
         let kernel_arguments = format!(
-            "console={console} loglevel=5 printk.devkmsg=on panic=-1 {} {} \
+            "console={console} loglevel=5 printk.devkmsg=on panic=-1 printk.time=1 {} {} \
              lab_index={index} lab_console={console} lab_program={} lab_error={}",
             arch.kernel_arguments,
             if self.kvm { String::new() } else { start.clock() },
@@ -52,7 +52,8 @@ impl Hardware {
             arch.error,
             console = arch.console
         );
-        // The guest does not announce itself after a restore: the capture begins with the lesson.
+        // The guest does not announce itself after a restore: the capture begins with the lesson. Its kernel warns of a card
+        // that does not tell how fast it is.
         let card = format!("virtio-net-pci,netdev=wire,mac=02:00:00:00:00:{index:02x},speed=1000,duplex=full,guest_announce=off,romfile=");
         let board = format!("{},memory-backend=ram", arch.machine);
         let mut arguments: Vec<OsString> = Vec::new();

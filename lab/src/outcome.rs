@@ -10,6 +10,8 @@ use wire::{Frame, Packet};
 
 /// So many bytes of a node's log are kept in memory; all of it is in the run file.
 const LOG_KEPT: usize = 8 << 20;
+/// So many of its kernel's lines.
+const KERNEL_KEPT: usize = 1000;
 
 /// How one node's program ended.
 #[derive(Debug, Clone, Default)]
@@ -27,6 +29,8 @@ pub struct Ended {
     log_bytes: usize,
     /// Whether the machine has put the files that are wanted of it on its drive.
     pub(crate) fetched: bool,
+    /// What the machine's kernel said, up to 1000 lines.
+    pub kernel: Vec<String>,
     /// What [`crate::Run::inspect`]'s command printed before the program was started.
     pub before: Vec<String>,
     /// What it printed after the programs had ended; empty if the machine was powered off.
@@ -36,6 +40,12 @@ pub struct Ended {
 impl Ended {
     pub(crate) fn new(name: &str, ran: bool) -> Self {
         Self { name: name.to_owned(), ran, ..Self::default() }
+    }
+
+    pub(crate) fn keep_kernels(&mut self, line: &str) {
+        if self.kernel.len() < KERNEL_KEPT {
+            self.kernel.push(line.to_owned());
+        }
     }
 
     pub(crate) fn keep(&mut self, line: &str) {

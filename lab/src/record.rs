@@ -139,6 +139,8 @@ impl Recorder {
         let line = Line { number: self.number, time_us: self.now().as_micros() as u64, node, ..line };
         let written = self.capture.line(&line);
         self.checked(written)?;
+        // Whoever has seen a line finds it in the file.
+        self.flush()?;
         Ok(line)
     }
 

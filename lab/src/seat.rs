@@ -27,8 +27,8 @@ pub(crate) struct Seat {
     pub ended: Ended,
     /// The program's name, for its lines.
     pub program: String,
-    /// The kernel's line that tells that it is broken.
-    pub broken: Option<String>,
+    /// Whether its kernel has told that it is broken.
+    pub broken: bool,
 }
 
 /// How far a node has come.
@@ -51,7 +51,7 @@ impl Seat {
         let stage = if ran { Stage::Waiting } else { Stage::Done };
         let (machine, lines, ended) = (Some(machine), Lines::default(), Ended::new(&node.name, ran));
         let program = program_of(node.command.as_deref().unwrap_or_default());
-        Ok(Self { broken: None, program, machine, agent, output, lines, stage, ended })
+        Ok(Self { broken: false, program, machine, agent, output, lines, stage, ended })
     }
 
     /// Runs a shell command in the machine and gives what it prints.

@@ -130,7 +130,83 @@ fn a_killed_lab_takes_its_machines_along() {
     signal(&child, Signal::KILL);
     child.wait().unwrap();
     target.assert_nothing_left();
+    let told = tshark(&target.path("lab/runs/exec/wire.pcapng"));
+    assert!(told.lines().any(|line| line == "client,printf,running"), "{told}");
     assert!(target.run("true").status.success(), "the next run is not disturbed");
+}
+
+#[test]
+fn a_killed_machine_ends_the_run_with_its_last_words_and_the_record() {
+    let target = Target::new();
+    let mut child =
+        target.lab("echo '<3>the end is near' >/dev/kmsg; sleep 1; printf 'run%s\\n' ning; sleep 600").spawn().unwrap();
+    wait_for_line(&mut child, "running");
+    let children = fs::read_to_string(format!("/proc/{0}/task/{0}/children", child.id())).unwrap();
+    let client = children.split_whitespace().last().and_then(|pid| Pid::from_raw(pid.parse().unwrap())).unwrap();
+    kill_process(client, Signal::KILL).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(3), "{}", error_text(&output));
+    for wanted in ["the client's machine ended by itself", "signal: 9", "the end is near"] {
+        assert!(error_text(&output).contains(wanted), "no {wanted:?} in {}", error_text(&output));
+    }
+    let told = tshark(&target.path("lab/runs/exec/wire.pcapng"));
+    assert!(told.contains("client,kernel,[") && told.contains(",lab,QEMU ended"), "{told}");
+    target.assert_nothing_left();
+}
+
+#[test]
+fn a_disk_that_is_full_in_the_middle_of_a_run_ends_it_and_leaves_whole_blocks() {
+    let target = Target::new();
+    assert!(target.run("true").status.success());
+    // No file may grow beyond 66 MiB: the machines' drives are smaller, and their memory is there already.
+    let lab = target.path("debug/lab");
+    let server = "sleep 60 | nc -l -p 9000 >/dev/null";
+    let client = "dd if=/dev/zero bs=64k count=2000 | nc server 9000";
+    let shell = format!(
+        "trap '' XFSZ; ulimit -f $((66 * 2048)); exec {} exec --server '{server}' --client '{client}'",
+        lab.display()
+    );
+    let mut command = Command::new("sh");
+    let output = command.args(["-c", &shell]).env("LAB_TEST", target.folder.path()).output().unwrap();
+    assert_eq!(output.status.code(), Some(3), "{}", error_text(&output));
+    assert!(error_text(&output).contains("cannot write the results to"), "{}", error_text(&output));
+    assert!(error_text(&output).contains("is the disk full?"), "{}", error_text(&output));
+    let file = target.path("lab/runs/exec/wire.pcapng");
+    assert!(fs::metadata(&file).unwrap().len() > 60 << 20, "most of it was recorded");
+    let told = tshark(&file);
+    assert!(told.contains("client,lab,dd if=/dev/zero"), "{told}");
+    target.assert_nothing_left();
+}
+
+/// A broken kernel is a failure of what was run on it, and no program's exit status tells.
+#[test]
+fn a_kernel_that_breaks_is_told_with_its_own_words() {
+    let crash = "echo 1 >/proc/sys/kernel/sysrq; echo c >/proc/sysrq-trigger; sleep 600";
+    let run = lab::Run::programs().server("sleep 3; echo alone").client(crash);
+    let outcome = lab::Lab::open().unwrap().run(&run).unwrap();
+    let trouble = outcome.trouble.clone().unwrap();
+    assert!(trouble.contains("kernel of the client is broken") && trouble.contains("Kernel panic"), "{trouble}");
+    assert_eq!((outcome.node("server").exit, outcome.node("client").exit), (Some(0), None));
+    assert!(outcome.node("client").kernel.iter().any(|line| line.contains("Call Trace")), "{outcome:?}");
+    assert!(!outcome.succeeded());
+    let told = tshark(&outcome.file());
+    assert!(told.contains("client,kernel,[") && told.contains("server,sleep,alone"), "{told}");
+
+    // One that goes on is no better.
+    let run = lab::Run::programs().client("echo '<1>BUG: one that is only said' >/dev/kmsg; sleep 1");
+    let outcome = lab::Lab::open().unwrap().run(&run).unwrap();
+    assert_eq!(outcome.node("client").exit, Some(0));
+    assert!(outcome.trouble.clone().unwrap().contains("BUG: one that is only said"), "{outcome:?}");
+}
+
+/// What Wireshark's sibling reads in a run file: of each line node, program and text.
+fn tshark(file: &Path) -> String {
+    let fields = ["systemd_journal.hostname", "systemd_journal.syslog_id", "systemd_journal.message"];
+    let mut command = Command::new("tshark");
+    command.args(["-E", "separator=,", "-Y", "systemd_journal", "-T", "fields", "-r"]).arg(file);
+    let output = command.args(fields.iter().flat_map(|field| ["-e", *field])).output().unwrap();
+    assert!(output.status.success(), "{}", error_text(&output));
+    String::from_utf8(output.stdout).unwrap()
 }
 
 fn wait_for_line(child: &mut Child, text: &str) {
@@ -142,7 +218,8 @@ fn wait_for_line(child: &mut Child, text: &str) {
 #[test]
 fn a_broken_state_is_built_again() {
     let target = Target::new();
-    assert!(target.run("true").status.success());
+    let first = target.run("true");
+    assert!(first.status.success(), "{first:?}");
     let states = || -> Vec<PathBuf> {
         let entries = fs::read_dir(target.path("lab/state")).unwrap().flatten();
         entries.map(|entry| entry.path()).filter(|path| path.is_dir()).collect()
