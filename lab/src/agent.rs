@@ -2,7 +2,7 @@
 
 use crate::interrupt::Interrupt;
 use crate::lines::Lines;
-use anyhow::{bail, Context, Result};
+use anyhow::{anyhow, bail, ensure, Context, Error, Result};
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read, Write};
 use std::os::fd::AsFd;
@@ -133,29 +133,19 @@ impl Agent {
         }
     }
 
-    /// Waits for a certain message.
-    ///
-    /// # Errors
-    /// The machine ended or gave up, the deadline passed (the message shows the console's last lines), or
-    /// the lab was interrupted.
-    pub fn await_message(&mut self, wanted: &Message, interrupt: &Interrupt, deadline: Instant) -> Result<()> {
-        loop {
-            match self.receive() {
-                Some(message) if message == *wanted => return Ok(()),
-                Some(Message::Failed(reason)) => {
+    /// Whether a certain message has come; others are dropped.
+    fn has_said(&mut self, wanted: &Message) -> Result<bool> {
+        while let Some(message) = self.receive() {
+            match message {
+                message if message == *wanted => return Ok(true),
+                Message::Failed(reason) => {
                     bail!("the {} could not be set up: {reason}\n{}", self.name, self.console_end())
                 }
-                Some(_) => continue,
-                None => {}
+                _ => {}
             }
-            if self.closed {
-                bail!("the {} ended before it was {wanted:?}\n{}", self.name, self.console_end());
-            }
-            if Instant::now() >= deadline {
-                bail!("the {} was not {wanted:?} in time\n{}", self.name, self.console_end());
-            }
-            interrupt.wait(&[(self.console.as_fd(), false)], deadline)?;
         }
+        ensure!(!self.closed, "the {} ended before it was {wanted:?}\n{}", self.name, self.console_end());
+        Ok(false)
     }
 
     /// The last lines of the kernel's console.
@@ -192,6 +182,38 @@ impl Agent {
     }
 }
 
+/// Waits for a certain message of all agents. All consoles are read meanwhile: a socket is full after a few hundred bytes, and
+/// what a kernel says to a port that takes nothing is lost.
+///
+/// # Errors
+/// A machine ended or gave up, or the deadline passed (the message shows the console's last lines), with the place of that
+/// agent; or the lab was interrupted.
+pub fn await_all(
+    agents: &mut [Agent],
+    wanted: &Message,
+    interrupt: &Interrupt,
+    deadline: Instant,
+) -> Result<(), (Option<usize>, Error)> {
+    let mut silent: Vec<usize> = (0..agents.len()).collect();
+    loop {
+        let mut still = Vec::new();
+        for place in silent {
+            if !agents[place].has_said(wanted).map_err(|error| (Some(place), error))? {
+                still.push(place);
+            }
+        }
+        silent = still;
+        let Some(&first) = silent.first() else { return Ok(()) };
+        if Instant::now() >= deadline {
+            let agent = &agents[first];
+            let error = anyhow!("the {} was not {wanted:?} in time\n{}", agent.name, agent.console_end());
+            return Err((Some(first), error));
+        }
+        let streams: Vec<_> = silent.iter().map(|place| (agents[*place].console.as_fd(), false)).collect();
+        interrupt.wait(&streams, deadline).map_err(|error| (None, error))?;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -200,6 +222,10 @@ mod tests {
     fn agent() -> (Agent, UnixStream) {
         let (ours, guests) = UnixStream::pair().unwrap();
         (Agent::new("server", ours).unwrap(), guests)
+    }
+
+    fn awaited(agent: Agent, wanted: Message, deadline: Instant) -> Error {
+        await_all(&mut [agent], &wanted, &Interrupt::default(), deadline).unwrap_err().1
     }
 
     #[test]
@@ -217,22 +243,22 @@ mod tests {
     #[test]
     fn a_machine_that_dies_or_gives_up_ends_the_wait() {
         let soon = Instant::now() + Duration::from_secs(5);
-        let (mut first, mut guest) = agent();
+        let (first, mut guest) = agent();
         guest.write_all(b"modprobe: no rxe\n@failed no RDMA device\n").unwrap();
-        let error = first.await_message(&Message::Ready, &Interrupt::default(), soon).unwrap_err();
+        let error = awaited(first, Message::Ready, soon);
         assert!(error.to_string().contains("no RDMA device\nThe end of its console:\n  modprobe: no rxe"), "{error}");
 
-        let (mut second, guest) = agent();
+        let (second, guest) = agent();
         drop(guest);
-        let error = second.await_message(&Message::Ready, &Interrupt::default(), soon).unwrap_err();
+        let error = awaited(second, Message::Ready, soon);
         assert!(error.to_string().starts_with("the server ended before it was Ready"), "{error}");
     }
 
     #[test]
     fn silence_ends_at_the_deadline() {
-        let (mut agent, _guest) = agent();
+        let (agent, _guest) = agent();
         let soon = Instant::now() + Duration::from_millis(20);
-        let error = agent.await_message(&Message::Loaded, &Interrupt::default(), soon).unwrap_err();
+        let error = awaited(agent, Message::Loaded, soon);
         assert!(error.to_string().starts_with("the server was not Loaded in time"), "{error}");
     }
 }

@@ -1,6 +1,6 @@
 //! The lab as a whole: from "run this" to what happened.
 
-use crate::agent::{Agent, Message};
+use crate::agent::{await_all, Agent, Message};
 use crate::arch::{self, Arch};
 use crate::initramfs::Contents;
 use crate::interrupt::{Interrupt, Interrupted};
@@ -173,22 +173,23 @@ impl Lab {
         let started = (1..).zip(seats).map(|(index, (_, drive, port))| saved.start(index, drive, *port));
         let mut machines = started.collect::<Result<Vec<_>>>()?;
         saved.load(&mut machines, deadline)?;
-        let awake = machines.into_iter().zip(seats).map(|(machine, (node, ..))| awaken(&node.name, machine));
-        let mut machines = awake.collect::<Result<Vec<_>>>()?;
-        for (_, agent) in &mut machines {
-            agent.await_message(&Message::Loaded, &self.interrupt, deadline)?;
-        }
-        Ok(machines)
+        let agents = machines.iter().zip(seats).map(|(machine, (node, ..))| awaken(&node.name, machine));
+        let mut agents = agents.collect::<Result<Vec<_>>>()?;
+        await_all(&mut agents, &Message::Loaded, &self.interrupt, deadline).map_err(|(place, error)| match place {
+            Some(place) => machines[place].explain(error),
+            None => error,
+        })?;
+        Ok(machines.into_iter().zip(agents).collect())
     }
 }
 
 /// Tells a restored machine the time and that its drive is ready.
-fn awaken(name: &str, machine: Machine) -> Result<(Machine, Agent)> {
+fn awaken(name: &str, machine: &Machine) -> Result<Agent> {
     let console = machine.console.try_clone().context("cannot use the console")?;
     let mut agent = Agent::new(name, console)?;
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     agent.say(&format!("load {}.{:09}", now.as_secs(), now.subsec_nanos()));
-    Ok((machine, agent))
+    Ok(agent)
 }
 
 /// A path as short as it can be told: relative to the current folder if it lies below it.

@@ -4,7 +4,7 @@
 //! when it is first needed, under a file lock, in a folder of another name, and renamed when it is complete; restoring only
 //! reads.
 
-use crate::agent::{Agent, Message};
+use crate::agent::{await_all, Agent, Message};
 use crate::files;
 use crate::initramfs::{self, Contents};
 use crate::interrupt::Interrupt;
@@ -145,12 +145,13 @@ impl Store {
             machines.push((index, Machine::start(&hardware, index, &drive, Port::Output, Start::Boot(&memory))?));
         }
         let deadline = Instant::now() + BOOT_LIMIT;
-        for (index, machine) in &mut machines {
-            let console = machine.console.try_clone().context("cannot use the console")?;
-            let mut agent = Agent::new(&format!("machine {index}"), console)?;
-            let ready = agent.await_message(&Message::Ready, interrupt, deadline);
-            ready.map_err(|error| machine.explain(error))?;
-        }
+        let console = |machine: &Machine| machine.console.try_clone().context("cannot use the console");
+        let agents = machines.iter().map(|(index, machine)| Agent::new(&format!("machine {index}"), console(machine)?));
+        let mut agents = agents.collect::<Result<Vec<_>>>()?;
+        await_all(&mut agents, &Message::Ready, interrupt, deadline).map_err(|(place, error)| match place {
+            Some(place) => machines[place].1.explain(error),
+            None => error,
+        })?;
         save_all(&machines, scratch.path(), deadline)?;
         let keep =
             |from: &Path, to: &Path| fs::rename(from, to).with_context(|| format!("cannot create {}", to.display()));

@@ -4,7 +4,7 @@
 // All of this file is test code, also the functions that clippy does not know as tests.
 #![allow(clippy::unwrap_used)]
 
-use rustix::process::{kill_process, Pid, Signal};
+use rustix::process::{kill_process, prlimit, Pid, Resource, Rlimit, Signal};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -141,8 +141,7 @@ fn a_killed_machine_ends_the_run_with_its_last_words_and_the_record() {
     let mut child =
         target.lab("echo '<3>the end is near' >/dev/kmsg; sleep 1; printf 'run%s\\n' ning; sleep 600").spawn().unwrap();
     wait_for_line(&mut child, "running");
-    let children = fs::read_to_string(format!("/proc/{0}/task/{0}/children", child.id())).unwrap();
-    let client = children.split_whitespace().last().and_then(|pid| Pid::from_raw(pid.parse().unwrap())).unwrap();
+    let client = machines(&child)[1];
     kill_process(client, Signal::KILL).unwrap();
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(3), "{}", error_text(&output));
@@ -157,25 +156,36 @@ fn a_killed_machine_ends_the_run_with_its_last_words_and_the_record() {
 #[test]
 fn a_disk_that_is_full_in_the_middle_of_a_run_ends_it_and_leaves_whole_blocks() {
     let target = Target::new();
-    assert!(target.run("true").status.success());
-    // No file may grow beyond 66 MiB: the machines' drives are smaller, and their memory is there already.
-    let lab = target.path("debug/lab");
-    let server = "sleep 60 | nc -l -p 9000 >/dev/null";
-    let client = "dd if=/dev/zero bs=64k count=2000 | nc server 9000";
-    let shell = format!(
-        "trap '' XFSZ; ulimit -f $((66 * 2048)); exec {} exec --server '{server}' --client '{client}'",
-        lab.display()
-    );
+    let flood = "echo ready; sleep 2; dd if=/dev/zero bs=64k count=1000 | nc server 9000";
+    let arguments = ["exec", "--server", "sleep 60 | nc -l -p 9000 >/dev/null", "--client", flood];
+    // A process that does not ignore this signal ends with the first write that is too long.
     let mut command = Command::new("sh");
-    let output = command.args(["-c", &shell]).env("LAB_TEST", target.folder.path()).output().unwrap();
+    command.args(["-c", "trap '' XFSZ; exec \"$0\" \"$@\""]).arg(target.path("debug/lab")).args(arguments);
+    command.env("LAB_TEST", target.folder.path()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    wait_for_line(&mut child, " ready ");
+    let limit = 10 << 20;
+    no_file_grows_beyond(limit, Pid::from_child(&child));
+    let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(3), "{}", error_text(&output));
     assert!(error_text(&output).contains("cannot write the results to"), "{}", error_text(&output));
     assert!(error_text(&output).contains("is the disk full?"), "{}", error_text(&output));
     let file = target.path("lab/runs/exec/wire.pcapng");
-    assert!(fs::metadata(&file).unwrap().len() > 60 << 20, "most of it was recorded");
+    assert!(fs::metadata(&file).unwrap().len() > limit / 2, "most of it was recorded");
     let told = tshark(&file);
-    assert!(told.contains("client,lab,dd if=/dev/zero"), "{told}");
+    assert!(told.contains("client,lab,echo ready"), "{told}");
     target.assert_nothing_left();
+}
+
+/// For a process that runs, this is a full disk.
+fn no_file_grows_beyond(bytes: u64, process: Pid) {
+    prlimit(Some(process), Resource::Fsize, Rlimit { current: Some(bytes), maximum: Some(bytes) }).unwrap();
+}
+
+/// The lab's machines.
+fn machines(lab: &Child) -> Vec<Pid> {
+    let children = fs::read_to_string(format!("/proc/{0}/task/{0}/children", lab.id())).unwrap();
+    children.split_whitespace().map(|pid| Pid::from_raw(pid.parse().unwrap()).unwrap()).collect()
 }
 
 /// A broken kernel is a failure of what was run on it, and no program's exit status tells.
@@ -226,14 +236,14 @@ fn a_broken_state_is_built_again() {
     };
     let [state] = &states()[..] else { panic!("one state") };
     fs::write(state.join("1.state"), b"this is not a machine").unwrap();
-    // Of those that other versions left behind, and that a killed lab had begun, one is kept.
-    for name in ["0123456789abcdef", "123456789abcdef0", ".new-killed"] {
+    // Of those that other versions left behind, and that a killed lab had begun, two are kept.
+    for name in ["0123456789abcdef", "123456789abcdef0", "23456789abcdef01", ".new-killed"] {
         fs::create_dir(target.path("lab/state").join(name)).unwrap();
     }
     let output = target.run("echo fine");
     assert!(output.status.success(), "{}", error_text(&output));
     assert!(error_text(&output).contains("building them again"), "{}", error_text(&output));
-    assert!(states().contains(state) && states().len() == 2, "{:?}", states());
+    assert!(states().contains(state) && states().len() == 3, "{:?}", states());
     target.assert_nothing_left();
 }
 
@@ -253,17 +263,23 @@ fn a_host_without_qemu_is_told_what_to_do() {
 #[test]
 fn a_full_disk_is_named_and_leaves_no_half_state() {
     let target = Target::new();
-    // No file may grow beyond 66 MiB: a machine's memory is larger, all that comes before is smaller.
+    // Already the file for a machine's drive, which is empty but large, is too much.
     let lab = target.path("debug/lab");
     let shell = format!("trap '' XFSZ; ulimit -f $((66 * 2048)); exec {} exec --client true", lab.display());
     let mut command = Command::new("sh");
-    command.args(["-c", &shell]).env("LAB_TEST", target.folder.path());
-    let output = command.output().unwrap();
+    let output = command.args(["-c", &shell]).env("LAB_TEST", target.folder.path()).output().unwrap();
     assert_eq!(output.status.code(), Some(3), "{}", error_text(&output));
-    assert!(error_text(&output).contains("is the disk full?"), "{}", error_text(&output));
+    assert!(error_text(&output).contains("cannot create a temporary file"), "{}", error_text(&output));
+
+    // Now there is room until the states are written: the machines' memory is in files that have their size already.
+    let child = target.lab("true").spawn().unwrap();
+    target.wait_for_machines();
+    machines(&child).into_iter().for_each(|machine| no_file_grows_beyond(64 << 10, machine));
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(3), "{}", error_text(&output));
     target.assert_nothing_left();
-    let states = fs::read_dir(target.path("lab/state")).unwrap().flatten().filter(|entry| entry.path().is_dir());
-    assert_eq!(states.count(), 0);
+    let states = || fs::read_dir(target.path("lab/state")).unwrap().flatten().filter(|entry| entry.path().is_dir());
+    assert_eq!(states().count(), 0);
     assert!(target.run("true").status.success(), "with space again, all is well");
 }
 
