@@ -11,20 +11,20 @@ headers! {
     pub mod bth = "BTH", "Base Transport Header", 12 => {
         Field::hex("OpCode", (0, 0), 8).means(|v| opcode::lookup(v as u8).name.into())
             => OPCODE, "Which operation, and which part of a message, this packet is.";
-        Field::dec("SE", (1, 0), 1).means(|v| on(v, "solicited event: wake the receiver"))
+        Field::dec("SE", (1, 0), 1).means(|v| only(v, 1, "solicited event: wake the receiver"))
             => SE, "The receiver's completion raises an event even if it only asked for solicited ones.";
         Field::dec("MigReq", (1, 1), 1);
-        Field::dec("PadCnt", (1, 2), 2).means(|v| on(v, &format!("{v} zero bytes follow the payload")))
+        Field::dec("PadCnt", (1, 2), 2).means(|v| only(v.min(1), 1, &format!("{v} zero bytes follow the payload")))
             => PAD_CNT, "Bytes of padding after the payload, to a multiple of four.";
         Field::dec("TVer", (1, 4), 4);
         Field::hex("P_Key", (2, 0), 16).means(|v| only(v, 0xffff, "default partition, full member"));
-        Field::dec("FECN", (4, 0), 1).means(|v| on(v, "congestion met on the way"));
-        Field::dec("BECN", (4, 1), 1).means(|v| on(v, "slow down: your packets met congestion"));
+        Field::dec("FECN", (4, 0), 1).means(|v| only(v, 1, "congestion met on the way"));
+        Field::dec("BECN", (4, 1), 1).means(|v| only(v, 1, "slow down: your packets met congestion"));
         Field::dec("reserved", (4, 2), 6);
         Field::hex("DestQP", (5, 0), 24).means(|v| only(v, 1, "the general services QP: connection management"))
             => DEST_QP, "The queue pair, at the receiver, this packet is for.";
-        Field::dec("AckReq", (8, 0), 1).means(|v| on(v, "acknowledge this (RC only)"))
-            => ACK_REQ, "The sender wants an acknowledgement. Only RC gives any, though SoftRoCE also asks in datagrams.";
+        Field::dec("AckReq", (8, 0), 1).means(|v| only(v, 1, "acknowledge this (RC only)"))
+            => ACK_REQ, "The sender wants an acknowledgement. Only RC gives any; SoftRoCE asks in datagrams, too.";
         Field::dec("reserved", (8, 1), 7);
         Field::dec("PSN", (9, 0), 24) => PSN, "Packet sequence number, modulo 2^24.";
     }
@@ -94,9 +94,4 @@ headers! {
     pub mod cnp = "CNP", "Congestion Notification Packet", 16 => {
         Field::bytes("reserved", 0, 16);
     }
-}
-
-/// `text` where a flag is set, else nothing.
-fn on(flag: u64, text: &str) -> String {
-    only(flag.min(1), 1, text)
 }

@@ -26,12 +26,6 @@ impl LinkType {
     pub const IPV6: LinkType = LinkType(229);
     /// Linux "cooked" capture, version 2.
     pub const LINUX_SLL2: LinkType = LinkType(276);
-
-    /// True if [`datagram`] understands frames of this kind.
-    pub fn is_known(self) -> bool {
-        let known = [Self::NULL, Self::ETHERNET, Self::RAW, Self::LOOP, Self::LINUX_SLL, Self::IPV4, Self::IPV6];
-        known.contains(&self) || self == Self::LINUX_SLL2
-    }
 }
 
 /// A frame that is not a RoCEv2 packet.

@@ -5,9 +5,9 @@
 //! two programs agree by other means, the first to send a request counts as the client, and the two directions are
 //! matched by the PSNs of the answers.
 //!
-//! Each direction of a connection numbers its *requests*, modulo 2^24, from a random start. Responses (ACKs, READ data)
-//! carry the number of the request they answer, so they belong to the opposite direction's numbers. REQ and REP announce
-//! where the *peer* shall start.
+//! Each direction of a connection numbers its *requests*, modulo 2^24, from a random start. Responses (ACKs, READ
+//! data) carry the number of the request they answer, so they belong to the opposite direction's numbers. REQ and REP
+//! announce where the *peer* shall start.
 
 use crate::cm::{Kind, Message};
 use crate::opcode::{Operation, Service};

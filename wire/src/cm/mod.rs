@@ -41,7 +41,7 @@ pub enum Kind {
     Unknown(u16),
 }
 
-/// Each kind in the order of its attribute, with that, its name written out, as in the column `cm` of `wire show --format tsv`, and its layout,
+/// Each kind in the order of its attribute, with its name written out, as in the table for machines, and its layout,
 /// which has the short name.
 const KINDS: [(u16, Kind, &str, &Header); 11] = [
     (0x10, Kind::ConnectRequest, "ConnectRequest", &req::HEADER),
@@ -114,7 +114,7 @@ impl<'a> Message<'a> {
         })
     }
 
-    /// The sender's number for the connection. A SIDR exchange has one number, which the client has given to its request.
+    /// The sender's number for the connection. A SIDR exchange has one number, which the client gave to its request.
     pub fn local_id(&self) -> Option<u32> {
         let known = !matches!(self.kind, Kind::Unknown(_) | Kind::ServiceReply);
         known.then(|| LOCAL_ID.read(self.body)).flatten().map(|v| v as u32)

@@ -71,8 +71,8 @@ pub(super) struct Stream {
 const LARGEST_MTU: u32 = 4096;
 
 impl Stream {
-    /// A packet of a request, with its PSN counted from the first of this direction. READs take one number for each `mtu`
-    /// bytes.
+    /// A packet of a request, with its PSN counted from the first of this direction. READs take one number for each
+    /// `mtu` bytes.
     pub(super) fn request(&mut self, recorded: &Recorded, position: Option<i64>, mtu: &mut Option<u32>) {
         let service = recorded.packet.opcode.service;
         let Some(position) = position else {

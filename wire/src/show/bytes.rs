@@ -87,20 +87,20 @@ fn roce(record: &Record, packet: &Packet, out: &mut impl Write) -> Result<(), Er
     let bytes = record.data;
     let ip = packet.datagram.ip_offset;
     let udp = ip + packet.datagram.udp_offset;
-    if record.link == LinkType::ETHERNET && ip == lower::ETHERNET.length {
-        header(out, &lower::ETHERNET, bytes, 0)?;
+    if record.link == LinkType::ETHERNET && ip == lower::ethernet::HEADER.length {
+        header(out, &lower::ethernet::HEADER, bytes, 0)?;
     } else {
         section(out, "Link layer", ip)?;
         dump(out, 0, &bytes[..ip])?;
     }
-    let ip_header = if packet.datagram.src.is_ipv4() { &lower::IPV4 } else { &lower::IPV6 };
+    let ip_header = if packet.datagram.src.is_ipv4() { &lower::ipv4::HEADER } else { &lower::ipv6::HEADER };
     header(out, ip_header, bytes, ip)?;
     let options = &bytes[ip + ip_header.length..udp];
     if !options.is_empty() {
         section(out, "IP options or extension headers", options.len())?;
         dump(out, ip + ip_header.length, options)?;
     }
-    header(out, &lower::UDP, bytes, udp)?;
+    header(out, &lower::udp::HEADER, bytes, udp)?;
     for (offset, declared) in packet.headers() {
         header(out, declared, bytes, ip + offset)?;
     }
