@@ -5,8 +5,8 @@
 //!
 //! A run goes through these modules: [`kernel`] finds what to boot, [`initramfs`] builds the first file system,
 //! [`state`] boots the machines once and keeps them, [`payload`] brings the programs, [`session`] runs them with
-//! [`switch`] as the wire, [`record`] writes down what happens as it happens, [`wire::lanes`] draws it. A shell's run lends a
-//! machine the [`terminal`].
+//! [`switch`] as the wire and [`rules`] for faults on it, [`record`] writes down what happens as it happens, [`wire::lanes`]
+//! draws it. A shell's run lends a machine the [`terminal`].
 
 pub mod agent;
 pub mod arch;
