@@ -15,6 +15,7 @@ use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 use wire::capture::Record;
 use wire::run::{Event, Line};
+use wire::show::row::summary;
 use wire::Frame;
 
 /// Ctrl-]: leaves a shell that does not react any more, as it leaves telnet.
@@ -238,7 +239,7 @@ fn told(event: &Event<'_>, nodes: &[String]) -> Option<String> {
             // The last byte of a card's address is the node's number, from 1.
             let to = nodes.get(usize::from(data[5]).wrapping_sub(1)).map_or("?", String::as_str);
             let way = if to == CLIENT { format!("{to} ◀── {from}") } else { format!("{from} ──▶ {to}") };
-            Some(format!("{way}  {}", packet.summary()))
+            Some(format!("{way}  {}", summary(&packet, *from == CLIENT)))
         }
         Event::Packet(_) => None,
     }

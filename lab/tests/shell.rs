@@ -146,7 +146,7 @@ fn a_person_pings_looks_around_and_leaves() {
     assert!(greeting.contains("rping -s -P -v") && person.is_raw(), "{greeting}");
     person.types("rping -c -a server -C 1 -v\r");
     let exchange = person.sees(PROMPT);
-    for wanted in ["client ──▶ server  REQ", "client ◀── server  REP", "WRITE Only", "ping data: rdma-ping-0"]
+    for wanted in ["client ──▶ server  REQ", "client ◀── server  REP", "RDMA Write Only", "ping data: rdma-ping-0"]
     {
         assert!(exchange.contains(wanted), "no {wanted:?} in {exchange}");
     }

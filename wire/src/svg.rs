@@ -89,10 +89,13 @@ fn packet(svg: &mut String, y: usize, row: &Row) {
         true => (CLIENT + 3, SERVER - 3, SERVER - 11),
         false => (SERVER - 3, CLIENT + 3, CLIENT + 11),
     };
-    let (class, up, down) = (class(row.sort), y - 5, y + 5);
-    let head = format!("M{back} {up}L{to} {y}L{back} {down}");
+    let (class, up, down) = (if row.lost() { "trouble" } else { class(row.sort) }, y - 5, y + 5);
+    let head = match row.lost() {
+        true => format!("M{to} {up}L{back} {down}M{to} {down}L{back} {up}"),
+        false => format!("M{back} {up}L{to} {y}L{back} {down}"),
+    };
     add(svg, format_args!("<path class=\"arrow {class}\" d=\"M{from} {y}H{to}{head}\"/>"));
-    let words: Vec<&str> = row.words().collect();
+    let words: Vec<&str> = row.words().chain(row.lab()).collect();
     let step = row.step().unwrap_or_default();
     // One line is in the middle, two are above each other.
     let (first, second) = if words.is_empty() || step.is_empty() { (y + 4, y + 4) } else { (y - 4, y + 12) };

@@ -109,8 +109,8 @@ const LANES: &str = "   #      ms  client                                    │
    2     1.5  ─────────────────────── RTU (ReadyToUse)  both QPs are in RTS ───────────────────────▶
                                                  Step 1: a knock
    3     0.0                                            │ [reject] SLOW  rdma_reject
-   4     0.0                                            │ ── exit status 0 ──
-   5     0.0  ── the run is over ──
+   4     0.0                                            │ ── exit status 0
+   5     0.0  ── the run is over
 ";
 
 #[test]

@@ -51,6 +51,11 @@ impl Row {
         lab_comment(self.comment.as_deref()?)
     }
 
+    /// Whether the lab did not deliver the packet.
+    pub fn lost(&self) -> bool {
+        self.lab().is_some_and(|words| words.starts_with("lab: dropped"))
+    }
+
     /// What is said about the packet beside its name.
     pub fn words(&self) -> impl Iterator<Item = &str> {
         self.psn.iter().chain(&self.details).map(String::as_str)
@@ -168,6 +173,11 @@ pub fn clients<R: Read>(reader: &mut Reader<R>) -> Clients {
 
 fn pair(a: IpAddr, b: IpAddr) -> (IpAddr, IpAddr) {
     (a.min(b), a.max(b))
+}
+
+/// What one packet does, for somebody who has not seen those before it.
+pub fn summary(packet: &Packet, from_client: bool) -> String {
+    [vec![short_name(packet)], details(packet, None, from_client)].concat().join("  ")
 }
 
 /// The name in the lane: without the service where it is the usual one.
