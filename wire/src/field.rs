@@ -73,6 +73,7 @@ impl Field {
 
     /// The field's value in `header`; None where the header was cut off by a snap length, or when the
     /// field is wider than 64 bits.
+    #[inline(always)] // Where the field is known, little is left of this.
     pub fn read(&self, header: &[u8]) -> Option<u64> {
         let (first, end) = self.span();
         if end - first > 8 {

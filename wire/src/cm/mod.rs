@@ -10,7 +10,7 @@ mod words;
 pub use messages::*;
 pub use words::{mtu_bytes, reject_reason, sidr_status, Service};
 
-use crate::field::{Field, Header};
+use crate::field::Header;
 
 /// Which message it is, from [`mad::ATTRIBUTE_ID`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -122,18 +122,12 @@ impl<'a> Message<'a> {
 
     /// The receiver's number for the connection; a REQ does not know it yet.
     pub fn remote_id(&self) -> Option<u32> {
-        let field = match self.kind {
-            Kind::ServiceReply => LOCAL_ID,
-            Kind::Unknown(_) | Kind::ConnectRequest | Kind::ServiceRequest => return None,
-            _ => REMOTE_ID,
+        let id = match self.kind {
+            Kind::ServiceReply => LOCAL_ID.read(self.body),
+            Kind::Unknown(_) | Kind::ConnectRequest | Kind::ServiceRequest => None,
+            _ => REMOTE_ID.read(self.body),
         };
-        field.read(self.body).map(|v| v as u32)
-    }
-
-    /// The number of a field that only some kinds have.
-    fn number(&self, fields: &[(Kind, Field)]) -> Option<u32> {
-        let (_, field) = fields.iter().find(|(kind, _)| *kind == self.kind)?;
-        field.read(self.body).map(|v| v as u32)
+        id.map(|v| v as u32)
     }
 
     /// The service a REQ or SIDR_REQ asks for.
@@ -147,26 +141,35 @@ impl<'a> Message<'a> {
 
     /// The sender's queue pair, in a REQ or REP, or the one that a SIDR_REP names.
     pub fn local_qpn(&self) -> Option<u32> {
-        self.number(&[
-            (Kind::ConnectRequest, req::LOCAL_QPN),
-            (Kind::ConnectReply, rep::LOCAL_QPN),
-            (Kind::ServiceReply, sidr_rep::QPN),
-        ])
+        let qpn = match self.kind {
+            Kind::ConnectRequest => req::LOCAL_QPN.read(self.body),
+            Kind::ConnectReply => rep::LOCAL_QPN.read(self.body),
+            Kind::ServiceReply => sidr_rep::QPN.read(self.body),
+            _ => None,
+        };
+        qpn.map(|v| v as u32)
     }
 
     /// In a REQ or REP, the PSN that the *receiver's* first request will carry.
     pub fn starting_psn(&self) -> Option<u32> {
-        self.number(&[(Kind::ConnectRequest, req::STARTING_PSN), (Kind::ConnectReply, rep::STARTING_PSN)])
+        let psn = match self.kind {
+            Kind::ConnectRequest => req::STARTING_PSN.read(self.body),
+            Kind::ConnectReply => rep::STARTING_PSN.read(self.body),
+            _ => None,
+        };
+        psn.map(|v| v as u32)
     }
 
     /// How a SIDR_REP answers; [`sidr_status`] has the words.
     pub fn sidr_status(&self) -> Option<u8> {
-        self.number(&[(Kind::ServiceReply, sidr_rep::STATUS)]).map(|v| v as u8)
+        let status = (self.kind == Kind::ServiceReply).then(|| sidr_rep::STATUS.read(self.body));
+        status.flatten().map(|v| v as u8)
     }
 
     /// Why a REJ refuses; [`reject_reason`] has the words.
     pub fn reason(&self) -> Option<u16> {
-        self.number(&[(Kind::ConnectReject, rej::REASON)]).map(|v| v as u16)
+        let reason = (self.kind == Kind::ConnectReject).then(|| rej::REASON.read(self.body));
+        reason.flatten().map(|v| v as u16)
     }
 
     /// The RDMA-CM header of a REQ, if the service says that there is one.
