@@ -25,7 +25,6 @@ mod pcapng_read;
 pub mod run;
 pub mod show;
 pub mod story;
-pub mod svg;
 pub mod track;
 
 pub use link::{LinkType, Other};

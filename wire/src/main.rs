@@ -151,9 +151,10 @@ impl Read for Growing {
 }
 
 fn svg(file: &Path, ladder: bool) -> Result<(), Error> {
-    let picture = match ladder || lanes::nodes(&mut open(file)?).is_none() {
-        true => wire::svg::draw(&show::row::all(|| open(file))?),
-        false => lanes::picture(&std::fs::read(file)?, 0..=u64::MAX)?.0,
+    let run = std::fs::read(file).map_err(wire::capture::Error::Io)?;
+    let (picture, _) = match ladder || lanes::nodes(&mut open(file)?).is_none() {
+        true => lanes::ladder(&run)?,
+        false => lanes::picture(&run, 0..=u64::MAX)?,
     };
     Ok(std::io::stdout().lock().write_all(picture.as_bytes())?)
 }

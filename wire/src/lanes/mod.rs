@@ -13,8 +13,9 @@ pub use text::Style;
 use crate::capture::Reader;
 use crate::run::{Event, Line};
 use crate::show::ladder::printable;
-use crate::show::row::{Clients, Row, Rows, Sort};
+use crate::show::row::{self, Clients, Row, Rows, Sort};
 use crate::show::Error;
+use crate::track::Side;
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::IpAddr;
@@ -67,9 +68,20 @@ pub fn picture(run: &[u8], part: RangeInclusive<u64>) -> Result<(String, String)
     Ok((svg::draw(&lanes, &entries), svg::describe(&entries)))
 }
 
+/// The packets of a run or of any capture as a picture, and what it shows in words.
+///
+/// # Errors
+/// The file cannot be read to its end.
+pub fn ladder(run: &[u8]) -> Result<(String, String), Error> {
+    let (lanes, mut entries) = entries(run, Style::FILE, 0..=u64::MAX)?;
+    entries.retain(|entry| entry.to.is_some());
+    Ok((svg::draw(&lanes, &entries), svg::describe(&entries)))
+}
+
 fn entries(run: &[u8], style: Style, part: RangeInclusive<u64>) -> Result<(Lanes, Vec<Entry>), Error> {
-    let nodes = nodes(&mut Reader::new(run)?).unwrap_or_default();
+    let nodes = nodes(&mut Reader::new(run)?).unwrap_or_else(|| Side::BOTH.map(|side| side.name().to_owned()).to_vec());
     let (mut lanes, mut entries) = (Lanes::new(&nodes, style), Vec::new());
+    lanes.rows = Rows::new(row::clients(&mut Reader::new(run)?));
     let mut reader = Reader::new(run)?;
     while let Some(event) = reader.event()? {
         match lanes.entry(&event) {
@@ -168,6 +180,15 @@ impl Lanes {
         }
     }
 
+    /// A node's name, and its address if it has sent from one alone.
+    pub(crate) fn with_address(&self, node: &str) -> String {
+        let mut addresses = self.addresses.iter().filter(|(_, name)| *name == node);
+        match (addresses.next(), addresses.next()) {
+            (Some((address, _)), None) => format!("{node} {address}"),
+            _ => node.to_owned(),
+        }
+    }
+
     /// What is to be drawn; None for a frame that is no RoCE packet.
     pub(crate) fn entry(&mut self, event: &Event) -> Option<Entry> {
         let now = match event {
@@ -181,9 +202,9 @@ impl Lanes {
             Event::Packet(record) => {
                 let row = self.rows.next(record).ok()?;
                 let (from, to) = if row.from_client { (row.client, row.server) } else { (row.server, row.client) };
-                if let Some(node) = record.node {
-                    self.addresses.entry(from).or_insert_with(|| printable(node));
-                }
+                let sender = record.node.map(printable).filter(|name| self.nodes.contains(name));
+                let sender = sender.unwrap_or_else(|| self.name(from, row.from_client));
+                self.addresses.entry(from).or_insert(sender);
                 Some(self.packet(&row, from, to, ms))
             }
         }
@@ -214,40 +235,21 @@ impl Lanes {
     }
 
     fn packet(&self, row: &Row, from: IpAddr, to: IpAddr, ms: Option<f64>) -> Entry {
-        let node = self.name(from).unwrap_or_else(|| from.to_string());
-        // Before the other side has sent anything only the number of nodes tells who it is.
-        let other = || self.nodes.iter().find(|name| self.nodes.len() == 2 && **name != node).cloned();
         Entry {
             number: row.frame,
             ms,
-            to: Some(self.name(to).or_else(other).unwrap_or_else(|| to.to_string())),
-            node,
+            node: self.name(from, row.from_client),
+            to: Some(self.name(to, !row.from_client)),
             text: [row.label.as_str()].into_iter().chain(row.words()).collect::<Vec<_>>().join("  "),
             notes: row.step().into_iter().chain(row.lab()).map(printable).collect(),
             sort: if row.lost() { Kind::Lost } else { Kind::Packet(row.sort) },
         }
     }
 
-    fn name(&self, address: IpAddr) -> Option<String> {
-        self.addresses.get(&address).cloned()
+    /// The node with this address. Before it has sent anything its part in the conversation tells, if there are two nodes.
+    fn name(&self, address: IpAddr, is_client: bool) -> String {
+        let side = self.sides().map(|[left, right]| if is_client { left } else { right });
+        let known = self.addresses.get(&address).map(String::as_str).or(side);
+        known.map_or_else(|| address.to_string(), String::from)
     }
-}
-
-/// Cuts text into lines of at most `width` characters, at spaces or after a bar if possible; what is cut off is indented.
-pub fn wrap(text: &str, width: usize) -> Vec<String> {
-    const INDENT: usize = 4;
-    let mut lines = Vec::new();
-    let mut rest: Vec<char> = text.chars().collect();
-    let mut first = 1;
-    while rest.len() > width {
-        let breaks = |at: &usize| rest[*at] == ' ' || rest[*at - 1] == '|';
-        let cut = (first..=width).rev().find(breaks).unwrap_or(width);
-        let tail: String = rest[cut..].iter().collect();
-        lines.push(rest[..cut].iter().collect::<String>().trim_end().to_owned());
-        rest = format!("{:INDENT$}{}", "", tail.trim_start()).chars().collect();
-        // A break further left would leave a line of nothing but the indentation.
-        first = INDENT + 1;
-    }
-    lines.push(rest.into_iter().collect());
-    lines
 }

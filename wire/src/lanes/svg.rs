@@ -1,7 +1,11 @@
-//! Lanes as a picture that is as wide as a page of a forge: 860 pixels.
+//! Lanes, or the packets alone, as a picture that is as wide as a page of a forge: 860 pixels.
+//!
+//! Its text can be selected and searched, it follows the reader's choice of light or dark, and a screen reader gets it in
+//! words.
 
-use super::{wrap, Entry, Kind, Lanes};
-use crate::svg::{add, class, escape, text, STYLE};
+use super::text::wrap;
+use super::{Entry, Kind, Lanes};
+use crate::show::row::Sort;
 use std::fmt::Write;
 
 /// Pixels: the picture's width, the height above the first entry, and that of a line.
@@ -15,11 +19,18 @@ const LEFT: usize = 102;
 const RIGHT: usize = 486;
 const END: usize = 856;
 
-/// Colors of the tags: for light, then for dark.
-const TAGS: &str = "\
+/// Colors by class: for light, then for dark.
+const STYLE: &str = "\
+text{font:12px ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace;fill:#1f2328}
+.title{font:12px system-ui,-apple-system,'Segoe UI','DejaVu Sans',sans-serif}
+.quiet,.title{fill:#59636e}.side{font-weight:bold}.back{fill:#ffffff}.life{stroke:#d1d9e0;stroke-width:2}
+.arrow{stroke-width:1.6;fill:none}.connection{stroke:#0e7490}.send{stroke:#1a7f37}.write{stroke:#0969da}
+.read{stroke:#8250df}.notable{stroke:#9a6700}.acknowledge{stroke:#818b98}.trouble{stroke:#cf222e}
 tspan{font-weight:bold}.slow{fill:#9a6700}.fast{fill:#0e7490}.data{fill:#1a7f37}.info{fill:#0969da}.err{fill:#cf222e}
-@media (prefers-color-scheme:dark){.slow{fill:#d29922}.fast{fill:#39c5cf}.data{fill:#3fb950}.info{fill:#4493f8}
-.err{fill:#f85149}}";
+@media (prefers-color-scheme:dark){text{fill:#f0f6fc}.quiet,.title{fill:#9198a1}.back{fill:#0d1117}
+.life{stroke:#3d444d}.connection{stroke:#39c5cf}.send{stroke:#3fb950}.write{stroke:#4493f8}.read{stroke:#ab7df8}
+.notable{stroke:#d29922}.acknowledge{stroke:#9198a1}.trouble{stroke:#f85149}
+.slow{fill:#d29922}.fast{fill:#39c5cf}.data{fill:#3fb950}.info{fill:#4493f8}.err{fill:#f85149}}";
 
 /// Draws entries; the lanes say who is left and who is right.
 pub(super) fn draw(lanes: &Lanes, entries: &[Entry]) -> String {
@@ -33,16 +44,23 @@ pub(super) fn draw(lanes: &Lanes, entries: &[Entry]) -> String {
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" width=\"{WIDTH}\" \
          height=\"{height}\" role=\"img\" aria-labelledby=\"title desc\">\n\
          <title id=\"title\">Log lines and packets in the order they happened</title>\n\
-         <desc id=\"desc\">{}</desc>\n<style>\n{STYLE}\n{TAGS}\n</style>\n\
+         <desc id=\"desc\">{}</desc>\n<style>\n{STYLE}\n</style>\n\
          <rect class=\"back\" width=\"{WIDTH}\" height=\"{height}\"/>\n",
         escape(&describe(entries))
     );
     text(&mut svg, NUMBER, 20, "class=\"quiet\" text-anchor=\"end\"", "#");
     text(&mut svg, TIME, 20, "class=\"quiet\" text-anchor=\"end\"", "ms");
     if let Some([left, right]) = lanes.sides() {
-        text(&mut svg, LEFT, 20, "class=\"side\"", left);
-        text(&mut svg, RIGHT, 20, "class=\"side\"", right);
-        add(&mut svg, format_args!("<path class=\"life\" d=\"M{x} 28V{}\"/>", height - 4, x = RIGHT - 8));
+        // Packets alone go from one line to the other; lines of text have their lanes beside one.
+        let (x, attributes, between) = match entries.iter().all(|entry| entry.to.is_some()) {
+            true => (END, "class=\"side\" text-anchor=\"end\"", &[LEFT - 2, END + 2][..]),
+            false => (RIGHT, "class=\"side\"", &[RIGHT - 8][..]),
+        };
+        text(&mut svg, LEFT, 20, "class=\"side\"", &lanes.with_address(left));
+        text(&mut svg, x, 20, attributes, &lanes.with_address(right));
+        for x in between {
+            add(&mut svg, format_args!("<path class=\"life\" d=\"M{x} 28V{}\"/>", height - 4));
+        }
     }
     svg + &body + "</svg>\n"
 }
@@ -147,7 +165,7 @@ fn packet(svg: &mut String, to_left: bool, y: usize, entry: &Entry) -> usize {
         text(svg, middle, y + height + 12, "class=\"title\" text-anchor=\"middle\"", note);
         height += LINE;
     }
-    height + 4
+    height + 8
 }
 
 fn tag(sort: Kind) -> Option<&'static str> {
@@ -166,4 +184,34 @@ fn color(sort: Kind) -> &'static str {
         Kind::Packet(sort) => class(sort),
         _ => "trouble",
     }
+}
+
+fn add(svg: &mut String, element: std::fmt::Arguments) {
+    // Writing to a String cannot fail.
+    let _ = writeln!(svg, "{element}");
+}
+
+fn text(svg: &mut String, x: usize, y: usize, attributes: &str, words: &str) {
+    if words.is_empty() {
+        return;
+    }
+    add(svg, format_args!("<text x=\"{x}\" y=\"{y}\" {attributes}>{}</text>", escape(words)));
+}
+
+fn class(sort: Sort) -> &'static str {
+    match sort {
+        Sort::Connection => "connection",
+        Sort::Send => "send",
+        Sort::Write => "write",
+        Sort::Read => "read",
+        Sort::Notable => "notable",
+        Sort::Acknowledge => "acknowledge",
+        Sort::Trouble => "trouble",
+    }
+}
+
+/// Text as XML takes it, which allows no control characters; spaces stay as many as they are.
+fn escape(text: &str) -> String {
+    let text: String = text.chars().filter(|c| !c.is_control()).collect();
+    text.replace('&', "&amp;").replace('<', "&lt;").replace("  ", " \u{a0}")
 }

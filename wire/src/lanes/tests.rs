@@ -1,6 +1,7 @@
 //! What is drawn where.
 #![allow(clippy::unwrap_used)] // A test may end with a panic.
 
+use super::text::wrap;
 use super::*;
 use crate::capture::Record;
 use crate::link::LinkType;
@@ -111,4 +112,17 @@ fn a_picture_holds_no_more_than_what_is_drawn() {
     );
     assert!(!svg.contains("<script>") && !svg.contains("<b>") && !svg.contains('\u{1b}') && !svg.contains("first"));
     assert!(svg.contains("arrow trouble") && words.contains("3 server to client: Acknowledge"), "{words}");
+}
+
+#[test]
+fn the_ladder_of_any_capture_has_client_and_server() {
+    let mut writer = Writer::new(Vec::new(), LinkType::ETHERNET, &Section::default()).unwrap();
+    writer.packet(0, &acknowledge(1, 2), Some("Step 8: A & B write [client: ibv_post_send]")).unwrap();
+    writer.packet(0, &acknowledge(2, 1), Some("a comment of my own")).unwrap();
+    let (svg, words) = ladder(&writer.into_inner().unwrap()).unwrap();
+    assert!(svg.contains(">client 0.0.0.2<") && svg.contains(">server 0.0.0.1<"), "{svg}");
+    assert!(svg.contains(">Step 8: A &amp; B write<") && !svg.contains("my own"), "{svg}");
+    // Each arrow points to the receiver.
+    assert!(svg.contains("M856 58H102") && svg.contains("M102 "), "{svg}");
+    assert!(words.starts_with("1 server to client: Acknowledge") && words.contains("2 client to server"), "{words}");
 }

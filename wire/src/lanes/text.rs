@@ -1,6 +1,6 @@
 //! Lanes drawn with characters.
 
-use super::{wrap, Entry, Kind};
+use super::{Entry, Kind};
 use crate::show::ladder;
 use owo_colors::{AnsiColors, OwoColorize};
 
@@ -127,4 +127,23 @@ fn color(kind: Kind) -> Option<AnsiColors> {
         Kind::Aside => Some(AnsiColors::BrightBlack),
         Kind::Plain => None,
     }
+}
+
+/// Cuts text into lines of at most `width` characters, at spaces or after a bar if possible; what is cut off is indented.
+pub fn wrap(text: &str, width: usize) -> Vec<String> {
+    const INDENT: usize = 4;
+    let mut lines = Vec::new();
+    let mut rest: Vec<char> = text.chars().collect();
+    let mut first = 1;
+    while rest.len() > width {
+        let breaks = |at: &usize| rest[*at] == ' ' || rest[*at - 1] == '|';
+        let cut = (first..=width).rev().find(breaks).unwrap_or(width);
+        let tail: String = rest[cut..].iter().collect();
+        lines.push(rest[..cut].iter().collect::<String>().trim_end().to_owned());
+        rest = format!("{:INDENT$}{}", "", tail.trim_start()).chars().collect();
+        // A break further left would leave a line of nothing but the indentation.
+        first = INDENT + 1;
+    }
+    lines.push(rest.into_iter().collect());
+    lines
 }

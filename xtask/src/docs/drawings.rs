@@ -83,7 +83,7 @@ fn left_over(drawings: &BTreeMap<String, Result<String>>, sources: &Sources) -> 
 }
 
 fn ladder(sources: &Sources, name: &str) -> Result<String> {
-    Ok(wire::svg::draw(&sources.rows(&format!("captures/{name}.pcapng"))?))
+    Ok(lanes::ladder(&sources.bytes(&format!("captures/{name}.pcapng"))?)?.0)
 }
 
 fn text(sources: &Sources, name: &str) -> Result<String> {
@@ -105,8 +105,8 @@ fn file_name(name: &str, range: &str) -> String {
 /// # Errors
 /// There is no such capture.
 pub fn ladder_link(sources: &Sources, name: &str) -> Result<String> {
-    let rows = sources.rows(&format!("captures/{name}.pcapng"))?;
-    Ok(format!("![{}](images/{name}.svg)", wire::svg::describe(&rows)))
+    let (_, words) = lanes::ladder(&sources.bytes(&format!("captures/{name}.pcapng"))?)?;
+    Ok(format!("![{words}](images/{name}.svg)"))
 }
 
 /// The line that shows a part of a run's lanes.
