@@ -172,7 +172,7 @@ impl Lab {
         let deadline = Instant::now() + RESTORE_LIMIT;
         let started = (1..).zip(seats).map(|(index, (_, drive, port))| saved.start(index, drive, *port));
         let mut machines = started.collect::<Result<Vec<_>>>()?;
-        saved.load(&mut machines, deadline)?;
+        saved.load(&mut machines, &self.interrupt, deadline)?;
         let agents = machines.iter().zip(seats).map(|(machine, (node, ..))| awaken(&node.name, machine));
         let mut agents = agents.collect::<Result<Vec<_>>>()?;
         await_all(&mut agents, &Message::Loaded, &self.interrupt, deadline).map_err(|(place, error)| match place {

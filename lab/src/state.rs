@@ -152,7 +152,7 @@ impl Store {
             Some(place) => machines[place].1.explain(error),
             None => error,
         })?;
-        save_all(&machines, scratch.path(), deadline)?;
+        save_all(&machines, scratch.path(), interrupt, deadline)?;
         let keep =
             |from: &Path, to: &Path| fs::rename(from, to).with_context(|| format!("cannot create {}", to.display()));
         if is_new {
@@ -183,11 +183,11 @@ impl Saved {
     ///
     /// # Errors
     /// A state is unusable, or the deadline has passed.
-    pub fn load(&self, machines: &mut [Machine], deadline: Instant) -> Result<()> {
+    pub fn load(&self, machines: &mut [Machine], interrupt: &Interrupt, deadline: Instant) -> Result<()> {
         let mut controls = Vec::new();
         for (index, machine) in machines.iter_mut().enumerate() {
             let path = state_file(&self.folder, index as u8 + 1);
-            controls.push(begin_to_load(machine, &path, deadline).map_err(|error| machine.explain(error))?);
+            controls.push(begin_to_load(machine, &path, interrupt, deadline).map_err(|error| machine.explain(error))?);
         }
         for (machine, mut control) in machines.iter_mut().zip(controls) {
             control.await_running().map_err(|error| machine.explain(error))?;
@@ -196,21 +196,21 @@ impl Saved {
     }
 }
 
-fn begin_to_load(machine: &Machine, state: &Path, deadline: Instant) -> Result<Qmp> {
+fn begin_to_load<'a>(machine: &Machine, state: &Path, interrupt: &'a Interrupt, deadline: Instant) -> Result<Qmp<'a>> {
     let control = machine.control.try_clone().context("cannot use QEMU's control socket")?;
-    let mut qmp = Qmp::greet(control, deadline)?;
+    let mut qmp = Qmp::greet(control, interrupt, deadline)?;
     qmp.restore(&format!("cat {}", quoted(state)?))?;
     Ok(qmp)
 }
 
 /// Saves the machines side by side.
-fn save_all(machines: &[(u8, Machine)], folder: &Path, deadline: Instant) -> Result<()> {
+fn save_all(machines: &[(u8, Machine)], folder: &Path, interrupt: &Interrupt, deadline: Instant) -> Result<()> {
     thread::scope(|scope| {
         let save = |index: u8, machine: &Machine| -> Result<()> {
             let control = machine.control.try_clone().context("cannot use QEMU's control socket")?;
             let path = state_file(folder, index);
             let command = format!("cat >{}", quoted(&path)?);
-            let mut qmp = Qmp::greet(control, deadline)?;
+            let mut qmp = Qmp::greet(control, interrupt, deadline)?;
             qmp.save(&command).with_context(|| format!("cannot write {} (is the disk full?)", path.display()))
         };
         let threads: Vec<_> =
