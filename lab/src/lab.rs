@@ -7,6 +7,7 @@ use crate::interrupt::{Interrupt, Interrupted};
 use crate::machine::{find_qemu, Hardware, Machine};
 use crate::options::Options;
 use crate::outcome::Outcome;
+use crate::phases::Phases;
 use crate::port::Port;
 use crate::record::{self, Recorder};
 use crate::run::{Node, Run, CLIENT};
@@ -18,6 +19,7 @@ use anyhow::{ensure, Context, Result};
 use std::env;
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 use wire::run::{Event, Line};
 
@@ -98,20 +100,19 @@ impl Lab {
         observer: &mut dyn FnMut(&Event<'_>),
         terminal: Option<Terminal>,
     ) -> Result<Outcome> {
+        let mut phases = Phases::default();
         run.check()?;
         self.check_lessons(run)?;
+        phases.end("lessons asked");
         let contents = Contents::find(self.arch)?;
-        let mut seats = Vec::new();
-        for node in &run.nodes {
-            let own = [("/etc/hosts", run.hosts()), ("/etc/hostname", format!("{}\n", node.name))];
-            let named = run.names_programs(node);
-            let drive = payload::drive(node, &named, &own, &run.options, &self.binaries, &contents, self.arch)?;
-            let port = if node.name == CLIENT && terminal.is_some() { Port::Terminal } else { Port::Output };
-            seats.push((node, drive, port));
-        }
+        phases.end("host searched");
         let mut recorder = Recorder::begin(&self.folder.join("runs"), run, &self.interrupt)?;
         let folder = recorder.folder().to_owned();
-        let machines = self.restored(&contents, &run.options, &seats).map_err(|error| {
+        let is_shell = |node: &Node| node.name == CLIENT && terminal.is_some();
+        let port = |node: &Node| if is_shell(node) { Port::Terminal } else { Port::Output };
+        let places = run.nodes.iter().map(|node| Ok((node, payload::empty()?, port(node))));
+        let mut places = places.collect::<Result<Vec<Place<'_>>>>()?;
+        let machines = self.machines(run, &contents, &places, &mut phases).map_err(|error| {
             // Ctrl-C reaches the commands that the lab runs, too: that one of them fails then is not the news.
             self.interrupt.check().err().unwrap_or(error)
         });
@@ -125,12 +126,51 @@ impl Lab {
             }
         };
         let outcome = Session::new(run, machines, &self.interrupt, recorder, observer, terminal)?.finish();
+        phases.end("programs run");
         // What was recorded of a run that failed is as good as any.
         let views = record::write_views(&folder, run);
         let mut outcome = outcome?;
         views?;
-        fetch::all(&run.options.out, seats.iter_mut().map(|(_, drive, _)| drive), &mut outcome)?;
+        fetch::all(&run.options.out, places.iter_mut().map(|(_, drive, _)| drive), &mut outcome)?;
+        phases.end("views drawn");
+        outcome.phases = phases;
         Ok(outcome)
+    }
+
+    /// All machines, running, with their programs unpacked. The drives are filled while the machines are restored.
+    fn machines(
+        &self,
+        run: &Run,
+        contents: &Contents,
+        places: &[Place<'_>],
+        phases: &mut Phases,
+    ) -> Result<Vec<(Machine, Agent)>> {
+        thread::scope(|scope| {
+            let filling = scope.spawn(|| self.fill(run, contents, places));
+            let (saved, mut machines) = self.restored(contents, &run.options, places, phases)?;
+            // It does not panic, and if it did, that would be the news.
+            filling.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+            phases.end("drives filled");
+            let agents = machines.iter().zip(places).map(|(machine, (node, ..))| awaken(&node.name, machine));
+            let mut agents = agents.collect::<Result<Vec<_>>>()?;
+            let deadline = Instant::now() + RESTORE_LIMIT;
+            if let Err((place, error)) = await_all(&mut agents, &Message::Loaded, &self.interrupt, deadline) {
+                // Not even this works in them: the next run gets others.
+                let Some(place) = place else { return Err(error) };
+                self.store().discard(&saved, &self.interrupt)?;
+                return Err(machines[place].explain(error));
+            }
+            phases.end("drives unpacked");
+            Ok(machines.into_iter().zip(agents).collect())
+        })
+    }
+
+    /// Puts on each machine's drive what its program needs.
+    fn fill(&self, run: &Run, contents: &Contents, places: &[Place<'_>]) -> Result<()> {
+        for (node, drive, _) in places {
+            payload::fill(drive, run, node, &self.binaries, contents, self.arch)?;
+        }
+        Ok(())
     }
 
     /// A lesson that was not built, and an option that it does not know, are named before a machine is started for them.
@@ -147,39 +187,47 @@ impl Lab {
         Ok(())
     }
 
-    /// All machines, running, with their programs unpacked.
-    fn restored(&self, contents: &Contents, options: &Options, seats: &[Place<'_>]) -> Result<Vec<(Machine, Agent)>> {
+    fn store(&self) -> Store {
+        Store::new(self.folder.join("state"))
+    }
+
+    /// All machines, running, and the states that they came from.
+    fn restored(
+        &self,
+        contents: &Contents,
+        options: &Options,
+        places: &[Place<'_>],
+        phases: &mut Phases,
+    ) -> Result<(Saved, Vec<Machine>)> {
         let kernel = kernel::find(&self.folder, options, self.arch, &self.interrupt)?;
         let qemu = find_qemu(self.arch)?;
         let kvm = kvm::runs(&self.folder, self.arch, &qemu, &kernel, &self.interrupt)?;
         let (arch, image, memory) = (self.arch, kernel.image.clone(), options.memory());
         let hardware = Hardware { arch, qemu, kvm, memory, kernel: image, initramfs: PathBuf::new() };
         let recipe = Recipe { hardware, contents, kernel: &kernel };
-        let store = Store::new(self.folder.join("state"));
-
-        let saved = store.obtain(&recipe, seats.len(), &self.interrupt)?;
-        match self.restore(&saved, seats) {
+        let obtain = || self.store().obtain(&recipe, places.len(), &self.interrupt);
+        let mut saved = obtain()?;
+        phases.end("states found");
+        let mut machines = self.restore(&saved, places);
+        match machines {
             Err(error) if !error.is::<Interrupted>() => {
                 eprintln!("lab: the saved machines are of no use ({error:#}); building them again");
-                store.discard(&saved, &self.interrupt)?;
-                self.restore(&store.obtain(&recipe, seats.len(), &self.interrupt)?, seats)
+                self.store().discard(&saved, &self.interrupt)?;
+                saved = obtain()?;
+                machines = self.restore(&saved, places);
             }
-            result => result,
+            _ => {}
         }
+        phases.end("machines restored");
+        Ok((saved, machines?))
     }
 
-    fn restore(&self, saved: &Saved, seats: &[Place<'_>]) -> Result<Vec<(Machine, Agent)>> {
+    fn restore(&self, saved: &Saved, places: &[Place<'_>]) -> Result<Vec<Machine>> {
         let deadline = Instant::now() + RESTORE_LIMIT;
-        let started = (1..).zip(seats).map(|(index, (_, drive, port))| saved.start(index, drive, *port));
+        let started = (1..).zip(places).map(|(index, (_, drive, port))| saved.start(index, drive, *port));
         let mut machines = started.collect::<Result<Vec<_>>>()?;
         saved.load(&mut machines, &self.interrupt, deadline)?;
-        let agents = machines.iter().zip(seats).map(|(machine, (node, ..))| awaken(&node.name, machine));
-        let mut agents = agents.collect::<Result<Vec<_>>>()?;
-        await_all(&mut agents, &Message::Loaded, &self.interrupt, deadline).map_err(|(place, error)| match place {
-            Some(place) => machines[place].explain(error),
-            None => error,
-        })?;
-        Ok(machines.into_iter().zip(agents).collect())
+        Ok(machines)
     }
 }
 

@@ -89,6 +89,9 @@ struct Common {
     /// Act on packets, for example: drop 1st "RC Acknowledge" from server (--help has more)
     #[arg(long, value_name = "RULES", default_value = "", hide_default_value = true, long_help = WIRE)]
     wire: String,
+    /// Say at the end where the time went
+    #[arg(long)]
+    timing: bool,
     /// Print nothing but how it went, as JSON
     #[arg(long)]
     json: bool,
@@ -178,7 +181,7 @@ impl Command {
                 (nodes.iter().fold(run, add), common)
             }
         };
-        let run = run.wire(&common.wire).options(common.options);
+        let run = run.wire(&common.wire).options(common.options).timing(common.timing);
         let run = match common.deadline {
             Some(seconds) => run.deadline(Duration::from_secs(seconds.into())),
             None => run,

@@ -1,5 +1,6 @@
 //! How a run went.
 
+use crate::phases::Phases;
 use anyhow::{Context, Result};
 use std::fs::File;
 use std::path::PathBuf;
@@ -69,6 +70,8 @@ pub struct Outcome {
     pub packets: Vec<(&'static str, usize)>,
     /// How many frames were no RoCE packets: ARP and the like.
     pub other_frames: usize,
+    /// Where the time went.
+    pub phases: Phases,
     /// Where the run file and the logs lie. Another run of the same name takes another folder while this is held.
     pub folder: PathBuf,
     /// The folder, locked.

@@ -9,8 +9,7 @@ use crate::elf;
 use crate::files::{self, read};
 use crate::initramfs::Contents;
 use crate::libs;
-use crate::options::Options;
-use crate::run::Node;
+use crate::run::{Node, Run};
 use anyhow::{bail, ensure, Context, Result};
 use std::collections::{BTreeMap, BTreeSet};
 use std::env;
@@ -60,26 +59,18 @@ pub fn empty() -> Result<File> {
     attempt().with_context(|| format!("cannot create a temporary file in {}", env::temp_dir().display()))
 }
 
-/// A drive with `own` files (path and text), the command of `node`, the programs that the text `named` names, and what `options`
-/// bring. Bare names are looked up in `folder` first.
+/// Puts on a drive what `node` needs: its name and the others', its command, the programs that are named, and what the run
+/// brings. Bare names are looked up in `folder` first.
 ///
 /// # Errors
 /// A program or library is missing, or it does not fit.
-pub fn drive(
-    node: &Node,
-    named: &str,
-    own: &[(&str, String)],
-    options: &Options,
-    folder: &Path,
-    contents: &Contents,
-    arch: &Arch,
-) -> Result<File> {
+pub fn fill(mut drive: &File, run: &Run, node: &Node, folder: &Path, contents: &Contents, arch: &Arch) -> Result<()> {
+    let options = &run.options;
     let mut packer =
         Packer { folder, contents, files: BTreeMap::new(), found: BTreeSet::new(), links: BTreeMap::new() };
     let mut archive = Archive::new();
-    for (path, text) in own {
-        archive.file(path, 0o644, text.as_bytes());
-    }
+    archive.file("/etc/hosts", 0o644, run.hosts().as_bytes());
+    archive.file("/etc/hostname", 0o644, format!("{}\n", node.name).as_bytes());
     archive.file("/run/environment", 0o644, environment(&options.env)?.as_bytes());
     archive.folder(env::current_dir().context("the current folder is gone")?);
     if let Some(command) = &node.command {
@@ -87,7 +78,7 @@ pub fn drive(
         let script = format!("echo $$ >/run/program.pid\n. /run/environment\n{command}\n");
         archive.file("/run/program.sh", 0o755, script.as_bytes());
     }
-    packer.words(named);
+    packer.words(&run.names_programs(node));
     for Brought { source, target } in &options.bring {
         packer.bring(source, target)?;
     }
@@ -104,9 +95,7 @@ pub fn drive(
         options.memory(),
         (needed * 2 + 128).next_multiple_of(256)
     );
-    let mut file = empty()?;
-    file.write_all(&bytes).context("cannot write the drive of a machine")?;
-    Ok(file)
+    drive.write_all(&bytes).context("cannot write the drive of a machine")
 }
 
 /// What comes along: where it goes, and where it is on this host.

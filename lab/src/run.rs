@@ -61,6 +61,7 @@ pub struct Run {
     pub(crate) inspect: Option<String>,
     pub(crate) deadline: Duration,
     pub(crate) pcap: Option<PathBuf>,
+    pub(crate) timing: bool,
     pub(crate) rules: String,
     pub(crate) options: Options,
     /// What a server says when it is ready; without it, the machine is asked.
@@ -119,7 +120,18 @@ impl Run {
     fn new(name: &str) -> Self {
         let (name, nodes) = (name.to_owned(), vec![Node::new(SERVER, None), Node::new(CLIENT, None)]);
         let (traps, options, rules) = (Vec::new(), Options::default(), String::new());
-        Self { name, nodes, traps, inspect: None, deadline: DEADLINE, pcap: None, rules, options, ready_line: None }
+        Self {
+            name,
+            nodes,
+            traps,
+            inspect: None,
+            deadline: DEADLINE,
+            pcap: None,
+            timing: false,
+            rules,
+            options,
+            ready_line: None,
+        }
     }
 
     /// The server's command, a line for the shell.
@@ -241,6 +253,13 @@ impl Run {
     #[must_use]
     pub fn name(mut self, name: &str) -> Self {
         self.name = name.to_owned();
+        self
+    }
+
+    /// Lets the summary say where the time went.
+    #[must_use]
+    pub fn timing(mut self, wanted: bool) -> Self {
+        self.timing = wanted;
         self
     }
 

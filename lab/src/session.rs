@@ -8,6 +8,7 @@ use crate::interrupt::Interrupt;
 use crate::machine::Machine;
 use crate::options::Fetched;
 use crate::outcome::{Ended, Outcome};
+use crate::phases::Phases;
 use crate::record::{Recorded, Recorder};
 use crate::rules::{Faults, Rules};
 use crate::run::{Run, Trap, CLIENT};
@@ -101,7 +102,16 @@ impl<'a> Session<'a> {
         result?;
         let Recorded { packets, other_frames, folder, lock } = recorded?;
         let nodes = seats.into_iter().map(|seat| seat.ended).collect();
-        Ok(Outcome { nodes, started: started.1, trouble, packets, other_frames, folder, _lock: lock })
+        Ok(Outcome {
+            nodes,
+            started: started.1,
+            trouble,
+            packets,
+            other_frames,
+            folder,
+            phases: Phases::default(),
+            _lock: lock,
+        })
     }
 
     fn whole(&mut self) -> Result<()> {

@@ -16,6 +16,9 @@ pub fn summary(run: &Run, outcome: &Outcome) -> String {
         lines.push(format!("trouble:  {trouble}"));
     }
     lines.push(format!("packets:  {}", packets(outcome)));
+    if run.timing {
+        lines.push(format!("timing:   {}", outcome.phases));
+    }
     let capture = shown(&outcome.file());
     let logs: String = ran.map(|node| format!("{}.log, ", node.name)).collect();
     lines.push(format!("files:    {capture}, {logs}timeline.txt"));
