@@ -8,7 +8,7 @@ mod svg;
 mod tests;
 mod text;
 
-pub use text::Style;
+pub use text::{wrap, Style};
 
 use crate::capture::Reader;
 use crate::run::{Event, Line};

@@ -3,8 +3,7 @@
 //! Its text can be selected and searched, it follows the reader's choice of light or dark, and a screen reader gets it in
 //! words.
 
-use super::text::wrap;
-use super::{Entry, Kind, Lanes};
+use super::{wrap, Entry, Kind, Lanes};
 use crate::show::row::Sort;
 use std::fmt::Write;
 

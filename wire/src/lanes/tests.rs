@@ -1,7 +1,6 @@
 //! What is drawn where.
 #![allow(clippy::unwrap_used)] // A test may end with a panic.
 
-use super::text::wrap;
 use super::*;
 use crate::capture::Record;
 use crate::link::LinkType;
