@@ -45,6 +45,8 @@ mount_kernel_file_systems() {
 # Both of the program's ports lead to the same pipe on the host, so that order is kept there. Which line came from which port
 # tells its end: a carriage return stands before the newline of each line on standard output, and never on standard error.
 open_ports() {
+    # A shell would make a file of a port that the kernel does not know.
+    [ -c "/dev/$lab_error" ] || give_up "no third serial port"
     stty -F "/dev/$lab_program" raw -echo opost onlcr
     stty -F "/dev/$lab_error" raw -echo opost ocrnl -onlcr
     # Line by line, for `obey`.
@@ -132,7 +134,7 @@ rdma_listens() {
 
 await() {
     tries=0
-    until if [ -n "$1" ]; then (eval ". /run/environment; $1" </dev/null >/dev/null 2>&1); else listens; fi; do
+    until if [ -n "$1" ]; then /bin/sh -c ". /run/environment; $1" </dev/null >/dev/null 2>&1; else listens; fi; do
         tries=$((tries + 1))
         if [ -z "$1" ] && [ $tries -gt 500 ]; then
             say silent

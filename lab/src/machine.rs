@@ -44,7 +44,7 @@ impl Hardware {
             if self.kvm { ("kvm", "host") } else { ("tcg,thread=single", self.arch.processor) };
         let arch = self.arch;
         let kernel_arguments = format!(
-            "console={console} loglevel=5 printk.devkmsg=on panic=-1 printk.time=1 {} {} \
+            "console={console} loglevel=5 printk.devkmsg=on 8250.nr_uarts=4 panic=-1 printk.time=1 {} {} \
              lab_index={index} lab_console={console} lab_program={} lab_error={}",
             arch.kernel_arguments,
             if self.kvm { String::new() } else { start.clock() },
