@@ -203,7 +203,7 @@ impl Drop for Machine {
 /// It is not installed.
 pub fn find_qemu(arch: &Arch) -> Result<PathBuf> {
     files::program(arch.qemu)
-        .with_context(|| format!("cannot find `{}`, which emulates the two machines; {}", arch.qemu, libs::GET))
+        .with_context(|| format!("cannot find `{}`, which emulates the machines; {}", arch.qemu, libs::GET))
 }
 
 /// Starts a process that inherits `descriptors` under the same numbers and dies with this thread.

@@ -1,4 +1,4 @@
-//! `lab run LESSON`, `lab exec`, `lab shell`: programs on two SoftRoCE machines, with the packets between them.
+//! `lab run LESSON`, `lab exec`, `lab shell`: programs on SoftRoCE machines, two or more, with the packets between them.
 //!
 //! Exit status: 0 all programs ended with 0 (a shell: it was left), 1 one did not, or was in trouble, 2 wrong usage, 3 the lab
 //! itself failed, 130 interrupted.
@@ -22,7 +22,7 @@ const USAGE: u8 = 2;
 const LAB_FAILED: u8 = 3;
 const INTERRUPTED: u8 = 130;
 
-/// Runs programs on two emulated SoftRoCE machines and shows the packets between them.
+/// Runs programs on emulated SoftRoCE machines, two or more, and shows the packets between them.
 #[derive(Parser)]
 #[command(name = "lab")]
 struct Cli {
