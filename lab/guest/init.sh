@@ -109,37 +109,30 @@ load() {
     fi
 }
 
-# Whether a table of TCP sockets holds a listening one.
-tcp_listens() {
-    while read -r _ _ _ state _; do
-        [ "$state" = 0A ] && return 0
-    done <"$1"
-    return 1
+# Tells when a program listens, over RDMA or TCP: the kernel says so when one of these returns success. Nobody has to ask
+# again and again, which would take the processor from the program that is just starting.
+watch_listeners() {
+    mount -t tracefs tracefs /sys/kernel/tracing
+    cd /sys/kernel/tracing || give_up "this kernel has no tracefs"
+    for function in rdma_listen inet_listen; do
+        echo "r:$function $function status=\$retval:s32" >>kprobe_events || give_up "this kernel has no kprobe events"
+        echo 'status == 0' >"events/kprobes/$function/filter"
+    done
+    echo 1 >events/kprobes/enable
+    cd /
 }
 
 listens() {
-    tcp_listens /proc/net/tcp || tcp_listens /proc/net/tcp6 || rdma_listens
-}
-
-# Whether a program has an RDMA listener. Asking `rdma` takes the processor from the program that is just
-# starting, so it is asked only once somebody has opened the connection manager's device.
-rdma_listens() {
-    read -r users </sys/module/rdma_ucm/refcnt
-    [ "$users" != 0 ] || return 1
-    case $(/usr/bin/rdma resource show cm_id) in
-    *"state LISTEN"*) return 0 ;;
-    esac
-    return 1
+    # shellcheck disable=SC3045 # busybox has it
+    read -t 10 -r _ </sys/kernel/tracing/trace_pipe
 }
 
 await() {
-    tries=0
-    until if [ -n "$1" ]; then /bin/sh -c ". /run/environment; $1" </dev/null >/dev/null 2>&1; else listens; fi; do
-        tries=$((tries + 1))
-        if [ -z "$1" ] && [ $tries -gt 500 ]; then
-            say silent
-            return
-        fi
+    if [ -z "$1" ]; then
+        if listens; then say listening; else say silent; fi
+        return
+    fi
+    until /bin/sh -c ". /run/environment; $1" </dev/null >/dev/null 2>&1; do
         usleep 10000
     done
     say listening
@@ -148,7 +141,7 @@ await() {
 # The program is a session of its own, so that `kill` reaches all of its processes. After a kill the shell that ran it
 # may be gone before it: it has ended once it has given its QPs back.
 start() {
-    setsid /bin/sh /run/program.sh </dev/null >"/dev/$lab_program" 2>"/dev/$lab_error"
+    setsid /run/program.sh </dev/null >"/dev/$lab_program" 2>"/dev/$lab_error"
     status=$?
     while [ $status = 137 ] && kill -0 "-$(cat /run/program.pid)" 2>/dev/null; do
         usleep 1000
@@ -191,6 +184,7 @@ drivers
 network
 rdma_device
 ipv6_addresses
+watch_listeners
 say ready
 obey <"/dev/$lab_console" &
 wait $!

@@ -113,9 +113,6 @@ impl Session<'_> {
         seat.ended.keep(line);
         let said = self.recorder.said(node, &seat.program, line, error)?;
         tell(self.observer, &mut self.terminal, &Event::Line(said));
-        if node == SERVER && self.run.ready_line.is_some_and(|words| line.starts_with(words)) {
-            self.start_clients()?;
-        }
         let (sprung, traps) = std::mem::take(&mut self.traps).into_iter().partition(|trap| line.contains(&trap.text));
         self.traps = traps;
         let sprung: Vec<crate::run::Trap> = sprung;

@@ -75,7 +75,8 @@ pub fn fill(mut drive: &File, run: &Run, node: &Node, folder: &Path, contents: &
     archive.folder(env::current_dir().context("the current folder is gone")?);
     if let Some(command) = &node.command {
         packer.first_word(command)?;
-        let script = format!("echo $$ >/run/program.pid\n. /run/environment\n{command}\n");
+        let (shell, command) = packer.shell(command);
+        let script = format!("#!{shell}\necho $$ >/run/program.pid\n. /run/environment\n{command}\n");
         archive.file("/run/program.sh", 0o755, script.as_bytes());
     }
     packer.words(&run.names_programs(node));
@@ -121,6 +122,17 @@ impl Packer<'_> {
             "there is no program {word} to run in the machine"
         );
         Ok(())
+    }
+
+    /// The shell for a command, and how it is told. The usual one takes its time to start on an emulated processor; busybox
+    /// is quick, but takes its own `ip` for the real one, so it gets only a program that has come along, with plain arguments.
+    fn shell(&self, command: &str) -> (&'static str, String) {
+        let is_plain = command.chars().all(|c| c.is_ascii_alphanumeric() || " ._/:,@%+-".contains(c));
+        let (word, rest) = command.split_once(' ').unwrap_or((command, ""));
+        match self.place(word).filter(|_| is_plain) {
+            Some((target, _)) => ("/bin/busybox sh", format!("exec {} {rest}", target.display())),
+            None => ("/bin/sh", command.to_owned()),
+        }
     }
 
     /// Takes every word that is a program of this host and not already in the machine; too many do no harm.

@@ -64,8 +64,6 @@ pub struct Run {
     pub(crate) timing: bool,
     pub(crate) rules: String,
     pub(crate) options: Options,
-    /// What a server says when it is ready; without it, the machine is asked.
-    pub(crate) ready_line: Option<&'static str>,
 }
 
 /// How long a run may take unless it says otherwise.
@@ -76,8 +74,6 @@ const SHELL_DEADLINE: Duration = Duration::from_secs(24 * 3600);
 const RESERVED: [&str; 2] = ["lab", "localhost"];
 /// The name of a shell's run.
 const SHELL_NAME: &str = "shell";
-/// What each lesson's server says when it listens.
-const LISTENING: &str = "listening on ";
 /// What a person finds in a shell.
 const TOOLS: &str =
     "ibv_devinfo ibv_devices rping ucmatose udaddy cmtime ib_send_lat ib_write_lat ib_read_lat ib_send_bw \
@@ -96,8 +92,7 @@ impl Run {
         }
         let server = format!("lesson-{number} server");
         let client = format!("lesson-{number} client");
-        let run = Self::new(number).server(&server).client(&client).client_args("");
-        Ok(Self { ready_line: Some(LISTENING), ..run })
+        Ok(Self::new(number).server(&server).client(&client).client_args(""))
     }
 
     /// Any programs; say which with [`Run::server`], [`Run::client`] and [`Run::node`].
@@ -130,7 +125,6 @@ impl Run {
             timing: false,
             rules,
             options,
-            ready_line: None,
         }
     }
 

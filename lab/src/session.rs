@@ -22,8 +22,6 @@ use wire::run::Event;
 
 /// How long a server may go on after the last client has ended.
 const GRACE: Duration = Duration::from_secs(30);
-/// How long a server that will say when it listens is not asked for it: its log may be filtered.
-const PATIENCE: Duration = Duration::from_millis(1500);
 /// The server's place among the nodes.
 pub(crate) const SERVER: usize = 0;
 /// The place of the node whose program has the terminal, if there is one: a shell's run has a client.
@@ -126,24 +124,19 @@ impl<'a> Session<'a> {
         self.started = (Instant::now(), SystemTime::now());
         let end = self.started.0 + self.run.deadline;
         self.start(SERVER)?;
-        // To ask the machine takes time from the program that is starting there.
-        let patience = if self.run.ready_line.is_some() { PATIENCE } else { Duration::ZERO };
-        let mut ask = Some(self.started.0 + patience);
+        let test = self.run.options.ready.as_deref().unwrap_or_default();
+        if self.seats[SERVER].stage == Stage::Running {
+            self.seats[SERVER].agent.say(format!("await {test}").trim_end());
+        }
         let mut grace = None;
         loop {
             if self.seats[SERVER].stage == Stage::Done {
                 self.start_clients()?;
             }
-            let server_runs = self.seats[SERVER].stage == Stage::Running;
-            if server_runs && ask.is_some_and(|due| Instant::now() >= due) {
-                let test = self.run.options.ready.as_deref().unwrap_or_default();
-                self.seats[SERVER].agent.say(format!("await {test}").trim_end());
-                ask = None;
-            }
             let clients = &self.seats[SERVER + 1..];
             if clients.iter().all(|seat| seat.stage == Stage::Done) {
                 // Whoever leaves the shell is done with its server, too.
-                if !server_runs || self.terminal.is_some() {
+                if self.seats[SERVER].stage != Stage::Running || self.terminal.is_some() {
                     return Ok(());
                 }
                 if self.nobody_came() {
@@ -160,11 +153,8 @@ impl<'a> Session<'a> {
             if Instant::now() >= limit {
                 return self.give_up(limit == end);
             }
-            self.wait(ask.map_or(limit, |due| due.min(limit)))?;
+            self.wait(limit)?;
             self.take_in()?;
-            if self.seats[SERVER + 1..].iter().all(|seat| seat.stage != Stage::Waiting) {
-                ask = None;
-            }
             if !self.pass_keys()? {
                 return Ok(());
             }
