@@ -115,17 +115,7 @@ impl Run {
     fn new(name: &str) -> Self {
         let (name, nodes) = (name.to_owned(), vec![Node::new(SERVER, None), Node::new(CLIENT, None)]);
         let (traps, options, rules) = (Vec::new(), Options::default(), String::new());
-        Self {
-            name,
-            nodes,
-            traps,
-            inspect: None,
-            deadline: DEADLINE,
-            pcap: None,
-            timing: false,
-            rules,
-            options,
-        }
+        Self { name, nodes, traps, inspect: None, deadline: DEADLINE, pcap: None, timing: false, rules, options }
     }
 
     /// The server's command, a line for the shell.

@@ -5,7 +5,7 @@
 mod support;
 
 use lab::{CLIENT, SERVER};
-use support::{lesson, packets, tshark_packets, Check};
+use support::{lesson, packets, tshark_packets, packets_once, Check};
 
 const CONNECT: [&str; 3] = ["C ConnectRequest", "S ConnectReply", "C ReadyToUse"];
 const DISCONNECT: [&str; 2] = ["C DisconnectRequest", "S DisconnectReply"];
@@ -225,7 +225,7 @@ fn lesson_07_flushes_whoever_closes() {
             );
             assert_eq!(outcome.count(side, "status=IBV_WC_WR_FLUSH_ERR"), 4);
         }
-        let all = packets(&outcome.outcome);
+        let all = packets_once(&outcome.outcome);
         assert!(all.ends_with(&goodbye.map(String::from)), "{all:?}");
         outcome.only_these_packets(&[("RC Send Only", 4), ("RC RDMA Write Only", 2), ("RC Acknowledge", 6)]);
     }
