@@ -151,7 +151,7 @@ impl Sources {
         for path in self.files("captures", "").unwrap_or_default().into_iter().filter(of_lesson) {
             if path.ends_with(".pcapng") {
                 let lines = Side::BOTH.into_iter().flat_map(|side| self.lines(&path, side).unwrap_or_default());
-                text.extend(lines.flat_map(|line| [line.text, "\n".into()]));
+                text.extend(lines.map(|line| format!("{} {}\n", line.stage().unwrap_or_default(), line.said())));
                 text += &self.packets(&path);
             }
         }
@@ -163,9 +163,10 @@ impl Sources {
     fn packets(&self, capture: &str) -> String {
         let (mut text, bytes) = (String::new(), self.bytes(capture).unwrap_or_default());
         for row in self.rows(capture).unwrap_or_default() {
-            text += &format!("{} frame {} {}\n", row.label, row.frame, row.details.join(" "));
+            text += &format!("{} {}\n", row.label, row.details.join(" "));
             let shown = excerpts::shown(&bytes, Which::Frame(row.frame)).unwrap_or_default();
-            let told = shown.lines().filter(|line| !line.starts_with("  "));
+            // The first line has the frame's number, which any other number may equal.
+            let told = shown.lines().skip(1).filter(|line| !line.starts_with("  "));
             let fields = shown.lines().filter_map(|line| line.get(32..).filter(|_| line.starts_with("  ")));
             text.extend(told.chain(fields).flat_map(|line| [line, "\n"]));
         }
