@@ -9,6 +9,7 @@ export PATH := $(HOME)/.cargo/bin:$(PATH):$(lastword $(sort $(wildcard /usr/lib/
 # Options for the programs arrive exactly as typed: `value` keeps make from expanding $ signs in them.
 override export client := $(value client)
 override export server := $(value server)
+override export wire := $(value wire)
 override ARGS := $(value ARGS)
 
 target := $(or $(CARGO_TARGET_DIR),target)
@@ -44,16 +45,16 @@ bundle: ## one file with all that machines of this release need, for a classroom
 	@lab/setup.sh bundle
 
 .PHONY: $(lessons:%=lesson-%)
-$(lessons:%=lesson-%): lesson-%: ## run lesson NN on two emulated machines [client="OPTIONS"] [server="OPTIONS"]
+$(lessons:%=lesson-%): lesson-%: ## run lesson NN on two emulated machines [client="OPTIONS"] [server="OPTIONS"] [wire="RULES"]
 	@lab/setup.sh build lab
 	@$(call build,lab $@)
-	@$(bin)/lab run $@ --server-args="$$server" --client-args="$$client"
+	@$(bin)/lab run $@ --server-args="$$server" --client-args="$$client" --wire="$$wire"
 
 .PHONY: lab-shell
-lab-shell: ## a shell on the client machine, with the packets as they pass [server="COMMAND"; rping unless given]
+lab-shell: ## a shell on the client machine, with the packets as they pass [server="COMMAND"; rping unless given] [wire="RULES"]
 	@lab/setup.sh build lab shell
 	@$(call build,lab $(lessons:%=lesson-%))
-	@$(bin)/lab shell $${server:+--server="$$server"}
+	@$(bin)/lab shell $${server:+--server="$$server"} --wire="$$wire"
 
 .PHONY: puzzle-07
 puzzle-07: ## show the puzzle of lesson 07 and its answer side by side
@@ -105,6 +106,12 @@ soak: ## 1,000 connections against one server, and nothing grows (some minutes)
 	cargo build --workspace
 	cargo test -p lab --test soak -- --ignored --nocapture
 
+.PHONY: sweep
+sweep: ## one fault at a time on every packet of lessons 02, 04 and 05, and what comes of it (half an hour)
+	@lab/setup.sh build lab
+	cargo build --workspace
+	cargo test -p lab --test sweep -- --ignored --nocapture
+
 # Needs a nightly compiler and cargo-fuzz, which are not set up here. Findings are in wire/fuzz/artifacts.
 .PHONY: fuzz
 fuzz: ## look for captures that make the wire tools panic [RUNS=number]
@@ -125,7 +132,7 @@ check: ## formatting, lints and documentation, warnings as errors
 	cargo run -q -p xtask -- docs --check
 
 .PHONY: docs
-docs: ## write the generated parts of docs/ anew: packet tables, timelines, ladders, differences between lessons
+docs: ## write the generated parts of docs/ anew: packet tables, logs, pictures, differences between lessons
 	@$(call build,xtask)
 	@$(bin)/xtask docs
 

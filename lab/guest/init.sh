@@ -4,26 +4,30 @@
 # The kernel passes these on from its command line:
 #   lab_index     1 for the server, 2 for the client, and so on
 #   lab_console   serial port for kernel messages and the conversation with the host
-#   lab_program   serial port that carries what the program prints, and nothing else
+#   lab_program   serial port that carries what the program prints on standard output
+#   lab_error     and on standard error
 #
-# The conversation, one line each. Lines of the guest begin with @, so that kernel messages cannot be taken
-# for them:
+# The conversation, one line each. What the guest says goes through the kernel's log, as only the kernel prints whole lines
+# there; they begin with @, behind the kernel's own time:
 #   guest  @ready               set up; the state of the machine is saved at this point
-#   host   load SECONDS.NANOS   set the clock, unpack the drive with the program
-#   guest  @loaded
+#   host   load SECONDS.NANOS   set the clock, unpack the drive with the machine's name and its program
+#   guest  @loaded, or @failed REASON
 #   host   inspect COMMAND      run a shell command
 #   guest  @| LINE …, @inspected
-#   host   await                tell when something listens, on RDMA or TCP
-#   guest  @listening           (also said after about ten seconds without a listener)
+#   host   await [COMMAND]      tell when COMMAND succeeds; without one, when something listens, on RDMA or TCP
+#   guest  @listening, or @silent after about ten seconds without a listener
 #   host   start                start the program
 #   guest  @exit STATUS
 #   host   kill                 end the program with SIGKILL
+#   guest  @on NODE COMMAND     said by /usr/bin/on: start this on that machine
+#   host   also COMMAND         start it beside the program
+#   guest  @also STATUS: COMMAND
 
 # shellcheck disable=SC2154 # lab_* come from the kernel's command line
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root
 
 say() {
-    echo "@$*"
+    echo "<1>@$*"
 }
 
 give_up() {
@@ -38,12 +42,16 @@ mount_kernel_file_systems() {
     mount -t tmpfs tmpfs /tmp
 }
 
-# Raw serial ports: no echo, and a newline stays one byte, so that captured logs are the program's own bytes.
+# Both of the program's ports lead to the same pipe on the host, so that order is kept there. Which line came from which port
+# tells its end: a carriage return stands before the newline of each line on standard output, and never on standard error.
 open_ports() {
-    stty -F "/dev/$lab_program" raw -echo
+    # A shell would make a file of a port that the kernel does not know.
+    [ -c "/dev/$lab_error" ] || give_up "no third serial port"
+    stty -F "/dev/$lab_program" raw -echo opost onlcr
+    stty -F "/dev/$lab_error" raw -echo opost ocrnl -onlcr
     # Line by line, for `obey`.
     stty -F "/dev/$lab_console" raw -echo icanon
-    exec >"/dev/$lab_console" 2>&1
+    exec >/dev/kmsg 2>&1
 }
 
 # An IPv4 lesson's capture must hold no IPv6 chatter: no router solicitations, no duplicate address detection, and
@@ -67,7 +75,6 @@ drivers() {
 
 network() {
     silence_ipv6
-    hostname "$(sed -n "s/^10\.47\.91\.$lab_index //p" /etc/hosts)"
     /usr/bin/ip link set lo up
     /usr/bin/ip link set eth0 up
     /usr/bin/ip address add "10.47.91.$lab_index/24" dev eth0
@@ -91,36 +98,41 @@ ipv6_addresses() {
     usleep 100000
 }
 
-# The drive's content is written after this machine's state was saved, so it is read only now, past the page cache.
+# The drive's content is written after this machine's state was saved. Nothing has it open, so nothing of it is cached.
 load() {
     /usr/bin/date -s "@$1" >/dev/null
-    dd if=/dev/vda bs=256k iflag=direct 2>/dev/null | (cd / && cpio -idu 2>/dev/null)
-    say loaded
+    if cpio -idum </dev/vda 2>/run/complaint; then
+        read -r name </etc/hostname && echo "$name" >/proc/sys/kernel/hostname
+        say loaded
+    else
+        say "failed to unpack the drive: $(cat /run/complaint)"
+    fi
 }
 
-# Whether a table of TCP sockets holds a listening one.
-tcp_listens() {
-    while read -r _ _ _ state _; do
-        [ "$state" = 0A ] && return 0
-    done <"$1"
-    return 1
+# Tells when a program listens, over RDMA or TCP: the kernel says so when one of these returns success. Nobody has to ask
+# again and again, which would take the processor from the program that is just starting.
+watch_listeners() {
+    mount -t tracefs tracefs /sys/kernel/tracing
+    cd /sys/kernel/tracing || give_up "this kernel has no tracefs"
+    for function in rdma_listen inet_listen; do
+        echo "r:$function $function status=\$retval:s32" >>kprobe_events || give_up "this kernel has no kprobe events"
+        echo 'status == 0' >"events/kprobes/$function/filter"
+    done
+    echo 1 >events/kprobes/enable
+    cd /
 }
 
-# Whether a program has an RDMA listener. Asking `rdma` takes the processor from the program that is just
-# starting, so it is asked only once somebody has opened the connection manager's device.
-rdma_listens() {
-    read -r users </sys/module/rdma_ucm/refcnt
-    [ "$users" != 0 ] || return 1
-    case $(/usr/bin/rdma resource show cm_id) in
-    *"state LISTEN"*) return 0 ;;
-    esac
-    return 1
+listens() {
+    # shellcheck disable=SC3045 # busybox has it
+    read -t 10 -r _ </sys/kernel/tracing/trace_pipe
 }
 
 await() {
-    tries=0
-    until tcp_listens /proc/net/tcp || tcp_listens /proc/net/tcp6 || rdma_listens || [ $tries -ge 500 ]; do
-        tries=$((tries + 1))
+    if [ -z "$1" ]; then
+        if listens; then say listening; else say silent; fi
+        return
+    fi
+    until /bin/sh -c ". /run/environment; $1" </dev/null >/dev/null 2>&1; do
         usleep 10000
     done
     say listening
@@ -129,7 +141,7 @@ await() {
 # The program is a session of its own, so that `kill` reaches all of its processes. After a kill the shell that ran it
 # may be gone before it: it has ended once it has given its QPs back.
 start() {
-    setsid /bin/sh /run/program.sh </dev/null >"/dev/$lab_program" 2>&1
+    setsid /run/program.sh </dev/null >"/dev/$lab_program" 2>"/dev/$lab_error"
     status=$?
     while [ $status = 137 ] && kill -0 "-$(cat /run/program.pid)" 2>/dev/null; do
         usleep 1000
@@ -137,8 +149,15 @@ start() {
     say "exit $status"
 }
 
+also() {
+    cd /root && setsid /bin/sh -c "$1" </dev/null >"/dev/$lab_program" 2>&1
+    say "also $?: $1"
+}
+
 inspect() {
-    /bin/sh -c "$1" </dev/null 2>&1 | sed 's/^/@| /'
+    # A record of the kernel's log holds about a thousand characters.
+    # shellcheck disable=SC3057 # busybox has it
+    /bin/sh -c "$1" </dev/null 2>&1 | while IFS= read -r line; do say "| ${line:0:900}"; done
     say inspected
 }
 
@@ -150,8 +169,9 @@ obey() {
         case $word in
         load) load "$rest" ;;
         inspect) inspect "$rest" ;;
-        await) (await &) ;;
+        await) (await "$rest" &) ;;
         start) (start &) ;;
+        also) (also "$rest" &) ;;
         kill) kill -9 "-$(cat /run/program.pid)" ;;
         *) say "unknown $word" ;;
         esac
@@ -164,6 +184,7 @@ drivers
 network
 rdma_device
 ipv6_addresses
+watch_listeners
 say ready
 obey <"/dev/$lab_console" &
 wait $!

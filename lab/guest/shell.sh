@@ -1,12 +1,8 @@
 # shellcheck shell=sh disable=SC2154 # lab_program comes from the kernel's command line
 # An interactive shell on the machine's second serial port. The host puts `size` and `server_command` in front of this.
-#
-# A machine gets the programs that its command names, so they are named here, as far as the host has them.
-: ibv_devinfo ibv_devices rping ucmatose udaddy cmtime ib_send_lat ib_write_lat ib_read_lat ib_send_bw ib_write_bw ib_read_bw
-: lesson-01 lesson-02 lesson-03 lesson-04 lesson-05 lesson-06 lesson-07
 
 # The first terminal that a session opens becomes its own: it makes signals of Ctrl-C and Ctrl-Z.
-exec <"/dev/$lab_program"
+exec <"/dev/$lab_program" 2>&1
 # shellcheck disable=SC2086 # the size is up to four words
 stty sane $size
 cd || exit
@@ -29,6 +25,7 @@ Things to try:
     rdma link; rdma resource show     what the kernel knows of it
     ping -c 1 server                  not RDMA: recorded, but not printed
     tc qdisc add dev eth0 root netem delay 3ms loss 6%
+    on server ib_write_lat            a program on another machine; what it prints appears here
 
 Leave with exit or Ctrl-D. Ctrl-] leaves a shell that does not react any more.
 

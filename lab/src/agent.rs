@@ -2,7 +2,7 @@
 
 use crate::interrupt::Interrupt;
 use crate::lines::Lines;
-use anyhow::{bail, Context, Result};
+use anyhow::{anyhow, bail, ensure, Context, Error, Result};
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read, Write};
 use std::os::fd::AsFd;
@@ -19,29 +19,46 @@ pub enum Message {
     Ready,
     /// The program is unpacked.
     Loaded,
-    /// Something listens in the machine, or has not for a long time.
+    /// Something listens in the machine, or the readiness test has succeeded.
     Listening,
+    /// Nothing has listened in the machine for about ten seconds.
+    Silent,
     /// One line of an inspected command's output.
     Output(String),
     /// The inspected command has ended.
     Inspected,
     /// The program has ended with this status; 128 and more for a signal.
     Exit(i32),
+    /// A program in the machine wants a command to be started on a node: `on NODE COMMAND`.
+    On(String, String),
+    /// A command that was started for another node has ended, with its status and the command.
+    Also(String),
     /// The machine could not be set up.
     Failed(String),
 }
 
 impl Message {
+    /// Behind what the kernel puts in front of each line: its time, and with some kernels the caller, in brackets.
     fn parse(line: &str) -> Option<Self> {
-        let text = line.strip_prefix('@')?;
+        let mut text = line;
+        while let Some((_, rest)) = text.strip_prefix('[').and_then(|text| text.split_once(']')) {
+            text = rest;
+        }
+        let text = text.trim_start().strip_prefix('@')?;
         let (word, rest) = text.split_once(' ').unwrap_or((text, ""));
         Some(match word {
             "ready" => Self::Ready,
             "loaded" => Self::Loaded,
             "listening" => Self::Listening,
+            "silent" => Self::Silent,
             "|" => Self::Output(rest.to_owned()),
             "inspected" => Self::Inspected,
             "exit" => Self::Exit(rest.parse().ok()?),
+            "on" => {
+                let (node, command) = rest.split_once(' ')?;
+                Self::On(node.to_owned(), command.to_owned())
+            }
+            "also" => Self::Also(rest.to_owned()),
             "failed" => Self::Failed(rest.to_owned()),
             _ => return None,
         })
@@ -57,6 +74,8 @@ pub struct Agent {
     lines: Lines,
     messages: VecDeque<Message>,
     kernel: VecDeque<String>,
+    /// Lines of the kernel that nobody has taken yet.
+    fresh: Vec<String>,
     closed: bool,
 }
 
@@ -73,6 +92,7 @@ impl Agent {
             lines: Lines::default(),
             messages: VecDeque::new(),
             kernel: VecDeque::new(),
+            fresh: Vec::new(),
             closed: false,
         })
     }
@@ -101,8 +121,9 @@ impl Agent {
             match self.console.read(&mut bytes) {
                 Ok(0) => self.closed = true,
                 Ok(count) => {
-                    let lines = self.lines.push(&bytes[..count]);
-                    self.sort(lines);
+                    for line in self.lines.push(&bytes[..count]) {
+                        self.sort(line);
+                    }
                     continue;
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {}
@@ -112,29 +133,19 @@ impl Agent {
         }
     }
 
-    /// Waits for a certain message.
-    ///
-    /// # Errors
-    /// The machine ended or gave up, the deadline passed (the message shows the console's last lines), or
-    /// the lab was interrupted.
-    pub fn await_message(&mut self, wanted: &Message, interrupt: &Interrupt, deadline: Instant) -> Result<()> {
-        loop {
-            match self.receive() {
-                Some(message) if message == *wanted => return Ok(()),
-                Some(Message::Failed(reason)) => {
+    /// Whether a certain message has come; others are dropped.
+    fn has_said(&mut self, wanted: &Message) -> Result<bool> {
+        while let Some(message) = self.receive() {
+            match message {
+                message if message == *wanted => return Ok(true),
+                Message::Failed(reason) => {
                     bail!("the {} could not be set up: {reason}\n{}", self.name, self.console_end())
                 }
-                Some(_) => continue,
-                None => {}
+                _ => {}
             }
-            if self.closed {
-                bail!("the {} ended before it was {wanted:?}\n{}", self.name, self.console_end());
-            }
-            if Instant::now() >= deadline {
-                bail!("the {} was not {wanted:?} in time\n{}", self.name, self.console_end());
-            }
-            interrupt.wait(&[(self.console.as_fd(), false)], deadline)?;
         }
+        ensure!(!self.closed, "the {} ended before it was {wanted:?}\n{}", self.name, self.console_end());
+        Ok(false)
     }
 
     /// The last lines of the kernel's console.
@@ -147,16 +158,59 @@ impl Agent {
         format!("The end of its console:\n  {}", lines.join("\n  "))
     }
 
-    fn sort(&mut self, lines: Vec<String>) {
-        for line in lines {
-            match Message::parse(&line) {
-                Some(message) => self.messages.push_back(message),
-                None => self.kernel.push_back(line),
-            }
-            if self.kernel.len() > KEPT {
-                self.kernel.pop_front();
+    /// What the kernel has said since the last call.
+    pub fn take_kernel(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.fresh)
+    }
+
+    fn sort(&mut self, line: String) {
+        match Message::parse(&line) {
+            Some(message) => self.messages.push_back(message),
+            None => self.kernel_says(line),
+        }
+    }
+
+    fn kernel_says(&mut self, line: String) {
+        if line.is_empty() {
+            return;
+        }
+        self.fresh.push(line.clone());
+        self.kernel.push_back(line);
+        if self.kernel.len() > KEPT {
+            self.kernel.pop_front();
+        }
+    }
+}
+
+/// Waits for a certain message of all agents. All consoles are read meanwhile: a socket is full after a few hundred bytes, and
+/// what a kernel says to a port that takes nothing is lost.
+///
+/// # Errors
+/// A machine ended or gave up, or the deadline passed (the message shows the console's last lines), with the place of that
+/// agent; or the lab was interrupted.
+pub fn await_all(
+    agents: &mut [Agent],
+    wanted: &Message,
+    interrupt: &Interrupt,
+    deadline: Instant,
+) -> Result<(), (Option<usize>, Error)> {
+    let mut silent: Vec<usize> = (0..agents.len()).collect();
+    loop {
+        let mut still = Vec::new();
+        for place in silent {
+            if !agents[place].has_said(wanted).map_err(|error| (Some(place), error))? {
+                still.push(place);
             }
         }
+        silent = still;
+        let Some(&first) = silent.first() else { return Ok(()) };
+        if Instant::now() >= deadline {
+            let agent = &agents[first];
+            let error = anyhow!("the {} was not {wanted:?} in time\n{}", agent.name, agent.console_end());
+            return Err((Some(first), error));
+        }
+        let streams: Vec<_> = silent.iter().map(|place| (agents[*place].console.as_fd(), false)).collect();
+        interrupt.wait(&streams, deadline).map_err(|error| (None, error))?;
     }
 }
 
@@ -170,10 +224,16 @@ mod tests {
         (Agent::new("server", ours).unwrap(), guests)
     }
 
+    fn awaited(agent: Agent, wanted: Message, deadline: Instant) -> Error {
+        await_all(&mut [agent], &wanted, &Interrupt::default(), deadline).unwrap_err().1
+    }
+
     #[test]
     fn kernel_lines_and_agent_lines_are_told_apart() {
         let (mut agent, mut guest) = agent();
-        guest.write_all(b"[ 1.0] some driver\n@| a b  c\n@exit 137\n@nonsense\n").unwrap();
+        guest
+            .write_all(b"[    1.0] some driver\r\n[ 2.0] @| a b  c\r\n[ 3.0][   T1] @exit 137\r\n@nonsense\n")
+            .unwrap();
         assert_eq!(agent.receive(), Some(Message::Output("a b  c".to_owned())));
         assert_eq!(agent.receive(), Some(Message::Exit(137)));
         assert_eq!(agent.receive(), None);
@@ -183,22 +243,22 @@ mod tests {
     #[test]
     fn a_machine_that_dies_or_gives_up_ends_the_wait() {
         let soon = Instant::now() + Duration::from_secs(5);
-        let (mut first, mut guest) = agent();
+        let (first, mut guest) = agent();
         guest.write_all(b"modprobe: no rxe\n@failed no RDMA device\n").unwrap();
-        let error = first.await_message(&Message::Ready, &Interrupt::default(), soon).unwrap_err();
+        let error = awaited(first, Message::Ready, soon);
         assert!(error.to_string().contains("no RDMA device\nThe end of its console:\n  modprobe: no rxe"), "{error}");
 
-        let (mut second, guest) = agent();
+        let (second, guest) = agent();
         drop(guest);
-        let error = second.await_message(&Message::Ready, &Interrupt::default(), soon).unwrap_err();
+        let error = awaited(second, Message::Ready, soon);
         assert!(error.to_string().starts_with("the server ended before it was Ready"), "{error}");
     }
 
     #[test]
     fn silence_ends_at_the_deadline() {
-        let (mut agent, _guest) = agent();
+        let (agent, _guest) = agent();
         let soon = Instant::now() + Duration::from_millis(20);
-        let error = agent.await_message(&Message::Loaded, &Interrupt::default(), soon).unwrap_err();
+        let error = awaited(agent, Message::Loaded, soon);
         assert!(error.to_string().starts_with("the server was not Loaded in time"), "{error}");
     }
 }

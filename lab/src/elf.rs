@@ -3,6 +3,9 @@
 //! A program that cargo has just built is four fifths debugging information. The kernel and the loader
 //! go by the program header table alone (man 5 elf), and what it describes comes first in the file.
 
+/// How such a file begins.
+pub const MAGIC: &[u8] = b"\x7fELF";
+
 /// Where the fields used here are, in a 64-bit header.
 const PROGRAM_HEADERS: usize = 0x20;
 const SECTION_HEADERS: usize = 0x28;

@@ -7,7 +7,7 @@ use rustix::io::Errno;
 use std::cmp::Reverse;
 use std::env;
 use std::fs::{self, File};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -65,10 +65,31 @@ pub fn newest_first(folder: &Path) -> Vec<PathBuf> {
 /// Removes all but the newest `count` of a folder's entries, and the scratch folders of labs that were killed; call it with
 /// the folder locked. What cannot be removed goes the next time.
 pub fn keep_newest(folder: &Path, count: usize) {
-    let abandoned = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
-    let abandoned = abandoned.filter(|path| path.to_string_lossy().contains("/.new-"));
-    for path in newest_first(folder).into_iter().skip(count).chain(abandoned) {
+    remove_abandoned(folder);
+    for path in newest_first(folder).into_iter().skip(count) {
         let _ = fs::remove_dir_all(path);
+    }
+}
+
+/// Removes the scratch folders of labs that were killed; call it with the folder locked.
+pub fn remove_abandoned(folder: &Path) {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    for path in entries.filter(|path| path.to_string_lossy().contains("/.new-")) {
+        let _ = fs::remove_dir_all(path);
+    }
+}
+
+/// Adds to an error that a folder is somebody else's: whoever runs the lab as root once has it made for root.
+fn whose(folder: &Path) -> String {
+    let existing = folder.ancestors().find_map(|folder| fs::metadata(folder).ok().map(|metadata| (folder, metadata)));
+    match existing {
+        Some((folder, metadata)) if metadata.uid() != rustix::process::geteuid().as_raw() => format!(
+            ": {} belongs to user {}, whose lab made it. The lab needs no root; `sudo chown -R $USER {}` gives it back",
+            folder.display(),
+            metadata.uid(),
+            folder.display()
+        ),
+        _ => String::new(),
     }
 }
 
@@ -86,7 +107,7 @@ pub fn lock(folder: &Path, work: &str, interrupt: &Interrupt) -> Result<File> {
         fs::create_dir_all(folder)?;
         File::options().create(true).append(true).open(&path)
     };
-    let file = open().with_context(|| format!("cannot write {}", path.display()))?;
+    let file = open().with_context(|| format!("cannot write {}{}", path.display(), whose(folder)))?;
     let limit = Instant::now() + LOCK_LIMIT;
     let mut told = false;
     while let Err(error) = flock(&file, FlockOperation::NonBlockingLockExclusive) {

@@ -12,6 +12,8 @@ use std::process::Command;
 
 /// The machine's first process.
 const INIT: &str = include_str!("../guest/init.sh");
+/// Starts a command on another machine.
+const ON: &str = include_str!("../guest/on.sh");
 /// The script that makes an RDMA device, the same that a person runs on a real machine.
 const SOFTROCE: &str = include_str!("../softroce.sh");
 
@@ -122,7 +124,7 @@ pub fn written(release: &str, plan: &modules::Plan) -> Vec<(PathBuf, u32, String
     vec![
         file("/init", 0o755, INIT),
         file("/usr/sbin/softroce.sh", 0o755, SOFTROCE),
-        file("/etc/hosts", 0o644, &hosts()),
+        file("/usr/bin/on", 0o755, ON),
         file("/etc/passwd", 0o644, "root:x:0:0:root:/root:/bin/sh\n"),
         file("/etc/nsswitch.conf", 0o644, "hosts: files\n"),
         // The only driver named here: libibverbs warns about each one whose file is not there.
@@ -135,15 +137,6 @@ pub fn written(release: &str, plan: &modules::Plan) -> Vec<(PathBuf, u32, String
 
 fn folder_of(release: &str) -> PathBuf {
     Path::new("/lib/modules").join(release)
-}
-
-/// Names and addresses of the machines, for `/etc/hosts`.
-fn hosts() -> String {
-    let mut text = String::from("127.0.0.1 localhost\n");
-    for (name, index) in [("server", 1), ("client", 2)] {
-        text.push_str(&format!("10.47.91.{index} {name}\nfd47:91::{index} {name}\n"));
-    }
-    text
 }
 
 fn applets(busybox: &Path) -> Result<Vec<String>> {

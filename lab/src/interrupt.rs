@@ -29,6 +29,12 @@ pub struct Interrupt {
 }
 
 impl Interrupt {
+    /// One that nothing tells to stop.
+    #[must_use]
+    pub const fn never() -> Self {
+        Self { pipe: None }
+    }
+
     /// From now on these signals no longer end this process but make waits fail with [`Interrupted`].
     ///
     /// # Errors

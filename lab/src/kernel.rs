@@ -1,13 +1,15 @@
 //! Finding a Linux kernel with SoftRoCE that the machines can boot, without installing one.
 //!
-//! In this order: the host's own, if its files are readable and hold `rdma_rxe`; one that was unpacked before; the
-//! packages that set-up has downloaded (`lab/setup.sh`), unpacked with `dpkg-deb`.
+//! The one that the run names; else, in this order: the host's own, if its files are readable and hold `rdma_rxe`; one that was
+//! unpacked before; the packages that set-up has downloaded (`lab/setup.sh`), unpacked with `dpkg-deb`.
 
 use crate::arch::Arch;
 use crate::files::{self, read, write};
 use crate::interrupt::Interrupt;
+use crate::options::Options;
 use crate::{libs, modules, unpack};
 use anyhow::{bail, ensure, Context, Result};
+use std::env;
 use std::fs;
 use std::os::unix::fs::{symlink, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -37,18 +39,28 @@ impl Kernel {
     }
 }
 
-/// Finds a kernel in `store`, or puts one there.
+/// Finds a kernel in `folder`, or puts one there.
 ///
 /// # Errors
 /// There is none; the message says what to do.
-pub fn find(store: &Path, arch: &Arch, interrupt: &Interrupt) -> Result<Kernel> {
+pub fn find(folder: &Path, options: &Options, arch: &Arch, interrupt: &Interrupt) -> Result<Kernel> {
+    // Those that were chosen once are of no concern to the runs that choose none.
+    let store = folder.join(if options.kernel.is_empty() { "kernel" } else { "kernels" });
     // Two first runs at a time must not unpack over each other.
-    let _lock = files::lock(store, "unpacking the kernel", interrupt)?;
-    let files = match host_kernel().or_else(|| stored_kernel(store)) {
-        Some(files) => files,
-        None => unpack_packages(store, arch)?,
+    let _lock = files::lock(&store, "unpacking the kernel", interrupt)?;
+    let files = match (options.kernel.as_slice(), &options.modules) {
+        ([], _) => match host_kernel().or_else(|| stored_kernel(&store, "")) {
+            Some(files) => files,
+            None => unpack_downloaded(&store, arch)?,
+        },
+        ([vmlinuz], Some(modules)) => named(vmlinuz, modules)?,
+        (packages, None) => {
+            let key = key(packages)?;
+            stored_kernel(&store, &key).map_or_else(|| unpack_packages(&store, packages, &key), Ok)?
+        }
+        (_, Some(_)) => bail!("--modules belongs to one --kernel, a vmlinuz"),
     };
-    let image = bootable(store, &files)?;
+    let image = bootable(&store, &files)?;
     Ok(Kernel { release: files.release, image, modules: files.modules })
 }
 
@@ -75,9 +87,37 @@ fn host_kernel() -> Option<Files> {
     Files::complete(release, format!("/boot/vmlinuz-{release}").into(), modules)
 }
 
-/// The kernel that came last into the store: one folder per release, with `vmlinuz` and `modules/` in it.
-fn stored_kernel(store: &Path) -> Option<Files> {
+/// A kernel image with a folder of modules that is named for the release.
+fn named(vmlinuz: &Path, modules: &Path) -> Result<Files> {
+    let modules = env::current_dir().context("the current folder is gone")?.join(modules);
+    let release = modules.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    Files::complete(&release, vmlinuz.to_owned(), modules.clone()).with_context(|| {
+        format!(
+            "{} and {} are no kernel for the lab: it takes a vmlinuz, and a folder such as /lib/modules/6.1.0 with modules.dep \
+             (depmod makes it) and the module {}",
+            vmlinuz.display(),
+            modules.display(),
+            modules::RXE
+        )
+    })
+}
+
+/// Tells packages from others of the same name.
+fn key(packages: &[PathBuf]) -> Result<String> {
+    let line = |package: &PathBuf| {
+        let metadata = fs::metadata(package).with_context(|| format!("cannot look at {}", package.display()))?;
+        Ok(format!("{} {} {}\n", package.display(), metadata.len(), metadata.mtime()))
+    };
+    packages.iter().map(line).collect()
+}
+
+/// The kernel that came last into the store: one folder per release, with `vmlinuz` and `modules/` in it. If it was named,
+/// it is the one with this key.
+fn stored_kernel(store: &Path, key: &str) -> Option<Files> {
     files::newest_first(store).into_iter().find_map(|folder| {
+        if fs::read_to_string(folder.join("key")).unwrap_or_default() != key {
+            return None;
+        }
         let release = folder.file_name()?.to_str()?;
         Files::complete(release, folder.join("vmlinuz"), folder.join("modules"))
     })
@@ -98,33 +138,40 @@ fn bootable(store: &Path, files: &Files) -> Result<PathBuf> {
         Some(elf) => {
             write(&vmlinux, &elf)?;
             // Each is 75 MB. A lab that is about to boot an older one looks for it no further back than this.
-            files::keep_newest(store, 2);
+            files::keep_newest(store, 3);
             Ok(vmlinux)
         }
         None => Ok(files.vmlinuz.clone()),
     }
 }
 
-/// Unpacks what set-up has downloaded, and keeps what the lab needs of it.
-fn unpack_packages(store: &Path, arch: &Arch) -> Result<Files> {
+/// Unpacks what set-up has downloaded.
+fn unpack_downloaded(store: &Path, arch: &Arch) -> Result<Files> {
     let folder = libs::unpacked().unwrap_or_default().join("kernel");
     let packages: Vec<PathBuf> = files::newest_first(&folder);
     ensure!(!packages.is_empty(), no_kernel(arch));
-    eprintln!("lab: unpacking the kernel for the machines (it is not installed)");
-    let scratch = tempfile::Builder::new().prefix(".new-").tempdir_in(store);
-    let scratch = scratch.with_context(|| format!("cannot write to {}", store.display()))?;
-    let root = scratch.path().join("root");
-    for package in &packages {
-        succeed(Command::new("dpkg-deb").arg("-x").arg(package).arg(&root))?;
-    }
-    let files = keep_what_is_needed(&root, scratch.path(), store)?;
+    let files = unpack_packages(store, &packages, "")?;
     // 70 to 125 MB that have done their work. What cannot be removed is in nobody's way.
     let _ = fs::remove_dir_all(&folder);
     Ok(files)
 }
 
+/// Unpacks packages, and keeps what the lab needs of them.
+fn unpack_packages(store: &Path, packages: &[PathBuf], key: &str) -> Result<Files> {
+    eprintln!("lab: unpacking the kernel for the machines (it is not installed)");
+    // 400 MB that a lab left behind when it was killed right here.
+    files::remove_abandoned(store);
+    let scratch = tempfile::Builder::new().prefix(".new-").tempdir_in(store);
+    let scratch = scratch.with_context(|| format!("cannot write to {}", store.display()))?;
+    let root = scratch.path().join("root");
+    for package in packages {
+        succeed(Command::new("dpkg-deb").arg("-x").arg(package).arg(&root))?;
+    }
+    keep_what_is_needed(&root, scratch.path(), store, key)
+}
+
 /// Copies the image and the wanted modules out of the unpacked packages: 10 MB of 400.
-fn keep_what_is_needed(root: &Path, scratch: &Path, store: &Path) -> Result<Files> {
+fn keep_what_is_needed(root: &Path, scratch: &Path, store: &Path, key: &str) -> Result<Files> {
     let (release, modules) = release_of(root)?;
     let depmod = libs::required("depmod")?;
     succeed(Command::new(depmod).arg("-b").arg(root).arg(&release))?;
@@ -140,6 +187,7 @@ fn keep_what_is_needed(root: &Path, scratch: &Path, store: &Path) -> Result<File
     let images = [root.join(format!("boot/vmlinuz-{release}")), modules.join("vmlinuz")];
     let image = images.iter().find(|image| image.exists()).context("the kernel packages hold no vmlinuz")?;
     write(&kept.join("vmlinuz"), &read(image)?)?;
+    write(&kept.join("key"), key.as_bytes())?;
 
     let folder = store.join(&release);
     if folder.exists() {
@@ -147,7 +195,7 @@ fn keep_what_is_needed(root: &Path, scratch: &Path, store: &Path) -> Result<File
     }
     fs::rename(&kept, &folder).with_context(|| format!("cannot create {}", folder.display()))?;
     let files = Files::complete(&release, folder.join("vmlinuz"), folder.join("modules"));
-    files.with_context(|| format!("the downloaded kernel {release} has no module {}", modules::RXE))
+    files.with_context(|| format!("the kernel {release} has no module {}", modules::RXE))
 }
 
 /// The version of an unpacked kernel, and where its modules are: `/lib` and `/usr/lib` are one folder for depmod.
@@ -202,6 +250,18 @@ mod tests {
         assert!(complete());
         fs::remove_file(&image).unwrap();
         assert!(!complete(), "no image");
+    }
+
+    #[test]
+    fn a_kernel_that_was_named_is_found_by_its_key_alone() {
+        let store = tempfile::tempdir().unwrap();
+        let folder = store.path().join("6.1");
+        write(&folder.join("vmlinuz"), b"").unwrap();
+        write(&folder.join("modules/modules.dep"), b"kernel/rdma_rxe.ko:\n").unwrap();
+        let found = |key: &str| stored_kernel(store.path(), key).map(|files| files.release);
+        assert_eq!((found(""), found("x")), (Some("6.1".to_owned()), None));
+        write(&folder.join("key"), b"x").unwrap();
+        assert_eq!((found(""), found("x")), (None, Some("6.1".to_owned())));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! `/dev/kvm` may exist, open and answer while a guest never executes an instruction (a cloud machine without nested
 //! virtualization). So a machine is started on it, and has to say something within a moment. The answer is
-//! remembered until the host is rebooted.
+//! remembered until the host is rebooted; a no only when it was given twice, as the host may have been busy.
 
 use crate::arch::Arch;
 use crate::cpio::Archive;
@@ -30,14 +30,22 @@ pub fn runs(folder: &Path, arch: &'static Arch, qemu: &Path, kernel: &Kernel, in
         return Ok(false);
     }
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    let answers = [true, false].map(|answer| format!("{answer} {} {}", qemu.display(), boot.trim()));
+    let [yes, perhaps, no] =
+        ["true", "perhaps", "false"].map(|answer| format!("{answer} {} {}", qemu.display(), boot.trim()));
     let note = folder.join("kvm");
     let known = fs::read_to_string(&note).unwrap_or_default();
-    if answers.contains(&known) {
-        return Ok(known == answers[0]);
+    if known == yes || known == no {
+        return Ok(known == yes);
     }
     let answer = probe(arch, qemu, kernel, interrupt)?;
-    files::write(&note, answers[usize::from(!answer)].as_bytes())?;
+    let learned = if answer {
+        &yes
+    } else if known == perhaps {
+        &no
+    } else {
+        &perhaps
+    };
+    files::write(&note, learned.as_bytes())?;
     Ok(answer)
 }
 
@@ -49,6 +57,7 @@ fn probe(arch: &'static Arch, qemu: &Path, kernel: &Kernel, interrupt: &Interrup
         arch,
         qemu: qemu.to_owned(),
         kvm: true,
+        memory: 256,
         kernel: kernel.image.clone(),
         initramfs: initramfs.path().to_owned(),
     };

@@ -1,25 +1,33 @@
 //! The lab as a whole: from "run this" to what happened.
 
-use crate::agent::{Agent, Message};
+use crate::agent::{await_all, Agent, Message};
 use crate::arch::{self, Arch};
 use crate::initramfs::Contents;
 use crate::interrupt::{Interrupt, Interrupted};
 use crate::machine::{find_qemu, Hardware, Machine};
-use crate::outcome::{Entry, Outcome};
+use crate::options::Options;
+use crate::outcome::Outcome;
+use crate::phases::Phases;
 use crate::port::Port;
-use crate::run::{Run, Side};
+use crate::record::{self, Recorder};
+use crate::run::{Node, Run, CLIENT};
 use crate::session::Session;
 use crate::state::{Recipe, Saved, Store};
 use crate::terminal::Terminal;
-use crate::{kernel, kvm, payload, record, usage};
+use crate::{fetch, kernel, kvm, payload, usage};
 use anyhow::{ensure, Context, Result};
 use std::env;
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::thread;
 use std::time::{Duration, Instant, SystemTime};
+use wire::run::{Event, Line};
 
 /// A restore takes a quarter of a second on an idle machine; a loaded one only gets slower.
 const RESTORE_LIMIT: Duration = Duration::from_secs(60);
+
+/// What a node needs of this host: its drive and its port.
+type Place<'a> = (&'a Node, File, Port);
 
 /// Where things are, and how to stop.
 #[derive(Debug)]
@@ -74,7 +82,7 @@ impl Lab {
     ///
     /// # Errors
     /// As for [`Lab::run`].
-    pub fn run_observed(&self, run: &Run, observer: &mut dyn FnMut(&Entry)) -> Result<Outcome> {
+    pub fn run_observed(&self, run: &Run, observer: &mut dyn FnMut(&Event<'_>)) -> Result<Outcome> {
         self.carry_out(run, observer, None)
     }
 
@@ -86,32 +94,88 @@ impl Lab {
         self.carry_out(run, &mut |_| {}, Some(terminal))
     }
 
-    fn carry_out(&self, run: &Run, observer: &mut dyn FnMut(&Entry), terminal: Option<Terminal>) -> Result<Outcome> {
+    fn carry_out(
+        &self,
+        run: &Run,
+        observer: &mut dyn FnMut(&Event<'_>),
+        terminal: Option<Terminal>,
+    ) -> Result<Outcome> {
+        let mut phases = Phases::default();
+        run.check()?;
         self.check_lessons(run)?;
+        phases.end("lessons asked");
         let contents = Contents::find(self.arch)?;
-        let mut drives = Vec::new();
-        for command in &run.commands {
-            drives.push(match command {
-                Some(command) => payload::drive(command, &self.binaries, &contents, self.arch)?,
-                None => payload::empty()?,
-            });
-        }
-        let ports = [Port::Output, if terminal.is_some() { Port::Terminal } else { Port::Output }];
-        // Ctrl-C reaches the commands that the lab runs, too: that one of them fails then is not the news.
-        let machines =
-            self.restored(&contents, &drives, ports).map_err(|error| self.interrupt.check().err().unwrap_or(error))?;
-        let finished = Session::new(run, machines, &self.interrupt, observer, terminal)?.finish()?;
-        let interrupted = finished.interrupted;
-        let outcome = record::keep(&self.folder.join("runs"), run, finished)?;
-        if interrupted {
-            return Err(Interrupted.into());
-        }
+        phases.end("host searched");
+        let mut recorder = Recorder::begin(&self.folder.join("runs"), run, &self.interrupt)?;
+        let folder = recorder.folder().to_owned();
+        let is_shell = |node: &Node| node.name == CLIENT && terminal.is_some();
+        let port = |node: &Node| if is_shell(node) { Port::Terminal } else { Port::Output };
+        let places = run.nodes.iter().map(|node| Ok((node, payload::empty()?, port(node))));
+        let mut places = places.collect::<Result<Vec<Place<'_>>>>()?;
+        let machines = self.machines(run, &contents, &places, &mut phases).map_err(|error| {
+            // Ctrl-C reaches the commands that the lab runs, too: that one of them fails then is not the news.
+            self.interrupt.check().err().unwrap_or(error)
+        });
+        let machines = match machines {
+            Ok(machines) => machines,
+            Err(error) => {
+                // If this cannot be written, the error is still told.
+                let _ = recorder.line(None, Line::LAB, &format!("{error:#}"), "trouble");
+                let _ = recorder.finish();
+                return Err(error);
+            }
+        };
+        let outcome = Session::new(run, machines, &self.interrupt, recorder, observer, terminal)?.finish();
+        phases.end("programs run");
+        // What was recorded of a run that failed is as good as any.
+        let views = record::write_views(&folder, run);
+        let mut outcome = outcome?;
+        views?;
+        fetch::all(&run.options.out, places.iter_mut().map(|(_, drive, _)| drive), &mut outcome)?;
+        phases.end("views drawn");
+        outcome.phases = phases;
         Ok(outcome)
+    }
+
+    /// All machines, running, with their programs unpacked. The drives are filled while the machines are restored.
+    fn machines(
+        &self,
+        run: &Run,
+        contents: &Contents,
+        places: &[Place<'_>],
+        phases: &mut Phases,
+    ) -> Result<Vec<(Machine, Agent)>> {
+        thread::scope(|scope| {
+            let filling = scope.spawn(|| self.fill(run, contents, places));
+            let (saved, mut machines) = self.restored(contents, &run.options, places, phases)?;
+            // It does not panic, and if it did, that would be the news.
+            filling.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+            phases.end("drives filled");
+            let agents = machines.iter().zip(places).map(|(machine, (node, ..))| awaken(&node.name, machine));
+            let mut agents = agents.collect::<Result<Vec<_>>>()?;
+            let deadline = Instant::now() + RESTORE_LIMIT;
+            if let Err((place, error)) = await_all(&mut agents, &Message::Loaded, &self.interrupt, deadline) {
+                // Not even this works in them: the next run gets others.
+                let Some(place) = place else { return Err(error) };
+                self.store().discard(&saved, &self.interrupt)?;
+                return Err(machines[place].explain(error));
+            }
+            phases.end("drives unpacked");
+            Ok(machines.into_iter().zip(agents).collect())
+        })
+    }
+
+    /// Puts on each machine's drive what its program needs.
+    fn fill(&self, run: &Run, contents: &Contents, places: &[Place<'_>]) -> Result<()> {
+        for (node, drive, _) in places {
+            payload::fill(drive, run, node, &self.binaries, contents, self.arch)?;
+        }
+        Ok(())
     }
 
     /// A lesson that was not built, and an option that it does not know, are named before a machine is started for them.
     fn check_lessons(&self, run: &Run) -> Result<()> {
-        for command in run.commands.iter().flatten() {
+        for command in run.nodes.iter().filter_map(|node| node.command.as_ref()) {
             let word = command.split(' ').next().unwrap_or_default();
             if !word.starts_with("lesson-") {
                 continue;
@@ -123,46 +187,57 @@ impl Lab {
         Ok(())
     }
 
-    /// Both machines, running, with their programs unpacked.
-    fn restored(&self, contents: &Contents, drives: &[File], ports: [Port; 2]) -> Result<[(Machine, Agent); 2]> {
-        let kernel = kernel::find(&self.folder.join("kernel"), self.arch, &self.interrupt)?;
-        let qemu = find_qemu(self.arch)?;
-        let kvm = kvm::runs(&self.folder, self.arch, &qemu, &kernel, &self.interrupt)?;
-        let hardware = Hardware { arch: self.arch, qemu, kvm, kernel: kernel.image.clone(), initramfs: PathBuf::new() };
-        let recipe = Recipe { hardware, contents, kernel: &kernel };
-        let store = Store::new(self.folder.join("state"));
-
-        let saved = store.obtain(&recipe, &self.interrupt)?;
-        match self.restore(&saved, drives, ports) {
-            Err(error) if !error.is::<Interrupted>() => {
-                eprintln!("lab: the saved machines are of no use ({error:#}); building them again");
-                store.discard(&saved, &self.interrupt)?;
-                self.restore(&store.obtain(&recipe, &self.interrupt)?, drives, ports)
-            }
-            result => result,
-        }
+    fn store(&self) -> Store {
+        Store::new(self.folder.join("state"))
     }
 
-    fn restore(&self, saved: &Saved, drives: &[File], ports: [Port; 2]) -> Result<[(Machine, Agent); 2]> {
-        let deadline = Instant::now() + RESTORE_LIMIT;
-        let mut machines = [saved.start(1, &drives[0], ports[0])?, saved.start(2, &drives[1], ports[1])?];
-        saved.load(&mut machines, deadline)?;
-        let [server, client] = machines;
-        let mut machines = [awaken(Side::Server, server)?, awaken(Side::Client, client)?];
-        for (_, agent) in &mut machines {
-            agent.await_message(&Message::Loaded, &self.interrupt, deadline)?;
+    /// All machines, running, and the states that they came from.
+    fn restored(
+        &self,
+        contents: &Contents,
+        options: &Options,
+        places: &[Place<'_>],
+        phases: &mut Phases,
+    ) -> Result<(Saved, Vec<Machine>)> {
+        let kernel = kernel::find(&self.folder, options, self.arch, &self.interrupt)?;
+        let qemu = find_qemu(self.arch)?;
+        let kvm = kvm::runs(&self.folder, self.arch, &qemu, &kernel, &self.interrupt)?;
+        let (arch, image, memory) = (self.arch, kernel.image.clone(), options.memory());
+        let hardware = Hardware { arch, qemu, kvm, memory, kernel: image, initramfs: PathBuf::new() };
+        let recipe = Recipe { hardware, contents, kernel: &kernel };
+        let obtain = || self.store().obtain(&recipe, places.len(), &self.interrupt);
+        let mut saved = obtain()?;
+        phases.end("states found");
+        let mut machines = self.restore(&saved, places);
+        match machines {
+            Err(error) if !error.is::<Interrupted>() => {
+                eprintln!("lab: the saved machines are of no use ({error:#}); building them again");
+                self.store().discard(&saved, &self.interrupt)?;
+                saved = obtain()?;
+                machines = self.restore(&saved, places);
+            }
+            _ => {}
         }
+        phases.end("machines restored");
+        Ok((saved, machines?))
+    }
+
+    fn restore(&self, saved: &Saved, places: &[Place<'_>]) -> Result<Vec<Machine>> {
+        let deadline = Instant::now() + RESTORE_LIMIT;
+        let started = (1..).zip(places).map(|(index, (_, drive, port))| saved.start(index, drive, *port));
+        let mut machines = started.collect::<Result<Vec<_>>>()?;
+        saved.load(&mut machines, &self.interrupt, deadline)?;
         Ok(machines)
     }
 }
 
 /// Tells a restored machine the time and that its drive is ready.
-fn awaken(side: Side, machine: Machine) -> Result<(Machine, Agent)> {
+fn awaken(name: &str, machine: &Machine) -> Result<Agent> {
     let console = machine.console.try_clone().context("cannot use the console")?;
-    let mut agent = Agent::new(side.name(), console)?;
+    let mut agent = Agent::new(name, console)?;
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     agent.say(&format!("load {}.{:09}", now.as_secs(), now.subsec_nanos()));
-    Ok((machine, agent))
+    Ok(agent)
 }
 
 /// A path as short as it can be told: relative to the current folder if it lies below it.

@@ -1,5 +1,8 @@
 //! Cutting a byte stream into lines.
 
+/// What has no end after so many bytes is cut.
+const LONGEST: usize = 64 << 10;
+
 /// Collects bytes and gives whole lines.
 #[derive(Debug, Default)]
 pub struct Lines {
@@ -9,13 +12,19 @@ pub struct Lines {
 impl Lines {
     /// Adds bytes and gives the lines that are complete now, cleaned of control sequences.
     pub fn push(&mut self, bytes: &[u8]) -> Vec<String> {
+        self.push_raw(bytes).iter().map(|line| clean(line)).collect()
+    }
+
+    /// Adds bytes and gives the lines that are complete now, as they came.
+    pub fn push_raw(&mut self, bytes: &[u8]) -> Vec<Vec<u8>> {
         self.rest.extend_from_slice(bytes);
-        let mut lines = Vec::new();
-        while let Some(end) = self.rest.iter().position(|byte| *byte == b'\n') {
-            let line: Vec<u8> = self.rest.drain(..=end).collect();
-            lines.push(clean(&line));
-        }
-        lines
+        let end = match self.rest.iter().rposition(|byte| *byte == b'\n') {
+            Some(newline) => newline + 1,
+            None if self.rest.len() > LONGEST => self.rest.len(),
+            None => return Vec::new(),
+        };
+        let whole: Vec<u8> = self.rest.drain(..end).collect();
+        whole.split_inclusive(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect()
     }
 
     /// What has come since the last newline, if anything: a program's last words need not end in one.
@@ -26,7 +35,7 @@ impl Lines {
 }
 
 /// Text without colors, cursor movements and carriage returns: they would tear the lanes apart.
-fn clean(line: &[u8]) -> String {
+pub fn clean(line: &[u8]) -> String {
     let text = String::from_utf8_lossy(line);
     let mut cleaned = String::new();
     let mut characters = text.chars();
@@ -54,6 +63,13 @@ mod tests {
         assert!(lines.push(b"SLOW  rdma_").is_empty());
         assert_eq!(lines.push(b"listen\r\nDATA\nrest"), ["SLOW  rdma_listen", "DATA"]);
         assert_eq!(lines.take_rest().as_deref(), Some("rest"));
+        assert_eq!(lines.take_rest(), None);
+    }
+
+    #[test]
+    fn a_line_without_end_is_cut() {
+        let mut lines = Lines::default();
+        assert_eq!(lines.push(&vec![b'x'; LONGEST + 1]).len(), 1);
         assert_eq!(lines.take_rest(), None);
     }
 

@@ -1,9 +1,9 @@
-//! One QEMU process: a machine with a network card, two serial ports and a small drive.
+//! One QEMU process: a machine with a network card, three serial ports and a drive.
 //!
 //! All its connections are socket pairs that it inherits, so that no port and no socket file is opened. It
 //! never gets the terminal, and it cannot outlive the lab.
 
-use crate::arch::Arch;
+use crate::arch::{self, Arch};
 use crate::port::Port;
 use crate::{files, libs};
 use anyhow::{Context, Result};
@@ -18,9 +18,6 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-/// Memory of one machine in MiB.
-const MEMORY: &str = "256";
-
 /// All machines of a lab have this in common. It is part of the key of their saved states.
 #[derive(Debug, Clone)]
 pub struct Hardware {
@@ -30,6 +27,8 @@ pub struct Hardware {
     pub qemu: PathBuf,
     /// Whether the processor is the real one (KVM) or emulated.
     pub kvm: bool,
+    /// Memory of each machine in MiB.
+    pub memory: u32,
     /// The kernel to boot.
     pub kernel: PathBuf,
     /// The first file system.
@@ -37,24 +36,29 @@ pub struct Hardware {
 }
 
 impl Hardware {
-    /// The part of the command line that has to be the same when a state is saved and when it is restored.
-    /// `index` counts machines from 1.
+    /// The part of the command line that has to be the same when a state is saved and when it is restored (what the kernel
+    /// is told aside, which only a kernel that boots reads). `index` counts machines from 1.
     #[must_use]
-    pub fn arguments(&self, index: u8) -> Vec<OsString> {
-        let (accelerator, processor) = if self.kvm { ("kvm", "host") } else { ("tcg,thread=single", "max") };
+    pub fn arguments(&self, index: u8, start: Start<'_>) -> Vec<OsString> {
+        let (accelerator, processor) =
+            if self.kvm { ("kvm", "host") } else { ("tcg,thread=single", self.arch.processor) };
         let arch = self.arch;
         let kernel_arguments = format!(
-            "console={console} quiet panic=-1 {} lab_index={index} lab_console={console} lab_program={}",
+            "console={console} loglevel=5 printk.devkmsg=on 8250.nr_uarts=4 panic=-1 printk.time=1 {} {} \
+             lab_index={index} lab_console={console} lab_program={} lab_error={}",
             arch.kernel_arguments,
+            if self.kvm { String::new() } else { start.clock() },
             arch.program,
+            arch.error,
             console = arch.console
         );
-        // The guest does not announce itself after a restore: the capture begins with the lesson.
-        let card = format!("virtio-net-pci,netdev=wire,mac=02:00:00:00:00:{index:02x},guest_announce=off,romfile=");
+        // The guest does not announce itself after a restore: the capture begins with the lesson. Its kernel warns of a card
+        // that does not tell how fast it is.
+        let card = format!("virtio-net-pci,netdev=wire,mac=02:00:00:00:00:{index:02x},speed=1000,duplex=full,guest_announce=off,romfile=");
         let board = format!("{},memory-backend=ram", arch.machine);
         let mut arguments: Vec<OsString> = Vec::new();
         let mut add = |words: &[&str]| arguments.extend(words.iter().map(OsString::from));
-        add(&["-M", &board, "-accel", accelerator, "-cpu", processor, "-m", MEMORY]);
+        add(&["-M", &board, "-accel", accelerator, "-cpu", processor, "-m", &self.memory.to_string()]);
         add(&["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"]);
         add(&["-global", "migration.announce-rounds=0"]);
         add(&["-serial", "chardev:console"]);
@@ -78,15 +82,23 @@ pub enum Start<'a> {
 }
 
 impl Start<'_> {
+    /// The kernel argument that tells how fast the emulated time stamp counter counts, which is how fast this host's does. A
+    /// kernel measures it in its first moments, and on a busy host it finds a tenth: that machine's clock would run ten times
+    /// too fast for ever.
+    fn clock(self) -> String {
+        let rate = if let Self::Boot(_) = self { arch::time_stamps_per_ms() } else { None };
+        rate.map_or(String::new(), |rate| format!("tsc_early_khz={rate}"))
+    }
+
     /// QEMU's arguments for it.
-    fn arguments(self) -> Vec<String> {
+    fn arguments(self, size: u32) -> Vec<String> {
         let (file, share) = match self {
             Self::Boot(file) => (file, "on"),
             Self::Restore(file) => (file, "off"),
         };
         // A comma in the file's name would begin the next option; QEMU reads a doubled one as the character.
         let file = file.to_string_lossy().replace(',', ",,");
-        let memory = format!("memory-backend-file,id=ram,size={MEMORY}M,mem-path={file},share={share}");
+        let memory = format!("memory-backend-file,id=ram,size={size}M,mem-path={file},share={share}");
         let mut arguments = vec!["-object".to_owned(), memory];
         if let Self::Restore(_) = self {
             arguments.extend(["-incoming", "defer"].map(str::to_owned));
@@ -101,7 +113,8 @@ pub struct Machine {
     qemu: Child,
     /// First serial port: kernel messages and the agent.
     pub console: UnixStream,
-    /// Second serial port: the program's output, and its input if the port is a terminal.
+    /// Second serial port: the program's output, and its input if the port is a terminal. What the program says on the third
+    /// one, standard error, comes here, too.
     pub program: File,
     /// Its network card: Ethernet frames, each after its length in 4 bytes, big-endian.
     pub card: UnixStream,
@@ -111,6 +124,7 @@ pub struct Machine {
 
 impl Machine {
     /// Starts machine number `index` (from 1) with `payload` as its drive and `port` as its second serial port.
+    /// What the machine writes to its drive is in `payload`.
     ///
     /// The machine ends with the thread that calls this.
     ///
@@ -124,7 +138,7 @@ impl Machine {
         let (control, control_end) = pair()?;
 
         let mut command = Command::new(&hardware.qemu);
-        command.args(hardware.arguments(index));
+        command.args(hardware.arguments(index, start));
         if let Some(root) = libs::unpacked().filter(|root| hardware.qemu.starts_with(root)) {
             // Its firmware and its parts are not where it was built to look for them.
             for folder in ["usr/share/qemu", "usr/share/seabios"] {
@@ -135,16 +149,19 @@ impl Machine {
         for (name, end) in [("console", &console_end), ("control", &control_end)] {
             command.arg("-chardev").arg(format!("socket,id={name},fd={}", end.as_raw_fd()));
         }
-        command.arg("-chardev").arg(port.argument(&program_end));
+        command.args(port.arguments(&program_end));
         command.arg("-netdev").arg(format!("socket,id=wire,fd={}", card_end.as_raw_fd()));
-        // QEMU takes the descriptor only if it was opened for reading alone.
-        let payload = File::open(format!("/proc/self/fd/{}", payload.as_raw_fd())).context("cannot open the drive")?;
-        command.arg("-add-fd").arg(format!("set=1,fd={}", payload.as_raw_fd()));
-        command.args(["-drive", "id=payload,if=none,format=raw,readonly=on,file=/dev/fdset/1"]);
+        // QEMU wants a descriptor for reading alone, and one for both.
+        let read = File::open(format!("/proc/self/fd/{}", payload.as_raw_fd())).context("cannot open the drive")?;
+        for drive in [&read, payload] {
+            command.arg("-add-fd").arg(format!("set=1,fd={}", drive.as_raw_fd()));
+        }
+        // What a machine writes there is read once, and lost with the lab: it need not reach a disk.
+        command.args(["-drive", "id=payload,if=none,format=raw,cache=unsafe,file=/dev/fdset/1"]);
         let ends = [&console_end, &control_end, &card_end];
         let mut inherited: Vec<BorrowedFd<'_>> = ends.iter().map(|end| end.as_fd()).collect();
-        inherited.extend([payload.as_fd(), program_end.as_fd()]);
-        command.args(start.arguments());
+        inherited.extend([read.as_fd(), payload.as_fd(), program_end.as_fd()]);
+        command.args(start.arguments(hardware.memory));
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         // A group of its own: Ctrl-C is for the lab, which then ends its machines in order.
         command.process_group(0);
@@ -186,7 +203,7 @@ impl Drop for Machine {
 /// It is not installed.
 pub fn find_qemu(arch: &Arch) -> Result<PathBuf> {
     files::program(arch.qemu)
-        .with_context(|| format!("cannot find `{}`, which emulates the two machines; {}", arch.qemu, libs::GET))
+        .with_context(|| format!("cannot find `{}`, which emulates the machines; {}", arch.qemu, libs::GET))
 }
 
 /// Starts a process that inherits `descriptors` under the same numbers and dies with this thread.

@@ -1,23 +1,28 @@
-//! `lab run LESSON`, `lab exec`, `lab shell`: programs on two SoftRoCE machines, with the packets between them.
+//! `lab run LESSON`, `lab exec`, `lab shell`: programs on SoftRoCE machines, two or more, with the packets between them.
 //!
-//! Exit status: 0 both programs ended with 0 (a shell: it was left), 1 one did not or the lab failed, 2 wrong usage,
-//! 130 interrupted.
+//! Exit status: 0 all programs ended with 0 (a shell: it was left), 1 one did not, or was in trouble, 2 wrong usage, 3 the lab
+//! itself failed, 130 interrupted.
 
 use anyhow::{Context, Result};
 use clap::{Args, Parser, Subcommand};
-use lab::lanes::Lanes;
-use lab::{summary, Interrupt, Interrupted, Lab, Run, Terminal, Usage};
+use lab::{summary, Interrupt, Interrupted, Lab, Options, Run, Terminal, Usage};
 use std::env;
 use std::io::{self, IsTerminal, Write};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{self, ExitCode};
 use std::time::Duration;
+use wire::lanes::{Lanes, Style};
 
-/// Width to draw in when the output is no terminal.
-const NO_TERMINAL: usize = 130;
+/// A program ended with another status than 0, or did not end, or a machine's kernel broke under it.
+const PROGRAM_FAILED: u8 = 1;
+/// The command line is not understood, by the lab or by a lesson.
+const USAGE: u8 = 2;
+/// The lab could not do its work: nothing is said about the programs.
+const LAB_FAILED: u8 = 3;
+const INTERRUPTED: u8 = 130;
 
-/// Runs programs on two emulated SoftRoCE machines and shows the packets between them.
+/// Runs programs on emulated SoftRoCE machines, two or more, and shows the packets between them.
 #[derive(Parser)]
 #[command(name = "lab")]
 struct Cli {
@@ -37,6 +42,9 @@ enum Command {
         /// More arguments for the client
         #[arg(long, default_value = "", allow_hyphen_values = true)]
         client_args: String,
+        /// So many machines run the client, all at once: client-1, client-2 …
+        #[arg(long, default_value_t = 1)]
+        clients: usize,
         #[command(flatten)]
         common: Common,
     },
@@ -48,6 +56,12 @@ enum Command {
         /// The client's command
         #[arg(long)]
         client: Option<String>,
+        /// One more machine, with its command: --node "worker-1=rping -c -a server". Up to eight beside the server
+        #[arg(long = "node", value_name = "NAME=COMMAND")]
+        nodes: Vec<String>,
+        /// The folder of the results, below target/lab/runs
+        #[arg(long, default_value = "exec")]
+        name: String,
         #[command(flatten)]
         common: Common,
     },
@@ -56,6 +70,9 @@ enum Command {
         /// The server's command; the shell starts once it listens
         #[arg(long, default_value = "rping -s -P -v")]
         server: String,
+        /// One more machine; without a command it waits for `on NAME COMMAND` in the shell
+        #[arg(long = "node", value_name = "NAME[=COMMAND]")]
+        nodes: Vec<String>,
         #[command(flatten)]
         common: Common,
     },
@@ -69,7 +86,24 @@ struct Common {
     /// Seconds after which programs that still run are ended [default: 120; a shell: a day]
     #[arg(long)]
     deadline: Option<u32>,
+    /// Act on packets, for example: drop 1st "RC Acknowledge" from server (--help has more)
+    #[arg(long, value_name = "RULES", default_value = "", hide_default_value = true, long_help = WIRE)]
+    wire: String,
+    /// Say at the end where the time went
+    #[arg(long)]
+    timing: bool,
+    /// Print nothing but how it went, as JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    options: Options,
 }
+
+/// What `--help` says about rules.
+const WIRE: &str = concat!(
+    "Act on packets, for example: drop 1st \"RC Acknowledge\" from server\n",
+    include_str!("rules/grammar.txt")
+);
 
 /// Goes on as the same program with what set-up unpacked beside it, if it was started without.
 fn find_tools() -> io::Result<()> {
@@ -85,20 +119,24 @@ fn find_tools() -> io::Result<()> {
 
 fn main() -> ExitCode {
     if let Err(error) = find_tools() {
-        return failed(&error.into(), 1);
+        return failed(&error.into(), LAB_FAILED);
     }
     let command = Cli::parse().command;
-    let show = if matches!(command, Command::Shell { .. }) { run_shell } else { run_shown };
+    let show = match &command {
+        Command::Shell { .. } => run_shell,
+        Command::Run { common, .. } | Command::Exec { common, .. } if common.json => run_told,
+        _ => run_shown,
+    };
     let run = match command.into_run() {
         Ok(run) => run,
-        Err(error) => return failed(&error, 2),
+        Err(error) => return failed(&error, USAGE),
     };
     match show(&run) {
         Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::from(1),
-        Err(error) if error.is::<Interrupted>() => failed(&error, 130),
-        Err(error) if error.is::<Usage>() => failed(&error, 2),
-        Err(error) => failed(&error, 1),
+        Ok(false) => ExitCode::from(PROGRAM_FAILED),
+        Err(error) if error.is::<Interrupted>() => failed(&error, INTERRUPTED),
+        Err(error) if error.is::<Usage>() => failed(&error, USAGE),
+        Err(error) => failed(&error, LAB_FAILED),
     }
 }
 
@@ -111,26 +149,39 @@ fn failed(error: &anyhow::Error, status: u8) -> ExitCode {
 impl Command {
     fn into_run(self) -> Result<Run> {
         let (run, common) = match self {
-            Self::Run { lesson, server_args, client_args, common } => {
+            Self::Run { lesson, server_args, client_args, clients, common } => {
                 let number = lesson.strip_prefix("lesson-").unwrap_or(&lesson);
-                (Run::lesson(number)?.server_args(&server_args).client_args(&client_args), common)
+                (Run::lesson(number)?.server_args(&server_args).client_args(&client_args).clients(clients), common)
             }
-            Self::Exec { server, client, common } => {
+            Self::Exec { server, client, nodes, name, common } => {
                 anyhow::ensure!(
-                    server.is_some() || client.is_some(),
-                    "nothing to run: give --server, --client or both"
+                    server.is_some() || client.is_some() || !nodes.is_empty(),
+                    "nothing to run: give --server, --client, --node or all of them"
                 );
-                let mut run = Run::programs();
+                let mut run = Run::programs().name(&name);
                 if let Some(command) = server {
                     run = run.server(&command);
                 }
                 if let Some(command) = client {
                     run = run.client(&command);
                 }
+                for node in &nodes {
+                    let (name, command) = node.split_once('=').context("--node takes NAME=COMMAND")?;
+                    run = run.node(name, command);
+                }
                 (run, common)
             }
-            Self::Shell { server, common } => (Run::shell(&server, lab::terminal::size())?, common),
+            Self::Shell { server, nodes, common } => {
+                anyhow::ensure!(!common.json, "a shell is for a person: it has no --json");
+                let run = Run::shell(&server, lab::terminal::size())?;
+                let add = |run: Run, node: &String| match node.split_once('=') {
+                    Some((name, command)) => run.node(name, command),
+                    None => run.idle_node(node),
+                };
+                (nodes.iter().fold(run, add), common)
+            }
         };
+        let run = run.wire(&common.wire).options(common.options).timing(common.timing);
         let run = match common.deadline {
             Some(seconds) => run.deadline(Duration::from_secs(seconds.into())),
             None => run,
@@ -146,16 +197,23 @@ impl Command {
 fn run_shown(run: &Run) -> Result<bool> {
     let lab = Lab::open()?.stop_on(Interrupt::on_signals()?);
     let mut out = io::stdout();
-    let lanes = lanes_for(&out);
+    let mut lanes = lanes_for(run, &out);
     let mut heading = Some(lanes.heading());
-    let outcome = lab.run_observed(run, &mut |entry| {
-        let text = heading.take().unwrap_or_default() + &lanes.entry(entry);
+    let outcome = lab.run_observed(run, &mut |event| {
+        let text = heading.take().unwrap_or_default() + &lanes.event(event);
         // A reader that has gone away (`… | head`) does not end the run: the files are still of use.
         let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
     })?;
     let text = summary::summary(run, &outcome);
     io::stdout().write_all(text.as_bytes()).context("cannot print the summary")?;
-    Ok(summary::succeeded(run, &outcome))
+    Ok(outcome.succeeded())
+}
+
+/// Runs in silence, then prints how it went for a program to read.
+fn run_told(run: &Run) -> Result<bool> {
+    let outcome = Lab::open()?.stop_on(Interrupt::on_signals()?).run(run)?;
+    writeln!(io::stdout(), "{:#}", summary::json(&outcome)).context("cannot print the result")?;
+    Ok(outcome.succeeded())
 }
 
 /// Runs a shell, then prints the summary. How the last command in the shell ended is the person's own business.
@@ -167,8 +225,9 @@ fn run_shell(run: &Run) -> Result<bool> {
     Ok(outcome.trouble.is_none())
 }
 
-fn lanes_for(out: &io::Stdout) -> Lanes {
+fn lanes_for(run: &Run, out: &io::Stdout) -> Lanes {
     let color = out.is_terminal() && env::var_os("NO_COLOR").is_none();
     let size = rustix::termios::tcgetwinsize(out).ok().filter(|_| out.is_terminal());
-    Lanes::for_terminal(size.map_or(NO_TERMINAL, |size| usize::from(size.ws_col)), color)
+    let width = size.map_or(Style::FILE.width, |size| usize::from(size.ws_col));
+    Lanes::new(&run.names(), Style { width, color })
 }

@@ -1,11 +1,13 @@
-//! Which kernel modules the machines need, and in which order.
+//! Which kernel modules the machines need.
 //!
-//! `modules.dep` (man 5 modules.dep) has one line per module: `path: path path …`, the module and
-//! all it depends on, nearest first, relative to its folder.
+//! `modules.dep` (man 5 modules.dep) has one line per module: `path: path path …`, the module and all that it depends on,
+//! relative to its folder.
 
 use anyhow::{bail, Result};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
+/// So many of them are loaded by the machine when it starts; the others are loaded by name when they are needed.
+const DRIVERS: usize = 3;
 /// What the machines load, in this order.
 pub const WANTED: [&str; 7] = [
     "virtio_pci",
@@ -27,8 +29,8 @@ const CRC32: &str = "crc32_generic";
 /// Which files a machine needs, and what it loads itself when it starts.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// Paths relative to the modules' folder, dependencies first.
-    pub files: Vec<String>,
+    /// Paths relative to the modules' folder.
+    pub files: BTreeSet<String>,
     /// Names that are not built into the kernel.
     pub drivers: Vec<&'static str>,
     /// The `modules.dep` of these files alone, with the compression suffix taken off.
@@ -40,43 +42,28 @@ pub struct Plan {
 /// # Errors
 /// A module is neither a file nor built in.
 pub fn plan(dep: &str, builtin: &str) -> Result<Plan> {
-    let files: BTreeSet<String> = dep.lines().filter_map(|line| Some(name_of(line.split_once(':')?.0))).collect();
+    let table: Vec<(&str, &str)> = dep.lines().filter_map(|line| line.split_once(':')).collect();
     let builtin: BTreeSet<String> = builtin.lines().map(name_of).collect();
-    let absent = WANTED.iter().find(|name| **name != CRC32 && !files.contains(**name) && !builtin.contains(**name));
-    if let Some(name) = absent {
-        bail!("it has no module {name}");
-    }
-    let drivers = WANTED[..3].iter().filter(|name| files.contains(**name)).copied().collect();
-    let order = load_order(dep, &WANTED);
-    Ok(Plan { dep: subset(dep, &order), files: order, drivers })
-}
-
-/// The paths of `wanted` and of all they depend on, each once, dependencies first.
-fn load_order(modules_dep: &str, wanted: &[&str]) -> Vec<String> {
-    let table: BTreeMap<String, (&str, Vec<&str>)> = modules_dep.lines().filter_map(parse_line).collect();
-    let mut order = Vec::new();
-    for name in wanted {
-        visit(name, &table, &mut order);
-    }
-    order
-}
-
-/// A `modules.dep` for the modules in `paths` only, with the compression suffix taken off.
-fn subset(modules_dep: &str, paths: &[String]) -> String {
-    let mut text = String::new();
-    for line in modules_dep.lines() {
-        let Some((path, dependencies)) = line.split_once(':') else { continue };
-        if paths.iter().any(|wanted| wanted == path) {
-            text.push_str(plain(path));
-            text.push(':');
-            for dependency in dependencies.split_whitespace() {
-                text.push(' ');
-                text.push_str(plain(dependency));
+    // A kernel has thousands of modules, and this is on the way of every run.
+    let wanted: Vec<_> = table.iter().filter(|(path, _)| WANTED.contains(&name_of(path).as_str())).collect();
+    let (mut files, mut drivers) = (BTreeSet::new(), Vec::new());
+    for (index, name) in WANTED.into_iter().enumerate() {
+        match wanted.iter().find(|(path, _)| name_of(path) == name) {
+            Some((path, dependencies)) => {
+                files.extend([*path].into_iter().chain(dependencies.split_whitespace()).map(str::to_owned));
+                drivers.extend((index < DRIVERS).then_some(name));
             }
-            text.push('\n');
+            None if name == CRC32 || builtin.contains(name) => {}
+            None => bail!("it has no module {name}"),
         }
     }
-    text
+    let kept = table.iter().filter(|(path, _)| files.contains(*path));
+    let line = |(path, dependencies): &(&str, &str)| {
+        let dependencies: String = dependencies.split_whitespace().map(|path| format!(" {}", plain(path))).collect();
+        format!("{}:{dependencies}\n", plain(path))
+    };
+    let dep = kept.map(line).collect();
+    Ok(Plan { files, drivers, dep })
 }
 
 /// The path of a module without `.xz`, `.zst` or `.gz`.
@@ -92,40 +79,25 @@ pub fn name_of(path: &str) -> String {
     plain(file).trim_end_matches(".ko").replace('-', "_")
 }
 
-fn parse_line(line: &str) -> Option<(String, (&str, Vec<&str>))> {
-    let (path, dependencies) = line.split_once(':')?;
-    Some((name_of(path), (path, dependencies.split_whitespace().collect())))
-}
-
-fn visit(name: &str, table: &BTreeMap<String, (&str, Vec<&str>)>, order: &mut Vec<String>) {
-    let Some((path, dependencies)) = table.get(name) else { return };
-    if order.iter().any(|done| done == path) {
-        return;
-    }
-    // The file lists the nearest dependency first: what they need in turn stands further right.
-    for dependency in dependencies.iter().rev() {
-        visit(&name_of(dependency), table, order);
-    }
-    order.push((*path).to_owned());
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     const DEP: &str = "\
-kernel/drivers/infiniband/sw/rxe/rdma_rxe.ko.xz: kernel/core/ib_uverbs.ko.xz kernel/net/udp-tunnel.ko.xz kernel/core/ib_core.ko.xz
+kernel/rxe/rdma_rxe.ko.xz: kernel/core/ib_uverbs.ko.xz kernel/net/udp-tunnel.ko.xz
 kernel/core/ib_uverbs.ko.xz: kernel/core/ib_core.ko.xz
-kernel/core/ib_core.ko.xz:
 kernel/net/udp-tunnel.ko.xz:
 kernel/sound/snd.ko.xz:
 ";
 
     #[test]
-    fn dependencies_come_first_and_once() {
-        let order = load_order(DEP, &["udp_tunnel", "rdma_rxe", "not_here"]);
-        let names: Vec<String> = order.iter().map(|path| name_of(path)).collect();
-        assert_eq!(names, ["udp_tunnel", "ib_core", "ib_uverbs", "rdma_rxe"]);
+    fn what_travels_is_what_is_wanted_and_its_dependencies() {
+        let builtin: String = WANTED.iter().filter(|name| **name != RXE).map(|name| format!("{name}.ko\n")).collect();
+        let plan = plan(DEP, &builtin).unwrap();
+        let names: Vec<String> = plan.files.iter().map(|path| name_of(path)).collect();
+        assert_eq!(names, ["ib_uverbs", "udp_tunnel", "rdma_rxe"]);
+        let first = "kernel/rxe/rdma_rxe.ko: kernel/core/ib_uverbs.ko kernel/net/udp-tunnel.ko\n";
+        assert!(plan.dep.starts_with(first) && !plan.dep.contains("snd"), "{}", plan.dep);
     }
 
     #[test]
@@ -135,12 +107,6 @@ kernel/sound/snd.ko.xz:
         let plan_of = |builtin: &str| plan(&dep, builtin).map(|plan| plan.drivers).map_err(|error| error.to_string());
         assert_eq!(plan_of("kernel/drivers/virtio/virtio_pci.ko\n"), Ok(vec!["virtio_net", "virtio_blk"]));
         assert_eq!(plan_of(""), Err("it has no module virtio_pci".to_owned()));
-    }
-
-    #[test]
-    fn subset_keeps_only_what_travels() {
-        let order = load_order(DEP, &["ib_uverbs"]);
-        assert_eq!(subset(DEP, &order), "kernel/core/ib_uverbs.ko: kernel/core/ib_core.ko\nkernel/core/ib_core.ko:\n");
     }
 
     #[test]

@@ -1,110 +1,131 @@
-//! What happened in a run.
+//! How a run went.
 
-use crate::run::Side;
+use crate::phases::Phases;
+use anyhow::{Context, Result};
+use std::fs::File;
 use std::path::PathBuf;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
+use wire::capture::Reader;
+use wire::run::Event;
 use wire::{Frame, Packet};
 
-/// One thing that happened, in the order of cause and effect: a log line stands before the packet it causes, and a
-/// packet before the log line that tells of its arrival.
-#[derive(Debug, Clone)]
-pub struct Entry {
-    /// When the lab saw it, since the programs were started.
-    pub at: Duration,
-    /// The side that it comes from.
-    pub side: Side,
-    /// What it is.
-    pub what: What,
-}
+/// So many bytes of a node's log are kept in memory; all of it is in the run file.
+const LOG_KEPT: usize = 8 << 20;
+/// So many of its kernel's lines.
+const KERNEL_KEPT: usize = 1000;
 
-/// The kinds of things that happen.
-#[derive(Debug, Clone)]
-pub enum What {
-    /// The program printed a line.
-    Line(String),
-    /// The machine sent a frame.
-    Frame(Vec<u8>),
-    /// The lab has something to tell: the program ended, a fault was set off.
-    Note(String),
-}
-
-impl Entry {
-    /// The RoCE packet, if this is one.
-    #[must_use]
-    pub fn packet(&self) -> Option<Packet<'_>> {
-        match &self.what {
-            What::Frame(frame) => match Frame::ethernet(frame) {
-                Frame::Roce(packet) => Some(packet),
-                Frame::Other(_) => None,
-            },
-            _ => None,
-        }
-    }
-}
-
-/// How one side's program ended.
+/// How one node's program ended.
 #[derive(Debug, Clone, Default)]
 pub struct Ended {
+    /// The node.
+    pub name: String,
+    /// Whether there was a program to run.
+    pub ran: bool,
     /// Its exit status, 128 and more for a signal. None if it was not started, or did not end by itself because its
     /// machine was powered off or the lab gave up.
     pub exit: Option<i32>,
-    /// The lines it printed, on standard output and standard error.
+    /// The lines it printed, on standard output and standard error, up to 8 MiB.
     pub log: Vec<String>,
+    /// How many bytes that is.
+    log_bytes: usize,
+    /// Whether the machine has put the files that are wanted of it on its drive.
+    pub(crate) fetched: bool,
+    /// What the machine's kernel said, up to 1000 lines.
+    pub kernel: Vec<String>,
     /// What [`crate::Run::inspect`]'s command printed before the program was started.
     pub before: Vec<String>,
     /// What it printed after the programs had ended; empty if the machine was powered off.
     pub after: Vec<String>,
 }
 
+impl Ended {
+    pub(crate) fn new(name: &str, ran: bool) -> Self {
+        Self { name: name.to_owned(), ran, ..Self::default() }
+    }
+
+    pub(crate) fn keep_kernels(&mut self, line: &str) {
+        if self.kernel.len() < KERNEL_KEPT {
+            self.kernel.push(line.to_owned());
+        }
+    }
+
+    pub(crate) fn keep(&mut self, line: &str) {
+        self.log_bytes += line.len();
+        if self.log_bytes <= LOG_KEPT {
+            self.log.push(line.to_owned());
+        }
+    }
+}
+
 /// How a run went.
 #[derive(Debug)]
 pub struct Outcome {
-    /// The server's end.
-    pub server: Ended,
-    /// The client's end.
-    pub client: Ended,
-    /// All that happened.
-    pub timeline: Vec<Entry>,
+    /// How each node's program ended; the server is the first.
+    pub nodes: Vec<Ended>,
     /// When the programs were started.
     pub started: SystemTime,
-    /// Why the lab ended the run, if it did not end by itself.
+    /// Why the run was no good although each program may have ended well: the lab ended it, or a kernel broke.
     pub trouble: Option<String>,
-    /// Where logs, capture and timeline lie.
+    /// The RoCE packets' names, each with how often it occurred, in the order of their first occurrence.
+    pub packets: Vec<(&'static str, usize)>,
+    /// How many frames were no RoCE packets: ARP and the like.
+    pub other_frames: usize,
+    /// Where the time went.
+    pub phases: Phases,
+    /// Where the run file and the logs lie. Another run of the same name takes another folder while this is held.
     pub folder: PathBuf,
+    /// The folder, locked.
+    pub(crate) _lock: File,
 }
 
 impl Outcome {
-    /// One side's end.
+    /// One node's end.
+    ///
+    /// # Panics
+    /// There is no node of that name.
     #[must_use]
-    pub fn side(&self, side: Side) -> &Ended {
-        match side {
-            Side::Server => &self.server,
-            Side::Client => &self.client,
-        }
+    pub fn node(&self, name: &str) -> &Ended {
+        let node = self.nodes.iter().find(|node| node.name == name);
+        node.unwrap_or_else(|| panic!("there is no node {name} in this run"))
     }
 
-    /// The RoCE packets with their senders, in order.
-    pub fn packets(&self) -> impl Iterator<Item = (Side, Packet<'_>)> {
-        self.timeline.iter().filter_map(|entry| Some((entry.side, entry.packet()?)))
+    /// Whether all programs ended with status 0 and by themselves, and nothing else was wrong.
+    #[must_use]
+    pub fn succeeded(&self) -> bool {
+        self.trouble.is_none() && self.nodes.iter().all(|node| !node.ran || node.exit == Some(0))
     }
 
-    /// The packets' names, each with how often it occurred, in the order of their first occurrence.
+    /// The run file: packets and log lines.
     #[must_use]
-    pub fn packet_counts(&self) -> Vec<(&'static str, usize)> {
-        let mut counts: Vec<(&'static str, usize)> = Vec::new();
-        for (_, packet) in self.packets() {
-            match counts.iter_mut().find(|(name, _)| *name == packet.name()) {
-                Some((_, count)) => *count += 1,
-                None => counts.push((packet.name(), 1)),
+    pub fn file(&self) -> PathBuf {
+        self.folder.join("wire.pcapng")
+    }
+
+    /// Reads the RoCE packets of the run file, each with the node that sent it.
+    ///
+    /// # Errors
+    /// As for [`Outcome::each_event`].
+    pub fn each_packet(&self, mut look: impl FnMut(&str, &Packet<'_>)) -> Result<()> {
+        self.each_event(|event| {
+            let Event::Packet(record) = event else { return };
+            if let Frame::Roce(packet) = Frame::ethernet(record.data) {
+                look(record.node.unwrap_or_default(), &packet);
             }
-        }
-        counts
+        })
     }
 
-    /// How many frames were no RoCE packets: ARP and the like.
-    #[must_use]
-    pub fn other_frames(&self) -> usize {
-        let frames = self.timeline.iter().filter(|entry| matches!(entry.what, What::Frame(_)));
-        frames.filter(|entry| entry.packet().is_none()).count()
+    /// Reads the run file.
+    ///
+    /// # Errors
+    /// It is not there any more, or damaged.
+    pub fn each_event(&self, mut look: impl FnMut(&Event<'_>)) -> Result<()> {
+        let mut attempt = || -> Result<()> {
+            let mut reader = Reader::new(File::open(self.file())?)?;
+            while let Some(event) = reader.event()? {
+                look(&event);
+            }
+            Ok(())
+        };
+        attempt().with_context(|| format!("cannot read {}", self.file().display()))
     }
 }

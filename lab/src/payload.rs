@@ -1,7 +1,7 @@
-//! What a machine gets for one run: the program with its libraries, on a small drive.
+//! What a machine gets for one run: programs with their libraries and what else was brought along, on a drive.
 //!
-//! The drive holds a cpio archive from its first byte. It is a file without a name: nothing is left of it,
-//! however the lab ends.
+//! The drive holds a cpio archive from its first byte, and after the run another one, with what goes back to the host. It is
+//! a file without a name: nothing is left of it, however the lab ends.
 
 use crate::arch::Arch;
 use crate::cpio::Archive;
@@ -9,19 +9,42 @@ use crate::elf;
 use crate::files::{self, read};
 use crate::initramfs::Contents;
 use crate::libs;
+use crate::run::{Node, Run};
 use anyhow::{bail, ensure, Context, Result};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::env;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::Write;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-/// Size of the drive in bytes. A saved machine remembers it, so it is the same for every program.
-const SIZE: u64 = 64 << 20;
+/// Size of the drive in bytes. A saved machine remembers it, so it is more than any machine's memory holds; only what is
+/// written to it takes room.
+const SIZE: u64 = 16 << 30;
 /// Variables of the host that reach the program.
 const PASSED_ON: [&str; 2] = ["RUST_LOG", "RUST_BACKTRACE"];
-/// A script longer than this is not searched for the programs that it calls.
-const MAX_SCRIPT: usize = 64 << 10;
+
+/// A file or folder of this host that comes along.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Brought {
+    source: PathBuf,
+    target: PathBuf,
+}
+
+impl Brought {
+    /// `PATH` goes where it is on this host, `PATH:TARGET` elsewhere.
+    ///
+    /// # Errors
+    /// There is no such file, or the target is not absolute.
+    pub fn parse(text: &str) -> Result<Self> {
+        let (source, target) = text.split_once(':').map_or((text, None), |(source, target)| (source, Some(target)));
+        let source = env::current_dir().context("the current folder is gone")?.join(source);
+        ensure!(source.exists(), "cannot bring {}: there is no such file or folder", source.display());
+        let target = target.map_or_else(|| source.clone(), PathBuf::from);
+        ensure!(target.is_absolute(), "cannot bring a file to `{}`: the target begins with /", target.display());
+        Ok(Self { source, target })
+    }
+}
 
 /// A drive with nothing on it, for a machine that is about to be saved.
 ///
@@ -36,44 +59,64 @@ pub fn empty() -> Result<File> {
     attempt().with_context(|| format!("cannot create a temporary file in {}", env::temp_dir().display()))
 }
 
-/// A drive with all that `command`, a line for the shell, needs. Bare names are looked up in `folder` first.
+/// Puts on a drive what `node` needs: its name and the others', its command, the programs that are named, and what the run
+/// brings. Bare names are looked up in `folder` first.
 ///
 /// # Errors
 /// A program or library is missing, or it does not fit.
-pub fn drive(command: &str, folder: &Path, contents: &Contents, arch: &Arch) -> Result<File> {
-    let mut programs = Programs { folder, found: BTreeMap::new() };
-    programs.first_word(command, contents)?;
-    programs.collect(command, contents);
+pub fn fill(mut drive: &File, run: &Run, node: &Node, folder: &Path, contents: &Contents, arch: &Arch) -> Result<()> {
+    let options = &run.options;
+    let mut packer =
+        Packer { folder, contents, files: BTreeMap::new(), found: BTreeSet::new(), links: BTreeMap::new() };
     let mut archive = Archive::new();
-    archive.file("/run/program.sh", 0o755, script(command)?.as_bytes());
+    archive.file("/etc/hosts", 0o644, run.hosts().as_bytes());
+    archive.file("/etc/hostname", 0o644, format!("{}\n", node.name).as_bytes());
+    archive.file("/run/environment", 0o644, environment(&options.env)?.as_bytes());
     archive.folder(env::current_dir().context("the current folder is gone")?);
-    let paths: Vec<&PathBuf> = programs.found.values().collect();
-    for library in libs::closure(&paths, arch)?.iter().filter(|library| !contents.has_library(library)) {
-        archive.file(libs::inside(library), 0o755, &read(library)?);
+    if let Some(command) = &node.command {
+        packer.first_word(command)?;
+        let (shell, command) = packer.shell(command);
+        let script = format!("#!{shell}\necho $$ >/run/program.pid\n. /run/environment\n{command}\n");
+        archive.file("/run/program.sh", 0o755, script.as_bytes());
     }
-    for (target, source) in &programs.found {
-        archive.file(target, 0o755, &elf::loaded_part(read(source)?));
+    packer.words(&run.names_programs(node));
+    for Brought { source, target } in &options.bring {
+        packer.bring(source, target)?;
     }
+    packer.pack(&mut archive, arch)?;
     let bytes = archive.finish();
-    ensure!(bytes.len() as u64 <= SIZE, "`{command}` and its libraries take more than {} MiB", SIZE >> 20);
-    let mut file = empty()?;
-    file.write_all(&bytes).context("cannot write the drive of a machine")?;
-    Ok(file)
+    // The files of a machine lie in its memory, and Linux gives them half of it; some of that is taken.
+    let room = u64::from(options.memory()) / 2 - 48;
+    let needed = (bytes.len() as u64) >> 20;
+    ensure!(
+        needed < room,
+        "what the {} brings takes {needed} MiB, and a machine with {} MiB of memory has room for {room}: `--memory {}` gives \
+         it more",
+        node.name,
+        options.memory(),
+        (needed * 2 + 128).next_multiple_of(256)
+    );
+    drive.write_all(&bytes).context("cannot write the drive of a machine")
 }
 
-/// The programs that a command names: where they go, and where they are on this host.
-struct Programs<'a> {
+/// What comes along: where it goes, and where it is on this host.
+struct Packer<'a> {
     folder: &'a Path,
-    found: BTreeMap<PathBuf, PathBuf>,
+    contents: &'a Contents,
+    files: BTreeMap<PathBuf, PathBuf>,
+    /// Those that were not named, but lie in a folder that was.
+    found: BTreeSet<PathBuf>,
+    /// Links within a folder that was brought, and what they point to.
+    links: BTreeMap<PathBuf, PathBuf>,
 }
 
-impl Programs<'_> {
+impl Packer<'_> {
     /// A command that begins with something that does not exist is a mistake worth naming early.
-    fn first_word(&self, command: &str, contents: &Contents) -> Result<()> {
+    fn first_word(&self, command: &str) -> Result<()> {
         let words = shlex::split(command).with_context(|| format!("a quote is not closed in `{command}`"))?;
         let Some(word) = words.first() else { bail!("the command is empty") };
         // A tool may be in the machine and not on this host: what set-up unpacked has its usual place there.
-        let inside = word.strip_prefix("/usr/bin/").is_some_and(|name| contents.has_tool(name));
+        let inside = word.strip_prefix("/usr/bin/").is_some_and(|name| self.contents.has_tool(name));
         ensure!(
             !word.contains('/') || inside || files::program(word).is_some(),
             "there is no program {word} to run in the machine"
@@ -81,48 +124,128 @@ impl Programs<'_> {
         Ok(())
     }
 
+    /// The shell for a command, and how it is told. The usual one takes its time to start on an emulated processor; busybox
+    /// is quick, but takes its own `ip` for the real one, so it gets only a program that has come along, with plain arguments.
+    fn shell(&self, command: &str) -> (&'static str, String) {
+        let is_plain = command.chars().all(|c| c.is_ascii_alphanumeric() || " ._/:,@%+-".contains(c));
+        let (word, rest) = command.split_once(' ').unwrap_or((command, ""));
+        match self.place(word).filter(|_| is_plain) {
+            Some((target, _)) => ("/bin/busybox sh", format!("exec {} {rest}", target.display())),
+            None => ("/bin/sh", command.to_owned()),
+        }
+    }
+
     /// Takes every word that is a program of this host and not already in the machine; too many do no harm.
-    fn collect(&mut self, text: &str, contents: &Contents) {
+    fn words(&mut self, text: &str) {
         let is_part = |c: char| c.is_ascii_alphanumeric() || "_./+-".contains(c);
         for word in text.split(|c| !is_part(c)).filter(|word| !word.starts_with('-')) {
-            let Some((target, source)) = self.place(word, contents) else { continue };
-            if self.found.insert(target, source.clone()).is_some() {
-                continue;
-            }
-            let bytes = read(&source).unwrap_or_default();
-            if bytes.starts_with(b"#!") && bytes.len() <= MAX_SCRIPT {
-                self.collect(&String::from_utf8_lossy(&bytes), contents);
+            if let Some((target, source)) = self.place(word) {
+                self.file(target, source);
             }
         }
     }
 
-    fn place(&self, word: &str, contents: &Contents) -> Option<(PathBuf, PathBuf)> {
+    fn place(&self, word: &str) -> Option<(PathBuf, PathBuf)> {
         if word.contains('/') {
             let source = files::program(word)?;
             // A relative path means the same in the machine: the program starts in a folder of the same name.
             return Some((env::current_dir().ok()?.join(&source), source));
         }
-        if word.is_empty() || contents.has_tool(word) {
+        if word.is_empty() || self.contents.has_tool(word) {
             return None;
         }
         let built = files::program(self.folder.join(word).to_str()?);
         let source = built.or_else(|| files::program(word))?;
         Some((Path::new("/usr/bin").join(word), source))
     }
+
+    /// Takes a file, and the interpreter if it is a script.
+    fn file(&mut self, target: PathBuf, source: PathBuf) {
+        let interpreter = interpreter(&source);
+        if self.files.insert(target, source).is_none() {
+            self.words(&interpreter);
+        }
+    }
+
+    /// Takes a file, or a folder with all that is in it. A link within the folder stays one.
+    fn bring(&mut self, source: &Path, target: &Path) -> Result<()> {
+        if !source.is_dir() {
+            self.file(target.to_owned(), source.to_owned());
+            return Ok(());
+        }
+        let entries = fs::read_dir(source).with_context(|| format!("cannot look into {}", source.display()))?;
+        for entry in entries {
+            let entry = entry.with_context(|| format!("cannot look into {}", source.display()))?;
+            let (path, target) = (entry.path(), target.join(entry.file_name()));
+            match fs::read_link(&path) {
+                Ok(link) if link.is_relative() || path.is_dir() => drop(self.links.insert(target, link)),
+                _ if path.is_dir() => self.bring(&path, &target)?,
+                _ if path.is_file() => {
+                    self.found.insert(path.clone());
+                    self.file(target, path);
+                }
+                // A link to nowhere, a socket, a device.
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn pack(&self, archive: &mut Archive, arch: &Arch) -> Result<()> {
+        let mut programs = Vec::new();
+        for (target, source) in &self.files {
+            let metadata = fs::metadata(source).with_context(|| format!("cannot look at {}", source.display()))?;
+            let content = read(source)?;
+            if content.starts_with(elf::MAGIC) {
+                programs.push(source);
+            }
+            // Python takes its compiled modules only if their sources have the time that is noted in them.
+            archive.dated_file(
+                target,
+                metadata.permissions().mode() & 0o777,
+                metadata.mtime(),
+                &elf::loaded_part(content),
+            );
+        }
+        for (target, link) in &self.links {
+            archive.symlink(target, &link.to_string_lossy());
+        }
+        let mut libraries = BTreeSet::new();
+        for program in programs {
+            match libs::closure(&[program], arch) {
+                Ok(closure) => libraries.extend(closure),
+                // A part of a large package may be of no use here.
+                Err(_) if self.found.contains(program) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        for library in libraries {
+            let target = libs::inside(&library);
+            if !self.contents.has_library(&library) && !self.files.contains_key(&target) {
+                archive.file(target, 0o755, &read(&library)?);
+            }
+        }
+        Ok(())
+    }
 }
 
-/// The script that the machine runs: the same folder, the variables that matter, the command.
-fn script(command: &str) -> Result<String> {
+/// The words behind `#!` in a script's first line.
+fn interpreter(script: &Path) -> String {
+    let mut start = [0; 256];
+    let count = File::open(script).and_then(|mut file| std::io::Read::read(&mut file, &mut start)).unwrap_or(0);
+    let first = start[..count].split(|byte| *byte == b'\n').next().unwrap_or_default();
+    first.strip_prefix(b"#!").map(|words| String::from_utf8_lossy(words).into_owned()).unwrap_or_default()
+}
+
+/// What goes before each command: the same folder, the variables that matter.
+fn environment(variables: &[(String, String)]) -> Result<String> {
     let folder = env::current_dir().context("the current folder is gone")?;
     let folder = shlex::try_quote(folder.to_str().context("the current folder's name is not UTF-8")?)?.into_owned();
     // Colors are the lanes' business; the logs are plain text.
-    let mut text = format!("echo $$ >/run/program.pid\ncd {folder}\nexport NO_COLOR=1\n");
-    for name in PASSED_ON {
-        if let Ok(value) = env::var(name) {
-            text.push_str(&format!("export {name}={}\n", shlex::try_quote(&value)?));
-        }
+    let mut text = format!("cd {folder}\nexport NO_COLOR=1\n");
+    let passed_on = PASSED_ON.into_iter().filter_map(|name| Some((name.to_owned(), env::var(name).ok()?)));
+    for (name, value) in passed_on.chain(variables.iter().cloned()) {
+        text.push_str(&format!("export {name}={}\n", shlex::try_quote(&value)?));
     }
-    text.push_str(command);
-    text.push('\n');
     Ok(text)
 }

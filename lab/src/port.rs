@@ -35,13 +35,16 @@ impl Port {
         }
     }
 
-    /// QEMU's argument for its end.
+    /// QEMU's arguments for its end: the character device `program`, which standard error's port shares, so that order is
+    /// kept. It shares no terminal, as QEMU would take some keys for itself then: a shell's standard error is its terminal.
     #[must_use]
-    pub fn argument(self, end: &OwnedFd) -> String {
-        match self {
-            Self::Output => format!("file,id=program,path=/proc/self/fd/{}", end.as_raw_fd()),
-            Self::Terminal => format!("socket,id=program,fd={}", end.as_raw_fd()),
-        }
+    pub fn arguments(self, end: &OwnedFd) -> Vec<String> {
+        let (program, error) = match self {
+            Self::Output => (format!("file,id=program,mux=on,path=/proc/self/fd/{}", end.as_raw_fd()), "program"),
+            Self::Terminal => (format!("socket,id=program,fd={}", end.as_raw_fd()), "none"),
+        };
+        let card = format!("pci-serial,chardev={error}");
+        ["-chardev", &program, "-chardev", "null,id=none", "-device", &card].map(str::to_owned).into()
     }
 }
 

@@ -1,27 +1,32 @@
 //! Talking to QEMU: its machine protocol, one JSON object per line, over a socket pair.
 
-use anyhow::{bail, Context, Result};
+use crate::interrupt::Interrupt;
+use anyhow::{bail, ensure, Context, Result};
 use serde_json::{json, Value};
 use std::io::{BufRead, BufReader, ErrorKind, Write};
 use std::os::unix::net::UnixStream;
-use std::thread;
 use std::time::{Duration, Instant};
+
+/// How often a wait looks whether the lab was told to stop.
+const MOMENT: Duration = Duration::from_millis(50);
 
 /// A conversation with one QEMU.
 #[derive(Debug)]
-pub struct Qmp {
+pub struct Qmp<'a> {
     stream: BufReader<UnixStream>,
+    interrupt: &'a Interrupt,
     deadline: Instant,
     resumed: bool,
 }
 
-impl Qmp {
+impl<'a> Qmp<'a> {
     /// Starts the conversation: QEMU greets, and wants to be told that the greeting was understood.
     ///
     /// # Errors
-    /// QEMU ended, or was silent until `deadline`.
-    pub fn greet(stream: UnixStream, deadline: Instant) -> Result<Self> {
-        let mut qmp = Self { stream: BufReader::new(stream), deadline, resumed: false };
+    /// QEMU ended, or was silent until `deadline`, or the lab was interrupted: so it is for all that follows.
+    pub fn greet(stream: UnixStream, interrupt: &'a Interrupt, deadline: Instant) -> Result<Self> {
+        stream.set_read_timeout(Some(MOMENT)).context("cannot set a deadline for QEMU")?;
+        let mut qmp = Self { stream: BufReader::new(stream), interrupt, deadline, resumed: false };
         qmp.message()?;
         qmp.execute("qmp_capabilities", json!({}))?;
         Ok(qmp)
@@ -59,7 +64,7 @@ impl Qmp {
                 "completed" => return Ok(()),
                 "failed" | "cancelled" => bail!("QEMU could not write the machine's state"),
                 _ if Instant::now() >= self.deadline => bail!("QEMU did not finish writing the machine's state"),
-                _ => thread::sleep(Duration::from_millis(10)),
+                _ => self.interrupt.wait(&[], Instant::now() + Duration::from_millis(10))?,
             }
         }
     }
@@ -95,16 +100,18 @@ impl Qmp {
 
     /// The next message. An event that the lab waits for is remembered.
     fn message(&mut self) -> Result<Value> {
-        let left = self.deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
-        self.stream.get_ref().set_read_timeout(Some(left)).context("cannot set a deadline for QEMU")?;
         let mut line = String::new();
-        match self.stream.read_line(&mut line) {
-            Ok(0) => bail!("QEMU ended"),
-            Ok(_) => {}
-            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
-                bail!("QEMU did not answer in time")
+        // What has come of a line stays in it when the time is over.
+        while !line.ends_with('\n') {
+            match self.stream.read_line(&mut line) {
+                Ok(0) => bail!("QEMU ended"),
+                Ok(_) => {}
+                Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+                    self.interrupt.check()?;
+                    ensure!(Instant::now() < self.deadline, "QEMU did not answer in time");
+                }
+                Err(error) => return Err(error).context("cannot read QEMU's answer"),
             }
-            Err(error) => return Err(error).context("cannot read QEMU's answer"),
         }
         let message: Value = serde_json::from_str(&line).context("QEMU's answer is not JSON")?;
         self.resumed |= message["event"] == "RESUME";
@@ -116,10 +123,12 @@ impl Qmp {
 mod tests {
     use super::*;
 
-    fn conversation(answers: &str, deadline: Duration) -> (Result<Qmp>, UnixStream) {
+    static QUIET: Interrupt = Interrupt::never();
+
+    fn conversation(answers: &str, deadline: Duration) -> (Result<Qmp<'static>>, UnixStream) {
         let (ours, mut qemus) = UnixStream::pair().unwrap();
         qemus.write_all(answers.as_bytes()).unwrap();
-        (Qmp::greet(ours, Instant::now() + deadline), qemus)
+        (Qmp::greet(ours, &QUIET, Instant::now() + deadline), qemus)
     }
 
     #[test]
@@ -144,7 +153,7 @@ mod tests {
         assert_eq!(qmp.unwrap_err().to_string(), "QEMU did not answer in time");
         let (ours, qemus) = UnixStream::pair().unwrap();
         drop(qemus);
-        let error = Qmp::greet(ours, Instant::now() + Duration::from_secs(5)).unwrap_err();
+        let error = Qmp::greet(ours, &QUIET, Instant::now() + Duration::from_secs(5)).unwrap_err();
         assert_eq!(error.to_string(), "QEMU ended");
     }
 }

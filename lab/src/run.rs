@@ -1,44 +1,38 @@
 //! What to run: the two commands, and what to do to them while they run.
 
+use crate::options::Options;
+use crate::rules::Rules;
+use crate::usage::Usage;
 use anyhow::{bail, Result};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// One of the two machines.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Side {
-    /// The machine that listens: 10.47.91.1, fd47:91::1.
-    Server,
-    /// The machine that connects: 10.47.91.2, fd47:91::2.
-    Client,
+/// The name of the first node: the machine that listens, 10.47.91.1 and fd47:91::1.
+pub const SERVER: &str = "server";
+/// The name of the machine that connects to it, unless there are several: 10.47.91.2 and fd47:91::2.
+pub const CLIENT: &str = "client";
+/// One server and eight others.
+const MOST: usize = 9;
+
+/// A machine of a run. The first one is the server; the others start their programs when that is ready.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Node {
+    /// The machine's host name.
+    pub name: String,
+    /// What it runs, a line for the shell.
+    pub command: Option<String>,
 }
 
-impl Side {
-    /// Both, in the order of their numbers.
-    pub const BOTH: [Self; 2] = [Self::Server, Self::Client];
-
-    /// `server` or `client`: the machine's host name, too.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Server => "server",
-            Self::Client => "client",
-        }
+impl Node {
+    fn new(name: &str, command: Option<String>) -> Self {
+        Self { name: name.to_owned(), command }
     }
+}
 
-    /// Its IPv4 address.
-    #[must_use]
-    pub fn address(self) -> &'static str {
-        match self {
-            Self::Server => "10.47.91.1",
-            Self::Client => "10.47.91.2",
-        }
-    }
-
-    /// Its place in arrays, and its port on the switch.
-    pub(crate) fn index(self) -> usize {
-        self as usize
-    }
+/// The IPv4 address of the node with this index.
+#[must_use]
+pub fn address(index: usize) -> String {
+    format!("10.47.91.{}", index + 1)
 }
 
 /// Something done on purpose while the programs run.
@@ -50,29 +44,40 @@ pub enum Fault {
     PowerOff,
 }
 
-/// A fault, and the log line of either side that sets it off.
+/// A fault, and the log line of any node that sets it off.
 #[derive(Debug, Clone)]
 pub(crate) struct Trap {
     pub fault: Fault,
-    pub victim: Side,
+    pub victim: String,
     pub text: String,
 }
 
-/// A run of one or two programs. Built with [`Run::lesson`] or [`Run::programs`].
+/// A run of programs on nodes. Built with [`Run::lesson`] or [`Run::programs`].
 #[derive(Debug, Clone)]
 pub struct Run {
     pub(crate) name: String,
-    pub(crate) commands: [Option<String>; 2],
+    pub(crate) nodes: Vec<Node>,
     pub(crate) traps: Vec<Trap>,
     pub(crate) inspect: Option<String>,
     pub(crate) deadline: Duration,
     pub(crate) pcap: Option<PathBuf>,
+    pub(crate) timing: bool,
+    pub(crate) rules: String,
+    pub(crate) options: Options,
 }
 
 /// How long a run may take unless it says otherwise.
 const DEADLINE: Duration = Duration::from_secs(120);
 /// How long a shell may run: a person may leave it open overnight, but not for ever.
 const SHELL_DEADLINE: Duration = Duration::from_secs(24 * 3600);
+/// Names that mean something else in a run file, or in every machine.
+const RESERVED: [&str; 2] = ["lab", "localhost"];
+/// The name of a shell's run.
+const SHELL_NAME: &str = "shell";
+/// What a person finds in a shell.
+const TOOLS: &str =
+    "ibv_devinfo ibv_devices rping ucmatose udaddy cmtime ib_send_lat ib_write_lat ib_read_lat ib_send_bw \
+                     ib_write_bw ib_read_bw lesson-01 lesson-02 lesson-03 lesson-04 lesson-05 lesson-06 lesson-07";
 /// The client's command of a shell's run.
 const SHELL: &str = include_str!("../guest/shell.sh");
 
@@ -87,13 +92,13 @@ impl Run {
         }
         let server = format!("lesson-{number} server");
         let client = format!("lesson-{number} client");
-        Ok(Self::new(number, [Some(server), Some(client)]).client_args(""))
+        Ok(Self::new(number).server(&server).client(&client).client_args(""))
     }
 
-    /// Any programs; say which with [`Run::server`] and [`Run::client`].
+    /// Any programs; say which with [`Run::server`], [`Run::client`] and [`Run::node`].
     #[must_use]
     pub fn programs() -> Self {
-        Self::new("exec", [None, None])
+        Self::new("exec")
     }
 
     /// An interactive shell on the client, beside `server`, a line for the server's shell. `size` is the terminal's, in
@@ -104,65 +109,109 @@ impl Run {
     pub fn shell(server: &str, size: Option<(u16, u16)>) -> Result<Self> {
         let size = size.map(|(rows, columns)| format!("rows {rows} cols {columns}")).unwrap_or_default();
         let client = format!("size='{size}' server_command={}\n{SHELL}", shlex::try_quote(server)?);
-        let run = Self::new("shell", [Some(server.to_owned()), Some(client)]);
-        Ok(run.deadline(SHELL_DEADLINE))
+        Ok(Self::new(SHELL_NAME).server(server).client(&client).deadline(SHELL_DEADLINE))
     }
 
-    fn new(name: &str, commands: [Option<String>; 2]) -> Self {
-        let name = name.to_owned();
-        Self { name, commands, traps: Vec::new(), inspect: None, deadline: DEADLINE, pcap: None }
+    fn new(name: &str) -> Self {
+        let (name, nodes) = (name.to_owned(), vec![Node::new(SERVER, None), Node::new(CLIENT, None)]);
+        let (traps, options, rules) = (Vec::new(), Options::default(), String::new());
+        Self { name, nodes, traps, inspect: None, deadline: DEADLINE, pcap: None, timing: false, rules, options }
     }
 
     /// The server's command, a line for the shell.
     #[must_use]
-    pub fn server(mut self, command: &str) -> Self {
-        self.commands[0] = Some(command.to_owned());
-        self
+    pub fn server(self, command: &str) -> Self {
+        self.node(SERVER, command)
     }
 
     /// The client's command, a line for the shell.
     #[must_use]
-    pub fn client(mut self, command: &str) -> Self {
-        self.commands[1] = Some(command.to_owned());
+    pub fn client(self, command: &str) -> Self {
+        self.node(CLIENT, command)
+    }
+
+    /// The command of any node, a line for the shell. A new name is one machine more; the client's machine is left out if
+    /// there are others, and it has nothing to do.
+    #[must_use]
+    pub fn node(mut self, name: &str, command: &str) -> Self {
+        self.machine(name).command = Some(command.to_owned());
+        self
+    }
+
+    /// A machine that has nothing to do until somebody says `on NAME COMMAND` on another one.
+    #[must_use]
+    pub fn idle_node(mut self, name: &str) -> Self {
+        self.machine(name);
+        self
+    }
+
+    fn machine(&mut self, name: &str) -> &mut Node {
+        let at = self.index(name).unwrap_or_else(|| {
+            self.nodes.retain(|node| node.name != CLIENT || node.command.is_some());
+            self.nodes.push(Node::new(name, None));
+            self.nodes.len() - 1
+        });
+        &mut self.nodes[at]
+    }
+
+    /// Lets so many clients do what the client does, all at once: `client-1`, `client-2` and so on. A lesson's server is told
+    /// how many there are, unless its arguments say so.
+    #[must_use]
+    pub fn clients(mut self, count: usize) -> Self {
+        let Some(at) = self.index(CLIENT).filter(|_| count > 1) else { return self };
+        let command = self.nodes.remove(at).command;
+        self.nodes.extend((1..=count).map(|number| Node::new(&format!("{CLIENT}-{number}"), command.clone())));
+        match &mut self.nodes[0].command {
+            Some(server) if server.starts_with("lesson-") && !server.contains(" -n") => {
+                server.push_str(&format!(" -n {count}"));
+            }
+            _ => {}
+        }
         self
     }
 
     /// More arguments for a lesson's server.
     #[must_use]
-    pub fn server_args(mut self, arguments: &str) -> Self {
-        self.commands[0] = Some(join(&format!("lesson-{} server", self.name), arguments));
-        self
+    pub fn server_args(self, arguments: &str) -> Self {
+        let command = join(&format!("lesson-{} server", self.name), arguments);
+        self.server(&command)
     }
 
     /// More arguments for a lesson's client. It connects to the lab's server unless they say where to.
     #[must_use]
-    pub fn client_args(mut self, arguments: &str) -> Self {
+    pub fn client_args(self, arguments: &str) -> Self {
         let mut command = format!("lesson-{} client", self.name);
         if !names_address(arguments) {
-            command = join(&command, &format!("-a {}", Side::Server.address()));
+            command = join(&command, &format!("-a {}", address(0)));
         }
-        self.commands[1] = Some(join(&command, arguments));
-        self
+        self.client(&join(&command, arguments))
     }
 
-    /// Kills a side's program as soon as a log line of either side contains `text`.
+    /// Kills a node's program as soon as a log line of any node contains `text`.
     #[must_use]
-    pub fn kill_when(self, victim: Side, text: &str) -> Self {
+    pub fn kill_when(self, victim: &str, text: &str) -> Self {
         self.trap(Fault::Kill, victim, text)
     }
 
-    /// Cuts a machine's power as soon as a log line of either side contains `text`.
+    /// Cuts a machine's power as soon as a log line of any node contains `text`.
     #[must_use]
-    pub fn power_off_when(self, victim: Side, text: &str) -> Self {
+    pub fn power_off_when(self, victim: &str, text: &str) -> Self {
         self.trap(Fault::PowerOff, victim, text)
     }
 
-    fn trap(mut self, fault: Fault, victim: Side, text: &str) -> Self {
-        self.traps.push(Trap { fault, victim, text: text.to_owned() });
+    fn trap(mut self, fault: Fault, victim: &str, text: &str) -> Self {
+        self.traps.push(Trap { fault, victim: victim.to_owned(), text: text.to_owned() });
         self
     }
 
-    /// Runs a shell command in both machines before the programs start and again after they have ended. What it
+    /// Acts on packets: `drop 1st "RC Acknowledge" from server`, for example. [`crate::rules`] says what else.
+    #[must_use]
+    pub fn wire(mut self, rules: &str) -> Self {
+        self.rules = rules.to_owned();
+        self
+    }
+
+    /// Runs a shell command in all machines before the programs start and again after they have ended. What it
     /// prints is in [`crate::Ended::before`] and [`crate::Ended::after`].
     #[must_use]
     pub fn inspect(mut self, command: &str) -> Self {
@@ -177,11 +226,96 @@ impl Run {
         self
     }
 
+    /// Sets memory, kernel, files to bring and so on.
+    #[must_use]
+    pub fn options(mut self, options: Options) -> Self {
+        self.options = options;
+        self
+    }
+
+    /// Another name for the folder of the results.
+    #[must_use]
+    pub fn name(mut self, name: &str) -> Self {
+        self.name = name.to_owned();
+        self
+    }
+
+    /// Lets the summary say where the time went.
+    #[must_use]
+    pub fn timing(mut self, wanted: bool) -> Self {
+        self.timing = wanted;
+        self
+    }
+
     /// Another place for a copy of the capture.
     #[must_use]
     pub fn pcap(mut self, file: PathBuf) -> Self {
         self.pcap = Some(file);
         self
+    }
+
+    /// The text in which a node's programs are named: its command and the server's test, or in a shell's run those of every
+    /// node and more, as a shell starts programs everywhere.
+    pub(crate) fn names_programs(&self, node: &Node) -> String {
+        let is_shell = self.name == SHELL_NAME;
+        let is_meant = |other: &&Node| is_shell || other.name == node.name;
+        let commands = self.nodes.iter().filter(is_meant).filter_map(|node| node.command.as_deref());
+        let more = if is_shell { TOOLS } else { "" };
+        commands.chain(self.options.ready.as_deref()).chain([more]).collect::<Vec<_>>().join("\n")
+    }
+
+    /// The index of a node, from 0.
+    pub(crate) fn index(&self, name: &str) -> Option<usize> {
+        self.nodes.iter().position(|node| node.name == name)
+    }
+
+    /// Names and addresses of the machines, for `/etc/hosts`.
+    pub(crate) fn hosts(&self) -> String {
+        let node = |(index, node): (usize, &Node)| {
+            format!("{} {name}\nfd47:91::{} {name}\n", address(index), index + 1, name = node.name)
+        };
+        "127.0.0.1 localhost\n".to_owned() + &self.nodes.iter().enumerate().map(node).collect::<String>()
+    }
+
+    /// Looks for mistakes in names and rules.
+    pub(crate) fn check(&self) -> Result<(), Usage> {
+        let complain = |text: String| Err(Usage::new(text));
+        if self.name.is_empty() || self.name.starts_with('.') || self.name.contains('/') {
+            return complain(format!("`{}` cannot be the name of a folder for the results", self.name));
+        }
+        if self.nodes.len() > MOST {
+            return complain(format!(
+                "{} machines are too many: one server and up to {} others",
+                self.nodes.len(),
+                MOST - 1
+            ));
+        }
+        for Node { name, .. } in &self.nodes {
+            let is_name = name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-');
+            if !is_name
+                || name.is_empty()
+                || name.len() > 63
+                || name.starts_with('-')
+                || RESERVED.contains(&name.as_str())
+            {
+                return complain(format!(
+                    "`{name}` cannot be the name of a machine: lower-case letters, digits and - are, as in worker-1"
+                ));
+            }
+        }
+        Rules::parse(&self.rules, &self.names()).map_err(|error| Usage::new(error.to_string()))?;
+        let fetched = self.options.out.iter().filter_map(|fetched| fetched.node.as_ref());
+        let named = self.traps.iter().map(|trap| &trap.victim).chain(fetched);
+        match named.into_iter().find(|name| self.index(name).is_none()) {
+            Some(name) => complain(format!("there is no node `{name}`; there are {}", self.names().join(", "))),
+            None => Ok(()),
+        }
+    }
+
+    /// The nodes' names, the server's first.
+    #[must_use]
+    pub fn names(&self) -> Vec<&str> {
+        self.nodes.iter().map(|node| node.name.as_str()).collect()
     }
 }
 
@@ -200,7 +334,7 @@ mod tests {
     use super::*;
 
     fn client(arguments: &str) -> String {
-        Run::lesson("04").unwrap().client_args(arguments).commands[1].clone().unwrap()
+        Run::lesson("04").unwrap().client_args(arguments).nodes[1].command.clone().unwrap()
     }
 
     #[test]
@@ -214,10 +348,27 @@ mod tests {
     }
 
     #[test]
+    fn nodes_have_names_and_addresses_in_their_order() {
+        let run = Run::programs().node("worker-1", "true").node("worker-2", "true").node("worker-1", "false");
+        assert_eq!(run.names(), ["server", "worker-1", "worker-2"]);
+        assert_eq!(run.nodes[1].command.as_deref(), Some("false"));
+        assert!(run.hosts().ends_with("10.47.91.3 worker-2\nfd47:91::3 worker-2\n"), "{}", run.hosts());
+        let several = Run::lesson("04").unwrap().clients(3);
+        assert_eq!(several.names(), ["server", "client-1", "client-2", "client-3"]);
+        assert_eq!(several.nodes[0].command.as_deref(), Some("lesson-04 server -n 3"));
+        assert!(run.check().is_ok());
+        for wrong in ["", "a b", "Worker", "-x", "lab", "ü"] {
+            assert!(run.clone().node(wrong, "true").check().is_err(), "{wrong}");
+        }
+        assert!(Run::programs().client("true").clients(9).check().is_err(), "nine and the server");
+        assert!(run.clone().kill_when("nobody", "x").check().is_err());
+    }
+
+    #[test]
     fn a_lesson_has_two_digits() {
         for wrong in ["4", "004", "x4", ""] {
             assert!(Run::lesson(wrong).is_err(), "{wrong}");
         }
-        assert_eq!(Run::lesson("01").unwrap().commands[0].as_deref(), Some("lesson-01 server"));
+        assert_eq!(Run::lesson("01").unwrap().nodes[0].command.as_deref(), Some("lesson-01 server"));
     }
 }

@@ -1,11 +1,11 @@
-//! One side of a session: a machine with its program.
+//! One node of a session: a machine with its program.
 
 use crate::agent::{Agent, Message};
 use crate::interrupt::Interrupt;
 use crate::lines::Lines;
 use crate::machine::Machine;
 use crate::outcome::Ended;
-use crate::run::{Run, Side};
+use crate::run::Node;
 use crate::switch::Switch;
 use anyhow::{bail, Context, Result};
 use std::fs::File;
@@ -17,7 +17,6 @@ const INSPECTION: Duration = Duration::from_secs(60);
 
 /// A machine with its program.
 pub(crate) struct Seat {
-    pub side: Side,
     /// None once its power is off.
     pub machine: Option<Machine>,
     pub agent: Agent,
@@ -26,9 +25,13 @@ pub(crate) struct Seat {
     pub lines: Lines,
     pub stage: Stage,
     pub ended: Ended,
+    /// The program's name, for its lines.
+    pub program: String,
+    /// Whether its kernel has told that it is broken.
+    pub broken: bool,
 }
 
-/// How far a side has come.
+/// How far a node has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stage {
     /// It has a program that was not started.
@@ -41,12 +44,14 @@ pub(crate) enum Stage {
 
 impl Seat {
     /// Seats a machine and plugs its card into the switch.
-    pub fn new(side: Side, (machine, agent): (Machine, Agent), run: &Run, switch: &mut Switch) -> Result<Self> {
+    pub fn new(node: &Node, (machine, agent): (Machine, Agent), switch: &mut Switch) -> Result<Self> {
         switch.plug(machine.card.try_clone().context("cannot use a machine's card")?)?;
         let output = machine.program.try_clone().context("cannot use a machine's output")?;
-        let stage = if run.commands[side.index()].is_some() { Stage::Waiting } else { Stage::Done };
-        let (machine, lines, ended) = (Some(machine), Lines::default(), Ended::default());
-        Ok(Self { side, machine, agent, output, lines, stage, ended })
+        let ran = node.command.is_some();
+        let stage = if ran { Stage::Waiting } else { Stage::Done };
+        let (machine, lines, ended) = (Some(machine), Lines::default(), Ended::new(&node.name, ran));
+        let program = program_of(node.command.as_deref().unwrap_or_default());
+        Ok(Self { broken: false, program, machine, agent, output, lines, stage, ended })
     }
 
     /// Runs a shell command in the machine and gives what it prints.
@@ -60,10 +65,35 @@ impl Seat {
                 Some(Message::Inspected) => return Ok(output),
                 Some(_) => {}
                 None if self.agent.is_closed() || Instant::now() >= limit => {
-                    bail!("the {} did not answer `{command}`\n{}", self.side.name(), self.agent.console_end())
+                    bail!("the {} did not answer `{command}`\n{}", self.ended.name, self.agent.console_end())
                 }
                 None => interrupt.wait(&[(self.agent.stream().as_fd(), false)], limit)?,
             }
         }
+    }
+}
+
+/// The name of the program that a command line begins with: its first word without folders, variables and the shell's signs.
+fn program_of(command: &str) -> String {
+    let words = shlex::split(command).unwrap_or_default();
+    let word = words.iter().find(|word| !word.contains('=')).map_or("", |word| word.rsplit('/').next().unwrap_or(word));
+    let is_name = !word.is_empty() && word.chars().all(|c| c.is_alphanumeric() || "._-+".contains(c));
+    if is_name {
+        word.to_owned()
+    } else {
+        "sh".to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_has_a_name() {
+        assert_eq!(program_of("/usr/bin/rping -s"), "rping");
+        assert_eq!(program_of("RUST_LOG=DATA lesson-04 server"), "lesson-04");
+        assert_eq!(program_of("(sleep 1) & x"), "sh");
+        assert_eq!(program_of(""), "sh");
     }
 }

@@ -1,152 +1,157 @@
-//! The time from the start of the programs to their end: one thread listens to both machines and to the wire.
+//! The time from the start of the programs to their end: one thread listens to all machines and to the wire.
 //!
-//! The order of the timeline is that of cause and effect. A log line leaves its machine before the packet that the
-//! next call causes (a serial port is served at once, by the processor's own thread), so a frame is taken out of
-//! its socket first, then the serial port of the same machine is emptied, and only then the frame is recorded
-//! and forwarded. What the receiver prints about it can only come later.
+//! The order in which things are recorded is that of cause and effect: see [`crate::intake`].
 
-use crate::agent::{Agent, Message};
-use crate::interrupt::{Interrupt, Interrupted};
+use crate::agent::Agent;
+use crate::fetch;
+use crate::interrupt::Interrupt;
 use crate::machine::Machine;
-use crate::outcome::{Ended, Entry, What};
-use crate::run::{Fault, Run, Side};
+use crate::options::Fetched;
+use crate::outcome::{Ended, Outcome};
+use crate::phases::Phases;
+use crate::record::{Recorded, Recorder};
+use crate::rules::{Faults, Rules};
+use crate::run::{Run, Trap, CLIENT};
 use crate::seat::{Seat, Stage};
 use crate::switch::Switch;
 use crate::terminal::{Terminal, Typed};
 use anyhow::Result;
-use std::io::Read;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant, SystemTime};
+use wire::run::Event;
 
-/// How long a server may go on after its client has ended.
+/// How long a server may go on after the last client has ended.
 const GRACE: Duration = Duration::from_secs(30);
-/// Both machines, the wire between them, and what has happened so far.
+/// The server's place among the nodes.
+pub(crate) const SERVER: usize = 0;
+/// The place of the node whose program has the terminal, if there is one: a shell's run has a client.
+pub(crate) const SHELL: usize = 1;
+
+/// All machines, the wire between them, and how far they have come.
 pub struct Session<'a> {
-    run: &'a Run,
+    pub(crate) run: &'a Run,
     interrupt: &'a Interrupt,
-    observer: &'a mut dyn FnMut(&Entry),
+    pub(crate) observer: &'a mut dyn FnMut(&Event<'_>),
+    pub(crate) recorder: Recorder,
     /// The terminal of the client's program, if that is a shell.
-    terminal: Option<Terminal>,
-    seats: [Seat; 2],
-    switch: Switch,
-    timeline: Vec<Entry>,
+    pub(crate) terminal: Option<Terminal>,
+    pub(crate) seats: Vec<Seat>,
+    pub(crate) switch: Switch,
+    pub(crate) faults: Faults,
     started: (Instant, SystemTime),
     /// What may still set off which fault.
-    traps: Vec<crate::run::Trap>,
-    /// Whether the client has sent anything that a program on the server could have noticed.
-    client_spoke: bool,
+    pub(crate) traps: Vec<Trap>,
+    /// Whether a client has sent anything that a program on the server could have noticed.
+    pub(crate) client_spoke: bool,
     /// Whose program is being killed: until it has ended the wire stands still, so that it is killed where it was.
-    dying: Option<Side>,
+    pub(crate) dying: Option<usize>,
     trouble: Option<String>,
 }
 
-/// All that a session leaves behind.
-pub struct Finished {
-    /// How both sides ended.
-    pub ended: [Ended; 2],
-    /// All that happened.
-    pub timeline: Vec<Entry>,
-    /// When it began.
-    pub started: SystemTime,
-    /// Why it was ended, if it did not end by itself.
-    pub trouble: Option<String>,
-    /// Whether it was ended by a signal.
-    pub interrupted: bool,
-}
-
 impl<'a> Session<'a> {
-    /// Takes two machines whose agents have unpacked the programs.
+    /// Takes machines whose agents have unpacked the programs, in the order of the run's nodes.
     ///
     /// # Errors
     /// A socket cannot be used.
     pub fn new(
         run: &'a Run,
-        machines: [(Machine, Agent); 2],
+        machines: Vec<(Machine, Agent)>,
         interrupt: &'a Interrupt,
-        observer: &'a mut dyn FnMut(&Entry),
+        recorder: Recorder,
+        observer: &'a mut dyn FnMut(&Event<'_>),
         terminal: Option<Terminal>,
     ) -> Result<Self> {
         let mut switch = Switch::default();
-        let [server, client] = machines;
-        let seats =
-            [Seat::new(Side::Server, server, run, &mut switch)?, Seat::new(Side::Client, client, run, &mut switch)?];
+        let nodes = run.nodes.iter().zip(machines);
+        let seats = nodes.map(|(node, machine)| Seat::new(node, machine, &mut switch)).collect::<Result<_>>()?;
+        let faults = Faults::new(Rules::parse(&run.rules, &run.names())?);
         let started = (Instant::now(), SystemTime::now());
-        let (timeline, traps) = (Vec::new(), run.traps.clone());
+        let (traps, dying, trouble) = (run.traps.clone(), None, None);
+        let client_spoke = false;
         Ok(Self {
             run,
             interrupt,
             observer,
+            recorder,
             terminal,
             seats,
             switch,
-            timeline,
+            faults,
             started,
             traps,
-            client_spoke: false,
-            dying: None,
-            trouble: None,
+            client_spoke,
+            dying,
+            trouble,
         })
     }
 
-    /// Runs the programs to their end.
+    /// Runs the programs to their end. Whatever happens, it is in the run file.
     ///
     /// # Errors
-    /// The wire or a machine fails. A program that fails is no error here.
-    pub fn finish(mut self) -> Result<Finished> {
-        let interrupted = match self.whole() {
-            Ok(()) => false,
-            Err(error) if error.is::<Interrupted>() => true,
-            Err(error) => return Err(error),
-        };
-        if interrupted {
-            self.trouble = Some(Interrupted.to_string());
+    /// The wire or a machine fails, or the lab is interrupted. A program that fails is no error here.
+    pub fn finish(mut self) -> Result<Outcome> {
+        let result = self.whole();
+        if let Err(error) = &result {
+            // If this cannot be recorded, that is the very error.
+            let _ = self.trouble(&format!("{error:#}"));
         }
-        let [server, client] = self.seats;
-        Ok(Finished {
-            ended: [server.ended, client.ended],
-            timeline: self.timeline,
-            started: self.started.1,
-            trouble: self.trouble,
-            interrupted,
+        let Self { seats, recorder, started, trouble, .. } = self;
+        let recorded = recorder.finish();
+        result?;
+        let Recorded { packets, other_frames, folder, lock } = recorded?;
+        let nodes = seats.into_iter().map(|seat| seat.ended).collect();
+        Ok(Outcome {
+            nodes,
+            started: started.1,
+            trouble,
+            packets,
+            other_frames,
+            folder,
+            phases: Phases::default(),
+            _lock: lock,
         })
     }
 
     fn whole(&mut self) -> Result<()> {
         self.inspect_all(|ended| &mut ended.before)?;
         self.conversation()?;
-        self.inspect_all(|ended| &mut ended.after)
+        self.check_rules()?;
+        self.inspect_all(|ended| &mut ended.after)?;
+        self.fetch()
     }
 
     fn conversation(&mut self) -> Result<()> {
         self.started = (Instant::now(), SystemTime::now());
         let end = self.started.0 + self.run.deadline;
-        self.start(Side::Server)?;
-        if self.seats[0].stage == Stage::Running {
-            self.seats[0].agent.say("await");
+        self.start(SERVER)?;
+        let test = self.run.options.ready.as_deref().unwrap_or_default();
+        if self.seats[SERVER].stage == Stage::Running {
+            self.seats[SERVER].agent.say(format!("await {test}").trim_end());
         }
         let mut grace = None;
         loop {
-            if self.seats[0].stage == Stage::Done {
-                self.start(Side::Client)?;
+            if self.seats[SERVER].stage == Stage::Done {
+                self.start_clients()?;
             }
-            match [self.seats[0].stage, self.seats[1].stage] {
-                [Stage::Done, Stage::Done] => return Ok(()),
+            let clients = &self.seats[SERVER + 1..];
+            if clients.iter().all(|seat| seat.stage == Stage::Done) {
                 // Whoever leaves the shell is done with its server, too.
-                [_, Stage::Done] if self.terminal.is_some() => return Ok(()),
-                [Stage::Running, Stage::Done] if self.run.commands[1].is_some() && self.nobody_came() => {
-                    self.trouble =
-                        Some("the client failed before it sent anything: the server waits for nobody".to_owned());
+                if self.seats[SERVER].stage != Stage::Running || self.terminal.is_some() {
                     return Ok(());
                 }
-                [Stage::Running, Stage::Done] if self.run.commands[1].is_some() => {
+                if self.nobody_came() {
+                    let who = if clients.len() == 1 { "the client" } else { "each client" };
+                    return self.trouble(&format!("{who} failed before it sent anything: the server waits for nobody"));
+                }
+                if clients.iter().any(|seat| seat.ended.ran) {
                     grace.get_or_insert_with(|| Instant::now() + GRACE);
                 }
-                _ => {}
+            } else if self.terminal.is_some() && self.seats[SHELL].stage == Stage::Done {
+                return Ok(());
             }
             let limit = grace.map_or(end, |grace| end.min(grace));
             if Instant::now() >= limit {
-                self.give_up(limit == end);
-                return Ok(());
+                return self.give_up(limit == end);
             }
             self.wait(limit)?;
             self.take_in()?;
@@ -156,80 +161,110 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Whether the client has failed, and the server's program cannot know that there was one.
-    fn nobody_came(&self) -> bool {
-        !self.client_spoke && self.seats[1].machine.is_some() && self.seats[1].ended.exit != Some(0)
+    /// Tells what the rules have not come to. A rule whose packet did not come has tested nothing.
+    fn check_rules(&mut self) -> Result<()> {
+        for (node, name) in self.faults.held().collect::<Vec<_>>() {
+            self.lab(Some(node), "rule", &format!("{name} is still held back, and the run is over"))?;
+        }
+        let unmet: Vec<String> = self.faults.rules().unmet().map(|rule| format!("`{rule}`")).collect();
+        match unmet.as_slice() {
+            [] => Ok(()),
+            [rule] => self.trouble(&format!("the rule {rule} never met its packet")),
+            rules => self.trouble(&format!("the rules {} never met their packets", rules.join(" and "))),
+        }
     }
 
-    /// Starts a side's program, once.
-    fn start(&mut self, side: Side) -> Result<()> {
-        let seat = &mut self.seats[side.index()];
+    /// Whether all clients have failed, and the server's program cannot know that there was one.
+    fn nobody_came(&self) -> bool {
+        let failed = |seat: &Seat| seat.ended.ran && seat.machine.is_some() && seat.ended.exit != Some(0);
+        !self.client_spoke && self.seats[SERVER + 1..].iter().all(failed)
+    }
+
+    /// Starts the programs that wait for the server, which gives no sign.
+    pub(crate) fn start_unasked(&mut self) -> Result<()> {
+        if self.seats[SERVER + 1..].iter().any(|seat| seat.stage == Stage::Waiting) {
+            let text =
+                "nothing listens on RDMA or TCP after ten seconds: the clients start all the same (--ready COMMAND)";
+            self.lab(Some(SERVER), "silent", text)?;
+        }
+        self.start_clients()
+    }
+
+    /// Starts the programs that wait for the server.
+    pub(crate) fn start_clients(&mut self) -> Result<()> {
+        (SERVER + 1..self.seats.len()).try_for_each(|node| self.start(node))
+    }
+
+    /// Starts a node's program, once.
+    fn start(&mut self, node: usize) -> Result<()> {
+        let Some(command) = self.run.nodes[node].command.as_ref() else { return Ok(()) };
+        let seat = &mut self.seats[node];
         if seat.stage != Stage::Waiting {
             return Ok(());
         }
-        if let (Side::Client, Some(terminal)) = (side, &mut self.terminal) {
-            terminal.lend()?;
+        let mut text = command.as_str();
+        if let (SHELL, Some(terminal)) = (node, &mut self.terminal) {
+            terminal.lend(self.run.names().into_iter().map(str::to_owned).collect())?;
+            text = "a shell";
         }
-        seat.agent.say("start");
         seat.stage = Stage::Running;
+        self.lab(Some(node), "start", text)?;
+        self.seats[node].agent.say("start");
         Ok(())
     }
 
     /// Why this is the end, and which programs still run.
-    fn give_up(&mut self, overall: bool) {
+    fn give_up(&mut self, overall: bool) -> Result<()> {
         let running = self.seats.iter().filter(|seat| seat.stage == Stage::Running);
-        let names: Vec<&str> = running.map(|seat| seat.side.name()).collect();
+        let names: Vec<&str> = running.map(|seat| seat.ended.name.as_str()).collect();
         let still = format!("the {} still running", names.join(" and the "));
-        self.trouble = Some(if overall {
+        let unready =
+            self.run.options.ready.as_deref().filter(|_| self.seats.iter().any(|seat| seat.stage == Stage::Waiting));
+        let still = unready.map_or(still.clone(), |test| format!("{still} and not ready: `{test}` has not succeeded"));
+        let last = if self.seats.len() == 2 { CLIENT } else { "last client" };
+        self.trouble(&if overall {
             format!(
                 "the deadline of {} s has passed with {still} (--deadline SECONDS sets another)",
                 self.run.deadline.as_secs()
             )
         } else {
-            format!("the client ended {} s ago with {still}", GRACE.as_secs())
-        });
+            format!("the {last} ended {} s ago with {still}", GRACE.as_secs())
+        })
     }
 
-    fn wait(&self, limit: Instant) -> Result<()> {
+    /// Takes down what makes this run no good. The first such thing is the one that is told.
+    pub(crate) fn trouble(&mut self, text: &str) -> Result<()> {
+        self.trouble.get_or_insert_with(|| text.to_owned());
+        self.lab(None, "trouble", text)
+    }
+
+    fn wait(&mut self, limit: Instant) -> Result<()> {
+        self.recorder.flush()?;
         let mut streams: Vec<(BorrowedFd<'_>, bool)> = Vec::new();
-        for (seat, card) in self.seats.iter().zip(self.switch.streams()) {
+        for (node, (seat, card)) in self.seats.iter().zip(self.switch.streams()).enumerate() {
             // The sockets of a machine without power are always readable: they are at their end.
             if seat.machine.is_some() {
                 let (card, wants_to_write) = card;
                 streams.push((card.as_fd(), wants_to_write));
-                let has_keys = seat.side == Side::Client && self.terminal.as_ref().is_some_and(Terminal::has_keys);
+                let has_keys = node == SHELL && self.terminal.as_ref().is_some_and(Terminal::has_keys);
                 streams.extend([(seat.output.as_fd(), has_keys), (seat.agent.stream().as_fd(), false)]);
             }
         }
         streams.extend(self.terminal.as_ref().and_then(Terminal::keyboard).map(|keyboard| (keyboard, false)));
-        let due = self.terminal.as_ref().and_then(Terminal::due);
-        self.interrupt.wait(&streams, due.map_or(limit, |due| due.min(limit)))
-    }
-
-    /// Takes what has come from both machines and forwards what goes across the wire.
-    fn take_in(&mut self) -> Result<()> {
-        for side in Side::BOTH {
-            self.switch.read(side.index());
-            self.read_output(side);
-            self.carry(side)?;
-            self.hear(side)?;
-        }
-        self.switch.flush();
-        if let Some(terminal) = &mut self.terminal {
-            terminal.settle();
-        }
-        Ok(())
+        let due = self.terminal.as_ref().and_then(Terminal::due).into_iter();
+        let due = due.chain(self.faults.due().filter(|_| self.dying.is_none()));
+        self.interrupt.wait(&streams, due.fold(limit, Instant::min))
     }
 
     /// Brings what is typed to the shell; false if the shell is to be left without its consent.
     fn pass_keys(&mut self) -> Result<bool> {
         let Some(terminal) = &mut self.terminal else { return Ok(true) };
-        let seat = &mut self.seats[Side::Client.index()];
+        let seat = &mut self.seats[SHELL];
         match terminal.read()? {
             Typed::Nothing => {}
             Typed::Keys => tell_size(terminal, &mut seat.agent),
             Typed::Escape => {
-                self.trouble = Some("the shell was cut off with Ctrl-]".to_owned());
+                self.trouble("the shell was cut off with Ctrl-]")?;
                 return Ok(false);
             }
         }
@@ -237,126 +272,31 @@ impl<'a> Session<'a> {
         Ok(true)
     }
 
-    /// Forwards what a machine has sent, unless the wire stands still. What a machine without power has sent is lost.
-    fn carry(&mut self, side: Side) -> Result<()> {
-        while self.dying.is_none() {
-            let Some(frame) = self.switch.take(side.index())? else { break };
-            if self.seats[side.index()].machine.is_some() {
-                self.client_spoke |= side == Side::Client && is_for_a_program(&frame);
-                self.switch.forward(side.index(), &frame);
-                self.record(side, What::Frame(frame));
-            }
-        }
-        Ok(())
-    }
-
-    fn read_output(&mut self, side: Side) {
-        let mut bytes = [0; 65_536];
-        let seat = &mut self.seats[side.index()];
-        let mut lines = Vec::new();
-        while let Ok(count @ 1..) = seat.output.read(&mut bytes) {
-            lines.extend(seat.lines.push(&bytes[..count]));
-            if let (Side::Client, Some(terminal)) = (side, &mut self.terminal) {
-                terminal.show(&bytes[..count]);
-            }
-        }
-        for line in lines {
-            self.print(side, line);
-        }
-    }
-
-    fn print(&mut self, side: Side, line: String) {
-        self.seats[side.index()].ended.log.push(line.clone());
-        self.record(side, What::Line(line.clone()));
-        let sprung: Vec<_> = self.traps.iter().filter(|trap| line.contains(&trap.text)).cloned().collect();
-        self.traps.retain(|trap| !line.contains(&trap.text));
-        for trap in sprung {
-            self.strike(trap.fault, trap.victim);
-        }
-    }
-
-    fn strike(&mut self, fault: Fault, victim: Side) {
-        let seat = &mut self.seats[victim.index()];
-        match fault {
-            Fault::Kill if seat.stage != Stage::Running => {
-                self.record(victim, What::Note("there is no program to kill".to_owned()));
-            }
-            Fault::Kill => {
-                seat.agent.say("kill");
-                self.dying = Some(victim);
-                self.record(victim, What::Note("the lab kills the program".to_owned()));
-            }
-            Fault::PowerOff => {
-                seat.machine = None;
-                seat.stage = Stage::Done;
-                self.dying = self.dying.filter(|dying| *dying != victim);
-                self.record(victim, What::Note("the lab cuts the power".to_owned()));
-            }
-        }
-    }
-
-    /// What the agent has to say.
-    fn hear(&mut self, side: Side) -> Result<()> {
-        while let Some(message) = self.seats[side.index()].agent.receive() {
-            match message {
-                Message::Listening => self.start(Side::Client)?,
-                Message::Exit(status) => self.ended(side, status)?,
-                _ => {}
-            }
-        }
-        let seat = &mut self.seats[side.index()];
-        if seat.agent.is_closed() {
-            if let Some(mut machine) = seat.machine.take() {
-                let error =
-                    anyhow::anyhow!("the {}'s machine ended by itself\n{}", side.name(), seat.agent.console_end());
-                return Err(machine.explain(error));
-            }
-        }
-        Ok(())
-    }
-
-    fn ended(&mut self, side: Side, status: i32) -> Result<()> {
-        // The program's last words left the machine before the agent told of its end.
-        self.read_output(side);
-        if let Some(rest) = self.seats[side.index()].lines.take_rest() {
-            self.print(side, rest);
-        }
-        let seat = &mut self.seats[side.index()];
-        seat.ended.exit = Some(status);
-        seat.stage = Stage::Done;
-        self.record(side, What::Note(format!("exit status {status}")));
-        if self.dying == Some(side) {
-            self.dying = None;
-            Side::BOTH.iter().try_for_each(|side| self.carry(*side))?;
-        }
-        Ok(())
-    }
-
-    fn record(&mut self, side: Side, what: What) {
-        let entry = Entry { at: self.started.0.elapsed(), side, what };
-        (self.observer)(&entry);
-        if let Some(terminal) = &mut self.terminal {
-            terminal.insert(&entry);
-        }
-        self.timeline.push(entry);
-    }
-
     /// Runs the inspection, if there is one, in each machine that has power.
     fn inspect_all(&mut self, place: fn(&mut Ended) -> &mut Vec<String>) -> Result<()> {
         let Some(command) = &self.run.inspect else { return Ok(()) };
-        for seat in self.seats.iter_mut().filter(|seat| seat.machine.is_some()) {
-            *place(&mut seat.ended) = seat.inspect(command, self.interrupt)?;
+        for node in 0..self.seats.len() {
+            if self.seats[node].machine.is_some() {
+                self.lab(Some(node), "inspect", command)?;
+                let seat = &mut self.seats[node];
+                *place(&mut seat.ended) = seat.inspect(command, self.interrupt)?;
+            }
         }
         Ok(())
     }
-}
 
-/// Whether an Ethernet frame is for more than the kernel: not ARP, nor ICMPv6, by which neighbors are found.
-fn is_for_a_program(frame: &[u8]) -> bool {
-    match frame.get(12..14) {
-        Some([0x08, 0x00]) => true,
-        Some([0x86, 0xdd]) => frame.get(20) != Some(&58),
-        _ => false,
+    /// Lets each machine that has power put the files that are wanted of it on its drive.
+    fn fetch(&mut self) -> Result<()> {
+        for node in 0..self.seats.len() {
+            let seat = &mut self.seats[node];
+            let out = self.run.options.out.iter();
+            let wanted: Vec<&Fetched> = out.filter(|fetched| fetched.is_from(&seat.ended.name)).collect();
+            if !wanted.is_empty() && seat.machine.is_some() {
+                seat.inspect(&fetch::command(&wanted), self.interrupt)?;
+                seat.ended.fetched = true;
+            }
+        }
+        Ok(())
     }
 }
 

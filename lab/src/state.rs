@@ -1,9 +1,10 @@
 //! Saved machines: booted once, restored for every run.
 //!
-//! A state lies in a folder named for a key, a hash of all it depends on. It is built under a file lock, in a
-//! folder of another name, and renamed when it is complete; restoring only reads.
+//! The states of the first, the second … machine lie in a folder named for a key, a hash of all they depend on. Each is built
+//! when it is first needed, under a file lock, in a folder of another name, and renamed when it is complete; restoring only
+//! reads.
 
-use crate::agent::{Agent, Message};
+use crate::agent::{await_all, Agent, Message};
 use crate::files;
 use crate::initramfs::{self, Contents};
 use crate::interrupt::Interrupt;
@@ -22,14 +23,11 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 /// Increased when an older state cannot be used any more although nothing the key sees has changed.
-const FORMAT: u32 = 4;
-/// So many states are kept, 200 MB each: a host on which KVM comes and goes needs two.
-const KEPT: usize = 2;
+const FORMAT: u32 = 5;
+/// The states of so many keys are kept, 100 MB for each machine: a host on which KVM comes and goes needs two, another memory size or kernel one more.
+const KEPT: usize = 3;
 /// A boot takes 3 s on an idle machine; a loaded one only gets slower.
 const BOOT_LIMIT: Duration = Duration::from_secs(120);
-
-/// The names of the machines; their numbers count from 1.
-pub const MACHINES: [&str; 2] = ["server", "client"];
 
 /// All the states on this host.
 #[derive(Debug)]
@@ -37,12 +35,12 @@ pub struct Store {
     folder: PathBuf,
 }
 
-/// One state, ready to be restored.
+/// The states of one key, ready to be restored.
 #[derive(Debug)]
 pub struct Saved {
     folder: PathBuf,
-    /// Tells this folder from one of the same name that was built later.
-    inode: u64,
+    /// The folder itself: while it is open, none that is built later can have its inode.
+    opened: File,
     hardware: Hardware,
 }
 
@@ -58,7 +56,7 @@ pub struct Recipe<'a> {
 }
 
 impl Recipe<'_> {
-    /// The state's name. Files count by path, size and time of change: reading them all would cost a part of each run.
+    /// The states' name. Files count by path, size and time of change: reading them all would cost a part of each run.
     ///
     /// # Errors
     /// One of the files is not there.
@@ -66,9 +64,7 @@ impl Recipe<'_> {
         let mut hasher = DefaultHasher::new();
         let plan = self.kernel.plan()?;
         (FORMAT, initramfs::written(&self.kernel.release, &plan)).hash(&mut hasher);
-        for index in 1..=MACHINES.len() {
-            self.hardware.arguments(index as u8).hash(&mut hasher);
-        }
+        self.hardware.arguments(1, Start::Restore(Path::new(""))).hash(&mut hasher);
         if self.hardware.kvm {
             // A state holds what the processor can do, and must not move to another kind.
             processor_model().hash(&mut hasher);
@@ -90,35 +86,36 @@ impl Store {
         Self { folder }
     }
 
-    /// Finds the state of a recipe, or builds it.
+    /// Finds the states of machines 1 to `count`, or builds those that are not there.
     ///
     /// # Errors
     /// The machines do not boot, the disk is full, or the lab was interrupted. No half state is left.
-    pub fn obtain(&self, recipe: &Recipe<'_>, interrupt: &Interrupt) -> Result<Saved> {
-        let key = recipe.key()?;
-        let folder = self.folder.join(&key);
-        if !folder.exists() {
+    pub fn obtain(&self, recipe: &Recipe<'_>, count: usize, interrupt: &Interrupt) -> Result<Saved> {
+        let folder = self.folder.join(recipe.key()?);
+        let missing = || (1..=count as u8).filter(|index| !state_file(&folder, *index).exists()).collect::<Vec<_>>();
+        if !missing().is_empty() {
             let _lock = files::lock(&self.folder, "building the machines", interrupt)?;
-            // Another lab may have built it while this one waited.
-            if !folder.exists() {
-                self.build(recipe, &key, interrupt)?;
+            // Another lab may have built them while this one waited.
+            let missing = missing();
+            if !missing.is_empty() {
+                self.build(recipe, &folder, &missing, interrupt)?;
             }
         }
         let hardware = Hardware { initramfs: folder.join("initramfs"), ..recipe.hardware.clone() };
         let opened = File::open(&folder).with_context(|| format!("cannot open {}", folder.display()))?;
         // The state that was used last is the last to go. Where the time cannot be set, it is that of its building.
         let _ = opened.set_modified(SystemTime::now());
-        let inode = opened.metadata().with_context(|| format!("cannot look at {}", folder.display()))?.ino();
-        Ok(Saved { folder, inode, hardware })
+        Ok(Saved { folder, opened, hardware })
     }
 
-    /// Forgets a state that turned out to be of no use, unless another lab has built it again since.
+    /// Forgets states that turned out to be of no use, unless another lab has built them again since.
     ///
     /// # Errors
-    /// It cannot be removed.
+    /// They cannot be removed.
     pub fn discard(&self, saved: &Saved, interrupt: &Interrupt) -> Result<()> {
         let _lock = files::lock(&self.folder, "building the machines", interrupt)?;
-        if fs::metadata(&saved.folder).map(|metadata| metadata.ino()).ok() != Some(saved.inode) {
+        let inode = |metadata: fs::Metadata| metadata.ino();
+        if fs::metadata(&saved.folder).map(inode).ok() != saved.opened.metadata().map(inode).ok() {
             return Ok(());
         }
         match fs::remove_dir_all(&saved.folder) {
@@ -129,9 +126,13 @@ impl Store {
         }
     }
 
-    fn build(&self, recipe: &Recipe<'_>, key: &str, interrupt: &Interrupt) -> Result<()> {
-        eprintln!("lab: booting the two machines once, to save their state");
-        files::keep_newest(&self.folder, KEPT - 1);
+    fn build(&self, recipe: &Recipe<'_>, folder: &Path, indices: &[u8], interrupt: &Interrupt) -> Result<()> {
+        let machines = if indices.len() == 1 { "a machine" } else { "the machines" };
+        eprintln!("lab: booting {machines} once, to save the state");
+        let is_new = !folder.exists();
+        if is_new {
+            files::keep_newest(&self.folder, KEPT - 1);
+        }
         let scratch = tempfile::Builder::new().prefix(".new-").tempdir_in(&self.folder);
         let scratch = scratch.with_context(|| format!("cannot write to {}", self.folder.display()))?;
         let initramfs = scratch.path().join("initramfs");
@@ -139,23 +140,32 @@ impl Store {
         let hardware = Hardware { initramfs, ..recipe.hardware.clone() };
 
         let mut machines = Vec::new();
-        for index in 1..=MACHINES.len() {
-            let memory = memory_file(scratch.path(), index as u8);
-            let (index, drive) = (index as u8, payload::empty()?);
-            machines.push(Machine::start(&hardware, index, &drive, Port::Output, Start::Boot(&memory))?);
+        for &index in indices {
+            let (memory, drive) = (memory_file(scratch.path(), index), payload::empty()?);
+            machines.push((index, Machine::start(&hardware, index, &drive, Port::Output, Start::Boot(&memory))?));
         }
         let deadline = Instant::now() + BOOT_LIMIT;
-        for (machine, name) in machines.iter_mut().zip(MACHINES) {
-            let console = machine.console.try_clone().context("cannot use the console")?;
-            let ready = Agent::new(name, console)?.await_message(&Message::Ready, interrupt, deadline);
-            ready.map_err(|error| machine.explain(error))?;
+        let console = |machine: &Machine| machine.console.try_clone().context("cannot use the console");
+        let agents = machines.iter().map(|(index, machine)| Agent::new(&format!("machine {index}"), console(machine)?));
+        let mut agents = agents.collect::<Result<Vec<_>>>()?;
+        await_all(&mut agents, &Message::Ready, interrupt, deadline).map_err(|(place, error)| match place {
+            Some(place) => machines[place].1.explain(error),
+            None => error,
+        })?;
+        save_all(&machines, scratch.path(), interrupt, deadline)?;
+        let keep =
+            |from: &Path, to: &Path| fs::rename(from, to).with_context(|| format!("cannot create {}", to.display()));
+        if is_new {
+            keep(scratch.path(), folder)?;
+            // The folder has another name now, so there is nothing left to remove.
+            let _ = scratch.keep();
+            return Ok(());
         }
-        save_all(&machines, scratch.path(), deadline)?;
-        let folder = self.folder.join(key);
-        fs::rename(scratch.path(), &folder).with_context(|| format!("cannot create {}", folder.display()))?;
-        // The folder has another name now, so there is nothing left to remove.
-        let _ = scratch.keep();
-        Ok(())
+        // A machine is there once its state is: that comes last.
+        indices.iter().try_for_each(|index| {
+            keep(&memory_file(scratch.path(), *index), &memory_file(folder, *index))?;
+            keep(&state_file(scratch.path(), *index), &state_file(folder, *index))
+        })
     }
 }
 
@@ -173,11 +183,11 @@ impl Saved {
     ///
     /// # Errors
     /// A state is unusable, or the deadline has passed.
-    pub fn load(&self, machines: &mut [Machine], deadline: Instant) -> Result<()> {
+    pub fn load(&self, machines: &mut [Machine], interrupt: &Interrupt, deadline: Instant) -> Result<()> {
         let mut controls = Vec::new();
         for (index, machine) in machines.iter_mut().enumerate() {
             let path = state_file(&self.folder, index as u8 + 1);
-            controls.push(begin_to_load(machine, &path, deadline).map_err(|error| machine.explain(error))?);
+            controls.push(begin_to_load(machine, &path, interrupt, deadline).map_err(|error| machine.explain(error))?);
         }
         for (machine, mut control) in machines.iter_mut().zip(controls) {
             control.await_running().map_err(|error| machine.explain(error))?;
@@ -186,25 +196,25 @@ impl Saved {
     }
 }
 
-fn begin_to_load(machine: &Machine, state: &Path, deadline: Instant) -> Result<Qmp> {
+fn begin_to_load<'a>(machine: &Machine, state: &Path, interrupt: &'a Interrupt, deadline: Instant) -> Result<Qmp<'a>> {
     let control = machine.control.try_clone().context("cannot use QEMU's control socket")?;
-    let mut qmp = Qmp::greet(control, deadline)?;
+    let mut qmp = Qmp::greet(control, interrupt, deadline)?;
     qmp.restore(&format!("cat {}", quoted(state)?))?;
     Ok(qmp)
 }
 
 /// Saves the machines side by side.
-fn save_all(machines: &[Machine], folder: &Path, deadline: Instant) -> Result<()> {
+fn save_all(machines: &[(u8, Machine)], folder: &Path, interrupt: &Interrupt, deadline: Instant) -> Result<()> {
     thread::scope(|scope| {
-        let save = |index: usize, machine: &Machine| -> Result<()> {
+        let save = |index: u8, machine: &Machine| -> Result<()> {
             let control = machine.control.try_clone().context("cannot use QEMU's control socket")?;
-            let path = state_file(folder, index as u8 + 1);
+            let path = state_file(folder, index);
             let command = format!("cat >{}", quoted(&path)?);
-            let mut qmp = Qmp::greet(control, deadline)?;
+            let mut qmp = Qmp::greet(control, interrupt, deadline)?;
             qmp.save(&command).with_context(|| format!("cannot write {} (is the disk full?)", path.display()))
         };
         let threads: Vec<_> =
-            machines.iter().enumerate().map(|(index, machine)| scope.spawn(move || save(index, machine))).collect();
+            machines.iter().map(|(index, machine)| scope.spawn(move || save(*index, machine))).collect();
         threads.into_iter().try_for_each(|thread| match thread.join() {
             Ok(result) => result,
             Err(panic) => std::panic::resume_unwind(panic),
@@ -254,7 +264,7 @@ mod tests {
         let contents = Contents::find(arch).unwrap();
         let key = |kvm| {
             let qemu = PathBuf::from("/bin/sh");
-            let hardware = Hardware { arch, qemu, kvm, kernel: image.clone(), initramfs: PathBuf::new() };
+            let hardware = Hardware { arch, qemu, kvm, memory: 256, kernel: image.clone(), initramfs: PathBuf::new() };
             Recipe { hardware, contents: &contents, kernel: &kernel }.key().unwrap()
         };
         let first = key(false);

@@ -1,29 +1,27 @@
 //! What is left to say after a run.
 
 use crate::lab::shown;
-use crate::outcome::Outcome;
-use crate::run::{Run, Side};
-
-/// Whether both programs ended with status 0 and by themselves.
-#[must_use]
-pub fn succeeded(run: &Run, outcome: &Outcome) -> bool {
-    let good = |side: Side| run.commands[side.index()].is_none() || outcome.side(side).exit == Some(0);
-    outcome.trouble.is_none() && Side::BOTH.into_iter().all(good)
-}
+use crate::outcome::{Ended, Outcome};
+use crate::run::Run;
+use serde_json::{json, Map, Value};
 
 /// Exit codes, packets by kind, files, and what to do next.
 #[must_use]
 pub fn summary(run: &Run, outcome: &Outcome) -> String {
     let mut lines = vec![String::new()];
-    let ran = Side::BOTH.into_iter().filter(|side| run.commands[side.index()].is_some());
-    let exits: Vec<String> = ran.map(|side| format!("{} {}", side.name(), exit(outcome, side))).collect();
+    let ran = outcome.nodes.iter().filter(|node| node.ran);
+    let exits: Vec<String> = ran.clone().map(|node| format!("{} {}", node.name, exit(node))).collect();
     lines.push(format!("exit:     {}", exits.join(", ")));
     if let Some(trouble) = &outcome.trouble {
         lines.push(format!("trouble:  {trouble}"));
     }
     lines.push(format!("packets:  {}", packets(outcome)));
-    let capture = shown(&outcome.folder.join("wire.pcapng"));
-    lines.push(format!("files:    {capture}, server.log, client.log, timeline.txt"));
+    if run.timing {
+        lines.push(format!("timing:   {}", outcome.phases));
+    }
+    let capture = shown(&outcome.file());
+    let logs: String = ran.map(|node| format!("{}.log, ", node.name)).collect();
+    lines.push(format!("files:    {capture}, {logs}timeline.txt"));
     lines.push(format!("next:     wireshark {capture}"));
     if let Some(next) = next_lesson(run) {
         lines.push(format!("          {next}"));
@@ -32,14 +30,30 @@ pub fn summary(run: &Run, outcome: &Outcome) -> String {
     lines.join("\n")
 }
 
-fn exit(outcome: &Outcome, side: Side) -> String {
-    outcome.side(side).exit.map_or("did not end by itself".to_owned(), |status| status.to_string())
+/// The same for a program to read.
+#[must_use]
+pub fn json(outcome: &Outcome) -> Value {
+    let nodes = outcome.nodes.iter().filter(|node| node.ran);
+    let packets = outcome.packets.iter().map(|(name, count)| ((*name).to_owned(), json!(count)));
+    json!({
+        "succeeded": outcome.succeeded(),
+        "exit": nodes.map(|node| (node.name.clone(), json!(node.exit))).collect::<Map<_, _>>(),
+        "trouble": outcome.trouble,
+        "packets": packets.collect::<Map<_, _>>(),
+        "other_frames": outcome.other_frames,
+        "folder": outcome.folder,
+        "file": outcome.file(),
+    })
+}
+
+fn exit(node: &Ended) -> String {
+    node.exit.map_or("did not end by itself".to_owned(), |status| status.to_string())
 }
 
 fn packets(outcome: &Outcome) -> String {
-    let counts: Vec<String> = outcome.packet_counts().iter().map(|(name, count)| format!("{count} {name}")).collect();
+    let counts: Vec<String> = outcome.packets.iter().map(|(name, count)| format!("{count} {name}")).collect();
     let roce = if counts.is_empty() { "no RoCE packets".to_owned() } else { counts.join(", ") };
-    match outcome.other_frames() {
+    match outcome.other_frames {
         0 => roce,
         others => format!("{roce}; and {others} other frames (ARP and the like)"),
     }

@@ -12,6 +12,8 @@ use std::os::unix::net::UnixStream;
 const MAX_FRAME: usize = 65_536 + 14;
 /// Bytes that may wait for a machine that does not read. A real switch drops frames, too, when its buffer is full.
 const MAX_WAITING: usize = 4 << 20;
+/// So much is read from one card at a time.
+const MAX_READ: usize = 1 << 20;
 
 /// A number of ports.
 #[derive(Debug, Default)]
@@ -25,7 +27,19 @@ pub struct Switch {
 struct Port {
     card: UnixStream,
     incoming: Vec<u8>,
+    /// So much of it has been taken.
+    taken: usize,
     outgoing: VecDeque<u8>,
+    is_cut: bool,
+}
+
+/// Why a frame did not get to a port.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lost {
+    /// Too much waits for its machine already.
+    Full,
+    /// Its cable is cut, or that of the frame's sender.
+    Cut,
 }
 
 impl Switch {
@@ -35,7 +49,7 @@ impl Switch {
     /// The socket cannot be made non-blocking.
     pub fn plug(&mut self, card: UnixStream) -> Result<()> {
         card.set_nonblocking(true).context("cannot prepare a network card")?;
-        self.ports.push(Port { card, incoming: Vec::new(), outgoing: VecDeque::new() });
+        self.ports.push(Port { card, incoming: Vec::new(), taken: 0, outgoing: VecDeque::new(), is_cut: false });
         Ok(())
     }
 
@@ -47,9 +61,11 @@ impl Switch {
     /// Reads what a port has sent, without waiting. Call [`Switch::take`] for its frames.
     pub fn read(&mut self, port: usize) {
         let port = &mut self.ports[port];
+        port.incoming.drain(..std::mem::take(&mut port.taken));
         let mut bytes = [0; 65_536];
-        // An end or an error means that the machine is gone; its console tells, too.
-        while let Ok(count @ 1..) = port.card.read(&mut bytes) {
+        while port.incoming.len() < MAX_READ {
+            // An end or an error means that the machine is gone; its console tells, too.
+            let Ok(count @ 1..) = port.card.read(&mut bytes) else { return };
             port.incoming.extend_from_slice(&bytes[..count]);
         }
     }
@@ -59,7 +75,8 @@ impl Switch {
     /// # Errors
     /// The stream makes no sense.
     pub fn take(&mut self, port: usize) -> Result<Option<Vec<u8>>> {
-        let incoming = &mut self.ports[port].incoming;
+        let port = &mut self.ports[port];
+        let incoming = &port.incoming[port.taken..];
         let Some(header) = incoming.get(..4) else { return Ok(None) };
         let length = u32::from_be_bytes([header[0], header[1], header[2], header[3]]) as usize;
         anyhow::ensure!(length <= MAX_FRAME, "a network card sent a frame of {length} bytes, which is none");
@@ -67,22 +84,32 @@ impl Switch {
             return Ok(None);
         }
         let frame = incoming[4..4 + length].to_vec();
-        incoming.drain(..4 + length);
+        port.taken += 4 + length;
         Ok(Some(frame))
     }
 
-    /// Sends a frame that came from `port` to whom it concerns.
-    pub fn forward(&mut self, port: usize, frame: &[u8]) {
-        let (Some(destination), Some(source)) = (address(frame, 0), address(frame, 6)) else { return };
+    /// The port that a frame is for; None if it is for all, or nobody knows.
+    #[must_use]
+    pub fn target(&self, frame: &[u8]) -> Option<usize> {
+        self.known.get(&address(frame, 0)?).copied()
+    }
+
+    /// Sends a frame that came from `port` to whom it concerns, and gives the ports where it was lost.
+    pub fn forward(&mut self, port: usize, frame: &[u8]) -> Vec<(usize, Lost)> {
+        let Some(source) = address(frame, 6) else { return Vec::new() };
         self.known.insert(source, port);
-        match self.known.get(&destination) {
-            Some(&target) if target == port => {}
-            Some(&target) => self.ports[target].queue(frame),
-            None => {
-                let others = self.ports.iter_mut().enumerate().filter(|(index, _)| *index != port);
-                others.for_each(|(_, other)| other.queue(frame));
-            }
+        if self.ports[port].is_cut {
+            return vec![(port, Lost::Cut)];
         }
+        let target = self.target(frame);
+        let is_meant = |index: usize| index != port && target.map_or(true, |target| target == index);
+        let meant = self.ports.iter_mut().enumerate().filter(|(index, _)| is_meant(*index));
+        meant.filter_map(|(index, port)| port.queue(frame).map(|lost| (index, lost))).collect()
+    }
+
+    /// Cuts a port's cable: from now on nothing gets in or out there.
+    pub fn cut(&mut self, port: usize) {
+        self.ports[port].is_cut = true;
     }
 
     /// Writes what waits, as far as the machines take it.
@@ -92,13 +119,18 @@ impl Switch {
 }
 
 impl Port {
-    fn queue(&mut self, frame: &[u8]) {
+    /// Says why the frame is lost, if it is.
+    fn queue(&mut self, frame: &[u8]) -> Option<Lost> {
+        if self.is_cut {
+            return Some(Lost::Cut);
+        }
         if self.outgoing.len() + frame.len() > MAX_WAITING {
-            return;
+            return Some(Lost::Full);
         }
         self.outgoing.extend((frame.len() as u32).to_be_bytes());
         self.outgoing.extend(frame);
         self.flush();
+        None
     }
 
     fn flush(&mut self) {
@@ -172,12 +204,27 @@ mod tests {
     }
 
     #[test]
+    fn nothing_passes_a_cable_that_is_cut() {
+        let (mut switch, mut machines) = switch();
+        switch.forward(0, &frame(ALL, A));
+        assert_eq!((switch.target(&frame(A, B)), switch.target(&frame(B, A))), (Some(0), None));
+        machines.iter_mut().map(receives).for_each(drop);
+        switch.cut(0);
+        assert_eq!(switch.forward(0, &frame(ALL, A)), [(0, Lost::Cut)]);
+        assert_eq!(switch.forward(1, &frame(A, B)), [(0, Lost::Cut)]);
+        assert_eq!(switch.forward(1, &frame(ALL, B)), [(0, Lost::Cut)]);
+        assert_eq!(machines.iter_mut().map(receives).collect::<Vec<_>>(), [false, false, true]);
+    }
+
+    #[test]
     fn a_machine_that_does_not_read_loses_frames_but_stops_nobody() {
         let (mut switch, machines) = switch();
         let large = [&frame(ALL, A)[..], &[0; 9000]].concat();
-        for _ in 0..2000 {
-            switch.forward(0, &large);
-        }
+        assert_eq!(switch.forward(0, &large), []);
+        assert!(
+            (0..2000).any(|_| switch.forward(0, &large) == [(1, Lost::Full), (2, Lost::Full)]),
+            "too much waits for both others"
+        );
         assert!(switch.streams().nth(1).unwrap().1, "frames wait");
         // Closing it would not do: a program that another test starts at this moment may hold a copy until its exec.
         machines[1].shutdown(std::net::Shutdown::Both).unwrap();

@@ -5,8 +5,7 @@
 //! makes a signal of it, for the program that runs there.
 
 use crate::interrupt::Interrupted;
-use crate::outcome::{Entry, What};
-use crate::run::Side;
+use crate::run::CLIENT;
 use anyhow::{ensure, Context, Result};
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::termios::{tcgetattr, tcgetwinsize, tcsetattr, OptionalActions, Termios};
@@ -14,6 +13,10 @@ use std::fs::File;
 use std::io::{self, IsTerminal, Write};
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
+use wire::capture::Record;
+use wire::run::{Event, Line};
+use wire::show::row::summary;
+use wire::Frame;
 
 /// Ctrl-]: leaves a shell that does not react any more, as it leaves telnet.
 const ESCAPE: u8 = 0x1d;
@@ -35,6 +38,8 @@ pub struct Terminal {
     color: bool,
     /// Its settings from before it was lent; None while it is not.
     before: Option<Termios>,
+    /// The nodes' names, in the order of their cards' addresses.
+    nodes: Vec<String>,
     /// Rows and columns as the machine knows them.
     size: Option<(u16, u16)>,
     /// What stands on the cursor's line: a prompt, and what is being typed.
@@ -68,14 +73,15 @@ impl Terminal {
         ensure!(both, "a shell needs a terminal to read from and to print to; `lab exec` needs none");
         let color = std::env::var_os("NO_COLOR").is_none();
         let (line, held, keys) = (Vec::new(), Vec::new(), Vec::new());
-        Ok(Self { color, before: None, size: size(), line, printed: Instant::now(), held, keys })
+        Ok(Self { color, before: None, nodes: Vec::new(), size: size(), line, printed: Instant::now(), held, keys })
     }
 
-    /// From now on all keys are the machine's.
+    /// From now on all keys are the client's, which is one of these nodes.
     ///
     /// # Errors
     /// The terminal is gone.
-    pub fn lend(&mut self) -> Result<()> {
+    pub fn lend(&mut self, nodes: Vec<String>) -> Result<()> {
+        self.nodes = nodes;
         let before = tcgetattr(io::stdin()).context("cannot read the terminal's settings (tcgetattr)")?;
         let mut raw = before.clone();
         raw.make_raw();
@@ -150,10 +156,10 @@ impl Terminal {
         }
     }
 
-    /// Prints what else happens: packets, and what the server prints. The line being typed moves down; one that the shell is
+    /// Prints what else happens: packets, and what others print. The line being typed moves down; one that the shell is
     /// just printing is finished first.
-    pub fn insert(&mut self, entry: &Entry) {
-        self.held.extend(told(entry));
+    pub fn insert(&mut self, event: &Event<'_>) {
+        self.held.extend(told(event, &self.nodes));
         if self.line.is_empty() {
             self.print_held();
         }
@@ -221,14 +227,20 @@ fn print(bytes: &[u8]) {
     let _ = out.write_all(bytes).and_then(|()| out.flush());
 }
 
-/// One line about an entry. What the shell printed has been shown already, and frames other than RoCE packets are only
+/// One line about an event. What the shell printed has been shown already, and frames other than RoCE packets are only
 /// recorded, as in every run.
-fn told(entry: &Entry) -> Option<String> {
-    match (&entry.what, entry.side) {
-        (What::Line(_), Side::Client) => None,
-        (What::Line(line), Side::Server) => Some(format!("server │ {line}")),
-        (What::Note(note), side) => Some(format!("{} │ {note}", side.name())),
-        (What::Frame(_), Side::Client) => Some(format!("client ──▶ server  {}", entry.packet()?.summary())),
-        (What::Frame(_), Side::Server) => Some(format!("client ◀── server  {}", entry.packet()?.summary())),
+fn told(event: &Event<'_>, nodes: &[String]) -> Option<String> {
+    match event {
+        Event::Line(line) if line.act == "start" => None,
+        Event::Line(line) if line.node == CLIENT && ![Line::LAB, Line::KERNEL].contains(&line.program.as_str()) => None,
+        Event::Line(Line { node, text, .. }) => Some(format!("{node} │ {text}")),
+        Event::Packet(Record { node: Some(from), data, .. }) => {
+            let Frame::Roce(packet) = Frame::ethernet(data) else { return None };
+            // The last byte of a card's address is the node's number, from 1.
+            let to = nodes.get(usize::from(data[5]).wrapping_sub(1)).map_or("?", String::as_str);
+            let way = if to == CLIENT { format!("{to} ◀── {from}") } else { format!("{from} ──▶ {to}") };
+            Some(format!("{way}  {}", summary(&packet, *from == CLIENT)))
+        }
+        Event::Packet(_) => None,
     }
 }

@@ -8,9 +8,15 @@ use std::process::{Command, Stdio};
 /// The exit status of a program that does not understand its command line.
 const USAGE: i32 = 2;
 
-/// A program does not understand its command line, and this is what it says.
+/// A command line that is not understood, by a program or by the lab, and what is said about it.
 #[derive(Debug)]
 pub struct Usage(String);
+
+impl Usage {
+    pub(crate) fn new(text: String) -> Self {
+        Self(text)
+    }
+}
 
 impl fmt::Display for Usage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -5,7 +5,7 @@
 
 mod support;
 
-use lab::{Run, Side};
+use lab::{Run, CLIENT, SERVER};
 use std::time::Duration;
 use support::Check;
 
@@ -25,8 +25,8 @@ fn states(role: &str) -> String {
 }
 
 /// Every call has returned, and nothing is left open: in the process itself, and after it.
-fn assert_all_returned(check: &Check, side: Side, at_least: usize) {
-    let ended = check.outcome.side(side);
+fn assert_all_returned(check: &Check, side: &str, at_least: usize) {
+    let ended = check.outcome.node(side);
     let calls = check.count(side, " | ");
     assert!(calls >= at_least, "only {calls} calls");
     check.logs(side, &format!("{calls} calls returned"));
@@ -36,25 +36,25 @@ fn assert_all_returned(check: &Check, side: Side, at_least: usize) {
 }
 
 /// What a function returned in a state, the first time.
-fn returned(check: &Check, side: Side, state: &str, function: &str) -> String {
+fn returned(check: &Check, side: &str, state: &str, function: &str) -> String {
     check.line(side, &format!("{state} | {function} | "))
 }
 
 #[test]
 fn an_id_in_every_state_of_a_client() {
-    let client = states(&format!("client {}", Side::Server.address()));
+    let client = states(&format!("client {}", lab::address(0)));
     let run = Run::programs().server(&states("host")).client(&client).inspect(SHOW);
     let check = Check::of(run.deadline(Duration::from_secs(300))).exits(0, 0);
-    assert_all_returned(&check, Side::Client, 800);
+    assert_all_returned(&check, CLIENT, 800);
     for state in ["fresh", "bound to all", "listening on all"] {
         for function in ["resolve_route", "connect", "accept", "disconnect", "verbs", "resources"] {
-            let text = returned(&check, Side::Client, state, function);
+            let text = returned(&check, CLIENT, state, function);
             assert!(text.contains("this id has no device yet"), "{text}");
         }
     }
-    let held = returned(&check, Side::Client, "connected, event not acknowledged", "migrate_id");
+    let held = returned(&check, CLIENT, "connected, event not acknowledged", "migrate_id");
     assert!(held.contains("an event of this id is not acknowledged"), "{held}");
-    let foreign = returned(&check, Side::Client, "connected", "a QP from another device's parts");
+    let foreign = returned(&check, CLIENT, "connected", "a QP from another device's parts");
     assert!(foreign.contains("not all of the QP's own device"), "{foreign}");
 }
 
@@ -63,20 +63,20 @@ fn an_id_in_every_state_of_a_client() {
 #[test]
 #[ignore = "takes minutes: cargo test -p lab --test common_library -- --ignored"]
 fn an_id_in_every_state_of_a_server() {
-    let guest = states(&format!("guest {}", Side::Server.address()));
+    let guest = states(&format!("guest {}", lab::address(0)));
     let run = Run::programs().server(&states("server")).client(&guest).inspect(SHOW);
     let check = Check::of(run.deadline(Duration::from_secs(900))).exits(0, 0);
-    assert_all_returned(&check, Side::Server, 400);
+    assert_all_returned(&check, SERVER, 400);
     // The event of a knock is held by the listener (librdmacm counts it there), so the new id may move.
-    let new_id = returned(&check, Side::Server, "knocked, not acknowledged", "migrate_id");
+    let new_id = returned(&check, SERVER, "knocked, not acknowledged", "migrate_id");
     assert!(new_id.ends_with("| ok"), "{new_id}");
 }
 
 #[test]
 fn a_queue_pair_in_every_state() {
     let check = Check::of(Run::programs().server(&states("queues")).inspect(SHOW));
-    assert_eq!(check.outcome.server.exit, Some(0));
-    assert_all_returned(&check, Side::Server, 2000);
+    assert_eq!(check.outcome.node("server").exit, Some(0));
+    assert_all_returned(&check, SERVER, 2000);
     for (state, function, says) in [
         ("RC RESET", "post SEND", "EINVAL"),
         ("RC RTS", "post until full", "The queue is full"),
@@ -89,7 +89,7 @@ fn a_queue_pair_in_every_state() {
         ("RC INIT", "modify to RTS", "EINVAL"),
         ("UC RTS", "wait_for a SEND", "ok"),
     ] {
-        let text = returned(&check, Side::Server, state, function);
+        let text = returned(&check, SERVER, state, function);
         assert!(text.contains(says), "not {says:?}: {text}");
     }
 }
@@ -97,13 +97,13 @@ fn a_queue_pair_in_every_state() {
 #[test]
 fn every_operation_between_two_machines() {
     let program = example("operations");
-    let client = format!("{program} client {}", Side::Server.address());
+    let client = format!("{program} client {}", lab::address(0));
     let check =
         Check::of(Run::programs().server(&format!("{program} server")).client(&client).inspect(SHOW)).exits(0, 0);
-    check.logs(Side::Server, "server done");
+    check.logs(SERVER, "server done");
     // The unsignaled WRITE's region was dropped before its post could be done. A later request's completion releases it.
     check.logs_in_order(
-        Side::Client,
+        CLIENT,
         &["RDMA_WRITE signaled=0", "now the last of the batch", "ibv_dereg_mr", "released by now", "client done"],
     );
     // ACKs may be one for several requests, so they are not counted.
@@ -118,24 +118,24 @@ fn every_operation_between_two_machines() {
         ("RC Compare Swap", 1),
         ("RC Atomic Acknowledge", 2),
     ] {
-        let counts = check.outcome.packet_counts();
+        let counts = check.outcome.packets.clone();
         assert!(counts.contains(&(name, count)), "not {count} {name}: {counts:?}");
     }
-    for side in Side::BOTH {
-        support::assert_nothing_left_open(check.outcome.side(side), "after every operation");
+    for side in [SERVER, CLIENT] {
+        support::assert_nothing_left_open(check.outcome.node(side), "after every operation");
     }
 }
 
 #[test]
 fn queue_pairs_connected_by_hand() {
     let program = example("operations");
-    let client = format!("{program} by-hand client {}", Side::Server.address());
+    let client = format!("{program} by-hand client {}", lab::address(0));
     let server = format!("{program} by-hand server");
     let check = Check::of(Run::programs().server(&server).client(&client).inspect(SHOW)).exits(0, 0);
-    for side in Side::BOTH {
+    for side in [SERVER, CLIENT] {
         check.logs(side, "RTS, as it was set: yes");
         check.logs(side, "by hand done");
-        support::assert_nothing_left_open(check.outcome.side(side), "after a connection by hand");
+        support::assert_nothing_left_open(check.outcome.node(side), "after a connection by hand");
     }
     // Not one packet of the connection manager's.
     check.packets_are(&[&["C RC RDMA Write Only", "S RC Acknowledge"]]);

@@ -45,6 +45,17 @@ fn two_fresh_runs_of_every_lesson_tell_the_bundled_story() {
     all_runs_are_the_same(2);
 }
 
+/// What the wire does to a program on purpose is no defect of its recording, and no fault of the program.
+#[test]
+fn a_packet_that_a_rule_damaged_is_just_sent_again() {
+    let story = story::named("04_rdma_write").unwrap();
+    for act in ["corrupt", "drop", "duplicate"] {
+        let report = judged(lesson_run(&story).wire(&format!("{act} 1st \"RC RDMA Write Only\"")), &story);
+        assert_eq!(report.verdict(), Verdict::Same, "{act}: {report}");
+        assert!(report.to_string().contains("sent 1 packet again"), "{act}: {report}");
+    }
+}
+
 #[test]
 #[ignore = "takes several minutes: cargo test -p lab --test compare -- --ignored --nocapture"]
 fn ten_fresh_runs_of_every_lesson_tell_the_bundled_story() {

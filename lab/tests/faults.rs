@@ -4,13 +4,16 @@
 // All of this file is test code, also the functions that clippy does not know as tests.
 #![allow(clippy::unwrap_used)]
 
-use rustix::process::{kill_process, Pid, Signal};
+use rustix::process::{kill_process, prlimit, Pid, Resource, Rlimit, Signal};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
+
+/// Says `running` (the command itself is shown, too, when it starts) and goes on.
+const RUNNING: &str = "printf 'run%s\\n' ning; sleep 600";
 
 /// A folder that looks like `target` to the lab in it.
 struct Target {
@@ -103,7 +106,7 @@ fn an_interrupted_lab_leaves_nothing_running_at_any_moment() {
         if moment != "booting" {
             assert!(target.run("true").status.success());
         }
-        let mut child = target.lab("echo running; sleep 600").spawn().unwrap();
+        let mut child = target.lab(RUNNING).spawn().unwrap();
         match moment {
             "running" => wait_for_line(&mut child, "running"),
             _ => target.wait_for_machines(),
@@ -121,13 +124,99 @@ fn an_interrupted_lab_leaves_nothing_running_at_any_moment() {
 #[test]
 fn a_killed_lab_takes_its_machines_along() {
     let target = Target::new();
-    let mut child = target.lab("echo running; sleep 600").spawn().unwrap();
+    let mut child = target.lab(RUNNING).spawn().unwrap();
     wait_for_line(&mut child, "running");
     assert!(target.processes() >= 3, "the lab and two machines");
     signal(&child, Signal::KILL);
     child.wait().unwrap();
     target.assert_nothing_left();
+    let told = tshark(&target.path("lab/runs/exec/wire.pcapng"));
+    assert!(told.lines().any(|line| line == "client,printf,running"), "{told}");
     assert!(target.run("true").status.success(), "the next run is not disturbed");
+}
+
+#[test]
+fn a_killed_machine_ends_the_run_with_its_last_words_and_the_record() {
+    let target = Target::new();
+    let mut child =
+        target.lab("echo '<3>the end is near' >/dev/kmsg; sleep 1; printf 'run%s\\n' ning; sleep 600").spawn().unwrap();
+    wait_for_line(&mut child, "running");
+    let client = machines(&child)[1];
+    kill_process(client, Signal::KILL).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(3), "{}", error_text(&output));
+    for wanted in ["the client's machine ended by itself", "signal: 9", "the end is near"] {
+        assert!(error_text(&output).contains(wanted), "no {wanted:?} in {}", error_text(&output));
+    }
+    let told = tshark(&target.path("lab/runs/exec/wire.pcapng"));
+    assert!(told.contains("client,kernel,[") && told.contains(",lab,QEMU ended"), "{told}");
+    target.assert_nothing_left();
+}
+
+#[test]
+fn a_disk_that_is_full_in_the_middle_of_a_run_ends_it_and_leaves_whole_blocks() {
+    let target = Target::new();
+    let flood = "echo ready; sleep 2; dd if=/dev/zero bs=64k count=1000 | nc server 9000";
+    let arguments = ["exec", "--server", "sleep 60 | nc -l -p 9000 >/dev/null", "--client", flood];
+    // A process that does not ignore this signal ends with the first write that is too long.
+    let mut command = Command::new("sh");
+    command.args(["-c", "trap '' XFSZ; exec \"$0\" \"$@\""]).arg(target.path("debug/lab")).args(arguments);
+    command.env("LAB_TEST", target.folder.path()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    wait_for_line(&mut child, " ready ");
+    let limit = 10 << 20;
+    no_file_grows_beyond(limit, Pid::from_child(&child));
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(3), "{}", error_text(&output));
+    assert!(error_text(&output).contains("cannot write the results to"), "{}", error_text(&output));
+    assert!(error_text(&output).contains("is the disk full?"), "{}", error_text(&output));
+    let file = target.path("lab/runs/exec/wire.pcapng");
+    assert!(fs::metadata(&file).unwrap().len() > limit / 2, "most of it was recorded");
+    let told = tshark(&file);
+    assert!(told.contains("client,lab,echo ready"), "{told}");
+    target.assert_nothing_left();
+}
+
+/// For a process that runs, this is a full disk.
+fn no_file_grows_beyond(bytes: u64, process: Pid) {
+    prlimit(Some(process), Resource::Fsize, Rlimit { current: Some(bytes), maximum: Some(bytes) }).unwrap();
+}
+
+/// The lab's machines.
+fn machines(lab: &Child) -> Vec<Pid> {
+    let children = fs::read_to_string(format!("/proc/{0}/task/{0}/children", lab.id())).unwrap();
+    children.split_whitespace().map(|pid| Pid::from_raw(pid.parse().unwrap()).unwrap()).collect()
+}
+
+/// A broken kernel is a failure of what was run on it, and no program's exit status tells.
+#[test]
+fn a_kernel_that_breaks_is_told_with_its_own_words() {
+    let crash = "echo 1 >/proc/sys/kernel/sysrq; echo c >/proc/sysrq-trigger; sleep 600";
+    let run = lab::Run::programs().server("sleep 3; echo alone").client(crash);
+    let outcome = lab::Lab::open().unwrap().run(&run).unwrap();
+    let trouble = outcome.trouble.clone().unwrap();
+    assert!(trouble.contains("kernel of the client is broken") && trouble.contains("Kernel panic"), "{trouble}");
+    assert_eq!((outcome.node("server").exit, outcome.node("client").exit), (Some(0), None));
+    assert!(outcome.node("client").kernel.iter().any(|line| line.contains("Call Trace")), "{outcome:?}");
+    assert!(!outcome.succeeded());
+    let told = tshark(&outcome.file());
+    assert!(told.contains("client,kernel,[") && told.contains("server,sleep,alone"), "{told}");
+
+    // One that goes on is no better.
+    let run = lab::Run::programs().client("echo '<1>BUG: one that is only said' >/dev/kmsg; sleep 1");
+    let outcome = lab::Lab::open().unwrap().run(&run).unwrap();
+    assert_eq!(outcome.node("client").exit, Some(0));
+    assert!(outcome.trouble.clone().unwrap().contains("BUG: one that is only said"), "{outcome:?}");
+}
+
+/// What Wireshark's sibling reads in a run file: of each line node, program and text.
+fn tshark(file: &Path) -> String {
+    let fields = ["systemd_journal.hostname", "systemd_journal.syslog_id", "systemd_journal.message"];
+    let mut command = Command::new("tshark");
+    command.args(["-E", "separator=,", "-Y", "systemd_journal", "-T", "fields", "-r"]).arg(file);
+    let output = command.args(fields.iter().flat_map(|field| ["-e", *field])).output().unwrap();
+    assert!(output.status.success(), "{}", error_text(&output));
+    String::from_utf8(output.stdout).unwrap()
 }
 
 fn wait_for_line(child: &mut Child, text: &str) {
@@ -139,21 +228,22 @@ fn wait_for_line(child: &mut Child, text: &str) {
 #[test]
 fn a_broken_state_is_built_again() {
     let target = Target::new();
-    assert!(target.run("true").status.success());
+    let first = target.run("true");
+    assert!(first.status.success(), "{first:?}");
     let states = || -> Vec<PathBuf> {
         let entries = fs::read_dir(target.path("lab/state")).unwrap().flatten();
         entries.map(|entry| entry.path()).filter(|path| path.is_dir()).collect()
     };
     let [state] = &states()[..] else { panic!("one state") };
     fs::write(state.join("1.state"), b"this is not a machine").unwrap();
-    // Of those that other versions left behind, and that a killed lab had begun, one is kept.
-    for name in ["0123456789abcdef", "123456789abcdef0", ".new-killed"] {
+    // Of those that other versions left behind, and that a killed lab had begun, two are kept.
+    for name in ["0123456789abcdef", "123456789abcdef0", "23456789abcdef01", ".new-killed"] {
         fs::create_dir(target.path("lab/state").join(name)).unwrap();
     }
     let output = target.run("echo fine");
     assert!(output.status.success(), "{}", error_text(&output));
     assert!(error_text(&output).contains("building them again"), "{}", error_text(&output));
-    assert!(states().contains(state) && states().len() == 2, "{:?}", states());
+    assert!(states().contains(state) && states().len() == 3, "{:?}", states());
     target.assert_nothing_left();
 }
 
@@ -165,7 +255,7 @@ fn a_host_without_qemu_is_told_what_to_do() {
         symlink(lab::files::program(name).unwrap(), tools.path().join(name)).unwrap();
     }
     let output = target.lab("true").env("PATH", tools.path()).output().unwrap();
-    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(output.status.code(), Some(3));
     let text = error_text(&output);
     assert!(text.contains("cannot find `qemu-system-") && text.contains("make setup"), "{text}");
 }
@@ -173,17 +263,23 @@ fn a_host_without_qemu_is_told_what_to_do() {
 #[test]
 fn a_full_disk_is_named_and_leaves_no_half_state() {
     let target = Target::new();
-    // No file may grow beyond 66 MiB: a machine's memory is larger, all that comes before is smaller.
+    // Already the file for a machine's drive, which is empty but large, is too much.
     let lab = target.path("debug/lab");
     let shell = format!("trap '' XFSZ; ulimit -f $((66 * 2048)); exec {} exec --client true", lab.display());
     let mut command = Command::new("sh");
-    command.args(["-c", &shell]).env("LAB_TEST", target.folder.path());
-    let output = command.output().unwrap();
-    assert_eq!(output.status.code(), Some(1), "{}", error_text(&output));
-    assert!(error_text(&output).contains("is the disk full?"), "{}", error_text(&output));
+    let output = command.args(["-c", &shell]).env("LAB_TEST", target.folder.path()).output().unwrap();
+    assert_eq!(output.status.code(), Some(3), "{}", error_text(&output));
+    assert!(error_text(&output).contains("cannot create a temporary file"), "{}", error_text(&output));
+
+    // Now there is room until the states are written: the machines' memory is in files that have their size already.
+    let child = target.lab("true").spawn().unwrap();
+    target.wait_for_machines();
+    machines(&child).into_iter().for_each(|machine| no_file_grows_beyond(64 << 10, machine));
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(3), "{}", error_text(&output));
     target.assert_nothing_left();
-    let states = fs::read_dir(target.path("lab/state")).unwrap().flatten().filter(|entry| entry.path().is_dir());
-    assert_eq!(states.count(), 0);
+    let states = || fs::read_dir(target.path("lab/state")).unwrap().flatten().filter(|entry| entry.path().is_dir());
+    assert_eq!(states().count(), 0);
     assert!(target.run("true").status.success(), "with space again, all is well");
 }
 
@@ -206,7 +302,7 @@ fn a_server_does_not_wait_for_a_client_that_failed_before_it_sent_anything() {
     let started = Instant::now();
     let run = lab::Run::programs().server("rping -s -C 1").client("exit 3");
     let outcome = lab::Lab::open().unwrap().run(&run).unwrap();
-    assert_eq!((outcome.server.exit, outcome.client.exit), (None, Some(3)));
+    assert_eq!((outcome.node("server").exit, outcome.node("client").exit), (None, Some(3)));
     assert!(outcome.trouble.unwrap().contains("before it sent anything"));
     assert!(started.elapsed() < Duration::from_secs(20), "{:?}", started.elapsed());
 }

@@ -15,8 +15,14 @@ use wire::compare::{compare, Capture, Verdict};
 /// Runs two programs to their good end and reads what they said.
 fn agreed(server: &str, client: &str) -> BTreeMap<&'static str, usize> {
     let (outcome, counts) = recorded(server, client);
-    let exits = [outcome.server.exit, outcome.client.exit];
-    assert_eq!(exits, [Some(0), Some(0)], "{server}: {:?} {:?}", outcome.server.log, outcome.client.log);
+    let exits = [outcome.node("server").exit, outcome.node("client").exit];
+    assert_eq!(
+        exits,
+        [Some(0), Some(0)],
+        "{server}: {:?} {:?}",
+        outcome.node("server").log,
+        outcome.node("client").log
+    );
     counts
 }
 
@@ -40,7 +46,7 @@ fn tells_its_own_story(file: &std::path::Path, name: &str) {
 
 fn counts(outcome: &Outcome) -> BTreeMap<&'static str, usize> {
     let mut counts = BTreeMap::new();
-    outcome.packets().for_each(|(_, packet)| *counts.entry(packet.name()).or_default() += 1);
+    outcome.each_packet(|_, packet| *counts.entry(packet.name()).or_default() += 1).unwrap();
     counts
 }
 

@@ -8,8 +8,9 @@
 
 mod support;
 
-use lab::Side::{self, Client, Server};
+use lab::{CLIENT as Client, SERVER as Server};
 use support::{run_of, Check};
+use wire::run::Event;
 
 /// What must be the same before and after: RDMA resources, and the survivor's processes.
 const SHOW: &str = "/usr/bin/rdma resource show; ps | grep -c [l]esson";
@@ -20,7 +21,7 @@ const SOON: u64 = 60;
 struct Case {
     lesson: &'static str,
     /// Who goes away.
-    victim: Side,
+    victim: &'static str,
     /// When any log line has this in it.
     when: &'static str,
     /// What the survivor says if the power went: one of these. What the victim sent in the last moment is lost with its
@@ -39,8 +40,8 @@ fn survive(case: &Case, kill: bool) {
     };
     let check = Check::of(run);
     let survivor = if case.victim == Client { Server } else { Client };
-    let ended = check.outcome.side(survivor);
-    let what = format!("lesson {}, {} gone at {:?}, killed: {kill}", case.lesson, case.victim.name(), case.when);
+    let ended = check.outcome.node(survivor);
+    let what = format!("lesson {}, {} gone at {:?}, killed: {kill}", case.lesson, case.victim, case.when);
     let what = format!("{what}\n{}", ended.log.join("\n"));
     let expected = if kill { case.killed } else { case.without_power };
     assert_eq!(ended.exit, Some(1), "{what}");
@@ -48,9 +49,17 @@ fn survive(case: &Case, kill: bool) {
     assert!(expected.iter().any(|says| error.contains(says)), "none of {expected:?}: {what}");
     check.logs(survivor, "the stages so far: main → ");
     support::assert_nothing_left_open(ended, &what);
-    let last = |side| check.outcome.timeline.iter().rfind(|entry| entry.side == side).map(|entry| entry.at);
-    let alone = last(survivor).unwrap().saturating_sub(last(case.victim).unwrap());
-    assert!(alone.as_secs() < SOON, "the survivor lived for {alone:?}: {what}");
+    let mut last = std::collections::HashMap::new();
+    let mut note = |node: &str, time| {
+        last.insert(node.to_owned(), time);
+    };
+    let events = check.outcome.each_event(|event| match event {
+        Event::Line(line) => note(&line.node, line.time_us / 1_000_000),
+        Event::Packet(packet) => note(packet.node.unwrap(), packet.time_ns.unwrap() / 1_000_000_000),
+    });
+    events.unwrap();
+    let alone = last[survivor].saturating_sub(last[case.victim]);
+    assert!(alone < SOON, "the survivor lived for {alone} s: {what}");
 }
 
 fn survive_all(cases: &[Case]) {
@@ -65,7 +74,7 @@ fn survive_all(cases: &[Case]) {
 /// Shorthand for the tables below.
 const fn gone(
     lesson: &'static str,
-    victim: Side,
+    victim: &'static str,
     when: &'static str,
     without_power: &'static [&'static str],
     killed: &'static [&'static str],

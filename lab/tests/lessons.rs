@@ -4,8 +4,8 @@
 
 mod support;
 
-use lab::Side;
-use support::{lesson, packets, tshark_packets, Check};
+use lab::{CLIENT, SERVER};
+use support::{lesson, packets, packets_once, tshark_packets, Check};
 
 const CONNECT: [&str; 3] = ["C ConnectRequest", "S ConnectReply", "C ReadyToUse"];
 const DISCONNECT: [&str; 2] = ["C DisconnectRequest", "S DisconnectReply"];
@@ -14,11 +14,11 @@ const METADATA: [&str; 4] = ["C RC Send Only", "S RC Acknowledge", "S RC Send On
 #[test]
 fn lesson_01_knocks_and_is_rejected_with_a_reason() {
     let outcome = lesson("01", "", "").exits(0, 0);
-    outcome.logs(Side::Server, "knocked");
-    outcome.logs(Side::Server, "SLOW  rdma_listen backlog=8");
-    outcome.logs(Side::Server, "listening on [::]:7471");
-    outcome.logs(Side::Client, "rejected with status 28 (consumer reject");
-    outcome.logs(Side::Client, "the server says: \"lesson 01 has nothing to offer yet: come back in lesson 02\"");
+    outcome.logs(SERVER, "knocked");
+    outcome.logs(SERVER, "SLOW  rdma_listen backlog=8");
+    outcome.logs(SERVER, "listening on [::]:7471");
+    outcome.logs(CLIENT, "rejected with status 28 (consumer reject");
+    outcome.logs(CLIENT, "the server says: \"lesson 01 has nothing to offer yet: come back in lesson 02\"");
     outcome.packets_are(&[&["C ConnectRequest", "S ConnectReject"]]);
 }
 
@@ -26,14 +26,14 @@ fn lesson_01_knocks_and_is_rejected_with_a_reason() {
 fn lesson_01_serves_as_many_clients_as_asked() {
     let twice = "lesson-01 client -a server && lesson-01 client -a server";
     let outcome = Check::of(support::programs("lesson-01 server -n 2", twice)).exits(0, 0);
-    assert_eq!(outcome.count(Side::Server, "knocked"), 2);
+    assert_eq!(outcome.count(SERVER, "knocked"), 2);
     outcome.packets_are(&[&["C ConnectRequest", "S ConnectReject", "C ConnectRequest", "S ConnectReject"]]);
 }
 
 #[test]
 fn lesson_02_connects_and_disconnects() {
     let outcome = lesson("02", "", "").exits(0, 0);
-    for side in [Side::Server, Side::Client] {
+    for side in [SERVER, CLIENT] {
         outcome.logs_in_order(side, &["state=INIT", "state=RTS mtu=1024 B", "state=ERR"]);
         let teardown = ["rdma_destroy_qp", "ibv_destroy_cq", "ibv_destroy_comp_channel", "ibv_dealloc_pd"];
         outcome.logs_in_order(side, &teardown);
@@ -41,19 +41,16 @@ fn lesson_02_connects_and_disconnects() {
         outcome.logs(side, "timeout=536.9 ms");
         assert_eq!(outcome.count(side, " mtu="), 1, "only what has changed is dumped");
     }
-    outcome.logs_in_order(
-        Side::Server,
-        &["listening on ", "a connection from 10.47.91.2:", "server shut-down is complete"],
-    );
-    outcome.logs_in_order(Side::Client, &["connected", "client clean-up is complete"]);
+    outcome.logs_in_order(SERVER, &["listening on ", "a connection from 10.47.91.2:", "server shut-down is complete"]);
+    outcome.logs_in_order(CLIENT, &["connected", "client clean-up is complete"]);
     outcome.packets_are(&[&CONNECT, &DISCONNECT]);
 }
 
 #[test]
 fn stages_can_be_shown_alone() {
     let outcome = lesson("02", "--stages accept", "--stages connect,teardown").exits(0, 0);
-    for (side, shown) in [(Side::Server, vec![" accept]"]), (Side::Client, vec![" connect]", " teardown]"])] {
-        let log = outcome.outcome.side(side).log.iter().filter(|line| line.starts_with('['));
+    for (side, shown) in [(SERVER, vec![" accept]"]), (CLIENT, vec![" connect]", " teardown]"])] {
+        let log = outcome.outcome.node(side).log.iter().filter(|line| line.starts_with('['));
         let lines: Vec<&String> = log.collect();
         assert!(
             lines.len() > 3 && lines.iter().all(|line| shown.iter().any(|stage| line.contains(stage))),
@@ -65,18 +62,18 @@ fn stages_can_be_shown_alone() {
 #[test]
 fn lesson_03_registers_before_it_accepts_if_told_to() {
     let registers_first = ["access=LOCAL_WRITE|REMOTE_WRITE|REMOTE_READ", "rdma_accept"];
-    lesson("03", "--register before-accept", "").exits(0, 0).logs_in_order(Side::Server, &registers_first);
+    lesson("03", "--register before-accept", "").exits(0, 0).logs_in_order(SERVER, &registers_first);
     let outcome = lesson("04", "--register before-accept", "--len 5000").exits(0, 1);
-    outcome.logs(Side::Client, "our 5000 bytes do not fit into the other side's 4096");
+    outcome.logs(CLIENT, "our 5000 bytes do not fit into the other side's 4096");
 }
 
 #[test]
 fn lesson_03_exchanges_metadata_by_send() {
     let outcome = lesson("03", "", "").exits(0, 0);
-    outcome.logs_in_order(Side::Client, &["ibv_post_recv", "rdma_connect"]);
-    outcome.logs_in_order(Side::Server, &["ibv_post_recv", "rdma_accept"]);
-    assert_eq!(outcome.metadata(Side::Server, "our"), outcome.metadata(Side::Client, "the peer's"));
-    assert_eq!(outcome.metadata(Side::Client, "our"), outcome.metadata(Side::Server, "the peer's"));
+    outcome.logs_in_order(CLIENT, &["ibv_post_recv", "rdma_connect"]);
+    outcome.logs_in_order(SERVER, &["ibv_post_recv", "rdma_accept"]);
+    assert_eq!(outcome.metadata(SERVER, "our"), outcome.metadata(CLIENT, "the peer's"));
+    assert_eq!(outcome.metadata(CLIENT, "our"), outcome.metadata(SERVER, "the peer's"));
     outcome.packets_are(&[&CONNECT, &METADATA, &DISCONNECT]);
 }
 
@@ -84,27 +81,26 @@ fn lesson_03_exchanges_metadata_by_send() {
 fn lesson_03_exchanges_metadata_by_private_data() {
     let option = "--metadata private-data";
     let outcome = lesson("03", option, option).exits(0, 0);
-    outcome.logs(Side::Server, "private_data=16 bytes");
-    outcome.logs(Side::Client, "len=4096");
+    outcome.logs(SERVER, "private_data=16 bytes");
+    outcome.logs(CLIENT, "len=4096");
     outcome.packets_are(&[&CONNECT, &DISCONNECT]);
-    let region = outcome.line(Side::Server, "MR: addr=");
-    let theirs = outcome.metadata(Side::Client, "the peer's");
+    let region = outcome.line(SERVER, "MR: addr=");
+    let theirs = outcome.metadata(CLIENT, "the peer's");
     assert!(region.contains(theirs.split(' ').next().unwrap()), "{region} holds not {theirs}");
 }
 
 #[test]
 fn lesson_04_writes_into_the_servers_memory() {
     let outcome = lesson("04", "", "-s 'two words'").exits(0, 0);
-    outcome.logs_in_order(Side::Server, &["CM event: DISCONNECTED", "memory holds 9 bytes: \"two words\""]);
-    outcome
-        .logs_in_order(Side::Client, &["ibv_post_send RDMA_WRITE", "status=IBV_WC_SUCCESS opcode=IBV_WC_RDMA_WRITE"]);
+    outcome.logs_in_order(SERVER, &["CM event: DISCONNECTED", "memory holds 9 bytes: \"two words\""]);
+    outcome.logs_in_order(CLIENT, &["ibv_post_send RDMA_WRITE", "status=IBV_WC_SUCCESS opcode=IBV_WC_RDMA_WRITE"]);
     outcome.packets_are(&[&CONNECT, &METADATA, &["C RC RDMA Write Only", "S RC Acknowledge"], &DISCONNECT]);
 }
 
 #[test]
 fn lesson_04_needs_three_packets_for_2500_bytes() {
     let outcome = lesson("04", "", "--len 2500").exits(0, 0);
-    outcome.logs(Side::Server, "memory holds 2500 bytes: 00 01 02 03");
+    outcome.logs(SERVER, "memory holds 2500 bytes: 00 01 02 03");
     let write = ["C RC RDMA Write First", "C RC RDMA Write Middle", "C RC RDMA Write Last", "S RC Acknowledge"];
     outcome.packets_are(&[&CONNECT, &METADATA, &write, &DISCONNECT]);
 }
@@ -113,14 +109,14 @@ fn lesson_04_needs_three_packets_for_2500_bytes() {
 fn lesson_04_writes_without_any_send_when_the_metadata_comes_in_private_data() {
     let option = "--metadata private-data";
     let outcome = lesson("04", option, &format!("{option} -s hello")).exits(0, 0);
-    outcome.logs(Side::Server, "memory holds 4096 bytes: \"hello\"");
+    outcome.logs(SERVER, "memory holds 4096 bytes: \"hello\"");
     outcome.packets_are(&[&CONNECT, &["C RC RDMA Write Only", "S RC Acknowledge"], &DISCONNECT]);
 }
 
 #[test]
 fn lesson_05_reads_back_what_it_wrote() {
     let outcome = lesson("05", "", "").exits(0, 0);
-    outcome.logs(Side::Client, "SUCCESS, source and destination buffers match");
+    outcome.logs(CLIENT, "SUCCESS, source and destination buffers match");
     let write = ["C RC RDMA Write Only", "S RC Acknowledge"];
     let read = ["C RC RDMA Read Request", "S RC RDMA Read Response Only"];
     outcome.packets_are(&[&CONNECT, &METADATA, &write, &read, &DISCONNECT]);
@@ -130,7 +126,7 @@ fn lesson_05_reads_back_what_it_wrote() {
 fn lesson_05_needs_no_send_when_the_metadata_comes_in_private_data() {
     let option = "--metadata private-data";
     let outcome = lesson("05", option, option).exits(0, 0);
-    outcome.logs(Side::Client, "SUCCESS, source and destination buffers match");
+    outcome.logs(CLIENT, "SUCCESS, source and destination buffers match");
     outcome.only_these_packets(&[
         ("RC RDMA Write Only", 1),
         ("RC RDMA Read Request", 1),
@@ -142,28 +138,28 @@ fn lesson_05_needs_no_send_when_the_metadata_comes_in_private_data() {
 #[test]
 fn lesson_05_sleeps_where_lesson_04_polls() {
     let (polls, sleeps) = (lesson("04", "", "").exits(0, 0), lesson("05", "", "").exits(0, 0));
-    for side in [Side::Server, Side::Client] {
+    for side in [SERVER, CLIENT] {
         polls.logs(side, "ibv_poll_cq until");
         polls.does_not_log(side, "ibv_req_notify_cq");
         sleeps.logs(side, "FAST  ibv_req_notify_cq");
     }
     // A completion that is there when the CQ has just been armed needs no sleep: that may be so each time on one side.
-    let asleep = Side::BOTH.map(|side| sleeps.count(side, "FAST  ibv_get_cq_event: waiting for"));
+    let asleep = [SERVER, CLIENT].map(|side| sleeps.count(side, "FAST  ibv_get_cq_event: waiting for"));
     assert!(asleep.iter().sum::<usize>() > 0, "nobody slept");
 }
 
 #[test]
 fn lesson_05_works_over_ipv6() {
     let outcome = lesson("05", "", "-a fd47:91::1").exits(0, 0);
-    outcome.logs(Side::Server, "[fd47:91::2]");
-    outcome.logs(Side::Client, "SUCCESS, source and destination buffers match");
+    outcome.logs(SERVER, "[fd47:91::2]");
+    outcome.logs(CLIENT, "SUCCESS, source and destination buffers match");
 }
 
 #[test]
 fn lesson_05_works_with_host_names_and_another_port() {
     let outcome = lesson("05", "-a server -p 4711", "-a server -p 4711 --len 5000").exits(0, 0);
-    outcome.logs(Side::Server, "rdma_bind_addr 10.47.91.1:4711");
-    outcome.logs(Side::Client, "SUCCESS, source and destination buffers match");
+    outcome.logs(SERVER, "rdma_bind_addr 10.47.91.1:4711");
+    outcome.logs(CLIENT, "SUCCESS, source and destination buffers match");
 }
 
 #[test]
@@ -186,11 +182,11 @@ fn lesson_06_reads_both_ways() {
 }
 
 fn both_sides_ran_the_machine(outcome: &Check) {
-    outcome.logs(Side::Server, "the memory holds 4096 bytes: \"the client was here\"");
-    outcome.logs(Side::Client, "the memory holds 4096 bytes: \"the server was here\"");
-    outcome.logs(Side::Server, "received message: \"message from active/client side with pid ");
-    outcome.logs(Side::Client, "received message: \"message from passive/server side with pid ");
-    for side in [Side::Server, Side::Client] {
+    outcome.logs(SERVER, "the memory holds 4096 bytes: \"the client was here\"");
+    outcome.logs(CLIENT, "the memory holds 4096 bytes: \"the server was here\"");
+    outcome.logs(SERVER, "received message: \"message from active/client side with pid ");
+    outcome.logs(CLIENT, "received message: \"message from passive/server side with pid ");
+    for side in [SERVER, CLIENT] {
         outcome.logs_in_order(side, &["SendCompleted → SS_MR_SENT", "→ SS_RDMA_SENT", "→ SS_DONE_SENT"]);
         outcome.logs_in_order(side, &["MrReceived → ", "DoneReceived → "]);
         outcome.logs(side, "ibv_req_notify_cq");
@@ -202,7 +198,7 @@ fn both_sides_ran_the_machine(outcome: &Check) {
 #[test]
 fn lesson_06_in_two_modes_fails_at_the_device() {
     let outcome = lesson("06", "-m write", "-m read").exits(1, 1);
-    let refused = [Side::Server, Side::Client].map(|side| outcome.count(side, "IBV_WC_REM_ACCESS_ERR"));
+    let refused = [SERVER, CLIENT].map(|side| outcome.count(side, "IBV_WC_REM_ACCESS_ERR"));
     assert!(refused[0] + refused[1] > 0, "{:?}", packets(&outcome.outcome));
 }
 
@@ -210,8 +206,8 @@ fn lesson_06_in_two_modes_fails_at_the_device() {
 fn lesson_07_refuses_a_peer_with_other_terms() {
     for (server, client) in [("-m write", "-m read"), ("--closer server", "")] {
         let outcome = lesson("07", server, client).exits(1, 1);
-        outcome.logs(Side::Server, "last stage check_terms: client and server differ in -m or --closer");
-        outcome.logs(Side::Client, "and the peer says \"client and server differ in -m or --closer\"");
+        outcome.logs(SERVER, "last stage check_terms: client and server differ in -m or --closer");
+        outcome.logs(CLIENT, "and the peer says \"client and server differ in -m or --closer\"");
         outcome.packets_are(&[&["C ConnectRequest", "S ConnectReject"]]);
     }
 }
@@ -222,14 +218,14 @@ fn lesson_07_flushes_whoever_closes() {
         [("--closer client", DISCONNECT), ("--closer server", ["S DisconnectRequest", "C DisconnectReply"])]
     {
         let outcome = lesson("07", option, option).exits(0, 0);
-        for side in [Side::Server, Side::Client] {
+        for side in [SERVER, CLIENT] {
             outcome.logs_in_order(
                 side,
                 &["rdma_disconnect", "state=ERR", "IBV_WC_WR_FLUSH_ERR", "4 receives came back flushed"],
             );
             assert_eq!(outcome.count(side, "status=IBV_WC_WR_FLUSH_ERR"), 4);
         }
-        let all = packets(&outcome.outcome);
+        let all = packets_once(&outcome.outcome);
         assert!(all.ends_with(&goodbye.map(String::from)), "{all:?}");
         outcome.only_these_packets(&[("RC Send Only", 4), ("RC RDMA Write Only", 2), ("RC Acknowledge", 6)]);
     }
@@ -239,34 +235,34 @@ fn lesson_07_flushes_whoever_closes() {
 fn lesson_07_leaves_nothing_behind() {
     let run = support::run_of("07", "", "").inspect("/usr/bin/rdma resource show");
     let outcome = Check::of(run).exits(0, 0);
-    for side in [Side::Server, Side::Client] {
-        let ended = outcome.outcome.side(side);
+    for side in [SERVER, CLIENT] {
+        let ended = outcome.outcome.node(side);
         support::assert_nothing_left_open(ended, "");
     }
 }
 
 /// One program alone: its exit status is 1, and it says what is wrong and what to do.
-fn fails_alone(side: Side, command: &str, says: &[&str]) {
+fn fails_alone(side: &str, command: &str, says: &[&str]) {
     let run = lab::Run::programs();
-    let check = Check::of(if side == Side::Server { run.server(command) } else { run.client(command) });
-    assert_eq!(check.outcome.side(side).exit, Some(1), "{:?}", check.outcome.side(side).log);
+    let check = Check::of(if side == SERVER { run.server(command) } else { run.client(command) });
+    assert_eq!(check.outcome.node(side).exit, Some(1), "{:?}", check.outcome.node(side).log);
     says.iter().for_each(|text| check.logs(side, text));
 }
 
 #[test]
 fn faults_of_the_surroundings_are_named_with_the_next_step() {
     let nobody = ["got RDMA_CM_EVENT_REJECTED with status 8 (invalid service ID", "Start the server first"];
-    fails_alone(Side::Client, "lesson-02 client -a 10.47.91.1", &nobody);
+    fails_alone(CLIENT, "lesson-02 client -a 10.47.91.1", &nobody);
     let no_host = ["got RDMA_CM_EVENT_ADDR_ERROR", "Nobody answers at that address"];
-    fails_alone(Side::Client, "lesson-02 client -a 10.47.91.77 --timeout 4", &no_host);
+    fails_alone(CLIENT, "lesson-02 client -a 10.47.91.77 --timeout 4", &no_host);
     let no_name = ["no address for the host \"nowhere\"", "Check the spelling"];
-    fails_alone(Side::Client, "lesson-02 client -a nowhere", &no_name);
+    fails_alone(CLIENT, "lesson-02 client -a nowhere", &no_name);
     // A filter does not hide a failure.
-    fails_alone(Side::Client, "RUST_LOG=DATA lesson-02 client -a nowhere", &no_name);
+    fails_alone(CLIENT, "RUST_LOG=DATA lesson-02 client -a nowhere", &no_name);
     let taken = "lesson-02 server -a 10.47.91.1 & first=$!; sleep 2; lesson-02 server -a 10.47.91.1; status=$?; kill $first; exit $status";
-    fails_alone(Side::Server, taken, &["EADDRINUSE", "Another program listens there"]);
+    fails_alone(SERVER, taken, &["EADDRINUSE", "Another program listens there"]);
     let no_device = ["rdma_create_event_channel failed: ENODEV", "sudo lab/softroce.sh up"];
-    fails_alone(Side::Server, "/usr/bin/rdma link delete rxe0; lesson-02 server", &no_device);
+    fails_alone(SERVER, "/usr/bin/rdma link delete rxe0; lesson-02 server", &no_device);
 }
 
 #[test]

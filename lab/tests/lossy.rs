@@ -5,7 +5,7 @@
 
 mod support;
 
-use lab::{Run, Side};
+use lab::{Run, CLIENT, SERVER};
 use std::time::Duration;
 use support::Check;
 
@@ -54,13 +54,13 @@ fn every_lesson_ends_well_on_a_lossy_link() {
 #[test]
 fn what_is_lost_is_sent_again() {
     let check = ends_well("05", "", "10%", 4);
-    let dropped = |side: Side| -> u32 {
+    let dropped = |side: &str| -> u32 {
         let line = check.line(side, "(dropped ");
         let number = line.split("(dropped ").nth(1).and_then(|rest| rest.split(',').next());
         number.and_then(|number| number.parse().ok()).unwrap_or_default()
     };
-    assert!(dropped(Side::Server) + dropped(Side::Client) > 0, "nothing was lost");
-    assert_eq!(check.count(Side::Client, "SUCCESS, source and destination buffers match"), 4);
+    assert!(dropped(SERVER) + dropped(CLIENT) > 0, "nothing was lost");
+    assert_eq!(check.count(CLIENT, "SUCCESS, source and destination buffers match"), 4);
 }
 
 /// The client's ReadyToUse is lost in about one of three: a client of lesson 02, which wants nothing of the server, hangs up
@@ -70,7 +70,7 @@ fn a_lost_ready_to_use_is_no_failure() {
     let server = "lesson-02 server -n 6 --timeout 60";
     let client = "for n in 1 2 3 4 5 6; do lesson-02 client -a 10.47.91.1 --timeout 60 || exit 1; done";
     let run = Run::programs().server(server).client(&lossy(1, "30%", client)).deadline(Duration::from_secs(400));
-    Check::of(run).exits(0, 0).logs(Side::Server, "waiting for ESTABLISHED or DISCONNECTED");
+    Check::of(run).exits(0, 0).logs(SERVER, "waiting for ESTABLISHED or DISCONNECTED");
 }
 
 #[test]

@@ -6,7 +6,7 @@
 
 mod support;
 
-use lab::{Run, Side};
+use lab::{Run, CLIENT, SERVER};
 use support::{odd_peer, Check};
 
 /// What a program returns that panicked.
@@ -18,19 +18,19 @@ const SHOW: &str = "/usr/bin/rdma resource show";
 fn server_meets(number: &str, options: &str, steps: &str, says: &str) {
     let server = format!("lesson-{number} server --timeout 5 {options}");
     let client = format!("{} client 10.47.91.1 {steps}", odd_peer());
-    judge(Run::programs().server(&server).client(&client), Side::Server, says);
+    judge(Run::programs().server(&server).client(&client), SERVER, says);
 }
 
 /// The lesson's client against an odd server.
 fn client_meets(number: &str, options: &str, steps: &str, says: &str) {
     let server = format!("{} server {steps}", odd_peer());
     let client = format!("lesson-{number} client -a 10.47.91.1 --timeout 5 {options}");
-    judge(Run::programs().server(&server).client(&client), Side::Client, says);
+    judge(Run::programs().server(&server).client(&client), CLIENT, says);
 }
 
-fn judge(run: Run, lesson: Side, says: &str) {
+fn judge(run: Run, lesson: &str, says: &str) {
     let check = Check::of(run.inspect(SHOW));
-    let ended = check.outcome.side(lesson);
+    let ended = check.outcome.node(lesson);
     assert_ne!(ended.exit, Some(PANICKED), "{}", ended.log.join("\n"));
     assert_eq!(ended.exit, Some(1), "{}", ended.log.join("\n"));
     assert_eq!(check.count(lesson, "panicked"), 0);
@@ -66,7 +66,7 @@ fn a_buffer_that_is_too_long_is_refused() {
     let wanted = "send=0000000000001000000003e800200000";
     server_meets("04", "", &format!("{wanted} sleep=1000"), "asked for a buffer of 2097152 bytes: 1 to 1048576");
     let check = support::lesson("04", "", "--len 1048577").exits(1, 1);
-    check.logs(Side::Client, "our 1048577 bytes do not fit into the other side's 0");
+    check.logs(CLIENT, "our 1048577 bytes do not fit into the other side's 0");
     support::lesson("04", "", "--len 1048576").exits(0, 0);
 }
 

@@ -4,7 +4,7 @@
 
 mod support;
 
-use lab::Side;
+use lab::{CLIENT, SERVER};
 use support::{lesson, Check};
 
 const CONNECT: [&str; 3] = ["C ConnectRequest", "S ConnectReply", "C ReadyToUse"];
@@ -23,11 +23,10 @@ const PUZZLING: [&str; 4] = [
 #[test]
 fn it_is_one() {
     let outcome = puzzle("a", "a").exits(1, 1);
-    outcome.logs_in_order(Side::Client, &PUZZLING);
-    outcome
-        .logs_in_order(Side::Client, &["CM event: DISCONNECTED", "disconnected.", "ERR   the server hung up before"]);
-    outcome.logs(Side::Server, "received message: \"can you read this?\"");
-    outcome.logs(Side::Server, "on_event: unknown event RDMA_CM_EVENT_ESTABLISHED");
+    outcome.logs_in_order(CLIENT, &PUZZLING);
+    outcome.logs_in_order(CLIENT, &["CM event: DISCONNECTED", "disconnected.", "ERR   the server hung up before"]);
+    outcome.logs(SERVER, "received message: \"can you read this?\"");
+    outcome.logs(SERVER, "on_event: unknown event RDMA_CM_EVENT_ESTABLISHED");
     let send = ["C RC Send Only", "S RC Acknowledge"];
     outcome.packets_are(&[&CONNECT, &send, &["S DisconnectRequest", "C DisconnectReply"]]);
 }
@@ -35,27 +34,27 @@ fn it_is_one() {
 #[test]
 fn client_b_returns_at_the_echo() {
     let outcome = puzzle("a", "b").exits(1, 1);
-    outcome.logs_in_order(Side::Client, &PUZZLING[..3]);
-    outcome.does_not_log(Side::Client, "CM event: DISCONNECTED");
-    outcome.logs(Side::Client, "ERR   work request 1 of QP 17 completed with IBV_WC_WR_FLUSH_ERR");
+    outcome.logs_in_order(CLIENT, &PUZZLING[..3]);
+    outcome.does_not_log(CLIENT, "CM event: DISCONNECTED");
+    outcome.logs(CLIENT, "ERR   work request 1 of QP 17 completed with IBV_WC_WR_FLUSH_ERR");
 }
 
 /// Server b is content, and its client waits in vain.
 #[test]
 fn server_b_says_nothing() {
     let outcome = puzzle("b", "a").exits(0, 1);
-    outcome.logs_in_order(Side::Server, &["received message: ", "peer disconnected."]);
-    outcome.does_not_log(Side::Server, "connected. posting send...");
-    outcome.logs(Side::Client, "(a RECV with the server's text)");
+    outcome.logs_in_order(SERVER, &["received message: ", "peer disconnected."]);
+    outcome.does_not_log(SERVER, "connected. posting send...");
+    outcome.logs(CLIENT, "(a RECV with the server's text)");
 }
 
 #[test]
 fn server_c_answers() {
     for client in ["a", "b"] {
         let outcome = puzzle("c", client).exits(0, 0);
-        outcome.logs(Side::Client, "received message: \"message from passive/server side with pid ");
+        outcome.logs(CLIENT, "received message: \"message from passive/server side with pid ");
         outcome.logs_in_order(
-            Side::Server,
+            SERVER,
             &["received message: ", "connected. posting send...", "send completed successfully.", "peer disconnected."],
         );
     }

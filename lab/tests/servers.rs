@@ -5,7 +5,7 @@
 
 mod support;
 
-use lab::{Run, Side};
+use lab::{Run, CLIENT, SERVER};
 use support::served::{self, Held, MANNERS};
 use support::Check;
 
@@ -15,11 +15,11 @@ fn twenty_clients_of_mixed_manners_leave_nothing_in_the_server() {
     let check = Check::of(served::run("lesson-05 server -n 20 --timeout 5", &clients)).exits(1, 0);
     for (client, why) in MANNERS {
         let Some(why) = why else { continue };
-        let lines = check.outcome.server.log.iter().filter(|line| line.contains("] ERR   client "));
+        let lines = check.outcome.node("server").log.iter().filter(|line| line.contains("] ERR   client "));
         assert!(lines.filter(|line| line.contains(why)).count() >= 2, "{client}: not twice {why:?}");
     }
-    check.logs(Side::Server, "14 of 20 clients could not be served");
-    assert_eq!(check.count(Side::Server, "the memory holds "), 6, "three good ones, twice");
+    check.logs(SERVER, "14 of 20 clients could not be served");
+    assert_eq!(check.count(SERVER, "the memory holds "), 6, "three good ones, twice");
     served::assert_nothing_grows(&served::samples(&check.outcome), 20);
 }
 
@@ -35,9 +35,9 @@ fn killed_clients_leave_nothing_in_the_server() {
         let clients = [&good, &killed(number, 40), &killed(number, 110), &killed(number, 180), &good];
         let clients: Vec<&str> = clients.iter().map(|client| client.as_str()).collect();
         let check = Check::of(served::run(&format!("lesson-{number} server -n 0"), &clients));
-        let what = format!("lesson {number}:\n{}", check.outcome.server.log.join("\n"));
-        assert_eq!(check.outcome.server.exit, Some(128 + 15), "{what}");
-        assert!(check.count(Side::Server, "is accepted") >= 2, "{what}");
+        let what = format!("lesson {number}:\n{}", check.outcome.node("server").log.join("\n"));
+        assert_eq!(check.outcome.node("server").exit, Some(128 + 15), "{what}");
+        assert!(check.count(SERVER, "is accepted") >= 2, "{what}");
         served::assert_nothing_grows(&served::samples(&check.outcome), 6);
     }
 }
@@ -50,10 +50,10 @@ fn a_server_without_an_end_serves_on_until_nobody_comes() {
             .join("; ");
     let check =
         Check::of(Run::programs().server("lesson-03 server -n 0 --timeout 6").client(&format!("{clients}; true")));
-    assert_eq!(check.outcome.server.exit, Some(1));
-    assert_eq!(check.count(Side::Server, "] ERR   client "), 2);
+    assert_eq!(check.outcome.node("server").exit, Some(1));
+    assert_eq!(check.count(SERVER, "] ERR   client "), 2);
     check.logs_in_order(
-        Side::Server,
+        SERVER,
         &[
             "ERR   client 1 from 10.47.91.2:",
             "is accepted",
@@ -69,7 +69,7 @@ fn clients_that_knock_at_once_are_served_one_after_the_other() {
     let client = "for n in 1 2 3 4; do lesson-05 client -a 10.47.91.1 --timeout 40 & done; wait";
     let run = Run::programs().server("lesson-05 server -n 4 --timeout 40").client(client);
     let check = Check::of(run).exits(0, 0);
-    assert_eq!(check.count(Side::Client, "SUCCESS, source and destination buffers match"), 4);
+    assert_eq!(check.count(CLIENT, "SUCCESS, source and destination buffers match"), 4);
 }
 
 #[test]
@@ -80,12 +80,12 @@ fn a_device_that_goes_away_ends_the_connection_and_nothing_hangs() {
     let server = format!("({remove}) & lesson-03 server --timeout 20");
     let client = served::with_paths("odd_peer client 10.47.91.1 sleep=3000");
     let check = Check::of(Run::programs().server(&server).client(&client));
-    assert_eq!(check.outcome.server.exit, Some(1));
+    assert_eq!(check.outcome.node("server").exit, Some(1));
     // Linux 6.1 takes the device away, and the event says so. Linux 7.2 waits for its users, and our deadline comes first.
     let told = "RDMA_CM_EVENT_DEVICE_REMOVAL instead of a RECV with the peer's metadata";
-    let (told, waited) = (check.count(Side::Server, told), check.count(Side::Server, "waited 20 s"));
-    assert_eq!(told.max(waited), 1, "{}", check.outcome.server.log.join("\n"));
-    check.logs(Side::Server, "server shut-down is complete");
+    let (told, waited) = (check.count(SERVER, told), check.count(SERVER, "waited 20 s"));
+    assert_eq!(told.max(waited), 1, "{}", check.outcome.node("server").log.join("\n"));
+    check.logs(SERVER, "server shut-down is complete");
 }
 
 /// A test of the counting itself: a server that leaks a descriptor, or more, for each client is found.

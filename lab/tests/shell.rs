@@ -146,7 +146,7 @@ fn a_person_pings_looks_around_and_leaves() {
     assert!(greeting.contains("rping -s -P -v") && person.is_raw(), "{greeting}");
     person.types("rping -c -a server -C 1 -v\r");
     let exchange = person.sees(PROMPT);
-    for wanted in ["client ──▶ server  REQ", "client ◀── server  REP", "WRITE Only", "ping data: rdma-ping-0"]
+    for wanted in ["client ──▶ server  REQ", "client ◀── server  REP", "RDMA Write Only", "ping data: rdma-ping-0"]
     {
         assert!(exchange.contains(wanted), "no {wanted:?} in {exchange}");
     }
@@ -156,6 +156,8 @@ fn a_person_pings_looks_around_and_leaves() {
         assert!(tools.contains(wanted), "no {wanted:?} in {tools}");
     }
     person.sees(PROMPT);
+    person.types("on server hostname\r");
+    person.sees("server │ server");
     person.types("tc qdisc add dev eth0 root netem delay 3ms && tc qdisc show dev eth0\r");
     person.sees("\nqdisc netem");
     person.sees(PROMPT);
@@ -232,7 +234,7 @@ fn a_machine_that_dies_gives_the_terminal_back() {
         assert!(person.is_raw());
         kill_process(machines[index], Signal::KILL).unwrap();
         let (status, end) = person.goes();
-        assert_eq!(status.code(), Some(1), "{end}");
+        assert_eq!(status.code(), Some(3), "{end}");
         assert!(end.contains("machine ended by itself"), "{end}");
     }
 }
@@ -253,7 +255,7 @@ fn a_shell_that_hangs_can_be_left() {
 fn without_a_terminal_there_is_no_shell() {
     let output = Command::new(env!("CARGO_BIN_EXE_lab")).arg("shell").stdin(std::process::Stdio::null()).output();
     let output = output.unwrap();
-    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(output.status.code(), Some(3));
     let complaint = String::from_utf8_lossy(&output.stderr);
     assert!(complaint.contains("a shell needs a terminal"), "{complaint}");
 }

@@ -5,7 +5,7 @@
 
 mod support;
 
-use lab::Side;
+use lab::{CLIENT, SERVER};
 use std::time::Duration;
 use support::served::{self, MANNERS};
 use support::Check;
@@ -22,20 +22,20 @@ fn a_thousand_clients_leave_nothing_behind() {
     let server = format!("lesson-05 server -n {CLIENTS} --timeout 5 --stages wait_connect_request");
     let run = served::run(&server, &clients).inspect(INSPECT).deadline(Duration::from_secs(3 * 3600));
     let check = Check::of(run).exits(1, 0);
-    check.logs(Side::Server, &format!("{} of {CLIENTS} clients could not be served", CLIENTS * 7 / 10));
+    check.logs(SERVER, &format!("{} of {CLIENTS} clients could not be served", CLIENTS * 7 / 10));
     let samples = served::samples(&check.outcome);
     served::assert_nothing_grows(&samples, CLIENTS);
     println!("the server held {:?} at first, and {:?} at last", samples[1], samples[CLIENTS - 1]);
 
-    for side in [Side::Server, Side::Client] {
-        let ended = check.outcome.side(side);
+    for side in [SERVER, CLIENT] {
+        let ended = check.outcome.node(side);
         let (resources_before, slab_before) = split(&ended.before);
         let (resources_after, slab_after) = split(&ended.after);
-        println!("{}: {resources_after:?}, kernel {slab_before} KiB before, {slab_after} KiB after", side.name());
-        assert_eq!(resources_before, resources_after, "RDMA resources are left on the {}", side.name());
+        println!("{}: {resources_after:?}, kernel {slab_before} KiB before, {slab_after} KiB after", side);
+        assert_eq!(resources_before, resources_after, "RDMA resources are left on the {}", side);
         // A connection's smallest kernel object is bigger than a kilobyte, so a leak of one each would exceed this.
         let growth = slab_after.saturating_sub(slab_before);
-        assert!(growth < CLIENTS as u64 * 2, "the {}'s kernel holds {growth} KiB more", side.name());
+        assert!(growth < CLIENTS as u64 * 2, "the {}'s kernel holds {growth} KiB more", side);
     }
 }
 

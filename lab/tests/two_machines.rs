@@ -5,7 +5,7 @@
 
 #![allow(clippy::unwrap_used)] // A test may end with a panic.
 
-use lab::{Lab, Outcome, Run, Side};
+use lab::{Lab, Outcome, Run, CLIENT, SERVER};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -73,8 +73,8 @@ fn run(run: Run) -> Outcome {
     Lab::open().unwrap().run(&run).unwrap_or_else(|error| panic!("{error:#}"))
 }
 
-fn assert_in_order(outcome: &Outcome, side: Side, texts: &[&str]) {
-    let log = &outcome.side(side).log;
+fn assert_in_order(outcome: &Outcome, side: &str, texts: &[&str]) {
+    let log = &outcome.node(side).log;
     let mut lines = log.iter();
     for text in texts {
         assert!(lines.any(|line| line.contains(text)), "no {text:?} there:\n{}", log.join("\n"));
@@ -87,11 +87,11 @@ fn make_server_and_make_client_as_typed_on_two_machines() {
     let server = copies.typed("server", "lab/softroce.sh down\nlab/softroce.sh up\nmake server-04");
     let client = copies.typed("client", "lab/softroce.sh down\nlab/softroce.sh up\nmake client-04 HOST=10.47.91.1");
     let outcome = run(Run::programs().server(&server).client(&client));
-    let exits = [outcome.server.exit, outcome.client.exit];
-    assert_eq!(exits, [Some(0), Some(0)], "{:#?}\n{:#?}", outcome.server.log, outcome.client.log);
+    let exits = [outcome.node("server").exit, outcome.node("client").exit];
+    assert_eq!(exits, [Some(0), Some(0)], "{:#?}\n{:#?}", outcome.node("server").log, outcome.node("client").log);
 
-    for side in Side::BOTH {
-        let name = side.name();
+    for side in [SERVER, CLIENT] {
+        let name = side;
         assert_in_order(
             &outcome,
             side,
@@ -105,7 +105,8 @@ fn make_server_and_make_client_as_typed_on_two_machines() {
             ],
         );
     }
-    let names: Vec<&str> = outcome.packets().map(|(_, packet)| packet.name()).collect();
+    let mut names = Vec::new();
+    outcome.each_packet(|_, packet| names.push(packet.name())).unwrap();
     assert_eq!(names[..3], ["ConnectRequest", "ConnectReply", "ReadyToUse"]);
     assert!(names.contains(&"RC RDMA Write Only"), "{names:?}");
 }
@@ -125,7 +126,7 @@ fn softroce_up_down_and_status_may_be_repeated() {
         lab/softroce.sh up eth9; say up eth9 $?";
     let outcome = run(Run::programs().client(&copies.typed("client", commands)));
     let there = "link rxe0/1 state ACTIVE physical_state LINK_UP netdev eth0";
-    let log = &outcome.client.log;
+    let log = &outcome.node("client").log;
     let after = |mark: &str| {
         let at = log.iter().position(|line| line == mark).unwrap_or_else(|| panic!("no {mark}:\n{}", log.join("\n")));
         log.get(at + 1).is_some_and(|line| line.trim_end() == there)
@@ -138,7 +139,7 @@ fn softroce_up_down_and_status_may_be_repeated() {
     }
     assert_in_order(
         &outcome,
-        Side::Client,
+        CLIENT,
         &[
             "rxe0 is on eth0 already",
             "== up again 0",
@@ -160,7 +161,7 @@ fn the_doctor_finds_a_lesson_machine_ready() {
         .client(&copies.typed("client", "lab/doctor.sh; lab/softroce.sh down >/dev/null; lab/doctor.sh")));
     assert_in_order(
         &outcome,
-        Side::Client,
+        CLIENT,
         &[
             "OK    rdma-core's libraries   /usr/lib",
             "OK    SoftRoCE module         rdma_rxe is loaded",

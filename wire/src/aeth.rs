@@ -22,7 +22,7 @@ pub enum Syndrome {
 }
 
 /// Why a request was refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Nak {
     /// A packet is missing: send again from the PSN of this NAK.
     PsnSequence,

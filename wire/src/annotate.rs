@@ -2,55 +2,14 @@
 //!
 //! Wireshark shows such a comment above the packet's layers and finds it with the filter `frame.comment`.
 
-use crate::capture::{self, Reader};
+use crate::capture::Reader;
 use crate::link::LinkType;
 use crate::packet::Frame;
 use crate::pcapng::{Section, Writer};
+use crate::run::{lab_comment, Event};
+use crate::show::Error;
 use crate::story::{Story, Unexpected};
-use std::fmt;
-use std::io::{self, Read};
-
-/// Why a capture could not be annotated.
-#[derive(Debug)]
-pub enum Error {
-    /// The capture cannot be read on.
-    Capture(capture::Error),
-    /// The new capture cannot be written.
-    Output(io::Error),
-    /// The new file has room for one link type only.
-    Links {
-        /// The first frame of another type.
-        frame: u64,
-    },
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Error::Capture(error) => error.fmt(f),
-            Error::Output(error) => write!(f, "writing failed: {error}"),
-            Error::Links { frame } => write!(
-                f,
-                "frame {frame} was recorded on another kind of interface than the frames before it; \
-                 export the packets of one interface first"
-            ),
-        }
-    }
-}
-
-impl std::error::Error for Error {}
-
-impl From<capture::Error> for Error {
-    fn from(error: capture::Error) -> Error {
-        Error::Capture(error)
-    }
-}
-
-impl From<io::Error> for Error {
-    fn from(error: io::Error) -> Error {
-        Error::Output(error)
-    }
-}
+use std::io::{self, Read, Write};
 
 /// A capture with comments.
 #[derive(Debug)]
@@ -65,45 +24,70 @@ pub struct Annotated {
     pub others: usize,
 }
 
-/// Comments every RoCE packet of a capture.
+/// Comments every RoCE packet of a capture. Log lines are kept, and what the lab did to a packet stays in its comment.
 ///
 /// # Errors
-/// The capture cannot be read to its end, or has frames of more than one link type.
+/// The capture cannot be read to its end.
 pub fn annotate<R: Read>(reader: &mut Reader<R>, story: &Story, section: &Section) -> Result<Annotated, Error> {
     let mut follow = story.follow();
-    let mut writer: Option<(LinkType, Writer<Vec<u8>>)> = None;
+    let mut writer = Writer::without_interface(Vec::new(), section)?;
+    let mut interfaces: Vec<(LinkType, Option<String>)> = Vec::new();
     let (mut packets, mut unexpected, mut others) = (vec![0; story.steps.len()], Vec::new(), 0);
-    while let Some(record) = reader.next()? {
+    while let Some(event) = reader.event()? {
+        let record = match event {
+            Event::Packet(record) => record,
+            Event::Line(line) => {
+                // Who reads the first line shall know all nodes, as in the original.
+                for (link, name) in reader.interfaces() {
+                    interface(&mut writer, &mut interfaces, link, name.as_deref())?;
+                }
+                writer.line(&line)?;
+                continue;
+            }
+        };
         let comment = match Frame::decode(record.link, record.data) {
-            Frame::Roce(packet) => match follow.packet(record.number, &packet) {
-                Ok(step) => {
-                    packets[step.number - 1] += 1;
-                    Some(step.comment())
-                }
-                Err(other) => {
-                    let comment = format!("Not in the story {}: expected {}", story.short_name(), other.expected);
-                    unexpected.push(other);
-                    Some(comment)
-                }
-            },
+            Frame::Roce(packet) => {
+                let about = match follow.packet(record.number, &packet) {
+                    Ok(step) => {
+                        packets[step.number - 1] += 1;
+                        step.comment()
+                    }
+                    Err(other) => {
+                        let about = format!("Not in the story {}: expected {}", story.short_name(), other.expected);
+                        unexpected.push(other);
+                        about
+                    }
+                };
+                let lab = record.comment.and_then(lab_comment);
+                Some(lab.map_or_else(|| about.clone(), |lab| format!("{about} {lab}")))
+            }
             Frame::Other(_) => {
                 others += 1;
                 record.comment.map(String::from)
             }
         };
-        let (link, writer) = match &mut writer {
-            Some(writer) => writer,
-            none => none.insert((record.link, Writer::new(Vec::new(), record.link, section)?)),
-        };
-        if *link != record.link {
-            return Err(Error::Links { frame: record.number });
-        }
-        let time = record.time_ns.unwrap_or_default();
-        writer.cut_packet(time, record.data, record.length, comment.as_deref())?;
+        let (interface, time) =
+            (interface(&mut writer, &mut interfaces, record.link, record.node)?, record.time_ns.unwrap_or_default());
+        writer.cut_packet(interface, time, record.data, record.length, comment.as_deref())?;
     }
-    let file = match writer {
-        Some((_, writer)) => writer.into_inner()?,
-        None => Writer::new(Vec::new(), LinkType::ETHERNET, section)?.into_inner()?,
-    };
-    Ok(Annotated { file, packets, unexpected, others })
+    if interfaces.is_empty() {
+        writer.interface(LinkType::ETHERNET, None)?;
+    }
+    Ok(Annotated { file: writer.into_inner()?, packets, unexpected, others })
+}
+
+/// The number of an interface, which is described when it turns up.
+fn interface<W: Write>(
+    writer: &mut Writer<W>,
+    known: &mut Vec<(LinkType, Option<String>)>,
+    link: LinkType,
+    name: Option<&str>,
+) -> io::Result<u32> {
+    match known.iter().position(|(known, named)| *known == link && named.as_deref() == name) {
+        Some(found) => Ok(found as u32),
+        None => {
+            known.push((link, name.map(String::from)));
+            writer.interface(link, name)
+        }
+    }
 }

@@ -6,14 +6,17 @@
 
 use crate::link::LinkType;
 use crate::pcapng_read::Pcapng;
+use crate::run::{Event, Line};
 use std::fmt;
 use std::io::{self, Read};
 
 /// One recorded frame.
 #[derive(Clone, Copy, Debug)]
 pub struct Record<'a> {
-    /// Counts every frame of the file from 1, as Wireshark does.
+    /// Counts every frame and log line of the file from 1, as Wireshark does.
     pub number: u64,
+    /// The name of the interface, if the file has it; in a run file that is the node that sent the frame.
+    pub node: Option<&'a str>,
     /// Nanoseconds since 1970; None where the file does not tell.
     pub time_ns: Option<u64>,
     /// What the frame begins with.
@@ -74,7 +77,7 @@ pub(crate) enum Order {
 impl Order {
     /// The 32-bit number at `at`; the caller has checked that it is there.
     pub(crate) fn u32(self, bytes: &[u8], at: usize) -> u32 {
-        let four = [bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]];
+        let four = bytes[at..at + 4].try_into().unwrap_or_default();
         match self {
             Order::Little => u32::from_le_bytes(four),
             Order::Big => u32::from_be_bytes(four),
@@ -99,8 +102,17 @@ impl Order {
     }
 }
 
+/// What comes next in a file.
+pub(crate) enum Found {
+    Packet(FoundPacket),
+    /// Start and length of a journal entry in the bytes of the record.
+    Journal((usize, usize)),
+}
+
 /// Where a packet lies in the input's buffer, and what the file says about it.
-pub(crate) struct Found {
+pub(crate) struct FoundPacket {
+    /// Which of the file's interfaces, counted from 0.
+    pub(crate) interface: usize,
     pub(crate) time_ns: Option<u64>,
     pub(crate) link: LinkType,
     /// Start and length in the bytes of the record.
@@ -116,6 +128,7 @@ pub struct Reader<R: Read> {
     input: Input<R>,
     format: Format,
     number: u64,
+    start_ns: Option<u64>,
 }
 
 #[derive(Debug)]
@@ -137,23 +150,70 @@ impl<R: Read> Reader<R> {
             },
             None => return Err(Error::NotACapture("it is too short")),
         };
-        Ok(Reader { input, format, number: 0 })
+        Ok(Reader { input, format, number: 0, start_ns: None })
     }
 
     /// The next packet; None at the end of the file. After an error the reader is at its end.
     #[allow(clippy::should_implement_trait)] // A packet borrows the buffer; an Iterator's item could not.
     pub fn next(&mut self) -> Result<Option<Record<'_>>, Error> {
+        loop {
+            match self.found()? {
+                None => return Ok(None),
+                Some(Found::Packet(found)) => return Ok(Some(self.record(found))),
+                Some(Found::Journal(_)) => {}
+            }
+        }
+    }
+
+    /// The next packet or log line; None at the end of the file. After an error the reader is at its end.
+    pub fn event(&mut self) -> Result<Option<Event<'_>>, Error> {
+        Ok(match self.found()? {
+            None => None,
+            Some(Found::Packet(found)) => Some(Event::Packet(self.record(found))),
+            Some(Found::Journal((at, size))) => {
+                Some(Event::Line(Line::read(self.number, &self.input.taken()[at..at + size])))
+            }
+        })
+    }
+
+    /// Nanoseconds since 1970 at the file's first packet or line, once that is read.
+    pub fn start_ns(&self) -> Option<u64> {
+        self.start_ns
+    }
+
+    /// The interfaces that the file has described so far, with their names; in a run file these are the nodes.
+    pub fn interfaces(&self) -> Vec<(LinkType, Option<String>)> {
+        match &self.format {
+            Format::Pcap(pcap) => vec![(pcap.link, None)],
+            Format::Pcapng(pcapng) => pcapng.interfaces(),
+        }
+    }
+
+    fn found(&mut self) -> Result<Option<Found>, Error> {
         let found = match &mut self.format {
-            Format::Pcap(pcap) => pcap.next(&mut self.input)?,
+            Format::Pcap(pcap) => pcap.next(&mut self.input)?.map(Found::Packet),
             Format::Pcapng(pcapng) => pcapng.next(&mut self.input)?,
         };
-        let Some(Found { time_ns, link, data: (at, size), length, comment: (from, many) }) = found else {
-            return Ok(None);
-        };
-        self.number += 1;
+        self.number += u64::from(found.is_some());
+        if self.number == 1 {
+            self.start_ns = match &found {
+                Some(Found::Packet(packet)) => packet.time_ns,
+                Some(Found::Journal((at, size))) => Some(Line::read(1, &self.input.taken()[*at..at + size]).time_ns()),
+                None => self.start_ns,
+            };
+        }
+        Ok(found)
+    }
+
+    fn record(&self, found: FoundPacket) -> Record<'_> {
+        let FoundPacket { interface, time_ns, link, data: (at, size), length, comment: (from, many) } = found;
         let bytes = self.input.taken();
         let comment = (many > 0).then(|| std::str::from_utf8(&bytes[from..from + many]).ok()).flatten();
-        Ok(Some(Record { number: self.number, time_ns, link, data: &bytes[at..at + size], length, comment }))
+        let node = match &self.format {
+            Format::Pcap(_) => None,
+            Format::Pcapng(pcapng) => pcapng.name(interface),
+        };
+        Record { number: self.number, node, time_ns, link, data: &bytes[at..at + size], length, comment }
     }
 }
 
@@ -185,7 +245,7 @@ impl Pcap {
         Ok(self)
     }
 
-    fn next<R: Read>(&mut self, input: &mut Input<R>) -> Result<Option<Found>, Error> {
+    fn next<R: Read>(&mut self, input: &mut Input<R>) -> Result<Option<FoundPacket>, Error> {
         let offset = input.offset();
         let Some(header) = input.peek_or_end(16, "packet header")? else {
             return Ok(None);
@@ -196,7 +256,8 @@ impl Pcap {
             return Err(Error::Damaged { offset, what });
         }
         input.take(16 + size as usize, "packet")?;
-        Ok(Some(Found {
+        Ok(Some(FoundPacket {
+            interface: 0,
             time_ns: Some(u64::from(seconds) * 1_000_000_000 + u64::from(fraction) * self.unit),
             link: self.link,
             data: (16, size as usize),
@@ -273,7 +334,7 @@ impl<R: Read> Input<R> {
         match self.fill(count)? {
             0 => Ok(None),
             available if available < count => Err(Error::Truncated { offset, what }),
-            _ => self.peek(count),
+            _ => Ok(Some(&self.buffer[self.start..self.start + count])),
         }
     }
 

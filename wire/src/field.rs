@@ -73,6 +73,7 @@ impl Field {
 
     /// The field's value in `header`; None where the header was cut off by a snap length, or when the
     /// field is wider than 64 bits.
+    #[inline(always)] // Where the field is known, little is left of this.
     pub fn read(&self, header: &[u8]) -> Option<u64> {
         let (first, end) = self.span();
         if end - first > 8 {
@@ -104,6 +105,38 @@ pub struct Header {
     pub length: usize,
     /// Every field; together they cover each bit of the header once.
     pub fields: &'static [Field],
+}
+
+/// Declares headers, each a module with the constant `HEADER`: name, name written out, length, and every field in the
+/// order of the wire. A field that other code reads gets a name, too.
+macro_rules! headers {
+    ($($(#[$about:meta])* pub mod $module:ident = $name:literal, $title:literal, $length:expr => {
+        $($field:expr $(=> $constant:ident, $doc:literal)?;)*
+    })*) => {
+        $($(#[$about])* pub mod $module {
+            use super::*;
+            use crate::field::Header;
+
+            $($(#[doc = $doc] pub const $constant: Field = $field;)?)*
+            /// The whole header.
+            pub const HEADER: Header = Header { name: $name, title: $title, length: $length, fields: &[$($field),*] };
+        })*
+
+        #[test]
+        fn every_bit_of_every_header_belongs_to_one_field() {
+            $(crate::field::tests::assert_covered(&$module::HEADER);)*
+        }
+    };
+}
+pub(crate) use headers;
+
+/// `text` where a field has one certain value, else nothing.
+pub(crate) fn only(value: u64, one: u64, text: &str) -> String {
+    if value == one {
+        text.into()
+    } else {
+        String::new()
+    }
 }
 
 #[cfg(test)]

@@ -37,30 +37,32 @@ const AFTER_EIGHT_ONES: u32 = 0x2144_df1c;
 /// The ICRC of a packet: `ip` runs from the IP header to the last byte before the ICRC, and `udp` is where
 /// the UDP header begins in it. None if `ip` ends before the end of the BTH.
 pub fn compute(ip: &[u8], udp: usize) -> Option<u32> {
+    let size = if ip.first()? >> 4 == 4 { 20 } else { 40 };
+    let mut head = [0; 40 + 20];
+    let head = &mut head[..size + 20];
+    head[..size].copy_from_slice(ip.get(..size)?);
+    head[size..].copy_from_slice(ip.get(udp..udp + 20)?);
+    if size == 20 {
+        head[1] = 0xff; // type of service
+        head[8] = 0xff; // time to live
+        head[10..12].fill(0xff); // header checksum
+    } else {
+        head[0] |= 0x0f; // traffic class and flow label
+        head[1..4].fill(0xff);
+        head[7] = 0xff; // hop limit
+    }
+    head[size + 6..size + 8].fill(0xff); // UDP checksum
+    head[size + 8 + 4] = 0xff; // FECN, BECN, reserved
     let mut sum = Hasher::new_with_initial_len(AFTER_EIGHT_ONES, 8);
-    let rest = match ip.first()? >> 4 {
-        4 => {
-            let mut header: [u8; 20] = ip.get(..20)?.try_into().ok()?;
-            header[1] = 0xff; // type of service
-            header[8] = 0xff; // time to live
-            header[10..12].fill(0xff); // header checksum
-            sum.update(&header);
-            ip.get(20..udp)?
-        }
-        _ => {
-            let mut header: [u8; 40] = ip.get(..40)?.try_into().ok()?;
-            header[0] |= 0x0f; // traffic class and flow label
-            header[1..4].fill(0xff);
-            header[7] = 0xff; // hop limit
-            sum.update(&header);
-            ip.get(40..udp)?
-        }
-    };
-    sum.update(rest);
-    let mut udp_and_bth: [u8; 20] = ip.get(udp..udp + 20)?.try_into().ok()?;
-    udp_and_bth[6..8].fill(0xff); // UDP checksum
-    udp_and_bth[8 + 4] = 0xff; // FECN, BECN, reserved
-    sum.update(&udp_and_bth);
+    if udp > size {
+        // Options, or extension headers.
+        sum.update(&head[..size]);
+        sum.update(&ip[size..udp]);
+        sum.update(&head[size..]);
+    } else {
+        // One piece takes less time than two.
+        sum.update(head);
+    }
     sum.update(&ip[udp + 20..]);
     Some(sum.finalize())
 }

@@ -1,10 +1,11 @@
 //! RoCEv2 on the wire: reading captures, decoding packets, explaining them.
 //!
-//! [`capture`] reads frames from a file and [`pcapng`] writes them. From a frame to its meaning: [`link`] finds
-//! the UDP datagram, [`packet`] the headers in it, which [`headers`] and [`cm`] declare field by field as the
-//! specification does. [`icrc`] checks the packet, [`psn`] counts packets from the start of their connection,
-//! [`show`] prints it all. [`story`] knows what happens in each lesson, and [`annotate`] writes that into a capture.
-//! [`compare`] says whether two captures tell the same story.
+//! [`capture`] reads frames from a file and [`pcapng`] writes them; the file of a [`run`] holds log lines, too. From a
+//! frame to its meaning: [`link`] finds the UDP datagram, [`packet`] the headers in it, which [`headers`] and [`cm`]
+//! declare field by field as the specification does. [`icrc`] checks the packet, [`track`] sorts packets into
+//! connections and counts them from the start, [`show`] prints it all, [`lanes`] draws it beside the log lines. [`story`]
+//! knows what happens in each lesson, and [`annotate`] writes that into a capture. [`compare`] says whether two captures
+//! tell the same story.
 
 pub mod aeth;
 pub mod annotate;
@@ -14,16 +15,17 @@ pub mod compare;
 pub mod field;
 pub mod headers;
 pub mod icrc;
+pub mod lanes;
 pub mod link;
 pub mod lower;
 pub mod opcode;
 pub mod packet;
 pub mod pcapng;
 mod pcapng_read;
-pub mod psn;
+pub mod run;
 pub mod show;
 pub mod story;
-pub mod svg;
+pub mod track;
 
 pub use link::{LinkType, Other};
 pub use packet::{Frame, Packet};

@@ -26,12 +26,6 @@ impl LinkType {
     pub const IPV6: LinkType = LinkType(229);
     /// Linux "cooked" capture, version 2.
     pub const LINUX_SLL2: LinkType = LinkType(276);
-
-    /// True if [`datagram`] understands frames of this kind.
-    pub fn is_known(self) -> bool {
-        let known = [Self::NULL, Self::ETHERNET, Self::RAW, Self::LOOP, Self::LINUX_SLL, Self::IPV4, Self::IPV6];
-        known.contains(&self) || self == Self::LINUX_SLL2
-    }
 }
 
 /// A frame that is not a RoCEv2 packet.
@@ -112,7 +106,11 @@ fn network_layer(link: LinkType, frame: &[u8]) -> Result<(u16, usize), Other> {
     match link {
         LinkType::ETHERNET => after_vlan_tags(frame, 12),
         LinkType::LINUX_SLL => after_vlan_tags(frame, 14),
-        LinkType::LINUX_SLL2 => Ok((u16_at(frame, 0)?, 20)),
+        // The first tag's EtherType stands in the header, the rest of it behind the header.
+        LinkType::LINUX_SLL2 => match u16_at(frame, 0)? {
+            tag if is_vlan(tag) => after_vlan_tags(frame, 22),
+            ethertype => Ok((ethertype, 20)),
+        },
         LinkType::NULL | LinkType::LOOP => Ok((ip_version(frame, 4)?, 4)),
         LinkType::RAW | LinkType::IPV4 | LinkType::IPV6 => Ok((ip_version(frame, 0)?, 0)),
         _ => Err(Other::Foreign),
@@ -123,10 +121,14 @@ fn network_layer(link: LinkType, frame: &[u8]) -> Result<(u16, usize), Other> {
 fn after_vlan_tags(frame: &[u8], mut at: usize) -> Result<(u16, usize), Other> {
     loop {
         match u16_at(frame, at)? {
-            0x8100 | 0x88a8 | 0x9100 => at += 4,
+            tag if is_vlan(tag) => at += 4,
             ethertype => return Ok((ethertype, at + 2)),
         }
     }
+}
+
+fn is_vlan(ethertype: u16) -> bool {
+    matches!(ethertype, 0x8100 | 0x88a8 | 0x9100)
 }
 
 /// IP says its version itself, so the many numbers for "address family" need not be known.

@@ -1,72 +1,53 @@
 //! The headers below RoCEv2, declared for showing them: Ethernet, IPv4, IPv6, UDP.
 
-use crate::field::{Field, Header};
+use crate::field::{headers, only, Field};
 
-/// Ethernet without VLAN tags.
-pub const ETHERNET: Header = Header {
-    name: "Ethernet",
-    title: "Ethernet II",
-    length: 14,
-    fields: &[
-        Field::bytes("Destination", 0, 6),
-        Field::bytes("Source", 6, 6),
-        Field::hex("EtherType", (12, 0), 16).means(ethertype),
-    ],
-};
+headers! {
+    /// Ethernet without VLAN tags.
+    pub mod ethernet = "Ethernet", "Ethernet II", 14 => {
+        Field::bytes("Destination", 0, 6);
+        Field::bytes("Source", 6, 6);
+        Field::hex("EtherType", (12, 0), 16).means(ethertype);
+    }
 
-/// IPv4 without options (RFC 791).
-pub const IPV4: Header = Header {
-    name: "IPv4",
-    title: "Internet Protocol version 4",
-    length: 20,
-    fields: &[
-        Field::dec("Version", (0, 0), 4),
-        Field::dec("IHL", (0, 4), 4).means(|words| format!("{} bytes", words * 4)),
-        Field::hex("TypeOfService", (1, 0), 8).means(not_covered),
-        Field::dec("TotalLength", (2, 0), 16),
-        Field::hex("Identification", (4, 0), 16),
-        Field::dec("Reserved", (6, 0), 1),
-        Field::dec("DontFragment", (6, 1), 1),
-        Field::dec("MoreFragments", (6, 2), 1),
-        Field::dec("FragmentOffset", (6, 3), 13),
-        Field::dec("TimeToLive", (8, 0), 8).means(not_covered),
-        Field::dec("Protocol", (9, 0), 8).means(protocol),
-        Field::hex("HeaderChecksum", (10, 0), 16).means(not_covered),
-        Field::hex("Source", (12, 0), 32).means(ipv4_address),
-        Field::hex("Destination", (16, 0), 32).means(ipv4_address),
-    ],
-};
+    /// IPv4 without options (RFC 791).
+    pub mod ipv4 = "IPv4", "Internet Protocol version 4", 20 => {
+        Field::dec("Version", (0, 0), 4);
+        Field::dec("IHL", (0, 4), 4).means(|words| format!("{} bytes", words * 4));
+        Field::hex("TypeOfService", (1, 0), 8).means(not_covered);
+        Field::dec("TotalLength", (2, 0), 16);
+        Field::hex("Identification", (4, 0), 16);
+        Field::dec("Reserved", (6, 0), 1);
+        Field::dec("DontFragment", (6, 1), 1);
+        Field::dec("MoreFragments", (6, 2), 1);
+        Field::dec("FragmentOffset", (6, 3), 13);
+        Field::dec("TimeToLive", (8, 0), 8).means(not_covered);
+        Field::dec("Protocol", (9, 0), 8).means(|v| only(v, 17, "UDP"));
+        Field::hex("HeaderChecksum", (10, 0), 16).means(not_covered);
+        Field::hex("Source", (12, 0), 32).means(ipv4_address);
+        Field::hex("Destination", (16, 0), 32).means(ipv4_address);
+    }
 
-/// IPv6 (RFC 8200).
-pub const IPV6: Header = Header {
-    name: "IPv6",
-    title: "Internet Protocol version 6",
-    length: 40,
-    fields: &[
-        Field::dec("Version", (0, 0), 4),
-        Field::hex("TrafficClass", (0, 4), 8).means(not_covered),
-        Field::hex("FlowLabel", (1, 4), 20).means(not_covered),
-        Field::dec("PayloadLength", (4, 0), 16),
-        Field::dec("NextHeader", (6, 0), 8).means(protocol),
-        Field::dec("HopLimit", (7, 0), 8).means(not_covered),
-        Field::address("Source", 8),
-        Field::address("Destination", 24),
-    ],
-};
+    /// IPv6 (RFC 8200).
+    pub mod ipv6 = "IPv6", "Internet Protocol version 6", 40 => {
+        Field::dec("Version", (0, 0), 4);
+        Field::hex("TrafficClass", (0, 4), 8).means(not_covered);
+        Field::hex("FlowLabel", (1, 4), 20).means(not_covered);
+        Field::dec("PayloadLength", (4, 0), 16);
+        Field::dec("NextHeader", (6, 0), 8).means(|v| only(v, 17, "UDP"));
+        Field::dec("HopLimit", (7, 0), 8).means(not_covered);
+        Field::address("Source", 8);
+        Field::address("Destination", 24);
+    }
 
-/// UDP (RFC 768).
-pub const UDP: Header = Header {
-    name: "UDP",
-    title: "User Datagram Protocol",
-    length: 8,
-    fields: &[
-        Field::dec("SourcePort", (0, 0), 16).means(|_| "chosen per connection, to spread over paths".into()),
-        Field::dec("DestinationPort", (2, 0), 16)
-            .means(|port| if port == 4791 { "RoCEv2".into() } else { String::new() }),
-        Field::dec("Length", (4, 0), 16),
-        Field::hex("Checksum", (6, 0), 16).means(checksum),
-    ],
-};
+    /// UDP (RFC 768).
+    pub mod udp = "UDP", "User Datagram Protocol", 8 => {
+        Field::dec("SourcePort", (0, 0), 16).means(|_| "chosen per connection, to spread over paths".into());
+        Field::dec("DestinationPort", (2, 0), 16).means(|port| only(port, 4791, "RoCEv2"));
+        Field::dec("Length", (4, 0), 16);
+        Field::hex("Checksum", (6, 0), 16).means(checksum);
+    }
+}
 
 /// For fields that a router may change.
 fn not_covered(_: u64) -> String {
@@ -89,26 +70,6 @@ fn ethertype(number: u64) -> String {
     }
 }
 
-fn protocol(number: u64) -> String {
-    if number == 17 {
-        "UDP".into()
-    } else {
-        String::new()
-    }
-}
-
 fn ipv4_address(address: u64) -> String {
     std::net::Ipv4Addr::from(address as u32).to_string()
-}
-
-#[cfg(test)]
-mod tests {
-    use crate::field::tests::assert_covered;
-
-    #[test]
-    fn every_bit_belongs_to_one_field() {
-        for header in [super::ETHERNET, super::IPV4, super::IPV6, super::UDP] {
-            assert_covered(&header);
-        }
-    }
 }

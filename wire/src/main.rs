@@ -2,11 +2,13 @@
 
 use clap::{value_parser, Arg, ArgAction, ArgMatches, Command};
 use std::fs::File;
-use std::io::{BufWriter, IsTerminal, Write};
+use std::io::{BufWriter, IsTerminal, LineWriter, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 use wire::capture::Reader;
 use wire::compare::{self, Capture};
+use wire::lanes::{self, Lanes};
 use wire::pcapng::Section;
 use wire::show::{self, Error};
 use wire::story;
@@ -14,12 +16,20 @@ use wire::story;
 fn command() -> Command {
     let file = Arg::new("file").value_name("FILE").help("pcap or pcapng file").required(true);
     let packet = Arg::new("packet").long("packet").value_name("N").conflicts_with("format");
-    let format = Arg::new("format").long("format").value_parser(["ladder", "tsv"]).default_value("ladder");
+    let format = Arg::new("format").long("format").value_parser(["lanes", "ladder", "tsv"]);
+    let follow = Arg::new("follow").long("follow").action(ArgAction::SetTrue).conflicts_with_all(["packet", "format"]);
     let show = Command::new("show")
-        .about("Show a capture: a ladder, one packet byte by byte, or a table")
+        .about("Show a capture or a run: lanes or a ladder, one packet byte by byte, or a table")
         .arg(file.value_parser(value_parser!(PathBuf)))
-        .arg(packet.value_parser(value_parser!(u64).range(1..)).help("Only this frame, byte by byte"))
-        .arg(format.help("A ladder for people, a table for machines"));
+        .arg(
+            packet
+                .value_parser(value_parser!(show::bytes::Which))
+                .help("Only this frame, or a step's first, as step8, byte by byte"),
+        )
+        .arg(format.help(
+            "Lanes with the log lines (of a run, unless told otherwise), a ladder of the packets, a table for machines",
+        ))
+        .arg(follow.help("Draw the lanes of a run while it happens, until its end or Ctrl-C"));
     Command::new("wire")
         .about("Read captures of RDMA traffic (RoCEv2)")
         .subcommand_required(true)
@@ -54,8 +64,9 @@ fn compare_command() -> Command {
 fn svg_command() -> Command {
     let file = Arg::new("file").value_name("FILE").help("pcap or pcapng file").required(true);
     Command::new("svg")
-        .about("Draw a capture's ladder as a picture, to standard output")
+        .about("Draw a picture to standard output: the lanes of a run, or the ladder of a capture")
         .arg(file.value_parser(value_parser!(PathBuf)))
+        .arg(Arg::new("ladder").long("ladder").action(ArgAction::SetTrue).help("The ladder of a run, too"))
 }
 
 fn main() -> ExitCode {
@@ -68,7 +79,7 @@ fn main() -> ExitCode {
         _ => {}
     }
     let result = match name {
-        "svg" => svg(file),
+        "svg" => svg(file, arguments.get_flag("ladder")),
         _ => show(file, arguments),
     };
     match result {
@@ -88,26 +99,64 @@ fn open(file: &Path) -> Result<Reader<File>, Error> {
 }
 
 fn show(file: &Path, arguments: &ArgMatches) -> Result<(), Error> {
-    let mut reader = open(file)?;
     let mut out = BufWriter::with_capacity(64 << 10, std::io::stdout().lock());
     let format = arguments.get_one::<String>("format").map(String::as_str);
-    let result = match (arguments.get_one::<u64>("packet"), format) {
-        (Some(&number), _) => show::bytes::write(&mut reader, number, &mut out),
-        (None, Some("tsv")) => show::tsv::write(&mut reader, &mut out),
-        _ => {
-            let clients = show::row::clients(&mut open(file)?);
-            show::ladder::write(&mut reader, clients, style(), &mut out)
-        }
+    let result = match (arguments.get_one("packet"), format) {
+        (Some(&which), _) => show::bytes::write(&mut open(file)?, which, &mut out),
+        (None, Some("tsv")) => show::tsv::write(&mut open(file)?, &mut out),
+        (None, Some("ladder")) => ladder(file, &mut out),
+        (None, None) if arguments.get_flag("follow") => draw(open_growing, file, &mut LineWriter::new(out.get_mut())),
+        (None, None) if lanes::nodes(&mut open(file)?).is_none() => ladder(file, &mut out),
+        _ => draw(open, file, &mut out),
     };
     // What was read before an error is good, and is shown.
     out.flush()?;
     result
 }
 
-fn svg(file: &Path) -> Result<(), Error> {
-    let rows = show::row::all(|| open(file))?;
-    std::io::stdout().lock().write_all(wire::svg::draw(&rows).as_bytes())?;
-    Ok(())
+fn ladder(file: &Path, out: &mut impl Write) -> Result<(), Error> {
+    let clients = show::row::clients(&mut open(file)?);
+    show::ladder::write(&mut open(file)?, clients, style(), out)
+}
+
+/// Draws lanes; `open` is called twice.
+fn draw<R: Read>(
+    open: impl Fn(&Path) -> Result<Reader<R>, Error>,
+    file: &Path,
+    out: &mut impl Write,
+) -> Result<(), Error> {
+    let nodes = lanes::nodes(&mut open(file)?).unwrap_or_default();
+    let show::ladder::Style { color, width } = style();
+    let style = lanes::Style { color, width: width.unwrap_or(lanes::Style::FILE.width) };
+    lanes::write(&mut open(file)?, Lanes::new(&nodes, style), out)
+}
+
+fn open_growing(file: &Path) -> Result<Reader<Growing>, Error> {
+    let file = File::open(file).map_err(wire::capture::Error::Io)?;
+    Ok(Reader::new(Growing(file))?)
+}
+
+/// A file that somebody still writes: at its end there will be more.
+struct Growing(File);
+
+impl Read for Growing {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        loop {
+            match self.0.read(buffer)? {
+                0 => std::thread::sleep(Duration::from_millis(50)),
+                count => return Ok(count),
+            }
+        }
+    }
+}
+
+fn svg(file: &Path, ladder: bool) -> Result<(), Error> {
+    let run = std::fs::read(file).map_err(wire::capture::Error::Io)?;
+    let (picture, _) = match ladder || lanes::nodes(&mut open(file)?).is_none() {
+        true => lanes::ladder(&run)?,
+        false => lanes::picture(&run, 0..=u64::MAX)?,
+    };
+    Ok(std::io::stdout().lock().write_all(picture.as_bytes())?)
 }
 
 /// Colors and the width of the terminal, if there is one.

@@ -1,7 +1,8 @@
-//! The operation codes of the BTH and which headers follow each of them (IBTA table 38 and 9.3).
+//! The operation codes of the BTH and which headers follow each of them (IBTA table 38 and 9.3;
+//! annex A14 for XRC, annex A19 for FLUSH and ATOMIC WRITE).
 
 use crate::field::Header;
-use crate::headers::{aeth, atomic_ack_eth, atomic_eth, cnp, deth, ieth, imm_dt, reth};
+use crate::headers::{aeth, atomic_ack_eth, atomic_eth, cnp, deth, feth, ieth, imm_dt, reth, xrc_eth};
 
 /// The transport service: the top three bits of the operation code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -14,8 +15,22 @@ pub enum Service {
     Ud,
     /// Congestion notification.
     Cnp,
-    /// A service this tool does not decode (RD, XRC, vendor specific).
+    /// Extended reliable connection: as RC, but each request names the receiver's shared receive queue.
+    Xrc,
+    /// A service this tool does not decode (RD, vendor specific).
     Unknown,
+}
+
+impl Service {
+    /// True if requests are answered.
+    pub fn is_reliable(self) -> bool {
+        matches!(self, Service::Rc | Service::Xrc)
+    }
+
+    /// True if packets belong to a connection, whose packets are numbered.
+    pub fn is_connected(self) -> bool {
+        self.is_reliable() || self == Service::Uc
+    }
 }
 
 /// What a packet does.
@@ -37,6 +52,10 @@ pub enum Operation {
     CompareSwap,
     /// Adds to eight bytes.
     FetchAdd,
+    /// Asks for data to be made visible or persistent.
+    Flush,
+    /// Replaces eight bytes at once.
+    AtomicWrite,
     /// Asks a sender to slow down.
     Congestion,
     /// Not decoded.
@@ -118,6 +137,7 @@ const fn row(
         1 => Service::Uc,
         3 => Service::Ud,
         4 => Service::Cnp,
+        5 => Service::Xrc,
         _ => Service::Unknown,
     };
     Opcode { code, name, service, operation, part, headers }
@@ -131,6 +151,8 @@ const DETH: &Header = &deth::HEADER;
 const ATOMIC: &Header = &atomic_eth::HEADER;
 const ATOMIC_ACK: &Header = &atomic_ack_eth::HEADER;
 const CNP: &Header = &cnp::HEADER;
+const FETH: &Header = &feth::HEADER;
+const XRC: &Header = &xrc_eth::HEADER;
 
 use Operation::*;
 use Part::*;
@@ -161,6 +183,8 @@ pub const TABLE: &[Opcode] = &[
     row(0x14, "RC Fetch Add",                          FetchAdd,          Only,   &[ATOMIC]),
     row(0x16, "RC Send Last Invalidate",               Send,              Last,   &[IETH]),
     row(0x17, "RC Send Only Invalidate",               Send,              Only,   &[IETH]),
+    row(0x1c, "RC Flush",                              Flush,             Only,   &[FETH, RETH]),
+    row(0x1d, "RC Atomic Write",                       AtomicWrite,       Only,   &[RETH]),
     row(0x20, "UC Send First",                         Send,              First,  &[]),
     row(0x21, "UC Send Middle",                        Send,              Middle, &[]),
     row(0x22, "UC Send Last",                          Send,              Last,   &[]),
@@ -176,6 +200,29 @@ pub const TABLE: &[Opcode] = &[
     row(0x64, "UD Send Only",                          Send,              Only,   &[DETH]),
     row(0x65, "UD Send Only Immediate",                Send,              Only,   &[DETH, IMM]),
     row(0x81, "CNP",                                   Congestion,        Only,   &[CNP]),
+    row(0xa0, "XRC Send First",                        Send,              First,  &[XRC]),
+    row(0xa1, "XRC Send Middle",                       Send,              Middle, &[XRC]),
+    row(0xa2, "XRC Send Last",                         Send,              Last,   &[XRC]),
+    row(0xa3, "XRC Send Last Immediate",               Send,              Last,   &[XRC, IMM]),
+    row(0xa4, "XRC Send Only",                         Send,              Only,   &[XRC]),
+    row(0xa5, "XRC Send Only Immediate",               Send,              Only,   &[XRC, IMM]),
+    row(0xa6, "XRC RDMA Write First",                  Write,             First,  &[XRC, RETH]),
+    row(0xa7, "XRC RDMA Write Middle",                 Write,             Middle, &[XRC]),
+    row(0xa8, "XRC RDMA Write Last",                   Write,             Last,   &[XRC]),
+    row(0xa9, "XRC RDMA Write Last Immediate",         Write,             Last,   &[XRC, IMM]),
+    row(0xaa, "XRC RDMA Write Only",                   Write,             Only,   &[XRC, RETH]),
+    row(0xab, "XRC RDMA Write Only Immediate",         Write,             Only,   &[XRC, RETH, IMM]),
+    row(0xac, "XRC RDMA Read Request",                 ReadRequest,       Only,   &[XRC, RETH]),
+    row(0xad, "XRC RDMA Read Response First",          ReadResponse,      First,  &[AETH]),
+    row(0xae, "XRC RDMA Read Response Middle",         ReadResponse,      Middle, &[]),
+    row(0xaf, "XRC RDMA Read Response Last",           ReadResponse,      Last,   &[AETH]),
+    row(0xb0, "XRC RDMA Read Response Only",           ReadResponse,      Only,   &[AETH]),
+    row(0xb1, "XRC Acknowledge",                       Acknowledge,       Only,   &[AETH]),
+    row(0xb2, "XRC Atomic Acknowledge",                AtomicAcknowledge, Only,   &[AETH, ATOMIC_ACK]),
+    row(0xb3, "XRC Compare Swap",                      CompareSwap,       Only,   &[XRC, ATOMIC]),
+    row(0xb4, "XRC Fetch Add",                         FetchAdd,          Only,   &[XRC, ATOMIC]),
+    row(0xb6, "XRC Send Last Invalidate",              Send,              Last,   &[XRC, IETH]),
+    row(0xb7, "XRC Send Only Invalidate",              Send,              Only,   &[XRC, IETH]),
 ];
 
 #[cfg(test)]

@@ -1,12 +1,12 @@
 //! One RoCEv2 packet: the BTH, the headers its operation code calls for, the payload, the ICRC.
 
-use crate::aeth::{milliseconds, Syndrome};
+use crate::aeth::Syndrome;
 use crate::cm;
 use crate::field::Header;
-use crate::headers::{aeth, atomic_ack_eth, atomic_eth, bth, deth, ieth, imm_dt, reth};
+use crate::headers::{aeth, atomic_ack_eth, atomic_eth, bth, deth, feth, ieth, imm_dt, reth};
 use crate::icrc::{self, Icrc};
 use crate::link::{self, Datagram, LinkType, Other};
-use crate::opcode::{self, Opcode, Operation, Part};
+use crate::opcode::{self, Opcode};
 
 /// What a recorded frame holds.
 #[derive(Clone, Copy, Debug)]
@@ -98,6 +98,7 @@ pub struct Packet<'a> {
     pub bth: Bth,
     /// What the operation code stands for.
     pub opcode: &'static Opcode,
+    cm: Option<cm::Message<'a>>,
 }
 
 impl<'a> Packet<'a> {
@@ -111,7 +112,11 @@ impl<'a> Packet<'a> {
             return Err(Other::Short);
         }
         let bth = datagram.ip.get(start..).and_then(Bth::read).ok_or(Other::Cut)?;
-        Ok(Packet { datagram, bth, opcode: opcode::lookup(bth.opcode) })
+        let mut packet = Packet { datagram, bth, opcode: opcode::lookup(bth.opcode), cm: None };
+        if bth.dest_qp == 1 && bth.opcode == 0x64 {
+            packet.cm = cm::Message::read(packet.payload());
+        }
+        Ok(packet)
     }
 
     /// Where the BTH begins, counted from the IP header.
@@ -211,6 +216,12 @@ impl<'a> Packet<'a> {
         Some((atomic_eth::SWAP_ADD.read(bytes)?, atomic_eth::COMPARE.read(bytes)?))
     }
 
+    /// Selectivity level and placement type of a FLUSH.
+    pub fn flush(&self) -> Option<(u64, u64)> {
+        let bytes = self.header(feth::HEADER.name)?;
+        Some((feth::SELECTIVITY.read(bytes)?, feth::PLACEMENT.read(bytes)?))
+    }
+
     /// The old value an atomic operation found.
     pub fn atomic_original(&self) -> Option<u64> {
         atomic_ack_eth::ORIGINAL.read(self.header(atomic_ack_eth::HEADER.name)?)
@@ -218,76 +229,11 @@ impl<'a> Packet<'a> {
 
     /// The connection manager message, if this is one.
     pub fn cm(&self) -> Option<cm::Message<'a>> {
-        if self.bth.dest_qp != 1 || self.bth.opcode != 0x64 {
-            return None;
-        }
-        cm::Message::read(self.payload())
+        self.cm
     }
 
     /// The name of the CM message, else of the operation code.
     pub fn name(&self) -> &'static str {
         self.cm().map_or(self.opcode.name, |message| message.kind.name())
-    }
-
-    /// What the packet does, in a few words of at most about 34 columns.
-    pub fn summary(&self) -> String {
-        if let Some(message) = self.cm() {
-            return cm_summary(&message);
-        }
-        let part = format!("{:?}", self.opcode.part);
-        let length = self.payload_length();
-        match self.opcode.operation {
-            Operation::Send => format!("SEND {part}  len {length}{}", self.extras()),
-            Operation::Write => match (self.opcode.part, self.dma_length()) {
-                (Part::First, Some(total)) => format!("WRITE First  len {length} of {total}"),
-                _ => format!("WRITE {part}  len {length}{}", self.extras()),
-            },
-            Operation::ReadRequest => format!("READ Request  len {}", self.dma_length().unwrap_or(0)),
-            Operation::ReadResponse => format!("READ Response {part}  len {length}"),
-            Operation::Acknowledge => self.acknowledge_summary(),
-            Operation::AtomicAcknowledge => {
-                format!("ATOMIC ACK  was {:#x}", self.atomic_original().unwrap_or(0))
-            }
-            Operation::CompareSwap => {
-                format!("CompareSwap  {:#x}", self.atomic_operands().unwrap_or((0, 0)).0)
-            }
-            Operation::FetchAdd => format!("FetchAdd  {:#x}", self.atomic_operands().unwrap_or((0, 0)).0),
-            Operation::Congestion => "CNP  slow down".into(),
-            Operation::Unknown => format!("opcode 0x{:02x}  not decoded", self.bth.opcode),
-        }
-    }
-
-    fn extras(&self) -> String {
-        match (self.immediate(), self.invalidated_key()) {
-            (Some(data), _) => format!(" imm {data:#x}"),
-            (_, Some(key)) => format!(" inv {key:#x}"),
-            _ => String::new(),
-        }
-    }
-
-    fn acknowledge_summary(&self) -> String {
-        match self.aeth().map(|aeth| aeth.verdict()) {
-            Some(Syndrome::Ack { .. }) => format!("ACK  psn {}", self.bth.psn),
-            Some(Syndrome::RnrNak { timer_us }) => format!("RNR NAK  wait {} ms", milliseconds(timer_us)),
-            Some(Syndrome::Nak(nak)) => format!("NAK  {nak}"),
-            Some(reserved) => reserved.to_string(),
-            None => "ACK  (cut)".into(),
-        }
-    }
-}
-
-fn cm_summary(message: &cm::Message) -> String {
-    let name = message.kind.short();
-    match message.kind {
-        cm::Kind::ConnectRequest => match message.service().and_then(cm::Service::port) {
-            Some(port) => format!("{name}  port {port}"),
-            None => name.into(),
-        },
-        cm::Kind::ConnectReply => format!("{name}  qp 0x{:x}", message.local_qpn().unwrap_or(0)),
-        cm::Kind::ConnectReject => {
-            let reason = message.reason().unwrap_or(0);
-            format!("{name}  reason {reason} ({})", cm::reject_reason(reason))
-        }
-        _ => name.into(),
     }
 }

@@ -1,9 +1,10 @@
-//! Writing pcapng: a section header, one interface, then one block per packet, each with its comment.
+//! Writing pcapng: a section header, interfaces, then one block per packet, each with its comment, or log line.
 //!
 //! The format is described at <https://www.ietf.org/archive/id/draft-ietf-opsawg-pcapng-05.html>. Blocks
 //! are written little-endian on every machine, so equal packets give equal files.
 
 use crate::link::LinkType;
+use crate::run::Line;
 use std::io::{self, Write};
 
 /// What the file says about itself; each text is left out when it is None.
@@ -19,41 +20,67 @@ pub struct Section<'a> {
     pub application: Option<&'a str>,
 }
 
-/// Writes packets of one link type with time stamps in nanoseconds.
+/// Writes packets with time stamps in nanoseconds, and log lines.
 #[derive(Debug)]
 pub struct Writer<W: Write> {
     out: W,
     block: Vec<u8>,
+    interfaces: u32,
 }
 
 const SECTION_HEADER: u32 = 0x0a0d_0d0a;
 const INTERFACE_DESCRIPTION: u32 = 1;
 const ENHANCED_PACKET: u32 = 6;
+/// Its body is one journal entry in systemd's Journal Export Format.
+pub(crate) const JOURNAL_EXPORT: u32 = 9;
 const OPT_COMMENT: u16 = 1;
 
 impl<W: Write> Writer<W> {
-    /// Writes the headers of the file. Hand in a buffered writer.
+    /// Begins a file with one interface of this kind, number 0. Hand in a buffered writer.
     pub fn new(out: W, link: LinkType, section: &Section) -> io::Result<Writer<W>> {
-        let mut writer = Writer { out, block: Vec::with_capacity(2048) };
-        writer.section_header(section)?;
-        writer.interface(link)?;
+        let mut writer = Writer::without_interface(out, section)?;
+        writer.interface(link, None)?;
         Ok(writer)
     }
 
-    /// Appends a whole frame. `time_ns` counts nanoseconds since 1970.
+    /// Begins a file; interfaces are added as they turn up. Hand in a buffered writer.
+    pub fn without_interface(out: W, section: &Section) -> io::Result<Writer<W>> {
+        let mut writer = Writer { out, block: Vec::with_capacity(2048), interfaces: 0 };
+        writer.section_header(section)?;
+        Ok(writer)
+    }
+
+    /// Describes one more interface and gives its number. In a run file it has the name of the node whose card it is.
+    pub fn interface(&mut self, link: LinkType, name: Option<&str>) -> io::Result<u32> {
+        const IF_NAME: u16 = 2;
+        const IF_TSRESOL: u16 = 9;
+        const NANOSECONDS: u8 = 9;
+        self.u16(link.0);
+        self.u16(0);
+        self.u32(0); // no snap length
+        self.text_option(IF_NAME, name);
+        self.option(IF_TSRESOL, &[NANOSECONDS]);
+        self.end_of_options();
+        self.finish_block(INTERFACE_DESCRIPTION)?;
+        self.interfaces += 1;
+        Ok(self.interfaces - 1)
+    }
+
+    /// Appends a whole frame of interface 0. `time_ns` counts nanoseconds since 1970.
     pub fn packet(&mut self, time_ns: u64, frame: &[u8], comment: Option<&str>) -> io::Result<()> {
-        self.cut_packet(time_ns, frame, frame.len(), comment)
+        self.cut_packet(0, time_ns, frame, frame.len(), comment)
     }
 
     /// Appends a frame of which only `recorded` is known; on the wire it had `length` bytes.
     pub fn cut_packet(
         &mut self,
+        interface: u32,
         time_ns: u64,
         recorded: &[u8],
         length: usize,
         comment: Option<&str>,
     ) -> io::Result<()> {
-        self.u32(0); // the first and only interface
+        self.u32(interface);
         self.u32((time_ns >> 32) as u32);
         self.u32(time_ns as u32);
         self.u32(recorded.len() as u32);
@@ -62,6 +89,12 @@ impl<W: Write> Writer<W> {
         self.text_option(OPT_COMMENT, comment);
         self.end_of_options();
         self.finish_block(ENHANCED_PACKET)
+    }
+
+    /// Appends a log line.
+    pub fn line(&mut self, line: &Line) -> io::Result<()> {
+        self.padded(line.export().as_bytes());
+        self.finish_block(JOURNAL_EXPORT)
     }
 
     /// Hands what was written on, to the file below.
@@ -86,17 +119,6 @@ impl<W: Write> Writer<W> {
         self.text_option(4, section.application);
         self.end_of_options();
         self.finish_block(SECTION_HEADER)
-    }
-
-    fn interface(&mut self, link: LinkType) -> io::Result<()> {
-        const IF_TSRESOL: u16 = 9;
-        const NANOSECONDS: u8 = 9;
-        self.u16(link.0);
-        self.u16(0);
-        self.u32(0); // no snap length
-        self.option(IF_TSRESOL, &[NANOSECONDS]);
-        self.end_of_options();
-        self.finish_block(INTERFACE_DESCRIPTION)
     }
 
     fn text_option(&mut self, code: u16, text: Option<&str>) {

@@ -1,7 +1,8 @@
 //! The blocks of a pcapng file.
 
-use crate::capture::{Error, Found, Input, Order, LARGEST};
+use crate::capture::{Error, Found, FoundPacket, Input, Order, LARGEST};
 use crate::link::LinkType;
+use crate::pcapng::JOURNAL_EXPORT;
 use std::io::Read;
 
 const SECTION_HEADER: u32 = 0x0a0d_0d0a;
@@ -11,6 +12,7 @@ const SIMPLE_PACKET: u32 = 3;
 const ENHANCED_PACKET: u32 = 6;
 
 const OPT_COMMENT: u16 = 1;
+const IF_NAME: u16 = 2;
 const IF_TSRESOL: u16 = 9;
 const IF_TSOFFSET: u16 = 14;
 
@@ -29,6 +31,7 @@ impl Default for Pcapng {
 
 #[derive(Debug)]
 struct Interface {
+    name: Option<String>,
     link: LinkType,
     snap_length: u32,
     clock: Clock,
@@ -61,7 +64,17 @@ struct Block<'a> {
 }
 
 impl Pcapng {
-    /// The next packet; other blocks are taken note of or skipped.
+    /// The name of an interface, if the file gives it one.
+    pub(crate) fn name(&self, interface: usize) -> Option<&str> {
+        self.interfaces.get(interface)?.name.as_deref()
+    }
+
+    /// What the interfaces so far are, and their names.
+    pub(crate) fn interfaces(&self) -> Vec<(LinkType, Option<String>)> {
+        self.interfaces.iter().map(|interface| (interface.link, interface.name.clone())).collect()
+    }
+
+    /// The next packet or journal entry; other blocks are taken note of or skipped.
     pub(crate) fn next<R: Read>(&mut self, input: &mut Input<R>) -> Result<Option<Found>, Error> {
         loop {
             let offset = input.offset();
@@ -69,13 +82,16 @@ impl Pcapng {
                 return Ok(None);
             };
             // The number of a section header reads the same in both byte orders.
-            let kind = self.order.u32(head, 0);
+            let (kind, mut length) = (self.order.u32(head, 0), self.order.u32(head, 4));
             if kind == SECTION_HEADER {
-                self.begin_section(input, offset)?;
+                length = self.begin_section(input, offset)?;
             }
-            let length = self.block_length(input, offset)?;
+            if length < 12 || length % 4 != 0 {
+                return Err(Error::Damaged { offset, what: format!("a block cannot have {length} bytes") });
+            }
+            let length = length as usize;
             match kind {
-                INTERFACE_DESCRIPTION | OBSOLETE_PACKET | SIMPLE_PACKET | ENHANCED_PACKET => {}
+                INTERFACE_DESCRIPTION | OBSOLETE_PACKET | SIMPLE_PACKET | ENHANCED_PACKET | JOURNAL_EXPORT => {}
                 _ => {
                     input.skip(length, "block")?;
                     continue;
@@ -89,14 +105,15 @@ impl Pcapng {
             block.check_end()?;
             match kind {
                 INTERFACE_DESCRIPTION => self.interfaces.push(block.interface()?),
-                SIMPLE_PACKET => return block.simple_packet(&self.interfaces).map(Some),
-                _ => return block.packet(kind, &self.interfaces).map(Some),
+                SIMPLE_PACKET => return block.simple_packet(&self.interfaces).map(|found| Some(Found::Packet(found))),
+                JOURNAL_EXPORT => return Ok(Some(Found::Journal((8, length - 12)))),
+                _ => return block.packet(kind, &self.interfaces).map(|found| Some(Found::Packet(found))),
             }
         }
     }
 
-    /// Each section chooses its byte order and counts its interfaces from 0.
-    fn begin_section<R: Read>(&mut self, input: &mut Input<R>, offset: u64) -> Result<(), Error> {
+    /// Each section chooses its byte order and counts its interfaces from 0. Returns the length of its header.
+    fn begin_section<R: Read>(&mut self, input: &mut Input<R>, offset: u64) -> Result<u32, Error> {
         let what = "section header";
         let head = input.peek_or_end(12, what)?.ok_or(Error::Truncated { offset, what })?;
         self.order = match head[8..12] {
@@ -105,18 +122,7 @@ impl Pcapng {
             _ => return Err(Error::Damaged { offset, what: "the byte order of the section is unknown".into() }),
         };
         self.interfaces.clear();
-        Ok(())
-    }
-
-    fn block_length<R: Read>(&self, input: &mut Input<R>, offset: u64) -> Result<usize, Error> {
-        let what = "block header";
-        let head = input.peek_or_end(8, what)?.ok_or(Error::Truncated { offset, what })?;
-        let length = self.order.u32(head, 4) as usize;
-        if length < 12 || length % 4 != 0 {
-            let what = format!("a block cannot have {length} bytes");
-            return Err(Error::Damaged { offset, what });
-        }
-        Ok(length)
+        Ok(self.order.u32(head, 4))
     }
 }
 
@@ -162,7 +168,8 @@ impl Block<'_> {
         if let Some((at, 8)) = self.option(16, IF_TSOFFSET) {
             clock.offset = self.order.u64(self.bytes, at) as i64;
         }
-        Ok(Interface { link, snap_length, clock })
+        let name = self.option(16, IF_NAME).and_then(|(at, size)| std::str::from_utf8(&self.bytes[at..at + size]).ok());
+        Ok(Interface { name: name.map(str::to_owned), link, snap_length, clock })
     }
 
     /// Where the value of an option begins and how long it is; `at` is where the options begin.
@@ -182,7 +189,7 @@ impl Block<'_> {
         None
     }
 
-    fn packet(&self, kind: u32, interfaces: &[Interface]) -> Result<Found, Error> {
+    fn packet(&self, kind: u32, interfaces: &[Interface]) -> Result<FoundPacket, Error> {
         let number = match kind {
             OBSOLETE_PACKET => usize::from(self.u16(8)?),
             _ => self.u32(8)? as usize,
@@ -192,7 +199,8 @@ impl Block<'_> {
             .get(number)
             .ok_or_else(|| self.damaged(format!("a packet of interface {number}, which was not described")))?;
         let data = self.data(28, size)?;
-        Ok(Found {
+        Ok(FoundPacket {
+            interface: number,
             time_ns: Some(interface.clock.nanoseconds(u64::from(high) << 32 | u64::from(low))),
             link: interface.link,
             data,
@@ -202,7 +210,7 @@ impl Block<'_> {
     }
 
     /// A packet without time stamp; the recorded length follows from the snap length.
-    fn simple_packet(&self, interfaces: &[Interface]) -> Result<Found, Error> {
+    fn simple_packet(&self, interfaces: &[Interface]) -> Result<FoundPacket, Error> {
         let interface =
             interfaces.first().ok_or_else(|| self.damaged("a packet before any interface was described"))?;
         let length = self.u32(8)?;
@@ -211,7 +219,8 @@ impl Block<'_> {
             snap_length => length.min(snap_length),
         };
         let data = self.data(12, size as usize)?;
-        Ok(Found { time_ns: None, link: interface.link, data, length: length as usize, comment: (0, 0) })
+        let (link, length) = (interface.link, length as usize);
+        Ok(FoundPacket { interface: 0, time_ns: None, link, data, length, comment: (0, 0) })
     }
 
     fn data(&self, at: usize, size: usize) -> Result<(usize, usize), Error> {

@@ -10,7 +10,7 @@ mod tshark;
 use frames::*;
 use std::path::{Path, PathBuf};
 use tshark::agree;
-use wire::opcode::{Opcode, Operation, TABLE};
+use wire::opcode::{Opcode, Operation, Service, TABLE};
 use wire::pcapng::{Section, Writer};
 use wire::LinkType;
 
@@ -29,10 +29,15 @@ fn capture_of(link: LinkType, name: &str, frames: &[Vec<u8>]) -> PathBuf {
     path
 }
 
+/// tshark 4.0 does not know FLUSH, ATOMIC WRITE, and XRC's operation codes.
+fn tshark_knows(row: &Opcode) -> bool {
+    row.name != "CNP" && row.service != Service::Xrc && !matches!(row.code, 0x1c | 0x1d)
+}
+
 /// Each operation code over both IP versions, with payloads that need every amount of padding.
 fn every_opcode() -> Vec<Vec<u8>> {
     let mut frames = vec![];
-    for row in TABLE.iter().filter(|row| row.name != "CNP") {
+    for row in TABLE.iter().filter(|row| tshark_knows(row)) {
         let length: usize = row.headers.iter().map(|header| header.length).sum();
         let headers: Vec<u8> = (1..=length as u8).collect();
         for payload in 0..if carries_data(row) { 5 } else { 1 } {
@@ -62,13 +67,16 @@ fn other_links() -> Vec<PathBuf> {
     };
     let mut sll = [0; 16];
     sll[14] = 8; // IPv4
-    let mut sll2 = [0; 20];
+    let (mut sll2, mut sll2_tagged) = ([0; 20], [0; 24]);
     sll2[0] = 8;
+    sll2_tagged[0] = 0x81;
+    sll2_tagged[22] = 8;
     let tagged = [&[2; 12][..], &[0x88, 0xa8, 0, 7, 0x81, 0, 0, 9, 8, 0]].concat();
     vec![
         with(LinkType::RAW, "raw.pcapng", &[]),
         with(LinkType::LINUX_SLL, "sll.pcapng", &sll),
         with(LinkType::LINUX_SLL2, "sll2.pcapng", &sll2),
+        with(LinkType::LINUX_SLL2, "sll2-vlan.pcapng", &sll2_tagged),
         with(LinkType::NULL, "null.pcapng", &[2, 0, 0, 0]),
         with(LinkType::ETHERNET, "vlan.pcapng", &tagged),
     ]

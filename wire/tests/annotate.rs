@@ -24,6 +24,8 @@ fn own_capture() -> Vec<u8> {
     let bundled = Path::new(env!("CARGO_MANIFEST_DIR")).join("../captures/04_rdma_write.pcapng");
     let mut reader = Reader::new(fs::File::open(bundled).unwrap()).unwrap();
     let mut writer = Writer::new(Vec::new(), LinkType::ETHERNET, &Section::default()).unwrap();
+    // A comment that the lab wrote stays, another one gives way.
+    let mut comment = ["mine", "", "lab: delayed", "old"].into_iter();
     while let Some(record) = reader.next().unwrap() {
         let mut frame = record.data.to_vec();
         if frame[12..14] == [8, 0] {
@@ -31,8 +33,7 @@ fn own_capture() -> Vec<u8> {
                 frame[address..address + 3].copy_from_slice(&[192, 0, 2]);
             }
         }
-        let comment = (record.number == 1).then_some("mine");
-        writer.packet(record.time_ns.unwrap(), &frame, comment).unwrap();
+        writer.packet(record.time_ns.unwrap(), &frame, comment.next()).unwrap();
     }
     writer.into_inner().unwrap()
 }
@@ -65,6 +66,7 @@ fn a_capture_from_elsewhere_gets_the_steps_of_its_lesson() {
     assert_eq!(comments[..2], ["mine", ""]);
     for (step, comment) in (1..).zip(&comments[2..]) {
         assert!(comment.starts_with(&format!("Step {step}: The ")), "{comment}");
+        assert_eq!(comment.ends_with("] lab: delayed"), step == 1, "{comment}");
     }
 }
 
@@ -89,20 +91,13 @@ fn packets_of_another_lesson_are_named_and_say_so() {
 #[test]
 fn what_cannot_be_annotated_leaves_no_file() {
     let folder = scratch("annotate-errors");
-    let (good, cut, mixed) = (folder.join("good.pcapng"), folder.join("cut.pcapng"), folder.join("mixed.pcapng"));
+    let (good, cut) = (folder.join("good.pcapng"), folder.join("cut.pcapng"));
     let capture = own_capture();
     fs::write(&good, &capture).unwrap();
     fs::write(&cut, &capture[..capture.len() - 7]).unwrap();
-    let mut two_sections = capture.clone();
-    let mut raw = Writer::new(Vec::new(), LinkType::RAW, &Section::default()).unwrap();
-    raw.packet(0, &[0x45; 60], None).unwrap();
-    two_sections.extend(raw.into_inner().unwrap());
-    fs::write(&mixed, two_sections).unwrap();
-
     for (file, story, what) in [
         (&good, "4", "there is no story `4`; there are 01, 02, 03, 03-private-data, 04, 04-multi-packet"),
         (&cut, "04", "the file ends inside the block that begins at byte"),
-        (&mixed, "04", "frame 14 was recorded on another kind of interface"),
         (&folder.join("none.pcapng"), "04", "No such file"),
     ] {
         let out = folder.join("out.pcapng");
@@ -112,4 +107,23 @@ fn what_cannot_be_annotated_leaves_no_file() {
         assert!(error.contains(what), "{error}");
         assert!(!out.exists());
     }
+}
+
+#[test]
+fn each_kind_of_interface_is_described_anew() {
+    let folder = scratch("annotate-links");
+    let (mixed, out) = (folder.join("mixed.pcapng"), folder.join("out.pcapng"));
+    let mut two_sections = own_capture();
+    let mut raw = Writer::new(Vec::new(), LinkType::RAW, &Section::default()).unwrap();
+    raw.packet(0, &[0x45; 60], None).unwrap();
+    two_sections.extend(raw.into_inner().unwrap());
+    fs::write(&mixed, two_sections).unwrap();
+    let output = annotate(&[mixed.to_str().unwrap(), "--story", "04", "-o", out.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let mut reader = Reader::new(fs::File::open(out).unwrap()).unwrap();
+    let mut links = Vec::new();
+    while let Some(record) = reader.next().unwrap() {
+        links.push(record.link);
+    }
+    assert_eq!((links.len(), links[12], links[13]), (14, LinkType::ETHERNET, LinkType::RAW));
 }

@@ -112,7 +112,7 @@ fn what_the_writer_writes_is_read_back() {
     let section = Section { comment: Some("a story"), application: Some("test"), ..Section::default() };
     let mut writer = Writer::new(Vec::new(), LinkType::ETHERNET, &section).unwrap();
     writer.packet(1_700_000_000_123_456_789, &[1, 2, 3, 4, 5], Some("step 1 · client")).unwrap();
-    writer.cut_packet(5, &[6; 8], 90, None).unwrap();
+    writer.cut_packet(0, 5, &[6; 8], 90, None).unwrap();
     let packets = read(&writer.into_inner().unwrap()).unwrap();
     let comment = Some("step 1 · client".to_string());
     let first = (Some(1_700_000_000_123_456_789), LinkType::ETHERNET, vec![1, 2, 3, 4, 5], 5, comment);

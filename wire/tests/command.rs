@@ -8,6 +8,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use wire::pcapng::{Section, Writer};
+use wire::run::Line;
 use wire::LinkType;
 
 fn wire(arguments: &[&str], file: &Path) -> Output {
@@ -84,6 +85,64 @@ fn a_retransmission_is_marked() {
     let text = printed(&[], &file("again", &writer.into_inner().unwrap()));
     let marked: Vec<bool> = text.lines().skip(4).map(|line| line.contains("sent again")).collect();
     assert_eq!(marked, [false, false, true, true, false, false, false], "{text}");
+}
+
+/// A run: what each node says before it sends its packet, and the end.
+fn run() -> Vec<u8> {
+    let mut writer = Writer::without_interface(Vec::new(), &Section::default()).unwrap();
+    let nodes = ["server", "client"].map(|name| writer.interface(LinkType::ETHERNET, Some(name)).unwrap());
+    let line = |node: &str, program: &str, text: &str, act: &str| {
+        let [node, program, text, act] = [node, program, text, act].map(String::from);
+        Line { time_us: 1_000_000, node, program, text, act, ..Line::default() }
+    };
+    writer.line(&line("client", "lesson-01", "[12:00:00.000 #0001 knock] SLOW  rdma_connect", "")).unwrap();
+    writer.cut_packet(nodes[1], 1_001_500_000, &frames::conversation()[2], 290, Some("Step 1: a knock [x]")).unwrap();
+    writer.line(&line("server", "lesson-01", "[12:00:00.000 #0001 reject] SLOW  rdma_reject", "")).unwrap();
+    writer.line(&line("server", Line::LAB, "exit status 0", "exit")).unwrap();
+    writer.line(&line("", Line::LAB, "the run is over", Line::END)).unwrap();
+    writer.into_inner().unwrap()
+}
+
+const LANES: &str = "   #      ms  client                                    │ server
+────────────────────────────────────────────────────────┼───────────────────────────────────────────
+   1     0.0  [knock] SLOW  rdma_connect                │
+   2     1.5  ─────────────────────── RTU (ReadyToUse)  both QPs are in RTS ───────────────────────▶
+                                                 Step 1: a knock
+   3     0.0                                            │ [reject] SLOW  rdma_reject
+   4     0.0                                            │ ── exit status 0
+   5     0.0  ── the run is over
+";
+
+#[test]
+fn a_run_is_drawn_in_lanes_and_its_lines_have_numbers() {
+    let path = file("run", &run());
+    assert_eq!(printed(&[], &path), LANES);
+    assert_eq!(
+        printed(&["--packet", "1"], &path),
+        "frame 1, lesson-01 on client: [12:00:00.000 #0001 knock] SLOW  rdma_connect\n"
+    );
+    let ladder = printed(&["--format", "ladder"], &path);
+    assert!(ladder.contains("     2      1.500  ── RTU"), "{ladder}");
+    assert_eq!(printed(&["--format", "tsv"], &path).lines().count(), 2);
+}
+
+#[test]
+fn lanes_are_drawn_while_the_file_grows() {
+    let run = run();
+    let path = file("growing", &run[..run.len() - 100]);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_wire"));
+    command.arg("show").arg(&path).arg("--follow").stdout(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut out = child.stdout.take().unwrap();
+    let (first, rest) = LANES.split_at(LANES.find("   4     0.0").unwrap());
+    let mut drawn = vec![0; first.len()];
+    out.read_exact(&mut drawn).unwrap();
+    assert_eq!(String::from_utf8_lossy(&drawn), first);
+    std::fs::write(&path, &run).unwrap();
+    let mut drawn = String::new();
+    out.read_to_string(&mut drawn).unwrap();
+    assert_eq!(drawn, rest);
+    assert!(child.wait().unwrap().success());
 }
 
 #[test]

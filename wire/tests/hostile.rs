@@ -7,6 +7,7 @@ mod frames;
 
 use exercise::everything;
 use wire::pcapng::{Section, Writer};
+use wire::show::row::summary;
 use wire::{Frame, LinkType};
 
 /// Xorshift: the same numbers in every run.
@@ -94,7 +95,7 @@ fn noise_behind_every_link_type() {
             *first = [0x45, 0x60, 0x4f, 0x00][random.below(4)];
         }
         if let Frame::Roce(packet) = Frame::decode(link, &frame) {
-            let _ = (packet.summary(), packet.icrc(), packet.payload());
+            let _ = (summary(&packet, true), packet.icrc(), packet.payload());
         }
     }
 }
@@ -105,7 +106,7 @@ fn every_operation_code_at_every_length() {
         let whole = frames::frame("10.0.0.1", "10.0.0.2", opcode, 1, 2, &[], &[7; 300]);
         for length in 40..whole.len() {
             if let Frame::Roce(packet) = Frame::ethernet(&whole[..length]) {
-                let _ = (packet.summary(), packet.name(), packet.icrc(), packet.payload());
+                let _ = (summary(&packet, true), packet.name(), packet.icrc(), packet.payload());
             }
         }
         everything(&capture(LinkType::ETHERNET, &[whole]));

@@ -6,6 +6,7 @@ mod frames;
 use frames::*;
 use wire::cm::{Kind, Service};
 use wire::icrc::Icrc;
+use wire::show::row::summary;
 use wire::{Frame, LinkType, Other, Packet};
 
 fn roce(frame: &[u8]) -> Packet<'_> {
@@ -41,7 +42,10 @@ fn a_write_with_immediate() {
     assert_eq!(packet.immediate(), Some(0xfeed_0001));
     assert_eq!((packet.payload(), packet.payload_length()), (&[7; 17][..], 17));
     assert_eq!(packet.icrc(), Icrc::Ok);
-    assert_eq!(packet.summary(), "WRITE Only  len 17 imm 0xfeed0001");
+    assert_eq!(
+        summary(&packet, true),
+        "RDMA Write Only Immediate  len 17  va 0x7fff12345678  rkey 0xabcd  imm 0xfeed0001"
+    );
 }
 
 #[test]
@@ -68,28 +72,61 @@ fn invalidate_and_datagrams_and_congestion() {
 }
 
 #[test]
-fn a_whole_conversation_has_the_names_of_the_lane() {
-    let frames = conversation();
-    let summaries: Vec<String> = frames.iter().map(|frame| roce(frame).summary()).collect();
-    let expected = [
-        "REQ  port 7471",
-        "REP  qp 0x22",
-        "RTU",
-        "WRITE First  len 1024 of 1064",
-        "WRITE Last  len 40",
-        "ACK  psn 0",
-        "READ Request  len 1061",
-        "READ Response First  len 1024",
-        "READ Response Last  len 37",
-        "SEND Only  len 5",
-        "RNR NAK  wait 0.64 ms",
-        "WRITE Only  len 3",
-        "NAK  remote access error",
-        "DREQ",
-        "DREP",
-    ];
-    assert_eq!(summaries, expected);
-    assert!(frames.iter().all(|frame| roce(frame).icrc() == Icrc::Ok));
+fn what_newer_devices_send() {
+    let headers = [&[0, 0, 0, 0x44][..], &reth(0x1000, 5, 3), &[0, 0, 0, 9]].concat();
+    let bytes = frame(CLIENT, SERVER, 0xab, 0x22, 1, &headers, b"abc");
+    let packet = roce(&bytes);
+    assert_eq!((packet.name(), packet.immediate()), ("XRC RDMA Write Only Immediate", Some(9)));
+    assert_eq!((packet.remote().unwrap().va, packet.payload()), (0x1000, &b"abc"[..]));
+    let bytes = frame(CLIENT, SERVER, 0x1c, 0x22, 1, &[vec![0, 0, 0, 0x12], reth(0x1000, 5, 64)].concat(), &[]);
+    let packet = roce(&bytes);
+    assert_eq!((packet.name(), summary(&packet, true)), ("RC Flush", "Flush  len 64  va 0x1000  rkey 0x5".into()));
+    assert_eq!((packet.flush(), packet.remote().unwrap().r_key), (Some((1, 2)), 5));
+    let bytes = frame(CLIENT, SERVER, 0x1d, 0x22, 1, &reth(0x1000, 5, 8), &[7; 8]);
+    assert_eq!((roce(&bytes).name(), roce(&bytes).payload()), ("RC Atomic Write", &[7; 8][..]));
+    let bytes = frame(CLIENT, SERVER, 0x15, 0x22, 1, &[], &[]);
+    assert_eq!(summary(&roce(&bytes), true), "Unknown opcode 0x15");
+}
+
+#[test]
+fn the_other_messages_of_the_connection_manager() {
+    let service = 0x0111_1d2fu64.to_be_bytes();
+    let bytes = cm_frame(CLIENT, SERVER, 0x17, &[(0, &CLIENT_ID), (8, &service)]);
+    let message = roce(&bytes).cm().unwrap();
+    assert_eq!(
+        (message.kind, message.local_id(), message.remote_id()),
+        (Kind::ServiceRequest, Some(0xc101_0203), None)
+    );
+    assert_eq!(message.service().unwrap().to_string(), "RDMA_PS_UDP, port 7471");
+    let bytes = cm_frame(SERVER, CLIENT, 0x18, &[(0, &CLIENT_ID), (4, &[2]), (8, &[0, 0, 0x22])]);
+    let message = roce(&bytes).cm().unwrap();
+    assert_eq!((message.local_id(), message.remote_id()), (None, Some(0xc101_0203)));
+    assert_eq!((message.sidr_status(), message.local_qpn()), (Some(2), Some(0x22)));
+    let bytes = cm_frame(CLIENT, SERVER, 0x19, &[(0, &CLIENT_ID), (4, &SERVER_ID), (64, b"path")]);
+    let message = roce(&bytes).cm().unwrap();
+    assert_eq!((message.kind.short(), message.remote_id()), ("LAP", Some(0x5104_0506)));
+    assert!(message.private_data().starts_with(b"path"));
+    let bytes = cm_frame(CLIENT, SERVER, 0x1b, &[(0, &CLIENT_ID)]);
+    assert_eq!((roce(&bytes).name(), roce(&bytes).cm().unwrap().local_id()), ("Unknown CM message", None));
+}
+
+#[test]
+fn a_repeated_reply_does_not_begin_the_numbers_anew() {
+    let mut frames = conversation();
+    let (reply, write) = (frames[1].clone(), frames[3].clone());
+    frames.splice(5..5, [reply, write]);
+    let mut tracker = wire::track::Tracker::default();
+    let seen: Vec<_> = frames.iter().map(|frame| tracker.see(&roce(frame)).unwrap()).collect();
+    assert!(seen.iter().all(|seen| seen.connection == 0));
+    let numbers: Vec<_> = seen[3..8].iter().map(|seen| (seen.psn, seen.again)).collect();
+    let expected = [(Some(0), false), (Some(1), false), (None, false), (Some(0), true), (Some(1), false)];
+    assert_eq!(numbers, expected);
+    assert_eq!(tracker.src_qp(&roce(&frames[4]), Some(seen[4])), Some(CLIENT_QP));
+}
+
+#[test]
+fn every_packet_of_a_conversation_has_the_right_icrc() {
+    assert!(conversation().iter().all(|frame| roce(frame).icrc() == Icrc::Ok));
 }
 
 #[test]
@@ -112,7 +149,10 @@ fn a_reject_says_why() {
     let bytes = cm_frame(SERVER, CLIENT, 0x12, body);
     let packet = roce(&bytes);
     assert_eq!((packet.name(), packet.cm().unwrap().reason()), ("ConnectReject", Some(28)));
-    assert_eq!(packet.summary(), "REJ  reason 28 (consumer reject)");
+    assert_eq!(
+        summary(&packet, false),
+        "REJ (ConnectReject)  reason 28: consumer reject  private data of 2 bytes or more"
+    );
     assert_eq!(packet.cm().unwrap().private_data().len(), 148);
 }
 
@@ -129,6 +169,7 @@ fn every_link_type_leads_to_the_same_packet() {
             (LinkType::ETHERNET, after(&[&[0u8; 12][..], &[0x88, 0xa8, 0, 7, 0x81, 0, 0, 9]].concat())),
             (LinkType::LINUX_SLL, after(&[0; 14])),
             (LinkType::LINUX_SLL2, [&ethertype[..], &[0; 18], &ip[..]].concat()),
+            (LinkType::LINUX_SLL2, [&[0x81, 0][..], &[0; 20], &ethertype, ip].concat()),
             (LinkType::NULL, [&[2, 0, 0, 0], &ip[..]].concat()),
             (LinkType::LOOP, [&[0, 0, 0, 2], &ip[..]].concat()),
             (LinkType::RAW, ip.clone()),

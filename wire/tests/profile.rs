@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use wire::capture::Reader;
 use wire::pcapng::{Section, Writer};
+use wire::run::{Event, Line};
 use wire::LinkType;
 
 fn captures() -> PathBuf {
@@ -46,17 +47,20 @@ fn tshark(config: &Path, capture: &Path, arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// The frames of all bundled captures, and one each of the kinds that they do not have.
+/// The frames and log lines of all bundled captures, and one each of the kinds that they do not have.
 fn all_kinds(folder: &Path) -> PathBuf {
     const OPCODE: usize = 14 + 20 + 8;
     const SYNDROME: usize = OPCODE + 12;
-    let mut frames: Vec<Vec<u8>> = Vec::new();
+    let (mut frames, mut lines): (Vec<Vec<u8>>, Vec<Line>) = (Vec::new(), Vec::new());
     for entry in fs::read_dir(captures()).unwrap() {
         let path = entry.unwrap().path();
         if path.extension().is_some_and(|ending| ending == "pcapng") {
             let mut reader = Reader::new(fs::File::open(path).unwrap()).unwrap();
-            while let Some(record) = reader.next().unwrap() {
-                frames.push(record.data.to_vec());
+            while let Some(event) = reader.event().unwrap() {
+                match event {
+                    Event::Packet(record) => frames.push(record.data.to_vec()),
+                    Event::Line(line) => lines.push(line),
+                }
             }
         }
     }
@@ -72,9 +76,15 @@ fn all_kinds(folder: &Path) -> PathBuf {
     frames.extend([nak, receiver_not_ready, atomic]);
 
     let file = folder.join("all-kinds.pcapng");
-    let mut writer = Writer::new(Vec::new(), LinkType::ETHERNET, &Section::default()).unwrap();
-    for frame in &frames {
-        writer.packet(0, frame, Some("Step 4: a comment")).unwrap();
+    let say = |program: &str, text: &str| Line { program: program.into(), text: text.into(), ..lines[0].clone() };
+    let more = [say("lesson-04", "[12:00:00.000 #0001 main] ERR   it failed"), say(Line::KERNEL, "rxe0: added")];
+    let mut writer = Writer::without_interface(Vec::new(), &Section::default()).unwrap();
+    let nodes = ["client", "server"].map(|name| writer.interface(LinkType::ETHERNET, Some(name)).unwrap());
+    for (i, frame) in frames.iter().enumerate() {
+        writer.cut_packet(nodes[i % 2], 0, frame, frame.len(), Some("Step 4: a comment")).unwrap();
+    }
+    for line in lines.iter().chain(&more) {
+        writer.line(line).unwrap();
     }
     fs::write(&file, writer.into_inner().unwrap()).unwrap();
     file
@@ -87,7 +97,8 @@ fn no_packet_of_a_bundled_capture_is_shown_as_malformed_or_as_something_else() {
     let protocols = tshark(&config, &file, &["-T", "fields", "-e", "frame.protocols"]);
     let found: BTreeSet<&str> = protocols.lines().collect();
     let roce = "eth:ethertype:ip:udp:infiniband";
-    let expected: BTreeSet<String> = BTreeSet::from(["eth:ethertype:arp".into(), roce.into(), format!("{roce}:data")]);
+    let expected: BTreeSet<String> =
+        BTreeSet::from(["eth:ethertype:arp".into(), "systemd_journal".into(), roce.into(), format!("{roce}:data")]);
     assert_eq!(found, expected.iter().map(String::as_str).collect());
 }
 
@@ -95,14 +106,30 @@ fn no_packet_of_a_bundled_capture_is_shown_as_malformed_or_as_something_else() {
 fn every_kind_of_packet_has_its_color() {
     let config = installed("profile-colors");
     let file = all_kinds(&config);
-    let fields =
-        ["-e", "frame.coloring_rule.name", "-e", "infiniband.bth.opcode", "-e", "infiniband.aeth.syndrome.opcode"];
-    let table = tshark(&config, &file, &[["--color", "-T", "fields"].as_slice(), &fields].concat());
+    let fields = [
+        "frame.coloring_rule.name",
+        "infiniband.bth.opcode",
+        "infiniband.aeth.syndrome.opcode",
+        "systemd_journal.hostname",
+        "systemd_journal.syslog_id",
+        "systemd_journal.field.value",
+    ];
+    let fields = fields.iter().flat_map(|field| ["-e", field]);
+    let table = tshark(&config, &file, &["--color", "-T", "fields"].into_iter().chain(fields).collect::<Vec<_>>());
     let mut used = BTreeSet::new();
     for line in table.lines() {
-        let [rule, opcode, syndrome] = line.split('\t').collect::<Vec<_>>()[..] else { panic!("{line}") };
+        let [rule, opcode, syndrome, node, program, more] = line.split('\t').collect::<Vec<_>>()[..] else {
+            panic!("{line}")
+        };
+        let tag = more.split(',').find(|word| ["SLOW", "FAST", "DATA", "INFO", "ERR"].contains(word));
+        let of_node = format!("{node} {}", tag.unwrap_or("line"));
         let expected = match (opcode.parse::<u8>(), syndrome) {
-            (Err(_), _) => "ARP",
+            (Err(_), _) => match (node, program, tag) {
+                ("", "", _) => "ARP",
+                (_, "lab" | "kernel", _) => program,
+                (_, _, Some("ERR")) => "error line",
+                _ => &of_node,
+            },
             (_, "3") => "NAK",
             (_, "1") => "RNR NAK",
             (Ok(0x64), _) => "CM",
@@ -140,12 +167,12 @@ fn the_columns_show_addresses_numbers_and_the_step() {
 fn filters() -> BTreeSet<String> {
     let text = |name: &str| fs::read_to_string(captures().join(name)).unwrap();
     let saved = text("wireshark-profile/dfilters");
-    let saved = saved.lines().map(|line| line.rsplit_once("\" ").unwrap().1.to_owned());
+    let saved = saved.lines().map(|line| line[1..].split_once("\" ").unwrap().1.to_owned());
     let buttons = text("wireshark-profile/dfilter_buttons");
     let buttons = buttons.lines().map(|line| {
         let cells: Vec<&str> = line.trim_matches('"').split("\",\"").collect();
         assert!(cells.len() == 4 && cells[0] == "TRUE", "{line}");
-        cells[2].to_owned()
+        cells[2].replace("\\x22", "\"")
     });
     let all: Vec<String> = saved.chain(buttons).collect();
     assert!(all.len() > 15, "{all:?}");

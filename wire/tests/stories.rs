@@ -1,5 +1,5 @@
-//! The stories are true: of the sources, of the bundled captures, and of the timelines beside them. Each check is
-//! shown to fail on an error planted on purpose.
+//! The stories are true: of the sources, and of the bundled captures with their log lines. Each check is shown to fail on
+//! an error planted on purpose.
 #![allow(clippy::unwrap_used)] // A test may end with a panic.
 
 use std::collections::BTreeSet;
@@ -7,6 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use wire::capture::Reader;
 use wire::pcapng::{Section, Writer};
+use wire::run::{Event, Line};
 use wire::story::{self, proof, Act, Story};
 use wire::{Frame, LinkType};
 
@@ -14,10 +15,9 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
 }
 
-/// The bundled capture and timeline of a story.
-fn recording(story: &Story) -> (Vec<u8>, String) {
-    let file = |ending| root().join(format!("captures/{}.{ending}", story.file_name()));
-    (fs::read(file("pcapng")).unwrap(), fs::read_to_string(file("txt")).unwrap())
+/// The bundled capture of a story.
+fn recording(story: &Story) -> Vec<u8> {
+    fs::read(root().join(format!("captures/{}.pcapng", story.file_name()))).unwrap()
 }
 
 #[test]
@@ -35,15 +35,14 @@ fn every_story_has_a_recording_and_every_recording_a_story() {
 #[test]
 fn every_recording_tells_its_story() {
     for story in story::bundled().unwrap() {
-        let (capture, timeline) = recording(&story);
-        assert_eq!(proof::problems(&story, &capture, &timeline), [""; 0], "{}", story.file_name());
+        assert_eq!(proof::problems(&story, &recording(&story)), [""; 0], "{}", story.file_name());
     }
 }
 
 #[test]
 fn every_packet_carries_the_comment_of_its_step() {
     for story in story::bundled().unwrap() {
-        let (capture, _) = recording(&story);
+        let capture = recording(&story);
         let mut follow = story.follow();
         let mut reader = Reader::new(capture.as_slice()).unwrap();
         while let Some(record) = reader.next().unwrap() {
@@ -156,9 +155,9 @@ const CM_LOCAL_ID: usize = 14 + 20 + 8 + 12 + 8 + 24;
 #[test]
 fn another_mtu_fewer_acks_and_repetitions_keep_their_steps() {
     let story = story::named("04").unwrap();
-    let (one_packet, _) = recording(&story);
+    let one_packet = recording(&story);
     assert_eq!(steps(&story, &one_packet).unwrap(), [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]);
-    let (three_packets, _) = recording(&story::named("04-multi-packet").unwrap());
+    let three_packets = recording(&story::named("04-multi-packet").unwrap());
     assert_eq!(steps(&story, &three_packets).unwrap(), [1, 2, 3, 4, 5, 6, 7, 8, 8, 8, 9, 10, 11]);
 
     let fewer_acks = edited(&one_packet, |frames| {
@@ -175,8 +174,13 @@ fn another_mtu_fewer_acks_and_repetitions_keep_their_steps() {
     assert_eq!(steps(&story, &repeated).unwrap(), [1, 1, 2, 3, 4, 5, 6, 7, 8, 8, 8, 8, 8, 8, 9, 10, 11]);
     let two_clients = edited(&one_packet, |frames| {
         let mut second = frames.clone();
-        let request = frames_named(frames, "ConnectRequest")[0];
-        second[request][CM_LOCAL_ID] ^= 1;
+        // The client's number for the connection, its own in its messages and the peer's in the server's.
+        for name in ["ConnectRequest", "ReadyToUse", "DisconnectRequest"] {
+            second[frames_named(frames, name)[0]][CM_LOCAL_ID] ^= 1;
+        }
+        for name in ["ConnectReply", "DisconnectReply"] {
+            second[frames_named(frames, name)[0]][CM_LOCAL_ID + 4] ^= 1;
+        }
         frames.extend(second);
     });
     assert_eq!(steps(&story, &two_clients).unwrap(), [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11].repeat(2));
@@ -184,7 +188,7 @@ fn another_mtu_fewer_acks_and_repetitions_keep_their_steps() {
 
 #[test]
 fn a_packet_of_another_story_is_named_with_what_was_expected() {
-    let told = |name: &str, of: &str| steps(&story::named(name).unwrap(), &recording(&story::named(of).unwrap()).0);
+    let told = |name: &str, of: &str| steps(&story::named(name).unwrap(), &recording(&story::named(of).unwrap()));
     let wrong = told("03", "04").unwrap_err();
     assert!(
         wrong.contains(
@@ -195,58 +199,88 @@ fn a_packet_of_another_story_is_named_with_what_was_expected() {
     let wrong = told("06", "06-read").unwrap_err();
     assert!(wrong.contains("RDMA Read Request is not part of the story; expected RC RDMA Write (step "), "{wrong}");
     let wrong = told("02", "01").unwrap_err();
-    assert!(wrong.contains("frame 4: the server's ConnectReject is not part"), "{wrong}");
-    let (capture, _) = recording(&story::named("04").unwrap());
+    assert!(wrong.contains(": the server's ConnectReject is not part"), "{wrong}");
+    let capture = recording(&story::named("04").unwrap());
     let late = edited(&capture, |frames| drop(frames.drain(..=frames_named(frames, "ConnectReply")[0])));
     assert!(steps(&story::named("04").unwrap(), &late).unwrap_err().contains("expected a ConnectRequest first"));
 }
 
-/// The problems of lesson 04's recording after a change; there must be some.
-fn problems(capture: impl FnOnce(&mut Vec<Vec<u8>>), timeline: impl FnOnce(String) -> String) -> String {
+/// A frame with its sender, or a line.
+enum Piece {
+    Frame(String, Vec<u8>),
+    Line(Line),
+}
+
+/// The problems of lesson 04's recording after a change.
+fn problems(change: impl FnOnce(&mut Vec<Piece>)) -> String {
     let story = story::named("04").unwrap();
-    let (original, text) = recording(&story);
-    proof::problems(&story, &edited(&original, capture), &timeline(text)).join("\n")
+    let (capture, mut pieces) = (recording(&story), Vec::new());
+    let mut reader = Reader::new(capture.as_slice()).unwrap();
+    while let Some(event) = reader.event().unwrap() {
+        pieces.push(match event {
+            Event::Packet(record) => Piece::Frame(record.node.unwrap().to_owned(), record.data.to_vec()),
+            Event::Line(line) => Piece::Line(line),
+        });
+    }
+    change(&mut pieces);
+    let mut writer = Writer::without_interface(Vec::new(), &Section::default()).unwrap();
+    let nodes = ["client", "server"];
+    let interfaces = nodes.map(|name| writer.interface(LinkType::ETHERNET, Some(name)).unwrap());
+    for piece in pieces {
+        match piece {
+            Piece::Line(line) => writer.line(&line).unwrap(),
+            Piece::Frame(node, frame) => {
+                let interface = interfaces[usize::from(node == nodes[1])];
+                writer.cut_packet(interface, 0, &frame, frame.len(), None).unwrap();
+            }
+        }
+    }
+    proof::problems(&story, &writer.into_inner().unwrap()).join("\n")
+}
+
+/// Where the frame with the WRITE is.
+fn write(pieces: &[Piece]) -> usize {
+    let is_it = |piece: &Piece| matches!(piece, Piece::Frame(_, frame) if !frames_named(std::slice::from_ref(frame), "RC RDMA Write Only").is_empty());
+    pieces.iter().position(is_it).unwrap()
+}
+
+/// Where the first line with this text is.
+fn line(pieces: &[Piece], text: &str) -> usize {
+    pieces.iter().position(|piece| matches!(piece, Piece::Line(line) if line.text.contains(text))).unwrap()
 }
 
 #[test]
-fn a_capture_that_lacks_or_adds_something_is_found() {
-    let same = |text| text;
-    let write = |frames: &[Vec<u8>]| frames_named(frames, "RC RDMA Write Only")[0];
-    let lacks = problems(|frames| drop(frames.remove(write(frames))), same);
+fn a_recording_that_lacks_or_adds_a_packet_is_found() {
+    assert_eq!(problems(|_| ()), "");
+    let lacks = problems(|pieces| drop(pieces.remove(write(pieces))));
     assert!(lacks.contains("no packet belongs to step 8: The client writes"), "{lacks}");
-    assert!(lacks.contains("the timeline has 11 packets, the capture 10"), "{lacks}");
-    let damaged = problems(|frames| frames.iter_mut().last().unwrap()[60] ^= 1, same);
-    assert!(damaged.contains("has a wrong ICRC"), "{damaged}");
-    let foreign = problems(|frames| frames.insert(3, [[2; 12].as_slice(), &[0x86, 0xdd], &[0; 46]].concat()), same);
-    assert!(foreign.contains("frame 4 is foreign traffic"), "{foreign}");
-    let swap = |frames: &mut Vec<Vec<u8>>| {
-        let at = write(frames);
-        frames.swap(at, at + 1);
+    let last = |pieces: &mut Vec<Piece>, change: fn(&mut String, &mut Vec<u8>)| {
+        let found = pieces.iter_mut().rev().find_map(|piece| match piece {
+            Piece::Frame(node, frame) => Some((node, frame)),
+            Piece::Line(_) => None,
+        });
+        let (node, frame) = found.unwrap();
+        change(node, frame);
     };
-    let swapped = problems(swap, same);
-    assert!(swapped.contains("; the timeline has WRITEOnly"), "{swapped}");
-    assert_eq!(problems(|_| (), |_| String::new()), "the timeline has no heading with three lanes");
+    let damaged = problems(|pieces| last(pieces, |_, frame| frame[60] ^= 1));
+    assert!(damaged.contains("has a wrong ICRC"), "{damaged}");
+    let turned = problems(|pieces| last(pieces, |node, _| *node = "client".into()));
+    assert!(turned.contains("is from the server, and recorded as from client"), "{turned}");
+    let foreign = Piece::Frame("client".into(), [[2; 12].as_slice(), &[0x86, 0xdd], &[0; 46]].concat());
+    let foreign = problems(|pieces| pieces.insert(3, foreign));
+    assert!(foreign.contains("frame 4 is foreign traffic"), "{foreign}");
+    assert!(proof::problems(&story::named("04").unwrap(), b"")[0].contains("too short"));
 }
 
 #[test]
-fn a_timeline_that_lacks_or_misplaces_a_log_line_is_found() {
-    let without = |what: &'static str| {
-        move |text: String| text.lines().filter(|line| !line.contains(what)).collect::<Vec<_>>().join("\n")
-    };
-    let lacks = problems(|_| (), without("ibv_post_send RDMA_WRITE"));
+fn a_recording_that_lacks_or_misplaces_a_log_line_is_found() {
+    let lacks = problems(|pieces| drop(pieces.remove(line(pieces, "ibv_post_send RDMA_WRITE"))));
     assert_eq!(lacks, "step 8: the client's log has no `ibv_post_send RDMA_WRITE` in write");
-    let running = problems(|_| (), without("exit status 0"));
-    assert_eq!(running.matches("did not end with exit status 0").count(), 2, "{running}");
-    let late = problems(
-        |_| (),
-        |text| {
-            let mut lines: Vec<&str> = text.lines().collect();
-            let sent = lines.iter().position(|line| line.contains("WRITE Only")).unwrap();
-            let packet = lines.remove(sent);
-            let posted = lines.iter().position(|line| line.contains("ibv_post_send RDMA_WRITE")).unwrap();
-            lines.insert(posted, packet);
-            lines.join("\n")
-        },
-    );
+    let running = problems(|pieces| drop(pieces.remove(line(pieces, "exit status 0"))));
+    assert_eq!(running.matches("did not end with exit status 0").count(), 1, "{running}");
+    let late = problems(|pieces| {
+        let packet = pieces.remove(write(pieces));
+        pieces.insert(line(pieces, "ibv_post_send RDMA_WRITE"), packet);
+    });
     assert_eq!(late, "step 8: the log line `ibv_post_send RDMA_WRITE` stands after the packet that it causes");
 }

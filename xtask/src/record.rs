@@ -1,5 +1,5 @@
-//! `make record`: runs each lesson and variant in the lab, and keeps capture and timeline of the run, if the run tells
-//! the story that the lesson's `steps.toml` promises.
+//! `make record`: runs each lesson and variant in the lab, and keeps the run with its packets and log lines, if it tells the
+//! story that the lesson's `steps.toml` promises.
 
 use crate::versions::Versions;
 use crate::{block, root, sibling};
@@ -15,7 +15,6 @@ use wire::story::{self, proof, Story};
 struct Recording {
     story: Story,
     capture: Vec<u8>,
-    timeline: String,
     packets: usize,
 }
 
@@ -37,7 +36,6 @@ pub fn record() -> Result<()> {
     for recording in &recordings {
         let name = recording.story.file_name();
         write(&folder.join(format!("{name}.pcapng")), &recording.capture)?;
-        write(&folder.join(format!("{name}.txt")), recording.timeline.as_bytes())?;
     }
     let readme = folder.join("README.md");
     let text = fs::read_to_string(&readme).with_context(|| format!("cannot read {}", readme.display()))?;
@@ -56,12 +54,10 @@ fn run(lab: &Path, runs: &Path, versions: &Versions, story: Story) -> Result<Rec
         .output()
         .context("cannot run the lab")?;
     let errors = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success() == (story.exit == 0), "the lab's {}: {}", output.status, errors.trim());
+    ensure!(output.status.code() == Some(i32::from(story.exit != 0)), "the lab's {}: {}", output.status, errors.trim());
 
-    let run = runs.join(story.number());
-    let timeline = fs::read_to_string(run.join("timeline.txt")).context("the run left no timeline")?;
-    let capture = fs::read(run.join("wire.pcapng")).context("the run left no capture")?;
-    let problems = proof::problems(&story, &capture, &timeline);
+    let capture = fs::read(runs.join(story.number()).join("wire.pcapng")).context("the run left no file")?;
+    let problems = proof::problems(&story, &capture);
     if !problems.is_empty() {
         bail!("the run does not tell the story:\n  {}", problems.join("\n  "));
     }
@@ -75,7 +71,7 @@ fn run(lab: &Path, runs: &Path, versions: &Versions, story: Story) -> Result<Rec
     };
     let annotated = wire::annotate::annotate(&mut Reader::new(capture.as_slice())?, &story, &section)?;
     let packets = annotated.packets.iter().sum();
-    Ok(Recording { story, capture: annotated.file, timeline, packets })
+    Ok(Recording { story, capture: annotated.file, packets })
 }
 
 /// The generated part of captures/README.md.

@@ -89,7 +89,7 @@ pub fn with_paths(command: &str) -> String {
 
 /// What the server held before each client.
 pub fn samples(outcome: &Outcome) -> Vec<Held> {
-    let lines = outcome.server.log.iter().filter_map(|line| line.strip_prefix("held "));
+    let lines = outcome.node("server").log.iter().filter_map(|line| line.strip_prefix("held "));
     let read = |line: &str| {
         let mut words = line.splitn(3, ' ');
         let mut word = || words.next().unwrap_or_default().to_owned();

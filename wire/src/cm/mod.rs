@@ -8,7 +8,7 @@ mod messages;
 mod words;
 
 pub use messages::*;
-pub use words::{mtu_bytes, reject_reason, Service};
+pub use words::{mtu_bytes, reject_reason, sidr_status, Service};
 
 use crate::field::Header;
 
@@ -29,76 +29,64 @@ pub enum Kind {
     DisconnectRequest,
     /// DREP: ended.
     DisconnectReply,
-    /// A message about something other than a connection: its attribute.
-    Other(u16),
+    /// SIDR_REQ: to which queue pair do I send datagrams for this service?
+    ServiceRequest,
+    /// SIDR_REP: to this one, or to none.
+    ServiceReply,
+    /// LAP: another path, in case the first one fails.
+    LoadAlternatePath,
+    /// APR: what became of it.
+    AlternatePathResponse,
+    /// A message that this tool does not decode: its attribute.
+    Unknown(u16),
 }
+
+/// Each kind in the order of its attribute, with its name written out, as in the table for machines, and its layout,
+/// which has the short name.
+const KINDS: [(u16, Kind, &str, &Header); 11] = [
+    (0x10, Kind::ConnectRequest, "ConnectRequest", &req::HEADER),
+    (0x11, Kind::MsgRcptAck, "MsgRcptAck", &mra::HEADER),
+    (0x12, Kind::ConnectReject, "ConnectReject", &rej::HEADER),
+    (0x13, Kind::ConnectReply, "ConnectReply", &rep::HEADER),
+    (0x14, Kind::ReadyToUse, "ReadyToUse", &rtu::HEADER),
+    (0x15, Kind::DisconnectRequest, "DisconnectRequest", &dreq::HEADER),
+    (0x16, Kind::DisconnectReply, "DisconnectReply", &drep::HEADER),
+    (0x17, Kind::ServiceRequest, "ServiceIDResolutionRequest", &sidr_req::HEADER),
+    (0x18, Kind::ServiceReply, "ServiceIDResolutionResponse", &sidr_rep::HEADER),
+    (0x19, Kind::LoadAlternatePath, "LoadAlternatePath", &lap::HEADER),
+    (0x1a, Kind::AlternatePathResponse, "AlternatePathResponse", &apr::HEADER),
+];
 
 impl From<u16> for Kind {
     fn from(attribute: u16) -> Kind {
-        match attribute {
-            0x10 => Kind::ConnectRequest,
-            0x11 => Kind::MsgRcptAck,
-            0x12 => Kind::ConnectReject,
-            0x13 => Kind::ConnectReply,
-            0x14 => Kind::ReadyToUse,
-            0x15 => Kind::DisconnectRequest,
-            0x16 => Kind::DisconnectReply,
-            other => Kind::Other(other),
-        }
+        let row = KINDS.get(usize::from(attribute.wrapping_sub(KINDS[0].0)));
+        row.map_or(Kind::Unknown(attribute), |row| row.1)
     }
 }
 
 impl Kind {
-    /// The name written out, as in the column `cm` of `wire show --format tsv`.
+    fn row(self) -> Option<&'static (u16, Kind, &'static str, &'static Header)> {
+        KINDS.iter().find(|row| row.1 == self)
+    }
+
+    /// The name written out.
     pub fn name(self) -> &'static str {
-        match self {
-            Kind::ConnectRequest => "ConnectRequest",
-            Kind::MsgRcptAck => "MsgRcptAck",
-            Kind::ConnectReject => "ConnectReject",
-            Kind::ConnectReply => "ConnectReply",
-            Kind::ReadyToUse => "ReadyToUse",
-            Kind::DisconnectRequest => "DisconnectRequest",
-            Kind::DisconnectReply => "DisconnectReply",
-            Kind::Other(0x17) => "ServiceIDResolutionRequest",
-            Kind::Other(0x18) => "ServiceIDResolutionResponse",
-            Kind::Other(0x19) => "LoadAlternatePath",
-            Kind::Other(0x1a) => "AlternatePathResponse",
-            Kind::Other(_) => "CM message",
-        }
+        self.row().map_or("Unknown CM message", |row| row.2)
     }
 
     /// The name the specification uses for short.
     pub fn short(self) -> &'static str {
-        match self {
-            Kind::ConnectRequest => "REQ",
-            Kind::MsgRcptAck => "MRA",
-            Kind::ConnectReject => "REJ",
-            Kind::ConnectReply => "REP",
-            Kind::ReadyToUse => "RTU",
-            Kind::DisconnectRequest => "DREQ",
-            Kind::DisconnectReply => "DREP",
-            Kind::Other(0x17) => "SIDR_REQ",
-            Kind::Other(0x18) => "SIDR_REP",
-            Kind::Other(0x19) => "LAP",
-            Kind::Other(0x1a) => "APR",
-            Kind::Other(_) => "CM message",
-        }
+        self.header().map_or("Unknown CM message", |header| header.name)
     }
 
     /// How the message after the MAD header is laid out; None for a kind this tool does not decode.
     pub fn header(self) -> Option<&'static Header> {
-        Some(match self {
-            Kind::ConnectRequest => &req::HEADER,
-            Kind::MsgRcptAck => &mra::HEADER,
-            Kind::ConnectReject => &rej::HEADER,
-            Kind::ConnectReply => &rep::HEADER,
-            Kind::ReadyToUse => &rtu::HEADER,
-            Kind::DisconnectRequest => &dreq::HEADER,
-            Kind::DisconnectReply => &drep::HEADER,
-            Kind::Other(0x17) => &sidr_req::HEADER,
-            Kind::Other(0x18) => &sidr_rep::HEADER,
-            Kind::Other(_) => return None,
-        })
+        self.row().map(|row| row.3)
+    }
+
+    /// True for the first message of an exchange: of a connection, or of the search for a datagram service.
+    pub fn begins(self) -> bool {
+        matches!(self, Kind::ConnectRequest | Kind::ServiceRequest)
     }
 }
 
@@ -126,61 +114,68 @@ impl<'a> Message<'a> {
         })
     }
 
-    /// The sender's number for the connection.
+    /// The sender's number for the connection. A SIDR exchange has one number, which the client gave to its request.
     pub fn local_id(&self) -> Option<u32> {
-        self.names_connection().then(|| LOCAL_ID.read(self.body)).flatten().map(|v| v as u32)
+        let known = !matches!(self.kind, Kind::Unknown(_) | Kind::ServiceReply);
+        known.then(|| LOCAL_ID.read(self.body)).flatten().map(|v| v as u32)
     }
 
     /// The receiver's number for the connection; a REQ does not know it yet.
     pub fn remote_id(&self) -> Option<u32> {
-        let known = self.names_connection() && self.kind != Kind::ConnectRequest;
-        known.then(|| REMOTE_ID.read(self.body)).flatten().map(|v| v as u32)
+        let id = match self.kind {
+            Kind::ServiceReply => LOCAL_ID.read(self.body),
+            Kind::Unknown(_) | Kind::ConnectRequest | Kind::ServiceRequest => None,
+            _ => REMOTE_ID.read(self.body),
+        };
+        id.map(|v| v as u32)
     }
 
-    fn names_connection(&self) -> bool {
-        !matches!(self.kind, Kind::Other(_))
-    }
-
-    /// The service a REQ asks for.
+    /// The service a REQ or SIDR_REQ asks for.
     pub fn service(&self) -> Option<Service> {
         match self.kind {
             Kind::ConnectRequest => req::SERVICE_ID.read(self.body).map(Service),
-            Kind::Other(0x17) => sidr_req::SERVICE_ID.read(self.body).map(Service),
+            Kind::ServiceRequest => sidr_req::SERVICE_ID.read(self.body).map(Service),
             _ => None,
         }
     }
 
-    /// The sender's queue pair, in a REQ or REP.
+    /// The sender's queue pair, in a REQ or REP, or the one that a SIDR_REP names.
     pub fn local_qpn(&self) -> Option<u32> {
-        match self.kind {
-            Kind::ConnectRequest => req::LOCAL_QPN.read(self.body).map(|v| v as u32),
-            Kind::ConnectReply => rep::LOCAL_QPN.read(self.body).map(|v| v as u32),
+        let qpn = match self.kind {
+            Kind::ConnectRequest => req::LOCAL_QPN.read(self.body),
+            Kind::ConnectReply => rep::LOCAL_QPN.read(self.body),
+            Kind::ServiceReply => sidr_rep::QPN.read(self.body),
             _ => None,
-        }
+        };
+        qpn.map(|v| v as u32)
     }
 
     /// In a REQ or REP, the PSN that the *receiver's* first request will carry.
     pub fn starting_psn(&self) -> Option<u32> {
-        match self.kind {
-            Kind::ConnectRequest => req::STARTING_PSN.read(self.body).map(|v| v as u32),
-            Kind::ConnectReply => rep::STARTING_PSN.read(self.body).map(|v| v as u32),
+        let psn = match self.kind {
+            Kind::ConnectRequest => req::STARTING_PSN.read(self.body),
+            Kind::ConnectReply => rep::STARTING_PSN.read(self.body),
             _ => None,
-        }
+        };
+        psn.map(|v| v as u32)
+    }
+
+    /// How a SIDR_REP answers; [`sidr_status`] has the words.
+    pub fn sidr_status(&self) -> Option<u8> {
+        let status = (self.kind == Kind::ServiceReply).then(|| sidr_rep::STATUS.read(self.body));
+        status.flatten().map(|v| v as u8)
     }
 
     /// Why a REJ refuses; [`reject_reason`] has the words.
     pub fn reason(&self) -> Option<u16> {
-        (self.kind == Kind::ConnectReject).then(|| rej::REASON.read(self.body)).flatten().map(|v| v as u16)
+        let reason = (self.kind == Kind::ConnectReject).then(|| rej::REASON.read(self.body));
+        reason.flatten().map(|v| v as u16)
     }
 
     /// The RDMA-CM header of a REQ, if the service says that there is one.
     pub fn ip_cm(&self) -> Option<&'a [u8]> {
-        let start = match self.kind {
-            Kind::ConnectRequest => req::PRIVATE,
-            Kind::Other(0x17) => sidr_req::PRIVATE,
-            _ => return None,
-        };
         self.service()?.port()?;
+        let (start, _) = self.kind.header()?.fields.last()?.span();
         self.body.get(start..start + ip_cm::HEADER.length)
     }
 
@@ -198,15 +193,12 @@ impl<'a> Message<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::field::tests::assert_covered;
 
     #[test]
-    fn every_bit_of_every_message_belongs_to_one_field() {
-        assert_covered(&mad::HEADER);
-        assert_covered(&ip_cm::HEADER);
-        for attribute in 0x10..=0x18 {
-            assert_covered(Kind::from(attribute).header().unwrap());
+    fn each_attribute_has_its_place() {
+        for (attribute, kind, name, _) in KINDS {
+            assert_eq!((Kind::from(attribute), kind.name()), (kind, name));
         }
-        assert!(Kind::Other(0x19).header().is_none());
+        assert_eq!(Kind::from(0x1b).name(), "Unknown CM message");
     }
 }

@@ -1,5 +1,7 @@
 //! Codes inside CM messages, in words.
 
+use crate::field::only;
+
 /// A service ID. The RDMA connection manager builds it from a port space and a port (A11.5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Service(pub u64);
@@ -67,6 +69,19 @@ pub fn reject_reason(reason: u16) -> &'static str {
     }
 }
 
+/// How a SIDR_REQ was answered, in words (12.11.2).
+pub fn sidr_status(status: u8) -> &'static str {
+    match status {
+        0 => "valid QPN",
+        1 => "service ID not supported",
+        2 => "rejected by the service provider",
+        3 => "no QP available",
+        4 => "redirect",
+        5 => "unsupported version",
+        _ => "unknown status",
+    }
+}
+
 /// A time code: 4.096 microseconds times a power of two.
 pub(super) fn timeout(code: u64) -> String {
     if code == 0 {
@@ -93,11 +108,7 @@ pub fn mtu_bytes(code: u8) -> Option<u32> {
 }
 
 pub(super) fn rnr_retry(count: u64) -> String {
-    if count == 7 {
-        "for ever".into()
-    } else {
-        String::new()
-    }
+    only(count, 7, "for ever")
 }
 
 pub(super) fn transport(code: u64) -> String {

@@ -1,47 +1,62 @@
-//! A capture in memory: its RoCEv2 packets, and a count of the rest.
+//! A capture as a comparison sees it: its connections, and a count of the rest. Packets are read and forgotten.
 
+use super::conversation::Conversation;
+use super::request::Recorded;
+use super::words;
 use crate::capture::{Error, Reader};
+use crate::cm::Kind;
 use crate::icrc::Icrc;
-use crate::link::LinkType;
-use crate::opcode::{Operation, Part};
-use crate::packet::{Frame, Packet};
-use std::collections::BTreeMap;
+use crate::opcode::Operation;
+use crate::packet::Frame;
+use crate::track::Tracker;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
+use std::net::IpAddr;
 
-/// The packets of a capture that are to be compared.
+/// How many there are, and the frame of the first.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Tally {
+    pub count: u64,
+    pub first: u64,
+}
+
+impl Tally {
+    fn add(&mut self, frame: u64) {
+        self.first = if self.count == 0 { frame } else { self.first };
+        self.count += 1;
+    }
+
+    /// None if there are none.
+    pub(super) fn some(self) -> Option<Tally> {
+        (self.count > 0).then_some(self)
+    }
+}
+
+/// The connections of a capture that are to be compared.
 #[derive(Debug, Default)]
 pub struct Capture {
     /// Frames of every kind.
     pub(super) frames: u64,
+    /// RoCEv2 packets.
+    pub(super) packets: u64,
     /// Frames that are not RoCEv2, by what they are.
     pub(super) others: BTreeMap<&'static str, u64>,
     /// Frames of which the recording lacks the end.
-    pub(super) cut: Vec<u64>,
+    pub(super) cut: Tally,
     /// Frames whose ICRC does not fit.
-    pub(super) bad: Vec<u64>,
+    pub(super) bad: Tally,
+    /// Packets that this tool does not decode, and the first in words.
+    pub(super) unknown: (Tally, String),
     /// Congestion notifications: they ask for a slower pace, and tell nothing else.
     pub(super) congestion: u64,
-    kept: Vec<Kept>,
-}
-
-/// A recorded RoCEv2 packet.
-#[derive(Debug)]
-struct Kept {
-    number: u64,
-    link: LinkType,
-    data: Vec<u8>,
-    comment: Option<String>,
-}
-
-/// A packet with its place in the file.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Recorded<'a> {
-    /// Counts every frame of the file from 1.
-    pub number: u64,
-    /// The comment stored with it: in a bundled capture, the step of the lesson.
-    pub comment: Option<&'a str>,
-    /// The packet.
-    pub packet: Packet<'a>,
+    /// Packets that belong to no connection whose beginning the capture has.
+    pub(super) strays: Tally,
+    /// The machines that sent packets.
+    pub(super) senders: BTreeSet<IpAddr>,
+    /// True if packets have comments with the steps of a lesson. Only bundled captures have.
+    pub(super) commented: bool,
+    /// The connections, in the order in which they began.
+    pub(super) conversations: Vec<Conversation>,
 }
 
 impl Capture {
@@ -50,43 +65,74 @@ impl Capture {
     /// # Errors
     /// The file is no capture, is damaged or ends too early; the error names the byte.
     pub fn read<R: Read>(reader: &mut Reader<R>) -> Result<Capture, Error> {
-        let mut capture = Capture::default();
+        let (mut capture, mut tracker) = (Capture::default(), Tracker::default());
         while let Some(record) = reader.next()? {
             capture.frames += 1;
             match Frame::decode(record.link, record.data) {
                 Frame::Roce(packet) if packet.opcode.operation == Operation::Congestion => capture.congestion += 1,
                 Frame::Roce(packet) => {
-                    match packet.icrc() {
-                        Icrc::Ok => {}
-                        Icrc::Bad => capture.bad.push(record.number),
-                        Icrc::Cut => capture.cut.push(record.number),
-                    }
-                    capture.kept.push(Kept {
-                        number: record.number,
-                        link: record.link,
-                        data: record.data.to_vec(),
-                        comment: record.comment.map(str::to_owned),
-                    });
+                    let step = words::step(record.comment);
+                    capture.commented |= step.is_some();
+                    let is_faulted = record.comment.is_some_and(|comment| comment.contains("lab: "));
+                    capture.packet(&Recorded { number: record.number, step, is_faulted, packet }, &mut tracker);
                 }
                 Frame::Other(other) => *capture.others.entry(other.name()).or_default() += 1,
             }
         }
+        capture.leave_out_what_began_before();
         Ok(capture)
     }
 
-    /// The RoCEv2 packets in the order of the file.
-    pub(super) fn packets(&self) -> impl Iterator<Item = Recorded<'_>> {
-        self.kept.iter().filter_map(|kept| match Frame::decode(kept.link, &kept.data) {
-            Frame::Roce(packet) => Some(Recorded { number: kept.number, comment: kept.comment.as_deref(), packet }),
-            Frame::Other(_) => None,
-        })
+    fn packet(&mut self, recorded: &Recorded, tracker: &mut Tracker) {
+        let packet = &recorded.packet;
+        self.packets += 1;
+        self.senders.insert(packet.datagram.src);
+        match packet.icrc() {
+            Icrc::Bad if recorded.is_faulted => {}
+            Icrc::Ok => {}
+            Icrc::Bad => self.bad.add(recorded.number),
+            Icrc::Cut => self.cut.add(recorded.number),
+        }
+        let unknown = match packet.cm().map(|message| message.kind) {
+            Some(Kind::Unknown(attribute)) => Some(format!("a CM message with the attribute {attribute:#06x}")),
+            None if packet.opcode.operation == Operation::Unknown => {
+                Some(format!("the operation code {:#04x}", packet.bth.opcode))
+            }
+            _ => None,
+        };
+        if let Some(what) = unknown {
+            self.unknown.0.add(recorded.number);
+            if self.unknown.1.is_empty() {
+                self.unknown.1 = what;
+            }
+            return;
+        }
+        match tracker.see(packet) {
+            Some(seen) => {
+                if seen.connection == self.conversations.len() {
+                    self.conversations.push(Conversation::default());
+                }
+                self.conversations[seen.connection].take(recorded, seen);
+            }
+            None => self.strays.add(recorded.number),
+        }
     }
 
-    /// The path MTU as the packets show it, for connections whose REQ was not recorded: the packets of a message of
-    /// several are as long as the MTU allows, but for the last.
-    pub(super) fn visible_mtu(&self) -> u32 {
-        const LARGEST: u32 = 4096;
-        let full = self.packets().filter(|p| matches!(p.packet.opcode.part, Part::First | Part::Middle));
-        full.map(|p| p.packet.payload_length() as u32).max().unwrap_or(LARGEST).clamp(256, LARGEST)
+    /// Where there are connections with a beginning, those without one are the end of an earlier run.
+    fn leave_out_what_began_before(&mut self) {
+        self.conversations.iter_mut().for_each(Conversation::finish);
+        if !self.begins() {
+            return;
+        }
+        for conversation in self.conversations.iter().filter(|conversation| !conversation.has_request()) {
+            let requests = conversation.streams.iter().flat_map(|stream| &stream.requests);
+            requests.for_each(|request| self.strays.add(request.frame));
+        }
+        self.conversations.retain(Conversation::has_request);
+    }
+
+    /// True if it has the beginning of a connection.
+    pub(super) fn begins(&self) -> bool {
+        self.conversations.iter().any(Conversation::has_request)
     }
 }

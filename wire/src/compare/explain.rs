@@ -1,14 +1,12 @@
 //! Requests that failed: what the NAK or the silence means, from what was announced before.
 
-use super::conversation::{Conversation, Role};
-use super::descriptor::Descriptor;
-use super::judge::{step, Judge, Matched, Phase};
-use super::plural;
+use super::finding::{Judge, Matched, Phase};
 use super::report::{Difference, Field};
 use super::request::{Outcome, Request};
+use super::words::plural;
 use crate::aeth::Nak;
 use crate::cm::Kind;
-use crate::opcode::Service;
+use crate::track::Side;
 
 /// The outcomes must be the same; one that fails only in yours is likely to be the cause of everything after it.
 pub(super) fn outcome(judge: &mut Judge, matched: Matched) {
@@ -30,12 +28,12 @@ pub(super) fn outcome(judge: &mut Judge, matched: Matched) {
     let mut theirs = vec![reference.frame];
     theirs.extend(reference.answer);
     let difference =
-        Difference { field: Field::Outcome, sentence, step: step(reference.comment), mine: frames, reference: theirs };
+        Difference { field: Field::Outcome, sentence, step: reference.step.clone(), mine: frames, reference: theirs };
     judge.add(Phase::Failure, (mine.frame, 0), difference);
 }
 
 /// A request that the reference does not have, and that failed.
-pub(super) fn extra_failure(judge: &mut Judge, from: Role, mine: &Request) {
+pub(super) fn extra_failure(judge: &mut Judge, from: Side, mine: &Request) {
     let (sentence, mut frames) = explain(judge, from, mine, None);
     frames.extend(mine.answer);
     let difference = Difference { field: Field::Outcome, sentence, step: None, mine: frames, reference: Vec::new() };
@@ -44,12 +42,12 @@ pub(super) fn extra_failure(judge: &mut Judge, from: Role, mine: &Request) {
 
 /// True if an answer was due and it was not a good one. Datagrams and unreliable connections get no answers.
 pub(super) fn failed(request: &Request) -> bool {
-    request.service == Service::Rc && request.outcome != Outcome::Done
+    request.service.is_reliable() && request.outcome != Outcome::Done
 }
 
 /// The sentence, and the frames that prove it, without the answer's.
-fn explain(judge: &Judge, from: Role, mine: &Request, reference: Option<&Request>) -> (String, Vec<u64>) {
-    let (to, name) = (from.peer(), mine.name());
+fn explain(judge: &Judge, from: Side, mine: &Request, reference: Option<&Request>) -> (String, Vec<u64>) {
+    let (to, name) = (from.other(), mine.name());
     match mine.outcome {
         Outcome::Refused(Nak::RemoteAccess) => remote_access(judge, from, mine),
         Outcome::Refused(nak) => {
@@ -72,7 +70,7 @@ fn explain(judge: &Judge, from: Role, mine: &Request, reference: Option<&Request
             let sentence = format!(
                 "Your {to} had no receive posted for your {from}'s {name}: it said so {} (RNR NAK), and the {from} \
                  gave up; post the receive before connecting",
-                plural(mine.not_ready as usize, "time")
+                plural(mine.not_ready.into(), "time")
             );
             (sentence, vec![mine.frame])
         }
@@ -80,8 +78,8 @@ fn explain(judge: &Judge, from: Role, mine: &Request, reference: Option<&Request
     }
 }
 
-fn silence(judge: &Judge, from: Role, mine: &Request) -> String {
-    let (to, name) = (from.peer(), mine.name());
+fn silence(judge: &Judge, from: Side, mine: &Request) -> String {
+    let (to, name) = (from.other(), mine.name());
     let goodbye = judge.mine.step_of(Kind::DisconnectRequest, to).filter(|_| mine.again == 0);
     if let Some(goodbye) = goodbye {
         return format!("Your {to} hangs up (frame {}) instead of answering your {from}'s {name}", goodbye.frame);
@@ -100,12 +98,12 @@ fn silence(judge: &Judge, from: Role, mine: &Request) -> String {
 }
 
 /// The most frequent failure of beginners: the wrong key, too many bytes, or no permission.
-fn remote_access(judge: &Judge, from: Role, mine: &Request) -> (String, Vec<u64>) {
-    let to = from.peer();
+fn remote_access(judge: &Judge, from: Side, mine: &Request) -> (String, Vec<u64>) {
+    let to = from.other();
     let start = format!("Your {to} refused your {from}'s {} with \"remote access error\"", mine.name());
     let alone = vec![mine.frame];
     let Some(remote) = mine.remote else { return (start, alone) };
-    let announced = announced(judge.mine, to, mine.frame);
+    let announced = judge.mine.announced(to, mine.frame);
     let Some((frame, newest)) = announced.last() else {
         return (format!("{start}: the {to} never announced the key {:#x}", remote.r_key), alone);
     };
@@ -131,14 +129,4 @@ fn remote_access(judge: &Judge, from: Role, mine: &Request) -> (String, Vec<u64>
         )
     };
     (sentence, frames)
-}
-
-/// What `owner` has said about its memory before a frame, each with the frame that says it.
-pub(super) fn announced(conversation: &Conversation, owner: Role, before: u64) -> Vec<(u64, Descriptor)> {
-    let steps = conversation.dialogue.iter().filter(|step| step.from == owner);
-    let private =
-        steps.filter_map(|step| Some((step.frame, Descriptor::of_private_data(step.message.private_data())?)));
-    let sends = &conversation.stream(owner).requests;
-    let sends = sends.iter().filter_map(|send| Some((send.frame, Descriptor::of_message(&send.payload)?)));
-    private.chain(sends).filter(|(frame, _)| *frame < before).collect()
 }

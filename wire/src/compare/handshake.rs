@@ -2,26 +2,50 @@
 
 use super::conversation::{Conversation, Step};
 use super::descriptor::Descriptor;
-use super::judge::{step, Judge, Phase};
-use super::report::{Difference, Field};
+use super::finding::{between, toward, Judge, Phase};
+use super::report::Field;
+use super::words::{given, hex, quote};
 use super::{pair, parameters};
-use crate::cm::{reject_reason, rep, Kind, Service};
+use crate::cm::{reject_reason, rep, sidr_status, Kind, Service};
 
-/// REQ, then REP and RTU, or REJ.
+/// REQ, then REP and RTU, or REJ; for datagrams SIDR_REQ and SIDR_REP.
 pub(super) fn connect(judge: &mut Judge) {
-    let (Some(mine), Some(reference)) =
-        (judge.mine.step(Kind::ConnectRequest), judge.reference.step(Kind::ConnectRequest))
-    else {
+    let (Some(mine), Some(reference)) = (judge.mine.request(), judge.reference.request()) else { return };
+    if mine.kind != reference.kind {
+        let [my, its] = [mine, reference].map(|step| step.kind.short());
+        let sentence = format!("Your client begins with a {my}; {}'s begins with a {its}", judge.model);
+        judge.add(Phase::Connect, (0, 0), between(Field::Service, sentence, mine, reference));
         return;
-    };
+    }
     parameters::request(judge, mine, reference);
     private_data(judge, mine, reference);
+    if mine.kind == Kind::ServiceRequest {
+        return service(judge, mine);
+    }
     answer(judge, mine);
     let (mine, reference) = (judge.mine.step(Kind::ConnectReply), judge.reference.step(Kind::ConnectReply));
     if let (Some(mine), Some(reference)) = (mine, reference) {
         parameters::depths(judge, mine, reference, (rep::INITIATOR_DEPTH, rep::RESPONDER_RESOURCES));
         private_data(judge, mine, reference);
         ready(judge, mine);
+    }
+}
+
+/// What a SIDR_REP says, if it comes.
+fn service(judge: &mut Judge, my_request: &Step) {
+    let status = |step: Option<&Step>| step.and_then(|step| step.message().sidr_status());
+    let words = |status: Option<u8>| status.map_or("nothing", sidr_status);
+    let (mine, reference) = (judge.mine.step(Kind::ServiceReply), judge.reference.step(Kind::ServiceReply));
+    let [my, its] = [mine, reference].map(status);
+    if my != its {
+        let sentence = match my {
+            Some(_) => format!("Your server answers \"{}\"; {}'s answers \"{}\"", words(my), judge.model, words(its)),
+            None => unanswered(my_request),
+        };
+        let difference = toward(Field::Answer, sentence, mine.or(Some(my_request)), reference);
+        judge.add(Phase::Connect, (u64::MAX, 0), difference);
+    } else if let (Some(mine), Some(reference)) = (mine, reference) {
+        private_data(judge, mine, reference);
     }
 }
 
@@ -34,7 +58,7 @@ fn answer(judge: &mut Judge, my_request: &Step) {
     let found = match (rejected, accepted) {
         ((Some(mine), None), _) => {
             let its = accepted.1;
-            let sentence = format!("The {} rejected your {}: {}", mine.from, mine.from.peer(), why(mine, my_request));
+            let sentence = format!("The {} rejected your {}: {}", mine.from, mine.from.other(), why(mine, my_request));
             Some(toward(Field::Answer, sentence, Some(mine), its))
         }
         ((None, Some(its)), _) => {
@@ -44,11 +68,11 @@ fn answer(judge: &mut Judge, my_request: &Step) {
             };
             Some(toward(Field::Answer, sentence, accepted.0.or(Some(my_request)), Some(its)))
         }
-        ((Some(mine), Some(its)), _) if mine.message.reason() != its.message.reason() => {
+        ((Some(mine), Some(its)), _) if mine.message().reason() != its.message().reason() => {
             let sentence = format!(
                 "The {} rejected your {}: {}; {model}'s reason is {}",
                 mine.from,
-                mine.from.peer(),
+                mine.from.other(),
                 why(mine, my_request),
                 reason(its)
             );
@@ -58,7 +82,10 @@ fn answer(judge: &mut Judge, my_request: &Step) {
         _ => None,
     };
     if let (Some(mine), Some(its)) = rejected {
-        judge.notes.reject_text(mine, its);
+        let [my_text, its_text] = [mine, its].map(|step| step.message().private_data());
+        if my_text != its_text {
+            judge.notes.push(format!("the {} rejects in other words{}", mine.from, quote(my_text)));
+        }
     }
     if let Some(difference) = found {
         judge.add(Phase::Connect, (u64::MAX - 1, 0), difference);
@@ -93,82 +120,59 @@ fn unanswered(request: &Step) -> String {
 }
 
 fn reason(reject: &Step) -> String {
-    let code = reject.message.reason().unwrap_or(0);
+    let code = reject.message().reason().unwrap_or(0);
     format!("reason {code} ({})", reject_reason(code))
 }
 
 /// What a reject means for the learner.
 fn why(reject: &Step, request: &Step) -> String {
-    let port = request.message.service().and_then(Service::port);
-    match (reject.message.reason().unwrap_or(0), port) {
+    let port = request.message().service().and_then(Service::port);
+    match (reject.message().reason().unwrap_or(0), port) {
         (8, Some(port)) => {
             format!("reason 8 (invalid service ID): nobody listens on port {port}, so start the server first")
         }
-        (28, _) => format!("reason 28 (consumer reject): the program itself said no{}", words(reject)),
+        (28, _) => {
+            format!("reason 28 (consumer reject): the program itself said no{}", quote(reject.message().private_data()))
+        }
         _ => reason(reject),
-    }
-}
-
-/// What a program says in private data, if it is text.
-pub(super) fn words(step: &Step) -> String {
-    let data = step.message.private_data();
-    let end = data.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
-    let printable = |text: &&str| !text.is_empty() && text.chars().all(|c| !c.is_control());
-    match std::str::from_utf8(&data[..end]).ok().filter(printable) {
-        Some(text) => format!(": \"{text}\""),
-        None => String::new(),
     }
 }
 
 /// What REQ and REP carry for the programs.
 fn private_data(judge: &mut Judge, mine: &Step, reference: &Step) {
-    let [my_data, its_data] = [mine, reference].map(|step| step.message.private_data());
+    let [my_data, its_data] = [mine, reference].map(|step| step.message().private_data());
     let from = mine.from;
-    let name = mine.message.kind.short();
+    let name = mine.kind.short();
     let descriptors = (Descriptor::of_private_data(my_data), Descriptor::of_private_data(its_data));
     if let (Some(my), Some(its)) = descriptors {
-        let places = (vec![mine.frame], vec![reference.frame], step(reference.comment));
+        let places = (vec![mine.frame], vec![reference.frame], reference.step.clone());
         pair::descriptor(judge, from, my, its, Phase::Connect, places);
         return;
     }
-    let [my, its] = [my_data, its_data].map(|data| data.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1));
-    if my_data.get(..my) == its_data.get(..its) {
+    let [my, its] = [my_data, its_data].map(given);
+    if my == its {
         return;
     }
     let model = judge.model;
-    let sentence = match (my, its, descriptors) {
+    let sentence = match (my.len(), its.len(), descriptors) {
         (0, _, (_, Some(_))) => {
             format!(
                 "Your {from}'s {name} carries no private data; {model}'s tells address, key and length of its memory \
                  there"
             )
         }
-        (0, ..) => format!("Your {from}'s {name} carries no private data; {model}'s carries {}", hex(&its_data[..its])),
+        (0, ..) => format!("Your {from}'s {name} carries no private data; {model}'s carries {}", hex(its)),
         (_, 0, (Some(_), _)) => {
             format!("Your {from}'s {name} tells address, key and length in its private data; {model}'s does not")
         }
-        (_, 0, _) => format!("Your {from}'s {name} carries private data ({}); {model}'s does not", hex(&my_data[..my])),
-        _ => format!(
-            "Your {from}'s {name} carries the private data {}; {model}'s carries {}",
-            hex(&my_data[..my]),
-            hex(&its_data[..its])
-        ),
+        (_, 0, _) => format!("Your {from}'s {name} carries private data ({}); {model}'s does not", hex(my)),
+        _ => format!("Your {from}'s {name} carries the private data {}; {model}'s carries {}", hex(my), hex(its)),
     };
     judge.add(Phase::Connect, (reference.frame, 1), between(Field::PrivateData, sentence, mine, reference));
 }
 
-/// The first bytes, as a person would quote them.
-pub(super) fn hex(bytes: &[u8]) -> String {
-    const MOST: usize = 16;
-    let mut text: Vec<String> = bytes.iter().take(MOST).map(|byte| format!("{byte:02x}")).collect();
-    if bytes.len() > MOST {
-        text.push("…".into());
-    }
-    text.join(" ")
-}
-
 /// Who hung up.
-pub(super) fn goodbye<'c, 'a>(conversation: &'c Conversation<'a>) -> Option<&'c Step<'a>> {
+pub(super) fn goodbye(conversation: &Conversation) -> Option<&Step> {
     conversation.step(Kind::DisconnectRequest)
 }
 
@@ -189,10 +193,10 @@ pub(super) fn disconnect(judge: &mut Judge) {
         }
         (Some(mine), Some(_)) => match answered {
             [None, Some(_)] => {
-                format!("Your {} never answers the DisconnectRequest (DREQ) with a reply (DREP)", mine.from.peer())
+                format!("Your {} never answers the DisconnectRequest (DREQ) with a reply (DREP)", mine.from.other())
             }
             [Some(_), None] => {
-                format!("Your {} answers the DisconnectRequest; in {model} nobody does", mine.from.peer())
+                format!("Your {} answers the DisconnectRequest; in {model} nobody does", mine.from.other())
             }
             _ => return,
         },
@@ -200,18 +204,4 @@ pub(super) fn disconnect(judge: &mut Judge) {
     };
     let difference = toward(Field::Disconnect, sentence, mine, reference);
     judge.add(Phase::Disconnect, (0, 0), difference);
-}
-
-pub(super) fn between(field: Field, sentence: String, mine: &Step, reference: &Step) -> Difference {
-    toward(field, sentence, Some(mine), Some(reference))
-}
-
-fn toward(field: Field, sentence: String, mine: Option<&Step>, reference: Option<&Step>) -> Difference {
-    Difference {
-        field,
-        sentence,
-        step: step(reference.and_then(|step| step.comment)),
-        mine: mine.iter().map(|step| step.frame).collect(),
-        reference: reference.iter().map(|step| step.frame).collect(),
-    }
 }

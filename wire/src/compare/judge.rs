@@ -2,85 +2,36 @@
 //! the rest.
 
 use super::align::{align, Pair};
-use super::conversation::{Conversation, Role};
-use super::descriptor::Descriptor;
-use super::explain::announced;
-use super::notes::Notes;
+use super::conversation::Conversation;
+use super::finding::{Finding, Judge, Matched, Phase};
 use super::report::{Difference, Field};
 use super::request::{Outcome, Request};
-use super::symbols::Symbols;
-use super::{explain, handshake, pair};
-use crate::opcode::{Operation, Service};
+use super::stream::KEPT;
+use super::words::ordinal;
+use super::{explain, handshake, notes, pair};
+use crate::opcode::Service;
+use crate::track::Side;
 
-/// What explains what: the smaller is the cause of the larger.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Phase {
-    /// Getting connected.
-    Connect,
-    /// A request that failed: nothing can follow it.
-    Failure,
-    /// What the requests are.
-    Data,
-    /// Hanging up.
-    Disconnect,
+/// Compares and returns what was found, the cause first, and what is worth a note.
+pub(super) fn compare(
+    mine: &Conversation,
+    reference: &Conversation,
+    model: &'static str,
+) -> (Vec<Finding>, Vec<String>) {
+    let mut judge = Judge::new(mine, reference, model);
+    handshake::connect(&mut judge);
+    judge.requests();
+    handshake::disconnect(&mut judge);
+    notes::about(&mut judge);
+    judge.found.sort_by_key(|finding| (finding.phase, finding.order));
+    (judge.found, judge.notes)
 }
 
-/// A difference with its rank.
-#[derive(Debug)]
-pub(super) struct Finding {
-    pub phase: Phase,
-    /// Where in the reference, by frame; a second number for what comes after that frame.
-    pub order: (u64, usize),
-    pub difference: Difference,
-    /// Yours and the reference's, if all that differs is how much data there is.
-    pub lengths: Option<(u64, u64)>,
-}
-
-/// Two connections and what was found so far.
-#[derive(Debug)]
-pub(super) struct Judge<'c, 'a> {
-    pub mine: &'c Conversation<'a>,
-    pub reference: &'c Conversation<'a>,
-    /// "the lesson" or "the reference".
-    pub model: &'static str,
-    pub symbols: Symbols,
-    pub found: Vec<Finding>,
-    pub notes: Notes,
-}
-
-/// A pair of requests of one direction.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Matched<'c, 'a> {
-    pub from: Role,
-    pub mine: &'c Request<'a>,
-    pub reference: &'c Request<'a>,
-}
-
-impl<'c, 'a> Judge<'c, 'a> {
-    /// Compares and returns what was found, the cause first.
-    pub(super) fn compare(
-        mine: &'c Conversation<'a>,
-        reference: &'c Conversation<'a>,
-        model: &'static str,
-    ) -> (Vec<Finding>, Vec<String>) {
-        let symbols = Symbols::default();
-        let mut judge = Judge { mine, reference, model, symbols, found: Vec::new(), notes: Notes::default() };
-        handshake::connect(&mut judge);
-        judge.requests();
-        handshake::disconnect(&mut judge);
-        judge.notes.about_conversations(mine, reference);
-        judge.found.sort_by_key(|finding| (finding.phase, finding.order));
-        (judge.found, judge.notes.into_sentences())
-    }
-
-    pub(super) fn add(&mut self, phase: Phase, order: (u64, usize), difference: Difference) {
-        self.found.push(Finding { phase, order, difference, lengths: None });
-    }
-
+impl Judge<'_> {
     /// All requests in the order of the reference, so that a key is announced before it is used.
     fn requests(&mut self) {
         let mut matched = Vec::new();
-        for from in Role::BOTH {
+        for from in Side::BOTH {
             let (mine, reference) = (&self.mine.stream(from).requests, &self.reference.stream(from).requests);
             let (my, its) = (traits(self.mine, from), traits(self.reference, from));
             let mut before = 0;
@@ -94,6 +45,7 @@ impl<'c, 'a> Judge<'c, 'a> {
                     Pair::Missing(_, j) => self.missing(from, j),
                 }
             }
+            self.rest(from);
         }
         matched.sort_by_key(|matched| matched.reference.frame);
         for matched in matched {
@@ -102,7 +54,7 @@ impl<'c, 'a> Judge<'c, 'a> {
         }
     }
 
-    fn missing(&mut self, from: Role, at: usize) {
+    fn missing(&mut self, from: Side, at: usize) {
         let reference = &self.reference.stream(from).requests[at];
         let (name, model, number) = (reference.name(), self.model, ordinal(at + 1));
         let mut sentence =
@@ -115,29 +67,38 @@ impl<'c, 'a> Judge<'c, 'a> {
             }
             None => sentence += "; nobody hangs up either, so the capture may have been stopped too early",
         }
-        let difference = Difference {
-            field: Field::Missing,
-            sentence,
-            step: step(reference.comment),
-            mine: frames,
-            reference: vec![reference.frame],
-        };
+        let (step, its) = (reference.step.clone(), vec![reference.frame]);
+        let difference = Difference { field: Field::Missing, sentence, step, mine: frames, reference: its };
         self.add(Phase::Data, (reference.frame, 0), difference);
     }
 
-    fn extra(&mut self, from: Role, at: usize, before: u64) {
+    /// The requests after those that are compared one by one.
+    fn rest(&mut self, from: Side) {
+        let (mine, reference, model) = (&self.mine.stream(from).rest, &self.reference.stream(from).rest, self.model);
+        if mine.is_like(reference) {
+            return;
+        }
+        let sentence = match mine.count == reference.count {
+            true => format!("Not all of your {from}'s requests after the first {KEPT} are like {model}'s"),
+            false => format!(
+                "Your {from} posts {} requests after the first {KEPT}; {model}'s posts {}",
+                mine.count, reference.count
+            ),
+        };
+        let [my, its] = [mine, reference].map(|rest| (rest.count > 0).then_some(rest.frame).into_iter().collect());
+        let difference = Difference { field: Field::Operation, sentence, step: None, mine: my, reference: its };
+        self.add(Phase::Data, (u64::MAX, 0), difference);
+    }
+
+    fn extra(&mut self, from: Side, at: usize, before: u64) {
         let mine = &self.mine.stream(from).requests[at];
         if mine.outcome != Outcome::Done && explain::failed(mine) {
             explain::extra_failure(self, from, mine);
         }
         let (name, model, number) = (mine.name(), self.model, ordinal(at + 1));
-        let difference = Difference {
-            field: Field::Extra,
-            sentence: format!("Your {from}'s {number} request, a {name}, is one that {model} does not have"),
-            step: None,
-            mine: vec![mine.frame],
-            reference: Vec::new(),
-        };
+        let sentence = format!("Your {from}'s {number} request, a {name}, is one that {model} does not have");
+        let (mine, reference) = (vec![mine.frame], Vec::new());
+        let difference = Difference { field: Field::Extra, sentence, step: None, mine, reference };
         self.add(Phase::Data, (before, at + 1), difference);
     }
 }
@@ -151,38 +112,25 @@ struct Traits<'c> {
     /// Which of the announced buffers, and where in it.
     place: Option<(usize, u64)>,
     /// What a SEND says, unless it announces a buffer.
-    says: Option<&'c [u8]>,
+    says: Option<(&'c [u8], u32)>,
 }
 
-fn traits<'c>(conversation: &'c Conversation, from: Role) -> Vec<Traits<'c>> {
-    let buffers = announced(conversation, from.peer(), u64::MAX);
+fn traits<'c>(conversation: &'c Conversation, from: Side) -> Vec<Traits<'c>> {
+    let buffers = conversation.announced(from.other(), u64::MAX);
     let of = |request: &'c Request| {
         let place = request.remote.and_then(|remote| {
             let index = buffers.iter().position(|(_, buffer)| buffer.key == remote.r_key)?;
             Some((index, remote.va.wrapping_sub(buffers[index].1.address)))
         });
-        let plain = request.operation == Operation::Send && Descriptor::of_message(&request.payload).is_none();
         Traits {
             kind: (request.name(), request.service),
             length: request.length(),
             values: (request.immediate, request.operands, request.solicited),
             place,
-            says: plain.then(|| said(&request.payload)),
+            says: request.says(),
         }
     };
     conversation.stream(from).requests.iter().map(of).collect()
-}
-
-/// What a message says, but for the number of the process that says it: a text that ends in " pid " and digits.
-pub(super) fn said(payload: &[u8]) -> &[u8] {
-    const MARK: &[u8] = b" pid ";
-    let end = payload.windows(MARK.len()).rposition(|part| part == MARK).map_or(payload.len(), |at| at + MARK.len());
-    let (text, number) = payload.split_at(end);
-    if number.iter().all(|byte| byte.is_ascii_digit() || *byte == b' ') {
-        text
-    } else {
-        payload
-    }
 }
 
 /// How little two requests have in common, for pairing them.
@@ -196,47 +144,4 @@ fn unlike(mine: &Traits, reference: &Traits) -> u32 {
         mine.place != reference.place || mine.says != reference.says,
     ];
     differs.into_iter().map(u32::from).sum()
-}
-
-/// The step of the lesson, from the comment in a bundled capture: its first line.
-pub(super) fn step(comment: Option<&str>) -> Option<String> {
-    comment.and_then(|comment| comment.lines().next()).filter(|line| !line.is_empty()).map(str::to_owned)
-}
-
-/// 1st, 2nd, 3rd…
-pub(super) fn ordinal(number: usize) -> String {
-    let ending = match (number % 10, number % 100) {
-        (_, 11..=13) => "th",
-        (1, _) => "st",
-        (2, _) => "nd",
-        (3, _) => "rd",
-        _ => "th",
-    };
-    format!("{number}{ending}")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ordinals() {
-        let said: Vec<String> = [1, 2, 3, 4, 11, 12, 13, 21, 102, 111].into_iter().map(ordinal).collect();
-        assert_eq!(said, ["1st", "2nd", "3rd", "4th", "11th", "12th", "13th", "21st", "102nd", "111th"]);
-    }
-
-    #[test]
-    fn the_step_is_the_first_line_of_a_comment() {
-        assert_eq!(step(Some("step 3\nclient")), Some("step 3".into()));
-        assert_eq!(step(Some("")), None);
-        assert_eq!(step(None), None);
-    }
-
-    #[test]
-    fn the_number_of_a_process_is_not_what_it_says() {
-        assert_eq!(said(b"from the server, pid     121"), said(b"from the server, pid 4000000"));
-        assert_ne!(said(b"from the server, pid 1"), said(b"from the client, pid 1"));
-        assert_ne!(said(b"a pid 1 of text"), said(b"a pid 2 of text"));
-        assert_eq!(said(b"12"), b"12");
-    }
 }

@@ -4,18 +4,21 @@
 //! every time, networks lose packets, and devices differ in how they cut messages and acknowledge them. What must be
 //! the same is what the programs did. So a capture is read in steps, each in its own file:
 //!
-//! 1. [`capture`]: frames become packets; [`quality`]: is the recording good enough to judge by?
-//! 2. [`conversation`]: packets become connections, with a client and a server.
-//! 3. [`request`]: each direction becomes a list of requests (SEND, WRITE, READ…) with their outcomes.
+//! 1. [`capture`]: packets become connections; [`quality`]: is the recording good enough to judge by?
+//! 2. [`conversation`]: a connection is what the connection manager says, and two lists of requests.
+//! 3. [`stream`]: such a list; [`request`]: a SEND, WRITE, READ… with its outcome.
 //! 4. [`handshake`], [`parameters`], [`align`], [`pair`], [`explain`]: two connections side by side. [`symbols`]
-//!    renames keys and addresses, [`descriptor`] finds them in messages.
+//!    renames keys and addresses, [`descriptor`] finds them in messages, [`finding`] collects.
 //! 5. [`judge`]: what explains the rest comes first. [`notes`]: what does not matter. [`report`]: in words.
+//!
+//! No file uses one that uses it, on whatever way: read [`words`] and [`report`] first, [`judge`] last.
 
 mod align;
 mod capture;
 mod conversation;
 mod descriptor;
 mod explain;
+mod finding;
 mod handshake;
 mod judge;
 mod notes;
@@ -24,42 +27,41 @@ mod parameters;
 mod quality;
 mod report;
 mod request;
+mod stream;
 mod symbols;
+mod words;
 
 pub use capture::Capture;
 pub use report::{Difference, Field, Report, Verdict};
 
-use conversation::{Conversation, Conversations};
-use judge::{Finding, Judge, Phase};
+use conversation::Conversation;
+use finding::{Finding, Phase};
+use words::plural;
 
 /// Compares your capture with a reference, for example one of a lesson.
 pub fn compare(mine: &Capture, reference: &Capture) -> Report {
-    let (my, its) = (Conversations::of(mine), Conversations::of(reference));
-    let mut report = Report { problems: problems((mine, &my), (reference, &its)), ..Report::default() };
+    let mut report = Report { problems: problems(mine, reference), ..Report::default() };
     if !report.problems.is_empty() {
         return report;
     }
-    // Only bundled captures have comments with the steps of a lesson.
-    let lesson = reference.packets().any(|recorded| recorded.comment.is_some());
-    let model = if lesson { "the lesson" } else { "the reference" };
-    let pairs = pair_up(&my.all, &its.all, model, &mut report);
+    let model = if reference.commented { "the lesson" } else { "the reference" };
+    let pairs = pair_up(&mine.conversations, &reference.conversations, model, &mut report);
     for (mine, reference) in pairs {
-        let (found, notes) = Judge::compare(mine, reference, model);
+        let (found, notes) = judge::compare(mine, reference, model);
         conclude(&mut report, found, model);
         report.notes.extend(notes);
     }
-    report.summary = summary(&its.all);
-    report.notes.extend(left_out(mine, &my));
+    report.summary = summary(&reference.conversations);
+    report.notes.extend(left_out(mine));
     report
 }
 
 /// What is wrong with the recordings.
-fn problems(mine: (&Capture, &Conversations), reference: (&Capture, &Conversations)) -> Vec<String> {
-    let mut problems = quality::problems(mine.0, mine.1);
-    let broken = quality::problems(reference.0, reference.1).into_iter();
+fn problems(mine: &Capture, reference: &Capture) -> Vec<String> {
+    let mut problems = quality::problems(mine);
+    let broken = quality::problems(reference).into_iter();
     problems.extend(broken.map(|problem| format!("the reference is no good: {problem}")));
-    let begins = |conversations: &Conversations| conversations.all.iter().any(Conversation::has_request);
-    if problems.is_empty() && begins(reference.1) && !begins(mine.1) {
+    if problems.is_empty() && reference.begins() && !mine.begins() {
         problems.push(
             "The capture has no connection request (REQ), and the reference has one: start to record before the \
              client starts"
@@ -70,15 +72,15 @@ fn problems(mine: (&Capture, &Conversations), reference: (&Capture, &Conversatio
 }
 
 /// Which of your connections to compare with which of the reference.
-fn pair_up<'c, 'a>(
-    mine: &'c [Conversation<'a>],
-    reference: &'c [Conversation<'a>],
+fn pair_up<'c>(
+    mine: &'c [Conversation],
+    reference: &'c [Conversation],
     model: &'static str,
     report: &mut Report,
-) -> Vec<(&'c Conversation<'a>, &'c Conversation<'a>)> {
+) -> Vec<(&'c Conversation, &'c Conversation)> {
     if let ([_, _, ..], [only]) = (mine, reference) {
         // Somebody tried more than once. The best attempt counts; of equally good ones the last.
-        let score = |index: &usize| (Judge::compare(&mine[*index], only, model).0.len(), usize::MAX - index);
+        let score = |index: &usize| (judge::compare(&mine[*index], only, model).0.len(), usize::MAX - index);
         let best = (0..mine.len()).min_by_key(score).unwrap_or(0);
         let sentence = format!("of your {} connections, number {} is compared; {model} has one", mine.len(), best + 1);
         report.notes.push(sentence);
@@ -87,16 +89,11 @@ fn pair_up<'c, 'a>(
     if mine.len() != reference.len() {
         let sentence = format!(
             "Your capture has {}; {model} has {}",
-            plural(mine.len(), "connection"),
-            plural(reference.len(), "connection")
+            plural(mine.len() as u64, "connection"),
+            plural(reference.len() as u64, "connection")
         );
-        report.cause = Some(Difference {
-            field: Field::Connections,
-            sentence,
-            step: None,
-            mine: mine.iter().filter_map(first_frame).collect(),
-            reference: reference.iter().filter_map(first_frame).collect(),
-        });
+        let [mine, reference] = [mine, reference].map(|all| all.iter().filter_map(first_frame).collect());
+        report.cause = Some(Difference { field: Field::Connections, sentence, step: None, mine, reference });
     }
     mine.iter().zip(reference).collect()
 }
@@ -105,11 +102,6 @@ fn first_frame(conversation: &Conversation) -> Option<u64> {
     let requests =
         conversation.streams.iter().filter_map(|stream| stream.requests.first()).map(|request| request.frame);
     conversation.dialogue.first().map(|step| step.frame).or(requests.min())
-}
-
-/// `1 packet`, `2 packets`.
-fn plural(count: usize, noun: &str) -> String {
-    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
 /// Puts what was found into the report: the cause first, then what does not follow from it.
@@ -160,22 +152,21 @@ fn summary(reference: &[Conversation]) -> String {
     let messages: usize = reference.iter().map(|conversation| conversation.dialogue.len()).sum();
     format!(
         "{}, {} of the connection manager, {} with what became of them",
-        plural(reference.len(), "connection"),
-        plural(messages, "message"),
-        plural(requests, "request")
+        plural(reference.len() as u64, "connection"),
+        plural(messages as u64, "message"),
+        plural(requests as u64, "request")
     )
 }
 
 /// Packets that were not looked at.
-fn left_out(capture: &Capture, conversations: &Conversations) -> Option<String> {
+fn left_out(capture: &Capture) -> Option<String> {
     let mut parts = Vec::new();
-    if let Some(first) = conversations.strays.first() {
-        let count = conversations.strays.len();
+    if let Some(capture::Tally { count, first }) = capture.strays.some() {
         parts
             .push(format!("{count} packets of connections that began before the capture (the first is frame {first})"));
     }
     if capture.congestion > 0 {
-        parts.push(plural(capture.congestion as usize, "congestion notification"));
+        parts.push(plural(capture.congestion, "congestion notification"));
     }
     parts.extend(
         capture.others.iter().filter(|(name, _)| **name != "ARP").map(|(name, count)| format!("{count} {name}")),

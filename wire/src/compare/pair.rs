@@ -1,13 +1,12 @@
 //! One request of yours beside the one of the reference that it stands for.
 
-use super::conversation::Role;
 use super::descriptor::Descriptor;
-use super::explain::announced;
-use super::handshake::hex;
-use super::judge::{said, step, Finding, Judge, Matched, Phase};
+use super::finding::{Finding, Judge, Matched, Phase};
 use super::report::{Difference, Field};
 use super::request::Request;
+use super::words::{hex, ordinal};
 use crate::opcode::Operation;
+use crate::track::Side;
 
 /// Frames of yours, frames of the reference, the step.
 pub(super) type Places = (Vec<u64>, Vec<u64>, Option<String>);
@@ -24,7 +23,7 @@ pub(super) fn compare(judge: &mut Judge, matched: Matched) {
     }
     match matched.reference.operation {
         Operation::Send => message(judge, matched, same_length),
-        Operation::Write => judge.notes.other_bytes(matched, same_length),
+        Operation::Write | Operation::AtomicWrite => judge.other_bytes(matched, same_length),
         Operation::ReadRequest => read_back(judge, matched, same_length),
         _ => {}
     }
@@ -44,13 +43,13 @@ fn same_kind(judge: &mut Judge, matched: Matched) -> bool {
     }
     let number = judge.mine.stream(from).requests.iter().position(|request| request.frame == mine.frame).unwrap_or(0);
     let consequence = match (mine.takes_receive(), reference.takes_receive()) {
-        (false, true) => format!(", so the {} never gets a completion", from.peer()),
-        (true, false) => format!(", so it takes a receive of the {}", from.peer()),
+        (false, true) => format!(", so the {} never gets a completion", from.other()),
+        (true, false) => format!(", so it takes a receive of the {}", from.other()),
         _ => String::new(),
     };
     let sentence = format!(
         "Your {from}'s {} request is a {}; {model}'s is a {}{consequence}",
-        super::judge::ordinal(number + 1),
+        ordinal(number + 1),
         mine.name(),
         reference.name()
     );
@@ -68,12 +67,11 @@ fn same_length(judge: &mut Judge, matched: Matched) -> bool {
         return false;
     }
     // The RETH tells a length before the bytes come; the two must agree.
-    let short =
-        |request: &Request| request.operation == Operation::Write && request.payload.len() as u64 != request.length();
+    let short = |request: &Request| request.operation == Operation::Write && request.payload.length != request.length();
     if short(mine) && !short(reference) {
         let sentence = format!(
             "Your {from}'s WRITE announces {my} bytes in its RETH, but its packets carry {}",
-            mine.payload.len()
+            mine.payload.length
         );
         differ(judge, matched, Field::Length, sentence);
         return false;
@@ -108,7 +106,7 @@ fn numbers(judge: &mut Judge, matched: Matched) {
         differ(judge, matched, Field::Solicited, sentence);
     }
     if let (Some(my), Some(its)) = (mine.invalidated, reference.invalidated) {
-        if !judge.symbols.same_key(from.peer(), my, its) {
+        if !judge.symbols.same_key(from.other(), my, its) {
             let sentence =
                 format!("Your {from}'s {name} invalidates the key {my:#x}, which is not the one that {model}'s does");
             differ(judge, matched, Field::Key, sentence);
@@ -120,11 +118,11 @@ fn numbers(judge: &mut Judge, matched: Matched) {
 fn place(judge: &mut Judge, matched: Matched) {
     let Matched { from, mine, reference } = matched;
     let (Some(my), Some(its)) = (mine.remote, reference.remote) else { return };
-    let owner = from.peer();
+    let owner = from.other();
     let name = mine.name();
     if !judge.symbols.same_key(owner, my.r_key, its.r_key) {
         let meant = judge.symbols.mine(owner, its.r_key).filter(|key| *key != my.r_key);
-        let known = meant.and_then(|key| announced(judge.mine, owner, mine.frame).into_iter().find(|a| a.1.key == key));
+        let known = meant.and_then(|key| judge.mine.announced(owner, mine.frame).into_iter().find(|a| a.1.key == key));
         let mut places = places(matched);
         let sentence = match (known, meant) {
             (Some((frame, descriptor)), _) => {
@@ -164,16 +162,16 @@ fn place(judge: &mut Judge, matched: Matched) {
 fn message(judge: &mut Judge, matched: Matched, same_length: bool) {
     let Matched { from, mine, reference } = matched;
     let model = judge.model;
-    let [my, its] = [mine, reference].map(|request| Descriptor::of_message(&request.payload));
+    let [my, its] = [mine, reference].map(Request::descriptor);
     match (my, its) {
         (Some(my), Some(its)) => descriptor(judge, from, my, its, Phase::Data, places(matched)),
-        (None, Some(_)) if same_length && mine.payload.iter().all(|byte| *byte == 0) => {
+        (None, Some(_)) if same_length && mine.payload.head.iter().all(|byte| *byte == 0) => {
             let sentence =
                 format!("Your {from} refuses: its SEND holds zeroes instead of address, key and length of a buffer");
             differ(judge, matched, Field::Payload, sentence);
         }
-        _ if same_length && said(&mine.payload) != said(&reference.payload) => {
-            let (my, its) = (hex(&mine.payload), hex(&reference.payload));
+        _ if same_length && mine.payload.said() != reference.payload.said() => {
+            let (my, its) = (hex(&mine.payload.head), hex(&reference.payload.head));
             let sentence = format!("Your {from}'s SEND says {my}; {model}'s says {its}");
             differ(judge, matched, Field::Payload, sentence);
         }
@@ -184,7 +182,7 @@ fn message(judge: &mut Judge, matched: Matched, same_length: bool) {
 /// Two announcements of memory: the keys become one symbol, the addresses one place; the lengths must be equal.
 pub(super) fn descriptor(
     judge: &mut Judge,
-    owner: Role,
+    owner: Side,
     mine: Descriptor,
     reference: Descriptor,
     phase: Phase,
@@ -219,12 +217,12 @@ fn read_back(judge: &mut Judge, matched: Matched, same_length: bool) {
                 format!("Your {from}'s READ brings other bytes than its WRITE (frame {}) has put there", my.frame);
             differ(judge, matched, Field::Payload, sentence);
         }
-        _ => judge.notes.other_bytes(matched, same_length),
+        _ => judge.other_bytes(matched, same_length),
     }
 }
 
 fn places(matched: Matched) -> Places {
-    (vec![matched.mine.frame], vec![matched.reference.frame], step(matched.reference.comment))
+    (vec![matched.mine.frame], vec![matched.reference.frame], matched.reference.step.clone())
 }
 
 fn differ(judge: &mut Judge, matched: Matched, field: Field, sentence: String) {

@@ -2,8 +2,7 @@
 //! rdma_accept.
 
 use super::conversation::{Conversation, Step};
-use super::handshake::between;
-use super::judge::{Judge, Phase};
+use super::finding::{between, Judge, Phase};
 use super::report::Field;
 use crate::cm::{rep, req, Kind, Service};
 use crate::field::Field as WireField;
@@ -12,10 +11,14 @@ use crate::field::Field as WireField;
 pub(super) fn request(judge: &mut Judge, mine: &Step, reference: &Step) {
     let both = |field: WireField| values(field, mine, reference);
     let model = judge.model;
-    let [my_service, its_service] = both(req::SERVICE_ID).map(Service);
+    let services = [mine, reference].map(|step| step.message().service().unwrap_or(Service(0)));
+    let [my_service, its_service] = services;
     if my_service.0 >> 16 != its_service.0 >> 16 {
         let sentence = format!("Your client asks for {my_service}; {model}'s asks for {its_service}");
         differ(judge, Field::Service, sentence, mine, reference);
+    }
+    if mine.kind != Kind::ConnectRequest {
+        return;
     }
     let [my_transport, its_transport] = both(req::TRANSPORT);
     if my_transport != its_transport {
@@ -55,7 +58,7 @@ pub(super) fn depths(judge: &mut Judge, mine: &Step, reference: &Step, (asks, an
 }
 
 fn values(field: WireField, mine: &Step, reference: &Step) -> [u64; 2] {
-    [mine, reference].map(|step| field.read(step.message.body).unwrap_or(0))
+    [mine, reference].map(|step| field.read(step.message().body).unwrap_or(0))
 }
 
 fn differ(judge: &mut Judge, field: Field, sentence: String, mine: &Step, reference: &Step) {
@@ -74,7 +77,8 @@ pub(super) fn choices(mine: &Conversation, reference: &Conversation) -> Vec<(&'s
         (Kind::ConnectReply, "server's initiator_depth", rep::INITIATOR_DEPTH),
         (Kind::ConnectReply, "server's responder_resources", rep::RESPONDER_RESOURCES),
     ];
-    let value = |conversation: &Conversation, kind, field: WireField| field.read(conversation.step(kind)?.message.body);
+    let value =
+        |conversation: &Conversation, kind, field: WireField| field.read(conversation.step(kind)?.message().body);
     let pairs = fields.into_iter().filter_map(|(kind, name, field)| {
         let (mine, reference) = (value(mine, kind, field)?, value(reference, kind, field)?);
         (mine != reference && mine > 0 && reference > 0).then_some((name, mine, reference))

@@ -1,27 +1,26 @@
 //! Is the recording good enough to judge a program by? What is wrong with it is told first, and nothing else then.
 
-use super::capture::Capture;
-use super::conversation::{Conversations, Role};
-use super::plural;
+use super::capture::{Capture, Tally};
+use super::words::plural;
 use crate::cm::Kind;
-use std::collections::BTreeSet;
+use crate::track::Side;
 
 /// What is wrong with a recording, each in a sentence or two.
-pub(super) fn problems(capture: &Capture, conversations: &Conversations) -> Vec<String> {
+pub(super) fn problems(capture: &Capture) -> Vec<String> {
     if let Some(problem) = nothing_to_see(capture) {
         return vec![problem];
     }
-    let checks = [cut(capture), damaged(capture), one_direction(capture, conversations), late(conversations)];
+    let checks = [cut(capture), damaged(capture), undecoded(capture), one_direction(capture), late(capture)];
     let found: Vec<String> = checks.into_iter().flatten().collect();
     // A recording that lacks one direction or its beginning has gaps, of course.
     if found.is_empty() {
-        return lost(conversations).into_iter().collect();
+        return lost(capture).into_iter().collect();
     }
     found
 }
 
 fn nothing_to_see(capture: &Capture) -> Option<String> {
-    if capture.packets().next().is_some() {
+    if capture.packets > 0 {
         return None;
     }
     let where_to =
@@ -44,43 +43,49 @@ fn nothing_to_see(capture: &Capture) -> Option<String> {
 }
 
 fn cut(capture: &Capture) -> Option<String> {
-    let first = capture.cut.first()?;
-    let packets = plural(capture.cut.len(), "packet");
+    let Tally { count, first } = capture.cut.some()?;
+    let packets = plural(count, "packet");
     Some(format!("A snap length cut the end off {packets}, first off frame {first}. Record whole frames: tcpdump -s 0"))
 }
 
 fn damaged(capture: &Capture) -> Option<String> {
-    let first = capture.bad.first()?;
-    let packets = plural(capture.bad.len(), "packet");
+    let Tally { count, first } = capture.bad.some()?;
+    let packets = plural(count, "packet");
     Some(format!(
         "A wrong ICRC in {packets}, first in frame {first}: damaged on the way, or changed after it was sent; its \
          receiver drops it. Look at it with `wire show FILE --packet {first}`"
     ))
 }
 
-fn one_direction(capture: &Capture, conversations: &Conversations) -> Option<String> {
-    let senders: BTreeSet<_> = capture.packets().map(|recorded| recorded.packet.datagram.src).collect();
-    let answered = |kind| conversations.all.iter().any(|conversation| conversation.step(kind).is_some());
-    let went_on = answered(Kind::ReadyToUse) || answered(Kind::ConnectReply) || !conversations.strays.is_empty();
-    let sender = senders.iter().next().filter(|_| senders.len() == 1 && went_on)?;
+/// What is not understood may be anything, so nothing is said about it.
+fn undecoded(capture: &Capture) -> Option<String> {
+    let Tally { count, first } = capture.unknown.0.some()?;
+    let (packets, what) = (plural(count, "packet"), &capture.unknown.1);
+    Some(format!("This tool does not decode {packets}, the first is frame {first} with {what}"))
+}
+
+fn one_direction(capture: &Capture) -> Option<String> {
+    let answered = |kind| capture.conversations.iter().any(|conversation| conversation.step(kind).is_some());
+    let went_on = answered(Kind::ReadyToUse) || answered(Kind::ConnectReply) || capture.strays.some().is_some();
+    let sender = capture.senders.first().filter(|_| capture.senders.len() == 1 && went_on)?;
     Some(format!("All packets come from {sender}: the capture has one direction only. Record both"))
 }
 
-fn late(conversations: &Conversations) -> Option<String> {
-    let first = conversations.strays.first().filter(|_| conversations.all.is_empty())?;
+fn late(capture: &Capture) -> Option<String> {
+    let Tally { first, .. } = capture.strays.some().filter(|_| capture.conversations.is_empty())?;
     Some(format!(
         "The capture begins in the middle: frame {first} belongs to a connection whose request (REQ) is not there. \
          Start to record before the client starts"
     ))
 }
 
-fn lost(conversations: &Conversations) -> Option<String> {
-    for conversation in &conversations.all {
+fn lost(capture: &Capture) -> Option<String> {
+    for conversation in &capture.conversations {
         if let (Some(rtu), None) = (conversation.step(Kind::ReadyToUse), conversation.step(Kind::ConnectReply)) {
             return Some(lost_before(rtu.frame, rtu.from));
         }
-        for role in Role::BOTH {
-            if let Some(frame) = conversation.stream(role).gaps().next() {
+        for role in Side::BOTH {
+            if let Some(frame) = conversation.stream(role).gap() {
                 return Some(lost_before(frame, role));
             }
         }
@@ -88,7 +93,7 @@ fn lost(conversations: &Conversations) -> Option<String> {
     None
 }
 
-fn lost_before(frame: u64, requester: Role) -> String {
+fn lost_before(frame: u64, requester: Side) -> String {
     format!(
         "The recording has lost packets: frame {frame} does not follow from the {requester}'s packets before it, and \
          nobody on the wire missed one. Record again, with a larger buffer (tcpdump -B 65536) or on a quieter machine"

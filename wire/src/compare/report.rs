@@ -1,5 +1,6 @@
 //! What a comparison found, as text for people and as JSON for tools.
 
+use serde::Serialize;
 use serde_json::{json, Value};
 use std::fmt;
 
@@ -35,29 +36,37 @@ impl Verdict {
 }
 
 /// Which property of the conversation differs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Field {
     /// How many connections there are.
     Connections,
     /// Service ID or transport of the connection request.
     Service,
     /// Whether the client brings a queue pair.
+    #[serde(rename = "queue pair")]
     QueuePair,
     /// Whether READs and atomics are possible.
+    #[serde(rename = "read depth")]
     ReadDepth,
     /// What a CM message carries for the program.
+    #[serde(rename = "private data")]
     PrivateData,
     /// Accepted, rejected or not answered.
     Answer,
     /// Why it was rejected.
+    #[serde(rename = "reject reason")]
     RejectReason,
     /// The third step of the handshake.
+    #[serde(rename = "ready to use")]
     ReadyToUse,
     /// Who hangs up, and whether the peer answers.
     Disconnect,
     /// A request that yours lacks.
+    #[serde(rename = "missing request")]
     Missing,
     /// A request that only yours has.
+    #[serde(rename = "extra request")]
     Extra,
     /// What kind of request it is.
     Operation,
@@ -74,37 +83,10 @@ pub enum Field {
     /// The numbers of an atomic operation.
     Operands,
     /// The solicited event bit.
+    #[serde(rename = "solicited event")]
     Solicited,
     /// The bytes of a message.
     Payload,
-}
-
-impl Field {
-    /// The name in the JSON output.
-    pub fn name(self) -> &'static str {
-        match self {
-            Field::Connections => "connections",
-            Field::Service => "service",
-            Field::QueuePair => "queue pair",
-            Field::ReadDepth => "read depth",
-            Field::PrivateData => "private data",
-            Field::Answer => "answer",
-            Field::RejectReason => "reject reason",
-            Field::ReadyToUse => "ready to use",
-            Field::Disconnect => "disconnect",
-            Field::Missing => "missing request",
-            Field::Extra => "extra request",
-            Field::Operation => "operation",
-            Field::Outcome => "outcome",
-            Field::Length => "length",
-            Field::Immediate => "immediate",
-            Field::Key => "key",
-            Field::Address => "address",
-            Field::Operands => "operands",
-            Field::Solicited => "solicited event",
-            Field::Payload => "payload",
-        }
-    }
 }
 
 /// One difference, told as a teacher would.
@@ -163,7 +145,7 @@ impl Report {
 impl Difference {
     fn to_json(&self) -> Value {
         json!({
-            "field": self.field.name(),
+            "field": self.field,
             "sentence": self.sentence,
             "step": self.step,
             "mine": { "frames": self.mine, "filter": filter(&self.mine) },

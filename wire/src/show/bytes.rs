@@ -8,20 +8,54 @@ use crate::icrc::{self, Icrc};
 use crate::link::LinkType;
 use crate::lower;
 use crate::packet::{Frame, Packet};
+use crate::run::Event;
 use std::io::{Read, Write};
 use std::net::Ipv6Addr;
+use std::str::FromStr;
 
-/// Shows frame `number` of a capture.
-pub fn write<R: Read>(reader: &mut Reader<R>, number: u64, out: &mut impl Write) -> Result<(), Error> {
+/// What to show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Which {
+    /// The frame with this number, which may be a log line.
+    Frame(u64),
+    /// The first packet of this step of the lesson, which the packets' comments tell.
+    Step(u64),
+}
+
+impl FromStr for Which {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Which, String> {
+        let number = |digits: &str| digits.parse().ok().filter(|number| *number > 0);
+        let which = number(word).map(Which::Frame).or_else(|| number(word.strip_prefix("step")?).map(Which::Step));
+        which.ok_or_else(|| format!("`{word}` is neither a frame's number, as 10, nor a step, as step8"))
+    }
+}
+
+/// Shows a frame of a capture.
+pub fn write<R: Read>(reader: &mut Reader<R>, which: Which, out: &mut impl Write) -> Result<(), Error> {
     let mut count = 0;
-    while let Some(record) = reader.next()? {
-        count = record.number;
-        if count == number {
-            frame(&record, out)?;
+    while let Some(event) = reader.event()? {
+        count += 1;
+        let wanted = match (&event, which) {
+            (_, Which::Frame(number)) => number == count,
+            (Event::Packet(record), Which::Step(step)) => {
+                record.comment.is_some_and(|comment| comment.starts_with(&format!("Step {step}:")))
+            }
+            (Event::Line(_), Which::Step(_)) => false,
+        };
+        if wanted {
+            match event {
+                Event::Packet(record) => frame(&record, out)?,
+                Event::Line(line) => writeln!(out, "frame {count}, {} on {}: {}", line.program, line.node, line.text)?,
+            }
             return Ok(out.flush()?);
         }
     }
-    Err(Error::NoSuchPacket(format!("there is no frame {number}: the file has {count}")))
+    Err(Error::Unfit(match which {
+        Which::Frame(number) => format!("there is no frame {number}: the file has {count}"),
+        Which::Step(step) => format!("no packet's comment begins with `Step {step}:`"),
+    }))
 }
 
 fn frame(record: &Record, out: &mut impl Write) -> Result<(), Error> {
@@ -53,20 +87,20 @@ fn roce(record: &Record, packet: &Packet, out: &mut impl Write) -> Result<(), Er
     let bytes = record.data;
     let ip = packet.datagram.ip_offset;
     let udp = ip + packet.datagram.udp_offset;
-    if record.link == LinkType::ETHERNET && ip == lower::ETHERNET.length {
-        header(out, &lower::ETHERNET, bytes, 0)?;
+    if record.link == LinkType::ETHERNET && ip == lower::ethernet::HEADER.length {
+        header(out, &lower::ethernet::HEADER, bytes, 0)?;
     } else {
         section(out, "Link layer", ip)?;
         dump(out, 0, &bytes[..ip])?;
     }
-    let ip_header = if packet.datagram.src.is_ipv4() { &lower::IPV4 } else { &lower::IPV6 };
+    let ip_header = if packet.datagram.src.is_ipv4() { &lower::ipv4::HEADER } else { &lower::ipv6::HEADER };
     header(out, ip_header, bytes, ip)?;
     let options = &bytes[ip + ip_header.length..udp];
     if !options.is_empty() {
         section(out, "IP options or extension headers", options.len())?;
         dump(out, ip + ip_header.length, options)?;
     }
-    header(out, &lower::UDP, bytes, udp)?;
+    header(out, &lower::udp::HEADER, bytes, udp)?;
     for (offset, declared) in packet.headers() {
         header(out, declared, bytes, ip + offset)?;
     }

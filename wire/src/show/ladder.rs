@@ -65,18 +65,18 @@ impl Ladder {
             self.pair = Some((row.client, row.server));
             self.heading(row.client, row.server, out)?;
         }
-        if self.comment != row.comment {
-            self.comment = row.comment.clone();
-            if let Some(comment) = &row.comment {
-                // Whoever wrote the file shall not control the terminal.
-                let text: String = comment.chars().filter(|c| !c.is_control()).collect();
-                self.line("", "", &text, None, out)?;
+        let comment =
+            row.comment.as_deref().map(|comment| comment.split("lab: ").next().unwrap_or_default().trim_end());
+        if self.comment.as_deref() != comment {
+            self.comment = comment.map(String::from);
+            if let Some(comment) = comment.filter(|comment| !comment.is_empty()) {
+                self.line("", "", &printable(comment), None, out)?;
             }
         }
         let time = row.ms.map_or("-".into(), |ms| format!("{ms:.3}"));
         let start = format!("{:>6} {time:>10}  ", row.frame);
-        let words: Vec<&str> = row.psn.iter().chain(&row.details).map(String::as_str).collect();
-        self.line(&start, &arrow(&row.label, row.from_client), &words.join("  "), color(row.sort), out)
+        let words: Vec<&str> = row.words().chain(row.lab()).collect();
+        self.line(&start, &arrow(row), &printable(&words.join("  ")), color(row.sort), out)
     }
 
     fn heading(&self, client: IpAddr, server: IpAddr, out: &mut impl Write) -> Result<(), Error> {
@@ -105,15 +105,23 @@ impl Ladder {
     }
 }
 
-fn arrow(name: &str, to_server: bool) -> String {
+fn arrow(row: &Row) -> String {
+    let name = &row.label;
     let fill = "─".repeat(LANE.saturating_sub(name.chars().count() + 6));
-    match to_server {
-        true => format!("── {name} {fill}─▶"),
-        false => format!("◀─{fill} {name} ──"),
+    match (row.from_client, row.lost()) {
+        (true, false) => format!("── {name} {fill}─▶"),
+        (false, false) => format!("◀─{fill} {name} ──"),
+        (true, true) => format!("── {name} {fill}─✕"),
+        (false, true) => format!("✕─{fill} {name} ──"),
     }
 }
 
-fn color(sort: Sort) -> Option<AnsiColors> {
+/// Whoever wrote the file shall not control the terminal.
+pub(crate) fn printable(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control()).collect()
+}
+
+pub(crate) fn color(sort: Sort) -> Option<AnsiColors> {
     match sort {
         Sort::Connection => Some(AnsiColors::Cyan),
         Sort::Send => Some(AnsiColors::Green),

@@ -9,15 +9,15 @@ use crate::capture;
 use std::fmt;
 use std::io;
 
-/// Why showing a capture stopped.
+/// Why showing or annotating a capture stopped.
 #[derive(Debug)]
 pub enum Error {
     /// The capture cannot be read on.
     Capture(capture::Error),
     /// The output cannot be written; a closed pipe is one reason.
     Output(io::Error),
-    /// The packet that was asked for is not there.
-    NoSuchPacket(String),
+    /// The capture does not have what was asked for.
+    Unfit(String),
 }
 
 impl fmt::Display for Error {
@@ -25,7 +25,7 @@ impl fmt::Display for Error {
         match self {
             Error::Capture(error) => error.fmt(f),
             Error::Output(error) => write!(f, "writing failed: {error}"),
-            Error::NoSuchPacket(what) => what.fmt(f),
+            Error::Unfit(what) => what.fmt(f),
         }
     }
 }

@@ -5,10 +5,11 @@ use crate::aeth::{milliseconds, Syndrome};
 use crate::capture::{Reader, Record};
 use crate::cm::{self, req, Kind, Message};
 use crate::icrc::Icrc;
-use crate::opcode::{Operation, Service};
+use crate::opcode::Operation;
 use crate::packet::{Frame, Packet};
-use crate::psn::{Relative, Spaces};
-use std::collections::{BTreeMap, HashSet};
+use crate::run::lab_comment;
+use crate::track::{Seen, Side, Tracker};
+use std::collections::BTreeMap;
 use std::io::Read;
 use std::net::IpAddr;
 
@@ -44,6 +45,21 @@ impl Row {
         let (step, _) = comment.split_once(" [").unwrap_or((comment, ""));
         step.starts_with("Step ").then_some(step)
     }
+
+    /// What the lab did to the packet.
+    pub fn lab(&self) -> Option<&str> {
+        lab_comment(self.comment.as_deref()?)
+    }
+
+    /// Whether the lab did not deliver the packet.
+    pub fn lost(&self) -> bool {
+        self.lab().is_some_and(|words| words.starts_with("lab: dropped"))
+    }
+
+    /// What is said about the packet beside its name.
+    pub fn words(&self) -> impl Iterator<Item = &str> {
+        self.psn.iter().chain(&self.details).map(String::as_str)
+    }
 }
 
 /// Sorts of packets that are told apart by color.
@@ -69,22 +85,27 @@ pub enum Sort {
 #[derive(Debug)]
 pub struct Rows {
     clients: Clients,
-    start_ns: Option<u64>,
-    spaces: Spaces,
+    tracker: Tracker,
 }
 
-/// For each pair of machines, in order, the one that acts as client.
-pub type Clients = BTreeMap<(IpAddr, IpAddr), IpAddr>;
+/// What one has to have seen all of a capture to know.
+#[derive(Clone, Debug, Default)]
+pub struct Clients {
+    /// For each pair of machines, in order, the one that acts as client.
+    by_pair: BTreeMap<(IpAddr, IpAddr), IpAddr>,
+    /// When the first frame or line was recorded.
+    start_ns: Option<u64>,
+}
 
 impl Rows {
     /// Begins a capture whose [`clients`] are known.
     pub fn new(clients: Clients) -> Rows {
-        Rows { clients, start_ns: None, spaces: Spaces::default() }
+        Rows { clients, tracker: Tracker::default() }
     }
 
     /// Takes note of the next frame; a row if it holds a RoCEv2 packet, else what it holds.
     pub fn next(&mut self, record: &Record) -> Result<Row, crate::Other> {
-        self.start_ns = self.start_ns.or(record.time_ns);
+        self.clients.start_ns = self.clients.start_ns.or(record.time_ns);
         match Frame::decode(record.link, record.data) {
             Frame::Roce(packet) => Ok(self.row(record, &packet)),
             Frame::Other(other) => Err(other),
@@ -93,20 +114,22 @@ impl Rows {
 
     fn row(&mut self, record: &Record, packet: &Packet) -> Row {
         let (src, dst) = (packet.datagram.src, packet.datagram.dst);
-        let client = self.clients.get(&pair(src, dst)).copied().unwrap_or(src);
+        // Live, nobody knows the clients beforehand.
+        let asker = if packet.opcode.is_response() { dst } else { src };
+        let client = *self.clients.by_pair.entry(pair(src, dst)).or_insert(asker);
         let from_client = client == src;
-        let relative = self.spaces.relative(packet);
+        let seen = self.tracker.see(packet);
         let since = |now: u64, start: u64| now.wrapping_sub(start) as i64 as f64 / 1e6;
         Row {
             frame: record.number,
-            ms: record.time_ns.zip(self.start_ns).map(|(now, start)| since(now, start)),
+            ms: record.time_ns.zip(self.clients.start_ns).map(|(now, start)| since(now, start)),
             client,
             server: if from_client { dst } else { src },
             from_client,
             label: short_name(packet),
             sort: sort(packet),
-            psn: psn(packet, relative),
-            details: details(packet, relative, from_client),
+            psn: psn(packet, seen),
+            details: details(packet, seen, from_client),
             comment: record.comment.map(String::from),
         }
     }
@@ -128,26 +151,33 @@ pub fn all<R: Read>(open: impl Fn() -> Result<Reader<R>, Error>) -> Result<Vec<R
 /// Finds the machines that act as client towards another: those that sent a REQ; for a pair without one,
 /// the machine that sent the first request. The key is the pair in order.
 pub fn clients<R: Read>(reader: &mut Reader<R>) -> Clients {
-    let mut clients = BTreeMap::new();
-    let mut asked = HashSet::new();
+    let (mut tracker, mut by_pair) = (Tracker::default(), BTreeMap::new());
     // A damaged file is reported when it is read for the second time.
     while let Ok(Some(record)) = reader.next() {
         let Frame::Roce(packet) = Frame::decode(record.link, record.data) else { continue };
         let (src, dst) = (packet.datagram.src, packet.datagram.dst);
-        let is_req = packet.cm().is_some_and(|message| message.kind == Kind::ConnectRequest);
-        let is_first_req = is_req && asked.insert(pair(src, dst));
-        if is_first_req {
-            clients.insert(pair(src, dst), src);
-        } else {
-            let client = if packet.opcode.is_response() { dst } else { src };
-            clients.entry(pair(src, dst)).or_insert(client);
-        }
+        let from = match tracker.see(&packet) {
+            Some(seen) => seen.from,
+            None if packet.opcode.is_response() => Side::Server,
+            None => Side::Client,
+        };
+        by_pair.entry(pair(src, dst)).or_insert(if from == Side::Client { src } else { dst });
     }
-    clients
+    // Of several requests the first one counts.
+    for connection in tracker.connections().iter().rev().filter(|connection| connection.request.is_some()) {
+        let [client, server] = connection.ips;
+        by_pair.insert(pair(client, server), client);
+    }
+    Clients { by_pair, start_ns: reader.start_ns() }
 }
 
 fn pair(a: IpAddr, b: IpAddr) -> (IpAddr, IpAddr) {
     (a.min(b), a.max(b))
+}
+
+/// What one packet does, for somebody who has not seen those before it.
+pub fn summary(packet: &Packet, from_client: bool) -> String {
+    [vec![short_name(packet)], details(packet, None, from_client)].concat().join("  ")
 }
 
 /// The name in the lane: without the service where it is the usual one.
@@ -157,6 +187,7 @@ fn short_name(packet: &Packet) -> String {
         None => match packet.aeth().map(|aeth| aeth.verdict()) {
             Some(Syndrome::Nak(_)) => "NAK".into(),
             Some(Syndrome::RnrNak { .. }) => "RNR NAK".into(),
+            _ if packet.opcode.operation == Operation::Unknown => format!("Unknown opcode {:#04x}", packet.bth.opcode),
             _ => packet.name().trim_start_matches("RC ").into(),
         },
     }
@@ -176,15 +207,16 @@ fn sort(packet: &Packet) -> Sort {
         Operation::Write => Sort::Write,
         Operation::ReadRequest | Operation::ReadResponse => Sort::Read,
         Operation::CompareSwap | Operation::FetchAdd | Operation::AtomicAcknowledge => Sort::Notable,
+        Operation::AtomicWrite | Operation::Flush => Sort::Write,
         Operation::Congestion | Operation::Unknown => Sort::Trouble,
         Operation::Acknowledge => Sort::Acknowledge,
     }
 }
 
 /// What stands to the right of the lane.
-fn details(packet: &Packet, relative: Option<Relative>, from_client: bool) -> Vec<String> {
+fn details(packet: &Packet, seen: Option<Seen>, from_client: bool) -> Vec<String> {
     let mut parts = Vec::new();
-    parts.extend(relative.filter(|relative| relative.again).map(|_| "sent again".into()));
+    parts.extend(seen.filter(|seen| seen.again).map(|_| "sent again".into()));
     match packet.cm() {
         Some(message) => cm_details(&message, from_client, &mut parts),
         None => data_details(packet, &mut parts),
@@ -198,11 +230,10 @@ fn details(packet: &Packet, relative: Option<Relative>, from_client: bool) -> Ve
     parts
 }
 
-fn psn(packet: &Packet, relative: Option<Relative>) -> Option<String> {
-    match (relative, packet.opcode.service) {
-        (Some(Relative { psn, .. }), _) => Some(format!("psn {psn:+}")),
-        (None, Service::Rc | Service::Uc) => Some(format!("psn {} (absolute)", packet.bth.psn)),
-        _ => None,
+fn psn(packet: &Packet, seen: Option<Seen>) -> Option<String> {
+    match seen.and_then(|seen| seen.psn) {
+        Some(psn) => Some(format!("psn {psn:+}")),
+        None => packet.opcode.service.is_connected().then(|| format!("psn {} (absolute)", packet.bth.psn)),
     }
 }
 
@@ -248,7 +279,9 @@ fn length(packet: &Packet) -> Option<String> {
     match (packet.opcode.operation, packet.dma_length()) {
         (Operation::Send | Operation::ReadResponse, _) | (Operation::Write, None) => Some(format!("len {here}")),
         (Operation::Write, Some(total)) if total as usize != here => Some(format!("len {here} of {total}")),
-        (Operation::Write | Operation::ReadRequest, Some(total)) => Some(format!("len {total}")),
+        (Operation::Write | Operation::AtomicWrite | Operation::Flush | Operation::ReadRequest, Some(total)) => {
+            Some(format!("len {total}"))
+        }
         _ => None,
     }
 }
@@ -263,6 +296,9 @@ fn cm_details(message: &Message, from_client: bool, parts: &mut Vec<String>) {
     }
     if let Some(reason) = message.reason() {
         parts.push(format!("reason {reason}: {}", cm::reject_reason(reason)));
+    }
+    if let Some(status) = message.sidr_status() {
+        parts.push(format!("status {status}: {}", cm::sidr_status(status)));
     }
     if message.kind == Kind::ConnectRequest {
         let mtu = req::PATH_MTU.read(message.body).and_then(|code| cm::mtu_bytes(code as u8));

@@ -2,54 +2,81 @@
 
 use super::Error;
 use crate::capture::{Reader, Record};
-use crate::cm::Kind;
 use crate::packet::{Frame, Packet};
+use crate::track::Tracker;
 use std::io::{Read, Write};
 use std::net::IpAddr;
 
 /// The first line: the names of the columns.
 pub const HEADER: &str = "frame\tsrc\tdst\topcode\tname\tdestqp\tpsn\tackreq\tpadcnt\tva\trkey\tdmalen\t\
-                          syndrome\tmsn\timm\tcm\tlocal_id\tremote_id\tpayload_len\ticrc\n";
+                          syndrome\tmsn\timm\tcm\tlocal_id\tremote_id\tpayload_len\ticrc\t\
+                          time\tsrcqp\tservice\tsidr_status\n";
 
-/// Writes the table of a whole capture.
+/// Writes the table of a whole capture, or of what can be read of it.
 pub fn write<R: Read>(reader: &mut Reader<R>, out: &mut impl Write) -> Result<(), Error> {
-    out.write_all(HEADER.as_bytes())?;
-    let mut line = Line::default();
+    let mut line = Line { bytes: HEADER.into(), ..Line::default() };
+    let end = rows(reader, &mut line, out);
+    out.write_all(&line.bytes)?;
+    out.flush()?;
+    end
+}
+
+fn rows<R: Read>(reader: &mut Reader<R>, line: &mut Line, out: &mut impl Write) -> Result<(), Error> {
+    const FULL: usize = 32 << 10;
+    let mut tracker = Tracker::default();
     while let Some(record) = reader.next()? {
         if let Frame::Roce(packet) = Frame::decode(record.link, record.data) {
-            row(&mut line, &record, &packet);
+            let seen = tracker.see(&packet);
+            row(line, &record, &packet, tracker.src_qp(&packet, seen));
+        }
+        if line.bytes.len() > FULL {
             out.write_all(&line.bytes)?;
             line.bytes.clear();
         }
     }
-    out.flush()?;
     Ok(())
 }
 
-fn row(line: &mut Line, record: &Record, packet: &Packet) {
-    let remote = packet.remote();
-    let aeth = packet.aeth();
-    let cm = packet.cm().filter(|message| !matches!(message.kind, Kind::Other(_)));
+fn row(line: &mut Line, record: &Record, packet: &Packet, src_qp: Option<u32>) {
+    let cm = packet.cm();
     line.dec(record.number);
-    line.address(packet.datagram.src);
-    line.address(packet.datagram.dst);
+    line.addresses([packet.datagram.src, packet.datagram.dst]);
     line.dec(packet.bth.opcode.into());
     line.text(packet.opcode.name);
     line.dec(packet.bth.dest_qp.into());
     line.dec(packet.bth.psn.into());
     line.dec(packet.bth.ack_req.into());
     line.dec(packet.bth.pad_cnt.into());
-    line.optional(remote, |line, remote| line.hex(remote.va, 16));
-    line.optional(remote, |line, remote| line.hex(remote.r_key.into(), 8));
+    match packet.remote() {
+        Some(remote) => {
+            line.hex(remote.va, 16);
+            line.hex(remote.r_key.into(), 8);
+        }
+        None => line.bytes.extend_from_slice(b"\t\t"),
+    }
     line.optional(packet.dma_length(), |line, length| line.dec(length.into()));
-    line.optional(aeth, |line, aeth| line.dec(aeth.syndrome.into()));
-    line.optional(aeth, |line, aeth| line.dec(aeth.msn.into()));
+    match packet.aeth() {
+        Some(aeth) => {
+            line.dec(aeth.syndrome.into());
+            line.dec(aeth.msn.into());
+        }
+        None => line.bytes.extend_from_slice(b"\t\t"),
+    }
     line.optional(packet.immediate(), |line, data| line.hex(data.into(), 8));
-    line.optional(cm, |line, message| line.text(message.kind.name()));
-    line.optional(cm.and_then(|message| message.local_id()), |line, id| line.hex(id.into(), 8));
-    line.optional(cm.and_then(|message| message.remote_id()), |line, id| line.hex(id.into(), 8));
+    match cm {
+        Some(message) => {
+            line.text(message.kind.name());
+            line.optional(message.local_id(), |line, id| line.hex(id.into(), 8));
+            line.optional(message.remote_id(), |line, id| line.hex(id.into(), 8));
+        }
+        None => line.bytes.extend_from_slice(b"\t\t\t"),
+    }
     line.dec(packet.payload_length() as u64);
     line.text(packet.icrc().name());
+    line.optional(record.time_ns, Line::seconds);
+    line.optional(src_qp, |line, qp| line.dec(qp.into()));
+    line.optional(cm.and_then(|message| message.service()), |line, service| line.hex(service.0, 16));
+    line.optional(cm.and_then(|message| message.sidr_status()), |line, status| line.dec(status.into()));
     line.end();
 }
 
@@ -57,11 +84,13 @@ fn row(line: &mut Line, record: &Record, packet: &Packet) {
 #[derive(Default)]
 struct Line {
     bytes: Vec<u8>,
-    /// Few machines send many packets: the texts of the latest addresses.
-    addresses: Vec<(IpAddr, String)>,
+    /// Few machines send many packets: the texts of the latest pairs of addresses.
+    pairs: Vec<([IpAddr; 2], String)>,
+    /// The latest second, and its text.
+    second: (u64, String),
 }
 
-const MOST_ADDRESSES: usize = 8;
+const MOST_PAIRS: usize = 8;
 
 impl Line {
     fn end_column(&mut self) {
@@ -79,40 +108,47 @@ impl Line {
         self.end_column();
     }
 
-    fn dec(&mut self, mut value: u64) {
-        let mut digits = [0; 20];
-        let mut first = digits.len();
-        loop {
-            first -= 1;
-            digits[first] = b'0' + (value % 10) as u8;
-            value /= 10;
-            if value == 0 {
-                break;
-            }
+    fn dec(&mut self, value: u64) {
+        match value {
+            0..=9 => self.bytes.extend_from_slice(&[b'0' + value as u8, b'\t']),
+            10..=99 => self.bytes.extend_from_slice(&[b'0' + value as u8 / 10, b'0' + value as u8 % 10, b'\t']),
+            _ => self.text(itoa::Buffer::new().format(value)),
         }
-        self.bytes.extend_from_slice(&digits[first..]);
-        self.end_column();
+    }
+
+    /// Seconds since 1970 with nine decimals.
+    fn seconds(&mut self, ns: u64) {
+        // A one in front keeps the zeroes; the point takes its place.
+        let (seconds, rest) = (ns / 1_000_000_000, ns % 1_000_000_000 + 1_000_000_000);
+        if self.second.0 != seconds || self.second.1.is_empty() {
+            self.second = (seconds, seconds.to_string());
+        }
+        self.bytes.extend_from_slice(self.second.1.as_bytes());
+        let point = self.bytes.len();
+        self.dec(rest);
+        self.bytes[point] = b'.';
     }
 
     /// `0x` and `width` digits.
-    fn hex(&mut self, value: u64, width: u32) {
-        self.bytes.extend_from_slice(b"0x");
-        for place in (0..width).rev() {
-            self.bytes.push(b"0123456789abcdef"[(value >> (4 * place) & 0xf) as usize]);
+    fn hex(&mut self, value: u64, width: usize) {
+        let mut digits = *b"0x0000000000000000\t";
+        for (place, digit) in digits[2..2 + width].iter_mut().rev().enumerate() {
+            *digit = b"0123456789abcdef"[(value >> (4 * place) & 0xf) as usize];
         }
-        self.end_column();
+        digits[2 + width] = b'\t';
+        self.bytes.extend_from_slice(&digits[..3 + width]);
     }
 
-    fn address(&mut self, address: IpAddr) {
-        let known = self.addresses.iter().position(|(known, _)| *known == address);
+    fn addresses(&mut self, pair: [IpAddr; 2]) {
+        let known = self.pairs.iter().position(|(known, _)| *known == pair);
         let at = known.unwrap_or_else(|| {
-            if self.addresses.len() == MOST_ADDRESSES {
-                self.addresses.clear();
+            if self.pairs.len() == MOST_PAIRS {
+                self.pairs.clear();
             }
-            self.addresses.push((address, address.to_string()));
-            self.addresses.len() - 1
+            self.pairs.push((pair, format!("{}\t{}", pair[0], pair[1])));
+            self.pairs.len() - 1
         });
-        self.bytes.extend_from_slice(self.addresses[at].1.as_bytes());
+        self.bytes.extend_from_slice(self.pairs[at].1.as_bytes());
         self.end_column();
     }
 
@@ -136,7 +172,7 @@ mod tests {
             line.hex(value, 16);
         }
         for host in (0..20).chain(0..3) {
-            line.address(IpAddr::from([10, 0, 0, host]));
+            line.addresses([IpAddr::from([10, 0, 0, host]), IpAddr::from([10, 0, 1, host])]);
         }
         line.end();
         let mut expected = String::new();
@@ -144,7 +180,7 @@ mod tests {
             expected += &format!("{value}\t{value:#018x}\t");
         }
         for host in (0..20).chain(0..3) {
-            expected += &format!("10.0.0.{host}\t");
+            expected += &format!("10.0.0.{host}\t10.0.1.{host}\t");
         }
         assert_eq!(String::from_utf8(line.bytes).unwrap(), expected.trim_end().to_owned() + "\n");
     }

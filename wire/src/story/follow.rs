@@ -9,19 +9,18 @@ use super::{Side, Step, Story};
 use crate::cm::{Kind, Message};
 use crate::opcode::{Part, Service};
 use crate::packet::Packet;
-use crate::psn::{Relative, Spaces};
+use crate::track::{Seen, Tracker};
 use std::fmt;
-use std::net::IpAddr;
 
 /// Follows a capture packet by packet.
 #[derive(Debug)]
 pub struct Follow<'s> {
     story: &'s Story,
-    spaces: Spaces,
-    /// The client's machine and its number for the connection, from the ConnectRequest.
-    client: Option<(IpAddr, u32)>,
+    tracker: Tracker,
+    /// The connection that began with the last ConnectRequest.
+    connection: Option<usize>,
     /// For the requests of the client and of the server, in order: the sequence number that each begins with.
-    requests: [Vec<i32>; 2],
+    requests: [Vec<i64>; 2],
 }
 
 /// A packet that the story does not have.
@@ -45,12 +44,12 @@ impl std::error::Error for Unexpected {}
 
 impl<'s> Follow<'s> {
     pub(super) fn new(story: &'s Story) -> Follow<'s> {
-        Follow { story, spaces: Spaces::default(), client: None, requests: [Vec::new(), Vec::new()] }
+        Follow { story, tracker: Tracker::default(), connection: None, requests: [Vec::new(), Vec::new()] }
     }
 
     /// The side that sent a packet; None before the ConnectRequest.
     pub fn side(&self, packet: &Packet) -> Option<Side> {
-        let (client, _) = self.client?;
+        let [client, _] = self.tracker.connections()[self.connection?].ips;
         Some(if packet.datagram.src == client { Side::Client } else { Side::Server })
     }
 
@@ -59,18 +58,21 @@ impl<'s> Follow<'s> {
     /// # Errors
     /// The story has no such packet at this point. The next packets may fit again.
     pub fn packet(&mut self, frame: u64, packet: &Packet) -> Result<&'s Step, Unexpected> {
-        let relative = self.spaces.relative(packet);
+        let seen = self.tracker.see(packet);
         let found = match packet.cm() {
-            Some(message) => self.cm_step(packet, &message),
-            None => self.rc_step(packet, relative),
+            Some(message) => self.cm_step(packet, &message, seen),
+            None => self.rc_step(packet, seen.filter(|seen| Some(seen.connection) == self.connection)),
         };
         let sender = self.side(packet).map_or(String::new(), |side| format!("the {}'s ", side.name()));
         found.map_err(|expected| Unexpected { frame, packet: format!("{sender}{}", packet.name()), expected })
     }
 
-    fn cm_step(&mut self, packet: &Packet, message: &Message) -> Result<&'s Step, String> {
-        if let (Kind::ConnectRequest, Some(id)) = (message.kind, message.local_id()) {
-            self.begin((packet.datagram.src, id));
+    fn cm_step(&mut self, packet: &Packet, message: &Message, seen: Option<Seen>) -> Result<&'s Step, String> {
+        let connection = seen.map(|seen| seen.connection).filter(|_| message.kind == Kind::ConnectRequest);
+        // A new connection starts the story over; a repeated ConnectRequest does not.
+        if connection.is_some() && self.connection != connection {
+            self.connection = connection;
+            self.requests = [Vec::new(), Vec::new()];
         }
         let side = self.side(packet).ok_or("a ConnectRequest first")?;
         let mut own = self.story.steps.iter().filter(|step| step.side == side && !step.packets.starts_with("RC "));
@@ -81,22 +83,20 @@ impl<'s> Follow<'s> {
         })
     }
 
-    /// A new connection starts the story over; a repeated ConnectRequest does not.
-    fn begin(&mut self, client: (IpAddr, u32)) {
-        if self.client != Some(client) {
-            self.client = Some(client);
-            self.requests = [Vec::new(), Vec::new()];
-        }
-    }
-
-    fn rc_step(&mut self, packet: &Packet, relative: Option<Relative>) -> Result<&'s Step, String> {
+    fn rc_step(&mut self, packet: &Packet, seen: Option<Seen>) -> Result<&'s Step, String> {
         let side = self.side(packet).ok_or("a ConnectRequest first")?;
         if packet.opcode.service != Service::Rc {
             return Err("a packet of a reliable connection".into());
         }
-        let relative = relative.ok_or("a packet of the connection whose ConnectRequest the capture has")?;
+        let known = seen.and_then(|seen| Some((seen.psn?, seen.again)));
+        let (psn, again) = known.ok_or("a packet of the connection whose ConnectRequest the capture has")?;
         let answer = packet.opcode.is_response();
-        let index = if answer { self.answered(side, relative) } else { self.request(side, packet, relative) };
+        let starts = &mut self.requests[if answer { side.other() } else { side } as usize];
+        if !answer && !again && matches!(packet.opcode.part, Part::First | Part::Only) {
+            starts.push(psn);
+        }
+        // Each request has the numbers from its own first to the next one's.
+        let index = starts.partition_point(|start| *start <= psn).checked_sub(1);
         let index = index.ok_or("an answer only after its request")?;
         let wanted = |step: &&Step| step.side == side && if answer { step.is_answer() } else { step.is_request() };
         let steps: Vec<&Step> = self.story.steps.iter().filter(wanted).collect();
@@ -107,24 +107,4 @@ impl<'s> Follow<'s> {
             (None, None) => Err("only connection management from this side".into()),
         }
     }
-
-    /// Which request of this side a packet is, or is part of; counted from 0.
-    fn request(&mut self, side: Side, packet: &Packet, relative: Relative) -> Option<usize> {
-        let starts = &mut self.requests[side as usize];
-        let begins = matches!(packet.opcode.part, Part::First | Part::Only);
-        if begins && !relative.again {
-            starts.push(relative.psn);
-        }
-        at(starts, relative.psn)
-    }
-
-    /// Which request of the other side an answer of this side is for.
-    fn answered(&self, side: Side, relative: Relative) -> Option<usize> {
-        at(&self.requests[side.other() as usize], relative.psn)
-    }
-}
-
-/// The request that a sequence number belongs to: each has those from its own first to the next one's.
-fn at(starts: &[i32], psn: i32) -> Option<usize> {
-    starts.partition_point(|start| *start <= psn).checked_sub(1)
 }

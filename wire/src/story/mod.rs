@@ -11,13 +11,12 @@
 mod file;
 mod follow;
 pub mod proof;
-pub mod timeline;
 
+pub use crate::track::Side;
 pub use file::{load, parse, Error};
 pub use follow::{Follow, Unexpected};
 
 use crate::packet::Packet;
-use serde::Deserialize;
 
 /// One way of running a lesson, and all that happens then.
 #[derive(Clone, Debug)]
@@ -73,34 +72,6 @@ pub struct Act {
     pub calls: Vec<String>,
     /// A part of the log line that stands before the packets.
     pub log: String,
-}
-
-/// One of the two machines of a lesson.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Hash)]
-#[serde(rename_all = "lowercase")]
-pub enum Side {
-    /// The one that asks for the connection.
-    Client,
-    /// The one that listens.
-    Server,
-}
-
-impl Side {
-    /// `client` or `server`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Side::Client => "client",
-            Side::Server => "server",
-        }
-    }
-
-    /// The one that this one talks to.
-    pub fn other(self) -> Side {
-        match self {
-            Side::Client => Side::Server,
-            Side::Server => Side::Client,
-        }
-    }
 }
 
 impl Story {

@@ -1,53 +1,42 @@
 //! Whether a recorded run tells the story: the check of the bundled captures, and of a new one before it is kept.
 
-use super::timeline::{squeeze, Timeline};
-use super::{Side, Step, Story};
-use crate::capture::Reader;
+use super::{Act, Side, Story};
+use crate::capture::{Error, Reader};
 use crate::icrc::Icrc;
 use crate::link::Other;
 use crate::packet::Frame;
+use crate::run::{Event, Line};
 use std::collections::HashMap;
-
-/// One RoCE packet of the capture.
-struct Seen {
-    frame: u64,
-    side: Option<Side>,
-    /// The step's index in the story.
-    step: Option<usize>,
-    /// What the packet does, as the timeline says it.
-    summary: String,
-}
 
 /// What is wrong with a recording of a story; nothing if all of this holds:
 ///
 /// - every RoCE packet belongs to exactly one step, every step has a packet, and every ICRC is right;
+/// - each is recorded as sent by the node whose step it is;
 /// - there is no traffic beside it but ARP and RARP;
-/// - the timeline has the same packets as the capture, in the same order;
-/// - the log line of each step stands in the timeline before the step's first packet;
+/// - the log line of each step stands before the step's first packet;
 /// - both programs ended with the story's exit status.
-pub fn problems(story: &Story, capture: &[u8], timeline: &str) -> Vec<String> {
+pub fn problems(story: &Story, run: &[u8]) -> Vec<String> {
     let mut problems = Vec::new();
-    let packets = match follow(story, capture, &mut problems) {
-        Ok(packets) => packets,
-        Err(error) => return vec![error],
-    };
-    for (index, step) in story.steps.iter().enumerate() {
-        if !packets.iter().any(|seen| seen.step == Some(index)) {
-            problems.push(format!("no packet belongs to step {}: {}", step.number, step.title));
-        }
-    }
-    match Timeline::parse(timeline) {
-        Some(timeline) => compare(story, &packets, &timeline, &mut problems),
-        None => problems.push("the timeline has no heading with three lanes".into()),
+    match follow(story, run, &mut problems) {
+        Ok((packets, lines)) => compare(story, &packets, &lines, &mut problems),
+        Err(error) => problems.push(error.to_string()),
     }
     problems
 }
 
-fn follow(story: &Story, capture: &[u8], problems: &mut Vec<String>) -> Result<Vec<Seen>, String> {
+/// For each step of the story the number of its first packet; and the log lines.
+fn follow(story: &Story, run: &[u8], problems: &mut Vec<String>) -> Result<(Vec<Option<u64>>, Vec<Line>), Error> {
     let mut follow = story.follow();
-    let mut packets = Vec::new();
-    let mut reader = Reader::new(capture).map_err(|error| error.to_string())?;
-    while let Some(record) = reader.next().map_err(|error| error.to_string())? {
+    let (mut packets, mut lines) = (vec![None; story.steps.len()], Vec::new());
+    let mut reader = Reader::new(run)?;
+    while let Some(event) = reader.event()? {
+        let record = match event {
+            Event::Packet(record) => record,
+            Event::Line(line) => {
+                lines.push(line);
+                continue;
+            }
+        };
         let frame = record.number;
         let packet = match Frame::decode(record.link, record.data) {
             Frame::Roce(packet) => packet,
@@ -60,59 +49,53 @@ fn follow(story: &Story, capture: &[u8], problems: &mut Vec<String>) -> Result<V
         if packet.icrc() != Icrc::Ok {
             problems.push(format!("frame {frame} has a wrong ICRC, or was not recorded whole"));
         }
-        let step = match follow.packet(frame, &packet) {
-            Ok(step) => Some(step.number - 1),
-            Err(unexpected) => {
-                problems.push(unexpected.to_string());
-                None
+        match follow.packet(frame, &packet) {
+            Ok(step) => {
+                packets[step.number - 1].get_or_insert(frame);
+                let sender = record.node.unwrap_or("nobody");
+                if sender != step.side.name() {
+                    problems.push(format!("frame {frame} is from the {}, and recorded as from {sender}", step.side));
+                }
             }
-        };
-        packets.push(Seen { frame, side: follow.side(&packet), step, summary: squeeze(&packet.summary()) });
-    }
-    Ok(packets)
-}
-
-fn compare(story: &Story, packets: &[Seen], timeline: &Timeline, problems: &mut Vec<String>) {
-    let drawn = timeline.packets();
-    if drawn.len() != packets.len() {
-        problems.push(format!("the timeline has {} packets, the capture {}", drawn.len(), packets.len()));
-        return;
-    }
-    for (seen, (_, side, text)) in packets.iter().zip(&drawn) {
-        if seen.side != Some(*side) || seen.summary != *text {
-            let there = format!("{} from the {}", text, side.name());
-            problems.push(format!("frame {} is {}; the timeline has {there}", seen.frame, seen.summary));
+            Err(unexpected) => problems.push(unexpected.to_string()),
         }
     }
-    let first_packet = |index: usize| {
-        let place = packets.iter().position(|seen| seen.step == Some(index))?;
-        Some(drawn[place].0)
-    };
+    Ok((packets, lines))
+}
+
+fn compare(story: &Story, packets: &[Option<u64>], lines: &[Line], problems: &mut Vec<String>) {
     let mut alike: HashMap<(Side, &str, &str), usize> = HashMap::new();
-    for (index, step) in story.steps.iter().enumerate().filter(|(_, step)| !step.device) {
-        let nth = alike.entry((step.side, &step.act.stage, &step.act.log)).or_default();
-        let line = timeline.log_line(&step.act, *nth);
+    for (step, packet) in story.steps.iter().zip(packets) {
+        let number = step.number;
+        if packet.is_none() {
+            problems.push(format!("no packet belongs to step {number}: {}", step.title));
+        }
+        if step.device {
+            continue;
+        }
+        let Act { side, stage, log, .. } = &step.act;
+        let nth = alike.entry((*side, stage, log)).or_default();
+        match (said(lines, &step.act, *nth), packet) {
+            (None, _) => problems.push(format!("step {number}: the {side}'s log has no `{log}` in {stage}")),
+            (Some(line), Some(packet)) if *packet < line => {
+                problems.push(format!("step {number}: the log line `{log}` stands after the packet that it causes"));
+            }
+            _ => {}
+        }
         *nth += 1;
-        problems.extend(order(step, line, first_packet(index)));
     }
-    for side in [Side::Server, Side::Client] {
-        let end = format!("exit status {}", story.exit);
-        if !timeline.says(side, &end) {
-            problems.push(format!("the {} did not end with {end}", side.name()));
+    let end = format!("exit status {}", story.exit);
+    for side in Side::BOTH {
+        if !lines.iter().any(|line| line.act == Line::EXIT && line.node == side.name() && line.text == end) {
+            problems.push(format!("the {side} did not end with {end}"));
         }
     }
 }
 
-/// The log line stands before the packet that it announces.
-fn order(step: &Step, line: Option<usize>, packet: Option<usize>) -> Option<String> {
-    let Step { number, act, .. } = step;
-    match (line, packet) {
-        (None, _) => {
-            Some(format!("step {number}: the {}'s log has no `{}` in {}", act.side.name(), act.log, act.stage))
-        }
-        (Some(line), Some(packet)) if packet < line => {
-            Some(format!("step {number}: the log line `{}` stands after the packet that it causes", act.log))
-        }
-        _ => None,
-    }
+/// The number of the log line of an act; `nth` counts lines that look the same, from 0.
+fn said(lines: &[Line], act: &Act, nth: usize) -> Option<u64> {
+    let is_it = |line: &&Line| {
+        line.node == act.side.name() && line.stage() == Some(&act.stage) && line.said().contains(&act.log)
+    };
+    lines.iter().filter(is_it).nth(nth).map(|line| line.number)
 }

@@ -5,7 +5,7 @@ use wire::compare::{compare, Capture, Report, Verdict};
 use wire::icrc;
 use wire::pcapng::{Section, Writer};
 use wire::show::ladder::Style;
-use wire::{annotate, show, story, Frame, LinkType};
+use wire::{annotate, lanes, show, story, Frame, LinkType};
 
 /// Must not panic. What else must hold of any input is asserted.
 pub fn everything(bytes: &[u8]) {
@@ -31,8 +31,10 @@ fn shown(bytes: &[u8]) {
     // Any number will do: each byte of the input has its turn.
     let number = 1 + u64::from(bytes.last().copied().unwrap_or(0)) % 16;
     if let Ok(mut again) = reader() {
-        let _ = show::bytes::write(&mut again, number, &mut std::io::sink());
+        let _ = show::bytes::write(&mut again, show::bytes::Which::Frame(number), &mut std::io::sink());
     }
+    let style = lanes::Style { width: number as usize * 10, color: true };
+    let _ = (lanes::text(bytes, style, 0..=u64::MAX), lanes::picture(bytes, number..=u64::MAX), lanes::ladder(bytes));
 }
 
 fn annotated(bytes: &[u8]) {

@@ -35,6 +35,8 @@ const FIELDS: &[&str] = &[
     "infiniband.cm.dreq.remotecommid",
     "infiniband.cm.drsp.localcommid",
     "infiniband.cm.drsp.remotecommid",
+    "frame.time_epoch",
+    "infiniband.deth.srcqp",
     "data.len",
     "udp.length",
     "_ws.col.Info",
@@ -79,7 +81,8 @@ fn wire(capture: &Path) -> Vec<Vec<String>> {
 }
 
 const COLUMNS: &str = "frame src dst opcode name destqp psn ackreq padcnt va rkey dmalen syndrome msn imm cm \
-                       local_id remote_id payload_len icrc";
+                       local_id remote_id payload_len icrc \
+                       time srcqp service sidr_status";
 
 fn table(text: &[u8]) -> Vec<Vec<String>> {
     let text = std::str::from_utf8(text).unwrap();
@@ -148,6 +151,7 @@ fn converted(theirs: &[String]) -> Vec<(&'static str, String)> {
         ("msn", as_number("infiniband.aeth.msn")),
         ("imm", bytes_as_number(get("infiniband.immdt"))),
         ("cm", cm.into()),
+        ("time", get("frame.time_epoch").into()),
         ("payload_len", payload.to_string()),
     ];
     // tshark does not take an MRA apart.
@@ -173,7 +177,7 @@ pub fn agree(capture: &Path) -> usize {
             let at = columns.iter().position(|name| *name == column).unwrap();
             let text = &ours[at];
             let value = match column {
-                "src" | "dst" | "cm" => text.clone(),
+                "src" | "dst" | "cm" | "time" => text.clone(),
                 _ => number(text).map(|value| value.to_string()).unwrap_or_default(),
             };
             assert_eq!(value, expected, "{}: frame {}, {column}", capture.display(), ours[0]);

@@ -1,5 +1,6 @@
 //! Commands to type: the files, targets and frames that they name exist.
 
+use super::excerpts;
 use super::page::{Page, Problem};
 use super::sources::Sources;
 
@@ -28,10 +29,10 @@ pub fn problems(page: &Page, sources: &Sources) -> Vec<Problem> {
                 problems.push(page.problem(at, format!("the Makefile has no target {target}")));
             }
             let frame = words.iter().position(|word| *word == "--packet").and_then(|option| words.get(option + 1));
-            if let (Some(capture), Some(frame)) = (file, frame.and_then(|frame| frame.parse::<u64>().ok())) {
-                if !sources.rows(capture).unwrap_or_default().iter().any(|row| row.frame == frame) {
-                    problems.push(page.problem(at, format!("{capture} has no RoCE packet with the number {frame}")));
-                }
+            if let (Some(capture), Some(frame)) = (file, frame.filter(|frame| **frame != "N")) {
+                problems.extend(
+                    excerpts::packet(sources, capture, frame).err().map(|error| page.problem(at, format!("{error:#}"))),
+                );
             }
         }
     }
@@ -71,8 +72,8 @@ mod tests {
     #[test]
     fn commands_name_what_exists() {
         let check = |text: &str| problems(&Page::new("docs/p.md", text), &repository()).len();
-        let show = "`wire show captures/01_cm_listen.pcapng --packet 3`";
-        assert_eq!((check(show), check(&show.replace("3`", "33`")), check(&show.replace("01", "91"))), (0, 1, 2));
+        let show = "`wire show captures/01_cm_listen.pcapng --packet step1`";
+        assert_eq!((check(show), check(&show.replace("step1", "step9")), check(&show.replace("01", "91"))), (0, 1, 2));
         assert_eq!(
             (check("`make lesson-04 client=\"-s x\"`"), check("`make lesson-94`"), check("`make lessen-04`")),
             (0, 1, 1)

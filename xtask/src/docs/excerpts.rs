@@ -1,132 +1,124 @@
-//! Excerpts that a mark describes so completely that they can be written anew: a piece of a timeline, of a ladder, or of
-//! a packet byte by byte.
+//! Excerpts that a mark describes so completely that they can be written anew: a piece of a log, of a ladder, or of a packet
+//! byte by byte, and which part of a run a picture shows.
 
 use super::sources::Sources;
 use anyhow::{bail, ensure, Context, Result};
+use std::ops::RangeInclusive;
 use wire::capture::Reader;
 use wire::show::{self, ladder::Style, row};
-use wire::story::timeline::{Entry, Lane, Timeline};
-use wire::story::Side;
+use wire::track::Side;
 
-/// A piece of a timeline, with its heading. Without a range, all of it.
-///
-/// A range is `FROM..TO`. Each end is a frame of the capture, as `10`, a log line, as `client#41`, or a stage of one side, as
-/// `client:write`: from its first line, or to its last.
+/// The numbers in the capture of a part of a run, `FROM..TO`. Each end is a step of the story, as `step8`, or a stage of one
+/// side, as `client:write`: from its first line or packet, or to its last.
 ///
 /// # Errors
-/// The timeline has no such place, or the range ends before it begins.
-pub fn timeline(sources: &Sources, name: &str, range: Option<&str>) -> Result<Vec<String>> {
-    let path = format!("captures/{name}.txt");
-    let text = sources.text(&path)?;
-    let lines: Vec<String> = text.lines().map(String::from).collect();
-    let Some(range) = range else { return Ok(lines) };
-    let (from, to) = range.split_once("..").context("a range is FROM..TO, as 10..11 or client#41..server#42")?;
-    let timeline = sources.timeline(&path)?;
-    let frames: Vec<u64> = sources.rows(&format!("captures/{name}.pcapng"))?.iter().map(|row| row.frame).collect();
-    let places = |end: &str| match places(&timeline, &frames, end) {
-        found if found.is_empty() => bail!("{path} has no `{end}`"),
-        found => Ok(found),
+/// The run has no such place, or the range ends before it begins.
+pub fn part(sources: &Sources, name: &str, range: &str) -> Result<RangeInclusive<u64>> {
+    let capture = format!("captures/{name}.pcapng");
+    let (from, to) = range.split_once("..").context("a range is FROM..TO, as step4..step5 or client:write..step9")?;
+    let numbers = |end: &str| -> Result<Vec<u64>> {
+        let found: Vec<u64> = match end.split_once(':') {
+            Some((node, stage)) => staged(sources, &capture, side(node)?)?
+                .filter_map(|(number, at, _)| (at == stage).then_some(number))
+                .collect(),
+            None => sources.rows(&capture)?.iter().filter(|row| is_step(row, end)).map(|row| row.frame).collect(),
+        };
+        ensure!(!found.is_empty(), "{capture} has no `{end}`");
+        Ok(found)
     };
-    let (from, to) = (places(from)?[0], places(to)?.pop().unwrap_or_default());
+    let (from, to) = (numbers(from)?[0], numbers(to)?.pop().unwrap_or_default());
     ensure!(from <= to, "{range} ends before it begins");
-    let (first, last) = (timeline.entries()[from].lines.start, timeline.entries()[to].lines.end);
-    Ok([&lines[..2], &lines[first..last]].concat())
+    Ok(from..=to)
+}
+
+/// Whether a packet belongs to the step that a mark calls `step8`.
+pub fn is_step(row: &row::Row, word: &str) -> bool {
+    row.step().and_then(|step| step.strip_prefix("Step ")?.split(':').next()) == word.strip_prefix("step")
+}
+
+/// The side that a mark names.
+///
+/// # Errors
+/// It is none.
+pub fn side(word: &str) -> Result<Side> {
+    let side = Side::BOTH.into_iter().find(|side| side.name() == word);
+    side.with_context(|| format!("`{word}` is no side: client or server"))
+}
+
+/// One side's lines: number, stage and text without the time of day. What a program prints itself has no stage: it belongs to
+/// that of the line above.
+fn staged(sources: &Sources, capture: &str, side: Side) -> Result<impl Iterator<Item = (u64, String, String)>> {
+    let mut current = String::new();
+    Ok(sources.lines(capture, side)?.into_iter().map(move |line| {
+        let text = match line.stage() {
+            Some(stage) => {
+                stage.clone_into(&mut current);
+                format!("[{stage}] {}", line.said())
+            }
+            None => line.text.clone(),
+        };
+        (line.number, current.clone(), text)
+    }))
 }
 
 /// What one side logs in some of its stages, with what the program prints in between.
 ///
 /// # Errors
-/// The timeline has no such stage.
-pub fn log(sources: &Sources, name: &str, side: &str, stages: &[&str]) -> Result<Vec<String>> {
-    let path = format!("captures/{name}.txt");
-    let timeline = sources.timeline(&path)?;
-    let side = if side == "client" { Side::Client } else { Side::Server };
-    let (mut lines, mut current) = (Vec::new(), "");
-    for entry in timeline.entries().iter().filter(|entry| entry.lane == Lane::Log(side)) {
-        current = stage(entry).unwrap_or(current);
-        if stages.contains(&current) && !entry.words.starts_with("──") {
-            lines.push(entry.words.clone());
-        }
-    }
-    ensure!(!lines.is_empty(), "{path} has no stage {} of the {}", stages.join(" or "), side.name());
+/// The run has no such stage.
+pub fn log(sources: &Sources, name: &str, node: &str, stages: &[&str]) -> Result<Vec<String>> {
+    let capture = format!("captures/{name}.pcapng");
+    let of_stages = staged(sources, &capture, side(node)?)?.filter(|(_, at, _)| stages.contains(&at.as_str()));
+    let lines: Vec<String> = of_stages.map(|(_, _, text)| text).collect();
+    ensure!(!lines.is_empty(), "{capture} has no stage {} of the {node}", stages.join(" or "));
     Ok(lines)
 }
 
-/// The entries that an end of a range names.
-fn places(timeline: &Timeline, frames: &[u64], end: &str) -> Vec<usize> {
-    let (lane, text) = match end.split_once(['#', ':']) {
-        Some(("client", text)) => (Lane::Log(Side::Client), text),
-        Some(("server", text)) => (Lane::Log(Side::Server), text),
-        _ => {
-            let nth = end.parse().ok().and_then(|frame: u64| frames.iter().position(|number| *number == frame));
-            return nth.and_then(|nth| Some(timeline.packets().get(nth)?.0)).into_iter().collect();
-        }
-    };
-    let mut current = "";
-    let mut found = Vec::new();
-    for (at, entry) in timeline.entries().iter().enumerate().filter(|(_, entry)| entry.lane == lane) {
-        // What a program prints itself has no tag: it belongs to the line above.
-        current = stage(entry).unwrap_or(current);
-        let is_it = match text.parse::<u32>() {
-            Ok(number) => entry.words.starts_with(&format!("[#{number:04}")),
-            Err(_) => current == text,
-        };
-        found.extend(is_it.then_some(at));
-    }
-    found
-}
-
-/// The stage in a log line's tag.
-fn stage(entry: &Entry) -> Option<&str> {
-    entry.words.strip_prefix("[#")?.split_once(']')?.0.split_once(' ').map(|(_, stage)| stage)
-}
-
-/// The lines of `wire show` for some frames: `6-9`, or `4`.
+/// The lines of `wire show` for some steps: `step6-step9`, or `step4`.
 ///
 /// # Errors
 /// The capture has none of them.
-pub fn ladder(sources: &Sources, capture: &str, frames: &str) -> Result<Vec<String>> {
+pub fn ladder(sources: &Sources, capture: &str, steps: &str) -> Result<Vec<String>> {
     let bytes = sources.bytes(capture)?;
     let open = || Reader::new(bytes.as_slice());
     let mut text = Vec::new();
     show::ladder::write(&mut open()?, row::clients(&mut open()?), Style { color: false, width: None }, &mut text)?;
-    let (from, to) = frames.split_once('-').unwrap_or((frames, frames));
-    let (from, to): (u64, u64) = (from.parse()?, to.parse()?);
+    let (from, to) = steps.split_once('-').unwrap_or((steps, steps));
+    let rows = sources.rows(capture)?;
+    let (from, to) = (rows.iter().find(|row| is_step(row, from)), rows.iter().rfind(|row| is_step(row, to)));
+    let (Some(from), Some(to)) = (from, to) else { bail!("{capture} has no packets of {steps}") };
     let text = String::from_utf8(text)?;
     let wanted = |line: &&str| {
         let number = line.split_whitespace().next().and_then(|word| word.parse().ok());
         // The last line counts the packets.
-        line.starts_with("  ") && number.is_some_and(|number| (from..=to).contains(&number))
+        line.starts_with("  ") && number.is_some_and(|number| (from.frame..=to.frame).contains(&number))
     };
-    let lines: Vec<String> = text.lines().filter(wanted).map(String::from).collect();
-    ensure!(!lines.is_empty(), "{capture} has no RoCE packet in {frames}");
-    Ok(lines)
+    Ok(text.lines().filter(wanted).map(String::from).collect())
 }
 
-/// All that `wire show --packet` says.
+/// All that `wire show --packet` says of a frame, or of a step's first packet.
 ///
 /// # Errors
-/// The capture has no such frame.
-pub fn packet(sources: &Sources, capture: &str, frame: &str) -> Result<String> {
-    shown(&sources.bytes(capture)?, frame.parse()?)
+/// The capture has no such packet.
+pub fn packet(sources: &Sources, capture: &str, which: &str) -> Result<String> {
+    shown(&sources.bytes(capture)?, which.parse().map_err(anyhow::Error::msg)?)
 }
 
 /// The same, of a capture that is read already.
 ///
 /// # Errors
-/// The capture has no such frame.
-pub fn shown(capture: &[u8], frame: u64) -> Result<String> {
+/// The capture has no such packet.
+pub fn shown(capture: &[u8], which: show::bytes::Which) -> Result<String> {
     let mut text = Vec::new();
-    show::bytes::write(&mut Reader::new(capture)?, frame, &mut text)?;
+    show::bytes::write(&mut Reader::new(capture)?, which, &mut text)?;
     Ok(String::from_utf8(text)?)
 }
 
 /// Some sections of `wire show --packet`: a section begins with its name, and an empty line ends it.
 ///
 /// # Errors
-/// The capture has no such frame, or the packet no such section.
-pub fn bytes(sources: &Sources, capture: &str, frame: &str, sections: &[String]) -> Result<Vec<String>> {
-    let text = packet(sources, capture, frame)?;
+/// The capture has no such packet, or the packet no such section.
+pub fn bytes(sources: &Sources, capture: &str, which: &str, sections: &[String]) -> Result<Vec<String>> {
+    let text = packet(sources, capture, which)?;
     let mut lines: Vec<String> = Vec::new();
     for name in sections {
         let named = |section: &&str| {
@@ -134,7 +126,7 @@ pub fn bytes(sources: &Sources, capture: &str, frame: &str, sections: &[String])
             rest.is_some_and(|rest| rest.starts_with([' ', ',']))
         };
         let Some(section) = text.split("\n\n").find(named) else {
-            bail!("frame {frame} of {capture} has no section {name}");
+            bail!("{which} of {capture} has no section {name}");
         };
         if !lines.is_empty() {
             lines.push(String::new());
@@ -153,16 +145,19 @@ mod tests {
     const CAPTURE: &str = "captures/01_cm_listen.pcapng";
 
     #[test]
-    fn a_piece_of_a_timeline_begins_and_ends_where_it_should() {
+    fn a_part_of_a_run_begins_and_ends_where_it_should() {
         let sources = repository();
-        let frames: Vec<u64> = sources.rows(CAPTURE).unwrap().iter().map(|row| row.frame).collect();
-        let all = timeline(&sources, NAME, None).unwrap();
-        let piece = timeline(&sources, NAME, Some(&format!("server#4..{}", frames[0]))).unwrap();
-        assert_eq!(piece[..2], all[..2]);
-        assert!(piece[2].contains("rdma_bind_addr") && piece.last().unwrap().contains("REQ"), "{piece:#?}");
-        assert!(timeline(&sources, NAME, Some("999..1000")).unwrap_err().to_string().contains("has no `999`"));
-        let backwards = format!("{}..server#4", frames[0]);
-        assert!(timeline(&sources, NAME, Some(&backwards)).unwrap_err().to_string().contains("ends before"));
+        let rows = sources.rows(CAPTURE).unwrap();
+        let knock = part(&sources, NAME, "client:knock..step1").unwrap();
+        assert_eq!(*knock.end(), rows[0].frame);
+        let listen = part(&sources, NAME, "server:listen..server:listen").unwrap();
+        let lines = sources.lines(CAPTURE, Side::Server).unwrap();
+        let at = |number: u64| lines.iter().find(|line| line.number == number).unwrap().text.clone();
+        assert!(at(*listen.start()).contains("getaddrinfo") && at(*listen.end()).contains("listening on"));
+        let error = |range: &str| part(&sources, NAME, range).unwrap_err().to_string();
+        assert!(error("step99..step1").contains("has no `step99`"));
+        assert!(error("step2..step1").contains("ends before"));
+        assert!(error("me:x..step1").contains("is no side"));
     }
 
     #[test]
@@ -170,38 +165,30 @@ mod tests {
         let sources = repository();
         let lines = log(&sources, NAME, "client", &["read_reason"]).unwrap();
         assert!(
-            lines[0].contains("read_reason] SLOW  rdma_get_cm_event") && lines[3].starts_with("rejected with"),
+            lines[0].starts_with("[read_reason] SLOW  rdma_get_cm_event") && lines[3].starts_with("rejected with"),
             "{lines:#?}"
         );
-        assert!(log(&sources, NAME, "server", &["read_reason"])
-            .unwrap_err()
-            .to_string()
-            .contains("no stage read_reason"));
-        let piece = timeline(&sources, NAME, Some("server:listen..server:listen")).unwrap();
-        assert!(piece[2].contains("getaddrinfo") && piece.last().unwrap().contains("listening on"), "{piece:#?}");
+        let error = log(&sources, NAME, "server", &["read_reason"]).unwrap_err().to_string();
+        assert!(error.contains("no stage read_reason"), "{error}");
     }
 
     #[test]
-    fn a_piece_of_a_ladder_has_the_frames_asked_for() {
+    fn a_piece_of_a_ladder_has_the_steps_asked_for() {
         let sources = repository();
-        let frames: Vec<u64> = sources.rows(CAPTURE).unwrap().iter().map(|row| row.frame).collect();
-        let (first, last) = (frames[0], frames[1]);
-        assert_eq!(ladder(&sources, CAPTURE, &format!("{first}-{last}")).unwrap().len(), 2);
-        let one = ladder(&sources, CAPTURE, &last.to_string()).unwrap();
+        assert_eq!(ladder(&sources, CAPTURE, "step1-step2").unwrap().len(), 2);
+        let one = ladder(&sources, CAPTURE, "step2").unwrap();
         assert!(one.len() == 1 && one[0].contains("ConnectReject"), "{one:?}");
-        assert!(ladder(&sources, CAPTURE, "90-99").is_err());
+        assert_eq!(ladder(&sources, "captures/04_rdma_write-multi-packet.pcapng", "step8").unwrap().len(), 3);
+        assert!(ladder(&sources, CAPTURE, "step9").is_err());
     }
 
     #[test]
     fn sections_of_a_packet_are_found_by_name() {
         let sources = repository();
-        let frame = sources.rows(CAPTURE).unwrap()[0].frame.to_string();
         let sections = ["BTH".to_string(), "ICRC".to_string()];
-        let lines = bytes(&sources, CAPTURE, &frame, &sections).unwrap();
+        let lines = bytes(&sources, CAPTURE, "step1", &sections).unwrap();
         assert!(lines[0].starts_with("BTH  Base Transport Header") && lines.contains(&String::new()));
-        assert!(bytes(&sources, CAPTURE, &frame, &["RETH".to_string()])
-            .unwrap_err()
-            .to_string()
-            .contains("no section"));
+        let error = bytes(&sources, CAPTURE, "step1", &["RETH".to_string()]).unwrap_err().to_string();
+        assert!(error.contains("no section"), "{error}");
     }
 }

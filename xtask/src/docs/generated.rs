@@ -2,7 +2,7 @@
 
 use super::page::{Mark, Page, Problem};
 use super::sources::Sources;
-use super::{diffs, excerpts, lessons, pictures, quotes, reference};
+use super::{diffs, drawings, excerpts, lessons, reference};
 use anyhow::{bail, Context, Result};
 use std::ops::Range;
 use wire::show::row::Row;
@@ -12,12 +12,7 @@ pub fn renew(page: &Page, sources: &Sources) -> (Page, Vec<Problem>) {
     let (mut page, mut problems) = (page.clone(), Vec::new());
     // From the end, so that the places before stay right.
     for mark in page.marks().iter().rev() {
-        let part = match mark.kind.as_str() {
-            // A quote; its check is another one, but numbers can be written anew.
-            "log" => Some(quotes::renewed_log(&page, mark, sources)),
-            _ => part(&page, mark, sources),
-        };
-        match part {
+        match part(&page, mark, sources) {
             None => {}
             Some(Ok((range, lines))) => drop(page.lines.splice(range, lines)),
             Some(Err(error)) => problems.push(page.problem(mark.line, format!("{error:#}"))),
@@ -49,16 +44,16 @@ fn part(page: &Page, mark: &Mark, sources: &Sources) -> Option<Result<(Range<usi
         "generated" => page
             .part_after(mark.line)
             .context("no line <!-- end --> follows this mark")
-            .and_then(|range| Ok((range, generate(&mark.words, sources)?))),
+            .and_then(|range| Ok((range, generate(page, &mark.words, sources)?))),
         "ladder" => block().and_then(|range| match mark.words.as_slice() {
-            [capture, frames] => Ok((range, excerpts::ladder(sources, capture, frames)?)),
-            _ => bail!("write <!-- ladder: captures/NAME.pcapng 6-9 -->"),
+            [capture, steps] => Ok((range, excerpts::ladder(sources, capture, steps)?)),
+            _ => bail!("write <!-- ladder: captures/NAME.pcapng step6-step9 -->"),
         }),
         "bytes" => block().and_then(|range| match mark.words.as_slice() {
-            [capture, frame, sections @ ..] if !sections.is_empty() => {
-                Ok((range, excerpts::bytes(sources, capture, frame, sections)?))
+            [capture, which, sections @ ..] if !sections.is_empty() => {
+                Ok((range, excerpts::bytes(sources, capture, which, sections)?))
             }
-            _ => bail!("write <!-- bytes: captures/NAME.pcapng 10 BTH -->"),
+            _ => bail!("write <!-- bytes: captures/NAME.pcapng step8 BTH -->"),
         }),
         _ => return None,
     };
@@ -80,15 +75,14 @@ fn needs(table: &str) -> Vec<String> {
     head.into_iter().chain(rows).map(|row| format!("| {row} |")).collect()
 }
 
-fn generate(words: &[String], sources: &Sources) -> Result<Vec<String>> {
+fn generate(page: &Page, words: &[String], sources: &Sources) -> Result<Vec<String>> {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let lines = match words.as_slice() {
         ["packets", name] => packets(&sources.rows(&format!("captures/{name}.pcapng"))?),
-        ["timeline", name] => fenced(excerpts::timeline(sources, name, None)?),
-        ["timeline", name, range] => fenced(excerpts::timeline(sources, name, Some(range))?),
+        ["lanes", name, range] => vec![drawings::lanes_link(page, sources, name, range)?],
         ["log", name, side, stages @ ..] => fenced(excerpts::log(sources, name, side, stages)?),
         ["diff", old, new] => diffs::folded(sources, old, new)?,
-        ["ladder", name] => vec![pictures::ladder_link(sources, name)?],
+        ["ladder", name] => vec![drawings::ladder_link(sources, name)?],
         ["lessons"] => lessons::table(sources)?,
         ["needs"] => needs(&sources.text("lab/needs.txt")?),
         ["opcodes"] => reference::opcodes(sources)?,
@@ -132,7 +126,7 @@ mod tests {
 
     #[test]
     fn what_is_written_is_what_is_checked() {
-        let text = "<!-- generated: packets 01_cm_listen -->\n<!-- end -->\n<!-- generated: timeline 01_cm_listen -->\nold\n<!-- end -->\n";
+        let text = "<!-- generated: packets 01_cm_listen -->\n<!-- end -->\n<!-- generated: lanes 01_cm_listen step1..step2 -->\nold\n<!-- end -->\n";
         let (page, sources) = (Page::new("docs/p.md", text), repository());
         assert_eq!(problems(&page, &sources).len(), 2);
         let (page, failed) = renew(&page, &sources);
@@ -153,7 +147,7 @@ mod tests {
 
     #[test]
     fn excerpts_are_renewed_in_their_blocks() {
-        let text = "<!-- ladder: captures/01_cm_listen.pcapng 1-9 -->\n```text\nold\n```\nkept\n";
+        let text = "<!-- ladder: captures/01_cm_listen.pcapng step1-step2 -->\n```text\nold\n```\nkept\n";
         let (page, failed) = renew(&Page::new("docs/p.md", text), &repository());
         assert!(failed.is_empty() && page.text().contains("ConnectReject") && page.text().ends_with("```\nkept\n"));
     }

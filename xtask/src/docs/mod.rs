@@ -6,6 +6,7 @@
 
 mod commands;
 mod diffs;
+mod drawings;
 mod excerpts;
 mod filters;
 mod generated;
@@ -38,14 +39,15 @@ pub use pictures::{record as record_screenshots, stale as stale_screenshots};
 /// The pages outside docs/ that make claims, too.
 const OTHER_PAGES: [&str; 3] = ["README.md", "CONTRIBUTING.md", "captures/README.md"];
 
-/// Writes all generated parts of the pages, and the ladders' pictures.
+/// Writes all generated parts of the pages, and what is drawn from the captures.
 ///
 /// # Errors
 /// A part cannot be generated, or a file not be written.
 pub fn write(root: &Path) -> Result<()> {
     let sources = Sources::new(root);
-    let mut problems = pictures::write_ladders(&sources)?;
-    for page in pages(&sources)? {
+    let pages = pages(&sources)?;
+    let mut problems = drawings::write(&pages, &sources)?;
+    for page in pages {
         let (renewed, failed) = generated::renew(&page, &sources);
         problems.extend(failed);
         if renewed.text() != page.text() {
@@ -72,6 +74,7 @@ pub fn check(root: &Path) -> Result<()> {
     problems.extend(filters::problems(&pages, &sources));
     problems.extend(lessons::problems(&sources));
     problems.extend(diffs::problems(&sources));
+    problems.extend(drawings::problems(&pages, &sources));
     problems.extend(pictures::problems(&sources));
     report(&problems)?;
     println!("docs: {} pages, and all that they claim holds", pages.len());

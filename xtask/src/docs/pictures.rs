@@ -1,4 +1,4 @@
-//! Pictures: ladders are drawn from captures, and screenshots know which capture they show.
+//! Screenshots know which capture they show.
 
 use super::page::Problem;
 use super::sources::Sources;
@@ -6,7 +6,6 @@ use anyhow::{Context, Result};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
-use wire::story;
 
 const FOLDER: &str = "docs/images";
 /// For each screenshot a line: its capture's CRC-32, the capture, the picture.
@@ -16,41 +15,6 @@ const LARGEST: usize = 150 * 1024;
 
 /// Which capture each screenshot shows: picture to (capture, CRC-32 of its file).
 type Manifest = BTreeMap<String, (String, String)>;
-
-/// Draws the ladders of all stories; what could not be drawn is returned.
-///
-/// # Errors
-/// A picture cannot be written.
-pub fn write_ladders(sources: &Sources) -> Result<Vec<Problem>> {
-    let mut problems = Vec::new();
-    for story in story::bundled()? {
-        let name = story.file_name();
-        let file = sources.path(&format!("{FOLDER}/{name}.svg"));
-        match drawn(sources, &name) {
-            Ok(svg) if fs::read_to_string(&file).map_or(true, |old| old != svg) => {
-                fs::create_dir_all(sources.path(FOLDER))?;
-                fs::write(&file, svg).with_context(|| format!("cannot write {}", file.display()))?;
-                println!("{FOLDER}/{name}.svg written");
-            }
-            Ok(_) => {}
-            Err(error) => problems.push(Problem::new(FOLDER, format!("{error:#}"))),
-        }
-    }
-    Ok(problems)
-}
-
-fn drawn(sources: &Sources, name: &str) -> Result<String> {
-    Ok(wire::svg::draw(&sources.rows(&format!("captures/{name}.pcapng"))?))
-}
-
-/// The link to a ladder, for a page in docs/.
-///
-/// # Errors
-/// There is no such capture.
-pub fn ladder_link(sources: &Sources, name: &str) -> Result<String> {
-    let rows = sources.rows(&format!("captures/{name}.pcapng"))?;
-    Ok(format!("![{}](images/{name}.svg)", wire::svg::describe(&rows)))
-}
 
 /// For each screenshot, given as (picture, capture), whether it is missing or shows an earlier capture.
 ///
@@ -80,28 +44,9 @@ pub fn record(root: &Path, pictures: &[(String, &str)]) -> Result<()> {
     fs::write(sources.path(MANIFEST), text).with_context(|| format!("cannot write {MANIFEST}"))
 }
 
-/// Ladders and screenshots that do not show the captures as they are now.
+/// Screenshots that do not show the captures as they are now.
 pub fn problems(sources: &Sources) -> Vec<Problem> {
-    let ladders = story::bundled().map(|stories| {
-        let names = stories.iter().map(story::Story::file_name);
-        names.filter_map(|name| ladder_problem(sources, &name)).collect::<Vec<_>>()
-    });
-    let mut problems = ladders.unwrap_or_else(|error| vec![Problem::new(FOLDER, error.to_string())]);
-    match screenshots(sources) {
-        Ok(found) => problems.extend(found),
-        Err(error) => problems.push(Problem::new(MANIFEST, format!("{error:#}"))),
-    }
-    problems
-}
-
-fn ladder_problem(sources: &Sources, name: &str) -> Option<Problem> {
-    let path = format!("{FOLDER}/{name}.svg");
-    let what = match (drawn(sources, name), sources.text(&path)) {
-        (Ok(svg), Ok(kept)) if svg == kept => return None,
-        (Ok(_), Ok(_)) => "is not what `make docs` draws: run it and commit".into(),
-        (Err(error), _) | (_, Err(error)) => format!("{error:#}"),
-    };
-    Some(Problem::new(&path, what))
+    screenshots(sources).unwrap_or_else(|error| vec![Problem::new(MANIFEST, format!("{error:#}"))])
 }
 
 fn screenshots(sources: &Sources) -> Result<Vec<Problem>> {
@@ -202,18 +147,5 @@ mod tests {
         fs::remove_file(folder.0.join("docs/images/01.png")).unwrap();
         assert!(folder.problems()[0].contains("01.png: does not exist"));
         assert_eq!(folder.stale(), [true]);
-    }
-
-    #[test]
-    fn a_ladder_that_shows_something_else_is_found() {
-        let folder = Folder::new("ladder");
-        let capture = super::super::sources::tests::repository().bytes("captures/01_cm_listen.pcapng").unwrap();
-        folder.write("captures/01_a.pcapng", &capture);
-        let sources = Sources::new(&folder.0);
-        assert!(ladder_problem(&sources, "01_a").unwrap().what.contains("cannot read docs/images/01_a.svg"));
-        folder.write("docs/images/01_a.svg", drawn(&sources, "01_a").unwrap().as_bytes());
-        assert_eq!(ladder_problem(&sources, "01_a"), None);
-        folder.write("docs/images/01_a.svg", b"<svg/>");
-        assert!(ladder_problem(&sources, "01_a").unwrap().what.contains("is not what `make docs` draws"));
     }
 }

@@ -151,7 +151,8 @@ fn ranges(codes: &[u8]) -> String {
 /// The layers of a packet, with their bytes.
 pub fn layers() -> Vec<String> {
     let [ethernet, ipv4, ipv6, udp] =
-        [&lower::ETHERNET, &lower::IPV4, &lower::IPV6, &lower::UDP].map(|header| header.length);
+        [&lower::ethernet::HEADER, &lower::ipv4::HEADER, &lower::ipv6::HEADER, &lower::udp::HEADER]
+            .map(|header| header.length);
     let (port, bth, icrc) = (wire::link::ROCE_PORT, headers::bth::HEADER.length, icrc::LENGTH);
     let fence = |line: &str| line.to_string();
     vec![

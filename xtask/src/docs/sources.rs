@@ -4,15 +4,17 @@ use super::excerpts;
 use super::headers::Headers;
 use super::names::Names;
 use super::numbers;
-use anyhow::{Context, Result};
+use anyhow::{ensure, Context, Result};
 use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use wire::capture::Reader;
+use wire::run::{Event, Line};
+use wire::show::bytes::Which;
 use wire::show::row::{self, Row};
-use wire::story::timeline::Timeline;
+use wire::track::Side;
 
 /// The repository.
 #[derive(Clone, Debug)]
@@ -147,9 +149,10 @@ impl Sources {
         }
         let mut text = String::new();
         for path in self.files("captures", "").unwrap_or_default().into_iter().filter(of_lesson) {
-            match path.ends_with(".pcapng") {
-                true => text += &self.packets(&path),
-                false => files.push(path),
+            if path.ends_with(".pcapng") {
+                let lines = Side::BOTH.into_iter().flat_map(|side| self.lines(&path, side).unwrap_or_default());
+                text.extend(lines.map(|line| format!("{} {}\n", line.stage().unwrap_or_default(), line.said())));
+                text += &self.packets(&path);
             }
         }
         text.extend(files.iter().filter_map(|path| self.text(path).ok()));
@@ -160,9 +163,10 @@ impl Sources {
     fn packets(&self, capture: &str) -> String {
         let (mut text, bytes) = (String::new(), self.bytes(capture).unwrap_or_default());
         for row in self.rows(capture).unwrap_or_default() {
-            text += &format!("{} frame {} {}\n", row.label, row.frame, row.details.join(" "));
-            let shown = excerpts::shown(&bytes, row.frame).unwrap_or_default();
-            let told = shown.lines().filter(|line| !line.starts_with("  "));
+            text += &format!("{} {}\n", row.label, row.details.join(" "));
+            let shown = excerpts::shown(&bytes, Which::Frame(row.frame)).unwrap_or_default();
+            // The first line has the frame's number, which any other number may equal.
+            let told = shown.lines().skip(1).filter(|line| !line.starts_with("  "));
             let fields = shown.lines().filter_map(|line| line.get(32..).filter(|_| line.starts_with("  ")));
             text.extend(told.chain(fields).flat_map(|line| [line, "\n"]));
         }
@@ -178,12 +182,25 @@ impl Sources {
         row::all(|| Ok(Reader::new(bytes.as_slice())?)).with_context(|| capture.to_string())
     }
 
-    /// A timeline, read.
+    /// What the program of one side said in a recorded run.
     ///
     /// # Errors
-    /// There is no such file, or it has no three lanes.
-    pub fn timeline(&self, path: &str) -> Result<Timeline> {
-        Timeline::parse(&self.text(path)?).with_context(|| format!("{path} is no timeline: it has no three lanes"))
+    /// There is no such capture, it is damaged, or it has no lines of that side.
+    pub fn lines(&self, capture: &str, side: Side) -> Result<Vec<Line>> {
+        let (bytes, mut lines) = (self.bytes(capture)?, Vec::new());
+        let mut reader = Reader::new(bytes.as_slice()).with_context(|| capture.to_string())?;
+        while let Some(event) = reader.event().with_context(|| capture.to_string())? {
+            match event {
+                Event::Line(line)
+                    if line.node == side.name() && ![Line::LAB, Line::KERNEL].contains(&line.program.as_str()) =>
+                {
+                    lines.push(line);
+                }
+                _ => {}
+            }
+        }
+        ensure!(!lines.is_empty(), "{capture} has no log lines of the {side}");
+        Ok(lines)
     }
 
     /// The folders of the lessons, sorted: `01_cm_listen` and so on.

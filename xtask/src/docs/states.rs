@@ -4,19 +4,20 @@ use super::names::Names;
 use super::page::{Mark, Table};
 use super::sources::Sources;
 use anyhow::{bail, ensure, Result};
-use wire::story::timeline::{Entry, Lane, Timeline};
-use wire::story::Side;
+use wire::run::Line;
+use wire::show::row::Row;
+use wire::track::Side;
 
-/// The rows that tell something else than the timeline, each with its line.
+/// The rows that tell something else than the recorded run, each with its line.
 pub fn problems(table: &Table, mark: &Mark, sources: &Sources) -> Result<Vec<(usize, String)>> {
-    let [path] = mark.words.as_slice() else { bail!("write <!-- states: captures/NAME.txt -->") };
-    let (timeline, names) = (sources.timeline(path)?, sources.names()?);
+    let [path] = mark.words.as_slice() else { bail!("write <!-- states: captures/NAME.pcapng -->") };
+    let names = sources.names()?;
     let mut found = Vec::new();
     let mut columns = 0;
-    for side in [Side::Client, Side::Server] {
+    for side in Side::BOTH {
         let of_side = columns_of(table, side);
         columns += of_side.len();
-        let mut log = Log::new(&timeline, side, names);
+        let mut log = Log { lines: sources.lines(path, side)?, names, at: 0 };
         for (line, cells) in table.rows.iter().filter(|(_, cells)| of_side.iter().any(|at| !cells[*at].is_empty())) {
             let text = |columns: &[usize]| columns.iter().map(|at| cells[*at].as_str()).collect::<Vec<_>>().join(" | ");
             let (own, shared) = (text(&of_side), text(&columns_of_nobody(table)));
@@ -30,32 +31,27 @@ pub fn problems(table: &Table, mark: &Mark, sources: &Sources) -> Result<Vec<(us
         found.extend(missing.map(|state| (mark.line, format!("{path}: the {} is in {state}, too", side.name()))));
     }
     ensure!(columns > 0, "the table has no column of the client or the server");
-    found.extend(packets(table, &timeline, names));
+    found.extend(packets(table, &sources.rows(path)?, names));
     Ok(found)
 }
 
 /// One side's log, read from the top to the bottom.
-struct Log<'t> {
-    entries: Vec<&'t Entry>,
-    names: &'t Names,
-    /// The entry that the last row was about.
+struct Log<'n> {
+    lines: Vec<Line>,
+    names: &'n Names,
+    /// The line that the last row was about.
     at: usize,
 }
 
-impl<'t> Log<'t> {
-    fn new(timeline: &'t Timeline, side: Side, names: &'t Names) -> Log<'t> {
-        let entries = timeline.entries().iter().filter(|entry| entry.lane == Lane::Log(side)).collect();
-        Log { entries, names, at: 0 }
-    }
-
+impl Log<'_> {
     /// Goes on to where the calls and events of a row happen.
     fn after(&mut self, row: &str) -> Result<()> {
         for name in self.names.of(row).into_iter().filter(|name| ["call", "event"].contains(&name.kind)) {
-            let says = |entry: &Entry| {
-                let happens = name.kind == "call" || entry.words.contains("CM event: ");
-                happens && self.names.of(&entry.words).iter().any(|other| other.thing == name.thing)
+            let says = |line: &Line| {
+                let happens = name.kind == "call" || line.text.contains("CM event: ");
+                happens && self.names.of(&line.text).iter().any(|other| other.thing == name.thing)
             };
-            let Some(more) = self.entries[self.at..].iter().position(|entry| says(entry)) else {
+            let Some(more) = self.lines[self.at..].iter().position(says) else {
                 bail!("log has no `{}` here", name.text);
             };
             self.at += more;
@@ -79,41 +75,39 @@ impl<'t> Log<'t> {
     }
 
     fn before(&self) -> Option<String> {
-        self.entries[..self.at].iter().rev().find_map(|entry| state(entry))
+        self.lines[..self.at].iter().rev().find_map(state)
     }
 
     /// The dump that follows, before anything else happens; without one, the state is what it was.
     fn now(&self) -> Option<String> {
-        let rest = self.entries[self.at + 1..].iter();
-        let same = rest.take_while(|entry| {
-            entry.words.contains("INFO") && !entry.words.contains("CM event: ") || entry.words.contains("_ack_")
+        let rest = self.lines[self.at + 1..].iter();
+        let same = rest.take_while(|line| {
+            line.text.contains("INFO") && !line.text.contains("CM event: ") || line.text.contains("_ack_")
         });
-        same.filter_map(|entry| state(entry)).next().or_else(|| self.before())
+        same.filter_map(state).next().or_else(|| self.before())
     }
 
     fn states(&self) -> Vec<String> {
-        distinct(self.entries.iter().filter_map(|entry| state(entry)))
+        distinct(self.lines.iter().filter_map(state))
     }
 }
 
 /// The state that a dump of a QP shows.
-fn state(entry: &Entry) -> Option<String> {
-    let (_, dump) = entry.words.split_once("QP: qpn=")?;
+fn state(line: &Line) -> Option<String> {
+    let (_, dump) = line.text.split_once("QP: qpn=")?;
     Some(dump.split_once("state=")?.1.split_whitespace().next()?.into())
 }
 
 /// The names in a column called `wire`, against the packets.
-fn packets(table: &Table, timeline: &Timeline, names: &Names) -> Vec<(usize, String)> {
+fn packets(table: &Table, packets: &[Row], names: &Names) -> Vec<(usize, String)> {
     let Some(wire) = table.column(&["wire"]) else { return Vec::new() };
-    let packets = timeline.packets();
-    let mut packets = packets.iter();
-    let says = |at: usize, name: &String| of_kind(names, &timeline.entries()[at].words, "packet").contains(name);
-    let mut found = Vec::new();
+    let (mut packets, mut found) = (packets.iter(), Vec::new());
     for (line, cells) in &table.rows {
         let from = if cells[wire].contains('▶') { Side::Client } else { Side::Server };
         for name in of_kind(names, &cells[wire], "packet") {
-            if !packets.any(|(at, side, _)| *side == from && says(*at, &name)) {
-                found.push((*line, format!("the {} does not send {name} here", from.name())));
+            let is_it = |row: &Row| of_kind(names, &row.label, "packet").contains(&name);
+            if !packets.any(|row| row.from_client == (from == Side::Client) && is_it(row)) {
+                found.push((*line, format!("the {from} does not send {name} here")));
             }
         }
     }
@@ -162,7 +156,7 @@ mod tests {
     use super::super::sources::tests::repository;
     use super::super::tables;
 
-    const TABLE: &str = "<!-- states: captures/02_resources.txt -->
+    const TABLE: &str = "<!-- states: captures/02_resources.pcapng -->
 | client | its QP | wire | server | its QP |
 |---|---|---|---|---|
 | `rdma_create_qp` | RESET → INIT | | | |
@@ -183,7 +177,7 @@ mod tests {
             let problems = check(&TABLE.replacen(from, to, 1));
             assert!(problems.iter().any(|problem| problem.contains(what)), "{from} -> {to}: {problems:?}");
         };
-        wrong("| INIT |", "| RTS |", "docs/p.md:5: captures/02_resources.txt: the client's QP is in INIT, not RTS");
+        wrong("| INIT |", "| RTS |", "docs/p.md:5: captures/02_resources.pcapng: the client's QP is in INIT, not RTS");
         wrong("INIT → RTR", "SQD → RTR", "the server's QP comes from INIT, not SQD");
         wrong("rdma_connect", "rdma_reject", "the client's log has no `rdma_reject` here");
         wrong("| ESTABLISHED | RTS |", "| | |", "the client is in RTS, too");

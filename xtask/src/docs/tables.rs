@@ -3,11 +3,11 @@
 use super::headers::is_word;
 use super::page::{Mark, Page, Problem, Table};
 use super::sources::Sources;
-use super::{excerpts, quotes, states};
+use super::{excerpts, states};
 use anyhow::{bail, ensure, Context, Result};
 use wire::show::row::Row;
 
-/// Every table of a page that says something else than the capture or the timeline that it names.
+/// Every table of a page that says something else than the capture that it names.
 pub fn problems(page: &Page, sources: &Sources) -> Vec<Problem> {
     let check = |mark: &Mark| -> Result<Vec<(usize, String)>> {
         match mark.kind.as_str() {
@@ -35,19 +35,19 @@ fn table(page: &Page, mark: &Mark) -> Result<Table> {
 fn packets(page: &Page, mark: &Mark, sources: &Sources) -> Result<Vec<(usize, String)>> {
     let [capture] = mark.words.as_slice() else { bail!("write <!-- packets: captures/NAME.pcapng -->") };
     let (table, packets) = (table(page, mark)?, sources.rows(capture)?);
-    let frame = table.column(&["frame"]).context("the table has no column `frame`")?;
+    let step = table.column(&["step"]).context("the table has no column `step`")?;
     let name = table.column(&["packet", "opcode"]).context("the table has no column `packet` or `opcode`")?;
     let from = table.column(&["from", "direction"]);
     let wrong = |(line, cells): &(usize, Vec<String>)| {
         let cell = |column: usize| cells.get(column).map_or("", |cell| cell.trim_matches('`'));
-        let found = packets.iter().find(|row| row.frame.to_string() == cell(frame));
+        let found = packets.iter().find(|row| excerpts::is_step(row, &format!("step{}", cell(step))));
         let what = match found {
-            None => format!("{capture} has no RoCE packet with the frame number {}", cell(frame)),
+            None => format!("{capture} has no packet of step {}", cell(step)),
             Some(row) if !is_called(row, cell(name)) => {
-                format!("frame {} of {capture} is {}, not {}", row.frame, row.label, cell(name))
+                format!("step {} of {capture} is {}, not {}", cell(step), row.label, cell(name))
             }
             Some(row) if from.is_some_and(|column| !cell(column).starts_with(sender(row))) => {
-                format!("frame {} of {capture} is from the {}", row.frame, sender(row))
+                format!("step {} of {capture} is from the {}", cell(step), sender(row))
             }
             Some(_) => return None,
         };
@@ -74,7 +74,9 @@ fn is_called(row: &Row, name: &str) -> bool {
 /// The numbers in a table of a packet's fields: each is the value of that field, or what it means. The columns after the
 /// first show one frame each; there may be one more, which explains.
 fn fields(page: &Page, mark: &Mark, sources: &Sources) -> Result<Vec<(usize, String)>> {
-    let [capture, frames @ ..] = mark.words.as_slice() else { bail!("write <!-- fields: captures/NAME.pcapng 3 -->") };
+    let [capture, frames @ ..] = mark.words.as_slice() else {
+        bail!("write <!-- fields: captures/NAME.pcapng step3 -->")
+    };
     let table = table(page, mark)?;
     let shown =
         frames.iter().map(|frame| excerpts::packet(sources, capture, frame)).collect::<Result<Vec<String>>>()?;
@@ -87,7 +89,7 @@ fn fields(page: &Page, mark: &Mark, sources: &Sources) -> Result<Vec<(usize, Str
             let known: Vec<String> = lines.flat_map(|line| numbers(line.get(32..).unwrap_or(""))).collect();
             let unknown = numbers(cell).into_iter().find(|number| !known.contains(number));
             wrong.extend(
-                unknown.map(|number| (*line, format!("in frame {frame} of {capture}, {} has no {number}", cells[0]))),
+                unknown.map(|number| (*line, format!("in {frame} of {capture}, {} has no {number}", cells[0]))),
             );
         }
     }
@@ -116,14 +118,14 @@ fn inside(page: &Page, mark: &Mark, sources: &Sources) -> Result<Vec<(usize, Str
 
 /// The calls and events of a table, from top to bottom, in the order in which a side's log has them.
 fn order(page: &Page, mark: &Mark, sources: &Sources) -> Result<Vec<(usize, String)>> {
+    let [capture, node] = mark.words.as_slice() else { bail!("write <!-- order: captures/NAME.pcapng SIDE -->") };
     let table = table(page, mark)?;
-    let said = quotes::logged(mark, sources)?;
-    let mut said = said.iter();
+    let mut said = sources.lines(capture, excerpts::side(node)?)?.into_iter();
     let names = sources.names()?;
     let mut wrong = Vec::new();
     for (line, cells) in &table.rows {
         for name in names.of(&cells.join(" | ")).into_iter().filter(|name| ["call", "event"].contains(&name.kind)) {
-            if !said.any(|entry| names.of(&entry.words).iter().any(|other| other.thing == name.thing)) {
+            if !said.any(|line| names.of(&line.text).iter().any(|other| other.thing == name.thing)) {
                 wrong.push((*line, format!("{} does not have `{}` here", mark.words.join(", the "), name.text)));
             }
         }
@@ -140,26 +142,19 @@ mod tests {
         problems(&Page::new("docs/p.md", text), &repository()).iter().map(Problem::to_string).collect()
     }
 
-    /// The frame numbers of lesson 01's two packets.
-    fn frames() -> (u64, u64) {
-        let rows = repository().rows("captures/01_cm_listen.pcapng").unwrap();
-        (rows[0].frame, rows[1].frame)
-    }
-
     fn packet_table(rows: &str) -> String {
-        format!("<!-- packets: captures/01_cm_listen.pcapng -->\n| frame | from | packet |\n|---|---|---|\n{rows}")
+        format!("<!-- packets: captures/01_cm_listen.pcapng -->\n| step | from | packet |\n|---|---|---|\n{rows}")
     }
 
     #[test]
-    fn frames_packets_and_senders_are_those_of_the_capture() {
-        let (req, rej) = frames();
-        let right = format!("| {req} | client | ConnectRequest |\n| {rej} | server | `REJ` |\n");
-        assert_eq!(check(&packet_table(&right)), [""; 0]);
+    fn steps_packets_and_senders_are_those_of_the_capture() {
+        let right = "| 1 | client | ConnectRequest |\n| 2 | server | `REJ` |\n";
+        assert_eq!(check(&packet_table(right)), [""; 0]);
         let other_name = check(&packet_table(&right.replace("REJ", "REP")));
         assert!(other_name[0].ends_with("is REJ (ConnectReject), not REP"), "{other_name:?}");
         assert!(other_name[0].starts_with("docs/p.md:5: "));
         assert!(check(&packet_table(&right.replace("| server", "| client")))[0].ends_with("is from the server"));
-        assert!(check(&packet_table("| 99 | client | REQ |\n"))[0].contains("no RoCE packet with the frame number 99"));
+        assert!(check(&packet_table("| 99 | client | REQ |\n"))[0].contains("no packet of step 99"));
         assert!(check(&packet_table(""))[0].contains("no rows"));
     }
 }

@@ -7,7 +7,7 @@ mod screen;
 
 use crate::docs;
 use anyhow::{ensure, Context, Result};
-use screen::Screen;
+use screen::{List, Screen};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -28,6 +28,13 @@ struct Picture {
     field: &'static str,
 }
 
+impl Picture {
+    /// Whether the list above the tree has the log lines, too.
+    fn shows_lines(&self) -> bool {
+        self.name.ends_with("_run")
+    }
+}
+
 const fn picture(
     name: &'static str,
     capture: &'static str,
@@ -38,7 +45,9 @@ const fn picture(
     Picture { name, capture, packet, top, field }
 }
 
-const PICTURES: [Picture; 16] = [
+const PICTURES: [Picture; 17] = [
+    // All of a run: its log lines, too.
+    picture("04_run", WRITE, "infiniband.bth.opcode == 10", "InfiniBand", "RETH"),
     picture("01_req", LISTEN, "infiniband.mad.attributeid == 0x10", "CM ConnectRequest", "Destination Port"),
     picture("01_rej", LISTEN, "infiniband.mad.attributeid == 0x12", "CM ConnectReject", "Reason"),
     picture("02_rep", RESOURCES, "infiniband.mad.attributeid == 0x13", "CM ConnectReply", "Local QPN"),
@@ -93,8 +102,8 @@ pub fn take(root: &Path) -> Result<()> {
 
 /// Where things are in Wireshark's tree when all below the line `InfiniBand` is open, in lines from 0.
 struct Place {
-    /// How many lines the list above the tree has.
-    packets: usize,
+    /// The list above the tree.
+    list: List,
     infiniband: usize,
     top: usize,
     field: usize,
@@ -118,8 +127,27 @@ fn place(screen: &Screen, picture: &Picture, capture: &Path) -> Result<Place> {
     let infiniband = find(0, "InfiniBand")?;
     let top = find(infiniband, picture.top)?;
     let file = fs::read(capture)?;
-    let packets = row::all(|| Ok(Reader::new(file.as_slice())?))?.len();
-    Ok(Place { packets, infiniband, top, field: find(top, picture.field)?, lines: lines.len() })
+    let packets = row::all(|| Ok(Reader::new(file.as_slice())?))?;
+    let list = match picture.shows_lines() {
+        true => {
+            // The packet is in the middle of what happens around it.
+            let frame = output(
+                screen
+                    .command("tshark")
+                    .args(["-T", "fields", "-e", "frame.number", "-Y", picture.packet, "-r"])
+                    .arg(capture),
+            )?;
+            let frame: u64 = frame.lines().next().unwrap_or_default().parse()?;
+            List {
+                filter: format!("frame.number in {{{}..{}}}", frame - 15, frame + 11),
+                rows: 27,
+                info: 678,
+                step: 320,
+            }
+        }
+        false => List { filter: "infiniband".into(), rows: packets.len(), info: 238, step: 391 },
+    };
+    Ok(Place { list, infiniband, top, field: find(top, picture.field)?, lines: lines.len() })
 }
 
 /// What a program prints.

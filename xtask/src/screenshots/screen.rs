@@ -16,22 +16,37 @@ const SIZE: &str = "1280x860x24";
 /// Below the last line of a tree that is still closed. A click there moves the keyboard to the tree.
 const TREE: (&str, &str) = ("200", "800");
 
-/// Pixels: the columns, by their titles in the profile. Others get what Wireshark thinks right.
-const WIDTHS: [(&str, usize); 13] = [
-    ("No.", 50),
-    ("Time", 60),
-    ("Source", 62),
-    ("Destination", 85),
-    ("Info", 250),
-    ("Step", 391),
-    ("PSN", 72),
-    ("MSN", 38),
-    ("Syndrome", 72),
-    ("R_Key", 92),
-    ("DMA length", 105),
-    ("To QP", 72),
-    ("AckReq", 55),
-];
+/// The list above the packet's tree.
+pub struct List {
+    /// A display filter.
+    pub filter: String,
+    /// How many lines it has.
+    pub rows: usize,
+    /// Pixels: the columns Info and Step.
+    pub info: usize,
+    pub step: usize,
+}
+
+impl List {
+    /// Pixels: the columns, by their titles in the profile. Others get what Wireshark thinks right.
+    fn widths(&self) -> [(&'static str, usize); 13] {
+        [
+            ("No.", 62),
+            ("Time", 60),
+            ("Source", 62),
+            ("Destination", 85),
+            ("Info", self.info),
+            ("Step", self.step),
+            ("PSN", 72),
+            ("MSN", 38),
+            ("Syndrome", 72),
+            ("R_Key", 92),
+            ("DMA length", 105),
+            ("To QP", 72),
+            ("AckReq", 55),
+        ]
+    }
+}
 
 /// How long a program may take to do what it was asked to.
 const DEADLINE: Duration = Duration::from_secs(60);
@@ -65,11 +80,11 @@ impl Drop for Screen {
 }
 
 /// The widths as Wireshark keeps them: with each the column's content, as the preferences have it.
-fn column_widths(preferences: &str) -> Vec<String> {
+fn column_widths(preferences: &str, list: &List) -> Vec<String> {
     let columns = preferences.lines().filter_map(|line| {
         let mut quoted = line.trim().strip_prefix('"')?.split('"');
         let (title, content) = (quoted.next()?, quoted.nth(1)?);
-        let (_, width) = WIDTHS.into_iter().find(|(known, _)| *known == title)?;
+        let (_, width) = list.widths().into_iter().find(|(known, _)| *known == title)?;
         // Which occurrence is shown, and how, is no part of the name.
         let content = content.strip_suffix(":0:R").unwrap_or(content);
         Some(format!("\"{content}\", {width}"))
@@ -109,12 +124,12 @@ impl Screen {
         Ok(())
     }
 
-    /// What Wireshark remembers of its window: no toolbar, a list of so many packets, the widths of its parts.
-    fn remember(&self, packets: usize) -> Result<()> {
+    /// What Wireshark remembers of its window: no toolbar, a list of so many lines, the widths of its parts.
+    fn remember(&self, list: &List) -> Result<()> {
         let folder = self.home.join("profiles/rdma");
         let preferences = fs::read_to_string(folder.join("preferences"))?;
-        let upper = 50 + 17 * packets;
-        let widths = column_widths(&preferences).join(", ");
+        let upper = 50 + 17 * list.rows;
+        let widths = column_widths(&preferences, list).join(", ");
         let recent = format!(
             "gui.toolbar_main_show: FALSE\ngui.time_precision: MSEC\ngui.geometry_main_upper_pane: {upper}\n\
              gui.geometry_main_lower_pane: 630\ncolumn.width: {widths}\n"
@@ -164,9 +179,9 @@ impl Screen {
     /// # Errors
     /// Wireshark does not come up within its time, or the picture cannot be written.
     pub fn picture(&self, capture: &Path, packet: &str, place: &Place, file: &Path) -> Result<()> {
-        self.remember(place.packets)?;
+        self.remember(&place.list)?;
         let mut wireshark = self.command("wireshark");
-        wireshark.args(["-C", "rdma", "-Y", "infiniband", "-J", packet, "-r"]).arg(capture);
+        wireshark.args(["-C", "rdma", "-Y", &place.list.filter, "-J", packet, "-r"]).arg(capture);
         let _wireshark = self.spawn(&mut wireshark)?;
         let title = capture.file_name().unwrap_or_default().to_string_lossy();
         self.wait_for_window(&title)?;
@@ -241,12 +256,13 @@ impl Screen {
 
 #[cfg(test)]
 mod tests {
-    use super::column_widths;
+    use super::{column_widths, List};
 
     #[test]
     fn columns_get_their_widths_by_title() {
+        let list = List { filter: String::new(), rows: 0, info: 1, step: 1 };
         let preferences =
             "gui.column.format:\n\t\"No.\", \"%m\",\n\t\"PSN\", \"%Cus:infiniband.bth.psn:0:R\",\n\t\"X\", \"%i\"\n";
-        assert_eq!(column_widths(preferences), ["\"%m\", 50", "\"%Cus:infiniband.bth.psn\", 72"]);
+        assert_eq!(column_widths(preferences, &list), ["\"%m\", 62", "\"%Cus:infiniband.bth.psn\", 72"]);
     }
 }

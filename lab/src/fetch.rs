@@ -1,0 +1,93 @@
+//! Files that a run brings back: a machine writes them to its drive as a cpio archive, the lab reads it from there.
+
+use crate::cpio::{self, Entry, Kind};
+use crate::options::Fetched;
+use crate::outcome::Outcome;
+use anyhow::{Context, Result};
+use std::fs::{self, File};
+use std::io::{self, BufReader, Seek, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+/// The command that makes a machine write what it has of these to its drive.
+#[must_use]
+pub fn command(wanted: &[&Fetched]) -> String {
+    let paths = wanted.iter().map(|fetched| format!(" '.{}'", fetched.path.replace('\'', r"'\''")));
+    format!("cd /; find{} 2>/dev/null | cpio -o -H newc 2>/dev/null >/dev/vda; sync", paths.collect::<String>())
+}
+
+/// Unpacks what the machines have written to their drives, which are in the order of the nodes. What no machine had makes
+/// the run no good.
+///
+/// # Errors
+/// A drive holds no archive, or a file cannot be written here.
+pub fn all<'a>(wanted: &[Fetched], drives: impl Iterator<Item = &'a mut File>, outcome: &mut Outcome) -> Result<()> {
+    let mut found = Vec::new();
+    for (node, drive) in outcome.nodes.iter().zip(drives).filter(|(node, _)| node.fetched) {
+        let wanted: Vec<&Fetched> = wanted.iter().filter(|fetched| fetched.is_from(&node.name)).collect();
+        let folder = outcome.folder.join("out").join(&node.name);
+        let unpacked = unpack(drive, &wanted, &folder);
+        found.extend(unpacked.with_context(|| format!("cannot fetch files of the {}", node.name))?);
+    }
+    if let Some(fetched) = wanted.iter().find(|fetched| !found.contains(fetched)) {
+        let who = fetched.node.as_ref().map_or("no machine has".to_owned(), |node| format!("the {node} has no"));
+        outcome.trouble.get_or_insert_with(|| format!("{who} {} after the run (--out)", fetched.path));
+    }
+    Ok(())
+}
+
+/// Unpacks what is wanted of a machine's drive, and gives what was there. Links and devices stay behind, and no path leads
+/// elsewhere: what is on the drive is only as good as the programs that ran there.
+fn unpack<'a>(drive: &mut File, wanted: &[&'a Fetched], folder: &Path) -> Result<Vec<&'a Fetched>> {
+    drive.rewind()?;
+    let mut reader = BufReader::new(drive);
+    let mut found = Vec::new();
+    while let Some(entry) = cpio::next(&mut reader)? {
+        let path = format!("/{}", entry.name.trim_start_matches("./"));
+        let places = wanted.iter().filter_map(|fetched| Some((*fetched, place(fetched, &path, folder)?)));
+        for (fetched, here) in places {
+            write(&here, &entry).with_context(|| format!("cannot write {}", here.display()))?;
+            found.push(fetched);
+        }
+    }
+    Ok(found)
+}
+
+/// Where an entry goes, if it is what is wanted or lies in it.
+fn place(fetched: &Fetched, path: &str, folder: &Path) -> Option<PathBuf> {
+    let rest = path.strip_prefix(&fetched.path)?;
+    if !(rest.is_empty() || rest.starts_with('/')) || rest.split('/').any(|part| part == "..") {
+        return None;
+    }
+    let own = || folder.join(Path::new(&fetched.path).file_name().unwrap_or_default());
+    let mut here = fetched.here.clone().unwrap_or_else(own).into_os_string();
+    here.push(rest);
+    Some(here.into())
+}
+
+fn write(here: &Path, entry: &Entry) -> io::Result<()> {
+    match entry.kind {
+        Kind::Folder => fs::create_dir_all(here),
+        Kind::File => {
+            fs::create_dir_all(here.parent().unwrap_or(here))?;
+            let mode = entry.permissions & 0o777 | 0o600;
+            File::options().write(true).create(true).truncate(true).mode(mode).open(here)?.write_all(&entry.content)
+        }
+        Kind::Other => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_leads_out_of_the_folder() {
+        let place = |wanted: &str, path: &str| place(&Fetched::parse(wanted).unwrap(), path, Path::new("/out"));
+        assert_eq!(place("/tmp/x", "/tmp/x"), Some("/out/x".into()));
+        assert_eq!(place("/tmp/x:here", "/tmp/x/a/b"), Some("here/a/b".into()));
+        assert_eq!(place("/tmp/x", "/tmp/xy"), None);
+        assert_eq!(place("/tmp/x", "/tmp/x/../../y"), None);
+        assert_eq!(place("/tmp/x", "/etc/passwd"), None);
+    }
+}

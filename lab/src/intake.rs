@@ -1,0 +1,243 @@
+//! What comes out of the machines while the programs run: packets, lines, and the agents' messages.
+//!
+//! It is recorded in the order of cause and effect. A log line leaves its machine before the packet that the next call
+//! causes (a serial port is served at once, by the processor's own thread), so a frame is taken out of its socket first,
+//! then the serial port of the same machine is emptied, and only then the frame is forwarded and recorded. What the
+//! receiver prints about it can only come later.
+
+use crate::agent::Message;
+use crate::lines::clean;
+use crate::rules::Passage;
+use crate::run::Fault;
+use crate::seat::Stage;
+use crate::session::{Session, SERVER, SHELL};
+use crate::switch::Lost;
+use crate::terminal::Terminal;
+use anyhow::Result;
+use std::io::Read;
+use std::time::Instant;
+use wire::run::{Event, Line};
+
+/// How a kernel begins to tell that it is broken.
+const BROKEN: [&str; 5] = ["Kernel panic", "BUG: ", "Oops: ", "general protection fault", "WARNING: CPU"];
+/// What a kernel says, too, if this host has no time for it.
+const BUSY_HOST: &str = "soft lockup";
+
+impl Session<'_> {
+    /// Takes what has come from all machines and forwards what goes across the wire.
+    pub(crate) fn take_in(&mut self) -> Result<()> {
+        for node in 0..self.seats.len() {
+            self.switch.read(node);
+            self.read_output(node)?;
+            self.carry(node)?;
+            self.hear(node)?;
+        }
+        self.let_go()?;
+        self.switch.flush();
+        if let Some(terminal) = &mut self.terminal {
+            terminal.settle();
+        }
+        Ok(())
+    }
+
+    /// Forwards what a machine has sent, unless the wire stands still. What a machine without power has sent is lost.
+    fn carry(&mut self, node: usize) -> Result<()> {
+        while self.dying.is_none() {
+            let Some(frame) = self.switch.take(node)? else { break };
+            if self.seats[node].machine.is_some() {
+                self.pass(node, frame)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Forwards a frame as the rules say, and records what becomes of it.
+    fn pass(&mut self, node: usize, frame: Vec<u8>) -> Result<()> {
+        let to = self.switch.target(&frame);
+        let Passage { frame, copies, comment, line, then, cuts } = self.faults.pass(frame, node, to, Instant::now());
+        self.client_spoke |= copies > 0 && node != SERVER && is_for_a_program(&frame);
+        for copy in 1..=copies.max(1) {
+            let lost = if copies > 0 { self.forward(node, &frame) } else { None };
+            let comment = lost.map(|lost| format!("lab: {lost}")).or(comment.clone().filter(|_| copy >= copies));
+            let record = self.recorder.packet(node, &frame, comment.as_deref())?;
+            tell(self.observer, &mut self.terminal, &Event::Packet(record));
+        }
+        if let Some(line) = line {
+            self.lab(Some(node), "rule", &line)?;
+        }
+        if let Some(frame) = then {
+            self.forward(node, &frame);
+        }
+        if cuts {
+            self.switch.cut(node);
+        }
+        Ok(())
+    }
+
+    /// Lets frames go on whose time has come, unless the wire stands still.
+    fn let_go(&mut self) -> Result<()> {
+        while self.dying.is_none() {
+            let Some(release) = self.faults.release(Instant::now()) else { break };
+            let lost = self.forward(release.from, &release.frame);
+            self.lab(Some(release.from), "rule", &lost.unwrap_or(release.line))?;
+        }
+        Ok(())
+    }
+
+    /// Forwards a frame, and says why it is lost, if it is.
+    fn forward(&mut self, node: usize, frame: &[u8]) -> Option<String> {
+        let (port, lost) = self.switch.forward(node, frame).into_iter().next()?;
+        let name = &self.seats[port].ended.name;
+        Some(match lost {
+            Lost::Full => format!("dropped, as {name} takes nothing from the wire and its queue is full"),
+            Lost::Cut => format!("dropped, as the cable of {name} is cut"),
+        })
+    }
+
+    fn read_output(&mut self, node: usize) -> Result<()> {
+        let mut bytes = [0; 65_536];
+        let seat = &mut self.seats[node];
+        let mut lines = Vec::new();
+        while let Ok(count @ 1..) = seat.output.read(&mut bytes) {
+            lines.extend(seat.lines.push_raw(&bytes[..count]));
+            if let (SHELL, Some(terminal)) = (node, &mut self.terminal) {
+                terminal.show(&bytes[..count]);
+            }
+        }
+        // The machine ends lines on standard output, and those alone, with a carriage return, too (`open_ports` in init.sh).
+        lines.iter().try_for_each(|line| self.print(node, &clean(line), !line.ends_with(b"\r\n")))
+    }
+
+    fn print(&mut self, node: usize, line: &str, error: bool) -> Result<()> {
+        let seat = &mut self.seats[node];
+        seat.ended.keep(line);
+        let said = self.recorder.said(node, &seat.program, line, error)?;
+        tell(self.observer, &mut self.terminal, &Event::Line(said));
+        let (sprung, traps) = std::mem::take(&mut self.traps).into_iter().partition(|trap| line.contains(&trap.text));
+        self.traps = traps;
+        let sprung: Vec<crate::run::Trap> = sprung;
+        for trap in sprung {
+            if let Some(victim) = self.run.index(&trap.victim) {
+                self.strike(trap.fault, victim)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn strike(&mut self, fault: Fault, victim: usize) -> Result<()> {
+        let seat = &mut self.seats[victim];
+        match fault {
+            Fault::Kill if seat.stage != Stage::Running => {
+                self.lab(Some(victim), "kill", "there is no program to kill")
+            }
+            Fault::Kill => {
+                seat.agent.say("kill");
+                self.dying = Some(victim);
+                self.lab(Some(victim), "kill", "the lab kills the program")
+            }
+            Fault::PowerOff => {
+                self.without_power(victim);
+                self.lab(Some(victim), "power-off", "the lab cuts the power")
+            }
+        }
+    }
+
+    fn without_power(&mut self, node: usize) {
+        self.seats[node].machine = None;
+        self.seats[node].stage = Stage::Done;
+        self.dying = self.dying.filter(|dying| *dying != node);
+    }
+
+    /// What the agent has to say, and the kernel.
+    fn hear(&mut self, node: usize) -> Result<()> {
+        while let Some(message) = self.seats[node].agent.receive() {
+            match message {
+                Message::Listening => self.start_clients()?,
+                Message::Silent => self.start_unasked()?,
+                Message::Exit(status) => self.ended(node, status)?,
+                Message::On(target, command) => self.start_also(node, &target, &command)?,
+                Message::Also(end) => self.lab(Some(node), "exit", &format!("exit status {end}"))?,
+                _ => {}
+            }
+        }
+        for line in self.seats[node].agent.take_kernel() {
+            self.kernel_says(node, &line)?;
+        }
+        let seat = &mut self.seats[node];
+        if !seat.agent.is_closed() {
+            return Ok(());
+        }
+        let Some(mut machine) = seat.machine.take() else { return Ok(()) };
+        if seat.broken {
+            self.without_power(node);
+            return self.lab(Some(node), "panic", "the machine is gone");
+        }
+        let error = anyhow::anyhow!("the {}'s machine ended by itself\n{}", seat.ended.name, seat.agent.console_end());
+        Err(machine.explain(error))
+    }
+
+    /// Starts a command on another node, beside what runs there.
+    fn start_also(&mut self, asked_by: usize, target: &str, command: &str) -> Result<()> {
+        let Some(node) = self.run.index(target).filter(|node| self.seats[*node].machine.is_some()) else {
+            let names = self.run.names().join(", ");
+            return self.lab(Some(asked_by), "trouble", &format!("there is no node `{target}`; there are: {names}"));
+        };
+        self.seats[node].agent.say(&format!("also {command}"));
+        self.lab(Some(node), "start", command)
+    }
+
+    /// Records a kernel's line. The first one that tells that the kernel is broken makes the run no good.
+    fn kernel_says(&mut self, node: usize, line: &str) -> Result<()> {
+        let said = self.recorder.line(Some(node), Line::KERNEL, line, "")?;
+        tell(self.observer, &mut self.terminal, &Event::Line(said));
+        let seat = &mut self.seats[node];
+        seat.ended.keep_kernels(line);
+        if !seat.broken && BROKEN.iter().any(|words| line.contains(words)) && !line.contains(BUSY_HOST) {
+            let trouble = format!("the kernel of the {} is broken: {line}", seat.ended.name);
+            seat.broken = true;
+            self.trouble(&trouble)?;
+        }
+        Ok(())
+    }
+
+    fn ended(&mut self, node: usize, status: i32) -> Result<()> {
+        // The program's last words left the machine before the agent told of its end.
+        self.read_output(node)?;
+        if let Some(rest) = self.seats[node].lines.take_rest() {
+            self.print(node, &rest, false)?;
+        }
+        let seat = &mut self.seats[node];
+        seat.ended.exit = Some(status);
+        seat.stage = Stage::Done;
+        self.lab(Some(node), "exit", &format!("exit status {status}"))?;
+        if self.dying == Some(node) {
+            self.dying = None;
+            (0..self.seats.len()).try_for_each(|node| self.carry(node))?;
+        }
+        Ok(())
+    }
+
+    /// Records what the lab did to a node, or to the run as a whole.
+    pub(crate) fn lab(&mut self, node: Option<usize>, act: &str, text: &str) -> Result<()> {
+        let line = self.recorder.line(node, Line::LAB, text, act)?;
+        tell(self.observer, &mut self.terminal, &Event::Line(line));
+        Ok(())
+    }
+}
+
+/// Tells all who watch.
+fn tell(observer: &mut dyn FnMut(&Event<'_>), terminal: &mut Option<Terminal>, event: &Event<'_>) {
+    observer(event);
+    if let Some(terminal) = terminal {
+        terminal.insert(event);
+    }
+}
+
+/// Whether an Ethernet frame is for more than the kernel: not ARP, nor ICMPv6, by which neighbors are found.
+fn is_for_a_program(frame: &[u8]) -> bool {
+    match frame.get(12..14) {
+        Some([0x08, 0x00]) => true,
+        Some([0x86, 0xdd]) => frame.get(20) != Some(&58),
+        _ => false,
+    }
+}

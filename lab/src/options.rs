@@ -1,0 +1,113 @@
+//! What a run may have beside its commands: the same on the command line and in the library.
+
+use crate::payload::Brought;
+use anyhow::{ensure, Context, Result};
+use clap::Args;
+use std::path::PathBuf;
+
+/// MiB of memory that a machine has unless the run says otherwise.
+const MEMORY: u32 = 256;
+/// Below this, Linux and the lessons do not fit.
+const LEAST_MEMORY: u32 = 192;
+
+/// Options of a run.
+#[derive(Debug, Clone, Default, Args)]
+pub struct Options {
+    /// Bring a file or folder of this host into each machine, where it is here or to TARGET
+    #[arg(long, value_name = "PATH[:TARGET]", value_parser = Brought::parse)]
+    pub bring: Vec<Brought>,
+    /// Set an environment variable for the programs
+    #[arg(long, value_name = "NAME=VALUE", value_parser = variable)]
+    pub env: Vec<(String, String)>,
+    /// Memory of each machine [default: 256]
+    #[arg(long, value_name = "MB", value_parser = clap::value_parser!(u32).range(i64::from(LEAST_MEMORY)..))]
+    pub memory: Option<u32>,
+    /// Boot this kernel: its Debian or Ubuntu packages, or a vmlinuz with --modules
+    #[arg(long, value_name = "FILE")]
+    pub kernel: Vec<PathBuf>,
+    /// The folder of the vmlinuz's modules, such as /lib/modules/6.1.0
+    #[arg(long, value_name = "FOLDER", requires = "kernel")]
+    pub modules: Option<PathBuf>,
+    /// Start the clients when this succeeds in the server's machine, instead of when something listens there
+    #[arg(long, value_name = "COMMAND")]
+    pub ready: Option<String>,
+    /// Copy a file or folder back after the run, from the machines that have it, below the results' out/ or to HERE
+    #[arg(long, value_name = "[NODE:]PATH[:HERE]", value_parser = Fetched::parse)]
+    pub out: Vec<Fetched>,
+}
+
+impl Options {
+    pub(crate) fn memory(&self) -> u32 {
+        self.memory.unwrap_or(MEMORY)
+    }
+}
+
+/// A file or folder of a machine that is copied back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fetched {
+    /// The machine, if it is not all.
+    pub node: Option<String>,
+    /// Where it is there.
+    pub path: String,
+    /// Where it goes on this host.
+    pub here: Option<PathBuf>,
+}
+
+impl Fetched {
+    /// Whether it may come from this node.
+    #[must_use]
+    pub fn is_from(&self, node: &str) -> bool {
+        self.node.as_ref().map_or(true, |wanted| wanted == node)
+    }
+
+    /// Reads `NODE:PATH:HERE`; a path in a machine begins with a slash, so it is known from a node's name.
+    ///
+    /// # Errors
+    /// There is no such path.
+    pub fn parse(text: &str) -> Result<Self> {
+        let (node, rest) = match text.split_once(':') {
+            Some((node, rest)) if !text.starts_with('/') => (Some(node.to_owned()), rest),
+            _ => (None, text),
+        };
+        let (path, here) = rest.split_once(':').map_or((rest, None), |(path, here)| (path, Some(here.into())));
+        ensure!(
+            path.len() > 1 && path.starts_with('/'),
+            "`{text}` names no file of a machine; an example is /tmp/result"
+        );
+        Ok(Self { node, path: path.trim_end_matches('/').to_owned(), here })
+    }
+}
+
+fn variable(text: &str) -> Result<(String, String)> {
+    let (name, value) = text.split_once('=').context("an example is UCX_TLS=rc")?;
+    let is_name = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    let begins_well = name.bytes().next().is_some_and(|byte| !byte.is_ascii_digit());
+    ensure!(is_name && begins_well, "`{name}` cannot be the name of a variable");
+    Ok((name.to_owned(), value.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_fetched_may_name_its_node_and_its_place() {
+        let parts = |text: &str| Fetched::parse(text).ok().map(|fetched| (fetched.node, fetched.path, fetched.here));
+        let path = || "/tmp/x".to_owned();
+        assert_eq!(parts("/tmp/x"), Some((None, path(), None)));
+        assert_eq!(parts("client:/tmp/x/"), Some((Some("client".to_owned()), path(), None)));
+        assert_eq!(parts("/tmp/x:y:z"), Some((None, path(), Some("y:z".into()))));
+        assert_eq!(parts("w-1:/tmp/x:../y"), Some((Some("w-1".to_owned()), path(), Some("../y".into()))));
+        for wrong in ["", "x", "/", "client:", "client:x", ":"] {
+            assert_eq!(parts(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn variables_have_names() {
+        assert_eq!(variable("A_1=b=c").unwrap(), ("A_1".to_owned(), "b=c".to_owned()));
+        for wrong in ["", "A", "=x", "1A=x", "A B=x", "A;x=1"] {
+            assert!(variable(wrong).is_err(), "{wrong}");
+        }
+    }
+}

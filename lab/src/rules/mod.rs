@@ -1,0 +1,182 @@
+//! Faults on the wire, named in the words that `wire show` prints.
+//!
+//! A rule is one act on one packet, or on every packet of a kind:
+#![doc = concat!("```text\n", include_str!("grammar.txt"), "```")]
+//! Quotes around a name may be left out. Each rule counts the packets that fit its name, its nodes and its "again-sent",
+//! whatever other rules do to them; where several choose the same packet, the first of them acts. [`parse`] reads rules,
+//! [`faults`] does as they say.
+
+mod faults;
+mod parse;
+#[cfg(test)]
+mod tests;
+
+pub use faults::{Faults, Passage, Release};
+
+use anyhow::Result;
+use std::collections::{HashMap, HashSet};
+use std::net::IpAddr;
+use std::time::Duration;
+use wire::aeth::Syndrome;
+use wire::cm::Kind;
+use wire::track::{Side, Tracker};
+use wire::{Frame, Packet};
+
+/// What happens to a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Act {
+    /// It gets lost.
+    Drop,
+    /// It arrives twice.
+    Duplicate,
+    /// It arrives so much later.
+    Delay(Duration),
+    /// It arrives after the next packet of its direction.
+    Swap,
+    /// It arrives with an ICRC that does not fit, and so its receiver takes it for damaged.
+    Corrupt,
+    /// It gets lost, and so does all that its sender sends from now on, and all that others send to this node: somebody has
+    /// pulled the cable.
+    Cut,
+}
+
+impl Act {
+    /// What the lab does, as a verb.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Drop => "drop",
+            Self::Duplicate => "duplicate",
+            Self::Delay(_) => "delay",
+            Self::Swap => "swap",
+            Self::Corrupt => "corrupt",
+            Self::Cut => "cut",
+        }
+    }
+}
+
+/// One act, and the packets that it is for.
+#[derive(Debug)]
+struct Rule {
+    /// As it was written.
+    text: String,
+    act: Act,
+    /// The n-th, counted from 1; None for every.
+    nth: Option<u64>,
+    again_sent: bool,
+    name: String,
+    from: Option<usize>,
+    to: Option<usize>,
+    /// Packets that fit so far.
+    met: u64,
+}
+
+/// Rules, and what they have seen.
+#[derive(Debug, Default)]
+pub struct Rules {
+    rules: Vec<Rule>,
+    seen: Seen,
+}
+
+/// What the rules say about a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Verdict<'a> {
+    /// What is to be done.
+    pub act: Act,
+    /// The rule that says so.
+    pub rule: &'a str,
+    /// The packet's name.
+    pub name: &'static str,
+}
+
+impl Rules {
+    /// Reads rules for a network of these nodes.
+    ///
+    /// # Errors
+    /// A word is not understood. The message points at it, and lists what would be.
+    pub fn parse(text: &str, nodes: &[&str]) -> Result<Self> {
+        Ok(Self { rules: parse::rules(text, nodes)?, seen: Seen::default() })
+    }
+
+    /// What is to be done with an Ethernet frame; None if it just passes. To be called once for each frame, in their order.
+    /// Nodes are told by their places in the list that [`Rules::parse`] got; a frame for all is to nobody.
+    pub fn judge(&mut self, frame: &[u8], from: usize, to: Option<usize>) -> Option<Verdict<'_>> {
+        if self.rules.is_empty() {
+            return None;
+        }
+        let Frame::Roce(packet) = Frame::ethernet(frame) else { return None };
+        let again = self.seen.again(&packet);
+        let mut verdict = None;
+        for rule in &mut self.rules {
+            let chosen = rule.chooses(&packet, again, from, to);
+            if chosen && verdict.is_none() {
+                verdict = Some(Verdict { act: rule.act, rule: &rule.text, name: packet.name() });
+            }
+        }
+        verdict
+    }
+
+    /// The rules whose packet did not come.
+    pub fn unmet(&self) -> impl Iterator<Item = &str> {
+        self.rules.iter().filter(|rule| rule.met < rule.nth.unwrap_or(1)).map(|rule| rule.text.as_str())
+    }
+}
+
+impl Rule {
+    /// Counts a packet, if it fits, and says whether it is the one.
+    fn chooses(&mut self, packet: &Packet, again: bool, from: usize, to: Option<usize>) -> bool {
+        let fits = (again || !self.again_sent)
+            && (self.from.is_none() || self.from == Some(from))
+            && (self.to.is_none() || self.to == to)
+            && names(packet).any(|name| name.eq_ignore_ascii_case(&self.name));
+        self.met += u64::from(fits);
+        fits && self.nth.map_or(true, |nth| nth == self.met)
+    }
+}
+
+/// The name that fits every packet.
+const ANY: &str = "packet";
+
+/// All names that a packet goes by.
+fn names(packet: &Packet) -> impl Iterator<Item = &'static str> {
+    let short = packet.cm().map(|message| message.kind.short());
+    let refusal = match packet.aeth().map(|aeth| aeth.verdict()) {
+        Some(Syndrome::Nak(_)) => Some("NAK"),
+        Some(Syndrome::RnrNak { .. }) => Some("RNR NAK"),
+        _ => None,
+    };
+    [packet.name(), without_service(packet.name()), ANY].into_iter().chain(short).chain(refusal)
+}
+
+/// As the ladder shows it: RC is the usual one.
+fn without_service(name: &'static str) -> &'static str {
+    name.trim_start_matches("RC ")
+}
+
+/// Knows a packet that is sent again.
+#[derive(Debug, Default)]
+struct Seen {
+    tracker: Tracker,
+    /// The newest PSN that each side of a connection has answered.
+    answered: HashMap<(usize, Side), i64>,
+    /// CM messages: their senders, kinds and transactions.
+    messages: HashSet<(IpAddr, Kind, u64)>,
+}
+
+impl Seen {
+    /// A request or an answer is sent again if its PSN is not newer than one before; a CM message, if it is of the same kind
+    /// and transaction.
+    fn again(&mut self, packet: &Packet) -> bool {
+        let seen = self.tracker.see(packet);
+        if let Some(message) = packet.cm() {
+            return !self.messages.insert((packet.datagram.src, message.kind, message.transaction_id));
+        }
+        let Some(seen) = seen else { return false };
+        let is_refusal = packet.aeth().is_some_and(|aeth| !matches!(aeth.verdict(), Syndrome::Ack { .. }));
+        let Some(psn) = seen.psn.filter(|_| packet.opcode.is_response() && !is_refusal) else { return seen.again };
+        let newest = self.answered.entry((seen.connection, seen.from)).or_insert(psn - 1);
+        let again = psn <= *newest;
+        *newest = psn.max(*newest);
+        again
+    }
+}

@@ -1,0 +1,89 @@
+//! What the parts of a comparison share: the two connections, and what was found so far.
+
+use super::conversation::{Conversation, Step};
+use super::report::{Difference, Field};
+use super::request::Request;
+use super::symbols::Symbols;
+use crate::track::Side;
+
+/// What explains what: the smaller is the cause of the larger.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Phase {
+    /// Getting connected.
+    Connect,
+    /// A request that failed: nothing can follow it.
+    Failure,
+    /// What the requests are.
+    Data,
+    /// Hanging up.
+    Disconnect,
+}
+
+/// A difference with its rank.
+#[derive(Debug)]
+pub(super) struct Finding {
+    pub phase: Phase,
+    /// Where in the reference, by frame; a second number for what comes after that frame.
+    pub order: (u64, usize),
+    pub difference: Difference,
+    /// Yours and the reference's, if all that differs is how much data there is.
+    pub lengths: Option<(u64, u64)>,
+}
+
+/// Two connections and what was found so far.
+#[derive(Debug)]
+pub(super) struct Judge<'c> {
+    pub mine: &'c Conversation,
+    pub reference: &'c Conversation,
+    /// "the lesson" or "the reference".
+    pub model: &'static str,
+    pub symbols: Symbols,
+    pub found: Vec<Finding>,
+    /// What differs without changing the story, in sentences.
+    pub notes: Vec<String>,
+    /// The first WRITE or READ of each name whose bytes differ.
+    pub bytes: Vec<(&'static str, u64)>,
+}
+
+/// A pair of requests of one direction.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Matched<'c> {
+    pub from: Side,
+    pub mine: &'c Request,
+    pub reference: &'c Request,
+}
+
+impl<'c> Judge<'c> {
+    pub(super) fn new(mine: &'c Conversation, reference: &'c Conversation, model: &'static str) -> Judge<'c> {
+        let (symbols, found, notes, bytes) = (Symbols::default(), Vec::new(), Vec::new(), Vec::new());
+        Judge { mine, reference, model, symbols, found, notes, bytes }
+    }
+
+    pub(super) fn add(&mut self, phase: Phase, order: (u64, usize), difference: Difference) {
+        self.found.push(Finding { phase, order, difference, lengths: None });
+    }
+
+    /// The bytes that are moved are the user's business: worth a note, once for each kind of request.
+    pub(super) fn other_bytes(&mut self, Matched { mine, reference, .. }: Matched, same_length: bool) {
+        let differ = same_length && mine.payload != reference.payload;
+        if differ && !self.bytes.iter().any(|(name, _)| *name == mine.name()) {
+            self.bytes.push((mine.name(), mine.frame));
+        }
+    }
+}
+
+/// What two CM messages show.
+pub(super) fn between(field: Field, sentence: String, mine: &Step, reference: &Step) -> Difference {
+    toward(field, sentence, Some(mine), Some(reference))
+}
+
+/// What CM messages show, if both are there.
+pub(super) fn toward(field: Field, sentence: String, mine: Option<&Step>, reference: Option<&Step>) -> Difference {
+    Difference {
+        field,
+        sentence,
+        step: reference.and_then(|step| step.step.clone()),
+        mine: mine.iter().map(|step| step.frame).collect(),
+        reference: reference.iter().map(|step| step.frame).collect(),
+    }
+}

@@ -1,0 +1,253 @@
+//! The requests of one direction of a connection, put together from their packets and from the answers.
+//!
+//! Their packets are numbered without gaps; a number that was there before is a retransmission; a READ takes as many
+//! numbers as its response has packets (IBTA 9.7.2 and 9.7.5).
+//!
+//! The memory that a direction takes has a limit: the first [`KEPT`] requests are compared one by one. Those after them
+//! are counted, and what they do goes into one number.
+
+use super::request::{Outcome, Recorded, Request};
+use crate::aeth::{Nak, Syndrome};
+use crate::cm::mtu_bytes;
+use crate::opcode::{Operation, Part};
+use crate::packet::{Packet, Remote};
+use std::collections::hash_map::DefaultHasher;
+use std::collections::HashMap;
+use std::hash::{Hash, Hasher};
+
+/// So many requests of a direction are compared one by one.
+pub(super) const KEPT: usize = 4096;
+
+/// The requests after those that are kept.
+#[derive(Debug, Default)]
+pub(super) struct Rest {
+    pub count: u64,
+    /// Frame of the first.
+    pub frame: u64,
+    /// Of all that is to be the same.
+    hash: DefaultHasher,
+    /// For each key its number, in the order of use, and the address that it was used with first.
+    keys: HashMap<u32, (usize, u64)>,
+}
+
+impl Rest {
+    fn add(&mut self, request: &Request) {
+        self.count += 1;
+        self.frame = if self.count == 1 { request.frame } else { self.frame };
+        (request.name(), request.service, request.length(), request.outcome).hash(&mut self.hash);
+        (request.immediate, request.operands, request.solicited, request.says()).hash(&mut self.hash);
+        if let Some(Remote { va, r_key }) = request.remote {
+            let number = self.keys.len();
+            let (number, start) = *self.keys.entry(r_key).or_insert((number, va));
+            (number, va.wrapping_sub(start)).hash(&mut self.hash);
+        }
+    }
+
+    /// True if both do the same.
+    pub(super) fn is_like(&self, other: &Rest) -> bool {
+        (self.count, self.hash.finish()) == (other.count, other.hash.finish())
+    }
+}
+
+/// All requests of one direction.
+#[derive(Debug, Default)]
+pub(super) struct Stream {
+    /// The first of them.
+    pub requests: Vec<Request>,
+    pub rest: Rest,
+    /// The first answer to packets that were not recorded.
+    missed: Option<u64>,
+    /// Position of the next new packet.
+    next: i64,
+    /// Position and frame of packets that came too early, after one that was lost on the wire.
+    early: Vec<(i64, u64)>,
+    /// Position that the receiver asked for again, for it missed it, too.
+    asked_for: Option<i64>,
+    /// Requests before this index need no ACK any more.
+    open: usize,
+}
+
+/// The largest path MTU: what is supposed as long as none was seen.
+const LARGEST_MTU: u32 = 4096;
+
+impl Stream {
+    /// A packet of a request, with its PSN counted from the first of this direction. READs take one number for each
+    /// `mtu` bytes.
+    pub(super) fn request(&mut self, recorded: &Recorded, position: Option<i64>, mtu: &mut Option<u32>) {
+        let service = recorded.packet.opcode.service;
+        let Some(position) = position else {
+            // Datagrams are not in sequence.
+            self.requests.push(Request::new(recorded, self.next, 1));
+            self.fold(KEPT);
+            return;
+        };
+        if mtu.is_none() && position > self.next {
+            *mtu = self.guess_mtu(position);
+        }
+        if position < self.next {
+            if let Some(request) = self.at(position) {
+                request.again += 1;
+            }
+            return;
+        }
+        if position > self.next {
+            if service.is_reliable() {
+                // The receiver drops it, too, and will ask for the missing one. The first ones tell enough.
+                if self.early.len() < KEPT {
+                    self.early.push((position, recorded.number));
+                }
+                return;
+            }
+            // Unreliable: what was lost is lost.
+            self.next = position;
+        }
+        self.accept(recorded, mtu);
+        let next = self.next;
+        self.early.retain(|(position, _)| *position >= next);
+    }
+
+    fn accept(&mut self, recorded: &Recorded, mtu: &mut Option<u32>) {
+        let packet = &recorded.packet;
+        if matches!(packet.opcode.part, Part::First | Part::Middle) {
+            mtu.get_or_insert(packet.payload_length() as u32);
+        }
+        let follows = matches!(packet.opcode.part, Part::Middle | Part::Last);
+        match self.requests.last_mut() {
+            Some(last) if follows && !last.complete && last.operation == packet.opcode.operation => {
+                last.extend(packet);
+                self.next += 1;
+            }
+            _ => {
+                let mut request = Request::new(recorded, self.next, 1);
+                if request.operation == Operation::ReadRequest {
+                    request.span = request.read_span(mtu.unwrap_or(LARGEST_MTU));
+                }
+                self.next += request.span;
+                self.requests.push(request);
+                self.fold(KEPT);
+            }
+        }
+    }
+
+    /// The MTU with which the last READ takes the numbers before `position`.
+    fn guess_mtu(&mut self, position: i64) -> Option<u32> {
+        let read = self.requests.last().filter(|last| last.operation == Operation::ReadRequest)?;
+        let mtu = (1..=5).filter_map(mtu_bytes).find(|mtu| read.first + read.read_span(*mtu) == position)?;
+        self.correct_span(mtu);
+        Some(mtu)
+    }
+
+    /// Now the MTU is known: the last READ may take more numbers than supposed.
+    fn correct_span(&mut self, mtu: u32) {
+        if let Some(last) = self.requests.last_mut().filter(|last| last.operation == Operation::ReadRequest) {
+            last.span = last.read_span(mtu);
+            self.next = last.first + last.span;
+        }
+    }
+
+    /// Counts the requests after the first [`KEPT`] that are done, once there are `many` of them, and forgets them.
+    fn fold(&mut self, many: usize) {
+        if self.requests.len() < KEPT + many || self.requests.len() % many != 0 {
+            return;
+        }
+        // If nothing is acknowledged, those that are old have to go.
+        let end = self.open.max(self.requests.len().saturating_sub(4 * KEPT));
+        if end > KEPT {
+            self.requests.drain(KEPT..end).for_each(|request| self.rest.add(&request));
+            self.open = self.open.saturating_sub(end - KEPT).max(KEPT);
+        }
+    }
+
+    /// The capture is at its end.
+    pub(super) fn end(&mut self) {
+        let kept = self.requests.len().min(KEPT);
+        self.requests.drain(kept..).for_each(|request| self.rest.add(&request));
+    }
+
+    /// The request that a position belongs to.
+    fn at(&mut self, position: i64) -> Option<&mut Request> {
+        let after = self.requests.partition_point(|request| request.first <= position);
+        let request = self.requests.get_mut(after.checked_sub(1)?)?;
+        (position < request.first + request.span).then_some(request)
+    }
+
+    /// A packet that answers a request of this direction.
+    pub(super) fn response(&mut self, recorded: &Recorded, position: i64, mtu: &mut Option<u32>) {
+        let (packet, frame) = (&recorded.packet, recorded.number);
+        let first = packet.opcode.operation == Operation::ReadResponse && packet.opcode.part == Part::First;
+        if mtu.is_none() && first {
+            *mtu = Some(packet.payload_length() as u32);
+            self.correct_span(packet.payload_length() as u32);
+        }
+        let verdict = packet.aeth().map(|aeth| aeth.verdict());
+        // A sequence error names the packet that the receiver waits for, so it may be one that was never recorded.
+        let limit = self.next + i64::from(verdict == Some(Syndrome::Nak(Nak::PsnSequence)));
+        if position >= limit {
+            self.missed.get_or_insert(frame);
+            return;
+        }
+        match (packet.opcode.operation, verdict) {
+            (Operation::ReadResponse, _) => self.read_response(packet, position, frame),
+            (Operation::AtomicAcknowledge, _) => self.finish(position, frame, Outcome::Done),
+            (_, Some(Syndrome::Ack { .. })) => self.done_before(position + 1, frame),
+            (_, Some(Syndrome::Nak(Nak::PsnSequence))) => {
+                self.asked_for = Some(position);
+                self.done_before(position, frame);
+            }
+            (_, Some(Syndrome::Nak(nak))) => self.finish(position, frame, Outcome::Refused(nak)),
+            (_, Some(Syndrome::RnrNak { .. })) => {
+                self.done_before(position, frame);
+                if let Some(request) = self.at(position) {
+                    request.not_ready += 1;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Everything before `position` has arrived. READs and atomics are done only when their data comes.
+    fn done_before(&mut self, position: i64, frame: u64) {
+        for request in &mut self.requests[self.open..] {
+            if !request.complete || request.first + request.span > position {
+                break;
+            }
+            self.open += 1;
+            let acknowledged = matches!(request.operation, Operation::Send | Operation::Write);
+            if acknowledged && request.outcome == Outcome::Unanswered {
+                request.outcome = Outcome::Done;
+                request.answer = Some(frame);
+            }
+        }
+    }
+
+    fn finish(&mut self, position: i64, frame: u64, outcome: Outcome) {
+        if let Some(first) = self.at(position).map(|request| request.first) {
+            self.done_before(first, frame);
+        }
+        if let Some(request) = self.at(position).filter(|request| request.outcome == Outcome::Unanswered) {
+            request.outcome = outcome;
+            request.answer = Some(frame);
+        }
+    }
+
+    fn read_response(&mut self, packet: &Packet, position: i64, frame: u64) {
+        let Some(request) = self.at(position).filter(|request| request.gets_data()) else {
+            return;
+        };
+        if position == request.response {
+            request.payload.extend(packet.payload());
+            request.response += 1;
+        }
+        let (first, end) = (request.first, request.first + request.span);
+        self.done_before(first, frame);
+        if position + 1 == end {
+            self.finish(position, frame, Outcome::Done);
+        }
+    }
+
+    /// A frame that does not follow on what was recorded before, though the receiver missed nothing.
+    pub(super) fn gap(&self) -> Option<u64> {
+        let early = self.early.first().filter(|_| self.asked_for != Some(self.next));
+        early.map(|(_, frame)| *frame).or(self.missed)
+    }
+}

@@ -1,0 +1,314 @@
+//! Whose packet is it? Packets sorted into connections, with their sequence numbers counted from the first of their
+//! direction.
+//!
+//! The connection manager's messages name both queue pairs of a connection and who the client is. Without them, as when
+//! two programs agree by other means, the first to send a request counts as the client, and the two directions are
+//! matched by the PSNs of the answers.
+//!
+//! Each direction of a connection numbers its *requests*, modulo 2^24, from a random start. Responses (ACKs, READ
+//! data) carry the number of the request they answer, so they belong to the opposite direction's numbers. REQ and REP
+//! announce where the *peer* shall start.
+
+use crate::cm::{Kind, Message};
+use crate::opcode::{Operation, Service};
+use crate::packet::Packet;
+use serde::Deserialize;
+use std::collections::HashMap;
+use std::fmt;
+use std::hash::{BuildHasherDefault, Hasher};
+use std::net::IpAddr;
+
+/// One of the two ends of a connection.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Hash)]
+#[serde(rename_all = "lowercase")]
+pub enum Side {
+    /// The one that asks for the connection.
+    Client,
+    /// The one that listens.
+    Server,
+}
+
+impl Side {
+    /// First the client.
+    pub const BOTH: [Side; 2] = [Side::Client, Side::Server];
+
+    /// `client` or `server`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Side::Client => "client",
+            Side::Server => "server",
+        }
+    }
+
+    /// The one that this one talks to.
+    pub fn other(self) -> Side {
+        match self {
+            Side::Client => Side::Server,
+            Side::Server => Side::Client,
+        }
+    }
+}
+
+impl fmt::Display for Side {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// The requests of one side.
+#[derive(Clone, Copy, Debug, Default)]
+struct Numbers {
+    /// PSN of the first; None before it is announced or seen.
+    first: Option<u32>,
+    /// The newest, counted from the first; None before the first.
+    newest: Option<i64>,
+}
+
+impl Numbers {
+    /// A PSN counted from the first of this side: the number that is nearest to the newest.
+    fn count(&self, psn: u32) -> Option<i64> {
+        let newest = self.newest.unwrap_or(0);
+        let there = (i64::from(self.first?) + newest) as u32 & 0xff_ffff;
+        Some(newest + i64::from(distance(psn, there)))
+    }
+}
+
+/// `a - b` modulo 2^24, as the number nearest to zero.
+fn distance(a: u32, b: u32) -> i32 {
+    (a.wrapping_sub(b) << 8) as i32 >> 8
+}
+
+/// What is known of a connection.
+#[derive(Debug)]
+pub struct Connection {
+    /// The machines: the client's, the server's.
+    pub ips: [IpAddr; 2],
+    /// The queue pairs, as far as they are known.
+    pub qps: [Option<u32>; 2],
+    /// The kind of transport.
+    pub service: Service,
+    /// Transaction of the message that began it; None if the capture does not have it.
+    pub request: Option<u64>,
+    numbers: [Numbers; 2],
+}
+
+/// To which connection a packet belongs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// Its number, from 0, in the order in which they began.
+    pub connection: usize,
+    /// Who sent the packet.
+    pub from: Side,
+    /// The PSN, counted from the first request of its direction; None for datagrams.
+    pub psn: Option<i64>,
+    /// A request that is not newer than one before it: its sender missed the answer.
+    pub again: bool,
+}
+
+/// By machine and number: the connection, and whose number it is.
+type Map = HashMap<(IpAddr, u32), (usize, Side), BuildHasherDefault<Mix>>;
+
+/// The standard library's hash would take as long as all the decoding of a packet.
+#[derive(Default)]
+struct Mix(u64);
+
+impl Hasher for Mix {
+    fn write(&mut self, bytes: &[u8]) {
+        for chunk in bytes.chunks(8) {
+            let word = chunk.iter().fold(0, |word, byte| word << 8 | u64::from(*byte));
+            self.0 = (self.0.rotate_left(5) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        }
+    }
+
+    fn finish(&self) -> u64 {
+        self.0 ^ self.0 >> 32
+    }
+}
+
+/// So many connections without a beginning wait for their other direction.
+const MOST_HALF: usize = 256;
+
+/// What a capture says so far about connections.
+#[derive(Debug, Default)]
+pub struct Tracker {
+    connections: Vec<Connection>,
+    /// By machine and communication ID: the connection, and whose ID it is.
+    ids: Map,
+    /// By machine and queue pair: the connection, and whose queue pair it is.
+    owners: Map,
+    /// Connections without a beginning of which one queue pair is not known.
+    half: Vec<usize>,
+}
+
+impl Tracker {
+    /// The connections so far.
+    pub fn connections(&self) -> &[Connection] {
+        &self.connections
+    }
+
+    /// Takes note of a packet. None if it belongs to no connection that the capture has.
+    pub fn see(&mut self, packet: &Packet) -> Option<Seen> {
+        match packet.cm() {
+            Some(message) => self.cm(packet, &message),
+            None if matches!(packet.opcode.operation, Operation::Unknown | Operation::Congestion) => None,
+            None if packet.opcode.is_response() => self.response(packet),
+            None => self.request(packet),
+        }
+    }
+
+    /// The queue pair that a packet comes from. Datagrams tell it, for others the connection does.
+    pub fn src_qp(&self, packet: &Packet, seen: Option<Seen>) -> Option<u32> {
+        packet.src_qp().or_else(|| seen.and_then(|seen| self.connections[seen.connection].qps[seen.from as usize]))
+    }
+
+    fn cm(&mut self, packet: &Packet, message: &Message) -> Option<Seen> {
+        let (src, dst) = (packet.datagram.src, packet.datagram.dst);
+        let local = message.local_id().map(|id| (src, id));
+        let own = local.and_then(|id| self.ids.get(&id)).copied();
+        let known = if message.kind.begins() {
+            // A REQ with a known ID is a repetition, or the ID is used again.
+            own.filter(|(index, _)| self.connections[*index].request == Some(message.transaction_id))
+        } else {
+            let peer = message.remote_id().and_then(|id| self.ids.get(&(dst, id)));
+            peer.map(|(index, side)| (*index, side.other())).or(own)
+        };
+        let (connection, from) = match known {
+            Some(known) => known,
+            None if message.kind.begins() => {
+                let service = if message.kind == Kind::ServiceRequest { Service::Ud } else { Service::Rc };
+                (self.add([src, dst], service, Some(message.transaction_id)), Side::Client)
+            }
+            None => return None,
+        };
+        if let Some(local) = local.filter(|_| own != Some((connection, from))) {
+            self.ids.insert(local, (connection, from));
+        }
+        // Whoever sends it says where the peer's requests shall begin. A repetition says nothing new.
+        let numbers = &mut self.connections[connection].numbers[from.other() as usize];
+        numbers.first = numbers.first.or(message.starting_psn());
+        if let Some(qp) = message.local_qpn().filter(|qp| *qp != 0) {
+            if self.connections[connection].qps[from as usize] != Some(qp) {
+                self.own(connection, from, (src, qp));
+            }
+        }
+        Some(Seen { connection, from, psn: None, again: false })
+    }
+
+    fn request(&mut self, packet: &Packet) -> Option<Seen> {
+        let (src, service) = (packet.datagram.src, packet.opcode.service);
+        let receiver = (packet.datagram.dst, packet.bth.dest_qp);
+        let sender = packet.src_qp().map(|qp| (src, qp));
+        let owner = self.owners.get(&receiver).copied();
+        let known = match sender {
+            None => owner,
+            // One queue pair may send datagrams to many, and many to one.
+            Some(sender) => {
+                let other = self.owners.get(&sender).map(|(index, side)| (*index, side.other()));
+                let fits = |&(index, to): &(usize, Side)| {
+                    let Connection { ips, qps, .. } = &self.connections[index];
+                    [(to, receiver), (to.other(), sender)].into_iter().all(|(side, (ip, qp))| {
+                        ips[side as usize] == ip && qps[side as usize].map_or(true, |known| known == qp)
+                    })
+                };
+                owner.into_iter().chain(other).find(fits)
+            }
+        };
+        let (connection, to) = known.unwrap_or_else(|| self.responder(src, receiver, service));
+        let from = to.other();
+        if let Some(sender) = sender.filter(|sender| self.owners.get(sender) != Some(&(connection, from))) {
+            self.complete(connection, from, sender);
+        }
+        if !service.is_connected() {
+            return Some(Seen { connection, from, psn: None, again: false });
+        }
+        let numbers = &mut self.connections[connection].numbers[from as usize];
+        numbers.first.get_or_insert(packet.bth.psn);
+        let psn = numbers.count(packet.bth.psn)?;
+        let again = numbers.newest.is_some_and(|newest| psn <= newest);
+        if !again {
+            numbers.newest = Some(psn);
+        }
+        Some(Seen { connection, from, psn: Some(psn), again })
+    }
+
+    fn response(&mut self, packet: &Packet) -> Option<Seen> {
+        let requester = (packet.datagram.dst, packet.bth.dest_qp);
+        let known = self.owners.get(&requester).copied();
+        let (connection, to) = known.or_else(|| self.requester(packet.datagram.src, requester, packet.bth.psn))?;
+        let psn = self.connections[connection].numbers[to as usize].count(packet.bth.psn);
+        psn.map(|psn| Seen { connection, from: to.other(), psn: Some(psn), again: false })
+    }
+
+    fn add(&mut self, ips: [IpAddr; 2], service: Service, request: Option<u64>) -> usize {
+        let connection = Connection { ips, qps: [None; 2], service, request, numbers: Default::default() };
+        self.connections.push(connection);
+        self.connections.len() - 1
+    }
+
+    /// A queue pair may be used again by a later connection: the latest owner counts.
+    fn own(&mut self, index: usize, side: Side, endpoint: (IpAddr, u32)) {
+        self.connections[index].qps[side as usize] = Some(endpoint.1);
+        self.owners.insert(endpoint, (index, side));
+    }
+
+    /// Without the CM's messages: whose request a response answers, by the nearest PSN.
+    fn requester(&mut self, responder: IpAddr, at: (IpAddr, u32), psn: u32) -> Option<(usize, Side)> {
+        const WINDOW: u64 = 1 << 16;
+        let mut nearest: Option<(u64, usize, Side)> = None;
+        for &index in &self.half {
+            let connection = &self.connections[index];
+            for side in Side::BOTH {
+                let numbers = connection.numbers[side as usize];
+                let open = connection.qps[side as usize].is_none();
+                let ends = [connection.ips[side as usize], connection.ips[side.other() as usize]];
+                let away = |psn: i64| (psn - numbers.newest.unwrap_or(0)).unsigned_abs();
+                let away = numbers.count(psn).map_or(WINDOW, away);
+                if open && ends == [at.0, responder] && away < nearest.map_or(WINDOW, |(away, ..)| away) {
+                    nearest = Some((away, index, side));
+                }
+            }
+        }
+        let (_, index, side) = nearest?;
+        self.complete(index, side, at);
+        Some((index, side))
+    }
+
+    /// Without the CM's messages: the other direction of a connection of which only one was seen, else a new one.
+    fn responder(&mut self, from: IpAddr, at: (IpAddr, u32), service: Service) -> (usize, Side) {
+        let open = |index: &usize| {
+            let connection = &self.connections[*index];
+            connection.qps[0].is_none() && connection.ips == [at.0, from] && connection.service == service
+        };
+        if let Some(index) = self.half.iter().copied().find(open) {
+            self.complete(index, Side::Client, at);
+            return (index, Side::Client);
+        }
+        let index = self.add([from, at.0], service, None);
+        // To look through more takes long, and those are ends of connections that are hardly of one capture.
+        if self.half.len() == MOST_HALF {
+            self.half.remove(0);
+        }
+        self.half.push(index);
+        self.own(index, Side::Server, at);
+        (index, Side::Server)
+    }
+
+    /// Now both queue pairs are known.
+    fn complete(&mut self, index: usize, side: Side, endpoint: (IpAddr, u32)) {
+        self.own(index, side, endpoint);
+        self.half.retain(|half| *half != index);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn distances_wrap() {
+        assert_eq!(distance(5, 3), 2);
+        assert_eq!(distance(3, 5), -2);
+        assert_eq!(distance(1, 0xff_ffff), 2);
+        assert_eq!(distance(0xff_ffff, 1), -2);
+    }
+}
