@@ -40,6 +40,7 @@ pub struct QpAttr {
     pub state: QpState,
     pub cap: QpCap,
     pub path_mtu: u32,
+    /// The peer's `qp_num`: 24 bits, as each PSN.
     pub dest_qp_num: u32,
     pub sq_psn: u32,
     pub rq_psn: u32,
@@ -115,7 +116,7 @@ impl QpAttr {
     }
 }
 
-/// `ibv_mtu` is an exponent: 1 is 256 bytes, 5 is 4096. 0: not set yet.
+/// `ibv_mtu` is a code: 1 to 5 are 256, 512, 1024, 2048 and 4096 bytes. 0: not set yet.
 fn mtu_bytes(mtu: u32) -> u32 {
     match mtu {
         1..=5 => 128 << mtu,

@@ -1,7 +1,8 @@
 //! Numbers in what people wrote.
 //!
 //! On a lesson's page each number of two digits or more is one that the lesson's code, log or captures have; on the other
-//! pages each of three digits or more is in the code of this repository, or in a quote on that page. Numbers of experiments that are not
+//! pages each of three digits or more is in the code of this repository, or in a quote on that page. A lesson that is named
+//! exists. Numbers of experiments that are not
 //! kept, such as how long something took, stand in a paragraph that says "tried in the lab", or below the heading "Break it".
 
 use super::headers::is_word;
@@ -23,11 +24,17 @@ pub fn problems(page: &Page, sources: &Sources) -> Vec<Problem> {
     };
     known.extend(ELSEWHERE.map(String::from));
     // As in "lesson 04".
-    known.extend(sources.lessons().unwrap_or_default().iter().map(|lesson| lesson[..2].to_string()));
+    let lessons: Vec<String> =
+        sources.lessons().unwrap_or_default().iter().map(|lesson| lesson[..2].to_string()).collect();
+    known.extend(lessons.iter().cloned());
     known.extend(page.lines.iter().zip(&quoted).filter(|(_, is)| **is).flat_map(|(line, _)| of(line)).map(normal));
     let mut problems = Vec::new();
     for (at, line) in page.lines.iter().enumerate().filter(|(at, _)| !quoted[*at] && !page.tried(*at)) {
         let line = links::without_targets(line);
+        let named = line.to_lowercase();
+        let named = named.split("lesson ").skip(1).filter_map(|after| of(after.get(..2)?).next());
+        let strange = named.filter(|number| !lessons.iter().any(|lesson| lesson == number));
+        problems.extend(strange.map(|number| page.problem(at, format!("there is no lesson {number}"))));
         // The specification's sections (12.6.7.2 is one, too) and versions of programs are looked up there.
         let here = of(&line).filter(|number| number.matches('.').count() != 2);
         let long = here.filter(|number| number.chars().filter(|c| c.is_ascii_hexdigit()).count() >= digits);

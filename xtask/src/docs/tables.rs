@@ -15,6 +15,7 @@ pub fn problems(page: &Page, sources: &Sources) -> Vec<Problem> {
             "states" => states::problems(&table(page, mark)?, mark, sources),
             "fields" => fields(page, mark, sources),
             "in" => inside(page, mark, sources),
+            "tried" => tried(page, mark, sources),
             "order" => order(page, mark, sources),
             _ => Ok(Vec::new()),
         }
@@ -49,7 +50,14 @@ fn packets(page: &Page, mark: &Mark, sources: &Sources) -> Result<Vec<(usize, St
             Some(row) if from.is_some_and(|column| !cell(column).starts_with(sender(row))) => {
                 format!("step {} of {capture} is from the {}", cell(step), sender(row))
             }
-            Some(_) => return None,
+            Some(row) => {
+                let known = numbers(&row.words().collect::<Vec<_>>().join(" "));
+                let unknown = cells
+                    .iter()
+                    .flat_map(|cell| numbers(cell))
+                    .find(|number| number != cell(step) && !known.contains(number));
+                format!("step {} of {capture} has no {}", cell(step), unknown?)
+            }
         };
         Some((*line, what))
     };
@@ -116,6 +124,19 @@ fn inside(page: &Page, mark: &Mark, sources: &Sources) -> Result<Vec<(usize, Str
     Ok(wrong)
 }
 
+/// What a table says to try: the code in its first column stands in the test that the mark names.
+fn tried(page: &Page, mark: &Mark, sources: &Sources) -> Result<Vec<(usize, String)>> {
+    let [path] = mark.words.as_slice() else { bail!("write <!-- tried: PATH -->") };
+    let test = sources.text(path)?.replace('\\', "");
+    let mut wrong = Vec::new();
+    for (line, cells) in table(page, mark)?.rows {
+        // Every second piece between the marks is code.
+        let unknown = cells[0].split('`').skip(1).step_by(2).find(|code| !test.contains(code));
+        wrong.extend(unknown.map(|code| (line, format!("{path} does not try `{code}`"))));
+    }
+    Ok(wrong)
+}
+
 /// The calls and events of a table, from top to bottom, in the order in which a side's log has them.
 fn order(page: &Page, mark: &Mark, sources: &Sources) -> Result<Vec<(usize, String)>> {
     let [capture, node] = mark.words.as_slice() else { bail!("write <!-- order: captures/NAME.pcapng SIDE -->") };
@@ -140,6 +161,13 @@ mod tests {
 
     fn check(text: &str) -> Vec<String> {
         problems(&Page::new("docs/p.md", text), &repository()).iter().map(Problem::to_string).collect()
+    }
+
+    #[test]
+    fn what_is_tried_stands_in_the_test() {
+        let table = |rule| format!("<!-- tried: lab/tests/rules.rs -->\n| rule | |\n|---|---|\n| `{rule}` | x |\n");
+        assert_eq!(check(&table("drop 1st REP")), [""; 0]);
+        assert!(check(&table("drop 1st RTU"))[0].ends_with("does not try `drop 1st RTU`"));
     }
 
     fn packet_table(rows: &str) -> String {
