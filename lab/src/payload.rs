@@ -69,8 +69,6 @@ pub fn fill(mut drive: &File, run: &Run, node: &Node, folder: &Path, contents: &
     let mut packer =
         Packer { folder, contents, files: BTreeMap::new(), found: BTreeSet::new(), links: BTreeMap::new() };
     let mut archive = Archive::new();
-    archive.file("/etc/hosts", 0o644, run.hosts().as_bytes());
-    archive.file("/etc/hostname", 0o644, format!("{}\n", node.name).as_bytes());
     archive.file("/run/environment", 0o644, environment(&options.env)?.as_bytes());
     archive.folder(env::current_dir().context("the current folder is gone")?);
     if let Some(command) = &node.command {
@@ -84,6 +82,9 @@ pub fn fill(mut drive: &File, run: &Run, node: &Node, folder: &Path, contents: &
         packer.bring(source, target)?;
     }
     packer.pack(&mut archive, arch)?;
+    // Behind the rest, as the last one counts: a command that names such a file means the machine's, not this host's.
+    archive.file("/etc/hosts", 0o644, run.hosts().as_bytes());
+    archive.file("/etc/hostname", 0o644, format!("{}\n", node.name).as_bytes());
     let bytes = archive.finish();
     // The files of a machine lie in its memory, and Linux gives them half of it; some of that is taken.
     let room = u64::from(options.memory()) / 2 - 48;
