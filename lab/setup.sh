@@ -253,9 +253,10 @@ export PATH="\$RDMA_TOOLS/first:\$PATH:\$RDMA_TOOLS/usr/bin:\$RDMA_TOOLS/usr/sbi
 export LD_LIBRARY_PATH="\$RDMA_TOOLS/$lib\${LD_LIBRARY_PATH:+:\$LD_LIBRARY_PATH}" ;;
 esac
 END
-        # LIBRARY_PATH serves where the checkout's path holds a space, at which pkg-config breaks it.
+        # LIBRARY_PATH serves where the checkout's path holds a space, at which pkg-config breaks it; with the headers' path
+        # it serves C programs, too.
         [ ! -e "$TOOLS/$lib/pkgconfig/libibverbs.pc" ] ||
-            echo "export PKG_CONFIG_PATH=\"\$RDMA_TOOLS/$lib/pkgconfig\" PKG_CONFIG_SYSROOT_DIR=\"\$RDMA_TOOLS\" LIBRARY_PATH=\"\$RDMA_TOOLS/$lib\""
+            echo "export PKG_CONFIG_PATH=\"\$RDMA_TOOLS/$lib/pkgconfig\" PKG_CONFIG_SYSROOT_DIR=\"\$RDMA_TOOLS\" LIBRARY_PATH=\"\$RDMA_TOOLS/$lib\" C_INCLUDE_PATH=\"\$RDMA_TOOLS/usr/include\""
         # The first are the compiler's own headers: packages of libclang bring none.
         echo "export BINDGEN_EXTRA_CLANG_ARGS=\"\\\"-I$(cc -print-file-name=include)\\\" \\\"-I\$RDMA_TOOLS/usr/include\\\"\""
     } >"$TOOLS/env.new"
