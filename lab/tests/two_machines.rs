@@ -5,7 +5,7 @@
 
 #![allow(clippy::unwrap_used)] // A test may end with a panic.
 
-use lab::{Lab, Outcome, Run, CLIENT, SERVER};
+use lab::{Brought, Lab, Options, Outcome, Run, CLIENT, SERVER};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -33,7 +33,6 @@ impl Copies {
             .args(["--transform", "s,^debug,target/debug,", "debug/lesson-04"])
             .status();
         assert!(status.unwrap().success());
-        copies.executable("copy.tar");
         copies
     }
 
@@ -41,25 +40,30 @@ impl Copies {
         self.folder.path().join(name)
     }
 
-    /// The lab takes along the programs that a script names, so the archive has to look like one.
-    fn executable(&self, name: &str) {
-        fs::set_permissions(self.path(name), fs::Permissions::from_mode(0o755)).unwrap();
+    /// What the machines need for it: make itself, and the shell that the recipes are written for.
+    fn options(&self) -> Options {
+        let bring = [self.path("copy.tar").display().to_string(), which("make"), which("bash") + ":/bin/bash"];
+        Options { bring: bring.iter().map(|text| Brought::parse(text).unwrap()).collect(), ..Options::default() }
     }
 
     /// A script that unpacks the copy, gives the machine a default route as real ones have, and then types.
     fn typed(&self, name: &str, commands: &str) -> String {
         let script = format!(
             "#!/bin/sh\n\
-             # The lab takes along what a script names: make itself, and /bin/bash for its recipes\n\
              ip route add default dev eth0\n\
              mkdir -p /root/rdma && cd /root/rdma && tar -xf {} || exit 1\n\
              {commands}\n",
             self.path("copy.tar").display()
         );
         fs::write(self.path(name), script).unwrap();
-        self.executable(name);
+        fs::set_permissions(self.path(name), fs::Permissions::from_mode(0o755)).unwrap();
         self.path(name).display().to_string()
     }
+}
+
+fn which(name: &str) -> String {
+    let output = Command::new("sh").args(["-c", &format!("command -v {name}")]).output().unwrap();
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
 
 /// The lesson next to the lab's own program.
@@ -86,7 +90,7 @@ fn make_server_and_make_client_as_typed_on_two_machines() {
     let copies = Copies::new();
     let server = copies.typed("server", "lab/softroce.sh down\nlab/softroce.sh up\nmake server-04");
     let client = copies.typed("client", "lab/softroce.sh down\nlab/softroce.sh up\nmake client-04 HOST=10.47.91.1");
-    let outcome = run(Run::programs().server(&server).client(&client));
+    let outcome = run(Run::programs().server(&server).client(&client).options(copies.options()));
     let exits = [outcome.node("server").exit, outcome.node("client").exit];
     assert_eq!(exits, [Some(0), Some(0)], "{:#?}\n{:#?}", outcome.node("server").log, outcome.node("client").log);
 
@@ -124,7 +128,7 @@ fn softroce_up_down_and_status_may_be_repeated() {
         lab/softroce.sh up; say up $?
         lab/softroce.sh up eth0; say up eth0 $?
         lab/softroce.sh up eth9; say up eth9 $?";
-    let outcome = run(Run::programs().client(&copies.typed("client", commands)));
+    let outcome = run(Run::programs().client(&copies.typed("client", commands)).options(copies.options()));
     let there = "link rxe0/1 state ACTIVE physical_state LINK_UP netdev eth0";
     let log = &outcome.node("client").log;
     let after = |mark: &str| {
@@ -157,8 +161,8 @@ fn softroce_up_down_and_status_may_be_repeated() {
 #[test]
 fn the_doctor_finds_a_lesson_machine_ready() {
     let copies = Copies::new();
-    let outcome = run(Run::programs()
-        .client(&copies.typed("client", "lab/doctor.sh; lab/softroce.sh down >/dev/null; lab/doctor.sh")));
+    let typed = copies.typed("client", "lab/doctor.sh; lab/softroce.sh down >/dev/null; lab/doctor.sh");
+    let outcome = run(Run::programs().client(&typed).options(copies.options()));
     assert_in_order(
         &outcome,
         CLIENT,
