@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)] // A test may end with a panic.
 
-use lab::{Lab, Outcome, Run, SERVER};
+use lab::{Lab, Options, Outcome, Run, SERVER};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -25,7 +25,8 @@ fn each_client_of_a_lesson_has_a_machine() {
     let names = ["client-1", "client-2", "client-3"];
     assert_eq!(senders(&outcome), [&names[..], &[SERVER]].concat().iter().map(|name| (*name).to_owned()).collect());
     let writes = outcome.packets.iter().find(|(name, _)| *name == "RC RDMA Write Only");
-    assert_eq!(writes, Some(&("RC RDMA Write Only", 3)));
+    // Four machines on two processors: an ACK may be late, and its WRITE be sent again.
+    assert!(writes.is_some_and(|(_, count)| *count >= 3), "{writes:?}");
     let timeline = std::fs::read_to_string(outcome.folder.join("timeline.txt")).unwrap();
     assert!(names.iter().all(|name| timeline.contains(name)), "{timeline}");
 }
@@ -34,7 +35,8 @@ fn each_client_of_a_lesson_has_a_machine() {
 fn machines_know_their_own_names_and_the_others() {
     let ask = "hostname; grep -c . /etc/hosts; ping -c 1 db >/dev/null && echo seen";
     let run_it = Run::programs().server("sleep 600").node("db", "sleep 600").node("worker-1", ask);
-    let run_it = run_it.kill_when("db", "seen").kill_when(SERVER, "seen");
+    let ready = Options { ready: Some("true".to_owned()), ..Options::default() };
+    let run_it = run_it.kill_when("db", "seen").kill_when(SERVER, "seen").options(ready);
     let outcome = run(&run_it);
     assert_eq!(outcome.node("worker-1").log, ["worker-1", "7", "seen"]);
     assert_eq!(outcome.nodes.iter().map(|node| node.exit).collect::<Vec<_>>(), [Some(137), Some(137), Some(0)]);
