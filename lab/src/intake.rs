@@ -8,7 +8,7 @@
 use crate::agent::Message;
 use crate::lines::clean;
 use crate::rules::Passage;
-use crate::run::Fault;
+use crate::run::{Fault, Trap};
 use crate::seat::Stage;
 use crate::session::{Session, SERVER, SHELL};
 use crate::switch::Lost;
@@ -30,7 +30,7 @@ impl Session<'_> {
             self.switch.read(node);
             self.read_output(node)?;
             self.carry(node)?;
-            self.hear(node)?;
+            self.take_messages(node)?;
         }
         self.let_go()?;
         self.switch.flush();
@@ -113,18 +113,18 @@ impl Session<'_> {
         seat.ended.keep(line);
         let said = self.recorder.said(node, &seat.program, line, error)?;
         tell(self.observer, &mut self.terminal, &Event::Line(said));
-        let (sprung, traps) = std::mem::take(&mut self.traps).into_iter().partition(|trap| line.contains(&trap.text));
-        self.traps = traps;
-        let sprung: Vec<crate::run::Trap> = sprung;
+        let traps = std::mem::take(&mut self.traps);
+        let (sprung, waiting): (Vec<Trap>, Vec<Trap>) = traps.into_iter().partition(|trap| line.contains(&trap.text));
+        self.traps = waiting;
         for trap in sprung {
             if let Some(victim) = self.run.index(&trap.victim) {
-                self.strike(trap.fault, victim)?;
+                self.set_off(trap.fault, victim)?;
             }
         }
         Ok(())
     }
 
-    fn strike(&mut self, fault: Fault, victim: usize) -> Result<()> {
+    fn set_off(&mut self, fault: Fault, victim: usize) -> Result<()> {
         let seat = &mut self.seats[victim];
         match fault {
             Fault::Kill if seat.stage != Stage::Running => {
@@ -149,7 +149,7 @@ impl Session<'_> {
     }
 
     /// What the agent has to say, and the kernel.
-    fn hear(&mut self, node: usize) -> Result<()> {
+    fn take_messages(&mut self, node: usize) -> Result<()> {
         while let Some(message) = self.seats[node].agent.receive() {
             match message {
                 Message::Listening => self.start_clients()?,

@@ -151,7 +151,7 @@ impl Lab {
             // It does not panic, and if it did, that would be the news.
             filling.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
             phases.end("drives filled");
-            let agents = machines.iter().zip(places).map(|(machine, (node, ..))| awaken(&node.name, machine));
+            let agents = machines.iter().zip(places).map(|(machine, (node, ..))| begin_to_unpack(&node.name, machine));
             let mut agents = agents.collect::<Result<Vec<_>>>()?;
             let deadline = Instant::now() + RESTORE_LIMIT;
             if let Err((place, error)) = await_all(&mut agents, &Message::Loaded, &self.interrupt, deadline) {
@@ -232,7 +232,7 @@ impl Lab {
 }
 
 /// Tells a restored machine the time and that its drive is ready.
-fn awaken(name: &str, machine: &Machine) -> Result<Agent> {
+fn begin_to_unpack(name: &str, machine: &Machine) -> Result<Agent> {
     let console = machine.console.try_clone().context("cannot use the console")?;
     let mut agent = Agent::new(name, console)?;
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();

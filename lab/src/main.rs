@@ -124,7 +124,7 @@ fn main() -> ExitCode {
     let command = Cli::parse().command;
     let show = match &command {
         Command::Shell { .. } => run_shell,
-        Command::Run { common, .. } | Command::Exec { common, .. } if common.json => run_told,
+        Command::Run { common, .. } | Command::Exec { common, .. } if common.json => run_json,
         _ => run_shown,
     };
     let run = match command.into_run() {
@@ -210,7 +210,7 @@ fn run_shown(run: &Run) -> Result<bool> {
 }
 
 /// Runs in silence, then prints how it went for a program to read.
-fn run_told(run: &Run) -> Result<bool> {
+fn run_json(run: &Run) -> Result<bool> {
     let outcome = Lab::open()?.stop_on(Interrupt::on_signals()?).run(run)?;
     writeln!(io::stdout(), "{:#}", summary::json(&outcome)).context("cannot print the result")?;
     Ok(outcome.succeeded())

@@ -24,7 +24,7 @@ const ESCAPE: u8 = 0x1d;
 const LONGEST: usize = 4096;
 /// Ends colors, shows the cursor, and leaves the second screen that editors use: what a program in the machine
 /// would have done, had it been left to end.
-const SOBER: &[u8] = b"\x1b[0m\x1b[?25h\x1b[?1047l";
+const RESET: &[u8] = b"\x1b[0m\x1b[?25h\x1b[?1047l";
 /// Asks the terminal where its cursor is; it answers as if somebody had typed.
 const ASK: &[u8] = b"\x1b[6n";
 /// A line that has not grown for so long waits for somebody: it is a prompt. Any other is given the time to end.
@@ -159,7 +159,7 @@ impl Terminal {
     /// Prints what else happens: packets, and what others print. The line being typed moves down; one that the shell is
     /// just printing is finished first.
     pub fn insert(&mut self, event: &Event<'_>) {
-        self.held.extend(told(event, &self.nodes));
+        self.held.extend(line_for(event, &self.nodes));
         if self.line.is_empty() {
             self.print_held();
         }
@@ -205,7 +205,7 @@ impl Drop for Terminal {
     fn drop(&mut self) {
         let Some(before) = self.before.take() else { return };
         self.print_held();
-        print(SOBER);
+        print(RESET);
         if !self.line.is_empty() {
             print(b"\r\n");
         }
@@ -229,7 +229,7 @@ fn print(bytes: &[u8]) {
 
 /// One line about an event. What the shell printed has been shown already, and frames other than RoCE packets are only
 /// recorded, as in every run.
-fn told(event: &Event<'_>, nodes: &[String]) -> Option<String> {
+fn line_for(event: &Event<'_>, nodes: &[String]) -> Option<String> {
     match event {
         Event::Line(line) if line.act == "start" => None,
         Event::Line(line) if line.node == CLIENT && ![Line::LAB, Line::KERNEL].contains(&line.program.as_str()) => None,

@@ -52,7 +52,9 @@ fn a_packet_that_a_rule_damaged_is_just_sent_again() {
     for act in ["corrupt", "drop", "duplicate"] {
         let report = judged(lesson_run(&story).wire(&format!("{act} 1st \"RC RDMA Write Only\"")), &story);
         assert_eq!(report.verdict(), Verdict::Same, "{act}: {report}");
-        assert!(report.to_string().contains("sent 1 packet again"), "{act}: {report}");
+        // A slow machine may send others again, too.
+        let text = report.to_string();
+        assert!(text.contains("your client sent ") && text.contains(" again"), "{act}: {report}");
     }
 }
 

@@ -4,7 +4,7 @@
 
 mod support;
 
-use lab::{Brought, Fetched, Lab, Options, Outcome, Run, CLIENT, SERVER};
+use lab::{files, Brought, Fetched, Lab, Options, Outcome, Run, CLIENT, SERVER};
 use std::time::{Duration, Instant};
 use wire::icrc::Icrc;
 use wire::run::{Event, Line};
@@ -152,7 +152,7 @@ fn what_is_brought_is_there_with_its_libraries_and_its_interpreter() {
     std::fs::write(folder.path().join("text"), "some words\n").unwrap();
     std::os::unix::fs::symlink("text", folder.path().join("link")).unwrap();
     let bring = |text: String| Brought::parse(&text).unwrap();
-    let (folder, devices) = (folder.path().display(), which("ibv_devices"));
+    let (folder, devices) = (folder.path().display(), files::program("ibv_devices").unwrap().display().to_string());
     let options = Options {
         bring: vec![bring(format!("{folder}:/data")), bring(format!("{devices}:/usr/bin/ibv_devices"))],
         env: vec![("WORD".to_owned(), "a 'quoted' word".to_owned())],
@@ -164,11 +164,6 @@ fn what_is_brought_is_there_with_its_libraries_and_its_interpreter() {
     assert!(client.log[0].contains("rxe0"));
     assert_eq!(client.log[1..], ["some words", "some words", "a 'quoted' word"]);
     assert_eq!(outcome.node("server").exit, None, "there was nothing to run");
-}
-
-fn which(name: &str) -> String {
-    let output = std::process::Command::new("sh").args(["-c", &format!("command -v {name}")]).output().unwrap();
-    String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
 
 fn example(name: &str) -> String {

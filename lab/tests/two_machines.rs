@@ -5,7 +5,7 @@
 
 #![allow(clippy::unwrap_used)] // A test may end with a panic.
 
-use lab::{Brought, Lab, Options, Outcome, Run, CLIENT, SERVER};
+use lab::{files, Brought, Lab, Options, Outcome, Run, CLIENT, SERVER};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -42,7 +42,8 @@ impl Copies {
 
     /// What the machines need for it: make itself, and the shell that the recipes are written for.
     fn options(&self) -> Options {
-        let bring = [self.path("copy.tar").display().to_string(), which("make"), which("bash") + ":/bin/bash"];
+        let host = |name| files::program(name).unwrap().display().to_string();
+        let bring = [self.path("copy.tar").display().to_string(), host("make"), host("bash") + ":/bin/bash"];
         Options { bring: bring.iter().map(|text| Brought::parse(text).unwrap()).collect(), ..Options::default() }
     }
 
@@ -59,11 +60,6 @@ impl Copies {
         fs::set_permissions(self.path(name), fs::Permissions::from_mode(0o755)).unwrap();
         self.path(name).display().to_string()
     }
-}
-
-fn which(name: &str) -> String {
-    let output = Command::new("sh").args(["-c", &format!("command -v {name}")]).output().unwrap();
-    String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
 
 /// The lesson next to the lab's own program.
