@@ -6,7 +6,6 @@ use anyhow::{bail, ensure, Context, Result};
 use std::ops::RangeInclusive;
 use wire::capture::Reader;
 use wire::show::{self, ladder::Style, row};
-use wire::track::Side;
 
 /// The numbers in the capture of a part of a run, `FROM..TO`. Each end is a step of the story, as `step8`, or a stage of one
 /// side, as `client:write`: from its first line or packet, or to its last.
@@ -18,9 +17,9 @@ pub fn part(sources: &Sources, name: &str, range: &str) -> Result<RangeInclusive
     let (from, to) = range.split_once("..").context("a range is FROM..TO, as step4..step5 or client:write..step9")?;
     let numbers = |end: &str| -> Result<Vec<u64>> {
         let found: Vec<u64> = match end.split_once(':') {
-            Some((node, stage)) => staged(sources, &capture, side(node)?)?
-                .filter_map(|(number, at, _)| (at == stage).then_some(number))
-                .collect(),
+            Some((node, stage)) => {
+                staged(sources, &capture, node)?.filter_map(|(number, at, _)| (at == stage).then_some(number)).collect()
+            }
             None => sources.rows(&capture)?.iter().filter(|row| is_step(row, end)).map(|row| row.frame).collect(),
         };
         ensure!(!found.is_empty(), "{capture} has no `{end}`");
@@ -36,20 +35,11 @@ pub fn is_step(row: &row::Row, word: &str) -> bool {
     row.step().and_then(|step| step.strip_prefix("Step ")?.split(':').next()) == word.strip_prefix("step")
 }
 
-/// The side that a mark names.
-///
-/// # Errors
-/// It is none.
-pub fn side(word: &str) -> Result<Side> {
-    let side = Side::BOTH.into_iter().find(|side| side.name() == word);
-    side.with_context(|| format!("`{word}` is no side: client or server"))
-}
-
-/// One side's lines: number, stage and text without the time of day. What a program prints itself has no stage: it belongs to
+/// One node's lines: number, stage and text without the time of day. What a program prints itself has no stage: it belongs to
 /// that of the line above.
-fn staged(sources: &Sources, capture: &str, side: Side) -> Result<impl Iterator<Item = (u64, String, String)>> {
+fn staged(sources: &Sources, capture: &str, node: &str) -> Result<impl Iterator<Item = (u64, String, String)>> {
     let mut current = String::new();
-    Ok(sources.lines(capture, side)?.into_iter().map(move |line| {
+    Ok(sources.lines(capture, node)?.into_iter().map(move |line| {
         let text = match line.stage() {
             Some(stage) => {
                 stage.clone_into(&mut current);
@@ -61,13 +51,13 @@ fn staged(sources: &Sources, capture: &str, side: Side) -> Result<impl Iterator<
     }))
 }
 
-/// What one side logs in some of its stages, with what the program prints in between.
+/// What one node logs in some of its stages, with what the program prints in between.
 ///
 /// # Errors
 /// The run has no such stage.
 pub fn log(sources: &Sources, name: &str, node: &str, stages: &[&str]) -> Result<Vec<String>> {
     let capture = format!("captures/{name}.pcapng");
-    let of_stages = staged(sources, &capture, side(node)?)?.filter(|(_, at, _)| stages.contains(&at.as_str()));
+    let of_stages = staged(sources, &capture, node)?.filter(|(_, at, _)| stages.contains(&at.as_str()));
     let lines: Vec<String> = of_stages.map(|(_, _, text)| text).collect();
     ensure!(!lines.is_empty(), "{capture} has no stage {} of the {node}", stages.join(" or "));
     Ok(lines)
@@ -151,13 +141,13 @@ mod tests {
         let knock = part(&sources, NAME, "client:knock..step1").unwrap();
         assert_eq!(*knock.end(), rows[0].frame);
         let listen = part(&sources, NAME, "server:listen..server:listen").unwrap();
-        let lines = sources.lines(CAPTURE, Side::Server).unwrap();
+        let lines = sources.lines(CAPTURE, "server").unwrap();
         let at = |number: u64| lines.iter().find(|line| line.number == number).unwrap().text.clone();
         assert!(at(*listen.start()).contains("getaddrinfo") && at(*listen.end()).contains("listening on"));
         let error = |range: &str| part(&sources, NAME, range).unwrap_err().to_string();
         assert!(error("step99..step1").contains("has no `step99`"));
         assert!(error("step2..step1").contains("ends before"));
-        assert!(error("me:x..step1").contains("is no side"));
+        assert!(error("me:x..step1").contains("no log lines of `me`, but of client, server"));
     }
 
     #[test]

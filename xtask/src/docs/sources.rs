@@ -14,7 +14,6 @@ use wire::capture::Reader;
 use wire::run::{Event, Line};
 use wire::show::bytes::Which;
 use wire::show::row::{self, Row};
-use wire::track::Side;
 
 /// The repository.
 #[derive(Clone, Debug)]
@@ -74,6 +73,13 @@ impl Sources {
         Ok(files)
     }
 
+    /// The files of a folder and of all folders in it, sorted; none if there is no such folder.
+    fn tree(&self, folder: &str) -> Vec<String> {
+        let (folders, files): (Vec<String>, Vec<String>) =
+            self.files(folder, "").unwrap_or_default().into_iter().partition(|path| self.path(path).is_dir());
+        files.into_iter().chain(folders.iter().flat_map(|folder| self.tree(folder))).collect()
+    }
+
     /// The installed C headers.
     ///
     /// # Errors
@@ -103,17 +109,13 @@ impl Sources {
 
     /// What all lessons call.
     pub fn common(&self) -> String {
-        let folders = ["common/src", "common/src/cm", "common/src/error"];
-        let files = folders.iter().flat_map(|folder| self.files(folder, ".rs").unwrap_or_default());
-        files.filter_map(|path| self.text(&path).ok()).collect()
+        self.tree("common/src").iter().filter_map(|path| self.text(path).ok()).collect()
     }
 
     fn all_numbers(&self) -> BTreeSet<String> {
-        let mut folders = ["wire/src", "wire/src/cm", "lab/src", "lab"].map(String::from).to_vec();
-        folders.extend(
-            self.files("lessons", "").unwrap_or_default().iter().flat_map(|of| [of.clone(), format!("{of}/src")]),
-        );
+        let folders = ["wire/src", "wire/src/cm", "lab/src", "lab"];
         let files = folders.iter().flat_map(|folder| self.files(folder, "").unwrap_or_default());
+        let files = files.chain(self.tree("lessons"));
         let text = self.common() + &files.filter_map(|path| self.text(&path).ok()).collect::<String>();
         numbers::of(&text).map(numbers::normal).collect()
     }
@@ -145,13 +147,13 @@ impl Sources {
         let mut files = Vec::new();
         for folder in self.files("lessons", "").unwrap_or_default().iter().filter(|path| of_lesson(path)) {
             files.push(format!("{folder}/steps.toml"));
-            files.extend(self.files(&format!("{folder}/src"), ".rs").unwrap_or_default());
+            files.extend(self.tree(&format!("{folder}/src")));
         }
         let mut text = String::new();
         for path in self.files("captures", "").unwrap_or_default().into_iter().filter(of_lesson) {
             if path.ends_with(".pcapng") {
-                let lines = Side::BOTH.into_iter().flat_map(|side| self.lines(&path, side).unwrap_or_default());
-                text.extend(lines.map(|line| format!("{} {}\n", line.stage().unwrap_or_default(), line.said())));
+                let lines = self.run(&path).unwrap_or_default();
+                text.extend(lines.iter().map(|line| format!("{} {}\n", line.stage().unwrap_or_default(), line.said())));
                 text += &self.packets(&path);
             }
         }
@@ -182,24 +184,32 @@ impl Sources {
         row::all(|| Ok(Reader::new(bytes.as_slice())?)).with_context(|| capture.to_string())
     }
 
-    /// What the program of one side said in a recorded run.
+    /// What the program of one node said in a recorded run.
     ///
     /// # Errors
-    /// There is no such capture, it is damaged, or it has no lines of that side.
-    pub fn lines(&self, capture: &str, side: Side) -> Result<Vec<Line>> {
+    /// There is no such capture, it is damaged, or it has no lines of that node.
+    pub fn lines(&self, capture: &str, node: &str) -> Result<Vec<Line>> {
+        let mut lines = self.run(capture)?;
+        let nodes: BTreeSet<String> = lines.iter().map(|line| line.node.clone()).collect();
+        lines.retain(|line| line.node == node);
+        let known = nodes.into_iter().collect::<Vec<_>>().join(", ");
+        ensure!(!lines.is_empty(), "{capture} has no log lines of `{node}`, but of {known}");
+        Ok(lines)
+    }
+
+    /// What the programs of all nodes said in a recorded run.
+    ///
+    /// # Errors
+    /// There is no such capture, or it is damaged.
+    pub fn run(&self, capture: &str) -> Result<Vec<Line>> {
         let (bytes, mut lines) = (self.bytes(capture)?, Vec::new());
         let mut reader = Reader::new(bytes.as_slice()).with_context(|| capture.to_string())?;
         while let Some(event) = reader.event().with_context(|| capture.to_string())? {
             match event {
-                Event::Line(line)
-                    if line.node == side.name() && ![Line::LAB, Line::KERNEL].contains(&line.program.as_str()) =>
-                {
-                    lines.push(line);
-                }
+                Event::Line(line) if ![Line::LAB, Line::KERNEL].contains(&line.program.as_str()) => lines.push(line),
                 _ => {}
             }
         }
-        ensure!(!lines.is_empty(), "{capture} has no log lines of the {side}");
         Ok(lines)
     }
 

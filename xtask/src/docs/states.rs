@@ -4,6 +4,7 @@ use super::names::Names;
 use super::page::{Mark, Table};
 use super::sources::Sources;
 use anyhow::{bail, ensure, Result};
+use std::collections::BTreeSet;
 use wire::run::Line;
 use wire::show::row::Row;
 use wire::track::Side;
@@ -14,30 +15,32 @@ pub fn problems(table: &Table, mark: &Mark, sources: &Sources) -> Result<Vec<(us
     let names = sources.names()?;
     let mut found = Vec::new();
     let mut columns = 0;
-    for side in Side::BOTH {
-        let of_side = columns_of(table, side);
-        columns += of_side.len();
-        let mut log = Log { lines: sources.lines(path, side)?, names, at: 0 };
-        for (line, cells) in table.rows.iter().filter(|(_, cells)| of_side.iter().any(|at| !cells[*at].is_empty())) {
+    let lines = sources.run(path)?;
+    let nodes: BTreeSet<&str> = lines.iter().map(|line| line.node.as_str()).collect();
+    for node in &nodes {
+        let of_node = columns_of(table, node, &nodes);
+        columns += of_node.len();
+        let mut log = Log { lines: lines.iter().filter(|line| line.node == *node).collect(), names, at: 0 };
+        for (line, cells) in table.rows.iter().filter(|(_, cells)| of_node.iter().any(|at| !cells[*at].is_empty())) {
             let text = |columns: &[usize]| columns.iter().map(|at| cells[*at].as_str()).collect::<Vec<_>>().join(" | ");
-            let (own, shared) = (text(&of_side), text(&columns_of_nobody(table)));
+            let (own, shared) = (text(&of_node), text(&columns_of_nobody(table, &nodes)));
             let wrong = log.after(&format!("{shared} | {own}")).and_then(|()| log.told(&own));
-            found.extend(wrong.err().map(|wrong| (*line, format!("{path}: the {}'s {wrong:#}", side.name()))));
+            found.extend(wrong.err().map(|wrong| (*line, format!("{path}: the {node}'s {wrong:#}"))));
         }
         let told = distinct(
-            table.rows.iter().flat_map(|(_, cells)| of_side.iter().flat_map(|at| of_kind(names, &cells[*at], "state"))),
+            table.rows.iter().flat_map(|(_, cells)| of_node.iter().flat_map(|at| of_kind(names, &cells[*at], "state"))),
         );
-        let missing = log.states().into_iter().find(|state| !of_side.is_empty() && !told.contains(state));
-        found.extend(missing.map(|state| (mark.line, format!("{path}: the {} is in {state}, too", side.name()))));
+        let missing = log.states().into_iter().find(|state| !of_node.is_empty() && !told.contains(state));
+        found.extend(missing.map(|state| (mark.line, format!("{path}: the {node} is in {state}, too"))));
     }
-    ensure!(columns > 0, "the table has no column of the client or the server");
+    ensure!(columns > 0, "the table has no column of a node");
     found.extend(packets(table, &sources.rows(path)?, names));
     Ok(found)
 }
 
-/// One side's log, read from the top to the bottom.
+/// One node's log, read from the top to the bottom.
 struct Log<'n> {
-    lines: Vec<Line>,
+    lines: Vec<&'n Line>,
     names: &'n Names,
     /// The line that the last row was about.
     at: usize,
@@ -47,7 +50,7 @@ impl Log<'_> {
     /// Goes on to where the calls and events of a row happen.
     fn after(&mut self, row: &str) -> Result<()> {
         for name in self.names.of(row).into_iter().filter(|name| ["call", "event"].contains(&name.kind)) {
-            let says = |line: &Line| {
+            let says = |line: &&Line| {
                 let happens = name.kind == "call" || line.text.contains("CM event: ");
                 happens && self.names.of(&line.text).iter().any(|other| other.thing == name.thing)
             };
@@ -75,7 +78,7 @@ impl Log<'_> {
     }
 
     fn before(&self) -> Option<String> {
-        self.lines[..self.at].iter().rev().find_map(state)
+        self.lines[..self.at].iter().rev().find_map(|line| state(line))
     }
 
     /// The dump that follows, before anything else happens; without one, the state is what it was.
@@ -84,11 +87,11 @@ impl Log<'_> {
         let same = rest.take_while(|line| {
             line.text.contains("INFO") && !line.text.contains("CM event: ") || line.text.contains("_ack_")
         });
-        same.filter_map(state).next().or_else(|| self.before())
+        same.filter_map(|line| state(line)).next().or_else(|| self.before())
     }
 
     fn states(&self) -> Vec<String> {
-        distinct(self.lines.iter().filter_map(state))
+        distinct(self.lines.iter().filter_map(|line| state(line)))
     }
 }
 
@@ -114,30 +117,26 @@ fn packets(table: &Table, packets: &[Row], names: &Names) -> Vec<(usize, String)
     found
 }
 
-/// The columns of one side: those that name it, and those after them that name no side.
-fn columns_of(table: &Table, side: Side) -> Vec<usize> {
-    let mut current = None;
+/// The columns of one node: those that name it, and those after them that name no other.
+fn columns_of(table: &Table, node: &str, nodes: &BTreeSet<&str>) -> Vec<usize> {
+    let mut current = false;
     let mut columns = Vec::new();
     for (at, name) in table.columns.iter().enumerate() {
-        if name.contains("client") {
-            current = Some(Side::Client);
-        } else if name.contains("server") {
-            current = Some(Side::Server);
-        } else if name == "wire" {
-            current = None;
+        if name.contains(node) {
+            current = true;
+        } else if name == "wire" || nodes.iter().any(|other| name.contains(other)) {
+            current = false;
         }
-        if current == Some(side) {
+        if current {
             columns.push(at);
         }
     }
     columns
 }
 
-/// What stands before the columns of both sides holds for both.
-fn columns_of_nobody(table: &Table) -> Vec<usize> {
-    (0..table.columns.len())
-        .take_while(|at| !["client", "server"].iter().any(|side| table.columns[*at].contains(side)))
-        .collect()
+/// What stands before the columns of all nodes holds for each.
+fn columns_of_nobody(table: &Table, nodes: &BTreeSet<&str>) -> Vec<usize> {
+    (0..table.columns.len()).take_while(|at| !nodes.iter().any(|node| table.columns[*at].contains(node))).collect()
 }
 
 fn of_kind(names: &Names, text: &str, kind: &str) -> Vec<String> {

@@ -139,9 +139,9 @@ fn tried(page: &Page, mark: &Mark, sources: &Sources) -> Result<Vec<(usize, Stri
 
 /// The calls and events of a table, from top to bottom, in the order in which a side's log has them.
 fn order(page: &Page, mark: &Mark, sources: &Sources) -> Result<Vec<(usize, String)>> {
-    let [capture, node] = mark.words.as_slice() else { bail!("write <!-- order: captures/NAME.pcapng SIDE -->") };
+    let [capture, node] = mark.words.as_slice() else { bail!("write <!-- order: captures/NAME.pcapng NODE -->") };
     let table = table(page, mark)?;
-    let mut said = sources.lines(capture, excerpts::side(node)?)?.into_iter();
+    let mut said = sources.lines(capture, node)?.into_iter();
     let names = sources.names()?;
     let mut wrong = Vec::new();
     for (line, cells) in &table.rows {
