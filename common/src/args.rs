@@ -3,11 +3,11 @@
 //! Address, port, time-out, number of clients and `--stages` are here; all else is a lesson's own [`Opt`].
 //! Exit status: 0 done, 1 failed, 2 wrong usage.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::{value_parser, Arg, ArgMatches, Command};
+use clap::{value_parser, Arg, ArgAction, ArgMatches, Command};
 
 use crate::error::{Error, Result};
 use crate::{deadline, narrate};
@@ -41,6 +41,16 @@ impl Opt {
         Self { name, short: None, takes: Takes::NumberInPlaceOf(instead), side, help }
     }
 
+    /// An option that takes a number; this one, in decimal, unless another is given.
+    pub const fn number_or(side: Side, name: &'static str, default: &'static str, help: &'static str) -> Self {
+        Self { name, short: None, takes: Takes::Number(default), side, help }
+    }
+
+    /// An option that takes nothing: it is there, or not.
+    pub const fn flag(side: Side, name: &'static str, help: &'static str) -> Self {
+        Self { name, short: None, takes: Takes::Nothing, side, help }
+    }
+
     /// The same with a letter.
     pub const fn short(self, letter: char) -> Self {
         Self { short: Some(letter), ..self }
@@ -52,6 +62,8 @@ enum Takes {
     OneOf(&'static [&'static str]),
     Text(&'static str),
     NumberInPlaceOf(&'static str),
+    Number(&'static str),
+    Nothing,
 }
 
 /// Who has an option.
@@ -75,6 +87,7 @@ pub struct Args {
     count: u32,
     texts: HashMap<&'static str, String>,
     numbers: HashMap<&'static str, u32>,
+    flags: HashSet<&'static str>,
 }
 
 impl Args {
@@ -86,6 +99,16 @@ impl Args {
     /// The number given for an option.
     pub fn number(&self, option: &Opt) -> Option<usize> {
         self.numbers.get(option.name).map(|number| *number as usize)
+    }
+
+    /// Whether an option that takes nothing was given.
+    pub fn flag(&self, option: &Opt) -> bool {
+        self.flags.contains(option.name)
+    }
+
+    /// What `-n COUNT` says.
+    pub fn count(&self) -> u32 {
+        self.count
     }
 
     /// The clients that the server is to serve: `-n COUNT` of them, or, with 0, one after the other for ever.
@@ -212,6 +235,8 @@ fn argument(option: &Opt) -> Arg {
         Takes::NumberInPlaceOf(text) => {
             arg.value_name("NUMBER").value_parser(value_parser!(u32).range(1..)).conflicts_with(text)
         }
+        Takes::Number(default) => arg.value_name("NUMBER").default_value(default).value_parser(value_parser!(u32)),
+        Takes::Nothing => arg.action(ArgAction::SetTrue),
     }
 }
 
@@ -233,12 +258,14 @@ fn read(matches: &ArgMatches, options: &[Opt]) -> Args {
     narrate::show_only(matches.get_many("stages").unwrap_or_default().cloned().collect());
     let text = |name| matches.try_get_one::<String>(name).ok().flatten().cloned();
     let number = |name| matches.try_get_one(name).ok().flatten().copied();
+    let flag = |name: &&str| matches.try_get_one::<bool>(name).ok().flatten() == Some(&true);
     Args {
         address: text("address").unwrap_or_default(),
         port: matches.get_one("port").copied().unwrap_or(PORT),
         count,
         texts: options.iter().filter_map(|option| Some((option.name, text(option.name)?))).collect(),
         numbers: options.iter().filter_map(|option| Some((option.name, number(option.name)?))).collect(),
+        flags: options.iter().map(|option| option.name).filter(flag).collect(),
     }
 }
 

@@ -79,6 +79,7 @@ pub mod qp_attr;
 pub mod qp_init;
 pub mod qp_modify;
 pub mod srq;
+pub mod timer;
 pub mod wc;
 pub mod wr;
 
@@ -100,5 +101,6 @@ pub use qp_attr::{QpAttr, QpState};
 pub use qp_init::{QpCap, QpInitAttr, QpType};
 pub use qp_modify::ModifyQp;
 pub use srq::SharedReceiveQueue;
+pub use timer::Timer;
 pub use wc::WorkCompletion;
 pub use wr::{Operation, SendWr};

@@ -3,7 +3,9 @@ use super::*;
 const WAY: Opt = Opt::choice(Side::Both, "way", &["send", "write"], "");
 const TEXT: Opt = Opt::text(Side::Client, "text", "hello", "").short('s');
 const LEN: Opt = Opt::number(Side::Client, "len", "text", "");
-const ALL: [Opt; 3] = [WAY, TEXT, LEN];
+const TIMES: Opt = Opt::number_or(Side::Server, "times", "50", "");
+const CHECK: Opt = Opt::flag(Side::Server, "check", "");
+const ALL: [Opt; 5] = [WAY, TEXT, LEN, TIMES, CHECK];
 
 fn parse(options: &[Opt], line: &str) -> std::result::Result<Args, clap::Error> {
     let matches = command("lesson-00", "a test", options).try_get_matches_from(line.split(' '))?;
@@ -19,7 +21,9 @@ fn the_command_is_well_formed() {
 fn defaults() {
     let server = parse(&ALL, "lesson-00 server").unwrap();
     assert_eq!((server.address.as_str(), server.port, server.text(&WAY)), ("::", 7471, "send"));
+    assert_eq!((server.number(&TIMES), server.flag(&CHECK), server.count()), (Some(50), false, 1));
     let client = parse(&ALL, "lesson-00 client -a server").unwrap();
+    assert_eq!((client.number(&TIMES), client.flag(&CHECK)), (None, false));
     assert_eq!((client.address.as_str(), client.text(&TEXT), client.number(&LEN)), ("server", "hello", None));
 }
 
@@ -27,6 +31,8 @@ fn defaults() {
 fn everything_given() {
     let client = parse(&ALL, "lesson-00 client -a fd47:91::1 -p 7 --way write --len 253").unwrap();
     assert_eq!((client.port, client.text(&WAY), client.number(&LEN)), (7, "write", Some(253)));
+    let server = parse(&ALL, "lesson-00 server -n 4 --times 0 --check").unwrap();
+    assert_eq!((server.number(&TIMES), server.flag(&CHECK), server.count()), (Some(0), true, 4));
     assert_eq!(parse(&ALL, "lesson-00 client -a x -s bye").unwrap().text(&TEXT), "bye");
 }
 
