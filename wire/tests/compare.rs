@@ -121,7 +121,7 @@ fn rejected_by_the_program_and_because_nobody_listens() {
             });
             frames.before("ReadyToUse", 0)
         });
-        says(&report, Field::Answer, &["The server rejected your client", part]);
+        says(&report, Field::Answer, &["Your server rejects the connection: reason", part]);
         assert!(report.also.is_empty(), "{report}");
     }
 }
@@ -130,7 +130,11 @@ fn rejected_by_the_program_and_because_nobody_listens() {
 fn a_reject_with_another_reason_or_text() {
     let report =
         changed("01_cm_listen", |frames| frames.edit("ConnectReject", 0, |frame| put(frame, CM + 10, &[0, 8])));
-    says(&report, Field::RejectReason, &["nobody listens on port 7471", "the lesson's reason is reason 28"]);
+    says(
+        &report,
+        Field::RejectReason,
+        &["nobody listens on port 7471", "the lesson's rejects the connection: reason 28"],
+    );
     let report = changed("01_cm_listen", |frames| frames.edit("ConnectReject", 0, |frame| put(frame, CM + 84, b"L")));
     assert_eq!(report.verdict(), Verdict::Same, "{report}");
     assert!(report.to_string().contains("rejects in other words"), "{report}");
@@ -154,7 +158,7 @@ fn what_the_metadata_says() {
     let report = changed(PRIVATE, |frames| frames.edit("ConnectReply", 0, |frame| frame[CM + 36 + 13] ^= 1));
     says(&report, Field::Length, &["Your server announces a buffer of "]);
     let report = changed(PRIVATE, |frames| frames.edit("ConnectReply", 0, |frame| put(frame, CM + 36, &[0; 16])));
-    says(&report, Field::PrivateData, &["carries no private data", "address, key and length of its memory there"]);
+    says(&report, Field::PrivateData, &["carries no private data", "address, key and length of its memory"]);
     let report = changed(WRITE, |frames| frames.edit("RC Send Only", 1, |frame| put(frame, EXTENDED, &[0; 16])));
     says(&report, Field::Payload, &["Your server refuses"]);
     let report = changed(MACHINE, |frames| frames.edit("RC Send Only", 0, |frame| frame[EXTENDED] = 9));
@@ -220,9 +224,9 @@ fn silence() {
 #[test]
 fn who_hangs_up() {
     let report = changed(WRITE, |frames| frames.before("DisconnectRequest", 0));
-    says(&report, Field::Disconnect, &["Nobody hangs up in your capture", "rdma_disconnect"]);
+    says(&report, Field::Disconnect, &["In your capture nobody hangs up", "rdma_disconnect"]);
     let report = changed(WRITE, |frames| frames.without("DisconnectReply", 0));
-    says(&report, Field::Disconnect, &["Your server never answers the DisconnectRequest"]);
+    says(&report, Field::Disconnect, &["In your capture the client hangs up (DREQ), and is not answered"]);
     let report = Frames::bundled("07_disconnect_flush").against(&Frames::bundled("07_disconnect_flush-closer-server"));
     says(&report, Field::PrivateData, &["Your client's REQ carries the private data"]);
 }
@@ -235,15 +239,19 @@ fn what_the_connection_request_asks_for() {
     });
     says(&report, Field::QueuePair, &["without a queue pair"]);
     let report = request(|frame| frame[CM + 39] = 0);
-    says(&report, Field::ReadDepth, &["Your client's initiator_depth is 0, so it cannot send READs"]);
+    says(&report, Field::ReadDepth, &["Your client cannot send READs (its initiator_depth is 0); the lesson's can"]);
     let report = changed(WRITE, |frames| frames.edit("ConnectReply", 0, |frame| frame[CM + 24] = 0));
-    says(&report, Field::ReadDepth, &["Your server's responder_resources is 0, so it cannot answer READs"]);
+    says(
+        &report,
+        Field::ReadDepth,
+        &["Your server cannot answer READs (its responder_resources is 0); the lesson's can"],
+    );
     let report = request(|frame| frame[CM + 13] = 0x11);
     says(&report, Field::Service, &["RDMA_PS_UDP", "RDMA_PS_TCP"]);
     let report = request(|frame| frame[CM + 43] |= 2);
-    says(&report, Field::Service, &["a connection of type UC; the lesson's is RC"]);
+    says(&report, Field::Service, &["a connection of type UC; the lesson's asks for a connection of type RC"]);
     let report = request(|frame| put(frame, CM + 176, b"hi"));
-    says(&report, Field::PrivateData, &["private data (68 69)"]);
+    says(&report, Field::PrivateData, &["carries the private data 68 69"]);
     // A port, a retry count: worth a word, no more.
     let report = request(|frame| {
         put(frame, CM + 14, &[0x12, 0x67]);

@@ -11,18 +11,22 @@ impl Service {
     pub fn port(self) -> Option<u16> {
         (self.0 >> 32 == 0 && self.0 >> 24 == 1).then_some(self.0 as u16)
     }
+
+    /// The port space by its name in librdmacm.
+    pub fn space(self) -> &'static str {
+        match (self.port(), self.0 >> 16 & 0xff) {
+            (Some(_), 0x06) => "RDMA_PS_TCP",
+            (Some(_), 0x11) => "RDMA_PS_UDP",
+            (Some(_), 0x3f) => "RDMA_PS_IB",
+            _ => "port space unknown",
+        }
+    }
 }
 
 impl std::fmt::Display for Service {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let space = match self.0 >> 16 & 0xff {
-            0x06 => "RDMA_PS_TCP",
-            0x11 => "RDMA_PS_UDP",
-            0x3f => "RDMA_PS_IB",
-            _ => "port space unknown",
-        };
         match self.port() {
-            Some(port) => write!(f, "{space}, port {port}"),
+            Some(port) => write!(f, "{}, port {port}", self.space()),
             None => write!(f, "not an RDMA-CM service"),
         }
     }

@@ -16,8 +16,8 @@ use std::net::IpAddr;
 /// How many there are, and the frame of the first.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Tally {
-    pub count: u64,
-    pub first: u64,
+    count: u64,
+    first: u64,
 }
 
 impl Tally {
@@ -26,9 +26,9 @@ impl Tally {
         self.count += 1;
     }
 
-    /// None if there are none.
-    pub(super) fn some(self) -> Option<Tally> {
-        (self.count > 0).then_some(self)
+    /// `3 packets`, and the frame of the first; None if there are none.
+    pub(super) fn some(self) -> Option<(String, u64)> {
+        (self.count > 0).then(|| (words::plural(self.count, "packet"), self.first))
     }
 }
 
@@ -88,10 +88,9 @@ impl Capture {
         self.packets += 1;
         self.senders.insert(packet.datagram.src);
         match packet.icrc() {
-            Icrc::Bad if recorded.is_faulted => {}
-            Icrc::Ok => {}
-            Icrc::Bad => self.bad.add(recorded.number),
+            Icrc::Bad if !recorded.is_faulted => self.bad.add(recorded.number),
             Icrc::Cut => self.cut.add(recorded.number),
+            _ => {}
         }
         let unknown = match packet.cm().map(|message| message.kind) {
             Some(Kind::Unknown(attribute)) => Some(format!("a CM message with the attribute {attribute:#06x}")),
@@ -129,6 +128,11 @@ impl Capture {
             requests.for_each(|request| self.strays.add(request.frame));
         }
         self.conversations.retain(Conversation::has_request);
+    }
+
+    /// What else there is, as `2 ARP`.
+    pub(super) fn others(&self) -> impl Iterator<Item = String> + '_ {
+        self.others.iter().map(|(name, count)| format!("{count} {name}"))
     }
 
     /// True if it has the beginning of a connection.

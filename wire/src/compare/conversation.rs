@@ -1,8 +1,9 @@
 //! One connection: the connection manager's messages, and the requests of both sides.
 
-use super::descriptor::Descriptor;
+use super::memory::Descriptor;
 use super::request::Recorded;
 use super::stream::Stream;
+use super::words::Place;
 use crate::cm::{self, req, Kind, Message};
 use crate::track::{Seen, Side};
 
@@ -21,6 +22,10 @@ pub(super) struct Step {
 }
 
 impl Step {
+    pub(super) fn place(&self) -> Place<'_> {
+        (self.frame, self.step.as_deref())
+    }
+
     pub(super) fn message(&self) -> Message<'_> {
         Message { kind: self.kind, transaction_id: self.transaction_id, body: &self.body }
     }
@@ -48,9 +53,9 @@ impl Conversation {
         self.dialogue.iter().find(|step| step.kind == kind)
     }
 
-    /// The message of a kind that `side` sent.
-    pub(super) fn step_of(&self, kind: Kind, side: Side) -> Option<&Step> {
-        self.dialogue.iter().find(|step| step.kind == kind && step.from == side)
+    /// Who hung up.
+    pub(super) fn goodbye(&self) -> Option<&Step> {
+        self.step(Kind::DisconnectRequest)
     }
 
     /// The REQ or SIDR_REQ, if the capture has its beginning.

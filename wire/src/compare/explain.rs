@@ -1,95 +1,73 @@
 //! Requests that failed: what the NAK or the silence means, from what was announced before.
 
-use super::finding::{Judge, Matched, Phase};
-use super::report::{Difference, Field};
+use super::finding::{Judge, Phase};
+use super::memory::Descriptor;
+use super::report::Field;
 use super::request::{Outcome, Request};
 use super::words::plural;
 use crate::aeth::Nak;
-use crate::cm::Kind;
 use crate::track::Side;
 
-/// The outcomes must be the same; one that fails only in yours is likely to be the cause of everything after it.
-pub(super) fn outcome(judge: &mut Judge, matched: Matched) {
-    let Matched { from, mine, reference } = matched;
-    if mine.outcome == reference.outcome {
-        return;
-    }
-    let model = judge.model;
-    let (sentence, mut frames) = if failed(mine) {
-        explain(judge, from, mine, Some(reference))
-    } else {
-        let how = match reference.outcome {
-            Outcome::Refused(nak) => format!("is refused with \"{nak}\""),
-            _ => "gets no answer".to_owned(),
-        };
-        (format!("Your {from}'s {} goes through; in {model} it {how}", mine.name()), vec![mine.frame])
+/// The outcomes must be the same; one that fails only in yours is likely to be the cause of everything after it. A request
+/// that the reference does not have must not fail.
+pub(super) fn outcome(judge: &mut Judge, from: Side, mine: &Request, reference: Option<&Request>) {
+    let (sentence, mut frames) = match reference {
+        Some(reference) if mine.outcome == reference.outcome => return,
+        _ if mine.failed() => explain(judge, from, mine),
+        None => return,
+        Some(reference) => {
+            let how = match reference.outcome {
+                Outcome::Refused(nak) => format!("is refused with \"{nak}\""),
+                _ => "gets no answer".to_owned(),
+            };
+            let sentence = format!("Your {from}'s {} goes through; in {} it {how}", mine.name(), judge.model);
+            (sentence, vec![mine.frame])
+        }
     };
     frames.extend(mine.answer);
-    let mut theirs = vec![reference.frame];
-    theirs.extend(reference.answer);
-    let difference =
-        Difference { field: Field::Outcome, sentence, step: reference.step.clone(), mine: frames, reference: theirs };
-    judge.add(Phase::Failure, (mine.frame, 0), difference);
-}
-
-/// A request that the reference does not have, and that failed.
-pub(super) fn extra_failure(judge: &mut Judge, from: Side, mine: &Request) {
-    let (sentence, mut frames) = explain(judge, from, mine, None);
-    frames.extend(mine.answer);
-    let difference = Difference { field: Field::Outcome, sentence, step: None, mine: frames, reference: Vec::new() };
-    judge.add(Phase::Failure, (mine.frame, 0), difference);
-}
-
-/// True if an answer was due and it was not a good one. Datagrams and unreliable connections get no answers.
-pub(super) fn failed(request: &Request) -> bool {
-    request.service.is_reliable() && request.outcome != Outcome::Done
+    let place = reference.map(Request::place);
+    let found = judge.add(Phase::Failure, Field::Outcome, sentence, frames, place);
+    found.order = mine.frame;
+    found.difference.reference.extend(reference.and_then(|reference| reference.answer));
 }
 
 /// The sentence, and the frames that prove it, without the answer's.
-fn explain(judge: &Judge, from: Side, mine: &Request, reference: Option<&Request>) -> (String, Vec<u64>) {
+fn explain(judge: &Judge, from: Side, mine: &Request) -> (String, Vec<u64>) {
     let (to, name) = (from.other(), mine.name());
-    match mine.outcome {
-        Outcome::Refused(Nak::RemoteAccess) => remote_access(judge, from, mine),
+    let sentence = match mine.outcome {
         Outcome::Refused(nak) => {
-            let longer = reference.filter(|reference| reference.length() < mine.length());
-            let why = match (nak, longer) {
-                (Nak::InvalidRequest, Some(reference)) => format!(
-                    ": it has {} bytes and {}'s has {}, so the receive may be too short for it",
-                    mine.length(),
-                    judge.model,
-                    reference.length()
-                ),
-                (Nak::InvalidRequest, None) => {
-                    ": its queue pair does not allow this operation, or the receive is too short".to_owned()
+            let (why, announced) = match nak {
+                Nak::RemoteAccess => remote_access(judge, to, mine),
+                Nak::InvalidRequest => {
+                    let why = ": its queue pair does not allow this operation, or the receive is too short for its";
+                    (format!("{why} {} bytes", mine.length()), None)
                 }
-                _ => String::new(),
+                _ => (String::new(), None),
             };
-            (format!("Your {to} refused your {from}'s {name} with \"{nak}\"{why}"), vec![mine.frame])
+            let sentence = format!("Your {to} refused your {from}'s {name} with \"{nak}\"{why}");
+            return (sentence, announced.into_iter().chain([mine.frame]).collect());
         }
-        _ if mine.not_ready > 0 => {
-            let sentence = format!(
-                "Your {to} had no receive posted for your {from}'s {name}: it said so {} (RNR NAK), and the {from} \
-                 gave up; post the receive before connecting",
-                plural(mine.not_ready.into(), "time")
-            );
-            (sentence, vec![mine.frame])
-        }
-        _ => (silence(judge, from, mine), vec![mine.frame]),
-    }
+        _ if mine.not_ready > 0 => format!(
+            "Your {to} had no receive posted for your {from}'s {name}: it said so {} (RNR NAK), and the {from} gave up; \
+             post the receive before connecting",
+            plural(mine.not_ready.into(), "time")
+        ),
+        _ => silence(judge, from, mine),
+    };
+    (sentence, vec![mine.frame])
 }
 
 fn silence(judge: &Judge, from: Side, mine: &Request) -> String {
     let (to, name) = (from.other(), mine.name());
-    let goodbye = judge.mine.step_of(Kind::DisconnectRequest, to).filter(|_| mine.again == 0);
-    if let Some(goodbye) = goodbye {
-        return format!("Your {to} hangs up (frame {}) instead of answering your {from}'s {name}", goodbye.frame);
-    }
-    match mine.again {
-        0 => format!(
+    match (mine.again, judge.mine.goodbye().filter(|goodbye| goodbye.from == to)) {
+        (0, Some(goodbye)) => {
+            format!("Your {to} hangs up (frame {}) instead of answering your {from}'s {name}", goodbye.frame)
+        }
+        (0, None) => format!(
             "Your {from}'s {name} gets no answer: its packet or the answer was lost, or the capture was stopped too \
              early"
         ),
-        again => format!(
+        (again, _) => format!(
             "Your {from}'s {name} gets no answer, though it was sent {} times: the {to}'s queue pair is gone or not \
              ready",
             again + 1
@@ -97,36 +75,31 @@ fn silence(judge: &Judge, from: Side, mine: &Request) -> String {
     }
 }
 
-/// The most frequent failure of beginners: the wrong key, too many bytes, or no permission.
-fn remote_access(judge: &Judge, from: Side, mine: &Request) -> (String, Vec<u64>) {
-    let to = from.other();
-    let start = format!("Your {to} refused your {from}'s {} with \"remote access error\"", mine.name());
-    let alone = vec![mine.frame];
-    let Some(remote) = mine.remote else { return (start, alone) };
+/// The most frequent failure of beginners: the wrong key, too many bytes, or no permission. Also the frame that announced
+/// the memory.
+fn remote_access(judge: &Judge, to: Side, mine: &Request) -> (String, Option<u64>) {
+    let Some(remote) = mine.remote else { return (String::new(), None) };
     let announced = judge.mine.announced(to, mine.frame);
-    let Some((frame, newest)) = announced.last() else {
-        return (format!("{start}: the {to} never announced the key {:#x}", remote.r_key), alone);
+    let same_key = announced.iter().rev().find(|(_, buffer)| buffer.key == remote.r_key);
+    let Some(&(frame, Descriptor { address, key, length })) = same_key.or(announced.last()) else {
+        return (format!(": the {to} never announced the key {:#x}", remote.r_key), None);
     };
-    let frames = vec![*frame, mine.frame];
-    let Some((frame, buffer)) = announced.iter().rev().find(|(_, buffer)| buffer.key == remote.r_key) else {
-        let sentence = format!(
-            "{start}: the key in its packet ({:#x}) is not the one that the {to} announced in frame {frame} ({:#x})",
-            remote.r_key, newest.key
-        );
-        return (sentence, frames);
-    };
-    let frames = vec![*frame, mine.frame];
     let end = u128::from(remote.va) + u128::from(mine.length());
-    let room = u128::from(buffer.address) + u128::from(buffer.length);
-    let sentence = if remote.va < buffer.address {
-        format!("{start}: it begins {} bytes before the buffer announced in frame {frame}", buffer.address - remote.va)
+    let room = u128::from(address) + u128::from(length);
+    let why = if same_key.is_none() {
+        format!(
+            ": the key in its packet ({:#x}) is not the one that the {to} announced in frame {frame} ({key:#x})",
+            remote.r_key
+        )
+    } else if remote.va < address {
+        format!(": it begins {} bytes before the buffer announced in frame {frame}", address - remote.va)
     } else if end > room {
-        format!("{start}: it ends {} bytes behind the buffer announced in frame {frame}", end - room)
+        format!(": it ends {} bytes behind the buffer announced in frame {frame}", end - room)
     } else {
         format!(
-            "{start}: key and range are as announced in frame {frame}, so the {to} has not given the permission \
+            ": key and range are as announced in frame {frame}, so the {to} has not given the permission \
              (IBV_ACCESS_REMOTE_WRITE, _READ or _ATOMIC), or has deregistered the buffer"
         )
     };
-    (sentence, frames)
+    (why, Some(frame))
 }

@@ -1,9 +1,10 @@
 //! What the parts of a comparison share: the two connections, and what was found so far.
 
-use super::conversation::{Conversation, Step};
+use super::conversation::Conversation;
+use super::memory::Symbols;
 use super::report::{Difference, Field};
 use super::request::Request;
-use super::symbols::Symbols;
+use super::words::Place;
 use crate::track::Side;
 
 /// What explains what: the smaller is the cause of the larger.
@@ -23,8 +24,8 @@ pub(super) enum Phase {
 #[derive(Debug)]
 pub(super) struct Finding {
     pub phase: Phase,
-    /// Where in the reference, by frame; a second number for what comes after that frame.
-    pub order: (u64, usize),
+    /// Where it stands within its phase; of equal ones the first that was found comes first.
+    pub order: u64,
     pub difference: Difference,
     /// Yours and the reference's, if all that differs is how much data there is.
     pub lengths: Option<(u64, u64)>,
@@ -59,8 +60,22 @@ impl<'c> Judge<'c> {
         Judge { mine, reference, model, symbols, found, notes, bytes }
     }
 
-    pub(super) fn add(&mut self, phase: Phase, order: (u64, usize), difference: Difference) {
+    /// Adds a difference, with the frames of yours that show it, and its place in the reference if it has one.
+    pub(super) fn add(
+        &mut self,
+        phase: Phase,
+        field: Field,
+        sentence: String,
+        mine: Vec<u64>,
+        reference: Option<Place>,
+    ) -> &mut Finding {
+        let (frames, step) = (reference.iter().map(|place| place.0).collect(), reference.and_then(|place| place.1));
+        let difference = Difference { field, sentence, step: step.map(String::from), mine, reference: frames };
+        // Getting connected and hanging up are looked at in the order of the wire.
+        let order = reference.filter(|_| phase == Phase::Data).map_or(0, |place| place.0);
+        let last = self.found.len();
         self.found.push(Finding { phase, order, difference, lengths: None });
+        &mut self.found[last]
     }
 
     /// The bytes that are moved are the user's business: worth a note, once for each kind of request.
@@ -69,21 +84,5 @@ impl<'c> Judge<'c> {
         if differ && !self.bytes.iter().any(|(name, _)| *name == mine.name()) {
             self.bytes.push((mine.name(), mine.frame));
         }
-    }
-}
-
-/// What two CM messages show.
-pub(super) fn between(field: Field, sentence: String, mine: &Step, reference: &Step) -> Difference {
-    toward(field, sentence, Some(mine), Some(reference))
-}
-
-/// What CM messages show, if both are there.
-pub(super) fn toward(field: Field, sentence: String, mine: Option<&Step>, reference: Option<&Step>) -> Difference {
-    Difference {
-        field,
-        sentence,
-        step: reference.and_then(|step| step.step.clone()),
-        mine: mine.iter().map(|step| step.frame).collect(),
-        reference: reference.iter().map(|step| step.frame).collect(),
     }
 }

@@ -1,12 +1,14 @@
-//! The connection manager's part: how the two got connected and how they parted.
+//! The connection manager's part: how the two got connected and how they parted. What must be the same is said of either
+//! side in words; where the words differ, they are the sentence.
 
 use super::conversation::{Conversation, Step};
-use super::descriptor::Descriptor;
-use super::finding::{between, toward, Judge, Phase};
+use super::finding::{Judge, Phase};
+use super::memory::Descriptor;
+use super::pair;
 use super::report::Field;
 use super::words::{given, hex, quote};
-use super::{pair, parameters};
-use crate::cm::{reject_reason, rep, sidr_status, Kind, Service};
+use crate::cm::{reject_reason, rep, req, sidr_status, Kind, Service};
+use crate::field::Field as WireField;
 
 /// REQ, then REP and RTU, or REJ; for datagrams SIDR_REQ and SIDR_REP.
 pub(super) fn connect(judge: &mut Judge) {
@@ -14,82 +16,132 @@ pub(super) fn connect(judge: &mut Judge) {
     if mine.kind != reference.kind {
         let [my, its] = [mine, reference].map(|step| step.kind.short());
         let sentence = format!("Your client begins with a {my}; {}'s begins with a {its}", judge.model);
-        judge.add(Phase::Connect, (0, 0), between(Field::Service, sentence, mine, reference));
+        judge.add(Phase::Connect, Field::Service, sentence, vec![mine.frame], Some(reference.place()));
         return;
     }
-    parameters::request(judge, mine, reference);
-    private_data(judge, mine, reference);
-    if mine.kind == Kind::ServiceRequest {
-        return service(judge, mine);
-    }
+    terms(judge, mine, reference);
     answer(judge, mine);
-    let (mine, reference) = (judge.mine.step(Kind::ConnectReply), judge.reference.step(Kind::ConnectReply));
-    if let (Some(mine), Some(reference)) = (mine, reference) {
-        parameters::depths(judge, mine, reference, (rep::INITIATOR_DEPTH, rep::RESPONDER_RESOURCES));
-        private_data(judge, mine, reference);
-        ready(judge, mine);
+}
+
+/// What two messages of a kind have to say alike.
+fn terms(judge: &mut Judge, mine: &Step, reference: &Step) {
+    for ((field, my), (_, its)) in asked(mine).into_iter().zip(asked(reference)).filter(|(my, its)| my != its) {
+        let sentence = format!("Your {} {my}; {}'s {its}", mine.from, judge.model);
+        judge.add(Phase::Connect, field, sentence, vec![mine.frame], Some(reference.place()));
+    }
+    private_data(judge, mine, reference);
+}
+
+/// What a message asks for or offers.
+fn asked(step: &Step) -> Vec<(Field, String)> {
+    let number = |field: WireField| field.read(step.message().body).unwrap_or(0);
+    // With a depth of 0 on either side, READs are impossible.
+    let can = |what, parameter, field| match number(field) {
+        0 => (Field::ReadDepth, format!("cannot {what} READs (its {parameter} is 0)")),
+        _ => (Field::ReadDepth, format!("can {what} READs")),
+    };
+    let service = step.message().service().unwrap_or(Service(0));
+    let service = (Field::Service, format!("asks for a service of {} ({:#x})", service.space(), service.0 >> 16));
+    match step.kind {
+        Kind::ConnectRequest => vec![
+            service,
+            (
+                Field::Service,
+                format!("asks for a connection of type {}", (req::TRANSPORT.meaning)(number(req::TRANSPORT))),
+            ),
+            match number(req::LOCAL_QPN) {
+                0 => (Field::QueuePair, "asks for a connection without a queue pair".into()),
+                _ => (Field::QueuePair, "creates a queue pair before rdma_connect".into()),
+            },
+            can("send", "initiator_depth", req::INITIATOR_DEPTH),
+            can("answer", "responder_resources", req::RESPONDER_RESOURCES),
+        ],
+        Kind::ConnectReply => vec![
+            can("send", "initiator_depth", rep::INITIATOR_DEPTH),
+            can("answer", "responder_resources", rep::RESPONDER_RESOURCES),
+        ],
+        Kind::ServiceRequest => vec![service],
+        _ => Vec::new(),
     }
 }
 
-/// What a SIDR_REP says, if it comes.
-fn service(judge: &mut Judge, my_request: &Step) {
-    let status = |step: Option<&Step>| step.and_then(|step| step.message().sidr_status());
-    let words = |status: Option<u8>| status.map_or("nothing", sidr_status);
-    let (mine, reference) = (judge.mine.step(Kind::ServiceReply), judge.reference.step(Kind::ServiceReply));
-    let [my, its] = [mine, reference].map(status);
-    if my != its {
-        let sentence = match my {
-            Some(_) => format!("Your server answers \"{}\"; {}'s answers \"{}\"", words(my), judge.model, words(its)),
-            None => unanswered(my_request),
+/// What a message carries for the programs.
+fn private_data(judge: &mut Judge, mine: &Step, reference: &Step) {
+    let [my, its] = [mine, reference].map(|step| given(step.message().private_data()));
+    let descriptors = [mine, reference].map(|step| Descriptor::of_private_data(step.message().private_data()));
+    if let [Some(my), Some(its)] = descriptors {
+        pair::descriptor(judge, Phase::Connect, mine.from, (my, its), (mine.frame, reference.place()));
+    } else if my != its {
+        let words = |data: &[u8], descriptor: Option<Descriptor>| match (data, descriptor) {
+            ([], _) => "no private data".to_owned(),
+            (_, Some(_)) => "the private data address, key and length of its memory".to_owned(),
+            (data, None) => format!("the private data {}", hex(data)),
         };
-        let difference = toward(Field::Answer, sentence, mine.or(Some(my_request)), reference);
-        judge.add(Phase::Connect, (u64::MAX, 0), difference);
-    } else if let (Some(mine), Some(reference)) = (mine, reference) {
-        private_data(judge, mine, reference);
+        let (my, its) = (words(my, descriptors[0]), words(its, descriptors[1]));
+        let sentence =
+            format!("Your {}'s {} carries {my}; {}'s carries {its}", mine.from, mine.kind.short(), judge.model);
+        judge.add(Phase::Connect, Field::PrivateData, sentence, vec![mine.frame], Some(reference.place()));
     }
 }
 
 /// Accepted, rejected, or neither.
 fn answer(judge: &mut Judge, my_request: &Step) {
-    let (mine, reference) = (judge.mine, judge.reference);
-    let model = judge.model;
-    let rejected = (mine.step(Kind::ConnectReject), reference.step(Kind::ConnectReject));
-    let accepted = (mine.step(Kind::ConnectReply), reference.step(Kind::ConnectReply));
-    let found = match (rejected, accepted) {
-        ((Some(mine), None), _) => {
-            let its = accepted.1;
-            let sentence = format!("The {} rejected your {}: {}", mine.from, mine.from.other(), why(mine, my_request));
-            Some(toward(Field::Answer, sentence, Some(mine), its))
+    const ANSWERS: [Kind; 3] = [Kind::ConnectReject, Kind::ConnectReply, Kind::ServiceReply];
+    let [mine, reference] = [judge.mine, judge.reference].map(|c| ANSWERS.iter().find_map(|kind| c.step(*kind)));
+    let decided = |step: &Step| (step.kind, step.message().reason(), step.message().sidr_status());
+    if mine.map(decided) != reference.map(decided) {
+        let rejected = |step: Option<&Step>| step.is_some_and(|step| step.kind == Kind::ConnectReject);
+        let field = if rejected(mine) && rejected(reference) { Field::RejectReason } else { Field::Answer };
+        let words = |step: Option<&Step>| step.map_or("gives no answer".into(), |step| verdict(step, my_request));
+        let sentence = match mine {
+            Some(step) => format!("Your {} {}; {}'s {}", step.from, words(mine), judge.model, words(reference)),
+            None => unanswered(my_request),
+        };
+        let frame = mine.unwrap_or(my_request).frame;
+        judge.add(Phase::Connect, field, sentence, vec![frame], reference.map(Step::place));
+        return;
+    }
+    match (mine, reference) {
+        (Some(mine), Some(reference)) if mine.kind == Kind::ConnectReject => {
+            let [my, its] = [mine, reference].map(|step| step.message().private_data());
+            if my != its {
+                judge.notes.push(format!("the {} rejects in other words{}", mine.from, quote(my)));
+            }
         }
-        ((None, Some(its)), _) => {
-            let sentence = match accepted.0 {
-                Some(_) => format!("Your server accepts the connection; {model}'s rejects it"),
-                None => unanswered(my_request),
-            };
-            Some(toward(Field::Answer, sentence, accepted.0.or(Some(my_request)), Some(its)))
+        (Some(mine), Some(reference)) => {
+            terms(judge, mine, reference);
+            ready(judge, mine);
         }
-        ((Some(mine), Some(its)), _) if mine.message().reason() != its.message().reason() => {
-            let sentence = format!(
-                "The {} rejected your {}: {}; {model}'s reason is {}",
-                mine.from,
-                mine.from.other(),
-                why(mine, my_request),
-                reason(its)
-            );
-            Some(toward(Field::RejectReason, sentence, Some(mine), Some(its)))
-        }
-        (_, (None, Some(its))) => Some(toward(Field::Answer, unanswered(my_request), Some(my_request), Some(its))),
-        _ => None,
+        _ => {}
+    }
+}
+
+fn verdict(answer: &Step, request: &Step) -> String {
+    let port = request.message().service().and_then(Service::port);
+    match (answer.message().reason(), answer.message().sidr_status(), port) {
+        (Some(8), _, Some(port)) => format!(
+            "rejects the connection: reason 8 (invalid service ID): nobody listens on port {port}, so start the server \
+             first"
+        ),
+        (Some(28), ..) => format!(
+            "rejects the connection: reason 28 (consumer reject): the program itself said no{}",
+            quote(answer.message().private_data())
+        ),
+        (Some(code), ..) => format!("rejects the connection: reason {code} ({})", reject_reason(code)),
+        (_, Some(status), _) => format!("answers \"{}\"", sidr_status(status)),
+        _ => "accepts the connection".into(),
+    }
+}
+
+fn unanswered(request: &Step) -> String {
+    let times = match request.again {
+        0 => String::new(),
+        again => format!(", though it was sent {} times", again + 1),
     };
-    if let (Some(mine), Some(its)) = rejected {
-        let [my_text, its_text] = [mine, its].map(|step| step.message().private_data());
-        if my_text != its_text {
-            judge.notes.push(format!("the {} rejects in other words{}", mine.from, quote(my_text)));
-        }
-    }
-    if let Some(difference) = found {
-        judge.add(Phase::Connect, (u64::MAX - 1, 0), difference);
-    }
+    format!(
+        "Nobody answered your client's connection request{times}: look whether the server's machine is reachable, and \
+         whether a firewall drops UDP port 4791"
+    )
 }
 
 /// The third message of the handshake.
@@ -104,104 +156,29 @@ fn ready(judge: &mut Judge, my_reply: &Step) {
         (Some(_), None) => format!("Your client sends a ReadyToUse (RTU); {}'s never does", judge.model),
         _ => return,
     };
-    let difference = toward(Field::ReadyToUse, sentence, mine.or(Some(my_reply)), reference);
-    judge.add(Phase::Connect, (u64::MAX, 0), difference);
-}
-
-fn unanswered(request: &Step) -> String {
-    let times = match request.again {
-        0 => String::new(),
-        again => format!(", though it was sent {} times", again + 1),
-    };
-    format!(
-        "Nobody answered your client's connection request{times}: look whether the server's machine is reachable, and \
-         whether a firewall drops UDP port 4791"
-    )
-}
-
-fn reason(reject: &Step) -> String {
-    let code = reject.message().reason().unwrap_or(0);
-    format!("reason {code} ({})", reject_reason(code))
-}
-
-/// What a reject means for the learner.
-fn why(reject: &Step, request: &Step) -> String {
-    let port = request.message().service().and_then(Service::port);
-    match (reject.message().reason().unwrap_or(0), port) {
-        (8, Some(port)) => {
-            format!("reason 8 (invalid service ID): nobody listens on port {port}, so start the server first")
-        }
-        (28, _) => {
-            format!("reason 28 (consumer reject): the program itself said no{}", quote(reject.message().private_data()))
-        }
-        _ => reason(reject),
-    }
-}
-
-/// What REQ and REP carry for the programs.
-fn private_data(judge: &mut Judge, mine: &Step, reference: &Step) {
-    let [my_data, its_data] = [mine, reference].map(|step| step.message().private_data());
-    let from = mine.from;
-    let name = mine.kind.short();
-    let descriptors = (Descriptor::of_private_data(my_data), Descriptor::of_private_data(its_data));
-    if let (Some(my), Some(its)) = descriptors {
-        let places = (vec![mine.frame], vec![reference.frame], reference.step.clone());
-        pair::descriptor(judge, from, my, its, Phase::Connect, places);
-        return;
-    }
-    let [my, its] = [my_data, its_data].map(given);
-    if my == its {
-        return;
-    }
-    let model = judge.model;
-    let sentence = match (my.len(), its.len(), descriptors) {
-        (0, _, (_, Some(_))) => {
-            format!(
-                "Your {from}'s {name} carries no private data; {model}'s tells address, key and length of its memory \
-                 there"
-            )
-        }
-        (0, ..) => format!("Your {from}'s {name} carries no private data; {model}'s carries {}", hex(its)),
-        (_, 0, (Some(_), _)) => {
-            format!("Your {from}'s {name} tells address, key and length in its private data; {model}'s does not")
-        }
-        (_, 0, _) => format!("Your {from}'s {name} carries private data ({}); {model}'s does not", hex(my)),
-        _ => format!("Your {from}'s {name} carries the private data {}; {model}'s carries {}", hex(my), hex(its)),
-    };
-    judge.add(Phase::Connect, (reference.frame, 1), between(Field::PrivateData, sentence, mine, reference));
-}
-
-/// Who hung up.
-pub(super) fn goodbye(conversation: &Conversation) -> Option<&Step> {
-    conversation.step(Kind::DisconnectRequest)
+    let frame = mine.unwrap_or(my_reply).frame;
+    judge.add(Phase::Connect, Field::ReadyToUse, sentence, vec![frame], reference.map(Step::place));
 }
 
 /// DREQ and DREP.
 pub(super) fn disconnect(judge: &mut Judge) {
-    let (mine, reference) = (goodbye(judge.mine), goodbye(judge.reference));
-    let answered = [judge.mine, judge.reference].map(|c| c.step(Kind::DisconnectReply));
-    let model = judge.model;
-    let sentence = match (mine, reference) {
-        (None, Some(its)) => format!(
-            "Nobody hangs up in your capture; in {model} the {} sends a DisconnectRequest (DREQ): either \
-             rdma_disconnect is never called, or the capture was stopped too early",
-            its.from
-        ),
-        (Some(mine), None) => format!("Your {} hangs up; nobody does in {model}", mine.from),
-        (Some(mine), Some(its)) if mine.from != its.from => {
-            format!("Your {} hangs up first; in {model} the {} does", mine.from, its.from)
-        }
-        (Some(mine), Some(_)) => match answered {
-            [None, Some(_)] => {
-                format!("Your {} never answers the DisconnectRequest (DREQ) with a reply (DREP)", mine.from.other())
-            }
-            [Some(_), None] => {
-                format!("Your {} answers the DisconnectRequest; in {model} nobody does", mine.from.other())
-            }
-            _ => return,
-        },
-        (None, None) => return,
+    let words = |conversation: &Conversation| {
+        let answered = conversation.step(Kind::DisconnectReply).is_some();
+        conversation.goodbye().map_or("nobody hangs up".to_owned(), |step| match answered {
+            true => format!("the {} hangs up (DREQ), and is answered", step.from),
+            false => format!("the {} hangs up (DREQ), and is not answered (DREP)", step.from),
+        })
     };
-    let difference = toward(Field::Disconnect, sentence, mine, reference);
-    judge.add(Phase::Disconnect, (0, 0), difference);
+    let (my, its) = (words(judge.mine), words(judge.reference));
+    if my == its {
+        return;
+    }
+    let (mine, reference) = (judge.mine.goodbye(), judge.reference.goodbye());
+    let hint = match mine {
+        None => ": either rdma_disconnect is never called, or the capture was stopped too early",
+        Some(_) => "",
+    };
+    let sentence = format!("In your capture {my}; in {} {its}{hint}", judge.model);
+    let frames = mine.iter().map(|step| step.frame).collect();
+    judge.add(Phase::Disconnect, Field::Disconnect, sentence, frames, reference.map(Step::place));
 }

@@ -7,8 +7,8 @@
 //! 1. [`capture`]: packets become connections; [`quality`]: is the recording good enough to judge by?
 //! 2. [`conversation`]: a connection is what the connection manager says, and two lists of requests.
 //! 3. [`stream`]: such a list; [`request`]: a SEND, WRITE, READ… with its outcome.
-//! 4. [`handshake`], [`parameters`], [`align`], [`pair`], [`explain`]: two connections side by side. [`symbols`]
-//!    renames keys and addresses, [`descriptor`] finds them in messages, [`finding`] collects.
+//! 4. [`handshake`], [`align`], [`pair`], [`explain`]: two connections side by side. [`memory`] finds keys and addresses
+//!    in messages and renames them, [`finding`] collects.
 //! 5. [`judge`]: what explains the rest comes first. [`notes`]: what does not matter. [`report`]: in words.
 //!
 //! No file uses one that uses it, on whatever way: read [`words`] and [`report`] first, [`judge`] last.
@@ -16,19 +16,17 @@
 mod align;
 mod capture;
 mod conversation;
-mod descriptor;
 mod explain;
 mod finding;
 mod handshake;
 mod judge;
+mod memory;
 mod notes;
 mod pair;
-mod parameters;
 mod quality;
 mod report;
 mod request;
 mod stream;
-mod symbols;
 mod words;
 
 pub use capture::Capture;
@@ -107,14 +105,13 @@ fn first_frame(conversation: &Conversation) -> Option<u64> {
 /// Puts what was found into the report: the cause first, then what does not follow from it.
 fn conclude(report: &mut Report, found: Vec<Finding>, model: &str) {
     let mut found = one_length(found, model).into_iter();
-    let Some(first) = found.next() else { return };
-    let data = first.phase == Phase::Data && !follows(&first.difference);
-    if report.cause.is_none() {
-        report.cause = Some(first.difference);
-    } else {
-        report.also.push(first.difference);
+    let Some(Finding { phase, difference: first, .. }) = found.next() else { return };
+    let goes_on = phase == Phase::Data && !follows(&first);
+    match report.cause {
+        None => report.cause = Some(first),
+        Some(_) => report.also.push(first),
     }
-    if data {
+    if goes_on {
         // The first thing that is lacking or too much may have its own cause; after that nothing is certain.
         let (rest, structure): (Vec<_>, Vec<_>) =
             found.map(|finding| finding.difference).partition(|difference| !follows(difference));
@@ -129,22 +126,20 @@ fn follows(difference: &Difference) -> bool {
 
 /// If all that differs is the amount of data, the same way everywhere, it is one difference: another text, another
 /// `--len`.
-fn one_length(found: Vec<Finding>, model: &str) -> Vec<Finding> {
-    let Some((mine, reference)) = found.first().and_then(|finding| finding.lengths) else { return found };
-    if found.len() < 2 || found.iter().any(|finding| finding.lengths != Some((mine, reference))) {
-        return found;
+fn one_length(mut found: Vec<Finding>, model: &str) -> Vec<Finding> {
+    let lengths = found.first().and_then(|finding| finding.lengths);
+    let (Some((mine, reference)), true) = (lengths, found.len() > 1) else { return found };
+    if found.iter().all(|finding| finding.lengths == lengths) {
+        for rest in found.split_off(1) {
+            found[0].difference.mine.extend(rest.difference.mine);
+            found[0].difference.reference.extend(rest.difference.reference);
+        }
+        found[0].difference.sentence = format!(
+            "Your program moves {mine} bytes and {model} moves {reference}; all else is the same (another text after \
+             -s, or another --len?)"
+        );
     }
-    let mut found = found.into_iter();
-    let Some(mut first) = found.next() else { return Vec::new() };
-    for rest in found {
-        first.difference.mine.extend(rest.difference.mine);
-        first.difference.reference.extend(rest.difference.reference);
-    }
-    first.difference.sentence = format!(
-        "Your program moves {mine} bytes and {model} moves {reference}; all else is the same (another text after -s, \
-         or another --len?)"
-    );
-    vec![first]
+    found
 }
 
 fn summary(reference: &[Conversation]) -> String {
@@ -160,16 +155,11 @@ fn summary(reference: &[Conversation]) -> String {
 
 /// Packets that were not looked at.
 fn left_out(capture: &Capture) -> Option<String> {
-    let mut parts = Vec::new();
-    if let Some(capture::Tally { count, first }) = capture.strays.some() {
-        parts
-            .push(format!("{count} packets of connections that began before the capture (the first is frame {first})"));
-    }
-    if capture.congestion > 0 {
-        parts.push(plural(capture.congestion, "congestion notification"));
-    }
-    parts.extend(
-        capture.others.iter().filter(|(name, _)| **name != "ARP").map(|(name, count)| format!("{count} {name}")),
-    );
+    let strays = capture.strays.some().map(|(packets, first)| {
+        format!("{packets} of connections that began before the capture (the first is frame {first})")
+    });
+    let congestion = (capture.congestion > 0).then(|| plural(capture.congestion, "congestion notification"));
+    let others = capture.others().filter(|other| !other.ends_with(" ARP"));
+    let parts: Vec<String> = strays.into_iter().chain(congestion).chain(others).collect();
     (!parts.is_empty()).then(|| format!("left out: {}", parts.join(", ")))
 }

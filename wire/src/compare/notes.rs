@@ -1,28 +1,19 @@
 //! What may differ from run to run and still be worth a word.
 
+use super::conversation::Conversation;
 use super::finding::Judge;
-use super::parameters::choices;
 use super::request::{Outcome, Request};
 use super::words::plural;
-use crate::cm::Kind;
+use crate::cm::{rep, req, Kind};
+use crate::field::Field as WireField;
 use crate::track::Side;
 
 /// What concerns the connection as a whole.
 pub(super) fn about(judge: &mut Judge) {
     let (mine, reference, notes) = (judge.mine, judge.reference, &mut judge.notes);
-    let [my, its] = [mine, reference].map(|c| c.request().and_then(|step| step.message().service()?.port()));
-    if let (Some(my), Some(its)) = (my, its) {
-        if my != its {
-            notes.push(format!("your port is {my} instead of {its}"));
-        }
-    }
-    if let (Some(my), Some(its)) = (mine.mtu, reference.mtu) {
-        if my != its {
-            let sentence = "so messages are cut into other packets";
-            notes.push(format!("your path MTU is {my} bytes instead of {its}, {sentence}"));
-        }
-    }
-    for (name, my, its) in choices(mine, reference) {
+    // Zero is not told, or another matter.
+    let chosen = choices(mine).into_iter().zip(choices(reference));
+    for ((name, my), (_, its)) in chosen.filter(|((_, my), (_, its))| my != its && *my > 0 && *its > 0) {
         notes.push(format!("your {name} is {my} instead of {its}"));
     }
     let kinds = [mine, reference].map(|c| c.step(Kind::LoadAlternatePath).is_some());
@@ -66,4 +57,23 @@ fn repetitions(notes: &mut Vec<String>, from: Side, requests: &[Request]) {
         );
         notes.push(sentence);
     }
+}
+
+/// What a program may choose freely.
+fn choices(conversation: &Conversation) -> [(&'static str, u64); 9] {
+    let port = conversation.request().and_then(|step| step.message().service()?.port());
+    let read = |kind, field: WireField| field.read(conversation.step(kind)?.message().body);
+    let request = |field| read(Kind::ConnectRequest, field).unwrap_or(0);
+    let reply = |field| read(Kind::ConnectReply, field).unwrap_or(0);
+    [
+        ("port", port.map_or(0, u64::from)),
+        ("path MTU in bytes", conversation.mtu.map_or(0, u64::from)),
+        ("client's retry_count", request(req::RETRY_COUNT)),
+        ("client's rnr_retry_count", request(req::RNR_RETRY)),
+        ("client's initiator_depth", request(req::INITIATOR_DEPTH)),
+        ("client's responder_resources", request(req::RESPONDER_RESOURCES)),
+        ("server's rnr_retry_count", reply(rep::RNR_RETRY)),
+        ("server's initiator_depth", reply(rep::INITIATOR_DEPTH)),
+        ("server's responder_resources", reply(rep::RESPONDER_RESOURCES)),
+    ]
 }

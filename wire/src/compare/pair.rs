@@ -1,27 +1,49 @@
 //! One request of yours beside the one of the reference that it stands for.
 
-use super::descriptor::Descriptor;
 use super::finding::{Finding, Judge, Matched, Phase};
-use super::report::{Difference, Field};
+use super::memory::Descriptor;
+use super::report::Field;
 use super::request::Request;
-use super::words::{hex, ordinal};
+use super::words::{hex, ordinal, Place};
 use crate::opcode::Operation;
 use crate::track::Side;
 
-/// Frames of yours, frames of the reference, the step.
-pub(super) type Places = (Vec<u64>, Vec<u64>, Option<String>);
+/// What is said of a request that must be the same in the other.
+pub(super) fn terms(request: &Request) -> [(Field, String); 4] {
+    let (length, carried) = (request.length(), request.payload.length);
+    // The RETH tells a length before the bytes come; the two must agree.
+    let length = match request.operation == Operation::Write && carried != length {
+        true => format!("announces {length} bytes in its RETH, and its packets carry {carried}"),
+        false => format!("has {length} bytes"),
+    };
+    let immediate = request.immediate.map(|data| format!("carries the immediate data {data:#x}"));
+    let operands = request.operands.map(|(one, other)| format!("works with {one:#x} and {other:#x}"));
+    let solicited = if request.solicited { "asks for a solicited event" } else { "asks for no solicited event" };
+    [
+        (Field::Length, length),
+        (Field::Immediate, immediate.unwrap_or_default()),
+        (Field::Operands, operands.unwrap_or_default()),
+        (Field::Solicited, solicited.into()),
+    ]
+}
 
 /// Everything but the outcome.
 pub(super) fn compare(judge: &mut Judge, matched: Matched) {
+    let Matched { from, mine, reference } = matched;
     if !same_kind(judge, matched) {
         return;
     }
-    let same_length = same_length(judge, matched);
-    numbers(judge, matched);
-    if matched.reference.remote.is_some() {
-        place(judge, matched);
+    let mut same_length = true;
+    for ((field, my), (_, its)) in terms(mine).into_iter().zip(terms(reference)).filter(|(my, its)| my != its) {
+        let sentence = format!("Your {from}'s {} {my}; {}'s {its}", mine.name(), judge.model);
+        let found = differ(judge, matched, field, sentence);
+        if field == Field::Length {
+            found.lengths = Some((mine.length(), reference.length()));
+            same_length = false;
+        }
     }
-    match matched.reference.operation {
+    keys(judge, matched);
+    match reference.operation {
         Operation::Send => message(judge, matched, same_length),
         Operation::Write | Operation::AtomicWrite => judge.other_bytes(matched, same_length),
         Operation::ReadRequest => read_back(judge, matched, same_length),
@@ -31,176 +53,105 @@ pub(super) fn compare(judge: &mut Judge, matched: Matched) {
 
 fn same_kind(judge: &mut Judge, matched: Matched) -> bool {
     let Matched { from, mine, reference } = matched;
-    let model = judge.model;
-    if mine.service != reference.service {
-        let [my, its] = [mine.service, reference.service].map(|service| format!("{service:?}").to_uppercase());
-        let sentence = format!("Your {from}'s {} goes over {my}; {model}'s goes over {its}", mine.name());
-        differ(judge, matched, Field::Operation, sentence);
-        return false;
-    }
-    if mine.name() == reference.name() {
+    if (mine.name(), mine.service) == (reference.name(), reference.service) {
         return true;
     }
-    let number = judge.mine.stream(from).requests.iter().position(|request| request.frame == mine.frame).unwrap_or(0);
     let consequence = match (mine.takes_receive(), reference.takes_receive()) {
         (false, true) => format!(", so the {} never gets a completion", from.other()),
         (true, false) => format!(", so it takes a receive of the {}", from.other()),
         _ => String::new(),
     };
-    let sentence = format!(
-        "Your {from}'s {} request is a {}; {model}'s is a {}{consequence}",
-        ordinal(number + 1),
-        mine.name(),
-        reference.name()
-    );
+    let [my, its] = [mine, reference].map(|request| match mine.service == reference.service {
+        true => request.name().to_owned(),
+        false => format!("{} over {:?}", request.name(), request.service),
+    });
+    let before = judge.mine.stream(from).requests.iter().take_while(|request| request.frame != mine.frame);
+    let (number, model) = (ordinal(before.count() + 1), judge.model);
+    let sentence = format!("Your {from}'s {number} request is a {my}; {model}'s is a {its}{consequence}");
     differ(judge, matched, Field::Operation, sentence);
     false
 }
 
-fn same_length(judge: &mut Judge, matched: Matched) -> bool {
+/// Keys and address: the same buffer, the same place in it.
+fn keys(judge: &mut Judge, matched: Matched) {
     let Matched { from, mine, reference } = matched;
-    let (my, its) = (mine.length(), reference.length());
-    if my != its {
-        let model = judge.model;
-        let sentence = format!("Your {from}'s {} has {my} bytes; {model}'s has {its}", mine.name());
-        lengths(judge, Phase::Data, places(matched), (my, its), sentence);
-        return false;
-    }
-    // The RETH tells a length before the bytes come; the two must agree.
-    let short = |request: &Request| request.operation == Operation::Write && request.payload.length != request.length();
-    if short(mine) && !short(reference) {
-        let sentence = format!(
-            "Your {from}'s WRITE announces {my} bytes in its RETH, but its packets carry {}",
-            mine.payload.length
-        );
-        differ(judge, matched, Field::Length, sentence);
-        return false;
-    }
-    true
-}
-
-/// Values that the program chose and the peer sees.
-fn numbers(judge: &mut Judge, matched: Matched) {
-    let Matched { from, mine, reference } = matched;
-    let (model, name) = (judge.model, mine.name());
-    if let (Some(my), Some(its)) = (mine.immediate, reference.immediate) {
-        if my != its {
-            let sentence =
-                format!("Your {from}'s {name} carries the immediate data {my:#x}; {model}'s carries {its:#x}");
-            differ(judge, matched, Field::Immediate, sentence);
-        }
-    }
-    if let (Some(my), Some(its)) = (mine.operands, reference.operands) {
-        if my != its {
-            let sentence = format!(
-                "Your {from}'s {name} works with {:#x} and {:#x}; {model}'s with {:#x} and {:#x}",
-                my.0, my.1, its.0, its.1
-            );
-            differ(judge, matched, Field::Operands, sentence);
-        }
-    }
-    if mine.solicited != reference.solicited {
-        let [my, its] = [mine, reference].map(|request| if request.solicited { "asks" } else { "does not ask" });
-        let sentence =
-            format!("Your {from}'s {name} {my} for a solicited event at the receiver; {model}'s {its} for one");
-        differ(judge, matched, Field::Solicited, sentence);
-    }
+    let (owner, name, model) = (from.other(), mine.name(), judge.model);
     if let (Some(my), Some(its)) = (mine.invalidated, reference.invalidated) {
-        if !judge.symbols.same_key(from.other(), my, its) {
+        if !judge.symbols.same_key(owner, my, its) {
             let sentence =
                 format!("Your {from}'s {name} invalidates the key {my:#x}, which is not the one that {model}'s does");
             differ(judge, matched, Field::Key, sentence);
         }
     }
-}
-
-/// Key and address: the same buffer, the same place in it.
-fn place(judge: &mut Judge, matched: Matched) {
-    let Matched { from, mine, reference } = matched;
     let (Some(my), Some(its)) = (mine.remote, reference.remote) else { return };
-    let owner = from.other();
-    let name = mine.name();
     if !judge.symbols.same_key(owner, my.r_key, its.r_key) {
         let meant = judge.symbols.mine(owner, its.r_key).filter(|key| *key != my.r_key);
-        let known = meant.and_then(|key| judge.mine.announced(owner, mine.frame).into_iter().find(|a| a.1.key == key));
-        let mut places = places(matched);
-        let sentence = match (known, meant) {
-            (Some((frame, descriptor)), _) => {
-                places.0.insert(0, frame);
-                let key = descriptor.key;
-                format!(
-                    "Your {from}'s {name} uses the key {:#x}, which is not the one that the {owner} announced in \
-                     frame {frame} ({key:#x})",
-                    my.r_key
-                )
+        let announced = judge.mine.announced(owner, mine.frame).into_iter().find(|(_, one)| Some(one.key) == meant);
+        let which = match (announced, meant) {
+            (Some((frame, Descriptor { key, .. })), _) => {
+                format!("which is not the one that the {owner} announced in frame {frame} ({key:#x})")
             }
-            (None, Some(key)) => format!(
-                "Your {from}'s {name} uses the key {:#x}; from what came before it should be {key:#x}",
-                my.r_key
-            ),
-            (None, None) => format!(
-                "Your {from}'s {name} uses the key {:#x} again; {}'s uses another one here",
-                my.r_key, judge.model
-            ),
+            (None, Some(key)) => format!("and from what came before it should be {key:#x}"),
+            (None, None) => format!("as a request before it, but {model}'s uses another one here"),
         };
-        add(judge, Phase::Data, Field::Key, sentence, places);
+        let sentence = format!("Your {from}'s {name} uses the key {:#x}, {which}", my.r_key);
+        let found = differ(judge, matched, Field::Key, sentence);
+        found.difference.mine.splice(0..0, announced.map(|(frame, _)| frame));
         return;
     }
-    if let Err(off) = judge.symbols.same_place(owner, my.r_key, my.va, its.va) {
-        let way = if off > 0 { "behind" } else { "before" };
-        let sentence = format!(
-            "Your {from}'s {name} goes to the address {:#x}, {} bytes {way} the place that {}'s goes to",
-            my.va,
-            off.unsigned_abs(),
-            judge.model
-        );
-        differ(judge, matched, Field::Address, sentence);
+    let off = judge.symbols.off(owner, my.r_key, my.va, its.va);
+    if off != 0 {
+        let (way, bytes) = (if off > 0 { "behind" } else { "before" }, off.unsigned_abs());
+        let to = format!("{:#x}, {bytes} bytes {way} the place that {model}'s goes to", my.va);
+        differ(judge, matched, Field::Address, format!("Your {from}'s {name} goes to the address {to}"));
     }
 }
 
 /// What a SEND says. It is part of the protocol, unlike the bytes of a WRITE.
 fn message(judge: &mut Judge, matched: Matched, same_length: bool) {
     let Matched { from, mine, reference } = matched;
-    let model = judge.model;
-    let [my, its] = [mine, reference].map(Request::descriptor);
-    match (my, its) {
-        (Some(my), Some(its)) => descriptor(judge, from, my, its, Phase::Data, places(matched)),
-        (None, Some(_)) if same_length && mine.payload.head.iter().all(|byte| *byte == 0) => {
-            let sentence =
-                format!("Your {from} refuses: its SEND holds zeroes instead of address, key and length of a buffer");
-            differ(judge, matched, Field::Payload, sentence);
+    let sentence = match (mine.descriptor(), reference.descriptor()) {
+        (Some(my), Some(its)) => {
+            return descriptor(judge, Phase::Data, from, (my, its), (mine.frame, reference.place()))
         }
-        _ if same_length && mine.payload.said() != reference.payload.said() => {
-            let (my, its) = (hex(&mine.payload.head), hex(&reference.payload.head));
-            let sentence = format!("Your {from}'s SEND says {my}; {model}'s says {its}");
-            differ(judge, matched, Field::Payload, sentence);
+        _ if !same_length => return,
+        (None, Some(_)) if mine.payload.head.iter().all(|byte| *byte == 0) => {
+            format!("Your {from} refuses: its SEND holds zeroes instead of address, key and length of a buffer")
         }
-        _ => {}
-    }
+        _ if mine.payload.said() != reference.payload.said() => {
+            let [my, its] = [mine, reference].map(|request| hex(&request.payload.head));
+            format!("Your {from}'s SEND says {my}; {}'s says {its}", judge.model)
+        }
+        _ => return,
+    };
+    differ(judge, matched, Field::Payload, sentence);
 }
 
 /// Two announcements of memory: the keys become one symbol, the addresses one place; the lengths must be equal.
 pub(super) fn descriptor(
     judge: &mut Judge,
-    owner: Side,
-    mine: Descriptor,
-    reference: Descriptor,
     phase: Phase,
-    places: Places,
+    owner: Side,
+    (mine, reference): (Descriptor, Descriptor),
+    (frame, place): (u64, Place),
 ) {
     let model = judge.model;
-    if !judge.symbols.same_key(owner, mine.key, reference.key) {
-        let sentence =
-            format!("Your {owner} announces the key {:#x}, which does not stand for the one of {model}", mine.key);
-        add(judge, phase, Field::Key, sentence, places.clone());
-    } else if let Err(off) = judge.symbols.same_place(owner, mine.key, mine.address, reference.address) {
+    let off = match judge.symbols.same_key(owner, mine.key, reference.key) {
+        true => judge.symbols.off(owner, mine.key, mine.address, reference.address),
+        false => {
+            let which = format!("the key {:#x}, which does not stand for the one of {model}", mine.key);
+            judge.add(phase, Field::Key, format!("Your {owner} announces {which}"), vec![frame], Some(place));
+            0
+        }
+    };
+    if off != 0 {
         let sentence = format!("Your {owner} announces another part of its buffer than {model}'s: {off} bytes away");
-        add(judge, phase, Field::Address, sentence, places.clone());
+        judge.add(phase, Field::Address, sentence, vec![frame], Some(place));
     }
-    if mine.length != reference.length {
-        let (my, its) = (u64::from(mine.length), u64::from(reference.length));
+    let (my, its) = (u64::from(mine.length), u64::from(reference.length));
+    if my != its {
         let sentence = format!("Your {owner} announces a buffer of {my} bytes; {model}'s has {its}");
-        lengths(judge, phase, places, (my, its), sentence);
+        judge.add(phase, Field::Length, sentence, vec![frame], Some(place)).lengths = Some((my, its));
     }
 }
 
@@ -221,21 +172,6 @@ fn read_back(judge: &mut Judge, matched: Matched, same_length: bool) {
     }
 }
 
-fn places(matched: Matched) -> Places {
-    (vec![matched.mine.frame], vec![matched.reference.frame], matched.reference.step.clone())
-}
-
-fn differ(judge: &mut Judge, matched: Matched, field: Field, sentence: String) {
-    add(judge, Phase::Data, field, sentence, places(matched));
-}
-
-fn add(judge: &mut Judge, phase: Phase, field: Field, sentence: String, (mine, reference, step): Places) {
-    let order = (reference.first().copied().unwrap_or(0), 0);
-    judge.add(phase, order, Difference { field, sentence, step, mine, reference });
-}
-
-fn lengths(judge: &mut Judge, phase: Phase, (mine, reference, step): Places, lengths: (u64, u64), sentence: String) {
-    let order = (reference.first().copied().unwrap_or(0), 0);
-    let difference = Difference { field: Field::Length, sentence, step, mine, reference };
-    judge.found.push(Finding { phase, order, difference, lengths: Some(lengths) });
+fn differ<'j>(judge: &'j mut Judge, matched: Matched, field: Field, sentence: String) -> &'j mut Finding {
+    judge.add(Phase::Data, field, sentence, vec![matched.mine.frame], Some(matched.reference.place()))
 }

@@ -1,72 +1,46 @@
 //! What a comparison found, as text for people and as JSON for tools.
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use serde_json::{json, Value};
 use std::fmt;
 
-/// The one-word result.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The one-word result. Its number is the exit status of `wire compare`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Verdict {
     /// Both captures tell the same story.
-    Same,
+    Same = 0,
     /// They do not.
-    Different,
+    Different = 1,
     /// A capture is too poor to be judged.
-    Unreadable,
-}
-
-impl Verdict {
-    /// `same`, `different` or `unreadable`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Verdict::Same => "same",
-            Verdict::Different => "different",
-            Verdict::Unreadable => "unreadable",
-        }
-    }
-
-    /// The exit status of `wire compare`.
-    pub fn exit_status(self) -> u8 {
-        match self {
-            Verdict::Same => 0,
-            Verdict::Different => 1,
-            Verdict::Unreadable => 2,
-        }
-    }
+    Unreadable = 2,
 }
 
 /// Which property of the conversation differs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 pub enum Field {
     /// How many connections there are.
     Connections,
     /// Service ID or transport of the connection request.
     Service,
     /// Whether the client brings a queue pair.
-    #[serde(rename = "queue pair")]
     QueuePair,
     /// Whether READs and atomics are possible.
-    #[serde(rename = "read depth")]
     ReadDepth,
     /// What a CM message carries for the program.
-    #[serde(rename = "private data")]
     PrivateData,
     /// Accepted, rejected or not answered.
     Answer,
     /// Why it was rejected.
-    #[serde(rename = "reject reason")]
     RejectReason,
     /// The third step of the handshake.
-    #[serde(rename = "ready to use")]
     ReadyToUse,
     /// Who hangs up, and whether the peer answers.
     Disconnect,
     /// A request that yours lacks.
-    #[serde(rename = "missing request")]
     Missing,
     /// A request that only yours has.
-    #[serde(rename = "extra request")]
     Extra,
     /// What kind of request it is.
     Operation,
@@ -83,14 +57,13 @@ pub enum Field {
     /// The numbers of an atomic operation.
     Operands,
     /// The solicited event bit.
-    #[serde(rename = "solicited event")]
     Solicited,
     /// The bytes of a message.
     Payload,
 }
 
 /// One difference, told as a teacher would.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Difference {
     /// What differs.
     pub field: Field,
@@ -99,13 +72,15 @@ pub struct Difference {
     /// The lesson's step, from the comment in the reference.
     pub step: Option<String>,
     /// The frames of yours that show it.
+    #[serde(serialize_with = "with_filter")]
     pub mine: Vec<u64>,
     /// The frames of the reference that show it.
+    #[serde(serialize_with = "with_filter")]
     pub reference: Vec<u64>,
 }
 
 /// What a comparison found.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Report {
     /// Why a capture cannot be judged. If there are any, there is no judgment.
     pub problems: Vec<String>,
@@ -131,27 +106,14 @@ impl Report {
 
     /// For tools: `verdict`, `problems`, `cause`, `also`, `notes`, `summary`.
     pub fn to_json(&self) -> Value {
-        json!({
-            "verdict": self.verdict().name(),
-            "problems": self.problems,
-            "cause": self.cause.as_ref().map(Difference::to_json),
-            "also": self.also.iter().map(Difference::to_json).collect::<Vec<_>>(),
-            "notes": self.notes,
-            "summary": self.summary,
-        })
+        let mut json = json!(self);
+        json["verdict"] = json!(self.verdict());
+        json
     }
 }
 
-impl Difference {
-    fn to_json(&self) -> Value {
-        json!({
-            "field": self.field,
-            "sentence": self.sentence,
-            "step": self.step,
-            "mine": { "frames": self.mine, "filter": filter(&self.mine) },
-            "reference": { "frames": self.reference, "filter": filter(&self.reference) },
-        })
-    }
+fn with_filter<S: Serializer>(frames: &[u64], serializer: S) -> Result<S::Ok, S::Error> {
+    json!({ "frames": frames, "filter": filter(frames) }).serialize(serializer)
 }
 
 /// A display filter for Wireshark that shows these frames; the same in all its versions.
@@ -168,16 +130,12 @@ impl fmt::Display for Report {
         for problem in &self.problems {
             writeln!(f, "Cannot be judged: {problem}.")?;
         }
-        match (&self.cause, self.verdict()) {
-            (Some(cause), Verdict::Different) => {
-                writeln!(f, "Different: {}.", cause.sentence)?;
-                place(f, cause)?;
-            }
-            (_, Verdict::Same) => writeln!(f, "The same story: {}.", self.summary)?,
-            _ => {}
+        if self.verdict() == Verdict::Same {
+            writeln!(f, "The same story: {}.", self.summary)?;
         }
-        for difference in &self.also {
-            writeln!(f, "Also: {}.", difference.sentence)?;
+        let cause = self.cause.iter().map(|cause| ("Different", cause));
+        for (word, difference) in cause.chain(self.also.iter().map(|also| ("Also", also))) {
+            writeln!(f, "{word}: {}.", difference.sentence)?;
             place(f, difference)?;
         }
         for note in self.notes.iter().take(MOST_NOTES) {

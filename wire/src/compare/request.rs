@@ -1,7 +1,8 @@
 //! One request: what one work request put on the wire, a SEND, WRITE, READ or atomic operation, however many packets it
 //! took.
 
-use super::descriptor::Descriptor;
+use super::memory::Descriptor;
+use super::words::Place;
 use crate::aeth::Nak;
 use crate::opcode::{Operation, Part, Service};
 use crate::packet::{Packet, Remote};
@@ -81,8 +82,6 @@ pub(super) struct Request {
     pub announced: Option<u32>,
     /// What its packets carry, or what the READ's responses do.
     pub payload: Payload,
-    /// Packets the request itself took.
-    pub packets: u32,
     /// Frame of the first packet.
     pub frame: u64,
     /// The step of the lesson.
@@ -104,7 +103,7 @@ pub(super) struct Request {
 }
 
 impl Request {
-    pub(super) fn new(recorded: &Recorded, first: i64, span: i64) -> Request {
+    pub(super) fn new(recorded: &Recorded, first: i64) -> Request {
         let packet = &recorded.packet;
         let mut payload = Payload::default();
         payload.extend(packet.payload());
@@ -118,7 +117,6 @@ impl Request {
             operands: packet.atomic_operands().or(packet.flush()),
             announced: packet.dma_length(),
             payload,
-            packets: 1,
             frame: recorded.number,
             step: recorded.step.clone(),
             answer: None,
@@ -126,7 +124,7 @@ impl Request {
             again: 0,
             not_ready: 0,
             first,
-            span,
+            span: 1,
             response: first,
             complete: matches!(packet.opcode.part, Part::Only | Part::Last),
         }
@@ -135,12 +133,20 @@ impl Request {
     /// Takes in a Middle or Last packet.
     pub(super) fn extend(&mut self, packet: &Packet) {
         self.payload.extend(packet.payload());
-        self.packets += 1;
         self.span += 1;
         self.solicited |= packet.bth.se;
         self.immediate = self.immediate.or(packet.immediate());
         self.invalidated = self.invalidated.or(packet.invalidated_key());
         self.complete = packet.opcode.part == Part::Last;
+    }
+
+    pub(super) fn place(&self) -> Place<'_> {
+        (self.frame, self.step.as_deref())
+    }
+
+    /// True if an answer was due and it was not a good one. Datagrams and unreliable connections get no answers.
+    pub(super) fn failed(&self) -> bool {
+        self.service.is_reliable() && self.outcome != Outcome::Done
     }
 
     /// Bytes that are moved.

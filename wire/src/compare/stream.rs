@@ -77,7 +77,7 @@ impl Stream {
         let service = recorded.packet.opcode.service;
         let Some(position) = position else {
             // Datagrams are not in sequence.
-            self.requests.push(Request::new(recorded, self.next, 1));
+            self.requests.push(Request::new(recorded, self.next));
             self.fold(KEPT);
             return;
         };
@@ -118,7 +118,7 @@ impl Stream {
                 self.next += 1;
             }
             _ => {
-                let mut request = Request::new(recorded, self.next, 1);
+                let mut request = Request::new(recorded, self.next);
                 if request.operation == Operation::ReadRequest {
                     request.span = request.read_span(mtu.unwrap_or(LARGEST_MTU));
                 }

@@ -1,5 +1,8 @@
 //! Numbers, bytes and comments in words.
 
+/// Where something is in a capture: its frame, and the step of the lesson.
+pub(super) type Place<'a> = (u64, Option<&'a str>);
+
 /// `1 packet`, `2 packets`.
 pub(super) fn plural(count: u64, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
