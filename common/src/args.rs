@@ -82,7 +82,7 @@ pub enum Side {
 pub struct Args {
     /// A host name or address: the server's own, or the server to connect to.
     pub address: String,
-    /// The RDMA-CM port.
+    /// The RDMA-CM port; TCP's in a lesson that does without the connection manager.
     pub port: u16,
     count: u32,
     texts: HashMap<&'static str, String>,
@@ -212,7 +212,7 @@ fn common() -> [Arg; 3] {
         .value_name("PORT")
         .default_value(PORT.to_string())
         .value_parser(value_parser!(u16).range(1..))
-        .help("RDMA-CM port");
+        .help("Port of the RDMA connection manager, or, in lessons without it, of TCP");
     let timeout = Arg::new("timeout")
         .long("timeout")
         .value_name("SECONDS")

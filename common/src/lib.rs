@@ -14,7 +14,7 @@
 //!     │                                                    ▲        ▲
 //!     ├──▶ ProtectionDomain ───────────────────────────────┘        │
 //!     │           ▲                                                 │
-//!     │     MemoryRegion, SharedReceiveQueue                        │
+//!     │     MemoryRegion (──▶ Buffer), SharedReceiveQueue          │
 //!     └─────────────────────────────────────────────────────────────┘
 //! ```
 //!
@@ -63,6 +63,7 @@
 pub mod address;
 pub mod args;
 pub mod async_event;
+pub mod buffer;
 pub mod cm;
 pub mod comp_channel;
 pub mod context;
@@ -84,6 +85,7 @@ pub mod wc;
 pub mod wr;
 
 pub use async_event::AsyncEvent;
+pub use buffer::Buffer;
 pub use cm::conn_param::ConnParam;
 pub use cm::event::CmEvent;
 pub use cm::event_channel::EventChannel;

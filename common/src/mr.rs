@@ -4,22 +4,19 @@
 //! own work requests carry, and the *rkey*, which the peer's carry. Send the rkey: most drivers make
 //! both equal, so that a program that mixes them up works until it meets one that does not.
 //!
-//! Hidden: the memory itself. The device may write it at any moment, which no `&[u8]` or `&mut [u8]` allows for; so bytes
-//! are copied in and out. It is freed only after `ibv_dereg_mr`, and that waits until no posted work request uses it.
+//! Hidden: the memory itself (buffer.rs). It is freed only after `ibv_dereg_mr`, and that waits until no posted work request
+//! uses it.
 
-use std::alloc::{alloc_zeroed, dealloc, Layout};
 use std::fmt;
 use std::ops::{BitOr, Range};
 use std::rc::Rc;
 
 use rdma_sys::{ibv_dereg_mr, ibv_mr, ibv_reg_mr};
 
+use crate::buffer::{inside, Buffer};
 use crate::error::{null, positive_errno, Error, Result};
 use crate::pd::ProtectionDomain;
 use crate::{info, narrate, slow};
-
-/// Regions start on a page, as the kernel pins whole pages.
-const PAGE: usize = 4096;
 
 /// What the device may do with a region (`ibv_access_flags`). Reading by this side's own device is always allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,46 +57,33 @@ impl fmt::Display for Access {
     }
 }
 
-/// A registered region, and the memory it covers.
+/// A registered region, and the buffer that it is in.
 pub struct MemoryRegion(Rc<Inner>);
 
 /// What a posted work request keeps: registration and memory.
 pub(crate) struct Inner {
     raw: *mut ibv_mr,
-    memory: *mut u8,
-    layout: Layout,
+    buffer: Buffer,
     _pd: ProtectionDomain,
 }
 
 impl MemoryRegion {
-    pub(crate) fn register(pd: &ProtectionDomain, len: usize, access: Access) -> Result<Self> {
+    pub(crate) fn register(pd: &ProtectionDomain, buffer: &Buffer, len: usize, access: Access) -> Result<Self> {
         slow!("ibv_reg_mr len={len} access={access}");
-        let no_memory = Error::Call { call: "ibv_reg_mr", errno: libc::ENOMEM };
-        // A work request's length has 32 bits. One byte at least: an allocation of none has no address.
-        let layout = match u32::try_from(len) {
-            Ok(_) => Layout::from_size_align(len.max(1), PAGE).map_err(|_| no_memory.clone())?,
-            Err(_) => return Err(no_memory),
-        };
-        // SAFETY: the layout's size is not zero.
-        let memory = unsafe { alloc_zeroed(layout) };
-        if memory.is_null() {
-            return Err(no_memory);
-        }
-        // SAFETY: the memory is `len` bytes and stays allocated until after ibv_dereg_mr; the PD is kept.
-        let raw = unsafe { ibv_reg_mr(pd.raw(), memory.cast(), len, access.0 as i32) };
-        let raw = null("ibv_reg_mr", raw).map_err(|error| {
-            // SAFETY: allocated above with this layout, and registered by nobody.
-            unsafe { dealloc(memory, layout) };
-            error
-        })?;
-        let region = Self(Rc::new(Inner { raw, memory, layout, _pd: pd.share() }));
+        inside(0..len, buffer.len())?;
+        // A work request's length has 32 bits.
+        u32::try_from(len).map_err(|_| Error::Call { call: "ibv_reg_mr", errno: libc::ENOMEM })?;
+        // SAFETY: the memory is `len` bytes and stays allocated until after ibv_dereg_mr, as the buffer is kept; the PD is, too.
+        let raw = unsafe { ibv_reg_mr(pd.raw(), buffer.addr() as *mut _, len, access.0 as i32) };
+        let raw = null("ibv_reg_mr", raw)?;
+        let region = Self(Rc::new(Inner { raw, buffer: buffer.clone(), _pd: pd.share() }));
         info!("MR: addr=0x{:x} len={len} lkey=0x{:x} rkey=0x{:x}", region.addr(), region.lkey(), region.rkey());
         Ok(region)
     }
 
     /// The address of the first byte, as the peer's work requests name it.
     pub fn addr(&self) -> u64 {
-        self.0.memory as u64
+        self.0.buffer.addr()
     }
 
     /// The length in bytes.
@@ -125,47 +109,24 @@ impl MemoryRegion {
         unsafe { (*self.0.raw).rkey }
     }
 
-    /// Copies `bytes` into the region, from `offset` on. While a posted request reads the region, the peer may see old
-    /// bytes, new ones or a mix: wait for its completion first.
+    /// [`Buffer::write`].
     pub fn write(&mut self, offset: usize, bytes: &[u8]) -> Result<()> {
-        let range = self.check(offset..offset.saturating_add(bytes.len()))?;
-        for (at, byte) in range.zip(bytes) {
-            // SAFETY: the range lies in the allocation. No reference into it exists anywhere, and the CPU side is reached
-            // only through this handle, which is borrowed for writing.
-            unsafe { self.0.memory.add(at).write_volatile(*byte) };
-        }
-        Ok(())
+        self.0.buffer.write(offset, bytes)
     }
 
-    /// Copies bytes out of the region. The device may have written them without any call of this program: so each is read
-    /// anew (volatile), also in a loop that waits for a byte to change.
+    /// [`Buffer::read`].
     pub fn read(&self, range: Range<usize>) -> Result<Vec<u8>> {
-        let range = self.check(range)?;
-        // SAFETY: the range lies in the allocation. The device may write meanwhile: the copy then holds old and new bytes,
-        // all of them initialized.
-        Ok(range.map(|at| unsafe { self.0.memory.add(at).read_volatile() }).collect())
+        self.0.buffer.read(range)
     }
 
-    /// The 8 bytes at `offset`, a multiple of 8, in one piece: what an atomic of the peer's may change at this moment.
+    /// [`Buffer::read_u64`].
     pub fn read_u64(&self, offset: usize) -> Result<u64> {
-        let at = self.check_u64(offset)?;
-        // SAFETY: 8 bytes in the allocation, which starts on a page, and so aligned.
-        Ok(unsafe { self.0.memory.add(at).cast::<u64>().read_volatile() })
+        self.0.buffer.read_u64(offset)
     }
 
-    /// Sets them, in one piece. Atomics of the device may not be atomic against this processor: set them before.
+    /// [`Buffer::write_u64`].
     pub fn write_u64(&mut self, offset: usize, value: u64) -> Result<()> {
-        let at = self.check_u64(offset)?;
-        // SAFETY: as in read_u64, and in write.
-        unsafe { self.0.memory.add(at).cast::<u64>().write_volatile(value) };
-        Ok(())
-    }
-
-    fn check_u64(&self, offset: usize) -> Result<usize> {
-        match offset % 8 {
-            0 => Ok(self.check(offset..offset.saturating_add(8))?.start),
-            _ => Err(Error::content(format!("{offset} is no multiple of 8"), "Keep counters at multiples of 8")),
-        }
+        self.0.buffer.write_u64(offset, value)
     }
 
     /// The range, if it lies inside the region.
@@ -179,23 +140,14 @@ impl MemoryRegion {
     }
 }
 
-fn inside(range: Range<usize>, len: usize) -> Result<Range<usize>> {
-    if range.start <= range.end && range.end <= len {
-        return Ok(range);
-    }
-    let what = format!("bytes {}..{} are outside the region, which has {len} bytes", range.start, range.end);
-    Err(Error::content(what, "Register a longer buffer, or use less of it"))
-}
-
 impl Drop for Inner {
     fn drop(&mut self) {
         slow!("ibv_dereg_mr");
         // SAFETY: from ibv_reg_mr. Posted work requests share Inner, so none is under way.
-        match positive_errno("ibv_dereg_mr", unsafe { ibv_dereg_mr(self.raw) }) {
-            // SAFETY: allocated with this layout, and the device has let go of it.
-            Ok(()) => unsafe { dealloc(self.memory, self.layout) },
+        if let Err(error) = positive_errno("ibv_dereg_mr", unsafe { ibv_dereg_mr(self.raw) }) {
             // Still registered: the device may write there, so the memory must stay, for ever.
-            Err(error) => narrate::failure(&error.to_string()),
+            std::mem::forget(self.buffer.clone());
+            narrate::failure(&error.to_string());
         }
     }
 }
@@ -208,15 +160,5 @@ mod tests {
     fn access_is_spelled_out() {
         assert_eq!((Access::LOCAL_WRITE | Access::REMOTE_READ).to_string(), "LOCAL_WRITE|REMOTE_READ");
         assert_eq!(Access::LOCAL_READ.to_string(), "LOCAL_READ");
-    }
-
-    #[test]
-    #[allow(clippy::reversed_empty_ranges)]
-    fn nothing_outside_the_region() {
-        assert_eq!(inside(0..16, 16), Ok(0..16));
-        assert_eq!(inside(16..16, 16), Ok(16..16));
-        for range in [0..17, 17..17, 5..4, usize::MAX..usize::MAX] {
-            assert!(inside(range, 16).is_err());
-        }
     }
 }

@@ -7,6 +7,7 @@ use std::rc::Rc;
 
 use rdma_sys::{ibv_alloc_pd, ibv_dealloc_pd, ibv_pd};
 
+use crate::buffer::Buffer;
 use crate::context::Context;
 use crate::error::{null, positive_errno, Result};
 use crate::mr::{Access, MemoryRegion};
@@ -35,7 +36,12 @@ impl ProtectionDomain {
 
     /// `ibv_reg_mr`: allocates `len` zeroed bytes, pins them, and lets the device use them as `access` says.
     pub fn reg_mr(&self, len: usize, access: Access) -> Result<MemoryRegion> {
-        MemoryRegion::register(self, len, access)
+        MemoryRegion::register(self, &Buffer::zeroed(len)?, len, access)
+    }
+
+    /// `ibv_reg_mr` of memory that the caller has: the first `len` bytes of the buffer.
+    pub fn reg_buffer(&self, buffer: &Buffer, len: usize, access: Access) -> Result<MemoryRegion> {
+        MemoryRegion::register(self, buffer, len, access)
     }
 
     /// `ibv_create_qp`: a queue pair without the connection manager, in the state RESET. (With it: [`QueuePair::create`].)

@@ -11,6 +11,8 @@ use crate::error::{Error, Result};
 
 /// The opcodes, by their C names. One that a newer device adds is just another number.
 pub use rdma_sys::ibv_wc_opcode::*;
+/// The statuses that programs tell apart.
+pub use rdma_sys::ibv_wc_status::{IBV_WC_LOC_PROT_ERR, IBV_WC_REM_ACCESS_ERR, IBV_WC_SUCCESS};
 
 /// One completion, copied out of the queue.
 #[derive(Debug, Clone, PartialEq, Eq)]

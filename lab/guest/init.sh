@@ -110,13 +110,16 @@ load() {
 }
 
 # Tells when a program listens, over RDMA or TCP: the kernel says so when one of these returns success. Nobody has to ask
-# again and again, which would take the processor from the program that is just starting.
+# again and again, which would take the processor from the program that is just starting. Each function is probed twice: whoever
+# reads the trace wakes at the second event, and a TCP listener makes no more than one.
 watch_listeners() {
     mount -t tracefs tracefs /sys/kernel/tracing
     cd /sys/kernel/tracing || give_up "this kernel has no tracefs"
     for function in rdma_listen inet_listen; do
-        echo "r:$function $function status=\$retval:s32" >>kprobe_events || give_up "this kernel has no kprobe events"
-        echo 'status == 0' >"events/kprobes/$function/filter"
+        for event in "$function" "${function}_again"; do
+            echo "r:$event $function status=\$retval:s32" >>kprobe_events || give_up "this kernel has no kprobe events"
+            echo 'status == 0' >"events/kprobes/$event/filter"
+        done
     done
     echo 1 >events/kprobes/enable
     cd /
