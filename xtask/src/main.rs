@@ -1,35 +1,32 @@
 //! Keeps code, docs and captures in step. The Makefile calls it; nothing here is part of the lessons.
 
-mod block;
 mod docs;
 mod record;
 mod screenshots;
-mod versions;
 
-use anyhow::Result;
-use clap::{Arg, ArgAction, Command};
+use anyhow::{ensure, Context, Result};
+use std::env;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 
-fn command() -> Command {
-    let record = Command::new("record").about("Run every lesson in the lab and renew the bundled captures");
-    let check = Arg::new("check").long("check").action(ArgAction::SetTrue).help("Change nothing; say what is not true");
-    let docs = Command::new("docs").about("Write the generated parts of the documentation").arg(check);
-    let pictures = Command::new("screenshots").about("Take the documentation's pictures of Wireshark anew");
-    Command::new("xtask")
-        .about("Work on this repository")
-        .subcommand_required(true)
-        .subcommands([record, docs, pictures])
-}
+const USAGE: &str = "\
+Usage: xtask COMMAND
+  record        run every lesson in the lab and renew the bundled captures
+  docs          write the generated parts of the documentation
+  docs --check  change nothing; say what is not true
+  screenshots   take the documentation's pictures of Wireshark anew";
 
 fn main() -> ExitCode {
-    let matches = command().get_matches();
-    let result = match matches.subcommand() {
-        Some(("record", _)) => record::record(),
-        Some(("docs", options)) if options.get_flag("check") => docs::check(&root()),
-        Some(("screenshots", _)) => screenshots::take(&root()),
-        Some(("docs", _)) => docs::write(&root()),
-        _ => Ok(()),
+    let words: Vec<String> = env::args().skip(1).collect();
+    let result = match words.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        ["record"] => record::record(&root()),
+        ["docs"] => docs::write(&root()),
+        ["docs", "--check"] => docs::check(&root()),
+        ["screenshots"] => screenshots::take(&root()),
+        _ => {
+            eprintln!("{USAGE}");
+            return ExitCode::from(2);
+        }
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -46,9 +43,11 @@ fn root() -> PathBuf {
     here.parent().unwrap_or(here).to_owned()
 }
 
-/// A program that cargo has built next to this one.
-fn sibling(name: &str) -> Result<PathBuf> {
-    let program = std::env::current_exe()?.with_file_name(name);
-    anyhow::ensure!(program.exists(), "{} does not exist; build it with `cargo build --workspace`", program.display());
-    Ok(program)
+/// What a program prints.
+fn output(command: &mut Command) -> Result<String> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    let output = command.output().with_context(|| format!("cannot run {program}; it has to be installed"))?;
+    let errors = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "{program} failed: {}", errors.trim());
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }

@@ -1,100 +1,106 @@
 //! `make record`: runs each lesson and variant in the lab, and keeps the run with its packets and log lines, if it tells the
 //! story that the lesson's `steps.toml` promises.
 
-use crate::versions::Versions;
-use crate::{block, root, sibling};
-use anyhow::{bail, ensure, Context, Result};
+use crate::{docs, output};
+use anyhow::{ensure, Context, Result};
+use std::env;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use wire::capture::Reader;
 use wire::pcapng::Section;
 use wire::story::{self, proof, Story};
 
-/// What is kept of one run.
-struct Recording {
-    story: Story,
-    capture: Vec<u8>,
-    packets: usize,
+/// The page that says what the captures are recorded with, in a line that begins like this.
+const PAGE: &str = "captures/README.md";
+const LINE: &str = "Recorded with ";
+
+/// The lab, and what it runs.
+struct Lab {
+    program: PathBuf,
+    /// Where it keeps its runs.
+    runs: PathBuf,
+    /// The machines' kernel, for example `Linux 6.1.0-56-amd64`.
+    kernel: String,
+    /// For example `rdma-core 44` and `QEMU 7.2.22`.
+    rdma_core: String,
+    qemu: String,
 }
 
-/// Renews all bundled captures, or none.
+/// Renews all bundled captures, or none; then what the documentation shows of them.
 ///
 /// # Errors
 /// A run fails, or does not tell its story.
-pub fn record() -> Result<()> {
-    let lab = sibling("lab")?;
-    let runs = lab.with_file_name("").join("../lab/runs");
-    let versions = Versions::find(&lab, &runs)?;
+pub fn record(root: &Path) -> Result<()> {
+    let lab = Lab::find()?;
     let mut recordings = Vec::new();
     for story in story::bundled()? {
-        println!("{}: {}", story.file_name(), story.about);
         let name = story.file_name();
-        recordings.push(run(&lab, &runs, &versions, story).with_context(|| format!("recording {name}"))?);
+        println!("{name}: {}", story.about);
+        let file = root.join(format!("captures/{name}.pcapng"));
+        recordings.push((file, lab.run(&story).with_context(|| format!("recording {name}"))?));
     }
-    let folder = root().join("captures");
-    for recording in &recordings {
-        let name = recording.story.file_name();
-        write(&folder.join(format!("{name}.pcapng")), &recording.capture)?;
+    for (file, recording) in &recordings {
+        write(file, recording)?;
     }
-    let readme = folder.join("README.md");
-    let text = fs::read_to_string(&readme).with_context(|| format!("cannot read {}", readme.display()))?;
-    write(&readme, block::replace(&text, "recordings", &table(&recordings, &versions))?.as_bytes())
+    let page = root.join(PAGE);
+    let text = fs::read_to_string(&page).with_context(|| format!("cannot read {PAGE}"))?;
+    let Lab { kernel, rdma_core, qemu, .. } = &lab;
+    let line = format!("{LINE}{kernel} (SoftRoCE: `rdma_rxe`) on all machines, {rdma_core} and {qemu}.");
+    let lines = text.lines().map(|old| if old.starts_with(LINE) { line.as_str() } else { old });
+    write(&page, lines.flat_map(|line| [line, "\n"]).collect::<String>().as_bytes())?;
+    docs::write(root)
 }
 
 fn write(file: &Path, bytes: &[u8]) -> Result<()> {
     fs::write(file, bytes).with_context(|| format!("cannot write {}", file.display()))
 }
 
-fn run(lab: &Path, runs: &Path, versions: &Versions, story: Story) -> Result<Recording> {
-    let output = Command::new(lab)
-        .args(["run", &format!("lesson-{}", story.number())])
-        .arg(format!("--server-args={}", story.server))
-        .arg(format!("--client-args={}", story.client))
-        .output()
-        .context("cannot run the lab")?;
-    let errors = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.code() == Some(i32::from(story.exit != 0)), "the lab's {}: {}", output.status, errors.trim());
-
-    let capture = fs::read(runs.join(story.number()).join("wire.pcapng")).context("the run left no file")?;
-    let problems = proof::problems(&story, &capture);
-    if !problems.is_empty() {
-        bail!("the run does not tell the story:\n  {}", problems.join("\n  "));
+impl Lab {
+    /// Finds the lab beside this program, and asks one of its machines for its kernel; its libraries are this machine's.
+    fn find() -> Result<Lab> {
+        let program = env::current_exe()?.with_file_name("lab");
+        ensure!(program.exists(), "{} does not exist; build it with `cargo build --workspace`", program.display());
+        let runs = program.with_file_name("").join("../lab/runs");
+        output(Command::new(&program).args(["exec", "--server", "uname -sr"]))?;
+        let log = runs.join("exec/server.log");
+        let kernel = fs::read_to_string(&log).with_context(|| format!("cannot read {}", log.display()))?;
+        // The package's version follows that of the library's interface: 1.14.44.0 is rdma-core 44.
+        let library = output(Command::new("pkg-config").args(["--modversion", "libibverbs"]))?;
+        let rdma_core = library.split('.').nth(2).context("libibverbs does not say its version")?;
+        let qemu = output(Command::new(format!("qemu-system-{}", env::consts::ARCH)).arg("--version"))?;
+        let qemu = qemu.split_whitespace().nth(3).context("QEMU does not say its version")?;
+        let (kernel, rdma_core) = (kernel.trim().into(), format!("rdma-core {rdma_core}"));
+        Ok(Lab { kernel, rdma_core, qemu: format!("QEMU {qemu}"), program, runs })
     }
-    let about = format!("Lesson {}: {}", story.short_name(), story.about);
-    let os = format!("{} with SoftRoCE (rdma_rxe), {}", versions.kernel, versions.rdma_core);
-    let section = Section {
-        comment: Some(&about),
-        os: Some(&os),
-        application: Some("make record"),
-        hardware: Some(&versions.qemu),
-    };
-    let annotated = wire::annotate::annotate(&mut Reader::new(capture.as_slice())?, &story, &section)?;
-    let packets = annotated.packets.iter().sum();
-    Ok(Recording { story, capture: annotated.file, packets })
-}
 
-/// The generated part of captures/README.md.
-fn table(recordings: &[Recording], versions: &Versions) -> String {
-    let Versions { kernel, rdma_core, qemu } = versions;
-    let mut text =
-        format!("Recorded with {kernel} (SoftRoCE: `rdma_rxe`) on both machines, {rdma_core} and {qemu}.\n\n");
-    text.push_str("| capture | what it shows | options | RoCE packets |\n|---|---|---|---|\n");
-    for Recording { story, packets, .. } in recordings {
-        text.push_str(&row(story, *packets));
-        text.push('\n');
+    /// Runs a story; the capture with a comment on each packet.
+    fn run(&self, story: &Story) -> Result<Vec<u8>> {
+        let output = Command::new(&self.program)
+            .args(["run", &format!("lesson-{}", story.number())])
+            .arg(format!("--server-args={}", story.server))
+            .arg(format!("--client-args={}", story.client))
+            .output()
+            .context("cannot run the lab")?;
+        let errors = String::from_utf8_lossy(&output.stderr);
+        ensure!(
+            output.status.code() == Some(i32::from(story.exit != 0)),
+            "the lab's {}: {}",
+            output.status,
+            errors.trim()
+        );
+
+        let capture = fs::read(self.runs.join(story.number()).join("wire.pcapng")).context("the run left no file")?;
+        let problems = proof::problems(story, &capture);
+        ensure!(problems.is_empty(), "the run does not tell the story:\n  {}", problems.join("\n  "));
+        let about = format!("Lesson {}: {}", story.short_name(), story.about);
+        let os = format!("{} with SoftRoCE (rdma_rxe), {}", self.kernel, self.rdma_core);
+        let section = Section {
+            comment: Some(&about),
+            os: Some(&os),
+            application: Some("make record"),
+            hardware: Some(&self.qemu),
+        };
+        Ok(wire::annotate::annotate(&mut Reader::new(capture.as_slice())?, story, &section)?.file)
     }
-    text
-}
-
-/// One line of that table.
-pub fn row(story: &Story, packets: usize) -> String {
-    let (name, about) = (story.file_name(), &story.about);
-    format!("| [{name}]({name}.pcapng) | {about} | {} | {packets} |", options(story))
-}
-
-fn options(story: &Story) -> String {
-    let sides = [("server", &story.server), ("client", &story.client)];
-    let given = sides.iter().filter(|(_, options)| !options.is_empty());
-    given.map(|(side, options)| format!("{side} `{options}`")).collect::<Vec<_>>().join(", ")
 }

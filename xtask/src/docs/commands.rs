@@ -10,45 +10,29 @@ const FOLDERS: [&str; 8] = ["captures/", "common/", "docs/", "lab/", "lessons/",
 /// Files, make targets and frames that commands name and that do not exist.
 pub fn problems(page: &Page, sources: &Sources) -> Vec<Problem> {
     let make = sources.text("Makefile").unwrap_or_default();
-    let lessons = sources.lessons().unwrap_or_default();
     let mut problems = Vec::new();
-    for ((at, line), quoted) in page.lines.iter().enumerate().zip(page.quoted()) {
-        if quoted {
-            continue;
-        }
-        for command in commands(page, at, line) {
+    for (at, line) in page.prose() {
+        // In a fenced block all of a line, else what stands in backquotes.
+        let commands = if page.fenced[at] { vec![line.as_str()] } else { line.split('`').skip(1).step_by(2).collect() };
+        for command in commands {
             let words: Vec<&str> =
                 command.split_whitespace().map(|word| word.trim_end_matches([':', ';', ',', ')', '.'])).collect();
+            let after = |name| words.get(words.iter().position(|word| *word == name)? + 1);
             let file = words.iter().find(|word| FOLDERS.iter().any(|folder| word.starts_with(folder)));
-            if let Some(file) = file.filter(|file| !file.contains(['N', '*', '{', '…']) && !sources.path(file).exists())
-            {
-                problems.push(page.problem(at, format!("there is no {file}")));
-            }
-            let target = words.iter().position(|word| *word == "make").and_then(|make| words.get(make + 1));
-            if let Some(target) = target.filter(|target| !is_target(target, &make, &lessons)) {
-                problems.push(page.problem(at, format!("the Makefile has no target {target}")));
-            }
-            let frame = words.iter().position(|word| *word == "--packet").and_then(|option| words.get(option + 1));
-            if let (Some(capture), Some(frame)) = (file, frame.filter(|frame| **frame != "N")) {
-                problems.extend(
-                    excerpts::packet(sources, capture, frame).err().map(|error| page.problem(at, format!("{error:#}"))),
-                );
-            }
+            let missing = file.filter(|file| !file.contains(['N', '*', '{', '…']) && !sources.path(file).exists());
+            problems.extend(missing.map(|file| page.problem(at, format!("there is no {file}"))));
+            let target = after("make").filter(|target| !is_target(target, &make, sources));
+            problems.extend(target.map(|target| page.problem(at, format!("the Makefile has no target {target}"))));
+            let frame = file.zip(after("--packet").filter(|frame| **frame != "N"));
+            let missing = frame.and_then(|(capture, frame)| excerpts::packet(sources, capture, frame).err());
+            problems.extend(missing.map(|error| page.problem(at, format!("{error:#}"))));
         }
     }
     problems
 }
 
-/// What a line says to type: all of it in a fenced block, else what stands in backquotes.
-fn commands<'l>(page: &Page, at: usize, line: &'l str) -> Vec<&'l str> {
-    match page.fenced()[at] {
-        true => vec![line],
-        false => line.split('`').skip(1).step_by(2).collect(),
-    }
-}
-
 /// `lesson-04`, `compare-NN` and so on; `check`. What is no word, such as `make`'s own options, is not looked at.
-fn is_target(word: &str, make: &str, lessons: &[String]) -> bool {
+fn is_target(word: &str, make: &str, sources: &Sources) -> bool {
     if !word.starts_with(|c: char| c.is_ascii_lowercase()) {
         return true;
     }
@@ -58,7 +42,7 @@ fn is_target(word: &str, make: &str, lessons: &[String]) -> bool {
     match word.rsplit_once('-') {
         Some((verb, "NN")) => named(&format!("{verb}-%")),
         Some((verb, number)) if number.bytes().all(|c| c.is_ascii_digit()) => {
-            named(word) || named(&format!("{verb}-%")) && lessons.iter().any(|lesson| lesson.starts_with(number))
+            named(word) || named(&format!("{verb}-%")) && sources.lesson(number).is_some()
         }
         _ => named(word),
     }
@@ -71,7 +55,7 @@ mod tests {
 
     #[test]
     fn commands_name_what_exists() {
-        let check = |text: &str| problems(&Page::new("docs/p.md", text), &repository()).len();
+        let check = |text: &str| problems(&Page::new("docs/p.md", text), repository()).len();
         let show = "`wire show captures/01_cm_listen.pcapng --packet step1`";
         assert_eq!((check(show), check(&show.replace("step1", "step9")), check(&show.replace("01", "91"))), (0, 1, 2));
         assert_eq!(

@@ -2,9 +2,8 @@
 //! from lesson 08 on each lesson stands on `common`, and not on the one before.
 
 use super::page::Problem;
-use super::sources::Sources;
+use super::sources::{Lesson, Sources};
 use anyhow::{ensure, Context, Result};
-use std::collections::BTreeSet;
 use std::process::Command;
 
 /// How many lines a lesson may take away from the one before, and why so many. A lesson adds a stage to the one before;
@@ -26,24 +25,20 @@ const BUDGET: [(&str, usize, &str); 6] = [
 
 /// The difference between the sources of two lessons.
 struct Diff {
-    text: String,
+    lines: Vec<String>,
     added: usize,
     removed: usize,
 }
 
 /// Lessons that take more away from the one before than they may.
 pub fn problems(sources: &Sources) -> Vec<Problem> {
-    let lessons = match sources.lessons() {
-        Ok(lessons) => lessons,
-        Err(error) => return vec![Problem::new("lessons", format!("{error:#}"))],
-    };
-    let check = |pair: &[String]| {
+    let check = |pair: &[Lesson]| {
         let [old, new] = pair else { return None };
-        let (_, most, _) = BUDGET.into_iter().find(|(number, ..)| new.split('_').next() == Some(number))?;
-        let verdict = diff(sources, old, new).and_then(|diff| within_budget(old, most, diff.removed));
-        Some(Problem::new(&format!("lessons/{new}"), format!("{:#}", verdict.err()?)))
+        let (_, most, _) = BUDGET.into_iter().find(|(number, ..)| new.number() == *number)?;
+        let verdict = diff(sources, old, new).and_then(|diff| within_budget(&old.name, most, diff.removed));
+        Some(Problem::new(&format!("lessons/{}", new.name), format!("{:#}", verdict.err()?)))
     };
-    lessons.windows(2).filter_map(check).collect()
+    sources.lessons.windows(2).filter_map(check).collect()
 }
 
 fn within_budget(old: &str, most: usize, removed: usize) -> Result<()> {
@@ -60,53 +55,43 @@ fn within_budget(old: &str, most: usize, removed: usize) -> Result<()> {
 /// # Errors
 /// There is no such lesson.
 pub fn folded(sources: &Sources, old: &str, new: &str) -> Result<Vec<String>> {
-    let lessons = sources.lessons()?;
-    let find = |number: &str| {
-        let found = lessons.iter().find(|lesson| lesson.split('_').next() == Some(number));
-        found.with_context(|| format!("there is no lesson {number}"))
-    };
-    let Diff { text, added, removed } = diff(sources, find(old)?, find(new)?)?;
+    let find = |number: &str| sources.lesson(number).with_context(|| format!("there is no lesson {number}"));
+    let Diff { lines, added, removed } = diff(sources, find(old)?, find(new)?)?;
     // The sources' own documentation has fenced blocks.
-    let fence = if text.contains("```") { "````" } else { "```" };
-    let mut lines = vec![
+    let fence = if lines.iter().any(|line| line.contains("```")) { "````" } else { "```" };
+    let head = [
         "<details>".to_string(),
         format!("<summary>From lesson {old} to lesson {new}: {added} lines more, {removed} lines less</summary>"),
         String::new(),
         format!("{fence}diff"),
     ];
-    lines.extend(text.lines().map(|line| line.trim_end().to_string()));
-    lines.extend([fence.into(), String::new(), "</details>".into()]);
-    Ok(lines)
+    Ok([&head[..], &lines, &[fence.into(), String::new(), "</details>".into()]].concat())
 }
 
-fn diff(sources: &Sources, old: &str, new: &str) -> Result<Diff> {
-    let files = |lesson: &str| {
-        let folder = format!("lessons/{lesson}/src/");
-        let files = sources.files(folder.trim_end_matches('/'), ".rs")?;
-        anyhow::Ok(files.iter().filter_map(|file| file.strip_prefix(&folder)).map(String::from).collect())
-    };
-    let (before, after): (BTreeSet<String>, BTreeSet<String>) = (files(old)?, files(new)?);
-    let mut text = String::new();
-    for file in before.union(&after) {
-        let side = |lesson: &str, has: bool| match has {
-            true => format!("lessons/{lesson}/src/{file}"),
-            false => "/dev/null".into(),
-        };
-        text += &unified(sources, &side(old, before.contains(file)), &side(new, after.contains(file)))?;
-    }
-    let count = |sign: &str| text.lines().filter(|line| line.starts_with(sign)).count();
-    // Each file's two names are no lines of it.
-    let (added, removed) = (count("+") - count("+++ "), count("-") - count("--- "));
-    Ok(Diff { text, added, removed })
-}
-
-fn unified(sources: &Sources, old: &str, new: &str) -> Result<String> {
+fn diff(sources: &Sources, old: &Lesson, new: &Lesson) -> Result<Diff> {
     let mut diff = Command::new("diff");
-    diff.current_dir(sources.path("")).args(["-u", "--label", old, "--label", new, old, new]);
+    diff.current_dir(sources.path("lessons")).env("TZ", "UTC").arg("-urN");
+    diff.args([old, new].map(|lesson| format!("{}/src", lesson.name)));
     let output = diff.output().context("cannot run diff; install the package diffutils")?;
     // Status 1 only says that the files differ.
     ensure!(matches!(output.status.code(), Some(0 | 1)), "diff: {}", String::from_utf8_lossy(&output.stderr).trim());
-    Ok(String::from_utf8(output.stdout)?)
+    let text = String::from_utf8(output.stdout)?;
+    let (mut lines, mut added, mut removed) = (Vec::new(), 0, 0);
+    // The command itself stands before each file.
+    for line in text.lines().filter(|line| !line.starts_with("diff -urN ")) {
+        let file = line.split_once('\t').filter(|_| line.starts_with("--- ") || line.starts_with("+++ "));
+        match file {
+            // A file that is only on the other side is said to be from long ago.
+            Some((name, date)) if date.starts_with("1970-") => lines.push(format!("{} /dev/null", &name[..3])),
+            Some((name, _)) => lines.push(name.replacen(' ', " lessons/", 1)),
+            None => {
+                added += usize::from(line.starts_with('+'));
+                removed += usize::from(line.starts_with('-'));
+                lines.push(line.trim_end().into());
+            }
+        }
+    }
+    Ok(Diff { lines, added, removed })
 }
 
 #[cfg(test)]
@@ -124,12 +109,12 @@ mod tests {
     #[test]
     fn a_diff_counts_the_lines_of_all_files() {
         let sources = repository();
-        let lines = folded(&sources, "05", "06").unwrap();
+        let lines = folded(sources, "05", "06").unwrap();
         let of = |sign: char| lines.iter().filter(|line| line.starts_with(sign)).count();
         let files = lines.iter().filter(|line| line.starts_with("+++ ")).count();
         let summary = format!("{} lines more, {} lines less", of('+') - files, of('-') - files);
         assert!(lines[1].contains(&summary), "{} {summary}", lines[1]);
         assert!(lines.iter().any(|line| line == "--- /dev/null"), "lesson 06 has files that lesson 05 has not");
-        assert!(folded(&sources, "05", "99").is_err());
+        assert!(folded(sources, "05", "99").is_err());
     }
 }

@@ -107,12 +107,12 @@ pub fn shown(capture: &[u8], which: show::bytes::Which) -> Result<String> {
 ///
 /// # Errors
 /// The capture has no such packet, or the packet no such section.
-pub fn bytes(sources: &Sources, capture: &str, which: &str, sections: &[String]) -> Result<Vec<String>> {
+pub fn bytes(sources: &Sources, capture: &str, which: &str, sections: &[&str]) -> Result<Vec<String>> {
     let text = packet(sources, capture, which)?;
     let mut lines: Vec<String> = Vec::new();
     for name in sections {
         let named = |section: &&str| {
-            let rest = section.strip_prefix(name.as_str());
+            let rest = section.strip_prefix(name);
             rest.is_some_and(|rest| rest.starts_with([' ', ',']))
         };
         let Some(section) = text.split("\n\n").find(named) else {
@@ -138,13 +138,13 @@ mod tests {
     fn a_part_of_a_run_begins_and_ends_where_it_should() {
         let sources = repository();
         let rows = sources.rows(CAPTURE).unwrap();
-        let knock = part(&sources, NAME, "client:knock..step1").unwrap();
+        let knock = part(sources, NAME, "client:knock..step1").unwrap();
         assert_eq!(*knock.end(), rows[0].frame);
-        let listen = part(&sources, NAME, "server:listen..server:listen").unwrap();
+        let listen = part(sources, NAME, "server:listen..server:listen").unwrap();
         let lines = sources.lines(CAPTURE, "server").unwrap();
         let at = |number: u64| lines.iter().find(|line| line.number == number).unwrap().text.clone();
         assert!(at(*listen.start()).contains("getaddrinfo") && at(*listen.end()).contains("listening on"));
-        let error = |range: &str| part(&sources, NAME, range).unwrap_err().to_string();
+        let error = |range: &str| part(sources, NAME, range).unwrap_err().to_string();
         assert!(error("step99..step1").contains("has no `step99`"));
         assert!(error("step2..step1").contains("ends before"));
         assert!(error("me:x..step1").contains("no log lines of `me`, but of client, server"));
@@ -153,32 +153,31 @@ mod tests {
     #[test]
     fn a_stage_is_all_that_it_logs_and_prints() {
         let sources = repository();
-        let lines = log(&sources, NAME, "client", &["read_reason"]).unwrap();
+        let lines = log(sources, NAME, "client", &["read_reason"]).unwrap();
         assert!(
             lines[0].starts_with("[read_reason] SLOW  rdma_get_cm_event") && lines[3].starts_with("rejected with"),
             "{lines:#?}"
         );
-        let error = log(&sources, NAME, "server", &["read_reason"]).unwrap_err().to_string();
+        let error = log(sources, NAME, "server", &["read_reason"]).unwrap_err().to_string();
         assert!(error.contains("no stage read_reason"), "{error}");
     }
 
     #[test]
     fn a_piece_of_a_ladder_has_the_steps_asked_for() {
         let sources = repository();
-        assert_eq!(ladder(&sources, CAPTURE, "step1-step2").unwrap().len(), 2);
-        let one = ladder(&sources, CAPTURE, "step2").unwrap();
+        assert_eq!(ladder(sources, CAPTURE, "step1-step2").unwrap().len(), 2);
+        let one = ladder(sources, CAPTURE, "step2").unwrap();
         assert!(one.len() == 1 && one[0].contains("ConnectReject"), "{one:?}");
-        assert_eq!(ladder(&sources, "captures/04_rdma_write-multi-packet.pcapng", "step8").unwrap().len(), 3);
-        assert!(ladder(&sources, CAPTURE, "step9").is_err());
+        assert_eq!(ladder(sources, "captures/04_rdma_write-multi-packet.pcapng", "step8").unwrap().len(), 3);
+        assert!(ladder(sources, CAPTURE, "step9").is_err());
     }
 
     #[test]
     fn sections_of_a_packet_are_found_by_name() {
         let sources = repository();
-        let sections = ["BTH".to_string(), "ICRC".to_string()];
-        let lines = bytes(&sources, CAPTURE, "step1", &sections).unwrap();
+        let lines = bytes(sources, CAPTURE, "step1", &["BTH", "ICRC"]).unwrap();
         assert!(lines[0].starts_with("BTH  Base Transport Header") && lines.contains(&String::new()));
-        let error = bytes(&sources, CAPTURE, "step1", &["RETH".to_string()]).unwrap_err().to_string();
+        let error = bytes(sources, CAPTURE, "step1", &["RETH"]).unwrap_err().to_string();
         assert!(error.contains("no section"), "{error}");
     }
 }

@@ -12,34 +12,28 @@ const FINDS_NOTHING: [&str; 2] = ["infiniband.aeth.syndrome", "infiniband.bth.op
 
 /// Filters that tshark refuses, or that find no packet in any of the bundled captures.
 pub fn problems(pages: &[Page], sources: &Sources) -> Vec<Problem> {
-    let named: Vec<(&Page, usize, String)> = pages
-        .iter()
-        .flat_map(|page| filters(page).into_iter().map(move |(line, filter)| (page, line, filter)))
-        .collect();
-    let distinct: BTreeSet<&str> = named.iter().map(|(.., filter)| filter.as_str()).collect();
-    let verdicts = match all_captures(sources).and_then(|captures| verdicts(&captures, &distinct)) {
-        Ok(verdicts) => verdicts,
+    let mut places: BTreeMap<String, Vec<(&Page, usize)>> = BTreeMap::new();
+    for page in pages {
+        for (line, filter) in filters(page) {
+            places.entry(filter).or_default().push((page, line));
+        }
+    }
+    let wrong = match wrong(places.keys().map(String::as_str).collect(), sources) {
+        Ok(wrong) => wrong,
         Err(error) => return vec![Problem::new("docs", format!("no filter was tried: {error:#}"))],
     };
-    let failed = |(page, line, filter): &(&Page, usize, String)| {
-        let what = match verdicts.get(filter.as_str())? {
-            Verdict::Finds(0) if !FINDS_NOTHING.iter().any(|known| filter.starts_with(known)) => {
-                format!("the filter `{filter}` finds no packet in any bundled capture")
-            }
-            Verdict::Finds(_) => return None,
-            Verdict::Refused(why) => format!("tshark refuses the filter `{filter}`: {why}"),
-        };
-        Some(page.problem(*line, what))
+    let at_place = |(filter, what): &(String, String)| {
+        places[filter].iter().map(|(page, line)| page.problem(*line, what)).collect::<Vec<_>>()
     };
-    named.iter().filter_map(failed).collect()
+    wrong.iter().flat_map(at_place).collect()
 }
 
 /// The filters of a page with their lines: in backquotes after the word "filter", or in a table's column of that name.
-fn filters(page: &Page) -> Vec<(usize, String)> {
-    let mut found = Vec::new();
+fn filters(page: &Page) -> BTreeSet<(usize, String)> {
+    let mut found = BTreeSet::new();
     let mut before = String::new();
-    for ((at, line), fenced) in page.lines.iter().enumerate().zip(page.fenced()) {
-        if fenced {
+    for (at, line) in page.lines.iter().enumerate() {
+        if page.fenced[at] {
             before.clear();
             continue;
         }
@@ -50,62 +44,52 @@ fn filters(page: &Page) -> Vec<(usize, String)> {
             }
             let words = before.trim_end().to_lowercase();
             if words.ends_with("filter") && !words.ends_with("capture filter") {
-                found.push((at, piece.into()));
+                found.insert((at, piece.into()));
             }
             before.push('`');
         }
         before.push(' ');
-        if let Some(table) = page.table_at(at) {
-            let column = table.column(&["filter", "display filter"]);
-            let cells = table.rows.iter().filter_map(|(line, cells)| Some((*line, cells.get(column?)?)));
-            found.extend(cells.map(|(line, cell)| (line, cell.trim_matches('`').to_string())));
-        }
     }
-    // What a column of filters says may have the word in it, too.
-    found.sort();
-    found.dedup();
+    for table in page.tables() {
+        let column = table.column(&["filter", "display filter"]);
+        let cells = table.rows.iter().filter_map(|(line, cells)| Some((*line, &cells[column?])));
+        found.extend(cells.map(|(line, cell)| (line, cell.trim_matches('`').to_string())));
+    }
     found
 }
 
-#[derive(Debug, PartialEq)]
-enum Verdict {
-    /// How many packets.
-    Finds(u64),
-    /// What tshark says.
-    Refused(String),
+/// The filters that are no good, each with the reason. All are tried at once, because starting tshark takes the most time.
+fn wrong(mut filters: Vec<&str>, sources: &Sources) -> Result<Vec<(String, String)>> {
+    // pcapng files can be put one after the other.
+    let captures: Vec<Vec<u8>> =
+        sources.files("captures", ".pcapng")?.iter().map(|path| sources.bytes(path)).collect::<Result<_>>()?;
+    let captures = captures.concat();
+    let mut wrong = Vec::new();
+    let counts = loop {
+        match run(&captures, &filters)? {
+            Ok(counts) => break counts,
+            Err((filter, why)) => {
+                let all = filters.len();
+                filters.retain(|other| *other != filter);
+                if filters.len() == all {
+                    bail!("tshark refuses the filter `{filter}`, which was not asked for: {why}");
+                }
+                wrong.push((filter.clone(), format!("tshark refuses the filter `{filter}`: {why}")));
+            }
+        }
+    };
+    let may_find_nothing = |filter: &str| FINDS_NOTHING.iter().any(|known| filter.starts_with(known));
+    let nothing = filters.iter().filter(|filter| !counts.contains(**filter) && !may_find_nothing(filter));
+    wrong.extend(
+        nothing.map(|filter| {
+            (filter.to_string(), format!("the filter `{filter}` finds no packet in any bundled capture"))
+        }),
+    );
+    Ok(wrong)
 }
 
-/// All bundled captures in one: pcapng files can be put one after the other.
-fn all_captures(sources: &Sources) -> Result<Vec<u8>> {
-    let mut all = Vec::new();
-    for path in sources.files("captures", ".pcapng")? {
-        all.extend(sources.bytes(&path)?);
-    }
-    Ok(all)
-}
-
-/// Tries all filters at once, because starting tshark takes the most time; if one is refused, one by one.
-fn verdicts<'f>(captures: &[u8], filters: &BTreeSet<&'f str>) -> Result<BTreeMap<&'f str, Verdict>> {
-    let all: Vec<&str> = filters.iter().copied().collect();
-    if let Ok(counts) = run(captures, &all)? {
-        return Ok(all
-            .into_iter()
-            .map(|filter| (filter, Verdict::Finds(counts.get(filter).copied().unwrap_or(0))))
-            .collect());
-    }
-    let mut verdicts = BTreeMap::new();
-    for filter in all {
-        let verdict = match run(captures, &[filter])? {
-            Ok(counts) => Verdict::Finds(counts.get(filter).copied().unwrap_or(0)),
-            Err(why) => Verdict::Refused(why),
-        };
-        verdicts.insert(filter, verdict);
-    }
-    Ok(verdicts)
-}
-
-/// How many packets each filter finds, or what tshark says against one of them.
-fn run(captures: &[u8], filters: &[&str]) -> Result<Result<BTreeMap<String, u64>, String>> {
+/// The filters that find packets; or one that tshark refuses, and why.
+fn run(captures: &[u8], filters: &[&str]) -> Result<Result<BTreeSet<String>, (String, String)>> {
     let mut tshark = Command::new("tshark");
     tshark.args(["-n", "-q", "-r", "-"]);
     // Protocol statistics take a filter with any characters in it, and any number of them.
@@ -123,27 +107,21 @@ fn run(captures: &[u8], filters: &[&str]) -> Result<Result<BTreeMap<String, u64>
     let output = child.wait_with_output()?;
     if !output.status.success() {
         let errors = String::from_utf8_lossy(&output.stderr);
-        let Some((_, why)) = errors.split_once(" is invalid - ") else { bail!("tshark: {}", errors.trim()) };
-        return Ok(Err(why.lines().next().unwrap_or_default().into()));
+        let refused = errors.split_once("Filter \"").and_then(|(_, rest)| rest.split_once("\" is invalid - "));
+        let Some((filter, why)) = refused else { bail!("tshark: {}", errors.trim()) };
+        return Ok(Err((filter.into(), why.lines().next().unwrap_or_default().into())));
     }
-    Ok(Ok(counts(&String::from_utf8_lossy(&output.stdout))))
-}
-
-/// Reads the statistics: a line with the filter, then one with the number of packets for each protocol.
-fn counts(text: &str) -> BTreeMap<String, u64> {
-    let mut counts = BTreeMap::new();
-    let mut current = String::new();
+    // A line with the filter, then one with the number of packets for each protocol that there is.
+    let mut found = BTreeSet::new();
+    let mut current = "";
+    let text = String::from_utf8_lossy(&output.stdout);
     for line in text.lines() {
-        if let Some(filter) = line.strip_prefix("Filter: ") {
-            current = filter.into();
-        }
-        let frames = line.split_once("frames:").and_then(|(_, rest)| rest.split_whitespace().next()?.parse().ok());
-        if let Some(frames) = frames {
-            // The first protocol has all packets; the others are inside of it.
-            counts.entry(current.clone()).or_insert(frames);
+        current = line.strip_prefix("Filter: ").unwrap_or(current);
+        if line.contains("frames:") {
+            found.insert(current.to_string());
         }
     }
-    counts
+    Ok(Ok(found))
 }
 
 #[cfg(test)]
@@ -153,7 +131,7 @@ mod tests {
 
     fn check(text: &str) -> Vec<String> {
         let pages = [Page::new("docs/p.md", text)];
-        problems(&pages, &repository()).iter().map(Problem::to_string).collect()
+        problems(&pages, repository()).iter().map(Problem::to_string).collect()
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! The installed C headers: which names exist, how calls are declared, which numbers the statuses have.
 
+use super::page::{Page, Problem};
+use super::sources::Sources;
 use anyhow::{Context, Result};
 use std::collections::BTreeSet;
 use std::fs;
@@ -63,6 +65,18 @@ impl Headers {
     }
 }
 
+/// Prototypes on a page, in fenced blocks of the language `c`, that no header has.
+pub fn problems(page: &Page, sources: &Sources) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    for block in page.prototypes() {
+        let (fence, text) = (block.start - 1, page.lines[block].join("\n"));
+        let prototypes = text.split(';').map(str::trim).filter(|prototype| !prototype.is_empty());
+        let unknown = prototypes.filter(|prototype| !sources.headers.declares(prototype));
+        problems.extend(unknown.map(|it| page.problem(fence, format!("no installed header declares `{it}`"))));
+    }
+    problems
+}
+
 fn named_by_pkg_config() -> PathBuf {
     let output = Command::new("pkg-config").args(["--variable=includedir", "libibverbs"]).output();
     output.map_or_else(|_| PathBuf::new(), |output| String::from_utf8_lossy(&output.stdout).trim().into())
@@ -91,6 +105,7 @@ fn squeeze(code: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::sources::tests::repository;
     use super::*;
 
     #[test]
@@ -109,5 +124,15 @@ mod tests {
         assert!(headers.values("ibv_wc_status").contains(&("IBV_WC_RETRY_EXC_ERR", 12)));
         assert!(headers.values("ibv_qp_state").contains(&("IBV_QPS_RTS", 3)));
         assert!(headers.values("no_such_enum").is_empty());
+    }
+
+    #[test]
+    fn each_prototype_is_looked_up() {
+        let page = |name: &str| {
+            Page::new("docs/p.md", &format!("\n```c\nint rdma_listen(struct rdma_cm_id *id, int backlog);\nint\n  {name}(struct rdma_cm_id *id);\n```\n"))
+        };
+        assert_eq!(problems(&page("rdma_disconnect"), repository()), []);
+        let [problem] = &problems(&page("rdma_destroy_qp"), repository())[..] else { panic!("void, not int") };
+        assert!(problem.to_string().starts_with("docs/p.md:2: no installed header declares `int"), "{problem}");
     }
 }

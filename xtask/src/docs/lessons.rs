@@ -1,89 +1,48 @@
-//! The list of lessons, which is the same everywhere.
+//! The lists of lessons and of their captures, which are the same everywhere.
 
 use super::page::Problem;
 use super::sources::Sources;
-use anyhow::{Context, Result};
-use std::process::Command;
-use wire::story::{self, MAIN};
+use anyhow::Result;
+use std::collections::BTreeSet;
+use wire::story::{self, Story, MAIN};
 
-/// Where the list is kept, and what is there.
-struct List {
-    place: &'static str,
-    lessons: Vec<String>,
-}
-
-/// Every list that is not the one of the folders in lessons/.
+/// Every list that is not the one of the folders in lessons/. The Makefile and cargo look at these folders themselves.
 pub fn problems(sources: &Sources) -> Vec<Problem> {
-    let lists = sources.lessons().and_then(|lessons| Ok((lists(sources)?, lessons)));
-    match lists {
-        Ok((lists, lessons)) => lists.iter().flat_map(|list| differences(list, &lessons)).collect(),
+    let lessons = sources.lessons.iter().map(|lesson| lesson.name.clone()).collect();
+    let of_list = |(place, list): &(&str, BTreeSet<String>)| differences(place, list, &lessons);
+    match lists(sources) {
+        Ok(lists) => lists.iter().flat_map(of_list).collect(),
         Err(error) => vec![Problem::new("lessons", format!("{error:#}"))],
     }
 }
 
-fn differences(list: &List, lessons: &[String]) -> Vec<Problem> {
-    let missing =
-        lessons.iter().filter(|lesson| !list.lessons.contains(lesson)).map(|lesson| format!("lacks {lesson}"));
-    let extra = list.lessons.iter().filter(|lesson| !lessons.contains(lesson));
-    let extra = extra.map(|lesson| format!("has {lesson}, which is no folder in lessons/"));
-    missing.chain(extra).map(|what| Problem::new(list.place, format!("the list of lessons {what}"))).collect()
+fn differences(place: &str, list: &BTreeSet<String>, lessons: &BTreeSet<String>) -> Vec<Problem> {
+    let missing = lessons.difference(list).map(|lesson| format!("lacks {lesson}"));
+    let extra = list.difference(lessons).map(|lesson| format!("has {lesson}, which is no folder in lessons/"));
+    missing.chain(extra).map(|what| Problem::new(place, format!("the list of lessons {what}"))).collect()
 }
 
-/// All lists, each lesson by its folder's name.
-fn lists(sources: &Sources) -> Result<Vec<List>> {
-    let lessons = sources.lessons()?;
-    let full = |number: &str| {
-        let named = lessons.iter().find(|lesson| lesson.split('_').next() == Some(number));
-        named.map_or_else(|| number.to_string(), String::clone)
-    };
+/// All lists, each lesson by its folder's name, with where they are kept.
+fn lists(sources: &Sources) -> Result<[(&'static str, BTreeSet<String>); 4]> {
+    let readme = sources.text("README.md")?;
+    let rows =
+        readme.lines().filter_map(|line| line.strip_prefix("| [")?.split_once("](lessons/")?.1.split('/').next());
     let stories = story::bundled()?;
-    let main = stories.iter().filter(|story| story.variant == MAIN).map(|story| story.lesson.clone());
-    Ok(vec![
-        List { place: "README.md", lessons: named(&sources.text("README.md")?) },
-        List { place: "docs/README.md", lessons: named(&sources.text("docs/README.md")?) },
-        List { place: "docs", lessons: files(sources, "docs", ".md")? },
-        List { place: "captures", lessons: files(sources, "captures", ".pcapng")? },
-        List { place: "wire/src/story/mod.rs", lessons: main.collect() },
-        List { place: "Makefile", lessons: of_make(sources)?.iter().map(|number| full(number)).collect() },
-        List { place: "Cargo.toml", lessons: of_cargo(sources)?.iter().map(|number| full(number)).collect() },
+    let files = |folder: &str, ending: &str| -> Result<BTreeSet<String>> {
+        let files = sources.files(folder, ending)?;
+        let names = files.iter().filter_map(|file| file.strip_prefix(folder)?.strip_prefix('/')?.strip_suffix(ending));
+        // Lesson 00 is none: it is the set-up. A variant is no lesson of its own.
+        let is_lesson = |name: &&str| {
+            name.starts_with(|c: char| c.is_ascii_digit()) && !name.starts_with("00_") && !name.contains('-')
+        };
+        Ok(names.filter(is_lesson).map(String::from).collect())
+    };
+    Ok([
+        ("README.md", rows.map(String::from).collect()),
+        ("docs", files("docs", ".md")?),
+        ("captures", files("captures", ".pcapng")?),
+        ("wire/src/story/mod.rs", stories.into_iter().map(|story| story.lesson).collect()),
     ])
-}
-
-/// Names like `04_rdma_write` in the first cell of a table's row.
-fn named(text: &str) -> Vec<String> {
-    let rows = text.lines().filter_map(|line| line.strip_prefix("| ["));
-    let targets = rows.filter_map(|row| Some(row.split_once("](")?.1.split_once(')')?.0));
-    let parts = targets.filter_map(|target| target.split('/').map(|part| part.trim_end_matches(".md")).find(is_lesson));
-    parts.map(String::from).collect()
-}
-
-/// Two digits, an underscore, a name. Lesson 00 is none: it is the set-up.
-fn is_lesson(name: &&str) -> bool {
-    let (number, _) = name.split_once('_').unwrap_or_default();
-    number.len() == 2 && number.bytes().all(|byte| byte.is_ascii_digit()) && number != "00"
-}
-
-/// The lessons that a folder has files of; a variant is no lesson of its own.
-fn files(sources: &Sources, folder: &str, ending: &str) -> Result<Vec<String>> {
-    let files = sources.files(folder, ending)?;
-    let names = files.iter().filter_map(|file| file.strip_prefix(folder)?.strip_prefix('/')?.strip_suffix(ending));
-    Ok(names.filter(is_lesson).filter(|name| !name.contains('-')).map(String::from).collect())
-}
-
-/// What `make` alone prints.
-fn of_make(sources: &Sources) -> Result<Vec<String>> {
-    let output = Command::new("make").arg("-C").arg(sources.path("")).args(["-s", "--no-print-directory"]).output();
-    let output = output.context("cannot run make")?;
-    let text = String::from_utf8_lossy(&output.stdout);
-    let line = text.lines().find_map(|line| line.strip_prefix("Lessons: ")).context("make lists no lessons")?;
-    Ok(line.split_whitespace().map(String::from).collect())
-}
-
-/// The packages `lesson-NN` in Cargo.lock, which cargo keeps in step with the workspace.
-fn of_cargo(sources: &Sources) -> Result<Vec<String>> {
-    let lock = sources.text("Cargo.lock")?;
-    let names = lock.lines().filter_map(|line| line.strip_prefix("name = \"lesson-")?.strip_suffix('"'));
-    Ok(names.map(String::from).collect())
 }
 
 /// The table of lessons, for a page in docs/: what each story is about, and its captures.
@@ -93,14 +52,32 @@ fn of_cargo(sources: &Sources) -> Result<Vec<String>> {
 pub fn table(sources: &Sources) -> Result<Vec<String>> {
     let stories = story::bundled()?;
     let mut lines = vec!["| lesson | shows | captures |".to_string(), "|---|---|---|".to_string()];
-    for lesson in sources.lessons()? {
-        let of_lesson = stories.iter().filter(|story| story.lesson == lesson);
+    for lesson in &sources.lessons {
+        let of_lesson = stories.iter().filter(|story| story.lesson == lesson.name);
         let captures = of_lesson.clone().map(|story| format!("[{0}](../captures/{0}.pcapng)", story.file_name()));
         let captures = captures.collect::<Vec<_>>().join(", ");
         let about = of_lesson.clone().find(|story| story.variant == MAIN).map_or("", |story| story.about.as_str());
-        lines.push(format!("| [{lesson}]({lesson}.md) | {about} | {captures} |"));
+        lines.push(format!("| [{0}]({0}.md) | {about} | {captures} |", lesson.name));
     }
     Ok(lines)
+}
+
+/// The table of captures, for the page beside them.
+///
+/// # Errors
+/// A story has no capture.
+pub fn captures(sources: &Sources) -> Result<Vec<String>> {
+    let head = ["| capture | what it shows | options | RoCE packets |", "|---|---|---|---|"].map(String::from);
+    let row = |story: &Story| {
+        let (name, about) = (story.file_name(), &story.about);
+        let sides = [("server", &story.server), ("client", &story.client)];
+        let given = sides.iter().filter(|(_, options)| !options.is_empty());
+        let options = given.map(|(side, options)| format!("{side} `{options}`")).collect::<Vec<_>>().join(", ");
+        let packets = sources.rows(&format!("captures/{name}.pcapng"))?.len();
+        Ok(format!("| [{name}]({name}.pcapng) | {about} | {options} | {packets} |"))
+    };
+    let rows: Result<Vec<String>> = story::bundled()?.iter().map(row).collect();
+    Ok([head.to_vec(), rows?].concat())
 }
 
 #[cfg(test)]
@@ -108,32 +85,28 @@ mod tests {
     use super::super::sources::tests::repository;
     use super::*;
 
+    fn set(names: &[&str]) -> BTreeSet<String> {
+        names.iter().map(ToString::to_string).collect()
+    }
+
     #[test]
     fn a_lesson_too_few_or_too_many_is_found() {
-        let lessons = ["01_a".to_string(), "02_b".to_string()];
-        let list =
-            |lessons: &[&str]| List { place: "Makefile", lessons: lessons.iter().map(|s| s.to_string()).collect() };
         let texts = |names: &[&str]| -> Vec<String> {
-            differences(&list(names), &lessons).iter().map(Problem::to_string).collect()
+            differences("docs", &set(names), &set(&["01_a", "02_b"])).iter().map(Problem::to_string).collect()
         };
         assert_eq!(texts(&["01_a", "02_b"]), [""; 0]);
-        assert_eq!(texts(&["02_b"]), ["Makefile: the list of lessons lacks 01_a"]);
+        assert_eq!(texts(&["02_b"]), ["docs: the list of lessons lacks 01_a"]);
         assert_eq!(
             texts(&["01_a", "02_b", "03"]),
-            ["Makefile: the list of lessons has 03, which is no folder in lessons/"]
+            ["docs: the list of lessons has 03, which is no folder in lessons/"]
         );
     }
 
     #[test]
-    fn lists_are_read_from_where_they_are_kept() {
-        let text = "| [01_a](lessons/01_a/src/main.rs) | x |\n| [02 b](02_b.md) | y |\n| [Set-up](00_setup.md) |\n[03_c](03_c.md)\n";
-        assert_eq!(named(text), ["01_a", "02_b"]);
+    fn each_list_has_all_lessons() {
         let sources = repository();
-        let numbers: Vec<String> =
-            sources.lessons().unwrap().iter().map(|lesson| lesson.split('_').next().unwrap().to_string()).collect();
-        assert_eq!(of_make(&sources).unwrap(), numbers);
-        assert_eq!(of_cargo(&sources).unwrap(), numbers);
-        assert_eq!(files(&sources, "captures", ".pcapng").unwrap(), sources.lessons().unwrap());
-        assert_eq!(table(&sources).unwrap().len(), 2 + numbers.len());
+        let lessons: BTreeSet<String> = sources.lessons.iter().map(|lesson| lesson.name.clone()).collect();
+        assert!(lists(sources).unwrap().iter().all(|(_, list)| *list == lessons));
+        assert_eq!(table(sources).unwrap().len(), 2 + lessons.len());
     }
 }

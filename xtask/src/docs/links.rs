@@ -5,48 +5,30 @@ use super::sources::Sources;
 use std::collections::HashMap;
 use std::path::{Component, Path};
 
-/// Every link that leads nowhere.
-pub fn problems(pages: &[Page], sources: &Sources) -> Vec<Problem> {
-    let anchors: HashMap<&str, Vec<String>> = pages.iter().map(|page| (page.path.as_str(), anchors(page))).collect();
+/// Every link that leads nowhere, or to another lesson than it names.
+pub fn problems(page: &Page, sources: &Sources) -> Vec<Problem> {
     let mut problems = Vec::new();
-    for page in pages {
-        problems.extend(misnamed(page));
-        for (line, target) in links(page) {
-            if let Some(what) = dead(page, &target, &anchors, sources) {
-                problems.push(page.problem(line, what));
-            }
-        }
+    for (at, line) in page.lines.iter().enumerate().filter(|(at, _)| !page.fenced[*at]) {
+        problems.extend(labelled(line).filter_map(misnamed).map(|what| page.problem(at, what)));
+        // What is code has no links.
+        let text = line.split('`').step_by(2).collect::<Vec<_>>().join("``");
+        let targets = text.split("](").skip(1).filter_map(|piece| piece.split([')', ' ']).next());
+        problems.extend(targets.filter_map(|target| dead(page, target, sources)).map(|what| page.problem(at, what)));
     }
     problems
 }
 
-/// Links that name one lesson and lead to another: `[lesson 04](05_rdma_read.md)`.
-fn misnamed(page: &Page) -> Vec<Problem> {
-    let mut problems = Vec::new();
-    for (at, line) in page.lines.iter().enumerate() {
-        for (label, target) in labelled(line) {
-            let named = label.trim_start_matches("lesson ").trim_start_matches("Lesson ").get(..2);
-            let target = target.split('#').next().unwrap_or_default();
-            let leads_to = target
-                .split('/')
-                .filter(|_| !target.contains(".svg"))
-                .find_map(|part| part.split_once('_'))
-                .map(|(number, _)| number);
-            let is_number = |text: &str| text.len() == 2 && text.bytes().all(|c| c.is_ascii_digit());
-            if let (Some(named), Some(leads_to)) =
-                (named.filter(|text| is_number(text)), leads_to.filter(|text| is_number(text)))
-            {
-                if named != leads_to {
-                    problems.push(page.problem(at, format!("this link names lesson {named} and leads to {target}")));
-                }
-            }
-        }
-    }
-    problems
+/// What is wrong with a link that names one lesson and leads to another: `[lesson 04](05_rdma_read.md)`.
+fn misnamed((label, target): (&str, &str)) -> Option<String> {
+    let number = |text: &str| text.get(..2).filter(|text| text.bytes().all(|c| c.is_ascii_digit())).map(String::from);
+    let named = number(label.trim_start_matches("lesson ").trim_start_matches("Lesson "))?;
+    let parts = target.split('#').next()?.split('/').filter(|part| !part.ends_with(".svg"));
+    let leads_to = parts.filter(|part| part.get(2..3) == Some("_")).find_map(number)?;
+    (named != leads_to).then(|| format!("this link names lesson {named} and leads to {target}"))
 }
 
 /// Why a link leads nowhere. Links out of the repository are not followed.
-fn dead(page: &Page, target: &str, anchors: &HashMap<&str, Vec<String>>, sources: &Sources) -> Option<String> {
+fn dead(page: &Page, target: &str, sources: &Sources) -> Option<String> {
     if ["https://", "http://", "mailto:"].iter().any(|scheme| target.starts_with(scheme)) {
         return None;
     }
@@ -54,14 +36,12 @@ fn dead(page: &Page, target: &str, anchors: &HashMap<&str, Vec<String>>, sources
     let Some(file) = resolve(&page.path, path) else {
         return Some(format!("the link {target} leads out of the repository"));
     };
-    let known = anchors.get(file.as_str());
-    if known.is_none() && !sources.path(&file).exists() {
+    if !path.is_empty() && !sources.path(&file).exists() {
         return Some(format!("the link {target} leads to {file}, which does not exist"));
     }
-    if !anchor.is_empty() && !known.is_some_and(|known| known.iter().any(|known| known == anchor)) {
-        return Some(format!("the link {target} leads to a heading that {file} does not have"));
-    }
-    None
+    let text = if path.is_empty() { page.text() } else { sources.text(&file).unwrap_or_default() };
+    let found = anchor.is_empty() || anchors(&Page::new(&file, &text)).iter().any(|known| known == anchor);
+    (!found).then(|| format!("the link {target} leads to a heading that {file} does not have"))
 }
 
 /// A link's file, from the repository's folder; None if it is outside.
@@ -80,22 +60,6 @@ fn resolve(page: &str, target: &str) -> Option<String> {
         }
     }
     Some(parts.join("/"))
-}
-
-/// The targets of a page's links and pictures, with their lines; what is code has none.
-fn links(page: &Page) -> Vec<(usize, String)> {
-    let mut found = Vec::new();
-    for ((at, line), fenced) in page.lines.iter().enumerate().zip(page.fenced()) {
-        if fenced {
-            continue;
-        }
-        let text = without_code(line);
-        for piece in text.split("](").skip(1) {
-            let target = piece.split([')', ' ']).next().unwrap_or_default();
-            found.push((at, target.to_string()));
-        }
-    }
-    found
 }
 
 /// The links of a text, each as what is to be read and where it leads. Either may go over the end of a line.
@@ -127,17 +91,13 @@ pub fn section(page: &Page, target: &str, sources: &Sources) -> Option<String> {
     Some([&lines[start]].into_iter().chain(rest).flat_map(|line| [line, "\n"]).collect())
 }
 
-fn without_code(line: &str) -> String {
-    line.split('`').step_by(2).collect::<Vec<_>>().join("``")
-}
-
 /// The names by which a forge lets a page's headings be linked to.
 fn anchors(page: &Page) -> Vec<String> {
     let mut anchors: Vec<String> = Vec::new();
     let mut times: HashMap<String, usize> = HashMap::new();
-    for (line, fenced) in page.lines.iter().zip(page.fenced()) {
+    for (line, fenced) in page.lines.iter().zip(&page.fenced) {
         let heading = line.trim_start_matches('#');
-        if fenced || heading.len() == line.len() || !heading.starts_with(' ') {
+        if *fenced || heading.len() == line.len() || !heading.starts_with(' ') {
             anchors.extend(line.split("<a id=\"").skip(1).filter_map(|rest| Some(rest.split_once('"')?.0.to_string())));
             continue;
         }
@@ -168,8 +128,7 @@ mod tests {
     use super::*;
 
     fn check(text: &str) -> Vec<String> {
-        let pages = [Page::new("docs/p.md", text), Page::new("README.md", "# Two commands\n")];
-        problems(&pages, &repository()).iter().map(Problem::to_string).collect()
+        problems(&Page::new("docs/p.md", text), repository()).iter().map(Problem::to_string).collect()
     }
 
     #[test]

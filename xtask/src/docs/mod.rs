@@ -14,27 +14,25 @@ mod headers;
 mod length;
 mod lessons;
 mod links;
+mod marks;
 mod names;
 mod numbers;
 mod page;
-mod pictures;
-#[cfg(test)]
-mod planted;
-mod prototypes;
-mod quotes;
+pub mod pictures;
 mod reference;
 mod sources;
 mod states;
 mod tables;
+#[cfg(test)]
+mod tests;
 mod values;
 
+use crate::screenshots;
 use anyhow::{bail, Context, Result};
 use page::{Page, Problem};
 use sources::Sources;
 use std::fs;
 use std::path::Path;
-
-pub use pictures::{record as record_screenshots, stale as stale_screenshots};
 
 /// The pages outside docs/ that make claims, too.
 const OTHER_PAGES: [&str; 3] = ["README.md", "CONTRIBUTING.md", "captures/README.md"];
@@ -44,15 +42,14 @@ const OTHER_PAGES: [&str; 3] = ["README.md", "CONTRIBUTING.md", "captures/README
 /// # Errors
 /// A part cannot be generated, or a file not be written.
 pub fn write(root: &Path) -> Result<()> {
-    let sources = Sources::new(root);
+    let sources = Sources::new(root)?;
     let pages = pages(&sources)?;
-    let mut problems = drawings::write(&pages, &sources)?;
+    let mut problems = drawings::renew(&pages, &sources, true)?;
     for page in pages {
-        let (renewed, failed) = generated::renew(&page, &sources);
+        let (renewed, failed) = marks::renew(&page, &sources);
         problems.extend(failed);
         if renewed.text() != page.text() {
-            let file = root.join(&page.path);
-            fs::write(&file, renewed.text()).with_context(|| format!("cannot write {}", file.display()))?;
+            fs::write(root.join(&page.path), renewed.text()).with_context(|| format!("cannot write {}", page.path))?;
             println!("{} written", page.path);
         }
     }
@@ -64,18 +61,14 @@ pub fn write(root: &Path) -> Result<()> {
 /// # Errors
 /// Something does not hold; each such place is printed with what to do.
 pub fn check(root: &Path) -> Result<()> {
-    let sources = Sources::new(root);
+    let sources = Sources::new(root)?;
     let pages = pages(&sources)?;
-    let mut problems = Vec::new();
-    for page in &pages {
-        problems.extend(of_page(page, &sources));
-    }
-    problems.extend(links::problems(&pages, &sources));
+    let mut problems: Vec<Problem> = pages.iter().flat_map(|page| of_page(page, &sources)).collect();
     problems.extend(filters::problems(&pages, &sources));
     problems.extend(lessons::problems(&sources));
     problems.extend(diffs::problems(&sources));
-    problems.extend(drawings::problems(&pages, &sources));
-    problems.extend(pictures::problems(&sources));
+    problems.extend(drawings::renew(&pages, &sources, false)?);
+    problems.extend(pictures::problems(root, &screenshots::shown())?);
     report(&problems)?;
     println!("docs: {} pages, and all that they claim holds", pages.len());
     Ok(())
@@ -83,16 +76,17 @@ pub fn check(root: &Path) -> Result<()> {
 
 /// What does not hold on one page.
 fn of_page(page: &Page, sources: &Sources) -> Vec<Problem> {
-    let mut problems = generated::problems(page, sources);
-    problems.extend(quotes::problems(page, sources));
-    problems.extend(tables::problems(page, sources));
-    problems.extend(names::problems(page, sources));
-    problems.extend(prototypes::problems(page, sources));
-    problems.extend(numbers::problems(page, sources));
-    problems.extend(values::problems(page, sources));
-    problems.extend(commands::problems(page, sources));
-    problems.extend(length::problems(page));
-    problems
+    let checks = [
+        marks::problems,
+        names::problems,
+        headers::problems,
+        numbers::problems,
+        values::problems,
+        commands::problems,
+        links::problems,
+        length::problems,
+    ];
+    checks.iter().flat_map(|check| check(page, sources)).collect()
 }
 
 fn pages(sources: &Sources) -> Result<Vec<Page>> {

@@ -3,11 +3,10 @@
 //! Each must exist. And on the page of a lesson each must be one that the lesson's code, log or capture has, or stand in a
 //! link to the place where it belongs: [`IBV_WC_REM_OP_ERR`](completions.md#ibv_wc_rem_op_err).
 
-use super::headers::is_word;
+use super::headers::{is_word, Headers};
 use super::links;
 use super::page::{Page, Problem};
-use super::sources::Sources;
-use anyhow::Result;
+use super::sources::{Lesson, Sources};
 use std::collections::{BTreeMap, BTreeSet};
 use wire::cm;
 use wire::opcode::{Service, TABLE};
@@ -32,11 +31,7 @@ pub struct Name<'t> {
 
 impl Names {
     /// All names that the headers and the decoder know.
-    ///
-    /// # Errors
-    /// The headers are not installed.
-    pub fn new(sources: &Sources) -> Result<Names> {
-        let headers = sources.headers()?;
+    pub fn new(headers: &Headers) -> Names {
         let mut known = BTreeMap::new();
         let mut add = |kind, name: &str, thing: &str| drop(known.insert(name.to_string(), (kind, thing.to_string())));
         for call in headers.calls() {
@@ -56,26 +51,23 @@ impl Names {
             add("packet", kind.name(), kind.short());
             add("packet", kind.short(), kind.short());
         }
-        for name in TABLE.iter().filter(|row| row.service == Service::Rc).map(|row| row.name.trim_start_matches("RC "))
-        {
+        for row in TABLE.iter().filter(|row| row.service == Service::Rc) {
+            let name = row.name.trim_start_matches("RC ");
             let spoken = name.replace("Send", "SEND").replace("RDMA Write", "WRITE").replace("RDMA Read", "READ");
             add("packet", name, name);
             add("packet", &spoken, name);
         }
         add("packet", "ACK", "Acknowledge");
-        Ok(Names { known })
+        Names { known }
     }
 
     /// All names of a text, in order.
     pub fn of<'t>(&self, text: &'t str) -> Vec<Name<'t>> {
         let mut found = Vec::new();
         let mut end = 0;
-        for (at, _) in text.char_indices() {
-            let begins = !text[..at].ends_with(is_word) && text[at..].starts_with(is_word);
-            if at < end || !begins {
-                continue;
-            }
-            if let Some(name) = self.at(text, at) {
+        let begins = |at: usize| !text[..at].ends_with(is_word) && text[at..].starts_with(is_word);
+        for at in text.char_indices().map(|(at, _)| at).filter(|at| begins(*at)) {
+            if let Some(name) = self.at(text, at).filter(|_| at >= end) {
                 end = at + name.text.len();
                 found.push(name);
             }
@@ -98,32 +90,37 @@ impl Names {
     }
 }
 
-/// Names on the page that do not exist, or do not belong to the lesson that it is about.
+/// Names on the page that do not exist, do not belong to the lesson that it is about, or name something else.
 pub fn problems(page: &Page, sources: &Sources) -> Vec<Problem> {
-    let names = match sources.names() {
-        Ok(names) => names,
-        Err(error) => return vec![Problem::new(&page.path, format!("no name was looked up: {error:#}"))],
-    };
-    let mut problems = foreign(page, names, sources);
-    problems.extend(invented(page, sources));
-    problems.extend(rows(page, names, sources));
-    problems.extend(synonyms(page, names));
+    let names = &sources.names;
+    let lesson = page.lesson().and_then(|number| sources.lesson(number));
+    let own = lesson.map(|lesson| (lesson.number(), own(page, lesson, sources)));
+    let known = sources.headers.names();
+    let mut problems = Vec::new();
+    for (at, line) in page.prose() {
+        let unknown = invented(&line).filter(|word| !known.contains(word));
+        problems.extend(unknown.map(|word| page.problem(at, format!("no installed header knows `{word}`"))));
+        let Some((lesson, own)) = &own else { continue };
+        let man_page = |name: &Name| line.contains(&format!("{}(3)", name.text));
+        for Name { text, .. } in
+            names.of(&line).into_iter().filter(|name| !own.contains(&name.thing) && !man_page(name))
+        {
+            let what = format!("lesson {lesson} has no `{text}` in its code, log or captures");
+            problems.push(page.problem(at, what + ": name another, or link it to where it belongs"));
+        }
+    }
+    for (at, line) in page.lines.iter().enumerate() {
+        let wrong = [of_row(line, sources), synonym(line, names), mislabelled(line, names)];
+        problems.extend(wrong.into_iter().flatten().map(|what| page.problem(at, what)));
+    }
     problems
 }
 
-/// Names that begin like those of the headers and are not in them.
-fn invented(page: &Page, sources: &Sources) -> Vec<Problem> {
-    let Ok(known) = sources.headers().map(|headers| headers.names()) else { return Vec::new() };
-    let mut problems = Vec::new();
-    for ((at, line), _) in (0..).zip(&page.lines).zip(page.quoted()).filter(|(_, quoted)| !quoted) {
-        let line = links::without_targets(line);
-        let begins =
-            |word: &&str| ["ibv_", "rdma_", "IBV_", "RDMA_CM_EVENT_"].iter().any(|start| word.starts_with(start));
-        let words = line.split(|c| !is_word(c)).filter(begins);
-        let unknown = words.filter(|word| !known.contains(word) && !ELSEWHERE.contains(word) && !word.ends_with('_'));
-        problems.extend(unknown.map(|word| page.problem(at, format!("no installed header knows `{word}`"))));
-    }
-    problems
+/// Words that begin like names of the headers.
+fn invented(line: &str) -> impl Iterator<Item = &str> {
+    let begins = |word: &str| ["ibv_", "rdma_", "IBV_", "RDMA_CM_EVENT_"].iter().any(|start| word.starts_with(start));
+    let words = line.split(|c| !is_word(c)).filter(move |word| begins(word));
+    words.filter(|word| !ELSEWHERE.contains(word) && !word.ends_with('_'))
 }
 
 /// Programs, kernel modules, calls inside the library and our own calls that begin like a name of the headers.
@@ -139,73 +136,51 @@ const ELSEWHERE: [&str; 9] = [
     "rdma_t",
 ];
 
-/// Names on a lesson's page that the lesson does not have.
-fn foreign(page: &Page, names: &Names, sources: &Sources) -> Vec<Problem> {
-    let Some(lesson) = page.lesson() else { return Vec::new() };
-    let quoted = page.quoted();
-    let text: String =
-        page.lines.iter().zip(&quoted).filter(|(_, is)| **is).map(|(line, _)| format!("{line}\n")).collect();
-    let mut own: BTreeSet<String> = names.of(&text).into_iter().map(|name| name.thing).collect();
-    own.extend(sources.things(lesson).iter().flat_map(|things| things.iter().cloned()));
-    own.extend(linked(page, names, sources));
-    let mut problems = Vec::new();
-    for (at, line) in page.lines.iter().enumerate().filter(|(at, _)| !quoted[*at]) {
-        let line = links::without_targets(line);
-        let man_page = |name: &Name| line.contains(&format!("{}(3)", name.text));
-        for name in names.of(&line).into_iter().filter(|name| !own.contains(&name.thing) && !man_page(name)) {
-            let what = format!(
-                "lesson {lesson} has no `{}` in its code, log or captures: name another, or link it to where it belongs",
-                name.text
-            );
-            problems.push(page.problem(at, what));
+/// What may be named on a lesson's page: what the lesson has, what the page quotes, and what it links to a place where that is
+/// named.
+fn own(page: &Page, lesson: &Lesson, sources: &Sources) -> BTreeSet<String> {
+    let things = |text: &str| sources.names.of(text).into_iter().map(|name| name.thing).collect::<BTreeSet<_>>();
+    let mut own = &lesson.things | &things(&page.quotes());
+    for (label, target) in links::labelled(&page.text()) {
+        if let Some(section) = links::section(page, target, sources) {
+            own.extend(&things(label) & &things(&section));
         }
     }
-    problems
+    own
 }
 
-/// Names in a row that links to lessons by their numbers, which none of those lessons has.
-fn rows(page: &Page, names: &Names, sources: &Sources) -> Vec<Problem> {
-    let mut problems = Vec::new();
-    for (at, line) in page.lines.iter().enumerate().filter(|(_, line)| line.starts_with('|')) {
-        let numbers = links::labelled(line).filter_map(|(label, _)| label.get(..2));
-        let lessons: Vec<&str> = numbers.filter(|number| number.bytes().all(|c| c.is_ascii_digit())).collect();
-        if lessons.is_empty() {
-            continue;
-        }
-        let has = |thing: &str| lessons.iter().any(|of| sources.things(of).is_ok_and(|things| things.contains(thing)));
-        let text = links::without_targets(line);
-        let foreign = names.of(&text).into_iter().find(|name| !has(&name.thing));
-        problems.extend(
-            foreign.map(|name| page.problem(at, format!("lesson {} has no {}", lessons.join(" or "), name.text))),
-        );
-    }
-    problems
+/// What is wrong with a row that links to lessons by their numbers: a name that none of them has.
+fn of_row(line: &str, sources: &Sources) -> Option<String> {
+    let numbers = links::labelled(line).filter_map(|(label, _)| label.get(..2));
+    let lessons: Vec<&Lesson> = numbers.filter_map(|number| sources.lesson(number)).collect();
+    let has = |thing: &str| lessons.is_empty() || lessons.iter().any(|lesson| lesson.things.contains(thing));
+    let text = Some(links::without_targets(line)).filter(|line| line.starts_with('|'))?;
+    let foreign = sources.names.of(&text).into_iter().find(|name| !has(&name.thing))?.text;
+    let numbers: Vec<&str> = lessons.iter().map(|lesson| lesson.number()).collect();
+    Some(format!("lesson {} has no {foreign}", numbers.join(" or ")))
 }
 
 /// Two names of a packet, one of them in parentheses, that name two packets: ConnectReply (REQ).
-fn synonyms(page: &Page, names: &Names) -> Vec<Problem> {
-    let mut problems = Vec::new();
-    for (at, line) in page.lines.iter().enumerate() {
-        let line = line.replace('`', "");
-        let found = names.of(&line);
-        let places = found.windows(2).filter(|pair| line.contains(&format!("{} ({})", pair[0].text, pair[1].text)));
-        let wrong =
-            places.filter(|pair| pair.iter().all(|name| name.kind == "packet") && pair[0].thing != pair[1].thing);
-        problems.extend(wrong.map(|pair| page.problem(at, format!("{} is not {}", pair[0].text, pair[1].text))));
-    }
-    problems
+fn synonym(line: &str, names: &Names) -> Option<String> {
+    let line = line.replace('`', "");
+    let found = names.of(&line);
+    let wrong = found.windows(2).find(|pair| {
+        pair.iter().all(|name| name.kind == "packet")
+            && pair[0].thing != pair[1].thing
+            && line.contains(&format!("{} ({})", pair[0].text, pair[1].text))
+    })?;
+    Some(format!("{} is not {}", wrong[0].text, wrong[1].text))
 }
 
-/// The things that a page links to a place where they are named.
-fn linked(page: &Page, names: &Names, sources: &Sources) -> Vec<String> {
-    let text = page.text();
-    let mut found = Vec::new();
-    for (label, target) in links::labelled(&text) {
-        let Some(section) = links::section(page, target, sources) else { continue };
-        let there: BTreeSet<String> = names.of(&section).into_iter().map(|name| name.thing).collect();
-        found.extend(names.of(label).into_iter().map(|name| name.thing).filter(|thing| there.contains(thing)));
-    }
-    found
+/// A link that names one thing and leads to the heading of another.
+fn mislabelled(line: &str, names: &Names) -> Option<String> {
+    links::labelled(line).find_map(|(label, target)| {
+        let (_, anchor) = target.split_once('#')?;
+        let (_, thing) = names.known.get(label.trim_matches('`'))?;
+        let (name, _) =
+            names.known.iter().find(|(name, (_, other))| name.to_lowercase() == anchor && other != thing)?;
+        Some(format!("this link names {label} and leads to {name}"))
+    })
 }
 
 #[cfg(test)]
@@ -214,14 +189,13 @@ mod tests {
     use super::*;
 
     fn check(path: &str, text: &str) -> Vec<String> {
-        problems(&Page::new(path, text), &repository()).iter().map(ToString::to_string).collect()
+        problems(&Page::new(path, text), repository()).iter().map(ToString::to_string).collect()
     }
 
     #[test]
     fn names_are_found_with_all_their_words() {
         let sources = repository();
-        let found =
-            |text| -> Vec<String> { sources.names().unwrap().of(text).into_iter().map(|name| name.thing).collect() };
+        let found = |text| -> Vec<String> { sources.names.of(text).into_iter().map(|name| name.thing).collect() };
         assert_eq!(found("`WRITE Only`, REJ; `rdma_accept`"), ["RDMA Write Only", "REJ", "rdma_accept"]);
         assert_eq!(found("ESTABLISHED or RDMA_CM_EVENT_ESTABLISHED"), ["RDMA_CM_EVENT_ESTABLISHED"; 2]);
         assert_eq!(found("rdma_accepted INITIAL"), [""; 0]);
@@ -235,7 +209,7 @@ mod tests {
             .starts_with("docs/04_rdma_write.md:1: lesson 04 has no `rdma_reject`"));
         let link = "It says [`IBV_WC_REM_ACCESS_ERR`](completions.md#ibv_wc_rem_access_err).";
         assert_eq!(check(page, link), [""; 0]);
-        assert_eq!(check(page, &link.replace("ACCESS_ERR`", "OP_ERR`")).len(), 1, "another section");
+        assert_eq!(check(page, &link.replace("ACCESS_ERR`", "OP_ERR`")).len(), 2, "another section");
         assert_eq!(check(page, "and `rdma_notify(3)`"), [""; 0]);
         assert_eq!(check("docs/p.md", "Reject it: `rdma_reject`."), [""; 0], "no lesson's page");
     }
@@ -244,6 +218,7 @@ mod tests {
     fn what_does_not_exist_or_is_called_otherwise_is_found() {
         assert!(check("docs/p.md", "`ibv_post_sent`")[0].contains("no installed header knows `ibv_post_sent`"));
         assert!(check("docs/p.md", "ConnectReply (REQ)")[0].ends_with("ConnectReply is not REQ"));
+        assert!(check("docs/p.md", "[`INIT`](qp_states.md#rtr)")[0].ends_with("names `INIT` and leads to RTR"));
         assert!(check("docs/p.md", "| [02](02_resources.md) | REJ |")[0].ends_with("lesson 02 has no REJ"));
     }
 }

@@ -2,13 +2,13 @@
 //!
 //! On a lesson's page each number of two digits or more is one that the lesson's code, log or captures have; on the other
 //! pages each of three digits or more is in the code of this repository, or in a quote on that page. A lesson that is named
-//! exists. Numbers of experiments that are not
-//! kept, such as how long something took, stand in a paragraph that says "tried in the lab", or below the heading "Break it".
+//! exists. Numbers of experiments that are not kept, such as how long something took, stand in a paragraph that says "tried in
+//! the lab", or below the heading "Break it".
 
 use super::headers::is_word;
-use super::links;
 use super::page::{Page, Problem};
 use super::sources::Sources;
+use std::collections::BTreeSet;
 
 /// Numbers of the world outside: Ethernet's MTU, the smaller path MTUs, distributions, addresses for examples, a kernel, the
 /// ACK time-outs that kernels choose, and how long a file may be.
@@ -17,39 +17,33 @@ const ELSEWHERE: [&str; 11] =
 
 /// Numbers that nothing here has.
 pub fn problems(page: &Page, sources: &Sources) -> Vec<Problem> {
-    let quoted = page.quoted();
-    let (digits, mut known) = match page.lesson() {
-        Some(lesson) => (2, of(&(sources.evidence(lesson).to_string() + &sources.common())).map(normal).collect()),
-        None => (3, sources.numbers().clone()),
+    let lesson = page.lesson().and_then(|number| sources.lesson(number));
+    let (digits, known, who) = match lesson {
+        Some(lesson) => (2, &lesson.numbers, format!("nothing in lesson {}", lesson.number())),
+        None => (3, &sources.numbers, "nothing in this repository".into()),
     };
-    known.extend(ELSEWHERE.map(String::from));
-    // As in "lesson 04".
-    let lessons: Vec<String> =
-        sources.lessons().unwrap_or_default().iter().map(|lesson| lesson[..2].to_string()).collect();
-    known.extend(lessons.iter().cloned());
-    known.extend(page.lines.iter().zip(&quoted).filter(|(_, is)| **is).flat_map(|(line, _)| of(line)).map(normal));
+    let quoted = all(&page.quotes());
+    let is_known = |number: &str| {
+        let normal = normal(number);
+        known.contains(&normal) || quoted.contains(&normal) || ELSEWHERE.contains(&normal.as_str())
+    };
     let mut problems = Vec::new();
-    for (at, line) in page.lines.iter().enumerate().filter(|(at, _)| !quoted[*at] && !page.tried(*at)) {
-        let line = links::without_targets(line);
+    for (at, line) in page.prose().filter(|(at, _)| !page.tried(*at)) {
         let named = line.to_lowercase();
         let named = named.split("lesson ").skip(1).filter_map(|after| of(after.get(..2)?).next());
-        let strange = named.filter(|number| !lessons.iter().any(|lesson| lesson == number));
+        let strange = named.filter(|number| sources.lesson(number).is_none());
         problems.extend(strange.map(|number| page.problem(at, format!("there is no lesson {number}"))));
         // The specification's sections (12.6.7.2 is one, too) and versions of programs are looked up there.
         let here = of(&line).filter(|number| number.matches('.').count() != 2);
         let long = here.filter(|number| number.chars().filter(|c| c.is_ascii_hexdigit()).count() >= digits);
-        for number in long.filter(|number| !known.contains(&normal(number))) {
-            let who = page
-                .lesson()
-                .map_or("nothing in this repository".into(), |lesson| format!("nothing in lesson {lesson}"));
-            problems.push(page.problem(at, format!("{who} has the number {number}")));
-        }
+        let strange = long.filter(|number| sources.lesson(number).is_none() && !is_known(number));
+        problems.extend(strange.map(|number| page.problem(at, format!("{who} has the number {number}"))));
     }
     problems
 }
 
 /// The numbers of a text: `60`, `0x3ca`, `655.36`, `10.47.91.1`, `2,500`.
-pub fn of(text: &str) -> impl Iterator<Item = &str> {
+fn of(text: &str) -> impl Iterator<Item = &str> {
     let words = text.split(|c: char| !(is_word(c) || c == '.' || c == ',')).flat_map(|word| word.split(".."));
     let words = words.map(|word| word.trim_matches(['.', ',']));
     let digits =
@@ -58,10 +52,15 @@ pub fn of(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Written in one way: a hexadecimal number as a decimal one.
-pub fn normal(number: &str) -> String {
+fn normal(number: &str) -> String {
     let number = number.replace(['_', ','], "");
     let hex = number.strip_prefix("0x").and_then(|hex| u64::from_str_radix(hex, 16).ok());
     hex.map_or(number, |value| value.to_string())
+}
+
+/// The numbers of a text, each written in one way.
+pub fn all(text: &str) -> BTreeSet<String> {
+    of(text).map(normal).collect()
 }
 
 #[cfg(test)]
@@ -71,7 +70,7 @@ mod tests {
 
     #[test]
     fn numbers_are_those_of_the_lesson() {
-        let check = |text: &str| problems(&Page::new("docs/04_rdma_write.md", text), &repository()).len();
+        let check = |text: &str| problems(&Page::new("docs/04_rdma_write.md", text), repository()).len();
         assert_eq!(check("60 bytes to port 7471, 0x1d2f; 2,500 in three; 9 of them; frame 10 (IBTA 12.6.7.2)"), 0);
         assert_eq!((check("813 bytes, no, 817 bytes"), check("port 7477"), check("0x1d2e")), (2, 1, 1));
         assert_eq!(

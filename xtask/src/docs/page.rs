@@ -1,5 +1,6 @@
 //! A page of Markdown: its marks, fenced blocks and tables.
 
+use super::links;
 use std::fmt;
 use std::ops::Range;
 
@@ -32,6 +33,11 @@ pub struct Page {
     pub path: String,
     /// Its lines. Places in a page are indices into them; people get the number from 1.
     pub lines: Vec<String>,
+    /// For each line, whether it is inside a fenced block or one of its fences.
+    pub fenced: Vec<bool>,
+    /// For each line, whether it is compared with its source: what is generated, what a mark says where it comes from, and C
+    /// prototypes.
+    pub quoted: Vec<bool>,
 }
 
 /// The comment `<!-- KIND: WORDS -->` on a line of its own.
@@ -45,19 +51,41 @@ pub struct Mark {
     pub words: Vec<String>,
 }
 
-/// A table below a mark.
+/// A table.
 #[derive(Clone, Debug)]
 pub struct Table {
     /// The names of the columns, in lower case.
     pub columns: Vec<String>,
-    /// The rows below, each with its line.
+    /// The rows below, each with its line, and with a cell for each column.
     pub rows: Vec<(usize, Vec<String>)>,
 }
 
 impl Page {
     /// Takes a file's text.
     pub fn new(path: &str, text: &str) -> Page {
-        Page { path: path.into(), lines: text.lines().map(String::from).collect() }
+        let lines: Vec<String> = text.lines().map(String::from).collect();
+        let mut open: Option<&str> = None;
+        let mut fenced = Vec::with_capacity(lines.len());
+        for line in &lines {
+            fenced.push(open.is_some() || fence(line).is_some());
+            open = match open {
+                None => fence(line),
+                Some(opening) => Some(opening).filter(|opening| !closes(line, opening)),
+            };
+        }
+        let mut page = Page { path: path.into(), quoted: vec![false; lines.len()], fenced, lines };
+        for mark in page.marks() {
+            let part = match mark.kind.as_str() {
+                "generated" => page.part_after(mark.line),
+                _ => page.block_after(mark.line),
+            };
+            page.quoted[mark.line] = true;
+            page.quoted[part.unwrap_or_default()].fill(true);
+        }
+        for prototypes in page.prototypes() {
+            page.quoted[prototypes].fill(true);
+        }
+        page
     }
 
     /// The file's text.
@@ -70,46 +98,22 @@ impl Page {
         Problem { place: format!("{}:{}", self.path, line + 1), what: what.into() }
     }
 
-    /// For each line, whether it is inside a fenced block or one of its fences.
-    pub fn fenced(&self) -> Vec<bool> {
-        let mut open: Option<&str> = None;
-        let mut fenced = Vec::with_capacity(self.lines.len());
-        for line in &self.lines {
-            fenced.push(open.is_some() || fence(line).is_some());
-            open = match open {
-                None => fence(line),
-                Some(opening) => Some(opening).filter(|opening| !closes(line, opening)),
-            };
-        }
-        fenced
-    }
-
     /// The number of the lesson that the page is about: `04`. Lesson 00 is none: it is the set-up.
     pub fn lesson(&self) -> Option<&str> {
         let (number, _) = self.path.strip_prefix("docs/")?.split_once('_')?;
         (number.len() == 2 && number != "00" && number.bytes().all(|c| c.is_ascii_digit())).then_some(number)
     }
 
-    /// For each line, whether another check compares it with its source: what is generated, what a mark says where it comes
-    /// from, and C prototypes.
-    pub fn quoted(&self) -> Vec<bool> {
-        let mut quoted = vec![false; self.lines.len()];
-        for mark in self.marks() {
-            let part = match mark.kind.as_str() {
-                "generated" => self.part_after(mark.line),
-                _ => self.block_after(mark.line),
-            };
-            quoted[mark.line] = true;
-            quoted[part.unwrap_or_default()].fill(true);
-        }
-        let recordings = |end: &str| self.lines.iter().position(|line| *line == format!("<!-- {end}recordings -->"));
-        if let (Some(start), Some(end)) = (recordings(""), recordings("end of ")) {
-            quoted[start..end].fill(true);
-        }
-        for at in (0..self.lines.len()).filter(|at| self.lines[*at] == "```c") {
-            quoted[self.block_after(at.wrapping_sub(1)).unwrap_or_default()].fill(true);
-        }
-        quoted
+    /// The lines that are not compared with their sources, without what their links lead to.
+    pub fn prose(&self) -> impl Iterator<Item = (usize, String)> + '_ {
+        let lines = self.lines.iter().enumerate().filter(|(at, _)| !self.quoted[*at]);
+        lines.map(|(at, line)| (at, links::without_targets(line)))
+    }
+
+    /// The lines that are compared with their sources.
+    pub fn quotes(&self) -> String {
+        let lines = self.lines.iter().zip(&self.quoted).filter(|(_, quoted)| **quoted);
+        lines.flat_map(|(line, _)| [line, "\n"]).collect()
     }
 
     /// Whether a line is about an experiment whose run is not kept: its paragraph says "tried in the lab", or it stands below
@@ -125,13 +129,23 @@ impl Page {
 
     /// All marks outside of fenced blocks, in order.
     pub fn marks(&self) -> Vec<Mark> {
-        let lines = (0..).zip(&self.lines).zip(self.fenced());
-        lines.filter(|(_, fenced)| !fenced).filter_map(|((at, line), _)| mark(at, line)).collect()
+        let lines = self.lines.iter().enumerate().filter(|(at, _)| !self.fenced[*at]);
+        lines.filter_map(|(at, line)| mark(at, line)).collect()
+    }
+
+    /// The content of each fenced block of the language `c`.
+    pub fn prototypes(&self) -> Vec<Range<usize>> {
+        (1..self.lines.len()).filter(|at| self.lines[*at] == "```c").filter_map(|at| self.block_after(at - 1)).collect()
+    }
+
+    /// The first line below a mark that is not empty.
+    fn below(&self, line: usize) -> Option<usize> {
+        (line + 1..self.lines.len()).find(|&at| !self.lines[at].trim().is_empty())
     }
 
     /// The content of the fenced block below a mark.
     pub fn block_after(&self, line: usize) -> Option<Range<usize>> {
-        let start = (line + 1..self.lines.len()).find(|&at| !self.lines[at].trim().is_empty())?;
+        let start = self.below(line)?;
         let opening = fence(&self.lines[start])?;
         let end = (start + 1..self.lines.len()).find(|&at| closes(&self.lines[at], opening))?;
         Some(start + 1..end)
@@ -147,19 +161,27 @@ impl Page {
 
     /// The table below a mark.
     pub fn table_after(&self, line: usize) -> Option<Table> {
-        let start = (line + 1..self.lines.len()).find(|&at| !self.lines[at].trim().is_empty())?;
-        self.table_at(start)
+        self.table_at(self.below(line)?)
+    }
+
+    /// All tables.
+    pub fn tables(&self) -> impl Iterator<Item = Table> + '_ {
+        (0..self.lines.len()).filter(|at| !self.fenced[*at]).filter_map(|at| self.table_at(at))
     }
 
     /// The table that begins with this line.
-    pub fn table_at(&self, start: usize) -> Option<Table> {
-        let columns = cells(&self.lines[start])?.iter().map(|cell| cell.to_lowercase()).collect();
+    fn table_at(&self, start: usize) -> Option<Table> {
+        let columns: Vec<String> = cells(&self.lines[start])?.iter().map(|cell| cell.to_lowercase()).collect();
         let ruler = self.lines.get(start + 1)?;
         if !ruler.contains("---") || !ruler.trim().chars().all(|c| "|-: ".contains(c)) {
             return None;
         }
-        let below = (start + 2..self.lines.len()).map_while(|at| Some((at, cells(&self.lines[at])?)));
-        Some(Table { columns, rows: below.collect() })
+        let row = |at: usize| {
+            let mut cells = cells(&self.lines[at])?;
+            cells.resize(columns.len(), String::new());
+            Some((at, cells))
+        };
+        Some(Table { rows: (start + 2..self.lines.len()).map_while(row).collect(), columns })
     }
 }
 

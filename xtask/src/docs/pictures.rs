@@ -1,9 +1,7 @@
 //! Screenshots know which capture they show.
 
 use super::page::Problem;
-use super::sources::Sources;
 use anyhow::{Context, Result};
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
@@ -13,85 +11,68 @@ const MANIFEST: &str = "docs/images/screenshots.txt";
 /// A page shall load fast: bytes of one screenshot.
 const LARGEST: usize = 150 * 1024;
 
-/// Which capture each screenshot shows: picture to (capture, CRC-32 of its file).
-type Manifest = BTreeMap<String, (String, String)>;
+/// A screenshot and the capture that it shall show, each without its ending.
+type Shown<'a> = (&'a str, &'a str);
 
-/// For each screenshot, given as (picture, capture), whether it is missing or shows an earlier capture.
+fn line(root: &Path, (picture, capture): Shown) -> Result<String> {
+    let path = format!("captures/{capture}.pcapng");
+    let bytes = fs::read(root.join(&path)).with_context(|| format!("cannot read {path}"))?;
+    Ok(format!("{:08x} {capture} {picture}.png", crc32fast::hash(&bytes)))
+}
+
+/// Whether a screenshot is missing or shows an earlier capture.
 ///
 /// # Errors
 /// There is no such capture.
-pub fn stale(root: &Path, pictures: &[(String, &str)]) -> Result<Vec<bool>> {
-    let sources = Sources::new(root);
+pub fn is_stale(root: &Path, shown: Shown) -> Result<bool> {
     // Without a list no picture is known.
-    let manifest = sources.text(MANIFEST).map_or(Ok(Manifest::new()), |text| read(&text))?;
-    let is_stale = |(picture, capture): &(String, &str)| {
-        let shows = (capture.to_string(), checksum(&sources, capture)?);
-        Ok(manifest.get(picture) != Some(&shows) || !sources.path(&format!("{FOLDER}/{picture}")).exists())
-    };
-    pictures.iter().map(is_stale).collect()
+    let manifest = fs::read_to_string(root.join(MANIFEST)).unwrap_or_default();
+    let line = line(root, shown)?;
+    Ok(!manifest.lines().any(|known| known == line) || !root.join(format!("{FOLDER}/{}.png", shown.0)).exists())
 }
 
-/// Notes which captures the screenshots show, given as (picture, capture).
+/// Notes which captures the screenshots show.
 ///
 /// # Errors
 /// There is no such capture, or the list cannot be written.
-pub fn record(root: &Path, pictures: &[(String, &str)]) -> Result<()> {
-    let sources = Sources::new(root);
-    let mut text = String::new();
-    for (picture, capture) in pictures {
-        text += &format!("{} {capture} {picture}\n", checksum(&sources, capture)?);
-    }
-    fs::write(sources.path(MANIFEST), text).with_context(|| format!("cannot write {MANIFEST}"))
+pub fn record(root: &Path, shown: &[Shown]) -> Result<()> {
+    let lines: Result<Vec<String>> = shown.iter().map(|shown| line(root, *shown)).collect();
+    fs::write(root.join(MANIFEST), lines?.join("\n") + "\n").with_context(|| format!("cannot write {MANIFEST}"))
 }
 
-/// Screenshots that do not show the captures as they are now.
-pub fn problems(sources: &Sources) -> Vec<Problem> {
-    screenshots(sources).unwrap_or_else(|error| vec![Problem::new(MANIFEST, format!("{error:#}"))])
-}
-
-fn screenshots(sources: &Sources) -> Result<Vec<Problem>> {
-    let manifest = read(&sources.text(MANIFEST)?)?;
+/// Screenshots that do not show the captures as they are now, are not taken by this program, or are too large.
+///
+/// # Errors
+/// A capture or the folder cannot be read.
+pub fn problems(root: &Path, shown: &[Shown]) -> Result<Vec<Problem>> {
     let mut problems = Vec::new();
-    for file in sources.files(FOLDER, ".png")? {
-        let name = file.trim_start_matches(FOLDER).trim_start_matches('/');
-        let size = sources.bytes(&file)?.len();
-        if !manifest.contains_key(name) {
-            problems.push(Problem::new(&file, format!("is not in {MANIFEST}: `make screenshots` makes all pictures")));
+    for (picture, capture) in shown {
+        if is_stale(root, (picture, capture))? {
+            let what =
+                format!("does not show captures/{capture}.pcapng as it is now: run `make screenshots` and look at it");
+            problems.push(Problem::new(&format!("{FOLDER}/{picture}.png"), what));
+        }
+    }
+    for entry in fs::read_dir(root.join(FOLDER)).with_context(|| format!("cannot read {FOLDER}"))? {
+        let entry = entry?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let (Some(picture), size) = (name.strip_suffix(".png"), entry.metadata()?.len() as usize) else { continue };
+        let place = format!("{FOLDER}/{name}");
+        if !shown.iter().any(|(known, _)| *known == picture) {
+            problems.push(Problem::new(&place, "`make screenshots` does not take it"));
         }
         if size > LARGEST {
-            problems.push(Problem::new(&file, format!("has {size} bytes, and may have {LARGEST}")));
-        }
-    }
-    for (picture, (capture, sum)) in &manifest {
-        let path = format!("{FOLDER}/{picture}");
-        if !sources.path(&path).exists() {
-            problems.push(Problem::new(&path, format!("does not exist, but is in {MANIFEST}")));
-        } else if checksum(sources, capture)? != *sum {
-            let what = format!("shows an earlier captures/{capture}.pcapng: run `make screenshots` and look at it");
-            problems.push(Problem::new(&path, what));
+            problems.push(Problem::new(&place, format!("has {size} bytes, and may have {LARGEST}")));
         }
     }
     Ok(problems)
 }
 
-fn checksum(sources: &Sources, capture: &str) -> Result<String> {
-    let bytes = sources.bytes(&format!("captures/{capture}.pcapng"))?;
-    Ok(format!("{:08x}", crc32fast::hash(&bytes)))
-}
-
-fn read(text: &str) -> Result<Manifest> {
-    let mut manifest = Manifest::new();
-    for line in text.lines() {
-        let words: Vec<&str> = line.split_whitespace().collect();
-        let [sum, capture, picture] = words[..] else { anyhow::bail!("`{line}` is not CRC-32, capture, picture") };
-        manifest.insert(picture.into(), (capture.into(), sum.into()));
-    }
-    Ok(manifest)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const SHOWN: [(&str, &str); 1] = [("01", "01_a")];
 
     /// A small repository: one capture, one picture of it.
     struct Folder(std::path::PathBuf);
@@ -103,7 +84,7 @@ mod tests {
             fs::create_dir_all(root.join(FOLDER)).unwrap();
             fs::write(root.join("captures/01_a.pcapng"), "capture").unwrap();
             fs::write(root.join(FOLDER).join("01.png"), "picture").unwrap();
-            record(&root, &[("01.png".into(), "01_a")]).unwrap();
+            record(&root, &SHOWN).unwrap();
             Folder(root)
         }
 
@@ -112,12 +93,7 @@ mod tests {
         }
 
         fn problems(&self) -> Vec<String> {
-            let problems = screenshots(&Sources::new(&self.0)).unwrap();
-            problems.iter().map(Problem::to_string).collect()
-        }
-
-        fn stale(&self) -> Vec<bool> {
-            stale(&self.0, &[("01.png".into(), "01_a")]).unwrap()
+            problems(&self.0, &SHOWN).unwrap().iter().map(Problem::to_string).collect()
         }
     }
 
@@ -130,10 +106,9 @@ mod tests {
     #[test]
     fn a_picture_of_an_earlier_capture_is_found() {
         let folder = Folder::new("earlier");
-        assert_eq!((folder.problems(), folder.stale()), (vec![], vec![false]));
+        assert_eq!(folder.problems(), [""; 0]);
         folder.write("captures/01_a.pcapng", b"recorded anew");
-        assert!(folder.problems()[0].starts_with("docs/images/01.png: shows an earlier captures/01_a.pcapng"));
-        assert_eq!(folder.stale(), [true]);
+        assert!(folder.problems()[0].starts_with("docs/images/01.png: does not show captures/01_a.pcapng as it is now"));
     }
 
     #[test]
@@ -141,11 +116,10 @@ mod tests {
         let folder = Folder::new("list");
         folder.write("docs/images/02.png", &vec![0; LARGEST + 1]);
         let problems = folder.problems();
-        assert!(problems[0].contains("02.png: is not in docs/images/screenshots.txt"), "{problems:?}");
+        assert!(problems[0].contains("02.png: `make screenshots` does not take it"), "{problems:?}");
         assert!(problems[1].contains("has 153601 bytes, and may have 153600"));
         fs::remove_file(folder.0.join("docs/images/02.png")).unwrap();
         fs::remove_file(folder.0.join("docs/images/01.png")).unwrap();
-        assert!(folder.problems()[0].contains("01.png: does not exist"));
-        assert_eq!(folder.stale(), [true]);
+        assert!(folder.problems()[0].starts_with("docs/images/01.png: does not show"));
     }
 }

@@ -177,7 +177,7 @@ mod tests {
 
     #[test]
     fn tables_say_what_the_decoder_and_the_steps_say() {
-        has(&opcodes(&repository()).unwrap(), "| 0x06 | RDMA Write First | RETH 16 | 04 |");
+        has(&opcodes(repository()).unwrap(), "| 0x06 | RDMA Write First | RETH 16 | 04 |");
         has(&messages().unwrap(), "| 0x0013 | REP | ConnectReply | the server's `rdma_accept`; 02 |");
         has(&syndromes(), "| 0x20 | RNR NAK, wait 655.36 ms | none yet: it tries again |");
         has(&private_data(), "| REQ | CONNECT_REQUEST, server | 56 bytes |");

@@ -1,15 +1,13 @@
-//! What the pages are checked against: the repository's files.
+//! What the pages are checked against: the repository's files, and the installed headers.
 
 use super::excerpts;
 use super::headers::Headers;
 use super::names::Names;
 use super::numbers;
 use anyhow::{ensure, Context, Result};
-use std::cell::{OnceCell, RefCell};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
 use wire::capture::Reader;
 use wire::run::{Event, Line};
 use wire::show::bytes::Which;
@@ -19,24 +17,55 @@ use wire::show::row::{self, Row};
 #[derive(Clone, Debug)]
 pub struct Sources {
     root: PathBuf,
-    headers: OnceCell<Headers>,
-    names: OnceCell<Names>,
-    numbers: OnceCell<BTreeSet<String>>,
-    evidence: RefCell<BTreeMap<String, Rc<str>>>,
-    things: RefCell<BTreeMap<String, Rc<BTreeSet<String>>>>,
+    /// The installed C headers.
+    pub headers: Headers,
+    /// What the headers and the decoder have names for.
+    pub names: Names,
+    /// The numbers in the code of the repository.
+    pub numbers: BTreeSet<String>,
+    /// The lessons, in order.
+    pub lessons: Vec<Lesson>,
+}
+
+/// All that a lesson is: its code, its steps, its logs, and its packets, field by field.
+#[derive(Clone, Debug)]
+pub struct Lesson {
+    /// Its folder in lessons/: `04_rdma_write`.
+    pub name: String,
+    /// The things that it has names for.
+    pub things: BTreeSet<String>,
+    /// The numbers that it has, or that the code has which all lessons call.
+    pub numbers: BTreeSet<String>,
+}
+
+impl Lesson {
+    /// Two digits.
+    pub fn number(&self) -> &str {
+        self.name.split('_').next().unwrap_or_default()
+    }
 }
 
 impl Sources {
-    /// The repository in this folder.
-    pub fn new(root: &Path) -> Sources {
-        Sources {
-            root: root.into(),
-            headers: OnceCell::new(),
-            names: OnceCell::new(),
-            numbers: OnceCell::new(),
-            evidence: RefCell::default(),
-            things: RefCell::default(),
+    /// Reads the repository in this folder.
+    ///
+    /// # Errors
+    /// There are no lessons in it, or the C headers are not installed.
+    pub fn new(root: &Path) -> Result<Sources> {
+        let headers = Headers::installed(root)?;
+        let (names, numbers, lessons) = (Names::new(&headers), BTreeSet::new(), Vec::new());
+        let mut sources = Sources { root: root.into(), headers, names, numbers, lessons };
+        let common = sources.texts(&sources.tree("common/src"));
+        for folder in sources.files("lessons", "")? {
+            let name = folder.trim_start_matches("lessons/").to_string();
+            let text = sources.evidence(&folder, &name);
+            let things = sources.names.of(&text).into_iter().map(|name| name.thing).collect();
+            sources.lessons.push(Lesson { name, things, numbers: numbers::all(&(text + &common)) });
         }
+        let folders = ["wire/src", "wire/src/cm", "lab/src", "lab"];
+        let mut code = sources.tree("lessons");
+        code.extend(folders.iter().flat_map(|folder| sources.files(folder, "").unwrap_or_default()));
+        sources.numbers = numbers::all(&(sources.texts(&code) + &common));
+        Ok(sources)
     }
 
     /// Where a file or folder of the repository is.
@@ -73,91 +102,32 @@ impl Sources {
         Ok(files)
     }
 
-    /// The files of a folder and of all folders in it, sorted; none if there is no such folder.
+    /// The files of a folder and of all folders in it; none if there is no such folder.
     fn tree(&self, folder: &str) -> Vec<String> {
         let (folders, files): (Vec<String>, Vec<String>) =
             self.files(folder, "").unwrap_or_default().into_iter().partition(|path| self.path(path).is_dir());
         files.into_iter().chain(folders.iter().flat_map(|folder| self.tree(folder))).collect()
     }
 
-    /// The installed C headers.
-    ///
-    /// # Errors
-    /// There are none.
-    pub fn headers(&self) -> Result<&Headers> {
-        if self.headers.get().is_none() {
-            let _ = self.headers.set(Headers::installed(&self.root)?);
+    /// What stands in those of the files that hold text.
+    fn texts(&self, files: &[String]) -> String {
+        files.iter().filter_map(|path| self.text(path).ok()).collect()
+    }
+
+    /// The lesson with this number.
+    pub fn lesson(&self, number: &str) -> Option<&Lesson> {
+        self.lessons.iter().find(|lesson| lesson.number() == number)
+    }
+
+    fn evidence(&self, folder: &str, name: &str) -> String {
+        let mut text =
+            self.texts(&[vec![format!("{folder}/steps.toml")], self.tree(&format!("{folder}/src"))].concat());
+        let captures = self.files("captures", ".pcapng").unwrap_or_default();
+        for path in captures.iter().filter(|path| path.starts_with(&format!("captures/{name}"))) {
+            let lines = self.run(path).unwrap_or_default();
+            text.extend(lines.iter().map(|line| format!("{} {}\n", line.stage().unwrap_or_default(), line.said())));
+            text += &self.packets(path);
         }
-        self.headers.get().context("the C headers")
-    }
-
-    /// What the headers and the decoder have names for.
-    ///
-    /// # Errors
-    /// The headers are not installed.
-    pub fn names(&self) -> Result<&Names> {
-        if self.names.get().is_none() {
-            let _ = self.names.set(Names::new(self)?);
-        }
-        self.names.get().context("the names")
-    }
-
-    /// The numbers in the code of the repository.
-    pub fn numbers(&self) -> &BTreeSet<String> {
-        self.numbers.get_or_init(|| self.all_numbers())
-    }
-
-    /// What all lessons call.
-    pub fn common(&self) -> String {
-        self.tree("common/src").iter().filter_map(|path| self.text(path).ok()).collect()
-    }
-
-    fn all_numbers(&self) -> BTreeSet<String> {
-        let folders = ["wire/src", "wire/src/cm", "lab/src", "lab"];
-        let files = folders.iter().flat_map(|folder| self.files(folder, "").unwrap_or_default());
-        let files = files.chain(self.tree("lessons"));
-        let text = self.common() + &files.filter_map(|path| self.text(&path).ok()).collect::<String>();
-        numbers::of(&text).map(numbers::normal).collect()
-    }
-
-    /// The things that a lesson has names for.
-    ///
-    /// # Errors
-    /// The headers are not installed.
-    pub fn things(&self, lesson: &str) -> Result<Rc<BTreeSet<String>>> {
-        let known = self.things.borrow().get(lesson).cloned();
-        let things = match known {
-            Some(things) => things,
-            None => Rc::new(self.names()?.of(&self.evidence(lesson)).into_iter().map(|name| name.thing).collect()),
-        };
-        self.things.borrow_mut().insert(lesson.into(), things.clone());
-        Ok(things)
-    }
-
-    /// All that a lesson is: its code, its steps, its logs, and its packets, field by field.
-    pub fn evidence(&self, lesson: &str) -> Rc<str> {
-        let known = self.evidence.borrow().get(lesson).cloned();
-        let text = known.unwrap_or_else(|| self.gathered(lesson).into());
-        self.evidence.borrow_mut().insert(lesson.into(), text.clone());
-        text
-    }
-
-    fn gathered(&self, lesson: &str) -> String {
-        let of_lesson = |path: &String| path.split('/').nth(1).is_some_and(|name| name.starts_with(lesson));
-        let mut files = Vec::new();
-        for folder in self.files("lessons", "").unwrap_or_default().iter().filter(|path| of_lesson(path)) {
-            files.push(format!("{folder}/steps.toml"));
-            files.extend(self.tree(&format!("{folder}/src")));
-        }
-        let mut text = String::new();
-        for path in self.files("captures", "").unwrap_or_default().into_iter().filter(of_lesson) {
-            if path.ends_with(".pcapng") {
-                let lines = self.run(&path).unwrap_or_default();
-                text.extend(lines.iter().map(|line| format!("{} {}\n", line.stage().unwrap_or_default(), line.said())));
-                text += &self.packets(&path);
-            }
-        }
-        text.extend(files.iter().filter_map(|path| self.text(path).ok()));
         text
     }
 
@@ -212,23 +182,16 @@ impl Sources {
         }
         Ok(lines)
     }
-
-    /// The folders of the lessons, sorted: `01_cm_listen` and so on.
-    ///
-    /// # Errors
-    /// There is no folder `lessons`.
-    pub fn lessons(&self) -> Result<Vec<String>> {
-        let folders = self.files("lessons", "")?;
-        Ok(folders.iter().filter_map(|path| path.strip_prefix("lessons/")).map(String::from).collect())
-    }
 }
 
 #[cfg(test)]
 pub mod tests {
     use super::Sources;
+    use std::sync::OnceLock;
 
     /// This repository, whose captures the checks are tried with.
-    pub fn repository() -> Sources {
-        Sources::new(&crate::root())
+    pub fn repository() -> &'static Sources {
+        static REPOSITORY: OnceLock<Sources> = OnceLock::new();
+        REPOSITORY.get_or_init(|| Sources::new(&crate::root()).unwrap())
     }
 }

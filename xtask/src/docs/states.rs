@@ -1,41 +1,55 @@
-//! Tables of what each call or event does to the queue pairs, compared with the logs of a run.
+//! Tables of what each call or event does, compared with the logs of a run: their order, and the states of the queue pairs.
 
 use super::names::Names;
-use super::page::{Mark, Table};
+use super::page::Table;
 use super::sources::Sources;
 use anyhow::{bail, ensure, Result};
 use std::collections::BTreeSet;
 use wire::run::Line;
 use wire::show::row::Row;
-use wire::track::Side;
 
-/// The rows that tell something else than the recorded run, each with its line.
-pub fn problems(table: &Table, mark: &Mark, sources: &Sources) -> Result<Vec<(usize, String)>> {
-    let [path] = mark.words.as_slice() else { bail!("write <!-- states: captures/NAME.pcapng -->") };
-    let names = sources.names()?;
-    let mut found = Vec::new();
-    let mut columns = 0;
-    let lines = sources.run(path)?;
+/// The rows that tell something else than the recorded run, each with its line; what the table does not tell, with the mark's.
+///
+/// # Errors
+/// There is no such run, or the table has no column of its nodes.
+pub fn problems(table: &Table, mark: usize, capture: &str, sources: &Sources) -> Result<Vec<(usize, String)>> {
+    let (names, lines) = (&sources.names, sources.run(capture)?);
     let nodes: BTreeSet<&str> = lines.iter().map(|line| line.node.as_str()).collect();
+    let shared = columns_of_nobody(table, &nodes);
+    let mut found = packets(table, &sources.rows(capture)?, names);
+    let mut columns = 0;
     for node in &nodes {
         let of_node = columns_of(table, node, &nodes);
         columns += of_node.len();
         let mut log = Log { lines: lines.iter().filter(|line| line.node == *node).collect(), names, at: 0 };
+        let mut told = Vec::new();
         for (line, cells) in table.rows.iter().filter(|(_, cells)| of_node.iter().any(|at| !cells[*at].is_empty())) {
             let text = |columns: &[usize]| columns.iter().map(|at| cells[*at].as_str()).collect::<Vec<_>>().join(" | ");
-            let (own, shared) = (text(&of_node), text(&columns_of_nobody(table, &nodes)));
-            let wrong = log.after(&format!("{shared} | {own}")).and_then(|()| log.told(&own));
-            found.extend(wrong.err().map(|wrong| (*line, format!("{path}: the {node}'s {wrong:#}"))));
+            let own = text(&of_node);
+            let wrong = log.after(&format!("{} | {own}", text(&shared))).and_then(|()| log.told(&own));
+            found.extend(wrong.err().map(|wrong| (*line, format!("{capture}: the {node}'s {wrong:#}"))));
+            told.extend(of_kind(names, &own, "state"));
         }
-        let told = distinct(
-            table.rows.iter().flat_map(|(_, cells)| of_node.iter().flat_map(|at| of_kind(names, &cells[*at], "state"))),
-        );
-        let missing = log.states().into_iter().find(|state| !of_node.is_empty() && !told.contains(state));
-        found.extend(missing.map(|state| (mark.line, format!("{path}: the {node} is in {state}, too"))));
+        let missing = log.lines.iter().filter_map(|line| state(line)).find(|state| !told.contains(state));
+        let missing = missing.filter(|_| !of_node.is_empty());
+        found.extend(missing.map(|state| (mark, format!("{capture}: the {node} is in {state}, too"))));
     }
     ensure!(columns > 0, "the table has no column of a node");
-    found.extend(packets(table, &sources.rows(path)?, names));
     Ok(found)
+}
+
+/// Rows whose calls and events do not come in the order of one node's log, from top to bottom.
+///
+/// # Errors
+/// There is no such run, or it has no log of that node.
+pub fn order(table: &Table, capture: &str, node: &str, sources: &Sources) -> Result<Vec<(usize, String)>> {
+    let lines = sources.lines(capture, node)?;
+    let mut log = Log { lines: lines.iter().collect(), names: &sources.names, at: 0 };
+    let mut wrong = |(line, cells): &(usize, Vec<String>)| {
+        let error = log.after(&cells.join(" | ")).err()?;
+        Some((*line, format!("{capture}: the {node}'s {error:#}")))
+    };
+    Ok(table.rows.iter().filter_map(&mut wrong).collect())
 }
 
 /// One node's log, read from the top to the bottom.
@@ -89,10 +103,6 @@ impl Log<'_> {
         });
         same.filter_map(|line| state(line)).next().or_else(|| self.before())
     }
-
-    fn states(&self) -> Vec<String> {
-        distinct(self.lines.iter().filter_map(|line| state(line)))
-    }
 }
 
 /// The state that a dump of a QP shows.
@@ -106,10 +116,11 @@ fn packets(table: &Table, packets: &[Row], names: &Names) -> Vec<(usize, String)
     let Some(wire) = table.column(&["wire"]) else { return Vec::new() };
     let (mut packets, mut found) = (packets.iter(), Vec::new());
     for (line, cells) in &table.rows {
-        let from = if cells[wire].contains('▶') { Side::Client } else { Side::Server };
+        let from_client = cells[wire].contains('▶');
         for name in of_kind(names, &cells[wire], "packet") {
             let is_it = |row: &Row| of_kind(names, &row.label, "packet").contains(&name);
-            if !packets.any(|row| row.from_client == (from == Side::Client) && is_it(row)) {
+            if !packets.any(|row| row.from_client == from_client && is_it(row)) {
+                let from = if from_client { "client" } else { "server" };
                 found.push((*line, format!("the {from} does not send {name} here")));
             }
         }
@@ -143,17 +154,11 @@ fn of_kind(names: &Names, text: &str, kind: &str) -> Vec<String> {
     names.of(text).into_iter().filter(|name| name.kind == kind).map(|name| name.thing).collect()
 }
 
-fn distinct(states: impl Iterator<Item = String>) -> Vec<String> {
-    let mut distinct: Vec<String> = states.collect();
-    distinct.dedup();
-    distinct
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::marks;
     use super::super::page::Page;
     use super::super::sources::tests::repository;
-    use super::super::tables;
 
     const TABLE: &str = "<!-- states: captures/02_resources.pcapng -->
 | client | its QP | wire | server | its QP |
@@ -166,7 +171,7 @@ mod tests {
 ";
 
     fn check(text: &str) -> Vec<String> {
-        tables::problems(&Page::new("docs/p.md", text), &repository()).iter().map(ToString::to_string).collect()
+        marks::problems(&Page::new("docs/p.md", text), repository()).iter().map(ToString::to_string).collect()
     }
 
     #[test]

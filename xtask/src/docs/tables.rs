@@ -1,75 +1,41 @@
-//! Tables that people wrote: of packets, of their fields, of calls in their order.
+//! Tables that people wrote: of packets, of their fields, of numbers and code of a file. Each check returns the lines that do
+//! not hold, with what is wrong.
 
-use super::headers::is_word;
-use super::page::{Mark, Page, Problem, Table};
+use super::page::Table;
 use super::sources::Sources;
-use super::{excerpts, states};
-use anyhow::{bail, ensure, Context, Result};
+use super::{excerpts, numbers};
+use anyhow::{Context, Result};
+use std::collections::BTreeSet;
 use wire::show::row::Row;
 
-/// Every table of a page that says something else than the capture that it names.
-pub fn problems(page: &Page, sources: &Sources) -> Vec<Problem> {
-    let check = |mark: &Mark| -> Result<Vec<(usize, String)>> {
-        match mark.kind.as_str() {
-            "packets" => packets(page, mark, sources),
-            "states" => states::problems(&table(page, mark)?, mark, sources),
-            "fields" => fields(page, mark, sources),
-            "in" => inside(page, mark, sources),
-            "tried" => tried(page, mark, sources),
-            "order" => order(page, mark, sources),
-            _ => Ok(Vec::new()),
-        }
-    };
-    let marks = page.marks();
-    let found =
-        marks.iter().flat_map(|mark| check(mark).unwrap_or_else(|error| vec![(mark.line, format!("{error:#}"))]));
-    found.map(|(line, what)| page.problem(line, what)).collect()
-}
-
-fn table(page: &Page, mark: &Mark) -> Result<Table> {
-    let table = page.table_after(mark.line).context("no table follows this mark")?;
-    ensure!(!table.rows.is_empty(), "the table has no rows");
-    Ok(table)
-}
-
-/// The rows of a packet table that do not fit the capture, each with its line.
-fn packets(page: &Page, mark: &Mark, sources: &Sources) -> Result<Vec<(usize, String)>> {
-    let [capture] = mark.words.as_slice() else { bail!("write <!-- packets: captures/NAME.pcapng -->") };
-    let (table, packets) = (table(page, mark)?, sources.rows(capture)?);
+/// Rows that say something else of a packet than the capture.
+///
+/// # Errors
+/// There is no such capture, or the table lacks a column.
+pub fn packets(table: &Table, capture: &str, sources: &Sources) -> Result<Vec<(usize, String)>> {
+    let packets = sources.rows(capture)?;
     let step = table.column(&["step"]).context("the table has no column `step`")?;
     let name = table.column(&["packet", "opcode"]).context("the table has no column `packet` or `opcode`")?;
     let from = table.column(&["from", "direction"]);
-    let wrong = |(line, cells): &(usize, Vec<String>)| {
-        let cell = |column: usize| cells.get(column).map_or("", |cell| cell.trim_matches('`'));
-        let found = packets.iter().find(|row| excerpts::is_step(row, &format!("step{}", cell(step))));
-        let what = match found {
-            None => format!("{capture} has no packet of step {}", cell(step)),
-            Some(row) if !is_called(row, cell(name)) => {
-                format!("step {} of {capture} is {}, not {}", cell(step), row.label, cell(name))
-            }
-            Some(row) if from.is_some_and(|column| !cell(column).starts_with(sender(row))) => {
-                format!("step {} of {capture} is from the {}", cell(step), sender(row))
-            }
-            Some(row) => {
-                let known = numbers(&row.words().collect::<Vec<_>>().join(" "));
-                let unknown = cells
-                    .iter()
-                    .flat_map(|cell| numbers(cell))
-                    .find(|number| number != cell(step) && !known.contains(number));
-                format!("step {} of {capture} has no {}", cell(step), unknown?)
-            }
+    let wrong = |cells: &[String]| {
+        let cell = |column: usize| cells[column].trim_matches('`');
+        let number = cell(step);
+        let Some(row) = packets.iter().find(|row| excerpts::is_step(row, &format!("step{number}"))) else {
+            return Some(format!("{capture} has no packet of step {number}"));
         };
-        Some((*line, what))
+        let sender = if row.from_client { "client" } else { "server" };
+        let known = numbers::all(&row.words().collect::<Vec<_>>().join(" "));
+        let foreign = |found: &String| found != number && !known.contains(found);
+        let what = if !is_called(row, cell(name)) {
+            format!("is {}, not {}", row.label, cell(name))
+        } else if from.is_some_and(|column| !cell(column).starts_with(sender)) {
+            format!("is from the {sender}")
+        } else {
+            format!("has no {}", numbers::all(&cells.join(" | ")).into_iter().find(foreign)?)
+        };
+        Some(format!("step {number} of {capture} {what}"))
     };
-    Ok(table.rows.iter().filter_map(wrong).collect())
-}
-
-fn sender(row: &Row) -> &'static str {
-    if row.from_client {
-        "client"
-    } else {
-        "server"
-    }
+    Ok(table.rows.iter().filter_map(|(line, cells)| Some((*line, wrong(cells)?))).collect())
 }
 
 /// `REQ (ConnectRequest)` is called so, or by either of its names; others also with the service before them.
@@ -79,88 +45,66 @@ fn is_called(row: &Row, name: &str) -> bool {
     row.label == name || names.any(|one| one == name)
 }
 
-/// The numbers in a table of a packet's fields: each is the value of that field, or what it means. The columns after the
-/// first show one frame each; there may be one more, which explains.
-fn fields(page: &Page, mark: &Mark, sources: &Sources) -> Result<Vec<(usize, String)>> {
-    let [capture, frames @ ..] = mark.words.as_slice() else {
-        bail!("write <!-- fields: captures/NAME.pcapng step3 -->")
+/// Numbers of a packet's fields that are neither the value of that field nor what it means. The columns after the first show
+/// the first packet of one step each; there may be one more, which explains.
+///
+/// # Errors
+/// The capture has no such packet.
+pub fn fields(table: &Table, capture: &str, steps: &[&str], sources: &Sources) -> Result<Vec<(usize, String)>> {
+    let mut wrong = Vec::new();
+    for (column, step) in (1..table.columns.len()).zip(steps) {
+        let shown = excerpts::packet(sources, capture, step)?;
+        for (line, cells) in &table.rows {
+            let names: Vec<&str> = cells[0].split(", ").collect();
+            let of_field = |line: &&str| line.split("  ").any(|word| names.contains(&word.trim()));
+            let values: String = shown.lines().filter(of_field).filter_map(|line| line.get(32..)).collect();
+            let what = |number| format!("in {step} of {capture}, {} has no {number}", cells[0]);
+            wrong.extend(strange(&cells[column], &values).map(|number| (*line, what(number))));
+        }
+    }
+    Ok(wrong)
+}
+
+/// A number of one text that the other one does not have.
+fn strange(text: &str, source: &str) -> Option<String> {
+    let known: BTreeSet<String> = numbers::all(source);
+    numbers::all(text).into_iter().find(|number| !known.contains(number))
+}
+
+/// Numbers that are not in the file that the mark names.
+///
+/// # Errors
+/// There is no such file.
+pub fn inside(table: &Table, path: &str, sources: &Sources) -> Result<Vec<(usize, String)>> {
+    let source = sources.text(path)?;
+    let wrong = |(line, cells): &(usize, Vec<String>)| {
+        Some((*line, format!("{path} has no number {}", strange(&cells.join(" | "), &source)?)))
     };
-    let table = table(page, mark)?;
-    let shown =
-        frames.iter().map(|frame| excerpts::packet(sources, capture, frame)).collect::<Result<Vec<String>>>()?;
-    let mut wrong = Vec::new();
-    for (line, cells) in &table.rows {
-        let names: Vec<&str> = cells[0].split(", ").collect();
-        for ((text, cell), frame) in shown.iter().zip(&cells[1..]).zip(frames) {
-            let lines =
-                text.lines().filter(|line| names.iter().any(|name| line.split("  ").any(|word| word.trim() == *name)));
-            let known: Vec<String> = lines.flat_map(|line| numbers(line.get(32..).unwrap_or(""))).collect();
-            let unknown = numbers(cell).into_iter().find(|number| !known.contains(number));
-            wrong.extend(
-                unknown.map(|number| (*line, format!("in {frame} of {capture}, {} has no {number}", cells[0]))),
-            );
-        }
-    }
-    Ok(wrong)
+    Ok(table.rows.iter().filter_map(wrong).collect())
 }
 
-/// The numbers of a text, each written in one way, addresses as a whole.
-fn numbers(text: &str) -> Vec<String> {
-    let words = text.split(|c: char| !(is_word(c) || c == '.')).map(|word| word.trim_matches('.'));
-    let hex = |word: &str| u64::from_str_radix(word.strip_prefix("0x")?, 16).ok();
-    let numbers = words.filter(|word| word.starts_with(|c: char| c.is_ascii_digit()));
-    numbers.map(|word| hex(word).map_or_else(|| word.into(), |value| value.to_string())).collect()
-}
-
-/// The numbers of a table: each is in the file that the mark names.
-fn inside(page: &Page, mark: &Mark, sources: &Sources) -> Result<Vec<(usize, String)>> {
-    let [path] = mark.words.as_slice() else { bail!("write <!-- in: PATH -->") };
-    let known = numbers(&sources.text(path)?.replace("..", " "));
-    let mut wrong = Vec::new();
-    for (line, cells) in table(page, mark)?.rows {
-        let unknown = numbers(&cells.join(" | ").replace("..", " ")).into_iter().find(|number| !known.contains(number));
-        wrong.extend(unknown.map(|number| (line, format!("{path} has no number {number}"))));
-    }
-    Ok(wrong)
-}
-
-/// What a table says to try: the code in its first column stands in the test that the mark names.
-fn tried(page: &Page, mark: &Mark, sources: &Sources) -> Result<Vec<(usize, String)>> {
-    let [path] = mark.words.as_slice() else { bail!("write <!-- tried: PATH -->") };
+/// What is said to be tried, as code in the first column, and does not stand in the test that the mark names.
+///
+/// # Errors
+/// There is no such test.
+pub fn tried(table: &Table, path: &str, sources: &Sources) -> Result<Vec<(usize, String)>> {
     let test = sources.text(path)?.replace('\\', "");
-    let mut wrong = Vec::new();
-    for (line, cells) in table(page, mark)?.rows {
+    let wrong = |(line, cells): &(usize, Vec<String>)| {
         // Every second piece between the marks is code.
-        let unknown = cells[0].split('`').skip(1).step_by(2).find(|code| !test.contains(code));
-        wrong.extend(unknown.map(|code| (line, format!("{path} does not try `{code}`"))));
-    }
-    Ok(wrong)
-}
-
-/// The calls and events of a table, from top to bottom, in the order in which a side's log has them.
-fn order(page: &Page, mark: &Mark, sources: &Sources) -> Result<Vec<(usize, String)>> {
-    let [capture, node] = mark.words.as_slice() else { bail!("write <!-- order: captures/NAME.pcapng NODE -->") };
-    let table = table(page, mark)?;
-    let mut said = sources.lines(capture, node)?.into_iter();
-    let names = sources.names()?;
-    let mut wrong = Vec::new();
-    for (line, cells) in &table.rows {
-        for name in names.of(&cells.join(" | ")).into_iter().filter(|name| ["call", "event"].contains(&name.kind)) {
-            if !said.any(|line| names.of(&line.text).iter().any(|other| other.thing == name.thing)) {
-                wrong.push((*line, format!("{} does not have `{}` here", mark.words.join(", the "), name.text)));
-            }
-        }
-    }
-    Ok(wrong)
+        let code = cells[0].split('`').skip(1).step_by(2).find(|code| !test.contains(code))?;
+        Some((*line, format!("{path} does not try `{code}`")))
+    };
+    Ok(table.rows.iter().filter_map(wrong).collect())
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::marks;
+    use super::super::page::{Page, Problem};
     use super::super::sources::tests::repository;
-    use super::*;
 
     fn check(text: &str) -> Vec<String> {
-        problems(&Page::new("docs/p.md", text), &repository()).iter().map(Problem::to_string).collect()
+        marks::problems(&Page::new("docs/p.md", text), repository()).iter().map(Problem::to_string).collect()
     }
 
     #[test]
@@ -183,6 +127,6 @@ mod tests {
         assert!(other_name[0].starts_with("docs/p.md:5: "));
         assert!(check(&packet_table(&right.replace("| server", "| client")))[0].ends_with("is from the server"));
         assert!(check(&packet_table("| 99 | client | REQ |\n"))[0].contains("no packet of step 99"));
-        assert!(check(&packet_table(""))[0].contains("no rows"));
+        assert!(check(&packet_table(""))[0].contains("no table with rows"));
     }
 }

@@ -1,56 +1,68 @@
-//! Numbers that the headers or the protocol give to names: of statuses, NAKs and reject reasons.
+//! What the headers or the protocol say of names: the numbers of statuses, NAKs and reject reasons, and the order of states.
 
 use super::page::{Page, Problem, Table};
 use super::sources::Sources;
-use crate::record;
+use std::collections::BTreeSet;
 use wire::aeth::{Nak, Syndrome};
 use wire::cm;
-use wire::story;
 
-/// Numbers on the page that belong to another name.
+/// Numbers on the page that belong to another name, and states that do not follow each other.
 pub fn problems(page: &Page, sources: &Sources) -> Vec<Problem> {
-    let values: Vec<(String, i64)> = match sources.headers() {
-        Ok(headers) => headers.values("ibv_wc_status").into_iter().map(|(name, value)| (name.into(), value)).collect(),
-        Err(error) => return vec![Problem::new(&page.path, format!("no number was looked up: {error:#}"))],
-    };
-    let mut problems = Vec::new();
-    for at in 0..page.lines.len() {
-        let Some(table) = page.table_at(at) else { continue };
-        if table.columns[0] == "state" {
-            problems.extend(disorder(page, &table));
-        }
-        let columns = |left, right| Some((table.column(&[left])?, table.column(&[right])?));
-        for (line, cells) in &table.rows {
-            if let Some((value, status)) = columns("value", "status") {
-                problems
-                    .extend(wrong_value(&values, &cells[value], &cells[status]).map(|what| page.problem(*line, what)));
-            }
-            if let Some((status, name)) = columns("status", "name") {
-                problems.extend(wrong_reason(&cells[status], &cells[name]).map(|what| page.problem(*line, what)));
-            }
-        }
+    let statuses = sources.headers.values("ibv_wc_status");
+    let mut wrong: Vec<(usize, String)> = page.tables().flat_map(|table| of_table(&table, &statuses)).collect();
+    for (at, line) in page.lines.iter().enumerate() {
+        wrong.extend(moves(line).or_else(|| refusal(line)).map(|what| (at, what)));
     }
-    problems.extend(sections(page, &values));
-    problems.extend(moves(page));
-    problems.extend(refusals(page));
-    problems.extend(headings(page, sources));
-    problems.extend(recordings(page, sources));
-    problems
+    wrong.extend(sections(page, &statuses));
+    wrong.into_iter().map(|(at, what)| page.problem(at, what)).collect()
 }
 
-/// Rows of a table that name a NAK and another status than the one that it leads to.
-fn refusals(page: &Page) -> Vec<Problem> {
-    let naks = [Nak::InvalidRequest, Nak::RemoteAccess, Nak::RemoteOperational];
-    let mut problems = Vec::new();
-    for (at, line) in page.lines.iter().enumerate().filter(|(_, line)| line.starts_with('|')) {
-        for nak in naks.iter().filter(|nak| line.contains(&format!("NAK \"{nak}\""))) {
-            let status = nak.status().unwrap_or_default();
-            if !line.contains(status) {
-                problems.push(page.problem(at, format!("the NAK \"{nak}\" leads to {status}")));
-            }
+/// The states of a queue pair, in the order of its life.
+const STATES: [&str; 7] = ["RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR"];
+
+/// What columns of these names say: values and statuses, reject reasons, states in their order.
+fn of_table(table: &Table, statuses: &[(&str, i64)]) -> Vec<(usize, String)> {
+    let columns = |left, right| Some((table.column(&[left])?, table.column(&[right])?));
+    let mut state = None;
+    let mut wrong = Vec::new();
+    for (line, cells) in &table.rows {
+        if let Some((value, status)) = columns("value", "status") {
+            wrong.extend(wrong_value(statuses, &cells[value], &cells[status]).map(|what| (*line, what)));
+        }
+        if let Some((status, name)) = columns("status", "name") {
+            wrong.extend(wrong_reason(&cells[status], &cells[name]).map(|what| (*line, what)));
+        }
+        if table.columns[0] == "state" {
+            let now = STATES.iter().position(|state| cells[0].trim_matches('[').starts_with(state));
+            wrong.extend((now <= state).then(|| (*line, "this state comes before the last".into())));
+            state = now;
         }
     }
-    problems
+    wrong
+}
+
+fn wrong_value(statuses: &[(&str, i64)], value: &str, status: &str) -> Option<String> {
+    let status = status.trim_matches('`');
+    match statuses.iter().find(|(name, _)| *name == status) {
+        None => Some(format!("the installed header has no status {status}")),
+        Some((_, right)) => {
+            (right.to_string() != value).then(|| format!("{status} is {right} in the installed header"))
+        }
+    }
+}
+
+fn wrong_reason(status: &str, name: &str) -> Option<String> {
+    let number: String = status.chars().take_while(char::is_ascii_digit).collect();
+    let reason = cm::reject_reason(number.parse().ok()?);
+    (!reason.starts_with(name)).then(|| format!("reason {number} is called: {reason}"))
+}
+
+/// A row that names a NAK and another status than the one that it leads to.
+fn refusal(line: &str) -> Option<String> {
+    let naks = [Nak::InvalidRequest, Nak::RemoteAccess, Nak::RemoteOperational];
+    let nak = naks.iter().find(|nak| line.starts_with('|') && line.contains(&format!("NAK \"{nak}\"")))?;
+    let status = nak.status()?;
+    (!line.contains(status)).then(|| format!("the NAK \"{nak}\" leads to {status}"))
 }
 
 /// The moves of a queue pair that Linux allows, besides those to ERR and RESET, which start anywhere but in RESET.
@@ -64,115 +76,40 @@ const MOVES: [(&str, &str); 7] = [
     ("SQE", "RTS"),
 ];
 
-/// Arrows between two states that no queue pair can follow.
-fn moves(page: &Page) -> Vec<Problem> {
-    let is_state = |word: &str| ["ERR", "any"].contains(&word) || MOVES.iter().any(|(from, _)| *from == word);
-    let mut problems = Vec::new();
+/// An arrow between two states that no queue pair can follow.
+fn moves(line: &str) -> Option<String> {
+    let is_state = |word: &str| word == "any" || STATES.contains(&word);
+    let words: Vec<&str> = line.split_whitespace().map(|word| word.trim_matches(['`', '|', ',', ':'])).collect();
+    let mut arrows = words.windows(3).filter(|three| three[1] == "→" && is_state(three[0]) && is_state(three[2]));
+    let wrong = arrows.find(|three| {
+        let (from, to) = (three[0], three[2]);
+        !MOVES.contains(&(from, to)) && (from == "RESET" || !["ERR", "RESET"].contains(&to))
+    })?;
+    Some(format!("no queue pair goes from {} to {}", wrong[0], wrong[2]))
+}
+
+/// A status, event or state has one heading. Below that of a status comes its number, and the NAKs named there lead to it.
+fn sections(page: &Page, statuses: &[(&str, i64)]) -> Vec<(usize, String)> {
+    let (mut wrong, mut seen, mut status) = (Vec::new(), BTreeSet::new(), "");
     for (at, line) in page.lines.iter().enumerate() {
-        let words: Vec<&str> = line.split_whitespace().map(|word| word.trim_matches(['`', '|', ',', ':'])).collect();
-        for three in words.windows(3).filter(|three| three[1] == "→" && is_state(three[0]) && is_state(three[2])) {
-            let (from, to) = (three[0], three[2]);
-            if !MOVES.contains(&(from, to)) && (from == "RESET" || !["ERR", "RESET"].contains(&to)) {
-                problems.push(page.problem(at, format!("no queue pair goes from {from} to {to}")));
-            }
-        }
-    }
-    problems
-}
-
-/// The pages of events and of statuses explain each of them once.
-fn headings(page: &Page, sources: &Sources) -> Vec<Problem> {
-    let Ok(headers) = sources.headers() else { return Vec::new() };
-    let lists = [
-        ("docs/completions.md", "ibv_wc_status"),
-        ("docs/cm_events.md", "rdma_cm_event_type"),
-        ("docs/qp_states.md", "ibv_qp_state"),
-    ];
-    let mut problems = Vec::new();
-    for (path, list) in lists.iter().filter(|(path, _)| *path == page.path) {
-        for (name, value) in headers.values(list) {
-            let short = name.trim_start_matches("IBV_QPS_");
-            let row = |line: &str| {
-                line.starts_with(&format!("| {value} | `{name}` |"))
-                    || line.starts_with(&format!("| {short} | "))
-                    || line.starts_with(&format!("| {short}, "))
-            };
-            let heading = |line: &str| line.starts_with('#') && line.ends_with(&format!(" {name}"));
-            let places = page.lines.iter().filter(|line| heading(line) || row(line)).count();
-            if places > 1 {
-                problems.push(Problem::new(path, format!("{name} has {places} headings or rows: one is another's")));
-            }
-        }
-    }
-    problems
-}
-
-/// The list of captures is as the lessons' steps and the captures are.
-fn recordings(page: &Page, sources: &Sources) -> Vec<Problem> {
-    if page.path != "captures/README.md" {
-        return Vec::new();
-    }
-    let rows = story::bundled().unwrap_or_default().into_iter().map(|story| {
-        let packets = sources.rows(&format!("captures/{}.pcapng", story.file_name())).unwrap_or_default().len();
-        record::row(&story, packets)
-    });
-    rows.filter(|row| !page.lines.contains(row))
-        .map(|row| Problem::new(&page.path, format!("lacks the line {row}")))
-        .collect()
-}
-
-/// Rows of states that are not in the order of a queue pair's life.
-fn disorder(page: &Page, table: &Table) -> Vec<Problem> {
-    let place = |cell: &str| STATES.iter().position(|state| cell.trim_matches('[').starts_with(state));
-    let pairs = table.rows.windows(2).map(|rows| (rows[1].0, place(&rows[0].1[0]), place(&rows[1].1[0])));
-    pairs
-        .filter(|(_, before, now)| before >= now)
-        .map(|(at, ..)| page.problem(at, "this state comes before the last"))
-        .collect()
-}
-
-const STATES: [&str; 7] = ["RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR"];
-
-fn wrong_value(values: &[(String, i64)], value: &str, status: &str) -> Option<String> {
-    let status = status.trim_matches('`');
-    let right = values.iter().find(|(name, _)| name == status);
-    match right {
-        None => Some(format!("the installed header has no status {status}")),
-        Some((_, right)) if right.to_string() != value => Some(format!("{status} is {right} in the installed header")),
-        Some(_) => None,
-    }
-}
-
-fn wrong_reason(status: &str, name: &str) -> Option<String> {
-    let number: String = status.chars().take_while(char::is_ascii_digit).collect();
-    let reason = cm::reject_reason(number.parse().ok()?);
-    (!reason.starts_with(name)).then(|| format!("reason {number} is called: {reason}"))
-}
-
-/// Below a heading that is a status comes its number; and the NAKs named there are those that lead to it.
-fn sections(page: &Page, values: &[(String, i64)]) -> Vec<Problem> {
-    let mut problems = Vec::new();
-    let mut status = "";
-    for (at, line) in page.lines.iter().enumerate() {
-        if let Some((_, heading)) = line.split_once("# ") {
+        if let Some((_, heading)) = line.split_once("# ").filter(|_| line.starts_with('#')) {
             status = heading.trim();
+            let again = status.starts_with(|c: char| c.is_uppercase()) && !seen.insert(status);
+            wrong.extend(again.then(|| (at, format!("this page has two headings {status}: one is another's"))));
             let number = page.lines.get(at + 2).and_then(|line| line.split([',', '.']).next()).unwrap_or_default();
             if status.starts_with("IBV_WC_") {
-                problems.extend(wrong_value(values, number, status).map(|what| page.problem(at + 2, what)));
+                wrong.extend(wrong_value(statuses, number, status).map(|what| (at + 2, what)));
             }
         }
         for (place, _) in line.match_indices("0x6").filter(|_| status.starts_with("IBV_WC_")) {
             let code = u8::from_str_radix(line.get(place + 2..place + 4).unwrap_or_default(), 16);
-            let leads_to = match code.map(Syndrome::from) {
-                Ok(Syndrome::Nak(nak)) => nak.status(),
-                _ => None,
-            };
-            if leads_to.is_some_and(|other| other != status) {
-                problems.push(page.problem(at, format!("this NAK leads to {}", leads_to.unwrap_or_default())));
+            if let Ok(Syndrome::Nak(nak)) = code.map(Syndrome::from) {
+                let other = nak.status().filter(|other| *other != status);
+                wrong.extend(other.map(|other| (at, format!("this NAK leads to {other}"))));
             }
         }
     }
-    problems
+    wrong
 }
 
 #[cfg(test)]
@@ -181,7 +118,7 @@ mod tests {
     use super::*;
 
     fn check(text: &str) -> Vec<String> {
-        problems(&Page::new("docs/p.md", text), &repository()).iter().map(ToString::to_string).collect()
+        problems(&Page::new("docs/p.md", text), repository()).iter().map(ToString::to_string).collect()
     }
 
     #[test]

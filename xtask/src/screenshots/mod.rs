@@ -5,12 +5,12 @@
 
 mod screen;
 
-use crate::docs;
+use crate::docs::pictures;
+use crate::output;
 use anyhow::{ensure, Context, Result};
 use screen::{List, Screen};
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 use wire::capture::Reader;
 use wire::show::row;
 
@@ -82,10 +82,12 @@ const FLUSH: &str = "07_disconnect_flush";
 /// # Errors
 /// A program is missing, or Wireshark does not show what it should.
 pub fn take(root: &Path) -> Result<()> {
-    let shown: Vec<(String, &str)> =
-        PICTURES.iter().map(|picture| (format!("{}.png", picture.name), picture.capture)).collect();
-    let stale = docs::stale_screenshots(root, &shown)?;
-    let wanted: Vec<&Picture> = PICTURES.iter().zip(stale).filter(|(_, stale)| *stale).map(|(one, _)| one).collect();
+    let mut wanted = Vec::new();
+    for (picture, shown) in PICTURES.iter().zip(shown()) {
+        if pictures::is_stale(root, shown)? {
+            wanted.push(picture);
+        }
+    }
     println!("{} of {} pictures are to be taken", wanted.len(), PICTURES.len());
     if !wanted.is_empty() {
         let screen = Screen::open(&root.join("captures/wireshark-profile"))?;
@@ -97,7 +99,12 @@ pub fn take(root: &Path) -> Result<()> {
             println!("docs/images/{}.png", picture.name);
         }
     }
-    docs::record_screenshots(root, &shown)
+    pictures::record(root, &shown())
+}
+
+/// All pictures, each with the capture that it shows.
+pub fn shown() -> Vec<(&'static str, &'static str)> {
+    PICTURES.iter().map(|picture| (picture.name, picture.capture)).collect()
 }
 
 /// Where things are in Wireshark's tree when all below the line `InfiniBand` is open, in lines from 0.
@@ -148,13 +155,4 @@ fn place(screen: &Screen, picture: &Picture, capture: &Path) -> Result<Place> {
         false => List { filter: "infiniband".into(), rows: packets.len(), info: 238, step: 391 },
     };
     Ok(Place { list, infiniband, top, field: find(top, picture.field)?, lines: lines.len() })
-}
-
-/// What a program prints.
-fn output(command: &mut Command) -> Result<String> {
-    let program = command.get_program().to_string_lossy().into_owned();
-    let output = command.output().with_context(|| screen::missing(&program))?;
-    let errors = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "{program} failed: {}", errors.trim());
-    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }

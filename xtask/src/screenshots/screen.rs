@@ -1,6 +1,7 @@
 //! A screen in memory, with Wireshark on it.
 
-use super::{output, Place};
+use super::Place;
+use crate::output;
 use anyhow::{bail, ensure, Context, Result};
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
