@@ -2,7 +2,7 @@
 
 use crate::interrupt::Interrupt;
 use crate::lines::Lines;
-use anyhow::{anyhow, bail, ensure, Context, Error, Result};
+use anyhow::{bail, ensure, Context, Result};
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read, Write};
 use std::os::fd::AsFd;
@@ -70,43 +70,23 @@ impl Message {
 pub struct Agent {
     /// Name of the machine, for messages.
     name: String,
-    console: UnixStream,
+    pub console: UnixStream,
+    /// Whether the machine is gone.
+    pub closed: bool,
     lines: Lines,
     messages: VecDeque<Message>,
+    /// The kernel's last lines.
     kernel: VecDeque<String>,
     /// Lines of the kernel that nobody has taken yet.
     fresh: Vec<String>,
-    closed: bool,
 }
 
 impl Agent {
     /// Takes a machine's console.
-    ///
-    /// # Errors
-    /// The socket cannot be made non-blocking.
     pub fn new(name: &str, console: UnixStream) -> Result<Self> {
         console.set_nonblocking(true).context("cannot prepare the console")?;
-        Ok(Self {
-            name: name.to_owned(),
-            console,
-            lines: Lines::default(),
-            messages: VecDeque::new(),
-            kernel: VecDeque::new(),
-            fresh: Vec::new(),
-            closed: false,
-        })
-    }
-
-    /// The socket, to wait for.
-    #[must_use]
-    pub fn stream(&self) -> &UnixStream {
-        &self.console
-    }
-
-    /// Whether the machine is gone.
-    #[must_use]
-    pub fn is_closed(&self) -> bool {
-        self.closed
+        let (lines, messages, kernel, fresh) = Default::default();
+        Ok(Self { name: name.to_owned(), console, closed: false, lines, messages, kernel, fresh })
     }
 
     /// Says one line to the agent. A machine that is gone hears nothing; that shows when it is read.
@@ -136,12 +116,11 @@ impl Agent {
     /// Whether a certain message has come; others are dropped.
     fn has_said(&mut self, wanted: &Message) -> Result<bool> {
         while let Some(message) = self.receive() {
-            match message {
-                message if message == *wanted => return Ok(true),
-                Message::Failed(reason) => {
-                    bail!("the {} could not be set up: {reason}\n{}", self.name, self.console_end())
-                }
-                _ => {}
+            if let Message::Failed(reason) = &message {
+                bail!("the {} could not be set up: {reason}\n{}", self.name, self.console_end());
+            }
+            if message == *wanted {
+                return Ok(true);
             }
         }
         ensure!(!self.closed, "the {} ended before it was {wanted:?}\n{}", self.name, self.console_end());
@@ -149,13 +128,12 @@ impl Agent {
     }
 
     /// The last lines of the kernel's console.
-    #[must_use]
     pub fn console_end(&self) -> String {
         if self.kernel.is_empty() {
             return "Its console is empty.".to_owned();
         }
-        let lines: Vec<&str> = self.kernel.iter().map(String::as_str).collect();
-        format!("The end of its console:\n  {}", lines.join("\n  "))
+        let lines = self.kernel.iter().map(|line| format!("\n  {line}"));
+        format!("The end of its console:{}", lines.collect::<String>())
     }
 
     /// What the kernel has said since the last call.
@@ -166,51 +144,38 @@ impl Agent {
     fn sort(&mut self, line: String) {
         match Message::parse(&line) {
             Some(message) => self.messages.push_back(message),
-            None => self.kernel_says(line),
-        }
-    }
-
-    fn kernel_says(&mut self, line: String) {
-        if line.is_empty() {
-            return;
-        }
-        self.fresh.push(line.clone());
-        self.kernel.push_back(line);
-        if self.kernel.len() > KEPT {
-            self.kernel.pop_front();
+            None if line.is_empty() => {}
+            None => {
+                self.fresh.push(line.clone());
+                self.kernel.push_back(line);
+                if self.kernel.len() > KEPT {
+                    self.kernel.pop_front();
+                }
+            }
         }
     }
 }
 
 /// Waits for a certain message of all agents. All consoles are read meanwhile: a socket is full after a few hundred bytes, and
 /// what a kernel says to a port that takes nothing is lost.
-///
-/// # Errors
-/// A machine ended or gave up, or the deadline passed (the message shows the console's last lines), with the place of that
-/// agent; or the lab was interrupted.
 pub fn await_all(
-    agents: &mut [Agent],
+    mut agents: Vec<&mut Agent>,
     wanted: &Message,
     interrupt: &Interrupt,
     deadline: Instant,
-) -> Result<(), (Option<usize>, Error)> {
-    let mut silent: Vec<usize> = (0..agents.len()).collect();
+) -> Result<()> {
     loop {
-        let mut still = Vec::new();
-        for place in silent {
-            if !agents[place].has_said(wanted).map_err(|error| (Some(place), error))? {
-                still.push(place);
+        let mut silent = Vec::new();
+        for agent in agents {
+            if !agent.has_said(wanted)? {
+                silent.push(agent);
             }
         }
-        silent = still;
-        let Some(&first) = silent.first() else { return Ok(()) };
-        if Instant::now() >= deadline {
-            let agent = &agents[first];
-            let error = anyhow!("the {} was not {wanted:?} in time\n{}", agent.name, agent.console_end());
-            return Err((Some(first), error));
-        }
-        let streams: Vec<_> = silent.iter().map(|place| (agents[*place].console.as_fd(), false)).collect();
-        interrupt.wait(&streams, deadline).map_err(|error| (None, error))?;
+        agents = silent;
+        let Some(first) = agents.first() else { return Ok(()) };
+        ensure!(Instant::now() < deadline, "the {} was not {wanted:?} in time\n{}", first.name, first.console_end());
+        let streams: Vec<_> = agents.iter().map(|agent| (agent.console.as_fd(), false)).collect();
+        interrupt.wait(&streams, deadline)?;
     }
 }
 
@@ -224,8 +189,8 @@ mod tests {
         (Agent::new("server", ours).unwrap(), guests)
     }
 
-    fn awaited(agent: Agent, wanted: Message, deadline: Instant) -> Error {
-        await_all(&mut [agent], &wanted, &Interrupt::default(), deadline).unwrap_err().1
+    fn awaited(mut agent: Agent, wanted: Message, deadline: Instant) -> anyhow::Error {
+        await_all(vec![&mut agent], &wanted, &Interrupt::default(), deadline).unwrap_err()
     }
 
     #[test]

@@ -69,9 +69,6 @@ const TABLE: [Arch; 2] = [
 ];
 
 /// The architecture of this host.
-///
-/// # Errors
-/// The lab has no table entry for it.
 pub fn host() -> Result<&'static Arch> {
     let name = std::env::consts::ARCH;
     TABLE.iter().find(|arch| arch.name == name).with_context(|| {
@@ -80,7 +77,6 @@ pub fn host() -> Result<&'static Arch> {
 }
 
 /// How fast this host's time stamp counter counts, if it has one.
-#[must_use]
 pub fn time_stamps_per_ms() -> Option<u64> {
     #[cfg(target_arch = "x86_64")]
     {

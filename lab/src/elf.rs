@@ -15,7 +15,6 @@ const SECTION_HEADER_COUNT: usize = 0x3c;
 const SECTION_NAMES: usize = 0x3e;
 
 /// The part of a 64-bit little-endian ELF file that is loaded to run it; any other file as it is.
-#[must_use]
 pub fn loaded_part(mut file: Vec<u8>) -> Vec<u8> {
     let Some(end) = end_of_segments(&file) else { return file };
     file.truncate(end);

@@ -1,16 +1,15 @@
 //! Files that a run brings back: a machine writes them to its drive as a cpio archive, the lab reads it from there.
 
-use crate::cpio::{self, Entry, Kind};
 use crate::options::Fetched;
 use crate::outcome::Outcome;
 use anyhow::{Context, Result};
+use cpio::newc::Reader;
 use std::fs::{self, File};
-use std::io::{self, BufReader, Seek, Write};
+use std::io::{self, BufReader, Read, Seek, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// The command that makes a machine write what it has of these to its drive.
-#[must_use]
 pub fn command(wanted: &[&Fetched]) -> String {
     let paths = wanted.iter().map(|fetched| format!(" '.{}'", fetched.path.replace('\'', r"'\''")));
     format!("cd /; find{} 2>/dev/null | cpio -o -H newc 2>/dev/null >/dev/vda; sync", paths.collect::<String>())
@@ -18,9 +17,6 @@ pub fn command(wanted: &[&Fetched]) -> String {
 
 /// Unpacks what the machines have written to their drives, which are in the order of the nodes. What no machine had makes
 /// the run no good.
-///
-/// # Errors
-/// A drive holds no archive, or a file cannot be written here.
 pub fn all<'a>(wanted: &[Fetched], drives: impl Iterator<Item = &'a mut File>, outcome: &mut Outcome) -> Result<()> {
     let mut found = Vec::new();
     for (node, drive) in outcome.nodes.iter().zip(drives).filter(|(node, _)| node.fetched) {
@@ -40,17 +36,23 @@ pub fn all<'a>(wanted: &[Fetched], drives: impl Iterator<Item = &'a mut File>, o
 /// elsewhere: what is on the drive is only as good as the programs that ran there.
 fn unpack<'a>(drive: &mut File, wanted: &[&'a Fetched], folder: &Path) -> Result<Vec<&'a Fetched>> {
     drive.rewind()?;
-    let mut reader = BufReader::new(drive);
+    let mut archive = BufReader::new(drive);
     let mut found = Vec::new();
-    while let Some(entry) = cpio::next(&mut reader)? {
-        let path = format!("/{}", entry.name.trim_start_matches("./"));
-        let places = wanted.iter().filter_map(|fetched| Some((*fetched, place(fetched, &path, folder)?)));
-        for (fetched, here) in places {
-            write(&here, &entry).with_context(|| format!("cannot write {}", here.display()))?;
-            found.push(fetched);
+    loop {
+        let mut file = Reader::new(archive)?;
+        if file.entry().is_trailer() {
+            return Ok(found);
         }
+        let (path, mode) = (format!("/{}", file.entry().name().trim_start_matches("./")), file.entry().mode());
+        let mut content = Vec::new();
+        file.read_to_end(&mut content)?;
+        for fetched in wanted {
+            let Some(here) = place(fetched, &path, folder) else { continue };
+            write(&here, mode, &content).with_context(|| format!("cannot write {}", here.display()))?;
+            found.push(*fetched);
+        }
+        archive = file.finish()?;
     }
-    Ok(found)
 }
 
 /// Where an entry goes, if it is what is wanted or lies in it.
@@ -65,15 +67,15 @@ fn place(fetched: &Fetched, path: &str, folder: &Path) -> Option<PathBuf> {
     Some(here.into())
 }
 
-fn write(here: &Path, entry: &Entry) -> io::Result<()> {
-    match entry.kind {
-        Kind::Folder => fs::create_dir_all(here),
-        Kind::File => {
+fn write(here: &Path, mode: u32, content: &[u8]) -> io::Result<()> {
+    match mode & 0o170_000 {
+        0o040_000 => fs::create_dir_all(here),
+        0o100_000 => {
             fs::create_dir_all(here.parent().unwrap_or(here))?;
-            let mode = entry.permissions & 0o777 | 0o600;
-            File::options().write(true).create(true).truncate(true).mode(mode).open(here)?.write_all(&entry.content)
+            let mode = mode & 0o777 | 0o600;
+            File::options().write(true).create(true).truncate(true).mode(mode).open(here)?.write_all(content)
         }
-        Kind::Other => Ok(()),
+        _ => Ok(()),
     }
 }
 

@@ -12,17 +12,11 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// Reads a whole file.
-///
-/// # Errors
-/// It cannot be read; the message names it.
 pub fn read(path: &Path) -> Result<Vec<u8>> {
     fs::read(path).with_context(|| format!("cannot read {}", path.display()))
 }
 
 /// Writes a whole file so that it is there completely or not at all, and creates its folder.
-///
-/// # Errors
-/// No space, no permission: the message names the file.
 pub fn write(path: &Path, content: &[u8]) -> Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
     let attempt = || -> std::io::Result<()> {
@@ -37,7 +31,6 @@ pub fn write(path: &Path, content: &[u8]) -> Result<()> {
 
 /// Finds a program: a path with a slash as it is, a bare name in `PATH` and the system folders
 /// that an ordinary user's `PATH` lacks.
-#[must_use]
 pub fn program(name: &str) -> Option<PathBuf> {
     if name.contains('/') {
         return executable(PathBuf::from(name));
@@ -53,7 +46,6 @@ fn executable(path: PathBuf) -> Option<PathBuf> {
 }
 
 /// What is in a folder, but for hidden entries and locks: that which was changed last comes first.
-#[must_use]
 pub fn newest_first(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
     let is_hidden = |path: &PathBuf| path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
@@ -98,9 +90,6 @@ const LOCK_LIMIT: Duration = Duration::from_secs(600);
 
 /// Locks a folder, which is created if need be, against other labs. `work` is what the one who holds the lock is doing.
 /// The lock ends with the file that is returned, also if this process is killed.
-///
-/// # Errors
-/// The folder cannot be written to, the lock is held for too long, or the lab was interrupted.
 pub fn lock(folder: &Path, work: &str, interrupt: &Interrupt) -> Result<File> {
     let path = folder.join("lock");
     let open = || -> std::io::Result<File> {
@@ -122,7 +111,7 @@ pub fn lock(folder: &Path, work: &str, interrupt: &Interrupt) -> Result<File> {
             eprintln!("lab: another lab is {work}; waiting for it");
             told = true;
         }
-        interrupt.wait(&[], Instant::now() + Duration::from_millis(50))?;
+        interrupt.pause(Duration::from_millis(50))?;
     }
     Ok(file)
 }
@@ -145,5 +134,18 @@ mod tests {
         let left: Vec<PathBuf> = ["6.12", "6.1.0-56"].map(|name| folder.path().join(name)).into();
         assert_eq!(newest_first(folder.path()), left);
         assert!(folder.path().join("lock").exists() && !folder.path().join(".new-killed").exists());
+    }
+
+    #[test]
+    fn a_second_lab_waits_for_the_lock() {
+        let folder = tempfile::tempdir().unwrap();
+        let held = lock(folder.path(), "testing", &Interrupt::default()).unwrap();
+        std::thread::scope(|scope| {
+            let second = scope.spawn(|| lock(folder.path(), "testing", &Interrupt::default()));
+            std::thread::sleep(Duration::from_millis(100));
+            assert!(!second.is_finished());
+            drop(held);
+            assert!(second.join().unwrap().is_ok());
+        });
     }
 }

@@ -1,7 +1,7 @@
 //! The first file system of a machine: this host's own tools and libraries, the modules, and the agent.
 
 use crate::arch::Arch;
-use crate::cpio::Archive;
+use crate::archive::Archive;
 use crate::files::read;
 use crate::kernel::Kernel;
 use crate::{libs, modules, unpack};
@@ -33,9 +33,6 @@ pub struct Contents {
 
 impl Contents {
     /// Finds all of it.
-    ///
-    /// # Errors
-    /// Something is not installed; the message names the package.
     pub fn find(arch: &Arch) -> Result<Self> {
         let tools = ["ip", "tc", "rdma", "date"].iter().map(|name| libs::required(name)).collect::<Result<Vec<_>>>()?;
         let shell = libs::required("/bin/sh")?;
@@ -62,63 +59,57 @@ impl Contents {
     }
 
     /// Whether a program finds this library in the machine already.
-    #[must_use]
     pub fn has_library(&self, path: &Path) -> bool {
         self.libraries.contains(path)
     }
 
     /// Whether a bare name is a program that is in the machine already.
-    #[must_use]
     pub fn has_tool(&self, name: &str) -> bool {
         self.tools.iter().any(|tool| tool.file_name().is_some_and(|own| own == name))
             || self.applets.iter().any(|applet| applet == name)
     }
 
     /// Builds the archive.
-    ///
-    /// # Errors
-    /// A file cannot be read, or a module cannot be unpacked.
     pub fn archive(&self, kernel: &Kernel) -> Result<Vec<u8>> {
-        let mut archive = Archive::new();
+        let mut archive = Archive::default();
         for folder in ["/proc", "/sys", "/dev", "/tmp", "/run", "/root"] {
-            archive.folder(folder);
+            archive.folder(folder)?;
         }
         let plan = kernel.plan()?;
         for (path, permissions, text) in written(&kernel.release, &plan) {
-            archive.file(path, permissions, text.as_bytes());
+            archive.file(path, permissions, text.as_bytes())?;
         }
         self.add_programs(&mut archive)?;
         for module in &plan.files {
             let bytes = read(&kernel.modules.join(module))?;
             let bytes = unpack::decompress(&bytes)?.unwrap_or(bytes);
-            archive.file(folder_of(&kernel.release).join(modules::plain(module)), 0o644, &bytes);
+            archive.file(folder_of(&kernel.release).join(modules::plain(module)), 0o644, &bytes)?;
         }
-        Ok(archive.finish())
+        Ok(archive.finish()?)
     }
 
     fn add_programs(&self, archive: &mut Archive) -> Result<()> {
-        archive.file("/bin/busybox", 0o755, &read(&self.busybox)?);
-        archive.file("/bin/sh", 0o755, &read(&self.shell)?);
+        archive.file("/bin/busybox", 0o755, &read(&self.busybox)?)?;
+        archive.file("/bin/sh", 0o755, &read(&self.shell)?)?;
         let mut taken: BTreeSet<String> = ["sh", "busybox"].map(str::to_owned).into();
         for tool in &self.tools {
             let name = tool.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            archive.file(Path::new("/usr/bin").join(&name), 0o755, &read(tool)?);
+            archive.file(Path::new("/usr/bin").join(&name), 0o755, &read(tool)?)?;
             taken.insert(name);
         }
         for applet in &self.applets {
             if taken.insert(applet.clone()) {
-                archive.symlink(Path::new("/bin").join(applet), "busybox");
+                archive.symlink(Path::new("/bin").join(applet), "busybox")?;
             }
         }
         for library in self.libraries.iter().chain([&self.provider]) {
-            archive.file(libs::inside(library), 0o755, &read(library)?);
+            archive.file(libs::inside(library), 0o755, &read(library)?)?;
         }
         Ok(())
     }
 }
 
 /// The files that are no copies of this host's: path, permissions, text.
-#[must_use]
 pub fn written(release: &str, plan: &modules::Plan) -> Vec<(PathBuf, u32, String)> {
     let file = |path: &str, permissions, text: &str| (PathBuf::from(path), permissions, text.to_owned());
     vec![

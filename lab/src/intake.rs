@@ -13,7 +13,7 @@ use crate::seat::Stage;
 use crate::session::{Session, SERVER, SHELL};
 use crate::switch::Lost;
 use crate::terminal::Terminal;
-use anyhow::Result;
+use anyhow::{Error, Result};
 use std::io::Read;
 use std::time::Instant;
 use wire::run::{Event, Line};
@@ -44,7 +44,7 @@ impl Session<'_> {
     fn carry(&mut self, node: usize) -> Result<()> {
         while self.dying.is_none() {
             let Some(frame) = self.switch.take(node)? else { break };
-            if self.seats[node].machine.is_some() {
+            if self.seats[node].qemu.is_some() {
                 self.pass(node, frame)?;
             }
         }
@@ -108,19 +108,21 @@ impl Session<'_> {
         lines.iter().try_for_each(|line| self.print(node, &clean(line), !line.ends_with(b"\r\n")))
     }
 
-    fn print(&mut self, node: usize, line: &str, error: bool) -> Result<()> {
-        let seat = &mut self.seats[node];
-        seat.ended.keep(line);
-        let said = self.recorder.said(node, &seat.program, line, error)?;
-        tell(self.observer, &mut self.terminal, &Event::Line(said));
+    fn print(&mut self, node: usize, text: &str, error: bool) -> Result<()> {
+        let program = self.seats[node].program.clone();
+        self.said(node, &program, text, error)?;
         let traps = std::mem::take(&mut self.traps);
-        let (sprung, waiting): (Vec<Trap>, Vec<Trap>) = traps.into_iter().partition(|trap| line.contains(&trap.text));
+        let (sprung, waiting): (Vec<Trap>, Vec<Trap>) = traps.into_iter().partition(|trap| text.contains(&trap.text));
         self.traps = waiting;
-        for trap in sprung {
-            if let Some(victim) = self.run.index(&trap.victim) {
-                self.set_off(trap.fault, victim)?;
-            }
-        }
+        let mut victims = sprung.iter().filter_map(|trap| Some((trap.fault, self.run.index(&trap.victim)?)));
+        victims.try_for_each(|(fault, victim)| self.set_off(fault, victim))
+    }
+
+    /// Records a line that a program or a kernel said.
+    fn said(&mut self, node: usize, program: &str, text: &str, error: bool) -> Result<()> {
+        let line = Line { program: program.to_owned(), text: text.to_owned(), error, ..Line::default() };
+        let line = self.recorder.line(Some(node), line)?;
+        tell(self.observer, &mut self.terminal, &Event::Line(line));
         Ok(())
     }
 
@@ -143,7 +145,7 @@ impl Session<'_> {
     }
 
     fn without_power(&mut self, node: usize) {
-        self.seats[node].machine = None;
+        self.seats[node].qemu = None;
         self.seats[node].stage = Stage::Done;
         self.dying = self.dying.filter(|dying| *dying != node);
     }
@@ -153,7 +155,14 @@ impl Session<'_> {
         while let Some(message) = self.seats[node].agent.receive() {
             match message {
                 Message::Listening => self.start_clients()?,
-                Message::Silent => self.start_unasked()?,
+                Message::Silent => {
+                    if self.seats[SERVER + 1..].iter().any(|seat| seat.stage == Stage::Waiting) {
+                        let text = "nothing listens on RDMA or TCP after ten seconds: the clients start all the same \
+                                    (--ready COMMAND)";
+                        self.lab(Some(SERVER), "silent", text)?;
+                    }
+                    self.start_clients()?;
+                }
                 Message::Exit(status) => self.ended(node, status)?,
                 Message::On(target, command) => self.start_also(node, &target, &command)?,
                 Message::Also(end) => self.lab(Some(node), "exit", &format!("exit status {end}"))?,
@@ -164,21 +173,18 @@ impl Session<'_> {
             self.kernel_says(node, &line)?;
         }
         let seat = &mut self.seats[node];
-        if !seat.agent.is_closed() {
-            return Ok(());
-        }
-        let Some(mut machine) = seat.machine.take() else { return Ok(()) };
+        let Some(qemu) = seat.qemu.as_mut().filter(|_| seat.agent.closed) else { return Ok(()) };
         if seat.broken {
             self.without_power(node);
             return self.lab(Some(node), "panic", "the machine is gone");
         }
-        let error = anyhow::anyhow!("the {}'s machine ended by itself\n{}", seat.ended.name, seat.agent.console_end());
-        Err(machine.explain(error))
+        let end = format!("the {}'s machine ended by itself\n{}", seat.ended.name, seat.agent.console_end());
+        Err(qemu.explain(Error::msg(end)))
     }
 
     /// Starts a command on another node, beside what runs there.
     fn start_also(&mut self, asked_by: usize, target: &str, command: &str) -> Result<()> {
-        let Some(node) = self.run.index(target).filter(|node| self.seats[*node].machine.is_some()) else {
+        let Some(node) = self.run.index(target).filter(|node| self.seats[*node].qemu.is_some()) else {
             let names = self.run.names().join(", ");
             return self.lab(Some(asked_by), "trouble", &format!("there is no node `{target}`; there are: {names}"));
         };
@@ -188,10 +194,8 @@ impl Session<'_> {
 
     /// Records a kernel's line. The first one that tells that the kernel is broken makes the run no good.
     fn kernel_says(&mut self, node: usize, line: &str) -> Result<()> {
-        let said = self.recorder.line(Some(node), Line::KERNEL, line, "")?;
-        tell(self.observer, &mut self.terminal, &Event::Line(said));
+        self.said(node, Line::KERNEL, line, false)?;
         let seat = &mut self.seats[node];
-        seat.ended.keep_kernels(line);
         if !seat.broken && BROKEN.iter().any(|words| line.contains(words)) && !line.contains(BUSY_HOST) {
             let trouble = format!("the kernel of the {} is broken: {line}", seat.ended.name);
             seat.broken = true;
@@ -219,7 +223,7 @@ impl Session<'_> {
 
     /// Records what the lab did to a node, or to the run as a whole.
     pub(crate) fn lab(&mut self, node: Option<usize>, act: &str, text: &str) -> Result<()> {
-        let line = self.recorder.line(node, Line::LAB, text, act)?;
+        let line = self.recorder.act(node, act, text)?;
         tell(self.observer, &mut self.terminal, &Event::Line(line));
         Ok(())
     }

@@ -10,17 +10,25 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
-/// The lab was told to stop. Everything it has started ends, and what it has recorded is kept.
+/// Why the lab ended, other than that it could not do its work.
 #[derive(Debug)]
-pub struct Interrupted;
+pub enum Stopped {
+    /// It was told to. Everything it has started ends, and what it has recorded is kept.
+    Interrupted,
+    /// A command line is not understood, by a program or by the lab: what is said about it.
+    Usage(String),
+}
 
-impl fmt::Display for Interrupted {
+impl fmt::Display for Stopped {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("interrupted")
+        f.write_str(match self {
+            Self::Interrupted => "interrupted",
+            Self::Usage(text) => text.trim(),
+        })
     }
 }
 
-impl std::error::Error for Interrupted {}
+impl std::error::Error for Stopped {}
 
 /// Hears of SIGINT, SIGTERM, SIGHUP and SIGQUIT, or of nothing.
 #[derive(Debug, Default)]
@@ -29,16 +37,7 @@ pub struct Interrupt {
 }
 
 impl Interrupt {
-    /// One that nothing tells to stop.
-    #[must_use]
-    pub const fn never() -> Self {
-        Self { pipe: None }
-    }
-
-    /// From now on these signals no longer end this process but make waits fail with [`Interrupted`].
-    ///
-    /// # Errors
-    /// The handlers cannot be installed.
+    /// From now on these signals no longer end this process but make waits fail with [`Stopped::Interrupted`].
     pub fn on_signals() -> Result<Self> {
         let (read, write) = UnixStream::pair().context("cannot create a socket pair")?;
         read.set_nonblocking(true).context("cannot prepare for signals")?;
@@ -50,40 +49,29 @@ impl Interrupt {
     }
 
     /// Fails if a signal has come since the last call.
-    ///
-    /// # Errors
-    /// [`Interrupted`].
     pub fn check(&self) -> Result<()> {
         let told = self.pipe.as_ref().is_some_and(|mut pipe| pipe.read(&mut [0]).is_ok());
-        anyhow::ensure!(!told, Interrupted);
+        anyhow::ensure!(!told, Stopped::Interrupted);
         Ok(())
     }
 
     /// Waits until one of `streams` can be read, one whose flag is set can be written, or `limit` has come.
-    ///
-    /// # Errors
-    /// [`Interrupted`], or poll fails.
-    pub fn wait(&self, streams: &[(BorrowedFd<'_>, bool)], limit: Instant) -> Result<()> {
-        let mut descriptors: Vec<PollFd<'_>> = Vec::with_capacity(streams.len() + 1);
-        for (stream, wants_to_write) in streams {
-            let flags = if *wants_to_write { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
-            descriptors.push(poll_entry(*stream, flags));
-        }
-        if let Some(pipe) = &self.pipe {
-            descriptors.push(poll_entry(pipe.as_fd(), PollFlags::IN));
-        }
+    pub(crate) fn wait(&self, streams: &[(BorrowedFd<'_>, bool)], limit: Instant) -> Result<()> {
+        let flags = |writes: bool| if writes { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
+        let signals = self.pipe.iter().map(|pipe| (pipe.as_fd(), false));
+        let entries = streams.iter().copied().chain(signals);
+        let mut entries: Vec<_> =
+            entries.map(|(stream, writes)| PollFd::from_borrowed_fd(stream, flags(writes))).collect();
         let left = limit.saturating_duration_since(Instant::now());
-        match poll(&mut descriptors, Some(&timespec(left))) {
+        let left = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() };
+        match poll(&mut entries, Some(&left)) {
             Ok(_) | Err(Errno::INTR) => self.check(),
             Err(error) => Err(error).context("poll failed"),
         }
     }
-}
 
-fn poll_entry(descriptor: BorrowedFd<'_>, flags: PollFlags) -> PollFd<'_> {
-    PollFd::from_borrowed_fd(descriptor, flags)
-}
-
-fn timespec(duration: Duration) -> Timespec {
-    Timespec { tv_sec: duration.as_secs() as i64, tv_nsec: duration.subsec_nanos().into() }
+    /// Lets a moment pass.
+    pub(crate) fn pause(&self, moment: Duration) -> Result<()> {
+        self.wait(&[], Instant::now() + moment)
+    }
 }

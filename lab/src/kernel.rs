@@ -28,31 +28,31 @@ pub struct Kernel {
 
 impl Kernel {
     /// The modules that the machines load, with their dependencies.
-    ///
-    /// # Errors
-    /// A list cannot be read, or the kernel lacks one of them.
     pub fn plan(&self) -> Result<modules::Plan> {
         let list =
             |name| Ok::<_, anyhow::Error>(String::from_utf8_lossy(&read(&self.modules.join(name))?).into_owned());
         modules::plan(&list("modules.dep")?, &list("modules.builtin").unwrap_or_default())
             .with_context(|| format!("the kernel {} is of no use", self.release))
     }
+
+    /// `None` unless all the lab needs is there and readable.
+    fn complete(release: &str, image: PathBuf, modules: PathBuf) -> Option<Self> {
+        let dep = fs::read_to_string(modules.join("modules.dep")).ok()?;
+        let has_rxe = dep.lines().any(|line| modules::name_of(line.split(':').next().unwrap_or("")) == modules::RXE);
+        (has_rxe && fs::File::open(&image).is_ok()).then(|| Self { release: release.to_owned(), image, modules })
+    }
 }
 
 /// Finds a kernel in `folder`, or puts one there.
-///
-/// # Errors
-/// There is none; the message says what to do.
 pub fn find(folder: &Path, options: &Options, arch: &Arch, interrupt: &Interrupt) -> Result<Kernel> {
     // Those that were chosen once are of no concern to the runs that choose none.
     let store = folder.join(if options.kernel.is_empty() { "kernel" } else { "kernels" });
     // Two first runs at a time must not unpack over each other.
     let _lock = files::lock(&store, "unpacking the kernel", interrupt)?;
-    let files = match (options.kernel.as_slice(), &options.modules) {
-        ([], _) => match host_kernel().or_else(|| stored_kernel(&store, "")) {
-            Some(files) => files,
-            None => unpack_downloaded(&store, arch)?,
-        },
+    let kernel = match (options.kernel.as_slice(), &options.modules) {
+        ([], _) => {
+            host_kernel().or_else(|| stored_kernel(&store, "")).map_or_else(|| unpack_downloaded(&store, arch), Ok)?
+        }
         ([vmlinuz], Some(modules)) => named(vmlinuz, modules)?,
         (packages, None) => {
             let key = key(packages)?;
@@ -60,38 +60,22 @@ pub fn find(folder: &Path, options: &Options, arch: &Arch, interrupt: &Interrupt
         }
         (_, Some(_)) => bail!("--modules belongs to one --kernel, a vmlinuz"),
     };
-    let image = bootable(&store, &files)?;
-    Ok(Kernel { release: files.release, image, modules: files.modules })
+    let image = bootable(&store, &kernel)?;
+    Ok(Kernel { image, ..kernel })
 }
 
-/// Where the parts of a kernel lie before its image has been looked at.
-struct Files {
-    release: String,
-    vmlinuz: PathBuf,
-    modules: PathBuf,
-}
-
-impl Files {
-    /// `None` unless all the lab needs is there and readable.
-    fn complete(release: &str, vmlinuz: PathBuf, modules: PathBuf) -> Option<Self> {
-        let dep = fs::read_to_string(modules.join("modules.dep")).ok()?;
-        let has_rxe = dep.lines().any(|line| modules::name_of(line.split(':').next().unwrap_or("")) == modules::RXE);
-        (has_rxe && fs::File::open(&vmlinuz).is_ok()).then(|| Self { release: release.to_owned(), vmlinuz, modules })
-    }
-}
-
-fn host_kernel() -> Option<Files> {
+fn host_kernel() -> Option<Kernel> {
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").ok()?;
     let release = release.trim();
     let modules = Path::new("/lib/modules").join(release);
-    Files::complete(release, format!("/boot/vmlinuz-{release}").into(), modules)
+    Kernel::complete(release, format!("/boot/vmlinuz-{release}").into(), modules)
 }
 
 /// A kernel image with a folder of modules that is named for the release.
-fn named(vmlinuz: &Path, modules: &Path) -> Result<Files> {
+fn named(vmlinuz: &Path, modules: &Path) -> Result<Kernel> {
     let modules = env::current_dir().context("the current folder is gone")?.join(modules);
     let release = modules.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    Files::complete(&release, vmlinuz.to_owned(), modules.clone()).with_context(|| {
+    Kernel::complete(&release, vmlinuz.to_owned(), modules.clone()).with_context(|| {
         format!(
             "{} and {} are no kernel for the lab: it takes a vmlinuz, and a folder such as /lib/modules/6.1.0 with modules.dep \
              (depmod makes it) and the module {}",
@@ -113,51 +97,53 @@ fn key(packages: &[PathBuf]) -> Result<String> {
 
 /// The kernel that came last into the store: one folder per release, with `vmlinuz` and `modules/` in it. If it was named,
 /// it is the one with this key.
-fn stored_kernel(store: &Path, key: &str) -> Option<Files> {
+fn stored_kernel(store: &Path, key: &str) -> Option<Kernel> {
     files::newest_first(store).into_iter().find_map(|folder| {
         if fs::read_to_string(folder.join("key")).unwrap_or_default() != key {
             return None;
         }
         let release = folder.file_name()?.to_str()?;
-        Files::complete(release, folder.join("vmlinuz"), folder.join("modules"))
+        Kernel::complete(release, folder.join("vmlinuz"), folder.join("modules"))
     })
 }
 
 /// `vmlinux` if the image holds one (taken out once and kept in the store), else the image. A host's kernel may be replaced
 /// by one of the same release: size and time of the image tell.
-fn bootable(store: &Path, files: &Files) -> Result<PathBuf> {
-    let metadata =
-        fs::metadata(&files.vmlinuz).with_context(|| format!("cannot look at {}", files.vmlinuz.display()))?;
+fn bootable(store: &Path, kernel: &Kernel) -> Result<PathBuf> {
+    let image = &kernel.image;
+    let metadata = fs::metadata(image).with_context(|| format!("cannot look at {}", image.display()))?;
     let name = format!("vmlinux-{:x}-{:x}", metadata.len(), metadata.mtime());
-    let folder = store.join(&files.release);
-    let vmlinux = folder.join(name);
+    let vmlinux = store.join(&kernel.release).join(name);
     if vmlinux.exists() {
         return Ok(vmlinux);
     }
-    match unpack::vmlinux(&read(&files.vmlinuz)?)? {
-        Some(elf) => {
-            write(&vmlinux, &elf)?;
-            // Each is 75 MB. A lab that is about to boot an older one looks for it no further back than this.
-            files::keep_newest(store, 3);
-            Ok(vmlinux)
-        }
-        None => Ok(files.vmlinuz.clone()),
-    }
+    let Some(elf) = unpack::vmlinux(&read(image)?)? else { return Ok(image.clone()) };
+    write(&vmlinux, &elf)?;
+    // Each is 75 MB. A lab that is about to boot an older one looks for it no further back than this.
+    files::keep_newest(store, 3);
+    Ok(vmlinux)
 }
 
 /// Unpacks what set-up has downloaded.
-fn unpack_downloaded(store: &Path, arch: &Arch) -> Result<Files> {
+fn unpack_downloaded(store: &Path, arch: &Arch) -> Result<Kernel> {
     let folder = libs::unpacked().unwrap_or_default().join("kernel");
-    let packages: Vec<PathBuf> = files::newest_first(&folder);
-    ensure!(!packages.is_empty(), no_kernel(arch));
-    let files = unpack_packages(store, &packages, "")?;
+    let packages = files::newest_first(&folder);
+    ensure!(
+        !packages.is_empty(),
+        "no kernel with SoftRoCE ({}, for {}) for the machines: this host's own is not readable or lacks the module.\n\
+         Debian, Ubuntu: `make setup` downloads one. \
+         Fedora: install kernel-modules-extra and make /boot/vmlinuz-$(uname -r) readable.",
+        modules::RXE,
+        arch.name,
+    );
+    let kernel = unpack_packages(store, &packages, "")?;
     // 70 to 125 MB that have done their work. What cannot be removed is in nobody's way.
     let _ = fs::remove_dir_all(&folder);
-    Ok(files)
+    Ok(kernel)
 }
 
 /// Unpacks packages, and keeps what the lab needs of them.
-fn unpack_packages(store: &Path, packages: &[PathBuf], key: &str) -> Result<Files> {
+fn unpack_packages(store: &Path, packages: &[PathBuf], key: &str) -> Result<Kernel> {
     eprintln!("lab: unpacking the kernel for the machines (it is not installed)");
     // 400 MB that a lab left behind when it was killed right here.
     files::remove_abandoned(store);
@@ -171,7 +157,7 @@ fn unpack_packages(store: &Path, packages: &[PathBuf], key: &str) -> Result<File
 }
 
 /// Copies the image and the wanted modules out of the unpacked packages: 10 MB of 400.
-fn keep_what_is_needed(root: &Path, scratch: &Path, store: &Path, key: &str) -> Result<Files> {
+fn keep_what_is_needed(root: &Path, scratch: &Path, store: &Path, key: &str) -> Result<Kernel> {
     let (release, modules) = release_of(root)?;
     let depmod = libs::required("depmod")?;
     succeed(Command::new(depmod).arg("-b").arg(root).arg(&release))?;
@@ -194,22 +180,19 @@ fn keep_what_is_needed(root: &Path, scratch: &Path, store: &Path, key: &str) -> 
         fs::remove_dir_all(&folder).with_context(|| format!("cannot replace {}", folder.display()))?;
     }
     fs::rename(&kept, &folder).with_context(|| format!("cannot create {}", folder.display()))?;
-    let files = Files::complete(&release, folder.join("vmlinuz"), folder.join("modules"));
-    files.with_context(|| format!("the kernel {release} has no module {}", modules::RXE))
+    let kernel = Kernel::complete(&release, folder.join("vmlinuz"), folder.join("modules"));
+    kernel.with_context(|| format!("the kernel {release} has no module {}", modules::RXE))
 }
 
 /// The version of an unpacked kernel, and where its modules are: `/lib` and `/usr/lib` are one folder for depmod.
 fn release_of(root: &Path) -> Result<(String, PathBuf)> {
-    let folders = ["usr/lib/modules", "lib/modules"].map(|name| root.join(name));
-    let [merged, before] = &folders;
-    if !before.exists() {
-        fs::create_dir_all(root.join("lib"))?;
-        symlink(merged, before).context("cannot unpack the kernel")?;
-    } else if !merged.exists() {
-        fs::create_dir_all(root.join("usr/lib"))?;
-        symlink(before, merged).context("cannot unpack the kernel")?;
+    let [merged, before] = ["usr/lib/modules", "lib/modules"].map(|name| root.join(name));
+    let (there, missing) = if before.exists() { (&before, &merged) } else { (&merged, &before) };
+    if !missing.exists() {
+        fs::create_dir_all(missing.parent().unwrap_or(root))?;
+        symlink(there, missing).context("cannot unpack the kernel")?;
     }
-    let folder = files::newest_first(merged).into_iter().next().context("the kernel packages hold no modules")?;
+    let folder = files::newest_first(&merged).into_iter().next().context("the kernel packages hold no modules")?;
     let release = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
     Ok((release, folder))
 }
@@ -224,16 +207,6 @@ fn succeed(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-fn no_kernel(arch: &Arch) -> String {
-    format!(
-        "no kernel with SoftRoCE ({}, for {}) for the machines: this host's own is not readable or lacks the module.\n\
-         Debian, Ubuntu: `make setup` downloads one. \
-         Fedora: install kernel-modules-extra and make /boot/vmlinuz-$(uname -r) readable.",
-        modules::RXE,
-        arch.name,
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -242,7 +215,7 @@ mod tests {
     fn a_kernel_without_rxe_or_image_is_no_kernel() {
         let folder = tempfile::tempdir().unwrap();
         let (image, modules) = (folder.path().join("vmlinuz"), folder.path().join("modules"));
-        let complete = || Files::complete("6.1", image.clone(), modules.clone()).is_some();
+        let complete = || Kernel::complete("6.1", image.clone(), modules.clone()).is_some();
         write(&image, b"").unwrap();
         write(&modules.join("modules.dep"), b"kernel/virtio.ko.xz:\n").unwrap();
         assert!(!complete(), "no rdma_rxe");
@@ -258,7 +231,7 @@ mod tests {
         let folder = store.path().join("6.1");
         write(&folder.join("vmlinuz"), b"").unwrap();
         write(&folder.join("modules/modules.dep"), b"kernel/rdma_rxe.ko:\n").unwrap();
-        let found = |key: &str| stored_kernel(store.path(), key).map(|files| files.release);
+        let found = |key: &str| stored_kernel(store.path(), key).map(|kernel| kernel.release);
         assert_eq!((found(""), found("x")), (Some("6.1".to_owned()), None));
         write(&folder.join("key"), b"x").unwrap();
         assert_eq!((found(""), found("x")), (None, Some("6.1".to_owned())));

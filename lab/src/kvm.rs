@@ -5,15 +5,15 @@
 //! remembered until the host is rebooted; a no only when it was given twice, as the host may have been busy.
 
 use crate::arch::Arch;
-use crate::cpio::Archive;
+use crate::archive::Archive;
 use crate::files;
 use crate::interrupt::Interrupt;
 use crate::kernel::Kernel;
-use crate::machine::{Hardware, Machine, Start};
-use crate::payload;
+use crate::machine::{Hardware, Machine, Place, Start};
 use crate::port::Port;
 use anyhow::{Context, Result};
 use std::fs::{self, File};
+use std::io::Read;
 use std::os::fd::AsFd;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -22,37 +22,32 @@ use std::time::{Duration, Instant};
 const MOMENT: Duration = Duration::from_secs(5);
 
 /// Finds out, or remembers, whether machines run on KVM.
-///
-/// # Errors
-/// The answer cannot be written down in `folder`, or the lab was interrupted.
 pub fn runs(folder: &Path, arch: &'static Arch, qemu: &Path, kernel: &Kernel, interrupt: &Interrupt) -> Result<bool> {
     if File::options().read(true).write(true).open("/dev/kvm").is_err() {
         return Ok(false);
     }
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    let [yes, perhaps, no] =
-        ["true", "perhaps", "false"].map(|answer| format!("{answer} {} {}", qemu.display(), boot.trim()));
+    let asked = format!(" {} {}", qemu.display(), boot.trim());
     let note = folder.join("kvm");
     let known = fs::read_to_string(&note).unwrap_or_default();
-    if known == yes || known == no {
-        return Ok(known == yes);
+    let known = known.strip_suffix(&asked).unwrap_or_default();
+    if known == "true" || known == "false" {
+        return Ok(known == "true");
     }
     let answer = probe(arch, qemu, kernel, interrupt)?;
-    let learned = if answer {
-        &yes
-    } else if known == perhaps {
-        &no
-    } else {
-        &perhaps
+    let learned = match (answer, known) {
+        (true, _) => "true",
+        (false, "perhaps") => "false",
+        (false, _) => "perhaps",
     };
-    files::write(&note, learned.as_bytes())?;
+    files::write(&note, (learned.to_owned() + &asked).as_bytes())?;
     Ok(answer)
 }
 
 /// Boots the kernel with nothing to run: it panics, and says so, if the guest runs at all.
 fn probe(arch: &'static Arch, qemu: &Path, kernel: &Kernel, interrupt: &Interrupt) -> Result<bool> {
     let initramfs = tempfile::NamedTempFile::new().context("cannot create a temporary file")?;
-    files::write(initramfs.path(), &Archive::new().finish())?;
+    files::write(initramfs.path(), &Archive::default().finish()?)?;
     let hardware = Hardware {
         arch,
         qemu: qemu.to_owned(),
@@ -62,10 +57,10 @@ fn probe(arch: &'static Arch, qemu: &Path, kernel: &Kernel, interrupt: &Interrup
         initramfs: initramfs.path().to_owned(),
     };
     let memory = tempfile::NamedTempFile::new().context("cannot create a temporary file")?;
-    let machine = Machine::start(&hardware, 1, &payload::empty()?, Port::Output, Start::Boot(memory.path()))?;
-    machine.console.set_nonblocking(true).context("cannot use the console")?;
-    let limit = Instant::now() + MOMENT;
-    interrupt.wait(&[(machine.console.as_fd(), false)], limit)?;
+    let place = Place::new("probe", Port::Output)?;
+    let machine = Machine::start(&hardware, 1, &place, Start::Boot(memory.path()))?;
+    let mut console = &machine.agent.console;
+    interrupt.wait(&[(console.as_fd(), false)], Instant::now() + MOMENT)?;
     // The console's end, too, makes it readable: then QEMU has refused to use KVM.
-    Ok(matches!(std::io::Read::read(&mut &machine.console, &mut [0]), Ok(1)))
+    Ok(matches!(console.read(&mut [0]), Ok(1)))
 }

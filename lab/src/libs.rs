@@ -10,9 +10,6 @@ use std::process::Command;
 
 /// The libraries of `programs`, the loader and all they need in turn, as the loader finds them on this host. A
 /// program without any (static, or a script) has none.
-///
-/// # Errors
-/// The loader is missing, or a program needs a library that this host does not have.
 pub fn closure<P: AsRef<Path>>(programs: &[P], arch: &Arch) -> Result<BTreeSet<PathBuf>> {
     let mut found = BTreeSet::new();
     for program in programs {
@@ -47,13 +44,11 @@ fn parse(text: &str) -> Result<BTreeSet<PathBuf>> {
 }
 
 /// Where this host keeps `name`, for example `libibverbs.so.1`.
-#[must_use]
 pub fn locate(name: &str, arch: &Arch) -> Option<PathBuf> {
     folders(arch).map(|folder| folder.join(name)).find(|path| path.exists())
 }
 
 /// The part of libibverbs that speaks to SoftRoCE. It is loaded by name at run time, so the loader does not list it.
-#[must_use]
 pub fn rxe_provider(arch: &Arch) -> Option<PathBuf> {
     let entries = folders(arch).filter_map(|folder| folder.join("libibverbs").read_dir().ok()).flatten();
     let mut paths = entries.flatten().map(|entry| entry.path());
@@ -68,22 +63,17 @@ fn folders(arch: &Arch) -> impl Iterator<Item = PathBuf> {
 }
 
 /// The folder below which set-up (`lab/setup.sh`) unpacked what this host has not installed.
-#[must_use]
 pub fn unpacked() -> Option<PathBuf> {
     env::var_os("RDMA_TOOLS").map(PathBuf::from)
 }
 
 /// Where a file of this host is in a machine: what was unpacked goes where it would have been installed.
-#[must_use]
 pub fn inside(path: &Path) -> PathBuf {
     let rest = unpacked().and_then(|root| path.strip_prefix(root).ok().map(Path::to_owned));
     rest.map_or_else(|| path.to_owned(), |rest| Path::new("/").join(rest))
 }
 
 /// A program by name or path.
-///
-/// # Errors
-/// It is not on this host, nor was it unpacked.
 pub fn required(name: &str) -> Result<PathBuf> {
     files::program(name).with_context(|| format!("cannot find the program `{name}`; {GET}"))
 }

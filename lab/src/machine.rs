@@ -3,20 +3,26 @@
 //! All its connections are socket pairs that it inherits, so that no port and no socket file is opened. It
 //! never gets the terminal, and it cannot outlive the lab.
 
+use crate::agent::Agent;
 use crate::arch::{self, Arch};
 use crate::port::Port;
 use crate::{files, libs};
 use anyhow::{Context, Result};
 use rustix::io::{fcntl_setfd, FdFlags};
 use rustix::process::{getppid, set_parent_process_death_signal, Pid, Signal};
+use std::env;
 use std::ffi::OsString;
 use std::fs::File;
-use std::io;
+use std::io::{self, Read};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+
+/// Size of a drive in bytes. A saved machine remembers it, so it is more than any machine's memory holds; only what is
+/// written to it takes room.
+const DRIVE_SIZE: u64 = 16 << 30;
 
 /// All machines of a lab have this in common. It is part of the key of their saved states.
 #[derive(Debug, Clone)]
@@ -38,7 +44,6 @@ pub struct Hardware {
 impl Hardware {
     /// The part of the command line that has to be the same when a state is saved and when it is restored (what the kernel
     /// is told aside, which only a kernel that boots reads). `index` counts machines from 1.
-    #[must_use]
     pub fn arguments(&self, index: u8, start: Start<'_>) -> Vec<OsString> {
         let (accelerator, processor) =
             if self.kvm { ("kvm", "host") } else { ("tcg,thread=single", self.arch.processor) };
@@ -92,53 +97,65 @@ impl Start<'_> {
 
     /// QEMU's arguments for it.
     fn arguments(self, size: u32) -> Vec<String> {
-        let (file, share) = match self {
-            Self::Boot(file) => (file, "on"),
-            Self::Restore(file) => (file, "off"),
+        let (file, share, more) = match self {
+            Self::Boot(file) => (file, "on", &[][..]),
+            Self::Restore(file) => (file, "off", &["-incoming", "defer"][..]),
         };
         // A comma in the file's name would begin the next option; QEMU reads a doubled one as the character.
         let file = file.to_string_lossy().replace(',', ",,");
         let memory = format!("memory-backend-file,id=ram,size={size}M,mem-path={file},share={share}");
-        let mut arguments = vec!["-object".to_owned(), memory];
-        if let Self::Restore(_) = self {
-            arguments.extend(["-incoming", "defer"].map(str::to_owned));
-        }
-        arguments
+        ["-object", &memory].into_iter().chain(more.iter().copied()).map(str::to_owned).collect()
     }
 }
 
-/// A running machine. Dropping it ends it.
+/// A running machine.
 #[derive(Debug)]
 pub struct Machine {
-    qemu: Child,
-    /// First serial port: kernel messages and the agent.
-    pub console: UnixStream,
+    pub qemu: Qemu,
+    /// On the first serial port, between the kernel's messages.
+    pub agent: Agent,
     /// Second serial port: the program's output, and its input if the port is a terminal. What the program says on the third
     /// one, standard error, comes here, too.
     pub program: File,
     /// Its network card: Ethernet frames, each after its length in 4 bytes, big-endian.
     pub card: UnixStream,
-    /// QEMU's own control protocol.
-    pub control: UnixStream,
+}
+
+/// What is different with each machine.
+#[derive(Debug)]
+pub struct Place {
+    /// For messages.
+    pub name: String,
+    pub port: Port,
+    /// A file without a name: nothing is left of it, however the lab ends.
+    pub drive: File,
+}
+
+impl Place {
+    /// With a drive that has nothing on it.
+    pub fn new(name: &str, port: Port) -> Result<Self> {
+        let attempt = || -> io::Result<File> {
+            let drive = tempfile::tempfile()?;
+            drive.set_len(DRIVE_SIZE)?;
+            Ok(drive)
+        };
+        let drive =
+            attempt().with_context(|| format!("cannot create a temporary file in {}", env::temp_dir().display()))?;
+        Ok(Self { name: name.to_owned(), port, drive })
+    }
 }
 
 impl Machine {
-    /// Starts machine number `index` (from 1) with `payload` as its drive and `port` as its second serial port.
-    /// What the machine writes to its drive is in `payload`.
-    ///
-    /// The machine ends with the thread that calls this.
-    ///
-    /// # Errors
-    /// QEMU cannot be started.
-    pub fn start(hardware: &Hardware, index: u8, payload: &File, port: Port, start: Start<'_>) -> Result<Self> {
+    /// Starts machine number `index` (from 1). It ends with the thread that calls this.
+    pub fn start(hardware: &Hardware, index: u8, place: &Place, start: Start<'_>) -> Result<Self> {
         let pair = || UnixStream::pair().context("cannot create a socket pair");
         let (console, console_end) = pair()?;
-        let (program, program_end) = port.open().context("cannot create a serial port")?;
+        let (program, program_end) = place.port.open().context("cannot create a serial port")?;
         let (card, card_end) = pair()?;
         let (control, control_end) = pair()?;
 
         let mut command = Command::new(&hardware.qemu);
-        command.args(hardware.arguments(index, start));
+        command.args(hardware.arguments(index, start)).args(start.arguments(hardware.memory));
         if let Some(root) = libs::unpacked().filter(|root| hardware.qemu.starts_with(root)) {
             // Its firmware and its parts are not where it was built to look for them.
             for folder in ["usr/share/qemu", "usr/share/seabios"] {
@@ -149,58 +166,63 @@ impl Machine {
         for (name, end) in [("console", &console_end), ("control", &control_end)] {
             command.arg("-chardev").arg(format!("socket,id={name},fd={}", end.as_raw_fd()));
         }
-        command.args(port.arguments(&program_end));
+        command.args(place.port.arguments(&program_end));
         command.arg("-netdev").arg(format!("socket,id=wire,fd={}", card_end.as_raw_fd()));
         // QEMU wants a descriptor for reading alone, and one for both.
-        let read = File::open(format!("/proc/self/fd/{}", payload.as_raw_fd())).context("cannot open the drive")?;
-        for drive in [&read, payload] {
+        let drive = &place.drive;
+        let read = File::open(format!("/proc/self/fd/{}", drive.as_raw_fd())).context("cannot open the drive")?;
+        for drive in [&read, drive] {
             command.arg("-add-fd").arg(format!("set=1,fd={}", drive.as_raw_fd()));
         }
         // What a machine writes there is read once, and lost with the lab: it need not reach a disk.
         command.args(["-drive", "id=payload,if=none,format=raw,cache=unsafe,file=/dev/fdset/1"]);
-        let ends = [&console_end, &control_end, &card_end];
-        let mut inherited: Vec<BorrowedFd<'_>> = ends.iter().map(|end| end.as_fd()).collect();
-        inherited.extend([read.as_fd(), payload.as_fd(), program_end.as_fd()]);
-        command.args(start.arguments(hardware.memory));
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         // A group of its own: Ctrl-C is for the lab, which then ends its machines in order.
         command.process_group(0);
-        let qemu = spawn(&mut command, &inherited)
+        let sockets = [&console_end, &control_end, &card_end].map(UnixStream::as_fd);
+        let inherited = [&sockets[..], &[read.as_fd(), drive.as_fd(), program_end.as_fd()]].concat();
+        let process = spawn(&mut command, &inherited)
             .with_context(|| format!("cannot start `{}`; {}", hardware.qemu.display(), libs::GET))?;
-        Ok(Self { qemu, console, program, card, control })
+        Ok(Self { qemu: Qemu { process, control }, agent: Agent::new(&place.name, console)?, program, card })
     }
+}
 
+/// The process behind a machine. Dropping it ends it.
+#[derive(Debug)]
+pub struct Qemu {
+    process: Child,
+    /// QEMU's own control protocol.
+    pub control: UnixStream,
+}
+
+impl Qemu {
     /// Adds to an error what QEMU itself has to say, if it has ended: it did not like its command line or state.
     pub fn explain(&mut self, error: anyhow::Error) -> anyhow::Error {
         // A moment for a QEMU that has closed its sockets, but not ended yet.
         std::thread::sleep(std::time::Duration::from_millis(50));
-        let Ok(Some(status)) = self.qemu.try_wait() else { return error };
+        let Ok(Some(status)) = self.process.try_wait() else { return error };
         let mut words = format!("QEMU ended ({status})");
         if status.signal() == Some(Signal::BUS.as_raw()) {
             words.push_str(": its memory's file could not grow; is the disk full?");
         }
-        if let Some(stderr) = &mut self.qemu.stderr {
-            let mut complaint = String::new();
+        let mut complaint = String::new();
+        if let Some(stderr) = &mut self.process.stderr {
             // It has ended, so this does; what cannot be read is not worth a second error.
-            let _ = io::Read::read_to_string(stderr, &mut complaint);
-            words.push_str(&format!("\n{complaint}"));
+            let _ = stderr.read_to_string(&mut complaint);
         }
-        error.context(words.trim().to_owned())
+        error.context(format!("{words}\n{complaint}").trim().to_owned())
     }
 }
 
-impl Drop for Machine {
+impl Drop for Qemu {
     fn drop(&mut self) {
         // Fails only if it has ended already.
-        let _ = self.qemu.kill();
-        let _ = self.qemu.wait();
+        let _ = self.process.kill();
+        let _ = self.process.wait();
     }
 }
 
 /// Finds QEMU.
-///
-/// # Errors
-/// It is not installed.
 pub fn find_qemu(arch: &Arch) -> Result<PathBuf> {
     files::program(arch.qemu)
         .with_context(|| format!("cannot find `{}`, which emulates the machines; {}", arch.qemu, libs::GET))

@@ -3,15 +3,15 @@
 //! Exit status: 0 all programs ended with 0 (a shell: it was left), 1 one did not, or was in trouble, 2 wrong usage, 3 the lab
 //! itself failed, 130 interrupted.
 
-use anyhow::{Context, Result};
+mod summary;
+
+use anyhow::{ensure, Context, Result};
 use clap::{Args, Parser, Subcommand};
-use lab::{summary, Interrupt, Interrupted, Lab, Options, Run, Terminal, Usage};
+use lab::{Interrupt, Lab, Options, Outcome, Run, Stopped, Terminal, CLIENT, SERVER};
 use std::env;
 use std::io::{self, IsTerminal, Write};
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
 use std::process::{self, ExitCode};
-use std::time::Duration;
 use wire::lanes::{Lanes, Style};
 
 /// A program ended with another status than 0, or did not end, or a machine's kernel broke under it.
@@ -57,7 +57,7 @@ enum Command {
         #[arg(long)]
         client: Option<String>,
         /// One more machine, with its command: --node "worker-1=rping -c -a server". Up to eight beside the server
-        #[arg(long = "node", value_name = "NAME=COMMAND")]
+        #[arg(long = "node", value_name = "NAME[=COMMAND]")]
         nodes: Vec<String>,
         /// The folder of the results, below target/lab/runs
         #[arg(long, default_value = "exec")]
@@ -80,15 +80,6 @@ enum Command {
 
 #[derive(Args)]
 struct Common {
-    /// Write a copy of the capture to this file
-    #[arg(long)]
-    pcap: Option<PathBuf>,
-    /// Seconds after which programs that still run are ended [default: 120; a shell: a day]
-    #[arg(long)]
-    deadline: Option<u32>,
-    /// Act on packets, for example: drop 1st "RC Acknowledge" from server (--help has more)
-    #[arg(long, value_name = "RULES", default_value = "", hide_default_value = true, long_help = WIRE)]
-    wire: String,
     /// Say at the end where the time went
     #[arg(long)]
     timing: bool,
@@ -98,12 +89,6 @@ struct Common {
     #[command(flatten)]
     options: Options,
 }
-
-/// What `--help` says about rules.
-const WIRE: &str = concat!(
-    "Act on packets, for example: drop 1st \"RC Acknowledge\" from server\n",
-    include_str!("rules/grammar.txt")
-);
 
 /// Goes on as the same program with what set-up unpacked beside it, if it was started without.
 fn find_tools() -> io::Result<()> {
@@ -122,21 +107,29 @@ fn main() -> ExitCode {
         return failed(&error.into(), LAB_FAILED);
     }
     let command = Cli::parse().command;
-    let show = match &command {
-        Command::Shell { .. } => run_shell,
-        Command::Run { common, .. } | Command::Exec { common, .. } if common.json => run_json,
-        _ => run_shown,
-    };
-    let run = match command.into_run() {
+    let is_shell = matches!(command, Command::Shell { .. });
+    let (run, common) = match command.into_run() {
         Ok(run) => run,
         Err(error) => return failed(&error, USAGE),
     };
-    match show(&run) {
+    let done = if is_shell { run_shell(&run) } else { run_programs(&run, common.json) };
+    let done = done.and_then(|(outcome, good)| {
+        let text = if common.json {
+            format!("{:#}\n", summary::json(&outcome))
+        } else {
+            summary::text(&outcome, common.timing)
+        };
+        io::stdout().write_all(text.as_bytes()).context("cannot print how it went")?;
+        Ok(good)
+    });
+    match done {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(PROGRAM_FAILED),
-        Err(error) if error.is::<Interrupted>() => failed(&error, INTERRUPTED),
-        Err(error) if error.is::<Usage>() => failed(&error, USAGE),
-        Err(error) => failed(&error, LAB_FAILED),
+        Err(error) => match error.downcast_ref() {
+            Some(Stopped::Interrupted) => failed(&error, INTERRUPTED),
+            Some(Stopped::Usage(_)) => failed(&error, USAGE),
+            None => failed(&error, LAB_FAILED),
+        },
     }
 }
 
@@ -147,82 +140,54 @@ fn failed(error: &anyhow::Error, status: u8) -> ExitCode {
 }
 
 impl Command {
-    fn into_run(self) -> Result<Run> {
-        let (run, common) = match self {
+    fn into_run(self) -> Result<(Run, Common)> {
+        let (run, nodes, common) = match self {
             Self::Run { lesson, server_args, client_args, clients, common } => {
-                let number = lesson.strip_prefix("lesson-").unwrap_or(&lesson);
-                (Run::lesson(number)?.server_args(&server_args).client_args(&client_args).clients(clients), common)
+                let run = Run::lesson(lesson.strip_prefix("lesson-").unwrap_or(&lesson))?;
+                (run.server_args(&server_args).client_args(&client_args).clients(clients), Vec::new(), common)
             }
             Self::Exec { server, client, nodes, name, common } => {
-                anyhow::ensure!(
-                    server.is_some() || client.is_some() || !nodes.is_empty(),
-                    "nothing to run: give --server, --client, --node or all of them"
-                );
-                let mut run = Run::programs().name(&name);
-                if let Some(command) = server {
-                    run = run.server(&command);
-                }
-                if let Some(command) = client {
-                    run = run.client(&command);
-                }
-                for node in &nodes {
-                    let (name, command) = node.split_once('=').context("--node takes NAME=COMMAND")?;
-                    run = run.node(name, command);
-                }
-                (run, common)
+                let is_any = server.is_some() || client.is_some() || !nodes.is_empty();
+                ensure!(is_any, "nothing to run: give --server, --client, --node or all of them");
+                let run = Run::programs().name(&name);
+                (run.node(SERVER, server.as_deref()).node(CLIENT, client.as_deref()), nodes, common)
             }
             Self::Shell { server, nodes, common } => {
-                anyhow::ensure!(!common.json, "a shell is for a person: it has no --json");
-                let run = Run::shell(&server, lab::terminal::size())?;
-                let add = |run: Run, node: &String| match node.split_once('=') {
-                    Some((name, command)) => run.node(name, command),
-                    None => run.idle_node(node),
-                };
-                (nodes.iter().fold(run, add), common)
+                ensure!(!common.json, "a shell is for a person: it has no --json");
+                (Run::shell(&server, lab::terminal_size())?, nodes, common)
             }
         };
-        let run = run.wire(&common.wire).options(common.options).timing(common.timing);
-        let run = match common.deadline {
-            Some(seconds) => run.deadline(Duration::from_secs(seconds.into())),
-            None => run,
-        };
-        Ok(match common.pcap {
-            Some(file) => run.pcap(file),
-            None => run,
-        })
+        let run = nodes.iter().fold(run, |run, node| match node.split_once('=') {
+            Some((name, command)) => run.node(name, command),
+            None => run.node(node, None),
+        });
+        Ok((run.options(common.options.clone()), common))
     }
 }
 
-/// Runs with the lanes drawn live, then the summary; true if both programs ended well.
-fn run_shown(run: &Run) -> Result<bool> {
+/// Runs with the lanes drawn live, or in silence; true if all programs ended well.
+fn run_programs(run: &Run, is_silent: bool) -> Result<(Outcome, bool)> {
     let lab = Lab::open()?.stop_on(Interrupt::on_signals()?);
     let mut out = io::stdout();
     let mut lanes = lanes_for(run, &out);
     let mut heading = Some(lanes.heading());
     let outcome = lab.run_observed(run, &mut |event| {
-        let text = heading.take().unwrap_or_default() + &lanes.event(event);
-        // A reader that has gone away (`… | head`) does not end the run: the files are still of use.
-        let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+        if !is_silent {
+            let text = heading.take().unwrap_or_default() + &lanes.event(event);
+            // A reader that has gone away (`… | head`) does not end the run: the files are still of use.
+            let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+        }
     })?;
-    let text = summary::summary(run, &outcome);
-    io::stdout().write_all(text.as_bytes()).context("cannot print the summary")?;
-    Ok(outcome.succeeded())
+    let good = outcome.succeeded();
+    Ok((outcome, good))
 }
 
-/// Runs in silence, then prints how it went for a program to read.
-fn run_json(run: &Run) -> Result<bool> {
-    let outcome = Lab::open()?.stop_on(Interrupt::on_signals()?).run(run)?;
-    writeln!(io::stdout(), "{:#}", summary::json(&outcome)).context("cannot print the result")?;
-    Ok(outcome.succeeded())
-}
-
-/// Runs a shell, then prints the summary. How the last command in the shell ended is the person's own business.
-fn run_shell(run: &Run) -> Result<bool> {
+/// Runs a shell. How the last command in it ended is the person's own business.
+fn run_shell(run: &Run) -> Result<(Outcome, bool)> {
     let terminal = Terminal::open()?;
-    let lab = Lab::open()?.stop_on(Interrupt::on_signals()?);
-    let outcome = lab.shell(run, terminal)?;
-    io::stdout().write_all(summary::summary(run, &outcome).as_bytes()).context("cannot print the summary")?;
-    Ok(outcome.trouble.is_none())
+    let outcome = Lab::open()?.stop_on(Interrupt::on_signals()?).shell(run, terminal)?;
+    let good = outcome.trouble.is_none();
+    Ok((outcome, good))
 }
 
 fn lanes_for(run: &Run, out: &io::Stdout) -> Lanes {

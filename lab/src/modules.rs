@@ -38,9 +38,6 @@ pub struct Plan {
 }
 
 /// Plans what to take of a kernel, from its `modules.dep` and `modules.builtin` (man 5 modules.builtin: one path each line).
-///
-/// # Errors
-/// A module is neither a file nor built in.
 pub fn plan(dep: &str, builtin: &str) -> Result<Plan> {
     let table: Vec<(&str, &str)> = dep.lines().filter_map(|line| line.split_once(':')).collect();
     let builtin: BTreeSet<String> = builtin.lines().map(name_of).collect();
@@ -67,13 +64,11 @@ pub fn plan(dep: &str, builtin: &str) -> Result<Plan> {
 }
 
 /// The path of a module without `.xz`, `.zst` or `.gz`.
-#[must_use]
 pub fn plain(path: &str) -> &str {
     path.find(".ko").map_or(path, |at| &path[..at + 3])
 }
 
 /// The name `modprobe` knows a module by: no folder, no suffix, `_` for `-`.
-#[must_use]
 pub fn name_of(path: &str) -> String {
     let file = path.rsplit('/').next().unwrap_or(path);
     plain(file).trim_end_matches(".ko").replace('-', "_")

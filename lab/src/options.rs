@@ -3,12 +3,19 @@
 use crate::payload::Brought;
 use anyhow::{ensure, Context, Result};
 use clap::Args;
+use std::num::ParseIntError;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// MiB of memory that a machine has unless the run says otherwise.
 const MEMORY: u32 = 256;
 /// Below this, Linux and the lessons do not fit.
 const LEAST_MEMORY: u32 = 192;
+/// What `--help` says about rules.
+const WIRE: &str = concat!(
+    "Act on packets, for example: drop 1st \"RC Acknowledge\" from server\n",
+    include_str!("rules/grammar.txt")
+);
 
 /// Options of a run.
 #[derive(Debug, Clone, Default, Args)]
@@ -34,6 +41,12 @@ pub struct Options {
     /// Copy a file or folder back after the run, from the machines that have it, below the results' out/ or to HERE
     #[arg(long, value_name = "[NODE:]PATH[:HERE]", value_parser = Fetched::parse)]
     pub out: Vec<Fetched>,
+    /// Seconds after which programs that still run are ended [default: 120; a shell: a day]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub deadline: Option<Duration>,
+    /// Act on packets, for example: drop 1st "RC Acknowledge" from server (--help has more)
+    #[arg(long, value_name = "RULES", default_value = "", hide_default_value = true, long_help = WIRE)]
+    pub wire: String,
 }
 
 impl Options {
@@ -55,25 +68,19 @@ pub struct Fetched {
 
 impl Fetched {
     /// Whether it may come from this node.
-    #[must_use]
-    pub fn is_from(&self, node: &str) -> bool {
+    pub(crate) fn is_from(&self, node: &str) -> bool {
         self.node.as_ref().map_or(true, |wanted| wanted == node)
     }
 
     /// Reads `NODE:PATH:HERE`; a path in a machine begins with a slash, so it is known from a node's name.
-    ///
-    /// # Errors
-    /// There is no such path.
     pub fn parse(text: &str) -> Result<Self> {
         let (node, rest) = match text.split_once(':') {
             Some((node, rest)) if !text.starts_with('/') => (Some(node.to_owned()), rest),
             _ => (None, text),
         };
         let (path, here) = rest.split_once(':').map_or((rest, None), |(path, here)| (path, Some(here.into())));
-        ensure!(
-            path.len() > 1 && path.starts_with('/'),
-            "`{text}` names no file of a machine; an example is /tmp/result"
-        );
+        let is_path = path.len() > 1 && path.starts_with('/');
+        ensure!(is_path, "`{text}` names no file of a machine; an example is /tmp/result");
         Ok(Self { node, path: path.trim_end_matches('/').to_owned(), here })
     }
 }
@@ -84,6 +91,10 @@ fn variable(text: &str) -> Result<(String, String)> {
     let begins_well = name.bytes().next().is_some_and(|byte| !byte.is_ascii_digit());
     ensure!(is_name && begins_well, "`{name}` cannot be the name of a variable");
     Ok((name.to_owned(), value.to_owned()))
+}
+
+fn seconds(text: &str) -> Result<Duration, ParseIntError> {
+    text.parse().map(Duration::from_secs)
 }
 
 #[cfg(test)]

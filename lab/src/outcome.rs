@@ -3,16 +3,14 @@
 use crate::phases::Phases;
 use anyhow::{Context, Result};
 use std::fs::File;
+use std::io::Read;
 use std::path::PathBuf;
-use std::time::SystemTime;
 use wire::capture::Reader;
 use wire::run::Event;
 use wire::{Frame, Packet};
 
-/// So many bytes of a node's log are kept in memory; all of it is in the run file.
-const LOG_KEPT: usize = 8 << 20;
-/// So many of its kernel's lines.
-const KERNEL_KEPT: usize = 1000;
+/// So many bytes of a node's log are read into memory.
+const LOG_READ: u64 = 8 << 20;
 
 /// How one node's program ended.
 #[derive(Debug, Clone, Default)]
@@ -24,37 +22,14 @@ pub struct Ended {
     /// Its exit status, 128 and more for a signal. None if it was not started, or did not end by itself because its
     /// machine was powered off or the lab gave up.
     pub exit: Option<i32>,
-    /// The lines it printed, on standard output and standard error, up to 8 MiB.
+    /// The lines it printed, on standard output and standard error, up to 8 MiB; all of them are in the run file.
     pub log: Vec<String>,
-    /// How many bytes that is.
-    log_bytes: usize,
-    /// Whether the machine has put the files that are wanted of it on its drive.
-    pub(crate) fetched: bool,
-    /// What the machine's kernel said, up to 1000 lines.
-    pub kernel: Vec<String>,
     /// What [`crate::Run::inspect`]'s command printed before the program was started.
     pub before: Vec<String>,
     /// What it printed after the programs had ended; empty if the machine was powered off.
     pub after: Vec<String>,
-}
-
-impl Ended {
-    pub(crate) fn new(name: &str, ran: bool) -> Self {
-        Self { name: name.to_owned(), ran, ..Self::default() }
-    }
-
-    pub(crate) fn keep_kernels(&mut self, line: &str) {
-        if self.kernel.len() < KERNEL_KEPT {
-            self.kernel.push(line.to_owned());
-        }
-    }
-
-    pub(crate) fn keep(&mut self, line: &str) {
-        self.log_bytes += line.len();
-        if self.log_bytes <= LOG_KEPT {
-            self.log.push(line.to_owned());
-        }
-    }
+    /// Whether the machine has put the files that are wanted of it on its drive.
+    pub(crate) fetched: bool,
 }
 
 /// How a run went.
@@ -62,8 +37,6 @@ impl Ended {
 pub struct Outcome {
     /// How each node's program ended; the server is the first.
     pub nodes: Vec<Ended>,
-    /// When the programs were started.
-    pub started: SystemTime,
     /// Why the run was no good although each program may have ended well: the lab ended it, or a kernel broke.
     pub trouble: Option<String>,
     /// The RoCE packets' names, each with how often it occurred, in the order of their first occurrence.
@@ -79,6 +52,32 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// How a run went, as the nodes and the files in the run's folder tell, of which this gets the lock.
+    pub(crate) fn read(nodes: Vec<Ended>, trouble: Option<String>, files: (PathBuf, File)) -> Result<Self> {
+        let ((folder, _lock), phases, packets) = (files, Phases::default(), Vec::new());
+        let mut outcome = Self { nodes, trouble, packets, other_frames: 0, phases, folder, _lock };
+        for node in &mut outcome.nodes {
+            let path = outcome.folder.join(format!("{}.log", node.name));
+            let mut log = Vec::new();
+            let read = File::open(&path).and_then(|file| file.take(LOG_READ).read_to_end(&mut log));
+            read.with_context(|| format!("cannot read {}", path.display()))?;
+            node.log = String::from_utf8_lossy(&log).lines().map(str::to_owned).collect();
+        }
+        let (mut packets, mut other_frames): (Vec<(&str, usize)>, usize) = Default::default();
+        outcome.each_event(|event| {
+            let Event::Packet(record) = event else { return };
+            let Frame::Roce(packet) = Frame::ethernet(record.data) else {
+                other_frames += 1;
+                return;
+            };
+            match packets.iter_mut().find(|(name, _)| *name == packet.name()) {
+                Some((_, count)) => *count += 1,
+                None => packets.push((packet.name(), 1)),
+            }
+        })?;
+        Ok(Self { packets, other_frames, ..outcome })
+    }
+
     /// One node's end.
     ///
     /// # Panics
@@ -102,9 +101,6 @@ impl Outcome {
     }
 
     /// Reads the RoCE packets of the run file, each with the node that sent it.
-    ///
-    /// # Errors
-    /// As for [`Outcome::each_event`].
     pub fn each_packet(&self, mut look: impl FnMut(&str, &Packet<'_>)) -> Result<()> {
         self.each_event(|event| {
             let Event::Packet(record) = event else { return };
@@ -115,9 +111,6 @@ impl Outcome {
     }
 
     /// Reads the run file.
-    ///
-    /// # Errors
-    /// It is not there any more, or damaged.
     pub fn each_event(&self, mut look: impl FnMut(&Event<'_>)) -> Result<()> {
         let mut attempt = || -> Result<()> {
             let mut reader = Reader::new(File::open(self.file())?)?;

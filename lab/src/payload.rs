@@ -1,10 +1,9 @@
 //! What a machine gets for one run: programs with their libraries and what else was brought along, on a drive.
 //!
-//! The drive holds a cpio archive from its first byte, and after the run another one, with what goes back to the host. It is
-//! a file without a name: nothing is left of it, however the lab ends.
+//! The drive holds a cpio archive from its first byte, and after the run another one, with what goes back to the host.
 
 use crate::arch::Arch;
-use crate::cpio::Archive;
+use crate::archive::Archive;
 use crate::elf;
 use crate::files::{self, read};
 use crate::initramfs::Contents;
@@ -18,9 +17,6 @@ use std::io::Write;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-/// Size of the drive in bytes. A saved machine remembers it, so it is more than any machine's memory holds; only what is
-/// written to it takes room.
-const SIZE: u64 = 16 << 30;
 /// Variables of the host that reach the program.
 const PASSED_ON: [&str; 2] = ["RUST_LOG", "RUST_BACKTRACE"];
 
@@ -33,9 +29,6 @@ pub struct Brought {
 
 impl Brought {
     /// `PATH` goes where it is on this host, `PATH:TARGET` elsewhere.
-    ///
-    /// # Errors
-    /// There is no such file, or the target is not absolute.
     pub fn parse(text: &str) -> Result<Self> {
         let (source, target) = text.split_once(':').map_or((text, None), |(source, target)| (source, Some(target)));
         let source = env::current_dir().context("the current folder is gone")?.join(source);
@@ -46,36 +39,20 @@ impl Brought {
     }
 }
 
-/// A drive with nothing on it, for a machine that is about to be saved.
-///
-/// # Errors
-/// No temporary file can be made.
-pub fn empty() -> Result<File> {
-    let attempt = || -> std::io::Result<File> {
-        let file = tempfile::tempfile()?;
-        file.set_len(SIZE)?;
-        Ok(file)
-    };
-    attempt().with_context(|| format!("cannot create a temporary file in {}", env::temp_dir().display()))
-}
-
 /// Puts on a drive what `node` needs: its name and the others', its command, the programs that are named, and what the run
 /// brings. Bare names are looked up in `folder` first.
-///
-/// # Errors
-/// A program or library is missing, or it does not fit.
 pub fn fill(mut drive: &File, run: &Run, node: &Node, folder: &Path, contents: &Contents, arch: &Arch) -> Result<()> {
     let options = &run.options;
     let mut packer =
         Packer { folder, contents, files: BTreeMap::new(), found: BTreeSet::new(), links: BTreeMap::new() };
-    let mut archive = Archive::new();
-    archive.file("/run/environment", 0o644, environment(&options.env)?.as_bytes());
-    archive.folder(env::current_dir().context("the current folder is gone")?);
+    let mut archive = Archive::default();
+    archive.file("/run/environment", 0o644, environment(&options.env)?.as_bytes())?;
+    archive.folder(env::current_dir().context("the current folder is gone")?)?;
     if let Some(command) = &node.command {
         packer.first_word(command)?;
         let (shell, command) = packer.shell(command);
         let script = format!("#!{shell}\necho $$ >/run/program.pid\n. /run/environment\n{command}\n");
-        archive.file("/run/program.sh", 0o755, script.as_bytes());
+        archive.file("/run/program.sh", 0o755, script.as_bytes())?;
     }
     packer.words(&run.names_programs(node));
     for Brought { source, target } in &options.bring {
@@ -83,9 +60,9 @@ pub fn fill(mut drive: &File, run: &Run, node: &Node, folder: &Path, contents: &
     }
     packer.pack(&mut archive, arch)?;
     // Behind the rest, as the last one counts: a command that names such a file means the machine's, not this host's.
-    archive.file("/etc/hosts", 0o644, run.hosts().as_bytes());
-    archive.file("/etc/hostname", 0o644, format!("{}\n", node.name).as_bytes());
-    let bytes = archive.finish();
+    archive.file("/etc/hosts", 0o644, run.hosts().as_bytes())?;
+    archive.file("/etc/hostname", 0o644, format!("{}\n", node.name).as_bytes())?;
+    let bytes = archive.finish()?;
     // The files of a machine lie in its memory, and Linux gives them half of it; some of that is taken.
     let room = u64::from(options.memory()) / 2 - 48;
     let needed = (bytes.len() as u64) >> 20;
@@ -201,15 +178,11 @@ impl Packer<'_> {
                 programs.push(source);
             }
             // Python takes its compiled modules only if their sources have the time that is noted in them.
-            archive.dated_file(
-                target,
-                metadata.permissions().mode() & 0o777,
-                metadata.mtime(),
-                &elf::loaded_part(content),
-            );
+            let bits = metadata.permissions().mode() & 0o777;
+            archive.dated_file(target, bits, metadata.mtime(), &elf::loaded_part(content))?;
         }
         for (target, link) in &self.links {
-            archive.symlink(target, &link.to_string_lossy());
+            archive.symlink(target, &link.to_string_lossy())?;
         }
         let mut libraries = BTreeSet::new();
         for program in programs {
@@ -223,7 +196,7 @@ impl Packer<'_> {
         for library in libraries {
             let target = libs::inside(&library);
             if !self.contents.has_library(&library) && !self.files.contains_key(&target) {
-                archive.file(target, 0o755, &read(&library)?);
+                archive.file(target, 0o755, &read(&library)?)?;
             }
         }
         Ok(())

@@ -21,23 +21,20 @@ pub enum Port {
 
 impl Port {
     /// The lab's end, which does not wait, and QEMU's.
-    ///
-    /// # Errors
-    /// No descriptors are left.
     pub fn open(self) -> io::Result<(File, OwnedFd)> {
-        match self {
-            Self::Output => Ok(output_pipe()?),
-            Self::Terminal => {
-                let (lab, qemu) = UnixStream::pair()?;
-                lab.set_nonblocking(true)?;
-                Ok((File::from(OwnedFd::from(lab)), qemu.into()))
-            }
+        if self == Self::Terminal {
+            let (lab, qemu) = UnixStream::pair()?;
+            lab.set_nonblocking(true)?;
+            return Ok((OwnedFd::from(lab).into(), qemu.into()));
         }
+        let (read, write) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
+        // A user may have used up his share of such room; the usual 64 KiB do, too, unless the lab is very slow.
+        let _ = rustix::pipe::fcntl_setpipe_size(&write, OUTPUT_ROOM);
+        Ok((read.into(), write))
     }
 
     /// QEMU's arguments for its end: the character device `program`, which standard error's port shares, so that order is
     /// kept. It shares no terminal, as QEMU would take some keys for itself then: a shell's standard error is its terminal.
-    #[must_use]
     pub fn arguments(self, end: &OwnedFd) -> Vec<String> {
         let (program, error) = match self {
             Self::Output => (format!("file,id=program,mux=on,path=/proc/self/fd/{}", end.as_raw_fd()), "program"),
@@ -46,12 +43,4 @@ impl Port {
         let card = format!("pci-serial,chardev={error}");
         ["-chardev", &program, "-chardev", "null,id=none", "-device", &card].map(str::to_owned).into()
     }
-}
-
-/// A pipe that holds much, and whose reading end does not wait.
-fn output_pipe() -> rustix::io::Result<(File, OwnedFd)> {
-    let (read, write) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
-    // A user may have used up his share of such room; the usual 64 KiB do, too, unless the lab is very slow.
-    let _ = rustix::pipe::fcntl_setpipe_size(&write, OUTPUT_ROOM);
-    Ok((File::from(read), write))
 }

@@ -13,7 +13,7 @@ const MOMENT: Duration = Duration::from_millis(50);
 /// A conversation with one QEMU.
 #[derive(Debug)]
 pub struct Qmp<'a> {
-    stream: BufReader<UnixStream>,
+    stream: BufReader<&'a UnixStream>,
     interrupt: &'a Interrupt,
     deadline: Instant,
     resumed: bool,
@@ -21,10 +21,7 @@ pub struct Qmp<'a> {
 
 impl<'a> Qmp<'a> {
     /// Starts the conversation: QEMU greets, and wants to be told that the greeting was understood.
-    ///
-    /// # Errors
-    /// QEMU ended, or was silent until `deadline`, or the lab was interrupted: so it is for all that follows.
-    pub fn greet(stream: UnixStream, interrupt: &'a Interrupt, deadline: Instant) -> Result<Self> {
+    pub fn greet(stream: &'a UnixStream, interrupt: &'a Interrupt, deadline: Instant) -> Result<Self> {
         stream.set_read_timeout(Some(MOMENT)).context("cannot set a deadline for QEMU")?;
         let mut qmp = Self { stream: BufReader::new(stream), interrupt, deadline, resumed: false };
         qmp.message()?;
@@ -33,13 +30,9 @@ impl<'a> Qmp<'a> {
     }
 
     /// Runs one command and gives what it returns.
-    ///
-    /// # Errors
-    /// QEMU refused it, ended, or was silent until the deadline.
     pub fn execute(&mut self, command: &str, arguments: Value) -> Result<Value> {
         let line = json!({ "execute": command, "arguments": arguments }).to_string();
-        let stream = self.stream.get_mut();
-        stream.write_all(format!("{line}\n").as_bytes()).context("QEMU closed its control socket")?;
+        self.stream.get_mut().write_all(format!("{line}\n").as_bytes()).context("QEMU closed its control socket")?;
         loop {
             let mut message = self.message()?;
             if let Some(error) = message.get("error") {
@@ -52,9 +45,6 @@ impl<'a> Qmp<'a> {
     }
 
     /// Writes the state of the machine but for its memory into a shell command (`cat >FILE`).
-    ///
-    /// # Errors
-    /// The state could not be written, for example because the disk is full.
     pub fn save(&mut self, shell_command: &str) -> Result<()> {
         self.leave_memory_out()?;
         self.execute("migrate", json!({ "uri": format!("exec:{shell_command}") }))?;
@@ -64,15 +54,12 @@ impl<'a> Qmp<'a> {
                 "completed" => return Ok(()),
                 "failed" | "cancelled" => bail!("QEMU could not write the machine's state"),
                 _ if Instant::now() >= self.deadline => bail!("QEMU did not finish writing the machine's state"),
-                _ => self.interrupt.wait(&[], Instant::now() + Duration::from_millis(10))?,
+                _ => self.interrupt.pause(Duration::from_millis(10))?,
             }
         }
     }
 
     /// Begins to load what [`Qmp::save`] wrote, from a shell command (`cat FILE`).
-    ///
-    /// # Errors
-    /// QEMU does not accept it.
     pub fn restore(&mut self, shell_command: &str) -> Result<()> {
         self.leave_memory_out()?;
         self.execute("migrate-incoming", json!({ "uri": format!("exec:{shell_command}") }))?;
@@ -87,9 +74,6 @@ impl<'a> Qmp<'a> {
     }
 
     /// Waits until a restored machine runs.
-    ///
-    /// # Errors
-    /// QEMU could not load the state (it ends then), or was silent until the deadline.
     pub fn await_running(&mut self) -> Result<()> {
         let status = self.execute("query-status", json!({}))?;
         while status["status"] != "running" && !self.resumed {
@@ -123,37 +107,41 @@ impl<'a> Qmp<'a> {
 mod tests {
     use super::*;
 
-    static QUIET: Interrupt = Interrupt::never();
+    fn conversation<'a>(ours: &'a UnixStream, interrupt: &'a Interrupt, deadline: Duration) -> Result<Qmp<'a>> {
+        Qmp::greet(ours, interrupt, Instant::now() + deadline)
+    }
 
-    fn conversation(answers: &str, deadline: Duration) -> (Result<Qmp<'static>>, UnixStream) {
+    fn answering(answers: &str) -> (UnixStream, UnixStream, Interrupt) {
         let (ours, mut qemus) = UnixStream::pair().unwrap();
         qemus.write_all(answers.as_bytes()).unwrap();
-        (Qmp::greet(ours, &QUIET, Instant::now() + deadline), qemus)
+        (ours, qemus, Interrupt::default())
     }
 
     #[test]
     fn events_between_command_and_answer_are_not_lost() {
         let answers =
             "{\"QMP\":{}}\n{\"return\":{}}\n{\"event\":\"RESUME\"}\n{\"return\":{\"status\":\"inmigrate\"}}\n";
-        let (qmp, _qemu) = conversation(answers, Duration::from_secs(5));
-        qmp.unwrap().await_running().unwrap();
+        let (ours, _qemu, interrupt) = answering(answers);
+        conversation(&ours, &interrupt, Duration::from_secs(5)).unwrap().await_running().unwrap();
     }
 
     #[test]
     fn refusals_carry_qemus_words() {
         let answers = "{\"QMP\":{}}\n{\"return\":{}}\n{\"error\":{\"desc\":\"no such thing\"}}\n";
-        let (qmp, _qemu) = conversation(answers, Duration::from_secs(5));
-        let error = qmp.unwrap().execute("stop", json!({})).unwrap_err();
+        let (ours, _qemu, interrupt) = answering(answers);
+        let error =
+            conversation(&ours, &interrupt, Duration::from_secs(5)).unwrap().execute("stop", json!({})).unwrap_err();
         assert_eq!(error.to_string(), "QEMU refuses `stop`: no such thing");
     }
 
     #[test]
     fn silence_and_end_are_told_apart() {
-        let (qmp, _qemu) = conversation("{\"QMP\":{}}\n", Duration::from_millis(20));
-        assert_eq!(qmp.unwrap_err().to_string(), "QEMU did not answer in time");
-        let (ours, qemus) = UnixStream::pair().unwrap();
+        let (ours, _qemu, interrupt) = answering("{\"QMP\":{}}\n");
+        let error = conversation(&ours, &interrupt, Duration::from_millis(20)).unwrap_err();
+        assert_eq!(error.to_string(), "QEMU did not answer in time");
+        let (ours, qemus, interrupt) = answering("");
         drop(qemus);
-        let error = Qmp::greet(ours, &QUIET, Instant::now() + Duration::from_secs(5)).unwrap_err();
+        let error = conversation(&ours, &interrupt, Duration::from_secs(5)).unwrap_err();
         assert_eq!(error.to_string(), "QEMU ended");
     }
 }

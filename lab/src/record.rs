@@ -10,167 +10,102 @@ use crate::run::Run;
 use anyhow::{Context, Result};
 use rustix::fs::{flock, FlockOperation};
 use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
-use wire::capture::{Reader, Record};
-use wire::lanes::{self, Lanes, Style};
+use wire::capture::Record;
 use wire::pcapng::{Section, Writer};
 use wire::run::Line;
-use wire::{Frame, LinkType};
+use wire::LinkType;
 
 /// Writes the files of one run.
 #[derive(Debug)]
 pub struct Recorder {
     capture: Writer<Blocks>,
-    nodes: Vec<NodeFiles>,
+    /// The nodes' names, in the order of their interfaces in the capture, and their logs.
+    logs: Vec<(String, File)>,
     /// Events so far.
     number: u64,
     started: (Instant, SystemTime),
-    packets: Vec<(&'static str, usize)>,
-    other_frames: usize,
     folder: PathBuf,
     lock: File,
-}
-
-/// What the recorder knows of a node.
-#[derive(Debug)]
-struct NodeFiles {
-    name: String,
-    /// Its card in the capture.
-    interface: u32,
-    log: BufWriter<File>,
-    /// What was said on standard error alone; a file as soon as there is something.
-    errors: Option<File>,
-}
-
-impl NodeFiles {
-    fn say(&mut self, folder: &Path, text: &str, error: bool) -> io::Result<()> {
-        writeln!(self.log, "{text}")?;
-        if !error {
-            return Ok(());
-        }
-        let file = match self.errors.take() {
-            Some(file) => file,
-            None => File::create(folder.join(format!("{}.err", self.name)))?,
-        };
-        writeln!(self.errors.insert(file), "{text}")
-    }
-}
-
-/// What is left of a recorder when all is written.
-pub(crate) struct Recorded {
-    pub packets: Vec<(&'static str, usize)>,
-    pub other_frames: usize,
-    pub folder: PathBuf,
-    pub lock: File,
 }
 
 impl Recorder {
     /// Begins the files of a run in `runs/NAME`, and replaces those of the run before. While another run of that name goes
     /// on, or its results are looked at, the folder is `runs/NAME-2` and so on.
-    ///
-    /// # Errors
-    /// No space or no permission; the message names the folder.
     pub fn begin(runs: &Path, run: &Run, interrupt: &Interrupt) -> Result<Self> {
         let (folder, lock) = free_folder(runs, &run.name, interrupt)?;
         let attempt = || -> io::Result<Self> {
+            let file = File::options().create(true).append(true).open(folder.join("wire.pcapng"))?;
             let section = Section { application: Some("lab"), ..Section::default() };
-            let blocks = Blocks::new(File::options().create(true).append(true).open(folder.join("wire.pcapng"))?);
-            let mut capture = Writer::without_interface(blocks, &section)?;
-            let mut nodes = Vec::new();
+            let mut capture = Writer::without_interface(Blocks { file, waiting: Vec::new(), good: 0 }, &section)?;
+            let mut logs = Vec::new();
             for name in run.names() {
-                let interface = capture.interface(LinkType::ETHERNET, Some(name))?;
-                let log = BufWriter::new(File::create(folder.join(format!("{name}.log")))?);
-                nodes.push(NodeFiles { name: name.to_owned(), interface, log, errors: None });
+                capture.interface(LinkType::ETHERNET, Some(name))?;
+                logs.push((name.to_owned(), File::create(folder.join(format!("{name}.log")))?));
             }
-            let (started, packets) = ((Instant::now(), SystemTime::now()), Vec::new());
-            let (folder, lock) = (folder.clone(), lock.try_clone()?);
-            Ok(Self { capture, nodes, number: 0, started, packets, other_frames: 0, folder, lock })
+            let (started, folder) = ((Instant::now(), SystemTime::now()), folder.clone());
+            Ok(Self { capture, logs, number: 0, started, folder, lock })
         };
         attempt().with_context(|| cannot_write(&folder))
     }
 
     /// Records a frame that a node has sent, and what became of it if it was not simply delivered.
-    ///
-    /// # Errors
-    /// It cannot be written; what was written before stays good.
     pub fn packet<'a>(&'a mut self, node: usize, frame: &'a [u8], comment: Option<&'a str>) -> Result<Record<'a>> {
-        self.count(frame);
         let time_ns = self.now().as_nanos() as u64;
         self.number += 1;
-        let NodeFiles { interface, .. } = self.nodes[node];
-        let written = self.capture.cut_packet(interface, time_ns, frame, frame.len(), comment);
+        let written = self.capture.cut_packet(node as u32, time_ns, frame, frame.len(), comment);
         self.checked(written)?;
-        Ok(Record {
-            number: self.number,
-            node: Some(&self.nodes[node].name),
-            time_ns: Some(time_ns),
-            link: LinkType::ETHERNET,
-            data: frame,
-            length: frame.len(),
-            comment,
-        })
+        let (number, node) = (self.number, Some(self.logs[node].0.as_str()));
+        let (time_ns, link) = (Some(time_ns), LinkType::ETHERNET);
+        Ok(Record { number, node, time_ns, link, data: frame, length: frame.len(), comment })
     }
 
-    /// Records a line that a node's program said, perhaps on standard error.
-    ///
-    /// # Errors
-    /// As for [`Recorder::packet`].
-    pub fn said(&mut self, node: usize, program: &str, text: &str, error: bool) -> Result<Line> {
-        let written = self.nodes[node].say(&self.folder, text, error);
-        self.checked(written)?;
-        self.write(Some(node), Line { program: program.to_owned(), text: text.to_owned(), error, ..Line::default() })
-    }
-
-    /// Records what a node's kernel says, or the lab about a node (with one word for what it did). Without a node it is about
-    /// the run as a whole.
-    ///
-    /// # Errors
-    /// As for [`Recorder::packet`].
-    pub fn line(&mut self, node: Option<usize>, program: &str, text: &str, act: &str) -> Result<Line> {
-        let (program, text, act) = (program.to_owned(), text.to_owned(), act.to_owned());
-        self.write(node, Line { program, text, act, ..Line::default() })
-    }
-
-    fn write(&mut self, node: Option<usize>, line: Line) -> Result<Line> {
+    /// Records a line that a node's program or kernel said.
+    pub fn line(&mut self, node: Option<usize>, line: Line) -> Result<Line> {
         self.number += 1;
-        let node = node.map(|node| self.nodes[node].name.clone()).unwrap_or_default();
-        let line = Line { number: self.number, time_us: self.now().as_micros() as u64, node, ..line };
-        let written = self.capture.line(&line);
+        let name = node.map(|node| self.logs[node].0.clone()).unwrap_or_default();
+        let line = Line { number: self.number, time_us: self.now().as_micros() as u64, node: name, ..line };
+        let mut written = self.capture.line(&line);
+        if let Some(node) = node.filter(|_| ![Line::KERNEL, Line::LAB].contains(&line.program.as_str())) {
+            written = written.and_then(|()| self.log(node, &line));
+        }
         self.checked(written)?;
         // Whoever has seen a line finds it in the file.
         self.flush()?;
         Ok(line)
     }
 
-    /// Brings all that was recorded to the files.
-    ///
-    /// # Errors
-    /// As for [`Recorder::packet`].
-    pub fn flush(&mut self) -> Result<()> {
-        let mut written = self.capture.flush();
-        for node in &mut self.nodes {
-            written = written.and(node.log.flush());
+    /// Records what the lab did to a node, or to the run as a whole, with one word for it.
+    pub fn act(&mut self, node: Option<usize>, act: &str, text: &str) -> Result<Line> {
+        let (program, act, text) = (Line::LAB.to_owned(), act.to_owned(), text.to_owned());
+        self.line(node, Line { program, act, text, ..Line::default() })
+    }
+
+    /// Adds a line to a node's log, and to the one of its errors, which is a file as soon as there is something.
+    fn log(&mut self, node: usize, line: &Line) -> io::Result<()> {
+        let text = format!("{}\n", line.text);
+        let (name, log) = &mut self.logs[node];
+        log.write_all(text.as_bytes())?;
+        if !line.error {
+            return Ok(());
         }
+        let errors = self.folder.join(format!("{name}.err"));
+        File::options().create(true).append(true).open(errors)?.write_all(text.as_bytes())
+    }
+
+    /// Brings all that was recorded to the file.
+    pub fn flush(&mut self) -> Result<()> {
+        let written = self.capture.flush();
         self.checked(written)
     }
 
-    /// Where the files are.
-    #[must_use]
-    pub fn folder(&self) -> &Path {
-        &self.folder
-    }
-
-    /// Ends the files, with a line that tells it to those who follow them.
-    ///
-    /// # Errors
-    /// As for [`Recorder::packet`].
-    pub(crate) fn finish(mut self) -> Result<Recorded> {
-        self.line(None, Line::LAB, "the end of the run", Line::END)?;
-        self.flush()?;
-        let Self { packets, other_frames, folder, lock, .. } = self;
-        Ok(Recorded { packets, other_frames, folder, lock })
+    /// Ends the files, with a line that tells it to those who follow them, and gives their folder, which stays locked as long
+    /// as the file is held.
+    pub fn finish(mut self) -> Result<(PathBuf, File)> {
+        self.act(None, Line::END, "the end of the run")?;
+        Ok((self.folder, self.lock))
     }
 
     /// Since 1970, by a clock that does not jump.
@@ -178,38 +113,9 @@ impl Recorder {
         (self.started.1 + self.started.0.elapsed()).duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default()
     }
 
-    fn count(&mut self, frame: &[u8]) {
-        let Frame::Roce(packet) = Frame::ethernet(frame) else {
-            self.other_frames += 1;
-            return;
-        };
-        match self.packets.iter_mut().find(|(name, _)| *name == packet.name()) {
-            Some((_, count)) => *count += 1,
-            None => self.packets.push((packet.name(), 1)),
-        }
-    }
-
     fn checked(&self, written: io::Result<()>) -> Result<()> {
         written.with_context(|| cannot_write(&self.folder))
     }
-}
-
-/// Draws the lanes of a finished run file beside it, and makes the copy that the run asks for.
-///
-/// # Errors
-/// No space or no permission.
-pub fn write_views(folder: &Path, run: &Run) -> Result<()> {
-    let capture = folder.join("wire.pcapng");
-    let attempt = || -> Result<()> {
-        let mut reader = Reader::new(File::open(&capture)?)?;
-        let mut out = BufWriter::new(File::create(folder.join("timeline.txt"))?);
-        Ok(lanes::write(&mut reader, Lanes::new(&run.names(), Style::FILE), &mut out)?)
-    };
-    attempt().with_context(|| cannot_write(folder))?;
-    if let Some(copy) = &run.pcap {
-        fs::copy(&capture, copy).with_context(|| format!("cannot write {}", copy.display()))?;
-    }
-    Ok(())
 }
 
 fn cannot_write(folder: &Path) -> String {
@@ -219,26 +125,26 @@ fn cannot_write(folder: &Path) -> String {
 /// A new folder for a run of this name, locked against other runs until the file is closed.
 fn free_folder(runs: &Path, name: &str, interrupt: &Interrupt) -> Result<(PathBuf, File)> {
     let _lock = files::lock(runs, "choosing a folder", interrupt)?;
-    let names = std::iter::once(name.to_owned()).chain((2..).map(|number| format!("{name}-{number}")));
-    for folder in names.map(|name| runs.join(name)) {
-        let in_use = File::open(&folder).is_ok_and(|old| flock(old, FlockOperation::NonBlockingLockExclusive).is_err());
-        if in_use {
-            continue;
-        }
-        let attempt = || -> io::Result<File> {
-            if folder.exists() {
-                fs::remove_dir_all(&folder)?;
-            }
-            fs::create_dir(&folder)?;
-            let lock = File::open(&folder)?;
-            // A file system without locks has no second run at a time.
-            let _ = flock(&lock, FlockOperation::NonBlockingLockShared);
-            Ok(lock)
-        };
-        let lock = attempt().with_context(|| cannot_write(&folder))?;
-        return Ok((folder, lock));
+    let is_in_use = |folder: &Path| {
+        File::open(folder).is_ok_and(|old| flock(old, FlockOperation::NonBlockingLockExclusive).is_err())
+    };
+    let (mut folder, mut number) = (runs.join(name), 1);
+    while is_in_use(&folder) {
+        number += 1;
+        folder = runs.join(format!("{name}-{number}"));
     }
-    unreachable!("there is no end of names")
+    let attempt = || -> io::Result<File> {
+        if folder.exists() {
+            fs::remove_dir_all(&folder)?;
+        }
+        fs::create_dir(&folder)?;
+        let lock = File::open(&folder)?;
+        // A file system without locks has no second run at a time.
+        let _ = flock(&lock, FlockOperation::NonBlockingLockShared);
+        Ok(lock)
+    };
+    let lock = attempt().with_context(|| cannot_write(&folder))?;
+    Ok((folder, lock))
 }
 
 /// A file that gets whole blocks only: each is written to this in pieces.
@@ -248,12 +154,6 @@ struct Blocks {
     waiting: Vec<u8>,
     /// Length of the file up to the last whole block.
     good: u64,
-}
-
-impl Blocks {
-    fn new(file: File) -> Self {
-        Self { file, waiting: Vec::new(), good: 0 }
-    }
 }
 
 impl Write for Blocks {

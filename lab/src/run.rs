@@ -1,10 +1,9 @@
-//! What to run: the two commands, and what to do to them while they run.
+//! What to run: the command of each node, and what to do to them while they run.
 
+use crate::interrupt::Stopped;
 use crate::options::Options;
 use crate::rules::Rules;
-use crate::usage::Usage;
-use anyhow::{bail, Result};
-use std::path::PathBuf;
+use anyhow::{bail, ensure, Result};
 use std::time::Duration;
 
 /// The name of the first node: the machine that listens, 10.47.91.1 and fd47:91::1.
@@ -13,20 +12,26 @@ pub const SERVER: &str = "server";
 pub const CLIENT: &str = "client";
 /// One server and eight others.
 const MOST: usize = 9;
+/// How long a shell may run: a person may leave it open overnight, but not for ever.
+const SHELL_DEADLINE: Duration = Duration::from_secs(24 * 3600);
+/// Names that mean something else in a run file, or in every machine.
+const RESERVED: [&str; 2] = ["lab", "localhost"];
+/// The name of a shell's run.
+const SHELL_NAME: &str = "shell";
+/// What a person finds in a shell.
+const TOOLS: &str =
+    "ibv_devinfo ibv_devices rping ucmatose udaddy cmtime ib_send_lat ib_write_lat ib_read_lat ib_send_bw \
+     ib_write_bw ib_read_bw lesson-01 lesson-02 lesson-03 lesson-04 lesson-05 lesson-06 lesson-07";
+/// The client's command of a shell's run.
+const SHELL: &str = include_str!("../guest/shell.sh");
 
 /// A machine of a run. The first one is the server; the others start their programs when that is ready.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Node {
     /// The machine's host name.
     pub name: String,
-    /// What it runs, a line for the shell.
+    /// What it runs, a line for the shell. A node without waits for `on NAME COMMAND` on another one.
     pub command: Option<String>,
-}
-
-impl Node {
-    fn new(name: &str, command: Option<String>) -> Self {
-        Self { name: name.to_owned(), command }
-    }
 }
 
 /// The IPv4 address of the node with this index.
@@ -37,7 +42,7 @@ pub fn address(index: usize) -> String {
 
 /// Something done on purpose while the programs run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fault {
+pub(crate) enum Fault {
     /// The program gets SIGKILL.
     Kill,
     /// The machine loses its power.
@@ -52,60 +57,33 @@ pub(crate) struct Trap {
     pub text: String,
 }
 
-/// A run of programs on nodes. Built with [`Run::lesson`] or [`Run::programs`].
+/// A run of programs on nodes. Built with [`Run::lesson`], [`Run::programs`] or [`Run::shell`].
+#[must_use]
 #[derive(Debug, Clone)]
 pub struct Run {
     pub(crate) name: String,
     pub(crate) nodes: Vec<Node>,
     pub(crate) traps: Vec<Trap>,
     pub(crate) inspect: Option<String>,
-    pub(crate) deadline: Duration,
-    pub(crate) pcap: Option<PathBuf>,
-    pub(crate) timing: bool,
-    pub(crate) rules: String,
     pub(crate) options: Options,
 }
 
-/// How long a run may take unless it says otherwise.
-const DEADLINE: Duration = Duration::from_secs(120);
-/// How long a shell may run: a person may leave it open overnight, but not for ever.
-const SHELL_DEADLINE: Duration = Duration::from_secs(24 * 3600);
-/// Names that mean something else in a run file, or in every machine.
-const RESERVED: [&str; 2] = ["lab", "localhost"];
-/// The name of a shell's run.
-const SHELL_NAME: &str = "shell";
-/// What a person finds in a shell.
-const TOOLS: &str =
-    "ibv_devinfo ibv_devices rping ucmatose udaddy cmtime ib_send_lat ib_write_lat ib_read_lat ib_send_bw \
-                     ib_write_bw ib_read_bw lesson-01 lesson-02 lesson-03 lesson-04 lesson-05 lesson-06 lesson-07";
-/// The client's command of a shell's run.
-const SHELL: &str = include_str!("../guest/shell.sh");
-
 impl Run {
     /// Both sides of a lesson: `"04"` runs `lesson-04 server` and `lesson-04 client -a 10.47.91.1`.
-    ///
-    /// # Errors
-    /// The number has not two digits.
     pub fn lesson(number: &str) -> Result<Self> {
         if number.len() != 2 || !number.bytes().all(|byte| byte.is_ascii_digit()) {
             bail!("`{number}` is not the number of a lesson; an example is 04");
         }
-        let server = format!("lesson-{number} server");
-        let client = format!("lesson-{number} client");
-        Ok(Self::new(number).server(&server).client(&client).client_args(""))
+        Ok(Self::new(number).server_args("").client_args(""))
     }
 
     /// Any programs; say which with [`Run::server`], [`Run::client`] and [`Run::node`].
-    #[must_use]
     pub fn programs() -> Self {
         Self::new("exec")
     }
 
     /// An interactive shell on the client, beside `server`, a line for the server's shell. `size` is the terminal's, in
     /// rows and columns. For [`Lab::shell`](crate::Lab::shell).
-    ///
-    /// # Errors
-    /// The line holds a NUL.
     pub fn shell(server: &str, size: Option<(u16, u16)>) -> Result<Self> {
         let size = size.map(|(rows, columns)| format!("rows {rows} cols {columns}")).unwrap_or_default();
         let client = format!("size='{size}' server_command={}\n{SHELL}", shlex::try_quote(server)?);
@@ -113,54 +91,40 @@ impl Run {
     }
 
     fn new(name: &str) -> Self {
-        let (name, nodes) = (name.to_owned(), vec![Node::new(SERVER, None), Node::new(CLIENT, None)]);
-        let (traps, options, rules) = (Vec::new(), Options::default(), String::new());
-        Self { name, nodes, traps, inspect: None, deadline: DEADLINE, pcap: None, timing: false, rules, options }
+        let nodes = [SERVER, CLIENT].map(|name| Node { name: name.to_owned(), command: None }).into();
+        Self { name: name.to_owned(), nodes, traps: Vec::new(), inspect: None, options: Options::default() }
     }
 
     /// The server's command, a line for the shell.
-    #[must_use]
     pub fn server(self, command: &str) -> Self {
         self.node(SERVER, command)
     }
 
     /// The client's command, a line for the shell.
-    #[must_use]
     pub fn client(self, command: &str) -> Self {
         self.node(CLIENT, command)
     }
 
-    /// The command of any node, a line for the shell. A new name is one machine more; the client's machine is left out if
-    /// there are others, and it has nothing to do.
-    #[must_use]
-    pub fn node(mut self, name: &str, command: &str) -> Self {
-        self.machine(name).command = Some(command.to_owned());
+    /// The command of any node, if it has one. A new name is one machine more; the client's machine is left out if there are
+    /// others, and it has nothing to do.
+    pub fn node<'a>(mut self, name: &str, command: impl Into<Option<&'a str>>) -> Self {
+        let command = command.into().map(str::to_owned);
+        match self.index(name) {
+            Some(at) => self.nodes[at].command = command,
+            None => {
+                self.nodes.retain(|node| node.name != CLIENT || node.command.is_some());
+                self.nodes.push(Node { name: name.to_owned(), command });
+            }
+        }
         self
-    }
-
-    /// A machine that has nothing to do until somebody says `on NAME COMMAND` on another one.
-    #[must_use]
-    pub fn idle_node(mut self, name: &str) -> Self {
-        self.machine(name);
-        self
-    }
-
-    fn machine(&mut self, name: &str) -> &mut Node {
-        let at = self.index(name).unwrap_or_else(|| {
-            self.nodes.retain(|node| node.name != CLIENT || node.command.is_some());
-            self.nodes.push(Node::new(name, None));
-            self.nodes.len() - 1
-        });
-        &mut self.nodes[at]
     }
 
     /// Lets so many clients do what the client does, all at once: `client-1`, `client-2` and so on. A lesson's server is told
     /// how many there are, unless its arguments say so.
-    #[must_use]
     pub fn clients(mut self, count: usize) -> Self {
         let Some(at) = self.index(CLIENT).filter(|_| count > 1) else { return self };
-        let command = self.nodes.remove(at).command;
-        self.nodes.extend((1..=count).map(|number| Node::new(&format!("{CLIENT}-{number}"), command.clone())));
+        let client = self.nodes.remove(at);
+        self.nodes.extend((1..=count).map(|number| Node { name: format!("{CLIENT}-{number}"), ..client.clone() }));
         match &mut self.nodes[0].command {
             Some(server) if server.starts_with("lesson-") && !server.contains(" -n") => {
                 server.push_str(&format!(" -n {count}"));
@@ -171,30 +135,24 @@ impl Run {
     }
 
     /// More arguments for a lesson's server.
-    #[must_use]
     pub fn server_args(self, arguments: &str) -> Self {
-        let command = join(&format!("lesson-{} server", self.name), arguments);
-        self.server(&command)
+        let command = format!("lesson-{} server {arguments}", self.name);
+        self.server(command.trim_end())
     }
 
     /// More arguments for a lesson's client. It connects to the lab's server unless they say where to.
-    #[must_use]
     pub fn client_args(self, arguments: &str) -> Self {
-        let mut command = format!("lesson-{} client", self.name);
-        if !names_address(arguments) {
-            command = join(&command, &format!("-a {}", address(0)));
-        }
-        self.client(&join(&command, arguments))
+        let to = if names_address(arguments) { String::new() } else { format!("-a {} ", address(0)) };
+        let command = format!("lesson-{} client {to}{arguments}", self.name);
+        self.client(command.trim_end())
     }
 
     /// Kills a node's program as soon as a log line of any node contains `text`.
-    #[must_use]
     pub fn kill_when(self, victim: &str, text: &str) -> Self {
         self.trap(Fault::Kill, victim, text)
     }
 
     /// Cuts a machine's power as soon as a log line of any node contains `text`.
-    #[must_use]
     pub fn power_off_when(self, victim: &str, text: &str) -> Self {
         self.trap(Fault::PowerOff, victim, text)
     }
@@ -205,52 +163,34 @@ impl Run {
     }
 
     /// Acts on packets: `drop 1st "RC Acknowledge" from server`, for example. [`crate::rules`] says what else.
-    #[must_use]
     pub fn wire(mut self, rules: &str) -> Self {
-        self.rules = rules.to_owned();
+        self.options.wire = rules.to_owned();
         self
     }
 
     /// Runs a shell command in all machines before the programs start and again after they have ended. What it
     /// prints is in [`crate::Ended::before`] and [`crate::Ended::after`].
-    #[must_use]
     pub fn inspect(mut self, command: &str) -> Self {
         self.inspect = Some(command.to_owned());
         self
     }
 
     /// How long the programs may run; 120 s unless this says otherwise.
-    #[must_use]
     pub fn deadline(mut self, deadline: Duration) -> Self {
-        self.deadline = deadline;
+        self.options.deadline = Some(deadline);
         self
     }
 
-    /// Sets memory, kernel, files to bring and so on.
-    #[must_use]
+    /// Sets all that the command line has: memory, kernel, files to bring, rules and so on.
     pub fn options(mut self, options: Options) -> Self {
-        self.options = options;
+        let deadline = options.deadline.or(self.options.deadline);
+        self.options = Options { deadline, ..options };
         self
     }
 
     /// Another name for the folder of the results.
-    #[must_use]
     pub fn name(mut self, name: &str) -> Self {
         self.name = name.to_owned();
-        self
-    }
-
-    /// Lets the summary say where the time went.
-    #[must_use]
-    pub fn timing(mut self, wanted: bool) -> Self {
-        self.timing = wanted;
-        self
-    }
-
-    /// Another place for a copy of the capture.
-    #[must_use]
-    pub fn pcap(mut self, file: PathBuf) -> Self {
-        self.pcap = Some(file);
         self
     }
 
@@ -277,39 +217,27 @@ impl Run {
         "127.0.0.1 localhost\n".to_owned() + &self.nodes.iter().enumerate().map(node).collect::<String>()
     }
 
-    /// Looks for mistakes in names and rules.
-    pub(crate) fn check(&self) -> Result<(), Usage> {
-        let complain = |text: String| Err(Usage::new(text));
-        if self.name.is_empty() || self.name.starts_with('.') || self.name.contains('/') {
-            return complain(format!("`{}` cannot be the name of a folder for the results", self.name));
+    /// Looks for mistakes in names, and reads the rules.
+    pub(crate) fn check(&self) -> Result<Rules> {
+        let (name, count, names) = (&self.name, self.nodes.len(), self.names());
+        let complain = |text: String| Stopped::Usage(text);
+        ensure!(
+            !name.is_empty() && !name.starts_with('.') && !name.contains('/'),
+            complain(format!("`{name}` cannot be the name of a folder for the results"))
+        );
+        let most = MOST - 1;
+        ensure!(count <= MOST, complain(format!("{count} machines are too many: one server and up to {most} others")));
+        if let Some(wrong) = names.iter().find(|name| !is_host_name(name)) {
+            bail!(complain(format!(
+                "`{wrong}` cannot be the name of a machine: lower-case letters, digits and - are, as in worker-1"
+            )));
         }
-        if self.nodes.len() > MOST {
-            return complain(format!(
-                "{} machines are too many: one server and up to {} others",
-                self.nodes.len(),
-                MOST - 1
-            ));
-        }
-        for Node { name, .. } in &self.nodes {
-            let is_name = name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-');
-            if !is_name
-                || name.is_empty()
-                || name.len() > 63
-                || name.starts_with('-')
-                || RESERVED.contains(&name.as_str())
-            {
-                return complain(format!(
-                    "`{name}` cannot be the name of a machine: lower-case letters, digits and - are, as in worker-1"
-                ));
-            }
-        }
-        Rules::parse(&self.rules, &self.names()).map_err(|error| Usage::new(error.to_string()))?;
         let fetched = self.options.out.iter().filter_map(|fetched| fetched.node.as_ref());
-        let named = self.traps.iter().map(|trap| &trap.victim).chain(fetched);
-        match named.into_iter().find(|name| self.index(name).is_none()) {
-            Some(name) => complain(format!("there is no node `{name}`; there are {}", self.names().join(", "))),
-            None => Ok(()),
+        let mut named = self.traps.iter().map(|trap| &trap.victim).chain(fetched);
+        if let Some(name) = named.find(|name| self.index(name).is_none()) {
+            bail!(complain(format!("there is no node `{name}`; there are {}", names.join(", "))));
         }
+        Rules::parse(&self.options.wire, &names).map_err(|error| complain(error.to_string()).into())
     }
 
     /// The nodes' names, the server's first.
@@ -319,8 +247,9 @@ impl Run {
     }
 }
 
-fn join(command: &str, arguments: &str) -> String {
-    format!("{command} {arguments}").trim_end().to_owned()
+fn is_host_name(name: &str) -> bool {
+    let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    name.bytes().all(fits) && (1..64).contains(&name.len()) && !name.starts_with('-') && !RESERVED.contains(&name)
 }
 
 /// Whether a client's arguments hold `-a ADDR`, `-aADDR`, `--addr…`.

@@ -3,14 +3,15 @@
 use crate::agent::{Agent, Message};
 use crate::interrupt::Interrupt;
 use crate::lines::Lines;
-use crate::machine::Machine;
+use crate::machine::{Machine, Qemu};
 use crate::outcome::Ended;
 use crate::run::Node;
 use crate::switch::Switch;
-use anyhow::{bail, Context, Result};
+use anyhow::{bail, Result};
 use std::fs::File;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
+use wire::run::Line;
 
 /// How long to wait for the machine's answer to an inspection.
 const INSPECTION: Duration = Duration::from_secs(60);
@@ -18,7 +19,7 @@ const INSPECTION: Duration = Duration::from_secs(60);
 /// A machine with its program.
 pub(crate) struct Seat {
     /// None once its power is off.
-    pub machine: Option<Machine>,
+    pub qemu: Option<Qemu>,
     pub agent: Agent,
     /// What the program prints.
     pub output: File,
@@ -44,14 +45,14 @@ pub(crate) enum Stage {
 
 impl Seat {
     /// Seats a machine and plugs its card into the switch.
-    pub fn new(node: &Node, (machine, agent): (Machine, Agent), switch: &mut Switch) -> Result<Self> {
-        switch.plug(machine.card.try_clone().context("cannot use a machine's card")?)?;
-        let output = machine.program.try_clone().context("cannot use a machine's output")?;
+    pub fn new(node: &Node, machine: Machine, switch: &mut Switch) -> Result<Self> {
+        let Machine { qemu, agent, program: output, card } = machine;
+        switch.plug(card)?;
         let ran = node.command.is_some();
         let stage = if ran { Stage::Waiting } else { Stage::Done };
-        let (machine, lines, ended) = (Some(machine), Lines::default(), Ended::new(&node.name, ran));
+        let ended = Ended { name: node.name.clone(), ran, ..Ended::default() };
         let program = program_of(node.command.as_deref().unwrap_or_default());
-        Ok(Self { broken: false, program, machine, agent, output, lines, stage, ended })
+        Ok(Self { qemu: Some(qemu), agent, output, lines: Lines::default(), stage, ended, program, broken: false })
     }
 
     /// Runs a shell command in the machine and gives what it prints.
@@ -64,10 +65,10 @@ impl Seat {
                 Some(Message::Output(line)) => output.push(line),
                 Some(Message::Inspected) => return Ok(output),
                 Some(_) => {}
-                None if self.agent.is_closed() || Instant::now() >= limit => {
+                None if self.agent.closed || Instant::now() >= limit => {
                     bail!("the {} did not answer `{command}`\n{}", self.ended.name, self.agent.console_end())
                 }
-                None => interrupt.wait(&[(self.agent.stream().as_fd(), false)], limit)?,
+                None => interrupt.wait(&[(self.agent.console.as_fd(), false)], limit)?,
             }
         }
     }
@@ -78,11 +79,9 @@ fn program_of(command: &str) -> String {
     let words = shlex::split(command).unwrap_or_default();
     let word = words.iter().find(|word| !word.contains('=')).map_or("", |word| word.rsplit('/').next().unwrap_or(word));
     let is_name = !word.is_empty() && word.chars().all(|c| c.is_alphanumeric() || "._-+".contains(c));
-    if is_name {
-        word.to_owned()
-    } else {
-        "sh".to_owned()
-    }
+    // Whose lines have these names is no program.
+    let is_taken = [Line::KERNEL, Line::LAB].contains(&word);
+    (if is_name && !is_taken { word } else { "sh" }).to_owned()
 }
 
 #[cfg(test)]
@@ -95,5 +94,6 @@ mod tests {
         assert_eq!(program_of("RUST_LOG=DATA lesson-04 server"), "lesson-04");
         assert_eq!(program_of("(sleep 1) & x"), "sh");
         assert_eq!(program_of(""), "sh");
+        assert_eq!(program_of("./lab x"), "sh");
     }
 }

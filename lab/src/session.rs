@@ -2,14 +2,12 @@
 //!
 //! The order in which things are recorded is that of cause and effect: see [`crate::intake`].
 
-use crate::agent::Agent;
 use crate::fetch;
 use crate::interrupt::Interrupt;
 use crate::machine::Machine;
 use crate::options::Fetched;
-use crate::outcome::{Ended, Outcome};
-use crate::phases::Phases;
-use crate::record::{Recorded, Recorder};
+use crate::outcome::Ended;
+use crate::record::Recorder;
 use crate::rules::{Faults, Rules};
 use crate::run::{Run, Trap, CLIENT};
 use crate::seat::{Seat, Stage};
@@ -17,9 +15,11 @@ use crate::switch::Switch;
 use crate::terminal::{Terminal, Typed};
 use anyhow::Result;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 use wire::run::Event;
 
+/// How long the programs may run unless the run says otherwise.
+const DEADLINE: Duration = Duration::from_secs(120);
 /// How long a server may go on after the last client has ended.
 const GRACE: Duration = Duration::from_secs(30);
 /// The server's place among the nodes.
@@ -32,13 +32,12 @@ pub struct Session<'a> {
     pub(crate) run: &'a Run,
     interrupt: &'a Interrupt,
     pub(crate) observer: &'a mut dyn FnMut(&Event<'_>),
-    pub(crate) recorder: Recorder,
+    pub(crate) recorder: &'a mut Recorder,
     /// The terminal of the client's program, if that is a shell.
     pub(crate) terminal: Option<Terminal>,
     pub(crate) seats: Vec<Seat>,
     pub(crate) switch: Switch,
     pub(crate) faults: Faults,
-    started: (Instant, SystemTime),
     /// What may still set off which fault.
     pub(crate) traps: Vec<Trap>,
     /// Whether a client has sent anything that a program on the server could have noticed.
@@ -50,79 +49,39 @@ pub struct Session<'a> {
 
 impl<'a> Session<'a> {
     /// Takes machines whose agents have unpacked the programs, in the order of the run's nodes.
-    ///
-    /// # Errors
-    /// A socket cannot be used.
     pub fn new(
         run: &'a Run,
-        machines: Vec<(Machine, Agent)>,
+        rules: Rules,
+        machines: Vec<Machine>,
         interrupt: &'a Interrupt,
-        recorder: Recorder,
+        recorder: &'a mut Recorder,
         observer: &'a mut dyn FnMut(&Event<'_>),
         terminal: Option<Terminal>,
     ) -> Result<Self> {
         let mut switch = Switch::default();
         let nodes = run.nodes.iter().zip(machines);
         let seats = nodes.map(|(node, machine)| Seat::new(node, machine, &mut switch)).collect::<Result<_>>()?;
-        let faults = Faults::new(Rules::parse(&run.rules, &run.names())?);
-        let started = (Instant::now(), SystemTime::now());
-        let (traps, dying, trouble) = (run.traps.clone(), None, None);
-        let client_spoke = false;
-        Ok(Self {
-            run,
-            interrupt,
-            observer,
-            recorder,
-            terminal,
-            seats,
-            switch,
-            faults,
-            started,
-            traps,
-            client_spoke,
-            dying,
-            trouble,
-        })
+        let (faults, traps) = (Faults::new(rules), run.traps.clone());
+        let (client_spoke, dying, trouble) = Default::default();
+        #[rustfmt::skip]
+        let session = Self {
+            run, interrupt, observer, recorder, terminal, seats, switch, faults, traps, client_spoke, dying, trouble,
+        };
+        Ok(session)
     }
 
-    /// Runs the programs to their end. Whatever happens, it is in the run file.
-    ///
-    /// # Errors
-    /// The wire or a machine fails, or the lab is interrupted. A program that fails is no error here.
-    pub fn finish(mut self) -> Result<Outcome> {
-        let result = self.whole();
-        if let Err(error) = &result {
-            // If this cannot be recorded, that is the very error.
-            let _ = self.trouble(&format!("{error:#}"));
-        }
-        let Self { seats, recorder, started, trouble, .. } = self;
-        let recorded = recorder.finish();
-        result?;
-        let Recorded { packets, other_frames, folder, lock } = recorded?;
-        let nodes = seats.into_iter().map(|seat| seat.ended).collect();
-        Ok(Outcome {
-            nodes,
-            started: started.1,
-            trouble,
-            packets,
-            other_frames,
-            folder,
-            phases: Phases::default(),
-            _lock: lock,
-        })
-    }
-
-    fn whole(&mut self) -> Result<()> {
+    /// Runs the programs to their end, and tells how they ended, and what else makes the run no good.
+    pub fn finish(mut self) -> Result<(Vec<Ended>, Option<String>)> {
         self.inspect_all(|ended| &mut ended.before)?;
         self.conversation()?;
         self.check_rules()?;
         self.inspect_all(|ended| &mut ended.after)?;
-        self.fetch()
+        self.fetch()?;
+        Ok((self.seats.into_iter().map(|seat| seat.ended).collect(), self.trouble))
     }
 
     fn conversation(&mut self) -> Result<()> {
-        self.started = (Instant::now(), SystemTime::now());
-        let end = self.started.0 + self.run.deadline;
+        let end = Instant::now() + self.limit();
         self.start(SERVER)?;
         let test = self.run.options.ready.as_deref().unwrap_or_default();
         if self.seats[SERVER].stage == Stage::Running {
@@ -161,6 +120,10 @@ impl<'a> Session<'a> {
         }
     }
 
+    fn limit(&self) -> Duration {
+        self.run.options.deadline.unwrap_or(DEADLINE)
+    }
+
     /// Tells what the rules have not come to. A rule whose packet did not come has tested nothing.
     fn check_rules(&mut self) -> Result<()> {
         for (node, name) in self.faults.held().collect::<Vec<_>>() {
@@ -176,18 +139,8 @@ impl<'a> Session<'a> {
 
     /// Whether all clients have failed, and the server's program cannot know that there was one.
     fn nobody_came(&self) -> bool {
-        let failed = |seat: &Seat| seat.ended.ran && seat.machine.is_some() && seat.ended.exit != Some(0);
+        let failed = |seat: &Seat| seat.ended.ran && seat.qemu.is_some() && seat.ended.exit != Some(0);
         !self.client_spoke && self.seats[SERVER + 1..].iter().all(failed)
-    }
-
-    /// Starts the programs that wait for the server, which gives no sign.
-    pub(crate) fn start_unasked(&mut self) -> Result<()> {
-        if self.seats[SERVER + 1..].iter().any(|seat| seat.stage == Stage::Waiting) {
-            let text =
-                "nothing listens on RDMA or TCP after ten seconds: the clients start all the same (--ready COMMAND)";
-            self.lab(Some(SERVER), "silent", text)?;
-        }
-        self.start_clients()
     }
 
     /// Starts the programs that wait for the server.
@@ -217,16 +170,15 @@ impl<'a> Session<'a> {
     fn give_up(&mut self, overall: bool) -> Result<()> {
         let running = self.seats.iter().filter(|seat| seat.stage == Stage::Running);
         let names: Vec<&str> = running.map(|seat| seat.ended.name.as_str()).collect();
-        let still = format!("the {} still running", names.join(" and the "));
-        let unready =
-            self.run.options.ready.as_deref().filter(|_| self.seats.iter().any(|seat| seat.stage == Stage::Waiting));
-        let still = unready.map_or(still.clone(), |test| format!("{still} and not ready: `{test}` has not succeeded"));
+        let mut still = format!("the {} still running", names.join(" and the "));
+        let waits = self.seats.iter().any(|seat| seat.stage == Stage::Waiting);
+        if let Some(test) = self.run.options.ready.as_ref().filter(|_| waits) {
+            still.push_str(&format!(" and not ready: `{test}` has not succeeded"));
+        }
         let last = if self.seats.len() == 2 { CLIENT } else { "last client" };
         self.trouble(&if overall {
-            format!(
-                "the deadline of {} s has passed with {still} (--deadline SECONDS sets another)",
-                self.run.deadline.as_secs()
-            )
+            let limit = self.limit().as_secs();
+            format!("the deadline of {limit} s has passed with {still} (--deadline SECONDS sets another)")
         } else {
             format!("the {last} ended {} s ago with {still}", GRACE.as_secs())
         })
@@ -243,11 +195,11 @@ impl<'a> Session<'a> {
         let mut streams: Vec<(BorrowedFd<'_>, bool)> = Vec::new();
         for (node, (seat, card)) in self.seats.iter().zip(self.switch.streams()).enumerate() {
             // The sockets of a machine without power are always readable: they are at their end.
-            if seat.machine.is_some() {
+            if seat.qemu.is_some() {
                 let (card, wants_to_write) = card;
                 streams.push((card.as_fd(), wants_to_write));
                 let has_keys = node == SHELL && self.terminal.as_ref().is_some_and(Terminal::has_keys);
-                streams.extend([(seat.output.as_fd(), has_keys), (seat.agent.stream().as_fd(), false)]);
+                streams.extend([(seat.output.as_fd(), has_keys), (seat.agent.console.as_fd(), false)]);
             }
         }
         streams.extend(self.terminal.as_ref().and_then(Terminal::keyboard).map(|keyboard| (keyboard, false)));
@@ -262,7 +214,12 @@ impl<'a> Session<'a> {
         let seat = &mut self.seats[SHELL];
         match terminal.read()? {
             Typed::Nothing => {}
-            Typed::Keys => tell_size(terminal, &mut seat.agent),
+            Typed::Keys => {
+                // So a program in the shell hears of a new size with the next key.
+                if let Some((rows, columns)) = terminal.new_size() {
+                    seat.agent.say(&format!("inspect stty -F /dev/$lab_program rows {rows} cols {columns}"));
+                }
+            }
             Typed::Escape => {
                 self.trouble("the shell was cut off with Ctrl-]")?;
                 return Ok(false);
@@ -276,7 +233,7 @@ impl<'a> Session<'a> {
     fn inspect_all(&mut self, place: fn(&mut Ended) -> &mut Vec<String>) -> Result<()> {
         let Some(command) = &self.run.inspect else { return Ok(()) };
         for node in 0..self.seats.len() {
-            if self.seats[node].machine.is_some() {
+            if self.seats[node].qemu.is_some() {
                 self.lab(Some(node), "inspect", command)?;
                 let seat = &mut self.seats[node];
                 *place(&mut seat.ended) = seat.inspect(command, self.interrupt)?;
@@ -291,19 +248,11 @@ impl<'a> Session<'a> {
             let seat = &mut self.seats[node];
             let out = self.run.options.out.iter();
             let wanted: Vec<&Fetched> = out.filter(|fetched| fetched.is_from(&seat.ended.name)).collect();
-            if !wanted.is_empty() && seat.machine.is_some() {
+            if !wanted.is_empty() && seat.qemu.is_some() {
                 seat.inspect(&fetch::command(&wanted), self.interrupt)?;
                 seat.ended.fetched = true;
             }
         }
         Ok(())
-    }
-}
-
-/// Gives the shell the size of the host's terminal, if that has changed. So a program in it hears of a new size with the
-/// next key.
-fn tell_size(terminal: &mut Terminal, agent: &mut Agent) {
-    if let Some((rows, columns)) = terminal.new_size() {
-        agent.say(&format!("inspect stty -F /dev/$lab_program rows {rows} cols {columns}"));
     }
 }

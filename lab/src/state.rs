@@ -4,22 +4,21 @@
 //! when it is first needed, under a file lock, in a folder of another name, and renamed when it is complete; restoring only
 //! reads.
 
-use crate::agent::{await_all, Agent, Message};
+use crate::agent::{await_all, Message};
 use crate::files;
 use crate::initramfs::{self, Contents};
 use crate::interrupt::Interrupt;
 use crate::kernel::Kernel;
-use crate::machine::{Hardware, Machine, Start};
-use crate::payload;
+use crate::machine::{Hardware, Machine, Place, Start};
 use crate::port::Port;
 use crate::qmp::Qmp;
-use anyhow::{Context, Result};
+use anyhow::{Context, Error, Result};
 use std::collections::hash_map::DefaultHasher;
 use std::fs::{self, File};
 use std::hash::{Hash, Hasher};
+use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 /// Increased when an older state cannot be used any more although nothing the key sees has changed.
@@ -29,197 +28,166 @@ const KEPT: usize = 3;
 /// A boot takes 3 s on an idle machine; a loaded one only gets slower.
 const BOOT_LIMIT: Duration = Duration::from_secs(120);
 
-/// All the states on this host.
-#[derive(Debug)]
-pub struct Store {
-    folder: PathBuf,
-}
-
-/// The states of one key, ready to be restored.
-#[derive(Debug)]
-pub struct Saved {
-    folder: PathBuf,
-    /// The folder itself: while it is open, none that is built later can have its inode.
-    opened: File,
-    hardware: Hardware,
-}
-
-/// What a state is built from.
-#[derive(Debug)]
-pub struct Recipe<'a> {
+/// The states of machines that are the same but for their number.
+pub struct States<'a> {
+    /// The folder of all states.
+    store: &'a Path,
     /// The machines, but for the first file system, which is part of the state.
-    pub hardware: Hardware,
+    hardware: Hardware,
     /// What goes into the first file system.
-    pub contents: &'a Contents,
-    /// The kernel and its modules.
-    pub kernel: &'a Kernel,
+    contents: &'a Contents,
+    kernel: &'a Kernel,
+    interrupt: &'a Interrupt,
+    /// The folder in the store.
+    folder: PathBuf,
 }
 
-impl Recipe<'_> {
-    /// The states' name. Files count by path, size and time of change: reading them all would cost a part of each run.
-    ///
-    /// # Errors
-    /// One of the files is not there.
-    fn key(&self) -> Result<String> {
-        let mut hasher = DefaultHasher::new();
-        let plan = self.kernel.plan()?;
-        (FORMAT, initramfs::written(&self.kernel.release, &plan)).hash(&mut hasher);
-        self.hardware.arguments(1, Start::Restore(Path::new(""))).hash(&mut hasher);
-        if self.hardware.kvm {
-            // A state holds what the processor can do, and must not move to another kind.
-            processor_model().hash(&mut hasher);
-        }
-        let modules: Vec<PathBuf> = plan.files.iter().map(|module| self.kernel.modules.join(module)).collect();
-        let own = [self.hardware.qemu.as_path(), &self.kernel.image];
-        for path in own.into_iter().chain(modules.iter().map(PathBuf::as_path)).chain(self.contents.sources()) {
-            let metadata = fs::metadata(path).with_context(|| format!("cannot look at {}", path.display()))?;
-            (path, metadata.len(), metadata.mtime(), metadata.mtime_nsec()).hash(&mut hasher);
-        }
-        Ok(format!("{:016x}", hasher.finish()))
-    }
-}
-
-impl Store {
-    /// The states in `folder`.
-    #[must_use]
-    pub fn new(folder: PathBuf) -> Self {
-        Self { folder }
+impl<'a> States<'a> {
+    /// Those that belong to these machines, in the folder `store`.
+    pub fn new(
+        store: &'a Path,
+        hardware: Hardware,
+        contents: &'a Contents,
+        kernel: &'a Kernel,
+        interrupt: &'a Interrupt,
+    ) -> Result<Self> {
+        let folder = store.join(key(&hardware, contents, kernel)?);
+        Ok(Self { store, hardware, contents, kernel, interrupt, folder })
     }
 
-    /// Finds the states of machines 1 to `count`, or builds those that are not there.
-    ///
-    /// # Errors
-    /// The machines do not boot, the disk is full, or the lab was interrupted. No half state is left.
-    pub fn obtain(&self, recipe: &Recipe<'_>, count: usize, interrupt: &Interrupt) -> Result<Saved> {
-        let folder = self.folder.join(recipe.key()?);
-        let missing = || (1..=count as u8).filter(|index| !state_file(&folder, *index).exists()).collect::<Vec<_>>();
+    /// Builds those of machines 1 to `count` that are not there; no half state is left. While the folder that this gives is
+    /// open, none that is built later can have its inode.
+    pub fn ensure(&self, count: usize) -> Result<File> {
+        let missing = || (1..=count as u8).filter(|index| !self.state(*index).exists()).collect::<Vec<_>>();
         if !missing().is_empty() {
-            let _lock = files::lock(&self.folder, "building the machines", interrupt)?;
+            let _lock = self.lock()?;
             // Another lab may have built them while this one waited.
             let missing = missing();
             if !missing.is_empty() {
-                self.build(recipe, &folder, &missing, interrupt)?;
+                self.build(&missing)?;
             }
         }
-        let hardware = Hardware { initramfs: folder.join("initramfs"), ..recipe.hardware.clone() };
-        let opened = File::open(&folder).with_context(|| format!("cannot open {}", folder.display()))?;
+        let opened = File::open(&self.folder).with_context(|| format!("cannot open {}", self.folder.display()))?;
         // The state that was used last is the last to go. Where the time cannot be set, it is that of its building.
         let _ = opened.set_modified(SystemTime::now());
-        Ok(Saved { folder, opened, hardware })
+        Ok(opened)
     }
 
     /// Forgets states that turned out to be of no use, unless another lab has built them again since.
-    ///
-    /// # Errors
-    /// They cannot be removed.
-    pub fn discard(&self, saved: &Saved, interrupt: &Interrupt) -> Result<()> {
-        let _lock = files::lock(&self.folder, "building the machines", interrupt)?;
+    pub fn discard(&self, used: &File) -> Result<()> {
+        let _lock = self.lock()?;
         let inode = |metadata: fs::Metadata| metadata.ino();
-        if fs::metadata(&saved.folder).map(inode).ok() != saved.opened.metadata().map(inode).ok() {
+        if fs::metadata(&self.folder).map(inode).ok() != used.metadata().map(inode).ok() {
             return Ok(());
         }
-        match fs::remove_dir_all(&saved.folder) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                Err(error).with_context(|| format!("cannot remove {}", saved.folder.display()))
+        match fs::remove_dir_all(&self.folder) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                Err(error).with_context(|| format!("cannot remove {}", self.folder.display()))
             }
             _ => Ok(()),
         }
     }
 
-    fn build(&self, recipe: &Recipe<'_>, folder: &Path, indices: &[u8], interrupt: &Interrupt) -> Result<()> {
+    /// Starts machines where they were saved, each in its place.
+    pub fn restore(&self, places: &[Place], deadline: Instant) -> Result<Vec<Machine>> {
+        let hardware = Hardware { initramfs: self.folder.join("initramfs"), ..self.hardware.clone() };
+        let start = |(index, place): (u8, &Place)| {
+            Machine::start(&hardware, index, place, Start::Restore(&memory_file(&self.folder, index)))
+        };
+        let mut machines = (1..).zip(places).map(start).collect::<Result<Vec<_>>>()?;
+        self.load(&machines, deadline).map_err(|error| explain(&mut machines, error))?;
+        Ok(machines)
+    }
+
+    /// Loads the states of all machines side by side, and waits until they run.
+    fn load(&self, machines: &[Machine], deadline: Instant) -> Result<()> {
+        let mut controls = Vec::new();
+        for (index, machine) in (1..).zip(machines) {
+            let mut control = Qmp::greet(&machine.qemu.control, self.interrupt, deadline)?;
+            control.restore(&format!("cat {}", quoted(&self.state(index))?))?;
+            controls.push(control);
+        }
+        controls.iter_mut().try_for_each(Qmp::await_running)
+    }
+
+    fn lock(&self) -> Result<File> {
+        files::lock(self.store, "building the machines", self.interrupt)
+    }
+
+    fn build(&self, indices: &[u8]) -> Result<()> {
         let machines = if indices.len() == 1 { "a machine" } else { "the machines" };
         eprintln!("lab: booting {machines} once, to save the state");
-        let is_new = !folder.exists();
+        let is_new = !self.folder.exists();
         if is_new {
-            files::keep_newest(&self.folder, KEPT - 1);
+            files::keep_newest(self.store, KEPT - 1);
         }
-        let scratch = tempfile::Builder::new().prefix(".new-").tempdir_in(&self.folder);
-        let scratch = scratch.with_context(|| format!("cannot write to {}", self.folder.display()))?;
-        let initramfs = scratch.path().join("initramfs");
-        files::write(&initramfs, &recipe.contents.archive(recipe.kernel)?)?;
-        let hardware = Hardware { initramfs, ..recipe.hardware.clone() };
-
-        let mut machines = Vec::new();
-        for &index in indices {
-            let (memory, drive) = (memory_file(scratch.path(), index), payload::empty()?);
-            machines.push((index, Machine::start(&hardware, index, &drive, Port::Output, Start::Boot(&memory))?));
-        }
-        let deadline = Instant::now() + BOOT_LIMIT;
-        let console = |machine: &Machine| machine.console.try_clone().context("cannot use the console");
-        let agents = machines.iter().map(|(index, machine)| Agent::new(&format!("machine {index}"), console(machine)?));
-        let mut agents = agents.collect::<Result<Vec<_>>>()?;
-        await_all(&mut agents, &Message::Ready, interrupt, deadline).map_err(|(place, error)| match place {
-            Some(place) => machines[place].1.explain(error),
-            None => error,
-        })?;
-        save_all(&machines, scratch.path(), interrupt, deadline)?;
+        let scratch = tempfile::Builder::new().prefix(".new-").tempdir_in(self.store);
+        let scratch = scratch.with_context(|| format!("cannot write to {}", self.store.display()))?;
+        self.boot_and_save(indices, scratch.path())?;
         let keep =
             |from: &Path, to: &Path| fs::rename(from, to).with_context(|| format!("cannot create {}", to.display()));
         if is_new {
-            keep(scratch.path(), folder)?;
+            keep(scratch.path(), &self.folder)?;
             // The folder has another name now, so there is nothing left to remove.
             let _ = scratch.keep();
             return Ok(());
         }
         // A machine is there once its state is: that comes last.
         indices.iter().try_for_each(|index| {
-            keep(&memory_file(scratch.path(), *index), &memory_file(folder, *index))?;
-            keep(&state_file(scratch.path(), *index), &state_file(folder, *index))
+            keep(&memory_file(scratch.path(), *index), &memory_file(&self.folder, *index))?;
+            keep(&state_file(scratch.path(), *index), &self.state(*index))
         })
     }
-}
 
-impl Saved {
-    /// Starts machine `index` (from 1) where it was saved, with another drive and perhaps another port.
-    /// [`Saved::load`] makes it go on.
-    ///
-    /// # Errors
-    /// QEMU cannot be started.
-    pub fn start(&self, index: u8, payload: &File, port: Port) -> Result<Machine> {
-        Machine::start(&self.hardware, index, payload, port, Start::Restore(&memory_file(&self.folder, index)))
-    }
-
-    /// Loads the states of all machines side by side, and waits until they run.
-    ///
-    /// # Errors
-    /// A state is unusable, or the deadline has passed.
-    pub fn load(&self, machines: &mut [Machine], interrupt: &Interrupt, deadline: Instant) -> Result<()> {
-        let mut controls = Vec::new();
-        for (index, machine) in machines.iter_mut().enumerate() {
-            let path = state_file(&self.folder, index as u8 + 1);
-            controls.push(begin_to_load(machine, &path, interrupt, deadline).map_err(|error| machine.explain(error))?);
-        }
-        for (machine, mut control) in machines.iter_mut().zip(controls) {
-            control.await_running().map_err(|error| machine.explain(error))?;
+    fn boot_and_save(&self, indices: &[u8], folder: &Path) -> Result<()> {
+        let initramfs = folder.join("initramfs");
+        files::write(&initramfs, &self.contents.archive(self.kernel)?)?;
+        let hardware = Hardware { initramfs, ..self.hardware.clone() };
+        let boot = |index: &u8| {
+            let place = Place::new(&format!("machine {index}"), Port::Output)?;
+            Machine::start(&hardware, *index, &place, Start::Boot(&memory_file(folder, *index)))
+        };
+        let mut machines = indices.iter().map(boot).collect::<Result<Vec<_>>>()?;
+        let deadline = Instant::now() + BOOT_LIMIT;
+        let agents = machines.iter_mut().map(|machine| &mut machine.agent).collect();
+        let ready = await_all(agents, &Message::Ready, self.interrupt, deadline);
+        ready.map_err(|error| explain(&mut machines, error))?;
+        for (machine, index) in machines.iter().zip(indices) {
+            let path = state_file(folder, *index);
+            let saved =
+                Qmp::greet(&machine.qemu.control, self.interrupt, deadline)?.save(&format!("cat >{}", quoted(&path)?));
+            saved.with_context(|| format!("cannot write {} (is the disk full?)", path.display()))?;
         }
         Ok(())
     }
+
+    fn state(&self, index: u8) -> PathBuf {
+        state_file(&self.folder, index)
+    }
 }
 
-fn begin_to_load<'a>(machine: &Machine, state: &Path, interrupt: &'a Interrupt, deadline: Instant) -> Result<Qmp<'a>> {
-    let control = machine.control.try_clone().context("cannot use QEMU's control socket")?;
-    let mut qmp = Qmp::greet(control, interrupt, deadline)?;
-    qmp.restore(&format!("cat {}", quoted(state)?))?;
-    Ok(qmp)
+/// The states' name. Files count by path, size and time of change: reading them all would cost a part of each run.
+fn key(hardware: &Hardware, contents: &Contents, kernel: &Kernel) -> Result<String> {
+    let mut hasher = DefaultHasher::new();
+    let plan = kernel.plan()?;
+    (FORMAT, initramfs::written(&kernel.release, &plan)).hash(&mut hasher);
+    hardware.arguments(1, Start::Restore(Path::new(""))).hash(&mut hasher);
+    if hardware.kvm {
+        // A state holds what the processor can do, and must not move to another kind.
+        processor_model().hash(&mut hasher);
+    }
+    let modules: Vec<PathBuf> = plan.files.iter().map(|module| kernel.modules.join(module)).collect();
+    let own = [hardware.qemu.as_path(), &kernel.image];
+    for path in own.into_iter().chain(modules.iter().map(PathBuf::as_path)).chain(contents.sources()) {
+        let metadata = fs::metadata(path).with_context(|| format!("cannot look at {}", path.display()))?;
+        (path, metadata.len(), metadata.mtime(), metadata.mtime_nsec()).hash(&mut hasher);
+    }
+    Ok(format!("{:016x}", hasher.finish()))
 }
 
-/// Saves the machines side by side.
-fn save_all(machines: &[(u8, Machine)], folder: &Path, interrupt: &Interrupt, deadline: Instant) -> Result<()> {
-    thread::scope(|scope| {
-        let save = |index: u8, machine: &Machine| -> Result<()> {
-            let control = machine.control.try_clone().context("cannot use QEMU's control socket")?;
-            let path = state_file(folder, index);
-            let command = format!("cat >{}", quoted(&path)?);
-            let mut qmp = Qmp::greet(control, interrupt, deadline)?;
-            qmp.save(&command).with_context(|| format!("cannot write {} (is the disk full?)", path.display()))
-        };
-        let threads: Vec<_> =
-            machines.iter().map(|(index, machine)| scope.spawn(move || save(*index, machine))).collect();
-        threads.into_iter().try_for_each(|thread| match thread.join() {
-            Ok(result) => result,
-            Err(panic) => std::panic::resume_unwind(panic),
-        })
-    })
+/// Adds to an error what those of the machines' QEMUs have to say that have ended.
+pub fn explain(machines: &mut [Machine], error: Error) -> Error {
+    machines.iter_mut().fold(error, |error, machine| machine.qemu.explain(error))
 }
 
 /// The state of a machine's processor and devices.
@@ -265,7 +233,7 @@ mod tests {
         let key = |kvm| {
             let qemu = PathBuf::from("/bin/sh");
             let hardware = Hardware { arch, qemu, kvm, memory: 256, kernel: image.clone(), initramfs: PathBuf::new() };
-            Recipe { hardware, contents: &contents, kernel: &kernel }.key().unwrap()
+            super::key(&hardware, &contents, &kernel).unwrap()
         };
         let first = key(false);
         assert_eq!(first, key(false));
@@ -275,19 +243,5 @@ mod tests {
         assert_ne!(first, second, "another kernel");
         fs::write(&module, b"longer").unwrap();
         assert_ne!(second, key(false), "another module");
-    }
-
-    #[test]
-    fn a_second_lab_waits_for_the_lock() {
-        let folder = tempfile::tempdir().unwrap();
-        let store = Store::new(folder.path().to_owned());
-        let held = files::lock(&store.folder, "testing", &Interrupt::default()).unwrap();
-        thread::scope(|scope| {
-            let second = scope.spawn(|| files::lock(&store.folder, "testing", &Interrupt::default()));
-            thread::sleep(Duration::from_millis(100));
-            assert!(!second.is_finished());
-            drop(held);
-            assert!(second.join().unwrap().is_ok());
-        });
     }
 }

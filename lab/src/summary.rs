@@ -1,37 +1,34 @@
 //! What is left to say after a run.
 
-use crate::lab::shown;
-use crate::outcome::{Ended, Outcome};
-use crate::run::Run;
+use lab::{Ended, Outcome};
 use serde_json::{json, Map, Value};
+use std::env;
+
+/// The last lesson of the course.
+const LAST_LESSON: u8 = 7;
 
 /// Exit codes, packets by kind, files, and what to do next.
-#[must_use]
-pub fn summary(run: &Run, outcome: &Outcome) -> String {
-    let mut lines = vec![String::new()];
-    let ran = outcome.nodes.iter().filter(|node| node.ran);
-    let exits: Vec<String> = ran.clone().map(|node| format!("{} {}", node.name, exit(node))).collect();
-    lines.push(format!("exit:     {}", exits.join(", ")));
-    if let Some(trouble) = &outcome.trouble {
-        lines.push(format!("trouble:  {trouble}"));
-    }
+pub fn text(outcome: &Outcome, timing: bool) -> String {
+    let exit = |node: &Ended| node.exit.map_or("did not end by itself".to_owned(), |status| status.to_string());
+    let ran = || outcome.nodes.iter().filter(|node| node.ran);
+    let exits: Vec<String> = ran().map(|node| format!("{} {}", node.name, exit(node))).collect();
+    let mut lines = vec![format!("\nexit:     {}", exits.join(", "))];
+    lines.extend(outcome.trouble.as_ref().map(|trouble| format!("trouble:  {trouble}")));
     lines.push(format!("packets:  {}", packets(outcome)));
-    if run.timing {
-        lines.push(format!("timing:   {}", outcome.phases));
-    }
-    let capture = shown(&outcome.file());
-    let logs: String = ran.map(|node| format!("{}.log, ", node.name)).collect();
-    lines.push(format!("files:    {capture}, {logs}timeline.txt"));
+    lines.extend(timing.then(|| format!("timing:   {}", outcome.phases)));
+    // As short as it can be told.
+    let (file, current) = (outcome.file(), env::current_dir().unwrap_or_default());
+    let capture = file.strip_prefix(current).unwrap_or(&file).display();
+    let logs: Vec<String> = ran().map(|node| format!("{}.log", node.name)).collect();
+    lines.push(format!("files:    {capture}, {}", logs.join(", ")));
     lines.push(format!("next:     wireshark {capture}"));
-    if let Some(next) = next_lesson(run) {
-        lines.push(format!("          {next}"));
-    }
-    lines.push(String::new());
-    lines.join("\n")
+    let name = outcome.folder.file_name().unwrap_or_default().to_string_lossy();
+    let lesson = name.parse::<u8>().ok().filter(|number| *number < LAST_LESSON);
+    lines.extend(lesson.map(|number| format!("          make lesson-{:02}", number + 1)));
+    lines.join("\n") + "\n"
 }
 
 /// The same for a program to read.
-#[must_use]
 pub fn json(outcome: &Outcome) -> Value {
     let nodes = outcome.nodes.iter().filter(|node| node.ran);
     let packets = outcome.packets.iter().map(|(name, count)| ((*name).to_owned(), json!(count)));
@@ -46,10 +43,6 @@ pub fn json(outcome: &Outcome) -> Value {
     })
 }
 
-fn exit(node: &Ended) -> String {
-    node.exit.map_or("did not end by itself".to_owned(), |status| status.to_string())
-}
-
 fn packets(outcome: &Outcome) -> String {
     let counts: Vec<String> = outcome.packets.iter().map(|(name, count)| format!("{count} {name}")).collect();
     let roce = if counts.is_empty() { "no RoCE packets".to_owned() } else { counts.join(", ") };
@@ -58,12 +51,3 @@ fn packets(outcome: &Outcome) -> String {
         others => format!("{roce}; and {others} other frames (ARP and the like)"),
     }
 }
-
-/// The command for the lesson after this one, if this run was a lesson.
-fn next_lesson(run: &Run) -> Option<String> {
-    let number: u8 = run.name.parse().ok()?;
-    (number < LAST_LESSON).then(|| format!("make lesson-{:02}", number + 1))
-}
-
-/// The last lesson of the course.
-const LAST_LESSON: u8 = 7;

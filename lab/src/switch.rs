@@ -44,9 +44,6 @@ pub enum Lost {
 
 impl Switch {
     /// Plugs a card in; ports count from 0.
-    ///
-    /// # Errors
-    /// The socket cannot be made non-blocking.
     pub fn plug(&mut self, card: UnixStream) -> Result<()> {
         card.set_nonblocking(true).context("cannot prepare a network card")?;
         self.ports.push(Port { card, incoming: Vec::new(), taken: 0, outgoing: VecDeque::new(), is_cut: false });
@@ -71,9 +68,6 @@ impl Switch {
     }
 
     /// The next whole frame that a port has sent.
-    ///
-    /// # Errors
-    /// The stream makes no sense.
     pub fn take(&mut self, port: usize) -> Result<Option<Vec<u8>>> {
         let port = &mut self.ports[port];
         let incoming = &port.incoming[port.taken..];
@@ -89,7 +83,6 @@ impl Switch {
     }
 
     /// The port that a frame is for; None if it is for all, or nobody knows.
-    #[must_use]
     pub fn target(&self, frame: &[u8]) -> Option<usize> {
         self.known.get(&address(frame, 0)?).copied()
     }

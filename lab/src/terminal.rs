@@ -4,7 +4,7 @@
 //! While it is lent, the terminal passes on each key as it is, Ctrl-C too (raw mode): the machine's own terminal
 //! makes a signal of it, for the program that runs there.
 
-use crate::interrupt::Interrupted;
+use crate::interrupt::Stopped;
 use crate::run::CLIENT;
 use anyhow::{ensure, Context, Result};
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
@@ -65,9 +65,6 @@ pub enum Typed {
 
 impl Terminal {
     /// Takes the terminal; nothing about it changes yet.
-    ///
-    /// # Errors
-    /// Standard input or standard output is something else.
     pub fn open() -> Result<Self> {
         let both = io::stdin().is_terminal() && io::stdout().is_terminal();
         ensure!(both, "a shell needs a terminal to read from and to print to; `lab exec` needs none");
@@ -77,9 +74,6 @@ impl Terminal {
     }
 
     /// From now on all keys are the client's, which is one of these nodes.
-    ///
-    /// # Errors
-    /// The terminal is gone.
     pub fn lend(&mut self, nodes: Vec<String>) -> Result<()> {
         self.nodes = nodes;
         let before = tcgetattr(io::stdin()).context("cannot read the terminal's settings (tcgetattr)")?;
@@ -90,21 +84,16 @@ impl Terminal {
     }
 
     /// The keyboard to wait for: none while the terminal is not lent, or the machine has yet to take earlier keys.
-    #[must_use]
     pub fn keyboard(&self) -> Option<BorrowedFd<'static>> {
         (self.before.is_some() && self.keys.is_empty()).then(rustix::stdio::stdin)
     }
 
     /// Whether there are keys that the machine has not taken.
-    #[must_use]
     pub fn has_keys(&self) -> bool {
         !self.keys.is_empty()
     }
 
     /// Reads what was typed, without waiting.
-    ///
-    /// # Errors
-    /// The terminal is gone: [`Interrupted`].
     pub fn read(&mut self) -> Result<Typed> {
         let Some(keyboard) = self.keyboard() else { return Ok(Typed::Nothing) };
         // The terminal is shared with the shell that started the lab, so it must not be made non-blocking.
@@ -114,7 +103,7 @@ impl Terminal {
         }
         let mut bytes = [0; 4096];
         let count = rustix::io::read(keyboard, &mut bytes).unwrap_or(0);
-        ensure!(count > 0, Interrupted);
+        ensure!(count > 0, Stopped::Interrupted);
         if bytes[..count].contains(&ESCAPE) {
             return Ok(Typed::Escape);
         }
@@ -166,7 +155,6 @@ impl Terminal {
     }
 
     /// When there will be something to print although nothing happens: time to call [`Terminal::settle`].
-    #[must_use]
     pub fn due(&self) -> Option<Instant> {
         (!self.held.is_empty()).then(|| self.printed + STILL)
     }
@@ -215,7 +203,6 @@ impl Drop for Terminal {
 }
 
 /// Rows and columns of the terminal, if it is one that has them.
-#[must_use]
 pub fn size() -> Option<(u16, u16)> {
     let size = tcgetwinsize(io::stdout()).ok()?;
     (size.ws_row > 0 && size.ws_col > 0).then_some((size.ws_row, size.ws_col))

@@ -1,45 +1,39 @@
-//! Taking apart compressed kernels and modules with the usual tools (`gzip`, `xz`, `zstd`).
+//! Taking apart compressed kernels and modules with the usual tools.
 //!
 //! A bzImage unpacks itself, which takes five seconds on an emulated processor. The ELF file `vmlinux` inside
 //! it can be booted directly (PVH entry), so it is taken out once, on the real processor.
 
-use anyhow::{bail, Context, Result};
-use std::io::Write;
-use std::process::{Command, Stdio};
-use std::thread;
+use crate::{elf, libs};
+use anyhow::{ensure, Context, Result};
+use std::io::{self, Seek, Write};
+use std::process::{Command, Output, Stdio};
 
-/// One compression format: how it begins, and the command that undoes it from standard input to output.
-struct Format {
-    magic: &'static [u8],
-    command: &'static [&'static str],
-}
-
-const FORMATS: [Format; 3] = [
-    Format { magic: &[0x1f, 0x8b, 0x08], command: &["gzip", "-dc"] },
-    Format { magic: &[0xfd, b'7', b'z', b'X', b'Z', 0], command: &["xz", "-dc"] },
-    Format { magic: &[0x28, 0xb5, 0x2f, 0xfd], command: &["zstd", "-dc"] },
-];
+/// How compressed data begins, and the tool that undoes it.
+const FORMATS: [(&[u8], &str); 3] = [(b"\x1f\x8b\x08", "gzip"), (b"\xfd7zXZ\0", "xz"), (b"\x28\xb5\x2f\xfd", "zstd")];
 
 /// Unpacks `data` if it begins like one of the known formats; `None` if it does not.
-///
-/// # Errors
-/// The tool is missing, or it gave nothing.
 pub fn decompress(data: &[u8]) -> Result<Option<Vec<u8>>> {
-    let Some(format) = FORMATS.iter().find(|format| data.starts_with(format.magic)) else {
-        return Ok(None);
-    };
-    filter(format.command, data).map(Some)
+    let Some((_, tool)) = FORMATS.iter().find(|(magic, _)| data.starts_with(magic)) else { return Ok(None) };
+    let output = filter(tool, "-dc", data);
+    let output = output.with_context(|| format!("cannot run `{tool}` to unpack the kernel; {}", libs::GET))?;
+    // The status does not tell: behind a kernel stands something that the tool complains about.
+    ensure!(!output.stdout.is_empty(), "`{tool} -dc` could not unpack the kernel or module ({})", output.status);
+    Ok(Some(output.stdout))
+}
+
+/// The input is a file, as two pipes would fill up and wait for each other.
+fn filter(tool: &str, option: &str, data: &[u8]) -> io::Result<Output> {
+    let mut input = tempfile::tempfile()?;
+    input.write_all(data)?;
+    input.rewind()?;
+    Command::new(tool).arg(option).stdin(input).stderr(Stdio::null()).output()
 }
 
 /// The ELF file `vmlinux` inside an x86 kernel image; `None` if there is none that can be taken out, and
 /// the image has to be booted as it is.
-///
-/// # Errors
-/// The tool for its compression is missing, or it gave nothing.
 pub fn vmlinux(image: &[u8]) -> Result<Option<Vec<u8>>> {
     let Some(payload) = bzimage_payload(image) else { return Ok(None) };
-    let unpacked = decompress(payload)?;
-    Ok(unpacked.filter(|elf| elf.starts_with(b"\x7fELF")))
+    Ok(decompress(payload)?.filter(|unpacked| unpacked.starts_with(elf::MAGIC)))
 }
 
 /// The compressed kernel within a bzImage (Linux/x86 boot protocol, version 2.08 and later).
@@ -48,52 +42,18 @@ fn bzimage_payload(image: &[u8]) -> Option<&[u8]> {
     if &header[0x202 - 0x1f1..0x206 - 0x1f1] != b"HdrS" {
         return None;
     }
-    let word = |at: usize| {
-        let bytes = &header[at - 0x1f1..at - 0x1f1 + 4];
-        u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]) as usize
-    };
+    let word = |at: usize| u32::from_le_bytes(header[at - 0x1f1..at - 0x1ed].try_into().unwrap_or_default()) as usize;
     // Sectors of the real-mode part; the first sector is not counted, and 0 means 4.
-    let sectors = match header[0] {
-        0 => 4,
-        sectors => usize::from(sectors),
-    };
+    let sectors = if header[0] == 0 { 4 } else { usize::from(header[0]) };
     let start = (sectors + 1) * 512 + word(0x248);
     // The last four bytes hold the unpacked size; the tools would take them for trailing garbage.
     let length = word(0x24c).checked_sub(4)?;
     image.get(start..start.checked_add(length)?)
 }
 
-fn filter(command: &[&str], data: &[u8]) -> Result<Vec<u8>> {
-    let name = command[0];
-    let mut child = Command::new(name)
-        .args(&command[1..])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .with_context(|| format!("cannot run `{name}` to unpack the kernel; {}", crate::libs::GET))?;
-    let mut stdin = child.stdin.take().context("the child has no standard input")?;
-    // Writing and reading side by side: with one thread both pipes would fill up and wait for each other.
-    let output = thread::scope(|scope| {
-        scope.spawn(move || {
-            // A reader that stops early closes the pipe; the length of its output tells what happened.
-            let _ = stdin.write_all(data);
-        });
-        child.wait_with_output()
-    })?;
-    if output.stdout.is_empty() {
-        bail!("`{}` could not unpack the kernel or module ({})", command.join(" "), output.status);
-    }
-    Ok(output.stdout)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn pack(command: &[&str], data: &[u8]) -> Vec<u8> {
-        filter(command, data).unwrap()
-    }
 
     /// A bzImage header around `payload`, as the boot protocol describes it.
     fn bzimage(payload: &[u8]) -> Vec<u8> {
@@ -112,9 +72,9 @@ mod tests {
     #[test]
     fn each_compression_is_undone() {
         let elf = [b"\x7fELF".to_vec(), vec![7; 100_000]].concat();
-        for command in [&["gzip", "-c"][..], &["xz", "-c", "--check=crc32"], &["zstd", "-c"]] {
-            let image = bzimage(&pack(command, &elf));
-            assert_eq!(vmlinux(&image).unwrap().as_ref(), Some(&elf), "{command:?}");
+        for (_, tool) in FORMATS {
+            let image = bzimage(&filter(tool, "-c", &elf).unwrap().stdout);
+            assert_eq!(vmlinux(&image).unwrap().as_ref(), Some(&elf), "{tool}");
         }
     }
 

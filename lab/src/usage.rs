@@ -1,48 +1,39 @@
-//! Asking a lesson whether it understands its command line.
+//! Asking lessons whether they understand their command lines, before a machine is started for them.
 
-use anyhow::{Context, Result};
-use std::fmt;
+use crate::interrupt::Stopped;
+use crate::run::Run;
+use anyhow::{bail, ensure, Context, Result};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// The exit status of a program that does not understand its command line.
 const USAGE: i32 = 2;
 
-/// A command line that is not understood, by a program or by the lab, and what is said about it.
-#[derive(Debug)]
-pub struct Usage(String);
-
-impl Usage {
-    pub(crate) fn new(text: String) -> Self {
-        Self(text)
-    }
-}
-
-impl fmt::Display for Usage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.0.trim())
-    }
-}
-
-impl std::error::Error for Usage {}
-
-/// Runs `program` here with the arguments of `command`, and `--help` behind them: before it helps it complains about what it
-/// does not understand, and it does nothing else.
-///
-/// # Errors
-/// [`Usage`], or a quote is not closed.
-pub fn check(program: &Path, command: &str) -> Result<()> {
-    // What only a shell understands is left to the machine's.
-    if command.contains(['$', '`', ';', '|', '&', '<', '>']) {
-        return Ok(());
-    }
-    let words = shlex::split(command).with_context(|| format!("a quote is not closed in `{command}`"))?;
-    let mut asked = Command::new(program);
-    asked.args(&words[1..]).arg("--help").stdin(Stdio::null());
-    // A program that cannot be run here may still run in the machine, which has all that it needs.
-    let Ok(output) = asked.output() else { return Ok(()) };
-    if output.status.code() == Some(USAGE) {
-        return Err(Usage(String::from_utf8_lossy(&output.stderr).into_owned()).into());
+/// Names a lesson that was not built, and an option that it does not know.
+pub fn check_lessons(run: &Run, binaries: &Path) -> Result<()> {
+    let commands = run.nodes.iter().filter_map(|node| node.command.as_ref());
+    for command in commands.filter(|command| command.starts_with("lesson-")) {
+        let name = command.split(' ').next().unwrap_or_default();
+        let program = binaries.join(name);
+        ensure!(program.exists(), "{} does not exist; build it with `cargo build -p {name}`", program.display());
+        // What only a shell understands is left to the machine's.
+        if !command.contains(['$', '`', ';', '|', '&', '<', '>']) {
+            check(&program, command)?;
+        }
     }
     Ok(())
+}
+
+/// Runs a lesson here with the arguments of `command`, and `--help` behind them: before it helps it complains about what it
+/// does not understand, and it does nothing else.
+fn check(program: &Path, command: &str) -> Result<()> {
+    let words = shlex::split(command).with_context(|| format!("a quote is not closed in `{command}`"))?;
+    let asked = Command::new(program).args(&words[1..]).arg("--help").stdin(Stdio::null()).output();
+    match asked {
+        Ok(output) if output.status.code() == Some(USAGE) => {
+            bail!(Stopped::Usage(String::from_utf8_lossy(&output.stderr).into_owned()))
+        }
+        // A program that cannot be run here may still run in the machine, which has all that it needs.
+        _ => Ok(()),
+    }
 }

@@ -29,7 +29,7 @@ impl Machine {
         let machine = Self { folder: tempfile::tempdir().unwrap() };
         fs::create_dir(machine.path("bin")).unwrap();
         for name in ["sh", "sed", "head", "cut", "wc", "mkdir", "rm", "sleep"] {
-            symlink(lab::files::program(name).unwrap(), machine.path("bin").join(name)).unwrap();
+            symlink(lab::program(name).unwrap(), machine.path("bin").join(name)).unwrap();
         }
         machine.command("id", "echo 0").command("rdma", LINK).command("ip", ROUTE);
         machine.command("dumpcap", RECORD).command("capinfos", "printf '%s\\t3\\n' \"$2\"");

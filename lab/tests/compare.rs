@@ -21,9 +21,8 @@ fn bundled(story: &Story) -> PathBuf {
 
 /// Runs and compares with the capture of a story.
 fn judged(run: Run, story: &Story) -> Report {
-    let mine = tempfile::NamedTempFile::new().unwrap();
-    Lab::open().unwrap().run(&run.pcap(mine.path().to_owned())).unwrap_or_else(|error| panic!("{error:#}"));
-    compare(&capture(mine.path()), &capture(&bundled(story)))
+    let mine = Lab::open().unwrap().run(&run).unwrap_or_else(|error| panic!("{error:#}"));
+    compare(&capture(&mine.file()), &capture(&bundled(story)))
 }
 
 fn lesson_run(story: &Story) -> Run {

@@ -155,7 +155,7 @@ fn each_row_of_the_table_is_missed_and_cured() {
 fn what_is_there_has_to_be_of_use() {
     let old = good();
     old.edit(&["$cargo=echo 'cargo 1.63.0 (fd9c4297c 2022-07-01)'", "-usr/bin/busybox", NO_MODULE, "$pacman="]);
-    symlink(lab::files::program("sh").unwrap(), old.path("usr/bin/busybox")).unwrap();
+    symlink(lab::program("sh").unwrap(), old.path("usr/bin/busybox")).unwrap();
     let diagnosis = diagnose(&old);
     diagnosis.says("FAIL lab vms nic", "cargo and rustc", "not found: cargo", "sudo pacman -S rust");
     diagnosis.says("FAIL lab", "a static busybox", "not found: static:busybox", "sudo pacman -S busybox");

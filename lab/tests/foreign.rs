@@ -28,12 +28,11 @@ fn agreed(server: &str, client: &str) -> BTreeMap<&'static str, usize> {
 
 /// Runs two programs, has both decoders read what they said, and counts packets by name.
 fn recorded(server: &str, client: &str) -> (Outcome, BTreeMap<&'static str, usize>) {
-    let file = tempfile::NamedTempFile::new().unwrap();
-    let run = Run::programs().server(server).client(client).pcap(file.path().to_owned());
+    let run = Run::programs().server(server).client(client);
     let outcome = Lab::open().unwrap().run(&run).unwrap_or_else(|error| panic!("{error:#}"));
-    let packets = tshark::agree(file.path());
+    let packets = tshark::agree(&outcome.file());
     assert!(packets >= 8, "{server}: {packets} packets");
-    tells_its_own_story(file.path(), server);
+    tells_its_own_story(&outcome.file(), server);
     let counts = counts(&outcome);
     (outcome, counts)
 }

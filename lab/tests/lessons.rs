@@ -268,9 +268,7 @@ fn faults_of_the_surroundings_are_named_with_the_next_step() {
 #[test]
 fn tshark_sees_the_same_packets() {
     for (number, options) in [("01", ""), ("05", "--len 2500"), ("07", "")] {
-        let capture = support::temporary_file(&format!("tshark-{number}.pcapng"));
-        let outcome = Check::of(support::run_of(number, "", options).pcap(capture.clone())).exits(0, 0);
-        assert_eq!(packets(&outcome.outcome), tshark_packets(&capture), "lesson {number}");
-        std::fs::remove_file(capture).unwrap();
+        let outcome = support::lesson(number, "", options).exits(0, 0).outcome;
+        assert_eq!(packets(&outcome), tshark_packets(&outcome.file()), "lesson {number}");
     }
 }

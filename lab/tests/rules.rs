@@ -135,7 +135,7 @@ fn a_late_answer_is_asked_for_again() {
     let rule = "delay 1st \"Read Response Only\" by 900 ms";
     let wrong = support::run_of("05", "", "").wire(rule);
     let error = lab::Lab::open().unwrap().run(&wrong).unwrap_err();
-    assert!(error.is::<lab::Usage>() && error.to_string().contains("RDMA Read Response Only"), "{error}");
+    assert!(error.is::<lab::Stopped>() && error.to_string().contains("RDMA Read Response Only"), "{error}");
 
     let run = ruled("05", "", "delay 1st \"RDMA Read Response Only\" by 900 ms", [0, 0]);
     run.is_sent_again(CLIENT, "RC RDMA Read Request", "");

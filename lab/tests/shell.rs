@@ -175,8 +175,6 @@ fn a_person_pings_looks_around_and_leaves() {
     assert!(log.contains("ping data: rdma-ping-0"), "{log}");
     let server = fs::read_to_string(results().join("server.log")).unwrap();
     assert!(server.contains("server ping data"), "{server}");
-    let timeline = fs::read_to_string(results().join("timeline.txt")).unwrap();
-    assert!(timeline.contains("REQ") && timeline.contains("ping data"), "{timeline}");
 }
 
 #[test]

@@ -5,7 +5,7 @@
 
 #![allow(clippy::unwrap_used)] // A test may end with a panic.
 
-use lab::{files, Brought, Lab, Options, Outcome, Run, CLIENT, SERVER};
+use lab::{Brought, Lab, Options, Outcome, Run, CLIENT, SERVER};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -42,7 +42,7 @@ impl Copies {
 
     /// What the machines need for it: make itself, and the shell that the recipes are written for.
     fn options(&self) -> Options {
-        let host = |name| files::program(name).unwrap().display().to_string();
+        let host = |name| lab::program(name).unwrap().display().to_string();
         let bring = [self.path("copy.tar").display().to_string(), host("make"), host("bash") + ":/bin/bash"];
         Options { bring: bring.iter().map(|text| Brought::parse(text).unwrap()).collect(), ..Options::default() }
     }

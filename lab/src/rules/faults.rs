@@ -60,13 +60,11 @@ pub struct Release {
 
 impl Faults {
     /// Rules that have seen nothing yet.
-    #[must_use]
     pub fn new(rules: Rules) -> Self {
         Self { rules, ..Self::default() }
     }
 
     /// The rules, to ask which were never met.
-    #[must_use]
     pub fn rules(&self) -> &Rules {
         &self.rules
     }
@@ -108,7 +106,6 @@ impl Faults {
     }
 
     /// When the next frame that is held back is to go on.
-    #[must_use]
     pub fn due(&self) -> Option<Instant> {
         self.held.first_key_value().map(|((time, _), _)| *time)
     }

@@ -11,7 +11,7 @@ mod parse;
 #[cfg(test)]
 mod tests;
 
-pub use faults::{Faults, Passage, Release};
+pub use faults::{Faults, Passage};
 
 use anyhow::Result;
 use std::collections::{HashMap, HashSet};
@@ -42,7 +42,6 @@ pub enum Act {
 
 impl Act {
     /// What the lab does, as a verb.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Drop => "drop",
@@ -91,9 +90,6 @@ pub struct Verdict<'a> {
 
 impl Rules {
     /// Reads rules for a network of these nodes.
-    ///
-    /// # Errors
-    /// A word is not understood. The message points at it, and lists what would be.
     pub fn parse(text: &str, nodes: &[&str]) -> Result<Self> {
         Ok(Self { rules: parse::rules(text, nodes)?, seen: Seen::default() })
     }

@@ -60,7 +60,7 @@ impl Machine {
         // Each invented command is this program, which then does what its own script says.
         write_script(&machine.path("command"), "[ ! -e \"$0.script\" ] || . \"$0.script\"");
         for name in BASICS.split_whitespace() {
-            symlink(lab::files::program(name).unwrap(), machine.path("usr/bin").join(name)).unwrap();
+            symlink(lab::program(name).unwrap(), machine.path("usr/bin").join(name)).unwrap();
         }
         for file in needs().iter().flat_map(|need| &need.checks).map(|check| path_of(check)) {
             let command = file.strip_prefix("usr/bin/").map(|name| format!("${name}="));
