@@ -12,28 +12,20 @@ use std::time::Instant;
 /// How many lines of the kernel's console are kept for an error message.
 const KEPT: usize = 15;
 
-/// What the agent says.
+/// What the agent says: see `guest/init.sh`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Message {
-    /// The machine is set up.
     Ready,
-    /// The program is unpacked.
     Loaded,
-    /// Something listens in the machine, or the readiness test has succeeded.
     Listening,
-    /// Nothing has listened in the machine for about ten seconds.
     Silent,
-    /// One line of an inspected command's output.
     Output(String),
-    /// The inspected command has ended.
     Inspected,
-    /// The program has ended with this status; 128 and more for a signal.
     Exit(i32),
     /// A program in the machine wants a command to be started on a node: `on NODE COMMAND`.
     On(String, String),
     /// A command that was started for another node has ended, with its status and the command.
     Also(String),
-    /// The machine could not be set up.
     Failed(String),
 }
 
@@ -66,7 +58,6 @@ impl Message {
 }
 
 /// The console of a machine: the agent's lines, and the kernel's between them.
-#[derive(Debug)]
 pub struct Agent {
     /// Name of the machine, for messages.
     name: String,
@@ -82,7 +73,6 @@ pub struct Agent {
 }
 
 impl Agent {
-    /// Takes a machine's console.
     pub fn new(name: &str, console: UnixStream) -> Result<Self> {
         console.set_nonblocking(true).context("cannot prepare the console")?;
         let (lines, messages, kernel, fresh) = Default::default();

@@ -2,7 +2,7 @@
 //!
 //! The machines always have the host's architecture: the programs that run in them are the host's own.
 
-use anyhow::{Context, Result};
+use anyhow::{ensure, Result};
 #[cfg(target_arch = "x86_64")]
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,6 @@ use std::time::{Duration, Instant};
 pub struct Arch {
     /// Name as Rust (`std::env::consts::ARCH`) and the kernel (`uname -m`) know it.
     pub name: &'static str,
-    /// The QEMU program.
     pub qemu: &'static str,
     /// Value of `-M`. Devices the lab has no use for are left out: the boot is faster.
     pub machine: &'static str,
@@ -68,12 +67,16 @@ const TABLE: [Arch; 2] = [
     },
 ];
 
-/// The architecture of this host.
-pub fn host() -> Result<&'static Arch> {
+/// The architecture of this host; [`check`] tells if it has none of the table.
+pub const HOST: &Arch = if cfg!(target_arch = "aarch64") { &TABLE[1] } else { &TABLE[0] };
+
+pub fn check() -> Result<()> {
     let name = std::env::consts::ARCH;
-    TABLE.iter().find(|arch| arch.name == name).with_context(|| {
-        format!("the lab knows x86_64 and aarch64 machines, not {name}; run the lessons on two real machines instead")
-    })
+    ensure!(
+        name == HOST.name,
+        "the lab knows x86_64 and aarch64 machines, not {name}; run the lessons on two real machines instead"
+    );
+    Ok(())
 }
 
 /// How fast this host's time stamp counter counts, if it has one.

@@ -39,7 +39,6 @@ impl Archive {
         self.entry(path.as_ref(), ModeFileType::Symlink, 0o777, 0, target.as_bytes())
     }
 
-    /// Ends the archive and gives its bytes.
     pub fn finish(self) -> io::Result<Vec<u8>> {
         trailer(self.bytes)
     }

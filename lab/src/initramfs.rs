@@ -1,6 +1,5 @@
 //! The first file system of a machine: this host's own tools and libraries, the modules, and the agent.
 
-use crate::arch::Arch;
 use crate::archive::Archive;
 use crate::files::read;
 use crate::kernel::Kernel;
@@ -18,7 +17,6 @@ const ON: &str = include_str!("../guest/on.sh");
 const SOFTROCE: &str = include_str!("../softroce.sh");
 
 /// What goes into every machine, found on this host.
-#[derive(Debug)]
 pub struct Contents {
     busybox: PathBuf,
     /// The commands that busybox is when it is called by their name.
@@ -32,23 +30,22 @@ pub struct Contents {
 }
 
 impl Contents {
-    /// Finds all of it.
-    pub fn find(arch: &Arch) -> Result<Self> {
+    pub fn find() -> Result<Self> {
         let tools = ["ip", "tc", "rdma", "date"].iter().map(|name| libs::required(name)).collect::<Result<Vec<_>>>()?;
         let shell = libs::required("/bin/sh")?;
-        let provider = libs::rxe_provider(arch)
+        let provider = libs::rxe_provider()
             .with_context(|| format!("cannot find librxe-rdmav*.so, libibverbs' driver for SoftRoCE; {}", libs::GET))?;
         // Threads that end with pthread_exit load libgcc_s by name, so that the loader does not list it.
         let named = ["libibverbs.so.1", "librdmacm.so.1", "libgcc_s.so.1"];
         let mut libraries = named
             .iter()
-            .map(|name| libs::locate(name, arch).with_context(|| format!("cannot find {name}; {}", libs::GET)))
+            .map(|name| libs::locate(name).with_context(|| format!("cannot find {name}; {}", libs::GET)))
             .collect::<Result<BTreeSet<_>>>()?;
         let roots: Vec<&PathBuf> = tools.iter().chain([&shell, &provider]).chain(&libraries).collect();
-        let needed = libs::closure(&roots, arch)?;
-        libraries.extend(needed);
+        libraries.extend(libs::closure(&roots)?);
         let busybox = libs::required("busybox")?;
-        let applets = applets(&busybox)?;
+        let listed = Command::new(&busybox).arg("--list").output().context("cannot run `busybox --list`")?;
+        let applets = String::from_utf8_lossy(&listed.stdout).lines().map(str::to_owned).collect();
         Ok(Self { busybox, applets, shell, tools, libraries, provider })
     }
 
@@ -69,7 +66,6 @@ impl Contents {
             || self.applets.iter().any(|applet| applet == name)
     }
 
-    /// Builds the archive.
     pub fn archive(&self, kernel: &Kernel) -> Result<Vec<u8>> {
         let mut archive = Archive::default();
         for folder in ["/proc", "/sys", "/dev", "/tmp", "/run", "/root"] {
@@ -128,9 +124,4 @@ pub fn written(release: &str, plan: &modules::Plan) -> Vec<(PathBuf, u32, String
 
 fn folder_of(release: &str) -> PathBuf {
     Path::new("/lib/modules").join(release)
-}
-
-fn applets(busybox: &Path) -> Result<Vec<String>> {
-    let output = Command::new(busybox).arg("--list").output().context("cannot run `busybox --list`")?;
-    Ok(String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect())
 }

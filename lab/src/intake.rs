@@ -8,7 +8,7 @@
 use crate::agent::Message;
 use crate::lines::clean;
 use crate::rules::Passage;
-use crate::run::{Fault, Trap};
+use crate::run::Fault;
 use crate::seat::Stage;
 use crate::session::{Session, SERVER, SHELL};
 use crate::switch::Lost;
@@ -54,7 +54,7 @@ impl Session<'_> {
     /// Forwards a frame as the rules say, and records what becomes of it.
     fn pass(&mut self, node: usize, frame: Vec<u8>) -> Result<()> {
         let to = self.switch.target(&frame);
-        let Passage { frame, copies, comment, line, then, cuts } = self.faults.pass(frame, node, to, Instant::now());
+        let Passage { frame, copies, comment, line, then, cuts } = self.rules.pass(frame, node, to, Instant::now());
         self.client_spoke |= copies > 0 && node != SERVER && is_for_a_program(&frame);
         for copy in 1..=copies.max(1) {
             let lost = if copies > 0 { self.forward(node, &frame) } else { None };
@@ -77,9 +77,9 @@ impl Session<'_> {
     /// Lets frames go on whose time has come, unless the wire stands still.
     fn let_go(&mut self) -> Result<()> {
         while self.dying.is_none() {
-            let Some(release) = self.faults.release(Instant::now()) else { break };
-            let lost = self.forward(release.from, &release.frame);
-            self.lab(Some(release.from), "rule", &lost.unwrap_or(release.line))?;
+            let Some((from, frame, line)) = self.rules.release(Instant::now()) else { break };
+            let lost = self.forward(from, &frame);
+            self.lab(Some(from), "rule", &lost.unwrap_or(line))?;
         }
         Ok(())
     }
@@ -112,9 +112,9 @@ impl Session<'_> {
         let program = self.seats[node].program.clone();
         self.said(node, &program, text, error)?;
         let traps = std::mem::take(&mut self.traps);
-        let (sprung, waiting): (Vec<Trap>, Vec<Trap>) = traps.into_iter().partition(|trap| text.contains(&trap.text));
+        let (sprung, waiting): (Vec<_>, Vec<_>) = traps.into_iter().partition(|(.., words)| text.contains(words));
         self.traps = waiting;
-        let mut victims = sprung.iter().filter_map(|trap| Some((trap.fault, self.run.index(&trap.victim)?)));
+        let mut victims = sprung.iter().filter_map(|(fault, victim, _)| Some((*fault, self.run.index(victim)?)));
         victims.try_for_each(|(fault, victim)| self.set_off(fault, victim))
     }
 

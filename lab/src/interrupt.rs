@@ -70,7 +70,6 @@ impl Interrupt {
         }
     }
 
-    /// Lets a moment pass.
     pub(crate) fn pause(&self, moment: Duration) -> Result<()> {
         self.wait(&[], Instant::now() + moment)
     }

@@ -3,7 +3,7 @@
 //! The one that the run names; else, in this order: the host's own, if its files are readable and hold `rdma_rxe`; one that was
 //! unpacked before; the packages that set-up has downloaded (`lab/setup.sh`), unpacked with `dpkg-deb`.
 
-use crate::arch::Arch;
+use crate::arch::HOST;
 use crate::files::{self, read, write};
 use crate::interrupt::Interrupt;
 use crate::options::Options;
@@ -44,15 +44,13 @@ impl Kernel {
 }
 
 /// Finds a kernel in `folder`, or puts one there.
-pub fn find(folder: &Path, options: &Options, arch: &Arch, interrupt: &Interrupt) -> Result<Kernel> {
+pub fn find(folder: &Path, options: &Options, interrupt: &Interrupt) -> Result<Kernel> {
     // Those that were chosen once are of no concern to the runs that choose none.
     let store = folder.join(if options.kernel.is_empty() { "kernel" } else { "kernels" });
     // Two first runs at a time must not unpack over each other.
     let _lock = files::lock(&store, "unpacking the kernel", interrupt)?;
     let kernel = match (options.kernel.as_slice(), &options.modules) {
-        ([], _) => {
-            host_kernel().or_else(|| stored_kernel(&store, "")).map_or_else(|| unpack_downloaded(&store, arch), Ok)?
-        }
+        ([], _) => host_kernel().or_else(|| stored_kernel(&store, "")).map_or_else(|| unpack_downloaded(&store), Ok)?,
         ([vmlinuz], Some(modules)) => named(vmlinuz, modules)?,
         (packages, None) => {
             let key = key(packages)?;
@@ -124,8 +122,7 @@ fn bootable(store: &Path, kernel: &Kernel) -> Result<PathBuf> {
     Ok(vmlinux)
 }
 
-/// Unpacks what set-up has downloaded.
-fn unpack_downloaded(store: &Path, arch: &Arch) -> Result<Kernel> {
+fn unpack_downloaded(store: &Path) -> Result<Kernel> {
     let folder = libs::unpacked().unwrap_or_default().join("kernel");
     let packages = files::newest_first(&folder);
     ensure!(
@@ -134,7 +131,7 @@ fn unpack_downloaded(store: &Path, arch: &Arch) -> Result<Kernel> {
          Debian, Ubuntu: `make setup` downloads one. \
          Fedora: install kernel-modules-extra and make /boot/vmlinuz-$(uname -r) readable.",
         modules::RXE,
-        arch.name,
+        HOST.name,
     );
     let kernel = unpack_packages(store, &packages, "")?;
     // 70 to 125 MB that have done their work. What cannot be removed is in nobody's way.
@@ -153,16 +150,11 @@ fn unpack_packages(store: &Path, packages: &[PathBuf], key: &str) -> Result<Kern
     for package in packages {
         succeed(Command::new("dpkg-deb").arg("-x").arg(package).arg(&root))?;
     }
-    keep_what_is_needed(&root, scratch.path(), store, key)
-}
+    let (release, modules) = release_of(&root)?;
+    succeed(Command::new(libs::required("depmod")?).arg("-b").arg(&root).arg(&release))?;
 
-/// Copies the image and the wanted modules out of the unpacked packages: 10 MB of 400.
-fn keep_what_is_needed(root: &Path, scratch: &Path, store: &Path, key: &str) -> Result<Kernel> {
-    let (release, modules) = release_of(root)?;
-    let depmod = libs::required("depmod")?;
-    succeed(Command::new(depmod).arg("-b").arg(root).arg(&release))?;
-
-    let kept = scratch.join("kept");
+    // The image and the wanted modules: 10 MB of 400.
+    let kept = scratch.path().join("kept");
     for list in ["modules.dep", "modules.builtin"] {
         write(&kept.join("modules").join(list), &read(&modules.join(list))?)?;
     }

@@ -4,7 +4,6 @@
 //! virtualization). So a machine is started on it, and has to say something within a moment. The answer is
 //! remembered until the host is rebooted; a no only when it was given twice, as the host may have been busy.
 
-use crate::arch::Arch;
 use crate::archive::Archive;
 use crate::files;
 use crate::interrupt::Interrupt;
@@ -22,7 +21,7 @@ use std::time::{Duration, Instant};
 const MOMENT: Duration = Duration::from_secs(5);
 
 /// Finds out, or remembers, whether machines run on KVM.
-pub fn runs(folder: &Path, arch: &'static Arch, qemu: &Path, kernel: &Kernel, interrupt: &Interrupt) -> Result<bool> {
+pub fn runs(folder: &Path, qemu: &Path, kernel: &Kernel, interrupt: &Interrupt) -> Result<bool> {
     if File::options().read(true).write(true).open("/dev/kvm").is_err() {
         return Ok(false);
     }
@@ -34,7 +33,7 @@ pub fn runs(folder: &Path, arch: &'static Arch, qemu: &Path, kernel: &Kernel, in
     if known == "true" || known == "false" {
         return Ok(known == "true");
     }
-    let answer = probe(arch, qemu, kernel, interrupt)?;
+    let answer = probe(qemu, kernel, interrupt)?;
     let learned = match (answer, known) {
         (true, _) => "true",
         (false, "perhaps") => "false",
@@ -45,11 +44,10 @@ pub fn runs(folder: &Path, arch: &'static Arch, qemu: &Path, kernel: &Kernel, in
 }
 
 /// Boots the kernel with nothing to run: it panics, and says so, if the guest runs at all.
-fn probe(arch: &'static Arch, qemu: &Path, kernel: &Kernel, interrupt: &Interrupt) -> Result<bool> {
+fn probe(qemu: &Path, kernel: &Kernel, interrupt: &Interrupt) -> Result<bool> {
     let initramfs = tempfile::NamedTempFile::new().context("cannot create a temporary file")?;
     files::write(initramfs.path(), &Archive::default().finish()?)?;
     let hardware = Hardware {
-        arch,
         qemu: qemu.to_owned(),
         kvm: true,
         memory: 256,

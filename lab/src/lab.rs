@@ -1,11 +1,11 @@
 //! The lab as a whole: from "run this" to what happened.
 
 use crate::agent::{await_all, Message};
-use crate::arch::{self, Arch};
+use crate::arch::{self, HOST};
 use crate::initramfs::Contents;
 use crate::interrupt::{Interrupt, Stopped};
 use crate::kernel::{self, Kernel};
-use crate::machine::{find_qemu, Hardware, Machine, Place};
+use crate::machine::{Hardware, Machine, Place};
 use crate::options::Options;
 use crate::outcome::Outcome;
 use crate::phases::Phases;
@@ -15,7 +15,7 @@ use crate::run::{Node, Run, CLIENT};
 use crate::session::Session;
 use crate::state::{explain, States};
 use crate::terminal::Terminal;
-use crate::{fetch, kvm, payload, usage};
+use crate::{fetch, kvm, libs, payload, usage};
 use anyhow::{Context, Result};
 use std::env;
 use std::fs::File;
@@ -30,7 +30,6 @@ const RESTORE_LIMIT: Duration = Duration::from_secs(60);
 /// Where things are, and how to stop.
 #[derive(Debug)]
 pub struct Lab {
-    arch: &'static Arch,
     /// Cargo's folder with the lessons' binaries.
     binaries: PathBuf,
     /// `target/lab`: kernel, states, results.
@@ -48,7 +47,8 @@ impl Lab {
             binaries.pop();
         }
         let folder = binaries.parent().unwrap_or(&binaries).join("lab");
-        Ok(Self { arch: arch::host()?, binaries, folder, interrupt: Interrupt::default() })
+        arch::check()?;
+        Ok(Self { binaries, folder, interrupt: Interrupt::default() })
     }
 
     /// Keeps kernel, states and results in another folder.
@@ -91,7 +91,7 @@ impl Lab {
         let rules = run.check()?;
         usage::check_lessons(run, &self.binaries)?;
         phases.end("lessons asked");
-        let contents = Contents::find(self.arch)?;
+        let contents = Contents::find()?;
         phases.end("host searched");
         let mut recorder = Recorder::begin(&self.folder.join("runs"), run, &self.interrupt)?;
         let is_shell = |node: &Node| node.name == CLIENT && terminal.is_some();
@@ -124,11 +124,9 @@ impl Lab {
         thread::scope(|scope| {
             let filling = scope.spawn(|| {
                 let mut nodes = run.nodes.iter().zip(places);
-                nodes.try_for_each(|(node, place)| {
-                    payload::fill(&place.drive, run, node, &self.binaries, contents, self.arch)
-                })
+                nodes.try_for_each(|(node, place)| payload::fill(&place.drive, run, node, &self.binaries, contents))
             });
-            let kernel = kernel::find(&self.folder, &run.options, self.arch, &self.interrupt)?;
+            let kernel = kernel::find(&self.folder, &run.options, &self.interrupt)?;
             let (store, hardware) = (self.folder.join("state"), self.hardware(&kernel, &run.options)?);
             let states = States::new(&store, hardware, contents, &kernel, &self.interrupt)?;
             let (used, mut machines) = restored(&states, places, phases)?;
@@ -151,10 +149,10 @@ impl Lab {
     }
 
     fn hardware(&self, kernel: &Kernel, options: &Options) -> Result<Hardware> {
-        let qemu = find_qemu(self.arch)?;
-        let kvm = kvm::runs(&self.folder, self.arch, &qemu, kernel, &self.interrupt)?;
+        let qemu = libs::required(HOST.qemu)?;
+        let kvm = kvm::runs(&self.folder, &qemu, kernel, &self.interrupt)?;
         let (kernel, initramfs) = (kernel.image.clone(), PathBuf::new());
-        Ok(Hardware { arch: self.arch, qemu, kvm, memory: options.memory(), kernel, initramfs })
+        Ok(Hardware { qemu, kvm, memory: options.memory(), kernel, initramfs })
     }
 }
 

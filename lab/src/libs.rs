@@ -1,6 +1,6 @@
 //! The shared libraries a program needs in a machine that has nothing but what it is given.
 
-use crate::arch::Arch;
+use crate::arch::HOST;
 use crate::files;
 use anyhow::{bail, Context, Result};
 use std::collections::BTreeSet;
@@ -10,15 +10,15 @@ use std::process::Command;
 
 /// The libraries of `programs`, the loader and all they need in turn, as the loader finds them on this host. A
 /// program without any (static, or a script) has none.
-pub fn closure<P: AsRef<Path>>(programs: &[P], arch: &Arch) -> Result<BTreeSet<PathBuf>> {
+pub fn closure<P: AsRef<Path>>(programs: &[P]) -> Result<BTreeSet<PathBuf>> {
     let mut found = BTreeSet::new();
     for program in programs {
         // What `ldd` does, without its shell script: ten times as fast, and it is on the way of every run.
-        let output = Command::new(arch.loader)
+        let output = Command::new(HOST.loader)
             .arg("--list")
             .arg(program.as_ref())
             .output()
-            .with_context(|| format!("cannot run the dynamic loader {}", arch.loader))?;
+            .with_context(|| format!("cannot run the dynamic loader {}", HOST.loader))?;
         let listed = parse(&String::from_utf8_lossy(&output.stdout));
         found.extend(listed.with_context(|| format!("cannot run {}", program.as_ref().display()))?);
     }
@@ -44,21 +44,21 @@ fn parse(text: &str) -> Result<BTreeSet<PathBuf>> {
 }
 
 /// Where this host keeps `name`, for example `libibverbs.so.1`.
-pub fn locate(name: &str, arch: &Arch) -> Option<PathBuf> {
-    folders(arch).map(|folder| folder.join(name)).find(|path| path.exists())
+pub fn locate(name: &str) -> Option<PathBuf> {
+    folders().map(|folder| folder.join(name)).find(|path| path.exists())
 }
 
 /// The part of libibverbs that speaks to SoftRoCE. It is loaded by name at run time, so the loader does not list it.
-pub fn rxe_provider(arch: &Arch) -> Option<PathBuf> {
-    let entries = folders(arch).filter_map(|folder| folder.join("libibverbs").read_dir().ok()).flatten();
+pub fn rxe_provider() -> Option<PathBuf> {
+    let entries = folders().filter_map(|folder| folder.join("libibverbs").read_dir().ok()).flatten();
     let mut paths = entries.flatten().map(|entry| entry.path());
     paths.find(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("librxe-rdmav")))
 }
 
 /// This host's own folders first, then what set-up unpacked.
-fn folders(arch: &Arch) -> impl Iterator<Item = PathBuf> {
-    let multiarch = Path::new("/usr/lib").join(arch.library_folder);
-    let unpacked = unpacked().map(|root| root.join("usr/lib").join(arch.library_folder));
+fn folders() -> impl Iterator<Item = PathBuf> {
+    let multiarch = Path::new("/usr/lib").join(HOST.library_folder);
+    let unpacked = unpacked().map(|root| root.join("usr/lib").join(HOST.library_folder));
     [multiarch, PathBuf::from("/usr/lib64"), PathBuf::from("/usr/lib")].into_iter().chain(unpacked)
 }
 
@@ -101,16 +101,14 @@ mod tests {
 
     #[test]
     fn a_real_program_brings_its_loader() {
-        let arch = crate::arch::host().unwrap();
-        let found = closure(&["/bin/sh"], arch).unwrap();
-        assert!(found.contains(Path::new(arch.loader)), "{found:?}");
+        let found = closure(&["/bin/sh"]).unwrap();
+        assert!(found.contains(Path::new(HOST.loader)), "{found:?}");
         assert!(found.iter().any(|path| path.ends_with("libc.so.6")), "{found:?}");
     }
 
     #[test]
     fn what_is_no_dynamic_program_has_no_libraries() {
-        let arch = crate::arch::host().unwrap();
         let busybox = files::program("busybox").expect("busybox is one of the lab's own requirements");
-        assert!(closure(&[busybox.as_path(), Path::new("/etc/passwd")], arch).unwrap().is_empty());
+        assert!(closure(&[busybox.as_path(), Path::new("/etc/passwd")]).unwrap().is_empty());
     }
 }

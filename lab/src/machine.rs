@@ -4,9 +4,9 @@
 //! never gets the terminal, and it cannot outlive the lab.
 
 use crate::agent::Agent;
-use crate::arch::{self, Arch};
+use crate::arch::{self, HOST};
+use crate::libs;
 use crate::port::Port;
-use crate::{files, libs};
 use anyhow::{Context, Result};
 use rustix::io::{fcntl_setfd, FdFlags};
 use rustix::process::{getppid, set_parent_process_death_signal, Pid, Signal};
@@ -27,17 +27,12 @@ const DRIVE_SIZE: u64 = 16 << 30;
 /// All machines of a lab have this in common. It is part of the key of their saved states.
 #[derive(Debug, Clone)]
 pub struct Hardware {
-    /// The row of the architecture table.
-    pub arch: &'static Arch,
-    /// The QEMU program.
     pub qemu: PathBuf,
     /// Whether the processor is the real one (KVM) or emulated.
     pub kvm: bool,
     /// Memory of each machine in MiB.
     pub memory: u32,
-    /// The kernel to boot.
     pub kernel: PathBuf,
-    /// The first file system.
     pub initramfs: PathBuf,
 }
 
@@ -45,29 +40,27 @@ impl Hardware {
     /// The part of the command line that has to be the same when a state is saved and when it is restored (what the kernel
     /// is told aside, which only a kernel that boots reads). `index` counts machines from 1.
     pub fn arguments(&self, index: u8, start: Start<'_>) -> Vec<OsString> {
-        let (accelerator, processor) =
-            if self.kvm { ("kvm", "host") } else { ("tcg,thread=single", self.arch.processor) };
-        let arch = self.arch;
+        let (accelerator, processor) = if self.kvm { ("kvm", "host") } else { ("tcg,thread=single", HOST.processor) };
         let kernel_arguments = format!(
             "console={console} loglevel=5 printk.devkmsg=on 8250.nr_uarts=4 panic=-1 printk.time=1 {} {} \
              lab_index={index} lab_console={console} lab_program={} lab_error={}",
-            arch.kernel_arguments,
+            HOST.kernel_arguments,
             if self.kvm { String::new() } else { start.clock() },
-            arch.program,
-            arch.error,
-            console = arch.console
+            HOST.program,
+            HOST.error,
+            console = HOST.console
         );
         // The guest does not announce itself after a restore: the capture begins with the lesson. Its kernel warns of a card
         // that does not tell how fast it is.
         let card = format!("virtio-net-pci,netdev=wire,mac=02:00:00:00:00:{index:02x},speed=1000,duplex=full,guest_announce=off,romfile=");
-        let board = format!("{},memory-backend=ram", arch.machine);
+        let board = format!("{},memory-backend=ram", HOST.machine);
         let mut arguments: Vec<OsString> = Vec::new();
         let mut add = |words: &[&str]| arguments.extend(words.iter().map(OsString::from));
         add(&["-M", &board, "-accel", accelerator, "-cpu", processor, "-m", &self.memory.to_string()]);
         add(&["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"]);
         add(&["-global", "migration.announce-rounds=0"]);
         add(&["-serial", "chardev:console"]);
-        add(&arch.program_port);
+        add(&HOST.program_port);
         add(&["-mon", "chardev=control,mode=control"]);
         add(&["-device", &card, "-device", "virtio-blk-pci,drive=payload", "-append", &kernel_arguments]);
         arguments.extend(["-kernel".into(), self.kernel.clone().into(), "-initrd".into()]);
@@ -109,7 +102,6 @@ impl Start<'_> {
 }
 
 /// A running machine.
-#[derive(Debug)]
 pub struct Machine {
     pub qemu: Qemu,
     /// On the first serial port, between the kernel's messages.
@@ -122,7 +114,6 @@ pub struct Machine {
 }
 
 /// What is different with each machine.
-#[derive(Debug)]
 pub struct Place {
     /// For messages.
     pub name: String,
@@ -161,7 +152,7 @@ impl Machine {
             for folder in ["usr/share/qemu", "usr/share/seabios"] {
                 command.arg("-L").arg(root.join(folder));
             }
-            command.env("QEMU_MODULE_DIR", root.join("usr/lib").join(hardware.arch.library_folder).join("qemu"));
+            command.env("QEMU_MODULE_DIR", root.join("usr/lib").join(HOST.library_folder).join("qemu"));
         }
         for (name, end) in [("console", &console_end), ("control", &control_end)] {
             command.arg("-chardev").arg(format!("socket,id={name},fd={}", end.as_raw_fd()));
@@ -188,7 +179,6 @@ impl Machine {
 }
 
 /// The process behind a machine. Dropping it ends it.
-#[derive(Debug)]
 pub struct Qemu {
     process: Child,
     /// QEMU's own control protocol.
@@ -220,12 +210,6 @@ impl Drop for Qemu {
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
-}
-
-/// Finds QEMU.
-pub fn find_qemu(arch: &Arch) -> Result<PathBuf> {
-    files::program(arch.qemu)
-        .with_context(|| format!("cannot find `{}`, which emulates the machines; {}", arch.qemu, libs::GET))
 }
 
 /// Starts a process that inherits `descriptors` under the same numbers and dies with this thread.

@@ -2,7 +2,6 @@
 //!
 //! The drive holds a cpio archive from its first byte, and after the run another one, with what goes back to the host.
 
-use crate::arch::Arch;
 use crate::archive::Archive;
 use crate::elf;
 use crate::files::{self, read};
@@ -41,7 +40,7 @@ impl Brought {
 
 /// Puts on a drive what `node` needs: its name and the others', its command, the programs that are named, and what the run
 /// brings. Bare names are looked up in `folder` first.
-pub fn fill(mut drive: &File, run: &Run, node: &Node, folder: &Path, contents: &Contents, arch: &Arch) -> Result<()> {
+pub fn fill(mut drive: &File, run: &Run, node: &Node, folder: &Path, contents: &Contents) -> Result<()> {
     let options = &run.options;
     let mut packer =
         Packer { folder, contents, files: BTreeMap::new(), found: BTreeSet::new(), links: BTreeMap::new() };
@@ -58,7 +57,7 @@ pub fn fill(mut drive: &File, run: &Run, node: &Node, folder: &Path, contents: &
     for Brought { source, target } in &options.bring {
         packer.bring(source, target)?;
     }
-    packer.pack(&mut archive, arch)?;
+    packer.pack(&mut archive)?;
     // Behind the rest, as the last one counts: a command that names such a file means the machine's, not this host's.
     archive.file("/etc/hosts", 0o644, run.hosts().as_bytes())?;
     archive.file("/etc/hostname", 0o644, format!("{}\n", node.name).as_bytes())?;
@@ -169,7 +168,7 @@ impl Packer<'_> {
         Ok(())
     }
 
-    fn pack(&self, archive: &mut Archive, arch: &Arch) -> Result<()> {
+    fn pack(&self, archive: &mut Archive) -> Result<()> {
         let mut programs = Vec::new();
         for (target, source) in &self.files {
             let metadata = fs::metadata(source).with_context(|| format!("cannot look at {}", source.display()))?;
@@ -186,7 +185,7 @@ impl Packer<'_> {
         }
         let mut libraries = BTreeSet::new();
         for program in programs {
-            match libs::closure(&[program], arch) {
+            match libs::closure(&[program]) {
                 Ok(closure) => libraries.extend(closure),
                 // A part of a large package may be of no use here.
                 Err(_) if self.found.contains(program) => {}

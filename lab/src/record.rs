@@ -18,8 +18,6 @@ use wire::pcapng::{Section, Writer};
 use wire::run::Line;
 use wire::LinkType;
 
-/// Writes the files of one run.
-#[derive(Debug)]
 pub struct Recorder {
     capture: Writer<Blocks>,
     /// The nodes' names, in the order of their interfaces in the capture, and their logs.
@@ -148,7 +146,6 @@ fn free_folder(runs: &Path, name: &str, interrupt: &Interrupt) -> Result<(PathBu
 }
 
 /// A file that gets whole blocks only: each is written to this in pieces.
-#[derive(Debug)]
 struct Blocks {
     file: File,
     waiting: Vec<u8>,

@@ -3,7 +3,7 @@
 use crate::interrupt::Stopped;
 use crate::options::Options;
 use crate::rules::Rules;
-use anyhow::{bail, ensure, Result};
+use anyhow::{ensure, Result};
 use std::time::Duration;
 
 /// The name of the first node: the machine that listens, 10.47.91.1 and fd47:91::1.
@@ -18,10 +18,6 @@ const SHELL_DEADLINE: Duration = Duration::from_secs(24 * 3600);
 const RESERVED: [&str; 2] = ["lab", "localhost"];
 /// The name of a shell's run.
 const SHELL_NAME: &str = "shell";
-/// What a person finds in a shell.
-const TOOLS: &str =
-    "ibv_devinfo ibv_devices rping ucmatose udaddy cmtime ib_send_lat ib_write_lat ib_read_lat ib_send_bw \
-     ib_write_bw ib_read_bw lesson-01 lesson-02 lesson-03 lesson-04 lesson-05 lesson-06 lesson-07";
 /// The client's command of a shell's run.
 const SHELL: &str = include_str!("../guest/shell.sh");
 
@@ -49,21 +45,14 @@ pub(crate) enum Fault {
     PowerOff,
 }
 
-/// A fault, and the log line of any node that sets it off.
-#[derive(Debug, Clone)]
-pub(crate) struct Trap {
-    pub fault: Fault,
-    pub victim: String,
-    pub text: String,
-}
-
 /// A run of programs on nodes. Built with [`Run::lesson`], [`Run::programs`] or [`Run::shell`].
 #[must_use]
 #[derive(Debug, Clone)]
 pub struct Run {
     pub(crate) name: String,
     pub(crate) nodes: Vec<Node>,
-    pub(crate) traps: Vec<Trap>,
+    /// Faults, the nodes that suffer them, and a part of the log line of any node that sets them off.
+    pub(crate) traps: Vec<(Fault, String, String)>,
     pub(crate) inspect: Option<String>,
     pub(crate) options: Options,
 }
@@ -71,9 +60,8 @@ pub struct Run {
 impl Run {
     /// Both sides of a lesson: `"04"` runs `lesson-04 server` and `lesson-04 client -a 10.47.91.1`.
     pub fn lesson(number: &str) -> Result<Self> {
-        if number.len() != 2 || !number.bytes().all(|byte| byte.is_ascii_digit()) {
-            bail!("`{number}` is not the number of a lesson; an example is 04");
-        }
+        let is_number = number.len() == 2 && number.bytes().all(|byte| byte.is_ascii_digit());
+        ensure!(is_number, "`{number}` is not the number of a lesson; an example is 04");
         Ok(Self::new(number).server_args("").client_args(""))
     }
 
@@ -148,17 +136,14 @@ impl Run {
     }
 
     /// Kills a node's program as soon as a log line of any node contains `text`.
-    pub fn kill_when(self, victim: &str, text: &str) -> Self {
-        self.trap(Fault::Kill, victim, text)
+    pub fn kill_when(mut self, victim: &str, text: &str) -> Self {
+        self.traps.push((Fault::Kill, victim.to_owned(), text.to_owned()));
+        self
     }
 
     /// Cuts a machine's power as soon as a log line of any node contains `text`.
-    pub fn power_off_when(self, victim: &str, text: &str) -> Self {
-        self.trap(Fault::PowerOff, victim, text)
-    }
-
-    fn trap(mut self, fault: Fault, victim: &str, text: &str) -> Self {
-        self.traps.push(Trap { fault, victim: victim.to_owned(), text: text.to_owned() });
+    pub fn power_off_when(mut self, victim: &str, text: &str) -> Self {
+        self.traps.push((Fault::PowerOff, victim.to_owned(), text.to_owned()));
         self
     }
 
@@ -194,17 +179,14 @@ impl Run {
         self
     }
 
-    /// The text in which a node's programs are named: its command and the server's test, or in a shell's run those of every
-    /// node and more, as a shell starts programs everywhere.
+    /// The text in which a node's programs are named: its command and the server's test, or in a shell's run the commands of
+    /// every node, as a shell starts programs everywhere.
     pub(crate) fn names_programs(&self, node: &Node) -> String {
-        let is_shell = self.name == SHELL_NAME;
-        let is_meant = |other: &&Node| is_shell || other.name == node.name;
+        let is_meant = |other: &&Node| self.name == SHELL_NAME || other.name == node.name;
         let commands = self.nodes.iter().filter(is_meant).filter_map(|node| node.command.as_deref());
-        let more = if is_shell { TOOLS } else { "" };
-        commands.chain(self.options.ready.as_deref()).chain([more]).collect::<Vec<_>>().join("\n")
+        commands.chain(self.options.ready.as_deref()).collect::<Vec<_>>().join("\n")
     }
 
-    /// The index of a node, from 0.
     pub(crate) fn index(&self, name: &str) -> Option<usize> {
         self.nodes.iter().position(|node| node.name == name)
     }
@@ -218,26 +200,22 @@ impl Run {
     }
 
     /// Looks for mistakes in names, and reads the rules.
-    pub(crate) fn check(&self) -> Result<Rules> {
+    pub(crate) fn check(&self) -> Result<Rules, Stopped> {
         let (name, count, names) = (&self.name, self.nodes.len(), self.names());
-        let complain = |text: String| Stopped::Usage(text);
-        ensure!(
-            !name.is_empty() && !name.starts_with('.') && !name.contains('/'),
-            complain(format!("`{name}` cannot be the name of a folder for the results"))
-        );
-        let most = MOST - 1;
-        ensure!(count <= MOST, complain(format!("{count} machines are too many: one server and up to {most} others")));
-        if let Some(wrong) = names.iter().find(|name| !is_host_name(name)) {
-            bail!(complain(format!(
-                "`{wrong}` cannot be the name of a machine: lower-case letters, digits and - are, as in worker-1"
-            )));
-        }
         let fetched = self.options.out.iter().filter_map(|fetched| fetched.node.as_ref());
-        let mut named = self.traps.iter().map(|trap| &trap.victim).chain(fetched);
-        if let Some(name) = named.find(|name| self.index(name).is_none()) {
-            bail!(complain(format!("there is no node `{name}`; there are {}", names.join(", "))));
-        }
-        Rules::parse(&self.options.wire, &names).map_err(|error| complain(error.to_string()).into())
+        let mut named = self.traps.iter().map(|(_, victim, _)| victim).chain(fetched);
+        let mistake = if name.is_empty() || name.starts_with('.') || name.contains('/') {
+            format!("`{name}` cannot be the name of a folder for the results")
+        } else if count > MOST {
+            format!("{count} machines are too many: one server and up to {} others", MOST - 1)
+        } else if let Some(wrong) = names.iter().find(|name| !is_host_name(name)) {
+            format!("`{wrong}` cannot be the name of a machine: lower-case letters, digits and - are, as in worker-1")
+        } else if let Some(name) = named.find(|name| self.index(name).is_none()) {
+            format!("there is no node `{name}`; there are {}", names.join(", "))
+        } else {
+            return Rules::parse(&self.options.wire, &names).map_err(|error| Stopped::Usage(error.to_string()));
+        };
+        Err(Stopped::Usage(mistake))
     }
 
     /// The nodes' names, the server's first.
@@ -259,45 +237,4 @@ fn names_address(arguments: &str) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn client(arguments: &str) -> String {
-        Run::lesson("04").unwrap().client_args(arguments).nodes[1].command.clone().unwrap()
-    }
-
-    #[test]
-    fn the_client_goes_to_the_server_unless_told_otherwise() {
-        assert_eq!(client(""), "lesson-04 client -a 10.47.91.1");
-        assert_eq!(client("--len 2500"), "lesson-04 client -a 10.47.91.1 --len 2500");
-        assert_eq!(client("-a server -p 9"), "lesson-04 client -a server -p 9");
-        assert_eq!(client("-afd47:91::1"), "lesson-04 client -afd47:91::1");
-        assert_eq!(client("--address=x"), "lesson-04 client --address=x");
-        assert_eq!(client("-s 'hi -a'"), "lesson-04 client -a 10.47.91.1 -s 'hi -a'");
-    }
-
-    #[test]
-    fn nodes_have_names_and_addresses_in_their_order() {
-        let run = Run::programs().node("worker-1", "true").node("worker-2", "true").node("worker-1", "false");
-        assert_eq!(run.names(), ["server", "worker-1", "worker-2"]);
-        assert_eq!(run.nodes[1].command.as_deref(), Some("false"));
-        assert!(run.hosts().ends_with("10.47.91.3 worker-2\nfd47:91::3 worker-2\n"), "{}", run.hosts());
-        let several = Run::lesson("04").unwrap().clients(3);
-        assert_eq!(several.names(), ["server", "client-1", "client-2", "client-3"]);
-        assert_eq!(several.nodes[0].command.as_deref(), Some("lesson-04 server -n 3"));
-        assert!(run.check().is_ok());
-        for wrong in ["", "a b", "Worker", "-x", "lab", "ü"] {
-            assert!(run.clone().node(wrong, "true").check().is_err(), "{wrong}");
-        }
-        assert!(Run::programs().client("true").clients(9).check().is_err(), "nine and the server");
-        assert!(run.clone().kill_when("nobody", "x").check().is_err());
-    }
-
-    #[test]
-    fn a_lesson_has_two_digits() {
-        for wrong in ["4", "004", "x4", ""] {
-            assert!(Run::lesson(wrong).is_err(), "{wrong}");
-        }
-        assert_eq!(Run::lesson("01").unwrap().nodes[0].command.as_deref(), Some("lesson-01 server"));
-    }
-}
+mod tests;

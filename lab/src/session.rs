@@ -8,11 +8,11 @@ use crate::machine::Machine;
 use crate::options::Fetched;
 use crate::outcome::Ended;
 use crate::record::Recorder;
-use crate::rules::{Faults, Rules};
-use crate::run::{Run, Trap, CLIENT};
+use crate::rules::Rules;
+use crate::run::{Fault, Run, CLIENT};
 use crate::seat::{Seat, Stage};
 use crate::switch::Switch;
-use crate::terminal::{Terminal, Typed};
+use crate::terminal::Terminal;
 use anyhow::Result;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
@@ -37,9 +37,9 @@ pub struct Session<'a> {
     pub(crate) terminal: Option<Terminal>,
     pub(crate) seats: Vec<Seat>,
     pub(crate) switch: Switch,
-    pub(crate) faults: Faults,
+    pub(crate) rules: Rules,
     /// What may still set off which fault.
-    pub(crate) traps: Vec<Trap>,
+    pub(crate) traps: Vec<(Fault, String, String)>,
     /// Whether a client has sent anything that a program on the server could have noticed.
     pub(crate) client_spoke: bool,
     /// Whose program is being killed: until it has ended the wire stands still, so that it is killed where it was.
@@ -61,11 +61,11 @@ impl<'a> Session<'a> {
         let mut switch = Switch::default();
         let nodes = run.nodes.iter().zip(machines);
         let seats = nodes.map(|(node, machine)| Seat::new(node, machine, &mut switch)).collect::<Result<_>>()?;
-        let (faults, traps) = (Faults::new(rules), run.traps.clone());
+        let traps = run.traps.clone();
         let (client_spoke, dying, trouble) = Default::default();
         #[rustfmt::skip]
         let session = Self {
-            run, interrupt, observer, recorder, terminal, seats, switch, faults, traps, client_spoke, dying, trouble,
+            run, interrupt, observer, recorder, terminal, seats, switch, rules, traps, client_spoke, dying, trouble,
         };
         Ok(session)
     }
@@ -126,10 +126,10 @@ impl<'a> Session<'a> {
 
     /// Tells what the rules have not come to. A rule whose packet did not come has tested nothing.
     fn check_rules(&mut self) -> Result<()> {
-        for (node, name) in self.faults.held().collect::<Vec<_>>() {
+        for (node, name) in self.rules.held().collect::<Vec<_>>() {
             self.lab(Some(node), "rule", &format!("{name} is still held back, and the run is over"))?;
         }
-        let unmet: Vec<String> = self.faults.rules().unmet().map(|rule| format!("`{rule}`")).collect();
+        let unmet: Vec<String> = self.rules.unmet().map(|rule| format!("`{rule}`")).collect();
         match unmet.as_slice() {
             [] => Ok(()),
             [rule] => self.trouble(&format!("the rule {rule} never met its packet")),
@@ -143,7 +143,6 @@ impl<'a> Session<'a> {
         !self.client_spoke && self.seats[SERVER + 1..].iter().all(failed)
     }
 
-    /// Starts the programs that wait for the server.
     pub(crate) fn start_clients(&mut self) -> Result<()> {
         (SERVER + 1..self.seats.len()).try_for_each(|node| self.start(node))
     }
@@ -204,7 +203,7 @@ impl<'a> Session<'a> {
         }
         streams.extend(self.terminal.as_ref().and_then(Terminal::keyboard).map(|keyboard| (keyboard, false)));
         let due = self.terminal.as_ref().and_then(Terminal::due).into_iter();
-        let due = due.chain(self.faults.due().filter(|_| self.dying.is_none()));
+        let due = due.chain(self.rules.due().filter(|_| self.dying.is_none()));
         self.interrupt.wait(&streams, due.fold(limit, Instant::min))
     }
 
@@ -212,18 +211,13 @@ impl<'a> Session<'a> {
     fn pass_keys(&mut self) -> Result<bool> {
         let Some(terminal) = &mut self.terminal else { return Ok(true) };
         let seat = &mut self.seats[SHELL];
-        match terminal.read()? {
-            Typed::Nothing => {}
-            Typed::Keys => {
-                // So a program in the shell hears of a new size with the next key.
-                if let Some((rows, columns)) = terminal.new_size() {
-                    seat.agent.say(&format!("inspect stty -F /dev/$lab_program rows {rows} cols {columns}"));
-                }
-            }
-            Typed::Escape => {
-                self.trouble("the shell was cut off with Ctrl-]")?;
-                return Ok(false);
-            }
+        if !terminal.read()? {
+            self.trouble("the shell was cut off with Ctrl-]")?;
+            return Ok(false);
+        }
+        // So a program in the shell hears of a new size with the next key.
+        if let Some((rows, columns)) = terminal.has_keys().then(|| terminal.new_size()).flatten() {
+            seat.agent.say(&format!("inspect stty -F /dev/$lab_program rows {rows} cols {columns}"));
         }
         terminal.pass_keys(&mut seat.output);
         Ok(true)

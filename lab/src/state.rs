@@ -1,8 +1,7 @@
 //! Saved machines: booted once, restored for every run.
 //!
 //! The states of the first, the second … machine lie in a folder named for a key, a hash of all they depend on. Each is built
-//! when it is first needed, under a file lock, in a folder of another name, and renamed when it is complete; restoring only
-//! reads.
+//! when it is first needed, under a file lock, in a folder of another name, and moved when it is complete; restoring only reads.
 
 use crate::agent::{await_all, Message};
 use crate::files;
@@ -16,7 +15,8 @@ use anyhow::{Context, Error, Result};
 use std::collections::hash_map::DefaultHasher;
 use std::fs::{self, File};
 use std::hash::{Hash, Hasher};
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
+use std::iter;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
@@ -30,7 +30,6 @@ const BOOT_LIMIT: Duration = Duration::from_secs(120);
 
 /// The states of machines that are the same but for their number.
 pub struct States<'a> {
-    /// The folder of all states.
     store: &'a Path,
     /// The machines, but for the first file system, which is part of the state.
     hardware: Hardware,
@@ -38,12 +37,10 @@ pub struct States<'a> {
     contents: &'a Contents,
     kernel: &'a Kernel,
     interrupt: &'a Interrupt,
-    /// The folder in the store.
     folder: PathBuf,
 }
 
 impl<'a> States<'a> {
-    /// Those that belong to these machines, in the folder `store`.
     pub fn new(
         store: &'a Path,
         hardware: Hardware,
@@ -117,26 +114,20 @@ impl<'a> States<'a> {
     fn build(&self, indices: &[u8]) -> Result<()> {
         let machines = if indices.len() == 1 { "a machine" } else { "the machines" };
         eprintln!("lab: booting {machines} once, to save the state");
-        let is_new = !self.folder.exists();
-        if is_new {
+        if !self.folder.exists() {
             files::keep_newest(self.store, KEPT - 1);
         }
         let scratch = tempfile::Builder::new().prefix(".new-").tempdir_in(self.store);
         let scratch = scratch.with_context(|| format!("cannot write to {}", self.store.display()))?;
         self.boot_and_save(indices, scratch.path())?;
-        let keep =
-            |from: &Path, to: &Path| fs::rename(from, to).with_context(|| format!("cannot create {}", to.display()));
-        if is_new {
-            keep(scratch.path(), &self.folder)?;
-            // The folder has another name now, so there is nothing left to remove.
-            let _ = scratch.keep();
-            return Ok(());
-        }
         // A machine is there once its state is: that comes last.
-        indices.iter().try_for_each(|index| {
-            keep(&memory_file(scratch.path(), *index), &memory_file(&self.folder, *index))?;
-            keep(&state_file(scratch.path(), *index), &self.state(*index))
-        })
+        let states = |index: &u8| [format!("{index}.memory"), format!("{index}.state")];
+        let keep = || -> io::Result<()> {
+            fs::create_dir_all(&self.folder)?;
+            let mut files = iter::once("initramfs".to_owned()).chain(indices.iter().flat_map(states));
+            files.try_for_each(|file| fs::rename(scratch.path().join(&file), self.folder.join(&file)))
+        };
+        keep().with_context(|| format!("cannot write to {}", self.folder.display()))
     }
 
     fn boot_and_save(&self, indices: &[u8], folder: &Path) -> Result<()> {
@@ -215,11 +206,9 @@ fn processor_model() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::arch;
 
     #[test]
     fn the_key_follows_what_the_state_depends_on() {
-        let arch = arch::host().unwrap();
         let folder = tempfile::tempdir().unwrap();
         let image = folder.path().join("vmlinux");
         let kernel = Kernel { release: "6.1".to_owned(), image: image.clone(), modules: folder.path().to_owned() };
@@ -229,10 +218,10 @@ mod tests {
         fs::write(folder.path().join("modules.dep"), b"virtio_net.ko:\n").unwrap();
         let builtin: String = crate::modules::WANTED.iter().map(|name| format!("{name}.ko\n")).collect();
         fs::write(folder.path().join("modules.builtin"), builtin).unwrap();
-        let contents = Contents::find(arch).unwrap();
+        let contents = Contents::find().unwrap();
         let key = |kvm| {
             let qemu = PathBuf::from("/bin/sh");
-            let hardware = Hardware { arch, qemu, kvm, memory: 256, kernel: image.clone(), initramfs: PathBuf::new() };
+            let hardware = Hardware { qemu, kvm, memory: 256, kernel: image.clone(), initramfs: PathBuf::new() };
             super::key(&hardware, &contents, &kernel).unwrap()
         };
         let first = key(false);

@@ -15,7 +15,6 @@ const MAX_WAITING: usize = 4 << 20;
 /// So much is read from one card at a time.
 const MAX_READ: usize = 1 << 20;
 
-/// A number of ports.
 #[derive(Debug, Default)]
 pub struct Switch {
     ports: Vec<Port>,
@@ -43,7 +42,6 @@ pub enum Lost {
 }
 
 impl Switch {
-    /// Plugs a card in; ports count from 0.
     pub fn plug(&mut self, card: UnixStream) -> Result<()> {
         card.set_nonblocking(true).context("cannot prepare a network card")?;
         self.ports.push(Port { card, incoming: Vec::new(), taken: 0, outgoing: VecDeque::new(), is_cut: false });

@@ -52,17 +52,6 @@ pub struct Terminal {
     keys: Vec<u8>,
 }
 
-/// What has been typed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Typed {
-    /// Nothing new.
-    Nothing,
-    /// Keys for the machine.
-    Keys,
-    /// The key that leaves the shell without its consent.
-    Escape,
-}
-
 impl Terminal {
     /// Takes the terminal; nothing about it changes yet.
     pub fn open() -> Result<Self> {
@@ -93,22 +82,20 @@ impl Terminal {
         !self.keys.is_empty()
     }
 
-    /// Reads what was typed, without waiting.
-    pub fn read(&mut self) -> Result<Typed> {
-        let Some(keyboard) = self.keyboard() else { return Ok(Typed::Nothing) };
+    /// Reads what was typed, without waiting; false for the key that leaves the shell without its consent.
+    pub fn read(&mut self) -> Result<bool> {
+        let Some(keyboard) = self.keyboard() else { return Ok(true) };
         // The terminal is shared with the shell that started the lab, so it must not be made non-blocking.
         let mut entry = [PollFd::from_borrowed_fd(keyboard, PollFlags::IN)];
-        if poll(&mut entry, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).unwrap_or(0) == 0 {
-            return Ok(Typed::Nothing);
+        if poll(&mut entry, Some(&Timespec::default())).unwrap_or(0) == 0 {
+            return Ok(true);
         }
         let mut bytes = [0; 4096];
         let count = rustix::io::read(keyboard, &mut bytes).unwrap_or(0);
+        // The terminal is gone.
         ensure!(count > 0, Stopped::Interrupted);
-        if bytes[..count].contains(&ESCAPE) {
-            return Ok(Typed::Escape);
-        }
         self.keys.extend_from_slice(&bytes[..count]);
-        Ok(Typed::Keys)
+        Ok(!self.keys.contains(&ESCAPE))
     }
 
     /// Gives the machine as many keys as it takes.

@@ -257,7 +257,7 @@ fn a_host_without_qemu_is_told_what_to_do() {
     let output = target.lab("true").env("PATH", tools.path()).output().unwrap();
     assert_eq!(output.status.code(), Some(3));
     let text = error_text(&output);
-    assert!(text.contains("cannot find `qemu-system-") && text.contains("make setup"), "{text}");
+    assert!(text.contains("cannot find the program `qemu-system-") && text.contains("make setup"), "{text}");
 }
 
 #[test]

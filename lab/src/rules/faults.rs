@@ -1,28 +1,17 @@
 //! Doing as the rules say: what is recorded of a frame, what goes on, and what is held back for a while.
 
-use super::{Act, Rules, Verdict};
-use std::collections::BTreeMap;
+use super::{Act, Rules};
 use std::time::{Duration, Instant};
 use wire::Frame;
 
 /// How long a packet waits for the one that it is to be swapped with. It is less than the time after which a lesson sends it
 /// again.
 const SWAP_LIMIT: Duration = Duration::from_millis(200);
-/// Bytes that delays may hold back. A real link holds no more, either.
-const MAX_HELD: usize = 4 << 20;
-
-/// The rules of a run at work.
-#[derive(Debug, Default)]
-pub struct Faults {
-    rules: Rules,
-    /// Frames that are held back, in the order of their time. The number tells frames of the same time apart.
-    held: BTreeMap<(Instant, u64), Held>,
-    held_bytes: usize,
-    count: u64,
-}
+/// Frames that delays may hold back. A real link holds no more, either.
+const MAX_HELD: usize = 4096;
 
 #[derive(Debug)]
-struct Held {
+pub(super) struct Held {
     frame: Vec<u8>,
     name: &'static str,
     from: usize,
@@ -31,7 +20,7 @@ struct Held {
 }
 
 /// What becomes of a frame.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub struct Passage {
     /// The frame, as its receiver gets it.
     pub frame: Vec<u8>,
@@ -47,40 +36,18 @@ pub struct Passage {
     pub cuts: bool,
 }
 
-/// A frame that is no longer held back.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Release {
-    /// The node that has sent it.
-    pub from: usize,
-    /// The frame.
-    pub frame: Vec<u8>,
-    /// What to say about it.
-    pub line: String,
-}
-
-impl Faults {
-    /// Rules that have seen nothing yet.
-    pub fn new(rules: Rules) -> Self {
-        Self { rules, ..Self::default() }
-    }
-
-    /// The rules, to ask which were never met.
-    pub fn rules(&self) -> &Rules {
-        &self.rules
-    }
-
+impl Rules {
     /// Decides about a frame that node `from` has sent to node `to`; None for all.
     pub fn pass(&mut self, frame: Vec<u8>, from: usize, to: Option<usize>, now: Instant) -> Passage {
         let waiting = self.waiting(&frame, from, to);
-        let verdict = self.rules.judge(&frame, from, to);
-        let Some(Verdict { act, rule, name }) = verdict.filter(|verdict| waiting.is_none() || verdict.act != Act::Swap)
-        else {
-            let then = waiting.and_then(|key| self.let_go(key)).map(|held| held.frame);
-            return Passage { frame, copies: 1, comment: None, line: None, then, cuts: false };
+        let judged = self.judge(&frame, from, to);
+        let Some((act, rule, name)) = judged.filter(|(act, ..)| waiting.is_none() || *act != Act::Swap) else {
+            let then = waiting.and_then(|key| self.held.remove(&key)).map(|held| held.frame);
+            return Passage { frame, copies: 1, then, ..Passage::default() };
         };
-        let deed = format!("{} by the rule: {rule}", done(act));
+        let deed = format!("{} by the rule: {}", done(act), self.rules[rule].text);
         let (line, comment) = (Some(format!("{name} {deed}")), Some(format!("lab: {deed}")));
-        let mut passage = Passage { frame, copies: 0, comment, line, then: None, cuts: act == Act::Cut };
+        let passage = Passage { frame, comment, line, cuts: act == Act::Cut, ..Passage::default() };
         let wait = match act {
             Act::Drop | Act::Cut => return passage,
             Act::Duplicate => return Passage { copies: 2, ..passage },
@@ -88,13 +55,13 @@ impl Faults {
             Act::Delay(time) => time,
             Act::Swap => SWAP_LIMIT,
         };
-        if self.held_bytes + passage.frame.len() > MAX_HELD {
-            passage.comment = Some("lab: dropped, because so much is held back already".to_owned());
-            passage.line = None;
-        } else {
-            let held = Held { frame: passage.frame.clone(), name, from, to, is_swapped: act == Act::Swap };
-            self.hold(held, now + wait);
+        if self.held.len() == MAX_HELD {
+            let comment = Some("lab: dropped, because so much is held back already".to_owned());
+            return Passage { comment, line: None, ..passage };
         }
+        self.count += 1;
+        let held = Held { frame: passage.frame.clone(), name, from, to, is_swapped: act == Act::Swap };
+        self.held.insert((now + wait, self.count), held);
         passage
     }
 
@@ -110,34 +77,17 @@ impl Faults {
         self.held.first_key_value().map(|((time, _), _)| *time)
     }
 
-    /// The next frame whose time has come.
-    pub fn release(&mut self, now: Instant) -> Option<Release> {
-        let key = *self.held.first_key_value()?.0;
-        let Held { frame, name, from, is_swapped, .. } = (key.0 <= now).then(|| self.let_go(key))??;
-        let line = match is_swapped {
-            true => {
-                format!("{name} goes on alone: no packet to swap it with came within {} ms", SWAP_LIMIT.as_millis())
-            }
-            false => format!("{name} goes on"),
-        };
-        Some(Release { from, frame, line })
+    /// The next frame whose time has come: the node that has sent it, the frame, and what to say about it.
+    pub fn release(&mut self, now: Instant) -> Option<(usize, Vec<u8>, String)> {
+        let next = self.held.first_entry().filter(|next| next.key().0 <= now)?;
+        let Held { frame, name, from, is_swapped, .. } = next.remove();
+        let alone = format!(" alone: no packet to swap it with came within {} ms", SWAP_LIMIT.as_millis());
+        Some((from, frame, format!("{name} goes on{}", if is_swapped { &alone } else { "" })))
     }
 
     /// The nodes and names of the packets that are still held back.
     pub fn held(&self) -> impl Iterator<Item = (usize, &'static str)> + '_ {
         self.held.values().map(|held| (held.from, held.name))
-    }
-
-    fn hold(&mut self, held: Held, until: Instant) {
-        self.held_bytes += held.frame.len();
-        self.count += 1;
-        self.held.insert((until, self.count), held);
-    }
-
-    fn let_go(&mut self, key: (Instant, u64)) -> Option<Held> {
-        let held = self.held.remove(&key)?;
-        self.held_bytes -= held.frame.len();
-        Some(held)
     }
 }
 

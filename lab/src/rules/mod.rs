@@ -11,12 +11,12 @@ mod parse;
 #[cfg(test)]
 mod tests;
 
-pub use faults::{Faults, Passage};
+pub use faults::Passage;
 
 use anyhow::Result;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::net::IpAddr;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use wire::aeth::Syndrome;
 use wire::cm::Kind;
 use wire::track::{Side, Tracker};
@@ -24,12 +24,9 @@ use wire::{Frame, Packet};
 
 /// What happens to a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Act {
-    /// It gets lost.
+enum Act {
     Drop,
-    /// It arrives twice.
     Duplicate,
-    /// It arrives so much later.
     Delay(Duration),
     /// It arrives after the next packet of its direction.
     Swap,
@@ -40,24 +37,9 @@ pub enum Act {
     Cut,
 }
 
-impl Act {
-    /// What the lab does, as a verb.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Drop => "drop",
-            Self::Duplicate => "duplicate",
-            Self::Delay(_) => "delay",
-            Self::Swap => "swap",
-            Self::Corrupt => "corrupt",
-            Self::Cut => "cut",
-        }
-    }
-}
-
 /// One act, and the packets that it is for.
 #[derive(Debug)]
 struct Rule {
-    /// As it was written.
     text: String,
     act: Act,
     /// The n-th, counted from 1; None for every.
@@ -70,43 +52,37 @@ struct Rule {
     met: u64,
 }
 
-/// Rules, and what they have seen.
+/// Rules, what they have seen, and what they hold back.
 #[derive(Debug, Default)]
 pub struct Rules {
     rules: Vec<Rule>,
     seen: Seen,
-}
-
-/// What the rules say about a packet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Verdict<'a> {
-    /// What is to be done.
-    pub act: Act,
-    /// The rule that says so.
-    pub rule: &'a str,
-    /// The packet's name.
-    pub name: &'static str,
+    /// Frames in the order of their time. The number tells those of the same time apart.
+    held: BTreeMap<(Instant, u64), faults::Held>,
+    count: u64,
 }
 
 impl Rules {
-    /// Reads rules for a network of these nodes.
+    /// Reads rules for a network of these nodes. The message about a word that is not understood points at it, and lists what
+    /// would be.
     pub fn parse(text: &str, nodes: &[&str]) -> Result<Self> {
-        Ok(Self { rules: parse::rules(text, nodes)?, seen: Seen::default() })
+        Ok(Self { rules: parse::rules(text, nodes)?, ..Self::default() })
     }
 
-    /// What is to be done with an Ethernet frame; None if it just passes. To be called once for each frame, in their order.
-    /// Nodes are told by their places in the list that [`Rules::parse`] got; a frame for all is to nobody.
-    pub fn judge(&mut self, frame: &[u8], from: usize, to: Option<usize>) -> Option<Verdict<'_>> {
+    /// What is to be done with an Ethernet frame, the rule that says so, and the packet's name; None if it just passes. To be
+    /// called once for each frame, in their order. Nodes are told by their places in the list that [`Rules::parse`] got; a
+    /// frame for all is to nobody.
+    fn judge(&mut self, frame: &[u8], from: usize, to: Option<usize>) -> Option<(Act, usize, &'static str)> {
         if self.rules.is_empty() {
             return None;
         }
         let Frame::Roce(packet) = Frame::ethernet(frame) else { return None };
         let again = self.seen.again(&packet);
         let mut verdict = None;
-        for rule in &mut self.rules {
+        for (index, rule) in self.rules.iter_mut().enumerate() {
             let chosen = rule.chooses(&packet, again, from, to);
             if chosen && verdict.is_none() {
-                verdict = Some(Verdict { act: rule.act, rule: &rule.text, name: packet.name() });
+                verdict = Some((rule.act, index, packet.name()));
             }
         }
         verdict

@@ -5,13 +5,17 @@ use anyhow::{anyhow, bail, Error, Result};
 use std::time::Duration;
 use wire::cm::Kind;
 use wire::lanes::wrap;
-use wire::opcode::{Service, TABLE};
+use wire::opcode::TABLE;
 
 /// What the acts are called; `delay` gets its time later.
-const ACTS: [Act; 6] = [Act::Drop, Act::Duplicate, Act::Delay(Duration::ZERO), Act::Swap, Act::Corrupt, Act::Cut];
-/// What their operation codes begin with.
-const SERVICES: [(Service, &str); 4] =
-    [(Service::Rc, "RC "), (Service::Uc, "UC "), (Service::Ud, "UD "), (Service::Xrc, "XRC ")];
+const ACTS: [(&str, Act); 6] = [
+    ("drop", Act::Drop),
+    ("duplicate", Act::Duplicate),
+    ("delay", Act::Delay(Duration::ZERO)),
+    ("swap", Act::Swap),
+    ("corrupt", Act::Corrupt),
+    ("cut", Act::Cut),
+];
 /// Columns of a list.
 const WIDTH: usize = 96;
 const COUNTS: &str = "1st, 2nd, 3rd … or every, each with or without again-sent; or: only again-sent";
@@ -44,7 +48,7 @@ impl<'a> Words<'a> {
                 ("from", _) => from = Some(self.node(nodes)?),
                 ("to", _) => to = Some(self.node(nodes)?),
                 ("by", Act::Delay(time)) => *time = self.time()?,
-                ("by", act) => bail!(self.wrong(&format!("`{}` takes no time", act.name()))),
+                ("by", _) => bail!(self.wrong(&format!("`{}` takes no time", self.words[0]))),
                 _ => bail!(self.wrong("what may come here is: from NODE, to NODE, by TIME; or a semicolon and a rule")),
             }
         }
@@ -56,9 +60,9 @@ impl<'a> Words<'a> {
 
     fn act(&mut self) -> Result<Act> {
         let word = self.take().unwrap_or_default();
-        let known: Vec<&str> = ACTS.iter().map(|act| act.name()).collect();
-        let found = ACTS.into_iter().find(|act| act.name() == word);
-        found.ok_or_else(|| self.wrong(&format!("the acts are: {}", known.join(", "))))
+        let known = ACTS.map(|(name, _)| name).join(", ");
+        let found = ACTS.into_iter().find(|(name, _)| *name == word);
+        found.map(|(_, act)| act).ok_or_else(|| self.wrong(&format!("the acts are: {known}")))
     }
 
     fn which(&mut self) -> Result<(Option<u64>, bool)> {
@@ -147,12 +151,8 @@ fn known_names() -> impl Iterator<Item = &'static str> {
 /// The same for people, in lines.
 fn groups() -> Vec<String> {
     let messages: Vec<String> = messages().map(|kind| format!("{} or {}", kind.name(), kind.short())).collect();
-    let mut groups = vec![format!("{ANY} for any; NAK, RNR NAK; CNP"), messages.join(", ")];
-    for (service, front) in SERVICES {
-        let rows = TABLE.iter().filter(|row| row.service == service);
-        let names: Vec<&str> = rows.map(|row| row.name.trim_start_matches(front)).collect();
-        groups.push(format!("{front}and then: {}", names.join(", ")));
-    }
+    let opcodes: Vec<&str> = TABLE.iter().map(|row| row.name).collect();
+    let groups = [format!("{ANY} for any; NAK, RNR NAK"), messages.join(", "), opcodes.join(", ")];
     groups.iter().flat_map(|group| wrap(group, WIDTH)).collect()
 }
 

@@ -2,7 +2,6 @@
 
 use super::*;
 use std::fs::File;
-use std::time::Instant;
 use wire::capture::Reader;
 use wire::icrc::Icrc;
 
@@ -99,7 +98,7 @@ fn what_is_sent_again_is_known() {
 fn the_first_rule_acts_and_all_count() {
     let all = packets("03_metadata_exchange");
     let mut rules = Rules::parse("drop 2nd packet; delay every packet by 2 s; swap 3rd packet", &NODES).unwrap();
-    let judged = all.iter().filter_map(|sent| rules.judge(&sent.frame, sent.from, None).map(|verdict| verdict.act));
+    let judged = all.iter().filter_map(|sent| rules.judge(&sent.frame, sent.from, None).map(|(act, ..)| act));
     let delay = Act::Delay(Duration::from_secs(2));
     assert_eq!(judged.take(3).collect::<Vec<_>>(), [delay, Act::Drop, delay]);
     assert_eq!(rules.unmet().count(), 0);
@@ -153,12 +152,12 @@ fn no_text_ends_in_a_panic() {
 }
 
 /// Sends packets through a rule, all at one moment.
-fn pass(faults: &mut Faults, all: &[Sent], now: Instant) -> Vec<Passage> {
+fn pass(faults: &mut Rules, all: &[Sent], now: Instant) -> Vec<Passage> {
     all.iter().map(|sent| faults.pass(sent.frame.clone(), sent.from, Some(1 - sent.from), now)).collect()
 }
 
-fn faults(rules: &str) -> Faults {
-    Faults::new(Rules::parse(rules, &NODES).unwrap())
+fn faults(rules: &str) -> Rules {
+    Rules::parse(rules, &NODES).unwrap()
 }
 
 /// Two packets that the client sends one after the other, without an answer between.
@@ -173,7 +172,7 @@ fn without_a_rule_all_pass() {
     let all = packets("05_rdma_read");
     for (sent, passage) in all.iter().zip(pass(&mut faults("drop every NAK"), &all, Instant::now())) {
         let frame = sent.frame.clone();
-        assert_eq!(passage, Passage { frame, copies: 1, comment: None, line: None, then: None, cuts: false });
+        assert_eq!(passage, Passage { frame, copies: 1, ..Passage::default() });
     }
 }
 
@@ -222,9 +221,9 @@ fn a_swapped_frame_goes_on_after_the_next_one_or_after_a_while() {
     pass(&mut swap, &all[..1], now);
     let due = swap.due().unwrap();
     assert!(due > now && swap.release(now).is_none());
-    let release = swap.release(due).unwrap();
-    assert_eq!((release.from, &release.frame), (all[0].from, &all[0].frame));
-    assert!(release.line.contains("goes on alone"), "{}", release.line);
+    let (from, frame, line) = swap.release(due).unwrap();
+    assert_eq!((from, &frame), (all[0].from, &all[0].frame));
+    assert!(line.contains("goes on alone"), "{line}");
     assert!(swap.release(due).is_none() && swap.due().is_none());
 }
 
@@ -236,7 +235,7 @@ fn delayed_frames_go_on_in_their_order() {
     assert_eq!(delay.due(), Some(now + Duration::from_millis(300)));
     assert_eq!(delay.release(now), None);
     let due = now + Duration::from_millis(300);
-    let released: Vec<Vec<u8>> = std::iter::from_fn(|| delay.release(due)).map(|release| release.frame).collect();
+    let released: Vec<Vec<u8>> = std::iter::from_fn(|| delay.release(due)).map(|(_, frame, _)| frame).collect();
     assert_eq!(released, [all[0].frame.clone(), all[1].frame.clone()]);
 }
 
