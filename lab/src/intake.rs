@@ -12,18 +12,17 @@ use crate::run::Fault;
 use crate::seat::Stage;
 use crate::session::{Session, SERVER, SHELL};
 use crate::switch::Lost;
-use crate::terminal::Terminal;
 use anyhow::{Error, Result};
 use std::io::Read;
 use std::time::Instant;
-use wire::run::{Event, Line};
+use wire::run::Line;
 
 /// How a kernel begins to tell that it is broken.
 const BROKEN: [&str; 5] = ["Kernel panic", "BUG: ", "Oops: ", "general protection fault", "WARNING: CPU"];
 /// What a kernel says, too, if this host has no time for it.
 const BUSY_HOST: &str = "soft lockup";
 
-impl Session<'_> {
+impl Session<'_, '_> {
     /// Takes what has come from all machines and forwards what goes across the wire.
     pub(crate) fn take_in(&mut self) -> Result<()> {
         for node in 0..self.seats.len() {
@@ -34,7 +33,7 @@ impl Session<'_> {
         }
         self.let_go()?;
         self.switch.flush();
-        if let Some(terminal) = &mut self.terminal {
+        if let Some(terminal) = &mut self.recorder.terminal {
             terminal.settle();
         }
         Ok(())
@@ -59,11 +58,10 @@ impl Session<'_> {
         for copy in 1..=copies.max(1) {
             let lost = if copies > 0 { self.forward(node, &frame) } else { None };
             let comment = lost.map(|lost| format!("lab: {lost}")).or(comment.clone().filter(|_| copy >= copies));
-            let record = self.recorder.packet(node, &frame, comment.as_deref())?;
-            tell(self.observer, &mut self.terminal, &Event::Packet(record));
+            self.recorder.packet(node, &frame, comment.as_deref())?;
         }
         if let Some(line) = line {
-            self.lab(Some(node), "rule", &line)?;
+            self.recorder.act(Some(node), "rule", &line)?;
         }
         if let Some(frame) = then {
             self.forward(node, &frame);
@@ -79,7 +77,7 @@ impl Session<'_> {
         while self.dying.is_none() {
             let Some((from, frame, line)) = self.rules.release(Instant::now()) else { break };
             let lost = self.forward(from, &frame);
-            self.lab(Some(from), "rule", &lost.unwrap_or(line))?;
+            self.recorder.act(Some(from), "rule", &lost.unwrap_or(line))?;
         }
         Ok(())
     }
@@ -100,7 +98,7 @@ impl Session<'_> {
         let mut lines = Vec::new();
         while let Ok(count @ 1..) = seat.output.read(&mut bytes) {
             lines.extend(seat.lines.push_raw(&bytes[..count]));
-            if let (SHELL, Some(terminal)) = (node, &mut self.terminal) {
+            if let (SHELL, Some(terminal)) = (node, &mut self.recorder.terminal) {
                 terminal.show(&bytes[..count]);
             }
         }
@@ -109,8 +107,7 @@ impl Session<'_> {
     }
 
     fn print(&mut self, node: usize, text: &str, error: bool) -> Result<()> {
-        let program = self.seats[node].program.clone();
-        self.said(node, &program, text, error)?;
+        self.recorder.said(node, &self.seats[node].program, text, error)?;
         let traps = std::mem::take(&mut self.traps);
         let (sprung, waiting): (Vec<_>, Vec<_>) = traps.into_iter().partition(|(.., words)| text.contains(words));
         self.traps = waiting;
@@ -118,28 +115,20 @@ impl Session<'_> {
         victims.try_for_each(|(fault, victim)| self.set_off(fault, victim))
     }
 
-    /// Records a line that a program or a kernel said.
-    fn said(&mut self, node: usize, program: &str, text: &str, error: bool) -> Result<()> {
-        let line = Line { program: program.to_owned(), text: text.to_owned(), error, ..Line::default() };
-        let line = self.recorder.line(Some(node), line)?;
-        tell(self.observer, &mut self.terminal, &Event::Line(line));
-        Ok(())
-    }
-
     fn set_off(&mut self, fault: Fault, victim: usize) -> Result<()> {
         let seat = &mut self.seats[victim];
         match fault {
             Fault::Kill if seat.stage != Stage::Running => {
-                self.lab(Some(victim), "kill", "there is no program to kill")
+                self.recorder.act(Some(victim), "kill", "there is no program to kill")
             }
             Fault::Kill => {
                 seat.agent.say("kill");
                 self.dying = Some(victim);
-                self.lab(Some(victim), "kill", "the lab kills the program")
+                self.recorder.act(Some(victim), "kill", "the lab kills the program")
             }
             Fault::PowerOff => {
                 self.without_power(victim);
-                self.lab(Some(victim), "power-off", "the lab cuts the power")
+                self.recorder.act(Some(victim), "power-off", "the lab cuts the power")
             }
         }
     }
@@ -159,13 +148,13 @@ impl Session<'_> {
                     if self.seats[SERVER + 1..].iter().any(|seat| seat.stage == Stage::Waiting) {
                         let text = "nothing listens on RDMA or TCP after ten seconds: the clients start all the same \
                                     (--ready COMMAND)";
-                        self.lab(Some(SERVER), "silent", text)?;
+                        self.recorder.act(Some(SERVER), "silent", text)?;
                     }
                     self.start_clients()?;
                 }
                 Message::Exit(status) => self.ended(node, status)?,
                 Message::On(target, command) => self.start_also(node, &target, &command)?,
-                Message::Also(end) => self.lab(Some(node), "exit", &format!("exit status {end}"))?,
+                Message::Also(end) => self.recorder.act(Some(node), "exit", &format!("exit status {end}"))?,
                 _ => {}
             }
         }
@@ -176,7 +165,7 @@ impl Session<'_> {
         let Some(qemu) = seat.qemu.as_mut().filter(|_| seat.agent.closed) else { return Ok(()) };
         if seat.broken {
             self.without_power(node);
-            return self.lab(Some(node), "panic", "the machine is gone");
+            return self.recorder.act(Some(node), "panic", "the machine is gone");
         }
         let end = format!("the {}'s machine ended by itself\n{}", seat.ended.name, seat.agent.console_end());
         Err(qemu.explain(Error::msg(end)))
@@ -186,15 +175,19 @@ impl Session<'_> {
     fn start_also(&mut self, asked_by: usize, target: &str, command: &str) -> Result<()> {
         let Some(node) = self.run.index(target).filter(|node| self.seats[*node].qemu.is_some()) else {
             let names = self.run.names().join(", ");
-            return self.lab(Some(asked_by), "trouble", &format!("there is no node `{target}`; there are: {names}"));
+            return self.recorder.act(
+                Some(asked_by),
+                "trouble",
+                &format!("there is no node `{target}`; there are: {names}"),
+            );
         };
         self.seats[node].agent.say(&format!("also {command}"));
-        self.lab(Some(node), "start", command)
+        self.recorder.act(Some(node), "start", command)
     }
 
     /// Records a kernel's line. The first one that tells that the kernel is broken makes the run no good.
     fn kernel_says(&mut self, node: usize, line: &str) -> Result<()> {
-        self.said(node, Line::KERNEL, line, false)?;
+        self.recorder.said(node, Line::KERNEL, line, false)?;
         let seat = &mut self.seats[node];
         if !seat.broken && BROKEN.iter().any(|words| line.contains(words)) && !line.contains(BUSY_HOST) {
             let trouble = format!("the kernel of the {} is broken: {line}", seat.ended.name);
@@ -213,27 +206,12 @@ impl Session<'_> {
         let seat = &mut self.seats[node];
         seat.ended.exit = Some(status);
         seat.stage = Stage::Done;
-        self.lab(Some(node), "exit", &format!("exit status {status}"))?;
+        self.recorder.act(Some(node), "exit", &format!("exit status {status}"))?;
         if self.dying == Some(node) {
             self.dying = None;
             (0..self.seats.len()).try_for_each(|node| self.carry(node))?;
         }
         Ok(())
-    }
-
-    /// Records what the lab did to a node, or to the run as a whole.
-    pub(crate) fn lab(&mut self, node: Option<usize>, act: &str, text: &str) -> Result<()> {
-        let line = self.recorder.act(node, act, text)?;
-        tell(self.observer, &mut self.terminal, &Event::Line(line));
-        Ok(())
-    }
-}
-
-/// Tells all who watch.
-fn tell(observer: &mut dyn FnMut(&Event<'_>), terminal: &mut Option<Terminal>, event: &Event<'_>) {
-    observer(event);
-    if let Some(terminal) = terminal {
-        terminal.insert(event);
     }
 }
 

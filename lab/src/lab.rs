@@ -7,10 +7,9 @@ use crate::interrupt::{Interrupt, Stopped};
 use crate::kernel::{self, Kernel};
 use crate::machine::{Hardware, Machine, Place};
 use crate::options::Options;
-use crate::outcome::Outcome;
-use crate::phases::Phases;
+use crate::outcome::{Outcome, Phases};
 use crate::port::Port;
-use crate::record::Recorder;
+use crate::record::{Observer, Recorder};
 use crate::run::{Node, Run, CLIENT};
 use crate::session::Session;
 use crate::state::{explain, States};
@@ -81,30 +80,25 @@ impl Lab {
         self.carry_out(run, &mut |_| {}, Some(terminal))
     }
 
-    fn carry_out(
-        &self,
-        run: &Run,
-        observer: &mut dyn FnMut(&Event<'_>),
-        terminal: Option<Terminal>,
-    ) -> Result<Outcome> {
+    fn carry_out(&self, run: &Run, observer: Observer<'_>, terminal: Option<Terminal>) -> Result<Outcome> {
         let mut phases = Phases::default();
         let rules = run.check()?;
         usage::check_lessons(run, &self.binaries)?;
         phases.end("lessons asked");
         let contents = Contents::find()?;
         phases.end("host searched");
-        let mut recorder = Recorder::begin(&self.folder.join("runs"), run, &self.interrupt)?;
-        let is_shell = |node: &Node| node.name == CLIENT && terminal.is_some();
-        let port = |node: &Node| if is_shell(node) { Port::Terminal } else { Port::Output };
+        let is_shell = terminal.is_some();
+        let port = |node: &Node| if is_shell && node.name == CLIENT { Port::Terminal } else { Port::Output };
+        let runs = self.folder.join("runs");
+        let mut recorder = Recorder::begin(&runs, run, &self.interrupt, observer, terminal)?;
         let places = run.nodes.iter().map(|node| Place::new(&node.name, port(node)));
         let mut places = places.collect::<Result<Vec<_>>>()?;
         let machines = self.machines(run, &contents, &places, &mut phases).map_err(|error| {
             // Ctrl-C reaches the commands that the lab runs, too: that one of them fails then is not the news.
             self.interrupt.check().err().unwrap_or(error)
         });
-        let ended = machines.and_then(|machines| {
-            Session::new(run, rules, machines, &self.interrupt, &mut recorder, observer, terminal)?.finish()
-        });
+        let ended =
+            machines.and_then(|machines| Session::new(run, rules, machines, &self.interrupt, &mut recorder)?.finish());
         if let Err(error) = &ended {
             // If this cannot be written, the error is still told.
             let _ = recorder.act(None, "trouble", &format!("{error:#}"));

@@ -1,10 +1,11 @@
 //! How a run went.
 
-use crate::phases::Phases;
 use anyhow::{Context, Result};
+use std::fmt;
 use std::fs::File;
 use std::io::Read;
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 use wire::capture::Reader;
 use wire::run::Event;
 use wire::{Frame, Packet};
@@ -120,5 +121,35 @@ impl Outcome {
             Ok(())
         };
         attempt().with_context(|| format!("cannot read {}", self.file().display()))
+    }
+}
+
+/// The parts of a run, one after the other, each with the time that it took.
+#[derive(Debug, Clone)]
+pub struct Phases {
+    ended: Vec<(&'static str, Duration)>,
+    since: Instant,
+}
+
+impl Default for Phases {
+    fn default() -> Self {
+        Self { ended: Vec::new(), since: Instant::now() }
+    }
+}
+
+impl Phases {
+    /// What was done since the last call, or the beginning, was this.
+    pub(crate) fn end(&mut self, name: &'static str) {
+        let now = Instant::now();
+        self.ended.push((name, now - std::mem::replace(&mut self.since, now)));
+    }
+}
+
+impl fmt::Display for Phases {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (name, time) in &self.ended {
+            write!(f, "{name} {} ms, ", time.as_millis())?;
+        }
+        write!(f, "in all {} ms", self.ended.iter().map(|(_, time)| *time).sum::<Duration>().as_millis())
     }
 }

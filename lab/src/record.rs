@@ -1,5 +1,5 @@
 //! The run file, written while the run goes on: `wire.pcapng` with the packets and all that was said, and each node's log as
-//! plain text beside it.
+//! plain text beside it. Whoever watches the run is told what is in it.
 //!
 //! What has happened is in the files as soon as the lab waits for more, and the capture grows by whole blocks only. So it
 //! can be opened whatever happens to the lab; nothing of it is kept in memory.
@@ -7,6 +7,7 @@
 use crate::files;
 use crate::interrupt::Interrupt;
 use crate::run::Run;
+use crate::terminal::Terminal;
 use anyhow::{Context, Result};
 use rustix::fs::{flock, FlockOperation};
 use std::fs::{self, File};
@@ -15,10 +16,10 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 use wire::capture::Record;
 use wire::pcapng::{Section, Writer};
-use wire::run::Line;
+use wire::run::{Event, Line};
 use wire::LinkType;
 
-pub struct Recorder {
+pub struct Recorder<'a> {
     capture: Writer<Blocks>,
     /// The nodes' names, in the order of their interfaces in the capture, and their logs.
     logs: Vec<(String, File)>,
@@ -27,12 +28,24 @@ pub struct Recorder {
     started: (Instant, SystemTime),
     folder: PathBuf,
     lock: File,
+    observer: Observer<'a>,
+    /// The terminal of the client's program, if that is a shell.
+    pub terminal: Option<Terminal>,
 }
 
-impl Recorder {
+/// Gets to know all that happens.
+pub type Observer<'a> = &'a mut dyn FnMut(&Event<'_>);
+
+impl<'a> Recorder<'a> {
     /// Begins the files of a run in `runs/NAME`, and replaces those of the run before. While another run of that name goes
     /// on, or its results are looked at, the folder is `runs/NAME-2` and so on.
-    pub fn begin(runs: &Path, run: &Run, interrupt: &Interrupt) -> Result<Self> {
+    pub fn begin(
+        runs: &Path,
+        run: &Run,
+        interrupt: &Interrupt,
+        observer: Observer<'a>,
+        terminal: Option<Terminal>,
+    ) -> Result<Self> {
         let (folder, lock) = free_folder(runs, &run.name, interrupt)?;
         let attempt = || -> io::Result<Self> {
             let file = File::options().create(true).append(true).open(folder.join("wire.pcapng"))?;
@@ -44,41 +57,50 @@ impl Recorder {
                 logs.push((name.to_owned(), File::create(folder.join(format!("{name}.log")))?));
             }
             let (started, folder) = ((Instant::now(), SystemTime::now()), folder.clone());
-            Ok(Self { capture, logs, number: 0, started, folder, lock })
+            Ok(Self { capture, logs, number: 0, started, folder, lock, observer, terminal })
         };
         attempt().with_context(|| cannot_write(&folder))
     }
 
     /// Records a frame that a node has sent, and what became of it if it was not simply delivered.
-    pub fn packet<'a>(&'a mut self, node: usize, frame: &'a [u8], comment: Option<&'a str>) -> Result<Record<'a>> {
+    pub fn packet(&mut self, node: usize, frame: &[u8], comment: Option<&str>) -> Result<()> {
         let time_ns = self.now().as_nanos() as u64;
         self.number += 1;
         let written = self.capture.cut_packet(node as u32, time_ns, frame, frame.len(), comment);
         self.checked(written)?;
         let (number, node) = (self.number, Some(self.logs[node].0.as_str()));
         let (time_ns, link) = (Some(time_ns), LinkType::ETHERNET);
-        Ok(Record { number, node, time_ns, link, data: frame, length: frame.len(), comment })
+        let record = Record { number, node, time_ns, link, data: frame, length: frame.len(), comment };
+        tell(self.observer, &mut self.terminal, &Event::Packet(record));
+        Ok(())
     }
 
     /// Records a line that a node's program or kernel said.
-    pub fn line(&mut self, node: Option<usize>, line: Line) -> Result<Line> {
-        self.number += 1;
-        let name = node.map(|node| self.logs[node].0.clone()).unwrap_or_default();
-        let line = Line { number: self.number, time_us: self.now().as_micros() as u64, node: name, ..line };
-        let mut written = self.capture.line(&line);
-        if let Some(node) = node.filter(|_| ![Line::KERNEL, Line::LAB].contains(&line.program.as_str())) {
-            written = written.and_then(|()| self.log(node, &line));
+    pub fn said(&mut self, node: usize, program: &str, text: &str, error: bool) -> Result<()> {
+        let line = Line { program: program.to_owned(), text: text.to_owned(), error, ..Line::default() };
+        if program != Line::KERNEL {
+            let written = self.log(node, &line);
+            self.checked(written)?;
         }
-        self.checked(written)?;
-        // Whoever has seen a line finds it in the file.
-        self.flush()?;
-        Ok(line)
+        self.line(Some(node), line)
     }
 
     /// Records what the lab did to a node, or to the run as a whole, with one word for it.
-    pub fn act(&mut self, node: Option<usize>, act: &str, text: &str) -> Result<Line> {
+    pub fn act(&mut self, node: Option<usize>, act: &str, text: &str) -> Result<()> {
         let (program, act, text) = (Line::LAB.to_owned(), act.to_owned(), text.to_owned());
         self.line(node, Line { program, act, text, ..Line::default() })
+    }
+
+    fn line(&mut self, node: Option<usize>, line: Line) -> Result<()> {
+        self.number += 1;
+        let name = node.map(|node| self.logs[node].0.clone()).unwrap_or_default();
+        let line = Line { number: self.number, time_us: self.now().as_micros() as u64, node: name, ..line };
+        let written = self.capture.line(&line);
+        self.checked(written)?;
+        // Whoever has seen a line finds it in the file.
+        self.flush()?;
+        tell(self.observer, &mut self.terminal, &Event::Line(line));
+        Ok(())
     }
 
     /// Adds a line to a node's log, and to the one of its errors, which is a file as soon as there is something.
@@ -113,6 +135,13 @@ impl Recorder {
 
     fn checked(&self, written: io::Result<()>) -> Result<()> {
         written.with_context(|| cannot_write(&self.folder))
+    }
+}
+
+fn tell(observer: Observer<'_>, terminal: &mut Option<Terminal>, event: &Event<'_>) {
+    observer(event);
+    if let Some(terminal) = terminal {
+        terminal.insert(event);
     }
 }
 

@@ -16,7 +16,6 @@ use crate::terminal::Terminal;
 use anyhow::Result;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
-use wire::run::Event;
 
 /// How long the programs may run unless the run says otherwise.
 const DEADLINE: Duration = Duration::from_secs(120);
@@ -28,13 +27,10 @@ pub(crate) const SERVER: usize = 0;
 pub(crate) const SHELL: usize = 1;
 
 /// All machines, the wire between them, and how far they have come.
-pub struct Session<'a> {
+pub struct Session<'a, 'r> {
     pub(crate) run: &'a Run,
     interrupt: &'a Interrupt,
-    pub(crate) observer: &'a mut dyn FnMut(&Event<'_>),
-    pub(crate) recorder: &'a mut Recorder,
-    /// The terminal of the client's program, if that is a shell.
-    pub(crate) terminal: Option<Terminal>,
+    pub(crate) recorder: &'a mut Recorder<'r>,
     pub(crate) seats: Vec<Seat>,
     pub(crate) switch: Switch,
     pub(crate) rules: Rules,
@@ -47,27 +43,21 @@ pub struct Session<'a> {
     trouble: Option<String>,
 }
 
-impl<'a> Session<'a> {
+impl<'a, 'r> Session<'a, 'r> {
     /// Takes machines whose agents have unpacked the programs, in the order of the run's nodes.
     pub fn new(
         run: &'a Run,
         rules: Rules,
         machines: Vec<Machine>,
         interrupt: &'a Interrupt,
-        recorder: &'a mut Recorder,
-        observer: &'a mut dyn FnMut(&Event<'_>),
-        terminal: Option<Terminal>,
+        recorder: &'a mut Recorder<'r>,
     ) -> Result<Self> {
         let mut switch = Switch::default();
         let nodes = run.nodes.iter().zip(machines);
         let seats = nodes.map(|(node, machine)| Seat::new(node, machine, &mut switch)).collect::<Result<_>>()?;
         let traps = run.traps.clone();
         let (client_spoke, dying, trouble) = Default::default();
-        #[rustfmt::skip]
-        let session = Self {
-            run, interrupt, observer, recorder, terminal, seats, switch, rules, traps, client_spoke, dying, trouble,
-        };
-        Ok(session)
+        Ok(Self { run, interrupt, recorder, seats, switch, rules, traps, client_spoke, dying, trouble })
     }
 
     /// Runs the programs to their end, and tells how they ended, and what else makes the run no good.
@@ -95,7 +85,7 @@ impl<'a> Session<'a> {
             let clients = &self.seats[SERVER + 1..];
             if clients.iter().all(|seat| seat.stage == Stage::Done) {
                 // Whoever leaves the shell is done with its server, too.
-                if self.seats[SERVER].stage != Stage::Running || self.terminal.is_some() {
+                if self.seats[SERVER].stage != Stage::Running || self.recorder.terminal.is_some() {
                     return Ok(());
                 }
                 if self.nobody_came() {
@@ -105,7 +95,7 @@ impl<'a> Session<'a> {
                 if clients.iter().any(|seat| seat.ended.ran) {
                     grace.get_or_insert_with(|| Instant::now() + GRACE);
                 }
-            } else if self.terminal.is_some() && self.seats[SHELL].stage == Stage::Done {
+            } else if self.recorder.terminal.is_some() && self.seats[SHELL].stage == Stage::Done {
                 return Ok(());
             }
             let limit = grace.map_or(end, |grace| end.min(grace));
@@ -127,7 +117,7 @@ impl<'a> Session<'a> {
     /// Tells what the rules have not come to. A rule whose packet did not come has tested nothing.
     fn check_rules(&mut self) -> Result<()> {
         for (node, name) in self.rules.held().collect::<Vec<_>>() {
-            self.lab(Some(node), "rule", &format!("{name} is still held back, and the run is over"))?;
+            self.recorder.act(Some(node), "rule", &format!("{name} is still held back, and the run is over"))?;
         }
         let unmet: Vec<String> = self.rules.unmet().map(|rule| format!("`{rule}`")).collect();
         match unmet.as_slice() {
@@ -155,12 +145,12 @@ impl<'a> Session<'a> {
             return Ok(());
         }
         let mut text = command.as_str();
-        if let (SHELL, Some(terminal)) = (node, &mut self.terminal) {
+        if let (SHELL, Some(terminal)) = (node, &mut self.recorder.terminal) {
             terminal.lend(self.run.names().into_iter().map(str::to_owned).collect())?;
             text = "a shell";
         }
         seat.stage = Stage::Running;
-        self.lab(Some(node), "start", text)?;
+        self.recorder.act(Some(node), "start", text)?;
         self.seats[node].agent.say("start");
         Ok(())
     }
@@ -186,7 +176,7 @@ impl<'a> Session<'a> {
     /// Takes down what makes this run no good. The first such thing is the one that is told.
     pub(crate) fn trouble(&mut self, text: &str) -> Result<()> {
         self.trouble.get_or_insert_with(|| text.to_owned());
-        self.lab(None, "trouble", text)
+        self.recorder.act(None, "trouble", text)
     }
 
     fn wait(&mut self, limit: Instant) -> Result<()> {
@@ -197,19 +187,19 @@ impl<'a> Session<'a> {
             if seat.qemu.is_some() {
                 let (card, wants_to_write) = card;
                 streams.push((card.as_fd(), wants_to_write));
-                let has_keys = node == SHELL && self.terminal.as_ref().is_some_and(Terminal::has_keys);
+                let has_keys = node == SHELL && self.recorder.terminal.as_ref().is_some_and(Terminal::has_keys);
                 streams.extend([(seat.output.as_fd(), has_keys), (seat.agent.console.as_fd(), false)]);
             }
         }
-        streams.extend(self.terminal.as_ref().and_then(Terminal::keyboard).map(|keyboard| (keyboard, false)));
-        let due = self.terminal.as_ref().and_then(Terminal::due).into_iter();
+        streams.extend(self.recorder.terminal.as_ref().and_then(Terminal::keyboard).map(|keyboard| (keyboard, false)));
+        let due = self.recorder.terminal.as_ref().and_then(Terminal::due).into_iter();
         let due = due.chain(self.rules.due().filter(|_| self.dying.is_none()));
         self.interrupt.wait(&streams, due.fold(limit, Instant::min))
     }
 
     /// Brings what is typed to the shell; false if the shell is to be left without its consent.
     fn pass_keys(&mut self) -> Result<bool> {
-        let Some(terminal) = &mut self.terminal else { return Ok(true) };
+        let Some(terminal) = &mut self.recorder.terminal else { return Ok(true) };
         let seat = &mut self.seats[SHELL];
         if !terminal.read()? {
             self.trouble("the shell was cut off with Ctrl-]")?;
@@ -228,7 +218,7 @@ impl<'a> Session<'a> {
         let Some(command) = &self.run.inspect else { return Ok(()) };
         for node in 0..self.seats.len() {
             if self.seats[node].qemu.is_some() {
-                self.lab(Some(node), "inspect", command)?;
+                self.recorder.act(Some(node), "inspect", command)?;
                 let seat = &mut self.seats[node];
                 *place(&mut seat.ended) = seat.inspect(command, self.interrupt)?;
             }
