@@ -205,7 +205,7 @@ fn print(bytes: &[u8]) {
 /// recorded, as in every run.
 fn line_for(event: &Event<'_>, nodes: &[String]) -> Option<String> {
     match event {
-        Event::Line(line) if line.act == "start" => None,
+        Event::Line(line) if ["start", Line::END].contains(&line.act.as_str()) => None,
         Event::Line(line) if line.node == CLIENT && ![Line::LAB, Line::KERNEL].contains(&line.program.as_str()) => None,
         Event::Line(Line { node, text, .. }) => Some(format!("{node} │ {text}")),
         Event::Packet(Record { node: Some(from), data, .. }) => {
