@@ -72,7 +72,7 @@ impl CmId {
     }
 
     /// Another handle on the same id, for those who keep it alive: its PD, CQ, QP and events.
-    pub(crate) fn share(&self) -> Self {
+    pub fn share(&self) -> Self {
         Self(Rc::clone(&self.0))
     }
 

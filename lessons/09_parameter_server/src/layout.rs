@@ -1,0 +1,124 @@
+//! What lies in the memory that both sides see, and what is said beside it. All numbers are big-endian.
+//!
+//! ```text
+//! board       version 8 │ weights 8 × 8 │ seal 8    in the server's memory: every worker READs it
+//! slot        loss 8 │ slope 8 × 8                  in the server's memory: one worker WRITEs it
+//! counter     examples 8                            in the server's memory: every worker adds to it
+//! immediate   round 24 bits │ worker 8 bits         with a worker's WRITE, and with the server's word to go on
+//! hello       "PS09" │ worker 1 (0: any)            private data of the ConnectRequest
+//! welcome     board 16 │ slot 16 │ counter 16 │ worker 1    private data of the ConnectReply
+//! ```
+
+use common::{Error, Metadata, Result};
+
+use crate::model::{Gradient, Weights, WEIGHTS};
+
+pub const BOARD_LEN: usize = 8 * (1 + WEIGHTS + 1);
+pub const SLOT_LEN: usize = 8 * (1 + WEIGHTS);
+
+/// The immediate data of the server's last word.
+pub const STOP: u32 = u32::MAX;
+
+/// The highest number of a round: it fits 24 bits, and never makes a [`STOP`].
+pub const LAST_ROUND: usize = 1_000_000;
+
+const MAGIC: &[u8] = b"PS09";
+
+/// Round and worker in 32 bits.
+pub fn immediate(round: u32, worker: u8) -> u32 {
+    round << 8 | u32::from(worker)
+}
+
+/// The round and the worker that an immediate names.
+pub fn round_and_worker(immediate: u32) -> (u32, u8) {
+    (immediate >> 8, immediate as u8)
+}
+
+/// The board's bytes. The seal is a hash of all that stands before it.
+pub fn board(version: u32, weights: &Weights) -> Vec<u8> {
+    let mut bytes = u64::from(version).to_be_bytes().to_vec();
+    bytes.extend(weights.iter().flat_map(|weight| weight.to_be_bytes()));
+    bytes.extend(hash(&bytes).to_be_bytes());
+    bytes
+}
+
+/// Version and weights. None if the seal does not fit: the copy is torn, and holds something of two versions.
+pub fn read_board(bytes: &[u8]) -> Option<(u32, Weights)> {
+    let (sealed, seal) = bytes.split_at(BOARD_LEN - 8);
+    let (version, weights) = sealed.split_at(8);
+    (number(seal) == hash(sealed)).then(|| (number(version) as u32, floats(weights)))
+}
+
+/// A slot's bytes.
+pub fn slot(gradient: &Gradient) -> Vec<u8> {
+    let numbers = std::iter::once(&gradient.loss).chain(&gradient.slope);
+    numbers.flat_map(|number| number.to_be_bytes()).collect()
+}
+
+/// What lies in a slot.
+pub fn read_slot(bytes: &[u8]) -> Gradient {
+    let (loss, slope) = bytes.split_at(8);
+    Gradient { loss: f64::from_bits(number(loss)), slope: floats(slope) }
+}
+
+/// What a worker says when it knocks: the number that it wants, or 0.
+pub fn hello(worker: u8) -> Vec<u8> {
+    [MAGIC, &[worker]].concat()
+}
+
+/// The number that a knocking worker wants. Private data comes padded with zeroes.
+pub fn read_hello(bytes: &[u8]) -> Option<u8> {
+    bytes.strip_prefix(MAGIC)?.first().copied()
+}
+
+/// What a worker is told when it is let in: where to READ, where to WRITE, what to add to, and its number: that of its place
+/// in the house, and of its part of the data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Welcome {
+    pub board: Metadata,
+    pub slot: Metadata,
+    pub counter: Metadata,
+    pub worker: u8,
+}
+
+impl Welcome {
+    pub fn encode(&self) -> Vec<u8> {
+        let buffers = [self.board, self.slot, self.counter].map(|buffer| buffer.encode()).concat();
+        [&buffers[..], &[self.worker]].concat()
+    }
+
+    /// Reads what the server said, and refuses what no server of this lesson says.
+    pub fn decode(bytes: &[u8]) -> Result<Self> {
+        let wrong = || Error::content("the server's welcome makes no sense", "Run lesson 09 on both sides");
+        let buffer = |at: usize, len: usize| {
+            let buffer = Metadata::decode(bytes.get(at..).unwrap_or_default())?;
+            if buffer.len as usize == len {
+                Ok(buffer)
+            } else {
+                Err(wrong())
+            }
+        };
+        let (board, slot, counter) = (buffer(0, BOARD_LEN)?, buffer(16, SLOT_LEN)?, buffer(32, 8)?);
+        let worker = bytes.get(48).copied().filter(|worker| *worker > 0).ok_or_else(wrong)?;
+        Ok(Self { board, slot, counter, worker })
+    }
+}
+
+fn number(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0, |number, byte| number << 8 | u64::from(*byte))
+}
+
+fn floats(bytes: &[u8]) -> Weights {
+    let mut floats = [0.0; WEIGHTS];
+    floats.iter_mut().zip(bytes.chunks(8)).for_each(|(float, bytes)| *float = f64::from_bits(number(bytes)));
+    floats
+}
+
+/// FNV-1a with 64 bits. It has to find an accident, not an attack.
+fn hash(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3))
+}
+
+#[cfg(test)]
+#[path = "../checks/layout.rs"]
+mod tests;

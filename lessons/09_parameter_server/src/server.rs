@@ -1,0 +1,217 @@
+//! The server: one thread, one loop, three descriptors. It never waits for one worker: it sleeps until anybody has something,
+//! does what there is to do, and sleeps again. A worker that fails is dismissed, and the others go on.
+
+mod rounds;
+
+use std::os::fd::AsFd;
+use std::time::Duration;
+
+use common::args::Args;
+use common::cm::*;
+use common::deadline::Deadline;
+use common::error::status_text;
+use common::{address, info, narrate, say, stage, CmEvent, CmId, ConnParam, Error, EventChannel, Result, Timer};
+
+use crate::house::{House, Peer, State};
+use crate::layout::{read_hello, LAST_ROUND};
+use crate::training::{Goal, Training};
+use crate::{BACKLOG, CHECK, LOSS, MODE, PLACES, ROUNDS};
+
+/// How often the clock wakes us.
+const TICK: Duration = Duration::from_millis(500);
+
+pub fn run(args: &Args) -> Result<()> {
+    let mut server = Server::open(args)?;
+    while !server.is_done() {
+        server.sleep()?;
+        // A goodbye comes on another way than the data, and may overtake it. What came before the goodbye is found if the
+        // events are taken first, and looked at last.
+        let events = server.take_events()?;
+        server.take_completions()?;
+        events.into_iter().for_each(|event| server.on_event(event));
+        server.look_at_the_clock()?;
+        server.go_on()?;
+    }
+    server.close()
+}
+
+/// Fields are dropped from the top.
+struct Server {
+    training: Training,
+    /// So many workers have to be there before the first round; then true.
+    wanted: usize,
+    started: bool,
+    /// Who took longest for its last gradient.
+    slowest: (Duration, u8),
+    /// None until the first worker comes, and after the device has gone.
+    house: Option<House>,
+    _listener: CmId,
+    timer: Timer,
+    events: EventChannel,
+    /// Since when nothing has happened.
+    quiet: Deadline,
+}
+
+impl Server {
+    fn open(args: &Args) -> Result<Self> {
+        let _stage = stage("listen");
+        let (wanted, in_step) = (args.count().max(1) as usize, args.text(&MODE) == "sync");
+        let loss = args.text(&LOSS).parse().ok().filter(|loss| *loss >= 0.0 && wanted <= PLACES);
+        let help = "See `lesson-09 server --help`";
+        let loss = loss.ok_or_else(|| Error::content("-n is at most 8, and --loss a number from 0 on", help))?;
+        // In the mode async every gradient makes a round.
+        let rounds = args.number(&ROUNDS).unwrap_or(1).saturating_mul(if in_step { 1 } else { wanted });
+        let goal = Goal { loss, rounds: rounds.clamp(1, LAST_ROUND) as u32 };
+        let (events, timer) = (EventChannel::create()?, Timer::every(TICK)?);
+        let _listener = address::try_each(&args.address, args.port, |address| {
+            let id = events.create_id()?;
+            id.bind_addr(address)?;
+            id.listen(BACKLOG)?;
+            say!("listening on {address}: {PLACES} places, and the first round begins with {wanted} workers");
+            Ok(id)
+        })?;
+        let training = Training::new(goal, in_step, args.flag(&CHECK));
+        let (started, slowest, house, quiet) = (false, (Duration::ZERO, 0), None, Deadline::knock("workers"));
+        Ok(Self { training, wanted, started, slowest, house, _listener, timer, events, quiet })
+    }
+
+    /// Until one of the descriptors has something.
+    fn sleep(&mut self) -> Result<()> {
+        let mut fds = vec![self.events.as_fd(), self.timer.as_fd()];
+        fds.extend(self.house.as_ref().map(|house| house.channel.as_fd()));
+        self.quiet.wait_readable(&fds).map(|_| ())
+    }
+
+    fn take_events(&mut self) -> Result<Vec<CmEvent>> {
+        let mut taken = Vec::new();
+        while let Some(event) = self.events.try_get_cm_event()? {
+            taken.push(event);
+            self.quiet = Deadline::knock("workers");
+        }
+        Ok(taken)
+    }
+
+    /// Every event has its case, and `event->id` finds its worker.
+    fn on_event(&mut self, event: CmEvent) {
+        let _stage = stage("on_event");
+        // The private data is the event's: it must be copied before the ack.
+        let asked = ConnParam { private_data: event.private_data().to_vec(), ..event.conn_param() };
+        let (kind, status, id) = (event.event(), event.status(), event.id());
+        event.ack();
+        let number = self.house.as_ref().and_then(|house| house.number_of(&id));
+        let lost = |what| Error::content(format!("{what}, status {}", status_text(kind, status)), "Look at its log");
+        match (kind, number) {
+            (RDMA_CM_EVENT_CONNECT_REQUEST, _) => self.knock(&id, &asked),
+            (RDMA_CM_EVENT_ESTABLISHED, Some(number)) => self.join(number),
+            (RDMA_CM_EVENT_DISCONNECTED, Some(number)) => self.leave(number, &id),
+            // It got our ConnectReply, and does not want it any more: it was killed meanwhile, for example.
+            (RDMA_CM_EVENT_REJECTED, Some(number)) => self.dismiss(number, &lost("it turned our ConnectReply away")),
+            // However often our ConnectReply was repeated. Only the connection manager has a deadline for this: to destroy an
+            // id while its message is under way would stop us, and so everybody, until that deadline.
+            (RDMA_CM_EVENT_UNREACHABLE, Some(number)) => self.dismiss(number, &lost("it does not answer")),
+            (RDMA_CM_EVENT_CONNECT_ERROR, Some(number)) => self.dismiss(number, &lost("it could not be connected")),
+            // Its packets come by another device from now on, where its QP is not.
+            (RDMA_CM_EVENT_ADDR_CHANGE, Some(number)) => self.dismiss(number, &lost("our address has moved")),
+            (RDMA_CM_EVENT_ADDR_CHANGE, None) => info!("an address has moved; who connects next comes by it"),
+            // Each id on the device hears of it. All that lives on the device goes now; the weights do not live there.
+            (RDMA_CM_EVENT_DEVICE_REMOVAL, _) => self.evacuate(),
+            (RDMA_CM_EVENT_TIMEWAIT_EXIT, _) => info!("the last packets of an old connection have died out"),
+            // What goes to those who resolve, connect, or join a multicast group; and events of workers that have gone.
+            (other, _) => info!("nothing to do for {}", event::event_name(other)),
+        }
+    }
+
+    /// Somebody wants to come in. The reason of a no goes with the ConnectReject, and the worker prints it.
+    fn knock(&mut self, id: &CmId, asked: &ConnParam) {
+        let _stage = stage("knock");
+        match self.admit(id, asked) {
+            Ok(number) => say!("worker {number} comes from {}", id.peer_name()),
+            Err(error) => {
+                say!("{} is refused: {error}", id.peer_name());
+                let why: String = error.to_string().chars().filter(char::is_ascii).take(148).collect();
+                id.reject(why.as_bytes()).unwrap_or_else(|error| narrate::failure(&error.to_string()));
+            }
+        }
+    }
+
+    fn admit(&mut self, id: &CmId, asked: &ConnParam) -> Result<u8> {
+        let no = |why| Error::content(why, "Run lesson 09 on both sides");
+        let wanted = read_hello(&asked.private_data).ok_or_else(|| no("only workers of lesson 09 come in here"))?;
+        if self.training.over {
+            return Err(no("the training is over"));
+        }
+        let house = match self.house.take() {
+            Some(house) => house,
+            None => House::open(&self.events, id, self.training.round, &self.training.weights)?,
+        };
+        let house = self.house.insert(house);
+        let number = house.free_number(wanted)?;
+        let peer = Peer::admit(house, id, asked, number)?;
+        house.peers.insert(number, peer);
+        Ok(number)
+    }
+
+    /// The worker's ReadyToUse has come: from now on it can be told something.
+    fn join(&mut self, number: u8) {
+        if let Some(peer) = self.peer(number) {
+            peer.become_(State::Idle);
+            say!("worker {number} has joined");
+        }
+    }
+
+    /// The goodbye. Our own `rdma_disconnect` answers it.
+    fn leave(&mut self, number: u8, id: &CmId) {
+        let _stage = stage("leave");
+        id.disconnect().unwrap_or_else(|error| narrate::failure(&error.to_string()));
+        if self.peer(number).map(|peer| peer.state) != Some(State::Stopped) {
+            return self.dismiss(number, &Error::content("it hung up in the middle", "Look at its log"));
+        }
+        say!("worker {number} says goodbye");
+        self.remove(number);
+    }
+
+    /// A worker is of no use any more. That is a matter of this worker alone.
+    fn dismiss(&mut self, number: u8, why: &Error) {
+        let _stage = stage("dismiss");
+        narrate::failure(&format!("worker {number} is dismissed: {why}"));
+        self.remove(number);
+    }
+
+    /// Frees the place, and all that the worker had.
+    fn remove(&mut self, number: u8) {
+        self.training.forget(number);
+        drop(self.house.as_mut().and_then(|house| house.peers.remove(&number)));
+    }
+
+    /// The device is going away. The next worker may come through another one.
+    fn evacuate(&mut self) {
+        let _stage = stage("evacuate");
+        if let Some(house) = self.house.take() {
+            narrate::failure("the RDMA device is gone, and all workers with it");
+            house.peers.keys().for_each(|number| self.training.forget(*number));
+        }
+    }
+
+    fn peer(&mut self, number: u8) -> Option<&mut Peer> {
+        self.house.as_mut()?.peers.get_mut(&number)
+    }
+
+    /// The goal is reached, and all who were told so have gone.
+    fn is_done(&self) -> bool {
+        let empty = |house: &House| house.peers.values().all(|peer| peer.state == State::Accepted);
+        self.training.over && self.house.as_ref().map_or(true, empty)
+    }
+
+    fn close(mut self) -> Result<()> {
+        let _stage = stage("close");
+        if let Some(house) = &self.house {
+            say!("the workers have looked at {} examples, they say", house.counter.read_u64(0)?);
+        }
+        say!("weights: {:.4?}", self.training.weights);
+        let verdict = self.training.verdict();
+        drop(self);
+        say!("server shut-down is complete");
+        verdict?.into_iter().for_each(|words| say!("SUCCESS, {words}"));
+        Ok(())
+    }
+}
