@@ -44,11 +44,14 @@ setup: ## get what the lessons need, below target/ (with apt; elsewhere, say wha
 bundle: ## one file with all that machines of this release need, for a classroom without a network
 	@lab/setup.sh bundle
 
+# Lesson 09 is about many clients. (Others take so many, too.)
+lesson-09: workers ?= 3
+
 .PHONY: $(lessons:%=lesson-%)
-$(lessons:%=lesson-%): lesson-%: ## run lesson NN on two emulated machines [client="OPTIONS"] [server="OPTIONS"] [wire="RULES"]
+$(lessons:%=lesson-%): lesson-%: ## run lesson NN on emulated machines [client="OPTIONS"] [server="OPTIONS"] [wire="RULES"] [workers=N]
 	@lab/setup.sh build lab
 	@$(call build,lab $@)
-	@$(bin)/lab run $@ --server-args="$$server" --client-args="$$client" --wire="$$wire"
+	@$(bin)/lab run $@ --clients=$(or $(workers),1) --server-args="$$server" --client-args="$$client" --wire="$$wire"
 
 .PHONY: lab-shell
 lab-shell: ## a shell on the client machine, with the packets as they pass [server="COMMAND"; rping unless given] [wire="RULES"]
@@ -142,10 +145,10 @@ screenshots: ## take the pictures of Wireshark that show an earlier capture anew
 	@$(bin)/xtask screenshots
 
 .PHONY: record
-record: ## run every lesson in the lab and renew what captures/ holds
+record: ## run every lesson in the lab, or one [lesson=NN], and renew what captures/ holds
 	@lab/setup.sh build lab
 	cargo build --workspace
-	cargo run -q -p xtask -- record
+	cargo run -q -p xtask -- record $(lesson)
 
 .PHONY: wireshark-profile
 wireshark-profile: ## install columns, colors and filter buttons for Wireshark: the profile "rdma"

@@ -40,6 +40,11 @@ impl Side {
         }
     }
 
+    /// Whether a node of a run is at this end: `client`, or, where there are several, `client-1` and so on.
+    pub fn is_at(self, node: &str) -> bool {
+        node.strip_prefix(self.name()).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+    }
+
     /// The one that this one talks to.
     pub fn other(self) -> Side {
         match self {

@@ -11,7 +11,7 @@ use std::process::{Command, ExitCode};
 
 const USAGE: &str = "\
 Usage: xtask COMMAND
-  record        run every lesson in the lab and renew the bundled captures
+  record [NN]   run every lesson, or this one, in the lab and renew the bundled captures
   docs          write the generated parts of the documentation
   docs --check  change nothing; say what is not true
   screenshots   take the documentation's pictures of Wireshark anew";
@@ -19,7 +19,8 @@ Usage: xtask COMMAND
 fn main() -> ExitCode {
     let words: Vec<String> = env::args().skip(1).collect();
     let result = match words.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
-        ["record"] => record::record(&root()),
+        ["record"] => record::record(&root(), None),
+        ["record", lesson] => record::record(&root(), Some(lesson)),
         ["docs"] => docs::write(&root()),
         ["docs", "--check"] => docs::check(&root()),
         ["screenshots"] => screenshots::take(&root()),

@@ -27,14 +27,14 @@ struct Lab {
     qemu: String,
 }
 
-/// Renews all bundled captures, or none; then what the documentation shows of them.
+/// Renews all bundled captures, or those of one lesson, or none; then what the documentation shows of them.
 ///
 /// # Errors
 /// A run fails, or does not tell its story.
-pub fn record(root: &Path) -> Result<()> {
+pub fn record(root: &Path, lesson: Option<&str>) -> Result<()> {
     let lab = Lab::find()?;
     let mut recordings = Vec::new();
-    for story in story::bundled()? {
+    for story in story::bundled()?.into_iter().filter(|story| lesson.map_or(true, |number| story.number() == number)) {
         let name = story.file_name();
         println!("{name}: {}", story.about);
         let file = root.join(format!("captures/{name}.pcapng"));
@@ -42,6 +42,9 @@ pub fn record(root: &Path) -> Result<()> {
     }
     for (file, recording) in &recordings {
         write(file, recording)?;
+    }
+    if lesson.is_some() {
+        return docs::write(root);
     }
     let page = root.join(PAGE);
     let text = fs::read_to_string(&page).with_context(|| format!("cannot read {PAGE}"))?;
@@ -80,6 +83,7 @@ impl Lab {
             .args(["run", &format!("lesson-{}", story.number())])
             .arg(format!("--server-args={}", story.server))
             .arg(format!("--client-args={}", story.client))
+            .arg(format!("--clients={}", story.clients))
             .output()
             .context("cannot run the lab")?;
         let errors = String::from_utf8_lossy(&output.stderr);

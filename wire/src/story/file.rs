@@ -4,7 +4,9 @@
 //! [[variants]]                      # a way of running the lesson; the first is "main"
 //! name = "main"
 //! about = "One WRITE in one packet"
-//! # server, client = "options"     exit = status of both programs
+//! # server, client = "options"     exit = status of all programs
+//! # clients = 3                     so many at once, instead of one
+//! # repeats = true                  the requests of each side come again and again, in this order
 //!
 //! [[steps]]
 //! title = "The client writes into the server's memory"
@@ -87,6 +89,14 @@ struct RawVariant {
     client: String,
     #[serde(default)]
     exit: u8,
+    #[serde(default = "one")]
+    clients: usize,
+    #[serde(default)]
+    repeats: bool,
+}
+
+fn one() -> usize {
+    1
 }
 
 #[derive(Deserialize)]
@@ -132,6 +142,8 @@ pub fn parse(lesson: &str, text: &str) -> Result<Vec<Story>, Error> {
             server: variant.server.clone(),
             client: variant.client.clone(),
             exit: variant.exit,
+            clients: variant.clients,
+            repeats: variant.repeats,
             steps: steps(&file, &variant.name).map_err(content)?,
         });
     }

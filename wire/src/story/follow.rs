@@ -1,15 +1,16 @@
 //! Which step of a story each packet of a capture belongs to.
 //!
 //! Nothing is read from addresses, queue pairs or counts that differ between runs. The client is the one who sends
-//! the ConnectRequest. A CM message belongs to the step with its name. The requests of one side come in the order of
+//! the ConnectRequest; where there are several, each connection follows the story by itself. A CM message belongs to the step with its name. The requests of one side come in the order of
 //! the story, and packet sequence numbers tell to which request a later part, a repetition or an answer belongs; so
 //! neither another path MTU, nor ACKs for several requests at once, nor lost packets change the assignment.
 
 use super::{Side, Step, Story};
-use crate::cm::{Kind, Message};
+use crate::cm::Kind;
 use crate::opcode::{Part, Service};
 use crate::packet::Packet;
 use crate::track::{Seen, Tracker};
+use std::collections::HashMap;
 use std::fmt;
 
 /// Follows a capture packet by packet.
@@ -17,10 +18,9 @@ use std::fmt;
 pub struct Follow<'s> {
     story: &'s Story,
     tracker: Tracker,
-    /// The connection that began with the last ConnectRequest.
-    connection: Option<usize>,
-    /// For the requests of the client and of the server, in order: the sequence number that each begins with.
-    requests: [Vec<i64>; 2],
+    /// Each connection that began with a ConnectRequest; and for the requests of its client and of its server, in order,
+    /// the sequence number that each begins with.
+    connections: HashMap<usize, [Vec<i64>; 2]>,
 }
 
 /// A packet that the story does not have.
@@ -44,13 +44,7 @@ impl std::error::Error for Unexpected {}
 
 impl<'s> Follow<'s> {
     pub(super) fn new(story: &'s Story) -> Follow<'s> {
-        Follow { story, tracker: Tracker::default(), connection: None, requests: [Vec::new(), Vec::new()] }
-    }
-
-    /// The side that sent a packet; None before the ConnectRequest.
-    pub fn side(&self, packet: &Packet) -> Option<Side> {
-        let [client, _] = self.tracker.connections()[self.connection?].ips;
-        Some(if packet.datagram.src == client { Side::Client } else { Side::Server })
+        Follow { story, tracker: Tracker::default(), connections: HashMap::new() }
     }
 
     /// The step that the next packet of the capture belongs to. `frame` is its number, for the error.
@@ -59,22 +53,35 @@ impl<'s> Follow<'s> {
     /// The story has no such packet at this point. The next packets may fit again.
     pub fn packet(&mut self, frame: u64, packet: &Packet) -> Result<&'s Step, Unexpected> {
         let seen = self.tracker.see(packet);
-        let found = match packet.cm() {
-            Some(message) => self.cm_step(packet, &message, seen),
-            None => self.rc_step(packet, seen.filter(|seen| Some(seen.connection) == self.connection)),
+        let message = packet.cm();
+        let begins = message.as_ref().is_some_and(|message| message.kind == Kind::ConnectRequest);
+        if let Some(seen) = seen.filter(|_| begins) {
+            self.connections.entry(seen.connection).or_default();
+        }
+        let side = self.side(packet, seen);
+        let found = match (side, message) {
+            (None, _) => Err("a ConnectRequest first".into()),
+            (Some(side), Some(_)) => self.cm_step(packet, side),
+            (Some(side), None) => self.rc_step(packet, side, seen),
         };
-        let sender = self.side(packet).map_or(String::new(), |side| format!("the {}'s ", side.name()));
+        let sender = side.map_or(String::new(), |side| format!("the {}'s ", side.name()));
         found.map_err(|expected| Unexpected { frame, packet: format!("{sender}{}", packet.name()), expected })
     }
 
-    fn cm_step(&mut self, packet: &Packet, message: &Message, seen: Option<Seen>) -> Result<&'s Step, String> {
-        let connection = seen.map(|seen| seen.connection).filter(|_| message.kind == Kind::ConnectRequest);
-        // A new connection starts the story over; a repeated ConnectRequest does not.
-        if connection.is_some() && self.connection != connection {
-            self.connection = connection;
-            self.requests = [Vec::new(), Vec::new()];
-        }
-        let side = self.side(packet).ok_or("a ConnectRequest first")?;
+    /// Who sent a packet: one end of its connection, or, if it is of none, whose machine that is. None before the first
+    /// ConnectRequest.
+    fn side(&self, packet: &Packet, seen: Option<Seen>) -> Option<Side> {
+        let known = seen.filter(|seen| self.connections.contains_key(&seen.connection)).map(|seen| seen.from);
+        known.or_else(|| {
+            let all = self.tracker.connections();
+            let mut clients = self.connections.keys().filter_map(|connection| Some(all.get(*connection)?.ips[0]));
+            let is_client = clients.any(|client| client == packet.datagram.src);
+            let side = if is_client { Side::Client } else { Side::Server };
+            (!self.connections.is_empty()).then_some(side)
+        })
+    }
+
+    fn cm_step(&self, packet: &Packet, side: Side) -> Result<&'s Step, String> {
         let mut own = self.story.steps.iter().filter(|step| step.side == side && !step.packets.starts_with("RC "));
         let found = own.clone().find(|step| step.fits(packet));
         found.ok_or_else(|| match own.next() {
@@ -83,15 +90,14 @@ impl<'s> Follow<'s> {
         })
     }
 
-    fn rc_step(&mut self, packet: &Packet, seen: Option<Seen>) -> Result<&'s Step, String> {
-        let side = self.side(packet).ok_or("a ConnectRequest first")?;
+    fn rc_step(&mut self, packet: &Packet, side: Side, seen: Option<Seen>) -> Result<&'s Step, String> {
         if packet.opcode.service != Service::Rc {
             return Err("a packet of a reliable connection".into());
         }
-        let known = seen.and_then(|seen| Some((seen.psn?, seen.again)));
-        let (psn, again) = known.ok_or("a packet of the connection whose ConnectRequest the capture has")?;
+        let known = seen.and_then(|seen| Some((self.connections.get_mut(&seen.connection)?, seen.psn?, seen.again)));
+        let (requests, psn, again) = known.ok_or("a packet of a connection whose ConnectRequest the capture has")?;
         let answer = packet.opcode.is_response();
-        let starts = &mut self.requests[if answer { side.other() } else { side } as usize];
+        let starts = &mut requests[if answer { side.other() } else { side } as usize];
         if !answer && !again && matches!(packet.opcode.part, Part::First | Part::Only) {
             starts.push(psn);
         }
@@ -100,6 +106,7 @@ impl<'s> Follow<'s> {
         let index = index.ok_or("an answer only after its request")?;
         let wanted = |step: &&Step| step.side == side && if answer { step.is_answer() } else { step.is_request() };
         let steps: Vec<&Step> = self.story.steps.iter().filter(wanted).collect();
+        let index = if self.story.repeats && !steps.is_empty() { index % steps.len() } else { index };
         match (steps.get(index), steps.last()) {
             (Some(step), _) if step.fits(packet) => Ok(step),
             (Some(step), _) => Err(format!("{} (step {}: {})", step.packets, step.number, step.title)),

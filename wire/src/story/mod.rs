@@ -31,8 +31,12 @@ pub struct Story {
     pub server: String,
     /// Options for the client.
     pub client: String,
-    /// The exit status of both programs.
+    /// The exit status of all programs.
     pub exit: u8,
+    /// How many clients there are, each with a connection of its own.
+    pub clients: usize,
+    /// The requests of each side, and their answers, come again and again, in this order.
+    pub repeats: bool,
     /// What happens. Where both sides act at the same time, their steps may interleave differently.
     pub steps: Vec<Step>,
 }
@@ -116,7 +120,7 @@ impl Step {
 
     /// True if the packets answer a request.
     pub fn is_answer(&self) -> bool {
-        ["RC Acknowledge", "RC RDMA Read Response"].contains(&self.packets.as_str())
+        ["RC Acknowledge", "RC RDMA Read Response", "RC Atomic Acknowledge"].contains(&self.packets.as_str())
     }
 
     /// One line that says it all, for the packets' comment in a capture.
@@ -132,7 +136,7 @@ impl Step {
 }
 
 /// The stories of this repository's lessons, in order.
-const BUNDLED: [(&str, &str); 7] = [
+const BUNDLED: [(&str, &str); 8] = [
     ("01_cm_listen", include_str!("../../../lessons/01_cm_listen/steps.toml")),
     ("02_resources", include_str!("../../../lessons/02_resources/steps.toml")),
     ("03_metadata_exchange", include_str!("../../../lessons/03_metadata_exchange/steps.toml")),
@@ -140,6 +144,7 @@ const BUNDLED: [(&str, &str); 7] = [
     ("05_rdma_read", include_str!("../../../lessons/05_rdma_read/steps.toml")),
     ("06_send_recv_state_machine", include_str!("../../../lessons/06_send_recv_state_machine/steps.toml")),
     ("07_disconnect_flush", include_str!("../../../lessons/07_disconnect_flush/steps.toml")),
+    ("09_parameter_server", include_str!("../../../lessons/09_parameter_server/steps.toml")),
 ];
 
 /// The stories of all lessons and variants, in order.

@@ -14,7 +14,7 @@ use std::collections::HashMap;
 /// - each is recorded as sent by the node whose step it is;
 /// - there is no traffic beside it but ARP and RARP;
 /// - the log line of each step stands before the step's first packet;
-/// - both programs ended with the story's exit status.
+/// - all programs ended with the story's exit status.
 pub fn problems(story: &Story, run: &[u8]) -> Vec<String> {
     let mut problems = Vec::new();
     match follow(story, run, &mut problems) {
@@ -53,7 +53,7 @@ fn follow(story: &Story, run: &[u8], problems: &mut Vec<String>) -> Result<(Vec<
             Ok(step) => {
                 packets[step.number - 1].get_or_insert(frame);
                 let sender = record.node.unwrap_or("nobody");
-                if sender != step.side.name() {
+                if !step.side.is_at(sender) {
                     problems.push(format!("frame {frame} is from the {}, and recorded as from {sender}", step.side));
                 }
             }
@@ -86,7 +86,9 @@ fn compare(story: &Story, packets: &[Option<u64>], lines: &[Line], problems: &mu
     }
     let end = format!("exit status {}", story.exit);
     for side in Side::BOTH {
-        if !lines.iter().any(|line| line.act == Line::EXIT && line.node == side.name() && line.text == end) {
+        let ended = |line: &&Line| line.act == Line::EXIT && side.is_at(&line.node) && line.text == end;
+        let wanted = if side == Side::Client { story.clients } else { 1 };
+        if lines.iter().filter(ended).count() != wanted {
             problems.push(format!("the {side} did not end with {end}"));
         }
     }
@@ -94,8 +96,7 @@ fn compare(story: &Story, packets: &[Option<u64>], lines: &[Line], problems: &mu
 
 /// The number of the log line of an act; `nth` counts lines that look the same, from 0.
 fn said(lines: &[Line], act: &Act, nth: usize) -> Option<u64> {
-    let is_it = |line: &&Line| {
-        line.node == act.side.name() && line.stage() == Some(&act.stage) && line.said().contains(&act.log)
-    };
+    let is_it =
+        |line: &&Line| act.side.is_at(&line.node) && line.stage() == Some(&act.stage) && line.said().contains(&act.log);
     lines.iter().filter(is_it).nth(nth).map(|line| line.number)
 }
