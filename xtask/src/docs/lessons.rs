@@ -72,7 +72,9 @@ pub fn captures(sources: &Sources) -> Result<Vec<String>> {
         let (name, about) = (story.file_name(), &story.about);
         let sides = [("server", &story.server), ("client", &story.client)];
         let given = sides.iter().filter(|(_, options)| !options.is_empty());
-        let options = given.map(|(side, options)| format!("{side} `{options}`")).collect::<Vec<_>>().join(", ");
+        let given = given.map(|(side, options)| format!("{side} `{options}`"));
+        let clients = (story.clients > 1).then(|| format!("{} clients", story.clients));
+        let options = given.chain(clients).collect::<Vec<_>>().join(", ");
         let packets = sources.rows(&format!("captures/{name}.pcapng"))?.len();
         Ok(format!("| [{name}]({name}.pcapng) | {about} | {options} | {packets} |"))
     };

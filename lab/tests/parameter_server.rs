@@ -1,0 +1,199 @@
+//! Lesson 09: workers come, go, fail and are refused at any moment, and what the others compute stays right.
+
+#![allow(clippy::unwrap_used)] // A test may end with a panic.
+
+mod support;
+
+use lab::{Outcome, Run, SERVER};
+use std::time::Duration;
+use support::{served, Check};
+
+/// What must be the same before and after.
+const SHOW: &str = "/usr/bin/rdma resource show";
+
+/// A server, and so many workers on machines of their own.
+fn training(server: &str, workers: usize) -> Run {
+    let run = Run::lesson("09").unwrap().server_args(&format!("--timeout 40 {server}")).client_args("--timeout 40");
+    run.clients(workers).inspect(SHOW).deadline(Duration::from_secs(300))
+}
+
+/// The server has reached its goal with the right result, and no machine holds anything any more.
+fn assert_right(check: &Check, what: &str) {
+    let server = check.outcome.node(SERVER);
+    let what = format!("{what}:\n{}", server.log.join("\n"));
+    assert_eq!(server.exit, Some(0), "{what}");
+    check.logs(SERVER, "SUCCESS, the same to the bit as computed here alone");
+    for node in &check.outcome.nodes {
+        support::assert_nothing_left_open(node, &what);
+    }
+}
+
+fn exits(outcome: &Outcome) -> Vec<Option<i32>> {
+    outcome.nodes.iter().skip(1).map(|node| node.exit).collect()
+}
+
+/// A number in a line of the server: the first after `before`.
+fn number(check: &Check, before: &str) -> u64 {
+    let line = check.line(SERVER, before);
+    let digits = line.split(before).nth(1).unwrap_or_default().chars().take_while(char::is_ascii_digit);
+    digits.collect::<String>().parse().unwrap()
+}
+
+#[test]
+fn four_workers_and_fifty_rounds_are_right_to_the_bit() {
+    let check = Check::of(training("--check --rounds 50 --loss 0", 4));
+    assert_right(&check, "four workers");
+    assert_eq!(exits(&check.outcome), [Some(0); 4]);
+    check.logs(SERVER, "in all 50 rounds");
+    assert_eq!(check.count(SERVER, "from workers 1 2 3 4;"), 50);
+    // Each of them counted its examples in every round.
+    assert_eq!(number(&check, "the workers have looked at "), 50 * 4 * 128);
+    for (name, count) in [("RC Fetch Add", 200), ("RC RDMA Write Only Immediate", 200), ("RC Send Only Immediate", 204)]
+    {
+        let found = check.outcome.packets.iter().find(|(found, _)| *found == name);
+        // Five machines on two processors: an answer may be late, and its request be sent again.
+        assert!(found.is_some_and(|(_, found)| *found >= count), "{name}: {found:?}");
+    }
+}
+
+#[test]
+fn at_their_own_pace_they_arrive_near_the_same_point() {
+    let server = "--mode async --check --rounds 200";
+    let slow = "lesson-09 client -a 10.47.91.1 --timeout 40 --pause 100";
+    let check = Check::of(training(server, 3).node("client-3", slow));
+    let log = check.outcome.node(SERVER).log.join("\n");
+    assert_eq!((check.outcome.node(SERVER).exit, exits(&check.outcome)), (Some(0), vec![Some(0); 3]), "{log}");
+    check.logs(SERVER, "is allowed");
+    // Nobody waits for the slow one.
+    let alone = |line: &&String| line.contains(" from workers ") && !line.contains(" 1 2 3;");
+    assert!(check.outcome.node(SERVER).log.iter().filter(alone).count() > 5, "{log}");
+}
+
+/// A worker is killed when a line of its log says how far it is. The others' result is right: for the rounds that it took
+/// part in, and for those that it did not.
+#[test]
+fn a_worker_killed_at_any_stage_is_left_out() {
+    let stages = [
+        (2, "SLOW  rdma_connect"),
+        (2, "connected as worker 7"),
+        (3, "round 3: version"),
+        (3, "opcode=RDMA_WRITE_WITH_IMM signaled=0"),
+        (3, "ibv_post_send ATOMIC_FETCH_AND_ADD"),
+        (3, "SLOW  rdma_disconnect"),
+    ];
+    for (wanted, stage) in stages {
+        // The others say little, and other things: the line is the victim's.
+        let quiet = "RUST_LOG=error lesson-09 client -a 10.47.91.1 --timeout 40 --pause 50";
+        let server = format!("RUST_LOG=error lesson-09 server -n {wanted} --timeout 40 --check --rounds 20 --loss 0");
+        let run = Run::programs()
+            .server(&server)
+            .node("client-1", quiet)
+            .node("client-2", quiet)
+            .node("victim", "lesson-09 client -a 10.47.91.1 --timeout 40 --worker 7")
+            .kill_when("victim", stage)
+            .inspect(SHOW)
+            .deadline(Duration::from_secs(300));
+        let check = Check::of(run);
+        assert_right(&check, stage);
+        // After the last stage it ends by itself, too.
+        let victim = check.outcome.node("victim").exit;
+        assert!(victim == Some(137) || (stage.contains("disconnect") && victim == Some(0)), "{stage}: {victim:?}");
+        assert_eq!(exits(&check.outcome)[..2], [Some(0), Some(0)], "{stage}");
+    }
+}
+
+#[test]
+fn a_worker_without_power_is_dismissed_and_the_others_go_on() {
+    let quiet = "RUST_LOG=error lesson-09 client -a 10.47.91.1 --timeout 20";
+    let run = Run::programs()
+        .server("RUST_LOG=error lesson-09 server -n 2 --timeout 20 --check --rounds 10 --loss 0")
+        .node("client-1", quiet)
+        .node("victim", "lesson-09 client -a 10.47.91.1 --timeout 20")
+        .power_off_when("victim", "round 3: version")
+        .inspect(SHOW)
+        .deadline(Duration::from_secs(300));
+    let check = Check::of(run);
+    let what = check.outcome.node(SERVER).log.join("\n");
+    assert_eq!(check.outcome.node(SERVER).exit, Some(0), "{what}");
+    check.logs(SERVER, "is late");
+    check.logs(SERVER, "is dismissed: ");
+    check.logs(SERVER, "SUCCESS, the same to the bit");
+    assert_eq!(check.outcome.node("client-1").exit, Some(0), "{what}");
+    support::assert_nothing_left_open(check.outcome.node(SERVER), &what);
+}
+
+#[test]
+fn a_killed_server_ends_all_workers_with_a_word() {
+    let check = Check::of(training("--rounds 1000 --loss 0", 3).kill_when(SERVER, "round 5: loss"));
+    assert_eq!(exits(&check.outcome), [Some(1); 3]);
+    for node in &check.outcome.nodes[1..] {
+        let told =
+            |line: &String| line.contains("RDMA_CM_EVENT_DISCONNECTED instead of") || line.contains("completed with");
+        assert!(node.log.iter().any(told), "{}", node.log.join("\n"));
+        support::assert_nothing_left_open(node, "the server was killed");
+    }
+}
+
+/// Workers on one machine: a shell starts them, one after the other or all at once.
+fn crowd(server: &str, client: &str) -> Check {
+    let worker = |options: &str| format!("RUST_LOG=error lesson-09 client -a 10.47.91.1 --timeout 60 {options}");
+    let client = client.replace("WORKER_OPTIONS", &worker("--pause 200")).replace("WORKER", &worker(""));
+    let server = format!("RUST_LOG=error lesson-09 server --timeout 60 {server}");
+    Check::of(Run::programs().server(&server).client(&client).inspect(SHOW).deadline(Duration::from_secs(300)))
+}
+
+#[test]
+fn eight_are_let_in_and_a_ninth_is_told_why_not() {
+    let all = "for n in 1 2 3 4 5 6 7 8; do WORKER_OPTIONS & all=\"$all $!\"; done; sleep 4; WORKER; echo ninth $?; \
+               for pid in $all; do wait $pid || echo failed; done";
+    let check = crowd("-n 8 --check --rounds 40 --loss 0", all);
+    assert_right(&check, "nine");
+    check.logs(lab::CLIENT, "and the peer says \"the house is full: 8 workers are here");
+    check.logs(lab::CLIENT, "ninth 1");
+    assert_eq!(check.count(lab::CLIENT, "failed"), 0);
+    assert_eq!(check.count(SERVER, "from workers 1 2 3 4 5 6 7 8;"), 40);
+}
+
+#[test]
+fn who_joins_in_the_middle_takes_part_from_then_on() {
+    let late = "WORKER_OPTIONS & first=$!; sleep 3; WORKER & wait $first && wait $! && echo both";
+    let check = crowd("--check --rounds 30 --loss 0", late);
+    assert_right(&check, "a late one");
+    check.logs(lab::CLIENT, "both");
+    check.logs_in_order(
+        SERVER,
+        &["round 1: ", "from workers 1;", "worker 2 has joined", "from workers 1 2;", "SUCCESS"],
+    );
+}
+
+#[test]
+fn of_two_that_want_the_same_number_one_is_refused_until_the_other_has_gone() {
+    let two =
+        "WORKER_OPTIONS --worker 5 & one=$!; sleep 2; WORKER --worker 5; echo second $?; kill -9 $one; wait $one; \
+               WORKER --worker 5; echo third $?";
+    let check = crowd("--check --rounds 30 --loss 0", two);
+    assert_right(&check, "two of one number");
+    check.logs(lab::CLIENT, "and the peer says \"worker 5 is here already");
+    check.logs_in_order(lab::CLIENT, &["second 1", "third 0"]);
+    check.logs(SERVER, "from workers 5;");
+    for (options, says) in [("-n 9", "-n is at most 8"), ("--loss x", "--loss a number from 0 on")] {
+        let check = Check::of(support::programs(&format!("lesson-09 server {options}"), "true"));
+        assert_eq!(check.outcome.node(SERVER).exit, Some(1));
+        check.logs(SERVER, says);
+    }
+}
+
+/// What the server holds is counted while it runs, before each worker: descriptors, RDMA resources, memory.
+#[test]
+fn workers_of_all_manners_leave_nothing_in_the_server() {
+    let worker = "RUST_LOG=error lesson-09 client -a 10.47.91.1";
+    let killed =
+        |after: u32| format!("{worker} & victim=$!; usleep {after}000; kill -9 $victim; wait $victim; usleep 500000");
+    let strangers = ["odd_peer client 10.47.91.1 close", "lesson-05 client -a 10.47.91.1"].map(String::from);
+    let some = [&killed(300), &strangers[0], &killed(60), &strangers[1], &killed(900)];
+    let clients: Vec<&str> = some.iter().chain(&some).chain(&some).map(|client| client.as_str()).collect();
+    let server = "RUST_LOG=error lesson-09 server --loss 0 --rounds 1000000 -n 0";
+    let rests = "listening on|is dismissed|is refused";
+    let check = Check::of(served::run_until(server, rests, &clients).deadline(Duration::from_secs(300)));
+    served::assert_nothing_grows(&served::samples(&check.outcome), clients.len() + 1);
+}
