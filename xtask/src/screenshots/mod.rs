@@ -7,12 +7,9 @@ mod screen;
 
 use crate::docs::pictures;
 use crate::output;
-use anyhow::{ensure, Context, Result};
-use screen::{List, Screen};
-use std::fs;
+use anyhow::{Context, Result};
+use screen::Screen;
 use std::path::Path;
-use wire::capture::Reader;
-use wire::show::row;
 
 /// A packet, and what of it is shown.
 struct Picture {
@@ -94,8 +91,9 @@ pub fn take(root: &Path) -> Result<()> {
         for picture in wanted {
             let capture = root.join(format!("captures/{}.pcapng", picture.capture));
             let file = root.join(format!("docs/images/{}.png", picture.name));
-            let place = place(&screen, picture, &capture).with_context(|| picture.name.to_string())?;
-            screen.picture(&capture, picture.packet, &place, &file).with_context(|| picture.name.to_string())?;
+            let taken = place(&screen, picture, &capture)
+                .and_then(|place| screen.picture(&capture, picture.packet, &place, &file));
+            taken.with_context(|| picture.name.to_string())?;
             println!("docs/images/{}.png", picture.name);
         }
     }
@@ -107,10 +105,15 @@ pub fn shown() -> Vec<(&'static str, &'static str)> {
     PICTURES.iter().map(|picture| (picture.name, picture.capture)).collect()
 }
 
-/// Where things are in Wireshark's tree when all below the line `InfiniBand` is open, in lines from 0.
+/// Where things are in Wireshark's window.
 struct Place {
-    /// The list above the tree.
-    list: List,
+    /// The list above the tree: a display filter, and how many lines it has.
+    filter: String,
+    rows: usize,
+    /// Its columns Info and Step, in pixels.
+    info: usize,
+    step: usize,
+    /// Lines of the tree from 0, when all below the line `InfiniBand` is open.
     infiniband: usize,
     top: usize,
     field: usize,
@@ -119,12 +122,13 @@ struct Place {
 }
 
 fn place(screen: &Screen, picture: &Picture, capture: &Path) -> Result<Place> {
-    let mut tshark = screen.command("tshark");
-    tshark.args(["-C", "rdma", "-Y", picture.packet, "-O", "infiniband", "-r"]).arg(capture);
-    let text = output(&mut tshark)?;
+    let tshark =
+        |options: &[&str]| output(screen.command("tshark").args(["-C", "rdma", "-r"]).arg(capture).args(options));
+    let text = tshark(&["-Y", picture.packet, "-O", "infiniband"])?;
     // The first packet found, to the empty line below it.
     let lines: Vec<&str> = text.lines().map(str::trim).take_while(|line| !line.is_empty()).collect();
-    ensure!(!lines.is_empty(), "{} has no packet {}", picture.capture, picture.packet);
+    let frame = lines.iter().find_map(|line| line.strip_prefix("Frame ")?.split(':').next()?.parse::<u64>().ok());
+    let frame = frame.with_context(|| format!("{} has no packet {}", picture.capture, picture.packet))?;
     let find = |from: usize, start: &str| {
         // Bits come before the name: `1... .... = Acknowledge Request: True`.
         let name = |line: &str| line.split_once(" = ").map_or(line, |(_, name)| name).starts_with(start);
@@ -133,26 +137,12 @@ fn place(screen: &Screen, picture: &Picture, capture: &Path) -> Result<Place> {
     };
     let infiniband = find(0, "InfiniBand")?;
     let top = find(infiniband, picture.top)?;
-    let file = fs::read(capture)?;
-    let packets = row::all(|| Ok(Reader::new(file.as_slice())?))?;
-    let list = match picture.shows_lines() {
-        true => {
-            // The packet is in the middle of what happens around it.
-            let frame = output(
-                screen
-                    .command("tshark")
-                    .args(["-T", "fields", "-e", "frame.number", "-Y", picture.packet, "-r"])
-                    .arg(capture),
-            )?;
-            let frame: u64 = frame.lines().next().unwrap_or_default().parse()?;
-            List {
-                filter: format!("frame.number in {{{}..{}}}", frame - 15, frame + 11),
-                rows: 27,
-                info: 678,
-                step: 320,
-            }
-        }
-        false => List { filter: "infiniband".into(), rows: packets.len(), info: 238, step: 391 },
+    let field = find(top, picture.field)?;
+    let (filter, rows, info, step) = if picture.shows_lines() {
+        // The packet is in the middle of what happens around it.
+        (format!("frame.number in {{{}..{}}}", frame.saturating_sub(15), frame + 11), 27, 678, 320)
+    } else {
+        ("infiniband".into(), tshark(&["-Y", "infiniband"])?.lines().count(), 238, 391)
     };
-    Ok(Place { list, infiniband, top, field: find(top, picture.field)?, lines: lines.len() })
+    Ok(Place { filter, rows, info, step, infiniband, top, field, lines: lines.len() })
 }

@@ -17,37 +17,9 @@ const SIZE: &str = "1280x860x24";
 /// Below the last line of a tree that is still closed. A click there moves the keyboard to the tree.
 const TREE: (&str, &str) = ("200", "800");
 
-/// The list above the packet's tree.
-pub struct List {
-    /// A display filter.
-    pub filter: String,
-    /// How many lines it has.
-    pub rows: usize,
-    /// Pixels: the columns Info and Step.
-    pub info: usize,
-    pub step: usize,
-}
-
-impl List {
-    /// Pixels: the columns, by their titles in the profile. Others get what Wireshark thinks right.
-    fn widths(&self) -> [(&'static str, usize); 13] {
-        [
-            ("No.", 62),
-            ("Time", 60),
-            ("Source", 62),
-            ("Destination", 85),
-            ("Info", self.info),
-            ("Step", self.step),
-            ("PSN", 72),
-            ("MSN", 38),
-            ("Syndrome", 72),
-            ("R_Key", 92),
-            ("DMA length", 105),
-            ("To QP", 72),
-            ("AckReq", 55),
-        ]
-    }
-}
+/// What Wireshark remembers of its window: no toolbar, a list of so many lines, the widths of its parts and of the columns, each
+/// by its content as the profile's preferences have it.
+const RECENT: &str = include_str!("recent.txt");
 
 /// How long a program may take to do what it was asked to.
 const DEADLINE: Duration = Duration::from_secs(60);
@@ -80,19 +52,6 @@ impl Drop for Screen {
     }
 }
 
-/// The widths as Wireshark keeps them: with each the column's content, as the preferences have it.
-fn column_widths(preferences: &str, list: &List) -> Vec<String> {
-    let columns = preferences.lines().filter_map(|line| {
-        let mut quoted = line.trim().strip_prefix('"')?.split('"');
-        let (title, content) = (quoted.next()?, quoted.nth(1)?);
-        let (_, width) = list.widths().into_iter().find(|(known, _)| *known == title)?;
-        // Which occurrence is shown, and how, is no part of the name.
-        let content = content.strip_suffix(":0:R").unwrap_or(content);
-        Some(format!("\"{content}\", {width}"))
-    });
-    columns.collect()
-}
-
 /// What to do if a program cannot be run.
 pub fn missing(program: &str) -> String {
     format!(
@@ -122,20 +81,6 @@ impl Screen {
             let entry = entry?;
             fs::copy(entry.path(), folder.join(entry.file_name()))?;
         }
-        Ok(())
-    }
-
-    /// What Wireshark remembers of its window: no toolbar, a list of so many lines, the widths of its parts.
-    fn remember(&self, list: &List) -> Result<()> {
-        let folder = self.home.join("profiles/rdma");
-        let preferences = fs::read_to_string(folder.join("preferences"))?;
-        let upper = 50 + 17 * list.rows;
-        let widths = column_widths(&preferences, list).join(", ");
-        let recent = format!(
-            "gui.toolbar_main_show: FALSE\ngui.time_precision: MSEC\ngui.geometry_main_upper_pane: {upper}\n\
-             gui.geometry_main_lower_pane: 630\ncolumn.width: {widths}\n"
-        );
-        fs::write(folder.join("recent"), recent)?;
         Ok(())
     }
 
@@ -180,33 +125,29 @@ impl Screen {
     /// # Errors
     /// Wireshark does not come up within its time, or the picture cannot be written.
     pub fn picture(&self, capture: &Path, packet: &str, place: &Place, file: &Path) -> Result<()> {
-        self.remember(&place.list)?;
+        let upper = 50 + 17 * place.rows;
+        let sizes = [("{upper}", upper), ("{info}", place.info), ("{step}", place.step)];
+        let recent = sizes.iter().fold(RECENT.to_string(), |text, (name, size)| text.replace(name, &size.to_string()));
+        fs::write(self.home.join("profiles/rdma/recent"), recent)?;
         let mut wireshark = self.command("wireshark");
-        wireshark.args(["-C", "rdma", "-Y", &place.list.filter, "-J", packet, "-r"]).arg(capture);
+        wireshark.args(["-C", "rdma", "-Y", &place.filter, "-J", packet, "-r"]).arg(capture);
         let _wireshark = self.spawn(&mut wireshark)?;
         let title = capture.file_name().unwrap_or_default().to_string_lossy();
         self.wait_for_window(&title)?;
         self.wait_until_still()?;
-        output(self.command("xdotool").args(["mousemove", TREE.0, TREE.1, "click", "1"]))?;
-        self.press("Home", 1)?;
-        self.press("Down", place.infiniband)?;
-        self.press("shift+Right", 1)?;
-        self.press("End", 1)?;
+        let mut hand = self.command("xdotool");
+        hand.args(["mousemove", TREE.0, TREE.1, "click", "1"]);
         // From below, so that the line comes to the top.
-        self.press("Up", place.lines - 1 - place.top)?;
-        self.press("Down", place.field - place.top)?;
+        let (up, down) = (place.lines - 1 - place.top, place.field - place.top);
+        let keys =
+            [("Home", 1), ("Down", place.infiniband), ("shift+Right", 1), ("End", 1), ("Up", up), ("Down", down)];
+        for (key, times) in keys.iter().filter(|(_, times)| *times > 0) {
+            hand.args(["key", "--delay", "20", "--repeat", &times.to_string(), key]);
+        }
         // Where it lies, the pointer would mark a line.
-        output(self.command("xdotool").args(["mousemove", "800", "10"]))?;
+        output(hand.args(["mousemove", "800", "10"]))?;
         self.wait_until_still()?;
         self.save(file)
-    }
-
-    fn press(&self, key: &str, times: usize) -> Result<()> {
-        if times > 0 {
-            let times = times.to_string();
-            output(self.command("xdotool").args(["key", "--delay", "20", "--repeat", &times, key]))?;
-        }
-        Ok(())
     }
 
     fn wait_for_window(&self, title: &str) -> Result<()> {
@@ -252,18 +193,5 @@ impl Screen {
         let readable = fs::Permissions::from_mode(0o644);
         File::open(file)?.set_permissions(readable)?;
         Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{column_widths, List};
-
-    #[test]
-    fn columns_get_their_widths_by_title() {
-        let list = List { filter: String::new(), rows: 0, info: 1, step: 1 };
-        let preferences =
-            "gui.column.format:\n\t\"No.\", \"%m\",\n\t\"PSN\", \"%Cus:infiniband.bth.psn:0:R\",\n\t\"X\", \"%i\"\n";
-        assert_eq!(column_widths(preferences, &list), ["\"%m\", 62", "\"%Cus:infiniband.bth.psn\", 72"]);
     }
 }
