@@ -16,11 +16,7 @@ const BUDGET: [(&str, usize, &str); 6] = [
     ("04", 35, "the headers draw other packets; the client's buffer holds a payload instead of nothing"),
     ("05", 24, "the headers draw other packets; teardown has a second buffer; polling becomes sleeping"),
     ("06", 240, "the bigger step: one order of stages becomes a state machine, and polling becomes waiting for events"),
-    (
-        "07",
-        90,
-        "who hangs up is agreed on with the mode, and hanging up is a stage of its own that either side may begin",
-    ),
+    ("07", 90, "who hangs up is agreed on with the mode; hanging up is a stage of its own that either side may begin"),
 ];
 
 /// The difference between the sources of two lessons.
@@ -51,9 +47,6 @@ fn within_budget(old: &str, most: usize, removed: usize) -> Result<()> {
 }
 
 /// The difference as a folded part of a page. Lessons are named by their numbers.
-///
-/// # Errors
-/// There is no such lesson.
 pub fn folded(sources: &Sources, old: &str, new: &str) -> Result<Vec<String>> {
     let find = |number: &str| sources.lesson(number).with_context(|| format!("there is no lesson {number}"));
     let Diff { lines, added, removed } = diff(sources, find(old)?, find(new)?)?;

@@ -12,9 +12,6 @@ use wire::story;
 const FOLDER: &str = "docs/images";
 
 /// Compares all drawings with what would be drawn now, or draws anew what is not like that.
-///
-/// # Errors
-/// A file cannot be written or removed.
 pub fn renew(pages: &[Page], sources: &Sources, write: bool) -> Result<Vec<Problem>> {
     let mut problems = Vec::new();
     let drawings = all(pages, sources)?;
@@ -79,18 +76,12 @@ fn file_name(name: &str, range: &str) -> String {
 }
 
 /// The line that shows a capture's ladder, for a page in docs/.
-///
-/// # Errors
-/// There is no such capture.
 pub fn ladder_link(sources: &Sources, name: &str) -> Result<String> {
     let (_, words) = ladder(sources, name)?;
     Ok(format!("![{words}](images/{name}.svg)"))
 }
 
 /// The line that shows a part of a run's lanes.
-///
-/// # Errors
-/// There is no such run, or no such part.
 pub fn lanes_link(page: &Page, sources: &Sources, name: &str, range: &str) -> Result<String> {
     let (_, words) = picture(sources, name, range)?;
     let words = words.replace('[', "(").replace(']', ")");

@@ -9,9 +9,6 @@ use wire::show::{self, ladder::Style, row};
 
 /// The numbers in the capture of a part of a run, `FROM..TO`. Each end is a step of the story, as `step8`, or a stage of one
 /// side, as `client:write`: from its first line or packet, or to its last.
-///
-/// # Errors
-/// The run has no such place, or the range ends before it begins.
 pub fn part(sources: &Sources, name: &str, range: &str) -> Result<RangeInclusive<u64>> {
     let capture = format!("captures/{name}.pcapng");
     let (from, to) = range.split_once("..").context("a range is FROM..TO, as step4..step5 or client:write..step9")?;
@@ -52,9 +49,6 @@ fn staged(sources: &Sources, capture: &str, node: &str) -> Result<impl Iterator<
 }
 
 /// What one node logs in some of its stages, with what the program prints in between.
-///
-/// # Errors
-/// The run has no such stage.
 pub fn log(sources: &Sources, name: &str, node: &str, stages: &[&str]) -> Result<Vec<String>> {
     let capture = format!("captures/{name}.pcapng");
     let of_stages = staged(sources, &capture, node)?.filter(|(_, at, _)| stages.contains(&at.as_str()));
@@ -64,9 +58,6 @@ pub fn log(sources: &Sources, name: &str, node: &str, stages: &[&str]) -> Result
 }
 
 /// The lines of `wire show` for some steps: `step6-step9`, or `step4`.
-///
-/// # Errors
-/// The capture has none of them.
 pub fn ladder(sources: &Sources, capture: &str, steps: &str) -> Result<Vec<String>> {
     let bytes = sources.bytes(capture)?;
     let open = || Reader::new(bytes.as_slice());
@@ -86,17 +77,11 @@ pub fn ladder(sources: &Sources, capture: &str, steps: &str) -> Result<Vec<Strin
 }
 
 /// All that `wire show --packet` says of a frame, or of a step's first packet.
-///
-/// # Errors
-/// The capture has no such packet.
 pub fn packet(sources: &Sources, capture: &str, which: &str) -> Result<String> {
     shown(&sources.bytes(capture)?, which.parse().map_err(anyhow::Error::msg)?)
 }
 
 /// The same, of a capture that is read already.
-///
-/// # Errors
-/// The capture has no such packet.
 pub fn shown(capture: &[u8], which: show::bytes::Which) -> Result<String> {
     let mut text = Vec::new();
     show::bytes::write(&mut Reader::new(capture)?, which, &mut text)?;
@@ -104,9 +89,6 @@ pub fn shown(capture: &[u8], which: show::bytes::Which) -> Result<String> {
 }
 
 /// Some sections of `wire show --packet`: a section begins with its name, and an empty line ends it.
-///
-/// # Errors
-/// The capture has no such packet, or the packet no such section.
 pub fn bytes(sources: &Sources, capture: &str, which: &str, sections: &[&str]) -> Result<Vec<String>> {
     let text = packet(sources, capture, which)?;
     let mut lines: Vec<String> = Vec::new();

@@ -7,9 +7,6 @@ use anyhow::{bail, Result};
 use wire::show::row::Row;
 
 /// What belongs between a mark `<!-- generated: WHAT -->` and the next `<!-- end -->`.
-///
-/// # Errors
-/// There is no such part, or its source cannot be read.
 pub fn part(page: &Page, what: &[&str], sources: &Sources) -> Result<Vec<String>> {
     let lines = match what {
         ["packets", name] => packets(&sources.rows(&format!("captures/{name}.pcapng"))?),
@@ -25,7 +22,7 @@ pub fn part(page: &Page, what: &[&str], sources: &Sources) -> Result<Vec<String>
         ["syndromes"] => reference::syndromes(),
         ["private-data"] => reference::private_data(),
         ["filters"] => reference::filters(),
-        ["layers"] => reference::layers(),
+        ["layers"] => fenced(reference::layers()),
         _ => bail!("no generated part is called `{}`: CONTRIBUTING.md lists them", what.join(" ")),
     };
     // A forge takes what stands right below a comment for a part of it.

@@ -17,9 +17,6 @@ pub struct Headers(String);
 
 impl Headers {
     /// Reads them from the folder that set-up unpacks packages to, or from the one that pkg-config names, or from the usual one.
-    ///
-    /// # Errors
-    /// They are in none of these folders.
     pub fn installed(root: &Path) -> Result<Headers> {
         let folders = [root.join("target/tools/usr/include"), named_by_pkg_config(), "/usr/include".into()];
         let folder = folders.iter().find(|folder| folder.join(FILES[0]).exists());

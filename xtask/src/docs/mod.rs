@@ -18,7 +18,6 @@ mod marks;
 mod names;
 mod numbers;
 mod page;
-pub mod pictures;
 mod reference;
 mod sources;
 mod states;
@@ -28,11 +27,13 @@ mod tests;
 mod values;
 
 use crate::screenshots;
-use anyhow::{bail, Context, Result};
-use page::{Page, Problem};
+use anyhow::{ensure, Context, Result};
+use page::Page;
 use sources::Sources;
 use std::fs;
 use std::path::Path;
+
+pub use page::Problem;
 
 /// The pages outside docs/ that make claims, too.
 const OTHER_PAGES: [&str; 3] = ["README.md", "CONTRIBUTING.md", "captures/README.md"];
@@ -65,10 +66,10 @@ pub fn check(root: &Path) -> Result<()> {
     let pages = pages(&sources)?;
     let mut problems: Vec<Problem> = pages.iter().flat_map(|page| of_page(page, &sources)).collect();
     problems.extend(filters::problems(&pages, &sources));
-    problems.extend(lessons::problems(&sources));
+    problems.extend(lessons::problems(&sources)?);
     problems.extend(diffs::problems(&sources));
     problems.extend(drawings::renew(&pages, &sources, false)?);
-    problems.extend(pictures::problems(root, &screenshots::shown())?);
+    problems.extend(screenshots::problems(root)?);
     report(&problems)?;
     println!("docs: {} pages, and all that they claim holds", pages.len());
     Ok(())
@@ -99,9 +100,6 @@ fn report(problems: &[Problem]) -> Result<()> {
     for problem in problems {
         eprintln!("{problem}");
     }
-    match problems.len() {
-        0 => Ok(()),
-        1 => bail!("1 claim of the docs does not hold"),
-        count => bail!("{count} claims of the docs do not hold"),
-    }
+    ensure!(problems.is_empty(), "claims of the docs that do not hold: {}", problems.len());
+    Ok(())
 }

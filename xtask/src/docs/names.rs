@@ -11,11 +11,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use wire::cm;
 use wire::opcode::{Service, TABLE};
 
+/// The states of a queue pair, in the order of its life.
+pub const STATES: [&str; 7] = ["RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR"];
+
 /// What names stand for. A thing may have several names.
 #[derive(Clone, Debug)]
 pub struct Names {
     /// The name, its kind, and the thing.
-    known: BTreeMap<String, (&'static str, String)>,
+    pub known: BTreeMap<String, (&'static str, String)>,
 }
 
 /// A name on a page.
@@ -44,7 +47,7 @@ impl Names {
             add("event", event, event);
             add("event", event.trim_start_matches("RDMA_CM_EVENT_"), event);
         }
-        for state in ["RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR"] {
+        for state in STATES {
             add("state", state, state);
         }
         for kind in (0x10..=0x16).map(cm::Kind::from) {
@@ -81,12 +84,6 @@ impl Names {
         let ends = words.filter(|(_, c)| !is_word(*c)).map(|(end, _)| end).take(4);
         let names = ends.filter_map(|end| Some((&text[at..at + end], self.known.get(&text[at..at + end])?)));
         names.last().map(|(text, (kind, thing))| Name { text, kind, thing: thing.clone() })
-    }
-
-    /// All known names, for whoever plants errors.
-    #[cfg(test)]
-    pub fn known(&self) -> impl Iterator<Item = (&str, &'static str, &str)> {
-        self.known.iter().map(|(name, (kind, thing))| (name.as_str(), *kind, thing.as_str()))
     }
 }
 

@@ -10,9 +10,6 @@ use wire::story::{self, Step, Story};
 use wire::{headers, icrc, lower};
 
 /// Operation codes of RC: name, headers, and the lessons whose captures have one.
-///
-/// # Errors
-/// A capture cannot be read.
 pub fn opcodes(sources: &Sources) -> Result<Vec<String>> {
     let mut lines = table(&["opcode", "RC packet", "headers after the BTH, with their bytes", "in lesson"]);
     for row in TABLE.iter().filter(|row| row.service == Service::Rc) {
@@ -37,9 +34,6 @@ fn with(sources: &Sources, label: &str) -> Result<String> {
 }
 
 /// The connection manager's messages: attribute, names, and the call that sends each in the lessons.
-///
-/// # Errors
-/// The steps of a lesson cannot be read.
 pub fn messages() -> Result<Vec<String>> {
     let stories = story::bundled()?;
     let mut lines = table(&["attribute", "message", "Wireshark calls it", "sent by, in lesson"]);
@@ -154,12 +148,7 @@ pub fn layers() -> Vec<String> {
         [&lower::ethernet::HEADER, &lower::ipv4::HEADER, &lower::ipv6::HEADER, &lower::udp::HEADER]
             .map(|header| header.length);
     let (port, bth, icrc) = (wire::link::ROCE_PORT, headers::bth::HEADER.length, icrc::LENGTH);
-    let fence = |line: &str| line.to_string();
-    vec![
-        fence("```text"),
-        format!("Ethernet {ethernet} │ IPv4 {ipv4} or IPv6 {ipv6} │ UDP {udp}, to port {port} │ BTH {bth} │ more headers, by opcode │ payload │ pad 0-3 │ ICRC {icrc}"),
-        fence("```"),
-    ]
+    vec![format!("Ethernet {ethernet} │ IPv4 {ipv4} or IPv6 {ipv6} │ UDP {udp}, to port {port} │ BTH {bth} │ more headers, by opcode │ payload │ pad 0-3 │ ICRC {icrc}")]
 }
 
 fn table(columns: &[&str]) -> Vec<String> {

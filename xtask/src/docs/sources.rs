@@ -47,9 +47,6 @@ impl Lesson {
 
 impl Sources {
     /// Reads the repository in this folder.
-    ///
-    /// # Errors
-    /// There are no lessons in it, or the C headers are not installed.
     pub fn new(root: &Path) -> Result<Sources> {
         let headers = Headers::installed(root)?;
         let (names, numbers, lessons) = (Names::new(&headers), BTreeSet::new(), Vec::new());
@@ -74,25 +71,16 @@ impl Sources {
     }
 
     /// The text of a file.
-    ///
-    /// # Errors
-    /// There is no such file, or it holds no text.
     pub fn text(&self, path: &str) -> Result<String> {
         fs::read_to_string(self.path(path)).with_context(|| format!("cannot read {path}"))
     }
 
     /// The bytes of a file.
-    ///
-    /// # Errors
-    /// There is no such file.
     pub fn bytes(&self, path: &str) -> Result<Vec<u8>> {
         fs::read(self.path(path)).with_context(|| format!("cannot read {path}"))
     }
 
     /// The files of a folder whose names end in a certain way, sorted, each with the folder's path before it.
-    ///
-    /// # Errors
-    /// There is no such folder.
     pub fn files(&self, folder: &str, ending: &str) -> Result<Vec<String>> {
         let entries = fs::read_dir(self.path(folder)).with_context(|| format!("cannot read the folder {folder}"))?;
         let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
@@ -146,18 +134,12 @@ impl Sources {
     }
 
     /// The packets of a capture.
-    ///
-    /// # Errors
-    /// There is no such capture, or it is damaged.
     pub fn rows(&self, capture: &str) -> Result<Vec<Row>> {
         let bytes = self.bytes(capture)?;
         row::all(|| Ok(Reader::new(bytes.as_slice())?)).with_context(|| capture.to_string())
     }
 
     /// What the program of one node said in a recorded run.
-    ///
-    /// # Errors
-    /// There is no such capture, it is damaged, or it has no lines of that node.
     pub fn lines(&self, capture: &str, node: &str) -> Result<Vec<Line>> {
         let mut lines = self.run(capture)?;
         let nodes: BTreeSet<String> = lines.iter().map(|line| line.node.clone()).collect();
@@ -168,9 +150,6 @@ impl Sources {
     }
 
     /// What the programs of all nodes said in a recorded run.
-    ///
-    /// # Errors
-    /// There is no such capture, or it is damaged.
     pub fn run(&self, capture: &str) -> Result<Vec<Line>> {
         let (bytes, mut lines) = (self.bytes(capture)?, Vec::new());
         let mut reader = Reader::new(bytes.as_slice()).with_context(|| capture.to_string())?;

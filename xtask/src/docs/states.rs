@@ -8,40 +8,41 @@ use std::collections::BTreeSet;
 use wire::run::Line;
 use wire::show::row::Row;
 
+/// The column of the packets, and whose the columns are that hold for all nodes.
+const WIRE: &str = "wire";
+const NOBODY: &str = "";
+
 /// The rows that tell something else than the recorded run, each with its line; what the table does not tell, with the mark's.
-///
-/// # Errors
-/// There is no such run, or the table has no column of its nodes.
 pub fn problems(table: &Table, mark: usize, capture: &str, sources: &Sources) -> Result<Vec<(usize, String)>> {
     let (names, lines) = (&sources.names, sources.run(capture)?);
     let nodes: BTreeSet<&str> = lines.iter().map(|line| line.node.as_str()).collect();
-    let shared = columns_of_nobody(table, &nodes);
+    let owners = owners(table, &nodes);
     let mut found = packets(table, &sources.rows(capture)?, names);
-    let mut columns = 0;
+    ensure!(nodes.iter().any(|node| owners.contains(node)), "the table has no column of a node");
     for node in &nodes {
-        let of_node = columns_of(table, node, &nodes);
-        columns += of_node.len();
         let mut log = Log { lines: lines.iter().filter(|line| line.node == *node).collect(), names, at: 0 };
         let mut told = Vec::new();
-        for (line, cells) in table.rows.iter().filter(|(_, cells)| of_node.iter().any(|at| !cells[*at].is_empty())) {
-            let text = |columns: &[usize]| columns.iter().map(|at| cells[*at].as_str()).collect::<Vec<_>>().join(" | ");
-            let own = text(&of_node);
-            let wrong = log.after(&format!("{} | {own}", text(&shared))).and_then(|()| log.told(&own));
+        for (line, cells) in &table.rows {
+            let of = |owner: &str| {
+                let own = cells.iter().zip(&owners).filter(|(_, other)| **other == owner);
+                own.map(|(cell, _)| cell.as_str()).collect::<Vec<_>>().join(" | ")
+            };
+            let own = of(node);
+            if own.trim_matches([' ', '|']).is_empty() {
+                continue;
+            }
+            let wrong = log.after(&format!("{} | {own}", of(NOBODY))).and_then(|()| log.told(&own));
             found.extend(wrong.err().map(|wrong| (*line, format!("{capture}: the {node}'s {wrong:#}"))));
             told.extend(of_kind(names, &own, "state"));
         }
         let missing = log.lines.iter().filter_map(|line| state(line)).find(|state| !told.contains(state));
-        let missing = missing.filter(|_| !of_node.is_empty());
+        let missing = missing.filter(|_| owners.contains(node));
         found.extend(missing.map(|state| (mark, format!("{capture}: the {node} is in {state}, too"))));
     }
-    ensure!(columns > 0, "the table has no column of a node");
     Ok(found)
 }
 
 /// Rows whose calls and events do not come in the order of one node's log, from top to bottom.
-///
-/// # Errors
-/// There is no such run, or it has no log of that node.
 pub fn order(table: &Table, capture: &str, node: &str, sources: &Sources) -> Result<Vec<(usize, String)>> {
     let lines = sources.lines(capture, node)?;
     let mut log = Log { lines: lines.iter().collect(), names: &sources.names, at: 0 };
@@ -113,7 +114,7 @@ fn state(line: &Line) -> Option<String> {
 
 /// The names in a column called `wire`, against the packets.
 fn packets(table: &Table, packets: &[Row], names: &Names) -> Vec<(usize, String)> {
-    let Some(wire) = table.column(&["wire"]) else { return Vec::new() };
+    let Some(wire) = table.column(&[WIRE]) else { return Vec::new() };
     let (mut packets, mut found) = (packets.iter(), Vec::new());
     for (line, cells) in &table.rows {
         let from_client = cells[wire].contains('▶');
@@ -128,26 +129,15 @@ fn packets(table: &Table, packets: &[Row], names: &Names) -> Vec<(usize, String)
     found
 }
 
-/// The columns of one node: those that name it, and those after them that name no other.
-fn columns_of(table: &Table, node: &str, nodes: &BTreeSet<&str>) -> Vec<usize> {
-    let mut current = false;
-    let mut columns = Vec::new();
-    for (at, name) in table.columns.iter().enumerate() {
-        if name.contains(node) {
-            current = true;
-        } else if name == "wire" || nodes.iter().any(|other| name.contains(other)) {
-            current = false;
-        }
-        if current {
-            columns.push(at);
-        }
-    }
-    columns
-}
-
-/// What stands before the columns of all nodes holds for each.
-fn columns_of_nobody(table: &Table, nodes: &BTreeSet<&str>) -> Vec<usize> {
-    (0..table.columns.len()).take_while(|at| !nodes.iter().any(|node| table.columns[*at].contains(node))).collect()
+/// For each column whose it is: that of the node that it names, or of the one before it; those before all nodes are nobody's.
+fn owners<'n>(table: &Table, nodes: &BTreeSet<&'n str>) -> Vec<&'n str> {
+    let mut owner = NOBODY;
+    let mut owner_of = |name: &String| {
+        let named = nodes.iter().chain(&[WIRE]).find(|node| name.contains(**node));
+        owner = named.copied().unwrap_or(owner);
+        owner
+    };
+    table.columns.iter().map(&mut owner_of).collect()
 }
 
 fn of_kind(names: &Names, text: &str, kind: &str) -> Vec<String> {

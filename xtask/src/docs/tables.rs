@@ -9,9 +9,6 @@ use std::collections::BTreeSet;
 use wire::show::row::Row;
 
 /// Rows that say something else of a packet than the capture.
-///
-/// # Errors
-/// There is no such capture, or the table lacks a column.
 pub fn packets(table: &Table, capture: &str, sources: &Sources) -> Result<Vec<(usize, String)>> {
     let packets = sources.rows(capture)?;
     let step = table.column(&["step"]).context("the table has no column `step`")?;
@@ -47,9 +44,6 @@ fn is_called(row: &Row, name: &str) -> bool {
 
 /// Numbers of a packet's fields that are neither the value of that field nor what it means. The columns after the first show
 /// the first packet of one step each; there may be one more, which explains.
-///
-/// # Errors
-/// The capture has no such packet.
 pub fn fields(table: &Table, capture: &str, steps: &[&str], sources: &Sources) -> Result<Vec<(usize, String)>> {
     let mut wrong = Vec::new();
     for (column, step) in (1..table.columns.len()).zip(steps) {
@@ -72,9 +66,6 @@ fn strange(text: &str, source: &str) -> Option<String> {
 }
 
 /// Numbers that are not in the file that the mark names.
-///
-/// # Errors
-/// There is no such file.
 pub fn inside(table: &Table, path: &str, sources: &Sources) -> Result<Vec<(usize, String)>> {
     let source = sources.text(path)?;
     let wrong = |(line, cells): &(usize, Vec<String>)| {
@@ -84,9 +75,6 @@ pub fn inside(table: &Table, path: &str, sources: &Sources) -> Result<Vec<(usize
 }
 
 /// What is said to be tried, as code in the first column, and does not stand in the test that the mark names.
-///
-/// # Errors
-/// There is no such test.
 pub fn tried(table: &Table, path: &str, sources: &Sources) -> Result<Vec<(usize, String)>> {
     let test = sources.text(path)?.replace('\\', "");
     let wrong = |(line, cells): &(usize, Vec<String>)| {

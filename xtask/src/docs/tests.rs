@@ -47,8 +47,8 @@ fn zones(page: &Page) -> Vec<Option<Zone>> {
 /// The names that people could mix up: all of one kind.
 fn kinds(sources: &Sources, docs: &str) -> Vec<(&'static str, Vec<String>)> {
     let of_kind = |kind: &'static str| {
-        let of_kind = sources.names.known().filter(|(name, of, _)| *of == kind && docs.contains(name));
-        (kind, of_kind.map(|(name, ..)| name.to_string()).collect())
+        let of_kind = sources.names.known.iter().filter(|(name, (of, _))| *of == kind && docs.contains(*name));
+        (kind, of_kind.map(|(name, _)| name.clone()).collect())
     };
     ["call", "status", "event", "state", "packet"].map(of_kind).to_vec()
 }

@@ -1,5 +1,6 @@
 //! What the headers or the protocol say of names: the numbers of statuses, NAKs and reject reasons, and the order of states.
 
+use super::names::STATES;
 use super::page::{Page, Problem, Table};
 use super::sources::Sources;
 use std::collections::BTreeSet;
@@ -16,9 +17,6 @@ pub fn problems(page: &Page, sources: &Sources) -> Vec<Problem> {
     wrong.extend(sections(page, &statuses));
     wrong.into_iter().map(|(at, what)| page.problem(at, what)).collect()
 }
-
-/// The states of a queue pair, in the order of its life.
-const STATES: [&str; 7] = ["RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR"];
 
 /// What columns of these names say: values and statuses, reject reasons, states in their order.
 fn of_table(table: &Table, statuses: &[(&str, i64)]) -> Vec<(usize, String)> {
@@ -66,25 +64,16 @@ fn refusal(line: &str) -> Option<String> {
 }
 
 /// The moves of a queue pair that Linux allows, besides those to ERR and RESET, which start anywhere but in RESET.
-const MOVES: [(&str, &str); 7] = [
-    ("RESET", "INIT"),
-    ("INIT", "RTR"),
-    ("RTR", "RTS"),
-    ("RTS", "SQD"),
-    ("SQD", "RTS"),
-    ("RTS", "SQE"),
-    ("SQE", "RTS"),
-];
+const MOVES: [&str; 7] =
+    ["RESET → INIT", "INIT → RTR", "RTR → RTS", "RTS → SQD", "SQD → RTS", "RTS → SQE", "SQE → RTS"];
 
 /// An arrow between two states that no queue pair can follow.
 fn moves(line: &str) -> Option<String> {
     let is_state = |word: &str| word == "any" || STATES.contains(&word);
     let words: Vec<&str> = line.split_whitespace().map(|word| word.trim_matches(['`', '|', ',', ':'])).collect();
     let mut arrows = words.windows(3).filter(|three| three[1] == "→" && is_state(three[0]) && is_state(three[2]));
-    let wrong = arrows.find(|three| {
-        let (from, to) = (three[0], three[2]);
-        !MOVES.contains(&(from, to)) && (from == "RESET" || !["ERR", "RESET"].contains(&to))
-    })?;
+    let to_error = |three: &[&str]| three[0] != "RESET" && ["ERR", "RESET"].contains(&three[2]);
+    let wrong = arrows.find(|three| !MOVES.contains(&three.join(" ").as_str()) && !to_error(three))?;
     Some(format!("no queue pair goes from {} to {}", wrong[0], wrong[2]))
 }
 

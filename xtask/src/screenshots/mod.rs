@@ -3,15 +3,16 @@
 //! Wireshark runs on a screen that exists only in memory, with a home of its own, and its keys are pressed by xdotool.
 //! Where a field is in its tree is asked of tshark. Look at every picture before you commit it.
 
+mod manifest;
 mod screen;
 
-use crate::docs::pictures;
+use crate::docs::Problem;
 use crate::output;
 use anyhow::{Context, Result};
 use screen::Screen;
 use std::path::Path;
 
-/// A packet, and what of it is shown.
+/// A packet, and what of it is shown. One whose name ends in `_run` has the log lines around it, too.
 struct Picture {
     /// The file, without `.png`.
     name: &'static str,
@@ -25,53 +26,17 @@ struct Picture {
     field: &'static str,
 }
 
-impl Picture {
-    /// Whether the list above the tree has the log lines, too.
-    fn shows_lines(&self) -> bool {
-        self.name.ends_with("_run")
-    }
+/// A line for each picture, below the names of the columns.
+const PICTURES: &str = include_str!("pictures.txt");
+
+fn pictures() -> Vec<Picture> {
+    let picture = |line: &'static str| {
+        let cells: Vec<&str> = line.split(" | ").map(str::trim).collect();
+        let [name, capture, packet, top, field] = cells[..] else { return None };
+        Some(Picture { name, capture, packet, top, field })
+    };
+    PICTURES.lines().skip(1).filter_map(picture).collect()
 }
-
-const fn picture(
-    name: &'static str,
-    capture: &'static str,
-    packet: &'static str,
-    top: &'static str,
-    field: &'static str,
-) -> Picture {
-    Picture { name, capture, packet, top, field }
-}
-
-const PICTURES: [Picture; 17] = [
-    // All of a run: its log lines, too.
-    picture("04_run", WRITE, "infiniband.bth.opcode == 10", "InfiniBand", "RETH"),
-    picture("01_req", LISTEN, "infiniband.mad.attributeid == 0x10", "CM ConnectRequest", "Destination Port"),
-    picture("01_rej", LISTEN, "infiniband.mad.attributeid == 0x12", "CM ConnectReject", "Reason"),
-    picture("02_rep", RESOURCES, "infiniband.mad.attributeid == 0x13", "CM ConnectReply", "Local QPN"),
-    picture("02_req_qpn", RESOURCES, "infiniband.mad.attributeid == 0x10", "CM ConnectRequest", "Local QPN"),
-    picture("02_dreq", RESOURCES, "infiniband.mad.attributeid == 0x15", "CM DisconnectRequest", "Remote QPN"),
-    picture("03_send", METADATA, "infiniband.bth.opcode == 4", "InfiniBand", "Data"),
-    picture("03_private_data", PRIVATE, "infiniband.mad.attributeid == 0x13", "CM ConnectReply", "PrivateData"),
-    picture("04_write_reth", WRITE, "infiniband.bth.opcode == 10", "InfiniBand", "RETH"),
-    picture("04_write_ack", WRITE, "infiniband.aeth.msn == 2", "InfiniBand", "AETH"),
-    picture("04_write_first", LONG_WRITE, "infiniband.bth.opcode == 6", "InfiniBand", "DMA Length"),
-    picture("04_write_last", LONG_WRITE, "infiniband.bth.opcode == 8", "InfiniBand", "Acknowledge Request"),
-    picture("05_read_request", READ, "infiniband.bth.opcode == 12", "InfiniBand", "RETH"),
-    picture("05_read_response", READ, "infiniband.bth.opcode == 16", "InfiniBand", "AETH"),
-    picture("06_done", STATES, "infiniband.bth.opcode == 4 && frame contains \"message from\"", "InfiniBand", "Data"),
-    picture("07_dreq", FLUSH, "infiniband.mad.attributeid == 0x15", "CM DisconnectRequest", "Remote QPN"),
-    picture("07_ack_of_done", FLUSH, "infiniband.aeth.msn == 3", "InfiniBand", "AETH"),
-];
-
-const LISTEN: &str = "01_cm_listen";
-const RESOURCES: &str = "02_resources";
-const METADATA: &str = "03_metadata_exchange";
-const PRIVATE: &str = "03_metadata_exchange-private-data";
-const WRITE: &str = "04_rdma_write";
-const LONG_WRITE: &str = "04_rdma_write-multi-packet";
-const READ: &str = "05_rdma_read";
-const STATES: &str = "06_send_recv_state_machine";
-const FLUSH: &str = "07_disconnect_flush";
 
 /// Takes the pictures that are missing or show an earlier capture, and notes which captures they show. To have one taken
 /// anew, delete it.
@@ -80,15 +45,15 @@ const FLUSH: &str = "07_disconnect_flush";
 /// A program is missing, or Wireshark does not show what it should.
 pub fn take(root: &Path) -> Result<()> {
     let mut wanted = Vec::new();
-    for (picture, shown) in PICTURES.iter().zip(shown()) {
-        if pictures::is_stale(root, shown)? {
+    for picture in pictures() {
+        if manifest::is_stale(root, (picture.name, picture.capture))? {
             wanted.push(picture);
         }
     }
-    println!("{} of {} pictures are to be taken", wanted.len(), PICTURES.len());
+    println!("{} of {} pictures are to be taken", wanted.len(), pictures().len());
     if !wanted.is_empty() {
         let screen = Screen::open(&root.join("captures/wireshark-profile"))?;
-        for picture in wanted {
+        for picture in &wanted {
             let capture = root.join(format!("captures/{}.pcapng", picture.capture));
             let file = root.join(format!("docs/images/{}.png", picture.name));
             let taken = place(&screen, picture, &capture)
@@ -97,12 +62,17 @@ pub fn take(root: &Path) -> Result<()> {
             println!("docs/images/{}.png", picture.name);
         }
     }
-    pictures::record(root, &shown())
+    manifest::record(root, &shown())
+}
+
+/// Pictures that do not show the captures as they are now, and what lies beside them and is none.
+pub fn problems(root: &Path) -> Result<Vec<Problem>> {
+    manifest::problems(root, &shown())
 }
 
 /// All pictures, each with the capture that it shows.
-pub fn shown() -> Vec<(&'static str, &'static str)> {
-    PICTURES.iter().map(|picture| (picture.name, picture.capture)).collect()
+fn shown() -> Vec<(&'static str, &'static str)> {
+    pictures().iter().map(|picture| (picture.name, picture.capture)).collect()
 }
 
 /// Where things are in Wireshark's window.
@@ -138,7 +108,7 @@ fn place(screen: &Screen, picture: &Picture, capture: &Path) -> Result<Place> {
     let infiniband = find(0, "InfiniBand")?;
     let top = find(infiniband, picture.top)?;
     let field = find(top, picture.field)?;
-    let (filter, rows, info, step) = if picture.shows_lines() {
+    let (filter, rows, info, step) = if picture.name.ends_with("_run") {
         // The packet is in the middle of what happens around it.
         (format!("frame.number in {{{}..{}}}", frame.saturating_sub(15), frame + 11), 27, 678, 320)
     } else {

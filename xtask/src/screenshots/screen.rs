@@ -62,26 +62,18 @@ pub fn missing(program: &str) -> String {
 
 impl Screen {
     /// Opens the screen, and installs the profile for the programs on it.
-    ///
-    /// # Errors
-    /// A program is missing, or the screen does not come up.
     pub fn open(profile: &Path) -> Result<Screen> {
         let home = std::env::temp_dir().join(format!("wireshark-pictures-{}", std::process::id()));
         fs::DirBuilder::new().mode(0o700).create(&home).with_context(|| format!("cannot make {}", home.display()))?;
         let mut screen = Screen { display: String::new(), home, programs: Vec::new() };
-        screen.install(profile)?;
-        screen.start()?;
-        Ok(screen)
-    }
-
-    fn install(&self, profile: &Path) -> Result<()> {
-        let folder = self.home.join("profiles/rdma");
+        let folder = screen.home.join("profiles/rdma");
         fs::create_dir_all(&folder)?;
         for entry in fs::read_dir(profile)? {
             let entry = entry?;
             fs::copy(entry.path(), folder.join(entry.file_name()))?;
         }
-        Ok(())
+        screen.start()?;
+        Ok(screen)
     }
 
     fn start(&mut self) -> Result<()> {
@@ -121,9 +113,6 @@ impl Screen {
     }
 
     /// Takes a picture of Wireshark with a packet selected and its tree open at a place.
-    ///
-    /// # Errors
-    /// Wireshark does not come up within its time, or the picture cannot be written.
     pub fn picture(&self, capture: &Path, packet: &str, place: &Place, file: &Path) -> Result<()> {
         let upper = 50 + 17 * place.rows;
         let sizes = [("{upper}", upper), ("{info}", place.info), ("{step}", place.step)];

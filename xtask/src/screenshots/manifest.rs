@@ -1,6 +1,6 @@
 //! Screenshots know which capture they show.
 
-use super::page::Problem;
+use crate::docs::Problem;
 use anyhow::{Context, Result};
 use std::fs;
 use std::path::Path;
@@ -21,9 +21,6 @@ fn line(root: &Path, (picture, capture): Shown) -> Result<String> {
 }
 
 /// Whether a screenshot is missing or shows an earlier capture.
-///
-/// # Errors
-/// There is no such capture.
 pub fn is_stale(root: &Path, shown: Shown) -> Result<bool> {
     // Without a list no picture is known.
     let manifest = fs::read_to_string(root.join(MANIFEST)).unwrap_or_default();
@@ -32,18 +29,12 @@ pub fn is_stale(root: &Path, shown: Shown) -> Result<bool> {
 }
 
 /// Notes which captures the screenshots show.
-///
-/// # Errors
-/// There is no such capture, or the list cannot be written.
 pub fn record(root: &Path, shown: &[Shown]) -> Result<()> {
     let lines: Result<Vec<String>> = shown.iter().map(|shown| line(root, *shown)).collect();
     fs::write(root.join(MANIFEST), lines?.join("\n") + "\n").with_context(|| format!("cannot write {MANIFEST}"))
 }
 
 /// Screenshots that do not show the captures as they are now, are not taken by this program, or are too large.
-///
-/// # Errors
-/// A capture or the folder cannot be read.
 pub fn problems(root: &Path, shown: &[Shown]) -> Result<Vec<Problem>> {
     let mut problems = Vec::new();
     for (picture, capture) in shown {
