@@ -26,7 +26,7 @@ fn judged(run: Run, story: &Story) -> Report {
 }
 
 fn lesson_run(story: &Story) -> Run {
-    Run::lesson(story.number()).unwrap().server_args(&story.server).client_args(&story.client)
+    Run::lesson(story.number()).unwrap().server_args(&story.server).client_args(&story.client).clients(story.clients)
 }
 
 fn all_runs_are_the_same(times: usize) {

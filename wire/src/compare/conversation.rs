@@ -75,8 +75,10 @@ impl Conversation {
     /// What `owner` has said about its memory before a frame, each with the frame that says it.
     pub(super) fn announced(&self, owner: Side, before: u64) -> Vec<(u64, Descriptor)> {
         let steps = self.dialogue.iter().filter(|step| step.from == owner);
-        let private =
-            steps.filter_map(|step| Some((step.frame, Descriptor::of_private_data(step.message().private_data())?)));
+        let private = steps.flat_map(|step| {
+            let (descriptors, _) = Descriptor::of_private_data(step.message().private_data());
+            descriptors.into_iter().map(|descriptor| (step.frame, descriptor))
+        });
         let sends = &self.stream(owner).requests;
         let sends = sends.iter().filter_map(|send| Some((send.frame, send.descriptor()?)));
         private.chain(sends).filter(|(frame, _)| *frame < before).collect()

@@ -68,16 +68,19 @@ fn asked(step: &Step) -> Vec<(Field, String)> {
 /// What a message carries for the programs.
 fn private_data(judge: &mut Judge, mine: &Step, reference: &Step) {
     let [my, its] = [mine, reference].map(|step| given(step.message().private_data()));
-    let descriptors = [mine, reference].map(|step| Descriptor::of_private_data(step.message().private_data()));
-    if let [Some(my), Some(its)] = descriptors {
-        pair::descriptor(judge, Phase::Connect, mine.from, (my, its), (mine.frame, reference.place()));
+    let told = [mine, reference].map(|step| Descriptor::of_private_data(step.message().private_data()));
+    let [(my_memory, my_rest), (its_memory, its_rest)] = &told;
+    if my_memory.len() == its_memory.len() && !my_memory.is_empty() && my_rest == its_rest {
+        for (my, its) in my_memory.iter().zip(its_memory) {
+            pair::descriptor(judge, Phase::Connect, mine.from, (*my, *its), (mine.frame, reference.place()));
+        }
     } else if my != its {
-        let words = |data: &[u8], descriptor: Option<Descriptor>| match (data, descriptor) {
-            ([], _) => "no private data".to_owned(),
-            (_, Some(_)) => "the private data address, key and length of its memory".to_owned(),
-            (data, None) => format!("the private data {}", hex(data)),
+        let words = |data: &[u8], (memory, rest): &(Vec<Descriptor>, &[u8])| match (data, memory.len(), rest.len()) {
+            ([], ..) => "no private data".to_owned(),
+            (_, 1, 0) => "the private data address, key and length of its memory".to_owned(),
+            (data, ..) => format!("the private data {}", hex(data)),
         };
-        let (my, its) = (words(my, descriptors[0]), words(its, descriptors[1]));
+        let (my, its) = (words(my, &told[0]), words(its, &told[1]));
         let sentence =
             format!("Your {}'s {} carries {my}; {}'s carries {its}", mine.from, mine.kind.short(), judge.model);
         judge.add(Phase::Connect, Field::PrivateData, sentence, vec![mine.frame], Some(reference.place()));

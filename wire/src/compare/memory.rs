@@ -54,10 +54,12 @@ impl Descriptor {
         Descriptor::read(tagged.unwrap_or(payload).try_into().ok()?)
     }
 
-    /// Takes private data, which is padded with zeroes, for a descriptor, if it can be one.
-    pub(super) fn of_private_data(data: &[u8]) -> Option<Descriptor> {
-        let padding = data.get(LENGTH..)?;
-        padding.iter().all(|byte| *byte == 0).then(|| Descriptor::read(data[..LENGTH].try_into().ok()?)).flatten()
+    /// The descriptors that private data begin with, and what stands behind them. Private data are padded with zeroes.
+    pub(super) fn of_private_data(data: &[u8]) -> (Vec<Descriptor>, &[u8]) {
+        let descriptors: Vec<Descriptor> =
+            data.chunks_exact(LENGTH).map_while(|chunk| Descriptor::read(chunk.try_into().ok()?)).collect();
+        let rest = &data[LENGTH * descriptors.len()..];
+        (descriptors, &rest[..rest.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1)])
     }
 
     fn read(bytes: [u8; LENGTH]) -> Option<Descriptor> {
@@ -100,7 +102,8 @@ mod tests {
     fn with_and_without_a_tag_and_padded() {
         assert_eq!(Descriptor::of_message(&BYTES), Some(HERE));
         assert_eq!(Descriptor::of_message(&[&TAG[..], &BYTES].concat()), Some(HERE));
-        assert_eq!(Descriptor::of_private_data(&[&BYTES[..], &[0; 180]].concat()), Some(HERE));
+        assert_eq!(Descriptor::of_private_data(&[&BYTES[..], &[0; 180]].concat()), (vec![HERE], &[][..]));
+        assert_eq!(Descriptor::of_private_data(&[&BYTES[..], &BYTES, &[3, 0]].concat()), (vec![HERE; 2], &[3][..]));
     }
 
     #[test]
@@ -109,7 +112,10 @@ mod tests {
         assert_eq!(Descriptor::of_message(&[0; 16]), None);
         assert_eq!(Descriptor::of_message(&BYTES[..15]), None);
         assert_eq!(Descriptor::of_message(&[&[2, 0, 0, 0][..], &BYTES].concat()), None);
-        assert_eq!(Descriptor::of_private_data(&[&BYTES[..], &[1]].concat()), None);
-        assert_eq!(Descriptor::of_private_data(&[]), None);
+        assert_eq!(
+            Descriptor::of_private_data(b"sixteen letters, or more"),
+            (vec![], &b"sixteen letters, or more"[..])
+        );
+        assert_eq!(Descriptor::of_private_data(&[]), (vec![], &[][..]));
     }
 }

@@ -114,7 +114,11 @@ impl Request {
             immediate: packet.immediate(),
             invalidated: packet.invalidated_key(),
             remote: packet.remote(),
-            operands: packet.atomic_operands().or(packet.flush()),
+            // An addition has one operand: the field of the other holds anything.
+            operands: match packet.opcode.operation {
+                Operation::FetchAdd => packet.atomic_operands().map(|(add, _)| (add, 0)),
+                _ => packet.atomic_operands().or(packet.flush()),
+            },
             announced: packet.dma_length(),
             payload,
             frame: recorded.number,

@@ -2,6 +2,7 @@
 
 use super::excerpts;
 use super::page::{Page, Problem};
+use super::plot;
 use super::sources::Sources;
 use anyhow::{Context, Result};
 use std::collections::BTreeMap;
@@ -47,6 +48,11 @@ fn all(pages: &[Page], sources: &Sources) -> Result<BTreeMap<String, Result<Stri
         drawings.insert(format!("captures/{name}.txt"), text);
     }
     for mark in pages.iter().flat_map(Page::marks) {
+        if let ("generated", [what, name]) = (mark.kind.as_str(), mark.words.as_slice()) {
+            if what == "loss" {
+                drawings.insert(format!("{FOLDER}/{name}_loss.svg"), plot::loss(sources, name).map(|(svg, _)| svg));
+            }
+        }
         if let ("generated", [what, name, range]) = (mark.kind.as_str(), mark.words.as_slice()) {
             if what == "lanes" {
                 let picture = picture(sources, name, range).map(|(svg, _)| svg);
@@ -72,13 +78,22 @@ fn picture(sources: &Sources, name: &str, range: &str) -> Result<(String, String
 }
 
 fn file_name(name: &str, range: &str) -> String {
-    format!("{name}_{}.svg", range.replace("..", "_").replace(':', "-"))
+    format!("{name}_{}.svg", range.replace("..", "_").replace([':', '@'], "-"))
 }
 
 /// The line that shows a capture's ladder, for a page in docs/.
 pub fn ladder_link(sources: &Sources, name: &str) -> Result<String> {
     let (_, words) = ladder(sources, name)?;
     Ok(format!("![{words}](images/{name}.svg)"))
+}
+
+/// The line that shows how the loss of a training fell.
+///
+/// # Errors
+/// There is no such run, or it is no training.
+pub fn loss_link(sources: &Sources, name: &str) -> Result<String> {
+    let (_, words) = plot::loss(sources, name)?;
+    Ok(format!("![{words}](images/{name}_loss.svg)"))
 }
 
 /// The line that shows a part of a run's lanes.

@@ -8,23 +8,34 @@ use wire::capture::Reader;
 use wire::show::{self, ladder::Style, row};
 
 /// The numbers in the capture of a part of a run, `FROM..TO`. Each end is a step of the story, as `step8`, or a stage of one
-/// side, as `client:write`: from its first line or packet, or to its last.
+/// side, as `client:write`: from its first line or packet, or to its last; `step8@2` is the second.
 pub fn part(sources: &Sources, name: &str, range: &str) -> Result<RangeInclusive<u64>> {
     let capture = format!("captures/{name}.pcapng");
     let (from, to) = range.split_once("..").context("a range is FROM..TO, as step4..step5 or client:write..step9")?;
     let numbers = |end: &str| -> Result<Vec<u64>> {
-        let found: Vec<u64> = match end.split_once(':') {
+        let (end, nth) = occurrence(end)?;
+        let mut found: Vec<u64> = match end.split_once(':') {
             Some((node, stage)) => {
                 staged(sources, &capture, node)?.filter_map(|(number, at, _)| (at == stage).then_some(number)).collect()
             }
             None => sources.rows(&capture)?.iter().filter(|row| is_step(row, end)).map(|row| row.frame).collect(),
         };
+        if let Some(nth) = nth {
+            found = found.get(nth - 1..nth).unwrap_or_default().to_vec();
+        }
         ensure!(!found.is_empty(), "{capture} has no `{end}`");
         Ok(found)
     };
     let (from, to) = (numbers(from)?[0], numbers(to)?.pop().unwrap_or_default());
     ensure!(from <= to, "{range} ends before it begins");
     Ok(from..=to)
+}
+
+/// `step8@2` is the second of `step8`; without a number all are meant.
+fn occurrence(end: &str) -> Result<(&str, Option<usize>)> {
+    let Some((end, number)) = end.split_once('@') else { return Ok((end, None)) };
+    let number = number.parse().ok().filter(|number| *number > 0).context("a number from 1 on stands behind @")?;
+    Ok((end, Some(number)))
 }
 
 /// Whether a packet belongs to the step that a mark calls `step8`.
@@ -65,7 +76,10 @@ pub fn ladder(sources: &Sources, capture: &str, steps: &str) -> Result<Vec<Strin
     show::ladder::write(&mut open()?, row::clients(&mut open()?), Style { color: false, width: None }, &mut text)?;
     let (from, to) = steps.split_once('-').unwrap_or((steps, steps));
     let rows = sources.rows(capture)?;
-    let (from, to) = (rows.iter().find(|row| is_step(row, from)), rows.iter().rfind(|row| is_step(row, to)));
+    let ((from, first), (to, last)) = (occurrence(from)?, occurrence(to)?);
+    let from = rows.iter().filter(|row| is_step(row, from)).nth(first.unwrap_or(1) - 1);
+    let mut to = rows.iter().filter(|row| is_step(row, to));
+    let to = if let Some(last) = last { to.nth(last - 1) } else { to.last() };
     let (Some(from), Some(to)) = (from, to) else { bail!("{capture} has no packets of {steps}") };
     let text = String::from_utf8(text)?;
     let wanted = |line: &&str| {

@@ -14,6 +14,7 @@ pub fn part(page: &Page, what: &[&str], sources: &Sources) -> Result<Vec<String>
         ["log", name, side, stages @ ..] => fenced(excerpts::log(sources, name, side, stages)?),
         ["diff", old, new] => diffs::folded(sources, old, new)?,
         ["ladder", name] => vec![drawings::ladder_link(sources, name)?],
+        ["loss", name] => vec![drawings::loss_link(sources, name)?],
         ["captures"] => lessons::captures(sources)?,
         ["lessons"] => lessons::table(sources)?,
         ["needs"] => needs(&sources.text("lab/needs.txt")?),

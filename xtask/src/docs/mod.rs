@@ -18,6 +18,7 @@ mod marks;
 mod names;
 mod numbers;
 mod page;
+mod plot;
 mod reference;
 mod sources;
 mod states;
