@@ -43,7 +43,7 @@ const SLACK: u64 = 256;
 const SERVER: &str = r#"SERVE >/run/served 2>&1 & pid=$!
 printf '#!/bin/sh\nread word; echo "$word" >/run/word; echo ok\n' >/run/answer; chmod +x /run/answer
 gate() { until nc -l -p 9000 -e /run/answer; [ "$(cat /run/word)" = "$1" ]; do :; done; }
-waits() { tail -n 1 /run/served | grep -Eq 'RESTS'; }
+waits() { RESTS; }
 held() {
     fds=$(ls /proc/$pid/fd | wc -l)
     rss=$(sed -n 's/VmRSS:[^0-9]*\([0-9]*\).*/\1/p' /proc/$pid/status)
@@ -67,11 +67,11 @@ cat /run/served; exit $status"#;
 
 /// Runs a server, and these clients against it, one after the other.
 pub fn run(server: &str, clients: &[&str]) -> Run {
-    run_until(server, "waiting for CONNECT_REQUEST", clients)
+    run_with(server, "tail -n 1 /run/served | grep -q 'waiting for CONNECT_REQUEST'", clients)
 }
 
-/// The same; the last line of a server that has no client looks like this.
-pub fn run_until(server: &str, rests: &str, clients: &[&str]) -> Run {
+/// The same; the command `rests` succeeds when the server has no client.
+pub fn run_with(server: &str, rests: &str, clients: &[&str]) -> Run {
     let endless = server.ends_with("-n 0");
     let script = SERVER.replace("RESTS", rests).replace("COUNT", &clients.len().to_string());
     let server = script.replace("SERVE", server);
