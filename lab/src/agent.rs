@@ -1,7 +1,7 @@
 //! The host's end of the conversation with a machine's first process (`guest/init.sh`).
 
 use crate::interrupt::Interrupt;
-use crate::lines::Lines;
+use crate::lines::{clean, Lines};
 use anyhow::{bail, ensure, Context, Result};
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read, Write};
@@ -69,7 +69,7 @@ pub struct Agent {
     /// The kernel's last lines.
     kernel: VecDeque<String>,
     /// Lines of the kernel that nobody has taken yet.
-    fresh: Vec<String>,
+    pub fresh: Vec<String>,
 }
 
 impl Agent {
@@ -92,7 +92,7 @@ impl Agent {
                 Ok(0) => self.closed = true,
                 Ok(count) => {
                     for line in self.lines.push(&bytes[..count]) {
-                        self.sort(line);
+                        self.sort(clean(&line));
                     }
                     continue;
                 }
@@ -124,11 +124,6 @@ impl Agent {
         }
         let lines = self.kernel.iter().map(|line| format!("\n  {line}"));
         format!("The end of its console:{}", lines.collect::<String>())
-    }
-
-    /// What the kernel has said since the last call.
-    pub fn take_kernel(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.fresh)
     }
 
     fn sort(&mut self, line: String) {

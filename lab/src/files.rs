@@ -73,15 +73,13 @@ pub fn remove_abandoned(folder: &Path) {
 /// Adds to an error that a folder is somebody else's: whoever runs the lab as root once has it made for root.
 fn whose(folder: &Path) -> String {
     let existing = folder.ancestors().find_map(|folder| fs::metadata(folder).ok().map(|metadata| (folder, metadata)));
-    match existing {
-        Some((folder, metadata)) if metadata.uid() != rustix::process::geteuid().as_raw() => format!(
-            ": {} belongs to user {}, whose lab made it. The lab needs no root; `sudo chown -R $USER {}` gives it back",
-            folder.display(),
-            metadata.uid(),
-            folder.display()
-        ),
-        _ => String::new(),
-    }
+    let own = rustix::process::geteuid().as_raw();
+    let Some((folder, metadata)) = existing.filter(|(_, metadata)| metadata.uid() != own) else { return String::new() };
+    let (folder, user) = (folder.display(), metadata.uid());
+    format!(
+        ": {folder} belongs to user {user}, whose lab made it. The lab needs no root; `sudo chown -R $USER {folder}` gives it \
+         back"
+    )
 }
 
 /// How long another lab may hold a lock: a download on a slow line, or a boot on a slow machine.

@@ -37,10 +37,7 @@ impl Contents {
             .with_context(|| format!("cannot find librxe-rdmav*.so, libibverbs' driver for SoftRoCE; {}", libs::GET))?;
         // Threads that end with pthread_exit load libgcc_s by name, so that the loader does not list it.
         let named = ["libibverbs.so.1", "librdmacm.so.1", "libgcc_s.so.1"];
-        let mut libraries = named
-            .iter()
-            .map(|name| libs::locate(name).with_context(|| format!("cannot find {name}; {}", libs::GET)))
-            .collect::<Result<BTreeSet<_>>>()?;
+        let mut libraries = named.into_iter().map(libs::locate).collect::<Result<BTreeSet<_>>>()?;
         let roots: Vec<&PathBuf> = tools.iter().chain([&shell, &provider]).chain(&libraries).collect();
         libraries.extend(libs::closure(&roots)?);
         let busybox = libs::required("busybox")?;

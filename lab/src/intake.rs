@@ -97,7 +97,7 @@ impl Session<'_, '_> {
         let seat = &mut self.seats[node];
         let mut lines = Vec::new();
         while let Ok(count @ 1..) = seat.output.read(&mut bytes) {
-            lines.extend(seat.lines.push_raw(&bytes[..count]));
+            lines.extend(seat.lines.push(&bytes[..count]));
             if let (SHELL, Some(terminal)) = (node, &mut self.recorder.terminal) {
                 terminal.show(&bytes[..count]);
             }
@@ -117,20 +117,19 @@ impl Session<'_, '_> {
 
     fn set_off(&mut self, fault: Fault, victim: usize) -> Result<()> {
         let seat = &mut self.seats[victim];
-        match fault {
-            Fault::Kill if seat.stage != Stage::Running => {
-                self.recorder.act(Some(victim), "kill", "there is no program to kill")
-            }
+        let (act, text) = match fault {
+            Fault::Kill if seat.stage != Stage::Running => ("kill", "there is no program to kill"),
             Fault::Kill => {
                 seat.agent.say("kill");
                 self.dying = Some(victim);
-                self.recorder.act(Some(victim), "kill", "the lab kills the program")
+                ("kill", "the lab kills the program")
             }
             Fault::PowerOff => {
                 self.without_power(victim);
-                self.recorder.act(Some(victim), "power-off", "the lab cuts the power")
+                ("power-off", "the lab cuts the power")
             }
-        }
+        };
+        self.recorder.act(Some(victim), act, text)
     }
 
     fn without_power(&mut self, node: usize) {
@@ -158,7 +157,7 @@ impl Session<'_, '_> {
                 _ => {}
             }
         }
-        for line in self.seats[node].agent.take_kernel() {
+        for line in std::mem::take(&mut self.seats[node].agent.fresh) {
             self.kernel_says(node, &line)?;
         }
         let seat = &mut self.seats[node];
@@ -174,12 +173,8 @@ impl Session<'_, '_> {
     /// Starts a command on another node, beside what runs there.
     fn start_also(&mut self, asked_by: usize, target: &str, command: &str) -> Result<()> {
         let Some(node) = self.run.index(target).filter(|node| self.seats[*node].qemu.is_some()) else {
-            let names = self.run.names().join(", ");
-            return self.recorder.act(
-                Some(asked_by),
-                "trouble",
-                &format!("there is no node `{target}`; there are: {names}"),
-            );
+            let text = format!("there is no node `{target}`; there are: {}", self.run.names().join(", "));
+            return self.recorder.act(Some(asked_by), "trouble", &text);
         };
         self.seats[node].agent.say(&format!("also {command}"));
         self.recorder.act(Some(node), "start", command)

@@ -73,15 +73,12 @@ fn host_kernel() -> Option<Kernel> {
 fn named(vmlinuz: &Path, modules: &Path) -> Result<Kernel> {
     let modules = env::current_dir().context("the current folder is gone")?.join(modules);
     let release = modules.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    Kernel::complete(&release, vmlinuz.to_owned(), modules.clone()).with_context(|| {
-        format!(
-            "{} and {} are no kernel for the lab: it takes a vmlinuz, and a folder such as /lib/modules/6.1.0 with modules.dep \
-             (depmod makes it) and the module {}",
-            vmlinuz.display(),
-            modules.display(),
-            modules::RXE
-        )
-    })
+    let (image, folder, module) = (vmlinuz.display(), modules.display(), modules::RXE);
+    let complaint = format!(
+        "{image} and {folder} are no kernel for the lab: it takes a vmlinuz, and a folder such as /lib/modules/6.1.0 with \
+         modules.dep (depmod makes it) and the module {module}"
+    );
+    Kernel::complete(&release, vmlinuz.to_owned(), modules.clone()).context(complaint)
 }
 
 /// Tells packages from others of the same name.

@@ -47,13 +47,8 @@ pub fn runs(folder: &Path, qemu: &Path, kernel: &Kernel, interrupt: &Interrupt) 
 fn probe(qemu: &Path, kernel: &Kernel, interrupt: &Interrupt) -> Result<bool> {
     let initramfs = tempfile::NamedTempFile::new().context("cannot create a temporary file")?;
     files::write(initramfs.path(), &Archive::default().finish()?)?;
-    let hardware = Hardware {
-        qemu: qemu.to_owned(),
-        kvm: true,
-        memory: 256,
-        kernel: kernel.image.clone(),
-        initramfs: initramfs.path().to_owned(),
-    };
+    let (qemu, kernel, initramfs) = (qemu.to_owned(), kernel.image.clone(), initramfs.path().to_owned());
+    let hardware = Hardware { qemu, kvm: true, memory: 256, kernel, initramfs };
     let memory = tempfile::NamedTempFile::new().context("cannot create a temporary file")?;
     let place = Place::new("probe", Port::Output)?;
     let machine = Machine::start(&hardware, 1, &place, Start::Boot(memory.path()))?;

@@ -50,12 +50,6 @@ impl Lab {
         Ok(Self { binaries, folder, interrupt: Interrupt::default() })
     }
 
-    /// Keeps kernel, states and results in another folder.
-    pub fn folder(mut self, folder: PathBuf) -> Self {
-        self.folder = folder;
-        self
-    }
-
     /// Ends everything in order when one of the usual signals comes.
     pub fn stop_on(mut self, interrupt: Interrupt) -> Self {
         self.interrupt = interrupt;

@@ -44,8 +44,9 @@ fn parse(text: &str) -> Result<BTreeSet<PathBuf>> {
 }
 
 /// Where this host keeps `name`, for example `libibverbs.so.1`.
-pub fn locate(name: &str) -> Option<PathBuf> {
-    folders().map(|folder| folder.join(name)).find(|path| path.exists())
+pub fn locate(name: &str) -> Result<PathBuf> {
+    let found = folders().map(|folder| folder.join(name)).find(|path| path.exists());
+    found.with_context(|| format!("cannot find {name}; {GET}"))
 }
 
 /// The part of libibverbs that speaks to SoftRoCE. It is loaded by name at run time, so the loader does not list it.

@@ -10,13 +10,8 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// Adds bytes and gives the lines that are complete now, cleaned of control sequences.
-    pub fn push(&mut self, bytes: &[u8]) -> Vec<String> {
-        self.push_raw(bytes).iter().map(|line| clean(line)).collect()
-    }
-
     /// Adds bytes and gives the lines that are complete now, as they came.
-    pub fn push_raw(&mut self, bytes: &[u8]) -> Vec<Vec<u8>> {
+    pub fn push(&mut self, bytes: &[u8]) -> Vec<Vec<u8>> {
         self.rest.extend_from_slice(bytes);
         let end = match self.rest.iter().rposition(|byte| *byte == b'\n') {
             Some(newline) => newline + 1,
@@ -57,11 +52,15 @@ pub fn clean(line: &[u8]) -> String {
 mod tests {
     use super::*;
 
+    fn cleaned(lines: &mut Lines, bytes: &[u8]) -> Vec<String> {
+        lines.push(bytes).iter().map(|line| clean(line)).collect()
+    }
+
     #[test]
     fn lines_come_whole_however_the_bytes_arrive() {
         let mut lines = Lines::default();
         assert!(lines.push(b"SLOW  rdma_").is_empty());
-        assert_eq!(lines.push(b"listen\r\nDATA\nrest"), ["SLOW  rdma_listen", "DATA"]);
+        assert_eq!(cleaned(&mut lines, b"listen\r\nDATA\nrest"), ["SLOW  rdma_listen", "DATA"]);
         assert_eq!(lines.take_rest().as_deref(), Some("rest"));
         assert_eq!(lines.take_rest(), None);
     }
@@ -76,6 +75,6 @@ mod tests {
     #[test]
     fn colors_and_broken_utf8_do_not_pass() {
         let mut lines = Lines::default();
-        assert_eq!(lines.push(b"\x1b[1;31mERR\x1b[0m \xff\tx\n"), ["ERR \u{fffd}    x"]);
+        assert_eq!(cleaned(&mut lines, b"\x1b[1;31mERR\x1b[0m \xff\tx\n"), ["ERR \u{fffd}    x"]);
     }
 }

@@ -113,14 +113,15 @@ fn main() -> ExitCode {
         Err(error) => return failed(&error, USAGE),
     };
     let done = if is_shell { run_shell(&run) } else { run_programs(&run, common.json) };
-    let done = done.and_then(|(outcome, good)| {
+    let done = done.and_then(|outcome| {
         let text = if common.json {
             format!("{:#}\n", summary::json(&outcome))
         } else {
             summary::text(&outcome, common.timing)
         };
         io::stdout().write_all(text.as_bytes()).context("cannot print how it went")?;
-        Ok(good)
+        // How the last command in a shell ended is the person's own business.
+        Ok(if is_shell { outcome.trouble.is_none() } else { outcome.succeeded() })
     });
     match done {
         Ok(true) => ExitCode::SUCCESS,
@@ -165,34 +166,25 @@ impl Command {
     }
 }
 
-/// Runs with the lanes drawn live, or in silence; true if all programs ended well.
-fn run_programs(run: &Run, is_silent: bool) -> Result<(Outcome, bool)> {
+/// Runs with the lanes drawn live, or in silence.
+fn run_programs(run: &Run, is_silent: bool) -> Result<Outcome> {
     let lab = Lab::open()?.stop_on(Interrupt::on_signals()?);
     let mut out = io::stdout();
-    let mut lanes = lanes_for(run, &out);
+    let color = out.is_terminal() && env::var_os("NO_COLOR").is_none();
+    let size = rustix::termios::tcgetwinsize(&out).ok().filter(|_| out.is_terminal());
+    let width = size.map_or(Style::FILE.width, |size| usize::from(size.ws_col));
+    let mut lanes = Lanes::new(&run.names(), Style { width, color });
     let mut heading = Some(lanes.heading());
-    let outcome = lab.run_observed(run, &mut |event| {
+    lab.run_observed(run, &mut |event| {
         if !is_silent {
             let text = heading.take().unwrap_or_default() + &lanes.event(event);
             // A reader that has gone away (`… | head`) does not end the run: the files are still of use.
             let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
         }
-    })?;
-    let good = outcome.succeeded();
-    Ok((outcome, good))
+    })
 }
 
-/// Runs a shell. How the last command in it ended is the person's own business.
-fn run_shell(run: &Run) -> Result<(Outcome, bool)> {
+fn run_shell(run: &Run) -> Result<Outcome> {
     let terminal = Terminal::open()?;
-    let outcome = Lab::open()?.stop_on(Interrupt::on_signals()?).shell(run, terminal)?;
-    let good = outcome.trouble.is_none();
-    Ok((outcome, good))
-}
-
-fn lanes_for(run: &Run, out: &io::Stdout) -> Lanes {
-    let color = out.is_terminal() && env::var_os("NO_COLOR").is_none();
-    let size = rustix::termios::tcgetwinsize(out).ok().filter(|_| out.is_terminal());
-    let width = size.map_or(Style::FILE.width, |size| usize::from(size.ws_col));
-    Lanes::new(&run.names(), Style { width, color })
+    Lab::open()?.stop_on(Interrupt::on_signals()?).shell(run, terminal)
 }

@@ -83,20 +83,17 @@ impl Outcome {
     ///
     /// # Panics
     /// There is no node of that name.
-    #[must_use]
     pub fn node(&self, name: &str) -> &Ended {
         let node = self.nodes.iter().find(|node| node.name == name);
         node.unwrap_or_else(|| panic!("there is no node {name} in this run"))
     }
 
     /// Whether all programs ended with status 0 and by themselves, and nothing else was wrong.
-    #[must_use]
     pub fn succeeded(&self) -> bool {
         self.trouble.is_none() && self.nodes.iter().all(|node| !node.ran || node.exit == Some(0))
     }
 
     /// The run file: packets and log lines.
-    #[must_use]
     pub fn file(&self) -> PathBuf {
         self.folder.join("wire.pcapng")
     }

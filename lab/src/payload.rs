@@ -63,15 +63,12 @@ pub fn fill(mut drive: &File, run: &Run, node: &Node, folder: &Path, contents: &
     archive.file("/etc/hostname", 0o644, format!("{}\n", node.name).as_bytes())?;
     let bytes = archive.finish()?;
     // The files of a machine lie in its memory, and Linux gives them half of it; some of that is taken.
-    let room = u64::from(options.memory()) / 2 - 48;
-    let needed = (bytes.len() as u64) >> 20;
+    let (name, memory, needed) = (&node.name, options.memory(), (bytes.len() >> 20) as u32);
+    let (room, enough) = (memory / 2 - 48, (needed * 2 + 128).next_multiple_of(256));
     ensure!(
         needed < room,
-        "what the {} brings takes {needed} MiB, and a machine with {} MiB of memory has room for {room}: `--memory {}` gives \
-         it more",
-        node.name,
-        options.memory(),
-        (needed * 2 + 128).next_multiple_of(256)
+        "what the {name} brings takes {needed} MiB, and a machine with {memory} MiB of memory has room for {room}: \
+         `--memory {enough}` gives it more"
     );
     drive.write_all(&bytes).context("cannot write the drive of a machine")
 }

@@ -26,6 +26,9 @@ impl<'a> Qmp<'a> {
         let mut qmp = Self { stream: BufReader::new(stream), interrupt, deadline, resumed: false };
         qmp.message()?;
         qmp.execute("qmp_capabilities", json!({}))?;
+        // Memory that is a file of its own need not be copied.
+        let capability = json!({ "capability": "x-ignore-shared", "state": true });
+        qmp.execute("migrate-set-capabilities", json!({ "capabilities": [capability] }))?;
         Ok(qmp)
     }
 
@@ -46,7 +49,6 @@ impl<'a> Qmp<'a> {
 
     /// Writes the state of the machine but for its memory into a shell command (`cat >FILE`).
     pub fn save(&mut self, shell_command: &str) -> Result<()> {
-        self.leave_memory_out()?;
         self.execute("migrate", json!({ "uri": format!("exec:{shell_command}") }))?;
         loop {
             let state = self.execute("query-migrate", json!({}))?;
@@ -61,16 +63,7 @@ impl<'a> Qmp<'a> {
 
     /// Begins to load what [`Qmp::save`] wrote, from a shell command (`cat FILE`).
     pub fn restore(&mut self, shell_command: &str) -> Result<()> {
-        self.leave_memory_out()?;
-        self.execute("migrate-incoming", json!({ "uri": format!("exec:{shell_command}") }))?;
-        Ok(())
-    }
-
-    /// Memory that is a file of its own need not be copied.
-    fn leave_memory_out(&mut self) -> Result<()> {
-        let capability = json!({ "capability": "x-ignore-shared", "state": true });
-        self.execute("migrate-set-capabilities", json!({ "capabilities": [capability] }))?;
-        Ok(())
+        self.execute("migrate-incoming", json!({ "uri": format!("exec:{shell_command}") })).map(drop)
     }
 
     /// Waits until a restored machine runs.
@@ -120,14 +113,14 @@ mod tests {
     #[test]
     fn events_between_command_and_answer_are_not_lost() {
         let answers =
-            "{\"QMP\":{}}\n{\"return\":{}}\n{\"event\":\"RESUME\"}\n{\"return\":{\"status\":\"inmigrate\"}}\n";
+            "{\"QMP\":{}}\n{\"return\":{}}\n{\"return\":{}}\n{\"event\":\"RESUME\"}\n{\"return\":{\"status\":\"inmigrate\"}}\n";
         let (ours, _qemu, interrupt) = answering(answers);
         conversation(&ours, &interrupt, Duration::from_secs(5)).unwrap().await_running().unwrap();
     }
 
     #[test]
     fn refusals_carry_qemus_words() {
-        let answers = "{\"QMP\":{}}\n{\"return\":{}}\n{\"error\":{\"desc\":\"no such thing\"}}\n";
+        let answers = "{\"QMP\":{}}\n{\"return\":{}}\n{\"return\":{}}\n{\"error\":{\"desc\":\"no such thing\"}}\n";
         let (ours, _qemu, interrupt) = answering(answers);
         let error =
             conversation(&ours, &interrupt, Duration::from_secs(5)).unwrap().execute("stop", json!({})).unwrap_err();

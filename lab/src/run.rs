@@ -31,7 +31,6 @@ pub struct Node {
 }
 
 /// The IPv4 address of the node with this index.
-#[must_use]
 pub fn address(index: usize) -> String {
     format!("10.47.91.{}", index + 1)
 }
@@ -219,7 +218,6 @@ impl Run {
     }
 
     /// The nodes' names, the server's first.
-    #[must_use]
     pub fn names(&self) -> Vec<&str> {
         self.nodes.iter().map(|node| node.name.as_str()).collect()
     }

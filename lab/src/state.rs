@@ -15,7 +15,7 @@ use anyhow::{Context, Error, Result};
 use std::collections::hash_map::DefaultHasher;
 use std::fs::{self, File};
 use std::hash::{Hash, Hasher};
-use std::io::{self, ErrorKind};
+use std::io;
 use std::iter;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -77,19 +77,14 @@ impl<'a> States<'a> {
         if fs::metadata(&self.folder).map(inode).ok() != used.metadata().map(inode).ok() {
             return Ok(());
         }
-        match fs::remove_dir_all(&self.folder) {
-            Err(error) if error.kind() != ErrorKind::NotFound => {
-                Err(error).with_context(|| format!("cannot remove {}", self.folder.display()))
-            }
-            _ => Ok(()),
-        }
+        fs::remove_dir_all(&self.folder).with_context(|| format!("cannot remove {}", self.folder.display()))
     }
 
     /// Starts machines where they were saved, each in its place.
     pub fn restore(&self, places: &[Place], deadline: Instant) -> Result<Vec<Machine>> {
         let hardware = Hardware { initramfs: self.folder.join("initramfs"), ..self.hardware.clone() };
         let start = |(index, place): (u8, &Place)| {
-            Machine::start(&hardware, index, place, Start::Restore(&memory_file(&self.folder, index)))
+            Machine::start(&hardware, index, place, Start::Restore(&self.state(index).with_extension("memory")))
         };
         let mut machines = (1..).zip(places).map(start).collect::<Result<Vec<_>>>()?;
         self.load(&machines, deadline).map_err(|error| explain(&mut machines, error))?;
@@ -136,7 +131,7 @@ impl<'a> States<'a> {
         let hardware = Hardware { initramfs, ..self.hardware.clone() };
         let boot = |index: &u8| {
             let place = Place::new(&format!("machine {index}"), Port::Output)?;
-            Machine::start(&hardware, *index, &place, Start::Boot(&memory_file(folder, *index)))
+            Machine::start(&hardware, *index, &place, Start::Boot(&folder.join(format!("{index}.memory"))))
         };
         let mut machines = indices.iter().map(boot).collect::<Result<Vec<_>>>()?;
         let deadline = Instant::now() + BOOT_LIMIT;
@@ -144,7 +139,7 @@ impl<'a> States<'a> {
         let ready = await_all(agents, &Message::Ready, self.interrupt, deadline);
         ready.map_err(|error| explain(&mut machines, error))?;
         for (machine, index) in machines.iter().zip(indices) {
-            let path = state_file(folder, *index);
+            let path = folder.join(format!("{index}.state"));
             let saved =
                 Qmp::greet(&machine.qemu.control, self.interrupt, deadline)?.save(&format!("cat >{}", quoted(&path)?));
             saved.with_context(|| format!("cannot write {} (is the disk full?)", path.display()))?;
@@ -152,8 +147,9 @@ impl<'a> States<'a> {
         Ok(())
     }
 
+    /// The state of a machine's processor and devices; its memory is beside it.
     fn state(&self, index: u8) -> PathBuf {
-        state_file(&self.folder, index)
+        self.folder.join(format!("{index}.state"))
     }
 }
 
@@ -179,16 +175,6 @@ fn key(hardware: &Hardware, contents: &Contents, kernel: &Kernel) -> Result<Stri
 /// Adds to an error what those of the machines' QEMUs have to say that have ended.
 pub fn explain(machines: &mut [Machine], error: Error) -> Error {
     machines.iter_mut().fold(error, |error, machine| machine.qemu.explain(error))
-}
-
-/// The state of a machine's processor and devices.
-fn state_file(folder: &Path, index: u8) -> PathBuf {
-    folder.join(format!("{index}.state"))
-}
-
-/// Its memory.
-fn memory_file(folder: &Path, index: u8) -> PathBuf {
-    folder.join(format!("{index}.memory"))
 }
 
 fn quoted(path: &Path) -> Result<String> {

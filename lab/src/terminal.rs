@@ -29,8 +29,6 @@ const RESET: &[u8] = b"\x1b[0m\x1b[?25h\x1b[?1047l";
 const ASK: &[u8] = b"\x1b[6n";
 /// A line that has not grown for so long waits for somebody: it is a prompt. Any other is given the time to end.
 const STILL: Duration = Duration::from_millis(50);
-const DIM: &str = "\x1b[2m";
-const NORMAL: &str = "\x1b[0m";
 
 /// Standard input and output, if both are a terminal. Dropping it gives the terminal back as it was.
 #[derive(Debug)]
@@ -168,7 +166,8 @@ impl Terminal {
         }
         for text in self.held.drain(..) {
             let text: String = text.chars().take(columns.saturating_sub(1)).collect();
-            let text = if self.color { format!("{DIM}{text}{NORMAL}\r\n") } else { text + "\r\n" };
+            // Dim, and then as before.
+            let text = if self.color { format!("\x1b[2m{text}\x1b[0m\r\n") } else { text + "\r\n" };
             bytes.extend_from_slice(text.as_bytes());
         }
         bytes.extend_from_slice(&self.line);

@@ -22,7 +22,9 @@ const COUNTS: &str = "1st, 2nd, 3rd … or every, each with or without again-sen
 
 pub(super) fn rules(text: &str, nodes: &[&str]) -> Result<Vec<Rule>> {
     let written = text.split(';').map(str::trim).filter(|rule| !rule.is_empty());
-    written.map(|rule| Words::new(rule).rule(nodes)).collect()
+    let is_between = |c: char| c.is_whitespace() || c == '"' || c == '\'';
+    let words = written.map(|rule| (rule, rule.split(is_between).filter(|word| !word.is_empty()).collect()));
+    words.map(|(rule, words)| Words { rule, words, next: 0 }.rule(nodes)).collect()
 }
 
 /// The words of one rule, each with where it begins.
@@ -33,11 +35,6 @@ struct Words<'a> {
 }
 
 impl<'a> Words<'a> {
-    fn new(rule: &'a str) -> Self {
-        let is_between = |c: char| c.is_whitespace() || c == '"' || c == '\'';
-        Self { rule, words: rule.split(is_between).filter(|word| !word.is_empty()).collect(), next: 0 }
-    }
-
     fn rule(mut self, nodes: &[&str]) -> Result<Rule> {
         let mut act = self.act()?;
         let (nth, again_sent) = self.which()?;
