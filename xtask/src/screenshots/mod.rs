@@ -75,6 +75,9 @@ fn shown() -> Vec<(&'static str, &'static str)> {
     pictures().iter().map(|picture| (picture.name, picture.capture)).collect()
 }
 
+/// So many packets fit above an open tree.
+const MOST: usize = 20;
+
 /// Where things are in Wireshark's window.
 struct Place {
     /// The list above the tree: a display filter, and how many lines it has.
@@ -112,7 +115,13 @@ fn place(screen: &Screen, picture: &Picture, capture: &Path) -> Result<Place> {
         // The packet is in the middle of what happens around it.
         (format!("frame.number in {{{}..{}}}", frame.saturating_sub(15), frame + 11), 27, 678, 320)
     } else {
-        ("infiniband".into(), tshark(&["-Y", "infiniband"])?.lines().count(), 238, 391)
+        let text = tshark(&["-Y", "infiniband", "-T", "fields", "-e", "frame.number"])?;
+        let all: Vec<u64> = text.lines().filter_map(|number| number.parse().ok()).collect();
+        let at = all.iter().position(|number| *number == frame).unwrap_or_default();
+        // Of many, those around it: the tree needs room, too.
+        let (first, last) = if all.len() <= MOST { (0, all.len()) } else { (at.saturating_sub(8), all.len().min(at + 8)) };
+        let only = format!("infiniband and frame.number in {{{}..{}}}", all[first], all[last - 1]);
+        (if last - first == all.len() { "infiniband".into() } else { only }, last - first, 238, 391)
     };
     Ok(Place { filter, rows, info, step, infiniband, top, field, lines: lines.len() })
 }
