@@ -148,8 +148,10 @@ fn known_names() -> impl Iterator<Item = &'static str> {
 /// The same for people, in lines.
 fn groups() -> Vec<String> {
     let messages: Vec<String> = messages().map(|kind| format!("{} or {}", kind.name(), kind.short())).collect();
-    let opcodes: Vec<&str> = TABLE.iter().map(|row| row.name).collect();
-    let groups = [format!("{ANY} for any; NAK, RNR NAK"), messages.join(", "), opcodes.join(", ")];
+    // The other services have some of the same, and no more.
+    let opcodes: Vec<&str> = TABLE.iter().filter_map(|row| row.name.strip_prefix("RC ")).collect();
+    let opcodes = format!("RC, UC, UD, XRC and then: {}", opcodes.join(", "));
+    let groups = [format!("{ANY} for any; NAK, RNR NAK; CNP"), messages.join(", "), opcodes];
     groups.iter().flat_map(|group| wrap(group, WIDTH)).collect()
 }
 

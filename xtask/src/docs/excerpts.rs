@@ -79,7 +79,7 @@ pub fn ladder(sources: &Sources, capture: &str, steps: &str) -> Result<Vec<Strin
     let ((from, first), (to, last)) = (occurrence(from)?, occurrence(to)?);
     let from = rows.iter().filter(|row| is_step(row, from)).nth(first.unwrap_or(1) - 1);
     let mut to = rows.iter().filter(|row| is_step(row, to));
-    let to = if let Some(last) = last { to.nth(last - 1) } else { to.last() };
+    let to = if let Some(last) = last { to.nth(last - 1) } else { to.next_back() };
     let (Some(from), Some(to)) = (from, to) else { bail!("{capture} has no packets of {steps}") };
     let text = String::from_utf8(text)?;
     let wanted = |line: &&str| {
