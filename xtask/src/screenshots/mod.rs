@@ -119,7 +119,8 @@ fn place(screen: &Screen, picture: &Picture, capture: &Path) -> Result<Place> {
         let all: Vec<u64> = text.lines().filter_map(|number| number.parse().ok()).collect();
         let at = all.iter().position(|number| *number == frame).unwrap_or_default();
         // Of many, those around it: the tree needs room, too.
-        let (first, last) = if all.len() <= MOST { (0, all.len()) } else { (at.saturating_sub(8), all.len().min(at + 8)) };
+        let (first, last) =
+            if all.len() <= MOST { (0, all.len()) } else { (at.saturating_sub(8), all.len().min(at + 8)) };
         let only = format!("infiniband and frame.number in {{{}..{}}}", all[first], all[last - 1]);
         (if last - first == all.len() { "infiniband".into() } else { only }, last - first, 238, 391)
     };
