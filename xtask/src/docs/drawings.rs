@@ -74,7 +74,8 @@ fn ladder(sources: &Sources, name: &str) -> Result<(String, String)> {
 
 /// A part of the lanes, and what it shows in words.
 fn picture(sources: &Sources, name: &str, range: &str) -> Result<(String, String)> {
-    Ok(lanes::picture(&capture(sources, name)?, excerpts::part(sources, name, range)?)?)
+    let part = excerpts::part(sources, &format!("captures/{name}.pcapng"), range)?;
+    Ok(lanes::picture(&capture(sources, name)?, part)?)
 }
 
 fn file_name(name: &str, range: &str) -> String {

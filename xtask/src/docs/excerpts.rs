@@ -2,23 +2,22 @@
 //! byte by byte, and which part of a run a picture shows.
 
 use super::sources::Sources;
-use anyhow::{bail, ensure, Context, Result};
+use anyhow::{ensure, Context, Result};
 use std::ops::RangeInclusive;
 use wire::capture::Reader;
 use wire::show::{self, ladder::Style, row};
 
 /// The numbers in the capture of a part of a run, `FROM..TO`. Each end is a step of the story, as `step8`, or a stage of one
 /// side, as `client:write`: from its first line or packet, or to its last; `step8@2` is the second.
-pub fn part(sources: &Sources, name: &str, range: &str) -> Result<RangeInclusive<u64>> {
-    let capture = format!("captures/{name}.pcapng");
+pub fn part(sources: &Sources, capture: &str, range: &str) -> Result<RangeInclusive<u64>> {
     let (from, to) = range.split_once("..").context("a range is FROM..TO, as step4..step5 or client:write..step9")?;
     let numbers = |end: &str| -> Result<Vec<u64>> {
         let (end, nth) = occurrence(end)?;
         let mut found: Vec<u64> = match end.split_once(':') {
             Some((node, stage)) => {
-                staged(sources, &capture, node)?.filter_map(|(number, at, _)| (at == stage).then_some(number)).collect()
+                staged(sources, capture, node)?.filter_map(|(number, at, _)| (at == stage).then_some(number)).collect()
             }
-            None => sources.rows(&capture)?.iter().filter(|row| is_step(row, end)).map(|row| row.frame).collect(),
+            None => sources.rows(capture)?.iter().filter(|row| is_step(row, end)).map(|row| row.frame).collect(),
         };
         if let Some(nth) = nth {
             found = found.get(nth - 1..nth).unwrap_or_default().to_vec();
@@ -75,17 +74,12 @@ pub fn ladder(sources: &Sources, capture: &str, steps: &str) -> Result<Vec<Strin
     let mut text = Vec::new();
     show::ladder::write(&mut open()?, row::clients(&mut open()?), Style { color: false, width: None }, &mut text)?;
     let (from, to) = steps.split_once('-').unwrap_or((steps, steps));
-    let rows = sources.rows(capture)?;
-    let ((from, first), (to, last)) = (occurrence(from)?, occurrence(to)?);
-    let from = rows.iter().filter(|row| is_step(row, from)).nth(first.unwrap_or(1) - 1);
-    let mut to = rows.iter().filter(|row| is_step(row, to));
-    let to = if let Some(last) = last { to.nth(last - 1) } else { to.next_back() };
-    let (Some(from), Some(to)) = (from, to) else { bail!("{capture} has no packets of {steps}") };
+    let part = part(sources, capture, &format!("{from}..{to}"))?;
     let text = String::from_utf8(text)?;
     let wanted = |line: &&str| {
         let number = line.split_whitespace().next().and_then(|word| word.parse().ok());
         // The last line counts the packets.
-        line.starts_with("  ") && number.is_some_and(|number| (from.frame..=to.frame).contains(&number))
+        line.starts_with("  ") && number.is_some_and(|number| part.contains(&number))
     };
     Ok(text.lines().filter(wanted).map(String::from).collect())
 }
@@ -105,21 +99,13 @@ pub fn shown(capture: &[u8], which: show::bytes::Which) -> Result<String> {
 /// Some sections of `wire show --packet`: a section begins with its name, and an empty line ends it.
 pub fn bytes(sources: &Sources, capture: &str, which: &str, sections: &[&str]) -> Result<Vec<String>> {
     let text = packet(sources, capture, which)?;
-    let mut lines: Vec<String> = Vec::new();
-    for name in sections {
-        let named = |section: &&str| {
-            let rest = section.strip_prefix(name);
-            rest.is_some_and(|rest| rest.starts_with([' ', ',']))
-        };
-        let Some(section) = text.split("\n\n").find(named) else {
-            bail!("{which} of {capture} has no section {name}");
-        };
-        if !lines.is_empty() {
-            lines.push(String::new());
-        }
-        lines.extend(section.trim_end_matches('\n').lines().map(|line| line.trim_end().to_string()));
-    }
-    Ok(lines)
+    let section = |name: &&str| {
+        let named = |section: &&str| section.strip_prefix(*name).is_some_and(|rest| rest.starts_with([' ', ',']));
+        let section = text.split("\n\n").find(named).map(|section| section.trim_end_matches('\n'));
+        section.with_context(|| format!("{which} of {capture} has no section {name}"))
+    };
+    let sections: Vec<&str> = sections.iter().map(section).collect::<Result<_>>()?;
+    Ok(sections.join("\n\n").lines().map(|line| line.trim_end().to_string()).collect())
 }
 
 #[cfg(test)]
@@ -134,13 +120,13 @@ mod tests {
     fn a_part_of_a_run_begins_and_ends_where_it_should() {
         let sources = repository();
         let rows = sources.rows(CAPTURE).unwrap();
-        let knock = part(sources, NAME, "client:knock..step1").unwrap();
+        let knock = part(sources, CAPTURE, "client:knock..step1").unwrap();
         assert_eq!(*knock.end(), rows[0].frame);
-        let listen = part(sources, NAME, "server:listen..server:listen").unwrap();
+        let listen = part(sources, CAPTURE, "server:listen..server:listen").unwrap();
         let lines = sources.lines(CAPTURE, "server").unwrap();
         let at = |number: u64| lines.iter().find(|line| line.number == number).unwrap().text.clone();
         assert!(at(*listen.start()).contains("getaddrinfo") && at(*listen.end()).contains("listening on"));
-        let error = |range: &str| part(sources, NAME, range).unwrap_err().to_string();
+        let error = |range: &str| part(sources, CAPTURE, range).unwrap_err().to_string();
         assert!(error("step99..step1").contains("has no `step99`"));
         assert!(error("step2..step1").contains("ends before"));
         assert!(error("me:x..step1").contains("no log lines of `me`, but of client, server"));

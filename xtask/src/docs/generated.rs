@@ -4,12 +4,17 @@ use super::page::Page;
 use super::sources::Sources;
 use super::{diffs, drawings, excerpts, lessons, reference};
 use anyhow::{bail, Result};
+use std::collections::BTreeMap;
+use std::net::IpAddr;
 use wire::show::row::Row;
 
 /// What belongs between a mark `<!-- generated: WHAT -->` and the next `<!-- end -->`.
 pub fn part(page: &Page, what: &[&str], sources: &Sources) -> Result<Vec<String>> {
     let lines = match what {
-        ["packets", name] => packets(&sources.rows(&format!("captures/{name}.pcapng"))?),
+        ["packets", name] => {
+            let capture = format!("captures/{name}.pcapng");
+            packets(&sources.rows(&capture)?, &sources.nodes(&capture)?)
+        }
         ["lanes", name, range] => vec![drawings::lanes_link(page, sources, name, range)?],
         ["log", name, side, stages @ ..] => fenced(excerpts::log(sources, name, side, stages)?),
         ["diff", old, new] => diffs::folded(sources, old, new)?,
@@ -23,7 +28,6 @@ pub fn part(page: &Page, what: &[&str], sources: &Sources) -> Result<Vec<String>
         ["syndromes"] => reference::syndromes(),
         ["private-data"] => reference::private_data(),
         ["filters"] => reference::filters(),
-        ["layers"] => fenced(reference::layers()),
         _ => bail!("no generated part is called `{}`: CONTRIBUTING.md lists them", what.join(" ")),
     };
     // A forge takes what stands right below a comment for a part of it.
@@ -50,14 +54,14 @@ fn needs(table: &str) -> Vec<String> {
 }
 
 /// The packet table of a capture.
-fn packets(rows: &[Row]) -> Vec<String> {
-    let mut lines = vec![
-        "| frame | ms | direction | packet | PSN | says | step |".to_string(),
-        "|--:|--:|---|---|---|---|---|".to_string(),
-    ];
+fn packets(rows: &[Row], nodes: &BTreeMap<IpAddr, String>) -> Vec<String> {
+    let name = |address| nodes.get(address).map_or_else(|| address.to_string(), String::clone);
+    let head = ["| frame | ms | direction | packet | PSN | says | step |", "|--:|--:|---|---|---|---|---|"];
+    let mut lines = head.map(String::from).to_vec();
     for row in rows {
         let ms = row.ms.map_or(String::new(), |ms| format!("{ms:.1}"));
-        let direction = if row.from_client { "client → server" } else { "client ← server" };
+        let arrow = if row.from_client { '→' } else { '←' };
+        let direction = format!("{} {arrow} {}", name(&row.client), name(&row.server));
         let psn = row.psn.as_deref().map_or("", |psn| psn.trim_start_matches("psn "));
         let step = row.step().map_or(String::new(), |step| step.trim_start_matches("Step ").replacen(':', ".", 1));
         let details = row.details.join(", ");

@@ -186,6 +186,11 @@ impl Page {
 }
 
 impl Table {
+    /// The rows of which something is said to be wrong, each with that.
+    pub fn wrong(&self, mut what: impl FnMut(&[String]) -> Option<String>) -> Vec<(usize, String)> {
+        self.rows.iter().filter_map(|(line, cells)| Some((*line, what(cells)?))).collect()
+    }
+
     /// The place of a column that has one of these names.
     pub fn column(&self, names: &[&str]) -> Option<usize> {
         self.columns.iter().position(|column| names.contains(&column.as_str()))

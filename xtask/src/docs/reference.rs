@@ -7,7 +7,6 @@ use wire::aeth::Syndrome;
 use wire::cm::{self, Kind};
 use wire::opcode::{Opcode, Operation, Service, TABLE};
 use wire::story::{self, Step, Story};
-use wire::{headers, icrc, lower};
 
 /// Operation codes of RC: name, headers, and the lessons whose captures have one.
 pub fn opcodes(sources: &Sources) -> Result<Vec<String>> {
@@ -140,15 +139,6 @@ fn ranges(codes: &[u8]) -> String {
     let one = |(from, to): &(u8, u8)| if from == to { from.to_string() } else { format!("{from}..{to}") };
     let list = ranges.iter().map(one).collect::<Vec<_>>().join(",");
     format!("infiniband.bth.opcode in {{{list}}}")
-}
-
-/// The layers of a packet, with their bytes.
-pub fn layers() -> Vec<String> {
-    let [ethernet, ipv4, ipv6, udp] =
-        [&lower::ethernet::HEADER, &lower::ipv4::HEADER, &lower::ipv6::HEADER, &lower::udp::HEADER]
-            .map(|header| header.length);
-    let (port, bth, icrc) = (wire::link::ROCE_PORT, headers::bth::HEADER.length, icrc::LENGTH);
-    vec![format!("Ethernet {ethernet} │ IPv4 {ipv4} or IPv6 {ipv6} │ UDP {udp}, to port {port} │ BTH {bth} │ more headers, by opcode │ payload │ pad 0-3 │ ICRC {icrc}")]
 }
 
 fn table(columns: &[&str]) -> Vec<String> {

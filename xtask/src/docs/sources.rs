@@ -5,10 +5,12 @@ use super::headers::Headers;
 use super::names::Names;
 use super::numbers;
 use anyhow::{ensure, Context, Result};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use wire::capture::Reader;
+use wire::packet::Frame;
 use wire::run::{Event, Line};
 use wire::show::bytes::Which;
 use wire::show::row::{self, Row};
@@ -137,6 +139,18 @@ impl Sources {
     pub fn rows(&self, capture: &str) -> Result<Vec<Row>> {
         let bytes = self.bytes(capture)?;
         row::all(|| Ok(Reader::new(bytes.as_slice())?)).with_context(|| capture.to_string())
+    }
+
+    /// The nodes of a recorded run, by the address that each sends from.
+    pub fn nodes(&self, capture: &str) -> Result<BTreeMap<IpAddr, String>> {
+        let (bytes, mut nodes) = (self.bytes(capture)?, BTreeMap::new());
+        let mut reader = Reader::new(bytes.as_slice()).with_context(|| capture.to_string())?;
+        while let Some(record) = reader.next().with_context(|| capture.to_string())? {
+            if let (Some(node), Frame::Roce(packet)) = (record.node, Frame::decode(record.link, record.data)) {
+                nodes.insert(packet.datagram.src, node.to_string());
+            }
+        }
+        Ok(nodes)
     }
 
     /// What the program of one node said in a recorded run.

@@ -46,11 +46,7 @@ pub fn problems(table: &Table, mark: usize, capture: &str, sources: &Sources) ->
 pub fn order(table: &Table, capture: &str, node: &str, sources: &Sources) -> Result<Vec<(usize, String)>> {
     let lines = sources.lines(capture, node)?;
     let mut log = Log { lines: lines.iter().collect(), names: &sources.names, at: 0 };
-    let mut wrong = |(line, cells): &(usize, Vec<String>)| {
-        let error = log.after(&cells.join(" | ")).err()?;
-        Some((*line, format!("{capture}: the {node}'s {error:#}")))
-    };
-    Ok(table.rows.iter().filter_map(&mut wrong).collect())
+    Ok(table.wrong(|cells| Some(format!("{capture}: the {node}'s {:#}", log.after(&cells.join(" | ")).err()?))))
 }
 
 /// One node's log, read from the top to the bottom.

@@ -32,7 +32,7 @@ pub fn packets(table: &Table, capture: &str, sources: &Sources) -> Result<Vec<(u
         };
         Some(format!("step {number} of {capture} {what}"))
     };
-    Ok(table.rows.iter().filter_map(|(line, cells)| Some((*line, wrong(cells)?))).collect())
+    Ok(table.wrong(wrong))
 }
 
 /// `REQ (ConnectRequest)` is called so, or by either of its names; others also with the service before them.
@@ -68,21 +68,17 @@ fn strange(text: &str, source: &str) -> Option<String> {
 /// Numbers that are not in the file that the mark names.
 pub fn inside(table: &Table, path: &str, sources: &Sources) -> Result<Vec<(usize, String)>> {
     let source = sources.text(path)?;
-    let wrong = |(line, cells): &(usize, Vec<String>)| {
-        Some((*line, format!("{path} has no number {}", strange(&cells.join(" | "), &source)?)))
-    };
-    Ok(table.rows.iter().filter_map(wrong).collect())
+    Ok(table.wrong(|cells| Some(format!("{path} has no number {}", strange(&cells.join(" | "), &source)?))))
 }
 
 /// What is said to be tried, as code in the first column, and does not stand in the test that the mark names.
 pub fn tried(table: &Table, path: &str, sources: &Sources) -> Result<Vec<(usize, String)>> {
     let test = sources.text(path)?.replace('\\', "");
-    let wrong = |(line, cells): &(usize, Vec<String>)| {
+    Ok(table.wrong(|cells| {
         // Every second piece between the marks is code.
         let code = cells[0].split('`').skip(1).step_by(2).find(|code| !test.contains(code))?;
-        Some((*line, format!("{path} does not try `{code}`")))
-    };
-    Ok(table.rows.iter().filter_map(wrong).collect())
+        Some(format!("{path} does not try `{code}`"))
+    }))
 }
 
 #[cfg(test)]
