@@ -71,8 +71,10 @@ impl WorkCompletion {
 
     /// The 32 bits that the peer's program sent along, if this is a successful receive with some.
     pub fn imm_data(&self) -> Option<u32> {
+        // SoftRoCE sets the flag for the SEND that carried some, too, and there the field holds nothing.
+        let receive = matches!(self.opcode()?, IBV_WC_RECV | IBV_WC_RECV_RDMA_WITH_IMM);
         let with_imm = self.wc_flags & ibv_wc_flags::IBV_WC_WITH_IMM.0 != 0;
-        (self.is_success() && with_imm).then_some(self.imm_data)
+        (receive && with_imm).then_some(self.imm_data)
     }
 
     /// The QP that a datagram came from. (UD only: on connected QPs the field holds nothing.)
@@ -198,7 +200,8 @@ mod tests {
     fn success_shows_opcode_and_length_where_defined() {
         let text = wc(IBV_WC_SUCCESS, IBV_WC_RECV).to_string();
         assert_eq!(text, "wr_id=2 status=IBV_WC_SUCCESS opcode=IBV_WC_RECV byte_len=16 imm_data=0x7 qp_num=17");
-        assert_eq!(wc(IBV_WC_SUCCESS, IBV_WC_SEND).byte_len(), None);
+        let sent = wc(IBV_WC_SUCCESS, IBV_WC_SEND);
+        assert_eq!((sent.byte_len(), sent.imm_data()), (None, None));
     }
 
     #[test]

@@ -185,6 +185,21 @@ fn of_two_that_want_the_same_number_one_is_refused_until_the_other_has_gone() {
     }
 }
 
+/// Without the device there is nothing to serve, and the kernel waits until everybody has let go of it.
+#[test]
+fn a_device_that_goes_away_ends_the_server_and_nothing_hangs() {
+    let remove = "until grep -q 'round 20:' /run/log; do usleep 50000; done; /usr/bin/rdma link delete rxe0";
+    let server = "RUST_LOG=error lesson-09 server --timeout 20 --loss 0 --rounds 1000000 >/run/log 2>&1";
+    let worker = "RUST_LOG=error lesson-09 client -a 10.47.91.1 --timeout 20";
+    let run = Run::programs().client(worker).server(&format!("({remove}) & {server}; status=$?; cat /run/log; exit $status"));
+    let check = Check::of(run);
+    assert_eq!(exits(&check.outcome), [Some(1)]);
+    assert_eq!(check.outcome.node(SERVER).exit, Some(1));
+    // Linux 6.1 says so. Linux 7.2 lets the device wait for its users, until the worker gives up.
+    let (told, waited) = (check.count(SERVER, "got RDMA_CM_EVENT_DEVICE_REMOVAL"), check.count(SERVER, "waited 20 s"));
+    assert_eq!(told.max(waited), 1, "{}", check.outcome.node(SERVER).log.join("\n"));
+}
+
 /// What the server holds is counted while it runs, before each worker: descriptors, RDMA resources, memory.
 #[test]
 fn workers_of_all_manners_leave_nothing_in_the_server() {

@@ -28,7 +28,9 @@ pub fn run(args: &Args) -> Result<()> {
         // events are taken first, and looked at last.
         let events = server.take_events()?;
         server.take_completions()?;
-        events.into_iter().for_each(|event| server.on_event(event));
+        for event in events {
+            server.on_event(event)?;
+        }
         server.look_at_the_clock()?;
         server.go_on()?;
     }
@@ -43,7 +45,7 @@ struct Server {
     started: bool,
     /// Who took longest for its last gradient.
     slowest: (Duration, u8),
-    /// None until the first worker comes, and after the device has gone.
+    /// None until the first worker comes.
     house: Option<House>,
     _listener: CmId,
     timer: Timer,
@@ -92,7 +94,7 @@ impl Server {
     }
 
     /// Every event has its case, and `event->id` finds its worker.
-    fn on_event(&mut self, event: CmEvent) {
+    fn on_event(&mut self, event: CmEvent) -> Result<()> {
         let _stage = stage("on_event");
         // The private data is the event's: it must be copied before the ack.
         let asked = ConnParam { private_data: event.private_data().to_vec(), ..event.conn_param() };
@@ -113,12 +115,15 @@ impl Server {
             // Its packets come by another device from now on, where its QP is not.
             (RDMA_CM_EVENT_ADDR_CHANGE, Some(number)) => self.dismiss(number, &lost("our address has moved")),
             (RDMA_CM_EVENT_ADDR_CHANGE, None) => info!("an address has moved; who connects next comes by it"),
-            // Each id on the device hears of it. All that lives on the device goes now; the weights do not live there.
-            (RDMA_CM_EVENT_DEVICE_REMOVAL, _) => self.evacuate(),
+            // Each id on the device hears of it. The kernel waits until we have let go of everything there: so this is the end.
+            (RDMA_CM_EVENT_DEVICE_REMOVAL, _) => {
+                return Err(Error::Event { wanted: kind, got: kind, status, private_data: Vec::new() })
+            }
             (RDMA_CM_EVENT_TIMEWAIT_EXIT, _) => info!("the last packets of an old connection have died out"),
             // What goes to those who resolve, connect, or join a multicast group; and events of workers that have gone.
             (other, _) => info!("nothing to do for {}", event::event_name(other)),
         }
+        Ok(())
     }
 
     /// Somebody wants to come in. The reason of a no goes with the ConnectReject, and the worker prints it.
@@ -181,15 +186,6 @@ impl Server {
     fn remove(&mut self, number: u8) {
         self.training.forget(number);
         drop(self.house.as_mut().and_then(|house| house.peers.remove(&number)));
-    }
-
-    /// The device is going away. The next worker may come through another one.
-    fn evacuate(&mut self) {
-        let _stage = stage("evacuate");
-        if let Some(house) = self.house.take() {
-            narrate::failure("the RDMA device is gone, and all workers with it");
-            house.peers.keys().for_each(|number| self.training.forget(*number));
-        }
     }
 
     fn peer(&mut self, number: u8) -> Option<&mut Peer> {
