@@ -15,7 +15,7 @@ use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 use wire::capture::Record;
 use wire::run::{Event, Line};
-use wire::show::row::summary;
+use wire::show::words::summary;
 use wire::Frame;
 
 /// Ctrl-]: leaves a shell that does not react any more, as it leaves telnet.

@@ -56,14 +56,7 @@ impl From<u8> for Syndrome {
         match byte >> 5 {
             0b000 => Syndrome::Ack { credits: CREDITS.get(usize::from(code)).copied() },
             0b001 => Syndrome::RnrNak { timer_us: RNR_TIMER[usize::from(code)] * 10 },
-            0b011 => Syndrome::Nak(match code {
-                0 => Nak::PsnSequence,
-                1 => Nak::InvalidRequest,
-                2 => Nak::RemoteAccess,
-                3 => Nak::RemoteOperational,
-                4 => Nak::InvalidRdRequest,
-                other => Nak::Unknown(other),
-            }),
+            0b011 => Syndrome::Nak(NAKS.get(usize::from(code)).map_or(Nak::Unknown(code), |row| row.0)),
             _ => Syndrome::Reserved(byte),
         }
     }
@@ -81,28 +74,28 @@ impl fmt::Display for Syndrome {
     }
 }
 
+/// In the order of their codes: in words, and the status of the requester's completion, where there is one.
+const NAKS: [(Nak, &str, Option<&str>); 5] = [
+    // The requester sends again, until its retries are used up.
+    (Nak::PsnSequence, "PSN sequence error", None),
+    (Nak::InvalidRequest, "invalid request", Some("IBV_WC_REM_INV_REQ_ERR")),
+    (Nak::RemoteAccess, "remote access error", Some("IBV_WC_REM_ACCESS_ERR")),
+    (Nak::RemoteOperational, "remote operational error", Some("IBV_WC_REM_OP_ERR")),
+    (Nak::InvalidRdRequest, "invalid RD request", None),
+];
+
 impl Nak {
-    /// The status of the requester's completion; None where the requester sends again (PSN sequence error: until its retries
-    /// are used up), and for codes that RC does not have.
+    /// The status of the requester's completion; None where it sends again, and for codes that RC does not have.
     pub fn status(self) -> Option<&'static str> {
-        match self {
-            Nak::InvalidRequest => Some("IBV_WC_REM_INV_REQ_ERR"),
-            Nak::RemoteAccess => Some("IBV_WC_REM_ACCESS_ERR"),
-            Nak::RemoteOperational => Some("IBV_WC_REM_OP_ERR"),
-            Nak::PsnSequence | Nak::InvalidRdRequest | Nak::Unknown(_) => None,
-        }
+        NAKS.iter().find(|row| row.0 == self)?.2
     }
 }
 
 impl fmt::Display for Nak {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Nak::PsnSequence => write!(f, "PSN sequence error"),
-            Nak::InvalidRequest => write!(f, "invalid request"),
-            Nak::RemoteAccess => write!(f, "remote access error"),
-            Nak::RemoteOperational => write!(f, "remote operational error"),
-            Nak::InvalidRdRequest => write!(f, "invalid RD request"),
             Nak::Unknown(code) => write!(f, "unknown code {code}"),
+            nak => f.write_str(NAKS.iter().find(|row| row.0 == *nak).map_or("", |row| row.1)),
         }
     }
 }

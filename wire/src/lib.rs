@@ -21,7 +21,6 @@ pub mod lower;
 pub mod opcode;
 pub mod packet;
 pub mod pcapng;
-mod pcapng_read;
 pub mod run;
 pub mod show;
 pub mod story;

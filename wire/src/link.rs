@@ -77,8 +77,6 @@ pub struct Datagram<'a> {
     pub src: IpAddr,
     /// Receiver.
     pub dst: IpAddr,
-    /// The sender's UDP port.
-    pub src_port: u16,
     /// The receiver's UDP port.
     pub dst_port: u16,
 }
@@ -146,8 +144,8 @@ fn ipv4(packet: &[u8], ip_offset: usize) -> Result<Datagram<'_>, Other> {
     if header[0] >> 4 != 4 || header_length < 20 {
         return Err(Other::Foreign);
     }
-    let more_fragments_or_offset = u16::from_be_bytes([header[6], header[7]]) & 0x3fff;
-    if more_fragments_or_offset != 0 {
+    // More fragments, or an offset.
+    if u16::from_be_bytes([header[6], header[7]]) & 0x3fff != 0 {
         return Err(Other::Fragment);
     }
     if header[9] != UDP {
@@ -164,33 +162,26 @@ fn ipv6(packet: &[u8], ip_offset: usize) -> Result<Datagram<'_>, Other> {
         return Err(Other::Foreign);
     }
     let udp_offset = after_extension_headers(packet, header[6])?;
-    let [src, dst] = [8, 24].map(|at| {
-        let mut address = [0; 16];
-        address.copy_from_slice(&header[at..at + 16]);
-        Ipv6Addr::from(address)
-    });
+    let [src, dst] = [8, 24].map(|at| <[u8; 16]>::try_from(&header[at..at + 16]).unwrap_or_default());
+    let [src, dst] = [src, dst].map(Ipv6Addr::from);
     let total_length = 40 + usize::from(u16::from_be_bytes([header[4], header[5]]));
     udp(packet, ip_offset, udp_offset, total_length, src.into(), dst.into())
 }
 
 /// Skips IPv6 extension headers; returns where the UDP header begins.
 fn after_extension_headers(packet: &[u8], mut next: u8) -> Result<usize, Other> {
-    const HOP_BY_HOP: u8 = 0;
-    const ROUTING: u8 = 43;
-    const FRAGMENT: u8 = 44;
-    const AUTHENTICATION: u8 = 51;
-    const DESTINATION: u8 = 60;
     let mut at = 40;
     loop {
         let length =
             |unit: usize, extra: usize| packet.get(at + 1).map(|&n| (usize::from(n) + extra) * unit).ok_or(Other::Cut);
         let step = match next {
             UDP => return Ok(at),
-            HOP_BY_HOP | ROUTING | DESTINATION => length(8, 1)?,
-            AUTHENTICATION => length(4, 2)?,
+            // Hop-by-hop options, routing, options for the destination; authentication.
+            0 | 43 | 60 => length(8, 1)?,
+            51 => length(4, 2)?,
             // A whole packet may carry a fragment header too: offset 0 and no more fragments.
-            FRAGMENT if u16_at(packet, at + 2)? & 0xfff9 == 0 => 8,
-            FRAGMENT => return Err(Other::Fragment),
+            44 if u16_at(packet, at + 2)? & 0xfff9 == 0 => 8,
+            44 => return Err(Other::Fragment),
             _ => return Err(Other::Foreign),
         };
         next = *packet.get(at).ok_or(Other::Cut)?;
@@ -206,20 +197,17 @@ fn udp(
     src: IpAddr,
     dst: IpAddr,
 ) -> Result<Datagram<'_>, Other> {
-    let [src_port, dst_port, udp_length] = [0, 2, 4].map(|at| u16_at(packet, udp_offset + at));
-    let (src_port, dst_port, udp_length) = (src_port?, dst_port?, usize::from(udp_length?));
+    let (dst_port, udp_length) = (u16_at(packet, udp_offset + 2)?, usize::from(u16_at(packet, udp_offset + 4)?));
     // Frames are padded to 60 bytes, so the lengths in the headers decide, not the length of the frame.
     let wire_length = ip_length.min(udp_offset + udp_length);
     if wire_length < udp_offset + 8 {
         return Err(Other::Short);
     }
     let ip = &packet[..wire_length.min(packet.len())];
-    Ok(Datagram { ip, ip_offset, udp_offset, wire_length, src, dst, src_port, dst_port })
+    Ok(Datagram { ip, ip_offset, udp_offset, wire_length, src, dst, dst_port })
 }
 
 fn u16_at(bytes: &[u8], at: usize) -> Result<u16, Other> {
-    match bytes.get(at..at + 2) {
-        Some(pair) => Ok(u16::from_be_bytes([pair[0], pair[1]])),
-        None => Err(Other::Cut),
-    }
+    let pair = bytes.get(at..at + 2).and_then(|pair| pair.try_into().ok());
+    pair.map(u16::from_be_bytes).ok_or(Other::Cut)
 }

@@ -1,13 +1,18 @@
 //! The headers below RoCEv2, declared for showing them: Ethernet, IPv4, IPv6, UDP.
 
 use crate::field::{headers, only, Field};
+use std::net::Ipv4Addr;
 
 headers! {
     /// Ethernet without VLAN tags.
     pub mod ethernet = "Ethernet", "Ethernet II", 14 => {
         Field::bytes("Destination", 0, 6);
         Field::bytes("Source", 6, 6);
-        Field::hex("EtherType", (12, 0), 16).means(ethertype);
+        Field::hex("EtherType", (12, 0), 16).means(|v| match v {
+            0x0800 => "IPv4".into(),
+            0x86dd => "IPv6".into(),
+            _ => String::new(),
+        });
     }
 
     /// IPv4 without options (RFC 791).
@@ -24,8 +29,8 @@ headers! {
         Field::dec("TimeToLive", (8, 0), 8).means(not_covered);
         Field::dec("Protocol", (9, 0), 8).means(|v| only(v, 17, "UDP"));
         Field::hex("HeaderChecksum", (10, 0), 16).means(not_covered);
-        Field::hex("Source", (12, 0), 32).means(ipv4_address);
-        Field::hex("Destination", (16, 0), 32).means(ipv4_address);
+        Field::hex("Source", (12, 0), 32).means(|v| Ipv4Addr::from(v as u32).to_string());
+        Field::hex("Destination", (16, 0), 32).means(|v| Ipv4Addr::from(v as u32).to_string());
     }
 
     /// IPv6 (RFC 8200).
@@ -45,31 +50,14 @@ headers! {
         Field::dec("SourcePort", (0, 0), 16).means(|_| "chosen per connection, to spread over paths".into());
         Field::dec("DestinationPort", (2, 0), 16).means(|port| only(port, 4791, "RoCEv2"));
         Field::dec("Length", (4, 0), 16);
-        Field::hex("Checksum", (6, 0), 16).means(checksum);
+        Field::hex("Checksum", (6, 0), 16).means(|v| match v {
+            0 => "not used: the ICRC protects the packet".into(),
+            _ => not_covered(v),
+        });
     }
 }
 
 /// For fields that a router may change.
 fn not_covered(_: u64) -> String {
     "counts as ones in the ICRC".into()
-}
-
-fn checksum(sum: u64) -> String {
-    if sum == 0 {
-        "not used: the ICRC protects the packet".into()
-    } else {
-        not_covered(sum)
-    }
-}
-
-fn ethertype(number: u64) -> String {
-    match number {
-        0x0800 => "IPv4".into(),
-        0x86dd => "IPv6".into(),
-        _ => String::new(),
-    }
-}
-
-fn ipv4_address(address: u64) -> String {
-    std::net::Ipv4Addr::from(address as u32).to_string()
 }

@@ -2,7 +2,11 @@
 //! annex A14 for XRC, annex A19 for FLUSH and ATOMIC WRITE).
 
 use crate::field::Header;
-use crate::headers::{aeth, atomic_ack_eth, atomic_eth, cnp, deth, feth, ieth, imm_dt, reth, xrc_eth};
+use crate::headers::{
+    aeth::HEADER as AETH, atomic_ack_eth::HEADER as ATOMIC_ACK, atomic_eth::HEADER as ATOMIC, cnp::HEADER as CNP,
+    deth::HEADER as DETH, feth::HEADER as FETH, ieth::HEADER as IETH, imm_dt::HEADER as IMM, reth::HEADER as RETH,
+    xrc_eth::HEADER as XRC,
+};
 
 /// The transport service: the top three bits of the operation code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -99,30 +103,29 @@ impl Opcode {
     }
 }
 
-/// The row of an operation code; a row named "Unknown opcode" for one that is not in the table.
-pub fn lookup(code: u8) -> &'static Opcode {
-    static UNKNOWN: Opcode = Opcode {
-        code: 0xff,
-        name: "Unknown opcode",
-        service: Service::Unknown,
-        operation: Operation::Unknown,
-        part: Part::Only,
-        headers: &[],
-    };
-    TABLE.get(usize::from(ROW[usize::from(code)])).unwrap_or(&UNKNOWN)
-}
+static UNKNOWN: Opcode = Opcode {
+    code: 0xff,
+    name: "Unknown opcode",
+    service: Service::Unknown,
+    operation: Unknown,
+    part: Only,
+    headers: &[],
+};
 
-/// For each operation code the index of its row in [`TABLE`], or 255.
-static ROW: [u8; 256] = index();
-
-const fn index() -> [u8; 256] {
-    let mut rows = [255; 256];
+/// For each operation code its row.
+static ROWS: [&Opcode; 256] = {
+    let mut rows = [&UNKNOWN; 256];
     let mut i = 0;
     while i < TABLE.len() {
-        rows[TABLE[i].code as usize] = i as u8;
+        rows[TABLE[i].code as usize] = &TABLE[i];
         i += 1;
     }
     rows
+};
+
+/// The row of an operation code; a row named "Unknown opcode" for one that is not in the table.
+pub fn lookup(code: u8) -> &'static Opcode {
+    ROWS[usize::from(code)]
 }
 
 const fn row(
@@ -143,17 +146,6 @@ const fn row(
     Opcode { code, name, service, operation, part, headers }
 }
 
-const RETH: &Header = &reth::HEADER;
-const AETH: &Header = &aeth::HEADER;
-const IMM: &Header = &imm_dt::HEADER;
-const IETH: &Header = &ieth::HEADER;
-const DETH: &Header = &deth::HEADER;
-const ATOMIC: &Header = &atomic_eth::HEADER;
-const ATOMIC_ACK: &Header = &atomic_ack_eth::HEADER;
-const CNP: &Header = &cnp::HEADER;
-const FETH: &Header = &feth::HEADER;
-const XRC: &Header = &xrc_eth::HEADER;
-
 use Operation::*;
 use Part::*;
 
@@ -163,66 +155,66 @@ pub const TABLE: &[Opcode] = &[
     row(0x00, "RC Send First",                         Send,              First,  &[]),
     row(0x01, "RC Send Middle",                        Send,              Middle, &[]),
     row(0x02, "RC Send Last",                          Send,              Last,   &[]),
-    row(0x03, "RC Send Last Immediate",                Send,              Last,   &[IMM]),
+    row(0x03, "RC Send Last Immediate",                Send,              Last,   &[&IMM]),
     row(0x04, "RC Send Only",                          Send,              Only,   &[]),
-    row(0x05, "RC Send Only Immediate",                Send,              Only,   &[IMM]),
-    row(0x06, "RC RDMA Write First",                   Write,             First,  &[RETH]),
+    row(0x05, "RC Send Only Immediate",                Send,              Only,   &[&IMM]),
+    row(0x06, "RC RDMA Write First",                   Write,             First,  &[&RETH]),
     row(0x07, "RC RDMA Write Middle",                  Write,             Middle, &[]),
     row(0x08, "RC RDMA Write Last",                    Write,             Last,   &[]),
-    row(0x09, "RC RDMA Write Last Immediate",          Write,             Last,   &[IMM]),
-    row(0x0a, "RC RDMA Write Only",                    Write,             Only,   &[RETH]),
-    row(0x0b, "RC RDMA Write Only Immediate",          Write,             Only,   &[RETH, IMM]),
-    row(0x0c, "RC RDMA Read Request",                  ReadRequest,       Only,   &[RETH]),
-    row(0x0d, "RC RDMA Read Response First",           ReadResponse,      First,  &[AETH]),
+    row(0x09, "RC RDMA Write Last Immediate",          Write,             Last,   &[&IMM]),
+    row(0x0a, "RC RDMA Write Only",                    Write,             Only,   &[&RETH]),
+    row(0x0b, "RC RDMA Write Only Immediate",          Write,             Only,   &[&RETH, &IMM]),
+    row(0x0c, "RC RDMA Read Request",                  ReadRequest,       Only,   &[&RETH]),
+    row(0x0d, "RC RDMA Read Response First",           ReadResponse,      First,  &[&AETH]),
     row(0x0e, "RC RDMA Read Response Middle",          ReadResponse,      Middle, &[]),
-    row(0x0f, "RC RDMA Read Response Last",            ReadResponse,      Last,   &[AETH]),
-    row(0x10, "RC RDMA Read Response Only",            ReadResponse,      Only,   &[AETH]),
-    row(0x11, "RC Acknowledge",                        Acknowledge,       Only,   &[AETH]),
-    row(0x12, "RC Atomic Acknowledge",                 AtomicAcknowledge, Only,   &[AETH, ATOMIC_ACK]),
-    row(0x13, "RC Compare Swap",                       CompareSwap,       Only,   &[ATOMIC]),
-    row(0x14, "RC Fetch Add",                          FetchAdd,          Only,   &[ATOMIC]),
-    row(0x16, "RC Send Last Invalidate",               Send,              Last,   &[IETH]),
-    row(0x17, "RC Send Only Invalidate",               Send,              Only,   &[IETH]),
-    row(0x1c, "RC Flush",                              Flush,             Only,   &[FETH, RETH]),
-    row(0x1d, "RC Atomic Write",                       AtomicWrite,       Only,   &[RETH]),
+    row(0x0f, "RC RDMA Read Response Last",            ReadResponse,      Last,   &[&AETH]),
+    row(0x10, "RC RDMA Read Response Only",            ReadResponse,      Only,   &[&AETH]),
+    row(0x11, "RC Acknowledge",                        Acknowledge,       Only,   &[&AETH]),
+    row(0x12, "RC Atomic Acknowledge",                 AtomicAcknowledge, Only,   &[&AETH, &ATOMIC_ACK]),
+    row(0x13, "RC Compare Swap",                       CompareSwap,       Only,   &[&ATOMIC]),
+    row(0x14, "RC Fetch Add",                          FetchAdd,          Only,   &[&ATOMIC]),
+    row(0x16, "RC Send Last Invalidate",               Send,              Last,   &[&IETH]),
+    row(0x17, "RC Send Only Invalidate",               Send,              Only,   &[&IETH]),
+    row(0x1c, "RC Flush",                              Flush,             Only,   &[&FETH, &RETH]),
+    row(0x1d, "RC Atomic Write",                       AtomicWrite,       Only,   &[&RETH]),
     row(0x20, "UC Send First",                         Send,              First,  &[]),
     row(0x21, "UC Send Middle",                        Send,              Middle, &[]),
     row(0x22, "UC Send Last",                          Send,              Last,   &[]),
-    row(0x23, "UC Send Last Immediate",                Send,              Last,   &[IMM]),
+    row(0x23, "UC Send Last Immediate",                Send,              Last,   &[&IMM]),
     row(0x24, "UC Send Only",                          Send,              Only,   &[]),
-    row(0x25, "UC Send Only Immediate",                Send,              Only,   &[IMM]),
-    row(0x26, "UC RDMA Write First",                   Write,             First,  &[RETH]),
+    row(0x25, "UC Send Only Immediate",                Send,              Only,   &[&IMM]),
+    row(0x26, "UC RDMA Write First",                   Write,             First,  &[&RETH]),
     row(0x27, "UC RDMA Write Middle",                  Write,             Middle, &[]),
     row(0x28, "UC RDMA Write Last",                    Write,             Last,   &[]),
-    row(0x29, "UC RDMA Write Last Immediate",          Write,             Last,   &[IMM]),
-    row(0x2a, "UC RDMA Write Only",                    Write,             Only,   &[RETH]),
-    row(0x2b, "UC RDMA Write Only Immediate",          Write,             Only,   &[RETH, IMM]),
-    row(0x64, "UD Send Only",                          Send,              Only,   &[DETH]),
-    row(0x65, "UD Send Only Immediate",                Send,              Only,   &[DETH, IMM]),
-    row(0x81, "CNP",                                   Congestion,        Only,   &[CNP]),
-    row(0xa0, "XRC Send First",                        Send,              First,  &[XRC]),
-    row(0xa1, "XRC Send Middle",                       Send,              Middle, &[XRC]),
-    row(0xa2, "XRC Send Last",                         Send,              Last,   &[XRC]),
-    row(0xa3, "XRC Send Last Immediate",               Send,              Last,   &[XRC, IMM]),
-    row(0xa4, "XRC Send Only",                         Send,              Only,   &[XRC]),
-    row(0xa5, "XRC Send Only Immediate",               Send,              Only,   &[XRC, IMM]),
-    row(0xa6, "XRC RDMA Write First",                  Write,             First,  &[XRC, RETH]),
-    row(0xa7, "XRC RDMA Write Middle",                 Write,             Middle, &[XRC]),
-    row(0xa8, "XRC RDMA Write Last",                   Write,             Last,   &[XRC]),
-    row(0xa9, "XRC RDMA Write Last Immediate",         Write,             Last,   &[XRC, IMM]),
-    row(0xaa, "XRC RDMA Write Only",                   Write,             Only,   &[XRC, RETH]),
-    row(0xab, "XRC RDMA Write Only Immediate",         Write,             Only,   &[XRC, RETH, IMM]),
-    row(0xac, "XRC RDMA Read Request",                 ReadRequest,       Only,   &[XRC, RETH]),
-    row(0xad, "XRC RDMA Read Response First",          ReadResponse,      First,  &[AETH]),
+    row(0x29, "UC RDMA Write Last Immediate",          Write,             Last,   &[&IMM]),
+    row(0x2a, "UC RDMA Write Only",                    Write,             Only,   &[&RETH]),
+    row(0x2b, "UC RDMA Write Only Immediate",          Write,             Only,   &[&RETH, &IMM]),
+    row(0x64, "UD Send Only",                          Send,              Only,   &[&DETH]),
+    row(0x65, "UD Send Only Immediate",                Send,              Only,   &[&DETH, &IMM]),
+    row(0x81, "CNP",                                   Congestion,        Only,   &[&CNP]),
+    row(0xa0, "XRC Send First",                        Send,              First,  &[&XRC]),
+    row(0xa1, "XRC Send Middle",                       Send,              Middle, &[&XRC]),
+    row(0xa2, "XRC Send Last",                         Send,              Last,   &[&XRC]),
+    row(0xa3, "XRC Send Last Immediate",               Send,              Last,   &[&XRC, &IMM]),
+    row(0xa4, "XRC Send Only",                         Send,              Only,   &[&XRC]),
+    row(0xa5, "XRC Send Only Immediate",               Send,              Only,   &[&XRC, &IMM]),
+    row(0xa6, "XRC RDMA Write First",                  Write,             First,  &[&XRC, &RETH]),
+    row(0xa7, "XRC RDMA Write Middle",                 Write,             Middle, &[&XRC]),
+    row(0xa8, "XRC RDMA Write Last",                   Write,             Last,   &[&XRC]),
+    row(0xa9, "XRC RDMA Write Last Immediate",         Write,             Last,   &[&XRC, &IMM]),
+    row(0xaa, "XRC RDMA Write Only",                   Write,             Only,   &[&XRC, &RETH]),
+    row(0xab, "XRC RDMA Write Only Immediate",         Write,             Only,   &[&XRC, &RETH, &IMM]),
+    row(0xac, "XRC RDMA Read Request",                 ReadRequest,       Only,   &[&XRC, &RETH]),
+    row(0xad, "XRC RDMA Read Response First",          ReadResponse,      First,  &[&AETH]),
     row(0xae, "XRC RDMA Read Response Middle",         ReadResponse,      Middle, &[]),
-    row(0xaf, "XRC RDMA Read Response Last",           ReadResponse,      Last,   &[AETH]),
-    row(0xb0, "XRC RDMA Read Response Only",           ReadResponse,      Only,   &[AETH]),
-    row(0xb1, "XRC Acknowledge",                       Acknowledge,       Only,   &[AETH]),
-    row(0xb2, "XRC Atomic Acknowledge",                AtomicAcknowledge, Only,   &[AETH, ATOMIC_ACK]),
-    row(0xb3, "XRC Compare Swap",                      CompareSwap,       Only,   &[XRC, ATOMIC]),
-    row(0xb4, "XRC Fetch Add",                         FetchAdd,          Only,   &[XRC, ATOMIC]),
-    row(0xb6, "XRC Send Last Invalidate",              Send,              Last,   &[XRC, IETH]),
-    row(0xb7, "XRC Send Only Invalidate",              Send,              Only,   &[XRC, IETH]),
+    row(0xaf, "XRC RDMA Read Response Last",           ReadResponse,      Last,   &[&AETH]),
+    row(0xb0, "XRC RDMA Read Response Only",           ReadResponse,      Only,   &[&AETH]),
+    row(0xb1, "XRC Acknowledge",                       Acknowledge,       Only,   &[&AETH]),
+    row(0xb2, "XRC Atomic Acknowledge",                AtomicAcknowledge, Only,   &[&AETH, &ATOMIC_ACK]),
+    row(0xb3, "XRC Compare Swap",                      CompareSwap,       Only,   &[&XRC, &ATOMIC]),
+    row(0xb4, "XRC Fetch Add",                         FetchAdd,          Only,   &[&XRC, &ATOMIC]),
+    row(0xb6, "XRC Send Last Invalidate",              Send,              Last,   &[&XRC, &IETH]),
+    row(0xb7, "XRC Send Only Invalidate",              Send,              Only,   &[&XRC, &IETH]),
 ];
 
 #[cfg(test)]

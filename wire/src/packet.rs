@@ -18,8 +18,7 @@ pub enum Frame<'a> {
 }
 
 impl<'a> Frame<'a> {
-    /// Decodes a frame as recorded; it may be cut short by a snap length. Never fails: what is not a RoCEv2
-    /// packet is [`Frame::Other`].
+    /// Decodes a frame as recorded, perhaps cut short. Never fails: what is not a RoCEv2 packet is [`Frame::Other`].
     pub fn decode(link: LinkType, frame: &'a [u8]) -> Frame<'a> {
         match link::datagram(link, frame).and_then(Packet::new) {
             Ok(packet) => Frame::Roce(packet),

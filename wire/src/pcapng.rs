@@ -25,15 +25,17 @@ pub struct Section<'a> {
 pub struct Writer<W: Write> {
     out: W,
     block: Vec<u8>,
-    interfaces: u32,
+    interfaces: Vec<(LinkType, Option<String>)>,
 }
 
-const SECTION_HEADER: u32 = 0x0a0d_0d0a;
-const INTERFACE_DESCRIPTION: u32 = 1;
-const ENHANCED_PACKET: u32 = 6;
+pub(crate) const SECTION_HEADER: u32 = 0x0a0d_0d0a;
+pub(crate) const INTERFACE_DESCRIPTION: u32 = 1;
+pub(crate) const ENHANCED_PACKET: u32 = 6;
 /// Its body is one journal entry in systemd's Journal Export Format.
 pub(crate) const JOURNAL_EXPORT: u32 = 9;
-const OPT_COMMENT: u16 = 1;
+pub(crate) const OPT_COMMENT: u16 = 1;
+pub(crate) const IF_NAME: u16 = 2;
+pub(crate) const IF_TSRESOL: u16 = 9;
 
 impl<W: Write> Writer<W> {
     /// Begins a file with one interface of this kind, number 0. Hand in a buffered writer.
@@ -45,25 +47,36 @@ impl<W: Write> Writer<W> {
 
     /// Begins a file; interfaces are added as they turn up. Hand in a buffered writer.
     pub fn without_interface(out: W, section: &Section) -> io::Result<Writer<W>> {
-        let mut writer = Writer { out, block: Vec::with_capacity(2048), interfaces: 0 };
-        writer.section_header(section)?;
+        let mut writer = Writer { out, block: Vec::with_capacity(2048), interfaces: Vec::new() };
+        writer.u32(0x1a2b_3c4d); // tells the byte order
+        writer.u16(1); // version 1.0
+        writer.u16(0);
+        writer.block.extend_from_slice(&(-1i64).to_le_bytes()); // length of the section: not told
+        writer.text_option(OPT_COMMENT, section.comment);
+        writer.text_option(2, section.hardware);
+        writer.text_option(3, section.os);
+        writer.text_option(4, section.application);
+        writer.u32(0); // no more options
+        writer.finish_block(SECTION_HEADER)?;
         Ok(writer)
     }
 
-    /// Describes one more interface and gives its number. In a run file it has the name of the node whose card it is.
+    /// The number of an interface, which is described when it turns up. In a run file it has the name of the node whose
+    /// card it is.
     pub fn interface(&mut self, link: LinkType, name: Option<&str>) -> io::Result<u32> {
-        const IF_NAME: u16 = 2;
-        const IF_TSRESOL: u16 = 9;
         const NANOSECONDS: u8 = 9;
+        if let Some(known) = self.interfaces.iter().position(|(known, its)| *known == link && its.as_deref() == name) {
+            return Ok(known as u32);
+        }
         self.u16(link.0);
         self.u16(0);
         self.u32(0); // no snap length
         self.text_option(IF_NAME, name);
         self.option(IF_TSRESOL, &[NANOSECONDS]);
-        self.end_of_options();
+        self.u32(0); // no more options
         self.finish_block(INTERFACE_DESCRIPTION)?;
-        self.interfaces += 1;
-        Ok(self.interfaces - 1)
+        self.interfaces.push((link, name.map(String::from)));
+        Ok(self.interfaces.len() as u32 - 1)
     }
 
     /// Appends a whole frame of interface 0. `time_ns` counts nanoseconds since 1970.
@@ -80,14 +93,13 @@ impl<W: Write> Writer<W> {
         length: usize,
         comment: Option<&str>,
     ) -> io::Result<()> {
-        self.u32(interface);
-        self.u32((time_ns >> 32) as u32);
-        self.u32(time_ns as u32);
-        self.u32(recorded.len() as u32);
-        self.u32(length as u32);
+        let sizes = [recorded.len() as u32, length as u32];
+        for word in [interface, (time_ns >> 32) as u32, time_ns as u32].into_iter().chain(sizes) {
+            self.u32(word);
+        }
         self.padded(recorded);
         self.text_option(OPT_COMMENT, comment);
-        self.end_of_options();
+        self.u32(0); // no more options
         self.finish_block(ENHANCED_PACKET)
     }
 
@@ -108,19 +120,6 @@ impl<W: Write> Writer<W> {
         Ok(self.out)
     }
 
-    fn section_header(&mut self, section: &Section) -> io::Result<()> {
-        self.u32(0x1a2b_3c4d); // tells the byte order
-        self.u16(1); // version 1.0
-        self.u16(0);
-        self.block.extend_from_slice(&(-1i64).to_le_bytes()); // length of the section: not told
-        self.text_option(OPT_COMMENT, section.comment);
-        self.text_option(2, section.hardware);
-        self.text_option(3, section.os);
-        self.text_option(4, section.application);
-        self.end_of_options();
-        self.finish_block(SECTION_HEADER)
-    }
-
     fn text_option(&mut self, code: u16, text: Option<&str>) {
         if let Some(text) = text {
             let fits = text.len().min(usize::from(u16::MAX));
@@ -132,10 +131,6 @@ impl<W: Write> Writer<W> {
         self.u16(code);
         self.u16(value.len() as u16);
         self.padded(value);
-    }
-
-    fn end_of_options(&mut self) {
-        self.u32(0);
     }
 
     fn u16(&mut self, value: u16) {

@@ -16,6 +16,16 @@ pub enum Event<'a> {
     Line(Line),
 }
 
+impl Event<'_> {
+    /// Nanoseconds since 1970; None where the file does not tell.
+    pub fn time_ns(&self) -> Option<u64> {
+        match self {
+            Event::Packet(record) => record.time_ns,
+            Event::Line(line) => Some(line.time_ns()),
+        }
+    }
+}
+
 /// A line of text that somebody said.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Line {
@@ -62,9 +72,9 @@ impl Line {
     }
 
     /// The tag behind the heading of a lesson's line: SLOW, FAST, DATA, INFO or ERR.
-    pub fn tag(&self) -> Option<&str> {
-        let (_, rest) = self.heading()?;
-        rest.split_whitespace().next().filter(|word| ["SLOW", "FAST", "DATA", "INFO", "ERR"].contains(word))
+    pub fn tag(&self) -> Option<&'static str> {
+        let word = self.heading()?.1.split_whitespace().next()?;
+        ["SLOW", "FAST", "DATA", "INFO", "ERR"].into_iter().find(|tag| *tag == word)
     }
 
     /// The text without the heading of a lesson's line.

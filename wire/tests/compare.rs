@@ -106,7 +106,11 @@ fn the_read_is_missing() {
 #[test]
 fn no_ready_to_use() {
     let report = changed(READ, |frames| frames.without("ReadyToUse", 0));
-    says(&report, Field::ReadyToUse, &["Your client never sends the ReadyToUse (RTU)", "does not learn"]);
+    says(
+        &report,
+        Field::ReadyToUse,
+        &["In your capture the client never sends the ReadyToUse (RTU)", "does not learn"],
+    );
 }
 
 #[test]
@@ -180,7 +184,7 @@ fn a_text_is_told_by_its_words_and_not_by_its_numbers() {
 #[test]
 fn the_read_brings_other_bytes_than_were_written() {
     let report = changed(READ, |frames| frames.edit("RC RDMA Read Response Only", 0, |frame| frame[EXTENDED + 4] ^= 1));
-    says(&report, Field::Payload, &["Your client's READ brings other bytes than its WRITE (frame 10) has put there"]);
+    says(&report, Field::Payload, &["Your client's READ brings other bytes than its WRITE (frame 10) put there"]);
 }
 
 #[test]

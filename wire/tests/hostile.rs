@@ -7,7 +7,7 @@ mod frames;
 
 use exercise::everything;
 use wire::pcapng::{Section, Writer};
-use wire::show::row::summary;
+use wire::show::words::summary;
 use wire::{Frame, LinkType};
 
 /// Xorshift: the same numbers in every run.

@@ -14,12 +14,10 @@ mod tests;
 pub use faults::Passage;
 
 use anyhow::Result;
-use std::collections::{BTreeMap, HashMap, HashSet};
-use std::net::IpAddr;
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use wire::aeth::Syndrome;
-use wire::cm::Kind;
-use wire::track::{Side, Tracker};
+use wire::track::Tracker;
 use wire::{Frame, Packet};
 
 /// What happens to a packet.
@@ -56,7 +54,7 @@ struct Rule {
 #[derive(Debug, Default)]
 pub struct Rules {
     rules: Vec<Rule>,
-    seen: Seen,
+    tracker: Tracker,
     /// Frames in the order of their time. The number tells those of the same time apart.
     held: BTreeMap<(Instant, u64), faults::Held>,
     count: u64,
@@ -77,7 +75,7 @@ impl Rules {
             return None;
         }
         let Frame::Roce(packet) = Frame::ethernet(frame) else { return None };
-        let again = self.seen.again(&packet);
+        let again = self.tracker.see(&packet).is_some_and(|seen| seen.again);
         let mut verdict = None;
         for (index, rule) in self.rules.iter_mut().enumerate() {
             let chosen = rule.chooses(&packet, again, from, to);
@@ -123,32 +121,4 @@ fn names(packet: &Packet) -> impl Iterator<Item = &'static str> {
 /// As the ladder shows it: RC is the usual one.
 fn without_service(name: &'static str) -> &'static str {
     name.trim_start_matches("RC ")
-}
-
-/// Knows a packet that is sent again.
-#[derive(Debug, Default)]
-struct Seen {
-    tracker: Tracker,
-    /// The newest PSN that each side of a connection has answered.
-    answered: HashMap<(usize, Side), i64>,
-    /// CM messages: their senders, kinds and transactions.
-    messages: HashSet<(IpAddr, Kind, u64)>,
-}
-
-impl Seen {
-    /// A request or an answer is sent again if its PSN is not newer than one before; a CM message, if it is of the same kind
-    /// and transaction.
-    fn again(&mut self, packet: &Packet) -> bool {
-        let seen = self.tracker.see(packet);
-        if let Some(message) = packet.cm() {
-            return !self.messages.insert((packet.datagram.src, message.kind, message.transaction_id));
-        }
-        let Some(seen) = seen else { return false };
-        let is_refusal = packet.aeth().is_some_and(|aeth| !matches!(aeth.verdict(), Syndrome::Ack { .. }));
-        let Some(psn) = seen.psn.filter(|_| packet.opcode.is_response() && !is_refusal) else { return seen.again };
-        let newest = self.answered.entry((seen.connection, seen.from)).or_insert(psn - 1);
-        let again = psn <= *newest;
-        *newest = psn.max(*newest);
-        again
-    }
 }

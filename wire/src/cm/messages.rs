@@ -1,6 +1,6 @@
 //! The messages, declared field by field.
 
-use super::words::{message_name, mtu, reject_reason, rnr_retry, sidr_status, timeout, transport, Service};
+use super::words::{message_name, mtu, reject_reason, sidr_status, timeout, transport, Service};
 use super::Kind;
 use crate::field::{headers, only, Field};
 
@@ -59,7 +59,7 @@ headers! {
         Field::hex("P_Key", (48, 0), 16);
         Field::dec("PathPacketPayloadMTU", (50, 0), 4).means(mtu)
             => PATH_MTU, "Largest payload of a packet on this path.";
-        Field::dec("RDCExists", (50, 4), 1); Field::dec("RNRRetryCount", (50, 5), 3).means(rnr_retry)
+        Field::dec("RDCExists", (50, 4), 1); Field::dec("RNRRetryCount", (50, 5), 3).means(|v| only(v, 7, "for ever"))
             => RNR_RETRY, "How often to try again when no receive is posted.";
         Field::dec("MaxCMRetries", (51, 0), 4); Field::dec("SRQ", (51, 4), 1);
         Field::dec("ExtendedTransport", (51, 5), 3);
@@ -107,7 +107,7 @@ headers! {
             => INITIATOR_DEPTH, "How many READs and atomics the server wants to have under way.";
         Field::dec("TargetACKDelay", (26, 0), 5).means(timeout); Field::dec("FailoverAccepted", (26, 5), 2);
         Field::dec("EndToEndFlowControl", (26, 7), 1);
-        Field::dec("RNRRetryCount", (27, 0), 3).means(rnr_retry)
+        Field::dec("RNRRetryCount", (27, 0), 3).means(|v| only(v, 7, "for ever"))
             => RNR_RETRY, "How often to try again when no receive is posted.";
         Field::dec("SRQ", (27, 3), 1); Field::dec("reserved", (27, 4), 4);
         Field::hex("LocalCAGUID", (28, 0), 64);

@@ -1,8 +1,6 @@
-//! Connection manager messages, field by field (IBTA chapter 12), and the RDMA-CM header inside them
-//! (annex A11).
+//! Connection manager messages, field by field (IBTA chapter 12), and the RDMA-CM header in them (annex A11).
 //!
-//! A message is the data part of a management datagram (MAD) that travels between the QPs 1 of two
-//! machines as a UD Send Only of 256 bytes.
+//! A message is the data of a management datagram (MAD) between the QPs 1 of two machines: a UD Send Only of 256 bytes.
 
 mod messages;
 mod words;
@@ -41,8 +39,7 @@ pub enum Kind {
     Unknown(u16),
 }
 
-/// Each kind in the order of its attribute, with its name written out, as in the table for machines, and its layout,
-/// which has the short name.
+/// Each kind in the order of its attribute, with its name written out and its layout, which has the short name.
 const KINDS: [(u16, Kind, &str, &Header); 11] = [
     (0x10, Kind::ConnectRequest, "ConnectRequest", &req::HEADER),
     (0x11, Kind::MsgRcptAck, "MsgRcptAck", &mra::HEADER),
@@ -179,11 +176,15 @@ impl<'a> Message<'a> {
         self.body.get(start..start + ip_cm::HEADER.length)
     }
 
+    /// The private data without the zeroes that fill it up; it may have been longer than what is not zero.
+    pub fn given_data(&self) -> &'a [u8] {
+        let data = self.private_data();
+        &data[..data.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1)]
+    }
+
     /// The private data with the zeroes that fill it up; without the RDMA-CM header.
     pub fn private_data(&self) -> &'a [u8] {
-        let Some(field) = self.kind.header().and_then(|header| header.fields.last()) else {
-            return &[];
-        };
+        let Some(field) = self.kind.header().and_then(|header| header.fields.last()) else { return &[] };
         let skip = self.ip_cm().map_or(0, <[u8]>::len);
         let (start, end) = field.span();
         self.body.get(start + skip..end.min(self.body.len())).unwrap_or(&[])

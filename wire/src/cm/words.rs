@@ -1,7 +1,5 @@
 //! Codes inside CM messages, in words.
 
-use crate::field::only;
-
 /// A service ID. The RDMA connection manager builds it from a port space and a port (A11.5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Service(pub u64);
@@ -100,19 +98,12 @@ pub(super) fn timeout(code: u64) -> String {
 }
 
 pub(super) fn mtu(code: u64) -> String {
-    match code {
-        1..=5 => format!("{} bytes", mtu_bytes(code as u8).unwrap_or(0)),
-        _ => "not a valid MTU".into(),
-    }
+    mtu_bytes(code as u8).map_or("not a valid MTU".into(), |bytes| format!("{bytes} bytes"))
 }
 
 /// The path MTU in bytes for its code 1 to 5.
 pub fn mtu_bytes(code: u8) -> Option<u32> {
     (1..=5).contains(&code).then(|| 128 << code)
-}
-
-pub(super) fn rnr_retry(count: u64) -> String {
-    only(count, 7, "for ever")
 }
 
 pub(super) fn transport(code: u64) -> String {

@@ -2,6 +2,7 @@
 
 use super::conversation::Conversation;
 use super::request::Recorded;
+use super::stream::Stream;
 use super::words;
 use crate::capture::{Error, Reader};
 use crate::cm::Kind;
@@ -46,7 +47,7 @@ pub struct Capture {
     /// Frames whose ICRC does not fit.
     pub(super) bad: Tally,
     /// Packets that this tool does not decode, and the first in words.
-    pub(super) unknown: (Tally, String),
+    pub(super) unknown: (Tally, Option<String>),
     /// Congestion notifications: they ask for a slower pace, and tell nothing else.
     pub(super) congestion: u64,
     /// Packets that belong to no connection whose beginning the capture has.
@@ -61,9 +62,6 @@ pub struct Capture {
 
 impl Capture {
     /// Reads a whole file.
-    ///
-    /// # Errors
-    /// The file is no capture, is damaged or ends too early; the error names the byte.
     pub fn read<R: Read>(reader: &mut Reader<R>) -> Result<Capture, Error> {
         let (mut capture, mut tracker) = (Capture::default(), Tracker::default());
         while let Some(record) = reader.next()? {
@@ -92,34 +90,27 @@ impl Capture {
             Icrc::Cut => self.cut.add(recorded.number),
             _ => {}
         }
-        let unknown = match packet.cm().map(|message| message.kind) {
-            Some(Kind::Unknown(attribute)) => Some(format!("a CM message with the attribute {attribute:#06x}")),
-            None if packet.opcode.operation == Operation::Unknown => {
-                Some(format!("the operation code {:#04x}", packet.bth.opcode))
+        let kind = packet.cm().map(|message| message.kind);
+        let unknown = match (kind, tracker.see(packet)) {
+            (Some(Kind::Unknown(attribute)), _) => format!("a CM message with the attribute {attribute:#06x}"),
+            (None, _) if packet.opcode.operation == Operation::Unknown => {
+                format!("the operation code {:#04x}", packet.bth.opcode)
             }
-            _ => None,
-        };
-        if let Some(what) = unknown {
-            self.unknown.0.add(recorded.number);
-            if self.unknown.1.is_empty() {
-                self.unknown.1 = what;
-            }
-            return;
-        }
-        match tracker.see(packet) {
-            Some(seen) => {
+            (_, Some(seen)) => {
                 if seen.connection == self.conversations.len() {
                     self.conversations.push(Conversation::default());
                 }
-                self.conversations[seen.connection].take(recorded, seen);
+                return self.conversations[seen.connection].take(recorded, seen);
             }
-            None => self.strays.add(recorded.number),
-        }
+            (_, None) => return self.strays.add(recorded.number),
+        };
+        self.unknown.0.add(recorded.number);
+        self.unknown.1.get_or_insert(unknown);
     }
 
     /// Where there are connections with a beginning, those without one are the end of an earlier run.
     fn leave_out_what_began_before(&mut self) {
-        self.conversations.iter_mut().for_each(Conversation::finish);
+        self.conversations.iter_mut().flat_map(|conversation| &mut conversation.streams).for_each(Stream::end);
         if !self.begins() {
             return;
         }

@@ -26,6 +26,11 @@ impl Step {
         (self.frame, self.step.as_deref())
     }
 
+    /// The memory that its private data announces, and what stands behind that.
+    pub(super) fn memory(&self) -> (Vec<Descriptor>, &[u8]) {
+        Descriptor::of_private_data(self.message().private_data())
+    }
+
     pub(super) fn message(&self) -> Message<'_> {
         Message { kind: self.kind, transaction_id: self.transaction_id, body: &self.body }
     }
@@ -68,19 +73,11 @@ impl Conversation {
         self.request().is_some()
     }
 
-    pub(super) fn requests(&self) -> usize {
-        self.streams.iter().map(|stream| stream.requests.len() + stream.rest.count as usize).sum()
-    }
-
     /// What `owner` has said about its memory before a frame, each with the frame that says it.
     pub(super) fn announced(&self, owner: Side, before: u64) -> Vec<(u64, Descriptor)> {
-        let steps = self.dialogue.iter().filter(|step| step.from == owner);
-        let private = steps.flat_map(|step| {
-            let (descriptors, _) = Descriptor::of_private_data(step.message().private_data());
-            descriptors.into_iter().map(|descriptor| (step.frame, descriptor))
-        });
-        let sends = &self.stream(owner).requests;
-        let sends = sends.iter().filter_map(|send| Some((send.frame, send.descriptor()?)));
+        let private = self.dialogue.iter().filter(|step| step.from == owner);
+        let private = private.flat_map(|step| step.memory().0.into_iter().map(|descriptor| (step.frame, descriptor)));
+        let sends = self.stream(owner).requests.iter().filter_map(|send| Some((send.frame, send.descriptor()?)));
         private.chain(sends).filter(|(frame, _)| *frame < before).collect()
     }
 
@@ -105,17 +102,8 @@ impl Conversation {
         if let Some(code) = req::PATH_MTU.read(message.body).filter(|_| kind == Kind::ConnectRequest) {
             self.mtu = cm::mtu_bytes(code as u8);
         }
-        let (frame, step) = (recorded.number, recorded.step.clone());
-        // Of the others nothing but the kind is compared.
-        let tells =
-            [Kind::ConnectRequest, Kind::ConnectReply, Kind::ConnectReject, Kind::ServiceRequest, Kind::ServiceReply];
-        let body = if tells.contains(&kind) { message.body.to_vec() } else { Vec::new() };
+        let (frame, step, body) = (recorded.number, recorded.step.clone(), message.body.to_vec());
         let transaction_id = message.transaction_id;
         self.dialogue.push(Step { from, kind, frame, step, again: 0, transaction_id, body });
-    }
-
-    /// The capture is at its end.
-    pub(super) fn finish(&mut self) {
-        self.streams.iter_mut().for_each(Stream::end);
     }
 }

@@ -47,11 +47,10 @@ fn explain(judge: &Judge, from: Side, mine: &Request) -> (String, Vec<u64>) {
             let sentence = format!("Your {to} refused your {from}'s {name} with \"{nak}\"{why}");
             return (sentence, announced.into_iter().chain([mine.frame]).collect());
         }
-        _ if mine.not_ready > 0 => format!(
-            "Your {to} had no receive posted for your {from}'s {name}: it said so {} (RNR NAK), and the {from} gave up; \
-             post the receive before connecting",
-            plural(mine.not_ready.into(), "time")
-        ),
+        _ if mine.not_ready > 0 => {
+            let times = plural(mine.not_ready.into(), "time");
+            format!("Your {to} had no receive posted for your {from}'s {name}: it said so {times} (RNR NAK)")
+        }
         _ => silence(judge, from, mine),
     };
     (sentence, vec![mine.frame])
@@ -63,20 +62,21 @@ fn silence(judge: &Judge, from: Side, mine: &Request) -> String {
         (0, Some(goodbye)) => {
             format!("Your {to} hangs up (frame {}) instead of answering your {from}'s {name}", goodbye.frame)
         }
-        (0, None) => format!(
-            "Your {from}'s {name} gets no answer: its packet or the answer was lost, or the capture was stopped too \
-             early"
-        ),
-        (again, _) => format!(
-            "Your {from}'s {name} gets no answer, though it was sent {} times: the {to}'s queue pair is gone or not \
-             ready",
-            again + 1
-        ),
+        (0, None) => {
+            format!(
+                "Your {from}'s {name} gets no answer: one of the two was lost, or the capture was stopped too early"
+            )
+        }
+        (again, _) => {
+            let times = again + 1;
+            format!(
+                "Your {from}'s {name} gets no answer, though it was sent {times} times: the {to}'s queue pair is gone"
+            )
+        }
     }
 }
 
-/// The most frequent failure of beginners: the wrong key, too many bytes, or no permission. Also the frame that announced
-/// the memory.
+/// The most frequent failure of beginners: wrong key, too many bytes, no permission. And where that was announced.
 fn remote_access(judge: &Judge, to: Side, mine: &Request) -> (String, Option<u64>) {
     let Some(remote) = mine.remote else { return (String::new(), None) };
     let announced = judge.mine.announced(to, mine.frame);

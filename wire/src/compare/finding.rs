@@ -42,8 +42,6 @@ pub(super) struct Judge<'c> {
     pub found: Vec<Finding>,
     /// What differs without changing the story, in sentences.
     pub notes: Vec<String>,
-    /// The first WRITE or READ of each name whose bytes differ.
-    pub bytes: Vec<(&'static str, u64)>,
 }
 
 /// A pair of requests of one direction.
@@ -54,12 +52,7 @@ pub(super) struct Matched<'c> {
     pub reference: &'c Request,
 }
 
-impl<'c> Judge<'c> {
-    pub(super) fn new(mine: &'c Conversation, reference: &'c Conversation, model: &'static str) -> Judge<'c> {
-        let (symbols, found, notes, bytes) = (Symbols::default(), Vec::new(), Vec::new(), Vec::new());
-        Judge { mine, reference, model, symbols, found, notes, bytes }
-    }
-
+impl Judge<'_> {
     /// Adds a difference, with the frames of yours that show it, and its place in the reference if it has one.
     pub(super) fn add(
         &mut self,
@@ -80,9 +73,9 @@ impl<'c> Judge<'c> {
 
     /// The bytes that are moved are the user's business: worth a note, once for each kind of request.
     pub(super) fn other_bytes(&mut self, Matched { mine, reference, .. }: Matched, same_length: bool) {
-        let differ = same_length && mine.payload != reference.payload;
-        if differ && !self.bytes.iter().any(|(name, _)| *name == mine.name()) {
-            self.bytes.push((mine.name(), mine.frame));
+        let note = format!("your {} moves other bytes of the same length", mine.name());
+        if same_length && mine.payload != reference.payload && !self.notes.contains(&note) {
+            self.notes.push(note);
         }
     }
 }

@@ -3,10 +3,9 @@
 
 use super::conversation::{Conversation, Step};
 use super::finding::{Judge, Phase};
-use super::memory::Descriptor;
 use super::pair;
 use super::report::Field;
-use super::words::{given, hex, quote};
+use super::words::{hex, quote};
 use crate::cm::{reject_reason, rep, req, sidr_status, Kind, Service};
 use crate::field::Field as WireField;
 
@@ -40,15 +39,13 @@ fn asked(step: &Step) -> Vec<(Field, String)> {
         0 => (Field::ReadDepth, format!("cannot {what} READs (its {parameter} is 0)")),
         _ => (Field::ReadDepth, format!("can {what} READs")),
     };
+    let transport = (req::TRANSPORT.meaning)(number(req::TRANSPORT));
     let service = step.message().service().unwrap_or(Service(0));
     let service = (Field::Service, format!("asks for a service of {} ({:#x})", service.space(), service.0 >> 16));
     match step.kind {
         Kind::ConnectRequest => vec![
             service,
-            (
-                Field::Service,
-                format!("asks for a connection of type {}", (req::TRANSPORT.meaning)(number(req::TRANSPORT))),
-            ),
+            (Field::Service, format!("asks for a connection of type {transport}")),
             match number(req::LOCAL_QPN) {
                 0 => (Field::QueuePair, "asks for a connection without a queue pair".into()),
                 _ => (Field::QueuePair, "creates a queue pair before rdma_connect".into()),
@@ -67,24 +64,21 @@ fn asked(step: &Step) -> Vec<(Field, String)> {
 
 /// What a message carries for the programs.
 fn private_data(judge: &mut Judge, mine: &Step, reference: &Step) {
-    let [my, its] = [mine, reference].map(|step| given(step.message().private_data()));
-    let told = [mine, reference].map(|step| Descriptor::of_private_data(step.message().private_data()));
-    let [(my_memory, my_rest), (its_memory, its_rest)] = &told;
-    if my_memory.len() == its_memory.len() && !my_memory.is_empty() && my_rest == its_rest {
-        for (my, its) in my_memory.iter().zip(its_memory) {
-            pair::descriptor(judge, Phase::Connect, mine.from, (*my, *its), (mine.frame, reference.place()));
+    let [(my, my_rest), (its, its_rest)] = [mine, reference].map(Step::memory);
+    if my.len() == its.len() && my_rest == its_rest {
+        for (my, its) in my.into_iter().zip(its) {
+            pair::descriptor(judge, Phase::Connect, mine.from, (my, its), (mine.frame, reference.place()));
         }
-    } else if my != its {
-        let words = |data: &[u8], (memory, rest): &(Vec<Descriptor>, &[u8])| match (data, memory.len(), rest.len()) {
-            ([], ..) => "no private data".to_owned(),
-            (_, 1, 0) => "the private data address, key and length of its memory".to_owned(),
-            (data, ..) => format!("the private data {}", hex(data)),
-        };
-        let (my, its) = (words(my, &told[0]), words(its, &told[1]));
-        let sentence =
-            format!("Your {}'s {} carries {my}; {}'s carries {its}", mine.from, mine.kind.short(), judge.model);
-        judge.add(Phase::Connect, Field::PrivateData, sentence, vec![mine.frame], Some(reference.place()));
+        return;
     }
+    let words = |step: &Step| match (step.message().given_data(), step.memory()) {
+        ([], _) => "no private data".to_owned(),
+        (_, (memory, [])) if memory.len() == 1 => "the private data address, key and length of its memory".to_owned(),
+        (data, _) => format!("the private data {}", hex(data)),
+    };
+    let (my, its, name) = (words(mine), words(reference), mine.kind.short());
+    let sentence = format!("Your {}'s {name} carries {my}; {}'s carries {its}", mine.from, judge.model);
+    judge.add(Phase::Connect, Field::PrivateData, sentence, vec![mine.frame], Some(reference.place()));
 }
 
 /// Accepted, rejected, or neither.
@@ -106,14 +100,14 @@ fn answer(judge: &mut Judge, my_request: &Step) {
     }
     match (mine, reference) {
         (Some(mine), Some(reference)) if mine.kind == Kind::ConnectReject => {
-            let [my, its] = [mine, reference].map(|step| step.message().private_data());
+            let [my, its] = [mine, reference].map(|step| step.message().given_data());
             if my != its {
                 judge.notes.push(format!("the {} rejects in other words{}", mine.from, quote(my)));
             }
         }
         (Some(mine), Some(reference)) => {
             terms(judge, mine, reference);
-            ready(judge, mine);
+            told(judge, Phase::Connect, Field::ReadyToUse, Kind::ReadyToUse, ready);
         }
         _ => {}
     }
@@ -122,14 +116,14 @@ fn answer(judge: &mut Judge, my_request: &Step) {
 fn verdict(answer: &Step, request: &Step) -> String {
     let port = request.message().service().and_then(Service::port);
     match (answer.message().reason(), answer.message().sidr_status(), port) {
-        (Some(8), _, Some(port)) => format!(
-            "rejects the connection: reason 8 (invalid service ID): nobody listens on port {port}, so start the server \
-             first"
-        ),
-        (Some(28), ..) => format!(
-            "rejects the connection: reason 28 (consumer reject): the program itself said no{}",
-            quote(answer.message().private_data())
-        ),
+        (Some(8), _, Some(port)) => {
+            let why = format!("nobody listens on port {port}, so start the server first");
+            format!("rejects the connection: reason 8 (invalid service ID): {why}")
+        }
+        (Some(28), ..) => {
+            let why = quote(answer.message().given_data());
+            format!("rejects the connection: reason 28 (consumer reject): the program itself said no{why}")
+        }
         (Some(code), ..) => format!("rejects the connection: reason {code} ({})", reject_reason(code)),
         (_, Some(status), _) => format!("answers \"{}\"", sidr_status(status)),
         _ => "accepts the connection".into(),
@@ -141,47 +135,36 @@ fn unanswered(request: &Step) -> String {
         0 => String::new(),
         again => format!(", though it was sent {} times", again + 1),
     };
-    format!(
-        "Nobody answered your client's connection request{times}: look whether the server's machine is reachable, and \
-         whether a firewall drops UDP port 4791"
-    )
+    let look = "look whether its machine is reachable, and whether a firewall drops UDP port 4791";
+    format!("Nobody answered your client's connection request{times}: {look}")
 }
 
-/// The third message of the handshake.
-fn ready(judge: &mut Judge, my_reply: &Step) {
-    let (mine, reference) = (judge.mine.step(Kind::ReadyToUse), judge.reference.step(Kind::ReadyToUse));
-    let sentence = match (mine, reference) {
-        (None, Some(_)) => {
-            "Your client never sends the ReadyToUse (RTU) after the server's reply, so the server does not learn that \
-             the connection is established"
-                .to_owned()
-        }
-        (Some(_), None) => format!("Your client sends a ReadyToUse (RTU); {}'s never does", judge.model),
-        _ => return,
-    };
-    let frame = mine.unwrap_or(my_reply).frame;
-    judge.add(Phase::Connect, Field::ReadyToUse, sentence, vec![frame], reference.map(Step::place));
+fn ready(conversation: &Conversation) -> String {
+    match conversation.step(Kind::ReadyToUse) {
+        Some(_) => "the client sends the ReadyToUse (RTU)".into(),
+        None => "the client never sends the ReadyToUse (RTU), so the server does not learn that it is connected".into(),
+    }
 }
 
 /// DREQ and DREP.
 pub(super) fn disconnect(judge: &mut Judge) {
-    let words = |conversation: &Conversation| {
-        let answered = conversation.step(Kind::DisconnectReply).is_some();
-        conversation.goodbye().map_or("nobody hangs up".to_owned(), |step| match answered {
-            true => format!("the {} hangs up (DREQ), and is answered", step.from),
-            false => format!("the {} hangs up (DREQ), and is not answered (DREP)", step.from),
-        })
-    };
-    let (my, its) = (words(judge.mine), words(judge.reference));
-    if my == its {
-        return;
+    told(judge, Phase::Disconnect, Field::Disconnect, Kind::DisconnectRequest, parting);
+}
+
+fn parting(conversation: &Conversation) -> String {
+    match (conversation.goodbye().map(|step| step.from), conversation.step(Kind::DisconnectReply)) {
+        (None, _) => "nobody hangs up (rdma_disconnect is never called, or the capture was stopped too early)".into(),
+        (Some(from), Some(_)) => format!("the {from} hangs up (DREQ), and is answered"),
+        (Some(from), None) => format!("the {from} hangs up (DREQ), and is not answered (DREP)"),
     }
-    let (mine, reference) = (judge.mine.goodbye(), judge.reference.goodbye());
-    let hint = match mine {
-        None => ": either rdma_disconnect is never called, or the capture was stopped too early",
-        Some(_) => "",
-    };
-    let sentence = format!("In your capture {my}; in {} {its}{hint}", judge.model);
-    let frames = mine.iter().map(|step| step.frame).collect();
-    judge.add(Phase::Disconnect, Field::Disconnect, sentence, frames, reference.map(Step::place));
+}
+
+/// Whether the messages of a kind are there, or the like, told of either capture.
+fn told(judge: &mut Judge, phase: Phase, field: Field, kind: Kind, words: fn(&Conversation) -> String) {
+    let (my, its) = (words(judge.mine), words(judge.reference));
+    if my != its {
+        let sentence = format!("In your capture {my}; in {} {its}", judge.model);
+        let frames = judge.mine.step(kind).iter().map(|step| step.frame).collect();
+        judge.add(phase, field, sentence, frames, judge.reference.step(kind).map(Step::place));
+    }
 }

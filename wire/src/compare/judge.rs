@@ -1,9 +1,9 @@
-//! Comparing one connection with another: everything that differs is found, then put in the order in which it explains
-//! the rest.
+//! Comparing two connections: all that differs is found, then put in the order in which it explains the rest.
 
 use super::align::{align, Pair};
 use super::conversation::Conversation;
 use super::finding::{Finding, Judge, Matched, Phase};
+use super::memory::Symbols;
 use super::report::Field;
 use super::stream::KEPT;
 use super::words::ordinal;
@@ -17,7 +17,8 @@ pub(super) fn compare(
     reference: &Conversation,
     model: &'static str,
 ) -> (Vec<Finding>, Vec<String>) {
-    let mut judge = Judge::new(mine, reference, model);
+    let (found, notes) = (Vec::new(), Vec::new());
+    let mut judge = Judge { mine, reference, model, symbols: Symbols::default(), found, notes };
     handshake::connect(&mut judge);
     requests(&mut judge);
     handshake::disconnect(&mut judge);
@@ -65,9 +66,8 @@ fn missing(judge: &mut Judge, from: Side, at: usize) {
         Some(goodbye) => format!("the {} hangs up without it", goodbye.from),
         None => "nobody hangs up either, so the capture may have been stopped too early".to_owned(),
     };
-    let (name, model, number) = (reference.name(), judge.model, ordinal(at + 1));
-    let sentence =
-        format!("Your {from} never posts the {name} that is {model}'s {number} request of the {from}; {end}");
+    let (name, model, nth) = (reference.name(), judge.model, ordinal(at + 1));
+    let sentence = format!("Your {from} never posts the {name} that is {model}'s {nth} request of the {from}; {end}");
     let frames = goodbye.iter().map(|goodbye| goodbye.frame).collect();
     judge.add(Phase::Data, Field::Missing, sentence, frames, Some(reference.place()));
 }

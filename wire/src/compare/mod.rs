@@ -60,11 +60,8 @@ fn problems(mine: &Capture, reference: &Capture) -> Vec<String> {
     let broken = quality::problems(reference).into_iter();
     problems.extend(broken.map(|problem| format!("the reference is no good: {problem}")));
     if problems.is_empty() && reference.begins() && !mine.begins() {
-        problems.push(
-            "The capture has no connection request (REQ), and the reference has one: start to record before the \
-             client starts"
-                .into(),
-        );
+        let lacks = "The capture has no connection request (REQ), and the reference has one";
+        problems.push(format!("{lacks}: start to record before the client starts"));
     }
     problems
 }
@@ -85,11 +82,8 @@ fn pair_up<'c>(
         return vec![(&mine[best], only)];
     }
     if mine.len() != reference.len() {
-        let sentence = format!(
-            "Your capture has {}; {model} has {}",
-            plural(mine.len() as u64, "connection"),
-            plural(reference.len() as u64, "connection")
-        );
+        let [my, its] = [mine, reference].map(|all| plural(all.len() as u64, "connection"));
+        let sentence = format!("Your capture has {my}; {model} has {its}");
         let [mine, reference] = [mine, reference].map(|all| all.iter().filter_map(first_frame).collect());
         report.cause = Some(Difference { field: Field::Connections, sentence, step: None, mine, reference });
     }
@@ -97,8 +91,7 @@ fn pair_up<'c>(
 }
 
 fn first_frame(conversation: &Conversation) -> Option<u64> {
-    let requests =
-        conversation.streams.iter().filter_map(|stream| stream.requests.first()).map(|request| request.frame);
+    let requests = conversation.streams.iter().filter_map(|stream| Some(stream.requests.first()?.frame));
     conversation.dialogue.first().map(|step| step.frame).or(requests.min())
 }
 
@@ -124,8 +117,7 @@ fn follows(difference: &Difference) -> bool {
     matches!(difference.field, Field::Missing | Field::Extra | Field::Operation | Field::Disconnect)
 }
 
-/// If all that differs is the amount of data, the same way everywhere, it is one difference: another text, another
-/// `--len`.
+/// If nothing but the amount of data differs, the same way everywhere, it is one difference: another `--len`.
 fn one_length(mut found: Vec<Finding>, model: &str) -> Vec<Finding> {
     let lengths = found.first().and_then(|finding| finding.lengths);
     let (Some((mine, reference)), true) = (lengths, found.len() > 1) else { return found };
@@ -143,14 +135,12 @@ fn one_length(mut found: Vec<Finding>, model: &str) -> Vec<Finding> {
 }
 
 fn summary(reference: &[Conversation]) -> String {
-    let requests: usize = reference.iter().map(Conversation::requests).sum();
+    let streams = reference.iter().flat_map(|conversation| &conversation.streams);
+    let requests: u64 = streams.map(|stream| stream.requests.len() as u64 + stream.rest.count).sum();
     let messages: usize = reference.iter().map(|conversation| conversation.dialogue.len()).sum();
-    format!(
-        "{}, {} of the connection manager, {} with what became of them",
-        plural(reference.len() as u64, "connection"),
-        plural(messages as u64, "message"),
-        plural(requests as u64, "request")
-    )
+    let connections = plural(reference.len() as u64, "connection");
+    let (messages, requests) = (plural(messages as u64, "message"), plural(requests, "request"));
+    format!("{connections}, {messages} of the connection manager, {requests} with what became of them")
 }
 
 /// Packets that were not looked at.

@@ -27,35 +27,22 @@ pub(super) fn about(judge: &mut Judge) {
         }
         repetitions(notes, side, &mine.stream(side).requests);
     }
-    let bytes = judge.bytes.iter();
-    notes
-        .extend(bytes.map(|(name, frame)| format!("your {name} (frame {frame}) moves other bytes of the same length")));
 }
 
 /// Requests that needed more than one attempt.
 fn repetitions(notes: &mut Vec<String>, from: Side, requests: &[Request]) {
     let to = from.other();
     for request in requests.iter().filter(|request| request.not_ready > 0 && request.outcome == Outcome::Done) {
-        let sentence = format!(
-            "the {to} was not ready for the {from}'s {} (frame {}) {}, then it worked: post the receive before \
-             connecting",
-            request.name(),
-            request.frame,
-            plural(request.not_ready.into(), "time")
-        );
-        notes.push(sentence);
+        let (what, times) = (request.name(), plural(request.not_ready.into(), "time"));
+        let what = format!("{what} (frame {})", request.frame);
+        notes.push(format!(
+            "the {to} was not ready for the {from}'s {what} {times}, then it worked: post receives earlier"
+        ));
     }
-    let lost = requests.iter().filter(|request| request.not_ready == 0);
-    let (count, first) = lost.fold((0, None), |(count, first), request| {
-        (count + request.again, first.or((request.again > 0).then_some(request.frame)))
-    });
-    if let Some(first) = first {
-        let sentence = format!(
-            "your {from} sent {} again, the first for the request in frame {first}: a packet or its answer was \
-             lost on the way",
-            plural(count.into(), "packet")
-        );
-        notes.push(sentence);
+    let lost = requests.iter().filter(|request| request.not_ready == 0 && request.again > 0);
+    let packets = plural(lost.clone().map(|request| u64::from(request.again)).sum(), "packet");
+    if let Some(frame) = lost.map(|request| request.frame).min() {
+        notes.push(format!("your {from} sent {packets} again, first for frame {frame}: they or the answers were lost"));
     }
 }
 

@@ -78,8 +78,7 @@ fn keys(judge: &mut Judge, matched: Matched) {
     let (owner, name, model) = (from.other(), mine.name(), judge.model);
     if let (Some(my), Some(its)) = (mine.invalidated, reference.invalidated) {
         if !judge.symbols.same_key(owner, my, its) {
-            let sentence =
-                format!("Your {from}'s {name} invalidates the key {my:#x}, which is not the one that {model}'s does");
+            let sentence = format!("Your {from}'s {name} invalidates the key {my:#x}, not the one that {model}'s does");
             differ(judge, matched, Field::Key, sentence);
         }
     }
@@ -165,7 +164,7 @@ fn read_back(judge: &mut Judge, matched: Matched, same_length: bool) {
     match (my, its) {
         (Some(my), Some(its)) if its.payload == reference.payload && my.payload != mine.payload && same_length => {
             let sentence =
-                format!("Your {from}'s READ brings other bytes than its WRITE (frame {}) has put there", my.frame);
+                format!("Your {from}'s READ brings other bytes than its WRITE (frame {}) put there", my.frame);
             differ(judge, matched, Field::Payload, sentence);
         }
         _ => judge.other_bytes(matched, same_length),

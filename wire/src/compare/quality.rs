@@ -16,14 +16,11 @@ pub(super) fn problems(capture: &Capture) -> Vec<String> {
         found.push(format!("A snap length cut the end off {packets}, first off frame {first}. {remedy}"));
     }
     if let Some((packets, first)) = capture.bad.some() {
-        found.push(format!(
-            "A wrong ICRC in {packets}, first in frame {first}: damaged on the way, or changed after it was sent; its \
-             receiver drops it. Look at it with `wire show FILE --packet {first}`"
-        ));
+        let look = format!("look at it with `wire show FILE --packet {first}`");
+        found.push(format!("A wrong ICRC in {packets}, first in frame {first}: its receiver drops it; {look}"));
     }
     // What is not understood may be anything, so nothing is said about it.
-    if let Some((packets, first)) = capture.unknown.0.some() {
-        let what = &capture.unknown.1;
+    if let (Some((packets, first)), Some(what)) = (capture.unknown.0.some(), &capture.unknown.1) {
         found.push(format!("This tool does not decode {packets}, the first is frame {first} with {what}"));
     }
     let stray = capture.strays.some();
@@ -33,10 +30,8 @@ pub(super) fn problems(capture: &Capture) -> Vec<String> {
         found.push(format!("All packets come from {sender}: the capture has one direction only. Record both"));
     }
     if let Some((_, first)) = stray.filter(|_| capture.conversations.is_empty()) {
-        found.push(format!(
-            "The capture begins in the middle: frame {first} belongs to a connection whose request (REQ) is not there. \
-             Start to record before the client starts"
-        ));
+        let remedy = "Start to record before the client starts";
+        found.push(format!("The capture begins in the middle: frame {first} has no request (REQ) before it. {remedy}"));
     }
     // A recording that lacks one direction or its beginning has gaps, of course.
     if found.is_empty() {
@@ -52,19 +47,16 @@ fn nothing_to_see(capture: &Capture) -> Option<String> {
     let where_to =
         "Record on the interface that the RDMA device sits on, on one of two machines (a device that talks to \
                     itself sends nothing), before the programs start: tcpdump -i INTERFACE -s 0 udp port 4791";
-    if capture.frames == 0 {
-        return Some(format!("The capture is empty. {where_to}"));
-    }
     let others = capture.others().collect::<Vec<_>>().join(", ");
-    if capture.others.contains_key("cut frame") {
-        return Some(format!("The frames are cut too short to be read ({others}). Record whole frames: tcpdump -s 0"));
-    }
-    if capture.others.contains_key("RoCEv1") {
-        return Some(format!(
-            "The capture has RoCE of version 1 ({others}). Choose a GID of version 2 for the connection"
-        ));
-    }
-    Some(format!("None of the {} frames is RoCEv2 ({others}). {where_to}", capture.frames))
+    Some(if capture.frames == 0 {
+        format!("The capture is empty. {where_to}")
+    } else if capture.others.contains_key("cut frame") {
+        format!("The frames are cut too short to be read ({others}). Record whole frames: tcpdump -s 0")
+    } else if capture.others.contains_key("RoCEv1") {
+        format!("The capture has RoCE of version 1 ({others}). Choose a GID of version 2 for the connection")
+    } else {
+        format!("None of the {} frames is RoCEv2 ({others}). {where_to}", capture.frames)
+    })
 }
 
 /// Packets that are not there, though nobody on the wire missed them.

@@ -1,5 +1,4 @@
-//! One request: what one work request put on the wire, a SEND, WRITE, READ or atomic operation, however many packets it
-//! took.
+//! One request: what one work request (SEND, WRITE, READ, atomic) put on the wire, however many packets it took.
 
 use super::memory::Descriptor;
 use super::words::Place;

@@ -71,39 +71,31 @@ pub(super) struct Stream {
 const LARGEST_MTU: u32 = 4096;
 
 impl Stream {
-    /// A packet of a request, with its PSN counted from the first of this direction. READs take one number for each
+    /// A packet of a request, with its PSN counted from the first of this direction. A READ takes one for each
     /// `mtu` bytes.
     pub(super) fn request(&mut self, recorded: &Recorded, position: Option<i64>, mtu: &mut Option<u32>) {
-        let service = recorded.packet.opcode.service;
         let Some(position) = position else {
             // Datagrams are not in sequence.
             self.requests.push(Request::new(recorded, self.next));
-            self.fold(KEPT);
-            return;
+            return self.fold();
         };
         if mtu.is_none() && position > self.next {
             *mtu = self.guess_mtu(position);
         }
         if position < self.next {
-            if let Some(request) = self.at(position) {
-                request.again += 1;
+            self.at(position).into_iter().for_each(|request| request.again += 1);
+        } else if position > self.next && recorded.packet.opcode.service.is_reliable() {
+            // The receiver drops it, too, and will ask for the missing one. The first ones tell enough.
+            if self.early.len() < KEPT {
+                self.early.push((position, recorded.number));
             }
-            return;
-        }
-        if position > self.next {
-            if service.is_reliable() {
-                // The receiver drops it, too, and will ask for the missing one. The first ones tell enough.
-                if self.early.len() < KEPT {
-                    self.early.push((position, recorded.number));
-                }
-                return;
-            }
+        } else {
             // Unreliable: what was lost is lost.
             self.next = position;
+            self.accept(recorded, mtu);
+            let next = self.next;
+            self.early.retain(|(position, _)| *position >= next);
         }
-        self.accept(recorded, mtu);
-        let next = self.next;
-        self.early.retain(|(position, _)| *position >= next);
     }
 
     fn accept(&mut self, recorded: &Recorded, mtu: &mut Option<u32>) {
@@ -124,7 +116,7 @@ impl Stream {
                 }
                 self.next += request.span;
                 self.requests.push(request);
-                self.fold(KEPT);
+                self.fold();
             }
         }
     }
@@ -145,9 +137,9 @@ impl Stream {
         }
     }
 
-    /// Counts the requests after the first [`KEPT`] that are done, once there are `many` of them, and forgets them.
-    fn fold(&mut self, many: usize) {
-        if self.requests.len() < KEPT + many || self.requests.len() % many != 0 {
+    /// Counts the requests after the first [`KEPT`] that are done, once there are as many again, and forgets them.
+    fn fold(&mut self) {
+        if self.requests.len() < 2 * KEPT || self.requests.len() % KEPT != 0 {
             return;
         }
         // If nothing is acknowledged, those that are old have to go.
@@ -197,9 +189,7 @@ impl Stream {
             (_, Some(Syndrome::Nak(nak))) => self.finish(position, frame, Outcome::Refused(nak)),
             (_, Some(Syndrome::RnrNak { .. })) => {
                 self.done_before(position, frame);
-                if let Some(request) = self.at(position) {
-                    request.not_ready += 1;
-                }
+                self.at(position).into_iter().for_each(|request| request.not_ready += 1);
             }
             _ => {}
         }
@@ -231,9 +221,7 @@ impl Stream {
     }
 
     fn read_response(&mut self, packet: &Packet, position: i64, frame: u64) {
-        let Some(request) = self.at(position).filter(|request| request.gets_data()) else {
-            return;
-        };
+        let Some(request) = self.at(position).filter(|request| request.gets_data()) else { return };
         if position == request.response {
             request.payload.extend(packet.payload());
             request.response += 1;

@@ -21,15 +21,10 @@ pub(super) fn hex(bytes: &[u8]) -> String {
 /// What a program says in private data, if it is text.
 pub(super) fn quote(data: &[u8]) -> String {
     let printable = |text: &&str| !text.is_empty() && text.chars().all(|c| !c.is_control());
-    match std::str::from_utf8(given(data)).ok().filter(printable) {
+    match std::str::from_utf8(data).ok().filter(printable) {
         Some(text) => format!(": \"{text}\""),
         None => String::new(),
     }
-}
-
-/// Private data without the zeroes that fill it up.
-pub(super) fn given(data: &[u8]) -> &[u8] {
-    &data[..data.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1)]
 }
 
 /// The step of the lesson, from the comment in a bundled capture: its first line. What the lab did is no part of it.

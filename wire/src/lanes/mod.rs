@@ -8,21 +8,19 @@ mod svg;
 mod tests;
 mod text;
 
-pub use text::{wrap, Style};
+pub use crate::show::look::Style;
+pub use text::wrap;
 
-use crate::capture::Reader;
+use crate::capture::{Error, Reader};
 use crate::run::{Event, Line};
 use crate::show::ladder::printable;
-use crate::show::row::{self, Clients, Row, Rows, Sort};
-use crate::show::Error;
+use crate::show::look::Sort;
+use crate::show::row::{self, Clients, Row, Rows};
 use crate::track::Side;
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
-
-/// The node on the right.
-const SERVER: &str = "server";
 
 /// The nodes of a run file; None for a capture, which has no lines. A damaged file is reported when it is drawn.
 pub fn nodes<R: Read>(reader: &mut Reader<R>) -> Option<Vec<String>> {
@@ -35,9 +33,6 @@ pub fn nodes<R: Read>(reader: &mut Reader<R>) -> Option<Vec<String>> {
 }
 
 /// Draws all that a reader still has, up to the line of the lab that says that this was all.
-///
-/// # Errors
-/// The file cannot be read to its end, or the output not be written.
 pub fn write<R: Read>(reader: &mut Reader<R>, mut lanes: Lanes, out: &mut impl Write) -> Result<(), Error> {
     out.write_all(lanes.heading().as_bytes())?;
     while let Some(event) = reader.event()? {
@@ -50,9 +45,6 @@ pub fn write<R: Read>(reader: &mut Reader<R>, mut lanes: Lanes, out: &mut impl W
 }
 
 /// A run, or the part of it with these numbers, as text.
-///
-/// # Errors
-/// The file cannot be read to its end.
 pub fn text(run: &[u8], style: Style, part: RangeInclusive<u64>) -> Result<String, Error> {
     let (lanes, entries) = entries(run, style, part)?;
     let drawn = entries.iter().map(|entry| text::entry(style, &lanes.layout(), entry));
@@ -60,22 +52,16 @@ pub fn text(run: &[u8], style: Style, part: RangeInclusive<u64>) -> Result<Strin
 }
 
 /// The same as a picture in SVG, and what it shows in words.
-///
-/// # Errors
-/// The file cannot be read to its end.
 pub fn picture(run: &[u8], part: RangeInclusive<u64>) -> Result<(String, String), Error> {
     let (lanes, entries) = entries(run, Style::FILE, part)?;
-    Ok((svg::draw(&lanes, &entries), svg::describe(&entries)))
+    Ok(svg::draw(&lanes, &entries))
 }
 
 /// The packets of a run or of any capture as a picture, and what it shows in words.
-///
-/// # Errors
-/// The file cannot be read to its end.
 pub fn ladder(run: &[u8]) -> Result<(String, String), Error> {
     let (lanes, mut entries) = entries(run, Style::FILE, 0..=u64::MAX)?;
     entries.retain(|entry| entry.to.is_some());
-    Ok((svg::draw(&lanes, &entries), svg::describe(&entries)))
+    Ok(svg::draw(&lanes, &entries))
 }
 
 fn entries(run: &[u8], style: Style, part: RangeInclusive<u64>) -> Result<(Lanes, Vec<Entry>), Error> {
@@ -120,24 +106,7 @@ pub(crate) struct Entry {
     pub(crate) text: String,
     /// About a packet: the step of the lesson that it belongs to, and what the lab did to it.
     pub(crate) notes: Vec<String>,
-    pub(crate) sort: Kind,
-}
-
-/// What decides about an entry's color.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    Packet(Sort),
-    /// A packet that did not arrive.
-    Lost,
-    Slow,
-    Fast,
-    Data,
-    Info,
-    Err,
-    /// A line without a tag.
-    Plain,
-    /// What the lab or a kernel says.
-    Aside,
+    pub(crate) sort: Sort,
 }
 
 impl Lanes {
@@ -174,7 +143,7 @@ impl Lanes {
     /// The nodes on the left and on the right, if there are two.
     pub(crate) fn sides(&self) -> Option<[&str; 2]> {
         match self.nodes.as_slice() {
-            [one, other] if one == SERVER => Some([other, one]),
+            [one, other] if one == "server" => Some([other, one]),
             [one, other] => Some([one, other]),
             _ => None,
         }
@@ -191,10 +160,7 @@ impl Lanes {
 
     /// What is to be drawn; None for a frame that is no RoCE packet.
     pub(crate) fn entry(&mut self, event: &Event) -> Option<Entry> {
-        let now = match event {
-            Event::Packet(record) => record.time_ns,
-            Event::Line(line) => Some(line.time_ns()),
-        };
+        let now = event.time_ns();
         self.start_ns = self.start_ns.or(now);
         let ms = now.zip(self.start_ns).map(|(now, start)| now.wrapping_sub(start) as i64 as f64 / 1e6);
         match event {
@@ -213,23 +179,15 @@ impl Lanes {
     /// A line as it is drawn. A lesson's own count and the time of day are left out: each line has its number in the file.
     fn line(&mut self, line: &Line, ms: Option<f64>) -> Entry {
         let node = printable(&line.node);
-        let text = match (line.stage(), line.program.as_str()) {
-            (Some(stage), _) => match self.stages.insert(node.clone(), stage.to_owned()) {
-                Some(last) if last == stage => line.said().to_owned(),
-                _ => format!("[{stage}] {}", line.said()),
-            },
-            (None, Line::KERNEL) => format!("kernel: {}", line.text),
-            (None, Line::LAB) => format!("── {}", line.text),
-            _ => line.text.clone(),
-        };
-        let sort = match (line.tag(), line.program.as_str()) {
-            (Some("SLOW"), _) => Kind::Slow,
-            (Some("FAST"), _) => Kind::Fast,
-            (Some("DATA"), _) => Kind::Data,
-            (Some("INFO"), _) => Kind::Info,
-            (Some(_), _) => Kind::Err,
-            (None, Line::KERNEL | Line::LAB) => Kind::Aside,
-            _ => Kind::Plain,
+        let (text, sort) = match (line.stage(), line.program.as_str()) {
+            (Some(stage), _) => {
+                let again = self.stages.insert(node.clone(), stage.to_owned()).is_some_and(|last| last == stage);
+                let stage = if again { String::new() } else { format!("[{stage}] ") };
+                (stage + line.said(), line.tag().map_or(Sort::Plain, Sort::Tagged))
+            }
+            (None, Line::KERNEL) => (format!("kernel: {}", line.text), Sort::Aside),
+            (None, Line::LAB) => (format!("── {}", line.text), Sort::Aside),
+            _ => (line.text.clone(), Sort::Plain),
         };
         Entry { number: line.number, ms, node, to: None, text: printable(&text), notes: Vec::new(), sort }
     }
@@ -242,7 +200,7 @@ impl Lanes {
             to: Some(self.name(to, !row.from_client)),
             text: [row.label.as_str()].into_iter().chain(row.words()).collect::<Vec<_>>().join("  "),
             notes: row.step().into_iter().chain(row.lab()).map(printable).collect(),
-            sort: if row.lost() { Kind::Lost } else { Kind::Packet(row.sort) },
+            sort: if row.lost() { Sort::Lost } else { row.sort },
         }
     }
 

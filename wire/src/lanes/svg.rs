@@ -1,11 +1,9 @@
 //! Lanes, or the packets alone, as a picture that is as wide as a page of a forge: 860 pixels.
 //!
-//! Its text can be selected and searched, it follows the reader's choice of light or dark, and a screen reader gets it in
-//! words.
+//! Its text can be selected and searched, it follows the reader's choice of light or dark, and it is told in words.
 
-use super::{wrap, Entry, Kind, Lanes};
-use crate::show::row::Sort;
-use std::fmt::Write;
+use super::{wrap, Entry, Lanes};
+use crate::show::look::Sort;
 
 /// Pixels: the picture's width, the height above the first entry, and that of a line.
 const WIDTH: usize = 860;
@@ -31,10 +29,9 @@ tspan{font-weight:bold}.slow{fill:#9a6700}.fast{fill:#0e7490}.data{fill:#1a7f37}
 .notable{stroke:#d29922}.acknowledge{stroke:#9198a1}.trouble{stroke:#f85149}
 .slow{fill:#d29922}.fast{fill:#39c5cf}.data{fill:#3fb950}.info{fill:#4493f8}.err{fill:#f85149}}";
 
-/// Draws entries; the lanes say who is left and who is right.
-pub(super) fn draw(lanes: &Lanes, entries: &[Entry]) -> String {
-    let mut body = String::new();
-    let mut y = HEAD;
+/// Draws entries, and says them in words; the lanes say who is left and who is right.
+pub(super) fn draw(lanes: &Lanes, entries: &[Entry]) -> (String, String) {
+    let (mut body, mut y, words) = (String::new(), HEAD, describe(entries));
     for entry in entries {
         y += one(&mut body, lanes.sides(), y, entry);
     }
@@ -45,7 +42,7 @@ pub(super) fn draw(lanes: &Lanes, entries: &[Entry]) -> String {
          <title id=\"title\">Log lines and packets in the order they happened</title>\n\
          <desc id=\"desc\">{}</desc>\n<style>\n{STYLE}\n</style>\n\
          <rect class=\"back\" width=\"{WIDTH}\" height=\"{height}\"/>\n",
-        escape(&describe(entries))
+        escape(&words)
     );
     text(&mut svg, NUMBER, 20, "class=\"quiet\" text-anchor=\"end\"", "#");
     text(&mut svg, TIME, 20, "class=\"quiet\" text-anchor=\"end\"", "ms");
@@ -58,14 +55,14 @@ pub(super) fn draw(lanes: &Lanes, entries: &[Entry]) -> String {
         text(&mut svg, LEFT, 20, "class=\"side\"", &lanes.with_address(left));
         text(&mut svg, x, 20, attributes, &lanes.with_address(right));
         for x in between {
-            add(&mut svg, format_args!("<path class=\"life\" d=\"M{x} 28V{}\"/>", height - 4));
+            svg += &format!("<path class=\"life\" d=\"M{x} 28V{}\"/>\n", height - 4);
         }
     }
-    svg + &body + "</svg>\n"
+    (svg + &body + "</svg>\n", words)
 }
 
 /// The entries in words, for somebody who cannot see the picture.
-pub(super) fn describe(entries: &[Entry]) -> String {
+fn describe(entries: &[Entry]) -> String {
     let words = entries.iter().map(|Entry { number, node, to, text, .. }| match to {
         Some(to) => format!("{number} {node} to {to}: {text}"),
         None => format!("{number} {node}: {text}"),
@@ -104,26 +101,21 @@ fn one(svg: &mut String, sides: Option<[&str; 2]>, y: usize, entry: &Entry) -> u
     }
 }
 
-fn lines(svg: &mut String, x: usize, end: usize, y: usize, said: &str, sort: Kind) -> usize {
+fn lines(svg: &mut String, x: usize, end: usize, y: usize, said: &str, sort: Sort) -> usize {
     let lines = wrap(said, fits(end - x));
     for (place, line) in lines.iter().enumerate() {
         let y = y + 12 + place * LINE;
         let indent = line.len() - line.trim_start().len();
         let (x, line) = (x + wide(indent), line.trim_start());
-        match tag(sort).filter(|_| place == 0).and_then(|tag| Some((tag, line.split_once(tag)?))) {
+        match sort {
             // The first line has the tag, and the tag its color.
-            Some((tag, (before, after))) => {
-                let class = tag.to_lowercase();
-                let (before, after) = (escape(before), escape(after));
-                add(
-                    svg,
-                    format_args!(
-                        "<text x=\"{x}\" y=\"{y}\">{before}<tspan class=\"{class}\">{tag}</tspan>{after}</text>"
-                    ),
-                );
+            Sort::Tagged(tag) if place == 0 && line.contains(tag) => {
+                let colored = format!("<tspan class=\"{}\">{tag}</tspan>", sort.look().0);
+                let line = escape(line).replacen(tag, &colored, 1);
+                *svg += &format!("<text x=\"{x}\" y=\"{y}\">{line}</text>\n");
             }
-            None if sort == Kind::Aside => text(svg, x, y, "class=\"quiet\"", line),
-            None => text(svg, x, y, "", line),
+            Sort::Aside => text(svg, x, y, "class=\"quiet\"", line),
+            _ => text(svg, x, y, "", line),
         }
     }
     lines.len() * LINE
@@ -135,77 +127,34 @@ fn packet(svg: &mut String, to_left: bool, y: usize, entry: &Entry) -> usize {
     let words = wrap(&entry.text, fits(END - LEFT) - 4);
     let height = words.len() * LINE;
     let backing = wide(words.iter().map(|line| line.chars().count()).max().unwrap_or(0) + 2);
-    let (x, class) = (middle - backing / 2, color(entry.sort));
+    let (x, class) = (middle - backing / 2, entry.sort.look().0);
     let arrow = y + height + 6;
     // The line between the lanes does not run through the words.
-    add(svg, format_args!("<rect class=\"back\" x=\"{x}\" y=\"{y}\" width=\"{backing}\" height=\"{height}\"/>"));
+    *svg += &format!("<rect class=\"back\" x=\"{x}\" y=\"{y}\" width=\"{backing}\" height=\"{height}\"/>\n");
     for (place, line) in words.iter().enumerate() {
         text(svg, middle, y + 12 + place * LINE, MIDDLE, line.trim());
     }
     let (from, to, back) = if to_left { (END, LEFT, LEFT + 8) } else { (LEFT, END, END - 8) };
-    let mut path = format!("M{from} {arrow}H{to}");
-    // Writing to a String cannot fail.
-    let _ = match entry.sort {
-        Kind::Lost => write!(path, "M{to} {}L{back} {}M{to} {}L{back} {}", arrow - 5, arrow + 5, arrow + 5, arrow - 5),
-        _ => write!(path, "M{back} {}L{to} {arrow}L{back} {}", arrow - 5, arrow + 5),
+    let (above, below) = (arrow - 5, arrow + 5);
+    let head = match entry.sort {
+        Sort::Lost => format!("M{to} {above}L{back} {below}M{to} {below}L{back} {above}"),
+        _ => format!("M{back} {above}L{to} {arrow}L{back} {below}"),
     };
-    add(svg, format_args!("<path class=\"arrow {class}\" d=\"{path}\"/>"));
+    *svg += &format!("<path class=\"arrow {class}\" d=\"M{from} {arrow}H{to}{head}\"/>\n");
     let mut height = height + 12;
     for note in &entry.notes {
         let width = wide(note.chars().count());
-        let x = middle - width.min(END - LEFT) / 2;
-        add(
-            svg,
-            format_args!(
-                "<rect class=\"back\" x=\"{x}\" y=\"{}\" width=\"{width}\" height=\"{LINE}\"/>",
-                y + height + 1
-            ),
-        );
-        text(svg, middle, y + height + 12, "class=\"title\" text-anchor=\"middle\"", note);
+        let (x, y) = (middle - width.min(END - LEFT) / 2, y + height + 1);
+        *svg += &format!("<rect class=\"back\" x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{LINE}\"/>\n");
+        text(svg, middle, y + 11, "class=\"title\" text-anchor=\"middle\"", note);
         height += LINE;
     }
     height + 8
 }
 
-fn tag(sort: Kind) -> Option<&'static str> {
-    match sort {
-        Kind::Slow => Some("SLOW"),
-        Kind::Fast => Some("FAST"),
-        Kind::Data => Some("DATA"),
-        Kind::Info => Some("INFO"),
-        Kind::Err => Some("ERR"),
-        Kind::Packet(_) | Kind::Lost | Kind::Plain | Kind::Aside => None,
-    }
-}
-
-fn color(sort: Kind) -> &'static str {
-    match sort {
-        Kind::Packet(sort) => class(sort),
-        _ => "trouble",
-    }
-}
-
-fn add(svg: &mut String, element: std::fmt::Arguments) {
-    // Writing to a String cannot fail.
-    let _ = writeln!(svg, "{element}");
-}
-
 fn text(svg: &mut String, x: usize, y: usize, attributes: &str, words: &str) {
-    if words.is_empty() {
-        return;
-    }
-    add(svg, format_args!("<text x=\"{x}\" y=\"{y}\" {attributes}>{}</text>", escape(words)));
-}
-
-fn class(sort: Sort) -> &'static str {
-    match sort {
-        Sort::Connection => "connection",
-        Sort::Send => "send",
-        Sort::Write => "write",
-        Sort::Read => "read",
-        Sort::Notable => "notable",
-        Sort::Acknowledge => "acknowledge",
-        Sort::Trouble => "trouble",
+    if !words.is_empty() {
+        *svg += &format!("<text x=\"{x}\" y=\"{y}\" {attributes}>{}</text>\n", escape(words));
     }
 }
 

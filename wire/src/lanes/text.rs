@@ -1,27 +1,13 @@
 //! Lanes drawn with characters.
 
-use super::{Entry, Kind};
-use crate::show::ladder;
-use owo_colors::{AnsiColors, OwoColorize};
+use super::Entry;
+use crate::show::look::{Sort, Style};
+use owo_colors::OwoColorize;
 
-/// How to draw.
-#[derive(Clone, Copy, Debug)]
-pub struct Style {
-    /// Columns; fewer than those of [`Style::FILE`] give one lane for all nodes.
-    pub width: usize,
-    /// Colors by tag, and by kind of packet.
-    pub color: bool,
-}
-
-impl Style {
-    /// For a file that somebody reads on a page.
-    pub const FILE: Style = Style { width: 100, color: false };
-
-    /// The columns that are left beside a head.
-    fn room(self, head: usize) -> usize {
-        const LEAST: usize = 20;
-        self.width.saturating_sub(head).max(LEAST)
-    }
+/// The columns that are left beside a head.
+fn room(style: Style, head: usize) -> usize {
+    const LEAST: usize = 20;
+    style.width.saturating_sub(head).max(LEAST)
 }
 
 /// Where lines are drawn.
@@ -41,7 +27,7 @@ impl<'a> Layout<'a> {
     pub(super) fn new(style: Style, nodes: &'a [String], sides: Option<[&'a str; 2]>) -> Layout<'a> {
         match sides {
             Some(nodes) if style.width >= Style::FILE.width => {
-                let room = style.room(HEAD + BETWEEN_WIDTH);
+                let room = room(style, HEAD + BETWEEN_WIDTH);
                 Layout::Two { left: room / 2, right: room - room / 2, nodes }
             }
             _ => Layout::One { names: nodes.iter().map(|name| name.chars().count()).max().unwrap_or(0) },
@@ -59,7 +45,7 @@ pub(super) fn heading(layout: &Layout) -> String {
 pub(super) fn entry(style: Style, layout: &Layout, entry: &Entry) -> String {
     let (before, lines, after) = match (layout, &entry.to) {
         (Layout::Two { nodes, .. }, Some(_)) => {
-            (String::new(), arrow(entry, style.room(HEAD), entry.node == nodes[1]), "")
+            (String::new(), arrow(entry, room(style, HEAD), entry.node == nodes[1]), "")
         }
         (Layout::Two { left, nodes, .. }, None) if entry.node == nodes[0] => {
             let lines = wrap(&entry.text, *left).into_iter().map(|line| format!("{line:left$}"));
@@ -71,30 +57,29 @@ pub(super) fn entry(style: Style, layout: &Layout, entry: &Entry) -> String {
         // What is about no node of these stands across both lanes.
         (Layout::Two { .. }, None) => {
             let node = if entry.node.is_empty() { String::new() } else { format!("{}: ", entry.node) };
-            (String::new(), wrap(&format!("{node}{}", entry.text), style.room(HEAD)), "")
+            (String::new(), wrap(&format!("{node}{}", entry.text), room(style, HEAD)), "")
         }
         (Layout::One { names }, to) => {
             let to = to.as_ref().map(|to| format!("─▶ {to}  ")).unwrap_or_default();
             let text = [format!("{to}{}", entry.text)].into_iter().chain(entry.notes.iter().cloned());
-            let width = style.room(HEAD + entry.node.chars().count().max(*names) + 2);
+            let width = room(style, HEAD + entry.node.chars().count().max(*names) + 2);
             (String::new(), text.flat_map(|text| wrap(&text, width)).collect(), "")
         }
     };
     let time = entry.ms.map_or("-".into(), |ms| format!("{ms:.1}"));
-    let mut head = format!("{:>4} {time:>7}  ", entry.number);
-    let mut drawn = String::new();
+    let name = match layout {
+        Layout::One { names } => format!("{:names$}  ", entry.node),
+        Layout::Two { .. } => String::new(),
+    };
+    let (mut head, mut drawn) = (format!("{:>4} {time:>7}  {name}", entry.number), String::new());
     for line in lines {
-        let mut name = String::new();
-        if let Layout::One { names } = layout {
-            name = format!("{:names$}  ", if drawn.is_empty() { &entry.node } else { "" });
-        }
-        let line = match color(entry.sort).filter(|_| style.color) {
+        let line = match entry.sort.look().1.filter(|_| style.color) {
             Some(color) => line.color(color).to_string(),
             None => line,
         };
-        drawn.push_str(format!("{head}{name}{before}{line}{after}").trim_end());
+        drawn.push_str(format!("{head}{before}{line}{after}").trim_end());
         drawn.push('\n');
-        head = " ".repeat(HEAD);
+        head = " ".repeat(head.chars().count());
     }
     drawn
 }
@@ -107,26 +92,13 @@ fn arrow(entry: &Entry, width: usize, to_left: bool) -> Vec<String> {
     let shaft = width.saturating_sub(text.chars().count() + 3);
     let (first, second) = ("─".repeat(shaft / 2), "─".repeat(shaft - shaft / 2));
     let arrow = match (to_left, entry.sort) {
-        (false, Kind::Lost) => format!("{first} {text} {second}✕"),
-        (true, Kind::Lost) => format!("✕{first} {text} {second}"),
+        (false, Sort::Lost) => format!("{first} {text} {second}✕"),
+        (true, Sort::Lost) => format!("✕{first} {text} {second}"),
         (false, _) => format!("{first} {text} {second}▶"),
         (true, _) => format!("◀{first} {text} {second}"),
     };
     let notes = texts.chain(entry.notes.iter().flat_map(|note| wrap(note, width)));
     [arrow].into_iter().chain(notes.map(|note| format!("{:^width$}", note.trim()))).collect()
-}
-
-fn color(kind: Kind) -> Option<AnsiColors> {
-    match kind {
-        Kind::Packet(sort) => ladder::color(sort),
-        Kind::Slow => Some(AnsiColors::Yellow),
-        Kind::Fast => Some(AnsiColors::Cyan),
-        Kind::Data => Some(AnsiColors::Green),
-        Kind::Info => Some(AnsiColors::Blue),
-        Kind::Err | Kind::Lost => Some(AnsiColors::Red),
-        Kind::Aside => Some(AnsiColors::BrightBlack),
-        Kind::Plain => None,
-    }
 }
 
 /// Cuts text into lines of at most `width` characters, at spaces or after a bar if possible; what is cut off is indented.

@@ -1,11 +1,10 @@
 //! One packet byte by byte: hexadecimal beside field, value and meaning.
 
-use super::Error;
-use crate::capture::{Reader, Record};
+use crate::capture::{Error, Reader, Record};
 use crate::cm::{self, mad};
 use crate::field::{Base, Field, Header};
 use crate::icrc::{self, Icrc};
-use crate::link::LinkType;
+use crate::link::{Datagram, LinkType};
 use crate::lower;
 use crate::packet::{Frame, Packet};
 use crate::run::Event;
@@ -45,10 +44,11 @@ pub fn write<R: Read>(reader: &mut Reader<R>, which: Which, out: &mut impl Write
             (Event::Line(_), Which::Step(_)) => false,
         };
         if wanted {
-            match event {
-                Event::Packet(record) => frame(&record, out)?,
-                Event::Line(line) => writeln!(out, "frame {count}, {} on {}: {}", line.program, line.node, line.text)?,
-            }
+            let text = match event {
+                Event::Packet(record) => frame(&record),
+                Event::Line(line) => format!("frame {count}, {} on {}: {}\n", line.program, line.node, line.text),
+            };
+            out.write_all(text.as_bytes())?;
             return Ok(out.flush()?);
         }
     }
@@ -58,70 +58,46 @@ pub fn write<R: Read>(reader: &mut Reader<R>, which: Which, out: &mut impl Write
     }))
 }
 
-fn frame(record: &Record, out: &mut impl Write) -> Result<(), Error> {
+fn frame(record: &Record) -> String {
     let Record { number, data, length, .. } = *record;
     let recorded = if data.len() < length { format!(", {} recorded", data.len()) } else { String::new() };
-    write!(out, "frame {number}, {length} bytes{recorded}: ")?;
-    match Frame::decode(record.link, data) {
+    let comment = record.comment.map(|comment| format!("{comment}\n")).unwrap_or_default();
+    let (title, rest) = match Frame::decode(record.link, data) {
         Frame::Roce(packet) => {
-            writeln!(out, "{}, {} -> {}", packet.name(), packet.datagram.src, packet.datagram.dst)?;
-            comment(record, out)?;
-            roce(record, &packet, out)
+            let Datagram { src, dst, .. } = packet.datagram;
+            (format!("{}, {src} -> {dst}", packet.name()), roce(record, &packet))
         }
-        Frame::Other(other) => {
-            writeln!(out, "{}", other.name())?;
-            comment(record, out)?;
-            dump(out, 0, data)
-        }
-    }
+        Frame::Other(other) => (other.name().to_owned(), dump(0, data)),
+    };
+    format!("frame {number}, {length} bytes{recorded}: {title}\n{comment}{rest}")
 }
 
-fn comment(record: &Record, out: &mut impl Write) -> Result<(), Error> {
-    if let Some(text) = record.comment {
-        writeln!(out, "{text}")?;
-    }
-    Ok(())
-}
-
-fn roce(record: &Record, packet: &Packet, out: &mut impl Write) -> Result<(), Error> {
+fn roce(record: &Record, packet: &Packet) -> String {
     let bytes = record.data;
     let ip = packet.datagram.ip_offset;
     let udp = ip + packet.datagram.udp_offset;
-    if record.link == LinkType::ETHERNET && ip == lower::ethernet::HEADER.length {
-        header(out, &lower::ethernet::HEADER, bytes, 0)?;
-    } else {
-        section(out, "Link layer", ip)?;
-        dump(out, 0, &bytes[..ip])?;
-    }
+    let mut text = match record.link == LinkType::ETHERNET && ip == lower::ethernet::HEADER.length {
+        true => header(&lower::ethernet::HEADER, bytes, 0),
+        false => section("Link layer", ip) + &dump(0, &bytes[..ip]),
+    };
     let ip_header = if packet.datagram.src.is_ipv4() { &lower::ipv4::HEADER } else { &lower::ipv6::HEADER };
-    header(out, ip_header, bytes, ip)?;
-    let options = &bytes[ip + ip_header.length..udp];
-    if !options.is_empty() {
-        section(out, "IP options or extension headers", options.len())?;
-        dump(out, ip + ip_header.length, options)?;
-    }
-    header(out, &lower::udp::HEADER, bytes, udp)?;
-    for (offset, declared) in packet.headers() {
-        header(out, declared, bytes, ip + offset)?;
-    }
-    let start = ip + packet.payload_offset();
+    text += &header(ip_header, bytes, ip);
+    text += &rest("IP options or extension headers", bytes, ip + ip_header.length, udp);
+    text += &header(&lower::udp::HEADER, bytes, udp);
+    text.extend(packet.headers().map(|(offset, declared)| header(declared, bytes, ip + offset)));
+    let (start, length) = (ip + packet.payload_offset(), packet.payload_length());
     match packet.cm() {
-        Some(message) => cm_message(out, &message, bytes, start)?,
-        None if packet.payload_length() > 0 => {
-            section(out, "Payload", packet.payload_length())?;
-            dump(out, start, packet.payload())?;
-        }
+        Some(message) => text += &cm_message(&message, bytes, start),
+        None if length > 0 => text += &(section("Payload", length) + &dump(start, packet.payload())),
         None => {}
     }
-    tail(packet, bytes, start + packet.payload_length(), out)
+    text + &tail(packet, bytes, start + length)
 }
 
 /// Padding, ICRC, and what fills the frame up to the least length of Ethernet.
-fn tail(packet: &Packet, bytes: &[u8], start: usize, out: &mut impl Write) -> Result<(), Error> {
+fn tail(packet: &Packet, bytes: &[u8], start: usize) -> String {
     let end = packet.datagram.ip_offset + packet.datagram.wire_length;
     let crc = end - icrc::LENGTH;
-    rest(out, "Padding", bytes, start, crc)?;
-    section(out, "ICRC  Invariant CRC", icrc::LENGTH)?;
     let sent = bytes.get(crc..end).and_then(|bytes| bytes.try_into().ok()).map(u32::from_le_bytes);
     let value = sent.map(|sum| format!("{sum:#010x}")).unwrap_or_default();
     let verdict = match packet.icrc() {
@@ -129,62 +105,52 @@ fn tail(packet: &Packet, bytes: &[u8], start: usize, out: &mut impl Write) -> Re
         Icrc::Bad => format!("bad: {:#010x} would fit the packet", packet.expected_icrc().unwrap_or(0)),
         Icrc::Cut => "cut: the recording ends before it".into(),
     };
-    row(out, crc, bytes.get(crc..end).unwrap_or(&[]), "ICRC", &value, &verdict)?;
-    rest(out, "Ethernet padding", bytes, end, bytes.len())
+    rest("Padding", bytes, start, crc)
+        + &section("ICRC  Invariant CRC", icrc::LENGTH)
+        + &row(crc, &hex(bytes.get(crc..end).unwrap_or(&[])), "ICRC", &value, &verdict)
+        + &rest("Ethernet padding", bytes, end, bytes.len())
 }
 
-fn rest(out: &mut impl Write, title: &str, bytes: &[u8], start: usize, end: usize) -> Result<(), Error> {
-    match bytes.get(start..end) {
-        Some(part) if !part.is_empty() => {
-            section(out, title, part.len())?;
-            dump(out, start, part)
-        }
-        _ => Ok(()),
-    }
+fn rest(title: &str, bytes: &[u8], start: usize, end: usize) -> String {
+    let part = bytes.get(start..end).filter(|part| !part.is_empty());
+    part.map(|part| section(title, part.len()) + &dump(start, part)).unwrap_or_default()
 }
 
 /// A CM message: the MAD header, the fields of the message, and the RDMA-CM header within its private data.
-fn cm_message(out: &mut impl Write, message: &cm::Message, bytes: &[u8], start: usize) -> Result<(), Error> {
-    header(out, &mad::HEADER, bytes, start)?;
+fn cm_message(message: &cm::Message, bytes: &[u8], start: usize) -> String {
     let body = start + mad::HEADER.length;
-    let Some(declared) = message.kind.header() else {
-        section(out, message.kind.name(), message.body.len())?;
-        return dump(out, body, message.body);
+    let mut text = header(&mad::HEADER, bytes, start);
+    let Some((Header { name, title, length, fields }, private)) =
+        message.kind.header().and_then(|header| Some((header, header.fields.last()?)))
+    else {
+        return text + &section(message.kind.name(), message.body.len()) + &dump(body, message.body);
     };
-    let (private, fields) = match declared.fields.split_last() {
-        Some((last, fields)) => (last, fields),
-        None => return Ok(()),
-    };
-    section(out, &format!("{}  {}", declared.name, declared.title), declared.length)?;
-    for field in fields {
-        field_row(out, field, bytes, body)?;
-    }
+    text += &section(&format!("{name}  {title}"), *length);
+    text.extend(fields[..fields.len() - 1].iter().map(|field| field_rows(field, bytes, body)));
     let mut private_start = body + private.span().0;
     if message.ip_cm().is_some() {
-        header(out, &cm::ip_cm::HEADER, bytes, private_start)?;
+        text += &header(&cm::ip_cm::HEADER, bytes, private_start);
         private_start += cm::ip_cm::HEADER.length;
     }
-    section(out, "PrivateData", body + private.span().1 - private_start)?;
-    dump(out, private_start, message.private_data())
+    text + &section("PrivateData", body + private.span().1 - private_start)
+        + &dump(private_start, message.private_data())
 }
 
-fn section(out: &mut impl Write, title: &str, length: usize) -> Result<(), Error> {
-    Ok(writeln!(out, "\n{title}, {length} bytes")?)
+fn section(title: &str, length: usize) -> String {
+    format!("\n{title}, {length} bytes\n")
 }
 
 /// Every field of a header that begins at `start`.
-fn header(out: &mut impl Write, header: &Header, bytes: &[u8], start: usize) -> Result<(), Error> {
-    section(out, &format!("{}  {}", header.name, header.title), header.length)?;
-    header.fields.iter().try_for_each(|field| field_row(out, field, bytes, start))
+fn header(header: &Header, bytes: &[u8], start: usize) -> String {
+    let rows = header.fields.iter().map(|field| field_rows(field, bytes, start));
+    section(&format!("{}  {}", header.name, header.title), header.length) + &rows.collect::<String>()
 }
 
-fn field_row(out: &mut impl Write, field: &Field, bytes: &[u8], start: usize) -> Result<(), Error> {
+fn field_rows(field: &Field, bytes: &[u8], start: usize) -> String {
     let at = start + field.span().0;
-    let Some(part) = bytes.get(start..).and_then(|header| field.slice(header)) else {
-        return row(out, at, &[], field.name, "", "cut: not recorded");
-    };
-    let number = bytes.get(start..).and_then(|header| field.read(header));
-    let (value, meaning) = match (field.base, number) {
+    let header = bytes.get(start..).unwrap_or(&[]);
+    let Some(part) = field.slice(header) else { return row(at, "", field.name, "", "cut: not recorded") };
+    let (value, meaning) = match (field.base, field.read(header)) {
         (Base::Address, _) => (address(part), String::new()),
         (Base::Dec, Some(number)) => (number.to_string(), (field.meaning)(number)),
         (Base::Hex, Some(number)) => {
@@ -192,50 +158,37 @@ fn field_row(out: &mut impl Write, field: &Field, bytes: &[u8], start: usize) ->
         }
         _ => (String::new(), String::new()),
     };
-    if part.len() > COLUMNS {
-        row(out, at, &part[..COLUMNS], field.name, &value, &meaning)?;
-        let rows = part.chunks(COLUMNS).enumerate().skip(1);
-        return rows.into_iter().try_for_each(|(i, chunk)| row(out, at + i * COLUMNS, chunk, "", "", ""));
+    if field.bits % 8 != 0 {
+        return row(at, &pattern(part, field), field.name, &value, &meaning);
     }
-    match field.bits % 8 {
-        0 => row(out, at, part, field.name, &value, &meaning),
-        _ => bits_row(out, at, part, field, &value, &meaning),
-    }
+    let (first, more) = part.split_at(part.len().min(COLUMNS));
+    let more = more.chunks(COLUMNS).enumerate();
+    let more = more.map(|(i, chunk)| row(at + (i + 1) * COLUMNS, &hex(chunk), "", "", ""));
+    row(at, &hex(first), field.name, &value, &meaning) + &more.collect::<String>()
 }
 
 /// Bytes in the left column of a field's row.
 const COLUMNS: usize = 8;
 
-fn row(out: &mut impl Write, at: usize, bytes: &[u8], name: &str, value: &str, meaning: &str) -> Result<(), Error> {
-    let hex: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-    let line = format!("  {at:04x}  {:26}  {name:23}  {value:18}  {meaning}", hex.join(" "));
-    Ok(writeln!(out, "{}", line.trim_end())?)
+fn row(at: usize, left: &str, name: &str, value: &str, meaning: &str) -> String {
+    let line = format!("  {at:04x}  {left:26}  {name:23}  {value:18}  {meaning}");
+    line.trim_end().to_owned() + "\n"
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(" ")
 }
 
 /// A field that does not fill its bytes: the bits that belong to it, dots for the others.
-fn bits_row(
-    out: &mut impl Write,
-    at: usize,
-    bytes: &[u8],
-    field: &Field,
-    value: &str,
-    meaning: &str,
-) -> Result<(), Error> {
+fn pattern(bytes: &[u8], field: &Field) -> String {
     let first = field.bit % 8;
-    let mut pattern = String::new();
-    for bit in 0..bytes.len() * 8 {
-        if bit > 0 && bit % 8 == 0 {
-            pattern.push(' ');
-        }
-        let set = bytes[bit / 8] >> (7 - bit % 8) & 1 == 1;
-        pattern.push(match (first..first + field.bits).contains(&bit) {
-            true if set => '1',
-            true => '0',
-            false => '.',
-        });
-    }
-    let line = format!("  {at:04x}  {pattern:26}  {:23}  {value:18}  {meaning}", field.name);
-    Ok(writeln!(out, "{}", line.trim_end())?)
+    let bit = |at: usize| match (bytes[at / 8] >> (7 - at % 8) & 1, (first..first + field.bits).contains(&at)) {
+        (_, false) => '.',
+        (0, true) => '0',
+        (_, true) => '1',
+    };
+    let byte = |at: usize| (at * 8..at * 8 + 8).map(bit).collect::<String>();
+    (0..bytes.len()).map(byte).collect::<Vec<_>>().join(" ")
 }
 
 /// A GID, or an IPv4 address in the last four of sixteen bytes.
@@ -249,28 +202,18 @@ fn address(bytes: &[u8]) -> String {
 }
 
 /// Sixteen bytes a line, with the letters they would be. Lines that repeat the one before are counted.
-fn dump(out: &mut impl Write, start: usize, bytes: &[u8]) -> Result<(), Error> {
-    let mut before: &[u8] = &[];
-    let mut repeated = 0;
-    for (i, line) in bytes.chunks(16).enumerate() {
-        if line == before {
-            repeated += 1;
-            continue;
-        }
-        repetition(out, repeated)?;
-        (before, repeated) = (line, 0);
-        let hex: Vec<String> = line.iter().map(|byte| format!("{byte:02x}")).collect();
+fn dump(start: usize, bytes: &[u8]) -> String {
+    let (mut text, mut lines) = (String::new(), bytes.chunks(16).enumerate().peekable());
+    while let Some((i, line)) = lines.next() {
         let printable = |&byte: &u8| if (0x20..0x7f).contains(&byte) { char::from(byte) } else { '.' };
-        let text: String = line.iter().map(printable).collect();
-        writeln!(out, "  {:04x}  {:47}  {text}", start + i * 16, hex.join(" "))?;
+        let letters: String = line.iter().map(printable).collect();
+        text += &format!("  {:04x}  {:47}  {letters}\n", start + i * 16, hex(line));
+        let repeated = std::iter::from_fn(|| lines.next_if(|(_, next)| *next == line)).count();
+        text += &match repeated {
+            0 => String::new(),
+            1 => "        (the same line once more)\n".to_owned(),
+            _ => format!("        (the same line {repeated} times more)\n"),
+        };
     }
-    repetition(out, repeated)
-}
-
-fn repetition(out: &mut impl Write, count: usize) -> Result<(), Error> {
-    match count {
-        0 => Ok(()),
-        1 => Ok(writeln!(out, "        (the same line once more)")?),
-        _ => Ok(writeln!(out, "        (the same line {count} times more)")?),
-    }
+    text
 }

@@ -1,7 +1,6 @@
 //! The table for machines: one line per RoCEv2 packet, columns between tabs.
 
-use super::Error;
-use crate::capture::{Reader, Record};
+use crate::capture::{Error, Reader, Record};
 use crate::packet::{Frame, Packet};
 use crate::track::Tracker;
 use std::io::{Read, Write};
@@ -47,30 +46,17 @@ fn row(line: &mut Line, record: &Record, packet: &Packet, src_qp: Option<u32>) {
     line.dec(packet.bth.psn.into());
     line.dec(packet.bth.ack_req.into());
     line.dec(packet.bth.pad_cnt.into());
-    match packet.remote() {
-        Some(remote) => {
-            line.hex(remote.va, 16);
-            line.hex(remote.r_key.into(), 8);
-        }
-        None => line.bytes.extend_from_slice(b"\t\t"),
-    }
+    let remote = packet.remote();
+    line.optional(remote, |line, remote| line.hex(remote.va, 16));
+    line.optional(remote, |line, remote| line.hex(remote.r_key.into(), 8));
     line.optional(packet.dma_length(), |line, length| line.dec(length.into()));
-    match packet.aeth() {
-        Some(aeth) => {
-            line.dec(aeth.syndrome.into());
-            line.dec(aeth.msn.into());
-        }
-        None => line.bytes.extend_from_slice(b"\t\t"),
-    }
+    let aeth = packet.aeth();
+    line.optional(aeth, |line, aeth| line.dec(aeth.syndrome.into()));
+    line.optional(aeth, |line, aeth| line.dec(aeth.msn.into()));
     line.optional(packet.immediate(), |line, data| line.hex(data.into(), 8));
-    match cm {
-        Some(message) => {
-            line.text(message.kind.name());
-            line.optional(message.local_id(), |line, id| line.hex(id.into(), 8));
-            line.optional(message.remote_id(), |line, id| line.hex(id.into(), 8));
-        }
-        None => line.bytes.extend_from_slice(b"\t\t\t"),
-    }
+    line.optional(cm, |line, message| line.text(message.kind.name()));
+    line.optional(cm.and_then(|message| message.local_id()), |line, id| line.hex(id.into(), 8));
+    line.optional(cm.and_then(|message| message.remote_id()), |line, id| line.hex(id.into(), 8));
     line.dec(packet.payload_length() as u64);
     line.text(packet.icrc().name());
     line.optional(record.time_ns, Line::seconds);
@@ -86,8 +72,6 @@ struct Line {
     bytes: Vec<u8>,
     /// Few machines send many packets: the texts of the latest pairs of addresses.
     pairs: Vec<([IpAddr; 2], String)>,
-    /// The latest second, and its text.
-    second: (u64, String),
 }
 
 const MOST_PAIRS: usize = 8;
@@ -109,21 +93,15 @@ impl Line {
     }
 
     fn dec(&mut self, value: u64) {
-        match value {
-            0..=9 => self.bytes.extend_from_slice(&[b'0' + value as u8, b'\t']),
-            10..=99 => self.bytes.extend_from_slice(&[b'0' + value as u8 / 10, b'0' + value as u8 % 10, b'\t']),
-            _ => self.text(itoa::Buffer::new().format(value)),
-        }
+        self.text(itoa::Buffer::new().format(value));
     }
 
     /// Seconds since 1970 with nine decimals.
     fn seconds(&mut self, ns: u64) {
         // A one in front keeps the zeroes; the point takes its place.
         let (seconds, rest) = (ns / 1_000_000_000, ns % 1_000_000_000 + 1_000_000_000);
-        if self.second.0 != seconds || self.second.1.is_empty() {
-            self.second = (seconds, seconds.to_string());
-        }
-        self.bytes.extend_from_slice(self.second.1.as_bytes());
+        self.dec(seconds);
+        self.bytes.pop();
         let point = self.bytes.len();
         self.dec(rest);
         self.bytes[point] = b'.';

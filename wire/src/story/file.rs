@@ -28,44 +28,14 @@
 use super::{Act, Side, Step, Story, MAIN};
 use serde::Deserialize;
 use std::fmt;
-use std::path::Path;
 
-/// Why there is no story.
+/// Why there is no story, in a sentence.
 #[derive(Debug)]
-pub enum Error {
-    /// The file cannot be read.
-    Io(String),
-    /// The file is not TOML, or holds other keys than those of a story.
-    Syntax {
-        /// The lesson.
-        lesson: String,
-        /// What the parser says; it names the line.
-        what: String,
-    },
-    /// The steps contradict each other.
-    Content {
-        /// The lesson.
-        lesson: String,
-        /// How.
-        what: String,
-    },
-    /// Nobody has written that story.
-    NoSuchStory {
-        /// What was asked for.
-        name: String,
-        /// What could have been asked for.
-        known: String,
-    },
-}
+pub struct Error(pub(super) String);
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Error::Io(what) => f.write_str(what),
-            Error::Syntax { lesson, what } => write!(f, "lessons/{lesson}/steps.toml: {what}"),
-            Error::Content { lesson, what } => write!(f, "lessons/{lesson}/steps.toml: {what}"),
-            Error::NoSuchStory { name, known } => write!(f, "there is no story `{name}`; there are {known}"),
-        }
+        f.write_str(&self.0)
     }
 }
 
@@ -74,29 +44,8 @@ impl std::error::Error for Error {}
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
-    variants: Vec<RawVariant>,
+    variants: Vec<Story>,
     steps: Vec<RawStep>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawVariant {
-    name: String,
-    about: String,
-    #[serde(default)]
-    server: String,
-    #[serde(default)]
-    client: String,
-    #[serde(default)]
-    exit: u8,
-    #[serde(default = "one")]
-    clients: usize,
-    #[serde(default)]
-    repeats: bool,
-}
-
-fn one() -> usize {
-    1
 }
 
 #[derive(Deserialize)]
@@ -114,44 +63,20 @@ struct RawStep {
     variants: Option<Vec<String>>,
 }
 
-/// Reads a lesson's `steps.toml`: one story for each variant. The lesson is the name of the folder.
-///
-/// # Errors
-/// The file cannot be read, or does not hold a story.
-pub fn load(path: &Path) -> Result<Vec<Story>, Error> {
-    let text = std::fs::read_to_string(path).map_err(|error| Error::Io(format!("{}: {error}", path.display())))?;
-    let folder = path.parent().and_then(Path::file_name).unwrap_or_default();
-    parse(&folder.to_string_lossy(), &text)
-}
-
-/// Reads the text of a `steps.toml`.
-///
-/// # Errors
-/// The text does not hold a story; the message names the line or the step.
+/// Reads the text of a lesson's `steps.toml`: one story for each variant. The lesson is the name of the folder.
 pub fn parse(lesson: &str, text: &str) -> Result<Vec<Story>, Error> {
-    let file: File =
-        basic_toml::from_str(text).map_err(|error| Error::Syntax { lesson: lesson.into(), what: error.to_string() })?;
-    let content = |what| Error::Content { lesson: lesson.into(), what };
-    check_variants(&file).map_err(content)?;
-    let mut stories = Vec::new();
-    for variant in &file.variants {
-        stories.push(Story {
-            lesson: lesson.into(),
-            variant: variant.name.clone(),
-            about: variant.about.clone(),
-            server: variant.server.clone(),
-            client: variant.client.clone(),
-            exit: variant.exit,
-            clients: variant.clients,
-            repeats: variant.repeats,
-            steps: steps(&file, &variant.name).map_err(content)?,
-        });
+    let wrong = |what: String| Error(format!("lessons/{lesson}/steps.toml: {what}"));
+    let mut file: File = basic_toml::from_str(text).map_err(|error| wrong(error.to_string()))?;
+    check_variants(&file).map_err(wrong)?;
+    for story in &mut file.variants {
+        story.lesson = lesson.into();
+        story.steps = steps(&file.steps, &story.variant).map_err(wrong)?;
     }
-    Ok(stories)
+    Ok(file.variants)
 }
 
 fn check_variants(file: &File) -> Result<(), String> {
-    let names: Vec<&str> = file.variants.iter().map(|variant| variant.name.as_str()).collect();
+    let names: Vec<&str> = file.variants.iter().map(|variant| variant.variant.as_str()).collect();
     if names.first() != Some(&MAIN) {
         return Err(format!("the first variant must be `{MAIN}`"));
     }
@@ -165,14 +90,12 @@ fn check_variants(file: &File) -> Result<(), String> {
 }
 
 /// The steps of one variant, each answer with the act that it answers.
-fn steps(file: &File, variant: &str) -> Result<Vec<Step>, String> {
+fn steps(all: &[RawStep], variant: &str) -> Result<Vec<Step>, String> {
     let mut steps: Vec<Step> = Vec::new();
-    for raw in &file.steps {
-        let part = raw.variants.as_ref().map_or(true, |variants| variants.iter().any(|name| name == variant));
-        if part {
-            let step = step(raw, &steps).map_err(|what| format!("{variant}: step \"{}\" {what}", raw.title))?;
-            steps.push(step);
-        }
+    let part =
+        |raw: &&RawStep| raw.variants.as_ref().map_or(true, |variants| variants.iter().any(|name| name == variant));
+    for raw in all.iter().filter(part) {
+        steps.push(step(raw, &steps).map_err(|what| format!("{variant}: step \"{}\" {what}", raw.title))?);
     }
     Ok(steps)
 }

@@ -1,9 +1,10 @@
 //! Which step of a story each packet of a capture belongs to.
 //!
 //! Nothing is read from addresses, queue pairs or counts that differ between runs. The client is the one who sends
-//! the ConnectRequest; where there are several, each connection follows the story by itself. A CM message belongs to the step with its name. The requests of one side come in the order of
-//! the story, and packet sequence numbers tell to which request a later part, a repetition or an answer belongs; so
-//! neither another path MTU, nor ACKs for several requests at once, nor lost packets change the assignment.
+//! the ConnectRequest; where there are several, each connection follows the story by itself. A CM message belongs to the
+//! step with its name. The requests of one side come in the order of the story, and packet sequence numbers tell to which
+//! request a later part, a repetition or an answer belongs; so neither another path MTU, nor ACKs for several requests at
+//! once, nor lost packets change the assignment.
 
 use super::{Side, Step, Story};
 use crate::cm::Kind;
@@ -40,17 +41,15 @@ impl fmt::Display for Unexpected {
     }
 }
 
-impl std::error::Error for Unexpected {}
+impl Story {
+    /// Begins to follow a capture of this story.
+    pub fn follow(&self) -> Follow<'_> {
+        Follow { story: self, tracker: Tracker::default(), connections: HashMap::new() }
+    }
+}
 
 impl<'s> Follow<'s> {
-    pub(super) fn new(story: &'s Story) -> Follow<'s> {
-        Follow { story, tracker: Tracker::default(), connections: HashMap::new() }
-    }
-
-    /// The step that the next packet of the capture belongs to. `frame` is its number, for the error.
-    ///
-    /// # Errors
-    /// The story has no such packet at this point. The next packets may fit again.
+    /// The step that the next packet belongs to; after an error the next ones may fit again. `frame` is for the error.
     pub fn packet(&mut self, frame: u64, packet: &Packet) -> Result<&'s Step, Unexpected> {
         let seen = self.tracker.see(packet);
         let message = packet.cm();

@@ -1,7 +1,7 @@
 //! The story of a lesson: what happens, step by step, and which packets each step puts on the wire.
 //!
 //! A lesson's `steps.toml` is the one source of the packet tables in its page, of the comments in its bundled
-//! capture, and of the sentences of `wire compare`. [`load`] reads such a file, [`named`] knows those of this
+//! capture, and of the sentences of `wire compare`. [`parse`] reads such a file, [`named`] knows those of this
 //! repository, and [`Follow`] says to which step each packet of a capture belongs.
 //!
 //! A step is one message on the wire: a CM message, one request with all its packets (a long WRITE is First,
@@ -13,32 +13,46 @@ mod follow;
 pub mod proof;
 
 pub use crate::track::Side;
-pub use file::{load, parse, Error};
+pub use file::{parse, Error};
 pub use follow::{Follow, Unexpected};
 
 use crate::packet::Packet;
+use serde::Deserialize;
 
 /// One way of running a lesson, and all that happens then.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Story {
     /// The lesson's folder, for example `04_rdma_write`.
+    #[serde(skip)]
     pub lesson: String,
     /// The way it is run; [`MAIN`] is the one without options.
+    #[serde(rename = "name")]
     pub variant: String,
     /// What this way shows, in one sentence.
     pub about: String,
     /// Options for the server.
+    #[serde(default)]
     pub server: String,
     /// Options for the client.
+    #[serde(default)]
     pub client: String,
     /// The exit status of all programs.
+    #[serde(default)]
     pub exit: u8,
     /// How many clients there are, each with a connection of its own.
+    #[serde(default = "one")]
     pub clients: usize,
     /// The requests of each side, and their answers, come again and again, in this order.
+    #[serde(default)]
     pub repeats: bool,
     /// What happens. Where both sides act at the same time, their steps may interleave differently.
+    #[serde(skip)]
     pub steps: Vec<Step>,
+}
+
+fn one() -> usize {
+    1
 }
 
 /// The variant of every lesson that needs no options.
@@ -55,8 +69,7 @@ pub struct Step {
     pub side: Side,
     /// True if this side's device answers by itself, and its program has no part in it.
     pub device: bool,
-    /// What a program does to cause the packets. If a device answers by itself it is the other side's act, which asked
-    /// for the answer.
+    /// What a program does to cause the packets; if a device answers by itself, the other side's act that asked.
     pub act: Act,
     /// The packets' name, without what only says which part of the message they are: `RC RDMA Write` stands for
     /// Only, and for First, Middle and Last.
@@ -99,11 +112,6 @@ impl Story {
             MAIN => name.into(),
             variant => format!("{name}-{variant}"),
         }
-    }
-
-    /// Begins to follow a capture of this story.
-    pub fn follow(&self) -> Follow<'_> {
-        Follow::new(self)
     }
 }
 
@@ -148,26 +156,20 @@ const BUNDLED: [(&str, &str); 8] = [
 ];
 
 /// The stories of all lessons and variants, in order.
-///
-/// # Errors
-/// A `steps.toml` does not hold a story.
 pub fn bundled() -> Result<Vec<Story>, Error> {
-    let mut stories = Vec::new();
-    for (lesson, text) in BUNDLED {
-        stories.extend(parse(lesson, text)?);
-    }
-    Ok(stories)
+    let stories: Result<Vec<_>, _> = BUNDLED.iter().map(|(lesson, text)| parse(lesson, text)).collect();
+    Ok(stories?.concat())
 }
 
 /// The story called `04`, `04-multi-packet`, or by its files' name.
-///
-/// # Errors
-/// There is none of that name; the message lists those there are.
 pub fn named(name: &str) -> Result<Story, Error> {
     let stories = bundled()?;
     let known: Vec<String> = stories.iter().map(Story::short_name).collect();
     let wanted = |story: &Story| story.short_name() == name || story.file_name() == name;
-    stories.into_iter().find(wanted).ok_or_else(|| Error::NoSuchStory { name: name.into(), known: known.join(", ") })
+    stories
+        .into_iter()
+        .find(wanted)
+        .ok_or_else(|| Error(format!("there is no story `{name}`; there are {}", known.join(", "))))
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use wire::capture::Reader;
 use wire::compare::{compare, Capture, Report, Verdict};
 use wire::icrc;
 use wire::pcapng::{Section, Writer};
-use wire::show::ladder::Style;
+use wire::show::look::Style;
 use wire::{annotate, lanes, show, story, Frame, LinkType};
 
 /// Must not panic. What else must hold of any input is asserted.
@@ -24,7 +24,7 @@ fn shown(bytes: &[u8]) {
     }
     let Ok(mut first) = reader() else { return };
     let clients = show::row::clients(&mut first);
-    let style = Style { color: true, width: Some(80) };
+    let style = Style { color: true, width: 80 };
     if let Ok(mut again) = reader() {
         let _ = show::ladder::write(&mut again, clients, style, &mut std::io::sink());
     }
@@ -33,7 +33,7 @@ fn shown(bytes: &[u8]) {
     if let Ok(mut again) = reader() {
         let _ = show::bytes::write(&mut again, show::bytes::Which::Frame(number), &mut std::io::sink());
     }
-    let style = lanes::Style { width: number as usize * 10, color: true };
+    let style = Style { width: number as usize * 10, color: true };
     let _ = (lanes::text(bytes, style, 0..=u64::MAX), lanes::picture(bytes, number..=u64::MAX), lanes::ladder(bytes));
 }
 

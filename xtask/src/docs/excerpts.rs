@@ -5,7 +5,7 @@ use super::sources::Sources;
 use anyhow::{ensure, Context, Result};
 use std::ops::RangeInclusive;
 use wire::capture::Reader;
-use wire::show::{self, ladder::Style, row};
+use wire::show::{self, look::Style, row};
 
 /// The numbers in the capture of a part of a run, `FROM..TO`. Each end is a step of the story, as `step8`, or a stage of one
 /// side, as `client:write`: from its first line or packet, or to its last; `step8@2` is the second.
@@ -72,7 +72,12 @@ pub fn ladder(sources: &Sources, capture: &str, steps: &str) -> Result<Vec<Strin
     let bytes = sources.bytes(capture)?;
     let open = || Reader::new(bytes.as_slice());
     let mut text = Vec::new();
-    show::ladder::write(&mut open()?, row::clients(&mut open()?), Style { color: false, width: None }, &mut text)?;
+    show::ladder::write(
+        &mut open()?,
+        row::clients(&mut open()?),
+        Style { color: false, width: usize::MAX },
+        &mut text,
+    )?;
     let (from, to) = steps.split_once('-').unwrap_or((steps, steps));
     let part = part(sources, capture, &format!("{from}..{to}"))?;
     let text = String::from_utf8(text)?;

@@ -138,7 +138,7 @@ impl Sources {
     /// The packets of a capture.
     pub fn rows(&self, capture: &str) -> Result<Vec<Row>> {
         let bytes = self.bytes(capture)?;
-        row::all(|| Ok(Reader::new(bytes.as_slice())?)).with_context(|| capture.to_string())
+        row::all(|| Reader::new(bytes.as_slice())).with_context(|| capture.to_string())
     }
 
     /// The nodes of a recorded run, by the address that each sends from.

@@ -1,5 +1,4 @@
-//! Whose packet is it? Packets sorted into connections, with their sequence numbers counted from the first of their
-//! direction.
+//! Whose packet is it? Packets sorted into connections, with sequence numbers counted from the first of a direction.
 //!
 //! The connection manager's messages name both queue pairs of a connection and who the client is. Without them, as when
 //! two programs agree by other means, the first to send a request counts as the client, and the two directions are
@@ -9,79 +8,18 @@
 //! data) carry the number of the request they answer, so they belong to the opposite direction's numbers. REQ and REP
 //! announce where the *peer* shall start.
 
+mod numbers;
+mod side;
+
+pub use side::Side;
+
+use crate::aeth::Syndrome;
 use crate::cm::{Kind, Message};
 use crate::opcode::{Operation, Service};
 use crate::packet::Packet;
-use serde::Deserialize;
-use std::collections::HashMap;
-use std::fmt;
-use std::hash::{BuildHasherDefault, Hasher};
+use numbers::{is_again, Numbers};
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::net::IpAddr;
-
-/// One of the two ends of a connection.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Hash)]
-#[serde(rename_all = "lowercase")]
-pub enum Side {
-    /// The one that asks for the connection.
-    Client,
-    /// The one that listens.
-    Server,
-}
-
-impl Side {
-    /// First the client.
-    pub const BOTH: [Side; 2] = [Side::Client, Side::Server];
-
-    /// `client` or `server`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Side::Client => "client",
-            Side::Server => "server",
-        }
-    }
-
-    /// Whether a node of a run is at this end: `client`, or, where there are several, `client-1` and so on.
-    pub fn is_at(self, node: &str) -> bool {
-        node.strip_prefix(self.name()).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
-    }
-
-    /// The one that this one talks to.
-    pub fn other(self) -> Side {
-        match self {
-            Side::Client => Side::Server,
-            Side::Server => Side::Client,
-        }
-    }
-}
-
-impl fmt::Display for Side {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-/// The requests of one side.
-#[derive(Clone, Copy, Debug, Default)]
-struct Numbers {
-    /// PSN of the first; None before it is announced or seen.
-    first: Option<u32>,
-    /// The newest, counted from the first; None before the first.
-    newest: Option<i64>,
-}
-
-impl Numbers {
-    /// A PSN counted from the first of this side: the number that is nearest to the newest.
-    fn count(&self, psn: u32) -> Option<i64> {
-        let newest = self.newest.unwrap_or(0);
-        let there = (i64::from(self.first?) + newest) as u32 & 0xff_ffff;
-        Some(newest + i64::from(distance(psn, there)))
-    }
-}
-
-/// `a - b` modulo 2^24, as the number nearest to zero.
-fn distance(a: u32, b: u32) -> i32 {
-    (a.wrapping_sub(b) << 8) as i32 >> 8
-}
 
 /// What is known of a connection.
 #[derive(Debug)]
@@ -106,29 +44,13 @@ pub struct Seen {
     pub from: Side,
     /// The PSN, counted from the first request of its direction; None for datagrams.
     pub psn: Option<i64>,
-    /// A request that is not newer than one before it: its sender missed the answer.
+    /// Sent before: a request or answer not newer than one before it, a CM message of a known kind and transaction.
     pub again: bool,
 }
 
-/// By machine and number: the connection, and whose number it is.
-type Map = HashMap<(IpAddr, u32), (usize, Side), BuildHasherDefault<Mix>>;
-
-/// The standard library's hash would take as long as all the decoding of a packet.
-#[derive(Default)]
-struct Mix(u64);
-
-impl Hasher for Mix {
-    fn write(&mut self, bytes: &[u8]) {
-        for chunk in bytes.chunks(8) {
-            let word = chunk.iter().fold(0, |word, byte| word << 8 | u64::from(*byte));
-            self.0 = (self.0.rotate_left(5) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        }
-    }
-
-    fn finish(&self) -> u64 {
-        self.0 ^ self.0 >> 32
-    }
-}
+/// By machine and number: the connection, and whose number it is. The standard library's hash would
+/// take as long as all the decoding.
+type Map = FxHashMap<(IpAddr, u32), (usize, Side)>;
 
 /// So many connections without a beginning wait for their other direction.
 const MOST_HALF: usize = 256;
@@ -141,6 +63,8 @@ pub struct Tracker {
     ids: Map,
     /// By machine and queue pair: the connection, and whose queue pair it is.
     owners: Map,
+    /// CM messages: their senders, kinds and transactions.
+    messages: FxHashSet<(IpAddr, Kind, u64)>,
     /// Connections without a beginning of which one queue pair is not known.
     half: Vec<usize>,
 }
@@ -196,7 +120,8 @@ impl Tracker {
                 self.own(connection, from, (src, qp));
             }
         }
-        Some(Seen { connection, from, psn: None, again: false })
+        let again = !self.messages.insert((src, message.kind, message.transaction_id));
+        Some(Seen { connection, from, psn: None, again })
     }
 
     fn request(&mut self, packet: &Packet) -> Option<Seen> {
@@ -229,10 +154,7 @@ impl Tracker {
         let numbers = &mut self.connections[connection].numbers[from as usize];
         numbers.first.get_or_insert(packet.bth.psn);
         let psn = numbers.count(packet.bth.psn)?;
-        let again = numbers.newest.is_some_and(|newest| psn <= newest);
-        if !again {
-            numbers.newest = Some(psn);
-        }
+        let again = is_again(&mut numbers.newest, psn);
         Some(Seen { connection, from, psn: Some(psn), again })
     }
 
@@ -240,8 +162,12 @@ impl Tracker {
         let requester = (packet.datagram.dst, packet.bth.dest_qp);
         let known = self.owners.get(&requester).copied();
         let (connection, to) = known.or_else(|| self.requester(packet.datagram.src, requester, packet.bth.psn))?;
-        let psn = self.connections[connection].numbers[to as usize].count(packet.bth.psn);
-        psn.map(|psn| Seen { connection, from: to.other(), psn: Some(psn), again: false })
+        let numbers = &mut self.connections[connection].numbers[to as usize];
+        let psn = numbers.count(packet.bth.psn)?;
+        // A refusal answers nothing: the answer comes later, with the same number.
+        let refuses = packet.aeth().is_some_and(|aeth| !matches!(aeth.verdict(), Syndrome::Ack { .. }));
+        let again = !refuses && is_again(&mut numbers.answered, psn);
+        Some(Seen { connection, from: to.other(), psn: Some(psn), again })
     }
 
     fn add(&mut self, ips: [IpAddr; 2], service: Service, request: Option<u64>) -> usize {
@@ -259,21 +185,15 @@ impl Tracker {
     /// Without the CM's messages: whose request a response answers, by the nearest PSN.
     fn requester(&mut self, responder: IpAddr, at: (IpAddr, u32), psn: u32) -> Option<(usize, Side)> {
         const WINDOW: u64 = 1 << 16;
-        let mut nearest: Option<(u64, usize, Side)> = None;
-        for &index in &self.half {
-            let connection = &self.connections[index];
-            for side in Side::BOTH {
-                let numbers = connection.numbers[side as usize];
-                let open = connection.qps[side as usize].is_none();
-                let ends = [connection.ips[side as usize], connection.ips[side.other() as usize]];
-                let away = |psn: i64| (psn - numbers.newest.unwrap_or(0)).unsigned_abs();
-                let away = numbers.count(psn).map_or(WINDOW, away);
-                if open && ends == [at.0, responder] && away < nearest.map_or(WINDOW, |(away, ..)| away) {
-                    nearest = Some((away, index, side));
-                }
-            }
-        }
-        let (_, index, side) = nearest?;
+        let ends = self.half.iter().flat_map(|&index| Side::BOTH.map(|side| (index, side)));
+        let away = |(index, side): (usize, Side)| {
+            let Connection { ips, qps, numbers, .. } = &self.connections[index];
+            let (numbers, ends) = (numbers[side as usize], [ips[side as usize], ips[side.other() as usize]]);
+            let away = (numbers.count(psn)? - numbers.newest.unwrap_or(0)).unsigned_abs();
+            let fits = qps[side as usize].is_none() && ends == [at.0, responder] && away < WINDOW;
+            fits.then_some((away, (index, side)))
+        };
+        let (_, (index, side)) = ends.filter_map(away).min_by_key(|(away, _)| *away)?;
         self.complete(index, side, at);
         Some((index, side))
     }
@@ -302,18 +222,5 @@ impl Tracker {
     fn complete(&mut self, index: usize, side: Side, endpoint: (IpAddr, u32)) {
         self.own(index, side, endpoint);
         self.half.retain(|half| *half != index);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn distances_wrap() {
-        assert_eq!(distance(5, 3), 2);
-        assert_eq!(distance(3, 5), -2);
-        assert_eq!(distance(1, 0xff_ffff), 2);
-        assert_eq!(distance(0xff_ffff, 1), -2);
     }
 }

@@ -1,0 +1,66 @@
+//! What decides about color, in a terminal and in a picture.
+
+use owo_colors::AnsiColors;
+
+/// How to draw text.
+#[derive(Clone, Copy, Debug)]
+pub struct Style {
+    /// Columns: what is longer is cut in a ladder, and wrapped in lanes.
+    pub width: usize,
+    /// Colors by tag, and by kind of packet.
+    pub color: bool,
+}
+
+impl Style {
+    /// For a file that somebody reads on a page.
+    pub const FILE: Style = Style { width: 100, color: false };
+}
+
+/// Sorts of packets and of log lines that are told apart by color.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sort {
+    /// Of the connection manager.
+    Connection,
+    /// Data for a posted receive.
+    Send,
+    /// Data for memory that the sender names.
+    Write,
+    /// A READ and its data.
+    Read,
+    /// An atomic operation, or a receiver that is not ready.
+    Notable,
+    /// All went well.
+    Acknowledge,
+    /// Refused, congested, or unknown.
+    Trouble,
+    /// A packet that did not arrive.
+    Lost,
+    /// A line with this tag.
+    Tagged(&'static str),
+    /// A line without a tag.
+    Plain,
+    /// What the lab or a kernel says.
+    Aside,
+}
+
+impl Sort {
+    /// Its class in a picture, and its color in a terminal.
+    pub(crate) fn look(self) -> (&'static str, Option<AnsiColors>) {
+        match self {
+            Sort::Connection => ("connection", Some(AnsiColors::Cyan)),
+            Sort::Send => ("send", Some(AnsiColors::Green)),
+            Sort::Write => ("write", Some(AnsiColors::Blue)),
+            Sort::Read => ("read", Some(AnsiColors::Magenta)),
+            Sort::Notable => ("notable", Some(AnsiColors::Yellow)),
+            Sort::Acknowledge => ("acknowledge", None),
+            Sort::Trouble | Sort::Lost => ("trouble", Some(AnsiColors::Red)),
+            Sort::Tagged("SLOW") => ("slow", Some(AnsiColors::Yellow)),
+            Sort::Tagged("FAST") => ("fast", Some(AnsiColors::Cyan)),
+            Sort::Tagged("DATA") => ("data", Some(AnsiColors::Green)),
+            Sort::Tagged("INFO") => ("info", Some(AnsiColors::Blue)),
+            Sort::Tagged(_) => ("err", Some(AnsiColors::Red)),
+            Sort::Plain => ("", None),
+            Sort::Aside => ("quiet", Some(AnsiColors::BrightBlack)),
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! Sequence numbers, counted from the first instead of modulo 2^24.
+
+/// The requests of one side.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Numbers {
+    /// PSN of the first; None before it is announced or seen.
+    pub first: Option<u32>,
+    /// The newest, counted from the first; None before the first.
+    pub newest: Option<i64>,
+    /// The newest that the peer has answered.
+    pub answered: Option<i64>,
+}
+
+/// Takes note of a number; true if it is not newer than one before it.
+pub(super) fn is_again(newest: &mut Option<i64>, number: i64) -> bool {
+    let again = newest.is_some_and(|newest| number <= newest);
+    *newest = (*newest).max(Some(number));
+    again
+}
+
+impl Numbers {
+    /// A PSN counted from the first of this side: the number that is nearest to the newest.
+    pub(super) fn count(&self, psn: u32) -> Option<i64> {
+        let newest = self.newest.unwrap_or(0);
+        let there = (i64::from(self.first?) + newest) as u32 & 0xff_ffff;
+        Some(newest + i64::from(distance(psn, there)))
+    }
+}
+
+/// `a - b` modulo 2^24, as the number nearest to zero.
+fn distance(a: u32, b: u32) -> i32 {
+    (a.wrapping_sub(b) << 8) as i32 >> 8
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn distances_wrap() {
+        assert_eq!(distance(5, 3), 2);
+        assert_eq!(distance(3, 5), -2);
+        assert_eq!(distance(1, 0xff_ffff), 2);
+        assert_eq!(distance(0xff_ffff, 1), -2);
+    }
+}
