@@ -124,6 +124,25 @@ fn a_worker_without_power_is_dismissed_and_the_others_go_on() {
     support::assert_nothing_left_open(check.outcome.node(SERVER), &what);
 }
 
+/// It never answers the ConnectReply. Only the connection manager has a deadline for that, of a minute and more; nobody waits for it
+/// but the server's own end.
+#[test]
+fn a_worker_that_loses_its_power_while_it_connects_holds_nobody_up() {
+    let run = Run::programs()
+        .server("RUST_LOG=error lesson-09 server --timeout 20 --check --rounds 100 --loss 0")
+        .node("client-1", "RUST_LOG=error lesson-09 client -a 10.47.91.1 --timeout 20 --pause 50")
+        .node("victim", "lesson-09 client -a 10.47.91.1 --timeout 20")
+        .power_off_when("victim", "SLOW  rdma_connect")
+        .inspect(SHOW)
+        .deadline(Duration::from_secs(300));
+    let check = Check::of(run);
+    let what = check.outcome.node(SERVER).log.join("\n");
+    assert_eq!((check.outcome.node(SERVER).exit, check.outcome.node("client-1").exit), (Some(0), Some(0)), "{what}");
+    check.logs(SERVER, "SUCCESS, the same to the bit");
+    assert_eq!(check.count(SERVER, "from workers 1;") + check.count(SERVER, "from workers 2;"), 100, "{what}");
+    support::assert_nothing_left_open(check.outcome.node(SERVER), &what);
+}
+
 #[test]
 fn a_killed_server_ends_all_workers_with_a_word() {
     let check = Check::of(training("--rounds 1000 --loss 0", 3).kill_when(SERVER, "round 5: loss"));
