@@ -210,7 +210,8 @@ fn a_device_that_goes_away_ends_the_server_and_nothing_hangs() {
     let remove = "until grep -q 'round 20:' /run/log; do usleep 50000; done; /usr/bin/rdma link delete rxe0";
     let server = "RUST_LOG=error lesson-09 server --timeout 20 --loss 0 --rounds 1000000 >/run/log 2>&1";
     let worker = "RUST_LOG=error lesson-09 client -a 10.47.91.1 --timeout 20";
-    let run = Run::programs().client(worker).server(&format!("({remove}) & {server}; status=$?; cat /run/log; exit $status"));
+    let run =
+        Run::programs().client(worker).server(&format!("({remove}) & {server}; status=$?; cat /run/log; exit $status"));
     let check = Check::of(run);
     assert_eq!(exits(&check.outcome), [Some(1)]);
     assert_eq!(check.outcome.node(SERVER).exit, Some(1));
