@@ -131,7 +131,7 @@ check: ## formatting, lints and documentation, warnings as errors
 	RUSTDOCFLAGS='-D warnings -A rustdoc::private_intra_doc_links' cargo doc --workspace --no-deps --document-private-items
 	@# Only an unstable rustdoc looks whether what must not compile fails with the error that the text names.
 	RUSTC_BOOTSTRAP=1 CARGO_TARGET_DIR=$(target)/bootstrap cargo test -q --locked --doc -p common
-	shellcheck --exclude=SC2187 lab/*.sh lab/doctor/*.sh lab/guest/*.sh captures/*.sh .ci/run
+	shellcheck --exclude=SC2187 lab/*.sh lab/guest/*.sh captures/*.sh .ci/run
 	cargo run -q -p xtask -- docs --check
 
 .PHONY: docs

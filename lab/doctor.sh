@@ -13,126 +13,125 @@ set -u
 cd "$(dirname "$0")/.." || exit
 # shellcheck source=lab/needs.sh
 . lab/needs.sh
-# shellcheck source=lab/doctor/rdma.sh
-. lab/doctor/rdma.sh
+SYS=$ROOT/sys/class/infiniband
 
-# ---- One line of the table ----
-
-line() { printf '  %-5s %-23s %s\n' "$@"; }
-ok() { line OK "$@"; }
-
-# fail WAYS NAME CAUSE [CURE]: what stops these ways. With none it is a note, and in nobody's way.
-fail() {
-    if [ -n "$1" ]; then line FAIL "$2" "$3 (stops: $1)"; else line note "$2" "$3"; fi
-    [ $# -lt 4 ] || line '' '' "cure: $4"
-    for way in $1; do eval "stops_$way=\"\${stops_$way-}, \$2\""; done
+# check WAYS NAME FOUND CAUSE [CURE]: fine if something is found; else it stops these ways. With none it is in nobody's way.
+stopped=''
+check() {
+    if [ -n "$3" ]; then printf '  %-5s %-23s %s\n' OK "$2" "$3"; return; fi
+    if [ -n "$1" ]; then printf '  %-5s %-23s %s\n' FAIL "$2" "$4 (stops: $1)"; else printf '  %-5s %-23s %s\n' note "$2" "$4"; fi
+    [ -z "${5-}" ] || printf '%32scure: %s\n' '' "$5"
+    stopped="$stopped $1"
 }
-note() { fail '' "$@"; }
-# check WAYS NAME FOUND CAUSE CURE: fine if something is found.
-check() { if [ -n "$3" ]; then ok "$2" "$3"; else fail "$1" "$2" "$4" "$5"; fi; }
-
-# ---- Small questions ----
-
-first_line() { "$@" 2>/dev/null | head -n 1; }
 content() { cat "$1" 2>/dev/null; }
-is_root() { [ "$(id -u)" = 0 ]; }
-
-# install DEBIAN FEDORA ARCH: the command that brings a package here.
-install() {
-    if has apt-get; then echo "sudo apt-get install $1"
-    elif has dnf; then echo "sudo dnf install $2"
-    elif has pacman; then echo "sudo pacman -S $3"
-    else echo "install the package ${1#@} (Debian, Ubuntu), $2 (Fedora) or $3 (Arch)"; fi
-}
-
-# ---- What lab/needs.txt names ----
 
 # needs STAGE WAYS: a line for each of the stage's rows. Set-up gets all but what has to be the machine's own.
 needs() {
-    case $1 in own | device | look) unpacks=false ;; *) unpacks=true ;; esac
+    case $1 in own | device) unpacks=false ;; *) unpacks=true ;; esac
     while IFS='|' read -r what checks debian fedora arch; do
         # shellcheck source=/dev/null
-        if found_here "$checks"; then
-            ok "$what" "$(detail "$checks")"
-        elif $unpacks && (. "$TOOLS/env" && found "$checks") 2>/dev/null; then
-            ok "$what" 'unpacked below target/'
-        elif $unpacks && has apt-get; then
-            note "$what" 'not installed; make gets it, and unpacks it below target/'
-        else
-            fail "$2" "$what" "not found: $checks" "$(install "$debian" "$fedora" "$arch")"
-        fi
+        if found_here "$checks"; then check '' "$what" installed
+        elif $unpacks && (. "$TOOLS/env" && found "$checks") 2>/dev/null; then check '' "$what" 'unpacked below target/'
+        elif $unpacks && has apt-get; then check '' "$what" '' 'not installed; make gets it, and unpacks it below target/'
+        else check "$2" "$what" '' "not found: $checks" "$(to_install "$debian" "$fedora" "$arch")"; fi
     done <<END
 $(rows "$1")
 END
 }
 
-# What a row found.
-detail() {
-    case $1 in
-    cargo) cargo_version ;;
-    cc* | qemu* | wireshark) first_line "${1%% *}" --version ;;
-    lib:*) library "${1##*lib:}" ;;
-    kernel) if own_kernel; then echo "this machine's own, $release"; else echo 'unpacked below target/'; fi ;;
-    *) echo "${1#*:}" ;;
-    esac
-}
-
-# A machine to which the lessons were copied built needs no compiler, except for the lab.
-ways_that_build() { if any "$TARGET"/debug/lesson-[0-9]*; then echo lab; else echo 'lab vms nic'; fi; }
-
 # /dev/kvm may be there and work for nobody, so the lab tries it and writes the answer down until the next boot.
 check_kvm() {
-    emulates='the lab emulates (slower, still right)'
-    boot=$(content "$ROOT/proc/sys/kernel/random/boot_id")
-    if [ ! -e "$ROOT/dev/kvm" ]; then
-        note KVM "no /dev/kvm; $emulates" 'if /proc/cpuinfo says vmx: sudo modprobe kvm_intel; if svm: sudo modprobe kvm_amd'
-    elif [ ! -r "$ROOT/dev/kvm" ] || [ ! -w "$ROOT/dev/kvm" ]; then
-        note KVM "you may not use /dev/kvm; $emulates" "sudo usermod -aG kvm $(id -un), then log in again"
-    else
-        case $(content "$TARGET/lab/kvm") in
-        "true "*"$boot") ok KVM 'a machine really runs on it' ;;
-        "false "*"$boot") note KVM "/dev/kvm is there, but no machine runs on it; $emulates" ;;
-        *) note KVM '/dev/kvm is there; not tried yet' 'make lesson-01 tries it' ;;
-        esac
-    fi
+    works='' why='/dev/kvm is there; not tried yet' cure='make lesson-01 tries it'
+    case $(content "$TARGET/lab/kvm") in
+    "true "*"$(content "$ROOT/proc/sys/kernel/random/boot_id")") works='a machine really runs on it' ;;
+    "false "*"$(content "$ROOT/proc/sys/kernel/random/boot_id")") why='no machine runs on it' cure='' ;;
+    esac
+    if [ ! -e "$ROOT/dev/kvm" ]; then works='' why='no /dev/kvm' cure='sudo modprobe kvm_intel (or kvm_amd)'
+    elif [ ! -r "$ROOT/dev/kvm" ]; then works='' why='you may not use /dev/kvm' cure="sudo usermod -aG kvm $(id -un), then log in again"; fi
+    check '' KVM "$works" "$why; the lab emulates (slower, still right)" "$cure"
 }
 
-check_profile() {
-    profile=${WIRESHARK_CONFIG_DIR:-${XDG_CONFIG_HOME:-${HOME-}/.config}/wireshark}/profiles/rdma
-    check '' 'Wireshark profile' "$([ ! -d "$ROOT$profile" ] || echo "$profile (choose it: wireshark -C rdma)")" \
-        'not installed: Wireshark takes short RDMA messages for malformed ones' 'make wireshark-profile'
+check_module() {
+    modules=$ROOT/lib/modules/$release found=''
+    if [ -e "$ROOT/sys/module/rdma_rxe" ]; then found='rdma_rxe is loaded'
+    elif grep -qs '/rdma_rxe\.ko' "$modules/modules.dep" "$modules/modules.builtin"; then found="the kernel $release has rdma_rxe"; fi
+    # Debian's cloud kernel lacks the module, so it takes another kernel there.
+    if grep -qs ubuntu "$ROOT/etc/os-release"; then extra=linux-modules-extra-$release; else extra="linux-image-$deb_arch, then boot it"; fi
+    check vms 'SoftRoCE module' "$found" "this kernel ($release) has no rdma_rxe" \
+        "$(to_install "$extra" "kernel-modules-extra-$release" linux)"
 }
 
-# ---- The three ways ----
+# devices KIND: the names of those of this kind. SoftRoCE names the interface it was put on.
+devices() {
+    for path in "$SYS"/*; do
+        if [ -e "$path/parent" ]; then kind=soft; else kind=nic; fi
+        if [ -e "$path" ] && [ "$1" = $kind ]; then echo "${path##*/}"; fi
+    done | paste -s -d ' ' -
+}
+netdev_of() { content "$SYS/$1/parent" || content "$SYS/$1/ports/1/gid_attrs/ndevs/0"; }
 
-# way NAME TITLE COMMAND
-way() {
-    stops=''
-    eval "stops=\${stops_$1-}"
-    if [ -n "$stops" ]; then
-        printf '  %-3s %s, %-42s %s\n' no "$1" "$2" "see: ${stops#, }"
-    else
-        printf '  %-3s %s, %-42s %s\n' yes "$1" "$2" "$3"
-        ready=yes
-    fi
+# check_device WAY NAME
+check_device() {
+    port=$SYS/$2/ports/1 netdev=$(netdev_of "$2") state=$(content "$SYS/$2/ports/1/state")
+    check "$1" "$2 link" "$(case $state in *ACTIVE) echo "ACTIVE on $netdev" ;; esac)" "${state#*: }" \
+        "sudo ip link set dev ${netdev:-INTERFACE} up (and is its cable in?)"
+    # A GID is made from each address of the interface; RoCE v2 is the kind that travels in UDP packets.
+    check "$1" "$2 address" "$(grep -qs 'RoCE v2' "$port"/gid_attrs/types/* && cat "$port"/gids/* | grep -m 1 -v -e '^fe80:' -e '^[0:]*$')" \
+        "$netdev has no IP address for RoCE v2" "sudo ip address add ADDRESS/24 dev ${netdev:-INTERFACE}"
+}
+
+# Registered memory is locked memory. Root may lock as much as there is.
+check_memory() {
+    limit=$(sed -n 's/^Max locked memory  *\([^ ]*\).*/\1/p' "$ROOT/proc/self/limits") enough=''
+    if [ "$(id -u)" = 0 ] || [ "$limit" = unlimited ] || [ "${limit:-0}" -ge 4194304 ]; then enough="limit: ${limit:-unknown}"; fi
+    check 'vms nic' 'locked memory' "$enough" "a process may lock only ${limit:-0} bytes; ibv_reg_mr needs more" \
+        "echo '* - memlock unlimited' | sudo tee /etc/security/limits.d/rdma.conf, then log in again"
+}
+
+check_permissions() {
+    closed=''
+    for file in "$ROOT"/dev/infiniband/rdma_cm "$ROOT"/dev/infiniband/uverbs*; do
+        if [ ! -r "$file" ] || [ ! -w "$file" ]; then closed=${file#"$ROOT"}; fi
+    done
+    if [ -e "$ROOT$closed" ]; then cure="sudo chmod a+rw $closed"; else cure='sudo modprobe rdma_ucm'; fi
+    check 'vms nic' permissions "$([ -n "$closed" ] || echo '/dev/infiniband can be opened')" "you may not open $closed" "$cure"
+}
+
+# SoftRoCE's packets go through the kernel's firewall, whose rules only root can see; a NIC's do not.
+check_firewall() {
+    on='' cure=''
+    if grep -qs '^ENABLED=yes' "$ROOT/etc/ufw/ufw.conf"; then on=ufw cure='sudo ufw allow 4791/udp'; fi
+    if [ "$(firewall-cmd --state 2>/dev/null)" = running ]; then on=firewalld cure='sudo firewall-cmd --add-port=4791/udp'; fi
+    check '' firewall "$([ -n "$on" ] || echo 'neither ufw nor firewalld is on')" "$on is on; has UDP port 4791 been opened for RoCE?" "$cure"
 }
 
 echo "What this machine has for the lessons, and what it lacks ($machine, kernel $release)"
-printf '\n%s\n' 'To build:'
-needs own "$(ways_that_build)"
-needs build "$(ways_that_build)"
-printf '\n%s\n' 'For the lab, on this machine alone:'
+# A machine to which the lessons were copied built needs no compiler, except for the lab.
+if any "$TARGET"/debug/lesson-[0-9]*; then builds=lab; else builds='lab vms nic'; fi
+printf '\nTo build:\n'
+needs own "$builds"
+needs build "$builds"
+printf '\nFor the lab, on this machine alone:\n'
 needs lab lab
 check_kvm
-printf '\n%s\n' 'For RDMA on this machine itself:'
+printf '\nFor RDMA on this machine itself:\n'
 needs device 'vms nic'
-check_rdma
-printf '\n%s\n' 'To look at packets:'
+check_module
+soft=$(devices soft) nic=$(devices nic)
+check vms 'SoftRoCE device' "$soft" 'there is none' 'sudo lab/softroce.sh up'
+check nic 'RDMA NIC' "$nic" 'there is none, or its driver is not loaded' \
+    'with such a card in the machine: sudo modprobe DRIVER (lspci -k names it)'
+for device in $soft; do check_device vms "$device"; done
+for device in $nic; do check_device nic "$device"; done
+check_memory
+[ -z "$soft$nic" ] || check_permissions
+check_firewall
+printf '\nTo look at packets:\n'
 needs look ''
-check_profile
-
+printf '\nReady to run:\n'
 ready=no
-printf '\n%s\n' 'Ready to run:'
+# way NAME TITLE COMMAND
+way() { case " $stopped " in *" $1 "*) echo "  no  $1, $2" ;; *) printf '  yes %s, %-42s %s\n' "$@" && ready=yes ;; esac; }
 way lab 'two emulated machines in this one' 'make lesson-01'
 way vms 'this machine as one of two with SoftRoCE' 'make server-01, or: make client-01 HOST=ADDRESS'
 way nic 'this machine as one of two with RDMA NICs' 'make server-01, or: make client-01 HOST=ADDRESS'

@@ -5,7 +5,7 @@ use crate::files::read;
 use crate::kernel::Kernel;
 use crate::{libs, modules, unpack};
 use anyhow::{Context, Result};
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -18,49 +18,42 @@ const SOFTROCE: &str = include_str!("../softroce.sh");
 
 /// What goes into every machine, found on this host.
 pub struct Contents {
-    busybox: PathBuf,
+    /// Programs and libraries: where they are in the machine, and on this host.
+    pub files: BTreeMap<PathBuf, PathBuf>,
     /// The commands that busybox is when it is called by their name.
     applets: Vec<String>,
-    shell: PathBuf,
-    /// Programs that go to `/usr/bin`, whatever their folder on this host.
-    tools: Vec<PathBuf>,
-    /// Libraries; they keep their paths.
-    libraries: BTreeSet<PathBuf>,
-    provider: PathBuf,
 }
 
 impl Contents {
     pub fn find() -> Result<Self> {
-        let tools = ["ip", "tc", "rdma", "date"].iter().map(|name| libs::required(name)).collect::<Result<Vec<_>>>()?;
-        let shell = libs::required("/bin/sh")?;
-        let provider = libs::rxe_provider()
-            .with_context(|| format!("cannot find librxe-rdmav*.so, libibverbs' driver for SoftRoCE; {}", libs::GET))?;
+        let mut files = BTreeMap::from([("/bin/sh".into(), libs::required("/bin/sh")?)]);
+        for name in ["ip", "tc", "rdma", "date"] {
+            files.insert(Path::new("/usr/bin").join(name), libs::required(name)?);
+        }
         // Threads that end with pthread_exit load libgcc_s by name, so that the loader does not list it.
-        let named = ["libibverbs.so.1", "librdmacm.so.1", "libgcc_s.so.1"];
-        let mut libraries = named.into_iter().map(libs::locate).collect::<Result<BTreeSet<_>>>()?;
-        let roots: Vec<&PathBuf> = tools.iter().chain([&shell, &provider]).chain(&libraries).collect();
-        libraries.extend(libs::closure(&roots)?);
+        let named = ["libibverbs.so.1", "librdmacm.so.1", "libgcc_s.so.1"].into_iter().map(libs::locate);
+        let provider = libs::rxe_provider()
+            .with_context(|| format!("cannot find librxe-rdmav*.so, libibverbs' driver for SoftRoCE; {}", libs::GET));
+        for path in named.chain([provider]) {
+            let path = path?;
+            files.insert(libs::inside(&path), path);
+        }
+        let programs: Vec<&PathBuf> = files.values().collect();
+        files.extend(libs::closure(&programs)?.into_iter().map(|path| (libs::inside(&path), path)));
         let busybox = libs::required("busybox")?;
-        let listed = Command::new(&busybox).arg("--list").output().context("cannot run `busybox --list`")?;
-        let applets = String::from_utf8_lossy(&listed.stdout).lines().map(str::to_owned).collect();
-        Ok(Self { busybox, applets, shell, tools, libraries, provider })
-    }
-
-    /// Every file of this host that goes in, for the key of the saved state.
-    pub fn sources(&self) -> impl Iterator<Item = &Path> {
-        let single = [&self.busybox, &self.shell, &self.provider];
-        single.into_iter().chain(&self.tools).chain(&self.libraries).map(PathBuf::as_path)
-    }
-
-    /// Whether a program finds this library in the machine already.
-    pub fn has_library(&self, path: &Path) -> bool {
-        self.libraries.contains(path)
+        let output = Command::new(&busybox).arg("--list").output().context("cannot run `busybox --list`")?;
+        let applets = String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect();
+        files.insert("/bin/busybox".into(), busybox);
+        Ok(Self { files, applets })
     }
 
     /// Whether a bare name is a program that is in the machine already.
     pub fn has_tool(&self, name: &str) -> bool {
-        self.tools.iter().any(|tool| tool.file_name().is_some_and(|own| own == name))
-            || self.applets.iter().any(|applet| applet == name)
+        self.is_copied(name) || self.applets.iter().any(|applet| applet == name)
+    }
+
+    fn is_copied(&self, name: &str) -> bool {
+        ["/bin", "/usr/bin"].iter().any(|folder| self.files.contains_key(&Path::new(folder).join(name)))
     }
 
     pub fn archive(&self, kernel: &Kernel) -> Result<Vec<u8>> {
@@ -72,33 +65,18 @@ impl Contents {
         for (path, permissions, text) in written(&kernel.release, &plan) {
             archive.file(path, permissions, text.as_bytes())?;
         }
-        self.add_programs(&mut archive)?;
+        for (inside, file) in &self.files {
+            archive.file(inside, 0o755, &read(file)?)?;
+        }
+        for applet in self.applets.iter().filter(|applet| !self.is_copied(applet)) {
+            archive.symlink(Path::new("/bin").join(applet), "busybox")?;
+        }
         for module in &plan.files {
             let bytes = read(&kernel.modules.join(module))?;
             let bytes = unpack::decompress(&bytes)?.unwrap_or(bytes);
             archive.file(folder_of(&kernel.release).join(modules::plain(module)), 0o644, &bytes)?;
         }
         Ok(archive.finish()?)
-    }
-
-    fn add_programs(&self, archive: &mut Archive) -> Result<()> {
-        archive.file("/bin/busybox", 0o755, &read(&self.busybox)?)?;
-        archive.file("/bin/sh", 0o755, &read(&self.shell)?)?;
-        let mut taken: BTreeSet<String> = ["sh", "busybox"].map(str::to_owned).into();
-        for tool in &self.tools {
-            let name = tool.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            archive.file(Path::new("/usr/bin").join(&name), 0o755, &read(tool)?)?;
-            taken.insert(name);
-        }
-        for applet in &self.applets {
-            if taken.insert(applet.clone()) {
-                archive.symlink(Path::new("/bin").join(applet), "busybox")?;
-            }
-        }
-        for library in self.libraries.iter().chain([&self.provider]) {
-            archive.file(libs::inside(library), 0o755, &read(library)?)?;
-        }
-        Ok(())
     }
 }
 

@@ -191,7 +191,7 @@ impl Packer<'_> {
         }
         for library in libraries {
             let target = libs::inside(&library);
-            if !self.contents.has_library(&library) && !self.files.contains_key(&target) {
+            if !self.contents.files.contains_key(&target) && !self.files.contains_key(&target) {
                 archive.file(target, 0o755, &read(&library)?)?;
             }
         }

@@ -164,8 +164,7 @@ fn key(hardware: &Hardware, contents: &Contents, kernel: &Kernel) -> Result<Stri
         processor_model().hash(&mut hasher);
     }
     let modules: Vec<PathBuf> = plan.files.iter().map(|module| kernel.modules.join(module)).collect();
-    let own = [hardware.qemu.as_path(), &kernel.image];
-    for path in own.into_iter().chain(modules.iter().map(PathBuf::as_path)).chain(contents.sources()) {
+    for path in [&hardware.qemu, &kernel.image].into_iter().chain(&modules).chain(contents.files.values()) {
         let metadata = fs::metadata(path).with_context(|| format!("cannot look at {}", path.display()))?;
         (path, metadata.len(), metadata.mtime(), metadata.mtime_nsec()).hash(&mut hasher);
     }

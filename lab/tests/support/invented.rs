@@ -8,39 +8,24 @@ use std::process::Command;
 use tempfile::TempDir;
 
 /// What every machine has, and the scripts themselves use.
-const BASICS: &str =
-    "sh dirname head grep sed cat awk tr cut sort paste mkdir mv rm ln touch flock find cmp readlink du sleep \
-                      tar gzip chmod";
-const SCRIPTS: [&str; 5] = ["setup.sh", "doctor.sh", "doctor/rdma.sh", "needs.sh", "needs.txt"];
+const BASICS: &str = "sh dirname head grep sed cat awk tr cut sort paste mkdir mv rm ln touch flock sleep tar chmod";
 
-/// A row of lab/needs.txt, as an x86_64 machine reads it.
-pub struct Need {
-    pub stage: String,
-    pub what: String,
-    pub checks: Vec<String>,
-    pub debian: String,
-    pub fedora: String,
-    pub arch: String,
-}
-
-pub fn needs() -> Vec<Need> {
-    let text = read_lab("needs.txt").replace("$machine", "x86_64").replace("${qemu}", "x86").replace("$qemu", "x86");
-    let row = |line: &str| {
-        let columns: Vec<String> = line.split('|').map(|column| column.trim().to_owned()).collect();
-        let [stage, what, checks, debian, fedora, arch] = <[String; 6]>::try_from(columns).unwrap();
-        let checks = checks.split_whitespace().map(str::to_owned).collect();
-        Need { stage, what, checks, debian, fedora, arch }
-    };
-    text.lines().filter(|line| !line.starts_with('#')).map(row).collect()
+/// The table's rows: stage, what, checks, and the packages of Debian, Fedora and Arch.
+pub fn needs() -> Vec<[String; 6]> {
+    let text =
+        read_lab("needs.txt").replace("$machine", "x86_64").replace("$qemu", "x86").replace("$deb_arch", "amd64");
+    let columns = |line: &str| line.split('|').map(|column| column.trim().to_owned()).collect::<Vec<_>>();
+    text.lines().filter(|line| !line.starts_with('#')).map(|line| columns(line).try_into().unwrap()).collect()
 }
 
 /// The file that meets a check of lab/needs.txt.
 pub fn path_of(check: &str) -> String {
-    match check.split_once([':', '/']).unwrap_or((check, "")) {
+    match check.split_once(':').unwrap_or((check, "")) {
         ("header", file) => format!("usr/include/{file}"),
-        ("lib", file) => format!("usr/lib/x86_64-linux-gnu/{}", file.replace('*', "rdmav34")),
+        ("lib", file) => {
+            format!("usr/lib/x86_64-linux-gnu/{}", file.replace('*', "rdmav34").replace("[-.][0-9s]", "-14"))
+        }
         ("static", program) => format!("usr/bin/{program}"),
-        ("libclang", _) => "usr/lib/x86_64-linux-gnu/libclang-14.so.1".to_owned(),
         ("certificates", _) => "etc/ssl/certs/ca-certificates.crt".to_owned(),
         ("kernel", _) => "boot/vmlinuz-6.1.0-40-amd64".to_owned(),
         (program, _) => format!("usr/bin/{program}"),
@@ -62,11 +47,11 @@ impl Machine {
         for name in BASICS.split_whitespace() {
             symlink(lab::program(name).unwrap(), machine.path("usr/bin").join(name)).unwrap();
         }
-        for file in needs().iter().flat_map(|need| &need.checks).map(|check| path_of(check)) {
+        for file in needs().iter().flat_map(|need| need[2].split_whitespace()).map(path_of) {
             let command = file.strip_prefix("usr/bin/").map(|name| format!("${name}="));
             machine.edit(&[&command.unwrap_or(format!("{file}="))]);
         }
-        for script in SCRIPTS {
+        for script in ["setup.sh", "doctor.sh", "needs.sh", "needs.txt"] {
             machine.edit(&[&format!("a checkout/lab/{script}={}", read_lab(script))]);
         }
         machine.edit(&[
@@ -87,24 +72,17 @@ impl Machine {
     /// `-PATH` is no longer there, `PATH=CONTENT` is a file, `$NAME=SCRIPT` a command.
     pub fn edit(&self, edits: &[&str]) -> &Self {
         for edit in edits {
-            if let Some(path) = edit.strip_prefix('-') {
-                let path = self.path(path);
+            if let Some(path) = edit.strip_prefix('-').map(|path| self.path(path)) {
                 if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) }.unwrap();
                 continue;
             }
             let (name, content) = edit.split_once('=').unwrap();
-            let path = match name.strip_prefix('$') {
-                Some(name) => {
-                    let program = self.path("usr/bin").join(name);
-                    if !program.exists() {
-                        symlink(self.path("command"), &program).unwrap();
-                    }
-                    self.path(&format!("usr/bin/{name}.script"))
-                }
-                None => self.path(name),
-            };
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, format!("{content}\n")).unwrap();
+            let path = name.strip_prefix('$').map_or(name.to_owned(), |name| format!("usr/bin/{name}.script"));
+            fs::create_dir_all(self.path(&path).parent().unwrap()).unwrap();
+            fs::write(self.path(&path), format!("{content}\n")).unwrap();
+            if let Some(program) = path.strip_suffix(".script") {
+                let _ = symlink(self.path("command"), self.path(program));
+            }
         }
         self
     }

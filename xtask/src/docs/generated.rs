@@ -38,19 +38,19 @@ fn fenced(lines: Vec<String>) -> Vec<String> {
     [vec!["```text".into()], lines, vec!["```".into()]].concat()
 }
 
-/// What each stage needs, and the packages it comes in, from set-up's own table.
+/// What each stage needs, from set-up's own table.
 fn needs(table: &str) -> Vec<String> {
-    let head = ["for | what | Debian, Ubuntu | Fedora | Arch", "--- | --- | --- | --- | ---"].map(str::to_owned);
-    let rows = table.lines().filter(|line| !line.starts_with('#')).map(|line| {
-        let cells: Vec<&str> = line.split('|').map(str::trim).collect();
-        // Debian's names that start with @ depend on the release; what set-up fills in depends on the architecture.
-        let name = |cell: &str| {
-            cell.replace('@', "").replace("$machine", "x86_64").replace("${qemu}", "x86").replace("$qemu", "x86")
-        };
-        let cell = |index: usize| cells.get(index).map_or_else(String::new, |cell| name(cell));
-        format!("{} | {} | {} | {} | {}", cell(0), cell(1), cell(3), cell(4), cell(5))
-    });
-    head.into_iter().chain(rows).map(|row| format!("| {row} |")).collect()
+    let mut stages: Vec<(&str, Vec<&str>)> = Vec::new();
+    for line in table.lines().filter(|line| !line.starts_with('#')) {
+        let mut cells = line.split('|').map(str::trim);
+        let (stage, what) = (cells.next().unwrap_or_default(), cells.next().unwrap_or_default());
+        match stages.last_mut() {
+            Some((last, things)) if *last == stage => things.push(what),
+            _ => stages.push((stage, vec![what])),
+        }
+    }
+    let rows = stages.iter().map(|(stage, things)| format!("| {stage} | {} |", things.join(", ")));
+    ["| for | what |", "| --- | --- |"].map(str::to_owned).into_iter().chain(rows).collect()
 }
 
 /// The packet table of a capture.
