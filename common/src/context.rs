@@ -7,7 +7,7 @@
 //! a lent context keeps its id.
 
 use std::ffi::{CStr, CString};
-use std::net::Ipv6Addr;
+use std::net::{IpAddr, Ipv6Addr};
 use std::rc::Rc;
 
 use rdma_sys::*;
@@ -129,6 +129,25 @@ impl Context {
             0 => Ok(unsafe { gid.raw }.into()),
             _ => Err(crate::error::last_errno("ibv_query_gid")),
         }
+    }
+
+    /// The GID that stands for an IP address of the port's netdev, and its place in the port's table. Often the same address
+    /// is there twice: for RoCEv1, which has no IP header, and for RoCEv2. Only sysfs tells which is which.
+    pub fn find_gid(&self, port: u8, ip: IpAddr) -> Result<(u8, Ipv6Addr)> {
+        let wanted = match ip {
+            IpAddr::V4(ip) => ip.to_ipv6_mapped(),
+            IpAddr::V6(ip) => ip,
+        };
+        let types = format!("/sys/class/infiniband/{}/ports/{port}/gid_attrs/types", self.name());
+        for index in 0..=u8::MAX {
+            // An empty place cannot be read.
+            let kind = std::fs::read_to_string(format!("{types}/{index}")).unwrap_or_default();
+            if kind.trim_end() == "RoCE v2" && self.query_gid(port, index.into())? == wanted {
+                return Ok((index, wanted));
+            }
+        }
+        let what = format!("the device {} has no RoCEv2 GID for the address {ip}", self.name());
+        Err(Error::content(what, "`rdma link` tells the device's netdev: use an address of that one"))
     }
 
     /// A completion queue without a channel, to be polled only.

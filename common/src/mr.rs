@@ -19,7 +19,7 @@ use crate::pd::ProtectionDomain;
 use crate::{info, narrate, slow};
 
 /// What the device may do with a region (`ibv_access_flags`). Reading by this side's own device is always allowed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Access(u32);
 
 impl Access {
@@ -54,6 +54,12 @@ impl fmt::Display for Access {
         let set: Vec<_> = names.iter().filter(|(bit, _)| self.0 & bit != 0).map(|(_, name)| *name).collect();
         f.write_str(if set.is_empty() { "LOCAL_READ" } else { "" })?;
         f.write_str(&set.join("|"))
+    }
+}
+
+impl fmt::Debug for Access {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 

@@ -37,6 +37,8 @@ pub enum Other {
     Rarp,
     /// A piece of an IP packet: its transport header may be elsewhere.
     Fragment,
+    /// TCP: what two programs tell each other beside RDMA.
+    Tcp,
     /// RoCE version 1, straight on Ethernet.
     RoceV1,
     /// UDP port 4791, but shorter than a BTH and an ICRC.
@@ -54,6 +56,7 @@ impl Other {
             Other::Arp => "ARP",
             Other::Rarp => "RARP",
             Other::Fragment => "IP fragment",
+            Other::Tcp => "TCP",
             Other::RoceV1 => "RoCEv1",
             Other::Short => "too short for RoCEv2",
             Other::Cut => "cut frame",
@@ -84,6 +87,7 @@ pub struct Datagram<'a> {
 const ETHERTYPE_IPV4: u16 = 0x0800;
 const ETHERTYPE_IPV6: u16 = 0x86dd;
 const UDP: u8 = 17;
+const TCP: u8 = 6;
 
 /// Finds the UDP datagram in `frame`, or says what else the frame is.
 pub fn datagram(link: LinkType, frame: &[u8]) -> Result<Datagram<'_>, Other> {
@@ -148,8 +152,10 @@ fn ipv4(packet: &[u8], ip_offset: usize) -> Result<Datagram<'_>, Other> {
     if u16::from_be_bytes([header[6], header[7]]) & 0x3fff != 0 {
         return Err(Other::Fragment);
     }
-    if header[9] != UDP {
-        return Err(Other::Foreign);
+    match header[9] {
+        UDP => {}
+        TCP => return Err(Other::Tcp),
+        _ => return Err(Other::Foreign),
     }
     let [src, dst] = [12, 16].map(|at| Ipv4Addr::new(header[at], header[at + 1], header[at + 2], header[at + 3]));
     let total_length = usize::from(u16::from_be_bytes([header[2], header[3]]));
@@ -176,6 +182,7 @@ fn after_extension_headers(packet: &[u8], mut next: u8) -> Result<usize, Other> 
             |unit: usize, extra: usize| packet.get(at + 1).map(|&n| (usize::from(n) + extra) * unit).ok_or(Other::Cut);
         let step = match next {
             UDP => return Ok(at),
+            TCP => return Err(Other::Tcp),
             // Hop-by-hop options, routing, options for the destination; authentication.
             0 | 43 | 60 => length(8, 1)?,
             51 => length(4, 2)?,

@@ -214,7 +214,7 @@ fn what_is_not_a_whole_roce_packet_is_named() {
     };
     assert_eq!(changed(20, 0x20), Other::Fragment); // more fragments
     assert_eq!(changed(21, 0x01), Other::Fragment); // offset
-    assert_eq!(changed(23, 6), Other::Foreign); // TCP
+    assert_eq!((changed(23, 6), changed(23, 1)), (Other::Tcp, Other::Foreign)); // ICMP
     assert_eq!(changed(37, 1), Other::Foreign); // another port
     assert_eq!(changed(39, 23), Other::Short); // UDP length
     assert_eq!(changed(13, 6), Other::Arp);

@@ -9,7 +9,7 @@ mod by_hand;
 
 use std::net::{Ipv6Addr, SocketAddr};
 
-use common::args::PORT;
+use common::args::{Args, PORT};
 use common::cm::*;
 use common::wc::*;
 use common::*;
@@ -26,10 +26,16 @@ fn main() -> Result<()> {
     match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["server"] => server(),
         ["client", address] => client(address),
-        ["by-hand", "server"] => by_hand::server(),
-        ["by-hand", "client", address] => by_hand::client(address),
+        ["by-hand", "server"] => by_hand::server(&args("::")),
+        ["by-hand", "client", address] => by_hand::client(&args(address)),
         _ => Err(Error::content("[by-hand] server or client ADDRESS", "Read the head of operations.rs")),
     }
+}
+
+fn args(address: &str) -> Args {
+    let mut args = Args::default();
+    (args.address, args.port) = (address.into(), PORT);
+    args
 }
 
 const CAP: QpCap = QpCap { max_send_wr: 16, max_recv_wr: 16, max_send_sge: 3, max_recv_sge: 2, max_inline_data: 32 };

@@ -40,6 +40,10 @@ fn call_step(call: &str, errno: i32) -> &'static str {
         ("ibv_post_send", libc::EINVAL) => {
             "Is the QP in the state RTS (its dump tells)? Requests can be posted only once it is connected"
         }
+        ("ibv_modify_qp", libc::EINVAL) => {
+            "Some attribute does not fit: the state that the QP comes from, a GID index whose address is of another kind than \
+             the peer's, a path MTU that the port does not have"
+        }
         ("ibv_reg_mr" | "ibv_create_cq" | "rdma_create_qp", libc::ENOMEM | libc::EPERM) => {
             "Locked memory is limited: `ulimit -l` shows how much. Run `ulimit -l unlimited` (as root, or set memlock in \
              /etc/security/limits.conf and log in again)"

@@ -1,10 +1,11 @@
 //! Which step of a story each packet of a capture belongs to.
 //!
 //! Nothing is read from addresses, queue pairs or counts that differ between runs. The client is the one who sends
-//! the ConnectRequest; where there are several, each connection follows the story by itself. A CM message belongs to the
-//! step with its name. The requests of one side come in the order of the story, and packet sequence numbers tell to which
-//! request a later part, a repetition or an answer belongs; so neither another path MTU, nor ACKs for several requests at
-//! once, nor lost packets change the assignment.
+//! the ConnectRequest; where there are several, each connection follows the story by itself. In a story without connection
+//! management the client is the one who sends the first request, and all queue pairs follow the story together. A CM message
+//! belongs to the step with its name. The requests of one side come in the order of the story, and packet sequence numbers
+//! tell to which request a later part, a repetition or an answer belongs; so neither another path MTU, nor ACKs for several
+//! requests at once, nor lost packets change the assignment.
 
 use super::{Side, Step, Story};
 use crate::cm::Kind;
@@ -19,9 +20,9 @@ use std::fmt;
 pub struct Follow<'s> {
     story: &'s Story,
     tracker: Tracker,
-    /// Each connection that began with a ConnectRequest; and for the requests of its client and of its server, in order,
-    /// the sequence number that each begins with.
-    connections: HashMap<usize, [Vec<i64>; 2]>,
+    /// Each connection that began with a ConnectRequest, or all of them as one if the story has none; and for the requests of
+    /// its client and of its server, in order, the connection and the sequence number that each begins with.
+    connections: HashMap<usize, [Vec<(usize, i64)>; 2]>,
 }
 
 /// A packet that the story does not have.
@@ -53,9 +54,9 @@ impl<'s> Follow<'s> {
     pub fn packet(&mut self, frame: u64, packet: &Packet) -> Result<&'s Step, Unexpected> {
         let seen = self.tracker.see(packet);
         let message = packet.cm();
-        let begins = message.as_ref().is_some_and(|message| message.kind == Kind::ConnectRequest);
+        let begins = message.as_ref().map_or(self.story.has_no_cm(), |message| message.kind == Kind::ConnectRequest);
         if let Some(seen) = seen.filter(|_| begins) {
-            self.connections.entry(seen.connection).or_default();
+            self.connections.entry(self.group(seen)).or_default();
         }
         let side = self.side(packet, seen);
         let found = match (side, message) {
@@ -67,10 +68,19 @@ impl<'s> Follow<'s> {
         found.map_err(|expected| Unexpected { frame, packet: format!("{sender}{}", packet.name()), expected })
     }
 
+    /// What follows the story by itself.
+    fn group(&self, seen: Seen) -> usize {
+        if self.story.has_no_cm() {
+            0
+        } else {
+            seen.connection
+        }
+    }
+
     /// Who sent a packet: one end of its connection, or, if it is of none, whose machine that is. None before the first
     /// ConnectRequest.
     fn side(&self, packet: &Packet, seen: Option<Seen>) -> Option<Side> {
-        let known = seen.filter(|seen| self.connections.contains_key(&seen.connection)).map(|seen| seen.from);
+        let known = seen.filter(|seen| self.connections.contains_key(&self.group(*seen))).map(|seen| seen.from);
         known.or_else(|| {
             let all = self.tracker.connections();
             let mut clients = self.connections.keys().filter_map(|connection| Some(all.get(*connection)?.ips[0]));
@@ -93,15 +103,19 @@ impl<'s> Follow<'s> {
         if packet.opcode.service != Service::Rc {
             return Err("a packet of a reliable connection".into());
         }
-        let known = seen.and_then(|seen| Some((self.connections.get_mut(&seen.connection)?, seen.psn?, seen.again)));
-        let (requests, psn, again) = known.ok_or("a packet of a connection whose ConnectRequest the capture has")?;
+        let group = seen.map(|seen| self.group(seen));
+        let requests = group.and_then(|group| self.connections.get_mut(&group));
+        let known =
+            seen.zip(requests).and_then(|(seen, requests)| Some((requests, seen.connection, seen.psn?, seen.again)));
+        let (requests, connection, psn, again) =
+            known.ok_or("a packet of a connection whose ConnectRequest the capture has")?;
         let answer = packet.opcode.is_response();
         let starts = &mut requests[if answer { side.other() } else { side } as usize];
         if !answer && !again && matches!(packet.opcode.part, Part::First | Part::Only) {
-            starts.push(psn);
+            starts.push((connection, psn));
         }
         // Each request has the numbers from its own first to the next one's.
-        let index = starts.partition_point(|start| *start <= psn).checked_sub(1);
+        let index = starts.iter().rposition(|(of, start)| *of == connection && *start <= psn);
         let index = index.ok_or("an answer only after its request")?;
         let wanted = |step: &&Step| step.side == side && if answer { step.is_answer() } else { step.is_request() };
         let steps: Vec<&Step> = self.story.steps.iter().filter(wanted).collect();

@@ -113,6 +113,11 @@ impl Story {
             variant => format!("{name}-{variant}"),
         }
     }
+
+    /// True if the two sides connect their queue pairs without the connection manager.
+    pub fn has_no_cm(&self) -> bool {
+        self.steps.iter().all(|step| step.packets.starts_with("RC "))
+    }
 }
 
 impl Step {
@@ -144,7 +149,7 @@ impl Step {
 }
 
 /// The stories of this repository's lessons, in order.
-const BUNDLED: [(&str, &str); 8] = [
+const BUNDLED: [(&str, &str); 9] = [
     ("01_cm_listen", include_str!("../../../lessons/01_cm_listen/steps.toml")),
     ("02_resources", include_str!("../../../lessons/02_resources/steps.toml")),
     ("03_metadata_exchange", include_str!("../../../lessons/03_metadata_exchange/steps.toml")),
@@ -152,6 +157,7 @@ const BUNDLED: [(&str, &str); 8] = [
     ("05_rdma_read", include_str!("../../../lessons/05_rdma_read/steps.toml")),
     ("06_send_recv_state_machine", include_str!("../../../lessons/06_send_recv_state_machine/steps.toml")),
     ("07_disconnect_flush", include_str!("../../../lessons/07_disconnect_flush/steps.toml")),
+    ("08_handle_api", include_str!("../../../lessons/08_handle_api/steps.toml")),
     ("09_parameter_server", include_str!("../../../lessons/09_parameter_server/steps.toml")),
 ];
 
@@ -184,6 +190,6 @@ mod tests {
             assert_eq!(named(&story.short_name()).unwrap().file_name(), story.file_name());
             assert_eq!(named(&story.file_name()).unwrap().short_name(), story.short_name());
         }
-        assert!(named("08").unwrap_err().to_string().contains("there are 01, 02, 03, 03-private-data, 04"));
+        assert!(named("99").unwrap_err().to_string().contains("there are 01, 02, 03, 03-private-data, 04"));
     }
 }

@@ -1,0 +1,137 @@
+//! Plain TCP, for programs that tell each other by it what the connection manager would else carry. A message is a text and
+//! a zero byte behind it, as those of `ibv_rc_pingpong` and its kin are.
+
+use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
+use std::net::{IpAddr, TcpListener, TcpStream};
+use std::os::fd::AsFd;
+
+use crate::address::try_each;
+use crate::args::Args;
+use crate::deadline::{answer_limit, Deadline};
+use crate::error::{Error, Result};
+use crate::narrate::{preview, stage};
+use crate::{say, slow};
+
+/// No message is longer.
+const MAX_LEN: u64 = 256;
+
+/// Waits at the address and port of the command line. `::` is all addresses of this machine, IPv4 too.
+pub fn listen(args: &Args) -> Result<TcpListener> {
+    let _stage = stage("listen");
+    try_each(&args.address, args.port, |address| {
+        slow!("listen, TCP {address}");
+        let listener = TcpListener::bind(address).map_err(failed)?;
+        say!("listening on {address}");
+        Ok(listener)
+    })
+}
+
+/// The other side.
+pub struct Peer(BufReader<TcpStream>);
+
+impl Peer {
+    /// The client's way to one: to the address and port of the command line.
+    pub fn connect(args: &Args) -> Result<Self> {
+        let _stage = stage("connect_tcp");
+        try_each(&args.address, args.port, |address| {
+            slow!("connect, TCP {address}");
+            Self::new(TcpStream::connect_timeout(&address, answer_limit()))
+        })
+    }
+
+    /// The server's: the next who comes.
+    pub fn accept(listener: &TcpListener) -> Result<Self> {
+        let _stage = stage("accept_tcp");
+        slow!("accept, TCP");
+        Deadline::knock("a client that connects over TCP").wait_readable(&[listener.as_fd()])?;
+        Self::new(listener.accept().map(|(stream, _)| stream))
+    }
+
+    fn new(stream: io::Result<TcpStream>) -> Result<Self> {
+        let stream = stream.map_err(failed)?;
+        for limit in [TcpStream::set_read_timeout, TcpStream::set_write_timeout] {
+            limit(&stream, Some(answer_limit())).map_err(failed)?;
+        }
+        stream.set_nodelay(true).map_err(failed)?;
+        Ok(Self(BufReader::new(stream)))
+    }
+
+    /// The address of the other end, for people.
+    pub fn name(&self) -> String {
+        self.0.get_ref().peer_addr().map_or_else(|_| "somebody".into(), |address| address.to_string())
+    }
+
+    /// The address of our own end: the one by which the other side reaches us.
+    pub fn own_ip(&self) -> Result<IpAddr> {
+        self.0.get_ref().local_addr().map(|address| address.ip().to_canonical()).map_err(failed)
+    }
+
+    /// Sends a message.
+    pub fn tell(&mut self, message: &str) -> Result<()> {
+        slow!("TCP, to the peer: {message}");
+        self.0.get_mut().write_all(format!("{message}\0").as_bytes()).map_err(failed)
+    }
+
+    /// Waits for a message.
+    pub fn hear(&mut self) -> Result<String> {
+        let mut bytes = Vec::new();
+        self.0.by_ref().take(MAX_LEN).read_until(0, &mut bytes).map_err(failed)?;
+        let text = bytes.strip_suffix(b"\0").and_then(|text| String::from_utf8(text.to_vec()).ok());
+        let text = text.ok_or_else(|| {
+            let what = match bytes.is_empty() {
+                true => "the peer has hung up".into(),
+                false => format!("the peer sends what is no message: {}", preview(&bytes)),
+            };
+            Error::content(what, "Look at the other side's log. Do both sides run the same lesson?")
+        })?;
+        slow!("TCP, from the peer: {}", text.escape_debug());
+        Ok(text)
+    }
+}
+
+fn failed(error: io::Error) -> Error {
+    let next = match error.kind() {
+        ErrorKind::ConnectionRefused => "Start the server first, and give both sides the same port with -p",
+        ErrorKind::AddrInUse => "Another program listens there (`ss -lntp` names it): choose another port with -p",
+        ErrorKind::AddrNotAvailable => "That address is not this machine's: `ip address` lists its own",
+        _ => "Look at the other side's log: has it ended, and with which error?",
+    };
+    match error.kind() {
+        ErrorKind::WouldBlock => {
+            Error::Deadline { awaited: "a message of the peer's over TCP".into(), limit: answer_limit() }
+        }
+        _ => Error::content(format!("TCP: {error}"), next),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pair() -> (Peer, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let other = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        (Peer::accept(&listener).unwrap(), other)
+    }
+
+    #[test]
+    fn messages_end_with_a_zero() {
+        let (mut peer, mut other) = pair();
+        other.write_all(b"one\0two\0thr").unwrap();
+        assert_eq!((peer.hear().unwrap(), peer.hear().unwrap()), ("one".into(), "two".into()));
+        peer.tell("four").unwrap();
+        let mut bytes = [0; 5];
+        other.read_exact(&mut bytes).unwrap();
+        assert_eq!((&bytes, peer.own_ip().unwrap()), (b"four\0", [127, 0, 0, 1].into()));
+        drop(other);
+        assert!(peer.hear().unwrap_err().to_string().contains("no message: \"thr\""));
+        assert!(peer.hear().unwrap_err().to_string().contains("hung up"));
+    }
+
+    #[test]
+    fn nonsense_without_end_is_refused() {
+        let (mut peer, mut other) = pair();
+        other.write_all(&[0xff; 1000]).unwrap();
+        assert!(peer.hear().unwrap_err().to_string().contains("no message: ff ff"));
+    }
+}
