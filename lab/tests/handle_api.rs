@@ -112,14 +112,16 @@ fn a_full_queue_says_so_and_takes_more_when_polled() {
     assert_eq!(check.count(CLIENT, "opcode=IBV_WC_RDMA_WRITE"), 5);
 }
 
+/// The server's options, the client's, how they end, and what each says.
+type Wrong<'a> = (&'a str, &'a str, [i32; 2], &'a [&'a str], &'a [&'a str]);
+
 #[test]
 fn each_wrong_attribute_ends_in_words() {
     let nobody_answers = "IBV_WC_RETRY_EXC_ERR";
     let failed = "work request 1 ended with RDMA_WC_GENERAL_ERR";
     let empty = "the memory holds 4096 bytes: \"\"";
     let (gid, rts) = ("ibv_modify_qp failed: EINVAL", "the queue pair takes no such request in its state");
-    // The server's options, the client's, how they end, and what each says.
-    let runs: [(&str, &str, [i32; 2], &[&str], &[&str]); 11] = [
+    let runs: [Wrong; 11] = [
         ("", "--wrong dest_qp_num", [0, 1], &[empty], &[nobody_answers, failed]),
         // The WRITE arrives, and its ACK goes elsewhere.
         ("--wrong dest_qp_num", "", [0, 1], &["\"Test message\""], &[nobody_answers, failed]),

@@ -46,7 +46,13 @@ fn every_bundled_capture_is_like_itself_and_unlike_the_others() {
     for mine in &names {
         for reference in &names {
             let report = Frames::bundled(mine).against(&Frames::bundled(reference));
-            let expected = if mine == reference { Verdict::Same } else { Verdict::Different };
+            // A capture without connection management cannot be told from one that began too late.
+            let by_hand = |name: &str| name.starts_with("08_");
+            let expected = match mine == reference {
+                true => Verdict::Same,
+                false if by_hand(mine) && !by_hand(reference) => Verdict::Unreadable,
+                false => Verdict::Different,
+            };
             assert_eq!(report.verdict(), expected, "{mine} and {reference}: {report}");
         }
     }

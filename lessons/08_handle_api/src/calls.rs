@@ -10,7 +10,7 @@ use crate::error::{RdmaError, Result};
 use crate::wc::Wc;
 use crate::DEVICE;
 
-pub fn run(mut peer: Peer, args: &Args) -> Result<()> {
+pub fn calls(mut peer: Peer, args: &Args) -> Result<()> {
     let _stage = stage("calls");
     let mut rdma = Rdma::open(args.text(&DEVICE))?;
 

@@ -15,7 +15,7 @@ pub const FAULTS: [&Opt; 5] = [&WRONG_RKEY, &BEYOND_END, &NO_PERMISSION, &NO_LOC
 const LEN: u64 = 12;
 const ROOM: u32 = 4;
 
-pub fn run(mut peer: Peer, args: &Args) -> Result<()> {
+pub fn faults(mut peer: Peer, args: &Args) -> Result<()> {
     let _stage = stage("faults");
     let mut rdma = Rdma::open(args.text(&DEVICE))?;
     let buffer = Buffer::zeroed(4096)?;

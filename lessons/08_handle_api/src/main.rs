@@ -58,11 +58,11 @@ fn client(args: &Args) -> Result<()> {
     let done = if args.flag(&PINGPONG) {
         pingpong::play(peer, args, true)
     } else if args.flag(&CALLS) {
-        calls::run(peer, args)
+        calls::calls(peer, args)
     } else if FAULTS.iter().any(|fault| args.flag(fault)) {
-        faults::run(peer, args)
+        faults::faults(peer, args)
     } else {
-        program::main(peer, args)
+        program::program(peer, args)
     };
     Ok(done?)
 }

@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::wc::{Status::RDMA_WC_SUCCESS, Wc};
 use crate::{DEVICE, LEN, WRONG};
 
-pub fn main(mut peer: Peer, args: &Args) -> Result<()> {
+pub fn program(mut peer: Peer, args: &Args) -> Result<()> {
     let _stage = stage("program");
     let mut rdma = Rdma::open(args.text(&DEVICE))?;
 

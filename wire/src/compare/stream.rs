@@ -79,6 +79,10 @@ impl Stream {
             self.requests.push(Request::new(recorded, self.next));
             return self.fold();
         };
+        // After a refusal the queue pairs are at their end. If they are started anew, their numbers begin anywhere.
+        if self.requests.last().is_some_and(|last| matches!(last.outcome, Outcome::Refused(_))) {
+            self.next = self.next.max(position);
+        }
         if mtu.is_none() && position > self.next {
             *mtu = self.guess_mtu(position);
         }
