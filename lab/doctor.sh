@@ -126,8 +126,6 @@ for device in $nic; do check_device nic "$device"; done
 check_memory
 [ -z "$soft$nic" ] || check_permissions
 check_firewall
-printf '\nTo look at packets:\n'
-needs look ''
 printf '\nReady to run:\n'
 ready=no
 # way NAME TITLE COMMAND

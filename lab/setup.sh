@@ -167,8 +167,8 @@ END
     mv "$TOOLS/env.$$" "$TOOLS/env"
 }
 
-# For a classroom without a network. Lists, packages and the crates' sources: on another machine set-up and cargo find them where they would have put them. That
-# machine may have less than this one, but has what set-up does not bring.
+# For a classroom without a network. Lists, packages and the crates' sources: on another machine set-up and cargo find them where
+# they would have put them. That machine may have less than this one, but has what set-up does not bring.
 bundle() {
     # shellcheck source=/dev/null
     . /etc/os-release

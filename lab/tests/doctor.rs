@@ -70,6 +70,7 @@ fn a_good_machine_passes_every_check_and_is_ready_in_all_three_ways() {
     let text = diagnose(&good()).0;
     assert!(["yes lab", "yes vms", "yes nic", "ACTIVE on ib0"].iter().all(|part| text.contains(part)), "{text}");
     assert!(!["FAIL", "note", "cure"].iter().any(|word| text.contains(word)), "{text}");
+    assert!(text.lines().filter(|line| line.starts_with("  OK")).all(|line| !line[8..31].trim().is_empty()), "{text}");
 }
 
 /// Whatever of lab/needs.txt is missing: make gets it where there is apt. What has to be the machine's own, and everything
