@@ -41,7 +41,7 @@ fn tshark(config: &Path, capture: &Path, arguments: &[&str]) -> String {
     let mut command = Command::new("tshark");
     command.env("WIRESHARK_CONFIG_DIR", config).args(["-C", "rdma", "-r"]).arg(capture).args(arguments);
     let output = command.output().unwrap_or_else(|error| {
-        panic!("cannot run tshark ({error}): `make test` installs it; elsewhere install the package tshark")
+        panic!("cannot run tshark ({error}): `make test` gets it; elsewhere install the package tshark")
     });
     assert!(output.status.success(), "tshark {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()

@@ -180,7 +180,7 @@ pub fn tshark_packets(capture: &Path) -> Vec<String> {
     for field in fields {
         command.args(["-e", field]);
     }
-    let output = command.output().expect("tshark is installed (`make test` installs it)");
+    let output = command.output().expect("tshark is installed (`make test` gets it)");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let text = String::from_utf8(output.stdout).unwrap();
     text.lines().map(tshark_line).collect()

@@ -98,7 +98,7 @@ fn run(captures: &[u8], filters: &[&str]) -> Result<Result<BTreeSet<String>, (St
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
-        .context("cannot run tshark; `make test` installs it, elsewhere install the package tshark")?;
+        .context("cannot run tshark; `make test` gets it, elsewhere install the package tshark")?;
     if let Some(mut input) = child.stdin.take() {
         // A tshark that refuses a filter ends without reading: its message tells more than the broken pipe.
         let _ = input.write_all(captures);
