@@ -11,9 +11,6 @@ use crate::error::{RdmaError, Result};
 use crate::handle::{Handle, Object, Pair, Table};
 use crate::wc::{Opcode, Posted, Wc};
 
-/// SEND and receive name no memory of the peer's.
-const NOWHERE: (u64, u32) = (0, 0);
-
 /// A device, opened, and all that this program has on it.
 pub struct Rdma {
     pub context: Context,
@@ -60,7 +57,14 @@ impl Rdma {
         let qp = self.pd.create_qp(&QpInitAttr { recv_cq: &recv_cq, ..QpInitAttr::new(&send_cq, cap) })?;
         qp.dump();
         let (room, state) = ([send_cq_size as usize, recv_cq_size as usize], Cell::new(QpState::RESET));
-        Ok(self.table.add(Object::Pair(Pair { qp, send_cq, recv_cq, state, room, posted: Posted::default() })))
+        Ok(self.table.add(Object::Pair(Box::new(Pair {
+            qp,
+            send_cq,
+            recv_cq,
+            state,
+            room,
+            posted: Posted::default(),
+        }))))
     }
 
     /// `int rdma_destroy_qp(int qp_num)`
@@ -84,12 +88,12 @@ impl Rdma {
 
     /// `int rdma_post_send(int qp_num, int local_mr, uint64 length)`
     pub fn post_send(&self, qp_num: Handle, local_mr: Handle, length: u64) -> Result<u64> {
-        self.post(Opcode::Send, qp_num, local_mr, 0, NOWHERE, length)
+        self.post(Opcode::Send, qp_num, local_mr, 0, (0, 0), length)
     }
 
     /// Room for a SEND of the peer's. If it finds none, our device says "receiver not ready".
     pub fn post_receive(&self, qp_num: Handle, local_mr: Handle, length: u64) -> Result<u64> {
-        self.post(Opcode::Receive, qp_num, local_mr, 0, NOWHERE, length)
+        self.post(Opcode::Receive, qp_num, local_mr, 0, (0, 0), length)
     }
 
     /// Checks what needs no device, posts, and notes what the completion will not tell.
@@ -115,7 +119,7 @@ impl Rdma {
             Opcode::Send => pair.qp.post_send(&SendWr::send(region, range)),
             Opcode::Receive => pair.qp.post_recv(region, range),
         }?;
-        pair.posted.add(wr_id, opcode, length);
+        pair.posted.0.borrow_mut().insert(wr_id, (opcode, length));
         Ok(wr_id)
     }
 

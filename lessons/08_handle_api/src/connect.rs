@@ -65,8 +65,9 @@ impl Rdma {
         pair.qp.dump();
         self.move_to(qp_num, &ModifyQp::Reset)?;
         // What is still reported is of the past.
-        (pair.send_cq.poll()?, pair.recv_cq.poll()?);
-        pair.posted.forget_all();
+        pair.send_cq.poll()?;
+        pair.recv_cq.poll()?;
+        pair.posted.0.borrow_mut().clear();
         Ok(())
     }
 

@@ -5,7 +5,7 @@ use common::tcp::Peer;
 use common::{say, stage, Access, Buffer, Metadata};
 
 use crate::api::Rdma;
-use crate::error::{RdmaError, Result};
+use crate::error::Result;
 use crate::handle::Handle;
 use crate::{BEYOND_END, DEVICE, NO_LOCAL_WRITE, NO_PERMISSION, QUEUE_FULL, WRONG_RKEY};
 
@@ -66,19 +66,17 @@ fn recover(rdma: &Rdma, peer: &mut Peer, qp: Handle, mr: Handle) -> Result<()> {
 /// Posts until no more is taken. Each completion that is polled makes room for one request.
 fn fill(rdma: &Rdma, qp: Handle, mr: Handle, addr: u64, rkey: u32) -> Result<()> {
     let _stage = stage("fill");
-    let mut posted = 0;
-    let refused = loop {
-        match rdma.post_write(qp, mr, 0, addr, rkey, LEN) {
-            Ok(_) => posted += 1,
-            Err(error @ RdmaError::QueueFull(_)) => break error,
-            Err(other) => return Err(other),
-        }
-    };
-    say!("{posted} are posted; the next one: {refused}");
+    let post = || rdma.post_write(qp, mr, 0, addr, rkey, LEN);
+    for _ in 0..ROOM {
+        post()?;
+    }
+    if let Err(refused) = post() {
+        say!("{ROOM} are posted; the next one: {refused}");
+    }
     rdma.wait(qp, "the first of them")?.check()?;
-    rdma.post_write(qp, mr, 0, addr, rkey, LEN)?;
+    post()?;
     say!("one is polled, and one more is posted");
-    for _ in 0..posted {
+    for _ in 0..ROOM {
         rdma.wait(qp, "the others")?.check()?;
     }
     Ok(())

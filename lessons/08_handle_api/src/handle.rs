@@ -30,7 +30,7 @@ pub struct Pair {
 
 pub enum Object {
     Region(MemoryRegion),
-    Pair(Pair),
+    Pair(Box<Pair>),
     Nothing,
 }
 

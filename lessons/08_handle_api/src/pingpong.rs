@@ -14,9 +14,6 @@ use crate::DEVICE;
 const ROUNDS: usize = 1000;
 const SIZE: u64 = 4096;
 
-/// After so many rounds the log has seen it all.
-const SHOWN: usize = 2;
-
 /// The client goes first, with its card and with the first SEND.
 pub fn play(mut peer: Peer, args: &Args, goes_first: bool) -> Result<()> {
     let _stage = stage("play");
@@ -60,7 +57,8 @@ fn rounds(rdma: &Rdma, qp: Handle, mr: Handle, goes_first: bool) -> Result<()> {
             }
             _ => sent += 1,
         }
-        if received == SHOWN {
+        if received == 2 {
+            // The log has seen it all.
             narrate::show_only(vec!["play".into()]);
         }
     }

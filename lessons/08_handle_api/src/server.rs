@@ -42,10 +42,7 @@ fn serve(mut peer: Peer, args: &Args) -> Result<()> {
             (card, _) => {
                 let theirs = Card::parse(card)?;
                 let known = pairs.iter().find(|(qpn, _)| *qpn == theirs.qpn).map(|(_, qp)| *qp);
-                let qp = match known {
-                    Some(qp) => qp,
-                    None => rdma.create_qp(64, 64)?,
-                };
+                let qp = known.map_or_else(|| rdma.create_qp(64, 64), Ok)?;
                 pairs.push((theirs.qpn, qp));
                 let (ours, sgid_index) = rdma.card(qp, mr, &peer)?;
                 rdma.move_qp(qp, &ours, &theirs, sgid_index, args.text(&WRONG))?;

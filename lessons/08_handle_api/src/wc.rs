@@ -52,21 +52,13 @@ impl Wc {
 /// What each request that is posted and not polled asked for, and how much. Verbs tell neither the opcode of a request that
 /// failed nor the length of a WRITE; and whoever counts the requests knows when the CQ would overflow.
 #[derive(Default)]
-pub struct Posted(RefCell<HashMap<u64, (Opcode, u64)>>);
+pub struct Posted(pub RefCell<HashMap<u64, (Opcode, u64)>>);
 
 impl Posted {
     /// How many are of the same queue.
     pub fn count(&self, opcode: Opcode) -> usize {
         let is_receive = |opcode| opcode == Opcode::Receive;
         self.0.borrow().values().filter(|(posted, _)| is_receive(*posted) == is_receive(opcode)).count()
-    }
-
-    pub fn add(&self, wr_id: u64, opcode: Opcode, length: u64) {
-        self.0.borrow_mut().insert(wr_id, (opcode, length));
-    }
-
-    pub fn forget_all(&self) {
-        self.0.borrow_mut().clear();
     }
 
     /// The device's completion in this API's words.
