@@ -1,8 +1,7 @@
 //! The calls. Each is a few verbs; docs/08_handle_api.md has them side by side.
 
 use std::cell::Cell;
-use std::collections::hash_map::RandomState;
-use std::hash::{BuildHasher, Hasher};
+use std::time::UNIX_EPOCH;
 
 use common::deadline::Deadline;
 use common::{Access, Buffer, Context, Metadata, ProtectionDomain, QpCap, QpInitAttr, QpState, SendWr};
@@ -24,9 +23,9 @@ impl Rdma {
     pub fn open(device: &str) -> Result<Self> {
         let context = Context::open(device)?;
         let pd = ProtectionDomain::alloc(&context)?;
-        // Any start will do. A random one keeps late packets of a program before from being taken for ours. (In the upper half,
+        // Any start will do. Not the same each time, or late packets of a program before would be taken for ours. (In the upper half,
         // so that `--wrong rq_psn+1` ends alike each time: to a repetition before the first request, SoftRoCE says ACK -1.)
-        let psn = RandomState::new().build_hasher().finish() as u32 & 0xff_ffff | 0x80_0000;
+        let psn = UNIX_EPOCH.elapsed().unwrap_or_default().subsec_nanos() & 0x7f_ffff | 0x80_0000;
         Ok(Self { context, pd, table: Table::default(), psn: Cell::new(psn) })
     }
 

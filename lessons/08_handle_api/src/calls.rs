@@ -68,14 +68,12 @@ pub fn calls(mut peer: Peer, args: &Args) -> Result<()> {
         say!("poll_cq, {qp:?}: {first:?}; and {n} more");
     }
 
-    // destroy_qp
     rdma.destroy_qp(qp)?;
     refused("poll_cq after destroy_qp", rdma.poll_cq(qp, &mut [], 0).err());
     say!("the next one has the slot of {qp:?}, and is {:?}", rdma.create_qp(8, 8)?);
     Ok(peer.tell("bye")?)
 }
 
-/// Shows what C's -1 does not tell.
 fn refused(what: &str, error: Option<RdmaError>) {
     if let Some(error) = error {
         say!("{what}: {error}");

@@ -7,7 +7,6 @@ use crate::api::Rdma;
 use crate::error::Result;
 use crate::handle::Handle;
 
-/// The device's first port.
 const PORT: u8 = 1;
 
 impl Rdma {
@@ -51,10 +50,9 @@ impl Rdma {
         }
         self.to_init(qp_num)?;
         self.to_rtr(qp_num, &theirs, path_mtu, sgid_index)?;
-        if wrong == "rts" {
-            Ok(())
-        } else {
-            self.to_rts(qp_num, ours.psn)
+        match wrong {
+            "rts" => Ok(()),
+            _ => self.to_rts(qp_num, ours.psn),
         }
     }
 

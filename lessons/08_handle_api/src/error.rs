@@ -13,15 +13,11 @@ pub type Result<T> = std::result::Result<T, RdmaError>;
 pub enum RdmaError {
     InvalidMr(Handle),
     InvalidQp(Handle),
-    /// Not registered any more, or destroyed.
     GivenBack(Handle),
     Permission,
-    /// With so many requests.
     QueueFull(usize),
     NotConnected,
-    /// A request was posted, and ended badly.
     Failed(Wc),
-    /// A call of `common` failed.
     Device(Error),
 }
 

@@ -33,16 +33,12 @@ pub fn faults(mut peer: Peer, args: &Args) -> Result<()> {
         return Ok(peer.tell("bye")?);
     }
 
-    if args.flag(&WRONG_RKEY) {
-        rdma.post_write(qp, mr, 0, addr, rkey ^ 1, LEN)?;
-    } else if args.flag(&BEYOND_END) {
-        // The last byte lies outside.
-        rdma.post_write(qp, mr, 0, addr + u64::from(len) - LEN + 1, rkey, LEN)?;
-    } else if args.flag(&NO_LOCAL_WRITE) {
-        rdma.post_read(qp, no_rights, 0, addr, rkey, LEN)?;
-    } else {
-        rdma.post_write(qp, mr, 0, addr, rkey, LEN)?;
-    }
+    match () {
+        () if args.flag(&WRONG_RKEY) => rdma.post_write(qp, mr, 0, addr, rkey ^ 1, LEN)?,
+        () if args.flag(&BEYOND_END) => rdma.post_write(qp, mr, 0, addr + u64::from(len) - LEN + 1, rkey, LEN)?,
+        () if args.flag(&NO_LOCAL_WRITE) => rdma.post_read(qp, no_rights, 0, addr, rkey, LEN)?,
+        () => rdma.post_write(qp, mr, 0, addr, rkey, LEN)?,
+    };
     let refused = rdma.wait(qp, "a request that fails")?;
     rdma.table.pair(qp)?.qp.dump();
     say!("the request: {refused:?}");

@@ -68,7 +68,6 @@ impl Table {
         slot.map(|(_, object)| object).ok_or(RdmaError::GivenBack(handle))
     }
 
-    /// Drops what the handle stands for. From now on the handle fits nothing.
     pub fn give_back(&mut self, handle: Handle) {
         if self.object(handle).is_ok() {
             self.0[handle.slot] = (handle.generation + 1, Object::Nothing);

@@ -55,19 +55,15 @@ const OPTIONS: [Opt; 10] =
 
 fn client(args: &Args) -> Result<()> {
     let peer = Peer::connect(args)?;
-    let done = if args.flag(&PINGPONG) {
-        pingpong::play(peer, args, true)
-    } else if args.flag(&CALLS) {
-        calls::calls(peer, args)
-    } else if FAULTS.iter().any(|fault| args.flag(fault)) {
-        faults::faults(peer, args)
-    } else {
-        program::program(peer, args)
+    let done = match () {
+        () if args.flag(&PINGPONG) => pingpong::play(peer, args, true),
+        () if args.flag(&CALLS) => calls::calls(peer, args),
+        () if FAULTS.iter().any(|fault| args.flag(fault)) => faults::faults(peer, args),
+        () => program::program(peer, args),
     };
     Ok(done?)
 }
 
 fn main() -> ExitCode {
-    let about = "Queue pairs by hand, and an API of handles";
-    common::args::run("lesson-08", about, &OPTIONS, server::run, client)
+    common::args::run("lesson-08", "Queue pairs by hand, and an API of handles", &OPTIONS, server::run, client)
 }

@@ -58,7 +58,6 @@ fn rounds(rdma: &Rdma, qp: Handle, mr: Handle, goes_first: bool) -> Result<()> {
             _ => sent += 1,
         }
         if received == 2 {
-            // The log has seen it all.
             narrate::show_only(vec!["play".into()]);
         }
     }

@@ -30,7 +30,6 @@ pub fn program(mut peer: Peer, args: &Args) -> Result<()> {
     let remote_addr = remote.memory.addr;
     let remote_rkey = remote.memory.rkey;
     let length = args.number(&LEN).unwrap_or(12) as u64;
-
     let wr_id = rdma.post_write(qp, send_mr, 0, remote_addr, remote_rkey, length)?;
 
     // Poll for completion

@@ -30,7 +30,6 @@ pub enum Opcode {
     Receive,
 }
 
-/// One finished request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Wc {
     pub wr_id: u64,
