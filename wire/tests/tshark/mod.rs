@@ -65,8 +65,7 @@ fn tshark(capture: &Path) -> Vec<Vec<String>> {
     for field in FIELDS {
         command.args(["-e", field]);
     }
-    let output =
-        command.output().expect("tshark is installed: `make test` gets it, and so does `apt install tshark`");
+    let output = command.output().expect("tshark is installed: `make test` gets it, and so does `apt install tshark`");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     table(&output.stdout)
 }
