@@ -1,6 +1,9 @@
 //! What is written, read again; and what must not be taken for it.
 
-use super::*;
+use common::Metadata;
+
+use crate::layout::*;
+use crate::model::{Gradient, Weights};
 
 const OLD: Weights = [1.0, -2.0, 3.5, 0.0, 1e-9, 7.25, -0.0, 1e300];
 

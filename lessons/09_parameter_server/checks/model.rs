@@ -1,13 +1,13 @@
 //! The arithmetic by itself.
 
-use super::*;
+use crate::model::*;
 
 /// So many rounds with these workers, from zero.
 fn train(workers: &[u8], rounds: usize) -> (Weights, f64) {
-    let shards: Vec<Shard> = workers.iter().map(|number| Shard::generate(*number)).collect();
+    let shards: Vec<_> = workers.iter().map(|number| examples(*number)).collect();
     let (mut weights, mut loss) = ([0.0; WEIGHTS], 0.0);
     for _ in 0..rounds {
-        let gradients: Vec<Gradient> = shards.iter().map(|shard| shard.gradient(&weights)).collect();
+        let gradients: Vec<Gradient> = shards.iter().map(|shard| gradient(shard, &weights)).collect();
         loss = gradients.iter().map(|gradient| gradient.loss).sum::<f64>() / workers.len() as f64;
         step(&mut weights, gradients.iter(), workers.len());
     }
@@ -33,12 +33,12 @@ fn the_same_in_the_same_order_is_the_same_to_the_bit() {
 
 #[test]
 fn the_slope_is_the_derivative_of_the_loss() {
-    let (shard, at) = (Shard::generate(5), TRUTH.map(|weight| weight / 2.0));
-    let gradient = shard.gradient(&at);
+    let (shard, at) = (examples(5), TRUTH.map(|weight| weight / 2.0));
+    let here = gradient(&shard, &at);
     for index in 0..WEIGHTS {
         let mut near = at;
         near[index] += 1e-6;
-        let slope = (shard.gradient(&near).loss - gradient.loss) / 1e-6;
-        assert!((slope - gradient.slope[index]).abs() < 1e-4, "{index}: {slope}");
+        let slope = (gradient(&shard, &near).loss - here.loss) / 1e-6;
+        assert!((slope - here.slope[index]).abs() < 1e-4, "{index}: {slope}");
     }
 }

@@ -1,4 +1,4 @@
-//! What the server holds: what all workers share, on one device, and what each of them has for itself.
+//! What the server holds: what all workers share, on one device (the house), and what each of them has for itself (a peer).
 //!
 //! ```text
 //! (free) ─ knock ─▶ Accepted ─ ESTABLISHED ─▶ Idle ─ go ─▶ Working ─ WRITE with immediate ─▶ Delivered
@@ -7,22 +7,14 @@
 //!    └─ goodbye; from any state: failure ─ Stopped
 //! ```
 
-use std::collections::BTreeMap;
 use std::time::Instant;
 
-use common::{
-    info, stage, Access, CmId, CompletionChannel, CompletionQueue, ConnParam, Error, EventChannel, MemoryRegion,
-    Metadata, Operation, ProtectionDomain, QpInitAttr, QueuePair, Result, SendWr, WorkCompletion,
-};
+use common::*;
 
-use crate::layout::{board, read_slot, Welcome, BOARD_LEN, SLOT_LEN, STOP};
-use crate::model::{Gradient, Weights};
-use crate::{ACK_TIMEOUT, CONN_PARAM, CQE, PLACES, QUEUE, RECEIVES};
+use crate::{layout::*, model::*, ACK_TIMEOUT, CONN_PARAM, CQE, PLACES, QUEUE, RECEIVES};
 
 /// Fields are dropped from the top: those who use something go before what they use.
 pub struct House {
-    /// By number, from 1 to [`PLACES`]. A number without a worker is free.
-    pub peers: BTreeMap<u8, Peer>,
     /// Version and weights. Workers may READ it, at any moment.
     board: MemoryRegion,
     /// How many examples all workers together have looked at. They count themselves.
@@ -51,69 +43,40 @@ impl House {
         let board = pd.reg_mr(BOARD_LEN, Access::REMOTE_READ)?;
         // REMOTE_ATOMIC needs LOCAL_WRITE too: in the end it is our device that writes.
         let counter = pd.reg_mr(8, Access::LOCAL_WRITE | Access::REMOTE_ATOMIC)?;
-        let mut house = Self { peers: BTreeMap::new(), board, counter, cq, channel, pd, _keeper: keeper };
+        let mut house = Self { board, counter, cq, channel, pd, _keeper: keeper };
         house.publish(version, weights)?;
         Ok(house)
     }
 
-    /// Writes new weights onto the board. A READ that comes at this moment gets old and new bytes: its worker sees that the
-    /// seal does not fit.
+    /// A READ that comes at this moment gets old and new bytes: its worker sees that the seal does not fit.
     pub fn publish(&mut self, version: u32, weights: &Weights) -> Result<()> {
         let _stage = stage("publish");
         info!("the board has version {version} of the weights");
         self.board.write(0, &board(version, weights))
     }
-
-    /// The number for who wants that one, or any (0); or why there is none.
-    pub fn free_number(&self, wanted: u8) -> Result<u8> {
-        let mut numbers = if wanted == 0 { 1..=PLACES as u8 } else { wanted..=wanted };
-        let why = match numbers.find(|number| !self.peers.contains_key(number)) {
-            Some(number) if usize::from(number) <= PLACES => return Ok(number),
-            Some(number) => format!("there is no worker {number}, only 1 to {PLACES}"),
-            None if wanted == 0 => format!("the house is full: {PLACES} workers are here"),
-            None => format!("worker {wanted} is here already"),
-        };
-        Err(Error::content(why, "Come again later, or as another worker"))
-    }
-
-    /// `event->id` finds its worker.
-    pub fn number_of(&self, id: &CmId) -> Option<u8> {
-        self.peers.iter().find(|(_, peer)| peer.id == *id).map(|(number, _)| *number)
-    }
-
-    /// `wc->qp_num` finds its worker; None if that one has gone. A new QP may have an old one's number, but not its requests.
-    pub fn owner_of(&self, wc: &WorkCompletion) -> Option<u8> {
-        let is_its = |peer: &Peer| peer.qp.qp_num() == wc.qp_num && wc.wr_id >= peer.oldest;
-        self.peers.iter().find(|(_, peer)| is_its(peer)).map(|(number, _)| *number)
-    }
 }
 
-/// How far a worker is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
-    /// Our ConnectReply is under way.
-    Accepted,
-    /// Connected, and waiting for a word of ours.
-    Idle,
-    /// Told to go on.
-    Working,
-    /// Its gradient is here, and not folded yet.
-    Delivered,
-    /// Told that all is over. It hangs up next.
-    Stopped,
+    Accepted,  // Our ConnectReply is under way.
+    Idle,      // Connected, and waiting for a word of ours.
+    Working,   // Told to go on.
+    Delivered, // Its gradient is here, and not folded yet.
+    Stopped,   // Told that all is over. It hangs up next.
 }
 
 /// One worker, with all that it has here. Dropping it frees that, and its place.
 pub struct Peer {
-    id: CmId,
-    qp: QueuePair,
+    pub id: CmId,
+    pub qp: QueuePair,
     /// Where its gradients come. The region is its own: its rkey opens nobody else's.
     slot: MemoryRegion,
     /// The number of its first request.
-    oldest: u64,
+    pub oldest: u64,
     pub state: State,
-    /// In this state, that is.
     pub since: Instant,
+    /// Of its last gradient.
+    pub loss: Option<f64>,
 }
 
 impl Peer {
@@ -129,25 +92,21 @@ impl Peer {
         let private_data = Welcome { board, slot: slot_at, counter, worker }.encode();
         id.set_ack_timeout(ACK_TIMEOUT)?;
         id.accept(&ConnParam { private_data, ..CONN_PARAM.clamped_to(asked) })?;
-        Ok(Self { id: id.share(), qp, slot, oldest, state: State::Accepted, since: Instant::now() })
-    }
-
-    /// From now on it is in this state.
-    pub fn become_(&mut self, state: State) {
-        (self.state, self.since) = (state, Instant::now());
+        Ok(Self { id: id.share(), qp, slot, oldest, state: State::Accepted, since: Instant::now(), loss: None })
     }
 
     /// Says what comes next, in a SEND without bytes: 32 bits of immediate data are enough.
     pub fn tell(&mut self, word: u32) -> Result<()> {
         let _stage = stage("tell");
-        self.become_(if word == STOP { State::Stopped } else { State::Working });
+        let state = if word == STOP { State::Stopped } else { State::Working };
+        (self.state, self.since) = (state, Instant::now());
         self.qp.post_send(&SendWr::new(Operation::SendImm(word), &[])).map(|_| ())
     }
 
     /// What the worker's WRITE has left. A new receive replaces the one that it has used up.
     pub fn take_gradient(&mut self) -> Result<Gradient> {
         self.qp.post_recv_pieces(&[])?;
-        self.become_(State::Delivered);
+        (self.state, self.since) = (State::Delivered, Instant::now());
         Ok(read_slot(&self.slot.read(0..SLOT_LEN)?))
     }
 }

@@ -15,21 +15,16 @@ use crate::model::{Gradient, Weights, WEIGHTS};
 
 pub const BOARD_LEN: usize = 8 * (1 + WEIGHTS + 1);
 pub const SLOT_LEN: usize = 8 * (1 + WEIGHTS);
-
 /// The immediate data of the server's last word.
 pub const STOP: u32 = u32::MAX;
-
 /// The highest number of a round: it fits 24 bits, and never makes a [`STOP`].
 pub const LAST_ROUND: usize = 1_000_000;
-
 const MAGIC: &[u8] = b"PS09";
 
-/// Round and worker in 32 bits.
 pub fn immediate(round: u32, worker: u8) -> u32 {
     round << 8 | u32::from(worker)
 }
 
-/// The round and the worker that an immediate names.
 pub fn round_and_worker(immediate: u32) -> (u32, u8) {
     (immediate >> 8, immediate as u8)
 }
@@ -49,19 +44,16 @@ pub fn read_board(bytes: &[u8]) -> Option<(u32, Weights)> {
     (number(seal) == hash(sealed)).then(|| (number(version) as u32, floats(weights)))
 }
 
-/// A slot's bytes.
 pub fn slot(gradient: &Gradient) -> Vec<u8> {
     let numbers = std::iter::once(&gradient.loss).chain(&gradient.slope);
     numbers.flat_map(|number| number.to_be_bytes()).collect()
 }
 
-/// What lies in a slot.
 pub fn read_slot(bytes: &[u8]) -> Gradient {
     let (loss, slope) = bytes.split_at(8);
     Gradient { loss: f64::from_bits(number(loss)), slope: floats(slope) }
 }
 
-/// What a worker says when it knocks: the number that it wants, or 0.
 pub fn hello(worker: u8) -> Vec<u8> {
     [MAGIC, &[worker]].concat()
 }
@@ -71,8 +63,7 @@ pub fn read_hello(bytes: &[u8]) -> Option<u8> {
     bytes.strip_prefix(MAGIC)?.first().copied()
 }
 
-/// What a worker is told when it is let in: where to READ, where to WRITE, what to add to, and its number: that of its place
-/// in the house, and of its part of the data.
+/// What a worker is told when it is let in. Its number is that of its place in the house, and of its part of the data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Welcome {
     pub board: Metadata,
@@ -87,20 +78,16 @@ impl Welcome {
         [&buffers[..], &[self.worker]].concat()
     }
 
-    /// Reads what the server said, and refuses what no server of this lesson says.
     pub fn decode(bytes: &[u8]) -> Result<Self> {
-        let wrong = || Error::content("the server's welcome makes no sense", "Run lesson 09 on both sides");
-        let buffer = |at: usize, len: usize| {
-            let buffer = Metadata::decode(bytes.get(at..).unwrap_or_default())?;
-            if buffer.len as usize == len {
-                Ok(buffer)
-            } else {
-                Err(wrong())
+        let buffer = |at: usize| Metadata::decode(bytes.get(at..).unwrap_or_default());
+        let (board, slot, counter) = (buffer(0)?, buffer(16)?, buffer(32)?);
+        let lengths = [board, slot, counter].map(|buffer| buffer.len as usize);
+        match bytes.get(48) {
+            Some(&worker) if worker > 0 && lengths == [BOARD_LEN, SLOT_LEN, 8] => {
+                Ok(Self { board, slot, counter, worker })
             }
-        };
-        let (board, slot, counter) = (buffer(0, BOARD_LEN)?, buffer(16, SLOT_LEN)?, buffer(32, 8)?);
-        let worker = bytes.get(48).copied().filter(|worker| *worker > 0).ok_or_else(wrong)?;
-        Ok(Self { board, slot, counter, worker })
+            _ => Err(Error::content("the server's welcome makes no sense", "Run lesson 09 on both sides")),
+        }
     }
 }
 
@@ -109,16 +96,10 @@ fn number(bytes: &[u8]) -> u64 {
 }
 
 fn floats(bytes: &[u8]) -> Weights {
-    let mut floats = [0.0; WEIGHTS];
-    floats.iter_mut().zip(bytes.chunks(8)).for_each(|(float, bytes)| *float = f64::from_bits(number(bytes)));
-    floats
+    std::array::from_fn(|at| f64::from_bits(number(&bytes[8 * at..8 * at + 8])))
 }
 
 /// FNV-1a with 64 bits. It has to find an accident, not an attack.
 fn hash(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3))
 }
-
-#[cfg(test)]
-#[path = "../checks/layout.rs"]
-mod tests;

@@ -21,25 +21,20 @@ mod worker;
 
 use std::process::ExitCode;
 
-use common::args::{Opt, Side};
-use common::{ConnParam, QpCap};
+use common::{args::Opt, args::Side, ConnParam, QpCap};
 
 /// How many workers there is room for.
 const PLACES: usize = 8;
-
 /// How many may wait to be looked at, as in listen(2).
 const BACKLOG: i32 = 16;
 
 /// Room in each queue of a QP. A worker has a READ, or a WRITE and a FETCH_ADD, under way; a server has one word to go on.
 /// Either has two receives posted.
 const QUEUE: QpCap = QpCap { max_send_wr: 4, max_recv_wr: 4, ..QpCap::SMALL };
-
 /// Receives that are posted for each QP: one for what comes, and one more, so that what comes next finds one, too.
 const RECEIVES: usize = 2;
-
 /// Room in the CQ, for a QP: all that both queues can complete.
 const CQE: i32 = 8;
-
 /// How long the device waits for an ACK before it sends again, and how often: 4.096 µs × 2^17 = 0.54 s, six times.
 const ACK_TIMEOUT: u8 = 17;
 const RETRIES: u8 = 6;
@@ -53,13 +48,8 @@ const CONN_PARAM: ConnParam = ConnParam {
     rnr_retry_count: RETRIES,
 };
 
-const MODE: Opt = Opt::choice(
-    Side::Server,
-    "mode",
-    &["sync", "async"],
-    "A round for all workers (-n: the first begins when so many are there), or each at its own pace",
-)
-.short('m');
+const MODE: Opt = Opt::choice(Side::Server, "mode", &["sync", "async"], MODES).short('m');
+const MODES: &str = "A round for all workers (-n: the first begins when so many are there), or each at its own pace";
 const CHECK: Opt = Opt::flag(Side::Server, "check", "Compute everything a second time, here, and compare");
 const ROUNDS: Opt = Opt::number_or(Side::Server, "rounds", "50", "Stop after so many rounds");
 const LOSS: Opt = Opt::text(Side::Server, "loss", "0.001", "Or when the loss is below this");
@@ -70,3 +60,7 @@ fn main() -> ExitCode {
     let about = "A parameter server: many workers train one model, in one server's memory";
     common::args::run("lesson-09", about, &[MODE, CHECK, ROUNDS, LOSS, WORKER, PAUSE], server::run, worker::run)
 }
+
+#[cfg(test)]
+#[path = "../checks/main.rs"]
+mod checks;

@@ -5,60 +5,45 @@
 
 /// How many weights there are. The last one stands alone: its feature is always 1.
 pub const WEIGHTS: usize = 8;
-
 /// A place in the space that the descent goes through, or a direction in it.
 pub type Weights = [f64; WEIGHTS];
 
 /// What the examples were made from. The training finds it, but for the noise, and the server never sees an example.
-const TRUTH: Weights = [1.5, -2.0, 0.5, 3.0, -1.0, 0.25, 2.0, 0.75];
-
+pub const TRUTH: Weights = [1.5, -2.0, 0.5, 3.0, -1.0, 0.25, 2.0, 0.75];
 /// How far an example's target may be off.
 const NOISE: f64 = 0.05;
-
-/// The examples of one worker.
+/// So many of them has each worker.
 pub const EXAMPLES: usize = 128;
-
 /// How far a step goes down the slope. Twice this would overshoot.
 const STEP: f64 = 1.5;
 
-/// Some examples, and how to do better on them.
+/// How good the weights are, and how they get better: half the mean of the squared errors, and its derivative by each weight.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Gradient {
-    /// Half the mean of the squared errors.
     pub loss: f64,
-    /// Its derivative by each weight.
     pub slope: Weights,
 }
 
-/// One worker's part of the data.
-pub struct Shard {
-    /// Features and target of each example.
-    examples: Vec<(Weights, f64)>,
+/// One worker's part of the data, features and target of each example: its number is the seed of a random generator.
+pub fn examples(worker: u8) -> Vec<(Weights, f64)> {
+    let mut state = u64::from(worker);
+    let example = |_| {
+        let mut features = [1.0; WEIGHTS];
+        features[..WEIGHTS - 1].iter_mut().for_each(|feature| *feature = random(&mut state));
+        (features, dot(&TRUTH, &features) + NOISE * random(&mut state))
+    };
+    (0..EXAMPLES).map(example).collect()
 }
 
-impl Shard {
-    /// The part of the worker with this number, from a random generator that has the number as its seed.
-    pub fn generate(number: u8) -> Self {
-        let mut random = Random(u64::from(number));
-        let example = |_| {
-            let mut features = [1.0; WEIGHTS];
-            features[..WEIGHTS - 1].iter_mut().for_each(|feature| *feature = random.next());
-            (features, dot(&TRUTH, &features) + NOISE * random.next())
-        };
-        Self { examples: (0..EXAMPLES).map(example).collect() }
+pub fn gradient(examples: &[(Weights, f64)], weights: &Weights) -> Gradient {
+    let mut sum = Gradient { loss: 0.0, slope: [0.0; WEIGHTS] };
+    for (features, target) in examples {
+        let error = dot(weights, features) - target;
+        sum.loss += error * error / 2.0;
+        sum.slope.iter_mut().zip(features).for_each(|(slope, feature)| *slope += error * feature);
     }
-
-    /// How good these weights are for our examples, and which way is up.
-    pub fn gradient(&self, weights: &Weights) -> Gradient {
-        let mut sum = Gradient { loss: 0.0, slope: [0.0; WEIGHTS] };
-        for (features, target) in &self.examples {
-            let error = dot(weights, features) - target;
-            sum.loss += error * error / 2.0;
-            sum.slope.iter_mut().zip(features).for_each(|(slope, feature)| *slope += error * feature);
-        }
-        let count = EXAMPLES as f64;
-        Gradient { loss: sum.loss / count, slope: sum.slope.map(|slope| slope / count) }
-    }
+    let count = examples.len() as f64;
+    Gradient { loss: sum.loss / count, slope: sum.slope.map(|slope| slope / count) }
 }
 
 /// One step down: each gradient counts for one of `share`, and they are added in the order given.
@@ -74,22 +59,13 @@ fn dot(a: &Weights, b: &Weights) -> f64 {
     a.iter().zip(b).fold(0.0, |sum, (a, b)| sum + a * b)
 }
 
-/// SplitMix64 (Steele, Lea and Flood, 2014): small, and the same everywhere.
-struct Random(u64);
-
-impl Random {
-    /// From -1 to 1.
-    fn next(&mut self) -> f64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^= z >> 31;
-        // The upper 53 bits: as many as an f64 holds.
-        (z >> 11) as f64 / (1u64 << 52) as f64 - 1.0
-    }
+/// From -1 to 1, by SplitMix64 (Steele, Lea and Flood, 2014): small, and the same everywhere.
+fn random(state: &mut u64) -> f64 {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mut z = *state;
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^= z >> 31;
+    // The upper 53 bits: as many as an f64 holds.
+    (z >> 11) as f64 / (1u64 << 52) as f64 - 1.0
 }
-
-#[cfg(test)]
-#[path = "../checks/model.rs"]
-mod tests;

@@ -3,19 +3,11 @@
 
 mod rounds;
 
-use std::os::fd::AsFd;
-use std::time::Duration;
+use std::{collections::BTreeMap, os::fd::AsFd, time::Duration, time::Instant};
 
-use common::args::Args;
-use common::cm::*;
-use common::deadline::Deadline;
-use common::error::status_text;
-use common::{address, info, narrate, say, stage, CmEvent, CmId, ConnParam, Error, EventChannel, Result, Timer};
+use common::{args::Args, cm::*, deadline::Deadline, error::status_text, *};
 
-use crate::house::{House, Peer, State};
-use crate::layout::{read_hello, LAST_ROUND};
-use crate::training::{Goal, Training};
-use crate::{BACKLOG, CHECK, LOSS, MODE, PLACES, ROUNDS};
+use crate::{house::*, layout::*, training::Training, BACKLOG, CHECK, LOSS, MODE, PLACES, ROUNDS};
 
 /// How often the clock wakes us.
 const TICK: Duration = Duration::from_millis(500);
@@ -24,13 +16,12 @@ pub fn run(args: &Args) -> Result<()> {
     let mut server = Server::open(args)?;
     while !server.is_done() {
         server.sleep()?;
-        // A goodbye comes on another way than the data, and may overtake it. What came before the goodbye is found if the
-        // events are taken first, and looked at last.
-        let events = server.take_events()?;
-        server.take_completions()?;
-        for event in events {
+        while let Some(event) = server.events.try_get_cm_event()? {
+            // A goodbye comes on another way than the data, and may overtake it. So what came before it is taken first.
+            server.take_completions()?;
             server.on_event(event)?;
         }
+        server.take_completions()?;
         server.look_at_the_clock()?;
         server.go_on()?;
     }
@@ -40,11 +31,12 @@ pub fn run(args: &Args) -> Result<()> {
 /// Fields are dropped from the top.
 struct Server {
     training: Training,
-    /// So many workers have to be there before the first round; then true.
+    /// So many workers have to be there before the first round. Then 0.
     wanted: usize,
-    started: bool,
     /// Who took longest for its last gradient.
     slowest: (Duration, u8),
+    /// By number, from 1 to [`PLACES`]. A number without a worker is free.
+    peers: BTreeMap<u8, Peer>,
     /// None until the first worker comes.
     house: Option<House>,
     _listener: CmId,
@@ -63,7 +55,7 @@ impl Server {
         let loss = loss.ok_or_else(|| Error::content("-n is at most 8, and --loss a number from 0 on", help))?;
         // In the mode async every gradient makes a round.
         let rounds = args.number(&ROUNDS).unwrap_or(1).saturating_mul(if in_step { 1 } else { wanted });
-        let goal = Goal { loss, rounds: rounds.clamp(1, LAST_ROUND) as u32 };
+        let goal = (loss, rounds.clamp(1, LAST_ROUND) as u32);
         let (events, timer) = (EventChannel::create()?, Timer::every(TICK)?);
         let _listener = address::try_each(&args.address, args.port, |address| {
             let id = events.create_id()?;
@@ -73,34 +65,25 @@ impl Server {
             Ok(id)
         })?;
         let training = Training::new(goal, in_step, args.flag(&CHECK));
-        let (started, slowest, house, quiet) = (false, (Duration::ZERO, 0), None, Deadline::knock("workers"));
-        Ok(Self { training, wanted, started, slowest, house, _listener, timer, events, quiet })
+        let (slowest, peers, quiet) = ((Duration::ZERO, 0), BTreeMap::new(), Deadline::knock("workers"));
+        Ok(Self { training, wanted, slowest, peers, house: None, _listener, timer, events, quiet })
     }
 
-    /// Until one of the descriptors has something.
-    fn sleep(&mut self) -> Result<()> {
+    fn sleep(&self) -> Result<()> {
         let mut fds = vec![self.events.as_fd(), self.timer.as_fd()];
         fds.extend(self.house.as_ref().map(|house| house.channel.as_fd()));
         self.quiet.wait_readable(&fds).map(|_| ())
     }
 
-    fn take_events(&mut self) -> Result<Vec<CmEvent>> {
-        let mut taken = Vec::new();
-        while let Some(event) = self.events.try_get_cm_event()? {
-            taken.push(event);
-            self.quiet = Deadline::knock("workers");
-        }
-        Ok(taken)
-    }
-
     /// Every event has its case, and `event->id` finds its worker.
     fn on_event(&mut self, event: CmEvent) -> Result<()> {
         let _stage = stage("on_event");
+        self.quiet = Deadline::knock("workers");
         // The private data is the event's: it must be copied before the ack.
         let asked = ConnParam { private_data: event.private_data().to_vec(), ..event.conn_param() };
         let (kind, status, id) = (event.event(), event.status(), event.id());
         event.ack();
-        let number = self.house.as_ref().and_then(|house| house.number_of(&id));
+        let number = self.peers.iter().find(|(_, peer)| peer.id == id).map(|(number, _)| *number);
         let lost = |what| Error::content(format!("{what}, status {}", status_text(kind, status)), "Look at its log");
         match (kind, number) {
             (RDMA_CM_EVENT_CONNECT_REQUEST, _) => self.knock(&id, &asked),
@@ -145,21 +128,27 @@ impl Server {
         if self.training.over {
             return Err(no("the training is over"));
         }
-        let house = match self.house.take() {
+        let house = match &mut self.house {
             Some(house) => house,
-            None => House::open(&self.events, id, self.training.round, &self.training.weights)?,
+            none => none.insert(House::open(&self.events, id, self.training.round, &self.training.weights)?),
         };
-        let house = self.house.insert(house);
-        let number = house.free_number(wanted)?;
-        let peer = Peer::admit(house, id, asked, number)?;
-        house.peers.insert(number, peer);
-        Ok(number)
+        let mut numbers = if wanted == 0 { 1..=PLACES as u8 } else { wanted..=wanted };
+        let why = match numbers.find(|number| !self.peers.contains_key(number)) {
+            Some(number) if usize::from(number) <= PLACES => {
+                self.peers.insert(number, Peer::admit(house, id, asked, number)?);
+                return Ok(number);
+            }
+            Some(number) => format!("there is no worker {number}, only 1 to {PLACES}"),
+            None if wanted == 0 => format!("the house is full: {PLACES} workers are here"),
+            None => format!("worker {wanted} is here already"),
+        };
+        Err(Error::content(why, "Come again later, or as another worker"))
     }
 
     /// The worker's ReadyToUse has come: from now on it can be told something.
     fn join(&mut self, number: u8) {
-        if let Some(peer) = self.peer(number) {
-            peer.become_(State::Idle);
+        if let Some(peer) = self.peers.get_mut(&number) {
+            (peer.state, peer.since) = (State::Idle, Instant::now());
             say!("worker {number} has joined");
         }
     }
@@ -168,37 +157,26 @@ impl Server {
     fn leave(&mut self, number: u8, id: &CmId) {
         let _stage = stage("leave");
         id.disconnect().unwrap_or_else(|error| narrate::failure(&error.to_string()));
-        if self.peer(number).map(|peer| peer.state) != Some(State::Stopped) {
+        if self.peers.get(&number).map(|peer| peer.state) != Some(State::Stopped) {
             return self.dismiss(number, &Error::content("it hung up in the middle", "Look at its log"));
         }
         say!("worker {number} says goodbye");
-        self.remove(number);
+        self.peers.remove(&number);
     }
 
-    /// A worker is of no use any more. That is a matter of this worker alone.
+    /// A worker is of no use any more. That is a matter of this worker alone. Its place is free, with all that it had.
     fn dismiss(&mut self, number: u8, why: &Error) {
         let _stage = stage("dismiss");
         narrate::failure(&format!("worker {number} is dismissed: {why}"));
-        self.remove(number);
-    }
-
-    /// Frees the place, and all that the worker had.
-    fn remove(&mut self, number: u8) {
-        self.training.forget(number);
-        drop(self.house.as_mut().and_then(|house| house.peers.remove(&number)));
-    }
-
-    fn peer(&mut self, number: u8) -> Option<&mut Peer> {
-        self.house.as_mut()?.peers.get_mut(&number)
+        self.peers.remove(&number);
     }
 
     /// The goal is reached, and all who were told so have gone.
     fn is_done(&self) -> bool {
-        let empty = |house: &House| house.peers.values().all(|peer| peer.state == State::Accepted);
-        self.training.over && self.house.as_ref().map_or(true, empty)
+        self.training.over && self.peers.values().all(|peer| peer.state == State::Accepted)
     }
 
-    fn close(mut self) -> Result<()> {
+    fn close(self) -> Result<()> {
         let _stage = stage("close");
         if let Some(house) = &self.house {
             say!("the workers have looked at {} examples, they say", house.counter.read_u64(0)?);

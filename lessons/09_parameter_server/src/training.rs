@@ -1,56 +1,39 @@
 //! The server's side of the computation: gradients come, are folded into the weights, and the weights get a new version.
 //! And the check: the same computation again, here alone. Without a device, too.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use common::{Error, Result};
 
-use crate::model::{step, Gradient, Shard, Weights, WEIGHTS};
+use crate::model::{examples, gradient, step, Gradient, Weights};
 
 /// In the mode async: how far each weight may be from what a computation without any network yields. Both end where the
 /// loss is small, but not at the same point.
 const TOLERANCE: f64 = 0.1;
 
-/// When the training is over.
-#[derive(Debug, Clone, Copy)]
-pub struct Goal {
-    /// The loss is below this.
-    pub loss: f64,
-    /// Or so many rounds are over.
-    pub rounds: u32,
-}
-
-/// One round, folded: its number, from 1; the workers' loss before the step; whose gradients it was made from.
-#[derive(Debug, PartialEq)]
-pub struct Round {
-    pub number: u32,
-    pub loss: f64,
-    pub workers: Vec<u8>,
-}
-
 /// The weights, and what has come for them.
+#[derive(Default)]
 pub struct Training {
+    /// The training is over when the loss is below the first, or so many rounds are.
+    goal: (f64, u32),
     /// The mode sync: all workers wait for each other in every round.
     pub in_step: bool,
     pub weights: Weights,
     /// The round that is open. It is the weights' version, too.
     pub round: u32,
     pub over: bool,
-    goal: Goal,
-    /// By worker, so that they are added in the order of the numbers, whoever came first: what a sum of floats yields
-    /// depends on its order.
+    /// By worker: added in the order of their numbers, whoever came first. What a sum of floats yields depends on that.
     delivered: BTreeMap<u8, Gradient>,
-    /// The last loss of each worker that is there.
-    losses: BTreeMap<u8, f64>,
-    mirror: Option<Mirror>,
+    /// With a check: the weights of the same computation without any network, from the examples of those who took part.
+    alone: Option<Weights>,
+    took_part: BTreeSet<u8>,
+    /// The first round whose weights were not the same.
+    differs: Option<u32>,
 }
 
 impl Training {
-    /// From weights of zero. With `check`, everything is computed a second time.
-    pub fn new(goal: Goal, in_step: bool, check: bool) -> Self {
-        let (weights, delivered, losses) = ([0.0; WEIGHTS], BTreeMap::new(), BTreeMap::new());
-        let mirror = check.then(Mirror::default);
-        Self { in_step, weights, round: 1, over: false, goal, delivered, losses, mirror }
+    pub fn new(goal: (f64, u32), in_step: bool, check: bool) -> Self {
+        Self { goal, in_step, round: 1, alone: check.then(Weights::default), ..Self::default() }
     }
 
     /// A gradient has come. In the mode sync it must be one for this round; in the mode async it may be older.
@@ -60,99 +43,64 @@ impl Training {
             let what = format!("a gradient for round {round} in round {}: {gradient:?}", self.round);
             return Err(Error::content(what, "Run lesson 09 on both sides"));
         }
-        self.losses.insert(worker, gradient.loss);
         self.delivered.insert(worker, gradient);
         Ok(())
     }
 
-    /// A worker has gone. What it has delivered counts, but its loss is of the past.
-    pub fn forget(&mut self, worker: u8) {
-        self.losses.remove(&worker);
-    }
-
-    /// Folds what has come into the weights, which get the next version. None if nothing has come. `present` is how many
-    /// workers there are: in the mode async one gradient of four is a quarter of a step.
-    pub fn fold(&mut self, present: usize) -> Option<Round> {
+    /// Folds what has come into the weights, which get the next version; and says so. None if nothing has come. `present`
+    /// is how many workers there are: in the mode async one gradient of four is a quarter of a step. And `losses` are the
+    /// last ones of those that are there: what one that has gone had delivered counts, but its loss is of the past.
+    pub fn fold(&mut self, present: usize, losses: &[f64]) -> Option<String> {
         let delivered = std::mem::take(&mut self.delivered);
         if delivered.is_empty() || self.over {
             return None;
         }
         let share = if self.in_step { delivered.len() } else { present.max(delivered.len()) };
         step(&mut self.weights, delivered.values(), share);
-        let loss = match self.losses.len() {
-            0 => f64::INFINITY,
-            count => self.losses.values().sum::<f64>() / count as f64,
-        };
-        let round = Round { number: self.round, loss, workers: delivered.into_keys().collect() };
-        if let Some(mirror) = &mut self.mirror {
-            mirror.follow(&round, self.in_step.then_some(&self.weights));
+        let loss = if losses.is_empty() { f64::INFINITY } else { losses.iter().sum::<f64>() / losses.len() as f64 };
+        let workers: Vec<u8> = delivered.into_keys().collect();
+        let names = workers.iter().map(u8::to_string).collect::<Vec<_>>().join(" ");
+        self.took_part.extend(&workers);
+        if let Some(alone) = self.alone.as_mut().filter(|_| self.in_step) {
+            step_alone(alone, &workers);
+            if alone.map(f64::to_bits) != self.weights.map(f64::to_bits) {
+                self.differs.get_or_insert(self.round);
+            }
         }
-        self.over = loss < self.goal.loss || self.round >= self.goal.rounds;
+        self.over = loss < self.goal.0 || self.round >= self.goal.1;
         self.round += 1;
-        Some(round)
+        Some(format!("round {}: loss {loss:.6} from workers {names}", self.round - 1))
     }
 
     /// What the check found, in words. Nothing if nobody asked for one.
-    pub fn verdict(&mut self) -> Result<Option<String>> {
-        let Some(mirror) = &mut self.mirror else { return Ok(None) };
-        let rounds = self.round - 1;
-        let (equal, what) = match (self.in_step, mirror.differs) {
+    pub fn verdict(&self) -> Result<Option<String>> {
+        let (Some(alone), rounds) = (self.alone, self.round - 1) else { return Ok(None) };
+        let (right, what) = match (self.in_step, self.differs) {
             (true, None) => (true, format!("the same to the bit as computed here alone, in all {rounds} rounds")),
-            (true, Some(round)) => {
-                (false, format!("after round {round} the weights are not those computed here alone"))
-            }
-            (false, _) => mirror.compare(self.goal, &self.weights),
+            (_, Some(round)) => (false, format!("after round {round} the weights are not those computed here alone")),
+            (false, None) => self.solve(alone),
         };
+        if right {
+            return Ok(Some(what));
+        }
         let next =
             "The log says whose gradients each round was made from; async needs --rounds until the loss is small";
-        if equal {
-            Ok(Some(what))
-        } else {
-            Err(Error::content(what, next))
-        }
-    }
-}
-
-/// The same computation without any network: the examples of all workers are generated here.
-#[derive(Default)]
-struct Mirror {
-    weights: Weights,
-    shards: BTreeMap<u8, Shard>,
-    /// The first round whose weights were not the same.
-    differs: Option<u32>,
-}
-
-impl Mirror {
-    /// Remembers who took part; and, to compare with `theirs`, repeats the round with the same workers.
-    fn follow(&mut self, round: &Round, theirs: Option<&Weights>) {
-        for worker in &round.workers {
-            self.shards.entry(*worker).or_insert_with(|| Shard::generate(*worker));
-        }
-        let Some(theirs) = theirs else { return };
-        self.step(&round.workers);
-        if self.weights.map(f64::to_bits) != theirs.map(f64::to_bits) {
-            self.differs.get_or_insert(round.number);
-        }
+        Err(Error::content(what, next))
     }
 
-    /// One step of all these together; and their loss before it.
-    fn step(&mut self, workers: &[u8]) -> f64 {
-        let shards = workers.iter().filter_map(|worker| self.shards.get(worker));
-        let gradients: Vec<Gradient> = shards.map(|shard| shard.gradient(&self.weights)).collect();
-        step(&mut self.weights, gradients.iter(), gradients.len());
-        gradients.iter().map(|gradient| gradient.loss).sum::<f64>() / gradients.len() as f64
-    }
-
-    /// Solves the whole problem with all who took part, and looks how far `theirs` are from the solution.
-    fn compare(&mut self, goal: Goal, theirs: &Weights) -> (bool, String) {
-        let workers: Vec<u8> = self.shards.keys().copied().collect();
-        let solved = (0..goal.rounds).any(|_| self.step(&workers) < goal.loss);
-        let off = self.weights.iter().zip(theirs).map(|(ours, theirs)| (ours - theirs).abs()).fold(0.0, f64::max);
+    /// Solves the whole problem with all who took part, and looks how far our weights are from the solution.
+    fn solve(&self, mut alone: Weights) -> (bool, String) {
+        let workers: Vec<u8> = self.took_part.iter().copied().collect();
+        let solved = (0..self.goal.1).any(|_| step_alone(&mut alone, &workers) < self.goal.0);
+        let off = alone.iter().zip(&self.weights).map(|(alone, ours)| (alone - ours).abs()).fold(0.0, f64::max);
         let what = format!("each weight within {off:.4} of what is computed here alone; {TOLERANCE} is allowed");
         (solved && off <= TOLERANCE, what)
     }
 }
 
-#[cfg(test)]
-#[path = "../checks/training.rs"]
-mod tests;
+/// One step of all these together, whose examples are generated here; and their loss before it.
+fn step_alone(weights: &mut Weights, workers: &[u8]) -> f64 {
+    let gradients: Vec<Gradient> = workers.iter().map(|worker| gradient(&examples(*worker), weights)).collect();
+    step(weights, gradients.iter(), gradients.len());
+    gradients.iter().map(|gradient| gradient.loss).sum::<f64>() / gradients.len() as f64
+}

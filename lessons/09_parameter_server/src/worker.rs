@@ -1,34 +1,22 @@
 //! A worker: told to go on, it READs the weights, finds out on its own examples which way to change them, and WRITEs that
 //! into its slot in the server's memory; until it is told to stop.
 
-use std::collections::VecDeque;
-use std::os::fd::AsFd;
-use std::time::Duration;
+use std::{os::fd::AsFd, time::Duration};
 
-use common::args::Args;
-use common::cm::{
-    RDMA_CM_EVENT_ADDR_RESOLVED, RDMA_CM_EVENT_DISCONNECTED, RDMA_CM_EVENT_ESTABLISHED, RDMA_CM_EVENT_ROUTE_RESOLVED,
-};
-use common::deadline::Deadline;
-use common::{
-    address, info, say, stage, Access, CmId, CompletionChannel, CompletionQueue, ConnParam, Error, EventChannel,
-    MemoryRegion, Operation, ProtectionDomain, QpInitAttr, QueuePair, Result, SendWr, Woken,
-};
+use common::{args::Args, cm::*, deadline::Deadline, *};
 
-use crate::layout::{hello, immediate, read_board, round_and_worker, slot, Welcome, BOARD_LEN, SLOT_LEN, STOP};
-use crate::model::{Gradient, Shard, Weights, EXAMPLES};
-use crate::{ACK_TIMEOUT, CONN_PARAM, CQE, PAUSE, QUEUE, RECEIVES, WORKER};
+use crate::{layout::*, model::*, ACK_TIMEOUT, CONN_PARAM, CQE, PAUSE, QUEUE, RECEIVES, WORKER};
 
 pub fn run(args: &Args) -> Result<()> {
     let events = EventChannel::create()?;
     let id = resolve(&events, args)?;
     let mut desk = Desk::create(&id, &events)?;
     let welcome = connect(&id, &desk, args)?;
-    let shard = Shard::generate(welcome.worker);
+    let examples = examples(welcome.worker);
     let mut deadline = Deadline::knock("the first round");
     while let Some(round) = desk.wait_for_word(&deadline)? {
         let (version, weights) = desk.read_weights(&welcome)?;
-        let gradient = shard.gradient(&weights);
+        let gradient = gradient(&examples, &weights);
         info!("round {round}: version {version} of the weights, loss {:.6}", gradient.loss);
         std::thread::sleep(Duration::from_millis(args.number(&PAUSE).unwrap_or(0) as u64));
         desk.write_gradient(&welcome, version, &gradient)?;
@@ -76,8 +64,6 @@ struct Desk<'a> {
     before: MemoryRegion,
     cq: CompletionQueue,
     channel: CompletionChannel,
-    /// The receives that are posted, oldest first.
-    receives: VecDeque<u64>,
     events: &'a EventChannel,
 }
 
@@ -93,27 +79,26 @@ impl<'a> Desk<'a> {
         let gradient = pd.reg_mr(SLOT_LEN, Access::LOCAL_READ)?;
         let before = pd.reg_mr(8, Access::LOCAL_WRITE)?;
         // Without any memory: a word has no bytes.
-        let receives = (0..RECEIVES).map(|_| qp.post_recv_pieces(&[])).collect::<Result<_>>()?;
-        Ok(Self { qp, copy, gradient, before, cq, channel, receives, events })
+        (0..RECEIVES).try_for_each(|_| qp.post_recv_pieces(&[]).map(|_| ()))?;
+        Ok(Self { qp, copy, gradient, before, cq, channel, events })
     }
 
     /// Sleeps until the server says which round is next, or that there is none.
     fn wait_for_word(&mut self, deadline: &Deadline) -> Result<Option<u32>> {
         let _stage = stage("wait_for_word");
-        let Some(oldest) = self.receives.pop_front() else { return Ok(None) };
         let word = loop {
             // Arm, poll, sleep: in another order a word could fall between poll and sleep.
             self.cq.req_notify()?;
-            if let Some(wc) = self.cq.poll_for(oldest)? {
-                break wc.imm_data();
+            if let Some(wc) = self.cq.poll_up_to(1)?.pop() {
+                break wc.into_success()?.imm_data();
             }
             let ready = deadline.wait_readable(&[self.channel.as_fd(), self.events.as_fd()])?;
             if self.channel.try_get_cq_event()?.is_none() && ready == 1 {
-                return Err(self.hung_up("the server's word"));
+                return Err(self.events.get_cm_event()?.instead_of("the server's word"));
             }
         };
         // Before we answer, so that the next word finds it posted.
-        self.receives.push_back(self.qp.post_recv_pieces(&[])?);
+        self.qp.post_recv_pieces(&[])?;
         Ok(word.filter(|word| *word != STOP).map(|word| round_and_worker(word).0))
     }
 
@@ -154,14 +139,7 @@ impl<'a> Desk<'a> {
     fn wait_for(&self, wr_id: u64, awaited: &str) -> Result<()> {
         match self.cq.wait_for_or_cm_event(wr_id, self.events, awaited)? {
             Woken::Completion(_) => Ok(()),
-            Woken::CmEvent => Err(self.hung_up(awaited)),
-        }
-    }
-
-    fn hung_up(&self, awaited: &str) -> Error {
-        match self.events.get_cm_event() {
-            Ok(event) => event.instead_of(awaited),
-            Err(error) => error,
+            Woken::CmEvent => Err(self.events.get_cm_event()?.instead_of(awaited)),
         }
     }
 }

@@ -1,0 +1,5 @@
+//! What can be tested without a device.
+
+mod layout;
+mod model;
+mod training;
