@@ -1,0 +1,70 @@
+//! The device against the kernel's rdma_rxe, in the lab: one of the two machines takes its driver away and runs our libraries
+//! instead. Every lesson and variant in both roles, and rping. Needs what the lab needs, and `cargo build --workspace`.
+
+#![allow(clippy::unwrap_used)] // A test may end with a panic.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use wire::capture::Reader;
+use wire::compare::{compare, Capture, Verdict};
+use wire::story;
+
+const ADDRESSES: [&str; 2] = ["10.47.91.1", "10.47.91.2"];
+
+fn target() -> PathBuf {
+    Path::new(env!("CARGO_BIN_EXE_device")).ancestors().nth(2).unwrap().to_owned()
+}
+
+/// What makes a command run on our device: without the driver, whose port it needs.
+fn ours(command: &str, node: usize) -> String {
+    let address = ADDRESSES[node];
+    format!("rdma link delete rxe0; rmmod rdma_rxe; LD_LIBRARY_PATH=/tmp/nic NIC_ADDRESS={address} {command}")
+}
+
+/// Runs two programs in the lab, the one with this index on our device. Gives the run file, and whether both ended with 0.
+fn run(name: &str, mut commands: [String; 2], our: usize) -> (PathBuf, bool) {
+    let device = Command::new(env!("CARGO_BIN_EXE_device")).arg("library").output().unwrap();
+    let library = String::from_utf8(device.stdout).unwrap();
+    commands[our] = ours(&commands[our], our);
+    let output = Command::new(target().join("debug/lab"))
+        .args(["exec", "--name", name, "--bring", &format!("{}:/tmp/nic", library.trim())])
+        .args(["--server", &commands[0], "--client", &commands[1]])
+        .output()
+        .unwrap();
+    (target().join("lab/runs").join(name).join("wire.pcapng"), output.status.code() == Some(0))
+}
+
+fn capture(file: &Path) -> Capture {
+    Capture::read(&mut Reader::new(File::open(file).unwrap()).unwrap()).unwrap()
+}
+
+#[test]
+#[ignore = "some minutes: cargo test -p device --test kernel -- --ignored --nocapture"]
+fn every_lesson_between_the_device_and_the_kernel() {
+    // Several clients would need several machines without the driver; one is the same conversation.
+    for story in story::bundled().unwrap().into_iter().filter(|story| story.clients == 1) {
+        for our in [0, 1] {
+            let lesson = format!("lesson-{}", story.number());
+            let server = format!("{lesson} server {}", story.server);
+            let client = format!("{lesson} client -a {} {}", ADDRESSES[0], story.client);
+            let (file, is_good) = run("device-and-kernel", [server, client], our);
+            let name = format!("{}, ours is the {}", story.file_name(), ["server", "client"][our]);
+            assert_eq!(is_good, story.exit == 0, "{name}");
+            let bundled = Path::new(env!("CARGO_MANIFEST_DIR")).join("../captures").join(story.file_name() + ".pcapng");
+            let report = compare(&capture(&file), &capture(&bundled));
+            assert_eq!(report.verdict(), Verdict::Same, "{name}: {report}");
+            println!("{name}: the same story");
+        }
+    }
+}
+
+#[test]
+#[ignore = "a minute: cargo test -p device --test kernel -- --ignored --nocapture"]
+fn rping_between_the_device_and_the_kernel() {
+    for our in [0, 1] {
+        let server = "rping -s -C 5 -S 5000 -v".to_owned();
+        let client = format!("rping -c -a {} -C 5 -S 5000 -v", ADDRESSES[0]);
+        assert!(run("device-and-kernel-rping", [server, client], our).1, "ours is the {}", ["server", "client"][our]);
+    }
+}
