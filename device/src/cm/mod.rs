@@ -105,9 +105,10 @@ impl Cm {
     /// This device's number in messages (its "CA GUID"). Of the address, so that no two devices have the same: a REQ with a
     /// pair of GUID and queue pair that is still in use would be refused as stale.
     pub fn guid(address: IpAddr) -> u64 {
-        let gid = gid(address);
-        let low = u32::from_be_bytes([gid[12], gid[13], gid[14], gid[15]]);
-        0x0200_0000_0000_0000 | u64::from(gid[7]) << 40 | 0xff_fe00_0000 | u64::from(low) << 8 >> 8
+        match address {
+            IpAddr::V4(address) => 0x0200_00ff_0000_0000 | u64::from(u32::from(address)),
+            IpAddr::V6(address) => u128::from(address) as u64,
+        }
     }
 
     /// Takes REQs for a port.

@@ -12,7 +12,7 @@ mod wires;
 use anyhow::{bail, Context, Result};
 use device::nic::tap::kind;
 use record::Recorder;
-use start::{Inbox, Message};
+use start::{Inbox, Message, Program};
 use std::env;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -64,74 +64,102 @@ pub struct Run {
     pub copy: Option<PathBuf>,
 }
 
+/// A run that goes on.
+struct Session<'a> {
+    run: &'a Run,
+    library: PathBuf,
+    inbox: Inbox,
+    recorder: Recorder,
+    wires: Wires,
+    programs: Vec<Program>,
+    /// The server's address, and whether the others have been told.
+    server: String,
+    others_started: bool,
+}
+
 /// Runs it; true if all programs ended with 0.
 ///
 /// # Errors
 /// Programs cannot be started, or results not be written.
 pub fn run(run: &Run) -> Result<bool> {
-    let library = library()?;
-    let mut recorder = Recorder::begin(run, &target()?.join("device/runs").join(&run.name))?;
-    let inbox = Inbox::open()?;
-    let mut wires = Wires::new(run)?;
-    let mut programs = Vec::new();
-    programs.push(start::start(run, 0, &inbox, &library, "", wires.socket(0)?)?);
-    recorder.act(0, "start", &run.nodes[0].command)?;
-
-    let (begun, mut others_started, mut heard) = (Instant::now(), false, Instant::now());
-    let mut server = String::from("127.0.0.2");
-    while !others_started || programs.iter().any(|program| program.exit.is_none()) {
-        let message = inbox.next(wires.wait(Duration::from_millis(100)))?;
-        wires.let_go(&mut recorder)?;
-        let mut start_others = heard.elapsed() > SILENCE;
-        if let Some(message) = message {
-            heard = Instant::now();
-            match message {
-                Message::Said { node, error, bytes } => recorder.said(node, error, &bytes)?,
-                Message::Tap { kind: kind::PACKET, node, bytes } => wires.carry(node, &bytes, &mut recorder)?,
-                Message::Tap { kind: kind::LISTENS, bytes, .. } => {
-                    server = String::from_utf8_lossy(&bytes).into_owned();
-                    start_others = true;
-                }
-                Message::Tap { node, bytes, .. } => recorder.decision(node, &bytes)?,
-                Message::Exit { node, status } => {
-                    programs[node].exit = Some(status);
-                    recorder.act(node, "exit", &format!("exit status {status}"))?;
-                    start_others |= node == 0;
-                }
-            }
+    let recorder = Recorder::begin(run, &target()?.join("device/runs").join(&run.name))?;
+    let (library, inbox, wires) = (library()?, Inbox::open()?, Wires::new(run)?);
+    let (programs, server) = (Vec::new(), String::new());
+    let mut session = Session { run, library, inbox, recorder, wires, programs, server, others_started: false };
+    session.start(0)?;
+    let begun = Instant::now();
+    while !session.others_started || session.programs.iter().any(|program| program.exit.is_none()) {
+        let message = session.inbox.next(session.wires.wait(SILENCE))?;
+        session.wires.let_go(&mut session.recorder)?;
+        match message {
+            Some(message) => session.take(message)?,
+            None => session.start_others()?,
         }
-        if start_others && !others_started {
-            others_started = true;
-            for node in 1..run.nodes.len() {
-                recorder.act(node, "start", &run.nodes[node].command.replace("$SERVER", &server))?;
-                programs.push(start::start(run, node, &inbox, &library, &server, wires.socket(node)?)?);
-            }
-            if run.shell {
-                programs.push(start::shell(run, &inbox, &library, &server)?);
-            }
-        }
-        let shell_left = run.shell && programs.get(1).is_some_and(|shell| shell.exit.is_some());
-        if begun.elapsed() > run.deadline || shell_left {
-            for program in programs.iter_mut().filter(|program| program.exit.is_none()) {
-                program.end();
-                if !shell_left {
-                    recorder.trouble(&format!("a program had not ended after {} s", run.deadline.as_secs()));
-                }
-            }
-        }
+        session.end_late(begun);
     }
     // What was said before the end is in the socket already.
-    while let Some(message) = inbox.next(Duration::from_millis(1))? {
+    while let Some(message) = session.inbox.next(Duration::from_millis(1))? {
+        session.take(message)?;
+    }
+    session.wires.check(&mut session.recorder);
+    let exits: Vec<i32> = session.programs.iter().filter_map(|program| program.exit).collect();
+    let is_good = session.recorder.finish(run, &exits)?;
+    Ok(run.shell || (is_good && exits.iter().all(|status| *status == 0)))
+}
+
+impl Session<'_> {
+    fn take(&mut self, message: Message) -> Result<()> {
         match message {
-            Message::Said { node, error, bytes } => recorder.said(node, error, &bytes)?,
-            Message::Tap { kind: kind::PACKET, node, bytes } => wires.carry(node, &bytes, &mut recorder)?,
-            _ => {}
+            Message::Said { node, error, bytes } => self.recorder.said(node, error, &bytes),
+            Message::Tap { kind: kind::PACKET, node, bytes } => self.wires.carry(node, &bytes, &mut self.recorder),
+            Message::Tap { kind: kind::LISTENS, bytes, .. } => {
+                self.server = String::from_utf8_lossy(&bytes).into_owned();
+                self.start_others()
+            }
+            Message::Tap { node, bytes, .. } => self.recorder.decision(node, &bytes),
+            Message::Exit { node, status } => {
+                self.programs[node].exit = Some(status);
+                self.recorder.act(node, "exit", &format!("exit status {status}"))?;
+                self.start_others()
+            }
         }
     }
-    wires.check(&mut recorder);
-    let exits: Vec<i32> = programs.iter().filter_map(|program| program.exit).collect();
-    let is_good = recorder.finish(run, &exits)?;
-    Ok(run.shell || (is_good && exits.iter().all(|status| *status == 0)))
+
+    /// Starts a node's program.
+    fn start(&mut self, node: usize) -> Result<()> {
+        let command = self.run.nodes[node].command.replace("$SERVER", &self.server);
+        self.recorder.act(node, "start", &command)?;
+        let socket = self.wires.socket(node)?;
+        self.programs.push(start::start(self.run, node, &self.inbox, &self.library, &self.server, socket)?);
+        Ok(())
+    }
+
+    /// Starts the other programs, once: the server listens, or is silent, or has ended.
+    fn start_others(&mut self) -> Result<()> {
+        if std::mem::replace(&mut self.others_started, true) {
+            return Ok(());
+        }
+        (1..self.run.nodes.len()).try_for_each(|node| self.start(node))?;
+        if self.run.shell {
+            self.programs.push(start::shell(self.run, &self.inbox, &self.library, &self.server)?);
+        }
+        Ok(())
+    }
+
+    /// Ends what still runs when the time is over, or the shell was left.
+    fn end_late(&mut self, begun: Instant) {
+        let shell_left = self.run.shell && self.programs.get(1).is_some_and(|shell| shell.exit.is_some());
+        if !shell_left && begun.elapsed() < self.run.deadline {
+            return;
+        }
+        for program in self.programs.iter_mut().filter(|program| program.exit.is_none()) {
+            program.end();
+            if !shell_left {
+                let seconds = self.run.deadline.as_secs();
+                self.recorder.trouble(&format!("a program had not ended after {seconds} s"));
+            }
+        }
+    }
 }
 
 /// Cargo's folder, in which this program lies as `debug/device` or `release/device`.

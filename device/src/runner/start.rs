@@ -102,6 +102,7 @@ impl Inbox {
 /// A program that was started.
 pub struct Program {
     pid: Option<Pid>,
+    was_asked: bool,
     /// How it ended: its status, or 128 and the signal.
     pub exit: Option<i32>,
 }
@@ -114,13 +115,14 @@ impl Program {
             let status = child.wait().map_or(-1, number);
             let _ = exit.send(status.to_string().as_bytes());
         });
-        Ok(Program { pid, exit: None })
+        Ok(Program { pid, was_asked: false, exit: None })
     }
 
-    /// Ends it by force.
+    /// Asks it to end, and ends it by force if it is asked again.
     pub fn end(&mut self) {
-        if let Some(pid) = self.pid.take() {
-            let _ = kill_process(pid, Signal::KILL);
+        if let Some(pid) = self.pid {
+            let signal = if std::mem::replace(&mut self.was_asked, true) { Signal::KILL } else { Signal::TERM };
+            let _ = kill_process(pid, signal);
         }
     }
 }
