@@ -126,6 +126,7 @@ fn needed_and_taken(from: State, to: State) -> Option<(u32, u32)> {
     use State::{Err, Init, Reset, Rtr, Rts, Sqd};
     let sqd = PORT | AV | TIMEOUT | RETRY_CNT | RNR_RETRY | MAX_QP_RD_ATOMIC | MAX_DEST_RD_ATOMIC | PKEY_INDEX;
     match (from, to) {
+        (Reset, Err) => None,
         (_, Reset | Err) => Some((0, 0)),
         (Reset, Init) => Some((PKEY_INDEX | PORT | ACCESS_FLAGS, 0)),
         (Init, Init) => Some((0, PKEY_INDEX | PORT | ACCESS_FLAGS)),

@@ -1,6 +1,6 @@
 //! Finding and asking the device: what programs call that have no connection manager.
 
-use super::context::context;
+use super::context::{close, context, open};
 use super::{minus_one, null};
 use crate::cm::{gid, Cm};
 use crate::nic::device;
@@ -67,15 +67,16 @@ pub unsafe extern "C" fn ibv_get_device_guid(_device: *mut ibv_device) -> u64 {
 /// `ibv_open_device(3)`.
 #[no_mangle]
 pub unsafe extern "C" fn ibv_open_device(_device: *mut ibv_device) -> *mut ibv_context {
-    match context() {
+    match open() {
         context if context.is_null() => null(libc::ENODEV),
         context => context,
     }
 }
 
-/// `ibv_close_device(3)`. The context stays, for ids may point to it.
+/// `ibv_close_device(3)`.
 #[no_mangle]
-pub unsafe extern "C" fn ibv_close_device(_context: *mut ibv_context) -> c_int {
+pub unsafe extern "C" fn ibv_close_device(context: *mut ibv_context) -> c_int {
+    unsafe { close(context) };
     0
 }
 
