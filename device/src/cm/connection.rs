@@ -185,8 +185,8 @@ impl Connection {
                 self.enter(Phase::TimeWait, now);
                 self.report(EventKind::Disconnected, 0, &[], out);
             }
-            // Our DREP was lost.
-            (Kind::DisconnectRequest, Phase::TimeWait) => {
+            // Our DREP was lost. The peer asks again after our rest, too: whoever says goodbye is answered.
+            (Kind::DisconnectRequest, Phase::TimeWait | Phase::Idle) => {
                 let (local, remote) = (self.local, self.remote);
                 self.tell(Mad::between(Kind::DisconnectReply, mad.transaction_id(), local, remote), out);
             }
