@@ -44,8 +44,9 @@ fn capture(file: &Path) -> Capture {
 #[test]
 #[ignore = "some minutes: cargo test -p device --test kernel -- --ignored --nocapture"]
 fn every_lesson_between_the_device_and_the_kernel() {
-    // Several clients would need several machines without the driver; one is the same conversation.
-    for story in story::bundled().unwrap().into_iter().filter(|story| story.clients == 1) {
+    // Several clients would need several machines without the driver. Lesson 08 asks the kernel's tables for its GID.
+    let is_possible = |story: &story::Story| story.clients == 1 && story.number() != "08";
+    for story in story::bundled().unwrap().into_iter().filter(is_possible) {
         for our in [0, 1] {
             let lesson = format!("lesson-{}", story.number());
             let server = format!("{lesson} server {}", story.server);

@@ -23,6 +23,9 @@ pub use link::library;
 /// How long a server that never says that it listens has before the clients start.
 const SILENCE: Duration = Duration::from_millis(500);
 
+/// How often we look whether it listens on TCP.
+const GLANCE: Duration = Duration::from_millis(5);
+
 /// A program of a run.
 pub struct Node {
     /// What the lanes call it.
@@ -87,13 +90,19 @@ pub fn run(run: &Run) -> Result<bool> {
     let (programs, server) = (Vec::new(), String::new());
     let mut session = Session { run, library, inbox, recorder, wires, programs, server, others_started: false };
     session.start(0)?;
-    let begun = Instant::now();
+    let (begun, mut heard) = (Instant::now(), Instant::now());
     while !session.others_started || session.programs.iter().any(|program| program.exit.is_none()) {
-        let message = session.inbox.next(session.wires.wait(SILENCE))?;
+        let patience = if session.others_started { SILENCE } else { GLANCE };
+        let message = session.inbox.next(session.wires.wait(patience))?;
         session.wires.let_go(&mut session.recorder)?;
         match message {
-            Some(message) => session.take(message)?,
-            None => session.start_others()?,
+            Some(message) => {
+                heard = Instant::now();
+                session.take(message)?;
+            }
+            None if session.others_started => {}
+            None if heard.elapsed() > SILENCE || session.programs[0].listens_on_tcp() => session.start_others()?,
+            None => {}
         }
         session.end_late(begun);
     }

@@ -5,6 +5,7 @@ use anyhow::{Context, Result};
 use device::nic::{port, tap};
 use rustix::process::{kill_process, Pid, Signal};
 use std::env;
+use std::fs;
 use std::io;
 use std::net::UdpSocket;
 use std::os::fd::OwnedFd;
@@ -15,6 +16,9 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::Duration;
+
+/// The variable with the device's name, see `verbs/context.rs`.
+const DEVICE_NAME: &str = "NIC_NAME";
 
 /// Something that a program said or did.
 pub enum Message {
@@ -108,6 +112,23 @@ pub struct Program {
 }
 
 impl Program {
+    /// Whether it listens on a TCP port, as programs do that have no connection manager.
+    pub fn listens_on_tcp(&self) -> bool {
+        const LISTEN: &str = "0A";
+        let Some(process) = self.pid.map(|pid| format!("/proc/{}", pid.as_raw_nonzero())) else { return false };
+        let descriptors = fs::read_dir(format!("{process}/fd")).into_iter().flatten().flatten();
+        let targets = descriptors.filter_map(|descriptor| fs::read_link(descriptor.path()).ok());
+        let own: Vec<String> = targets.map(|target| target.to_string_lossy().into_owned()).collect();
+        ["tcp", "tcp6"].into_iter().any(|table| {
+            let table = fs::read_to_string(format!("{process}/net/{table}")).unwrap_or_default();
+            table.lines().any(|line| {
+                let mut words = line.split_whitespace().skip(3);
+                let (state, inode) = (words.next(), words.nth(5).unwrap_or_default());
+                state == Some(LISTEN) && own.contains(&format!("socket:[{inode}]"))
+            })
+        })
+    }
+
     fn watch(mut child: Child, node: usize, inbox: &Inbox) -> Result<Program> {
         let pid = Pid::from_raw(child.id() as i32);
         let exit = inbox.stream(Stream::Exit, node)?;
@@ -181,6 +202,8 @@ fn environment<'a>(
         .env("LD_LIBRARY_PATH", format!("{}:{libraries}", library.display()).trim_end_matches(':'))
         .env("PATH", format!("{own}:{path}"))
         .env("SERVER", server)
+        // The name of the lab's device: lessons open it, unless they are told another one.
+        .env(DEVICE_NAME, env::var(DEVICE_NAME).unwrap_or_else(|_| "rxe0".into()))
         .env(tap::TAP, &inbox.name)
         .env(tap::NODE, node.to_string())
         .env(tap::LOG, if run.log { "1" } else { "" })
