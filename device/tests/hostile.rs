@@ -147,6 +147,21 @@ fn two_million_hostile_packets_do_no_harm() {
     endures(100_000);
 }
 
+/// A packet of another service is not for this queue pair, however well it fits.
+#[test]
+fn packets_of_other_services_are_dropped() {
+    let mut side = Side::new(17, 18, SIZE, attributes(100, 500, 2, 2));
+    let (now, piece) = (Instant::now(), side.piece(0, 700));
+    side.post_receive(now, 1, piece).unwrap();
+    let send = |opcode| Packet { opcode, dest_qp: 17, psn: Psn::new(500), payload: vec![1; 8], ..Packet::default() };
+    for opcode in [0x24, 0x64, 0xa4, 0xc4] {
+        side.act(now, |qp, out| qp.receive(send(opcode), out));
+        assert!(side.received.is_empty(), "{opcode:#x}");
+    }
+    side.act(now, |qp, out| qp.receive(send(0x04), out));
+    assert_eq!(side.received.len(), 1);
+}
+
 /// Messages of the connection manager with a changed byte, and bytes that are none, to somebody who listens.
 #[test]
 fn damaged_messages_of_the_connection_manager_do_no_harm() {

@@ -5,6 +5,7 @@
 //! requests, [`Qp::tick`] the time; each leaves [effects](crate::outside::Effect) behind. The two halves share nothing but
 //! the state: packets that ask are the responder's, packets that answer the requester's, each with PSNs of its own.
 
+mod answers;
 mod duplicates;
 mod request;
 mod requester;
@@ -22,6 +23,7 @@ use requester::Requester;
 use responder::Responder;
 use std::net::IpAddr;
 use std::time::Instant;
+use wire::opcode::Service;
 
 /// How much a queue pair holds: `ibv_qp_cap`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -144,7 +146,9 @@ impl Qp {
 
     /// Takes a packet for this queue pair. Packets that come in a state that does not take them are dropped in silence.
     pub fn receive(&mut self, packet: Packet, out: &mut Outside) {
-        if packet.row().is_response() {
+        if packet.row().service != Service::Rc {
+            out.say(|| format!("QP {}: {} is of another service; dropped", self.settings.number, packet.row().name));
+        } else if packet.row().is_response() {
             if matches!(self.state, State::Rts | State::Sqd) {
                 self.answer(packet, out);
             }

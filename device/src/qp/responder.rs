@@ -5,20 +5,17 @@
 //! order: is it the expected one, does it continue what came before, may the peer do this at all, is there a receive, does
 //! the key open the memory. The first gate that is shut decides what is answered.
 
-use super::request::part;
+use super::answers::Answer;
 use super::{packets, Qp, State};
 use crate::completion::{Completion, Done, Status};
 use crate::memory::{Claim, Rights};
 use crate::outside::{AsyncEvent, Effect, Outside};
-use crate::packet::{code, opcode_of, syndrome, Packet, Reth};
+use crate::packet::{code, syndrome, Packet, Reth};
 use crate::psn::Psn;
 use crate::work::ReceiveRequest;
 use std::collections::VecDeque;
 use wire::aeth::Syndrome;
 use wire::opcode::{Operation, Part};
-
-/// So many packets of READ responses go out at a time, so that others have their turn and sockets do not overflow.
-const BATCH: usize = 32;
 
 /// A message of several packets, as far as it has come.
 #[derive(Debug)]
@@ -27,24 +24,6 @@ struct Message {
     write: Option<Reth>,
     /// Bytes that have arrived.
     arrived: u32,
-}
-
-/// What still has to be sent, in the order of PSNs.
-#[derive(Debug)]
-enum Answer {
-    /// One packet.
-    Packet(Packet),
-    /// READ responses, from the packet at this index on. Their bytes are read when they are sent.
-    Read { reth: Reth, first: Psn, index: u32, msn: u32 },
-}
-
-impl Answer {
-    fn psn(&self) -> Psn {
-        match self {
-            Answer::Packet(packet) => packet.psn,
-            Answer::Read { first, index, .. } => first.plus(*index),
-        }
-    }
 }
 
 #[derive(Debug, Default)]
@@ -58,11 +37,12 @@ pub(super) struct Responder {
     receive: Option<ReceiveRequest>,
     /// Atomics that were carried out, with what stood there: asked for again, they must not be carried out again.
     pub(super) atomics: VecDeque<(Psn, u64)>,
-    answers: VecDeque<Answer>,
+    /// What still has to be sent.
+    pub(super) answers: VecDeque<Answer>,
 }
 
 /// What to say to a request that cannot be carried out.
-struct No {
+pub(super) struct No {
     syndrome: u8,
     why: String,
     /// The receive that it spoils, with its status.
@@ -70,7 +50,7 @@ struct No {
 }
 
 impl No {
-    fn new(syndrome: u8, why: impl Into<String>) -> No {
+    pub(super) fn new(syndrome: u8, why: impl Into<String>) -> No {
         No { syndrome, why: why.into(), spoils: None }
     }
 }
@@ -85,15 +65,6 @@ impl Responder {
         self.message = None;
         // A NAK is the last word: what stands before it in the queue is still sent.
         self.receive.take()
-    }
-
-    pub(super) fn is_busy(&self) -> bool {
-        !self.answers.is_empty()
-    }
-
-    /// Forgets answers from this PSN on: the requester has gone back to it, and will ask for all of them again.
-    pub(super) fn forget_from(&mut self, psn: Psn) {
-        self.answers.retain(|answer| answer.psn().since(psn) < 0);
     }
 }
 
@@ -136,7 +107,7 @@ impl Qp {
         }
     }
 
-    fn refuse(&mut self, psn: Psn, name: &str, no: No, out: &mut Outside) {
+    pub(super) fn refuse(&mut self, psn: Psn, name: &str, no: No, out: &mut Outside) {
         let nak = Syndrome::from(no.syndrome);
         out.say(|| format!("responder: PSN {psn} expected, {name}: {}; {nak}", no.why));
         self.acknowledge(psn, no.syndrome, out);
@@ -154,23 +125,6 @@ impl Qp {
             out.push(Effect::Raise(if access { AsyncEvent::QpAccessError } else { AsyncEvent::QpRequestError }));
         }
         self.enter(State::Err, out);
-    }
-
-    /// Answers with an Acknowledge packet, behind what has to be sent before.
-    pub(super) fn acknowledge(&mut self, psn: Psn, syndrome: u8, out: &mut Outside) {
-        let packet = Packet { syndrome, ..self.response(code::ACKNOWLEDGE, psn) };
-        self.reply(packet, out);
-    }
-
-    /// Answers, behind what has to be sent before.
-    pub(super) fn reply(&mut self, packet: Packet, out: &mut Outside) {
-        self.responder.answers.push_back(Answer::Packet(packet));
-        self.send_answers(out);
-    }
-
-    pub(super) fn response(&self, opcode: u8, psn: Psn) -> Packet {
-        let (dest_qp, msn) = (self.attributes.dest_qp, self.responder.msn);
-        Packet { opcode, dest_qp, psn, syndrome: syndrome::ACK, msn, ..Packet::default() }
     }
 
     /// One packet of a SEND or WRITE: places its bytes; the last one completes the message.
@@ -283,11 +237,6 @@ impl Qp {
         Ok(format!("rkey {:#x}, {} bytes, {count} responses", reth.rkey, reth.length))
     }
 
-    pub(super) fn queue_read(&mut self, reth: Reth, first: Psn) {
-        let msn = self.responder.msn;
-        self.responder.answers.push_back(Answer::Read { reth, first, index: 0, msn });
-    }
-
     /// READs and atomics need room for their answers, and the queue pair's leave.
     fn may_read(&self, packet: &Packet, needed: Rights) -> Result<(), No> {
         if self.responder.message.is_some() {
@@ -329,49 +278,5 @@ impl Qp {
         let response = Packet { original, ..self.response(code::ATOMIC_ACKNOWLEDGE, packet.psn) };
         self.reply(response, out);
         Ok(format!("rkey {:#x} ok, {original:#x} stood there", asked.rkey))
-    }
-
-    /// Sends answers in their order, READ responses a batch at a time.
-    pub(super) fn send_answers(&mut self, out: &mut Outside) {
-        for _ in 0..BATCH {
-            let packet = match self.responder.answers.front_mut() {
-                None => return,
-                Some(Answer::Read { reth, first, index, msn }) => {
-                    let (reth, first, at, msn) = (*reth, *first, *index, *msn);
-                    *index += 1;
-                    match self.read_response(reth, first, at, msn, out) {
-                        Ok(packet) => packet,
-                        Err(no) => {
-                            self.responder.answers.clear();
-                            return self.refuse(first.plus(at), "RC RDMA Read Request", no, out);
-                        }
-                    }
-                }
-                Some(Answer::Packet(packet)) => std::mem::take(packet),
-            };
-            let more = match self.responder.answers.front() {
-                Some(Answer::Read { reth, index, .. }) => *index < packets(reth.length, self.attributes.mtu),
-                _ => false,
-            };
-            if !more {
-                self.responder.answers.pop_front();
-            }
-            out.push(Effect::Send(packet));
-        }
-    }
-
-    /// The READ response at `index`. The memory is checked with each: it may have been deregistered in between.
-    fn read_response(&self, reth: Reth, first: Psn, index: u32, msn: u32, out: &Outside) -> Result<Packet, No> {
-        let (mtu, domain, needed) = (self.attributes.mtu, self.settings.domain, Rights::REMOTE_READ);
-        let whole = Claim { domain, key: reth.rkey, address: reth.va, length: reth.length, needed };
-        let offset = index * mtu;
-        let length = mtu.min(reth.length - offset);
-        let here = Claim { address: reth.va.wrapping_add(offset.into()), length, ..whole };
-        let payload = out.memory.check(whole).and_then(|()| out.memory.read(here)).map_err(|refusal| {
-            let why = format!("rkey {:#x}, {} bytes at {:#x}: {refusal}", reth.rkey, reth.length, reth.va);
-            No::new(syndrome::REMOTE_ACCESS_ERROR, why)
-        })?;
-        let opcode = opcode_of(Operation::ReadResponse, part(index, packets(reth.length, mtu)), false);
-        Ok(Packet { payload, msn, ..self.response(opcode, first.plus(index)) })
     }
 }
