@@ -9,12 +9,15 @@ mod runner;
 use anyhow::{bail, Result};
 use clap::{Args, Parser, Subcommand};
 use runner::{library, Node, Run};
+use std::fmt;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
+use wire::rules::Rules;
 
 const PROGRAM_FAILED: u8 = 1;
+const USAGE: u8 = 2;
 const RUNNER_FAILED: u8 = 3;
 
 /// Runs programs on a RoCEv2 device in user space, and shows the packets between them.
@@ -94,10 +97,22 @@ fn main() -> ExitCode {
         Ok(false) => ExitCode::from(PROGRAM_FAILED),
         Err(error) => {
             let _ = writeln!(io::stderr(), "device: {error:#}");
-            ExitCode::from(RUNNER_FAILED)
+            ExitCode::from(if error.is::<Misunderstood>() { USAGE } else { RUNNER_FAILED })
         }
     }
 }
+
+/// The command line is not understood.
+#[derive(Debug)]
+struct Misunderstood(String);
+
+impl fmt::Display for Misunderstood {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Misunderstood {}
 
 impl Command {
     fn carry_out(self) -> Result<bool> {
@@ -109,7 +124,7 @@ impl Command {
             Command::Run { lesson, server_args, client_args, clients, common } => {
                 let number = lesson.strip_prefix("lesson-").unwrap_or(&lesson);
                 if number.len() != 2 || !number.bytes().all(|byte| byte.is_ascii_digit()) {
-                    bail!("`{lesson}` is no lesson; an example is lesson-04");
+                    bail!(Misunderstood(format!("`{lesson}` is no lesson; an example is lesson-04")));
                 }
                 let many =
                     if clients > 1 && !server_args.contains("-n") { format!(" -n {clients}") } else { String::new() };
@@ -146,6 +161,8 @@ impl Common {
     }
 
     fn run(&self, name: &str, nodes: Vec<Node>) -> Result<bool> {
+        let names: Vec<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
+        Rules::parse(&self.wire, &names).map_err(|error| Misunderstood(error.to_string()))?;
         runner::run(&self.prepare(name, nodes))
     }
 }
