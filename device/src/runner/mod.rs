@@ -87,7 +87,8 @@ struct Session<'a> {
 pub fn run(run: &Run) -> Result<bool> {
     let recorder = Recorder::begin(run, &target()?.join("device/runs").join(&run.name))?;
     let (library, inbox, wires) = (library()?, Inbox::open()?, Wires::new(run)?);
-    let (programs, server) = (Vec::new(), String::new());
+    // A server that never tells listens on TCP, if at all.
+    let (programs, server) = (Vec::new(), String::from("127.0.0.1"));
     let mut session = Session { run, library, inbox, recorder, wires, programs, server, others_started: false };
     session.start(0)?;
     let (begun, mut heard) = (Instant::now(), Instant::now());
