@@ -2,8 +2,9 @@
 
 #![allow(clippy::unwrap_used)] // A test may end with a panic.
 
+use std::io::Write;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 /// Runs two programs; both have to end with 0.
 fn both_end_well(server: &str, client: &str) {
@@ -40,5 +41,23 @@ fn perftest_runs() {
         ["ib_send_lat", "ib_write_lat", "ib_read_lat", "ib_atomic_lat", "ib_send_bw", "ib_write_bw", "ib_read_bw"]
     {
         both_end_well(&format!("{program} -n 50"), &format!("{program} -n 50 127.0.0.1"));
+    }
+}
+
+#[test]
+fn programs_in_a_shell_use_the_device() {
+    let mut shell = Command::new(env!("CARGO_BIN_EXE_device"))
+        .args(["shell", "--name=test-shell"])
+        .env("SHELL", "/bin/sh")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    shell.stdin.take().unwrap().write_all(b"rping -c -a $SERVER -C 1 -v\nibv_devices\n").unwrap();
+    let output = shell.wait_with_output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    for wanted in ["ping data: rdma-ping-0", "rxe0", "RDMA Read Request", "DREQ (DisconnectRequest)"] {
+        assert!(text.contains(wanted), "no {wanted}: {text}");
     }
 }
