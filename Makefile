@@ -11,6 +11,9 @@ override export client := $(value client)
 override export server := $(value server)
 override export wire := $(value wire)
 override ARGS := $(value ARGS)
+# Where a lesson runs: in the lab, on the kernel's own driver; or on the device in user space, which needs nothing but a compiler.
+on ?= lab
+$(if $(filter lab device,$(on)),,$(error on=$(on) is neither lab nor device))
 
 target := $(or $(CARGO_TARGET_DIR),target)
 bin := $(target)/debug
@@ -48,16 +51,27 @@ bundle: ## one file with all that machines of this release need, for a classroom
 lesson-09: workers ?= 3
 
 .PHONY: $(lessons:%=lesson-%)
-$(lessons:%=lesson-%): lesson-%: ## run lesson NN on emulated machines [client="OPTIONS"] [server="OPTIONS"] [wire="RULES"] [workers=N]
-	@lab/setup.sh build lab
-	@$(call build,lab $@)
-	@$(bin)/lab run $@ --clients=$(or $(workers),1) --server-args="$$server" --client-args="$$client" --wire="$$wire"
+$(lessons:%=lesson-%): lesson-%: ## run lesson NN on emulated machines [client="OPTIONS"] [server="OPTIONS"] [wire="RULES"] [workers=N] [on=device]
+	@lab/setup.sh build $(on:device=)
+	@$(call build,$(on) $@)
+	@$(bin)/$(on) run $@ --clients=$(or $(workers),1) --server-args="$$server" --client-args="$$client" \
+		$(if $(wire),--wire="$$wire") $(if $(log),--log)
 
 .PHONY: lab-shell
 lab-shell: ## a shell on the client machine, with the packets as they pass [server="COMMAND"; rping unless given] [wire="RULES"]
 	@lab/setup.sh build lab shell
 	@$(call build,lab $(lessons:%=lesson-%))
 	@$(bin)/lab shell $${server:+--server="$$server"} --wire="$$wire"
+
+.PHONY: shell
+shell: ## a shell in which RDMA programs run in the lab, or with on=device on the device in user space [server="COMMAND"]
+ifeq ($(on),device)
+	@lab/setup.sh build
+	@$(call build,device $(lessons:%=lesson-%))
+	@$(bin)/device shell $${server:+--server="$$server"} $(if $(log),--log)
+else
+	@$(MAKE) --no-print-directory lab-shell
+endif
 
 .PHONY: puzzle-07
 puzzle-07: ## show the puzzle of lesson 07 and its answer side by side
@@ -84,7 +98,7 @@ $(lessons:%=capture-%): capture-%: ## record the packets of lesson NN on this ma
 doctor: ## what this machine has for the lessons, what it lacks, and the cure
 	@lab/doctor.sh
 
-compare-%: run = $(or $(PCAP),$(bin:debug=lab)/runs/$*/wire.pcapng)
+compare-%: run = $(or $(PCAP),$(bin:debug=$(on))/runs/$*/wire.pcapng)
 # VARIANT is what stands behind the dash in the name of a bundled capture, for example multi-packet.
 .PHONY: $(lessons:%=compare-%)
 $(lessons:%=compare-%): compare-%: ## what the last run of lesson NN did otherwise than its capture [PCAP=FILE] [VARIANT=name]

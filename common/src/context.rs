@@ -132,13 +132,18 @@ impl Context {
     }
 
     /// The GID that stands for an IP address of the port's netdev, and its place in the port's table. Often the same address
-    /// is there twice: for RoCEv1, which has no IP header, and for RoCEv2. Only sysfs tells which is which.
+    /// is there twice: for RoCEv1, which has no IP header, and for RoCEv2. Only sysfs tells which is which. A device in user space
+    /// is not there: it has one GID, of an address of its own.
     pub fn find_gid(&self, port: u8, ip: IpAddr) -> Result<(u8, Ipv6Addr)> {
         let wanted = match ip {
             IpAddr::V4(ip) => ip.to_ipv6_mapped(),
             IpAddr::V6(ip) => ip,
         };
-        let types = format!("/sys/class/infiniband/{}/ports/{port}/gid_attrs/types", self.name());
+        let folder = format!("/sys/class/infiniband/{}", self.name());
+        if !std::path::Path::new(&folder).exists() {
+            return Ok((0, self.query_gid(port, 0)?));
+        }
+        let types = format!("{folder}/ports/{port}/gid_attrs/types");
         for index in 0..=u8::MAX {
             // An empty place cannot be read.
             let kind = std::fs::read_to_string(format!("{types}/{index}")).unwrap_or_default();

@@ -7,7 +7,6 @@
 
 use crate::agent::Message;
 use crate::lines::clean;
-use crate::rules::Passage;
 use crate::run::Fault;
 use crate::seat::Stage;
 use crate::session::{Session, SERVER, SHELL};
@@ -15,6 +14,7 @@ use crate::switch::Lost;
 use anyhow::{Error, Result};
 use std::io::Read;
 use std::time::Instant;
+use wire::rules::Passage;
 use wire::run::Line;
 
 /// How a kernel begins to tell that it is broken.

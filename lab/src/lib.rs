@@ -5,7 +5,7 @@
 //!
 //! A run goes through these modules: [`kernel`] finds what to boot, [`initramfs`] builds the first file system,
 //! [`state`] boots the machines once and keeps them, [`payload`] brings the programs, [`session`] runs them with
-//! [`switch`] as the wire and [`rules`] for faults on it, [`record`] writes down what happens as it happens, [`wire::lanes`]
+//! [`switch`] as the wire and [`wire::rules`] for faults on it, [`record`] writes down what happens as it happens, [`wire::lanes`]
 //! draws it. A shell's run lends a machine the [`terminal`].
 
 mod agent;
@@ -30,7 +30,6 @@ mod payload;
 mod port;
 mod qmp;
 mod record;
-mod rules;
 mod run;
 mod seat;
 mod session;

@@ -14,7 +14,7 @@ const LEAST_MEMORY: u32 = 192;
 /// What `--help` says about rules.
 const WIRE: &str = concat!(
     "Act on packets, for example: drop 1st \"RC Acknowledge\" from server\n",
-    include_str!("rules/grammar.txt")
+    include_str!("../../wire/src/rules/grammar.txt")
 );
 
 /// Options of a run.

@@ -2,9 +2,9 @@
 
 use crate::interrupt::Stopped;
 use crate::options::Options;
-use crate::rules::Rules;
 use anyhow::{ensure, Result};
 use std::time::Duration;
+use wire::rules::Rules;
 
 /// The name of the first node: the machine that listens, 10.47.91.1 and fd47:91::1.
 pub const SERVER: &str = "server";
@@ -146,7 +146,7 @@ impl Run {
         self
     }
 
-    /// Acts on packets: `drop 1st "RC Acknowledge" from server`, for example. [`crate::rules`] says what else.
+    /// Acts on packets: `drop 1st "RC Acknowledge" from server`, for example. [`wire::rules`] says what else.
     pub fn wire(mut self, rules: &str) -> Self {
         self.options.wire = rules.to_owned();
         self

@@ -8,7 +8,6 @@ use crate::machine::Machine;
 use crate::options::Fetched;
 use crate::outcome::Ended;
 use crate::record::Recorder;
-use crate::rules::Rules;
 use crate::run::{Fault, Run, CLIENT};
 use crate::seat::{Seat, Stage};
 use crate::switch::Switch;
@@ -16,6 +15,7 @@ use crate::terminal::Terminal;
 use anyhow::Result;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
+use wire::rules::Rules;
 
 /// How long the programs may run unless the run says otherwise.
 const DEADLINE: Duration = Duration::from_secs(120);

@@ -35,7 +35,7 @@ pub struct Line {
     pub time_us: u64,
     /// The node that it is about, or that said it.
     pub node: String,
-    /// Who said it: a program's name, [`Line::KERNEL`] or [`Line::LAB`].
+    /// Who said it: a program's name, [`Line::KERNEL`], [`Line::DEVICE`] or [`Line::LAB`].
     pub program: String,
     /// What was said, on one line and without control sequences.
     pub text: String,
@@ -48,6 +48,8 @@ pub struct Line {
 impl Line {
     /// The program of a kernel's message.
     pub const KERNEL: &'static str = "kernel";
+    /// The program of what a device in user space decides.
+    pub const DEVICE: &'static str = "device";
     /// The program of what the lab did.
     pub const LAB: &'static str = "lab";
 
@@ -71,8 +73,11 @@ impl Line {
         self.heading().map(|(stage, _)| stage)
     }
 
-    /// The tag behind the heading of a lesson's line: SLOW, FAST, DATA, INFO or ERR.
+    /// The tag behind the heading of a lesson's line: SLOW, FAST, DATA, INFO or ERR. A device's decision is NIC.
     pub fn tag(&self) -> Option<&'static str> {
+        if self.program == Line::DEVICE {
+            return Some("NIC");
+        }
         let word = self.heading()?.1.split_whitespace().next()?;
         ["SLOW", "FAST", "DATA", "INFO", "ERR"].into_iter().find(|tag| *tag == word)
     }

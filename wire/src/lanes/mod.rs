@@ -186,6 +186,7 @@ impl Lanes {
                 (stage + line.said(), line.tag().map_or(Sort::Plain, Sort::Tagged))
             }
             (None, Line::KERNEL) => (format!("kernel: {}", line.text), Sort::Aside),
+            (None, Line::DEVICE) => (format!("NIC   {}", line.text), Sort::Aside),
             (None, Line::LAB) => (format!("── {}", line.text), Sort::Aside),
             _ => (line.text.clone(), Sort::Plain),
         };

@@ -5,7 +5,7 @@ use super::page::{Page, Problem};
 use super::sources::Sources;
 
 /// Folders whose files commands name.
-const FOLDERS: [&str; 8] = ["captures/", "common/", "docs/", "lab/", "lessons/", "wire/", "xtask/", ".ci/"];
+const FOLDERS: [&str; 9] = ["captures/", "common/", "device/", "docs/", "lab/", "lessons/", "wire/", "xtask/", ".ci/"];
 
 /// Files, make targets and frames that commands name and that do not exist.
 pub fn problems(page: &Page, sources: &Sources) -> Vec<Problem> {

@@ -60,7 +60,16 @@ impl Sources {
             let things = sources.names.of(&text).into_iter().map(|name| name.thing).collect();
             sources.lessons.push(Lesson { name, things, numbers: numbers::all(&(text + &common)) });
         }
-        let folders = ["wire/src", "wire/src/cm", "lab/src", "lab"];
+        let folders = [
+            "wire/src",
+            "wire/src/cm",
+            "device/src",
+            "device/src/qp",
+            "device/src/cm",
+            "device/src/nic",
+            "lab/src",
+            "lab",
+        ];
         let mut code = sources.tree("lessons");
         code.extend(folders.iter().flat_map(|folder| sources.files(folder, "").unwrap_or_default()));
         sources.numbers = numbers::all(&(sources.texts(&code) + &common));

@@ -1,11 +1,11 @@
 //! Reading rules. Whoever mistypes a word is shown where, and what is known.
 
 use super::{without_service, Act, Rule, ANY};
+use crate::cm::Kind;
+use crate::lanes::wrap;
+use crate::opcode::TABLE;
 use anyhow::{anyhow, bail, Error, Result};
 use std::time::Duration;
-use wire::cm::Kind;
-use wire::lanes::wrap;
-use wire::opcode::TABLE;
 
 /// What the acts are called; `delay` gets its time later.
 const ACTS: [(&str, Act); 6] = [

@@ -13,12 +13,12 @@ mod tests;
 
 pub use faults::Passage;
 
+use crate::aeth::Syndrome;
+use crate::track::Tracker;
+use crate::{Frame, Packet};
 use anyhow::Result;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
-use wire::aeth::Syndrome;
-use wire::track::Tracker;
-use wire::{Frame, Packet};
 
 /// What happens to a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,9 +1,9 @@
 //! Rules tried on the frames of the bundled captures.
 
 use super::*;
+use crate::capture::Reader;
+use crate::icrc::Icrc;
 use std::fs::File;
-use wire::capture::Reader;
-use wire::icrc::Icrc;
 
 const NODES: [&str; 2] = ["server", "client"];
 const CAPTURES: [&str; 5] = [

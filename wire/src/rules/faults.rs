@@ -1,8 +1,8 @@
 //! Doing as the rules say: what is recorded of a frame, what goes on, and what is held back for a while.
 
 use super::{Act, Rules};
+use crate::Frame;
 use std::time::{Duration, Instant};
-use wire::Frame;
 
 /// How long a packet waits for the one that it is to be swapped with. It is less than the time after which a lesson sends it
 /// again.
@@ -110,7 +110,7 @@ fn corrupted(mut frame: Vec<u8>) -> Vec<u8> {
     let end = datagram.ip_offset + datagram.wire_length;
     let checksum = datagram.ip_offset + datagram.udp_offset + 6;
     frame[checksum..checksum + 2].fill(0);
-    if let Some(icrc) = frame.get_mut(end - wire::icrc::LENGTH..end) {
+    if let Some(icrc) = frame.get_mut(end - crate::icrc::LENGTH..end) {
         icrc.iter_mut().for_each(|byte| *byte = !*byte);
     }
     frame

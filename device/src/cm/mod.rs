@@ -1,0 +1,343 @@
+//! The connection manager: who listens where, which connections there are, and the messages on QP 1 between them
+//! (specification, volume 1, chapter 12; IP addressing: annex A11).
+//!
+//! A connection is a queue pair on each side and what both have agreed on. Three messages make it (REQ, REP, RTU), two end
+//! it (DREQ, DREP), one refuses it (REJ). As the rest of the core this does no input or output.
+
+mod connection;
+mod message;
+
+pub use connection::{Connection, Phase};
+pub use message::{address_in, gid, Mad, QKEY, QP1, REQ_PRIVATE};
+
+use crate::psn::Psn;
+use libc::c_int;
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::time::Instant;
+use wire::cm::Kind;
+
+/// The port space of connections: `RDMA_PS_TCP`.
+const PS_TCP: u16 = 0x0106;
+/// Nobody listens there (12.6.7.2).
+const INVALID_SERVICE_ID: u64 = 8;
+/// The peer seems to have forgotten a connection of the same queue pair.
+const STALE_CONNECTION: u64 = 10;
+/// The program at the other end has said no.
+const CONSUMER_REJECT: u64 = 28;
+/// How long a requester waits for an ACK, unless the program says otherwise: 4.096 µs × 2^19, or 2.1 s.
+const ACK_TIMEOUT: u8 = 19;
+/// What Linux says that an answer of the peer's may take.
+const TARGET_ACK_DELAY: u64 = 15;
+
+/// What both sides agree on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Param {
+    /// READs and atomics of the peer that we serve at once.
+    pub responder_resources: u8,
+    /// READs and atomics that we may have under way.
+    pub initiator_depth: u8,
+    /// How often to try again without an answer.
+    pub retries: u8,
+    /// How often to try again when no receive is posted.
+    pub rnr_retries: u8,
+}
+
+/// What happened: the numbers of `rdma_cm_event_type`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum EventKind {
+    ConnectRequest = 4,
+    ConnectResponse = 5,
+    ConnectError = 6,
+    Unreachable = 7,
+    Rejected = 8,
+    Established = 9,
+    Disconnected = 10,
+    TimewaitExit = 15,
+}
+
+/// Something that a program has to be told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// The id that it is about; for a ConnectRequest the one that listens.
+    pub owner: u64,
+    /// What happened.
+    pub kind: EventKind,
+    /// 0, a reject reason, or a negative errno.
+    pub status: i32,
+    /// The peer's private data.
+    pub private: Vec<u8>,
+    /// What the peer wants, or what was agreed on.
+    pub param: Param,
+    /// The peer's queue pair.
+    pub peer_qpn: u32,
+    /// Our number of the connection.
+    pub connection: u32,
+}
+
+/// Something to be done for the connection manager.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CmEffect {
+    /// Send this.
+    Send(IpAddr, Mad),
+    /// Tell the program.
+    Event(Event),
+    /// A decision, in words.
+    Say(String),
+}
+
+/// All connections and listeners of the device.
+#[derive(Debug)]
+pub struct Cm {
+    address: IpAddr,
+    connections: BTreeMap<u32, Connection>,
+    /// The id that listens on a port.
+    listeners: BTreeMap<u16, u64>,
+}
+
+impl Cm {
+    /// Without connections.
+    pub fn new(address: IpAddr) -> Cm {
+        Cm { address, connections: BTreeMap::new(), listeners: BTreeMap::new() }
+    }
+
+    /// This device's number in messages (its "CA GUID"). Of the address, so that no two devices have the same: a REQ with a
+    /// pair of GUID and queue pair that is still in use would be refused as stale.
+    pub fn guid(address: IpAddr) -> u64 {
+        match address {
+            IpAddr::V4(address) => 0x0200_00ff_0000_0000 | u64::from(u32::from(address)),
+            IpAddr::V6(address) => u128::from(address) as u64,
+        }
+    }
+
+    /// Takes REQs for a port.
+    ///
+    /// # Errors
+    /// `EADDRINUSE`: another id does.
+    pub fn listen(&mut self, port: u16, listener: u64) -> Result<(), c_int> {
+        if self.is_taken(port) {
+            return Err(libc::EADDRINUSE);
+        }
+        self.listeners.insert(port, listener);
+        Ok(())
+    }
+
+    /// Whether somebody listens on a port.
+    pub fn is_taken(&self, port: u16) -> bool {
+        self.listeners.contains_key(&port)
+    }
+
+    /// A new connection in Idle, with numbers that were drawn by lot: half of the 64 bits each for id and PSN.
+    pub fn open(&mut self, owner: Option<u64>, peer: IpAddr, random: u64) -> u32 {
+        let mut local = (random >> 32) as u32;
+        while local == 0 || self.connections.contains_key(&local) {
+            local = local.wrapping_add(1);
+        }
+        let transaction_id = random & 0xffff_ffff_0000_0000 | u64::from(local);
+        let psn = Psn::new(random as u32);
+        self.connections.insert(local, Connection::new(owner, peer, local, psn, transaction_id));
+        local
+    }
+
+    /// The connection with this number.
+    pub fn get(&mut self, local: u32) -> Option<&mut Connection> {
+        self.connections.get_mut(&local)
+    }
+
+    /// How many connections there are, those at rest among them.
+    pub fn count(&self) -> usize {
+        self.connections.len()
+    }
+
+    /// Sends a REQ: to a port, from a port.
+    pub fn connect(&mut self, local: u32, to: u16, from: u16, private: &[u8], now: Instant, out: &mut Vec<CmEffect>) {
+        let address = self.address;
+        let Some(connection) = self.connections.get_mut(&local) else { return };
+        let Param { responder_resources, initiator_depth, retries, rnr_retries } = connection.param;
+        let timeout = u64::from(connection::RESPONSE_TIMEOUT);
+        let mad = Mad::new(Kind::ConnectRequest, connection.transaction_id)
+            .with("LocalCommID", local.into())
+            .with("ServiceID", u64::from(PS_TCP) << 16 | u64::from(to))
+            .with("LocalCAGUID", Cm::guid(address))
+            .with("LocalQPN", connection.qpn.into())
+            .with("ResponderResources", responder_resources.into())
+            .with("InitiatorDepth", initiator_depth.into())
+            .with("RemoteCMResponseTimeout", timeout)
+            .with("StartingPSN", connection.our_psn.get().into())
+            .with("LocalCMResponseTimeout", timeout)
+            .with("RetryCount", u64::from(retries & 7))
+            .with("P_Key", 0xffff)
+            .with("PathPacketPayloadMTU", connection.mtu_code.into())
+            .with("RNRRetryCount", u64::from(rnr_retries & 7))
+            .with("MaxCMRetries", connection::MAX_RETRIES.into())
+            // No LIDs on Ethernet: the reserved "permissive" one.
+            .with("PrimaryLocalLID", 0xffff)
+            .with("PrimaryRemoteLID", 0xffff)
+            .with_gid("PrimaryLocalGID", address)
+            .with_gid("PrimaryRemoteGID", connection.peer)
+            .with("PrimaryHopLimit", 64)
+            .with("LocalACKTimeout", connection.ack_timeout.into())
+            .with_addresses(address, from, connection.peer)
+            .with_private(private);
+        connection.ask(Phase::ReqSent, mad, now, out);
+    }
+
+    /// The connection with this number, if it is where the program's call finds it.
+    ///
+    /// # Errors
+    /// `EINVAL`: it is not.
+    pub fn expect(&mut self, local: u32, phase: Phase) -> Result<&mut Connection, c_int> {
+        self.connections.get_mut(&local).filter(|connection| connection.phase == phase).ok_or(libc::EINVAL)
+    }
+
+    /// Sends a REP.
+    pub fn accept(&mut self, local: u32, private: &[u8], now: Instant, out: &mut Vec<CmEffect>) {
+        let guid = Cm::guid(self.address);
+        let Ok(connection) = self.expect(local, Phase::ReqReceived) else { return };
+        let Param { responder_resources, initiator_depth, rnr_retries, .. } = connection.param;
+        let mad = connection
+            .message(Kind::ConnectReply)
+            .with("LocalQPN", connection.qpn.into())
+            .with("StartingPSN", connection.our_psn.get().into())
+            .with("ResponderResources", responder_resources.into())
+            .with("InitiatorDepth", initiator_depth.into())
+            .with("TargetACKDelay", TARGET_ACK_DELAY)
+            .with("RNRRetryCount", u64::from(rnr_retries & 7))
+            .with("LocalCAGUID", guid)
+            .with_private(private);
+        connection.ask(Phase::RepSent, mad, now, out);
+    }
+
+    /// Sends an RTU.
+    ///
+    /// # Errors
+    /// `EINVAL`: no REP has come, or the peer has gone since.
+    pub fn ready_to_use(&mut self, local: u32, now: Instant, out: &mut Vec<CmEffect>) -> Result<(), c_int> {
+        let connection = self.expect(local, Phase::RepReceived)?;
+        connection.enter(Phase::Established, now);
+        connection.tell(connection.message(Kind::ReadyToUse), out);
+        Ok(())
+    }
+
+    /// Sends a REJ: the program has said no.
+    pub fn reject(&mut self, local: u32, private: &[u8], out: &mut Vec<CmEffect>) {
+        if let Some(connection) = self.connections.remove(&local) {
+            let message = connection.message(Kind::ConnectReject).with("Reason", CONSUMER_REJECT);
+            connection.tell(message.with("MessageRejected", 0).with_private(private), out);
+        }
+    }
+
+    /// Sends a DREQ, or answers the peer's. False if there is nothing to end.
+    pub fn disconnect(&mut self, local: u32, now: Instant, out: &mut Vec<CmEffect>) -> bool {
+        let Some(connection) = self.connections.get_mut(&local) else { return false };
+        match connection.phase {
+            Phase::Established | Phase::RepSent | Phase::RepReceived => {
+                connection.transaction_id = connection.transaction_id.wrapping_add(1 << 32);
+                let mad = connection.message(Kind::DisconnectRequest).with("RemoteQPN", connection.peer_qpn.into());
+                connection.ask(Phase::DreqSent, mad, now, out);
+            }
+            Phase::DreqReceived => {
+                connection.tell(connection.message(Kind::DisconnectReply), out);
+                connection.enter(Phase::TimeWait, now);
+            }
+            Phase::DreqSent | Phase::TimeWait => {}
+            Phase::Idle | Phase::ReqSent | Phase::ReqReceived => return false,
+        }
+        true
+    }
+
+    /// The program destroys the id: a connection is ended as its state demands, and goes on alone until that is done.
+    pub fn close(&mut self, owner: u64, local: u32, now: Instant, out: &mut Vec<CmEffect>) {
+        self.listeners.retain(|_, listener| *listener != owner);
+        let Some(connection) = self.connections.get_mut(&local) else { return };
+        match connection.phase {
+            Phase::ReqReceived => self.reject(local, &[], out),
+            Phase::Idle | Phase::ReqSent => drop(self.connections.remove(&local)),
+            _ => {
+                connection.owner = None;
+                self.disconnect(local, now, out);
+            }
+        }
+    }
+
+    /// Handles a packet for QP 1.
+    pub fn receive(&mut self, from: IpAddr, payload: &[u8], random: u64, now: Instant, out: &mut Vec<CmEffect>) {
+        let Some(mad) = Mad::read(payload) else { return };
+        if mad.kind() == Kind::ConnectRequest {
+            return self.requested(from, &mad, random, now, out);
+        }
+        let (local, remote) = (mad.get("RemoteCommID") as u32, mad.get("LocalCommID") as u32);
+        let known = self.connections.get_mut(&local).filter(|connection| {
+            connection.peer == from && (connection.remote == remote || connection.phase == Phase::ReqSent)
+        });
+        match known {
+            Some(connection) => connection.receive(&mad, now, out),
+            // Whoever says goodbye to somebody who has forgotten him shall not wait.
+            None if mad.kind() == Kind::DisconnectRequest => {
+                let answer = Mad::between(Kind::DisconnectReply, mad.transaction_id(), local, remote);
+                out.push(CmEffect::Send(from, answer));
+            }
+            None => out.push(CmEffect::Say(format!("cm: {} for a connection that is not here", mad.kind().short()))),
+        }
+    }
+
+    /// Handles a REQ.
+    fn requested(&mut self, from: IpAddr, mad: &Mad, random: u64, now: Instant, out: &mut Vec<CmEffect>) {
+        let (remote, qpn) = (mad.get("LocalCommID") as u32, mad.get("LocalQPN") as u32);
+        let same = |c: &&mut Connection| c.peer == from && c.remote == remote && c.phase != Phase::Idle;
+        if let Some(connection) = self.connections.values_mut().find(same) {
+            return connection.receive(mad, now, out);
+        }
+        let refuse = |reason: u64, out: &mut Vec<CmEffect>| {
+            let answer = Mad::between(Kind::ConnectReject, mad.transaction_id(), 0, remote).with("Reason", reason);
+            out.push(CmEffect::Send(from, answer));
+        };
+        let is_alive = |c: &&Connection| c.peer == from && c.peer_qpn == qpn && c.phase == Phase::Established;
+        if let Some(old) = self.connections.values().find(is_alive).map(|c| c.local) {
+            out.push(CmEffect::Say(format!(
+                "cm: REQ of QP {qpn:#x}, which we hold for connected; REJ, stale connection"
+            )));
+            refuse(STALE_CONNECTION, out);
+            self.disconnect(old, now, out);
+            return;
+        }
+        let port = mad.service().filter(|(space, _)| *space == PS_TCP).map(|(_, port)| port);
+        let Some(&owner) = port.and_then(|port| self.listeners.get(&port)) else {
+            out.push(CmEffect::Say("cm: REQ for a service nobody listens for; REJ, invalid service ID".into()));
+            return refuse(INVALID_SERVICE_ID, out);
+        };
+        let local = self.open(None, from, random);
+        let Some(connection) = self.connections.get_mut(&local) else { return };
+        connection.enter(Phase::ReqReceived, now);
+        connection.transaction_id = mad.transaction_id();
+        (connection.remote, connection.peer_qpn) = (remote, qpn);
+        connection.peer_psn = Psn::new(mad.get("StartingPSN") as u32);
+        connection.peer_port = mad.source_port();
+        connection.peer_rnr_retries = mad.get("RNRRetryCount") as u8;
+        connection.ack_timeout = mad.get("LocalACKTimeout") as u8;
+        connection.mtu_code = (mad.get("PathPacketPayloadMTU") as u8).clamp(1, 5);
+        // What the peer wants to serve is what we may ask for, and the other way round.
+        connection.param = Param {
+            responder_resources: mad.get("InitiatorDepth") as u8,
+            initiator_depth: mad.get("ResponderResources") as u8,
+            retries: mad.get("RetryCount") as u8,
+            rnr_retries: mad.get("RNRRetryCount") as u8,
+        };
+        let (param, private, status) = (connection.param, mad.private_data().to_vec(), 0);
+        let event =
+            Event { owner, kind: EventKind::ConnectRequest, status, private, param, peer_qpn: qpn, connection: local };
+        out.push(CmEffect::Event(event));
+    }
+
+    /// Does what is due.
+    pub fn tick(&mut self, now: Instant, out: &mut Vec<CmEffect>) {
+        self.connections.values_mut().for_each(|connection| connection.tick(now, out));
+        self.connections.retain(|_, connection| connection.owner.is_some() || connection.phase != Phase::Idle);
+    }
+
+    /// When [`Cm::tick`] has to be called again at the latest.
+    pub fn deadline(&self) -> Option<Instant> {
+        self.connections.values().filter_map(Connection::deadline).min()
+    }
+}

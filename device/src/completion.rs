@@ -1,0 +1,187 @@
+//! Completions, and the queues in which a program finds them (specification, volume 1, 11.4.2 and 10.2.2).
+
+use std::collections::VecDeque;
+
+/// How a work request ended: the numbers of `ibv_wc_status`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)] // docs/completions.md explains each.
+pub enum Status {
+    Success = 0,
+    LocLenErr = 1,
+    LocQpOpErr = 2,
+    LocProtErr = 4,
+    WrFlushErr = 5,
+    BadRespErr = 7,
+    RemInvReqErr = 9,
+    RemAccessErr = 10,
+    RemOpErr = 11,
+    RetryExcErr = 12,
+    RnrRetryExcErr = 13,
+}
+
+impl Status {
+    /// The name in C.
+    pub fn name(self) -> &'static str {
+        match self {
+            Status::Success => "IBV_WC_SUCCESS",
+            Status::LocLenErr => "IBV_WC_LOC_LEN_ERR",
+            Status::LocQpOpErr => "IBV_WC_LOC_QP_OP_ERR",
+            Status::LocProtErr => "IBV_WC_LOC_PROT_ERR",
+            Status::WrFlushErr => "IBV_WC_WR_FLUSH_ERR",
+            Status::BadRespErr => "IBV_WC_BAD_RESP_ERR",
+            Status::RemInvReqErr => "IBV_WC_REM_INV_REQ_ERR",
+            Status::RemAccessErr => "IBV_WC_REM_ACCESS_ERR",
+            Status::RemOpErr => "IBV_WC_REM_OP_ERR",
+            Status::RetryExcErr => "IBV_WC_RETRY_EXC_ERR",
+            Status::RnrRetryExcErr => "IBV_WC_RNR_RETRY_EXC_ERR",
+        }
+    }
+}
+
+/// What was done: the numbers of `ibv_wc_opcode`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Done {
+    Send = 0,
+    Write = 1,
+    Read = 2,
+    CompareSwap = 3,
+    FetchAdd = 4,
+    Receive = 128,
+    ReceiveWithImmediate = 129,
+}
+
+/// One entry of a completion queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Completion {
+    /// The program's own number of the work request.
+    pub wr_id: u64,
+    /// How it ended.
+    pub status: Status,
+    /// What was done. With an error a program must not look at it.
+    pub done: Done,
+    /// Bytes that arrived.
+    pub length: u32,
+    /// Immediate data that arrived.
+    pub immediate: Option<u32>,
+    /// Our queue pair.
+    pub qp: u32,
+    /// The peer's queue pair.
+    pub src_qp: u32,
+    /// The sender asked to wake us.
+    pub solicited: bool,
+}
+
+/// Which completions raise an event: once, then the program has to ask again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Armed {
+    /// None.
+    #[default]
+    No,
+    /// Those that the sender marked, and errors.
+    Solicited,
+    /// The next one.
+    Any,
+}
+
+/// What pushing a completion gave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pushed {
+    /// It lies in the queue.
+    Quietly,
+    /// And the queue was armed: wake the program.
+    Ring,
+    /// There was no room: it is lost, and the queue is broken.
+    Overflow,
+}
+
+/// A completion queue.
+#[derive(Debug)]
+pub struct CompletionQueue {
+    entries: VecDeque<Completion>,
+    capacity: usize,
+    armed: Armed,
+    broken: bool,
+}
+
+impl CompletionQueue {
+    /// An empty queue for so many completions.
+    pub fn new(capacity: usize) -> CompletionQueue {
+        CompletionQueue { entries: VecDeque::new(), capacity, armed: Armed::No, broken: false }
+    }
+
+    /// Asks for an event (`ibv_req_notify_cq`). What already lies here raises none: so arm first, then look. To ask for
+    /// solicited ones only does not take back that all were asked for.
+    pub fn arm(&mut self, armed: Armed) {
+        if self.armed != Armed::Any {
+            self.armed = armed;
+        }
+    }
+
+    /// Adds a completion.
+    pub fn push(&mut self, completion: Completion) -> Pushed {
+        if self.entries.len() >= self.capacity {
+            self.broken = true;
+            return Pushed::Overflow;
+        }
+        self.entries.push_back(completion);
+        let rings = match self.armed {
+            Armed::No => false,
+            Armed::Solicited => completion.solicited || completion.status != Status::Success,
+            Armed::Any => true,
+        };
+        if rings {
+            self.armed = Armed::No;
+            Pushed::Ring
+        } else {
+            Pushed::Quietly
+        }
+    }
+
+    /// Takes the oldest completion (`ibv_poll_cq`).
+    pub fn pop(&mut self) -> Option<Completion> {
+        self.entries.pop_front()
+    }
+
+    /// Whether completions were lost.
+    pub fn is_broken(&self) -> bool {
+        self.broken
+    }
+
+    /// Forgets what a queue pair has completed: it is being destroyed.
+    pub fn forget(&mut self, qp: u32) {
+        self.entries.retain(|completion| completion.qp != qp);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn completion(status: Status, solicited: bool) -> Completion {
+        Completion { wr_id: 1, status, done: Done::Receive, length: 0, immediate: None, qp: 17, src_qp: 18, solicited }
+    }
+
+    #[test]
+    fn an_armed_queue_rings_once() {
+        let mut queue = CompletionQueue::new(8);
+        let plain = completion(Status::Success, false);
+        assert_eq!(queue.push(plain), Pushed::Quietly);
+        queue.arm(Armed::Any);
+        queue.arm(Armed::Solicited);
+        assert_eq!((queue.push(plain), queue.push(plain)), (Pushed::Ring, Pushed::Quietly));
+        queue.arm(Armed::Solicited);
+        assert_eq!(queue.push(plain), Pushed::Quietly);
+        assert_eq!(queue.push(completion(Status::Success, true)), Pushed::Ring);
+        queue.arm(Armed::Solicited);
+        assert_eq!(queue.push(completion(Status::WrFlushErr, false)), Pushed::Ring);
+    }
+
+    #[test]
+    fn a_full_queue_breaks() {
+        let mut queue = CompletionQueue::new(1);
+        assert_eq!(queue.push(completion(Status::Success, false)), Pushed::Quietly);
+        assert_eq!(queue.push(completion(Status::Success, false)), Pushed::Overflow);
+        assert!(queue.is_broken() && queue.pop().is_some() && queue.pop().is_none());
+    }
+}

@@ -1,0 +1,301 @@
+//! Registered memory: protection domains, keys, bounds and rights (specification, volume 1, 10.6).
+//!
+//! Every byte that a packet brings or takes passes through here, and the check of the key comes first. The program has
+//! promised, by registering, that the memory stays where it is until it deregisters: a real NIC has the pages pinned; this
+//! one crashes with the program that frees them early. Program and device may touch a byte at the same time, as with a NIC:
+//! so bytes are copied through raw pointers, and no Rust reference to the program's memory is ever made.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What a region may be used for: the bits of `ibv_access_flags`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Rights(pub u32);
+
+impl Rights {
+    /// Reading by this device: always allowed.
+    pub const LOCAL_READ: Rights = Rights(0);
+    /// Writing by this device: receives, and what a READ brings.
+    pub const LOCAL_WRITE: Rights = Rights(1);
+    /// WRITEs of the peer.
+    pub const REMOTE_WRITE: Rights = Rights(2);
+    /// READs of the peer.
+    pub const REMOTE_READ: Rights = Rights(4);
+    /// Atomic operations of the peer.
+    pub const REMOTE_ATOMIC: Rights = Rights(8);
+
+    /// Whether all of `needed` is among these.
+    pub fn allow(self, needed: Rights) -> bool {
+        self.0 & needed.0 == needed.0
+    }
+}
+
+/// A piece of registered memory of the program: what `ibv_sge` says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sge {
+    /// Where it begins.
+    pub address: u64,
+    /// Its length in bytes.
+    pub length: u32,
+    /// The key of the region that it lies in.
+    pub lkey: u32,
+}
+
+/// Why memory is out of reach.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// No region has this key.
+    Key,
+    /// The region belongs to another protection domain than the queue pair.
+    Domain,
+    /// The bytes do not lie in the region.
+    Bounds,
+    /// The region was not registered for this.
+    Rights,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Refusal::Key => "no region has this key",
+            Refusal::Domain => "the region is in another protection domain",
+            Refusal::Bounds => "out of the region's bounds",
+            Refusal::Rights => "the region does not allow it",
+        })
+    }
+}
+
+/// A claim on memory: who wants which bytes for what.
+#[derive(Clone, Copy, Debug)]
+pub struct Claim {
+    /// The protection domain of the queue pair.
+    pub domain: u32,
+    /// lkey or rkey: here they are the same number.
+    pub key: u32,
+    /// The first byte.
+    pub address: u64,
+    /// How many.
+    pub length: u32,
+    /// What for.
+    pub needed: Rights,
+}
+
+#[derive(Debug)]
+struct Region {
+    start: *mut u8,
+    length: u64,
+    rights: Rights,
+    key: u32,
+    domain: u32,
+}
+
+/// All regions of the device.
+#[derive(Debug, Default)]
+pub struct Memory {
+    /// By the upper 24 bits of their keys.
+    regions: BTreeMap<u32, Region>,
+    last_index: u32,
+}
+
+// SAFETY: the pointers belong to the program, which lends them to all threads of the device by registering.
+unsafe impl Send for Memory {}
+
+impl Memory {
+    /// Registers memory and gives its key: an index, which is never used again, and eight bits that cannot be guessed from it.
+    pub fn register(&mut self, domain: u32, start: *mut u8, length: u64, rights: Rights, random: u8) -> u32 {
+        self.last_index = self.last_index.wrapping_add(1) & 0xff_ffff;
+        let key = self.last_index << 8 | u32::from(random);
+        self.regions.insert(key >> 8, Region { start, length, rights, key, domain });
+        key
+    }
+
+    /// Ends a registration: from now on nobody touches the memory. False if there is none with this key.
+    pub fn deregister(&mut self, key: u32) -> bool {
+        self.regions.remove(&(key >> 8)).is_some()
+    }
+
+    /// Whether a protection domain has regions.
+    pub fn is_used(&self, domain: u32) -> bool {
+        self.regions.values().any(|region| region.domain == domain)
+    }
+
+    /// Checks a claim, in the order of the specification: key, domain, rights, bounds. Nothing is touched.
+    ///
+    /// # Errors
+    /// Why not. No bytes at all are always granted (9.7.4.1.3).
+    pub fn check(&self, claim: Claim) -> Result<(), Refusal> {
+        self.reach(claim).map(|_| ())
+    }
+
+    /// The first byte of what is claimed.
+    fn reach(&self, claim: Claim) -> Result<*mut u8, Refusal> {
+        if claim.length == 0 {
+            return Ok(std::ptr::NonNull::dangling().as_ptr());
+        }
+        let region =
+            self.regions.get(&(claim.key >> 8)).filter(|region| region.key == claim.key).ok_or(Refusal::Key)?;
+        if region.domain != claim.domain {
+            return Err(Refusal::Domain);
+        }
+        if !region.rights.allow(claim.needed) {
+            return Err(Refusal::Rights);
+        }
+        let offset = claim.address.checked_sub(region.start as u64).ok_or(Refusal::Bounds)?;
+        if offset.checked_add(claim.length.into()).map_or(true, |end| end > region.length) {
+            return Err(Refusal::Bounds);
+        }
+        // SAFETY: the offset lies in the region, which the program keeps until it deregisters it.
+        Ok(unsafe { region.start.add(offset as usize) })
+    }
+
+    /// Copies bytes out.
+    ///
+    /// # Errors
+    /// Nothing is read: why not.
+    pub fn read(&self, claim: Claim) -> Result<Vec<u8>, Refusal> {
+        let (from, length) = (self.reach(claim)?, claim.length as usize);
+        let mut bytes = Vec::with_capacity(length);
+        // SAFETY: `reach` has found `length` bytes there, and there is room for them. What the program writes there at the
+        // same time may or may not be seen, as with a NIC.
+        unsafe {
+            std::ptr::copy_nonoverlapping(from.cast_const(), bytes.as_mut_ptr(), length);
+            bytes.set_len(length);
+        }
+        Ok(bytes)
+    }
+
+    /// Copies bytes in; the claim's length is theirs.
+    ///
+    /// # Errors
+    /// Nothing is written: why not.
+    pub fn write(&self, claim: Claim, bytes: &[u8]) -> Result<(), Refusal> {
+        let to = self.reach(Claim { length: bytes.len() as u32, ..claim })?;
+        // SAFETY: `reach` has found so many bytes there, which the program has lent to be written to.
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len()) };
+        Ok(())
+    }
+
+    /// Changes eight bytes at once and gives what stood there: `change` gets the old number and says the new one, or None to
+    /// leave it. The address is a multiple of eight.
+    ///
+    /// # Errors
+    /// Nothing is changed: why not.
+    pub fn update(&self, claim: Claim, change: impl Fn(u64) -> Option<u64>) -> Result<u64, Refusal> {
+        let at = self.reach(Claim { length: 8, ..claim })?;
+        if at as usize % 8 != 0 {
+            return Err(Refusal::Bounds);
+        }
+        // SAFETY: `reach` has found eight bytes there, aligned, which the program has lent; other threads use atomics, too.
+        let cell = unsafe { AtomicU64::from_ptr(at.cast()) };
+        Ok(cell.fetch_update(Ordering::SeqCst, Ordering::SeqCst, change).unwrap_or_else(|old| old))
+    }
+
+    /// Copies `length` bytes, from `offset` on, out of what a list of pieces holds together.
+    ///
+    /// # Errors
+    /// A piece is out of reach. The list ends early: [`Refusal::Bounds`].
+    pub fn gather(&self, domain: u32, pieces: &[Sge], offset: u32, length: u32) -> Result<Vec<u8>, Refusal> {
+        let mut bytes = Vec::with_capacity(length as usize);
+        for claim in cut(domain, pieces, offset, length, Rights::LOCAL_READ) {
+            bytes.extend(self.read(claim)?);
+        }
+        if bytes.len() == length as usize {
+            Ok(bytes)
+        } else {
+            Err(Refusal::Bounds)
+        }
+    }
+
+    /// Copies bytes, from `offset` on, into what a list of pieces holds together. Who calls has seen that they fit.
+    ///
+    /// # Errors
+    /// A piece is out of reach.
+    pub fn scatter(&self, domain: u32, pieces: &[Sge], offset: u32, mut bytes: &[u8]) -> Result<(), Refusal> {
+        for claim in cut(domain, pieces, offset, bytes.len() as u32, Rights::LOCAL_WRITE) {
+            let (now, later) = bytes.split_at(claim.length as usize);
+            self.write(claim, now)?;
+            bytes = later;
+        }
+        Ok(())
+    }
+
+    /// Checks every piece of a list as a whole.
+    ///
+    /// # Errors
+    /// A piece is out of reach.
+    pub fn check_all(&self, domain: u32, pieces: &[Sge], needed: Rights) -> Result<(), Refusal> {
+        let whole = |sge: &Sge| Claim { domain, key: sge.lkey, address: sge.address, length: sge.length, needed };
+        pieces.iter().try_for_each(|sge| self.check(whole(sge)))
+    }
+}
+
+/// The pieces of a list that hold the bytes from `offset` on, as claims.
+fn cut(domain: u32, pieces: &[Sge], offset: u32, length: u32, needed: Rights) -> Vec<Claim> {
+    let (mut skip, mut left) = (offset, length);
+    let mut claims = Vec::new();
+    for sge in pieces {
+        let here = sge.length.saturating_sub(skip).min(left);
+        if here > 0 {
+            let address = sge.address.wrapping_add(skip.into());
+            claims.push(Claim { domain, key: sge.lkey, address, length: here, needed });
+        }
+        skip = skip.saturating_sub(sge.length);
+        left -= here;
+    }
+    claims
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn claim(key: u32, address: u64, length: u32, needed: Rights) -> Claim {
+        Claim { domain: 1, key, address, length, needed }
+    }
+
+    #[test]
+    fn nothing_outside_a_region_is_in_reach() {
+        let mut bytes = [7u8; 16];
+        let mut memory = Memory::default();
+        let start = bytes.as_mut_ptr() as u64;
+        let key = memory.register(1, bytes.as_mut_ptr(), 16, Rights::REMOTE_READ, 0xab);
+        let check = |key, address, length, needed| memory.check(claim(key, address, length, needed));
+        assert_eq!(check(key, start, 16, Rights::REMOTE_READ), Ok(()));
+        assert_eq!(check(key, start + 16, 0, Rights::REMOTE_READ), Ok(()));
+        assert_eq!(check(key ^ 1, start, 1, Rights::REMOTE_READ), Err(Refusal::Key));
+        assert_eq!(check(key, start, 1, Rights::REMOTE_WRITE), Err(Refusal::Rights));
+        for (address, length) in [(start - 1, 1), (start, 17), (start + 16, 1), (u64::MAX, 2), (0, u32::MAX)] {
+            assert_eq!(check(key, address, length, Rights::REMOTE_READ), Err(Refusal::Bounds));
+        }
+        let other = Claim { domain: 2, ..claim(key, start, 1, Rights::REMOTE_READ) };
+        assert_eq!(memory.check(other), Err(Refusal::Domain));
+        assert!(memory.deregister(key) && !memory.deregister(key));
+        assert_eq!(memory.check(claim(key, start, 1, Rights::REMOTE_READ)), Err(Refusal::Key));
+    }
+
+    #[test]
+    fn pieces_are_one_stretch_of_bytes() {
+        let (mut first, mut second) = ([1u8, 2, 3], [4u8, 5, 6]);
+        let mut memory = Memory::default();
+        let mut piece = |bytes: &mut [u8; 3]| {
+            let lkey = memory.register(1, bytes.as_mut_ptr(), 3, Rights::LOCAL_WRITE, 0);
+            Sge { address: bytes.as_mut_ptr() as u64, length: 3, lkey }
+        };
+        let pieces = [piece(&mut first), Sge::default(), piece(&mut second)];
+        assert_eq!(memory.gather(1, &pieces, 2, 3), Ok(vec![3, 4, 5]));
+        assert_eq!(memory.gather(1, &pieces, 2, 5), Err(Refusal::Bounds));
+        memory.scatter(1, &pieces, 1, &[9, 9, 9]).unwrap();
+        assert_eq!(memory.gather(1, &pieces, 0, 6), Ok(vec![1, 9, 9, 9, 5, 6]));
+    }
+
+    #[test]
+    fn an_atomic_operation_finds_what_stood_there() {
+        let mut cell = [5u64; 1];
+        let mut memory = Memory::default();
+        let key = memory.register(1, cell.as_mut_ptr().cast(), 8, Rights::REMOTE_ATOMIC, 0);
+        let at = claim(key, cell.as_mut_ptr() as u64, 8, Rights::REMOTE_ATOMIC);
+        assert_eq!(memory.update(at, |old| Some(old + 2)), Ok(5));
+        assert_eq!(memory.update(at, |_| None), Ok(7));
+    }
+}

@@ -1,0 +1,187 @@
+//! Bells: what wakes a program that sleeps on a file descriptor, and the device's thread.
+//!
+//! An eventfd that counts. A queue with a bell has one count for each entry: its descriptor is readable exactly while there
+//! is something to take, so `poll`, a blocking read, and a read that must not block all do what programs expect of a
+//! completion channel or an event channel.
+
+use libc::c_int;
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+/// An eventfd.
+#[derive(Debug)]
+pub struct Bell(OwnedFd);
+
+impl Bell {
+    /// A bell that gives back one count a time, and waits for one unless the program has set `O_NONBLOCK`.
+    ///
+    /// # Errors
+    /// No descriptor is left.
+    pub fn counting() -> io::Result<Bell> {
+        Bell::new(libc::EFD_SEMAPHORE)
+    }
+
+    /// A bell that gives back all counts at once and never waits: a doorbell.
+    ///
+    /// # Errors
+    /// No descriptor is left.
+    pub fn door() -> io::Result<Bell> {
+        Bell::new(libc::EFD_NONBLOCK)
+    }
+
+    fn new(flags: c_int) -> io::Result<Bell> {
+        // SAFETY: no pointers.
+        let fd = unsafe { libc::eventfd(0, flags | libc::EFD_CLOEXEC) };
+        if fd < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the descriptor is new and nobody else's.
+        Ok(Bell(unsafe { OwnedFd::from_raw_fd(fd) }))
+    }
+
+    /// The descriptor, for structs that programs read.
+    pub fn fd(&self) -> RawFd {
+        self.0.as_raw_fd()
+    }
+
+    /// Adds a count.
+    pub fn ring(&self) {
+        let one = 1u64.to_ne_bytes();
+        // SAFETY: the eight bytes live until the call returns.
+        unsafe { libc::write(self.fd(), one.as_ptr().cast(), one.len()) };
+    }
+
+    /// Takes a count, or all of a doorbell's.
+    ///
+    /// # Errors
+    /// There is none and the descriptor must not wait: `EAGAIN`. A signal came: `EINTR`.
+    pub fn take(&self) -> Result<(), c_int> {
+        let mut count = [0u8; 8];
+        // SAFETY: the eight bytes live until the call returns.
+        match unsafe { libc::read(self.fd(), count.as_mut_ptr().cast(), count.len()) } {
+            8 => Ok(()),
+            _ => Err(io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO)),
+        }
+    }
+}
+
+/// A queue with a bell.
+#[derive(Debug)]
+pub struct BellQueue<T> {
+    bell: Bell,
+    entries: Mutex<VecDeque<T>>,
+}
+
+impl<T> BellQueue<T> {
+    /// An empty one.
+    ///
+    /// # Errors
+    /// No descriptor is left.
+    pub fn new() -> io::Result<BellQueue<T>> {
+        Ok(BellQueue { bell: Bell::counting()?, entries: Mutex::default() })
+    }
+
+    /// The descriptor, for structs that programs read.
+    pub fn fd(&self) -> RawFd {
+        self.bell.fd()
+    }
+
+    /// Adds an entry, and rings.
+    pub fn push(&self, entry: T) {
+        let mut entries = locked(&self.entries);
+        entries.push_back(entry);
+        self.bell.ring();
+    }
+
+    /// Takes the oldest entry; waits for one unless the descriptor must not.
+    ///
+    /// # Errors
+    /// As for [`Bell::take`].
+    pub fn pop(&self) -> Result<T, c_int> {
+        loop {
+            self.bell.take()?;
+            // Somebody may have taken the entry back in between.
+            if let Some(entry) = locked(&self.entries).pop_front() {
+                return Ok(entry);
+            }
+        }
+    }
+
+    /// Takes out all entries that `wanted` says, with their counts. Never waits: each of them has one.
+    pub fn take_out(&self, wanted: impl Fn(&T) -> bool) -> Vec<T> {
+        let mut entries = locked(&self.entries);
+        let (taken, kept): (Vec<T>, Vec<T>) = entries.drain(..).partition(wanted);
+        entries.extend(kept);
+        // A reader that has taken a count already finds no entry, and goes on waiting.
+        for _ in &taken {
+            let _ = self.bell.take_if_any();
+        }
+        taken
+    }
+}
+
+impl Bell {
+    /// Takes a count if there is one.
+    fn take_if_any(&self) -> Result<(), c_int> {
+        let mut ready = libc::pollfd { fd: self.fd(), events: libc::POLLIN, revents: 0 };
+        // SAFETY: one entry, which lives until the call returns.
+        match unsafe { libc::poll(&mut ready, 1, 0) } {
+            1 => self.take(),
+            _ => Err(libc::EAGAIN),
+        }
+    }
+}
+
+/// Events that a program has got and not acknowledged. What they are about must not be destroyed before.
+#[derive(Debug, Default)]
+pub struct Unacked {
+    count: Mutex<u32>,
+    changed: Condvar,
+}
+
+impl Unacked {
+    /// The program has got one.
+    pub fn add(&self) {
+        *locked(&self.count) += 1;
+    }
+
+    /// The program acknowledges so many.
+    pub fn acknowledge(&self, events: u32) {
+        let mut count = locked(&self.count);
+        *count = count.saturating_sub(events);
+        self.changed.notify_all();
+    }
+
+    /// Waits until all are acknowledged: for ever, if the program forgets one, as the real libraries do.
+    pub fn wait_for_all(&self) {
+        let count = locked(&self.count);
+        drop(self.changed.wait_while(count, |count| *count > 0));
+    }
+}
+
+/// A lock that does not care whether another thread has panicked.
+pub fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_queue_is_readable_while_it_holds_something() {
+        let queue = BellQueue::new().unwrap();
+        let readable = |queue: &BellQueue<i32>| {
+            let mut ready = libc::pollfd { fd: queue.fd(), events: libc::POLLIN, revents: 0 };
+            // SAFETY: one entry, which lives until the call returns.
+            unsafe { libc::poll(&mut ready, 1, 0) == 1 }
+        };
+        assert!(!readable(&queue));
+        (1..=3).for_each(|n| queue.push(n));
+        assert_eq!((readable(&queue), queue.take_out(|n| *n == 2)), (true, vec![2]));
+        assert_eq!((queue.pop(), queue.pop()), (Ok(1), Ok(3)));
+        assert!(!readable(&queue));
+    }
+}

@@ -1,0 +1,287 @@
+//! The rim of the device: one per process, made by the first verb that needs it. Tables by number, one lock around them, a
+//! socket, and a thread that serves packets, doorbells and timers.
+//!
+//! Programs hold pointers to C structs, faces of what is in the tables; the device never trusts what stands in a face but
+//! its number. Completion queues have locks of their own: a program that polls in a loop must not starve the thread.
+
+pub mod bell;
+pub mod port;
+mod serve;
+pub mod tap;
+
+use crate::cm::{Cm, CmEffect, Event};
+use crate::completion::{Completion, CompletionQueue, Pushed};
+use crate::memory::Memory;
+use crate::outside::{AsyncEvent, Effect, Outside};
+use crate::packet::Packet;
+use crate::psn::Psn;
+use crate::qp::Qp;
+use crate::work::ReceiveQueue;
+use bell::{locked, Bell, BellQueue, Unacked};
+use port::{NoPort, Port};
+use std::collections::hash_map::RandomState;
+use std::collections::BTreeMap;
+use std::hash::{BuildHasher, Hasher};
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, MutexGuard, Once, OnceLock};
+use std::time::Instant;
+
+/// An object that a program holds: the address of its face. The device hands it back, and never looks behind it.
+pub type Face = usize;
+
+/// A completion queue with its lock and its channel.
+#[derive(Debug)]
+pub struct Cq {
+    /// What is in it.
+    pub queue: Mutex<CompletionQueue>,
+    /// Where its events go: a queue of faces.
+    pub channel: Option<Arc<BellQueue<Face>>>,
+    /// Its own face.
+    pub face: Face,
+    /// Events that the program has got.
+    pub unacked: Unacked,
+}
+
+/// A queue pair with what it is connected to inside the device.
+#[derive(Debug)]
+pub struct QpEntry {
+    /// The queue pair.
+    pub qp: Qp,
+    /// Where its sends complete.
+    pub send_cq: Arc<Cq>,
+    /// Where its receives complete.
+    pub receive_cq: Arc<Cq>,
+    /// The number of its shared receive queue.
+    pub srq: Option<u32>,
+    /// Its face.
+    pub face: Face,
+}
+
+/// A shared receive queue.
+#[derive(Debug)]
+pub struct Srq {
+    /// What is posted.
+    pub queue: ReceiveQueue,
+    /// Its protection domain.
+    pub domain: u32,
+    /// Pieces that a receive may have.
+    pub pieces: u32,
+    /// Its face.
+    pub face: Face,
+}
+
+/// An async event, and the face of what it is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Raised {
+    /// What happened.
+    pub event: AsyncEvent,
+    /// To which object.
+    pub face: Face,
+}
+
+/// The device.
+#[derive(Debug)]
+pub struct Nic {
+    /// Its socket.
+    pub port: Port,
+    /// Registered memory.
+    pub memory: Memory,
+    /// Queue pairs by number.
+    pub qps: BTreeMap<u32, QpEntry>,
+    /// Shared receive queues by number.
+    pub srqs: BTreeMap<u32, Srq>,
+    /// The connection manager.
+    pub cm: Cm,
+    /// Connection manager events that a face has not taken yet.
+    pub cm_events: Vec<Event>,
+    next_number: u32,
+    next_qp: u32,
+    cm_psn: Psn,
+}
+
+/// What is in reach without the device's lock.
+#[derive(Debug)]
+pub struct Device {
+    nic: Mutex<Nic>,
+    doorbell: Bell,
+    /// Async events: `ibv_context`'s descriptor.
+    pub raised: BellQueue<Raised>,
+}
+
+static DEVICE: OnceLock<Option<Device>> = OnceLock::new();
+
+/// The device of this process; None if there can be none. Why not is said once, on standard error.
+pub fn device() -> Option<&'static Device> {
+    static SERVED: Once = Once::new();
+    let told = |error: NoPort| eprintln!("device: {error}");
+    let device = DEVICE.get_or_init(|| Device::start().map_err(told).ok()).as_ref()?;
+    SERVED.call_once(|| serve::start(device));
+    Some(device)
+}
+
+impl Device {
+    fn start() -> Result<Device, NoPort> {
+        let port = Port::open()?;
+        let cm = Cm::new(port.address());
+        // Numbers begin somewhere else each time: a peer may still rest from the last program that ran here.
+        let first_qp = 17 + random() as u32 % 0xff_0000;
+        let nic = Nic {
+            cm,
+            port,
+            memory: Memory::default(),
+            qps: BTreeMap::new(),
+            srqs: BTreeMap::new(),
+            cm_events: Vec::new(),
+            next_number: 0,
+            next_qp: first_qp,
+            cm_psn: Psn::default(),
+        };
+        let doorbell = Bell::door().map_err(NoPort::Start)?;
+        let raised = BellQueue::new().map_err(NoPort::Start)?;
+        Ok(Device { nic: Mutex::new(nic), doorbell, raised })
+    }
+
+    /// Takes the lock.
+    pub fn lock(&self) -> MutexGuard<'_, Nic> {
+        locked(&self.nic)
+    }
+
+    /// Tells the thread that there is something new to send.
+    pub fn ring(&self) {
+        self.doorbell.ring();
+    }
+}
+
+impl Nic {
+    /// Our address, which is also the only GID.
+    pub fn address(&self) -> IpAddr {
+        self.port.address()
+    }
+
+    /// A number that no other object of this device has.
+    pub fn number(&mut self) -> u32 {
+        self.next_number += 1;
+        self.next_number
+    }
+
+    /// A number for a queue pair: 24 bits, never 0 or 1, never one in use.
+    pub fn qp_number(&mut self) -> u32 {
+        loop {
+            self.next_qp = (self.next_qp + 1) & 0xff_ffff;
+            if self.next_qp > 16 && !self.qps.contains_key(&self.next_qp) {
+                return self.next_qp;
+            }
+        }
+    }
+
+    /// Does something with a queue pair, and carries out the effects. None if there is no such queue pair.
+    pub fn with_qp<R>(&mut self, number: u32, act: impl FnOnce(&mut Qp, &mut Outside) -> R) -> Option<R> {
+        let entry = self.qps.get_mut(&number)?;
+        let mut out = Outside::new(Instant::now(), &self.memory);
+        out.talks = self.port.tap.talks;
+        out.shared = entry.srq.and_then(|srq| self.srqs.get_mut(&srq)).map(|srq| &mut srq.queue);
+        let result = act(&mut entry.qp, &mut out);
+        let effects = out.effects;
+        self.carry_out(number, effects);
+        Some(result)
+    }
+
+    fn carry_out(&mut self, number: u32, effects: Vec<Effect>) {
+        let Some(entry) = self.qps.get(&number) else { return };
+        for effect in effects {
+            match effect {
+                Effect::Send(packet) => {
+                    if let Some(peer) = entry.qp.peer() {
+                        self.port.send(peer, &packet);
+                    }
+                }
+                Effect::Sent(completion) => complete(&entry.send_cq, completion),
+                Effect::Received(completion) => complete(&entry.receive_cq, completion),
+                Effect::Raise(event) => {
+                    let srq = entry.srq.and_then(|srq| self.srqs.get(&srq));
+                    let about_srq = srq.filter(|_| event == AsyncEvent::SrqLimitReached);
+                    raise(event, about_srq.map_or(entry.face, |srq| srq.face));
+                }
+                Effect::Say(decision) => self.port.tap.say(|| decision),
+            }
+        }
+    }
+
+    /// Does something with the connection manager, and carries out the effects. Events are left in [`Nic::cm_events`].
+    pub fn with_cm<R>(&mut self, act: impl FnOnce(&mut Cm, Instant, &mut Vec<CmEffect>) -> R) -> R {
+        let mut effects = Vec::new();
+        let result = act(&mut self.cm, Instant::now(), &mut effects);
+        for effect in effects {
+            match effect {
+                CmEffect::Send(to, mad) => {
+                    self.port.send(to, &mad.packet(self.cm_psn));
+                    self.cm_psn = self.cm_psn.plus(1);
+                }
+                CmEffect::Event(event) => self.cm_events.push(event),
+                CmEffect::Say(decision) => self.port.tap.say(|| decision),
+            }
+        }
+        result
+    }
+
+    /// Takes a packet from the network.
+    fn receive(&mut self, from: IpAddr, packet: Packet) {
+        if packet.dest_qp == crate::cm::QP1 {
+            if packet.qkey == crate::cm::QKEY {
+                self.with_cm(|cm, now, out| cm.receive(from, &packet.payload, random(), now, out));
+            }
+            return;
+        }
+        let (number, name) = (packet.dest_qp, packet.row().name);
+        match self.qps.get(&number) {
+            Some(entry) if entry.qp.peer() == Some(from) => {
+                self.with_qp(number, |qp, out| qp.receive(packet, out));
+            }
+            Some(_) => {
+                self.port.tap.say(|| format!("port: {name} from {from}, which is not the peer of QP {number}; dropped"))
+            }
+            None => {
+                self.port.tap.say(|| format!("port: {name} from {from} for QP {number}, which is not here; dropped"))
+            }
+        }
+    }
+
+    /// Does all that is due.
+    fn turn(&mut self) {
+        let numbers: Vec<u32> = self.qps.keys().copied().collect();
+        for number in numbers {
+            self.with_qp(number, Qp::tick);
+        }
+        self.with_cm(Cm::tick);
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        let qps = self.qps.values().filter_map(|entry| entry.qp.deadline());
+        qps.chain(self.cm.deadline()).min()
+    }
+
+    fn is_busy(&self) -> bool {
+        self.qps.values().any(|entry| entry.qp.is_busy())
+    }
+}
+
+/// Puts a completion in its queue, and wakes the program if it has asked for that.
+fn complete(cq: &Arc<Cq>, completion: Completion) {
+    let pushed = locked(&cq.queue).push(completion);
+    match (pushed, &cq.channel) {
+        (Pushed::Ring, Some(channel)) => channel.push(cq.face),
+        (Pushed::Overflow, _) => raise(AsyncEvent::CqError, cq.face),
+        _ => {}
+    }
+}
+
+fn raise(event: AsyncEvent, face: Face) {
+    if let Some(Some(device)) = DEVICE.get() {
+        device.raised.push(Raised { event, face });
+    }
+}
+
+/// 64 bits that nobody can guess: the keys of Rust's hash tables are.
+pub fn random() -> u64 {
+    RandomState::new().build_hasher().finish()
+}

@@ -1,0 +1,79 @@
+//! The tap: tells the runner (`src/main.rs`) each packet that is sent and, if asked, each decision.
+//!
+//! Without privileges nobody can listen on a network interface. But a device knows every byte that it sends. The runner's
+//! socket is also the standard output of the programs, and keeps the order: so a log line, the packet that its call caused and
+//! the line that the packet caused at the other end come in the order of cause and effect.
+
+use std::env;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
+
+/// The variable with the abstract name of the runner's socket.
+pub const TAP: &str = "NIC_TAP";
+/// The variable with our number in the run, which each message begins with.
+pub const NODE: &str = "NIC_NODE";
+/// The variable that asks for decisions.
+pub const LOG: &str = "NIC_LOG";
+
+/// What a message is: its first byte.
+pub mod kind {
+    /// A packet, from the IP header on.
+    pub const PACKET: u8 = b'P';
+    /// A decision, in words.
+    pub const DECISION: u8 = b'D';
+    /// An id listens: our address, in words.
+    pub const LISTENS: u8 = b'L';
+}
+
+/// Where what passes is told; perhaps to nobody.
+#[derive(Debug, Default)]
+pub struct Tap {
+    socket: Option<UnixDatagram>,
+    node: u8,
+    /// Decisions are wanted.
+    pub talks: bool,
+    /// Nobody collects them: they go to standard error.
+    aloud: bool,
+}
+
+impl Tap {
+    /// The tap that the environment asks for.
+    pub fn open() -> Tap {
+        let socket = env::var(TAP).ok().and_then(|name| {
+            let socket = UnixDatagram::unbound().ok()?;
+            socket.connect_addr(&SocketAddr::from_abstract_name(name).ok()?).ok()?;
+            Some(socket)
+        });
+        let node = env::var(NODE).ok().and_then(|number| number.parse().ok()).unwrap_or_default();
+        let talks = env::var(LOG).is_ok_and(|value| !value.is_empty() && value != "0");
+        let aloud = talks && socket.is_none();
+        Tap { socket, node, talks, aloud }
+    }
+
+    /// A packet, from the IP header on.
+    pub fn packet(&self, bytes: &[u8]) {
+        self.tell(kind::PACKET, bytes);
+    }
+
+    /// A decision, if anybody listens.
+    pub fn say(&self, decision: impl FnOnce() -> String) {
+        if self.talks {
+            let text = decision();
+            if self.aloud {
+                eprintln!("NIC   {text}");
+            }
+            self.tell(kind::DECISION, text.as_bytes());
+        }
+    }
+
+    /// An id listens.
+    pub fn listens(&self, address: std::net::IpAddr) {
+        self.tell(kind::LISTENS, address.to_string().as_bytes());
+    }
+
+    fn tell(&self, kind: u8, bytes: &[u8]) {
+        if let Some(socket) = &self.socket {
+            let _ = socket.send(&[&[kind, self.node], bytes].concat());
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! What a queue pair sees of the world, and what it wants done there.
+//!
+//! The core of the device does no input or output and reads no clock: whoever calls it hands in what it may look at, and
+//! carries out the effects afterwards, in their order. So two queue pairs can be joined by a test's wire, and the order in
+//! which things must happen is written down in one place: an ACK goes out *before* the completion that lets the program
+//! end, for with the program this device ends.
+
+use crate::completion::Completion;
+use crate::memory::Memory;
+use crate::packet::Packet;
+use crate::work::{ReceiveQueue, ReceiveRequest};
+use std::time::Instant;
+
+/// Something to be done for a queue pair.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Send this to the peer.
+    Send(Packet),
+    /// Put this in the queue for completions of sends.
+    Sent(Completion),
+    /// Put this in the queue for completions of receives.
+    Received(Completion),
+    /// Tell the program of something that no work request is about.
+    Raise(AsyncEvent),
+    /// A decision, in words.
+    Say(String),
+}
+
+/// Events that no work request is about (specification, volume 1, 11.6.3): the numbers of `ibv_event_type`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AsyncEvent {
+    /// A completion queue was full: completions are lost.
+    CqError = 0,
+    /// A request of the peer broke a rule.
+    QpRequestError = 2,
+    /// A request of the peer asked for memory that it may not touch.
+    QpAccessError = 3,
+    /// A packet has come before the queue pair was told that the connection stands.
+    CommunicationEstablished = 4,
+    /// The send queue stands still, as asked for.
+    SendQueueDrained = 5,
+    /// A shared receive queue holds fewer receives than its limit.
+    SrqLimitReached = 15,
+    /// A queue pair in ERR will take no more receives from its shared queue.
+    LastWqeReached = 16,
+}
+
+/// The world, while one thing is handled.
+#[derive(Debug)]
+pub struct Outside<'a> {
+    /// What time it is.
+    pub now: Instant,
+    /// Registered memory.
+    pub memory: &'a Memory,
+    /// The shared receive queue, if the queue pair takes its receives there.
+    pub shared: Option<&'a mut ReceiveQueue>,
+    /// Whether anybody listens to decisions.
+    pub talks: bool,
+    /// What is to be done.
+    pub effects: Vec<Effect>,
+}
+
+impl<'a> Outside<'a> {
+    /// The world without a shared receive queue, and nothing to be done yet.
+    pub fn new(now: Instant, memory: &'a Memory) -> Outside<'a> {
+        Outside { now, memory, shared: None, talks: false, effects: Vec::new() }
+    }
+
+    /// Wants something done.
+    pub fn push(&mut self, effect: Effect) {
+        self.effects.push(effect);
+    }
+
+    /// Tells a decision, if anybody listens.
+    pub fn say(&mut self, decision: impl FnOnce() -> String) {
+        if self.talks {
+            self.effects.push(Effect::Say(decision()));
+        }
+    }
+
+    /// The same, before the effects from this index on: the decision comes before what it causes.
+    pub fn say_at(&mut self, index: usize, decision: impl FnOnce() -> String) {
+        if self.talks {
+            self.effects.insert(index, Effect::Say(decision()));
+        }
+    }
+
+    /// Takes the next receive, from the shared queue if there is one, else from the queue pair's own.
+    pub(crate) fn take_receive(&mut self, own: &mut ReceiveQueue) -> Option<ReceiveRequest> {
+        let Some(shared) = &mut self.shared else { return own.take() };
+        let taken = shared.take();
+        if shared.reached_limit() {
+            self.effects.push(Effect::Raise(AsyncEvent::SrqLimitReached));
+        }
+        taken
+    }
+}

@@ -1,0 +1,214 @@
+//! A packet between two queue pairs: the Base Transport Header, the headers that its operation code calls for, and the
+//! payload (specification, volume 1, 9.2 to 9.6). Which headers, and where each field lies, is `wire`'s tables.
+
+use crate::psn::Psn;
+use wire::field::Field;
+use wire::headers::{aeth, atomic_ack_eth, atomic_eth, bth, deth, imm_dt, reth};
+use wire::opcode::{self, Opcode, Operation, Part, Service};
+
+/// The operation code of each kind of packet that has no parts.
+pub mod code {
+    /// RC RDMA Read Request.
+    pub const READ_REQUEST: u8 = 0x0c;
+    /// RC Acknowledge: an ACK, an RNR NAK or a NAK.
+    pub const ACKNOWLEDGE: u8 = 0x11;
+    /// RC Atomic Acknowledge.
+    pub const ATOMIC_ACKNOWLEDGE: u8 = 0x12;
+    /// RC Compare Swap.
+    pub const COMPARE_SWAP: u8 = 0x13;
+    /// RC Fetch Add.
+    pub const FETCH_ADD: u8 = 0x14;
+    /// UD Send Only, in which the connection manager's messages travel.
+    pub const UD_SEND_ONLY: u8 = 0x64;
+}
+
+/// The AETH's syndromes (table 45): the upper three bits say which kind, the lower five how long or why.
+pub mod syndrome {
+    /// ACK, and the responder does not count credits: as SoftRoCE says, too.
+    pub const ACK: u8 = 0x1f;
+    /// Receiver not ready; the lower five bits are the timer.
+    pub const RNR_NAK: u8 = 0x20;
+    /// A packet is missing.
+    pub const PSN_SEQUENCE_ERROR: u8 = 0x60;
+    /// The request breaks a rule.
+    pub const INVALID_REQUEST: u8 = 0x61;
+    /// Key, bounds or rights are wrong.
+    pub const REMOTE_ACCESS_ERROR: u8 = 0x62;
+    /// The responder itself has failed.
+    pub const REMOTE_OPERATIONAL_ERROR: u8 = 0x63;
+}
+
+/// Memory at the responder, from a RETH.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reth {
+    /// Its address there.
+    pub va: u64,
+    /// The key that opens it.
+    pub rkey: u32,
+    /// Bytes of the whole message.
+    pub length: u32,
+}
+
+/// Eight bytes at the responder and what to do with them, from an AtomicETH.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AtomicEth {
+    /// Their address there.
+    pub va: u64,
+    /// The key that opens them.
+    pub rkey: u32,
+    /// What to add, or to put there.
+    pub swap_add: u64,
+    /// What to compare with.
+    pub compare: u64,
+}
+
+/// A packet. Headers that the operation code does not call for are not sent, whatever stands here.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Packet {
+    /// Operation code.
+    pub opcode: u8,
+    /// The receiver's completion shall raise a solicited event.
+    pub solicited: bool,
+    /// The sender wants an acknowledgement.
+    pub ack_request: bool,
+    /// The receiving queue pair.
+    pub dest_qp: u32,
+    /// Packet sequence number.
+    pub psn: Psn,
+    /// RETH.
+    pub reth: Reth,
+    /// AtomicETH.
+    pub atomic: AtomicEth,
+    /// AETH: the syndrome.
+    pub syndrome: u8,
+    /// AETH: messages completed by the responder.
+    pub msn: u32,
+    /// AtomicAckETH: what stood there before.
+    pub original: u64,
+    /// Immediate data.
+    pub immediate: u32,
+    /// DETH: the key of the receiving queue pair.
+    pub qkey: u32,
+    /// DETH: the sending queue pair.
+    pub src_qp: u32,
+    /// What follows the headers, without padding.
+    pub payload: Vec<u8>,
+}
+
+impl Packet {
+    /// The operation code's row in the specification's table.
+    pub fn row(&self) -> &'static Opcode {
+        opcode::lookup(self.opcode)
+    }
+
+    /// Bytes from the BTH to the padding: all that comes before the ICRC.
+    pub fn encode(&self) -> Vec<u8> {
+        let extended = self.row().headers.iter().map(|header| header.length).sum::<usize>();
+        let pad = self.payload.len().wrapping_neg() & 3;
+        let mut bytes = vec![0; bth::HEADER.length + extended];
+        bytes.reserve(self.payload.len() + pad + wire::icrc::LENGTH);
+        put(&mut bytes, &bth::OPCODE, self.opcode.into());
+        put(&mut bytes, &bth::SE, self.solicited.into());
+        put(&mut bytes, &bth::PAD_CNT, pad as u64);
+        bytes[2..4].fill(0xff); // P_Key: the default partition, full member
+        put(&mut bytes, &bth::DEST_QP, self.dest_qp.into());
+        put(&mut bytes, &bth::ACK_REQ, self.ack_request.into());
+        put(&mut bytes, &bth::PSN, self.psn.get().into());
+        let mut rest = &mut bytes[bth::HEADER.length..];
+        for header in self.row().headers {
+            let (bytes, after) = rest.split_at_mut(header.length);
+            rest = after;
+            match header.name {
+                "RETH" => {
+                    put(bytes, &reth::VA, self.reth.va);
+                    put(bytes, &reth::R_KEY, self.reth.rkey.into());
+                    put(bytes, &reth::DMA_LENGTH, self.reth.length.into());
+                }
+                "AtomicETH" => {
+                    put(bytes, &atomic_eth::VA, self.atomic.va);
+                    put(bytes, &atomic_eth::R_KEY, self.atomic.rkey.into());
+                    put(bytes, &atomic_eth::SWAP_ADD, self.atomic.swap_add);
+                    put(bytes, &atomic_eth::COMPARE, self.atomic.compare);
+                }
+                "AETH" => {
+                    put(bytes, &aeth::SYNDROME, self.syndrome.into());
+                    put(bytes, &aeth::MSN, self.msn.into());
+                }
+                "AtomicAckETH" => put(bytes, &atomic_ack_eth::ORIGINAL, self.original),
+                "ImmDt" => put(bytes, &imm_dt::DATA, self.immediate.into()),
+                "DETH" => {
+                    bytes[..4].copy_from_slice(&self.qkey.to_be_bytes());
+                    put(bytes, &deth::SRC_QP, self.src_qp.into());
+                }
+                _ => {} // Headers of operations that this device does not send.
+            }
+        }
+        bytes.extend_from_slice(&self.payload);
+        bytes.resize(bytes.len() + pad, 0);
+        bytes
+    }
+
+    /// Takes over what `wire` has read. None if the packet is shorter than its headers say, or than its padding.
+    pub fn decode(packet: &wire::Packet) -> Option<Packet> {
+        let needed = packet.payload_offset() + usize::from(packet.bth.pad_cnt) + wire::icrc::LENGTH;
+        if packet.datagram.wire_length < needed || packet.datagram.ip.len() < packet.datagram.wire_length {
+            return None;
+        }
+        let (va, rkey) = packet.remote().map_or((0, 0), |remote| (remote.va, remote.r_key));
+        let atomic = packet.atomic_operands().map(|(swap_add, compare)| AtomicEth { va, rkey, swap_add, compare });
+        let deth = packet.headers().find(|(_, header)| header.name == "DETH");
+        let qkey = deth.and_then(|(at, _)| packet.datagram.ip.get(at..at + 4)?.try_into().ok());
+        Some(Packet {
+            opcode: packet.bth.opcode,
+            solicited: packet.bth.se,
+            ack_request: packet.bth.ack_req,
+            dest_qp: packet.bth.dest_qp,
+            psn: Psn::new(packet.bth.psn),
+            reth: packet.dma_length().map_or_else(Reth::default, |length| Reth { va, rkey, length }),
+            atomic: atomic.unwrap_or_default(),
+            syndrome: packet.aeth().map_or(0, |aeth| aeth.syndrome),
+            msn: packet.aeth().map_or(0, |aeth| aeth.msn),
+            original: packet.atomic_original().unwrap_or_default(),
+            immediate: packet.immediate().unwrap_or_default(),
+            qkey: qkey.map_or(0, u32::from_be_bytes),
+            src_qp: packet.src_qp().unwrap_or_default(),
+            payload: packet.payload().to_vec(),
+        })
+    }
+}
+
+/// The operation code of one packet of a message over RC.
+pub fn opcode_of(operation: Operation, part: Part, immediate: bool) -> u8 {
+    let fits = |row: &&Opcode| {
+        let carries = |name| row.headers.iter().any(|header| header.name == name);
+        let parts = (row.service, row.operation, row.part) == (Service::Rc, operation, part);
+        parts && carries("ImmDt") == immediate && !carries("IETH")
+    };
+    opcode::TABLE.iter().find(fits).map_or(0xff, |row| row.code)
+}
+
+/// Writes a field of a header that was all zeroes.
+pub fn put(header: &mut [u8], field: &Field, value: u64) {
+    let (first, end) = field.span();
+    let unused_low_bits = end * 8 - field.bit - field.bits;
+    let shifted = (value & (u64::MAX >> (64 - field.bits))) << unused_low_bits;
+    for (byte, part) in header[first..end].iter_mut().rev().zip(shifted.to_le_bytes()) {
+        *byte |= part;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_part_of_a_message_has_its_operation_code() {
+        let codes =
+            |operation| [Part::First, Part::Middle, Part::Last, Part::Only].map(|p| opcode_of(operation, p, false));
+        assert_eq!(codes(Operation::Send), [0x00, 0x01, 0x02, 0x04]);
+        assert_eq!(codes(Operation::Write), [0x06, 0x07, 0x08, 0x0a]);
+        assert_eq!(codes(Operation::ReadResponse), [0x0d, 0x0e, 0x0f, 0x10]);
+        assert_eq!(opcode_of(Operation::Send, Part::Only, true), 0x05);
+        assert_eq!(opcode_of(Operation::Write, Part::Last, true), 0x09);
+    }
+}

@@ -1,0 +1,61 @@
+//! Packet sequence numbers: a circle of 2^24, on which "before" and "after" are told by the shorter way
+//! (specification, volume 1, 9.7.2).
+
+use std::fmt;
+
+const MASK: u32 = 0xff_ffff;
+
+/// A packet sequence number.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Psn(u32);
+
+impl Psn {
+    /// Half of the circle: what is further away lies on the other side.
+    pub const HALF: u32 = 1 << 23;
+
+    /// The number of these lower 24 bits.
+    pub fn new(number: u32) -> Psn {
+        Psn(number & MASK)
+    }
+
+    /// The number itself.
+    pub fn get(self) -> u32 {
+        self.0
+    }
+
+    /// So many packets later.
+    pub fn plus(self, packets: u32) -> Psn {
+        Psn::new(self.0.wrapping_add(packets))
+    }
+
+    /// The packet before.
+    pub fn before(self) -> Psn {
+        Psn::new(self.0.wrapping_sub(1))
+    }
+
+    /// How many packets this comes after `other`; negative if it comes before.
+    pub fn since(self, other: Psn) -> i32 {
+        // The difference's 24 bits at the top of 32 carry their sign.
+        (self.0.wrapping_sub(other.0) << 8) as i32 >> 8
+    }
+}
+
+impl fmt::Display for Psn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_circle_closes() {
+        let last = Psn::new(0xff_ffff);
+        assert_eq!((last.plus(1), last.plus(3).since(last), last.since(last.plus(3))), (Psn::new(0), 3, -3));
+        assert_eq!(Psn::new(0).before(), last);
+        assert_eq!(Psn::new(Psn::HALF - 1).since(Psn::new(0)), 0x7f_ffff);
+        assert_eq!(Psn::new(Psn::HALF).since(Psn::new(0)), -0x80_0000);
+    }
+}

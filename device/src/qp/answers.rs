@@ -1,0 +1,114 @@
+//! The responder's answers: acknowledgements and READ responses, in the order of PSNs (specification, volume 1, 9.7.5.1 and
+//! 9.7.5.2).
+//!
+//! What answers a request waits behind what answers the requests before it: an ACK that overtook a READ response would tell the
+//! requester that the response was lost.
+
+use super::request::part;
+use super::responder::{No, Responder};
+use super::{packets, Qp};
+use crate::memory::{Claim, Rights};
+use crate::outside::{Effect, Outside};
+use crate::packet::{code, opcode_of, syndrome, Packet, Reth};
+use crate::psn::Psn;
+use wire::opcode::Operation;
+
+/// So many packets of READ responses go out at a time, so that others have their turn and sockets do not overflow.
+const BATCH: usize = 32;
+
+/// What still has to be sent, in the order of PSNs.
+#[derive(Debug)]
+pub(super) enum Answer {
+    /// One packet.
+    Packet(Packet),
+    /// READ responses, from the packet at this index on. Their bytes are read when they are sent.
+    Read { reth: Reth, first: Psn, index: u32, msn: u32 },
+}
+
+impl Answer {
+    fn psn(&self) -> Psn {
+        match self {
+            Answer::Packet(packet) => packet.psn,
+            Answer::Read { first, index, .. } => first.plus(*index),
+        }
+    }
+}
+
+impl Responder {
+    pub(super) fn is_busy(&self) -> bool {
+        !self.answers.is_empty()
+    }
+
+    /// Forgets answers from this PSN on: the requester has gone back to it, and will ask for all of them again.
+    pub(super) fn forget_from(&mut self, psn: Psn) {
+        self.answers.retain(|answer| answer.psn().since(psn) < 0);
+    }
+}
+
+impl Qp {
+    /// Answers with an Acknowledge packet, behind what has to be sent before.
+    pub(super) fn acknowledge(&mut self, psn: Psn, syndrome: u8, out: &mut Outside) {
+        let packet = Packet { syndrome, ..self.response(code::ACKNOWLEDGE, psn) };
+        self.reply(packet, out);
+    }
+
+    /// Answers, behind what has to be sent before.
+    pub(super) fn reply(&mut self, packet: Packet, out: &mut Outside) {
+        self.responder.answers.push_back(Answer::Packet(packet));
+        self.send_answers(out);
+    }
+
+    pub(super) fn response(&self, opcode: u8, psn: Psn) -> Packet {
+        let (dest_qp, msn) = (self.attributes.dest_qp, self.responder.msn);
+        Packet { opcode, dest_qp, psn, syndrome: syndrome::ACK, msn, ..Packet::default() }
+    }
+
+    pub(super) fn queue_read(&mut self, reth: Reth, first: Psn) {
+        let msn = self.responder.msn;
+        self.responder.answers.push_back(Answer::Read { reth, first, index: 0, msn });
+    }
+
+    /// Sends answers in their order, READ responses a batch at a time.
+    pub(super) fn send_answers(&mut self, out: &mut Outside) {
+        for _ in 0..BATCH {
+            let packet = match self.responder.answers.front_mut() {
+                None => return,
+                Some(Answer::Read { reth, first, index, msn }) => {
+                    let (reth, first, at, msn) = (*reth, *first, *index, *msn);
+                    *index += 1;
+                    match self.read_response(reth, first, at, msn, out) {
+                        Ok(packet) => packet,
+                        Err(no) => {
+                            self.responder.answers.clear();
+                            return self.refuse(first.plus(at), "RC RDMA Read Request", no, out);
+                        }
+                    }
+                }
+                Some(Answer::Packet(packet)) => std::mem::take(packet),
+            };
+            let more = match self.responder.answers.front() {
+                Some(Answer::Read { reth, index, .. }) => *index < packets(reth.length, self.attributes.mtu),
+                _ => false,
+            };
+            if !more {
+                self.responder.answers.pop_front();
+            }
+            out.push(Effect::Send(packet));
+        }
+    }
+
+    /// The READ response at `index`. The memory is checked with each: it may have been deregistered in between.
+    fn read_response(&self, reth: Reth, first: Psn, index: u32, msn: u32, out: &Outside) -> Result<Packet, No> {
+        let (mtu, domain, needed) = (self.attributes.mtu, self.settings.domain, Rights::REMOTE_READ);
+        let whole = Claim { domain, key: reth.rkey, address: reth.va, length: reth.length, needed };
+        let offset = index * mtu;
+        let length = mtu.min(reth.length - offset);
+        let here = Claim { address: reth.va.wrapping_add(offset.into()), length, ..whole };
+        let payload = out.memory.check(whole).and_then(|()| out.memory.read(here)).map_err(|refusal| {
+            let why = format!("rkey {:#x}, {} bytes at {:#x}: {refusal}", reth.rkey, reth.length, reth.va);
+            No::new(syndrome::REMOTE_ACCESS_ERROR, why)
+        })?;
+        let opcode = opcode_of(Operation::ReadResponse, part(index, packets(reth.length, mtu)), false);
+        Ok(Packet { payload, msn, ..self.response(opcode, first.plus(index)) })
+    }
+}

@@ -1,0 +1,240 @@
+//! The states of a queue pair, and which attributes each move needs and takes (specification, volume 1, 10.3.1 and
+//! table 91 in 11.2.5.2).
+
+use super::Qp;
+use crate::memory::Rights;
+use crate::outside::{AsyncEvent, Effect, Outside};
+use crate::psn::Psn;
+use libc::c_int;
+use std::fmt;
+use std::net::IpAddr;
+
+/// The states: the numbers of `ibv_qp_state`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// Made, and nothing else.
+    Reset = 0,
+    /// Receives may be posted.
+    Init = 1,
+    /// Ready to receive: the responder works.
+    Rtr = 2,
+    /// Ready to send: the requester, too.
+    Rts = 3,
+    /// Send queue drained: the responder works, the requester begins nothing new.
+    Sqd = 4,
+    /// All that is posted comes back.
+    Err = 6,
+}
+
+impl State {
+    /// The state with this number. SQE is not among them: a reliable connection never gets there.
+    pub fn from_number(number: u32) -> Option<State> {
+        use State::*;
+        [Reset, Init, Rtr, Rts, Sqd, Err].into_iter().find(|state| *state as u32 == number)
+    }
+}
+
+impl fmt::Display for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            State::Reset => "RESET",
+            State::Init => "INIT",
+            State::Rtr => "RTR",
+            State::Rts => "RTS",
+            State::Sqd => "SQD",
+            State::Err => "ERR",
+        })
+    }
+}
+
+/// The bits of `ibv_qp_attr_mask`: which attributes a move brings.
+#[allow(missing_docs)]
+pub mod mask {
+    pub const STATE: u32 = 1;
+    pub const CUR_STATE: u32 = 1 << 1;
+    pub const EN_SQD_ASYNC_NOTIFY: u32 = 1 << 2;
+    pub const ACCESS_FLAGS: u32 = 1 << 3;
+    pub const PKEY_INDEX: u32 = 1 << 4;
+    pub const PORT: u32 = 1 << 5;
+    pub const AV: u32 = 1 << 7;
+    pub const PATH_MTU: u32 = 1 << 8;
+    pub const TIMEOUT: u32 = 1 << 9;
+    pub const RETRY_CNT: u32 = 1 << 10;
+    pub const RNR_RETRY: u32 = 1 << 11;
+    pub const RQ_PSN: u32 = 1 << 12;
+    pub const MAX_QP_RD_ATOMIC: u32 = 1 << 13;
+    pub const MIN_RNR_TIMER: u32 = 1 << 15;
+    pub const SQ_PSN: u32 = 1 << 16;
+    pub const MAX_DEST_RD_ATOMIC: u32 = 1 << 17;
+    pub const DEST_QPN: u32 = 1 << 20;
+}
+
+/// What a queue pair has been told: the part of `ibv_qp_attr` that this device uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Attributes {
+    /// What the peer may do, whatever its keys allow.
+    pub access: Rights,
+    /// The peer's address, from the address vector's GID.
+    pub peer: Option<IpAddr>,
+    /// The largest payload of a packet, in bytes.
+    pub mtu: u32,
+    /// The peer's queue pair.
+    pub dest_qp: u32,
+    /// The first PSN of the peer's requests.
+    pub rq_psn: Psn,
+    /// The first PSN of our requests.
+    pub sq_psn: Psn,
+    /// How long to wait for an answer: 4.096 µs × 2^n, and 0 is for ever.
+    pub timeout: u8,
+    /// How often to try again then.
+    pub retries: u8,
+    /// How often to try again when the peer had no receive posted; 7 is for ever.
+    pub rnr_retries: u8,
+    /// How long the peer shall wait when we have none: a code of table 46.
+    pub min_rnr_timer: u8,
+    /// READs and atomics that we may have under way.
+    pub max_rd_atomic: u8,
+    /// READs and atomics that the peer may have under way.
+    pub max_dest_rd_atomic: u8,
+    /// Whether the program wants to be told that the send queue has come to rest.
+    pub notify_drained: bool,
+}
+
+impl Default for Attributes {
+    fn default() -> Self {
+        Attributes {
+            access: Rights::default(),
+            peer: None,
+            mtu: 1024,
+            dest_qp: 0,
+            rq_psn: Psn::default(),
+            sq_psn: Psn::default(),
+            timeout: 0,
+            retries: 0,
+            rnr_retries: 0,
+            min_rnr_timer: 0,
+            max_rd_atomic: 0,
+            max_dest_rd_atomic: 0,
+            notify_drained: false,
+        }
+    }
+}
+
+/// For a move what it needs, and what it takes besides; None if there is no such move.
+fn needed_and_taken(from: State, to: State) -> Option<(u32, u32)> {
+    use mask::*;
+    use State::{Err, Init, Reset, Rtr, Rts, Sqd};
+    let sqd = PORT | AV | TIMEOUT | RETRY_CNT | RNR_RETRY | MAX_QP_RD_ATOMIC | MAX_DEST_RD_ATOMIC | PKEY_INDEX;
+    match (from, to) {
+        (Reset, Err) => None,
+        (_, Reset | Err) => Some((0, 0)),
+        (Reset, Init) => Some((PKEY_INDEX | PORT | ACCESS_FLAGS, 0)),
+        (Init, Init) => Some((0, PKEY_INDEX | PORT | ACCESS_FLAGS)),
+        (Init, Rtr) => {
+            let needed = AV | PATH_MTU | DEST_QPN | RQ_PSN | MAX_DEST_RD_ATOMIC | MIN_RNR_TIMER;
+            Some((needed, ACCESS_FLAGS | PKEY_INDEX))
+        }
+        (Rtr, Rts) => {
+            let needed = TIMEOUT | RETRY_CNT | RNR_RETRY | SQ_PSN | MAX_QP_RD_ATOMIC;
+            Some((needed, CUR_STATE | ACCESS_FLAGS | MIN_RNR_TIMER))
+        }
+        (Rts, Rts) | (Sqd, Rts) => Some((0, CUR_STATE | ACCESS_FLAGS | MIN_RNR_TIMER)),
+        (Rts, Sqd) => Some((0, EN_SQD_ASYNC_NOTIFY)),
+        (Sqd, Sqd) => Some((0, sqd | ACCESS_FLAGS | MIN_RNR_TIMER)),
+        _ => None,
+    }
+}
+
+impl Qp {
+    /// Moves to a state, or stays, and takes over the attributes that `mask` names.
+    ///
+    /// # Errors
+    /// `EINVAL`: there is no such move, or it lacks an attribute, or brings one that it does not take. Nothing is changed.
+    pub fn modify(&mut self, mask: u32, state: State, wanted: &Attributes, out: &mut Outside) -> Result<(), c_int> {
+        let to = if mask & mask::STATE != 0 { state } else { self.state };
+        let (needed, taken) = needed_and_taken(self.state, to).ok_or(libc::EINVAL)?;
+        let brought = mask & !mask::STATE;
+        if needed & !brought != 0 || brought & !(needed | taken) != 0 {
+            return Err(libc::EINVAL);
+        }
+        if mask & mask::PATH_MTU != 0 && !matches!(wanted.mtu, 256 | 512 | 1024 | 2048 | 4096) {
+            return Err(libc::EINVAL);
+        }
+        if mask & mask::AV != 0 && wanted.peer.is_none() {
+            return Err(libc::EINVAL);
+        }
+        self.take_over(mask, wanted);
+        if mask & mask::STATE != 0 && (to != self.state || matches!(to, State::Reset)) {
+            self.enter(to, out);
+        }
+        Ok(())
+    }
+
+    fn take_over(&mut self, mask: u32, wanted: &Attributes) {
+        let mine = &mut self.attributes;
+        macro_rules! take {
+            ($($bit:ident $field:ident),*) => { $(if mask & mask::$bit != 0 { mine.$field = wanted.$field; })* };
+        }
+        take!(ACCESS_FLAGS access, AV peer, PATH_MTU mtu, DEST_QPN dest_qp, RQ_PSN rq_psn, SQ_PSN sq_psn);
+        take!(TIMEOUT timeout, RETRY_CNT retries, RNR_RETRY rnr_retries, MIN_RNR_TIMER min_rnr_timer);
+        take!(MAX_QP_RD_ATOMIC max_rd_atomic, MAX_DEST_RD_ATOMIC max_dest_rd_atomic);
+        take!(EN_SQD_ASYNC_NOTIFY notify_drained);
+    }
+
+    /// Enters a state, with what belongs to it.
+    pub(super) fn enter(&mut self, state: State, out: &mut Outside) {
+        let before = std::mem::replace(&mut self.state, state);
+        let number = self.settings.number;
+        out.say(|| format!("QP {number}: {before} to {state}"));
+        match state {
+            State::Reset => *self = Qp::new(self.settings),
+            State::Rtr => self.responder.start(self.attributes.rq_psn),
+            State::Rts if before == State::Rtr => self.requester.start(&self.attributes),
+            State::Sqd => self.tell_if_drained(out),
+            State::Err => self.flush(out),
+            State::Init | State::Rts => {}
+        }
+    }
+
+    /// In SQD: tells once that all that was begun is done, if the program has asked for it.
+    pub(super) fn tell_if_drained(&mut self, out: &mut Outside) {
+        if self.state == State::Sqd && self.attributes.notify_drained && !self.requester.has_begun() {
+            self.attributes.notify_drained = false;
+            out.push(Effect::Raise(AsyncEvent::SendQueueDrained));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::Memory;
+    use std::time::Instant;
+
+    #[test]
+    fn only_moves_of_the_table_with_what_they_need_are_made() {
+        let memory = Memory::default();
+        let mut out = Outside::new(Instant::now(), &memory);
+        let mut qp = Qp::new(super::super::Settings::default());
+        let wanted = Attributes { peer: Some([127, 0, 0, 3].into()), ..Attributes::default() };
+        let all = [State::Reset, State::Init, State::Rtr, State::Rts, State::Sqd, State::Err];
+        for (from, to) in all.iter().flat_map(|from| all.iter().map(move |to| (*from, *to))) {
+            qp.state = from;
+            match needed_and_taken(from, to) {
+                None => assert_eq!(qp.modify(mask::STATE, to, &wanted, &mut out), Err(libc::EINVAL), "{from:?} {to:?}"),
+                Some((needed, taken)) => {
+                    for bit in (0..32).map(|n| 1 << n).filter(|bit| *bit != mask::STATE) {
+                        let with = mask::STATE | needed | bit;
+                        let expected = if (needed | taken) & bit != 0 { Ok(()) } else { Err(libc::EINVAL) };
+                        qp.state = from;
+                        assert_eq!(qp.modify(with, to, &wanted, &mut out), expected, "{from:?} {to:?} {bit:#x}");
+                        if needed & bit != 0 {
+                            qp.state = from;
+                            assert_eq!(qp.modify(with & !bit, to, &wanted, &mut out), Err(libc::EINVAL));
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! Makes one shared library with both names out of the archive that cargo has built.
+//!
+//! Cargo cannot do it alone: programs ask for symbols with versions, and a Rust library gets none. One file, because the two
+//! libraries share one device; the loader knows a file by its inode, so it loads it once, whatever it is called.
+
+use anyhow::{bail, Context, Result};
+use std::env;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const FILE: &str = "libibverbs.so.1";
+/// The other names. perftest asks for the last two.
+const NAMES: [&str; 3] = ["librdmacm.so.1", "libmlx5.so.1", "libefa.so.1"];
+/// Which symbol has which version.
+const VERSIONS: &str = include_str!("../../verbs.map");
+
+/// The folder with the libraries, newer than the archive.
+///
+/// # Errors
+/// There is no archive, or no C compiler to link with; the message says what to do.
+pub fn library() -> Result<PathBuf> {
+    let own = env::current_exe().context("where is this program?")?;
+    let build = own.parent().context("this program lies nowhere")?;
+    let archive = build.join("libdevice.a");
+    let built = fs::metadata(&archive).and_then(|file| file.modified());
+    let built = built.with_context(|| format!("{} is not built: cargo build -p device", archive.display()))?;
+    let folder = build.join("device-libraries");
+    if fs::metadata(folder.join(FILE)).and_then(|file| file.modified()).map_or(true, |linked| linked < built) {
+        link(&archive, &folder)?;
+    }
+    Ok(folder)
+}
+
+fn link(archive: &Path, folder: &Path) -> Result<()> {
+    fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    let (versions, new) = (folder.join("verbs.map"), folder.join(format!("{FILE}.{}", std::process::id())));
+    fs::write(&versions, VERSIONS).with_context(|| format!("cannot write {}", versions.display()))?;
+    let output = Command::new("cc")
+        .args(["-shared", "-o"])
+        .arg(&new)
+        .arg("-Wl,--whole-archive")
+        .arg(archive)
+        .args(["-Wl,--no-whole-archive", "-Wl,--gc-sections", "-Wl,-z,now", "-Wl,--strip-debug"])
+        .arg(format!("-Wl,-soname,{FILE}"))
+        .arg(format!("-Wl,--version-script={}", versions.display()))
+        .output()
+        .context("cannot run cc, which links Rust programs, too")?;
+    if !output.status.success() {
+        bail!("cc does not link the libraries: {}", String::from_utf8_lossy(&output.stderr).trim());
+    }
+    for name in NAMES {
+        let name = folder.join(name);
+        let _ = fs::remove_file(&name);
+        symlink(FILE, &name).with_context(|| format!("cannot make {}", name.display()))?;
+    }
+    // In one step: a program that starts meanwhile gets the old file or the new one.
+    fs::rename(&new, folder.join(FILE)).with_context(|| format!("cannot write {}", folder.display()))
+}

@@ -1,0 +1,141 @@
+//! The wire of a run: it carries every packet, or acts on it as the rules say.
+//!
+//! Between two nodes without rules packets go from device to device, and only their copies come here. Otherwise this is the
+//! wire: it holds the devices' sockets, each device gets a second handle of its own as standard input, and a packet goes on when
+//! this sends it. So packets of several senders arrive in the order in which they are recorded; and what a program has sent
+//! before it ended goes on like any other.
+
+use super::record::Recorder;
+use super::Run;
+use anyhow::{bail, Context, Result};
+use device::datagram;
+use device::nic::port;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
+use std::time::{Duration, Instant};
+use wire::link::{LinkType, ROCE_PORT};
+use wire::rules::{Passage, Rules};
+use wire::{Frame, Packet};
+
+/// Bytes of an Ethernet header.
+const ETHERNET: usize = 14;
+
+/// The wire between the nodes.
+pub struct Wires {
+    rules: Option<Rules>,
+    /// Each node's socket, if this is the wire.
+    sockets: Vec<(UdpSocket, IpAddr)>,
+    /// Nodes whose cable is cut.
+    cut: Vec<usize>,
+}
+
+impl Wires {
+    /// A wire with the run's rules.
+    ///
+    /// # Errors
+    /// A rule is not understood, or no address is free.
+    pub fn new(run: &Run) -> Result<Wires> {
+        let (mut wires, names) = (Wires { rules: None, sockets: Vec::new(), cut: Vec::new() }, run.nodes.iter());
+        if run.rules.is_empty() && run.nodes.len() <= 2 {
+            return Ok(wires);
+        }
+        let names: Vec<&str> = names.map(|node| node.name.as_str()).collect();
+        wires.rules = Some(Rules::parse(&run.rules, &names)?);
+        let all = (2..=254).map(|last| IpAddr::V4(Ipv4Addr::new(127, 0, 0, last)));
+        let mut free = all.filter_map(|address| Some((port::bind(address).ok()?, address)));
+        wires.sockets = free.by_ref().take(names.len()).collect();
+        if wires.sockets.len() < names.len() {
+            bail!("port 4791 is taken on all of 127.0.0.2 to 127.0.0.254; is rdma_rxe loaded?");
+        }
+        Ok(wires)
+    }
+
+    /// What a node's device is to use as its socket, if this is the wire.
+    ///
+    /// # Errors
+    /// No descriptor is left.
+    pub fn socket(&self, node: usize) -> Result<Option<UdpSocket>> {
+        let socket = self.sockets.get(node).map(|(socket, _)| socket.try_clone());
+        socket.transpose().context("cannot share a socket")
+    }
+
+    /// How long nothing is due, but so long at most.
+    pub fn wait(&self, most: Duration) -> Duration {
+        let due = self.rules.as_ref().and_then(Rules::due);
+        let wait = due.map_or(most, |due| due.saturating_duration_since(Instant::now()).min(most));
+        wait.max(Duration::from_millis(1))
+    }
+
+    /// Carries what a node's device has sent, from the IP header on.
+    ///
+    /// # Errors
+    /// The run file cannot be written.
+    pub fn carry(&mut self, node: usize, bytes: &[u8], recorder: &mut Recorder) -> Result<()> {
+        let frame = ethernet(bytes);
+        let Some(rules) = &mut self.rules else { return recorder.packet(node, &frame, None) };
+        let target = target(&frame).and_then(|to| self.sockets.iter().position(|(_, address)| *address == to));
+        let Passage { frame, copies, comment, line, then, cuts } = rules.pass(frame, node, target, Instant::now());
+        let is_cut = [Some(node), target].iter().flatten().any(|node| self.cut.contains(node));
+        for copy in 1..=copies.max(1) {
+            let lost = (is_cut && copies > 0).then_some("lab: dropped, as the cable is cut");
+            let comment = lost.or(comment.as_deref().filter(|_| copy >= copies));
+            recorder.packet(node, &frame, comment)?;
+            if copies > 0 && !is_cut {
+                self.forward(node, &frame);
+            }
+        }
+        if let Some(line) = line {
+            recorder.act(node, "rule", &line)?;
+        }
+        if let Some(frame) = then {
+            self.forward(node, &frame);
+        }
+        if cuts {
+            self.cut.push(node);
+        }
+        Ok(())
+    }
+
+    /// Lets packets go on whose time has come.
+    ///
+    /// # Errors
+    /// The run file cannot be written.
+    pub fn let_go(&mut self, recorder: &mut Recorder) -> Result<()> {
+        while let Some((node, frame, line)) = self.rules.as_mut().and_then(|rules| rules.release(Instant::now())) {
+            self.forward(node, &frame);
+            recorder.act(node, "rule", &line)?;
+        }
+        Ok(())
+    }
+
+    /// A rule whose packet did not come has tested nothing.
+    pub fn check(&self, recorder: &mut Recorder) {
+        let unmet = self.rules.iter().flat_map(Rules::unmet).collect::<Vec<_>>();
+        if !unmet.is_empty() {
+            recorder.trouble(&format!("never met their packets: {}", unmet.join("; ")));
+        }
+    }
+
+    fn forward(&self, node: usize, frame: &[u8]) {
+        if let (Some((socket, _)), Some(to)) = (self.sockets.get(node), target(frame)) {
+            let payload = &frame[ETHERNET + datagram::payload_offset(to)..];
+            let _ = socket.send_to(payload, SocketAddr::new(to, ROCE_PORT));
+        }
+    }
+}
+
+/// A packet in an Ethernet frame, as run files have them. There was none: the addresses are made of the IP addresses' ends.
+fn ethernet(ip: &[u8]) -> Vec<u8> {
+    let (source, target, kind) = match ip.first().map(|byte| byte >> 4) {
+        Some(6) => (20, 36, [0x86, 0xdd]),
+        _ => (12, 16, [0x08, 0x00]),
+    };
+    let end = |at: usize| ip.get(at..at + 4).unwrap_or(&[0; 4]);
+    [&[2, 0], end(target), &[2, 0], end(source), &kind, ip].concat()
+}
+
+fn target(frame: &[u8]) -> Option<IpAddr> {
+    match Frame::decode(LinkType::ETHERNET, frame) {
+        Frame::Roce(Packet { datagram, .. }) => Some(datagram.dst),
+        Frame::Other(_) => None,
+    }
+}

@@ -1,0 +1,93 @@
+//! Protection domains and memory regions.
+
+use super::null;
+use crate::memory::Rights;
+use crate::nic::{device, random, Nic};
+use libc::{c_int, c_void};
+use rdma_sys::{ibv_context, ibv_mr, ibv_pd};
+
+/// Access flags that a device may ignore, by their definition.
+const OPTIONAL: u32 = 0x3ff0_0000;
+
+/// `ibv_alloc_pd(3)`.
+#[no_mangle]
+pub unsafe extern "C" fn ibv_alloc_pd(context: *mut ibv_context) -> *mut ibv_pd {
+    let Some(device) = device() else { return null(libc::ENODEV) };
+    let handle = device.lock().number();
+    Box::into_raw(Box::new(ibv_pd { context, handle }))
+}
+
+/// `ibv_dealloc_pd(3)`: refused while something is in the domain.
+#[no_mangle]
+pub unsafe extern "C" fn ibv_dealloc_pd(pd: *mut ibv_pd) -> c_int {
+    let Some(device) = device() else { return libc::ENODEV };
+    if is_used(&device.lock(), unsafe { (*pd).handle }) {
+        return libc::EBUSY;
+    }
+    drop(unsafe { Box::from_raw(pd) });
+    0
+}
+
+fn is_used(nic: &Nic, domain: u32) -> bool {
+    let by_qp = nic.qps.values().any(|entry| entry.qp.settings().domain == domain);
+    let by_srq = nic.srqs.values().any(|srq| srq.domain == domain);
+    by_qp || by_srq || nic.memory.is_used(domain)
+}
+
+/// `ibv_reg_mr(3)`.
+#[no_mangle]
+pub unsafe extern "C" fn ibv_reg_mr(pd: *mut ibv_pd, addr: *mut c_void, length: usize, access: c_int) -> *mut ibv_mr {
+    let Some(device) = device() else { return null(libc::ENODEV) };
+    let access = access as u32 & !OPTIONAL;
+    let rights = Rights(access);
+    let writes = Rights(access & (Rights::REMOTE_WRITE.0 | Rights::REMOTE_ATOMIC.0));
+    if access > 0xf {
+        return null(libc::EOPNOTSUPP); // Memory windows, zero based addresses, paging on demand.
+    }
+    if length == 0 || (writes != Rights::default() && !rights.allow(Rights::LOCAL_WRITE)) {
+        return null(libc::EINVAL);
+    }
+    if !is_mapped(addr, length) {
+        return null(libc::EFAULT);
+    }
+    let (context, domain) = unsafe { ((*pd).context, (*pd).handle) };
+    let key = device.lock().memory.register(domain, addr.cast(), length as u64, rights, random() as u8);
+    // lkey and rkey are the same number; whoever may not come from outside gets no rkey.
+    let rkey = if access > Rights::LOCAL_WRITE.0 { key } else { 0 };
+    Box::into_raw(Box::new(ibv_mr { context, pd, addr, length, handle: key >> 8, lkey: key, rkey }))
+}
+
+/// Whether all pages of a stretch exist: a NIC, which pins them, would notice.
+fn is_mapped(start: *mut c_void, length: usize) -> bool {
+    const PAGE: usize = 4096;
+    let skipped = start as usize % PAGE;
+    let first = (start as usize - skipped) as *mut c_void;
+    // SAFETY: the kernel looks at the page tables only; with MS_ASYNC this does nothing but complain.
+    unsafe { libc::msync(first, length.saturating_add(skipped), libc::MS_ASYNC) == 0 }
+}
+
+/// `ibv_reg_mr_iova2`, which `ibv_reg_mr` is in newer headers. Other addresses than the program's own are not supported.
+#[no_mangle]
+pub unsafe extern "C" fn ibv_reg_mr_iova2(
+    pd: *mut ibv_pd,
+    addr: *mut c_void,
+    length: usize,
+    iova: u64,
+    access: u32,
+) -> *mut ibv_mr {
+    if iova != addr as u64 {
+        return null(libc::EOPNOTSUPP);
+    }
+    unsafe { ibv_reg_mr(pd, addr, length, access as c_int) }
+}
+
+/// `ibv_dereg_mr(3)`.
+#[no_mangle]
+pub unsafe extern "C" fn ibv_dereg_mr(mr: *mut ibv_mr) -> c_int {
+    let Some(device) = device() else { return libc::ENODEV };
+    if !device.lock().memory.deregister(unsafe { (*mr).lkey }) {
+        return libc::EINVAL;
+    }
+    drop(unsafe { Box::from_raw(mr) });
+    0
+}

@@ -1,0 +1,104 @@
+//! The fast path: posting work requests.
+
+use crate::memory::Sge;
+use crate::nic::device;
+use crate::work::{Local, ReceiveRequest, Remote, SendRequest, Work};
+use libc::c_int;
+use rdma_sys::{ibv_qp, ibv_recv_wr, ibv_send_flags, ibv_send_wr, ibv_sge, ibv_wr_opcode};
+
+/// `ibv_post_send(3)`: puts requests in the queue and rings the doorbell. The program's thread sends nothing itself.
+pub(super) unsafe extern "C" fn post_send(
+    qp: *mut ibv_qp,
+    mut wr: *mut ibv_send_wr,
+    bad: *mut *mut ibv_send_wr,
+) -> c_int {
+    let Some(device) = device() else { return libc::ENODEV };
+    let mut nic = device.lock();
+    while !wr.is_null() {
+        let request = unsafe { send_request(&*wr) };
+        let number = unsafe { (*qp).qp_num };
+        let post = |request| nic.with_qp(number, |qp, out| qp.post_send(request, out)).unwrap_or(Err(libc::EINVAL));
+        if let Err(errno) = request.and_then(post) {
+            unsafe { *bad = wr };
+            device.ring();
+            return errno;
+        }
+        wr = unsafe { (*wr).next };
+    }
+    device.ring();
+    0
+}
+
+/// `ibv_post_recv(3)`.
+pub(super) unsafe extern "C" fn post_recv(
+    qp: *mut ibv_qp,
+    mut wr: *mut ibv_recv_wr,
+    bad: *mut *mut ibv_recv_wr,
+) -> c_int {
+    let Some(device) = device() else { return libc::ENODEV };
+    let mut nic = device.lock();
+    while !wr.is_null() {
+        let request = unsafe { receive_request(&*wr) };
+        let number = unsafe { (*qp).qp_num };
+        let post = nic.with_qp(number, |qp, out| qp.post_receive(request, out)).unwrap_or(Err(libc::EINVAL));
+        if let Err(errno) = post {
+            unsafe { *bad = wr };
+            return errno;
+        }
+        wr = unsafe { (*wr).next };
+    }
+    0
+}
+
+unsafe fn send_request(wr: &ibv_send_wr) -> Result<SendRequest, c_int> {
+    use ibv_wr_opcode::*;
+    let (rdma, atomic) = unsafe { (wr.wr.rdma, wr.wr.atomic) };
+    let remote = Remote { address: rdma.remote_addr, rkey: rdma.rkey };
+    let cell = Remote { address: atomic.remote_addr, rkey: atomic.rkey };
+    let work = match wr.opcode {
+        IBV_WR_SEND | IBV_WR_SEND_WITH_IMM => Work::Send,
+        IBV_WR_RDMA_WRITE | IBV_WR_RDMA_WRITE_WITH_IMM => Work::Write(remote),
+        IBV_WR_RDMA_READ => Work::Read(remote),
+        IBV_WR_ATOMIC_CMP_AND_SWP => Work::CompareSwap { remote: cell, compare: atomic.compare_add, swap: atomic.swap },
+        IBV_WR_ATOMIC_FETCH_AND_ADD => Work::FetchAdd { remote: cell, add: atomic.compare_add },
+        _ => return Err(libc::EOPNOTSUPP),
+    };
+    let brings_immediate = matches!(wr.opcode, IBV_WR_SEND_WITH_IMM | IBV_WR_RDMA_WRITE_WITH_IMM);
+    let immediate = brings_immediate.then(|| u32::from_be(unsafe { wr.imm_data_invalidated_rkey_union.imm_data }));
+    let has = |flag: ibv_send_flags| wr.send_flags & flag.0 != 0;
+    let pieces = unsafe { pieces(wr.sg_list, wr.num_sge) };
+    let length = pieces.iter().map(|piece| u64::from(piece.length)).sum::<u64>();
+    let local = if has(ibv_send_flags::IBV_SEND_INLINE) {
+        let mut bytes = Vec::new();
+        for piece in &pieces {
+            // Inline bytes are copied now, lkey or not: the program may change them as soon as the call returns.
+            let from = piece.address as *const u8;
+            bytes.extend_from_slice(unsafe { std::slice::from_raw_parts(from, piece.length as usize) });
+        }
+        Local::Inline(bytes)
+    } else {
+        Local::Pieces(pieces)
+    };
+    Ok(SendRequest {
+        wr_id: wr.wr_id,
+        work,
+        local,
+        length: u32::try_from(length).map_err(|_| libc::EINVAL)?,
+        immediate,
+        signaled: has(ibv_send_flags::IBV_SEND_SIGNALED),
+        solicited: has(ibv_send_flags::IBV_SEND_SOLICITED),
+        fence: has(ibv_send_flags::IBV_SEND_FENCE),
+    })
+}
+
+pub(super) unsafe fn receive_request(wr: &ibv_recv_wr) -> ReceiveRequest {
+    ReceiveRequest { wr_id: wr.wr_id, pieces: unsafe { pieces(wr.sg_list, wr.num_sge) } }
+}
+
+unsafe fn pieces(list: *const ibv_sge, count: c_int) -> Vec<Sge> {
+    let from_c = |sge: &ibv_sge| Sge { address: sge.addr, length: sge.length, lkey: sge.lkey };
+    match usize::try_from(count) {
+        Ok(count @ 1..) => unsafe { std::slice::from_raw_parts(list, count) }.iter().map(from_c).collect(),
+        _ => Vec::new(),
+    }
+}

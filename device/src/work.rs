@@ -1,0 +1,168 @@
+//! Work requests: what a program posts, and the queue of receives (specification, volume 1, 10.8 and 11.4.1).
+
+use crate::completion::Done;
+use crate::memory::Sge;
+use std::collections::VecDeque;
+
+/// Memory at the peer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Remote {
+    /// Its address there.
+    pub address: u64,
+    /// The key that the peer has told us.
+    pub rkey: u32,
+}
+
+/// What a send request is to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Work {
+    /// SEND: the peer's next receive says where.
+    Send,
+    /// RDMA WRITE.
+    Write(Remote),
+    /// RDMA READ.
+    Read(Remote),
+    /// Compare, and swap if equal.
+    CompareSwap {
+        /// Which eight bytes.
+        remote: Remote,
+        /// What to compare with.
+        compare: u64,
+        /// What to put there.
+        swap: u64,
+    },
+    /// Fetch, and add.
+    FetchAdd {
+        /// Which eight bytes.
+        remote: Remote,
+        /// What to add.
+        add: u64,
+    },
+}
+
+impl Work {
+    /// READs and atomics: the answer brings bytes, so a lost answer means asking again.
+    pub fn wants_answer(self) -> bool {
+        matches!(self, Work::Read(_)) || self.is_atomic()
+    }
+
+    /// Eight bytes, one packet there and one back.
+    pub fn is_atomic(self) -> bool {
+        matches!(self, Work::CompareSwap { .. } | Work::FetchAdd { .. })
+    }
+
+    /// What its completion says.
+    pub fn done(self) -> Done {
+        match self {
+            Work::Send => Done::Send,
+            Work::Write(_) => Done::Write,
+            Work::Read(_) => Done::Read,
+            Work::CompareSwap { .. } => Done::CompareSwap,
+            Work::FetchAdd { .. } => Done::FetchAdd,
+        }
+    }
+}
+
+/// The program's bytes of a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Local {
+    /// Copied when the request was posted.
+    Inline(Vec<u8>),
+    /// Registered memory that the device reads or writes.
+    Pieces(Vec<Sge>),
+}
+
+/// A request for the send queue.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SendRequest {
+    /// The program's own number.
+    pub wr_id: u64,
+    /// What to do.
+    pub work: Work,
+    /// With which bytes.
+    pub local: Local,
+    /// How many bytes.
+    pub length: u32,
+    /// Four bytes for the receiver's completion.
+    pub immediate: Option<u32>,
+    /// A completion is wanted for a success, too.
+    pub signaled: bool,
+    /// The receiver shall be woken.
+    pub solicited: bool,
+    /// Not before all READs and atomics posted earlier are done.
+    pub fence: bool,
+}
+
+/// A request for the receive queue.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReceiveRequest {
+    /// The program's own number.
+    pub wr_id: u64,
+    /// Where the message may go.
+    pub pieces: Vec<Sge>,
+}
+
+impl ReceiveRequest {
+    /// How many bytes fit.
+    pub fn room(&self) -> u64 {
+        self.pieces.iter().map(|piece| u64::from(piece.length)).sum()
+    }
+}
+
+/// Posted receives: of one queue pair, or shared by several (an SRQ).
+#[derive(Debug, Default)]
+pub struct ReceiveQueue {
+    entries: VecDeque<ReceiveRequest>,
+    capacity: usize,
+    limit: usize,
+}
+
+impl ReceiveQueue {
+    /// An empty queue for so many receives.
+    pub fn new(capacity: usize) -> ReceiveQueue {
+        ReceiveQueue { entries: VecDeque::new(), capacity, limit: 0 }
+    }
+
+    /// Adds a receive. False if the queue is full.
+    pub fn post(&mut self, request: ReceiveRequest) -> bool {
+        let fits = self.entries.len() < self.capacity;
+        if fits {
+            self.entries.push_back(request);
+        }
+        fits
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Takes the oldest receive.
+    pub fn take(&mut self) -> Option<ReceiveRequest> {
+        self.entries.pop_front()
+    }
+
+    /// Asks to be told once when fewer receives than this are left; 0 for never.
+    pub fn arm_limit(&mut self, limit: usize) {
+        self.limit = limit;
+    }
+
+    /// The limit that is armed.
+    pub fn limit(&self) -> usize {
+        self.limit
+    }
+
+    /// How many receives fit.
+    pub fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    /// Whether the limit has been reached since it was armed.
+    pub fn reached_limit(&mut self) -> bool {
+        let reached = self.entries.len() < self.limit;
+        if reached {
+            self.limit = 0;
+        }
+        reached
+    }
+}

@@ -1,0 +1,162 @@
+//! The connection manager over a wire that keeps no promises: two of them connect and part, in memory, whatever is lost, doubled or
+//! late; and nothing stays behind.
+
+#![allow(clippy::unwrap_used)] // A test may end with a panic.
+
+mod pair;
+
+use device::cm::{Cm, CmEffect, EventKind, Param};
+use pair::Fault;
+use proptest::prelude::*;
+use std::collections::VecDeque;
+use std::net::{IpAddr, Ipv4Addr};
+use std::time::{Duration, Instant};
+
+const ADDRESSES: [IpAddr; 2] = [IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2)), IpAddr::V4(Ipv4Addr::new(127, 0, 0, 3))];
+const SERVER: usize = 0;
+const CLIENT: usize = 1;
+
+struct World {
+    cms: [Cm; 2],
+    now: Instant,
+    faults: VecDeque<Fault>,
+    /// Who gets it, how many others pass before it, the payload.
+    wire: Vec<(usize, u8, Vec<u8>)>,
+    told: [Vec<EventKind>; 2],
+    connections: [Option<u32>; 2],
+    /// Who says goodbye first, once both are ready.
+    goes_first: [bool; 2],
+    random: u64,
+    /// Somebody has waited for the last answer in vain.
+    in_vain: bool,
+}
+
+impl World {
+    fn act(&mut self, side: usize, act: impl FnOnce(&mut Cm, Instant, &mut Vec<CmEffect>)) {
+        let mut effects = Vec::new();
+        act(&mut self.cms[side], self.now, &mut effects);
+        for effect in effects {
+            match effect {
+                CmEffect::Send(_, mad) => {
+                    let bytes = mad.packet(device::psn::Psn::new(0)).payload;
+                    let copies = match self.faults.pop_front().unwrap_or(Fault::Pass) {
+                        Fault::Pass => vec![0],
+                        Fault::Drop => vec![],
+                        Fault::Duplicate => vec![0, 0],
+                        Fault::Late(later) => vec![later],
+                    };
+                    copies.into_iter().for_each(|later| self.wire.push((1 - side, later, bytes.clone())));
+                }
+                CmEffect::Event(event) => {
+                    self.in_vain |= event.status == -libc::ETIMEDOUT;
+                    self.event(side, event.kind, event.connection);
+                }
+                CmEffect::Say(_) => {}
+            }
+        }
+    }
+
+    /// What a program does about an event.
+    fn event(&mut self, side: usize, kind: EventKind, connection: u32) {
+        self.told[side].push(kind);
+        let goes_first = self.goes_first[side];
+        match kind {
+            EventKind::ConnectRequest => {
+                self.connections[side] = Some(connection);
+                self.cms[side].get(connection).unwrap().owner = Some(7);
+                self.act(side, |cm, now, out| cm.accept(connection, b"yes", now, out));
+            }
+            EventKind::ConnectResponse => {
+                self.act(side, |cm, now, out| cm.ready_to_use(connection, now, out).unwrap());
+                if goes_first {
+                    self.act(side, |cm, now, out| assert!(cm.disconnect(connection, now, out)));
+                }
+            }
+            EventKind::Established if goes_first => {
+                self.act(side, |cm, now, out| assert!(cm.disconnect(connection, now, out)));
+            }
+            // The answer; it is nothing new for who went first.
+            EventKind::Disconnected => self.act(side, |cm, now, out| assert!(cm.disconnect(connection, now, out))),
+            _ => {}
+        }
+    }
+
+    /// Lets all happen, to the end of the last timer.
+    fn run(&mut self) {
+        for _ in 0..10_000 {
+            if !self.wire.is_empty() {
+                let at = self.wire.iter().position(|(_, later, _)| *later == 0).unwrap_or(0);
+                self.wire[..at].iter_mut().for_each(|(_, later, _)| *later = later.saturating_sub(1));
+                let (side, _, bytes) = self.wire.remove(at);
+                self.random = self.random.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+                let random = self.random;
+                self.act(side, |cm, now, out| cm.receive(ADDRESSES[1 - side], &bytes, random, now, out));
+                continue;
+            }
+            let next = self.cms.iter().filter_map(Cm::deadline).min();
+            let Some(next) = next else { return };
+            self.now = next.max(self.now + Duration::from_millis(1));
+            [SERVER, CLIENT].into_iter().for_each(|side| self.act(side, |cm, now, out| cm.tick(now, out)));
+        }
+        panic!("it never ends: {:?}", self.told);
+    }
+}
+
+/// Connects and parts. Gives what each program was told.
+fn meet(faults: Vec<Fault>, goes_first: [bool; 2]) -> [Vec<EventKind>; 2] {
+    let cms = ADDRESSES.map(Cm::new);
+    let (told, connections) = Default::default();
+    let (now, wire, random) = (Instant::now(), Vec::new(), 0x1234_5678_9abc_def0);
+    let mut world =
+        World { cms, now, faults: faults.into(), wire, told, connections, goes_first, random, in_vain: false };
+    world.cms[SERVER].listen(7471, 7).unwrap();
+    let local = world.cms[CLIENT].open(Some(8), ADDRESSES[SERVER], 0x0bad_cafe_0000_0007);
+    world.connections[CLIENT] = Some(local);
+    world.cms[CLIENT].get(local).unwrap().param = Param { retries: 7, ..Param::default() };
+    world.act(CLIENT, |cm, now, out| cm.connect(local, 7471, 40_000, b"hello", now, out));
+    world.run();
+    for (side, owner) in [(SERVER, 7), (CLIENT, 8)] {
+        let connection = world.connections[side].unwrap_or_default();
+        world.act(side, |cm, now, out| cm.close(owner, connection, now, out));
+    }
+    world.run();
+    assert_eq!(world.cms.iter().map(Cm::count).sum::<usize>(), 0, "something stays behind: {:?}", world.told);
+    assert_eq!(world.in_vain, world.told[CLIENT] == [EventKind::Unreachable], "{:?}", world.told);
+    world.told
+}
+
+#[test]
+fn three_messages_connect_and_two_part() {
+    use EventKind::*;
+    for goes_first in [[false, true], [true, false], [true, true]] {
+        let [server, client] = meet(vec![], goes_first);
+        assert_eq!(server, [ConnectRequest, Established, Disconnected, TimewaitExit], "{goes_first:?}");
+        assert_eq!(client, [ConnectResponse, Disconnected, TimewaitExit], "{goes_first:?}");
+    }
+}
+
+#[test]
+fn a_wire_that_loses_everything_is_told() {
+    let [server, client] = meet(vec![Fault::Drop; 1000], [false, true]);
+    assert_eq!((server, client), (vec![], vec![EventKind::Unreachable]));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(2_000) })]
+
+    /// Fewer than sixteen in a row are lost: what is asked sixteen times arrives.
+    #[test]
+    fn whatever_happens_to_messages_both_connect_and_part(
+        faults in proptest::collection::vec(prop_oneof![
+            3 => Just(Fault::Pass), 2 => Just(Fault::Drop), 1 => Just(Fault::Duplicate), 1 => (1..4u8).prop_map(Fault::Late),
+        ], 0..14),
+        first in 0..3usize,
+    ) {
+        use EventKind::*;
+        let goes_first = [[false, true], [true, false], [true, true]][first];
+        let [server, client] = meet(faults, goes_first);
+        prop_assert_eq!(&client, &[ConnectResponse, Disconnected, TimewaitExit]);
+        let server: Vec<EventKind> = server.into_iter().filter(|kind| *kind != Established).collect();
+        prop_assert_eq!(server, [ConnectRequest, Disconnected, TimewaitExit]);
+    }
+}

@@ -1,0 +1,204 @@
+//! Two queue pairs in memory, joined by a wire that may lose, double and reorder, and a clock that stands still until nothing
+//! else can happen.
+
+#![allow(dead_code, clippy::unwrap_used)] // Each test uses its part; a test may end with a panic.
+
+use device::completion::Completion;
+use device::memory::{Memory, Rights, Sge};
+use device::outside::{AsyncEvent, Effect, Outside};
+use device::packet::Packet;
+use device::psn::Psn;
+pub use device::qp::Attributes;
+use device::qp::{mask, Limits, Qp, Settings, State};
+use device::work::ReceiveRequest;
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+/// Bytes around a side's buffer that nobody may touch.
+const GUARD: usize = 64;
+const CANARY: u8 = 0xc5;
+pub const DOMAIN: u32 = 1;
+pub const MTU: u32 = 256;
+
+/// What the wire does to one packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    Pass,
+    Drop,
+    Duplicate,
+    /// It comes after so many packets that were sent later.
+    Late(u8),
+}
+
+/// One side: a queue pair, its memory, and what it has told.
+pub struct Side {
+    pub qp: Qp,
+    pub memory: Memory,
+    /// With guards at both ends.
+    bytes: Vec<u8>,
+    pub key: u32,
+    pub sent: Vec<Completion>,
+    pub received: Vec<Completion>,
+    pub raised: Vec<AsyncEvent>,
+    /// Decisions, for a test that fails.
+    pub said: Vec<String>,
+    out: VecDeque<Packet>,
+}
+
+impl Side {
+    /// A queue pair in RTS with a buffer of so many bytes, which the peer may do anything to.
+    pub fn new(number: u32, peer: u32, size: usize, attributes: Attributes) -> Side {
+        let mut bytes = vec![0; size + 2 * GUARD];
+        bytes[..GUARD].fill(CANARY);
+        bytes[GUARD + size..].fill(CANARY);
+        let mut memory = Memory::default();
+        let all = Rights(15);
+        let key = memory.register(DOMAIN, bytes[GUARD..].as_mut_ptr(), size as u64, all, number as u8);
+        let limits = Limits { send: 64, receive: 64, send_pieces: 4, receive_pieces: 4, inline: 64 };
+        let settings = Settings { number, domain: DOMAIN, limits, signal_all: true, uses_shared: false };
+        let (sent, received, raised, said, out) = Default::default();
+        let mut side = Side { qp: Qp::new(settings), memory, bytes, key, sent, received, raised, said, out };
+        let attributes = Attributes { access: all, dest_qp: peer, ..attributes };
+        let rtr =
+            mask::AV | mask::PATH_MTU | mask::DEST_QPN | mask::RQ_PSN | mask::MAX_DEST_RD_ATOMIC | mask::MIN_RNR_TIMER;
+        let rts = mask::TIMEOUT | mask::RETRY_CNT | mask::RNR_RETRY | mask::SQ_PSN | mask::MAX_QP_RD_ATOMIC;
+        let init = mask::PKEY_INDEX | mask::PORT | mask::ACCESS_FLAGS;
+        for (bits, state) in [(init, State::Init), (rtr, State::Rtr), (rts, State::Rts)] {
+            side.act(Instant::now(), |qp, out| qp.modify(bits | mask::STATE, state, &attributes, out)).unwrap();
+        }
+        side
+    }
+
+    /// The address of a byte of the buffer.
+    pub fn address(&self, offset: usize) -> u64 {
+        self.bytes[GUARD + offset..].as_ptr() as u64
+    }
+
+    pub fn piece(&self, offset: usize, length: usize) -> Sge {
+        Sge { address: self.address(offset), length: length as u32, lkey: self.key }
+    }
+
+    /// The buffer. The device writes through pointers that it got before: no reference lives while it does.
+    pub fn buffer(&self) -> &[u8] {
+        &self.bytes[GUARD..self.bytes.len() - GUARD]
+    }
+
+    pub fn fill(&mut self, offset: usize, bytes: &[u8]) {
+        self.bytes[GUARD + offset..][..bytes.len()].copy_from_slice(bytes);
+    }
+
+    /// Whether nothing outside the buffer was written.
+    pub fn guards_stand(&self) -> bool {
+        let (front, back) = (&self.bytes[..GUARD], &self.bytes[self.bytes.len() - GUARD..]);
+        front.iter().chain(back).all(|byte| *byte == CANARY)
+    }
+
+    pub fn post_receive(&mut self, now: Instant, wr_id: u64, piece: Sge) -> Result<(), i32> {
+        self.act(now, |qp, out| qp.post_receive(ReceiveRequest { wr_id, pieces: vec![piece] }, out))
+    }
+
+    /// What it has sent since it was asked last.
+    pub fn take_out(&mut self) -> Vec<Packet> {
+        self.out.drain(..).collect()
+    }
+
+    pub fn act<R>(&mut self, now: Instant, act: impl FnOnce(&mut Qp, &mut Outside) -> R) -> R {
+        let mut out = Outside::new(now, &self.memory);
+        out.talks = true;
+        let result = act(&mut self.qp, &mut out);
+        for effect in out.effects {
+            match effect {
+                Effect::Send(packet) => self.out.push_back(packet),
+                Effect::Sent(completion) => self.sent.push(completion),
+                Effect::Received(completion) => self.received.push(completion),
+                Effect::Raise(event) => self.raised.push(event),
+                Effect::Say(decision) => self.said.push(decision),
+            }
+        }
+        result
+    }
+}
+
+/// Attributes for tests: short time-outs, and any PSN.
+pub fn attributes(ours: u32, peers: u32, retries: u8, rnr_retries: u8) -> Attributes {
+    Attributes {
+        peer: Some([127, 0, 0, 9].into()),
+        sq_psn: Psn::new(ours),
+        rq_psn: Psn::new(peers),
+        mtu: MTU,
+        timeout: 14,
+        retries,
+        rnr_retries,
+        min_rnr_timer: 12,
+        max_rd_atomic: 2,
+        max_dest_rd_atomic: 2,
+        ..Attributes::default()
+    }
+}
+
+/// Two sides and the wire between them.
+pub struct Pair {
+    pub client: Side,
+    pub server: Side,
+    pub now: Instant,
+    /// What happens to the packets, in their order; those behind the end pass.
+    faults: VecDeque<Fault>,
+    /// Packets under way: to the server or not, and how many others pass before it.
+    wire: VecDeque<(bool, u8, Packet)>,
+}
+
+impl Pair {
+    pub fn new(client: Side, server: Side, faults: Vec<Fault>) -> Pair {
+        Pair { client, server, now: Instant::now(), faults: faults.into(), wire: VecDeque::new() }
+    }
+
+    /// Lets happen what can happen, and time go on when nothing can. Before time goes on, `idle` is asked for more to do.
+    /// False if it is not over after very many steps.
+    pub fn run(&mut self, mut idle: impl FnMut(&mut Pair)) -> bool {
+        for _ in 0..200_000 {
+            self.collect();
+            if let Some((to_server, _, packet)) = self.next_packet() {
+                let side = if to_server { &mut self.server } else { &mut self.client };
+                side.act(self.now, |qp, out| qp.receive(packet, out));
+                continue;
+            }
+            idle(self);
+            for side in [&mut self.client, &mut self.server] {
+                side.act(self.now, Qp::tick);
+            }
+            self.collect();
+            if !self.wire.is_empty() || self.client.qp.is_busy() || self.server.qp.is_busy() {
+                continue;
+            }
+            match self.client.qp.deadline().into_iter().chain(self.server.qp.deadline()).min() {
+                Some(next) => self.now = next.max(self.now + Duration::from_micros(1)),
+                None => return true,
+            }
+        }
+        false
+    }
+
+    fn collect(&mut self) {
+        for to_server in [true, false] {
+            let side = if to_server { &mut self.client } else { &mut self.server };
+            while let Some(packet) = side.out.pop_front() {
+                match self.faults.pop_front().unwrap_or(Fault::Pass) {
+                    Fault::Pass => self.wire.push_back((to_server, 0, packet)),
+                    Fault::Drop => {}
+                    Fault::Duplicate => {
+                        self.wire.push_back((to_server, 0, packet.clone()));
+                        self.wire.push_back((to_server, 0, packet));
+                    }
+                    Fault::Late(later) => self.wire.push_back((to_server, later, packet)),
+                }
+            }
+        }
+    }
+
+    /// The next packet that may arrive: a late one lets others pass, as long as there are any.
+    fn next_packet(&mut self) -> Option<(bool, u8, Packet)> {
+        let ready = self.wire.iter().position(|(_, later, _)| *later == 0).unwrap_or(0);
+        self.wire.iter_mut().take(ready).for_each(|(_, later, _)| *later = later.saturating_sub(1));
+        self.wire.remove(ready)
+    }
+}
