@@ -53,6 +53,12 @@ $(lessons:%=lesson-%): lesson-%: ## run lesson NN on emulated machines [client="
 	@$(call build,lab $@)
 	@$(bin)/lab run $@ --clients=$(or $(workers),1) --server-args="$$server" --client-args="$$client" --wire="$$wire"
 
+.PHONY: $(lessons:%=break-%)
+$(lessons:%=break-%): break-%: ## break lesson NN on purpose, and see what comes of it [CHANGE=name; a list without] [ARGS=--quiet]
+	@lab/setup.sh build lab
+	@$(call build,lab practice)
+	@$(bin)/practice break $* $(CHANGE) $(ARGS)
+
 .PHONY: lab-shell
 lab-shell: ## a shell on the client machine, with the packets as they pass [server="COMMAND"; rping unless given] [wire="RULES"]
 	@lab/setup.sh build lab shell
@@ -94,7 +100,7 @@ $(lessons:%=compare-%): compare-%: ## what the last run of lesson NN did otherwi
 	@$(bin)/wire compare '$(run)' \
 		captures/$(notdir $(wildcard lessons/$*_*))$(VARIANT:%=-%).pcapng
 
-lesson-% server-% client-% capture-% compare-%:
+lesson-% break-% server-% client-% capture-% compare-%:
 	@echo 'There is no lesson $*. The lessons are: $(lessons)' >&2; exit 2
 
 .PHONY: test
@@ -102,6 +108,12 @@ test: ## build everything and run every test
 	@lab/setup.sh build lab shell test
 	cargo build --workspace
 	cargo test --workspace
+
+.PHONY: field-guide
+field-guide: ## make every change of every lesson again, and say what comes out otherwise than it is told (some minutes)
+	@lab/setup.sh build lab
+	@$(call build,lab practice)
+	@$(bin)/practice prove $(ARGS)
 
 .PHONY: soak
 soak: ## 1,000 connections against one server, and nothing grows (some minutes)
@@ -149,6 +161,7 @@ record: ## run every lesson in the lab, or one [lesson=NN], and renew what captu
 	@lab/setup.sh build lab
 	cargo build --workspace
 	cargo run -q -p xtask -- record $(lesson)
+	$(bin)/practice prove --keep $(lesson)
 
 .PHONY: wireshark-profile
 wireshark-profile: ## install columns, colors and filter buttons for Wireshark: the profile "rdma"

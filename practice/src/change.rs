@@ -13,19 +13,21 @@
 //! to = "…"
 //!
 //! [[outcome]]                    # in the words of `wire show`
-//! node = "server"
+//! node = "server"                # or "any"
 //! packet = "RNR NAK"             # a packet that the node sends: its name, and what else is said of it
 //! times = 2                      # exactly so many; at least one unless this is said
 //!
 //! [[outcome]]
 //! node = "client"
 //! line = "status=IBV_WC_SUCCESS" # the node's program, its kernel, or the lab about it, says this
+//! then = true                    # it stands behind the first of the one before
 //!
 //! [[outcome]]
 //! node = "client"
 //! exit = 0                       # the program's exit status
 //! ```
 
+use crate::judge::is_name;
 use crate::project::{files, Project};
 use anyhow::{bail, ensure, Context, Result};
 use serde::Deserialize;
@@ -93,6 +95,9 @@ pub struct Expected {
     pub exit: Option<i32>,
     /// How often, if that matters.
     pub times: Option<usize>,
+    /// Whether only what stands behind the first of the expectation before counts.
+    #[serde(default)]
+    pub then: bool,
 }
 
 impl Change {
@@ -114,9 +119,17 @@ impl Change {
             change.compile.is_some() == change.outcome.is_empty(),
             "a change has an outcome, or does not compile: one of the two"
         );
-        for Expected { node, packet, line, exit, .. } in &change.outcome {
+        let mut before: Option<&Expected> = None;
+        for expected in &change.outcome {
+            let Expected { node, packet, line, exit, then, .. } = expected;
             let count = usize::from(packet.is_some()) + usize::from(line.is_some()) + usize::from(exit.is_some());
             ensure!(count == 1, "an outcome of the {node} is one of packet, line and exit");
+            if let Some(packet) = packet {
+                ensure!(is_name(packet), "`wire show` calls no packet `{packet}`");
+            }
+            let is_after = before.is_some_and(|before| before.times != Some(0));
+            ensure!(!then || is_after, "`then` is about what stands behind the outcome before it: there must be one");
+            before = Some(expected);
         }
         Ok(change)
     }
@@ -142,6 +155,16 @@ impl Change {
     pub fn all(project: &Project) -> Result<Vec<Self>> {
         let changes = project.lessons()?.iter().map(|lesson| Self::of(lesson)).collect::<Result<Vec<_>>>()?;
         Ok(changes.concat())
+    }
+
+    /// Keeps the part of a run that the lesson's page quotes: `NAME.txt`.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn keep(&self, part: &str) -> Result<()> {
+        let file = self.lesson.join("changes").join(&self.name).with_extension("txt");
+        let lines: String = part.lines().map(|line| line.trim_end().to_owned() + "\n").collect();
+        fs::write(&file, lines).with_context(|| format!("cannot write {}", file.display()))
     }
 
     /// Its lesson's number: `03`.
@@ -214,6 +237,8 @@ mod tests {
         let error = |text: &str| format!("{:#}", parse(text).unwrap_err());
         assert!(error(&TEXT.replace("ask", "aks")).contains("unknown field `aks`"));
         assert!(error(&TEXT.replace("line =", "exit = 0\nline =")).contains("one of packet, line and exit"));
+        assert!(error(&TEXT.replace("line", "packet")).contains("calls no packet `the memory holds`"));
+        assert!(error(&format!("{TEXT}\nthen = true")).contains("there must be one"));
         assert!(error(&TEXT.replace("ask", "compile = \"error\"\nask")).contains("one of the two"));
     }
 }

@@ -4,8 +4,17 @@ use crate::change::Expected;
 use anyhow::{Context, Result};
 use std::fmt;
 use wire::capture::Reader;
+use wire::cm::Kind;
+use wire::opcode::TABLE;
 use wire::run::{Event, Line};
 use wire::show::row::{clients, Row, Rows};
+
+/// What stands between the things that are said of a packet.
+const BETWEEN: &str = "  ";
+/// A node's name in a change that stands for any of them.
+const ANY: &str = "any";
+/// So many places of one thing are named.
+const MOST_SHOWN: usize = 8;
 
 /// An expectation, and what there was of it.
 #[derive(Debug, Clone)]
@@ -37,57 +46,102 @@ pub fn judge(run: &[u8], outcome: &[Expected]) -> Result<Vec<Finding>> {
     let mut rows = Rows::new(clients(&mut begin()?));
     let mut reader = begin()?;
     while let Some(event) = reader.event().context("the run file is damaged")? {
-        match event {
-            Event::Packet(record) => {
-                let Ok(row) = rows.next(&record) else { continue };
-                for finding in &mut findings {
-                    let Expected { node, packet: Some(packet), .. } = &finding.expected else { continue };
-                    if record.node == Some(node) && fits(&row, packet) {
-                        finding.found.push(record.number);
-                    }
-                }
+        let seen = Seen::of(&event, &mut rows);
+        // Of those that stand behind another, the last comes first: one event is not found for both.
+        for at in (0..findings.len()).rev() {
+            let is_early = findings[at].expected.then && at > 0 && findings[at - 1].found.is_empty();
+            if !is_early {
+                findings[at].look_at(&seen);
             }
-            Event::Line(line) => findings.iter_mut().for_each(|finding| look_at(&line, finding)),
         }
     }
     Ok(findings)
 }
 
-fn look_at(line: &Line, finding: &mut Finding) {
-    let Expected { node, line: text, exit, .. } = &finding.expected;
-    if line.node != *node {
-        return;
-    }
-    let has_ended = line.program == Line::LAB && line.act == Line::EXIT;
-    let is_it = match (text, exit) {
-        (Some(text), _) => line.text.contains(text),
-        (None, Some(exit)) => has_ended && line.text == format!("exit status {exit}"),
-        (None, None) => false,
-    };
-    if is_it {
-        finding.found.push(line.number);
-    } else if exit.is_some() && has_ended {
-        finding.instead = Some(line.text.clone());
+/// An event, as far as it can be expected.
+enum Seen {
+    Packet { node: String, row: Row },
+    Line(Line),
+    Other,
+}
+
+impl Seen {
+    fn of(event: &Event, rows: &mut Rows) -> Self {
+        match event {
+            Event::Line(line) => Self::Line(line.clone()),
+            Event::Packet(record) => rows
+                .next(record)
+                .map_or(Self::Other, |row| Self::Packet { node: record.node.unwrap_or_default().to_owned(), row }),
+        }
     }
 }
 
-/// Whether a packet has this name, and all else that stands behind it is said about it. A message of the connection manager
-/// has a short name and a long one: `REQ (ConnectRequest)`.
+impl Finding {
+    fn look_at(&mut self, seen: &Seen) {
+        let Expected { node: wanted, packet, line: text, exit, .. } = &self.expected;
+        match (seen, packet, text, exit) {
+            (Seen::Packet { node, row }, Some(packet), ..) if is_node(node, wanted) && fits(row, packet) => {
+                self.found.push(row.frame);
+            }
+            (Seen::Line(line), _, Some(text), _) if is_node(&line.node, wanted) && line.text.contains(text) => {
+                self.found.push(line.number);
+            }
+            (Seen::Line(line), .., Some(exit)) if is_node(&line.node, wanted) && is_end(line) => {
+                match line.text == format!("exit status {exit}") {
+                    true => self.found.push(line.number),
+                    false => self.instead = Some(line.text.clone()),
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+fn is_node(name: &str, wanted: &str) -> bool {
+    wanted == ANY || wanted == name
+}
+
+fn is_end(line: &Line) -> bool {
+    line.program == Line::LAB && line.act == Line::EXIT
+}
+
+/// Whether a packet has this name, and all that stands behind it is said about it.
 fn fits(row: &Row, packet: &str) -> bool {
-    let mut wanted = packet.split("  ");
-    let name = wanted.next().unwrap_or_default();
-    let mut names = row.label.split([' ', '(', ')']);
-    (row.label == name || row.label.ends_with(')') && names.any(|part| part == name))
-        && wanted.all(|wanted| row.words().chain(row.lab()).any(|word| word == wanted))
+    let said = row.words().chain(row.lab()).collect::<Vec<_>>().join(BETWEEN);
+    let mut wanted = packet.split(BETWEEN);
+    let is_it = wanted.next().is_some_and(|name| names_of(&row.label).any(|known| known == name));
+    is_it && wanted.all(|wanted| said.split(BETWEEN).any(|word| word == wanted))
+}
+
+/// A packet's names: a message of the connection manager has a short one and a long one, as `REQ (ConnectRequest)`.
+fn names_of(label: &str) -> impl Iterator<Item = &str> {
+    let short = label.strip_suffix(')').and_then(|label| label.split_once(" ("));
+    short.map_or([label, label], |(short, long)| [short, long]).into_iter()
+}
+
+/// Whether there is a packet that `wire show` calls so.
+pub(crate) fn is_name(packet: &str) -> bool {
+    let name = packet.split(BETWEEN).next().unwrap_or_default();
+    let messages = (0x10..=0x1a).map(Kind::from);
+    TABLE.iter().any(|row| row.name.trim_start_matches("RC ") == name)
+        || messages.flat_map(|kind| [kind.name(), kind.short()]).any(|known| known == name)
+        || ["NAK", "RNR NAK"].contains(&name)
 }
 
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Expected { node, packet, line, exit, times } = &self.expected;
+        let Expected { node, packet, line, exit, times, then } = &self.expected;
+        if *then {
+            f.write_str("then ")?;
+        }
+        match node.as_str() {
+            ANY => f.write_str("one side")?,
+            node => write!(f, "the {node}")?,
+        }
         match (packet, line, exit) {
-            (Some(packet), ..) => write!(f, "the {node} sends: {packet}")?,
-            (None, Some(line), _) => write!(f, "the {node} says: {line}")?,
-            (.., exit) => write!(f, "the {node} ends with status {}", exit.unwrap_or_default())?,
+            (Some(packet), ..) => write!(f, " sends: {packet}")?,
+            (None, Some(line), _) => write!(f, " says: {line}")?,
+            (.., exit) => write!(f, " ends with status {}", exit.unwrap_or_default())?,
         }
         match times {
             Some(0) => f.write_str(", never")?,
@@ -98,11 +152,10 @@ impl fmt::Display for Finding {
             ([], Some(instead)) => write!(f, " (there is: {instead})"),
             ([], None) if self.is_met() => Ok(()),
             ([], None) => f.write_str(" (there is none)"),
-            ([number], _) => write!(f, " (line {number})"),
             (numbers, _) => {
-                let numbers: Vec<String> = numbers.iter().take(8).map(u64::to_string).collect();
-                let more = if self.found.len() > numbers.len() { " …" } else { "" };
-                write!(f, " (lines {}{more})", numbers.join(", "))
+                let shown: Vec<String> = numbers.iter().take(MOST_SHOWN).map(u64::to_string).collect();
+                let more = if numbers.len() > shown.len() { " …" } else { "" };
+                write!(f, " (at {}{more})", shown.join(", "))
             }
         }
     }
@@ -144,6 +197,18 @@ mod tests {
             (other.is_met(), other.to_string()),
             (false, "the client ends with status 1 (there is: exit status 0)".into())
         );
+    }
+
+    #[test]
+    fn what_stands_behind_something_is_looked_for_there() {
+        let line =
+            |text: &str, then| Expected { node: "client".into(), line: Some(text.into()), then, ..Expected::default() };
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../captures/04_rdma_write.pcapng");
+        let run = std::fs::read(file).unwrap();
+        let met =
+            |first: &str, second: &str| judge(&run, &[line(first, false), line(second, true)]).unwrap()[1].is_met();
+        assert!(met("rdma_connect", "rdma_disconnect") && !met("rdma_disconnect", "rdma_connect"));
+        assert!(!met("client clean-up", "client clean-up"), "one line is not behind itself");
     }
 
     #[test]

@@ -19,6 +19,8 @@ fn command() -> Command {
     let change = Arg::new("change").value_name("CHANGE").help("The change's name; without it, all are listed");
     let quiet = Arg::new("quiet").long("quiet").action(ArgAction::SetTrue).help("Ask nothing");
     let names = Arg::new("names").value_name("NN[-CHANGE]").action(ArgAction::Append);
+    let keep = Arg::new("keep").long("keep").action(ArgAction::SetTrue);
+    let keep = keep.help("Write the part of each run that matters beside the change, for the lesson's page");
     Command::new("practice")
         .about("Change the lessons on purpose, and see what comes of it")
         .subcommand_required(true)
@@ -27,7 +29,8 @@ fn command() -> Command {
         .subcommand(
             Command::new("prove")
                 .about("Say of changes whether they still come out as told")
-                .arg(names.help("Only those of this lesson, or only this one; all unless some are named")),
+                .arg(names.help("Only those of this lesson, or only this one; all unless some are named"))
+                .arg(keep),
         )
 }
 
@@ -125,6 +128,10 @@ fn prove(project: &Project, arguments: &ArgMatches) -> Result<bool> {
         let is_as_told = outcome.is_as_told(change);
         println!("{} {:24} {}", change.number(), change.name, if is_as_told { "as told" } else { "OTHERWISE" });
         match &outcome {
+            Outcome::Ran { run, findings, .. } if is_as_told && arguments.get_flag("keep") => {
+                change.keep(&show::part(run, findings, wire::lanes::Style::FILE)?)?;
+                continue;
+            }
             _ if is_as_told => continue,
             Outcome::Refused(said) => print!("{said}"),
             Outcome::Ran { findings, file, .. } => {

@@ -10,7 +10,7 @@ use std::process::Command;
 use wire::lanes::{self, Style};
 
 /// So many events before and after one that matters are shown, too.
-const AROUND: u64 = 3;
+const AROUND: u64 = 1;
 
 /// The change in the source as diff(1) shows it, and in the command line.
 ///
@@ -30,7 +30,7 @@ pub fn edit(change: &Change, copy: &Copy, color: bool) -> Result<String> {
     }
     for (side, options) in [("server", &change.server), ("client", &change.client), ("wire", &change.wire)] {
         if !options.is_empty() {
-            text += &format!("{side}=\"{options}\"\n");
+            text += &format!("{side}='{options}'\n");
         }
     }
     Ok(text)
@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn what_matters_is_shown_with_its_neighbours() {
-        assert_eq!(parts(vec![20, 2, 8, 8]), [0..=11, 17..=23]);
+        assert_eq!(parts(vec![20, 2, 5, 5]), [1..=6, 19..=21]);
         assert!(parts(vec![]).is_empty());
     }
 
