@@ -16,7 +16,6 @@ const SERVER: &str = "10.47.91.1";
 const PROGRAM_FAILED: i32 = 1;
 
 /// What came of a change.
-#[derive(Debug)]
 pub enum Outcome {
     /// It does not build, and the compiler says why.
     Refused(String),

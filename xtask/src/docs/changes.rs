@@ -29,8 +29,7 @@ struct Edit {
 /// # Errors
 /// There is no such change.
 pub fn section(sources: &Sources, lesson: &str, name: &str) -> Result<Vec<String>> {
-    let folder = sources.lessons()?.into_iter().find(|folder| folder.split('_').next() == Some(lesson));
-    let folder = folder.with_context(|| format!("there is no lesson {lesson}"))?;
+    let folder = &sources.lesson(lesson).with_context(|| format!("there is no lesson {lesson}"))?.name;
     let path = format!("lessons/{folder}/changes/{name}");
     let change: Change = basic_toml::from_str(&sources.text(&format!("{path}.toml"))?).context(path.clone())?;
     let mut lines = vec![format!("**{}.** `make break-{lesson} CHANGE={name}`", change.title), String::new()];
@@ -81,7 +80,7 @@ mod tests {
 
     #[test]
     fn a_change_shows_its_edit_and_folds_away_what_comes_of_it() {
-        let text = section(&repository(), "03", "late-receive").unwrap().join("\n");
+        let text = section(repository(), "03", "late-receive").unwrap().join("\n");
         let place = |part: &str| text.find(part).unwrap_or_else(|| panic!("no {part} in {text}"));
         let parts = [
             "CHANGE=late-receive`",
@@ -91,7 +90,7 @@ mod tests {
             "RNR NAK",
         ];
         assert!(parts.windows(2).all(|pair| place(pair[0]) < place(pair[1])), "{text}");
-        assert!(section(&repository(), "03", "none").is_err() && section(&repository(), "93", "x").is_err());
+        assert!(section(repository(), "03", "none").is_err() && section(repository(), "93", "x").is_err());
     }
 
     #[test]
