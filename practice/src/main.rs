@@ -135,7 +135,7 @@ fn prove(project: &Project, arguments: &ArgMatches) -> Result<bool> {
             _ if is_as_told => continue,
             Outcome::Refused(said) => print!("{said}"),
             Outcome::Ran { findings, file, .. } => {
-                print!("{}  {}\n", show::findings(findings, color()), file.display())
+                println!("{}  {}", show::findings(findings, color()), file.display())
             }
         }
         differ += 1;
