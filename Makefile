@@ -59,6 +59,20 @@ $(lessons:%=break-%): break-%: ## break lesson NN on purpose, and see what comes
 	@$(call build,lab practice)
 	@$(bin)/practice break $* $(CHANGE) $(ARGS)
 
+.PHONY: try
+try: ## list the exercises, and which of them are solved
+	@$(call build,practice)
+	@$(bin)/practice try
+
+try-%: ## list the exercises of lesson NN; NN-NAME: begin that one, or judge what you have made of it [ARGS=--watch]
+	@lab/setup.sh build lab
+	@$(call build,lab practice)
+	@$(bin)/practice try $* $(ARGS) || [ $$? -eq 1 ]
+
+reset-%: ## throw away what you have made of the exercise NN-NAME
+	@$(call build,practice)
+	@$(bin)/practice reset $*
+
 .PHONY: lab-shell
 lab-shell: ## a shell on the client machine, with the packets as they pass [server="COMMAND"; rping unless given] [wire="RULES"]
 	@lab/setup.sh build lab shell

@@ -26,6 +26,17 @@
 //! node = "client"
 //! exit = 0                       # the program's exit status
 //! ```
+//!
+//! An exercise is a change, too. Its edits make the hole that the reader mends, and what must come of it is what a right
+//! solution does; the lesson as it is must be one. In place of a question it has a task and hints:
+//!
+//! ```toml
+//! task = "What is wrong, and where to look."
+//! hints = ["After the first failure.", "After the second."]
+//!
+//! [[right]]                      # an edit to the hole that is another right solution; the tests try it
+//! [[wrong]]                      # one that is none
+//! ```
 
 use crate::judge::is_name;
 use crate::project::{files, Project};
@@ -47,7 +58,19 @@ pub struct Change {
     /// What is done, in a few words.
     pub title: String,
     /// What the reader is asked to predict.
+    #[serde(default)]
     pub ask: String,
+    /// What the reader has to mend, if this is an exercise.
+    pub task: Option<String>,
+    /// What helps with that, one more after each failure.
+    #[serde(default)]
+    pub hints: Vec<String>,
+    /// Edits to the hole that mend it in other ways than the lesson does.
+    #[serde(default)]
+    pub right: Vec<Edit>,
+    /// Edits to the hole that do not mend it.
+    #[serde(default)]
+    pub wrong: Vec<Edit>,
     /// What comes of it, and why.
     pub why: String,
     /// Options for the server.
@@ -108,7 +131,10 @@ impl Change {
     pub fn load(lesson: &Path, name: &str) -> Result<Self> {
         let file = lesson.join("changes").join(name).with_extension("toml");
         let text = fs::read_to_string(&file).with_context(|| {
-            format!("there is no change `{name}`: `make break-{}` lists those of the lesson", number(lesson))
+            format!(
+                "there is no `{name}`: `make break-{0}` and `make try-{0}` list those of the lesson",
+                number(lesson)
+            )
         })?;
         Self::parse(lesson, name, &text).with_context(|| format!("{}", file.display()))
     }
@@ -118,6 +144,10 @@ impl Change {
         ensure!(
             change.compile.is_some() == change.outcome.is_empty(),
             "a change has an outcome, or does not compile: one of the two"
+        );
+        ensure!(
+            change.task.is_some() == change.ask.is_empty() && change.task.is_none() == change.hints.is_empty(),
+            "a change asks something; an exercise has a task and hints in place of that"
         );
         let mut before: Option<&Expected> = None;
         for expected in &change.outcome {
@@ -155,6 +185,30 @@ impl Change {
     pub fn all(project: &Project) -> Result<Vec<Self>> {
         let changes = project.lessons()?.iter().map(|lesson| Self::of(lesson)).collect::<Result<Vec<_>>>()?;
         Ok(changes.concat())
+    }
+
+    /// What has to be tried to prove it, each with whether all must then be as told.
+    #[must_use]
+    pub fn proofs(&self) -> Vec<(Self, bool)> {
+        if self.task.is_none() {
+            return vec![(self.clone(), true)];
+        }
+        let with = |name: String, edits: &[Edit], is_right| {
+            let name = format!("{}-{name}", self.name);
+            (Self { name, edits: edits.to_vec(), ..self.clone() }, is_right)
+        };
+        let mended = |edit: &Edit| [self.edits.clone(), vec![edit.clone()]].concat();
+        let mut proofs = vec![with("hole".into(), &self.edits, false), with("lesson".into(), &[], true)];
+        let (right, wrong) = ((1..).zip(&self.right), (1..).zip(&self.wrong));
+        proofs.extend(right.map(|(number, edit)| with(format!("right-{number}"), &mended(edit), true)));
+        proofs.extend(wrong.map(|(number, edit)| with(format!("wrong-{number}"), &mended(edit), false)));
+        proofs
+    }
+
+    /// How people call it: `03-late-receive`.
+    #[must_use]
+    pub fn full_name(&self) -> String {
+        format!("{}-{}", self.number(), self.name)
     }
 
     /// Keeps the part of a run that the lesson's page quotes: `NAME.txt`.
@@ -233,12 +287,25 @@ mod tests {
     }
 
     #[test]
+    fn an_exercise_is_proven_by_its_hole_by_the_lesson_and_by_other_solutions() {
+        let text = TEXT.replace("ask = \"What is there?\"", "task = \"Mend it\"\nhints = [\"Where?\"]");
+        let edit = "\n[[right]]\nfile = \"src/server.rs\"\nfrom = \"bb\"\nto = \"b \"";
+        let exercise = parse(&format!("{text}{edit}")).unwrap();
+        let of =
+            |(proof, is_right): (Change, bool)| (proof.apply("src/server.rs", "abc").unwrap(), proof.name, is_right);
+        let proofs: Vec<_> = exercise.proofs().into_iter().map(of).collect();
+        let expected = [("abbc", "early-hole", false), ("abc", "early-lesson", true), ("ab c", "early-right-1", true)];
+        assert_eq!(proofs, expected.map(|(text, name, is_right)| (text.to_owned(), name.to_owned(), is_right)));
+    }
+
+    #[test]
     fn mistakes_in_a_file_are_named() {
         let error = |text: &str| format!("{:#}", parse(text).unwrap_err());
         assert!(error(&TEXT.replace("ask", "aks")).contains("unknown field `aks`"));
         assert!(error(&TEXT.replace("line =", "exit = 0\nline =")).contains("one of packet, line and exit"));
         assert!(error(&TEXT.replace("line", "packet")).contains("calls no packet `the memory holds`"));
         assert!(error(&format!("{TEXT}\nthen = true")).contains("there must be one"));
+        assert!(error(&TEXT.replace("ask", "task")).contains("an exercise has a task and hints"));
         assert!(error(&TEXT.replace("ask", "compile = \"error\"\nask")).contains("one of the two"));
     }
 }

@@ -17,13 +17,29 @@ pub struct Copy {
 }
 
 impl Copy {
-    /// Copies the lesson of a change, and makes the change in the copy.
+    /// Copies the lesson of a change, and makes the change in the copy, below `target/practice`.
     ///
     /// # Errors
     /// The change does not apply, or a file cannot be written.
     pub fn lay_out(project: &Project, change: &Change) -> Result<Self> {
-        let package = format!("lesson-{}-{}", change.number(), change.name);
-        let folder = project.target.join("practice").join(&package);
+        let copy = Self::of(change, &project.target.join("practice"));
+        copy.write(project, change)?;
+        Ok(copy)
+    }
+
+    /// The copy for a change in a folder, whether it has been laid out or not.
+    #[must_use]
+    pub fn of(change: &Change, folder: &Path) -> Self {
+        let name = change.full_name();
+        Self { folder: folder.join(&name), package: format!("lesson-{name}") }
+    }
+
+    /// Lays it out.
+    ///
+    /// # Errors
+    /// As for [`Copy::lay_out`].
+    pub fn write(&self, project: &Project, change: &Change) -> Result<()> {
+        let Self { folder, package } = self;
         let mut edited = 0;
         for file in tree(&change.lesson)? {
             let text = read(&change.lesson.join(&file))?;
@@ -44,12 +60,11 @@ impl Copy {
             &read(&project.root.join("Cargo.toml"))?,
             &read(&change.lesson.join("Cargo.toml"))?,
             &project.root,
-            &package,
+            package,
         );
         write(&folder.join("Cargo.toml"), &manifest)?;
         // The versions that the lessons are built with.
-        write(&folder.join("Cargo.lock"), &read(&project.root.join("Cargo.lock"))?)?;
-        Ok(Self { folder, package })
+        write(&folder.join("Cargo.lock"), &read(&project.root.join("Cargo.lock"))?)
     }
 
     /// Builds the program where the lessons' programs are. What the compiler complains about is no error, but the second part

@@ -58,6 +58,40 @@ pub fn judge(run: &[u8], outcome: &[Expected]) -> Result<Vec<Finding>> {
     Ok(findings)
 }
 
+/// What else stands out in a run: refusals, errors, completions that failed. The first of it is closest to the cause.
+///
+/// # Errors
+/// The run file is damaged.
+pub fn trouble(run: &[u8]) -> Result<Vec<String>> {
+    let begin = || Reader::new(run).context("this is no run file");
+    let mut rows = Rows::new(clients(&mut begin()?));
+    let (mut reader, mut trouble) = (begin()?, Vec::new());
+    while let Some(event) = reader.event().context("the run file is damaged")? {
+        match Seen::of(&event, &mut rows) {
+            Seen::Packet { node, row } if is_refusal(&row) => {
+                let words: Vec<&str> = row.words().collect();
+                trouble.push(format!("{}: the {node} sends: {}{BETWEEN}{}", row.frame, row.label, words.join(BETWEEN)));
+            }
+            Seen::Line(line) if is_failure(&line) => {
+                trouble.push(format!("{}: the {} says: {}", line.number, line.node, line.said()));
+            }
+            _ => {}
+        }
+    }
+    Ok(trouble)
+}
+
+fn is_refusal(row: &Row) -> bool {
+    names_of(&row.label).any(|name| ["NAK", "RNR NAK", "REJ"].contains(&name))
+}
+
+fn is_failure(line: &Line) -> bool {
+    let has_failed = line.text.contains("status=IBV_WC_") && !line.text.contains("status=IBV_WC_SUCCESS");
+    has_failed
+        || line.text.contains("panicked at")
+        || line.tag() == Some("ERR") && !line.text.contains("the stages so far")
+}
+
 /// An event, as far as it can be expected.
 enum Seen {
     Packet { node: String, row: Row },
@@ -209,6 +243,14 @@ mod tests {
             |first: &str, second: &str| judge(&run, &[line(first, false), line(second, true)]).unwrap()[1].is_met();
         assert!(met("rdma_connect", "rdma_disconnect") && !met("rdma_disconnect", "rdma_connect"));
         assert!(!met("client clean-up", "client clean-up"), "one line is not behind itself");
+    }
+
+    #[test]
+    fn nothing_stands_out_where_all_went_well_and_the_cause_comes_first() {
+        let run = |name: &str| std::fs::read(format!("{}/../captures/{name}.pcapng", env!("CARGO_MANIFEST_DIR")));
+        assert!(trouble(&run("04_rdma_write").unwrap()).unwrap().is_empty());
+        let puzzle = trouble(&run("07_disconnect_flush-puzzle").unwrap()).unwrap();
+        assert!(puzzle.iter().any(|line| line.contains(": the client says: ERR")), "{puzzle:?}");
     }
 
     #[test]

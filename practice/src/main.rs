@@ -1,6 +1,10 @@
-//! `practice break`: changes a lesson on purpose, and shows what comes of it. `practice prove`: says whether it still does.
+//! `practice break`: changes a lesson on purpose, and shows what comes of it. `practice try`: judges how somebody mends one.
+//! `practice prove`: says whether all that still holds.
 //!
-//! Exit status: 0 all came as told, 1 something came otherwise, 2 wrong usage, 3 nothing could be tried.
+//! Exit status: 0 all came as told, or the exercise is solved, 1 something came otherwise, 2 wrong usage, 3 nothing could be
+//! tried.
+
+mod exercises;
 
 use anyhow::{Context, Result};
 use clap::{Arg, ArgAction, ArgMatches, Command};
@@ -18,6 +22,11 @@ fn command() -> Command {
     let lesson = Arg::new("lesson").value_name("NN").required(true).help("The lesson's number, for example 03");
     let change = Arg::new("change").value_name("CHANGE").help("The change's name; without it, all are listed");
     let quiet = Arg::new("quiet").long("quiet").action(ArgAction::SetTrue).help("Ask nothing");
+    let exercise = Arg::new("exercise").value_name("NN[-NAME]");
+    let again = exercise.clone().required(true).help("The exercise, for example 04-rights");
+    let exercise = exercise.help("The exercise, for example 04-rights; those of a lesson, or all, are listed");
+    let watch = Arg::new("watch").long("watch").action(ArgAction::SetTrue);
+    let watch = watch.help("Judge again whenever a file is saved, until Ctrl-C");
     let names = Arg::new("names").value_name("NN[-CHANGE]").action(ArgAction::Append);
     let keep = Arg::new("keep").long("keep").action(ArgAction::SetTrue);
     let keep = keep.help("Write the part of each run that matters beside the change, for the lesson's page");
@@ -26,6 +35,12 @@ fn command() -> Command {
         .subcommand_required(true)
         .arg_required_else_help(true)
         .subcommand(Command::new("break").about("Make one change, and run it in the lab").args([lesson, change, quiet]))
+        .subcommand(
+            Command::new("try")
+                .about("Lay an exercise out, or judge what somebody has made of it")
+                .args([exercise, watch]),
+        )
+        .subcommand(Command::new("reset").about("Throw away what was made of an exercise").arg(again))
         .subcommand(
             Command::new("prove")
                 .about("Say of changes whether they still come out as told")
@@ -38,6 +53,10 @@ fn main() -> ExitCode {
     let matches = command().get_matches();
     let result = Project::find().and_then(|project| match matches.subcommand() {
         Some(("break", arguments)) => break_it(&project, arguments),
+        Some(("try", arguments)) => {
+            exercises::attempt(&project, arguments.get_one("exercise"), arguments.get_flag("watch"))
+        }
+        Some(("reset", arguments)) => exercises::reset(&project, arguments.get_one("exercise")),
         Some((_, arguments)) => prove(&project, arguments),
         None => Ok(true),
     });
@@ -61,7 +80,7 @@ fn break_it(project: &Project, arguments: &ArgMatches) -> Result<bool> {
     println!("{}", show::edit(&change, &copy, color())?);
     let prediction = ask(&change, arguments.get_flag("quiet"))?;
     println!("Building it, and running it in the lab …\n");
-    let outcome = run(project, &change, &copy)?;
+    let outcome = run(project, &change, &copy, color())?;
     match &outcome {
         Outcome::Refused(said) => println!("{said}"),
         Outcome::Ran { file, run, findings } => {
@@ -89,7 +108,7 @@ fn break_it(project: &Project, arguments: &ArgMatches) -> Result<bool> {
 }
 
 fn list(changes: &[Change], number: &str) -> Result<bool> {
-    for change in changes {
+    for change in changes.iter().filter(|change| change.task.is_none()) {
         println!("  make break-{number} CHANGE={:24} {}", change.name, change.title);
     }
     if changes.is_empty() {
@@ -116,31 +135,35 @@ fn ask(change: &Change, quiet: bool) -> Result<Option<String>> {
 fn prove(project: &Project, arguments: &ArgMatches) -> Result<bool> {
     let names: Vec<&String> = arguments.get_many("names").unwrap_or_default().collect();
     let is_wanted = |change: &Change| {
-        let full = format!("{}-{}", change.number(), change.name);
-        names.is_empty() || names.iter().any(|name| **name == full || **name == change.number())
+        names.is_empty() || names.iter().any(|name| **name == change.full_name() || **name == change.number())
     };
     let changes: Vec<Change> = Change::all(project)?.into_iter().filter(is_wanted).collect();
     anyhow::ensure!(!changes.is_empty(), "there is no change of that name");
-    let mut differ = 0;
-    for change in &changes {
-        let outcome = Copy::lay_out(project, change).and_then(|copy| run(project, change, &copy));
-        let outcome = outcome.with_context(|| format!("{} {}", change.number(), change.name))?;
-        let is_as_told = outcome.is_as_told(change);
-        println!("{} {:24} {}", change.number(), change.name, if is_as_told { "as told" } else { "OTHERWISE" });
+    let (mut count, mut differ) = (0, 0);
+    for (change, is_right) in changes.iter().flat_map(Change::proofs) {
+        let outcome = Copy::lay_out(project, &change).and_then(|copy| run(project, &change, &copy, color()));
+        let outcome = outcome.with_context(|| change.full_name())?;
+        // What is wrong has to build: else it fails for another reason.
+        let is_as_told =
+            outcome.is_as_told(&change) == is_right && (is_right || matches!(outcome, Outcome::Ran { .. }));
+        println!("{:32} {}", change.full_name(), if is_as_told { "as told" } else { "OTHERWISE" });
+        count += 1;
         match &outcome {
-            Outcome::Ran { run, findings, .. } if is_as_told && arguments.get_flag("keep") => {
-                change.keep(&show::part(run, findings, wire::lanes::Style::FILE)?)?;
+            Outcome::Ran { run, findings, .. } if is_as_told => {
+                if arguments.get_flag("keep") && change.task.is_none() {
+                    change.keep(&show::part(run, findings, wire::lanes::Style::FILE)?)?;
+                }
                 continue;
             }
-            _ if is_as_told => continue,
+            Outcome::Refused(_) if is_as_told => continue,
             Outcome::Refused(said) => print!("{said}"),
             Outcome::Ran { findings, file, .. } => {
-                println!("{}  {}", show::findings(findings, color()), file.display())
+                println!("{}  {}", show::findings(findings, color()), file.display());
             }
         }
         differ += 1;
     }
-    println!("{} of {} changes came out as told", changes.len() - differ, changes.len());
+    println!("{} of {count} came out as told", count - differ);
     Ok(differ == 0)
 }
 

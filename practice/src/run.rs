@@ -12,6 +12,8 @@ use std::process::{Command, Stdio};
 
 /// Where the lab's server is.
 const SERVER: &str = "10.47.91.1";
+/// Seconds that a run may take: a learner's program may run in circles.
+const DEADLINE: &str = "60";
 /// Exit status of the lab: a program failed. That may be what the change is about.
 const PROGRAM_FAILED: i32 = 1;
 
@@ -46,8 +48,8 @@ impl Outcome {
 ///
 /// # Errors
 /// Cargo or the lab cannot do their work; that says nothing about the change.
-pub fn run(project: &Project, change: &Change, copy: &Copy) -> Result<Outcome> {
-    if let Err(said) = copy.build(project, false)? {
+pub fn run(project: &Project, change: &Change, copy: &Copy, color: bool) -> Result<Outcome> {
+    if let Err(said) = copy.build(project, color)? {
         return Ok(Outcome::Refused(said));
     }
     let file = run_in_lab(project, change, &copy.package)?;
@@ -67,10 +69,22 @@ fn run_in_lab(project: &Project, change: &Change, program: &str) -> Result<PathB
     ensure!(lab.exists(), "{} does not exist; build it with `cargo build -p lab`", lab.display());
     let server = format!("{program} server {}", change.server);
     let client = format!("{program} client -a {SERVER} {}", change.client);
-    let name = format!("{}-{}", change.number(), change.name);
     let mut command = Command::new(lab);
-    command.args(["exec", "--json", "--name", &name, "--server", server.trim(), "--client", client.trim()]);
-    command.args(["--wire", &change.wire]).current_dir(&project.root).stdin(Stdio::null()).stderr(Stdio::inherit());
+    command.args([
+        "exec",
+        "--json",
+        "--name",
+        &change.full_name(),
+        "--server",
+        server.trim(),
+        "--client",
+        client.trim(),
+    ]);
+    command
+        .args(["--wire", &change.wire, "--deadline", DEADLINE])
+        .current_dir(&project.root)
+        .stdin(Stdio::null())
+        .stderr(Stdio::inherit());
     let output = command.output().context("cannot start the lab")?;
     let is_over = output.status.success() || output.status.code() == Some(PROGRAM_FAILED);
     ensure!(is_over, "the lab could not run it ({})", output.status);

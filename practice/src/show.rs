@@ -7,7 +7,9 @@ use anyhow::{Context, Result};
 use owo_colors::OwoColorize;
 use std::ops::RangeInclusive;
 use std::process::Command;
+use wire::capture::Reader;
 use wire::lanes::{self, Style};
+use wire::show::{ladder, row};
 
 /// So many events before and after one that matters are shown, too.
 const AROUND: u64 = 1;
@@ -51,6 +53,18 @@ pub fn part(run: &[u8], findings: &[Finding], style: Style) -> Result<String> {
         text.extend(drawn.split_inclusive('\n').skip(if at == 0 { 0 } else { heading }));
     }
     Ok(text)
+}
+
+/// All packets of a run.
+///
+/// # Errors
+/// The run file is damaged.
+pub fn packets(run: &[u8], color: bool) -> Result<String> {
+    let mut text = Vec::new();
+    let open = || Reader::new(run).context("this is no run file");
+    let style = ladder::Style { color, width: None };
+    ladder::write(&mut open()?, row::clients(&mut open()?), style, &mut text).context("the run file is damaged")?;
+    Ok(String::from_utf8_lossy(&text).into_owned())
 }
 
 /// Numbers with their neighbours, as few pieces as possible.
