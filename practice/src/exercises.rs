@@ -23,23 +23,22 @@ pub fn attempt(project: &Project, name: Option<&String>, watch: bool) -> Result<
     let Some((number, name)) = name.and_then(|name| name.split_once('-')) else { return list(project, name) };
     let exercise = find(project, number, name)?;
     let is_new = exercise.state() == State::Untouched;
-    let mut is_solved = true;
     if is_new {
         exercise.begin(project)?;
         tell(project, &exercise);
-    } else {
-        is_solved = judge(project, &exercise)?;
     }
-    let mut seen = newest(&exercise.copy.folder);
-    while watch && (is_new || !is_solved) {
-        sleep(LOOK);
-        let now = newest(&exercise.copy.folder);
-        if now != seen {
-            seen = now;
-            if judge(project, &exercise)? {
-                return Ok(true);
+    let mut is_solved = is_new || judge(project, &exercise)?;
+    if watch && (is_new || !is_solved) {
+        let mut seen = None;
+        loop {
+            let now = newest(&exercise.copy.folder);
+            if seen.is_some_and(|seen| seen != now) && judge(project, &exercise)? {
+                break;
             }
+            seen = Some(now);
+            sleep(LOOK);
         }
+        is_solved = true;
     }
     Ok(is_solved)
 }

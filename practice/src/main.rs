@@ -17,6 +17,7 @@ use practice::show;
 use std::env;
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::process::ExitCode;
+use wire::lanes::Style;
 
 fn command() -> Command {
     let lesson = Arg::new("lesson").value_name("NN").required(true).help("The lesson's number, for example 03");
@@ -151,7 +152,7 @@ fn prove(project: &Project, arguments: &ArgMatches) -> Result<bool> {
         match &outcome {
             Outcome::Ran { run, findings, .. } if is_as_told => {
                 if arguments.get_flag("keep") && change.task.is_none() {
-                    change.keep(&show::part(run, findings, wire::lanes::Style::FILE)?)?;
+                    change.keep(&show::part(run, findings, Style::FILE)?)?;
                 }
                 continue;
             }
@@ -180,8 +181,8 @@ fn bold(text: &str) -> String {
 }
 
 /// As wide as the terminal.
-fn style() -> wire::lanes::Style {
+fn style() -> Style {
     let width = terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
     let width = width.filter(|_| io::stdout().is_terminal());
-    wire::lanes::Style { color: color(), width: width.unwrap_or(wire::lanes::Style::FILE.width) }
+    Style { color: color(), width: width.unwrap_or(Style::FILE.width) }
 }

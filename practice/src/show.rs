@@ -62,7 +62,7 @@ pub fn part(run: &[u8], findings: &[Finding], style: Style) -> Result<String> {
 pub fn packets(run: &[u8], color: bool) -> Result<String> {
     let mut text = Vec::new();
     let open = || Reader::new(run).context("this is no run file");
-    let style = ladder::Style { color, width: None };
+    let style = Style { color, width: usize::MAX };
     ladder::write(&mut open()?, row::clients(&mut open()?), style, &mut text).context("the run file is damaged")?;
     Ok(String::from_utf8_lossy(&text).into_owned())
 }
