@@ -29,6 +29,7 @@ pub fn attempt(project: &Project, name: Option<&String>, watch: bool) -> Result<
     }
     let mut is_solved = is_new || judge(project, &exercise)?;
     if watch && (is_new || !is_solved) {
+        println!("Waiting until you save a file; Ctrl-C ends that.");
         let mut seen = None;
         loop {
             let now = newest(&exercise.copy.folder);

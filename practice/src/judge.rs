@@ -13,6 +13,8 @@ use wire::show::row::{clients, Row, Rows};
 const BETWEEN: &str = "  ";
 /// A node's name in a change that stands for any of them.
 const ANY: &str = "any";
+/// What the lab calls it when it has to end a run, or a kernel breaks.
+const TROUBLE: &str = "trouble";
 /// So many places of one thing are named.
 const MOST_SHOWN: usize = 8;
 
@@ -73,7 +75,8 @@ pub fn trouble(run: &[u8]) -> Result<Vec<String>> {
                 trouble.push(format!("{}: the {node} sends: {}{BETWEEN}{}", row.frame, row.label, words.join(BETWEEN)));
             }
             Seen::Line(line) if is_failure(&line) => {
-                trouble.push(format!("{}: the {} says: {}", line.number, line.node, line.said()));
+                let node = if line.node.is_empty() { Line::LAB } else { &line.node };
+                trouble.push(format!("{}: the {node} says: {}", line.number, line.said()));
             }
             _ => {}
         }
@@ -88,6 +91,7 @@ fn is_refusal(row: &Row) -> bool {
 fn is_failure(line: &Line) -> bool {
     let has_failed = line.text.contains("status=IBV_WC_") && !line.text.contains("status=IBV_WC_SUCCESS");
     has_failed
+        || line.act == TROUBLE
         || line.text.contains("panicked at")
         || line.tag() == Some("ERR") && !line.text.contains("the stages so far")
 }

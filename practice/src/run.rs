@@ -13,7 +13,7 @@ use std::process::{Command, Stdio};
 /// Where the lab's server is.
 const SERVER: &str = "10.47.91.1";
 /// Seconds that a run may take: a learner's program may run in circles.
-const DEADLINE: &str = "60";
+const DEADLINE: &str = "45";
 /// Exit status of the lab: a program failed. That may be what the change is about.
 const PROGRAM_FAILED: i32 = 1;
 
