@@ -57,6 +57,26 @@ $(lessons:%=lesson-%): lesson-%: ## run lesson NN on emulated machines [client="
 	@$(bin)/$(on) run $@ --clients=$(or $(workers),1) --server-args="$$server" --client-args="$$client" \
 		$(if $(wire),--wire="$$wire") $(if $(log),--log)
 
+.PHONY: $(lessons:%=break-%)
+$(lessons:%=break-%): break-%: ## break lesson NN on purpose, and see what comes of it [CHANGE=name; a list without] [ARGS=--quiet]
+	@lab/setup.sh build lab
+	@$(call build,lab practice)
+	@$(bin)/practice break $* $(CHANGE) $(ARGS)
+
+.PHONY: try
+try: ## list the exercises, and which of them are solved
+	@$(call build,practice)
+	@$(bin)/practice try
+
+try-%: ## list the exercises of lesson NN; NN-NAME: begin that one, or judge what you have made of it [ARGS=--watch]
+	@lab/setup.sh build lab
+	@$(call build,lab practice)
+	@$(bin)/practice try $* $(ARGS) || [ $$? -eq 1 ]
+
+reset-%: ## throw away what you have made of the exercise NN-NAME
+	@$(call build,practice)
+	@$(bin)/practice reset $*
+
 .PHONY: lab-shell
 lab-shell: ## a shell on the client machine, with the packets as they pass [server="COMMAND"; rping unless given] [wire="RULES"]
 	@lab/setup.sh build lab shell
@@ -108,7 +128,7 @@ $(lessons:%=compare-%): compare-%: ## what the last run of lesson NN did otherwi
 	@$(bin)/wire compare '$(run)' \
 		captures/$(notdir $(wildcard lessons/$*_*))$(VARIANT:%=-%).pcapng
 
-lesson-% server-% client-% capture-% compare-%:
+lesson-% break-% server-% client-% capture-% compare-%:
 	@echo 'There is no lesson $*. The lessons are: $(lessons)' >&2; exit 2
 
 .PHONY: test
@@ -116,6 +136,12 @@ test: ## build everything and run every test
 	@lab/setup.sh build lab shell test
 	cargo build --workspace
 	cargo test --workspace
+
+.PHONY: field-guide
+field-guide: ## make every change of every lesson again, and say what comes out otherwise than it is told (some minutes)
+	@lab/setup.sh build lab
+	@$(call build,lab practice)
+	@$(bin)/practice prove $(ARGS)
 
 .PHONY: soak
 soak: ## 1,000 connections against one server, and nothing grows (some minutes)
@@ -163,6 +189,7 @@ record: ## run every lesson in the lab, or one [lesson=NN], and renew what captu
 	@lab/setup.sh build lab
 	cargo build --workspace
 	cargo run -q -p xtask -- record $(lesson)
+	$(bin)/practice prove --keep $(lesson)
 
 .PHONY: wireshark-profile
 wireshark-profile: ## install columns, colors and filter buttons for Wireshark: the profile "rdma"

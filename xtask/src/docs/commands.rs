@@ -31,7 +31,8 @@ pub fn problems(page: &Page, sources: &Sources) -> Vec<Problem> {
     problems
 }
 
-/// `lesson-04`, `compare-NN` and so on; `check`. What is no word, such as `make`'s own options, is not looked at.
+/// `lesson-04`, `compare-NN` and so on; `try-04-whose`, which is a change of that lesson; `check`. What is no word, such as
+/// `make`'s own options, is not looked at.
 fn is_target(word: &str, make: &str, sources: &Sources) -> bool {
     if !word.starts_with(|c: char| c.is_ascii_lowercase()) {
         return true;
@@ -39,6 +40,14 @@ fn is_target(word: &str, make: &str, sources: &Sources) -> bool {
     let named = |name: &str| {
         make.lines().any(|line| line.starts_with(&format!("{name}:")) || line.contains(&format!(": {name}:")))
     };
+    let change = |number: &str, name: &str| {
+        let lesson = sources.lesson(number);
+        lesson.is_some_and(|lesson| sources.path(&format!("lessons/{}/changes/{name}.toml", lesson.name)).exists())
+    };
+    if let [verb, number, name] = word.splitn(3, '-').collect::<Vec<_>>()[..] {
+        return named(word)
+            || named(&format!("{verb}-%")) && ((number, name) == ("NN", "NAME") || change(number, name));
+    }
     match word.rsplit_once('-') {
         Some((verb, "NN")) => named(&format!("{verb}-%")),
         Some((verb, number)) if number.bytes().all(|c| c.is_ascii_digit()) => {
@@ -62,6 +71,7 @@ mod tests {
             (check("`make lesson-04 client=\"-s x\"`"), check("`make lesson-94`"), check("`make lessen-04`")),
             (0, 1, 1)
         );
+        assert_eq!((check("`make try-04-whose`"), check("`make try-NN-NAME`"), check("`make try-04-none`")), (0, 0, 1));
         assert_eq!((check("```sh\nmake test   # all\n```"), check("```sh\nmake tests\n```")), (0, 1));
     }
 }

@@ -2,7 +2,7 @@
 
 use super::page::Page;
 use super::sources::Sources;
-use super::{diffs, drawings, excerpts, lessons, reference};
+use super::{changes, diffs, drawings, excerpts, lessons, reference};
 use anyhow::{bail, Result};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -17,6 +17,7 @@ pub fn part(page: &Page, what: &[&str], sources: &Sources) -> Result<Vec<String>
         }
         ["lanes", name, range] => vec![drawings::lanes_link(page, sources, name, range)?],
         ["log", name, side, stages @ ..] => fenced(excerpts::log(sources, name, side, stages)?),
+        ["change", lesson, name] => changes::section(sources, lesson, name)?,
         ["diff", old, new] => diffs::folded(sources, old, new)?,
         ["ladder", name] => vec![drawings::ladder_link(sources, name)?],
         ["loss", name] => vec![drawings::loss_link(sources, name)?],

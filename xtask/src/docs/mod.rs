@@ -4,6 +4,7 @@
 //! others are quotes that it compares with their source. `docs` writes the former anew, `docs --check` only looks.
 //! The marks are described in CONTRIBUTING.md.
 
+mod changes;
 mod commands;
 mod diffs;
 mod drawings;

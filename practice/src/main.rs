@@ -1,0 +1,188 @@
+//! `practice break`: changes a lesson on purpose, and shows what comes of it. `practice try`: judges how somebody mends one.
+//! `practice prove`: says whether all that still holds.
+//!
+//! Exit status: 0 all came as told, or the exercise is solved, 1 something came otherwise, 2 wrong usage, 3 nothing could be
+//! tried.
+
+mod exercises;
+
+use anyhow::{Context, Result};
+use clap::{Arg, ArgAction, ArgMatches, Command};
+use owo_colors::OwoColorize;
+use practice::change::Change;
+use practice::copy::Copy;
+use practice::project::Project;
+use practice::run::{run, Outcome};
+use practice::show;
+use std::env;
+use std::io::{self, BufRead, IsTerminal, Write};
+use std::process::ExitCode;
+use wire::lanes::Style;
+
+fn command() -> Command {
+    let lesson = Arg::new("lesson").value_name("NN").required(true).help("The lesson's number, for example 03");
+    let change = Arg::new("change").value_name("CHANGE").help("The change's name; without it, all are listed");
+    let quiet = Arg::new("quiet").long("quiet").action(ArgAction::SetTrue).help("Ask nothing");
+    let exercise = Arg::new("exercise").value_name("NN[-NAME]");
+    let again = exercise.clone().required(true).help("The exercise, for example 04-rights");
+    let exercise = exercise.help("The exercise, for example 04-rights; those of a lesson, or all, are listed");
+    let watch = Arg::new("watch").long("watch").action(ArgAction::SetTrue);
+    let watch = watch.help("Judge again whenever a file is saved, until Ctrl-C");
+    let names = Arg::new("names").value_name("NN[-CHANGE]").action(ArgAction::Append);
+    let keep = Arg::new("keep").long("keep").action(ArgAction::SetTrue);
+    let keep = keep.help("Write the part of each run that matters beside the change, for the lesson's page");
+    Command::new("practice")
+        .about("Change the lessons on purpose, and see what comes of it")
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .subcommand(Command::new("break").about("Make one change, and run it in the lab").args([lesson, change, quiet]))
+        .subcommand(
+            Command::new("try")
+                .about("Lay an exercise out, or judge what somebody has made of it")
+                .args([exercise, watch]),
+        )
+        .subcommand(Command::new("reset").about("Throw away what was made of an exercise").arg(again))
+        .subcommand(
+            Command::new("prove")
+                .about("Say of changes whether they still come out as told")
+                .arg(names.help("Only those of this lesson, or only this one; all unless some are named"))
+                .arg(keep),
+        )
+}
+
+fn main() -> ExitCode {
+    let matches = command().get_matches();
+    let result = Project::find().and_then(|project| match matches.subcommand() {
+        Some(("break", arguments)) => break_it(&project, arguments),
+        Some(("try", arguments)) => {
+            exercises::attempt(&project, arguments.get_one("exercise"), arguments.get_flag("watch"))
+        }
+        Some(("reset", arguments)) => exercises::reset(&project, arguments.get_one("exercise")),
+        Some((_, arguments)) => prove(&project, arguments),
+        None => Ok(true),
+    });
+    match result {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(1),
+        Err(error) => {
+            eprintln!("practice: {error:#}");
+            ExitCode::from(3)
+        }
+    }
+}
+
+fn break_it(project: &Project, arguments: &ArgMatches) -> Result<bool> {
+    let number = arguments.get_one::<String>("lesson").map_or("", String::as_str);
+    let lesson = project.lesson(number)?;
+    let Some(name) = arguments.get_one::<String>("change") else { return list(&Change::of(&lesson)?, number) };
+    let change = Change::load(&lesson, name)?;
+    let copy = Copy::lay_out(project, &change)?;
+    println!("{}\n", bold(&change.title));
+    println!("{}", show::edit(&change, &copy, color())?);
+    let prediction = ask(&change, arguments.get_flag("quiet"))?;
+    println!("Building it, and running it in the lab …\n");
+    let outcome = run(project, &change, &copy, color())?;
+    match &outcome {
+        Outcome::Refused(said) => println!("{said}"),
+        Outcome::Ran { file, run, findings } => {
+            println!("{}", show::part(run, findings, style())?);
+            let file = file.strip_prefix(env::current_dir()?).unwrap_or(file).display();
+            println!(
+                "{}\n{}",
+                bold("What had to come of it, and where it is in the run:"),
+                show::findings(findings, color())
+            );
+            println!("The whole run: wireshark {file}\n");
+        }
+    }
+    if let Some(prediction) = prediction {
+        println!("{} {prediction}\n", bold("You said:"));
+    }
+    let is_as_told = outcome.is_as_told(&change);
+    if !is_as_told {
+        println!(
+            "This time it came otherwise than it had to. A machine under load can do that; else the page is wrong.\n"
+        );
+    }
+    print!("{}", show::plain(&change.why));
+    Ok(is_as_told)
+}
+
+fn list(changes: &[Change], number: &str) -> Result<bool> {
+    for change in changes.iter().filter(|change| change.task.is_none()) {
+        println!("  make break-{number} CHANGE={:24} {}", change.name, change.title);
+    }
+    if changes.is_empty() {
+        println!("Lesson {number} has no changes yet.");
+    }
+    Ok(true)
+}
+
+/// Asks for a prediction, if there is somebody to ask.
+fn ask(change: &Change, quiet: bool) -> Result<Option<String>> {
+    println!("{}", show::plain(&change.ask));
+    if quiet || !io::stdin().is_terminal() || !io::stdout().is_terminal() {
+        return Ok(None);
+    }
+    print!("Your prediction, in a line: ");
+    io::stdout().flush()?;
+    let mut line = String::new();
+    io::stdin().lock().read_line(&mut line).context("cannot read your prediction")?;
+    println!();
+    Ok(Some(line.trim().to_owned()).filter(|line| !line.is_empty()))
+}
+
+/// Tries changes again, and says of each whether it came out as told.
+fn prove(project: &Project, arguments: &ArgMatches) -> Result<bool> {
+    let names: Vec<&String> = arguments.get_many("names").unwrap_or_default().collect();
+    let is_wanted = |change: &Change| {
+        names.is_empty() || names.iter().any(|name| **name == change.full_name() || **name == change.number())
+    };
+    let changes: Vec<Change> = Change::all(project)?.into_iter().filter(is_wanted).collect();
+    anyhow::ensure!(!changes.is_empty(), "there is no change of that name");
+    let (mut count, mut differ) = (0, 0);
+    for (change, is_right) in changes.iter().flat_map(Change::proofs) {
+        let outcome = Copy::lay_out(project, &change).and_then(|copy| run(project, &change, &copy, color()));
+        let outcome = outcome.with_context(|| change.full_name())?;
+        // What is wrong has to build: else it fails for another reason.
+        let is_as_told =
+            outcome.is_as_told(&change) == is_right && (is_right || matches!(outcome, Outcome::Ran { .. }));
+        println!("{:32} {}", change.full_name(), if is_as_told { "as told" } else { "OTHERWISE" });
+        count += 1;
+        match &outcome {
+            Outcome::Ran { run, findings, .. } if is_as_told => {
+                if arguments.get_flag("keep") && change.task.is_none() {
+                    change.keep(&show::part(run, findings, Style::FILE)?)?;
+                }
+                continue;
+            }
+            Outcome::Refused(_) if is_as_told => continue,
+            Outcome::Refused(said) => print!("{said}"),
+            Outcome::Ran { findings, file, .. } => {
+                println!("{}  {}", show::findings(findings, color()), file.display());
+            }
+        }
+        differ += 1;
+    }
+    println!("{} of {count} came out as told", count - differ);
+    Ok(differ == 0)
+}
+
+fn color() -> bool {
+    io::stdout().is_terminal() && env::var_os("NO_COLOR").map_or(true, |value| value.is_empty())
+}
+
+fn bold(text: &str) -> String {
+    if color() {
+        text.bold().to_string()
+    } else {
+        text.to_owned()
+    }
+}
+
+/// As wide as the terminal.
+fn style() -> Style {
+    let width = terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
+    let width = width.filter(|_| io::stdout().is_terminal());
+    Style { color: color(), width: width.unwrap_or(Style::FILE.width) }
+}

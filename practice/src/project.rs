@@ -1,0 +1,59 @@
+//! Where things are: the repository, and what cargo has built.
+
+use anyhow::{ensure, Context, Result};
+use std::path::{Path, PathBuf};
+
+/// The folders that everything else is found in.
+#[derive(Debug, Clone)]
+pub struct Project {
+    /// The repository.
+    pub root: PathBuf,
+    /// Cargo's folder for what it builds: `target`.
+    pub target: PathBuf,
+}
+
+impl Project {
+    /// The repository that this program was built in.
+    ///
+    /// # Errors
+    /// This program lies in no folder of cargo's.
+    pub fn find() -> Result<Self> {
+        let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let program = std::env::current_exe().context("cannot find this program's own path")?;
+        // target/debug/practice; a test's program lies in a folder below that.
+        let debug = program.ancestors().skip(1).find(|folder| !folder.ends_with("deps"));
+        let target = debug.and_then(Path::parent).context("this program lies in no folder of cargo's")?;
+        Ok(Self { root: here.parent().unwrap_or(here).to_owned(), target: target.to_owned() })
+    }
+
+    /// The folder of a lesson, by its number: `03`.
+    ///
+    /// # Errors
+    /// There is no such lesson.
+    pub fn lesson(&self, number: &str) -> Result<PathBuf> {
+        let lessons = self.lessons()?;
+        let is_it =
+            |folder: &&PathBuf| folder.file_name().is_some_and(|name| name.to_string_lossy().starts_with(number));
+        ensure!(number.len() == 2, "`{number}` is not the number of a lesson; an example is 04");
+        lessons.iter().find(is_it).cloned().with_context(|| format!("there is no lesson {number}"))
+    }
+
+    /// The folders of all lessons, in order.
+    ///
+    /// # Errors
+    /// They cannot be listed.
+    pub fn lessons(&self) -> Result<Vec<PathBuf>> {
+        files(&self.root.join("lessons"), |path| path.join("Cargo.toml").exists())
+    }
+}
+
+/// What is in a folder and is wanted, in the order of the names.
+///
+/// # Errors
+/// The folder cannot be read.
+pub fn files(folder: &Path, wanted: impl Fn(&Path) -> bool) -> Result<Vec<PathBuf>> {
+    let entries = std::fs::read_dir(folder).with_context(|| format!("cannot look into {}", folder.display()))?;
+    let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).filter(|path| wanted(path)).collect();
+    paths.sort();
+    Ok(paths)
+}

@@ -1,0 +1,133 @@
+//! What a person sees of a change: the edit, the part of the run that matters, the findings, the reason.
+
+use crate::change::{Change, Edit};
+use crate::copy::Copy;
+use crate::judge::Finding;
+use anyhow::{Context, Result};
+use owo_colors::OwoColorize;
+use std::ops::RangeInclusive;
+use std::process::Command;
+use wire::capture::Reader;
+use wire::lanes::{self, Style};
+use wire::show::{ladder, row};
+
+/// So many events before and after one that matters are shown, too.
+const AROUND: u64 = 1;
+
+/// The change in the source as diff(1) shows it, and in the command line.
+///
+/// # Errors
+/// There is no diff.
+pub fn edit(change: &Change, copy: &Copy, color: bool) -> Result<String> {
+    let mut files: Vec<&str> = change.edits.iter().map(|Edit { file, .. }| file.as_str()).collect();
+    files.dedup();
+    let mut text = String::new();
+    for file in files {
+        let label = format!("lessons/{}/{file}", change.lesson.file_name().unwrap_or_default().to_string_lossy());
+        let mut diff = Command::new("diff");
+        diff.args(["-U2", if color { "--color=always" } else { "--color=never" }]);
+        diff.args(["--label", &label, "--label", "changed"]).arg(change.lesson.join(file)).arg(copy.folder.join(file));
+        let output = diff.output().context("cannot start diff, of the package diffutils")?;
+        text += &String::from_utf8_lossy(&output.stdout);
+    }
+    for (side, options) in [("server", &change.server), ("client", &change.client), ("wire", &change.wire)] {
+        if !options.is_empty() {
+            text += &format!("{side}='{options}'\n");
+        }
+    }
+    Ok(text)
+}
+
+/// The lanes around what was found. Where a program ended is told in the findings.
+///
+/// # Errors
+/// The run file is damaged.
+pub fn part(run: &[u8], findings: &[Finding], style: Style) -> Result<String> {
+    let numbers = findings.iter().filter(|finding| finding.expected.exit.is_none()).flat_map(|finding| &finding.found);
+    let mut text = String::new();
+    for (at, part) in parts(numbers.copied().collect()).into_iter().enumerate() {
+        let drawn = lanes::text(run, style, part).context("the run file is damaged")?;
+        // The heading has two lines where there are two lanes, and none where there is one.
+        let heading = if drawn.trim_start().starts_with('#') { 2 } else { 0 };
+        text += if at == 0 { "" } else { "   …\n" };
+        text.extend(drawn.split_inclusive('\n').skip(if at == 0 { 0 } else { heading }));
+    }
+    Ok(text)
+}
+
+/// All packets of a run.
+///
+/// # Errors
+/// The run file is damaged.
+pub fn packets(run: &[u8], color: bool) -> Result<String> {
+    let mut text = Vec::new();
+    let open = || Reader::new(run).context("this is no run file");
+    let style = Style { color, width: usize::MAX };
+    ladder::write(&mut open()?, row::clients(&mut open()?), style, &mut text).context("the run file is damaged")?;
+    Ok(String::from_utf8_lossy(&text).into_owned())
+}
+
+/// Numbers with their neighbours, as few pieces as possible.
+fn parts(mut numbers: Vec<u64>) -> Vec<RangeInclusive<u64>> {
+    numbers.sort_unstable();
+    let mut parts: Vec<RangeInclusive<u64>> = Vec::new();
+    for number in numbers {
+        let (start, end) = (number.saturating_sub(AROUND), number + AROUND);
+        match parts.last_mut() {
+            Some(last) if *last.end() + 1 >= start => *last = *last.start()..=end,
+            _ => parts.push(start..=end),
+        }
+    }
+    parts
+}
+
+/// One line for each expectation.
+#[must_use]
+pub fn findings(findings: &[Finding], color: bool) -> String {
+    let line = |finding: &Finding| match (finding.is_met(), color) {
+        (true, true) => format!("  {} {finding}\n", "✓".green()),
+        (false, true) => format!("  {} {finding}\n", "✗".red()),
+        (true, false) => format!("  ✓ {finding}\n"),
+        (false, false) => format!("  ✗ {finding}\n"),
+    };
+    findings.iter().map(line).collect()
+}
+
+/// Markdown for a terminal: of a link only its text is left.
+#[must_use]
+pub fn plain(markdown: &str) -> String {
+    let mut text = String::new();
+    let mut rest = markdown.trim();
+    while let Some((before, after)) = rest.split_once('[') {
+        text += before;
+        let link = after.split_once("](").and_then(|(name, after)| Some((name, after.split_once(')')?.1)));
+        match link.filter(|(name, _)| !name.contains(['[', ']'])) {
+            Some((name, after)) => {
+                text += name;
+                rest = after;
+            }
+            None => {
+                text.push('[');
+                rest = after;
+            }
+        }
+    }
+    text + rest + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_matters_is_shown_with_its_neighbours() {
+        assert_eq!(parts(vec![20, 2, 5, 5]), [1..=6, 19..=21]);
+        assert!(parts(vec![]).is_empty());
+    }
+
+    #[test]
+    fn links_are_only_their_text() {
+        let text = "The [`X`](a.md#x), not [0], nor [b][c] but [d](e).";
+        assert_eq!(plain(text), "The `X`, not [0], nor [b][c] but d.\n");
+    }
+}
