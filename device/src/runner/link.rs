@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const FILE: &str = "libibverbs.so.1";
-/// The other names. perftest asks for the last two.
-const NAMES: [&str; 3] = ["librdmacm.so.1", "libmlx5.so.1", "libefa.so.1"];
+/// The other names. perftest asks for the last three.
+const NAMES: [&str; 4] = ["librdmacm.so.1", "libmlx5.so.1", "libefa.so.1", "libhns.so.1"];
 /// Which symbol has which version.
 const VERSIONS: &str = include_str!("../../verbs.map");
 

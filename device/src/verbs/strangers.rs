@@ -53,8 +53,8 @@ refuse! {
     // Address handles are for datagrams.
     null(libc::EOPNOTSUPP), *mut ibv_ah: ibv_create_ah ibv_create_ah_from_wc;
     libc::EOPNOTSUPP, c_int: ibv_destroy_ah ibv_attach_mcast ibv_detach_mcast;
-    // perftest is linked with the libraries of two makers of NICs.
+    // perftest is linked with the libraries of three makers of NICs, and asks for memory of a GPU.
     null(libc::EOPNOTSUPP), *mut c_void: mlx5dv_create_mkey mlx5dv_create_qp mlx5dv_dek_create mlx5dv_open_device
-        mlx5dv_qp_ex_from_ibv_qp_ex mlx5dv_crypto_login efadv_create_qp_ex;
-    libc::EOPNOTSUPP, c_int: mlx5dv_dek_destroy mlx5dv_destroy_mkey mlx5dv_devx_general_cmd efadv_query_device;
+        mlx5dv_qp_ex_from_ibv_qp_ex mlx5dv_crypto_login mlx5dv_reg_dmabuf_mr efadv_create_qp_ex hnsdv_create_qp ibv_reg_dmabuf_mr;
+    libc::EOPNOTSUPP, c_int: mlx5dv_dek_destroy mlx5dv_destroy_mkey mlx5dv_devx_general_cmd mlx5dv_query_device efadv_query_device;
 }
