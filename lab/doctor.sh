@@ -47,7 +47,7 @@ check_kvm() {
     "false "*"$(content "$ROOT/proc/sys/kernel/random/boot_id")") why='no machine runs on it' cure='' ;;
     esac
     if [ ! -e "$ROOT/dev/kvm" ]; then works='' why='no /dev/kvm' cure='sudo modprobe kvm_intel (or kvm_amd)'
-    elif [ ! -r "$ROOT/dev/kvm" ]; then works='' why='you may not use /dev/kvm' cure="sudo usermod -aG kvm $(id -un), then log in again"; fi
+    elif [ ! -r "$ROOT/dev/kvm" ] || [ ! -w "$ROOT/dev/kvm" ]; then works='' why='you may not use /dev/kvm' cure="sudo usermod -aG kvm $(id -un), then log in again"; fi
     check '' KVM "$works" "$why; the lab emulates (slower, still right)" "$cure"
 }
 
