@@ -94,7 +94,8 @@ fn a_server_on_tcp_is_waited_for() {
 
 #[test]
 fn exit_status_and_output_are_the_programs_own() {
-    let server = "echo one; echo two >&2; printf 'no newline'; exit 3";
+    // Output and standard error come on two ways, so what is written at one moment may come in another order.
+    let server = "echo one; sleep 1; echo two >&2; sleep 1; printf 'no newline'; exit 3";
     let outcome = run(Run::programs().server(server).client("true"));
     assert_eq!(exits(&outcome), [Some(3), Some(0)]);
     assert_eq!(outcome.node("server").log, ["one", "two", "no newline"]);
