@@ -3,6 +3,7 @@
 mod docs;
 mod record;
 mod screenshots;
+mod site;
 
 use anyhow::{ensure, Context, Result};
 use std::env;
@@ -14,6 +15,7 @@ Usage: xtask COMMAND
   record [NN]   run every lesson, or this one, in the lab and renew the bundled captures
   docs          write the generated parts of the documentation
   docs --check  change nothing; say what is not true
+  site          build the book of the documentation into target/site
   screenshots   take the documentation's pictures of Wireshark anew";
 
 fn main() -> ExitCode {
@@ -23,6 +25,7 @@ fn main() -> ExitCode {
         ["record", lesson] => record::record(&root(), Some(lesson)),
         ["docs"] => docs::write(&root()),
         ["docs", "--check"] => docs::check(&root()),
+        ["site"] => site::build(&root(), &target(), env::var("REPOSITORY").ok().as_deref()),
         ["screenshots"] => screenshots::take(&root()),
         _ => {
             eprintln!("{USAGE}");
@@ -42,6 +45,11 @@ fn main() -> ExitCode {
 fn root() -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     here.parent().unwrap_or(here).to_owned()
+}
+
+/// Where cargo, and all that is built here, puts its results.
+fn target() -> PathBuf {
+    env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
 }
 
 /// What a program prints.

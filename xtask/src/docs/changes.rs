@@ -24,11 +24,24 @@ struct Edit {
     to: String,
 }
 
-/// One change, with what was kept of its run.
+/// One change, with a link to what was kept of its run.
 ///
 /// # Errors
 /// There is no such change.
 pub fn section(sources: &Sources, lesson: &str, name: &str) -> Result<Vec<String>> {
+    shown(sources, lesson, name, |path, _| vec![format!("[What the run shows](../{path})")])
+}
+
+/// One change, with what was kept of its run: for the book, whose pages may be long where they are folded.
+///
+/// # Errors
+/// There is no such change.
+pub fn with_run(sources: &Sources, lesson: &str, name: &str) -> Result<Vec<String>> {
+    let quoted = |run: &str| run.lines().map(String::from).collect::<Vec<_>>();
+    shown(sources, lesson, name, |_, run| [vec!["```text".into()], quoted(run), vec!["```".into()]].concat())
+}
+
+fn shown(sources: &Sources, lesson: &str, name: &str, run: impl Fn(&str, &str) -> Vec<String>) -> Result<Vec<String>> {
     let folder = &sources.lesson(lesson).with_context(|| format!("there is no lesson {lesson}"))?.name;
     let path = format!("lessons/{folder}/changes/{name}");
     let change: Change = basic_toml::from_str(&sources.text(&format!("{path}.toml"))?).context(path.clone())?;
@@ -38,10 +51,10 @@ pub fn section(sources: &Sources, lesson: &str, name: &str) -> Result<Vec<String
     lines.extend(["", "<details><summary>What comes of it</summary>", ""].map(String::from));
     lines.extend(change.why.trim().lines().map(String::from));
     // What does not compile has no run.
-    if let Ok(run) = sources.text(&format!("{path}.txt")) {
-        lines.extend(["", "```text"].map(String::from));
-        lines.extend(run.lines().map(String::from));
-        lines.push("```".into());
+    let path = format!("{path}.txt");
+    if let Ok(text) = sources.text(&path) {
+        lines.push(String::new());
+        lines.extend(run(&path, &text));
     }
     lines.extend(["", "</details>"].map(String::from));
     Ok(lines)
@@ -90,6 +103,10 @@ mod tests {
             "RNR NAK",
         ];
         assert!(parts.windows(2).all(|pair| place(pair[0]) < place(pair[1])), "{text}");
+        assert!(
+            text.contains("(../lessons/03_metadata_exchange/changes/late-receive.txt)") && !text.contains("```text")
+        );
+        assert!(with_run(repository(), "03", "late-receive").unwrap().join("\n").contains("─ RNR NAK"));
         assert!(section(repository(), "03", "none").is_err() && section(repository(), "93", "x").is_err());
     }
 

@@ -46,10 +46,26 @@ fn within_budget(old: &str, most: usize, removed: usize) -> Result<()> {
     Ok(())
 }
 
-/// The difference as a folded part of a page. Lessons are named by their numbers.
+/// The size of the difference, and the command that shows it. Lessons are named by their numbers.
+///
+/// # Errors
+/// There are no such lessons.
+pub fn counted(sources: &Sources, old: &str, new: &str) -> Result<Vec<String>> {
+    let (from, to) = (find(sources, old)?, find(sources, new)?);
+    let Diff { added, removed, .. } = diff(sources, from, to)?;
+    let command = format!("diff -urN lessons/{}/src lessons/{}/src", from.name, to.name);
+    Ok(vec![
+        format!("From lesson {old} to lesson {new}: {added} lines more, {removed} lines less."),
+        format!("`{command}`"),
+    ])
+}
+
+/// The difference as a folded part of a page of the book.
+///
+/// # Errors
+/// There are no such lessons.
 pub fn folded(sources: &Sources, old: &str, new: &str) -> Result<Vec<String>> {
-    let find = |number: &str| sources.lesson(number).with_context(|| format!("there is no lesson {number}"));
-    let Diff { lines, added, removed } = diff(sources, find(old)?, find(new)?)?;
+    let Diff { lines, added, removed } = diff(sources, find(sources, old)?, find(sources, new)?)?;
     // The sources' own documentation has fenced blocks.
     let fence = if lines.iter().any(|line| line.contains("```")) { "````" } else { "```" };
     let head = [
@@ -59,6 +75,10 @@ pub fn folded(sources: &Sources, old: &str, new: &str) -> Result<Vec<String>> {
         format!("{fence}diff"),
     ];
     Ok([&head[..], &lines, &[fence.into(), String::new(), "</details>".into()]].concat())
+}
+
+fn find<'s>(sources: &'s Sources, number: &str) -> Result<&'s Lesson> {
+    sources.lesson(number).with_context(|| format!("there is no lesson {number}"))
 }
 
 fn diff(sources: &Sources, old: &Lesson, new: &Lesson) -> Result<Diff> {
@@ -107,6 +127,7 @@ mod tests {
         let files = lines.iter().filter(|line| line.starts_with("+++ ")).count();
         let summary = format!("{} lines more, {} lines less", of('+') - files, of('-') - files);
         assert!(lines[1].contains(&summary), "{} {summary}", lines[1]);
+        assert!(counted(sources, "05", "06").unwrap()[0].contains(&summary));
         assert!(lines.iter().any(|line| line == "--- /dev/null"), "lesson 06 has files that lesson 05 has not");
         assert!(folded(sources, "05", "99").is_err());
     }

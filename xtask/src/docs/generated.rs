@@ -4,21 +4,14 @@ use super::page::Page;
 use super::sources::Sources;
 use super::{changes, diffs, drawings, excerpts, lessons, reference};
 use anyhow::{bail, Result};
-use std::collections::BTreeMap;
-use std::net::IpAddr;
-use wire::show::row::Row;
 
 /// What belongs between a mark `<!-- generated: WHAT -->` and the next `<!-- end -->`.
 pub fn part(page: &Page, what: &[&str], sources: &Sources) -> Result<Vec<String>> {
     let lines = match what {
-        ["packets", name] => {
-            let capture = format!("captures/{name}.pcapng");
-            packets(&sources.rows(&capture)?, &sources.nodes(&capture)?)
-        }
         ["lanes", name, range] => vec![drawings::lanes_link(page, sources, name, range)?],
         ["log", name, side, stages @ ..] => fenced(excerpts::log(sources, name, side, stages)?),
         ["change", lesson, name] => changes::section(sources, lesson, name)?,
-        ["diff", old, new] => diffs::folded(sources, old, new)?,
+        ["diff", old, new] => diffs::counted(sources, old, new)?,
         ["ladder", name] => vec![drawings::ladder_link(sources, name)?],
         ["loss", name] => vec![drawings::loss_link(sources, name)?],
         ["captures"] => lessons::captures(sources)?,
@@ -52,22 +45,4 @@ fn needs(table: &str) -> Vec<String> {
     }
     let rows = stages.iter().map(|(stage, things)| format!("| {stage} | {} |", things.join(", ")));
     ["| for | what |", "| --- | --- |"].map(str::to_owned).into_iter().chain(rows).collect()
-}
-
-/// The packet table of a capture.
-fn packets(rows: &[Row], nodes: &BTreeMap<IpAddr, String>) -> Vec<String> {
-    let name = |address| nodes.get(address).map_or_else(|| address.to_string(), String::clone);
-    let head = ["| frame | ms | direction | packet | PSN | says | step |", "|--:|--:|---|---|---|---|---|"];
-    let mut lines = head.map(String::from).to_vec();
-    for row in rows {
-        let ms = row.ms.map_or(String::new(), |ms| format!("{ms:.1}"));
-        let arrow = if row.from_client { '→' } else { '←' };
-        let direction = format!("{} {arrow} {}", name(&row.client), name(&row.server));
-        let psn = row.psn.as_deref().map_or("", |psn| psn.trim_start_matches("psn "));
-        let step = row.step().map_or(String::new(), |step| step.trim_start_matches("Step ").replacen(':', ".", 1));
-        let details = row.details.join(", ");
-        let Row { frame, label, .. } = row;
-        lines.push(format!("| {frame} | {ms} | {direction} | {label} | {psn} | {details} | {step} |"));
-    }
-    lines
 }

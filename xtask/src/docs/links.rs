@@ -45,7 +45,7 @@ fn dead(page: &Page, target: &str, sources: &Sources) -> Option<String> {
 }
 
 /// A link's file, from the repository's folder; None if it is outside.
-fn resolve(page: &str, target: &str) -> Option<String> {
+pub fn resolve(page: &str, target: &str) -> Option<String> {
     if target.is_empty() {
         return Some(page.into());
     }
@@ -60,6 +60,15 @@ fn resolve(page: &str, target: &str) -> Option<String> {
         }
     }
     Some(parts.join("/"))
+}
+
+/// The files and folders of the repository that a page links to.
+pub fn files(page: &Page) -> impl Iterator<Item = String> + '_ {
+    let lines = page.lines.iter().zip(&page.fenced).filter(|(_, fenced)| !**fenced);
+    let targets =
+        lines.flat_map(|(line, _)| line.split("](").skip(1)).filter_map(|piece| piece.split([')', '#', ' ']).next());
+    let local = targets.filter(|target| !target.is_empty() && !target.contains(':'));
+    local.filter_map(|target| resolve(&page.path, target))
 }
 
 /// The links of a text, each as what is to be read and where it leads. Either may go over the end of a line.

@@ -137,22 +137,22 @@ mod tests {
 
     #[test]
     fn what_is_written_is_what_is_checked() {
-        let text = "<!-- generated: packets 01_cm_listen -->\n<!-- end -->\n<!-- generated: lanes 01_cm_listen step1..step2 -->\nold\n<!-- end -->\n";
+        let text = "<!-- generated: log 01_cm_listen server listen -->\n<!-- end -->\n<!-- generated: lanes 01_cm_listen step1..step2 -->\nold\n<!-- end -->\n";
         let (page, sources) = (Page::new("docs/p.md", text), repository());
         assert_eq!(problems(&page, sources).len(), 2);
         let (page, failed) = renew(&page, sources);
         assert_eq!((failed, problems(&page, sources)), (vec![], vec![]));
-        assert!(page.text().contains("| client → server | REQ (ConnectRequest) |  | port 7471"), "{}", page.text());
+        assert!(page.text().contains("\n[listen] SLOW  rdma_listen backlog=8\n"), "{}", page.text());
     }
 
     #[test]
     fn one_changed_number_is_found() {
         let sources = repository();
-        let text = "<!-- generated: packets 04_rdma_write -->\n<!-- end -->\n";
+        let text = "<!-- generated: log 04_rdma_write server wait_disconnect -->\n<!-- end -->\n";
         let (page, _) = renew(&Page::new("docs/p.md", text), sources);
-        let changed = Page::new("docs/p.md", &page.text().replace("| len 60, va", "| len 61, va"));
+        let changed = Page::new("docs/p.md", &page.text().replace("waiting for DISCONNECTED", "waiting for CONNECTED"));
         let [problem] = &problems(&changed, sources)[..] else { panic!("one problem, at the line") };
-        let line = page.lines.iter().position(|line| line.contains("len 60, va")).unwrap() + 1;
+        let line = page.lines.iter().position(|line| line.contains("waiting for DISCONNECTED")).unwrap() + 1;
         assert!(problem.to_string().starts_with(&format!("docs/p.md:{line}: this part is not what")), "{problem}");
     }
 
@@ -167,9 +167,9 @@ mod tests {
     fn mistakes_in_marks_are_named() {
         let sources = repository();
         let error = |text: &str| problems(&Page::new("docs/p.md", text), sources)[0].to_string();
-        assert!(error("<!-- generated: packets 01_cm_listen -->\n").contains("no line <!-- end -->"));
+        assert!(error("<!-- generated: ladder 01_cm_listen -->\n").contains("no line <!-- end -->"));
         assert!(error("<!-- generated: poem -->\n<!-- end -->\n").contains("no generated part is called `poem`"));
-        assert!(error("<!-- generated: packets 99_none -->\n<!-- end -->\n").contains("cannot read captures/99_none"));
+        assert!(error("<!-- generated: ladder 99_none -->\n<!-- end -->\n").contains("cannot read captures/99_none"));
         assert!(error("<!-- ladder: captures/01_cm_listen.pcapng -->\n```\n```\n")
             .contains("no mark is written `ladder: captures/01_cm_listen.pcapng`"));
     }

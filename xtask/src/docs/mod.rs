@@ -4,31 +4,31 @@
 //! others are quotes that it compares with their source. `docs` writes the former anew, `docs --check` only looks.
 //! The marks are described in CONTRIBUTING.md.
 
-mod changes;
+pub mod changes;
 mod commands;
-mod diffs;
-mod drawings;
+pub mod diffs;
+pub mod drawings;
 mod excerpts;
 mod filters;
 mod generated;
 mod headers;
 mod length;
 mod lessons;
-mod links;
+pub mod links;
 mod marks;
 mod names;
 mod numbers;
-mod page;
+pub mod page;
 mod plot;
 mod reference;
-mod sources;
+pub mod sources;
 mod states;
 mod tables;
 #[cfg(test)]
 mod tests;
 mod values;
 
-use crate::screenshots;
+use crate::{screenshots, site};
 use anyhow::{ensure, Context, Result};
 use page::Page;
 use sources::Sources;
@@ -72,6 +72,7 @@ pub fn check(root: &Path) -> Result<()> {
     problems.extend(diffs::problems(&sources));
     problems.extend(drawings::renew(&pages, &sources, false)?);
     problems.extend(screenshots::problems(root)?);
+    problems.extend(site::problems(&pages, &sources)?);
     report(&problems)?;
     println!("docs: {} pages, and all that they claim holds", pages.len());
     Ok(())
@@ -92,7 +93,8 @@ fn of_page(page: &Page, sources: &Sources) -> Vec<Problem> {
     checks.iter().flat_map(|check| check(page, sources)).collect()
 }
 
-fn pages(sources: &Sources) -> Result<Vec<Page>> {
+/// All pages that make claims.
+pub fn pages(sources: &Sources) -> Result<Vec<Page>> {
     let mut paths: Vec<String> = OTHER_PAGES.map(String::from).to_vec();
     paths.extend(sources.files("docs", ".md")?);
     paths.iter().map(|path| Ok(Page::new(path, &sources.text(path)?))).collect()

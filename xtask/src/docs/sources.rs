@@ -5,12 +5,10 @@ use super::headers::Headers;
 use super::names::Names;
 use super::numbers;
 use anyhow::{ensure, Context, Result};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs;
-use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use wire::capture::Reader;
-use wire::packet::Frame;
 use wire::run::{Event, Line};
 use wire::show::bytes::Which;
 use wire::show::row::{self, Row};
@@ -102,7 +100,7 @@ impl Sources {
     }
 
     /// The files of a folder and of all folders in it; none if there is no such folder.
-    fn tree(&self, folder: &str) -> Vec<String> {
+    pub fn tree(&self, folder: &str) -> Vec<String> {
         let (folders, files): (Vec<String>, Vec<String>) =
             self.files(folder, "").unwrap_or_default().into_iter().partition(|path| self.path(path).is_dir());
         files.into_iter().chain(folders.iter().flat_map(|folder| self.tree(folder))).collect()
@@ -148,18 +146,6 @@ impl Sources {
     pub fn rows(&self, capture: &str) -> Result<Vec<Row>> {
         let bytes = self.bytes(capture)?;
         row::all(|| Reader::new(bytes.as_slice())).with_context(|| capture.to_string())
-    }
-
-    /// The nodes of a recorded run, by the address that each sends from.
-    pub fn nodes(&self, capture: &str) -> Result<BTreeMap<IpAddr, String>> {
-        let (bytes, mut nodes) = (self.bytes(capture)?, BTreeMap::new());
-        let mut reader = Reader::new(bytes.as_slice()).with_context(|| capture.to_string())?;
-        while let Some(record) = reader.next().with_context(|| capture.to_string())? {
-            if let (Some(node), Frame::Roce(packet)) = (record.node, Frame::decode(record.link, record.data)) {
-                nodes.insert(packet.datagram.src, node.to_string());
-            }
-        }
-        Ok(nodes)
     }
 
     /// What the program of one node said in a recorded run.

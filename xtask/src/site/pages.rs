@@ -1,0 +1,73 @@
+//! A page as it stands in the book.
+
+use super::code;
+use crate::docs::links;
+use crate::docs::page::Page;
+use crate::docs::sources::Sources;
+use crate::docs::{changes, diffs, drawings};
+use anyhow::Result;
+
+/// Where a page is in the book: that of a folder is what one sees there.
+pub fn place(path: &str) -> String {
+    path.replace("README.md", "index.md")
+}
+
+/// The page's Markdown for the book.
+///
+/// # Errors
+/// What the page mentions is not there.
+pub fn in_book(page: &Page, sources: &Sources) -> Result<String> {
+    let lines = page.lines.iter().zip(&page.fenced);
+    let mut lines: Vec<String> =
+        lines.map(|(line, fenced)| if *fenced { line.clone() } else { linked(page, line, sources) }).collect();
+    // From the end, so that the places before stay right.
+    for mark in page.marks().iter().rev() {
+        let words: Vec<&str> = mark.words.iter().map(String::as_str).collect();
+        let end = page.part_after(mark.line).map_or(mark.line, |part| part.end);
+        let instead = match (mark.kind.as_str(), words.as_slice()) {
+            ("generated", ["ladder", name]) => block("run", Some(name), &drawings::ladder_link(sources, name)?),
+            ("generated", ["diff", old, new]) => diffs::folded(sources, old, new)?,
+            ("generated", ["change", lesson, name]) => changes::with_run(sources, lesson, name)?,
+            ("code", [path]) if !page.lines[mark.line].starts_with(' ') => {
+                block("source", None, &format!("[{path}]({}{path}.md)", up(&page.path)))
+            }
+            _ => continue,
+        };
+        let instead: Vec<String> = instead.iter().map(|line| linked(page, line, sources)).collect();
+        lines.splice(mark.line..=end, instead);
+    }
+    Ok(lines.join("\n") + "\n")
+}
+
+/// Markdown in a block of its own, which the book's script or style finds.
+fn block(class: &str, run: Option<&str>, text: &str) -> Vec<String> {
+    let run = run.map_or(String::new(), |run| format!(" data-run=\"{run}\""));
+    [&format!("<div class=\"{class}\"{run}>"), "", text, "", "</div>", ""].map(|line| line.to_string()).to_vec()
+}
+
+/// The files that the page shows or links to as they are: pictures and captures.
+pub fn files(page: &Page, sources: &Sources) -> Vec<String> {
+    let files = links::files(page).filter(|file| !code::is_code(file, sources) && !file.ends_with(".md"));
+    files.filter(|file| sources.path(file).is_file()).collect()
+}
+
+/// A line whose links lead to the book's pages: a page of a folder, or a file of code, has another name there.
+fn linked(page: &Page, line: &str, sources: &Sources) -> String {
+    let mut text = String::with_capacity(line.len());
+    let mut rest = line;
+    while let Some((before, after)) = rest.split_once("](") {
+        let (target, after) = after.split_once(')').unwrap_or((after, ""));
+        let (path, anchor) =
+            target.split_once('#').map_or((target, String::new()), |(path, anchor)| (path, format!("#{anchor}")));
+        let code = links::resolve(&page.path, path).is_some_and(|file| code::is_code(&file, sources));
+        let path = if code && !path.is_empty() { format!("{}.md", path.trim_end_matches('/')) } else { place(path) };
+        text += &format!("{before}]({path}{anchor})");
+        rest = after;
+    }
+    text + rest
+}
+
+/// From a page to the book's root.
+fn up(path: &str) -> String {
+    "../".repeat(path.matches('/').count())
+}

@@ -1,0 +1,76 @@
+//! The book's list of chapters. docs/README.md has it: each table below a heading is a part, each row a chapter.
+
+use crate::docs::links;
+use crate::docs::page::{Page, Problem};
+use crate::docs::sources::Sources;
+use anyhow::Result;
+use std::collections::BTreeSet;
+
+const LIST: &str = "docs/README.md";
+
+/// The chapters, and the pages of code behind them.
+///
+/// # Errors
+/// The list cannot be read.
+pub fn text(sources: &Sources, code: &BTreeSet<String>) -> Result<String> {
+    let mut text = "# Summary\n\n[RDMA, packet by packet](index.md)\n\n[All pages](docs/index.md)\n".to_string();
+    for (part, chapters) in parts(&Page::new(LIST, &sources.text(LIST)?)) {
+        text += &format!("\n# {part}\n\n");
+        text.extend(chapters.iter().map(|(title, path)| format!("- [{title}]({})\n", super::pages::place(path))));
+    }
+    text += "\n# In your browser\n\n- [Play a run](play.md)\n- [A run in Wireshark](wireshark.md)\n";
+    text += "\n# The code\n\n";
+    // A folder that is shown is a chapter, with its files below it.
+    for path in code {
+        let above = code.iter().filter(|folder| path.starts_with(&format!("{folder}/"))).collect::<Vec<_>>();
+        let title = above.last().map_or(path.as_str(), |folder| &path[folder.len() + 1..]);
+        text += &format!("{}- [{title}]({path}.md)\n", "  ".repeat(above.len()));
+    }
+    Ok(text)
+}
+
+/// The headings of the list, each with the pages in its table: what each is called, and its file.
+fn parts(list: &Page) -> Vec<(String, Vec<(String, String)>)> {
+    let mut parts: Vec<(String, Vec<(String, String)>)> = Vec::new();
+    for line in &list.lines {
+        if let Some(heading) = line.strip_prefix("## ") {
+            parts.push((heading.to_owned(), Vec::new()));
+        } else if let (Some((_, chapters)), true) = (parts.last_mut(), line.starts_with("| [")) {
+            let page = links::labelled(line).next();
+            chapters.extend(page.and_then(|(title, target)| Some((title.to_owned(), links::resolve(LIST, target)?))));
+        }
+    }
+    parts.retain(|(_, chapters)| !chapters.is_empty());
+    parts
+}
+
+/// Pages that no table of the list has.
+///
+/// # Errors
+/// The list cannot be read.
+pub fn problems(pages: &[Page], sources: &Sources) -> Result<Vec<Problem>> {
+    let parts = parts(&Page::new(LIST, &sources.text(LIST)?));
+    let listed = |page: &Page| parts.iter().flat_map(|(_, chapters)| chapters).any(|(_, path)| *path == page.path);
+    let missing = pages.iter().filter(|page| ![LIST, "README.md"].contains(&page.path.as_str()) && !listed(page));
+    Ok(missing
+        .map(|page| Problem::new(LIST, format!("no table lists {}: the book would not have it", page.path)))
+        .collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::docs::sources::tests::repository;
+
+    #[test]
+    fn every_page_is_a_chapter_or_is_named() {
+        let sources = repository();
+        let pages = crate::docs::pages(sources).unwrap();
+        let text = text(sources, &BTreeSet::from(["a".to_owned(), "a/b.rs".to_owned(), "c.rs".to_owned()])).unwrap();
+        assert!(text.contains("\n# Lessons\n\n- [01 cm_listen](docs/01_cm_listen.md)\n"), "{text}");
+        assert!(text.ends_with("- [a](a.md)\n  - [b.rs](a/b.rs.md)\n- [c.rs](c.rs.md)\n"), "{text}");
+        assert_eq!(problems(&pages, sources).unwrap(), []);
+        let new = Page::new("docs/new.md", "");
+        assert!(problems(&[new], sources).unwrap()[0].what.contains("no table lists docs/new.md"));
+    }
+}
