@@ -53,7 +53,10 @@ enum Command {
         server: String,
         /// The client's command; $SERVER is the server's address. It starts once the server listens
         #[arg(long)]
-        client: String,
+        client: Option<String>,
+        /// One more program: --node 'worker-1=rping -c -a $SERVER -C 3'
+        #[arg(long = "node", value_name = "NAME=COMMAND", value_parser = node)]
+        nodes: Vec<(String, String)>,
         #[command(flatten)]
         common: Common,
     },
@@ -139,8 +142,10 @@ impl Command {
                 }
                 common.run(number, nodes)
             }
-            Command::Exec { server, client, common } => {
-                common.run("exec", vec![Node::new("server", server), Node::new("client", client)])
+            Command::Exec { server, client, nodes, common } => {
+                let named = [("server".to_owned(), Some(server)), ("client".to_owned(), client)].into_iter();
+                let named = named.filter_map(|(name, command)| Some((name, command?)));
+                common.run("exec", named.chain(nodes).map(|(name, command)| Node::new(&name, command)).collect())
             }
             Command::Shell { server, common } => {
                 let mut run = common.prepare("shell", vec![Node::new("server", server)]);
@@ -165,6 +170,11 @@ impl Common {
         Rules::parse(&self.wire, &names).map_err(|error| Misunderstood(error.to_string()))?;
         runner::run(&self.prepare(name, nodes))
     }
+}
+
+fn node(text: &str) -> Result<(String, String), String> {
+    let (name, command) = text.split_once('=').ok_or("an example is worker-1=rping -c -a $SERVER")?;
+    Ok((name.to_owned(), command.to_owned()))
 }
 
 /// Whether a client's arguments say where to connect to.

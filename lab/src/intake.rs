@@ -6,8 +6,8 @@
 //! receiver prints about it can only come later.
 
 use crate::agent::Message;
+use crate::fault::{Fault, Trap};
 use crate::lines::clean;
-use crate::run::Fault;
 use crate::seat::Stage;
 use crate::session::{Session, SERVER, SHELL};
 use crate::switch::Lost;
@@ -16,6 +16,7 @@ use std::io::Read;
 use std::time::Instant;
 use wire::rules::Passage;
 use wire::run::Line;
+use wire::Frame;
 
 /// How a kernel begins to tell that it is broken.
 const BROKEN: [&str; 5] = ["Kernel panic", "BUG: ", "Oops: ", "general protection fault", "WARNING: CPU"];
@@ -69,7 +70,10 @@ impl Session<'_, '_> {
         if cuts {
             self.switch.cut(node);
         }
-        Ok(())
+        match Frame::ethernet(&frame) {
+            Frame::Roce(packet) => self.spring(&format!("{} sends {}", self.run.nodes[node].name, packet.name())),
+            Frame::Other(_) => Ok(()),
+        }
     }
 
     /// Lets frames go on whose time has come, unless the wire stands still.
@@ -108,16 +112,25 @@ impl Session<'_, '_> {
 
     fn print(&mut self, node: usize, text: &str, error: bool) -> Result<()> {
         self.recorder.said(node, &self.seats[node].program, text, error)?;
-        let traps = std::mem::take(&mut self.traps);
-        let (sprung, waiting): (Vec<_>, Vec<_>) = traps.into_iter().partition(|(.., words)| text.contains(words));
-        self.traps = waiting;
-        let mut victims = sprung.iter().filter_map(|(fault, victim, _)| Some((*fault, self.run.index(victim)?)));
-        victims.try_for_each(|(fault, victim)| self.set_off(fault, victim))
+        self.spring(text)
     }
 
-    fn set_off(&mut self, fault: Fault, victim: usize) -> Result<()> {
+    /// Sets off what waits for these words.
+    fn spring(&mut self, text: &str) -> Result<()> {
+        if self.traps.iter().all(|trap| !text.contains(&trap.when)) {
+            return Ok(());
+        }
+        let traps = std::mem::take(&mut self.traps);
+        let (sprung, waiting): (Vec<_>, Vec<_>) = traps.into_iter().partition(|trap| text.contains(&trap.when));
+        self.traps = waiting;
+        sprung.into_iter().try_for_each(|trap| self.set_off(trap))
+    }
+
+    fn set_off(&mut self, trap: Trap) -> Result<()> {
+        let Some(victim) = self.run.index(&trap.node) else { return Ok(()) };
         let seat = &mut self.seats[victim];
-        let (act, text) = match fault {
+        let (act, text) = match trap.fault {
+            Fault::Command(command) => return self.start_also(victim, &trap.node, &command),
             Fault::Kill if seat.stage != Stage::Running => ("kill", "there is no program to kill"),
             Fault::Kill => {
                 seat.agent.say("kill");

@@ -12,6 +12,7 @@ mod agent;
 mod arch;
 mod archive;
 mod elf;
+mod fault;
 mod fetch;
 mod files;
 mod initramfs;
@@ -39,6 +40,7 @@ mod terminal;
 mod unpack;
 mod usage;
 
+pub use fault::Trap;
 pub use files::program;
 pub use interrupt::{Interrupt, Stopped};
 pub use lab::Lab;

@@ -1,5 +1,6 @@
 //! What a run may have beside its commands: the same on the command line and in the library.
 
+use crate::fault::{self, Trap};
 use crate::payload::Brought;
 use anyhow::{ensure, Context, Result};
 use clap::Args;
@@ -47,6 +48,9 @@ pub struct Options {
     /// Act on packets, for example: drop 1st "RC Acknowledge" from server (--help has more)
     #[arg(long, value_name = "RULES", default_value = "", hide_default_value = true, long_help = WIRE)]
     pub wire: String,
+    /// Do something to a node at a moment, for example: kill server when rdma_accept (--help has more)
+    #[arg(long = "fault", value_name = "FAULT", value_parser = Trap::parse, long_help = fault::HELP)]
+    pub faults: Vec<Trap>,
 }
 
 impl Options {

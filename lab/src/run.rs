@@ -1,5 +1,6 @@
 //! What to run: the command of each node, and what to do to them while they run.
 
+use crate::fault::{Fault, Trap};
 use crate::interrupt::Stopped;
 use crate::options::Options;
 use anyhow::{ensure, Result};
@@ -35,23 +36,12 @@ pub fn address(index: usize) -> String {
     format!("10.47.91.{}", index + 1)
 }
 
-/// Something done on purpose while the programs run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fault {
-    /// The program gets SIGKILL.
-    Kill,
-    /// The machine loses its power.
-    PowerOff,
-}
-
 /// A run of programs on nodes. Built with [`Run::lesson`], [`Run::programs`] or [`Run::shell`].
 #[must_use]
 #[derive(Debug, Clone)]
 pub struct Run {
     pub(crate) name: String,
     pub(crate) nodes: Vec<Node>,
-    /// Faults, the nodes that suffer them, and a part of the log line of any node that sets them off.
-    pub(crate) traps: Vec<(Fault, String, String)>,
     pub(crate) inspect: Option<String>,
     pub(crate) options: Options,
 }
@@ -79,7 +69,7 @@ impl Run {
 
     fn new(name: &str) -> Self {
         let nodes = [SERVER, CLIENT].map(|name| Node { name: name.to_owned(), command: None }).into();
-        Self { name: name.to_owned(), nodes, traps: Vec::new(), inspect: None, options: Options::default() }
+        Self { name: name.to_owned(), nodes, inspect: None, options: Options::default() }
     }
 
     /// The server's command, a line for the shell.
@@ -136,13 +126,13 @@ impl Run {
 
     /// Kills a node's program as soon as a log line of any node contains `text`.
     pub fn kill_when(mut self, victim: &str, text: &str) -> Self {
-        self.traps.push((Fault::Kill, victim.to_owned(), text.to_owned()));
+        self.options.faults.push(Trap::new(Fault::Kill, victim, text));
         self
     }
 
     /// Cuts a machine's power as soon as a log line of any node contains `text`.
     pub fn power_off_when(mut self, victim: &str, text: &str) -> Self {
-        self.traps.push((Fault::PowerOff, victim.to_owned(), text.to_owned()));
+        self.options.faults.push(Trap::new(Fault::PowerOff, victim, text));
         self
     }
 
@@ -168,7 +158,8 @@ impl Run {
     /// Sets all that the command line has: memory, kernel, files to bring, rules and so on.
     pub fn options(mut self, options: Options) -> Self {
         let deadline = options.deadline.or(self.options.deadline);
-        self.options = Options { deadline, ..options };
+        let faults = [self.options.faults, options.faults].concat();
+        self.options = Options { deadline, faults, ..options };
         self
     }
 
@@ -178,12 +169,13 @@ impl Run {
         self
     }
 
-    /// The text in which a node's programs are named: its command and the server's test, or in a shell's run the commands of
+    /// The text in which a node's programs are named: its command, its faults' and the server's test, or in a shell's run the commands of
     /// every node, as a shell starts programs everywhere.
     pub(crate) fn names_programs(&self, node: &Node) -> String {
         let is_meant = |other: &&Node| self.name == SHELL_NAME || other.name == node.name;
         let commands = self.nodes.iter().filter(is_meant).filter_map(|node| node.command.as_deref());
-        commands.chain(self.options.ready.as_deref()).collect::<Vec<_>>().join("\n")
+        let faults = self.options.faults.iter().filter(|trap| trap.node == node.name).filter_map(Trap::command);
+        commands.chain(faults).chain(self.options.ready.as_deref()).collect::<Vec<_>>().join("\n")
     }
 
     pub(crate) fn index(&self, name: &str) -> Option<usize> {
@@ -202,7 +194,7 @@ impl Run {
     pub(crate) fn check(&self) -> Result<Rules, Stopped> {
         let (name, count, names) = (&self.name, self.nodes.len(), self.names());
         let fetched = self.options.out.iter().filter_map(|fetched| fetched.node.as_ref());
-        let mut named = self.traps.iter().map(|(_, victim, _)| victim).chain(fetched);
+        let mut named = self.options.faults.iter().map(|trap| &trap.node).chain(fetched);
         let mistake = if name.is_empty() || name.starts_with('.') || name.contains('/') {
             format!("`{name}` cannot be the name of a folder for the results")
         } else if count > MOST {

@@ -2,13 +2,14 @@
 //!
 //! The order in which things are recorded is that of cause and effect: see [`crate::intake`].
 
+use crate::fault::Trap;
 use crate::fetch;
 use crate::interrupt::Interrupt;
 use crate::machine::Machine;
 use crate::options::Fetched;
 use crate::outcome::Ended;
 use crate::record::Recorder;
-use crate::run::{Fault, Run, CLIENT};
+use crate::run::{Run, CLIENT};
 use crate::seat::{Seat, Stage};
 use crate::switch::Switch;
 use crate::terminal::Terminal;
@@ -35,7 +36,7 @@ pub struct Session<'a, 'r> {
     pub(crate) switch: Switch,
     pub(crate) rules: Rules,
     /// What may still set off which fault.
-    pub(crate) traps: Vec<(Fault, String, String)>,
+    pub(crate) traps: Vec<Trap>,
     /// Whether a client has sent anything that a program on the server could have noticed.
     pub(crate) client_spoke: bool,
     /// Whose program is being killed: until it has ended the wire stands still, so that it is killed where it was.
@@ -55,7 +56,7 @@ impl<'a, 'r> Session<'a, 'r> {
         let mut switch = Switch::default();
         let nodes = run.nodes.iter().zip(machines);
         let seats = nodes.map(|(node, machine)| Seat::new(node, machine, &mut switch)).collect::<Result<_>>()?;
-        let traps = run.traps.clone();
+        let traps = run.options.faults.clone();
         let (client_spoke, dying, trouble) = Default::default();
         Ok(Self { run, interrupt, recorder, seats, switch, rules, traps, client_spoke, dying, trouble })
     }

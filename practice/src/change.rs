@@ -6,6 +6,15 @@
 //! why = "The explanation, in Markdown: it stands on the lesson's page, too."
 //! # server, client = "options"   wire = "rules", as those of `make lesson-NN`
 //! # compile = "error[E0505]"     it does not build: the compiler says this, and there is no outcome
+//! # faults = ["FAULT", …]        what happens to the machines, as `lab exec --fault`; a packet or a log line sets it off:
+//! #                              "kill server when SLOW  rdma_accept", "power-off client when client sends RC Send Only",
+//! #                              "on server rdma link delete rxe0 when …", "on client ip link set eth0 down when …"
+//! # kernel = true                only the kernel's own driver does this, so it is never run on the device (faults are so)
+//! # capture = true               the recorded run is kept as captures/changes/NN-NAME.pcapng
+//!
+//! # [nodes]                      commands in place of the two sides of the lesson, and of more clients. In them `lesson` is
+//! # client = "rping -c -a $SERVER -C 1"                    the changed lesson's program, and `examples/NAME` an example of
+//! # client-2 = "lesson client -a $SERVER"                  `common`: "examples/odd_peer client $SERVER send=ff"
 //!
 //! [[edits]]
 //! file = "src/server.rs"         # below the lesson's folder
@@ -42,8 +51,12 @@ use crate::judge::is_name;
 use crate::project::{files, Project};
 use anyhow::{bail, ensure, Context, Result};
 use serde::Deserialize;
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+
+/// Where the captures of changes are kept.
+const CAPTURES: &str = "captures/changes";
 
 /// One change.
 #[derive(Debug, Clone, Deserialize)]
@@ -82,6 +95,18 @@ pub struct Change {
     /// What happens to packets on the wire.
     #[serde(default)]
     pub wire: String,
+    /// Commands of nodes that do not do as the lesson does: other programs, more clients.
+    #[serde(default)]
+    pub nodes: BTreeMap<String, String>,
+    /// What is done to the machines, and when: as `lab exec --fault`.
+    #[serde(default)]
+    pub faults: Vec<String>,
+    /// Whether the device in user space cannot show it.
+    #[serde(default)]
+    pub kernel: bool,
+    /// Whether the recorded run is kept for a page.
+    #[serde(default)]
+    pub capture: bool,
     /// What the compiler says, if the change does not build.
     pub compile: Option<String>,
     /// What is edited.
@@ -211,14 +236,22 @@ impl Change {
         format!("{}-{}", self.number(), self.name)
     }
 
-    /// Keeps the part of a run that the lesson's page quotes: `NAME.txt`.
+    /// Keeps the part of a run that the lesson's page quotes: `NAME.txt`; and all of it, if a page wants that.
     ///
     /// # Errors
-    /// The file cannot be written.
-    pub fn keep(&self, part: &str) -> Result<()> {
+    /// A file cannot be written.
+    pub fn keep(&self, project: &Project, part: &str, run: &[u8]) -> Result<()> {
         let file = self.lesson.join("changes").join(&self.name).with_extension("txt");
         let lines: String = part.lines().map(|line| line.trim_end().to_owned() + "\n").collect();
-        fs::write(&file, lines).with_context(|| format!("cannot write {}", file.display()))
+        fs::write(&file, lines).with_context(|| format!("cannot write {}", file.display()))?;
+        if !self.capture {
+            return Ok(());
+        }
+        let folder = project.root.join(CAPTURES);
+        let file = folder.join(self.full_name()).with_extension("pcapng");
+        fs::create_dir_all(&folder)
+            .and_then(|()| fs::write(&file, run))
+            .with_context(|| format!("cannot write {}", file.display()))
     }
 
     /// Its lesson's number: `03`.

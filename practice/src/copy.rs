@@ -3,7 +3,9 @@
 use crate::change::Change;
 use crate::project::{files, Project};
 use anyhow::{ensure, Context, Result};
+use std::collections::BTreeSet;
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -50,19 +52,18 @@ impl Copy {
                 write(&folder.join(&file), &changed)?;
             }
         }
-        let named: std::collections::BTreeSet<&str> = change.edits.iter().map(|edit| edit.file.as_str()).collect();
+        let named: BTreeSet<&str> = change.edits.iter().map(|edit| edit.file.as_str()).collect();
         ensure!(
             edited == named.len(),
             "change {}: one of {named:?} does not exist, or nothing is changed in it",
             change.name
         );
-        let manifest = manifest(
-            &read(&project.root.join("Cargo.toml"))?,
-            &read(&change.lesson.join("Cargo.toml"))?,
-            &project.root,
-            package,
-        );
-        write(&folder.join("Cargo.toml"), &manifest)?;
+        let root = read(&project.root.join("Cargo.toml"))?;
+        write(&folder.join("Cargo.toml"), &manifest(&root, &read(&change.lesson.join("Cargo.toml"))?, package))?;
+        // Cargo takes a crate for the one that it has built if it lies in the same place, seen from the workspace's root.
+        for name in paths(&root) {
+            link(&folder.join(name), &project.root.join(name))?;
+        }
         // The versions that the lessons are built with.
         write(&folder.join("Cargo.lock"), &read(&project.root.join("Cargo.lock"))?)
     }
@@ -85,12 +86,16 @@ impl Copy {
 
 /// One file that is both: a workspace as the repository's, with the same versions, profiles and patches, and the lesson's
 /// package under another name.
-fn manifest(root: &str, lesson: &str, folder: &Path, package: &str) -> String {
-    let paths = |line: &str| line.replace("path = \"", &format!("path = \"{}/", folder.display()));
-    let members = |line: &str| if line.starts_with("members = ") { "members = []".to_owned() } else { paths(line) };
+fn manifest(root: &str, lesson: &str, package: &str) -> String {
+    let members = |line: &str| if line.starts_with("members = ") { "members = []".into() } else { line.to_owned() };
     let name = |line: &str| if line.starts_with("name = ") { format!("name = \"{package}\"") } else { line.to_owned() };
     let lines = root.lines().map(members).chain([String::new()]).chain(lesson.lines().map(name));
     lines.map(|line| line + "\n").collect()
+}
+
+/// The folders of the repository that its manifest names the crates of.
+fn paths(root: &str) -> BTreeSet<&str> {
+    root.split("path = \"").skip(1).filter_map(|rest| rest.split(['/', '"']).next()).collect()
 }
 
 /// The files below a folder, by their paths from there.
@@ -122,6 +127,14 @@ fn write(path: &Path, text: &str) -> Result<()> {
     attempt().with_context(|| format!("cannot write {}", path.display()))
 }
 
+/// Makes a symbolic link, unless it is there.
+fn link(path: &Path, target: &Path) -> Result<()> {
+    match fs::read_link(path) {
+        Ok(there) if there == target => Ok(()),
+        _ => symlink(target, path).with_context(|| format!("cannot make the link {}", path.display())),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -132,9 +145,10 @@ mod tests {
             "[workspace]\nmembers = [\"common\", \"lab\"]\n[workspace.dependencies]\ncommon = { path = \"common\" }\n";
         let lesson = "[package]\nname = \"lesson-04\"\nversion.workspace = true\n";
         assert_eq!(
-            manifest(root, lesson, Path::new("/a b"), "lesson-04-x"),
-            "[workspace]\nmembers = []\n[workspace.dependencies]\ncommon = { path = \"/a b/common\" }\n\n\
+            manifest(root, lesson, "lesson-04-x"),
+            "[workspace]\nmembers = []\n[workspace.dependencies]\ncommon = { path = \"common\" }\n\n\
              [package]\nname = \"lesson-04-x\"\nversion.workspace = true\n"
         );
+        assert_eq!(paths(root).into_iter().collect::<Vec<_>>(), ["common"]);
     }
 }

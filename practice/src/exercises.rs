@@ -5,7 +5,7 @@ use anyhow::{ensure, Context, Result};
 use practice::exercise::{Exercise, State};
 use practice::judge::trouble;
 use practice::project::Project;
-use practice::run::{run, Outcome};
+use practice::run::{run, Outcome, Place};
 use practice::show;
 use std::fs;
 use std::io::{self, BufRead, IsTerminal, Write};
@@ -103,7 +103,7 @@ fn tell(project: &Project, exercise: &Exercise) {
 /// Builds and runs what there is, and says what is missing.
 fn judge(project: &Project, exercise: &Exercise) -> Result<bool> {
     println!("{}: building it, and running it in the lab …\n", exercise.change.title);
-    let outcome = run(project, &exercise.change, &exercise.copy, color())?;
+    let outcome = run(project, &exercise.change, &exercise.copy, Place::Lab, color())?;
     let is_solved = outcome.is_as_told(&exercise.change);
     if let Outcome::Ran { file, run, findings } = &outcome {
         println!("{}", show::findings(findings, color()));

@@ -12,7 +12,7 @@ use owo_colors::OwoColorize;
 use practice::change::Change;
 use practice::copy::Copy;
 use practice::project::Project;
-use practice::run::{run, Outcome};
+use practice::run::{run, Outcome, Place};
 use practice::show;
 use std::env;
 use std::io::{self, BufRead, IsTerminal, Write};
@@ -81,7 +81,7 @@ fn break_it(project: &Project, arguments: &ArgMatches) -> Result<bool> {
     println!("{}", show::edit(&change, &copy, color())?);
     let prediction = ask(&change, arguments.get_flag("quiet"))?;
     println!("Building it, and running it in the lab …\n");
-    let outcome = run(project, &change, &copy, color())?;
+    let outcome = run(project, &change, &copy, Place::Lab, color())?;
     match &outcome {
         Outcome::Refused(said) => println!("{said}"),
         Outcome::Ran { file, run, findings } => {
@@ -142,7 +142,8 @@ fn prove(project: &Project, arguments: &ArgMatches) -> Result<bool> {
     anyhow::ensure!(!changes.is_empty(), "there is no change of that name");
     let (mut count, mut differ) = (0, 0);
     for (change, is_right) in changes.iter().flat_map(Change::proofs) {
-        let outcome = Copy::lay_out(project, &change).and_then(|copy| run(project, &change, &copy, color()));
+        let outcome =
+            Copy::lay_out(project, &change).and_then(|copy| run(project, &change, &copy, Place::Lab, color()));
         let outcome = outcome.with_context(|| change.full_name())?;
         // What is wrong has to build: else it fails for another reason.
         let is_as_told =
@@ -152,7 +153,7 @@ fn prove(project: &Project, arguments: &ArgMatches) -> Result<bool> {
         match &outcome {
             Outcome::Ran { run, findings, .. } if is_as_told => {
                 if arguments.get_flag("keep") && change.task.is_none() {
-                    change.keep(&show::part(run, findings, Style::FILE)?)?;
+                    change.keep(project, &show::part(run, findings, Style::FILE)?, run)?;
                 }
                 continue;
             }

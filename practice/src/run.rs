@@ -1,21 +1,48 @@
-//! A run of a changed lesson in the lab.
+//! A run of a changed lesson: in the lab, on the kernel's own driver, or on the device in user space.
 
 use crate::change::Change;
 use crate::copy::Copy;
 use crate::judge::{judge, Finding};
 use crate::project::Project;
 use anyhow::{ensure, Context, Result};
-use serde::Deserialize;
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 /// Where the lab's server is.
 const SERVER: &str = "10.47.91.1";
-/// Seconds that a run may take: a learner's program may run in circles.
-const DEADLINE: &str = "45";
-/// Exit status of the lab: a program failed. That may be what the change is about.
+/// Exit status of both: a program failed. That may be what the change is about.
 const PROGRAM_FAILED: i32 = 1;
+/// What a command of a change calls the changed lesson's program, and what a program of `common`'s examples begins with.
+const LESSON: &str = "lesson";
+const EXAMPLES: &str = "examples/";
+
+/// Where a change is tried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// On machines with the kernel's driver: what pages quote is from there.
+    Lab,
+    /// On the device in user space, within milliseconds.
+    Device,
+}
+
+impl Place {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Lab => "lab",
+            Self::Device => "device",
+        }
+    }
+
+    /// Seconds that a run may take: a learner's program may run in circles.
+    fn deadline(self) -> &'static str {
+        match self {
+            Self::Lab => "45",
+            Self::Device => "20",
+        }
+    }
+}
 
 /// What came of a change.
 pub enum Outcome {
@@ -47,47 +74,65 @@ impl Outcome {
 /// Builds a copy, runs it if it can be built, and judges the run.
 ///
 /// # Errors
-/// Cargo or the lab cannot do their work; that says nothing about the change.
-pub fn run(project: &Project, change: &Change, copy: &Copy, color: bool) -> Result<Outcome> {
+/// Cargo, the lab or the device cannot do their work; that says nothing about the change.
+pub fn run(project: &Project, change: &Change, copy: &Copy, place: Place, color: bool) -> Result<Outcome> {
     if let Err(said) = copy.build(project, color)? {
         return Ok(Outcome::Refused(said));
     }
-    let file = run_in_lab(project, change, &copy.package)?;
+    let file = execute(project, change, &copy.package, place)?;
     let run = fs::read(&file).with_context(|| format!("cannot read {}", file.display()))?;
     let findings = judge(&run, &change.outcome)?;
     Ok(Outcome::Ran { file, run, findings })
 }
 
-/// What `lab exec --json` prints, as far as it matters here.
-#[derive(Deserialize)]
-struct Report {
-    file: PathBuf,
+/// Runs all programs, and gives the run file.
+fn execute(project: &Project, change: &Change, program: &str, place: Place) -> Result<PathBuf> {
+    let runner = project.target.join("debug").join(place.name());
+    ensure!(runner.exists(), "{} does not exist; build it with `cargo build -p {}`", runner.display(), place.name());
+    let name = change.full_name();
+    let mut command = Command::new(runner);
+    command.args(["exec", "--name", &name, "--wire", &change.wire, "--deadline", place.deadline()]);
+    for (node, line) in nodes(change) {
+        let line = line.split(' ').map(|word| part(project, word, program)).collect::<Result<Vec<_>>>()?.join(" ");
+        // The device finds an address for each program by itself.
+        let line = if place == Place::Lab { line.replace("$SERVER", SERVER) } else { line };
+        match node.as_str() {
+            "server" | "client" => command.arg(format!("--{node}")).arg(line),
+            _ => command.arg("--node").arg(format!("{node}={line}")),
+        };
+    }
+    match place {
+        Place::Lab => command.arg("--json").args(change.faults.iter().flat_map(|fault| ["--fault", fault])),
+        Place::Device => command.arg("--quiet"),
+    };
+    command.current_dir(&project.root).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::inherit());
+    let status = command.status().with_context(|| format!("cannot start the {}", place.name()))?;
+    let is_over = status.success() || status.code() == Some(PROGRAM_FAILED);
+    ensure!(is_over, "the {} could not run it ({status})", place.name());
+    Ok(project.target.join(place.name()).join("runs").join(name).join("wire.pcapng"))
 }
 
-fn run_in_lab(project: &Project, change: &Change, program: &str) -> Result<PathBuf> {
-    let lab = project.target.join("debug/lab");
-    ensure!(lab.exists(), "{} does not exist; build it with `cargo build -p lab`", lab.display());
-    let server = format!("{program} server {}", change.server);
-    let client = format!("{program} client -a {SERVER} {}", change.client);
-    let mut command = Command::new(lab);
-    command.args([
-        "exec",
-        "--json",
-        "--name",
-        &change.full_name(),
-        "--server",
-        server.trim(),
-        "--client",
-        client.trim(),
-    ]);
-    command
-        .args(["--wire", &change.wire, "--deadline", DEADLINE])
-        .current_dir(&project.root)
-        .stdin(Stdio::null())
-        .stderr(Stdio::inherit());
-    let output = command.output().context("cannot start the lab")?;
-    let is_over = output.status.success() || output.status.code() == Some(PROGRAM_FAILED);
-    ensure!(is_over, "the lab could not run it ({})", output.status);
-    let report: Report = serde_json::from_slice(&output.stdout).context("the lab's report is not what it should be")?;
-    Ok(report.file)
+/// The command of each node: the two sides of the lesson, unless the change says otherwise.
+fn nodes(change: &Change) -> BTreeMap<String, String> {
+    let server = format!("lesson server {}", change.server);
+    let client = format!("lesson client -a $SERVER {}", change.client);
+    let mut nodes = BTreeMap::from([("server".to_owned(), server)]);
+    // Several clients have names of their own.
+    if change.nodes.keys().all(|name| name == "server") {
+        nodes.insert("client".to_owned(), client);
+    }
+    nodes.extend(change.nodes.clone());
+    nodes.into_iter().map(|(node, line)| (node, line.trim().to_owned())).collect()
+}
+
+/// A word of a command as it is run.
+fn part(project: &Project, word: &str, program: &str) -> Result<String> {
+    let Some(example) = word.strip_prefix(EXAMPLES) else {
+        return Ok(if word == LESSON { program } else { word }.to_owned());
+    };
+    let mut cargo = Command::new("cargo");
+    cargo.args(["build", "-q", "-p", "common", "--example", example]).current_dir(&project.root);
+    let status = cargo.stdin(Stdio::null()).status().context("cannot start cargo")?;
+    ensure!(status.success(), "the example {example} of `common` does not build");
+    Ok(project.target.join("debug").join(word).display().to_string())
 }

@@ -35,6 +35,8 @@ pub fn edit(change: &Change, copy: &Copy, color: bool) -> Result<String> {
             text += &format!("{side}='{options}'\n");
         }
     }
+    text.extend(change.nodes.iter().map(|(node, command)| format!("{node} runs: {command}\n")));
+    text.extend(change.faults.iter().map(|fault| format!("the lab does: {fault}\n")));
     Ok(text)
 }
 

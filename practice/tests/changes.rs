@@ -5,7 +5,7 @@
 use practice::change::Change;
 use practice::copy::Copy;
 use practice::project::Project;
-use practice::run::{run, Outcome};
+use practice::run::{run, Outcome, Place};
 use practice::show;
 
 /// Tried whenever the tests are run: one that does not compile, edits that end well and badly, an exercise, and options.
@@ -22,7 +22,7 @@ fn every_change_applies_and_a_sample_comes_out_as_told() {
         let sample: Vec<_> = proofs.iter().zip(&copies).filter(|((change, _), _)| is_it(change)).collect();
         assert!(!sample.is_empty(), "there is no change {name}");
         for ((change, is_right), copy) in sample {
-            let outcome = run(&project, change, copy, false).unwrap();
+            let outcome = run(&project, change, copy, Place::Lab, false).unwrap();
             assert_eq!(outcome.is_as_told(change), *is_right, "{}: {}", change.full_name(), told(&outcome));
         }
     }
@@ -42,7 +42,7 @@ fn a_lesson_without_its_change_is_found_out() {
     let mut change = Change::load(&project.lesson("04").unwrap(), "wrong-key").unwrap();
     // The same program under another name, so that the two are not mistaken for each other.
     (change.name, change.edits) = ("unchanged".into(), Vec::new());
-    let outcome = run(&project, &change, &Copy::lay_out(&project, &change).unwrap(), false).unwrap();
+    let outcome = run(&project, &change, &Copy::lay_out(&project, &change).unwrap(), Place::Lab, false).unwrap();
     let Outcome::Ran { findings, .. } = &outcome else { panic!("{}", told(&outcome)) };
     let met: Vec<bool> = findings.iter().map(practice::judge::Finding::is_met).collect();
     assert_eq!(met, [true, false, false, false, true, false], "{}", told(&outcome));

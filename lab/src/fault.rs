@@ -1,0 +1,90 @@
+//! What is done on purpose to a node while the programs run, and what sets it off.
+
+use anyhow::{bail, ensure, Context, Result};
+
+/// What `--help` says.
+pub const HELP: &str = "\
+Do something to a node at a moment: kill NODE, power-off NODE or on NODE COMMAND, then \"when\" and WORDS.
+It is done once, as soon as a log line of any node has WORDS in it, or a packet that passes, in the words
+\"client sends RC Send Only\". Examples:
+  kill server when SLOW  rdma_accept
+  power-off client when server sends ConnectReply
+  on server rdma link delete rxe0 when wr_id=1
+  on client ip link set eth0 down; sleep 1; ip link set eth0 up when wr_id=2";
+
+/// Something done on purpose while the programs run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// The program gets SIGKILL.
+    Kill,
+    /// The machine loses its power.
+    PowerOff,
+    /// A command is started beside the program.
+    Command(String),
+}
+
+/// A fault that waits for its moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Trap {
+    pub(crate) fault: Fault,
+    /// The node that suffers it.
+    pub(crate) node: String,
+    /// What sets it off: a part of a log line of any node, or `NODE sends PACKET`.
+    pub(crate) when: String,
+}
+
+impl Trap {
+    pub(crate) fn new(fault: Fault, node: &str, when: &str) -> Self {
+        Self { fault, node: node.to_owned(), when: when.to_owned() }
+    }
+
+    /// Reads `kill server when WORDS` and the like.
+    ///
+    /// # Errors
+    /// It is none of these; the message says what is.
+    pub fn parse(text: &str) -> Result<Self> {
+        let (what, when) = text.split_once(" when ").context("an example is: kill server when SLOW  rdma_accept")?;
+        ensure!(
+            !when.is_empty(),
+            "behind `when` there must be a part of a log line, or of `client sends RC Send Only`"
+        );
+        let (act, rest) = what.trim().split_once(' ').unwrap_or((what, ""));
+        let (node, command) = rest.trim().split_once(' ').unwrap_or((rest.trim(), ""));
+        let fault = match (act, command.trim()) {
+            ("kill", "") => Fault::Kill,
+            ("power-off", "") => Fault::PowerOff,
+            ("on", command) if !command.is_empty() => Fault::Command(command.to_owned()),
+            _ => bail!("`{what}` is none of: kill NODE, power-off NODE, on NODE COMMAND"),
+        };
+        Ok(Self::new(fault, node, when))
+    }
+
+    /// The command that its node has to have the programs for.
+    pub(crate) fn command(&self) -> Option<&str> {
+        if let Fault::Command(command) = &self.fault {
+            Some(command)
+        } else {
+            None
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fault_has_a_node_and_a_moment() {
+        let parse = |text: &str| Trap::parse(text).ok();
+        let trap = |fault, node: &str, when: &str| Some(Trap::new(fault, node, when));
+        assert_eq!(parse("kill server when a  b"), trap(Fault::Kill, "server", "a  b"));
+        assert_eq!(parse("power-off worker-1 when x when y"), trap(Fault::PowerOff, "worker-1", "x when y"));
+        let command = Fault::Command("ip link set eth0 down; sleep 1".to_owned());
+        assert_eq!(parse("on client ip link set eth0 down; sleep 1 when x"), trap(command, "client", "x"));
+        for wrong in
+            ["", "kill server", "kill server when ", "kill server now when x", "on server when x", "stop a when x"]
+        {
+            assert_eq!(parse(wrong), None, "{wrong}");
+        }
+    }
+}
