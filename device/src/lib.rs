@@ -14,16 +14,32 @@
 //! | [`outside`] | what all of these want done in the world: they do no input or output themselves |
 //! | [`nic`] | the rim: socket, thread, doorbell, timers |
 //! | [`verbs`], [`rdmacm`] | the faces: the C functions that programs call |
+//!
+//! `unsafe` is where the program's own memory is touched, where C calls, and where the socket gets its options. Elsewhere the
+//! compiler refuses it, and in the core nobody can allow it again.
 
+#![deny(unsafe_code)]
+
+#[forbid(unsafe_code)]
 pub mod cm;
+#[forbid(unsafe_code)]
 pub mod completion;
+#[forbid(unsafe_code)]
 pub mod datagram;
+#[allow(unsafe_code)]
 pub mod memory;
 pub mod nic;
+#[forbid(unsafe_code)]
 pub mod outside;
+#[forbid(unsafe_code)]
 pub mod packet;
+#[forbid(unsafe_code)]
 pub mod psn;
+#[forbid(unsafe_code)]
 pub mod qp;
+#[allow(unsafe_code)]
 pub mod rdmacm;
+#[allow(unsafe_code)]
 pub mod verbs;
+#[forbid(unsafe_code)]
 pub mod work;

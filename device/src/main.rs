@@ -4,6 +4,8 @@
 //! Exit status: 0 all programs ended with 0 (a shell: it was left), 1 one did not, 2 wrong usage, 3 the programs could not be
 //! run.
 
+#![forbid(unsafe_code)]
+
 mod runner;
 
 use anyhow::{bail, Result};

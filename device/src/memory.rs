@@ -154,15 +154,8 @@ impl Memory {
     /// # Errors
     /// Nothing is read: why not.
     pub fn read(&self, claim: Claim) -> Result<Vec<u8>, Refusal> {
-        let (from, length) = (self.reach(claim)?, claim.length as usize);
-        let mut bytes = Vec::with_capacity(length);
-        // SAFETY: `reach` has found `length` bytes there, and there is room for them. What the program writes there at the
-        // same time may or may not be seen, as with a NIC.
-        unsafe {
-            std::ptr::copy_nonoverlapping(from.cast_const(), bytes.as_mut_ptr(), length);
-            bytes.set_len(length);
-        }
-        Ok(bytes)
+        // SAFETY: `reach` has found so many bytes there.
+        Ok(unsafe { copy_out(self.reach(claim)?, claim.length as usize) })
     }
 
     /// Copies bytes in; the claim's length is theirs.
@@ -228,6 +221,22 @@ impl Memory {
         let whole = |sge: &Sge| Claim { domain, key: sge.lkey, address: sge.address, length: sge.length, needed };
         pieces.iter().try_for_each(|sge| self.check(whole(sge)))
     }
+}
+
+/// Copies bytes of the program. What it writes there at the same time may or may not be seen, as with a NIC.
+///
+/// # Safety
+/// So many bytes are there; where there are none, the pointer may be any.
+pub unsafe fn copy_out(from: *const u8, length: usize) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(length);
+    if length > 0 {
+        // SAFETY: the bytes are there, as who calls has promised, and there is room for them.
+        unsafe {
+            std::ptr::copy_nonoverlapping(from, bytes.as_mut_ptr(), length);
+            bytes.set_len(length);
+        }
+    }
+    bytes
 }
 
 /// The pieces of a list that hold the bytes from `offset` on, as claims.

@@ -109,7 +109,7 @@ fn meet(faults: Vec<Fault>, goes_first: [bool; 2]) -> [Vec<EventKind>; 2] {
     let (now, wire, random) = (Instant::now(), Vec::new(), 0x1234_5678_9abc_def0);
     let mut world =
         World { cms, now, faults: faults.into(), wire, told, connections, goes_first, random, in_vain: false };
-    world.cms[SERVER].listen(7471, 7).unwrap();
+    world.cms[SERVER].listen(7471, 7, 0).unwrap();
     let local = world.cms[CLIENT].open(Some(8), ADDRESSES[SERVER], 0x0bad_cafe_0000_0007);
     world.connections[CLIENT] = Some(local);
     world.cms[CLIENT].get(local).unwrap().param = Param { retries: 7, ..Param::default() };
@@ -139,6 +139,43 @@ fn three_messages_connect_and_two_part() {
 fn a_wire_that_loses_everything_is_told() {
     let [server, client] = meet(vec![Fault::Drop; 1000], [false, true]);
     assert_eq!((server, client), (vec![], vec![EventKind::Unreachable]));
+}
+
+/// One waits, the next is not answered, as if it had been lost: it asks again when the program has fetched the first.
+#[test]
+fn a_full_backlog_takes_no_request_until_the_program_has_fetched_one() {
+    let (mut server, mut now) = (Cm::new(ADDRESSES[SERVER]), Instant::now());
+    server.listen(7471, 7, 1).unwrap();
+    let mut client = Cm::new(ADDRESSES[CLIENT]);
+    let mut sent = Vec::new();
+    for random in [1 << 32, 2 << 32] {
+        let local = client.open(Some(8), ADDRESSES[SERVER], random);
+        client.get(local).unwrap().qpn = local;
+        client.connect(local, 7471, 40_000, b"", now, &mut sent);
+    }
+    let requests = |server: &mut Cm, sent: &mut Vec<CmEffect>, now| {
+        let mut out = Vec::new();
+        for effect in sent.drain(..) {
+            let CmEffect::Send(_, mad) = effect else { continue };
+            let bytes = mad.packet(device::psn::Psn::new(0)).payload;
+            server.receive(ADDRESSES[CLIENT], &bytes, 1 << 40, now, &mut out);
+        }
+        let is_request =
+            |effect: &&CmEffect| matches!(effect, CmEffect::Event(event) if event.kind == EventKind::ConnectRequest);
+        assert!(!out
+            .iter()
+            .any(|effect| matches!(effect, CmEffect::Send(_, mad) if mad.kind() == wire::cm::Kind::ConnectReject)));
+        out.iter().filter(is_request).count()
+    };
+    assert_eq!(requests(&mut server, &mut sent, now), 1);
+    for (fetched, expected) in [(false, 0), (true, 1)] {
+        if fetched {
+            server.fetched(7);
+        }
+        now = client.deadline().unwrap();
+        client.tick(now, &mut sent);
+        assert_eq!(requests(&mut server, &mut sent, now), expected, "fetched: {fetched}");
+    }
 }
 
 proptest! {

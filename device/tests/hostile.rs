@@ -166,7 +166,7 @@ fn packets_of_other_services_are_dropped() {
 #[test]
 fn damaged_messages_of_the_connection_manager_do_no_harm() {
     let (mut listener, mut now) = (Cm::new(OURS), Instant::now());
-    listener.listen(7471, 1).unwrap();
+    listener.listen(7471, 1, 0).unwrap();
     let mut client = Cm::new(PEERS);
     let mut out = Vec::new();
     let local = client.open(Some(2), OURS, 0x1234_5678_9abc_def0);

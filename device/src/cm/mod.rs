@@ -30,6 +30,9 @@ const ACK_TIMEOUT: u8 = 19;
 /// What Linux says that an answer of the peer's may take.
 const TARGET_ACK_DELAY: u64 = 15;
 
+/// The longest backlog that Linux allows, if nobody has changed it (net.rdma_ucm.max_backlog).
+const MAX_BACKLOG: usize = 1024;
+
 /// What both sides agree on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Param {
@@ -92,8 +95,16 @@ pub enum CmEffect {
 pub struct Cm {
     address: IpAddr,
     connections: BTreeMap<u32, Connection>,
-    /// The id that listens on a port.
-    listeners: BTreeMap<u16, u64>,
+    /// Who listens on a port.
+    listeners: BTreeMap<u16, Listener>,
+}
+
+#[derive(Debug)]
+struct Listener {
+    /// The program's id.
+    owner: u64,
+    /// How many more REQs may wait for the program to fetch them.
+    room: usize,
 }
 
 impl Cm {
@@ -111,16 +122,24 @@ impl Cm {
         }
     }
 
-    /// Takes REQs for a port.
+    /// Takes REQs for a port, of which so many may wait for the program; 0 is as many as possible.
     ///
     /// # Errors
     /// `EADDRINUSE`: another id does.
-    pub fn listen(&mut self, port: u16, listener: u64) -> Result<(), c_int> {
+    pub fn listen(&mut self, port: u16, owner: u64, backlog: usize) -> Result<(), c_int> {
         if self.is_taken(port) {
             return Err(libc::EADDRINUSE);
         }
-        self.listeners.insert(port, listener);
+        let room = if backlog == 0 { MAX_BACKLOG } else { backlog.min(MAX_BACKLOG) };
+        self.listeners.insert(port, Listener { owner, room });
         Ok(())
+    }
+
+    /// The program has fetched a ConnectRequest of this listener: another REQ may wait.
+    pub fn fetched(&mut self, owner: u64) {
+        if let Some(listener) = self.listeners.values_mut().find(|listener| listener.owner == owner) {
+            listener.room += 1;
+        }
     }
 
     /// Whether somebody listens on a port.
@@ -249,7 +268,7 @@ impl Cm {
 
     /// The program destroys the id: a connection is ended as its state demands, and goes on alone until that is done.
     pub fn close(&mut self, owner: u64, local: u32, now: Instant, out: &mut Vec<CmEffect>) {
-        self.listeners.retain(|_, listener| *listener != owner);
+        self.listeners.retain(|_, listener| listener.owner != owner);
         let Some(connection) = self.connections.get_mut(&local) else { return };
         match connection.phase {
             Phase::ReqReceived => self.reject(local, &[], out),
@@ -303,10 +322,17 @@ impl Cm {
             return;
         }
         let port = mad.service().filter(|(space, _)| *space == PS_TCP).map(|(_, port)| port);
-        let Some(&owner) = port.and_then(|port| self.listeners.get(&port)) else {
+        let Some(listener) = port.and_then(|port| self.listeners.get_mut(&port)) else {
             out.push(CmEffect::Say("cm: REQ for a service nobody listens for; REJ, invalid service ID".into()));
             return refuse(INVALID_SERVICE_ID, out);
         };
+        let owner = listener.owner;
+        match listener.room.checked_sub(1) {
+            Some(room) => listener.room = room,
+            None => {
+                return out.push(CmEffect::Say("cm: REQ, and the backlog is full; dropped, it will come again".into()))
+            }
+        }
         let local = self.open(None, from, random);
         let Some(connection) = self.connections.get_mut(&local) else { return };
         connection.enter(Phase::ReqReceived, now);

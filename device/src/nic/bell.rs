@@ -5,9 +5,10 @@
 //! completion channel or an event channel.
 
 use libc::c_int;
+use rustix::event::{eventfd, poll, EventfdFlags, PollFd, PollFlags, Timespec};
 use std::collections::VecDeque;
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// An eventfd.
@@ -20,7 +21,7 @@ impl Bell {
     /// # Errors
     /// No descriptor is left.
     pub fn counting() -> io::Result<Bell> {
-        Bell::new(libc::EFD_SEMAPHORE)
+        Ok(Bell(eventfd(0, EventfdFlags::SEMAPHORE | EventfdFlags::CLOEXEC)?))
     }
 
     /// A bell that gives back all counts at once and never waits: a doorbell.
@@ -28,29 +29,12 @@ impl Bell {
     /// # Errors
     /// No descriptor is left.
     pub fn door() -> io::Result<Bell> {
-        Bell::new(libc::EFD_NONBLOCK)
-    }
-
-    fn new(flags: c_int) -> io::Result<Bell> {
-        // SAFETY: no pointers.
-        let fd = unsafe { libc::eventfd(0, flags | libc::EFD_CLOEXEC) };
-        if fd < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: the descriptor is new and nobody else's.
-        Ok(Bell(unsafe { OwnedFd::from_raw_fd(fd) }))
-    }
-
-    /// The descriptor, for structs that programs read.
-    pub fn fd(&self) -> RawFd {
-        self.0.as_raw_fd()
+        Ok(Bell(eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?))
     }
 
     /// Adds a count.
     pub fn ring(&self) {
-        let one = 1u64.to_ne_bytes();
-        // SAFETY: the eight bytes live until the call returns.
-        unsafe { libc::write(self.fd(), one.as_ptr().cast(), one.len()) };
+        let _ = rustix::io::write(&self.0, &1u64.to_ne_bytes());
     }
 
     /// Takes a count, or all of a doorbell's.
@@ -58,12 +42,19 @@ impl Bell {
     /// # Errors
     /// There is none and the descriptor must not wait: `EAGAIN`. A signal came: `EINTR`.
     pub fn take(&self) -> Result<(), c_int> {
-        let mut count = [0u8; 8];
-        // SAFETY: the eight bytes live until the call returns.
-        match unsafe { libc::read(self.fd(), count.as_mut_ptr().cast(), count.len()) } {
-            8 => Ok(()),
-            _ => Err(io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO)),
-        }
+        rustix::io::read(&self.0, &mut [0; 8]).map(|_| ()).map_err(|error| error.raw_os_error())
+    }
+
+    /// Whether there is a count.
+    fn has_rung(&self) -> bool {
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        poll(&mut [PollFd::new(&self.0, PollFlags::IN)], Some(&now)) == Ok(1)
+    }
+}
+
+impl AsFd for Bell {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
     }
 }
 
@@ -85,7 +76,7 @@ impl<T> BellQueue<T> {
 
     /// The descriptor, for structs that programs read.
     pub fn fd(&self) -> RawFd {
-        self.bell.fd()
+        self.bell.0.as_raw_fd()
     }
 
     /// Adds an entry, and rings.
@@ -95,15 +86,18 @@ impl<T> BellQueue<T> {
         self.bell.ring();
     }
 
-    /// Takes the oldest entry; waits for one unless the descriptor must not.
+    /// Takes the oldest entry; waits for one unless the descriptor must not. What `note` does with it comes before anybody can
+    /// see that it is gone.
     ///
     /// # Errors
     /// As for [`Bell::take`].
-    pub fn pop(&self) -> Result<T, c_int> {
+    pub fn pop(&self, note: impl Fn(&T)) -> Result<T, c_int> {
         loop {
             self.bell.take()?;
+            let mut entries = locked(&self.entries);
             // Somebody may have taken the entry back in between.
-            if let Some(entry) = locked(&self.entries).pop_front() {
+            if let Some(entry) = entries.pop_front() {
+                note(&entry);
                 return Ok(entry);
             }
         }
@@ -116,21 +110,11 @@ impl<T> BellQueue<T> {
         entries.extend(kept);
         // A reader that has taken a count already finds no entry, and goes on waiting.
         for _ in &taken {
-            let _ = self.bell.take_if_any();
+            if self.bell.has_rung() {
+                let _ = self.bell.take();
+            }
         }
         taken
-    }
-}
-
-impl Bell {
-    /// Takes a count if there is one.
-    fn take_if_any(&self) -> Result<(), c_int> {
-        let mut ready = libc::pollfd { fd: self.fd(), events: libc::POLLIN, revents: 0 };
-        // SAFETY: one entry, which lives until the call returns.
-        match unsafe { libc::poll(&mut ready, 1, 0) } {
-            1 => self.take(),
-            _ => Err(libc::EAGAIN),
-        }
     }
 }
 
@@ -173,15 +157,11 @@ mod tests {
     #[test]
     fn a_queue_is_readable_while_it_holds_something() {
         let queue = BellQueue::new().unwrap();
-        let readable = |queue: &BellQueue<i32>| {
-            let mut ready = libc::pollfd { fd: queue.fd(), events: libc::POLLIN, revents: 0 };
-            // SAFETY: one entry, which lives until the call returns.
-            unsafe { libc::poll(&mut ready, 1, 0) == 1 }
-        };
+        let readable = |queue: &BellQueue<i32>| queue.bell.has_rung();
         assert!(!readable(&queue));
         (1..=3).for_each(|n| queue.push(n));
         assert_eq!((readable(&queue), queue.take_out(|n| *n == 2)), (true, vec![2]));
-        assert_eq!((queue.pop(), queue.pop()), (Ok(1), Ok(3)));
+        assert_eq!((queue.pop(|_| ()), queue.pop(|_| ())), (Ok(1), Ok(3)));
         assert!(!readable(&queue));
     }
 }

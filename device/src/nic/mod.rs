@@ -5,6 +5,7 @@
 //! its number. Completion queues have locks of their own: a program that polls in a loop must not starve the thread.
 
 pub mod bell;
+#[allow(unsafe_code)]
 pub mod port;
 mod serve;
 pub mod tap;

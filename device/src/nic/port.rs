@@ -12,7 +12,8 @@ use std::env;
 use std::fmt;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
-use std::os::fd::{AsFd, AsRawFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd};
+use std::sync::Arc;
 use wire::link::ROCE_PORT;
 
 /// The variable that names the device's address.
@@ -56,7 +57,7 @@ impl fmt::Display for NoPort {
 /// The socket of this device.
 #[derive(Debug)]
 pub struct Port {
-    socket: UdpSocket,
+    socket: Arc<UdpSocket>,
     address: IpAddr,
     /// The tap forwards packets.
     is_wired: bool,
@@ -84,7 +85,7 @@ impl Port {
                 free.next().ok_or(NoPort::AllTaken)?
             }
         };
-        Ok(Port { socket, address, is_wired, tap: Tap::open() })
+        Ok(Port { socket: Arc::new(socket), address, is_wired, tap: Tap::open() })
     }
 
     /// Our address.
@@ -92,9 +93,9 @@ impl Port {
         self.address
     }
 
-    /// For `poll`.
-    pub fn fd(&self) -> RawFd {
-        self.socket.as_raw_fd()
+    /// The socket, to be waited for without the device's lock.
+    pub fn socket(&self) -> Arc<UdpSocket> {
+        Arc::clone(&self.socket)
     }
 
     /// Sends a packet. What does not fit into the network is lost, as on any wire.

@@ -2,7 +2,8 @@
 
 use super::bell::Bell;
 use super::Device;
-use std::os::fd::RawFd;
+use rustix::event::{poll, PollFd, PollFlags, Timespec};
+use std::net::UdpSocket;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -18,7 +19,7 @@ pub(super) fn start(device: &'static Device) {
 }
 
 fn serve(device: &'static Device) {
-    let socket = device.lock().port.fd();
+    let socket = device.lock().port.socket();
     loop {
         let wait = {
             let nic = device.lock();
@@ -29,7 +30,7 @@ fn serve(device: &'static Device) {
                 due
             }
         };
-        sleep(socket, &device.doorbell, wait);
+        sleep(&socket, &device.doorbell, wait);
         let _ = device.doorbell.take();
         for _ in 0..BATCH {
             let mut nic = device.lock();
@@ -44,14 +45,8 @@ fn serve(device: &'static Device) {
 }
 
 /// Waits for the socket or the doorbell, so long at most.
-fn sleep(socket: RawFd, doorbell: &Bell, wait: Option<Duration>) {
-    let ready = |fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
-    let mut both = [ready(socket), ready(doorbell.fd())];
-    let time = wait.map(|wait| libc::timespec {
-        tv_sec: wait.as_secs().min(3600) as libc::time_t,
-        tv_nsec: libc::c_long::from(wait.subsec_nanos() as i32),
-    });
-    let time = time.as_ref().map_or(std::ptr::null(), |time| time as *const libc::timespec);
-    // SAFETY: two entries and the time live until the call returns; there is no mask of signals.
-    unsafe { libc::ppoll(both.as_mut_ptr(), 2, time, std::ptr::null()) };
+fn sleep(socket: &UdpSocket, doorbell: &Bell, wait: Option<Duration>) {
+    let time = wait.and_then(|wait| Timespec::try_from(wait).ok());
+    let mut both = [PollFd::new(socket, PollFlags::IN), PollFd::new(doorbell, PollFlags::IN)];
+    let _ = poll(&mut both, time.as_ref());
 }

@@ -10,11 +10,11 @@ pub(super) unsafe fn read(address: *const sockaddr) -> Option<(IpAddr, u16)> {
     }
     match i32::from(unsafe { (*address).sa_family }) {
         libc::AF_INET => {
-            let address = unsafe { &*address.cast::<sockaddr_in>() };
+            let address = unsafe { address.cast::<sockaddr_in>().read_unaligned() };
             Some((Ipv4Addr::from(address.sin_addr.s_addr.to_ne_bytes()).into(), u16::from_be(address.sin_port)))
         }
         libc::AF_INET6 => {
-            let address = unsafe { &*address.cast::<sockaddr_in6>() };
+            let address = unsafe { address.cast::<sockaddr_in6>().read_unaligned() };
             let ip = Ipv6Addr::from(address.sin6_addr.s6_addr);
             Some((ip.to_ipv4_mapped().map_or(ip.into(), IpAddr::V4), u16::from_be(address.sin6_port)))
         }

@@ -1,13 +1,15 @@
 //! Event channels, and the events in them.
 
-use super::{address, connect, Id};
+use super::{address, connect, kept};
 use crate::cm::{Event, EventKind, Param};
-use crate::nic::bell::BellQueue;
+use crate::nic::bell::{BellQueue, Unacked};
 use crate::nic::{device, Nic};
 use crate::verbs::{minus_one, null};
 use libc::{c_char, c_int};
 use rdma_sys::{param_t, rdma_cm_event, rdma_cm_id, rdma_conn_param, rdma_event_channel};
 use std::ptr::null_mut;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::Arc;
 
 /// An event channel, as the library knows it. Its queue holds addresses of [`EventFace`]s.
 #[repr(C)]
@@ -49,15 +51,20 @@ pub unsafe extern "C" fn rdma_destroy_event_channel(channel: *mut rdma_event_cha
 #[no_mangle]
 pub unsafe extern "C" fn rdma_get_cm_event(channel: *mut rdma_event_channel, to: *mut *mut rdma_cm_event) -> c_int {
     let Some(device) = device() else { return minus_one(libc::ENODEV) };
-    let face = match unsafe { (*channel.cast::<ChannelFace>()).events.pop() } {
+    // Counted before anybody can see that it is gone: the id of an event that is being fetched is not destroyed.
+    let count = |event: &usize| unsafe { counted(&(*(*event as *mut EventFace)).c).add() };
+    let face = match unsafe { (*channel.cast::<ChannelFace>()).events.pop(count) } {
         Ok(event) => event as *mut EventFace,
         Err(errno) => return minus_one(errno),
     };
     unsafe {
         let event = &mut (*face).c;
-        counted(event).unacked.add();
         let id = event.id;
         match event.event {
+            kind if kind == EventKind::ConnectRequest as u32 => {
+                (*id).context = (*event.listen_id).context;
+                device.lock().cm.fetched(event.listen_id as u64);
+            }
             kind if kind == EventKind::ConnectResponse as u32 && !(*id).qp.is_null() => {
                 event.event = match connect::complete(device, id) {
                     Ok(()) => EventKind::Established as u32,
@@ -75,16 +82,18 @@ pub unsafe extern "C" fn rdma_get_cm_event(channel: *mut rdma_event_channel, to:
     0
 }
 
-/// The id whose destruction waits for this event.
-unsafe fn counted<'a>(event: &rdma_cm_event) -> &'a mut Id {
-    unsafe { Id::of(if event.listen_id.is_null() { event.id } else { event.listen_id }) }
+/// Where this event is counted: the id whose destruction waits for it.
+unsafe fn counted<'a>(event: &rdma_cm_event) -> &'a Arc<Unacked> {
+    unsafe { &kept(if event.listen_id.is_null() { event.id } else { event.listen_id }).unacked }
 }
 
 /// `rdma_ack_cm_event(3)`: frees the event, and the private data that it points to.
 #[no_mangle]
 pub unsafe extern "C" fn rdma_ack_cm_event(event: *mut rdma_cm_event) -> c_int {
     let event = unsafe { Box::from_raw(event.cast::<EventFace>()) };
-    unsafe { counted(&event.c) }.unacked.acknowledge(1);
+    // With this the id may be destroyed at once, by another thread.
+    let unacked = unsafe { Arc::clone(counted(&event.c)) };
+    unacked.acknowledge(1);
     0
 }
 
@@ -102,11 +111,10 @@ unsafe fn deliver_one(nic: &mut Nic, event: Event) {
     if event.kind == EventKind::ConnectRequest {
         let Some(connection) = nic.cm.get(event.connection) else { return };
         let (peer, port) = (connection.peer, connection.peer_port);
-        (listen_id, id) = (id, unsafe { super::id::new((*id).channel, (*id).context, (*id).ps) });
+        (listen_id, id) = (id, unsafe { super::id::new((*id).channel, null_mut(), (*id).ps) });
         connection.owner = Some(id as u64);
-        let new = unsafe { Id::of(id) };
-        (new.connection, new.param) = (event.connection, event.param);
         unsafe {
+            kept(id).connection.store(event.connection, Relaxed);
             super::id::bind(id, nic.address(), super::id::port_of(listen_id));
             address::write(super::id::peers(id), peer, port);
         }
@@ -164,7 +172,7 @@ pub unsafe extern "C" fn rdma_migrate_id(id: *mut rdma_cm_id, channel: *mut rdma
     if channel.is_null() {
         return minus_one(libc::EOPNOTSUPP); // An id without a channel of its own works synchronously.
     }
-    unsafe { Id::of(id) }.unacked.wait_for_all();
+    unsafe { Arc::clone(&kept(id).unacked) }.wait_for_all();
     let _nic = device.lock();
     let is_about = |event: &usize| unsafe { (*(*event as *mut EventFace)).c.id == id };
     unsafe {

@@ -1,12 +1,14 @@
 //! Connecting and disconnecting.
 
-use super::{address, id, qp, Id};
+use super::{address, connection, id, kept, qp};
 use crate::cm::{Param, Phase};
+use crate::nic::bell::locked;
 use crate::nic::{device, random, Device};
 use crate::qp::State;
 use crate::verbs::minus_one;
 use libc::{c_int, c_void};
 use rdma_sys::{rdma_cm_id, rdma_conn_param};
+use std::sync::atomic::Ordering::Relaxed;
 
 /// "As many as the peer asks for, or allows": `RDMA_MAX_RESP_RES`, `RDMA_MAX_INIT_DEPTH`.
 const AS_ASKED: u8 = 0xff;
@@ -42,23 +44,22 @@ unsafe fn qp_number(id: *mut rdma_cm_id, c: *const rdma_conn_param) -> u32 {
 #[no_mangle]
 pub unsafe extern "C" fn rdma_connect(id: *mut rdma_cm_id, c: *mut rdma_conn_param) -> c_int {
     let Some(device) = device() else { return minus_one(libc::ENODEV) };
+    let mut nic = device.lock();
     let Some((peer, port)) = (unsafe { address::read(id::peers(id).cast()) }) else { return minus_one(libc::EINVAL) };
-    if unsafe { (*id).verbs }.is_null() || unsafe { Id::of(id) }.connection != 0 {
+    if unsafe { (*id).verbs.is_null() || connection(id) != 0 } {
         return minus_one(libc::EINVAL);
     }
     let data = if c.is_null() { &[] } else { unsafe { private((*c).private_data, (*c).private_data_len) } };
     if data.len() > crate::cm::REQ_PRIVATE {
         return minus_one(libc::EINVAL);
     }
-    let mut nic = device.lock();
     let local = nic.cm.open(Some(id as u64), peer, random());
-    let mine = unsafe { Id::of(id) };
-    mine.connection = local;
+    let mine = unsafe { kept(id) };
+    mine.connection.store(local, Relaxed);
     if let Some(connection) = nic.cm.get(local) {
         connection.param = if c.is_null() { Param::default() } else { from_c(unsafe { &*c }) };
         connection.qpn = unsafe { qp_number(id, c) };
-        connection.ack_timeout = mine.ack_timeout.unwrap_or(connection.ack_timeout);
-        mine.param = connection.param;
+        connection.ack_timeout = locked(&mine.ack_timeout).unwrap_or(connection.ack_timeout);
     }
     let from = unsafe { id::port_of(id) };
     nic.with_cm(|cm, now, out| cm.connect(local, port, from, data, now, out));
@@ -70,7 +71,7 @@ pub unsafe extern "C" fn rdma_connect(id: *mut rdma_cm_id, c: *mut rdma_conn_par
 pub(super) unsafe fn complete(device: &Device, id: *mut rdma_cm_id) -> Result<(), c_int> {
     unsafe { qp::move_to(device, id, State::Rtr)? };
     unsafe { qp::move_to(device, id, State::Rts)? };
-    let local = unsafe { Id::of(id) }.connection;
+    let local = unsafe { connection(id) };
     device.lock().with_cm(|cm, now, out| cm.ready_to_use(local, now, out))
 }
 
@@ -78,7 +79,7 @@ pub(super) unsafe fn complete(device: &Device, id: *mut rdma_cm_id) -> Result<()
 #[no_mangle]
 pub unsafe extern "C" fn rdma_establish(id: *mut rdma_cm_id) -> c_int {
     let Some(device) = device() else { return minus_one(libc::ENODEV) };
-    let local = unsafe { Id::of(id) }.connection;
+    let local = unsafe { connection(id) };
     let told = device.lock().with_cm(|cm, now, out| cm.ready_to_use(local, now, out));
     told.map_or_else(minus_one, |()| 0)
 }
@@ -87,11 +88,11 @@ pub unsafe extern "C" fn rdma_establish(id: *mut rdma_cm_id) -> c_int {
 #[no_mangle]
 pub unsafe extern "C" fn rdma_accept(id: *mut rdma_cm_id, c: *mut rdma_conn_param) -> c_int {
     let Some(device) = device() else { return minus_one(libc::ENODEV) };
-    let mine = unsafe { Id::of(id) };
+    let local = unsafe { connection(id) };
     let data = if c.is_null() { &[] } else { unsafe { private((*c).private_data, (*c).private_data_len) } };
     {
         let mut nic = device.lock();
-        let connection = match nic.cm.expect(mine.connection, Phase::ReqReceived) {
+        let connection = match nic.cm.expect(local, Phase::ReqReceived) {
             Ok(connection) => connection,
             Err(errno) => return minus_one(errno),
         };
@@ -104,7 +105,7 @@ pub unsafe extern "C" fn rdma_accept(id: *mut rdma_cm_id, c: *mut rdma_conn_para
             param.initiator_depth = asked.initiator_depth;
         }
         param.retries = asked.retries; // The REQ says it for both sides.
-        (mine.param, connection.param) = (param, param);
+        connection.param = param;
         connection.qpn = unsafe { qp_number(id, c) };
     }
     if !unsafe { (*id).qp }.is_null() {
@@ -114,7 +115,6 @@ pub unsafe extern "C" fn rdma_accept(id: *mut rdma_cm_id, c: *mut rdma_conn_para
             }
         }
     }
-    let local = mine.connection;
     device.lock().with_cm(|cm, now, out| cm.accept(local, data, now, out));
     device.ring();
     0
@@ -124,7 +124,7 @@ pub unsafe extern "C" fn rdma_accept(id: *mut rdma_cm_id, c: *mut rdma_conn_para
 #[no_mangle]
 pub unsafe extern "C" fn rdma_reject(id: *mut rdma_cm_id, data: *const c_void, length: u8) -> c_int {
     let Some(device) = device() else { return minus_one(libc::ENODEV) };
-    let (local, data) = unsafe { (Id::of(id).connection, private(data, length)) };
+    let (local, data) = unsafe { (connection(id), private(data, length)) };
     let mut nic = device.lock();
     if let Err(errno) = nic.cm.expect(local, Phase::ReqReceived) {
         return minus_one(errno);
@@ -137,7 +137,7 @@ pub unsafe extern "C" fn rdma_reject(id: *mut rdma_cm_id, data: *const c_void, l
 #[no_mangle]
 pub unsafe extern "C" fn rdma_disconnect(id: *mut rdma_cm_id) -> c_int {
     let Some(device) = device() else { return minus_one(libc::ENODEV) };
-    let local = unsafe { Id::of(id) }.connection;
+    let local = unsafe { connection(id) };
     if device.lock().cm.get(local).is_none() {
         return minus_one(libc::EINVAL);
     }

@@ -1,7 +1,8 @@
 //! Ids: making, binding, listening, resolving.
 
 use super::channel::{post_plain, withdraw};
-use super::{address, Id};
+use super::{address, connection, kept, Id, Kept};
+use crate::nic::bell::locked;
 use crate::nic::{device, random, Nic};
 use crate::verbs::context::context;
 use crate::verbs::minus_one;
@@ -17,9 +18,7 @@ use std::sync::Arc;
 pub(super) unsafe fn new(channel: *mut rdma_event_channel, context: *mut c_void, ps: u32) -> *mut rdma_cm_id {
     let mut c: rdma_cm_id = unsafe { std::mem::zeroed() };
     (c.channel, c.context, c.ps, c.qp_type) = (channel, context, ps, ibv_qp_type::IBV_QPT_RC);
-    let param = crate::cm::Param::default();
-    let id = Id { c, connection: 0, param, ack_timeout: None, owns_pd: false, unacked: Arc::default() };
-    Box::into_raw(Box::new(id)).cast()
+    Box::into_raw(Box::new(Id { c, kept: Kept::default() })).cast()
 }
 
 /// `rdma_create_id(3)`: for connections, with an event channel.
@@ -40,26 +39,32 @@ pub unsafe extern "C" fn rdma_create_id(
     0
 }
 
-/// `rdma_destroy_id(3)`: waits until its events are acknowledged; ends its connection; those whom it has not told the program
-/// of are turned away.
+/// `rdma_destroy_id(3)`: ends its connection; those whom it has not told the program of are turned away. Then it waits until
+/// the events that the program has fetched are acknowledged.
 #[no_mangle]
 pub unsafe extern "C" fn rdma_destroy_id(id: *mut rdma_cm_id) -> c_int {
     let Some(device) = device() else { return minus_one(libc::ENODEV) };
-    unsafe { Arc::clone(&Id::of(id).unacked) }.wait_for_all();
-    let mut nic = device.lock();
     unsafe {
-        withdraw(id).into_iter().for_each(|unseen| close(&mut nic, unseen));
-        close(&mut nic, id);
+        {
+            let mut nic = device.lock();
+            for unseen in withdraw(id) {
+                close(&mut nic, unseen);
+                drop(Box::from_raw(unseen.cast::<Id>()));
+            }
+            close(&mut nic, id);
+        }
+        device.ring();
+        Arc::clone(&kept(id).unacked).wait_for_all();
+        drop(Box::from_raw(id.cast::<Id>()));
     }
-    device.ring();
     0
 }
 
+/// The device forgets an id: from now on there are no events for it.
 unsafe fn close(nic: &mut Nic, id: *mut rdma_cm_id) {
-    let connection = unsafe { Id::of(id) }.connection;
+    let connection = unsafe { connection(id) };
     nic.with_cm(|cm, now, out| cm.close(id as u64, connection, now, out));
     nic.cm_events.retain(|event| event.owner != id as u64);
-    drop(unsafe { Box::from_raw(id.cast::<Id>()) });
 }
 
 /// The port that an id is bound to.
@@ -113,13 +118,13 @@ pub unsafe extern "C" fn rdma_bind_addr(id: *mut rdma_cm_id, to: *mut sockaddr) 
 
 /// `rdma_listen(3)`.
 #[no_mangle]
-pub unsafe extern "C" fn rdma_listen(id: *mut rdma_cm_id, _backlog: c_int) -> c_int {
+pub unsafe extern "C" fn rdma_listen(id: *mut rdma_cm_id, backlog: c_int) -> c_int {
     let Some(device) = device() else { return minus_one(libc::ENODEV) };
     let mut nic = device.lock();
     if unsafe { port_of(id) } == 0 {
         unsafe { bind(id, [0, 0, 0, 0].into(), free_port(&nic)) };
     }
-    match nic.cm.listen(unsafe { port_of(id) }, id as u64) {
+    match nic.cm.listen(unsafe { port_of(id) }, id as u64, usize::try_from(backlog).unwrap_or(0)) {
         Ok(()) => {
             nic.port.tap.listens(nic.address());
             0
@@ -188,7 +193,7 @@ pub unsafe extern "C" fn rdma_set_option(
         if length != 1 {
             return minus_one(libc::EINVAL);
         }
-        unsafe { Id::of(id).ack_timeout = Some(value.cast::<u8>().read() & 0x1f) };
+        *locked(&unsafe { kept(id) }.ack_timeout) = Some(unsafe { value.cast::<u8>().read() } & 0x1f);
     }
     0
 }

@@ -17,33 +17,45 @@ pub mod strangers;
 
 pub use channel::deliver;
 
-use crate::cm::Param;
 use crate::nic::bell::Unacked;
 use rdma_sys::rdma_cm_id;
-use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU32};
+use std::sync::{Arc, Mutex};
 
-/// An id, as the library knows it.
+/// An id: what a program sees of it, and behind that what only the library knows.
 #[repr(C)]
-pub(crate) struct Id {
-    pub c: rdma_cm_id,
+struct Id {
+    c: rdma_cm_id,
+    kept: Kept,
+}
+
+/// What only the library knows of an id. Several threads may call with one id at a time: so nothing of it is changed but
+/// through a shared reference, and of the program's part there is no reference at all.
+#[derive(Default)]
+pub(crate) struct Kept {
     /// Its connection's number; 0 if it has none.
-    pub connection: u32,
-    /// What the program has asked for, or accepted.
-    pub param: Param,
+    pub connection: AtomicU32,
     /// How long a requester shall wait for an ACK, if the program has said so.
-    pub ack_timeout: Option<u8>,
+    pub ack_timeout: Mutex<Option<u8>>,
     /// The protection domain was made by the library.
-    pub owns_pd: bool,
+    pub owns_pd: AtomicBool,
     /// Events that the program has got and not acknowledged.
     pub unacked: Arc<Unacked>,
 }
 
-impl Id {
-    /// The id behind a face.
-    ///
-    /// # Safety
-    /// The pointer is one that this library has given out, and not destroyed.
-    pub unsafe fn of<'a>(face: *mut rdma_cm_id) -> &'a mut Id {
-        unsafe { &mut *face.cast::<Id>() }
-    }
+/// What is kept behind an id.
+///
+/// # Safety
+/// The pointer is one that this library has given out, and not destroyed.
+pub(crate) unsafe fn kept<'a>(face: *mut rdma_cm_id) -> &'a Kept {
+    unsafe { &(*face.cast::<Id>()).kept }
+}
+
+/// The number of an id's connection.
+///
+/// # Safety
+/// As for [`kept`].
+unsafe fn connection(face: *mut rdma_cm_id) -> u32 {
+    unsafe { kept(face) }.connection.load(Relaxed)
 }

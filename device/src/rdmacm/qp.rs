@@ -1,6 +1,6 @@
 //! The queue pair of an id, which the library moves from state to state as the connection is made.
 
-use super::Id;
+use super::{connection, kept};
 use crate::cm::gid;
 use crate::memory::Rights;
 use crate::nic::{device, Device};
@@ -11,6 +11,7 @@ use crate::verbs::qp::{ibv_create_qp, ibv_destroy_qp, ibv_modify_qp};
 use libc::c_int;
 use rdma_sys::{ibv_pd, ibv_qp_attr, ibv_qp_init_attr, rdma_cm_id};
 use std::ptr::null_mut;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// `rdma_create_qp(3)`: in INIT, so that receives can be posted.
 #[no_mangle]
@@ -29,7 +30,7 @@ pub unsafe extern "C" fn rdma_create_qp(id: *mut rdma_cm_id, pd: *mut ibv_pd, in
         return -1;
     }
     unsafe {
-        Id::of(id).owns_pd = owns_pd;
+        kept(id).owns_pd.store(owns_pd, Relaxed);
         ((*id).qp, (*id).pd) = (qp, pd);
         ((*id).send_cq, (*id).recv_cq, (*id).srq) = ((*init).send_cq, (*init).recv_cq, (*init).srq);
         match move_to(device, id, State::Init) {
@@ -45,7 +46,7 @@ pub unsafe extern "C" fn rdma_destroy_qp(id: *mut rdma_cm_id) {
     unsafe {
         ibv_destroy_qp((*id).qp);
         (*id).qp = null_mut();
-        if std::mem::take(&mut Id::of(id).owns_pd) {
+        if kept(id).owns_pd.swap(false, Relaxed) {
             ibv_dealloc_pd((*id).pd);
             (*id).pd = null_mut();
         }
@@ -91,9 +92,8 @@ pub(super) unsafe fn to_error(_device: &Device, id: *mut rdma_cm_id) {
 unsafe fn attributes(device: &Device, id: *mut rdma_cm_id, state: State) -> Result<(ibv_qp_attr, u32), c_int> {
     let mut attr: ibv_qp_attr = unsafe { std::mem::zeroed() };
     attr.qp_state = state as u32;
-    let id = unsafe { Id::of(id) };
     let mut nic = device.lock();
-    let connection = nic.cm.get(id.connection);
+    let connection = nic.cm.get(unsafe { connection(id) });
     let agreed = connection.as_ref().map(|connection| connection.param);
     let bits = match (state, connection) {
         (State::Init, _) => {

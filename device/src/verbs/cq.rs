@@ -23,9 +23,9 @@ struct CqFace {
     cq: Arc<Cq>,
 }
 
-/// The queue behind a face.
-pub(super) unsafe fn cq_of(face: *mut ibv_cq) -> Arc<Cq> {
-    unsafe { Arc::clone(&(*face.cast::<CqFace>()).cq) }
+/// The queue behind a face. What of the face belongs to the program is not looked at: another thread may be writing there.
+pub(super) unsafe fn cq_of<'a>(face: *mut ibv_cq) -> &'a Arc<Cq> {
+    unsafe { &(*face.cast::<CqFace>()).cq }
 }
 
 /// `ibv_create_comp_channel(3)`.
@@ -73,7 +73,7 @@ pub unsafe extern "C" fn ibv_create_cq(
 #[no_mangle]
 pub unsafe extern "C" fn ibv_destroy_cq(face: *mut ibv_cq) -> c_int {
     let Some(device) = device() else { return libc::ENODEV };
-    let cq = unsafe { cq_of(face) };
+    let cq = unsafe { Arc::clone(cq_of(face)) };
     let uses = |other: &Arc<Cq>| Arc::ptr_eq(other, &cq);
     if device.lock().qps.values().any(|entry| uses(&entry.send_cq) || uses(&entry.receive_cq)) {
         return libc::EBUSY;
@@ -95,10 +95,9 @@ pub unsafe extern "C" fn ibv_get_cq_event(
     cq_context: *mut *mut c_void,
 ) -> c_int {
     let rang = unsafe { Arc::clone(&(*channel.cast::<ChannelFace>()).rang) };
-    match rang.pop() {
+    match rang.pop(|face| unsafe { cq_of(*face as *mut ibv_cq) }.unacked.add()) {
         Ok(face) => unsafe {
             let face = face as *mut ibv_cq;
-            cq_of(face).unacked.add();
             (*cq, *cq_context) = (face, (*face).cq_context);
             0
         },
@@ -109,21 +108,21 @@ pub unsafe extern "C" fn ibv_get_cq_event(
 /// `ibv_ack_cq_events(3)`.
 #[no_mangle]
 pub unsafe extern "C" fn ibv_ack_cq_events(cq: *mut ibv_cq, events: u32) {
-    unsafe { cq_of(cq) }.unacked.acknowledge(events);
+    // With this the queue may be destroyed at once, by another thread.
+    let cq = unsafe { Arc::clone(cq_of(cq)) };
+    cq.unacked.acknowledge(events);
 }
 
 /// `ibv_req_notify_cq(3)`.
 pub(super) unsafe extern "C" fn req_notify_cq(cq: *mut ibv_cq, solicited_only: c_int) -> c_int {
     let armed = if solicited_only == 0 { Armed::Any } else { Armed::Solicited };
-    let face = unsafe { &*cq.cast::<CqFace>() };
-    locked(&face.cq.queue).arm(armed);
+    locked(&unsafe { cq_of(cq) }.queue).arm(armed);
     0
 }
 
 /// `ibv_poll_cq(3)`.
 pub(super) unsafe extern "C" fn poll_cq(cq: *mut ibv_cq, most: c_int, to: *mut ibv_wc) -> c_int {
-    let face = unsafe { &*cq.cast::<CqFace>() };
-    let mut queue = locked(&face.cq.queue);
+    let mut queue = locked(&unsafe { cq_of(cq) }.queue);
     let mut count = 0;
     while count < most {
         let Some(completion) = queue.pop() else { break };

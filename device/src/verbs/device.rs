@@ -108,11 +108,12 @@ pub unsafe extern "C" fn ibv_query_port(_context: *mut ibv_context, port: u8, at
     }
     const ETHERNET: u8 = 2;
     const LINK_UP: u8 = 5;
-    let attr = unsafe { &mut *attr };
-    (attr.state, attr.phys_state) = (ibv_port_state::IBV_PORT_ACTIVE, LINK_UP);
-    (attr.max_mtu, attr.active_mtu) = (ibv_mtu::IBV_MTU_4096, ibv_mtu::IBV_MTU_1024);
-    (attr.gid_tbl_len, attr.pkey_tbl_len, attr.max_msg_sz) = (1, 1, Qp::LONGEST);
-    (attr.link_layer, attr.active_width, attr.active_speed) = (ETHERNET, 1, 1);
+    unsafe {
+        ((*attr).state, (*attr).phys_state) = (ibv_port_state::IBV_PORT_ACTIVE, LINK_UP);
+        ((*attr).max_mtu, (*attr).active_mtu) = (ibv_mtu::IBV_MTU_4096, ibv_mtu::IBV_MTU_1024);
+        ((*attr).gid_tbl_len, (*attr).pkey_tbl_len, (*attr).max_msg_sz) = (1, 1, Qp::LONGEST);
+        ((*attr).link_layer, (*attr).active_width, (*attr).active_speed) = (ETHERNET, 1, 1);
+    }
     0
 }
 

@@ -10,7 +10,7 @@ use std::ptr::addr_of_mut;
 #[no_mangle]
 pub unsafe extern "C" fn ibv_get_async_event(_context: *mut ibv_context, to: *mut ibv_async_event) -> c_int {
     let Some(device) = device() else { return minus_one(libc::ENODEV) };
-    match device.raised.pop() {
+    match device.raised.pop(|_| ()) {
         Ok(raised) => unsafe {
             // The element is a union of pointers to the C structs: whichever it is, it is the address of the face.
             addr_of_mut!((*to).element).cast::<usize>().write(raised.face);

@@ -1,6 +1,6 @@
 //! The fast path: posting work requests.
 
-use crate::memory::Sge;
+use crate::memory::{copy_out, Sge};
 use crate::nic::device;
 use crate::work::{Local, ReceiveRequest, Remote, SendRequest, Work};
 use libc::c_int;
@@ -72,8 +72,7 @@ unsafe fn send_request(wr: &ibv_send_wr) -> Result<SendRequest, c_int> {
         let mut bytes = Vec::new();
         for piece in &pieces {
             // Inline bytes are copied now, lkey or not: the program may change them as soon as the call returns.
-            let from = piece.address as *const u8;
-            bytes.extend_from_slice(unsafe { std::slice::from_raw_parts(from, piece.length as usize) });
+            bytes.extend(unsafe { copy_out(piece.address as *const u8, piece.length as usize) });
         }
         Local::Inline(bytes)
     } else {

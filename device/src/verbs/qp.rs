@@ -8,16 +8,18 @@ use crate::cm::{address_in, gid};
 use crate::memory::Rights;
 use crate::nic::bell::locked;
 use crate::nic::{device, Device, Face, QpEntry};
+use crate::outside::Outside;
 use crate::psn::Psn;
 use crate::qp::{mask, Attributes, Limits, Qp, Settings, State};
 use libc::c_int;
 use rdma_sys::{ibv_pd, ibv_qp, ibv_qp_attr, ibv_qp_cap, ibv_qp_init_attr, ibv_qp_type};
+use std::sync::Arc;
 
 /// `ibv_create_qp(3)`: reliable connections only.
 #[no_mangle]
 pub unsafe extern "C" fn ibv_create_qp(pd: *mut ibv_pd, init: *mut ibv_qp_init_attr) -> *mut ibv_qp {
     let Some(device) = device() else { return null(libc::ENODEV) };
-    let init = unsafe { &mut *init };
+    let init = unsafe { &*init };
     if init.qp_type != ibv_qp_type::IBV_QPT_RC {
         return null(libc::EOPNOTSUPP);
     }
@@ -37,7 +39,7 @@ pub unsafe extern "C" fn ibv_create_qp(pd: *mut ibv_pd, init: *mut ibv_qp_init_a
     let face = Box::into_raw(face);
     let (domain, signal_all) = (unsafe { (*pd).handle }, init.sq_sig_all != 0);
     let settings = Settings { number, domain, limits, signal_all, uses_shared: srq.is_some() };
-    let (send_cq, receive_cq) = unsafe { (cq_of(init.send_cq), cq_of(init.recv_cq)) };
+    let (send_cq, receive_cq) = unsafe { (Arc::clone(cq_of(init.send_cq)), Arc::clone(cq_of(init.recv_cq))) };
     let entry = QpEntry { qp: Qp::new(settings), send_cq, receive_cq, srq, face: face as Face };
     nic.qps.insert(number, entry);
     face
@@ -70,14 +72,10 @@ pub unsafe extern "C" fn ibv_destroy_qp(face: *mut ibv_qp) -> c_int {
 #[no_mangle]
 pub unsafe extern "C" fn ibv_modify_qp(face: *mut ibv_qp, attr: *mut ibv_qp_attr, mask: c_int) -> c_int {
     let Some(device) = device() else { return libc::ENODEV };
-    let result = modify(device, unsafe { (*face).qp_num }, unsafe { &*attr }, mask as u32);
-    if let Ok(state) = result {
-        unsafe { (*face).state = state as u32 };
-    }
-    code(result.map(|_| ()))
+    code(unsafe { modify(device, face, &*attr, mask as u32) })
 }
 
-fn modify(device: &Device, number: u32, attr: &ibv_qp_attr, mask: u32) -> Result<State, c_int> {
+unsafe fn modify(device: &Device, face: *mut ibv_qp, attr: &ibv_qp_attr, mask: u32) -> Result<(), c_int> {
     let unchanged = mask & mask::STATE == 0;
     let state = if unchanged { Some(State::Reset) } else { State::from_number(attr.qp_state) };
     let is_possible = (mask & mask::PORT == 0 || attr.port_num == 1)
@@ -87,10 +85,12 @@ fn modify(device: &Device, number: u32, attr: &ibv_qp_attr, mask: u32) -> Result
     let (Some(state), true) = (state, is_possible) else { return Err(libc::EINVAL) };
     let wanted = from_c(attr, mask);
     let mut nic = device.lock();
-    let done = nic.with_qp(number, |qp, out| qp.modify(mask, state, &wanted, out).map(|()| qp.state()));
-    let done = done.unwrap_or(Err(libc::EINVAL));
+    let moved = |qp: &mut Qp, out: &mut Outside| qp.modify(mask, state, &wanted, out).map(|()| qp.state());
+    let state = nic.with_qp(unsafe { (*face).qp_num }, moved).unwrap_or(Err(libc::EINVAL))?;
+    // Under the lock: another thread may move it, too.
+    unsafe { (*face).state = state as u32 };
     device.ring();
-    done
+    Ok(())
 }
 
 fn from_c(attr: &ibv_qp_attr, mask: u32) -> Attributes {
