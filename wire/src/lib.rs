@@ -5,7 +5,8 @@
 //! declare field by field as the specification does. [`icrc`] checks the packet, [`track`] sorts packets into
 //! connections and counts them from the start, [`show`] prints it all, [`lanes`] draws it beside the log lines. [`story`]
 //! knows what happens in each lesson, and [`annotate`] writes that into a capture. [`compare`] says whether two captures
-//! tell the same story, and [`rules`] choose packets of a run that something shall happen to.
+//! tell the same story, [`rules`] choose packets of a run that something shall happen to, and [`play`] shows a run in a
+//! browser.
 
 pub mod aeth;
 pub mod annotate;
@@ -21,6 +22,7 @@ pub mod lower;
 pub mod opcode;
 pub mod packet;
 pub mod pcapng;
+pub mod play;
 pub mod rules;
 pub mod run;
 pub mod show;

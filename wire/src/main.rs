@@ -10,6 +10,7 @@ use wire::capture::{Error, Reader};
 use wire::compare::{self, Capture};
 use wire::lanes::{self, Lanes};
 use wire::pcapng::Section;
+use wire::play::{self, Lesson};
 use wire::show::{self, look::Style};
 use wire::story;
 
@@ -54,11 +55,24 @@ fn command() -> Command {
         .about("Draw a picture to standard output: the lanes of a run, or the ladder of a capture")
         .arg(file())
         .arg(flag("ladder", "The ladder of a run, too"));
+    let lesson = option("lesson").value_name("DIR").value_parser(value_parser!(PathBuf));
+    let play = Command::new("play")
+        .about("Write a web page that plays a run, or any capture, event by event; it needs nothing beside itself")
+        .arg(file())
+        .arg(lesson.help("The lesson that was run, as lessons/04_rdma_write: then the page shows its code, too"))
+        .arg(flag("data", "Only the run as JSON, for a page that has the player"))
+        .arg(
+            Arg::new("out")
+                .short('o')
+                .value_name("OUT")
+                .value_parser(value_parser!(PathBuf))
+                .help("The new file; without this, FILE with .html or .json at its end, in the working directory"),
+        );
     Command::new("wire")
         .about("Read captures of RDMA traffic (RoCEv2)")
         .subcommand_required(true)
         .arg_required_else_help(true)
-        .subcommands([show, annotate, compare, svg])
+        .subcommands([show, annotate, compare, svg, play])
 }
 
 fn main() -> ExitCode {
@@ -68,6 +82,7 @@ fn main() -> ExitCode {
     let result = match name {
         "annotate" => annotate(file, arguments),
         "compare" => compare(file, arguments),
+        "play" => play(file, arguments).map(|()| 0),
         "svg" => svg(file, arguments.get_flag("ladder")).map(|()| 0).map_err(in_file(file)),
         _ => show(file, arguments).map(|()| 0).map_err(in_file(file)),
     };
@@ -148,6 +163,24 @@ fn style(width_of_a_file: usize) -> Style {
     let color = terminal && std::env::var_os("NO_COLOR").map_or(true, |value| value.is_empty());
     let width = terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
     Style { color, width: width.filter(|_| terminal).unwrap_or(width_of_a_file) }
+}
+
+/// Writes the page and says where it is.
+fn play(file: &Path, arguments: &ArgMatches) -> Result<(), (PathBuf, Error)> {
+    let lesson = arguments.get_one::<PathBuf>("lesson");
+    let lesson = lesson.map(|folder| Lesson::read(folder).map_err(in_file(folder))).transpose()?;
+    let capture = std::fs::read(file).map_err(|error| (file.to_owned(), Error::Input(error)))?;
+    let name = file.file_stem().unwrap_or_default().to_string_lossy();
+    let run = play::run(&capture, &name, lesson.as_ref()).map_err(in_file(file))?;
+    let (text, extension) = match arguments.get_flag("data") {
+        true => (run.json(), "json"),
+        false => (play::page::page(&run, &play::page::ladder(&capture)), "html"),
+    };
+    let beside = PathBuf::from(format!("{name}.{extension}"));
+    let out = arguments.get_one("out").cloned().unwrap_or(beside);
+    std::fs::write(&out, text).map_err(in_file(&out))?;
+    let _ = writeln!(std::io::stdout(), "{}", out.display());
+    Ok(())
 }
 
 /// Exit status 0: every RoCE packet has its step; 1: some have none.

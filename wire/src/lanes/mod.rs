@@ -64,10 +64,16 @@ pub fn ladder(run: &[u8]) -> Result<(String, String), Error> {
     Ok(svg::draw(&lanes, &entries))
 }
 
-fn entries(run: &[u8], style: Style, part: RangeInclusive<u64>) -> Result<(Lanes, Vec<Entry>), Error> {
+/// Lanes for a whole run or capture, whose nodes and clients are known beforehand.
+pub(crate) fn begin(run: &[u8]) -> Result<Lanes, Error> {
     let nodes = nodes(&mut Reader::new(run)?).unwrap_or_else(|| Side::BOTH.map(|side| side.name().to_owned()).to_vec());
-    let (mut lanes, mut entries) = (Lanes::new(&nodes, style), Vec::new());
+    let mut lanes = Lanes::new(&nodes, Style::FILE);
     lanes.rows = Rows::new(row::clients(&mut Reader::new(run)?));
+    Ok(lanes)
+}
+
+fn entries(run: &[u8], style: Style, part: RangeInclusive<u64>) -> Result<(Lanes, Vec<Entry>), Error> {
+    let (mut lanes, mut entries) = (Lanes { style, ..begin(run)? }, Vec::new());
     let mut reader = Reader::new(run)?;
     while let Some(event) = reader.event()? {
         match lanes.entry(&event) {
@@ -147,6 +153,12 @@ impl Lanes {
             [one, other] => Some([one, other]),
             _ => None,
         }
+    }
+
+    /// All nodes, the server last.
+    pub(crate) fn left_to_right(&self) -> Vec<String> {
+        let (server, clients): (Vec<_>, Vec<_>) = self.nodes.iter().cloned().partition(|name| name == "server");
+        self.sides().map_or_else(|| [clients, server].concat(), |sides| sides.map(String::from).to_vec())
     }
 
     /// A node's name, and its address if it has sent from one alone.

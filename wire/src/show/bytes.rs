@@ -1,15 +1,11 @@
 //! One packet byte by byte: hexadecimal beside field, value and meaning.
 
+use super::parts::{parts, Part, Value};
 use crate::capture::{Error, Reader, Record};
-use crate::cm::{self, mad};
-use crate::field::{Base, Field, Header};
-use crate::icrc::{self, Icrc};
-use crate::link::{Datagram, LinkType};
-use crate::lower;
+use crate::link::Datagram;
 use crate::packet::{Frame, Packet};
 use crate::run::Event;
 use std::io::{Read, Write};
-use std::net::Ipv6Addr;
 use std::str::FromStr;
 
 /// What to show.
@@ -73,98 +69,29 @@ fn frame(record: &Record) -> String {
 }
 
 fn roce(record: &Record, packet: &Packet) -> String {
-    let bytes = record.data;
-    let ip = packet.datagram.ip_offset;
-    let udp = ip + packet.datagram.udp_offset;
-    let mut text = match record.link == LinkType::ETHERNET && ip == lower::ethernet::HEADER.length {
-        true => header(&lower::ethernet::HEADER, bytes, 0),
-        false => section("Link layer", ip) + &dump(0, &bytes[..ip]),
+    parts(record, packet).iter().map(|part| section(part, record.data)).collect()
+}
+
+fn section(part: &Part, bytes: &[u8]) -> String {
+    let Part { title, start, length, values } = part;
+    let rows = match values.is_empty() {
+        true => dump(*start, bytes.get(*start..bytes.len().min(start + length)).unwrap_or(&[])),
+        false => values.iter().map(|value| rows(value, bytes)).collect(),
     };
-    let ip_header = if packet.datagram.src.is_ipv4() { &lower::ipv4::HEADER } else { &lower::ipv6::HEADER };
-    text += &header(ip_header, bytes, ip);
-    text += &rest("IP options or extension headers", bytes, ip + ip_header.length, udp);
-    text += &header(&lower::udp::HEADER, bytes, udp);
-    text.extend(packet.headers().map(|(offset, declared)| header(declared, bytes, ip + offset)));
-    let (start, length) = (ip + packet.payload_offset(), packet.payload_length());
-    match packet.cm() {
-        Some(message) => text += &cm_message(&message, bytes, start),
-        None if length > 0 => text += &(section("Payload", length) + &dump(start, packet.payload())),
-        None => {}
-    }
-    text + &tail(packet, bytes, start + length)
+    format!("\n{title}, {length} bytes\n{rows}")
 }
 
-/// Padding, ICRC, and what fills the frame up to the least length of Ethernet.
-fn tail(packet: &Packet, bytes: &[u8], start: usize) -> String {
-    let end = packet.datagram.ip_offset + packet.datagram.wire_length;
-    let crc = end - icrc::LENGTH;
-    let sent = bytes.get(crc..end).and_then(|bytes| bytes.try_into().ok()).map(u32::from_le_bytes);
-    let value = sent.map(|sum| format!("{sum:#010x}")).unwrap_or_default();
-    let verdict = match packet.icrc() {
-        Icrc::Ok => "ok: it fits the packet (little-endian)".into(),
-        Icrc::Bad => format!("bad: {:#010x} would fit the packet", packet.expected_icrc().unwrap_or(0)),
-        Icrc::Cut => "cut: the recording ends before it".into(),
-    };
-    rest("Padding", bytes, start, crc)
-        + &section("ICRC  Invariant CRC", icrc::LENGTH)
-        + &row(crc, &hex(bytes.get(crc..end).unwrap_or(&[])), "ICRC", &value, &verdict)
-        + &rest("Ethernet padding", bytes, end, bytes.len())
-}
-
-fn rest(title: &str, bytes: &[u8], start: usize, end: usize) -> String {
-    let part = bytes.get(start..end).filter(|part| !part.is_empty());
-    part.map(|part| section(title, part.len()) + &dump(start, part)).unwrap_or_default()
-}
-
-/// A CM message: the MAD header, the fields of the message, and the RDMA-CM header within its private data.
-fn cm_message(message: &cm::Message, bytes: &[u8], start: usize) -> String {
-    let body = start + mad::HEADER.length;
-    let mut text = header(&mad::HEADER, bytes, start);
-    let Some((Header { name, title, length, fields }, private)) =
-        message.kind.header().and_then(|header| Some((header, header.fields.last()?)))
-    else {
-        return text + &section(message.kind.name(), message.body.len()) + &dump(body, message.body);
-    };
-    text += &section(&format!("{name}  {title}"), *length);
-    text.extend(fields[..fields.len() - 1].iter().map(|field| field_rows(field, bytes, body)));
-    let mut private_start = body + private.span().0;
-    if message.ip_cm().is_some() {
-        text += &header(&cm::ip_cm::HEADER, bytes, private_start);
-        private_start += cm::ip_cm::HEADER.length;
-    }
-    text + &section("PrivateData", body + private.span().1 - private_start)
-        + &dump(private_start, message.private_data())
-}
-
-fn section(title: &str, length: usize) -> String {
-    format!("\n{title}, {length} bytes\n")
-}
-
-/// Every field of a header that begins at `start`.
-fn header(header: &Header, bytes: &[u8], start: usize) -> String {
-    let rows = header.fields.iter().map(|field| field_rows(field, bytes, start));
-    section(&format!("{}  {}", header.name, header.title), header.length) + &rows.collect::<String>()
-}
-
-fn field_rows(field: &Field, bytes: &[u8], start: usize) -> String {
-    let at = start + field.span().0;
-    let header = bytes.get(start..).unwrap_or(&[]);
-    let Some(part) = field.slice(header) else { return row(at, "", field.name, "", "cut: not recorded") };
-    let (value, meaning) = match (field.base, field.read(header)) {
-        (Base::Address, _) => (address(part), String::new()),
-        (Base::Dec, Some(number)) => (number.to_string(), (field.meaning)(number)),
-        (Base::Hex, Some(number)) => {
-            (format!("0x{number:0width$x}", width = field.bits.div_ceil(4)), (field.meaning)(number))
-        }
-        _ => (String::new(), String::new()),
-    };
+fn rows(field: &Value, bytes: &[u8]) -> String {
+    let Value { name, value, meaning, .. } = field;
+    let (at, end) = field.span();
+    let Some(part) = bytes.get(at..end) else { return row(at, "", name, value, meaning) };
     if field.bits % 8 != 0 {
-        return row(at, &pattern(part, field), field.name, &value, &meaning);
+        return row(at, &pattern(part, field), name, value, meaning);
     }
     let (first, more) = part.split_at(part.len().min(COLUMNS));
     let more = more.chunks(COLUMNS).enumerate();
     let more = more.map(|(i, chunk)| row(at + (i + 1) * COLUMNS, &hex(chunk), "", "", ""));
-    row(at, &hex(first), field.name, &value, &meaning) + &more.collect::<String>()
+    row(at, &hex(first), name, value, meaning) + &more.collect::<String>()
 }
 
 /// Bytes in the left column of a field's row.
@@ -180,7 +107,7 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 /// A field that does not fill its bytes: the bits that belong to it, dots for the others.
-fn pattern(bytes: &[u8], field: &Field) -> String {
+fn pattern(bytes: &[u8], field: &Value) -> String {
     let first = field.bit % 8;
     let bit = |at: usize| match (bytes[at / 8] >> (7 - at % 8) & 1, (first..first + field.bits).contains(&at)) {
         (_, false) => '.',
@@ -189,16 +116,6 @@ fn pattern(bytes: &[u8], field: &Field) -> String {
     };
     let byte = |at: usize| (at * 8..at * 8 + 8).map(bit).collect::<String>();
     (0..bytes.len()).map(byte).collect::<Vec<_>>().join(" ")
-}
-
-/// A GID, or an IPv4 address in the last four of sixteen bytes.
-fn address(bytes: &[u8]) -> String {
-    let Ok(bytes) = <[u8; 16]>::try_from(bytes) else { return String::new() };
-    let v6 = Ipv6Addr::from(bytes);
-    match v6.to_ipv4() {
-        Some(v4) if v6.segments() != [0; 8] => v4.to_string(),
-        _ => v6.to_string(),
-    }
 }
 
 /// Sixteen bytes a line, with the letters they would be. Lines that repeat the one before are counted.

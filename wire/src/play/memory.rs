@@ -1,0 +1,285 @@
+//! The memory of both sides: regions as the log registers them, and their bytes as far as packets show them.
+//!
+//! A SEND lands where a posted receive says, a WRITE where its RETH says, the answer to a READ where the READ was posted
+//! from; and whoever sends bytes has them, too. What no packet has shown stays unknown. A capture without a log
+//! shows the regions that RETHs name, as far as they name them.
+
+use super::{number, value};
+use crate::capture::{Error, Reader};
+use crate::opcode::{Operation, Part};
+use crate::packet::Packet;
+use crate::run::Event;
+use crate::track::Seen;
+use serde::Serialize;
+use std::collections::{HashMap, HashSet, VecDeque};
+
+/// What changes in the memory of a node.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "what", rename_all = "lowercase")]
+pub(super) enum Change {
+    /// A region, or what is now known of it.
+    Region { region: usize, node: usize, addr: String, len: u64, lkey: String, rkey: String, access: String },
+    /// These bytes of the packet's frame are in a region: `read` by the device, to be sent; otherwise written.
+    Bytes { region: usize, at: u64, from: usize, len: usize, read: bool },
+    /// An atomic operation has left these bytes.
+    Value { region: usize, at: u64, hex: String },
+    /// So many of a node's regions are deregistered; the log does not say which.
+    Gone { node: usize, count: usize },
+}
+
+struct Region {
+    node: usize,
+    addr: u64,
+    len: u64,
+    rkey: u64,
+    writable: bool,
+}
+
+/// A work request: its node, operation and number, its memory, and the peer's.
+struct Posted {
+    node: usize,
+    opcode: String,
+    local: Option<u64>,
+    remote: Option<u64>,
+    used: bool,
+}
+
+/// A message on the wire, which may take several packets.
+#[derive(Clone, Copy)]
+struct Message {
+    psn: i64,
+    /// Where its bytes come from and go to: node and address.
+    from: Option<(usize, u64)>,
+    to: Option<(usize, u64)>,
+    /// Bytes in each packet but the last.
+    mtu: u64,
+    atomic: Option<(Operation, u64, u64)>,
+}
+
+pub(super) struct Memory {
+    regions: Vec<Region>,
+    access: HashMap<usize, String>,
+    /// The node's last `ibv_post_…`, whose SGE and WR follow.
+    posting: HashMap<usize, (String, u64, Option<u64>)>,
+    posted: Vec<Posted>,
+    /// By node and number of the request.
+    receives: HashMap<(usize, u64), u64>,
+    /// By node and queue pair: the receives in the order in which they complete.
+    completions: HashMap<(usize, u64), VecDeque<u64>>,
+    messages: HashMap<(usize, usize), Vec<Message>>,
+    gone: HashMap<usize, usize>,
+    /// The nodes whose log shows their regions.
+    logged: HashSet<usize>,
+}
+
+impl Memory {
+    pub(super) fn new(file: &[u8], nodes: &[String]) -> Result<Memory, Error> {
+        let (mut completions, mut logged) = (HashMap::<_, VecDeque<u64>>::new(), HashSet::new());
+        let mut reader = Reader::new(file)?;
+        while let Ok(Some(event)) = reader.event() {
+            let Event::Line(line) = event else { continue };
+            let Some(node) = nodes.iter().position(|node| *node == line.node) else { continue };
+            let said = line.said();
+            if said.contains("MR: addr=") {
+                logged.insert(node);
+            }
+            let received =
+                said.contains("WC: ") && said.contains("IBV_WC_SUCCESS") && said.contains("opcode=IBV_WC_RECV");
+            if let Some((qp, wr)) = number(said, "qp_num").zip(number(said, "wr_id")).filter(|_| received) {
+                completions.entry((node, qp)).or_default().push_back(wr);
+            }
+        }
+        Ok(Memory {
+            regions: Vec::new(),
+            access: HashMap::new(),
+            posting: HashMap::new(),
+            posted: Vec::new(),
+            receives: HashMap::new(),
+            completions,
+            messages: HashMap::new(),
+            gone: HashMap::new(),
+            logged,
+        })
+    }
+
+    /// Takes note of a line of the log.
+    pub(super) fn line(&mut self, node: usize, said: &str) -> Vec<Change> {
+        if said.contains("ibv_reg_mr ") {
+            self.access.insert(node, value(said, "access").unwrap_or_default().into());
+        } else if said.contains("ibv_dereg_mr") {
+            let count = self.gone.entry(node).or_default();
+            *count += 1;
+            return vec![Change::Gone { node, count: *count }];
+        } else if said.contains("MR: addr=") {
+            return self.registered(node, said).into_iter().collect();
+        } else if let Some((_, call)) = said.split_once("ibv_post_") {
+            let opcode = call.split(' ').nth(1).unwrap_or_default();
+            self.posting.insert(node, (opcode.into(), number(said, "wr_id").unwrap_or(0), None));
+        } else if said.contains("SGE: ") {
+            if let Some((opcode, wr, local)) = self.posting.get_mut(&node) {
+                *local = local.or(number(said, "addr"));
+                if let Some(local) = local.filter(|_| opcode.starts_with("wr_id")) {
+                    self.receives.insert((node, *wr), local);
+                }
+            }
+        } else if said.contains("WR: ") {
+            if let Some((opcode, _, local)) = self.posting.remove(&node) {
+                self.posted.push(Posted { node, opcode, local, remote: number(said, "remote_addr"), used: false });
+            }
+        }
+        Vec::new()
+    }
+
+    fn registered(&mut self, node: usize, said: &str) -> Option<Change> {
+        let (addr, len, rkey) = (number(said, "addr")?, number(said, "len")?, number(said, "rkey")?);
+        let access = self.access.remove(&node).unwrap_or_default();
+        let writable = ["REMOTE_WRITE", "REMOTE_ATOMIC"].iter().any(|flag| access.contains(flag));
+        self.regions.push(Region { node, addr, len, rkey, writable });
+        let key = |name| value(said, name).unwrap_or_default().to_owned();
+        let (region, addr) = (self.regions.len() - 1, format!("{addr:#x}"));
+        Some(Change::Region { region, node, addr, len, lkey: key("lkey"), rkey: key("rkey"), access })
+    }
+
+    /// Takes note of a packet between `ends`. One that is lost is read from the sender's memory, and written nowhere.
+    pub(super) fn packet(&mut self, packet: &Packet, ends: [usize; 2], seen: Option<Seen>, lost: bool) -> Vec<Change> {
+        let (mut changes, Some(seen)) = (Vec::new(), seen) else { return Vec::new() };
+        let Some(psn) = seen.psn else { return changes };
+        let answer = packet.opcode.is_response();
+        let requester = if answer { seen.from.other() } else { seen.from };
+        let key = (seen.connection, requester as usize);
+        let begins = matches!(packet.opcode.part, Part::First | Part::Only);
+        let known = self.messages.get(&key).is_some_and(|all| all.iter().any(|message| message.psn == psn));
+        if !answer && begins && !known {
+            let message = self.begin(packet, ends, psn, &mut changes);
+            self.messages.entry(key).or_default().push(message);
+        }
+        let all = self.messages.entry(key).or_default();
+        let Some(message) = all.iter_mut().rfind(|message| message.psn <= psn) else { return changes };
+        let length = packet.payload_length() as u64;
+        if packet.opcode.part == Part::First {
+            message.mtu = length;
+        }
+        let (message, offset) = (*message, (psn - message.psn).unsigned_abs().saturating_mul(message.mtu));
+        let payload = packet.datagram.ip_offset + packet.payload_offset();
+        let moves = match packet.opcode.operation {
+            Operation::Send | Operation::Write => !answer,
+            Operation::ReadResponse => true,
+            Operation::AtomicAcknowledge => {
+                self.atomic(packet, &message, lost, &mut changes);
+                false
+            }
+            _ => false,
+        };
+        for (end, read) in [(message.from, true), (message.to, false)] {
+            let Some((node, addr)) = end.filter(|_| moves && length > 0 && (read || !lost)) else { continue };
+            let Some((region, at)) = self.within(node, addr.saturating_add(offset), length) else { continue };
+            changes.push(Change::Bytes { region, at, from: payload, len: packet.payload().len(), read });
+        }
+        changes
+    }
+
+    /// Where a new message comes from and goes to.
+    fn begin(&mut self, packet: &Packet, ends: [usize; 2], psn: i64, changes: &mut Vec<Change>) -> Message {
+        let [sender, receiver] = ends;
+        let remote = packet.remote();
+        let operation = packet.opcode.operation;
+        let word = match operation {
+            Operation::Send => "SEND",
+            Operation::Write => "RDMA_WRITE",
+            Operation::ReadRequest => "RDMA_READ",
+            _ => "ATOMIC",
+        };
+        let fits = |posted: &&mut Posted| {
+            let same = posted.remote == remote.map(|remote| remote.va);
+            posted.node == sender && !posted.used && posted.opcode.starts_with(word) && same
+        };
+        let posted = self.posted.iter_mut().find(fits);
+        let local = posted.and_then(|posted| {
+            posted.used = true;
+            posted.local
+        });
+        let local = local.map(|addr| (sender, addr));
+        let there = match remote {
+            Some(remote) => {
+                let length = packet.dma_length().unwrap_or(8);
+                self.opened(receiver, remote.va, u64::from(length), u64::from(remote.r_key), operation, changes)
+            }
+            None => {
+                let next = self.completions.get_mut(&(receiver, u64::from(packet.bth.dest_qp)));
+                let wr = next.and_then(VecDeque::pop_front);
+                wr.and_then(|wr| self.receives.get(&(receiver, wr))).map(|addr| (receiver, *addr))
+            }
+        };
+        if remote.is_some() && packet.opcode.name.contains("Immediate") {
+            // It takes a receive, and puts nothing there.
+            self.completions.get_mut(&(receiver, u64::from(packet.bth.dest_qp))).map(VecDeque::pop_front);
+        }
+        let atomic = packet.atomic_operands().map(|(swap_add, compare)| (operation, swap_add, compare));
+        let (from, to) = match operation {
+            Operation::Send | Operation::Write => (local, there),
+            _ => (there, local),
+        };
+        Message { psn, from, to, mtu: 0, atomic }
+    }
+
+    /// What a RETH names, if a region there has that key, and lets the peer do that.
+    fn opened(
+        &mut self,
+        node: usize,
+        addr: u64,
+        len: u64,
+        rkey: u64,
+        operation: Operation,
+        changes: &mut Vec<Change>,
+    ) -> Option<(usize, u64)> {
+        let writes = operation != Operation::ReadRequest;
+        let opens = |region: &Region| region.node == node && region.rkey == rkey && (region.writable || !writes);
+        if let Some(region) = self.regions.iter().rposition(|region| opens(region) && addr >= region.addr) {
+            let end = addr.saturating_add(len) - self.regions[region].addr;
+            if self.logged.contains(&node) || end <= self.regions[region].len {
+                return (end <= self.regions[region].len).then_some((node, addr));
+            }
+        }
+        if self.logged.contains(&node) || len == 0 {
+            return None;
+        }
+        // The packet is all that is known.
+        let first = self
+            .regions
+            .iter()
+            .rposition(|region| opens(region) && addr >= region.addr && addr - region.addr < 1 << 20);
+        let region = first.unwrap_or_else(|| {
+            self.regions.push(Region { node, addr, len, rkey, writable: true });
+            self.regions.len() - 1
+        });
+        let known = &mut self.regions[region];
+        known.len = known.len.max(addr - known.addr + len);
+        let (start, len) = (format!("{:#x}", known.addr), known.len);
+        let (lkey, rkey) = (String::new(), format!("{rkey:#x}"));
+        changes.push(Change::Region { region, node, addr: start, len, lkey, rkey, access: String::new() });
+        Some((node, addr))
+    }
+
+    fn within(&self, node: usize, addr: u64, len: u64) -> Option<(usize, u64)> {
+        let inside = |region: &Region| {
+            region.node == node && addr >= region.addr && addr - region.addr <= region.len.saturating_sub(len)
+        };
+        let region = self.regions.iter().rposition(|region| inside(region) && len <= region.len)?;
+        Some((region, addr - self.regions[region].addr))
+    }
+
+    /// The answer tells what was there; what is there now follows. Both processors of a lesson store the lowest byte first.
+    fn atomic(&self, packet: &Packet, message: &Message, lost: bool, changes: &mut Vec<Change>) {
+        let Some(((operation, operand, compare), was)) = message.atomic.zip(packet.atomic_original()) else { return };
+        let now = match operation {
+            Operation::FetchAdd => was.wrapping_add(operand),
+            _ if was == compare => operand,
+            _ => was,
+        };
+        for (end, number) in [(message.from, Some(now)), (message.to, Some(was).filter(|_| !lost))] {
+            let Some(((node, addr), number)) = end.zip(number) else { continue };
+            let Some((region, at)) = self.within(node, addr, 8) else { continue };
+            changes.push(Change::Value { region, at, hex: super::hex(&number.to_le_bytes()) });
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! The player as one HTML file, which needs nothing beside itself.
+
+use super::Run;
+use crate::lanes::{self, Style};
+use std::fmt::Write;
+
+/// The player's modules, each after those that it imports.
+const MODULES: [&str; 1] = [include_str!("../../../site/player/player.js")];
+const LOOK: &str = include_str!("../../../site/player/player.css");
+
+/// So many lines of it are shown to those who run no script.
+const MOST_LINES: usize = 3000;
+
+/// A page for a run. `ladder` is what is read where no script runs. The page may load nothing and talk to nobody.
+#[must_use]
+pub fn page(run: &Run, ladder: &str) -> String {
+    let (title, ladder) = (escaped(&run.title), escaped(ladder));
+    let script: String = MODULES.iter().map(|module| in_one(module)).collect();
+    let mut page = String::new();
+    let _ = write!(
+        page,
+        r#"<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'">
+<title>{title}</title>
+<style>{LOOK}</style>
+</head>
+<body class="player-page">
+<main id="player"><h1>{title}</h1><pre>{ladder}</pre></main>
+<script type="application/json" id="data">{}</script>
+<script type="module">
+{script}mount(document.getElementById("player"), JSON.parse(document.getElementById("data").textContent), {{ keys: true }});
+</script>
+</body>
+</html>
+"#,
+        run.json()
+    );
+    page
+}
+
+/// A run's lanes or a capture's ladder as text, as much as a browser shows without effort.
+#[must_use]
+pub fn ladder(file: &[u8]) -> String {
+    let text = lanes::text(file, Style::FILE, 0..=u64::MAX).unwrap_or_else(|error| error.to_string());
+    text.lines().take(MOST_LINES).flat_map(|line| [line, "\n"]).collect()
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+/// A module as a part of one script: an import is one line, and its names are those of the module it comes from.
+fn in_one(module: &str) -> String {
+    let lines = module.lines().filter(|line| !line.starts_with("import "));
+    lines.map(|line| line.strip_prefix("export ").unwrap_or(line).to_owned() + "\n").collect()
+}

@@ -1,0 +1,79 @@
+//! The states of the queue pairs: as the log tells them, and where it tells nothing, as the packets imply.
+
+use super::{number, value};
+use crate::cm::Kind;
+use crate::packet::Packet;
+use crate::track::{Connection, Seen, Side};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// From now on a queue pair is in this state.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(super) struct State {
+    node: usize,
+    qpn: u64,
+    /// Its name; empty once the queue pair is destroyed.
+    state: String,
+    /// What else the log says about it: numbers, limits, times.
+    attributes: String,
+    /// No program says so: the packets do.
+    implied: bool,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct QueuePairs {
+    /// By node and number.
+    states: BTreeMap<(usize, u64), State>,
+}
+
+impl QueuePairs {
+    pub(super) fn line(&mut self, node: usize, said: &str) -> Vec<State> {
+        let mut states = self.states.iter().filter(|((of, _), state)| *of == node && !state.state.is_empty());
+        let only = states.next().map(|(_, state)| state.qpn).filter(|_| states.next().is_none());
+        let change = match said.split_once("QP: ") {
+            Some((_, dump)) => number(dump, "qpn").zip(value(dump, "state")).map(|(qpn, state)| {
+                let rest = dump.split_once(&format!("state={state}")).map_or("", |(_, rest)| rest.trim());
+                State { node, qpn, state: state.into(), attributes: rest.into(), implied: false }
+            }),
+            // The log does not say which: of several it could be any.
+            None if said.contains("_destroy_qp") => {
+                only.map(|qpn| State { node, qpn, state: String::new(), attributes: String::new(), implied: false })
+            }
+            None => None,
+        };
+        change.into_iter().filter_map(|state| self.set(state)).collect()
+    }
+
+    pub(super) fn packet(
+        &mut self,
+        packet: &Packet,
+        ends: [usize; 2],
+        seen: Option<(Seen, &Connection)>,
+    ) -> Vec<State> {
+        let Some((seen, connection)) = seen else { return Vec::new() };
+        let (sender, receiver) = match packet.cm().map(|message| message.kind) {
+            Some(Kind::ConnectRequest) => ("INIT", ""),
+            Some(Kind::ConnectReply) => ("RTR or RTS", ""),
+            Some(Kind::ReadyToUse) => ("RTS", "RTS"),
+            Some(Kind::DisconnectRequest) | Some(Kind::DisconnectReply) => ("left RTS", ""),
+            Some(_) => return Vec::new(),
+            None if packet.opcode.is_response() => ("RTR or RTS", "RTS"),
+            None => ("RTS", "RTR or RTS"),
+        };
+        let sides = [(seen.from, ends[0], sender), (seen.from.other(), ends[1], receiver)];
+        let state = |(side, node, state): (Side, usize, &str)| {
+            let qpn = u64::from(connection.qps[side as usize].filter(|_| !state.is_empty())?);
+            let known = self.states.get(&(node, qpn));
+            // A packet of data tells less than what is known of a queue pair.
+            let news = known.map_or(true, |known| known.implied && packet.cm().is_some());
+            let state = State { node, qpn, state: state.into(), attributes: String::new(), implied: true };
+            news.then(|| self.set(state)).flatten()
+        };
+        sides.into_iter().filter_map(state).collect()
+    }
+
+    fn set(&mut self, state: State) -> Option<State> {
+        let before = self.states.insert((state.node, state.qpn), state.clone());
+        (before.as_ref() != Some(&state)).then_some(state)
+    }
+}
