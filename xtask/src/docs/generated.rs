@@ -3,7 +3,7 @@
 use super::page::Page;
 use super::sources::Sources;
 use super::{changes, diffs, drawings, excerpts, lessons, reference};
-use anyhow::{bail, Result};
+use anyhow::{bail, Context, Result};
 
 /// What belongs between a mark `<!-- generated: WHAT -->` and the next `<!-- end -->`.
 pub fn part(page: &Page, what: &[&str], sources: &Sources) -> Result<Vec<String>> {
@@ -16,6 +16,7 @@ pub fn part(page: &Page, what: &[&str], sources: &Sources) -> Result<Vec<String>
         ["loss", name] => vec![drawings::loss_link(sources, name)?],
         ["captures"] => lessons::captures(sources)?,
         ["lessons"] => lessons::table(sources)?,
+        ["differences"] => differences(&sources.text("device/differences.toml")?)?,
         ["needs"] => needs(&sources.text("lab/needs.txt")?),
         ["opcodes"] => reference::opcodes(sources)?,
         ["cm-messages"] => reference::messages()?,
@@ -30,6 +31,34 @@ pub fn part(page: &Page, what: &[&str], sources: &Sources) -> Result<Vec<String>
 
 fn fenced(lines: Vec<String>) -> Vec<String> {
     [vec!["```text".into()], lines, vec!["```".into()]].concat()
+}
+
+/// A row of the device's table of differences, as far as the page shows it.
+#[derive(serde::Deserialize)]
+struct Difference {
+    what: String,
+    rxe: String,
+    device: String,
+    specification: String,
+    #[serde(default)]
+    calls: Vec<String>,
+    seen: Option<String>,
+}
+
+#[derive(serde::Deserialize)]
+struct Differences {
+    difference: Vec<Difference>,
+}
+
+/// What the device does otherwise than rdma_rxe.
+fn differences(file: &str) -> Result<Vec<String>> {
+    let known: Differences = basic_toml::from_str(file).context("device/differences.toml")?;
+    let rows = known.difference.into_iter().map(|Difference { what, rxe, device, specification, calls, seen }| {
+        let tested = if calls.is_empty() && seen.is_none() { "no" } else { "yes" };
+        format!("| {what} | {rxe} | {device} | {specification} | {tested} |")
+    });
+    let head = ["| what | rdma_rxe | this device | the specification | tested |", "| --- | --- | --- | --- | --- |"];
+    Ok(head.map(str::to_owned).into_iter().chain(rows).collect())
 }
 
 /// What each stage needs, from set-up's own table.
