@@ -155,6 +155,13 @@ sweep: ## one fault at a time on every packet of lessons 02, 04 and 05, and what
 	cargo build --workspace
 	cargo test -p lab --test sweep -- --ignored --nocapture
 
+.PHONY: bench
+bench: ## measure everything beside its reference, and write docs/benchmarks.md (ten minutes; leave the machine alone meanwhile)
+	@lab/setup.sh build lab shell test
+	cargo build --workspace
+	cargo build --release -p wire
+	@$(bin)/bench --page docs/benchmarks.md
+
 # Needs a nightly compiler and cargo-fuzz, which are not set up here. Findings are in wire/fuzz/artifacts.
 .PHONY: fuzz
 fuzz: ## look for captures that make the wire tools panic [RUNS=number]

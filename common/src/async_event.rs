@@ -67,7 +67,7 @@ impl Context {
     /// `ibv_get_async_event` and `ibv_ack_async_event`: the next event of this device.
     pub fn get_async_event(&self, awaited: &str) -> Result<AsyncEvent> {
         fast!("ibv_get_async_event: waiting for {awaited}");
-        let deadline = Deadline::answer(awaited);
+        let deadline = Deadline::answer(awaited.to_owned());
         loop {
             if let Some(event) = self.try_get_async_event()? {
                 return Ok(event);

@@ -52,7 +52,7 @@ impl CompletionChannel {
     /// the error if the deadline passes.
     pub fn get_cq_event(&self, awaited: &str) -> Result<CompletionQueue> {
         fast!("ibv_get_cq_event: waiting for {awaited}");
-        let deadline = Deadline::answer(awaited);
+        let deadline = Deadline::answer(awaited.to_owned());
         loop {
             deadline.wait_readable(&[self.as_fd()])?;
             if let Some(cq) = self.try_get_cq_event()? {
@@ -65,7 +65,7 @@ impl CompletionChannel {
     /// taken.
     pub fn get_cq_event_or_cm_event(&self, other: &EventChannel, awaited: &str) -> Result<Woken<CompletionQueue>> {
         fast!("ibv_get_cq_event: waiting for {awaited}, or a CM event");
-        let deadline = Deadline::answer(awaited);
+        let deadline = Deadline::answer(awaited.to_owned());
         loop {
             let ready = deadline.wait_readable(&[self.as_fd(), other.as_fd()])?;
             match self.try_get_cq_event()? {

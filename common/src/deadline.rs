@@ -3,9 +3,12 @@
 //! Two limits hold for the whole program. They are set once, from the command line, and kept here, so that lessons
 //! read like their C originals, which pass no time-outs around.
 
+use std::borrow::Cow;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
+
+use smallvec::SmallVec;
 
 use crate::error::{last_errno, Error};
 
@@ -43,19 +46,19 @@ pub(crate) fn resolve_timeout() -> i32 {
 
 /// One wait: what is awaited, and until when.
 pub struct Deadline {
-    awaited: String,
+    awaited: Cow<'static, str>,
     started: Instant,
     limit: Duration,
 }
 
 impl Deadline {
     /// Starts to wait for a peer's answer.
-    pub fn answer(awaited: impl Into<String>) -> Self {
+    pub fn answer(awaited: impl Into<Cow<'static, str>>) -> Self {
         Self { awaited: awaited.into(), started: Instant::now(), limit: answer_limit() }
     }
 
     /// Starts to wait for a client that has not knocked yet.
-    pub fn knock(awaited: impl Into<String>) -> Self {
+    pub fn knock(awaited: impl Into<Cow<'static, str>>) -> Self {
         let limit = Duration::from_millis(KNOCK.load(Ordering::Relaxed));
         Self { awaited: awaited.into(), started: Instant::now(), limit }
     }
@@ -64,14 +67,14 @@ impl Deadline {
     pub fn left(&self) -> Result<Duration, Error> {
         match self.limit.checked_sub(self.started.elapsed()) {
             Some(left) if !left.is_zero() => Ok(left),
-            _ => Err(Error::Deadline { awaited: self.awaited.clone(), limit: self.limit }),
+            _ => Err(Error::Deadline { awaited: self.awaited.to_string(), limit: self.limit }),
         }
     }
 
     /// Sleeps until one of the descriptors can be read (poll(2)), and tells which; or until the time is up.
     pub fn wait_readable(&self, fds: &[BorrowedFd]) -> Result<usize, Error> {
         let poll = |fd: &BorrowedFd| libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-        let mut polls: Vec<_> = fds.iter().map(poll).collect();
+        let mut polls: SmallVec<[_; 4]> = fds.iter().map(poll).collect();
         loop {
             // At most a minute at a time: poll(2) takes an int of milliseconds. Rounded up, or the last fraction of a
             // millisecond would be spent spinning.

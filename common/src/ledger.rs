@@ -4,15 +4,20 @@
 //! meanwhile. So a queue keeps a share of each. A receive queue completes each of its requests; a send queue only the
 //! signaled ones, but in order: the completion of one says that all before it are done, too. A request that the device
 //! has refused stays in the send queue's list until the next completion, for SoftRoCE holds on to some and sends them later.
+//!
+//! Numbers are given in rising order, so each list is sorted by itself. Once a list has been as long as it gets, nothing is
+//! allocated any more.
 
 use std::cell::RefCell;
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::rc::Rc;
+
+use smallvec::SmallVec;
 
 use crate::mr;
 
 /// The shares of one request: one for each of its scatter/gather elements.
-pub(crate) type Memory = Vec<Rc<mr::Inner>>;
+pub(crate) type Memory = SmallVec<[Rc<mr::Inner>; 1]>;
 
 /// The requests of a send queue, oldest first.
 #[derive(Default)]
@@ -32,32 +37,35 @@ impl SendLedger {
     /// Releases this request and all before it.
     fn complete(&self, wr_id: u64) {
         let mut sent = self.0.borrow_mut();
-        if let Some(position) = sent.iter().position(|request| request.wr_id == wr_id) {
+        if let Ok(position) = sent.binary_search_by_key(&wr_id, |request| request.wr_id) {
             sent.drain(..=position);
         }
     }
 
     fn will_complete(&self, wr_id: u64) -> bool {
-        self.0.borrow().iter().any(|request| request.wr_id == wr_id && request.signaled)
+        let sent = self.0.borrow();
+        sent.binary_search_by_key(&wr_id, |request| request.wr_id).is_ok_and(|position| sent[position].signaled)
     }
 }
 
 /// The requests of a receive queue, or of an SRQ.
 #[derive(Default)]
-pub(crate) struct ReceiveLedger(RefCell<HashMap<u64, Memory>>);
+pub(crate) struct ReceiveLedger(RefCell<VecDeque<(u64, Memory)>>);
 
 impl ReceiveLedger {
     pub fn add(&self, wr_id: u64, memory: Memory) {
-        self.0.borrow_mut().insert(wr_id, memory);
+        self.0.borrow_mut().push_back((wr_id, memory));
     }
 
     /// Releases this request. False if it is none of this queue's.
     pub fn complete(&self, wr_id: u64) -> bool {
-        self.0.borrow_mut().remove(&wr_id).is_some()
+        let mut posted = self.0.borrow_mut();
+        let position = posted.binary_search_by_key(&wr_id, |(wr_id, _)| *wr_id);
+        position.is_ok_and(|position| posted.remove(position).is_some())
     }
 
     fn will_complete(&self, wr_id: u64) -> bool {
-        self.0.borrow().contains_key(&wr_id)
+        self.0.borrow().binary_search_by_key(&wr_id, |(wr_id, _)| *wr_id).is_ok()
     }
 }
 
@@ -90,7 +98,7 @@ mod tests {
     fn a_signaled_completion_releases_all_before_it() {
         let queues = Queues::default();
         for wr_id in 1..=4 {
-            queues.send.add(wr_id, wr_id % 2 == 0, Vec::new());
+            queues.send.add(wr_id, wr_id % 2 == 0, Memory::new());
         }
         assert_eq!((1..=5).filter(|wr_id| queues.will_complete(*wr_id)).collect::<Vec<_>>(), [2, 4]);
         queues.complete(2);
@@ -106,9 +114,9 @@ mod tests {
     fn receives_complete_in_any_order() {
         let queues = Queues::default();
         for wr_id in 1..=3 {
-            queues.receive.add(wr_id, Vec::new());
+            queues.receive.add(wr_id, Memory::new());
         }
-        queues.send.add(4, true, Vec::new());
+        queues.send.add(4, true, Memory::new());
         queues.complete(2);
         assert_eq!((1..=4).filter(|wr_id| queues.will_complete(*wr_id)).collect::<Vec<_>>(), [1, 3, 4]);
     }

@@ -25,18 +25,28 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use owo_colors::{AnsiColors, OwoColorize};
 
+/// Logs one line, if its tag is on. If it is off nothing is evaluated: what a request costs then is one comparison.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! log_line {
+    ($tag:literal, $($arg:tt)+) => {
+        if $crate::narrate::is_on($tag) {
+            $crate::narrate::line($tag, format_args!($($arg)+));
+        }
+    };
+}
 /// Logs one line of the control path.
 #[macro_export]
-macro_rules! slow { ($($arg:tt)+) => { $crate::narrate::line("SLOW", format_args!($($arg)+)) } }
+macro_rules! slow { ($($arg:tt)+) => { $crate::log_line!("SLOW", $($arg)+) } }
 /// Logs one line of what arms or waits on the data path.
 #[macro_export]
-macro_rules! fast { ($($arg:tt)+) => { $crate::narrate::line("FAST", format_args!($($arg)+)) } }
+macro_rules! fast { ($($arg:tt)+) => { $crate::log_line!("FAST", $($arg)+) } }
 /// Logs one data-path operation.
 #[macro_export]
-macro_rules! data { ($($arg:tt)+) => { $crate::narrate::line("DATA", format_args!($($arg)+)) } }
+macro_rules! data { ($($arg:tt)+) => { $crate::log_line!("DATA", $($arg)+) } }
 /// Logs a decoded dump.
 #[macro_export]
-macro_rules! info { ($($arg:tt)+) => { $crate::narrate::line("INFO", format_args!($($arg)+)) } }
+macro_rules! info { ($($arg:tt)+) => { $crate::log_line!("INFO", $($arg)+) } }
 /// Prints a result on standard output.
 #[macro_export]
 macro_rules! say { ($($arg:tt)+) => { $crate::narrate::result(format_args!($($arg)+)) } }
@@ -127,6 +137,11 @@ pub fn last_stage() -> &'static str {
 /// From now on only these stages are logged (`--stages`). None: all.
 pub fn show_only(stages: Vec<String>) {
     narration().shown = stages;
+}
+
+/// Does anybody want to see lines with this tag?
+pub fn is_on(tag: &'static str) -> bool {
+    log::log_enabled!(target: tag, log::Level::Info)
 }
 
 /// One log line; called by the macros.

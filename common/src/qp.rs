@@ -13,6 +13,7 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rdma_sys::*;
+use smallvec::SmallVec;
 
 use crate::cm::id::CmId;
 use crate::cq::CompletionQueue;
@@ -31,8 +32,17 @@ use crate::{data, fast, info, narrate, slow};
 static NEXT_WR_ID: AtomicU64 = AtomicU64::new(1);
 
 pub(crate) fn next_wr_id() -> u64 {
-    NEXT_WR_ID.fetch_add(1, Ordering::Relaxed)
+    next_wr_ids(1).start
 }
+
+/// So many of them, one behind the other.
+fn next_wr_ids(count: usize) -> Range<u64> {
+    let first = NEXT_WR_ID.fetch_add(count as u64, Ordering::Relaxed);
+    first..first + count as u64
+}
+
+/// Lists of up to so many requests are posted without an allocation.
+const LIST: usize = 16;
 
 /// A queue pair.
 pub struct QueuePair {
@@ -126,7 +136,7 @@ impl QueuePair {
     /// the completion. Returns the request's number.
     pub fn post_send(&self, request: &SendWr) -> Result<u64> {
         let mut sges = request.sges(self.cap.max_send_sge, self.cap.max_inline_data)?;
-        let mut wr = self.enter(request, &mut sges);
+        let mut wr = self.enter(next_wr_id(), request, &mut sges);
         let mut bad = std::ptr::null_mut();
         // SAFETY: the QP is alive. The request and its SGEs live across the call, which copies them; the ledger keeps the
         // memory until a completion says that the request is done or the QP is gone, even if the call fails: SoftRoCE
@@ -137,14 +147,16 @@ impl QueuePair {
 
     /// `ibv_post_send` with a list: one call for all requests. If the device refuses one, those before it are under way:
     /// so this returns the numbers of those that are, and what stopped the next.
-    pub fn post_send_all(&self, requests: &[SendWr]) -> (Vec<u64>, Result<()>) {
+    pub fn post_send_all(&self, requests: &[SendWr]) -> (Range<u64>, Result<()>) {
         let sges = requests.iter().map(|request| request.sges(self.cap.max_send_sge, self.cap.max_inline_data));
-        let mut sges: Vec<_> = match sges.collect::<Result<_>>() {
+        let mut sges: SmallVec<[_; LIST]> = match sges.collect::<Result<_>>() {
             Ok(sges) => sges,
-            Err(error) => return (Vec::new(), Err(error)),
+            Err(error) => return (0..0, Err(error)),
         };
-        let mut wrs: Vec<_> = requests.iter().zip(&mut sges).map(|(request, sges)| self.enter(request, sges)).collect();
-        let wr_ids: Vec<u64> = wrs.iter().map(|wr| wr.wr_id).collect();
+        let wr_ids = next_wr_ids(requests.len());
+        let numbered = wr_ids.clone().zip(requests).zip(&mut sges);
+        let mut wrs: SmallVec<[_; LIST]> =
+            numbered.map(|((wr_id, request), sges)| self.enter(wr_id, request, sges)).collect();
         let mut next = std::ptr::null_mut();
         for wr in wrs.iter_mut().rev() {
             wr.next = next;
@@ -160,12 +172,11 @@ impl QueuePair {
             Ok(()) => wrs.len(),
             Err(_) => wrs.iter().position(|wr| std::ptr::eq(wr, bad)).unwrap_or(0),
         };
-        (wr_ids[..taken].to_vec(), result)
+        (wr_ids.start..wr_ids.start + taken as u64, result)
     }
 
-    /// Gives the request its number, shows it, and notes its memory.
-    fn enter(&self, request: &SendWr, sges: &mut [ibv_sge]) -> ibv_send_wr {
-        let wr_id = next_wr_id();
+    /// Shows the request and its number, and notes its memory.
+    fn enter(&self, wr_id: u64, request: &SendWr, sges: &mut [ibv_sge]) -> ibv_send_wr {
         data!("ibv_post_send {} wr_id={wr_id} len={}", request.name(), total_len(sges));
         sges.iter().for_each(|sge| info!("SGE: {}", dump_sge(sge)));
         info!("WR: {}", request.dump(wr_id, sges.len()));

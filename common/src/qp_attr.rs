@@ -116,6 +116,13 @@ impl QpAttr {
     }
 }
 
+impl QpAttr {
+    /// The most payload in a packet, in bytes; 0 while it is not set.
+    pub fn path_mtu_bytes(&self) -> usize {
+        mtu_bytes(self.path_mtu) as usize
+    }
+}
+
 /// `ibv_mtu` is a code: 1 to 5 are 256, 512, 1024, 2048 and 4096 bytes. 0: not set yet.
 fn mtu_bytes(mtu: u32) -> u32 {
     match mtu {

@@ -6,6 +6,7 @@
 use std::ops::Range;
 
 use rdma_sys::*;
+use smallvec::SmallVec;
 
 use crate::error::{Error, Result};
 use crate::ledger::Memory;
@@ -44,9 +45,14 @@ pub enum Operation {
 
 /// The bytes of a request.
 enum Bytes<'a> {
+    /// The most common case, without an allocation.
+    Piece(Piece<'a>),
     Pieces(Vec<Piece<'a>>),
     Inline(&'a [u8]),
 }
+
+/// The scatter/gather elements of a request. One of them, as most requests have, takes no allocation.
+pub(crate) type Sges = SmallVec<[ibv_sge; 1]>;
 
 /// A request for the send queue. It is signaled, so that it yields a completion, unless it says otherwise.
 pub struct SendWr<'a> {
@@ -59,7 +65,11 @@ impl<'a> SendWr<'a> {
     /// Any operation, with any number of pieces, one after the other: to be sent from there, or (READ, atomics) to be
     /// written there.
     pub fn new(operation: Operation, pieces: &[Piece<'a>]) -> Self {
-        Self { operation, bytes: Bytes::Pieces(pieces.to_vec()), flags: ibv_send_flags::IBV_SEND_SIGNALED.0 }
+        let bytes = match pieces {
+            [piece] => Bytes::Piece(piece.clone()),
+            pieces => Bytes::Pieces(pieces.to_vec()),
+        };
+        Self { operation, bytes, flags: ibv_send_flags::IBV_SEND_SIGNALED.0 }
     }
 
     /// `IBV_SEND_INLINE`: the post copies the bytes, which need no region. For SEND and WRITE; `max_inline_data` at most.
@@ -121,14 +131,19 @@ impl<'a> SendWr<'a> {
 
     /// The regions that must stay until the request is done: none if the bytes are inline.
     pub(crate) fn memory(&self) -> Memory {
+        self.pieces().iter().map(|(region, _)| region.keep()).collect()
+    }
+
+    fn pieces(&self) -> &[Piece<'a>] {
         match &self.bytes {
-            Bytes::Pieces(pieces) => pieces.iter().map(|(region, _)| region.keep()).collect(),
-            Bytes::Inline(_) => Memory::new(),
+            Bytes::Piece(piece) => std::slice::from_ref(piece),
+            Bytes::Pieces(pieces) => pieces,
+            Bytes::Inline(_) => &[],
         }
     }
 
     /// The scatter/gather elements, if each lies inside its region and the operation can use them.
-    pub(crate) fn sges(&self, max_sge: u32, max_inline: u32) -> Result<Vec<ibv_sge>> {
+    pub(crate) fn sges(&self, max_sge: u32, max_inline: u32) -> Result<Sges> {
         let returns = matches!(self.operation, Operation::FetchAdd(..) | Operation::CompareSwap { .. });
         match &self.bytes {
             Bytes::Inline(_) if returns || matches!(self.operation, Operation::Read(_)) => {
@@ -140,12 +155,13 @@ impl<'a> SendWr<'a> {
             }
             // The post copies the bytes: no lkey is needed.
             Bytes::Inline(bytes) => {
-                Ok(vec![ibv_sge { addr: bytes.as_ptr() as u64, length: bytes.len() as u32, lkey: 0 }])
+                let sge = ibv_sge { addr: bytes.as_ptr() as u64, length: bytes.len() as u32, lkey: 0 };
+                Ok(Sges::from_iter([sge]))
             }
-            Bytes::Pieces(pieces) if returns && pieces.iter().map(|(_, range)| range.len()).sum::<usize>() != 8 => {
+            _ if returns && self.pieces().iter().map(|(_, range)| range.len()).sum::<usize>() != 8 => {
                 Err(unusable(format!("{} brings back 8 bytes", self.name()), "a piece of 8 bytes"))
             }
-            Bytes::Pieces(pieces) => sges(pieces, max_sge),
+            _ => sges(self.pieces(), max_sge),
         }
     }
 
@@ -213,7 +229,7 @@ pub(crate) fn recv_wr(wr_id: u64, sges: &mut [ibv_sge]) -> ibv_recv_wr {
 }
 
 /// The pieces as scatter/gather elements, if each lies inside its region.
-pub(crate) fn sges(pieces: &[Piece], max_sge: u32) -> Result<Vec<ibv_sge>> {
+pub(crate) fn sges(pieces: &[Piece], max_sge: u32) -> Result<Sges> {
     if pieces.len() > max_sge as usize {
         let what = format!("{} pieces in one request, where this queue takes at most {max_sge}", pieces.len());
         return Err(unusable(what, "a larger max_send_sge or max_recv_sge"));

@@ -133,7 +133,7 @@ const TRIES: &[Try] = &[
     ("post_send_all of too many", |bench| {
         let requests: Vec<_> = (0..20).map(|_| SendWr::send(&bench.region, 0..8)).collect();
         let (taken, result) = bench.qp.post_send_all(&requests);
-        info!("taken: {}", taken.len());
+        info!("taken: {}", taken.count());
         result
     }),
     ("post and drop the region", |bench| {

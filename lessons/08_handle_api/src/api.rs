@@ -137,7 +137,7 @@ impl Rdma {
 
     /// Polls until one request is done.
     pub fn wait(&self, qp_num: Handle, awaited: &str) -> Result<Wc> {
-        let (mut wc, deadline) = ([Wc::default()], Deadline::answer(awaited));
+        let (mut wc, deadline) = ([Wc::default()], Deadline::answer(awaited.to_owned()));
         while self.poll_cq(qp_num, &mut wc, 1)? == 0 {
             deadline.left()?;
         }

@@ -149,7 +149,7 @@ impl Step {
 }
 
 /// The stories of this repository's lessons, in order.
-const BUNDLED: [(&str, &str); 9] = [
+const BUNDLED: [(&str, &str); 10] = [
     ("01_cm_listen", include_str!("../../../lessons/01_cm_listen/steps.toml")),
     ("02_resources", include_str!("../../../lessons/02_resources/steps.toml")),
     ("03_metadata_exchange", include_str!("../../../lessons/03_metadata_exchange/steps.toml")),
@@ -159,6 +159,7 @@ const BUNDLED: [(&str, &str); 9] = [
     ("07_disconnect_flush", include_str!("../../../lessons/07_disconnect_flush/steps.toml")),
     ("08_handle_api", include_str!("../../../lessons/08_handle_api/steps.toml")),
     ("09_parameter_server", include_str!("../../../lessons/09_parameter_server/steps.toml")),
+    ("10_going_fast", include_str!("../../../lessons/10_going_fast/steps.toml")),
 ];
 
 /// The stories of all lessons and variants, in order.

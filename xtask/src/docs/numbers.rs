@@ -28,7 +28,7 @@ pub fn problems(page: &Page, sources: &Sources) -> Vec<Problem> {
         known.contains(&normal) || quoted.contains(&normal) || ELSEWHERE.contains(&normal.as_str())
     };
     let mut problems = Vec::new();
-    for (at, line) in page.prose().filter(|(at, _)| !page.tried(*at)) {
+    for (at, line) in page.prose().filter(|(at, _)| !page.tried(*at) && !page.lines[*at].contains("](http")) {
         let named = line.to_lowercase();
         let named = named.split("lesson ").skip(1).filter_map(|after| of(after.get(..2)?).next());
         let strange = named.filter(|number| sources.lesson(number).is_none());

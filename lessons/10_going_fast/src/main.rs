@@ -1,0 +1,92 @@
+//! Lesson 10: going fast. One connection, and one operation again and again; every option of the client is a technique, and
+//! what it brings is measured and counted.
+//!
+//! ```text
+//! client                                        server
+//!    │ ─── ConnectRequest: the plan ────────▶ │
+//!    │ ◀── ConnectReply: memory, key ──────── │
+//!    │ ─── request 1 ───────────────────────▶ │  up to --depth of them are under way before the first is answered
+//!    │ ─── request 2 ───────────────────────▶ │
+//!    │ ◀── ACK 1 ──────────────────────────── │
+//!    │ ─── request 3 ───────────────────────▶ │
+//!    │        … --count in all …              │
+//! ```
+
+mod client;
+mod count;
+mod flow;
+mod pingpong;
+mod plan;
+mod report;
+mod server;
+mod wait;
+
+use std::process::ExitCode;
+
+use common::{args::Opt, args::Side::Client, ConnParam, EventChannel, QpCap};
+use common::{CompletionChannel, CompletionQueue, Context, ProtectionDomain, QpInitAttr, QueuePair};
+
+/// How long the device waits for an ACK before it sends again, and how often: 4.096 µs × 2^19 = 2.1 s, six times. Everything
+/// that is posted at once must be through by then.
+const ACK_TIMEOUT: u8 = 19;
+const RETRIES: u8 = 6;
+/// READs and atomics that a side has under way, or answers, at a time. More than that wait in the send queue.
+const READS: u8 = 16;
+/// Bytes that a request may carry inline.
+const INLINE: u32 = 256;
+/// Messages that say how many receives are free again: so many find a receive at the client.
+const CREDIT_MESSAGES: u32 = 4;
+
+/// What we ask for, or accept at most. A receiver that is not ready is asked again, for ever: with `--credits` it never
+/// comes to that.
+const CONN_PARAM: ConnParam = ConnParam {
+    private_data: Vec::new(),
+    responder_resources: READS,
+    initiator_depth: READS,
+    retry_count: RETRIES,
+    rnr_retry_count: 7,
+};
+
+const OPS: [&str; 5] = ["write", "write-imm", "send", "read", "fetch-add"];
+const OP: Opt = Opt::choice(Client, "op", &OPS, "The operation");
+const SIZE: Opt = Opt::number_or(Client, "size", "64", "Bytes of each request; a fetch-add has 8");
+const COUNT: Opt = Opt::number_or(Client, "count", "1000", "How many requests");
+const DEPTH: Opt = Opt::number_or(Client, "depth", "1", "How many requests may be under way at a time");
+const BATCH: Opt = Opt::number_or(Client, "batch", "1", "How many requests one ibv_post_send hands over");
+const SIGNAL: Opt = Opt::number_or(Client, "signal-every", "1", "One request in so many is signaled");
+const INLINED: Opt = Opt::flag(Client, "inline", "The post copies the bytes into the request");
+const WAITS: [&str; 3] = ["poll", "sleep", "hybrid"];
+const WAIT: Opt =
+    Opt::choice(Client, "wait", &WAITS, "How both sides wait for completions; hybrid polls a while first");
+const RECEIVES: Opt = Opt::number_or(Client, "receives", "32", "How many receives the server keeps posted");
+const CREDITS: Opt = Opt::flag(Client, "credits", "Send only when a receive is free: the server says how many are");
+const MRS: Opt = Opt::choice(Client, "mrs", &["pool", "each"], "Register memory once, or anew for each request");
+const PINGPONG: Opt = Opt::flag(Client, "pingpong", "The server answers each request with one of its own");
+const OPTIONS: [Opt; 12] = [OP, SIZE, COUNT, DEPTH, BATCH, SIGNAL, INLINED, WAIT, RECEIVES, CREDITS, MRS, PINGPONG];
+
+/// What both sides work with. Fields are dropped from the top.
+struct Desk {
+    qp: QueuePair,
+    cq: CompletionQueue,
+    channel: CompletionChannel,
+    pd: ProtectionDomain,
+    events: EventChannel,
+}
+
+impl Desk {
+    fn create(id: &common::CmId, events: EventChannel, sends: u32, receives: u32) -> common::Result<Self> {
+        let _stage = common::stage("create_resources");
+        let context: Context = id.verbs()?;
+        let pd = ProtectionDomain::alloc(&context)?;
+        let channel = CompletionChannel::create(&context)?;
+        let cq = CompletionQueue::create(&channel, (sends + receives) as i32)?;
+        let cap = QpCap { max_send_wr: sends, max_recv_wr: receives, max_inline_data: INLINE, ..QpCap::SMALL };
+        let qp = QueuePair::create(id, &pd, &QpInitAttr::new(&cq, cap))?;
+        Ok(Self { qp, cq, channel, pd, events })
+    }
+}
+
+fn main() -> ExitCode {
+    let about = "Going fast: one operation again and again, measured and counted";
+    common::args::run("lesson-10", about, &OPTIONS, server::run, client::run)
+}

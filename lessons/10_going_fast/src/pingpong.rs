@@ -1,0 +1,106 @@
+//! One message there, one back, again and again: how long does it take until the other *program* has something? perftest
+//! measures the latency of SEND and WRITE in this way, and tells half of there and back.
+//!
+//! Nobody tells a program that a plain WRITE has come. So both look into their memory until the last 8 bytes change: devices
+//! place the bytes of a message from first to last, though no standard says so, and much that is fast relies on it.
+
+use std::time::Instant;
+
+use common::*;
+
+use crate::{count::Counts, plan::Plan, wait::Waiter, Desk, OPS};
+
+/// After so many looks into the memory, is the peer still there?
+const PATIENCE: u64 = 4096;
+
+/// What one side has: where its messages come from, and where the other's come.
+pub struct Table<'a> {
+    desk: &'a Desk,
+    plan: &'a Plan,
+    outbox: MemoryRegion,
+    pub inbox: MemoryRegion,
+    pub peer: Metadata,
+}
+
+impl<'a> Table<'a> {
+    /// With one receive posted more than messages can come: the next one finds one, whoever is faster.
+    pub fn lay(desk: &'a Desk, plan: &'a Plan) -> Result<Self> {
+        let _stage = stage("lay_table");
+        let inbox = desk.pd.reg_mr(plan.size, Access::LOCAL_WRITE | Access::REMOTE_WRITE)?;
+        let outbox = desk.pd.reg_mr(plan.size, Access::LOCAL_READ)?;
+        let table = Self { desk, plan, outbox, inbox, peer: Metadata::REFUSAL };
+        table.post_recv()?;
+        table.post_recv()?;
+        Ok(table)
+    }
+
+    /// The client begins; the counts are its own.
+    pub fn serve(&mut self, counts: &mut Counts) -> Result<()> {
+        let _stage = stage("pingpong");
+        let mut waiter = Waiter::new(self.desk, self.plan.wait);
+        counts.begin(self.plan.count);
+        for turn in 1..=self.plan.count as u64 {
+            let started = Instant::now();
+            self.hit(turn)?;
+            self.wait(&mut waiter, turn, true)?;
+            counts.posts += 1;
+            counts.latency(started.elapsed() / 2);
+        }
+        counts.end(&waiter, self.plan.count);
+        Ok(())
+    }
+
+    pub fn answer(&mut self) -> Result<()> {
+        let _stage = stage("pingpong");
+        let mut waiter = Waiter::new(self.desk, self.plan.wait);
+        for turn in 1..=self.plan.count as u64 {
+            self.wait(&mut waiter, turn, turn > 1)?;
+            self.hit(turn)?;
+        }
+        // Our last answer is done: only then may its memory go.
+        waiter.next().map(|_| ())
+    }
+
+    fn hit(&mut self, turn: u64) -> Result<()> {
+        let operation = self.plan.operation(self.peer);
+        if self.polls_memory() {
+            self.outbox.write_u64(self.plan.size - 8, turn)?;
+        }
+        match self.plan.inline {
+            true => self.desk.qp.post_send(&SendWr::inline(operation, &self.outbox.read(0..self.plan.size)?)),
+            false => self.desk.qp.post_send(&SendWr::new(operation, &[(&self.outbox, 0..self.plan.size)])),
+        }?;
+        Ok(())
+    }
+
+    /// The other's message, and, but for the first one of the side that answers, the completion of our own.
+    fn wait(&mut self, waiter: &mut Waiter, turn: u64, own: bool) -> Result<()> {
+        if self.polls_memory() {
+            let mut looks = 0u64;
+            while self.inbox.read_u64(self.plan.size - 8)? != turn {
+                looks += 1;
+                if looks % PATIENCE == 0 {
+                    waiter.check_peer()?;
+                }
+            }
+            return if own { waiter.next().map(|_| ()) } else { Ok(()) };
+        }
+        // Two completions, in whatever order: the message took a receive, which is replaced.
+        for _ in 0..1 + u8::from(own) {
+            if waiter.next()?.byte_len().is_some() {
+                self.post_recv()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn post_recv(&self) -> Result<()> {
+        let whole = [(&self.inbox, 0..self.plan.size)];
+        // The bytes of a WRITE with immediate go where its request says.
+        self.desk.qp.post_recv_pieces(if OPS[self.plan.op] == "send" { &whole } else { &[] }).map(|_| ())
+    }
+
+    fn polls_memory(&self) -> bool {
+        OPS[self.plan.op] == "write"
+    }
+}

@@ -1,0 +1,119 @@
+//! The server: its memory is what most operations need of it. SEND and WRITE with immediate take receives, which it posts anew.
+
+use common::{args::Args, cm::*, wc::*, *};
+
+use crate::{pingpong::Table, plan::Plan, wait::Waiter, Desk, ACK_TIMEOUT, CONN_PARAM, CREDIT_MESSAGES, OPS};
+
+pub fn run(args: &Args) -> Result<()> {
+    let listening = EventChannel::create()?;
+    let listener = listen(&listening, args)?;
+    let mut clients = args.clients();
+    while clients.more() {
+        let event = listening.wait_for(RDMA_CM_EVENT_CONNECT_REQUEST)?;
+        // The private data is the event's: it must be copied before the ack.
+        let asked = ConnParam { private_data: event.private_data().to_vec(), ..event.conn_param() };
+        let id = event.id();
+        event.ack();
+        clients.note(id.peer_name(), serve(&id, &asked));
+    }
+    drop(listener);
+    say!("server shut-down is complete");
+    clients.result()
+}
+
+fn listen(channel: &EventChannel, args: &Args) -> Result<CmId> {
+    let _stage = stage("listen");
+    address::try_each(&args.address, args.port, |address| {
+        let id = channel.create_id()?;
+        id.bind_addr(address)?;
+        id.listen(8)?;
+        say!("listening on {address}");
+        Ok(id)
+    })
+}
+
+fn serve(id: &CmId, asked: &ConnParam) -> Result<()> {
+    let _stage = stage("serve");
+    let Some(plan) = Plan::decode(&asked.private_data) else {
+        let why = "only clients of lesson 10 come in here";
+        id.reject(why.as_bytes())?;
+        return Err(Error::content(why, "Run lesson 10 on both sides"));
+    };
+    // Its events get a channel of their own: the next client's knock waits at the listener's.
+    let events = EventChannel::create()?;
+    id.migrate_id(&events)?;
+    let desk = Desk::create(id, events, CREDIT_MESSAGES, plan.receives as u32)?;
+    if plan.pingpong {
+        let mut table = Table::lay(&desk, &plan)?;
+        table.peer = Metadata::decode(asked.private_data.get(Plan::LEN..).unwrap_or_default())?;
+        accept(id, &desk, asked, Metadata::of(&table.inbox))?;
+        table.answer()?;
+        return goodbye(id, &desk);
+    }
+    // A SEND's bytes go into its receive's own part; all else goes to the start.
+    let parts = if OPS[plan.op] == "send" { plan.receives } else { 1 };
+    let open = Access::REMOTE_WRITE | Access::REMOTE_READ | Access::REMOTE_ATOMIC;
+    let memory = desk.pd.reg_mr(plan.size * parts, Access::LOCAL_WRITE | open)?;
+    let mut desk_work = Receives { desk: &desk, plan: &plan, memory: &memory };
+    if plan.takes_receives() {
+        (0..plan.receives).try_for_each(|at| desk_work.post(at))?;
+    }
+    accept(id, &desk, asked, Metadata::of(&memory))?;
+    if plan.takes_receives() {
+        desk_work.take_all()?;
+    }
+    // WRITEs, READs and atomics are our device's business. This program sleeps until the client hangs up.
+    goodbye(id, &desk)
+}
+
+fn accept(id: &CmId, desk: &Desk, asked: &ConnParam, memory: Metadata) -> Result<()> {
+    let _stage = stage("accept");
+    id.set_ack_timeout(ACK_TIMEOUT)?;
+    let private_data = memory.encode().to_vec();
+    id.accept(&ConnParam { private_data, ..CONN_PARAM.clamped_to(asked) })?;
+    desk.events.wait_for(RDMA_CM_EVENT_ESTABLISHED)?.ack();
+    Ok(())
+}
+
+fn goodbye(id: &CmId, desk: &Desk) -> Result<()> {
+    let _stage = stage("goodbye");
+    desk.events.wait_for(RDMA_CM_EVENT_DISCONNECTED)?.ack();
+    id.disconnect()
+}
+
+/// The receives of a client whose requests need some.
+struct Receives<'a> {
+    desk: &'a Desk,
+    plan: &'a Plan,
+    memory: &'a MemoryRegion,
+}
+
+impl Receives<'_> {
+    fn post(&mut self, at: usize) -> Result<()> {
+        let from = at % self.plan.receives * self.plan.size;
+        let piece = [(self.memory, from..from + self.plan.size)];
+        // The bytes of a WRITE with immediate go where its request says.
+        self.desk.qp.post_recv_pieces(if OPS[self.plan.op] == "send" { &piece } else { &[] }).map(|_| ())
+    }
+
+    /// Takes what comes, posts a new receive for each, and with credits says so when half of them are free again: a word
+    /// for each would be twice the packets.
+    fn take_all(&mut self) -> Result<()> {
+        let _stage = stage("take_all");
+        let mut waiter = Waiter::new(self.desk, self.plan.wait);
+        let half = (self.plan.receives / 2).max(1);
+        let (mut taken, mut told) = (0, 0);
+        while taken < self.plan.count {
+            if !matches!(waiter.next()?.opcode(), Some(IBV_WC_RECV | IBV_WC_RECV_RDMA_WITH_IMM)) {
+                continue;
+            }
+            self.post(taken)?;
+            taken += 1;
+            if self.plan.credits && taken - told == half {
+                self.desk.qp.post_send(&SendWr::new(Operation::SendImm(half as u32), &[]))?;
+                told = taken;
+            }
+        }
+        Ok(())
+    }
+}
