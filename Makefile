@@ -169,6 +169,10 @@ fuzz: ## look for captures that make the wire tools panic [RUNS=number]
 	mkdir -p wire/fuzz/corpus/captures
 	cd wire && cargo +nightly fuzz run -s none captures fuzz/corpus/captures ../captures -- -max_len=8192 -runs=$(or $(RUNS),1000000)
 
+.PHONY: miri
+miri: ## the device's core under Miri, which finds undefined behaviour (rustup component add miri rust-src --toolchain nightly)
+	CARGO_TARGET_DIR=$(target)/miri MIRIFLAGS=-Zmiri-disable-isolation cargo +nightly miri test -p device --test contract --test hostile --test connections
+
 # The documentation shows private items, too: a reader wants to know how it works inside.
 .PHONY: check
 check: ## formatting, lints and documentation, warnings as errors

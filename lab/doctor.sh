@@ -3,8 +3,9 @@
 #
 #   lab/doctor.sh      (or: make doctor)
 #
-# There are three ways to run the lessons, and a check says which of them it stops:
+# There are four ways to run the lessons, and a check says which of them it stops:
 #   lab    on this machine alone, in two emulated machines
+#   device on this machine alone, as two processes on a NIC in user space (docs/device.md)
 #   vms    on two machines with SoftRoCE, of which this is one
 #   nic    on two machines with RDMA NICs, of which this is one
 #
@@ -105,15 +106,24 @@ check_firewall() {
     check '' firewall "$([ -n "$on" ] || echo 'neither ufw nor firewalld is on')" "$on is on; has UDP port 4791 been opened for RoCE?" "$cure"
 }
 
+# The NIC in user space wants a UDP port of loopback; the kernel's driver takes it on all addresses.
+check_port() {
+    taken=$(cat "$ROOT/proc/net/udp" "$ROOT/proc/net/udp6" 2>/dev/null | grep -E ' 0{8}(0{24})?:12B7 ')
+    check device 'UDP port 4791' "$([ -n "$taken" ] || echo 'free on loopback')" 'rdma_rxe, or a program, has it on all addresses' \
+        "sudo rmmod rdma_rxe, or before make: unshare -rn sh -c 'ip link set lo up; exec sh'"
+}
+
 echo "What this machine has for the lessons, and what it lacks ($machine, kernel $release)"
 # A machine to which the lessons were copied built needs no compiler, except for the lab.
-if any "$TARGET"/debug/lesson-[0-9]*; then builds=lab; else builds='lab vms nic'; fi
+if any "$TARGET"/debug/lesson-[0-9]*; then builds='lab device'; else builds='lab device vms nic'; fi
 printf '\nTo build:\n'
 needs own "$builds"
 needs build "$builds"
 printf '\nFor the lab, on this machine alone:\n'
 needs lab lab
 check_kvm
+printf '\nFor a NIC in user space (on=device):\n'
+check_port
 printf '\nFor RDMA on this machine itself:\n'
 needs device 'vms nic'
 check_module
@@ -129,8 +139,9 @@ check_firewall
 printf '\nReady to run:\n'
 ready=no
 # way NAME TITLE COMMAND
-way() { case " $stopped " in *" $1 "*) echo "  no  $1, $2" ;; *) printf '  yes %s, %-42s %s\n' "$@" && ready=yes ;; esac; }
+way() { case " $stopped " in *" $1 "*) echo "  no  $1, $2" ;; *) printf '  yes %-49s %s\n' "$1, $2" "$3" && ready=yes ;; esac; }
 way lab 'two emulated machines in this one' 'make lesson-01'
+way device 'two processes on a NIC in user space' 'make lesson-01 on=device'
 way vms 'this machine as one of two with SoftRoCE' 'make server-01, or: make client-01 HOST=ADDRESS'
 way nic 'this machine as one of two with RDMA NICs' 'make server-01, or: make client-01 HOST=ADDRESS'
 [ $ready = yes ]

@@ -179,7 +179,7 @@ fn a_full_backlog_takes_no_request_until_the_program_has_fetched_one() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(2_000) })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(pair::cases(2_000)) })]
 
     /// Fewer than sixteen in a row are lost: what is asked sixteen times arrives.
     #[test]

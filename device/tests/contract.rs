@@ -156,8 +156,11 @@ fn that_fit(ops: Vec<Op>) -> Vec<Op> {
 }
 
 fn holds(cases: u32) {
-    let config =
-        ProptestConfig { failure_persistence: None, max_shrink_iters: 2_000, ..ProptestConfig::with_cases(cases) };
+    let config = ProptestConfig {
+        failure_persistence: None,
+        max_shrink_iters: 2_000,
+        ..ProptestConfig::with_cases(pair::cases(cases))
+    };
     let inputs = (
         proptest::collection::vec(op(), 1..14),
         proptest::collection::vec(fault(), 0..120),

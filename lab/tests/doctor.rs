@@ -66,9 +66,12 @@ impl Diagnosis {
 }
 
 #[test]
-fn a_good_machine_passes_every_check_and_is_ready_in_all_three_ways() {
+fn a_good_machine_passes_every_check_and_is_ready_in_all_four_ways() {
     let text = diagnose(&good()).0;
-    assert!(["yes lab", "yes vms", "yes nic", "ACTIVE on ib0"].iter().all(|part| text.contains(part)), "{text}");
+    assert!(
+        ["yes lab", "yes device", "yes vms", "yes nic", "ACTIVE on ib0"].iter().all(|part| text.contains(part)),
+        "{text}"
+    );
     assert!(!["FAIL", "note", "cure"].iter().any(|word| text.contains(word)), "{text}");
     assert!(text.lines().filter(|line| line.starts_with("  OK")).all(|line| !line[8..31].trim().is_empty()), "{text}");
 }
@@ -96,7 +99,7 @@ fn each_row_of_the_table_is_missed_and_cured() {
                     "build" | "lab" if column == 3 => diagnosis.says("note", &need[1], "make gets it", ""),
                     "lab" => diagnosis.says("FAIL lab", &need[1], &text, &cure),
                     "device" => diagnosis.says("FAIL vms nic", &need[1], &text, &cure),
-                    _ => diagnosis.says("FAIL lab vms nic", &need[1], &text, &cure),
+                    _ => diagnosis.says("FAIL lab device vms nic", &need[1], &text, &cure),
                 }
             }
         }
@@ -104,6 +107,8 @@ fn each_row_of_the_table_is_missed_and_cured() {
 }
 
 const NO_MODULE: &str = "lib/modules/6.1.0-40-amd64/modules.dep=kernel/net/other.ko:";
+const PORT: &str =
+    "proc/net/udp=   18: 00000000:12B7 00000000:0000 07 00000000:00000000 00:00000000 00000000     0        0 0 2";
 const LIMIT: &str = "proc/self/limits=Max locked memory 65536 65536 bytes";
 /// What is changed on the good machine, DEV being the folder of its devices; and of each check the status, its name, a part of
 /// its text, its cure.
@@ -112,12 +117,14 @@ type Case = (&'static [&'static str], &'static [(&'static str, &'static str, &'s
 #[rustfmt::skip] // A table.
 const CASES: &[Case] = &[
     (&["$cargo=echo 'cargo 1.63.0 (fd9c4297c 2022-07-01)'", NO_MODULE, "$pacman=", "$firewall-cmd=echo running",
-        "a checkout/target/lab/kvm=true qemu an-earlier-boot", "-DEV", "$id=echo 0", LIMIT], &[
-        ("FAIL lab vms nic", "a recent cargo", "not found: cargo", "sudo pacman -S rust"),
+        "a checkout/target/lab/kvm=true qemu an-earlier-boot", "-DEV", "$id=echo 0", LIMIT, PORT], &[
+        ("FAIL lab device vms nic", "a recent cargo", "not found: cargo", "sudo pacman -S rust"),
         ("FAIL lab", "a kernel to boot", "not found: kernel", "sudo pacman -S linux"),
         ("note", "KVM", "not tried yet", "make lesson-01 tries it"),
         ("FAIL vms", "SoftRoCE module", "(6.1.0-40-amd64) has no rdma_rxe", "sudo pacman -S linux"),
         ("FAIL vms", "SoftRoCE device", "there is none", "sudo lab/softroce.sh up"),
+        ("FAIL device", "UDP port 4791", "on all addresses",
+            "sudo rmmod rdma_rxe, or before make: unshare -rn sh -c 'ip link set lo up; exec sh'"),
         ("FAIL nic", "RDMA NIC", "none", "with such a card in the machine: sudo modprobe DRIVER (lspci -k names it)"),
         ("OK", "locked memory", "65536", ""), // Root may lock as much as there is.
         ("note", "firewall", "firewalld is on", "sudo firewall-cmd --add-port=4791/udp"),
@@ -125,7 +132,7 @@ const CASES: &[Case] = &[
     (&["$cargo=echo 'rustup could not choose a version'", "a checkout/target/debug/lesson-01=", NO_MODULE, "$dnf=", LIMIT,
         "-usr/include/rdma/rdma_cma.h", "a checkout/target/tools/usr/include/rdma/rdma_cma.h=", "a checkout/target/tools/env=",
         "a checkout/target/lab/kvm=false qemu this-boot", "a checkout/target/lab/kernel/6.1.0/vmlinuz=", "etc/ufw/ufw.conf=ENABLED=yes"], &[
-        ("FAIL lab", "a recent cargo", "not found: cargo", "sudo dnf install cargo rust"),
+        ("FAIL lab device", "a recent cargo", "not found: cargo", "sudo dnf install cargo rust"),
         ("OK", "rdma-core's headers", "unpacked below target/", ""),
         ("OK", "a kernel to boot", "installed", ""),
         ("note", "KVM", "no machine runs on it", ""),

@@ -11,6 +11,7 @@ use device::psn::Psn;
 pub use device::qp::Attributes;
 use device::qp::{mask, Limits, Qp, Settings, State};
 use device::work::ReceiveRequest;
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
@@ -34,8 +35,8 @@ pub enum Fault {
 pub struct Side {
     pub qp: Qp,
     pub memory: Memory,
-    /// With guards at both ends.
-    bytes: Vec<u8>,
+    /// With guards at both ends. Cells: the device writes here through a pointer that it got at the beginning.
+    numbers: Vec<Cell<u64>>,
     pub key: u32,
     pub sent: Vec<Completion>,
     pub received: Vec<Completion>,
@@ -48,16 +49,18 @@ pub struct Side {
 impl Side {
     /// A queue pair in RTS with a buffer of so many bytes, which the peer may do anything to.
     pub fn new(number: u32, peer: u32, size: usize, attributes: Attributes) -> Side {
-        let mut bytes = vec![0; size + 2 * GUARD];
-        bytes[..GUARD].fill(CANARY);
-        bytes[GUARD + size..].fill(CANARY);
+        assert_eq!(size % 8, 0, "a buffer is made of numbers, so that it is aligned");
+        let numbers = vec![Cell::new(0); (size + 2 * GUARD) / 8];
+        let cells = cells(&numbers);
+        cells[..GUARD].iter().chain(&cells[GUARD + size..]).for_each(|guard| guard.set(CANARY));
+        let start = cells[GUARD..].as_ptr() as *mut u8;
         let mut memory = Memory::default();
         let all = Rights(15);
-        let key = memory.register(DOMAIN, bytes[GUARD..].as_mut_ptr(), size as u64, all, number as u8);
+        let key = memory.register(DOMAIN, start, size as u64, all, number as u8);
         let limits = Limits { send: 64, receive: 64, send_pieces: 4, receive_pieces: 4, inline: 64 };
         let settings = Settings { number, domain: DOMAIN, limits, signal_all: true, uses_shared: false };
         let (sent, received, raised, said, out) = Default::default();
-        let mut side = Side { qp: Qp::new(settings), memory, bytes, key, sent, received, raised, said, out };
+        let mut side = Side { qp: Qp::new(settings), memory, numbers, key, sent, received, raised, said, out };
         let attributes = Attributes { access: all, dest_qp: peer, ..attributes };
         let rtr =
             mask::AV | mask::PATH_MTU | mask::DEST_QPN | mask::RQ_PSN | mask::MAX_DEST_RD_ATOMIC | mask::MIN_RNR_TIMER;
@@ -71,26 +74,27 @@ impl Side {
 
     /// The address of a byte of the buffer.
     pub fn address(&self, offset: usize) -> u64 {
-        self.bytes[GUARD + offset..].as_ptr() as u64
+        cells(&self.numbers)[GUARD + offset..].as_ptr() as u64
     }
 
     pub fn piece(&self, offset: usize, length: usize) -> Sge {
         Sge { address: self.address(offset), length: length as u32, lkey: self.key }
     }
 
-    /// The buffer. The device writes through pointers that it got before: no reference lives while it does.
-    pub fn buffer(&self) -> &[u8] {
-        &self.bytes[GUARD..self.bytes.len() - GUARD]
+    /// What is in the buffer.
+    pub fn buffer(&self) -> Vec<u8> {
+        let cells = cells(&self.numbers);
+        cells[GUARD..cells.len() - GUARD].iter().map(Cell::get).collect()
     }
 
-    pub fn fill(&mut self, offset: usize, bytes: &[u8]) {
-        self.bytes[GUARD + offset..][..bytes.len()].copy_from_slice(bytes);
+    pub fn fill(&self, offset: usize, bytes: &[u8]) {
+        cells(&self.numbers)[GUARD + offset..].iter().zip(bytes).for_each(|(cell, byte)| cell.set(*byte));
     }
 
     /// Whether nothing outside the buffer was written.
     pub fn guards_stand(&self) -> bool {
-        let (front, back) = (&self.bytes[..GUARD], &self.bytes[self.bytes.len() - GUARD..]);
-        front.iter().chain(back).all(|byte| *byte == CANARY)
+        let cells = cells(&self.numbers);
+        cells[..GUARD].iter().chain(&cells[cells.len() - GUARD..]).all(|guard| guard.get() == CANARY)
     }
 
     pub fn post_receive(&mut self, now: Instant, wr_id: u64, piece: Sge) -> Result<(), i32> {
@@ -117,6 +121,21 @@ impl Side {
         }
         result
     }
+}
+
+/// So many cases; under Miri, which is a thousand times slower, a few.
+pub fn cases(all: u32) -> u32 {
+    if cfg!(miri) {
+        4
+    } else {
+        all
+    }
+}
+
+/// The bytes of numbers.
+fn cells(numbers: &[Cell<u64>]) -> &[Cell<u8>] {
+    // SAFETY: as many bytes, which live as long and may be changed by whoever sees them.
+    unsafe { std::slice::from_raw_parts(numbers.as_ptr().cast(), numbers.len() * 8) }
 }
 
 /// Attributes for tests: short time-outs, and any PSN.
