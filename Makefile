@@ -128,7 +128,15 @@ $(lessons:%=compare-%): compare-%: ## what the last run of lesson NN did otherwi
 	@$(bin)/wire compare '$(run)' \
 		captures/$(notdir $(wildcard lessons/$*_*))$(VARIANT:%=-%).pcapng
 
-lesson-% break-% server-% client-% capture-% compare-%:
+play-%: run = $(or $(PCAP),$(bin:debug=$(on))/runs/$*/wire.pcapng)
+.PHONY: $(lessons:%=play-%)
+$(lessons:%=play-%): play-%: ## write a web page that plays the last run of lesson NN, beside that run [on=device] [PCAP=FILE]
+	@[ -e '$(run)' ] || { echo 'There is no $(run). Run `make lesson-$*` first, or name your capture: make $@ PCAP=FILE' >&2; exit 2; }
+	@lab/setup.sh build
+	@$(call build,wire)
+	@$(bin)/wire play '$(run)' --lesson lessons/$*_* -o '$(dir $(run))play.html'
+
+lesson-% break-% server-% client-% capture-% compare-% play-%:
 	@echo 'There is no lesson $*. The lessons are: $(lessons)' >&2; exit 2
 
 .PHONY: test

@@ -25,7 +25,260 @@
 // The data is what `wire` has found out about the run; this only shows it, and only by textContent: nothing that a
 // capture says can become markup.
 
+import { el } from "./dom.js";
+import { Moment, isPacket, rightNode, sentence } from "./run.js";
+import { Ladder } from "./ladder.js";
+import { Code } from "./code.js";
+import { Packet } from "./packet.js";
+import { Host } from "./host.js";
+import { ask, question } from "./predict.js";
+
 /** Shows the run `data` in `element`. */
 export function mount(element, data, options = {}) {
-  element.textContent = data.title;
+  if (!data.events.length) {
+    const nothing = "There is nothing to play: no RDMA packet, and no line of a log.";
+    element.replaceChildren(el("div", { class: "rp" }, el("h2", {}, data.title), el("p", {}, nothing), el("p", {}, data.left_out)));
+    return;
+  }
+  new Player(element, data, { link: true, keys: false, ...options });
+}
+
+/** How long an event stays, in milliseconds, at speed 1. */
+const STAY = { line: 420, packet: 1500 };
+
+class Player {
+  constructor(element, data, options) {
+    this.data = data;
+    this.options = options;
+    this.moment = new Moment(data);
+    this.right = rightNode(data);
+    this.left = data.nodes.findIndex((_, node) => node !== this.right);
+    this.calm = window.matchMedia("(prefers-reduced-motion: reduce)");
+    this.build();
+    element.replaceChildren(this.element);
+    const keys = options.keys ? document : this.element;
+    keys.addEventListener("keydown", (key) => this.key(key));
+    if (options.link) window.addEventListener("hashchange", () => this.follow());
+    if (!(options.link && this.follow())) this.goto(0);
+  }
+
+  build() {
+    const { data } = this;
+    const button = (label, text, click, more = {}) => el("button", { type: "button", "aria-label": label, title: label, click, ...more }, text);
+    this.play = button("Play", "", () => this.toggle(), { class: "rp-play" });
+    this.slider = el("input", { type: "range", min: 0, max: data.events.length, step: 1, "aria-label": "Moment of the run" });
+    this.slider.addEventListener("input", () => this.by(() => this.goto(Number(this.slider.value))));
+    this.clock = el("output", { class: "rp-clock" });
+    this.speed = button("Speed", "1×", () => this.faster(), { class: "rp-speed" });
+    this.rate = 1;
+    this.predict = button("Predict: stop before each packet and ask what it will be", "Predict", () => this.predicting(), {
+      class: "rp-predict",
+      "aria-pressed": "false",
+    });
+    const transport = el(
+      "div",
+      { class: "rp-transport", role: "group", "aria-label": "Playing" },
+      button("To the start (Home)", "|◀", () => this.by(() => this.goto(0)), { class: "rp-far" }),
+      button("One event back (left arrow)", "◀", () => this.by(() => this.step(-1))),
+      this.play,
+      button("One event on (right arrow)", "▶", () => this.by(() => this.step(1))),
+      button("To the next packet (down arrow)", "▶▶", () => this.by(() => this.jump(1)), { class: "rp-far" }),
+      this.slider,
+      this.clock,
+      this.speed,
+      this.predict,
+    );
+    this.ladder = new Ladder(data, (count) => this.by(() => this.goto(count)));
+    this.code = data.files.length ? new Code(data) : null;
+    this.packet = new Packet(data);
+    this.hosts = [new Host(data, "left"), new Host(data, "right")];
+    this.now = el("div", { class: "rp-now", "aria-live": "polite" });
+    const panes = [["packet", "Packet", this.packet], ["left", "Client", this.hosts[0]], ["right", "Server", this.hosts[1]]];
+    if (this.code) panes.unshift(["code", "Code", this.code]);
+    this.tabs = panes.map(([id, name]) => [id, button(`Show: ${name}`, name, () => this.tab(id))]);
+    const title = el("div", { class: "rp-title" }, el("h2", {}, data.title), el("p", {}, data.about));
+    this.element = el(
+      "div",
+      { class: `rp${this.code ? "" : " rp-codeless"}` },
+      el(
+        "div",
+        { class: "rp-all" },
+        title,
+        transport,
+        this.now,
+        el("div", { class: "rp-hosts" }, this.hosts[0].element, this.hosts[1].element),
+        this.ladder.element,
+        el("div", { class: "rp-tabs", role: "group", "aria-label": "What is shown below" }, ...this.tabs.map(([, tab]) => tab)),
+        this.code?.element,
+        this.packet.element,
+        data.left_out ? el("p", { class: "rp-left-out" }, data.left_out) : null,
+      ),
+    );
+    this.tab(panes[0][0]);
+    this.playing(false);
+  }
+
+  /** On a narrow screen: which of the panes is shown. */
+  tab(wanted) {
+    this.element.dataset.tab = wanted;
+    for (const [id, tab] of this.tabs) tab.setAttribute("aria-pressed", String(id === wanted));
+  }
+
+  goto(count) {
+    const before = this.moment.count;
+    this.moment.goto(Math.max(0, Math.min(count, this.data.events.length)));
+    this.asked = null;
+    const { moment, data } = this;
+    const { event } = moment;
+    const smooth = !this.calm.matches && Math.abs(moment.count - before) < 3;
+    this.ladder.show(moment.count, smooth);
+    this.code?.show(moment, smooth);
+    this.packet.show(moment);
+    // Of several clients the one that acts, or is acted upon, is on the left.
+    const ends = [event?.node, event?.to].filter((node) => data.nodes[node] && node !== this.right);
+    if (ends.length) this.left = ends[0];
+    const news = [this.hosts[0].show(moment, this.left), this.hosts[1].show(moment, this.right)];
+    for (const [id, tab] of this.tabs) {
+      const changed = { code: event?.code, packet: event && isPacket(event), left: news[0], right: news[1] }[id];
+      tab.classList.toggle("changed", Boolean(changed));
+    }
+    this.element.classList.toggle("start", moment.count === 0);
+    this.slider.value = moment.count;
+    const time = event?.ms == null ? "" : ` · ${event.ms.toFixed(1)} ms`;
+    this.clock.textContent = event ? `frame ${event.n}${time}` : "";
+    this.slider.setAttribute("aria-valuetext", event ? `frame ${event.n}${time}: ${sentence(data, event)}` : "before the run");
+    this.caption();
+    if (this.options.link && !this.timer) this.link();
+  }
+
+  /** What happens now, in words. A screen reader hears it when one steps, and not while the run plays. */
+  caption() {
+    const { event } = this.moment;
+    this.now.setAttribute("aria-live", this.timer ? "off" : "polite");
+    if (!event) {
+      const packets = this.data.events.filter(isPacket).length;
+      const counts = `${packets} packets and ${this.data.events.length - packets} lines of both logs.`;
+      this.now.replaceChildren(el("p", {}, `${counts} Press play (space), or go step by step (→ and ←).`));
+      return;
+    }
+    const step = event.notes?.find((note) => note.startsWith("Step "));
+    const what = isPacket(event) ? (step ?? "").replace(/^Step \d+: /, "") : "";
+    const verdict = this.verdict ? el("b", { class: `rp-verdict ${this.verdict.good ? "good" : "bad"}` }, this.verdict.text) : null;
+    this.verdict = null;
+    this.now.replaceChildren(el("p", { class: event.sort }, verdict, el("span", { class: "rp-frame" }, `#${event.n}`), what ? el("strong", {}, what) : null, el("span", {}, what ? ` ${sentence(this.data, event)}` : sentence(this.data, event))));
+  }
+
+  /** One event on or back; forward may ask first. */
+  step(way) {
+    const { data, moment } = this;
+    if (way > 0 && this.element.classList.contains("predicting") && moment.count < data.events.length) {
+      if (this.asked) return;
+      const next = data.events[moment.count];
+      const asked = question(data, moment, next);
+      if (asked) {
+        this.pause();
+        this.asked = asked;
+        this.now.replaceChildren(ask(asked, (answer) => this.answered(answer)));
+        return;
+      }
+    }
+    this.goto(moment.count + way);
+  }
+
+  answered(answer) {
+    const { right } = this.asked;
+    if (answer !== null) this.verdict = { good: answer === right, text: answer === right ? "Yes. " : `No: ${right}. ` };
+    this.goto(this.moment.count + 1);
+    this.slider.focus({ preventScroll: true });
+  }
+
+  /** To the next packet, or the one before. */
+  jump(way) {
+    const { events } = this.data;
+    let count = this.moment.count + way;
+    while (count > 0 && count <= events.length && !isPacket(events[count - 1])) count += way;
+    this.goto(count);
+  }
+
+  predicting() {
+    const on = this.element.classList.toggle("predicting");
+    this.predict.setAttribute("aria-pressed", String(on));
+    if (this.asked) this.goto(this.moment.count);
+  }
+
+  /** Whatever a person does ends the playing. */
+  by(act) {
+    this.pause();
+    act();
+  }
+
+  toggle() {
+    if (this.timer) return this.pause();
+    if (this.moment.count === this.data.events.length) this.goto(0);
+    this.playing(true);
+    this.timer = setTimeout(() => this.tick(), 0);
+  }
+
+  tick() {
+    this.step(1);
+    if (!this.timer) return;
+    if (this.moment.count === this.data.events.length) return this.pause();
+    const { event } = this.moment;
+    this.timer = setTimeout(() => this.tick(), (isPacket(event) ? STAY.packet : STAY.line) / this.rate);
+  }
+
+  pause() {
+    if (!this.timer) return;
+    clearTimeout(this.timer);
+    this.timer = null;
+    this.playing(false);
+    if (this.options.link) this.link();
+  }
+
+  playing(on) {
+    this.element.classList.toggle("playing", on);
+    this.play.textContent = on ? "Pause" : "Play";
+    this.play.setAttribute("aria-label", on ? "Pause (space)" : "Play (space)");
+  }
+
+  faster() {
+    this.rate = this.rate < 8 ? this.rate * 2 : 1;
+    this.speed.textContent = `${this.rate}×`;
+    this.speed.setAttribute("aria-label", `Speed: ${this.rate} times`);
+  }
+
+  key(key) {
+    if (key.altKey || key.ctrlKey || key.metaKey || key.defaultPrevented) return;
+    const pressed = key.target.closest?.("button, a, select, textarea") && [" ", "Enter"].includes(key.key);
+    const acts = {
+      " ": () => this.toggle(),
+      ArrowRight: () => this.by(() => this.step(1)),
+      ArrowLeft: () => this.by(() => this.step(-1)),
+      ArrowDown: () => this.by(() => this.jump(1)),
+      ArrowUp: () => this.by(() => this.jump(-1)),
+      Home: () => this.by(() => this.goto(0)),
+      End: () => this.by(() => this.goto(this.data.events.length)),
+    };
+    if (pressed || !acts[key.key]) return;
+    key.preventDefault();
+    key.stopPropagation();
+    acts[key.key]();
+  }
+
+  /** The address of this moment. */
+  link() {
+    const { event } = this.moment;
+    const hash = event ? `#frame=${event.n}` : "";
+    if (location.hash === hash || (!event && !location.hash.startsWith("#frame="))) return;
+    history.replaceState(history.state, "", hash || location.pathname + location.search);
+  }
+
+  /** To the moment that the address names. */
+  follow() {
+    const frame = Number(/^#frame=(\d+)$/.exec(location.hash)?.[1]);
+    if (!frame) return false;
+    const count = this.data.events.findLastIndex((event) => event.n <= frame) + 1;
+    this.by(() => this.goto(count));
+    return true;
+  }
 }

@@ -33,9 +33,11 @@ impl Lesson {
         Ok(Lesson { name, stories, sources })
     }
 
-    /// `04 · rdma write`.
+    /// What the lesson's main.rs says first: `Lesson 04: RDMA WRITE`.
     pub(super) fn title(&self) -> String {
-        self.name.replacen('_', " · ", 1).replace('_', " ")
+        let main = self.sources.iter().find(|(name, _)| name == "main.rs");
+        let first = main.and_then(|(_, text)| text.lines().next()?.strip_prefix("//! ")?.split('.').next());
+        first.unwrap_or(&self.name).to_owned()
     }
 
     /// The variant that the run is of: the one whose name the file has, else the one that fits best.

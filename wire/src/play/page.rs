@@ -5,7 +5,16 @@ use crate::lanes::{self, Style};
 use std::fmt::Write;
 
 /// The player's modules, each after those that it imports.
-const MODULES: [&str; 1] = [include_str!("../../../site/player/player.js")];
+const MODULES: [&str; 8] = [
+    include_str!("../../../site/player/dom.js"),
+    include_str!("../../../site/player/run.js"),
+    include_str!("../../../site/player/ladder.js"),
+    include_str!("../../../site/player/code.js"),
+    include_str!("../../../site/player/packet.js"),
+    include_str!("../../../site/player/host.js"),
+    include_str!("../../../site/player/predict.js"),
+    include_str!("../../../site/player/player.js"),
+];
 const LOOK: &str = include_str!("../../../site/player/player.css");
 
 /// So many lines of it are shown to those who run no script.
@@ -53,8 +62,9 @@ fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
-/// A module as a part of one script: an import is one line, and its names are those of the module it comes from.
+/// A module as a part of one script: an import is one line, and its names are those of the module it comes from. What is said
+/// about a module at its beginning stays there: that of player.js would end the script.
 fn in_one(module: &str) -> String {
-    let lines = module.lines().filter(|line| !line.starts_with("import "));
+    let lines = module.lines().filter(|line| !line.starts_with("import ") && !line.starts_with("//"));
     lines.map(|line| line.strip_prefix("export ").unwrap_or(line).to_owned() + "\n").collect()
 }

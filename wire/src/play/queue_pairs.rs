@@ -20,6 +20,13 @@ pub(super) struct State {
     implied: bool,
 }
 
+#[cfg(test)]
+impl State {
+    pub(super) fn state(&self) -> (u64, &str) {
+        (self.qpn, &self.state)
+    }
+}
+
 #[derive(Debug, Default)]
 pub(super) struct QueuePairs {
     /// By node and number.
@@ -34,6 +41,11 @@ impl QueuePairs {
             Some((_, dump)) => number(dump, "qpn").zip(value(dump, "state")).map(|(qpn, state)| {
                 let rest = dump.split_once(&format!("state={state}")).map_or("", |(_, rest)| rest.trim());
                 State { node, qpn, state: state.into(), attributes: rest.into(), implied: false }
+            }),
+            // A device in user space tells its own decisions: `QP 17: INIT to RTR`.
+            None if said.starts_with("QP ") => said["QP ".len()..].split_once(": ").and_then(|(qpn, way)| {
+                let (qpn, state) = (qpn.parse().ok()?, way.split_once(" to ")?.1.split(' ').next()?.to_owned());
+                Some(State { node, qpn, state, attributes: String::new(), implied: false })
             }),
             // The log does not say which: of several it could be any.
             None if said.contains("_destroy_qp") => {
