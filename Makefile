@@ -58,20 +58,22 @@ $(lessons:%=lesson-%): lesson-%: ## run lesson NN on emulated machines [client="
 		$(if $(wire),--wire="$$wire") $(if $(log),--log)
 
 .PHONY: $(lessons:%=break-%)
-$(lessons:%=break-%): break-%: ## break lesson NN on purpose, and see what comes of it [CHANGE=name; a list without] [ARGS=--quiet]
-	@lab/setup.sh build lab
-	@$(call build,lab practice)
-	@$(bin)/practice break $* $(CHANGE) $(ARGS)
+$(lessons:%=break-%): break-%: ## break lesson NN on purpose, and see what comes of it [CHANGE=name; a list without] [ARGS=--quiet] [on=device]
+	@lab/setup.sh build $(on:device=)
+	@$(call build,$(on) practice)
+	@$(bin)/practice break $* $(CHANGE) --on=$(on) $(ARGS)
 
 .PHONY: try
 try: ## list the exercises, and which of them are solved
 	@$(call build,practice)
 	@$(bin)/practice try
 
-try-%: ## list the exercises of lesson NN; NN-NAME: begin that one, or judge what you have made of it [ARGS=--watch]
-	@lab/setup.sh build lab
-	@$(call build,lab practice)
-	@$(bin)/practice try $* $(ARGS) || [ $$? -eq 1 ]
+# Exercises are judged on the device, within a moment; with on=lab on the kernel's own driver.
+try-%: on = device
+try-%: ## list the exercises of lesson NN; NN-NAME: begin that one, or judge what you have made of it [ARGS=--watch] [on=lab]
+	@lab/setup.sh build $(on:device=)
+	@$(call build,$(on) practice)
+	@$(bin)/practice try $* --on=$(on) $(ARGS) || [ $$? -eq 1 ]
 
 reset-%: ## throw away what you have made of the exercise NN-NAME
 	@$(call build,practice)
@@ -148,7 +150,7 @@ test: ## build everything and run every test
 .PHONY: field-guide
 field-guide: ## make every change of every lesson again, and say what comes out otherwise than it is told (some minutes)
 	@lab/setup.sh build lab
-	@$(call build,lab practice)
+	@$(call build,lab device practice)
 	@$(bin)/practice prove $(ARGS)
 
 .PHONY: soak

@@ -25,6 +25,7 @@
 //! node = "server"                # or "any"
 //! packet = "RNR NAK"             # a packet that the node sends: its name, and what else is said of it
 //! times = 2                      # exactly so many; at least one unless this is said
+//! # hint = "…"                   # an exercise: what it means if this is not so; said behind it
 //!
 //! [[outcome]]
 //! node = "client"
@@ -42,21 +43,24 @@
 //! ```toml
 //! task = "What is wrong, and where to look."
 //! hints = ["After the first failure.", "After the second."]
+//! says = "RNR NAK"               # a part of what the judge says about the hole
 //!
 //! [[right]]                      # an edit to the hole that is another right solution; the tests try it
+//! file, from, to = "…"
+//! # also = [{ file = "…", from = "…", to = "…" }]          # more edits of the same solution
+//!
 //! [[wrong]]                      # one that is none
+//! file, from, to = "…"
+//! says = "RNR NAK"               # a part of what the judge says about it
 //! ```
+//!
+//! An exercise with questions is one in reading: see [`crate::reading`].
 
-use crate::judge::is_name;
-use crate::project::{files, Project};
-use anyhow::{bail, ensure, Context, Result};
+use crate::reading::Question;
+use anyhow::{bail, Result};
 use serde::Deserialize;
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
-
-/// Where the captures of changes are kept.
-const CAPTURES: &str = "captures/changes";
 
 /// One change.
 #[derive(Debug, Clone, Deserialize)]
@@ -78,12 +82,21 @@ pub struct Change {
     /// What helps with that, one more after each failure.
     #[serde(default)]
     pub hints: Vec<String>,
+    /// A part of what the judge says about the hole.
+    #[serde(default)]
+    pub says: String,
     /// Edits to the hole that mend it in other ways than the lesson does.
     #[serde(default)]
-    pub right: Vec<Edit>,
+    pub right: Vec<Solution>,
     /// Edits to the hole that do not mend it.
     #[serde(default)]
-    pub wrong: Vec<Edit>,
+    pub wrong: Vec<Solution>,
+    /// The capture that a reading task is about, below the repository's folder.
+    #[serde(default)]
+    pub read: String,
+    /// What a reading task asks.
+    #[serde(default)]
+    pub questions: Vec<Question>,
     /// What comes of it, and why.
     pub why: String,
     /// Options for the server.
@@ -129,6 +142,28 @@ pub struct Edit {
     pub to: String,
 }
 
+/// What somebody may make of a hole.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Solution {
+    file: String,
+    from: String,
+    to: String,
+    #[serde(default)]
+    also: Vec<Edit>,
+    /// A part of what the judge says about it.
+    #[serde(default)]
+    pub says: String,
+}
+
+impl Solution {
+    /// The hole, and then what was made of it.
+    pub(crate) fn edits(&self, hole: &[Edit]) -> Vec<Edit> {
+        let Self { file, from, to, also, .. } = self.clone();
+        [hole, &[Edit { file, from, to }], &also].concat()
+    }
+}
+
 /// Something that a run file must show. One of packet, line and exit is given.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -146,118 +181,34 @@ pub struct Expected {
     /// Whether only what stands behind the first of the expectation before counts.
     #[serde(default)]
     pub then: bool,
+    /// What it means if it is not so.
+    #[serde(default)]
+    pub hint: String,
 }
 
 impl Change {
-    /// Reads one of a lesson's changes.
-    ///
-    /// # Errors
-    /// There is none of that name, or the file is not as it should be; the message names it.
-    pub fn load(lesson: &Path, name: &str) -> Result<Self> {
-        let file = lesson.join("changes").join(name).with_extension("toml");
-        let text = fs::read_to_string(&file).with_context(|| {
-            format!(
-                "there is no `{name}`: `make break-{0}` and `make try-{0}` list those of the lesson",
-                number(lesson)
-            )
-        })?;
-        Self::parse(lesson, name, &text).with_context(|| format!("{}", file.display()))
-    }
-
-    fn parse(lesson: &Path, name: &str, text: &str) -> Result<Self> {
-        let change = Self { name: name.into(), lesson: lesson.into(), ..basic_toml::from_str(text)? };
-        ensure!(
-            change.compile.is_some() == change.outcome.is_empty(),
-            "a change has an outcome, or does not compile: one of the two"
-        );
-        ensure!(
-            change.task.is_some() == change.ask.is_empty() && change.task.is_none() == change.hints.is_empty(),
-            "a change asks something; an exercise has a task and hints in place of that"
-        );
-        let mut before: Option<&Expected> = None;
-        for expected in &change.outcome {
-            let Expected { node, packet, line, exit, then, .. } = expected;
-            let count = usize::from(packet.is_some()) + usize::from(line.is_some()) + usize::from(exit.is_some());
-            ensure!(count == 1, "an outcome of the {node} is one of packet, line and exit");
-            if let Some(packet) = packet {
-                ensure!(is_name(packet), "`wire show` calls no packet `{packet}`");
-            }
-            let is_after = before.is_some_and(|before| before.times != Some(0));
-            ensure!(!then || is_after, "`then` is about what stands behind the outcome before it: there must be one");
-            before = Some(expected);
-        }
-        Ok(change)
-    }
-
-    /// All changes of a lesson, in the order of their names; none if it has no folder for them.
-    ///
-    /// # Errors
-    /// One of the files is not as it should be.
-    pub fn of(lesson: &Path) -> Result<Vec<Self>> {
-        let folder = lesson.join("changes");
-        if !folder.exists() {
-            return Ok(Vec::new());
-        }
-        let paths = files(&folder, |path| path.extension().is_some_and(|ending| ending == "toml"))?;
-        let name = |path: &PathBuf| path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        paths.iter().map(|path| Self::load(lesson, &name(path))).collect()
-    }
-
-    /// All changes of all lessons.
-    ///
-    /// # Errors
-    /// As for [`Change::of`].
-    pub fn all(project: &Project) -> Result<Vec<Self>> {
-        let changes = project.lessons()?.iter().map(|lesson| Self::of(lesson)).collect::<Result<Vec<_>>>()?;
-        Ok(changes.concat())
-    }
-
-    /// What has to be tried to prove it, each with whether all must then be as told.
-    #[must_use]
-    pub fn proofs(&self) -> Vec<(Self, bool)> {
-        if self.task.is_none() {
-            return vec![(self.clone(), true)];
-        }
-        let with = |name: String, edits: &[Edit], is_right| {
-            let name = format!("{}-{name}", self.name);
-            (Self { name, edits: edits.to_vec(), ..self.clone() }, is_right)
-        };
-        let mended = |edit: &Edit| [self.edits.clone(), vec![edit.clone()]].concat();
-        let mut proofs = vec![with("hole".into(), &self.edits, false), with("lesson".into(), &[], true)];
-        let (right, wrong) = ((1..).zip(&self.right), (1..).zip(&self.wrong));
-        proofs.extend(right.map(|(number, edit)| with(format!("right-{number}"), &mended(edit), true)));
-        proofs.extend(wrong.map(|(number, edit)| with(format!("wrong-{number}"), &mended(edit), false)));
-        proofs
-    }
-
     /// How people call it: `03-late-receive`.
     #[must_use]
     pub fn full_name(&self) -> String {
         format!("{}-{}", self.number(), self.name)
     }
 
-    /// Keeps the part of a run that the lesson's page quotes: `NAME.txt`; and all of it, if a page wants that.
-    ///
-    /// # Errors
-    /// A file cannot be written.
-    pub fn keep(&self, project: &Project, part: &str, run: &[u8]) -> Result<()> {
-        let file = self.lesson.join("changes").join(&self.name).with_extension("txt");
-        let lines: String = part.lines().map(|line| line.trim_end().to_owned() + "\n").collect();
-        fs::write(&file, lines).with_context(|| format!("cannot write {}", file.display()))?;
-        if !self.capture {
-            return Ok(());
-        }
-        let folder = project.root.join(CAPTURES);
-        let file = folder.join(self.full_name()).with_extension("pcapng");
-        fs::create_dir_all(&folder)
-            .and_then(|()| fs::write(&file, run))
-            .with_context(|| format!("cannot write {}", file.display()))
-    }
-
     /// Its lesson's number: `03`.
     #[must_use]
     pub fn number(&self) -> String {
         number(&self.lesson)
+    }
+
+    /// Whether the device in user space cannot show it.
+    #[must_use]
+    pub fn needs_kernel(&self) -> bool {
+        self.kernel || !self.faults.is_empty()
+    }
+
+    /// Whether something is to be read, and nothing to be run.
+    #[must_use]
+    pub fn is_reading(&self) -> bool {
+        !self.questions.is_empty()
     }
 
     /// A file of the lesson with the change in it.
@@ -281,64 +232,8 @@ impl Change {
     }
 }
 
-fn number(lesson: &Path) -> String {
+/// A lesson's number, by its folder.
+pub(crate) fn number(lesson: &Path) -> String {
     let folder = lesson.file_name().unwrap_or_default().to_string_lossy();
     folder.split('_').next().unwrap_or_default().to_owned()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const TEXT: &str = r#"
-        title = "Look too early"
-        ask = "What is there?"
-        why = "Nothing yet."
-        [[edits]]
-        file = "src/server.rs"
-        from = "b"
-        to = "bb"
-        [[outcome]]
-        node = "server"
-        line = "the memory holds"
-    "#;
-
-    fn parse(text: &str) -> Result<Change> {
-        Change::parse(Path::new("lessons/04_rdma_write"), "early", text)
-    }
-
-    #[test]
-    fn an_edit_is_made_where_its_text_stands_once() {
-        let change = parse(TEXT).unwrap();
-        assert_eq!(change.number(), "04");
-        assert_eq!(change.apply("src/server.rs", "abc").unwrap(), "abbc");
-        assert_eq!(change.apply("src/client.rs", "abc").unwrap(), "abc", "another file");
-        for wrong in ["", "bxb"] {
-            let error = change.apply("src/server.rs", wrong).unwrap_err().to_string();
-            assert!(error.contains("change early: this stands") && error.contains("src/server.rs"), "{error}");
-        }
-    }
-
-    #[test]
-    fn an_exercise_is_proven_by_its_hole_by_the_lesson_and_by_other_solutions() {
-        let text = TEXT.replace("ask = \"What is there?\"", "task = \"Mend it\"\nhints = [\"Where?\"]");
-        let edit = "\n[[right]]\nfile = \"src/server.rs\"\nfrom = \"bb\"\nto = \"b \"";
-        let exercise = parse(&format!("{text}{edit}")).unwrap();
-        let of =
-            |(proof, is_right): (Change, bool)| (proof.apply("src/server.rs", "abc").unwrap(), proof.name, is_right);
-        let proofs: Vec<_> = exercise.proofs().into_iter().map(of).collect();
-        let expected = [("abbc", "early-hole", false), ("abc", "early-lesson", true), ("ab c", "early-right-1", true)];
-        assert_eq!(proofs, expected.map(|(text, name, is_right)| (text.to_owned(), name.to_owned(), is_right)));
-    }
-
-    #[test]
-    fn mistakes_in_a_file_are_named() {
-        let error = |text: &str| format!("{:#}", parse(text).unwrap_err());
-        assert!(error(&TEXT.replace("ask", "aks")).contains("unknown field `aks`"));
-        assert!(error(&TEXT.replace("line =", "exit = 0\nline =")).contains("one of packet, line and exit"));
-        assert!(error(&TEXT.replace("line", "packet")).contains("calls no packet `the memory holds`"));
-        assert!(error(&format!("{TEXT}\nthen = true")).contains("there must be one"));
-        assert!(error(&TEXT.replace("ask", "task")).contains("an exercise has a task and hints"));
-        assert!(error(&TEXT.replace("ask", "compile = \"error\"\nask")).contains("one of the two"));
-    }
 }

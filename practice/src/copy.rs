@@ -41,16 +41,12 @@ impl Copy {
     /// # Errors
     /// As for [`Copy::lay_out`].
     pub fn write(&self, project: &Project, change: &Change) -> Result<()> {
-        let Self { folder, package } = self;
         let mut edited = 0;
-        for file in tree(&change.lesson)? {
+        for file in Self::sources(change)? {
             let text = read(&change.lesson.join(&file))?;
             let changed = change.apply(&file, &text)?;
             edited += usize::from(changed != text);
-            // Its own manifest is written last, and a change is no part of a program.
-            if file.ends_with(".rs") {
-                write(&folder.join(&file), &changed)?;
-            }
+            write(&self.folder.join(&file), &changed)?;
         }
         let named: BTreeSet<&str> = change.edits.iter().map(|edit| edit.file.as_str()).collect();
         ensure!(
@@ -58,6 +54,23 @@ impl Copy {
             "change {}: one of {named:?} does not exist, or nothing is changed in it",
             change.name
         );
+        self.furnish(project, change)
+    }
+
+    /// The sources of a change's lesson, by their paths from its folder.
+    ///
+    /// # Errors
+    /// The folder cannot be read.
+    pub fn sources(change: &Change) -> Result<Vec<String>> {
+        Ok(tree(&change.lesson)?.into_iter().filter(|file| file.ends_with(".rs")).collect())
+    }
+
+    /// Writes what cargo needs beside the sources, as it is today.
+    ///
+    /// # Errors
+    /// A file cannot be written.
+    pub fn furnish(&self, project: &Project, change: &Change) -> Result<()> {
+        let Self { folder, package } = self;
         let root = read(&project.root.join("Cargo.toml"))?;
         write(&folder.join("Cargo.toml"), &manifest(&root, &read(&change.lesson.join("Cargo.toml"))?, package))?;
         // Cargo takes a crate for the one that it has built if it lies in the same place, seen from the workspace's root.

@@ -2,14 +2,18 @@
 
 use crate::change::Change;
 use crate::copy::Copy;
-use crate::project::Project;
+use crate::project::{files, Project};
+use crate::reading::{sheet, ANSWERS};
 use anyhow::{Context, Result};
+use std::collections::hash_map::DefaultHasher;
+use std::collections::BTreeMap;
 use std::fs;
-use std::path::PathBuf;
+use std::hash::{Hash, Hasher};
+use std::path::{Path, PathBuf};
 
 /// The folder of the copies, in the repository's folder: not below `target`, which `make clean` removes.
 const FOLDER: &str = "try";
-/// Where a copy says how far the reader has got.
+/// Where a copy says how far the reader has got: the failures, or that it is solved; and what was judged last.
 const NOTE: &str = ".practice";
 const SOLVED: &str = "solved";
 
@@ -18,7 +22,7 @@ const SOLVED: &str = "solved";
 pub enum State {
     /// It is not laid out.
     Untouched,
-    /// It was judged so often, and is not solved.
+    /// It failed so often, with something else each time.
     Tried(usize),
     /// It was solved once.
     Solved,
@@ -33,14 +37,19 @@ pub struct Exercise {
 }
 
 impl Exercise {
+    /// An exercise whose copy is in a folder.
+    #[must_use]
+    pub fn new(change: Change, folder: &Path) -> Self {
+        Self { copy: Copy::of(&change, folder), change }
+    }
+
     /// All exercises of a lesson.
     ///
     /// # Errors
     /// A file of the lesson's changes is not as it should be.
     pub fn of(project: &Project, number: &str) -> Result<Vec<Self>> {
         let changes = Change::of(&project.lesson(number)?)?.into_iter().filter(|change| change.task.is_some());
-        let exercise = |change: Change| Self { copy: Copy::of(&change, &project.root.join(FOLDER)), change };
-        Ok(changes.map(exercise).collect())
+        Ok(changes.map(|change| Self::new(change, &project.root.join(FOLDER))).collect())
     }
 
     /// All exercises of all lessons.
@@ -59,8 +68,7 @@ impl Exercise {
         if !self.copy.folder.exists() {
             return State::Untouched;
         }
-        let note = fs::read_to_string(self.note_file()).unwrap_or_default();
-        match note.trim() {
+        match self.note_said().0.as_str() {
             SOLVED => State::Solved,
             tries => State::Tried(tries.parse().unwrap_or(0)),
         }
@@ -71,25 +79,52 @@ impl Exercise {
     /// # Errors
     /// The hole does not fit the lesson, or a file cannot be written.
     pub fn begin(&self, project: &Project) -> Result<()> {
-        match self.copy.folder.exists() {
-            true => Ok(()),
-            false => self.copy.write(project, &self.change),
+        let folder = &self.copy.folder;
+        if folder.exists() {
+            return Ok(());
         }
+        if self.change.is_reading() {
+            let file = folder.join(ANSWERS);
+            let attempt =
+                fs::create_dir_all(folder).and_then(|()| fs::write(&file, sheet(&self.change, &BTreeMap::new())));
+            attempt.with_context(|| format!("cannot write {}", file.display()))?;
+        } else {
+            self.copy.write(project, &self.change)?;
+        }
+        self.write_note("0")
     }
 
-    /// Takes note of a verdict.
+    /// Files of the copy that are gone.
     ///
     /// # Errors
-    /// The copy's folder cannot be written to.
+    /// The lesson cannot be read.
+    pub fn missing(&self) -> Result<Vec<PathBuf>> {
+        let names = if self.change.is_reading() { vec![ANSWERS.to_owned()] } else { Copy::sources(&self.change)? };
+        let paths = names.iter().map(|name| self.copy.folder.join(name));
+        Ok(paths.filter(|path| !path.exists()).collect())
+    }
+
+    /// Whether the reader has saved nothing since it was laid out or judged last.
+    ///
+    /// # Errors
+    /// A file cannot be read.
+    pub fn is_unchanged(&self) -> Result<bool> {
+        Ok(self.note_said().1 == self.fingerprint()?)
+    }
+
+    /// Takes note of a verdict. The same text fails only once.
+    ///
+    /// # Errors
+    /// The copy's folder cannot be read or written to.
     pub fn note(&self, is_solved: bool) -> Result<State> {
-        let state = match (is_solved, self.state()) {
-            (true, _) | (_, State::Solved) => State::Solved,
-            (false, State::Tried(tries)) => State::Tried(tries + 1),
-            (false, State::Untouched) => State::Tried(1),
+        let state = match self.state() {
+            _ if is_solved => State::Solved,
+            State::Solved => State::Solved,
+            State::Tried(tries @ 1..) if self.is_unchanged()? => State::Tried(tries),
+            State::Tried(tries) => State::Tried(tries + 1),
+            State::Untouched => State::Tried(1),
         };
-        let text = if let State::Tried(tries) = state { tries.to_string() } else { SOLVED.to_owned() };
-        fs::write(self.note_file(), text + "\n")
-            .with_context(|| format!("cannot write {}", self.note_file().display()))?;
+        self.write_note(&if let State::Tried(tries) = state { tries.to_string() } else { SOLVED.to_owned() })?;
         Ok(state)
     }
 
@@ -109,8 +144,48 @@ impl Exercise {
         fs::remove_dir_all(folder).with_context(|| format!("cannot remove {}", folder.display()))
     }
 
-    fn note_file(&self) -> PathBuf {
-        self.copy.folder.join(NOTE)
+    /// The files that the reader edits. An editor's own files begin with a dot.
+    ///
+    /// # Errors
+    /// The folder cannot be read.
+    pub fn edited(&self) -> Result<Vec<PathBuf>> {
+        fn below(folder: &Path) -> Result<Vec<PathBuf>> {
+            let is_hidden = |path: &Path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
+            let mut paths = Vec::new();
+            for path in files(folder, |path| !is_hidden(path))? {
+                if path.is_dir() {
+                    paths.extend(below(&path)?);
+                } else {
+                    paths.push(path);
+                }
+            }
+            Ok(paths)
+        }
+        match self.change.is_reading() {
+            true => Ok(vec![self.copy.folder.join(ANSWERS)]),
+            false => below(&self.copy.folder.join("src")),
+        }
+    }
+
+    fn fingerprint(&self) -> Result<String> {
+        let mut hasher = DefaultHasher::new();
+        for path in self.edited()? {
+            let text = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
+            (path, text).hash(&mut hasher);
+        }
+        Ok(hasher.finish().to_string())
+    }
+
+    fn note_said(&self) -> (String, String) {
+        let note = fs::read_to_string(self.copy.folder.join(NOTE)).unwrap_or_default();
+        let (state, judged) = note.trim().split_once(' ').unwrap_or((note.trim(), ""));
+        (state.to_owned(), judged.to_owned())
+    }
+
+    fn write_note(&self, state: &str) -> Result<()> {
+        let file = self.copy.folder.join(NOTE);
+        let note = format!("{state} {}\n", self.fingerprint()?);
+        fs::write(&file, note).with_context(|| format!("cannot write {}", file.display()))
     }
 }
 
@@ -121,19 +196,27 @@ mod tests {
     #[test]
     fn what_a_reader_wrote_stays_and_failures_are_counted_until_it_is_solved() {
         let project = Project::find().unwrap();
-        let mut exercise = Exercise::of(&project, "04").unwrap().remove(0);
-        exercise.copy = Copy::of(&exercise.change, &project.target.join("practice/test-of-exercises"));
+        let change = Change::load(&project.lesson("04").unwrap(), "whose").unwrap();
+        let exercise = Exercise::new(change, &project.target.join("practice/test-of-exercises"));
         let file = exercise.copy.folder.join(&exercise.change.edits[0].file);
         let _ = exercise.reset();
         assert_eq!(exercise.state(), State::Untouched);
         exercise.begin(&project).unwrap();
         assert!(fs::read_to_string(&file).unwrap().contains(&exercise.change.edits[0].to));
+        assert!(exercise.is_unchanged().unwrap());
         fs::write(&file, "mine").unwrap();
         exercise.begin(&project).unwrap();
         assert_eq!((fs::read_to_string(&file).unwrap().as_str(), exercise.state()), ("mine", State::Tried(0)));
-        assert_eq!((exercise.note(false).unwrap(), exercise.note(false).unwrap()), (State::Tried(1), State::Tried(2)));
+        assert!(!exercise.is_unchanged().unwrap());
+        let fails = || exercise.note(false).unwrap();
+        assert_eq!((fails(), fails()), (State::Tried(1), State::Tried(1)), "the same text fails once");
+        fs::write(&file, "mine, too").unwrap();
+        assert_eq!(fails(), State::Tried(2));
         assert_eq!((exercise.hint(1), exercise.hint(99)), (&*exercise.change.hints[0], &*exercise.change.hints[2]));
-        assert_eq!((exercise.note(true).unwrap(), exercise.note(false).unwrap()), (State::Solved, State::Solved));
+        assert!(exercise.missing().unwrap().is_empty());
+        fs::remove_file(&file).unwrap();
+        assert_eq!(exercise.missing().unwrap(), [file]);
+        assert_eq!((exercise.note(true).unwrap(), fails()), (State::Solved, State::Solved));
         exercise.reset().unwrap();
         assert_eq!(exercise.state(), State::Untouched);
     }

@@ -1,54 +1,48 @@
 //! What a person sees of the exercises: the list, the task, the verdict with a hint.
 
-use crate::{bold, color};
+use crate::color;
 use anyhow::{ensure, Context, Result};
+use practice::attempt::attempt;
 use practice::exercise::{Exercise, State};
-use practice::judge::trouble;
 use practice::project::Project;
-use practice::run::{run, Outcome, Place};
-use practice::show;
-use std::fs;
+use practice::run::Place;
+use practice::show::{self, bold};
 use std::io::{self, BufRead, IsTerminal, Write};
-use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, SystemTime};
 
-/// So much of what stands out in a run is shown.
-const MOST_TROUBLE: usize = 4;
 /// How often the files are looked at.
-const LOOK: Duration = Duration::from_millis(300);
+const LOOK: Duration = Duration::from_millis(100);
 
 /// Lists exercises, lays one out, or judges it: whatever comes next.
-pub fn attempt(project: &Project, name: Option<&String>, watch: bool) -> Result<bool> {
+pub fn next(project: &Project, name: Option<&String>, place: Place, watch: bool) -> Result<bool> {
     let Some((number, name)) = name.and_then(|name| name.split_once('-')) else { return list(project, name) };
     let exercise = find(project, number, name)?;
     let is_new = exercise.state() == State::Untouched;
     if is_new {
         exercise.begin(project)?;
-        tell(project, &exercise);
+        tell(project, &exercise)?;
     }
-    let mut is_solved = is_new || judge(project, &exercise)?;
-    if watch && (is_new || !is_solved) {
+    let mut is_solved = !is_new && judge(project, &exercise, place)?;
+    if watch && !is_solved {
         println!("Waiting until you save a file; Ctrl-C ends that.");
-        let mut seen = None;
-        loop {
-            let now = newest(&exercise.copy.folder);
-            if seen.is_some_and(|seen| seen != now) && judge(project, &exercise)? {
-                break;
-            }
-            seen = Some(now);
+        let mut seen = newest(&exercise);
+        while !is_solved {
             sleep(LOOK);
+            let now = newest(&exercise);
+            if std::mem::replace(&mut seen, now) != now {
+                is_solved = judge(project, &exercise, place)?;
+            }
         }
-        is_solved = true;
     }
-    Ok(is_solved)
+    Ok(is_solved || is_new)
 }
 
 /// Throws a copy away, if a person says so.
 pub fn reset(project: &Project, name: Option<&String>) -> Result<bool> {
     let (number, name) = name.and_then(|name| name.split_once('-')).context("name an exercise, as 04-rights")?;
     let exercise = find(project, number, name)?;
-    let folder = shown(project, &exercise.copy.folder);
+    let folder = project.shown(&exercise.copy.folder);
     ensure!(exercise.state() != State::Untouched, "there is no {folder}: nothing to throw away");
     ensure!(io::stdin().is_terminal(), "this throws away {folder}, so it has to be asked for at a terminal");
     print!("Throw away {folder}, with all that you have written there? [y/N] ");
@@ -58,6 +52,8 @@ pub fn reset(project: &Project, name: Option<&String>) -> Result<bool> {
     if line.trim().eq_ignore_ascii_case("y") {
         exercise.reset()?;
         println!("It is gone. `make try-{number}-{name}` begins again.");
+    } else {
+        println!("Nothing is thrown away.");
     }
     Ok(true)
 }
@@ -78,77 +74,50 @@ fn list(project: &Project, number: Option<&String>) -> Result<bool> {
         };
         println!("  make try-{:28} {state:10} {}", exercise.change.full_name(), exercise.change.title);
     }
-    progress(project)
-}
-
-/// One line over all exercises.
-fn progress(project: &Project) -> Result<bool> {
-    let all = Exercise::all(project)?;
-    let solved = all.iter().filter(|exercise| exercise.state() == State::Solved).count();
-    println!("\nSolved {solved} of {}.", all.len());
+    println!();
+    progress(project)?;
     Ok(true)
 }
 
-/// What there is to do.
-fn tell(project: &Project, exercise: &Exercise) {
-    let change = &exercise.change;
-    println!("{}\n", bold(&change.title));
-    println!("{}", show::plain(change.task.as_deref().unwrap_or_default()));
-    let mut files: Vec<String> =
-        change.edits.iter().map(|edit| shown(project, &exercise.copy.folder.join(&edit.file))).collect();
-    files.dedup();
-    println!("The place is in {}. Edit it, then: make try-{}", files.join(" and "), change.full_name());
-}
-
-/// Builds and runs what there is, and says what is missing.
-fn judge(project: &Project, exercise: &Exercise) -> Result<bool> {
-    println!("{}: building it, and running it in the lab …\n", exercise.change.title);
-    let outcome = run(project, &exercise.change, &exercise.copy, Place::Lab, color())?;
-    let is_solved = outcome.is_as_told(&exercise.change);
-    if let Outcome::Ran { file, run, findings } = &outcome {
-        println!("{}", show::findings(findings, color()));
-        if !is_solved {
-            explain(run)?;
-        }
-        println!("The whole run: wireshark {}\n", shown(project, file));
-    }
-    if let Outcome::Refused(said) = &outcome {
-        // Nothing was judged: no hint is due.
-        println!("{said}\nIt does not build yet: the compiler says where.");
-        return Ok(false);
-    }
-    match exercise.note(is_solved)? {
-        State::Tried(failures) => println!("{} {}", bold("Hint:"), exercise.hint(failures)),
-        _ if is_solved => {
-            println!("{}\n{}", bold("Solved."), show::plain(&exercise.change.why));
-            progress(project)?;
-        }
-        _ => println!("It was solved before, and is not now."),
-    }
-    Ok(is_solved)
-}
-
-/// What stands out, and all packets.
-fn explain(run: &[u8]) -> Result<()> {
-    let trouble = trouble(run)?;
-    for line in trouble.iter().take(MOST_TROUBLE) {
-        println!("  {line}");
-    }
-    println!("{}{}", if trouble.is_empty() { "" } else { "\n" }, show::packets(run, color())?);
+/// One line over all exercises.
+fn progress(project: &Project) -> Result<()> {
+    let all = Exercise::all(project)?;
+    let solved = all.iter().filter(|exercise| exercise.state() == State::Solved).count();
+    println!("Solved {solved} of {}.", all.len());
     Ok(())
 }
 
-/// When a file of the copy was changed last.
-fn newest(folder: &Path) -> Option<SystemTime> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let newest_of = |path: &Path| match path.is_dir() {
-        true => newest(path),
-        false if path.extension().is_some_and(|ending| ending == "rs") => path.metadata().ok()?.modified().ok(),
-        false => None,
-    };
-    entries.filter_map(|entry| newest_of(&entry.path())).max()
+/// What there is to do.
+fn tell(project: &Project, exercise: &Exercise) -> Result<()> {
+    let (change, again) = (&exercise.change, format!("then: make try-{}", exercise.change.full_name()));
+    println!("{}\n", bold(&change.title, color()));
+    println!("{}", show::plain(change.task.as_deref().unwrap_or_default()));
+    if change.is_reading() {
+        let answers = exercise.edited()?.iter().map(|file| project.shown(file)).collect::<String>();
+        println!("Look at it with: wireshark {0}   or   target/debug/wire show {0}", change.read);
+        println!("The questions are in {answers}. Answer them there, {again}");
+        return Ok(());
+    }
+    let mut files: Vec<String> =
+        change.edits.iter().map(|edit| project.shown(&exercise.copy.folder.join(&edit.file))).collect();
+    files.dedup();
+    println!("The place is in {}. Edit it, {again}", files.join(" and "));
+    Ok(())
 }
 
-fn shown(project: &Project, path: &Path) -> String {
-    path.strip_prefix(&project.root).unwrap_or(path).display().to_string()
+/// Judges what there is, and says how far that is.
+fn judge(project: &Project, exercise: &Exercise, place: Place) -> Result<bool> {
+    println!("{}\n", bold(&exercise.change.title, color()));
+    let verdict = attempt(project, exercise, place, color())?;
+    println!("{}", verdict.text);
+    if verdict.is_solved {
+        progress(project)?;
+    }
+    Ok(verdict.is_solved)
+}
+
+/// When a file of the copy was saved last.
+fn newest(exercise: &Exercise) -> Option<SystemTime> {
+    let files = exercise.edited().unwrap_or_default();
+    files.iter().filter_map(|path| path.metadata().ok()?.modified().ok()).max()
 }

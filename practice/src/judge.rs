@@ -1,20 +1,12 @@
 //! What a run file shows of what was expected.
 
 use crate::change::Expected;
+use crate::seen::{fits, is_end, is_node, Seen, ANY};
 use anyhow::{Context, Result};
 use std::fmt;
 use wire::capture::Reader;
-use wire::cm::Kind;
-use wire::opcode::TABLE;
-use wire::run::{Event, Line};
-use wire::show::row::{clients, Row, Rows};
+use wire::show::row::{clients, Rows};
 
-/// What stands between the things that are said of a packet.
-const BETWEEN: &str = "  ";
-/// A node's name in a change that stands for any of them.
-const ANY: &str = "any";
-/// What the lab calls it when it has to end a run, or a kernel breaks.
-const TROUBLE: &str = "trouble";
 /// So many places of one thing are named.
 const MOST_SHOWN: usize = 8;
 
@@ -60,60 +52,6 @@ pub fn judge(run: &[u8], outcome: &[Expected]) -> Result<Vec<Finding>> {
     Ok(findings)
 }
 
-/// What else stands out in a run: refusals, errors, completions that failed. The first of it is closest to the cause.
-///
-/// # Errors
-/// The run file is damaged.
-pub fn trouble(run: &[u8]) -> Result<Vec<String>> {
-    let begin = || Reader::new(run).context("this is no run file");
-    let mut rows = Rows::new(clients(&mut begin()?));
-    let (mut reader, mut trouble) = (begin()?, Vec::new());
-    while let Some(event) = reader.event().context("the run file is damaged")? {
-        match Seen::of(&event, &mut rows) {
-            Seen::Packet { node, row } if is_refusal(&row) => {
-                let words: Vec<&str> = row.words().collect();
-                trouble.push(format!("{}: the {node} sends: {}{BETWEEN}{}", row.frame, row.label, words.join(BETWEEN)));
-            }
-            Seen::Line(line) if is_failure(&line) => {
-                let node = if line.node.is_empty() { Line::LAB } else { &line.node };
-                trouble.push(format!("{}: the {node} says: {}", line.number, line.said()));
-            }
-            _ => {}
-        }
-    }
-    Ok(trouble)
-}
-
-fn is_refusal(row: &Row) -> bool {
-    names_of(&row.label).any(|name| ["NAK", "RNR NAK", "REJ"].contains(&name))
-}
-
-fn is_failure(line: &Line) -> bool {
-    let has_failed = line.text.contains("status=IBV_WC_") && !line.text.contains("status=IBV_WC_SUCCESS");
-    has_failed
-        || line.act == TROUBLE
-        || line.text.contains("panicked at")
-        || line.tag() == Some("ERR") && !line.text.contains("the stages so far")
-}
-
-/// An event, as far as it can be expected.
-enum Seen {
-    Packet { node: String, row: Row },
-    Line(Line),
-    Other,
-}
-
-impl Seen {
-    fn of(event: &Event, rows: &mut Rows) -> Self {
-        match event {
-            Event::Line(line) => Self::Line(line.clone()),
-            Event::Packet(record) => rows
-                .next(record)
-                .map_or(Self::Other, |row| Self::Packet { node: record.node.unwrap_or_default().to_owned(), row }),
-        }
-    }
-}
-
 impl Finding {
     fn look_at(&mut self, seen: &Seen) {
         let Expected { node: wanted, packet, line: text, exit, .. } = &self.expected;
@@ -135,40 +73,9 @@ impl Finding {
     }
 }
 
-fn is_node(name: &str, wanted: &str) -> bool {
-    wanted == ANY || wanted == name
-}
-
-fn is_end(line: &Line) -> bool {
-    line.program == Line::LAB && line.act == Line::EXIT
-}
-
-/// Whether a packet has this name, and all that stands behind it is said about it.
-fn fits(row: &Row, packet: &str) -> bool {
-    let said = row.words().chain(row.lab()).collect::<Vec<_>>().join(BETWEEN);
-    let mut wanted = packet.split(BETWEEN);
-    let is_it = wanted.next().is_some_and(|name| names_of(&row.label).any(|known| known == name));
-    is_it && wanted.all(|wanted| said.split(BETWEEN).any(|word| word == wanted))
-}
-
-/// A packet's names: a message of the connection manager has a short one and a long one, as `REQ (ConnectRequest)`.
-fn names_of(label: &str) -> impl Iterator<Item = &str> {
-    let short = label.strip_suffix(')').and_then(|label| label.split_once(" ("));
-    short.map_or([label, label], |(short, long)| [short, long]).into_iter()
-}
-
-/// Whether there is a packet that `wire show` calls so.
-pub(crate) fn is_name(packet: &str) -> bool {
-    let name = packet.split(BETWEEN).next().unwrap_or_default();
-    let messages = (0x10..=0x1a).map(Kind::from);
-    TABLE.iter().any(|row| row.name.trim_start_matches("RC ") == name)
-        || messages.flat_map(|kind| [kind.name(), kind.short()]).any(|known| known == name)
-        || ["NAK", "RNR NAK"].contains(&name)
-}
-
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Expected { node, packet, line, exit, times, then } = &self.expected;
+        let Expected { node, packet, line, exit, times, then, .. } = &self.expected;
         if *then {
             f.write_str("then ")?;
         }
@@ -247,14 +154,6 @@ mod tests {
             |first: &str, second: &str| judge(&run, &[line(first, false), line(second, true)]).unwrap()[1].is_met();
         assert!(met("rdma_connect", "rdma_disconnect") && !met("rdma_disconnect", "rdma_connect"));
         assert!(!met("client clean-up", "client clean-up"), "one line is not behind itself");
-    }
-
-    #[test]
-    fn nothing_stands_out_where_all_went_well_and_the_cause_comes_first() {
-        let run = |name: &str| std::fs::read(format!("{}/../captures/{name}.pcapng", env!("CARGO_MANIFEST_DIR")));
-        assert!(trouble(&run("04_rdma_write").unwrap()).unwrap().is_empty());
-        let puzzle = trouble(&run("07_disconnect_flush-puzzle").unwrap()).unwrap();
-        assert!(puzzle.iter().any(|line| line.contains(": the client says: ERR")), "{puzzle:?}");
     }
 
     #[test]

@@ -5,15 +5,15 @@
 //! tried.
 
 mod exercises;
+mod prove;
 
 use anyhow::{Context, Result};
 use clap::{Arg, ArgAction, ArgMatches, Command};
-use owo_colors::OwoColorize;
 use practice::change::Change;
 use practice::copy::Copy;
 use practice::project::Project;
 use practice::run::{run, Outcome, Place};
-use practice::show;
+use practice::show::{self, bold};
 use std::env;
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::process::ExitCode;
@@ -22,6 +22,8 @@ use wire::lanes::Style;
 fn command() -> Command {
     let lesson = Arg::new("lesson").value_name("NN").required(true).help("The lesson's number, for example 03");
     let change = Arg::new("change").value_name("CHANGE").help("The change's name; without it, all are listed");
+    let on = Arg::new("on").long("on").value_name("PLACE").value_parser(["lab", "device"]);
+    let on = on.help("Where: in the lab, on the kernel's driver, or on the device in user space");
     let quiet = Arg::new("quiet").long("quiet").action(ArgAction::SetTrue).help("Ask nothing");
     let exercise = Arg::new("exercise").value_name("NN[-NAME]");
     let again = exercise.clone().required(true).help("The exercise, for example 04-rights");
@@ -35,11 +37,16 @@ fn command() -> Command {
         .about("Change the lessons on purpose, and see what comes of it")
         .subcommand_required(true)
         .arg_required_else_help(true)
-        .subcommand(Command::new("break").about("Make one change, and run it in the lab").args([lesson, change, quiet]))
+        .subcommand(Command::new("break").about("Make one change, and run it").args([
+            lesson,
+            change,
+            quiet,
+            on.clone(),
+        ]))
         .subcommand(
             Command::new("try")
                 .about("Lay an exercise out, or judge what somebody has made of it")
-                .args([exercise, watch]),
+                .args([exercise, watch, on]),
         )
         .subcommand(Command::new("reset").about("Throw away what was made of an exercise").arg(again))
         .subcommand(
@@ -55,10 +62,14 @@ fn main() -> ExitCode {
     let result = Project::find().and_then(|project| match matches.subcommand() {
         Some(("break", arguments)) => break_it(&project, arguments),
         Some(("try", arguments)) => {
-            exercises::attempt(&project, arguments.get_one("exercise"), arguments.get_flag("watch"))
+            let watch = arguments.get_flag("watch");
+            exercises::next(&project, arguments.get_one("exercise"), place(arguments, Place::Device), watch)
         }
         Some(("reset", arguments)) => exercises::reset(&project, arguments.get_one("exercise")),
-        Some((_, arguments)) => prove(&project, arguments),
+        Some((_, arguments)) => {
+            let names: Vec<&String> = arguments.get_many("names").unwrap_or_default().collect();
+            prove::prove(&project, &names, arguments.get_flag("keep"))
+        }
         None => Ok(true),
     });
     match result {
@@ -77,26 +88,26 @@ fn break_it(project: &Project, arguments: &ArgMatches) -> Result<bool> {
     let Some(name) = arguments.get_one::<String>("change") else { return list(&Change::of(&lesson)?, number) };
     let change = Change::load(&lesson, name)?;
     let copy = Copy::lay_out(project, &change)?;
-    println!("{}\n", bold(&change.title));
+    println!("{}\n", bold(&change.title, color()));
     println!("{}", show::edit(&change, &copy, color())?);
     let prediction = ask(&change, arguments.get_flag("quiet"))?;
-    println!("Building it, and running it in the lab …\n");
-    let outcome = run(project, &change, &copy, Place::Lab, color())?;
+    let place = place(arguments, Place::Lab);
+    println!("Building it, and running it: {} …\n", place.name());
+    let outcome = run(project, &change, &copy, place, color())?;
     match &outcome {
         Outcome::Refused(said) => println!("{said}"),
         Outcome::Ran { file, run, findings } => {
             println!("{}", show::part(run, findings, style())?);
-            let file = file.strip_prefix(env::current_dir()?).unwrap_or(file).display();
             println!(
                 "{}\n{}",
-                bold("What had to come of it, and where it is in the run:"),
+                bold("What had to come of it, and where it is in the run:", color()),
                 show::findings(findings, color())
             );
-            println!("The whole run: wireshark {file}\n");
+            println!("The whole run: wireshark {}\n", project.shown(file));
         }
     }
     if let Some(prediction) = prediction {
-        println!("{} {prediction}\n", bold("You said:"));
+        println!("{} {prediction}\n", bold("You said:", color()));
     }
     let is_as_told = outcome.is_as_told(&change);
     if !is_as_told {
@@ -132,53 +143,17 @@ fn ask(change: &Change, quiet: bool) -> Result<Option<String>> {
     Ok(Some(line.trim().to_owned()).filter(|line| !line.is_empty()))
 }
 
-/// Tries changes again, and says of each whether it came out as told.
-fn prove(project: &Project, arguments: &ArgMatches) -> Result<bool> {
-    let names: Vec<&String> = arguments.get_many("names").unwrap_or_default().collect();
-    let is_wanted = |change: &Change| {
-        names.is_empty() || names.iter().any(|name| **name == change.full_name() || **name == change.number())
-    };
-    let changes: Vec<Change> = Change::all(project)?.into_iter().filter(is_wanted).collect();
-    anyhow::ensure!(!changes.is_empty(), "there is no change of that name");
-    let (mut count, mut differ) = (0, 0);
-    for (change, is_right) in changes.iter().flat_map(Change::proofs) {
-        let outcome =
-            Copy::lay_out(project, &change).and_then(|copy| run(project, &change, &copy, Place::Lab, color()));
-        let outcome = outcome.with_context(|| change.full_name())?;
-        // What is wrong has to build: else it fails for another reason.
-        let is_as_told =
-            outcome.is_as_told(&change) == is_right && (is_right || matches!(outcome, Outcome::Ran { .. }));
-        println!("{:32} {}", change.full_name(), if is_as_told { "as told" } else { "OTHERWISE" });
-        count += 1;
-        match &outcome {
-            Outcome::Ran { run, findings, .. } if is_as_told => {
-                if arguments.get_flag("keep") && change.task.is_none() {
-                    change.keep(project, &show::part(run, findings, Style::FILE)?, run)?;
-                }
-                continue;
-            }
-            Outcome::Refused(_) if is_as_told => continue,
-            Outcome::Refused(said) => print!("{said}"),
-            Outcome::Ran { findings, file, .. } => {
-                println!("{}  {}", show::findings(findings, color()), file.display());
-            }
-        }
-        differ += 1;
+/// Where somebody wants it.
+fn place(arguments: &ArgMatches, otherwise: Place) -> Place {
+    match arguments.get_one::<String>("on").map(String::as_str) {
+        Some("lab") => Place::Lab,
+        Some("device") => Place::Device,
+        _ => otherwise,
     }
-    println!("{} of {count} came out as told", count - differ);
-    Ok(differ == 0)
 }
 
 fn color() -> bool {
     io::stdout().is_terminal() && env::var_os("NO_COLOR").map_or(true, |value| value.is_empty())
-}
-
-fn bold(text: &str) -> String {
-    if color() {
-        text.bold().to_string()
-    } else {
-        text.to_owned()
-    }
 }
 
 /// As wide as the terminal.

@@ -38,6 +38,12 @@ impl Project {
         lessons.iter().find(is_it).cloned().with_context(|| format!("there is no lesson {number}"))
     }
 
+    /// A path as it is shown: from the repository's folder on.
+    #[must_use]
+    pub fn shown(&self, path: &Path) -> String {
+        path.strip_prefix(&self.root).unwrap_or(path).display().to_string()
+    }
+
     /// The folders of all lessons, in order.
     ///
     /// # Errors

@@ -4,6 +4,8 @@ use crate::change::Change;
 use crate::copy::Copy;
 use crate::judge::{judge, Finding};
 use crate::project::Project;
+use crate::show;
+use crate::trouble::trouble;
 use anyhow::{ensure, Context, Result};
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,6 +20,9 @@ const PROGRAM_FAILED: i32 = 1;
 const LESSON: &str = "lesson";
 const EXAMPLES: &str = "examples/";
 
+/// So much of what stands out in a run is told.
+pub(crate) const MOST_TROUBLE: usize = 4;
+
 /// Where a change is tried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
@@ -28,7 +33,9 @@ pub enum Place {
 }
 
 impl Place {
-    fn name(self) -> &'static str {
+    /// The program that runs things there.
+    #[must_use]
+    pub fn name(self) -> &'static str {
         match self {
             Self::Lab => "lab",
             Self::Device => "device",
@@ -69,6 +76,17 @@ impl Outcome {
             _ => false,
         }
     }
+
+    /// What the judge says about what is not as told: what is missing, and what stands out.
+    ///
+    /// # Errors
+    /// The run file is damaged.
+    pub fn complaint(&self) -> Result<String> {
+        let Self::Ran { run, findings, .. } = self else { return Ok(String::new()) };
+        let unmet: Vec<Finding> = findings.iter().filter(|finding| !finding.is_met()).cloned().collect();
+        let trouble = trouble(run)?.into_iter().take(MOST_TROUBLE).map(|line| format!("  {line}\n"));
+        Ok(show::findings(&unmet, false) + &trouble.collect::<String>())
+    }
 }
 
 /// Builds a copy, runs it if it can be built, and judges the run.
@@ -76,6 +94,9 @@ impl Outcome {
 /// # Errors
 /// Cargo, the lab or the device cannot do their work; that says nothing about the change.
 pub fn run(project: &Project, change: &Change, copy: &Copy, place: Place, color: bool) -> Result<Outcome> {
+    let name = change.full_name();
+    let is_possible = place == Place::Lab || !change.needs_kernel();
+    ensure!(is_possible, "{name} needs a kernel, so it runs in the lab and not on the device: on=lab");
     if let Err(said) = copy.build(project, color)? {
         return Ok(Outcome::Refused(said));
     }

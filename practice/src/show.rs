@@ -13,6 +13,8 @@ use wire::show::{ladder, row};
 
 /// So many events before and after one that matters are shown, too.
 const AROUND: u64 = 1;
+/// So many lines of packets tell a person something.
+const MOST_PACKETS: usize = 60;
 
 /// The change in the source as diff(1) shows it, and in the command line.
 ///
@@ -57,7 +59,7 @@ pub fn part(run: &[u8], findings: &[Finding], style: Style) -> Result<String> {
     Ok(text)
 }
 
-/// All packets of a run.
+/// The packets of a run, unless they are too many.
 ///
 /// # Errors
 /// The run file is damaged.
@@ -66,7 +68,10 @@ pub fn packets(run: &[u8], color: bool) -> Result<String> {
     let open = || Reader::new(run).context("this is no run file");
     let style = Style { color, width: usize::MAX };
     ladder::write(&mut open()?, row::clients(&mut open()?), style, &mut text).context("the run file is damaged")?;
-    Ok(String::from_utf8_lossy(&text).into_owned())
+    let text = String::from_utf8_lossy(&text);
+    let (shown, all) = (text.lines().take(MOST_PACKETS), text.lines().count());
+    let more = if all > MOST_PACKETS { format!("… and {} more\n", all - MOST_PACKETS) } else { String::new() };
+    Ok(shown.map(|line| format!("{line}\n")).collect::<String>() + &more)
 }
 
 /// Numbers with their neighbours, as few pieces as possible.
@@ -83,16 +88,37 @@ fn parts(mut numbers: Vec<u64>) -> Vec<RangeInclusive<u64>> {
     parts
 }
 
-/// One line for each expectation.
+/// One line for each expectation, and what it means if it is not met.
 #[must_use]
 pub fn findings(findings: &[Finding], color: bool) -> String {
-    let line = |finding: &Finding| match (finding.is_met(), color) {
-        (true, true) => format!("  {} {finding}\n", "✓".green()),
-        (false, true) => format!("  {} {finding}\n", "✗".red()),
-        (true, false) => format!("  ✓ {finding}\n"),
-        (false, false) => format!("  ✗ {finding}\n"),
+    let line = |finding: &Finding| {
+        let is_met = finding.is_met();
+        checked(&finding.to_string(), is_met, if is_met { "" } else { &finding.expected.hint }, color)
     };
     findings.iter().map(line).collect()
+}
+
+/// A line with a mark, and what there is to say about it in a line of its own.
+#[must_use]
+pub fn checked(text: &str, is_right: bool, remark: &str, color: bool) -> String {
+    let mark = match (is_right, color) {
+        (true, true) => "✓".green().to_string(),
+        (false, true) => "✗".red().to_string(),
+        (true, false) => "✓".to_owned(),
+        (false, false) => "✗".to_owned(),
+    };
+    let remark = if remark.is_empty() { String::new() } else { format!("      {}\n", remark.trim()) };
+    format!("  {mark} {text}\n{remark}")
+}
+
+/// Text that stands out.
+#[must_use]
+pub fn bold(text: &str, color: bool) -> String {
+    if color {
+        text.bold().to_string()
+    } else {
+        text.to_owned()
+    }
 }
 
 /// Markdown for a terminal: of a link only its text is left.

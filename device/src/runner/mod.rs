@@ -105,13 +105,13 @@ pub fn run(run: &Run) -> Result<bool> {
             None if heard.elapsed() > SILENCE || session.programs[0].listens_on_tcp() => session.start_others()?,
             None => {}
         }
-        session.end_late(begun);
+        session.end_late(begun)?;
     }
     // What was said before the end is in the socket already.
     while let Some(message) = session.inbox.next(Duration::from_millis(1))? {
         session.take(message)?;
     }
-    session.wires.check(&mut session.recorder);
+    session.wires.check(&mut session.recorder)?;
     let exits: Vec<i32> = session.programs.iter().filter_map(|program| program.exit).collect();
     let is_good = session.recorder.finish(run, &exits)?;
     Ok(run.shell || (is_good && exits.iter().all(|status| *status == 0)))
@@ -157,18 +157,19 @@ impl Session<'_> {
     }
 
     /// Ends what still runs when the time is over, or the shell was left.
-    fn end_late(&mut self, begun: Instant) {
+    fn end_late(&mut self, begun: Instant) -> Result<()> {
         let shell_left = self.run.shell && self.programs.get(1).is_some_and(|shell| shell.exit.is_some());
         if !shell_left && begun.elapsed() < self.run.deadline {
-            return;
+            return Ok(());
         }
-        for program in self.programs.iter_mut().filter(|program| program.exit.is_none()) {
-            program.end();
-            if !shell_left {
+        let names = self.run.nodes.iter().map(|node| node.name.as_str()).chain(["client"]);
+        for (program, name) in self.programs.iter_mut().zip(names).filter(|(program, _)| program.exit.is_none()) {
+            if program.end() && !shell_left {
                 let seconds = self.run.deadline.as_secs();
-                self.recorder.trouble(&format!("a program had not ended after {seconds} s"));
+                self.recorder.trouble(&format!("the {name} had not ended after {seconds} s, and is ended"))?;
             }
         }
+        Ok(())
     }
 }
 

@@ -112,8 +112,12 @@ impl Recorder {
     }
 
     /// Something was wrong with the run as a whole.
-    pub fn trouble(&mut self, text: &str) {
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn trouble(&mut self, text: &str) -> Result<()> {
         self.trouble.get_or_insert_with(|| text.to_owned());
+        self.act(usize::MAX, "trouble", text)
     }
 
     fn line(&mut self, line: Line, node: usize) -> Result<()> {

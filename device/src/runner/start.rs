@@ -139,12 +139,13 @@ impl Program {
         Ok(Program { pid, was_asked: false, exit: None })
     }
 
-    /// Asks it to end, and ends it by force if it is asked again.
-    pub fn end(&mut self) {
+    /// Asks it to end, and ends it by force if it is asked again; whether this was the first time.
+    pub fn end(&mut self) -> bool {
+        let was_asked = std::mem::replace(&mut self.was_asked, true);
         if let Some(pid) = self.pid {
-            let signal = if std::mem::replace(&mut self.was_asked, true) { Signal::KILL } else { Signal::TERM };
-            let _ = kill_process(pid, signal);
+            let _ = kill_process(pid, if was_asked { Signal::KILL } else { Signal::TERM });
         }
+        !was_asked
     }
 }
 

@@ -108,11 +108,15 @@ impl Wires {
     }
 
     /// A rule whose packet did not come has tested nothing.
-    pub fn check(&self, recorder: &mut Recorder) {
+    ///
+    /// # Errors
+    /// The run file cannot be written.
+    pub fn check(&self, recorder: &mut Recorder) -> Result<()> {
         let unmet = self.rules.iter().flat_map(Rules::unmet).collect::<Vec<_>>();
-        if !unmet.is_empty() {
-            recorder.trouble(&format!("never met their packets: {}", unmet.join("; ")));
+        if unmet.is_empty() {
+            return Ok(());
         }
+        recorder.trouble(&format!("never met their packets: {}", unmet.join("; ")))
     }
 
     fn forward(&self, node: usize, frame: &[u8]) {

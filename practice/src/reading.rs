@@ -1,0 +1,235 @@
+//! Reading tasks: a capture is given, and the reader answers questions about it in a small file, `answers.toml`.
+//!
+//! In the exercise's file (see [`crate::change`]) this stands in place of edits and outcome:
+//!
+//! ```toml
+//! read = "captures/changes/03-late-receive.pcapng"
+//!
+//! [[questions]]
+//! name = "frame"                 # what it is called in answers.toml
+//! ask = "Which packet says that nobody has posted a receive? Its frame number."
+//! frame = { node = "server", packet = "RNR NAK" }         # an outcome: the number of any such packet or line is right
+//! hint = "Look for a packet that is neither a message nor an acknowledgement."
+//!
+//! [[questions]]
+//! name = "status"
+//! ask = "With which status does the client's SEND complete?"
+//! answer = "IBV_WC_SUCCESS"      # capitals do not matter, nor does the prefix IBV_WC_ or RDMA_CM_EVENT_
+//! hint = "…"
+//!
+//! [[questions]]
+//! name = "why"
+//! ask = "What does the client's program notice?"
+//! choices = ["a time-out", "nothing", "an error"]         # called a, b, c …
+//! answer = "b"
+//! hint = "…"
+//! ```
+
+use crate::change::{Change, Expected};
+use crate::judge::judge;
+use crate::project::Project;
+use anyhow::{ensure, Context, Result};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::fs;
+
+/// The reader's file, in the exercise's folder.
+pub const ANSWERS: &str = "answers.toml";
+/// What may be left out before a name.
+const PREFIXES: [&str; 2] = ["ibv_wc_", "rdma_cm_event_"];
+
+/// A question about a capture.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Question {
+    /// What the answer is called.
+    pub name: String,
+    /// The question.
+    pub ask: String,
+    /// What there is to choose from, if there is a choice.
+    #[serde(default)]
+    pub choices: Vec<String>,
+    /// The answer in words, or the letter of a choice.
+    #[serde(default)]
+    pub answer: String,
+    /// The packet or line whose number is the answer.
+    pub frame: Option<Expected>,
+    /// What helps, if the answer is wrong.
+    pub hint: String,
+}
+
+/// What somebody writes behind a name.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Answer {
+    Number(i64),
+    Text(String),
+}
+
+impl Question {
+    /// Looks for mistakes.
+    pub(crate) fn check(&self) -> Result<()> {
+        let name = &self.name;
+        ensure!(self.frame.is_some() == self.answer.is_empty(), "the question `{name}` has a frame, or an answer");
+        let is_choice = self.choices.is_empty() || self.letters().any(|letter| letter == self.answer);
+        ensure!(is_choice, "the answer of the question `{name}` is none of its choices a, b, c …");
+        self.frame.iter().try_for_each(Expected::check)
+    }
+
+    fn letters(&self) -> impl Iterator<Item = String> {
+        ('a'..).take(self.choices.len()).map(String::from)
+    }
+
+    /// All answers that are right.
+    ///
+    /// # Errors
+    /// The capture is damaged, or has nothing of the kind.
+    pub fn right(&self, capture: &[u8]) -> Result<Vec<String>> {
+        let Some(expected) = &self.frame else { return Ok(vec![self.answer.clone()]) };
+        let findings = judge(capture, std::slice::from_ref(expected))?;
+        let numbers: Vec<String> = findings.iter().flat_map(|finding| &finding.found).map(u64::to_string).collect();
+        ensure!(!numbers.is_empty(), "the capture has nothing that the question `{}` asks for", self.name);
+        Ok(numbers)
+    }
+}
+
+/// The capture of a reading task.
+///
+/// # Errors
+/// It cannot be read.
+pub fn capture(project: &Project, change: &Change) -> Result<Vec<u8>> {
+    fs::read(project.root.join(&change.read)).with_context(|| format!("cannot read {}", change.read))
+}
+
+/// The file for the answers, with the questions in it, and what is known of the answers.
+#[must_use]
+pub fn sheet(change: &Change, answers: &BTreeMap<String, String>) -> String {
+    let mut text = format!("# {}\n# The capture: {}\n", change.title, change.read);
+    for question in &change.questions {
+        text += "\n";
+        text.extend(question.ask.trim().lines().map(|line| format!("# {line}\n")));
+        text.extend(
+            question.letters().zip(&question.choices).map(|(letter, choice)| format!("#   {letter}: {choice}\n")),
+        );
+        text += &format!("{} = \"{}\"\n", question.name, answers.get(&question.name).map_or("", String::as_str));
+    }
+    text
+}
+
+/// Which questions are answered wrongly by a file's text.
+///
+/// # Errors
+/// The text is no TOML, or the capture is damaged.
+pub fn wrong<'a>(change: &'a Change, capture: &[u8], text: &str) -> Result<Vec<&'a Question>> {
+    let answers: BTreeMap<String, Answer> =
+        basic_toml::from_str(text).context("each answer is a line as: frame = \"31\"")?;
+    let mut wrong = Vec::new();
+    for question in &change.questions {
+        let given = answers.get(&question.name).map(|answer| match answer {
+            Answer::Number(number) => number.to_string(),
+            Answer::Text(text) => bare(text),
+        });
+        if !question.right(capture)?.iter().any(|right| given.as_ref() == Some(&bare(right))) {
+            wrong.push(question);
+        }
+    }
+    Ok(wrong)
+}
+
+/// An answer without what does not matter.
+fn bare(text: &str) -> String {
+    let text = text.trim().to_lowercase();
+    let rest = PREFIXES.iter().find_map(|prefix| text.strip_prefix(prefix));
+    rest.unwrap_or(&text).to_owned()
+}
+
+/// Proves a reading task: the right answers are taken, and each one that is missing or wrong is noticed.
+///
+/// # Errors
+/// Something is otherwise; the message says what.
+pub fn prove(project: &Project, change: &Change) -> Result<()> {
+    let capture = capture(project, change)?;
+    let mut answers = BTreeMap::new();
+    for question in &change.questions {
+        answers.insert(question.name.clone(), question.right(&capture)?.remove(0));
+    }
+    let refused = |answers: &BTreeMap<String, String>| -> Result<Vec<String>> {
+        let wrong = wrong(change, &capture, &sheet(change, answers))?;
+        Ok(wrong.into_iter().map(|question| question.name.clone()).collect())
+    };
+    ensure!(refused(&answers)?.is_empty(), "the right answers are not taken");
+    for question in &change.questions {
+        for wrong in ["", "0"] {
+            let mut answers = answers.clone();
+            answers.insert(question.name.clone(), wrong.to_owned());
+            let named = refused(&answers)?;
+            ensure!(
+                named == [question.name.as_str()],
+                "`{wrong}` as the answer to `{}`: {named:?} refused",
+                question.name
+            );
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    const TEXT: &str = r#"
+        title = "Who wrote"
+        task = "Read"
+        hints = ["Look"]
+        why = "So."
+        read = "captures/04_rdma_write.pcapng"
+        [[questions]]
+        name = "frame"
+        ask = "Which packet writes?"
+        frame = { node = "client", packet = "RDMA Write Only" }
+        hint = "One says Write."
+        [[questions]]
+        name = "status"
+        ask = "Which status?"
+        answer = "IBV_WC_SUCCESS"
+        hint = "WC"
+        [[questions]]
+        name = "who"
+        ask = "Who?"
+        choices = ["the server", "the client"]
+        answer = "b"
+        hint = "The arrow."
+    "#;
+
+    fn task(text: &str) -> Result<Change> {
+        Change::parse(Path::new("lessons/04_rdma_write"), "who", text)
+    }
+
+    #[test]
+    fn right_answers_are_taken_however_they_are_written_and_wrong_ones_named() {
+        let (project, task) = (Project::find().unwrap(), task(TEXT).unwrap());
+        prove(&project, &task).unwrap();
+        let capture = capture(&project, &task).unwrap();
+        let frame = task.questions[0].right(&capture).unwrap().remove(0);
+        let wrong_of = |text: &str| -> Result<Vec<&str>> {
+            Ok(wrong(&task, &capture, text)?.into_iter().map(|question| &*question.name).collect())
+        };
+        assert!(wrong_of(&format!("frame = {frame}\nstatus = ' success'\nwho = 'B'")).unwrap().is_empty());
+        assert_eq!(wrong_of(&sheet(&task, &BTreeMap::new())).unwrap(), ["frame", "status", "who"]);
+        let error = format!("{:#}", wrong_of("frame = \nwho").unwrap_err());
+        assert!(error.contains("each answer is a line as") && error.contains("line 1"), "{error}");
+    }
+
+    #[test]
+    fn mistakes_in_questions_are_named() {
+        let error = |text: String| format!("{:#}", task(&text).unwrap_err());
+        assert!(error(TEXT.replace("answer = \"b\"", "answer = \"c\"")).contains("none of its choices"));
+        assert!(error(TEXT.replace("answer = \"b\"", "")).contains("has a frame, or an answer"));
+        assert!(error(TEXT.replace("read =", "server =")).contains("`read` names the capture"));
+        assert!(error(TEXT.replace("RDMA Write Only", "Write")).contains("calls no packet"));
+        let nothing = task(&TEXT.replace("RDMA Write Only", "NAK")).unwrap();
+        let error = prove(&Project::find().unwrap(), &nothing).unwrap_err().to_string();
+        assert!(error.contains("nothing that the question `frame` asks for"), "{error}");
+    }
+}

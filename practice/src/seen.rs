@@ -1,0 +1,60 @@
+//! Events of a run, as far as a change can expect them, and the names of packets.
+
+use wire::cm::Kind;
+use wire::opcode::TABLE;
+use wire::run::{Event, Line};
+use wire::show::row::{Row, Rows};
+
+/// What stands between the things that are said of a packet.
+pub(crate) const BETWEEN: &str = "  ";
+/// A node's name in a change that stands for any of them.
+pub(crate) const ANY: &str = "any";
+
+/// An event, as far as it can be expected.
+pub(crate) enum Seen {
+    Packet { node: String, row: Row },
+    Line(Line),
+    Other,
+}
+
+impl Seen {
+    pub(crate) fn of(event: &Event, rows: &mut Rows) -> Self {
+        match event {
+            Event::Line(line) => Self::Line(line.clone()),
+            Event::Packet(record) => rows
+                .next(record)
+                .map_or(Self::Other, |row| Self::Packet { node: record.node.unwrap_or_default().to_owned(), row }),
+        }
+    }
+}
+
+pub(crate) fn is_node(name: &str, wanted: &str) -> bool {
+    wanted == ANY || wanted == name
+}
+
+pub(crate) fn is_end(line: &Line) -> bool {
+    line.program == Line::LAB && line.act == Line::EXIT
+}
+
+/// Whether a packet has this name, and all that stands behind it is said about it.
+pub(crate) fn fits(row: &Row, packet: &str) -> bool {
+    let said = row.words().chain(row.lab()).collect::<Vec<_>>().join(BETWEEN);
+    let mut wanted = packet.split(BETWEEN);
+    let is_it = wanted.next().is_some_and(|name| names_of(&row.label).any(|known| known == name));
+    is_it && wanted.all(|wanted| said.split(BETWEEN).any(|word| word == wanted))
+}
+
+/// A packet's names: a message of the connection manager has a short one and a long one, as `REQ (ConnectRequest)`.
+pub(crate) fn names_of(label: &str) -> impl Iterator<Item = &str> {
+    let short = label.strip_suffix(')').and_then(|label| label.split_once(" ("));
+    short.map_or([label, label], |(short, long)| [short, long]).into_iter()
+}
+
+/// Whether there is a packet that `wire show` calls so.
+pub(crate) fn is_name(packet: &str) -> bool {
+    let name = packet.split(BETWEEN).next().unwrap_or_default();
+    let messages = (0x10..=0x1a).map(Kind::from);
+    TABLE.iter().any(|row| row.name.trim_start_matches("RC ") == name)
+        || messages.flat_map(|kind| [kind.name(), kind.short()]).any(|known| known == name)
+        || ["NAK", "RNR NAK"].contains(&name)
+}
