@@ -192,13 +192,29 @@ check: ## formatting, lints and documentation, warnings as errors
 	RUSTDOCFLAGS='-D warnings -A rustdoc::private_intra_doc_links' cargo doc --workspace --no-deps --document-private-items
 	@# Only an unstable rustdoc looks whether what must not compile fails with the error that the text names.
 	RUSTC_BOOTSTRAP=1 CARGO_TARGET_DIR=$(target)/bootstrap cargo test -q --locked --doc -p common
-	shellcheck --exclude=SC2187 lab/*.sh lab/guest/*.sh captures/*.sh .ci/run
+	shellcheck --exclude=SC2187 site/*.sh lab/*.sh lab/guest/*.sh captures/*.sh .ci/run
 	cargo run -q -p xtask -- docs --check
 
 .PHONY: docs
 docs: ## write the generated parts of docs/ anew: packet tables, logs, pictures, differences between lessons
 	@$(call build,xtask)
 	@$(bin)/xtask docs
+
+.PHONY: site
+site: ## build the course as a book, with every run in it to play, into target/site [REPOSITORY=URL of the forge]
+	@lab/setup.sh build site
+	@site/tools.sh
+	@$(call build,wire xtask)
+	@$(bin)/xtask site
+
+.PHONY: serve
+serve: site ## show the book to this machine: http://127.0.0.1:3000 [PORT=number]
+	@node site/serve.mjs $(target)/site $(or $(PORT),3000)
+
+.PHONY: test-site
+test-site: site ## look at every page of the book with a real browser
+	@lab/setup.sh site browser
+	node --test $(wildcard site/test/*.test.mjs)
 
 .PHONY: screenshots
 screenshots: ## take the pictures of Wireshark that show an earlier capture anew; look at each before you commit it

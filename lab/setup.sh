@@ -2,8 +2,8 @@
 # Finds what this machine lacks for a stage of the work (lab/needs.txt), and unpacks exactly that below target/tools. Nothing
 # is installed, and it needs no root: apt downloads into a folder of ours and checks the signatures, as for any installation.
 #
-#   lab/setup.sh STAGE...   build, lab, shell, test, check; device: what this machine's own RDMA device needs, only looked for
-#   lab/setup.sh bundle     all but `check`, and the crates, in one file for machines of this release that have no network
+#   lab/setup.sh STAGE...   build, lab, shell, test, check; device, site, browser: what the machine itself has to have, only looked for
+#   lab/setup.sh bundle     what the first four need, and the crates, in one file for machines of this release that have no network
 #
 # The Makefile calls it before everything else, so it prints nothing and costs next to nothing when all is there. What it wrote
 # is in target/tools/env, which make reads, and a person for a plain `cargo build`:  . target/tools/env
@@ -188,12 +188,14 @@ bundle() {
     say "$(du -h "$archive" | cut -f 1) in $archive. In a clone on a machine of the same release: tar -xzf it, then make as usual"
 }
 
-if echo "${*:-none}" | tr ' ' '\n' | grep -qvxE 'build|lab|shell|test|check|device|bundle'; then
-    echo 'usage: lab/setup.sh build|lab|shell|test|check|device...    or: lab/setup.sh bundle' >&2
+if echo "${*:-none}" | tr ' ' '\n' | grep -qvxE 'build|lab|shell|test|check|device|site|browser|bundle'; then
+    echo 'usage: lab/setup.sh build|lab|shell|test|check|device|site|browser...    or: lab/setup.sh bundle' >&2
     exit 2
 fi
-# What a device of this machine's own needs has to be the machine's own; and to look at that, no compiler is needed.
-case $* in device) own=device ;; *device*) own='own device' ;; *) own=own ;; esac
+# What has to be the machine's own; and to look at what its device needs, no compiler is needed.
+own=own
+for stage in "$@"; do case $stage in device | site | browser) own="$own $stage" ;; esac; done
+[ "$*" != device ] || own=device
 beyond=$(missing found_here "$own")
 lacking=$(missing found "$*")
 if [ -n "$lacking" ] && ! has apt-get; then beyond=$(printf '%s\n' "$beyond" "$lacking" | sort -u | sed '/^$/d'); fi

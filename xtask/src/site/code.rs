@@ -1,4 +1,4 @@
-//! Source files and folders as pages of the book.
+//! Source files as pages of the book: what is in one folder together, so that there are not hundreds of them.
 
 use crate::docs::links;
 use crate::docs::page::Page;
@@ -21,55 +21,65 @@ const LANGUAGES: [(&str, &str); 11] = [
     ("/run", "bash"),
 ];
 
-/// Whether a link leads to what the book shows as code: text, or a folder.
-pub fn is_code(path: &str, sources: &Sources) -> bool {
-    sources.path(path).is_dir() || language(path).is_some()
-}
-
 fn language(path: &str) -> Option<&'static str> {
     LANGUAGES.iter().find(|(end, _)| path.ends_with(end)).map(|(_, language)| *language)
 }
 
-/// What the book shows: the sources of all lessons, what these call, and what the pages quote or link to, with what is in such
-/// a folder.
-///
-/// # Errors
-/// A folder cannot be read.
-pub fn shown(sources: &Sources, pages: &[Page]) -> Result<BTreeSet<String>> {
-    let mut shown: BTreeSet<String> =
-        sources.lessons.iter().map(|lesson| format!("lessons/{}/src", lesson.name)).collect();
-    shown.insert("common/src".into());
-    for page in pages {
-        shown.extend(links::files(page));
-        shown.extend(page.marks().into_iter().filter(|mark| mark.kind == "code").flat_map(|mark| mark.words));
+/// Where the book shows what a link leads to, if that is text or a folder: the page of code, and the place on it.
+pub fn place(path: &str, sources: &Sources) -> Option<(String, String)> {
+    if sources.path(path).is_dir() {
+        return Some((path.trim_end_matches('/').to_owned(), String::new()));
     }
-    shown.retain(|path| is_code(path, sources));
-    let mut folders: Vec<String> = shown.iter().filter(|path| sources.path(path).is_dir()).cloned().collect();
-    while let Some(folder) = folders.pop() {
-        for path in sources.files(&folder, "")?.into_iter().filter(|path| is_code(path, sources)) {
-            if sources.path(&path).is_dir() {
-                folders.push(path.clone());
-            }
-            shown.insert(path);
-        }
+    language(path)?;
+    match path.rsplit_once('/') {
+        Some((folder, file)) if path.ends_with(".rs") => Some((folder.to_owned(), format!("#{file}"))),
+        _ => Some((path.to_owned(), String::new())),
     }
-    Ok(shown)
 }
 
-/// A page that shows a file, or lists what is in a folder.
+/// The book's pages of code: the sources of all lessons, what these call, and what the pages quote or link to.
+pub fn shown(sources: &Sources, pages: &[Page]) -> BTreeSet<String> {
+    let lessons = sources.lessons.iter().map(|lesson| format!("lessons/{}/src", lesson.name));
+    let quoted = pages.iter().flat_map(Page::marks).filter(|mark| mark.kind == "code").flat_map(|mark| mark.words);
+    let linked = pages.iter().flat_map(links::files);
+    let called = ["common/src".to_owned(), "common/src/cm".to_owned()];
+    let all = lessons.chain(called).chain(quoted).chain(linked);
+    all.filter_map(|path| place(&path, sources)).map(|(page, _)| page).collect()
+}
+
+/// A page that shows a file, or those in a folder.
 ///
 /// # Errors
-/// It cannot be read.
+/// They cannot be read.
 pub fn page(sources: &Sources, path: &str) -> Result<String> {
-    let title = format!("# {path}\n\n");
-    let Some(language) = language(path).filter(|_| !sources.path(path).is_dir()) else {
-        let files = sources.files(path, "")?.into_iter().filter(|file| is_code(file, sources));
-        let name = |file: &str| file.rsplit('/').next().unwrap_or_default().to_string();
-        let own = name(path);
-        return Ok(title + &files.map(|file| format!("- [{0}]({own}/{0}.md)\n", name(&file))).collect::<String>());
-    };
-    let text = sources.text(path)?;
-    // Longer than each fence in it.
-    let fence = "`".repeat(4);
-    Ok(format!("{title}{fence}{language}\n{}\n{fence}\n", text.trim_end()))
+    let mut text = format!("# {path}\n");
+    if !sources.path(path).is_dir() {
+        return Ok(text + &block(path, &sources.text(path)?));
+    }
+    for file in sources.files(path, "")?.iter().filter(|file| language(file).is_some()) {
+        let name = file.rsplit('/').next().unwrap_or_default();
+        text += &format!("\n## {name} {{#{name}}}\n{}", block(file, &sources.text(file)?));
+    }
+    Ok(text)
+}
+
+/// Four marks, for the text may hold a block itself.
+fn block(path: &str, text: &str) -> String {
+    format!("\n````{}\n{}\n````\n", language(path).unwrap_or_default(), text.trim_end())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::docs::sources::tests::repository;
+    use super::*;
+
+    #[test]
+    fn a_file_is_shown_with_those_beside_it() {
+        let at = |path| place(path, repository());
+        assert_eq!(at("common/src/mr.rs"), Some(("common/src".into(), "#mr.rs".into())));
+        assert_eq!(at("captures/04_rdma_write.txt"), Some(("captures/04_rdma_write.txt".into(), String::new())));
+        assert_eq!((at("captures/04_rdma_write.pcapng"), at("docs/lab.md")), (None, None));
+        let text = page(repository(), "common/src/cm").unwrap();
+        assert!(text.starts_with("# common/src/cm\n") && text.contains("\n## id.rs {#id.rs}\n\n````rust\n"), "{text}");
+    }
 }

@@ -30,9 +30,15 @@ fn link(page: &str, forge: Option<&str>, depth: usize) -> String {
     let Some(forge) = forge else { return format!("{}CONTRIBUTING.html", "../".repeat(depth)) };
     let own = ["play.md", "wireshark.md"].contains(&page);
     let file = page.replace("index.md", "README.md");
-    // The page of a file of code is called like that file, and .md.
-    let file = file.strip_suffix(".md").filter(|file| Path::new(file).extension().is_some()).unwrap_or(&file);
-    format!("{forge}/edit/main/{}{file}", if own { "site/pages/" } else { "" })
+    // The page of a file or folder of code is called like that, and .md.
+    match file
+        .strip_suffix(".md")
+        .filter(|_| !own && !file.starts_with("docs/") && !file.contains("README") && file != "CONTRIBUTING.md")
+    {
+        Some(code) if Path::new(code).extension().is_none() => format!("{forge}/tree/main/{code}"),
+        Some(code) => format!("{forge}/edit/main/{code}"),
+        None => format!("{forge}/edit/main/{}{file}", if own { "site/pages/" } else { "" }),
+    }
 }
 
 fn html(folder: &Path) -> Result<Vec<PathBuf>> {
@@ -56,8 +62,9 @@ mod tests {
     fn each_page_is_edited_where_its_file_is() {
         let forge = Some("https://forge.example/a/b");
         let at = |page| link(page, forge, 1).replace("https://forge.example/a/b/edit/main/", "");
-        let files = ["docs/lab.md", "docs/index.md", "common/src/mr.rs.md", "play.md"].map(at);
-        assert_eq!(files, ["docs/lab.md", "docs/README.md", "common/src/mr.rs", "site/pages/play.md"]);
+        let files = ["docs/lab.md", "docs/index.md", "captures/index.md", "lab/a.py.md", "play.md"].map(at);
+        assert_eq!(files, ["docs/lab.md", "docs/README.md", "captures/README.md", "lab/a.py", "site/pages/play.md"]);
+        assert_eq!(at("common/src.md"), "https://forge.example/a/b/tree/main/common/src");
         assert_eq!(link("docs/lab.md", None, 1), "../CONTRIBUTING.html");
     }
 }

@@ -8,6 +8,7 @@ mod code;
 mod finish;
 mod pages;
 mod summary;
+mod wireshark;
 
 use crate::docs::sources::Sources;
 use crate::{docs, output};
@@ -35,6 +36,7 @@ pub fn build(root: &Path, target: &Path, forge: Option<&str>) -> Result<()> {
         fs::remove_dir_all(folder).with_context(|| format!("cannot remove {}", folder.display()))?;
     }
     lay_out(&sources, &book)?;
+    wireshark::lay_out(&sources, &target.join("tools/site"), &Folder(book.join("src/wireshark")))?;
     let mut mdbook = Command::new(target.join("tools/site/bin/mdbook"));
     output(mdbook.arg("build").arg("--dest-dir").arg(&site).arg(&book)).context("mdBook (`make site` brings it)")?;
     finish::edit_links(&site, forge)?;
@@ -45,7 +47,7 @@ pub fn build(root: &Path, target: &Path, forge: Option<&str>) -> Result<()> {
 /// Writes all that mdBook is to make a book of.
 fn lay_out(sources: &Sources, book: &Path) -> Result<()> {
     let pages = docs::pages(sources)?;
-    let code = code::shown(sources, &pages)?;
+    let code = code::shown(sources, &pages);
     let src = Folder(book.join("src"));
     src.write("SUMMARY.md", &summary::text(sources, &code)?)?;
     for page in &pages {

@@ -29,7 +29,7 @@ pub fn in_book(page: &Page, sources: &Sources) -> Result<String> {
             ("generated", ["diff", old, new]) => diffs::folded(sources, old, new)?,
             ("generated", ["change", lesson, name]) => changes::with_run(sources, lesson, name)?,
             ("code", [path]) if !page.lines[mark.line].starts_with(' ') => {
-                block("source", None, &format!("[{path}]({}{path}.md)", up(&page.path)))
+                block("source", None, &format!("[{path}]({}{path})", up(&page.path)))
             }
             _ => continue,
         };
@@ -47,7 +47,7 @@ fn block(class: &str, run: Option<&str>, text: &str) -> Vec<String> {
 
 /// The files that the page shows or links to as they are: pictures and captures.
 pub fn files(page: &Page, sources: &Sources) -> Vec<String> {
-    let files = links::files(page).filter(|file| !code::is_code(file, sources) && !file.ends_with(".md"));
+    let files = links::files(page).filter(|file| !file.ends_with(".md") && code::place(file, sources).is_none());
     files.filter(|file| sources.path(file).is_file()).collect()
 }
 
@@ -59,9 +59,12 @@ fn linked(page: &Page, line: &str, sources: &Sources) -> String {
         let (target, after) = after.split_once(')').unwrap_or((after, ""));
         let (path, anchor) =
             target.split_once('#').map_or((target, String::new()), |(path, anchor)| (path, format!("#{anchor}")));
-        let code = links::resolve(&page.path, path).is_some_and(|file| code::is_code(&file, sources));
-        let path = if code && !path.is_empty() { format!("{}.md", path.trim_end_matches('/')) } else { place(path) };
-        text += &format!("{before}]({path}{anchor})");
+        let file = links::resolve(&page.path, path).filter(|_| !path.is_empty() && !path.contains(':'));
+        let link = match file.and_then(|file| code::place(&file, sources)) {
+            Some((code, anchor)) => format!("{}{code}.md{anchor}", up(&page.path)),
+            None => place(path) + &anchor,
+        };
+        text += &format!("{before}]({link})");
         rest = after;
     }
     text + rest

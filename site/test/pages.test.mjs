@@ -1,0 +1,77 @@
+// Every page as a browser sees it.
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { pathToFileURL } from "node:url";
+import { Browser } from "./support/browser.mjs";
+import { pages, SITE, start, TOOLS } from "./support/site.mjs";
+
+let browser, site;
+before(async () => { [browser, site] = [await Browser.start(), await start()]; });
+after(async () => { await browser?.stop(); site?.stop(); });
+
+/** One page of each sort of code is enough where pages are made from one template. */
+const isCode = (path) => /\.(rs|toml|txt|sh|py|c|yml)\.html$|^(lessons|common|device|lab|practice|wire|captures)\/.*\/?/.test(path) && !path.startsWith("docs/");
+const SAMPLES = ["lessons/04_rdma_write/src.html", "captures/04_rdma_write.txt.html", "captures/index.html"];
+const read = async () => (await pages()).filter((path) => !isCode(path) || SAMPLES.includes(path));
+
+test("every page loads without a complaint, asks nobody else, and does not scroll sideways on a phone", async () => {
+  await browser.size(390, 800);
+  const wrong = [];
+  for (const path of await pages()) {
+    await browser.open(site.url + path);
+    const { wide, foreign, images } = await browser.run(() => ({
+      wide: document.documentElement.scrollWidth - innerWidth,
+      foreign: performance.getEntriesByType("resource").map(({ name }) => name).filter((name) => !name.startsWith(location.origin)),
+      images: [...document.images].filter((image) => image.complete && image.naturalWidth === 0).map((image) => image.src),
+    }));
+    if (wide > 0) wrong.push(`${path} is ${wide} pixels too wide`);
+    if (foreign.length + images.length) wrong.push(`${path}: ${foreign} ${images}`);
+    wrong.push(...(await browser.complaints()).map((complaint) => `${path}: ${complaint}`));
+  }
+  assert.deepEqual(wrong, []);
+});
+
+for (const scheme of ["light", "dark"]) {
+  test(`axe finds nothing serious, ${scheme}`, async () => {
+    await browser.size(1280, 900);
+    await browser.theme(scheme);
+    const axe = await readFile(join(TOOLS, "axe-core/axe.min.js"), "utf8");
+    const wrong = [];
+    for (const path of await read()) {
+      await browser.open(site.url + path);
+      await browser.devtools("Runtime.evaluate", { expression: axe });
+      const found = await browser.run(async () => (await axe.run({ resultTypes: ["violations"] })).violations
+        .filter(({ impact }) => ["serious", "critical"].includes(impact))
+        .map(({ id, nodes }) => `${id}: ${nodes.length} times, first ${nodes[0].html.slice(0, 120)} ${nodes[0].any[0]?.message ?? ""}`));
+      wrong.push(...found.map((what) => `${path}: ${what}`));
+    }
+    await browser.theme("");
+    assert.deepEqual(wrong, []);
+  });
+}
+
+test("without JavaScript a lesson's page shows the ladder, the text and the list of chapters", async () => {
+  await browser.scripts(false);
+  await browser.open(`${site.url}docs/04_rdma_write.html`);
+  const seen = await browser.run(() => ({
+    ladder: document.querySelector(".run[data-run='04_rdma_write'] img")?.getBoundingClientRect().width,
+    chapters: document.querySelectorAll("nav iframe, nav a").length,
+    text: document.querySelector("main").innerText.includes("The client puts bytes into the server's memory"),
+  }));
+  await browser.scripts(true);
+  assert.ok(seen.ladder > 300 && seen.chapters > 0 && seen.text, JSON.stringify(seen));
+});
+
+test("the book opens from a folder, too", async () => {
+  await browser.open(pathToFileURL(join(SITE, "docs/04_rdma_write.html")).href);
+  assert.ok(await browser.until(() => document.querySelectorAll("#mdbook-sidebar a").length > 20));
+  assert.deepEqual(await browser.complaints(), []);
+});
+
+test("what is searched is found", async () => {
+  await browser.size(1280, 900);
+  await browser.open(`${site.url}docs/index.html?search=responder_resources`);
+  assert.ok(await browser.until(() => document.querySelector("#mdbook-searchresults a")?.textContent));
+});
