@@ -10,6 +10,7 @@
 //! #                              "kill server when SLOW  rdma_accept", "power-off client when client sends RC Send Only",
 //! #                              "on server rdma link delete rxe0 when …", "on client ip link set eth0 down when …"
 //! # kernel = true                only the kernel's own driver does this, so it is never run on the device (faults are so)
+//! # deadline = 10                seconds that the programs may run; 45 in the lab and 20 on the device unless this is said
 //! # capture = true               the recorded run is kept as captures/changes/NN-NAME.pcapng
 //!
 //! # [nodes]                      commands in place of the two sides of the lesson, and of more clients. In them `lesson` is
@@ -117,6 +118,8 @@ pub struct Change {
     /// Whether the device in user space cannot show it.
     #[serde(default)]
     pub kernel: bool,
+    /// Seconds that the programs may run.
+    pub deadline: Option<u32>,
     /// Whether the recorded run is kept for a page.
     #[serde(default)]
     pub capture: bool,

@@ -43,10 +43,10 @@ impl Place {
     }
 
     /// Seconds that a run may take: a learner's program may run in circles.
-    fn deadline(self) -> &'static str {
+    fn deadline(self) -> u32 {
         match self {
-            Self::Lab => "45",
-            Self::Device => "20",
+            Self::Lab => 45,
+            Self::Device => 20,
         }
     }
 }
@@ -112,7 +112,8 @@ fn execute(project: &Project, change: &Change, program: &str, place: Place) -> R
     ensure!(runner.exists(), "{} does not exist; build it with `cargo build -p {}`", runner.display(), place.name());
     let name = change.full_name();
     let mut command = Command::new(runner);
-    command.args(["exec", "--name", &name, "--wire", &change.wire, "--deadline", place.deadline()]);
+    let deadline = change.deadline.unwrap_or(place.deadline()).to_string();
+    command.args(["exec", "--name", &name, "--wire", &change.wire, "--deadline", &deadline]);
     for (node, line) in nodes(change) {
         let line = line.split(' ').map(|word| part(project, word, program)).collect::<Result<Vec<_>>>()?.join(" ");
         // The device finds an address for each program by itself.
