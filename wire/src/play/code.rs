@@ -79,7 +79,8 @@ impl Code {
         let last = self.last.get(node).filter(|(of, ..)| of == stage).map(|(_, file, line)| (*file, *line));
         let (needles, again) = match said.split_once([' ', ':']).map_or(said, |(call, _)| call) {
             // Dumps of what the line before has done.
-            "MR" | "SGE" | "WR" | "WC" => (Vec::new(), true),
+            "MR" | "SGE" | "WR" => (Vec::new(), true),
+            "WC" => (needles("ibv_poll_cq", said), true),
             "CM" => (needles("rdma_get_cm_event", said), true),
             "rdma_ack_cm_event" => (needles("rdma_ack_cm_event", said), false),
             call => (needles(call, said), false),
@@ -171,6 +172,7 @@ fn needles(call: &str, said: &str) -> Vec<String> {
         "ibv_open_device" => &["open("],
         "ibv_post_send" if said.contains("RDMA_WRITE") => &["post_write(", "post_send("],
         "ibv_post_send" if said.contains("RDMA_READ") => &["post_read(", "post_send("],
+        "ibv_reg_mr" => &["reg_mr(", "register("],
         "ibv_post_recv" => &["post_recv(", "post_recv_pieces("],
         "ibv_poll_cq" => &["wait_for", "poll_cq(", "poll(", "poll_up_to(", "wait("],
         "ibv_req_notify_cq" => &["req_notify(", "wait_for_or_cm_event("],
