@@ -1,7 +1,7 @@
 //! The changes of a lesson on its page: what is edited, what the reader predicts, and, folded away, what comes of it.
 
 use super::sources::Sources;
-use anyhow::{Context, Result};
+use anyhow::{ensure, Context, Result};
 use serde::Deserialize;
 
 /// What a page shows of `lessons/NN_topic/changes/NAME.toml`; `practice` reads the rest.
@@ -41,10 +41,33 @@ pub fn with_run(sources: &Sources, lesson: &str, name: &str) -> Result<Vec<Strin
     shown(sources, lesson, name, |_, run| [vec!["```text".into()], quoted(run), vec!["```".into()]].concat())
 }
 
-fn shown(sources: &Sources, lesson: &str, name: &str, run: impl Fn(&str, &str) -> Vec<String>) -> Result<Vec<String>> {
+/// Where a change is, without the ending: `lessons/04_rdma_write/changes/wrong-key`.
+///
+/// # Errors
+/// There is no such change.
+pub fn path(sources: &Sources, lesson: &str, name: &str) -> Result<String> {
     let folder = &sources.lesson(lesson).with_context(|| format!("there is no lesson {lesson}"))?.name;
     let path = format!("lessons/{folder}/changes/{name}");
-    let change: Change = basic_toml::from_str(&sources.text(&format!("{path}.toml"))?).context(path.clone())?;
+    ensure!(sources.path(&format!("{path}.toml")).exists(), "there is no {path}.toml");
+    Ok(path)
+}
+
+fn load(sources: &Sources, lesson: &str, name: &str) -> Result<Change> {
+    let path = path(sources, lesson, name)? + ".toml";
+    basic_toml::from_str(&sources.text(&path)?).context(path)
+}
+
+/// What is asked of a change, and the answer.
+///
+/// # Errors
+/// There is no such change.
+pub fn asked(sources: &Sources, lesson: &str, name: &str) -> Result<Vec<String>> {
+    let Change { ask, why, .. } = load(sources, lesson, name)?;
+    Ok([format!("*{}*", ask.trim())].into_iter().chain(why.trim().lines().map(String::from)).collect())
+}
+
+fn shown(sources: &Sources, lesson: &str, name: &str, run: impl Fn(&str, &str) -> Vec<String>) -> Result<Vec<String>> {
+    let (path, change) = (path(sources, lesson, name)?, load(sources, lesson, name)?);
     let mut lines = vec![format!("**{}.** `make break-{lesson} CHANGE={name}`", change.title), String::new()];
     lines.extend(edit(&change));
     lines.extend(change.ask.trim().lines().map(String::from));

@@ -2,7 +2,7 @@
 
 use super::page::Page;
 use super::sources::Sources;
-use super::{changes, diffs, drawings, excerpts, lessons, reference};
+use super::{changes, diffs, drawings, excerpts, lessons, recorded, reference};
 use anyhow::{bail, Context, Result};
 
 /// What belongs between a mark `<!-- generated: WHAT -->` and the next `<!-- end -->`.
@@ -11,6 +11,8 @@ pub fn part(page: &Page, what: &[&str], sources: &Sources) -> Result<Vec<String>
         ["lanes", name, range] => vec![drawings::lanes_link(page, sources, name, range)?],
         ["log", name, side, stages @ ..] => fenced(excerpts::log(sources, name, side, stages)?),
         ["change", lesson, name] => changes::section(sources, lesson, name)?,
+        ["case", lesson, name] => recorded::case(sources, lesson, name)?,
+        ["seen", lesson, name, words @ ..] if !words.is_empty() => recorded::seen(sources, lesson, name, words)?,
         ["diff", old, new] => diffs::counted(sources, old, new)?,
         ["ladder", name] => vec![drawings::ladder_link(sources, name)?],
         ["loss", name] => vec![drawings::loss_link(sources, name)?],

@@ -2,7 +2,7 @@
 
 use super::page::{Mark, Page, Problem};
 use super::sources::Sources;
-use super::{excerpts, generated, states, tables};
+use super::{excerpts, generated, recorded, states, tables};
 use anyhow::{bail, ensure, Context, Result};
 use std::ops::Range;
 
@@ -43,6 +43,7 @@ fn verdict(page: &Page, mark: &Mark, sources: &Sources) -> Result<Verdict> {
         ("fields", [capture, steps @ ..]) => Compared(tables::fields(&table()?, capture, steps, sources)?),
         ("in", [path]) => Compared(tables::inside(&table()?, path, sources)?),
         ("tried", [path]) => Compared(tables::tried(&table()?, path, sources)?),
+        ("caused", ["change"]) => Compared(recorded::caused(&table()?, sources)?),
         ("order", [capture, node]) => Compared(states::order(&table()?, capture, node, sources)?),
         ("states", [capture]) => Compared(states::problems(&table()?, mark.line, capture, sources)?),
         (kind, _) => bail!("no mark is written `{kind}: {}`: CONTRIBUTING.md lists them", words.join(" ")),

@@ -20,6 +20,7 @@ mod names;
 mod numbers;
 pub mod page;
 mod plot;
+mod recorded;
 mod reference;
 pub mod sources;
 mod states;
@@ -87,6 +88,7 @@ fn of_page(page: &Page, sources: &Sources) -> Vec<Problem> {
         numbers::problems,
         values::problems,
         commands::problems,
+        recorded::problems,
         links::problems,
         length::problems,
     ];

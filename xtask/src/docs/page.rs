@@ -119,12 +119,17 @@ impl Page {
     /// Whether a line is about an experiment whose run is not kept: its paragraph says "tried in the lab", or it stands below
     /// the heading "Break it".
     pub fn tried(&self, at: usize) -> bool {
+        let heading = self.lines[..=at].iter().rev().find(|line| line.starts_with("## "));
+        heading.is_some_and(|heading| heading == "## Break it")
+            || self.paragraph(at).to_lowercase().contains("tried in the lab")
+    }
+
+    /// The lines around this one, up to the next empty ones, as one.
+    pub fn paragraph(&self, at: usize) -> String {
         let blank = |at: &usize| self.lines[*at].trim().is_empty();
         let start = (0..at).rev().find(blank).unwrap_or(0);
         let end = (at..self.lines.len()).find(blank).unwrap_or(self.lines.len());
-        let heading = self.lines[..=at].iter().rev().find(|line| line.starts_with("## "));
-        heading.is_some_and(|heading| heading == "## Break it")
-            || self.lines[start..end].join(" ").to_lowercase().contains("tried in the lab")
+        self.lines[start..end].join(" ")
     }
 
     /// All marks outside of fenced blocks, in order.

@@ -1,0 +1,218 @@
+//! The recorded runs of changes, `lessons/NN_topic/changes/NAME.txt`: excerpts of them, and whether they show what a page says
+//! that its change makes happen.
+
+use super::changes;
+use super::page::{Page, Problem, Table};
+use super::sources::Sources;
+use anyhow::{ensure, Context, Result};
+
+/// What a table says of an outcome that no change brings about.
+const NOT_SEEN: &str = "not seen";
+/// The statement that somebody has tried it, which has to say with what.
+const TRIED: &str = "tried in the lab";
+/// Where the tests are that try what is no change of a lesson.
+const TESTS: &str = "lab/tests/";
+
+/// So many packets of a case are shown.
+const MOST: usize = 6;
+
+/// A recorded run.
+struct Recorded {
+    /// The lines that name the lanes.
+    head: Vec<String>,
+    rows: Vec<Row>,
+}
+
+/// A packet, or a line of a log, which may take several lines of text.
+struct Row {
+    lines: Vec<String>,
+}
+
+impl Recorded {
+    fn load(sources: &Sources, lesson: &str, name: &str) -> Result<Self> {
+        let path = changes::path(sources, lesson, name)? + ".txt";
+        let run = Self::parse(&sources.text(&path)?);
+        ensure!(!run.rows.is_empty(), "{path} has no packet and no line");
+        Ok(run)
+    }
+
+    fn parse(text: &str) -> Self {
+        let (mut head, mut rows) = (Vec::new(), Vec::<Row>::new());
+        for line in text.lines().map(String::from) {
+            let is_numbered = line.split_whitespace().next().is_some_and(|word| word.parse::<u64>().is_ok());
+            match rows.last_mut() {
+                _ if is_numbered => rows.push(Row { lines: vec![line] }),
+                None => head.push(line),
+                Some(_) if line.trim() == "…" => {}
+                Some(row) => row.lines.push(line),
+            }
+        }
+        Self { head, rows }
+    }
+
+    /// The heading, and some of the rows; `…` where others are left out.
+    fn excerpt(&self, wanted: impl Fn(usize) -> bool) -> Vec<String> {
+        let mut lines = vec!["```text".to_owned()];
+        lines.extend(self.head.iter().cloned());
+        lines.extend((0..self.rows.len()).filter(|at| wanted(*at)).flat_map(|at| self.rows[at].lines.clone()));
+        lines.push("```".into());
+        lines
+    }
+
+    fn shows(&self, words: &str) -> bool {
+        self.rows.iter().any(|row| row.text().contains(words))
+    }
+}
+
+impl Row {
+    fn is_packet(&self) -> bool {
+        self.lines[0].contains("──") && self.lines[0].contains(['▶', '◀', '✕']) && !self.lines[0].contains('│')
+    }
+
+    /// What it says, in one line: each lane's words are put together again.
+    fn text(&self) -> String {
+        let lanes = |line: &str| match line.split_once('│') {
+            Some((left, right)) => (left.to_owned(), right.to_owned()),
+            None => (line.to_owned(), String::new()),
+        };
+        let (left, right): (Vec<String>, Vec<String>) = self.lines.iter().map(|line| lanes(line)).unzip();
+        let all = left.join(" ") + " " + &right.join(" ");
+        all.split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// What is asked of a change, the answer, and the packets of its run.
+pub fn case(sources: &Sources, lesson: &str, name: &str) -> Result<Vec<String>> {
+    let (run, path) = (Recorded::load(sources, lesson, name)?, changes::path(sources, lesson, name)?);
+    let mut lines = changes::asked(sources, lesson, name)?;
+    lines.push("```text".into());
+    let packets: Vec<&Row> = run.rows.iter().filter(|row| row.is_packet()).collect();
+    let (begin, end) = (packets.len().min(MOST / 2), packets.len().saturating_sub(MOST / 2).max(MOST / 2));
+    // That the wire lost it shows in its arrow; what the wire did else does not.
+    let shown =
+        |row: &&Row| row.lines.iter().filter(|line| !line.contains("lab: dropped")).cloned().collect::<Vec<_>>();
+    lines.extend(packets[..begin].iter().flat_map(shown));
+    lines.extend((packets.len() > MOST).then(|| "   …".into()));
+    lines.extend(packets.get(end..).unwrap_or_default().iter().flat_map(shown));
+    let mut told = format!("`make break-{lesson} CHANGE={name}`: [all that matters of its run](../{path}.txt)");
+    let capture = format!("captures/changes/{lesson}-{name}.pcapng");
+    if sources.path(&capture).exists() {
+        told += &format!(", [capture](../{capture})");
+    }
+    lines.extend(["```".into(), told]);
+    Ok(lines)
+}
+
+/// The first row of a run with these words, and the last packet before it.
+pub fn seen(sources: &Sources, lesson: &str, name: &str, words: &[&str]) -> Result<Vec<String>> {
+    let (run, words) = (Recorded::load(sources, lesson, name)?, words.join(" "));
+    let found = run.rows.iter().position(|row| row.text().contains(&words));
+    let found = found.with_context(|| format!("the recorded run of {lesson}-{name} has no `{words}`"))?;
+    let packet = (0..found).rev().find(|at| run.rows[*at].is_packet());
+    let mut lines = vec![format!("`make break-{lesson} CHANGE={name}` makes it happen:"), String::new()];
+    lines.extend(run.excerpt(|at| at == found || Some(at) == packet));
+    Ok(lines)
+}
+
+/// Rows of a table whose column "change" names a change that does not show what the row is about: the code in the column "in
+/// the run", or else the first code of the row, which is a status, an event or words of a packet.
+pub fn caused(table: &Table, sources: &Sources) -> Result<Vec<(usize, String)>> {
+    let column = table.column(&["change"]).context("the table has no column `change`")?;
+    let words = table.column(&["in the run"]);
+    let code = |cell: &String| cell.split('`').nth(1).map(|code| code.replace("RDMA_CM_EVENT_", "CM event: "));
+    Ok(table.wrong(|cells| {
+        let what = words.and_then(|words| code(&cells[words])).or_else(|| cells[..column].iter().find_map(code));
+        let (what, how) = (what.unwrap_or_default(), &cells[column]);
+        let named = names(sources, how);
+        if named.is_empty() {
+            return (!how.starts_with(NOT_SEEN)).then(|| format!("say which change shows `{what}`, or: {NOT_SEEN}"));
+        }
+        let shows = |(lesson, name): &&(String, String)| {
+            Recorded::load(sources, lesson, name).is_ok_and(|run| !what.is_empty() && run.shows(&what))
+        };
+        let (lesson, name) = named.iter().find(|named| !shows(named))?;
+        Some(format!("the recorded run of {lesson}-{name} does not show `{what}`"))
+    }))
+}
+
+/// The changes that stand as code in a text: `04-lost-write`, or `make break-04 CHANGE=lost-write`.
+fn names(sources: &Sources, text: &str) -> Vec<(String, String)> {
+    let code = text.split('`').skip(1).step_by(2);
+    code.filter_map(|code| {
+        let (lesson, name) = command(code).or_else(|| code.split_once('-'))?;
+        changes::path(sources, lesson, name).ok()?;
+        Some((lesson.to_owned(), name.to_owned()))
+    })
+    .collect()
+}
+
+fn command(code: &str) -> Option<(&str, &str)> {
+    let (lesson, rest) = code.split_once("make break-")?.1.split_once(' ')?;
+    let name = rest.trim_start().strip_prefix("CHANGE=")?;
+    Some((lesson, name.split(' ').next().unwrap_or(name)))
+}
+
+/// Commands whose change does not exist, and statements that something was tried that do not say with which change or test.
+pub fn problems(page: &Page, sources: &Sources) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    for (at, line) in page.prose() {
+        for (lesson, name) in line.split('`').skip(1).step_by(2).filter_map(command) {
+            if name.starts_with(char::is_lowercase) && changes::path(sources, lesson, name).is_err() {
+                problems.push(page.problem(at, format!("lesson {lesson} has no change {name}")));
+            }
+        }
+        if line.to_lowercase().contains(TRIED) && !line.contains(&format!("\"{TRIED}\"")) {
+            let paragraph = page.paragraph(at);
+            if names(sources, &paragraph).is_empty() && !paragraph.contains(TESTS) {
+                problems.push(page.problem(at, format!("\"{TRIED}\": with which change, or which test in {TESTS}?")));
+            }
+        }
+    }
+    problems
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::marks;
+    use super::super::sources::tests::repository;
+    use super::*;
+
+    const RUN: &str =
+        "   #   ms  client   │ server\n────\n  7  1.0  INFO  WC:    │\n           status=X    │\n   …\n  \
+                       9  2.0  ◀── NAK  psn +1 ──\n 10  2.1           │ the memory\n                  │   holds\n";
+
+    #[test]
+    fn words_of_a_lane_are_put_together_again() {
+        let run = Recorded::parse(RUN);
+        assert_eq!((run.head.len(), run.rows.len()), (2, 3));
+        assert!(run.shows("INFO WC: status=X") && run.shows("the memory holds") && !run.shows("WC: the memory"));
+        assert_eq!(run.rows.iter().map(Row::is_packet).collect::<Vec<_>>(), [false, true, false]);
+        assert_eq!(run.excerpt(|at| at == 1)[3], "  9  2.0  ◀── NAK  psn +1 ──");
+    }
+
+    fn check(text: &str) -> Vec<String> {
+        let page = Page::new("docs/p.md", text);
+        let marked = marks::problems(&page, repository());
+        marked.into_iter().chain(problems(&page, repository())).map(|problem| problem.to_string()).collect()
+    }
+
+    #[test]
+    fn a_table_names_changes_whose_runs_show_it() {
+        let table = |what: &str, how: &str| {
+            check(&format!("<!-- caused: change -->\n| status | change |\n|---|---|\n| `{what}` | {how} |\n"))
+        };
+        assert_eq!(table("IBV_WC_REM_ACCESS_ERR", "`04-wrong-key`"), [""; 0]);
+        assert_eq!(table("RDMA_CM_EVENT_REJECTED", "`make break-01 CHANGE=nobody-listens`"), [""; 0]);
+        assert_eq!(table("IBV_WC_TM_ERR", "not seen: no tag matching"), [""; 0]);
+        assert!(table("IBV_WC_TM_ERR", "`04-wrong-key`")[0].contains("does not show `IBV_WC_TM_ERR`"));
+        assert!(table("IBV_WC_TM_ERR", "by luck")[0].contains("say which change"));
+    }
+
+    #[test]
+    fn what_was_tried_says_with_what() {
+        assert_eq!(check("It fails (tried in the lab: `04-wrong-key`).\n"), [""; 0]);
+        assert_eq!(check("Tried in the lab, by [a test](../lab/tests/rules.rs).\n"), [""; 0]);
+        assert!(check("It fails (tried in the lab).\n\n`04-wrong-key`\n")[0].contains("with which change"));
+        assert!(check("`make break-04 CHANGE=none`\n")[0].contains("lesson 04 has no change none"));
+    }
+}
