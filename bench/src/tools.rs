@@ -1,0 +1,137 @@
+//! What all kinds of figures use: the folder, running programs, and machines in which contenders take turns.
+
+use anyhow::{ensure, Context, Result};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// How thoroughly to measure.
+#[derive(Clone, Copy)]
+pub struct Effort {
+    /// Every figure is measured so often.
+    pub rounds: usize,
+    /// A smoke run: does it all still work? Its numbers mean nothing.
+    pub smoke: bool,
+}
+
+impl Effort {
+    /// A count, or next to nothing.
+    pub fn count(self, count: usize) -> usize {
+        if self.smoke {
+            (count / 100).max(5)
+        } else {
+            count
+        }
+    }
+}
+
+/// The folder of the programs that cargo has built: this one's.
+pub fn bin() -> Result<PathBuf> {
+    Ok(std::env::current_exe()?.parent().context("this program lies in no folder")?.to_owned())
+}
+
+/// Where the repository is.
+pub fn root() -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.parent().unwrap_or(here).to_owned()
+}
+
+/// What a program prints; an error if it fails.
+pub fn output(command: &mut Command) -> Result<String> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let output = command.stdin(Stdio::null()).output().with_context(|| format!("cannot run {name}"))?;
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    ensure!(output.status.success(), "{name} failed ({}): {} {}", output.status, errors.trim(), tail(&text));
+    Ok(text)
+}
+
+fn tail(text: &str) -> String {
+    text.lines().rev().take(10).collect::<Vec<_>>().into_iter().rev().collect::<Vec<_>>().join("\n")
+}
+
+/// How long a program takes, in seconds, and the most memory that it has had, in MB, as far as looks at it tell.
+pub fn timed(command: &mut Command) -> Result<(f64, f64)> {
+    let started = Instant::now();
+    let name = command.get_program().to_string_lossy().into_owned();
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
+    let mut most: f64 = 0.0;
+    let status = loop {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let kb: Option<f64> = line.and_then(|line| line.trim().trim_end_matches(" kB").parse().ok());
+        most = most.max(kb.unwrap_or(0.0) / 1000.0);
+        match child.try_wait()? {
+            Some(status) => break status,
+            None => std::thread::sleep(Duration::from_millis(2)),
+        }
+    };
+    ensure!(status.success(), "{name} failed: {status}");
+    Ok((started.elapsed().as_secs_f64(), most))
+}
+
+/// One who takes turns: what its server runs for each of its clients, or nothing if there is one server for all; and what the
+/// client runs.
+pub struct Contender {
+    pub name: String,
+    pub server: Option<String>,
+    pub client: String,
+}
+
+/// Runs them in turn, round after round, in two machines of the lab. `server` serves those that have none of their own, and ends
+/// when it has served them all. Gives what each of them printed, by name, a text for each round.
+pub fn take_turns(
+    run: &str,
+    server: &str,
+    contenders: &[Contender],
+    effort: Effort,
+) -> Result<BTreeMap<String, Vec<String>>> {
+    let mut serve = format!("{server} & all=$!; ");
+    for command in contenders.iter().filter_map(|contender| contender.server.as_ref()) {
+        serve += &format!("while :; do {command} ; sleep 0.1; done >/dev/null 2>&1 & ");
+    }
+    serve += "wait $all";
+    // A server that serves one client and ends is back in a moment.
+    let mut script = String::from(
+        "again() { n=0; until out=$(\"$@\" 2>&1); do n=$((n+1)); [ $n -ge 40 ] && break; sleep 0.1; done; echo \"$out\"; }; ",
+    );
+    for _ in 0..effort.rounds {
+        for Contender { name, client, .. } in contenders {
+            script += &format!("echo '@ {name}'; again {client} ; ");
+        }
+    }
+    let lab = bin()?.join("lab");
+    let arguments = ["exec", "--json", "--deadline", "420", "--name", run, "--server", &serve, "--client", &script];
+    let told = output(Command::new(&lab).args(arguments))?;
+    let folder = bin()?.join("../lab/runs").join(run);
+    let log = std::fs::read_to_string(folder.join("client.log")).with_context(|| format!("no log of {run}: {told}"))?;
+    // It holds every packet.
+    let _ = std::fs::remove_file(folder.join("wire.pcapng"));
+    let mut said: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for part in log.split("@ ").skip(1) {
+        let (name, text) = part.split_once('\n').unwrap_or((part, ""));
+        said.entry(name.to_owned()).or_default().push(text.to_owned());
+    }
+    for Contender { name, .. } in contenders {
+        let rounds = said.get(name).map_or(0, Vec::len);
+        ensure!(rounds == effort.rounds, "{name} had {rounds} turns of {}: {}", effort.rounds, tail(&log));
+    }
+    Ok(said)
+}
+
+/// A number out of each text.
+pub fn numbers(
+    said: &BTreeMap<String, Vec<String>>,
+    name: &str,
+    find: impl Fn(&str) -> Option<f64>,
+) -> Result<Vec<f64>> {
+    let texts = said.get(name).map(Vec::as_slice).unwrap_or_default();
+    texts.iter().map(|text| find(text).with_context(|| format!("{name} said no number: {}", tail(text)))).collect()
+}
+
+/// A field of the line that lesson 10 prints for programs.
+pub fn field(text: &str, name: &str) -> Option<f64> {
+    let line = text.lines().find(|line| line.starts_with("bench "))?;
+    line.split(' ').find_map(|word| word.strip_prefix(name)?.strip_prefix('=')?.parse().ok())
+}

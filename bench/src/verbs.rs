@@ -1,0 +1,128 @@
+//! `common`, as lesson 10 uses it, beside perftest: the same sizes, depths and counts, in the same machines, by turns.
+
+use crate::figure::{Figure, Wanted};
+use crate::tools::{field, numbers, take_turns, Contender, Effort};
+use anyhow::Result;
+
+struct Match {
+    what: &'static str,
+    /// Options of lesson 10's client.
+    ours: &'static str,
+    /// The program of perftest, and what it needs to do the same.
+    other: &'static str,
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    /// The median, in µs.
+    Latency,
+    /// The same of a program that sleeps. Two wakings of emulated machines are in it.
+    Sleeping,
+    /// MB/s.
+    Bandwidth,
+}
+
+use Kind::{Bandwidth, Latency, Sleeping};
+
+const MATCHES: [Match; 9] = [
+    Match {
+        what: "WRITE, 64 bytes, there and back / 2",
+        ours: "--op write --pingpong --inline",
+        other: "ib_write_lat -s 64 -I 64",
+        kind: Latency,
+    },
+    Match { what: "READ, 64 bytes", ours: "--op read", other: "ib_read_lat -s 64", kind: Latency },
+    Match {
+        what: "SEND, 64 bytes, there and back / 2",
+        ours: "--op send --pingpong --inline",
+        other: "ib_send_lat -s 64 -I 64",
+        kind: Latency,
+    },
+    Match { what: "FETCH_ADD", ours: "--op fetch-add", other: "ib_atomic_lat -A FETCH_AND_ADD", kind: Latency },
+    Match {
+        what: "SEND, asleep, there and back / 2",
+        ours: "--op send --pingpong --inline --wait sleep",
+        other: "ib_send_lat -e -s 64 -I 64",
+        kind: Sleeping,
+    },
+    Match { what: "READ, asleep", ours: "--op read --wait sleep", other: "ib_read_lat -e -s 64", kind: Sleeping },
+    Match {
+        what: "WRITE, 64 KiB, depth 16",
+        ours: "--op write --size 65536 --depth 16",
+        other: "ib_write_bw -s 65536 -t 16 -Q 1",
+        kind: Bandwidth,
+    },
+    Match {
+        what: "READ, 64 KiB, depth 16",
+        ours: "--op read --size 65536 --depth 16",
+        other: "ib_read_bw -s 65536 -t 16 -Q 1",
+        kind: Bandwidth,
+    },
+    Match {
+        what: "SEND, 4 KiB, depth 16",
+        ours: "--op send --size 4096 --depth 16 --receives 512",
+        other: "ib_send_bw -s 4096 -t 16 -r 512 -Q 1",
+        kind: Bandwidth,
+    },
+];
+
+pub fn figures(effort: Effort) -> Result<Vec<Figure>> {
+    let mut contenders = Vec::new();
+    for (at, Match { what, ours, other, kind }) in MATCHES.iter().enumerate() {
+        let count = match kind {
+            Bandwidth if what.contains("64 KiB") => effort.count(100),
+            Bandwidth => effort.count(500),
+            _ => effort.count(1000),
+        };
+        let client = format!("env RUST_LOG=off lesson-10 client -a server --count {count} {ours}");
+        contenders.push(Contender { name: (*what).into(), server: None, client });
+        let other = format!("{other} -x 1 -F -n {count} -p {}", 18600 + at);
+        contenders.push(Contender {
+            name: format!("{what}, perftest"),
+            server: Some(other.clone()),
+            client: format!("{other} server"),
+        });
+    }
+    let clients = MATCHES.len() * effort.rounds;
+    let server = format!("env RUST_LOG=off lesson-10 server -n {clients}");
+    let said = take_turns("bench-verbs", &server, &contenders, effort)?;
+    let figure = |Match { what, other, kind, .. }: &Match| {
+        let other = other.split(' ').next().unwrap_or_default();
+        let (unit, wanted) = match kind {
+            Latency | Sleeping => ("µs", Wanted::AtMost(1.05)),
+            Bandwidth => ("MB/s", Wanted::AtLeast(0.95)),
+        };
+        let ours = numbers(&said, what, |text| match kind {
+            Bandwidth => field(text, "bytes_per_s").map(|bytes| bytes / 1e6),
+            _ => field(text, "median_ns").map(|ns| ns / 1e3),
+        })?;
+        let reference = numbers(&said, &format!("{what}, perftest"), |text| perftest(text, *kind))?;
+        Ok(Figure::new(what, unit, ours).beside(other, reference).wanted(wanted))
+    };
+    MATCHES.iter().map(figure).collect()
+}
+
+/// The row of numbers at the end: bytes, iterations, and then minimum, maximum and median of latencies, or peak and mean of
+/// MiB in a second.
+fn perftest(text: &str, kind: Kind) -> Option<f64> {
+    let row = |line: &str| line.split_whitespace().map(|word| word.parse().ok()).collect::<Option<Vec<f64>>>();
+    let numbers = text.lines().filter_map(row).find(|numbers| numbers.len() >= 5)?;
+    Some(if kind == Bandwidth { numbers[3] * 1.048_576 } else { numbers[4] })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn perftests_rows_are_read() {
+        let text = " #bytes #iterations\n 64      1000          300.10         900.20       394.05     \t 400.1  20.0  600.0 900.0\n";
+        assert_eq!(perftest(text, Kind::Latency), Some(394.05));
+        assert_eq!(
+            perftest(" 65536      100              8.00               7.00   \t\t   0.000112\n", Kind::Bandwidth),
+            Some(7.0 * 1.048_576)
+        );
+        assert_eq!(perftest("Couldn't connect to server:18600\n", Kind::Latency), None);
+    }
+}
