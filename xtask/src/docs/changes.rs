@@ -3,6 +3,7 @@
 use super::sources::Sources;
 use anyhow::{ensure, Context, Result};
 use serde::Deserialize;
+use std::collections::BTreeMap;
 
 /// What a page shows of `lessons/NN_topic/changes/NAME.toml`; `practice` reads the rest.
 #[derive(Deserialize)]
@@ -15,6 +16,10 @@ struct Change {
     server: Option<String>,
     client: Option<String>,
     wire: Option<String>,
+    #[serde(default)]
+    nodes: BTreeMap<String, String>,
+    #[serde(default)]
+    faults: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -83,7 +88,7 @@ fn shown(sources: &Sources, lesson: &str, name: &str, run: impl Fn(&str, &str) -
     Ok(lines)
 }
 
-/// The edits as a difference, and the options.
+/// The edits as a difference, the options, and what is done to the machines.
 fn edit(change: &Change) -> Vec<String> {
     let mut lines = vec!["```diff".to_owned()];
     let mut last = "";
@@ -105,6 +110,8 @@ fn edit(change: &Change) -> Vec<String> {
     for (name, options) in [("server", &change.server), ("client", &change.client), ("wire", &change.wire)] {
         lines.extend(options.iter().map(|options| format!("+{name}='{options}'")));
     }
+    lines.extend(change.nodes.iter().map(|(node, command)| format!("+{node} runs: {command}")));
+    lines.extend(change.faults.iter().map(|fault| format!("+the lab does: {fault}")));
     lines.extend(["```".to_owned(), String::new()]);
     lines
 }
