@@ -45,7 +45,7 @@ export class Packet {
       const text = hex.slice(first * 2, end * 2).replace(/..(?=.)/g, "$& ");
       if (!text) return null;
       const names = fields.map((field) => [field.name, field.value, field.meaning].filter(Boolean).join(" ")).join("; ");
-      const button = el("button", { type: "button", tabindex: -1, "aria-label": names || `${short}: ${text}` }, text);
+      const button = el("button", { type: "button", tabindex: -1, "aria-label": `${names || short}: ${text}` }, text);
       const made = { button, part, fields, first, end };
       for (const type of ["pointerenter", "focus", "click"]) button.addEventListener(type, () => this.select(made, true));
       this.cells.push(made);

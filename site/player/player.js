@@ -69,7 +69,7 @@ class Player {
     this.slider = el("input", { type: "range", min: 0, max: data.events.length, step: 1, "aria-label": "Moment of the run" });
     this.slider.addEventListener("input", () => this.by(() => this.goto(Number(this.slider.value))));
     this.clock = el("output", { class: "rp-clock" });
-    this.speed = button("Speed", "1×", () => this.faster(), { class: "rp-speed" });
+    this.speed = button("1×: the speed", "1×", () => this.faster(), { class: "rp-speed" });
     this.rate = 1;
     this.predict = button("Predict: stop before each packet and ask what it will be", "Predict", () => this.predicting(), {
       class: "rp-predict",
@@ -244,7 +244,7 @@ class Player {
   faster() {
     this.rate = this.rate < 8 ? this.rate * 2 : 1;
     this.speed.textContent = `${this.rate}×`;
-    this.speed.setAttribute("aria-label", `Speed: ${this.rate} times`);
+    this.speed.setAttribute("aria-label", `${this.rate}×: the speed`);
   }
 
   key(key) {

@@ -172,8 +172,8 @@ impl Memory {
         };
         for (end, read) in [(message.from, true), (message.to, false)] {
             let Some((node, addr)) = end.filter(|_| moves && length > 0 && (read || !lost)) else { continue };
-            let Some((region, at)) = self.within(node, addr.saturating_add(offset), length) else { continue };
-            changes.push(Change::Bytes { region, at, from: payload, len: packet.payload().len(), read });
+            let (places, len) = (self.within(node, addr.saturating_add(offset), length), packet.payload().len());
+            changes.extend(places.map(|(region, at)| Change::Bytes { region, at, from: payload, len, read }));
         }
         changes
     }
@@ -260,12 +260,13 @@ impl Memory {
         Some((node, addr))
     }
 
-    fn within(&self, node: usize, addr: u64, len: u64) -> Option<(usize, u64)> {
-        let inside = |region: &Region| {
-            region.node == node && addr >= region.addr && addr - region.addr <= region.len.saturating_sub(len)
+    /// The regions of a node that have all these bytes, and where: memory may be registered twice.
+    fn within(&self, node: usize, addr: u64, len: u64) -> impl Iterator<Item = (usize, u64)> + '_ {
+        let inside = move |(number, region): (usize, &Region)| {
+            let at = addr.checked_sub(region.addr).filter(|_| region.node == node)?;
+            (at <= region.len && len <= region.len - at).then_some((number, at))
         };
-        let region = self.regions.iter().rposition(|region| inside(region) && len <= region.len)?;
-        Some((region, addr - self.regions[region].addr))
+        self.regions.iter().enumerate().filter_map(inside)
     }
 
     /// The answer tells what was there; what is there now follows. Both processors of a lesson store the lowest byte first.
@@ -278,8 +279,12 @@ impl Memory {
         };
         for (end, number) in [(message.from, Some(now)), (message.to, Some(was).filter(|_| !lost))] {
             let Some(((node, addr), number)) = end.zip(number) else { continue };
-            let Some((region, at)) = self.within(node, addr, 8) else { continue };
-            changes.push(Change::Value { region, at, hex: super::hex(&number.to_le_bytes()) });
+            let hex = super::hex(&number.to_le_bytes());
+            changes.extend(self.within(node, addr, 8).map(|(region, at)| Change::Value {
+                region,
+                at,
+                hex: hex.clone(),
+            }));
         }
     }
 }

@@ -38,7 +38,8 @@ pub fn page(run: &Run, ladder: &str) -> String {
 <style>{LOOK}</style>
 </head>
 <body class="player-page">
-<main id="player"><h1>{title}</h1><pre>{ladder}</pre></main>
+<header class="rp-spoken"><h1>{title}</h1></header>
+<main id="player"><h2>{title}</h2><pre>{ladder}</pre></main>
 <script type="application/json" id="data">{}</script>
 <script type="module">
 {script}mount(document.getElementById("player"), JSON.parse(document.getElementById("data").textContent), {{ keys: true }});
