@@ -10,7 +10,7 @@ import { basename, dirname, join } from "node:path";
 import { after, before, test } from "node:test";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { gzipSync } from "node:zlib";
-import { browser } from "./browser.mjs";
+import { Browser } from "./support/browser.mjs";
 
 const root = join(dirname(fileURLToPath(import.meta.url)), "../..");
 const wire = join(process.env.CARGO_TARGET_DIR ?? join(root, "target"), "debug/wire");
@@ -21,13 +21,13 @@ const output = (...command) => execFileSync(command[0], command.slice(1), { enco
 let page, folder;
 before(async () => {
   folder = mkdtempSync(join(tmpdir(), "player-"));
-  page = await browser();
+  page = await Browser.start();
   await page.size(1280, 800);
   // Nothing glides: what is to be seen is there at once.
-  await page.prefer({ "prefers-reduced-motion": "reduce" });
+  await page.theme("light", "reduce");
 });
 after(async () => {
-  await page?.close();
+  await page?.stop();
   rmSync(folder, { recursive: true });
 });
 
@@ -35,8 +35,8 @@ after(async () => {
 async function open(file, name, { lesson, frame } = {}) {
   const out = join(folder, `${name}.html`);
   output(wire, "play", file, "-o", out, ...(lesson ? ["--lesson", join(root, "lessons", lesson)] : []));
-  await page.goto("about:blank");
-  await page.goto(pathToFileURL(out) + (frame ? `#frame=${frame}` : ""));
+  await page.open("about:blank");
+  await page.open(pathToFileURL(out) + (frame ? `#frame=${frame}` : ""));
   return out;
 }
 const openRun = (run, frame) => open(capture(run), run, { lesson: run.split("-")[0], frame });
@@ -149,6 +149,7 @@ for (const run of runs) {
 test("keys go through the run, and the address names the moment", async () => {
   await openRun("04_rdma_write");
   const number = async () => (await look()).now;
+  await page.click(".rp-title");
   await page.press("ArrowRight", "ArrowRight", "ArrowRight");
   assert.equal(await number(), "3");
   await page.press("ArrowLeft");
@@ -189,7 +190,7 @@ test("predict stops before a packet, asks, and goes on with the answer", async (
 test("dark and light, wide and on a phone, nothing is cut off at the side", async () => {
   const background = () => page.run(() => getComputedStyle(document.querySelector(".rp")).backgroundColor.match(/\d+/g).map(Number));
   for (const [theme, is] of [["light", (sum) => sum > 600], ["dark", (sum) => sum < 150]]) {
-    await page.prefer({ "prefers-color-scheme": theme, "prefers-reduced-motion": "reduce" });
+    await page.theme(theme, "reduce");
     await openRun("04_rdma_write", 100);
     assert.ok(is((await background()).reduce((sum, part) => sum + part)), theme);
   }
@@ -197,7 +198,8 @@ test("dark and light, wide and on a phone, nothing is cut off at the side", asyn
     await page.size(width, 844);
     for (const run of ["04_rdma_write", "09_parameter_server"]) {
       await openRun(run, 100);
-      assert.equal(await page.run(() => document.documentElement.scrollWidth), width, run);
+      const [needed, there] = await page.run(() => [document.documentElement.scrollWidth, document.documentElement.clientWidth]);
+      assert.ok(needed <= there, `${run} needs ${needed} of ${there} pixels`);
     }
   }
   await page.size(390, 844);
@@ -207,7 +209,7 @@ test("dark and light, wide and on a phone, nothing is cut off at the side", asyn
   await page.run(() => document.querySelectorAll(".rp-tabs button")[1].click());
   assert.deepEqual(await panes(), ["RDMA Write Only"]);
   await page.size(1280, 800);
-  await page.prefer({ "prefers-reduced-motion": "reduce" });
+  await page.theme("light", "reduce");
 });
 
 test("without JavaScript the page shows the ladder", async () => {
@@ -216,7 +218,7 @@ test("without JavaScript the page shows the ladder", async () => {
   await page.scripts(false);
   let outerHTML;
   try {
-    await page.goto(pathToFileURL(out) + "?static");
+    await page.open(pathToFileURL(out) + "?static");
     const { root } = await page.devtools("DOM.getDocument");
     ({ outerHTML } = await page.devtools("DOM.getOuterHTML", { nodeId: root.nodeId }));
   } finally {
@@ -235,7 +237,8 @@ test("what a capture says stays text", async () => {
   put("connected", "<b>hi</b>");
   put("One side writes, and the other side's processor never knows.", "</script><script>window.hacked = 1;</script><b>ATTACK</b>".padEnd(60));
   writeFileSync(join(folder, "hostile.pcapng"), file);
-  await open(join(folder, "hostile.pcapng"), "<img src=x onerror=alert(1)>".replaceAll(/[</>]/g, "_"));
+  await open(join(folder, "hostile.pcapng"), "hostile");
+  await page.click(".rp-title");
   await page.press("End");
   assert.equal(await page.run(() => window.hacked ?? document.querySelectorAll(".rp b > b, .rp img, .rp script").length), 0);
   assert.match(await page.run(() => document.querySelector(".rp-ladder").textContent), /<\/script><script>hacked=1/);
@@ -256,6 +259,7 @@ test("a capture without anything to play says so, and one with another program's
   await open(join(folder, "cut.pcapng"), "cut");
   assert.match(await page.run(() => document.querySelector(".rp-left-out").textContent), /the file ends inside/);
   assert.equal(await page.run(() => document.querySelector(".rp-code")), null);
+  await page.click(".rp-title");
   await page.press("End");
   assert.deepEqual(await page.complaints(), []);
 });

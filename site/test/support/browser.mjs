@@ -80,8 +80,16 @@ export class Browser {
     return this.devtools("Emulation.setDeviceMetricsOverride", { width, height, deviceScaleFactor: 1, mobile: width < 700 });
   }
 
-  theme(scheme) {
-    return this.devtools("Emulation.setEmulatedMedia", { features: [{ name: "prefers-color-scheme", value: scheme }] });
+  theme(scheme, motion = "no-preference") {
+    const wishes = { "prefers-color-scheme": scheme, "prefers-reduced-motion": motion };
+    return this.devtools("Emulation.setEmulatedMedia", { features: Object.entries(wishes).map(([name, value]) => ({ name, value })) });
+  }
+
+  /** Presses keys, one after the other, where the focus is. */
+  press(...keys) {
+    const codes = { ArrowLeft: "\uE012", ArrowUp: "\uE013", ArrowRight: "\uE014", ArrowDown: "\uE015", Home: "\uE011", End: "\uE010" };
+    const actions = keys.flatMap((key) => ["keyDown", "keyUp"].map((type) => ({ type, value: codes[key] ?? key })));
+    return this.#call("POST", "/actions", { actions: [{ type: "key", id: "keys", actions }] });
   }
 
   scripts(allowed) { return this.devtools("Emulation.setScriptExecutionDisabled", { value: !allowed }); }
