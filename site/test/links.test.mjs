@@ -21,7 +21,7 @@ test("links lead to what is there, and nothing is taken from elsewhere", async (
         if (tag !== "a") wrong.push(`${path}: <${tag}> takes ${target} from elsewhere`);
         continue;
       }
-      const [file, anchor = ""] = target.split("#");
+      const [file, anchor = ""] = target.replace(/\?[^#]*/, "").split("#");
       const found = file ? normalize(join(dirname(path), decodeURIComponent(file))) : path;
       const isPage = texts.has(found);
       if (found.startsWith("..") || !existsSync(join(SITE, found)) || (name === "href" && tag === "a" && found.endsWith("/"))) {

@@ -15,7 +15,8 @@ const MODULES: [&str; 8] = [
     include_str!("../../../site/player/predict.js"),
     include_str!("../../../site/player/player.js"),
 ];
-const LOOK: &str = include_str!("../../../site/player/player.css");
+/// The player's style sheet.
+pub const LOOK: &str = include_str!("../../../site/player/player.css");
 
 /// So many lines of it are shown to those who run no script.
 const MOST_LINES: usize = 3000;
@@ -23,8 +24,7 @@ const MOST_LINES: usize = 3000;
 /// A page for a run. `ladder` is what is read where no script runs. The page may load nothing and talk to nobody.
 #[must_use]
 pub fn page(run: &Run, ladder: &str) -> String {
-    let (title, ladder) = (escaped(&run.title), escaped(ladder));
-    let script: String = MODULES.iter().map(|module| in_one(module)).collect();
+    let (title, ladder, script) = (escaped(&run.title), escaped(ladder), script());
     let mut page = String::new();
     let _ = write!(
         page,
@@ -57,6 +57,12 @@ pub fn page(run: &Run, ladder: &str) -> String {
 pub fn ladder(file: &[u8]) -> String {
     let text = lanes::text(file, Style::FILE, 0..=u64::MAX).unwrap_or_else(|error| error.to_string());
     text.lines().take(MOST_LINES).flat_map(|line| [line, "\n"]).collect()
+}
+
+/// The player's modules as one script, which defines `mount`.
+#[must_use]
+pub fn script() -> String {
+    MODULES.iter().map(|module| in_one(module)).collect()
 }
 
 fn escaped(text: &str) -> String {

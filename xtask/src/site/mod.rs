@@ -7,6 +7,7 @@
 mod code;
 mod finish;
 mod pages;
+mod player;
 mod summary;
 mod wireshark;
 
@@ -60,8 +61,10 @@ fn lay_out(sources: &Sources, book: &Path) -> Result<()> {
         src.write(&format!("{path}.md"), &code::page(sources, path)?)?;
     }
     for path in sources.files(OWN_PAGES, ".md")? {
-        src.copy(sources, &path, path.trim_start_matches(OWN_PAGES))?;
+        let text = sources.text(&path)?.replace(player::LIST, &player::list(sources)?);
+        src.write(path.trim_start_matches(OWN_PAGES), text)?;
     }
+    player::lay_out(sources, &Folder(book.join("src/player")))?;
     let book = Folder(book.into());
     book.copy(sources, "site/book.toml", "book.toml")?;
     for path in sources.tree("site/theme") {

@@ -1,6 +1,6 @@
 //! A page as it stands in the book.
 
-use super::code;
+use super::{code, player};
 use crate::docs::links;
 use crate::docs::page::Page;
 use crate::docs::sources::Sources;
@@ -25,11 +25,11 @@ pub fn in_book(page: &Page, sources: &Sources) -> Result<String> {
         let words: Vec<&str> = mark.words.iter().map(String::as_str).collect();
         let end = page.part_after(mark.line).map_or(mark.line, |part| part.end);
         let instead = match (mark.kind.as_str(), words.as_slice()) {
-            ("generated", ["ladder", name]) => block("run", Some(name), &drawings::ladder_link(sources, name)?),
+            ("generated", ["ladder", name]) => player::run(name, &drawings::ladder_link(sources, name)?),
             ("generated", ["diff", old, new]) => diffs::folded(sources, old, new)?,
             ("generated", ["change", lesson, name]) => changes::with_run(sources, lesson, name)?,
             ("code", [path]) if !page.lines[mark.line].starts_with(' ') => {
-                block("source", None, &format!("[{path}]({}{path})", up(&page.path)))
+                block("class=\"source\"", &format!("[{path}]({}{path})", up(&page.path)))
             }
             _ => continue,
         };
@@ -40,9 +40,8 @@ pub fn in_book(page: &Page, sources: &Sources) -> Result<String> {
 }
 
 /// Markdown in a block of its own, which the book's script or style finds.
-fn block(class: &str, run: Option<&str>, text: &str) -> Vec<String> {
-    let run = run.map_or(String::new(), |run| format!(" data-run=\"{run}\""));
-    [&format!("<div class=\"{class}\"{run}>"), "", text, "", "</div>", ""].map(|line| line.to_string()).to_vec()
+pub fn block(attributes: &str, text: &str) -> Vec<String> {
+    [&format!("<div {attributes}>"), "", text, "", "</div>", ""].map(str::to_owned).to_vec()
 }
 
 /// The files that the page shows or links to as they are: pictures and captures.

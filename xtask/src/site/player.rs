@@ -1,0 +1,54 @@
+//! The player of every bundled run, where a page shows that run's ladder. The runs are scripts, for a page that is opened from a
+//! folder may load those, and nothing else.
+
+use super::pages::block;
+use super::Folder;
+use crate::docs::drawings;
+use crate::docs::sources::Sources;
+use anyhow::Result;
+use serde_json::json;
+use wire::play::{self, page, Lesson};
+use wire::story;
+
+/// What stands for the list of runs on a page of the book's own.
+pub const LIST: &str = "<!-- runs -->";
+
+/// Writes the player, its look and the runs.
+///
+/// # Errors
+/// A capture cannot be read.
+pub fn lay_out(sources: &Sources, to: &Folder) -> Result<()> {
+    let script = page::script();
+    to.write(
+        "player.js",
+        format!("(() => {{\n\"use strict\";\n{script}\n(globalThis.player ??= {{}}).mount = mount;\n}})();\n"),
+    )?;
+    to.write("player.css", page::LOOK)?;
+    for story in story::bundled()? {
+        let name = story.file_name();
+        let lesson = Lesson::read(&sources.path(&format!("lessons/{}", story.lesson)))?;
+        let run = play::run(&sources.bytes(&format!("captures/{name}.pcapng"))?, &name, Some(&lesson))?;
+        let run = format!("((globalThis.player ??= {{}}).runs ??= {{}})[{}] = {};\n", json!(name), run.json());
+        to.write(&format!("runs/{name}.js"), run)?;
+    }
+    Ok(())
+}
+
+/// A run to be played; without JavaScript, its ladder.
+pub fn run(name: &str, ladder: &str) -> Vec<String> {
+    block(&format!("class=\"run\" data-run=\"{name}\""), ladder)
+}
+
+/// A run, and links to all.
+///
+/// # Errors
+/// There are no runs.
+pub fn list(sources: &Sources) -> Result<String> {
+    let first = "04_rdma_write";
+    let ladder = drawings::ladder_link(sources, first)?.replace("](images/", "](docs/images/");
+    let mut text = run(first, &ladder).join("\n") + "\n\n| run | what it shows |\n|---|---|\n";
+    for story in story::bundled()? {
+        text += &format!("| [{0}](play.html?run={0}) | {1} |\n", story.file_name(), story.about);
+    }
+    Ok(text)
+}
