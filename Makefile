@@ -95,12 +95,6 @@ else
 	@$(MAKE) --no-print-directory lab-shell
 endif
 
-.PHONY: puzzle-07
-puzzle-07: ## show the puzzle of lesson 07 and its answer side by side
-	@lab/setup.sh build lab
-	@$(call build,lab lesson-07)
-	@lab/puzzle.sh $(bin)/lab
-
 .PHONY: $(lessons:%=server-%)
 $(lessons:%=server-%): server-%: ## run the server of lesson NN on this machine's own RDMA device [ARGS="OPTIONS"]
 	$(call own,lesson-$*)

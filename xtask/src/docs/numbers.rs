@@ -11,9 +11,9 @@ use super::sources::Sources;
 use std::collections::BTreeSet;
 
 /// Numbers of the world outside: Ethernet's MTU, the smaller path MTUs, distributions, addresses for examples, a kernel, the
-/// ACK time-outs that kernels choose, and how long a file may be.
-const ELSEWHERE: [&str; 11] =
-    ["1500", "256", "512", "22.04", "24.04", "192.0.2.1", "192.0.2.7", "6.12", "2147.5", "536.9", "250"];
+/// ACK time-outs that kernels choose, how long a file may be, and what set-up downloads.
+const ELSEWHERE: [&str; 12] =
+    ["150", "1500", "256", "512", "22.04", "24.04", "192.0.2.1", "192.0.2.7", "6.12", "2147.5", "536.9", "250"];
 
 /// Numbers that nothing here has.
 pub fn problems(page: &Page, sources: &Sources) -> Vec<Problem> {
