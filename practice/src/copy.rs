@@ -19,11 +19,15 @@ pub struct Copy {
 }
 
 impl Copy {
-    /// Copies the lesson of a change, and makes the change in the copy, below `target/practice`.
+    /// Copies the lesson of a change, and makes the change in the copy, below `target/practice`. If nothing is edited, the
+    /// lesson itself does.
     ///
     /// # Errors
     /// The change does not apply, or a file cannot be written.
     pub fn lay_out(project: &Project, change: &Change) -> Result<Self> {
+        if change.edits.is_empty() {
+            return Ok(Self { folder: change.lesson.clone(), package: format!("lesson-{}", change.number()) });
+        }
         let copy = Self::of(change, &project.target.join("practice"));
         copy.write(project, change)?;
         Ok(copy)

@@ -59,12 +59,17 @@ fn of_proof(project: &Project, proof: &Proof, keep: bool) -> Result<bool> {
     let Proof { change, place, .. } = proof;
     let outcome = Copy::lay_out(project, change).and_then(|copy| run(project, change, &copy, *place, color()))?;
     let is_as_told = proof.is_met_by(&outcome)?;
+    let complaint = outcome.complaint()?;
     let why = match &outcome {
-        _ if is_as_told => String::new(),
+        _ if is_as_told && proof.is_right => String::new(),
+        // What it must say stands in one of these lines.
+        _ if is_as_told => {
+            complaint.lines().find(|line| line.contains(&proof.says)).map_or(String::new(), |line| format!("{line}\n"))
+        }
         Outcome::Refused(said) => said.clone(),
         Outcome::Ran { file, findings, .. } => {
             let missing = if proof.is_right { String::new() } else { format!("  it has to say: {}\n", proof.says) };
-            format!("{}{missing}{}  {}\n", show::findings(findings, color()), outcome.complaint()?, file.display())
+            format!("{}{missing}{}  {}\n", show::findings(findings, color()), complaint, file.display())
         }
     };
     report(&change.full_name(), place.name(), is_as_told, &why);

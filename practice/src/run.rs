@@ -7,6 +7,7 @@ use crate::project::Project;
 use crate::show;
 use crate::trouble::trouble;
 use anyhow::{ensure, Context, Result};
+use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
@@ -127,11 +128,22 @@ fn execute(project: &Project, change: &Change, program: &str, place: Place) -> R
         Place::Lab => command.arg("--json").args(change.faults.iter().flat_map(|fault| ["--fault", fault])),
         Place::Device => command.arg("--quiet"),
     };
-    command.current_dir(&project.root).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::inherit());
-    let status = command.status().with_context(|| format!("cannot start the {}", place.name()))?;
-    let is_over = status.success() || status.code() == Some(PROGRAM_FAILED);
-    ensure!(is_over, "the {} could not run it ({status})", place.name());
-    Ok(project.target.join(place.name()).join("runs").join(name).join("wire.pcapng"))
+    command.current_dir(&project.root).stdin(Stdio::null()).stderr(Stdio::inherit());
+    let output = command.output().with_context(|| format!("cannot start the {}", place.name()))?;
+    let is_over = output.status.success() || output.status.code() == Some(PROGRAM_FAILED);
+    ensure!(is_over, "the {} could not run it ({})", place.name(), output.status);
+    if place == Place::Device {
+        return Ok(project.target.join("device/runs").join(name).join("wire.pcapng"));
+    }
+    // A run of the same name that goes on keeps its folder.
+    let report: Report = serde_json::from_slice(&output.stdout).context("the lab's report is not what it should be")?;
+    Ok(report.file)
+}
+
+/// What `lab exec --json` prints, as far as it matters here.
+#[derive(Deserialize)]
+struct Report {
+    file: PathBuf,
 }
 
 /// The command of each node: the two sides of the lesson, unless the change says otherwise.

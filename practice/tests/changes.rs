@@ -52,7 +52,6 @@ fn a_sample_comes_out_as_told() {
 fn a_lesson_without_its_change_is_found_out() {
     let project = Project::find().unwrap();
     let mut change = Change::load(&project.lesson("04").unwrap(), "wrong-key").unwrap();
-    // The same program under another name, so that the two are not mistaken for each other.
     (change.name, change.edits) = ("unchanged".into(), Vec::new());
     let outcome = outcome(&project, &Proof { change, place: Place::Device, is_right: false, says: String::new() });
     let Outcome::Ran { findings, .. } = &outcome else { panic!("{}", told(&outcome)) };
