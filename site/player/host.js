@@ -13,7 +13,7 @@ export class Host {
     this.name = el("h3", {});
     this.pairs = el("div", { class: "rp-pairs" });
     this.memory = el("div", { class: "rp-memory", tabindex: 0, role: "region" });
-    this.element = el("section", { class: `rp-pane rp-host ${side}` }, el("header", {}, this.name, this.pairs), this.memory);
+    this.element = el("section", { class: `rp-pane rp-host rp-${side}` }, el("header", {}, this.name, this.pairs), this.memory);
   }
 
   show(moment, node) {

@@ -41,7 +41,7 @@ function line(data, event, right, begins) {
   const who = many(data) && event.node !== right ? data.nodes[event.node].split(" ")[0] : "";
   return el(
     "li",
-    { class: `rp-line ${data.nodes[event.node] ? (event.node === right ? "right" : "left") : "both"} ${event.sort}`, "data-n": event.n },
+    { class: `rp-line ${data.nodes[event.node] ? (event.node === right ? "rp-right" : "rp-left") : "rp-both"} ${event.sort}`, "data-n": event.n },
     el("span", { class: "rp-n" }, String(event.n)),
     el(
       "span",

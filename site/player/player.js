@@ -16,11 +16,11 @@
 // writes: <script type="application/json" id="data">…</script>, with each `<` in it as \u003c (--data writes it so), and
 // call mount(element, JSON.parse(document.getElementById("data").textContent)).
 //
-// mount(element, data, options) replaces what is in the element. It takes the width it is given: one column below 700 pixels,
-// and all in one view from 1080 on. Options: `link: false` leaves the page's address alone; otherwise `#frame=57` is the
-// moment that is shown (one player of a page should do so). `keys: true` takes keys that are pressed anywhere on the
-// page, not only inside the player. Colours follow prefers-color-scheme, unless a parent has the attribute
-// data-theme="light" or "dark".
+// mount(element, data, options) replaces what is in the element. It takes the width it is given: below 700 pixels the ladder
+// and one pane at a time, up to 820 one column, and from there on all in one view. Options: `link: false` leaves the page's
+// address alone; otherwise `#frame=57` is the moment that is shown (one player of a page should do so). `keys: true` takes
+// keys that are pressed anywhere on the page, not only inside the player. Colours follow prefers-color-scheme, unless a
+// parent has the attribute data-theme="light" or "dark", or a class of mdBook's themes.
 //
 // The data is what `wire` has found out about the run; this only shows it, and only by textContent: nothing that a
 // capture says can become markup.
