@@ -135,29 +135,34 @@ pub fn caused(table: &Table, sources: &Sources) -> Result<Vec<(usize, String)>> 
     }))
 }
 
-/// The changes that stand as code in a text: `04-lost-write`, or `make break-04 CHANGE=lost-write`.
+/// The changes that stand as code in a text.
 fn names(sources: &Sources, text: &str) -> Vec<(String, String)> {
-    let code = text.split('`').skip(1).step_by(2);
-    code.filter_map(|code| {
-        let (lesson, name) = command(code).or_else(|| code.split_once('-'))?;
-        changes::path(sources, lesson, name).ok()?;
-        Some((lesson.to_owned(), name.to_owned()))
-    })
-    .collect()
+    let named = text.split('`').skip(1).step_by(2).filter_map(named);
+    let exist = named.filter(|(lesson, name)| changes::path(sources, lesson, name).is_ok());
+    exist.map(|(lesson, name)| (lesson.to_owned(), name.to_owned())).collect()
 }
 
-fn command(code: &str) -> Option<(&str, &str)> {
-    let (lesson, rest) = code.split_once("make break-")?.1.split_once(' ')?;
-    let name = rest.trim_start().strip_prefix("CHANGE=")?;
-    Some((lesson, name.split(' ').next().unwrap_or(name)))
+/// The change that a piece of code names: `04-lost-write`, or `make break-04 CHANGE=lost-write`.
+fn named(code: &str) -> Option<(&str, &str)> {
+    let (lesson, name) = match code.split_once("make break-") {
+        Some((_, command)) => {
+            let (lesson, rest) = command.split_once(' ')?;
+            (lesson, rest.trim_start().strip_prefix("CHANGE=")?.split(' ').next()?)
+        }
+        None => code.split_once('-').filter(|(_, name)| name.chars().all(|c| c.is_ascii_lowercase() || c == '-'))?,
+    };
+    let is_one =
+        lesson.len() == 2 && lesson.bytes().all(|c| c.is_ascii_digit()) && name.starts_with(char::is_lowercase);
+    is_one.then_some((lesson, name))
 }
 
-/// Commands whose change does not exist, and statements that something was tried that do not say with which change or test.
+/// Changes that do not exist, and statements that something was tried that do not say with which change or test.
 pub fn problems(page: &Page, sources: &Sources) -> Vec<Problem> {
     let mut problems = Vec::new();
     for (at, line) in page.prose() {
-        for (lesson, name) in line.split('`').skip(1).step_by(2).filter_map(command) {
-            if name.starts_with(char::is_lowercase) && changes::path(sources, lesson, name).is_err() {
+        let code = if page.fenced[at] { vec![line.as_str()] } else { line.split('`').skip(1).step_by(2).collect() };
+        for (lesson, name) in code.into_iter().filter_map(named) {
+            if changes::path(sources, lesson, name).is_err() {
                 problems.push(page.problem(at, format!("lesson {lesson} has no change {name}")));
             }
         }
@@ -213,6 +218,8 @@ mod tests {
         assert_eq!(check("It fails (tried in the lab: `04-wrong-key`).\n"), [""; 0]);
         assert_eq!(check("Tried in the lab, by [a test](../lab/tests/rules.rs).\n"), [""; 0]);
         assert!(check("It fails (tried in the lab).\n\n`04-wrong-key`\n")[0].contains("with which change"));
-        assert!(check("`make break-04 CHANGE=none`\n")[0].contains("lesson 04 has no change none"));
+        for gone in ["`make break-04 CHANGE=none`\n", "`04-none`\n", "```sh\nmake break-04 CHANGE=none  # x\n```\n"] {
+            assert!(check(gone)[0].contains("lesson 04 has no change none"), "{gone}");
+        }
     }
 }
