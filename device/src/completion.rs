@@ -4,7 +4,6 @@ use std::collections::VecDeque;
 
 /// How a work request ended: the numbers of `ibv_wc_status`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs)] // docs/completions.md explains each.
 pub enum Status {
     Success = 0,
     LocLenErr = 1,
@@ -40,7 +39,6 @@ impl Status {
 
 /// What was done: the numbers of `ibv_wc_opcode`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs)]
 pub enum Done {
     Send = 0,
     Write = 1,
@@ -56,19 +54,13 @@ pub enum Done {
 pub struct Completion {
     /// The program's own number of the work request.
     pub wr_id: u64,
-    /// How it ended.
     pub status: Status,
     /// What was done. With an error a program must not look at it.
     pub done: Done,
-    /// Bytes that arrived.
     pub length: u32,
-    /// Immediate data that arrived.
     pub immediate: Option<u32>,
-    /// Our queue pair.
     pub qp: u32,
-    /// The peer's queue pair.
     pub src_qp: u32,
-    /// The sender asked to wake us.
     pub solicited: bool,
 }
 
@@ -95,7 +87,6 @@ pub enum Pushed {
     Overflow,
 }
 
-/// A completion queue.
 #[derive(Debug)]
 pub struct CompletionQueue {
     entries: VecDeque<Completion>,
@@ -105,7 +96,6 @@ pub struct CompletionQueue {
 }
 
 impl CompletionQueue {
-    /// An empty queue for so many completions.
     pub fn new(capacity: usize) -> CompletionQueue {
         CompletionQueue { entries: VecDeque::new(), capacity, armed: Armed::No, broken: false }
     }
@@ -118,7 +108,6 @@ impl CompletionQueue {
         }
     }
 
-    /// Adds a completion.
     pub fn push(&mut self, completion: Completion) -> Pushed {
         if self.entries.len() >= self.capacity {
             self.broken = true;
@@ -143,7 +132,6 @@ impl CompletionQueue {
         self.entries.pop_front()
     }
 
-    /// Whether completions were lost.
     pub fn is_broken(&self) -> bool {
         self.broken
     }

@@ -19,6 +19,8 @@
 //! compiler refuses it, and in the core nobody can allow it again.
 
 #![deny(unsafe_code)]
+// Names that say it all need no comment; who reads this reads the source.
+#![allow(missing_docs)]
 
 #[forbid(unsafe_code)]
 pub mod cm;

@@ -18,11 +18,8 @@ impl Rights {
     pub const LOCAL_READ: Rights = Rights(0);
     /// Writing by this device: receives, and what a READ brings.
     pub const LOCAL_WRITE: Rights = Rights(1);
-    /// WRITEs of the peer.
     pub const REMOTE_WRITE: Rights = Rights(2);
-    /// READs of the peer.
     pub const REMOTE_READ: Rights = Rights(4);
-    /// Atomic operations of the peer.
     pub const REMOTE_ATOMIC: Rights = Rights(8);
 
     /// Whether all of `needed` is among these.
@@ -34,24 +31,18 @@ impl Rights {
 /// A piece of registered memory of the program: what `ibv_sge` says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sge {
-    /// Where it begins.
     pub address: u64,
-    /// Its length in bytes.
     pub length: u32,
-    /// The key of the region that it lies in.
     pub lkey: u32,
 }
 
 /// Why memory is out of reach.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// No region has this key.
     Key,
     /// The region belongs to another protection domain than the queue pair.
     Domain,
-    /// The bytes do not lie in the region.
     Bounds,
-    /// The region was not registered for this.
     Rights,
 }
 
@@ -69,15 +60,11 @@ impl fmt::Display for Refusal {
 /// A claim on memory: who wants which bytes for what.
 #[derive(Clone, Copy, Debug)]
 pub struct Claim {
-    /// The protection domain of the queue pair.
     pub domain: u32,
     /// lkey or rkey: here they are the same number.
     pub key: u32,
-    /// The first byte.
     pub address: u64,
-    /// How many.
     pub length: u32,
-    /// What for.
     pub needed: Rights,
 }
 
@@ -115,7 +102,6 @@ impl Memory {
         self.regions.remove(&(key >> 8)).is_some()
     }
 
-    /// Whether a protection domain has regions.
     pub fn is_used(&self, domain: u32) -> bool {
         self.regions.values().any(|region| region.domain == domain)
     }
@@ -150,18 +136,12 @@ impl Memory {
     }
 
     /// Copies bytes out.
-    ///
-    /// # Errors
-    /// Nothing is read: why not.
     pub fn read(&self, claim: Claim) -> Result<Vec<u8>, Refusal> {
         // SAFETY: `reach` has found so many bytes there.
         Ok(unsafe { copy_out(self.reach(claim)?, claim.length as usize) })
     }
 
     /// Copies bytes in; the claim's length is theirs.
-    ///
-    /// # Errors
-    /// Nothing is written: why not.
     pub fn write(&self, claim: Claim, bytes: &[u8]) -> Result<(), Refusal> {
         let to = self.reach(Claim { length: bytes.len() as u32, ..claim })?;
         // SAFETY: `reach` has found so many bytes there, which the program has lent to be written to.
@@ -171,9 +151,6 @@ impl Memory {
 
     /// Changes eight bytes at once and gives what stood there: `change` gets the old number and says the new one, or None to
     /// leave it. The address is a multiple of eight.
-    ///
-    /// # Errors
-    /// Nothing is changed: why not.
     pub fn update(&self, claim: Claim, change: impl Fn(u64) -> Option<u64>) -> Result<u64, Refusal> {
         let at = self.reach(Claim { length: 8, ..claim })?;
         if at as usize % 8 != 0 {
@@ -201,9 +178,6 @@ impl Memory {
     }
 
     /// Copies bytes, from `offset` on, into what a list of pieces holds together. Who calls has seen that they fit.
-    ///
-    /// # Errors
-    /// A piece is out of reach.
     pub fn scatter(&self, domain: u32, pieces: &[Sge], offset: u32, mut bytes: &[u8]) -> Result<(), Refusal> {
         for claim in cut(domain, pieces, offset, bytes.len() as u32, Rights::LOCAL_WRITE) {
             let (now, later) = bytes.split_at(claim.length as usize);
@@ -214,9 +188,6 @@ impl Memory {
     }
 
     /// Checks every piece of a list as a whole.
-    ///
-    /// # Errors
-    /// A piece is out of reach.
     pub fn check_all(&self, domain: u32, pieces: &[Sge], needed: Rights) -> Result<(), Refusal> {
         let whole = |sge: &Sge| Claim { domain, key: sge.lkey, address: sge.address, length: sge.length, needed };
         pieces.iter().try_for_each(|sge| self.check(whole(sge)))

@@ -22,7 +22,6 @@ pub enum Effect {
     Received(Completion),
     /// Tell the program of something that no work request is about.
     Raise(AsyncEvent),
-    /// A decision, in words.
     Say(String),
 }
 
@@ -48,15 +47,12 @@ pub enum AsyncEvent {
 /// The world, while one thing is handled.
 #[derive(Debug)]
 pub struct Outside<'a> {
-    /// What time it is.
     pub now: Instant,
-    /// Registered memory.
     pub memory: &'a Memory,
     /// The shared receive queue, if the queue pair takes its receives there.
     pub shared: Option<&'a mut ReceiveQueue>,
     /// Whether anybody listens to decisions.
     pub talks: bool,
-    /// What is to be done.
     pub effects: Vec<Effect>,
 }
 
@@ -66,7 +62,6 @@ impl<'a> Outside<'a> {
         Outside { now, memory, shared: None, talks: false, effects: Vec::new() }
     }
 
-    /// Wants something done.
     pub fn push(&mut self, effect: Effect) {
         self.effects.push(effect);
     }

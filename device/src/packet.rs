@@ -8,15 +8,11 @@ use wire::opcode::{self, Opcode, Operation, Part, Service};
 
 /// The operation code of each kind of packet that has no parts.
 pub mod code {
-    /// RC RDMA Read Request.
     pub const READ_REQUEST: u8 = 0x0c;
     /// RC Acknowledge: an ACK, an RNR NAK or a NAK.
     pub const ACKNOWLEDGE: u8 = 0x11;
-    /// RC Atomic Acknowledge.
     pub const ATOMIC_ACKNOWLEDGE: u8 = 0x12;
-    /// RC Compare Swap.
     pub const COMPARE_SWAP: u8 = 0x13;
-    /// RC Fetch Add.
     pub const FETCH_ADD: u8 = 0x14;
     /// UD Send Only, in which the connection manager's messages travel.
     pub const UD_SEND_ONLY: u8 = 0x64;
@@ -41,7 +37,6 @@ pub mod syndrome {
 /// Memory at the responder, from a RETH.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reth {
-    /// Its address there.
     pub va: u64,
     /// The key that opens it.
     pub rkey: u32,
@@ -58,26 +53,20 @@ pub struct AtomicEth {
     pub rkey: u32,
     /// What to add, or to put there.
     pub swap_add: u64,
-    /// What to compare with.
     pub compare: u64,
 }
 
 /// A packet. Headers that the operation code does not call for are not sent, whatever stands here.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Packet {
-    /// Operation code.
     pub opcode: u8,
     /// The receiver's completion shall raise a solicited event.
     pub solicited: bool,
     /// The sender wants an acknowledgement.
     pub ack_request: bool,
-    /// The receiving queue pair.
     pub dest_qp: u32,
-    /// Packet sequence number.
     pub psn: Psn,
-    /// RETH.
     pub reth: Reth,
-    /// AtomicETH.
     pub atomic: AtomicEth,
     /// AETH: the syndrome.
     pub syndrome: u8,
@@ -85,7 +74,6 @@ pub struct Packet {
     pub msn: u32,
     /// AtomicAckETH: what stood there before.
     pub original: u64,
-    /// Immediate data.
     pub immediate: u32,
     /// DETH: the key of the receiving queue pair.
     pub qkey: u32,

@@ -4,10 +4,8 @@ use crate::completion::Done;
 use crate::memory::Sge;
 use std::collections::VecDeque;
 
-/// Memory at the peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Remote {
-    /// Its address there.
     pub address: u64,
     /// The key that the peer has told us.
     pub rkey: u32,
@@ -18,24 +16,15 @@ pub struct Remote {
 pub enum Work {
     /// SEND: the peer's next receive says where.
     Send,
-    /// RDMA WRITE.
     Write(Remote),
-    /// RDMA READ.
     Read(Remote),
-    /// Compare, and swap if equal.
     CompareSwap {
-        /// Which eight bytes.
         remote: Remote,
-        /// What to compare with.
         compare: u64,
-        /// What to put there.
         swap: u64,
     },
-    /// Fetch, and add.
     FetchAdd {
-        /// Which eight bytes.
         remote: Remote,
-        /// What to add.
         add: u64,
     },
 }
@@ -51,7 +40,6 @@ impl Work {
         matches!(self, Work::CompareSwap { .. } | Work::FetchAdd { .. })
     }
 
-    /// What its completion says.
     pub fn done(self) -> Done {
         match self {
             Work::Send => Done::Send,
@@ -72,38 +60,28 @@ pub enum Local {
     Pieces(Vec<Sge>),
 }
 
-/// A request for the send queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SendRequest {
-    /// The program's own number.
     pub wr_id: u64,
-    /// What to do.
     pub work: Work,
-    /// With which bytes.
     pub local: Local,
-    /// How many bytes.
     pub length: u32,
     /// Four bytes for the receiver's completion.
     pub immediate: Option<u32>,
     /// A completion is wanted for a success, too.
     pub signaled: bool,
-    /// The receiver shall be woken.
     pub solicited: bool,
     /// Not before all READs and atomics posted earlier are done.
     pub fence: bool,
 }
 
-/// A request for the receive queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReceiveRequest {
-    /// The program's own number.
     pub wr_id: u64,
-    /// Where the message may go.
     pub pieces: Vec<Sge>,
 }
 
 impl ReceiveRequest {
-    /// How many bytes fit.
     pub fn room(&self) -> u64 {
         self.pieces.iter().map(|piece| u64::from(piece.length)).sum()
     }
@@ -118,7 +96,6 @@ pub struct ReceiveQueue {
 }
 
 impl ReceiveQueue {
-    /// An empty queue for so many receives.
     pub fn new(capacity: usize) -> ReceiveQueue {
         ReceiveQueue { entries: VecDeque::new(), capacity, limit: 0 }
     }
@@ -132,12 +109,10 @@ impl ReceiveQueue {
         fits
     }
 
-    /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// Takes the oldest receive.
     pub fn take(&mut self) -> Option<ReceiveRequest> {
         self.entries.pop_front()
     }
@@ -147,12 +122,10 @@ impl ReceiveQueue {
         self.limit = limit;
     }
 
-    /// The limit that is armed.
     pub fn limit(&self) -> usize {
         self.limit
     }
 
-    /// How many receives fit.
     pub fn capacity(&self) -> usize {
         self.capacity
     }

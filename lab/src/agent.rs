@@ -1,13 +1,13 @@
 //! The host's end of the conversation with a machine's first process (`guest/init.sh`).
 
 use crate::interrupt::Interrupt;
-use crate::lines::{clean, Lines};
 use anyhow::{bail, ensure, Context, Result};
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read, Write};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::time::Instant;
+use wire::lines::{clean, Lines};
 
 /// How many lines of the kernel's console are kept for an error message.
 const KEPT: usize = 15;

@@ -7,13 +7,13 @@
 
 use crate::agent::Message;
 use crate::fault::{Fault, Trap};
-use crate::lines::clean;
 use crate::seat::Stage;
 use crate::session::{Session, SERVER, SHELL};
 use crate::switch::Lost;
 use anyhow::{Error, Result};
 use std::io::Read;
 use std::time::Instant;
+use wire::lines::clean;
 use wire::rules::Passage;
 use wire::run::Line;
 use wire::Frame;

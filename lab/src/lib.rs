@@ -22,7 +22,6 @@ mod kernel;
 mod kvm;
 mod lab;
 mod libs;
-mod lines;
 mod machine;
 mod modules;
 mod options;

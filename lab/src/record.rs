@@ -13,19 +13,12 @@ use rustix::fs::{flock, FlockOperation};
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant, SystemTime};
-use wire::capture::Record;
-use wire::pcapng::{Section, Writer};
 use wire::run::{Event, Line};
-use wire::LinkType;
 
 pub struct Recorder<'a> {
-    capture: Writer<Blocks>,
-    /// The nodes' names, in the order of their interfaces in the capture, and their logs.
-    logs: Vec<(String, File)>,
-    /// Events so far.
-    number: u64,
-    started: (Instant, SystemTime),
+    capture: wire::recorder::Recorder<Blocks>,
+    /// The nodes' logs.
+    logs: Vec<File>,
     folder: PathBuf,
     lock: File,
     observer: Observer<'a>,
@@ -49,29 +42,20 @@ impl<'a> Recorder<'a> {
         let (folder, lock) = free_folder(runs, &run.name, interrupt)?;
         let attempt = || -> io::Result<Self> {
             let file = File::options().create(true).append(true).open(folder.join("wire.pcapng"))?;
-            let section = Section { application: Some("lab"), ..Section::default() };
-            let mut capture = Writer::without_interface(Blocks { file, waiting: Vec::new(), good: 0 }, &section)?;
-            let mut logs = Vec::new();
-            for name in run.names() {
-                capture.interface(LinkType::ETHERNET, Some(name))?;
-                logs.push((name.to_owned(), File::create(folder.join(format!("{name}.log")))?));
-            }
-            let (started, folder) = ((Instant::now(), SystemTime::now()), folder.clone());
-            Ok(Self { capture, logs, number: 0, started, folder, lock, observer, terminal })
+            let names = run.names();
+            let out = Blocks { file, waiting: Vec::new(), good: 0 };
+            let capture = wire::recorder::Recorder::begin(out, "lab", &names)?;
+            let log = |name: &&str| File::create(folder.join(format!("{name}.log")));
+            let logs = names.iter().map(log).collect::<io::Result<_>>()?;
+            Ok(Self { capture, logs, folder: folder.clone(), lock, observer, terminal })
         };
         attempt().with_context(|| cannot_write(&folder))
     }
 
     /// Records a frame that a node has sent, and what became of it if it was not simply delivered.
     pub fn packet(&mut self, node: usize, frame: &[u8], comment: Option<&str>) -> Result<()> {
-        let time_ns = self.now().as_nanos() as u64;
-        self.number += 1;
-        let written = self.capture.cut_packet(node as u32, time_ns, frame, frame.len(), comment);
-        self.checked(written)?;
-        let (number, node) = (self.number, Some(self.logs[node].0.as_str()));
-        let (time_ns, link) = (Some(time_ns), LinkType::ETHERNET);
-        let record = Record { number, node, time_ns, link, data: frame, length: frame.len(), comment };
-        tell(self.observer, &mut self.terminal, &Event::Packet(record));
+        let event = self.capture.packet(node, frame, comment).with_context(|| cannot_write(&self.folder))?;
+        tell(self.observer, &mut self.terminal, &event);
         Ok(())
     }
 
@@ -92,26 +76,22 @@ impl<'a> Recorder<'a> {
     }
 
     fn line(&mut self, node: Option<usize>, line: Line) -> Result<()> {
-        self.number += 1;
-        let name = node.map(|node| self.logs[node].0.clone()).unwrap_or_default();
-        let line = Line { number: self.number, time_us: self.now().as_micros() as u64, node: name, ..line };
-        let written = self.capture.line(&line);
-        self.checked(written)?;
+        let written = self.capture.line(node, line);
+        let event = self.checked(written)?;
         // Whoever has seen a line finds it in the file.
         self.flush()?;
-        tell(self.observer, &mut self.terminal, &Event::Line(line));
+        tell(self.observer, &mut self.terminal, &event);
         Ok(())
     }
 
     /// Adds a line to a node's log, and to the one of its errors, which is a file as soon as there is something.
     fn log(&mut self, node: usize, line: &Line) -> io::Result<()> {
         let text = format!("{}\n", line.text);
-        let (name, log) = &mut self.logs[node];
-        log.write_all(text.as_bytes())?;
+        self.logs[node].write_all(text.as_bytes())?;
         if !line.error {
             return Ok(());
         }
-        let errors = self.folder.join(format!("{name}.err"));
+        let errors = self.folder.join(format!("{}.err", self.capture.nodes()[node]));
         File::options().create(true).append(true).open(errors)?.write_all(text.as_bytes())
     }
 
@@ -128,12 +108,7 @@ impl<'a> Recorder<'a> {
         Ok((self.folder, self.lock))
     }
 
-    /// Since 1970, by a clock that does not jump.
-    fn now(&self) -> Duration {
-        (self.started.1 + self.started.0.elapsed()).duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default()
-    }
-
-    fn checked(&self, written: io::Result<()>) -> Result<()> {
+    fn checked<T>(&self, written: io::Result<T>) -> Result<T> {
         written.with_context(|| cannot_write(&self.folder))
     }
 }

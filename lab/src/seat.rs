@@ -2,7 +2,6 @@
 
 use crate::agent::{Agent, Message};
 use crate::interrupt::Interrupt;
-use crate::lines::Lines;
 use crate::machine::{Machine, Qemu};
 use crate::outcome::Ended;
 use crate::run::Node;
@@ -11,6 +10,7 @@ use anyhow::{bail, Result};
 use std::fs::File;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
+use wire::lines::Lines;
 use wire::run::Line;
 
 /// How long to wait for the machine's answer to an inspection.

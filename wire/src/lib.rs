@@ -1,6 +1,7 @@
 //! RoCEv2 on the wire: reading captures, decoding packets, explaining them.
 //!
-//! [`capture`] reads frames from a file and [`pcapng`] writes them; the file of a [`run`] holds log lines, too. From a
+//! [`capture`] reads frames from a file and [`pcapng`] writes them; the file of a [`run`] holds log [`lines`], too, and a
+//! [`recorder`] writes it. From a
 //! frame to its meaning: [`link`] finds the UDP datagram, [`packet`] the headers in it, which [`headers`] and [`cm`]
 //! declare field by field as the specification does. [`icrc`] checks the packet, [`track`] sorts packets into
 //! connections and counts them from the start, [`show`] prints it all, [`lanes`] draws it beside the log lines. [`story`]
@@ -17,12 +18,14 @@ pub mod field;
 pub mod headers;
 pub mod icrc;
 pub mod lanes;
+pub mod lines;
 pub mod link;
 pub mod lower;
 pub mod opcode;
 pub mod packet;
 pub mod pcapng;
 pub mod play;
+pub mod recorder;
 pub mod rules;
 pub mod run;
 pub mod show;

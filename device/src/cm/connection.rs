@@ -53,9 +53,7 @@ struct Question {
 pub struct Connection {
     /// The program's id; None after it was destroyed.
     pub owner: Option<u64>,
-    /// Where it stands.
     pub phase: Phase,
-    /// The peer's address.
     pub peer: IpAddr,
     /// The client's port, at the server.
     pub peer_port: u16,
@@ -66,9 +64,7 @@ pub struct Connection {
     /// The peer's number for it.
     pub remote: u32,
     pub(super) transaction_id: u64,
-    /// Our queue pair.
     pub qpn: u32,
-    /// The peer's queue pair.
     pub peer_qpn: u32,
     /// The PSN with which the peer shall begin.
     pub our_psn: Psn,
@@ -78,7 +74,6 @@ pub struct Connection {
     pub mtu_code: u8,
     /// How long a requester waits for an ACK: 4.096 µs × 2^n.
     pub ack_timeout: u8,
-    /// What was agreed on.
     pub param: Param,
     question: Option<Question>,
     rest_until: Option<Instant>,
@@ -134,7 +129,6 @@ impl Connection {
         Mad::between(kind, self.transaction_id, self.local, self.remote)
     }
 
-    /// Handles a message of the peer for this connection.
     pub(super) fn receive(&mut self, mad: &Mad, now: Instant, out: &mut Vec<CmEffect>) {
         match (mad.kind(), self.phase) {
             (Kind::ConnectReply, Phase::ReqSent) => {

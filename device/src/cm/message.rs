@@ -11,7 +11,6 @@ use wire::field::{Base, Header};
 
 /// The key of QP 1, which every datagram to it carries (10.2.5).
 pub const QKEY: u32 = 0x8001_0000;
-/// The queue pair of the connection manager.
 pub const QP1: u32 = 1;
 const MAD_LENGTH: usize = mad::HEADER.length + MESSAGE_LENGTH;
 /// Space for private data behind the RDMA-CM header in a REQ.
@@ -48,7 +47,6 @@ impl Mad {
         Some(Mad { kind: message.kind, bytes: payload.to_vec() })
     }
 
-    /// Which message it is.
     pub fn kind(&self) -> Kind {
         self.kind
     }
@@ -58,7 +56,6 @@ impl Mad {
         mad::TRANSACTION_ID.read(&self.bytes).unwrap_or_default()
     }
 
-    /// Sets a number.
     #[must_use]
     pub fn with(mut self, field: &str, value: u64) -> Mad {
         let found = self.header().fields.iter().find(|f| f.name == field);
@@ -115,7 +112,6 @@ impl Mad {
         &self.bytes[mad::HEADER.length + self.private_offset() + before..]
     }
 
-    /// The client's port, from a REQ's RDMA-CM header.
     pub fn source_port(&self) -> u16 {
         let header = &self.bytes[mad::HEADER.length + self.private_offset()..];
         u16::from_be_bytes([header[2], header[3]])
@@ -127,7 +123,6 @@ impl Mad {
         (id >> 32 == 0 && id >> 24 == 1).then_some(((id >> 16) as u16, id as u16))
     }
 
-    /// The packet that carries it.
     pub fn packet(&self, psn: Psn) -> Packet {
         let (payload, qkey) = (self.bytes.clone(), QKEY);
         // AckReq says nothing in a datagram; the kernel sets it, so do we.

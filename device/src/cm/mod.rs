@@ -17,7 +17,6 @@ use std::net::IpAddr;
 use std::time::Instant;
 use wire::cm::Kind;
 
-/// The port space of connections: `RDMA_PS_TCP`.
 const PS_TCP: u16 = 0x0106;
 /// Nobody listens there (12.6.7.2).
 const INVALID_SERVICE_ID: u64 = 8;
@@ -38,17 +37,13 @@ const MAX_BACKLOG: usize = 1024;
 pub struct Param {
     /// READs and atomics of the peer that we serve at once.
     pub responder_resources: u8,
-    /// READs and atomics that we may have under way.
     pub initiator_depth: u8,
-    /// How often to try again without an answer.
     pub retries: u8,
-    /// How often to try again when no receive is posted.
     pub rnr_retries: u8,
 }
 
 /// What happened: the numbers of `rdma_cm_event_type`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs)]
 pub enum EventKind {
     ConnectRequest = 4,
     ConnectResponse = 5,
@@ -65,28 +60,20 @@ pub enum EventKind {
 pub struct Event {
     /// The id that it is about; for a ConnectRequest the one that listens.
     pub owner: u64,
-    /// What happened.
     pub kind: EventKind,
     /// 0, a reject reason, or a negative errno.
     pub status: i32,
-    /// The peer's private data.
     pub private: Vec<u8>,
-    /// What the peer wants, or what was agreed on.
     pub param: Param,
-    /// The peer's queue pair.
     pub peer_qpn: u32,
-    /// Our number of the connection.
     pub connection: u32,
 }
 
 /// Something to be done for the connection manager.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CmEffect {
-    /// Send this.
     Send(IpAddr, Mad),
-    /// Tell the program.
     Event(Event),
-    /// A decision, in words.
     Say(String),
 }
 
@@ -95,20 +82,17 @@ pub enum CmEffect {
 pub struct Cm {
     address: IpAddr,
     connections: BTreeMap<u32, Connection>,
-    /// Who listens on a port.
     listeners: BTreeMap<u16, Listener>,
 }
 
 #[derive(Debug)]
 struct Listener {
-    /// The program's id.
     owner: u64,
     /// How many more REQs may wait for the program to fetch them.
     room: usize,
 }
 
 impl Cm {
-    /// Without connections.
     pub fn new(address: IpAddr) -> Cm {
         Cm { address, connections: BTreeMap::new(), listeners: BTreeMap::new() }
     }
@@ -142,7 +126,6 @@ impl Cm {
         }
     }
 
-    /// Whether somebody listens on a port.
     pub fn is_taken(&self, port: u16) -> bool {
         self.listeners.contains_key(&port)
     }
@@ -159,7 +142,6 @@ impl Cm {
         local
     }
 
-    /// The connection with this number.
     pub fn get(&mut self, local: u32) -> Option<&mut Connection> {
         self.connections.get_mut(&local)
     }
@@ -203,14 +185,10 @@ impl Cm {
     }
 
     /// The connection with this number, if it is where the program's call finds it.
-    ///
-    /// # Errors
-    /// `EINVAL`: it is not.
     pub fn expect(&mut self, local: u32, phase: Phase) -> Result<&mut Connection, c_int> {
         self.connections.get_mut(&local).filter(|connection| connection.phase == phase).ok_or(libc::EINVAL)
     }
 
-    /// Sends a REP.
     pub fn accept(&mut self, local: u32, private: &[u8], now: Instant, out: &mut Vec<CmEffect>) {
         let guid = Cm::guid(self.address);
         let Ok(connection) = self.expect(local, Phase::ReqReceived) else { return };
@@ -280,7 +258,6 @@ impl Cm {
         }
     }
 
-    /// Handles a packet for QP 1.
     pub fn receive(&mut self, from: IpAddr, payload: &[u8], random: u64, now: Instant, out: &mut Vec<CmEffect>) {
         let Some(mad) = Mad::read(payload) else { return };
         if mad.kind() == Kind::ConnectRequest {
@@ -301,7 +278,6 @@ impl Cm {
         }
     }
 
-    /// Handles a REQ.
     fn requested(&mut self, from: IpAddr, mad: &Mad, random: u64, now: Instant, out: &mut Vec<CmEffect>) {
         let (remote, qpn) = (mad.get("LocalCommID") as u32, mad.get("LocalQPN") as u32);
         let same = |c: &&mut Connection| c.peer == from && c.remote == remote && c.phase != Phase::Idle;
@@ -356,7 +332,6 @@ impl Cm {
         out.push(CmEffect::Event(event));
     }
 
-    /// Does what is due.
     pub fn tick(&mut self, now: Instant, out: &mut Vec<CmEffect>) {
         self.connections.values_mut().for_each(|connection| connection.tick(now, out));
         self.connections.retain(|_, connection| connection.owner.is_some() || connection.phase != Phase::Idle);

@@ -17,22 +17,15 @@ pub struct Bell(OwnedFd);
 
 impl Bell {
     /// A bell that gives back one count a time, and waits for one unless the program has set `O_NONBLOCK`.
-    ///
-    /// # Errors
-    /// No descriptor is left.
     pub fn counting() -> io::Result<Bell> {
         Ok(Bell(eventfd(0, EventfdFlags::SEMAPHORE | EventfdFlags::CLOEXEC)?))
     }
 
     /// A bell that gives back all counts at once and never waits: a doorbell.
-    ///
-    /// # Errors
-    /// No descriptor is left.
     pub fn door() -> io::Result<Bell> {
         Ok(Bell(eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?))
     }
 
-    /// Adds a count.
     pub fn ring(&self) {
         let _ = rustix::io::write(&self.0, &1u64.to_ne_bytes());
     }
@@ -45,7 +38,6 @@ impl Bell {
         rustix::io::read(&self.0, &mut [0; 8]).map(|_| ()).map_err(|error| error.raw_os_error())
     }
 
-    /// Whether there is a count.
     fn has_rung(&self) -> bool {
         let now = Timespec { tv_sec: 0, tv_nsec: 0 };
         poll(&mut [PollFd::new(&self.0, PollFlags::IN)], Some(&now)) == Ok(1)
@@ -67,9 +59,6 @@ pub struct BellQueue<T> {
 
 impl<T> BellQueue<T> {
     /// An empty one.
-    ///
-    /// # Errors
-    /// No descriptor is left.
     pub fn new() -> io::Result<BellQueue<T>> {
         Ok(BellQueue { bell: Bell::counting()?, entries: Mutex::default() })
     }
@@ -79,7 +68,6 @@ impl<T> BellQueue<T> {
         self.bell.0.as_raw_fd()
     }
 
-    /// Adds an entry, and rings.
     pub fn push(&self, entry: T) {
         let mut entries = locked(&self.entries);
         entries.push_back(entry);
@@ -126,12 +114,10 @@ pub struct Unacked {
 }
 
 impl Unacked {
-    /// The program has got one.
     pub fn add(&self) {
         *locked(&self.count) += 1;
     }
 
-    /// The program acknowledges so many.
     pub fn acknowledge(&self, events: u32) {
         let mut count = locked(&self.count);
         *count = count.saturating_sub(events);

@@ -33,11 +33,9 @@ pub type Face = usize;
 /// A completion queue with its lock and its channel.
 #[derive(Debug)]
 pub struct Cq {
-    /// What is in it.
     pub queue: Mutex<CompletionQueue>,
     /// Where its events go: a queue of faces.
     pub channel: Option<Arc<BellQueue<Face>>>,
-    /// Its own face.
     pub face: Face,
     /// Events that the program has got.
     pub unacked: Unacked,
@@ -46,52 +44,34 @@ pub struct Cq {
 /// A queue pair with what it is connected to inside the device.
 #[derive(Debug)]
 pub struct QpEntry {
-    /// The queue pair.
     pub qp: Qp,
-    /// Where its sends complete.
     pub send_cq: Arc<Cq>,
-    /// Where its receives complete.
     pub receive_cq: Arc<Cq>,
-    /// The number of its shared receive queue.
     pub srq: Option<u32>,
-    /// Its face.
     pub face: Face,
 }
 
-/// A shared receive queue.
 #[derive(Debug)]
 pub struct Srq {
-    /// What is posted.
     pub queue: ReceiveQueue,
-    /// Its protection domain.
     pub domain: u32,
-    /// Pieces that a receive may have.
     pub pieces: u32,
-    /// Its face.
     pub face: Face,
 }
 
 /// An async event, and the face of what it is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Raised {
-    /// What happened.
     pub event: AsyncEvent,
-    /// To which object.
     pub face: Face,
 }
 
-/// The device.
 #[derive(Debug)]
 pub struct Nic {
-    /// Its socket.
     pub port: Port,
-    /// Registered memory.
     pub memory: Memory,
-    /// Queue pairs by number.
     pub qps: BTreeMap<u32, QpEntry>,
-    /// Shared receive queues by number.
     pub srqs: BTreeMap<u32, Srq>,
-    /// The connection manager.
     pub cm: Cm,
     /// Connection manager events that a face has not taken yet.
     pub cm_events: Vec<Event>,
@@ -142,7 +122,6 @@ impl Device {
         Ok(Device { nic: Mutex::new(nic), doorbell, raised })
     }
 
-    /// Takes the lock.
     pub fn lock(&self) -> MutexGuard<'_, Nic> {
         locked(&self.nic)
     }

@@ -67,9 +67,6 @@ pub struct Port {
 
 impl Port {
     /// Takes the address that the environment names, or else the first free one of 127.0.0.2 to 127.0.0.254.
-    ///
-    /// # Errors
-    /// It cannot be had.
     pub fn open() -> Result<Port, NoPort> {
         let wired = env::var_os(WIRE).is_some_and(|value| !value.is_empty()).then(standard_input).flatten();
         let is_wired = wired.is_some();
@@ -88,7 +85,6 @@ impl Port {
         Ok(Port { socket: Arc::new(socket), address, is_wired, tap: Tap::open() })
     }
 
-    /// Our address.
     pub fn address(&self) -> IpAddr {
         self.address
     }
@@ -132,9 +128,6 @@ fn standard_input() -> Option<(UdpSocket, IpAddr)> {
 }
 
 /// A socket on port 4791 of an address, with the options that RoCEv2 needs.
-///
-/// # Errors
-/// The address is not this machine's, or taken.
 pub fn bind(address: IpAddr) -> io::Result<UdpSocket> {
     let socket = UdpSocket::bind(SocketAddr::new(address, ROCE_PORT))?;
     socket.set_nonblocking(true)?;

@@ -17,9 +17,7 @@ pub const LOG: &str = "NIC_LOG";
 
 /// What a message is: its first byte.
 pub mod kind {
-    /// A packet, from the IP header on.
     pub const PACKET: u8 = b'P';
-    /// A decision, in words.
     pub const DECISION: u8 = b'D';
     /// An id listens: our address, in words.
     pub const LISTENS: u8 = b'L';
@@ -50,7 +48,6 @@ impl Tap {
         Tap { socket, node, talks, aloud }
     }
 
-    /// A packet, from the IP header on.
     pub fn packet(&self, bytes: &[u8]) {
         self.tell(kind::PACKET, bytes);
     }

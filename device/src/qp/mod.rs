@@ -28,13 +28,9 @@ use wire::opcode::Service;
 /// How much a queue pair holds: `ibv_qp_cap`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
-    /// Requests in the send queue.
     pub send: u32,
-    /// Requests in the receive queue.
     pub receive: u32,
-    /// Pieces of one send request.
     pub send_pieces: u32,
-    /// Pieces of one receive.
     pub receive_pieces: u32,
     /// Bytes that can be posted inline.
     pub inline: u32,
@@ -43,19 +39,13 @@ pub struct Limits {
 /// What a queue pair is made with.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Settings {
-    /// Its number.
     pub number: u32,
-    /// Its protection domain.
     pub domain: u32,
-    /// How much it holds.
     pub limits: Limits,
-    /// Every send request is signaled.
     pub signal_all: bool,
-    /// Receives come from a shared queue.
     pub uses_shared: bool,
 }
 
-/// A queue pair.
 #[derive(Debug)]
 pub struct Qp {
     settings: Settings,
@@ -70,7 +60,6 @@ impl Qp {
     /// The longest message in bytes: its packets must fit in half of the circle of PSNs, at every MTU.
     pub const LONGEST: u32 = 1 << 30;
 
-    /// A queue pair in RESET.
     pub fn new(settings: Settings) -> Qp {
         Qp {
             settings,
@@ -82,17 +71,14 @@ impl Qp {
         }
     }
 
-    /// What it was made with.
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
 
-    /// The state it is in.
     pub fn state(&self) -> State {
         self.state
     }
 
-    /// What it has been told.
     pub fn attributes(&self) -> &Attributes {
         &self.attributes
     }

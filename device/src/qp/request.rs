@@ -18,9 +18,6 @@ const ASK_EVERY: u32 = 16;
 
 impl Qp {
     /// The packet of `wqe` with this PSN, and the PSN of the packet behind it.
-    ///
-    /// # Errors
-    /// The program's own memory is out of reach: the status that its completion gets.
     pub(super) fn packet_with(&self, wqe: &Wqe, psn: Psn, out: &mut Outside) -> Result<(Packet, Psn), Status> {
         let (request, mtu) = (&wqe.request, self.attributes.mtu);
         let index = psn.since(wqe.first) as u32;

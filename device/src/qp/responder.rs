@@ -69,7 +69,6 @@ impl Responder {
 }
 
 impl Qp {
-    /// Takes a request.
     pub(super) fn request(&mut self, packet: Packet, out: &mut Outside) {
         let expected = self.responder.expected;
         match packet.psn.since(expected) {

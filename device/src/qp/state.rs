@@ -12,7 +12,6 @@ use std::net::IpAddr;
 /// The states: the numbers of `ibv_qp_state`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// Made, and nothing else.
     Reset = 0,
     /// Receives may be posted.
     Init = 1,
@@ -48,7 +47,6 @@ impl fmt::Display for State {
 }
 
 /// The bits of `ibv_qp_attr_mask`: which attributes a move brings.
-#[allow(missing_docs)]
 pub mod mask {
     pub const STATE: u32 = 1;
     pub const CUR_STATE: u32 = 1 << 1;
@@ -78,7 +76,6 @@ pub struct Attributes {
     pub peer: Option<IpAddr>,
     /// The largest payload of a packet, in bytes.
     pub mtu: u32,
-    /// The peer's queue pair.
     pub dest_qp: u32,
     /// The first PSN of the peer's requests.
     pub rq_psn: Psn,
@@ -92,7 +89,6 @@ pub struct Attributes {
     pub rnr_retries: u8,
     /// How long the peer shall wait when we have none: a code of table 46.
     pub min_rnr_timer: u8,
-    /// READs and atomics that we may have under way.
     pub max_rd_atomic: u8,
     /// READs and atomics that the peer may have under way.
     pub max_dest_rd_atomic: u8,
@@ -181,7 +177,6 @@ impl Qp {
         take!(EN_SQD_ASYNC_NOTIFY notify_drained);
     }
 
-    /// Enters a state, with what belongs to it.
     pub(super) fn enter(&mut self, state: State, out: &mut Outside) {
         let before = std::mem::replace(&mut self.state, state);
         let number = self.settings.number;

@@ -17,9 +17,6 @@ const NAMES: [&str; 4] = ["librdmacm.so.1", "libmlx5.so.1", "libefa.so.1", "libh
 const VERSIONS: &str = include_str!("../../verbs.map");
 
 /// The folder with the libraries, newer than the archive.
-///
-/// # Errors
-/// There is no archive, or no C compiler to link with; the message says what to do.
 pub fn library() -> Result<PathBuf> {
     let own = env::current_exe().context("where is this program?")?;
     let build = own.parent().context("this program lies nowhere")?;

@@ -26,16 +26,13 @@ const SILENCE: Duration = Duration::from_millis(500);
 /// How often we look whether it listens on TCP.
 const GLANCE: Duration = Duration::from_millis(5);
 
-/// A program of a run.
 pub struct Node {
-    /// What the lanes call it.
     pub name: String,
     /// A line for the shell.
     pub command: String,
 }
 
 impl Node {
-    /// A program with its name.
     pub fn new(name: &str, command: String) -> Node {
         Node { name: name.to_owned(), command: command.trim().to_owned() }
     }
@@ -51,7 +48,6 @@ impl Node {
 pub struct Run {
     /// The folder of its results, below target/device/runs.
     pub name: String,
-    /// The programs.
     pub nodes: Vec<Node>,
     /// Devices tell their decisions.
     pub log: bool,
@@ -61,13 +57,11 @@ pub struct Run {
     pub quiet: bool,
     /// After the server a shell is started, with this terminal.
     pub shell: bool,
-    /// How long programs may run.
     pub deadline: Duration,
     /// Where a copy of the run file is wanted.
     pub copy: Option<PathBuf>,
 }
 
-/// A run that goes on.
 struct Session<'a> {
     run: &'a Run,
     library: PathBuf,
@@ -81,9 +75,6 @@ struct Session<'a> {
 }
 
 /// Runs it; true if all programs ended with 0.
-///
-/// # Errors
-/// Programs cannot be started, or results not be written.
 pub fn run(run: &Run) -> Result<bool> {
     let recorder = Recorder::begin(run, &target()?.join("device/runs").join(&run.name))?;
     let (library, inbox, wires) = (library()?, Inbox::open()?, Wires::new(run)?);
@@ -135,7 +126,6 @@ impl Session<'_> {
         }
     }
 
-    /// Starts a node's program.
     fn start(&mut self, node: usize) -> Result<()> {
         let command = self.run.nodes[node].command.replace("$SERVER", &self.server);
         self.recorder.act(node, "start", &command)?;

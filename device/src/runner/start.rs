@@ -23,11 +23,20 @@ const DEVICE_NAME: &str = "NIC_NAME";
 /// Something that a program said or did.
 pub enum Message {
     /// Bytes on standard output or standard error.
-    Said { node: usize, error: bool, bytes: Vec<u8> },
-    /// What its device tells.
-    Tap { kind: u8, node: usize, bytes: Vec<u8> },
-    /// It has ended.
-    Exit { node: usize, status: i32 },
+    Said {
+        node: usize,
+        error: bool,
+        bytes: Vec<u8>,
+    },
+    Tap {
+        kind: u8,
+        node: usize,
+        bytes: Vec<u8>,
+    },
+    Exit {
+        node: usize,
+        status: i32,
+    },
 }
 
 /// Streams of a program, each a socket with a name of its own, by which the receiver knows it.
@@ -38,7 +47,6 @@ enum Stream {
     Exit,
 }
 
-/// The socket in which all arrives.
 pub struct Inbox {
     socket: UnixDatagram,
     name: String,
@@ -46,9 +54,6 @@ pub struct Inbox {
 
 impl Inbox {
     /// A socket with a name that no other run has.
-    ///
-    /// # Errors
-    /// No descriptor is left.
     pub fn open() -> Result<Inbox> {
         let name = format!("rdma-device-{}", std::process::id());
         let socket =
@@ -57,9 +62,6 @@ impl Inbox {
     }
 
     /// What comes next, if it comes in time.
-    ///
-    /// # Errors
-    /// The socket is broken.
     pub fn next(&self, wait: Duration) -> Result<Option<Message>> {
         let mut bytes = vec![0; 256 << 10];
         self.socket.set_read_timeout(Some(wait))?;
@@ -103,7 +105,6 @@ impl Inbox {
     }
 }
 
-/// A program that was started.
 pub struct Program {
     pid: Option<Pid>,
     was_asked: bool,
@@ -154,9 +155,6 @@ fn number(status: ExitStatus) -> i32 {
 }
 
 /// Starts a node's program, with our libraries in front of the system's; its device gets a socket, if we are the wire.
-///
-/// # Errors
-/// It cannot be started.
 pub fn start(
     run: &Run,
     node: usize,
@@ -178,9 +176,6 @@ pub fn start(
 }
 
 /// Starts a shell with this terminal.
-///
-/// # Errors
-/// It cannot be started.
 pub fn shell(run: &Run, inbox: &Inbox, library: &Path, server: &str) -> Result<Program> {
     let node = run.nodes.len();
     let mut shell = Command::new(env::var_os("SHELL").unwrap_or_else(|| "sh".into()));

@@ -16,23 +16,17 @@ use wire::link::{LinkType, ROCE_PORT};
 use wire::rules::{Passage, Rules};
 use wire::{Frame, Packet};
 
-/// Bytes of an Ethernet header.
 const ETHERNET: usize = 14;
 
-/// The wire between the nodes.
 pub struct Wires {
     rules: Option<Rules>,
     /// Each node's socket, if this is the wire.
     sockets: Vec<(UdpSocket, IpAddr)>,
-    /// Nodes whose cable is cut.
     cut: Vec<usize>,
 }
 
 impl Wires {
     /// A wire with the run's rules.
-    ///
-    /// # Errors
-    /// A rule is not understood, or no address is free.
     pub fn new(run: &Run) -> Result<Wires> {
         let (mut wires, names) = (Wires { rules: None, sockets: Vec::new(), cut: Vec::new() }, run.nodes.iter());
         if run.rules.is_empty() && run.nodes.len() <= 2 {
@@ -50,9 +44,6 @@ impl Wires {
     }
 
     /// What a node's device is to use as its socket, if this is the wire.
-    ///
-    /// # Errors
-    /// No descriptor is left.
     pub fn socket(&self, node: usize) -> Result<Option<UdpSocket>> {
         let socket = self.sockets.get(node).map(|(socket, _)| socket.try_clone());
         socket.transpose().context("cannot share a socket")
@@ -66,9 +57,6 @@ impl Wires {
     }
 
     /// Carries what a node's device has sent, from the IP header on.
-    ///
-    /// # Errors
-    /// The run file cannot be written.
     pub fn carry(&mut self, node: usize, bytes: &[u8], recorder: &mut Recorder) -> Result<()> {
         let frame = ethernet(bytes);
         let Some(rules) = &mut self.rules else { return recorder.packet(node, &frame, None) };
@@ -96,9 +84,6 @@ impl Wires {
     }
 
     /// Lets packets go on whose time has come.
-    ///
-    /// # Errors
-    /// The run file cannot be written.
     pub fn let_go(&mut self, recorder: &mut Recorder) -> Result<()> {
         while let Some((node, frame, line)) = self.rules.as_mut().and_then(|rules| rules.release(Instant::now())) {
             self.forward(node, &frame);
@@ -108,9 +93,6 @@ impl Wires {
     }
 
     /// A rule whose packet did not come has tested nothing.
-    ///
-    /// # Errors
-    /// The run file cannot be written.
     pub fn check(&self, recorder: &mut Recorder) -> Result<()> {
         let unmet = self.rules.iter().flat_map(Rules::unmet).collect::<Vec<_>>();
         if unmet.is_empty() {

@@ -11,17 +11,11 @@ use std::ptr::null_mut;
 
 /// The limits that `ibv_query_device` tells, and that creating verbs keep to.
 pub mod most {
-    /// Requests in a queue.
     pub const QUEUE: u32 = 16_384;
-    /// Pieces of a request.
     pub const PIECES: u32 = 32;
-    /// Bytes posted inline.
     pub const INLINE: u32 = 1024;
-    /// Entries of a completion queue.
     pub const COMPLETIONS: i32 = 65_536;
-    /// READs and atomics under way.
     pub const READS: u8 = 128;
-    /// Objects of each kind.
     pub const OBJECTS: i32 = 65_536;
 }
 

@@ -1,0 +1,78 @@
+//! Writes a run file while the run goes on: frames and lines get their numbers and times here, in the order in which they come.
+
+use crate::capture::Record;
+use crate::pcapng::{Section, Writer};
+use crate::run::{Event, Line};
+use crate::LinkType;
+use std::io::{self, Write};
+use std::time::{Duration, Instant, SystemTime};
+
+/// A run file that is being written.
+#[derive(Debug)]
+pub struct Recorder<W: Write> {
+    capture: Writer<W>,
+    /// The nodes' names, in the order of their interfaces.
+    nodes: Vec<String>,
+    /// Events so far.
+    number: u64,
+    started: (Instant, SystemTime),
+}
+
+impl<W: Write> Recorder<W> {
+    /// Begins a file with an interface for each node. `application` is the program that writes it.
+    ///
+    /// # Errors
+    /// It cannot be written; so for all that follow.
+    pub fn begin(out: W, application: &'static str, nodes: &[&str]) -> io::Result<Self> {
+        let section = Section { application: Some(application), ..Section::default() };
+        let mut capture = Writer::without_interface(out, &section)?;
+        for name in nodes {
+            capture.interface(LinkType::ETHERNET, Some(name))?;
+        }
+        let nodes = nodes.iter().map(|name| (*name).to_owned()).collect();
+        Ok(Self { capture, nodes, number: 0, started: (Instant::now(), SystemTime::now()) })
+    }
+
+    /// Writes a frame that a node has sent, and what became of it if it was not simply delivered.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn packet<'a>(&'a mut self, node: usize, frame: &'a [u8], comment: Option<&'a str>) -> io::Result<Event<'a>> {
+        let time_ns = self.now().as_nanos() as u64;
+        self.number += 1;
+        self.capture.cut_packet(node as u32, time_ns, frame, frame.len(), comment)?;
+        let (number, node) = (self.number, self.nodes.get(node).map(String::as_str));
+        let (time_ns, link) = (Some(time_ns), LinkType::ETHERNET);
+        Ok(Event::Packet(Record { number, node, time_ns, link, data: frame, length: frame.len(), comment }))
+    }
+
+    /// Writes a line about a node, or about the run as a whole.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn line(&mut self, node: Option<usize>, line: Line) -> io::Result<Event<'static>> {
+        self.number += 1;
+        let name = node.and_then(|node| self.nodes.get(node)).cloned().unwrap_or_default();
+        let line = Line { number: self.number, time_us: self.now().as_micros() as u64, node: name, ..line };
+        self.capture.line(&line)?;
+        Ok(Event::Line(line))
+    }
+
+    /// Brings all that was written to the file.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.capture.flush()
+    }
+
+    /// The nodes' names.
+    pub fn nodes(&self) -> &[String] {
+        &self.nodes
+    }
+
+    /// Since 1970, by a clock that does not jump.
+    fn now(&self) -> Duration {
+        (self.started.1 + self.started.0.elapsed()).duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default()
+    }
+}
