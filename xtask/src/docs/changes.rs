@@ -2,6 +2,7 @@
 
 use super::sources::Sources;
 use anyhow::{ensure, Context, Result};
+use serde::de::IgnoredAny;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -9,7 +10,10 @@ use std::collections::BTreeMap;
 #[derive(Deserialize)]
 struct Change {
     title: String,
+    /// Exercises ask and explain nothing.
+    #[serde(default)]
     ask: String,
+    #[serde(default)]
     why: String,
     #[serde(default)]
     edits: Vec<Edit>,
@@ -20,6 +24,8 @@ struct Change {
     nodes: BTreeMap<String, String>,
     #[serde(default)]
     faults: Vec<String>,
+    /// An exercise has one.
+    task: Option<IgnoredAny>,
 }
 
 #[derive(Deserialize)]
@@ -29,12 +35,55 @@ struct Edit {
     to: String,
 }
 
-/// One change, with a link to what was kept of its run.
+/// What can be broken, each with its question; the answers are in the folder of the changes.
 ///
 /// # Errors
 /// There is no such change.
-pub fn section(sources: &Sources, lesson: &str, name: &str) -> Result<Vec<String>> {
-    shown(sources, lesson, name, |path, _| vec![format!("[What the run shows](../{path})")])
+pub fn table(sources: &Sources, lesson: &str, names: &[&str]) -> Result<Vec<String>> {
+    let mut lines = vec!["| `CHANGE=` | what it does | and you are asked |".to_owned(), "|---|---|---|".to_owned()];
+    for name in names {
+        let (path, change) = (path(sources, lesson, name)?, load(sources, lesson, name)?);
+        let (folder, ask) = (path.trim_end_matches(name), change.ask.split_whitespace().collect::<Vec<_>>().join(" "));
+        lines.push(format!(
+            "| [`{name}`](../{folder}README.md#{name}) | {} | {} |",
+            change.title,
+            ask.replace('|', "\\|")
+        ));
+    }
+    Ok(lines)
+}
+
+/// The page in the folder of a lesson's changes: all that are no exercises, with what comes of them. None if there are none.
+///
+/// # Errors
+/// A change cannot be read.
+pub fn page(sources: &Sources, folder: &str) -> Result<Option<(String, String)>> {
+    let (path, lesson) = (format!("lessons/{folder}/changes"), &folder[..2]);
+    let mut text = format!(
+        "# What can be broken in lesson {lesson}\n\nWritten by `make docs`, from the changes beside it. `make break-{lesson}` lists them, too, and makes \
+         one, in a copy.\n"
+    );
+    let files = sources.files(&path, ".toml").unwrap_or_default();
+    let names: Vec<&str> = files.iter().filter_map(|file| file.rsplit('/').next()?.strip_suffix(".toml")).collect();
+    for name in &names {
+        if load(sources, lesson, name)?.task.is_some() {
+            continue;
+        }
+        let shown = shown(sources, lesson, name, |path, _| {
+            vec![format!("[What the run shows]({})", path.rsplit('/').next().unwrap_or_default())]
+        })?;
+        // The links of a change are those of a page in docs/.
+        let shown = shown.join("\n").replace("](../", "](../../../").replace("](", "](\u{0}");
+        let shown = shown.split("](\u{0}").collect::<Vec<_>>();
+        let link = |piece: &&str| match piece.split_once(')') {
+            Some((target, _)) if target.starts_with("../") || target.starts_with("http") || !target.contains(".md") => {
+                format!("]({piece}")
+            }
+            _ => format!("](../../../docs/{piece}"),
+        };
+        text += &format!("\n## {name}\n\n{}{}\n", shown[0], shown[1..].iter().map(link).collect::<String>());
+    }
+    Ok((!names.is_empty()).then(|| (format!("{path}/README.md"), text)))
 }
 
 /// One change, with what was kept of its run: for the book, whose pages may be long where they are folded.
@@ -123,7 +172,7 @@ mod tests {
 
     #[test]
     fn a_change_shows_its_edit_and_folds_away_what_comes_of_it() {
-        let text = section(repository(), "03", "late-receive").unwrap().join("\n");
+        let text = with_run(repository(), "03", "late-receive").unwrap().join("\n");
         let place = |part: &str| text.find(part).unwrap_or_else(|| panic!("no {part} in {text}"));
         let parts = [
             "CHANGE=late-receive`",
@@ -133,11 +182,21 @@ mod tests {
             "RNR NAK",
         ];
         assert!(parts.windows(2).all(|pair| place(pair[0]) < place(pair[1])), "{text}");
+        assert!(text.contains("─ RNR NAK"));
+        let rows = table(repository(), "03", &["late-receive"]).unwrap();
+        let link = "| [`late-receive`](../lessons/03_metadata_exchange/changes/README.md#late-receive) | ";
+        assert!(rows[2].starts_with(link), "{rows:?}");
+        assert!(table(repository(), "03", &["none"]).is_err() && table(repository(), "93", &["x"]).is_err());
+    }
+
+    #[test]
+    fn the_page_of_a_folder_has_its_changes_and_no_exercise() {
+        let (path, text) = page(repository(), "04_rdma_write").unwrap().unwrap();
+        assert_eq!(path, "lessons/04_rdma_write/changes/README.md");
+        assert!(text.contains("\n## wrong-key\n\n**Use a wrong key.**") && !text.contains("\n## whose\n"), "{text}");
         assert!(
-            text.contains("(../lessons/03_metadata_exchange/changes/late-receive.txt)") && !text.contains("```text")
+            text.contains("](../../../docs/completions.md#ibv_wc_rem_access_err)") && text.contains("](wrong-key.txt)")
         );
-        assert!(with_run(repository(), "03", "late-receive").unwrap().join("\n").contains("─ RNR NAK"));
-        assert!(section(repository(), "03", "none").is_err() && section(repository(), "93", "x").is_err());
     }
 
     #[test]

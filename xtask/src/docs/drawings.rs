@@ -1,9 +1,9 @@
 //! What is drawn from the captures: their ladders, their lanes as text, and the parts of lanes that pages show as pictures.
 
-use super::excerpts;
 use super::page::{Page, Problem};
 use super::plot;
 use super::sources::Sources;
+use super::{changes, excerpts};
 use anyhow::{Context, Result};
 use std::collections::BTreeMap;
 use std::fs;
@@ -46,6 +46,9 @@ fn all(pages: &[Page], sources: &Sources) -> Result<BTreeMap<String, Result<Stri
         drawings.insert(format!("{FOLDER}/{name}.svg"), ladder(sources, &name).map(|(svg, _)| svg));
         let text = capture(sources, &name).and_then(|run| Ok(lanes::text(&run, Style::FILE, 0..=u64::MAX)?));
         drawings.insert(format!("captures/{name}.txt"), text);
+    }
+    for lesson in &sources.lessons {
+        drawings.extend(changes::page(sources, &lesson.name)?.map(|(path, text)| (path, Ok(text))));
     }
     for mark in pages.iter().flat_map(Page::marks) {
         if let ("generated", [what, name]) = (mark.kind.as_str(), mark.words.as_slice()) {

@@ -10,9 +10,9 @@ pub fn part(page: &Page, what: &[&str], sources: &Sources) -> Result<Vec<String>
     let lines = match what {
         ["lanes", name, range] => vec![drawings::lanes_link(page, sources, name, range)?],
         ["log", name, side, stages @ ..] => fenced(excerpts::log(sources, name, side, stages)?),
-        ["change", lesson, name] => changes::section(sources, lesson, name)?,
+        ["changes", lesson, names @ ..] if !names.is_empty() => changes::table(sources, lesson, names)?,
         ["case", lesson, name] => recorded::case(sources, lesson, name)?,
-        ["seen", lesson, name, words @ ..] if !words.is_empty() => recorded::seen(sources, lesson, name, words)?,
+        ["seen", lesson, name, words @ ..] if !words.is_empty() => recorded::linked(sources, lesson, name, words)?,
         ["diff", old, new] => diffs::counted(sources, old, new)?,
         ["ladder", name] => vec![drawings::ladder_link(sources, name)?],
         ["loss", name] => vec![drawings::loss_link(sources, name)?],
@@ -28,7 +28,7 @@ pub fn part(page: &Page, what: &[&str], sources: &Sources) -> Result<Vec<String>
         _ => bail!("no generated part is called `{}`: CONTRIBUTING.md lists them", what.join(" ")),
     };
     // A forge takes what stands right below a comment for a part of it.
-    Ok([vec![String::new()], lines, vec![String::new()]].concat())
+    Ok([vec![String::new()], lines].concat())
 }
 
 fn fenced(lines: Vec<String>) -> Vec<String> {

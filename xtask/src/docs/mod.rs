@@ -20,7 +20,7 @@ mod names;
 mod numbers;
 pub mod page;
 mod plot;
-mod recorded;
+pub mod recorded;
 mod reference;
 pub mod sources;
 mod states;
@@ -99,6 +99,8 @@ fn of_page(page: &Page, sources: &Sources) -> Vec<Problem> {
 pub fn pages(sources: &Sources) -> Result<Vec<Page>> {
     let mut paths: Vec<String> = OTHER_PAGES.map(String::from).to_vec();
     paths.extend(sources.files("docs", ".md")?);
+    let changes = sources.lessons.iter().map(|lesson| format!("lessons/{}/changes/README.md", lesson.name));
+    paths.extend(changes.filter(|path| sources.path(path).exists()));
     paths.iter().map(|path| Ok(Page::new(path, &sources.text(path)?))).collect()
 }
 

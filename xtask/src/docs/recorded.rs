@@ -103,6 +103,13 @@ pub fn case(sources: &Sources, lesson: &str, name: &str) -> Result<Vec<String>> 
     Ok(lines)
 }
 
+/// Where a run is that shows these words.
+pub fn linked(sources: &Sources, lesson: &str, name: &str, words: &[&str]) -> Result<Vec<String>> {
+    seen(sources, lesson, name, words)?;
+    let path = changes::path(sources, lesson, name)?;
+    Ok(vec![format!("`make break-{lesson} CHANGE={name}` makes it happen: [the run](../{path}.txt).")])
+}
+
 /// The first row of a run with these words, and the last packet before it.
 pub fn seen(sources: &Sources, lesson: &str, name: &str, words: &[&str]) -> Result<Vec<String>> {
     let (run, words) = (Recorded::load(sources, lesson, name)?, words.join(" "));

@@ -47,7 +47,9 @@ pub fn build(root: &Path, target: &Path, forge: Option<&str>) -> Result<()> {
 
 /// Writes all that mdBook is to make a book of.
 fn lay_out(sources: &Sources, book: &Path) -> Result<()> {
-    let pages = docs::pages(sources)?;
+    let mut pages = docs::pages(sources)?;
+    // What the changes of a lesson are stands on its page here.
+    pages.retain(|page| !page.path.starts_with("lessons/"));
     let code = code::shown(sources, &pages);
     let src = Folder(book.join("src"));
     src.write("SUMMARY.md", &summary::text(sources, &code)?)?;

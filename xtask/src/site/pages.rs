@@ -4,7 +4,7 @@ use super::{code, player};
 use crate::docs::links;
 use crate::docs::page::Page;
 use crate::docs::sources::Sources;
-use crate::docs::{changes, diffs, drawings};
+use crate::docs::{changes, diffs, drawings, recorded};
 use anyhow::Result;
 
 /// Where a page is in the book: that of a folder is what one sees there.
@@ -27,7 +27,11 @@ pub fn in_book(page: &Page, sources: &Sources) -> Result<String> {
         let instead = match (mark.kind.as_str(), words.as_slice()) {
             ("generated", ["ladder", name]) => player::run(name, &drawings::ladder_link(sources, name)?),
             ("generated", ["diff", old, new]) => diffs::folded(sources, old, new)?,
-            ("generated", ["change", lesson, name]) => changes::with_run(sources, lesson, name)?,
+            ("generated", ["changes", lesson, names @ ..]) => {
+                let runs: Result<Vec<_>> = names.iter().map(|name| changes::with_run(sources, lesson, name)).collect();
+                runs?.join(&String::new())
+            }
+            ("generated", ["seen", lesson, name, words @ ..]) => recorded::seen(sources, lesson, name, words)?,
             ("code", [path]) if !page.lines[mark.line].starts_with(' ') => {
                 block("class=\"source\"", &format!("[{path}]({}{path})", up(&page.path)))
             }
