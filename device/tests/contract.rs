@@ -130,18 +130,18 @@ fn judge(ops: &[Op], pair: &Pair, retries: u8) -> Result<(), TestCaseError> {
         match *op {
             Op::Send(length) => {
                 let place = sends.iter().position(|send| *send == number).unwrap();
-                let there = &pair.server.buffer()[RECEIVES + place * SLOT / 2..][..length];
-                prop_assert_eq!(there, &pattern(number, length, 0)[..]);
+                let there = pair.server.bytes(RECEIVES + place * SLOT / 2, length);
+                prop_assert_eq!(there, pattern(number, length, 0));
                 prop_assert_eq!((arrived[place].done, arrived[place].length as usize), (Done::Receive, length));
             }
             Op::Write(length) | Op::WriteWithImmediate(length) => {
-                prop_assert_eq!(&pair.server.buffer()[at..][..length], &pattern(number, length, 0)[..]);
+                prop_assert_eq!(pair.server.bytes(at, length), pattern(number, length, 0));
             }
             Op::Read(length) => {
-                prop_assert_eq!(&pair.client.buffer()[at..][..length], &pattern(number, length, 0xff)[..]);
+                prop_assert_eq!(pair.client.bytes(at, length), pattern(number, length, 0xff));
             }
             Op::FetchAdd(add) => {
-                let old = u64::from_ne_bytes(pair.client.buffer()[at..][..8].try_into().unwrap());
+                let old = u64::from_ne_bytes(pair.client.bytes(at, 8).try_into().unwrap());
                 prop_assert_eq!(old, sum, "an atomic operation was carried out twice, or not");
                 sum += add;
             }

@@ -81,10 +81,9 @@ impl Side {
         Sge { address: self.address(offset), length: length as u32, lkey: self.key }
     }
 
-    /// What is in the buffer.
-    pub fn buffer(&self) -> Vec<u8> {
-        let cells = cells(&self.numbers);
-        cells[GUARD..cells.len() - GUARD].iter().map(Cell::get).collect()
+    /// What is in the buffer there.
+    pub fn bytes(&self, offset: usize, length: usize) -> Vec<u8> {
+        cells(&self.numbers)[GUARD + offset..][..length].iter().map(Cell::get).collect()
     }
 
     pub fn fill(&self, offset: usize, bytes: &[u8]) {
