@@ -32,6 +32,7 @@ import { Code } from "./code.js";
 import { Packet } from "./packet.js";
 import { Host } from "./host.js";
 import { ask, question } from "./predict.js";
+import { Transport, button } from "./transport.js";
 
 /** Shows the run `data` in `element`. */
 export function mount(element, data, options = {}) {
@@ -64,30 +65,13 @@ class Player {
 
   build() {
     const { data } = this;
-    const button = (label, text, click, more = {}) => el("button", { type: "button", "aria-label": label, title: label, click, ...more }, text);
-    this.play = button("Play", "", () => this.toggle(), { class: "rp-play" });
-    this.slider = el("input", { type: "range", min: 0, max: data.events.length, step: 1, "aria-label": "Moment of the run" });
-    this.slider.addEventListener("input", () => this.by(() => this.goto(Number(this.slider.value))));
-    this.clock = el("output", { class: "rp-clock" });
-    this.speed = button("1×: the speed", "1×", () => this.faster(), { class: "rp-speed" });
-    this.rate = 1;
-    this.predict = button("Predict: stop before each packet and ask what it will be", "Predict", () => this.predicting(), {
-      class: "rp-predict",
-      "aria-pressed": "false",
+    this.transport = new Transport(data.events.length, {
+      play: () => this.toggle(),
+      goto: (count) => this.by(() => this.goto(count)),
+      step: (way) => this.by(() => this.step(way)),
+      jump: () => this.by(() => this.jump(1)),
+      predict: () => this.predicting(),
     });
-    const transport = el(
-      "div",
-      { class: "rp-transport", role: "group", "aria-label": "Playing" },
-      button("To the start (Home)", "|◀", () => this.by(() => this.goto(0)), { class: "rp-far" }),
-      button("One event back (left arrow)", "◀", () => this.by(() => this.step(-1))),
-      this.play,
-      button("One event on (right arrow)", "▶", () => this.by(() => this.step(1))),
-      button("To the next packet (down arrow)", "▶▶", () => this.by(() => this.jump(1)), { class: "rp-far" }),
-      this.slider,
-      this.clock,
-      this.speed,
-      this.predict,
-    );
     this.ladder = new Ladder(data, (count) => this.by(() => this.goto(count)));
     this.code = data.files.length ? new Code(data) : null;
     this.packet = new Packet(data);
@@ -104,7 +88,7 @@ class Player {
         "div",
         { class: "rp-all" },
         title,
-        transport,
+        this.transport.element,
         this.now,
         el("div", { class: "rp-hosts" }, this.hosts[0].element, this.hosts[1].element),
         this.ladder.element,
@@ -143,10 +127,7 @@ class Player {
       tab.classList.toggle("changed", Boolean(changed));
     }
     this.element.classList.toggle("start", moment.count === 0);
-    this.slider.value = moment.count;
-    const time = event?.ms == null ? "" : ` · ${event.ms.toFixed(1)} ms`;
-    this.clock.textContent = event ? `frame ${event.n}${time}` : "";
-    this.slider.setAttribute("aria-valuetext", event ? `frame ${event.n}${time}: ${sentence(data, event)}` : "before the run");
+    this.transport.show(moment.count, event, event ? sentence(data, event) : "");
     this.caption();
     if (this.options.link && !this.timer) this.link();
   }
@@ -189,7 +170,7 @@ class Player {
     const { right } = this.asked;
     if (answer !== null) this.verdict = { good: answer === right, text: answer === right ? "Yes. " : `No: ${right}. ` };
     this.goto(this.moment.count + 1);
-    this.slider.focus({ preventScroll: true });
+    this.transport.focus();
   }
 
   /** To the next packet, or the one before. */
@@ -201,8 +182,7 @@ class Player {
   }
 
   predicting() {
-    const on = this.element.classList.toggle("predicting");
-    this.predict.setAttribute("aria-pressed", String(on));
+    this.transport.predicting(this.element.classList.toggle("predicting"));
     if (this.asked) this.goto(this.moment.count);
   }
 
@@ -224,7 +204,7 @@ class Player {
     if (!this.timer) return;
     if (this.moment.count === this.data.events.length) return this.pause();
     const { event } = this.moment;
-    this.timer = setTimeout(() => this.tick(), (isPacket(event) ? STAY.packet : STAY.line) / this.rate);
+    this.timer = setTimeout(() => this.tick(), (isPacket(event) ? STAY.packet : STAY.line) / this.transport.rate);
   }
 
   pause() {
@@ -237,14 +217,7 @@ class Player {
 
   playing(on) {
     this.element.classList.toggle("playing", on);
-    this.play.textContent = on ? "Pause" : "Play";
-    this.play.setAttribute("aria-label", on ? "Pause (space)" : "Play (space)");
-  }
-
-  faster() {
-    this.rate = this.rate < 8 ? this.rate * 2 : 1;
-    this.speed.textContent = `${this.rate}×`;
-    this.speed.setAttribute("aria-label", `${this.rate}×: the speed`);
+    this.transport.playing(on);
   }
 
   key(key) {

@@ -4,14 +4,14 @@
 //! from; and whoever sends bytes has them, too. What no packet has shown stays unknown. A capture without a log
 //! shows the regions that RETHs name, as far as they name them.
 
+use super::requests::Requests;
 use super::{number, value};
-use crate::capture::{Error, Reader};
+use crate::capture::Error;
 use crate::opcode::{Operation, Part};
 use crate::packet::Packet;
-use crate::run::Event;
 use crate::track::Seen;
 use serde::Serialize;
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, HashSet};
 
 /// What changes in the memory of a node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -35,15 +35,6 @@ struct Region {
     writable: bool,
 }
 
-/// A work request: its node, operation and number, its memory, and the peer's.
-struct Posted {
-    node: usize,
-    opcode: String,
-    local: Option<u64>,
-    remote: Option<u64>,
-    used: bool,
-}
-
 /// A message on the wire, which may take several packets.
 #[derive(Clone, Copy)]
 struct Message {
@@ -59,13 +50,7 @@ struct Message {
 pub(super) struct Memory {
     regions: Vec<Region>,
     access: HashMap<usize, String>,
-    /// The node's last `ibv_post_…`, whose SGE and WR follow.
-    posting: HashMap<usize, (String, u64, Option<u64>)>,
-    posted: Vec<Posted>,
-    /// By node and number of the request.
-    receives: HashMap<(usize, u64), u64>,
-    /// By node and queue pair: the receives in the order in which they complete.
-    completions: HashMap<(usize, u64), VecDeque<u64>>,
+    requests: Requests,
     messages: HashMap<(usize, usize), Vec<Message>>,
     gone: HashMap<usize, usize>,
     /// The nodes whose log shows their regions.
@@ -74,32 +59,9 @@ pub(super) struct Memory {
 
 impl Memory {
     pub(super) fn new(file: &[u8], nodes: &[String]) -> Result<Memory, Error> {
-        let (mut completions, mut logged) = (HashMap::<_, VecDeque<u64>>::new(), HashSet::new());
-        let mut reader = Reader::new(file)?;
-        while let Ok(Some(event)) = reader.event() {
-            let Event::Line(line) = event else { continue };
-            let Some(node) = nodes.iter().position(|node| *node == line.node) else { continue };
-            let said = line.said();
-            if said.contains("MR: addr=") {
-                logged.insert(node);
-            }
-            let received =
-                said.contains("WC: ") && said.contains("IBV_WC_SUCCESS") && said.contains("opcode=IBV_WC_RECV");
-            if let Some((qp, wr)) = number(said, "qp_num").zip(number(said, "wr_id")).filter(|_| received) {
-                completions.entry((node, qp)).or_default().push_back(wr);
-            }
-        }
-        Ok(Memory {
-            regions: Vec::new(),
-            access: HashMap::new(),
-            posting: HashMap::new(),
-            posted: Vec::new(),
-            receives: HashMap::new(),
-            completions,
-            messages: HashMap::new(),
-            gone: HashMap::new(),
-            logged,
-        })
+        let (requests, logged) = Requests::new(file, nodes)?;
+        let (regions, access, messages, gone) = Default::default();
+        Ok(Memory { regions, access, requests, messages, gone, logged })
     }
 
     /// Takes note of a line of the log.
@@ -112,21 +74,8 @@ impl Memory {
             return vec![Change::Gone { node, count: *count }];
         } else if said.contains("MR: addr=") {
             return self.registered(node, said).into_iter().collect();
-        } else if let Some((_, call)) = said.split_once("ibv_post_") {
-            let opcode = call.split(' ').nth(1).unwrap_or_default();
-            self.posting.insert(node, (opcode.into(), number(said, "wr_id").unwrap_or(0), None));
-        } else if said.contains("SGE: ") {
-            if let Some((opcode, wr, local)) = self.posting.get_mut(&node) {
-                *local = local.or(number(said, "addr"));
-                if let Some(local) = local.filter(|_| opcode.starts_with("wr_id")) {
-                    self.receives.insert((node, *wr), local);
-                }
-            }
-        } else if said.contains("WR: ") {
-            if let Some((opcode, _, local)) = self.posting.remove(&node) {
-                self.posted.push(Posted { node, opcode, local, remote: number(said, "remote_addr"), used: false });
-            }
         }
+        self.requests.line(node, said);
         Vec::new()
     }
 
@@ -189,15 +138,7 @@ impl Memory {
             Operation::ReadRequest => "RDMA_READ",
             _ => "ATOMIC",
         };
-        let fits = |posted: &&mut Posted| {
-            let same = posted.remote == remote.map(|remote| remote.va);
-            posted.node == sender && !posted.used && posted.opcode.starts_with(word) && same
-        };
-        let posted = self.posted.iter_mut().find(fits);
-        let local = posted.and_then(|posted| {
-            posted.used = true;
-            posted.local
-        });
+        let local = self.requests.take(sender, word, remote.map(|remote| remote.va));
         let local = local.map(|addr| (sender, addr));
         let there = match remote {
             Some(remote) => {
@@ -205,14 +146,13 @@ impl Memory {
                 self.opened(receiver, remote.va, u64::from(length), u64::from(remote.r_key), operation, changes)
             }
             None => {
-                let next = self.completions.get_mut(&(receiver, u64::from(packet.bth.dest_qp)));
-                let wr = next.and_then(VecDeque::pop_front);
-                wr.and_then(|wr| self.receives.get(&(receiver, wr))).map(|addr| (receiver, *addr))
+                let addr = self.requests.receive(receiver, packet.bth.dest_qp);
+                addr.map(|addr| (receiver, addr))
             }
         };
         if remote.is_some() && packet.opcode.name.contains("Immediate") {
             // It takes a receive, and puts nothing there.
-            self.completions.get_mut(&(receiver, u64::from(packet.bth.dest_qp))).map(VecDeque::pop_front);
+            self.requests.receive(receiver, packet.bth.dest_qp);
         }
         let atomic = packet.atomic_operands().map(|(swap_add, compare)| (operation, swap_add, compare));
         let (from, to) = match operation {

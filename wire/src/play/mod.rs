@@ -6,14 +6,17 @@
 //! other program, there is no code, and states and memory are what the packets tell.
 
 mod code;
+mod event;
 mod fields;
 mod lesson;
 mod memory;
 pub mod page;
 mod queue_pairs;
+mod requests;
 #[cfg(test)]
 mod tests;
 
+pub use event::Run;
 pub use lesson::Lesson;
 
 use crate::capture::{Error, Reader};
@@ -23,80 +26,17 @@ use crate::run::{self, Line};
 use crate::show::ladder::printable;
 use crate::show::parts::{parts, Part};
 use crate::track::Tracker;
-use code::{Code, Place};
-use fields::{Fields, Layout, Shown};
-use memory::{Change, Memory};
-use queue_pairs::{QueuePairs, State};
-use serde::Serialize;
+use code::Code;
+use event::Event;
+use fields::Fields;
+use memory::Memory;
+use queue_pairs::QueuePairs;
 use std::collections::BTreeMap;
 
 /// So many events are shown: with more, a browser gets slow, and nobody gets to their end.
 const MOST: usize = 3000;
 /// Of a frame so many bytes are shown: a path MTU of 1024 and all headers.
 const MOST_BYTES: usize = 1200;
-
-/// A run, as the player wants it.
-#[derive(Debug, Serialize)]
-pub struct Run {
-    title: String,
-    about: String,
-    /// From left to right.
-    nodes: Vec<String>,
-    /// Name and text of the sources that [`Event::code`] points to.
-    files: Vec<(String, String)>,
-    events: Vec<Event>,
-    layouts: Vec<Layout>,
-    texts: Vec<String>,
-    /// What the file has beside that, in a sentence; empty if that is all.
-    left_out: String,
-}
-
-/// A log line or a packet. Nodes, files and regions are named by their places in the lists of them. What is empty is not
-/// written.
-#[derive(Debug, Default, Serialize)]
-struct Event {
-    n: u64,
-    ms: Option<f64>,
-    node: usize,
-    /// Where a packet goes.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    to: Option<usize>,
-    /// SLOW, FAST, DATA, INFO, ERR, or NIC for a device; the name of a packet.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    tag: String,
-    #[serde(skip_serializing_if = "String::is_empty")]
-    stage: String,
-    text: String,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    notes: Vec<String>,
-    /// The class for its color.
-    sort: &'static str,
-    /// File, line from 1, and whether just this line acts; otherwise it is the function's first.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    code: Option<Place>,
-    /// No program has a part in it: a device answers.
-    #[serde(skip_serializing_if = "is_false")]
-    device: bool,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    qp: Vec<State>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    memory: Vec<Change>,
-    /// The frame in hexadecimal, and how long it was.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    bytes: String,
-    #[serde(skip_serializing_if = "is_zero")]
-    length: usize,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    parts: Vec<Shown>,
-}
-
-fn is_false(what: &bool) -> bool {
-    !what
-}
-
-fn is_zero(what: &usize) -> bool {
-    *what == 0
-}
 
 /// Reads a run, or any capture; `name` is what it is called without a lesson. What comes before damage is good, and is shown.
 pub fn run(file: &[u8], name: &str, lesson: Option<&Lesson>) -> Result<Run, Error> {
@@ -151,15 +91,6 @@ pub fn run(file: &[u8], name: &str, lesson: Option<&Lesson>) -> Result<Run, Erro
     let Fields { layouts, texts } = player.fields;
     let (layouts, texts) = (layouts.into_inner(), texts.into_inner());
     Ok(Run { title, about, nodes, files, events, layouts, texts, left_out })
-}
-
-impl Run {
-    /// For a script element as well: no character in it can end one.
-    #[must_use]
-    pub fn json(&self) -> String {
-        let json = serde_json::to_string(self).unwrap_or_default();
-        json.replace('<', "\\u003c").replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029")
-    }
 }
 
 /// Goes through a run.

@@ -5,7 +5,7 @@ use crate::lanes::{self, Style};
 use std::fmt::Write;
 
 /// The player's modules, each after those that it imports.
-const MODULES: [&str; 8] = [
+const MODULES: [&str; 9] = [
     include_str!("../../../site/player/dom.js"),
     include_str!("../../../site/player/run.js"),
     include_str!("../../../site/player/ladder.js"),
@@ -13,6 +13,7 @@ const MODULES: [&str; 8] = [
     include_str!("../../../site/player/packet.js"),
     include_str!("../../../site/player/host.js"),
     include_str!("../../../site/player/predict.js"),
+    include_str!("../../../site/player/transport.js"),
     include_str!("../../../site/player/player.js"),
 ];
 /// The player's style sheet.

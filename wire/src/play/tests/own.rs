@@ -1,0 +1,74 @@
+//! Captures that are of no lesson: without a log, hostile, empty, cut, long.
+
+use super::*;
+use crate::link::LinkType;
+use crate::pcapng::{Section, Writer};
+use crate::run::Line;
+
+fn written(fill: impl FnOnce(&mut Writer<Vec<u8>>)) -> Vec<u8> {
+    let mut writer = Writer::without_interface(Vec::new(), &Section::default()).unwrap();
+    fill(&mut writer);
+    writer.into_inner().unwrap()
+}
+
+#[test]
+fn a_hostile_capture_cannot_write_into_the_page() {
+    let text = "</script><script>alert(1)</script><!-- & \u{2028}";
+    let file = written(|writer| {
+        writer.interface(LinkType::ETHERNET, Some(text)).unwrap();
+        let line = Line { node: text.into(), program: "<b>".into(), text: text.into(), ..Line::default() };
+        writer.line(&line).unwrap();
+    });
+    let run = run(&file, text, None).unwrap();
+    assert_eq!(parsed(&run)["events"][0]["text"], text, "nothing is lost");
+    let page = page::page(&run, &page::ladder(&file));
+    assert_eq!((page.matches("<script").count(), page.matches("</script").count()), (2, 2), "the data and the player");
+    assert!(!page.contains("alert(1)<") && !page.contains("<b>"));
+    assert!(page.contains("default-src 'none'"));
+}
+
+#[test]
+fn captures_without_a_log_tell_what_their_packets_imply() {
+    let file = capture("04_rdma_write");
+    let packets = written(|writer| {
+        let interface = writer.interface(LinkType::ETHERNET, None).unwrap();
+        let mut reader = Reader::new(file.as_slice()).unwrap();
+        while let Some(record) = reader.next().unwrap() {
+            writer.cut_packet(interface, record.time_ns.unwrap(), record.data, record.length, None).unwrap();
+        }
+    });
+    let own = Bundled(parsed(&run(&packets, "my", None).unwrap()));
+    assert_eq!((&own.0["title"], own.0["files"].as_array().unwrap().len()), (&"my".into(), 0));
+    let reply = own.find("server", "ConnectReply");
+    assert_eq!((&reply["qp"][0]["state"], &reply["qp"][0]["implied"]), (&"RTR or RTS".into(), &true.into()));
+    let write = own.find("client", "RDMA Write Only");
+    assert_eq!((&write["memory"][0]["what"], &write["memory"][0]["len"]), (&"region".into(), &60.into()));
+    assert_eq!(moved(write, &write["memory"][1]).len(), 60);
+}
+
+#[test]
+fn what_is_left_out_is_said() {
+    let file = capture("04_rdma_write");
+    assert!(parsed(&run(&file, "x", None).unwrap())["left_out"].as_str().unwrap().contains("2 ARP"));
+    let cut = parsed(&run(&file[..file.len() - 5], "x", None).unwrap());
+    assert!(cut["left_out"].as_str().unwrap().contains("the file ends inside"), "{}", cut["left_out"]);
+    let empty = written(|_| {});
+    assert!(parsed(&run(&empty, "x", None).unwrap())["events"].as_array().unwrap().is_empty());
+    assert!(run(b"no capture", "x", None).is_err());
+    let many = written(|writer| {
+        let interface = writer.interface(LinkType::ETHERNET, None).unwrap();
+        let mut reader = Reader::new(file.as_slice()).unwrap();
+        let mut packets = Vec::new();
+        while let Some(record) = reader.next().unwrap() {
+            packets.push(record.data.to_vec());
+        }
+        for i in 0..100_000 {
+            let data = &packets[i % packets.len()];
+            writer.cut_packet(interface, i as u64 * 1000, data, data.len(), None).unwrap();
+        }
+    });
+    let run = parsed(&run(&many, "x", None).unwrap());
+    assert_eq!(run["events"].as_array().unwrap().len(), MOST);
+    let left_out = run["left_out"].as_str().unwrap();
+    assert!(left_out.contains(&format!("only the first {MOST} events are shown")), "{left_out}");
+}
