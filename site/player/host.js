@@ -3,6 +3,8 @@
 import { bring, el } from "./dom.js";
 import { STATES } from "./run.js";
 
+/** So many queue pairs of a machine are shown. */
+const PAIRS = 3;
 /** Bytes of a region that are shown at a time, and in one group. */
 const SHOWN = 64;
 const GROUP = 4;
@@ -21,7 +23,9 @@ export class Host {
     this.name.replaceChildren(name ?? "", el("small", {}, address ?? ""));
     this.memory.setAttribute("aria-label", `Memory of the ${name}`);
     const pairs = moment.queuePairsOf(node);
-    this.pairs.replaceChildren(...(pairs.length ? pairs.slice(-3).map(pair) : [el("p", { class: "rp-none" }, "no queue pair")]));
+    const more = pairs.length > PAIRS ? [el("p", { class: "rp-none" }, `and ${pairs.length - PAIRS} more queue pairs`)] : [];
+    const drawn = pairs.slice(-PAIRS).map((state) => pair(state, pairs.length === 1));
+    this.pairs.replaceChildren(...(drawn.length ? [...drawn, ...more] : [el("p", { class: "rp-none" }, "no queue pair")]));
     const regions = moment.regionsOf(node);
     const gone = moment.gone[node] ?? 0;
     const blocks = regions.map(region).reverse();
@@ -35,7 +39,7 @@ export class Host {
   }
 }
 
-function pair(state) {
+function pair(state, alone) {
   const words = state.state.split(" ");
   const pills = STATES.map((name) => {
     const on = words.includes(name);
@@ -48,13 +52,14 @@ function pair(state) {
     { class: `rp-pair${state.news ? " changed" : ""}`, title: source },
     el("span", {}, `QP ${state.qpn}${other}`),
     el("ol", { "aria-label": `State of queue pair ${state.qpn}: ${state.state}` }, ...pills),
+    alone && source ? el("small", { class: "rp-attributes" }, source) : null,
   );
 }
 
 function region(region) {
   const { changed } = region;
   const rkey = region.rkey && region.rkey !== "0x0" ? el("span", { class: "rp-key" }, `rkey ${region.rkey}`) : null;
-  const how = changed && changed.to > changed.from ? el("em", {}, changed.read ? "the device reads it" : "the device writes it") : null;
+  const how = changed && changed.to > changed.from ? el("em", {}, changed.read ? "its device reads" : "its device writes") : null;
   return el(
     "div",
     { class: `rp-region${changed ? " changed" : ""}${changed?.read ? " read" : ""}` },
@@ -66,10 +71,10 @@ function region(region) {
 
 /** The bytes that are known, from the last change on if there are many. */
 function content({ bytes, len, changed }) {
-  if (!bytes.some((byte) => byte !== undefined)) return el("p", { class: "rp-none" }, "content not seen yet");
-  const known = Array.from(bytes, (byte) => byte ?? null);
-  const start = changed && changed.to > SHOWN ? Math.floor(changed.from / GROUP) * GROUP : 0;
-  const shown = known.slice(start, start + SHOWN);
+  if (!bytes.length) return el("p", { class: "rp-none" }, "content not seen yet");
+  const first = changed && changed.to > SHOWN ? changed.from : bytes.findIndex((byte) => byte !== undefined);
+  const start = first < SHOWN ? 0 : Math.floor(first / GROUP) * GROUP;
+  const shown = Array.from({ length: Math.max(0, Math.min(SHOWN, bytes.length - start)) }, (_, i) => bytes[start + i] ?? null);
   const used = shown.slice(0, shown.findLastIndex((byte) => byte !== "00") + 1);
   const text = used.length > 3 && used.every((byte) => byte !== null && byte >= "20" && byte < "7f");
   const more = len - start - shown.length;

@@ -60,7 +60,7 @@ export class Moment {
     return [...this.queuePairs.values()].filter((state) => state.node === node && state.state);
   }
 
-  /** The regions of a node: those in use last come first. All are gone when as many were deregistered as registered. */
+  /** The regions of a node. All are gone when as many were deregistered as registered. */
   regionsOf(node) {
     const all = this.regions.filter((region) => region?.node === node);
     return (this.gone[node] ?? 0) >= all.length ? [] : all;

@@ -27,23 +27,38 @@ fn a_hostile_capture_cannot_write_into_the_page() {
     assert!(page.contains("default-src 'none'"));
 }
 
-#[test]
-fn captures_without_a_log_tell_what_their_packets_imply() {
-    let file = capture("04_rdma_write");
-    let packets = written(|writer| {
+/// The packets of a bundled run without its log, each with what `comment` says about it.
+fn packets_of(name: &str, comment: impl Fn(&Packet) -> Option<&'static str>) -> Vec<u8> {
+    let file = capture(name);
+    written(|writer| {
         let interface = writer.interface(LinkType::ETHERNET, None).unwrap();
         let mut reader = Reader::new(file.as_slice()).unwrap();
         while let Some(record) = reader.next().unwrap() {
-            writer.cut_packet(interface, record.time_ns.unwrap(), record.data, record.length, None).unwrap();
+            let Frame::Roce(packet) = Frame::decode(record.link, record.data) else { continue };
+            let time = record.time_ns.unwrap();
+            writer.cut_packet(interface, time, record.data, record.length, comment(&packet)).unwrap();
         }
-    });
-    let own = Bundled(parsed(&run(&packets, "my", None).unwrap()));
+    })
+}
+
+#[test]
+fn captures_without_a_log_tell_what_their_packets_imply() {
+    let own = Bundled(parsed(&run(&packets_of("04_rdma_write", |_| None), "my", None).unwrap()));
     assert_eq!((&own.0["title"], own.0["files"].as_array().unwrap().len()), (&"my".into(), 0));
     let reply = own.find("server", "ConnectReply");
     assert_eq!((&reply["qp"][0]["state"], &reply["qp"][0]["implied"]), (&"RTR or RTS".into(), &true.into()));
     let write = own.find("client", "RDMA Write Only");
     assert_eq!((&write["memory"][0]["what"], &write["memory"][0]["len"]), (&"region".into(), &60.into()));
     assert_eq!(moved(write, &write["memory"][1]).len(), 60);
+}
+
+#[test]
+fn a_packet_that_is_lost_writes_nothing() {
+    let lose = |packet: &Packet| packet.name().contains("RDMA Write").then_some("lab: dropped by the rule `drop 1st`");
+    let own = Bundled(parsed(&run(&packets_of("04_rdma_write", lose), "my", None).unwrap()));
+    let write = own.find("client", "RDMA Write Only");
+    assert!(write["notes"][0].as_str().unwrap().starts_with("lab: dropped"));
+    assert!(write["memory"].as_array().unwrap().iter().all(|change| change["what"] == "region"), "{}", write["memory"]);
 }
 
 #[test]
