@@ -65,18 +65,18 @@ $(lessons:%=break-%): break-%: ## break lesson NN on purpose, and see what comes
 
 .PHONY: try
 try: ## list the exercises, and which of them are solved
-	@$(call build,practice)
+	@$(call build,device practice)
 	@$(bin)/practice try
 
 # Exercises are judged on the device, within a moment; with on=lab on the kernel's own driver.
 try-%: on = device
 try-%: ## list the exercises of lesson NN; NN-NAME: begin that one, or judge what you have made of it [ARGS=--watch] [on=lab]
 	@lab/setup.sh build $(on:device=)
-	@$(call build,$(on) practice)
+	@$(call build,$(on) practice wire)
 	@$(bin)/practice try $* --on=$(on) $(ARGS) || [ $$? -eq 1 ]
 
 reset-%: ## throw away what you have made of the exercise NN-NAME
-	@$(call build,practice)
+	@$(call build,device practice)
 	@$(bin)/practice reset $*
 
 .PHONY: lab-shell

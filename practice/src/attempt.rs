@@ -6,7 +6,7 @@ use crate::reading;
 use crate::run::{run, Outcome, Place, MOST_TROUBLE};
 use crate::show::{self, bold};
 use crate::trouble::trouble;
-use anyhow::Result;
+use anyhow::{Context, Result};
 use std::fs;
 
 /// What the judge says.
@@ -18,60 +18,73 @@ pub struct Verdict {
     pub text: String,
 }
 
+/// What was seen of an attempt, if it could be judged: whether it is a solution. Else why it could not.
+type Seen = Result<bool, String>;
+
 /// Judges what the reader has made of an exercise. What cannot be judged uses up no hint.
 ///
 /// # Errors
 /// The judge cannot do its work: that says nothing about the reader's.
 pub fn attempt(project: &Project, exercise: &Exercise, place: Place, color: bool) -> Result<Verdict> {
-    let not_judged = |text: String| Ok(Verdict { is_solved: false, text });
-    let change = &exercise.change;
+    let (change, mut text) = (&exercise.change, String::new());
     if let Some(path) = exercise.missing()?.first() {
-        return not_judged(format!(
-            "There is no {} any more. Put it back, or begin again with `make reset-{}`.\n",
-            project.shown(path),
-            change.full_name()
-        ));
+        let (path, name) = (project.shown(path), change.full_name());
+        text += &format!("There is no {path} any more. Put it back, or begin again with `make reset-{name}`.\n");
+        return Ok(Verdict { is_solved: false, text });
     }
-    let mut text = String::new();
     if exercise.state() != State::Solved && exercise.is_unchanged()? {
         text += "Nothing has changed here since the last time. Is the file saved?\n\n";
     }
-    let is_solved = if change.is_reading() {
-        let capture = reading::capture(project, change)?;
-        let answers = fs::read_to_string(exercise.copy.folder.join(reading::ANSWERS))?;
-        let wrong = match reading::wrong(change, &capture, &answers) {
-            Ok(wrong) => wrong,
-            Err(error) => return not_judged(format!("{}: {error:#}\n", reading::ANSWERS)),
-        };
-        for question in &change.questions {
-            let is_wrong = wrong.iter().any(|other| other.name == question.name);
-            text += &show::checked(&question.name, !is_wrong, if is_wrong { &question.hint } else { "" }, color);
-        }
-        wrong.is_empty()
-    } else {
-        exercise.copy.furnish(project, change)?;
-        let outcome = run(project, change, &exercise.copy, place, color)?;
-        let is_solved = outcome.is_as_told(change);
-        match outcome {
-            Outcome::Refused(said) => {
-                return not_judged(format!("{said}\nIt does not build yet: the compiler says where.\n"))
-            }
-            Outcome::Ran { file, run, findings } => {
-                text += &show::findings(&findings, color);
-                if !is_solved {
-                    let trouble = trouble(&run)?.into_iter().take(MOST_TROUBLE);
-                    let trouble: String = trouble.map(|line| format!("  {line}\n")).collect();
-                    text += &format!("\n{trouble}\n{}", show::packets(&run, color)?);
-                }
-                text += &format!("\nThe whole run: wireshark {}\n", project.shown(&file));
-            }
-        }
-        is_solved
+    let seen = match change.is_reading() {
+        true => read(project, exercise, color, &mut text)?,
+        false => build_and_run(project, exercise, place, color, &mut text)?,
+    };
+    let is_solved = match seen {
+        Ok(is_solved) => is_solved,
+        Err(why) => return Ok(Verdict { is_solved: false, text: why }),
     };
     text += &match exercise.note(is_solved)? {
-        State::Tried(failures) => format!("\n{} {}\n", bold("Hint:", color), show::plain(exercise.hint(failures))),
+        State::Tried(failures) => {
+            format!("\n{} {}\n", bold("Hint:", color), show::plain(exercise.hint(failures)).trim_end())
+        }
         _ if is_solved => format!("\n{}\n{}", bold("Solved.", color), show::plain(&change.why)),
         _ => "\nIt was solved before, and is not now.\n".to_owned(),
     };
     Ok(Verdict { is_solved, text })
+}
+
+/// Looks at the answers.
+fn read(project: &Project, exercise: &Exercise, color: bool, text: &mut String) -> Result<Seen> {
+    let (change, file) = (&exercise.change, exercise.copy.folder.join(reading::ANSWERS));
+    let answers = fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
+    let wrong = match reading::wrong(change, &reading::capture(project, change)?, &answers) {
+        Ok(wrong) => wrong,
+        Err(error) => return Ok(Err(format!("{}: {error:#}\n", project.shown(&file)))),
+    };
+    for question in &change.questions {
+        let is_wrong = wrong.iter().any(|other| other.name == question.name);
+        *text += &show::checked(&question.name, !is_wrong, if is_wrong { &question.hint } else { "" }, color);
+    }
+    Ok(Ok(wrong.is_empty()))
+}
+
+/// Looks at a run.
+fn build_and_run(project: &Project, exercise: &Exercise, place: Place, color: bool, text: &mut String) -> Result<Seen> {
+    let (change, copy) = (&exercise.change, &exercise.copy);
+    copy.furnish(project, change)?;
+    let outcome = run(project, change, copy, place, color)?;
+    let is_solved = outcome.is_as_told(change);
+    match outcome {
+        Outcome::Refused(said) => Ok(Err(format!("{said}\nIt does not build yet: the compiler says where.\n"))),
+        Outcome::Ran { file, run, findings } => {
+            *text += &show::findings(&findings, color);
+            if !is_solved {
+                let trouble = trouble(&run)?.into_iter().take(MOST_TROUBLE);
+                let trouble: String = trouble.map(|line| format!("  {line}\n")).collect();
+                *text += &format!("\n{trouble}\n{}", show::packets(&run, color)?);
+            }
+            *text += &format!("\nThe whole run: wireshark {}\n", project.shown(&file));
+            Ok(Ok(is_solved))
+        }
+    }
 }
