@@ -14,7 +14,7 @@ const TRIED: &str = "tried in the lab";
 const TESTS: &str = "lab/tests/";
 
 /// So many packets of a case are shown.
-const MOST: usize = 6;
+const MOST: usize = 8;
 
 /// A recorded run.
 struct Recorded {
