@@ -163,7 +163,7 @@ sweep: ## one fault at a time on every packet of lessons 02, 04 and 05, and what
 bench: ## measure everything beside its reference, and write docs/benchmarks.md (ten minutes; leave the machine alone meanwhile)
 	@lab/setup.sh build lab shell test
 	cargo build --workspace
-	cargo build --release -p wire
+	cargo build --release -p wire -p lesson-10
 	@$(bin)/bench --page docs/benchmarks.md
 
 # Needs a nightly compiler and cargo-fuzz, which are not set up here. Findings are in wire/fuzz/artifacts.

@@ -1,8 +1,8 @@
 //! `make bench`: everything that is called fast here, beside its reference, measured by turns and written to docs/benchmarks.md.
 //!
 //! ```text
-//! bench --page FILE [KIND …]      all kinds, or these
-//! bench --smoke [KIND …]          one round with tiny counts: does it still work?
+//! bench [--page FILE] [KIND …]            all kinds, or these
+//! bench --smoke [--page FILE] [KIND …]    one round with tiny counts: does it still work?
 //! ```
 
 mod builds;
@@ -41,6 +41,7 @@ fn main() -> ExitCode {
     let result = match words[..] {
         ["tcp-server", clients] => clients.parse().map_err(Into::into).and_then(others::tcp_server),
         ["tcp-client", host, small, large] => tcp_client(host, small, large),
+        ["--smoke", "--page", page, ref kinds @ ..] => measure(kinds, Effort { rounds: 1, smoke: true }, Some(page)),
         ["--smoke", ref kinds @ ..] => measure(kinds, Effort { rounds: 1, smoke: true }, None),
         ["--page", page, ref kinds @ ..] => measure(kinds, Effort { rounds: 5, smoke: false }, Some(page)),
         ref kinds => measure(kinds, Effort { rounds: 5, smoke: false }, None),

@@ -2,7 +2,7 @@
 //! believes SoftRoCE to be fast.
 
 use crate::figure::Figure;
-use crate::tools::{bin, field, numbers, take_turns, Contender, Effort};
+use crate::tools::{bin, field, lesson, numbers, take_turns, Contender, Effort};
 use anyhow::{Context, Result};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -17,21 +17,18 @@ pub fn connections(effort: Effort) -> Result<Vec<Figure>> {
         let (uptime, times) = ("cut -d' ' -f1 /proc/uptime", "x ".repeat(CONNECTIONS));
         format!("sh -c \"{uptime}; for i in {times}; do {command} >/dev/null 2>&1 || exit 1; done; {uptime}\"")
     };
-    let contender = |name: &str, server: Option<&str>, client: &str| Contender {
-        name: name.into(),
-        server: server.map(Into::into),
-        client: several(client),
-    };
+    let contender = |name: &str, client: &str| Contender { name: name.into(), server: None, client: several(client) };
     let contenders = [
-        contender("lesson-02", None, "RUST_LOG=off lesson-02 client -a server"),
-        contender("rping", Some("rping -s -P -p 18701"), "rping -c -a server -C 1 -p 18701"),
-        contender(
-            "ucmatose",
-            Some("ucmatose -c 1 -C 0 -p 18702"),
-            "while ! ucmatose -c 1 -C 0 -p 18702 -s server; do sleep 0.02; done",
-        ),
+        contender("lesson-02", "RUST_LOG=off lesson-02 client -a server"),
+        contender("rping", "rping -c -a server -C 1 -p 18701"),
+        // Its server serves one client, and has to be started again.
+        contender("ucmatose", "while ! ucmatose -c 1 -C 0 -p 18702 -s server; do sleep 0.02; done"),
     ];
-    let server = format!("env RUST_LOG=off lesson-02 server -n {}", CONNECTIONS * effort.rounds);
+    let clients = CONNECTIONS * effort.rounds;
+    let server = format!(
+        "rping -s -P -p 18701 & while :; do ucmatose -c 1 -C 0 -p 18702; done >/dev/null 2>&1 & \
+         RUST_LOG=off lesson-02 server -n {clients}"
+    );
     let said = take_turns("bench-connections", &server, &contenders, effort)?;
     let rate = |name: &str| {
         numbers(&said, name, |text| {
@@ -52,16 +49,24 @@ const BLOCK: usize = 65536;
 
 pub fn tcp(effort: Effort) -> Result<Vec<Figure>> {
     let (small, large) = (effort.count(1000), effort.count(100));
-    let bench = bin()?.join("bench").display().to_string();
+    let (bench, lesson) = (bin()?.join("bench").display().to_string(), lesson(effort)?);
     let contenders = [
-        ("RDMA there and back", format!("env RUST_LOG=off lesson-10 client -a server --op send --pingpong --inline --wait sleep --count {small}")),
-        ("RDMA blocks", format!("env RUST_LOG=off lesson-10 client -a server --size {BLOCK} --depth 16 --count {large}")),
+        (
+            "RDMA there and back",
+            format!(
+                "env RUST_LOG=off {lesson} client -a server --op send --pingpong --inline --wait sleep --count {small}"
+            ),
+        ),
+        (
+            "RDMA blocks",
+            format!("env RUST_LOG=off {lesson} client -a server --size {BLOCK} --depth 16 --count {large}"),
+        ),
         ("TCP", format!("{bench} tcp-client server {small} {large}")),
     ];
     let contenders = contenders.map(|(name, client)| Contender { name: name.into(), server: None, client });
     let rounds = effort.rounds;
     let server =
-        format!("sh -c \"{bench} tcp-server {rounds} & RUST_LOG=off lesson-10 server -n {}; wait\"", 2 * rounds);
+        format!("sh -c \"{bench} tcp-server {rounds} & RUST_LOG=off {lesson} server -n {}; wait\"", 2 * rounds);
     let said = take_turns("bench-tcp", &server, &contenders, effort)?;
     let rdma = numbers(&said, "RDMA there and back", |text| field(text, "median_ns").map(|ns| ns / 1e3))?;
     let blocks = numbers(&said, "RDMA blocks", |text| field(text, "bytes_per_s").map(|bytes| bytes / 1e6))?;

@@ -1,7 +1,7 @@
 //! The techniques of lesson 10: what each brings, beside the plain way.
 
 use crate::figure::{spread, Figure};
-use crate::tools::{field, numbers, root, take_turns, Contender, Effort};
+use crate::tools::{field, lesson, numbers, root, take_turns, Contender, Effort};
 use anyhow::Result;
 use plotters::prelude::*;
 
@@ -25,13 +25,14 @@ const WAYS: [(&str, &str, usize, &str); 15] = [
 ];
 
 pub fn figures(effort: Effort) -> Result<Vec<Figure>> {
+    let lesson = lesson(effort)?;
     let contender = |(what, options, count, _): &(&str, &str, usize, &str)| {
-        let client = format!("env RUST_LOG=off lesson-10 client -a server --count {} {options}", effort.count(*count));
+        let client = format!("env RUST_LOG=off {lesson} client -a server --count {} {options}", effort.count(*count));
         Contender { name: (*what).into(), server: None, client }
     };
     let contenders: Vec<Contender> = WAYS.iter().map(contender).collect();
     let clients = WAYS.len() * effort.rounds;
-    let server = format!("env RUST_LOG=off lesson-10 server -n {clients}");
+    let server = format!("env RUST_LOG=off {lesson} server -n {clients}");
     let said = take_turns("bench-techniques", &server, &contenders, effort)?;
     let rate = |what: &str| numbers(&said, what, |text| field(text, "requests_per_s"));
     let figure = |(what, .., plain): &(&str, &str, usize, &str)| {

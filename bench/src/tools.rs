@@ -31,6 +31,16 @@ pub fn bin() -> Result<PathBuf> {
     Ok(std::env::current_exe()?.parent().context("this program lies in no folder")?.to_owned())
 }
 
+/// Lesson 10, optimized as its rivals are; a smoke run takes what is there.
+pub fn lesson(effort: Effort) -> Result<String> {
+    let program = bin()?.join(if effort.smoke { "lesson-10" } else { "../release/lesson-10" });
+    let found = program.canonicalize();
+    Ok(found
+        .with_context(|| format!("{}: cargo build --release -p lesson-10 -p wire", program.display()))?
+        .display()
+        .to_string())
+}
+
 /// Where the repository is.
 pub fn root() -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -72,37 +82,49 @@ pub fn timed(command: &mut Command) -> Result<(f64, f64)> {
 }
 
 /// One who takes turns: what its server runs for each of its clients, or nothing if there is one server for all; and what the
-/// client runs.
+/// client runs. `{port}` is the port of the turn.
 pub struct Contender {
     pub name: String,
     pub server: Option<String>,
     pub client: String,
 }
 
+/// The first port of the turns.
+const PORT: usize = 18600;
+
 /// Runs them in turn, round after round, in two machines of the lab. `server` serves those that have none of their own, and ends
 /// when it has served them all. Gives what each of them printed, by name, a text for each round.
+///
+/// All servers are there before the first turn: to start one costs time, which would be the next one's.
 pub fn take_turns(
     run: &str,
     server: &str,
     contenders: &[Contender],
     effort: Effort,
 ) -> Result<BTreeMap<String, Vec<String>>> {
-    let mut serve = format!("{server} & all=$!; ");
-    for command in contenders.iter().filter_map(|contender| contender.server.as_ref()) {
-        serve += &format!("while :; do {command} ; sleep 0.1; done >/dev/null 2>&1 & ");
-    }
-    serve += "wait $all";
-    // A server that serves one client and ends is back in a moment.
+    let turns = (0..effort.rounds).flat_map(|_| contenders).enumerate();
+    let (mut serve, mut listeners) = (String::new(), 0);
+    // A program that could not do it (a server of its own begins to listen a moment later, for example) tries again.
     let mut script = String::from(
-        "again() { n=0; until out=$(\"$@\" 2>&1); do n=$((n+1)); [ $n -ge 40 ] && break; sleep 0.1; done; echo \"$out\"; }; ",
+        "again() { n=0; until out=$(\"$@\" 2>&1); do n=$((n+1)); [ $n -ge 20 ] && break; sleep 0.2; done; echo \"$out\"; }; ",
     );
-    for _ in 0..effort.rounds {
-        for Contender { name, client, .. } in contenders {
-            script += &format!("echo '@ {name}'; again {client} ; ");
+    for (turn, Contender { name, server, client }) in turns {
+        let port = (PORT + turn).to_string();
+        if let Some(server) = server {
+            serve += &format!("{} >/dev/null 2>&1 & ", server.replace("{port}", &port));
+            listeners += 1;
         }
+        script += &format!("echo '@ {name}'; again {} ; ", client.replace("{port}", &port));
     }
+    serve += server;
     let lab = bin()?.join("lab");
-    let arguments = ["exec", "--json", "--deadline", "420", "--name", run, "--server", &serve, "--client", &script];
+    // State 0A is LISTEN.
+    let ready = format!("[ $(cat /proc/net/tcp /proc/net/tcp6 | grep -c ' 0A ') -ge {listeners} ]");
+    let mut arguments =
+        vec!["exec", "--json", "--deadline", "420", "--name", run, "--server", &serve, "--client", &script];
+    if listeners > 0 {
+        arguments.extend(["--ready", &ready]);
+    }
     let told = output(Command::new(&lab).args(arguments))?;
     let folder = bin()?.join("../lab/runs").join(run);
     let log = std::fs::read_to_string(folder.join("client.log")).with_context(|| format!("no log of {run}: {told}"))?;

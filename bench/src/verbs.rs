@@ -1,7 +1,7 @@
 //! `common`, as lesson 10 uses it, beside perftest: the same sizes, depths and counts, in the same machines, by turns.
 
 use crate::figure::{Figure, Wanted};
-use crate::tools::{field, numbers, take_turns, Contender, Effort};
+use crate::tools::{field, lesson, numbers, take_turns, Contender, Effort};
 use anyhow::Result;
 
 struct Match {
@@ -35,14 +35,14 @@ const MATCHES: [Match; 9] = [
     Match { what: "READ, 64 bytes", ours: "--op read", other: "ib_read_lat -s 64", kind: Latency },
     Match {
         what: "SEND, 64 bytes, there and back / 2",
-        ours: "--op send --pingpong --inline",
+        ours: "--op send --pingpong --inline --depth 64 --signal-every 50",
         other: "ib_send_lat -s 64 -I 64",
         kind: Latency,
     },
     Match { what: "FETCH_ADD", ours: "--op fetch-add", other: "ib_atomic_lat -A FETCH_AND_ADD", kind: Latency },
     Match {
         what: "SEND, asleep, there and back / 2",
-        ours: "--op send --pingpong --inline --wait sleep",
+        ours: "--op send --pingpong --inline --depth 64 --signal-every 50 --wait sleep",
         other: "ib_send_lat -e -s 64 -I 64",
         kind: Sleeping,
     },
@@ -68,16 +68,16 @@ const MATCHES: [Match; 9] = [
 ];
 
 pub fn figures(effort: Effort) -> Result<Vec<Figure>> {
-    let mut contenders = Vec::new();
-    for (at, Match { what, ours, other, kind }) in MATCHES.iter().enumerate() {
+    let (lesson, mut contenders) = (lesson(effort)?, Vec::new());
+    for Match { what, ours, other, kind } in &MATCHES {
         let count = match kind {
             Bandwidth if what.contains("64 KiB") => effort.count(100),
             Bandwidth => effort.count(500),
             _ => effort.count(1000),
         };
-        let client = format!("env RUST_LOG=off lesson-10 client -a server --count {count} {ours}");
+        let client = format!("env RUST_LOG=off {lesson} client -a server --count {count} {ours}");
         contenders.push(Contender { name: (*what).into(), server: None, client });
-        let other = format!("{other} -x 1 -F -n {count} -p {}", 18600 + at);
+        let other = format!("{other} -x 1 -F -n {count} -p {{port}}");
         contenders.push(Contender {
             name: format!("{what}, perftest"),
             server: Some(other.clone()),
@@ -85,7 +85,7 @@ pub fn figures(effort: Effort) -> Result<Vec<Figure>> {
         });
     }
     let clients = MATCHES.len() * effort.rounds;
-    let server = format!("env RUST_LOG=off lesson-10 server -n {clients}");
+    let server = format!("env RUST_LOG=off {lesson} server -n {clients}");
     let said = take_turns("bench-verbs", &server, &contenders, effort)?;
     let figure = |Match { what, other, kind, .. }: &Match| {
         let other = other.split(' ').next().unwrap_or_default();

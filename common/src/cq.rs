@@ -5,7 +5,7 @@
 //! destroys the CQ when its last QP is gone.
 
 use std::cell::RefCell;
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::fmt;
 use std::rc::Rc;
 use std::time::Duration;
@@ -34,8 +34,8 @@ struct Inner {
     raw: *mut ibv_cq,
     context: Context,
     _channel: Option<CompletionChannel>,
-    /// By qp_num: the queues whose requests complete here.
-    routes: RefCell<HashMap<u32, Rc<Queues>>>,
+    /// In the order of qp_num: the queues whose requests complete here.
+    routes: RefCell<Vec<(u32, Rc<Queues>)>>,
     /// Taken from the device, and not yet given out: completions that came while another one was awaited.
     polled: RefCell<VecDeque<WorkCompletion>>,
 }
@@ -128,8 +128,9 @@ impl CompletionQueue {
                 let wc = WorkCompletion::new(wc);
                 info!("WC: {wc}");
                 // The device is done with this request's memory.
-                if let Some(queues) = self.0.routes.borrow().get(&wc.qp_num) {
-                    queues.complete(wc.wr_id);
+                let routes = self.0.routes.borrow();
+                if let Ok(at) = routes.binary_search_by_key(&wc.qp_num, |(qp_num, _)| *qp_num) {
+                    routes[at].1.complete(wc.wr_id);
                 }
                 self.0.polled.borrow_mut().push_back(wc);
             }
@@ -225,12 +226,16 @@ impl CompletionQueue {
 
     /// From now on this QP's completions may come.
     pub(crate) fn add_route(&self, qp_num: u32, queues: &Rc<Queues>) {
-        self.0.routes.borrow_mut().insert(qp_num, Rc::clone(queues));
+        // One QP may report both its queues here: then it is there already.
+        let mut routes = self.0.routes.borrow_mut();
+        if let Err(at) = routes.binary_search_by_key(&qp_num, |(qp_num, _)| *qp_num) {
+            routes.insert(at, (qp_num, Rc::clone(queues)));
+        }
     }
 
     /// The QP is gone: so is the need for the memory of its unfinished requests.
     pub(crate) fn remove_route(&self, qp_num: u32) {
-        self.0.routes.borrow_mut().remove(&qp_num);
+        self.0.routes.borrow_mut().retain(|(route, _)| *route != qp_num);
     }
 }
 

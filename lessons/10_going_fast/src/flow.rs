@@ -53,13 +53,14 @@ pub fn flow(desk: &Desk, plan: &Plan, pool: &Pool, peer: Metadata, counts: &mut 
     // Without credits nothing holds us back but the depth.
     let mut credits = if plan.credits { plan.receives } else { plan.count };
     counts.begin(plan.count / plan.signal_every + 1);
+    // The clock is read once for each completion: it also costs something. What is posted next is posted at that time.
+    let mut now = Instant::now();
     while done < plan.count {
         let room = plan.depth - (posted - done);
         // A batch waits until there is room for all of it; but not if nothing is under way that will report.
         let most = if flights.is_empty() { plan.batch.min(room) } else { plan.batch };
         let next = most.min(plan.count - posted).min(credits);
         if next > 0 && next <= room {
-            let now = Instant::now();
             let first = match plan.register_each {
                 true => post_registered_anew(desk, plan, pool, operation, posted)?,
                 false => {
@@ -81,11 +82,12 @@ pub fn flow(desk: &Desk, plan: &Plan, pool: &Pool, peer: Metadata, counts: &mut 
             credits += completion.imm_data().unwrap_or(0) as usize;
             desk.qp.post_recv_pieces(&[])?;
         }
+        now = Instant::now();
         // Requests complete in the order in which they were posted.
         while flights.front().is_some_and(|flight| flight.wr_id <= completion.wr_id) {
             let Some(flight) = flights.pop_front() else { break };
             done = flight.done;
-            counts.latency(flight.posted.elapsed());
+            counts.latency(now - flight.posted);
         }
     }
     counts.end(&waiter, plan.count);

@@ -27,7 +27,7 @@ pub struct Plan {
 
 impl Plan {
     /// The length of its encoded form.
-    pub const LEN: usize = 20;
+    pub const LEN: usize = 24;
 
     pub fn new(args: &Args) -> Result<Self> {
         let number = |option| args.number(option).unwrap_or(0);
@@ -66,8 +66,8 @@ impl Plan {
             (self.inline && self.size > INLINE as usize, "--inline takes up to 256 bytes"),
             (self.credits && !self.takes_receives(), "--credits is for send and write-imm, which take receives"),
             (
-                self.pingpong && (brings_back || self.depth > 1 || self.credits),
-                "--pingpong is one at a time, going out",
+                self.pingpong && (brings_back || self.batch > 1 || self.credits),
+                "--pingpong is for what goes out, one at a time",
             ),
             (self.pingpong && OPS[self.op] == "write" && self.size % 8 != 0, "--pingpong of write: multiples of 8"),
             (
@@ -107,7 +107,9 @@ impl Plan {
     /// What the server has to know.
     pub fn encode(&self) -> Vec<u8> {
         let flags = u8::from(self.inline) | u8::from(self.credits) << 1 | u8::from(self.pingpong) << 2;
-        let numbers = [self.size, self.count, self.receives].map(|number| (number as u32).to_be_bytes()).concat();
+        let numbers = [self.size, self.count, self.receives, self.signal_every]
+            .map(|number| (number as u32).to_be_bytes())
+            .concat();
         [MAGIC, &[self.op as u8, self.wait as u8, flags, 0], &numbers].concat()
     }
 
@@ -116,9 +118,9 @@ impl Plan {
         let bytes = bytes.strip_prefix(MAGIC)?;
         let number = |at: usize| Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?) as usize);
         let (op, wait, flags) = (usize::from(*bytes.first()?), usize::from(*bytes.get(1)?), *bytes.get(2)?);
-        let (size, count, receives) = (number(4)?, number(8)?, number(12)?);
+        let (size, count, receives, signal_every) = (number(4)?, number(8)?, number(12)?, number(16)?);
         let [inline, credits, pingpong] = [1, 2, 4].map(|bit| flags & bit != 0);
-        let (depth, batch, signal_every, register_each) = (1, 1, 1, false);
+        let (depth, batch, register_each) = (signal_every, 1, false);
         let plan = Self {
             op,
             wait,

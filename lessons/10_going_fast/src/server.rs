@@ -1,6 +1,8 @@
 //! The server: its memory is what most operations need of it. SEND and WRITE with immediate take receives, which it posts anew.
 
-use common::{args::Args, cm::*, wc::*, *};
+use std::os::fd::AsFd;
+
+use common::{args::Args, cm::*, deadline::Deadline, wc::*, *};
 
 use crate::{pingpong::Table, plan::Plan, wait::Waiter, Desk, ACK_TIMEOUT, CONN_PARAM, CREDIT_MESSAGES, OPS};
 
@@ -42,7 +44,8 @@ fn serve(id: &CmId, asked: &ConnParam) -> Result<()> {
     // Its events get a channel of their own: the next client's knock waits at the listener's.
     let events = EventChannel::create()?;
     id.migrate_id(&events)?;
-    let desk = Desk::create(id, events, CREDIT_MESSAGES, plan.receives as u32)?;
+    let sends = CREDIT_MESSAGES.max(plan.signal_every as u32);
+    let desk = Desk::create(id, events, sends, plan.receives as u32)?;
     if plan.pingpong {
         let mut table = Table::lay(&desk, &plan)?;
         table.peer = Metadata::decode(asked.private_data.get(Plan::LEN..).unwrap_or_default())?;
@@ -77,6 +80,8 @@ fn accept(id: &CmId, desk: &Desk, asked: &ConnParam, memory: Metadata) -> Result
 
 fn goodbye(id: &CmId, desk: &Desk) -> Result<()> {
     let _stage = stage("goodbye");
+    // However long the client works: nothing of what it does needs a word of ours.
+    Deadline::knock("the client's goodbye").wait_readable(&[desk.events.as_fd()])?;
     desk.events.wait_for(RDMA_CM_EVENT_DISCONNECTED)?.ack();
     id.disconnect()
 }
