@@ -107,7 +107,8 @@ export function rightNode(data) {
 /** An event in one sentence. */
 export function sentence(data, event) {
   const name = (node) => data.nodes[node]?.split(" ")[0] ?? "";
-  if (isPacket(event)) return `${name(event.node)} → ${name(event.to)}: ${event.tag} ${event.text}`;
+  const lab = event.notes?.find((note) => note.startsWith("lab: "));
+  if (isPacket(event)) return `${name(event.node)} → ${name(event.to)}: ${event.tag} ${event.text}${lab ? `; ${lab}` : ""}`;
   const who = name(event.node) ? `${name(event.node)}: ` : "";
   return who + [event.tag, event.text].filter(Boolean).join(" ");
 }
