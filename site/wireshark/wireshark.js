@@ -6,6 +6,8 @@
   "use strict";
 
   const PROFILE = ["preferences", "colorfilters", "hosts", "heuristic_protos"];
+  const SYSTEM = "/wireshark";
+  const PERSONAL = "/home/web_user/.config/wireshark";
   /** So many entries are listed; who has more of them filters. */
   const MOST = 2000;
 
@@ -71,7 +73,9 @@
     const made = await loadWiregasm({
       wasmBinary, getPreloadedPackage: () => data.buffer, print: quiet, printErr: quiet, handleStatus: quiet,
     });
-    PROFILE.forEach((name, at) => made.FS.writeFile(`/wireshark/${name}`, profile[at]));
+    // The program looks for preferences and colours in the one folder, and for names of hosts in the other.
+    made.FS.mkdirTree(PERSONAL);
+    for (const folder of [SYSTEM, PERSONAL]) PROFILE.forEach((name, at) => made.FS.writeFile(`${folder}/${name}`, profile[at]));
     if (!made.init()) throw new Error("Wireshark does not start");
     engine = made;
     return engine;
