@@ -210,6 +210,13 @@ test-site: site ## look at every page of the book with a real browser
 	@lab/setup.sh site browser
 	node --test $(wildcard site/test/*.test.mjs)
 
+.PHONY: picture
+picture: ## take the picture of the player that README.md shows anew; look at it before you commit it
+	@lab/setup.sh build site browser
+	@$(call build,wire)
+	@$(bin)/wire play captures/04_rdma_write.pcapng --lesson lessons/04_rdma_write -o $(target)/picture.html
+	@node site/picture.mjs 'file://$(abspath $(target))/picture.html#frame=100' site/player.png 1240 820
+
 .PHONY: screenshots
 screenshots: ## take the pictures of Wireshark that show an earlier capture anew; look at each before you commit it
 	@$(call build,xtask)

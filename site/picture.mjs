@@ -1,4 +1,6 @@
-// Takes a picture of a page of the book: node site/picture.mjs 'docs/04_rdma_write.html#frame=100' OUT.png [WIDTH HEIGHT [dark]]
+// Takes a picture of a page of the book, or of any page by its URL:
+//
+//     node site/picture.mjs 'docs/04_rdma_write.html#frame=100' OUT.png [WIDTH HEIGHT [dark]]
 import { writeFile } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Browser } from "./test/support/browser.mjs";
@@ -9,7 +11,7 @@ const [browser, site] = [await Browser.start(), await start()];
 try {
   await browser.size(Number(width), Number(height));
   await browser.theme(scheme);
-  await browser.open(site.url + path);
+  await browser.open(new URL(path, site.url).href);
   await browser.until(() => document.readyState === "complete");
   // A player comes when it is in view.
   await sleep(2000);

@@ -7,7 +7,7 @@ use anyhow::Result;
 use std::collections::BTreeSet;
 
 /// How the book's highlighter calls the language of a file, by the end of the file's name.
-const LANGUAGES: [(&str, &str); 11] = [
+const LANGUAGES: [(&str, &str); 10] = [
     (".rs", "rust"),
     (".toml", "toml"),
     (".py", "python"),
@@ -17,9 +17,11 @@ const LANGUAGES: [(&str, &str); 11] = [
     (".yml", "yaml"),
     (".yaml", "yaml"),
     ("Makefile", "makefile"),
-    (".txt", "text"),
     ("/run", "bash"),
 ];
+
+/// What is read as a whole; of the rest, single files.
+const READ: [&str; 3] = ["lessons/", "common/", "device/src/"];
 
 fn language(path: &str) -> Option<&'static str> {
     LANGUAGES.iter().find(|(end, _)| path.ends_with(end)).map(|(_, language)| *language)
@@ -32,7 +34,9 @@ pub fn place(path: &str, sources: &Sources) -> Option<(String, String)> {
     }
     language(path)?;
     match path.rsplit_once('/') {
-        Some((folder, file)) if path.ends_with(".rs") => Some((folder.to_owned(), format!("#{file}"))),
+        Some((folder, file)) if path.ends_with(".rs") && READ.iter().any(|part| path.starts_with(part)) => {
+            Some((folder.to_owned(), format!("#{file}")))
+        }
         _ => Some((path.to_owned(), String::new())),
     }
 }
@@ -58,6 +62,11 @@ pub fn page(sources: &Sources, path: &str) -> Result<String> {
     }
     for file in sources.files(path, "")?.iter().filter(|file| language(file).is_some()) {
         let name = file.rsplit('/').next().unwrap_or_default();
+        // Tests are looked at in the repository: the book only says which there are.
+        if path.ends_with("/tests") {
+            text += &format!("\n## {name} {{#{name}}}\n");
+            continue;
+        }
         text += &format!("\n## {name} {{#{name}}}\n{}", block(file, &sources.text(file)?));
     }
     Ok(text)
@@ -77,7 +86,7 @@ mod tests {
     fn a_file_is_shown_with_those_beside_it() {
         let at = |path| place(path, repository());
         assert_eq!(at("common/src/mr.rs"), Some(("common/src".into(), "#mr.rs".into())));
-        assert_eq!(at("captures/04_rdma_write.txt"), Some(("captures/04_rdma_write.txt".into(), String::new())));
+        assert_eq!(at("lab/examples/message.py"), Some(("lab/examples/message.py".into(), String::new())));
         assert_eq!((at("captures/04_rdma_write.pcapng"), at("docs/lab.md")), (None, None));
         let text = page(repository(), "common/src/cm").unwrap();
         assert!(text.starts_with("# common/src/cm\n") && text.contains("\n## id.rs {#id.rs}\n\n````rust\n"), "{text}");

@@ -1,6 +1,7 @@
-//! What mdBook cannot know: where a page is edited.
+//! What mdBook cannot know, and what it makes larger than need be.
 
 use anyhow::{Context, Result};
+use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -23,6 +24,38 @@ pub fn edit_links(site: &Path, forge: Option<&str>) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Leaves the third of the index away in which each word of a page stands once more, for the chapters above it: half of the
+/// book's size, and of no use where chapters have no chapters above them.
+///
+/// # Errors
+/// The index is not what mdBook writes.
+pub fn shrink_search(site: &Path) -> Result<()> {
+    let name = |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("searchindex"));
+    let entries = fs::read_dir(site).with_context(|| format!("cannot read {}", site.display()))?;
+    let path =
+        entries.filter_map(|entry| Some(entry.ok()?.path())).find(name).context("the book has no search index")?;
+    let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    let json = text
+        .split_once("JSON.parse('")
+        .and_then(|(_, rest)| rest.rsplit_once("')"))
+        .context("the search index is no JSON")?
+        .0;
+    let mut index: Value =
+        serde_json::from_str(&json.replace("\\'", "'").replace("\\\\", "\\")).context("the search index")?;
+    for place in ["/index/index", "/search_options/fields"] {
+        index
+            .pointer_mut(place)
+            .and_then(Value::as_object_mut)
+            .context("the search index has other parts")?
+            .remove("breadcrumbs");
+    }
+    let fields =
+        index.pointer_mut("/index/fields").and_then(Value::as_array_mut).context("the search index has no fields")?;
+    fields.retain(|field| field != "breadcrumbs");
+    fs::write(&path, format!("window.search = Object.assign(window.search, {index});\n"))
+        .with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// Where the page of the book is edited.

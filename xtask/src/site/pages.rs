@@ -50,7 +50,9 @@ pub fn block(attributes: &str, text: &str) -> Vec<String> {
 
 /// The files that the page shows or links to as they are: pictures and captures.
 pub fn files(page: &Page, sources: &Sources) -> Vec<String> {
-    let files = links::files(page).filter(|file| !file.ends_with(".md") && code::place(file, sources).is_none());
+    let quoted = page.marks().into_iter().filter(|mark| mark.kind == "code").flat_map(|mark| mark.words);
+    let files =
+        links::files(page).chain(quoted).filter(|file| !file.ends_with(".md") && code::place(file, sources).is_none());
     files.filter(|file| sources.path(file).is_file()).collect()
 }
 
