@@ -46,7 +46,7 @@ pub unsafe extern "C" fn rdma_connect(id: *mut rdma_cm_id, c: *mut rdma_conn_par
     let Some(device) = device() else { return minus_one(libc::ENODEV) };
     let mut nic = device.lock();
     let Some((peer, port)) = (unsafe { address::read(id::peers(id).cast()) }) else { return minus_one(libc::EINVAL) };
-    if unsafe { (*id).verbs.is_null() || connection(id) != 0 } {
+    if unsafe { (*id).verbs.is_null() || connection(id) != 0 || !kept(id).has_route.load(Relaxed) } {
         return minus_one(libc::EINVAL);
     }
     let data = if c.is_null() { &[] } else { unsafe { private((*c).private_data, (*c).private_data_len) } };

@@ -12,6 +12,7 @@ use rdma_sys::rdma_cm_event_type::{
 };
 use rdma_sys::{ibv_qp_type, rdma_cm_id, rdma_event_channel, rdma_port_space};
 use std::net::IpAddr;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
 
 /// A new id, which belongs to the program from now on.
@@ -170,6 +171,7 @@ pub unsafe extern "C" fn rdma_resolve_route(id: *mut rdma_cm_id, _ms: c_int) -> 
     if unsafe { (*id).verbs }.is_null() {
         return minus_one(libc::EINVAL);
     }
+    unsafe { kept(id) }.has_route.store(true, Relaxed);
     unsafe { post_plain(id, RDMA_CM_EVENT_ROUTE_RESOLVED, 0) };
     0
 }

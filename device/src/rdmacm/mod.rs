@@ -38,6 +38,8 @@ pub(crate) struct Kept {
     pub connection: AtomicU32,
     /// How long a requester shall wait for an ACK, if the program has said so.
     pub ack_timeout: Mutex<Option<u8>>,
+    /// The program has asked for the route: without one it cannot connect.
+    pub has_route: AtomicBool,
     /// The protection domain was made by the library.
     pub owns_pd: AtomicBool,
     /// Events that the program has got and not acknowledged.
