@@ -121,10 +121,8 @@ fn returned(file: &Path) -> (BTreeMap<String, Vec<String>>, String) {
     (returned, limits)
 }
 
-/// A difference that `differences.toml` does not know, and one that is none any more: either is to be changed, here or there.
-#[test]
-#[ignore = "a minute: cargo test -p device --test kernel -- --ignored --nocapture"]
-fn every_call_in_every_state_returns_what_it_returns_on_the_kernels_but_for_known_differences() {
+/// The calls that return something else on the kernel's device than on ours.
+fn differing() -> BTreeSet<String> {
     let queues = format!("RUST_LOG=info {} queues", target().join("debug/examples/states").display());
     let lab = Command::new(target().join("debug/lab")).args(["exec", "--name=states", "--server", &queues]).output();
     assert_eq!(lab.unwrap().status.code(), Some(0));
@@ -136,19 +134,30 @@ fn every_call_in_every_state_returns_what_it_returns_on_the_kernels_but_for_know
     let (mut theirs, their_limits) = returned(&target().join("lab/runs/states/wire.pcapng"));
     let (ours, our_limits) = returned(&target().join("device/runs/test-states/wire.pcapng"));
     let other_kinds = theirs.keys().filter(|call| call.starts_with("UC")).count();
+    assert!(other_kinds > 300, "UC: {other_kinds}");
     theirs.retain(|call, _| !call.starts_with("UC"));
     assert_eq!(ours.keys().collect::<Vec<_>>(), theirs.keys().collect::<Vec<_>>());
     assert!(ours.len() > 600, "{}", ours.len());
-    let differ: BTreeSet<&str> =
-        ours.iter().filter(|(call, results)| theirs[*call] != **results).map(|(call, _)| call.as_str()).collect();
-    println!("{} of {} calls differ", differ.len(), ours.len());
-    let known = differences();
-    assert_eq!(differ, known.iter().flat_map(|row| &row.calls).map(String::as_str).collect());
-
     println!("limits asked for: 4, 4, 2, 2, 16; theirs: {their_limits}; ours: {our_limits}");
     let asked = "QpCap { max_send_wr: 4, max_recv_wr: 4, max_send_sge: 2, max_recv_sge: 2, max_inline_data: 16 }";
     assert!(our_limits == asked && their_limits != asked, "sizes");
-    assert!(other_kinds > 300, "UC: {other_kinds}");
+    ours.into_iter().filter(|(call, results)| theirs[call] != *results).map(|(call, _)| call).collect()
+}
+
+/// A difference that `differences.toml` does not know, and one that is none any more: either is to be changed, here or there.
+#[test]
+#[ignore = "a minute: cargo test -p device --test kernel -- --ignored --nocapture"]
+fn every_call_in_every_state_returns_what_it_returns_on_the_kernels_but_for_known_differences() {
+    let known: BTreeSet<String> = differences().into_iter().flat_map(|row| row.calls).collect();
+    // Whether a queue is full before its first request has failed time decides, on a loaded machine: what differs, differs again.
+    let mut differ = differing();
+    for _ in 0..2 {
+        if differ != known {
+            let again = differing();
+            differ.retain(|call| again.contains(call));
+        }
+    }
+    assert_eq!(differ, known);
 }
 
 /// What the packets of one side of a run look like.
