@@ -21,7 +21,7 @@ const WAYS: [(&str, &str, usize, &str); 15] = [
     ("depth 1, hybrid", "--wait hybrid", 500, "depth 1"),
     ("depth 1, memory registered for each", "--mrs each", 500, "depth 1"),
     ("SEND, depth 16, 64 receives with credits", "--op send --depth 16 --receives 64 --credits", 1000, "depth 16"),
-    ("SEND, depth 16, 4 receives without credits", "--op send --depth 16 --receives 4", 40, "depth 16"),
+    ("SEND, depth 16, 4 receives without credits", "--op send --depth 16 --receives 4", 12, "depth 16"),
 ];
 
 pub fn figures(effort: Effort) -> Result<Vec<Figure>> {
