@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::sync::Mutex;
 
 /// Where the lab's server is.
 const SERVER: &str = "10.47.91.1";
@@ -23,6 +24,9 @@ const EXAMPLES: &str = "examples/";
 
 /// So much of what stands out in a run is told.
 pub(crate) const MOST_TROUBLE: usize = 4;
+
+/// Programs on the device listen on this machine's own TCP ports, so two such runs would be in each other's way.
+static ONE: Mutex<()> = Mutex::new(());
 
 /// Where a change is tried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -129,6 +133,7 @@ fn execute(project: &Project, change: &Change, program: &str, place: Place) -> R
         Place::Device => command.arg("--quiet"),
     };
     command.current_dir(&project.root).stdin(Stdio::null()).stderr(Stdio::inherit());
+    let _alone = (place == Place::Device).then(|| ONE.lock());
     let output = command.output().with_context(|| format!("cannot start the {}", place.name()))?;
     let is_over = output.status.success() || output.status.code() == Some(PROGRAM_FAILED);
     ensure!(is_over, "the {} could not run it ({})", place.name(), output.status);
