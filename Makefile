@@ -151,13 +151,13 @@ field-guide: ## make every change of every lesson again, and say what comes out 
 soak: ## 1,000 connections against one server, and nothing grows (some minutes)
 	@lab/setup.sh build lab shell test
 	cargo build --workspace
-	cargo test -p lab --test soak -- --ignored --nocapture
+	cargo test -p lab --test lessons soak -- --ignored --nocapture
 
 .PHONY: sweep
 sweep: ## one fault at a time on every packet of lessons 02, 04 and 05, and what comes of it (half an hour)
 	@lab/setup.sh build lab
 	cargo build --workspace
-	cargo test -p lab --test sweep -- --ignored --nocapture
+	cargo test -p lab --test lessons sweep -- --ignored --nocapture
 
 .PHONY: bench
 bench: ## measure everything beside its reference, and write docs/benchmarks.md (ten minutes; leave the machine alone meanwhile)

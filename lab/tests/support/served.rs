@@ -88,7 +88,7 @@ pub fn run_with(server: &str, rests: &str, clients: &[&str]) -> Run {
 /// `odd_peer` is an example of common's, and no program that the lab finds by its name.
 pub fn with_paths(command: &str) -> String {
     match command.strip_prefix("odd_peer ") {
-        Some(arguments) => format!("{} {arguments}", super::odd_peer()),
+        Some(arguments) => format!("{} {arguments}", super::example("odd_peer")),
         None => command.to_owned(),
     }
 }

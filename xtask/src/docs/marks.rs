@@ -42,7 +42,7 @@ fn verdict(page: &Page, mark: &Mark, sources: &Sources) -> Result<Verdict> {
         ("packets", [capture]) => Compared(tables::packets(&table()?, capture, sources)?),
         ("fields", [capture, steps @ ..]) => Compared(tables::fields(&table()?, capture, steps, sources)?),
         ("in", [path]) => Compared(tables::inside(&table()?, path, sources)?),
-        ("tried", [path]) => Compared(tables::tried(&table()?, path, sources)?),
+        ("tried", paths) if !paths.is_empty() => Compared(tables::tried(&table()?, paths, sources)?),
         ("caused", ["change"]) => Compared(recorded::caused(&table()?, sources)?),
         ("order", [capture, node]) => Compared(states::order(&table()?, capture, node, sources)?),
         ("states", [capture]) => Compared(states::problems(&table()?, mark.line, capture, sources)?),

@@ -223,7 +223,7 @@ mod tests {
     #[test]
     fn what_was_tried_says_with_what() {
         assert_eq!(check("It fails (tried in the lab: `04-wrong-key`).\n"), [""; 0]);
-        assert_eq!(check("Tried in the lab, by [a test](../lab/tests/rules.rs).\n"), [""; 0]);
+        assert_eq!(check("Tried in the lab, by [a test](../lab/tests/lessons/rules.rs).\n"), [""; 0]);
         assert!(check("It fails (tried in the lab).\n\n`04-wrong-key`\n")[0].contains("with which change"));
         for gone in ["`make break-04 CHANGE=none`\n", "`04-none`\n", "```sh\nmake break-04 CHANGE=none  # x\n```\n"] {
             assert!(check(gone)[0].contains("lesson 04 has no change none"), "{gone}");

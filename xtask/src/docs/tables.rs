@@ -71,13 +71,14 @@ pub fn inside(table: &Table, path: &str, sources: &Sources) -> Result<Vec<(usize
     Ok(table.wrong(|cells| Some(format!("{path} has no number {}", strange(&cells.join(" | "), &source)?))))
 }
 
-/// What is said to be tried, as code in the first column, and does not stand in the test that the mark names.
-pub fn tried(table: &Table, path: &str, sources: &Sources) -> Result<Vec<(usize, String)>> {
-    let test = sources.text(path)?.replace('\\', "");
+/// What is said to be tried, as code in the first column, and does not stand in the tests that the mark names.
+pub fn tried(table: &Table, paths: &[&str], sources: &Sources) -> Result<Vec<(usize, String)>> {
+    let tests = paths.iter().map(|path| sources.text(path)).collect::<Result<Vec<_>>>()?;
+    let (tests, paths) = (tests.concat().replace('\\', ""), paths.join(" "));
     Ok(table.wrong(|cells| {
         // Every second piece between the marks is code.
-        let code = cells[0].split('`').skip(1).step_by(2).find(|code| !test.contains(code))?;
-        Some(format!("{path} does not try `{code}`"))
+        let code = cells[0].split('`').skip(1).step_by(2).find(|code| !tests.contains(code))?;
+        Some(format!("{paths} does not try `{code}`"))
     }))
 }
 
@@ -93,7 +94,8 @@ mod tests {
 
     #[test]
     fn what_is_tried_stands_in_the_test() {
-        let table = |rule| format!("<!-- tried: lab/tests/rules.rs -->\n| rule | |\n|---|---|\n| `{rule}` | x |\n");
+        let table =
+            |rule| format!("<!-- tried: device/tests/programs/rules.rs -->\n| rule | |\n|---|---|\n| `{rule}` | x |\n");
         assert_eq!(check(&table("drop 1st REP")), [""; 0]);
         assert!(check(&table("drop 1st RTU"))[0].ends_with("does not try `drop 1st RTU`"));
     }

@@ -1,0 +1,43 @@
+//! The library `common` by itself, before any lesson: every operation. The program is in common/examples. What every function
+//! answers in every state, the kernel's driver says (lab/tests/lessons/common_library.rs).
+
+use crate::support::{example, programs, CLIENT, SERVER};
+
+#[test]
+fn every_operation() {
+    let program = example("operations");
+    let check = programs(&format!("{program} server"), &format!("{program} client $SERVER")).exits(0, 0);
+    check.logs(SERVER, "server done");
+    // The unsignaled WRITE's region was dropped before its post could be done. A later request's completion releases it.
+    check.logs_in_order(
+        CLIENT,
+        &["RDMA_WRITE signaled=0", "now the last of the batch", "ibv_dereg_mr", "released by now", "client done"],
+    );
+    // ACKs may be one for several requests, so they are not counted.
+    for (name, count) in [
+        ("RC Send Only", 6),
+        ("RC Send Only Immediate", 1),
+        ("RC RDMA Write Only", 2),
+        ("RC RDMA Write Only Immediate", 1),
+        ("RC RDMA Read Request", 2),
+        ("RC RDMA Read Response Only", 2),
+        ("RC Fetch Add", 1),
+        ("RC Compare Swap", 1),
+        ("RC Atomic Acknowledge", 2),
+    ] {
+        assert_eq!(check.packets_named(name), count, "{name}: {}", check.all());
+    }
+}
+
+#[test]
+fn queue_pairs_connected_by_hand() {
+    let program = example("operations");
+    let client = format!("{program} by-hand client 127.0.0.1");
+    let check = programs(&format!("{program} by-hand server"), &client).exits(0, 0);
+    for side in [SERVER, CLIENT] {
+        check.logs(side, "RTS, as it was set: yes");
+        check.logs(side, "by hand done");
+    }
+    // Not one packet of the connection manager's.
+    check.packets_are(&[&["C RC RDMA Write Only", "S RC Acknowledge"]]);
+}

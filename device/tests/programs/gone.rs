@@ -1,0 +1,107 @@
+//! A peer is gone: from one packet on nothing of it comes, as when its machine loses its power; and a program is killed at any
+//! of its steps, for with it goes its device. Whoever is left fails in time and says what it was waiting for.
+
+use crate::support;
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+use support::{each, Run, CLIENT, SERVER};
+
+/// More than any of the lessons' deadlines.
+const PATIENCE: Duration = Duration::from_secs(40);
+
+fn start(arguments: &[&str]) -> Child {
+    let device = Path::new(env!("CARGO_BIN_EXE_device"));
+    let library = Command::new(device).arg("library").output().unwrap();
+    let mut lesson = Command::new(device.with_file_name("lesson-06"));
+    lesson.args(arguments).env("LD_LIBRARY_PATH", String::from_utf8(library.stdout).unwrap().trim());
+    lesson.env("NIC_ADDRESS", if arguments[0] == "server" { "127.0.0.101" } else { "127.0.0.102" });
+    lesson.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+/// Runs lesson 06, kills the client when it has logged so many lines, and gives its number of lines and the server's status.
+fn kill_client_at(line: usize) -> (usize, Option<i32>, String) {
+    let mut server = start(&["server"]);
+    // The program logs on standard error, but for what it tells a person.
+    let mut log = BufReader::new(server.stderr.take().unwrap()).lines().map_while(Result::ok);
+    log.find(|line| line.contains("rdma_get_cm_event")).unwrap();
+    let rest = std::thread::spawn(move || log.collect::<Vec<_>>().join("\n"));
+    let mut client = start(&["client", "-a", "127.0.0.101"]);
+    let lines = BufReader::new(client.stderr.take().unwrap()).lines().map_while(Result::ok);
+    let count = lines.take(line).count();
+    client.kill().unwrap();
+    client.wait().unwrap();
+    let since = Instant::now();
+    while server.try_wait().unwrap().is_none() {
+        if since.elapsed() > PATIENCE {
+            server.kill().unwrap();
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let status = server.wait().unwrap().code();
+    (count, status, rest.join().unwrap())
+}
+
+#[test]
+#[ignore = "some minutes, for the server waits in vain each time: cargo test -p device --test programs gone -- --ignored --nocapture"]
+fn a_peer_that_is_killed_at_any_step_is_missed_in_time() {
+    for line in (40..).step_by(8) {
+        let (count, status, log) = kill_client_at(line);
+        let reason = log.lines().rfind(|line| line.contains("ERR ")).unwrap_or("no error").to_owned();
+        println!("killed at line {count}: the server's status is {status:?}: {reason}");
+        assert!(status.is_some() || !log.contains("CM event: "), "the server hangs:\n{log}");
+        assert!(status == Some(0) || reason != "no error", "{log}");
+        if count < line {
+            return; // It had ended by itself.
+        }
+    }
+}
+
+const KNOCK: &str = "waited 5 s for a client's connect request";
+const ESTABLISHED: &str = "waited 5 s for RDMA_CM_EVENT_ESTABLISHED";
+const DISCONNECTED: &str = "waited 5 s for RDMA_CM_EVENT_DISCONNECTED";
+const RECV: &str = "waited 5 s for the completion of work request 1 (a RECV with the peer's metadata)";
+/// The device's own verdict on a request that nobody answers: after 7 times 0.54 s, and so before our 5 s are over.
+const RETRIES: &str = "completed with IBV_WC_RETRY_EXC_ERR";
+const STATE: &str = "waited 5 s for a completion in the state SS_";
+
+/// A lesson; the packet with which the cable breaks; and what the server and the client say of it: one of these, or nothing if
+/// they have heard all that they wait for. In 06 and 07 both send, and each may wait for the other or find it out by itself.
+type Case = (&'static str, &'static str, &'static [&'static str], &'static [&'static str]);
+
+const CASES: [Case; 16] = [
+    ("02", "1st REQ", &[KNOCK], &[ESTABLISHED]),
+    ("02", "1st REP", &[ESTABLISHED], &[ESTABLISHED]),
+    ("02", "1st RTU", &[ESTABLISHED], &[DISCONNECTED]),
+    ("02", "1st DREQ", &[DISCONNECTED], &[DISCONNECTED]),
+    ("02", "1st DREP", &[], &[DISCONNECTED]),
+    ("03", "1st \"RC Send Only\" from client", &[RECV, RETRIES], &[RETRIES]),
+    ("03", "1st \"RC Send Only\" from server", &[RETRIES], &[RECV, RETRIES]),
+    ("04", "1st \"RC RDMA Write Only\"", &[DISCONNECTED], &[RETRIES]),
+    ("04", "2nd \"RC Acknowledge\" from server", &[DISCONNECTED], &[RETRIES]),
+    ("05", "1st \"RC RDMA Read Request\"", &[DISCONNECTED], &[RETRIES]),
+    ("05", "1st \"RC RDMA Read Response Only\"", &[DISCONNECTED], &[RETRIES]),
+    ("06", "1st \"RC Send Only\" from client", &[STATE, RETRIES], &[RETRIES]),
+    ("06", "1st \"RC RDMA Write Only\" from server", &[RETRIES], &[STATE, RETRIES]),
+    ("06", "2nd \"RC Send Only\" from server", &[RETRIES], &[STATE, RETRIES]),
+    ("07", "1st \"RC RDMA Write Only\" from client", &[STATE, RETRIES], &[RETRIES]),
+    ("07", "1st DREQ", &[DISCONNECTED], &[DISCONNECTED]),
+];
+
+#[test]
+fn a_peer_that_falls_silent_is_missed_in_words() {
+    each(&CASES, |(lesson, packet, server, client)| {
+        let check = Run::lesson(lesson, "--timeout 5", "--timeout 5").wire(&format!("cut {packet}")).check();
+        for (node, says) in [(SERVER, server), (CLIENT, client)] {
+            let what = format!("lesson {lesson}, cut {packet}: {}", check.all());
+            assert_eq!(check.node(node).exit, Some(i32::from(!says.is_empty())), "{node}: {what}");
+            if !says.is_empty() {
+                let error = check.line(node, "] ERR  ");
+                assert!(says.iter().any(|text| error.contains(text)), "{node}, none of {says:?}: {what}");
+                check.logs(node, "the stages so far: main → ");
+            }
+        }
+    });
+}
