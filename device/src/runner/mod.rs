@@ -20,8 +20,12 @@ use wires::Wires;
 
 pub use link::library;
 
-/// How long a server that never says that it listens has before the clients start.
-const SILENCE: Duration = Duration::from_millis(500);
+/// How long a server that neither says that it listens, nor anything else, has before the clients start. On a busy machine a
+/// program may need a second to begin; a client that is told no address then knocks where nobody is.
+const SILENCE: Duration = Duration::from_secs(10);
+
+/// How often we look at the clock while all run.
+const TURN: Duration = Duration::from_millis(500);
 
 /// How often we look whether it listens on TCP.
 const GLANCE: Duration = Duration::from_millis(5);
@@ -84,7 +88,7 @@ pub fn run(run: &Run) -> Result<bool> {
     session.start(0)?;
     let (begun, mut heard) = (Instant::now(), Instant::now());
     while !session.others_started || session.programs.iter().any(|program| program.exit.is_none()) {
-        let patience = if session.others_started { SILENCE } else { GLANCE };
+        let patience = if session.others_started { TURN } else { GLANCE };
         let message = session.inbox.next(session.wires.wait(patience))?;
         session.wires.let_go(&mut session.recorder)?;
         match message {
