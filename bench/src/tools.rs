@@ -104,9 +104,10 @@ pub fn take_turns(
 ) -> Result<BTreeMap<String, Vec<String>>> {
     let turns = (0..effort.rounds).flat_map(|_| contenders).enumerate();
     let (mut serve, mut listeners) = (String::new(), 0);
-    // A program that could not do it (a server of its own begins to listen a moment later, for example) tries again.
+    // A program that could not do it (a server of its own begins to listen a moment later, for example) tries again; one that
+    // stands still is ended.
     let mut script = String::from(
-        "again() { n=0; until out=$(\"$@\" 2>&1); do n=$((n+1)); [ $n -ge 20 ] && break; sleep 0.2; done; echo \"$out\"; }; ",
+        "again() { n=0; until out=$(timeout 60 \"$@\" 2>&1); do n=$((n+1)); [ $n -ge 20 ] && break; sleep 0.2; done; echo \"$out\"; }; ",
     );
     for (turn, Contender { name, server, client }) in turns {
         let port = (PORT + turn).to_string();

@@ -15,7 +15,7 @@ use std::time::Instant;
 use wire::lanes::Style;
 
 /// So many changes are tried at a time: much of a run is waiting.
-const AT_ONCE: usize = 2;
+const AT_ONCE: usize = 4;
 
 /// Tries what is named; all changes, unless some are. Where it comes out as told, the part of the run that a page quotes is
 /// kept, if that is wished.
