@@ -81,7 +81,7 @@ fn states() -> Result<BTreeMap<std::path::PathBuf, f64>> {
 fn visit(folder: &Path, found: &mut BTreeMap<std::path::PathBuf, f64>) {
     use std::os::unix::fs::MetadataExt;
     let entries = || std::fs::read_dir(folder).into_iter().flatten().flatten();
-    if entries().any(|entry| entry.file_name() == "0.state") {
+    if entries().any(|entry| entry.file_name() == "1.state") {
         let size: u64 = entries().filter_map(|entry| entry.metadata().ok()).map(|file| file.blocks() * 512).sum();
         found.insert(folder.to_owned(), size as f64 / 1e6);
         return;

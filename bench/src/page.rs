@@ -25,8 +25,7 @@ pub fn page(sections: &[Section]) -> String {
     let mut page = TOP.to_owned() + &circumstances();
     for Section { title, about, figures, seconds, load } in sections {
         let rows: String = figures.iter().map(|figure| figure.row() + "\n").collect();
-        page +=
-            &format!("\n## {title}\n\n{about}\n\n{HEAD}{rows}\nMeasured in {seconds:.0} s; the load was {load:.1}.\n");
+        page += &format!("\n## {title}\n\nMeasured in {seconds:.0} s, at a load of {load:.1}. {about}\n\n{HEAD}{rows}");
     }
     page
 }
