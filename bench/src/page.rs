@@ -18,8 +18,7 @@ const TOP: &str = "# Benchmarks\n\n\
 How fast is all this, beside what others have built? `make bench` measured what follows, and wrote this page: it is measured anew\n\
 by running that again. Each figure is the median of its rounds, with the lowest and the highest; each ratio is one of medians, with\n\
 the lowest and highest of single rounds. What stands in one row took turns, in the same machines, within the same minutes.\n\n\
-The lab's machines are emulated and SoftRoCE is a driver in software: the times say nothing about RDMA, only the ratios say something\n\
-about these programs. On a busy machine the spread grows; the load stands below each heading.\n\n";
+The lab's machines are emulated and SoftRoCE is a driver in software: only the ratios say something, and about these programs alone.\n\n";
 
 pub fn page(sections: &[Section]) -> String {
     let mut page = TOP.to_owned() + &circumstances();
