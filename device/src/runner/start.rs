@@ -12,7 +12,7 @@ use std::os::fd::OwnedFd;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::os::unix::process::ExitStatusExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::Duration;
@@ -116,12 +116,12 @@ impl Program {
     /// Whether it listens on a TCP port, as programs do that have no connection manager.
     pub fn listens_on_tcp(&self) -> bool {
         const LISTEN: &str = "0A";
-        let Some(process) = self.pid.map(|pid| format!("/proc/{}", pid.as_raw_nonzero())) else { return false };
-        let descriptors = fs::read_dir(format!("{process}/fd")).into_iter().flatten().flatten();
-        let targets = descriptors.filter_map(|descriptor| fs::read_link(descriptor.path()).ok());
+        let Some(pid) = self.pid.map(|pid| pid.as_raw_nonzero().get()) else { return false };
+        let descriptors = family(pid).into_iter().flat_map(|pid| entries(&format!("/proc/{pid}/fd")));
+        let targets = descriptors.filter_map(|descriptor| fs::read_link(descriptor).ok());
         let own: Vec<String> = targets.map(|target| target.to_string_lossy().into_owned()).collect();
         ["tcp", "tcp6"].into_iter().any(|table| {
-            let table = fs::read_to_string(format!("{process}/net/{table}")).unwrap_or_default();
+            let table = fs::read_to_string(format!("/proc/{pid}/net/{table}")).unwrap_or_default();
             table.lines().any(|line| {
                 let mut words = line.split_whitespace().skip(3);
                 let (state, inode) = (words.next(), words.nth(5).unwrap_or_default());
@@ -148,6 +148,28 @@ impl Program {
         }
         !was_asked
     }
+}
+
+fn entries(folder: &str) -> Vec<PathBuf> {
+    fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
+}
+
+/// A process, and those that it has started: a program may be run by a shell.
+fn family(first: i32) -> Vec<i32> {
+    let parent = |process: &PathBuf| {
+        let pid: i32 = process.file_name()?.to_str()?.parse().ok()?;
+        let stat = fs::read_to_string(process.join("stat")).ok()?;
+        // pid (name) state parent …
+        Some((pid, stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse::<i32>().ok()?))
+    };
+    let all: Vec<(i32, i32)> = entries("/proc").iter().filter_map(parent).collect();
+    let mut family = vec![first];
+    let mut at = 0;
+    while let Some(&elder) = family.get(at) {
+        family.extend(all.iter().filter(|(_, parent)| *parent == elder).map(|(pid, _)| *pid));
+        at += 1;
+    }
+    family
 }
 
 fn number(status: ExitStatus) -> i32 {
