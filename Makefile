@@ -139,7 +139,8 @@ lesson-% break-% server-% client-% capture-% compare-% play-%:
 test: ## build everything and run every test
 	@lab/setup.sh build lab shell test
 	cargo build --workspace
-	cargo test --workspace
+	@# Two more at a time than there are processors: lab and device tests mostly wait.
+	RUST_TEST_THREADS=$${RUST_TEST_THREADS:-$$(($$(nproc) + 2))} cargo test --workspace
 
 .PHONY: field-guide
 field-guide: ## make every change of every lesson again, and say what comes out otherwise than it is told (some minutes)
@@ -164,6 +165,7 @@ bench: ## measure everything beside its reference, and write docs/benchmarks.md 
 	@lab/setup.sh build lab shell test
 	cargo build --workspace
 	cargo build --release -p wire -p lesson-10
+	@$(MAKE) --no-print-directory site
 	@$(bin)/bench --page docs/benchmarks.md
 
 # Needs a nightly compiler and cargo-fuzz, which are not set up here. Findings are in wire/fuzz/artifacts.
@@ -175,6 +177,8 @@ fuzz: ## look for captures that make the wire tools panic [RUNS=number]
 
 .PHONY: miri
 miri: ## the device's core under Miri, which finds undefined behaviour (rustup component add miri rust-src --toolchain nightly)
+	@# The rim's eventfds are none of Miri's.
+	CARGO_TARGET_DIR=$(target)/miri MIRIFLAGS=-Zmiri-disable-isolation cargo +nightly miri test -p device --lib -- --skip nic::
 	CARGO_TARGET_DIR=$(target)/miri MIRIFLAGS=-Zmiri-disable-isolation cargo +nightly miri test -p device --test contract --test hostile --test connections
 
 # The documentation shows private items, too: a reader wants to know how it works inside.

@@ -4,6 +4,7 @@ use crate::figure::Figure;
 use crate::tools::{bin, output, root, timed, Effort};
 use anyhow::Result;
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::process::Command;
 
 pub fn figures(effort: Effort) -> Result<Vec<Figure>> {
@@ -29,7 +30,20 @@ pub fn figures(effort: Effort) -> Result<Vec<Figure>> {
             Figure::new("a clean build of lesson 04", "s", ours).beside("rdma-sys alone", vec![build("rdma-sys")?]),
         );
     }
+    let pages = pages(&bin()?.join("../site"));
+    if pages.is_empty() {
+        eprintln!("bench: no pages in target/site: make site");
+    } else {
+        figures.push(Figure::new("the book's pages: HTML of each", "KB", pages));
+    }
     Ok(figures)
+}
+
+/// KB of each page of the book.
+fn pages(folder: &Path) -> Vec<f64> {
+    let files = std::fs::read_dir(folder.join("docs")).into_iter().flatten().flatten();
+    let pages = files.filter(|file| file.path().extension().is_some_and(|extension| extension == "html"));
+    pages.filter_map(|file| Some(file.metadata().ok()?.len() as f64 / 1e3)).collect()
 }
 
 fn cargo() -> Command {

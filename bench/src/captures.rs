@@ -51,8 +51,7 @@ pub fn figures(effort: Effort) -> Result<Vec<Figure>> {
         let figure = beside(1000, 1)?;
         figures.push(Figure { wanted: None, ..figure });
     } else {
-        figures.push(beside(100_000, effort.rounds)?);
-        figures.push(beside(1_000_000, 1)?);
+        figures.push(beside(1_000_000, 3)?);
     }
     let sizes: &[usize] = if effort.smoke { &[1000] } else { &[1_000, 10_000, 100_000, 1_000_000, 10_000_000] };
     for packets in sizes {
@@ -71,16 +70,14 @@ pub fn figures(effort: Effort) -> Result<Vec<Figure>> {
             }
         }
         std::fs::remove_file(&file)?;
-        figures.push(Figure::new(&format!("wire show --format tsv, {packets} packets"), "s", show.0));
-        if !compare.0.is_empty() {
-            figures.push(Figure::new(&format!("wire compare, {packets} packets with themselves"), "s", compare.0));
-        }
+        let beside = if compare.0.is_empty() { "" } else { "wire compare, with themselves" };
+        let figure = |what, unit, show, compare| {
+            Figure::new(&format!("{what}wire show --format tsv, {packets} packets"), unit, show).beside(beside, compare)
+        };
+        figures.push(figure("", "s", show.0, compare.0));
         // What ends within milliseconds has not been looked at often enough.
         if *packets >= 1_000_000 {
-            figures.push(Figure::new(&format!("memory of wire show, {packets} packets"), "MB", show.1));
-        }
-        if *packets == 1_000_000 {
-            figures.push(Figure::new(&format!("memory of wire compare, {packets} packets"), "MB", compare.1));
+            figures.push(figure("memory of ", "MB", show.1, compare.1));
         }
     }
     Ok(figures)

@@ -10,7 +10,7 @@ pub enum Wanted {
 pub struct Figure {
     pub what: String,
     pub unit: &'static str,
-    /// One value of each round, in order.
+    /// One value of each round, in order; NaN where a program stood still.
     pub ours: Vec<f64>,
     /// What stands beside it, and its values in the same rounds. No values: there is no reference.
     pub beside: String,
@@ -32,13 +32,10 @@ impl Figure {
         Self { wanted: Some(wanted), ..self }
     }
 
-    /// Of the medians; and the lowest and highest of a single round.
+    /// Of each round: what was measured within the same seconds. Median, lowest and highest.
     fn ratio(&self) -> Option<(f64, f64, f64)> {
         let rounds: Vec<f64> = self.ours.iter().zip(&self.reference).map(|(ours, other)| ours / other).collect();
-        (!rounds.is_empty()).then(|| {
-            let (_, low, high) = spread(&rounds);
-            (spread(&self.ours).0 / spread(&self.reference).0, low, high)
-        })
+        (!rounds.is_empty()).then(|| spread(&rounds))
     }
 
     /// A row of the table.
@@ -48,7 +45,9 @@ impl Figure {
             [one] => format!("{} (one run)", short(*one)),
             many => {
                 let (median, low, high) = spread(many);
-                format!("{} ({}–{})", short(median), short(low), short(high))
+                let still = many.iter().filter(|value| value.is_nan()).count();
+                let still = if still > 0 { format!(", {still} stood still") } else { String::new() };
+                format!("{} ({}–{}{still})", short(median), short(low), short(high))
             }
         };
         let ratio = self.ratio();
@@ -72,7 +71,7 @@ pub const HEAD: &str = "| what | unit | ours: median (min–max) | beside | the 
 
 /// Median, minimum and maximum.
 pub fn spread(values: &[f64]) -> (f64, f64, f64) {
-    let mut sorted = values.to_vec();
+    let mut sorted: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
     sorted.sort_by(f64::total_cmp);
     let at = |at: usize| sorted.get(at).copied().unwrap_or(f64::NAN);
     let (half, last) = (sorted.len() / 2, sorted.len().saturating_sub(1));
@@ -96,9 +95,10 @@ mod tests {
 
     #[test]
     fn a_row_has_medians_spreads_and_a_verdict() {
-        let figure = Figure::new("x", "µs", vec![3.0, 1.0, 2.0]).beside("y", vec![2.0, 2.0, 4.0]);
+        let figure = Figure::new("x", "µs", vec![3.0, 1.0, 2.0, 9.0]).beside("y", vec![3.0, 2.0, 2.0, f64::NAN]);
         let row = figure.wanted(Wanted::AtMost(1.05)).row();
-        assert_eq!(row, "| x | µs | 2.00 (1.00–3.00) | y | 2.00 (2.00–4.00) | **1.00** (0.50–1.50) | ≤ 1.05: yes |");
+        let other = "2.00 (2.00–3.00, 1 stood still)";
+        assert_eq!(row, format!("| x | µs | 2.50 (1.00–9.00) | y | {other} | **1.00** (0.50–1.00) | ≤ 1.05: yes |"));
         assert_eq!(spread(&[1.0, 2.0, 4.0, 8.0]), (3.0, 1.0, 8.0));
         assert_eq!(Figure::new("x", "", vec![1.0]).row(), "| x |  | 1.00 (one run) |  | – | – |  |");
     }

@@ -54,8 +54,10 @@ pub fn figures(effort: Effort) -> Result<Vec<Figure>> {
         figures.push(Figure::new("lesson 04, cold: both machines are booted, and saved", "s", cold));
         figures.push(Figure::new("the two saved states", "MB on disk", booted));
     }
-    // What takes no time is no row.
-    let parts = order.iter().filter(|name| phases[*name].iter().sum::<f64>() > effort.rounds as f64);
+    // What takes next to no time is no row; nor is the whole, which stands above.
+    let parts = order
+        .iter()
+        .filter(|name| *name != "in all" && phases[*name].iter().sum::<f64>() > effort.rounds as f64 * 20.0);
     figures.extend(parts.map(|name| Figure::new(&format!("of a warm run: {name}"), "ms", phases[name].clone())));
     for workers in if effort.smoke { vec![1] } else { vec![1, 4, 8] } {
         let clients = format!("--clients={workers}");

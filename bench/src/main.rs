@@ -32,7 +32,7 @@ const KINDS: [Kind; 7] = [
     ("connections", "Connections", "Five in a row, each with a program of its own.", others::connections),
     ("lab", "The lab", "Whole runs, from the command to its end. And the device in user space, which is read and not raced.", machines::figures),
     ("wire", "Reading captures", "`wire` beside tshark with fields of the same kind. Built with `--release`, as tshark is.", captures::figures),
-    ("builds", "Building", "From nothing, on this machine, with what cargo has downloaded before.", builds::figures),
+    ("builds", "Building", "From nothing, on this machine, with what cargo has downloaded before; and what `make site` builds.", builds::figures),
 ];
 
 fn main() -> ExitCode {
@@ -81,7 +81,8 @@ fn measure(kinds: &[&str], effort: Effort, file: Option<&str>) -> Result<()> {
         }
     }
     if let Some(file) = file {
-        std::fs::write(file, page::page(&sections)).with_context(|| format!("cannot write {file}"))?;
+        let old = std::fs::read_to_string(file).unwrap_or_default();
+        std::fs::write(file, page::page(&sections, &old)).with_context(|| format!("cannot write {file}"))?;
     }
     if !failed.is_empty() {
         bail!("could not measure: {}", failed.join(" "));

@@ -24,12 +24,14 @@ pub fn connections(effort: Effort) -> Result<Vec<Figure>> {
         // Its server serves one client, and has to be started again.
         contender("ucmatose", "while ! ucmatose -c 1 -C 0 -p 18702 -s server; do sleep 0.02; done"),
     ];
-    let clients = CONNECTIONS * effort.rounds;
-    let server = format!(
-        "rping -s -P -p 18701 & while :; do ucmatose -c 1 -C 0 -p 18702; done >/dev/null 2>&1 & \
-         RUST_LOG=off lesson-02 server -n {clients}"
-    );
-    let said = take_turns("bench-connections", &server, &contenders, effort)?;
+    let server = |rounds| {
+        format!(
+            "rping -s -P -p 18701 & while :; do ucmatose -c 1 -C 0 -p 18702; done >/dev/null 2>&1 & \
+             RUST_LOG=off lesson-02 server -n {}",
+            CONNECTIONS * rounds
+        )
+    };
+    let said = take_turns("bench-connections", server, &contenders, effort)?;
     let rate = |name: &str| {
         numbers(&said, name, |text| {
             let times: Vec<f64> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
@@ -64,10 +66,10 @@ pub fn tcp(effort: Effort) -> Result<Vec<Figure>> {
         ("TCP", format!("{bench} tcp-client server {small} {large}")),
     ];
     let contenders = contenders.map(|(name, client)| Contender { name: name.into(), server: None, client });
-    let rounds = effort.rounds;
-    let server =
-        format!("sh -c \"{bench} tcp-server {rounds} & RUST_LOG=off {lesson} server -n {}; wait\"", 2 * rounds);
-    let said = take_turns("bench-tcp", &server, &contenders, effort)?;
+    let server = |rounds| {
+        format!("sh -c \"{bench} tcp-server {rounds} & RUST_LOG=off {lesson} server -n {}; wait\"", 2 * rounds)
+    };
+    let said = take_turns("bench-tcp", server, &contenders, effort)?;
     let rdma = numbers(&said, "RDMA there and back", |text| field(text, "median_ns").map(|ns| ns / 1e3))?;
     let blocks = numbers(&said, "RDMA blocks", |text| field(text, "bytes_per_s").map(|bytes| bytes / 1e6))?;
     Ok(vec![

@@ -5,8 +5,11 @@ use crate::tools::{field, lesson, numbers, root, take_turns, Contender, Effort};
 use anyhow::Result;
 use plotters::prelude::*;
 
+/// The one way whose program tells what it does: what the log costs.
+const LOGGED: &str = "depth 1, and a log line for each step";
+
 /// What, its options, how many requests, and the plain way that it stands beside.
-const WAYS: [(&str, &str, usize, &str); 15] = [
+const WAYS: [(&str, &str, usize, &str); 16] = [
     ("depth 1", "", 500, ""),
     ("depth 2", "--depth 2", 500, "depth 1"),
     ("depth 4", "--depth 4", 500, "depth 1"),
@@ -20,6 +23,7 @@ const WAYS: [(&str, &str, usize, &str); 15] = [
     ("depth 1, asleep", "--wait sleep", 500, "depth 1"),
     ("depth 1, hybrid", "--wait hybrid", 500, "depth 1"),
     ("depth 1, memory registered for each", "--mrs each", 500, "depth 1"),
+    (LOGGED, "", 100, "depth 1"),
     ("SEND, depth 16, 64 receives with credits", "--op send --depth 16 --receives 64 --credits", 1000, "depth 16"),
     ("SEND, depth 16, 4 receives without credits", "--op send --depth 16 --receives 4", 12, "depth 16"),
 ];
@@ -27,13 +31,13 @@ const WAYS: [(&str, &str, usize, &str); 15] = [
 pub fn figures(effort: Effort) -> Result<Vec<Figure>> {
     let lesson = lesson(effort)?;
     let contender = |(what, options, count, _): &(&str, &str, usize, &str)| {
-        let client = format!("env RUST_LOG=off {lesson} client -a server --count {} {options}", effort.count(*count));
+        let log = if *what == LOGGED { "info" } else { "off" };
+        let client = format!("env RUST_LOG={log} {lesson} client -a server --count {} {options}", effort.count(*count));
         Contender { name: (*what).into(), server: None, client }
     };
     let contenders: Vec<Contender> = WAYS.iter().map(contender).collect();
-    let clients = WAYS.len() * effort.rounds;
-    let server = format!("env RUST_LOG=off {lesson} server -n {clients}");
-    let said = take_turns("bench-techniques", &server, &contenders, effort)?;
+    let server = |rounds| format!("env RUST_LOG=off {lesson} server -n {}", WAYS.len() * rounds);
+    let said = take_turns("bench-techniques", server, &contenders, effort)?;
     let rate = |what: &str| numbers(&said, what, |text| field(text, "requests_per_s"));
     let figure = |(what, .., plain): &(&str, &str, usize, &str)| {
         let figure = Figure::new(what, "requests/s", rate(what)?);
@@ -72,10 +76,15 @@ fn plot(rates: &[(f64, f64)], latencies: &[(f64, f64)]) -> Result<String, Box<dy
             .margin(12)
             .x_label_area_size(36)
             .y_label_area_size(56)
-            .build_cartesian_2d((1.0..64.0).log_scale(), (0.5..most * 1.2).log_scale())?;
+            .build_cartesian_2d((1.0..64.0).log_scale().base(2.0), (0.5..most * 1.2).log_scale().base(2.0))?;
         let whole = |number: &f64| format!("{number:.0}");
         let mesh = &mut chart.configure_mesh();
-        mesh.x_desc("requests under way").y_desc("times depth 1").x_label_formatter(&whole).disable_x_mesh().draw()?;
+        mesh.x_desc("requests under way")
+            .y_desc("times depth 1")
+            .x_label_formatter(&whole)
+            .disable_x_mesh()
+            .max_light_lines(0)
+            .draw()?;
         for (name, points, color) in lines {
             let line = LineSeries::new(points, color.stroke_width(2)).point_size(3);
             let legend = move |(x, y)| PathElement::new([(x, y), (x + 20, y)], color);
