@@ -136,8 +136,10 @@ mod tests {
     fn every_flipped_bit_but_the_masked_byte_is_noticed() {
         let (from, to) = ("127.0.0.2".parse().unwrap(), "127.0.0.3".parse().unwrap());
         let sealed = seal(from, to, &sample());
+        // Miri, to which a sum of all bytes is a second's work, takes a bit of each.
+        let bits = if cfg!(miri) { 1 } else { 8 };
         for at in payload_offset(from)..sealed.len() {
-            for bit in 0..8 {
+            for bit in 0..bits {
                 let mut bytes = sealed.clone();
                 bytes[at] ^= 1 << bit;
                 let opened = open(from, to, ROCE_PORT, &bytes[payload_offset(from)..]);

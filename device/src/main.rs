@@ -8,15 +8,12 @@
 
 mod runner;
 
-use anyhow::{bail, Result};
-use clap::{Args, Parser, Subcommand};
-use runner::{library, Node, Run};
-use std::fmt;
+use anyhow::{bail, Context, Result};
+use clap::{Parser, Subcommand};
+use runner::{library, Options, Run};
 use std::io::{self, Write};
-use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Duration;
-use wire::rules::Rules;
+use wire::programs::{self, Lesson, Node, CLIENT, SERVER};
 
 const PROGRAM_FAILED: u8 = 1;
 const USAGE: u8 = 2;
@@ -34,19 +31,10 @@ struct Cli {
 enum Command {
     /// Run both sides of a lesson
     Run {
-        /// The lesson, for example lesson-04
-        lesson: String,
-        /// More arguments for the server
-        #[arg(long, default_value = "", allow_hyphen_values = true)]
-        server_args: String,
-        /// More arguments for the client
-        #[arg(long, default_value = "", allow_hyphen_values = true)]
-        client_args: String,
-        /// So many clients, all at once: client-1, client-2 …
-        #[arg(long, default_value_t = 1)]
-        clients: usize,
         #[command(flatten)]
-        common: Common,
+        lesson: Lesson,
+        #[command(flatten)]
+        options: Options,
     },
     /// Run any programs of this machine, for example --server "rping -s -C 3" --client 'rping -c -a $SERVER -C 3'
     Exec {
@@ -57,10 +45,10 @@ enum Command {
         #[arg(long)]
         client: Option<String>,
         /// One more program: --node 'worker-1=rping -c -a $SERVER -C 3'
-        #[arg(long = "node", value_name = "NAME=COMMAND", value_parser = node)]
-        nodes: Vec<(String, String)>,
+        #[arg(long = "node", value_name = "NAME=COMMAND")]
+        nodes: Vec<Node>,
         #[command(flatten)]
-        common: Common,
+        options: Options,
     },
     /// An interactive shell in which programs use the device
     Shell {
@@ -68,119 +56,60 @@ enum Command {
         #[arg(long, default_value = "rping -s -P -v")]
         server: String,
         #[command(flatten)]
-        common: Common,
+        options: Options,
     },
     /// Print the folder with the two libraries, for LD_LIBRARY_PATH
     Library,
 }
 
-#[derive(Args)]
-struct Common {
-    /// Show what the devices decide, too
-    #[arg(long)]
-    log: bool,
-    /// Act on packets, for example: drop 1st "RC Acknowledge" from server (docs/lab.md has more)
-    #[arg(long, default_value = "", hide_default_value = true)]
-    wire: String,
-    /// How long the programs may run, in seconds
-    #[arg(long, default_value_t = 60)]
-    deadline: u64,
-    /// The folder of the results, below target/device/runs
-    #[arg(long)]
-    name: Option<String>,
-    /// Copy the run file to this place, too
-    #[arg(long)]
-    pcap: Option<PathBuf>,
-    /// Show nothing while the programs run
-    #[arg(long)]
-    quiet: bool,
-}
-
 fn main() -> ExitCode {
-    match Cli::parse().command.carry_out() {
+    let command = Cli::parse().command;
+    let done = match command.into_run() {
+        Ok(Some(run)) => runner::run(run),
+        Ok(None) => library().map(|folder| {
+            println!("{}", folder.display());
+            true
+        }),
+        Err(error) => return failed(&error, USAGE),
+    };
+    match done {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(PROGRAM_FAILED),
-        Err(error) => {
-            let _ = writeln!(io::stderr(), "device: {error:#}");
-            ExitCode::from(if error.is::<Misunderstood>() { USAGE } else { RUNNER_FAILED })
-        }
+        Err(error) => failed(&error, RUNNER_FAILED),
     }
 }
 
-/// The command line is not understood.
-#[derive(Debug)]
-struct Misunderstood(String);
-
-impl fmt::Display for Misunderstood {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
+fn failed(error: &anyhow::Error, status: u8) -> ExitCode {
+    let _ = writeln!(io::stderr(), "device: {error:#}");
+    ExitCode::from(status)
 }
-
-impl std::error::Error for Misunderstood {}
 
 impl Command {
-    fn carry_out(self) -> Result<bool> {
-        match self {
-            Command::Library => {
-                println!("{}", library()?.display());
-                Ok(true)
+    /// What is to be run, if it is more than a question. An error is one of the command line.
+    fn into_run(self) -> Result<Option<Run>> {
+        let (name, nodes, options, shell) = match self {
+            Command::Library => return Ok(None),
+            Command::Run { lesson: Lesson { lesson, server_args, client_args, clients }, options } => {
+                let number = programs::number(&lesson);
+                let number = number.with_context(|| format!("`{lesson}` is no lesson; an example is lesson-04"))?;
+                let server = programs::server(number, &server_args);
+                let client = programs::client(number, "$SERVER", &client_args);
+                let mut nodes = vec![Node::new(SERVER, &*server), Node::new(CLIENT, &*client)];
+                programs::multiply_client(&mut nodes, clients);
+                (number.to_owned(), nodes, options, false)
             }
-            Command::Run { lesson, server_args, client_args, clients, common } => {
-                let number = lesson.strip_prefix("lesson-").unwrap_or(&lesson);
-                if number.len() != 2 || !number.bytes().all(|byte| byte.is_ascii_digit()) {
-                    bail!(Misunderstood(format!("`{lesson}` is no lesson; an example is lesson-04")));
-                }
-                let many =
-                    if clients > 1 && !server_args.contains("-n") { format!(" -n {clients}") } else { String::new() };
-                let server = format!("lesson-{number} server {server_args}{many}");
-                let target = if names_address(&client_args) { "" } else { "-a $SERVER " };
-                let client = format!("lesson-{number} client {target}{client_args}");
-                let mut nodes = vec![Node::new("server", server)];
-                if clients > 1 {
-                    nodes.extend((1..=clients).map(|n| Node::new(&format!("client-{n}"), client.clone())));
-                } else {
-                    nodes.push(Node::new("client", client));
-                }
-                common.run(number, nodes)
+            Command::Exec { server, client, nodes, options } => {
+                let client = client.map(|command| Node::new(CLIENT, &*command));
+                let nodes = [Node::new(SERVER, &*server)].into_iter().chain(client).chain(nodes).collect();
+                ("exec".to_owned(), nodes, options, false)
             }
-            Command::Exec { server, client, nodes, common } => {
-                let named = [("server".to_owned(), Some(server)), ("client".to_owned(), client)].into_iter();
-                let named = named.filter_map(|(name, command)| Some((name, command?)));
-                common.run("exec", named.chain(nodes).map(|(name, command)| Node::new(&name, command)).collect())
+            Command::Shell { server, options } => {
+                ("shell".to_owned(), vec![Node::new(SERVER, &*server)], options, true)
             }
-            Command::Shell { server, common } => {
-                let mut run = common.prepare("shell", vec![Node::new("server", server)]);
-                run.shell = true;
-                run.deadline = Duration::from_secs(24 * 3600);
-                runner::run(&run)
-            }
+        };
+        if let Some(idle) = nodes.iter().find(|node| node.command.is_none()) {
+            bail!("{} has no command; an example is worker-1=rping -c -a $SERVER", idle.name);
         }
+        Run::new(name, nodes, options, shell).map(Some)
     }
-}
-
-impl Common {
-    fn prepare(&self, name: &str, nodes: Vec<Node>) -> Run {
-        let deadline = Duration::from_secs(self.deadline);
-        let (name, copy) = (self.name.as_deref().unwrap_or(name).to_owned(), self.pcap.clone());
-        let rules = self.wire.clone();
-        Run { name, nodes, log: self.log, rules, quiet: self.quiet, shell: false, deadline, copy }
-    }
-
-    fn run(&self, name: &str, nodes: Vec<Node>) -> Result<bool> {
-        let names: Vec<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
-        Rules::parse(&self.wire, &names).map_err(|error| Misunderstood(error.to_string()))?;
-        runner::run(&self.prepare(name, nodes))
-    }
-}
-
-fn node(text: &str) -> Result<(String, String), String> {
-    let (name, command) = text.split_once('=').ok_or("an example is worker-1=rping -c -a $SERVER")?;
-    Ok((name.to_owned(), command.to_owned()))
-}
-
-/// Whether a client's arguments say where to connect to.
-fn names_address(arguments: &str) -> bool {
-    let words = shlex::split(arguments).unwrap_or_default();
-    words.iter().any(|word| word.starts_with("--addr") || (word.starts_with("-a") && !word.starts_with("--")))
 }

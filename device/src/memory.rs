@@ -186,12 +186,6 @@ impl Memory {
         }
         Ok(())
     }
-
-    /// Checks every piece of a list as a whole.
-    pub fn check_all(&self, domain: u32, pieces: &[Sge], needed: Rights) -> Result<(), Refusal> {
-        let whole = |sge: &Sge| Claim { domain, key: sge.lkey, address: sge.address, length: sge.length, needed };
-        pieces.iter().try_for_each(|sge| self.check(whole(sge)))
-    }
 }
 
 /// Copies bytes of the program. What it writes there at the same time may or may not be seen, as with a NIC.
@@ -238,8 +232,9 @@ mod tests {
     fn nothing_outside_a_region_is_in_reach() {
         let mut bytes = [7u8; 16];
         let mut memory = Memory::default();
-        let start = bytes.as_mut_ptr() as u64;
-        let key = memory.register(1, bytes.as_mut_ptr(), 16, Rights::REMOTE_READ, 0xab);
+        let pointer = bytes.as_mut_ptr();
+        let key = memory.register(1, pointer, 16, Rights::REMOTE_READ, 0xab);
+        let start = pointer as u64;
         let check = |key, address, length, needed| memory.check(claim(key, address, length, needed));
         assert_eq!(check(key, start, 16, Rights::REMOTE_READ), Ok(()));
         assert_eq!(check(key, start + 16, 0, Rights::REMOTE_READ), Ok(()));
@@ -259,8 +254,9 @@ mod tests {
         let (mut first, mut second) = ([1u8, 2, 3], [4u8, 5, 6]);
         let mut memory = Memory::default();
         let mut piece = |bytes: &mut [u8; 3]| {
-            let lkey = memory.register(1, bytes.as_mut_ptr(), 3, Rights::LOCAL_WRITE, 0);
-            Sge { address: bytes.as_mut_ptr() as u64, length: 3, lkey }
+            let start = bytes.as_mut_ptr();
+            let lkey = memory.register(1, start, 3, Rights::LOCAL_WRITE, 0);
+            Sge { address: start as u64, length: 3, lkey }
         };
         let pieces = [piece(&mut first), Sge::default(), piece(&mut second)];
         assert_eq!(memory.gather(1, &pieces, 2, 3), Ok(vec![3, 4, 5]));
@@ -273,8 +269,9 @@ mod tests {
     fn an_atomic_operation_finds_what_stood_there() {
         let mut cell = [5u64; 1];
         let mut memory = Memory::default();
-        let key = memory.register(1, cell.as_mut_ptr().cast(), 8, Rights::REMOTE_ATOMIC, 0);
-        let at = claim(key, cell.as_mut_ptr() as u64, 8, Rights::REMOTE_ATOMIC);
+        let start = cell.as_mut_ptr();
+        let key = memory.register(1, start.cast(), 8, Rights::REMOTE_ATOMIC, 0);
+        let at = claim(key, start as u64, 8, Rights::REMOTE_ATOMIC);
         assert_eq!(memory.update(at, |old| Some(old + 2)), Ok(5));
         assert_eq!(memory.update(at, |_| None), Ok(7));
     }

@@ -5,7 +5,7 @@
 
 mod pair;
 
-use device::cm::{Cm, CmEffect, EventKind, Param};
+use device::cm::{Cm, CmEffect, Event, EventKind, Param, Phase};
 use pair::Fault;
 use proptest::prelude::*;
 use std::collections::VecDeque;
@@ -69,14 +69,14 @@ impl World {
             EventKind::ConnectResponse => {
                 self.act(side, |cm, now, out| cm.ready_to_use(connection, now, out).unwrap());
                 if goes_first {
-                    self.act(side, |cm, now, out| assert!(cm.disconnect(connection, now, out)));
+                    self.act(side, |cm, now, out| cm.disconnect(connection, now, out));
                 }
             }
             EventKind::Established if goes_first => {
-                self.act(side, |cm, now, out| assert!(cm.disconnect(connection, now, out)));
+                self.act(side, |cm, now, out| cm.disconnect(connection, now, out));
             }
             // The answer; it is nothing new for who went first.
-            EventKind::Disconnected => self.act(side, |cm, now, out| assert!(cm.disconnect(connection, now, out))),
+            EventKind::Disconnected => self.act(side, |cm, now, out| cm.disconnect(connection, now, out)),
             _ => {}
         }
     }
@@ -176,6 +176,88 @@ fn a_full_backlog_takes_no_request_until_the_program_has_fetched_one() {
         client.tick(now, &mut sent);
         assert_eq!(requests(&mut server, &mut sent, now), expected, "fetched: {fetched}");
     }
+}
+
+/// Lets messages arrive. Gives what comes of them: what is sent, and what programs are told.
+fn pass(sent: Vec<CmEffect>, to: &mut Cm, from: IpAddr) -> (Vec<CmEffect>, Vec<Event>) {
+    let (mut out, mut told) = (Vec::new(), Vec::new());
+    for effect in sent {
+        let CmEffect::Send(_, mad) = effect else { continue };
+        to.receive(from, &mad.packet(device::psn::Psn::new(0)).payload, 9 << 40, Instant::now(), &mut out);
+    }
+    out.retain(|effect| match effect {
+        CmEffect::Event(event) => {
+            told.push(event.clone());
+            false
+        }
+        effect => matches!(effect, CmEffect::Send(..)),
+    });
+    (out, told)
+}
+
+/// A server and a client of queue pair 77 that has asked: the two, the server's number, the client's.
+fn asked() -> ([Cm; 2], u32, u32) {
+    let [mut server, mut client] = ADDRESSES.map(Cm::new);
+    server.listen(7471, 7, 0).unwrap();
+    let (theirs, sent) = ask(&mut client, 1 << 32);
+    let (_, told) = pass(sent, &mut server, ADDRESSES[CLIENT]);
+    let ours = told[0].connection;
+    server.get(ours).unwrap().owner = Some(9);
+    ([server, client], ours, theirs)
+}
+
+fn ask(client: &mut Cm, random: u64) -> (u32, Vec<CmEffect>) {
+    let (local, mut sent) = (client.open(Some(8), ADDRESSES[SERVER], random), Vec::new());
+    client.get(local).unwrap().qpn = 77;
+    client.connect(local, 7471, 40_000, b"", Instant::now(), &mut sent);
+    (local, sent)
+}
+
+#[test]
+fn who_leaves_before_the_connection_is_made_says_so() {
+    let (now, mut out) = (Instant::now(), Vec::new());
+    // The client, before the server's program has answered: that hears of it when it does.
+    let ([mut server, mut client], ours, theirs) = asked();
+    client.close(8, theirs, now, &mut out);
+    let (sent, told) = pass(out.split_off(0), &mut server, ADDRESSES[CLIENT]);
+    assert!(sent.is_empty() && told.is_empty(), "{sent:?} {told:?}");
+    assert_eq!(server.get(ours).unwrap().phase, Phase::Idle);
+    assert_eq!(server.reject(ours, b"", &mut out), Err(libc::EINVAL));
+    // Behind the REP either side, the server also when its peer is ready already.
+    for (leaver, is_ready) in [(CLIENT, false), (SERVER, false), (SERVER, true)] {
+        let (mut cms, ours, theirs) = asked();
+        cms[SERVER].accept(ours, b"", now, &mut out);
+        let (_, told) = pass(out.split_off(0), &mut cms[CLIENT], ADDRESSES[SERVER]);
+        assert_eq!(told[0].kind, EventKind::ConnectResponse);
+        if is_ready {
+            cms[CLIENT].ready_to_use(theirs, now, &mut Vec::new()).unwrap();
+        }
+        let (owner, local) = [(9, ours), (8, theirs)][leaver];
+        cms[leaver].close(owner, local, now, &mut out);
+        let (sent, told) = pass(out.split_off(0), &mut cms[1 - leaver], ADDRESSES[leaver]);
+        assert!(sent.is_empty(), "{sent:?}");
+        assert_eq!((told[0].kind, told[0].status, told.len()), (EventKind::Rejected, 28, 1));
+        assert_eq!(cms[leaver].count(), 0);
+    }
+}
+
+#[test]
+fn a_queue_pair_that_comes_back_too_soon_is_stale_and_its_old_connection_ends() {
+    let ([mut server, mut client], ours, theirs) = asked();
+    let (now, mut out) = (Instant::now(), Vec::new());
+    server.accept(ours, b"", now, &mut out);
+    pass(out.split_off(0), &mut client, ADDRESSES[SERVER]);
+    client.ready_to_use(theirs, now, &mut out).unwrap();
+    let (_, told) = pass(out.split_off(0), &mut server, ADDRESSES[CLIENT]);
+    assert_eq!(told[0].kind, EventKind::Established);
+    // The client's machine was started anew.
+    client = Cm::new(ADDRESSES[CLIENT]);
+    let (_, sent) = ask(&mut client, 2 << 32);
+    let (answers, _) = pass(sent, &mut server, ADDRESSES[CLIENT]);
+    let (answers, told) = pass(answers, &mut client, ADDRESSES[SERVER]);
+    assert_eq!((told[0].kind, told[0].status), (EventKind::Rejected, 10));
+    let (_, told) = pass(answers, &mut server, ADDRESSES[CLIENT]);
+    assert_eq!(told[0].kind, EventKind::Disconnected);
 }
 
 proptest! {

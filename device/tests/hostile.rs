@@ -174,7 +174,8 @@ fn damaged_messages_of_the_connection_manager_do_no_harm() {
     client.connect(local, 7471, 40_000, b"hello", now, &mut out);
     let device::cm::CmEffect::Send(_, mad) = &out[0] else { panic!("{out:?}") };
     let good = mad.packet(Psn::new(1)).payload;
-    for at in 0..good.len() {
+    let all = 0..good.len();
+    for at in all.step_by(if cfg!(miri) { 32 } else { 1 }) {
         for value in [0, 1, 0x10, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x7f, 0x80, 0xff] {
             let mut bytes = good.clone();
             bytes[at] = value;

@@ -10,7 +10,7 @@ use crate::options::Options;
 use crate::outcome::{Outcome, Phases};
 use crate::port::Port;
 use crate::record::{Observer, Recorder};
-use crate::run::{Node, Run, CLIENT};
+use crate::run::Run;
 use crate::session::Session;
 use crate::state::{explain, States};
 use crate::terminal::Terminal;
@@ -21,6 +21,7 @@ use std::fs::File;
 use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
+use wire::programs::{Node, CLIENT};
 use wire::run::Event;
 
 /// A restore takes a quarter of a second on an idle machine; a loaded one only gets slower.

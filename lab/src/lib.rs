@@ -46,5 +46,6 @@ pub use lab::Lab;
 pub use options::{Fetched, Options};
 pub use outcome::{Ended, Outcome, Phases};
 pub use payload::Brought;
-pub use run::{address, Node, Run, CLIENT, SERVER};
+pub use run::{address, Run};
 pub use terminal::{size as terminal_size, Terminal};
+pub use wire::programs::{CLIENT, SERVER};

@@ -9,10 +9,11 @@ use anyhow::{ensure, Context, Result};
 use clap::{Args, Parser, Subcommand};
 use lab::{Interrupt, Lab, Options, Outcome, Run, Stopped, Terminal, CLIENT, SERVER};
 use std::env;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{self, ExitCode};
-use wire::lanes::{Lanes, Style};
+use wire::lanes::Live;
+use wire::programs::{Lesson, Node};
 
 /// A program ended with another status than 0, or did not end, or a machine's kernel broke under it.
 const PROGRAM_FAILED: u8 = 1;
@@ -34,17 +35,8 @@ struct Cli {
 enum Command {
     /// Run both sides of a lesson
     Run {
-        /// The lesson, for example lesson-04
-        lesson: String,
-        /// More arguments for the server
-        #[arg(long, default_value = "", allow_hyphen_values = true)]
-        server_args: String,
-        /// More arguments for the client
-        #[arg(long, default_value = "", allow_hyphen_values = true)]
-        client_args: String,
-        /// So many machines run the client, all at once: client-1, client-2 …
-        #[arg(long, default_value_t = 1)]
-        clients: usize,
+        #[command(flatten)]
+        lesson: Lesson,
         #[command(flatten)]
         common: Common,
     },
@@ -58,7 +50,7 @@ enum Command {
         client: Option<String>,
         /// One more machine, with its command: --node "worker-1=rping -c -a server". Up to eight beside the server
         #[arg(long = "node", value_name = "NAME[=COMMAND]")]
-        nodes: Vec<String>,
+        nodes: Vec<Node>,
         /// The folder of the results, below target/lab/runs
         #[arg(long, default_value = "exec")]
         name: String,
@@ -72,7 +64,7 @@ enum Command {
         server: String,
         /// One more machine; without a command it waits for `on NAME COMMAND` in the shell
         #[arg(long = "node", value_name = "NAME[=COMMAND]")]
-        nodes: Vec<String>,
+        nodes: Vec<Node>,
         #[command(flatten)]
         common: Common,
     },
@@ -143,9 +135,9 @@ fn failed(error: &anyhow::Error, status: u8) -> ExitCode {
 impl Command {
     fn into_run(self) -> Result<(Run, Common)> {
         let (run, nodes, common) = match self {
-            Self::Run { lesson, server_args, client_args, clients, common } => {
-                let run = Run::lesson(lesson.strip_prefix("lesson-").unwrap_or(&lesson))?;
-                (run.server_args(&server_args).client_args(&client_args).clients(clients), Vec::new(), common)
+            Self::Run { lesson: Lesson { lesson, server_args, client_args, clients }, common } => {
+                let run = Run::lesson(&lesson)?.server_args(&server_args).client_args(&client_args);
+                (run.clients(clients), Vec::new(), common)
             }
             Self::Exec { server, client, nodes, name, common } => {
                 let is_any = server.is_some() || client.is_some() || !nodes.is_empty();
@@ -158,10 +150,7 @@ impl Command {
                 (Run::shell(&server, lab::terminal_size())?, nodes, common)
             }
         };
-        let run = nodes.iter().fold(run, |run, node| match node.split_once('=') {
-            Some((name, command)) => run.node(name, command),
-            None => run.node(node, None),
-        });
+        let run = nodes.into_iter().fold(run, Run::with);
         Ok((run.options(common.options.clone()), common))
     }
 }
@@ -169,19 +158,8 @@ impl Command {
 /// Runs with the lanes drawn live, or in silence.
 fn run_programs(run: &Run, is_silent: bool) -> Result<Outcome> {
     let lab = Lab::open()?.stop_on(Interrupt::on_signals()?);
-    let mut out = io::stdout();
-    let color = out.is_terminal() && env::var_os("NO_COLOR").is_none();
-    let size = rustix::termios::tcgetwinsize(&out).ok().filter(|_| out.is_terminal());
-    let width = size.map_or(Style::FILE.width, |size| usize::from(size.ws_col));
-    let mut lanes = Lanes::new(&run.names(), Style { width, color });
-    let mut heading = Some(lanes.heading());
-    lab.run_observed(run, &mut |event| {
-        if !is_silent {
-            let text = heading.take().unwrap_or_default() + &lanes.event(event);
-            // A reader that has gone away (`… | head`) does not end the run: the files are still of use.
-            let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
-        }
-    })
+    let mut live = Live::new(&run.names(), is_silent);
+    lab.run_observed(run, &mut |event| live.event(event))
 }
 
 fn run_shell(run: &Run) -> Result<Outcome> {

@@ -7,6 +7,7 @@ use std::io::Read;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use wire::capture::Reader;
+use wire::recorder::Counts;
 use wire::run::Event;
 use wire::{Frame, Packet};
 
@@ -40,10 +41,8 @@ pub struct Outcome {
     pub nodes: Vec<Ended>,
     /// Why the run was no good although each program may have ended well: the lab ended it, or a kernel broke.
     pub trouble: Option<String>,
-    /// The RoCE packets' names, each with how often it occurred, in the order of their first occurrence.
-    pub packets: Vec<(&'static str, usize)>,
-    /// How many frames were no RoCE packets: ARP and the like.
-    pub other_frames: usize,
+    /// What has crossed the wire.
+    pub counts: Counts,
     /// Where the time went.
     pub phases: Phases,
     /// Where the run file and the logs lie. Another run of the same name takes another folder while this is held.
@@ -54,9 +53,9 @@ pub struct Outcome {
 
 impl Outcome {
     /// How a run went, as the nodes and the files in the run's folder tell, of which this gets the lock.
-    pub(crate) fn read(nodes: Vec<Ended>, trouble: Option<String>, files: (PathBuf, File)) -> Result<Self> {
-        let ((folder, _lock), phases, packets) = (files, Phases::default(), Vec::new());
-        let mut outcome = Self { nodes, trouble, packets, other_frames: 0, phases, folder, _lock };
+    pub(crate) fn read(nodes: Vec<Ended>, trouble: Option<String>, files: (PathBuf, File, Counts)) -> Result<Self> {
+        let (folder, _lock, counts) = files;
+        let mut outcome = Self { nodes, trouble, counts, phases: Phases::default(), folder, _lock };
         for node in &mut outcome.nodes {
             let path = outcome.folder.join(format!("{}.log", node.name));
             let mut log = Vec::new();
@@ -64,19 +63,7 @@ impl Outcome {
             read.with_context(|| format!("cannot read {}", path.display()))?;
             node.log = String::from_utf8_lossy(&log).lines().map(str::to_owned).collect();
         }
-        let (mut packets, mut other_frames): (Vec<(&str, usize)>, usize) = Default::default();
-        outcome.each_event(|event| {
-            let Event::Packet(record) = event else { return };
-            let Frame::Roce(packet) = Frame::ethernet(record.data) else {
-                other_frames += 1;
-                return;
-            };
-            match packets.iter_mut().find(|(name, _)| *name == packet.name()) {
-                Some((_, count)) => *count += 1,
-                None => packets.push((packet.name(), 1)),
-            }
-        })?;
-        Ok(Self { packets, other_frames, ..outcome })
+        Ok(outcome)
     }
 
     /// One node's end.

@@ -7,7 +7,7 @@ use crate::elf;
 use crate::files::{self, read};
 use crate::initramfs::Contents;
 use crate::libs;
-use crate::run::{Node, Run};
+use crate::run::Run;
 use anyhow::{bail, ensure, Context, Result};
 use std::collections::{BTreeMap, BTreeSet};
 use std::env;
@@ -15,6 +15,7 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use wire::programs::Node;
 
 /// Variables of the host that reach the program.
 const PASSED_ON: [&str; 2] = ["RUST_LOG", "RUST_BACKTRACE"];
@@ -50,7 +51,8 @@ pub fn fill(mut drive: &File, run: &Run, node: &Node, folder: &Path, contents: &
     if let Some(command) = &node.command {
         packer.first_word(command)?;
         let (shell, command) = packer.shell(command);
-        let script = format!("#!{shell}\necho $$ >/run/program.pid\n. /run/environment\n{command}\n");
+        let known = if run.nodes.len() > 2 { "/usr/bin/ip -batch /etc/neighbors\n" } else { "" };
+        let script = format!("#!{shell}\necho $$ >/run/program.pid\n. /run/environment\n{known}{command}\n");
         archive.file("/run/program.sh", 0o755, script.as_bytes())?;
     }
     packer.words(&run.names_programs(node));
@@ -60,6 +62,7 @@ pub fn fill(mut drive: &File, run: &Run, node: &Node, folder: &Path, contents: &
     packer.pack(&mut archive)?;
     // Behind the rest, as the last one counts: a command that names such a file means the machine's, not this host's.
     archive.file("/etc/hosts", 0o644, run.hosts().as_bytes())?;
+    archive.file("/etc/neighbors", 0o644, run.neighbors().as_bytes())?;
     archive.file("/etc/hostname", 0o644, format!("{}\n", node.name).as_bytes())?;
     let bytes = archive.finish()?;
     // The files of a machine lie in its memory, and Linux gives them half of it; some of that is taken.

@@ -13,6 +13,7 @@ use rustix::fs::{flock, FlockOperation};
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use wire::recorder::Counts;
 use wire::run::{Event, Line};
 
 pub struct Recorder<'a> {
@@ -61,7 +62,7 @@ impl<'a> Recorder<'a> {
 
     /// Records a line that a node's program or kernel said.
     pub fn said(&mut self, node: usize, program: &str, text: &str, error: bool) -> Result<()> {
-        let line = Line { program: program.to_owned(), text: text.to_owned(), error, ..Line::default() };
+        let line = Line::of_program(program, text.to_owned(), error);
         if program != Line::KERNEL {
             let written = self.log(node, &line);
             self.checked(written)?;
@@ -71,8 +72,7 @@ impl<'a> Recorder<'a> {
 
     /// Records what the lab did to a node, or to the run as a whole, with one word for it.
     pub fn act(&mut self, node: Option<usize>, act: &str, text: &str) -> Result<()> {
-        let (program, act, text) = (Line::LAB.to_owned(), act.to_owned(), text.to_owned());
-        self.line(node, Line { program, act, text, ..Line::default() })
+        self.line(node, Line::of_lab(act, text))
     }
 
     fn line(&mut self, node: Option<usize>, line: Line) -> Result<()> {
@@ -101,11 +101,11 @@ impl<'a> Recorder<'a> {
         self.checked(written)
     }
 
-    /// Ends the files, with a line that tells it to those who follow them, and gives their folder, which stays locked as long
-    /// as the file is held.
-    pub fn finish(mut self) -> Result<(PathBuf, File)> {
+    /// Ends the files, with a line that tells it to those who follow them. Gives their folder, which stays locked as long as
+    /// the file is held, and what has crossed the wire.
+    pub fn finish(mut self) -> Result<(PathBuf, File, Counts)> {
         self.act(None, Line::END, "the end of the run")?;
-        Ok((self.folder, self.lock))
+        Ok((self.folder, self.lock, self.capture.counts().clone()))
     }
 
     fn checked<T>(&self, written: io::Result<T>) -> Result<T> {

@@ -3,14 +3,11 @@
 use crate::fault::{Fault, Trap};
 use crate::interrupt::Stopped;
 use crate::options::Options;
-use anyhow::{ensure, Result};
+use anyhow::{Context, Result};
 use std::time::Duration;
+use wire::programs::{self, Node, CLIENT, SERVER};
 use wire::rules::Rules;
 
-/// The name of the first node: the machine that listens, 10.47.91.1 and fd47:91::1.
-pub const SERVER: &str = "server";
-/// The name of the machine that connects to it, unless there are several: 10.47.91.2 and fd47:91::2.
-pub const CLIENT: &str = "client";
 /// One server and eight others.
 const MOST: usize = 9;
 /// How long a shell may run: a person may leave it open overnight, but not for ever.
@@ -22,18 +19,14 @@ const SHELL_NAME: &str = "shell";
 /// The client's command of a shell's run.
 const SHELL: &str = include_str!("../guest/shell.sh");
 
-/// A machine of a run. The first one is the server; the others start their programs when that is ready.
-#[derive(Debug, Clone)]
-pub struct Node {
-    /// The machine's host name.
-    pub name: String,
-    /// What it runs, a line for the shell. A node without waits for `on NAME COMMAND` on another one.
-    pub command: Option<String>,
-}
-
 /// The IPv4 address of the node with this index.
 pub fn address(index: usize) -> String {
     format!("10.47.91.{}", index + 1)
+}
+
+/// The Ethernet address of the machine of node so-and-so.
+pub(crate) fn ethernet(index: usize) -> [u8; 6] {
+    [2, 0, 0, 0, 0, index as u8 + 1]
 }
 
 /// A run of programs on nodes. Built with [`Run::lesson`], [`Run::programs`] or [`Run::shell`].
@@ -47,10 +40,10 @@ pub struct Run {
 }
 
 impl Run {
-    /// Both sides of a lesson: `"04"` runs `lesson-04 server` and `lesson-04 client -a 10.47.91.1`.
-    pub fn lesson(number: &str) -> Result<Self> {
-        let is_number = number.len() == 2 && number.bytes().all(|byte| byte.is_ascii_digit());
-        ensure!(is_number, "`{number}` is not the number of a lesson; an example is 04");
+    /// Both sides of a lesson: `"04"`, or `"lesson-04"`, runs `lesson-04 server` and `lesson-04 client -a 10.47.91.1`.
+    pub fn lesson(lesson: &str) -> Result<Self> {
+        let number =
+            programs::number(lesson).with_context(|| format!("`{lesson}` is no lesson; an example is lesson-04"))?;
         Ok(Self::new(number).server_args("").client_args(""))
     }
 
@@ -68,7 +61,7 @@ impl Run {
     }
 
     fn new(name: &str) -> Self {
-        let nodes = [SERVER, CLIENT].map(|name| Node { name: name.to_owned(), command: None }).into();
+        let nodes = [SERVER, CLIENT].map(|name| Node::new(name, None)).into();
         Self { name: name.to_owned(), nodes, inspect: None, options: Options::default() }
     }
 
@@ -84,13 +77,17 @@ impl Run {
 
     /// The command of any node, if it has one. A new name is one machine more; the client's machine is left out if there are
     /// others, and it has nothing to do.
-    pub fn node<'a>(mut self, name: &str, command: impl Into<Option<&'a str>>) -> Self {
-        let command = command.into().map(str::to_owned);
-        match self.index(name) {
-            Some(at) => self.nodes[at].command = command,
+    pub fn node<'a>(self, name: &str, command: impl Into<Option<&'a str>>) -> Self {
+        self.with(Node::new(name, command))
+    }
+
+    /// Another node, or another command for it.
+    pub fn with(mut self, node: Node) -> Self {
+        match self.index(&node.name) {
+            Some(at) => self.nodes[at] = node,
             None => {
                 self.nodes.retain(|node| node.name != CLIENT || node.command.is_some());
-                self.nodes.push(Node { name: name.to_owned(), command });
+                self.nodes.push(node);
             }
         }
         self
@@ -99,29 +96,20 @@ impl Run {
     /// Lets so many clients do what the client does, all at once: `client-1`, `client-2` and so on. A lesson's server is told
     /// how many there are, unless its arguments say so.
     pub fn clients(mut self, count: usize) -> Self {
-        let Some(at) = self.index(CLIENT).filter(|_| count > 1) else { return self };
-        let client = self.nodes.remove(at);
-        self.nodes.extend((1..=count).map(|number| Node { name: format!("{CLIENT}-{number}"), ..client.clone() }));
-        match &mut self.nodes[0].command {
-            Some(server) if server.starts_with("lesson-") && !server.contains(" -n") => {
-                server.push_str(&format!(" -n {count}"));
-            }
-            _ => {}
-        }
+        programs::multiply_client(&mut self.nodes, count);
         self
     }
 
     /// More arguments for a lesson's server.
     pub fn server_args(self, arguments: &str) -> Self {
-        let command = format!("lesson-{} server {arguments}", self.name);
-        self.server(command.trim_end())
+        let command = programs::server(&self.name, arguments);
+        self.server(&command)
     }
 
     /// More arguments for a lesson's client. It connects to the lab's server unless they say where to.
     pub fn client_args(self, arguments: &str) -> Self {
-        let to = if names_address(arguments) { String::new() } else { format!("-a {} ", address(0)) };
-        let command = format!("lesson-{} client {to}{arguments}", self.name);
-        self.client(command.trim_end())
+        let command = programs::client(&self.name, &address(0), arguments);
+        self.client(&command)
     }
 
     /// Kills a node's program as soon as a log line of any node contains `text`.
@@ -190,6 +178,14 @@ impl Run {
         "127.0.0.1 localhost\n".to_owned() + &self.nodes.iter().enumerate().map(node).collect::<String>()
     }
 
+    /// The machines' Ethernet addresses, for `ip -batch`. Several clients that start at once keep each other waiting, and then it
+    /// happens that ARP's answer comes before the kernel's rdma_resolve_addr waits for it: that one goes on only when its
+    /// time-out is over, two seconds later. So more than two machines know them beforehand. Two ask, as a lesson shows.
+    pub(crate) fn neighbors(&self) -> String {
+        let known = |at| format!("neigh replace {} lladdr 02:00:00:00:00:{:02x} dev eth0\n", address(at), at + 1);
+        (0..self.nodes.len()).map(known).collect()
+    }
+
     /// Looks for mistakes in names, and reads the rules.
     pub(crate) fn check(&self) -> Result<Rules, Stopped> {
         let (name, count, names) = (&self.name, self.nodes.len(), self.names());
@@ -218,12 +214,6 @@ impl Run {
 fn is_host_name(name: &str) -> bool {
     let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     name.bytes().all(fits) && (1..64).contains(&name.len()) && !name.starts_with('-') && !RESERVED.contains(&name)
-}
-
-/// Whether a client's arguments hold `-a ADDR`, `-aADDR`, `--addr…`.
-fn names_address(arguments: &str) -> bool {
-    let words = shlex::split(arguments).unwrap_or_default();
-    words.iter().any(|word| word.starts_with("--addr") || (word.starts_with("-a") && !word.starts_with("--")))
 }
 
 #[cfg(test)]

@@ -4,14 +4,13 @@ use crate::agent::{Agent, Message};
 use crate::interrupt::Interrupt;
 use crate::machine::{Machine, Qemu};
 use crate::outcome::Ended;
-use crate::run::Node;
 use crate::switch::Switch;
 use anyhow::{bail, Result};
 use std::fs::File;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 use wire::lines::Lines;
-use wire::run::Line;
+use wire::programs::Node;
 
 /// How long to wait for the machine's answer to an inspection.
 const INSPECTION: Duration = Duration::from_secs(60);
@@ -45,14 +44,14 @@ pub(crate) enum Stage {
 
 impl Seat {
     /// Seats a machine and plugs its card into the switch.
-    pub fn new(node: &Node, machine: Machine, switch: &mut Switch) -> Result<Self> {
+    pub fn new(node: &Node, machine: Machine, ethernet: [u8; 6], switch: &mut Switch) -> Result<Self> {
         let Machine { qemu, agent, program: output, card } = machine;
-        switch.plug(card)?;
+        switch.plug(card, ethernet)?;
         let ran = node.command.is_some();
         let stage = if ran { Stage::Waiting } else { Stage::Done };
         let ended = Ended { name: node.name.clone(), ran, ..Ended::default() };
-        let program = program_of(node.command.as_deref().unwrap_or_default());
-        Ok(Self { qemu: Some(qemu), agent, output, lines: Lines::default(), stage, ended, program, broken: false })
+        let (qemu, lines, program) = (Some(qemu), Lines::default(), node.program());
+        Ok(Self { qemu, agent, output, lines, stage, ended, program, broken: false })
     }
 
     /// Runs a shell command in the machine and gives what it prints.
@@ -71,29 +70,5 @@ impl Seat {
                 None => interrupt.wait(&[(self.agent.console.as_fd(), false)], limit)?,
             }
         }
-    }
-}
-
-/// The name of the program that a command line begins with: its first word without folders, variables and the shell's signs.
-fn program_of(command: &str) -> String {
-    let words = shlex::split(command).unwrap_or_default();
-    let word = words.iter().find(|word| !word.contains('=')).map_or("", |word| word.rsplit('/').next().unwrap_or(word));
-    let is_name = !word.is_empty() && word.chars().all(|c| c.is_alphanumeric() || "._-+".contains(c));
-    // Whose lines have these names is no program.
-    let is_taken = [Line::KERNEL, Line::LAB].contains(&word);
-    (if is_name && !is_taken { word } else { "sh" }).to_owned()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_command_has_a_name() {
-        assert_eq!(program_of("/usr/bin/rping -s"), "rping");
-        assert_eq!(program_of("RUST_LOG=DATA lesson-04 server"), "lesson-04");
-        assert_eq!(program_of("(sleep 1) & x"), "sh");
-        assert_eq!(program_of(""), "sh");
-        assert_eq!(program_of("./lab x"), "sh");
     }
 }

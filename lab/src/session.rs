@@ -9,13 +9,14 @@ use crate::machine::Machine;
 use crate::options::Fetched;
 use crate::outcome::Ended;
 use crate::record::Recorder;
-use crate::run::{Run, CLIENT};
+use crate::run::{ethernet, Run};
 use crate::seat::{Seat, Stage};
 use crate::switch::Switch;
 use crate::terminal::Terminal;
 use anyhow::Result;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
+use wire::programs::CLIENT;
 use wire::rules::Rules;
 
 /// How long the programs may run unless the run says otherwise.
@@ -54,8 +55,9 @@ impl<'a, 'r> Session<'a, 'r> {
         recorder: &'a mut Recorder<'r>,
     ) -> Result<Self> {
         let mut switch = Switch::default();
-        let nodes = run.nodes.iter().zip(machines);
-        let seats = nodes.map(|(node, machine)| Seat::new(node, machine, &mut switch)).collect::<Result<_>>()?;
+        let nodes = (0..).map(ethernet).zip(run.nodes.iter().zip(machines));
+        let seats = nodes.map(|(ethernet, (node, machine))| Seat::new(node, machine, ethernet, &mut switch));
+        let seats = seats.collect::<Result<_>>()?;
         let traps = run.options.faults.clone();
         let (client_spoke, dying, trouble) = Default::default();
         Ok(Self { run, interrupt, recorder, seats, switch, rules, traps, client_spoke, dying, trouble })
@@ -115,17 +117,12 @@ impl<'a, 'r> Session<'a, 'r> {
         self.run.options.deadline.unwrap_or(DEADLINE)
     }
 
-    /// Tells what the rules have not come to. A rule whose packet did not come has tested nothing.
+    /// Tells what the rules have not come to.
     fn check_rules(&mut self) -> Result<()> {
         for (node, name) in self.rules.held().collect::<Vec<_>>() {
             self.recorder.act(Some(node), "rule", &format!("{name} is still held back, and the run is over"))?;
         }
-        let unmet: Vec<String> = self.rules.unmet().map(|rule| format!("`{rule}`")).collect();
-        match unmet.as_slice() {
-            [] => Ok(()),
-            [rule] => self.trouble(&format!("the rule {rule} never met its packet")),
-            rules => self.trouble(&format!("the rules {} never met their packets", rules.join(" and "))),
-        }
+        self.rules.trouble().map_or(Ok(()), |trouble| self.trouble(&trouble))
     }
 
     /// Whether all clients have failed, and the server's program cannot know that there was one.

@@ -14,7 +14,7 @@ pub fn text(outcome: &Outcome, timing: bool) -> String {
     let exits: Vec<String> = ran().map(|node| format!("{} {}", node.name, exit(node))).collect();
     let mut lines = vec![format!("\nexit:     {}", exits.join(", "))];
     lines.extend(outcome.trouble.as_ref().map(|trouble| format!("trouble:  {trouble}")));
-    lines.push(format!("packets:  {}", packets(outcome)));
+    lines.push(format!("packets:  {}", outcome.counts));
     lines.extend(timing.then(|| format!("timing:   {}", outcome.phases)));
     // As short as it can be told.
     let (file, current) = (outcome.file(), env::current_dir().unwrap_or_default());
@@ -31,23 +31,14 @@ pub fn text(outcome: &Outcome, timing: bool) -> String {
 /// The same for a program to read.
 pub fn json(outcome: &Outcome) -> Value {
     let nodes = outcome.nodes.iter().filter(|node| node.ran);
-    let packets = outcome.packets.iter().map(|(name, count)| ((*name).to_owned(), json!(count)));
+    let packets = outcome.counts.packets.iter().map(|(name, count)| ((*name).to_owned(), json!(count)));
     json!({
         "succeeded": outcome.succeeded(),
         "exit": nodes.map(|node| (node.name.clone(), json!(node.exit))).collect::<Map<_, _>>(),
         "trouble": outcome.trouble,
         "packets": packets.collect::<Map<_, _>>(),
-        "other_frames": outcome.other_frames,
+        "other_frames": outcome.counts.others,
         "folder": outcome.folder,
         "file": outcome.file(),
     })
-}
-
-fn packets(outcome: &Outcome) -> String {
-    let counts: Vec<String> = outcome.packets.iter().map(|(name, count)| format!("{count} {name}")).collect();
-    let roce = if counts.is_empty() { "no RoCE packets".to_owned() } else { counts.join(", ") };
-    match outcome.other_frames {
-        0 => roce,
-        others => format!("{roce}; and {others} other frames (ARP and the like)"),
-    }
 }

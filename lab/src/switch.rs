@@ -42,8 +42,11 @@ pub enum Lost {
 }
 
 impl Switch {
-    pub fn plug(&mut self, card: UnixStream) -> Result<()> {
+    /// Plugs a machine in, whose card has this address. More than two machines know each other's: then the first frame for one
+    /// may come before it has sent any.
+    pub fn plug(&mut self, card: UnixStream, address: [u8; 6]) -> Result<()> {
         card.set_nonblocking(true).context("cannot prepare a network card")?;
+        self.known.insert(address, self.ports.len());
         self.ports.push(Port { card, incoming: Vec::new(), taken: 0, outgoing: VecDeque::new(), is_cut: false });
         Ok(())
     }
@@ -151,10 +154,10 @@ mod tests {
 
     fn switch() -> (Switch, Vec<UnixStream>) {
         let mut switch = Switch::default();
-        let machines = (0..3).map(|_| {
+        let machines = (0..3).map(|index| {
             let (card, machine) = UnixStream::pair().unwrap();
             machine.set_nonblocking(true).unwrap();
-            switch.plug(card).unwrap();
+            switch.plug(card, [4, 0, 0, 0, 0, index]).unwrap();
             machine
         });
         let machines = machines.collect();
@@ -179,6 +182,12 @@ mod tests {
         machines[0].write_all(&[8]).unwrap();
         switch.read(0);
         assert_eq!(switch.take(0).unwrap(), Some(vec![9, 8]));
+    }
+
+    #[test]
+    fn who_has_sent_nothing_yet_is_known() {
+        let (switch, _machines) = switch();
+        assert_eq!(switch.target(&frame([4, 0, 0, 0, 0, 2], A)), Some(2));
     }
 
     #[test]

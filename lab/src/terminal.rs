@@ -5,7 +5,6 @@
 //! makes a signal of it, for the program that runs there.
 
 use crate::interrupt::Stopped;
-use crate::run::CLIENT;
 use anyhow::{ensure, Context, Result};
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::termios::{tcgetattr, tcgetwinsize, tcsetattr, OptionalActions, Termios};
@@ -14,6 +13,7 @@ use std::io::{self, IsTerminal, Write};
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 use wire::capture::Record;
+use wire::programs::CLIENT;
 use wire::run::{Event, Line};
 use wire::show::words::summary;
 use wire::Frame;

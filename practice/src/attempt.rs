@@ -75,7 +75,10 @@ fn build_and_run(project: &Project, exercise: &Exercise, place: Place, color: bo
     let outcome = run(project, change, copy, place, color)?;
     let is_solved = outcome.is_as_told(change);
     match outcome {
-        Outcome::Refused(said) => Ok(Err(format!("{said}\nIt does not build yet: the compiler says where.\n"))),
+        Outcome::Refused(said) => {
+            let folder = project.shown(&copy.folder);
+            Ok(Err(format!("{said}\nIt does not build yet: the compiler says where, as seen from {folder}.\n")))
+        }
         Outcome::Ran { file, run, findings } => {
             *text += &show::findings(&findings, color);
             if !is_solved {

@@ -9,7 +9,7 @@
 //! # faults = ["FAULT", …]        what happens to the machines, as `lab exec --fault`; a packet or a log line sets it off:
 //! #                              "kill server when SLOW  rdma_accept", "power-off client when client sends RC Send Only",
 //! #                              "on server rdma link delete rxe0 when …", "on client ip link set eth0 down when …"
-//! # kernel = true                only the kernel's own driver does this, so it is never run on the device (faults are so)
+//! # kernel = true                only the kernel's own driver or machine does this, so the device never runs it (nor faults)
 //! # deadline = 10                seconds that the programs may run; 45 in the lab and 20 on the device unless this is said
 //! # capture = true               the recorded run is kept as captures/changes/NN-NAME.pcapng
 //!

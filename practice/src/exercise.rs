@@ -1,8 +1,8 @@
 //! Exercises: a copy of a lesson with a hole in it, in a folder of the reader's own, and how far it has got.
 
 use crate::change::Change;
-use crate::copy::Copy;
-use crate::project::{files, Project};
+use crate::copy::{tree, Copy};
+use crate::project::Project;
 use crate::reading::{sheet, ANSWERS};
 use anyhow::{Context, Result};
 use std::collections::hash_map::DefaultHasher;
@@ -144,26 +144,15 @@ impl Exercise {
         fs::remove_dir_all(folder).with_context(|| format!("cannot remove {}", folder.display()))
     }
 
-    /// The files that the reader edits. An editor's own files begin with a dot.
+    /// The files that the reader edits.
     ///
     /// # Errors
     /// The folder cannot be read.
     pub fn edited(&self) -> Result<Vec<PathBuf>> {
-        fn below(folder: &Path) -> Result<Vec<PathBuf>> {
-            let is_hidden = |path: &Path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
-            let mut paths = Vec::new();
-            for path in files(folder, |path| !is_hidden(path))? {
-                if path.is_dir() {
-                    paths.extend(below(&path)?);
-                } else {
-                    paths.push(path);
-                }
-            }
-            Ok(paths)
-        }
+        let folder = &self.copy.folder;
         match self.change.is_reading() {
-            true => Ok(vec![self.copy.folder.join(ANSWERS)]),
-            false => below(&self.copy.folder.join("src")),
+            true => Ok(vec![folder.join(ANSWERS)]),
+            false => Ok(tree(&folder.join("src"))?.iter().map(|file| folder.join("src").join(file)).collect()),
         }
     }
 

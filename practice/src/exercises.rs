@@ -7,7 +7,7 @@ use practice::exercise::{Exercise, State};
 use practice::project::Project;
 use practice::run::Place;
 use practice::show::{self, bold};
-use std::io::{self, BufRead, IsTerminal, Write};
+use std::io::{self, stdout, BufRead, IsTerminal, Write};
 use std::thread::sleep;
 use std::time::{Duration, SystemTime};
 
@@ -25,7 +25,7 @@ pub fn next(project: &Project, name: Option<&String>, place: Place, watch: bool)
     }
     let mut is_solved = !is_new && judge(project, &exercise, place)?;
     if watch && !is_solved {
-        println!("Waiting until you save a file; Ctrl-C ends that.");
+        writeln!(stdout(), "Waiting until you save a file; Ctrl-C ends that.")?;
         let mut seen = newest(&exercise);
         while !is_solved {
             sleep(LOOK);
@@ -45,15 +45,15 @@ pub fn reset(project: &Project, name: Option<&String>) -> Result<bool> {
     let folder = project.shown(&exercise.copy.folder);
     ensure!(exercise.state() != State::Untouched, "there is no {folder}: nothing to throw away");
     ensure!(io::stdin().is_terminal(), "this throws away {folder}, so it has to be asked for at a terminal");
-    print!("Throw away {folder}, with all that you have written there? [y/N] ");
-    io::stdout().flush()?;
+    write!(stdout(), "Throw away {folder}, with all that you have written there? [y/N] ")?;
+    stdout().flush()?;
     let mut line = String::new();
     io::stdin().lock().read_line(&mut line)?;
     if line.trim().eq_ignore_ascii_case("y") {
         exercise.reset()?;
-        println!("It is gone. `make try-{number}-{name}` begins again.");
+        writeln!(stdout(), "It is gone. `make try-{number}-{name}` begins again.")?;
     } else {
-        println!("Nothing is thrown away.");
+        writeln!(stdout(), "Nothing is thrown away.")?;
     }
     Ok(true)
 }
@@ -72,9 +72,9 @@ fn list(project: &Project, number: Option<&String>) -> Result<bool> {
             State::Tried(_) => "tried",
             State::Solved => "solved",
         };
-        println!("  make try-{:28} {state:10} {}", exercise.change.full_name(), exercise.change.title);
+        writeln!(stdout(), "  make try-{:28} {state:10} {}", exercise.change.full_name(), exercise.change.title)?;
     }
-    println!();
+    writeln!(stdout())?;
     progress(project)?;
     Ok(true)
 }
@@ -83,33 +83,33 @@ fn list(project: &Project, number: Option<&String>) -> Result<bool> {
 fn progress(project: &Project) -> Result<()> {
     let all = Exercise::all(project)?;
     let solved = all.iter().filter(|exercise| exercise.state() == State::Solved).count();
-    println!("Solved {solved} of {}.", all.len());
+    writeln!(stdout(), "Solved {solved} of {}.", all.len())?;
     Ok(())
 }
 
 /// What there is to do.
 fn tell(project: &Project, exercise: &Exercise) -> Result<()> {
     let (change, again) = (&exercise.change, format!("then: make try-{}", exercise.change.full_name()));
-    println!("{}\n", bold(&change.title, color()));
-    println!("{}", show::plain(change.task.as_deref().unwrap_or_default()));
+    writeln!(stdout(), "{}\n", bold(&change.title, color()))?;
+    writeln!(stdout(), "{}", show::plain(change.task.as_deref().unwrap_or_default()))?;
     if change.is_reading() {
         let answers = exercise.edited()?.iter().map(|file| project.shown(file)).collect::<String>();
-        println!("Look at it with: wireshark {0}   or   target/debug/wire show {0}", change.read);
-        println!("The questions are in {answers}. Answer them there, {again}");
+        writeln!(stdout(), "Look at it with: wireshark {0}   or   target/debug/wire show {0}", change.read)?;
+        writeln!(stdout(), "The questions are in {answers}. Answer them there, {again}")?;
         return Ok(());
     }
     let mut files: Vec<String> =
         change.edits.iter().map(|edit| project.shown(&exercise.copy.folder.join(&edit.file))).collect();
     files.dedup();
-    println!("The place is in {}. Edit it, {again}", files.join(" and "));
+    writeln!(stdout(), "The place is in {}. Edit it, {again}", files.join(" and "))?;
     Ok(())
 }
 
 /// Judges what there is, and says how far that is.
 fn judge(project: &Project, exercise: &Exercise, place: Place) -> Result<bool> {
-    println!("{}\n", bold(&exercise.change.title, color()));
+    writeln!(stdout(), "{}\n", bold(&exercise.change.title, color()))?;
     let verdict = attempt(project, exercise, place, color())?;
-    println!("{}", verdict.text);
+    writeln!(stdout(), "{}", verdict.text)?;
     if verdict.is_solved {
         progress(project)?;
     }

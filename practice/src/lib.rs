@@ -3,7 +3,8 @@
 //! [`change`] says what is to be changed and what must come of it, and [`load`] reads that. [`copy`] lays out a copy of the
 //! lesson with the change in it, and builds it; the lesson itself stays as it is. [`run`] takes the copy through the lab, or
 //! lets the device in user space do so. [`judge`] looks in the run file for what must be there, [`trouble`] for what stands
-//! out, and [`show`] prints all that for a person. [`proof`] lists what has to be tried to prove a change.
+//! out, and [`show`] prints all that for a person. [`proof`] lists what has to be tried to prove a change, and
+//! [`differences`] what the device does otherwise.
 //!
 //! An [`exercise`] is a change that a person mends, and [`attempt`] says how far that is; in one in [`reading`], questions about
 //! a capture are answered.
@@ -11,6 +12,7 @@
 pub mod attempt;
 pub mod change;
 pub mod copy;
+pub mod differences;
 pub mod exercise;
 pub mod judge;
 pub mod load;

@@ -15,7 +15,7 @@ use practice::project::Project;
 use practice::run::{run, Outcome, Place};
 use practice::show::{self, bold};
 use std::env;
-use std::io::{self, BufRead, IsTerminal, Write};
+use std::io::{self, stdout, BufRead, IsTerminal, Write};
 use std::process::ExitCode;
 use wire::lanes::Style;
 
@@ -75,6 +75,8 @@ fn main() -> ExitCode {
     match result {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(1),
+        // The reader of our output has seen enough: `practice try | head`.
+        Err(error) if error.downcast_ref().map(io::Error::kind) == Some(io::ErrorKind::BrokenPipe) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("practice: {error:#}");
             ExitCode::from(3)
@@ -88,58 +90,67 @@ fn break_it(project: &Project, arguments: &ArgMatches) -> Result<bool> {
     let Some(name) = arguments.get_one::<String>("change") else { return list(&Change::of(&lesson)?, number) };
     let change = Change::load(&lesson, name)?;
     let copy = Copy::lay_out(project, &change)?;
-    println!("{}\n", bold(&change.title, color()));
-    println!("{}", show::edit(&change, &copy, color())?);
+    writeln!(stdout(), "{}\n", bold(&change.title, color()))?;
+    writeln!(stdout(), "{}", show::edit(&change, &copy, color())?)?;
     let prediction = ask(&change, arguments.get_flag("quiet"))?;
     let place = place(arguments, Place::Lab);
-    println!("Building it, and running it: {} …\n", place.name());
+    writeln!(stdout(), "Building it, and running it: {} …\n", place.name())?;
     let outcome = run(project, &change, &copy, place, color())?;
     match &outcome {
-        Outcome::Refused(said) => println!("{said}"),
+        Outcome::Refused(said) => writeln!(stdout(), "{said}")?,
         Outcome::Ran { file, run, findings } => {
-            println!("{}", show::part(run, findings, style())?);
-            println!(
+            writeln!(stdout(), "{}", show::part(run, findings, style())?)?;
+            writeln!(
+                stdout(),
                 "{}\n{}",
                 bold("What had to come of it, and where it is in the run:", color()),
                 show::findings(findings, color())
-            );
-            println!("The whole run: wireshark {}\n", project.shown(file));
+            )?;
+            writeln!(stdout(), "The whole run: wireshark {}\n", project.shown(file))?;
         }
     }
     if let Some(prediction) = prediction {
-        println!("{} {prediction}\n", bold("You said:", color()));
+        writeln!(stdout(), "{} {prediction}\n", bold("You said:", color()))?;
     }
     let is_as_told = outcome.is_as_told(&change);
     if !is_as_told {
-        println!(
-            "This time it came otherwise than it had to. A machine under load can do that; else the page is wrong.\n"
-        );
+        writeln!(stdout(), "This time it came otherwise than it had to. {}\n", excuse(place))?;
     }
-    print!("{}", show::plain(&change.why));
+    write!(stdout(), "{}", show::plain(&change.why))?;
     Ok(is_as_told)
+}
+
+/// What may be the reason for what did not come as told.
+fn excuse(place: Place) -> &'static str {
+    match place {
+        Place::Lab => "A machine under load can do that; else the page is wrong.",
+        Place::Device => {
+            "The page tells what the kernel's driver does: docs/device.md says what this device does otherwise."
+        }
+    }
 }
 
 fn list(changes: &[Change], number: &str) -> Result<bool> {
     for change in changes.iter().filter(|change| change.task.is_none()) {
-        println!("  make break-{number} CHANGE={:24} {}", change.name, change.title);
+        writeln!(stdout(), "  make break-{number} CHANGE={:24} {}", change.name, change.title)?;
     }
     if changes.is_empty() {
-        println!("Lesson {number} has no changes yet.");
+        writeln!(stdout(), "Lesson {number} has no changes yet.")?;
     }
     Ok(true)
 }
 
 /// Asks for a prediction, if there is somebody to ask.
 fn ask(change: &Change, quiet: bool) -> Result<Option<String>> {
-    println!("{}", show::plain(&change.ask));
-    if quiet || !io::stdin().is_terminal() || !io::stdout().is_terminal() {
+    writeln!(stdout(), "{}", show::plain(&change.ask))?;
+    if quiet || !io::stdin().is_terminal() || !stdout().is_terminal() {
         return Ok(None);
     }
-    print!("Your prediction, in a line: ");
-    io::stdout().flush()?;
+    write!(stdout(), "Your prediction, in a line: ")?;
+    stdout().flush()?;
     let mut line = String::new();
     io::stdin().lock().read_line(&mut line).context("cannot read your prediction")?;
-    println!();
+    writeln!(stdout())?;
     Ok(Some(line.trim().to_owned()).filter(|line| !line.is_empty()))
 }
 
@@ -153,12 +164,12 @@ fn place(arguments: &ArgMatches, otherwise: Place) -> Place {
 }
 
 fn color() -> bool {
-    io::stdout().is_terminal() && env::var_os("NO_COLOR").map_or(true, |value| value.is_empty())
+    stdout().is_terminal() && env::var_os("NO_COLOR").map_or(true, |value| value.is_empty())
 }
 
 /// As wide as the terminal.
 fn style() -> Style {
     let width = terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
-    let width = width.filter(|_| io::stdout().is_terminal());
+    let width = width.filter(|_| stdout().is_terminal());
     Style { color: color(), width: width.unwrap_or(Style::FILE.width) }
 }

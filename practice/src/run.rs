@@ -1,7 +1,7 @@
 //! A run of a changed lesson: in the lab, on the kernel's own driver, or on the device in user space.
 
 use crate::change::Change;
-use crate::copy::Copy;
+use crate::copy::{cargo, Copy};
 use crate::judge::{judge, Finding};
 use crate::project::Project;
 use crate::show;
@@ -10,9 +10,9 @@ use anyhow::{ensure, Context, Result};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fs;
+use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use std::sync::Mutex;
 
 /// Where the lab's server is.
 const SERVER: &str = "10.47.91.1";
@@ -24,9 +24,6 @@ const EXAMPLES: &str = "examples/";
 
 /// So much of what stands out in a run is told.
 pub(crate) const MOST_TROUBLE: usize = 4;
-
-/// Programs on the device listen on this machine's own TCP ports, so two such runs would be in each other's way.
-static ONE: Mutex<()> = Mutex::new(());
 
 /// Where a change is tried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,6 +102,17 @@ pub fn run(project: &Project, change: &Change, copy: &Copy, place: Place, color:
     if let Err(said) = copy.build(project, color)? {
         return Ok(Outcome::Refused(said));
     }
+    if examples(change).next().is_some() {
+        build_lessons(project, std::slice::from_ref(change))?;
+    }
+    run_built(project, change, copy, place)
+}
+
+/// Runs a program that has been built, and judges the run.
+///
+/// # Errors
+/// As for [`run`].
+pub fn run_built(project: &Project, change: &Change, copy: &Copy, place: Place) -> Result<Outcome> {
     let file = execute(project, change, &copy.package, place)?;
     let run = fs::read(&file).with_context(|| format!("cannot read {}", file.display()))?;
     let findings = judge(&run, &change.outcome)?;
@@ -119,8 +127,8 @@ fn execute(project: &Project, change: &Change, program: &str, place: Place) -> R
     let mut command = Command::new(runner);
     let deadline = change.deadline.unwrap_or(place.deadline()).to_string();
     command.args(["exec", "--name", &name, "--wire", &change.wire, "--deadline", &deadline]);
-    for (node, line) in nodes(change) {
-        let line = line.split(' ').map(|word| part(project, word, program)).collect::<Result<Vec<_>>>()?.join(" ");
+    for (node, line) in nodes(change, place)? {
+        let line = line.split(' ').map(|word| part(project, word, program)).collect::<Vec<_>>().join(" ");
         // The device finds an address for each program by itself.
         let line = if place == Place::Lab { line.replace("$SERVER", SERVER) } else { line };
         match node.as_str() {
@@ -133,10 +141,9 @@ fn execute(project: &Project, change: &Change, program: &str, place: Place) -> R
         Place::Device => command.arg("--quiet"),
     };
     command.current_dir(&project.root).stdin(Stdio::null()).stderr(Stdio::inherit());
-    let _alone = (place == Place::Device).then(|| ONE.lock());
     let output = command.output().with_context(|| format!("cannot start the {}", place.name()))?;
     let is_over = output.status.success() || output.status.code() == Some(PROGRAM_FAILED);
-    ensure!(is_over, "the {} could not run it ({})", place.name(), output.status);
+    ensure!(is_over, "the {} could not run it ({}); why, it has said before this", place.name(), output.status);
     if place == Place::Device {
         return Ok(project.target.join("device/runs").join(name).join("wire.pcapng"));
     }
@@ -152,26 +159,56 @@ struct Report {
 }
 
 /// The command of each node: the two sides of the lesson, unless the change says otherwise.
-fn nodes(change: &Change) -> BTreeMap<String, String> {
-    let server = format!("lesson server {}", change.server);
-    let client = format!("lesson client -a $SERVER {}", change.client);
+fn nodes(change: &Change, place: Place) -> Result<BTreeMap<String, String>> {
+    let port = if place == Place::Device { own_port(change)? } else { String::new() };
+    let server = format!("lesson server {port}{}", change.server);
+    let client = format!("lesson client -a $SERVER {port}{}", change.client);
     let mut nodes = BTreeMap::from([("server".to_owned(), server)]);
     // Several clients have names of their own.
     if change.nodes.keys().all(|name| name == "server") {
         nodes.insert("client".to_owned(), client);
     }
     nodes.extend(change.nodes.clone());
-    nodes.into_iter().map(|(node, line)| (node, line.trim().to_owned())).collect()
+    Ok(nodes.into_iter().map(|(node, line)| (node, line.trim().to_owned())).collect())
+}
+
+/// Options for a lesson that listens on TCP: on the device that is a port of this machine, and somebody else may run the same
+/// lesson now.
+fn own_port(change: &Change) -> Result<String> {
+    let server = change.lesson.join("src/server.rs");
+    let server = fs::read_to_string(&server).with_context(|| format!("cannot read {}", server.display()))?;
+    if !server.contains("common::tcp") {
+        return Ok(String::new());
+    }
+    let any = TcpListener::bind("[::]:0").or_else(|_| TcpListener::bind("0.0.0.0:0"));
+    let port = any.and_then(|any| any.local_addr()).context("cannot find a free TCP port")?.port();
+    Ok(format!("-p {port} "))
+}
+
+/// The programs of `common`'s examples that a change runs.
+fn examples(change: &Change) -> impl Iterator<Item = &str> {
+    change.nodes.values().flat_map(|line| line.split(' ')).filter_map(|word| word.strip_prefix(EXAMPLES))
+}
+
+/// Builds what changes run beside their copies: the lessons as they are, and examples.
+///
+/// # Errors
+/// One does not build.
+pub fn build_lessons(project: &Project, changes: &[Change]) -> Result<()> {
+    let mut cargo = cargo(project);
+    cargo.args(["build", "-q", "--bins"]).args(changes.iter().map(|change| format!("-plesson-{}", change.number())));
+    for example in changes.iter().flat_map(examples) {
+        cargo.args(["-pcommon", "--example", example]);
+    }
+    ensure!(cargo.status().context("cannot start cargo")?.success(), "the lessons do not build");
+    Ok(())
 }
 
 /// A word of a command as it is run.
-fn part(project: &Project, word: &str, program: &str) -> Result<String> {
-    let Some(example) = word.strip_prefix(EXAMPLES) else {
-        return Ok(if word == LESSON { program } else { word }.to_owned());
-    };
-    let mut cargo = Command::new("cargo");
-    cargo.args(["build", "-q", "-p", "common", "--example", example]).current_dir(&project.root);
-    let status = cargo.stdin(Stdio::null()).status().context("cannot start cargo")?;
-    ensure!(status.success(), "the example {example} of `common` does not build");
-    Ok(project.target.join("debug").join(word).display().to_string())
+fn part(project: &Project, word: &str, program: &str) -> String {
+    match word {
+        LESSON => program.to_owned(),
+        word if word.starts_with(EXAMPLES) => project.target.join("debug").join(word).display().to_string(),
+        word => word.to_owned(),
+    }
 }

@@ -104,8 +104,7 @@ pub fn checked(text: &str, is_right: bool, remark: &str, color: bool) -> String 
     let mark = match (is_right, color) {
         (true, true) => "✓".green().to_string(),
         (false, true) => "✗".red().to_string(),
-        (true, false) => "✓".to_owned(),
-        (false, false) => "✗".to_owned(),
+        (_, false) => if is_right { "✓" } else { "✗" }.to_owned(),
     };
     let remark = if remark.is_empty() { String::new() } else { format!("      {}\n", remark.trim()) };
     format!("  {mark} {text}\n{remark}")

@@ -3,8 +3,12 @@
 
 #![allow(clippy::unwrap_used)] // A test may end with a panic.
 
+#[path = "../../wire/tests/ran/each.rs"]
+mod each;
+
 use practice::change::Change;
 use practice::copy::Copy;
+use practice::differences;
 use practice::project::Project;
 use practice::proof::Proof;
 use practice::reading;
@@ -19,7 +23,10 @@ const ON_DEVICE: [&str; 2] = ["04-whose", "03-order"];
 #[test]
 fn every_change_applies_and_can_be_proven() {
     let project = Project::find().unwrap();
-    for change in Change::all(&project).unwrap() {
+    let changes = Change::all(&project).unwrap();
+    assert!(differences::named(&project, &changes).unwrap().len() > 5);
+    assert!(differences::named(&project, &[]).unwrap_err().to_string().contains("none that runs on the device"));
+    for change in changes {
         if change.is_reading() {
             reading::prove(&project, &change).unwrap();
             continue;
@@ -39,17 +46,17 @@ fn every_change_applies_and_can_be_proven() {
 fn a_sample_comes_out_as_told() {
     let project = Project::find().unwrap();
     let changes = Change::all(&project).unwrap();
-    for (names, place) in [(IN_LAB, Place::Lab), (ON_DEVICE, Place::Device)] {
-        for name in names {
-            let change = changes.iter().find(|change| change.full_name() == name);
-            let proofs = change.unwrap_or_else(|| panic!("there is no change {name}")).proofs();
-            for proof in proofs.iter().filter(|proof| proof.place == place) {
-                let outcome = outcome(&project, proof);
-                let name = proof.change.full_name();
-                assert!(proof.is_met_by(&outcome).unwrap(), "{name} has to say {}: {}", proof.says, told(&outcome));
-            }
+    let sample = IN_LAB.map(|name| (name, Place::Lab)).into_iter().chain(ON_DEVICE.map(|name| (name, Place::Device)));
+    let sample: Vec<(&str, Place)> = sample.collect();
+    each::each(sample.len(), &sample, |&(name, place)| {
+        let change = changes.iter().find(|change| change.full_name() == name);
+        let proofs = change.unwrap_or_else(|| panic!("there is no change {name}")).proofs();
+        for proof in proofs.iter().filter(|proof| proof.place == place) {
+            let outcome = outcome(&project, proof);
+            let name = proof.change.full_name();
+            assert!(proof.is_met_by(&outcome).unwrap(), "{name} has to say {}: {}", proof.says, told(&outcome));
         }
-    }
+    });
 }
 
 /// The judge is no yes-man: the lesson as it is does not do what its change does.

@@ -142,12 +142,15 @@ fn show(file: &Path, arguments: &ArgMatches) -> Result<(), Error> {
 
 fn ladder(file: &Path, out: &mut impl Write) -> Result<(), Error> {
     let clients = show::row::clients(&mut open(file, false)?);
-    show::ladder::write(&mut open(file, false)?, clients, style(usize::MAX), out)
+    // A file, or another program, gets whole lines.
+    let whole = Style { width: usize::MAX, ..Style::FILE };
+    let style = if std::io::stdout().is_terminal() { Style::of_output() } else { whole };
+    show::ladder::write(&mut open(file, false)?, clients, style, out)
 }
 
 fn draw(file: &Path, follow: bool, out: &mut impl Write) -> Result<(), Error> {
     let nodes = lanes::nodes(&mut open(file, follow)?).unwrap_or_default();
-    lanes::write(&mut open(file, follow)?, Lanes::new(&nodes, style(Style::FILE.width)), out)
+    lanes::write(&mut open(file, follow)?, Lanes::new(&nodes, Style::of_output()), out)
 }
 
 fn svg(file: &Path, ladder: bool) -> Result<(), Error> {
@@ -155,14 +158,6 @@ fn svg(file: &Path, ladder: bool) -> Result<(), Error> {
     let ladder = ladder || lanes::nodes(&mut Reader::new(run.as_slice())?).is_none();
     let (picture, _) = if ladder { lanes::ladder(&run)? } else { lanes::picture(&run, 0..=u64::MAX)? };
     Ok(std::io::stdout().lock().write_all(picture.as_bytes())?)
-}
-
-/// Colors and the width of the terminal, if there is one.
-fn style(width_of_a_file: usize) -> Style {
-    let terminal = std::io::stdout().is_terminal();
-    let color = terminal && std::env::var_os("NO_COLOR").map_or(true, |value| value.is_empty());
-    let width = terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
-    Style { color, width: width.filter(|_| terminal).unwrap_or(width_of_a_file) }
 }
 
 /// Writes the page and says where it is.

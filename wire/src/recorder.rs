@@ -3,7 +3,8 @@
 use crate::capture::Record;
 use crate::pcapng::{Section, Writer};
 use crate::run::{Event, Line};
-use crate::LinkType;
+use crate::{Frame, LinkType};
+use std::fmt;
 use std::io::{self, Write};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -15,7 +16,41 @@ pub struct Recorder<W: Write> {
     nodes: Vec<String>,
     /// Events so far.
     number: u64,
+    counts: Counts,
     started: (Instant, SystemTime),
+}
+
+/// How much has crossed the wire.
+#[derive(Clone, Debug, Default)]
+pub struct Counts {
+    /// The RoCE packets' names, each with how often it occurred, in the order of their first occurrence.
+    pub packets: Vec<(&'static str, usize)>,
+    /// Frames that are no RoCE packets: ARP and the like.
+    pub others: usize,
+}
+
+impl Counts {
+    fn count(&mut self, frame: &[u8]) {
+        let Frame::Roce(packet) = Frame::ethernet(frame) else {
+            self.others += 1;
+            return;
+        };
+        match self.packets.iter_mut().find(|(name, _)| *name == packet.name()) {
+            Some((_, count)) => *count += 1,
+            None => self.packets.push((packet.name(), 1)),
+        }
+    }
+}
+
+impl fmt::Display for Counts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let counts: Vec<String> = self.packets.iter().map(|(name, count)| format!("{count} {name}")).collect();
+        f.write_str(&if counts.is_empty() { "no RoCE packets".to_owned() } else { counts.join(", ") })?;
+        match self.others {
+            0 => Ok(()),
+            others => write!(f, "; and {others} other frames (ARP and the like)"),
+        }
+    }
 }
 
 impl<W: Write> Recorder<W> {
@@ -30,7 +65,7 @@ impl<W: Write> Recorder<W> {
             capture.interface(LinkType::ETHERNET, Some(name))?;
         }
         let nodes = nodes.iter().map(|name| (*name).to_owned()).collect();
-        Ok(Self { capture, nodes, number: 0, started: (Instant::now(), SystemTime::now()) })
+        Ok(Self { capture, nodes, number: 0, counts: Counts::default(), started: (Instant::now(), SystemTime::now()) })
     }
 
     /// Writes a frame that a node has sent, and what became of it if it was not simply delivered.
@@ -40,6 +75,7 @@ impl<W: Write> Recorder<W> {
     pub fn packet<'a>(&'a mut self, node: usize, frame: &'a [u8], comment: Option<&'a str>) -> io::Result<Event<'a>> {
         let time_ns = self.now().as_nanos() as u64;
         self.number += 1;
+        self.counts.count(frame);
         self.capture.cut_packet(node as u32, time_ns, frame, frame.len(), comment)?;
         let (number, node) = (self.number, self.nodes.get(node).map(String::as_str));
         let (time_ns, link) = (Some(time_ns), LinkType::ETHERNET);
@@ -64,6 +100,11 @@ impl<W: Write> Recorder<W> {
     /// It cannot be written.
     pub fn flush(&mut self) -> io::Result<()> {
         self.capture.flush()
+    }
+
+    /// What was written so far.
+    pub fn counts(&self) -> &Counts {
+        &self.counts
     }
 
     /// The nodes' names.

@@ -58,6 +58,16 @@ impl Line {
     /// The kind of the lab's last act: nothing comes after it.
     pub const END: &'static str = "end";
 
+    /// What a program said.
+    pub fn of_program(program: &str, text: String, error: bool) -> Line {
+        Line { program: program.to_owned(), text, error, ..Line::default() }
+    }
+
+    /// What the lab did, with one word for it.
+    pub fn of_lab(act: &str, text: &str) -> Line {
+        Line { act: act.to_owned(), ..Line::of_program(Line::LAB, text.to_owned(), false) }
+    }
+
     /// Nanoseconds since 1970.
     pub fn time_ns(&self) -> u64 {
         self.time_us.saturating_mul(1000)

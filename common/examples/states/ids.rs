@@ -1,6 +1,6 @@
 //! Ids in every state, reached anew for every function.
 
-use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::net::{Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
 use common::args::PORT;
@@ -42,7 +42,10 @@ fn bench(reach: impl Fn(&EventChannel) -> Result<CmId>) -> Result<Bench> {
 /// The states of an id that nobody has knocked for.
 pub fn client(address: &str) -> Result<()> {
     let server = SocketAddr::new(ip(address)?, PORT);
-    let local = SocketAddr::new(IpAddr::from([10, 47, 91, 2]), 0);
+    // Our device's: from there the server is reached.
+    let from = resolve(&EventChannel::create()?, address)?.local_addr();
+    let mut local = from.ok_or_else(|| Error::content("an id without an address", "Is there a device?"))?;
+    local.set_port(0);
     let bound = |to: SocketAddr| {
         bench(move |channel| {
             let id = channel.create_id()?;
@@ -192,7 +195,8 @@ pub fn server() -> Result<()> {
     while let Ok(event) = listening.wait_for(RDMA_CM_EVENT_CONNECT_REQUEST) {
         let id = event.id();
         event.ack();
-        info!("{:?}", id.reject(LAST));
+        let said = id.reject(LAST);
+        info!("{said:?}");
     }
     drop(listener);
     Ok(())

@@ -45,10 +45,12 @@ fn main() -> ExitCode {
 
 /// What this process has open: RDMA resources of the whole machine, and its own descriptors.
 fn open_now() -> Result<String> {
-    let wrong = |error: std::io::Error| Error::content(format!("cannot count: {error}"), "Run this in the lab");
-    let resources = Command::new("/usr/bin/rdma").args(["resource", "show"]).output().map_err(wrong)?;
+    let wrong = |error: std::io::Error| Error::content(format!("cannot count: {error}"), "Is there a /proc?");
+    // Where no kernel's driver is, the tool need not be either.
+    let resources =
+        Command::new("/usr/bin/rdma").args(["resource", "show"]).output().map_or(vec![], |said| said.stdout);
     let descriptors = std::fs::read_dir("/proc/self/fd").map_err(wrong)?.count();
-    Ok(format!("{} and {descriptors} descriptors", String::from_utf8_lossy(&resources.stdout).trim()))
+    Ok(format!("{} and {descriptors} descriptors", String::from_utf8_lossy(&resources).trim()))
 }
 
 /// Whatever was opened must be closed again: counted in here, while the kernel has not cleaned up after the process.

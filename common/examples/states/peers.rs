@@ -70,7 +70,8 @@ pub fn host() -> Result<()> {
         match event.event() {
             // A guest that has gone already is no concern of the others: nor is the last, which waits for no answer.
             RDMA_CM_EVENT_CONNECT_REQUEST if event.private_data().starts_with(LAST) => {
-                info!("{:?}", id.reject(b"bye"));
+                let said = id.reject(b"bye");
+                info!("{said:?}");
                 return Ok(());
             }
             RDMA_CM_EVENT_CONNECT_REQUEST => match accept(&id, &event.conn_param()) {

@@ -38,14 +38,20 @@ fn to_init(bench: &Bench) -> Result<()> {
     bench.qp.modify(&ModifyQp::Init { port: 1, access: Access::REMOTE_WRITE | Access::REMOTE_READ })
 }
 
+/// Nobody has this number, so nobody answers.
+const NOBODY: u32 = 0x777;
+
 fn to_rtr(bench: &Bench) -> Result<()> {
+    rtr(bench, &bench.qp, NOBODY)
+}
+
+fn rtr(bench: &Bench, qp: &QueuePair, dest_qp_num: u32) -> Result<()> {
     let gids = (0..8).filter_map(|index| Some((index, bench.context.query_gid(1, index.into()).ok()?)));
     let ipv4 = gids.filter(|(_, gid)| gid.to_ipv4_mapped().is_some()).last();
     let (sgid_index, dgid) = ipv4.unwrap_or((0, Ipv6Addr::LOCALHOST));
-    // Nobody has this number, so nobody answers.
-    let (path_mtu, dest_qp_num, rq_psn, dlid, port) = (3, 0x777, 1, 0, 1);
+    let (path_mtu, rq_psn, dlid, port) = (3, 1, 0, 1);
     let (max_dest_rd_atomic, min_rnr_timer) = (1, 12);
-    bench.qp.modify(&ModifyQp::Rtr {
+    qp.modify(&ModifyQp::Rtr {
         path_mtu,
         dest_qp_num,
         rq_psn,
@@ -214,6 +220,52 @@ const TRIES: &[Try] = &[
     ("open a device that is none", |_| Context::open("rxe\0").and(Context::open("none")).map(drop)),
 ];
 
+/// Two queue pairs that are connected to each other.
+fn pair(bench: &Bench, max_rd_atomic: u8) -> Result<[QueuePair; 2]> {
+    let create = || bench.pd.create_qp(&QpInitAttr::new(&bench.cq, QpCap::SMALL));
+    let pair = [create()?, create()?];
+    for (qp, peer) in [(&pair[0], &pair[1]), (&pair[1], &pair[0])] {
+        qp.modify(&ModifyQp::Init { port: 1, access: Access::REMOTE_WRITE | Access::REMOTE_READ })?;
+        rtr(bench, qp, peer.qp_num())?;
+        qp.modify(&ModifyQp::Rts { sq_psn: 1, timeout: 14, retry_cnt: 1, rnr_retry: 1, max_rd_atomic })?;
+    }
+    Ok(pair)
+}
+
+/// A WRITE of three packets, of which the last one's end lies outside of the region; whether its beginning is there then.
+fn write_past_the_end(bench: &Bench, ours: &QueuePair) -> Result<bool> {
+    let (mut source, target) = (bench.pd.reg_mr(3000, Access::LOCAL_WRITE)?, &bench.region);
+    source.write(0, b"here")?;
+    let at = Metadata { addr: remote(bench).addr + 2000, ..remote(bench) };
+    let wr_id = ours.post_send(&SendWr::rdma_write(&source, 0..source.len(), &at))?;
+    match bench.cq.wait_for(wr_id, "a WRITE past the end") {
+        Ok(_) => Err(Error::content("it succeeds", "Look at the packets")),
+        Err(_) => Ok(target.read(2000..2004)? == b"here"),
+    }
+}
+
+/// What two queue pairs need.
+const TRIES_OF_TWO: &[Try] = &[
+    ("READ with max_rd_atomic 0", |bench| {
+        let [ours, _theirs] = pair(bench, 0)?;
+        let wr_id = ours.post_send(&SendWr::rdma_read(&bench.region, 0..8, &remote(bench)))?;
+        bench.cq.wait_for(wr_id, "a READ").map(drop)
+    }),
+    ("WRITE past the end places its beginning", |bench| {
+        let [ours, _theirs] = pair(bench, 1)?;
+        match write_past_the_end(bench, &ours)? {
+            true => Ok(()),
+            false => Err(Error::content("nothing was written", "The whole length is checked first")),
+        }
+    }),
+    ("async event after a peer's fault", |bench| {
+        // Events about a queue pair that is destroyed are gone.
+        let [ours, _theirs] = pair(bench, 1)?;
+        write_past_the_end(bench, &ours)?;
+        bench.context.get_async_event("what may not come").map(drop)
+    }),
+];
+
 pub fn run() -> Result<()> {
     let states: [(&str, &[Call]); 5] = [
         ("RESET", &[]),
@@ -225,6 +277,11 @@ pub fn run() -> Result<()> {
     let kinds = [("RC", false, QpType::Rc), ("RC with SRQ", true, QpType::Rc), ("UC", false, QpType::Uc)];
     let mut calls = 0;
     let before = open_now()?;
+    for (name, call) in TRIES_OF_TWO {
+        let bench = bench(false, QpType::Rc)?;
+        twice("two RC RTS", name, || call(&bench));
+        calls += 2;
+    }
     for (kind, with_srq, qp_type) in kinds {
         for (state, steps) in states {
             for (name, call) in TRIES {

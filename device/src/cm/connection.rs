@@ -5,8 +5,10 @@
 //! repeated REP with RTU.
 
 use super::message::Mad;
-use super::{CmEffect, EventKind, Param};
+use super::{CmEffect, Event, EventKind, Param};
+use crate::memory::Rights;
 use crate::psn::Psn;
+use crate::qp::Attributes;
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 use wire::cm::Kind;
@@ -75,6 +77,8 @@ pub struct Connection {
     /// How long a requester waits for an ACK: 4.096 µs × 2^n.
     pub ack_timeout: u8,
     pub param: Param,
+    /// READs and atomics that the peer wants to have under way: without any it gets no right to them, whatever we accept.
+    pub(super) peer_reads: u8,
     question: Option<Question>,
     rest_until: Option<Instant>,
 }
@@ -97,8 +101,34 @@ impl Connection {
             mtu_code: 3,
             ack_timeout: super::ACK_TIMEOUT,
             param: Param::default(),
+            peer_reads: 0,
             question: None,
             rest_until: None,
+        }
+    }
+
+    /// Whether it is being made, or stands: only then is anything to be known of it.
+    pub fn is_alive(&self) -> bool {
+        use Phase::*;
+        matches!(self.phase, ReqSent | RepReceived | ReqReceived | RepSent | Established)
+    }
+
+    /// What both sides have agreed on, as far as they have, for the queue pair.
+    pub fn attributes(&self) -> Attributes {
+        let reads = if self.peer_reads > 0 { Rights::REMOTE_READ.0 | Rights::REMOTE_ATOMIC.0 } else { 0 };
+        Attributes {
+            access: Rights(Rights::REMOTE_WRITE.0 | reads),
+            peer: Some(self.peer),
+            mtu: 128 << self.mtu_code,
+            dest_qp: self.peer_qpn,
+            rq_psn: self.our_psn,
+            sq_psn: self.peer_psn,
+            timeout: self.ack_timeout,
+            retries: self.param.retries,
+            rnr_retries: self.peer_rnr_retries,
+            max_rd_atomic: self.param.initiator_depth,
+            max_dest_rd_atomic: self.param.responder_resources,
+            ..Attributes::default()
         }
     }
 
@@ -133,19 +163,13 @@ impl Connection {
         match (mad.kind(), self.phase) {
             (Kind::ConnectReply, Phase::ReqSent) => {
                 self.enter(Phase::RepReceived, now);
-                self.remote = mad.get("LocalCommID") as u32;
-                self.peer_qpn = mad.get("LocalQPN") as u32;
-                self.peer_psn = Psn::new(mad.get("StartingPSN") as u32);
-                self.peer_rnr_retries = mad.get("RNRRetryCount") as u8;
-                self.param.responder_resources = mad.get("InitiatorDepth") as u8;
-                self.param.initiator_depth = mad.get("ResponderResources") as u8;
+                self.learn(mad);
                 self.report(EventKind::ConnectResponse, 0, mad.private_data(), out);
             }
             // Our RTU was lost.
             (Kind::ConnectReply, Phase::Established) => self.tell(self.message(Kind::ReadyToUse), out),
             (Kind::ReadyToUse, Phase::RepSent) => {
-                self.enter(Phase::Established, now);
-                self.report(EventKind::Established, 0, &[], out);
+                self.turn(Phase::Established, EventKind::Established, now, out);
             }
             // The peer has our question, and needs longer: it says how long.
             (Kind::MsgRcptAck, Phase::ReqSent | Phase::RepSent) => {
@@ -153,14 +177,17 @@ impl Connection {
                     question.again_at = now + Duration::from_nanos(4096 << (mad.get("ServiceTimeout") & 0x1f));
                 }
             }
-            (Kind::ConnectReject, Phase::ReqSent | Phase::RepSent | Phase::RepReceived) => {
-                self.enter(Phase::Idle, now);
+            // It does not wait for us any more. The program has not answered yet, so it hears of that when it does.
+            (Kind::ConnectReject, Phase::ReqReceived) => self.enter(Phase::Idle, now),
+            (Kind::ConnectReject, Phase::ReqSent | Phase::RepSent | Phase::RepReceived | Phase::Established) => {
+                let is_made = self.phase == Phase::Established;
+                self.enter(if is_made { Phase::TimeWait } else { Phase::Idle }, now);
                 self.report(EventKind::Rejected, mad.get("Reason") as i32, mad.private_data(), out);
             }
             // Our REP, or the program, is on its way.
             (Kind::ConnectRequest, Phase::RepSent) => {
                 if let Some(question) = &self.question {
-                    out.push(CmEffect::Send(self.peer, question.mad.clone()));
+                    self.tell(question.mad.clone(), out);
                 }
             }
             (Kind::ConnectRequest, Phase::ReqReceived) => {
@@ -169,28 +196,23 @@ impl Connection {
             }
             (Kind::DisconnectRequest, Phase::Established | Phase::RepSent | Phase::RepReceived) => {
                 self.transaction_id = mad.transaction_id();
-                self.enter(Phase::DreqReceived, now);
-                self.report(EventKind::Disconnected, 0, &[], out);
+                self.turn(Phase::DreqReceived, EventKind::Disconnected, now, out);
             }
-            // Both have said goodbye at once: each answers the other.
-            (Kind::DisconnectRequest, Phase::DreqSent) => {
+            // Both have said goodbye at once, and each answers the other; or our DREP was lost. The peer asks again after our
+            // rest, too: whoever says goodbye is answered.
+            (Kind::DisconnectRequest, Phase::DreqSent | Phase::TimeWait | Phase::Idle) => {
                 self.transaction_id = mad.transaction_id();
                 self.tell(self.message(Kind::DisconnectReply), out);
-                self.enter(Phase::TimeWait, now);
-                self.report(EventKind::Disconnected, 0, &[], out);
-            }
-            // Our DREP was lost. The peer asks again after our rest, too: whoever says goodbye is answered.
-            (Kind::DisconnectRequest, Phase::TimeWait | Phase::Idle) => {
-                let (local, remote) = (self.local, self.remote);
-                self.tell(Mad::between(Kind::DisconnectReply, mad.transaction_id(), local, remote), out);
+                if self.phase == Phase::DreqSent {
+                    self.turn(Phase::TimeWait, EventKind::Disconnected, now, out);
+                }
             }
             (Kind::DisconnectReply, Phase::DreqSent) => {
-                self.enter(Phase::TimeWait, now);
-                self.report(EventKind::Disconnected, 0, &[], out);
+                self.turn(Phase::TimeWait, EventKind::Disconnected, now, out);
             }
             (kind, phase) => {
                 let local = self.local;
-                out.push(CmEffect::Say(format!("cm {local:#x}: {} means nothing in {phase:?}", kind.short())));
+                out.push(CmEffect::Say(format!("cm {local:#x}: {} means nothing in {phase:?}; dropped", kind.short())));
             }
         }
     }
@@ -198,8 +220,7 @@ impl Connection {
     /// What is due: a question to be asked again, or given up; the end of the rest.
     pub(super) fn tick(&mut self, now: Instant, out: &mut Vec<CmEffect>) {
         if self.rest_until.is_some_and(|time| time <= now) {
-            self.enter(Phase::Idle, now);
-            self.report(EventKind::TimewaitExit, 0, &[], out);
+            self.turn(Phase::Idle, EventKind::TimewaitExit, now, out);
         }
         let (local, phase) = (self.local, self.phase);
         let Some(question) = self.question.as_mut().filter(|question| question.again_at <= now) else { return };
@@ -213,28 +234,42 @@ impl Connection {
             return;
         }
         out.push(CmEffect::Say(format!("cm {local:#x}: no answer to {kind}, gives up")));
-        match phase {
-            Phase::DreqSent => {
-                self.enter(Phase::TimeWait, now);
-                self.report(EventKind::Disconnected, -libc::ETIMEDOUT, &[], out);
-            }
-            Phase::ReqSent => {
-                self.enter(Phase::Idle, now);
-                self.report(EventKind::Unreachable, -libc::ETIMEDOUT, &[], out);
-            }
-            _ => {
-                self.enter(Phase::Idle, now);
-                self.report(EventKind::ConnectError, -libc::ETIMEDOUT, &[], out);
-            }
-        }
+        let (next, told) = match phase {
+            Phase::DreqSent => (Phase::TimeWait, EventKind::Disconnected),
+            Phase::ReqSent => (Phase::Idle, EventKind::Unreachable),
+            _ => (Phase::Idle, EventKind::ConnectError),
+        };
+        self.enter(next, now);
+        self.report(told, -libc::ETIMEDOUT, &[], out);
+    }
+
+    /// What a REQ or a REP says of the peer. What it wants to serve is what we may ask for, and the other way round.
+    pub(super) fn learn(&mut self, mad: &Mad) {
+        self.remote = mad.get("LocalCommID") as u32;
+        self.peer_qpn = mad.get("LocalQPN") as u32;
+        self.peer_psn = Psn::new(mad.get("StartingPSN") as u32);
+        self.peer_rnr_retries = mad.get("RNRRetryCount") as u8;
+        self.peer_reads = mad.get("InitiatorDepth") as u8;
+        self.param.responder_resources = self.peer_reads;
+        self.param.initiator_depth = mad.get("ResponderResources") as u8;
+    }
+
+    /// Goes on to a phase, and tells the program so.
+    fn turn(&mut self, phase: Phase, kind: EventKind, now: Instant, out: &mut Vec<CmEffect>) {
+        self.enter(phase, now);
+        self.report(kind, 0, &[], out);
     }
 
     fn report(&self, kind: EventKind, status: i32, private: &[u8], out: &mut Vec<CmEffect>) {
         if let Some(owner) = self.owner {
-            let (param, private) = (self.param, private.to_vec());
-            let (connection, peer_qpn) = (self.local, self.peer_qpn);
-            out.push(CmEffect::Event(super::Event { owner, kind, status, private, param, peer_qpn, connection }));
+            out.push(CmEffect::Event(self.event(owner, kind, status, private)));
         }
+    }
+
+    /// An event for an id, with what is known of the connection.
+    pub(super) fn event(&self, owner: u64, kind: EventKind, status: i32, private: &[u8]) -> Event {
+        let (param, private) = (self.param, private.to_vec());
+        Event { owner, kind, status, private, param, peer_qpn: self.peer_qpn, connection: self.local }
     }
 }
 

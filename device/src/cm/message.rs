@@ -7,7 +7,7 @@ use crate::packet::{code, put, Packet};
 use crate::psn::Psn;
 use std::net::IpAddr;
 use wire::cm::{ip_cm, mad, req, Kind, Message, MESSAGE_LENGTH};
-use wire::field::{Base, Header};
+use wire::field::Header;
 
 /// The key of QP 1, which every datagram to it carries (10.2.5).
 pub const QKEY: u32 = 0x8001_0000;
@@ -68,16 +68,25 @@ impl Mad {
 
     /// Sets an address; one of IPv4 as it stands in a GID, mapped to IPv6.
     #[must_use]
-    pub fn with_gid(mut self, field: &str, address: IpAddr) -> Mad {
-        self.set_bytes(field, &gid(address));
+    pub fn with_gid(self, field: &str, address: IpAddr) -> Mad {
+        self.with_bytes(field, &gid(address))
+    }
+
+    /// Sets the first bytes of a field that is no number.
+    #[must_use]
+    pub fn with_bytes(mut self, field: &str, bytes: &[u8]) -> Mad {
+        let found = self.header().fields.iter().find(|f| f.name == field && f.bits >= 8 * bytes.len());
+        debug_assert!(found.is_some(), "{:?} has no {field} of {} bytes", self.kind, bytes.len());
+        if let Some(field) = found {
+            self.bytes[mad::HEADER.length + field.span().0..][..bytes.len()].copy_from_slice(bytes);
+        }
         self
     }
 
-    /// Sets the private data; what is too long is cut. A REQ's comes behind the RDMA-CM header.
+    /// Sets the private data; what is too long is cut.
     #[must_use]
     pub fn with_private(mut self, data: &[u8]) -> Mad {
-        let before = if self.kind == Kind::ConnectRequest { ip_cm::HEADER.length } else { 0 };
-        let start = mad::HEADER.length + self.private_offset() + before;
+        let start = self.private_start();
         let length = data.len().min(MAD_LENGTH - start);
         self.bytes[start..][..length].copy_from_slice(&data[..length]);
         self
@@ -86,7 +95,7 @@ impl Mad {
     /// Puts the RDMA-CM header at the start of a REQ's private data: IP addresses, and the client's port.
     #[must_use]
     pub fn with_addresses(mut self, from: IpAddr, port: u16, to: IpAddr) -> Mad {
-        let start = mad::HEADER.length + self.private_offset();
+        let start = self.all_private_start();
         let header = &mut self.bytes[start..][..ip_cm::HEADER.length];
         header[1] = if from.is_ipv4() { 0x40 } else { 0x60 };
         header[2..4].copy_from_slice(&port.to_be_bytes());
@@ -108,12 +117,11 @@ impl Mad {
 
     /// The private data, without a REQ's RDMA-CM header. How many bytes of it were sent, nobody tells: the rest is zeroes.
     pub fn private_data(&self) -> &[u8] {
-        let before = if self.kind == Kind::ConnectRequest { ip_cm::HEADER.length } else { 0 };
-        &self.bytes[mad::HEADER.length + self.private_offset() + before..]
+        &self.bytes[self.private_start()..]
     }
 
     pub fn source_port(&self) -> u16 {
-        let header = &self.bytes[mad::HEADER.length + self.private_offset()..];
+        let header = &self.bytes[self.all_private_start()..];
         u16::from_be_bytes([header[2], header[3]])
     }
 
@@ -134,17 +142,15 @@ impl Mad {
         self.kind.header().unwrap_or(&mad::HEADER)
     }
 
-    fn private_offset(&self) -> usize {
+    fn all_private_start(&self) -> usize {
         let field = self.header().fields.iter().find(|field| field.name == "PrivateData");
-        field.map_or(MESSAGE_LENGTH, |field| field.span().0)
+        mad::HEADER.length + field.map_or(MESSAGE_LENGTH, |field| field.span().0)
     }
 
-    fn set_bytes(&mut self, field: &str, bytes: &[u8]) {
-        let found = self.header().fields.iter().find(|f| f.name == field && f.base == Base::Address);
-        debug_assert!(found.is_some(), "{:?} has no address {field}", self.kind);
-        if let Some(field) = found {
-            self.bytes[mad::HEADER.length + field.span().0..][..bytes.len()].copy_from_slice(bytes);
-        }
+    /// Where the program's private data begins: in a REQ behind the RDMA-CM header.
+    fn private_start(&self) -> usize {
+        let before = if self.kind == Kind::ConnectRequest { ip_cm::HEADER.length } else { 0 };
+        self.all_private_start() + before
     }
 }
 

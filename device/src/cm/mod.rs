@@ -18,7 +18,9 @@ use std::time::Instant;
 use wire::cm::Kind;
 
 const PS_TCP: u16 = 0x0106;
-/// Nobody listens there (12.6.7.2).
+/// Reasons of a REJ (12.6.7.2): whoever has asked does not wait any longer.
+const TIMEOUT: u64 = 4;
+/// Nobody listens there.
 const INVALID_SERVICE_ID: u64 = 8;
 /// The peer seems to have forgotten a connection of the same queue pair.
 const STALE_CONNECTION: u64 = 10;
@@ -45,6 +47,9 @@ pub struct Param {
 /// What happened: the numbers of `rdma_cm_event_type`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventKind {
+    AddrResolved = 0,
+    AddrError = 1,
+    RouteResolved = 2,
     ConnectRequest = 4,
     ConnectResponse = 5,
     ConnectError = 6,
@@ -67,6 +72,14 @@ pub struct Event {
     pub param: Param,
     pub peer_qpn: u32,
     pub connection: u32,
+}
+
+impl Event {
+    /// One that no message of a peer has caused.
+    pub fn plain(owner: u64, kind: EventKind, status: i32) -> Event {
+        let (private, param, peer_qpn, connection) = (Vec::new(), Param::default(), 0, 0);
+        Event { owner, kind, status, private, param, peer_qpn, connection }
+    }
 }
 
 /// Something to be done for the connection manager.
@@ -156,6 +169,7 @@ impl Cm {
         let address = self.address;
         let Some(connection) = self.connections.get_mut(&local) else { return };
         let Param { responder_resources, initiator_depth, retries, rnr_retries } = connection.param;
+        connection.peer_reads = responder_resources;
         let timeout = u64::from(connection::RESPONSE_TIMEOUT);
         let mad = Mad::new(Kind::ConnectRequest, connection.transaction_id)
             .with("LocalCommID", local.into())
@@ -217,17 +231,39 @@ impl Cm {
         Ok(())
     }
 
-    /// Sends a REJ: the program has said no.
-    pub fn reject(&mut self, local: u32, private: &[u8], out: &mut Vec<CmEffect>) {
-        if let Some(connection) = self.connections.remove(&local) {
-            let message = connection.message(Kind::ConnectReject).with("Reason", CONSUMER_REJECT);
-            connection.tell(message.with("MessageRejected", 0).with_private(private), out);
+    /// Sends a REJ: the program has said no, to a REQ or to a REP.
+    ///
+    /// # Errors
+    /// `EINVAL`: the peer has asked nothing.
+    pub fn reject(&mut self, local: u32, private: &[u8], out: &mut Vec<CmEffect>) -> Result<(), c_int> {
+        if self.expect(local, Phase::RepReceived).is_err() {
+            self.expect(local, Phase::ReqReceived)?;
         }
+        self.turn_away(local, private, out);
+        Ok(())
     }
 
-    /// Sends a DREQ, or answers the peer's. False if there is nothing to end.
-    pub fn disconnect(&mut self, local: u32, now: Instant, out: &mut Vec<CmEffect>) -> bool {
-        let Some(connection) = self.connections.get_mut(&local) else { return false };
+    /// Ends with a REJ what was not connected yet.
+    fn turn_away(&mut self, local: u32, private: &[u8], out: &mut Vec<CmEffect>) {
+        let Some(connection) = self.connections.remove(&local) else { return };
+        let (reason, what) = match connection.phase {
+            Phase::ReqReceived => (CONSUMER_REJECT, 0),
+            Phase::RepReceived => (CONSUMER_REJECT, 1),
+            Phase::ReqSent => (TIMEOUT, 2),
+            _ => (CONSUMER_REJECT, 2),
+        };
+        let mut mad = connection.message(Kind::ConnectReject).with("Reason", reason).with("MessageRejected", what);
+        if reason == TIMEOUT {
+            // We have no number of the peer's: our own is good only together with our device's.
+            let guid = Cm::guid(self.address).to_be_bytes();
+            mad = mad.with("RejectInfoLength", guid.len() as u64).with_bytes("AdditionalRejectInformation", &guid);
+        }
+        connection.tell(mad.with_private(private), out);
+    }
+
+    /// Sends a DREQ, or answers the peer's, if there is something to end.
+    pub fn disconnect(&mut self, local: u32, now: Instant, out: &mut Vec<CmEffect>) {
+        let Some(connection) = self.connections.get_mut(&local) else { return };
         match connection.phase {
             Phase::Established | Phase::RepSent | Phase::RepReceived => {
                 connection.transaction_id = connection.transaction_id.wrapping_add(1 << 32);
@@ -238,10 +274,8 @@ impl Cm {
                 connection.tell(connection.message(Kind::DisconnectReply), out);
                 connection.enter(Phase::TimeWait, now);
             }
-            Phase::DreqSent | Phase::TimeWait => {}
-            Phase::Idle | Phase::ReqSent | Phase::ReqReceived => return false,
+            Phase::DreqSent | Phase::TimeWait | Phase::Idle | Phase::ReqSent | Phase::ReqReceived => {}
         }
-        true
     }
 
     /// The program destroys the id: a connection is ended as its state demands, and goes on alone until that is done.
@@ -249,8 +283,10 @@ impl Cm {
         self.listeners.retain(|_, listener| listener.owner != owner);
         let Some(connection) = self.connections.get_mut(&local) else { return };
         match connection.phase {
-            Phase::ReqReceived => self.reject(local, &[], out),
-            Phase::Idle | Phase::ReqSent => drop(self.connections.remove(&local)),
+            Phase::Idle => drop(self.connections.remove(&local)),
+            Phase::ReqSent | Phase::ReqReceived | Phase::RepSent | Phase::RepReceived => {
+                self.turn_away(local, &[], out);
+            }
             _ => {
                 connection.owner = None;
                 self.disconnect(local, now, out);
@@ -263,7 +299,11 @@ impl Cm {
         if mad.kind() == Kind::ConnectRequest {
             return self.requested(from, &mad, random, now, out);
         }
-        let (local, remote) = (mad.get("RemoteCommID") as u32, mad.get("LocalCommID") as u32);
+        let (mut local, remote) = (mad.get("RemoteCommID") as u32, mad.get("LocalCommID") as u32);
+        if mad.kind() == Kind::ConnectReject && mad.get("Reason") == TIMEOUT {
+            let same = |c: &&Connection| c.peer == from && c.remote == remote && c.phase != Phase::Idle;
+            local = self.connections.values().find(same).map_or(local, |connection| connection.local);
+        }
         let known = self.connections.get_mut(&local).filter(|connection| {
             connection.peer == from && (connection.remote == remote || connection.phase == Phase::ReqSent)
         });
@@ -312,24 +352,14 @@ impl Cm {
         let local = self.open(None, from, random);
         let Some(connection) = self.connections.get_mut(&local) else { return };
         connection.enter(Phase::ReqReceived, now);
+        connection.learn(mad);
         connection.transaction_id = mad.transaction_id();
-        (connection.remote, connection.peer_qpn) = (remote, qpn);
-        connection.peer_psn = Psn::new(mad.get("StartingPSN") as u32);
         connection.peer_port = mad.source_port();
-        connection.peer_rnr_retries = mad.get("RNRRetryCount") as u8;
         connection.ack_timeout = mad.get("LocalACKTimeout") as u8;
         connection.mtu_code = (mad.get("PathPacketPayloadMTU") as u8).clamp(1, 5);
-        // What the peer wants to serve is what we may ask for, and the other way round.
-        connection.param = Param {
-            responder_resources: mad.get("InitiatorDepth") as u8,
-            initiator_depth: mad.get("ResponderResources") as u8,
-            retries: mad.get("RetryCount") as u8,
-            rnr_retries: mad.get("RNRRetryCount") as u8,
-        };
-        let (param, private, status) = (connection.param, mad.private_data().to_vec(), 0);
-        let event =
-            Event { owner, kind: EventKind::ConnectRequest, status, private, param, peer_qpn: qpn, connection: local };
-        out.push(CmEffect::Event(event));
+        connection.param.retries = mad.get("RetryCount") as u8;
+        connection.param.rnr_retries = connection.peer_rnr_retries;
+        out.push(CmEffect::Event(connection.event(owner, EventKind::ConnectRequest, 0, mad.private_data())));
     }
 
     pub fn tick(&mut self, now: Instant, out: &mut Vec<CmEffect>) {

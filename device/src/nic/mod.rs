@@ -19,7 +19,7 @@ use crate::psn::Psn;
 use crate::qp::Qp;
 use crate::work::ReceiveQueue;
 use bell::{locked, Bell, BellQueue, Unacked};
-use port::{NoPort, Port};
+use port::Port;
 use std::collections::hash_map::RandomState;
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, Hasher};
@@ -94,14 +94,14 @@ static DEVICE: OnceLock<Option<Device>> = OnceLock::new();
 /// The device of this process; None if there can be none. Why not is said once, on standard error.
 pub fn device() -> Option<&'static Device> {
     static SERVED: Once = Once::new();
-    let told = |error: NoPort| eprintln!("device: {error}");
+    let told = |error: String| eprintln!("device: {error}");
     let device = DEVICE.get_or_init(|| Device::start().map_err(told).ok()).as_ref()?;
     SERVED.call_once(|| serve::start(device));
     Some(device)
 }
 
 impl Device {
-    fn start() -> Result<Device, NoPort> {
+    fn start() -> Result<Device, String> {
         let port = Port::open()?;
         let cm = Cm::new(port.address());
         // Numbers begin somewhere else each time: a peer may still rest from the last program that ran here.
@@ -117,8 +117,8 @@ impl Device {
             next_qp: first_qp,
             cm_psn: Psn::default(),
         };
-        let doorbell = Bell::door().map_err(NoPort::Start)?;
-        let raised = BellQueue::new().map_err(NoPort::Start)?;
+        let no_bell = |error| format!("cannot make an eventfd: {error}");
+        let (doorbell, raised) = (Bell::door().map_err(no_bell)?, BellQueue::new().map_err(no_bell)?);
         Ok(Device { nic: Mutex::new(nic), doorbell, raised })
     }
 

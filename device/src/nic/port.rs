@@ -9,7 +9,6 @@ use crate::datagram;
 use crate::packet::Packet;
 use libc::{c_int, c_void};
 use std::env;
-use std::fmt;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd};
@@ -24,36 +23,6 @@ pub const WIRE: &str = "NIC_WIRE";
 /// Larger than any packet: an MTU of 4096 and all headers.
 const LARGEST: usize = 8192;
 
-/// Why there is no device.
-#[derive(Debug)]
-pub enum NoPort {
-    /// `NIC_ADDRESS` is no IP address.
-    NoAddress(String),
-    /// The address cannot be had.
-    Bind(IpAddr, io::Error),
-    /// Nor can any of 127.0.0.2 to 127.0.0.254.
-    AllTaken,
-    /// No thread, no descriptor.
-    Start(io::Error),
-}
-
-impl fmt::Display for NoPort {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let cure =
-            "Is rdma_rxe loaded? It owns UDP port 4791 of this network namespace: `sudo rmmod rdma_rxe`, or run in a \
-                    namespace of your own: `unshare -rn sh -c 'ip link set lo up; exec sh'`";
-        match self {
-            NoPort::NoAddress(text) => write!(f, "{ADDRESS}={text} is no IP address; an example is 127.0.0.2"),
-            NoPort::Bind(address, error) if error.kind() == io::ErrorKind::AddrInUse => {
-                write!(f, "port 4791 of {address} is taken: another program's device has this address. {cure}")
-            }
-            NoPort::Bind(address, error) => write!(f, "cannot have port 4791 of {address}: {error}"),
-            NoPort::AllTaken => write!(f, "port 4791 is taken on all of 127.0.0.2 to 127.0.0.254. {cure}"),
-            NoPort::Start(error) => write!(f, "cannot start: {error}"),
-        }
-    }
-}
-
 /// The socket of this device.
 #[derive(Debug)]
 pub struct Port {
@@ -67,20 +36,20 @@ pub struct Port {
 
 impl Port {
     /// Takes the address that the environment names, or else the first free one of 127.0.0.2 to 127.0.0.254.
-    pub fn open() -> Result<Port, NoPort> {
+    ///
+    /// # Errors
+    /// A sentence that says why there is no device, and what helps.
+    pub fn open() -> Result<Port, String> {
         let wired = env::var_os(WIRE).is_some_and(|value| !value.is_empty()).then(standard_input).flatten();
         let is_wired = wired.is_some();
         let (socket, address) = match (wired, env::var(ADDRESS)) {
             (Some(given), _) => given,
             (None, Ok(text)) => {
-                let address = text.parse().map_err(|_| NoPort::NoAddress(text))?;
-                (bind(address).map_err(|error| NoPort::Bind(address, error))?, address)
+                let no_address = |_| format!("{ADDRESS}={text} is no IP address; an example is 127.0.0.2");
+                let address = text.parse().map_err(no_address)?;
+                (bind(address).map_err(|error| taken(address, &error))?, address)
             }
-            (None, Err(_)) => {
-                let all = (2..=254).map(|last| IpAddr::V4(Ipv4Addr::new(127, 0, 0, last)));
-                let mut free = all.filter_map(|address| bind(address).ok().map(|socket| (socket, address)));
-                free.next().ok_or(NoPort::AllTaken)?
-            }
+            (None, Err(_)) => free().next().ok_or_else(all_taken)?,
         };
         Ok(Port { socket: Arc::new(socket), address, is_wired, tap: Tap::open() })
     }
@@ -125,6 +94,34 @@ fn standard_input() -> Option<(UdpSocket, IpAddr)> {
     let socket = UdpSocket::from(io::stdin().as_fd().try_clone_to_owned().ok()?);
     let address = socket.local_addr().ok()?.ip();
     Some((socket, address))
+}
+
+/// The sockets of all addresses from 127.0.0.2 to 127.0.0.254 that nobody has.
+pub fn free() -> impl Iterator<Item = (UdpSocket, IpAddr)> {
+    let all = (2..=254).map(|last| IpAddr::V4(Ipv4Addr::new(127, 0, 0, last)));
+    all.filter_map(|address| bind(address).ok().map(|socket| (socket, address)))
+}
+
+/// The sentence for a port that is taken on all addresses.
+pub fn all_taken() -> String {
+    "UDP port 4791 is taken on all addresses of this network namespace, as rdma_rxe takes it: `sudo rmmod rdma_rxe`, or run in \
+     a namespace of your own: `unshare -rn sh -c 'ip link set lo up; exec sh'`"
+        .to_owned()
+}
+
+/// The sentence for an address that cannot be had.
+fn taken(address: IpAddr, error: &io::Error) -> String {
+    // No device takes this one by itself.
+    const LAST: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 255, 255, 254));
+    let is_taken = |error: &io::Error| error.kind() == io::ErrorKind::AddrInUse;
+    match error {
+        error if !is_taken(error) => format!("cannot have UDP port 4791 of {address}: {error}; {ADDRESS} names the address"),
+        _ if bind(LAST).is_err_and(|error| is_taken(&error)) => all_taken(),
+        _ => format!(
+            "the device of another program has UDP port 4791 of {address}: end that program, or give this one another address, \
+             for example {ADDRESS}=127.0.0.7"
+        ),
+    }
 }
 
 /// A socket on port 4791 of an address, with the options that RoCEv2 needs.

@@ -5,6 +5,7 @@
 //! the line that the packet caused at the other end come in the order of cause and effect.
 
 use std::env;
+use std::io;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 
@@ -21,6 +22,11 @@ pub mod kind {
     pub const DECISION: u8 = b'D';
     /// An id listens: our address, in words.
     pub const LISTENS: u8 = b'L';
+    /// The program has ended: its exit status, in words.
+    pub const EXIT: u8 = b'X';
+    /// What the program prints.
+    pub const OUT: u8 = b'o';
+    pub const ERROR: u8 = b'e';
 }
 
 /// Where what passes is told; perhaps to nobody.
@@ -37,15 +43,20 @@ pub struct Tap {
 impl Tap {
     /// The tap that the environment asks for.
     pub fn open() -> Tap {
-        let socket = env::var(TAP).ok().and_then(|name| {
-            let socket = UnixDatagram::unbound().ok()?;
-            socket.connect_addr(&SocketAddr::from_abstract_name(name).ok()?).ok()?;
-            Some(socket)
-        });
         let node = env::var(NODE).ok().and_then(|number| number.parse().ok()).unwrap_or_default();
+        let tap = env::var(TAP).map_or_else(|_| Tap::default(), |name| Tap::to(&name, node));
         let talks = env::var(LOG).is_ok_and(|value| !value.is_empty() && value != "0");
-        let aloud = talks && socket.is_none();
-        Tap { socket, node, talks, aloud }
+        Tap { talks, aloud: talks && tap.socket.is_none(), ..tap }
+    }
+
+    /// A node's tap to the socket of this name.
+    pub fn to(name: &str, node: u8) -> Tap {
+        let attempt = || -> io::Result<UnixDatagram> {
+            let socket = UnixDatagram::unbound()?;
+            socket.connect_addr(&SocketAddr::from_abstract_name(name)?)?;
+            Ok(socket)
+        };
+        Tap { socket: attempt().ok(), node, talks: false, aloud: false }
     }
 
     pub fn packet(&self, bytes: &[u8]) {
@@ -66,6 +77,11 @@ impl Tap {
     /// An id listens.
     pub fn listens(&self, address: std::net::IpAddr) {
         self.tell(kind::LISTENS, address.to_string().as_bytes());
+    }
+
+    /// The program has ended with this status.
+    pub fn exits(&self, status: i32) {
+        self.tell(kind::EXIT, status.to_string().as_bytes());
     }
 
     fn tell(&self, kind: u8, bytes: &[u8]) {

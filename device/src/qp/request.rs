@@ -6,7 +6,6 @@
 use super::requester::Wqe;
 use super::{name, packets, Qp};
 use crate::completion::Status;
-use crate::memory::Rights;
 use crate::outside::Outside;
 use crate::packet::{code, opcode_of, AtomicEth, Packet, Reth};
 use crate::psn::Psn;
@@ -23,14 +22,6 @@ impl Qp {
         let index = psn.since(wqe.first) as u32;
         let offset = index * mtu;
         let mut packet = Packet { dest_qp: self.attributes.dest_qp, psn, ack_request: true, ..Packet::default() };
-        let domain = self.settings.domain;
-        if let (true, Local::Pieces(pieces)) = (request.work.wants_answer(), &request.local) {
-            // The answer will be written there: better to know now.
-            out.memory.check_all(domain, pieces, Rights::LOCAL_WRITE).map_err(|refusal| {
-                out.say(|| format!("requester: {} not sent: its own memory: {refusal}", name(request.work)));
-                Status::LocProtErr
-            })?;
-        }
         match request.work {
             Work::Read(remote) => {
                 packet.opcode = code::READ_REQUEST;
@@ -63,10 +54,12 @@ impl Qp {
         let length = mtu.min(request.length - offset);
         packet.payload = match &request.local {
             Local::Inline(bytes) => bytes[offset as usize..][..length as usize].to_vec(),
-            Local::Pieces(pieces) => out.memory.gather(domain, pieces, offset, length).map_err(|refusal| {
-                out.say(|| format!("requester: {} not sent: its own memory: {refusal}", name(request.work)));
-                Status::LocProtErr
-            })?,
+            Local::Pieces(pieces) => {
+                out.memory.gather(self.settings.domain, pieces, offset, length).map_err(|refusal| {
+                    out.say(|| format!("requester: {} not sent: its own memory: {refusal}", name(request.work)));
+                    Status::LocProtErr
+                })?
+            }
         };
         Ok((packet, psn.plus(1)))
     }

@@ -31,6 +31,17 @@ impl State {
         use State::*;
         [Reset, Init, Rtr, Rts, Sqd, Err].into_iter().find(|state| *state as u32 == number)
     }
+
+    /// The attributes that the move to it needs, on the way from RESET to RTS. None off that way.
+    pub fn needs(self) -> Option<u32> {
+        let before = match self {
+            State::Init => State::Reset,
+            State::Rtr => State::Init,
+            State::Rts => State::Rtr,
+            State::Reset | State::Sqd | State::Err => return None,
+        };
+        needed_and_taken(before, self).map(|(needed, _)| needed)
+    }
 }
 
 impl fmt::Display for State {

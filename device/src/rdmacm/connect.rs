@@ -1,11 +1,13 @@
-//! Connecting and disconnecting.
+//! Connecting and disconnecting: which call lets which message go. `rdma_connect` sends the REQ, `rdma_accept` the REP,
+//! `rdma_reject` a REJ, `rdma_disconnect` the DREQ, or the DREP if the peer was first. The RTU has no call of its own, unless
+//! the program moves its queue pair itself (`rdma_establish`): it goes when the program fetches its event.
 
-use super::{address, connection, id, kept, qp};
-use crate::cm::{Param, Phase};
+use super::{address, connection, id, qp, Id, Step};
+use crate::cm::{Connection, Param, Phase, REQ_PRIVATE};
 use crate::nic::bell::locked;
-use crate::nic::{device, random, Device};
+use crate::nic::{random, Device};
 use crate::qp::State;
-use crate::verbs::minus_one;
+use crate::verbs::call;
 use libc::{c_int, c_void};
 use rdma_sys::{rdma_cm_id, rdma_conn_param};
 use std::sync::atomic::Ordering::Relaxed;
@@ -13,142 +15,135 @@ use std::sync::atomic::Ordering::Relaxed;
 /// "As many as the peer asks for, or allows": `RDMA_MAX_RESP_RES`, `RDMA_MAX_INIT_DEPTH`.
 const AS_ASKED: u8 = 0xff;
 
-fn from_c(c: &rdma_conn_param) -> Param {
-    Param {
-        responder_resources: c.responder_resources,
-        initiator_depth: c.initiator_depth,
-        retries: c.retry_count & 7,
-        rnr_retries: c.rnr_retry_count & 7,
+/// What a program says when it connects or accepts.
+struct Wish<'a> {
+    /// None: whatever is usual.
+    param: Option<Param>,
+    /// Of the id's queue pair, or of one that the program has made without the id.
+    qpn: u32,
+    private: &'a [u8],
+}
+
+unsafe fn wish_of<'a>(id: *mut rdma_cm_id, c: *const rdma_conn_param) -> Wish<'a> {
+    let (qp, c) = unsafe { ((*id).qp, c.as_ref()) };
+    Wish {
+        param: c.map(|c| Param {
+            responder_resources: c.responder_resources,
+            initiator_depth: c.initiator_depth,
+            retries: c.retry_count & 7,
+            rnr_retries: c.rnr_retry_count & 7,
+        }),
+        qpn: if qp.is_null() { c.map_or(0, |c| c.qp_num) } else { unsafe { (*qp).qp_num } },
+        private: c.map_or(&[], |c| unsafe { bytes(c.private_data, c.private_data_len) }),
     }
 }
 
-unsafe fn private<'a>(data: *const c_void, length: u8) -> &'a [u8] {
+unsafe fn bytes<'a>(data: *const c_void, length: u8) -> &'a [u8] {
     if data.is_null() || length == 0 {
         return &[];
     }
     unsafe { std::slice::from_raw_parts(data.cast(), length.into()) }
 }
 
-/// The number of the queue pair that belongs to an id, or that the program says.
-unsafe fn qp_number(id: *mut rdma_cm_id, c: *const rdma_conn_param) -> u32 {
-    unsafe {
-        match ((*id).qp.is_null(), c.is_null()) {
-            (false, _) => (*(*id).qp).qp_num,
-            (true, false) => (*c).qp_num,
-            (true, true) => 0,
-        }
-    }
-}
-
 /// `rdma_connect(3)`: REQ.
 #[no_mangle]
 pub unsafe extern "C" fn rdma_connect(id: *mut rdma_cm_id, c: *mut rdma_conn_param) -> c_int {
-    let Some(device) = device() else { return minus_one(libc::ENODEV) };
-    let mut nic = device.lock();
-    let Some((peer, port)) = (unsafe { address::read(id::peers(id).cast()) }) else { return minus_one(libc::EINVAL) };
-    if unsafe { (*id).verbs.is_null() || connection(id) != 0 || !kept(id).has_route.load(Relaxed) } {
-        return minus_one(libc::EINVAL);
-    }
-    let data = if c.is_null() { &[] } else { unsafe { private((*c).private_data, (*c).private_data_len) } };
-    if data.len() > crate::cm::REQ_PRIVATE {
-        return minus_one(libc::EINVAL);
-    }
-    let local = nic.cm.open(Some(id as u64), peer, random());
-    let mine = unsafe { kept(id) };
-    mine.connection.store(local, Relaxed);
-    if let Some(connection) = nic.cm.get(local) {
-        connection.param = if c.is_null() { Param::default() } else { from_c(unsafe { &*c }) };
-        connection.qpn = unsafe { qp_number(id, c) };
-        connection.ack_timeout = locked(&mine.ack_timeout).unwrap_or(connection.ack_timeout);
-    }
-    let from = unsafe { id::port_of(id) };
-    nic.with_cm(|cm, now, out| cm.connect(local, port, from, data, now, out));
-    device.ring();
-    0
+    call(|device| unsafe {
+        let mut nic = device.lock();
+        let mine = Id::own(id);
+        let (wish, mut step) = (wish_of(id, c), locked(&mine.step));
+        if *step != Step::HasRoute || wish.private.len() > REQ_PRIVATE {
+            return Err(libc::EINVAL);
+        }
+        let (peer, port) = address::read(id::peers(id).cast()).ok_or(libc::EINVAL)?;
+        let local = nic.cm.open(Some(id as u64), peer, random());
+        mine.connection.store(local, Relaxed);
+        *step = Step::Connecting;
+        if let Some(connection) = nic.cm.get(local) {
+            connection.param = wish.param.unwrap_or_default();
+            connection.qpn = wish.qpn;
+            connection.ack_timeout = locked(&mine.ack_timeout).unwrap_or(connection.ack_timeout);
+        }
+        let from = id::port_of(id);
+        nic.with_cm(|cm, now, out| cm.connect(local, port, from, wish.private, now, out));
+        device.ring();
+        Ok(())
+    })
 }
 
 /// The client's part when the REP has come: its queue pair to RTS, then the RTU.
 pub(super) unsafe fn complete(device: &Device, id: *mut rdma_cm_id) -> Result<(), c_int> {
+    unsafe { to_rts(device, id)? };
+    ready_to_use(device, unsafe { connection(id) })
+}
+
+unsafe fn to_rts(device: &Device, id: *mut rdma_cm_id) -> Result<(), c_int> {
     unsafe { qp::move_to(device, id, State::Rtr)? };
-    unsafe { qp::move_to(device, id, State::Rts)? };
-    let local = unsafe { connection(id) };
+    unsafe { qp::move_to(device, id, State::Rts) }
+}
+
+fn ready_to_use(device: &Device, local: u32) -> Result<(), c_int> {
     device.lock().with_cm(|cm, now, out| cm.ready_to_use(local, now, out))
 }
 
 /// `rdma_establish(3)`: RTU, for programs that move their queue pairs themselves.
 #[no_mangle]
 pub unsafe extern "C" fn rdma_establish(id: *mut rdma_cm_id) -> c_int {
-    let Some(device) = device() else { return minus_one(libc::ENODEV) };
-    let local = unsafe { connection(id) };
-    let told = device.lock().with_cm(|cm, now, out| cm.ready_to_use(local, now, out));
-    told.map_or_else(minus_one, |()| 0)
+    call(|device| ready_to_use(device, unsafe { connection(id) }))
 }
 
 /// `rdma_accept(3)`: the server's queue pair to RTS, then the REP.
 #[no_mangle]
 pub unsafe extern "C" fn rdma_accept(id: *mut rdma_cm_id, c: *mut rdma_conn_param) -> c_int {
-    let Some(device) = device() else { return minus_one(libc::ENODEV) };
-    let local = unsafe { connection(id) };
-    let data = if c.is_null() { &[] } else { unsafe { private((*c).private_data, (*c).private_data_len) } };
-    {
-        let mut nic = device.lock();
-        let connection = match nic.cm.expect(local, Phase::ReqReceived) {
-            Ok(connection) => connection,
-            Err(errno) => return minus_one(errno),
-        };
-        let asked = connection.param;
-        let mut param = if c.is_null() { asked } else { from_c(unsafe { &*c }) };
-        if param.responder_resources == AS_ASKED {
-            param.responder_resources = asked.responder_resources;
+    call(|device| unsafe {
+        let (local, wish) = (connection(id), wish_of(id, c));
+        agree(device.lock().cm.expect(local, Phase::ReqReceived)?, &wish);
+        if !(*id).qp.is_null() {
+            to_rts(device, id)?;
         }
-        if param.initiator_depth == AS_ASKED {
-            param.initiator_depth = asked.initiator_depth;
-        }
-        param.retries = asked.retries; // The REQ says it for both sides.
-        connection.param = param;
-        connection.qpn = unsafe { qp_number(id, c) };
-    }
-    if !unsafe { (*id).qp }.is_null() {
-        for state in [State::Rtr, State::Rts] {
-            if let Err(errno) = unsafe { qp::move_to(device, id, state) } {
-                return minus_one(errno);
-            }
-        }
-    }
-    device.lock().with_cm(|cm, now, out| cm.accept(local, data, now, out));
-    device.ring();
-    0
+        device.lock().with_cm(|cm, now, out| cm.accept(local, wish.private, now, out));
+        device.ring();
+        Ok(())
+    })
+}
+
+/// What the program accepts, of what the REQ has asked for.
+fn agree(connection: &mut Connection, wish: &Wish) {
+    let asked = connection.param;
+    let wanted = wish.param.unwrap_or(asked);
+    let or_asked = |wanted, asked| if wanted == AS_ASKED { asked } else { wanted };
+    connection.qpn = wish.qpn;
+    connection.param = Param {
+        responder_resources: or_asked(wanted.responder_resources, asked.responder_resources),
+        initiator_depth: or_asked(wanted.initiator_depth, asked.initiator_depth),
+        rnr_retries: wanted.rnr_retries,
+        retries: asked.retries, // The REQ says it for both sides.
+    };
 }
 
 /// `rdma_reject(3)`: REJ.
 #[no_mangle]
 pub unsafe extern "C" fn rdma_reject(id: *mut rdma_cm_id, data: *const c_void, length: u8) -> c_int {
-    let Some(device) = device() else { return minus_one(libc::ENODEV) };
-    let (local, data) = unsafe { (connection(id), private(data, length)) };
-    let mut nic = device.lock();
-    if let Err(errno) = nic.cm.expect(local, Phase::ReqReceived) {
-        return minus_one(errno);
-    }
-    nic.with_cm(|cm, _, out| cm.reject(local, data, out));
-    0
+    call(|device| unsafe {
+        let (local, data) = (connection(id), bytes(data, length));
+        device.lock().with_cm(|cm, _, out| cm.reject(local, data, out))
+    })
 }
 
 /// `rdma_disconnect(3)`: the queue pair to ERR, then DREQ; or DREP, if the peer has asked.
 #[no_mangle]
 pub unsafe extern "C" fn rdma_disconnect(id: *mut rdma_cm_id) -> c_int {
-    let Some(device) = device() else { return minus_one(libc::ENODEV) };
-    let local = unsafe { connection(id) };
-    if device.lock().cm.get(local).is_none() {
-        return minus_one(libc::EINVAL);
-    }
-    if !unsafe { (*id).qp }.is_null() {
-        unsafe { qp::to_error(device, id) };
-    }
-    let ended = device.lock().with_cm(|cm, now, out| cm.disconnect(local, now, out));
-    device.ring();
-    if ended {
-        0
-    } else {
-        minus_one(libc::EINVAL)
-    }
+    call(|device| unsafe {
+        let local = connection(id);
+        let listens = *locked(&Id::own(id).step) == Step::Listening;
+        if device.lock().cm.get(local).is_none() && !listens {
+            return Err(libc::EINVAL);
+        }
+        if !(*id).qp.is_null() {
+            qp::to_error(device, id);
+        }
+        device.lock().with_cm(|cm, now, out| cm.disconnect(local, now, out));
+        device.ring();
+        Ok(())
+    })
 }

@@ -1,25 +1,23 @@
-//! Ids: making, binding, listening, resolving.
+//! Ids: making, binding, listening, resolving. Each call is for one step of an id's way, and refused in any other.
 
-use super::channel::{post_plain, withdraw};
-use super::{address, connection, kept, Id, Kept};
+use super::channel::{post, withdraw};
+use super::{address, connection, Id, Kept, Step};
+use crate::cm::{Event, EventKind};
 use crate::nic::bell::locked;
-use crate::nic::{device, random, Nic};
+use crate::nic::{random, Device, Nic};
+use crate::verbs::call;
 use crate::verbs::context::context;
-use crate::verbs::minus_one;
 use libc::{c_int, c_void, sockaddr};
-use rdma_sys::rdma_cm_event_type::{
-    RDMA_CM_EVENT_ADDR_ERROR, RDMA_CM_EVENT_ADDR_RESOLVED, RDMA_CM_EVENT_ROUTE_RESOLVED,
-};
 use rdma_sys::{ibv_qp_type, rdma_cm_id, rdma_event_channel, rdma_port_space};
-use std::net::IpAddr;
-use std::sync::atomic::Ordering::Relaxed;
+use std::net::{IpAddr, Ipv4Addr};
+use std::ptr::{addr_of_mut, null_mut};
 use std::sync::Arc;
 
 /// A new id, which belongs to the program from now on.
 pub(super) unsafe fn new(channel: *mut rdma_event_channel, context: *mut c_void, ps: u32) -> *mut rdma_cm_id {
     let mut c: rdma_cm_id = unsafe { std::mem::zeroed() };
     (c.channel, c.context, c.ps, c.qp_type) = (channel, context, ps, ibv_qp_type::IBV_QPT_RC);
-    Box::into_raw(Box::new(Id { c, kept: Kept::default() })).cast()
+    Id::give(c, |_| Kept::default())
 }
 
 /// `rdma_create_id(3)`: for connections, with an event channel.
@@ -30,35 +28,35 @@ pub unsafe extern "C" fn rdma_create_id(
     context: *mut c_void,
     ps: u32,
 ) -> c_int {
-    if device().is_none() {
-        return minus_one(libc::ENODEV);
-    }
-    if channel.is_null() || ps != rdma_port_space::RDMA_PS_TCP {
-        return minus_one(libc::EOPNOTSUPP);
-    }
-    unsafe { *id = new(channel, context, ps) };
-    0
+    call(|_| unsafe {
+        if channel.is_null() || ps != rdma_port_space::RDMA_PS_TCP {
+            return Err(libc::EOPNOTSUPP);
+        }
+        *id = new(channel, context, ps);
+        Ok(())
+    })
 }
 
 /// `rdma_destroy_id(3)`: ends its connection; those whom it has not told the program of are turned away. Then it waits until
 /// the events that the program has fetched are acknowledged.
 #[no_mangle]
 pub unsafe extern "C" fn rdma_destroy_id(id: *mut rdma_cm_id) -> c_int {
-    let Some(device) = device() else { return minus_one(libc::ENODEV) };
-    unsafe {
-        {
-            let mut nic = device.lock();
-            for unseen in withdraw(id) {
-                close(&mut nic, unseen);
-                drop(Box::from_raw(unseen.cast::<Id>()));
-            }
-            close(&mut nic, id);
-        }
+    call(|device| unsafe {
+        forget(device, id);
         device.ring();
-        Arc::clone(&kept(id).unacked).wait_for_all();
-        drop(Box::from_raw(id.cast::<Id>()));
+        Arc::clone(&Id::own(id).unacked).wait_for_all();
+        drop(Id::take_back(id));
+        Ok(())
+    })
+}
+
+unsafe fn forget(device: &Device, id: *mut rdma_cm_id) {
+    let mut nic = device.lock();
+    for unseen in unsafe { withdraw(id) } {
+        unsafe { close(&mut nic, unseen) };
+        drop(unsafe { Id::take_back(unseen) });
     }
-    0
+    unsafe { close(&mut nic, id) };
 }
 
 /// The device forgets an id: from now on there are no events for it.
@@ -73,22 +71,21 @@ pub(super) unsafe fn port_of(id: *mut rdma_cm_id) -> u16 {
     unsafe { address::read(own(id).cast()) }.map_or(0, |(_, port)| port)
 }
 
-fn own(id: *mut rdma_cm_id) -> *mut c_void {
-    // SAFETY: only the address of a field is taken.
-    unsafe { std::ptr::addr_of_mut!((*id).route.addr.src_addr_union) }.cast()
+/// Where an id's own address stands.
+unsafe fn own(id: *mut rdma_cm_id) -> *mut c_void {
+    unsafe { addr_of_mut!((*id).route.addr.src_addr_union) }.cast()
 }
 
 /// Where the peer's address stands.
-pub(super) fn peers(id: *mut rdma_cm_id) -> *mut c_void {
-    // SAFETY: as above.
-    unsafe { std::ptr::addr_of_mut!((*id).route.addr.dst_addr_union) }.cast()
+pub(super) unsafe fn peers(id: *mut rdma_cm_id) -> *mut c_void {
+    unsafe { addr_of_mut!((*id).route.addr.dst_addr_union) }.cast()
 }
 
-/// Binds an id to an address and port; to the device, if the address is its own.
-pub(super) unsafe fn bind(id: *mut rdma_cm_id, ip: IpAddr, port: u16) {
+/// Binds an id to an address and port, 0 for any that is free; to the device, if the address is its own.
+pub(super) unsafe fn bind(nic: &Nic, id: *mut rdma_cm_id, ip: IpAddr, port: u16) {
     unsafe {
-        address::write(own(id), ip, port);
-        if !ip.is_unspecified() {
+        address::write(own(id), ip, if port == 0 { free_port(nic) } else { port });
+        if ip == nic.address() {
             ((*id).verbs, (*id).port_num) = (context(), 1);
         }
     }
@@ -103,38 +100,46 @@ fn free_port(nic: &Nic) -> u16 {
 /// `rdma_bind_addr(3)`.
 #[no_mangle]
 pub unsafe extern "C" fn rdma_bind_addr(id: *mut rdma_cm_id, to: *mut sockaddr) -> c_int {
-    let Some(device) = device() else { return minus_one(libc::ENODEV) };
-    let nic = device.lock();
-    let Some((ip, port)) = (unsafe { address::read(to) }) else { return minus_one(libc::EAFNOSUPPORT) };
-    if !ip.is_unspecified() && ip != nic.address() {
-        // An address of this machine that no RDMA device has; or none of this machine.
-        return minus_one(if ip.is_loopback() { libc::ENODEV } else { libc::EADDRNOTAVAIL });
-    }
-    if port != 0 && nic.cm.is_taken(port) {
-        return minus_one(libc::EADDRINUSE);
-    }
-    unsafe { bind(id, ip, if port == 0 { free_port(&nic) } else { port }) };
-    0
+    call(|device| unsafe {
+        let nic = device.lock();
+        let mut step = locked(&Id::own(id).step);
+        let (ip, port) = address::read(to).ok_or(libc::EAFNOSUPPORT)?;
+        if *step != Step::New {
+            return Err(libc::EINVAL);
+        }
+        if !ip.is_unspecified() && ip != nic.address() {
+            // An address of this machine that no RDMA device has; or none of this machine.
+            return Err(if ip.is_loopback() { libc::ENODEV } else { libc::EADDRNOTAVAIL });
+        }
+        if port != 0 && nic.cm.is_taken(port) {
+            return Err(libc::EADDRINUSE);
+        }
+        bind(&nic, id, ip, port);
+        *step = Step::Bound;
+        Ok(())
+    })
 }
 
-/// `rdma_listen(3)`.
+/// `rdma_listen(3)`: an id that is not bound takes any port.
 #[no_mangle]
 pub unsafe extern "C" fn rdma_listen(id: *mut rdma_cm_id, backlog: c_int) -> c_int {
-    let Some(device) = device() else { return minus_one(libc::ENODEV) };
-    let mut nic = device.lock();
-    if unsafe { port_of(id) } == 0 {
-        unsafe { bind(id, [0, 0, 0, 0].into(), free_port(&nic)) };
-    }
-    match nic.cm.listen(unsafe { port_of(id) }, id as u64, usize::try_from(backlog).unwrap_or(0)) {
-        Ok(()) => {
-            nic.port.tap.listens(nic.address());
-            0
+    call(|device| unsafe {
+        let mut nic = device.lock();
+        let mut step = locked(&Id::own(id).step);
+        match *step {
+            Step::New => bind(&nic, id, Ipv4Addr::UNSPECIFIED.into(), 0),
+            Step::Bound => {}
+            _ => return Err(libc::EINVAL),
         }
-        Err(errno) => minus_one(errno),
-    }
+        nic.cm.listen(port_of(id), id as u64, usize::try_from(backlog).unwrap_or(0))?;
+        nic.port.tap.listens(nic.address());
+        *step = Step::Listening;
+        Ok(())
+    })
 }
 
-/// `rdma_resolve_addr(3)`: there is one device, and it reaches whom the machine reaches.
+/// `rdma_resolve_addr(3)`: there is one device, and it reaches whom the machine reaches. The id is bound to the device once the
+/// program has fetched the event.
 #[no_mangle]
 pub unsafe extern "C" fn rdma_resolve_addr(
     id: *mut rdma_cm_id,
@@ -142,38 +147,49 @@ pub unsafe extern "C" fn rdma_resolve_addr(
     to: *mut sockaddr,
     _ms: c_int,
 ) -> c_int {
-    let Some(device) = device() else { return minus_one(libc::ENODEV) };
-    let nic = device.lock();
-    let Some((peer, port)) = (unsafe { address::read(to) }) else { return minus_one(libc::EAFNOSUPPORT) };
-    let own = nic.address();
-    let named = unsafe { address::read(from) }.filter(|(ip, _)| !ip.is_unspecified());
-    if named.is_some_and(|(ip, _)| ip != own) {
-        return minus_one(libc::ENODEV);
-    }
-    unsafe { address::write(peers(id), peer, port) };
-    if peer.is_ipv4() != own.is_ipv4() {
-        unsafe { post_plain(id, RDMA_CM_EVENT_ADDR_ERROR, -libc::ENETUNREACH) };
-        return 0;
-    }
-    let bound = unsafe { port_of(id) };
-    unsafe {
-        bind(id, own, if bound == 0 { free_port(&nic) } else { bound });
-        post_plain(id, RDMA_CM_EVENT_ADDR_RESOLVED, 0);
-    }
-    0
+    call(|device| unsafe {
+        let nic = device.lock();
+        let mut step = locked(&Id::own(id).step);
+        let (peer, port) = address::read(to).ok_or(libc::EAFNOSUPPORT)?;
+        let bound = address::read(own(id).cast());
+        if !matches!(*step, Step::New | Step::Bound) || bound.is_some_and(|(ip, _)| ip.is_ipv4() != peer.is_ipv4()) {
+            return Err(libc::EINVAL);
+        }
+        let named = address::read(from).filter(|(ip, _)| !ip.is_unspecified());
+        if named.is_some_and(|(ip, _)| ip != nic.address()) {
+            return Err(libc::ENODEV);
+        }
+        address::write(peers(id), peer, port);
+        if peer.is_ipv4() != nic.address().is_ipv4() {
+            post_plain(id, EventKind::AddrError, -libc::ENETUNREACH);
+            return Ok(());
+        }
+        let port = Some(port_of(id)).filter(|port| *port != 0);
+        address::write(own(id), nic.address(), port.unwrap_or_else(|| free_port(&nic)));
+        post_plain(id, EventKind::AddrResolved, 0);
+        *step = Step::HasAddress;
+        Ok(())
+    })
 }
 
 /// `rdma_resolve_route(3)`: on Ethernet the IP layer's business.
 #[no_mangle]
 pub unsafe extern "C" fn rdma_resolve_route(id: *mut rdma_cm_id, _ms: c_int) -> c_int {
-    let Some(device) = device() else { return minus_one(libc::ENODEV) };
-    let _nic = device.lock();
-    if unsafe { (*id).verbs }.is_null() {
-        return minus_one(libc::EINVAL);
-    }
-    unsafe { kept(id) }.has_route.store(true, Relaxed);
-    unsafe { post_plain(id, RDMA_CM_EVENT_ROUTE_RESOLVED, 0) };
-    0
+    call(|device| unsafe {
+        let _nic = device.lock();
+        let mut step = locked(&Id::own(id).step);
+        if *step != Step::HasAddress || (*id).verbs.is_null() {
+            return Err(libc::EINVAL);
+        }
+        post_plain(id, EventKind::RouteResolved, 0);
+        *step = Step::HasRoute;
+        Ok(())
+    })
+}
+
+/// Puts an event that needs no message in the channel of its id.
+unsafe fn post_plain(id: *mut rdma_cm_id, kind: EventKind, status: c_int) {
+    unsafe { post(id, null_mut(), Event::plain(id as u64, kind, status)) };
 }
 
 /// `rdma_set_option(3)`: the ACK time-out; the others change nothing here.
@@ -188,14 +204,13 @@ pub unsafe extern "C" fn rdma_set_option(
     const ID: c_int = 0;
     const ACK_TIMEOUT: c_int = 3;
     const LAST: c_int = 3;
-    if level != ID || !(0..=LAST).contains(&name) {
-        return minus_one(libc::ENOSYS);
-    }
-    if name == ACK_TIMEOUT {
-        if length != 1 {
-            return minus_one(libc::EINVAL);
-        }
-        *locked(&unsafe { kept(id) }.ack_timeout) = Some(unsafe { value.cast::<u8>().read() } & 0x1f);
-    }
-    0
+    call(|_| match (level, name, length) {
+        (ID, ACK_TIMEOUT, 1) => unsafe {
+            *locked(&Id::own(id).ack_timeout) = Some(value.cast::<u8>().read() & 0x1f);
+            Ok(())
+        },
+        (ID, ACK_TIMEOUT, _) => Err(libc::EINVAL),
+        (ID, 0..=LAST, _) => Ok(()),
+        _ => Err(libc::ENOSYS),
+    })
 }

@@ -18,46 +18,46 @@ pub mod strangers;
 pub use channel::deliver;
 
 use crate::nic::bell::Unacked;
+use crate::verbs::Object;
 use rdma_sys::rdma_cm_id;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU32};
 use std::sync::{Arc, Mutex};
 
-/// An id: what a program sees of it, and behind that what only the library knows.
-#[repr(C)]
-struct Id {
-    c: rdma_cm_id,
-    kept: Kept,
+/// An id.
+type Id = Object<rdma_cm_id, Kept>;
+
+/// How far an id has come on the way to a connection: it says which calls may follow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Step {
+    #[default]
+    New,
+    Bound,
+    Listening,
+    /// The peer's address is known.
+    HasAddress,
+    /// And how to reach it.
+    HasRoute,
+    /// It has asked for a connection, or was asked.
+    Connecting,
 }
 
 /// What only the library knows of an id. Several threads may call with one id at a time: so nothing of it is changed but
 /// through a shared reference, and of the program's part there is no reference at all.
 #[derive(Default)]
 pub(crate) struct Kept {
+    pub step: Mutex<Step>,
     /// Its connection's number; 0 if it has none.
     pub connection: AtomicU32,
     /// How long a requester shall wait for an ACK, if the program has said so.
     pub ack_timeout: Mutex<Option<u8>>,
-    /// The program has asked for the route: without one it cannot connect.
-    pub has_route: AtomicBool,
     /// The protection domain was made by the library.
     pub owns_pd: AtomicBool,
     /// Events that the program has got and not acknowledged.
     pub unacked: Arc<Unacked>,
 }
 
-/// What is kept behind an id.
-///
-/// # Safety
-/// The pointer is one that this library has given out, and not destroyed.
-pub(crate) unsafe fn kept<'a>(face: *mut rdma_cm_id) -> &'a Kept {
-    unsafe { &(*face.cast::<Id>()).kept }
-}
-
 /// The number of an id's connection.
-///
-/// # Safety
-/// As for [`kept`].
-unsafe fn connection(face: *mut rdma_cm_id) -> u32 {
-    unsafe { kept(face) }.connection.load(Relaxed)
+unsafe fn connection(id: *mut rdma_cm_id) -> u32 {
+    unsafe { Id::own(id) }.connection.load(Relaxed)
 }

@@ -1,13 +1,12 @@
 //! The queue pair of an id, which the library moves from state to state as the connection is made.
 
-use super::{connection, kept};
-use crate::cm::gid;
-use crate::memory::Rights;
-use crate::nic::{device, Device};
-use crate::qp::{mask, State};
+use super::{connection, Id, Step};
+use crate::nic::bell::locked;
+use crate::nic::Device;
+use crate::qp::{mask, Attributes, State};
 use crate::verbs::memory::{ibv_alloc_pd, ibv_dealloc_pd};
-use crate::verbs::minus_one;
-use crate::verbs::qp::{ibv_create_qp, ibv_destroy_qp, ibv_modify_qp};
+use crate::verbs::qp::{ibv_create_qp, ibv_destroy_qp, modify, to_c};
+use crate::verbs::{call, errno};
 use libc::c_int;
 use rdma_sys::{ibv_pd, ibv_qp_attr, ibv_qp_init_attr, rdma_cm_id};
 use std::ptr::null_mut;
@@ -16,37 +15,32 @@ use std::sync::atomic::Ordering::Relaxed;
 /// `rdma_create_qp(3)`: in INIT, so that receives can be posted.
 #[no_mangle]
 pub unsafe extern "C" fn rdma_create_qp(id: *mut rdma_cm_id, pd: *mut ibv_pd, init: *mut ibv_qp_init_attr) -> c_int {
-    let Some(device) = device() else { return minus_one(libc::ENODEV) };
-    if unsafe { (*id).verbs.is_null() || !(*id).qp.is_null() } {
-        return minus_one(libc::EINVAL);
-    }
-    let owns_pd = pd.is_null();
-    let pd = if owns_pd { unsafe { ibv_alloc_pd((*id).verbs) } } else { pd };
-    let qp = unsafe { ibv_create_qp(pd, init) };
-    if qp.is_null() {
-        if owns_pd {
-            unsafe { ibv_dealloc_pd(pd) };
+    call(|device| unsafe {
+        if (*id).verbs.is_null() || !(*id).qp.is_null() {
+            return Err(libc::EINVAL);
         }
-        return -1;
-    }
-    unsafe {
-        kept(id).owns_pd.store(owns_pd, Relaxed);
-        ((*id).qp, (*id).pd) = (qp, pd);
+        let owns_pd = pd.is_null();
+        let pd = if owns_pd { ibv_alloc_pd((*id).verbs) } else { pd };
+        ((*id).qp, (*id).pd) = (ibv_create_qp(pd, init), pd);
+        Id::own(id).owns_pd.store(owns_pd, Relaxed);
         ((*id).send_cq, (*id).recv_cq, (*id).srq) = ((*init).send_cq, (*init).recv_cq, (*init).srq);
-        match move_to(device, id, State::Init) {
-            Ok(()) => 0,
-            Err(errno) => minus_one(errno),
+        let made = if (*id).qp.is_null() { Err(errno()) } else { move_to(device, id, State::Init) };
+        if made.is_err() {
+            rdma_destroy_qp(id);
         }
-    }
+        made
+    })
 }
 
 /// `rdma_destroy_qp(3)`.
 #[no_mangle]
 pub unsafe extern "C" fn rdma_destroy_qp(id: *mut rdma_cm_id) {
     unsafe {
-        ibv_destroy_qp((*id).qp);
-        (*id).qp = null_mut();
-        if kept(id).owns_pd.swap(false, Relaxed) {
+        if !(*id).qp.is_null() {
+            ibv_destroy_qp((*id).qp);
+            (*id).qp = null_mut();
+        }
+        if Id::own(id).owns_pd.swap(false, Relaxed) {
             ibv_dealloc_pd((*id).pd);
             (*id).pd = null_mut();
         }
@@ -56,68 +50,40 @@ pub unsafe extern "C" fn rdma_destroy_qp(id: *mut rdma_cm_id) {
 /// `rdma_init_qp_attr(3)`: what the connection manager knows of the state in `qp_state`.
 #[no_mangle]
 pub unsafe extern "C" fn rdma_init_qp_attr(id: *mut rdma_cm_id, attr: *mut ibv_qp_attr, mask: *mut c_int) -> c_int {
-    let Some(device) = device() else { return minus_one(libc::ENODEV) };
-    let state = State::from_number(unsafe { (*attr).qp_state });
-    let told = state.ok_or(libc::EINVAL).and_then(|state| unsafe { attributes(device, id, state) });
-    match told {
-        Ok((told, bits)) => unsafe {
-            attr.write(told);
-            *mask = bits as c_int;
-            0
-        },
-        Err(errno) => minus_one(errno),
-    }
+    call(|device| unsafe {
+        let state = State::from_number((*attr).qp_state).ok_or(libc::EINVAL)?;
+        let (known, bits) = attributes(device, id, state)?;
+        attr.write(to_c(state, &known));
+        *mask = bits as c_int;
+        Ok(())
+    })
 }
 
 /// Moves an id's queue pair. On the way to RTR it learns in INIT what the peer may do, which is known only now.
 pub(super) unsafe fn move_to(device: &Device, id: *mut rdma_cm_id, state: State) -> Result<(), c_int> {
-    let before = if state == State::Rtr { Some(State::Init) } else { None };
+    let before = (state == State::Rtr).then_some(State::Init);
     for state in before.into_iter().chain([state]) {
-        let (mut attr, mask) = unsafe { attributes(device, id, state)? };
-        match unsafe { ibv_modify_qp((*id).qp, &mut attr, mask as c_int) } {
-            0 => {}
-            errno => return Err(errno),
-        }
+        let (known, bits) = unsafe { attributes(device, id, state)? };
+        unsafe { modify(device, (*id).qp, bits, state, &known)? };
     }
     Ok(())
 }
 
 /// Moves an id's queue pair to ERR: what is posted comes back.
-pub(super) unsafe fn to_error(_device: &Device, id: *mut rdma_cm_id) {
-    let mut attr: ibv_qp_attr = unsafe { std::mem::zeroed() };
-    attr.qp_state = State::Err as u32;
-    unsafe { ibv_modify_qp((*id).qp, &mut attr, mask::STATE as c_int) };
+pub(super) unsafe fn to_error(device: &Device, id: *mut rdma_cm_id) {
+    // From RESET there is no such move, and nothing is posted.
+    let _ = unsafe { modify(device, (*id).qp, mask::STATE, State::Err, &Attributes::default()) };
 }
 
-unsafe fn attributes(device: &Device, id: *mut rdma_cm_id, state: State) -> Result<(ibv_qp_attr, u32), c_int> {
-    let mut attr: ibv_qp_attr = unsafe { std::mem::zeroed() };
-    attr.qp_state = state as u32;
-    let mut nic = device.lock();
-    let connection = nic.cm.get(unsafe { connection(id) });
-    let agreed = connection.as_ref().map(|connection| connection.param);
-    let bits = match (state, connection) {
-        (State::Init, _) => {
-            let serves = agreed.is_some_and(|param| param.responder_resources > 0);
-            let reads = if serves { Rights::REMOTE_READ.0 | Rights::REMOTE_ATOMIC.0 } else { 0 };
-            attr.qp_access_flags = if agreed.is_some() { Rights::REMOTE_WRITE.0 | reads } else { 0 };
-            attr.port_num = 1;
-            mask::PORT | mask::PKEY_INDEX | mask::ACCESS_FLAGS
-        }
-        (State::Rtr, Some(connection)) => {
-            (attr.path_mtu, attr.dest_qp_num) = (connection.mtu_code.into(), connection.peer_qpn);
-            (attr.rq_psn, attr.max_dest_rd_atomic) = (connection.our_psn.get(), connection.param.responder_resources);
-            (attr.ah_attr.is_global, attr.ah_attr.port_num) = (1, 1);
-            (attr.ah_attr.grh.dgid.raw, attr.ah_attr.grh.hop_limit) = (gid(connection.peer), 64);
-            mask::AV | mask::PATH_MTU | mask::DEST_QPN | mask::RQ_PSN | mask::MAX_DEST_RD_ATOMIC | mask::MIN_RNR_TIMER
-        }
-        (State::Rts, Some(connection)) => {
-            (attr.sq_psn, attr.timeout) = (connection.peer_psn.get(), connection.ack_timeout);
-            (attr.retry_cnt, attr.rnr_retry) = (connection.param.retries, connection.peer_rnr_retries);
-            attr.max_rd_atomic = connection.param.initiator_depth;
-            let retries = mask::TIMEOUT | mask::RETRY_CNT | mask::RNR_RETRY;
-            retries | mask::SQ_PSN | mask::MAX_QP_RD_ATOMIC
+/// The attributes that a queue pair needs for a state, and which these are.
+unsafe fn attributes(device: &Device, id: *mut rdma_cm_id, state: State) -> Result<(Attributes, u32), c_int> {
+    let known = match device.lock().cm.get(unsafe { connection(id) }) {
+        Some(connection) if connection.is_alive() => connection.attributes(),
+        None if state == State::Init && *locked(&unsafe { Id::own(id) }.step) != Step::Listening => {
+            Attributes::default()
         }
         _ => return Err(libc::EINVAL),
     };
-    Ok((attr, bits | mask::STATE))
+    let needed = state.needs().ok_or(libc::EINVAL)?;
+    Ok((known, mask::STATE | needed))
 }

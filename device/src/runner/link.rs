@@ -32,7 +32,8 @@ pub fn library() -> Result<PathBuf> {
 
 fn link(archive: &Path, folder: &Path) -> Result<()> {
     fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
-    let (versions, new) = (folder.join("verbs.map"), folder.join(format!("{FILE}.{}", std::process::id())));
+    let own = |name: &str| folder.join(format!("{name}.{}", std::process::id()));
+    let (versions, new) = (own("verbs.map"), own(FILE));
     fs::write(&versions, VERSIONS).with_context(|| format!("cannot write {}", versions.display()))?;
     let output = Command::new("cc")
         .args(["-shared", "-o"])
@@ -44,14 +45,18 @@ fn link(archive: &Path, folder: &Path) -> Result<()> {
         .arg(format!("-Wl,--version-script={}", versions.display()))
         .output()
         .context("cannot run cc, which links Rust programs, too")?;
+    let _ = fs::remove_file(&versions);
     if !output.status.success() {
         bail!("cc does not link the libraries: {}", String::from_utf8_lossy(&output.stderr).trim());
     }
+    // In one step each: others may link at the same time, and a program that starts meanwhile gets the old file or the new one.
+    let put = |new: &Path, name: &str| {
+        fs::rename(new, folder.join(name)).with_context(|| format!("cannot write {}", folder.join(name).display()))
+    };
     for name in NAMES {
-        let name = folder.join(name);
-        let _ = fs::remove_file(&name);
-        symlink(FILE, &name).with_context(|| format!("cannot make {}", name.display()))?;
+        let new = own(name);
+        symlink(FILE, &new).with_context(|| format!("cannot make {}", new.display()))?;
+        put(&new, name)?;
     }
-    // In one step: a program that starts meanwhile gets the old file or the new one.
-    fs::rename(&new, folder.join(FILE)).with_context(|| format!("cannot write {}", folder.display()))
+    put(&new, FILE)
 }

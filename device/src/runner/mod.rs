@@ -4,18 +4,22 @@
 //! datagram is in it before the call that wrote it returns; so the order of the socket is the order of cause and effect, of a
 //! log line and its packet, of the packet and the line that it caused at the other end, on any number of processors.
 
+mod inbox;
 mod link;
+mod program;
 mod record;
-mod start;
 mod wires;
 
-use anyhow::{bail, Context, Result};
-use device::nic::tap::kind;
+use anyhow::{ensure, Result};
+use clap::Args;
+use device::nic::tap::{self, kind};
+use inbox::{Inbox, Message};
+use program::Program;
 use record::Recorder;
-use start::{Inbox, Message, Program};
-use std::env;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
+use wire::programs::{Node, CLIENT};
+use wire::rules::Rules;
 use wires::Wires;
 
 pub use link::library;
@@ -30,148 +34,172 @@ const TURN: Duration = Duration::from_millis(500);
 /// How often we look whether it listens on TCP.
 const GLANCE: Duration = Duration::from_millis(5);
 
-pub struct Node {
-    pub name: String,
-    /// A line for the shell.
-    pub command: String,
-}
+/// How long a shell may be open.
+const DAY: Duration = Duration::from_secs(24 * 3600);
 
-impl Node {
-    pub fn new(name: &str, command: String) -> Node {
-        Node { name: name.to_owned(), command: command.trim().to_owned() }
-    }
-
-    /// The program's name, for its log lines.
-    fn program(&self) -> &str {
-        let word = self.command.split_whitespace().next().unwrap_or_default();
-        word.rsplit('/').next().unwrap_or(word)
-    }
+#[derive(Args)]
+pub struct Options {
+    /// Show what the devices decide, too
+    #[arg(long)]
+    log: bool,
+    /// Act on packets, for example: drop 1st "RC Acknowledge" from server (docs/lab.md has more)
+    #[arg(long, default_value = "", hide_default_value = true)]
+    wire: String,
+    /// How long the programs may run, in seconds
+    #[arg(long, default_value_t = 60)]
+    deadline: u64,
+    /// The folder of the results, below target/device/runs
+    #[arg(long)]
+    name: Option<String>,
+    /// Copy the run file to this place, too
+    #[arg(long)]
+    pcap: Option<PathBuf>,
+    /// Show nothing while the programs run
+    #[arg(long)]
+    quiet: bool,
 }
 
 /// What to run. The first node is the server; the others start when it listens.
 pub struct Run {
     /// The folder of its results, below target/device/runs.
-    pub name: String,
-    pub nodes: Vec<Node>,
-    /// Devices tell their decisions.
-    pub log: bool,
-    /// Acts on packets: [`wire::rules`].
-    pub rules: String,
-    /// Nothing is shown.
-    pub quiet: bool,
-    /// After the server a shell is started, with this terminal.
-    pub shell: bool,
-    pub deadline: Duration,
-    /// Where a copy of the run file is wanted.
-    pub copy: Option<PathBuf>,
+    name: String,
+    nodes: Vec<Node>,
+    /// After the server a shell is started, with this terminal: the last node.
+    shell: bool,
+    options: Options,
+    rules: Rules,
 }
 
-struct Session<'a> {
-    run: &'a Run,
+impl Run {
+    /// Reads the rules.
+    pub fn new(name: String, mut nodes: Vec<Node>, options: Options, shell: bool) -> Result<Run> {
+        ensure!(!shell || options.wire.is_empty(), "programs in a shell send by themselves: it has no --wire");
+        nodes.extend(shell.then(|| Node::new(CLIENT, "shell")));
+        let name = options.name.clone().unwrap_or(name);
+        let names: Vec<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
+        let rules = Rules::parse(&options.wire, &names)?;
+        Ok(Run { name, nodes, shell, options, rules })
+    }
+}
+
+struct Session {
+    run: Run,
     library: PathBuf,
     inbox: Inbox,
     recorder: Recorder,
     wires: Wires,
+    /// Those that were started, in the order of the nodes.
     programs: Vec<Program>,
-    /// The server's address, and whether the others have been told.
+    /// The server's address.
     server: String,
-    others_started: bool,
 }
 
 /// Runs it; true if all programs ended with 0.
-pub fn run(run: &Run) -> Result<bool> {
-    let recorder = Recorder::begin(run, &target()?.join("device/runs").join(&run.name))?;
-    let (library, inbox, wires) = (library()?, Inbox::open()?, Wires::new(run)?);
+pub fn run(mut run: Run) -> Result<bool> {
+    let library = library()?;
+    let target = library.ancestors().nth(2).unwrap_or(&library);
+    let recorder = Recorder::begin(&run, &target.join("device/runs").join(&run.name))?;
+    let (inbox, wires) = (Inbox::open()?, Wires::new(std::mem::take(&mut run.rules), run.nodes.len())?);
     // A server that never tells listens on TCP, if at all.
     let (programs, server) = (Vec::new(), String::from("127.0.0.1"));
-    let mut session = Session { run, library, inbox, recorder, wires, programs, server, others_started: false };
-    session.start(0)?;
-    let (begun, mut heard) = (Instant::now(), Instant::now());
-    while !session.others_started || session.programs.iter().any(|program| program.exit.is_none()) {
-        let patience = if session.others_started { TURN } else { GLANCE };
-        let message = session.inbox.next(session.wires.wait(patience))?;
-        session.wires.let_go(&mut session.recorder)?;
-        match message {
-            Some(message) => {
-                heard = Instant::now();
-                session.take(message)?;
-            }
-            None if session.others_started => {}
-            None if heard.elapsed() > SILENCE || session.programs[0].listens_on_tcp() => session.start_others()?,
-            None => {}
-        }
-        session.end_late(begun)?;
-    }
-    // What was said before the end is in the socket already.
-    while let Some(message) = session.inbox.next(Duration::from_millis(1))? {
-        session.take(message)?;
-    }
-    session.wires.check(&mut session.recorder)?;
-    let exits: Vec<i32> = session.programs.iter().filter_map(|program| program.exit).collect();
-    let is_good = session.recorder.finish(run, &exits)?;
+    let mut session = Session { run, library, inbox, recorder, wires, programs, server };
+    session.start()?;
+    session.conversation()?;
+    let Session { run, mut recorder, wires, programs, .. } = session;
+    wires.check(&mut recorder)?;
+    let exits: Vec<i32> = programs.iter().filter_map(|program| program.exit).collect();
+    let is_good = recorder.finish(&run, &exits)?;
     Ok(run.shell || (is_good && exits.iter().all(|status| *status == 0)))
 }
 
-impl Session<'_> {
-    fn take(&mut self, message: Message) -> Result<()> {
-        match message {
-            Message::Said { node, error, bytes } => self.recorder.said(node, error, &bytes),
-            Message::Tap { kind: kind::PACKET, node, bytes } => self.wires.carry(node, &bytes, &mut self.recorder),
-            Message::Tap { kind: kind::LISTENS, bytes, .. } => {
-                self.server = String::from_utf8_lossy(&bytes).into_owned();
-                self.start_others()
+impl Session {
+    /// All that is said and sent, until every program has ended.
+    fn conversation(&mut self) -> Result<()> {
+        let (begun, mut heard) = (Instant::now(), Instant::now());
+        while !self.all_started() || self.programs.iter().any(|program| program.exit.is_none()) {
+            let patience = if self.all_started() { TURN } else { GLANCE };
+            let message = self.inbox.next(self.wires.wait(patience))?;
+            self.wires.let_go(&mut self.recorder)?;
+            match message {
+                Some(message) => {
+                    heard = Instant::now();
+                    self.take(message)?;
+                }
+                None if self.all_started() => {}
+                None if heard.elapsed() > SILENCE || self.inbox.listens_on_tcp() => self.start_others()?,
+                None => {}
             }
-            Message::Tap { node, bytes, .. } => self.recorder.decision(node, &bytes),
-            Message::Exit { node, status } => {
-                self.programs[node].exit = Some(status);
-                self.recorder.act(node, "exit", &format!("exit status {status}"))?;
-                self.start_others()
-            }
+            self.end_late(begun)?;
         }
-    }
-
-    fn start(&mut self, node: usize) -> Result<()> {
-        let command = self.run.nodes[node].command.replace("$SERVER", &self.server);
-        self.recorder.act(node, "start", &command)?;
-        let socket = self.wires.socket(node)?;
-        self.programs.push(start::start(self.run, node, &self.inbox, &self.library, &self.server, socket)?);
+        // What was said before the end is in the socket already.
+        while let Some(message) = self.inbox.next(Duration::from_millis(1))? {
+            self.take(message)?;
+        }
         Ok(())
     }
 
-    /// Starts the other programs, once: the server listens, or is silent, or has ended.
+    fn take(&mut self, Message { node, kind, bytes }: Message) -> Result<()> {
+        match kind {
+            kind::OUT | kind::ERROR => self.recorder.said(node, kind == kind::ERROR, &bytes),
+            kind::PACKET => self.wires.carry(node, &bytes, &mut self.recorder),
+            kind::DECISION => self.recorder.decision(node, &bytes),
+            kind::LISTENS => {
+                self.server = String::from_utf8_lossy(&bytes).into_owned();
+                self.start_others()
+            }
+            kind::EXIT => {
+                let status = String::from_utf8_lossy(&bytes).parse().unwrap_or(-1);
+                self.programs[node].exit = Some(status);
+                self.recorder.act(Some(node), "exit", &format!("exit status {status}"))?;
+                self.start_others()
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn all_started(&self) -> bool {
+        self.programs.len() == self.run.nodes.len()
+    }
+
+    /// Starts all that have not been: the server listens, or is silent, or has ended.
     fn start_others(&mut self) -> Result<()> {
-        if std::mem::replace(&mut self.others_started, true) {
-            return Ok(());
+        while !self.all_started() {
+            self.start()?;
         }
-        (1..self.run.nodes.len()).try_for_each(|node| self.start(node))?;
-        if self.run.shell {
-            self.programs.push(start::shell(self.run, &self.inbox, &self.library, &self.server)?);
+        Ok(())
+    }
+
+    /// Starts the next node's program.
+    fn start(&mut self) -> Result<()> {
+        let node = self.programs.len();
+        let command = self.run.nodes[node].command.as_deref().unwrap_or_default().replace("$SERVER", &self.server);
+        self.recorder.act(Some(node), "start", &command)?;
+        let is_shell = self.run.shell && node > 0;
+        let mut program =
+            if is_shell { program::shell() } else { program::command(&command, self.wires.socket(node)?) };
+        program.env("SERVER", &self.server).env(tap::LOG, if self.run.options.log { "1" } else { "" });
+        if !is_shell {
+            program.stdout(self.inbox.stream(kind::OUT, node)?).stderr(self.inbox.stream(kind::ERROR, node)?);
         }
+        self.programs.push(Program::start(program, node, &self.library, &self.inbox)?);
         Ok(())
     }
 
     /// Ends what still runs when the time is over, or the shell was left.
     fn end_late(&mut self, begun: Instant) -> Result<()> {
         let shell_left = self.run.shell && self.programs.get(1).is_some_and(|shell| shell.exit.is_some());
-        if !shell_left && begun.elapsed() < self.run.deadline {
+        let deadline = if self.run.shell { DAY } else { Duration::from_secs(self.run.options.deadline) };
+        if !shell_left && begun.elapsed() < deadline {
             return Ok(());
         }
-        let names = self.run.nodes.iter().map(|node| node.name.as_str()).chain(["client"]);
-        for (program, name) in self.programs.iter_mut().zip(names).filter(|(program, _)| program.exit.is_none()) {
+        for (program, node) in
+            self.programs.iter_mut().zip(&self.run.nodes).filter(|(program, _)| program.exit.is_none())
+        {
             if program.end() && !shell_left {
-                let seconds = self.run.deadline.as_secs();
-                self.recorder.trouble(&format!("the {name} had not ended after {seconds} s, and is ended"))?;
+                let seconds = deadline.as_secs();
+                self.recorder.trouble(&format!("the {} had not ended after {seconds} s, and is ended", node.name))?;
             }
         }
         Ok(())
-    }
-}
-
-/// Cargo's folder, in which this program lies as `debug/device` or `release/device`.
-fn target() -> Result<PathBuf> {
-    let own = env::current_exe().context("where is this program?")?;
-    match own.ancestors().nth(2) {
-        Some(target) => Ok(target.to_owned()),
-        None => bail!("{} does not lie in cargo's target folder", own.display()),
     }
 }

@@ -6,11 +6,10 @@
 //! before it ended goes on like any other.
 
 use super::record::Recorder;
-use super::Run;
-use anyhow::{bail, Context, Result};
+use anyhow::{ensure, Context, Result};
 use device::datagram;
 use device::nic::port;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 use wire::link::{LinkType, ROCE_PORT};
 use wire::rules::{Passage, Rules};
@@ -19,26 +18,19 @@ use wire::{Frame, Packet};
 const ETHERNET: usize = 14;
 
 pub struct Wires {
-    rules: Option<Rules>,
+    rules: Rules,
     /// Each node's socket, if this is the wire.
     sockets: Vec<(UdpSocket, IpAddr)>,
     cut: Vec<usize>,
 }
 
 impl Wires {
-    /// A wire with the run's rules.
-    pub fn new(run: &Run) -> Result<Wires> {
-        let (mut wires, names) = (Wires { rules: None, sockets: Vec::new(), cut: Vec::new() }, run.nodes.iter());
-        if run.rules.is_empty() && run.nodes.len() <= 2 {
-            return Ok(wires);
-        }
-        let names: Vec<&str> = names.map(|node| node.name.as_str()).collect();
-        wires.rules = Some(Rules::parse(&run.rules, &names)?);
-        let all = (2..=254).map(|last| IpAddr::V4(Ipv4Addr::new(127, 0, 0, last)));
-        let mut free = all.filter_map(|address| Some((port::bind(address).ok()?, address)));
-        wires.sockets = free.by_ref().take(names.len()).collect();
-        if wires.sockets.len() < names.len() {
-            bail!("port 4791 is taken on all of 127.0.0.2 to 127.0.0.254; is rdma_rxe loaded?");
+    /// A wire for so many nodes.
+    pub fn new(rules: Rules, nodes: usize) -> Result<Wires> {
+        let mut wires = Wires { rules, sockets: Vec::new(), cut: Vec::new() };
+        if !wires.rules.is_empty() || nodes > 2 {
+            wires.sockets = port::free().take(nodes).collect();
+            ensure!(wires.sockets.len() == nodes, port::all_taken());
         }
         Ok(wires)
     }
@@ -51,17 +43,15 @@ impl Wires {
 
     /// How long nothing is due, but so long at most.
     pub fn wait(&self, most: Duration) -> Duration {
-        let due = self.rules.as_ref().and_then(Rules::due);
-        let wait = due.map_or(most, |due| due.saturating_duration_since(Instant::now()).min(most));
+        let wait = self.rules.due().map_or(most, |due| due.saturating_duration_since(Instant::now()).min(most));
         wait.max(Duration::from_millis(1))
     }
 
     /// Carries what a node's device has sent, from the IP header on.
     pub fn carry(&mut self, node: usize, bytes: &[u8], recorder: &mut Recorder) -> Result<()> {
         let frame = ethernet(bytes);
-        let Some(rules) = &mut self.rules else { return recorder.packet(node, &frame, None) };
         let target = target(&frame).and_then(|to| self.sockets.iter().position(|(_, address)| *address == to));
-        let Passage { frame, copies, comment, line, then, cuts } = rules.pass(frame, node, target, Instant::now());
+        let Passage { frame, copies, comment, line, then, cuts } = self.rules.pass(frame, node, target, Instant::now());
         let is_cut = [Some(node), target].iter().flatten().any(|node| self.cut.contains(node));
         for copy in 1..=copies.max(1) {
             let lost = (is_cut && copies > 0).then_some("lab: dropped, as the cable is cut");
@@ -72,7 +62,7 @@ impl Wires {
             }
         }
         if let Some(line) = line {
-            recorder.act(node, "rule", &line)?;
+            recorder.act(Some(node), "rule", &line)?;
         }
         if let Some(frame) = then {
             self.forward(node, &frame);
@@ -85,20 +75,16 @@ impl Wires {
 
     /// Lets packets go on whose time has come.
     pub fn let_go(&mut self, recorder: &mut Recorder) -> Result<()> {
-        while let Some((node, frame, line)) = self.rules.as_mut().and_then(|rules| rules.release(Instant::now())) {
+        while let Some((node, frame, line)) = self.rules.release(Instant::now()) {
             self.forward(node, &frame);
-            recorder.act(node, "rule", &line)?;
+            recorder.act(Some(node), "rule", &line)?;
         }
         Ok(())
     }
 
     /// A rule whose packet did not come has tested nothing.
     pub fn check(&self, recorder: &mut Recorder) -> Result<()> {
-        let unmet = self.rules.iter().flat_map(Rules::unmet).collect::<Vec<_>>();
-        if unmet.is_empty() {
-            return Ok(());
-        }
-        recorder.trouble(&format!("never met their packets: {}", unmet.join("; ")))
+        self.rules.trouble().map_or(Ok(()), |trouble| recorder.trouble(&trouble))
     }
 
     fn forward(&self, node: usize, frame: &[u8]) {

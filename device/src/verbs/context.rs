@@ -1,7 +1,7 @@
 //! The device's context: the struct that `ibv_open_device` gives, and that ids of the connection manager point to.
 
 use super::{cq, post, srq};
-use crate::nic::device;
+use crate::nic::{device, Device};
 use libc::c_char;
 use rdma_sys::{ibv_context, ibv_device, ibv_node_type, ibv_transport_type};
 use std::sync::OnceLock;
@@ -16,15 +16,12 @@ static CONTEXT: OnceLock<usize> = OnceLock::new();
 
 /// The context of all ids; null if there can be no device.
 pub fn context() -> *mut ibv_context {
-    if device().is_none() {
-        return std::ptr::null_mut();
-    }
-    *CONTEXT.get_or_init(|| open() as usize) as *mut ibv_context
+    let Some(nic) = device() else { return std::ptr::null_mut() };
+    *CONTEXT.get_or_init(|| open(nic) as usize) as *mut ibv_context
 }
 
 /// Another context, for who opens the device by name. What is made from different ones does not go together in programs.
-pub fn open() -> *mut ibv_context {
-    let Some(nic) = device() else { return std::ptr::null_mut() };
+pub fn open(nic: &Device) -> *mut ibv_context {
     // SAFETY: zeroes are null pointers, zero numbers and absent functions.
     let mut context = unsafe { Box::new(std::mem::zeroed::<ibv_context>()) };
     context.device = *DEVICE.get_or_init(|| Box::into_raw(make_device()) as usize) as *mut ibv_device;

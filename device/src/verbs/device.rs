@@ -1,7 +1,7 @@
 //! Finding and asking the device: what programs call that have no connection manager.
 
 use super::context::{close, context, open};
-use super::{minus_one, null};
+use super::{call, minus_one, object, verb};
 use crate::cm::{gid, Cm};
 use crate::nic::device;
 use crate::qp::Qp;
@@ -61,10 +61,7 @@ pub unsafe extern "C" fn ibv_get_device_guid(_device: *mut ibv_device) -> u64 {
 /// `ibv_open_device(3)`.
 #[no_mangle]
 pub unsafe extern "C" fn ibv_open_device(_device: *mut ibv_device) -> *mut ibv_context {
-    match open() {
-        context if context.is_null() => null(libc::ENODEV),
-        context => context,
-    }
+    object(|nic| Ok(open(nic)))
 }
 
 /// `ibv_close_device(3)`.
@@ -114,9 +111,16 @@ pub unsafe extern "C" fn ibv_query_port(_context: *mut ibv_context, port: u8, at
 /// `ibv_query_gid(3)`: there is one.
 #[no_mangle]
 pub unsafe extern "C" fn ibv_query_gid(_context: *mut ibv_context, port: u8, index: c_int, to: *mut ibv_gid) -> c_int {
-    let Some(device) = device().filter(|_| port == 1 && index == 0) else { return minus_one(libc::EINVAL) };
-    unsafe { (*to).raw = gid(device.lock().address()) };
-    0
+    call(|device| unsafe {
+        only(port.into(), index)?;
+        (*to).raw = gid(device.lock().address());
+        Ok(())
+    })
+}
+
+/// There is one port, and of GIDs and partitions one each.
+fn only(port: u32, index: c_int) -> Result<(), c_int> {
+    (port == 1 && index == 0).then_some(()).ok_or(libc::EINVAL)
 }
 
 /// `ibv_query_gid_ex(3)`, whose name in the library begins with an underscore.
@@ -130,13 +134,17 @@ pub unsafe extern "C" fn _ibv_query_gid_ex(
     size: usize,
 ) -> c_int {
     const ROCE_V2: u32 = 2;
-    let fits = flags == 0 && size >= std::mem::size_of::<GidEntry>();
-    let Some(device) = device().filter(|_| fits && port == 1) else { return libc::EINVAL };
-    if index != 0 {
-        return libc::ENODATA;
-    }
-    unsafe { to.write(GidEntry { gid: gid(device.lock().address()), index, port, kind: ROCE_V2, netdev: 1 }) };
-    0
+    verb(|device| {
+        if flags != 0 || size < std::mem::size_of::<GidEntry>() || port != 1 {
+            return Err(libc::EINVAL);
+        }
+        if index != 0 {
+            return Err(libc::ENODATA);
+        }
+        let gid = gid(device.lock().address());
+        unsafe { to.write(GidEntry { gid, index, port, kind: ROCE_V2, netdev: 1 }) };
+        Ok(())
+    })
 }
 
 /// Of the library's private interface, for `ibv_devinfo`: the GID's type as sysfs counts them.
@@ -153,9 +161,9 @@ pub unsafe extern "C" fn ibv_query_gid_type(_c: *mut ibv_context, _port: u8, ind
 /// `ibv_query_pkey(3)`: the default partition.
 #[no_mangle]
 pub unsafe extern "C" fn ibv_query_pkey(_context: *mut ibv_context, port: u8, index: c_int, key: *mut u16) -> c_int {
-    if port != 1 || index != 0 {
-        return minus_one(libc::EINVAL);
-    }
-    unsafe { *key = 0xffff };
-    0
+    call(|_| unsafe {
+        only(port.into(), index)?;
+        *key = 0xffff;
+        Ok(())
+    })
 }

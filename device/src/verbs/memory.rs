@@ -1,8 +1,9 @@
-//! Protection domains and memory regions.
+//! Protection domains and memory regions: where keys come from. What a key opens is checked, with each packet that brings one,
+//! in [`crate::memory`].
 
-use super::null;
+use super::{null, object, verb};
 use crate::memory::Rights;
-use crate::nic::{device, random, Nic};
+use crate::nic::{random, Nic};
 use libc::{c_int, c_void};
 use rdma_sys::{ibv_context, ibv_mr, ibv_pd};
 
@@ -12,20 +13,22 @@ const OPTIONAL: u32 = 0x3ff0_0000;
 /// `ibv_alloc_pd(3)`.
 #[no_mangle]
 pub unsafe extern "C" fn ibv_alloc_pd(context: *mut ibv_context) -> *mut ibv_pd {
-    let Some(device) = device() else { return null(libc::ENODEV) };
-    let handle = device.lock().number();
-    Box::into_raw(Box::new(ibv_pd { context, handle }))
+    object(|device| {
+        let handle = device.lock().number();
+        Ok(Box::into_raw(Box::new(ibv_pd { context, handle })))
+    })
 }
 
 /// `ibv_dealloc_pd(3)`: refused while something is in the domain.
 #[no_mangle]
 pub unsafe extern "C" fn ibv_dealloc_pd(pd: *mut ibv_pd) -> c_int {
-    let Some(device) = device() else { return libc::ENODEV };
-    if is_used(&device.lock(), unsafe { (*pd).handle }) {
-        return libc::EBUSY;
-    }
-    drop(unsafe { Box::from_raw(pd) });
-    0
+    verb(|device| unsafe {
+        if is_used(&device.lock(), (*pd).handle) {
+            return Err(libc::EBUSY);
+        }
+        drop(Box::from_raw(pd));
+        Ok(())
+    })
 }
 
 fn is_used(nic: &Nic, domain: u32) -> bool {
@@ -37,24 +40,24 @@ fn is_used(nic: &Nic, domain: u32) -> bool {
 /// `ibv_reg_mr(3)`.
 #[no_mangle]
 pub unsafe extern "C" fn ibv_reg_mr(pd: *mut ibv_pd, addr: *mut c_void, length: usize, access: c_int) -> *mut ibv_mr {
-    let Some(device) = device() else { return null(libc::ENODEV) };
-    let access = access as u32 & !OPTIONAL;
-    let rights = Rights(access);
-    let writes = Rights(access & (Rights::REMOTE_WRITE.0 | Rights::REMOTE_ATOMIC.0));
-    if access > 0xf {
-        return null(libc::EOPNOTSUPP); // Memory windows, zero based addresses, paging on demand.
-    }
-    if length == 0 || (writes != Rights::default() && !rights.allow(Rights::LOCAL_WRITE)) {
-        return null(libc::EINVAL);
-    }
-    if !is_mapped(addr, length) {
-        return null(libc::EFAULT);
-    }
-    let (context, domain) = unsafe { ((*pd).context, (*pd).handle) };
-    let key = device.lock().memory.register(domain, addr.cast(), length as u64, rights, random() as u8);
-    // lkey and rkey are the same number; whoever may not come from outside gets no rkey.
-    let rkey = if access > Rights::LOCAL_WRITE.0 { key } else { 0 };
-    Box::into_raw(Box::new(ibv_mr { context, pd, addr, length, handle: key >> 8, lkey: key, rkey }))
+    object(|device| unsafe {
+        let rights = Rights(access as u32 & !OPTIONAL);
+        let comes_to_write = rights.0 & (Rights::REMOTE_WRITE.0 | Rights::REMOTE_ATOMIC.0) != 0;
+        if rights.0 > 0xf {
+            return Err(libc::EOPNOTSUPP); // Memory windows, zero based addresses, paging on demand.
+        }
+        if length == 0 || (comes_to_write && !rights.allow(Rights::LOCAL_WRITE)) {
+            return Err(libc::EINVAL);
+        }
+        if !is_mapped(addr, length) {
+            return Err(libc::EFAULT);
+        }
+        let (context, domain) = ((*pd).context, (*pd).handle);
+        let key = device.lock().memory.register(domain, addr.cast(), length as u64, rights, random() as u8);
+        // lkey and rkey are the same number; whoever may not come from outside gets no rkey.
+        let rkey = if rights.0 > Rights::LOCAL_WRITE.0 { key } else { 0 };
+        Ok(Box::into_raw(Box::new(ibv_mr { context, pd, addr, length, handle: key >> 8, lkey: key, rkey })))
+    })
 }
 
 /// Whether all pages of a stretch exist: a NIC, which pins them, would notice.
@@ -84,10 +87,11 @@ pub unsafe extern "C" fn ibv_reg_mr_iova2(
 /// `ibv_dereg_mr(3)`.
 #[no_mangle]
 pub unsafe extern "C" fn ibv_dereg_mr(mr: *mut ibv_mr) -> c_int {
-    let Some(device) = device() else { return libc::ENODEV };
-    if !device.lock().memory.deregister(unsafe { (*mr).lkey }) {
-        return libc::EINVAL;
-    }
-    drop(unsafe { Box::from_raw(mr) });
-    0
+    verb(|device| unsafe {
+        if !device.lock().memory.deregister((*mr).lkey) {
+            return Err(libc::EINVAL);
+        }
+        drop(Box::from_raw(mr));
+        Ok(())
+    })
 }

@@ -1,7 +1,7 @@
-//! The fast path: posting work requests.
+//! The fast path: posting work requests. The first of a list that is refused ends the call, and `bad` says which one it was.
 
+use super::verb;
 use crate::memory::{copy_out, Sge};
-use crate::nic::device;
 use crate::work::{Local, ReceiveRequest, Remote, SendRequest, Work};
 use libc::c_int;
 use rdma_sys::{ibv_qp, ibv_recv_wr, ibv_send_flags, ibv_send_wr, ibv_sge, ibv_wr_opcode};
@@ -12,21 +12,21 @@ pub(super) unsafe extern "C" fn post_send(
     mut wr: *mut ibv_send_wr,
     bad: *mut *mut ibv_send_wr,
 ) -> c_int {
-    let Some(device) = device() else { return libc::ENODEV };
-    let mut nic = device.lock();
-    while !wr.is_null() {
-        let request = unsafe { send_request(&*wr) };
-        let number = unsafe { (*qp).qp_num };
-        let post = |request| nic.with_qp(number, |qp, out| qp.post_send(request, out)).unwrap_or(Err(libc::EINVAL));
-        if let Err(errno) = request.and_then(post) {
-            unsafe { *bad = wr };
-            device.ring();
-            return errno;
+    verb(|device| unsafe {
+        let mut nic = device.lock();
+        while !wr.is_null() {
+            let mut post = |request| nic.with_qp((*qp).qp_num, |qp, out| qp.post_send(request, out));
+            let posted = send_request(&*wr).and_then(|request| post(request).unwrap_or(Err(libc::EINVAL)));
+            if posted.is_err() {
+                *bad = wr;
+                device.ring();
+                return posted;
+            }
+            wr = (*wr).next;
         }
-        wr = unsafe { (*wr).next };
-    }
-    device.ring();
-    0
+        device.ring();
+        Ok(())
+    })
 }
 
 /// `ibv_post_recv(3)`.
@@ -35,19 +35,19 @@ pub(super) unsafe extern "C" fn post_recv(
     mut wr: *mut ibv_recv_wr,
     bad: *mut *mut ibv_recv_wr,
 ) -> c_int {
-    let Some(device) = device() else { return libc::ENODEV };
-    let mut nic = device.lock();
-    while !wr.is_null() {
-        let request = unsafe { receive_request(&*wr) };
-        let number = unsafe { (*qp).qp_num };
-        let post = nic.with_qp(number, |qp, out| qp.post_receive(request, out)).unwrap_or(Err(libc::EINVAL));
-        if let Err(errno) = post {
-            unsafe { *bad = wr };
-            return errno;
+    verb(|device| unsafe {
+        let mut nic = device.lock();
+        while !wr.is_null() {
+            let request = receive_request(&*wr);
+            let posted = nic.with_qp((*qp).qp_num, |qp, out| qp.post_receive(request, out));
+            if let Err(errno) = posted.unwrap_or(Err(libc::EINVAL)) {
+                *bad = wr;
+                return Err(errno);
+            }
+            wr = (*wr).next;
         }
-        wr = unsafe { (*wr).next };
-    }
-    0
+        Ok(())
+    })
 }
 
 unsafe fn send_request(wr: &ibv_send_wr) -> Result<SendRequest, c_int> {
@@ -69,12 +69,9 @@ unsafe fn send_request(wr: &ibv_send_wr) -> Result<SendRequest, c_int> {
     let pieces = unsafe { pieces(wr.sg_list, wr.num_sge) };
     let length = pieces.iter().map(|piece| u64::from(piece.length)).sum::<u64>();
     let local = if has(ibv_send_flags::IBV_SEND_INLINE) {
-        let mut bytes = Vec::new();
-        for piece in &pieces {
-            // Inline bytes are copied now, lkey or not: the program may change them as soon as the call returns.
-            bytes.extend(unsafe { copy_out(piece.address as *const u8, piece.length as usize) });
-        }
-        Local::Inline(bytes)
+        // Inline bytes are copied now, lkey or not: the program may change them as soon as the call returns.
+        let copy = |piece: &Sge| unsafe { copy_out(piece.address as *const u8, piece.length as usize) };
+        Local::Inline(pieces.iter().flat_map(copy).collect())
     } else {
         Local::Pieces(pieces)
     };

@@ -1,5 +1,5 @@
-//! The library `common` by itself, before any lesson: every operation. The program is in common/examples. What every function
-//! answers in every state, the kernel's driver says (lab/tests/lessons/common_library.rs).
+//! The library `common` by itself, before any lesson: every operation, and every function of an id in every state. The programs
+//! are in common/examples. What the kernel's driver says to the same: lab/tests/lessons/common_library.rs.
 
 use crate::support::{example, programs, CLIENT, SERVER};
 
@@ -40,4 +40,22 @@ fn queue_pairs_connected_by_hand() {
     }
     // Not one packet of the connection manager's.
     check.packets_are(&[&["C RC RDMA Write Only", "S RC Acknowledge"]]);
+}
+
+/// An id's calls out of order end in words, as in order, and never in a wait without an end.
+#[test]
+fn an_id_in_every_state() {
+    let states = |role: &str| format!("RUST_LOG=error {} {role}", example("states"));
+    for (server, client, side, calls) in
+        [("host", "client $SERVER", CLIENT, 832), ("server", "guest $SERVER", SERVER, 416)]
+    {
+        let check = programs(&states(server), &states(client)).exits(0, 0);
+        check.logs(side, &format!("{calls} calls returned"));
+        check.logs(side, "nothing is left open");
+        assert_eq!(check.count(side, "panicked"), 0);
+        let held = if side == CLIENT { "connected, event not acknowledged" } else { "knocked" };
+        let says = if side == CLIENT { "an event of this id is not acknowledged" } else { "ok" };
+        let moved = check.line(side, &format!("{held} | migrate_id | "));
+        assert!(moved.contains(says), "{moved}");
+    }
 }

@@ -12,50 +12,65 @@ use support::{each, Run, CLIENT, SERVER};
 /// More than any of the lessons' deadlines.
 const PATIENCE: Duration = Duration::from_secs(40);
 
-fn start(arguments: &[&str]) -> Child {
+/// Of lesson 06 and one of its sides, killed: how many lines it had logged, and how the other one ended, with its log.
+struct Killed {
+    lines: usize,
+    status: Option<i32>,
+    log: String,
+}
+
+type Log = Box<dyn Iterator<Item = String> + Send>;
+
+fn start(node: &str, address: &str, arguments: &[&str]) -> (Child, Log) {
     let device = Path::new(env!("CARGO_BIN_EXE_device"));
     let library = Command::new(device).arg("library").output().unwrap();
     let mut lesson = Command::new(device.with_file_name("lesson-06"));
-    lesson.args(arguments).env("LD_LIBRARY_PATH", String::from_utf8(library.stdout).unwrap().trim());
-    lesson.env("NIC_ADDRESS", if arguments[0] == "server" { "127.0.0.101" } else { "127.0.0.102" });
-    lesson.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    lesson.arg(node).args(["--timeout", "5"]).args(arguments).env("NIC_ADDRESS", address);
+    lesson.env("LD_LIBRARY_PATH", String::from_utf8(library.stdout).unwrap().trim());
+    let mut child = lesson.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let log = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
+    (child, Box::new(log))
 }
 
-/// Runs lesson 06, kills the client when it has logged so many lines, and gives its number of lines and the server's status.
-fn kill_client_at(line: usize) -> (usize, Option<i32>, String) {
-    let mut server = start(&["server"]);
-    // The program logs on standard error, but for what it tells a person.
-    let mut log = BufReader::new(server.stderr.take().unwrap()).lines().map_while(Result::ok);
-    log.find(|line| line.contains("rdma_get_cm_event")).unwrap();
-    let rest = std::thread::spawn(move || log.collect::<Vec<_>>().join("\n"));
-    let mut client = start(&["client", "-a", "127.0.0.101"]);
-    let lines = BufReader::new(client.stderr.take().unwrap()).lines().map_while(Result::ok);
-    let count = lines.take(line).count();
-    client.kill().unwrap();
-    client.wait().unwrap();
+/// Kills one side when it has logged so many lines since the server listens.
+fn kill_at(victim: &str, line: usize) -> Killed {
+    let address =
+        |role: usize| format!("127.{}.{}.{}", role + usize::from(victim == SERVER) * 2, line / 256, line % 256);
+    let (server, mut server_log) = start(SERVER, &address(1), &[]);
+    server_log.find(|line| line.contains("rdma_get_cm_event")).unwrap();
+    let (client, client_log) = start(CLIENT, &address(2), &["-a", &address(1)]);
+    let mut sides = [(server, server_log), (client, client_log)];
+    if victim == CLIENT {
+        sides.reverse();
+    }
+    let [(mut killed, its_log), (mut left, log)] = sides;
+    let log = std::thread::spawn(move || log.collect::<Vec<_>>().join("\n"));
+    let lines = its_log.take(line).count();
+    killed.kill().unwrap();
+    killed.wait().unwrap();
     let since = Instant::now();
-    while server.try_wait().unwrap().is_none() {
+    while left.try_wait().unwrap().is_none() {
         if since.elapsed() > PATIENCE {
-            server.kill().unwrap();
+            left.kill().unwrap();
         }
         std::thread::sleep(Duration::from_millis(5));
     }
-    let status = server.wait().unwrap().code();
-    (count, status, rest.join().unwrap())
+    Killed { lines, status: left.wait().unwrap().code(), log: log.join().unwrap() }
 }
 
 #[test]
-#[ignore = "some minutes, for the server waits in vain each time: cargo test -p device --test programs gone -- --ignored --nocapture"]
+#[ignore = "a minute or two: cargo test -p device --test programs killed_at -- --ignored --nocapture"]
 fn a_peer_that_is_killed_at_any_step_is_missed_in_time() {
-    for line in (40..).step_by(8) {
-        let (count, status, log) = kill_client_at(line);
-        let reason = log.lines().rfind(|line| line.contains("ERR ")).unwrap_or("no error").to_owned();
-        println!("killed at line {count}: the server's status is {status:?}: {reason}");
-        assert!(status.is_some() || !log.contains("CM event: "), "the server hangs:\n{log}");
-        assert!(status == Some(0) || reason != "no error", "{log}");
-        if count < line {
-            return; // It had ended by itself.
-        }
+    for victim in [SERVER, CLIENT] {
+        // One that nobody kills logs so many.
+        let all = kill_at(victim, 10_000).lines;
+        each(&(1..=all).collect::<Vec<_>>(), |line| {
+            let Killed { lines, status, log } = kill_at(victim, *line);
+            let reason = log.lines().rfind(|line| line.contains("ERR ")).unwrap_or("no error");
+            println!("{victim} killed at line {lines} of {all}: the other's status is {status:?}: {reason}");
+            assert!(status.is_some(), "{victim} killed at line {lines}: the other one hangs:\n{log}");
+            assert!(status == Some(0) || reason != "no error", "{log}");
+        });
     }
 }
 

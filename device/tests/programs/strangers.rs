@@ -24,6 +24,11 @@ fn a_program_without_connection_manager_polls_or_sleeps() {
     both_end_well("ibv_rc_pingpong -p 18600 -g 0 -n 100 -e", "ibv_rc_pingpong -p 18600 -g 0 -n 100 -e 127.0.0.1");
 }
 
+#[test]
+fn sixteen_queue_pairs_share_their_receives() {
+    both_end_well("ibv_srq_pingpong -p 18601 -g 0 -n 100", "ibv_srq_pingpong -p 18601 -g 0 -n 100 127.0.0.1");
+}
+
 /// What they measure says nothing: this device is read, not raced.
 #[test]
 fn perftest_runs() {

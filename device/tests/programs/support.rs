@@ -8,7 +8,6 @@ pub use ran::{example, CLIENT, SERVER};
 use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
 
 /// A run that has ended; `outcome` is what the runner printed.
 pub type Check = ran::Check<String>;
@@ -75,14 +74,5 @@ pub fn programs(server: &str, client: &str) -> Check {
 
 /// Looks at all cases, some of them at a time.
 pub fn each<C: Sync>(cases: &[C], look: impl Fn(&C) + Sync) {
-    let next = AtomicUsize::new(0);
-    thread::scope(|scope| {
-        for _ in 0..SIDE_BY_SIDE {
-            scope.spawn(|| {
-                while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    look(case);
-                }
-            });
-        }
-    });
+    ran::each::each(SIDE_BY_SIDE, cases, look);
 }

@@ -8,7 +8,7 @@
 use crate::support;
 
 use lab::{CLIENT as Client, SERVER as Server};
-use support::{run_of, Check};
+use support::{each, run_of, Check};
 use wire::run::Event;
 
 /// What must be the same before and after: RDMA resources, and the survivor's processes.
@@ -32,7 +32,9 @@ struct Case {
 }
 
 fn survive(case: &Case, kill: bool) {
-    let run = run_of(case.lesson, "--timeout 5", "--timeout 5").inspect(SHOW);
+    // Only silence lasts until the deadline; before a kill a loaded machine may take a while to start the other side.
+    let timeout = if kill { "--timeout 30" } else { "--timeout 5" };
+    let run = run_of(case.lesson, timeout, timeout).inspect(SHOW);
     let run = match kill {
         true => run.kill_when(case.victim, case.when),
         false => run.power_off_when(case.victim, case.when),
@@ -71,7 +73,7 @@ const fn gone(
     Case { lesson, victim, when, without_power, killed }
 }
 
-const KNOCK: &str = "waited 5 s for a client's connect request";
+const KNOCK: &str = " s for a client's connect request";
 const ESTABLISHED: &str = "waited 5 s for RDMA_CM_EVENT_ESTABLISHED";
 const DISCONNECTED: &str = "waited 5 s for RDMA_CM_EVENT_DISCONNECTED";
 const RECV: &str = "waited 5 s for the completion of work request 1 (a RECV with the peer's metadata)";
@@ -83,14 +85,13 @@ const HUNG_UP: &str = "RDMA_CM_EVENT_DISCONNECTED instead of";
 const ENDED: &str = "the connection ended in the state";
 
 /// What is tried by default: one of each kind.
-const SAMPLE: [Case; 4] = [
+const SAMPLE: [Case; 3] = [
     gone("02", Client, "SLOW  rdma_accept", &[ESTABLISHED], &[REJECTED]),
     gone("04", Server, "ibv_post_send RDMA_WRITE", &[RETRIES], &[HUNG_UP]),
     gone("06", Client, "MrReceived →", &[STATE, RETRIES], &[ENDED]),
-    gone("07", Server, "MrReceived →", &[STATE, RETRIES], &[ENDED]),
 ];
 
-const OTHERS: [Case; 14] = [
+const OTHERS: [Case; 15] = [
     gone("02", Client, "SLOW  rdma_connect", &[KNOCK], &["failed: ", KNOCK, REJECTED]),
     gone("02", Server, "CM event: CONNECT_REQUEST", &[ESTABLISHED], &[]),
     gone("02", Client, "SLOW  rdma_disconnect", &[DISCONNECTED, ESTABLISHED], &[]),
@@ -103,6 +104,7 @@ const OTHERS: [Case; 14] = [
     gone("06", Server, "MrReceived →", &[STATE, RETRIES], &[ENDED]),
     gone("06", Client, "ibv_post_send RDMA", &[STATE, RETRIES], &[ENDED]),
     gone("07", Client, "MrReceived →", &[STATE, RETRIES], &[ENDED]),
+    gone("07", Server, "MrReceived →", &[STATE, RETRIES], &[ENDED]),
     gone("07", Client, "SLOW  rdma_disconnect", &[DISCONNECTED, STATE, RETRIES], &[]),
     gone("07", Server, "SLOW  rdma_disconnect", &[DISCONNECTED, RETRIES], &[]),
 ];
@@ -110,19 +112,18 @@ const OTHERS: [Case; 14] = [
 /// Its kernel disconnects, or rejects, for it.
 #[test]
 fn the_program_is_killed() {
-    SAMPLE.iter().for_each(|case| survive(case, true));
+    each(&SAMPLE, |case| survive(case, true));
 }
 
 #[test]
 fn the_machine_loses_its_power() {
-    SAMPLE[1..3].iter().for_each(|case| survive(case, false));
+    SAMPLE[1..].iter().for_each(|case| survive(case, false));
 }
 
 #[test]
 #[ignore = "some minutes: cargo test -p lab --test lessons gone_peers -- --ignored"]
 fn at_every_other_stage() {
     survive(&SAMPLE[0], false);
-    survive(&SAMPLE[3], false);
     for case in &OTHERS {
         survive(case, false);
         if !case.killed.is_empty() {

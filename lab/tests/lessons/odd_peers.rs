@@ -5,7 +5,7 @@
 use crate::support;
 
 use lab::{Run, CLIENT, SERVER};
-use support::{example, Check};
+use support::{each, example, programs, Check};
 
 /// The lesson ends with an error that says this, in time, and leaves nothing open.
 fn judge(run: Run, lesson: &str, says: &str) {
@@ -19,19 +19,23 @@ fn judge(run: Run, lesson: &str, says: &str) {
 #[test]
 fn what_rxe_refuses_and_what_the_kernel_says_for_a_peer_that_has_gone() {
     let peer = example("odd_peer");
-    for (number, steps, says) in [
-        ("04", "send=ff*500 sleep=1000", "completed with IBV_WC_LOC_"),
+    let cases = [
+        (SERVER, "04", "send=ff*500 sleep=1000", "completed with IBV_WC_LOC_"),
         // A WRITE that the server's device turns away moves the server's QP to ERR: its receive never completes.
-        ("04", "write=555555555000,dead,00*8 sleep=1000", "last stage wait_for: "),
-    ] {
-        let server = format!("lesson-{number} server --timeout 5");
-        judge(Run::programs().server(&server).client(&format!("{peer} client 10.47.91.1 {steps}")), SERVER, says);
-    }
-    for (number, steps, says) in [
-        ("04", "send=00005555555550000000dead00001000 sleep=1500", "IBV_WC_REM_ACCESS_ERR"),
-        ("06", "sleep=1", "the connection ended in the state"),
-    ] {
-        let client = format!("lesson-{number} client -a 10.47.91.1 --timeout 5");
-        judge(Run::programs().server(&format!("{peer} server {steps}")).client(&client), CLIENT, says);
-    }
+        (SERVER, "04", "write=555555555000,dead,00*8 sleep=1000", "last stage wait_for: "),
+        (CLIENT, "04", "send=00005555555550000000dead00001000 sleep=1500", "IBV_WC_REM_ACCESS_ERR"),
+        (CLIENT, "06", "sleep=1", "the connection ended in the state"),
+    ];
+    each(&cases, |&(side, number, steps, says)| {
+        let run = match side {
+            SERVER => {
+                programs(&format!("lesson-{number} server --timeout 5"), &format!("{peer} client 10.47.91.1 {steps}"))
+            }
+            _ => programs(
+                &format!("{peer} server {steps}"),
+                &format!("lesson-{number} client -a 10.47.91.1 --timeout 5"),
+            ),
+        };
+        judge(run, side, says);
+    });
 }

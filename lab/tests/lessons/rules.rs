@@ -63,7 +63,8 @@ fn a_cable_that_is_cut_ends_a_connection_in_words() {
 
 #[test]
 fn a_rule_for_one_of_several_nodes_leaves_the_others_alone() {
-    let check = Check::of(run_of("02", "-n 2", "").clients(2).wire("drop 1st REQ from client-2 to server"));
+    let run = run_of("02", "-n 2 --timeout 60", "--timeout 60").clients(2);
+    let check = Check::of(run.wire("drop 1st REQ from client-2 to server"));
     assert!(check.outcome.succeeded(), "{:?}", check.outcome);
     let mut requests = Vec::new();
     check.each_packet(|node, packet| {

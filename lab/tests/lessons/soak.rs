@@ -17,7 +17,7 @@ const INSPECT: &str = "/usr/bin/rdma resource show; sed -n 's/SUnreclaim: *\\([0
 #[ignore = "takes long: `make soak` runs it"]
 fn a_thousand_clients_leave_nothing_behind() {
     let clients: Vec<&str> = MANNERS.iter().map(|(client, _)| *client).cycle().take(CLIENTS).collect();
-    let server = format!("lesson-05 server -n {CLIENTS} --timeout 5 --stages wait_connect_request");
+    let server = format!("lesson-05 server -n {CLIENTS} --timeout 40 --stages wait_connect_request");
     let run = served::run(&server, &clients).inspect(INSPECT).deadline(Duration::from_secs(3 * 3600));
     let check = Check::of(run).exits(1, 0);
     check.logs(SERVER, &format!("{} of {CLIENTS} clients could not be served", CLIENTS * 7 / 10));

@@ -5,41 +5,40 @@
 use crate::support;
 
 use lab::{CLIENT, SERVER};
-use support::{lesson, run_of, Check};
+use support::{each, lesson, run_of, Check};
 use wire::compare::Verdict;
-use wire::story::{self, proof};
+use wire::story::{self, proof, Story};
 
-/// Runs those whose lesson's number fits, each so often.
-fn told_again(fits: impl Fn(&str) -> bool, times: usize) {
-    for story in story::bundled().unwrap().into_iter().filter(|story| fits(story.number())) {
+/// Runs all, each so often.
+fn told_again(times: usize) {
+    let tell = |story: &Story| {
         for time in 1..=times {
             let run = run_of(story.number(), &story.server, &story.client).clients(story.clients);
             let check = Check::of(run.inspect("/usr/bin/rdma resource show"));
             let name = format!("{}, run {time}", story.file_name());
-            let report = check.compared(&story);
+            let report = check.compared(story);
             assert_eq!(report.verdict(), Verdict::Same, "{name}: {report}");
-            let problems = proof::problems(&story, &std::fs::read(&check.file).unwrap());
+            let problems = proof::problems(story, &std::fs::read(&check.file).unwrap());
             assert!(problems.is_empty(), "{name}: {problems:#?}\n{}", check.all());
             check.outcome.nodes.iter().for_each(|node| support::assert_nothing_left_open(node, &name));
             println!("{name}: {report}");
         }
-    }
+    };
+    // Several clients are several machines already.
+    let (crowds, pairs): (Vec<_>, Vec<_>) = story::bundled().unwrap().into_iter().partition(|story| story.clients > 1);
+    each(&pairs, tell);
+    crowds.iter().for_each(tell);
 }
 
 #[test]
-fn lessons_01_to_05_tell_their_stories() {
-    told_again(|number| number <= "05", 1);
-}
-
-#[test]
-fn the_later_lessons_tell_their_stories() {
-    told_again(|number| number > "05", 1);
+fn every_lesson_tells_its_story() {
+    told_again(1);
 }
 
 #[test]
 #[ignore = "takes several minutes: cargo test -p lab --test lessons ten_times -- --ignored --nocapture"]
 fn every_lesson_tells_its_story_ten_times() {
-    told_again(|_| true, 10);
+    told_again(10);
 }
 
 #[test]
@@ -65,14 +64,6 @@ fn lesson_08_needs_the_place_of_its_own_address() {
     check.logs(SERVER, "the peer has hung up");
 }
 
-#[test]
-fn lesson_08_plays_with_ibv_rc_pingpong() {
-    let ours = "lesson-08 client -a server --pingpong -p 18515";
-    let check = Check::of(support::programs("ibv_rc_pingpong -g 1", ours)).exits(0, 0);
-    check.logs(CLIENT, "1000 rounds of 4096 bytes each way");
-    check.logs(SERVER, "1000 iters in ");
-}
-
 /// One program alone: its exit status is 1, and it says what is wrong and what to do.
 fn fails_alone(side: &str, command: &str, says: &[&str]) -> Check {
     let run = lab::Run::programs();
@@ -83,18 +74,34 @@ fn fails_alone(side: &str, command: &str, says: &[&str]) -> Check {
 }
 
 #[test]
-fn faults_of_the_surroundings_are_named_with_the_next_step() {
+fn nobody_who_listens_is_named_with_the_next_step() {
     let nobody = ["got RDMA_CM_EVENT_REJECTED with status 8 (invalid service ID", "Start the server first"];
     let report = fails_alone(CLIENT, "lesson-02 client -a 10.47.91.1", &nobody).compared(&story::named("02").unwrap());
     let text = report.to_string();
     assert_eq!(report.verdict(), Verdict::Different, "{text}");
     let reason = "reason 8 (invalid service ID): nobody listens on port 7471, so start the server first";
     assert!(text.contains(reason) && text.contains("the step      Step 2: "), "{text}");
+}
 
-    let no_host = ["got RDMA_CM_EVENT_ADDR_ERROR", "Nobody answers at that address"];
-    fails_alone(CLIENT, "lesson-02 client -a 10.47.91.77 --timeout 4", &no_host);
+#[test]
+fn faults_of_the_surroundings_are_named_with_the_next_step() {
     let taken = "lesson-02 server -a 10.47.91.1 & first=$!; sleep 2; lesson-02 server -a 10.47.91.1; status=$?; kill $first; exit $status";
-    fails_alone(SERVER, taken, &["EADDRINUSE", "Another program listens there"]);
-    let no_device = ["rdma_create_event_channel failed: ENODEV", "sudo lab/softroce.sh up"];
-    fails_alone(SERVER, "/usr/bin/rdma link delete rxe0; lesson-02 server", &no_device);
+    each(
+        &[
+            (
+                CLIENT,
+                "lesson-02 client -a 10.47.91.77 --timeout 4",
+                ["got RDMA_CM_EVENT_ADDR_ERROR", "Nobody answers at that address"],
+            ),
+            (SERVER, taken, ["EADDRINUSE", "Another program listens there"]),
+            (
+                SERVER,
+                "/usr/bin/rdma link delete rxe0; lesson-02 server",
+                ["rdma_create_event_channel failed: ENODEV", "sudo lab/softroce.sh up"],
+            ),
+        ],
+        |(side, command, says)| {
+            fails_alone(side, command, says);
+        },
+    );
 }

@@ -22,9 +22,11 @@ fn each_client_of_a_lesson_has_a_machine() {
     assert!(outcome.succeeded(), "{outcome:?}");
     let names = ["client-1", "client-2", "client-3"];
     assert_eq!(senders(&outcome), [&names[..], &[SERVER]].concat().iter().map(|name| (*name).to_owned()).collect());
-    let writes = outcome.packets.iter().find(|(name, _)| *name == "RC RDMA Write Only");
+    let writes = outcome.counts.packets.iter().find(|(name, _)| *name == "RC RDMA Write Only");
     // Four machines on two processors: an ACK may be late, and its WRITE be sent again.
     assert!(writes.is_some_and(|(_, count)| *count >= 3), "{writes:?}");
+    // No ARP: they know each other.
+    assert_eq!(outcome.counts.others, 0);
 }
 
 #[test]

@@ -14,6 +14,9 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+/// So many runs of a test go side by side, each with 200 MB for its machines: they wait most of their time.
+const SIDE_BY_SIDE: usize = 2;
+
 /// A run that has ended.
 pub type Check = ran::Check<Outcome>;
 
@@ -37,6 +40,18 @@ pub fn run_of(number: &str, server: &str, client: &str) -> Run {
 /// Any two programs, to be run.
 pub fn programs(server: &str, client: &str) -> Run {
     Run::programs().server(server).client(client)
+}
+
+/// Both programs of a run ended with 0; or it was rping, whose main thread destroys the event channel while another one waits
+/// on it: that one says so then, and ends with 255.
+pub fn ended_well(outcome: &Outcome) -> bool {
+    let last = |ended: &Ended| ended.log.last().map(String::as_str) == Some("rdma_get_cm_event: Bad file descriptor");
+    outcome.nodes.iter().all(|ended| ended.exit == Some(0) || (ended.exit == Some(255) && last(ended)))
+}
+
+/// Looks at all cases, some of them at a time.
+pub fn each<C: Sync>(cases: &[C], look: impl Fn(&C) + Sync) {
+    ran::each::each(SIDE_BY_SIDE, cases, look);
 }
 
 /// A file that no other test uses.

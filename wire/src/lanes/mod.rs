@@ -3,12 +3,14 @@
 //! [`Lanes`] says in order what is to be drawn, and draws it as text: live while it happens, or from a run file, which is
 //! the same. A terminal that is too narrow, or a run of more than two nodes, gets one column with the nodes' names.
 
+mod live;
 mod svg;
 #[cfg(test)]
 mod tests;
 mod text;
 
 pub use crate::show::look::Style;
+pub use live::{print, Live};
 pub use text::wrap;
 
 use crate::capture::{Error, Reader};

@@ -86,9 +86,20 @@ impl Rules {
         verdict
     }
 
-    /// The rules whose packet did not come.
-    pub fn unmet(&self) -> impl Iterator<Item = &str> {
-        self.rules.iter().filter(|rule| rule.met < rule.nth.unwrap_or(1)).map(|rule| rule.text.as_str())
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.rules.is_empty()
+    }
+
+    /// What is wrong at the end of a run: a rule whose packet did not come has tested nothing.
+    pub fn trouble(&self) -> Option<String> {
+        let unmet = self.rules.iter().filter(|rule| rule.met < rule.nth.unwrap_or(1));
+        let unmet: Vec<String> = unmet.map(|rule| format!("`{}`", rule.text)).collect();
+        match unmet.as_slice() {
+            [] => None,
+            [rule] => Some(format!("the rule {rule} never met its packet")),
+            rules => Some(format!("the rules {} never met their packets", rules.join(" and "))),
+        }
     }
 }
 

@@ -1,6 +1,8 @@
 //! What decides about color, in a terminal and in a picture.
 
 use owo_colors::AnsiColors;
+use std::env;
+use std::io::{self, IsTerminal};
 
 /// How to draw text.
 #[derive(Clone, Copy, Debug)]
@@ -14,6 +16,15 @@ pub struct Style {
 impl Style {
     /// For a file that somebody reads on a page.
     pub const FILE: Style = Style { width: 100, color: false };
+
+    /// For standard output: a terminal has its own width, and colors unless `NO_COLOR` is set.
+    pub fn of_output() -> Style {
+        if !io::stdout().is_terminal() {
+            return Style::FILE;
+        }
+        let width = terminal_size::terminal_size().map_or(Style::FILE.width, |(width, _)| width.0.into());
+        Style { width, color: env::var_os("NO_COLOR").map_or(true, |value| value.is_empty()) }
+    }
 }
 
 /// Sorts of packets and of log lines that are told apart by color.

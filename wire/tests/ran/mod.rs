@@ -3,6 +3,7 @@
 
 #![allow(dead_code, clippy::unwrap_used)] // Each test file uses its part; a test may end with a panic.
 
+pub mod each;
 pub mod ruled;
 
 use std::collections::HashSet;
