@@ -9,6 +9,7 @@ use std::fmt;
 use std::net::{Ipv6Addr, SocketAddr};
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::time::Duration;
 
 use common::{args::PORT, cm::*, deadline::Deadline, *};
 
@@ -17,6 +18,8 @@ const WARM: usize = 50;
 const COUNTED: usize = 200;
 const BATCH: usize = 8;
 const RECEIVES: usize = 16;
+/// The server's program is not running for so long: then many completions wait for it, and the client for a receive.
+const LATE: Duration = Duration::from_millis(100);
 const CAP: QpCap = QpCap { max_send_wr: 16, max_recv_wr: 16, max_inline_data: 64, ..QpCap::SMALL };
 
 struct Counting;
@@ -105,6 +108,7 @@ fn server() -> Result<()> {
     for taken in 0..WARM + COUNTED {
         if taken == WARM {
             before = ALLOCATIONS.load(Relaxed);
+            std::thread::sleep(LATE);
         }
         while desk.cq.poll_one()?.map(WorkCompletion::into_success).transpose()?.is_none() {
             deadline.left()?;

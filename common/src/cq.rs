@@ -55,8 +55,10 @@ impl CompletionQueue {
         let raw = unsafe { ibv_create_cq(context.raw(), cqe, std::ptr::null_mut(), reports_to, 0) };
         let raw = null("ibv_create_cq", raw)?;
         let (context, _channel) = (context.share(), channel.map(CompletionChannel::share));
-        let (routes, polled) = Default::default();
-        let inner = Rc::new(Inner { raw, context, _channel, routes, polled });
+        // Room for all that the device can hold: then taking them allocates nothing, however late the program comes.
+        // SAFETY: the CQ is alive.
+        let polled = RefCell::new(VecDeque::with_capacity(unsafe { (*raw).cqe }.max(0) as usize));
+        let inner = Rc::new(Inner { raw, context, _channel, routes: RefCell::default(), polled });
         // SAFETY: the CQ is alive and ours. Inner is not moved or freed before it has destroyed the CQ.
         unsafe { (*raw).cq_context = Rc::as_ptr(&inner).cast_mut().cast() };
         Ok(Self(inner))
