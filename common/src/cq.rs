@@ -38,6 +38,8 @@ struct Inner {
     routes: RefCell<Vec<(u32, Rc<Queues>)>>,
     /// Taken from the device, and not yet given out: completions that came while another one was awaited.
     polled: RefCell<VecDeque<WorkCompletion>>,
+    /// Where the device writes completions. Kept, for to clear it anew costs as much as to look into an empty queue.
+    batch: RefCell<[ibv_wc; BATCH]>,
 }
 
 impl CompletionQueue {
@@ -58,7 +60,9 @@ impl CompletionQueue {
         // Room for all that the device can hold: then taking them allocates nothing, however late the program comes.
         // SAFETY: the CQ is alive.
         let polled = RefCell::new(VecDeque::with_capacity(unsafe { (*raw).cqe }.max(0) as usize));
-        let inner = Rc::new(Inner { raw, context, _channel, routes: RefCell::default(), polled });
+        // SAFETY: ibv_wc is plain integers, for which zero is a value.
+        let batch = RefCell::new(unsafe { std::mem::zeroed() });
+        let inner = Rc::new(Inner { raw, context, _channel, routes: RefCell::default(), polled, batch });
         // SAFETY: the CQ is alive and ours. Inner is not moved or freed before it has destroyed the CQ.
         unsafe { (*raw).cq_context = Rc::as_ptr(&inner).cast_mut().cast() };
         Ok(Self(inner))
@@ -119,9 +123,8 @@ impl CompletionQueue {
 
     /// Takes what the device has.
     fn fetch(&self) -> Result<()> {
+        let mut batch = self.0.batch.borrow_mut();
         loop {
-            // SAFETY: ibv_wc is plain integers, for which zero is a value.
-            let mut batch: [ibv_wc; BATCH] = unsafe { std::mem::zeroed() };
             // SAFETY: the CQ is alive, and `batch` has room for BATCH completions.
             let count = unsafe { ibv_poll_cq(self.raw(), BATCH as i32, batch.as_mut_ptr()) };
             // Negative if it fails, and no errno: ibv_poll_cq(3) gives no cause.
