@@ -66,19 +66,28 @@ impl<'a> Table<'a> {
         waiter.next().map(|_| ())
     }
 
+    /// What has to be done besides comes after the post: by then the message is on its way.
     fn hit(&mut self, turn: u64) -> Result<()> {
         let operation = self.plan.operation(self.peer);
         if self.polls_memory() {
             let last = self.plan.size - 8;
-            self.outbox.write_u64(last, turn)?;
-            self.inline[last..].copy_from_slice(&turn.to_ne_bytes());
+            match self.plan.inline {
+                true => self.inline[last..].copy_from_slice(&turn.to_ne_bytes()),
+                false => self.outbox.write_u64(last, turn)?,
+            }
         }
         let wr = match self.plan.inline {
             true => SendWr::inline(operation, &self.inline),
             false => SendWr::new(operation, &[(&self.outbox, 0..self.plan.size)]),
         };
         let wr = if self.is_signaled(turn) { wr } else { wr.unsignaled() };
-        self.desk.qp.post_send(&wr).map(|_| ())
+        self.desk.qp.post_send(&wr)?;
+        // In place of the one that the other's next message takes.
+        if self.polls_memory() {
+            Ok(())
+        } else {
+            self.post_recv()
+        }
     }
 
     fn is_signaled(&self, turn: u64) -> bool {
@@ -87,20 +96,15 @@ impl<'a> Table<'a> {
 
     /// The other's message, and the completion of our own last one, if that was signaled.
     fn wait(&mut self, waiter: &mut Waiter, turn: u64, own: bool) -> Result<()> {
-        if self.polls_memory() {
-            let mut looks = 0u64;
-            while self.inbox.read_u64(self.plan.size - 8)? != turn {
-                looks += 1;
-                if looks % PATIENCE == 0 {
-                    waiter.check_peer()?;
-                }
-            }
-            return if own { waiter.next().map(|_| ()) } else { Ok(()) };
+        // Where both come as completions, in whatever order. Else our own comes first: its ACK went out before the answer.
+        for _ in 0..u8::from(own) + u8::from(!self.polls_memory()) {
+            waiter.next()?;
         }
-        // One completion or two, in whatever order: the message took a receive, which is replaced.
-        for _ in 0..1 + u8::from(own) {
-            if waiter.next()?.byte_len().is_some() {
-                self.post_recv()?;
+        let mut looks = 0u64;
+        while self.polls_memory() && self.inbox.read_u64(self.plan.size - 8)? != turn {
+            looks += 1;
+            if looks % PATIENCE == 0 {
+                waiter.check_peer()?;
             }
         }
         Ok(())
