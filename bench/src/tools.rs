@@ -96,7 +96,7 @@ const ROUNDS: usize = 5;
 /// Seconds that a turn may take, of which it usually needs one. What stands still then is ended, and this round goes without it.
 const PATIENCE: usize = 20;
 
-/// Runs them in turn, round after round, in two machines of the lab. `server` serves those that have none of their own, and ends
+/// Runs them in turn, round after round, every other one backwards, in two machines of the lab. `server` serves those that have none of their own, and ends
 /// when it has served so many rounds. Gives what each of them printed, by name, a text for each round.
 ///
 /// All servers are there before the first turn: to start one costs time, which would be the next one's.
@@ -124,7 +124,14 @@ pub fn take_turns(
 
 /// One run of the machines; gives the client's log.
 fn machines(run: &str, server: &str, contenders: &[Contender], rounds: usize) -> Result<String> {
-    let turns = (0..rounds).flat_map(|_| contenders).enumerate();
+    let round = |at| -> Vec<&Contender> {
+        if at % 2 == 0 {
+            contenders.iter().collect()
+        } else {
+            contenders.iter().rev().collect()
+        }
+    };
+    let turns = (0..rounds).flat_map(round).enumerate();
     let (mut serve, mut listeners) = (String::new(), 0);
     // A program that could not do it (a server of its own begins to listen a moment later, for example) tries again; one that
     // stands still is ended.
