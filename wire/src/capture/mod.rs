@@ -131,6 +131,7 @@ impl<R: Read> Reader<R> {
         self.format.interfaces.iter().map(|interface| (interface.link, interface.name.clone())).collect()
     }
 
+    #[inline]
     fn found(&mut self) -> Result<Option<Found>, Error> {
         let found = match self.format.is_pcapng {
             true => self.format.block(&mut self.input)?,
