@@ -81,6 +81,7 @@ pub fn flow(desk: &Desk, plan: &Plan, pool: &Pool, peer: Metadata, counts: &mut 
             // So many receives are free again at the server. Its next word needs one of ours.
             credits += completion.imm_data().unwrap_or(0) as usize;
             desk.qp.post_recv_pieces(&[])?;
+            continue;
         }
         now = Instant::now();
         // Requests complete in the order in which they were posted.

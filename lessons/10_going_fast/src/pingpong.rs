@@ -10,8 +10,8 @@ use common::*;
 
 use crate::{count::Counts, plan::Plan, wait::Waiter, Desk, OPS};
 
-/// After so many looks into the memory, is the peer still there?
-const PATIENCE: u64 = 4096;
+/// After so many looks into the memory, is the peer still there? A look costs next to nothing, the question a system call.
+const PATIENCE: u64 = 1 << 16;
 
 /// What one side has: where its messages come from, and where the other's come.
 pub struct Table<'a> {
