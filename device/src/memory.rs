@@ -89,9 +89,15 @@ pub struct Memory {
 unsafe impl Send for Memory {}
 
 impl Memory {
-    /// Registers memory and gives its key: an index, which is never used again, and eight bits that cannot be guessed from it.
+    /// Registers memory and gives its key: an index, which is used again after all others, and eight bits that cannot be
+    /// guessed from it.
     pub fn register(&mut self, domain: u32, start: *mut u8, length: u64, rights: Rights, random: u8) -> u32 {
-        self.last_index = self.last_index.wrapping_add(1) & 0xff_ffff;
+        loop {
+            self.last_index = self.last_index.wrapping_add(1) & 0xff_ffff;
+            if !self.regions.contains_key(&self.last_index) {
+                break;
+            }
+        }
         let key = self.last_index << 8 | u32::from(random);
         self.regions.insert(key >> 8, Region { start, length, rights, key, domain });
         key
@@ -99,7 +105,8 @@ impl Memory {
 
     /// Ends a registration: from now on nobody touches the memory. False if there is none with this key.
     pub fn deregister(&mut self, key: u32) -> bool {
-        self.regions.remove(&(key >> 8)).is_some()
+        let is_known = self.regions.get(&(key >> 8)).is_some_and(|region| region.key == key);
+        is_known && self.regions.remove(&(key >> 8)).is_some()
     }
 
     pub fn is_used(&self, domain: u32) -> bool {

@@ -18,7 +18,7 @@ pub mod code {
     pub const UD_SEND_ONLY: u8 = 0x64;
 }
 
-/// The AETH's syndromes (table 45): the upper three bits say which kind, the lower five how long or why.
+/// The AETH's syndromes (9.7.5): the upper three bits say which kind, the lower five how long or why.
 pub mod syndrome {
     /// ACK, and the responder does not count credits: as SoftRoCE says, too.
     pub const ACK: u8 = 0x1f;
@@ -136,10 +136,16 @@ impl Packet {
         bytes
     }
 
-    /// Takes over what `wire` has read. None if the packet is shorter than its headers say, or than its padding.
+    /// Takes over what `wire` has read. None if the packet is shorter than its headers say, or than its padding; or if it
+    /// is not of this version or this partition.
     pub fn decode(packet: &wire::Packet) -> Option<Packet> {
         let needed = packet.payload_offset() + usize::from(packet.bth.pad_cnt) + wire::icrc::LENGTH;
         if packet.datagram.wire_length < needed || packet.datagram.ip.len() < packet.datagram.wire_length {
+            return None;
+        }
+        // Version 0 of the transport, and the default partition, whose limited members we may talk to, too (9.6, 10.9.3).
+        let header = packet.datagram.ip.get(packet.bth_offset()..)?;
+        if header[1] & 0x0f != 0 || header[2] & 0x7f != 0x7f || header[3] != 0xff {
             return None;
         }
         let (va, rkey) = packet.remote().map_or((0, 0), |remote| (remote.va, remote.r_key));

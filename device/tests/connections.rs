@@ -64,7 +64,7 @@ impl World {
             EventKind::ConnectRequest => {
                 self.connections[side] = Some(connection);
                 self.cms[side].get(connection).unwrap().owner = Some(7);
-                self.act(side, |cm, now, out| cm.accept(connection, b"yes", now, out));
+                self.act(side, |cm, now, out| cm.accept(connection, b"yes", now, out).unwrap());
             }
             EventKind::ConnectResponse => {
                 self.act(side, |cm, now, out| cm.ready_to_use(connection, now, out).unwrap());
@@ -226,7 +226,7 @@ fn who_leaves_before_the_connection_is_made_says_so() {
     // Behind the REP either side, the server also when its peer is ready already.
     for (leaver, is_ready) in [(CLIENT, false), (SERVER, false), (SERVER, true)] {
         let (mut cms, ours, theirs) = asked();
-        cms[SERVER].accept(ours, b"", now, &mut out);
+        cms[SERVER].accept(ours, b"", now, &mut out).unwrap();
         let (_, told) = pass(out.split_off(0), &mut cms[CLIENT], ADDRESSES[SERVER]);
         assert_eq!(told[0].kind, EventKind::ConnectResponse);
         if is_ready {
@@ -245,7 +245,7 @@ fn who_leaves_before_the_connection_is_made_says_so() {
 fn a_queue_pair_that_comes_back_too_soon_is_stale_and_its_old_connection_ends() {
     let ([mut server, mut client], ours, theirs) = asked();
     let (now, mut out) = (Instant::now(), Vec::new());
-    server.accept(ours, b"", now, &mut out);
+    server.accept(ours, b"", now, &mut out).unwrap();
     pass(out.split_off(0), &mut client, ADDRESSES[SERVER]);
     client.ready_to_use(theirs, now, &mut out).unwrap();
     let (_, told) = pass(out.split_off(0), &mut server, ADDRESSES[CLIENT]);

@@ -7,9 +7,11 @@ mod pair;
 
 use device::cm::{Cm, Mad, Param, QP1};
 use device::datagram;
-use device::packet::{AtomicEth, Packet, Reth};
+use device::memory::Rights;
+use device::outside::Outside;
+use device::packet::{code, AtomicEth, Packet, Reth};
 use device::psn::Psn;
-use device::qp::Qp;
+use device::qp::{mask, Attributes, Qp, State};
 use device::work::{Local, Remote, SendRequest, Work};
 use pair::{attributes, Side, MTU};
 use proptest::prelude::*;
@@ -160,6 +162,28 @@ fn packets_of_other_services_are_dropped() {
     }
     side.act(now, |qp, out| qp.receive(send(0x04), out));
     assert_eq!(side.received.len(), 1);
+}
+
+/// A READ that has an old PSN, and was never asked before: what a READ may not do, it may not do in this way.
+#[test]
+fn a_read_with_an_old_psn_needs_what_a_new_one_needs() {
+    let both = Rights(Rights::REMOTE_READ.0 | Rights::REMOTE_WRITE.0);
+    for (access, reads, psn, length, answers) in [
+        (both, 1, 499, 8, 1),
+        (Rights::REMOTE_WRITE, 1, 499, 8, 0),
+        (both, 0, 499, 8, 0),
+        (both, 1, 499, MTU + 1, 0),
+        (both, 1, 498, MTU + 1, 2),
+    ] {
+        let attributes = Attributes { access, max_dest_rd_atomic: reads, ..attributes(100, 500, 2, 2) };
+        let mut side = Side::new(17, 18, SIZE, attributes);
+        let narrow = |qp: &mut Qp, out: &mut Outside| qp.modify(mask::ACCESS_FLAGS, State::Rts, &attributes, out);
+        side.act(Instant::now(), narrow).unwrap();
+        let reth = Reth { va: side.address(0), rkey: side.key, length };
+        let read = Packet { opcode: code::READ_REQUEST, dest_qp: 17, psn: Psn::new(psn), reth, ..Packet::default() };
+        side.act(Instant::now(), |qp, out| qp.receive(read, out));
+        assert_eq!(side.take_out().len(), answers, "{access:?} {reads} {psn} {length}");
+    }
 }
 
 /// Messages of the connection manager with a changed byte, and bytes that are none, to somebody who listens.

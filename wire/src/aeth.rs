@@ -44,7 +44,7 @@ const CREDITS: [u32; 31] = [
     8192, 12288, 16384, 24576, 32768,
 ];
 
-/// The wait for each RNR timer code, in units of 10 microseconds (IBTA table 46).
+/// The wait for each RNR timer code, in units of 10 microseconds (IBTA table 45).
 const RNR_TIMER: [u32; 32] = [
     65536, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096,
     6144, 8192, 12288, 16384, 24576, 32768, 49152,

@@ -236,8 +236,8 @@ impl Connection {
         out.push(CmEffect::Say(format!("cm {local:#x}: no answer to {kind}, gives up")));
         let (next, told) = match phase {
             Phase::DreqSent => (Phase::TimeWait, EventKind::Disconnected),
-            Phase::ReqSent => (Phase::Idle, EventKind::Unreachable),
-            _ => (Phase::Idle, EventKind::ConnectError),
+            // REQ or REP.
+            _ => (Phase::Idle, EventKind::Unreachable),
         };
         self.enter(next, now);
         self.report(told, -libc::ETIMEDOUT, &[], out);

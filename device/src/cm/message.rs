@@ -15,6 +15,9 @@ pub const QP1: u32 = 1;
 const MAD_LENGTH: usize = mad::HEADER.length + MESSAGE_LENGTH;
 /// Space for private data behind the RDMA-CM header in a REQ.
 pub const REQ_PRIVATE: usize = 56;
+/// In a REP and a REJ there is no such header.
+pub const REP_PRIVATE: usize = 196;
+pub const REJ_PRIVATE: usize = 148;
 
 /// A message being written or read.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -8,7 +8,7 @@ mod connection;
 mod message;
 
 pub use connection::{Connection, Phase};
-pub use message::{address_in, gid, Mad, QKEY, QP1, REQ_PRIVATE};
+pub use message::{address_in, gid, Mad, QKEY, QP1, REJ_PRIVATE, REP_PRIVATE, REQ_PRIVATE};
 
 use crate::psn::Psn;
 use libc::c_int;
@@ -203,9 +203,13 @@ impl Cm {
         self.connections.get_mut(&local).filter(|connection| connection.phase == phase).ok_or(libc::EINVAL)
     }
 
-    pub fn accept(&mut self, local: u32, private: &[u8], now: Instant, out: &mut Vec<CmEffect>) {
+    /// Sends a REP.
+    ///
+    /// # Errors
+    /// `EINVAL`: no REQ waits for it, or the peer has gone since.
+    pub fn accept(&mut self, local: u32, private: &[u8], now: Instant, out: &mut Vec<CmEffect>) -> Result<(), c_int> {
         let guid = Cm::guid(self.address);
-        let Ok(connection) = self.expect(local, Phase::ReqReceived) else { return };
+        let connection = self.expect(local, Phase::ReqReceived)?;
         let Param { responder_resources, initiator_depth, rnr_retries, .. } = connection.param;
         let mad = connection
             .message(Kind::ConnectReply)
@@ -218,6 +222,7 @@ impl Cm {
             .with("LocalCAGUID", guid)
             .with_private(private);
         connection.ask(Phase::RepSent, mad, now, out);
+        Ok(())
     }
 
     /// Sends an RTU.

@@ -5,9 +5,10 @@
 //! completion channel or an event channel.
 
 use libc::c_int;
-use rustix::event::{eventfd, poll, EventfdFlags, PollFd, PollFlags, Timespec};
+use rustix::event::{eventfd, EventfdFlags};
+use rustix::io::{preadv2, ReadWriteFlags};
 use std::collections::VecDeque;
-use std::io;
+use std::io::{self, IoSliceMut};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -38,9 +39,10 @@ impl Bell {
         rustix::io::read(&self.0, &mut [0; 8]).map(|_| ()).map_err(|error| error.raw_os_error())
     }
 
-    fn has_rung(&self) -> bool {
-        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-        poll(&mut [PollFd::new(&self.0, PollFlags::IN)], Some(&now)) == Ok(1)
+    /// Takes a count if there is one. Never waits: not even if another thread takes it at this moment.
+    fn try_take(&self) {
+        // An eventfd has no offset; this one means none.
+        let _ = preadv2(&self.0, &mut [IoSliceMut::new(&mut [0; 8])], u64::MAX, ReadWriteFlags::NOWAIT);
     }
 }
 
@@ -91,17 +93,13 @@ impl<T> BellQueue<T> {
         }
     }
 
-    /// Takes out all entries that `wanted` says, with their counts. Never waits: each of them has one.
+    /// Takes out all entries that `wanted` says, with their counts. Never waits.
     pub fn take_out(&self, wanted: impl Fn(&T) -> bool) -> Vec<T> {
         let mut entries = locked(&self.entries);
         let (taken, kept): (Vec<T>, Vec<T>) = entries.drain(..).partition(wanted);
         entries.extend(kept);
         // A reader that has taken a count already finds no entry, and goes on waiting.
-        for _ in &taken {
-            if self.bell.has_rung() {
-                let _ = self.bell.take();
-            }
-        }
+        taken.iter().for_each(|_| self.bell.try_take());
         taken
     }
 }
@@ -139,15 +137,23 @@ pub fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rustix::event::{poll, PollFd, PollFlags, Timespec};
 
     #[test]
     fn a_queue_is_readable_while_it_holds_something() {
         let queue = BellQueue::new().unwrap();
-        let readable = |queue: &BellQueue<i32>| queue.bell.has_rung();
+        let readable = |queue: &BellQueue<i32>| {
+            let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+            poll(&mut [PollFd::new(&queue.bell.0, PollFlags::IN)], Some(&now)) == Ok(1)
+        };
         assert!(!readable(&queue));
         (1..=3).for_each(|n| queue.push(n));
         assert_eq!((readable(&queue), queue.take_out(|n| *n == 2)), (true, vec![2]));
         assert_eq!((queue.pop(|_| ()), queue.pop(|_| ())), (Ok(1), Ok(3)));
         assert!(!readable(&queue));
+        // A reader has the count of an entry that is then taken out: nobody waits for another one.
+        queue.push(4);
+        queue.bell.take().unwrap();
+        assert_eq!(queue.take_out(|_| true), [4]);
     }
 }

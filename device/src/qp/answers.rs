@@ -6,7 +6,7 @@
 
 use super::request::part;
 use super::responder::{No, Responder};
-use super::{packets, Qp};
+use super::{packets, Qp, State};
 use crate::memory::{Claim, Rights};
 use crate::outside::{Effect, Outside};
 use crate::packet::{code, opcode_of, syndrome, Packet, Reth};
@@ -38,11 +38,6 @@ impl Responder {
     pub(super) fn is_busy(&self) -> bool {
         !self.answers.is_empty()
     }
-
-    /// Forgets answers from this PSN on: the requester has gone back to it, and will ask for all of them again.
-    pub(super) fn forget_from(&mut self, psn: Psn) {
-        self.answers.retain(|answer| answer.psn().since(psn) < 0);
-    }
 }
 
 impl Qp {
@@ -64,8 +59,10 @@ impl Qp {
     }
 
     pub(super) fn queue_read(&mut self, reth: Reth, first: Psn) {
-        let msn = self.responder.msn;
-        self.responder.answers.push_back(Answer::Read { reth, first, index: 0, msn });
+        let (msn, answers) = (self.responder.msn, &mut self.responder.answers);
+        // One that is asked for again comes before what waits behind it.
+        let at = answers.iter().position(|answer| answer.psn().since(first) >= 0).unwrap_or(answers.len());
+        answers.insert(at, Answer::Read { reth, first, index: 0, msn });
     }
 
     /// Sends answers in their order, READ responses a batch at a time.
@@ -80,7 +77,10 @@ impl Qp {
                         Ok(packet) => packet,
                         Err(no) => {
                             self.responder.answers.clear();
-                            return self.refuse(first.plus(at), "RC RDMA Read Request", no, out);
+                            if self.state != State::Err {
+                                self.refuse(first.plus(at), "RC RDMA Read Request", no, out);
+                            }
+                            return;
                         }
                     }
                 }

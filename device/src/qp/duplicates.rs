@@ -4,7 +4,7 @@
 //! A SEND or WRITE is not placed again, only acknowledged again. A READ is answered anew. An atomic operation must not be
 //! carried out twice: what it gave is kept, for as many as the peer may have under way.
 
-use super::Qp;
+use super::{packets, Qp};
 use crate::memory::{Claim, Rights};
 use crate::outside::Outside;
 use crate::packet::{code, syndrome, Packet};
@@ -15,18 +15,11 @@ impl Qp {
     pub(super) fn duplicate(&mut self, packet: Packet, out: &mut Outside) {
         let (psn, name) = (packet.psn, packet.row().name);
         let what = match packet.row().operation {
-            Operation::ReadRequest => {
-                let (reth, domain) = (packet.reth, self.settings.domain);
-                let needed = Rights::REMOTE_READ;
-                let claim = Claim { domain, key: reth.rkey, address: reth.va, length: reth.length, needed };
-                if out.memory.check(claim).is_err() || reth.length > Qp::LONGEST {
-                    "dropped: the memory is out of reach"
-                } else {
-                    self.responder.forget_from(psn);
-                    self.queue_read(reth, psn);
-                    "answered again"
-                }
+            Operation::ReadRequest if self.may_be_read_again(&packet, out) => {
+                self.queue_read(packet.reth, psn);
+                "answered again"
             }
+            Operation::ReadRequest => "dropped: no such READ was allowed",
             Operation::CompareSwap | Operation::FetchAdd => {
                 match self.responder.atomics.iter().find(|(done, _)| *done == psn) {
                     Some(&(_, original)) => {
@@ -46,5 +39,17 @@ impl Qp {
         };
         out.say(|| format!("responder: PSN {psn}, {name}: a duplicate, {what}"));
         self.send_answers(out);
+    }
+
+    /// Whether this can be a READ of before, or the end of one.
+    fn may_be_read_again(&self, packet: &Packet, out: &Outside) -> bool {
+        let (reth, domain, needed) = (packet.reth, self.settings.domain, Rights::REMOTE_READ);
+        let claim = Claim { domain, key: reth.rkey, address: reth.va, length: reth.length, needed };
+        let end = packet.psn.plus(packets(reth.length, self.attributes.mtu));
+        reth.length <= Qp::LONGEST
+            && end.since(self.responder.expected) <= 0
+            && self.attributes.access.allow(needed)
+            && self.has_room_for_read()
+            && out.memory.check(claim).is_ok()
     }
 }

@@ -139,7 +139,7 @@ impl Qp {
                 self.answer(packet, out);
             }
         } else if matches!(self.state, State::Rtr | State::Rts | State::Sqd) {
-            if self.state == State::Rtr {
+            if self.state == State::Rtr && !std::mem::replace(&mut self.responder.heard, true) {
                 out.push(Effect::Raise(AsyncEvent::CommunicationEstablished));
             }
             self.request(packet, out);

@@ -30,6 +30,8 @@ struct Message {
 pub(super) struct Responder {
     pub(super) expected: Psn,
     pub(super) msn: u32,
+    /// A first request has come.
+    pub(super) heard: bool,
     /// A gap, or a missing receive, has been told: once is enough.
     nak_sent: bool,
     message: Option<Message>,
@@ -64,6 +66,10 @@ impl Responder {
     pub(super) fn stop(&mut self) -> Option<ReceiveRequest> {
         self.message = None;
         // A NAK is the last word: what stands before it in the queue is still sent.
+        let is_nak = |answer: &Answer| matches!(answer, Answer::Packet(last) if last.syndrome != syndrome::ACK);
+        if !self.answers.back().is_some_and(is_nak) {
+            self.answers.clear();
+        }
         self.receive.take()
     }
 }
@@ -245,11 +251,15 @@ impl Qp {
             let why = format!("this QP does not allow {}s", packet.row().name);
             return Err(No::new(syndrome::INVALID_REQUEST, why));
         }
-        let under_way = self.responder.answers.iter().filter(|answer| matches!(answer, Answer::Read { .. })).count();
-        if under_way >= usize::from(self.attributes.max_dest_rd_atomic) {
+        if !self.has_room_for_read() {
             return Err(No::new(syndrome::INVALID_REQUEST, "more READs are under way than agreed on"));
         }
         Ok(())
+    }
+
+    pub(super) fn has_room_for_read(&self) -> bool {
+        let under_way = self.responder.answers.iter().filter(|answer| matches!(answer, Answer::Read { .. })).count();
+        under_way < usize::from(self.attributes.max_dest_rd_atomic)
     }
 
     /// Carries out an atomic operation, once.

@@ -98,7 +98,7 @@ pub struct Attributes {
     pub retries: u8,
     /// How often to try again when the peer had no receive posted; 7 is for ever.
     pub rnr_retries: u8,
-    /// How long the peer shall wait when we have none: a code of table 46.
+    /// How long the peer shall wait when we have none: a code of table 45.
     pub min_rnr_timer: u8,
     pub max_rd_atomic: u8,
     /// READs and atomics that the peer may have under way.

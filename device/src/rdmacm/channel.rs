@@ -146,13 +146,15 @@ fn to_c(param: &Param, qp_num: u32) -> rdma_conn_param {
 
 /// Takes an id's events that the program has not fetched out of its channel. Gives the ids that only these knew of.
 pub(super) unsafe fn withdraw(id: *mut rdma_cm_id) -> Vec<*mut rdma_cm_id> {
-    let is_about = |event: &Face| unsafe {
-        let event = *event as *mut rdma_cm_event;
-        (*event).id == id || (*event).listen_id == id
-    };
-    let events = unsafe { Channel::own((*id).channel) }.take_out(is_about).into_iter();
+    let events = unsafe { Channel::own((*id).channel) }.take_out(|event| unsafe { is_about(event, id) }).into_iter();
     let ids = events.map(|event| unsafe { CmEvent::take_back(event as *mut rdma_cm_event) }.c.id);
     ids.filter(|about| *about != id).collect()
+}
+
+/// Whether an event is an id's own, or of somebody who knocks at it.
+unsafe fn is_about(event: &Face, id: *mut rdma_cm_id) -> bool {
+    let event = *event as *mut rdma_cm_event;
+    unsafe { (*event).id == id || (*event).listen_id == id }
 }
 
 /// `rdma_migrate_id(3)`: an id's events come along.
@@ -164,8 +166,7 @@ pub unsafe extern "C" fn rdma_migrate_id(id: *mut rdma_cm_id, channel: *mut rdma
         }
         Arc::clone(&Id::own(id).unacked).wait_for_all();
         let _nic = device.lock();
-        let is_about = |event: &Face| (*(*event as *mut rdma_cm_event)).id == id;
-        let events = Channel::own((*id).channel).take_out(is_about);
+        let events = Channel::own((*id).channel).take_out(|event| is_about(event, id));
         (*id).channel = channel;
         events.into_iter().for_each(|event| Channel::own(channel).push(event));
         Ok(())

@@ -3,7 +3,7 @@
 //! the program moves its queue pair itself (`rdma_establish`): it goes when the program fetches its event.
 
 use super::{address, connection, id, qp, Id, Step};
-use crate::cm::{Connection, Param, Phase, REQ_PRIVATE};
+use crate::cm::{Connection, Param, Phase, REJ_PRIVATE, REP_PRIVATE, REQ_PRIVATE};
 use crate::nic::bell::locked;
 use crate::nic::{random, Device};
 use crate::qp::State;
@@ -97,11 +97,14 @@ pub unsafe extern "C" fn rdma_establish(id: *mut rdma_cm_id) -> c_int {
 pub unsafe extern "C" fn rdma_accept(id: *mut rdma_cm_id, c: *mut rdma_conn_param) -> c_int {
     call(|device| unsafe {
         let (local, wish) = (connection(id), wish_of(id, c));
+        if wish.private.len() > REP_PRIVATE {
+            return Err(libc::EINVAL);
+        }
         agree(device.lock().cm.expect(local, Phase::ReqReceived)?, &wish);
         if !(*id).qp.is_null() {
             to_rts(device, id)?;
         }
-        device.lock().with_cm(|cm, now, out| cm.accept(local, wish.private, now, out));
+        device.lock().with_cm(|cm, now, out| cm.accept(local, wish.private, now, out))?;
         device.ring();
         Ok(())
     })
@@ -126,6 +129,9 @@ fn agree(connection: &mut Connection, wish: &Wish) {
 pub unsafe extern "C" fn rdma_reject(id: *mut rdma_cm_id, data: *const c_void, length: u8) -> c_int {
     call(|device| unsafe {
         let (local, data) = (connection(id), bytes(data, length));
+        if data.len() > REJ_PRIVATE {
+            return Err(libc::EINVAL);
+        }
         device.lock().with_cm(|cm, _, out| cm.reject(local, data, out))
     })
 }

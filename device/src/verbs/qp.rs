@@ -82,7 +82,8 @@ pub unsafe extern "C" fn ibv_modify_qp(face: *mut ibv_qp, attr: *mut ibv_qp_attr
         let is_possible = (mask & mask::PORT == 0 || attr.port_num == 1)
             && (mask & mask::PKEY_INDEX == 0 || attr.pkey_index == 0)
             && (mask & mask::AV == 0 || (attr.ah_attr.is_global == 1 && attr.ah_attr.grh.sgid_index == 0))
-            && attr.max_rd_atomic.max(attr.max_dest_rd_atomic) <= most::READS;
+            && (mask & mask::MAX_QP_RD_ATOMIC == 0 || attr.max_rd_atomic <= most::READS)
+            && (mask & mask::MAX_DEST_RD_ATOMIC == 0 || attr.max_dest_rd_atomic <= most::READS);
         let state = state.filter(|_| is_possible).ok_or(libc::EINVAL)?;
         modify(device, face, mask, state, &from_c(attr, mask))
     })

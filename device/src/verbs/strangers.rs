@@ -50,6 +50,10 @@ macro_rules! refuse {
 }
 
 refuse! {
+    null(libc::EOPNOTSUPP), *mut c_void: rdma_get_devices;
+    libc::EOPNOTSUPP, c_int: ibv_resize_cq ibv_fork_init;
+    minus_one(libc::EOPNOTSUPP), c_int: ibv_rereg_mr rdma_create_ep rdma_join_multicast rdma_leave_multicast rdma_notify
+        rdma_create_srq rdma_get_request;
     // Address handles are for datagrams.
     null(libc::EOPNOTSUPP), *mut ibv_ah: ibv_create_ah ibv_create_ah_from_wc;
     libc::EOPNOTSUPP, c_int: ibv_destroy_ah ibv_attach_mcast ibv_detach_mcast;
