@@ -8,6 +8,7 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use wire::capture::Reader;
+use wire::{icrc, Frame};
 
 /// What tshark is asked for: the fields that `wire show --format tsv` tells, too.
 const FIELDS: [&str; 9] = [
@@ -31,10 +32,10 @@ pub fn figures(effort: Effort) -> Result<Vec<Figure>> {
     let wire = if effort.smoke { bin()?.join("wire") } else { release };
     ensure!(wire.exists(), "{} is missing: cargo build --release -p wire", wire.display());
     let mut figures = Vec::new();
-    let beside = |packets: usize, rounds: usize| -> Result<Figure> {
+    let beside = |packets: usize| -> Result<Figure> {
         let file = capture(&folder, &frames, packets)?;
         let (mut ours, mut tshark) = (Vec::new(), Vec::new());
-        for _ in 0..rounds {
+        for _ in 0..effort.rounds {
             ours.push(
                 timed(Command::new(&wire).args(["show", "--format", "tsv"]).arg(&file))?.0 * 1e9 / packets as f64,
             );
@@ -48,10 +49,10 @@ pub fn figures(effort: Effort) -> Result<Vec<Figure>> {
         Ok(Figure::new(&what, "ns/packet", tshark).beside("wire show --format tsv", ours).wanted(Wanted::AtLeast(80.0)))
     };
     if effort.smoke {
-        let figure = beside(1000, 1)?;
+        let figure = beside(1000)?;
         figures.push(Figure { wanted: None, ..figure });
     } else {
-        figures.push(beside(1_000_000, 3)?);
+        figures.push(beside(1_000_000)?);
     }
     let sizes: &[usize] = if effort.smoke { &[1000] } else { &[1_000, 10_000, 100_000, 1_000_000, 10_000_000] };
     for packets in sizes {
@@ -63,16 +64,14 @@ pub fn figures(effort: Effort) -> Result<Vec<Figure>> {
             let (seconds, memory) = timed(Command::new(&wire).args(["show", "--format", "tsv"]).arg(&file))?;
             show.0.push(seconds);
             show.1.push(memory);
-            if *packets <= 1_000_000 {
-                let (seconds, memory) = timed(Command::new(&wire).arg("compare").arg(&file).arg(&file))?;
-                compare.0.push(seconds);
-                compare.1.push(memory);
-            }
+            let (seconds, memory) = timed(Command::new(&wire).arg("compare").arg(&file).arg(&file))?;
+            compare.0.push(seconds);
+            compare.1.push(memory);
         }
         std::fs::remove_file(&file)?;
-        let beside = if compare.0.is_empty() { "" } else { "wire compare, with themselves" };
         let figure = |what, unit, show, compare| {
-            Figure::new(&format!("{what}wire show --format tsv, {packets} packets"), unit, show).beside(beside, compare)
+            let figure = Figure::new(&format!("{what}wire show --format tsv, {packets} packets"), unit, show);
+            figure.beside("wire compare, with themselves", compare)
         };
         figures.push(figure("", "s", show.0, compare.0));
         // What ends within milliseconds has not been looked at often enough.
@@ -83,33 +82,85 @@ pub fn figures(effort: Effort) -> Result<Vec<Figure>> {
     Ok(figures)
 }
 
-/// A WRITE and its ACK, with the connection before them, out of a bundled capture.
-fn frames() -> Result<Vec<Vec<u8>>> {
-    let file = root().join("captures/10_going_fast.pcapng");
-    let mut reader = Reader::new(File::open(&file)?).map_err(|error| anyhow::anyhow!("{error}"))?;
-    let mut frames = Vec::new();
-    while let Some(record) = reader.next().map_err(|error| anyhow::anyhow!("{error}"))? {
-        frames.push(record.data.to_vec());
-    }
-    // ARP and the connection manager take some; the requests and ACKs of the lesson are many.
-    let data: Vec<_> = frames.iter().filter(|frame| frame.len() > 42 && frame.len() < 200).cloned().collect();
-    ensure!(data.len() > 4, "{} has no packets", file.display());
-    Ok(data)
+/// What a bundled capture has of a connection.
+struct Frames {
+    handshake: Vec<Vec<u8>>,
+    /// WRITEs, each followed by its ACK.
+    data: Vec<Vec<u8>>,
 }
 
-/// A capture of so many packets: the frames again and again, with rising PSNs.
-fn capture(folder: &Path, frames: &[Vec<u8>], packets: usize) -> Result<PathBuf> {
+fn frames() -> Result<Frames> {
+    let file = root().join("captures/10_going_fast.pcapng");
+    let mut reader = Reader::new(File::open(&file)?).map_err(|error| anyhow::anyhow!("{error}"))?;
+    let (mut handshake, mut data) = (Vec::new(), Vec::new());
+    while let Some(record) = reader.next().map_err(|error| anyhow::anyhow!("{error}"))? {
+        match Frame::ethernet(record.data) {
+            Frame::Roce(packet) if packet.cm().is_none() => data.push(record.data.to_vec()),
+            // After the data it is the goodbye.
+            Frame::Roce(_) if data.is_empty() => handshake.push(record.data.to_vec()),
+            _ => {}
+        }
+    }
+    ensure!(handshake.len() == 3 && data.len() > 4, "{} lacks packets", file.display());
+    Ok(Frames { handshake, data })
+}
+
+/// A capture of so many packets: the handshake, then the WRITEs and ACKs again and again, with numbers that go on.
+fn capture(folder: &Path, Frames { handshake, data }: &Frames, packets: usize) -> Result<PathBuf> {
     let path = folder.join(format!("{packets}.pcap"));
     let mut file = BufWriter::new(File::create(&path).with_context(|| format!("cannot write {}", path.display()))?);
     let words = |words: &[u32]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>();
     // Magic, version 2.4, time zone, accuracy, most bytes of a packet, Ethernet.
     file.write_all(&words(&[0xa1b2_c3d4, 0x0004_0002, 0, 0, 65_535, 1]))?;
-    for at in 0..packets {
-        let frame = &frames[at % frames.len()];
+    // A WRITE and its ACK have one number.
+    let rest = (0..).flat_map(|round| data.iter().map(move |frame| later(frame, round * data.len() as u32 / 2)));
+    for (at, frame) in handshake.iter().cloned().chain(rest).take(packets).enumerate() {
         let length = frame.len() as u32;
         file.write_all(&words(&[(at / 1_000_000) as u32, (at % 1_000_000) as u32, length, length]))?;
-        file.write_all(frame)?;
+        file.write_all(&frame)?;
     }
     file.flush()?;
     Ok(path)
+}
+
+/// The frame as it comes so many requests later: its PSN and an ACK's MSN are higher, modulo 2^24, and its ICRC fits.
+fn later(frame: &[u8], requests: u32) -> Vec<u8> {
+    let mut frame = frame.to_vec();
+    let Frame::Roce(packet) = Frame::ethernet(&frame) else { return frame };
+    let (ip, udp, bth) = (packet.datagram.ip_offset, packet.datagram.udp_offset, packet.bth_offset());
+    let (is_ack, end) = (packet.aeth().is_some(), packet.datagram.wire_length - icrc::LENGTH);
+    let ip = &mut frame[ip..];
+    let mut add = |at: usize| {
+        let number = u32::from_be_bytes([0, ip[at], ip[at + 1], ip[at + 2]]) + requests;
+        ip[at..at + 3].copy_from_slice(&number.to_be_bytes()[1..]);
+    };
+    // The PSN ends the BTH, the MSN ends the AETH behind it.
+    add(bth + 9);
+    if is_ack {
+        add(bth + 13);
+    }
+    let sum = icrc::compute(&ip[..end], udp).unwrap_or_default();
+    ip[end..end + icrc::LENGTH].copy_from_slice(&sum.to_le_bytes());
+    frame
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wire::{icrc::Icrc, track::Tracker};
+
+    #[test]
+    fn a_capture_is_one_connection_in_which_nothing_is_sent_again() {
+        let file = capture(&bin().unwrap(), &frames().unwrap(), 1003).unwrap();
+        let (mut reader, mut tracker) = (Reader::new(File::open(&file).unwrap()).unwrap(), Tracker::default());
+        let mut numbers = Vec::new();
+        while let Some(record) = reader.next().unwrap() {
+            let Frame::Roce(packet) = Frame::ethernet(record.data) else { panic!("{record:?}") };
+            let seen = tracker.see(&packet).unwrap();
+            assert_eq!((packet.icrc(), seen.again, seen.connection), (Icrc::Ok, false, 0), "{packet:?}");
+            numbers.extend(seen.psn.zip(packet.aeth()).map(|(psn, ack)| (psn, ack.msn)));
+        }
+        assert_eq!(numbers, (0..500).map(|at| (at, at as u32 + 1)).collect::<Vec<_>>());
+        std::fs::remove_file(&file).unwrap();
+    }
 }

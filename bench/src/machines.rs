@@ -59,17 +59,23 @@ pub fn figures(effort: Effort) -> Result<Vec<Figure>> {
         .iter()
         .filter(|name| *name != "in all" && phases[*name].iter().sum::<f64>() > effort.rounds as f64 * 20.0);
     figures.extend(parts.map(|name| Figure::new(&format!("of a warm run: {name}"), "ms", phases[name].clone())));
+    let mut memory = None;
     for workers in if effort.smoke { vec![1] } else { vec![1, 4, 8] } {
         let clients = format!("--clients={workers}");
-        let run = || -> Result<f64> {
+        let run = || -> Result<(f64, f64)> {
             let mut lab = lab()?;
             let command = lab.args(["run", "lesson-09", "--json", "--server-args=--rounds 5 --loss 0", &clients]);
-            Ok(timed(command)?.0)
+            timed(command)
         };
         run()?;
-        let times = (0..effort.rounds).map(|_| run()).collect::<Result<_>>()?;
+        let runs = (0..effort.rounds).map(|_| run()).collect::<Result<Vec<_>>>()?;
+        let (times, most) = runs.into_iter().unzip();
         figures.push(Figure::new(&format!("lesson 09, {} machines, five rounds", workers + 1), "s", times));
+        let what = format!("memory of the lab itself, without its machines: lesson 09, {} machines", workers + 1);
+        memory = Some(Figure::new(&what, "MB", most));
     }
+    // Of the most machines.
+    figures.extend(memory);
     figures.extend(device(effort)?);
     Ok(figures)
 }
