@@ -99,11 +99,11 @@ impl Line {
     }
 
     fn dec(&mut self, value: u64) {
-        if value < 10 {
-            // Most numbers of most packets.
-            self.bytes.extend_from_slice(&[b'0' + value as u8, b'\t']);
-        } else {
-            self.digits(value, value.ilog10() as usize + 1);
+        // Most numbers of most packets are short.
+        match value {
+            0..=9 => self.bytes.extend_from_slice(&[b'0' + value as u8, b'\t']),
+            10..=99 => self.bytes.extend_from_slice(&[b'0' + (value / 10) as u8, b'0' + (value % 10) as u8, b'\t']),
+            _ => self.digits(value, value.ilog10() as usize + 1),
         }
     }
 
