@@ -132,7 +132,7 @@ fn endure(packets: &[Hostile]) -> Result<(), TestCaseError> {
 fn endures(cases: u32) {
     let config = ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(pair::cases(cases)) };
     let mut runner = proptest::test_runner::TestRunner::new(config);
-    let packets = proptest::collection::vec(hostile(), 1..40);
+    let packets = proptest::collection::vec(hostile(), 1..if cfg!(miri) { 8 } else { 40 });
     if let Err(error) = runner.run(&packets, |packets| endure(&packets)) {
         panic!("{error}");
     }
