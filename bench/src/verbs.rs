@@ -77,8 +77,13 @@ pub fn figures(effort: Effort) -> Result<Vec<Figure>> {
     for Match { what, ours, other, kind } in &turns {
         let count = if *kind == Bandwidth && what.contains("64 KiB") { 120 } else { 1000 };
         let count = effort.count(count);
-        let client = format!("env RUST_LOG=off {lesson} client -a server --count {count} {ours}");
-        contenders.push(Contender { name: (*what).into(), server: None, client });
+        // A server for each client, as perftest has.
+        let lesson = format!("env RUST_LOG=off {lesson}");
+        contenders.push(Contender {
+            name: (*what).into(),
+            server: Some(format!("{lesson} server -p {{port}} -n 1")),
+            client: format!("{lesson} client -a server -p {{port}} --count {count} {ours}"),
+        });
         let other = format!("{other} -x 1 -F -n {count} -p {{port}}");
         contenders.push(Contender {
             name: format!("{what}, perftest"),
@@ -86,8 +91,7 @@ pub fn figures(effort: Effort) -> Result<Vec<Figure>> {
             client: format!("{other} server"),
         });
     }
-    let server = |rounds| format!("env RUST_LOG=off {lesson} server -n {}", turns.len() * rounds);
-    let said = take_turns("bench-verbs", server, &contenders, effort)?;
+    let said = take_turns("bench-verbs", |_| "wait".into(), &contenders, effort)?;
     let figure = |Match { what, other, kind, .. }: &Match| {
         let other = other.split(' ').next().unwrap_or_default();
         let (unit, wanted) = match kind {

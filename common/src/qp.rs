@@ -136,12 +136,14 @@ impl QueuePair {
     /// the completion. Returns the request's number.
     pub fn post_send(&self, request: &SendWr) -> Result<u64> {
         let mut sges = request.sges(self.cap.max_send_sge, self.cap.max_inline_data)?;
-        let mut wr = self.enter(next_wr_id(), request, &mut sges);
+        let mut wr = self.show(next_wr_id(), request, &mut sges);
         let mut bad = std::ptr::null_mut();
-        // SAFETY: the QP is alive. The request and its SGEs live across the call, which copies them; the ledger keeps the
-        // memory until a completion says that the request is done or the QP is gone, even if the call fails: SoftRoCE
-        // holds on to a request that it has refused, and flushes it later.
+        // SAFETY: the QP is alive. The request and its SGEs live across the call, which copies them; from then on the ledger
+        // keeps the memory until a completion says that the request is done or the QP is gone, even if the call fails:
+        // SoftRoCE holds on to a request that it has refused, and flushes it later.
         let result = unsafe { ibv_post_send(self.raw, &mut wr, &mut bad) };
+        // By now the request is on its way.
+        self.note(wr.wr_id, request);
         positive_errno("ibv_post_send", result).map(|()| wr.wr_id)
     }
 
@@ -156,7 +158,7 @@ impl QueuePair {
         let wr_ids = next_wr_ids(requests.len());
         let numbered = wr_ids.clone().zip(requests).zip(&mut sges);
         let mut wrs: SmallVec<[_; LIST]> =
-            numbered.map(|((wr_id, request), sges)| self.enter(wr_id, request, sges)).collect();
+            numbered.map(|((wr_id, request), sges)| self.show(wr_id, request, sges)).collect();
         let mut next = std::ptr::null_mut();
         for wr in wrs.iter_mut().rev() {
             wr.next = next;
@@ -168,6 +170,7 @@ impl QueuePair {
         let mut bad = std::ptr::null_mut();
         // SAFETY: as in post_send; `next` is the first of the list, all of which lives across the call.
         let result = positive_errno("ibv_post_send", unsafe { ibv_post_send(self.raw, next, &mut bad) });
+        wr_ids.clone().zip(requests).for_each(|(wr_id, request)| self.note(wr_id, request));
         let taken = match result {
             Ok(()) => wrs.len(),
             Err(_) => wrs.iter().position(|wr| std::ptr::eq(wr, bad)).unwrap_or(0),
@@ -175,13 +178,17 @@ impl QueuePair {
         (wr_ids.start..wr_ids.start + taken as u64, result)
     }
 
-    /// Shows the request and its number, and notes its memory.
-    fn enter(&self, wr_id: u64, request: &SendWr, sges: &mut [ibv_sge]) -> ibv_send_wr {
+    /// Shows the request and its number, in C's form.
+    fn show(&self, wr_id: u64, request: &SendWr, sges: &mut [ibv_sge]) -> ibv_send_wr {
         data!("ibv_post_send {} wr_id={wr_id} len={}", request.name(), total_len(sges));
         sges.iter().for_each(|sge| info!("SGE: {}", dump_sge(sge)));
         info!("WR: {}", request.dump(wr_id, sges.len()));
-        self.queues.send.add(wr_id, request.is_signaled() || self.sq_sig_all, request.memory());
         request.to_c(wr_id, sges)
+    }
+
+    /// Notes the memory of a request that was posted.
+    fn note(&self, wr_id: u64, request: &SendWr) {
+        self.queues.send.add(wr_id, request.is_signaled() || self.sq_sig_all, request.memory());
     }
 
     /// `ibv_modify_qp`: moves the QP to another state. With an id, the connection manager does that.

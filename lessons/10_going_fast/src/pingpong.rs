@@ -22,6 +22,8 @@ pub struct Table<'a> {
     inline: Vec<u8>,
     pub inbox: MemoryRegion,
     pub peer: Metadata,
+    /// Nobody tells of a plain WRITE.
+    polls_memory: bool,
 }
 
 impl<'a> Table<'a> {
@@ -31,7 +33,8 @@ impl<'a> Table<'a> {
         let inbox = desk.pd.reg_mr(plan.size, Access::LOCAL_WRITE | Access::REMOTE_WRITE)?;
         let outbox = desk.pd.reg_mr(plan.size, Access::LOCAL_READ)?;
         let inline = vec![0; plan.size];
-        let table = Self { desk, plan, outbox, inline, inbox, peer: Metadata::REFUSAL };
+        let polls_memory = OPS[plan.op] == "write";
+        let table = Self { desk, plan, outbox, inline, inbox, peer: Metadata::REFUSAL, polls_memory };
         table.post_recv()?;
         table.post_recv()?;
         Ok(table)
@@ -40,11 +43,11 @@ impl<'a> Table<'a> {
     /// The client begins; the counts are its own.
     pub fn serve(&mut self, counts: &mut Counts) -> Result<()> {
         let _stage = stage("pingpong");
-        let mut waiter = Waiter::new(self.desk, self.plan.wait);
+        let (mut waiter, operation) = (Waiter::new(self.desk, self.plan.wait), self.plan.operation(self.peer));
         counts.begin(self.plan.count);
         let mut before = Instant::now();
         for turn in 1..=self.plan.count as u64 {
-            self.hit(turn)?;
+            self.hit(turn, operation)?;
             self.wait(&mut waiter, turn, self.is_signaled(turn))?;
             counts.posts += 1;
             let now = Instant::now();
@@ -57,19 +60,18 @@ impl<'a> Table<'a> {
 
     pub fn answer(&mut self) -> Result<()> {
         let _stage = stage("pingpong");
-        let mut waiter = Waiter::new(self.desk, self.plan.wait);
+        let (mut waiter, operation) = (Waiter::new(self.desk, self.plan.wait), self.plan.operation(self.peer));
         for turn in 1..=self.plan.count as u64 {
             self.wait(&mut waiter, turn, turn > 1 && self.is_signaled(turn - 1))?;
-            self.hit(turn)?;
+            self.hit(turn, operation)?;
         }
         // Our last answer is done: only then may its memory go.
         waiter.next().map(|_| ())
     }
 
     /// What has to be done besides comes after the post: by then the message is on its way.
-    fn hit(&mut self, turn: u64) -> Result<()> {
-        let operation = self.plan.operation(self.peer);
-        if self.polls_memory() {
+    fn hit(&mut self, turn: u64, operation: Operation) -> Result<()> {
+        if self.polls_memory {
             let last = self.plan.size - 8;
             match self.plan.inline {
                 true => self.inline[last..].copy_from_slice(&turn.to_ne_bytes()),
@@ -83,7 +85,7 @@ impl<'a> Table<'a> {
         let wr = if self.is_signaled(turn) { wr } else { wr.unsignaled() };
         self.desk.qp.post_send(&wr)?;
         // In place of the one that the other's next message takes.
-        if self.polls_memory() {
+        if self.polls_memory {
             Ok(())
         } else {
             self.post_recv()
@@ -97,11 +99,11 @@ impl<'a> Table<'a> {
     /// The other's message, and the completion of our own last one, if that was signaled.
     fn wait(&mut self, waiter: &mut Waiter, turn: u64, own: bool) -> Result<()> {
         // Where both come as completions, in whatever order. Else our own comes first: its ACK went out before the answer.
-        for _ in 0..u8::from(own) + u8::from(!self.polls_memory()) {
+        for _ in 0..u8::from(own) + u8::from(!self.polls_memory) {
             waiter.next()?;
         }
         let mut looks = 0u64;
-        while self.polls_memory() && self.inbox.read_u64(self.plan.size - 8)? != turn {
+        while self.polls_memory && self.inbox.read_u64(self.plan.size - 8)? != turn {
             looks += 1;
             if looks % PATIENCE == 0 {
                 waiter.check_peer()?;
@@ -114,9 +116,5 @@ impl<'a> Table<'a> {
         let whole = [(&self.inbox, 0..self.plan.size)];
         // The bytes of a WRITE with immediate go where its request says.
         self.desk.qp.post_recv_pieces(if OPS[self.plan.op] == "send" { &whole } else { &[] }).map(|_| ())
-    }
-
-    fn polls_memory(&self) -> bool {
-        OPS[self.plan.op] == "write"
     }
 }
