@@ -145,8 +145,13 @@ fn machines(run: &str, server: &str, contenders: &[Contender], rounds: usize) ->
         let port = (PORT + turn).to_string();
         if let Some(server) = server {
             serve += &format!("{} >/dev/null 2>&1 & ", server.replace("{port}", &port));
-            // Lessons listen on no TCP port; their clients try again.
-            listeners += usize::from(server.starts_with("ib_"));
+            // Lessons listen on no TCP port: their clients try again. And they are waited for; a server of perftest whose
+            // client was ended never ends.
+            if server.starts_with("ib_") {
+                listeners += 1;
+            } else {
+                serve += "ours=\"$ours $!\"; ";
+            }
         }
         script += &format!("echo '@ {name}'; again {} ; ", client.replace("{port}", &port));
     }

@@ -91,7 +91,7 @@ pub fn figures(effort: Effort) -> Result<Vec<Figure>> {
             client: format!("{other} server"),
         });
     }
-    let said = take_turns("bench-verbs", |_| "wait".into(), &contenders, effort)?;
+    let said = take_turns("bench-verbs", |_| "wait $ours".into(), &contenders, effort)?;
     let figure = |Match { what, other, kind, .. }: &Match| {
         let other = other.split(' ').next().unwrap_or_default();
         let (unit, wanted) = match kind {
