@@ -96,8 +96,9 @@ const ROUNDS: usize = 3;
 /// Seconds that a turn may take, of which it usually needs one. What stands still then is ended, and this round goes without it.
 const PATIENCE: usize = 20;
 
-/// Runs them in turn, round after round, every other one backwards, in two machines of the lab. `server` serves those that have none of their own, and ends
-/// when it has served so many rounds. Gives what each of them printed, by name, a text for each round.
+/// Runs them in turn, round after round, every other one backwards, in two machines of the lab. `server` serves those that have
+/// none of their own, and ends when it has served so many rounds. Gives what each of them printed, by name, a text for each
+/// round.
 ///
 /// All servers are there before the first turn: to start one costs time, which would be the next one's.
 pub fn take_turns(
