@@ -166,7 +166,8 @@ bench: ## measure everything beside its reference, and write docs/benchmarks.md 
 	cargo build --workspace
 	cargo build --release -p wire -p lesson-10
 	@$(MAKE) --no-print-directory site
-	@$(bin)/bench --page docs/benchmarks.md
+	@$(bin)/bench --keep bench/figures.tsv
+	@$(bin)/bench --page bench/figures.tsv docs/benchmarks.md
 
 # Needs a nightly compiler and cargo-fuzz, which are not set up here. Findings are in wire/fuzz/artifacts.
 .PHONY: fuzz

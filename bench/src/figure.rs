@@ -1,11 +1,6 @@
 //! A figure: what was measured again and again of ours, and of its reference in the same rounds.
 
-/// What a figure has to hold.
-#[derive(Clone, Copy)]
-pub enum Wanted {
-    AtMost(f64),
-    AtLeast(f64),
-}
+use crate::row::{Row, Values, Wanted};
 
 pub struct Figure {
     pub what: String,
@@ -32,42 +27,31 @@ impl Figure {
         Self { wanted: Some(wanted), ..self }
     }
 
-    /// Of each round: what was measured within the same seconds. Median, lowest and highest.
-    fn ratio(&self) -> Option<(f64, f64, f64)> {
-        let rounds: Vec<f64> = self.ours.iter().zip(&self.reference).map(|(ours, other)| ours / other).collect();
-        (!rounds.is_empty()).then(|| spread(&rounds))
-    }
-
-    /// A row of the table.
-    pub fn row(&self) -> String {
-        let values = |values: &[f64]| match values {
-            [] => "–".to_owned(),
-            [one] => format!("{} (one run)", short(*one)),
-            many => {
-                let (median, low, high) = spread(many);
-                let still = many.iter().filter(|value| value.is_nan()).count();
-                let still = if still > 0 { format!(", {still} stood still") } else { String::new() };
-                format!("{} ({}–{}{still})", short(median), short(low), short(high))
-            }
-        };
-        let ratio = self.ratio();
-        let shown = ratio.map_or("–".into(), |(ratio, low, high)| match self.ours.len() {
-            1 => short(ratio),
-            _ => format!("**{}** ({}–{})", short(ratio), short(low), short(high)),
-        });
-        let held = |held: bool| if held { "yes" } else { "**no**" };
-        let verdict = match (self.wanted, ratio) {
-            (Some(Wanted::AtMost(most)), Some((ratio, ..))) => format!("≤ {most}: {}", held(ratio <= most)),
-            (Some(Wanted::AtLeast(least)), Some((ratio, ..))) => format!("≥ {least}: {}", held(ratio >= least)),
-            _ => String::new(),
-        };
-        let (ours, other) = (values(&self.ours), values(&self.reference));
-        format!("| {} | {} | {ours} | {} | {other} | {shown} | {verdict} |", self.what, self.unit, self.beside)
+    /// What the rounds come to. The ratio is that of single rounds: what was measured within the same seconds.
+    pub fn row(&self) -> Row {
+        let ratios: Vec<f64> = self.ours.iter().zip(&self.reference).map(|(ours, other)| ours / other).collect();
+        Row {
+            what: self.what.clone(),
+            unit: self.unit.into(),
+            ours: values(&self.ours).unwrap_or(Values::one(f64::NAN)),
+            beside: self.beside.clone(),
+            other: values(&self.reference),
+            ratio: values(&ratios),
+            wanted: self.wanted,
+            repeats: None,
+        }
     }
 }
 
-pub const HEAD: &str = "| what | unit | ours: median (min–max) | beside | the other: median (min–max) | ratio (of single rounds) | wanted |\n\
-                        |---|---|---|---|---|---|---|\n";
+fn values(rounds: &[f64]) -> Option<Values> {
+    let (median, low, high) = spread(rounds);
+    let still = rounds.iter().filter(|value| value.is_nan()).count();
+    match rounds {
+        [] => None,
+        [one] => Some(Values::one(*one)),
+        _ => Some(Values { median, spread: Some((low, high)), still }),
+    }
+}
 
 /// Median, minimum and maximum.
 pub fn spread(values: &[f64]) -> (f64, f64, f64) {
@@ -79,27 +63,18 @@ pub fn spread(values: &[f64]) -> (f64, f64, f64) {
     (median, at(0), at(last))
 }
 
-/// Three digits, or all before the point.
-fn short(value: f64) -> String {
-    match value.abs() {
-        size if size >= 100.0 => format!("{value:.0}"),
-        size if size >= 10.0 => format!("{value:.1}"),
-        size if size >= 0.1 || size == 0.0 => format!("{value:.2}"),
-        _ => format!("{value:.4}"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn a_row_has_medians_spreads_and_a_verdict() {
+    fn a_row_has_medians_and_spreads_of_the_rounds_that_did_not_stand_still() {
         let figure = Figure::new("x", "µs", vec![3.0, 1.0, 2.0, 9.0]).beside("y", vec![3.0, 2.0, 2.0, f64::NAN]);
-        let row = figure.wanted(Wanted::AtMost(1.05)).row();
-        let other = "2.00 (2.00–3.00, 1 stood still)";
-        assert_eq!(row, format!("| x | µs | 2.50 (1.00–9.00) | y | {other} | **1.00** (0.50–1.00) | ≤ 1.05: yes |"));
+        let row = figure.row();
+        assert_eq!(row.ours, Values { median: 2.5, spread: Some((1.0, 9.0)), still: 0 });
+        assert_eq!(row.other, Some(Values { median: 2.0, spread: Some((2.0, 3.0)), still: 1 }));
+        assert_eq!(row.ratio, Some(Values { median: 1.0, spread: Some((0.5, 1.0)), still: 1 }));
         assert_eq!(spread(&[1.0, 2.0, 4.0, 8.0]), (3.0, 1.0, 8.0));
-        assert_eq!(Figure::new("x", "", vec![1.0]).row(), "| x |  | 1.00 (one run) |  | – | – |  |");
+        assert_eq!(Figure::new("x", "", vec![1.0]).row().ours, Values::one(1.0));
     }
 }

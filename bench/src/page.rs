@@ -1,137 +1,140 @@
-//! docs/benchmarks.md.
+//! docs/benchmarks.md, from what a run has kept.
 
-use crate::figure::{Figure, HEAD};
-use crate::tools::{bin, output};
-use std::collections::BTreeMap;
-use std::process::Command;
+use crate::row::{short, Row, Wanted};
+use crate::run::{Run, BEFORE};
 
-pub struct Section {
-    pub title: &'static str,
-    /// What it says, and what it does not.
-    pub about: &'static str,
-    pub figures: Vec<Figure>,
-    pub seconds: f64,
-    /// Of the machine while it was measured: processes that want to run, on average over a minute.
-    pub load: f64,
-}
+/// What a kind of figures is called, and what it says and does not say.
+pub type Title = (&'static str, &'static str);
 
 const TOP: &str = "# Benchmarks\n\n\
-How fast is all this, beside what others have built? `make bench` measured what follows, and wrote this page: it is measured anew\n\
-by running that again. Each figure is the median of its rounds, with the lowest and the highest; so is each ratio, of rounds in which\n\
-both took turns in the same machines. A program that stood still was ended: its round is left out, and counted.\n\n\
-The lab's machines are emulated and SoftRoCE is a driver in software: only the ratios say something, and about these programs alone.\n\n";
+How fast is all this, beside what others have built? `make bench` measures it, keeps the figures in\n\
+[figures.tsv](../bench/figures.tsv), and writes this page from them. The lab's machines are emulated and SoftRoCE is a driver in\n\
+software: only ratios say something, and about these programs alone.\n\n\
+How to read a row:\n\
+- Ours and the other took turns in the same machines. Each figure is the median of all rounds.\n\
+- The ratio is ours divided by the other, in single rounds: the median, and in brackets the lowest and the highest.\n\
+- \"No clear difference\": some rounds had ours ahead, some the other.\n\
+- A round in which a program stood still is left out, and counted.\n";
 
-/// `old` is the page of an earlier run.
-pub fn page(sections: &[Section], old: &str) -> String {
-    let mut page = TOP.to_owned() + &circumstances();
-    for Section { title, about, figures, seconds, load } in sections {
-        let rows: String = figures.iter().map(|figure| figure.row() + "\n").collect();
-        page += &format!("\n## {title}\n\nMeasured in {seconds:.0} s, at a load of {load:.1}. {about}\n\n{HEAD}{rows}");
+/// `title` tells of a kind by its name.
+pub fn page(run: &Run, title: impl Fn(&str) -> Option<Title>) -> String {
+    let mut page = TOP.to_owned();
+    for kind in &run.kinds {
+        let (title, about) = title(&kind.name).unwrap_or(("Other figures", ""));
+        page += &format!("\n## {title}\n{about}\n{}{}", limits(&kind.rows), tables(&kind.rows));
     }
-    let (agree, of, others) = agree(old, &page);
-    let others: String = others.iter().map(|row| format!("; not {row}")).collect();
-    if of > 0 {
-        let before = row_of(old, "date (UTC)").unwrap_or_default();
-        let line = format!("| beside the run of {before} | {agree} of {of} rows agree: each median lies in the other's spread{others} |\n");
-        page = page.replacen("\n\n## ", &format!("\n{line}\n## "), 1);
+    page + &repeated(run) + &circumstances(run)
+}
+
+/// Tables of what stands beside something, and lists of what does not.
+pub fn tables(rows: &[Row]) -> String {
+    let (mut text, mut listed) = (String::new(), None);
+    for row in rows {
+        let list = row.other.is_none();
+        if listed != Some(list) {
+            text +=
+                if list { "\n" } else { "\n| what | ours | the other | ratio | ours is |\n|---|---|---|---|---|\n" };
+            listed = Some(list);
+        }
+        text += &if list { item(row) } else { cells(row) };
     }
-    page
+    text
 }
 
-fn row_of(page: &str, name: &str) -> Option<String> {
-    let line = page.lines().find_map(|line| line.strip_prefix(&format!("| {name} |")))?;
-    Some(line.trim_end_matches('|').trim().to_owned())
+fn item(row: &Row) -> String {
+    format!("- {}: {}\n", row.what, with_unit(&row.ours.with_spread(), &row.unit))
 }
 
-/// Of the rows that both pages have, with a spread: how many agree, how many there are, and which do not agree. Two runs agree
-/// if the ratio of each (or the figure, where nothing stands beside it) lies between the lowest and highest of the other.
-pub fn agree(old: &str, new: &str) -> (usize, usize, Vec<String>) {
-    let rows = |page: &str| -> BTreeMap<String, [f64; 3]> {
-        let cells = page.lines().map(|line| line.split('|').map(str::trim).collect::<Vec<_>>());
-        cells.filter(|cells| cells.len() == 9).filter_map(|cells| Some((name(&cells), spread(&cells)?))).collect()
-    };
-    let (old, new) = (rows(old), rows(new));
-    let both: Vec<_> = new.iter().filter_map(|(name, new)| Some((name, new, old.get(name)?))).collect();
-    let within = |[median, ..]: &[f64; 3], [_, low, high]: &[f64; 3]| low <= median && median <= high;
-    let apart = both.iter().filter(|(_, new, old)| !(within(new, old) && within(old, new)));
-    let apart: Vec<String> = apart.map(|(name, ..)| (*name).clone()).collect();
-    (both.len() - apart.len(), both.len(), apart)
+/// `326 µs (275–413)`
+fn with_unit(figure: &str, unit: &str) -> String {
+    let (median, spread) = figure.split_once(' ').unwrap_or((figure, ""));
+    format!("{median} {unit} {spread}").split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-fn name(cells: &[&str]) -> String {
-    if cells[4].is_empty() {
-        cells[1].to_owned()
-    } else {
-        format!("{} beside {}", cells[1], cells[4])
+fn cells(row: &Row) -> String {
+    let still = |still: usize| if still > 0 { format!(", {still} stood still") } else { String::new() };
+    let ours = with_unit(&short(row.ours.median), &row.unit) + &still(row.ours.still);
+    let other = row.other.map_or(String::new(), |other| short(other.median) + &still(other.still));
+    let ratio = row.ratio.map_or(String::new(), |ratio| ratio.with_spread());
+    format!("| {} | {ours} | {}: {other} | {ratio} | {} |\n", row.what, row.beside, row.words())
+}
+
+/// The limits of these rows, and whether they are kept.
+fn limits(rows: &[Row]) -> String {
+    let mut limits: Vec<String> = Vec::new();
+    for wanted in rows.iter().filter_map(|row| row.wanted) {
+        let limit = match wanted {
+            Wanted::AtMost(most) => format!("at most {most} of the other's time"),
+            Wanted::AtLeast(least) => format!("at least {least} of its speed"),
+        };
+        if !limits.contains(&limit) {
+            limits.push(limit);
+        }
+    }
+    let kept = rows.iter().filter(|row| row.kept() == Some(true)).count();
+    let broken: Vec<String> = rows.iter().filter(|row| row.kept() == Some(false)).map(Row::name).collect();
+    match (&limits[..], &broken[..]) {
+        ([], _) => String::new(),
+        (_, []) => format!("Wanted: {}. Kept: {kept} of {kept}.\n", limits.join(", ")),
+        _ => {
+            let of = kept + broken.len();
+            format!("Wanted: {}. Kept: {kept} of {of}. **Not kept:**\n{}", limits.join(", "), list(&broken))
+        }
     }
 }
 
-/// Median, lowest and highest of a row's ratio, or else of its own figure.
-fn spread(cells: &[&str]) -> Option<[f64; 3]> {
-    let cell = [cells[6], cells[3]].into_iter().find(|cell| cell.contains('–') && cell.contains('('))?;
-    let words: Vec<f64> =
-        cell.split(|c: char| !c.is_ascii_digit() && c != '.').filter_map(|word| word.parse().ok()).take(3).collect();
-    words.try_into().ok()
+/// Which rows came to something else in the run before.
+fn repeated(run: &Run) -> String {
+    let (Some(before), of) = (run.fact(BEFORE), run.rows().filter(|row| row.repeats.is_some()).count()) else {
+        return String::new();
+    };
+    let apart: Vec<String> = run.rows().filter(|row| row.repeats == Some(false)).map(Row::name).collect();
+    let agree = of - apart.len();
+    let rest = if apart.is_empty() { "\n" } else { " These do not:\n" };
+    format!(
+        "\n## Does a run repeat?\nBeside the run of {before}, {agree} of {of} rows agree: each median lies between the other's lowest \
+         and highest.{rest}{}",
+        list(&apart)
+    )
 }
 
-/// Where and when.
-fn circumstances() -> String {
-    // Whatever its exit status: perftest's programs tell their version, and fail.
-    let say = |program: &str, arguments: &[&str]| {
-        let told = Command::new(program).args(arguments).output().map(|output| output.stdout).unwrap_or_default();
-        String::from_utf8_lossy(&told).lines().next().unwrap_or_default().to_owned()
-    };
-    let cpu = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let model =
-        cpu.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": ")).map_or("?", |(_, name)| name);
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    // What the lab has found out (lab/src/kvm.rs): it has just been used.
-    let note = bin().and_then(|bin| Ok(std::fs::read_to_string(bin.join("../lab/kvm"))?)).unwrap_or_default();
-    let kvm = std::fs::OpenOptions::new().read(true).write(true).open("/dev/kvm").is_ok();
-    let kvm = match (kvm, note.starts_with("true")) {
-        (false, _) => "cannot be used here: the lab emulates its machines",
-        (true, false) => "can be opened, and runs no guest here: the lab emulates its machines",
-        (true, true) => "runs the lab's machines",
-    };
-    let guest = bin().ok().map(|bin| Command::new(bin.join("lab"))).map(|mut lab| {
-        lab.args(["exec", "--json", "--name", "bench-kernel", "--server", "uname -sr"]);
-        let _ = output(&mut lab);
-        let log = bin().map(|bin| bin.join("../lab/runs/bench-kernel/server.log"));
-        log.ok().and_then(|log| std::fs::read_to_string(log).ok()).unwrap_or_default().trim().to_owned()
-    });
-    let rows = [
-        ("date (UTC)", say("date", &["-u", "+%Y-%m-%d %H:%M"])),
-        ("processor", format!("{model}, {cores} cores")),
-        ("kernel here", say("uname", &["-sr"])),
-        ("kernel in the lab", guest.unwrap_or_default()),
-        ("/dev/kvm", kvm.into()),
-        ("QEMU", say(&format!("qemu-system-{}", std::env::consts::ARCH), &["--version"])),
-        ("rdma-core", say("pkg-config", &["--modversion", "libibverbs"])),
-        ("perftest", say("ib_write_lat", &["--version"])),
-        ("tshark", say("tshark", &["--version"])),
-        ("rustc", say("rustc", &["--version"])),
-    ];
-    rows.iter().fold("| | |\n|---|---|\n".to_owned(), |text, (name, value)| text + &format!("| {name} | {value} |\n"))
+fn circumstances(run: &Run) -> String {
+    let facts = run.facts.iter().filter(|(name, _)| name != BEFORE);
+    let facts: String = facts.map(|(name, value)| format!("| {name} | {value} |\n")).collect();
+    let times: String = run
+        .kinds
+        .iter()
+        .map(|kind| format!("| measuring {} | {:.0} s, at a load of {:.1} |\n", kind.name, kind.seconds, kind.load))
+        .collect();
+    format!("\n## Where and when\n| | |\n|---|---|\n{facts}{times}")
 }
 
-/// The load of the last minute.
-pub fn load() -> f64 {
-    let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
-    text.split(' ').next().and_then(|word| word.parse().ok()).unwrap_or(0.0)
+fn list(items: &[String]) -> String {
+    items.iter().map(|item| format!("- {item}\n")).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::agree;
+    use super::*;
+    use crate::figure::Figure;
+    use crate::run::Kind;
 
     #[test]
-    fn rows_agree_if_each_median_lies_in_the_others_spread() {
-        let page = |ratio: &str, seconds: &str| {
-            format!("| a | µs | 3.00 (1.00–9.00) | b | 2.00 (1.00–3.00, 1 stood still) | **{ratio}** (0.90–1.10) | ≤ 1.05: yes |\n\
-                     | c | s | {seconds} (0.50–2.00) |  | – | – |  |\n| d | s | 1.00 (one run) |  | – | – |  |\n")
-        };
-        assert_eq!(agree(&page("1.00", "1.00"), &page("1.09", "1.90")), (2, 2, vec![]));
-        assert_eq!(agree(&page("1.00", "1.00"), &page("1.20", "1.00")), (1, 2, vec!["a beside b".into()]));
-        assert_eq!(agree("", &page("1.00", "1.00")).1, 0);
+    fn a_page_says_what_is_better_what_breaks_a_limit_and_what_did_not_repeat() {
+        let figure = |ours: [f64; 2]| Figure::new("a", "µs", ours.to_vec()).beside("b", vec![2.0, 4.0]);
+        let slow = Row { repeats: Some(false), ..figure([3.0, 6.0]).wanted(Wanted::AtMost(1.05)).row() };
+        let rows = vec![Figure::new("c", "s", vec![5.0, 7.0]).row(), slow];
+        let facts = vec![("date (UTC)".into(), "today".into()), (BEFORE.into(), "yesterday".into())];
+        let run = Run { facts, kinds: vec![Kind { name: "k".into(), seconds: 5.0, load: 1.5, rows }] };
+        let page = page(&run, |name| (name == "k").then_some(("Title", "About it.")));
+        for wanted in [
+            "\n## Title\nAbout it.\nWanted: at most 1.05 of the other's time. Kept: 0 of 1. **Not kept:**\n- a, beside b\n",
+            "\n- c: 6.00 s (5.00–7.00)\n\n| what |",
+            "\n| a | 4.50 µs | b: 3.00 | 1.50 (1.50–1.50) | worse: 50 % more time |\n",
+            "Beside the run of yesterday, 0 of 1 rows agree: each median lies between the other's lowest and highest. These do not:\n- a, beside b\n",
+            "\n| date (UTC) | today |\n| measuring k | 5 s, at a load of 1.5 |\n",
+        ] {
+            assert!(page.contains(wanted), "{wanted} is not in {page}");
+        }
     }
 }

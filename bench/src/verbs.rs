@@ -1,6 +1,7 @@
 //! `common`, as lesson 10 uses it, beside perftest: the same sizes, depths and counts, in the same machines, by turns.
 
-use crate::figure::{Figure, Wanted};
+use crate::figure::Figure;
+use crate::row::Wanted;
 use crate::tools::{field, lesson, numbers, take_turns, Contender, Effort};
 use anyhow::Result;
 
