@@ -7,4 +7,15 @@ if [ $# -lt 2 ]; then
 fi
 node=$1
 shift
-echo "<1>@on $node $*" >/dev/kmsg
+# The kernel's log, which carries it to the host, takes a line of about a thousand bytes.
+command="$*"
+case $command in
+*'
+'*) long=true ;;
+*) [ ${#command} -le 900 ] || long=true ;;
+esac
+if [ "${long-}" ]; then
+    echo 'on: the command is more than one line, or 900 bytes: put it into a script, and bring that along' >&2
+    exit 2
+fi
+echo "<1>@on $node $command" >/dev/kmsg

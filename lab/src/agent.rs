@@ -9,6 +9,8 @@ use std::os::unix::net::UnixStream;
 use std::time::Instant;
 use wire::lines::{clean, Lines};
 
+/// The longest line that an agent takes, in bytes: its terminal cuts what is longer, up to 4,095 (termios(3), canonical mode).
+const LONGEST: usize = 4000;
 /// How many lines of the kernel's console are kept for an error message.
 const KEPT: usize = 15;
 
@@ -80,8 +82,17 @@ impl Agent {
     }
 
     /// Says one line to the agent. A machine that is gone hears nothing; that shows when it is read.
-    pub fn say(&mut self, line: &str) {
-        let _ = self.console.write_all(format!("{line}\n").as_bytes());
+    ///
+    /// # Errors
+    /// The line would not arrive as it is, or its machine takes nothing any more.
+    pub fn say(&mut self, line: &str) -> Result<()> {
+        check_line(line)?;
+        match self.console.write_all(format!("{line}\n").as_bytes()) {
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                bail!("the {} takes no more commands: it does not read its console\n{}", self.name, self.console_end())
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Reads what has come and gives the next message, without waiting.
@@ -139,6 +150,21 @@ impl Agent {
             }
         }
     }
+}
+
+/// Whether a command arrives as it is: on the terminal that brings it, characters such as Ctrl-U and the newline act.
+pub fn check_line(command: &str) -> Result<()> {
+    ensure!(
+        command.len() <= LONGEST,
+        "a command of more than {LONGEST} bytes is too long for a machine that runs: put it into a script, and bring that along \
+         (--bring PATH). It begins with {:.60}",
+        command
+    );
+    let acts = |c: &char| c.is_ascii_control() && *c != '\t';
+    if let Some(character) = command.chars().find(acts) {
+        bail!("a machine that runs takes a command of one line, and this one holds {character:?}: {command:?}");
+    }
+    Ok(())
 }
 
 /// Waits for a certain message of all agents. All consoles are read meanwhile: a socket is full after a few hundred bytes, and

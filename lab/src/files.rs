@@ -54,12 +54,21 @@ pub fn newest_first(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// Removes all but the newest `count` of a folder's entries, and the scratch folders of labs that were killed; call it with
-/// the folder locked. What cannot be removed goes the next time.
+/// the folder locked. What is in use, or cannot be removed, goes the next time.
 pub fn keep_newest(folder: &Path, count: usize) {
     remove_abandoned(folder);
     for path in newest_first(folder).into_iter().skip(count) {
-        let _ = fs::remove_dir_all(path);
+        // Nobody begins to use it until it is gone.
+        let opened = File::open(&path);
+        if !opened.as_ref().is_ok_and(|file| flock(file, FlockOperation::NonBlockingLockExclusive).is_err()) {
+            let _ = fs::remove_dir_all(path);
+        }
     }
+}
+
+/// Marks an entry of such a folder as in use, until the file is closed. Fails while the entry is being removed.
+pub fn mark_as_used(entry: &File) -> Result<()> {
+    flock(entry, FlockOperation::NonBlockingLockShared).context("it is being removed")
 }
 
 /// Removes the scratch folders of labs that were killed; call it with the folder locked.
@@ -127,9 +136,14 @@ mod tests {
             File::open(&path).unwrap().set_modified(time).unwrap();
         }
         fs::write(folder.path().join("lock"), b"").unwrap();
+        let used = File::open(folder.path().join("6.1.0-9")).unwrap();
+        mark_as_used(&used).unwrap();
         keep_newest(folder.path(), 2);
-        let left: Vec<PathBuf> = ["6.12", "6.1.0-56"].map(|name| folder.path().join(name)).into();
-        assert_eq!(newest_first(folder.path()), left);
+        let left = |names: &[&str]| names.iter().map(|name| folder.path().join(name)).collect::<Vec<_>>();
+        assert_eq!(newest_first(folder.path()), left(&["6.12", "6.1.0-56", "6.1.0-9"]));
+        drop(used);
+        keep_newest(folder.path(), 2);
+        assert_eq!(newest_first(folder.path()), left(&["6.12", "6.1.0-56"]));
         assert!(folder.path().join("lock").exists() && !folder.path().join(".new-killed").exists());
     }
 

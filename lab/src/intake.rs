@@ -133,7 +133,7 @@ impl Session<'_, '_> {
             Fault::Command(command) => return self.start_also(victim, &trap.node, &command),
             Fault::Kill if seat.stage != Stage::Running => ("kill", "there is no program to kill"),
             Fault::Kill => {
-                seat.agent.say("kill");
+                seat.agent.say("kill")?;
                 self.dying = Some(victim);
                 ("kill", "the lab kills the program")
             }
@@ -189,7 +189,7 @@ impl Session<'_, '_> {
             let text = format!("there is no node `{target}`; there are: {}", self.run.names().join(", "));
             return self.recorder.act(Some(asked_by), "trouble", &text);
         };
-        self.seats[node].agent.say(&format!("also {command}"));
+        self.seats[node].agent.say(&format!("also {command}"))?;
         self.recorder.act(Some(node), "start", command)
     }
 

@@ -78,7 +78,7 @@ impl Lab {
     fn carry_out(&self, run: &Run, observer: Observer<'_>, terminal: Option<Terminal>) -> Result<Outcome> {
         let mut phases = Phases::default();
         let rules = run.check()?;
-        usage::check_lessons(run, &self.binaries)?;
+        usage::check_lessons(run, &self.binaries, &self.interrupt)?;
         phases.end("lessons asked");
         let contents = Contents::find()?;
         phases.end("host searched");
@@ -122,7 +122,7 @@ impl Lab {
             // It does not panic, and if it did, that would be the news.
             filling.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
             phases.end("drives filled");
-            machines.iter_mut().for_each(begin_to_unpack);
+            machines.iter_mut().try_for_each(begin_to_unpack)?;
             let agents = machines.iter_mut().map(|machine| &mut machine.agent).collect();
             let deadline = Instant::now() + RESTORE_LIMIT;
             if let Err(error) = await_all(agents, &Message::Loaded, &self.interrupt, deadline) {
@@ -164,7 +164,7 @@ fn restored(states: &States<'_>, places: &[Place], phases: &mut Phases) -> Resul
 }
 
 /// Tells a restored machine the time and that its drive is ready.
-fn begin_to_unpack(machine: &mut Machine) {
+fn begin_to_unpack(machine: &mut Machine) -> Result<()> {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    machine.agent.say(&format!("load {}.{:09}", now.as_secs(), now.subsec_nanos()));
+    machine.agent.say(&format!("load {}.{:09}", now.as_secs(), now.subsec_nanos()))
 }

@@ -1,6 +1,8 @@
 //! What to run: the command of each node, and what to do to them while they run.
 
+use crate::agent::check_line;
 use crate::fault::{Fault, Trap};
+use crate::fetch;
 use crate::interrupt::Stopped;
 use crate::options::Options;
 use anyhow::{Context, Result};
@@ -124,9 +126,9 @@ impl Run {
         self
     }
 
-    /// Acts on packets: `drop 1st "RC Acknowledge" from server`, for example. [`wire::rules`] says what else.
+    /// Acts on packets: `drop 1st "RC Acknowledge" from server`, for example. [`wire::rules`] says what else. Rules add up.
     pub fn wire(mut self, rules: &str) -> Self {
-        self.options.wire = rules.to_owned();
+        self.options.wire.push_str(&format!("; {rules}"));
         self
     }
 
@@ -143,12 +145,14 @@ impl Run {
         self
     }
 
-    /// Sets all that the command line has: memory, kernel, files to bring, rules and so on.
+    /// Sets all that the command line has: memory, kernel, files to bring and so on. Faults and rules are added to those that
+    /// are there, and a deadline that is there stays if these have none.
     pub fn options(mut self, options: Options) -> Self {
         let deadline = options.deadline.or(self.options.deadline);
         let faults = [self.options.faults, options.faults].concat();
-        self.options = Options { deadline, faults, ..options };
-        self
+        let (wire, more) = (self.options.wire, options.wire);
+        self.options = Options { deadline, faults, wire, ..options };
+        self.wire(&more)
     }
 
     /// Another name for the folder of the results.
@@ -199,10 +203,22 @@ impl Run {
             format!("`{wrong}` cannot be the name of a machine: lower-case letters, digits and - are, as in worker-1")
         } else if let Some(name) = named.find(|name| self.index(name).is_none()) {
             format!("there is no node `{name}`; there are {}", names.join(", "))
+        } else if let Some(wrong) = self.said().iter().find_map(|line| check_line(line).err()) {
+            wrong.to_string()
         } else {
             return Rules::parse(&self.options.wire, &names).map_err(|error| Stopped::Usage(error.to_string()));
         };
         Err(Stopped::Usage(mistake))
+    }
+
+    /// What is said to machines that run, on their consoles. Their programs' own commands come on their drives.
+    fn said(&self) -> Vec<String> {
+        let Options { ready, faults, out, .. } = &self.options;
+        let fetched = |name: &str| fetch::command(&out.iter().filter(|file| file.is_from(name)).collect::<Vec<_>>());
+        let asked = self.inspect.iter().cloned().chain(self.names().into_iter().map(fetched));
+        let lines = asked.map(|command| format!("inspect {command}"));
+        let lines = lines.chain(ready.iter().map(|test| format!("await {test}")));
+        lines.chain(faults.iter().filter_map(Trap::command).map(|command| format!("also {command}"))).collect()
     }
 
     /// The nodes' names, the server's first.

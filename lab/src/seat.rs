@@ -56,7 +56,7 @@ impl Seat {
 
     /// Runs a shell command in the machine and gives what it prints.
     pub fn inspect(&mut self, command: &str, interrupt: &Interrupt) -> Result<Vec<String>> {
-        self.agent.say(&format!("inspect {command}"));
+        self.agent.say(&format!("inspect {command}"))?;
         let limit = Instant::now() + INSPECTION;
         let mut output = Vec::new();
         loop {

@@ -78,7 +78,7 @@ impl<'a, 'r> Session<'a, 'r> {
         self.start(SERVER)?;
         let test = self.run.options.ready.as_deref().unwrap_or_default();
         if self.seats[SERVER].stage == Stage::Running {
-            self.seats[SERVER].agent.say(format!("await {test}").trim_end());
+            self.seats[SERVER].agent.say(format!("await {test}").trim_end())?;
         }
         let mut grace = None;
         loop {
@@ -149,8 +149,7 @@ impl<'a, 'r> Session<'a, 'r> {
         }
         seat.stage = Stage::Running;
         self.recorder.act(Some(node), "start", text)?;
-        self.seats[node].agent.say("start");
-        Ok(())
+        self.seats[node].agent.say("start")
     }
 
     /// Why this is the end, and which programs still run.
@@ -205,7 +204,7 @@ impl<'a, 'r> Session<'a, 'r> {
         }
         // So a program in the shell hears of a new size with the next key.
         if let Some((rows, columns)) = terminal.has_keys().then(|| terminal.new_size()).flatten() {
-            seat.agent.say(&format!("inspect stty -F /dev/$lab_program rows {rows} cols {columns}"));
+            seat.agent.say(&format!("inspect stty -F /dev/$lab_program rows {rows} cols {columns}"))?;
         }
         terminal.pass_keys(&mut seat.output);
         Ok(true)

@@ -11,7 +11,7 @@ use crate::kernel::Kernel;
 use crate::machine::{Hardware, Machine, Place, Start};
 use crate::port::Port;
 use crate::qmp::Qmp;
-use anyhow::{Context, Error, Result};
+use anyhow::{ensure, Context, Error, Result};
 use std::collections::hash_map::DefaultHasher;
 use std::fs::{self, File};
 use std::hash::{Hash, Hasher};
@@ -53,21 +53,33 @@ impl<'a> States<'a> {
     }
 
     /// Builds those of machines 1 to `count` that are not there; no half state is left. While the folder that this gives is
-    /// open, none that is built later can have its inode.
+    /// open, no other lab makes room by removing it, and none that is built later can have its inode.
     pub fn ensure(&self, count: usize) -> Result<File> {
-        let missing = || (1..=count as u8).filter(|index| !self.state(*index).exists()).collect::<Vec<_>>();
-        if !missing().is_empty() {
-            let _lock = self.lock()?;
-            // Another lab may have built them while this one waited.
-            let missing = missing();
-            if !missing.is_empty() {
-                self.build(&missing)?;
-            }
+        if let Ok(used) = self.claim(count) {
+            return Ok(used);
         }
-        let opened = File::open(&self.folder).with_context(|| format!("cannot open {}", self.folder.display()))?;
+        let _lock = self.lock()?;
+        // Another lab may have built them while this one waited.
+        let missing = self.missing(count);
+        if !missing.is_empty() {
+            self.build(&missing)?;
+        }
+        self.claim(count).with_context(|| format!("cannot use {}", self.folder.display()))
+    }
+
+    /// The folder, marked as in use, if it has all that is needed.
+    fn claim(&self, count: usize) -> Result<File> {
+        let folder = File::open(&self.folder)?;
+        files::mark_as_used(&folder)?;
+        // Looked for when nobody can remove them any more.
+        ensure!(self.missing(count).is_empty(), "the states of some machines are missing");
         // The state that was used last is the last to go. Where the time cannot be set, it is that of its building.
-        let _ = opened.set_modified(SystemTime::now());
-        Ok(opened)
+        let _ = folder.set_modified(SystemTime::now());
+        Ok(folder)
+    }
+
+    fn missing(&self, count: usize) -> Vec<u8> {
+        (1..=count as u8).filter(|index| !self.state(*index).exists()).collect()
     }
 
     /// Forgets states that turned out to be of no use, unless another lab has built them again since.
