@@ -61,10 +61,6 @@ const MESSAGE_LEN: usize = Metadata::LEN;
 /// How the server's metadata travels: the same on both sides.
 const METADATA: Opt = Opt::choice(Side::Both, "metadata", &["send", "private-data"], "How {addr, rkey, len} travel");
 
-/// When the server registers its buffer, if the metadata goes by SEND.
-const REGISTER: Opt =
-    Opt::choice(Side::Server, "register", &["when-asked", "before-accept"], "When the buffer is pinned");
-
 /// What every connection needs on each side. Fields are dropped from the top: the QP first, the PD last.
 struct Resources {
     /// The two queues that requests are posted to.
@@ -115,9 +111,10 @@ fn send(resources: &Resources, message: &[u8]) -> Result<u64> {
     resources.qp.post_send(&SendWr::send(&region, 0..message.len()))
 }
 
-/// What arrived. The completion says how many bytes came, which may be fewer than there is room for.
-fn message(receive: &PostedReceive, wc: &WorkCompletion) -> Result<Vec<u8>> {
-    receive.region.read(0..wc.byte_len().unwrap_or(0))
+/// Waits for the message, and reads as many bytes as have come, which may be fewer than there is room for.
+fn receive_metadata(resources: &Resources, channel: &EventChannel, receive: &PostedReceive) -> Result<Metadata> {
+    let received = wait_for(resources, channel, receive.wr_id, "a RECV with the peer's metadata")?;
+    read_metadata(&receive.region.read(0..received.byte_len().unwrap_or(0))?)
 }
 
 fn read_metadata(message: &[u8]) -> Result<Metadata> {
@@ -160,5 +157,5 @@ fn teardown(resources: Resources, buffers: Vec<MemoryRegion>, id: CmId, channel:
 
 fn main() -> ExitCode {
     let about = "Exchange {addr, rkey, len} by SEND and RECV, or by private data";
-    common::args::run("lesson-03", about, &[METADATA, REGISTER], server::run, client::run)
+    common::args::run("lesson-03", about, &[METADATA], server::run, client::run)
 }

@@ -10,11 +10,11 @@ use common::args::Args;
 use common::cm::{
     RDMA_CM_EVENT_ADDR_RESOLVED, RDMA_CM_EVENT_DISCONNECTED, RDMA_CM_EVENT_ESTABLISHED, RDMA_CM_EVENT_ROUTE_RESOLVED,
 };
-use common::{address, info, say, stage, CmId, EventChannel, Metadata, Result};
+use common::{address, info, say, stage, CmId, EventChannel, MemoryRegion, Metadata, Result};
 
 use crate::memory::{check_room, register_source, write};
 use crate::{
-    create_resources, message, post_receive, read_metadata, send, teardown, wait_for, Resources, ACK_TIMEOUT,
+    create_resources, post_receive, read_metadata, receive_metadata, send, teardown, wait_for, Resources, ACK_TIMEOUT,
     CONN_PARAM, METADATA,
 };
 
@@ -24,17 +24,8 @@ pub fn run(args: &Args) -> Result<()> {
     let resources = create_resources(&id)?;
     let source = register_source(&resources, args)?;
     let theirs = match args.text(&METADATA) {
-        // The 16 bytes came with the ConnectReply, padded with zeroes to 196.
         "private-data" => read_metadata(&connect(&id, &channel, &resources)?)?,
-        _ => {
-            let receive = post_receive(&resources)?;
-            connect(&id, &channel, &resources)?;
-            info!("our metadata: {}", Metadata::of(&source));
-            let sent = send(&resources, &Metadata::of(&source).encode())?;
-            wait_for(&resources, &channel, sent, "a SEND of our metadata")?;
-            let received = wait_for(&resources, &channel, receive.wr_id, "a RECV with the peer's metadata")?;
-            read_metadata(&message(&receive, &received)?)?
-        }
+        _ => ask(&id, &channel, &resources, &source)?,
     };
     check_room(&source, &theirs)?;
     let written = write(&resources, &source, &theirs)?;
@@ -64,8 +55,17 @@ fn resolve(channel: &EventChannel, args: &Args) -> Result<CmId> {
     Ok(id)
 }
 
-/// Sends the ConnectRequest, which carries our QP's number, and waits for the ConnectReply, which carries the server's
-/// and its private data.
+/// We SEND how much memory we want, and the server answers with where it is.
+fn ask(id: &CmId, channel: &EventChannel, resources: &Resources, source: &MemoryRegion) -> Result<Metadata> {
+    let receive = post_receive(resources)?;
+    connect(id, channel, resources)?;
+    info!("our metadata: {}", Metadata::of(source));
+    let sent = send(resources, &Metadata::of(source).encode())?;
+    wait_for(resources, channel, sent, "a SEND of our metadata")?;
+    receive_metadata(resources, channel, &receive)
+}
+
+/// Sends the ConnectRequest with our QP's number. The ConnectReply brings the server's, and its private data.
 fn connect(id: &CmId, channel: &EventChannel, resources: &Resources) -> Result<Vec<u8>> {
     let _stage = stage("connect");
     id.connect(&CONN_PARAM)?;

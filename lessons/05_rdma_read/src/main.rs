@@ -60,10 +60,6 @@ const MESSAGE_LEN: usize = Metadata::LEN;
 /// How the server's metadata travels: the same on both sides.
 const METADATA: Opt = Opt::choice(Side::Both, "metadata", &["send", "private-data"], "How {addr, rkey, len} travel");
 
-/// When the server registers its buffer, if the metadata goes by SEND.
-const REGISTER: Opt =
-    Opt::choice(Side::Server, "register", &["when-asked", "before-accept"], "When the buffer is pinned");
-
 /// What the client writes: a text, or bytes of a pattern.
 const TEXT: Opt =
     Opt::text(Side::Client, "text", "One side writes, and the other side's processor never knows.", "Text to write")
@@ -120,9 +116,10 @@ fn send(resources: &Resources, message: &[u8]) -> Result<u64> {
     resources.qp.post_send(&SendWr::send(&region, 0..message.len()))
 }
 
-/// What arrived. The completion says how many bytes came, which may be fewer than there is room for.
-fn message(receive: &PostedReceive, wc: &WorkCompletion) -> Result<Vec<u8>> {
-    receive.region.read(0..wc.byte_len().unwrap_or(0))
+/// Waits for the message, and reads as many bytes as have come, which may be fewer than there is room for.
+fn receive_metadata(resources: &Resources, channel: &EventChannel, receive: &PostedReceive) -> Result<Metadata> {
+    let received = wait_for(resources, channel, receive.wr_id, "a RECV with the peer's metadata")?;
+    read_metadata(&receive.region.read(0..received.byte_len().unwrap_or(0))?)
 }
 
 fn read_metadata(message: &[u8]) -> Result<Metadata> {
@@ -187,5 +184,5 @@ fn teardown(resources: Resources, buffers: Vec<MemoryRegion>, id: CmId, channel:
 
 fn main() -> ExitCode {
     let about = "RDMA READ back what was written, and compare";
-    common::args::run("lesson-05", about, &[METADATA, REGISTER, TEXT, LEN], server::run, client::run)
+    common::args::run("lesson-05", about, &[METADATA, TEXT, LEN], server::run, client::run)
 }

@@ -13,8 +13,8 @@ use common::{address, fast, info, say, stage, CmId, ConnParam, Error, EventChann
 
 use crate::memory::{register_buffer, show_memory};
 use crate::{
-    create_resources, message, post_receive, read_metadata, send, sleep_until, teardown, wait_for, Resources,
-    ACK_TIMEOUT, BACKLOG, CONN_PARAM, MAX_LEN, METADATA, OWN_LEN, REGISTER,
+    create_resources, post_receive, receive_metadata, send, sleep_until, teardown, Resources, ACK_TIMEOUT, BACKLOG,
+    CONN_PARAM, MAX_LEN, METADATA, OWN_LEN,
 };
 
 pub fn run(args: &Args) -> Result<()> {
@@ -36,24 +36,9 @@ fn serve(id: CmId, asked: &ConnParam, args: &Args) -> Result<()> {
     let channel = EventChannel::create()?;
     id.migrate_id(&channel)?;
     let resources = create_resources(&id)?;
-    let (buffer, connected) = match (args.text(&METADATA), args.text(&REGISTER)) {
-        ("private-data", _) => {
-            let buffer = register_buffer(&resources, OWN_LEN)?;
-            let ours = Metadata::of(&buffer);
-            info!("our metadata: {ours}");
-            let connected = accept(&id, &channel, &resources, asked, ours.encode().to_vec())?;
-            (buffer, connected)
-        }
-        (_, register) => {
-            let early = (register == "before-accept").then(|| register_buffer(&resources, OWN_LEN)).transpose()?;
-            let receive = post_receive(&resources)?;
-            let connected = accept(&id, &channel, &resources, asked, Vec::new())?;
-            let received = wait_for(&resources, &channel, receive.wr_id, "a RECV with the peer's metadata")?;
-            let wanted = read_metadata(&message(&receive, &received)?)?;
-            let buffer = early.map_or_else(|| register_wanted(&resources, &channel, &wanted), Ok)?;
-            send_metadata(&resources, &channel, &Metadata::of(&buffer))?;
-            (buffer, connected)
-        }
+    let (buffer, connected) = match args.text(&METADATA) {
+        "private-data" => offer(&id, &channel, &resources, asked)?,
+        _ => answer(&id, &channel, &resources, asked)?,
     };
     wait_disconnect(&id, &channel, &resources, connected)?;
     show_memory(&buffer)?;
@@ -87,6 +72,24 @@ fn wait_connect_request(listening: &EventChannel) -> Result<(CmId, ConnParam)> {
     let _stage = stage("wait_connect_request");
     let event = listening.wait_for(RDMA_CM_EVENT_CONNECT_REQUEST)?;
     Ok((event.id(), event.conn_param()))
+}
+
+/// Our metadata goes with the ConnectReply: the buffer is there before it, and we choose its length.
+fn offer(id: &CmId, channel: &EventChannel, resources: &Resources, asked: &ConnParam) -> Result<(MemoryRegion, bool)> {
+    let buffer = register_buffer(resources, OWN_LEN)?;
+    info!("our metadata: {}", Metadata::of(&buffer));
+    let connected = accept(id, channel, resources, asked, Metadata::of(&buffer).encode().to_vec())?;
+    Ok((buffer, connected))
+}
+
+/// The client SENDs how much it wants, and we answer with a SEND of our metadata.
+fn answer(id: &CmId, channel: &EventChannel, resources: &Resources, asked: &ConnParam) -> Result<(MemoryRegion, bool)> {
+    let receive = post_receive(resources)?;
+    let connected = accept(id, channel, resources, asked, Vec::new())?;
+    let wanted = receive_metadata(resources, channel, &receive)?;
+    let buffer = register_wanted(resources, channel, &wanted)?;
+    send_metadata(resources, channel, &Metadata::of(&buffer))?;
+    Ok((buffer, connected))
 }
 
 /// `rdma_accept` moves our QP to RTR and RTS, and sends the ConnectReply. The client's ReadyToUse makes it ESTABLISHED. If
