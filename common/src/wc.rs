@@ -53,7 +53,8 @@ impl WorkCompletion {
         self.status == IBV_WC_SUCCESS
     }
 
-    /// True if it was never tried, because the QP was in the ERR state: an echo of something earlier.
+    /// True if the QP went to the ERR state before the request was known to be done: an echo of something earlier. It may
+    /// have been carried out all the same. Before you post it again, ask the peer.
     pub fn is_flush(&self) -> bool {
         self.status == IBV_WC_WR_FLUSH_ERR
     }
@@ -152,7 +153,7 @@ pub fn status_meaning(status: u32) -> &'static str {
         IBV_WC_LOC_LEN_ERR => "the message and the posted buffer differ in length",
         IBV_WC_LOC_QP_OP_ERR => "this QP cannot do that",
         IBV_WC_LOC_PROT_ERR => "an SGE is not covered by its lkey",
-        IBV_WC_WR_FLUSH_ERR => "never tried: the QP was in the ERR state",
+        IBV_WC_WR_FLUSH_ERR => "not known to be done when the QP went to the ERR state",
         IBV_WC_BAD_RESP_ERR => "the peer's answer made no sense",
         IBV_WC_LOC_ACCESS_ERR => "the region does not allow what arrived for it",
         IBV_WC_REM_INV_REQ_ERR => "the peer's device calls the request invalid",

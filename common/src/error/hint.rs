@@ -91,7 +91,8 @@ pub fn event_step(got: u32, status: i32) -> &'static str {
 fn completion_step(status: u32) -> &'static str {
     match status {
         IBV_WC_WR_FLUSH_ERR => {
-            "This is an echo: the QP was already in the ERR state. Look for the first error, or a disconnect, before it"
+            "This is an echo: the QP went to the ERR state. Look for the first error, or a disconnect, before it. The peer may \
+             have carried the request out: ask it before you post it again"
         }
         IBV_WC_REM_ACCESS_ERR => {
             "The peer's device refused the rkey, the address range or the permission: compare them with the metadata the \

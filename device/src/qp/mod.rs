@@ -163,7 +163,7 @@ impl Qp {
         self.responder.is_busy()
     }
 
-    /// The cause of an error first, then its echoes: every other request comes back untried.
+    /// The cause of an error first, then its echoes: every other one that is not finished comes back.
     fn flush(&mut self, out: &mut Outside) {
         let (sends, receive) = (self.requester.take_all(), self.responder.stop());
         let mut receives: Vec<_> = receive.into_iter().collect();

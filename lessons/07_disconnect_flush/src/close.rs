@@ -1,8 +1,9 @@
 //! The end of a connection: hang up, collect what comes back, and tell the cause from its echoes.
 //!
-//! `rdma_disconnect` moves the QP to ERR. Every request that is still posted then completes with WR_FLUSH_ERR: "never
-//! tried". Such a completion is no fault, and it tells nothing about the cause: it is an echo of what moved the QP to ERR.
-//! Look for the first completion with another status; if there is none, the connection simply ended.
+//! `rdma_disconnect` moves the QP to ERR. Every request that is not finished then completes with WR_FLUSH_ERR: "not known
+//! to be done". A SEND may have arrived all the same. Such a completion is no fault, and it tells nothing about the cause:
+//! it is an echo of what moved the QP to ERR. Look for the first completion with another status; if there is none, the
+//! connection simply ended.
 
 use common::cm::RDMA_CM_EVENT_DISCONNECTED;
 use common::{say, stage, CmId, EventChannel, Result, WorkCompletion};

@@ -38,7 +38,7 @@ pub fn exchange(
     }
     while !state.is_done() {
         let batch = completions(resources, channel, &format!("a completion in the state {state}"))?;
-        // The peer hung up. If its DONE is here, it has ours, too, and only the ACK was lost.
+        // The peer hung up, which it does when it has our DONE. If its DONE is here, too, nothing but the ACK was lost.
         let Some(batch) = batch else { return if state.lacks_only_an_ack() { Ok(()) } else { Err(hung_up(state)) } };
         // A whole batch: the event that woke us may stand for several completions, and will not come again for them.
         posted.retain(|wr_id| batch.iter().all(|wc| wc.wr_id != *wr_id));

@@ -77,7 +77,7 @@ impl State {
         self == Self { send: SS_DONE_SENT, recv: RS_DONE_RECV }
     }
 
-    /// Only the ACK of our DONE is missing: the peer may have hung up before it could send it again.
+    /// Our DONE is sent, and its ACK is missing: the peer may have hung up before it could send that again.
     pub fn lacks_only_an_ack(self) -> bool {
         self == Self { send: SS_RDMA_SENT, recv: RS_DONE_RECV }
     }
