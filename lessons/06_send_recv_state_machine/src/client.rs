@@ -15,7 +15,7 @@ use common::cm::{
 };
 use common::{address, say, stage, CmId, EventChannel, Result};
 
-use crate::exchange::{exchange, register_buffers};
+use crate::exchange::{register_buffers, Exchange};
 use crate::machine::Role;
 use crate::memory::show_memory;
 use crate::{create_resources, post_receive, teardown, Resources, ACK_TIMEOUT, CONN_PARAM};
@@ -27,7 +27,8 @@ pub fn run(args: &Args) -> Result<()> {
     let buffers = register_buffers(&resources, args)?;
     let receives = [post_receive(&resources)?, post_receive(&resources)?];
     connect(&id, &channel, &resources)?;
-    exchange(Role::Client, args, &resources, &channel, &buffers, &receives)?;
+    let exchange = Exchange { role: Role::Client, args, resources: &resources, channel: &channel, buffers: &buffers };
+    exchange.run(&receives)?;
     show_memory(&buffers.destination)?;
     disconnect(&id, &channel, &resources)?;
     teardown(resources, vec![buffers.source, buffers.destination], id, channel);
@@ -54,19 +55,15 @@ fn resolve(channel: &EventChannel, args: &Args) -> Result<CmId> {
     Ok(id)
 }
 
-/// Sends the ConnectRequest, which carries our QP's number, and waits for the ConnectReply, which carries the server's
-/// and its private data.
-fn connect(id: &CmId, channel: &EventChannel, resources: &Resources) -> Result<Vec<u8>> {
+/// Sends the ConnectRequest, which carries our QP's number, and waits for the ConnectReply, which carries the server's.
+fn connect(id: &CmId, channel: &EventChannel, resources: &Resources) -> Result<()> {
     let _stage = stage("connect");
     id.connect(&CONN_PARAM)?;
     resources.qp.dump();
-    let event = channel.wait_for(RDMA_CM_EVENT_ESTABLISHED)?;
-    // The private data is the event's: it must be copied before the ack.
-    let private_data = event.private_data().to_vec();
-    event.ack();
+    channel.wait_for(RDMA_CM_EVENT_ESTABLISHED)?.ack();
     resources.qp.dump();
     say!("connected");
-    Ok(private_data)
+    Ok(())
 }
 
 /// Moves our QP to ERR and sends the DisconnectRequest. The event comes when the server has answered.

@@ -14,8 +14,6 @@
 //! ```
 //!
 //! DONE is a text for the other side's user. RC delivers in order, so the first message is the MR, the second the DONE.
-//!
-//! Nobody polls in a loop any more: each side sleeps until the completion channel wakes it.
 
 mod client;
 mod exchange;

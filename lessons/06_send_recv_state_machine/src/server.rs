@@ -13,7 +13,7 @@ use common::args::Args;
 use common::cm::{RDMA_CM_EVENT_CONNECT_REQUEST, RDMA_CM_EVENT_DISCONNECTED, RDMA_CM_EVENT_ESTABLISHED};
 use common::{address, say, stage, CmId, ConnParam, EventChannel, Result};
 
-use crate::exchange::{exchange, register_buffers};
+use crate::exchange::{register_buffers, Exchange};
 use crate::machine::Role;
 use crate::memory::show_memory;
 use crate::{create_resources, post_receive, teardown, Resources, ACK_TIMEOUT, BACKLOG, CONN_PARAM};
@@ -39,8 +39,9 @@ fn serve(id: CmId, asked: &ConnParam, args: &Args) -> Result<()> {
     let resources = create_resources(&id)?;
     let buffers = register_buffers(&resources, args)?;
     let receives = [post_receive(&resources)?, post_receive(&resources)?];
-    let connected = accept(&id, &channel, &resources, asked, Vec::new())?;
-    exchange(Role::Server, args, &resources, &channel, &buffers, &receives)?;
+    let connected = accept(&id, &channel, &resources, asked)?;
+    let exchange = Exchange { role: Role::Server, args, resources: &resources, channel: &channel, buffers: &buffers };
+    exchange.run(&receives)?;
     show_memory(&buffers.destination)?;
     wait_disconnect(&id, &channel, &resources, connected)?;
     teardown(resources, vec![buffers.source, buffers.destination], id, channel);
@@ -77,11 +78,11 @@ fn wait_connect_request(listening: &EventChannel) -> Result<(CmId, ConnParam)> {
 
 /// `rdma_accept` moves our QP to RTR and RTS, and sends the ConnectReply. The client's ReadyToUse makes it ESTABLISHED. If
 /// that packet is lost, a client that wants nothing more from us may hang up before it is sent again: false.
-fn accept(id: &CmId, channel: &EventChannel, resources: &Resources, asked: &ConnParam, data: Vec<u8>) -> Result<bool> {
+fn accept(id: &CmId, channel: &EventChannel, resources: &Resources, asked: &ConnParam) -> Result<bool> {
     let _stage = stage("accept");
     id.set_ack_timeout(ACK_TIMEOUT)?;
     // Nobody compares the two sides' numbers for us: a server must not take more than it was asked for.
-    id.accept(&ConnParam { private_data: data, ..CONN_PARAM.clamped_to(asked) })?;
+    id.accept(&CONN_PARAM.clamped_to(asked))?;
     resources.qp.dump();
     let event = channel.wait_for_one_of(&[RDMA_CM_EVENT_ESTABLISHED, RDMA_CM_EVENT_DISCONNECTED])?.event();
     resources.qp.dump();

@@ -15,7 +15,7 @@ use common::cm::{RDMA_CM_EVENT_ADDR_RESOLVED, RDMA_CM_EVENT_ESTABLISHED, RDMA_CM
 use common::{address, say, stage, CmId, ConnParam, EventChannel, Result};
 
 use crate::close::close;
-use crate::exchange::{exchange, register_buffers};
+use crate::exchange::{register_buffers, Exchange};
 use crate::machine::Role;
 use crate::memory::show_memory;
 use crate::{
@@ -34,7 +34,8 @@ pub fn run(args: &Args) -> Result<()> {
     let receives = (0..RECEIVES).map(|_| post_receive(&resources)).collect::<Result<Vec<_>>>()?;
     connect(&id, &channel, &resources, terms(args))?;
     let mut posted = receives.iter().map(|receive| receive.wr_id).collect();
-    let outcome = exchange(Role::Client, args, &resources, &channel, &buffers, &receives, &mut posted);
+    let exchange = Exchange { role: Role::Client, args, resources: &resources, channel: &channel, buffers: &buffers };
+    let outcome = exchange.run(&receives, &mut posted);
     // However it went, the connection is closed in good order. After a failure we do not wait for the other's goodbye.
     let goes_first = args.text(&CLOSER) == "client" || outcome.is_err();
     let closed = close(goes_first, &id, &channel, &resources, &posted);
@@ -65,17 +66,13 @@ pub fn resolve(channel: &EventChannel, args: &Args) -> Result<CmId> {
     Ok(id)
 }
 
-/// Sends the ConnectRequest, which carries our QP's number, and waits for the ConnectReply, which carries the server's
-/// and its private data.
-pub fn connect(id: &CmId, channel: &EventChannel, resources: &Resources, terms: Vec<u8>) -> Result<Vec<u8>> {
+/// Sends the ConnectRequest, which carries our QP's number, and waits for the ConnectReply, which carries the server's.
+pub fn connect(id: &CmId, channel: &EventChannel, resources: &Resources, terms: Vec<u8>) -> Result<()> {
     let _stage = stage("connect");
     id.connect(&ConnParam { private_data: terms, ..CONN_PARAM })?;
     resources.qp.dump();
-    let event = channel.wait_for(RDMA_CM_EVENT_ESTABLISHED)?;
-    // The private data is the event's: it must be copied before the ack.
-    let private_data = event.private_data().to_vec();
-    event.ack();
+    channel.wait_for(RDMA_CM_EVENT_ESTABLISHED)?.ack();
     resources.qp.dump();
     say!("connected");
-    Ok(private_data)
+    Ok(())
 }

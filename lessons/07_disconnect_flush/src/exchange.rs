@@ -20,43 +20,71 @@ pub fn register_buffers(resources: &Resources, args: &Args) -> Result<Buffers> {
     Ok(Buffers { source: register_source(resources, args)?, destination: register_buffer(resources, OWN_LEN)? })
 }
 
-/// Runs the machine until both sides are done. What is still in `posted` after that comes back flushed.
-pub fn exchange(
-    role: Role,
-    args: &Args,
-    resources: &Resources,
-    channel: &EventChannel,
-    buffers: &Buffers,
-    receives: &[PostedReceive],
-    posted: &mut Vec<u64>,
-) -> Result<()> {
-    let _stage = stage("exchange");
-    let mut state = State::START;
-    let mut theirs = Metadata::REFUSAL;
-    if role == Role::Client {
-        perform(Action::SendMr, role, args, resources, buffers, &theirs)?;
-    }
-    while !state.is_done() {
-        let batch = completions(resources, channel, &format!("a completion in the state {state}"))?;
-        // The peer hung up, which it does when it has our DONE. If its DONE is here, too, nothing but the ACK was lost.
-        let Some(batch) = batch else { return if state.lacks_only_an_ack() { Ok(()) } else { Err(hung_up(state)) } };
-        // A whole batch: the event that woke us may stand for several completions, and will not come again for them.
-        posted.retain(|wr_id| batch.iter().all(|wc| wc.wr_id != *wr_id));
-        for wc in batch {
-            // An echo of what comes, or has come, with another status, or as a goodbye.
-            if wc.is_flush() {
-                continue;
-            }
-            let event = interpret(&wc.into_success()?, receives, &mut theirs)?;
-            let Some((next, action)) = state.next(role, event) else { return Err(out_of_order(state, event)) };
-            info!("state: {state} + {event:?} → {next}");
-            state = next;
-            if let Some(action) = action {
-                perform(action, role, args, resources, buffers, &theirs)?;
+/// What one side brings to the exchange.
+pub struct Exchange<'a> {
+    pub role: Role,
+    pub args: &'a Args,
+    pub resources: &'a Resources,
+    pub channel: &'a EventChannel,
+    pub buffers: &'a Buffers,
+}
+
+impl Exchange<'_> {
+    /// Runs the machine until both sides are done. What is still in `posted` after that comes back flushed.
+    pub fn run(&self, receives: &[PostedReceive], posted: &mut Vec<u64>) -> Result<()> {
+        let _stage = stage("exchange");
+        let mut state = State::START;
+        let mut theirs = Metadata::REFUSAL;
+        if self.role == Role::Client {
+            self.perform(Action::SendMr, &theirs)?;
+        }
+        while !state.is_done() {
+            let batch = completions(self.resources, self.channel, &format!("a completion in the state {state}"))?;
+            // The peer hung up, which it does when it has our DONE. If its DONE is here, too, nothing but the ACK was lost.
+            let Some(batch) = batch else {
+                return if state.lacks_only_an_ack() { Ok(()) } else { Err(hung_up(state)) };
+            };
+            // A whole batch: the event that woke us may stand for several completions, and will not come again for them.
+            posted.retain(|wr_id| batch.iter().all(|wc| wc.wr_id != *wr_id));
+            for wc in batch {
+                // An echo of what comes, or has come, with another status, or as a goodbye.
+                if wc.is_flush() {
+                    continue;
+                }
+                let event = interpret(&wc.into_success()?, receives, &mut theirs)?;
+                let Some((next, action)) = state.next(self.role, event) else { return Err(out_of_order(state, event)) };
+                info!("state: {state} + {event:?} → {next}");
+                state = next;
+                if let Some(action) = action {
+                    self.perform(action, &theirs)?;
+                }
             }
         }
+        Ok(())
     }
-    Ok(())
+
+    /// What the machine asks for: one request, whose completion is the next event of our own.
+    fn perform(&self, action: Action, theirs: &Metadata) -> Result<()> {
+        let Self { resources, buffers, .. } = self;
+        let writes = self.args.text(&MODE) == "write";
+        match action {
+            Action::SendMr => {
+                let ours = Metadata::of(if writes { &buffers.destination } else { &buffers.source });
+                info!("our metadata: {ours}");
+                send(resources, &ours.encode())
+            }
+            Action::PostRdma if writes => {
+                check_room(&buffers.source, theirs)?;
+                write(resources, &buffers.source, theirs)
+            }
+            Action::PostRdma => read(resources, &buffers.destination, theirs),
+            Action::SendDone => {
+                let side = if self.role == Role::Client { "active/client" } else { "passive/server" };
+                send(resources, format!("message from {side} side with pid {:07}", std::process::id()).as_bytes())
+            }
+        }
+        .map(drop)
+    }
 }
 
 /// What a completion means. Messages arrive in order, and each takes the oldest receive: so the first one is the MR.
@@ -72,34 +100,6 @@ fn interpret(wc: &WorkCompletion, receives: &[PostedReceive], theirs: &mut Metad
         }
         (Some(IBV_WC_SEND), _) => Ok(Event::SendCompleted),
         _ => Ok(Event::RdmaCompleted),
-    }
-}
-
-/// What the machine asks for: one request, whose completion is the next event of our own.
-fn perform(
-    action: Action,
-    role: Role,
-    args: &Args,
-    resources: &Resources,
-    buffers: &Buffers,
-    theirs: &Metadata,
-) -> Result<u64> {
-    let writes = args.text(&MODE) == "write";
-    match action {
-        Action::SendMr => {
-            let ours = Metadata::of(if writes { &buffers.destination } else { &buffers.source });
-            info!("our metadata: {ours}");
-            send(resources, &ours.encode())
-        }
-        Action::PostRdma if writes => {
-            check_room(&buffers.source, theirs)?;
-            write(resources, &buffers.source, theirs)
-        }
-        Action::PostRdma => read(resources, &buffers.destination, theirs),
-        Action::SendDone => {
-            let side = if role == Role::Client { "active/client" } else { "passive/server" };
-            send(resources, format!("message from {side} side with pid {:07}", std::process::id()).as_bytes())
-        }
     }
 }
 

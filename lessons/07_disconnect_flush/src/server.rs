@@ -15,7 +15,7 @@ use common::cm::{RDMA_CM_EVENT_CONNECT_REQUEST, RDMA_CM_EVENT_DISCONNECTED, RDMA
 use common::{address, say, stage, CmId, ConnParam, Error, EventChannel, Result};
 
 use crate::close::close;
-use crate::exchange::{exchange, register_buffers};
+use crate::exchange::{register_buffers, Exchange};
 use crate::machine::Role;
 use crate::memory::show_memory;
 use crate::{
@@ -48,11 +48,12 @@ fn serve(id: CmId, asked: &ConnParam, args: &Args) -> Result<()> {
     let resources = create_resources(&id)?;
     let buffers = register_buffers(&resources, args)?;
     let receives = (0..RECEIVES).map(|_| post_receive(&resources)).collect::<Result<Vec<_>>>()?;
-    if !accept(&id, &channel, &resources, asked, Vec::new())? {
+    if !accept(&id, &channel, &resources, asked)? {
         return Err(Error::content("the client hung up before anything was exchanged", "Its log says why"));
     }
     let mut posted = receives.iter().map(|receive| receive.wr_id).collect();
-    let outcome = exchange(Role::Server, args, &resources, &channel, &buffers, &receives, &mut posted);
+    let exchange = Exchange { role: Role::Server, args, resources: &resources, channel: &channel, buffers: &buffers };
+    let outcome = exchange.run(&receives, &mut posted);
     // However it went, the connection is closed in good order. After a failure we do not wait for the other's goodbye.
     let goes_first = args.text(&CLOSER) == "server" || outcome.is_err();
     let closed = close(goes_first, &id, &channel, &resources, &posted);
@@ -106,11 +107,11 @@ fn check_terms(id: &CmId, asked: &ConnParam, args: &Args) -> Result<()> {
 
 /// `rdma_accept` moves our QP to RTR and RTS, and sends the ConnectReply. The client's ReadyToUse makes it ESTABLISHED. If
 /// that packet is lost, a client that wants nothing more from us may hang up before it is sent again: false.
-fn accept(id: &CmId, channel: &EventChannel, resources: &Resources, asked: &ConnParam, data: Vec<u8>) -> Result<bool> {
+fn accept(id: &CmId, channel: &EventChannel, resources: &Resources, asked: &ConnParam) -> Result<bool> {
     let _stage = stage("accept");
     id.set_ack_timeout(ACK_TIMEOUT)?;
     // Nobody compares the two sides' numbers for us: a server must not take more than it was asked for.
-    id.accept(&ConnParam { private_data: data, ..CONN_PARAM.clamped_to(asked) })?;
+    id.accept(&CONN_PARAM.clamped_to(asked))?;
     resources.qp.dump();
     let event = channel.wait_for_one_of(&[RDMA_CM_EVENT_ESTABLISHED, RDMA_CM_EVENT_DISCONNECTED])?.event();
     resources.qp.dump();
