@@ -63,7 +63,8 @@ pub struct QpInitAttr<'a> {
     pub cap: QpCap,
     /// The transport.
     pub qp_type: QpType,
-    /// Every request is signaled, whatever it says itself.
+    /// Every request of the send queue makes a completion when it succeeds, whatever its own flags say. Without it only those
+    /// that are signaled do. One that fails makes a completion in any case.
     pub sq_sig_all: bool,
 }
 

@@ -4,6 +4,7 @@
 //!
 //! ```text
 //! $ lesson-07 client -a server --puzzle a            $ lesson-07 server --puzzle a
+//! connected
 //! connected. posting send...
 //! wc->status = 0 (IBV_WC_SUCCESS)
 //! send completed successfully.
