@@ -56,7 +56,13 @@ impl Card {
         let [_, qpn, psn, gid, mtu, addr, rkey, len] = fields[..] else { return None };
         let fits = (qpn | psn) >> 24 == 0 && (1..=5).contains(&mtu) && addr >> 64 == 0 && (rkey | len) >> 32 == 0;
         let memory = Metadata { addr: addr as u64, rkey: rkey as u32, len: len as u32 };
-        fits.then_some(Self { qpn: qpn as u32, psn: psn as u32, gid: gid.into(), mtu: mtu as u32, memory })
+        (fits && memory.is_possible()).then_some(Self {
+            qpn: qpn as u32,
+            psn: psn as u32,
+            gid: gid.into(),
+            mtu: mtu as u32,
+            memory,
+        })
     }
 }
 
@@ -92,5 +98,9 @@ mod tests {
         {
             assert!(Card::parse(wrong).is_err(), "{wrong}");
         }
+        for impossible in [long.replace("55efcb354000", "ffffffffffffffff"), long.replace(":1000", ":0")] {
+            assert!(Card::parse(&impossible).is_err(), "{impossible}");
+        }
+        assert!(Card::parse(&format!("{short}:3:0:0:0")).is_ok(), "no memory at all is possible");
     }
 }

@@ -67,11 +67,16 @@ impl Metadata {
         let (addr, rkey, len) = (number(field(0, 8)?), number(field(8, 4)?), number(field(12, 4)?));
         // The fields are 4 bytes long, so neither cast loses anything.
         let metadata = Self { addr, rkey: rkey as u32, len: len as u32 };
-        if metadata != Self::REFUSAL && (len == 0 || addr.checked_add(len).is_none()) {
+        if !metadata.is_possible() {
             let what = format!("the peer's metadata makes no sense: {metadata}");
             return Err(Error::content(what, "Check that both sides run the same lesson with the same --metadata"));
         }
         Ok(metadata)
+    }
+
+    /// False for what no region can be: of no bytes, or past the end of the address space. A refusal is possible.
+    pub(crate) fn is_possible(&self) -> bool {
+        *self == Self::REFUSAL || (self.len > 0 && self.addr.checked_add(self.len.into()).is_some())
     }
 }
 

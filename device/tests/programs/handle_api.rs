@@ -2,6 +2,7 @@
 
 use crate::support;
 
+use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
 use support::{each, programs, Check, Run, CLIENT, SERVER};
 use wire::aeth::{Nak, Syndrome};
@@ -161,6 +162,35 @@ fn surroundings_that_are_wrong_are_named() {
         // It is told by an end of the stream, or by a reset: whichever comes first.
         check.logs(CLIENT, "Look at the other side's log");
     }
+}
+
+/// A server that gives its memory as this address and length; all else is as the client has it.
+fn server_with(memory: &'static str) -> u16 {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        let mut stream = listener.accept().unwrap().0;
+        let mut card = Vec::new();
+        BufReader::new(stream.try_clone().unwrap()).read_until(0, &mut card).unwrap();
+        let card = String::from_utf8(card).unwrap();
+        let fields: Vec<&str> = card.split(':').collect();
+        let (addr, len) = memory.split_once('+').unwrap();
+        stream.write_all(format!("{}:{addr}:38e:{len}\0", fields[..5].join(":")).as_bytes()).unwrap();
+    });
+    port
+}
+
+#[test]
+fn no_address_that_a_peer_gives_makes_it_panic() {
+    let none = "the peer says";
+    let gone = "Look at the other side's log";
+    let cards =
+        [("ffffffffffffffff+1000", none), ("1000+0", none), ("0+0", none), ("1+1", gone), ("fffffffffffffff0+f", gone)];
+    each(&cards, |(memory, says)| {
+        let client = format!("lesson-08 client -a 127.0.0.1 -p {} --beyond-end", server_with(memory));
+        let check = programs("true", &client).exits(0, 1);
+        assert!(check.line(CLIENT, "] ERR  ").contains(says), "{memory}: {}", check.all());
+    });
 }
 
 #[test]

@@ -22,3 +22,14 @@ fn clients_that_knock_at_once_are_served_one_after_the_other() {
     let check = programs("lesson-05 server -n 4 --timeout 40", client).exits(0, 0);
     assert_eq!(check.count(CLIENT, "SUCCESS, source and destination buffers match"), 4);
 }
+
+/// Nothing of a client that only WRITEs needs a word of the server's. If its machine is gone, the server finds that out by
+/// itself, and serves the next one; a client that works for long is not taken for one of these.
+#[test]
+fn a_client_that_vanished_is_told_from_one_at_work() {
+    let at_work = "RUST_LOG=error lesson-10 client -a $SERVER --count 100000000";
+    let client = format!("{at_work} & sleep 1; kill -9 $!; RUST_LOG=error lesson-10 client -a $SERVER --timeout 60");
+    let check = programs("lesson-10 server -n 2", &client).exits(1, 0);
+    let told = check.line(SERVER, "ERR   client 1 from 127.0.0.");
+    assert!(told.contains("a sign of life of the client's device"), "{told}");
+}

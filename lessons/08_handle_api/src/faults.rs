@@ -28,6 +28,8 @@ pub fn faults(mut peer: Peer, args: &Args) -> Result<()> {
         peer.tell("read only")?;
     }
     let Metadata { addr, rkey, len } = rdma.connect_qp(qp, mr, &mut peer, "nothing")?.memory;
+    // Of so many bytes, the last one lies outside. The peer may have less, at any address: so this may wrap.
+    let beyond_end = addr.wrapping_add(len.into()).wrapping_sub(LEN - 1);
     if args.flag(&QUEUE_FULL) {
         fill(&rdma, qp, mr, addr, rkey)?;
         return Ok(peer.tell("bye")?);
@@ -35,7 +37,7 @@ pub fn faults(mut peer: Peer, args: &Args) -> Result<()> {
 
     match () {
         () if args.flag(&WRONG_RKEY) => rdma.post_write(qp, mr, 0, addr, rkey ^ 1, LEN)?,
-        () if args.flag(&BEYOND_END) => rdma.post_write(qp, mr, 0, addr + u64::from(len) - LEN + 1, rkey, LEN)?,
+        () if args.flag(&BEYOND_END) => rdma.post_write(qp, mr, 0, beyond_end, rkey, LEN)?,
         () if args.flag(&NO_LOCAL_WRITE) => rdma.post_read(qp, no_rights, 0, addr, rkey, LEN)?,
         () => rdma.post_write(qp, mr, 0, addr, rkey, LEN)?,
     };
