@@ -65,6 +65,7 @@ $(lessons:%=break-%): break-%: ## break lesson NN on purpose, and see what comes
 
 .PHONY: try
 try: ## list the exercises, and which of them are solved
+	@lab/setup.sh build
 	@$(call build,device practice)
 	@$(bin)/practice try
 
@@ -73,9 +74,10 @@ try-%: on = device
 try-%: ## list the exercises of lesson NN; NN-NAME: begin that one, or judge what you have made of it [ARGS=--watch] [on=lab]
 	@lab/setup.sh build $(on:device=)
 	@$(call build,$(on) practice wire)
-	@$(bin)/practice try $* --on=$(on) $(ARGS) || [ $$? -eq 1 ]
+	@$(bin)/practice try $* --on=$(on) $(ARGS)
 
 reset-%: ## throw away what you have made of the exercise NN-NAME
+	@lab/setup.sh build
 	@$(call build,device practice)
 	@$(bin)/practice reset $*
 

@@ -9,7 +9,7 @@ use std::process::Command;
 
 pub fn figures(effort: Effort) -> Result<Vec<Figure>> {
     let crates = |package: &str| -> Result<f64> {
-        let mut cargo = cargo();
+        let mut cargo = cargo()?;
         let told = output(cargo.args(["tree", "--prefix", "none", "--edges", "normal,build", "-p", package]))?;
         let names: BTreeSet<&str> = told.lines().filter_map(|line| line.strip_suffix(" (*)").or(Some(line))).collect();
         Ok(names.len() as f64)
@@ -21,7 +21,7 @@ pub fn figures(effort: Effort) -> Result<Vec<Figure>> {
         let build = |package: &str| -> Result<f64> {
             let folder = bin()?.join("../bench/build");
             let _ = std::fs::remove_dir_all(&folder);
-            let seconds = timed(cargo().args(["build", "-p", package]).arg("--target-dir").arg(&folder))?.0;
+            let seconds = timed(cargo()?.args(["build", "-p", package]).arg("--target-dir").arg(&folder))?.0;
             std::fs::remove_dir_all(&folder)?;
             Ok(seconds)
         };
@@ -46,8 +46,8 @@ fn pages(folder: &Path) -> Vec<f64> {
     pages.filter_map(|file| Some(file.metadata().ok()?.len() as f64 / 1e3)).collect()
 }
 
-fn cargo() -> Command {
+fn cargo() -> Result<Command> {
     let mut cargo = Command::new("cargo");
-    cargo.current_dir(root());
-    cargo
+    cargo.current_dir(root()?);
+    Ok(cargo)
 }

@@ -91,7 +91,7 @@ struct Frames {
 }
 
 fn frames() -> Result<Frames> {
-    let file = root().join("captures/10_going_fast.pcapng");
+    let file = root()?.join("captures/10_going_fast.pcapng");
     let mut reader = Reader::new(File::open(&file)?).map_err(|error| anyhow::anyhow!("{error}"))?;
     let (mut handshake, mut data) = (Vec::new(), Vec::new());
     while let Some(record) = reader.next().map_err(|error| anyhow::anyhow!("{error}"))? {

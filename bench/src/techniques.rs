@@ -55,7 +55,7 @@ pub fn figures(effort: Effort) -> Result<Vec<Figure>> {
         };
         let svg =
             plot(&points("requests_per_s")?, &points("median_ns")?).map_err(|error| anyhow::anyhow!("{error}"))?;
-        std::fs::write(root().join("docs/images/10_depth.svg"), svg)?;
+        std::fs::write(root()?.join("docs/images/10_depth.svg"), svg)?;
     }
     Ok(figures)
 }

@@ -2,7 +2,7 @@
 
 use anyhow::{ensure, Context, Result};
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -42,9 +42,8 @@ pub fn lesson(effort: Effort) -> Result<String> {
 }
 
 /// Where the repository is.
-pub fn root() -> PathBuf {
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    here.parent().unwrap_or(here).to_owned()
+pub fn root() -> Result<PathBuf> {
+    Ok(wire::repository::root()?)
 }
 
 /// What a program prints; an error if it fails.

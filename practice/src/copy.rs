@@ -1,12 +1,12 @@
-//! A copy of a lesson with a change in it: a package of its own below `target/practice`, built beside the lessons. Many copies
-//! are the packages of one workspace, and are built at once.
+//! A copy of a lesson with a change in it: a package of its own, built beside the lessons. It stands in a [`workspace`], below
+//! `target/practice` or in a folder of the reader's. Many copies in one are built at once.
 
 use crate::change::Change;
 use crate::project::{files, Project};
+use crate::workspace;
 use anyhow::{ensure, Context, Result};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -28,7 +28,7 @@ impl Copy {
     /// # Errors
     /// The change does not apply, or a file cannot be written.
     pub fn lay_out(project: &Project, change: &Change) -> Result<Self> {
-        let copy = Self::tried(change, &project.target.join("practice"));
+        let copy = Self::tried(change, &project.target.join("practice").join(change.full_name()));
         if !change.edits.is_empty() {
             copy.write(project, change)?;
         }
@@ -36,18 +36,24 @@ impl Copy {
     }
 
     /// What is run: the copy for a change, or the lesson itself, if nothing is edited.
-    fn tried(change: &Change, folder: &Path) -> Self {
+    fn tried(change: &Change, workspace: &Path) -> Self {
         match change.edits.is_empty() {
             true => Self { folder: change.lesson.clone(), package: format!("lesson-{}", change.number()) },
-            false => Self::of(change, folder),
+            false => Self::of(change, workspace),
         }
     }
 
-    /// The copy for a change in a folder, whether it has been laid out or not.
+    /// The copy for a change in a workspace, whether it has been laid out or not.
     #[must_use]
-    pub fn of(change: &Change, folder: &Path) -> Self {
+    pub fn of(change: &Change, workspace: &Path) -> Self {
         let name = change.full_name();
-        Self { folder: folder.join(&name), package: format!("lesson-{name}") }
+        Self { folder: workspace.join(&name), package: workspace::package(&name) }
+    }
+
+    /// The workspace's folder.
+    #[must_use]
+    pub fn workspace(&self) -> &Path {
+        self.folder.parent().unwrap_or(&self.folder)
     }
 
     /// Lays it out.
@@ -56,7 +62,7 @@ impl Copy {
     /// As for [`Copy::lay_out`].
     pub fn write(&self, project: &Project, change: &Change) -> Result<()> {
         self.edit(change)?;
-        self.furnish(project, change)
+        self.furnish(project, change).map(|_| ())
     }
 
     /// Writes the sources, with the change made in them.
@@ -85,13 +91,21 @@ impl Copy {
         Ok(tree(&change.lesson)?.into_iter().filter(|file| file.ends_with(".rs")).collect())
     }
 
-    /// Writes what cargo needs beside the sources, as it is today.
+    /// Writes what cargo needs beside the sources, as it is today. Gives the files of the library that were there and otherwise.
     ///
     /// # Errors
     /// A file cannot be written.
-    pub fn furnish(&self, project: &Project, change: &Change) -> Result<()> {
-        let package = package(&read(&change.lesson.join("Cargo.toml"))?, &self.package);
-        workspace(project, &self.folder, std::slice::from_ref(&self.package), &[], &package)
+    pub fn furnish(&self, project: &Project, change: &Change) -> Result<Vec<PathBuf>> {
+        self.describe(change)?;
+        workspace::furnish(project, self.workspace(), &workspace::members(self.workspace())?)
+    }
+
+    /// Writes its package's manifest: the lesson's, under another name.
+    fn describe(&self, change: &Change) -> Result<()> {
+        let lesson = read(&change.lesson.join("Cargo.toml"))?;
+        let name = format!("name = \"{}\"", self.package);
+        let lines = lesson.lines().map(|line| if line.starts_with("name = ") { &name } else { line });
+        write(&self.folder.join("Cargo.toml"), &lines.map(|line| format!("{line}\n")).collect::<String>())
     }
 
     /// Lays out the copies of many changes, and builds them at once. What does not build is no error: see [`Copy::built`].
@@ -103,21 +117,18 @@ impl Copy {
         let edited = changes.filter(|change| !change.edits.is_empty()).map(|change| (change.full_name(), change));
         // One copy for all that is tried with it.
         let edited: BTreeMap<String, &Change> = edited.collect();
-        let mut packages = Vec::new();
         for change in edited.values() {
             let copy = Self::of(change, &folder);
             copy.edit(change)?;
-            let manifest = package(&read(&change.lesson.join("Cargo.toml"))?, &copy.package);
-            write(&copy.folder.join("Cargo.toml"), &manifest)?;
+            copy.describe(change)?;
             // One of an earlier time would be taken for that of today.
             let _ = fs::remove_file(copy.program(project));
-            packages.push(copy.package);
         }
-        let members: Vec<&str> = edited.keys().map(String::as_str).collect();
-        workspace(project, &folder, &packages, &members, "")?;
+        let members: Vec<String> = edited.into_keys().collect();
+        workspace::furnish(project, &folder, &members)?;
         let mut cargo = cargo(project);
         cargo.args(["build", "-q", "--keep-going", "--manifest-path"]).arg(folder.join("Cargo.toml"));
-        cargo.args(packages.iter().map(|package| format!("-p{package}"))).stderr(Stdio::null());
+        cargo.args(members.iter().map(|name| format!("-p{}", workspace::package(name)))).stderr(Stdio::null());
         cargo.status().map(|_| ()).context("cannot start cargo")
     }
 
@@ -155,40 +166,6 @@ pub(crate) fn cargo(project: &Project) -> Command {
     cargo
 }
 
-/// Writes a workspace as the repository's, with the same versions, profiles and patches, and other members. A package that
-/// stands behind it is one of them, too.
-fn workspace(project: &Project, folder: &Path, packages: &[String], members: &[&str], package: &str) -> Result<()> {
-    let root = read(&project.root.join("Cargo.toml"))?;
-    write(&folder.join("Cargo.toml"), &(manifest(&root, packages, members) + "\n" + package))?;
-    // Cargo takes a crate for the one that it has built if it lies in the same place, seen from the workspace's root.
-    for name in paths(&root) {
-        link(&folder.join(name), &project.root.join(name))?;
-    }
-    // The versions that the lessons are built with.
-    write(&folder.join("Cargo.lock"), &read(&project.root.join("Cargo.lock"))?)
-}
-
-/// A lesson's own code takes little time, and a person waits for the compiler: only what it calls is optimized.
-fn manifest(root: &str, packages: &[String], members: &[&str]) -> String {
-    let with =
-        |line: &str| if line.starts_with("members = ") { format!("members = {members:?}") } else { line.to_owned() };
-    let fast = |package: &String| {
-        format!("\n[profile.dev.package.{package}]\nopt-level = 0\ndebug = false\nincremental = false\n")
-    };
-    root.lines().map(|line| with(line) + "\n").chain(packages.iter().map(fast)).collect()
-}
-
-/// The lesson's package under another name.
-fn package(lesson: &str, package: &str) -> String {
-    let name = |line: &str| if line.starts_with("name = ") { format!("name = \"{package}\"") } else { line.to_owned() };
-    lesson.lines().map(|line| name(line) + "\n").collect()
-}
-
-/// The folders of the repository that its manifest names the crates of.
-fn paths(root: &str) -> BTreeSet<&str> {
-    root.split("path = \"").skip(1).filter_map(|rest| rest.split(['/', '"']).next()).collect()
-}
-
 /// The files below a folder, by their paths from there. An editor's own files begin with a dot.
 pub(crate) fn tree(folder: &Path) -> Result<Vec<String>> {
     let mut paths = Vec::new();
@@ -202,16 +179,16 @@ pub(crate) fn tree(folder: &Path) -> Result<Vec<String>> {
     Ok(paths)
 }
 
-fn name(path: &Path) -> String {
+pub(crate) fn name(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-fn read(path: &Path) -> Result<String> {
+pub(crate) fn read(path: &Path) -> Result<String> {
     fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
 }
 
 /// Writes a file, unless it is so already: cargo builds anew what is newer than its program.
-fn write(path: &Path, text: &str) -> Result<()> {
+pub(crate) fn write(path: &Path, text: &str) -> Result<()> {
     if fs::read_to_string(path).is_ok_and(|there| there == text) {
         return Ok(());
     }
@@ -220,31 +197,4 @@ fn write(path: &Path, text: &str) -> Result<()> {
         fs::write(path, text)
     };
     attempt().with_context(|| format!("cannot write {}", path.display()))
-}
-
-/// Makes a symbolic link, unless it is there.
-fn link(path: &Path, target: &Path) -> Result<()> {
-    match fs::read_link(path) {
-        Ok(there) if there == target => Ok(()),
-        _ => symlink(target, path).with_context(|| format!("cannot make the link {}", path.display())),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_copys_manifest_is_the_workspaces_and_the_lessons() {
-        let root =
-            "[workspace]\nmembers = [\"common\", \"lab\"]\n[workspace.dependencies]\ncommon = { path = \"common\" }\n";
-        let lesson = "[package]\nname = \"lesson-04\"\nversion.workspace = true\n";
-        assert_eq!(
-            manifest(root, &["lesson-04-x".into()], &["04-x"]),
-            "[workspace]\nmembers = [\"04-x\"]\n[workspace.dependencies]\ncommon = { path = \"common\" }\n\n\
-             [profile.dev.package.lesson-04-x]\nopt-level = 0\ndebug = false\nincremental = false\n"
-        );
-        assert_eq!(package(lesson, "lesson-04-x"), "[package]\nname = \"lesson-04-x\"\nversion.workspace = true\n");
-        assert_eq!(paths(root).into_iter().collect::<Vec<_>>(), ["common"]);
-    }
 }

@@ -3,7 +3,8 @@
 use crate::change::Change;
 use crate::copy::{tree, Copy};
 use crate::project::Project;
-use crate::reading::{sheet, ANSWERS};
+use crate::reading::{self, sheet, ANSWERS, RUN};
+use crate::workspace;
 use anyhow::{Context, Result};
 use std::collections::hash_map::DefaultHasher;
 use std::collections::BTreeMap;
@@ -12,7 +13,7 @@ use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
 
 /// The folder of the copies, in the repository's folder: not below `target`, which `make clean` removes.
-const FOLDER: &str = "try";
+pub const FOLDER: &str = "try";
 /// Where a copy says how far the reader has got: the failures, or that it is solved; and what was judged last.
 const NOTE: &str = ".practice";
 const SOLVED: &str = "solved";
@@ -84,10 +85,10 @@ impl Exercise {
             return Ok(());
         }
         if self.change.is_reading() {
-            let file = folder.join(ANSWERS);
-            let attempt =
-                fs::create_dir_all(folder).and_then(|()| fs::write(&file, sheet(&self.change, &BTreeMap::new())));
-            attempt.with_context(|| format!("cannot write {}", file.display()))?;
+            let (sheet, run) = (sheet(&self.change, &BTreeMap::new()), reading::nameless(project, &self.change)?);
+            let attempt = fs::create_dir_all(folder).and_then(|()| fs::write(folder.join(RUN), run));
+            let attempt = attempt.and_then(|()| fs::write(folder.join(ANSWERS), sheet));
+            attempt.with_context(|| format!("cannot write into {}", folder.display()))?;
         } else {
             self.copy.write(project, &self.change)?;
         }
@@ -139,9 +140,14 @@ impl Exercise {
     ///
     /// # Errors
     /// It cannot be removed.
-    pub fn reset(&self) -> Result<()> {
-        let folder = &self.copy.folder;
-        fs::remove_dir_all(folder).with_context(|| format!("cannot remove {}", folder.display()))
+    pub fn reset(&self, project: &Project) -> Result<()> {
+        let (folder, workspace) = (&self.copy.folder, self.copy.workspace());
+        fs::remove_dir_all(folder).with_context(|| format!("cannot remove {}", folder.display()))?;
+        if !self.change.is_reading() {
+            // An editor that has the workspace open looks for the copies that it names.
+            workspace::furnish(project, workspace, &workspace::members(workspace)?)?;
+        }
+        Ok(())
     }
 
     /// The files that the reader edits.
@@ -188,7 +194,7 @@ mod tests {
         let change = Change::load(&project.lesson("04").unwrap(), "whose").unwrap();
         let exercise = Exercise::new(change, &project.target.join("practice/test-of-exercises"));
         let file = exercise.copy.folder.join(&exercise.change.edits[0].file);
-        let _ = exercise.reset();
+        let _ = exercise.reset(&project);
         assert_eq!(exercise.state(), State::Untouched);
         exercise.begin(&project).unwrap();
         assert!(fs::read_to_string(&file).unwrap().contains(&exercise.change.edits[0].to));
@@ -206,7 +212,7 @@ mod tests {
         fs::remove_file(&file).unwrap();
         assert_eq!(exercise.missing().unwrap(), [file]);
         assert_eq!((exercise.note(true).unwrap(), fails()), (State::Solved, State::Solved));
-        exercise.reset().unwrap();
+        exercise.reset(&project).unwrap();
         assert_eq!(exercise.state(), State::Untouched);
     }
 }

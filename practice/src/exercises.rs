@@ -1,15 +1,16 @@
 //! What a person sees of the exercises: the list, the task, the verdict with a hint.
 
-use crate::color;
 use anyhow::{ensure, Context, Result};
 use practice::attempt::attempt;
 use practice::exercise::{Exercise, State};
 use practice::project::Project;
+use practice::reading;
 use practice::run::Place;
 use practice::show::{self, bold};
 use std::io::{self, stdout, BufRead, IsTerminal, Write};
 use std::thread::sleep;
 use std::time::{Duration, SystemTime};
+use wire::lanes::Style;
 
 /// How often the files are looked at.
 const LOOK: Duration = Duration::from_millis(100);
@@ -50,7 +51,7 @@ pub fn reset(project: &Project, name: Option<&String>) -> Result<bool> {
     let mut line = String::new();
     io::stdin().lock().read_line(&mut line)?;
     if line.trim().eq_ignore_ascii_case("y") {
-        exercise.reset()?;
+        exercise.reset(project)?;
         writeln!(stdout(), "It is gone. `make try-{number}-{name}` begins again.")?;
     } else {
         writeln!(stdout(), "Nothing is thrown away.")?;
@@ -79,36 +80,45 @@ fn list(project: &Project, number: Option<&String>) -> Result<bool> {
     Ok(true)
 }
 
-/// One line over all exercises.
+/// How many exercises are solved, and which one comes next.
 fn progress(project: &Project) -> Result<()> {
     let all = Exercise::all(project)?;
-    let solved = all.iter().filter(|exercise| exercise.state() == State::Solved).count();
-    writeln!(stdout(), "Solved {solved} of {}.", all.len())?;
+    let (solved, open): (Vec<_>, Vec<_>) = all.iter().partition(|exercise| exercise.state() == State::Solved);
+    writeln!(stdout(), "Solved {} of {}.", solved.len(), all.len())?;
+    if let Some(Exercise { change, .. }) = open.first() {
+        writeln!(stdout(), "Next: make try-{}   {}", change.full_name(), change.title)?;
+    }
     Ok(())
 }
 
 /// What there is to do.
 fn tell(project: &Project, exercise: &Exercise) -> Result<()> {
-    let (change, again) = (&exercise.change, format!("then: make try-{}", exercise.change.full_name()));
-    writeln!(stdout(), "{}\n", bold(&change.title, color()))?;
-    writeln!(stdout(), "{}", show::plain(change.task.as_deref().unwrap_or_default()))?;
+    let (change, style) = (&exercise.change, Style::of_output());
+    let again = format!("then: make try-{}", change.full_name());
+    writeln!(stdout(), "{}\n", bold(&change.title, style.color))?;
+    writeln!(stdout(), "{}", show::plain(change.task.as_deref().unwrap_or_default(), style.width))?;
     if change.is_reading() {
-        let answers = exercise.edited()?.iter().map(|file| project.shown(file)).collect::<String>();
-        writeln!(stdout(), "Look at it with: wireshark {0}   or   target/debug/wire show {0}", change.read)?;
-        writeln!(stdout(), "The questions are in {answers}. Answer them there, {again}")?;
+        let shown = |file: &str| project.shown(&exercise.copy.folder.join(file));
+        writeln!(stdout(), "Look at it with: {}", project.to_look_at(&shown(reading::RUN)))?;
+        writeln!(stdout(), "The questions are in {}. Answer them there, {again}", shown(reading::ANSWERS))?;
         return Ok(());
     }
     let mut files: Vec<String> =
         change.edits.iter().map(|edit| project.shown(&exercise.copy.folder.join(&edit.file))).collect();
     files.dedup();
     writeln!(stdout(), "The place is in {}. Edit it, {again}", files.join(" and "))?;
+    writeln!(stdout(), "An editor that knows Rust wants the folder {}.", project.shown(exercise.copy.workspace()))?;
     Ok(())
 }
 
 /// Judges what there is, and says how far that is.
 fn judge(project: &Project, exercise: &Exercise, place: Place) -> Result<bool> {
-    writeln!(stdout(), "{}\n", bold(&exercise.change.title, color()))?;
-    let verdict = attempt(project, exercise, place, color())?;
+    let style = Style::of_output();
+    writeln!(stdout(), "{}\n", bold(&exercise.change.title, style.color))?;
+    if !exercise.change.is_reading() {
+        writeln!(stdout(), "Building it, and running it: {} …", place.name())?;
+    }
+    let verdict = attempt(project, exercise, place, style)?;
     writeln!(stdout(), "{}", verdict.text)?;
     if verdict.is_solved {
         progress(project)?;

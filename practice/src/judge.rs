@@ -83,15 +83,18 @@ impl fmt::Display for Finding {
             ANY => f.write_str("one side")?,
             node => write!(f, "the {node}")?,
         }
+        if *times == Some(0) {
+            f.write_str(" never")?;
+        }
         match (packet, line, exit) {
             (Some(packet), ..) => write!(f, " sends: {packet}")?,
+            // It is a part of a line: the quotation may go on.
+            (None, Some(line), _) if line.matches('"').count() % 2 == 1 => write!(f, " says: {line} …\"")?,
             (None, Some(line), _) => write!(f, " says: {line}")?,
             (.., exit) => write!(f, " ends with status {}", exit.unwrap_or_default())?,
         }
-        match times {
-            Some(0) => f.write_str(", never")?,
-            Some(times) => write!(f, ", {times} times")?,
-            None => {}
+        if let Some(times @ 1..) = times {
+            write!(f, ", {times} times")?;
         }
         match (self.found.as_slice(), &self.instead) {
             ([], Some(instead)) => write!(f, " (there is: {instead})"),
@@ -142,6 +145,23 @@ mod tests {
             (other.is_met(), other.to_string()),
             (false, "the client ends with status 1 (there is: exit status 0)".into())
         );
+    }
+
+    #[test]
+    fn what_must_not_be_is_said_plainly() {
+        let never = recorded(Expected {
+            node: "server".into(),
+            packet: Some("NAK".into()),
+            times: Some(0),
+            ..Expected::default()
+        });
+        assert_eq!(never.to_string(), "the server never sends: NAK");
+        let begun = recorded(Expected {
+            node: "server".into(),
+            line: Some("holds 60 bytes: \"One".into()),
+            ..Expected::default()
+        });
+        assert!(begun.to_string().starts_with("the server says: holds 60 bytes: \"One …\" (at "), "{begun}");
     }
 
     #[test]

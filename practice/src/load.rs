@@ -56,7 +56,8 @@ impl Change {
         Ok(())
     }
 
-    /// All changes of a lesson, in the order of their names; none if it has no folder for them.
+    /// All changes of a lesson: first those of its page, in the page's order, which is from easy to hard. None if it has no
+    /// folder for them.
     ///
     /// # Errors
     /// One of the files is not as it should be.
@@ -67,7 +68,32 @@ impl Change {
         }
         let paths = files(&folder, |path| path.extension().is_some_and(|ending| ending == "toml"))?;
         let name = |path: &PathBuf| path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        paths.iter().map(|path| Self::load(lesson, &name(path))).collect()
+        let mut changes = paths.iter().map(|path| Self::load(lesson, &name(path))).collect::<Result<Vec<_>>>()?;
+        let page = Self::page(lesson);
+        changes.sort_by_key(|change| change.place_on(&page).unwrap_or(usize::MAX));
+        Ok(changes)
+    }
+
+    /// The text of a lesson's page; without one there is no order.
+    fn page(lesson: &Path) -> String {
+        let docs = lesson.ancestors().nth(2).unwrap_or(lesson).join("docs");
+        fs::read_to_string(docs.join(lesson.file_name().unwrap_or_default()).with_extension("md")).unwrap_or_default()
+    }
+
+    /// Whether its lesson's page is about it.
+    #[must_use]
+    pub fn is_on_page(&self) -> bool {
+        self.place_on(&Self::page(&self.lesson)).is_some()
+    }
+
+    /// Where a page names it: an exercise by its command, another change in the mark of the page's table.
+    fn place_on(&self, page: &str) -> Option<usize> {
+        if self.task.is_some() {
+            return page.find(&format!("`make try-{}`", self.full_name()));
+        }
+        let begin = page.find(&format!("<!-- generated: changes {} ", self.number()))?;
+        let mark = page[begin..].lines().next()?;
+        mark.split(' ').position(|word| word == self.name)
     }
 
     /// All changes of all lessons.
@@ -141,6 +167,17 @@ mod tests {
             let error = change.apply("src/server.rs", wrong).unwrap_err().to_string();
             assert!(error.contains("change early: this stands") && error.contains("src/server.rs"), "{error}");
         }
+    }
+
+    #[test]
+    fn changes_come_in_the_order_of_their_page() {
+        let page = "<!-- generated: changes 04 b early -->\nFrom easy to hard: `make try-04-c`, `make try-04-early`.";
+        let place = |text: &str, name: &str| Change { name: name.into(), ..parse(text).unwrap() }.place_on(page);
+        assert!(place(TEXT, "b") < place(TEXT, "early") && place(TEXT, "b").is_some());
+        assert_eq!(place(TEXT, "c"), None, "an exercise is none of the table's");
+        let exercise = TEXT.replace("ask", "hints = ['']\ntask");
+        assert!(place(&exercise, "c") < place(&exercise, "early") && place(&exercise, "c").is_some());
+        assert_eq!(place(&exercise, "b"), None);
     }
 
     #[test]

@@ -7,14 +7,13 @@
 mod exercises;
 mod prove;
 
-use anyhow::{Context, Result};
+use anyhow::{ensure, Context, Result};
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use practice::change::Change;
 use practice::copy::Copy;
 use practice::project::Project;
 use practice::run::{run, Outcome, Place};
 use practice::show::{self, bold};
-use std::env;
 use std::io::{self, stdout, BufRead, IsTerminal, Write};
 use std::process::ExitCode;
 use wire::lanes::Style;
@@ -89,34 +88,37 @@ fn break_it(project: &Project, arguments: &ArgMatches) -> Result<bool> {
     let lesson = project.lesson(number)?;
     let Some(name) = arguments.get_one::<String>("change") else { return list(&Change::of(&lesson)?, number) };
     let change = Change::load(&lesson, name)?;
+    let name = change.full_name();
+    ensure!(change.task.is_none(), "{name} is an exercise, and no change to look at: `make try-{name}`");
     let copy = Copy::lay_out(project, &change)?;
-    writeln!(stdout(), "{}\n", bold(&change.title, color()))?;
-    writeln!(stdout(), "{}", show::edit(&change, &copy, color())?)?;
-    let prediction = ask(&change, arguments.get_flag("quiet"))?;
+    let style = Style::of_output();
+    writeln!(stdout(), "{}\n", bold(&change.title, style.color))?;
+    writeln!(stdout(), "{}", show::edit(&change, &copy, style.color)?)?;
+    let prediction = ask(&change, arguments.get_flag("quiet"), style)?;
     let place = place(arguments, Place::Lab);
     writeln!(stdout(), "Building it, and running it: {} …\n", place.name())?;
-    let outcome = run(project, &change, &copy, place, color())?;
+    let outcome = run(project, &change, &copy, place, style.color)?;
     match &outcome {
         Outcome::Refused(said) => writeln!(stdout(), "{said}")?,
         Outcome::Ran { file, run, findings } => {
-            writeln!(stdout(), "{}", show::part(run, findings, style())?)?;
+            writeln!(stdout(), "{}", show::part(run, findings, style)?)?;
             writeln!(
                 stdout(),
                 "{}\n{}",
-                bold("What had to come of it, and where it is in the run:", color()),
-                show::findings(findings, color())
+                bold("What had to come of it, and where it is in the run:", style.color),
+                show::findings(findings, style)
             )?;
-            writeln!(stdout(), "The whole run: wireshark {}\n", project.shown(file))?;
+            writeln!(stdout(), "The whole run: {}\n", project.to_look_at(&project.shown(file)))?;
         }
     }
     if let Some(prediction) = prediction {
-        writeln!(stdout(), "{} {prediction}\n", bold("You said:", color()))?;
+        writeln!(stdout(), "{} {prediction}\n", bold("You said:", style.color))?;
     }
     let is_as_told = outcome.is_as_told(&change);
     if !is_as_told {
         writeln!(stdout(), "This time it came otherwise than it had to. {}\n", excuse(place))?;
     }
-    write!(stdout(), "{}", show::plain(&change.why))?;
+    write!(stdout(), "{}", show::plain(&change.why, style.width))?;
     Ok(is_as_told)
 }
 
@@ -131,18 +133,25 @@ fn excuse(place: Place) -> &'static str {
 }
 
 fn list(changes: &[Change], number: &str) -> Result<bool> {
-    for change in changes.iter().filter(|change| change.task.is_none()) {
-        writeln!(stdout(), "  make break-{number} CHANGE={:24} {}", change.name, change.title)?;
+    let changes = changes.iter().filter(|change| change.task.is_none());
+    let (on_page, others): (Vec<_>, Vec<_>) = changes.partition(|change| change.is_on_page());
+    for (heading, changes) in [("", &on_page), ("More:", &others)] {
+        if !heading.is_empty() && !changes.is_empty() {
+            writeln!(stdout(), "{heading}")?;
+        }
+        for change in changes {
+            writeln!(stdout(), "  make break-{number} CHANGE={:24} {}", change.name, change.title)?;
+        }
     }
-    if changes.is_empty() {
+    if on_page.is_empty() && others.is_empty() {
         writeln!(stdout(), "Lesson {number} has no changes yet.")?;
     }
     Ok(true)
 }
 
 /// Asks for a prediction, if there is somebody to ask.
-fn ask(change: &Change, quiet: bool) -> Result<Option<String>> {
-    writeln!(stdout(), "{}", show::plain(&change.ask))?;
+fn ask(change: &Change, quiet: bool, style: Style) -> Result<Option<String>> {
+    writeln!(stdout(), "{}", show::plain(&change.ask, style.width))?;
     if quiet || !io::stdin().is_terminal() || !stdout().is_terminal() {
         return Ok(None);
     }
@@ -161,15 +170,4 @@ fn place(arguments: &ArgMatches, otherwise: Place) -> Place {
         Some("device") => Place::Device,
         _ => otherwise,
     }
-}
-
-fn color() -> bool {
-    stdout().is_terminal() && env::var_os("NO_COLOR").map_or(true, |value| value.is_empty())
-}
-
-/// As wide as the terminal.
-fn style() -> Style {
-    let width = terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
-    let width = width.filter(|_| stdout().is_terminal());
-    Style { color: color(), width: width.unwrap_or(Style::FILE.width) }
 }

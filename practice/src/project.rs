@@ -13,17 +13,16 @@ pub struct Project {
 }
 
 impl Project {
-    /// The repository that this program was built in.
+    /// The repository that this program is called in.
     ///
     /// # Errors
-    /// This program lies in no folder of cargo's.
+    /// There is none here, or this program lies in no folder of cargo's.
     pub fn find() -> Result<Self> {
-        let here = Path::new(env!("CARGO_MANIFEST_DIR"));
         let program = std::env::current_exe().context("cannot find this program's own path")?;
         // target/debug/practice; a test's program lies in a folder below that.
         let debug = program.ancestors().skip(1).find(|folder| !folder.ends_with("deps"));
         let target = debug.and_then(Path::parent).context("this program lies in no folder of cargo's")?;
-        Ok(Self { root: here.parent().unwrap_or(here).to_owned(), target: target.to_owned() })
+        Ok(Self { root: wire::repository::root()?, target: target.to_owned() })
     }
 
     /// The folder of a lesson, by its number: `03`.
@@ -42,6 +41,12 @@ impl Project {
     #[must_use]
     pub fn shown(&self, path: &Path) -> String {
         path.strip_prefix(&self.root).unwrap_or(path).display().to_string()
+    }
+
+    /// How a person looks at a run or a capture.
+    #[must_use]
+    pub fn to_look_at(&self, file: &str) -> String {
+        format!("wireshark {file}   or   {} show {file}", self.shown(&self.target.join("debug/wire")))
     }
 
     /// The folders of all lessons, in order.

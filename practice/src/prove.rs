@@ -1,6 +1,5 @@
 //! Tries changes again, and says of each whether it came out as told.
 
-use crate::color;
 use anyhow::{anyhow, ensure, Result};
 use practice::change::Change;
 use practice::copy::Copy;
@@ -121,7 +120,7 @@ impl Guide<'_> {
                     (false, says) => format!("  it has to say: {says}\n"),
                     _ => String::new(),
                 };
-                format!("{}{missing}{}  {}\n", show::findings(findings, color()), complaint, file.display())
+                format!("{}{missing}{}  {}\n", show::findings(findings, Style::of_output()), complaint, file.display())
             }
         };
         if let (true, true, Outcome::Ran { run, findings, .. }) =
@@ -139,7 +138,7 @@ impl Guide<'_> {
         match Copy::built(self.project, change) {
             Some(copy) => run_built(self.project, change, &copy, place),
             // The compiler has something to say about it.
-            None => run(self.project, change, &Copy::lay_out(self.project, change)?, place, color()),
+            None => run(self.project, change, &Copy::lay_out(self.project, change)?, place, Style::of_output().color),
         }
     }
 }

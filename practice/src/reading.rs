@@ -3,7 +3,7 @@
 //! In the exercise's file (see [`crate::change`]) this stands in place of edits and outcome:
 //!
 //! ```toml
-//! read = "captures/changes/03-late-receive.pcapng"
+//! read = "captures/changes/03-late-receive.pcapng"        # the reader gets a copy that does not tell this name
 //!
 //! [[questions]]
 //! name = "frame"                 # what it is called in answers.toml
@@ -32,11 +32,18 @@ use anyhow::{ensure, Context, Result};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fs;
+use wire::capture::Reader;
+use wire::pcapng::{Section, Writer};
+use wire::run::Event;
 
 /// The reader's file, in the exercise's folder.
 pub const ANSWERS: &str = "answers.toml";
+/// The capture, beside it.
+pub const RUN: &str = "run.pcapng";
+/// What the lab and the device call the line that tells a program's command.
+const START: &str = "start";
 /// What may be left out before a name.
-const PREFIXES: [&str; 2] = ["ibv_wc_", "rdma_cm_event_"];
+const PREFIXES: [&str; 3] = ["ibv_wc_", "rdma_cm_event_", "ibv_qp_attr."];
 
 /// A question about a capture.
 #[derive(Debug, Clone, Deserialize)]
@@ -63,6 +70,7 @@ pub struct Question {
 #[serde(untagged)]
 enum Answer {
     Number(i64),
+    Fraction(f64),
     Text(String),
 }
 
@@ -101,10 +109,43 @@ pub fn capture(project: &Project, change: &Change) -> Result<Vec<u8>> {
     fs::read(project.root.join(&change.read)).with_context(|| format!("cannot read {}", change.read))
 }
 
+/// The capture as the reader gets it. The name of the change that it was recorded with, and its options, would tell too much.
+///
+/// # Errors
+/// It cannot be read.
+pub fn nameless(project: &Project, change: &Change) -> Result<Vec<u8>> {
+    let (capture, lesson) = (capture(project, change)?, format!("lesson-{}", change.number()));
+    let mut reader = Reader::new(&capture[..])?;
+    let mut writer = Writer::without_interface(Vec::new(), &Section::default())?;
+    while let Some(event) = reader.event()? {
+        match event {
+            Event::Packet(record) => {
+                let interface = writer.interface(record.link, record.node)?;
+                let time = record.time_ns.unwrap_or_default();
+                writer.cut_packet(interface, time, record.data, record.length, record.comment)?;
+            }
+            Event::Line(mut line) => {
+                if line.program.starts_with(&lesson) {
+                    line.program.clone_from(&lesson);
+                }
+                if line.act == START {
+                    let words = line.text.split(' ').skip(1).take_while(|word| !word.starts_with("--"));
+                    line.text = words.fold(lesson.clone(), |text, word| text + " " + word);
+                }
+                for (link, name) in reader.interfaces() {
+                    writer.interface(link, name.as_deref())?;
+                }
+                writer.line(&line)?;
+            }
+        }
+    }
+    Ok(writer.into_inner()?)
+}
+
 /// The file for the answers, with the questions in it, and what is known of the answers.
 #[must_use]
 pub fn sheet(change: &Change, answers: &BTreeMap<String, String>) -> String {
-    let mut text = format!("# {}\n# The capture: {}\n", change.title, change.read);
+    let mut text = format!("# {}\n# The capture: {RUN}, beside this file\n", change.title);
     for question in &change.questions {
         text += "\n";
         text.extend(question.ask.trim().lines().map(|line| format!("# {line}\n")));
@@ -121,26 +162,38 @@ pub fn sheet(change: &Change, answers: &BTreeMap<String, String>) -> String {
 /// # Errors
 /// The text is no TOML, or the capture is damaged.
 pub fn wrong<'a>(change: &'a Change, capture: &[u8], text: &str) -> Result<Vec<&'a Question>> {
-    let answers: BTreeMap<String, Answer> =
-        basic_toml::from_str(text).context("each answer is a line as: frame = \"31\"")?;
+    let answers: BTreeMap<String, Answer> = basic_toml::from_str(text)
+        .context("each answer is a line as: frame = \"31\", with quotation marks around it")?;
     let mut wrong = Vec::new();
     for question in &change.questions {
         let given = answers.get(&question.name).map(|answer| match answer {
             Answer::Number(number) => number.to_string(),
+            Answer::Fraction(number) => number.to_string(),
             Answer::Text(text) => bare(text),
         });
-        if !question.right(capture)?.iter().any(|right| given.as_ref() == Some(&bare(right))) {
+        let right = question.right(capture)?;
+        // The letter of a choice, or its own words.
+        let chosen = question.letters().zip(&question.choices).filter(|(letter, _)| right.contains(letter));
+        let mut right = right.iter().chain(chosen.map(|(_, choice)| choice));
+        if !right.any(|right| given.as_ref() == Some(&bare(right))) {
             wrong.push(question);
         }
     }
     Ok(wrong)
 }
 
-/// An answer without what does not matter.
+/// An answer without what does not matter: capitals, a status's number, the structure around a field.
 fn bare(text: &str) -> String {
     let text = text.trim().to_lowercase();
-    let rest = PREFIXES.iter().find_map(|prefix| text.strip_prefix(prefix));
-    rest.unwrap_or(&text).to_owned()
+    let text = match text.rsplit_once(" (") {
+        Some((name, number)) if number.strip_suffix(')').is_some_and(is_number) => name,
+        _ => &text,
+    };
+    PREFIXES.iter().find_map(|prefix| text.strip_prefix(prefix)).unwrap_or(text).to_owned()
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// Proves a reading task: the right answers are taken, and each one that is missing or wrong is noticed.
@@ -219,6 +272,38 @@ mod tests {
         assert_eq!(wrong_of(&sheet(&task, &BTreeMap::new())).unwrap(), ["frame", "status", "who"]);
         let error = format!("{:#}", wrong_of("frame = \nwho").unwrap_err());
         assert!(error.contains("each answer is a line as") && error.contains("line 1"), "{error}");
+    }
+
+    #[test]
+    fn answers_in_the_words_of_the_log_are_taken_too() {
+        let text = TEXT.replace("the client\"]", "0.64\"]").replace("name = \"who\"", "name = \"time\"");
+        let text = text.replace("IBV_WC_SUCCESS", "rq_psn");
+        let task = task(&text).unwrap();
+        let capture = capture(&Project::find().unwrap(), &task).unwrap();
+        let frame = task.questions[0].right(&capture).unwrap().remove(0);
+        let wrong_of = |status: &str, time: &str| {
+            let text = format!("frame = {frame}\nstatus = {status}\ntime = {time}");
+            wrong(&task, &capture, &text).unwrap().into_iter().map(|question| question.name.clone()).collect::<Vec<_>>()
+        };
+        for (status, time) in [("'ibv_qp_attr.rq_psn'", "0.64"), ("'rq_psn (5)'", "'0.64'"), ("'RQ_PSN'", "'B'")] {
+            assert!(wrong_of(status, time).is_empty(), "{status} {time}: {:?}", wrong_of(status, time));
+        }
+        assert_eq!(wrong_of("'rq_psn (x)'", "0.63"), ["status", "time"]);
+        assert_eq!(wrong_of("'sq_psn'", "'the server'"), ["status", "time"]);
+    }
+
+    #[test]
+    fn the_readers_capture_has_the_same_frames_and_not_the_name_of_the_change() {
+        let project = Project::find().unwrap();
+        for change in Change::all(&project).unwrap().iter().filter(|change| change.is_reading()) {
+            let (bare, whole) = (nameless(&project, change).unwrap(), capture(&project, change).unwrap());
+            let name = change.read.rsplit('/').next().unwrap().trim_end_matches(".pcapng");
+            let has = |run: &[u8], text: &str| run.windows(text.len()).any(|window| window == text.as_bytes());
+            assert!(has(&whole, name) && !has(&bare, name) && !has(&bare, " --"), "{}", change.read);
+            for question in &change.questions {
+                assert_eq!(question.right(&bare).unwrap(), question.right(&whole).unwrap(), "{}", question.name);
+            }
+        }
     }
 
     #[test]

@@ -13,6 +13,7 @@ use std::fs;
 use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use wire::lanes::Style;
 
 /// Where the lab's server is.
 const SERVER: &str = "10.47.91.1";
@@ -22,6 +23,11 @@ const PROGRAM_FAILED: i32 = 1;
 const LESSON: &str = "lesson";
 const EXAMPLES: &str = "examples/";
 
+/// An exercise whose client is dead has failed: nobody waits until its server has noticed. Seconds.
+const GRACE: u32 = 2;
+
+/// What is looked for in words has each of them in one line.
+const UNCUT: Style = Style { color: false, width: usize::MAX };
 /// So much of what stands out in a run is told.
 pub(crate) const MOST_TROUBLE: usize = 4;
 
@@ -87,7 +93,7 @@ impl Outcome {
         let Self::Ran { run, findings, .. } = self else { return Ok(String::new()) };
         let unmet: Vec<Finding> = findings.iter().filter(|finding| !finding.is_met()).cloned().collect();
         let trouble = trouble(run)?.into_iter().take(MOST_TROUBLE).map(|line| format!("  {line}\n"));
-        Ok(show::findings(&unmet, false) + &trouble.collect::<String>())
+        Ok(show::findings(&unmet, UNCUT) + &trouble.collect::<String>())
     }
 }
 
@@ -140,6 +146,9 @@ fn execute(project: &Project, change: &Change, program: &str, place: Place) -> R
         Place::Lab => command.arg("--json").args(change.faults.iter().flat_map(|fault| ["--fault", fault])),
         Place::Device => command.arg("--quiet"),
     };
+    if place == Place::Device && change.task.is_some() {
+        command.arg("--grace").arg(GRACE.to_string());
+    }
     command.current_dir(&project.root).stdin(Stdio::null()).stderr(Stdio::inherit());
     let output = command.output().with_context(|| format!("cannot start the {}", place.name()))?;
     let is_over = output.status.success() || output.status.code() == Some(PROGRAM_FAILED);

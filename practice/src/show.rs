@@ -90,24 +90,46 @@ fn parts(mut numbers: Vec<u64>) -> Vec<RangeInclusive<u64>> {
 
 /// One line for each expectation, and what it means if it is not met.
 #[must_use]
-pub fn findings(findings: &[Finding], color: bool) -> String {
+pub fn findings(findings: &[Finding], style: Style) -> String {
     let line = |finding: &Finding| {
         let is_met = finding.is_met();
-        checked(&finding.to_string(), is_met, if is_met { "" } else { &finding.expected.hint }, color)
+        checked(&finding.to_string(), is_met, if is_met { "" } else { &finding.expected.hint }, style)
     };
     findings.iter().map(line).collect()
 }
 
 /// A line with a mark, and what there is to say about it in a line of its own.
 #[must_use]
-pub fn checked(text: &str, is_right: bool, remark: &str, color: bool) -> String {
-    let mark = match (is_right, color) {
-        (true, true) => "✓".green().to_string(),
-        (false, true) => "✗".red().to_string(),
-        (_, false) => if is_right { "✓" } else { "✗" }.to_owned(),
+pub fn checked(text: &str, is_right: bool, remark: &str, style: Style) -> String {
+    let mark = if is_right { "✓" } else { "✗" };
+    let line = hanging(&format!("  {mark} "), text, style.width);
+    let remark = if remark.is_empty() { String::new() } else { hanging("      ", remark.trim(), style.width) };
+    let coloured = match (style.color, is_right) {
+        (false, _) => mark.to_owned(),
+        (true, true) => mark.green().to_string(),
+        (true, false) => mark.red().to_string(),
     };
-    let remark = if remark.is_empty() { String::new() } else { format!("      {}\n", remark.trim()) };
-    format!("  {mark} {text}\n{remark}")
+    line.replacen(mark, &coloured, 1) + &remark
+}
+
+/// Text that fits the terminal, and goes on as far in as it begins. No word is cut.
+#[must_use]
+pub fn hanging(begin: &str, text: &str, width: usize) -> String {
+    let indent = begin.chars().count();
+    let (mut folded, mut at) = (begin.to_owned(), indent);
+    for (number, word) in text.split([' ', '\n']).enumerate() {
+        let length = word.chars().count();
+        if number > 0 && (at + 1).saturating_add(length) > width {
+            folded += &format!("\n{:indent$}", "");
+            at = indent;
+        } else if number > 0 {
+            folded.push(' ');
+            at += 1;
+        }
+        folded += word;
+        at += length;
+    }
+    folded + "\n"
 }
 
 /// Text that stands out.
@@ -120,11 +142,33 @@ pub fn bold(text: &str, color: bool) -> String {
     }
 }
 
-/// Markdown for a terminal: of a link only its text is left.
+/// Markdown for a terminal: of a link only its text is left, of emphasis its words, and paragraphs are as wide as fits.
 #[must_use]
-pub fn plain(markdown: &str) -> String {
-    let mut text = String::new();
-    let mut rest = markdown.trim();
+pub fn plain(markdown: &str, width: usize) -> String {
+    let text = unemphasized(&unlinked(markdown.trim()));
+    let paragraphs = text.split("\n\n").map(|paragraph| {
+        let words: Vec<&str> = paragraph.split_whitespace().collect();
+        hanging("", &words.join(" "), width)
+    });
+    paragraphs.collect::<Vec<_>>().join("\n")
+}
+
+/// Asterisks that stand at a word, and not in code.
+fn unemphasized(markdown: &str) -> String {
+    let pieces = markdown.split('`').enumerate().map(|(at, piece)| {
+        let words = piece.split_inclusive(char::is_whitespace);
+        let bare = |word: &str| if word.trim() == "*" { word.to_owned() } else { word.replace('*', "") };
+        if at % 2 == 0 {
+            words.map(bare).collect()
+        } else {
+            piece.to_owned()
+        }
+    });
+    pieces.collect::<Vec<String>>().join("`")
+}
+
+fn unlinked(markdown: &str) -> String {
+    let (mut text, mut rest) = (String::new(), markdown);
     while let Some((before, after)) = rest.split_once('[') {
         text += before;
         let link = after.split_once("](").and_then(|(name, after)| Some((name, after.split_once(')')?.1)));
@@ -139,7 +183,7 @@ pub fn plain(markdown: &str) -> String {
             }
         }
     }
-    text + rest + "\n"
+    text + rest
 }
 
 #[cfg(test)]
@@ -153,8 +197,19 @@ mod tests {
     }
 
     #[test]
-    fn links_are_only_their_text() {
+    fn markdown_is_text_of_the_terminals_width() {
         let text = "The [`X`](a.md#x), not [0], nor [b][c] but [d](e).";
-        assert_eq!(plain(text), "The `X`, not [0], nor [b][c] but d.\n");
+        assert_eq!(plain(text, 80), "The `X`, not [0], nor [b][c] but d.\n");
+        let text = "A *remote access\nerror*, 2 * 3 and `*wr_id`.\n\nHow many bytes?\n";
+        let expected = "A remote access\nerror, 2 * 3 and\n`*wr_id`.\n\nHow many bytes?\n";
+        assert_eq!(plain(text, 20), expected, "no word is cut");
+    }
+
+    #[test]
+    fn a_long_line_goes_on_below_its_text() {
+        let style = Style { color: false, width: 30 };
+        let said = checked("the server sends: RC Acknowledge", true, "Look at the frame before it.", style);
+        let expected = "  ✓ the server sends: RC\n    Acknowledge\n      Look at the frame before\n      it.\n";
+        assert_eq!(said, expected);
     }
 }

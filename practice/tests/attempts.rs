@@ -11,9 +11,16 @@ use practice::run::Place;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
+use wire::lanes::Style;
 
 /// Where the client's program begins.
 const BEGIN: &str = "pub fn run(args: &Args) -> Result<()> {\n";
+
+/// Seconds: more than a server has whose client has died.
+const DEADLINE: u32 = 6;
+/// What is said when nothing was saved.
+const UNCHANGED: &str = "Nothing has changed here since the last time. Is the file saved?";
+const STYLE: Style = Style { color: false, width: usize::MAX };
 
 /// The exercise 04-whose under a name and in a folder that are no reader's, just laid out.
 struct Tried {
@@ -26,9 +33,9 @@ impl Tried {
     fn new(name: &str) -> Self {
         let project = Project::find().unwrap();
         let mut change = Change::load(&project.lesson("04").unwrap(), "whose").unwrap();
-        (change.name, change.deadline) = (format!("test-{name}"), Some(2));
-        let exercise = Exercise::new(change, &project.target.join("practice/attempts"));
-        let _ = exercise.reset();
+        (change.name, change.deadline) = (format!("test-{name}"), Some(DEADLINE));
+        let exercise = Exercise::new(change, &project.target.join("practice/attempts").join(name));
+        let _ = exercise.reset(&project);
         exercise.begin(&project).unwrap();
         let client = exercise.copy.folder.join("src/client.rs");
         Self { project, exercise, client }
@@ -43,7 +50,7 @@ impl Tried {
     }
 
     fn is_told(&self) -> String {
-        let verdict = attempt(&self.project, &self.exercise, Place::Device, false).unwrap();
+        let verdict = attempt(&self.project, &self.exercise, Place::Device, STYLE).unwrap();
         assert!(!verdict.is_solved, "{}", verdict.text);
         verdict.text
     }
@@ -87,16 +94,16 @@ fn a_hole_left_as_it_is_fails_once_whatever_an_editor_keeps_beside_it() {
     // As two editors do while a file is open.
     symlink("nobody@nowhere.1", tried.client.with_file_name(".#client.rs")).unwrap();
     fs::write(tried.client.with_file_name(".client.rs.swp"), [0xff; 64]).unwrap();
-    for _ in 0..2 {
+    for times in 1..=2 {
         let said = tried.is_told();
-        says(&said, &["Nothing has changed here since the last time. Is the file saved?", "remote access error"]);
-        says(&said, &[&tried.hint(1)]);
+        says(&said, &["remote access error", &tried.hint(1)]);
+        assert_eq!(said.contains(UNCHANGED), times == 2, "who begins is not asked: {said}");
         assert_eq!(tried.exercise.state(), State::Tried(1));
     }
     // A word more is another attempt.
     let said = tried.saves(&tried.begins("// Whose?"));
     says(&said, &[&tried.hint(2)]);
-    assert!(!said.contains("Nothing has changed"), "{said}");
+    assert!(!said.contains(UNCHANGED), "{said}");
 }
 
 #[test]
@@ -104,10 +111,21 @@ fn a_panic_and_loops_without_end_are_told_in_words() {
     let tried = Tried::new("end");
     let hole = fs::read_to_string(&tried.client).unwrap();
     let with = |line: &str| hole.replace(BEGIN, &format!("{BEGIN}    {line}\n"));
-    let said = tried.saves(&with("assert!(args.address.is_empty(), \"oh no\");"));
-    says(&said, &["panicked at", "the client ends with status 0 (there is: exit status 101)", &tried.hint(1)]);
+    let said = tried.saves(&with("assert!(args.address.is_empty(), \"oh no,\\nnot here\");"));
+    says(&said, &["panicked at", ": oh no, not here", "the client ends with status 0 (there is: exit status 101)"]);
+    says(&said, &["the server had not ended 2 s after the client had failed, and is ended", &tried.hint(1)]);
     let said = tried.saves(&with("while !args.address.is_empty() {}"));
-    says(&said, &["the client had not ended after 2 s, and is ended", &tried.hint(2)]);
+    says(&said, &["the client had not ended after 6 s, and is ended", &tried.hint(2)]);
     let said = tried.saves(&with("while !args.address.is_empty() { println!(\"again\"); }"));
-    says(&said, &["the client had not ended after 2 s, and is ended"]);
+    says(&said, &["the client had not ended after 6 s, and is ended"]);
+}
+
+#[test]
+fn what_the_lessons_call_is_no_part_of_an_exercise() {
+    let tried = Tried::new("library");
+    let (here, there) = (tried.exercise.copy.workspace().join("common/src/pd.rs"), "common/src/pd.rs");
+    let there = fs::read_to_string(tried.project.root.join(there)).unwrap();
+    fs::write(&here, "no Rust").unwrap();
+    says(&tried.is_told(), &["common/src/pd.rs is no part of the exercise", "remote access error"]);
+    assert_eq!(fs::read_to_string(&here).unwrap(), there);
 }

@@ -14,6 +14,7 @@ use practice::proof::Proof;
 use practice::reading;
 use practice::run::{run, Outcome, Place};
 use practice::show;
+use wire::lanes::Style;
 
 /// Tried whenever the tests are run: in the lab one that does not compile, and one with faults of the wire; on the device all
 /// of an exercise.
@@ -79,6 +80,6 @@ fn outcome(project: &Project, proof: &Proof) -> Outcome {
 fn told(outcome: &Outcome) -> String {
     match outcome {
         Outcome::Refused(said) => said.clone(),
-        Outcome::Ran { findings, .. } => show::findings(findings, false) + &outcome.complaint().unwrap(),
+        Outcome::Ran { findings, .. } => show::findings(findings, Style::FILE) + &outcome.complaint().unwrap(),
     }
 }

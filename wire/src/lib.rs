@@ -26,6 +26,7 @@ pub mod pcapng;
 pub mod play;
 pub mod programs;
 pub mod recorder;
+pub mod repository;
 pub mod rules;
 pub mod run;
 pub mod show;

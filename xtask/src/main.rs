@@ -20,13 +20,15 @@ Usage: xtask COMMAND
 
 fn main() -> ExitCode {
     let words: Vec<String> = env::args().skip(1).collect();
-    let result = match words.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
-        ["record"] => record::record(&root(), None),
-        ["record", lesson] => record::record(&root(), Some(lesson)),
-        ["docs"] => docs::write(&root()),
-        ["docs", "--check"] => docs::check(&root()),
-        ["site"] => site::build(&root(), &target(), env::var("REPOSITORY").ok().as_deref()),
-        ["screenshots"] => screenshots::take(&root()),
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let done = |work: &dyn Fn(&Path) -> Result<()>| work(&root()?);
+    let result = match words.as_slice() {
+        ["record"] => done(&|root| record::record(root, None)),
+        ["record", lesson] => done(&|root| record::record(root, Some(lesson))),
+        ["docs"] => done(&docs::write),
+        ["docs", "--check"] => done(&docs::check),
+        ["site"] => done(&|root| site::build(root, &target(root), env::var("REPOSITORY").ok().as_deref())),
+        ["screenshots"] => done(&screenshots::take),
         _ => {
             eprintln!("{USAGE}");
             return ExitCode::from(2);
@@ -42,14 +44,13 @@ fn main() -> ExitCode {
 }
 
 /// The repository's folder.
-fn root() -> PathBuf {
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    here.parent().unwrap_or(here).to_owned()
+fn root() -> Result<PathBuf> {
+    Ok(wire::repository::root()?)
 }
 
 /// Where cargo, and all that is built here, puts its results.
-fn target() -> PathBuf {
-    env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
+fn target(root: &Path) -> PathBuf {
+    env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from)
 }
 
 /// What a program prints.

@@ -48,6 +48,9 @@ pub struct Options {
     /// How long the programs may run, in seconds
     #[arg(long, default_value_t = 60)]
     deadline: u64,
+    /// How long the others may go on when a program has failed, in seconds; until the deadline unless this is said
+    #[arg(long)]
+    grace: Option<u64>,
     /// The folder of the results, below target/device/runs
     #[arg(long)]
     name: Option<String>,
@@ -92,6 +95,8 @@ struct Session {
     programs: Vec<Program>,
     /// The server's address.
     server: String,
+    /// The first that failed, and when.
+    failed: Option<(usize, Instant)>,
 }
 
 /// Runs it; true if all programs ended with 0.
@@ -102,7 +107,7 @@ pub fn run(mut run: Run) -> Result<bool> {
     let (inbox, wires) = (Inbox::open()?, Wires::new(std::mem::take(&mut run.rules), run.nodes.len())?);
     // A server that never tells listens on TCP, if at all.
     let (programs, server) = (Vec::new(), String::from("127.0.0.1"));
-    let mut session = Session { run, library, inbox, recorder, wires, programs, server };
+    let mut session = Session { run, library, inbox, recorder, wires, programs, server, failed: None };
     session.start()?;
     session.conversation()?;
     let Session { run, mut recorder, wires, programs, .. } = session;
@@ -150,6 +155,9 @@ impl Session {
             kind::EXIT => {
                 let status = String::from_utf8_lossy(&bytes).parse().unwrap_or(-1);
                 self.programs[node].exit = Some(status);
+                if status != 0 && self.failed.is_none() {
+                    self.failed = Some((node, Instant::now()));
+                }
                 self.recorder.act(Some(node), "exit", &format!("exit status {status}"))?;
                 self.start_others()
             }
@@ -185,21 +193,31 @@ impl Session {
         Ok(())
     }
 
-    /// Ends what still runs when the time is over, or the shell was left.
+    /// Ends what still runs when the time is over, or the shell was left, or what it waits for is dead.
     fn end_late(&mut self, begun: Instant) -> Result<()> {
         let shell_left = self.run.shell && self.programs.get(1).is_some_and(|shell| shell.exit.is_some());
-        let deadline = if self.run.shell { DAY } else { Duration::from_secs(self.run.options.deadline) };
-        if !shell_left && begun.elapsed() < deadline {
-            return Ok(());
-        }
+        let Some(why) = self.why_late(begun).or(shell_left.then(String::new)) else { return Ok(()) };
         for (program, node) in
             self.programs.iter_mut().zip(&self.run.nodes).filter(|(program, _)| program.exit.is_none())
         {
             if program.end() && !shell_left {
-                let seconds = deadline.as_secs();
-                self.recorder.trouble(&format!("the {} had not ended after {seconds} s, and is ended", node.name))?;
+                self.recorder.trouble(&format!("the {} had not ended {why}, and is ended", node.name))?;
             }
         }
         Ok(())
+    }
+
+    /// Why the time is over, if it is.
+    fn why_late(&self, begun: Instant) -> Option<String> {
+        let over = |begun: Instant, seconds: u64| begun.elapsed() >= Duration::from_secs(seconds);
+        let Options { deadline, grace, .. } = self.run.options;
+        if let (Some(grace), Some((node, when))) = (grace, self.failed) {
+            let name = &self.run.nodes[node].name;
+            if over(when, grace) {
+                return Some(format!("{grace} s after the {name} had failed"));
+            }
+        }
+        let deadline = if self.run.shell { DAY.as_secs() } else { deadline };
+        over(begun, deadline).then(|| format!("after {deadline} s"))
     }
 }

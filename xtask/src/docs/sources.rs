@@ -180,6 +180,6 @@ pub mod tests {
     /// This repository, whose captures the checks are tried with.
     pub fn repository() -> &'static Sources {
         static REPOSITORY: OnceLock<Sources> = OnceLock::new();
-        REPOSITORY.get_or_init(|| Sources::new(&crate::root()).unwrap())
+        REPOSITORY.get_or_init(|| Sources::new(&crate::root().unwrap()).unwrap())
     }
 }

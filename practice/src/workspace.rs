@@ -1,0 +1,129 @@
+//! The workspace around copies of lessons: versions, profiles and patches as in the repository's own manifest, and a copy of
+//! what the lessons call. No link leads out of it: what is edited here is edited here alone.
+
+use crate::copy::{name, read, tree, write};
+use crate::project::{files, Project};
+use anyhow::{Context, Result};
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+/// The crate that lessons call, in the repository's folder and in that of a workspace. Cargo takes a crate for the one that
+/// it has built if version, files and times are the same, and it lies in the same place, seen from the workspace's root.
+const LIBRARY: &str = "common";
+/// What is copied of it.
+const PARTS: [&str; 3] = ["Cargo.toml", "src", "bindgen"];
+/// Stands behind the version in a reader's workspace: whatever is written there, cargo never takes it for the repository's.
+const MARK: &str = "-try";
+
+/// The package of a copy.
+pub(crate) fn package(member: &str) -> String {
+    format!("lesson-{member}")
+}
+
+/// The copies in a workspace that can be built: the names of their folders.
+///
+/// # Errors
+/// The folder cannot be read.
+pub fn members(workspace: &Path) -> Result<Vec<String>> {
+    let is_one = |path: &Path| path.join("src/main.rs").exists() && path.join("Cargo.toml").exists();
+    Ok(files(workspace, is_one)?.iter().map(|path| name(path)).filter(|name| name != LIBRARY).collect())
+}
+
+/// Writes what a workspace needs beside its copies, as it is today. Gives the files of the library that were there and
+/// otherwise.
+///
+/// # Errors
+/// A file cannot be written.
+pub fn furnish(project: &Project, workspace: &Path, members: &[String]) -> Result<Vec<PathBuf>> {
+    let is_readers = !workspace.starts_with(&project.target);
+    let root = read(&project.root.join("Cargo.toml"))?;
+    write(&workspace.join("Cargo.toml"), &manifest(&root, members, if is_readers { MARK } else { "" }))?;
+    // The versions that the lessons are built with.
+    write(&workspace.join("Cargo.lock"), &read(&project.root.join("Cargo.lock"))?)?;
+    if is_readers {
+        // An editor builds where the lessons were built, and not all anew.
+        let target = format!("[build]\ntarget-dir = {:?}\n", project.target);
+        write(&workspace.join(".cargo/config.toml"), &target)?;
+    }
+    mirror(&project.root.join(LIBRARY), &workspace.join(LIBRARY))
+}
+
+/// A lesson's own code takes little time, and a person waits for the compiler: only what it calls is optimized.
+fn manifest(root: &str, members: &[String], mark: &str) -> String {
+    let with = |line: &str| match line.split_once(" = ") {
+        Some(("members", _)) => format!("members = {members:?}\n"),
+        Some(("version", version)) => format!("version = \"{}{mark}\"\n", version.trim_matches('"')),
+        _ => format!("{line}\n"),
+    };
+    let fast = |member: &String| {
+        let package = package(member);
+        format!("\n[profile.dev.package.{package}]\nopt-level = 0\ndebug = false\nincremental = false\n")
+    };
+    root.lines().map(with).chain(members.iter().map(fast)).collect()
+}
+
+/// Makes the copy of the library as the library is.
+fn mirror(library: &Path, copy: &Path) -> Result<Vec<PathBuf>> {
+    let is_part = |file: &String| PARTS.iter().any(|part| Path::new(file).starts_with(part));
+    let wanted: Vec<String> = tree(library)?.into_iter().filter(is_part).collect();
+    let mut changed = Vec::new();
+    for file in &wanted {
+        let (from, to) = (library.join(file), copy.join(file));
+        let (text, is_there) = (read(&from)?, to.exists());
+        if is_there && fs::read_to_string(&to).is_ok_and(|there| there == text) {
+            continue;
+        }
+        write(&to, &text)?;
+        if is_there {
+            changed.push(to);
+        } else {
+            keep_time(&from, &to).with_context(|| format!("cannot set the time of {}", to.display()))?;
+        }
+    }
+    for file in tree(copy)?.into_iter().filter(|file| !wanted.contains(file)) {
+        let path = copy.join(file);
+        fs::remove_file(&path).with_context(|| format!("cannot remove {}", path.display()))?;
+        changed.push(path);
+    }
+    Ok(changed)
+}
+
+/// A file that is newer than what was built from it is built anew.
+fn keep_time(from: &Path, to: &Path) -> std::io::Result<()> {
+    File::options().write(true).open(to)?.set_modified(from.metadata()?.modified()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_workspaces_manifest_is_the_repositorys_with_other_members() {
+        let root = "[workspace]\nmembers = [\"common\", \"lab\"]\n[workspace.package]\nversion = \"0.1.0\"\n\
+                    [workspace.dependencies]\ncommon = { path = \"common\" }\n";
+        let expected = "[workspace]\nmembers = [\"04-x\"]\n[workspace.package]\nversion = \"0.1.0-try\"\n\
+                        [workspace.dependencies]\ncommon = { path = \"common\" }\n\n\
+                        [profile.dev.package.lesson-04-x]\nopt-level = 0\ndebug = false\nincremental = false\n";
+        assert_eq!(manifest(root, &["04-x".into()], MARK), expected);
+    }
+
+    #[test]
+    fn what_is_edited_in_the_copy_of_the_library_stays_there_and_is_put_back() {
+        let project = Project::find().unwrap();
+        let workspace = project.target.join("practice/test-of-workspaces");
+        let _ = fs::remove_dir_all(&workspace);
+        let furnish = || furnish(&project, &workspace, &[]).unwrap();
+        assert!(furnish().is_empty(), "all is new");
+        let (here, there) = (workspace.join("common/src/pd.rs"), project.root.join("common/src/pd.rs"));
+        let text = read(&there).unwrap();
+        let time = |path: &Path| path.metadata().unwrap().modified().unwrap();
+        assert_eq!((read(&here).unwrap(), time(&here)), (text.clone(), time(&there)));
+        fs::write(&here, "mine").unwrap();
+        fs::write(here.with_file_name("mine.rs"), "mine").unwrap();
+        assert_eq!(read(&there).unwrap(), text, "the repository's own");
+        assert_eq!(furnish(), [here.clone(), here.with_file_name("mine.rs")]);
+        assert_eq!(read(&here).unwrap(), text);
+        assert!(furnish().is_empty() && time(&here) > time(&there), "cargo builds it anew");
+        fs::remove_dir_all(&workspace).unwrap();
+    }
+}
