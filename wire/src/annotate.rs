@@ -25,13 +25,14 @@ pub fn annotate<R: Read>(reader: &mut Reader<R>, story: &Story, section: &Sectio
     let mut follow = story.follow();
     let mut writer = Writer::without_interface(Vec::new(), section)?;
     let (mut packets, mut unexpected) = (vec![0; story.steps.len()], Vec::new());
+    let mut are_described = false;
     while let Some(event) = reader.event()? {
         let record = match event {
             Event::Packet(record) => record,
             Event::Line(line) => {
                 // Who reads the first line shall know all nodes, as in the original.
-                for (link, name) in reader.interfaces() {
-                    writer.interface(link, name.as_deref())?;
+                if !std::mem::replace(&mut are_described, true) {
+                    describe(reader, &mut writer)?;
                 }
                 writer.line(&line)?;
                 continue;
@@ -59,8 +60,14 @@ pub fn annotate<R: Read>(reader: &mut Reader<R>, story: &Story, section: &Sectio
         let time_ns = record.time_ns.unwrap_or_default();
         writer.cut_packet(interface, time_ns, record.data, record.length, comment.as_deref())?;
     }
+    describe(reader, &mut writer)?;
+    Ok(Annotated { file: writer.into_inner()?, packets, unexpected })
+}
+
+/// Describes the interfaces that the capture has described so far, and none of them twice.
+fn describe<R: Read>(reader: &Reader<R>, writer: &mut Writer<Vec<u8>>) -> Result<(), Error> {
     for (link, name) in reader.interfaces() {
         writer.interface(link, name.as_deref())?;
     }
-    Ok(Annotated { file: writer.into_inner()?, packets, unexpected })
+    Ok(())
 }

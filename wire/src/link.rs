@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 pub const ROCE_PORT: u16 = 4791;
 
 /// What a captured frame begins with, by its number in the list of link types that pcap files use.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LinkType(pub u16);
 
 impl LinkType {

@@ -5,6 +5,7 @@
 
 use crate::link::LinkType;
 use crate::run::Line;
+use std::collections::HashMap;
 use std::io::{self, Write};
 
 /// What the file says about itself; each text is left out when it is None.
@@ -25,7 +26,8 @@ pub struct Section<'a> {
 pub struct Writer<W: Write> {
     out: W,
     block: Vec<u8>,
-    interfaces: Vec<(LinkType, Option<String>)>,
+    /// Their numbers.
+    interfaces: HashMap<(LinkType, Option<String>), u32>,
 }
 
 pub(crate) const SECTION_HEADER: u32 = 0x0a0d_0d0a;
@@ -47,7 +49,7 @@ impl<W: Write> Writer<W> {
 
     /// Begins a file; interfaces are added as they turn up. Hand in a buffered writer.
     pub fn without_interface(out: W, section: &Section) -> io::Result<Writer<W>> {
-        let mut writer = Writer { out, block: Vec::with_capacity(2048), interfaces: Vec::new() };
+        let mut writer = Writer { out, block: Vec::with_capacity(2048), interfaces: HashMap::new() };
         writer.u32(0x1a2b_3c4d); // tells the byte order
         writer.u16(1); // version 1.0
         writer.u16(0);
@@ -65,8 +67,9 @@ impl<W: Write> Writer<W> {
     /// card it is.
     pub fn interface(&mut self, link: LinkType, name: Option<&str>) -> io::Result<u32> {
         const NANOSECONDS: u8 = 9;
-        if let Some(known) = self.interfaces.iter().position(|(known, its)| *known == link && its.as_deref() == name) {
-            return Ok(known as u32);
+        let interface = (link, name.map(String::from));
+        if let Some(number) = self.interfaces.get(&interface) {
+            return Ok(*number);
         }
         self.u16(link.0);
         self.u16(0);
@@ -75,8 +78,9 @@ impl<W: Write> Writer<W> {
         self.option(IF_TSRESOL, &[NANOSECONDS]);
         self.u32(0); // no more options
         self.finish_block(INTERFACE_DESCRIPTION)?;
-        self.interfaces.push((link, name.map(String::from)));
-        Ok(self.interfaces.len() as u32 - 1)
+        let number = self.interfaces.len() as u32;
+        self.interfaces.insert(interface, number);
+        Ok(number)
     }
 
     /// Appends a whole frame of interface 0. `time_ns` counts nanoseconds since 1970.

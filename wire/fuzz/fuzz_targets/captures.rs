@@ -1,4 +1,4 @@
-//! Reader, decoder, ladder, stories and comparison: whatever the bytes of a capture, nothing panics.
+//! Reader, decoder, ladder, lanes, stories, comparison and player: whatever the bytes of a capture, nothing panics.
 
 #![no_main]
 
