@@ -40,7 +40,7 @@ export class Host {
 }
 
 function pair(state, alone) {
-  const words = state.state.split(" ");
+  const words = state.state.startsWith("left") ? [] : state.state.split(" ");
   const pills = STATES.map((name) => {
     const on = words.includes(name);
     return el("li", { class: on ? "on" : "", "aria-current": on ? "true" : null }, name);
@@ -71,10 +71,10 @@ function region(region) {
 
 /** The bytes that are known, from the last change on if there are many. */
 function content({ bytes, len, changed }) {
-  if (!bytes.length) return el("p", { class: "rp-none" }, "content not seen yet");
-  const first = changed && changed.to > SHOWN ? changed.from : bytes.findIndex((byte) => byte !== undefined);
+  if (!bytes.end) return el("p", { class: "rp-none" }, "content not seen yet");
+  const first = changed && changed.to > SHOWN ? changed.from : bytes.start;
   const start = first < SHOWN ? 0 : Math.floor(first / GROUP) * GROUP;
-  const shown = Array.from({ length: Math.max(0, Math.min(SHOWN, bytes.length - start)) }, (_, i) => bytes[start + i] ?? null);
+  const shown = bytes.read(start, Math.max(0, Math.min(SHOWN, bytes.end - start)));
   const used = shown.slice(0, shown.findLastIndex((byte) => byte !== "00") + 1);
   const text = used.length > 3 && used.every((byte) => byte !== null && byte >= "20" && byte < "7f");
   const more = len - start - shown.length;

@@ -1,5 +1,7 @@
 // A run at one moment: what the events up to there have made of queue pairs and memory.
 
+import { Bytes } from "./bytes.js";
+
 /** Goes forward event by event; back means from the beginning. */
 export class Moment {
   constructor(data) {
@@ -45,12 +47,12 @@ export class Moment {
     if (change.what === "gone") {
       this.gone[change.node] = change.count;
     } else if (change.what === "region") {
-      const bytes = this.regions[change.region]?.bytes ?? [];
+      const bytes = this.regions[change.region]?.bytes ?? new Bytes();
       this.regions[change.region] = { ...change, bytes, changed: { from: 0, to: 0, read: false } };
     } else {
       const region = this.regions[change.region];
       const hex = change.hex ?? event.bytes.slice(change.from * 2, (change.from + change.len) * 2);
-      for (let i = 0; i * 2 < hex.length; i++) region.bytes[change.at + i] = hex.slice(i * 2, i * 2 + 2);
+      region.bytes.put(change.at, hex);
       region.changed = { from: change.at, to: change.at + hex.length / 2, read: change.read === true };
     }
   }

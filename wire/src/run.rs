@@ -6,6 +6,7 @@
 //! `LAB_STREAM` of a line on standard error.
 
 use crate::capture::Record;
+use crate::show::ladder::printable;
 
 /// One thing that happened.
 #[derive(Clone, Debug)]
@@ -130,17 +131,18 @@ impl Line {
         entry
     }
 
-    /// Reads a journal entry. Fields in systemd's binary form, which holds what is no text, are not understood.
+    /// Reads a journal entry. Fields in systemd's binary form, which holds what is no text, are not understood. Whoever wrote
+    /// the file may be a stranger: control characters are left out.
     pub(crate) fn read(number: u64, entry: &[u8]) -> Line {
         let entry = String::from_utf8_lossy(entry);
         let mut line = Line { number, ..Line::default() };
         for (key, value) in entry.trim_end_matches('\0').lines().filter_map(|field| field.split_once('=')) {
             match key {
                 "__REALTIME_TIMESTAMP" => line.time_us = value.parse().unwrap_or_default(),
-                "_HOSTNAME" => line.node = value.into(),
-                "SYSLOG_IDENTIFIER" => line.program = value.into(),
-                "MESSAGE" => line.text = value.into(),
-                "LAB_ACT" => line.act = value.into(),
+                "_HOSTNAME" => line.node = printable(value),
+                "SYSLOG_IDENTIFIER" => line.program = printable(value),
+                "MESSAGE" => line.text = printable(value),
+                "LAB_ACT" => line.act = printable(value),
                 "LAB_STREAM" => line.error = value == "stderr",
                 _ => {}
             }

@@ -24,6 +24,16 @@ use std::io::{Read, Write};
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
 
+/// So many nodes have a place in the lanes: the lab has ten. Packets of others have their addresses.
+const MOST_NODES: usize = 64;
+/// So long is a host's name at most (gethostname(2)). A longer one would be repeated in front of each line.
+const MOST_NAME: usize = 64;
+
+/// A node's name as it is drawn.
+fn named(name: &str) -> String {
+    printable(name).chars().take(MOST_NAME).collect()
+}
+
 /// The nodes of a run file; None for a capture, which has no lines. A damaged file is reported when it is drawn.
 pub fn nodes<R: Read>(reader: &mut Reader<R>) -> Option<Vec<String>> {
     while let Ok(Some(event)) = reader.event() {
@@ -122,7 +132,7 @@ impl Lanes {
     #[must_use]
     pub fn new<T: AsRef<str>>(nodes: &[T], style: Style) -> Lanes {
         Lanes {
-            nodes: nodes.iter().map(|name| printable(name.as_ref())).collect(),
+            nodes: nodes.iter().take(MOST_NODES).map(|name| named(name.as_ref())).collect(),
             style,
             rows: Rows::new(Clients::default()),
             start_ns: None,
@@ -182,7 +192,7 @@ impl Lanes {
             Event::Packet(record) => {
                 let row = self.rows.next(record).ok()?;
                 let (from, to) = if row.from_client { (row.client, row.server) } else { (row.server, row.client) };
-                let sender = record.node.map(printable).filter(|name| self.nodes.contains(name));
+                let sender = record.node.map(named).filter(|name| self.nodes.contains(name));
                 let sender = sender.unwrap_or_else(|| self.name(from, row.from_client));
                 self.addresses.entry(from).or_insert(sender);
                 Some(self.packet(&row, from, to, ms))
@@ -192,7 +202,7 @@ impl Lanes {
 
     /// A line as it is drawn. A lesson's own count and the time of day are left out: each line has its number in the file.
     fn line(&mut self, line: &Line, ms: Option<f64>) -> Entry {
-        let node = printable(&line.node);
+        let node = named(&line.node);
         let (text, sort) = match (line.stage(), line.program.as_str()) {
             (Some(stage), _) => {
                 let again = self.stages.insert(node.clone(), stage.to_owned()).is_some_and(|last| last == stage);

@@ -3,6 +3,7 @@
 //! Its text can be selected and searched, it follows the reader's choice of light or dark, and it is told in words.
 
 use super::{wrap, Entry, Lanes};
+use crate::show::ladder::printable;
 use crate::show::look::Sort;
 
 /// Pixels: the picture's width, the height above the first entry, and that of a line.
@@ -160,6 +161,5 @@ fn text(svg: &mut String, x: usize, y: usize, attributes: &str, words: &str) {
 
 /// Text as XML takes it, which allows no control characters; spaces stay as many as they are.
 fn escape(text: &str) -> String {
-    let text: String = text.chars().filter(|c| !c.is_control()).collect();
-    text.replace('&', "&amp;").replace('<', "&lt;").replace("  ", " \u{a0}")
+    printable(text).replace('&', "&amp;").replace('<', "&lt;").replace("  ", " \u{a0}")
 }

@@ -104,18 +104,21 @@ fn arrow(entry: &Entry, width: usize, to_left: bool) -> Vec<String> {
 /// Cuts text into lines of at most `width` characters, at spaces or after a bar if possible; what is cut off is indented.
 pub fn wrap(text: &str, width: usize) -> Vec<String> {
     const INDENT: usize = 4;
-    let mut lines = Vec::new();
-    let mut rest: Vec<char> = text.chars().collect();
-    let mut first = 1;
-    while rest.len() > width {
-        let breaks = |at: &usize| rest[*at] == ' ' || rest[*at - 1] == '|';
-        let cut = (first..=width).rev().find(breaks).unwrap_or(width);
-        let tail: String = rest[cut..].iter().collect();
-        lines.push(rest[..cut].iter().collect::<String>().trim_end().to_owned());
-        rest = format!("{:INDENT$}{}", "", tail.trim_start()).chars().collect();
-        // A break further left would leave a line of nothing but the indentation.
-        first = INDENT + 1;
+    let (chars, width): (Vec<char>, _) = (text.chars().collect(), width.max(INDENT + 1));
+    let (mut lines, mut from, mut indent) = (Vec::new(), 0, 0);
+    while indent + chars.len() - from > width {
+        let fits = from + width - indent;
+        let breaks = |at: &usize| chars[*at] == ' ' || chars[*at - 1] == '|';
+        let cut = (from + 1..=fits).rev().find(breaks).unwrap_or(fits);
+        lines.push(line(indent, &chars[from..cut]));
+        from = cut + chars[cut..].iter().take_while(|c| c.is_whitespace()).count();
+        indent = INDENT;
     }
-    lines.push(rest.into_iter().collect());
+    lines.push(line(indent, &chars[from..]));
     lines
+}
+
+fn line(indent: usize, chars: &[char]) -> String {
+    let text: String = chars.iter().collect();
+    format!("{:indent$}{}", "", text.trim_end())
 }

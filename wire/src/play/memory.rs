@@ -27,6 +27,9 @@ pub(super) enum Change {
     Gone { node: usize, count: usize },
 }
 
+/// Bytes are shown in so many regions: each is one more change in the page.
+const MOST_REGIONS: usize = 16;
+
 struct Region {
     node: usize,
     addr: u64,
@@ -200,13 +203,13 @@ impl Memory {
         Some((node, addr))
     }
 
-    /// The regions of a node that have all these bytes, and where: memory may be registered twice.
+    /// The last regions of a node that have all these bytes, and where: memory may be registered more than once.
     fn within(&self, node: usize, addr: u64, len: u64) -> impl Iterator<Item = (usize, u64)> + '_ {
         let inside = move |(number, region): (usize, &Region)| {
             let at = addr.checked_sub(region.addr).filter(|_| region.node == node)?;
             (at <= region.len && len <= region.len - at).then_some((number, at))
         };
-        self.regions.iter().enumerate().filter_map(inside)
+        self.regions.iter().enumerate().rev().filter_map(inside).take(MOST_REGIONS)
     }
 
     /// The answer tells what was there; what is there now follows. Both processors of a lesson store the lowest byte first.

@@ -2,11 +2,14 @@
 
 use super::Run;
 use crate::lanes::{self, Style};
+use std::collections::hash_map::RandomState;
 use std::fmt::Write;
+use std::hash::{BuildHasher, Hasher};
 
 /// The player's modules, each after those that it imports.
-const MODULES: [&str; 9] = [
+const MODULES: [&str; 10] = [
     include_str!("../../../site/player/dom.js"),
+    include_str!("../../../site/player/bytes.js"),
     include_str!("../../../site/player/run.js"),
     include_str!("../../../site/player/ladder.js"),
     include_str!("../../../site/player/code.js"),
@@ -25,7 +28,7 @@ const MOST_LINES: usize = 3000;
 /// A page for a run. `ladder` is what is read where no script runs. The page may load nothing and talk to nobody.
 #[must_use]
 pub fn page(run: &Run, ladder: &str) -> String {
-    let (title, ladder, script) = (escaped(&run.title), escaped(ladder), script());
+    let (title, ladder, script, nonce) = (escaped(&run.title), escaped(ladder), script(), nonce());
     let mut page = String::new();
     let _ = write!(
         page,
@@ -34,15 +37,15 @@ pub fn page(run: &Run, ladder: &str) -> String {
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'">
 <title>{title}</title>
-<style>{LOOK}</style>
+<style nonce="{nonce}">{LOOK}</style>
 </head>
 <body class="player-page">
 <header class="rp-spoken"><h1>{title}</h1></header>
 <main id="player"><h2>{title}</h2><pre>{ladder}</pre></main>
 <script type="application/json" id="data">{}</script>
-<script type="module">
+<script type="module" nonce="{nonce}">
 {script}mount(document.getElementById("player"), JSON.parse(document.getElementById("data").textContent), {{ keys: true }});
 </script>
 </body>
@@ -51,6 +54,12 @@ pub fn page(run: &Run, ladder: &str) -> String {
         run.json()
     );
     page
+}
+
+/// A number that nobody knew when the capture was made: only what bears it is run, and not what a capture might bring.
+fn nonce() -> String {
+    let half = || RandomState::new().build_hasher().finish();
+    format!("{:016x}{:016x}", half(), half())
 }
 
 /// A run's lanes or a capture's ladder as text, as much as a browser shows without effort.

@@ -20,6 +20,12 @@ pub(super) struct State {
     implied: bool,
 }
 
+/// How far it has come; what is not listed is behind all that packets tell.
+fn reached(state: &str) -> usize {
+    const WAY: [&str; 6] = ["RESET", "INIT", "RTR", "RTR or RTS", "RTS", "left RTS"];
+    WAY.iter().position(|place| *place == state).unwrap_or(WAY.len())
+}
+
 #[cfg(test)]
 impl State {
     pub(super) fn state(&self) -> (u64, &str) {
@@ -76,8 +82,9 @@ impl QueuePairs {
         let state = |(side, node, state): (Side, usize, &str)| {
             let qpn = u64::from(connection.qps[side as usize].filter(|_| !state.is_empty())?);
             let known = self.states.get(&(node, qpn));
-            // A packet of data tells less than what is known of a queue pair.
-            let news = known.map_or(true, |known| known.implied && packet.cm().is_some());
+            // The connection manager's messages tell how far a queue pair has come at least. Packets of data tell less.
+            let further = |known: &State| known.implied || reached(state) > reached(&known.state);
+            let news = known.map_or(true, |known| packet.cm().is_some() && further(known));
             let state = State { node, qpn, state: state.into(), attributes: String::new(), implied: true };
             news.then(|| self.set(state)).flatten()
         };

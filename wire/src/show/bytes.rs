@@ -1,5 +1,6 @@
 //! One packet byte by byte: hexadecimal beside field, value and meaning.
 
+use super::ladder::printable;
 use super::parts::{parts, Part, Value};
 use crate::capture::{Error, Reader, Record};
 use crate::link::Datagram;
@@ -57,7 +58,8 @@ pub fn write<R: Read>(reader: &mut Reader<R>, which: Which, out: &mut impl Write
 fn frame(record: &Record) -> String {
     let Record { number, data, length, .. } = *record;
     let recorded = if data.len() < length { format!(", {} recorded", data.len()) } else { String::new() };
-    let comment = record.comment.map(|comment| format!("{comment}\n")).unwrap_or_default();
+    let comment: String =
+        record.comment.iter().flat_map(|text| text.lines()).map(|line| printable(line) + "\n").collect();
     let (title, rest) = match Frame::decode(record.link, data) {
         Frame::Roce(packet) => {
             let Datagram { src, dst, .. } = packet.datagram;

@@ -89,7 +89,12 @@ fn arrow(row: &Row) -> String {
     }
 }
 
-/// Whoever wrote the file shall not control the terminal.
+/// Whoever wrote the file shall neither control the terminal, nor, as U+202E does, turn around what stands beside it.
 pub(crate) fn printable(text: &str) -> String {
-    text.chars().filter(|c| !c.is_control()).collect()
+    text.chars().filter(|c| !c.is_control() && !turns(*c)).collect()
+}
+
+/// The characters that set the direction of text: Unicode Standard Annex 9, section 2.
+fn turns(c: char) -> bool {
+    matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }

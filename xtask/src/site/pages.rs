@@ -37,7 +37,8 @@ pub fn in_book(page: &Page, sources: &Sources) -> Result<String> {
             }
             _ => continue,
         };
-        let instead: Vec<String> = instead.iter().map(|line| linked(page, line, sources)).collect();
+        // What comes after HTML is Markdown again only behind an empty line.
+        let instead = instead.iter().map(|line| linked(page, line, sources)).chain([String::new()]);
         lines.splice(mark.line..=end, instead);
     }
     Ok(lines.join("\n") + "\n")

@@ -24,7 +24,38 @@ fn a_hostile_capture_cannot_write_into_the_page() {
     let page = page::page(&run, &page::ladder(&file));
     assert_eq!((page.matches("<script").count(), page.matches("</script").count()), (2, 2), "the data and the player");
     assert!(!page.contains("alert(1)<") && !page.contains("<b>"));
-    assert!(page.contains("default-src 'none'"));
+    assert!(page.contains("default-src 'none'") && !page.contains("unsafe"));
+    let nonce = |page: &str| page.split("'nonce-").nth(1).unwrap().split('\'').next().unwrap().to_owned();
+    assert_eq!(page.matches(&format!("nonce=\"{}\"", nonce(&page))).count(), 2, "the style and the player");
+    assert_ne!(nonce(&page), nonce(&page::page(&run, "")), "nobody knows it beforehand");
+}
+
+#[test]
+fn a_hostile_capture_cannot_turn_around_what_stands_beside_it() {
+    let turned = "\u{202e}\u{2067}\u{200f}revres\u{1b}[31m";
+    let file = written(|writer| {
+        writer.interface(LinkType::ETHERNET, Some(turned)).unwrap();
+        for text in ["ibv_reg_mr access=A|B", "MR: addr=0x10 len=16 lkey=0x1 rkey=0x2", "QP: qpn=1 state=INIT x=y"] {
+            let text = format!("[1 #0001 stage{turned}] INFO  {text}{turned}");
+            writer.line(&Line { node: turned.into(), program: turned.into(), text, ..Line::default() }).unwrap();
+        }
+    });
+    let run = run(&file, turned, None).unwrap();
+    let page = page::page(&run, &page::ladder(&file));
+    let found: Vec<_> = page.chars().filter(|c| turned[..9].contains(*c) || *c == '\u{1b}').collect();
+    assert!(found.is_empty() && run.json().contains("revres"), "{found:?}");
+}
+
+/// The label of a reply says that its sender is ready to receive, before its log does: so do the states.
+#[test]
+fn states_are_never_behind_what_the_packets_say() {
+    let run = Bundled::new("04_rdma_write");
+    let states = |tag| run.find("server", tag)["qp"].clone();
+    assert!(run.find("server", "ConnectReply")["text"].as_str().unwrap().contains("RTR or RTS"));
+    assert_eq!(
+        (&states("ConnectReply")[0]["node"], &states("ConnectReply")[0]["state"]),
+        (&1.into(), &"RTR or RTS".into())
+    );
 }
 
 /// The packets of a bundled run without its log, each with what `comment` says about it.
