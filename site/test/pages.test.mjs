@@ -16,17 +16,30 @@ const isCode = (path) => /\.(rs|toml|txt|sh|py|c|yml)\.html$|^(lessons|common|de
 const SAMPLES = ["lessons/04_rdma_write/src.html", "captures/index.html"];
 const read = async () => (await pages()).filter((path) => !isCode(path) || SAMPLES.includes(path));
 
+/** Text of the page that should have become something else. */
+function markdown() {
+  const [texts, found] = [document.createTreeWalker(document.querySelector("main") ?? document.body, NodeFilter.SHOW_TEXT), []];
+  while (texts.nextNode()) {
+    const { textContent, parentElement } = texts.currentNode;
+    if (!parentElement.closest("pre, code, script, .rp") && /(^|\s)#{2,6} \S|\*\*|\]\(|```|<!--/.test(textContent)) found.push(textContent.trim().slice(0, 60));
+  }
+  return found;
+}
+
 test("every page loads without a complaint, asks nobody else, and does not scroll sideways on a phone", async () => {
   await browser.size(390, 800);
   const wrong = [];
   for (const path of await pages()) {
     await browser.open(site.url + path);
-    const { wide, foreign, images } = await browser.run(() => ({
+    await browser.devtools("Runtime.evaluate", { expression: `var markdown = ${markdown}` });
+    const { wide, foreign, images, markdown: raw } = await browser.run(() => ({
       wide: document.documentElement.scrollWidth - innerWidth,
       foreign: performance.getEntriesByType("resource").map(({ name }) => name).filter((name) => !name.startsWith(location.origin)),
       images: [...document.images].filter((image) => image.complete && image.naturalWidth === 0).map((image) => image.src),
+      markdown: markdown(),
     }));
     if (wide > 0) wrong.push(`${path} is ${wide} pixels too wide`);
+    if (raw.length) wrong.push(`${path}: raw Markdown: ${raw}`);
     if (foreign.length + images.length) wrong.push(`${path}: ${foreign} ${images}`);
     wrong.push(...(await browser.complaints()).map((complaint) => `${path}: ${complaint}`));
   }

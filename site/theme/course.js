@@ -2,10 +2,28 @@
 (() => {
   "use strict";
 
-  // Code that is wider than its box is scrolled, with the keyboard, too.
-  for (const box of document.querySelectorAll("main pre, main .table-wrapper")) box.tabIndex = 0;
-  // A label that says whether it has opened something has to be a button.
-  document.getElementById("mdbook-sidebar-toggle")?.setAttribute("role", "button");
+  // What is wider than its box is scrolled, with the keyboard, too.
+  for (const box of document.querySelectorAll("main pre, main .table-wrapper, main p:has(> label > img[src$='.svg'])")) box.tabIndex = 0;
+
+  // A label that opens the list of chapters has to be a button, and one that keys reach.
+  const toggle = document.getElementById("mdbook-sidebar-toggle");
+  toggle.setAttribute("role", "button");
+  toggle.tabIndex = 0;
+  toggle.addEventListener("keydown", (event) => {
+    if (![" ", "Enter"].includes(event.key)) return;
+    event.preventDefault();
+    toggle.click();
+  });
+
+  // Nobody unfolds paper.
+  let folded = [];
+  addEventListener("beforeprint", () => {
+    folded = [...document.querySelectorAll("main details:not([open])")];
+    for (const part of folded) part.open = true;
+  });
+  addEventListener("afterprint", () => {
+    for (const part of folded) part.open = false;
+  });
 
   const scripts = new Map();
 
@@ -23,18 +41,20 @@
     return scripts.get(path);
   }
 
-  /** Puts the player in the place of the ladder. The first of a page is the one that the address speaks of. */
+  /** Puts the player in the place of the ladder, which is still there on paper. */
   async function play(element, first) {
     const name = element.dataset.run;
     await Promise.all([script("player/player.js"), script(`player/runs/${name}.js`)]);
-    element.classList.add("playing");
-    player.mount(element, player.runs[name], { link: first });
-    const beside = document.createElement("p");
-    const link = document.createElement("a");
+    const [ladder, stage, beside, link] = ["div", "div", "p", "a"].map((tag) => document.createElement(tag));
+    ladder.className = "ladder";
+    ladder.append(...element.childNodes);
     link.href = `${path_to_root}wireshark.html#run=${name}`;
     link.textContent = "Open this run in Wireshark, here";
     beside.append(link, " (it loads 20 MB when you ask for it)");
-    element.append(beside);
+    element.replaceChildren(stage, beside, ladder);
+    element.classList.add("playing");
+    // The first of a page is the one that the address speaks of.
+    player.mount(stage, player.runs[name], { link: first });
   }
 
   const runs = [...document.querySelectorAll(".run[data-run]")];

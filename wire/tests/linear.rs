@@ -14,6 +14,9 @@ use wire::{show, LinkType};
 /// A hostile file, `size` of something large.
 type Make = fn(&mut Writer<Vec<u8>>, usize);
 
+/// What is done with it; how many bytes come of that.
+type Act = fn(&[u8]) -> usize;
+
 const FACTOR: usize = 8;
 /// Eight times the file is eight times the work; with squares it would be 64 times.
 const MOST: f64 = 24.0;
@@ -45,7 +48,7 @@ fn measured(act: impl Fn() -> usize) -> (f64, f64) {
 
 /// Time and output may grow as the file does, and not as its square.
 fn grows_as_the_file(what: &str, make: Make, size: usize) {
-    let acts: [(&str, fn(&[u8]) -> usize); 3] = [
+    let acts: [(&str, Act); 3] = [
         ("lanes", |file| lanes::text(file, Style::FILE, 0..=u64::MAX).map_or(0, |text| text.len())),
         ("ladder", |file| {
             let (mut out, reader) = (Vec::new(), || Reader::new(file).unwrap());

@@ -87,7 +87,7 @@ export class Browser {
 
   /** Presses keys, one after the other, where the focus is. */
   press(...keys) {
-    const codes = { ArrowLeft: "\uE012", ArrowUp: "\uE013", ArrowRight: "\uE014", ArrowDown: "\uE015", Home: "\uE011", End: "\uE010" };
+    const codes = { ArrowLeft: "\uE012", ArrowUp: "\uE013", ArrowRight: "\uE014", ArrowDown: "\uE015", Home: "\uE011", End: "\uE010", Tab: "\uE004", Enter: "\uE007", Escape: "\uE00C" };
     const actions = keys.flatMap((key) => ["keyDown", "keyUp"].map((type) => ({ type, value: codes[key] ?? key })));
     return this.#call("POST", "/actions", { actions: [{ type: "key", id: "keys", actions }] });
   }

@@ -1,5 +1,7 @@
 //! What mdBook cannot know, and what it makes larger than need be.
 
+use super::policy::Scripts;
+use super::{access, Folder};
 use anyhow::{Context, Result};
 use serde_json::Value;
 use std::fs;
@@ -8,22 +10,28 @@ use std::path::{Path, PathBuf};
 /// What `edit-url-template` in site/book.toml makes of the page docs/lab.md: `edit:src/docs/lab.md`.
 const TEMPLATE: &str = "href=\"edit:src/";
 
-/// Lets each page's "edit this page" lead to its file at the forge, or, if no forge is known, to what CONTRIBUTING says.
+/// Finishes each page: its policy, a link past the menu, the sizes of its pictures, and "edit this page".
 ///
 /// # Errors
 /// A file cannot be read or written.
-pub fn edit_links(site: &Path, forge: Option<&str>) -> Result<()> {
+pub fn pages(site: &Path, forge: Option<&str>) -> Result<()> {
+    let (mut scripts, folder) = (Scripts::default(), Folder(site.to_owned()));
     for path in html(site)? {
         let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
-        let depth = path.strip_prefix(site).map_or(0, |path| path.components().count() - 1);
-        if let Some((before, rest)) = text.split_once(TEMPLATE) {
-            let (page, after) = rest.split_once('"').unwrap_or((rest, ""));
-            let link = link(page, forge, depth);
-            fs::write(&path, format!("{before}href=\"{link}\"{after}"))
-                .with_context(|| format!("cannot write {}", path.display()))?;
-        }
+        let page = path.strip_prefix(site).unwrap_or(&path).to_string_lossy();
+        let depth = page.matches('/').count();
+        let text = access::sized(&access::skip_link(&text), path.parent().unwrap_or(site))?;
+        let text = scripts.guarded(&page, &"../".repeat(depth), &text);
+        folder.write(&page, edit_link(&text, forge, depth))?;
     }
-    Ok(())
+    scripts.write(&folder)
+}
+
+/// Lets a page's "edit this page" lead to its file at the forge, or, if no forge is known, to what CONTRIBUTING says.
+fn edit_link(text: &str, forge: Option<&str>, depth: usize) -> String {
+    let Some((before, rest)) = text.split_once(TEMPLATE) else { return text.to_owned() };
+    let (page, after) = rest.split_once('"').unwrap_or((rest, ""));
+    format!("{before}href=\"{}\"{after}", link(page, forge, depth))
 }
 
 /// Leaves the third of the index away in which each word of a page stands once more, for the chapters above it: half of the
@@ -32,10 +40,7 @@ pub fn edit_links(site: &Path, forge: Option<&str>) -> Result<()> {
 /// # Errors
 /// The index is not what mdBook writes.
 pub fn shrink_search(site: &Path) -> Result<()> {
-    let name = |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("searchindex"));
-    let entries = fs::read_dir(site).with_context(|| format!("cannot read {}", site.display()))?;
-    let path =
-        entries.filter_map(|entry| Some(entry.ok()?.path())).find(name).context("the book has no search index")?;
+    let path = file(site, "searchindex")?;
     let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
     let json = text
         .split_once("JSON.parse('")
@@ -56,6 +61,14 @@ pub fn shrink_search(site: &Path) -> Result<()> {
     fields.retain(|field| field != "breadcrumbs");
     fs::write(&path, format!("window.search = Object.assign(window.search, {index});\n"))
         .with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// The book's file whose name begins like that: it ends with a number that mdBook makes of its content.
+pub fn file(site: &Path, begin: &str) -> Result<PathBuf> {
+    let is_it = |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(begin));
+    let entries = fs::read_dir(site).with_context(|| format!("cannot read {}", site.display()))?;
+    let mut paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    paths.find(is_it).with_context(|| format!("the book has no {begin}"))
 }
 
 /// Where the page of the book is edited.

@@ -4,10 +4,12 @@
 //! same in the book as on a forge. What a page only mentions there, because a forge cannot show it, stands in the book: the
 //! player in the place of a ladder, the difference between two lessons, the run of a change. mdBook makes the rest.
 
+mod access;
 mod code;
 mod finish;
 mod pages;
 mod player;
+mod policy;
 mod summary;
 mod wireshark;
 
@@ -40,8 +42,9 @@ pub fn build(root: &Path, target: &Path, forge: Option<&str>) -> Result<()> {
     wireshark::lay_out(&sources, &target.join("tools/site"), &Folder(book.join("src/wireshark")))?;
     let mut mdbook = Command::new(target.join("tools/site/bin/mdbook"));
     output(mdbook.arg("build").arg("--dest-dir").arg(&site).arg(&book)).context("mdBook (`make site` brings it)")?;
-    finish::edit_links(&site, forge)?;
+    finish::pages(&site, forge)?;
     finish::shrink_search(&site)?;
+    policy::mend_searcher(&site)?;
     println!("{}", site.join("index.html").display());
     Ok(())
 }

@@ -7,6 +7,9 @@ use crate::docs::sources::Sources;
 use crate::docs::{changes, diffs, drawings, recorded};
 use anyhow::Result;
 
+/// The picture of the player, and the run that it shows: in the book there is the player itself.
+const PLAYER: (&str, &str) = ("site/player.png", "04_rdma_write");
+
 /// Where a page is in the book: that of a folder is what one sees there.
 pub fn place(path: &str) -> String {
     path.replace("README.md", "index.md")
@@ -20,6 +23,9 @@ pub fn in_book(page: &Page, sources: &Sources) -> Result<String> {
     let lines = page.lines.iter().zip(&page.fenced);
     let mut lines: Vec<String> =
         lines.map(|(line, fenced)| if *fenced { line.clone() } else { linked(page, line, sources) }).collect();
+    for line in lines.iter_mut().filter(|line| line.starts_with("![") && line.ends_with(&format!("]({})", PLAYER.0))) {
+        *line = player::run(PLAYER.1, line).join("\n");
+    }
     // From the end, so that the places before stay right.
     for mark in page.marks().iter().rev() {
         let words: Vec<&str> = mark.words.iter().map(String::as_str).collect();

@@ -1,0 +1,126 @@
+// What a reader does with a page: the book's own buttons and keys, a phone, paper.
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { after, before, test } from "node:test";
+import { Browser } from "./support/browser.mjs";
+import { start } from "./support/site.mjs";
+
+let browser, site;
+before(async () => { [browser, site] = [await Browser.start(), await start()]; });
+after(async () => { await browser?.stop(); site?.stop(); });
+
+const lesson = () => `${site.url}docs/04_rdma_write.html`;
+const focused = () => document.activeElement.id || document.activeElement.className;
+
+test("code has colours and is copied, the theme is chosen, and keys turn pages, search and help", async () => {
+  await browser.size(1280, 900);
+  await browser.open(lesson());
+  assert.ok(await browser.run(() => document.querySelectorAll("pre .hljs-keyword").length) > 3, "colours");
+  assert.ok(await browser.run(() => document.querySelectorAll("pre .clip-button").length) > 3, "copy buttons");
+  await browser.click("#mdbook-theme-toggle");
+  await browser.click("#mdbook-theme-coal");
+  assert.ok(await browser.run(() => document.documentElement.classList.contains("coal")), "the theme");
+  await browser.run(() => localStorage.clear());
+  await browser.press("?");
+  assert.equal(await browser.run(() => getComputedStyle(document.getElementById("mdbook-help-container")).display), "flex");
+  await browser.press("Escape", "s");
+  assert.ok(await browser.until(() => document.activeElement.id === "mdbook-searchbar"));
+  await browser.press("Escape", "ArrowRight");
+  assert.ok(await browser.until(() => location.pathname.endsWith("05_rdma_read.html")));
+  assert.deepEqual(await browser.complaints(), []);
+});
+
+test("a player is put in its place once, and what is below stays where it is", async () => {
+  await browser.size(1280, 900);
+  await browser.open(`${site.url}index.html`);
+  await browser.run(() => {
+    window.moved = 0;
+    new PerformanceObserver((list) => list.getEntries().forEach(({ value }) => { window.moved += value; })).observe({ type: "layout-shift", buffered: true });
+  });
+  await browser.until(() => document.querySelector(".run .rp"));
+  await browser.run(() => new Promise((done) => setTimeout(done, 300)));
+  const seen = await browser.run(() => ({
+    players: document.querySelectorAll(".rp").length,
+    links: document.querySelectorAll(".run a[href*='wireshark.html']").length,
+    moved: window.moved,
+    unsized: [...document.images].filter((image) => !image.getAttribute("width") || !image.getAttribute("height")).length,
+  }));
+  assert.deepEqual({ ...seen, moved: seen.moved < 0.1 }, { players: 1, links: 1, moved: true, unsized: 0 }, `moved by ${seen.moved}`);
+});
+
+test("the start page leads to each lesson", async () => {
+  await browser.open(`${site.url}index.html`);
+  const lessons = await browser.run(() => [...document.querySelectorAll("main td a")].map(({ pathname }) => pathname).filter((path) => /docs\/\d\d_\w+\.html$/.test(path)));
+  assert.ok(lessons.length >= 10, lessons.join());
+});
+
+test("each part of a lesson that is broken and repaired is a part of the page", async () => {
+  for (const page of ["docs/04_rdma_write.html", "docs/02_resources.html", "docs/09_parameter_server.html"]) {
+    await browser.open(site.url + page);
+    const parts = await browser.run(() => ["break-it", "repair-it"].map((id) => document.getElementById(id)?.tagName));
+    assert.deepEqual(parts, ["H2", "H2"], page);
+  }
+});
+
+test("keys reach the text at once, and the chapters on a phone", async () => {
+  await browser.size(1280, 900);
+  await browser.open(lesson());
+  await browser.press("Tab");
+  assert.equal(await browser.run(focused), "skip");
+  await browser.press("Enter");
+  assert.equal(await browser.run(focused), "the-text");
+  await browser.size(390, 844);
+  await browser.open(lesson());
+  await browser.press("Tab", "Tab");
+  assert.equal(await browser.run(focused), "mdbook-sidebar-toggle");
+  const list = () => browser.run(() => document.getElementById("mdbook-sidebar-toggle-anchor").checked);
+  assert.equal(await list(), false);
+  await browser.press("Enter");
+  assert.equal(await list(), true);
+});
+
+test("on a phone drawings can be read, and what goes on at the side says so", async () => {
+  await browser.size(390, 844);
+  await browser.open(lesson());
+  const seen = await browser.run(() => {
+    const drawing = document.querySelector("main > p img[src$='.svg']");
+    const box = drawing.closest("p");
+    const code = [...document.querySelectorAll("main pre")].find((pre) => pre.scrollWidth > pre.clientWidth);
+    return {
+      // The drawings' letters are 12 pixels high where they are 860 pixels wide.
+      letters: drawing.getBoundingClientRect().width / 860 * 12,
+      scrolls: box.scrollWidth > box.clientWidth && getComputedStyle(box).overflowX === "auto",
+      said: getComputedStyle(box, "::after").content,
+      shade: code && getComputedStyle(code).backgroundAttachment,
+    };
+  });
+  assert.ok(seen.letters > 10 && seen.scrolls && seen.said.includes("at the side"), JSON.stringify(seen));
+  assert.match(seen.shade, /local.*scroll/);
+  await browser.size(1280, 900);
+});
+
+test("on paper the text has the width of the sheet, nothing is cut, and there is no list of chapters", async () => {
+  await browser.theme("dark");
+  await browser.open(lesson());
+  await browser.until(() => document.querySelector(".hljs-keyword"));
+  await browser.run(() => document.querySelector(".run").scrollIntoView());
+  await browser.until(() => document.querySelector(".run .rp"));
+  const { data } = await browser.devtools("Page.printToPDF", { printBackground: true });
+  await browser.theme("");
+  const text = execFileSync("pdftotext", ["-layout", "-", "-"], { input: Buffer.from(data, "base64"), encoding: "utf8" });
+  assert.doesNotMatch(text, /09 parameter_server|Press play/);
+  const words = text.replace(/\s+/g, "");
+  // All code of the page, however long its lines are, and what is folded away.
+  const code = await browser.run(() => [...document.querySelectorAll("main pre code")].map(({ textContent }) => textContent));
+  const missing = code.flatMap((block) => block.split("\n")).map((line) => line.replace(/\s+/g, "")).filter((line) => !words.includes(line));
+  assert.ok(code.length > 10);
+  assert.deepEqual(missing, []);
+  // Black on white, whatever the screen shows; and the ladder, not the player.
+  await browser.devtools("Emulation.setEmulatedMedia", { media: "print" });
+  const printed = await browser.run(() => ({
+    colors: ["main p", "pre code", ".hljs-keyword"].map((what) => getComputedStyle(document.querySelector(what)).color),
+    ladder: document.querySelector(".ladder img").getBoundingClientRect().width > 0,
+  }));
+  await browser.devtools("Emulation.setEmulatedMedia", { media: "" });
+  assert.deepEqual(printed, { colors: Array(3).fill("rgb(0, 0, 0)"), ladder: true });
+});
