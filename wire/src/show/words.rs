@@ -107,7 +107,8 @@ fn cm_details(message: &Message, from_client: bool, parts: &mut Vec<String>) {
     parts.extend(mtu.and_then(|code| cm::mtu_bytes(code as u8)).map(|bytes| format!("mtu {bytes}")));
     let side = if from_client { "client" } else { "server" };
     match message.kind {
-        Kind::ConnectReply => parts.push(format!("{side} QP is in RTR or RTS")),
+        // A connection manager moves the QP before it answers: if there is one.
+        Kind::ConnectReply if message.local_qpn() != Some(0) => parts.push(format!("{side} QP is in RTR or RTS")),
         Kind::ReadyToUse => parts.push("both QPs are in RTS".into()),
         Kind::DisconnectRequest => parts.push(format!("{side} QP leaves RTS")),
         _ => {}
@@ -115,5 +116,24 @@ fn cm_details(message: &Message, from_client: bool, parts: &mut Vec<String>) {
     let given = message.given_data().len();
     if given > 0 {
         parts.push(format!("private data of {given} bytes or more"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cm::rep;
+
+    #[test]
+    fn a_reply_that_names_no_queue_pair_implies_no_state() {
+        let told = |body: &[u8]| {
+            let mut parts = Vec::new();
+            cm_details(&Message { kind: Kind::ConnectReply, transaction_id: 1, body }, false, &mut parts);
+            parts.join(", ")
+        };
+        let mut body = [0; 232];
+        assert_eq!(told(&body), "no qp");
+        body[rep::LOCAL_QPN.bit / 8] = 17;
+        assert!(told(&body).contains("server QP is in RTR or RTS"), "{}", told(&body));
     }
 }
