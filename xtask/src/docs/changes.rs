@@ -61,7 +61,7 @@ pub fn page(sources: &Sources, folder: &str) -> Result<Option<(String, String)>>
     let (path, lesson) = (format!("lessons/{folder}/changes"), &folder[..2]);
     let mut text = format!(
         "# What can be broken in lesson {lesson}\n\nWritten by `make docs`, from the changes beside it. `make break-{lesson}` lists them, too, and makes \
-         one, in a copy.\n"
+         one, in a copy. What is said of SoftRoCE was recorded with Linux 6.1.\n"
     );
     let files = sources.files(&path, ".toml").unwrap_or_default();
     let names: Vec<&str> = files.iter().filter_map(|file| file.rsplit('/').next()?.strip_suffix(".toml")).collect();
