@@ -174,13 +174,7 @@ mod tests {
     fn a_change_shows_its_edit_and_folds_away_what_comes_of_it() {
         let text = with_run(repository(), "03", "late-receive").unwrap().join("\n");
         let place = |part: &str| text.find(part).unwrap_or_else(|| panic!("no {part} in {text}"));
-        let parts = [
-            "CHANGE=late-receive`",
-            "\n-            let receive",
-            "\n+            std::thread",
-            "<details>",
-            "RNR NAK",
-        ];
+        let parts = ["CHANGE=late-receive`", "\n-    let receive", "\n+    std::thread", "<details>", "RNR NAK"];
         assert!(parts.windows(2).all(|pair| place(pair[0]) < place(pair[1])), "{text}");
         assert!(text.contains("─ RNR NAK"));
         let rows = table(repository(), "03", &["late-receive"]).unwrap();
