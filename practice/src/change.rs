@@ -53,6 +53,10 @@
 //! [[wrong]]                      # one that is none
 //! file, from, to = "…"
 //! says = "RNR NAK"               # a part of what the judge says about it
+//!
+//! [[accepted_today]]             # one that is none, and that the judge takes all the same: a judge that refuses it makes it
+//! file, from, to = "…"           # one of the wrong ones
+//! says = "Why it is none."
 //! ```
 //!
 //! An exercise with questions is one in reading: see [`crate::reading`].
@@ -92,6 +96,9 @@ pub struct Change {
     /// Edits to the hole that do not mend it.
     #[serde(default)]
     pub wrong: Vec<Solution>,
+    /// Edits to the hole that do not mend it, and that the judge does not see through.
+    #[serde(default)]
+    pub accepted_today: Vec<Solution>,
     /// The capture that a reading task is about, below the repository's folder.
     #[serde(default)]
     pub read: String,
@@ -154,7 +161,7 @@ pub struct Solution {
     to: String,
     #[serde(default)]
     also: Vec<Edit>,
-    /// A part of what the judge says about it.
+    /// A part of what the judge says about it, or would have to say.
     #[serde(default)]
     pub says: String,
 }
@@ -212,6 +219,16 @@ impl Change {
     #[must_use]
     pub fn is_reading(&self) -> bool {
         !self.questions.is_empty()
+    }
+
+    /// The files in which the reader of an exercise has to look: those with a word about it, if any has one.
+    #[must_use]
+    pub fn holes(&self) -> Vec<&str> {
+        let marked: Vec<&Edit> = self.edits.iter().filter(|edit| edit.to.contains("// Exercise:")).collect();
+        let edits = if marked.is_empty() { self.edits.iter().collect() } else { marked };
+        let mut files: Vec<&str> = edits.iter().map(|edit| edit.file.as_str()).collect();
+        files.dedup();
+        files
     }
 
     /// A file of the lesson with the change in it.

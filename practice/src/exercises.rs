@@ -103,9 +103,8 @@ fn tell(project: &Project, exercise: &Exercise) -> Result<()> {
         writeln!(stdout(), "The questions are in {}. Answer them there, {again}", shown(reading::ANSWERS))?;
         return Ok(());
     }
-    let mut files: Vec<String> =
-        change.edits.iter().map(|edit| project.shown(&exercise.copy.folder.join(&edit.file))).collect();
-    files.dedup();
+    let files: Vec<String> =
+        change.holes().iter().map(|file| project.shown(&exercise.copy.folder.join(file))).collect();
     writeln!(stdout(), "The place is in {}. Edit it, {again}", files.join(" and "))?;
     writeln!(stdout(), "An editor that knows Rust wants the folder {}.", project.shown(exercise.copy.workspace()))?;
     Ok(())

@@ -181,6 +181,13 @@ mod tests {
     }
 
     #[test]
+    fn the_place_of_an_exercise_is_where_its_word_stands() {
+        let more = "[[edits]]\nfile = 'src/worker.rs'\nfrom = 'c'\nto = '// Exercise: here'\n[[outcome]]";
+        assert_eq!(parse(TEXT).unwrap().holes(), ["src/server.rs"]);
+        assert_eq!(parse(&TEXT.replace("[[outcome]]", more)).unwrap().holes(), ["src/worker.rs"]);
+    }
+
+    #[test]
     fn mistakes_in_a_file_are_named() {
         let error = |text: &str| format!("{:#}", parse(text).unwrap_err());
         assert!(error(&TEXT.replace("ask", "aks")).contains("unknown field `aks`"));

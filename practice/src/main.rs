@@ -32,6 +32,7 @@ fn command() -> Command {
     let names = Arg::new("names").value_name("NN[-CHANGE]").action(ArgAction::Append);
     let keep = Arg::new("keep").long("keep").action(ArgAction::SetTrue);
     let keep = keep.help("Write the part of each run that matters beside the change, for the lesson's page");
+    let only = on.clone().help("Only what is tried there");
     Command::new("practice")
         .about("Change the lessons on purpose, and see what comes of it")
         .subcommand_required(true)
@@ -52,7 +53,7 @@ fn command() -> Command {
             Command::new("prove")
                 .about("Say of changes whether they still come out as told")
                 .arg(names.help("Only those of this lesson, or only this one; all unless some are named"))
-                .arg(keep),
+                .args([keep, only]),
         )
 }
 
@@ -67,7 +68,8 @@ fn main() -> ExitCode {
         Some(("reset", arguments)) => exercises::reset(&project, arguments.get_one("exercise")),
         Some((_, arguments)) => {
             let names: Vec<&String> = arguments.get_many("names").unwrap_or_default().collect();
-            prove::prove(&project, &names, arguments.get_flag("keep"))
+            let only = arguments.contains_id("on").then(|| place(arguments, Place::Lab));
+            prove::prove(&project, &names, only, arguments.get_flag("keep"))
         }
         None => Ok(true),
     });

@@ -69,7 +69,13 @@ impl Change {
             let again: Vec<Proof> = proofs.iter().map(|proof| Proof { place: Place::Lab, ..proof.clone() }).collect();
             proofs.extend(again);
         }
-        for (solutions, word, is_right) in [(&self.right, "right", true), (&self.wrong, "wrong", false)] {
+        let kinds = [
+            (&self.right, "right", true),
+            (&self.wrong, "wrong", false),
+            // None is right. That the judge takes them is what is proven, so that one that does not is noticed.
+            (&self.accepted_today, "accepted", true),
+        ];
+        for (solutions, word, is_right) in kinds {
             proofs.extend((1..).zip(solutions).map(|(number, solution)| {
                 with(&format!("{word}-{number}"), &solution.edits(&self.edits), is_right, &solution.says)
             }));
@@ -101,6 +107,11 @@ mod tests {
         from = "bb"
         to = "b "
         also = [{ file = "src/server.rs", from = "c", to = "C" }]
+        [[accepted_today]]
+        file = "src/server.rs"
+        from = "bb"
+        to = "B"
+        says = "what is looked at is not what was written"
     "#;
 
     #[test]
@@ -119,12 +130,13 @@ mod tests {
             ("abbc", "early-hole", Place::Lab, false, "empty"),
             ("abc", "early-lesson", Place::Lab, true, ""),
             ("ab C", "early-right-1", Place::Device, true, ""),
+            ("aBc", "early-accepted-1", Place::Device, true, "what is looked at is not what was written"),
         ];
         let owned = |(source, name, place, is_right, says): (&str, &str, Place, bool, &str)| {
             (source.to_owned(), name.to_owned(), place, is_right, says.to_owned())
         };
         assert_eq!(proofs(TEXT), expected.map(owned));
-        let in_lab = proofs(&TEXT.replace("says =", "kernel = true\nsays ="));
-        assert!(in_lab.len() == 3 && in_lab.iter().all(|(_, _, place, ..)| *place == Place::Lab), "{in_lab:?}");
+        let in_lab = proofs(&TEXT.replace("why =", "kernel = true\nwhy ="));
+        assert!(in_lab.len() == 4 && in_lab.iter().all(|(_, _, place, ..)| *place == Place::Lab), "{in_lab:?}");
     }
 }

@@ -30,9 +30,9 @@ struct Guide<'a> {
     done: Mutex<(usize, Vec<String>)>,
 }
 
-/// Tries what is named; all changes, unless some are. Where it comes out as told, the part of the run that a page quotes is
+/// Tries what is named; all changes, unless some are. And in one place, if that is wished. Where it comes out as told, the part of the run that a page quotes is
 /// kept, if that is wished.
-pub fn prove(project: &Project, names: &[&String], keep: bool) -> Result<bool> {
+pub fn prove(project: &Project, names: &[&String], only: Option<Place>, keep: bool) -> Result<bool> {
     let is_wanted = |change: &Change| {
         names.is_empty() || names.iter().any(|name| **name == change.full_name() || **name == change.number())
     };
@@ -43,7 +43,7 @@ pub fn prove(project: &Project, names: &[&String], keep: bool) -> Result<bool> {
     let begun = Instant::now();
     build_lessons(project, &changes)?;
     let trials = changes.iter().flat_map(|change| change.proofs().into_iter().chain(change.on_device(&named)));
-    let mut trials: Vec<Proof> = trials.collect();
+    let mut trials: Vec<Proof> = trials.filter(|proof| only.map_or(true, |only| proof.place == only)).collect();
     // Programs are built while others run, and short runs come at the end, so that all end together.
     trials.sort_by_key(|Proof { change, place, .. }| (*place == Place::Device, !change.edits.is_empty()));
     let guide =

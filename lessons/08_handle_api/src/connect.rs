@@ -45,7 +45,10 @@ impl Rdma {
             "gid_index" => sgid_index = 0,
             _ => {}
         }
-        if self.table.pair(qp_num)?.state.get() != QpState::RESET {
+        // A fault has moved it to ERR without our doing: the device knows.
+        let pair = self.table.pair(qp_num)?;
+        pair.state.set(pair.qp.query()?.state);
+        if pair.state.get() != QpState::RESET {
             self.to_reset(qp_num)?;
         }
         self.to_init(qp_num)?;
