@@ -6,20 +6,21 @@ MAKEFLAGS += --no-builtin-rules
 # Where cargo (rustup's, or Ubuntu's cargo-1.NN) and tc are when a person's PATH leaves them out.
 export PATH := $(HOME)/.cargo/bin:$(PATH):$(lastword $(sort $(wildcard /usr/lib/rust-1.*/bin))):/usr/sbin:/sbin
 
-# Options for the programs arrive exactly as typed: `value` keeps make from expanding $ signs in them.
-override export client := $(value client)
-override export server := $(value server)
-override export wire := $(value wire)
+# What a person gives arrives exactly as typed: `value` keeps make from expanding $ signs in it, and the shell gets it as a
+# variable. ARGS alone is a part of the shell's line, as it holds several words.
+given := client server wire workers log lesson CHANGE HOST NETDEV PCAP PORT RUNS VARIANT
+$(foreach name,$(given),$(if $(value $(name)),$(eval override export $(name) := $$(value $(name)))))
 override ARGS := $(value ARGS)
 # Where a lesson runs: in the lab, on the kernel's own driver; or on the device in user space, which needs nothing but a compiler.
 on ?= lab
-$(if $(filter lab device,$(on)),,$(error on=$(on) is neither lab nor device))
+$(if $(filter 1lab 1device,$(words $(on))$(on)),,$(error on=$(on) is neither lab nor device))
 
-target := $(or $(CARGO_TARGET_DIR),target)
-bin := $(target)/debug
+override export target := $(or $(value CARGO_TARGET_DIR),target)
+override export bin := $(target)/debug
 
-# Every recipe's shell reads this first: where set-up unpacked what this machine has not itself.
-export BASH_ENV := $(abspath $(target))/tools/env
+# Every recipe's shell reads this first: where set-up unpacked what this machine has not itself. The shell expands BASH_ENV.
+export RDMA_ENV := $(if $(filter /%,$(firstword $(target))),,$(CURDIR)/)$(target)/tools/env
+export BASH_ENV := $$RDMA_ENV
 lessons := $(sort $(foreach dir,$(notdir $(wildcard lessons/[0-9][0-9]_*)),$(firstword $(subst _, ,$(dir)))))
 
 # $(call build,PACKAGES) shows what cargo compiles, and nothing when there is nothing to compile.
@@ -28,8 +29,8 @@ build = cargo build $(if $(MAKE_TERMERR),--color always) $(addprefix -p ,$(1)) 2
 # $(call own,LESSON) builds a lesson for this machine's own RDMA device. A machine that has no cargo runs the program that was
 # copied to it: of two machines, one has to be able to build.
 define own
-@if command -v cargo >/dev/null || [ ! -x $(bin)/$(1) ]; then lab/setup.sh build device; \
-	else lab/setup.sh device && echo 'no cargo here: running $(bin)/$(1) as it was built elsewhere' >&2; fi
+@if command -v cargo >/dev/null || [ ! -x "$$bin/$(1)" ]; then lab/setup.sh build device; \
+	else lab/setup.sh device && echo "no cargo here: running $$bin/$(1) as it was built elsewhere" >&2; fi
 @if command -v cargo >/dev/null; then $(call build,$(1)); fi
 endef
 
@@ -48,51 +49,51 @@ bundle: ## one file with all that machines of this release need, for a classroom
 	@lab/setup.sh bundle
 
 # Lesson 09 is about many clients. (Others take so many, too.)
-lesson-09: workers ?= 3
+lesson-09: export workers ?= 3
 
 .PHONY: $(lessons:%=lesson-%)
 $(lessons:%=lesson-%): lesson-%: ## run lesson NN on emulated machines [client="OPTIONS"] [server="OPTIONS"] [wire="RULES"] [workers=N] [on=device]
 	@lab/setup.sh build $(on:device=)
 	@$(call build,$(on) $@)
-	@$(bin)/$(on) run $@ --clients=$(or $(workers),1) --server-args="$$server" --client-args="$$client" \
-		$(if $(wire),--wire="$$wire") $(if $(log),--log)
+	@"$$bin"/$(on) run $@ --clients="$${workers:-1}" --server-args="$$server" --client-args="$$client" \
+		$${wire:+--wire="$$wire"} $${log:+--log}
 
 .PHONY: $(lessons:%=break-%)
 $(lessons:%=break-%): break-%: ## break lesson NN on purpose, and see what comes of it [CHANGE=name; a list without] [ARGS=--quiet] [on=device]
 	@lab/setup.sh build $(on:device=)
 	@$(call build,$(on) practice)
-	@$(bin)/practice break $* $(CHANGE) --on=$(on) $(ARGS)
+	@"$$bin"/practice break $* $${CHANGE:+"$$CHANGE"} --on=$(on) $(ARGS)
 
 .PHONY: try
 try: ## list the exercises, and which of them are solved
 	@lab/setup.sh build
 	@$(call build,device practice)
-	@$(bin)/practice try
+	@"$$bin"/practice try
 
 # Exercises are judged on the device, within a moment; with on=lab on the kernel's own driver.
 try-%: on = device
 try-%: ## list the exercises of lesson NN; NN-NAME: begin that one, or judge what you have made of it [ARGS=--watch] [on=lab]
 	@lab/setup.sh build $(on:device=)
 	@$(call build,$(on) practice wire)
-	@$(bin)/practice try $* --on=$(on) $(ARGS)
+	@"$$bin"/practice try $* --on=$(on) $(ARGS)
 
 reset-%: ## throw away what you have made of the exercise NN-NAME
 	@lab/setup.sh build
 	@$(call build,device practice)
-	@$(bin)/practice reset $*
+	@"$$bin"/practice reset $*
 
 .PHONY: lab-shell
 lab-shell: ## a shell on the client machine, with the packets as they pass [server="COMMAND"; rping unless given] [wire="RULES"]
 	@lab/setup.sh build lab shell
 	@$(call build,lab $(lessons:%=lesson-%))
-	@$(bin)/lab shell $${server:+--server="$$server"} --wire="$$wire"
+	@"$$bin"/lab shell $${server:+--server="$$server"} --wire="$$wire"
 
 .PHONY: shell
 shell: ## a shell in which RDMA programs run in the lab, or with on=device on the device in user space [server="COMMAND"]
 ifeq ($(on),device)
 	@lab/setup.sh build
 	@$(call build,device $(lessons:%=lesson-%))
-	@$(bin)/device shell $${server:+--server="$$server"} $(if $(log),--log)
+	@"$$bin"/device shell $${server:+--server="$$server"} $${log:+--log}
 else
 	@$(MAKE) --no-print-directory lab-shell
 endif
@@ -100,39 +101,39 @@ endif
 .PHONY: $(lessons:%=server-%)
 $(lessons:%=server-%): server-%: ## run the server of lesson NN on this machine's own RDMA device [ARGS="OPTIONS"]
 	$(call own,lesson-$*)
-	@unset LD_LIBRARY_PATH; $(bin)/lesson-$* server $(ARGS)
+	@unset LD_LIBRARY_PATH; "$$bin"/lesson-$* server $(ARGS)
 
 .PHONY: $(lessons:%=client-%)
 $(lessons:%=client-%): client-%: ## run the client of lesson NN on this machine's own RDMA device HOST=server [ARGS="OPTIONS"]
 	@$(if $(HOST),,$(error usage: make $@ HOST=ADDRESS [ARGS="OPTIONS"], where ADDRESS is the machine that runs `make server-$*`))
 	$(call own,lesson-$*)
-	@unset LD_LIBRARY_PATH; $(bin)/lesson-$* client -a '$(HOST)' $(ARGS)
+	@unset LD_LIBRARY_PATH; "$$bin"/lesson-$* client -a "$$HOST" $(ARGS)
 
 .PHONY: $(lessons:%=capture-%)
 $(lessons:%=capture-%): capture-%: ## record the packets of lesson NN on this machine's network [NETDEV=interface], until Ctrl-C
-	@lab/capture.sh $* $(NETDEV)
+	@lab/capture.sh $* $${NETDEV:+"$$NETDEV"}
 
 .PHONY: doctor
 doctor: ## what this machine has for the lessons, what it lacks, and the cure
 	@lab/doctor.sh
 
-compare-%: run = $(or $(PCAP),$(bin:debug=$(on))/runs/$*/wire.pcapng)
+compare-%: export run = $(or $(value PCAP),$(bin:debug=$(on))/runs/$*/wire.pcapng)
 # VARIANT is what stands behind the dash in the name of a bundled capture, for example multi-packet.
 .PHONY: $(lessons:%=compare-%)
 $(lessons:%=compare-%): compare-%: ## what the last run of lesson NN did otherwise than its capture [PCAP=FILE] [VARIANT=name]
-	@[ -e '$(run)' ] || { echo 'There is no $(run). Run `make lesson-$*` first, or name your capture: make $@ PCAP=FILE' >&2; exit 2; }
+	@[ -e "$$run" ] || { echo "There is no $$run. Run 'make lesson-$*' first, or name your capture: make $@ PCAP=FILE" >&2; exit 2; }
 	@lab/setup.sh build
 	@$(call build,wire)
-	@$(bin)/wire compare '$(run)' \
-		captures/$(notdir $(wildcard lessons/$*_*))$(VARIANT:%=-%).pcapng
+	@"$$bin"/wire compare "$$run" \
+		"captures/$(notdir $(wildcard lessons/$*_*))$${VARIANT:+-$$VARIANT}.pcapng"
 
-play-%: run = $(or $(PCAP),$(bin:debug=$(on))/runs/$*/wire.pcapng)
+play-%: export run = $(or $(value PCAP),$(bin:debug=$(on))/runs/$*/wire.pcapng)
 .PHONY: $(lessons:%=play-%)
 $(lessons:%=play-%): play-%: ## write a web page that plays the last run of lesson NN, beside that run [on=device] [PCAP=FILE]
-	@[ -e '$(run)' ] || { echo 'There is no $(run). Run `make lesson-$*` first, or name your capture: make $@ PCAP=FILE' >&2; exit 2; }
+	@[ -e "$$run" ] || { echo "There is no $$run. Run 'make lesson-$*' first, or name your capture: make $@ PCAP=FILE" >&2; exit 2; }
 	@lab/setup.sh build
 	@$(call build,wire)
-	@$(bin)/wire play '$(run)' --lesson lessons/$*_* -o '$(dir $(run))play.html'
+	@"$$bin"/wire play "$$run" --lesson lessons/$*_* -o "$$(dirname "$$run")/play.html"
 
 lesson-% break-% server-% client-% capture-% compare-% play-%:
 	@echo 'There is no lesson $*. The lessons are: $(lessons)' >&2; exit 2
@@ -148,7 +149,7 @@ test: ## build everything and run every test
 field-guide: ## make every change of every lesson again, and say what comes out otherwise than it is told (some minutes)
 	@lab/setup.sh build lab
 	@$(call build,lab device practice)
-	@$(bin)/practice prove $(ARGS)
+	@"$$bin"/practice prove $(ARGS)
 
 .PHONY: soak
 soak: ## 1,000 connections against one server, and nothing grows (some minutes)
@@ -168,21 +169,21 @@ bench: ## measure everything beside its reference, and write docs/benchmarks.md 
 	cargo build --workspace
 	cargo build --release -p wire -p lesson-10
 	@$(MAKE) --no-print-directory site
-	@$(bin)/bench --keep bench/figures.tsv
-	@$(bin)/bench --page bench/figures.tsv docs/benchmarks.md
+	@"$$bin"/bench --keep bench/figures.tsv
+	@"$$bin"/bench --page bench/figures.tsv docs/benchmarks.md
 
 # Needs a nightly compiler and cargo-fuzz, which are not set up here. Findings are in wire/fuzz/artifacts.
 .PHONY: fuzz
 fuzz: ## look for captures that make the wire tools panic [RUNS=number]
 	@command -v cargo-fuzz >/dev/null || { echo 'fuzzing needs: rustup toolchain install nightly && cargo install cargo-fuzz' >&2; exit 1; }
 	mkdir -p wire/fuzz/corpus/captures
-	cd wire && cargo +nightly fuzz run -s none captures fuzz/corpus/captures ../captures -- -max_len=8192 -runs=$(or $(RUNS),1000000)
+	cd wire && cargo +nightly fuzz run -s none captures fuzz/corpus/captures ../captures -- -max_len=8192 -runs="$${RUNS:-1000000}"
 
 .PHONY: miri
 miri: ## the device's core under Miri, which finds undefined behaviour (rustup component add miri rust-src --toolchain nightly)
 	@# The rim's eventfds are none of Miri's.
-	CARGO_TARGET_DIR=$(target)/miri MIRIFLAGS=-Zmiri-disable-isolation cargo +nightly miri test -p device --lib -- --skip nic::
-	CARGO_TARGET_DIR=$(target)/miri MIRIFLAGS=-Zmiri-disable-isolation cargo +nightly miri test -p device --test contract --test hostile --test connections
+	CARGO_TARGET_DIR="$$target"/miri MIRIFLAGS=-Zmiri-disable-isolation cargo +nightly miri test -p device --lib -- --skip nic::
+	CARGO_TARGET_DIR="$$target"/miri MIRIFLAGS=-Zmiri-disable-isolation cargo +nightly miri test -p device --test contract --test hostile --test connections
 
 # The documentation shows private items, too: a reader wants to know how it works inside.
 .PHONY: check
@@ -192,25 +193,25 @@ check: ## formatting, lints and documentation, warnings as errors
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS='-D warnings -A rustdoc::private_intra_doc_links' cargo doc --workspace --no-deps --document-private-items
 	@# Only an unstable rustdoc looks whether what must not compile fails with the error that the text names.
-	RUSTC_BOOTSTRAP=1 CARGO_TARGET_DIR=$(target)/bootstrap cargo test -q --locked --doc -p common
+	RUSTC_BOOTSTRAP=1 CARGO_TARGET_DIR="$$target"/bootstrap cargo test -q --locked --doc -p common
 	shellcheck --exclude=SC2187 site/*.sh lab/*.sh lab/guest/*.sh captures/*.sh .ci/run
 	cargo run -q -p xtask -- docs --check
 
 .PHONY: docs
 docs: ## write the generated parts of docs/ anew: packet tables, logs, pictures, differences between lessons
 	@$(call build,xtask)
-	@$(bin)/xtask docs
+	@"$$bin"/xtask docs
 
 .PHONY: site
 site: ## build the course as a book, with every run in it to play, into target/site [REPOSITORY=URL of the forge]
 	@lab/setup.sh build site
 	@site/tools.sh
 	@$(call build,wire xtask)
-	@$(bin)/xtask site
+	@"$$bin"/xtask site
 
 .PHONY: serve
 serve: site ## show the book to this machine: http://127.0.0.1:3000 [PORT=number]
-	@node site/serve.mjs $(target)/site $(or $(PORT),3000)
+	@node site/serve.mjs "$$target/site" "$${PORT:-3000}"
 
 .PHONY: test-site
 test-site: site ## look at every page of the book with a real browser
@@ -221,20 +222,20 @@ test-site: site ## look at every page of the book with a real browser
 picture: ## take the picture of the player that README.md shows anew; look at it before you commit it
 	@lab/setup.sh build site browser
 	@$(call build,wire)
-	@$(bin)/wire play captures/04_rdma_write.pcapng --lesson lessons/04_rdma_write -o $(target)/picture.html
-	@node site/picture.mjs 'file://$(abspath $(target))/picture.html#frame=100' site/player.png 1240 820
+	@"$$bin"/wire play captures/04_rdma_write.pcapng --lesson lessons/04_rdma_write -o "$$target/picture.html"
+	@node site/picture.mjs "file://$${RDMA_ENV%/tools/env}/picture.html#frame=100" site/player.png 1240 820
 
 .PHONY: screenshots
 screenshots: ## take the pictures of Wireshark that show an earlier capture anew; look at each before you commit it
 	@$(call build,xtask)
-	@$(bin)/xtask screenshots
+	@"$$bin"/xtask screenshots
 
 .PHONY: record
 record: ## run every lesson in the lab, or one [lesson=NN], and renew what captures/ holds
 	@lab/setup.sh build lab
 	cargo build --workspace
-	cargo run -q -p xtask -- record $(lesson)
-	$(bin)/practice prove --keep $(lesson)
+	cargo run -q -p xtask -- record $${lesson:+"$$lesson"}
+	"$$bin"/practice prove --keep $${lesson:+"$$lesson"}
 
 .PHONY: wireshark-profile
 wireshark-profile: ## install columns, colors and filter buttons for Wireshark: the profile "rdma"
@@ -242,5 +243,11 @@ wireshark-profile: ## install columns, colors and filter buttons for Wireshark: 
 
 .PHONY: clean
 clean: ## remove all that make has put here: programs, tools, the lab's machines and their results
-	rm -rf $(target)
+ifdef CARGO_TARGET_DIR
+	@# Other projects may build there, too.
+	cargo clean $(addprefix -p ,bench common device lab practice wire xtask $(lessons:%=lesson-%))
+	rm -rf -- "$$target"/{book,bootstrap,bundle,captures,device,lab,miri,picture.html,practice,site,tools} "$$target"/rdma-*.tar.gz
+else
+	rm -rf target
+endif
 	@if grep -qs 'replace-with = "bundle"' .cargo/config.toml; then rm -r .cargo; fi
