@@ -92,12 +92,18 @@ impl ReceiveRequest {
 pub struct ReceiveQueue {
     entries: VecDeque<ReceiveRequest>,
     capacity: usize,
+    /// The protection domain of the receives' memory.
+    pd: u32,
     limit: usize,
 }
 
 impl ReceiveQueue {
-    pub fn new(capacity: usize) -> ReceiveQueue {
-        ReceiveQueue { entries: VecDeque::new(), capacity, limit: 0 }
+    pub fn new(capacity: usize, pd: u32) -> ReceiveQueue {
+        ReceiveQueue { entries: VecDeque::new(), capacity, pd, limit: 0 }
+    }
+
+    pub fn pd(&self) -> u32 {
+        self.pd
     }
 
     /// Adds a receive. False if the queue is full.

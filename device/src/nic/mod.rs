@@ -54,7 +54,6 @@ pub struct QpEntry {
 #[derive(Debug)]
 pub struct Srq {
     pub queue: ReceiveQueue,
-    pub domain: u32,
     pub pieces: u32,
     pub face: Face,
 }

@@ -65,7 +65,7 @@ impl Qp {
             settings,
             state: State::Reset,
             attributes: Attributes::default(),
-            receives: ReceiveQueue::new(settings.limits.receive as usize),
+            receives: ReceiveQueue::new(settings.limits.receive as usize, settings.domain),
             requester: Requester::default(),
             responder: Responder::default(),
         }

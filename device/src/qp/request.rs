@@ -49,7 +49,8 @@ impl Qp {
         let ends = matches!(part, Part::Last | Part::Only);
         packet.opcode = opcode_of(operation, part, ends && request.immediate.is_some());
         packet.immediate = request.immediate.unwrap_or_default();
-        packet.solicited = ends && request.solicited;
+        // A WRITE without immediate completes nothing at the peer, so it wakes nobody.
+        packet.solicited = request.solicited && ends && (operation == Operation::Send || request.immediate.is_some());
         packet.ack_request = ends || index % ASK_EVERY == ASK_EVERY - 1;
         let length = mtu.min(request.length - offset);
         packet.payload = match &request.local {

@@ -195,6 +195,9 @@ impl Qp {
     fn place_write(&self, reth: Reth, at: u32, ends: bool, packet: &Packet, out: &Outside) -> Result<String, No> {
         let length = packet.payload.len() as u32;
         let sum = at + length;
+        if reth.length > Qp::LONGEST {
+            return Err(No::new(syndrome::INVALID_REQUEST, "longer than a message can be"));
+        }
         if sum > reth.length || (ends && sum != reth.length) {
             let why = format!("{sum} bytes have come, {} were announced", reth.length);
             return Err(No::new(syndrome::INVALID_REQUEST, why));
@@ -216,11 +219,16 @@ impl Qp {
             return Err(No::new(syndrome::REMOTE_OPERATIONAL_ERROR, "the receive is gone"));
         };
         let (sum, room) = (u64::from(at) + packet.payload.len() as u64, receive.room());
+        if sum > Qp::LONGEST.into() {
+            return Err(No::new(syndrome::INVALID_REQUEST, "longer than a message can be"));
+        }
         if sum > room {
             let why = format!("{sum} bytes have come, the receive has room for {room}");
             return Err(No { spoils: Some(Status::LocLenErr), ..No::new(syndrome::INVALID_REQUEST, why) });
         }
-        let placed = out.memory.scatter(self.settings.domain, &receive.pieces, at, &packet.payload);
+        // The shared receive queue may be in another protection domain than this queue pair.
+        let pd = out.shared.as_deref().unwrap_or(&self.receives).pd();
+        let placed = out.memory.scatter(pd, &receive.pieces, at, &packet.payload);
         placed.map_err(|refusal| {
             let no = No::new(syndrome::REMOTE_OPERATIONAL_ERROR, format!("the receive's own memory: {refusal}"));
             No { spoils: Some(Status::LocProtErr), ..no }

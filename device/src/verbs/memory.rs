@@ -33,7 +33,7 @@ pub unsafe extern "C" fn ibv_dealloc_pd(pd: *mut ibv_pd) -> c_int {
 
 fn is_used(nic: &Nic, domain: u32) -> bool {
     let by_qp = nic.qps.values().any(|entry| entry.qp.settings().domain == domain);
-    let by_srq = nic.srqs.values().any(|srq| srq.domain == domain);
+    let by_srq = nic.srqs.values().any(|srq| srq.queue.pd() == domain);
     by_qp || by_srq || nic.memory.is_used(domain)
 }
 

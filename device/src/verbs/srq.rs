@@ -21,9 +21,8 @@ pub unsafe extern "C" fn ibv_create_srq(pd: *mut ibv_pd, init: *mut ibv_srq_init
         let mut c: ibv_srq = std::mem::zeroed();
         (c.context, c.pd, c.srq_context, c.handle) = ((*pd).context, pd, srq_context, number);
         let face = Box::into_raw(Box::new(c));
-        let queue = ReceiveQueue::new(attr.max_wr as usize);
-        let (domain, pieces) = ((*pd).handle, attr.max_sge);
-        nic.srqs.insert(number, Srq { queue, domain, pieces, face: face as Face });
+        let queue = ReceiveQueue::new(attr.max_wr as usize, (*pd).handle);
+        nic.srqs.insert(number, Srq { queue, pieces: attr.max_sge, face: face as Face });
         Ok(face)
     })
 }

@@ -61,14 +61,7 @@ impl Side {
         let settings = Settings { number, domain: DOMAIN, limits, signal_all: true, uses_shared: false };
         let (sent, received, raised, said, out) = Default::default();
         let mut side = Side { qp: Qp::new(settings), memory, numbers, key, sent, received, raised, said, out };
-        let attributes = Attributes { access: all, dest_qp: peer, ..attributes };
-        let rtr =
-            mask::AV | mask::PATH_MTU | mask::DEST_QPN | mask::RQ_PSN | mask::MAX_DEST_RD_ATOMIC | mask::MIN_RNR_TIMER;
-        let rts = mask::TIMEOUT | mask::RETRY_CNT | mask::RNR_RETRY | mask::SQ_PSN | mask::MAX_QP_RD_ATOMIC;
-        let init = mask::PKEY_INDEX | mask::PORT | mask::ACCESS_FLAGS;
-        for (bits, state) in [(init, State::Init), (rtr, State::Rtr), (rts, State::Rts)] {
-            side.act(Instant::now(), |qp, out| qp.modify(bits | mask::STATE, state, &attributes, out)).unwrap();
-        }
+        up(&mut side.qp, &side.memory, Attributes { access: all, dest_qp: peer, ..attributes });
         side
     }
 
@@ -135,6 +128,23 @@ pub fn cases(all: u32) -> u32 {
 fn cells(numbers: &[Cell<u64>]) -> &[Cell<u8>] {
     // SAFETY: as many bytes, which live as long and may be changed by whoever sees them.
     unsafe { std::slice::from_raw_parts(numbers.as_ptr().cast(), numbers.len() * 8) }
+}
+
+/// Moves a queue pair from RESET to RTS.
+pub fn up(qp: &mut Qp, memory: &Memory, attributes: Attributes) {
+    let rtr =
+        mask::AV | mask::PATH_MTU | mask::DEST_QPN | mask::RQ_PSN | mask::MAX_DEST_RD_ATOMIC | mask::MIN_RNR_TIMER;
+    let rts = mask::TIMEOUT | mask::RETRY_CNT | mask::RNR_RETRY | mask::SQ_PSN | mask::MAX_QP_RD_ATOMIC;
+    let init = mask::PKEY_INDEX | mask::PORT | mask::ACCESS_FLAGS;
+    let mut out = Outside::new(now(), memory);
+    for (bits, state) in [(init, State::Init), (rtr, State::Rtr), (rts, State::Rts)] {
+        qp.modify(bits | mask::STATE, state, &attributes, &mut out).unwrap();
+    }
+}
+
+/// When a test begins.
+pub fn now() -> Instant {
+    Instant::now()
 }
 
 /// Attributes for tests: short time-outs, and any PSN.
