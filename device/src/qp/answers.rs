@@ -22,7 +22,14 @@ pub(super) enum Answer {
     /// One packet.
     Packet(Packet),
     /// READ responses, from the packet at this index on. Their bytes are read when they are sent.
-    Read { reth: Reth, first: Psn, index: u32, msn: u32 },
+    Read {
+        reth: Reth,
+        first: Psn,
+        index: u32,
+        msn: u32,
+        /// It was asked for again.
+        again: bool,
+    },
 }
 
 impl Answer {
@@ -31,6 +38,12 @@ impl Answer {
             Answer::Packet(packet) => packet.psn,
             Answer::Read { first, index, .. } => first.plus(*index),
         }
+    }
+
+    /// Whether it is a READ to whose responses this PSN belongs.
+    fn is_read_with(&self, psn: Psn, mtu: u32) -> bool {
+        let Answer::Read { reth, first, .. } = self else { return false };
+        (0..packets(reth.length, mtu) as i32).contains(&psn.since(*first))
     }
 }
 
@@ -58,11 +71,37 @@ impl Qp {
         Packet { opcode, dest_qp, psn, syndrome: syndrome::ACK, msn, ..Packet::default() }
     }
 
-    pub(super) fn queue_read(&mut self, reth: Reth, first: Psn) {
+    /// Puts a READ's responses in the queue. `again` says that it was asked for before.
+    pub(super) fn queue_read(&mut self, reth: Reth, first: Psn, again: bool) {
         let (msn, answers) = (self.responder.msn, &mut self.responder.answers);
         // One that is asked for again comes before what waits behind it.
         let at = answers.iter().position(|answer| answer.psn().since(first) >= 0).unwrap_or(answers.len());
-        answers.insert(at, Answer::Read { reth, first, index: 0, msn });
+        answers.insert(at, Answer::Read { reth, first, index: 0, msn, again });
+    }
+
+    /// The same for a READ of before. What is left of it in the queue, it replaces: it is still one READ. False if there is
+    /// no room.
+    pub(super) fn queue_read_again(&mut self, reth: Reth, first: Psn) -> bool {
+        let (mtu, answers) = (self.attributes.mtu, &mut self.responder.answers);
+        if let Some(at) = answers.iter().position(|answer| answer.is_read_with(first, mtu)) {
+            answers.remove(at);
+        } else if !self.has_room_for_read() {
+            return false;
+        }
+        self.queue_read(reth, first, true);
+        true
+    }
+
+    /// Whether one more READ may be under way. If as many are as agreed on, one that was asked for again gives up its place:
+    /// the requester may have got its bytes meanwhile, or else asks once more.
+    pub(super) fn has_room_for_read(&mut self) -> bool {
+        let answers = &mut self.responder.answers;
+        let under_way = answers.iter().filter(|answer| matches!(answer, Answer::Read { .. })).count();
+        if under_way < usize::from(self.attributes.max_dest_rd_atomic) {
+            return true;
+        }
+        let dispensable = answers.iter().position(|answer| matches!(answer, Answer::Read { again: true, .. }));
+        dispensable.and_then(|at| answers.remove(at)).is_some()
     }
 
     /// Sends answers in their order, READ responses a batch at a time.
@@ -70,7 +109,7 @@ impl Qp {
         for _ in 0..BATCH {
             let packet = match self.responder.answers.front_mut() {
                 None => return,
-                Some(Answer::Read { reth, first, index, msn }) => {
+                Some(Answer::Read { reth, first, index, msn, .. }) => {
                     let (reth, first, at, msn) = (*reth, *first, *index, *msn);
                     *index += 1;
                     match self.read_response(reth, first, at, msn, out) {

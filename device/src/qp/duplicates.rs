@@ -16,8 +16,11 @@ impl Qp {
         let (psn, name) = (packet.psn, packet.row().name);
         let what = match packet.row().operation {
             Operation::ReadRequest if self.may_be_read_again(&packet, out) => {
-                self.queue_read(packet.reth, psn);
-                "answered again"
+                if self.queue_read_again(packet.reth, psn) {
+                    "answered again"
+                } else {
+                    "dropped: as many READs as agreed on are under way"
+                }
             }
             Operation::ReadRequest => "dropped: no such READ was allowed",
             Operation::CompareSwap | Operation::FetchAdd => {
@@ -49,7 +52,6 @@ impl Qp {
         reth.length <= Qp::LONGEST
             && end.since(self.responder.expected) <= 0
             && self.attributes.access.allow(needed)
-            && self.has_room_for_read()
             && out.memory.check(claim).is_ok()
     }
 }

@@ -16,10 +16,11 @@ use crate::completion::Status;
 use crate::outside::{Effect, Outside};
 use crate::packet::{code, syndrome, Packet};
 use crate::psn::Psn;
-use crate::work::{Local, SendRequest};
+use crate::work::{Local, SendRequest, Work};
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 use wire::aeth::Syndrome;
+use wire::opcode::{Operation, Part};
 
 /// So many packets may be under way without an answer: what the peer's socket has room for, even in a container.
 const WINDOW: i32 = 64;
@@ -287,9 +288,12 @@ impl Qp {
         let offset = psn.since(wqe.first) as u32 * self.attributes.mtu;
         let expected =
             if wqe.request.work.is_atomic() { 0 } else { self.attributes.mtu.min(wqe.request.length - offset) };
-        let is_answer = wqe.request.work.wants_answer()
-            && wqe.request.work.is_atomic() == (packet.opcode == code::ATOMIC_ACKNOWLEDGE)
-            && packet.payload.len() == expected as usize;
+        let fits = match wqe.request.work {
+            Work::Read(_) => is_part_of_read(&packet, psn == wqe.first, psn == wqe.last),
+            work => work.is_atomic() && packet.opcode == code::ATOMIC_ACKNOWLEDGE,
+        };
+        let is_ack = matches!(Syndrome::from(packet.syndrome), Syndrome::Ack { .. });
+        let is_answer = fits && is_ack && packet.payload.len() == expected as usize;
         if !is_answer {
             out.say(|| format!("requester: PSN {psn}: {} is no answer to it", packet.row().name));
             return self.fail(Status::BadRespErr, out);
@@ -321,6 +325,18 @@ impl Qp {
         requests.for_each(|request| self.requester.post(request));
         self.enter(State::Err, out);
     }
+}
+
+/// Whether a packet can be the READ response in this place. In the middle of the request another message may begin: it answers
+/// a READ of the rest. Where it ends, the message ends, too.
+fn is_part_of_read(packet: &Packet, is_first: bool, is_last: bool) -> bool {
+    let (begins, ends) = match packet.row().part {
+        Part::First => (true, false),
+        Part::Middle => (false, false),
+        Part::Last => (false, true),
+        Part::Only => (true, true),
+    };
+    packet.row().operation == Operation::ReadResponse && ends == is_last && (begins || !is_first)
 }
 
 /// 4.096 µs × 2^code; 0 is for ever.

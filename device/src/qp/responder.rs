@@ -246,12 +246,12 @@ impl Qp {
         let count = packets(reth.length, self.attributes.mtu);
         self.responder.expected = packet.psn.plus(count);
         self.responder.msn = (self.responder.msn + 1) & 0xff_ffff;
-        self.queue_read(reth, packet.psn);
+        self.queue_read(reth, packet.psn, false);
         Ok(format!("rkey {:#x}, {} bytes, {count} responses", reth.rkey, reth.length))
     }
 
     /// READs and atomics need room for their answers, and the queue pair's leave.
-    fn may_read(&self, packet: &Packet, needed: Rights) -> Result<(), No> {
+    fn may_read(&mut self, packet: &Packet, needed: Rights) -> Result<(), No> {
         if self.responder.message.is_some() {
             return Err(No::new(syndrome::INVALID_REQUEST, "it does not continue what came before"));
         }
@@ -263,11 +263,6 @@ impl Qp {
             return Err(No::new(syndrome::INVALID_REQUEST, "more READs are under way than agreed on"));
         }
         Ok(())
-    }
-
-    pub(super) fn has_room_for_read(&self) -> bool {
-        let under_way = self.responder.answers.iter().filter(|answer| matches!(answer, Answer::Read { .. })).count();
-        under_way < usize::from(self.attributes.max_dest_rd_atomic)
     }
 
     /// Carries out an atomic operation, once.
