@@ -85,6 +85,8 @@ pub enum Pushed {
     Ring,
     /// There was no room: it is lost, and the queue is broken.
     Overflow,
+    /// It is lost in a queue that was broken before.
+    Lost,
 }
 
 #[derive(Debug)]
@@ -110,8 +112,8 @@ impl CompletionQueue {
 
     pub fn push(&mut self, completion: Completion) -> Pushed {
         if self.entries.len() >= self.capacity {
-            self.broken = true;
-            return Pushed::Overflow;
+            let was_broken = std::mem::replace(&mut self.broken, true);
+            return if was_broken { Pushed::Lost } else { Pushed::Overflow };
         }
         self.entries.push_back(completion);
         let rings = match self.armed {
@@ -170,6 +172,7 @@ mod tests {
         let mut queue = CompletionQueue::new(1);
         assert_eq!(queue.push(completion(Status::Success, false)), Pushed::Quietly);
         assert_eq!(queue.push(completion(Status::Success, false)), Pushed::Overflow);
+        assert_eq!(queue.push(completion(Status::Success, false)), Pushed::Lost);
         assert!(queue.is_broken() && queue.pop().is_some() && queue.pop().is_none());
     }
 }

@@ -30,6 +30,8 @@ pub enum Effect {
 pub enum AsyncEvent {
     /// A completion queue was full: completions are lost.
     CqError = 0,
+    /// A queue pair has gone to ERR, for its completions are lost.
+    QpFatal = 1,
     /// A request of the peer broke a rule.
     QpRequestError = 2,
     /// A request of the peer asked for memory that it may not touch.

@@ -86,6 +86,8 @@ pub struct Device {
     doorbell: Bell,
     /// Async events: `ibv_context`'s descriptor.
     pub raised: BellQueue<Raised>,
+    /// Async events that the program has got, by the face of what they are about.
+    raised_unacked: Mutex<BTreeMap<Face, Arc<Unacked>>>,
 }
 
 static DEVICE: OnceLock<Option<Device>> = OnceLock::new();
@@ -118,7 +120,19 @@ impl Device {
         };
         let no_bell = |error| format!("cannot make an eventfd: {error}");
         let (doorbell, raised) = (Bell::door().map_err(no_bell)?, BellQueue::new().map_err(no_bell)?);
-        Ok(Device { nic: Mutex::new(nic), doorbell, raised })
+        Ok(Device { nic: Mutex::new(nic), doorbell, raised, raised_unacked: Mutex::default() })
+    }
+
+    /// The async events about an object that the program has got.
+    pub fn unacked(&self, face: Face) -> Arc<Unacked> {
+        Arc::clone(locked(&self.raised_unacked).entry(face).or_default())
+    }
+
+    /// Forgets the async events about an object that is being destroyed, and waits for those that the program has got.
+    pub fn settle(&self, face: Face) {
+        self.raised.take_out(|raised| raised.face == face);
+        self.unacked(face).wait_for_all();
+        locked(&self.raised_unacked).remove(&face);
     }
 
     pub fn lock(&self) -> MutexGuard<'_, Nic> {
@@ -167,6 +181,7 @@ impl Nic {
 
     fn carry_out(&mut self, number: u32, effects: Vec<Effect>) {
         let Some(entry) = self.qps.get(&number) else { return };
+        let mut is_lost = false;
         for effect in effects {
             match effect {
                 Effect::Send(packet) => {
@@ -174,8 +189,8 @@ impl Nic {
                         self.port.send(peer, &packet);
                     }
                 }
-                Effect::Sent(completion) => complete(&entry.send_cq, completion),
-                Effect::Received(completion) => complete(&entry.receive_cq, completion),
+                Effect::Sent(completion) => is_lost |= !complete(&entry.send_cq, completion),
+                Effect::Received(completion) => is_lost |= !complete(&entry.receive_cq, completion),
                 Effect::Raise(event) => {
                     let srq = entry.srq.and_then(|srq| self.srqs.get(&srq));
                     let about_srq = srq.filter(|_| event == AsyncEvent::SrqLimitReached);
@@ -183,6 +198,9 @@ impl Nic {
                 }
                 Effect::Say(decision) => self.port.tap.say(|| decision),
             }
+        }
+        if is_lost {
+            self.with_qp(number, Qp::lost_completion);
         }
     }
 
@@ -244,14 +262,15 @@ impl Nic {
     }
 }
 
-/// Puts a completion in its queue, and wakes the program if it has asked for that.
-fn complete(cq: &Arc<Cq>, completion: Completion) {
+/// Puts a completion in its queue, and wakes the program if it has asked for that. False if it is lost.
+fn complete(cq: &Arc<Cq>, completion: Completion) -> bool {
     let pushed = locked(&cq.queue).push(completion);
     match (pushed, &cq.channel) {
         (Pushed::Ring, Some(channel)) => channel.push(cq.face),
         (Pushed::Overflow, _) => raise(AsyncEvent::CqError, cq.face),
         _ => {}
     }
+    !matches!(pushed, Pushed::Overflow | Pushed::Lost)
 }
 
 fn raise(event: AsyncEvent, face: Face) {

@@ -4,6 +4,8 @@ use super::bell::Bell;
 use super::Device;
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use std::net::UdpSocket;
+use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::process;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -12,9 +14,19 @@ const BATCH: usize = 64;
 
 /// Starts the thread. It ends with the process: with the program ends its device.
 pub(super) fn start(device: &'static Device) {
-    let thread = thread::Builder::new().name("nic".into()).spawn(move || serve(device));
+    let thread = thread::Builder::new().name("nic".into()).spawn(move || or_abort(|| serve(device)));
     if let Err(error) = thread {
         eprintln!("device: no thread for it: {error}");
+    }
+}
+
+/// A program whose device has failed would wait for packets that never come. Where it failed, Rust has said on standard error.
+fn or_abort(serve: impl FnOnce()) {
+    if catch_unwind(AssertUnwindSafe(serve)).is_err() {
+        eprintln!(
+            "device: a fault of the device itself, in the lines above: please report it. The program ends with it"
+        );
+        process::abort();
     }
 }
 
@@ -49,4 +61,28 @@ fn sleep(socket: &UdpSocket, doorbell: &Bell, wait: Option<Duration>) {
     let time = wait.and_then(|wait| Timespec::try_from(wait).ok());
     let mut both = [PollFd::new(socket, PollFlags::IN), PollFd::new(doorbell, PollFlags::IN)];
     let _ = poll(&mut both, time.as_ref());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::env;
+    use std::os::unix::process::ExitStatusExt;
+
+    /// The variable that makes this test the program whose device fails.
+    const FAILS: &str = "NIC_TEST_FAILS";
+
+    #[test]
+    fn a_device_that_fails_says_where_and_ends_its_program() {
+        if env::var_os(FAILS).is_some() {
+            let _ = thread::spawn(|| or_abort(|| panic!("planted"))).join();
+            return;
+        }
+        let name = "nic::serve::tests::a_device_that_fails_says_where_and_ends_its_program";
+        let mut program = process::Command::new(env::current_exe().unwrap());
+        let output = program.args(["--exact", name, "--nocapture"]).env(FAILS, "1").output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.signal(), Some(libc::SIGABRT), "{said}");
+        assert!(said.contains("serve.rs:") && said.contains("planted") && said.contains("device: a fault"), "{said}");
+    }
 }

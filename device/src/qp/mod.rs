@@ -163,6 +163,14 @@ impl Qp {
         self.responder.is_busy()
     }
 
+    /// A completion did not fit into its queue: nobody learns any more how its requests end.
+    pub fn lost_completion(&mut self, out: &mut Outside) {
+        if !matches!(self.state, State::Reset | State::Err) {
+            out.push(Effect::Raise(AsyncEvent::QpFatal));
+            self.enter(State::Err, out);
+        }
+    }
+
     /// The cause of an error first, then its echoes: every other one that is not finished comes back.
     fn flush(&mut self, out: &mut Outside) {
         let (sends, receive) = (self.requester.take_all(), self.responder.stop());

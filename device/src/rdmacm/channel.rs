@@ -14,8 +14,11 @@ use std::ptr::null_mut;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
 
-/// An event channel, with the addresses of its events.
-type Channel = Object<rdma_event_channel, BellQueue<Face>>;
+/// The addresses of events that a program has not fetched.
+pub(super) type Events = BellQueue<Face>;
+
+/// An event channel. Its ids share the queue: a program may destroy the channel before them.
+type Channel = Object<rdma_event_channel, Arc<Events>>;
 
 /// An event, with the peer's private data, which it points to.
 type CmEvent = Object<rdma_cm_event, Vec<u8>>;
@@ -25,7 +28,7 @@ type CmEvent = Object<rdma_cm_event, Vec<u8>>;
 pub unsafe extern "C" fn rdma_create_event_channel() -> *mut rdma_event_channel {
     object(|_| {
         let events = BellQueue::new().map_err(|_| libc::EMFILE)?;
-        Ok(Channel::give(rdma_event_channel { fd: events.fd() }, |_| events))
+        Ok(Channel::give(rdma_event_channel { fd: events.fd() }, |_| Arc::new(events)))
     })
 }
 
@@ -89,6 +92,16 @@ pub unsafe extern "C" fn rdma_ack_cm_event(event: *mut rdma_cm_event) -> c_int {
     0
 }
 
+/// The queue of a channel.
+pub(super) unsafe fn queue_of(channel: *mut rdma_event_channel) -> Arc<Events> {
+    Arc::clone(unsafe { Channel::own(channel) })
+}
+
+/// The queue of an id's channel.
+unsafe fn events(id: *mut rdma_cm_id) -> Arc<Events> {
+    Arc::clone(&locked(unsafe { &Id::own(id).events }))
+}
+
 /// Puts the connection manager's events in the channels of their ids. Called with the device's lock held, so that no id
 /// goes away meanwhile.
 pub fn deliver(nic: &mut Nic) {
@@ -109,7 +122,7 @@ unsafe fn connect_request(nic: &mut Nic, listen_id: *mut rdma_cm_id, event: Even
     let Some(connection) = nic.cm.get(event.connection) else { return };
     let (peer, port) = (connection.peer, connection.peer_port);
     unsafe {
-        let id = id::new((*listen_id).channel, null_mut(), (*listen_id).ps);
+        let id = id::new((*listen_id).channel, events(listen_id), null_mut(), (*listen_id).ps);
         connection.owner = Some(id as u64);
         Id::own(id).connection.store(event.connection, Relaxed);
         *locked(&Id::own(id).step) = Step::Connecting;
@@ -129,7 +142,7 @@ pub(super) unsafe fn post(id: *mut rdma_cm_id, listen_id: *mut rdma_cm_id, of: E
     let (event, status) = (of.kind as u32, of.status);
     let c = rdma_cm_event { id, listen_id, event, status, param: param_t { conn } };
     let event = CmEvent::give(c, |_| of.private);
-    unsafe { Channel::own((*id).channel) }.push(event as Face);
+    unsafe { events(id) }.push(event as Face);
 }
 
 fn to_c(param: &Param, qp_num: u32) -> rdma_conn_param {
@@ -146,7 +159,7 @@ fn to_c(param: &Param, qp_num: u32) -> rdma_conn_param {
 
 /// Takes an id's events that the program has not fetched out of its channel. Gives the ids that only these knew of.
 pub(super) unsafe fn withdraw(id: *mut rdma_cm_id) -> Vec<*mut rdma_cm_id> {
-    let events = unsafe { Channel::own((*id).channel) }.take_out(|event| unsafe { is_about(event, id) }).into_iter();
+    let events = unsafe { events(id) }.take_out(|event| unsafe { is_about(event, id) }).into_iter();
     let ids = events.map(|event| unsafe { CmEvent::take_back(event as *mut rdma_cm_event) }.c.id);
     ids.filter(|about| *about != id).collect()
 }
@@ -166,9 +179,10 @@ pub unsafe extern "C" fn rdma_migrate_id(id: *mut rdma_cm_id, channel: *mut rdma
         }
         Arc::clone(&Id::own(id).unacked).wait_for_all();
         let _nic = device.lock();
-        let events = Channel::own((*id).channel).take_out(|event| is_about(event, id));
+        let (before, after) = (events(id), queue_of(channel));
         (*id).channel = channel;
-        events.into_iter().for_each(|event| Channel::own(channel).push(event));
+        *locked(&Id::own(id).events) = Arc::clone(&after);
+        before.take_out(|event| is_about(event, id)).into_iter().for_each(|event| after.push(event));
         Ok(())
     })
 }

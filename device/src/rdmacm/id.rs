@@ -1,6 +1,6 @@
 //! Ids: making, binding, listening, resolving. Each call is for one step of an id's way, and refused in any other.
 
-use super::channel::{post, withdraw};
+use super::channel::{post, queue_of, withdraw, Events};
 use super::{address, connection, Id, Kept, Step};
 use crate::cm::{Event, EventKind};
 use crate::nic::bell::locked;
@@ -14,10 +14,15 @@ use std::ptr::{addr_of_mut, null_mut};
 use std::sync::Arc;
 
 /// A new id, which belongs to the program from now on.
-pub(super) unsafe fn new(channel: *mut rdma_event_channel, context: *mut c_void, ps: u32) -> *mut rdma_cm_id {
+pub(super) unsafe fn new(
+    channel: *mut rdma_event_channel,
+    events: Arc<Events>,
+    context: *mut c_void,
+    ps: u32,
+) -> *mut rdma_cm_id {
     let mut c: rdma_cm_id = unsafe { std::mem::zeroed() };
     (c.channel, c.context, c.ps, c.qp_type) = (channel, context, ps, ibv_qp_type::IBV_QPT_RC);
-    Id::give(c, |_| Kept::default())
+    Id::give(c, |_| Kept::new(events))
 }
 
 /// `rdma_create_id(3)`: for connections, with an event channel.
@@ -32,7 +37,7 @@ pub unsafe extern "C" fn rdma_create_id(
         if channel.is_null() || ps != rdma_port_space::RDMA_PS_TCP {
             return Err(libc::EOPNOTSUPP);
         }
-        *id = new(channel, context, ps);
+        *id = new(channel, queue_of(channel), context, ps);
         Ok(())
     })
 }

@@ -44,8 +44,9 @@ pub(crate) enum Step {
 
 /// What only the library knows of an id. Several threads may call with one id at a time: so nothing of it is changed but
 /// through a shared reference, and of the program's part there is no reference at all.
-#[derive(Default)]
 pub(crate) struct Kept {
+    /// Where its events go.
+    pub events: Mutex<Arc<channel::Events>>,
     pub step: Mutex<Step>,
     /// Its connection's number; 0 if it has none.
     pub connection: AtomicU32,
@@ -55,6 +56,19 @@ pub(crate) struct Kept {
     pub owns_pd: AtomicBool,
     /// Events that the program has got and not acknowledged.
     pub unacked: Arc<Unacked>,
+}
+
+impl Kept {
+    fn new(events: Arc<channel::Events>) -> Kept {
+        Kept {
+            events: Mutex::new(events),
+            step: Mutex::default(),
+            connection: AtomicU32::default(),
+            ack_timeout: Mutex::default(),
+            owns_pd: AtomicBool::default(),
+            unacked: Arc::default(),
+        }
+    }
 }
 
 /// The number of an id's connection.

@@ -67,7 +67,7 @@ pub unsafe extern "C" fn ibv_destroy_cq(face: *mut ibv_cq) -> c_int {
         if let Some(channel) = &cq.channel {
             channel.take_out(|rang| *rang == cq.face);
         }
-        device.raised.take_out(|raised| raised.face == cq.face);
+        device.settle(cq.face);
         cq.unacked.wait_for_all();
         drop(Queue::take_back(face));
         Ok(())

@@ -58,7 +58,7 @@ fn limits(cap: &ibv_qp_cap) -> Result<Limits, c_int> {
     })
 }
 
-/// `ibv_destroy_qp(3)`: its completions go with it.
+/// `ibv_destroy_qp(3)`: its completions go with it. Waits until its async events are acknowledged.
 #[no_mangle]
 pub unsafe extern "C" fn ibv_destroy_qp(face: *mut ibv_qp) -> c_int {
     verb(|device| unsafe {
@@ -66,7 +66,7 @@ pub unsafe extern "C" fn ibv_destroy_qp(face: *mut ibv_qp) -> c_int {
         let entry = device.lock().qps.remove(&number).ok_or(libc::EINVAL)?;
         locked(&entry.send_cq.queue).forget(number);
         locked(&entry.receive_cq.queue).forget(number);
-        device.raised.take_out(|raised| raised.face == entry.face);
+        device.settle(entry.face);
         drop(Box::from_raw(face));
         Ok(())
     })

@@ -3,7 +3,7 @@
 use super::device::most;
 use super::post::receive_request;
 use super::{object, verb};
-use crate::nic::{Face, Srq};
+use crate::nic::{Face, Nic, Srq};
 use crate::work::ReceiveQueue;
 use libc::c_int;
 use rdma_sys::{ibv_pd, ibv_recv_wr, ibv_srq, ibv_srq_attr, ibv_srq_attr_mask, ibv_srq_init_attr};
@@ -59,20 +59,24 @@ pub unsafe extern "C" fn ibv_query_srq(face: *mut ibv_srq, attr: *mut ibv_srq_at
     })
 }
 
-/// `ibv_destroy_srq(3)`: refused while a queue pair uses it.
+/// `ibv_destroy_srq(3)`: refused while a queue pair uses it; waits until its async events are acknowledged.
 #[no_mangle]
 pub unsafe extern "C" fn ibv_destroy_srq(face: *mut ibv_srq) -> c_int {
     verb(|device| unsafe {
-        let mut nic = device.lock();
-        let number = (*face).handle;
-        if nic.qps.values().any(|entry| entry.srq == Some(number)) {
-            return Err(libc::EBUSY);
-        }
-        nic.srqs.remove(&number);
-        device.raised.take_out(|raised| raised.face == face as Face);
+        forget(&mut device.lock(), (*face).handle)?;
+        device.settle(face as Face);
         drop(Box::from_raw(face));
         Ok(())
     })
+}
+
+/// The device forgets a queue, unless a queue pair uses it.
+fn forget(nic: &mut Nic, number: u32) -> Result<(), c_int> {
+    if nic.qps.values().any(|entry| entry.srq == Some(number)) {
+        return Err(libc::EBUSY);
+    }
+    nic.srqs.remove(&number);
+    Ok(())
 }
 
 /// `ibv_post_srq_recv(3)`.
