@@ -2,6 +2,7 @@
 //! test program talks to itself.
 
 #![allow(clippy::unwrap_used)] // A test may end with a panic.
+#![allow(clippy::undocumented_unsafe_blocks)] // It is C that is called: what holds, the manual pages say.
 
 use device::rdmacm::channel::*;
 use device::rdmacm::connect::rdma_connect;
