@@ -8,7 +8,9 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use wire::capture::Reader;
+use wire::cm::{req, Kind};
 use wire::compare::{compare, Capture, Verdict};
+use wire::field::Field;
 use wire::run::Event;
 use wire::story;
 use wire::Frame;
@@ -250,10 +252,45 @@ fn packets_differ_as_the_table_says() {
     }
 }
 
+/// What librdmacm does for a program that leaves it to the library (common/examples/defaults.rs): what the program says, and
+/// RetryCount, RNRRetryCount and InitiatorDepth of its REQ.
+fn defaults(runner: &Path, runs: &Path, address: &str) -> (Vec<String>, [u64; 3]) {
+    let client = format!("{} {address}", target().join("debug/examples/defaults").display());
+    let arguments = ["exec", "--name=defaults", "--server=lesson-01 server", "--client", &client];
+    assert_eq!(Command::new(runner).args(arguments).output().unwrap().status.code(), Some(0));
+    let mut reader = Reader::new(File::open(runs.join("defaults/wire.pcapng")).unwrap()).unwrap();
+    let (mut said, mut asked) = (Vec::new(), [u64::MAX; 3]);
+    while let Some(event) = reader.event().unwrap() {
+        match event {
+            Event::Line(line) if line.text.contains(": true") || line.text.contains(": false") => said.push(line.text),
+            Event::Line(_) => {}
+            Event::Packet(record) => {
+                let Frame::Roce(packet) = Frame::decode(record.link, record.data) else { continue };
+                let Some(message) = packet.cm().filter(|message| message.kind == Kind::ConnectRequest) else { continue };
+                let field = |field: &Field| field.read(message.body).unwrap();
+                asked = [field(&req::RETRY_COUNT), field(&req::RNR_RETRY), field(&req::INITIATOR_DEPTH)];
+            }
+        }
+    }
+    (said, asked)
+}
+
+#[test]
+#[ignore = "a minute: cargo test -p device --test kernel -- --ignored --nocapture"]
+fn defaults_of_librdmacm_differ_as_the_table_says() {
+    let (said, asked) = defaults(&target().join("debug/lab"), &target().join("lab/runs"), ADDRESSES[0]);
+    assert!(said.len() == 2 && said.iter().all(|line| line.ends_with(": true")), "{said:?}");
+    assert!(asked[..2] == [7, 7] && asked[2] > 0, "{asked:?}");
+    let device = Path::new(env!("CARGO_BIN_EXE_device"));
+    let (said, asked) = defaults(device, &target().join("device/runs"), "$SERVER");
+    assert!(said.len() == 2 && said.iter().all(|line| line.ends_with(": false")), "{said:?}");
+    assert_eq!(asked, [0, 0, 0]);
+}
+
 /// What a row says, one of the tests above looks for, or `practice prove`: that makes the changes which a row names.
 #[test]
 fn every_row_of_the_table_is_looked_for() {
-    let looked_for = ["AckReq", "IP and UDP", "UC", "queue pair numbers", "sizes"];
+    let looked_for = ["AckReq", "IP and UDP", "UC", "defaults", "queue pair numbers", "sizes"];
     let known = differences();
     let seen: BTreeSet<&str> = known.iter().filter_map(|row| row.seen.as_deref()).collect();
     assert_eq!(seen, looked_for.into_iter().collect());

@@ -90,7 +90,7 @@ fn a_send_longer_than_a_message_is_refused_where_it_becomes_too_long() {
     assert!(out.effects.contains(&Effect::Raise(AsyncEvent::QpRequestError)), "{:?}", out.effects);
 }
 
-/// A receive of a shared queue names memory of that queue's protection domain, not of the queue pair's (10.2.9.2).
+/// A receive of a shared queue names memory of that queue's protection domain, not of the queue pair's (10.2.9).
 #[test]
 fn a_shared_receive_is_checked_against_its_own_domain() {
     const QUEUES: u32 = DOMAIN + 1;
@@ -109,7 +109,7 @@ fn a_shared_receive_is_checked_against_its_own_domain() {
     }
 }
 
-/// Whoever has nothing to complete is not woken: SE belongs to SENDs, and to WRITEs with immediate (9.2.3).
+/// Whoever has nothing to complete is not woken: SE belongs to SENDs, and to WRITEs with immediate (9.2).
 #[test]
 fn a_plain_write_carries_no_solicited_event() {
     for (is_send, immediate, expected) in [(true, None, true), (false, Some(7), true), (false, None, false)] {

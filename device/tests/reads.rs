@@ -68,7 +68,7 @@ fn answered(length: u32, responses: &[(u8, u8, usize)]) -> Option<Status> {
     side.sent.first().map(|wc| wc.status)
 }
 
-/// Which part of a message a response may be, its place says; and those with an AETH are ACKs (9.7.5.1.2).
+/// Which part of a message a response may be, its place says; and those with an AETH are ACKs (9.7.5).
 #[test]
 fn a_read_is_answered_by_the_responses_of_its_packets_alone() {
     const ACK: u8 = 0x1f;

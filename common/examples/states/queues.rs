@@ -222,7 +222,16 @@ const TRIES: &[Try] = &[
 
 /// Two queue pairs that are connected to each other.
 fn pair(bench: &Bench, max_rd_atomic: u8) -> Result<[QueuePair; 2]> {
-    let create = || bench.pd.create_qp(&QpInitAttr::new(&bench.cq, QpCap::SMALL));
+    pair_with(bench, &bench.cq, None, max_rd_atomic)
+}
+
+fn pair_with(
+    bench: &Bench,
+    cq: &CompletionQueue,
+    srq: Option<&SharedReceiveQueue>,
+    max_rd_atomic: u8,
+) -> Result<[QueuePair; 2]> {
+    let create = || bench.pd.create_qp(&QpInitAttr { srq, ..QpInitAttr::new(cq, QpCap::SMALL) });
     let pair = [create()?, create()?];
     for (qp, peer) in [(&pair[0], &pair[1]), (&pair[1], &pair[0])] {
         qp.modify(&ModifyQp::Init { port: 1, access: Access::REMOTE_WRITE | Access::REMOTE_READ })?;
@@ -263,6 +272,24 @@ const TRIES_OF_TWO: &[Try] = &[
         let [ours, _theirs] = pair(bench, 1)?;
         write_past_the_end(bench, &ours)?;
         bench.context.get_async_event("what may not come").map(drop)
+    }),
+    ("receive of an SRQ in another domain", |bench| {
+        let foreign = ProtectionDomain::alloc(&bench.context)?;
+        let (srq, region) = (foreign.create_srq(4, 1)?, foreign.reg_mr(64, Access::LOCAL_WRITE)?);
+        let wr_id = srq.post_recv(&region, 0..64)?;
+        let [ours, _theirs] = pair_with(bench, &bench.cq, Some(&srq), 1)?;
+        ours.post_send(&SendWr::send(&bench.region, 0..8))?;
+        bench.cq.wait_for(wr_id, "a receive").map(drop)
+    }),
+    ("state after a completion was lost", |bench| {
+        let cq = bench.context.create_cq(1)?;
+        let [ours, _theirs] = pair_with(bench, &cq, None, 1)?;
+        (0..4).try_for_each(|_| ours.post_send(&SendWr::rdma_write(&bench.region, 0..8, &remote(bench))).map(drop))?;
+        bench.context.get_async_event("IBV_EVENT_CQ_ERR")?;
+        match ours.query()?.state {
+            QpState::ERR => Ok(()),
+            _ => Err(Error::content("the queue pair works on", "It is not told what became of its requests")),
+        }
     }),
 ];
 
