@@ -266,7 +266,9 @@ fn defaults(runner: &Path, runs: &Path, address: &str) -> (Vec<String>, [u64; 3]
             Event::Line(_) => {}
             Event::Packet(record) => {
                 let Frame::Roce(packet) = Frame::decode(record.link, record.data) else { continue };
-                let Some(message) = packet.cm().filter(|message| message.kind == Kind::ConnectRequest) else { continue };
+                let Some(message) = packet.cm().filter(|message| message.kind == Kind::ConnectRequest) else {
+                    continue;
+                };
                 let field = |field: &Field| field.read(message.body).unwrap();
                 asked = [field(&req::RETRY_COUNT), field(&req::RNR_RETRY), field(&req::INITIATOR_DEPTH)];
             }
