@@ -120,7 +120,7 @@ pub fn filters() -> Vec<String> {
         ("ACKs and NAKs", codes(&[Acknowledge])),
         ("NAKs only", kind(0x60)),
         ("receiver not ready", kind(0x20)),
-        ("packets that name memory", "infiniband.reth.r_key || infiniband.atomiceth.r_key".into()),
+        ("packets that name memory", "infiniband.reth.r_key".into()),
     ];
     let mut lines = table(&["to see", "filter"]);
     lines.extend(rows.iter().map(|(what, filter)| format!("| {what} | `{filter}` |")));
