@@ -9,7 +9,7 @@ use std::rc::Rc;
 
 use crate::error::{Error, Result};
 
-/// Buffers start on a page, as the kernel pins whole pages.
+/// Buffers start on a page, as the kernel pins whole pages: one that starts within a page may take a page more.
 const PAGE: usize = 4096;
 
 /// So many bytes. A clone is another handle on the same bytes.
