@@ -117,8 +117,8 @@ fn register_wanted(resources: &Resources, channel: &EventChannel, wanted: &Metad
     register_buffer(resources, wanted.len as usize)
 }
 
-/// The client has our message when its ACK comes. If the client hangs up instead, it is content, and only the ACK was lost:
-/// a device that has hung up sends none.
+/// The client has our message when its ACK comes. If the client hangs up instead, it wants nothing more of us. Whether it has
+/// the message, only the client knows: a device that has hung up sends no ACK.
 fn send_metadata(resources: &Resources, channel: &EventChannel, metadata: &Metadata) -> Result<()> {
     let _stage = stage("send_metadata");
     info!("our metadata: {metadata}");
