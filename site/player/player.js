@@ -146,7 +146,7 @@ class Player {
     const what = isPacket(event) ? (step ?? "").replace(/^Step \d+: /, "") : "";
     const verdict = this.verdict ? el("b", { class: `rp-verdict ${this.verdict.good ? "good" : "bad"}` }, this.verdict.text) : null;
     this.verdict = null;
-    this.now.replaceChildren(el("p", { class: event.sort }, verdict, el("span", { class: "rp-frame" }, `#${event.n}`), what ? el("strong", {}, what) : null, el("span", {}, what ? ` ${sentence(this.data, event)}` : sentence(this.data, event))));
+    this.now.replaceChildren(el("p", { class: event.sort, tabindex: 0 }, verdict, el("span", { class: "rp-frame" }, `#${event.n}`), what ? el("strong", {}, what) : null, el("span", {}, what ? ` ${sentence(this.data, event)}` : sentence(this.data, event))));
   }
 
   /** One event on or back; forward may ask first. */
@@ -222,6 +222,9 @@ class Player {
 
   key(key) {
     if (key.altKey || key.ctrlKey || key.metaKey || key.defaultPrevented) return;
+    // A pane that is scrolled with keys has them.
+    const scrolls = ["ArrowDown", "ArrowUp", "Home", "End"].includes(key.key) && key.target.closest?.(".rp-source, .rp-memory, .rp-fields");
+    if (scrolls && scrolls.scrollHeight > scrolls.clientHeight) return;
     const pressed = key.target.closest?.("button, a, select, textarea") && [" ", "Enter"].includes(key.key);
     const acts = {
       " ": () => this.toggle(),

@@ -11,6 +11,7 @@ import { after, before, test } from "node:test";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { gzipSync } from "node:zlib";
 import { Browser } from "./support/browser.mjs";
+import { TOOLS } from "./support/site.mjs";
 
 const root = join(dirname(fileURLToPath(import.meta.url)), "../..");
 const wire = join(process.env.CARGO_TARGET_DIR ?? join(root, "target"), "debug/wire");
@@ -57,6 +58,7 @@ const look = () =>
       now: document.querySelector("li.now")?.dataset.n,
       row: text("li.now"),
       caption: text(".rp-now"),
+      attributes: [...document.querySelectorAll(".rp-attributes")].every((line) => line.scrollWidth <= line.clientWidth),
       file: text(".rp-code h3"),
       source: rows.slice(0, acts + 1).map((row) => row.textContent.replace(/^\d+/, "").trimEnd()),
       packet: text(".rp-pack h3"),
@@ -107,6 +109,7 @@ for (const run of runs) {
     for (const packet of [packets[0], packets[packets.length >> 1], packets.at(-1)]) {
       const seen = await at(packet.n);
       assert.equal(Number(seen.now), packet.n);
+      assert.ok(seen.attributes, "a queue pair's attributes are cut");
       const step = /Step \d+: (.*?) \[/.exec(packet.comment)[1];
       assert.ok(seen.caption.includes(step), `${seen.caption} has no ${step}`);
       // Code: the file and the stage that the comment names, which itself comes from the lesson's story.
@@ -190,6 +193,83 @@ test("predict stops before a packet, asks, and goes on with the answer", async (
   assert.match(seen.packet, /RDMA Write Only/);
 });
 
+test("arrows scroll the pane that they are pressed in, and elsewhere go to the next packet", async () => {
+  await openRun("04_rdma_write", 100);
+  const source = () => page.run(() => document.querySelector(".rp-source").scrollTop);
+  await page.run(() => document.querySelector(".rp-source").focus());
+  const before = await source();
+  await page.press("ArrowDown", "ArrowDown");
+  assert.ok(await page.until((before) => document.querySelector(".rp-source").scrollTop > before, before));
+  assert.equal((await look()).now, "100");
+  await page.run(() => document.querySelector(".rp-ladder").focus());
+  await page.press("ArrowDown");
+  assert.equal((await look()).now, "101");
+});
+
+test("axe finds nothing serious in the middle of a run, whatever its colours", async () => {
+  const axe = readFileSync(join(TOOLS, "axe-core/axe.min.js"), "utf8");
+  const wrong = [];
+  for (const theme of ["light", "dark"]) {
+    for (const width of [390, 1280]) {
+      await page.size(width, 900);
+      await page.theme(theme, "reduce");
+      await openRun("04_rdma_write", 100);
+      await page.devtools("Runtime.evaluate", { expression: axe });
+      const found = await page.run(async () => (await axe.run({ resultTypes: ["violations"] })).violations
+        .filter(({ impact }) => ["serious", "critical"].includes(impact))
+        .map(({ id, nodes }) => `${id}: ${nodes[0].html.slice(0, 120)} ${nodes[0].any[0]?.message ?? ""}`));
+      wrong.push(...found.map((what) => `${theme}, ${width}: ${what}`));
+    }
+  }
+  await page.size(1280, 800);
+  await page.theme("light", "reduce");
+  assert.deepEqual(wrong, []);
+});
+
+/** A page whose data is changed. */
+async function changed(name, change) {
+  const out = join(folder, `${name}.html`);
+  const text = readFileSync(await openRun("04_rdma_write"), "utf8");
+  const [before, data, after] = text.split(/(?<=id="data">)([^<]*)(?=<)/);
+  const run = JSON.parse(data);
+  change(run);
+  writeFileSync(out, before + JSON.stringify(run).replaceAll("<", "\\u003c") + after);
+  await page.open("about:blank");
+  await page.open(`${pathToFileURL(out)}#frame=101`);
+}
+
+test("a region of a terabyte is shown as fast as a small one, with the bytes that came far inside it", async () => {
+  const far = 2 ** 40;
+  await changed("large", (run) => {
+    for (const change of run.events.flatMap((event) => event.memory ?? [])) {
+      if (change.what === "region") change.len += 2 * far;
+      if (change.what === "bytes") change.at += far;
+    }
+  });
+  const memory = await page.run(() => [...document.querySelectorAll(".rp-memory")].map((memory) => memory.textContent));
+  for (const text of memory) assert.match(text, /“One side writes[^]*from byte 1099511627776; … 1099511627\d+ more bytes/);
+  assert.deepEqual(await page.complaints(), []);
+});
+
+test("what is known of a region is what was written last", async () => {
+  const source = readFileSync(join(root, "site/player/bytes.js"), "utf8");
+  const { Bytes } = await import(`data:text/javascript,${encodeURIComponent(source)}`);
+  const [bytes, model] = [new Bytes(), new Array(300).fill(null)];
+  for (let round = 1, random = 1; round < 500; round++) {
+    random = (random * 48271) % 2147483647;
+    const [at, count, value] = [random % 250, (random >> 8) % 40, (round % 256).toString(16).padStart(2, "0")];
+    bytes.put(at, value.repeat(count));
+    model.fill(value, at, at + count);
+    assert.deepEqual(bytes.read(0, 300), model, `round ${round}`);
+    assert.deepEqual(bytes.read(at, 20), model.slice(at, at + 20));
+    const ends = bytes.pieces.map(({ at, hex }) => [at, at + hex.length / 2]);
+    assert.ok(ends.every(([, end], place) => end <= (ends[place + 1]?.[0] ?? end)), JSON.stringify(ends));
+  }
+  // Where numbers have gaps nothing is kept, and nothing is looked through.
+  bytes.put(2 ** 60, "00");
+  assert.equal(bytes.end, model.findLastIndex((byte) => byte !== null) + 1);
+});
+
 test("dark and light, wide and on a phone, nothing is cut off at the side", async () => {
   const background = () => page.run(() => getComputedStyle(document.querySelector(".rp")).backgroundColor.match(/\d+/g).map(Number));
   for (const [theme, is] of [["light", (sum) => sum > 600], ["dark", (sum) => sum < 150]]) {
@@ -211,6 +291,9 @@ test("dark and light, wide and on a phone, nothing is cut off at the side", asyn
   assert.deepEqual(await panes(), ["memory.rs"]);
   await page.run(() => document.querySelectorAll(".rp-tabs button")[1].click());
   assert.deepEqual(await panes(), ["RDMA Write Only"]);
+  // All that one plays with is there, and each button says which way it goes.
+  const buttons = () => page.run(() => [...document.querySelectorAll(".rp-transport button")].filter((button) => button.offsetHeight).map((button) => button.textContent));
+  assert.deepEqual(await buttons(), ["‹ Step", "Play", "Step ›", "Packet »", "1×", "Predict"]);
   await page.size(1280, 800);
   await page.theme("light", "reduce");
 });

@@ -4,6 +4,9 @@
 /** The content of one of the program's vectors. */
 wireshark.array = (vector) => Array.from({ length: vector.size() }, (_, at) => vector.get(at));
 
+/** Text of a capture, without the characters that turn around what stands beside them: Unicode Standard Annex 9, section 2. */
+wireshark.plain = (text) => text.replace(/[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, "\ufffd");
+
 /** A list whose selected entry is handed to `select` as its number. */
 wireshark.list = (select) => {
   const head = document.createElement("tr");
@@ -67,7 +70,8 @@ wireshark.list = (select) => {
         row.style.color = color(frame.fg);
         row.append(...wireshark.array(frame.columns).map((text) => {
           const cell = document.createElement("td");
-          cell.textContent = text;
+          cell.textContent = wireshark.plain(text);
+          if (text.length > 30) cell.title = cell.textContent.slice(0, 500);
           return cell;
         }));
         return row;

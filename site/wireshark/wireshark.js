@@ -11,6 +11,9 @@
   /** So many entries are listed; who has more of them filters. */
   const MOST = 2000;
 
+  /** What Wireshark says (wiretap/wtap.h) of a file whose first packets are good. */
+  const CUT = { "-12": "the file ends inside a packet", "-13": "the file is damaged" };
+
   const element = document.getElementById("wireshark");
   const folder = document.currentScript.src.replace(/[^/]*$/, "");
   let engine;
@@ -93,12 +96,13 @@
       program.FS.writeFile("/uploads/capture", await content());
       const opened = new program.DissectSession("/uploads/capture");
       const { code, error, summary } = opened.load();
-      if (code !== 0) throw new Error(`Wireshark cannot read ${name}: ${error || "it is no capture"}`);
+      const cut = summary.packet_count > 0 ? CUT[code] : undefined;
+      if (code !== 0 && !cut) throw new Error(`Wireshark cannot read ${name}: ${error || CUT[code] || "it is no capture"}`);
       session = opened;
       list.columns(wireshark.array(program.getColumns()));
       filter.value = "";
       shown.hidden = false;
-      fill(`${name}: ${summary.packet_count} packets and log lines.`, frame);
+      fill(`${name}: ${summary.packet_count} packets and log lines.${cut ? ` This is what came before: ${cut}.` : ""}`, frame);
     } catch (error) {
       const fromFolder = location.protocol === "file:" ? " A page from a folder may load no files: see below." : "";
       status.textContent = `${error.message ?? error}.${fromFolder}`;
@@ -130,7 +134,7 @@
 
   function own(capture) {
     bundled = "";
-    show(capture.name, async () => new Uint8Array(await capture.arrayBuffer()));
+    show(wireshark.plain(capture.name), async () => new Uint8Array(await capture.arrayBuffer()));
   }
 
   open.addEventListener("click", () => {
@@ -140,9 +144,14 @@
   });
   file.addEventListener("change", () => file.files[0] && own(file.files[0]));
   filter.addEventListener("change", () => fill());
-  element.addEventListener("dragover", (event) => event.preventDefault());
+  element.addEventListener("dragover", (event) => {
+    event.preventDefault();
+    element.classList.add("over");
+  });
+  element.addEventListener("dragleave", (event) => element.contains(event.relatedTarget) || element.classList.remove("over"));
   element.addEventListener("drop", (event) => {
     event.preventDefault();
+    element.classList.remove("over");
     if (event.dataTransfer.files[0]) own(event.dataTransfer.files[0]);
   });
   for (const name of wireshark.runs) runs.append(make("option", { value: name }, name));
