@@ -85,7 +85,7 @@ impl CompletionChannel {
             // SAFETY: that CQ is alive: destroying it waits for the ack of this very event.
             unsafe { ibv_ack_cq_events(cq, 1) };
             // SAFETY: it is on our channel, and so made by CompletionQueue, which is destroyed with its last handle.
-            return Ok(Some(unsafe { CompletionQueue::from_raw(cq) }));
+            return Ok(unsafe { CompletionQueue::from_raw(cq) });
         }
         match last_errno("ibv_get_cq_event") {
             Error::Call { errno: libc::EAGAIN | libc::EINTR, .. } => Ok(None),

@@ -17,7 +17,7 @@ use crate::comp_channel::{CompletionChannel, Woken};
 use crate::context::Context;
 use crate::deadline::{is_readable, Deadline};
 use crate::error::{null, positive_errno, Error, Result};
-use crate::ledger::Queues;
+use crate::ledger::{ReceiveLedger, SendLedger};
 use crate::wc::WorkCompletion;
 use crate::{data, fast, info, narrate, slow};
 
@@ -34,12 +34,34 @@ struct Inner {
     raw: *mut ibv_cq,
     context: Context,
     _channel: Option<CompletionChannel>,
-    /// In the order of qp_num: the queues whose requests complete here.
-    routes: RefCell<Vec<(u32, Rc<Queues>)>>,
+    /// In the order of qp_num: the QPs whose requests complete here.
+    routes: RefCell<Vec<Route>>,
     /// Taken from the device, and not yet given out: completions that came while another one was awaited.
     polled: RefCell<VecDeque<WorkCompletion>>,
     /// Where the device writes completions. Kept, for to clear it anew costs as much as to look into an empty queue.
     batch: RefCell<[ibv_wc; BATCH]>,
+}
+
+/// A QP that reports here, and for which of its queues: the other one may have a CQ of its own.
+struct Route {
+    qp_num: u32,
+    send: Option<Rc<SendLedger>>,
+    receive: Option<Rc<ReceiveLedger>>,
+}
+
+impl Route {
+    /// A completion with this number has come. An error status hides which queue it is of, but no number is used twice.
+    fn complete(&self, wr_id: u64) {
+        if !self.receive.as_ref().is_some_and(|receive| receive.complete(wr_id)) {
+            self.send.iter().for_each(|send| send.complete(wr_id));
+        }
+    }
+
+    /// True if a completion with this number will come.
+    fn will_complete(&self, wr_id: u64) -> bool {
+        self.receive.as_ref().is_some_and(|receive| receive.will_complete(wr_id))
+            || self.send.as_ref().is_some_and(|send| send.will_complete(wr_id))
+    }
 }
 
 impl CompletionQueue {
@@ -72,13 +94,16 @@ impl CompletionQueue {
     ///
     /// # Safety
     /// The CQ must have been made here, and must not be destroyed.
-    pub(crate) unsafe fn from_raw(raw: *mut ibv_cq) -> Self {
-        // SAFETY: `create_on` stored this pointer. Inner destroys the CQ when it is dropped, and the CQ is not destroyed:
-        // so Inner lives, and its count may be raised for the new handle.
+    pub(crate) unsafe fn from_raw(raw: *mut ibv_cq) -> Option<Self> {
+        // SAFETY: `create_on` stored this pointer. Inner destroys the CQ when it is dropped, or takes the pointer away: so
+        // Inner lives, and its count may be raised for the new handle.
         unsafe {
             let inner = (*raw).cq_context.cast_const().cast::<Inner>();
+            if inner.is_null() {
+                return None;
+            }
             Rc::increment_strong_count(inner);
-            Self(Rc::from_raw(inner))
+            Some(Self(Rc::from_raw(inner)))
         }
     }
 
@@ -134,8 +159,8 @@ impl CompletionQueue {
                 info!("WC: {wc}");
                 // The device is done with this request's memory.
                 let routes = self.0.routes.borrow();
-                if let Ok(at) = routes.binary_search_by_key(&wc.qp_num, |(qp_num, _)| *qp_num) {
-                    routes[at].1.complete(wc.wr_id);
+                if let Ok(at) = routes.binary_search_by_key(&wc.qp_num, |route| route.qp_num) {
+                    routes[at].complete(wc.wr_id);
                 }
                 self.0.polled.borrow_mut().push_back(wc);
             }
@@ -175,13 +200,12 @@ impl CompletionQueue {
     fn wait(&self, wr_id: u64, other: Option<&EventChannel>, awaited: &str) -> Result<Woken<WorkCompletion>> {
         data!("ibv_poll_cq until wr_id={wr_id}, {awaited}");
         let deadline = Deadline::answer(format!("the completion of work request {wr_id} ({awaited})"));
+        self.fetch()?;
         let qp_nums = self.posted_to(wr_id);
         if qp_nums.is_empty() {
             let what = format!("no completion of work request {wr_id} will come here ({awaited})");
-            return Err(Error::content(
-                what,
-                "Was it unsignaled, or polled before, or posted to a QP with another CQ?",
-            ));
+            let next = "Was it unsignaled, polled before, forgotten in RESET, or posted to a queue with another CQ?";
+            return Err(Error::content(what, next));
         }
         loop {
             // Looked for before the poll: a completion that was there before the event is then found.
@@ -205,7 +229,7 @@ impl CompletionQueue {
             return vec![wc.qp_num];
         }
         let routes = self.0.routes.borrow();
-        routes.iter().filter(|(_, queues)| queues.will_complete(wr_id)).map(|(qp_num, _)| *qp_num).collect()
+        routes.iter().filter(|route| route.will_complete(wr_id)).map(|route| route.qp_num).collect()
     }
 
     /// The completion of `wr_id`, or an error before it that is its cause: one of its own QP, and no echo.
@@ -229,18 +253,29 @@ impl CompletionQueue {
         Self(Rc::clone(&self.0))
     }
 
-    /// From now on this QP's completions may come.
-    pub(crate) fn add_route(&self, qp_num: u32, queues: &Rc<Queues>) {
-        // One QP may report both its queues here: then it is there already.
+    /// From now on completions of this QP's send queue may come.
+    pub(crate) fn route_sends(&self, qp_num: u32, ledger: &Rc<SendLedger>) {
+        self.change_route(qp_num, |route| route.send = Some(Rc::clone(ledger)));
+    }
+
+    /// From now on completions of this QP's receives may come.
+    pub(crate) fn route_receives(&self, qp_num: u32, ledger: &Rc<ReceiveLedger>) {
+        self.change_route(qp_num, |route| route.receive = Some(Rc::clone(ledger)));
+    }
+
+    fn change_route(&self, qp_num: u32, change: impl FnOnce(&mut Route)) {
         let mut routes = self.0.routes.borrow_mut();
-        if let Err(at) = routes.binary_search_by_key(&qp_num, |(qp_num, _)| *qp_num) {
-            routes.insert(at, (qp_num, Rc::clone(queues)));
-        }
+        let found = routes.binary_search_by_key(&qp_num, |route| route.qp_num);
+        let at = found.unwrap_or_else(|at| {
+            routes.insert(at, Route { qp_num, send: None, receive: None });
+            at
+        });
+        change(&mut routes[at]);
     }
 
     /// The QP is gone: so is the need for the memory of its unfinished requests.
     pub(crate) fn remove_route(&self, qp_num: u32) {
-        self.0.routes.borrow_mut().retain(|(route, _)| *route != qp_num);
+        self.0.routes.borrow_mut().retain(|route| route.qp_num != qp_num);
     }
 }
 
@@ -264,6 +299,9 @@ impl Drop for Inner {
         slow!("ibv_destroy_cq");
         // SAFETY: from ibv_create_cq; every QP on it shares Inner, so none is left, and every event is acked.
         if let Err(error) = positive_errno("ibv_destroy_cq", unsafe { ibv_destroy_cq(self.raw) }) {
+            // Still there, and nobody's: an event of its must not lead to what is freed now.
+            // SAFETY: the CQ is not destroyed.
+            unsafe { (*self.raw).cq_context = std::ptr::null_mut() };
             narrate::failure(&error.to_string());
         }
     }

@@ -2,8 +2,8 @@
 //!
 //! From the post of a request to its completion the device reads or writes the request's regions, whoever drops them
 //! meanwhile. So a queue keeps a share of each. A receive queue completes each of its requests; a send queue only the
-//! signaled ones, but in order: the completion of one says that all before it are done, too. A request that the device
-//! has refused stays in the send queue's list until the next completion, for SoftRoCE holds on to some and sends them later.
+//! signaled ones, but in order: the completion of one says that all before it are done, too. RESET forgets what is posted,
+//! and no completion will tell.
 //!
 //! Numbers are given in rising order, so each list is sorted by itself. Once a list has been as long as it gets, nothing is
 //! allocated any more.
@@ -35,14 +35,20 @@ impl SendLedger {
     }
 
     /// Releases this request and all before it.
-    fn complete(&self, wr_id: u64) {
+    pub fn complete(&self, wr_id: u64) {
         let mut sent = self.0.borrow_mut();
         if let Ok(position) = sent.binary_search_by_key(&wr_id, |request| request.wr_id) {
             sent.drain(..=position);
         }
     }
 
-    fn will_complete(&self, wr_id: u64) -> bool {
+    /// The device has forgotten all of them.
+    pub fn clear(&self) {
+        self.0.borrow_mut().clear();
+    }
+
+    /// True if a completion with this number will come.
+    pub fn will_complete(&self, wr_id: u64) -> bool {
         let sent = self.0.borrow();
         sent.binary_search_by_key(&wr_id, |request| request.wr_id).is_ok_and(|position| sent[position].signaled)
     }
@@ -64,29 +70,14 @@ impl ReceiveLedger {
         position.is_ok_and(|position| posted.remove(position).is_some())
     }
 
-    fn will_complete(&self, wr_id: u64) -> bool {
-        self.0.borrow().binary_search_by_key(&wr_id, |(wr_id, _)| *wr_id).is_ok()
-    }
-}
-
-/// Both queues of a QP. The receives may be those of an SRQ, and then belong to several QPs.
-#[derive(Default)]
-pub(crate) struct Queues {
-    pub send: SendLedger,
-    pub receive: Rc<ReceiveLedger>,
-}
-
-impl Queues {
-    /// A completion with this number has come. An error status hides which queue it is of, but no number is used twice.
-    pub fn complete(&self, wr_id: u64) {
-        if !self.receive.complete(wr_id) {
-            self.send.complete(wr_id);
-        }
+    /// The device has forgotten all of them.
+    pub fn clear(&self) {
+        self.0.borrow_mut().clear();
     }
 
     /// True if a completion with this number will come.
     pub fn will_complete(&self, wr_id: u64) -> bool {
-        self.receive.will_complete(wr_id) || self.send.will_complete(wr_id)
+        self.0.borrow().binary_search_by_key(&wr_id, |(wr_id, _)| *wr_id).is_ok()
     }
 }
 
@@ -96,28 +87,32 @@ mod tests {
 
     #[test]
     fn a_signaled_completion_releases_all_before_it() {
-        let queues = Queues::default();
+        let sent = SendLedger::default();
+        let left = || sent.0.borrow().iter().map(|sent| sent.wr_id).collect::<Vec<_>>();
         for wr_id in 1..=4 {
-            queues.send.add(wr_id, wr_id % 2 == 0, Memory::new());
+            sent.add(wr_id, wr_id % 2 == 0, Memory::new());
         }
-        assert_eq!((1..=5).filter(|wr_id| queues.will_complete(*wr_id)).collect::<Vec<_>>(), [2, 4]);
-        queues.complete(2);
-        assert_eq!(queues.send.0.borrow().iter().map(|sent| sent.wr_id).collect::<Vec<_>>(), [3, 4]);
-        queues.complete(2);
-        assert_eq!(queues.send.0.borrow().len(), 2, "a number of the past releases nothing");
+        assert_eq!((1..=5).filter(|wr_id| sent.will_complete(*wr_id)).collect::<Vec<_>>(), [2, 4]);
+        sent.complete(2);
+        assert_eq!(left(), [3, 4]);
+        sent.complete(2);
+        assert_eq!(left(), [3, 4], "a number of the past releases nothing");
         // A flush reports unsignaled requests as well.
-        queues.complete(3);
-        assert_eq!(queues.send.0.borrow().len(), 1);
+        sent.complete(3);
+        assert_eq!(left(), [4]);
+        sent.clear();
+        assert!(!sent.will_complete(4));
     }
 
     #[test]
     fn receives_complete_in_any_order() {
-        let queues = Queues::default();
+        let posted = ReceiveLedger::default();
         for wr_id in 1..=3 {
-            queues.receive.add(wr_id, Memory::new());
+            posted.add(wr_id, Memory::new());
         }
-        queues.send.add(4, true, Memory::new());
-        queues.complete(2);
-        assert_eq!((1..=4).filter(|wr_id| queues.will_complete(*wr_id)).collect::<Vec<_>>(), [1, 3, 4]);
+        assert!(posted.complete(2) && !posted.complete(2) && !posted.complete(4));
+        assert_eq!((1..=4).filter(|wr_id| posted.will_complete(*wr_id)).collect::<Vec<_>>(), [1, 3]);
+        posted.clear();
+        assert!(!posted.will_complete(1));
     }
 }

@@ -18,7 +18,7 @@ use smallvec::SmallVec;
 use crate::cm::id::CmId;
 use crate::cq::CompletionQueue;
 use crate::error::{minus_one, null, positive_errno, Error, Result};
-use crate::ledger::Queues;
+use crate::ledger::{ReceiveLedger, SendLedger};
 use crate::mr::MemoryRegion;
 use crate::pd::ProtectionDomain;
 use crate::qp_attr::QpAttr;
@@ -56,7 +56,9 @@ pub struct QueuePair {
     /// What the device gave: at least what was asked for.
     cap: QpCap,
     sq_sig_all: bool,
-    queues: Rc<Queues>,
+    sent: Rc<SendLedger>,
+    /// Those of the SRQ, if there is one: then they belong to several QPs.
+    received: Rc<ReceiveLedger>,
     /// What the last dump showed.
     shown: RefCell<Option<QpAttr>>,
 }
@@ -86,7 +88,6 @@ impl QueuePair {
     }
 
     fn new(raw: *mut ibv_qp, id: Option<CmId>, pd: &ProtectionDomain, attr: &QpInitAttr, c: &ibv_qp_init_attr) -> Self {
-        let receive = attr.srq.map(SharedReceiveQueue::ledger).unwrap_or_default();
         let qp = Self {
             raw,
             id,
@@ -96,12 +97,12 @@ impl QueuePair {
             _pd: pd.share(),
             cap: QpCap::from_c(&c.cap),
             sq_sig_all: attr.sq_sig_all,
-            queues: Rc::new(Queues { receive, ..Queues::default() }),
+            sent: Rc::default(),
+            received: attr.srq.map(SharedReceiveQueue::ledger).unwrap_or_default(),
             shown: RefCell::default(),
         };
-        for cq in [&qp.send_cq, &qp.recv_cq] {
-            cq.add_route(qp.qp_num(), &qp.queues);
-        }
+        qp.send_cq.route_sends(qp.qp_num(), &qp.sent);
+        qp.recv_cq.route_receives(qp.qp_num(), &qp.received);
         qp
     }
 
@@ -120,14 +121,14 @@ impl QueuePair {
         let wr_id = next_wr_id();
         fast!("ibv_post_recv wr_id={wr_id} len={}", total_len(&sges));
         sges.iter().for_each(|sge| info!("SGE: {}", dump_sge(sge)));
-        self.queues.receive.add(wr_id, pieces.iter().map(|(region, _)| region.keep()).collect());
+        self.received.add(wr_id, pieces.iter().map(|(region, _)| region.keep()).collect());
         let (mut wr, mut bad) = (recv_wr(wr_id, &mut sges), std::ptr::null_mut());
         // SAFETY: the QP is alive. The request and its SGEs live across the call, which copies them; the ledger keeps the
         // memory until the completion is polled or the QP is gone.
         let result = unsafe { ibv_post_recv(self.raw, &mut wr, &mut bad) };
         positive_errno("ibv_post_recv", result).map(|()| wr_id).map_err(|error| {
             // Refused, and forgotten: the device holds no such receive.
-            self.queues.receive.complete(wr_id);
+            self.received.complete(wr_id);
             error
         })
     }
@@ -139,12 +140,13 @@ impl QueuePair {
         let mut wr = self.show(next_wr_id(), request, &mut sges);
         let mut bad = std::ptr::null_mut();
         // SAFETY: the QP is alive. The request and its SGEs live across the call, which copies them; from then on the ledger
-        // keeps the memory until a completion says that the request is done or the QP is gone, even if the call fails:
-        // SoftRoCE holds on to a request that it has refused, and flushes it later.
-        let result = unsafe { ibv_post_send(self.raw, &mut wr, &mut bad) };
+        // keeps the memory until a completion says that the request is done, or the QP is reset or gone. It keeps nothing of a
+        // request that is refused: rdma_rxe (Linux 6.1) has that in its queue all the same, and tries to send it later; but
+        // its key opens nothing any more once the region is dropped.
+        positive_errno("ibv_post_send", unsafe { ibv_post_send(self.raw, &mut wr, &mut bad) })?;
         // By now the request is on its way.
         self.note(wr.wr_id, request);
-        positive_errno("ibv_post_send", result).map(|()| wr.wr_id)
+        Ok(wr.wr_id)
     }
 
     /// `ibv_post_send` with a list: one call for all requests. If the device refuses one, those before it are under way:
@@ -170,12 +172,13 @@ impl QueuePair {
         let mut bad = std::ptr::null_mut();
         // SAFETY: as in post_send; `next` is the first of the list, all of which lives across the call.
         let result = positive_errno("ibv_post_send", unsafe { ibv_post_send(self.raw, next, &mut bad) });
-        wr_ids.clone().zip(requests).for_each(|(wr_id, request)| self.note(wr_id, request));
-        let taken = match result {
+        let count = match result {
             Ok(()) => wrs.len(),
             Err(_) => wrs.iter().position(|wr| std::ptr::eq(wr, bad)).unwrap_or(0),
         };
-        (wr_ids.start..wr_ids.start + taken as u64, result)
+        let taken = wr_ids.start..wr_ids.start + count as u64;
+        taken.clone().zip(requests).for_each(|(wr_id, request)| self.note(wr_id, request));
+        (taken, result)
     }
 
     /// Shows the request and its number, in C's form.
@@ -188,7 +191,7 @@ impl QueuePair {
 
     /// Notes the memory of a request that was posted.
     fn note(&self, wr_id: u64, request: &SendWr) {
-        self.queues.send.add(wr_id, request.is_signaled() || self.sq_sig_all, request.memory());
+        self.sent.add(wr_id, request.is_signaled() || self.sq_sig_all, request.memory());
     }
 
     /// `ibv_modify_qp`: moves the QP to another state. With an id, the connection manager does that.
@@ -198,7 +201,15 @@ impl QueuePair {
         let qp_type = unsafe { (*self.raw).qp_type };
         let (mut attr, mask) = to.to_c(qp_type);
         // SAFETY: the QP is alive; the call copies the attributes.
-        positive_errno("ibv_modify_qp", unsafe { ibv_modify_qp(self.raw, &mut attr, mask) })
+        positive_errno("ibv_modify_qp", unsafe { ibv_modify_qp(self.raw, &mut attr, mask) })?;
+        if *to == ModifyQp::Reset {
+            // The device has forgotten what was posted. What an SRQ holds, is its own.
+            self.sent.clear();
+            if self.srq.is_none() {
+                self.received.clear();
+            }
+        }
+        Ok(())
     }
 
     /// `ibv_query_qp`: the QP's state and attributes.
@@ -236,20 +247,24 @@ impl QueuePair {
 impl Drop for QueuePair {
     fn drop(&mut self) {
         let qp_num = self.qp_num();
-        if let Some(id) = &self.id {
-            slow!("rdma_destroy_qp");
-            // SAFETY: from rdma_create_qp; nobody else uses it.
-            unsafe { rdma_destroy_qp(id.raw()) };
-        } else {
-            slow!("ibv_destroy_qp");
-            // SAFETY: from ibv_create_qp; nobody else uses it.
-            if let Err(error) = positive_errno("ibv_destroy_qp", unsafe { ibv_destroy_qp(self.raw) }) {
+        slow!("{}", if self.id.is_some() { "rdma_destroy_qp" } else { "ibv_destroy_qp" });
+        // rdma_destroy_qp is ibv_destroy_qp, and the id forgets the QP (librdmacm/cma.c). But it keeps the result to itself,
+        // and whether the memory may go depends on that.
+        // SAFETY: from rdma_create_qp or ibv_create_qp; nobody else uses it.
+        match positive_errno("ibv_destroy_qp", unsafe { ibv_destroy_qp(self.raw) }) {
+            Ok(()) => {
+                if let Some(id) = &self.id {
+                    // SAFETY: the id is alive.
+                    unsafe { (*id.raw()).qp = std::ptr::null_mut() };
+                }
+            }
+            Err(error) => {
                 // Still there: the device may use the memory, so it must stay, for ever.
-                std::mem::forget(Rc::clone(&self.queues));
+                std::mem::forget((Rc::clone(&self.sent), Rc::clone(&self.received)));
                 narrate::failure(&error.to_string());
             }
         }
-        // The QP is gone: the device writes nowhere any more.
+        // If the QP is gone, the device writes nowhere any more.
         for cq in [&self.send_cq, &self.recv_cq] {
             cq.remove_route(qp_num);
         }

@@ -1,7 +1,7 @@
 //! Plain TCP, for programs that tell each other by it what the connection manager would else carry. A message is a text and
 //! a zero byte behind it, as those of `ibv_rc_pingpong` and its kin are.
 
-use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
+use std::io::{self, BufReader, ErrorKind, Read, Write};
 use std::net::{IpAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd;
 
@@ -13,7 +13,7 @@ use crate::narrate::{preview, stage};
 use crate::{say, slow};
 
 /// No message is longer.
-const MAX_LEN: u64 = 256;
+const MAX_LEN: usize = 256;
 
 /// Waits at the address and port of the command line. `::` is all addresses of this machine, IPv4 too.
 pub fn listen(args: &Args) -> Result<TcpListener> {
@@ -49,9 +49,7 @@ impl Peer {
 
     fn new(stream: io::Result<TcpStream>) -> Result<Self> {
         let stream = stream.map_err(failed)?;
-        for limit in [TcpStream::set_read_timeout, TcpStream::set_write_timeout] {
-            limit(&stream, Some(answer_limit())).map_err(failed)?;
-        }
+        stream.set_write_timeout(Some(answer_limit())).map_err(failed)?;
         stream.set_nodelay(true).map_err(failed)?;
         Ok(Self(BufReader::new(stream)))
     }
@@ -74,8 +72,17 @@ impl Peer {
 
     /// Waits for a message.
     pub fn hear(&mut self) -> Result<String> {
-        let mut bytes = Vec::new();
-        self.0.by_ref().take(MAX_LEN).read_until(0, &mut bytes).map_err(failed)?;
+        let (mut bytes, deadline) = (Vec::new(), Deadline::answer("a message of the peer's over TCP"));
+        while bytes.len() < MAX_LEN && bytes.last() != Some(&0) {
+            // One deadline for the whole message, in however many pieces it comes.
+            self.0.get_ref().set_read_timeout(Some(deadline.left()?)).map_err(failed)?;
+            match self.0.by_ref().take(1).read_to_end(&mut bytes) {
+                Ok(0) => break,
+                Ok(_) => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+                Err(error) => return Err(failed(error)),
+            }
+        }
         let text = bytes.strip_suffix(b"\0").and_then(|text| String::from_utf8(text.to_vec()).ok());
         let text = text.ok_or_else(|| {
             let what = match bytes.is_empty() {
@@ -126,6 +133,24 @@ mod tests {
         drop(other);
         assert!(peer.hear().unwrap_err().to_string().contains("no message: \"thr\""));
         assert!(peer.hear().unwrap_err().to_string().contains("hung up"));
+    }
+
+    #[test]
+    fn a_peer_that_drips_has_no_more_time_than_one_that_is_silent() {
+        let (mut peer, mut other) = pair();
+        crate::deadline::set(std::time::Duration::from_secs(2));
+        let dripping = std::thread::spawn(move || {
+            (0..200)
+                .take_while(|_| {
+                    std::thread::sleep(std::time::Duration::from_millis(50));
+                    other.write_all(b"x").is_ok()
+                })
+                .count()
+        });
+        let error = peer.hear().unwrap_err();
+        assert!(matches!(error, Error::Deadline { .. }), "{error}");
+        drop(peer);
+        assert!(dripping.join().unwrap() < 200);
     }
 
     #[test]

@@ -15,6 +15,10 @@ pub struct Timer(OwnedFd);
 impl Timer {
     /// `timerfd_create` and `timerfd_settime`: goes off every so often, first when that time has passed.
     pub fn every(period: Duration) -> Result<Self> {
+        if period.is_zero() {
+            // To timerfd_settime, 0 means: never.
+            return Err(Error::content("a timer cannot go off every 0 s", "Choose a longer time"));
+        }
         slow!("timerfd_create every {} ms", period.as_millis());
         // SAFETY: the call takes no pointer; a descriptor that it returns is new, and nobody else's.
         let timer = unsafe {
@@ -67,6 +71,7 @@ mod tests {
             Deadline::answer("the timer").wait_readable(&[timer.as_fd()]).unwrap();
             assert!(timer.gone_off().unwrap());
         }
+        assert!(Timer::every(Duration::ZERO).is_err(), "it would never go off");
         assert!(!is_readable(&Timer::every(Duration::from_secs(3600)).unwrap()));
     }
 }

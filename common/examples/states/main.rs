@@ -7,10 +7,12 @@
 //! states guest ADDRESS        connects again and again, and waits for what becomes of it
 //! states server               ids in every state of a server, against a guest
 //! states queues               queue pairs in every state, and what belongs to them, on one machine
+//! states forgotten POSTS RESETS    what is refused, and what RESET forgets, is held no longer
 //! ```
 //!
 //! One line for each call: `state | function | what it returned`.
 
+mod forgotten;
 mod id_calls;
 mod ids;
 mod peers;
@@ -32,7 +34,8 @@ fn main() -> ExitCode {
         ["guest", address] => peers::guest(address),
         ["server"] => ids::server(),
         ["queues"] => queues::run(),
-        _ => Err(Error::content("host, client ADDRESS, guest ADDRESS, server or queues", "Read the head of main.rs")),
+        ["forgotten", posts, resets] => forgotten::run(posts.parse().unwrap_or(0), resets.parse().unwrap_or(0)),
+        _ => Err(Error::content("unknown words", "Read the head of main.rs")),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -8,18 +8,18 @@ use common::*;
 
 use crate::{nothing_left_open, open_now, twice};
 
-struct Bench {
-    qp: QueuePair,
-    cq: CompletionQueue,
-    receives: CompletionQueue,
+pub struct Bench {
+    pub qp: QueuePair,
+    pub cq: CompletionQueue,
+    pub receives: CompletionQueue,
     completions: CompletionChannel,
     srq: SharedReceiveQueue,
-    region: MemoryRegion,
-    pd: ProtectionDomain,
+    pub region: MemoryRegion,
+    pub pd: ProtectionDomain,
     context: Context,
 }
 
-fn bench(with_srq: bool, qp_type: QpType) -> Result<Bench> {
+pub fn bench(with_srq: bool, qp_type: QpType) -> Result<Bench> {
     let context = Context::open("rxe0")?;
     let pd = ProtectionDomain::alloc(&context)?;
     let completions = CompletionChannel::create(&context)?;
@@ -68,6 +68,13 @@ fn to_rts(bench: &Bench) -> Result<()> {
     bench.qp.modify(&ModifyQp::Rts { sq_psn: 1, timeout: 10, retry_cnt: 1, rnr_retry: 1, max_rd_atomic: 1 })
 }
 
+/// The same with a time-out of 0, which is none: what nobody answers stays in the queue, however slow this program is.
+pub fn to_rts_for_ever(bench: &Bench) -> Result<()> {
+    to_init(bench)?;
+    to_rtr(bench)?;
+    bench.qp.modify(&ModifyQp::Rts { sq_psn: 1, timeout: 0, retry_cnt: 1, rnr_retry: 1, max_rd_atomic: 1 })
+}
+
 type Call = fn(&Bench) -> Result<()>;
 
 type Try = (&'static str, Call);
@@ -78,6 +85,10 @@ fn remote(bench: &Bench) -> Metadata {
 
 fn post(bench: &Bench, request: &SendWr) -> Result<()> {
     bench.qp.post_send(request).map(drop)
+}
+
+fn post_until_full(bench: &Bench) -> Result<()> {
+    (0..20).try_for_each(|_| post(bench, &SendWr::send(&bench.region, 0..8)))
 }
 
 const TRIES: &[Try] = &[
@@ -130,7 +141,7 @@ const TRIES: &[Try] = &[
         let piece = (&bench.region, 0..8);
         post(bench, &SendWr::new(Operation::Send, &[piece.clone(), piece.clone(), piece]))
     }),
-    ("post until full", |bench| (0..20).try_for_each(|_| post(bench, &SendWr::send(&bench.region, 0..8)))),
+    ("post until full", post_until_full),
     ("post_send_all of nothing", |bench| bench.qp.post_send_all(&[]).1),
     ("post_send_all", |bench| {
         let request = || SendWr::send(&bench.region, 0..8);
@@ -221,7 +232,7 @@ const TRIES: &[Try] = &[
 ];
 
 /// Two queue pairs that are connected to each other.
-fn pair(bench: &Bench, max_rd_atomic: u8) -> Result<[QueuePair; 2]> {
+pub fn pair(bench: &Bench, max_rd_atomic: u8) -> Result<[QueuePair; 2]> {
     pair_with(bench, &bench.cq, None, max_rd_atomic)
 }
 
@@ -234,12 +245,17 @@ fn pair_with(
     let cap = QpCap { max_send_wr: 4, ..QpCap::SMALL };
     let create = || bench.pd.create_qp(&QpInitAttr { srq, ..QpInitAttr::new(cq, cap) });
     let pair = [create()?, create()?];
-    for (qp, peer) in [(&pair[0], &pair[1]), (&pair[1], &pair[0])] {
+    connect(bench, &pair[0], &pair[1], max_rd_atomic)?;
+    Ok(pair)
+}
+
+pub fn connect(bench: &Bench, one: &QueuePair, other: &QueuePair, max_rd_atomic: u8) -> Result<()> {
+    for (qp, peer) in [(one, other), (other, one)] {
         qp.modify(&ModifyQp::Init { port: 1, access: Access::REMOTE_WRITE | Access::REMOTE_READ })?;
         rtr(bench, qp, peer.qp_num())?;
         qp.modify(&ModifyQp::Rts { sq_psn: 1, timeout: 14, retry_cnt: 1, rnr_retry: 1, max_rd_atomic })?;
     }
-    Ok(pair)
+    Ok(())
 }
 
 /// A WRITE of three packets, of which the last one's end lies outside of the region; whether its beginning is there then.
@@ -310,6 +326,11 @@ pub fn run() -> Result<()> {
         twice("two RC RTS", name, || call(&bench));
         calls += 2;
     }
+    let bench_for_ever = bench(false, QpType::Rc)?;
+    to_rts_for_ever(&bench_for_ever)?;
+    twice("RC RTS without a time-out", "post until full", || post_until_full(&bench_for_ever));
+    drop(bench_for_ever);
+    calls += 2;
     for (kind, with_srq, qp_type) in kinds {
         for (state, steps) in states {
             for (name, call) in TRIES {

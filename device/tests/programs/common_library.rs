@@ -59,3 +59,12 @@ fn an_id_in_every_state() {
         assert!(moved.contains(says), "{moved}");
     }
 }
+
+/// Memory stays open to the peer for as long as a ledger keeps it: so not longer than the device may use it.
+#[test]
+fn what_is_refused_or_forgotten_is_held_no_longer() {
+    let program = format!("RUST_LOG=error {} forgotten 1000000 1000", example("states"));
+    let check = programs(&program, "true").exits(0, 0);
+    check.logs(SERVER, "1000000 refused posts leave nothing: yes");
+    check.logs(SERVER, "1000 RESETs leave nothing: yes");
+}

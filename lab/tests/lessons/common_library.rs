@@ -68,7 +68,7 @@ fn a_queue_pair_in_every_state() {
     assert_all_returned(&check, SERVER, 2000);
     for (state, function, says) in [
         ("RC RESET", "post SEND", "EINVAL"),
-        ("RC RTS", "post until full", "The queue is full"),
+        ("RC RTS without a time-out", "post until full", "The queue is full"),
         ("RC RTS", "wait_for a SEND", "IBV_WC_RETRY_EXC_ERR"),
         ("RC RTS", "wait_for what is unsignaled", "no completion of work request"),
         ("RC ERR", "wait_for a SEND", "IBV_WC_WR_FLUSH_ERR"),
@@ -81,4 +81,12 @@ fn a_queue_pair_in_every_state() {
         let text = returned(&check, SERVER, state, function);
         assert!(text.contains(says), "not {says:?}: {text}");
     }
+}
+
+/// The kernel's driver holds nothing that it has refused, or that RESET has made it forget.
+#[test]
+fn what_is_refused_or_forgotten_is_held_no_longer() {
+    let check = Check::of(Run::programs().server(&states("forgotten 20000 100")).inspect(SHOW));
+    assert_eq!(check.node(SERVER).exit, Some(0), "{}", check.all());
+    check.logs(SERVER, "100 RESETs leave nothing: yes");
 }
