@@ -152,6 +152,20 @@ pub struct Edit {
     pub to: String,
 }
 
+impl Edit {
+    fn is_told_by(&self, other: &Edit) -> bool {
+        let (ours, theirs) = (self.taken_out(), other.taken_out());
+        let tells = |ours: &str| theirs.iter().any(|theirs| ours.contains(theirs) || theirs.contains(ours));
+        self.file == other.file && ours.into_iter().any(tells)
+    }
+
+    fn taken_out(&self) -> Vec<&str> {
+        let stays = |line: &str| self.to.lines().any(|other| other.trim() == line);
+        // `Ok(())` and braces alone tell nothing.
+        self.from.lines().map(str::trim).filter(|line| line.len() > 8 && !stays(line)).collect()
+    }
+}
+
 /// What somebody may make of a hole.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -219,6 +233,12 @@ impl Change {
     #[must_use]
     pub fn is_reading(&self) -> bool {
         !self.questions.is_empty()
+    }
+
+    /// Whether a line of code that this takes out of the lesson is taken out by another change, too.
+    #[must_use]
+    pub fn is_told_by(&self, other: &Self) -> bool {
+        self.edits.iter().any(|ours| other.edits.iter().any(|theirs| ours.is_told_by(theirs)))
     }
 
     /// The files in which the reader of an exercise has to look: those with a word about it, if any has one.

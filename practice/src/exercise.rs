@@ -75,6 +75,12 @@ impl Exercise {
         }
     }
 
+    /// Whether a change takes out a line that is still looked for here: its difference would tell the solution.
+    #[must_use]
+    pub fn is_told_by(&self, change: &Change) -> bool {
+        self.state() != State::Solved && self.change.is_told_by(change)
+    }
+
     /// Lays the copy out, unless there is one: what the reader has written is never written over.
     ///
     /// # Errors
@@ -187,6 +193,29 @@ impl Exercise {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_change_that_takes_out_what_an_exercise_asks_for_is_known() {
+        let project = Project::find().unwrap();
+        let exercise = |name: &str| {
+            let (number, name) = name.split_once('-').unwrap();
+            let change = Change::load(&project.lesson(number).unwrap(), name).unwrap();
+            Exercise::new(change, &project.target.join("practice/nowhere"))
+        };
+        let twins = [
+            ("01-words", "01-no-answer"),
+            ("01-route", "01-skipped-step"),
+            ("04-rights", "04-no-remote-write"),
+            ("08-doors", "08-closed-pair"),
+            ("09-count", "09-lost-count"),
+            ("09-again", "09-not-armed"),
+        ];
+        for (asks, tells) in twins {
+            assert!(exercise(asks).is_told_by(&exercise(tells).change), "{asks} {tells}");
+        }
+        assert!(!exercise("04-rights").is_told_by(&exercise("04-wrong-key").change));
+        assert!(!exercise("01-words").is_told_by(&exercise("01-skipped-step").change));
+    }
 
     #[test]
     fn what_a_reader_wrote_stays_and_failures_are_counted_until_it_is_solved() {

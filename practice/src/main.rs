@@ -11,6 +11,7 @@ use anyhow::{ensure, Context, Result};
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use practice::change::Change;
 use practice::copy::Copy;
+use practice::exercise::Exercise;
 use practice::project::Project;
 use practice::run::{run, Outcome, Place};
 use practice::show::{self, bold};
@@ -95,7 +96,17 @@ fn break_it(project: &Project, arguments: &ArgMatches) -> Result<bool> {
     let copy = Copy::lay_out(project, &change)?;
     let style = Style::of_output();
     writeln!(stdout(), "{}\n", bold(&change.title, style.color))?;
-    writeln!(stdout(), "{}", show::edit(&change, &copy, style.color)?)?;
+    match Exercise::of(project, number)?.iter().find(|exercise| exercise.is_told_by(&change)) {
+        Some(exercise) => {
+            let name = exercise.change.full_name();
+            writeln!(
+                stdout(),
+                "Its lines are those that an exercise asks for: they are shown when `make try-{name}` is solved."
+            )?;
+        }
+        None => write!(stdout(), "{}", show::edit(&change, &copy, style.color)?)?,
+    }
+    writeln!(stdout(), "{}", show::options(&change))?;
     let prediction = ask(&change, arguments.get_flag("quiet"), style)?;
     let place = place(arguments, Place::Lab);
     writeln!(stdout(), "Building it, and running it: {} …\n", place.name())?;

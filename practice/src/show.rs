@@ -16,7 +16,7 @@ const AROUND: u64 = 1;
 /// So many lines of packets tell a person something.
 const MOST_PACKETS: usize = 60;
 
-/// The change in the source as diff(1) shows it, and in the command line.
+/// The change in the source as diff(1) shows it.
 ///
 /// # Errors
 /// There is no diff.
@@ -32,6 +32,13 @@ pub fn edit(change: &Change, copy: &Copy, color: bool) -> Result<String> {
         let output = diff.output().context("cannot start diff, of the package diffutils")?;
         text += &String::from_utf8_lossy(&output.stdout);
     }
+    Ok(text)
+}
+
+/// What else is changed: the command lines, and what is done to packets and machines.
+#[must_use]
+pub fn options(change: &Change) -> String {
+    let mut text = String::new();
     for (side, options) in [("server", &change.server), ("client", &change.client), ("wire", &change.wire)] {
         if !options.is_empty() {
             text += &format!("{side}='{options}'\n");
@@ -39,7 +46,7 @@ pub fn edit(change: &Change, copy: &Copy, color: bool) -> Result<String> {
     }
     text.extend(change.nodes.iter().map(|(node, command)| format!("{node} runs: {command}\n")));
     text.extend(change.faults.iter().map(|fault| format!("the lab does: {fault}\n")));
-    Ok(text)
+    text
 }
 
 /// The lanes around what was found. Where a program ended is told in the findings.

@@ -117,5 +117,5 @@ impl fmt::Display for State {
 }
 
 #[cfg(test)]
-#[path = "../../06_send_recv_state_machine/checks/machine.rs"]
+#[path = "../checks/machine.rs"]
 mod tests;
