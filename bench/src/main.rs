@@ -116,7 +116,7 @@ mod tests {
     /// Nobody edits the page by hand, nor the program without the page.
     #[test]
     fn the_page_is_what_the_kept_figures_say() -> Result<()> {
-        let root = tools::root();
+        let root = tools::root()?;
         let run = Run::read(&std::fs::read_to_string(root.join("bench/figures.tsv"))?)?;
         let page = std::fs::read_to_string(root.join("docs/benchmarks.md"))?;
         assert_eq!(page::page(&run, title), page, "write it anew: bench --page bench/figures.tsv docs/benchmarks.md");
