@@ -64,6 +64,10 @@ fn manifest(root: &str, members: &[String], mark: &str) -> String {
 
 /// Makes the copy of the library as the library is.
 fn mirror(library: &Path, copy: &Path) -> Result<Vec<PathBuf>> {
+    // Older programs put a link to the library there: behind it the library itself would be made "as it is", and lose files.
+    if copy.is_symlink() {
+        fs::remove_file(copy).with_context(|| format!("cannot remove {}", copy.display()))?;
+    }
     let is_part = |file: &String| PARTS.iter().any(|part| Path::new(file).starts_with(part));
     let wanted: Vec<String> = tree(library)?.into_iter().filter(is_part).collect();
     let mut changed = Vec::new();
@@ -105,6 +109,20 @@ mod tests {
                         [workspace.dependencies]\ncommon = { path = \"common\" }\n\n\
                         [profile.dev.package.lesson-04-x]\nopt-level = 0\ndebug = false\nincremental = false\n";
         assert_eq!(manifest(root, &["04-x".into()], MARK), expected);
+    }
+
+    #[test]
+    fn a_link_in_the_place_of_the_copy_is_not_followed() {
+        let scratch = Project::find().unwrap().target.join("practice/test-of-links");
+        let _ = fs::remove_dir_all(&scratch);
+        let (library, copy) = (scratch.join("library"), scratch.join("copy"));
+        write(&library.join("src/lib.rs"), "text").unwrap();
+        write(&library.join("examples/more.rs"), "no part of the copy").unwrap();
+        std::os::unix::fs::symlink(&library, &copy).unwrap();
+        assert_eq!(mirror(&library, &copy).unwrap(), Vec::<PathBuf>::new());
+        assert!(library.join("examples/more.rs").exists() && !copy.join("examples").exists());
+        assert_eq!(read(&copy.join("src/lib.rs")).unwrap(), "text");
+        fs::remove_dir_all(&scratch).unwrap();
     }
 
     #[test]
