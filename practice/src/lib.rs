@@ -16,6 +16,7 @@ pub mod differences;
 pub mod exercise;
 pub mod judge;
 pub mod load;
+mod port;
 pub mod project;
 pub mod proof;
 pub mod reading;

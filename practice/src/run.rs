@@ -3,6 +3,7 @@
 use crate::change::Change;
 use crate::copy::{cargo, Copy};
 use crate::judge::{judge, Finding};
+use crate::port::Port;
 use crate::project::Project;
 use crate::show;
 use crate::trouble::trouble;
@@ -10,7 +11,6 @@ use anyhow::{ensure, Context, Result};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fs;
-use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use wire::lanes::Style;
@@ -133,7 +133,9 @@ fn execute(project: &Project, change: &Change, program: &str, place: Place) -> R
     let mut command = Command::new(runner);
     let deadline = change.deadline.unwrap_or(place.deadline()).to_string();
     command.args(["exec", "--name", &name, "--wire", &change.wire, "--deadline", &deadline]);
-    for (node, line) in nodes(change, place)? {
+    // Held until the run is over.
+    let port = if place == Place::Device && is_on_tcp(change)? { Some(Port::hold()?) } else { None };
+    for (node, line) in nodes(change, port.as_ref()) {
         let line = line.split(' ').map(|word| part(project, word, program)).collect::<Vec<_>>().join(" ");
         // The device finds an address for each program by itself.
         let line = if place == Place::Lab { line.replace("$SERVER", SERVER) } else { line };
@@ -167,9 +169,10 @@ struct Report {
     file: PathBuf,
 }
 
-/// The command of each node: the two sides of the lesson, unless the change says otherwise.
-fn nodes(change: &Change, place: Place) -> Result<BTreeMap<String, String>> {
-    let port = if place == Place::Device { own_port(change)? } else { String::new() };
+/// The command of each node: the two sides of the lesson, unless the change says otherwise. On the device a lesson that listens
+/// on TCP does so on this port of this machine.
+fn nodes(change: &Change, port: Option<&Port>) -> BTreeMap<String, String> {
+    let port = port.map_or(String::new(), |port| format!("-p {} ", port.number));
     let server = format!("lesson server {port}{}", change.server);
     let client = format!("lesson client -a $SERVER {port}{}", change.client);
     let mut nodes = BTreeMap::from([("server".to_owned(), server)]);
@@ -178,20 +181,14 @@ fn nodes(change: &Change, place: Place) -> Result<BTreeMap<String, String>> {
         nodes.insert("client".to_owned(), client);
     }
     nodes.extend(change.nodes.clone());
-    Ok(nodes.into_iter().map(|(node, line)| (node, line.trim().to_owned())).collect())
+    nodes.into_iter().map(|(node, line)| (node, line.trim().to_owned())).collect()
 }
 
-/// Options for a lesson that listens on TCP: on the device that is a port of this machine, and somebody else may run the same
-/// lesson now.
-fn own_port(change: &Change) -> Result<String> {
+/// Whether a lesson listens on TCP.
+fn is_on_tcp(change: &Change) -> Result<bool> {
     let server = change.lesson.join("src/server.rs");
     let server = fs::read_to_string(&server).with_context(|| format!("cannot read {}", server.display()))?;
-    if !server.contains("common::tcp") {
-        return Ok(String::new());
-    }
-    let any = TcpListener::bind("[::]:0").or_else(|_| TcpListener::bind("0.0.0.0:0"));
-    let port = any.and_then(|any| any.local_addr()).context("cannot find a free TCP port")?.port();
-    Ok(format!("-p {port} "))
+    Ok(server.contains("common::tcp"))
 }
 
 /// The programs of `common`'s examples that a change runs.
