@@ -96,6 +96,14 @@ test("on a phone drawings can be read, and what goes on at the side says so", as
   });
   assert.ok(seen.letters > 10 && seen.scrolls && seen.said.includes("at the side"), JSON.stringify(seen));
   assert.match(seen.shade, /local.*scroll/);
+  // What comes of a change is read without scrolling at the side.
+  const outcome = await browser.run(() => {
+    document.querySelectorAll("details").forEach((part) => { part.open = true; });
+    const lanes = [...document.querySelectorAll(".lanes")];
+    const status = [...document.querySelectorAll(".lanes p")].find((line) => line.textContent.includes("IBV_WC_REM_ACCESS_ERR"));
+    return { right: status?.getBoundingClientRect().right, cut: lanes.filter((box) => box.scrollWidth > box.clientWidth).length, lanes: lanes.length };
+  });
+  assert.ok(outcome.right <= 390 && outcome.cut === 0 && outcome.lanes > 2, JSON.stringify(outcome));
   await browser.size(1280, 900);
 });
 

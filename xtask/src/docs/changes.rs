@@ -1,5 +1,6 @@
 //! The changes of a lesson on its page: what is edited, what the reader predicts, and, folded away, what comes of it.
 
+use super::lanes::Recorded;
 use super::sources::Sources;
 use anyhow::{ensure, Context, Result};
 use serde::de::IgnoredAny;
@@ -91,8 +92,7 @@ pub fn page(sources: &Sources, folder: &str) -> Result<Option<(String, String)>>
 /// # Errors
 /// There is no such change.
 pub fn with_run(sources: &Sources, lesson: &str, name: &str) -> Result<Vec<String>> {
-    let quoted = |run: &str| run.lines().map(String::from).collect::<Vec<_>>();
-    shown(sources, lesson, name, |_, run| [vec!["```text".into()], quoted(run), vec!["```".into()]].concat())
+    shown(sources, lesson, name, |_, run| Recorded::parse(run).html(|_| true))
 }
 
 /// Where a change is, without the ending: `lessons/04_rdma_write/changes/wrong-key`.
@@ -176,7 +176,7 @@ mod tests {
         let place = |part: &str| text.find(part).unwrap_or_else(|| panic!("no {part} in {text}"));
         let parts = ["CHANGE=late-receive`", "\n-    let receive", "\n+    std::thread", "<details>", "RNR NAK"];
         assert!(parts.windows(2).all(|pair| place(pair[0]) < place(pair[1])), "{text}");
-        assert!(text.contains("─ RNR NAK"));
+        assert!(text.contains("<span>RNR NAK"));
         let rows = table(repository(), "03", &["late-receive"]).unwrap();
         let link = "| [`late-receive`](../lessons/03_metadata_exchange/changes/README.md#late-receive) | ";
         assert!(rows[2].starts_with(link), "{rows:?}");

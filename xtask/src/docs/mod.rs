@@ -12,6 +12,7 @@ mod excerpts;
 mod filters;
 mod generated;
 mod headers;
+mod lanes;
 mod length;
 mod lessons;
 pub mod links;

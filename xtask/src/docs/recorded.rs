@@ -2,9 +2,10 @@
 //! that its change makes happen.
 
 use super::changes;
+use super::lanes::{Recorded, Row};
 use super::page::{Page, Problem, Table};
 use super::sources::Sources;
-use anyhow::{ensure, Context, Result};
+use anyhow::{Context, Result};
 
 /// What a table says of an outcome that no change brings about.
 const NOT_SEEN: &str = "not seen";
@@ -15,71 +16,6 @@ const TESTS: &str = "lab/tests/";
 
 /// So many packets of a case are shown.
 const MOST: usize = 8;
-
-/// A recorded run.
-struct Recorded {
-    /// The lines that name the lanes.
-    head: Vec<String>,
-    rows: Vec<Row>,
-}
-
-/// A packet, or a line of a log, which may take several lines of text.
-struct Row {
-    lines: Vec<String>,
-}
-
-impl Recorded {
-    fn load(sources: &Sources, lesson: &str, name: &str) -> Result<Self> {
-        let path = changes::path(sources, lesson, name)? + ".txt";
-        let run = Self::parse(&sources.text(&path)?);
-        ensure!(!run.rows.is_empty(), "{path} has no packet and no line");
-        Ok(run)
-    }
-
-    fn parse(text: &str) -> Self {
-        let (mut head, mut rows) = (Vec::new(), Vec::<Row>::new());
-        for line in text.lines().map(String::from) {
-            let is_numbered = line.split_whitespace().next().is_some_and(|word| word.parse::<u64>().is_ok());
-            match rows.last_mut() {
-                _ if is_numbered => rows.push(Row { lines: vec![line] }),
-                None => head.push(line),
-                Some(_) if line.trim() == "…" => {}
-                Some(row) => row.lines.push(line),
-            }
-        }
-        Self { head, rows }
-    }
-
-    /// The heading, and some of the rows; `…` where others are left out.
-    fn excerpt(&self, wanted: impl Fn(usize) -> bool) -> Vec<String> {
-        let mut lines = vec!["```text".to_owned()];
-        lines.extend(self.head.iter().cloned());
-        lines.extend((0..self.rows.len()).filter(|at| wanted(*at)).flat_map(|at| self.rows[at].lines.clone()));
-        lines.push("```".into());
-        lines
-    }
-
-    fn shows(&self, words: &str) -> bool {
-        self.rows.iter().any(|row| row.text().contains(words))
-    }
-}
-
-impl Row {
-    fn is_packet(&self) -> bool {
-        self.lines[0].contains("──") && self.lines[0].contains(['▶', '◀', '✕']) && !self.lines[0].contains('│')
-    }
-
-    /// What it says, in one line: each lane's words are put together again.
-    fn text(&self) -> String {
-        let lanes = |line: &str| match line.split_once('│') {
-            Some((left, right)) => (left.to_owned(), right.to_owned()),
-            None => (line.to_owned(), String::new()),
-        };
-        let (left, right): (Vec<String>, Vec<String>) = self.lines.iter().map(|line| lanes(line)).unzip();
-        let all = left.join(" ") + " " + &right.join(" ");
-        all.split_whitespace().collect::<Vec<_>>().join(" ")
-    }
-}
 
 /// What is asked of a change, the answer, and the packets of its run.
 pub fn case(sources: &Sources, lesson: &str, name: &str) -> Result<Vec<String>> {
@@ -117,7 +53,7 @@ pub fn seen(sources: &Sources, lesson: &str, name: &str, words: &[&str]) -> Resu
     let found = found.with_context(|| format!("the recorded run of {lesson}-{name} has no `{words}`"))?;
     let packet = (0..found).rev().find(|at| run.rows[*at].is_packet());
     let mut lines = vec![format!("`make break-{lesson} CHANGE={name}` makes it happen:"), String::new()];
-    lines.extend(run.excerpt(|at| at == found || Some(at) == packet));
+    lines.extend(run.html(|at| at == found || Some(at) == packet));
     Ok(lines)
 }
 
@@ -188,19 +124,6 @@ mod tests {
     use super::super::marks;
     use super::super::sources::tests::repository;
     use super::*;
-
-    const RUN: &str =
-        "   #   ms  client   │ server\n────\n  7  1.0  INFO  WC:    │\n           status=X    │\n   …\n  \
-                       9  2.0  ◀── NAK  psn +1 ──\n 10  2.1           │ the memory\n                  │   holds\n";
-
-    #[test]
-    fn words_of_a_lane_are_put_together_again() {
-        let run = Recorded::parse(RUN);
-        assert_eq!((run.head.len(), run.rows.len()), (2, 3));
-        assert!(run.shows("INFO WC: status=X") && run.shows("the memory holds") && !run.shows("WC: the memory"));
-        assert_eq!(run.rows.iter().map(Row::is_packet).collect::<Vec<_>>(), [false, true, false]);
-        assert_eq!(run.excerpt(|at| at == 1)[3], "  9  2.0  ◀── NAK  psn +1 ──");
-    }
 
     fn check(text: &str) -> Vec<String> {
         let page = Page::new("docs/p.md", text);

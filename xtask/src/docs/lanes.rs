@@ -1,0 +1,148 @@
+//! A recorded run, `lessons/NN_topic/changes/NAME.txt`, read back from its lanes; and as HTML for the book, where its lines are as
+//! long as the page is wide: drawn with characters they are a hundred columns.
+
+use super::changes;
+use super::sources::Sources;
+use anyhow::{ensure, Result};
+
+/// A recorded run.
+pub struct Recorded {
+    /// The lines that name the lanes.
+    head: Vec<String>,
+    pub rows: Vec<Row>,
+}
+
+/// A packet, or a line of a log, which may take several lines of text.
+pub struct Row {
+    pub lines: Vec<String>,
+    /// Whether others, which are left out, come behind it.
+    gap: bool,
+}
+
+impl Recorded {
+    pub fn load(sources: &Sources, lesson: &str, name: &str) -> Result<Self> {
+        let path = changes::path(sources, lesson, name)? + ".txt";
+        let run = Self::parse(&sources.text(&path)?);
+        ensure!(!run.rows.is_empty(), "{path} has no packet and no line");
+        Ok(run)
+    }
+
+    pub fn parse(text: &str) -> Self {
+        let (mut head, mut rows) = (Vec::new(), Vec::<Row>::new());
+        for line in text.lines().map(String::from) {
+            let is_numbered = line.split_whitespace().next().is_some_and(|word| word.parse::<u64>().is_ok());
+            match rows.last_mut() {
+                _ if is_numbered => rows.push(Row { lines: vec![line], gap: false }),
+                None => head.push(line),
+                Some(row) if line.trim() == "…" => row.gap = true,
+                Some(row) => row.lines.push(line),
+            }
+        }
+        Self { head, rows }
+    }
+
+    pub fn shows(&self, words: &str) -> bool {
+        self.rows.iter().any(|row| row.text().contains(words))
+    }
+
+    /// Some of the rows, without an empty line, which would end the HTML.
+    pub fn html(&self, wanted: impl Fn(usize) -> bool) -> Vec<String> {
+        let names = self.head.first().and_then(|line| line.split_once('│'));
+        let mut lines = vec!["<div class=\"lanes\">".to_owned()];
+        for (side, name) in names.iter().flat_map(|(left, right)| [("at-left", left), ("at-right", right)]) {
+            let name = name.split_whitespace().filter(|word| !["#", "ms"].contains(word)).collect::<Vec<_>>().join(" ");
+            lines.push(format!("<p class=\"{side}\"><b>{}</b></p>", escaped(&name)));
+        }
+        for row in self.rows.iter().enumerate().filter(|(at, _)| wanted(*at)).map(|(_, row)| row) {
+            lines.push(row.html());
+            lines.extend(row.gap.then(|| "<p class=\"both\">…</p>".to_owned()));
+        }
+        lines.push("</div>".into());
+        lines
+    }
+}
+
+impl Row {
+    pub fn is_packet(&self) -> bool {
+        self.lines[0].contains("──") && self.lines[0].contains(['▶', '◀', '✕']) && !self.lines[0].contains('│')
+    }
+
+    /// What it says, in one line: each lane's words are put together again.
+    pub fn text(&self) -> String {
+        let lanes = |line: &str| match line.split_once('│') {
+            Some((left, right)) => (left.to_owned(), right.to_owned()),
+            None => (line.to_owned(), String::new()),
+        };
+        let (left, right): (Vec<String>, Vec<String>) = self.lines.iter().map(|line| lanes(line)).unzip();
+        let all = left.join(" ") + " " + &right.join(" ");
+        all.split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+
+    /// Its number and time, and what it says, in its lane.
+    fn html(&self) -> String {
+        let text = self.text();
+        let mut words = text.splitn(3, ' ');
+        let (number, time, said) = (words.next(), words.next(), words.next().unwrap_or_default());
+        let about = format!("<small>{} · {} ms</small>", number.unwrap_or_default(), time.unwrap_or_default());
+        if self.is_packet() {
+            // The line is drawn as wide as there is room.
+            let said = said.split(' ').filter(|word| !word.chars().all(|c| "─▶◀".contains(c))).collect::<Vec<_>>();
+            let way = if self.lines[0].contains('◀') || said.first().is_some_and(|word| word.starts_with('✕')) {
+                "west"
+            } else {
+                "east"
+            };
+            let said = said.join(" ").replace(['─', '▶', '◀'], "");
+            return format!("<p class=\"wire {way}\">{about}<span>{}</span></p>", escaped(&said));
+        }
+        let bars = self.lines.iter().filter_map(|line| line.split_once('│'));
+        let side = match bars.map(|(_, right)| right.trim().is_empty()).reduce(|all, left| all && left) {
+            Some(true) => "at-left",
+            Some(false) => "at-right",
+            None => "both",
+        };
+        format!("<p class=\"{side}\">{about}{}</p>", escaped(said))
+    }
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RUN: &str =
+        "   #   ms  client   │ server\n────\n  7  1.0  INFO  <WC>:  │\n           status=X    │\n   …\n  \
+                       9  2.0  ◀── NAK  psn +1 ──\n 10  2.1           │ the memory\n                  │   holds\n \
+                       11  2.2  ─── SEND ──✕\n                lab: dropped\n 12  2.3  ✕── ACK ───\n 13  2.4  done\n";
+
+    #[test]
+    fn words_of_a_lane_are_put_together_again() {
+        let run = Recorded::parse(RUN);
+        assert_eq!((run.head.len(), run.rows.len()), (2, 6));
+        assert!(run.shows("INFO <WC>: status=X") && run.shows("the memory holds") && !run.shows("<WC>: the memory"));
+        assert_eq!(run.rows.iter().map(Row::is_packet).collect::<Vec<_>>(), [false, true, false, true, true, false]);
+    }
+
+    #[test]
+    fn lanes_are_as_wide_as_the_page() {
+        let html = Recorded::parse(RUN).html(|_| true);
+        let rows = [
+            "<div class=\"lanes\">",
+            "<p class=\"at-left\"><b>client</b></p>",
+            "<p class=\"at-right\"><b>server</b></p>",
+            "<p class=\"at-left\"><small>7 · 1.0 ms</small>INFO &lt;WC&gt;: status=X</p>",
+            "<p class=\"both\">…</p>",
+            "<p class=\"wire west\"><small>9 · 2.0 ms</small><span>NAK psn +1</span></p>",
+            "<p class=\"at-right\"><small>10 · 2.1 ms</small>the memory holds</p>",
+            "<p class=\"wire east\"><small>11 · 2.2 ms</small><span>SEND ✕ lab: dropped</span></p>",
+            "<p class=\"wire west\"><small>12 · 2.3 ms</small><span>✕ ACK</span></p>",
+            "<p class=\"both\"><small>13 · 2.4 ms</small>done</p>",
+            "</div>",
+        ];
+        assert_eq!(html, rows);
+        assert_eq!(Recorded::parse(RUN).html(|at| at == 5).len(), 5, "some of the rows");
+    }
+}
