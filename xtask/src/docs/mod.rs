@@ -86,6 +86,7 @@ fn of_page(page: &Page, sources: &Sources) -> Vec<Problem> {
         marks::problems,
         names::problems,
         headers::problems,
+        tables::problems,
         numbers::problems,
         values::problems,
         commands::problems,

@@ -56,7 +56,7 @@ pub struct Mark {
 pub struct Table {
     /// The names of the columns, in lower case.
     pub columns: Vec<String>,
-    /// The rows below, each with its line, and with a cell for each column.
+    /// The rows below, each with its line, and with a cell for each column, or more.
     pub rows: Vec<(usize, Vec<String>)>,
 }
 
@@ -183,7 +183,7 @@ impl Page {
         }
         let row = |at: usize| {
             let mut cells = cells(&self.lines[at])?;
-            cells.resize(columns.len(), String::new());
+            cells.resize(columns.len().max(cells.len()), String::new());
             Some((at, cells))
         };
         Some(Table { rows: (start + 2..self.lines.len()).map_while(row).collect(), columns })

@@ -1,12 +1,21 @@
 //! Tables that people wrote: of packets, of their fields, of numbers and code of a file. Each check returns the lines that do
 //! not hold, with what is wrong.
 
-use super::page::Table;
+use super::page::{Page, Problem, Table};
 use super::sources::Sources;
 use super::{excerpts, numbers};
 use anyhow::{Context, Result};
 use std::collections::BTreeSet;
 use wire::show::row::Row;
+
+/// Rows with more cells than columns: what is in them is not shown. A `|` within a cell is written `\|`.
+pub fn problems(page: &Page, _: &Sources) -> Vec<Problem> {
+    let too_many = |table: Table| {
+        let columns = table.columns.len();
+        table.wrong(|cells| (cells.len() > columns).then(|| format!("{} cells in {columns} columns", cells.len())))
+    };
+    page.tables().flat_map(too_many).map(|(line, what)| page.problem(line, what)).collect()
+}
 
 /// Rows that say something else of a packet than the capture.
 pub fn packets(table: &Table, capture: &str, sources: &Sources) -> Result<Vec<(usize, String)>> {
@@ -85,8 +94,8 @@ pub fn tried(table: &Table, paths: &[&str], sources: &Sources) -> Result<Vec<(us
 #[cfg(test)]
 mod tests {
     use super::super::marks;
-    use super::super::page::{Page, Problem};
     use super::super::sources::tests::repository;
+    use super::*;
 
     fn check(text: &str) -> Vec<String> {
         marks::problems(&Page::new("docs/p.md", text), repository()).iter().map(Problem::to_string).collect()
@@ -98,6 +107,14 @@ mod tests {
             |rule| format!("<!-- tried: device/tests/programs/rules.rs -->\n| rule | |\n|---|---|\n| `{rule}` | x |\n");
         assert_eq!(check(&table("drop 1st REP")), [""; 0]);
         assert!(check(&table("drop 1st RTU"))[0].ends_with("does not try `drop 1st RTU`"));
+    }
+
+    #[test]
+    fn a_bar_within_a_cell_is_escaped() {
+        let found =
+            |cell| problems(&Page::new("docs/p.md", &format!("| a | b |\n|---|---|\n| 1 | {cell} |\n")), repository());
+        assert!(found("`x \\|\\| y`").is_empty());
+        assert_eq!(found("`x || y`")[0].to_string(), "docs/p.md:3: 4 cells in 2 columns");
     }
 
     fn packet_table(rows: &str) -> String {
