@@ -10,57 +10,37 @@ use std::ptr::addr_of;
 
 use rdma_sys::{ibv_ack_async_event, ibv_async_event, ibv_get_async_event};
 
+use crate::c_enum::c_enum;
 use crate::context::Context;
 use crate::deadline::Deadline;
 use crate::error::{last_errno, minus_one, Error, Result};
 use crate::{fast, info};
 
-/// An event, copied.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct AsyncEvent {
-    /// `ibv_event_type`, a number: one that this program does not know is harmless.
-    pub event: u32,
-    /// The QP that it happened to, if it happened to one.
-    pub qp_num: Option<u32>,
-}
-
-impl AsyncEvent {
-    /// The C name, or the number.
-    pub fn name(&self) -> String {
-        match NAMES.get(self.event as usize) {
-            Some(name) => format!("IBV_EVENT_{name}"),
-            None => format!("async event number {}", self.event),
-        }
+c_enum! {
+    /// `ibv_event_type`.
+    AsyncEventType = ibv_event_type else "async event number" {
+        IBV_EVENT_CQ_ERR IBV_EVENT_QP_FATAL IBV_EVENT_QP_REQ_ERR IBV_EVENT_QP_ACCESS_ERR IBV_EVENT_COMM_EST
+        IBV_EVENT_SQ_DRAINED IBV_EVENT_PATH_MIG IBV_EVENT_PATH_MIG_ERR IBV_EVENT_DEVICE_FATAL IBV_EVENT_PORT_ACTIVE
+        IBV_EVENT_PORT_ERR IBV_EVENT_LID_CHANGE IBV_EVENT_PKEY_CHANGE IBV_EVENT_SM_CHANGE IBV_EVENT_SRQ_ERR
+        IBV_EVENT_SRQ_LIMIT_REACHED IBV_EVENT_QP_LAST_WQE_REACHED IBV_EVENT_CLIENT_REREGISTER IBV_EVENT_GID_CHANGE
+        IBV_EVENT_WQ_FATAL
     }
 }
 
-/// `ibv_event_type` in order, without its prefix.
-const NAMES: [&str; 20] = [
-    "CQ_ERR",
-    "QP_FATAL",
-    "QP_REQ_ERR",
-    "QP_ACCESS_ERR",
-    "COMM_EST",
-    "SQ_DRAINED",
-    "PATH_MIG",
-    "PATH_MIG_ERR",
-    "DEVICE_FATAL",
-    "PORT_ACTIVE",
-    "PORT_ERR",
-    "LID_CHANGE",
-    "PKEY_CHANGE",
-    "SM_CHANGE",
-    "SRQ_ERR",
-    "SRQ_LIMIT_REACHED",
-    "QP_LAST_WQE_REACHED",
-    "CLIENT_REREGISTER",
-    "GID_CHANGE",
-    "WQ_FATAL",
-];
+impl AsyncEventType {
+    /// Those that name a QP: 1 to 7, and 16.
+    fn is_about_a_qp(self) -> bool {
+        matches!(self.0, 1..=7 | 16)
+    }
+}
 
-/// Those of them that name a QP: 1 to 7, and 16.
-fn is_about_a_qp(event: u32) -> bool {
-    matches!(event, 1..=7 | 16)
+/// An event, copied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AsyncEvent {
+    /// What happened.
+    pub event: AsyncEventType,
+    /// The QP that it happened to, if it happened to one.
+    pub qp_num: Option<u32>,
 }
 
 impl Context {
@@ -91,12 +71,12 @@ impl Context {
         // SAFETY: the type is read as a plain number, for the Rust enum must not hold one that it does not list. A QP that
         // an event names is alive until the ack.
         let event = unsafe {
-            let event = addr_of!((*raw.as_ptr()).event_type).cast::<u32>().read();
-            let qp_num = is_about_a_qp(event).then(|| (*(*raw.as_ptr()).element.qp).qp_num);
+            let event = AsyncEventType(addr_of!((*raw.as_ptr()).event_type).cast::<u32>().read());
+            let qp_num = event.is_about_a_qp().then(|| (*(*raw.as_ptr()).element.qp).qp_num);
             ibv_ack_async_event(raw.as_mut_ptr());
             AsyncEvent { event, qp_num }
         };
-        info!("async event: {} qp_num={:?}", event.name(), event.qp_num);
+        info!("async event: {} qp_num={:?}", event.event, event.qp_num);
         Ok(Some(event))
     }
 }
@@ -112,17 +92,11 @@ impl AsFd for Context {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rdma_sys::ibv_event_type::*;
 
     #[test]
     fn names_stand_at_their_numbers() {
-        for (event, name) in [
-            (IBV_EVENT_QP_ACCESS_ERR, "IBV_EVENT_QP_ACCESS_ERR"),
-            (IBV_EVENT_SRQ_LIMIT_REACHED, "IBV_EVENT_SRQ_LIMIT_REACHED"),
-            (IBV_EVENT_WQ_FATAL, "IBV_EVENT_WQ_FATAL"),
-        ] {
-            assert_eq!(AsyncEvent { event: event as u32, qp_num: None }.name(), name);
-        }
-        assert_eq!(AsyncEvent { event: 4711, qp_num: None }.name(), "async event number 4711");
+        assert!((0..20).all(|number| AsyncEventType(number).to_string().starts_with("IBV_EVENT_")));
+        assert_eq!(AsyncEventType(15).to_string(), "IBV_EVENT_SRQ_LIMIT_REACHED");
+        assert_eq!(AsyncEventType(4711).to_string(), "async event number 4711");
     }
 }

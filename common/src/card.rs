@@ -13,6 +13,7 @@ use std::net::Ipv6Addr;
 
 use crate::error::{Error, Result};
 use crate::metadata::Metadata;
+use crate::mtu::Mtu;
 
 /// One side's queue pair, and memory that goes with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,8 +24,8 @@ pub struct Card {
     pub psn: u32,
     /// The address of this side's port.
     pub gid: Ipv6Addr,
-    /// The most payload in a packet that this side's port can take, as an `ibv_mtu`: 3 is 1024 bytes.
-    pub mtu: u32,
+    /// The most payload in a packet that this side's port can take.
+    pub mtu: Mtu,
     /// Memory that the other side may use.
     pub memory: Metadata,
 }
@@ -38,7 +39,7 @@ impl Card {
     /// All of it.
     pub fn long(&self) -> String {
         let Metadata { addr, rkey, len } = self.memory;
-        format!("{}:{:x}:{addr:x}:{rkey:x}:{len:x}", self.short(), self.mtu)
+        format!("{}:{:x}:{addr:x}:{rkey:x}:{len:x}", self.short(), self.mtu.0)
     }
 
     /// Reads what [`short`](Self::short) writes.
@@ -60,7 +61,7 @@ impl Card {
             qpn: qpn as u32,
             psn: psn as u32,
             gid: gid.into(),
-            mtu: mtu as u32,
+            mtu: Mtu(mtu as u32),
             memory,
         })
     }

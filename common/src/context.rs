@@ -12,9 +12,11 @@ use std::rc::Rc;
 
 use rdma_sys::*;
 
+use crate::c_enum::c_enum;
 use crate::cm::id::CmId;
 use crate::cq::CompletionQueue;
 use crate::error::{null, positive_errno, Error, Result};
+use crate::mtu::Mtu;
 use crate::{narrate, slow};
 
 /// An open device.
@@ -43,13 +45,20 @@ pub struct DeviceAttr {
     pub max_qp_init_rd_atom: i32,
 }
 
+c_enum! {
+    /// `ibv_port_state`: packets pass in ACTIVE.
+    PortState = ibv_port_state else "port state" {
+        IBV_PORT_NOP IBV_PORT_DOWN IBV_PORT_INIT IBV_PORT_ARMED IBV_PORT_ACTIVE IBV_PORT_ACTIVE_DEFER
+    }
+}
+
 /// `ibv_port_attr`, the part that a connection without the connection manager needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PortAttr {
-    /// `ibv_port_state`: 4 is ACTIVE.
-    pub state: u32,
-    /// The most bytes in a packet, as an `ibv_mtu`: 3 is 1024.
-    pub active_mtu: u32,
+    /// Whether it is up.
+    pub state: PortState,
+    /// The most payload in a packet.
+    pub active_mtu: Mtu,
     /// The port's address inside an InfiniBand subnet. 0 on Ethernet, where the GID says it all.
     pub lid: u16,
     /// How many GIDs the port has room for.
@@ -59,7 +68,7 @@ pub struct PortAttr {
 impl Context {
     /// `id->verbs`; called by [`CmId::verbs`].
     pub(crate) fn lent(raw: *mut ibv_context, lender: &CmId) -> Self {
-        Self(Rc::new(Inner { raw, lender: Some(lender.share()) }))
+        Self(Rc::new(Inner { raw, lender: Some(lender.clone()) }))
     }
 
     /// `ibv_open_device`: the device with this name, for example `rxe0` (`rdma link` lists them).
@@ -113,7 +122,7 @@ impl Context {
             (___ibv_query_port(self.raw(), port, &mut attr), attr)
         };
         positive_errno("ibv_query_port", result)?;
-        let (state, active_mtu) = (attr.state, attr.active_mtu);
+        let (state, active_mtu) = (PortState(attr.state), Mtu(attr.active_mtu));
         Ok(PortAttr { state, active_mtu, lid: attr.lid, gid_tbl_len: attr.gid_tbl_len })
     }
 
@@ -133,14 +142,14 @@ impl Context {
 
     /// The GID that stands for an IP address of the port's netdev, and its place in the port's table. Often the same address
     /// is there twice: for RoCEv1, which has no IP header, and for RoCEv2. Only sysfs tells which is which. A device in user space
-    /// is not there: it has one GID, of an address of its own.
+    /// is not there; if it has one GID only, that is it, whatever address the program is reached by.
     pub fn find_gid(&self, port: u8, ip: IpAddr) -> Result<(u8, Ipv6Addr)> {
         let wanted = match ip {
             IpAddr::V4(ip) => ip.to_ipv6_mapped(),
             IpAddr::V6(ip) => ip,
         };
         let folder = format!("/sys/class/infiniband/{}", self.name());
-        if !std::path::Path::new(&folder).exists() {
+        if !std::path::Path::new(&folder).exists() && self.query_port(port)?.gid_tbl_len == 1 {
             return Ok((0, self.query_gid(port, 0)?));
         }
         let types = format!("{folder}/ports/{port}/gid_attrs/types");

@@ -38,7 +38,7 @@ struct Inner {
     routes: RefCell<Vec<Route>>,
     /// Taken from the device, and not yet given out: completions that came while another one was awaited.
     polled: RefCell<VecDeque<WorkCompletion>>,
-    /// Where the device writes completions. Kept, for to clear it anew costs as much as to look into an empty queue.
+    /// Where the device writes completions. It is made once: to clear it for each poll would cost as much as the poll itself.
     batch: RefCell<[ibv_wc; BATCH]>,
 }
 

@@ -19,9 +19,9 @@ pub(crate) mod reject;
 
 pub(crate) use hint::event_step;
 
-use crate::cm::event::event_name;
+use crate::cm::{CmEventType, RDMA_CM_EVENT_REJECTED};
 use crate::narrate::preview;
-use crate::wc::{status_meaning, status_name};
+use crate::wc::WcStatus;
 
 /// Shorthand: every fallible function of `common` fails with [`Error`].
 pub type Result<T> = std::result::Result<T, Error>;
@@ -38,10 +38,10 @@ pub enum Error {
     },
     /// The connection manager reported something else than the lesson waited for.
     Event {
-        /// The event waited for, as its C constant.
-        wanted: u32,
-        /// The event that came, as its C constant.
-        got: u32,
+        /// The event waited for.
+        wanted: CmEventType,
+        /// The event that came.
+        got: CmEventType,
         /// Its status: a negative errno, or, in a REJECTED event, the reject reason.
         status: i32,
         /// Its private data: what a peer that rejects has to say. May be empty.
@@ -53,8 +53,8 @@ pub enum Error {
         wr_id: u64,
         /// The QP that it was posted to.
         qp_num: u32,
-        /// `ibv_wc_status`.
-        status: u32,
+        /// How it ended.
+        status: WcStatus,
         /// The device's own code; 0 from SoftRoCE.
         vendor_err: u32,
     },
@@ -91,17 +91,17 @@ impl fmt::Display for Error {
             }
             Error::Event { wanted, got, status, private_data } => {
                 if wanted != got {
-                    write!(f, "waited for {}, ", event_name(*wanted))?;
+                    write!(f, "waited for {wanted}, ")?;
                 }
-                write!(f, "got {}", event_name(*got))?;
+                write!(f, "got {got}")?;
                 write!(f, " with status {}", status_text(*got, *status))?;
                 if private_data.iter().any(|byte| *byte != 0) {
                     write!(f, ", and the peer says {}", preview(private_data))?;
                 }
             }
             Error::Completion { wr_id, qp_num, status, vendor_err } => {
-                write!(f, "work request {wr_id} of QP {qp_num} completed with {}", status_name(*status))?;
-                write!(f, " ({}; vendor_err 0x{vendor_err:x})", status_meaning(*status))?;
+                write!(f, "work request {wr_id} of QP {qp_num} completed with {status}")?;
+                write!(f, " ({}; vendor_err 0x{vendor_err:x})", status.meaning())?;
             }
             Error::Deadline { awaited, limit } => {
                 write!(f, "waited {} s for {awaited}, in vain", limit.as_secs_f32())?;
@@ -113,8 +113,7 @@ impl fmt::Display for Error {
 }
 
 /// The status of a CM event in words. Its meaning depends on the event.
-pub fn status_text(event: u32, status: i32) -> String {
-    use rdma_sys::rdma_cm_event_type::RDMA_CM_EVENT_REJECTED;
+pub fn status_text(event: CmEventType, status: i32) -> String {
     match status {
         0 => "0".into(),
         reason if event == RDMA_CM_EVENT_REJECTED && reason > 0 => {
@@ -159,7 +158,8 @@ pub(crate) fn last_errno(call: &'static str) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rdma_sys::{ibv_wc_status, rdma_cm_event_type::*};
+    use crate::cm::*;
+    use crate::wc::IBV_WC_REM_ACCESS_ERR;
 
     fn set_errno(value: i32) {
         // SAFETY: errno belongs to this thread.
@@ -218,7 +218,7 @@ mod tests {
 
     #[test]
     fn a_failed_completion_is_named_and_explained() {
-        let status = ibv_wc_status::IBV_WC_REM_ACCESS_ERR;
+        let status = IBV_WC_REM_ACCESS_ERR;
         let text = Error::Completion { wr_id: 3, qp_num: 17, status, vendor_err: 0 }.to_string();
         assert!(text.starts_with("work request 3 of QP 17 completed with IBV_WC_REM_ACCESS_ERR"), "{text}");
         assert!(text.contains("rkey"), "{text}");
@@ -226,9 +226,14 @@ mod tests {
 
     #[test]
     fn values_from_a_newer_kernel_are_harmless() {
-        let event = Error::Event { wanted: RDMA_CM_EVENT_ESTABLISHED, got: 4711, status: 12, private_data: vec![] };
+        let event = Error::Event {
+            wanted: RDMA_CM_EVENT_ESTABLISHED,
+            got: CmEventType(4711),
+            status: 12,
+            private_data: vec![],
+        };
         assert!(event.to_string().contains("4711"), "{event}");
-        let completion = Error::Completion { wr_id: 1, qp_num: 17, status: 4711, vendor_err: 0 };
+        let completion = Error::Completion { wr_id: 1, qp_num: 17, status: WcStatus(4711), vendor_err: 0 };
         assert!(completion.to_string().contains("4711"), "{completion}");
         let call = Error::Call { call: "rdma_listen", errno: 4711 };
         assert!(call.to_string().contains("4711"), "{call}");

@@ -73,7 +73,7 @@ impl QueuePair {
         minus_one("rdma_create_qp", unsafe { rdma_create_qp(id.raw(), pd.raw(), &mut init) })?;
         // SAFETY: the id is alive, and rdma_create_qp has stored the QP there.
         let raw = unsafe { (*id.raw()).qp };
-        Ok(Self::new(raw, Some(id.share()), pd, attr, &init))
+        Ok(Self::new(raw, Some(id.clone()), pd, attr, &init))
     }
 
     /// `ibv_create_qp`: a QP without the connection manager. It is in the state RESET; called by

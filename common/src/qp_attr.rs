@@ -4,6 +4,7 @@ use std::fmt;
 
 use rdma_sys::{ibv_qp_attr, ibv_qp_attr_mask as mask, ibv_qp_state};
 
+use crate::mtu::Mtu;
 use crate::qp_init::QpCap;
 
 /// `ibv_qp_state`.
@@ -33,22 +34,33 @@ impl fmt::Display for QpState {
     }
 }
 
-/// What `ibv_query_qp` tells. Before the state RTR only `state` and `cap` hold anything.
+/// What `ibv_query_qp` tells; docs/qp_states.md explains each. Before the state RTR only `state` and `cap` hold anything.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[allow(missing_docs)] // The fields of ibv_qp_attr, each explained in docs/qp_states.md.
 pub struct QpAttr {
+    /// Where the QP is.
     pub state: QpState,
+    /// Room in its queues, in requests, pieces and bytes.
     pub cap: QpCap,
-    pub path_mtu: u32,
+    /// The most payload in a packet: 256, 512, 1024, 2048 or 4096 bytes.
+    pub path_mtu: Mtu,
     /// The peer's `qp_num`: 24 bits, as each PSN.
     pub dest_qp_num: u32,
+    /// The number of this side's next packet.
     pub sq_psn: u32,
+    /// The number that the peer's next packet must have.
     pub rq_psn: u32,
+    /// READs and atomics that this side may have under way at a time.
     pub max_rd_atomic: u8,
+    /// READs and atomics of the peer that this side answers at a time.
     pub max_dest_rd_atomic: u8,
+    /// How often a packet without an answer is sent again, 0 to 7.
     pub retry_cnt: u8,
+    /// How often to try again when the peer has no receive posted, 0 to 7; 7 is for ever.
     pub rnr_retry: u8,
+    /// How long to wait for an ACK: 4.096 µs × 2^n, 0 to 31; 0 is for ever.
     pub timeout: u8,
+    /// How long the peer shall wait when no receive is posted, as a code, 0 to 31 (IBTA volume 1, table 45): 12 is 0.64 ms, 0 is
+    /// 655.36 ms.
     pub min_rnr_timer: u8,
 }
 
@@ -71,7 +83,7 @@ impl QpAttr {
         Self {
             state: QpState(attr.qp_state),
             cap: QpCap::from_c(&attr.cap),
-            path_mtu: attr.path_mtu,
+            path_mtu: Mtu(attr.path_mtu),
             dest_qp_num: attr.dest_qp_num,
             sq_psn: attr.sq_psn,
             rq_psn: attr.rq_psn,
@@ -100,7 +112,7 @@ impl QpAttr {
         // Before RTR the fields hold anything.
         if self.state.0 >= QpState::RTR.0 {
             fields.extend([
-                format!("mtu={} B", mtu_bytes(self.path_mtu)),
+                format!("mtu={} B", self.path_mtu.bytes()),
                 format!("dest_qpn={}", self.dest_qp_num),
                 format!("sq_psn={}", self.sq_psn),
                 format!("rq_psn={}", self.rq_psn),
@@ -113,21 +125,6 @@ impl QpAttr {
             ]);
         }
         fields
-    }
-}
-
-impl QpAttr {
-    /// The most payload in a packet, in bytes; 0 while it is not set.
-    pub fn path_mtu_bytes(&self) -> usize {
-        mtu_bytes(self.path_mtu) as usize
-    }
-}
-
-/// `ibv_mtu` is a code: 1 to 5 are 256, 512, 1024, 2048 and 4096 bytes. 0: not set yet.
-fn mtu_bytes(mtu: u32) -> u32 {
-    match mtu {
-        1..=5 => 128 << mtu,
-        _ => 0,
     }
 }
 
@@ -154,7 +151,6 @@ mod tests {
 
     #[test]
     fn attributes_in_units() {
-        assert_eq!((mtu_bytes(3), mtu_bytes(5), mtu_bytes(0), mtu_bytes(77)), (1024, 4096, 0, 0));
         assert_eq!((timeout_text(0).as_str(), timeout_text(19).as_str()), ("none", "2147.5 ms"));
         assert_eq!((rnr_timer_ms(0), rnr_timer_ms(31)), (655.36, 491.52));
     }

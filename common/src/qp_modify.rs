@@ -5,6 +5,7 @@ use std::net::Ipv6Addr;
 use rdma_sys::{ibv_gid, ibv_qp_attr, ibv_qp_attr_mask as mask, ibv_qp_state, ibv_qp_type};
 
 use crate::mr::Access;
+use crate::mtu::Mtu;
 
 /// Where a QP can be moved, and what the device must know for it. [`ModifyQp::Reset`] and [`ModifyQp::Err`] need nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,8 +21,8 @@ pub enum ModifyQp {
     },
     /// From INIT: ready to receive.
     Rtr {
-        /// The most bytes in a packet, as an `ibv_mtu`: 3 is 1024.
-        path_mtu: u32,
+        /// The most payload in a packet.
+        path_mtu: Mtu,
         /// The peer's QP.
         dest_qp_num: u32,
         /// The number of the peer's first packet: its `sq_psn`.
@@ -72,7 +73,7 @@ impl ModifyQp {
             }
             Self::Rtr { path_mtu, dest_qp_num, rq_psn, dgid, dlid, sgid_index, port, .. } => {
                 attr.qp_state = ibv_qp_state::IBV_QPS_RTR;
-                (attr.path_mtu, attr.dest_qp_num, attr.rq_psn) = (path_mtu, dest_qp_num, rq_psn);
+                (attr.path_mtu, attr.dest_qp_num, attr.rq_psn) = (path_mtu.0, dest_qp_num, rq_psn);
                 (attr.ah_attr.is_global, attr.ah_attr.dlid, attr.ah_attr.port_num) = (1, dlid, port);
                 attr.ah_attr.grh.dgid = ibv_gid { raw: dgid.octets() };
                 (attr.ah_attr.grh.sgid_index, attr.ah_attr.grh.hop_limit) = (sgid_index, 64);

@@ -29,10 +29,10 @@ pub enum Operation {
     WriteImm(Metadata, u32),
     /// `IBV_WR_RDMA_READ`: the bytes come from the start of the peer's buffer. The peer's program is told nothing.
     Read(Metadata),
-    /// `IBV_WR_ATOMIC_FETCH_AND_ADD`: adds to the 8 bytes at the start of the peer's buffer, which must be aligned. What
-    /// stood there before comes back, into 8 bytes of ours.
+    /// `IBV_WR_ATOMIC_FETCH_AND_ADD`: adds to the 8 bytes at the start of the peer's buffer, which must be aligned. The
+    /// old value comes back, into 8 bytes of ours.
     FetchAdd(Metadata, u64),
-    /// `IBV_WR_ATOMIC_CMP_AND_SWP`: if those 8 bytes are `compare`, they become `swap`. What stood there comes back.
+    /// `IBV_WR_ATOMIC_CMP_AND_SWP`: if those 8 bytes are `compare`, they become `swap`. The old value comes back.
     CompareSwap {
         /// Whose first 8 bytes.
         at: Metadata,

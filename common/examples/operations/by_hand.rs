@@ -18,7 +18,7 @@ pub fn client(args: &Args) -> Result<()> {
 fn connect(mut peer: Peer, goes_first: bool) -> Result<()> {
     let context = Context::open("rxe0")?;
     check("the device has a name", context.name() == "rxe0")?;
-    check("the port is active", context.query_port(1)?.state == 4)?;
+    check("the port is active", context.query_port(1)?.state == context::IBV_PORT_ACTIVE)?;
     check("a QP takes requests", context.query_device()?.max_qp_wr > 0)?;
     let pd = ProtectionDomain::alloc(&context)?;
     let cq = context.create_cq(16)?;

@@ -116,7 +116,7 @@ fn server() -> Result<()> {
     check("WRITE with immediate", buffer.read(200..203)? == b"imm")?;
     check("FETCH_ADD and CMP_SWAP", buffer.read_u64(0)? == 1000)?;
     let event = context.get_async_event("the SRQ's limit")?;
-    check("the SRQ runs low", event.name() == "IBV_EVENT_SRQ_LIMIT_REACHED")?;
+    check("the SRQ runs low", event.event == async_event::IBV_EVENT_SRQ_LIMIT_REACHED)?;
     channel.wait_for(RDMA_CM_EVENT_DISCONNECTED)?.ack();
     id.disconnect()?;
     check("the QP is in ERR", qp.query()?.state == QpState::ERR)?;

@@ -49,7 +49,7 @@ fn rtr(bench: &Bench, qp: &QueuePair, dest_qp_num: u32) -> Result<()> {
     let gids = (0..8).filter_map(|index| Some((index, bench.context.query_gid(1, index.into()).ok()?)));
     let ipv4 = gids.filter(|(_, gid)| gid.to_ipv4_mapped().is_some()).last();
     let (sgid_index, dgid) = ipv4.unwrap_or((0, Ipv6Addr::LOCALHOST));
-    let (path_mtu, rq_psn, dlid, port) = (3, 1, 0, 1);
+    let (path_mtu, rq_psn, dlid, port) = (Mtu::BYTES_1024, 1, 0, 1);
     let (max_dest_rd_atomic, min_rnr_timer) = (1, 12);
     qp.modify(&ModifyQp::Rtr {
         path_mtu,

@@ -1,18 +1,16 @@
-//! `rdma_cm_event`: what happened (man 3 rdma_get_cm_event, rdma_ack_cm_event, rdma_event_str).
+//! `rdma_cm_event`: what happened (man 3 rdma_get_cm_event, rdma_ack_cm_event).
 //!
 //! The library owns the event, its private data included, and lends it to you until you acknowledge it:
 //! `rdma_ack_cm_event` frees both. [`CmEvent::private_data`] therefore borrows from the event, and [`CmEvent::ack`]
 //! consumes it: copy before the ack, or it does not compile. Drop acks too, because an event that is never acked makes
 //! `rdma_destroy_id` wait for ever.
 
-use std::ffi::CStr;
-
-use rdma_sys::{rdma_ack_cm_event, rdma_cm_event, rdma_event_str};
+use rdma_sys::{rdma_ack_cm_event, rdma_cm_event};
 
 use super::conn_param::ConnParam;
 use super::event_channel::EventChannel;
 use super::id::CmId;
-use super::RDMA_CM_EVENT_CONNECT_REQUEST;
+use super::{CmEventType, RDMA_CM_EVENT_CONNECT_REQUEST};
 use crate::error::{event_step, status_text, Error};
 use crate::{info, slow};
 
@@ -32,7 +30,7 @@ impl CmEvent {
         // SAFETY: the event is valid until it is acked, and so are the ids that it names: destroying an id waits for
         // the ack of its events, and only ids made by CmId are on the channel.
         let (id, owner) = unsafe {
-            match (*raw).event {
+            match CmEventType((*raw).event) {
                 // The id of a connect request is new. It has its listener's context, and nobody owns it yet.
                 RDMA_CM_EVENT_CONNECT_REQUEST => {
                     (CmId::adopt((*raw).id, channel), CmId::from_context((*raw).listen_id))
@@ -47,9 +45,9 @@ impl CmEvent {
     }
 
     /// Which event: one of the `RDMA_CM_EVENT_*` constants, or a number that this program does not know.
-    pub fn event(&self) -> u32 {
+    pub fn event(&self) -> CmEventType {
         // SAFETY: the event is valid until it is acked.
-        unsafe { (*self.raw).event }
+        CmEventType(unsafe { (*self.raw).event })
     }
 
     /// 0; or a negative errno; or, in a REJECTED event, the peer's reject reason.
@@ -61,7 +59,7 @@ impl CmEvent {
     /// `event->id`. In a connect request this is the client's new id, and yours to keep: it is destroyed when its last
     /// owner drops it. In every other event it is the id that you already have.
     pub fn id(&self) -> CmId {
-        self.id.share()
+        self.id.clone()
     }
 
     /// The private data that the peer sent along, padded with zeroes by the wire format: 56 bytes in a connect request,
@@ -87,14 +85,14 @@ impl CmEvent {
     }
 
     /// The error of a lesson that waited for the event `wanted` and got this one. Acknowledges it.
-    pub fn into_error(self, wanted: u32) -> Error {
+    pub fn into_error(self, wanted: CmEventType) -> Error {
         let private_data = self.private_data().to_vec();
         Error::Event { wanted, got: self.event(), status: self.status(), private_data }
     }
 
     /// The error of a lesson that waited for something else, a completion, and got this event. Acknowledges it.
     pub fn instead_of(self, awaited: &str) -> Error {
-        let what = format!("{} instead of {awaited}", event_name(self.event()));
+        let what = format!("{} instead of {awaited}", self.event());
         Error::content(what, event_step(self.event(), self.status()))
     }
 
@@ -114,29 +112,19 @@ impl Drop for CmEvent {
     }
 }
 
-/// The event's C name, without failing on a value that this program does not know.
-pub fn event_name(event: u32) -> String {
-    // SAFETY: rdma_event_str takes any value and returns a string that lives for ever.
-    let name = unsafe { CStr::from_ptr(rdma_event_str(event)) }.to_string_lossy();
-    match name.starts_with("RDMA_CM_EVENT") {
-        true => name.into_owned(),
-        false => format!("CM event number {event}"),
-    }
-}
-
 /// The name as the log prints it: ESTABLISHED for RDMA_CM_EVENT_ESTABLISHED.
-pub(super) fn short_name(event: u32) -> String {
-    event_name(event).replace("RDMA_CM_EVENT_", "")
+pub(super) fn short_name(event: CmEventType) -> String {
+    event.to_string().replace("RDMA_CM_EVENT_", "")
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{event_name, short_name};
+    use super::{short_name, CmEventType};
 
     #[test]
     fn events_have_names_and_unknown_ones_a_number() {
-        assert_eq!(event_name(9), "RDMA_CM_EVENT_ESTABLISHED");
-        assert_eq!(short_name(9), "ESTABLISHED");
-        assert_eq!(event_name(4711), "CM event number 4711");
+        assert_eq!(CmEventType(9).to_string(), "RDMA_CM_EVENT_ESTABLISHED");
+        assert_eq!(short_name(CmEventType(9)), "ESTABLISHED");
+        assert_eq!(CmEventType(4711).to_string(), "CM event number 4711");
     }
 }

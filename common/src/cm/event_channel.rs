@@ -13,9 +13,9 @@ use rdma_sys::{
     rdma_migrate_id,
 };
 
-use super::event::{event_name, short_name, CmEvent};
+use super::event::{short_name, CmEvent};
 use super::id::CmId;
-use super::{RDMA_CM_EVENT_CONNECT_REQUEST, RDMA_CM_EVENT_TIMEWAIT_EXIT};
+use super::{CmEventType, RDMA_CM_EVENT_CONNECT_REQUEST, RDMA_CM_EVENT_TIMEWAIT_EXIT};
 use crate::deadline::Deadline;
 use crate::error::{last_errno, minus_one, null, Error, Result};
 use crate::slow;
@@ -54,7 +54,7 @@ impl EventChannel {
     }
 
     /// `rdma_get_cm_event`: the next event, which must be `wanted`. Another event is an error that names both.
-    pub fn wait_for(&self, wanted: u32) -> Result<CmEvent> {
+    pub fn wait_for(&self, wanted: CmEventType) -> Result<CmEvent> {
         self.wait_for_one_of(&[wanted])
     }
 
@@ -64,7 +64,7 @@ impl EventChannel {
     /// The events of several ids must not be taken for each other's: with more than one id on this channel it is an error
     /// to wait here. Give each id a channel of its own ([`CmId::migrate_id`]), or take all events with
     /// [`get_cm_event`](Self::get_cm_event) and look at [`CmEvent::id`].
-    pub fn wait_for_one_of(&self, wanted: &[u32]) -> Result<CmEvent> {
+    pub fn wait_for_one_of(&self, wanted: &[CmEventType]) -> Result<CmEvent> {
         let names: Vec<String> = wanted.iter().map(|event| short_name(*event)).collect();
         slow!("rdma_get_cm_event: waiting for {}", names.join(" or "));
         if self.0.ids.get() > 1 {
@@ -73,7 +73,7 @@ impl EventChannel {
         }
         let deadline = match wanted {
             [RDMA_CM_EVENT_CONNECT_REQUEST] => Deadline::knock("a client's connect request"),
-            _ => Deadline::answer(wanted.iter().map(|event| event_name(*event)).collect::<Vec<_>>().join(" or ")),
+            _ => Deadline::answer(wanted.iter().map(CmEventType::to_string).collect::<Vec<_>>().join(" or ")),
         };
         loop {
             let event = self.next(&deadline)?;

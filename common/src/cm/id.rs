@@ -22,7 +22,8 @@ use crate::deadline::resolve_timeout;
 use crate::error::{minus_one, Error, Result};
 use crate::{info, slow};
 
-/// A communication identifier.
+/// A communication identifier. A clone is another handle on the same id, for those who keep it alive: its PD, CQ, QP and events.
+#[derive(Clone)]
 pub struct CmId(Rc<Inner>);
 
 struct Inner {
@@ -69,11 +70,6 @@ impl CmId {
             Rc::increment_strong_count(inner);
             Self(Rc::from_raw(inner))
         }
-    }
-
-    /// Another handle on the same id, for those who keep it alive: its PD, CQ, QP and events.
-    pub fn share(&self) -> Self {
-        Self(Rc::clone(&self.0))
     }
 
     /// Counts an event of this id as taken (+1) or acknowledged (-1).

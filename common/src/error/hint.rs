@@ -1,8 +1,8 @@
 //! The next step for each error: what a person at the keyboard should do now.
 
-use rdma_sys::{ibv_wc_status::*, rdma_cm_event_type::*};
-
 use super::{reject::CONSUMER_REJECT, Error};
+use crate::cm::*;
+use crate::wc_status::*;
 
 /// One sentence.
 pub fn next_step(error: &Error) -> String {
@@ -61,7 +61,7 @@ fn call_step(call: &str, errno: i32) -> &'static str {
     }
 }
 
-pub fn event_step(got: u32, status: i32) -> &'static str {
+pub fn event_step(got: CmEventType, status: i32) -> &'static str {
     match (got, status) {
         (RDMA_CM_EVENT_REJECTED, CONSUMER_REJECT) => {
             "The server's program refused: its log says why. If it says nothing, its kernel did: does it listen on IPv6 \
@@ -88,7 +88,7 @@ pub fn event_step(got: u32, status: i32) -> &'static str {
     }
 }
 
-fn completion_step(status: u32) -> &'static str {
+fn completion_step(status: WcStatus) -> &'static str {
     match status {
         IBV_WC_WR_FLUSH_ERR => {
             "This is an echo: the QP went to the ERR state. Look for the first error, or a disconnect, before it. The peer may \

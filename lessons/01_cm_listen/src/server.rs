@@ -6,7 +6,7 @@
 //! ```
 
 use common::args::Args;
-use common::cm::{event::event_name, RDMA_CM_EVENT_CONNECT_REQUEST};
+use common::cm::RDMA_CM_EVENT_CONNECT_REQUEST;
 use common::{address, info, say, stage, CmId, EventChannel, Result};
 
 use crate::{BACKLOG, REASON};
@@ -46,7 +46,7 @@ fn wait_connect_request(listening: &EventChannel) -> Result<CmId> {
             // The knock brought a new id, `event->id`: it is the client. The listener's own id stays free for the next
             // knock. The ack frees the event and its private data, but not the id, which is ours from now on.
             RDMA_CM_EVENT_CONNECT_REQUEST => return Ok(event.id()),
-            other => info!("not our business: {}", event_name(other)),
+            other => info!("not our business: {other}"),
         }
         // The event is dropped here, and with that acknowledged.
     }

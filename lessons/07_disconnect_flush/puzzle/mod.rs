@@ -18,7 +18,7 @@
 use common::args::Args;
 use common::cm::RDMA_CM_EVENT_DISCONNECTED;
 use common::narrate::preview;
-use common::wc::{status_name, IBV_WC_RECV};
+use common::wc::IBV_WC_RECV;
 use common::{say, stage, CmEvent, CmId, Error, EventChannel, Result, Woken, WorkCompletion};
 
 use crate::client::{connect, resolve};
@@ -159,5 +159,5 @@ fn show(wc: &WorkCompletion, receive: &PostedReceive) -> Result<()> {
 }
 
 fn show_status(wc: &WorkCompletion) {
-    say!("wc->status = {} ({})", wc.status, status_name(wc.status));
+    say!("wc->status = {} ({})", wc.status.0, wc.status);
 }

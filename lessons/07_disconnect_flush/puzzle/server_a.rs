@@ -1,6 +1,5 @@
 //! Server a.
 
-use common::cm::event::event_name;
 use common::cm::*;
 use common::{CmEvent, Error, Result};
 
@@ -11,7 +10,7 @@ pub fn on_event(server: &mut Server, event: &CmEvent) -> Result<Next> {
         RDMA_CM_EVENT_CONNECT_REQUEST => server.on_connect_request(event),
         RDMA_CM_EVENT_DISCONNECTED => server.on_disconnect(),
         unknown => {
-            let what = format!("on_event: unknown event {}", event_name(unknown));
+            let what = format!("on_event: unknown event {unknown}");
             Err(Error::content(what, "Look into on_event"))
         }
     }

@@ -1,6 +1,5 @@
 //! Server c.
 
-use common::cm::event::event_name;
 use common::cm::*;
 use common::{CmEvent, Error, Result};
 
@@ -12,7 +11,7 @@ pub fn on_event(server: &mut Server, event: &CmEvent) -> Result<Next> {
         RDMA_CM_EVENT_ESTABLISHED => server.on_connection(),
         RDMA_CM_EVENT_DISCONNECTED => server.on_disconnect(),
         unknown => {
-            let what = format!("on_event: unknown event {}", event_name(unknown));
+            let what = format!("on_event: unknown event {unknown}");
             Err(Error::content(what, "Look into on_event"))
         }
     }

@@ -1,7 +1,7 @@
 //! A queue pair's way to its peer by hand: RESET → INIT → RTR → RTS. Elsewhere `rdma_connect` and `rdma_accept` do this.
 
 use common::tcp::Peer;
-use common::{info, stage, Access, Card, Metadata, ModifyQp, QpState};
+use common::{info, stage, Access, Card, Metadata, ModifyQp, Mtu, QpState};
 
 use crate::api::Rdma;
 use crate::error::Result;
@@ -41,7 +41,7 @@ impl Rdma {
             "dest_qp_num" => theirs.qpn += 1,
             "rq_psn+1" => theirs.psn = theirs.psn.wrapping_add(1) & 0xff_ffff,
             "rq_psn-1" => theirs.psn = theirs.psn.wrapping_sub(1) & 0xff_ffff,
-            "path_mtu" => path_mtu = 1,
+            "path_mtu" => path_mtu = Mtu::BYTES_256,
             "gid_index" => sgid_index = 0,
             _ => {}
         }
@@ -81,11 +81,11 @@ impl Rdma {
         self.move_to(qp_num, &ModifyQp::Init { port: PORT, access })
     }
 
-    fn to_rtr(&self, qp_num: Handle, theirs: &Card, path_mtu: u32, sgid_index: u8) -> Result<()> {
+    fn to_rtr(&self, qp_num: Handle, theirs: &Card, path_mtu: Mtu, sgid_index: u8) -> Result<()> {
         let _stage = stage("to_rtr");
         let Card { qpn: dest_qp_num, psn: rq_psn, gid: dgid, .. } = *theirs;
         let (dlid, port, max_dest_rd_atomic, min_rnr_timer) = (0, PORT, 1, 12);
-        info!("path_mtu={path_mtu}: the most payload in a packet, {} bytes; both sides must agree", 128 << path_mtu);
+        info!("path_mtu={path_mtu}: the most payload in a packet, {} bytes; both sides must agree", path_mtu.bytes());
         info!("dest_qp_num={dest_qp_num}: the peer's queue pair, named in each packet that we send");
         info!("rq_psn={rq_psn}: the number that the peer's first packet must have: its sq_psn");
         info!("dgid={dgid}: the peer's port; in RoCE an IP address");

@@ -92,7 +92,7 @@ impl Peer {
         let private_data = Welcome { board, slot: slot_at, counter, worker }.encode();
         id.set_ack_timeout(ACK_TIMEOUT)?;
         id.accept(&ConnParam { private_data, ..CONN_PARAM.clamped_to(asked) })?;
-        Ok(Self { id: id.share(), qp, slot, oldest, state: State::Accepted, since: Instant::now(), loss: None })
+        Ok(Self { id: id.clone(), qp, slot, oldest, state: State::Accepted, since: Instant::now(), loss: None })
     }
 
     /// Says what comes next, in a SEND without bytes: 32 bits of immediate data are enough.

@@ -104,7 +104,7 @@ impl Server {
             }
             (RDMA_CM_EVENT_TIMEWAIT_EXIT, _) => info!("the last packets of an old connection have died out"),
             // What goes to those who resolve, connect, or join a multicast group; and events of workers that have gone.
-            (other, _) => info!("nothing to do for {}", event::event_name(other)),
+            (other, _) => info!("nothing to do for {other}"),
         }
         Ok(())
     }

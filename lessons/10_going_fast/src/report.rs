@@ -9,7 +9,7 @@ use crate::{count::Counts, plan::Plan, OPS, WAITS};
 pub fn report(plan: &Plan, counts: &Counts, qp: &QueuePair) -> Result<()> {
     let _stage = stage("report");
     qp.dump();
-    let mtu = qp.query()?.path_mtu_bytes();
+    let mtu = qp.query()?.path_mtu.bytes();
     let requests = counts.requests.max(1) as f64;
     let seconds = counts.took.as_secs_f64();
     let rate = requests / seconds;
