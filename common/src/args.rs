@@ -4,6 +4,7 @@
 //! Exit status: 0 done, 1 failed, 2 wrong usage.
 
 use std::collections::{HashMap, HashSet};
+use std::ffi::OsString;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -158,7 +159,18 @@ pub fn run(
     server: fn(&Args) -> Result<()>,
     client: fn(&Args) -> Result<()>,
 ) -> ExitCode {
-    let matches = command(lesson, about, options).get_matches();
+    let mut command = command(lesson, about, options);
+    let words: Vec<OsString> = std::env::args_os().collect();
+    let matches = match command.try_get_matches_from_mut(&words) {
+        Ok(matches) => matches,
+        Err(error) => {
+            let _ = error.print();
+            if error.use_stderr() {
+                eprint!("{}", options_of(&mut command, &words));
+            }
+            return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
+        }
+    };
     let Some((role, matches)) = matches.subcommand() else {
         return ExitCode::from(2);
     };
@@ -267,6 +279,12 @@ fn read(matches: &ArgMatches, options: &[Opt]) -> Args {
         numbers: options.iter().filter_map(|option| Some((option.name, number(option.name)?))).collect(),
         flags: options.iter().map(|option| option.name).filter(flag).collect(),
     }
+}
+
+/// The options of the side that a command line names: who has misspelled one sees how they are called.
+fn options_of(command: &mut Command, words: &[OsString]) -> String {
+    let side = words.get(1).and_then(|side| command.find_subcommand_mut(side));
+    side.map_or(String::new(), |side| format!("\n{}", side.render_help()))
 }
 
 #[cfg(test)]

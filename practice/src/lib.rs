@@ -13,6 +13,7 @@ pub mod attempt;
 pub mod change;
 pub mod copy;
 pub mod differences;
+mod edit;
 pub mod exercise;
 pub mod judge;
 pub mod load;

@@ -4,6 +4,7 @@
 use crate::copy::{name, read, tree, write};
 use crate::project::{files, Project};
 use anyhow::{Context, Result};
+use std::env;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
@@ -14,6 +15,16 @@ const LIBRARY: &str = "common";
 const PARTS: [&str; 3] = ["Cargo.toml", "src", "bindgen"];
 /// Stands behind the version in a reader's workspace: whatever is written there, cargo never takes it for the repository's.
 const MARK: &str = "-try";
+
+/// What the set-up has told cargo about what it unpacked.
+const UNPACKED: [&str; 6] = [
+    "BINDGEN_EXTRA_CLANG_ARGS",
+    "C_INCLUDE_PATH",
+    "LD_LIBRARY_PATH",
+    "LIBRARY_PATH",
+    "PKG_CONFIG_PATH",
+    "PKG_CONFIG_SYSROOT_DIR",
+];
 
 /// The package of a copy.
 pub(crate) fn package(member: &str) -> String {
@@ -41,11 +52,16 @@ pub fn furnish(project: &Project, workspace: &Path, members: &[String]) -> Resul
     // The versions that the lessons are built with.
     write(&workspace.join("Cargo.lock"), &read(&project.root.join("Cargo.lock"))?)?;
     if is_readers {
-        // An editor builds where the lessons were built, and not all anew.
-        let target = format!("[build]\ntarget-dir = {:?}\n", project.target);
-        write(&workspace.join(".cargo/config.toml"), &target)?;
+        write(&workspace.join(".cargo/config.toml"), &config(&project.target))?;
     }
     mirror(&project.root.join(LIBRARY), &workspace.join(LIBRARY))
+}
+
+/// What an editor's cargo does not know by itself: where the lessons were built, and what was unpacked for that.
+fn config(target: &Path) -> String {
+    let known = UNPACKED.iter().filter_map(|name| Some((name, env::var(name).ok()?)));
+    let lines: String = known.map(|(name, value)| format!("{name} = {value:?}\n")).collect();
+    format!("[build]\ntarget-dir = {target:?}\n\n[env]\n{lines}")
 }
 
 /// A lesson's own code takes little time, and a person waits for the compiler: only what it calls is optimized.
@@ -123,6 +139,11 @@ mod tests {
         assert!(library.join("examples/more.rs").exists() && !copy.join("examples").exists());
         assert_eq!(read(&copy.join("src/lib.rs")).unwrap(), "text");
         fs::remove_dir_all(&scratch).unwrap();
+    }
+
+    #[test]
+    fn an_editor_builds_where_the_lessons_were_built() {
+        assert!(config(Path::new("/a/target")).starts_with("[build]\ntarget-dir = \"/a/target\"\n\n[env]\n"));
     }
 
     #[test]

@@ -18,6 +18,15 @@ fn the_command_is_well_formed() {
 }
 
 #[test]
+fn who_misspells_an_option_sees_how_those_of_that_side_are_called() {
+    let mut command = command("lesson-00", "a test", &ALL);
+    let words = |line: &str| line.split(' ').map(OsString::from).collect::<Vec<_>>();
+    let shown = options_of(&mut command, &words("lesson-00 client --lne 5"));
+    assert!(shown.contains("--len") && shown.contains("--address") && !shown.contains("--times"), "{shown}");
+    assert_eq!(options_of(&mut command, &words("lesson-00 nobody")), "");
+}
+
+#[test]
 fn defaults() {
     let server = parse(&ALL, "lesson-00 server").unwrap();
     assert_eq!((server.address.as_str(), server.port, server.text(&WAY)), ("::", 7471, "send"));
