@@ -115,13 +115,16 @@ test("on paper the text has the width of the sheet, nothing is cut, and there is
   await browser.until(() => document.querySelector(".run .rp"));
   const { data } = await browser.devtools("Page.printToPDF", { printBackground: true });
   await browser.theme("");
-  const text = execFileSync("pdftotext", ["-layout", "-", "-"], { input: Buffer.from(data, "base64"), encoding: "utf8" });
+  const text = execFileSync("pdftotext", ["-raw", "-", "-"], { input: Buffer.from(data, "base64"), encoding: "utf8" });
   assert.doesNotMatch(text, /09 parameter_server|Press play/);
   const words = text.replace(/\s+/g, "");
-  // All code of the page, however long its lines are, and what is folded away.
-  const code = await browser.run(() => [...document.querySelectorAll("main pre code")].map(({ textContent }) => textContent));
-  const missing = code.flatMap((block) => block.split("\n")).map((line) => line.replace(/\s+/g, "")).filter((line) => !words.includes(line));
-  assert.ok(code.length > 10);
+  // All code of the page, however long its lines are, and the runs, which are folded away.
+  const [code, runs] = await browser.run(() => [
+    [...document.querySelectorAll("main pre code")].flatMap(({ textContent }) => textContent.split("\n")),
+    [...document.querySelectorAll(".lanes p")].map(({ lastChild }) => lastChild.textContent),
+  ]);
+  const missing = [...code, ...runs].map((line) => line.replace(/\s+/g, "")).filter((line) => !words.includes(line));
+  assert.ok(code.length > 50 && runs.length > 10, `${code.length} lines of code, ${runs.length} of runs`);
   assert.deepEqual(missing, []);
   // Black on white, whatever the screen shows; and the ladder, not the player.
   await browser.devtools("Emulation.setEmulatedMedia", { media: "print" });
