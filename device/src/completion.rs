@@ -39,14 +39,14 @@ impl Status {
 
 /// What was done: the numbers of `ibv_wc_opcode`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Done {
+pub enum WcOpcode {
     Send = 0,
-    Write = 1,
-    Read = 2,
-    CompareSwap = 3,
+    RdmaWrite = 1,
+    RdmaRead = 2,
+    CompSwap = 3,
     FetchAdd = 4,
-    Receive = 128,
-    ReceiveWithImmediate = 129,
+    Recv = 128,
+    RecvRdmaWithImm = 129,
 }
 
 /// One entry of a completion queue.
@@ -56,7 +56,7 @@ pub struct Completion {
     pub wr_id: u64,
     pub status: Status,
     /// What was done. With an error a program must not look at it.
-    pub done: Done,
+    pub opcode: WcOpcode,
     pub length: u32,
     pub immediate: Option<u32>,
     pub qp: u32,
@@ -149,7 +149,16 @@ mod tests {
     use super::*;
 
     fn completion(status: Status, solicited: bool) -> Completion {
-        Completion { wr_id: 1, status, done: Done::Receive, length: 0, immediate: None, qp: 17, src_qp: 18, solicited }
+        Completion {
+            wr_id: 1,
+            status,
+            opcode: WcOpcode::Recv,
+            length: 0,
+            immediate: None,
+            qp: 17,
+            src_qp: 18,
+            solicited,
+        }
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Registered memory: protection domains, keys, bounds and rights (specification, volume 1, 10.6).
+//! Registered memory: protection domains, keys, bounds and access (specification, volume 1, 10.6).
 //!
 //! Every byte that a packet brings or takes passes through here, and the check of the key comes first. The program has
 //! promised, by registering, that the memory stays where it is until it deregisters: a real NIC has the pages pinned; this
@@ -11,19 +11,19 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What a region may be used for: the bits of `ibv_access_flags`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Rights(pub u32);
+pub struct Access(pub u32);
 
-impl Rights {
+impl Access {
     /// Reading by this device: always allowed.
-    pub const LOCAL_READ: Rights = Rights(0);
+    pub const LOCAL_READ: Access = Access(0);
     /// Writing by this device: receives, and what a READ brings.
-    pub const LOCAL_WRITE: Rights = Rights(1);
-    pub const REMOTE_WRITE: Rights = Rights(2);
-    pub const REMOTE_READ: Rights = Rights(4);
-    pub const REMOTE_ATOMIC: Rights = Rights(8);
+    pub const LOCAL_WRITE: Access = Access(1);
+    pub const REMOTE_WRITE: Access = Access(2);
+    pub const REMOTE_READ: Access = Access(4);
+    pub const REMOTE_ATOMIC: Access = Access(8);
 
     /// Whether all of `needed` is among these.
-    pub fn allow(self, needed: Rights) -> bool {
+    pub fn allow(self, needed: Access) -> bool {
         self.0 & needed.0 == needed.0
     }
 }
@@ -41,18 +41,18 @@ pub struct Sge {
 pub enum Refusal {
     Key,
     /// The region belongs to another protection domain than the queue pair.
-    Domain,
+    Pd,
     Bounds,
-    Rights,
+    Access,
 }
 
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Refusal::Key => "no region has this key",
-            Refusal::Domain => "the region is in another protection domain",
+            Refusal::Pd => "the region is in another protection domain",
             Refusal::Bounds => "out of the region's bounds",
-            Refusal::Rights => "the region does not allow it",
+            Refusal::Access => "the region does not allow it",
         })
     }
 }
@@ -60,21 +60,22 @@ impl fmt::Display for Refusal {
 /// A claim on memory: who wants which bytes for what.
 #[derive(Clone, Copy, Debug)]
 pub struct Claim {
-    pub domain: u32,
+    /// The protection domain.
+    pub pd: u32,
     /// lkey or rkey: here they are the same number.
     pub key: u32,
     pub address: u64,
     pub length: u32,
-    pub needed: Rights,
+    pub needed: Access,
 }
 
 #[derive(Debug)]
 struct Region {
     start: *mut u8,
     length: u64,
-    rights: Rights,
+    access: Access,
     key: u32,
-    domain: u32,
+    pd: u32,
 }
 
 /// All regions of the device.
@@ -91,7 +92,7 @@ unsafe impl Send for Memory {}
 impl Memory {
     /// Registers memory and gives its key: an index, which is used again after all others, and eight bits that cannot be
     /// guessed from it.
-    pub fn register(&mut self, domain: u32, start: *mut u8, length: u64, rights: Rights, random: u8) -> u32 {
+    pub fn register(&mut self, pd: u32, start: *mut u8, length: u64, access: Access, random: u8) -> u32 {
         loop {
             self.last_index = self.last_index.wrapping_add(1) & 0xff_ffff;
             if !self.regions.contains_key(&self.last_index) {
@@ -99,7 +100,7 @@ impl Memory {
             }
         }
         let key = self.last_index << 8 | u32::from(random);
-        self.regions.insert(key >> 8, Region { start, length, rights, key, domain });
+        self.regions.insert(key >> 8, Region { start, length, access, key, pd });
         key
     }
 
@@ -109,11 +110,11 @@ impl Memory {
         is_known && self.regions.remove(&(key >> 8)).is_some()
     }
 
-    pub fn is_used(&self, domain: u32) -> bool {
-        self.regions.values().any(|region| region.domain == domain)
+    pub fn is_used(&self, pd: u32) -> bool {
+        self.regions.values().any(|region| region.pd == pd)
     }
 
-    /// Checks a claim, in the order of the specification: key, domain, rights, bounds. Nothing is touched.
+    /// Checks a claim, in the order of the specification: key, domain, access, bounds. Nothing is touched.
     ///
     /// # Errors
     /// Why not. No bytes at all are always granted (9.7.4.1.3).
@@ -128,11 +129,11 @@ impl Memory {
         }
         let region =
             self.regions.get(&(claim.key >> 8)).filter(|region| region.key == claim.key).ok_or(Refusal::Key)?;
-        if region.domain != claim.domain {
-            return Err(Refusal::Domain);
+        if region.pd != claim.pd {
+            return Err(Refusal::Pd);
         }
-        if !region.rights.allow(claim.needed) {
-            return Err(Refusal::Rights);
+        if !region.access.allow(claim.needed) {
+            return Err(Refusal::Access);
         }
         let offset = claim.address.checked_sub(region.start as u64).ok_or(Refusal::Bounds)?;
         if offset.checked_add(claim.length.into()).map_or(true, |end| end > region.length) {
@@ -172,9 +173,9 @@ impl Memory {
     ///
     /// # Errors
     /// A piece is out of reach. The list ends early: [`Refusal::Bounds`].
-    pub fn gather(&self, domain: u32, pieces: &[Sge], offset: u32, length: u32) -> Result<Vec<u8>, Refusal> {
+    pub fn gather(&self, pd: u32, sge: &[Sge], offset: u32, length: u32) -> Result<Vec<u8>, Refusal> {
         let mut bytes = Vec::with_capacity(length as usize);
-        for claim in cut(domain, pieces, offset, length, Rights::LOCAL_READ) {
+        for claim in cut(pd, sge, offset, length, Access::LOCAL_READ) {
             bytes.extend(self.read(claim)?);
         }
         if bytes.len() == length as usize {
@@ -185,8 +186,8 @@ impl Memory {
     }
 
     /// Copies bytes, from `offset` on, into what a list of pieces holds together. Who calls has seen that they fit.
-    pub fn scatter(&self, domain: u32, pieces: &[Sge], offset: u32, mut bytes: &[u8]) -> Result<(), Refusal> {
-        for claim in cut(domain, pieces, offset, bytes.len() as u32, Rights::LOCAL_WRITE) {
+    pub fn scatter(&self, pd: u32, sge: &[Sge], offset: u32, mut bytes: &[u8]) -> Result<(), Refusal> {
+        for claim in cut(pd, sge, offset, bytes.len() as u32, Access::LOCAL_WRITE) {
             let (now, later) = bytes.split_at(claim.length as usize);
             self.write(claim, now)?;
             bytes = later;
@@ -212,16 +213,16 @@ pub unsafe fn copy_out(from: *const u8, length: usize) -> Vec<u8> {
 }
 
 /// The pieces of a list that hold the bytes from `offset` on, as claims.
-fn cut(domain: u32, pieces: &[Sge], offset: u32, length: u32, needed: Rights) -> Vec<Claim> {
+fn cut(pd: u32, sge: &[Sge], offset: u32, length: u32, needed: Access) -> Vec<Claim> {
     let (mut skip, mut left) = (offset, length);
     let mut claims = Vec::new();
-    for sge in pieces {
-        let here = sge.length.saturating_sub(skip).min(left);
+    for piece in sge {
+        let here = piece.length.saturating_sub(skip).min(left);
         if here > 0 {
-            let address = sge.address.wrapping_add(skip.into());
-            claims.push(Claim { domain, key: sge.lkey, address, length: here, needed });
+            let address = piece.address.wrapping_add(skip.into());
+            claims.push(Claim { pd, key: piece.lkey, address, length: here, needed });
         }
-        skip = skip.saturating_sub(sge.length);
+        skip = skip.saturating_sub(piece.length);
         left -= here;
     }
     claims
@@ -231,8 +232,8 @@ fn cut(domain: u32, pieces: &[Sge], offset: u32, length: u32, needed: Rights) ->
 mod tests {
     use super::*;
 
-    fn claim(key: u32, address: u64, length: u32, needed: Rights) -> Claim {
-        Claim { domain: 1, key, address, length, needed }
+    fn claim(key: u32, address: u64, length: u32, needed: Access) -> Claim {
+        Claim { pd: 1, key, address, length, needed }
     }
 
     #[test]
@@ -240,20 +241,20 @@ mod tests {
         let mut bytes = [7u8; 16];
         let mut memory = Memory::default();
         let pointer = bytes.as_mut_ptr();
-        let key = memory.register(1, pointer, 16, Rights::REMOTE_READ, 0xab);
+        let key = memory.register(1, pointer, 16, Access::REMOTE_READ, 0xab);
         let start = pointer as u64;
         let check = |key, address, length, needed| memory.check(claim(key, address, length, needed));
-        assert_eq!(check(key, start, 16, Rights::REMOTE_READ), Ok(()));
-        assert_eq!(check(key, start + 16, 0, Rights::REMOTE_READ), Ok(()));
-        assert_eq!(check(key ^ 1, start, 1, Rights::REMOTE_READ), Err(Refusal::Key));
-        assert_eq!(check(key, start, 1, Rights::REMOTE_WRITE), Err(Refusal::Rights));
+        assert_eq!(check(key, start, 16, Access::REMOTE_READ), Ok(()));
+        assert_eq!(check(key, start + 16, 0, Access::REMOTE_READ), Ok(()));
+        assert_eq!(check(key ^ 1, start, 1, Access::REMOTE_READ), Err(Refusal::Key));
+        assert_eq!(check(key, start, 1, Access::REMOTE_WRITE), Err(Refusal::Access));
         for (address, length) in [(start - 1, 1), (start, 17), (start + 16, 1), (u64::MAX, 2), (0, u32::MAX)] {
-            assert_eq!(check(key, address, length, Rights::REMOTE_READ), Err(Refusal::Bounds));
+            assert_eq!(check(key, address, length, Access::REMOTE_READ), Err(Refusal::Bounds));
         }
-        let other = Claim { domain: 2, ..claim(key, start, 1, Rights::REMOTE_READ) };
-        assert_eq!(memory.check(other), Err(Refusal::Domain));
+        let other = Claim { pd: 2, ..claim(key, start, 1, Access::REMOTE_READ) };
+        assert_eq!(memory.check(other), Err(Refusal::Pd));
         assert!(memory.deregister(key) && !memory.deregister(key));
-        assert_eq!(memory.check(claim(key, start, 1, Rights::REMOTE_READ)), Err(Refusal::Key));
+        assert_eq!(memory.check(claim(key, start, 1, Access::REMOTE_READ)), Err(Refusal::Key));
     }
 
     #[test]
@@ -262,7 +263,7 @@ mod tests {
         let mut memory = Memory::default();
         let mut piece = |bytes: &mut [u8; 3]| {
             let start = bytes.as_mut_ptr();
-            let lkey = memory.register(1, start, 3, Rights::LOCAL_WRITE, 0);
+            let lkey = memory.register(1, start, 3, Access::LOCAL_WRITE, 0);
             Sge { address: start as u64, length: 3, lkey }
         };
         let pieces = [piece(&mut first), Sge::default(), piece(&mut second)];
@@ -277,8 +278,8 @@ mod tests {
         let mut cell = [5u64; 1];
         let mut memory = Memory::default();
         let start = cell.as_mut_ptr();
-        let key = memory.register(1, start.cast(), 8, Rights::REMOTE_ATOMIC, 0);
-        let at = claim(key, start as u64, 8, Rights::REMOTE_ATOMIC);
+        let key = memory.register(1, start.cast(), 8, Access::REMOTE_ATOMIC, 0);
+        let at = claim(key, start as u64, 8, Access::REMOTE_ATOMIC);
         assert_eq!(memory.update(at, |old| Some(old + 2)), Ok(5));
         assert_eq!(memory.update(at, |_| None), Ok(7));
     }

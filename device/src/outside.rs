@@ -48,7 +48,7 @@ pub enum AsyncEvent {
 
 /// The world, while one thing is handled.
 #[derive(Debug)]
-pub struct Outside<'a> {
+pub struct Ctx<'a> {
     pub now: Instant,
     pub memory: &'a Memory,
     /// The shared receive queue, if the queue pair takes its receives there.
@@ -58,10 +58,10 @@ pub struct Outside<'a> {
     pub effects: Vec<Effect>,
 }
 
-impl<'a> Outside<'a> {
+impl<'a> Ctx<'a> {
     /// The world without a shared receive queue, and nothing to be done yet.
-    pub fn new(now: Instant, memory: &'a Memory) -> Outside<'a> {
-        Outside { now, memory, shared: None, talks: false, effects: Vec::new() }
+    pub fn new(now: Instant, memory: &'a Memory) -> Ctx<'a> {
+        Ctx { now, memory, shared: None, talks: false, effects: Vec::new() }
     }
 
     pub fn push(&mut self, effect: Effect) {
@@ -72,13 +72,6 @@ impl<'a> Outside<'a> {
     pub fn say(&mut self, decision: impl FnOnce() -> String) {
         if self.talks {
             self.effects.push(Effect::Say(decision()));
-        }
-    }
-
-    /// The same, before the effects from this index on: the decision comes before what it causes.
-    pub fn say_at(&mut self, index: usize, decision: impl FnOnce() -> String) {
-        if self.talks {
-            self.effects.insert(index, Effect::Say(decision()));
         }
     }
 

@@ -2,8 +2,8 @@
 //! payload (specification, volume 1, 9.2 to 9.6). Which headers, and where each field lies, is `wire`'s tables.
 
 use crate::psn::Psn;
-use wire::field::Field;
-use wire::headers::{aeth, atomic_ack_eth, atomic_eth, bth, deth, imm_dt, reth};
+use wire::field::{Field, Header};
+use wire::headers::{aeth, atomic_ack_eth, atomic_eth, bth, deth, ieth, imm_dt, reth};
 use wire::opcode::{self, Opcode, Operation, Part, Service};
 
 /// The operation code of each kind of packet that has no parts.
@@ -87,6 +87,20 @@ impl Packet {
     /// The operation code's row in the specification's table.
     pub fn row(&self) -> &'static Opcode {
         opcode::lookup(self.opcode)
+    }
+
+    /// Whether four bytes for the receiver's completion are in it.
+    pub fn brings_immediate(&self) -> bool {
+        self.has(&imm_dt::HEADER)
+    }
+
+    /// Whether it is a SEND with invalidate.
+    pub fn brings_invalidate(&self) -> bool {
+        self.has(&ieth::HEADER)
+    }
+
+    fn has(&self, header: &Header) -> bool {
+        self.row().headers.iter().any(|other| other.name == header.name)
     }
 
     /// Bytes from the BTH to the padding: all that comes before the ICRC.

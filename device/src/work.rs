@@ -1,8 +1,9 @@
 //! Work requests: what a program posts, and the queue of receives (specification, volume 1, 10.8 and 11.4.1).
 
-use crate::completion::Done;
+use crate::completion::WcOpcode;
 use crate::memory::Sge;
 use std::collections::VecDeque;
+use std::fmt;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Remote {
@@ -30,8 +31,8 @@ pub enum Work {
 }
 
 impl Work {
-    /// READs and atomics: the answer brings bytes, so a lost answer means asking again.
-    pub fn wants_answer(self) -> bool {
+    /// READs and atomics: the response brings bytes, so a lost response means asking again.
+    pub fn wants_response(self) -> bool {
         matches!(self, Work::Read(_)) || self.is_atomic()
     }
 
@@ -40,14 +41,27 @@ impl Work {
         matches!(self, Work::CompareSwap { .. } | Work::FetchAdd { .. })
     }
 
-    pub fn done(self) -> Done {
+    pub fn opcode(self) -> WcOpcode {
         match self {
-            Work::Send => Done::Send,
-            Work::Write(_) => Done::Write,
-            Work::Read(_) => Done::Read,
-            Work::CompareSwap { .. } => Done::CompareSwap,
-            Work::FetchAdd { .. } => Done::FetchAdd,
+            Work::Send => WcOpcode::Send,
+            Work::Write(_) => WcOpcode::RdmaWrite,
+            Work::Read(_) => WcOpcode::RdmaRead,
+            Work::CompareSwap { .. } => WcOpcode::CompSwap,
+            Work::FetchAdd { .. } => WcOpcode::FetchAdd,
         }
+    }
+}
+
+/// Its name in decisions.
+impl fmt::Display for Work {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Work::Send => "SEND",
+            Work::Write(_) => "WRITE",
+            Work::Read(_) => "READ",
+            Work::CompareSwap { .. } => "compare and swap",
+            Work::FetchAdd { .. } => "fetch and add",
+        })
     }
 }
 
@@ -57,7 +71,7 @@ pub enum Local {
     /// Copied when the request was posted.
     Inline(Vec<u8>),
     /// Registered memory that the device reads or writes.
-    Pieces(Vec<Sge>),
+    SgList(Vec<Sge>),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,12 +92,12 @@ pub struct SendRequest {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReceiveRequest {
     pub wr_id: u64,
-    pub pieces: Vec<Sge>,
+    pub sge: Vec<Sge>,
 }
 
 impl ReceiveRequest {
     pub fn room(&self) -> u64 {
-        self.pieces.iter().map(|piece| u64::from(piece.length)).sum()
+        self.sge.iter().map(|sge| u64::from(sge.length)).sum()
     }
 }
 

@@ -5,7 +5,7 @@
 
 mod pair;
 
-use device::completion::{Completion, Done, Status};
+use device::completion::{Completion, Status, WcOpcode};
 use device::work::{Local, Remote, SendRequest, Work};
 use pair::{attributes, Fault, Pair, Side, MTU};
 use proptest::collection::vec;
@@ -77,7 +77,7 @@ fn request(op: Op, number: usize, client: &mut Side, server: &mut Side) -> SendR
         Op::Read(_) => server.fill(at, &pattern(number, length, 0xff)),
         _ => client.fill(at, &pattern(number, length, 0)),
     }
-    let local = Local::Pieces(vec![client.piece(at, length)]);
+    let local = Local::SgList(vec![client.piece(at, length)]);
     let (wr_id, signaled, solicited, fence) = (number as u64, true, false, false);
     SendRequest { wr_id, work, local, length: length as u32, immediate, signaled, solicited, fence }
 }
@@ -138,7 +138,7 @@ fn judge(ops: &[Op], pair: &Pair, retries: u8) -> Result<(), TestCaseError> {
                 let place = sends.iter().position(|send| *send == number).unwrap();
                 let there = pair.server.bytes(RECEIVES + place * SLOT / 2, length);
                 prop_assert_eq!(there, pattern(number, length, 0));
-                prop_assert_eq!((arrived[place].done, arrived[place].length as usize), (Done::Receive, length));
+                prop_assert_eq!((arrived[place].opcode, arrived[place].length as usize), (WcOpcode::Recv, length));
             }
             Op::Write(length) | Op::WriteWithImmediate(length) => {
                 prop_assert_eq!(pair.server.bytes(at, length), pattern(number, length, 0));

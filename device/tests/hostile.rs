@@ -7,8 +7,8 @@ mod pair;
 
 use device::cm::{Cm, Mad, Param, QP1};
 use device::datagram;
-use device::memory::Rights;
-use device::outside::Outside;
+use device::memory::Access;
+use device::outside::Ctx;
 use device::packet::{code, AtomicEth, Packet, Reth};
 use device::psn::Psn;
 use device::qp::{mask, Attributes, Qp, State};
@@ -99,7 +99,7 @@ fn endure(packets: &[Hostile]) -> Result<(), TestCaseError> {
         let work =
             [Work::Write(remote), Work::Read(remote), Work::FetchAdd { remote, add: 1 }, Work::Send][wr_id as usize];
         let length = if work.is_atomic() { 8 } else { 600 };
-        let local = Local::Pieces(vec![side.piece(1024, length)]);
+        let local = Local::SgList(vec![side.piece(1024, length)]);
         let (immediate, length) = (None, length as u32);
         let request =
             SendRequest { wr_id, work, local, length, immediate, signaled: true, solicited: false, fence: false };
@@ -167,17 +167,17 @@ fn packets_of_other_services_are_dropped() {
 /// A READ that has an old PSN, and was never asked before: what a READ may not do, it may not do in this way.
 #[test]
 fn a_read_with_an_old_psn_needs_what_a_new_one_needs() {
-    let both = Rights(Rights::REMOTE_READ.0 | Rights::REMOTE_WRITE.0);
+    let both = Access(Access::REMOTE_READ.0 | Access::REMOTE_WRITE.0);
     for (access, reads, psn, length, answers) in [
         (both, 1, 499, 8, 1),
-        (Rights::REMOTE_WRITE, 1, 499, 8, 0),
+        (Access::REMOTE_WRITE, 1, 499, 8, 0),
         (both, 0, 499, 8, 0),
         (both, 1, 499, MTU + 1, 0),
         (both, 1, 498, MTU + 1, 2),
     ] {
         let attributes = Attributes { access, max_dest_rd_atomic: reads, ..attributes(100, 500, 2, 2) };
         let mut side = Side::new(17, 18, SIZE, attributes);
-        let narrow = |qp: &mut Qp, out: &mut Outside| qp.modify(mask::ACCESS_FLAGS, State::Rts, &attributes, out);
+        let narrow = |qp: &mut Qp, out: &mut Ctx| qp.modify(mask::ACCESS_FLAGS, State::Rts, &attributes, out);
         side.act(Instant::now(), narrow).unwrap();
         let reth = Reth { va: side.address(0), rkey: side.key, length };
         let read = Packet { opcode: code::READ_REQUEST, dest_qp: 17, psn: Psn::new(psn), reth, ..Packet::default() };

@@ -4,13 +4,13 @@
 
 mod pair;
 
-use device::memory::{Memory, Rights, Sge};
-use device::outside::{AsyncEvent, Effect, Outside};
+use device::memory::{Access, Memory, Sge};
+use device::outside::{AsyncEvent, Ctx, Effect};
 use device::packet::{syndrome, Packet, Reth};
 use device::psn::Psn;
 use device::qp::{Attributes, Limits, Qp, Settings, State};
 use device::work::{Local, ReceiveQueue, ReceiveRequest, Remote, SendRequest, Work};
-use pair::{attributes, now, up, Side, DOMAIN};
+use pair::{attributes, now, up, Side, PD};
 
 const SEND_FIRST: u8 = 0x00;
 const SEND_MIDDLE: u8 = 0x01;
@@ -19,9 +19,9 @@ const WRITE_FIRST: u8 = 0x06;
 const MTU: u32 = 4096;
 
 fn responder(memory: &Memory, uses_shared: bool) -> Qp {
-    let limits = Limits { send: 4, receive: 4, send_pieces: 4, receive_pieces: 4, inline: 64 };
-    let mut qp = Qp::new(Settings { number: 17, domain: DOMAIN, limits, signal_all: true, uses_shared });
-    up(&mut qp, memory, Attributes { access: Rights(15), dest_qp: 18, mtu: MTU, ..attributes(0, 0, 7, 7) });
+    let limits = Limits { send: 4, receive: 4, send_sge: 4, receive_sge: 4, inline: 64 };
+    let mut qp = Qp::new(Settings { number: 17, pd: PD, limits, signal_all: true, uses_shared });
+    up(&mut qp, memory, Attributes { access: Access(15), dest_qp: 18, mtu: MTU, ..attributes(0, 0, 7, 7) });
     qp
 }
 
@@ -56,12 +56,12 @@ fn a_write_longer_than_a_message_is_refused_at_once() {
     let mut memory = Memory::default();
     let length = (4 << 30) + (2 << 20);
     let start = long_memory(length);
-    let rkey = memory.register(DOMAIN, start, length as u64, Rights(15), 7);
+    let rkey = memory.register(PD, start, length as u64, Access(15), 7);
     for (length, refused) in [(Qp::LONGEST, false), (Qp::LONGEST + 1, true), (u32::MAX, true)] {
         let mut qp = responder(&memory, false);
         let reth = Reth { va: start as u64, rkey, length };
         let payload = vec![1; MTU as usize];
-        let mut out = Outside::new(now(), &memory);
+        let mut out = Ctx::new(now(), &memory);
         qp.receive(Packet { opcode: WRITE_FIRST, dest_qp: 17, reth, payload, ..Packet::default() }, &mut out);
         assert_eq!(naks(&out.effects) == [syndrome::INVALID_REQUEST], refused, "{length}: {:?}", out.effects);
         assert_eq!(qp.state() == State::Err, refused, "{length}");
@@ -74,11 +74,11 @@ fn a_send_longer_than_a_message_is_refused_where_it_becomes_too_long() {
     let mut memory = Memory::default();
     let length = Qp::LONGEST as usize + (2 << 20);
     let start = long_memory(length);
-    let lkey = memory.register(DOMAIN, start, length as u64, Rights(1), 7);
+    let lkey = memory.register(PD, start, length as u64, Access(1), 7);
     let mut qp = responder(&memory, false);
     let piece = Sge { address: start as u64, length: length as u32, lkey };
-    let mut out = Outside::new(now(), &memory);
-    qp.post_receive(ReceiveRequest { wr_id: 1, pieces: vec![piece, piece] }, &mut out).unwrap();
+    let mut out = Ctx::new(now(), &memory);
+    qp.post_receive(ReceiveRequest { wr_id: 1, sge: vec![piece, piece] }, &mut out).unwrap();
     let count = Qp::LONGEST / MTU;
     for n in 0..=count {
         let opcode = if n == 0 { SEND_FIRST } else { SEND_MIDDLE };
@@ -93,16 +93,16 @@ fn a_send_longer_than_a_message_is_refused_where_it_becomes_too_long() {
 /// A receive of a shared queue names memory of that queue's protection domain, not of the queue pair's (10.2.9).
 #[test]
 fn a_shared_receive_is_checked_against_its_own_domain() {
-    const QUEUES: u32 = DOMAIN + 1;
-    for (of_memory, arrives) in [(QUEUES, true), (DOMAIN, false)] {
+    const QUEUES: u32 = PD + 1;
+    for (of_memory, arrives) in [(QUEUES, true), (PD, false)] {
         let mut memory = Memory::default();
         let mut buffer = [0u64; 8];
         let (start, length) = (buffer.as_mut_ptr().cast::<u8>(), 64);
-        let lkey = memory.register(of_memory, start, 64, Rights(1), 7);
+        let lkey = memory.register(of_memory, start, 64, Access(1), 7);
         let mut qp = responder(&memory, true);
         let mut shared = ReceiveQueue::new(4, QUEUES);
-        shared.post(ReceiveRequest { wr_id: 5, pieces: vec![Sge { address: start as u64, length, lkey }] });
-        let mut out = Outside::new(now(), &memory);
+        shared.post(ReceiveRequest { wr_id: 5, sge: vec![Sge { address: start as u64, length, lkey }] });
+        let mut out = Ctx::new(now(), &memory);
         out.shared = Some(&mut shared);
         qp.receive(Packet { opcode: SEND_ONLY, dest_qp: 17, payload: vec![1; 8], ..Packet::default() }, &mut out);
         assert_eq!(qp.state() == State::Rts, arrives, "{:?}", out.effects);
@@ -114,7 +114,7 @@ fn a_shared_receive_is_checked_against_its_own_domain() {
 fn a_plain_write_carries_no_solicited_event() {
     for (is_send, immediate, expected) in [(true, None, true), (false, Some(7), true), (false, None, false)] {
         let mut side = Side::new(17, 18, 4096, attributes(0, 0, 7, 7));
-        let (local, remote) = (Local::Pieces(vec![side.piece(0, 8)]), Remote { address: 1, rkey: 1 });
+        let (local, remote) = (Local::SgList(vec![side.piece(0, 8)]), Remote { address: 1, rkey: 1 });
         let work = if is_send { Work::Send } else { Work::Write(remote) };
         let request =
             SendRequest { wr_id: 1, work, local, length: 8, immediate, signaled: true, solicited: true, fence: false };

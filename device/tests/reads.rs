@@ -14,7 +14,7 @@ use pair::{attributes, Fault, Pair, Side, MTU};
 const READS: usize = 4;
 
 fn read(wr_id: u64, piece: device::memory::Sge, remote: Remote) -> SendRequest {
-    let (work, local, length) = (Work::Read(remote), Local::Pieces(vec![piece]), piece.length);
+    let (work, local, length) = (Work::Read(remote), Local::SgList(vec![piece]), piece.length);
     SendRequest { wr_id, work, local, length, immediate: None, signaled: true, solicited: false, fence: false }
 }
 

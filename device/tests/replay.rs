@@ -144,7 +144,7 @@ fn the_kernels_answers_complete_what_our_requester_sends_as_the_kernels() {
                 let local = side.piece(posted * 8192, request.length as usize);
                 side.fill(posted * 8192, &request.bytes);
                 let (wr_id, length, work) = (posted as u64, request.length, request.work);
-                let (local, immediate) = (Local::Pieces(vec![local]), request.immediate);
+                let (local, immediate) = (Local::SgList(vec![local]), request.immediate);
                 let request = SendRequest {
                     wr_id,
                     work,

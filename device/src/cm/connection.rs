@@ -6,7 +6,7 @@
 
 use super::message::Mad;
 use super::{CmEffect, Event, EventKind, Param};
-use crate::memory::Rights;
+use crate::memory::Access;
 use crate::psn::Psn;
 use crate::qp::Attributes;
 use std::net::IpAddr;
@@ -115,9 +115,9 @@ impl Connection {
 
     /// What both sides have agreed on, as far as they have, for the queue pair.
     pub fn attributes(&self) -> Attributes {
-        let reads = if self.peer_reads > 0 { Rights::REMOTE_READ.0 | Rights::REMOTE_ATOMIC.0 } else { 0 };
+        let reads = if self.peer_reads > 0 { Access::REMOTE_READ.0 | Access::REMOTE_ATOMIC.0 } else { 0 };
         Attributes {
-            access: Rights(Rights::REMOTE_WRITE.0 | reads),
+            access: Access(Access::REMOTE_WRITE.0 | reads),
             peer: Some(self.peer),
             mtu: 128 << self.mtu_code,
             dest_qp: self.peer_qpn,

@@ -13,7 +13,7 @@ pub mod tap;
 use crate::cm::{Cm, CmEffect, Event};
 use crate::completion::{Completion, CompletionQueue, Pushed};
 use crate::memory::Memory;
-use crate::outside::{AsyncEvent, Effect, Outside};
+use crate::outside::{AsyncEvent, Ctx, Effect};
 use crate::packet::Packet;
 use crate::psn::Psn;
 use crate::qp::Qp;
@@ -54,7 +54,7 @@ pub struct QpEntry {
 #[derive(Debug)]
 pub struct Srq {
     pub queue: ReceiveQueue,
-    pub pieces: u32,
+    pub max_sge: u32,
     pub face: Face,
 }
 
@@ -168,9 +168,9 @@ impl Nic {
     }
 
     /// Does something with a queue pair, and carries out the effects. None if there is no such queue pair.
-    pub fn with_qp<R>(&mut self, number: u32, act: impl FnOnce(&mut Qp, &mut Outside) -> R) -> Option<R> {
+    pub fn with_qp<R>(&mut self, number: u32, act: impl FnOnce(&mut Qp, &mut Ctx) -> R) -> Option<R> {
         let entry = self.qps.get_mut(&number)?;
-        let mut out = Outside::new(Instant::now(), &self.memory);
+        let mut out = Ctx::new(Instant::now(), &self.memory);
         out.talks = self.port.tap.talks;
         out.shared = entry.srq.and_then(|srq| self.srqs.get_mut(&srq)).map(|srq| &mut srq.queue);
         let result = act(&mut entry.qp, &mut out);

@@ -4,54 +4,57 @@
 //! A SEND or WRITE is not placed again, only acknowledged again. A READ is answered anew. An atomic operation must not be
 //! carried out twice: what it gave is kept, for as many as the peer may have under way.
 
-use super::{packets, Qp};
-use crate::memory::{Claim, Rights};
-use crate::outside::Outside;
-use crate::packet::{code, syndrome, Packet};
+use super::responder::Responder;
+use super::{packets, Broken, Qp, View};
+use crate::memory::Access;
+use crate::outside::Ctx;
+use crate::packet::{syndrome, Packet};
 use wire::opcode::Operation;
 
-impl Qp {
+impl Responder {
     /// Answers a request with a PSN before the expected one.
-    pub(super) fn duplicate(&mut self, packet: Packet, out: &mut Outside) {
-        let (psn, name) = (packet.psn, packet.row().name);
-        let what = match packet.row().operation {
-            Operation::ReadRequest if self.may_be_read_again(&packet, out) => {
-                if self.queue_read_again(packet.reth, psn) {
-                    "answered again"
-                } else {
-                    "dropped: as many READs as agreed on are under way"
-                }
-            }
-            Operation::ReadRequest => "dropped: no such READ was allowed",
-            Operation::CompareSwap | Operation::FetchAdd => {
-                match self.responder.atomics.iter().find(|(done, _)| *done == psn) {
-                    Some(&(_, original)) => {
-                        let response = Packet { original, ..self.response(code::ATOMIC_ACKNOWLEDGE, psn) };
-                        self.reply(response, out);
-                        "carried out before, answered again"
-                    }
-                    None => "dropped: too long ago",
-                }
-            }
+    pub(super) fn duplicate(&mut self, packet: Packet, qp: &View, ctx: &mut Ctx) -> Result<(), Broken> {
+        let (psn, row) = (packet.psn, packet.row());
+        let what = match row.operation {
+            Operation::ReadRequest => self.read_again(&packet, qp, ctx),
+            Operation::CompareSwap | Operation::FetchAdd => self.atomic_again(&packet, qp),
             _ if packet.ack_request => {
-                let last = self.responder.expected.before();
-                self.acknowledge(last, syndrome::ACK, out);
+                self.queue_ack(self.expected.before(), syndrome::ACK, qp);
                 "placed before, acknowledged again"
             }
             _ => "placed before",
         };
-        out.say(|| format!("responder: PSN {psn}, {name}: a duplicate, {what}"));
-        self.send_answers(out);
+        ctx.say(|| format!("responder: PSN {psn}, {}: a duplicate, {what}", row.name));
+        self.send_responses(qp, ctx)
+    }
+
+    fn read_again(&mut self, packet: &Packet, qp: &View, ctx: &Ctx) -> &'static str {
+        if !self.may_be_read_again(packet, qp, ctx) {
+            "dropped: no such READ was allowed"
+        } else if !self.queue_read_again(packet.reth, packet.psn, qp) {
+            "dropped: as many READs as agreed on are under way"
+        } else {
+            "answered again"
+        }
     }
 
     /// Whether this can be a READ of before, or the end of one.
-    fn may_be_read_again(&self, packet: &Packet, out: &Outside) -> bool {
-        let (reth, domain, needed) = (packet.reth, self.settings.domain, Rights::REMOTE_READ);
-        let claim = Claim { domain, key: reth.rkey, address: reth.va, length: reth.length, needed };
-        let end = packet.psn.plus(packets(reth.length, self.attributes.mtu));
+    fn may_be_read_again(&self, packet: &Packet, qp: &View, ctx: &Ctx) -> bool {
+        let (reth, needed) = (packet.reth, Access::REMOTE_READ);
+        let end = packet.psn.plus(packets(reth.length, qp.attributes.mtu));
         reth.length <= Qp::LONGEST
-            && end.since(self.responder.expected) <= 0
-            && self.attributes.access.allow(needed)
-            && out.memory.check(claim).is_ok()
+            && end.since(self.expected) <= 0
+            && qp.attributes.access.allow(needed)
+            && ctx.memory.check(qp.claim(reth, needed)).is_ok()
+    }
+
+    fn atomic_again(&mut self, packet: &Packet, qp: &View) -> &'static str {
+        match self.atomics.iter().find(|(done, _)| *done == packet.psn) {
+            Some(&(_, original)) => {
+                self.queue_atomic_response(packet.psn, original, qp);
+                "carried out before, answered again"
+            }
+            None => "dropped: too long ago",
+        }
     }
 }

@@ -2,27 +2,34 @@
 //! the peer's requester asks for (specification, volume 1, chapter 9 and 10.3).
 //!
 //! It is a machine without input and output: [`Qp::receive`] takes a packet, [`Qp::post_send`] and [`Qp::post_receive`] work
-//! requests, [`Qp::tick`] the time; each leaves [effects](crate::outside::Effect) behind. The two halves share nothing but
-//! the state: packets that ask are the responder's, packets that answer the requester's, each with PSNs of its own.
+//! requests, [`Qp::tick`] the time; each leaves [effects](crate::outside::Effect) behind. The two halves do not see each
+//! other: packets that ask are the responder's, packets that answer the requester's, each with PSNs of its own. Both get a
+//! [`View`] of the queue pair with each call; a half that returns [`Broken`] moves it to ERR.
 
-mod answers;
+mod completer;
 mod duplicates;
-mod request;
+mod messages;
+mod reads;
 mod requester;
 mod responder;
+mod responses;
+mod segment;
 mod state;
+mod verdict;
+mod view;
 
 pub use state::{mask, Attributes, State};
 
-use crate::completion::{Completion, Done, Status};
-use crate::outside::{AsyncEvent, Effect, Outside};
+use crate::completion::Status;
+use crate::outside::{AsyncEvent, Ctx, Effect};
 use crate::packet::Packet;
-use crate::work::{Local, ReceiveQueue, ReceiveRequest, SendRequest, Work};
+use crate::work::{Local, ReceiveQueue, ReceiveRequest, SendRequest};
 use libc::c_int;
 use requester::Requester;
 use responder::Responder;
 use std::net::IpAddr;
 use std::time::Instant;
+use view::View;
 use wire::opcode::Service;
 
 /// How much a queue pair holds: `ibv_qp_cap`.
@@ -30,8 +37,8 @@ use wire::opcode::Service;
 pub struct Limits {
     pub send: u32,
     pub receive: u32,
-    pub send_pieces: u32,
-    pub receive_pieces: u32,
+    pub send_sge: u32,
+    pub receive_sge: u32,
     /// Bytes that can be posted inline.
     pub inline: u32,
 }
@@ -40,7 +47,8 @@ pub struct Limits {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Settings {
     pub number: u32,
-    pub domain: u32,
+    /// The protection domain.
+    pub pd: u32,
     pub limits: Limits,
     pub signal_all: bool,
     pub uses_shared: bool,
@@ -56,6 +64,10 @@ pub struct Qp {
     responder: Responder,
 }
 
+/// The connection cannot go on: the queue pair moves to ERR.
+#[derive(Debug)]
+struct Broken;
+
 impl Qp {
     /// The longest message in bytes: its packets must fit in half of the circle of PSNs, at every MTU.
     pub const LONGEST: u32 = 1 << 30;
@@ -65,7 +77,7 @@ impl Qp {
             settings,
             state: State::Reset,
             attributes: Attributes::default(),
-            receives: ReceiveQueue::new(settings.limits.receive as usize, settings.domain),
+            receives: ReceiveQueue::new(settings.limits.receive as usize, settings.pd),
             requester: Requester::default(),
             responder: Responder::default(),
         }
@@ -88,15 +100,20 @@ impl Qp {
         self.attributes.peer
     }
 
+    fn view(&self) -> View {
+        let Settings { number, pd, signal_all, .. } = self.settings;
+        View { attributes: self.attributes, number, pd, signal_all, state: self.state }
+    }
+
     /// Posts to the send queue. Nothing is sent yet: that is [`Qp::tick`]'s, as with a NIC, which is told by a doorbell.
     ///
     /// # Errors
     /// The `errno` that `ibv_post_send` gives.
-    pub fn post_send(&mut self, request: SendRequest, out: &mut Outside) -> Result<(), c_int> {
-        let Limits { send, send_pieces, inline, .. } = self.settings.limits;
+    pub fn post_send(&mut self, request: SendRequest, ctx: &mut Ctx) -> Result<(), c_int> {
+        let Limits { send, send_sge, inline, .. } = self.settings.limits;
         let fits = match &request.local {
-            Local::Inline(bytes) => bytes.len() <= inline as usize && !request.work.wants_answer(),
-            Local::Pieces(pieces) => pieces.len() <= send_pieces as usize,
+            Local::Inline(bytes) => bytes.len() <= inline as usize && !request.work.wants_response(),
+            Local::SgList(sge) => sge.len() <= send_sge as usize,
         };
         let wrong_length = request.length > Qp::LONGEST || (request.work.is_atomic() && request.length != 8);
         if !fits || wrong_length || matches!(self.state, State::Reset | State::Init | State::Rtr) {
@@ -106,7 +123,7 @@ impl Qp {
             return Err(libc::ENOMEM);
         }
         if self.state == State::Err {
-            self.sent(&request, Status::WrFlushErr, out);
+            self.view().complete_send(&request, Status::WrFlushErr, ctx);
         } else {
             self.requester.post(request);
         }
@@ -117,13 +134,13 @@ impl Qp {
     ///
     /// # Errors
     /// The `errno` that `ibv_post_recv` gives.
-    pub fn post_receive(&mut self, request: ReceiveRequest, out: &mut Outside) -> Result<(), c_int> {
-        let too_many = request.pieces.len() > self.settings.limits.receive_pieces as usize;
+    pub fn post_receive(&mut self, request: ReceiveRequest, ctx: &mut Ctx) -> Result<(), c_int> {
+        let too_many = request.sge.len() > self.settings.limits.receive_sge as usize;
         if self.settings.uses_shared || too_many || self.state == State::Reset {
             return Err(libc::EINVAL);
         }
         if self.state == State::Err {
-            self.received(&request, Status::WrFlushErr, out);
+            self.view().complete_unfilled(&request, Status::WrFlushErr, ctx);
         } else if !self.receives.post(request) {
             return Err(libc::ENOMEM);
         }
@@ -131,26 +148,38 @@ impl Qp {
     }
 
     /// Takes a packet for this queue pair. Packets that come in a state that does not take them are dropped in silence.
-    pub fn receive(&mut self, packet: Packet, out: &mut Outside) {
-        if packet.row().service != Service::Rc {
-            out.say(|| format!("QP {}: {} is of another service; dropped", self.settings.number, packet.row().name));
-        } else if packet.row().is_response() {
-            if matches!(self.state, State::Rts | State::Sqd) {
-                self.answer(packet, out);
-            }
-        } else if matches!(self.state, State::Rtr | State::Rts | State::Sqd) {
-            if self.state == State::Rtr && !std::mem::replace(&mut self.responder.heard, true) {
-                out.push(Effect::Raise(AsyncEvent::CommunicationEstablished));
-            }
-            self.request(packet, out);
+    pub fn receive(&mut self, packet: Packet, ctx: &mut Ctx) {
+        let (qp, row) = (self.view(), packet.row());
+        if row.service != Service::Rc {
+            ctx.say(|| format!("QP {}: {} is of another service; dropped", qp.number, row.name));
+            return;
         }
+        let done = match self.state {
+            State::Rts | State::Sqd if row.is_response() => self.requester.receive_response(packet, &qp, ctx),
+            State::Rtr | State::Rts | State::Sqd if !row.is_response() => {
+                self.responder.receive_request(packet, &qp, &mut self.receives, ctx)
+            }
+            _ => Ok(()),
+        };
+        self.settle(done, ctx);
     }
 
-    /// Does what time, or a new request, makes possible: timers, requests, answers that had to wait.
-    pub fn tick(&mut self, out: &mut Outside) {
-        self.timers(out);
-        self.send_answers(out);
-        self.transmit(out);
+    /// Does what time, or a new request, makes possible: timers, responses that had to wait, requests.
+    pub fn tick(&mut self, ctx: &mut Ctx) {
+        let done = self.requester.timers(&self.view(), ctx);
+        self.settle(done, ctx);
+        let done = self.responder.send_responses(&self.view(), ctx);
+        self.settle(done, ctx);
+        let done = self.requester.transmit(&self.view(), ctx);
+        self.settle(done, ctx);
+    }
+
+    /// What comes of what a half has done.
+    fn settle(&mut self, done: Result<(), Broken>, ctx: &mut Ctx) {
+        if done.is_err() {
+            self.enter(State::Err, ctx);
+        }
+        self.tell_if_drained(ctx);
     }
 
     /// When [`Qp::tick`] has to be called again at the latest.
@@ -164,61 +193,31 @@ impl Qp {
     }
 
     /// A completion did not fit into its queue: nobody learns any more how its requests end.
-    pub fn lost_completion(&mut self, out: &mut Outside) {
+    pub fn lost_completion(&mut self, ctx: &mut Ctx) {
         if !matches!(self.state, State::Reset | State::Err) {
-            out.push(Effect::Raise(AsyncEvent::QpFatal));
-            self.enter(State::Err, out);
+            ctx.push(Effect::Raise(AsyncEvent::QpFatal));
+            self.enter(State::Err, ctx);
         }
     }
 
-    /// The cause of an error first, then its echoes: every other one that is not finished comes back.
-    fn flush(&mut self, out: &mut Outside) {
+    /// The cause of an error first, then its echoes: every other request comes back untried.
+    fn flush(&mut self, ctx: &mut Ctx) {
         let (sends, receive) = (self.requester.take_all(), self.responder.stop());
         let mut receives: Vec<_> = receive.into_iter().collect();
         receives.extend(std::iter::from_fn(|| self.receives.take()));
-        let (sent, received, number) = (sends.len(), receives.len(), self.settings.number);
+        let (qp, sent, received) = (self.view(), sends.len(), receives.len());
         if sent + received > 0 {
-            out.say(|| format!("QP {number}: ERR, {sent} sends and {received} receives are flushed"));
+            ctx.say(|| format!("QP {}: ERR, {sent} sends and {received} receives are flushed", qp.number));
         }
-        sends.iter().for_each(|request| self.sent(request, Status::WrFlushErr, out));
-        receives.iter().for_each(|request| self.received(request, Status::WrFlushErr, out));
+        sends.iter().for_each(|request| qp.complete_send(request, Status::WrFlushErr, ctx));
+        receives.iter().for_each(|request| qp.complete_unfilled(request, Status::WrFlushErr, ctx));
         if self.settings.uses_shared {
-            out.push(Effect::Raise(AsyncEvent::LastWqeReached));
+            ctx.push(Effect::Raise(AsyncEvent::LastWqeReached));
         }
-    }
-
-    /// Completes a send request. A success nobody asked to hear of is not told.
-    fn sent(&self, request: &SendRequest, status: Status, out: &mut Outside) {
-        if status == Status::Success && !request.signaled && !self.settings.signal_all {
-            return;
-        }
-        let length = if request.work.wants_answer() { request.length } else { 0 };
-        out.push(Effect::Sent(Completion { length, ..self.completion(request.wr_id, status, request.work.done()) }));
-    }
-
-    /// Completes a receive that brought nothing.
-    fn received(&self, request: &ReceiveRequest, status: Status, out: &mut Outside) {
-        out.push(Effect::Received(self.completion(request.wr_id, status, Done::Receive)));
-    }
-
-    fn completion(&self, wr_id: u64, status: Status, done: Done) -> Completion {
-        let (qp, src_qp) = (self.settings.number, self.attributes.dest_qp);
-        Completion { wr_id, status, done, length: 0, immediate: None, qp, src_qp, solicited: false }
     }
 }
 
 /// Packets that a message of so many bytes takes; a message without bytes takes one.
 fn packets(length: u32, mtu: u32) -> u32 {
     length.div_ceil(mtu).max(1)
-}
-
-/// The words for a work request in decisions.
-fn name(work: Work) -> &'static str {
-    match work {
-        Work::Send => "SEND",
-        Work::Write(_) => "WRITE",
-        Work::Read(_) => "READ",
-        Work::CompareSwap { .. } => "compare and swap",
-        Work::FetchAdd { .. } => "fetch and add",
-    }
 }

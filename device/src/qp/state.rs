@@ -2,8 +2,8 @@
 //! table 91 in 11.2.5.2).
 
 use super::Qp;
-use crate::memory::Rights;
-use crate::outside::{AsyncEvent, Effect, Outside};
+use crate::memory::Access;
+use crate::outside::{AsyncEvent, Ctx, Effect};
 use crate::psn::Psn;
 use libc::c_int;
 use std::fmt;
@@ -82,7 +82,7 @@ pub mod mask {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Attributes {
     /// What the peer may do, whatever its keys allow.
-    pub access: Rights,
+    pub access: Access,
     /// The peer's address, from the address vector's GID.
     pub peer: Option<IpAddr>,
     /// The largest payload of a packet, in bytes.
@@ -110,7 +110,7 @@ pub struct Attributes {
 impl Default for Attributes {
     fn default() -> Self {
         Attributes {
-            access: Rights::default(),
+            access: Access::default(),
             peer: None,
             mtu: 1024,
             dest_qp: 0,
@@ -157,7 +157,7 @@ impl Qp {
     ///
     /// # Errors
     /// `EINVAL`: there is no such move, or it lacks an attribute, or brings one that it does not take. Nothing is changed.
-    pub fn modify(&mut self, mask: u32, state: State, wanted: &Attributes, out: &mut Outside) -> Result<(), c_int> {
+    pub fn modify(&mut self, mask: u32, state: State, wanted: &Attributes, ctx: &mut Ctx) -> Result<(), c_int> {
         let to = if mask & mask::STATE != 0 { state } else { self.state };
         let (needed, taken) = needed_and_taken(self.state, to).ok_or(libc::EINVAL)?;
         let brought = mask & !mask::STATE;
@@ -172,42 +172,55 @@ impl Qp {
         }
         self.take_over(mask, wanted);
         if mask & mask::STATE != 0 && (to != self.state || matches!(to, State::Reset)) {
-            self.enter(to, out);
+            self.enter(to, ctx);
         }
         Ok(())
     }
 
     fn take_over(&mut self, mask: u32, wanted: &Attributes) {
-        let mine = &mut self.attributes;
-        macro_rules! take {
-            ($($bit:ident $field:ident),*) => { $(if mask & mask::$bit != 0 { mine.$field = wanted.$field; })* };
-        }
-        take!(ACCESS_FLAGS access, AV peer, PATH_MTU mtu, DEST_QPN dest_qp, RQ_PSN rq_psn, SQ_PSN sq_psn);
-        take!(TIMEOUT timeout, RETRY_CNT retries, RNR_RETRY rnr_retries, MIN_RNR_TIMER min_rnr_timer);
-        take!(MAX_QP_RD_ATOMIC max_rd_atomic, MAX_DEST_RD_ATOMIC max_dest_rd_atomic);
-        take!(EN_SQD_ASYNC_NOTIFY notify_drained);
+        let (mine, brings) = (&mut self.attributes, |bit| mask & bit != 0);
+        take(&mut mine.access, wanted.access, brings(mask::ACCESS_FLAGS));
+        take(&mut mine.peer, wanted.peer, brings(mask::AV));
+        take(&mut mine.mtu, wanted.mtu, brings(mask::PATH_MTU));
+        take(&mut mine.dest_qp, wanted.dest_qp, brings(mask::DEST_QPN));
+        take(&mut mine.rq_psn, wanted.rq_psn, brings(mask::RQ_PSN));
+        take(&mut mine.sq_psn, wanted.sq_psn, brings(mask::SQ_PSN));
+        take(&mut mine.timeout, wanted.timeout, brings(mask::TIMEOUT));
+        take(&mut mine.retries, wanted.retries, brings(mask::RETRY_CNT));
+        take(&mut mine.rnr_retries, wanted.rnr_retries, brings(mask::RNR_RETRY));
+        take(&mut mine.min_rnr_timer, wanted.min_rnr_timer, brings(mask::MIN_RNR_TIMER));
+        take(&mut mine.max_rd_atomic, wanted.max_rd_atomic, brings(mask::MAX_QP_RD_ATOMIC));
+        take(&mut mine.max_dest_rd_atomic, wanted.max_dest_rd_atomic, brings(mask::MAX_DEST_RD_ATOMIC));
+        take(&mut mine.notify_drained, wanted.notify_drained, brings(mask::EN_SQD_ASYNC_NOTIFY));
     }
 
-    pub(super) fn enter(&mut self, state: State, out: &mut Outside) {
+    pub(super) fn enter(&mut self, state: State, ctx: &mut Ctx) {
         let before = std::mem::replace(&mut self.state, state);
         let number = self.settings.number;
-        out.say(|| format!("QP {number}: {before} to {state}"));
+        ctx.say(|| format!("QP {number}: {before} to {state}"));
         match state {
             State::Reset => *self = Qp::new(self.settings),
             State::Rtr => self.responder.start(self.attributes.rq_psn),
             State::Rts if before == State::Rtr => self.requester.start(&self.attributes),
-            State::Sqd => self.tell_if_drained(out),
-            State::Err => self.flush(out),
+            State::Sqd => self.tell_if_drained(ctx),
+            State::Err => self.flush(ctx),
             State::Init | State::Rts => {}
         }
     }
 
     /// In SQD: tells once that all that was begun is done, if the program has asked for it.
-    pub(super) fn tell_if_drained(&mut self, out: &mut Outside) {
+    pub(super) fn tell_if_drained(&mut self, ctx: &mut Ctx) {
         if self.state == State::Sqd && self.attributes.notify_drained && !self.requester.has_begun() {
             self.attributes.notify_drained = false;
-            out.push(Effect::Raise(AsyncEvent::SendQueueDrained));
+            ctx.push(Effect::Raise(AsyncEvent::SendQueueDrained));
         }
+    }
+}
+
+/// Takes a value over, if the move brings it.
+fn take<T>(mine: &mut T, wanted: T, is_brought: bool) {
+    if is_brought {
+        *mine = wanted;
     }
 }
 
@@ -220,7 +233,7 @@ mod tests {
     #[test]
     fn only_moves_of_the_table_with_what_they_need_are_made() {
         let memory = Memory::default();
-        let mut out = Outside::new(Instant::now(), &memory);
+        let mut out = Ctx::new(Instant::now(), &memory);
         let mut qp = Qp::new(super::super::Settings::default());
         let wanted = Attributes { peer: Some([127, 0, 0, 3].into()), ..Attributes::default() };
         let all = [State::Reset, State::Init, State::Rtr, State::Rts, State::Sqd, State::Err];

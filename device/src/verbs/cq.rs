@@ -123,7 +123,7 @@ pub(super) unsafe extern "C" fn poll_cq(cq: *mut ibv_cq, most: c_int, to: *mut i
 fn to_c(completion: &Completion) -> ibv_wc {
     // SAFETY: zeroes are a valid struct of numbers.
     let mut wc: ibv_wc = unsafe { std::mem::zeroed() };
-    (wc.wr_id, wc.status, wc.opcode) = (completion.wr_id, completion.status as u32, completion.done as u32);
+    (wc.wr_id, wc.status, wc.opcode) = (completion.wr_id, completion.status as u32, completion.opcode as u32);
     (wc.byte_len, wc.qp_num, wc.src_qp) = (completion.length, completion.qp, completion.src_qp);
     if let Some(immediate) = completion.immediate {
         wc.imm_data_invalidated_rkey_union.imm_data = immediate.to_be();

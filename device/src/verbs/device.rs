@@ -12,7 +12,7 @@ use std::ptr::null_mut;
 /// The limits that `ibv_query_device` tells, and that creating verbs keep to.
 pub mod most {
     pub const QUEUE: u32 = 16_384;
-    pub const PIECES: u32 = 32;
+    pub const SGE: u32 = 32;
     pub const INLINE: u32 = 1024;
     pub const COMPLETIONS: i32 = 65_536;
     pub const READS: u8 = 128;
@@ -79,7 +79,7 @@ pub unsafe extern "C" fn ibv_query_device(_context: *mut ibv_context, attr: *mut
     told.node_guid = unsafe { ibv_get_device_guid(null_mut()) };
     told.sys_image_guid = told.node_guid;
     (told.max_mr_size, told.page_size_cap, told.phys_port_cnt) = (u64::MAX, 0xffff_f000, 1);
-    (told.max_qp_wr, told.max_sge, told.max_srq_sge) = (most::QUEUE as i32, most::PIECES as i32, most::PIECES as i32);
+    (told.max_qp_wr, told.max_sge, told.max_srq_sge) = (most::QUEUE as i32, most::SGE as i32, most::SGE as i32);
     (told.max_cqe, told.max_srq_wr) = (most::COMPLETIONS, most::QUEUE as i32);
     for objects in [&mut told.max_qp, &mut told.max_cq, &mut told.max_mr, &mut told.max_pd, &mut told.max_srq] {
         *objects = most::OBJECTS;

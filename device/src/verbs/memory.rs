@@ -2,7 +2,7 @@
 //! in [`crate::memory`].
 
 use super::{null, object, verb};
-use crate::memory::Rights;
+use crate::memory::Access;
 use crate::nic::{random, Nic};
 use libc::{c_int, c_void};
 use rdma_sys::{ibv_context, ibv_mr, ibv_pd};
@@ -31,31 +31,31 @@ pub unsafe extern "C" fn ibv_dealloc_pd(pd: *mut ibv_pd) -> c_int {
     })
 }
 
-fn is_used(nic: &Nic, domain: u32) -> bool {
-    let by_qp = nic.qps.values().any(|entry| entry.qp.settings().domain == domain);
-    let by_srq = nic.srqs.values().any(|srq| srq.queue.pd() == domain);
-    by_qp || by_srq || nic.memory.is_used(domain)
+fn is_used(nic: &Nic, pd: u32) -> bool {
+    let by_qp = nic.qps.values().any(|entry| entry.qp.settings().pd == pd);
+    let by_srq = nic.srqs.values().any(|srq| srq.queue.pd() == pd);
+    by_qp || by_srq || nic.memory.is_used(pd)
 }
 
 /// `ibv_reg_mr(3)`.
 #[no_mangle]
 pub unsafe extern "C" fn ibv_reg_mr(pd: *mut ibv_pd, addr: *mut c_void, length: usize, access: c_int) -> *mut ibv_mr {
     object(|device| unsafe {
-        let rights = Rights(access as u32 & !OPTIONAL);
-        let comes_to_write = rights.0 & (Rights::REMOTE_WRITE.0 | Rights::REMOTE_ATOMIC.0) != 0;
-        if rights.0 > 0xf {
+        let granted = Access(access as u32 & !OPTIONAL);
+        let comes_to_write = granted.0 & (Access::REMOTE_WRITE.0 | Access::REMOTE_ATOMIC.0) != 0;
+        if granted.0 > 0xf {
             return Err(libc::EOPNOTSUPP); // Memory windows, zero based addresses, paging on demand.
         }
-        if length == 0 || (comes_to_write && !rights.allow(Rights::LOCAL_WRITE)) {
+        if length == 0 || (comes_to_write && !granted.allow(Access::LOCAL_WRITE)) {
             return Err(libc::EINVAL);
         }
         if !is_mapped(addr, length) {
             return Err(libc::EFAULT);
         }
-        let (context, domain) = ((*pd).context, (*pd).handle);
-        let key = device.lock().memory.register(domain, addr.cast(), length as u64, rights, random() as u8);
+        let (context, number) = ((*pd).context, (*pd).handle);
+        let key = device.lock().memory.register(number, addr.cast(), length as u64, granted, random() as u8);
         // lkey and rkey are the same number; whoever may not come from outside gets no rkey.
-        let rkey = if rights.0 > Rights::LOCAL_WRITE.0 { key } else { 0 };
+        let rkey = if granted.0 > Access::LOCAL_WRITE.0 { key } else { 0 };
         Ok(Box::into_raw(Box::new(ibv_mr { context, pd, addr, length, handle: key >> 8, lkey: key, rkey })))
     })
 }

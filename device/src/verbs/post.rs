@@ -15,7 +15,7 @@ pub(super) unsafe extern "C" fn post_send(
     verb(|device| unsafe {
         let mut nic = device.lock();
         while !wr.is_null() {
-            let mut post = |request| nic.with_qp((*qp).qp_num, |qp, out| qp.post_send(request, out));
+            let mut post = |request| nic.with_qp((*qp).qp_num, |qp, ctx| qp.post_send(request, ctx));
             let posted = send_request(&*wr).and_then(|request| post(request).unwrap_or(Err(libc::EINVAL)));
             if posted.is_err() {
                 *bad = wr;
@@ -39,7 +39,7 @@ pub(super) unsafe extern "C" fn post_recv(
         let mut nic = device.lock();
         while !wr.is_null() {
             let request = receive_request(&*wr);
-            let posted = nic.with_qp((*qp).qp_num, |qp, out| qp.post_receive(request, out));
+            let posted = nic.with_qp((*qp).qp_num, |qp, ctx| qp.post_receive(request, ctx));
             if let Err(errno) = posted.unwrap_or(Err(libc::EINVAL)) {
                 *bad = wr;
                 return Err(errno);
@@ -66,14 +66,14 @@ unsafe fn send_request(wr: &ibv_send_wr) -> Result<SendRequest, c_int> {
     let brings_immediate = matches!(wr.opcode, IBV_WR_SEND_WITH_IMM | IBV_WR_RDMA_WRITE_WITH_IMM);
     let immediate = brings_immediate.then(|| u32::from_be(unsafe { wr.imm_data_invalidated_rkey_union.imm_data }));
     let has = |flag: ibv_send_flags| wr.send_flags & flag.0 != 0;
-    let pieces = unsafe { pieces(wr.sg_list, wr.num_sge) };
-    let length = pieces.iter().map(|piece| u64::from(piece.length)).sum::<u64>();
+    let list = unsafe { sg_list(wr.sg_list, wr.num_sge) };
+    let length = list.iter().map(|sge| u64::from(sge.length)).sum::<u64>();
     let local = if has(ibv_send_flags::IBV_SEND_INLINE) {
         // Inline bytes are copied now, lkey or not: the program may change them as soon as the call returns.
-        let copy = |piece: &Sge| unsafe { copy_out(piece.address as *const u8, piece.length as usize) };
-        Local::Inline(pieces.iter().flat_map(copy).collect())
+        let copy = |sge: &Sge| unsafe { copy_out(sge.address as *const u8, sge.length as usize) };
+        Local::Inline(list.iter().flat_map(copy).collect())
     } else {
-        Local::Pieces(pieces)
+        Local::SgList(list)
     };
     Ok(SendRequest {
         wr_id: wr.wr_id,
@@ -88,10 +88,10 @@ unsafe fn send_request(wr: &ibv_send_wr) -> Result<SendRequest, c_int> {
 }
 
 pub(super) unsafe fn receive_request(wr: &ibv_recv_wr) -> ReceiveRequest {
-    ReceiveRequest { wr_id: wr.wr_id, pieces: unsafe { pieces(wr.sg_list, wr.num_sge) } }
+    ReceiveRequest { wr_id: wr.wr_id, sge: unsafe { sg_list(wr.sg_list, wr.num_sge) } }
 }
 
-unsafe fn pieces(list: *const ibv_sge, count: c_int) -> Vec<Sge> {
+unsafe fn sg_list(list: *const ibv_sge, count: c_int) -> Vec<Sge> {
     let from_c = |sge: &ibv_sge| Sge { address: sge.addr, length: sge.length, lkey: sge.lkey };
     match usize::try_from(count) {
         Ok(count @ 1..) => unsafe { std::slice::from_raw_parts(list, count) }.iter().map(from_c).collect(),

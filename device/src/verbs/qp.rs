@@ -4,10 +4,10 @@ use super::cq::Queue;
 use super::device::most;
 use super::{object, verb};
 use crate::cm::{address_in, gid};
-use crate::memory::Rights;
+use crate::memory::Access;
 use crate::nic::bell::locked;
 use crate::nic::{Device, Face, QpEntry};
-use crate::outside::Outside;
+use crate::outside::Ctx;
 use crate::psn::Psn;
 use crate::qp::{mask, Attributes, Limits, Qp, Settings, State};
 use libc::c_int;
@@ -34,8 +34,8 @@ pub unsafe extern "C" fn ibv_create_qp(pd: *mut ibv_pd, init: *mut ibv_qp_init_a
         (c.qp_num, c.handle) = (number, number);
         let face = Box::into_raw(Box::new(c));
         let srq = (!init.srq.is_null()).then(|| (*init.srq).handle);
-        let (domain, signal_all) = ((*pd).handle, init.sq_sig_all != 0);
-        let qp = Qp::new(Settings { number, domain, limits, signal_all, uses_shared: srq.is_some() });
+        let (pd, signal_all) = ((*pd).handle, init.sq_sig_all != 0);
+        let qp = Qp::new(Settings { number, pd, limits, signal_all, uses_shared: srq.is_some() });
         let (send_cq, receive_cq) = (Arc::clone(Queue::own(init.send_cq)), Arc::clone(Queue::own(init.recv_cq)));
         nic.qps.insert(number, QpEntry { qp, send_cq, receive_cq, srq, face: face as Face });
         Ok(face)
@@ -45,15 +45,15 @@ pub unsafe extern "C" fn ibv_create_qp(pd: *mut ibv_pd, init: *mut ibv_qp_init_a
 /// What a program asks for, if it is not too much.
 fn limits(cap: &ibv_qp_cap) -> Result<Limits, c_int> {
     let requests = cap.max_send_wr.max(cap.max_recv_wr);
-    let pieces = cap.max_send_sge.max(cap.max_recv_sge);
-    if requests > most::QUEUE || pieces > most::PIECES || cap.max_inline_data > most::INLINE {
+    let sge = cap.max_send_sge.max(cap.max_recv_sge);
+    if requests > most::QUEUE || sge > most::SGE || cap.max_inline_data > most::INLINE {
         return Err(libc::EINVAL);
     }
     Ok(Limits {
         send: cap.max_send_wr,
         receive: cap.max_recv_wr,
-        send_pieces: cap.max_send_sge,
-        receive_pieces: cap.max_recv_sge,
+        send_sge: cap.max_send_sge,
+        receive_sge: cap.max_recv_sge,
         inline: cap.max_inline_data,
     })
 }
@@ -98,7 +98,7 @@ pub(crate) unsafe fn modify(
     wanted: &Attributes,
 ) -> Result<(), c_int> {
     let mut nic = device.lock();
-    let moved = |qp: &mut Qp, out: &mut Outside| qp.modify(mask, state, wanted, out).map(|()| qp.state());
+    let moved = |qp: &mut Qp, ctx: &mut Ctx| qp.modify(mask, state, wanted, ctx).map(|()| qp.state());
     let state = nic.with_qp(unsafe { (*face).qp_num }, moved).unwrap_or(Err(libc::EINVAL))?;
     // Under the lock: another thread may move it, too.
     unsafe { (*face).state = state as u32 };
@@ -110,7 +110,7 @@ fn from_c(attr: &ibv_qp_attr, mask: u32) -> Attributes {
     // SAFETY: a GID is sixteen bytes, however it is looked at.
     let dgid = unsafe { attr.ah_attr.grh.dgid.raw };
     Attributes {
-        access: Rights(attr.qp_access_flags & 0xf),
+        access: Access(attr.qp_access_flags & 0xf),
         peer: (mask & mask::AV != 0).then(|| address_in(dgid)),
         mtu: mtu_bytes(attr.path_mtu),
         dest_qp: attr.dest_qp_num & 0xff_ffff,
@@ -164,10 +164,10 @@ pub unsafe extern "C" fn ibv_query_qp(
     verb(|device| unsafe {
         let nic = device.lock();
         let qp = &nic.qps.get(&(*face).qp_num).ok_or(libc::EINVAL)?.qp;
-        let Limits { send, receive, send_pieces, receive_pieces, inline } = qp.settings().limits;
+        let Limits { send, receive, send_sge, receive_sge, inline } = qp.settings().limits;
         let mut attr = to_c(qp.state(), qp.attributes());
         (attr.cap.max_send_wr, attr.cap.max_recv_wr, attr.cap.max_inline_data) = (send, receive, inline);
-        (attr.cap.max_send_sge, attr.cap.max_recv_sge) = (send_pieces, receive_pieces);
+        (attr.cap.max_send_sge, attr.cap.max_recv_sge) = (send_sge, receive_sge);
         let mut made: ibv_qp_init_attr = std::mem::zeroed();
         (made.qp_context, made.send_cq, made.recv_cq) = ((*face).qp_context, (*face).send_cq, (*face).recv_cq);
         (made.srq, made.qp_type, made.cap) = ((*face).srq, (*face).qp_type, attr.cap);

@@ -13,7 +13,7 @@ use rdma_sys::{ibv_pd, ibv_recv_wr, ibv_srq, ibv_srq_attr, ibv_srq_attr_mask, ib
 pub unsafe extern "C" fn ibv_create_srq(pd: *mut ibv_pd, init: *mut ibv_srq_init_attr) -> *mut ibv_srq {
     object(|device| unsafe {
         let (attr, srq_context) = ((*init).attr, (*init).srq_context);
-        if attr.max_wr == 0 || attr.max_wr > most::QUEUE || attr.max_sge > most::PIECES {
+        if attr.max_wr == 0 || attr.max_wr > most::QUEUE || attr.max_sge > most::SGE {
             return Err(libc::EINVAL);
         }
         let mut nic = device.lock();
@@ -22,7 +22,7 @@ pub unsafe extern "C" fn ibv_create_srq(pd: *mut ibv_pd, init: *mut ibv_srq_init
         (c.context, c.pd, c.srq_context, c.handle) = ((*pd).context, pd, srq_context, number);
         let face = Box::into_raw(Box::new(c));
         let queue = ReceiveQueue::new(attr.max_wr as usize, (*pd).handle);
-        nic.srqs.insert(number, Srq { queue, pieces: attr.max_sge, face: face as Face });
+        nic.srqs.insert(number, Srq { queue, max_sge: attr.max_sge, face: face as Face });
         Ok(face)
     })
 }
@@ -54,7 +54,7 @@ pub unsafe extern "C" fn ibv_query_srq(face: *mut ibv_srq, attr: *mut ibv_srq_at
         let nic = device.lock();
         let srq = nic.srqs.get(&(*face).handle).ok_or(libc::EINVAL)?;
         let (max_wr, srq_limit) = (srq.queue.capacity() as u32, srq.queue.limit() as u32);
-        attr.write(ibv_srq_attr { max_wr, max_sge: srq.pieces, srq_limit });
+        attr.write(ibv_srq_attr { max_wr, max_sge: srq.max_sge, srq_limit });
         Ok(())
     })
 }
@@ -90,7 +90,7 @@ pub(super) unsafe extern "C" fn post_srq_recv(
         let srq = nic.srqs.get_mut(&(*face).handle).ok_or(libc::EINVAL)?;
         while !wr.is_null() {
             let request = receive_request(&*wr);
-            let fits = request.pieces.len() <= srq.pieces as usize;
+            let fits = request.sge.len() <= srq.max_sge as usize;
             if !fits || !srq.queue.post(request) {
                 *bad = wr;
                 return Err(if fits { libc::ENOMEM } else { libc::EINVAL });

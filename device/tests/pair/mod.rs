@@ -4,8 +4,8 @@
 #![allow(dead_code, clippy::unwrap_used)] // Each test uses its part; a test may end with a panic.
 
 use device::completion::Completion;
-use device::memory::{Memory, Rights, Sge};
-use device::outside::{AsyncEvent, Effect, Outside};
+use device::memory::{Access, Memory, Sge};
+use device::outside::{AsyncEvent, Ctx, Effect};
 use device::packet::Packet;
 use device::psn::Psn;
 pub use device::qp::Attributes;
@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 /// Bytes around a side's buffer that nobody may touch.
 const GUARD: usize = 64;
 const CANARY: u8 = 0xc5;
-pub const DOMAIN: u32 = 1;
+pub const PD: u32 = 1;
 pub const MTU: u32 = 256;
 
 /// What the wire does to one packet.
@@ -55,10 +55,10 @@ impl Side {
         cells[..GUARD].iter().chain(&cells[GUARD + size..]).for_each(|guard| guard.set(CANARY));
         let start = cells[GUARD..].as_ptr() as *mut u8;
         let mut memory = Memory::default();
-        let all = Rights(15);
-        let key = memory.register(DOMAIN, start, size as u64, all, number as u8);
-        let limits = Limits { send: 64, receive: 64, send_pieces: 4, receive_pieces: 4, inline: 64 };
-        let settings = Settings { number, domain: DOMAIN, limits, signal_all: true, uses_shared: false };
+        let all = Access(15);
+        let key = memory.register(PD, start, size as u64, all, number as u8);
+        let limits = Limits { send: 64, receive: 64, send_sge: 4, receive_sge: 4, inline: 64 };
+        let settings = Settings { number, pd: PD, limits, signal_all: true, uses_shared: false };
         let (sent, received, raised, said, out) = Default::default();
         let mut side = Side { qp: Qp::new(settings), memory, numbers, key, sent, received, raised, said, out };
         up(&mut side.qp, &side.memory, Attributes { access: all, dest_qp: peer, ..attributes });
@@ -90,7 +90,7 @@ impl Side {
     }
 
     pub fn post_receive(&mut self, now: Instant, wr_id: u64, piece: Sge) -> Result<(), i32> {
-        self.act(now, |qp, out| qp.post_receive(ReceiveRequest { wr_id, pieces: vec![piece] }, out))
+        self.act(now, |qp, out| qp.post_receive(ReceiveRequest { wr_id, sge: vec![piece] }, out))
     }
 
     /// What it has sent since it was asked last.
@@ -98,8 +98,8 @@ impl Side {
         self.out.drain(..).collect()
     }
 
-    pub fn act<R>(&mut self, now: Instant, act: impl FnOnce(&mut Qp, &mut Outside) -> R) -> R {
-        let mut out = Outside::new(now, &self.memory);
+    pub fn act<R>(&mut self, now: Instant, act: impl FnOnce(&mut Qp, &mut Ctx) -> R) -> R {
+        let mut out = Ctx::new(now, &self.memory);
         out.talks = true;
         let result = act(&mut self.qp, &mut out);
         for effect in out.effects {
@@ -136,7 +136,7 @@ pub fn up(qp: &mut Qp, memory: &Memory, attributes: Attributes) {
         mask::AV | mask::PATH_MTU | mask::DEST_QPN | mask::RQ_PSN | mask::MAX_DEST_RD_ATOMIC | mask::MIN_RNR_TIMER;
     let rts = mask::TIMEOUT | mask::RETRY_CNT | mask::RNR_RETRY | mask::SQ_PSN | mask::MAX_QP_RD_ATOMIC;
     let init = mask::PKEY_INDEX | mask::PORT | mask::ACCESS_FLAGS;
-    let mut out = Outside::new(now(), memory);
+    let mut out = Ctx::new(now(), memory);
     for (bits, state) in [(init, State::Init), (rtr, State::Rtr), (rts, State::Rts)] {
         qp.modify(bits | mask::STATE, state, &attributes, &mut out).unwrap();
     }

@@ -1,0 +1,62 @@
+//! The responder, when a READ or an atomic operation comes: what answers it brings bytes (specification, volume 1, 9.4.4 and
+//! 9.4.5).
+
+use super::responder::Responder;
+use super::verdict::{Done, Nak};
+use super::{packets, Qp, View};
+use crate::memory::Access;
+use crate::outside::Ctx;
+use crate::packet::{code, Packet, Reth};
+
+impl Responder {
+    /// Puts a READ's responses in the queue. They use up the PSNs behind the request's.
+    pub(super) fn read(&mut self, packet: &Packet, qp: &View) -> Result<Done, Nak> {
+        self.may_read(packet, Access::REMOTE_READ, qp)?;
+        let (psn, reth) = (packet.psn, packet.reth);
+        if reth.length > Qp::LONGEST {
+            return Err(Nak::TooLong);
+        }
+        let responses = packets(reth.length, qp.attributes.mtu);
+        self.advance(psn.plus(responses), true);
+        self.queue_read(reth, psn, false);
+        Ok(Done::Read { reth, responses })
+    }
+
+    /// Carries out an atomic operation, once.
+    pub(super) fn atomic(&mut self, packet: &Packet, qp: &View, ctx: &Ctx) -> Result<Done, Nak> {
+        self.may_read(packet, Access::REMOTE_ATOMIC, qp)?;
+        let asked = packet.atomic;
+        if asked.va % 8 != 0 {
+            return Err(Nak::Unaligned);
+        }
+        let reth = Reth { va: asked.va, rkey: asked.rkey, length: 8 };
+        let claim = qp.claim(reth, Access::REMOTE_ATOMIC);
+        let changed = if packet.opcode == code::FETCH_ADD {
+            ctx.memory.update(claim, |old| Some(old.wrapping_add(asked.swap_add)))
+        } else {
+            ctx.memory.update(claim, |old| (old == asked.compare).then_some(asked.swap_add))
+        };
+        let original = changed.map_err(|refusal| Nak::Memory { reth, refusal })?;
+        self.advance(packet.psn.plus(1), true);
+        self.atomics.push_back((packet.psn, original));
+        if self.atomics.len() > usize::from(qp.attributes.max_dest_rd_atomic) {
+            self.atomics.pop_front();
+        }
+        self.queue_atomic_response(packet.psn, original, qp);
+        Ok(Done::Atomic { rkey: asked.rkey, original })
+    }
+
+    /// Sequence, access and resource of READs and atomics: they need room for their responses.
+    fn may_read(&mut self, packet: &Packet, needed: Access, qp: &View) -> Result<(), Nak> {
+        if self.message.is_some() {
+            return Err(Nak::Sequence);
+        }
+        if !qp.attributes.access.allow(needed) || qp.attributes.max_dest_rd_atomic == 0 {
+            return Err(Nak::NotAllowed(packet.row().name));
+        }
+        if !self.has_room_for_read(qp) {
+            return Err(Nak::TooManyReads);
+        }
+        Ok(())
+    }
+}

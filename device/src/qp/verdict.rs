@@ -1,0 +1,149 @@
+//! What the responder decides about a request, as data. It is told in words only when somebody listens.
+
+use crate::completion::{Completion, Status};
+use crate::memory::Refusal;
+use crate::outside::AsyncEvent;
+use crate::packet::{syndrome, Reth};
+use std::fmt;
+
+/// What was done for a request that passed all gates.
+#[derive(Debug)]
+pub(super) enum Done {
+    /// A packet of a SEND or WRITE is in its place.
+    Placed { placed: Placed, ack: bool, completes: Option<Completion> },
+    /// A READ's responses are in the queue.
+    Read { reth: Reth, responses: u32 },
+    /// What stood there before an atomic operation.
+    Atomic { rkey: u32, original: u64 },
+}
+
+/// Where the bytes of a packet went, and how many of the message have come.
+#[derive(Debug)]
+pub(super) enum Placed {
+    Write { reth: Reth, arrived: u32 },
+    Send { wr_id: u64, arrived: u32, room: u64 },
+}
+
+impl fmt::Display for Done {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Done::Placed { placed, ack, completes } => {
+                placed.fmt(f)?;
+                f.write_str(if *ack { ", ACK" } else { "" })?;
+                completes.iter().try_for_each(|wc| write!(f, ", completes receive wr_id={}", wc.wr_id))
+            }
+            Done::Read { reth, responses } => {
+                write!(f, "rkey {:#x}, {} bytes, {responses} responses", reth.rkey, reth.length)
+            }
+            Done::Atomic { rkey, original } => write!(f, "rkey {rkey:#x} ok, {original:#x} stood there"),
+        }
+    }
+}
+
+impl fmt::Display for Placed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Placed::Write { reth: Reth { rkey, length, .. }, arrived } => {
+                write!(f, "rkey {rkey:#x} ok, {arrived} of {length} bytes in bounds and placed")
+            }
+            Placed::Send { wr_id, arrived, room } => {
+                write!(f, "receive wr_id={wr_id} has room, {arrived} of {room} bytes placed")
+            }
+        }
+    }
+}
+
+/// The gate at which a request was stopped.
+#[derive(Debug)]
+pub(super) enum Nak {
+    /// It does not continue the message that has begun, or begins one within another.
+    Sequence,
+    /// So many bytes are no payload of such a packet.
+    Payload(usize),
+    /// The message is longer than any may be.
+    TooLong,
+    /// More bytes than the WRITE has announced, or fewer at its end.
+    Announced {
+        arrived: u32,
+        announced: u32,
+    },
+    /// The queue pair does not allow the operation with this name.
+    NotAllowed(&'static str),
+    NotSupported,
+    Invalidate,
+    /// More READs and atomics are under way than agreed on.
+    TooManyReads,
+    /// The address of an atomic operation is no multiple of eight.
+    Unaligned,
+    /// No receive is posted: try again after the time of this code.
+    NotReady {
+        timer: u8,
+    },
+    /// The receive is too short.
+    NoRoom {
+        arrived: u64,
+        room: u64,
+    },
+    /// The receive's own memory is out of reach.
+    OwnMemory(Refusal),
+    /// The key does not open the memory.
+    Memory {
+        reth: Reth,
+        refusal: Refusal,
+    },
+}
+
+impl Nak {
+    /// What the requester is told (9.7.5).
+    pub fn syndrome(&self) -> u8 {
+        match self {
+            Nak::NotReady { timer } => syndrome::RNR_NAK | timer & 0x1f,
+            Nak::Memory { .. } => syndrome::REMOTE_ACCESS_ERROR,
+            Nak::OwnMemory(_) => syndrome::REMOTE_OPERATIONAL_ERROR,
+            _ => syndrome::INVALID_REQUEST,
+        }
+    }
+
+    /// How the receive completes that is at fault.
+    pub fn spoils(&self) -> Option<Status> {
+        match self {
+            Nak::NoRoom { .. } => Some(Status::LocLenErr),
+            Nak::OwnMemory(_) => Some(Status::LocProtErr),
+            _ => None,
+        }
+    }
+
+    /// What the program is told if no receive is at fault.
+    pub fn event(&self) -> AsyncEvent {
+        match self {
+            Nak::Memory { .. } => AsyncEvent::QpAccessError,
+            _ => AsyncEvent::QpRequestError,
+        }
+    }
+}
+
+impl fmt::Display for Nak {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Nak::Sequence => f.write_str("it does not continue what came before"),
+            Nak::Payload(length) => write!(f, "{length} bytes are no payload of such a packet"),
+            Nak::TooLong => f.write_str("longer than a message can be"),
+            Nak::Announced { arrived, announced } => {
+                write!(f, "{arrived} bytes have come, {announced} were announced")
+            }
+            Nak::NotAllowed(name) => write!(f, "this QP does not allow {name}s"),
+            Nak::NotSupported => f.write_str("not supported"),
+            Nak::Invalidate => f.write_str("SEND with invalidate is not supported"),
+            Nak::TooManyReads => f.write_str("more READs are under way than agreed on"),
+            Nak::Unaligned => f.write_str("the address is no multiple of 8"),
+            Nak::NotReady { .. } => f.write_str("no receive is posted"),
+            Nak::NoRoom { arrived, room } => {
+                write!(f, "{arrived} bytes have come, the receive has room for {room}")
+            }
+            Nak::OwnMemory(refusal) => write!(f, "the receive's own memory: {refusal}"),
+            Nak::Memory { reth: Reth { rkey, length, va }, refusal } => {
+                write!(f, "rkey {rkey:#x}, {length} bytes at {va:#x}: {refusal}")
+            }
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! What the two halves of a queue pair see of it: what it was told, and where its completions go.
+
+use super::{Attributes, State};
+use crate::completion::{Completion, Status, WcOpcode};
+use crate::memory::{Access, Claim};
+use crate::outside::{Ctx, Effect};
+use crate::packet::Reth;
+use crate::work::{ReceiveRequest, SendRequest};
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct View {
+    pub attributes: Attributes,
+    pub number: u32,
+    pub pd: u32,
+    pub signal_all: bool,
+    pub state: State,
+}
+
+impl View {
+    /// What a RETH of the peer claims of our memory.
+    pub fn claim(&self, reth: Reth, needed: Access) -> Claim {
+        Claim { pd: self.pd, key: reth.rkey, address: reth.va, length: reth.length, needed }
+    }
+
+    /// Completes a send request. A success nobody asked to hear of is not told.
+    pub fn complete_send(&self, request: &SendRequest, status: Status, ctx: &mut Ctx) {
+        if status == Status::Success && !request.signaled && !self.signal_all {
+            return;
+        }
+        let length = if request.work.wants_response() { request.length } else { 0 };
+        let completion = self.completion(request.wr_id, status, request.work.opcode());
+        ctx.push(Effect::Sent(Completion { length, ..completion }));
+    }
+
+    /// Completes a receive that brought nothing.
+    pub fn complete_unfilled(&self, request: &ReceiveRequest, status: Status, ctx: &mut Ctx) {
+        ctx.push(Effect::Received(self.completion(request.wr_id, status, WcOpcode::Recv)));
+    }
+
+    pub fn completion(&self, wr_id: u64, status: Status, opcode: WcOpcode) -> Completion {
+        let (qp, src_qp) = (self.number, self.attributes.dest_qp);
+        Completion { wr_id, status, opcode, length: 0, immediate: None, qp, src_qp, solicited: false }
+    }
+}
