@@ -18,7 +18,7 @@ use std::net::IpAddr;
 use std::path::Path;
 use std::time::Instant;
 use wire::capture::Reader;
-use wire::cm::Kind;
+use wire::cm::{rep, req, Kind};
 use wire::opcode::Operation;
 use wire::story;
 use wire::Frame;
@@ -40,10 +40,12 @@ fn directions(file: &Path) -> BTreeMap<IpAddr, Direction> {
         let packet = Packet::decode(&frame).unwrap();
         if let Some(mad) = Mad::read(&packet.payload).filter(|_| packet.dest_qp == QP1) {
             // The PSN that a side tells is the one with which its peer begins.
-            if matches!(mad.kind(), Kind::ConnectRequest | Kind::ConnectReply) {
-                let first = Psn::new(mad.get("StartingPSN") as u32);
-                directions.entry(frame.datagram.src).or_default().first = Some(first);
-            }
+            let field = match mad.kind() {
+                Kind::ConnectRequest => &req::STARTING_PSN,
+                Kind::ConnectReply => &rep::STARTING_PSN,
+                _ => continue,
+            };
+            directions.entry(frame.datagram.src).or_default().first = Some(Psn::new(mad.get(field) as u32));
         } else if packet.row().is_response() {
             directions.entry(frame.datagram.src).or_default().answers.push(packet);
         } else {
@@ -79,7 +81,7 @@ fn bundled() -> Vec<(String, BTreeMap<IpAddr, Direction>)> {
     let mut bundled: Vec<_> =
         names.map(|name| (name.clone(), directions(&folder.join(format!("{name}.pcapng"))))).collect();
     // How long somebody waits for a receive is not in a capture: here time stands still.
-    let waits = |direction: &Direction| direction.answers.iter().any(|answer| answer.syndrome >> 5 == 1);
+    let waits = |direction: &Direction| direction.answers.iter().any(|answer| answer.aeth.syndrome >> 5 == 1);
     bundled.retain(|(_, directions)| !directions.values().any(waits));
     bundled
 }

@@ -11,7 +11,8 @@ use crate::psn::Psn;
 use crate::qp::Attributes;
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
-use wire::cm::Kind;
+use wire::cm::{mra, rej, rep, req, Kind, LOCAL_ID};
+use wire::field::Field;
 
 /// What a side waits for an answer, 4.096 µs × 2^20, and how often it asks: the numbers that Linux puts in a REQ.
 pub(super) const RESPONSE_TIMEOUT: u8 = 20;
@@ -174,7 +175,7 @@ impl Connection {
             // The peer has our question, and needs longer: it says how long.
             (Kind::MsgRcptAck, Phase::ReqSent | Phase::RepSent) => {
                 if let Some(question) = &mut self.question {
-                    question.again_at = now + Duration::from_nanos(4096 << (mad.get("ServiceTimeout") & 0x1f));
+                    question.again_at = now + Duration::from_nanos(4096 << (mad.get(&mra::SERVICE_TIMEOUT) & 0x1f));
                 }
             }
             // It does not wait for us any more. The program has not answered yet, so it hears of that when it does.
@@ -182,7 +183,7 @@ impl Connection {
             (Kind::ConnectReject, Phase::ReqSent | Phase::RepSent | Phase::RepReceived | Phase::Established) => {
                 let is_made = self.phase == Phase::Established;
                 self.enter(if is_made { Phase::TimeWait } else { Phase::Idle }, now);
-                self.report(EventKind::Rejected, mad.get("Reason") as i32, mad.private_data(), out);
+                self.report(EventKind::Rejected, mad.get(&rej::REASON) as i32, mad.private_data(), out);
             }
             // Our REP, or the program, is on its way.
             (Kind::ConnectRequest, Phase::RepSent) => {
@@ -191,7 +192,7 @@ impl Connection {
                 }
             }
             (Kind::ConnectRequest, Phase::ReqReceived) => {
-                let wait = self.message(Kind::MsgRcptAck).with("ServiceTimeout", RESPONSE_TIMEOUT.into());
+                let wait = self.message(Kind::MsgRcptAck).with(&mra::SERVICE_TIMEOUT, RESPONSE_TIMEOUT.into());
                 self.tell(wait, out);
             }
             (Kind::DisconnectRequest, Phase::Established | Phase::RepSent | Phase::RepReceived) => {
@@ -245,13 +246,15 @@ impl Connection {
 
     /// What a REQ or a REP says of the peer. What it wants to serve is what we may ask for, and the other way round.
     pub(super) fn learn(&mut self, mad: &Mad) {
-        self.remote = mad.get("LocalCommID") as u32;
-        self.peer_qpn = mad.get("LocalQPN") as u32;
-        self.peer_psn = Psn::new(mad.get("StartingPSN") as u32);
-        self.peer_rnr_retries = mad.get("RNRRetryCount") as u8;
-        self.peer_reads = mad.get("InitiatorDepth") as u8;
+        let is_reply = mad.kind() == Kind::ConnectReply;
+        let get = |in_req: &Field, in_rep: &Field| mad.get(if is_reply { in_rep } else { in_req });
+        self.remote = mad.get(&LOCAL_ID) as u32;
+        self.peer_qpn = get(&req::LOCAL_QPN, &rep::LOCAL_QPN) as u32;
+        self.peer_psn = Psn::new(get(&req::STARTING_PSN, &rep::STARTING_PSN) as u32);
+        self.peer_rnr_retries = get(&req::RNR_RETRY, &rep::RNR_RETRY) as u8;
+        self.peer_reads = get(&req::INITIATOR_DEPTH, &rep::INITIATOR_DEPTH) as u8;
         self.param.responder_resources = self.peer_reads;
-        self.param.initiator_depth = mad.get("ResponderResources") as u8;
+        self.param.initiator_depth = get(&req::RESPONDER_RESOURCES, &rep::RESPONDER_RESOURCES) as u8;
     }
 
     /// Goes on to a phase, and tells the program so.

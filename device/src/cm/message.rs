@@ -1,13 +1,13 @@
 //! The connection manager's messages: management datagrams of 256 bytes, carried by UD SENDs between the QPs 1
 //! (specification, volume 1, 12.6 and 13.4; the header inside a REQ's private data: annex A11.6).
 //!
-//! Fields are named as the specification names them; where each lies is `wire`'s tables.
+//! Where each field lies is `wire`'s tables.
 
-use crate::packet::{code, put, Packet};
+use crate::packet::{code, put, Deth, Packet};
 use crate::psn::Psn;
 use std::net::IpAddr;
-use wire::cm::{ip_cm, mad, req, Kind, Message, MESSAGE_LENGTH};
-use wire::field::Header;
+use wire::cm::{ip_cm, mad, req, Kind, Message, LOCAL_ID, MESSAGE_LENGTH, REMOTE_ID};
+use wire::field::{Field, Header};
 
 /// The key of QP 1, which every datagram to it carries (10.2.5).
 pub const QKEY: u32 = 0x8001_0000;
@@ -40,13 +40,14 @@ impl Mad {
 
     /// A message that begins with the ids of both sides, as all but a REQ do.
     pub fn between(kind: Kind, transaction_id: u64, local: u32, remote: u32) -> Mad {
-        Mad::new(kind, transaction_id).with("LocalCommID", local.into()).with("RemoteCommID", remote.into())
+        Mad::new(kind, transaction_id).with(&LOCAL_ID, local.into()).with(&REMOTE_ID, remote.into())
     }
 
     /// Reads the payload of a datagram to QP 1. None if it is no message of a connection.
     pub fn read(payload: &[u8]) -> Option<Mad> {
         let message = Message::read(payload).filter(|message| message.body.len() == MESSAGE_LENGTH)?;
-        message.kind.header()?;
+        let is_of_datagrams = matches!(message.kind, Kind::ServiceRequest | Kind::ServiceReply);
+        message.kind.header().filter(|_| !is_of_datagrams)?;
         Some(Mad { kind: message.kind, bytes: payload.to_vec() })
     }
 
@@ -59,30 +60,25 @@ impl Mad {
         mad::TRANSACTION_ID.read(&self.bytes).unwrap_or_default()
     }
 
+    /// Sets a number, which is one of this kind's fields.
     #[must_use]
-    pub fn with(mut self, field: &str, value: u64) -> Mad {
-        let found = self.header().fields.iter().find(|f| f.name == field);
-        debug_assert!(found.is_some(), "{:?} has no field {field}", self.kind);
-        if let Some(field) = found {
-            put(&mut self.bytes[mad::HEADER.length..], field, value);
-        }
+    pub fn with(mut self, field: &Field, value: u64) -> Mad {
+        debug_assert!(self.has(field), "{:?} has no field {}", self.kind, field.name);
+        put(&mut self.bytes[mad::HEADER.length..], field, value);
         self
     }
 
     /// Sets an address; one of IPv4 as it stands in a GID, mapped to IPv6.
     #[must_use]
-    pub fn with_gid(self, field: &str, address: IpAddr) -> Mad {
+    pub fn with_gid(self, field: &Field, address: IpAddr) -> Mad {
         self.with_bytes(field, &gid(address))
     }
 
     /// Sets the first bytes of a field that is no number.
     #[must_use]
-    pub fn with_bytes(mut self, field: &str, bytes: &[u8]) -> Mad {
-        let found = self.header().fields.iter().find(|f| f.name == field && f.bits >= 8 * bytes.len());
-        debug_assert!(found.is_some(), "{:?} has no {field} of {} bytes", self.kind, bytes.len());
-        if let Some(field) = found {
-            self.bytes[mad::HEADER.length + field.span().0..][..bytes.len()].copy_from_slice(bytes);
-        }
+    pub fn with_bytes(mut self, field: &Field, bytes: &[u8]) -> Mad {
+        debug_assert!(self.has(field) && field.bits >= 8 * bytes.len(), "{:?}: {}", self.kind, field.name);
+        self.bytes[mad::HEADER.length + field.span().0..][..bytes.len()].copy_from_slice(bytes);
         self
     }
 
@@ -112,10 +108,14 @@ impl Mad {
         self
     }
 
-    /// A number; 0 where this kind of message has no such field.
-    pub fn get(&self, field: &str) -> u64 {
-        let found = self.header().fields.iter().find(|f| f.name == field);
-        found.and_then(|field| field.read(&self.bytes[mad::HEADER.length..])).unwrap_or_default()
+    /// A number, which is one of this kind's fields.
+    pub fn get(&self, field: &Field) -> u64 {
+        debug_assert!(self.has(field), "{:?} has no field {}", self.kind, field.name);
+        field.read(&self.bytes[mad::HEADER.length..]).unwrap_or_default()
+    }
+
+    fn has(&self, field: &Field) -> bool {
+        self.header().fields.iter().any(|other| (other.name, other.bit) == (field.name, field.bit))
     }
 
     /// The private data, without a REQ's RDMA-CM header. How many bytes of it were sent, nobody tells: the rest is zeroes.
@@ -135,10 +135,10 @@ impl Mad {
     }
 
     pub fn packet(&self, psn: Psn) -> Packet {
-        let (payload, qkey) = (self.bytes.clone(), QKEY);
+        let (payload, deth) = (self.bytes.clone(), Deth { qkey: QKEY, src_qp: QP1 });
         // AckReq says nothing in a datagram; the kernel sets it, so do we.
         let opcode = code::UD_SEND_ONLY;
-        Packet { opcode, dest_qp: QP1, src_qp: QP1, qkey, psn, ack_request: true, payload, ..Packet::default() }
+        Packet { opcode, dest_qp: QP1, deth, psn, ack_request: true, payload, ..Packet::default() }
     }
 
     fn header(&self) -> &'static Header {

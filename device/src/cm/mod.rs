@@ -15,7 +15,7 @@ use libc::c_int;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::time::Instant;
-use wire::cm::Kind;
+use wire::cm::{dreq, rej, rep, req, Kind, LOCAL_ID, REMOTE_ID};
 
 const PS_TCP: u16 = 0x0106;
 /// Reasons of a REJ (12.6.7.2): whoever has asked does not wait any longer.
@@ -172,27 +172,27 @@ impl Cm {
         connection.peer_reads = responder_resources;
         let timeout = u64::from(connection::RESPONSE_TIMEOUT);
         let mad = Mad::new(Kind::ConnectRequest, connection.transaction_id)
-            .with("LocalCommID", local.into())
-            .with("ServiceID", u64::from(PS_TCP) << 16 | u64::from(to))
-            .with("LocalCAGUID", Cm::guid(address))
-            .with("LocalQPN", connection.qpn.into())
-            .with("ResponderResources", responder_resources.into())
-            .with("InitiatorDepth", initiator_depth.into())
-            .with("RemoteCMResponseTimeout", timeout)
-            .with("StartingPSN", connection.our_psn.get().into())
-            .with("LocalCMResponseTimeout", timeout)
-            .with("RetryCount", u64::from(retries & 7))
-            .with("P_Key", 0xffff)
-            .with("PathPacketPayloadMTU", connection.mtu_code.into())
-            .with("RNRRetryCount", u64::from(rnr_retries & 7))
-            .with("MaxCMRetries", connection::MAX_RETRIES.into())
+            .with(&LOCAL_ID, local.into())
+            .with(&req::SERVICE_ID, u64::from(PS_TCP) << 16 | u64::from(to))
+            .with(&req::LOCAL_CA_GUID, Cm::guid(address))
+            .with(&req::LOCAL_QPN, connection.qpn.into())
+            .with(&req::RESPONDER_RESOURCES, responder_resources.into())
+            .with(&req::INITIATOR_DEPTH, initiator_depth.into())
+            .with(&req::REMOTE_CM_TIMEOUT, timeout)
+            .with(&req::STARTING_PSN, connection.our_psn.get().into())
+            .with(&req::LOCAL_CM_TIMEOUT, timeout)
+            .with(&req::RETRY_COUNT, u64::from(retries & 7))
+            .with(&req::P_KEY, 0xffff)
+            .with(&req::PATH_MTU, connection.mtu_code.into())
+            .with(&req::RNR_RETRY, u64::from(rnr_retries & 7))
+            .with(&req::MAX_CM_RETRIES, connection::MAX_RETRIES.into())
             // No LIDs on Ethernet: the reserved "permissive" one.
-            .with("PrimaryLocalLID", 0xffff)
-            .with("PrimaryRemoteLID", 0xffff)
-            .with_gid("PrimaryLocalGID", address)
-            .with_gid("PrimaryRemoteGID", connection.peer)
-            .with("PrimaryHopLimit", 64)
-            .with("LocalACKTimeout", connection.ack_timeout.into())
+            .with(&req::PRIMARY_LOCAL_LID, 0xffff)
+            .with(&req::PRIMARY_REMOTE_LID, 0xffff)
+            .with_gid(&req::PRIMARY_LOCAL_GID, address)
+            .with_gid(&req::PRIMARY_REMOTE_GID, connection.peer)
+            .with(&req::PRIMARY_HOP_LIMIT, 64)
+            .with(&req::LOCAL_ACK_TIMEOUT, connection.ack_timeout.into())
             .with_addresses(address, from, connection.peer)
             .with_private(private);
         connection.ask(Phase::ReqSent, mad, now, out);
@@ -213,13 +213,13 @@ impl Cm {
         let Param { responder_resources, initiator_depth, rnr_retries, .. } = connection.param;
         let mad = connection
             .message(Kind::ConnectReply)
-            .with("LocalQPN", connection.qpn.into())
-            .with("StartingPSN", connection.our_psn.get().into())
-            .with("ResponderResources", responder_resources.into())
-            .with("InitiatorDepth", initiator_depth.into())
-            .with("TargetACKDelay", TARGET_ACK_DELAY)
-            .with("RNRRetryCount", u64::from(rnr_retries & 7))
-            .with("LocalCAGUID", guid)
+            .with(&rep::LOCAL_QPN, connection.qpn.into())
+            .with(&rep::STARTING_PSN, connection.our_psn.get().into())
+            .with(&rep::RESPONDER_RESOURCES, responder_resources.into())
+            .with(&rep::INITIATOR_DEPTH, initiator_depth.into())
+            .with(&rep::TARGET_ACK_DELAY, TARGET_ACK_DELAY)
+            .with(&rep::RNR_RETRY, u64::from(rnr_retries & 7))
+            .with(&rep::LOCAL_CA_GUID, guid)
             .with_private(private);
         connection.ask(Phase::RepSent, mad, now, out);
         Ok(())
@@ -257,11 +257,12 @@ impl Cm {
             Phase::ReqSent => (TIMEOUT, 2),
             _ => (CONSUMER_REJECT, 2),
         };
-        let mut mad = connection.message(Kind::ConnectReject).with("Reason", reason).with("MessageRejected", what);
+        let mut mad =
+            connection.message(Kind::ConnectReject).with(&rej::REASON, reason).with(&rej::MESSAGE_REJECTED, what);
         if reason == TIMEOUT {
             // We have no number of the peer's: our own is good only together with our device's.
             let guid = Cm::guid(self.address).to_be_bytes();
-            mad = mad.with("RejectInfoLength", guid.len() as u64).with_bytes("AdditionalRejectInformation", &guid);
+            mad = mad.with(&rej::REJECT_INFO_LENGTH, guid.len() as u64).with_bytes(&rej::INFO, &guid);
         }
         connection.tell(mad.with_private(private), out);
     }
@@ -272,7 +273,8 @@ impl Cm {
         match connection.phase {
             Phase::Established | Phase::RepSent | Phase::RepReceived => {
                 connection.transaction_id = connection.transaction_id.wrapping_add(1 << 32);
-                let mad = connection.message(Kind::DisconnectRequest).with("RemoteQPN", connection.peer_qpn.into());
+                let mad =
+                    connection.message(Kind::DisconnectRequest).with(&dreq::REMOTE_QPN, connection.peer_qpn.into());
                 connection.ask(Phase::DreqSent, mad, now, out);
             }
             Phase::DreqReceived => {
@@ -304,8 +306,8 @@ impl Cm {
         if mad.kind() == Kind::ConnectRequest {
             return self.requested(from, &mad, random, now, out);
         }
-        let (mut local, remote) = (mad.get("RemoteCommID") as u32, mad.get("LocalCommID") as u32);
-        if mad.kind() == Kind::ConnectReject && mad.get("Reason") == TIMEOUT {
+        let (mut local, remote) = (mad.get(&REMOTE_ID) as u32, mad.get(&LOCAL_ID) as u32);
+        if mad.kind() == Kind::ConnectReject && mad.get(&rej::REASON) == TIMEOUT {
             let same = |c: &&Connection| c.peer == from && c.remote == remote && c.phase != Phase::Idle;
             local = self.connections.values().find(same).map_or(local, |connection| connection.local);
         }
@@ -324,13 +326,13 @@ impl Cm {
     }
 
     fn requested(&mut self, from: IpAddr, mad: &Mad, random: u64, now: Instant, out: &mut Vec<CmEffect>) {
-        let (remote, qpn) = (mad.get("LocalCommID") as u32, mad.get("LocalQPN") as u32);
+        let (remote, qpn) = (mad.get(&LOCAL_ID) as u32, mad.get(&req::LOCAL_QPN) as u32);
         let same = |c: &&mut Connection| c.peer == from && c.remote == remote && c.phase != Phase::Idle;
         if let Some(connection) = self.connections.values_mut().find(same) {
             return connection.receive(mad, now, out);
         }
         let refuse = |reason: u64, out: &mut Vec<CmEffect>| {
-            let answer = Mad::between(Kind::ConnectReject, mad.transaction_id(), 0, remote).with("Reason", reason);
+            let answer = Mad::between(Kind::ConnectReject, mad.transaction_id(), 0, remote).with(&rej::REASON, reason);
             out.push(CmEffect::Send(from, answer));
         };
         let is_alive = |c: &&Connection| c.peer == from && c.peer_qpn == qpn && c.phase == Phase::Established;
@@ -360,9 +362,9 @@ impl Cm {
         connection.learn(mad);
         connection.transaction_id = mad.transaction_id();
         connection.peer_port = mad.source_port();
-        connection.ack_timeout = mad.get("LocalACKTimeout") as u8;
-        connection.mtu_code = (mad.get("PathPacketPayloadMTU") as u8).clamp(1, 5);
-        connection.param.retries = mad.get("RetryCount") as u8;
+        connection.ack_timeout = mad.get(&req::LOCAL_ACK_TIMEOUT) as u8;
+        connection.mtu_code = (mad.get(&req::PATH_MTU) as u8).clamp(1, 5);
+        connection.param.retries = mad.get(&req::RETRY_COUNT) as u8;
         connection.param.rnr_retries = connection.peer_rnr_retries;
         out.push(CmEffect::Event(connection.event(owner, EventKind::ConnectRequest, 0, mad.private_data())));
     }

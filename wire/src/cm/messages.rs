@@ -39,7 +39,7 @@ headers! {
         Field::hex("VendorID", (5, 0), 24);
         Field::hex("ServiceID", (8, 0), 64).means(|v| Service(v).to_string())
             => SERVICE_ID, "What the client wants to reach; [`super::Service`] takes it apart.";
-        Field::hex("LocalCAGUID", (16, 0), 64);
+        Field::hex("LocalCAGUID", (16, 0), 64) => LOCAL_CA_GUID, "The client's device.";
         Field::hex("reserved", (24, 0), 32);
         Field::hex("LocalQ_Key", (28, 0), 32);
         Field::hex("LocalQPN", (32, 0), 24) => LOCAL_QPN, "The client's queue pair.";
@@ -49,32 +49,40 @@ headers! {
         Field::dec("InitiatorDepth", (39, 0), 8)
             => INITIATOR_DEPTH, "How many READs and atomics the client wants to have under way.";
         Field::hex("RemoteEECN", (40, 0), 24);
-        Field::dec("RemoteCMResponseTimeout", (43, 0), 5).means(timeout);
+        Field::dec("RemoteCMResponseTimeout", (43, 0), 5).means(timeout)
+            => REMOTE_CM_TIMEOUT, "How long the server may take to answer: 4.096 µs × 2^n.";
         Field::dec("TransportServiceType", (43, 5), 2).means(transport) => TRANSPORT, "RC, UC or RD.";
         Field::dec("EndToEndFlowControl", (43, 7), 1);
         Field::dec("StartingPSN", (44, 0), 24).means(|_| "the server's first request carries it".into())
             => STARTING_PSN, "The first PSN of the *server's* requests.";
-        Field::dec("LocalCMResponseTimeout", (47, 0), 5).means(timeout);
+        Field::dec("LocalCMResponseTimeout", (47, 0), 5).means(timeout)
+            => LOCAL_CM_TIMEOUT, "How long the client may take to answer: 4.096 µs × 2^n.";
         Field::dec("RetryCount", (47, 5), 3) => RETRY_COUNT, "How often the server shall repeat an unanswered request.";
-        Field::hex("P_Key", (48, 0), 16);
+        Field::hex("P_Key", (48, 0), 16) => P_KEY, "The partition.";
         Field::dec("PathPacketPayloadMTU", (50, 0), 4).means(mtu)
             => PATH_MTU, "Largest payload of a packet on this path.";
         Field::dec("RDCExists", (50, 4), 1); Field::dec("RNRRetryCount", (50, 5), 3).means(|v| only(v, 7, "for ever"))
             => RNR_RETRY, "How often to try again when no receive is posted.";
-        Field::dec("MaxCMRetries", (51, 0), 4); Field::dec("SRQ", (51, 4), 1);
+        Field::dec("MaxCMRetries", (51, 0), 4)
+            => MAX_CM_RETRIES, "How often a message is repeated that nobody answers.";
+        Field::dec("SRQ", (51, 4), 1);
         Field::dec("ExtendedTransport", (51, 5), 3);
-        Field::hex("PrimaryLocalLID", (52, 0), 16);
-        Field::hex("PrimaryRemoteLID", (54, 0), 16);
-        Field::address("PrimaryLocalGID", 56);
-        Field::address("PrimaryRemoteGID", 72);
+        Field::hex("PrimaryLocalLID", (52, 0), 16)
+            => PRIMARY_LOCAL_LID, "The client's address on InfiniBand; no meaning on Ethernet.";
+        Field::hex("PrimaryRemoteLID", (54, 0), 16)
+            => PRIMARY_REMOTE_LID, "The server's address on InfiniBand; no meaning on Ethernet.";
+        Field::address("PrimaryLocalGID", 56) => PRIMARY_LOCAL_GID, "The client's address.";
+        Field::address("PrimaryRemoteGID", 72) => PRIMARY_REMOTE_GID, "The server's address.";
         Field::hex("PrimaryFlowLabel", (88, 0), 20);
         Field::dec("reserved", (90, 4), 6);
         Field::dec("PrimaryPacketRate", (91, 2), 6);
         Field::hex("PrimaryTrafficClass", (92, 0), 8);
-        Field::dec("PrimaryHopLimit", (93, 0), 8);
+        Field::dec("PrimaryHopLimit", (93, 0), 8) => PRIMARY_HOP_LIMIT, "How many routers a packet may pass.";
         Field::dec("PrimarySL", (94, 0), 4); Field::dec("PrimarySubnetLocal", (94, 4), 1);
         Field::dec("reserved", (94, 5), 3);
-        Field::dec("LocalACKTimeout", (95, 0), 5).means(timeout); Field::dec("reserved", (95, 5), 3);
+        Field::dec("LocalACKTimeout", (95, 0), 5).means(timeout)
+            => LOCAL_ACK_TIMEOUT, "How long the server shall wait for an ACK: 4.096 µs × 2^n.";
+        Field::dec("reserved", (95, 5), 3);
         Field::hex("AlternateLocalLID", (96, 0), 16);
         Field::hex("AlternateRemoteLID", (98, 0), 16);
         Field::address("AlternateLocalGID", 100);
@@ -105,12 +113,14 @@ headers! {
             => RESPONDER_RESOURCES, "How many READs and atomics of the client the server can serve at once.";
         Field::dec("InitiatorDepth", (25, 0), 8)
             => INITIATOR_DEPTH, "How many READs and atomics the server wants to have under way.";
-        Field::dec("TargetACKDelay", (26, 0), 5).means(timeout); Field::dec("FailoverAccepted", (26, 5), 2);
+        Field::dec("TargetACKDelay", (26, 0), 5).means(timeout)
+            => TARGET_ACK_DELAY, "How long an ACK of the server may take: 4.096 µs × 2^n.";
+        Field::dec("FailoverAccepted", (26, 5), 2);
         Field::dec("EndToEndFlowControl", (26, 7), 1);
         Field::dec("RNRRetryCount", (27, 0), 3).means(|v| only(v, 7, "for ever"))
             => RNR_RETRY, "How often to try again when no receive is posted.";
         Field::dec("SRQ", (27, 3), 1); Field::dec("reserved", (27, 4), 4);
-        Field::hex("LocalCAGUID", (28, 0), 64);
+        Field::hex("LocalCAGUID", (28, 0), 64) => LOCAL_CA_GUID, "The server's device.";
         Field::bytes("PrivateData", 36, 196);
     }
 
@@ -124,24 +134,29 @@ headers! {
     pub mod mra = "MRA", "Message Receipt Acknowledgement", MESSAGE_LENGTH => {
         LOCAL_ID; REMOTE_ID;
         Field::dec("MessageMRAed", (8, 0), 2).means(message_name); Field::dec("reserved", (8, 2), 6);
-        Field::dec("ServiceTimeout", (9, 0), 5).means(timeout); Field::dec("reserved", (9, 5), 3);
+        Field::dec("ServiceTimeout", (9, 0), 5).means(timeout)
+            => SERVICE_TIMEOUT, "How much longer it takes: 4.096 µs × 2^n.";
+        Field::dec("reserved", (9, 5), 3);
         Field::bytes("PrivateData", 10, 222);
     }
 
     /// REJ (12.6.7).
     pub mod rej = "REJ", "Connect Reject", MESSAGE_LENGTH => {
         LOCAL_ID; REMOTE_ID;
-        Field::dec("MessageRejected", (8, 0), 2).means(message_name); Field::dec("reserved", (8, 2), 6);
-        Field::dec("RejectInfoLength", (9, 0), 7); Field::dec("reserved", (9, 7), 1);
+        Field::dec("MessageRejected", (8, 0), 2).means(message_name)
+            => MESSAGE_REJECTED, "Which message is answered so: a REQ, a REP, or none.";
+        Field::dec("reserved", (8, 2), 6);
+        Field::dec("RejectInfoLength", (9, 0), 7) => REJECT_INFO_LENGTH, "Bytes of [`INFO`].";
+        Field::dec("reserved", (9, 7), 1);
         Field::dec("Reason", (10, 0), 16).means(|v| reject_reason(v as u16).into()) => REASON, "Why.";
-        Field::bytes("AdditionalRejectInformation", 12, 72);
+        Field::bytes("AdditionalRejectInformation", 12, 72) => INFO, "More about the reason.";
         Field::bytes("PrivateData", 84, 148);
     }
 
     /// DREQ (12.6.10).
     pub mod dreq = "DREQ", "Disconnect Request", MESSAGE_LENGTH => {
         LOCAL_ID; REMOTE_ID;
-        Field::hex("RemoteQPN", (8, 0), 24);
+        Field::hex("RemoteQPN", (8, 0), 24) => REMOTE_QPN, "The receiver's queue pair.";
         Field::dec("reserved", (11, 0), 8);
         Field::bytes("PrivateData", 12, 220);
     }
