@@ -34,7 +34,12 @@ pub mod syndrome {
     pub const REMOTE_OPERATIONAL_ERROR: u8 = 0x63;
 }
 
-/// Memory at the responder, from a RETH.
+/// The default partition, and that we are a full member of it (10.9.1).
+const DEFAULT_PARTITION: u64 = 0xffff;
+/// The bit of a P_Key which says "full member".
+const MEMBERSHIP: u64 = 0x8000;
+
+/// RETH: memory at the responder (9.3.3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reth {
     pub va: u64,
@@ -44,7 +49,15 @@ pub struct Reth {
     pub length: u32,
 }
 
-/// Eight bytes at the responder and what to do with them, from an AtomicETH.
+impl Reth {
+    fn encode(self, bytes: &mut [u8]) {
+        put(bytes, &reth::VA, self.va);
+        put(bytes, &reth::R_KEY, self.rkey.into());
+        put(bytes, &reth::DMA_LENGTH, self.length.into());
+    }
+}
+
+/// AtomicETH: eight bytes at the responder, and what to do with them (9.3.4).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AtomicEth {
     /// Their address there.
@@ -54,6 +67,47 @@ pub struct AtomicEth {
     /// What to add, or to put there.
     pub swap_add: u64,
     pub compare: u64,
+}
+
+impl AtomicEth {
+    fn encode(self, bytes: &mut [u8]) {
+        put(bytes, &atomic_eth::VA, self.va);
+        put(bytes, &atomic_eth::R_KEY, self.rkey.into());
+        put(bytes, &atomic_eth::SWAP_ADD, self.swap_add);
+        put(bytes, &atomic_eth::COMPARE, self.compare);
+    }
+}
+
+/// AETH: what the responder says (9.3.5).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Aeth {
+    /// One of [`syndrome`].
+    pub syndrome: u8,
+    /// Messages completed by the responder, modulo 2^24.
+    pub msn: u32,
+}
+
+impl Aeth {
+    fn encode(self, bytes: &mut [u8]) {
+        put(bytes, &aeth::SYNDROME, self.syndrome.into());
+        put(bytes, &aeth::MSN, self.msn.into());
+    }
+}
+
+/// DETH: a datagram names its sender (9.3.2).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Deth {
+    /// The key of the receiving queue pair.
+    pub qkey: u32,
+    /// The sending queue pair.
+    pub src_qp: u32,
+}
+
+impl Deth {
+    fn encode(self, bytes: &mut [u8]) {
+        put(bytes, &deth::Q_KEY, self.qkey.into());
+        put(bytes, &deth::SRC_QP, self.src_qp.into());
+    }
 }
 
 /// A packet. Headers that the operation code does not call for are not sent, whatever stands here.
@@ -68,17 +122,12 @@ pub struct Packet {
     pub psn: Psn,
     pub reth: Reth,
     pub atomic: AtomicEth,
-    /// AETH: the syndrome.
-    pub syndrome: u8,
-    /// AETH: messages completed by the responder.
-    pub msn: u32,
+    pub aeth: Aeth,
     /// AtomicAckETH: what stood there before.
     pub original: u64,
+    /// ImmDt: four bytes for the receiver's completion.
     pub immediate: u32,
-    /// DETH: the key of the receiving queue pair.
-    pub qkey: u32,
-    /// DETH: the sending queue pair.
-    pub src_qp: u32,
+    pub deth: Deth,
     /// What follows the headers, without padding.
     pub payload: Vec<u8>,
 }
@@ -91,16 +140,12 @@ impl Packet {
 
     /// Whether four bytes for the receiver's completion are in it.
     pub fn brings_immediate(&self) -> bool {
-        self.has(&imm_dt::HEADER)
+        has(self.row(), &imm_dt::HEADER)
     }
 
     /// Whether it is a SEND with invalidate.
     pub fn brings_invalidate(&self) -> bool {
-        self.has(&ieth::HEADER)
-    }
-
-    fn has(&self, header: &Header) -> bool {
-        self.row().headers.iter().any(|other| other.name == header.name)
+        has(self.row(), &ieth::HEADER)
     }
 
     /// Bytes from the BTH to the padding: all that comes before the ICRC.
@@ -109,45 +154,44 @@ impl Packet {
         let pad = self.payload.len().wrapping_neg() & 3;
         let mut bytes = vec![0; bth::HEADER.length + extended];
         bytes.reserve(self.payload.len() + pad + wire::icrc::LENGTH);
-        put(&mut bytes, &bth::OPCODE, self.opcode.into());
-        put(&mut bytes, &bth::SE, self.solicited.into());
-        put(&mut bytes, &bth::PAD_CNT, pad as u64);
-        bytes[2..4].fill(0xff); // P_Key: the default partition, full member
-        put(&mut bytes, &bth::DEST_QP, self.dest_qp.into());
-        put(&mut bytes, &bth::ACK_REQ, self.ack_request.into());
-        put(&mut bytes, &bth::PSN, self.psn.get().into());
+        self.encode_bth(&mut bytes, pad);
         let mut rest = &mut bytes[bth::HEADER.length..];
         for header in self.row().headers {
             let (bytes, after) = rest.split_at_mut(header.length);
             rest = after;
-            match header.name {
-                "RETH" => {
-                    put(bytes, &reth::VA, self.reth.va);
-                    put(bytes, &reth::R_KEY, self.reth.rkey.into());
-                    put(bytes, &reth::DMA_LENGTH, self.reth.length.into());
-                }
-                "AtomicETH" => {
-                    put(bytes, &atomic_eth::VA, self.atomic.va);
-                    put(bytes, &atomic_eth::R_KEY, self.atomic.rkey.into());
-                    put(bytes, &atomic_eth::SWAP_ADD, self.atomic.swap_add);
-                    put(bytes, &atomic_eth::COMPARE, self.atomic.compare);
-                }
-                "AETH" => {
-                    put(bytes, &aeth::SYNDROME, self.syndrome.into());
-                    put(bytes, &aeth::MSN, self.msn.into());
-                }
-                "AtomicAckETH" => put(bytes, &atomic_ack_eth::ORIGINAL, self.original),
-                "ImmDt" => put(bytes, &imm_dt::DATA, self.immediate.into()),
-                "DETH" => {
-                    bytes[..4].copy_from_slice(&self.qkey.to_be_bytes());
-                    put(bytes, &deth::SRC_QP, self.src_qp.into());
-                }
-                _ => {} // Headers of operations that this device does not send.
-            }
+            self.encode_header(header, bytes);
         }
         bytes.extend_from_slice(&self.payload);
         bytes.resize(bytes.len() + pad, 0);
         bytes
+    }
+
+    fn encode_bth(&self, bytes: &mut [u8], pad: usize) {
+        put(bytes, &bth::OPCODE, self.opcode.into());
+        put(bytes, &bth::SE, self.solicited.into());
+        put(bytes, &bth::PAD_CNT, pad as u64);
+        put(bytes, &bth::P_KEY, DEFAULT_PARTITION);
+        put(bytes, &bth::DEST_QP, self.dest_qp.into());
+        put(bytes, &bth::ACK_REQ, self.ack_request.into());
+        put(bytes, &bth::PSN, self.psn.get().into());
+    }
+
+    fn encode_header(&self, header: &Header, bytes: &mut [u8]) {
+        const RETH: &str = reth::HEADER.name;
+        const ATOMIC_ETH: &str = atomic_eth::HEADER.name;
+        const AETH: &str = aeth::HEADER.name;
+        const ATOMIC_ACK_ETH: &str = atomic_ack_eth::HEADER.name;
+        const IMM_DT: &str = imm_dt::HEADER.name;
+        const DETH: &str = deth::HEADER.name;
+        match header.name {
+            RETH => self.reth.encode(bytes),
+            ATOMIC_ETH => self.atomic.encode(bytes),
+            AETH => self.aeth.encode(bytes),
+            ATOMIC_ACK_ETH => put(bytes, &atomic_ack_eth::ORIGINAL, self.original),
+            IMM_DT => put(bytes, &imm_dt::DATA, self.immediate.into()),
+            DETH => self.deth.encode(bytes),
+            _ => {} // Headers of operations that this device does not send.
+        }
     }
 
     /// Takes over what `wire` has read. None if the packet is shorter than its headers say, or than its padding; or if it
@@ -159,13 +203,13 @@ impl Packet {
         }
         // Version 0 of the transport, and the default partition, whose limited members we may talk to, too (9.6, 10.9.3).
         let header = packet.datagram.ip.get(packet.bth_offset()..)?;
-        if header[1] & 0x0f != 0 || header[2] & 0x7f != 0x7f || header[3] != 0xff {
+        let partition = bth::P_KEY.read(header)? | MEMBERSHIP;
+        if bth::T_VER.read(header)? != 0 || partition != DEFAULT_PARTITION {
             return None;
         }
         let (va, rkey) = packet.remote().map_or((0, 0), |remote| (remote.va, remote.r_key));
         let atomic = packet.atomic_operands().map(|(swap_add, compare)| AtomicEth { va, rkey, swap_add, compare });
-        let deth = packet.headers().find(|(_, header)| header.name == "DETH");
-        let qkey = deth.and_then(|(at, _)| packet.datagram.ip.get(at..at + 4)?.try_into().ok());
+        let aeth = packet.aeth().map(|aeth| Aeth { syndrome: aeth.syndrome, msn: aeth.msn });
         Some(Packet {
             opcode: packet.bth.opcode,
             solicited: packet.bth.se,
@@ -174,25 +218,33 @@ impl Packet {
             psn: Psn::new(packet.bth.psn),
             reth: packet.dma_length().map_or_else(Reth::default, |length| Reth { va, rkey, length }),
             atomic: atomic.unwrap_or_default(),
-            syndrome: packet.aeth().map_or(0, |aeth| aeth.syndrome),
-            msn: packet.aeth().map_or(0, |aeth| aeth.msn),
+            aeth: aeth.unwrap_or_default(),
             original: packet.atomic_original().unwrap_or_default(),
             immediate: packet.immediate().unwrap_or_default(),
-            qkey: qkey.map_or(0, u32::from_be_bytes),
-            src_qp: packet.src_qp().unwrap_or_default(),
+            deth: decode_deth(packet).unwrap_or_default(),
             payload: packet.payload().to_vec(),
         })
     }
 }
 
+fn decode_deth(packet: &wire::Packet) -> Option<Deth> {
+    let (at, _) = packet.headers().find(|(_, header)| header.name == deth::HEADER.name)?;
+    let bytes = packet.datagram.ip.get(at..)?;
+    Some(Deth { qkey: deth::Q_KEY.read(bytes)? as u32, src_qp: deth::SRC_QP.read(bytes)? as u32 })
+}
+
 /// The operation code of one packet of a message over RC.
 pub fn opcode_of(operation: Operation, part: Part, immediate: bool) -> u8 {
     let fits = |row: &&Opcode| {
-        let carries = |name| row.headers.iter().any(|header| header.name == name);
         let parts = (row.service, row.operation, row.part) == (Service::Rc, operation, part);
-        parts && carries("ImmDt") == immediate && !carries("IETH")
+        parts && has(row, &imm_dt::HEADER) == immediate && !has(row, &ieth::HEADER)
     };
     opcode::TABLE.iter().find(fits).map_or(0xff, |row| row.code)
+}
+
+/// Whether packets with this operation code have this header.
+fn has(row: &Opcode, header: &Header) -> bool {
+    row.headers.iter().any(|other| other.name == header.name)
 }
 
 /// Writes a field of a header that was all zeroes.

@@ -9,7 +9,7 @@ use device::cm::{Cm, Mad, Param, QP1};
 use device::datagram;
 use device::memory::Access;
 use device::outside::Ctx;
-use device::packet::{code, AtomicEth, Packet, Reth};
+use device::packet::{code, Aeth, AtomicEth, Packet, Reth};
 use device::psn::Psn;
 use device::qp::{mask, Attributes, Qp, State};
 use device::work::{Local, Remote, SendRequest, Work};
@@ -78,7 +78,7 @@ fn packet(hostile: &Hostile, side: &Side, psn: &mut u32) -> Packet {
         solicited: hostile.flags & 2 == 2,
         reth: Reth { va, rkey, length: hostile.length },
         atomic: AtomicEth { va, rkey, swap_add: 7, compare: 9 },
-        syndrome: hostile.syndrome,
+        aeth: Aeth { syndrome: hostile.syndrome, msn: 0 },
         payload: vec![0xee; hostile.payload],
         ..Packet::default()
     };

@@ -44,7 +44,7 @@ fn long_memory(length: usize) -> *mut u8 {
 
 fn naks(effects: &[Effect]) -> Vec<u8> {
     let nak = |effect: &Effect| match effect {
-        Effect::Send(packet) if packet.syndrome != syndrome::ACK => Some(packet.syndrome),
+        Effect::Send(packet) if packet.aeth.syndrome != syndrome::ACK => Some(packet.aeth.syndrome),
         _ => None,
     };
     effects.iter().filter_map(nak).collect()

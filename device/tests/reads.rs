@@ -5,7 +5,7 @@
 mod pair;
 
 use device::completion::Status;
-use device::packet::Packet;
+use device::packet::{Aeth, Packet};
 use device::psn::Psn;
 use device::qp::Qp;
 use device::work::{Local, Remote, SendRequest, Work};
@@ -62,7 +62,7 @@ fn answered(length: u32, responses: &[(u8, u8, usize)]) -> Option<Status> {
     side.act(now, Qp::tick);
     for (psn, (opcode, syndrome, length)) in responses.iter().enumerate() {
         let (opcode, syndrome, psn, payload) = (*opcode, *syndrome, Psn::new(psn as u32), vec![9; *length]);
-        let packet = Packet { opcode, syndrome, dest_qp: 17, psn, payload, ..Packet::default() };
+        let packet = Packet { opcode, aeth: Aeth { syndrome, msn: 0 }, dest_qp: 17, psn, payload, ..Packet::default() };
         side.act(now, |qp, out| qp.receive(packet, out));
     }
     side.sent.first().map(|wc| wc.status)

@@ -16,8 +16,9 @@ headers! {
         Field::dec("MigReq", (1, 1), 1);
         Field::dec("PadCnt", (1, 2), 2).means(|v| only(v.min(1), 1, &format!("{v} zero bytes follow the payload")))
             => PAD_CNT, "Bytes of padding after the payload, to a multiple of four.";
-        Field::dec("TVer", (1, 4), 4);
-        Field::hex("P_Key", (2, 0), 16).means(|v| only(v, 0xffff, "default partition, full member"));
+        Field::dec("TVer", (1, 4), 4) => T_VER, "The version of the transport: 0.";
+        Field::hex("P_Key", (2, 0), 16).means(|v| only(v, 0xffff, "default partition, full member"))
+            => P_KEY, "The partition that both ends belong to.";
         Field::dec("FECN", (4, 0), 1).means(|v| only(v, 1, "congestion met on the way"));
         Field::dec("BECN", (4, 1), 1).means(|v| only(v, 1, "slow down: your packets met congestion"));
         Field::dec("reserved", (4, 2), 6);
@@ -72,7 +73,8 @@ headers! {
 
     /// Datagram Extended Transport Header (9.3.2): UD has no connection, so each packet names its sender.
     pub mod deth = "DETH", "Datagram Extended Transport Header", 8 => {
-        Field::hex("Q_Key", (0, 0), 32).means(|v| only(v, 0x8001_0000, "the well-known key of QP 1"));
+        Field::hex("Q_Key", (0, 0), 32).means(|v| only(v, 0x8001_0000, "the well-known key of QP 1"))
+            => Q_KEY, "The key of the receiving queue pair.";
         Field::dec("reserved", (4, 0), 8);
         Field::hex("SrcQP", (5, 0), 24) => SRC_QP, "The queue pair that sent this datagram.";
     }

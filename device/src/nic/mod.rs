@@ -224,7 +224,7 @@ impl Nic {
     /// Takes a packet from the network.
     fn receive(&mut self, from: IpAddr, packet: Packet) {
         if packet.dest_qp == crate::cm::QP1 {
-            if packet.qkey == crate::cm::QKEY {
+            if packet.deth.qkey == crate::cm::QKEY {
                 self.with_cm(|cm, now, out| cm.receive(from, &packet.payload, random(), now, out));
             }
             return;

@@ -24,7 +24,7 @@ impl Requester {
             ctx.say(|| format!("requester: {} of PSN {psn}: an old one", packet.row().name));
             return Ok(());
         }
-        match (packet.opcode, Syndrome::from(packet.syndrome)) {
+        match (packet.opcode, Syndrome::from(packet.aeth.syndrome)) {
             (code::ACKNOWLEDGE, Syndrome::Ack { .. }) => self.ack_received(psn, qp, ctx),
             (code::ACKNOWLEDGE, Syndrome::RnrNak { timer_us }) => {
                 self.ack_received(psn.before(), qp, ctx);
@@ -61,8 +61,8 @@ impl Requester {
     }
 
     fn nak_received(&mut self, packet: &Packet, qp: &View, ctx: &mut Ctx) -> Result<(), Broken> {
-        ctx.say(|| format!("requester: PSN {}: {}", packet.psn, Syndrome::from(packet.syndrome)));
-        let status = match packet.syndrome {
+        ctx.say(|| format!("requester: PSN {}: {}", packet.psn, Syndrome::from(packet.aeth.syndrome)));
+        let status = match packet.aeth.syndrome {
             syndrome::PSN_SEQUENCE_ERROR => {
                 self.went_back = false;
                 return self.try_again(qp, ctx);
@@ -138,7 +138,7 @@ impl Requester {
 
 /// Whether a packet is the response to a READ or atomic that has its PSN: of the right kind, an ACK, and as long as it must be.
 fn is_response_to(wqe: &Wqe, packet: &Packet, qp: &View) -> bool {
-    let is_ack = matches!(Syndrome::from(packet.syndrome), Syndrome::Ack { .. });
+    let is_ack = matches!(Syndrome::from(packet.aeth.syndrome), Syndrome::Ack { .. });
     match wqe.request.work {
         Work::Read(_) => is_ack && is_part_of_read(wqe, packet, qp.attributes.mtu),
         work => is_ack && work.is_atomic() && packet.opcode == code::ATOMIC_ACKNOWLEDGE && packet.payload.is_empty(),

@@ -51,7 +51,8 @@ impl Responder {
     pub(super) fn stop(&mut self) -> Option<ReceiveRequest> {
         self.message = None;
         // A NAK is the last word: what stands before it in the queue is still sent.
-        let is_nak = |response: &Response| matches!(response, Response::Packet(last) if last.syndrome != syndrome::ACK);
+        let is_nak =
+            |response: &Response| matches!(response, Response::Packet(last) if last.aeth.syndrome != syndrome::ACK);
         if !self.responses.back().is_some_and(is_nak) {
             self.responses.clear();
         }

@@ -10,7 +10,7 @@ use super::verdict::Nak;
 use super::{packets, Broken, State, View};
 use crate::memory::{Access, Claim};
 use crate::outside::{Ctx, Effect};
-use crate::packet::{code, opcode_of, syndrome, Packet, Reth};
+use crate::packet::{code, opcode_of, syndrome, Aeth, Packet, Reth};
 use crate::psn::Psn;
 use wire::opcode::Operation;
 
@@ -59,7 +59,8 @@ impl Responder {
     }
 
     pub(super) fn queue_ack(&mut self, psn: Psn, syndrome: u8, qp: &View) {
-        let packet = Packet { syndrome, ..self.response(code::ACKNOWLEDGE, psn, qp) };
+        let aeth = Aeth { syndrome, msn: self.msn };
+        let packet = Packet { aeth, ..self.response(code::ACKNOWLEDGE, psn, qp) };
         self.responses.push_back(Response::Packet(packet));
     }
 
@@ -102,8 +103,8 @@ impl Responder {
 
     /// A packet that answers, with nothing in it yet.
     fn response(&self, opcode: u8, psn: Psn, qp: &View) -> Packet {
-        let (dest_qp, msn) = (qp.attributes.dest_qp, self.msn);
-        Packet { opcode, dest_qp, psn, syndrome: syndrome::ACK, msn, ..Packet::default() }
+        let aeth = Aeth { syndrome: syndrome::ACK, msn: self.msn };
+        Packet { opcode, dest_qp: qp.attributes.dest_qp, psn, aeth, ..Packet::default() }
     }
 }
 
@@ -157,6 +158,10 @@ impl Responder {
         let payload = ctx.memory.check(whole).and_then(|()| ctx.memory.read(here));
         let payload = payload.map_err(|refusal| Nak::Memory { reth, refusal })?;
         let opcode = opcode_of(Operation::ReadResponse, part(index, packets(reth.length, mtu)), false);
-        Ok(Packet { payload, msn, ..self.response(opcode, first.plus(index), qp) })
+        Ok(Packet {
+            payload,
+            aeth: Aeth { syndrome: syndrome::ACK, msn },
+            ..self.response(opcode, first.plus(index), qp)
+        })
     }
 }
