@@ -102,6 +102,10 @@ fn mirror(library: &Path, copy: &Path) -> Result<Vec<PathBuf>> {
     }
     for file in tree(copy)?.into_iter().filter(|file| !wanted.contains(file)) {
         let path = copy.join(file);
+        // What a link leads to is somebody else's.
+        if path.ancestors().skip(1).take_while(|folder| *folder != copy).any(Path::is_symlink) {
+            continue;
+        }
         fs::remove_file(&path).with_context(|| format!("cannot remove {}", path.display()))?;
         changed.push(path);
     }
@@ -138,6 +142,10 @@ mod tests {
         assert_eq!(mirror(&library, &copy).unwrap(), Vec::<PathBuf>::new());
         assert!(library.join("examples/more.rs").exists() && !copy.join("examples").exists());
         assert_eq!(read(&copy.join("src/lib.rs")).unwrap(), "text");
+        write(&scratch.join("else/mine.txt"), "mine").unwrap();
+        std::os::unix::fs::symlink(scratch.join("else"), copy.join("src/else")).unwrap();
+        mirror(&library, &copy).unwrap();
+        assert!(scratch.join("else/mine.txt").exists(), "nor is one in it");
         fs::remove_dir_all(&scratch).unwrap();
     }
 
