@@ -1,7 +1,7 @@
 //! The library `common` by itself, before any lesson: every operation, and every function of an id in every state. The programs
 //! are in common/examples. What the kernel's driver says to the same: lab/tests/lessons/common_library.rs.
 
-use crate::support::{example, programs, CLIENT, SERVER};
+use crate::support::{each, example, programs, CLIENT, SERVER};
 
 #[test]
 fn every_operation() {
@@ -67,4 +67,23 @@ fn what_is_refused_or_forgotten_is_held_no_longer() {
     let check = programs(&program, "true").exits(0, 0);
     check.logs(SERVER, "1000000 refused posts leave nothing: yes");
     check.logs(SERVER, "1000 RESETs leave nothing: yes");
+}
+
+/// Random calls and drops, all of safe Rust, with these seeds: each call returns, nothing crashes and nothing is left open.
+fn fuzz(first: usize, last: usize) {
+    let program = format!("RUST_LOG=error {} {first} {last} 4000", example("fuzz"));
+    let check = programs(&program, "true").exits(0, 0);
+    check.logs(SERVER, "all seeds are done");
+}
+
+#[test]
+fn random_calls_and_drops() {
+    fuzz(1, 12);
+}
+
+#[test]
+#[ignore = "some minutes: cargo test -p device --test programs many_random_calls -- --ignored"]
+fn many_random_calls_and_drops() {
+    let firsts: Vec<usize> = (1..800).step_by(10).collect();
+    each(&firsts, |first| fuzz(*first, first + 9));
 }
