@@ -30,7 +30,7 @@ fn long_memory(length: usize) -> *mut u8 {
     const PART: usize = 2 << 20;
     // SAFETY: the parts are put into address space that was reserved for them, and nobody gives it back.
     unsafe {
-        let file = libc::memfd_create(c"parts".as_ptr(), 0);
+        let file = libc::memfd_create(b"parts\0".as_ptr().cast(), 0);
         assert!(file >= 0 && libc::ftruncate(file, PART as i64) == 0);
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
         let start = libc::mmap(std::ptr::null_mut(), length, libc::PROT_NONE, flags, -1, 0).cast::<u8>();
