@@ -1,11 +1,12 @@
-//! The workspace around copies of lessons: versions, profiles and patches as in the repository's own manifest, and a copy of
-//! what the lessons call. No link leads out of it: what is edited here is edited here alone.
+//! The workspace around copies of lessons: versions, profiles and patches as in the repository's own manifest, and what the
+//! lessons call. No link leads out of a reader's: what is edited there is edited there alone.
 
 use crate::copy::{name, read, tree, write};
 use crate::project::{files, Project};
 use anyhow::{Context, Result};
 use std::env;
 use std::fs::{self, File};
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 /// The crate that lessons call, in the repository's folder and in that of a workspace. Cargo takes a crate for the one that
@@ -51,10 +52,25 @@ pub fn furnish(project: &Project, workspace: &Path, members: &[String]) -> Resul
     write(&workspace.join("Cargo.toml"), &manifest(&root, members, if is_readers { MARK } else { "" }))?;
     // The versions that the lessons are built with.
     write(&workspace.join("Cargo.lock"), &read(&project.root.join("Cargo.lock"))?)?;
+    let (library, here) = (project.root.join(LIBRARY), workspace.join(LIBRARY));
     if is_readers {
         write(&workspace.join(".cargo/config.toml"), &config(&project.target))?;
+        return mirror(&library, &here);
     }
-    mirror(&project.root.join(LIBRARY), &workspace.join(LIBRARY))
+    link(&library, &here).with_context(|| format!("cannot make the link {}", here.display()))?;
+    Ok(Vec::new())
+}
+
+/// Below cargo's folder it is a link. Cargo remembers there which files it has read, and not those of the package: it would
+/// look at a copy, and not see that the library itself has changed.
+fn link(library: &Path, here: &Path) -> std::io::Result<()> {
+    match fs::read_link(here) {
+        Ok(there) if there == library => return Ok(()),
+        Ok(_) => fs::remove_file(here)?,
+        Err(_) if here.exists() => fs::remove_dir_all(here)?,
+        Err(_) => {}
+    }
+    symlink(library, here)
 }
 
 /// What an editor's cargo does not know by itself: where the lessons were built, and what was unpacked for that.
@@ -138,14 +154,30 @@ mod tests {
         let (library, copy) = (scratch.join("library"), scratch.join("copy"));
         write(&library.join("src/lib.rs"), "text").unwrap();
         write(&library.join("examples/more.rs"), "no part of the copy").unwrap();
-        std::os::unix::fs::symlink(&library, &copy).unwrap();
+        symlink(&library, &copy).unwrap();
         assert_eq!(mirror(&library, &copy).unwrap(), Vec::<PathBuf>::new());
         assert!(library.join("examples/more.rs").exists() && !copy.join("examples").exists());
         assert_eq!(read(&copy.join("src/lib.rs")).unwrap(), "text");
         write(&scratch.join("else/mine.txt"), "mine").unwrap();
-        std::os::unix::fs::symlink(scratch.join("else"), copy.join("src/else")).unwrap();
+        symlink(scratch.join("else"), copy.join("src/else")).unwrap();
         mirror(&library, &copy).unwrap();
         assert!(scratch.join("else/mine.txt").exists(), "nor is one in it");
+        fs::remove_dir_all(&scratch).unwrap();
+    }
+
+    #[test]
+    fn below_cargos_folder_the_library_is_that_of_this_clone() {
+        let scratch = Project::find().unwrap().target.join("practice/test-of-clones");
+        let _ = fs::remove_dir_all(&scratch);
+        let (clone, renamed, here) = (scratch.join("clone"), scratch.join("renamed"), scratch.join("common"));
+        for folder in [&clone, &renamed, &here] {
+            fs::create_dir_all(folder).unwrap();
+        }
+        for library in [&clone, &renamed] {
+            link(library, &here).unwrap();
+            assert_eq!(&fs::read_link(&here).unwrap(), library);
+        }
+        assert!(clone.exists(), "what the link led to stays");
         fs::remove_dir_all(&scratch).unwrap();
     }
 
@@ -159,7 +191,7 @@ mod tests {
         let project = Project::find().unwrap();
         let workspace = project.target.join("practice/test-of-workspaces");
         let _ = fs::remove_dir_all(&workspace);
-        let furnish = || furnish(&project, &workspace, &[]).unwrap();
+        let furnish = || mirror(&project.root.join(LIBRARY), &workspace.join(LIBRARY)).unwrap();
         assert!(furnish().is_empty(), "all is new");
         let (here, there) = (workspace.join("common/src/pd.rs"), project.root.join("common/src/pd.rs"));
         let text = read(&there).unwrap();

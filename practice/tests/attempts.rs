@@ -5,7 +5,7 @@
 
 use practice::attempt::attempt;
 use practice::change::Change;
-use practice::exercise::{Exercise, State};
+use practice::exercise::{Exercise, State, FOLDER};
 use practice::project::Project;
 use practice::run::Place;
 use std::fs;
@@ -34,7 +34,7 @@ impl Tried {
         let project = Project::find().unwrap();
         let mut change = Change::load(&project.lesson("04").unwrap(), "whose").unwrap();
         (change.name, change.deadline) = (format!("test-{name}"), Some(DEADLINE));
-        let exercise = Exercise::new(change, &project.target.join("practice/attempts").join(name));
+        let exercise = Exercise::new(change, &project.root.join(FOLDER).join(".test").join(name));
         let _ = exercise.reset(&project);
         exercise.begin(&project).unwrap();
         let client = exercise.copy.folder.join("src/client.rs");
