@@ -167,7 +167,7 @@ sweep: ## one fault at a time on every packet of lessons 02, 04 and 05, and what
 bench: ## measure everything beside its reference, and write docs/benchmarks.md (ten minutes; leave the machine alone meanwhile)
 	@lab/setup.sh build lab shell test
 	cargo build --workspace
-	cargo build --release -p wire -p lesson-10
+	cargo build --release -p wire -p lesson-10 -p bench
 	@$(MAKE) --no-print-directory site
 	@"$$bin"/bench --keep bench/figures.tsv
 	@"$$bin"/bench --page bench/figures.tsv docs/benchmarks.md

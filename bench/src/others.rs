@@ -2,7 +2,7 @@
 //! believes SoftRoCE to be fast.
 
 use crate::figure::Figure;
-use crate::tools::{bin, field, lesson, numbers, take_turns, Contender, Effort};
+use crate::tools::{bin, field, numbers, optimized, take_turns, Contender, Effort};
 use anyhow::{Context, Result};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -51,14 +51,11 @@ const BLOCK: usize = 65536;
 
 pub fn tcp(effort: Effort) -> Result<Vec<Figure>> {
     let (small, large) = (effort.count(1000), effort.count(100));
-    let (bench, lesson) = (bin()?.join("bench").display().to_string(), lesson(effort)?);
+    let bench = bin()?.join("bench").display().to_string();
+    let (lesson, pingpong) = (optimized("lesson-10", effort)?, optimized("pingpong", effort)?);
+    let asleep = format!("-p 7472 --op send --wait sleep --turns {small}");
     let contenders = [
-        (
-            "RDMA there and back",
-            format!(
-                "env RUST_LOG=off {lesson} client -a server --op send --pingpong --inline --wait sleep --count {small}"
-            ),
-        ),
+        ("RDMA there and back", format!("env RUST_LOG=off {pingpong} client -a server {asleep}")),
         (
             "RDMA blocks",
             format!("env RUST_LOG=off {lesson} client -a server --size {BLOCK} --depth 16 --count {large}"),
@@ -67,7 +64,10 @@ pub fn tcp(effort: Effort) -> Result<Vec<Figure>> {
     ];
     let contenders = contenders.map(|(name, client)| Contender { name: name.into(), server: None, client });
     let server = |rounds| {
-        format!("sh -c \"{bench} tcp-server {rounds} & RUST_LOG=off {lesson} server -n {}; wait\"", 2 * rounds)
+        format!(
+            "sh -c \"{bench} tcp-server {rounds} & RUST_LOG=off {pingpong} server {asleep} -n {rounds} & \
+             RUST_LOG=off {lesson} server -n {rounds}; wait\""
+        )
     };
     let said = take_turns("bench-tcp", server, &contenders, effort)?;
     let rdma = numbers(&said, "RDMA there and back", |text| field(text, "median_ns").map(|ns| ns / 1e3))?;

@@ -1,7 +1,7 @@
 //! The techniques of lesson 10: what each brings, beside the plain way.
 
 use crate::figure::{spread, Figure};
-use crate::tools::{field, lesson, numbers, root, take_turns, Contender, Effort};
+use crate::tools::{field, numbers, optimized, root, take_turns, Contender, Effort};
 use anyhow::Result;
 use plotters::prelude::*;
 
@@ -29,7 +29,7 @@ const WAYS: [(&str, &str, usize, &str); 16] = [
 ];
 
 pub fn figures(effort: Effort) -> Result<Vec<Figure>> {
-    let lesson = lesson(effort)?;
+    let lesson = optimized("lesson-10", effort)?;
     let contender = |(what, options, count, _): &(&str, &str, usize, &str)| {
         let log = if *what == LOGGED { "info" } else { "off" };
         let client = format!("env RUST_LOG={log} {lesson} client -a server --count {} {options}", effort.count(*count));

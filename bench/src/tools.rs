@@ -31,12 +31,13 @@ pub fn bin() -> Result<PathBuf> {
     Ok(std::env::current_exe()?.parent().context("this program lies in no folder")?.to_owned())
 }
 
-/// Lesson 10, optimized as its rivals are; a smoke run takes what is there.
-pub fn lesson(effort: Effort) -> Result<String> {
-    let program = bin()?.join(if effort.smoke { "lesson-10" } else { "../release/lesson-10" });
+/// A program of ours, `lesson-10` or `pingpong`, optimized as its rivals are; a smoke run takes what is there.
+pub fn optimized(program: &str, effort: Effort) -> Result<String> {
+    let folder = bin()?;
+    let program = if effort.smoke { folder.join(program) } else { folder.join("../release").join(program) };
     let found = program.canonicalize();
     Ok(found
-        .with_context(|| format!("{}: cargo build --release -p lesson-10 -p wire", program.display()))?
+        .with_context(|| format!("{}: cargo build --release -p lesson-10 -p bench -p wire", program.display()))?
         .display()
         .to_string())
 }

@@ -2,12 +2,12 @@
 
 use crate::figure::Figure;
 use crate::row::Wanted;
-use crate::tools::{field, lesson, numbers, take_turns, Contender, Effort};
+use crate::tools::{field, numbers, optimized, take_turns, Contender, Effort};
 use anyhow::Result;
 
 struct Match {
     what: &'static str,
-    /// Options of lesson 10's client.
+    /// Options of our program: of `pingpong` on both sides if it goes there and back, else of lesson 10's client.
     ours: &'static str,
     /// The program of perftest, and what it needs to do the same.
     other: &'static str,
@@ -29,21 +29,21 @@ use Kind::{Bandwidth, Latency, Sleeping};
 const MATCHES: [Match; 9] = [
     Match {
         what: "WRITE, 64 bytes, there and back / 2",
-        ours: "--op write --pingpong --inline",
+        ours: "--op write",
         other: "ib_write_lat -s 64 -I 64",
         kind: Latency,
     },
     Match { what: "READ, 64 bytes", ours: "--op read", other: "ib_read_lat -s 64", kind: Latency },
     Match {
         what: "SEND, 64 bytes, there and back / 2",
-        ours: "--op send --pingpong --inline --depth 64 --signal-every 50",
+        ours: "--op send --signal-every 50",
         other: "ib_send_lat -s 64 -I 64",
         kind: Latency,
     },
     Match { what: "FETCH_ADD", ours: "--op fetch-add", other: "ib_atomic_lat -A FETCH_AND_ADD", kind: Latency },
     Match {
         what: "SEND, asleep, there and back / 2",
-        ours: "--op send --pingpong --inline --depth 64 --signal-every 50 --wait sleep",
+        ours: "--op send --signal-every 50 --wait sleep",
         other: "ib_send_lat -e -s 64 -I 64",
         kind: Sleeping,
     },
@@ -68,23 +68,34 @@ const MATCHES: [Match; 9] = [
     },
 ];
 
+impl Match {
+    fn is_pingpong(&self) -> bool {
+        self.what.ends_with("there and back / 2")
+    }
+}
+
 pub fn figures(effort: Effort) -> Result<Vec<Figure>> {
     // Many rounds: five per cent are to be seen, and a single one is off by twenty. Three turns in each where both sides poll,
     // for these two are off by more. In a turn the first moments, while the machine tidies up, must not count much.
     let effort = Effort { rounds: if effort.smoke { effort.rounds } else { 12 }, ..effort };
-    let noisy = |one: &&Match| !effort.smoke && one.kind == Latency && one.ours.contains("--pingpong");
+    let noisy = |one: &&Match| !effort.smoke && one.kind == Latency && one.is_pingpong();
     let both_poll = MATCHES.iter().filter(noisy);
     let turns: Vec<&Match> = MATCHES.iter().chain(both_poll.clone()).chain(both_poll).collect();
-    let (lesson, mut contenders) = (lesson(effort)?, Vec::new());
-    for Match { what, ours, other, kind } in &turns {
+    let (lesson, pingpong) = (optimized("lesson-10", effort)?, optimized("pingpong", effort)?);
+    let mut contenders = Vec::new();
+    for one in &turns {
+        let Match { what, ours, other, kind } = one;
         let count = if *kind == Bandwidth && what.contains("64 KiB") { 120 } else { 1000 };
         let count = effort.count(count);
         // A server for each client, as perftest has.
-        let lesson = format!("env RUST_LOG=off {lesson}");
+        let program = format!("env RUST_LOG=off {}", if one.is_pingpong() { &pingpong } else { &lesson });
+        let often = if one.is_pingpong() { "turns" } else { "count" };
+        let options = format!("-p {{port}} --{often} {count} {ours}");
+        let server = if one.is_pingpong() { &options } else { "-p {port}" };
         contenders.push(Contender {
             name: (*what).into(),
-            server: Some(format!("{lesson} server -p {{port}} -n 1")),
-            client: format!("{lesson} client -a server -p {{port}} --count {count} {ours}"),
+            server: Some(format!("{program} server {server} -n 1")),
+            client: format!("{program} client -a server {options}"),
         });
         let other = format!("{other} -x 1 -F -n {count} -p {{port}}");
         contenders.push(Contender {

@@ -1,4 +1,4 @@
-//! Lesson 10 with every operation and technique. What is counted is what was asked for; what is measured is not looked at.
+//! Lesson 10 with every operation and technique, and the ping-pong of the benchmarks. What is counted is what was asked for; what is measured is not looked at.
 
 #![allow(clippy::unwrap_used)] // A test may end with a panic.
 
@@ -9,16 +9,21 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 static RUNS: AtomicUsize = AtomicUsize::new(0);
 
-/// The line for programs.
+/// Lesson 10's line for programs.
 fn bench(options: &str) -> String {
+    program("lesson-10", "", options)
+}
+
+fn program(name: &str, server: &str, client: &str) -> String {
     let device = Path::new(env!("CARGO_BIN_EXE_device"));
-    let lesson = device.with_file_name("lesson-10");
-    assert!(lesson.exists(), "build it: cargo build -p lesson-10");
+    let program = device.with_file_name(name);
+    assert!(program.exists(), "build it: cargo build --workspace");
     let name = format!("test-going-fast-{}", RUNS.fetch_add(1, Ordering::Relaxed));
     let said = Path::new(env!("CARGO_TARGET_TMPDIR")).join(&name);
-    let (lesson, file) = (lesson.display(), said.display());
-    let client = format!("sh -c 'RUST_LOG=off {lesson} client -a $SERVER {options} >{file}'");
-    let server = format!("env RUST_LOG=off {lesson} server");
+    let (program, file) = (program.display(), said.display());
+    let options = client;
+    let client = format!("sh -c 'RUST_LOG=off {program} client -a $SERVER {options} >{file}'");
+    let server = format!("env RUST_LOG=off {program} server {server}");
     let run = ["exec", "--quiet", "--name", &name, "--server", &server, "--client", &client];
     let output = Command::new(device).args(run).output().unwrap();
     let text = fs::read_to_string(&said).unwrap() + &String::from_utf8_lossy(&output.stdout);
@@ -52,10 +57,10 @@ fn fewer_posts_and_completions_for_as_many_requests() {
 }
 
 #[test]
-fn there_and_back() {
-    for options in ["--inline", "--op send --wait sleep", "--op write-imm --depth 8 --signal-every 8 --inline"] {
-        let line = bench(&format!("--pingpong --count 50 {options}"));
-        assert_eq!(number(&line, "posts"), 50, "{line}");
+fn there_and_back_as_the_benchmarks_have_it() {
+    for options in ["--op write", "--op send --wait sleep", "--op send --signal-every 8"] {
+        let line = program("pingpong", &format!("--turns 50 {options}"), &format!("--turns 50 {options}"));
+        assert_eq!(number(&line, "count"), 50, "{line}");
     }
 }
 
@@ -77,7 +82,6 @@ fn what_cannot_be_is_refused() {
         ("--count 0", "at least 1"),
         ("--credits", "for send and write-imm"),
         ("--size 4000000 --depth 64", "too much"),
-        ("--pingpong --wait sleep", "woken"),
     ] {
         let output = Command::new(&lesson).args(["client", "-a", "::1"]).args(options.split(' ')).output().unwrap();
         let text = String::from_utf8_lossy(&output.stderr).into_owned();

@@ -55,15 +55,6 @@ fn lesson_05_works_with_host_names_and_another_port() {
     outcome.logs(CLIENT, "SUCCESS, source and destination buffers match");
 }
 
-/// A queue pair moved by hand names its own address by a place in the device's table: another device has other places.
-#[test]
-fn lesson_08_needs_the_place_of_its_own_address() {
-    let check = lesson("08", "", "--wrong gid_index").exits(1, 1);
-    check.logs(CLIENT, "ibv_modify_qp failed: EINVAL");
-    check.logs(CLIENT, "a GID index whose address");
-    check.logs(SERVER, "the peer has hung up");
-}
-
 /// One program alone: its exit status is 1, and it says what is wrong and what to do.
 fn fails_alone(side: &str, command: &str, says: &[&str]) -> Check {
     let run = lab::Run::programs();

@@ -1,68 +1,54 @@
-//! The server: memory for others to use, and a queue pair for each that a client asks for.
+//! The server of both parts: memory for others to use, and for each client a queue pair.
 
 use common::args::Args;
 use common::narrate::preview;
 use common::tcp::{listen, Peer};
-use common::{say, stage, Access, Buffer, Card};
+use common::{say, stage, Access, Card, MemoryRegion, QueuePair, Result, SendWr};
 
-use crate::api::Rdma;
-use crate::error::Result;
-use crate::handle::Handle;
-use crate::{pingpong, DEVICE, PINGPONG, WRONG};
+use crate::by_hand::connect::{connect, fill_card};
+use crate::by_hand::Desk;
 
-pub fn run(args: &Args) -> common::Result<()> {
+pub fn run(args: &Args) -> Result<()> {
     let listener = listen(args)?;
     let mut clients = args.clients();
     while clients.more() {
         let peer = Peer::accept(&listener)?;
-        let name = peer.name();
-        let served = if args.flag(&PINGPONG) { pingpong::play(peer, args, false) } else { serve(peer, args) };
-        clients.note(name, served.map_err(Into::into));
+        clients.note(peer.name(), serve(peer, args));
     }
     clients.result()
 }
 
-/// Each message of the client's asks for something. Its card asks for a queue pair that leads to its own; and if there is one
-/// already, for a new start of it.
+/// Each message of the client's asks for something: its card for our queue pair to lead to its own.
 fn serve(mut peer: Peer, args: &Args) -> Result<()> {
     let _stage = stage("serve");
-    let mut rdma = Rdma::open(args.text(&DEVICE))?;
-    let buffer = Buffer::zeroed(4096)?;
-    let (read, write) = (Access::LOCAL_WRITE | Access::REMOTE_READ, Access::REMOTE_WRITE);
-    let mut mr = rdma.reg_mr(&buffer, 4096, read | write)?;
-    let mut pairs: Vec<(u32, Handle)> = Vec::new();
+    let desk = Desk::open(args)?;
+    let memory = desk.pd.reg_mr(4096, Access::LOCAL_WRITE | Access::REMOTE_WRITE | Access::REMOTE_READ)?;
+    let qp = desk.create_qp()?;
     loop {
-        match (peer.hear()?.as_str(), pairs.last()) {
-            ("bye", _) => break,
-            (rights @ ("read only" | "read and write"), _) => {
-                rdma.dereg_mr(mr)?;
-                mr = rdma.reg_mr(&buffer, 4096, if rights == "read only" { read } else { read | write })?;
-            }
-            ("answer me", Some((_, qp))) => answer(&rdma, *qp, mr, &mut peer)?,
-            (card, _) => {
-                let theirs = Card::parse(card)?;
-                let known = pairs.iter().find(|(qpn, _)| *qpn == theirs.qpn).map(|(_, qp)| *qp);
-                let qp = known.map_or_else(|| rdma.create_qp(64, 64), Ok)?;
-                pairs.push((theirs.qpn, qp));
-                let (ours, sgid_index) = rdma.card(qp, mr, &peer)?;
-                rdma.move_qp(qp, &ours, &theirs, sgid_index, args.text(&WRONG))?;
-                // Only now: when the client reads this, our queue pair is ready.
-                peer.tell(&ours.long())?;
-            }
+        match peer.hear()?.as_str() {
+            "bye" => break,
+            "answer me" => answer(&desk, &qp, &memory, &mut peer)?,
+            card => lead_to(&Card::parse(card)?, &desk, &qp, &memory, &mut peer)?,
         }
     }
-    let bytes = buffer.read(0..buffer.len())?;
-    say!("the memory holds {} bytes: {}", bytes.len(), preview(&bytes));
+    say!("the memory holds {} bytes: {}", memory.len(), preview(&memory.read(0..memory.len())?));
     Ok(())
 }
 
-/// Sends back what it receives.
-fn answer(rdma: &Rdma, qp: Handle, mr: Handle, peer: &mut Peer) -> Result<()> {
+/// Leads our queue pair to the client's, from whatever state it is in.
+fn lead_to(theirs: &Card, desk: &Desk, qp: &QueuePair, memory: &MemoryRegion, peer: &mut Peer) -> Result<()> {
+    let ours = fill_card(&desk.context, peer, qp, memory)?;
+    connect(qp, &ours, theirs)?;
+    // Only now: when the client reads this, our queue pair is ready.
+    peer.tell(&ours.card.long())
+}
+
+/// Sends back what it receives: part two asks for it.
+fn answer(desk: &Desk, qp: &QueuePair, memory: &MemoryRegion, peer: &mut Peer) -> Result<()> {
     let _stage = stage("answer");
-    rdma.post_receive(qp, mr, 4096)?;
+    let receive = qp.post_recv(memory, 0..memory.len())?;
     peer.tell("posted")?;
-    let received = rdma.wait(qp, "the client's SEND")?;
-    received.check()?;
-    rdma.post_send(qp, mr, received.byte_len)?;
-    rdma.wait(qp, "the ACK of our SEND")?.check()
+    let received = desk.cq.wait_for(receive, "the client's SEND")?;
+    let sent = qp.post_send(&SendWr::send(memory, 0..received.byte_len().unwrap_or(0)))?;
+    desk.cq.wait_for(sent, "the ACK of our SEND").map(drop)
 }

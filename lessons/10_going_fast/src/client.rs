@@ -3,23 +3,17 @@
 use common::{args::Args, cm::*, *};
 
 use crate::flow::{flow, Pool};
-use crate::{count::Counts, pingpong::Table, plan::Plan, report::report, Desk};
-use crate::{ACK_TIMEOUT, CONN_PARAM, CREDIT_MESSAGES};
+use crate::{plan::Plan, report::report, Desk, ACK_TIMEOUT, CONN_PARAM, CREDIT_MESSAGES};
 
 pub fn run(args: &Args) -> Result<()> {
     let plan = Plan::new(args)?;
     let events = EventChannel::create()?;
     let id = resolve(&events, args)?;
     let desk = Desk::create(&id, events, plan.depth as u32, CREDIT_MESSAGES)?;
-    let mut counts = Counts::new(&id.verbs()?);
-    if plan.pingpong {
-        play(&id, &desk, &plan, &mut counts)?;
-    } else {
-        (0..CREDIT_MESSAGES).try_for_each(|_| desk.qp.post_recv_pieces(&[]).map(|_| ()))?;
-        let pool = Pool::create(&desk, &plan)?;
-        let peer = connect(&id, &desk, plan.encode())?;
-        flow(&desk, &plan, &pool, peer, &mut counts)?;
-    }
+    post_receives(&desk)?;
+    let pool = Pool::create(&desk, &plan)?;
+    let peer = connect(&id, &desk, &plan)?;
+    let counts = flow(&desk, &plan, &pool, peer)?;
     report(&plan, &counts, &desk.qp)?;
     disconnect(&id, desk)
 }
@@ -39,21 +33,20 @@ fn resolve(events: &EventChannel, args: &Args) -> Result<CmId> {
     Ok(id)
 }
 
+/// For the server's words about credits. They have no bytes.
+fn post_receives(desk: &Desk) -> Result<()> {
+    let _stage = stage("post_receives");
+    (0..CREDIT_MESSAGES).try_for_each(|_| desk.qp.post_recv_pieces(&[]).map(drop))
+}
+
 /// The plan goes there, and the server's memory comes back.
-fn connect(id: &CmId, desk: &Desk, private_data: Vec<u8>) -> Result<Metadata> {
+fn connect(id: &CmId, desk: &Desk, plan: &Plan) -> Result<Metadata> {
     let _stage = stage("connect");
-    id.connect(&ConnParam { private_data, ..CONN_PARAM })?;
+    id.connect(&ConnParam { private_data: plan.encode(), ..CONN_PARAM })?;
     let event = desk.events.wait_for(RDMA_CM_EVENT_ESTABLISHED)?;
     let peer = Metadata::decode(event.private_data());
     event.ack();
     peer
-}
-
-/// The server WRITEs, too: so it has to know our memory.
-fn play(id: &CmId, desk: &Desk, plan: &Plan, counts: &mut Counts) -> Result<()> {
-    let mut table = Table::lay(desk, plan)?;
-    table.peer = connect(id, desk, [plan.encode(), Metadata::of(&table.inbox).encode().to_vec()].concat())?;
-    table.serve(counts)
 }
 
 /// The client goes first, and the server's answer is the end.

@@ -2,8 +2,6 @@
 
 use std::time::{Duration, Instant};
 
-use common::Context;
-
 use crate::wait::Waiter;
 
 /// What a device has counted since it was made, as the driver tells it in sysfs: the names and their numbers. Empty where
@@ -28,7 +26,7 @@ impl DeviceCounters {
     }
 }
 
-/// Begins empty, and is filled by one run.
+/// What one run has brought.
 pub struct Counts {
     device: String,
     pub before: DeviceCounters,
@@ -45,32 +43,21 @@ pub struct Counts {
 }
 
 impl Counts {
-    pub fn new(context: &Context) -> Self {
-        let none = || DeviceCounters(Vec::new());
+    /// With room for so many latencies, so that none has to be made while the time runs.
+    pub fn begin(device: String, latencies: usize) -> Self {
         Self {
-            device: context.name(),
-            before: none(),
-            after: none(),
-            started: Instant::now(),
+            before: DeviceCounters::read(&device),
+            after: DeviceCounters(Vec::new()),
+            device,
             took: Duration::ZERO,
             requests: 0,
-            latencies: Vec::new(),
+            latencies: Vec::with_capacity(latencies),
             posts: 0,
             completions: 0,
             polls: 0,
             sleeps: 0,
+            started: Instant::now(),
         }
-    }
-
-    /// With room for so many latencies, so that none has to be made while the time runs.
-    pub fn begin(&mut self, latencies: usize) {
-        self.latencies.reserve(latencies);
-        self.before = DeviceCounters::read(&self.device);
-        self.started = Instant::now();
-    }
-
-    pub fn latency(&mut self, latency: Duration) {
-        self.latencies.push(latency);
     }
 
     pub fn end(&mut self, waiter: &Waiter, requests: usize) {

@@ -43,56 +43,96 @@ struct Flight {
     done: usize,
 }
 
-pub fn flow(desk: &Desk, plan: &Plan, pool: &Pool, peer: Metadata, counts: &mut Counts) -> Result<()> {
+struct Flow<'a> {
+    desk: &'a Desk,
+    plan: &'a Plan,
+    pool: &'a Pool,
+    operation: Operation,
+    flights: VecDeque<Flight>,
+    batch: Vec<SendWr<'a>>,
+    posted: usize,
+    done: usize,
+    /// How many receives are free at the server. None if nobody tells: then nothing but the depth holds us back.
+    credits: Option<usize>,
+    /// The clock is read once for each completion: it also costs something. What is posted next is posted at that time.
+    now: Instant,
+}
+
+pub fn flow(desk: &Desk, plan: &Plan, pool: &Pool, peer: Metadata) -> Result<Counts> {
     let _stage = stage("flow");
-    let operation = plan.operation(peer);
     let mut waiter = Waiter::new(desk, plan.wait);
-    let mut flights: VecDeque<Flight> = VecDeque::with_capacity(plan.depth);
-    let mut batch: Vec<SendWr> = Vec::with_capacity(plan.batch);
-    let (mut posted, mut done) = (0, 0);
-    // Without credits nothing holds us back but the depth.
-    let mut credits = if plan.credits { plan.receives } else { plan.count };
-    counts.begin(plan.count / plan.signal_every + 1);
-    // The clock is read once for each completion: it also costs something. What is posted next is posted at that time.
-    let mut now = Instant::now();
-    while done < plan.count {
-        let room = plan.depth - (posted - done);
-        // A batch waits until there is room for all of it; but not if nothing is under way that will report.
-        let most = if flights.is_empty() { plan.batch.min(room) } else { plan.batch };
-        let next = most.min(plan.count - posted).min(credits);
-        if next > 0 && next <= room {
-            let first = match plan.register_each {
-                true => post_registered_anew(desk, plan, pool, operation, posted)?,
-                false => {
-                    batch.clear();
-                    batch.extend((posted..posted + next).map(|at| request(plan, pool, operation, at)));
-                    post(desk, &batch)?
-                }
-            };
-            for at in (0..next).filter(|at| plan.is_signaled(posted + at)) {
-                flights.push_back(Flight { wr_id: first + at as u64, posted: now, done: posted + at + 1 });
-            }
-            (posted, counts.posts) = (posted + next, counts.posts + 1);
-            credits -= if plan.credits { next } else { 0 };
-            continue;
-        }
-        let completion = waiter.next()?;
-        if completion.opcode() == Some(IBV_WC_RECV) {
-            // So many receives are free again at the server. Its next word needs one of ours.
-            credits += completion.imm_data().unwrap_or(0) as usize;
-            desk.qp.post_recv_pieces(&[])?;
-            continue;
-        }
-        now = Instant::now();
-        // Requests complete in the order in which they were posted.
-        while flights.front().is_some_and(|flight| flight.wr_id <= completion.wr_id) {
-            let Some(flight) = flights.pop_front() else { break };
-            done = flight.done;
-            counts.latency(now - flight.posted);
+    let mut flow = Flow {
+        desk,
+        plan,
+        pool,
+        operation: plan.operation(peer),
+        flights: VecDeque::with_capacity(plan.depth),
+        batch: Vec::with_capacity(plan.batch),
+        posted: 0,
+        done: 0,
+        credits: plan.credits.then_some(plan.receives),
+        now: Instant::now(),
+    };
+    let mut counts = Counts::begin(desk.context.name(), plan.count / plan.signal_every + 1);
+    while flow.done < plan.count {
+        match flow.may_post() {
+            0 => flow.take(waiter.next()?, &mut counts)?,
+            next => flow.post(next, &mut counts)?,
         }
     }
     counts.end(&waiter, plan.count);
-    Ok(())
+    Ok(counts)
+}
+
+impl Flow<'_> {
+    /// How many requests go with the next post: none while there is no room.
+    fn may_post(&self) -> usize {
+        let room = self.plan.depth - (self.posted - self.done);
+        // A batch waits until there is room for all of it; but not if nothing is under way that will report.
+        let most = if self.flights.is_empty() { self.plan.batch.min(room) } else { self.plan.batch };
+        let next = most.min(self.plan.count - self.posted).min(self.credits.unwrap_or(usize::MAX));
+        if next <= room {
+            next
+        } else {
+            0
+        }
+    }
+
+    fn post(&mut self, next: usize, counts: &mut Counts) -> Result<()> {
+        let Self { desk, plan, pool, operation, posted, .. } = *self;
+        let first = if plan.register_each {
+            post_registered_anew(desk, plan, pool, operation, posted)?
+        } else {
+            self.batch.clear();
+            self.batch.extend((posted..posted + next).map(|at| request(plan, pool, operation, at)));
+            post(desk, &self.batch)?
+        };
+        for at in (0..next).filter(|at| plan.is_signaled(posted + at)) {
+            self.flights.push_back(Flight { wr_id: first + at as u64, posted: self.now, done: posted + at + 1 });
+        }
+        self.posted += next;
+        self.credits = self.credits.map(|credits| credits - next);
+        counts.posts += 1;
+        Ok(())
+    }
+
+    /// A completion is a word about credits, or the end of requests of ours.
+    fn take(&mut self, completion: WorkCompletion, counts: &mut Counts) -> Result<()> {
+        if completion.opcode() == Some(IBV_WC_RECV) {
+            // So many receives are free again at the server. Its next word needs one of ours.
+            let free = completion.imm_data().unwrap_or(0) as usize;
+            self.credits = self.credits.map(|credits| credits + free);
+            return self.desk.qp.post_recv_pieces(&[]).map(drop);
+        }
+        self.now = Instant::now();
+        // Requests complete in the order in which they were posted.
+        while let Some(flight) = self.flights.front().filter(|flight| flight.wr_id <= completion.wr_id) {
+            self.done = flight.done;
+            counts.latencies.push(self.now - flight.posted);
+            self.flights.pop_front();
+        }
+        Ok(())
+    }
 }
 
 /// Request number `at`, counted from 0.

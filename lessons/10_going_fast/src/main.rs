@@ -15,7 +15,6 @@
 mod client;
 mod count;
 mod flow;
-mod pingpong;
 mod plan;
 mod report;
 mod server;
@@ -25,6 +24,8 @@ use std::process::ExitCode;
 
 use common::{args::Opt, args::Side::Client, ConnParam, EventChannel, QpCap};
 use common::{CompletionChannel, CompletionQueue, Context, ProtectionDomain, QpInitAttr, QueuePair};
+
+use crate::plan::{OPS, WAITS};
 
 /// How long the device waits for an ACK before it sends again, and how often: 4.096 µs × 2^19 = 2.1 s, six times. Everything
 /// that is posted at once must be through by then.
@@ -47,7 +48,6 @@ const CONN_PARAM: ConnParam = ConnParam {
     rnr_retry_count: 7,
 };
 
-const OPS: [&str; 5] = ["write", "write-imm", "send", "read", "fetch-add"];
 const OP: Opt = Opt::choice(Client, "op", &OPS, "The operation");
 const SIZE: Opt = Opt::number_or(Client, "size", "64", "Bytes of each request; a fetch-add has 8");
 const COUNT: Opt = Opt::number_or(Client, "count", "100", "How many requests");
@@ -55,14 +55,12 @@ const DEPTH: Opt = Opt::number_or(Client, "depth", "1", "How many requests may b
 const BATCH: Opt = Opt::number_or(Client, "batch", "1", "How many requests one ibv_post_send hands over");
 const SIGNAL: Opt = Opt::number_or(Client, "signal-every", "1", "One request in so many is signaled");
 const INLINED: Opt = Opt::flag(Client, "inline", "The post copies the bytes into the request");
-const WAITS: [&str; 3] = ["poll", "sleep", "hybrid"];
 const WAIT: Opt =
     Opt::choice(Client, "wait", &WAITS, "How both sides wait for completions; hybrid polls a while first");
 const RECEIVES: Opt = Opt::number_or(Client, "receives", "32", "How many receives the server keeps posted");
 const CREDITS: Opt = Opt::flag(Client, "credits", "Send only when a receive is free: the server says how many are");
 const MRS: Opt = Opt::choice(Client, "mrs", &["pool", "each"], "Register memory once, or anew for each request");
-const PINGPONG: Opt = Opt::flag(Client, "pingpong", "The server answers each request with one of its own");
-const OPTIONS: [Opt; 12] = [OP, SIZE, COUNT, DEPTH, BATCH, SIGNAL, INLINED, WAIT, RECEIVES, CREDITS, MRS, PINGPONG];
+const OPTIONS: [Opt; 11] = [OP, SIZE, COUNT, DEPTH, BATCH, SIGNAL, INLINED, WAIT, RECEIVES, CREDITS, MRS];
 
 /// What both sides work with. Fields are dropped from the top.
 struct Desk {
@@ -70,19 +68,20 @@ struct Desk {
     cq: CompletionQueue,
     channel: CompletionChannel,
     pd: ProtectionDomain,
+    context: Context,
     events: EventChannel,
 }
 
 impl Desk {
     fn create(id: &common::CmId, events: EventChannel, sends: u32, receives: u32) -> common::Result<Self> {
         let _stage = common::stage("create_resources");
-        let context: Context = id.verbs()?;
+        let context = id.verbs()?;
         let pd = ProtectionDomain::alloc(&context)?;
         let channel = CompletionChannel::create(&context)?;
         let cq = CompletionQueue::create(&channel, (sends + receives) as i32)?;
         let cap = QpCap { max_send_wr: sends, max_recv_wr: receives, max_inline_data: INLINE, ..QpCap::SMALL };
         let qp = QueuePair::create(id, &pd, &QpInitAttr::new(&cq, cap))?;
-        Ok(Self { qp, cq, channel, pd, events })
+        Ok(Self { qp, cq, channel, pd, context, events })
     }
 }
 

@@ -2,7 +2,30 @@
 
 use common::{args::Args, Error, Metadata, Operation, Result};
 
-use crate::*;
+use crate::{BATCH, COUNT, CREDITS, DEPTH, INLINE, INLINED, MRS, OP, RECEIVES, SIGNAL, SIZE, WAIT};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Op {
+    Write,
+    WriteImm,
+    Send,
+    Read,
+    FetchAdd,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wait {
+    Poll,
+    Sleep,
+    Hybrid,
+}
+
+/// Their names, in the same order.
+pub const OPS: [&str; 5] = ["write", "write-imm", "send", "read", "fetch-add"];
+pub const WAITS: [&str; 3] = ["poll", "sleep", "hybrid"];
+
+const ALL_OPS: [Op; 5] = [Op::Write, Op::WriteImm, Op::Send, Op::Read, Op::FetchAdd];
+const ALL_WAITS: [Wait; 3] = [Wait::Poll, Wait::Sleep, Wait::Hybrid];
 
 const MAGIC: &[u8] = b"GF10";
 /// No side has more memory than this registered.
@@ -10,9 +33,8 @@ const MOST: usize = 64 << 20;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Plan {
-    /// Places in [`OPS`] and [`WAITS`].
-    pub op: usize,
-    pub wait: usize,
+    pub op: Op,
+    pub wait: Wait,
     pub size: usize,
     pub count: usize,
     pub depth: usize,
@@ -22,21 +44,17 @@ pub struct Plan {
     pub inline: bool,
     pub credits: bool,
     pub register_each: bool,
-    pub pingpong: bool,
 }
 
 impl Plan {
-    /// The length of its encoded form.
-    pub const LEN: usize = 24;
-
     pub fn new(args: &Args) -> Result<Self> {
         let number = |option| args.number(option).unwrap_or(0);
         let place = |words: &[&str], option| words.iter().position(|word| *word == args.text(option)).unwrap_or(0);
-        let op = place(&OPS, &OP);
+        let op = ALL_OPS[place(&OPS, &OP)];
         let plan = Self {
             op,
-            wait: place(&WAITS, &WAIT),
-            size: if OPS[op] == "fetch-add" { 8 } else { number(&SIZE) },
+            wait: ALL_WAITS[place(&WAITS, &WAIT)],
+            size: if op == Op::FetchAdd { 8 } else { number(&SIZE) },
             count: number(&COUNT),
             depth: number(&DEPTH),
             batch: number(&BATCH),
@@ -45,42 +63,34 @@ impl Plan {
             inline: args.flag(&INLINED),
             credits: args.flag(&CREDITS),
             register_each: args.text(&MRS) == "each",
-            pingpong: args.flag(&PINGPONG),
         };
-        plan.problem().map_or(Ok(plan), |what| Err(Error::content(what, "See `lesson-10 client --help`")))
+        plan.check().map(|()| plan)
     }
 
-    /// What cannot be done as planned.
-    fn problem(&self) -> Option<&'static str> {
-        let brings_back = self.brings_back();
-        let least = [self.size, self.count, self.depth, self.batch, self.signal_every, self.receives];
-        let wrong = [
-            (least.contains(&0), "every number must be at least 1"),
-            (self.depth > 8192 || self.receives > 8192, "--depth and --receives are at most 8192"),
-            (self.size > MOST / self.depth.max(self.receives).max(1), "--size × --depth, or × --receives, is too much"),
-            // Places of the queue are free again when a signaled request is done: one must be among those under way.
-            (self.batch.max(self.signal_every) > self.depth, "--batch and --signal-every are at most --depth"),
-            (self.register_each && self.batch > 1, "--mrs each registers for one request, and posts it: --batch 1"),
-            (self.inline && brings_back, "--inline is for what goes out, and not for read and fetch-add"),
-            (self.inline && self.register_each, "--inline needs no registered memory at all: leave out --mrs"),
-            (self.inline && self.size > INLINE as usize, "--inline takes up to 256 bytes"),
-            (self.credits && !self.takes_receives(), "--credits is for send and write-imm, which take receives"),
-            (
-                self.pingpong && (brings_back || self.batch > 1 || self.credits),
-                "--pingpong is for what goes out, one at a time",
-            ),
-            (self.pingpong && OPS[self.op] == "write" && self.size % 8 != 0, "--pingpong of write: multiples of 8"),
-            (
-                self.pingpong && OPS[self.op] == "write" && WAITS[self.wait] != "poll",
-                "nobody is woken by a plain write",
-            ),
-        ];
-        wrong.into_iter().find(|(wrong, _)| *wrong).map(|(_, what)| what)
+    /// Can it be done as planned?
+    fn check(&self) -> Result<()> {
+        let Self { size, count, depth, batch, signal_every, receives, inline, register_each, .. } = *self;
+        let least = [size, count, depth, batch, signal_every, receives];
+        refuse(least.contains(&0), "every number must be at least 1")?;
+        refuse(depth.max(receives) > 8192, "--depth and --receives are at most 8192")?;
+        refuse(size > MOST / depth.max(receives), "--size × --depth, or × --receives, is too much")?;
+        // Places of the queue are free again when a signaled request is done: one must be among those under way.
+        refuse(batch.max(signal_every) > depth, "--batch and --signal-every are at most --depth")?;
+        refuse(register_each && batch > 1, "--mrs each registers for one request, and posts it: --batch 1")?;
+        refuse(inline && self.brings_back(), "--inline is for what goes out, and not for read and fetch-add")?;
+        refuse(inline && register_each, "--inline needs no registered memory at all: leave out --mrs")?;
+        refuse(inline && size > INLINE as usize, "--inline takes up to 256 bytes")?;
+        refuse(self.credits && !self.takes_receives(), "--credits is for send and write-imm, which take receives")
     }
 
     /// Does it bring bytes back?
     pub fn brings_back(&self) -> bool {
-        matches!(OPS[self.op], "read" | "fetch-add")
+        matches!(self.op, Op::Read | Op::FetchAdd)
+    }
+
+    /// Does each request use up one of the peer's receives?
+    pub fn takes_receives(&self) -> bool {
+        matches!(self.op, Op::Send | Op::WriteImm)
     }
 
     /// Does request number `at` yield a completion? The last one always does: it stands for those before it.
@@ -88,53 +98,48 @@ impl Plan {
         (at + 1) % self.signal_every == 0 || at + 1 == self.count
     }
 
-    /// Does each request use up one of the peer's receives?
-    pub fn takes_receives(&self) -> bool {
-        matches!(OPS[self.op], "send" | "write-imm")
-    }
-
     /// The same request every time, to the peer's memory.
     pub fn operation(&self, peer: Metadata) -> Operation {
-        match OPS[self.op] {
-            "write" => Operation::Write(peer),
-            "write-imm" => Operation::WriteImm(peer, 1),
-            "send" => Operation::Send,
-            "read" => Operation::Read(peer),
-            _ => Operation::FetchAdd(peer, 1),
+        match self.op {
+            Op::Write => Operation::Write(peer),
+            Op::WriteImm => Operation::WriteImm(peer, 1),
+            Op::Send => Operation::Send,
+            Op::Read => Operation::Read(peer),
+            Op::FetchAdd => Operation::FetchAdd(peer, 1),
         }
     }
 
-    /// What the server has to know.
+    /// What the server has to know; and how often the client asks for completions, for those who read a capture.
     pub fn encode(&self) -> Vec<u8> {
-        let flags = u8::from(self.inline) | u8::from(self.credits) << 1 | u8::from(self.pingpong) << 2;
-        let numbers = [self.size, self.count, self.receives, self.signal_every]
-            .map(|number| (number as u32).to_be_bytes())
-            .concat();
-        [MAGIC, &[self.op as u8, self.wait as u8, flags, 0], &numbers].concat()
+        let numbers = [self.size, self.count, self.receives, self.signal_every];
+        let numbers = numbers.map(|number| (number as u32).to_be_bytes()).concat();
+        [MAGIC, &[self.op as u8, self.wait as u8, u8::from(self.credits), 0], &numbers].concat()
     }
 
-    /// None if it is nothing that [`encode`](Self::encode) makes. What may follow is padding.
+    /// None if it is nothing that [`encode`](Self::encode) makes. What may follow is padding. The rest is the client's business.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         let bytes = bytes.strip_prefix(MAGIC)?;
         let number = |at: usize| Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?) as usize);
-        let (op, wait, flags) = (usize::from(*bytes.first()?), usize::from(*bytes.get(1)?), *bytes.get(2)?);
-        let (size, count, receives, signal_every) = (number(4)?, number(8)?, number(12)?, number(16)?);
-        let [inline, credits, pingpong] = [1, 2, 4].map(|bit| flags & bit != 0);
-        let (depth, batch, register_each) = (signal_every, 1, false);
         let plan = Self {
-            op,
-            wait,
-            size,
-            count,
-            depth,
-            batch,
-            signal_every,
-            receives,
-            inline,
-            credits,
-            register_each,
-            pingpong,
+            op: *ALL_OPS.get(usize::from(*bytes.first()?))?,
+            wait: *ALL_WAITS.get(usize::from(*bytes.get(1)?))?,
+            size: number(4)?,
+            count: number(8)?,
+            depth: 1,
+            batch: 1,
+            signal_every: 1,
+            receives: number(12)?,
+            inline: false,
+            credits: *bytes.get(2)? == 1,
+            register_each: false,
         };
-        (op < OPS.len() && wait < WAITS.len() && plan.problem().is_none()).then_some(plan)
+        plan.check().ok().map(|()| plan)
     }
+}
+
+fn refuse(wrong: bool, what: &str) -> Result<()> {
+    if wrong {
+        return Err(Error::content(what, "See `lesson-10 client --help`"));
+    }
+    Ok(())
 }

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use common::{say, stage, QueuePair, Result};
 
-use crate::{count::Counts, plan::Plan, OPS, WAITS};
+use crate::count::Counts;
+use crate::plan::{Op, Plan, OPS, WAITS};
 
 pub fn report(plan: &Plan, counts: &Counts, qp: &QueuePair) -> Result<()> {
     let _stage = stage("report");
@@ -14,11 +15,16 @@ pub fn report(plan: &Plan, counts: &Counts, qp: &QueuePair) -> Result<()> {
     let seconds = counts.took.as_secs_f64();
     let rate = requests / seconds;
     let bytes = rate * plan.size as f64;
-    let (op, wait) = (OPS[plan.op], WAITS[plan.wait]);
+    let (op, wait) = (OPS[plan.op as usize], WAITS[plan.wait as usize]);
     say!("{op}, {} bytes, {} times, in {seconds:.3} s", plan.size, counts.requests);
-    let what = if plan.pingpong { "half of there and back" } else { "from post to completion" };
     let [min, median, p99, max] = [0, 500, 990, 1000].map(|share| counts.per_mille(share));
-    say!("latency      min {}  median {}  p99 {}  max {}  ({what})", us(min), us(median), us(p99), us(max));
+    say!(
+        "latency      min {}  median {}  p99 {}  max {}  (from post to completion)",
+        us(min),
+        us(median),
+        us(p99),
+        us(max)
+    );
     say!("throughput   {rate:.0} requests/s  {:.3} MB/s", bytes / 1e6);
     let each = |count: u64| format!("{count} ({:.2} for each request)", count as f64 / requests);
     say!("program      posts {}  completions {}", each(counts.posts), each(counts.completions));
@@ -35,7 +41,7 @@ pub fn report(plan: &Plan, counts: &Counts, qp: &QueuePair) -> Result<()> {
         _ => say!(
             "packets      this device does not count them; by the standard {} {} for each request",
             plan.size.div_ceil(mtu.max(1)).max(1),
-            if op == "read" { "received" } else { "sent" },
+            if plan.op == Op::Read { "received" } else { "sent" },
         ),
     }
     let ns = |time: Duration| time.as_nanos();

@@ -4,7 +4,8 @@ use std::os::fd::AsFd;
 
 use common::{args::Args, cm::*, deadline::is_readable, deadline::Deadline, wc::*, *};
 
-use crate::{pingpong::Table, plan::Plan, wait::Waiter, Desk, ACK_TIMEOUT, CONN_PARAM, CREDIT_MESSAGES, OPS};
+use crate::plan::{Op, Plan};
+use crate::{wait::Waiter, Desk, ACK_TIMEOUT, CONN_PARAM, CREDIT_MESSAGES};
 
 pub fn run(args: &Args) -> Result<()> {
     let listening = EventChannel::create()?;
@@ -36,37 +37,34 @@ fn listen(channel: &EventChannel, args: &Args) -> Result<CmId> {
 
 fn serve(id: &CmId, asked: &ConnParam) -> Result<()> {
     let _stage = stage("serve");
-    let Some(plan) = Plan::decode(&asked.private_data) else {
-        let why = "only clients of lesson 10 come in here";
-        id.reject(why.as_bytes())?;
-        return Err(Error::content(why, "Run lesson 10 on both sides"));
-    };
+    let plan = read_plan(id, asked)?;
     // Its events get a channel of their own: the next client's knock waits at the listener's.
     let events = EventChannel::create()?;
     id.migrate_id(&events)?;
-    let sends = CREDIT_MESSAGES.max(plan.signal_every as u32);
-    let desk = Desk::create(id, events, sends, plan.receives as u32)?;
-    if plan.pingpong {
-        let mut table = Table::lay(&desk, &plan)?;
-        table.peer = Metadata::decode(asked.private_data.get(Plan::LEN..).unwrap_or_default())?;
-        accept(id, &desk, asked, Metadata::of(&table.inbox))?;
-        table.answer()?;
-        return goodbye(id, &desk);
-    }
-    // A SEND's bytes go into its receive's own part; all else goes to the start.
-    let parts = if OPS[plan.op] == "send" { plan.receives } else { 1 };
-    let open = Access::REMOTE_WRITE | Access::REMOTE_READ | Access::REMOTE_ATOMIC;
-    let memory = desk.pd.reg_mr(plan.size * parts, Access::LOCAL_WRITE | open)?;
-    let mut desk_work = Receives { desk: &desk, plan: &plan, memory: &memory };
-    if plan.takes_receives() {
-        (0..plan.receives).try_for_each(|at| desk_work.post(at))?;
-    }
+    let desk = Desk::create(id, events, CREDIT_MESSAGES, plan.receives as u32)?;
+    let memory = register_memory(&desk, &plan)?;
+    let receives = Receives { desk: &desk, plan: &plan, memory: &memory };
+    receives.post_all()?;
     accept(id, &desk, asked, Metadata::of(&memory))?;
-    if plan.takes_receives() {
-        desk_work.take_all()?;
-    }
+    receives.take_all()?;
     // WRITEs, READs and atomics are our device's business. This program sleeps until the client hangs up.
     goodbye(id, &desk)
+}
+
+fn read_plan(id: &CmId, asked: &ConnParam) -> Result<Plan> {
+    let why = "only clients of lesson 10 come in here";
+    let Some(plan) = Plan::decode(&asked.private_data) else {
+        id.reject(why.as_bytes())?;
+        return Err(Error::content(why, "Run lesson 10 on both sides"));
+    };
+    Ok(plan)
+}
+
+/// A SEND's bytes go into its receive's own part; all else goes to the start.
+fn register_memory(desk: &Desk, plan: &Plan) -> Result<MemoryRegion> {
+    let parts = if plan.op == Op::Send { plan.receives } else { 1 };
+    let open = Access::REMOTE_WRITE | Access::REMOTE_READ | Access::REMOTE_ATOMIC;
+    desk.pd.reg_mr(plan.size * parts, Access::LOCAL_WRITE | open)
 }
 
 fn accept(id: &CmId, desk: &Desk, asked: &ConnParam, memory: Metadata) -> Result<()> {
@@ -107,28 +105,35 @@ struct Receives<'a> {
 }
 
 impl Receives<'_> {
-    fn post(&mut self, at: usize) -> Result<()> {
+    /// WRITEs, READs and atomics take none.
+    fn post_all(&self) -> Result<()> {
+        let count = if self.plan.takes_receives() { self.plan.receives } else { 0 };
+        (0..count).try_for_each(|at| self.post(at))
+    }
+
+    fn post(&self, at: usize) -> Result<()> {
         let from = at % self.plan.receives * self.plan.size;
         let piece = [(self.memory, from..from + self.plan.size)];
         // The bytes of a WRITE with immediate go where its request says.
-        self.desk.qp.post_recv_pieces(if OPS[self.plan.op] == "send" { &piece } else { &[] }).map(|_| ())
+        self.desk.qp.post_recv_pieces(if self.plan.op == Op::Send { &piece } else { &[] }).map(drop)
     }
 
     /// Takes what comes, posts a new receive for each, and with credits says so when half of them are free again: a word
     /// for each would be twice the packets.
-    fn take_all(&mut self) -> Result<()> {
+    fn take_all(&self) -> Result<()> {
         let _stage = stage("take_all");
         let mut waiter = Waiter::new(self.desk, self.plan.wait);
+        let count = if self.plan.takes_receives() { self.plan.count } else { 0 };
         let half = (self.plan.receives / 2).max(1);
         let (mut taken, mut told) = (0, 0);
-        while taken < self.plan.count {
+        while taken < count {
             if !matches!(waiter.next()?.opcode(), Some(IBV_WC_RECV | IBV_WC_RECV_RDMA_WITH_IMM)) {
                 continue;
             }
             self.post(taken)?;
             taken += 1;
             // The last requests need no word: they have their credits, and the client may hang up after them.
-            if self.plan.credits && taken - told == half && told + self.plan.receives < self.plan.count {
+            if self.plan.credits && taken - told == half && told + self.plan.receives < count {
                 self.desk.qp.post_send(&SendWr::new(Operation::SendImm(half as u32), &[]))?;
                 told = taken;
             }

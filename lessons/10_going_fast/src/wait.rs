@@ -11,7 +11,7 @@ use std::os::fd::AsFd;
 use common::deadline::{is_readable, Deadline};
 use common::{Result, WorkCompletion};
 
-use crate::{Desk, WAITS};
+use crate::{plan::Wait, Desk};
 
 /// So many times a hybrid wait looks before it sleeps.
 const LOOKS: u64 = 200;
@@ -33,18 +33,18 @@ pub struct Waiter<'a> {
 }
 
 impl<'a> Waiter<'a> {
-    pub fn new(desk: &'a Desk, wait: usize) -> Self {
-        let looks = match WAITS[wait] {
-            "poll" => u64::MAX,
-            "sleep" => 0,
-            _ => LOOKS,
+    pub fn new(desk: &'a Desk, wait: Wait) -> Self {
+        let looks = match wait {
+            Wait::Poll => u64::MAX,
+            Wait::Sleep => 0,
+            Wait::Hybrid => LOOKS,
         };
         let quiet = Deadline::answer("the next completion");
         Self { desk, looks, armed: false, quiet, then: 0, completions: 0, polls: 0, sleeps: 0 }
     }
 
     /// The next completion, if it is there.
-    pub fn look(&mut self) -> Result<Option<WorkCompletion>> {
+    fn look(&mut self) -> Result<Option<WorkCompletion>> {
         self.polls += 1;
         let found = self.desk.cq.poll_one()?;
         self.completions += u64::from(found.is_some());
@@ -84,7 +84,7 @@ impl<'a> Waiter<'a> {
         Ok(())
     }
 
-    /// For loops that look at memory, too: has the peer gone, or has nothing come for too long?
+    /// Has the peer gone, or has nothing come for too long?
     pub fn check_peer(&mut self) -> Result<()> {
         if is_readable(&self.desk.events) {
             return Err(self.desk.events.get_cm_event()?.instead_of("the next completion"));

@@ -145,8 +145,8 @@ fn a_message_of_several_packets_fills_its_region_piece_by_piece() {
 
 #[test]
 fn a_write_with_a_wrong_key_changes_no_memory_and_atomics_do() {
-    let run = Bundled::new("08_handle_api-wrong-rkey");
-    let refused = run.find("client", "RDMA Write Only");
+    let run = Bundled::new("08_handle_api-calls");
+    let refused = run.find("client", "Step 15");
     let written = refused["memory"].as_array().cloned().unwrap_or_default();
     assert!(written.iter().all(|change| change["read"] == true), "{written:?}");
     let run = Bundled::new("09_parameter_server");

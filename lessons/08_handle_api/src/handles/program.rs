@@ -1,18 +1,17 @@
-//! The complete program: the C program of the API's reference, line by line. What C leaves out, that somebody must say whom
-//! the queue pair leads to, is one line here: `connect_qp`.
+//! The complete program. On one kernel it would do without `connect_qp`: here somebody must say whom the queue pair leads to.
 
 use common::args::Args;
 use common::deadline::Deadline;
 use common::tcp::Peer;
-use common::{say, stage, Access, Buffer};
+use common::{say, stage, Access, Buffer, Result};
 
-use crate::api::Rdma;
-use crate::error::Result;
-use crate::wc::{Status::RDMA_WC_SUCCESS, Wc};
-use crate::{DEVICE, LEN, WRONG};
+use super::api::{Local, Rdma};
+use super::wc::Status;
+use crate::DEVICE;
 
-pub fn program(mut peer: Peer, args: &Args) -> Result<()> {
+pub fn run(args: &Args) -> Result<()> {
     let _stage = stage("program");
+    let mut peer = Peer::connect(args)?;
     let mut rdma = Rdma::open(args.text(&DEVICE))?;
 
     // Allocate and register memory
@@ -24,31 +23,30 @@ pub fn program(mut peer: Peer, args: &Args) -> Result<()> {
 
     // Create queue pair
     let qp = rdma.create_qp(64, 64)?;
-    let remote = rdma.connect_qp(qp, recv_mr, &mut peer, args.text(&WRONG))?;
+    let remote = rdma.connect_qp(qp, recv_mr, &mut peer)?;
 
     // Post RDMA write
-    let remote_addr = remote.memory.addr;
-    let remote_rkey = remote.memory.rkey;
-    let length = args.number(&LEN).unwrap_or(12) as u64;
-    let wr_id = rdma.post_write(qp, send_mr, 0, remote_addr, remote_rkey, length)?;
+    let wr_id = rdma.post_write(qp, Local { mr: send_mr, offset: 0, length: 12 }, &remote)?;
 
     // Poll for completion
-    let mut wc = [Wc::default()];
     let deadline = Deadline::answer("the completion of the WRITE");
-    while rdma.poll_cq(qp, &mut wc, 1)? == 0 {
+    let wc = loop {
+        if let Some(wc) = rdma.poll_cq(qp, 1)?.pop() {
+            break wc;
+        }
         // Spin waiting for completion
         deadline.left()?;
-    }
+    };
 
-    if wc[0].status == RDMA_WC_SUCCESS {
+    say!("post_write returned {wr_id}: {wc:?}");
+    if wc.status == Status::Success {
         say!("RDMA write completed successfully!");
     }
-    say!("post_write returned {wr_id}: {:?}", wc[0]);
     peer.tell("bye")?;
 
     // Cleanup
     rdma.destroy_qp(qp)?;
     rdma.dereg_mr(send_mr)?;
     rdma.dereg_mr(recv_mr)?;
-    wc[0].check()
+    wc.check()
 }

@@ -1,0 +1,35 @@
+//! Part one: a connection without a connection manager.
+
+pub mod client;
+pub mod connect;
+
+use common::args::Args;
+use common::{stage, CompletionQueue, Context, ProtectionDomain, QpCap, QpInitAttr, QueuePair, Result};
+
+use crate::DEVICE;
+
+/// What every queue pair of a side needs. Fields are dropped from the top.
+pub struct Desk {
+    pub cq: CompletionQueue,
+    pub pd: ProtectionDomain,
+    pub context: Context,
+}
+
+impl Desk {
+    /// The device is opened by its name: there is no id that would know it.
+    pub fn open(args: &Args) -> Result<Self> {
+        let _stage = stage("open");
+        let context = Context::open(args.text(&DEVICE))?;
+        let pd = ProtectionDomain::alloc(&context)?;
+        let cq = context.create_cq(16)?;
+        Ok(Self { cq, pd, context })
+    }
+
+    /// In the state RESET, and it leads nowhere.
+    pub fn create_qp(&self) -> Result<QueuePair> {
+        let _stage = stage("create_qp");
+        let qp = self.pd.create_qp(&QpInitAttr::new(&self.cq, QpCap::SMALL))?;
+        qp.dump();
+        Ok(qp)
+    }
+}
