@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr, SocketAddrV4, SocketAddrV6, ToSocketAddrs};
 
 use libc::{sockaddr, sockaddr_in, sockaddr_in6, sockaddr_storage};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Result};
 use crate::{info, slow};
 
 /// The addresses of a host name, or the address itself; IPv4 or IPv6 (getaddrinfo(3)).
@@ -14,14 +14,14 @@ pub fn resolve(host: &str, port: u16) -> Result<Vec<SocketAddr>> {
     let next = "Check the spelling, `getent hosts NAME`, or give the address itself";
     let found = (host, port)
         .to_socket_addrs()
-        .map_err(|error| Error::content(format!("no address for the host {host:?}: {error}"), next))?;
+        .map_err(|error| Error::of(Kind::NoAddress, format!("no address for the host {host:?}: {error}"), next))?;
     Ok(found.collect())
 }
 
 /// Calls `with` for one address of the host after the other, until it succeeds. A name often has an IPv6 address to
 /// which no path leads, beside an IPv4 address to which one does. The error is that of the last address.
 pub fn try_each<T>(host: &str, port: u16, mut with: impl FnMut(SocketAddr) -> Result<T>) -> Result<T> {
-    let mut last = Error::content(format!("no address for the host {host:?}"), "Give the address itself");
+    let mut last = Error::of(Kind::NoAddress, format!("no address for the host {host:?}"), "Give the address itself");
     for address in resolve(host, port)? {
         match with(address) {
             Ok(done) => return Ok(done),

@@ -7,7 +7,7 @@ use std::alloc::{alloc_zeroed, dealloc, Layout};
 use std::ops::Range;
 use std::rc::Rc;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Result};
 
 /// Buffers start on a page, as the kernel pins whole pages: one that starts within a page may take a page more.
 const PAGE: usize = 4096;
@@ -91,7 +91,11 @@ impl Buffer {
     fn check_u64(&self, offset: usize) -> Result<usize> {
         match offset % 8 {
             0 => Ok(self.check(offset..offset.saturating_add(8))?.start),
-            _ => Err(Error::content(format!("{offset} is no multiple of 8"), "Keep counters at multiples of 8")),
+            _ => Err(Error::of(
+                Kind::OutOfRange,
+                format!("{offset} is no multiple of 8"),
+                "Keep counters at multiples of 8",
+            )),
         }
     }
 
@@ -107,7 +111,7 @@ pub(crate) fn inside(range: Range<usize>, len: usize) -> Result<Range<usize>> {
         return Ok(range);
     }
     let what = format!("bytes {}..{} are outside the region, which has {len} bytes", range.start, range.end);
-    Err(Error::content(what, "Register a longer buffer, or use less of it"))
+    Err(Error::of(Kind::OutOfRange, what, "Register a longer buffer, or use less of it"))
 }
 
 impl Drop for Allocation {
@@ -127,7 +131,7 @@ mod tests {
         assert_eq!(inside(0..16, 16), Ok(0..16));
         assert_eq!(inside(16..16, 16), Ok(16..16));
         for range in [0..17, 17..17, 5..4, usize::MAX..usize::MAX] {
-            assert!(inside(range, 16).is_err());
+            assert!(matches!(inside(range, 16), Err(Error::Content { kind: Kind::OutOfRange, .. })));
         }
     }
 

@@ -11,7 +11,7 @@
 use std::fmt;
 use std::net::Ipv6Addr;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Result};
 use crate::metadata::Metadata;
 use crate::mtu::Mtu;
 
@@ -69,7 +69,7 @@ impl Card {
 
 fn strange(text: &str, wanted: &str) -> Error {
     let what = format!("the peer says {text:?}, and not {wanted}");
-    Error::content(what, "Does it run the same program, with the same options?")
+    Error::of(Kind::Malformed, what, "Does it run the same program, with the same options?")
 }
 
 impl fmt::Display for Card {

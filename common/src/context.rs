@@ -15,7 +15,7 @@ use rdma_sys::*;
 use crate::c_enum::c_enum;
 use crate::cm::id::CmId;
 use crate::cq::CompletionQueue;
-use crate::error::{null, positive_errno, Error, Result};
+use crate::error::{null, positive_errno, Error, Kind, Result};
 use crate::mtu::Mtu;
 use crate::{narrate, slow};
 
@@ -74,7 +74,8 @@ impl Context {
     /// `ibv_open_device`: the device with this name, for example `rxe0` (`rdma link` lists them).
     pub fn open(name: &str) -> Result<Self> {
         slow!("ibv_open_device {name}");
-        let unknown = || Error::content(format!("there is no RDMA device {name:?}"), "`rdma link` lists the devices");
+        let unknown =
+            || Error::of(Kind::NoDevice, format!("there is no RDMA device {name:?}"), "`rdma link` lists the devices");
         let name = CString::new(name).map_err(|_| unknown())?;
         // SAFETY: the list is NULL or ends with NULL, and lives until it is freed; a device may be opened until then.
         let raw = unsafe {
@@ -161,7 +162,7 @@ impl Context {
             }
         }
         let what = format!("the device {} has no RoCEv2 GID for the address {ip}", self.name());
-        Err(Error::content(what, "`rdma link` tells the device's netdev: use an address of that one"))
+        Err(Error::of(Kind::NoAddress, what, "`rdma link` tells the device's netdev: use an address of that one"))
     }
 
     /// A completion queue without a channel, to be polled only.

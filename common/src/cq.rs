@@ -16,7 +16,7 @@ use crate::cm::event_channel::EventChannel;
 use crate::comp_channel::{CompletionChannel, Woken};
 use crate::context::Context;
 use crate::deadline::{is_readable, Deadline};
-use crate::error::{null, positive_errno, Error, Result};
+use crate::error::{null, positive_errno, Error, Kind, Result};
 use crate::ledger::{ReceiveLedger, SendLedger};
 use crate::wc::WorkCompletion;
 use crate::{data, fast, info, narrate, slow};
@@ -205,7 +205,7 @@ impl CompletionQueue {
         if qp_nums.is_empty() {
             let what = format!("no completion of work request {wr_id} will come here ({awaited})");
             let next = "Was it unsignaled, polled before, forgotten in RESET, or posted to a queue with another CQ?";
-            return Err(Error::content(what, next));
+            return Err(Error::of(Kind::NeverCompletes, what, next));
         }
         loop {
             // Looked for before the poll: a completion that was there before the event is then found.

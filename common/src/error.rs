@@ -67,6 +67,8 @@ pub enum Error {
     },
     /// Every call worked, but what the user or the peer handed over cannot be used.
     Content {
+        /// What kind of thing, for programs that go on: the text is for people.
+        kind: Kind,
         /// What is wrong.
         what: String,
         /// What to do next.
@@ -74,10 +76,37 @@ pub enum Error {
     },
 }
 
+/// The kinds of [`Error::Content`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Kind {
+    /// There is no such device, or the id has none yet.
+    NoDevice,
+    /// There is no address for the host, or no GID for the address.
+    NoAddress,
+    /// Bytes that lie outside of the buffer, the region, or the peer's memory; or that are not aligned.
+    OutOfRange,
+    /// No completion of that request will come here.
+    NeverCompletes,
+    /// The peer has hung up, or did something else than what was awaited.
+    PeerGone,
+    /// What the peer says makes no sense.
+    Malformed,
+    /// The call cannot be made like this, whatever the device says.
+    Misuse,
+    /// Anything else: what a program says of its own.
+    Other,
+}
+
 impl Error {
-    /// The [`Error::Content`] case.
+    /// The [`Error::Content`] case of a program's own.
     pub fn content(what: impl Into<String>, next: impl Into<String>) -> Self {
-        Error::Content { what: what.into(), next: next.into() }
+        Self::of(Kind::Other, what, next)
+    }
+
+    /// The same, of a kind.
+    pub fn of(kind: Kind, what: impl Into<String>, next: impl Into<String>) -> Self {
+        Error::Content { kind, what: what.into(), next: next.into() }
     }
 }
 

@@ -8,7 +8,7 @@
 use std::fmt;
 use std::ops::Range;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Result};
 use crate::mr::MemoryRegion;
 
 /// Where a buffer is, the key to it, and its length.
@@ -53,14 +53,14 @@ impl Metadata {
         }
         let what =
             format!("bytes {}..{} are outside the peer's buffer, which has {}", range.start, range.end, self.len);
-        Err(Error::content(what, "Ask the peer for a longer buffer, or use less of it"))
+        Err(Error::of(Kind::OutOfRange, what, "Ask the peer for a longer buffer, or use less of it"))
     }
 
     /// Reads what the peer sent. At least 16 bytes; what follows is padding, for private data always comes padded.
     pub fn decode(bytes: &[u8]) -> Result<Self> {
         let too_short = || {
             let what = format!("the peer's metadata has {} bytes, not {}", bytes.len(), Self::LEN);
-            Error::content(what, "Check that both sides run the same lesson")
+            Error::of(Kind::Malformed, what, "Check that both sides run the same lesson")
         };
         let field = |at: usize, len: usize| bytes.get(at..at + len).ok_or_else(too_short);
         let number = |field: &[u8]| field.iter().fold(0, |number, byte| number << 8 | u64::from(*byte));
@@ -69,7 +69,11 @@ impl Metadata {
         let metadata = Self { addr, rkey: rkey as u32, len: len as u32 };
         if !metadata.is_possible() {
             let what = format!("the peer's metadata makes no sense: {metadata}");
-            return Err(Error::content(what, "Check that both sides run the same lesson with the same --metadata"));
+            return Err(Error::of(
+                Kind::Malformed,
+                what,
+                "Check that both sides run the same lesson with the same --metadata",
+            ));
         }
         Ok(metadata)
     }

@@ -17,7 +17,7 @@ use smallvec::SmallVec;
 
 use crate::cm::id::CmId;
 use crate::cq::CompletionQueue;
-use crate::error::{minus_one, null, positive_errno, Error, Result};
+use crate::error::{minus_one, null, positive_errno, Error, Kind, Result};
 use crate::ledger::{ReceiveLedger, SendLedger};
 use crate::mr::MemoryRegion;
 use crate::pd::ProtectionDomain;
@@ -115,7 +115,7 @@ impl QueuePair {
     /// The same with several pieces, which one SEND fills one after the other; or with none, for a WRITE with immediate.
     pub fn post_recv_pieces(&self, pieces: &[Piece]) -> Result<u64> {
         if self.srq.is_some() {
-            return Err(Error::content("this QP receives from an SRQ", "Post the receive to the SRQ"));
+            return Err(Error::of(Kind::Misuse, "this QP receives from an SRQ", "Post the receive to the SRQ"));
         }
         let mut sges = sges(pieces, self.cap.max_recv_sge)?;
         let wr_id = next_wr_id();

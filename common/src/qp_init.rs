@@ -6,7 +6,7 @@ use rdma_sys::*;
 
 use crate::context::Context;
 use crate::cq::CompletionQueue;
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Result};
 use crate::pd::ProtectionDomain;
 use crate::srq::SharedReceiveQueue;
 
@@ -80,7 +80,8 @@ impl<'a> QpInitAttr<'a> {
         let parts = [pd.context(), self.send_cq.context(), self.recv_cq.context(), srq];
         match parts.iter().all(|part| part.raw() == context.raw()) {
             true => Ok(()),
-            false => Err(Error::content(
+            false => Err(Error::of(
+                Kind::Misuse,
                 "PD, CQs and SRQ are not all of the QP's own device",
                 "Make them from one Context: that of the id, or, without an id, one that was opened by name",
             )),

@@ -8,7 +8,7 @@ use std::os::fd::AsFd;
 use crate::address::try_each;
 use crate::args::Args;
 use crate::deadline::{answer_limit, Deadline};
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Result};
 use crate::narrate::{preview, stage};
 use crate::{say, slow};
 
@@ -85,11 +85,11 @@ impl Peer {
         }
         let text = bytes.strip_suffix(b"\0").and_then(|text| String::from_utf8(text.to_vec()).ok());
         let text = text.ok_or_else(|| {
-            let what = match bytes.is_empty() {
-                true => "the peer has hung up".into(),
-                false => format!("the peer sends what is no message: {}", preview(&bytes)),
+            let (kind, what) = match bytes.is_empty() {
+                true => (Kind::PeerGone, "the peer has hung up".into()),
+                false => (Kind::Malformed, format!("the peer sends what is no message: {}", preview(&bytes))),
             };
-            Error::content(what, "Look at the other side's log. Do both sides run the same lesson?")
+            Error::of(kind, what, "Look at the other side's log. Do both sides run the same lesson?")
         })?;
         slow!("TCP, from the peer: {}", text.escape_debug());
         Ok(text)

@@ -6,7 +6,7 @@
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::time::Duration;
 
-use crate::error::{last_errno, minus_one, Error, Result};
+use crate::error::{last_errno, minus_one, Error, Kind, Result};
 use crate::slow;
 
 /// A timer that goes off again and again.
@@ -17,7 +17,7 @@ impl Timer {
     pub fn every(period: Duration) -> Result<Self> {
         if period.is_zero() {
             // To timerfd_settime, 0 means: never.
-            return Err(Error::content("a timer cannot go off every 0 s", "Choose a longer time"));
+            return Err(Error::of(Kind::Misuse, "a timer cannot go off every 0 s", "Choose a longer time"));
         }
         slow!("timerfd_create every {} ms", period.as_millis());
         // SAFETY: the call takes no pointer; a descriptor that it returns is new, and nobody else's.

@@ -8,7 +8,7 @@ use std::ops::Range;
 use rdma_sys::*;
 use smallvec::SmallVec;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Result};
 use crate::ledger::Memory;
 use crate::metadata::Metadata;
 use crate::mr::MemoryRegion;
@@ -254,5 +254,5 @@ pub(crate) fn total_len(sges: &[ibv_sge]) -> u64 {
 }
 
 fn unusable(what: String, use_instead: &str) -> Error {
-    Error::content(what, format!("Use {use_instead}"))
+    Error::of(Kind::Misuse, what, format!("Use {use_instead}"))
 }

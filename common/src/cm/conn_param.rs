@@ -4,7 +4,7 @@ use std::fmt;
 
 use rdma_sys::rdma_conn_param;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Result};
 
 /// Room for private data in each message, in bytes (IBTA volume 1, section 12.6; the RDMA-CM IP header takes 36 of a REQ's 92).
 pub(super) const REQ_PRIVATE_DATA: usize = 56;
@@ -84,7 +84,7 @@ pub(super) fn fits(call: &str, len: usize, room: usize) -> Result<()> {
         return Ok(());
     }
     let what = format!("{len} bytes of private data do not fit: {call} takes at most {room}");
-    Err(Error::content(what, "Send long data with a SEND after the connection is established"))
+    Err(Error::of(Kind::Misuse, what, "Send long data with a SEND after the connection is established"))
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use super::conn_param::ConnParam;
 use super::event_channel::EventChannel;
 use super::id::CmId;
 use super::{CmEventType, RDMA_CM_EVENT_CONNECT_REQUEST};
-use crate::error::{event_step, status_text, Error};
+use crate::error::{event_step, status_text, Error, Kind};
 use crate::{info, slow};
 
 /// An event that has been taken and is not acknowledged yet.
@@ -93,7 +93,7 @@ impl CmEvent {
     /// The error of a lesson that waited for something else, a completion, and got this event. Acknowledges it.
     pub fn instead_of(self, awaited: &str) -> Error {
         let what = format!("{} instead of {awaited}", self.event());
-        Error::content(what, event_step(self.event(), self.status()))
+        Error::of(Kind::PeerGone, what, event_step(self.event(), self.status()))
     }
 
     /// `rdma_ack_cm_event`: gives the event back. Its private data is gone after this.

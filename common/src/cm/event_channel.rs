@@ -17,7 +17,7 @@ use super::event::{short_name, CmEvent};
 use super::id::CmId;
 use super::{CmEventType, RDMA_CM_EVENT_CONNECT_REQUEST, RDMA_CM_EVENT_TIMEWAIT_EXIT};
 use crate::deadline::Deadline;
-use crate::error::{last_errno, minus_one, null, Error, Result};
+use crate::error::{last_errno, minus_one, null, Error, Kind, Result};
 use crate::slow;
 
 /// An event channel.
@@ -69,7 +69,7 @@ impl EventChannel {
         slow!("rdma_get_cm_event: waiting for {}", names.join(" or "));
         if self.0.ids.get() > 1 {
             let what = format!("{} ids report to this channel: the next event may be another id's", self.0.ids.get());
-            return Err(Error::content(what, "Call migrate_id, or take each event with get_cm_event"));
+            return Err(Error::of(Kind::Misuse, what, "Call migrate_id, or take each event with get_cm_event"));
         }
         let deadline = match wanted {
             [RDMA_CM_EVENT_CONNECT_REQUEST] => Deadline::knock("a client's connect request"),

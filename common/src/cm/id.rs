@@ -19,7 +19,7 @@ use super::event_channel::EventChannel;
 use crate::address;
 use crate::context::Context;
 use crate::deadline::resolve_timeout;
-use crate::error::{minus_one, Error, Result};
+use crate::error::{minus_one, Error, Kind, Result};
 use crate::{info, slow};
 
 /// A communication identifier. A clone is another handle on the same id, for those who keep it alive: its PD, CQ, QP and events.
@@ -88,7 +88,7 @@ impl CmId {
         let verbs = unsafe { (*self.raw()).verbs };
         if verbs.is_null() {
             let next = "Bind it to an address of a device, or resolve the peer's address, first";
-            return Err(Error::content("this id has no device yet (id->verbs is NULL)", next));
+            return Err(Error::of(Kind::NoDevice, "this id has no device yet (id->verbs is NULL)", next));
         }
         Ok(Context::lent(verbs, self))
     }
@@ -184,7 +184,7 @@ impl CmId {
     pub fn migrate_id(&self, channel: &EventChannel) -> Result<()> {
         if self.0.unacked.get() > 0 {
             let what = "rdma_migrate_id would wait for ever: an event of this id is not acknowledged";
-            return Err(Error::content(what, "Call ack() on the event first"));
+            return Err(Error::of(Kind::Misuse, what, "Call ack() on the event first"));
         }
         slow!("rdma_migrate_id");
         // Nothing to do; and the kernel, asked to, would move pending events to where they are, for ever (Linux 6.1,
