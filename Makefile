@@ -29,8 +29,8 @@ build = cargo build $(if $(MAKE_TERMERR),--color always) $(addprefix -p ,$(1)) 2
 # $(call own,LESSON) builds a lesson for this machine's own RDMA device. A machine that has no cargo runs the program that was
 # copied to it: of two machines, one has to be able to build.
 define own
-@if command -v cargo >/dev/null || [ ! -x "$$bin/$(1)" ]; then lab/setup.sh build device; \
-	else lab/setup.sh device && echo "no cargo here: running $$bin/$(1) as it was built elsewhere" >&2; fi
+@if command -v cargo >/dev/null || [ ! -x "$$bin/$(1)" ]; then tools/lab/setup.sh build device; \
+	else tools/lab/setup.sh device && echo "no cargo here: running $$bin/$(1) as it was built elsewhere" >&2; fi
 @if command -v cargo >/dev/null; then $(call build,$(1)); fi
 endef
 
@@ -42,56 +42,56 @@ help: ## print this list
 
 .PHONY: setup
 setup: ## get what the lessons need, below target/ (with apt; elsewhere, say what is missing)
-	@lab/setup.sh build lab
+	@tools/lab/setup.sh build lab
 
 .PHONY: bundle
 bundle: ## one file with all that machines of this release need, for a classroom without a network
-	@lab/setup.sh bundle
+	@tools/lab/setup.sh bundle
 
 # Lesson 09 is about many clients. (Others take so many, too.)
 lesson-09: export workers ?= 3
 
 .PHONY: $(lessons:%=lesson-%)
 $(lessons:%=lesson-%): lesson-%: ## run lesson NN on emulated machines [client="OPTIONS"] [server="OPTIONS"] [wire="RULES"] [workers=N] [on=device]
-	@lab/setup.sh build $(on:device=)
+	@tools/lab/setup.sh build $(on:device=)
 	@$(call build,$(on) $@)
 	@"$$bin"/$(on) run $@ --clients="$${workers:-1}" --server-args="$$server" --client-args="$$client" \
 		$${wire:+--wire="$$wire"} $${log:+--log}
 
 .PHONY: $(lessons:%=break-%)
 $(lessons:%=break-%): break-%: ## break lesson NN on purpose, and see what comes of it [CHANGE=name; a list without] [ARGS=--quiet] [on=device]
-	@lab/setup.sh build $(on:device=)
+	@tools/lab/setup.sh build $(on:device=)
 	@$(call build,$(on) practice)
 	@"$$bin"/practice break $* $${CHANGE:+"$$CHANGE"} --on=$(on) $(ARGS)
 
 .PHONY: try
 try: ## list the exercises, and which of them are solved
-	@lab/setup.sh build
+	@tools/lab/setup.sh build
 	@$(call build,device practice)
 	@"$$bin"/practice try
 
 # Exercises are judged on the device, within a moment; with on=lab on the kernel's own driver.
 try-%: on = device
 try-%: ## list the exercises of lesson NN; NN-NAME: begin that one, or judge what you have made of it [ARGS=--watch] [on=lab]
-	@lab/setup.sh build $(on:device=)
+	@tools/lab/setup.sh build $(on:device=)
 	@$(call build,$(on) practice wire)
 	@"$$bin"/practice try $* --on=$(on) $(ARGS)
 
 reset-%: ## throw away what you have made of the exercise NN-NAME
-	@lab/setup.sh build
+	@tools/lab/setup.sh build
 	@$(call build,device practice)
 	@"$$bin"/practice reset $*
 
 .PHONY: lab-shell
 lab-shell: ## a shell on the client machine, with the packets as they pass [server="COMMAND"; rping unless given] [wire="RULES"]
-	@lab/setup.sh build lab shell
+	@tools/lab/setup.sh build lab shell
 	@$(call build,lab $(lessons:%=lesson-%))
 	@"$$bin"/lab shell $${server:+--server="$$server"} --wire="$$wire"
 
 .PHONY: shell
 shell: ## a shell in which RDMA programs run in the lab, or with on=device on the device in user space [server="COMMAND"]
 ifeq ($(on),device)
-	@lab/setup.sh build
+	@tools/lab/setup.sh build
 	@$(call build,device $(lessons:%=lesson-%))
 	@"$$bin"/device shell $${server:+--server="$$server"} $${log:+--log}
 else
@@ -111,18 +111,18 @@ $(lessons:%=client-%): client-%: ## run the client of lesson NN on this machine'
 
 .PHONY: $(lessons:%=capture-%)
 $(lessons:%=capture-%): capture-%: ## record the packets of lesson NN on this machine's network [NETDEV=interface], until Ctrl-C
-	@lab/capture.sh $* $${NETDEV:+"$$NETDEV"}
+	@tools/lab/capture.sh $* $${NETDEV:+"$$NETDEV"}
 
 .PHONY: doctor
 doctor: ## what this machine has for the lessons, what it lacks, and the cure
-	@lab/doctor.sh
+	@tools/lab/doctor.sh
 
 compare-%: export run = $(or $(value PCAP),$(bin:debug=$(on))/runs/$*/wire.pcapng)
 # VARIANT is what stands behind the dash in the name of a bundled capture, for example multi-packet.
 .PHONY: $(lessons:%=compare-%)
 $(lessons:%=compare-%): compare-%: ## what the last run of lesson NN did otherwise than its capture [PCAP=FILE] [VARIANT=name]
 	@[ -e "$$run" ] || { echo "There is no $$run. Run 'make lesson-$*' first, or name your capture: make $@ PCAP=FILE" >&2; exit 2; }
-	@lab/setup.sh build
+	@tools/lab/setup.sh build
 	@$(call build,wire)
 	@"$$bin"/wire compare "$$run" \
 		"captures/$(notdir $(wildcard lessons/$*_*))$${VARIANT:+-$$VARIANT}.pcapng"
@@ -131,7 +131,7 @@ play-%: export run = $(or $(value PCAP),$(bin:debug=$(on))/runs/$*/wire.pcapng)
 .PHONY: $(lessons:%=play-%)
 $(lessons:%=play-%): play-%: ## write a web page that plays the last run of lesson NN, beside that run [on=device] [PCAP=FILE]
 	@[ -e "$$run" ] || { echo "There is no $$run. Run 'make lesson-$*' first, or name your capture: make $@ PCAP=FILE" >&2; exit 2; }
-	@lab/setup.sh build
+	@tools/lab/setup.sh build
 	@$(call build,wire)
 	@"$$bin"/wire play "$$run" --lesson lessons/$*_* -o "$$(dirname "$$run")/play.html"
 
@@ -140,43 +140,43 @@ lesson-% break-% server-% client-% capture-% compare-% play-%:
 
 .PHONY: test
 test: ## build everything and run every test
-	@lab/setup.sh build lab shell test
+	@tools/lab/setup.sh build lab shell test
 	cargo build --workspace
 	@# Two more at a time than there are processors: lab and device tests mostly wait.
 	RUST_TEST_THREADS=$${RUST_TEST_THREADS:-$$(($$(nproc) + 2))} cargo test --workspace
 
 .PHONY: field-guide
 field-guide: ## make every change of every lesson again, and say what comes out otherwise than it is told (some minutes)
-	@lab/setup.sh build lab
+	@tools/lab/setup.sh build lab
 	@$(call build,lab device practice)
 	@"$$bin"/practice prove $(ARGS)
 
 .PHONY: soak
 soak: ## 1,000 connections against one server, and nothing grows (some minutes)
-	@lab/setup.sh build lab shell test
+	@tools/lab/setup.sh build lab shell test
 	cargo build --workspace
 	cargo test -p lab --test lessons soak -- --ignored --nocapture
 
 .PHONY: sweep
 sweep: ## one fault at a time on every packet of lessons 02, 04 and 05, and what comes of it (half an hour)
-	@lab/setup.sh build lab
+	@tools/lab/setup.sh build lab
 	cargo build --workspace
 	cargo test -p lab --test lessons sweep -- --ignored --nocapture
 
 .PHONY: bench
 bench: ## measure everything beside its reference, and write docs/benchmarks.md (ten minutes; leave the machine alone meanwhile)
-	@lab/setup.sh build lab shell test
+	@tools/lab/setup.sh build lab shell test
 	cargo build --workspace
 	cargo build --release -p wire -p lesson-10 -p bench
 	@$(MAKE) --no-print-directory site
-	@"$$bin"/bench --keep bench/figures.tsv
-	@"$$bin"/bench --page bench/figures.tsv docs/benchmarks.md
+	@"$$bin"/bench --keep tools/bench/figures.tsv
+	@"$$bin"/bench --page tools/bench/figures.tsv docs/benchmarks.md
 
-# Needs a nightly compiler and cargo-fuzz, which are not set up here. Findings are in wire/fuzz/artifacts.
+# Needs a nightly compiler and cargo-fuzz, which are not set up here. Findings are in tools/wire/fuzz/artifacts.
 .PHONY: fuzz
 fuzz: ## look for captures that make the wire tools panic [RUNS=number]
 	@command -v cargo-fuzz >/dev/null || { echo 'fuzzing needs: rustup toolchain install nightly && cargo install cargo-fuzz' >&2; exit 1; }
-	mkdir -p wire/fuzz/corpus/captures
+	mkdir -p tools/wire/fuzz/corpus/captures
 	cd wire && cargo +nightly fuzz run -s none captures fuzz/corpus/captures ../captures -- -max_len=8192 -runs="$${RUNS:-1000000}"
 
 .PHONY: miri
@@ -188,13 +188,13 @@ miri: ## the device's core under Miri, which finds undefined behaviour (rustup c
 # The documentation shows private items, too: a reader wants to know how it works inside.
 .PHONY: check
 check: ## formatting, lints and documentation, warnings as errors
-	@lab/setup.sh build test check
+	@tools/lab/setup.sh build test check
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS='-D warnings -A rustdoc::private_intra_doc_links' cargo doc --workspace --no-deps --document-private-items
 	@# Only an unstable rustdoc looks whether what must not compile fails with the error that the text names.
 	RUSTC_BOOTSTRAP=1 CARGO_TARGET_DIR="$$target"/bootstrap cargo test -q --locked --doc -p common
-	shellcheck --exclude=SC2187 site/*.sh lab/*.sh lab/guest/*.sh captures/*.sh .ci/run
+	shellcheck --exclude=SC2187 tools/book/*.sh tools/lab/*.sh tools/lab/guest/*.sh captures/*.sh .ci/run
 	cargo run -q -p xtask -- docs --check
 
 .PHONY: docs
@@ -204,26 +204,26 @@ docs: ## write the generated parts of docs/ anew: packet tables, logs, pictures,
 
 .PHONY: site
 site: ## build the course as a book, with every run in it to play, into target/site [REPOSITORY=URL of the forge]
-	@lab/setup.sh build site
-	@site/tools.sh
+	@tools/lab/setup.sh build site
+	@tools/book/tools.sh
 	@$(call build,wire xtask)
 	@"$$bin"/xtask site
 
 .PHONY: serve
 serve: site ## show the book to this machine: http://127.0.0.1:3000 [PORT=number]
-	@node site/serve.mjs "$$target/site" "$${PORT:-3000}"
+	@node tools/book/serve.mjs "$$target/site" "$${PORT:-3000}"
 
 .PHONY: test-site
 test-site: site ## look at every page of the book with a real browser
-	@lab/setup.sh site browser
-	node --test $(wildcard site/test/*.test.mjs)
+	@tools/lab/setup.sh site browser
+	node --test $(wildcard tools/book/test/*.test.mjs)
 
 .PHONY: picture
 picture: ## take the picture of the player that README.md shows anew; look at it before you commit it
-	@lab/setup.sh build site browser
+	@tools/lab/setup.sh build site browser
 	@$(call build,wire)
 	@"$$bin"/wire play captures/04_rdma_write.pcapng --lesson lessons/04_rdma_write -o "$$target/picture.html"
-	@node site/picture.mjs "file://$${RDMA_ENV%/tools/env}/picture.html#frame=100" site/player.png 1240 820
+	@node tools/book/picture.mjs "file://$${RDMA_ENV%/tools/env}/picture.html#frame=100" tools/book/player.png 1240 820
 
 .PHONY: screenshots
 screenshots: ## take the pictures of Wireshark that show an earlier capture anew; look at each before you commit it
@@ -232,7 +232,7 @@ screenshots: ## take the pictures of Wireshark that show an earlier capture anew
 
 .PHONY: record
 record: ## run every lesson in the lab, or one [lesson=NN], and renew what captures/ holds
-	@lab/setup.sh build lab
+	@tools/lab/setup.sh build lab
 	cargo build --workspace
 	cargo run -q -p xtask -- record $${lesson:+"$$lesson"}
 	"$$bin"/practice prove --keep $${lesson:+"$$lesson"}

@@ -212,7 +212,7 @@ mod tests {
     fn no_device_names_call_meaning_and_cure() {
         let text = Error::Call { call: "rdma_create_event_channel", errno: libc::ENODEV }.to_string();
         assert!(text.starts_with("rdma_create_event_channel failed: ENODEV: No such device."), "{text}");
-        assert!(text.contains("lab/softroce.sh up"), "{text}");
+        assert!(text.contains("tools/lab/softroce.sh up"), "{text}");
     }
 
     #[test]

@@ -20,7 +20,7 @@ pub fn next_step(error: &Error) -> String {
 fn call_step(call: &str, errno: i32) -> &'static str {
     match (call, errno) {
         ("rdma_create_event_channel", libc::ENODEV | libc::ENOENT) => {
-            "This machine has no RDMA device, or rdma_ucm is not loaded. Run `sudo lab/softroce.sh up` here, or try the \
+            "This machine has no RDMA device, or rdma_ucm is not loaded. Run `sudo tools/lab/softroce.sh up` here, or try the \
              lesson without any device: `make lesson-01`"
         }
         (_, libc::ENODEV) => {
@@ -83,7 +83,7 @@ pub fn event_step(got: CmEventType, status: i32) -> &'static str {
             "The server's machine does not answer: is it up, and does a firewall drop UDP 4791?"
         }
         (RDMA_CM_EVENT_DISCONNECTED, _) => "The other side hung up: its log says why",
-        (RDMA_CM_EVENT_DEVICE_REMOVAL, _) => "The RDMA device is gone: `rdma link`, then `sudo lab/softroce.sh up`",
+        (RDMA_CM_EVENT_DEVICE_REMOVAL, _) => "The RDMA device is gone: `rdma link`, then `sudo tools/lab/softroce.sh up`",
         _ => "Look at the other side's log",
     }
 }

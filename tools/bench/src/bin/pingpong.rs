@@ -1,0 +1,216 @@
+//! One message there, one back, again and again: how long does it take until the other *program* has something? perftest
+//! measures the latency of SEND and WRITE in this way, and tells half of there and back. This is `common` doing the same.
+//!
+//! Nobody tells a program that a plain WRITE has come. So both look into their memory until the last 8 bytes change: devices
+//! place the bytes of a message from first to last, though no standard says so, and much that is fast relies on it.
+
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use common::args::{Args, Opt, Side};
+use common::{cm::*, *};
+
+/// How lesson 10 waits is what is measured here, too.
+#[allow(dead_code)] // It counts more than is asked here.
+#[path = "../../../../lessons/10_going_fast/src/wait.rs"]
+mod wait;
+
+use plan::Wait;
+use wait::Waiter;
+
+const OP: Opt = Opt::choice(Side::Both, "op", &["write", "send"], "What goes there and back");
+const WAIT: Opt = Opt::choice(Side::Both, "wait", &["poll", "sleep"], "How to wait for completions");
+const TURNS: Opt = Opt::number_or(Side::Both, "turns", "1000", "How often");
+const SIGNAL: Opt = Opt::number_or(Side::Both, "signal-every", "1", "One request in so many is signaled");
+
+/// Bytes of a message, which go inline.
+const SIZE: usize = 64;
+/// After so many looks into the memory, is the peer still there? A look costs next to nothing, the question a system call.
+const PATIENCE: u64 = 1 << 16;
+
+const CONN_PARAM: ConnParam = ConnParam {
+    private_data: Vec::new(),
+    responder_resources: 1,
+    initiator_depth: 1,
+    retry_count: 6,
+    rnr_retry_count: 7,
+};
+
+/// What lesson 10's way to wait needs to know.
+mod plan {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    #[allow(dead_code)] // perftest has no hybrid.
+    pub enum Wait {
+        Poll,
+        Sleep,
+        Hybrid,
+    }
+}
+
+struct Desk {
+    qp: QueuePair,
+    cq: CompletionQueue,
+    channel: CompletionChannel,
+    inbox: MemoryRegion,
+    events: EventChannel,
+}
+
+impl Desk {
+    /// With one receive posted more than messages can come: the next one finds one, whoever is faster. A third is posted before
+    /// the first is used.
+    fn lay(id: &CmId, events: EventChannel, args: &Args) -> Result<Self> {
+        let context = id.verbs()?;
+        let pd = ProtectionDomain::alloc(&context)?;
+        let channel = CompletionChannel::create(&context)?;
+        let sends = args.number(&SIGNAL).unwrap_or(1) as u32 + 1;
+        let cq = CompletionQueue::create(&channel, sends as i32 + 3)?;
+        let cap = QpCap { max_send_wr: sends, max_recv_wr: 3, max_inline_data: SIZE as u32, ..QpCap::SMALL };
+        let qp = QueuePair::create(id, &pd, &QpInitAttr::new(&cq, cap))?;
+        let inbox = pd.reg_mr(SIZE, Access::LOCAL_WRITE | Access::REMOTE_WRITE)?;
+        qp.post_recv(&inbox, 0..SIZE)?;
+        qp.post_recv(&inbox, 0..SIZE)?;
+        Ok(Self { qp, cq, channel, inbox, events })
+    }
+}
+
+/// One side's part of the game.
+struct Game<'a> {
+    desk: &'a Desk,
+    operation: Operation,
+    waiter: Waiter<'a>,
+    outbox: [u8; SIZE],
+    /// Nobody tells of a plain WRITE.
+    polls_memory: bool,
+    count: u64,
+    signal_every: u64,
+}
+
+impl<'a> Game<'a> {
+    fn new(desk: &'a Desk, peer: Metadata, args: &Args) -> Self {
+        let polls_memory = args.text(&OP) == "write";
+        let operation = if polls_memory { Operation::Write(peer) } else { Operation::Send };
+        let waiter = Waiter::new(desk, if args.text(&WAIT) == "poll" { Wait::Poll } else { Wait::Sleep });
+        let number = |option| args.number(option).unwrap_or(1).max(1) as u64;
+        let (count, signal_every) = (number(&TURNS), number(&SIGNAL));
+        Self { desk, operation, waiter, outbox: [0; SIZE], polls_memory, count, signal_every }
+    }
+
+    /// The client begins. Half of each turn is a latency.
+    fn serve(&mut self) -> Result<Vec<Duration>> {
+        let mut latencies = Vec::with_capacity(self.count as usize);
+        let mut before = Instant::now();
+        for turn in 1..=self.count {
+            self.hit(turn)?;
+            self.wait(turn, self.is_signaled(turn))?;
+            let now = Instant::now();
+            latencies.push((now - before) / 2);
+            before = now;
+        }
+        Ok(latencies)
+    }
+
+    fn answer(&mut self) -> Result<()> {
+        for turn in 1..=self.count {
+            self.wait(turn, turn > 1 && self.is_signaled(turn - 1))?;
+            self.hit(turn)?;
+        }
+        // Our last answer is done: only then may its memory go.
+        self.waiter.next().map(drop)
+    }
+
+    /// The last request always yields a completion: it stands for those before it.
+    fn is_signaled(&self, turn: u64) -> bool {
+        turn % self.signal_every == 0 || turn == self.count
+    }
+
+    /// What has to be done besides comes after the post: by then the message is on its way.
+    fn hit(&mut self, turn: u64) -> Result<()> {
+        if self.polls_memory {
+            self.outbox[SIZE - 8..].copy_from_slice(&turn.to_ne_bytes());
+        }
+        let wr = SendWr::inline(self.operation, &self.outbox);
+        self.desk.qp.post_send(&if self.is_signaled(turn) { wr } else { wr.unsignaled() })?;
+        if self.polls_memory {
+            return Ok(());
+        }
+        // In place of the one that the other's next message takes.
+        self.desk.qp.post_recv(&self.desk.inbox, 0..SIZE).map(drop)
+    }
+
+    /// The other's message, and the completion of our own last one, if that was signaled.
+    fn wait(&mut self, turn: u64, own: bool) -> Result<()> {
+        // Where both come as completions, in whatever order. Else our own comes first: its ACK went out before the answer.
+        for _ in 0..u8::from(own) + u8::from(!self.polls_memory) {
+            self.waiter.next()?;
+        }
+        let mut looks = 0u64;
+        while self.polls_memory && self.desk.inbox.read_u64(SIZE - 8)? != turn {
+            looks += 1;
+            if looks % PATIENCE == 0 {
+                self.waiter.check_peer()?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn client(args: &Args) -> Result<()> {
+    let events = EventChannel::create()?;
+    let id = address::try_each(&args.address, args.port, |address| {
+        let id = events.create_id()?;
+        id.resolve_addr(address)?;
+        events.wait_for(RDMA_CM_EVENT_ADDR_RESOLVED)?.ack();
+        Ok(id)
+    })?;
+    id.resolve_route()?;
+    events.wait_for(RDMA_CM_EVENT_ROUTE_RESOLVED)?.ack();
+    let desk = Desk::lay(&id, events, args)?;
+    id.connect(&ConnParam { private_data: Metadata::of(&desk.inbox).encode().to_vec(), ..CONN_PARAM })?;
+    let event = desk.events.wait_for(RDMA_CM_EVENT_ESTABLISHED)?;
+    let peer = Metadata::decode(event.private_data())?;
+    event.ack();
+    let mut latencies = Game::new(&desk, peer, args).serve()?;
+    latencies.sort_unstable();
+    let median = latencies.get(latencies.len() / 2).copied().unwrap_or_default();
+    say!("bench op={} count={} median_ns={}", args.text(&OP), latencies.len(), median.as_nanos());
+    id.disconnect()?;
+    desk.events.wait_for(RDMA_CM_EVENT_DISCONNECTED)?.ack();
+    Ok(())
+}
+
+fn server(args: &Args) -> Result<()> {
+    let listening = EventChannel::create()?;
+    let _listener = address::try_each(&args.address, args.port, |address| {
+        let id = listening.create_id()?;
+        id.bind_addr(address)?;
+        id.listen(8)?;
+        Ok(id)
+    })?;
+    let mut clients = args.clients();
+    while clients.more() {
+        let event = listening.wait_for(RDMA_CM_EVENT_CONNECT_REQUEST)?;
+        let asked = ConnParam { private_data: event.private_data().to_vec(), ..event.conn_param() };
+        let id = event.id();
+        event.ack();
+        clients.note(id.peer_name(), play(&id, &asked, args));
+    }
+    clients.result()
+}
+
+fn play(id: &CmId, asked: &ConnParam, args: &Args) -> Result<()> {
+    let events = EventChannel::create()?;
+    id.migrate_id(&events)?;
+    let desk = Desk::lay(id, events, args)?;
+    let peer = Metadata::decode(&asked.private_data)?;
+    let private_data = Metadata::of(&desk.inbox).encode().to_vec();
+    id.accept(&ConnParam { private_data, ..CONN_PARAM.clamped_to(asked) })?;
+    desk.events.wait_for(RDMA_CM_EVENT_ESTABLISHED)?.ack();
+    Game::new(&desk, peer, args).answer()?;
+    desk.events.wait_for(RDMA_CM_EVENT_DISCONNECTED)?.ack();
+    id.disconnect()
+}
+
+fn main() -> ExitCode {
+    let about = "A message there, a message back: half of a turn is a latency, as perftest has it";
+    common::args::run("pingpong", about, &[OP, WAIT, TURNS, SIGNAL], server, client)
+}

@@ -1,0 +1,25 @@
+// The book that `make site` has built, served below a path as on a forge's pages.
+import { readdir } from "node:fs/promises";
+import { join, relative, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { serve } from "../../serve.mjs";
+
+export const REPOSITORY = resolve(fileURLToPath(import.meta.url), "../../../../..");
+const TARGET = resolve(REPOSITORY, process.env.CARGO_TARGET_DIR ?? "target");
+export const SITE = join(TARGET, "site");
+export const TOOLS = join(TARGET, "tools/site/node_modules");
+
+/** Serves the book. `url` is where. */
+export async function start() {
+  const below = "/some/course/";
+  const server = await serve(SITE, 0, below);
+  return { url: `http://127.0.0.1:${server.address().port}${below}`, stop: () => { server.close(); server.closeAllConnections(); } };
+}
+
+/** The paths of all pages. */
+export async function pages() {
+  const files = await readdir(SITE, { recursive: true, withFileTypes: true });
+  const paths = files.filter((file) => file.name.endsWith(".html")).map((file) => relative(SITE, join(file.path ?? file.parentPath, file.name)));
+  // Those two are parts of a page: the list of chapters, and what is shown to those who run no script.
+  return paths.filter((path) => path !== "toc.html").sort();
+}

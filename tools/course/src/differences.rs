@@ -1,0 +1,32 @@
+//! What the device does otherwise than the kernel's driver, as far as changes show it: rows of `tools/device/differences.toml` name them.
+
+use crate::change::Change;
+use crate::project::Project;
+use anyhow::{ensure, Context, Result};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::fs;
+
+const FILE: &str = "tools/device/differences.toml";
+
+/// A row, as far as it matters here.
+#[derive(Deserialize)]
+struct Row {
+    #[serde(default)]
+    changes: Vec<String>,
+}
+
+/// The full names of the changes that come otherwise on the device.
+///
+/// # Errors
+/// The file is not as it should be, or names a change that nobody tries on the device.
+pub fn named(project: &Project, all: &[Change]) -> Result<Vec<String>> {
+    let text = fs::read_to_string(project.root.join(FILE)).with_context(|| format!("cannot read {FILE}"))?;
+    let rows: BTreeMap<String, Vec<Row>> = basic_toml::from_str(&text).context(FILE)?;
+    let named: Vec<String> = rows.into_values().flatten().flat_map(|row| row.changes).collect();
+    for name in &named {
+        let is_tried = all.iter().any(|change| change.full_name() == *name && change.on_device(&[]).is_some());
+        ensure!(is_tried, "{FILE} names the change {name}: there is none that runs on the device");
+    }
+    Ok(named)
+}

@@ -1,0 +1,144 @@
+//! Tries changes again, and says of each whether it came out as told.
+
+use anyhow::{anyhow, ensure, Result};
+use practice::change::Change;
+use practice::copy::Copy;
+use practice::differences;
+use practice::project::Project;
+use practice::proof::Proof;
+use practice::reading;
+use practice::run::{build_lessons, run, run_built, Outcome, Place};
+use practice::show;
+use std::io::{stdout, Write};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+use wire::lanes::Style;
+
+/// So many runs go on at a time: most of a run is waiting for what never comes. One in the lab takes some 200 MB of memory.
+const AT_ONCE: usize = 6;
+
+/// What all who try things share.
+struct Guide<'a> {
+    project: &'a Project,
+    keep: bool,
+    trials: Vec<Proof>,
+    built: OnceLock<Result<()>>,
+    begun: AtomicUsize,
+    /// How many are done, and what is said of those that came out otherwise.
+    done: Mutex<(usize, Vec<String>)>,
+}
+
+/// Tries what is named; all changes, unless some are. And in one place, if that is wished. Where it comes out as told, the part of the run that a page quotes is
+/// kept, if that is wished.
+pub fn prove(project: &Project, names: &[&String], only: Option<Place>, keep: bool) -> Result<bool> {
+    let is_wanted = |change: &Change| {
+        names.is_empty() || names.iter().any(|name| **name == change.full_name() || **name == change.number())
+    };
+    let all = Change::all(project)?;
+    let named = differences::named(project, &all)?;
+    let changes: Vec<Change> = all.into_iter().filter(is_wanted).collect();
+    ensure!(!changes.is_empty(), "there is no change of that name");
+    let begun = Instant::now();
+    build_lessons(project, &changes)?;
+    let trials = changes.iter().flat_map(|change| change.proofs().into_iter().chain(change.on_device(&named)));
+    let mut trials: Vec<Proof> = trials.filter(|proof| only.map_or(true, |only| proof.place == only)).collect();
+    // Programs are built while others run, and short runs come at the end, so that all end together.
+    trials.sort_by_key(|Proof { change, place, .. }| (*place == Place::Device, !change.edits.is_empty()));
+    let guide =
+        Guide { project, keep, trials, built: OnceLock::new(), begun: AtomicUsize::new(0), done: Mutex::default() };
+    thread::scope(|scope| {
+        scope.spawn(|| guide.build());
+        let workers: Vec<_> = (0..AT_ONCE).map(|_| scope.spawn(|| guide.work())).collect();
+        workers.into_iter().try_for_each(|worker| worker.join().expect("a worker does not panic"))
+    })?;
+    let (tried, differ) = guide.done.into_inner().unwrap_or_else(PoisonError::into_inner);
+    if !differ.is_empty() {
+        writeln!(stdout(), "\nWhat came out otherwise:\n{}", differ.concat())?;
+    }
+    writeln!(stdout(), "{} of {tried} came out as told, in {} s", tried - differ.len(), begun.elapsed().as_secs())?;
+    Ok(differ.is_empty())
+}
+
+impl Guide<'_> {
+    /// Builds all copies: whoever needs one first does it, and others wait.
+    fn build(&self) -> Result<()> {
+        let build = || Copy::build_all(self.project, self.trials.iter().map(|proof| &proof.change));
+        self.built.get_or_init(build).as_ref().map_err(|error| anyhow!("{error:#}")).copied()
+    }
+
+    /// Tries one after the other, until there is none left, or nobody who reads of it.
+    fn work(&self) -> Result<()> {
+        while let Some(proof) = self.trials.get(self.begun.fetch_add(1, Ordering::Relaxed)) {
+            let begun = Instant::now();
+            let (is_as_told, why) = self.of_proof(proof).unwrap_or_else(|error| (false, format!("  {error:#}\n")));
+            if let Err(error) = self.report(proof, is_as_told, &why, begun.elapsed()) {
+                self.begun.store(self.trials.len(), Ordering::Relaxed);
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    /// In one piece: others report, too.
+    fn report(&self, proof: &Proof, is_as_told: bool, why: &str, took: Duration) -> Result<()> {
+        let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
+        let (tried, differ) = &mut *done;
+        *tried += 1;
+        let place = if proof.change.is_reading() { "answers" } else { proof.place.name() };
+        let (name, took) = (proof.change.full_name(), took.as_secs_f32());
+        let verdict = if is_as_told { "as told" } else { "OTHERWISE" };
+        let told = format!("{name:32} {place:8} {verdict:10} {took:4.1} s\n{why}");
+        write!(stdout(), "{tried:3} of {}  {told}", self.trials.len())?;
+        if !is_as_told {
+            differ.push(told);
+        }
+        Ok(())
+    }
+
+    /// Whether it came out as told, and what there is to say about that.
+    fn of_proof(&self, proof: &Proof) -> Result<(bool, String)> {
+        let Proof { change, place, .. } = proof;
+        if change.is_reading() {
+            return reading::prove(self.project, change).map(|()| (true, String::new()));
+        }
+        let outcome = self.outcome(change, *place)?;
+        let is_as_told = proof.is_met_by(&outcome)?;
+        let complaint = outcome.complaint()?;
+        let why = match &outcome {
+            _ if is_as_told && proof.is_right => String::new(),
+            // What it must say stands in one of these lines.
+            _ if is_as_told => complaint
+                .lines()
+                .find(|line| line.contains(&proof.says))
+                .map_or(String::new(), |line| format!("{line}\n")),
+            Outcome::Refused(said) => said.clone(),
+            Outcome::Ran { file, findings, .. } => {
+                let missing = match (proof.is_right, proof.says.as_str()) {
+                    (false, "") => "  a row of tools/device/differences.toml says that it comes otherwise here\n".to_owned(),
+                    (false, says) => format!("  it has to say: {says}\n"),
+                    _ => String::new(),
+                };
+                format!("{}{missing}{}  {}\n", show::findings(findings, Style::of_output()), complaint, file.display())
+            }
+        };
+        if let (true, true, Outcome::Ran { run, findings, .. }) =
+            (is_as_told && self.keep, change.task.is_none() && *place == Place::Lab, &outcome)
+        {
+            change.keep(self.project, &show::part(run, findings, Style::FILE)?, run)?;
+        }
+        Ok((is_as_told, why))
+    }
+
+    fn outcome(&self, change: &Change, place: Place) -> Result<Outcome> {
+        if !change.edits.is_empty() {
+            self.build()?;
+        }
+        match Copy::built(self.project, change) {
+            Some(copy) => run_built(self.project, change, &copy, place),
+            // The compiler has something to say about it.
+            None => run(self.project, change, &Copy::lay_out(self.project, change)?, place, Style::of_output().color),
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! What stands out in a run, whatever was expected of it.
+
+use crate::seen::{names_of, Seen, BETWEEN};
+use anyhow::{Context, Result};
+use wire::capture::Reader;
+use wire::run::Line;
+use wire::show::row::{clients, Row, Rows};
+
+/// What the lab and the device call it when they have to end a run, or a kernel breaks.
+const TROUBLE: &str = "trouble";
+/// What Rust's own line about a panic says, and how the line begins that stands behind the program's words about it.
+const PANICKED: &str = "panicked at";
+const AFTER_PANIC: [&str; 2] = ["note: run with", "stack backtrace:"];
+
+/// Refusals, errors, completions that failed. The first of it is closest to the cause.
+///
+/// # Errors
+/// The run file is damaged.
+pub fn trouble(run: &[u8]) -> Result<Vec<String>> {
+    let begin = || Reader::new(run).context("this is no run file");
+    let mut rows = Rows::new(clients(&mut begin()?));
+    let (mut reader, mut trouble) = (begin()?, Vec::<String>::new());
+    // Whose panic the last of them was.
+    let mut panicked = None;
+    while let Some(event) = reader.event().context("the run file is damaged")? {
+        match Seen::of(&event, &mut rows) {
+            Seen::Packet { node, row } if is_refusal(&row) => {
+                let words: Vec<&str> = [row.label.as_str()].into_iter().chain(row.words()).collect();
+                trouble.push(format!("frame {}: the {node} sends: {}", row.frame, words.join(BETWEEN)));
+            }
+            Seen::Line(line) if panicked == Some((line.node.clone(), trouble.len())) && line.error => {
+                match trouble.last_mut() {
+                    Some(last) if !AFTER_PANIC.iter().any(|after| line.text.starts_with(after)) => {
+                        *last += &format!(" {}", line.text);
+                    }
+                    _ => panicked = None,
+                }
+            }
+            Seen::Line(line) if is_failure(&line) => {
+                let who = if line.node.is_empty() { String::new() } else { format!("the {} says: ", line.node) };
+                trouble.push(format!("line {}: {who}{}", line.number, line.said()));
+                panicked = line.text.contains(PANICKED).then(|| (line.node.clone(), trouble.len()));
+            }
+            _ => {}
+        }
+    }
+    Ok(trouble)
+}
+
+fn is_refusal(row: &Row) -> bool {
+    names_of(&row.label).any(|name| ["NAK", "RNR NAK", "REJ"].contains(&name))
+}
+
+fn is_failure(line: &Line) -> bool {
+    let has_failed = line.text.contains("status=IBV_WC_") && !line.text.contains("status=IBV_WC_SUCCESS");
+    has_failed
+        || line.act == TROUBLE
+        || line.text.contains(PANICKED)
+        || line.tag() == Some("ERR") && !line.text.contains("the stages so far")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_stands_out_where_all_went_well_and_the_cause_comes_first() {
+        let run = |name: &str| std::fs::read(format!("{}/../../captures/{name}.pcapng", env!("CARGO_MANIFEST_DIR")));
+        assert!(trouble(&run("04_rdma_write").unwrap()).unwrap().is_empty());
+        let puzzle = trouble(&run("07_disconnect_flush-puzzle").unwrap()).unwrap();
+        assert!(puzzle.iter().any(|line| line.contains(": the client says: ERR")), "{puzzle:?}");
+    }
+}

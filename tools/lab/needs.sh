@@ -1,0 +1,53 @@
+# shellcheck shell=sh
+# Reads tools/lab/needs.txt and finds on this machine, or below target/tools, what it names. Set-up and the doctor source it in the
+# checkout's folder.
+
+# The root of the machine that is looked at: a test invents one.
+ROOT=${DOCTOR_ROOT-}
+PATH=$PATH:${HOME-}/.cargo/bin:$ROOT/usr/sbin:$ROOT/sbin
+case ${CARGO_TARGET_DIR:=target} in /*) TARGET=$CARGO_TARGET_DIR ;; *) TARGET=$PWD/$CARGO_TARGET_DIR ;; esac
+TOOLS=$TARGET/tools
+# The oldest Rust that does is 1.MINOR.
+MINOR=$(sed -n 's/^rust-version = "1\.\([0-9]*\).*/\1/p' Cargo.toml)
+machine=$(uname -m) release=$(uname -r)
+case $machine in x86_64) qemu=x86 deb_arch=amd64 ;; aarch64) qemu=arm deb_arch=arm64 ;; *) qemu=$machine deb_arch=$machine ;; esac
+
+has() { command -v "$1" >/dev/null; }
+# Whether one of the files given is there: for a pattern that may fit none.
+any() { for one in "$@"; do [ ! -e "$one" ] || return 0; done; return 1; }
+
+# rows STAGES: the table's lines for them, one `what|checks|debian|fedora|arch` each.
+rows() {
+    sed "/^#/d; s/ *| */|/g; s/\$machine/$machine/g; s/\$qemu/$qemu/g; s/\$deb_arch/$deb_arch/g" tools/lab/needs.txt |
+        grep -E "^($(echo "$1" | tr ' ' '|'))\|" | cut -d '|' -f 2-
+}
+
+# found CHECKS: whether all of them are met, here or in what was unpacked. found_here: by what the machine itself has.
+found_here() { found "$1" /none; }
+found() {
+    unpacked=${2-$TOOLS}
+    for check in $1; do
+        name=${check#*:}
+        # shellcheck disable=SC2231,SC2086 # patterns that are meant to be expanded
+        case $check in
+        header:*) any "$ROOT/usr/include/$name" "$unpacked/usr/include/$name" ;;
+        lib:*) any "$ROOT"/usr/lib/*-linux-gnu/$name "$ROOT"/usr/lib64/$name "$ROOT"/usr/lib/$name "$unpacked"/usr/lib/*-linux-gnu/$name ;;
+        # A dynamic program names its loader (/lib64/ld-linux...) near the start of the file.
+        static:*) has "$name" && ! head -c 1024 "$(command -v "$name")" | grep -q /ld- ;;
+        cargo) has rustc && [ "$(cargo --version 2>/dev/null | sed -n 's/^cargo 1\.\([0-9]*\).*/\1/p')" -ge "$MINOR" ] 2>/dev/null ;;
+        certificates) any "$ROOT/etc/ssl/certs/ca-certificates.crt" "$ROOT/etc/pki/tls/certs/ca-bundle.crt" ;;
+        # This machine's own, if it can be read and has SoftRoCE as a file.
+        kernel) { [ -r "$ROOT/boot/vmlinuz-$release" ] && grep -qs '/rdma_rxe\.ko' "$ROOT/lib/modules/$release/modules.dep"; } ||
+            any "$TARGET"/lab/kernel/*/vmlinuz "$unpacked"/kernel/*.deb ;;
+        *) has "$check" ;;
+        esac || return 1
+    done
+}
+
+# to_install DEBIAN FEDORA ARCH: the command that brings packages here.
+to_install() {
+    if has apt-get; then echo "sudo apt-get install $1"
+    elif has dnf; then echo "sudo dnf install $2"
+    elif has pacman; then echo "sudo pacman -S $3"
+    else echo "install $1 (as Debian calls it), $2 (Fedora) or $3 (Arch)"; fi
+}

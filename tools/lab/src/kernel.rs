@@ -1,0 +1,239 @@
+//! Finding a Linux kernel with SoftRoCE that the machines can boot, without installing one.
+//!
+//! The one that the run names; else, in this order: the host's own, if its files are readable and hold `rdma_rxe`; one that was
+//! unpacked before; the packages that set-up has downloaded (`tools/lab/setup.sh`), unpacked with `dpkg-deb`.
+
+use crate::arch::HOST;
+use crate::files::{self, read, write};
+use crate::interrupt::Interrupt;
+use crate::options::Options;
+use crate::{libs, modules, unpack};
+use anyhow::{bail, ensure, Context, Result};
+use std::env;
+use std::fs;
+use std::os::unix::fs::{symlink, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A kernel image and the modules that belong to it.
+#[derive(Debug, Clone)]
+pub struct Kernel {
+    /// Version as `uname -r` prints it.
+    pub release: String,
+    /// What QEMU boots: `vmlinux` taken out of the image, or else the image itself.
+    pub image: PathBuf,
+    /// The folder with `modules.dep` and `modules.builtin`.
+    pub modules: PathBuf,
+}
+
+impl Kernel {
+    /// The modules that the machines load, with their dependencies.
+    pub fn plan(&self) -> Result<modules::Plan> {
+        let list =
+            |name| Ok::<_, anyhow::Error>(String::from_utf8_lossy(&read(&self.modules.join(name))?).into_owned());
+        modules::plan(&list("modules.dep")?, &list("modules.builtin").unwrap_or_default())
+            .with_context(|| format!("the kernel {} is of no use", self.release))
+    }
+
+    /// `None` unless all the lab needs is there and readable.
+    fn complete(release: &str, image: PathBuf, modules: PathBuf) -> Option<Self> {
+        let dep = fs::read_to_string(modules.join("modules.dep")).ok()?;
+        let has_rxe = dep.lines().any(|line| modules::name_of(line.split(':').next().unwrap_or("")) == modules::RXE);
+        (has_rxe && fs::File::open(&image).is_ok()).then(|| Self { release: release.to_owned(), image, modules })
+    }
+}
+
+/// Finds a kernel in `folder`, or puts one there.
+pub fn find(folder: &Path, options: &Options, interrupt: &Interrupt) -> Result<Kernel> {
+    // Those that were chosen once are of no concern to the runs that choose none.
+    let store = folder.join(if options.kernel.is_empty() { "kernel" } else { "kernels" });
+    // Two first runs at a time must not unpack over each other.
+    let _lock = files::lock(&store, "unpacking the kernel", interrupt)?;
+    let kernel = match (options.kernel.as_slice(), &options.modules) {
+        ([], _) => host_kernel().or_else(|| stored_kernel(&store, "")).map_or_else(|| unpack_downloaded(&store), Ok)?,
+        ([vmlinuz], Some(modules)) => named(vmlinuz, modules)?,
+        (packages, None) => {
+            let key = key(packages)?;
+            stored_kernel(&store, &key).map_or_else(|| unpack_packages(&store, packages, &key), Ok)?
+        }
+        (_, Some(_)) => bail!("--modules belongs to one --kernel, a vmlinuz"),
+    };
+    let image = bootable(&store, &kernel)?;
+    Ok(Kernel { image, ..kernel })
+}
+
+fn host_kernel() -> Option<Kernel> {
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease").ok()?;
+    let release = release.trim();
+    let modules = Path::new("/lib/modules").join(release);
+    Kernel::complete(release, format!("/boot/vmlinuz-{release}").into(), modules)
+}
+
+/// A kernel image with a folder of modules that is named for the release.
+fn named(vmlinuz: &Path, modules: &Path) -> Result<Kernel> {
+    let modules = env::current_dir().context("the current folder is gone")?.join(modules);
+    let release = modules.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let (image, folder, module) = (vmlinuz.display(), modules.display(), modules::RXE);
+    let complaint = format!(
+        "{image} and {folder} are no kernel for the lab: it takes a vmlinuz, and a folder such as /lib/modules/6.1.0 with \
+         modules.dep (depmod makes it) and the module {module}"
+    );
+    Kernel::complete(&release, vmlinuz.to_owned(), modules.clone()).context(complaint)
+}
+
+/// Tells packages from others of the same name.
+fn key(packages: &[PathBuf]) -> Result<String> {
+    let line = |package: &PathBuf| {
+        let metadata = fs::metadata(package).with_context(|| format!("cannot look at {}", package.display()))?;
+        Ok(format!("{} {} {}\n", package.display(), metadata.len(), metadata.mtime()))
+    };
+    packages.iter().map(line).collect()
+}
+
+/// The kernel that came last into the store: one folder per release, with `vmlinuz` and `modules/` in it. If it was named,
+/// it is the one with this key.
+fn stored_kernel(store: &Path, key: &str) -> Option<Kernel> {
+    files::newest_first(store).into_iter().find_map(|folder| {
+        if fs::read_to_string(folder.join("key")).unwrap_or_default() != key {
+            return None;
+        }
+        let release = folder.file_name()?.to_str()?;
+        Kernel::complete(release, folder.join("vmlinuz"), folder.join("modules"))
+    })
+}
+
+/// `vmlinux` if the image holds one (taken out once and kept in the store), else the image. A host's kernel may be replaced
+/// by one of the same release: size and time of the image tell.
+fn bootable(store: &Path, kernel: &Kernel) -> Result<PathBuf> {
+    let image = &kernel.image;
+    let metadata = fs::metadata(image).with_context(|| format!("cannot look at {}", image.display()))?;
+    let name = format!("vmlinux-{:x}-{:x}", metadata.len(), metadata.mtime());
+    let vmlinux = store.join(&kernel.release).join(name);
+    if vmlinux.exists() {
+        return Ok(vmlinux);
+    }
+    let Some(elf) = unpack::vmlinux(&read(image)?)? else { return Ok(image.clone()) };
+    write(&vmlinux, &elf)?;
+    // Each is 75 MB. A lab that is about to boot an older one looks for it no further back than this.
+    files::keep_newest(store, 3);
+    Ok(vmlinux)
+}
+
+fn unpack_downloaded(store: &Path) -> Result<Kernel> {
+    let folder = libs::unpacked().unwrap_or_default().join("kernel");
+    let packages = files::newest_first(&folder);
+    ensure!(
+        !packages.is_empty(),
+        "no kernel with SoftRoCE ({}, for {}) for the machines: this host's own is not readable or lacks the module.\n\
+         Debian, Ubuntu: `make setup` downloads one. \
+         Fedora: install kernel-modules-extra and make /boot/vmlinuz-$(uname -r) readable.",
+        modules::RXE,
+        HOST.name,
+    );
+    let kernel = unpack_packages(store, &packages, "")?;
+    // 70 to 125 MB that have done their work. What cannot be removed is in nobody's way.
+    let _ = fs::remove_dir_all(&folder);
+    Ok(kernel)
+}
+
+/// Unpacks packages, and keeps what the lab needs of them.
+fn unpack_packages(store: &Path, packages: &[PathBuf], key: &str) -> Result<Kernel> {
+    eprintln!("lab: unpacking the kernel for the machines (it is not installed)");
+    // 400 MB that a lab left behind when it was killed right here.
+    files::remove_abandoned(store);
+    let scratch = tempfile::Builder::new().prefix(".new-").tempdir_in(store);
+    let scratch = scratch.with_context(|| format!("cannot write to {}", store.display()))?;
+    let root = scratch.path().join("root");
+    for package in packages {
+        succeed(Command::new("dpkg-deb").arg("-x").arg(package).arg(&root))?;
+    }
+    let (release, modules) = release_of(&root)?;
+    succeed(Command::new(libs::required("depmod")?).arg("-b").arg(&root).arg(&release))?;
+
+    // The image and the wanted modules: 10 MB of 400.
+    let kept = scratch.path().join("kept");
+    for list in ["modules.dep", "modules.builtin"] {
+        write(&kept.join("modules").join(list), &read(&modules.join(list))?)?;
+    }
+    let plan = Kernel { release: release.clone(), image: PathBuf::new(), modules: modules.clone() }.plan()?;
+    for module in &plan.files {
+        write(&kept.join("modules").join(module), &read(&modules.join(module))?)?;
+    }
+    let images = [root.join(format!("boot/vmlinuz-{release}")), modules.join("vmlinuz")];
+    let image = images.iter().find(|image| image.exists()).context("the kernel packages hold no vmlinuz")?;
+    write(&kept.join("vmlinuz"), &read(image)?)?;
+    write(&kept.join("key"), key.as_bytes())?;
+
+    let folder = store.join(&release);
+    if folder.exists() {
+        fs::remove_dir_all(&folder).with_context(|| format!("cannot replace {}", folder.display()))?;
+    }
+    fs::rename(&kept, &folder).with_context(|| format!("cannot create {}", folder.display()))?;
+    let kernel = Kernel::complete(&release, folder.join("vmlinuz"), folder.join("modules"));
+    kernel.with_context(|| format!("the kernel {release} has no module {}", modules::RXE))
+}
+
+/// The version of an unpacked kernel, and where its modules are: `/lib` and `/usr/lib` are one folder for depmod.
+fn release_of(root: &Path) -> Result<(String, PathBuf)> {
+    let [merged, before] = ["usr/lib/modules", "lib/modules"].map(|name| root.join(name));
+    let (there, missing) = if before.exists() { (&before, &merged) } else { (&merged, &before) };
+    if !missing.exists() {
+        fs::create_dir_all(missing.parent().unwrap_or(root))?;
+        symlink(there, missing).context("cannot unpack the kernel")?;
+    }
+    let folder = files::newest_first(&merged).into_iter().next().context("the kernel packages hold no modules")?;
+    let release = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    Ok((release, folder))
+}
+
+/// Runs a command whose output only matters when it fails.
+fn succeed(command: &mut Command) -> Result<()> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let output = command.output().with_context(|| format!("cannot run `{name}`"))?;
+    if !output.status.success() {
+        bail!("{command:?} failed ({}):\n{}", output.status, String::from_utf8_lossy(&output.stderr).trim());
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kernel_without_rxe_or_image_is_no_kernel() {
+        let folder = tempfile::tempdir().unwrap();
+        let (image, modules) = (folder.path().join("vmlinuz"), folder.path().join("modules"));
+        let complete = || Kernel::complete("6.1", image.clone(), modules.clone()).is_some();
+        write(&image, b"").unwrap();
+        write(&modules.join("modules.dep"), b"kernel/virtio.ko.xz:\n").unwrap();
+        assert!(!complete(), "no rdma_rxe");
+        write(&modules.join("modules.dep"), b"kernel/rdma_rxe.ko.xz: kernel/ib_core.ko.xz\n").unwrap();
+        assert!(complete());
+        fs::remove_file(&image).unwrap();
+        assert!(!complete(), "no image");
+    }
+
+    #[test]
+    fn a_kernel_that_was_named_is_found_by_its_key_alone() {
+        let store = tempfile::tempdir().unwrap();
+        let folder = store.path().join("6.1");
+        write(&folder.join("vmlinuz"), b"").unwrap();
+        write(&folder.join("modules/modules.dep"), b"kernel/rdma_rxe.ko:\n").unwrap();
+        let found = |key: &str| stored_kernel(store.path(), key).map(|kernel| kernel.release);
+        assert_eq!((found(""), found("x")), (Some("6.1".to_owned()), None));
+        write(&folder.join("key"), b"x").unwrap();
+        assert_eq!((found(""), found("x")), (None, Some("6.1".to_owned())));
+    }
+
+    #[test]
+    fn old_and_new_packages_hold_their_modules_in_different_places() {
+        for place in ["lib/modules", "usr/lib/modules"] {
+            let root = tempfile::tempdir().unwrap();
+            fs::create_dir_all(root.path().join(place).join("6.12-amd64")).unwrap();
+            let (release, folder) = release_of(root.path()).unwrap();
+            assert_eq!(release, "6.12-amd64");
+            assert!(folder.exists() && root.path().join("lib/modules/6.12-amd64").exists(), "{place}");
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! The Makefile with invented programs, which say how they were called: all that is given arrives as it was typed.
+
+use crate::support;
+
+use std::env;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use tempfile::TempDir;
+
+/// Quotes, spaces, and what make and the shell would take for themselves.
+const ODD: &str = r#"it's "a  b" $x $(touch y) `touch z`; # \ *"#;
+/// Says its name and its arguments.
+const SAY: &str = r#"printf '[%s]' "${0##*/}" "$@"; echo"#;
+
+/// A checkout, and a target folder that is somewhere else.
+struct Checkout {
+    folder: TempDir,
+    target: PathBuf,
+}
+
+impl Checkout {
+    fn new(target: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let target = folder.path().join(target);
+        let checkout = Self { folder, target };
+        for folder in ["lab", "lessons/04_rdma_write", "lessons/09_parameter_server", "captures", "bin"] {
+            fs::create_dir_all(checkout.path(folder)).unwrap();
+        }
+        symlink(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../Makefile"), checkout.path("Makefile")).unwrap();
+        support::write_script(&checkout.path("tools/lab/setup.sh"), "");
+        for file in ["tools/lab/capture.sh", "bin/cargo", "bin/node"] {
+            support::write_script(&checkout.path(file), if file == "bin/cargo" { "" } else { SAY });
+        }
+        fs::create_dir_all(checkout.target.join("debug")).unwrap();
+        for program in ["lab", "device", "practice", "wire", "lesson-04"] {
+            support::write_script(&checkout.target.join("debug").join(program), SAY);
+        }
+        checkout
+    }
+
+    fn path(&self, path: &str) -> PathBuf {
+        self.folder.path().join(path)
+    }
+
+    fn make(&self, arguments: &[&str]) -> Output {
+        let mut make = Command::new("make");
+        // What is set by the make that runs the tests is none of this one's.
+        for (name, _) in env::vars().filter(|(name, _)| name.starts_with("MAKE") || name == "MFLAGS") {
+            make.env_remove(name);
+        }
+        let path = format!("{}:{}", self.path("bin").display(), env::var("PATH").unwrap());
+        make.args(arguments).current_dir(self.folder.path()).env("PATH", path).env("HOME", self.folder.path());
+        make.env("CARGO_TARGET_DIR", &self.target).output().unwrap()
+    }
+
+    /// The last line that is said.
+    fn says(&self, arguments: &[&str]) -> String {
+        let output = self.make(arguments);
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(output.status.success(), "{arguments:?}: {text}{}", String::from_utf8_lossy(&output.stderr));
+        text.lines().last().unwrap_or_default().to_owned()
+    }
+}
+
+#[test]
+fn what_is_given_to_make_arrives_as_it_was_typed() {
+    let checkout = Checkout::new("my target");
+    let given = |name: &str| format!("{name}={ODD}");
+    let said = |target: &str, name: &str| checkout.says(&[target, &given(name)]);
+    assert_eq!(said("break-04", "CHANGE"), format!("[practice][break][04][{ODD}][--on=lab]"));
+    assert_eq!(said("client-04", "HOST"), format!("[lesson-04][client][-a][{ODD}]"));
+    assert_eq!(said("capture-04", "NETDEV"), format!("[capture.sh][04][{ODD}]"));
+    let lesson = |server: &str, client: &str, more: &str| {
+        format!("[lab][run][lesson-04][--clients=1][--server-args={server}][--client-args={client}]{more}")
+    };
+    assert_eq!(said("lesson-04", "server"), lesson(ODD, "", ""));
+    assert_eq!(said("lesson-04", "client"), lesson("", ODD, ""));
+    assert_eq!(said("lesson-04", "wire"), lesson("", "", &format!("[--wire={ODD}]")));
+    assert_eq!(said("lesson-04", "workers"), lesson("", "", "").replace("=1", &format!("={ODD}")));
+    assert_eq!(said("shell", "server"), format!("[lab][shell][--server={ODD}][--wire=]"));
+    assert!(checkout.says(&["lesson-09"]).contains("[--clients=3]"), "it is about several");
+    fs::write(checkout.path(ODD), "").unwrap();
+    for (target, act) in [("compare-04", "compare"), ("play-04", "play")] {
+        let said = said(target, "PCAP");
+        assert!(said.starts_with(&format!("[wire][{act}][{ODD}][")), "{said}");
+    }
+    let compared = checkout.says(&["compare-04", &given("PCAP"), &given("VARIANT")]);
+    assert!(compared.ends_with(&format!("[captures/04_rdma_write-{ODD}.pcapng]")));
+    for wrong in ["on=lab device", "on=", "on=x"] {
+        assert!(!checkout.make(&["lesson-04", wrong]).status.success(), "{wrong}");
+    }
+    assert!(!checkout.path("y").exists() && !checkout.path("z").exists(), "nothing of it is carried out");
+}
+
+#[test]
+fn what_set_up_has_unpacked_is_found_in_a_folder_with_spaces() {
+    let checkout = Checkout::new("my $target");
+    fs::create_dir(checkout.target.join("tools")).unwrap();
+    fs::write(checkout.target.join("tools/env"), "echo from env").unwrap();
+    assert!(String::from_utf8(checkout.make(&["lesson-04"]).stdout).unwrap().starts_with("from env\n"));
+}
+
+#[test]
+fn clean_takes_what_is_ours_and_nothing_else() {
+    let checkout = Checkout::new("my target");
+    fs::create_dir(checkout.path("my")).unwrap();
+    fs::create_dir_all(checkout.target.join("lab/state")).unwrap();
+    let said = checkout.says(&["clean"]);
+    assert!(!said.contains("No such file"), "{said}");
+    assert!(checkout.path("my").exists(), "half a name is none");
+    assert!(checkout.target.join("debug").exists(), "other projects may build there; cargo removes what is ours");
+    assert!(!checkout.target.join("lab").exists());
+}

@@ -1,0 +1,206 @@
+//! What the player in the browser shows (tools/book/player): every event of a run with the line of code behind it, the
+//! packet's bytes, and what has changed in queue pairs and memory.
+//!
+//! All of that is found out here, once, from the run file and the lesson; the player looks nothing up. [`Run`] is written
+//! as JSON, [`page`] puts that, the player and its look into one HTML file. Without a lesson, as with a capture of some
+//! other program, there is no code, and states and memory are what the packets tell.
+
+mod code;
+mod event;
+mod fields;
+mod lesson;
+mod memory;
+pub mod page;
+mod queue_pairs;
+mod requests;
+#[cfg(test)]
+mod tests;
+
+pub use event::Run;
+pub use lesson::Lesson;
+
+use crate::capture::{Error, Reader};
+use crate::lanes::{self, Entry, Lanes};
+use crate::packet::{Frame, Packet};
+use crate::run::{self, Line};
+use crate::show::ladder::printable;
+use crate::show::parts::{parts, Part};
+use crate::track::Tracker;
+use code::Code;
+use event::Event;
+use fields::Fields;
+use memory::Memory;
+use queue_pairs::QueuePairs;
+use std::collections::BTreeMap;
+
+/// So many events are shown: with more, a browser gets slow, and nobody gets to their end.
+const MOST: usize = 3000;
+/// Of a frame so many bytes are shown: a path MTU of 1024 and all headers.
+const MOST_BYTES: usize = 1200;
+
+/// Reads a run, or any capture; `name` is what it is called without a lesson. What comes before damage is good, and is shown.
+pub fn run(file: &[u8], name: &str, lesson: Option<&Lesson>) -> Result<Run, Error> {
+    let mut lanes = lanes::begin(file)?;
+    let story = lesson.and_then(|lesson| lesson.story(file, name));
+    let mut follow = story.map(|story| story.follow());
+    let mut player = Player::new(file, &lanes, lesson)?;
+    let (mut left_out, mut others, mut more) = (Vec::new(), BTreeMap::<&str, u64>::new(), 0u64);
+    let mut reader = Reader::new(file)?;
+    loop {
+        let event = match reader.event() {
+            Ok(Some(event)) => event,
+            Ok(None) => break,
+            Err(error) => {
+                left_out.push(error.to_string());
+                break;
+            }
+        };
+        if player.events.len() == MOST {
+            more += 1;
+            continue;
+        }
+        let entry = lanes.entry(&event);
+        match (&event, entry) {
+            (run::Event::Line(line), Some(entry)) => player.line(line, entry),
+            (run::Event::Packet(record), entry) => match (Frame::decode(record.link, record.data), entry) {
+                (Frame::Roce(packet), Some(entry)) => {
+                    let lost =
+                        record.comment.and_then(run::lab_comment).is_some_and(|lab| lab.starts_with("lab: dropped"));
+                    let step = follow.as_mut().and_then(|follow| follow.packet(record.number, &packet).ok());
+                    player.packet(&packet, entry, step, lost);
+                    player.show(record.data, parts(record, &packet), record.length);
+                }
+                (Frame::Other(other), _) => *others.entry(other.name()).or_default() += 1,
+                _ => {}
+            },
+            _ => {}
+        }
+    }
+    let others = others.iter().map(|(name, count)| format!("{count} {name}"));
+    left_out.extend(
+        others.reduce(|all, next| format!("{all}, {next}")).map(|all| format!("no RDMA, and not shown: {all}")),
+    );
+    left_out.extend((more > 0).then(|| format!("only the first {MOST} events are shown, and {more} more are not")));
+    let (title, about) = match (lesson, story) {
+        (Some(lesson), Some(story)) => (lesson.title(), story.about.clone()),
+        (Some(lesson), None) => (lesson.title(), String::new()),
+        _ => (printable(name), String::new()),
+    };
+    let nodes = player.nodes.iter().map(|node| lanes.with_address(node)).collect();
+    let (files, events, left_out) = (player.code.files(), player.events, left_out.join("; "));
+    let Fields { layouts, texts } = player.fields;
+    let (layouts, texts) = (layouts.into_inner(), texts.into_inner());
+    Ok(Run { title, about, nodes, files, events, layouts, texts, left_out })
+}
+
+/// Goes through a run.
+struct Player {
+    nodes: Vec<String>,
+    code: Code,
+    tracker: Tracker,
+    memory: Memory,
+    queue_pairs: QueuePairs,
+    fields: Fields,
+    events: Vec<Event>,
+}
+
+impl Player {
+    fn new(file: &[u8], lanes: &Lanes, lesson: Option<&Lesson>) -> Result<Player, Error> {
+        let nodes = lanes.left_to_right();
+        Ok(Player {
+            memory: Memory::new(file, &nodes)?,
+            nodes,
+            code: Code::new(lesson.map(|lesson| lesson.sources.clone()).unwrap_or_default()),
+            tracker: Tracker::default(),
+            queue_pairs: QueuePairs::default(),
+            fields: Fields::default(),
+            events: Vec::new(),
+        })
+    }
+
+    fn node(&mut self, name: &str) -> usize {
+        self.nodes.iter().position(|node| node == name).unwrap_or_else(|| {
+            self.nodes.push(name.to_owned());
+            self.nodes.len() - 1
+        })
+    }
+
+    fn add(&mut self, entry: Entry, tag: String, stage: &str, text: String) -> &mut Event {
+        let node = self.node(&entry.node);
+        let to = entry.to.as_deref().map(|to| self.node(to));
+        self.events.push(Event {
+            n: entry.number,
+            ms: entry.ms.map(|ms| (ms * 10.0).round() / 10.0),
+            node,
+            to,
+            tag,
+            stage: stage.to_owned(),
+            text,
+            notes: entry.notes,
+            sort: entry.sort.look().0,
+            ..Event::default()
+        });
+        let last = self.events.len() - 1;
+        &mut self.events[last]
+    }
+
+    fn line(&mut self, line: &Line, entry: Entry) {
+        let node = self.node(&entry.node);
+        let (code, qp) = (self.code.line(line), self.queue_pairs.line(node, line.said()));
+        let memory = self.memory.line(node, line.said());
+        let tag = line.tag().unwrap_or_default();
+        let said = line.said().strip_prefix(tag).unwrap_or(line.said()).trim_start();
+        let text = match line.program.as_str() {
+            Line::KERNEL => format!("kernel: {said}"),
+            _ => said.to_owned(),
+        };
+        let event = self.add(entry, tag.to_owned(), &printable(line.stage().unwrap_or_default()), printable(&text));
+        (event.code, event.qp, event.memory) = (code, qp, memory);
+    }
+
+    fn packet(&mut self, packet: &Packet, entry: Entry, step: Option<&crate::story::Step>, lost: bool) {
+        let seen = self.tracker.see(packet);
+        let ends = [self.node(&entry.node), entry.to.as_deref().map_or(0, |to| self.node(to))];
+        let connection = seen.map(|seen| &self.tracker.connections()[seen.connection]);
+        let qp = self.queue_pairs.packet(packet, ends, seen.zip(connection));
+        let memory = self.memory.packet(packet, ends, seen, lost);
+        let code = step.and_then(|step| {
+            let actor = ends[usize::from(step.act.side != step.side)];
+            self.code.act(&self.nodes[actor], &step.act)
+        });
+        let (label, words) = entry.text.split_once("  ").unwrap_or((&entry.text, ""));
+        let (label, words) = (label.to_owned(), words.to_owned());
+        let mut entry = entry;
+        if let Some(step) = step.filter(|_| entry.notes.iter().all(|note| !note.starts_with("Step "))) {
+            entry.notes.insert(0, format!("Step {}: {}", step.number, step.title));
+        }
+        let event = self.add(entry, label, "", words);
+        (event.code, event.qp, event.memory) = (code, qp, memory);
+        event.device = step.is_some_and(|step| step.device);
+    }
+
+    /// What the last packet holds.
+    fn show(&mut self, frame: &[u8], parts: Vec<Part>, length: usize) {
+        let parts = parts.into_iter().map(|part| self.fields.shown(part, frame)).collect();
+        let Some(event) = self.events.last_mut() else { return };
+        event.bytes = hex(&frame[..frame.len().min(MOST_BYTES)]);
+        event.length = length;
+        event.parts = parts;
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The value of `key=` in a line of the log.
+fn value<'a>(text: &'a str, key: &str) -> Option<&'a str> {
+    let mut words = text.split(' ');
+    words.find_map(|word| word.strip_prefix(key)?.strip_prefix('='))
+}
+
+/// A number as the log has it, decimal or with 0x.
+fn number(text: &str, key: &str) -> Option<u64> {
+    let digits = value(text, key)?;
+    digits.strip_prefix("0x").map_or_else(|| digits.parse().ok(), |hex| u64::from_str_radix(hex, 16).ok())
+}

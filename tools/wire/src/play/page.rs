@@ -1,0 +1,87 @@
+//! The player as one HTML file, which needs nothing beside itself.
+
+use super::Run;
+use crate::lanes::{self, Style};
+use std::collections::hash_map::RandomState;
+use std::fmt::Write;
+use std::hash::{BuildHasher, Hasher};
+
+/// The player's modules, each after those that it imports.
+const MODULES: [&str; 10] = [
+    include_str!("../../../book/player/dom.js"),
+    include_str!("../../../book/player/bytes.js"),
+    include_str!("../../../book/player/run.js"),
+    include_str!("../../../book/player/ladder.js"),
+    include_str!("../../../book/player/code.js"),
+    include_str!("../../../book/player/packet.js"),
+    include_str!("../../../book/player/host.js"),
+    include_str!("../../../book/player/predict.js"),
+    include_str!("../../../book/player/transport.js"),
+    include_str!("../../../book/player/player.js"),
+];
+/// The player's style sheet.
+pub const LOOK: &str = include_str!("../../../book/player/player.css");
+
+/// So many lines of it are shown to those who run no script.
+const MOST_LINES: usize = 3000;
+
+/// A page for a run. `ladder` is what is read where no script runs. The page may load nothing and talk to nobody.
+#[must_use]
+pub fn page(run: &Run, ladder: &str) -> String {
+    let (title, ladder, script, nonce) = (escaped(&run.title), escaped(ladder), script(), nonce());
+    let mut page = String::new();
+    let _ = write!(
+        page,
+        r#"<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'">
+<title>{title}</title>
+<style nonce="{nonce}">{LOOK}</style>
+</head>
+<body class="player-page">
+<header class="rp-spoken"><h1>{title}</h1></header>
+<main id="player"><h2>{title}</h2><pre>{ladder}</pre></main>
+<script type="application/json" id="data">{}</script>
+<script type="module" nonce="{nonce}">
+{script}mount(document.getElementById("player"), JSON.parse(document.getElementById("data").textContent), {{ keys: true }});
+</script>
+</body>
+</html>
+"#,
+        run.json()
+    );
+    page
+}
+
+/// A number that nobody knew when the capture was made: only what bears it is run, and not what a capture might bring.
+fn nonce() -> String {
+    let half = || RandomState::new().build_hasher().finish();
+    format!("{:016x}{:016x}", half(), half())
+}
+
+/// A run's lanes or a capture's ladder as text, as much as a browser shows without effort.
+#[must_use]
+pub fn ladder(file: &[u8]) -> String {
+    let text = lanes::text(file, Style::FILE, 0..=u64::MAX).unwrap_or_else(|error| error.to_string());
+    text.lines().take(MOST_LINES).flat_map(|line| [line, "\n"]).collect()
+}
+
+/// The player's modules as one script, which defines `mount`.
+#[must_use]
+pub fn script() -> String {
+    MODULES.iter().map(|module| in_one(module)).collect()
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+/// A module as a part of one script: an import is one line, and its names are those of the module it comes from. What is said
+/// about a module at its beginning stays there: that of player.js would end the script.
+fn in_one(module: &str) -> String {
+    let lines = module.lines().filter(|line| !line.starts_with("import ") && !line.starts_with("//"));
+    lines.map(|line| line.strip_prefix("export ").unwrap_or(line).to_owned() + "\n").collect()
+}

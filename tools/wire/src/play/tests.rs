@@ -1,0 +1,223 @@
+//! At given moments of bundled captures: the code's line, what the log says, the packet's fields, states and memory.
+
+mod own;
+
+use super::*;
+use crate::capture::Reader;
+use serde_json::Value;
+use std::path::PathBuf;
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn capture(name: &str) -> Vec<u8> {
+    std::fs::read(root().join("captures").join(name).with_extension("pcapng")).unwrap()
+}
+
+fn parsed(run: &Run) -> Value {
+    serde_json::from_str(&run.json()).unwrap()
+}
+
+/// A bundled run, read with its lesson.
+struct Bundled(Value);
+
+impl Bundled {
+    fn new(name: &str) -> Bundled {
+        let folder = name.split('-').next().unwrap();
+        let lesson = Lesson::read(&root().join("lessons").join(folder)).unwrap();
+        Bundled(parsed(&run(&capture(name), name, Some(&lesson)).unwrap()))
+    }
+
+    fn events(&self) -> &Vec<Value> {
+        self.0["events"].as_array().unwrap()
+    }
+
+    /// The first event of this node with that in its text, or the first packet of a step.
+    fn find(&self, node: &str, text: &str) -> &Value {
+        let is_it = |event: &&Value| {
+            let name = self.0["nodes"][event["node"].as_u64().unwrap() as usize].as_str().unwrap();
+            let told = format!("{} {} {}", event["tag"].as_str().unwrap_or(""), event["text"], event["notes"]);
+            name.starts_with(node) && told.contains(text)
+        };
+        self.events().iter().find(is_it).unwrap_or_else(|| panic!("{node} has no {text}"))
+    }
+
+    /// The line of code that an event points to, with its file.
+    fn code(&self, event: &Value) -> (String, String, bool) {
+        let [file, line] = [0, 1].map(|i| event["code"][i].as_u64().unwrap() as usize);
+        let source = self.0["files"][file][1].as_str().unwrap();
+        let line = source.lines().nth(line - 1).unwrap().trim().to_owned();
+        (self.0["files"][file][0].as_str().unwrap().to_owned(), line, event["code"][2].as_bool().unwrap())
+    }
+
+    /// The region of a node that has this address, as the last event before and at `until` left it.
+    fn region(&self, node: usize, addr: &str) -> usize {
+        let all = self.events().iter().flat_map(|event| event["memory"].as_array().cloned().unwrap_or_default());
+        let is_it = |change: &Value| change["what"] == "region" && change["node"] == node && change["addr"] == addr;
+        all.into_iter().find(is_it).unwrap()["region"].as_u64().unwrap() as usize
+    }
+}
+
+/// The bytes that a change of memory takes from its packet.
+fn moved(event: &Value, change: &Value) -> Vec<u8> {
+    let [from, len] = ["from", "len"].map(|key| change[key].as_u64().unwrap() as usize);
+    let hex = &event["bytes"].as_str().unwrap()[from * 2..(from + len) * 2];
+    (0..len).map(|i| u8::from_str_radix(&hex[i * 2..i * 2 + 2], 16).unwrap()).collect()
+}
+
+#[test]
+fn log_lines_lead_to_the_line_that_acts() {
+    let run = Bundled::new("04_rdma_write");
+    let acts = |node, text, file: &str, line: &str| {
+        let event = run.find(node, text);
+        let (found, code, exact) = run.code(event);
+        assert!(found == file && code.contains(line) && exact, "{text}: {found}: {code}");
+    };
+    acts("client", "rdma_connect responder", "client.rs", "id.connect(&CONN_PARAM)?;");
+    acts("client", "waiting for ROUTE_RESOLVED", "client.rs", "channel.wait_for(RDMA_CM_EVENT_ROUTE_RESOLVED)?.ack();");
+    acts("client", "CM event: ROUTE_RESOLVED", "client.rs", "channel.wait_for(RDMA_CM_EVENT_ROUTE_RESOLVED)?.ack();");
+    acts("client", "opcode=RDMA_WRITE", "memory.rs", "resources.qp.post_send(&SendWr::rdma_write");
+    acts("server", "ibv_create_cq", "main.rs", "CompletionQueue::create");
+    acts("server", "the client WRITEs now", "server.rs", "fast!(\"the client WRITEs now");
+    acts("client", "to be written", "memory.rs", "say!(\"to be written");
+    assert!(run.find("server", "exit status 0").get("code").is_none(), "the lab is no part of the lesson");
+}
+
+#[test]
+fn every_packet_of_every_lesson_has_the_code_that_caused_it() {
+    for story in crate::story::bundled().unwrap() {
+        let run = Bundled::new(&story.file_name());
+        for event in run.events().iter().filter(|event| event.get("to").is_some()) {
+            let note = event["notes"][0].as_str().unwrap();
+            let number: usize = note["Step ".len()..note.find(':').unwrap()].parse().unwrap();
+            let step = &story.steps[number - 1];
+            let (file, line, exact) = run.code(event);
+            assert_eq!(event["device"].as_bool().unwrap_or(false), step.device, "{note}");
+            // A program that dies sends, too: no line of it, but the function's end.
+            let sends = ["post_", "connect", "accept", "wait_for", "get_cm_event", "reject", "event"];
+            let fits = exact && sends.iter().any(|word| line.contains(word)) || step.act.log.contains("destroy");
+            assert!(fits, "{} {note}: {file}: {line}", story.file_name());
+        }
+    }
+}
+
+#[test]
+fn a_write_moves_bytes_from_memory_to_memory() {
+    let run = Bundled::new("04_rdma_write");
+    let write = run.find("client", "RDMA Write Only");
+    assert!(write["notes"][0].as_str().unwrap().ends_with("The client writes into the server's memory"));
+    let ours = run.find("client", "our metadata")["text"].as_str().unwrap();
+    let theirs = run.find("server", "our metadata")["text"].as_str().unwrap();
+    let (source, target) = (value(ours, "addr").unwrap(), value(theirs, "addr").unwrap());
+    let changes = write["memory"].as_array().unwrap();
+    assert_eq!(changes.len(), 2);
+    for (change, region, read) in
+        [(&changes[0], run.region(0, source), true), (&changes[1], run.region(1, target), false)]
+    {
+        assert_eq!((change["region"].as_u64(), change["at"].as_u64()), (Some(region as u64), Some(0)));
+        assert_eq!(change["read"], read);
+        assert_eq!(moved(write, change), b"One side writes, and the other side's processor never knows.");
+    }
+    // The SEND before it lands in the receive that was posted for it.
+    let send = run.find("server", "Send Only");
+    let region = &send["memory"][1]["region"];
+    let posted = run.find("client", "MR: addr")["memory"][0].clone();
+    assert_ne!(*region, posted["region"], "the first region is what will be written");
+    assert_eq!(moved(send, &send["memory"][1])[..8], number(theirs, "addr").unwrap().to_be_bytes());
+}
+
+#[test]
+fn a_message_of_several_packets_fills_its_region_piece_by_piece() {
+    let run = Bundled::new("04_rdma_write-multi-packet");
+    let parts =
+        run.events().iter().filter(|event| event["tag"].as_str().is_some_and(|tag| tag.starts_with("RDMA Write ")));
+    let at: Vec<_> = parts
+        .map(|event| (event["memory"][1]["at"].as_u64().unwrap(), moved(event, &event["memory"][1]).len()))
+        .collect();
+    assert_eq!(at, [(0, 1024), (1024, 1024), (2048, 452)]);
+    let run = Bundled::new("05_rdma_read");
+    let answer = run.find("server", "RDMA Read Response Only");
+    let [read, written] = [0, 1].map(|i| moved(answer, &answer["memory"][i]));
+    assert!(!read.is_empty() && read == written);
+    assert_eq!((&answer["memory"][0]["read"], &answer["memory"][1]["read"]), (&true.into(), &false.into()));
+}
+
+#[test]
+fn a_write_with_a_wrong_key_changes_no_memory_and_atomics_do() {
+    let run = Bundled::new("08_handle_api-calls");
+    let refused = run.find("client", "Step 15");
+    let written = refused["memory"].as_array().cloned().unwrap_or_default();
+    assert!(written.iter().all(|change| change["read"] == true), "{written:?}");
+    let run = Bundled::new("09_parameter_server");
+    let answers = run.events().iter().filter(|event| event["tag"] == "Atomic Acknowledge");
+    let counter: Vec<_> = answers.take(3).map(|event| event["memory"][0]["hex"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(counter, ["8000000000000000", "0001000000000000", "8001000000000000"]);
+}
+
+#[test]
+fn states_of_queue_pairs_follow_the_log() {
+    let run = Bundled::new("04_rdma_write");
+    let states = |node: usize| {
+        let all = run.events().iter().flat_map(|event| event["qp"].as_array().cloned().unwrap_or_default());
+        let mut of: Vec<String> = all
+            .filter(|state| state["node"] == node)
+            .map(|state| state["state"].as_str().unwrap().to_owned())
+            .collect();
+        of.dedup();
+        of
+    };
+    // What the connection manager's messages tell stands between what the log tells.
+    assert_eq!(states(0), ["INIT", "RTS", "left RTS", "ERR", ""]);
+    assert_eq!(states(1), ["INIT", "RTR or RTS", "RTS", "left RTS", "ERR", ""]);
+    let run = Bundled::new("08_handle_api");
+    let rtr = run.find("client", "state=RTR");
+    assert_eq!((&rtr["qp"][0]["state"], &rtr["qp"][0]["implied"]), (&"RTR".into(), &false.into()));
+    let mut pairs = QueuePairs::default();
+    assert_eq!(pairs.line(0, "QP 21: INIT to RTR")[0].state(), (21, "RTR"));
+    for hostile in ["QP ", "QP x: to", "QP 1: to ", "QP: qpn= state=", "QP: state=QP: ", "QP 1:  to "] {
+        pairs.line(0, hostile);
+    }
+}
+
+#[test]
+fn fields_are_those_of_wire_show() {
+    let file = capture("04_rdma_write");
+    let player = Bundled::new("04_rdma_write");
+    let mut reader = Reader::new(file.as_slice()).unwrap();
+    while let Some(record) = reader.next().unwrap() {
+        let Frame::Roce(packet) = Frame::decode(record.link, record.data) else { continue };
+        let event = player.events().iter().find(|event| event["n"] == record.number).unwrap();
+        let shown = event["parts"].as_array().unwrap();
+        let parts = parts(&record, &packet);
+        assert_eq!(shown.len(), parts.len());
+        for (shown, part) in shown.iter().zip(parts) {
+            let layout = &player.0["layouts"][shown[0].as_u64().unwrap() as usize];
+            assert_eq!(
+                (layout["title"].as_str(), layout["start"].as_u64()),
+                (Some(part.title.as_str()), Some(part.start as u64))
+            );
+            let about = shown[1].as_array().unwrap().chunks(2);
+            let about: BTreeMap<u64, &str> = about
+                .map(|pair| {
+                    (pair[0].as_u64().unwrap(), player.0["texts"][pair[1].as_u64().unwrap() as usize].as_str().unwrap())
+                })
+                .collect();
+            for (place, value) in part.values.iter().enumerate() {
+                let field = &layout["fields"][place];
+                assert_eq!((field[0].as_str(), field[1].as_u64()), (Some(value.name), Some(value.bit as u64)));
+                let text = about.get(&(place as u64)).copied().unwrap_or_default();
+                match field[3].as_str().unwrap() {
+                    "text" => assert_eq!(
+                        text.split_once('\t').unwrap_or_default(),
+                        (value.value.as_str(), value.meaning.as_str())
+                    ),
+                    way => {
+                        assert_eq!(way == "hex", value.value.starts_with("0x"), "{}", value.name);
+                        assert_eq!(text, value.meaning);
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! Bundled captures, changed frame by frame.
+#![allow(dead_code)] // Each test file uses its own part.
+
+use std::path::Path;
+use wire::capture::Reader;
+use wire::compare::{compare, Capture, Report};
+use wire::pcapng::{Section, Writer};
+use wire::{icrc, Frame, LinkType, Packet};
+
+/// Where the BTH begins in an Ethernet frame with IPv4, as the lab's are.
+pub const BTH: usize = 14 + 20 + 8;
+/// Where the headers after the BTH begin.
+pub const EXTENDED: usize = BTH + 12;
+/// Where a CM message begins: behind BTH, DETH and MAD header.
+pub const CM: usize = EXTENDED + 8 + 24;
+
+/// A capture's frames with their comments.
+#[derive(Clone)]
+pub struct Frames(pub Vec<(Vec<u8>, Option<String>)>);
+
+impl Frames {
+    /// The capture of a lesson: `04_rdma_write`.
+    pub fn bundled(name: &str) -> Frames {
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../captures/{name}.pcapng"));
+        let mut reader = Reader::new(std::fs::File::open(file).unwrap()).unwrap();
+        let mut frames = Vec::new();
+        while let Some(record) = reader.next().unwrap() {
+            frames.push((record.data.to_vec(), record.comment.map(str::to_owned)));
+        }
+        Frames(frames)
+    }
+
+    /// Frames of one's own making, without comments.
+    pub fn of(frames: Vec<Vec<u8>>) -> Frames {
+        Frames(frames.into_iter().map(|frame| (frame, None)).collect())
+    }
+
+    /// Index of the `nth` packet (from 0) with this name.
+    pub fn find(&self, name: &str, nth: usize) -> usize {
+        let named = self.0.iter().enumerate().filter(|(_, (frame, _))| packet(frame).is_some_and(|p| p.name() == name));
+        named.map(|(index, _)| index).nth(nth).unwrap_or_else(|| panic!("no {name} number {nth}"))
+    }
+
+    /// Changes the `nth` packet of a name, and makes its ICRC right again.
+    pub fn edit(mut self, name: &str, nth: usize, change: impl FnOnce(&mut Vec<u8>)) -> Frames {
+        let index = self.find(name, nth);
+        change(&mut self.0[index].0);
+        seal(&mut self.0[index].0);
+        self
+    }
+
+    /// Changes every RoCEv2 packet.
+    pub fn edit_all(mut self, mut change: impl FnMut(&mut Vec<u8>)) -> Frames {
+        for (frame, _) in self.0.iter_mut().filter(|(frame, _)| packet(frame).is_some()) {
+            change(frame);
+            seal(frame);
+        }
+        self
+    }
+
+    /// Removes the `nth` packet of a name.
+    pub fn without(mut self, name: &str, nth: usize) -> Frames {
+        let index = self.find(name, nth);
+        self.0.remove(index);
+        self
+    }
+
+    /// Keeps what comes before the `nth` packet of a name.
+    pub fn before(mut self, name: &str, nth: usize) -> Frames {
+        let index = self.find(name, nth);
+        self.0.truncate(index);
+        self
+    }
+
+    /// Inserts copies of frames before the frame at `index`.
+    pub fn insert(mut self, index: usize, frames: Vec<Vec<u8>>) -> Frames {
+        self.0.splice(index..index, frames.into_iter().map(|frame| (frame, None)));
+        self
+    }
+
+    /// As a file.
+    pub fn file(&self) -> Vec<u8> {
+        let mut writer = Writer::new(Vec::new(), LinkType::ETHERNET, &Section::default()).unwrap();
+        for (i, (frame, comment)) in self.0.iter().enumerate() {
+            writer.packet(1_700_000_000_000_000_000 + i as u64, frame, comment.as_deref()).unwrap();
+        }
+        writer.into_inner().unwrap()
+    }
+
+    pub fn capture(&self) -> Capture {
+        Capture::read(&mut Reader::new(self.file().as_slice()).unwrap()).unwrap()
+    }
+
+    /// Compares with a reference.
+    pub fn against(&self, reference: &Frames) -> Report {
+        compare(&self.capture(), &reference.capture())
+    }
+}
+
+/// A RoCEv2 packet, or None for ARP.
+pub fn packet(frame: &[u8]) -> Option<Packet<'_>> {
+    match Frame::ethernet(frame) {
+        Frame::Roce(packet) => Some(packet),
+        Frame::Other(_) => None,
+    }
+}
+
+/// Computes the ICRC again after a change.
+pub fn seal(frame: &mut [u8]) {
+    let length = usize::from(u16::from_be_bytes([frame[16], frame[17]]));
+    let sum = icrc::compute(&frame[14..14 + length - 4], 20).unwrap();
+    frame[14 + length - 4..14 + length].copy_from_slice(&sum.to_le_bytes());
+}
+
+/// Overwrites bytes.
+pub fn put(frame: &mut [u8], at: usize, bytes: &[u8]) {
+    frame[at..at + bytes.len()].copy_from_slice(bytes);
+}
+
+/// A three-byte number.
+pub fn three(value: u32) -> [u8; 3] {
+    let [_, a, b, c] = value.to_be_bytes();
+    [a, b, c]
+}
+
+pub fn read_three(frame: &[u8], at: usize) -> u32 {
+    u32::from_be_bytes([0, frame[at], frame[at + 1], frame[at + 2]])
+}

@@ -1,0 +1,94 @@
+//! Source files as pages of the book: what is in one folder together, so that there are not hundreds of them.
+
+use crate::docs::links;
+use crate::docs::page::Page;
+use crate::docs::sources::Sources;
+use anyhow::Result;
+use std::collections::BTreeSet;
+
+/// How the book's highlighter calls the language of a file, by the end of the file's name.
+const LANGUAGES: [(&str, &str); 10] = [
+    (".rs", "rust"),
+    (".toml", "toml"),
+    (".py", "python"),
+    (".c", "c"),
+    (".js", "javascript"),
+    (".sh", "bash"),
+    (".yml", "yaml"),
+    (".yaml", "yaml"),
+    ("Makefile", "makefile"),
+    ("/run", "bash"),
+];
+
+/// What is read as a whole; of the rest, single files.
+const READ: [&str; 3] = ["lessons/", "common/", "tools/device/src/"];
+
+fn language(path: &str) -> Option<&'static str> {
+    LANGUAGES.iter().find(|(end, _)| path.ends_with(end)).map(|(_, language)| *language)
+}
+
+/// Where the book shows what a link leads to, if that is text or a folder: the page of code, and the place on it.
+pub fn place(path: &str, sources: &Sources) -> Option<(String, String)> {
+    if sources.path(path).is_dir() {
+        return Some((path.trim_end_matches('/').to_owned(), String::new()));
+    }
+    language(path)?;
+    match path.rsplit_once('/') {
+        Some((folder, file)) if path.ends_with(".rs") && READ.iter().any(|part| path.starts_with(part)) => {
+            Some((folder.to_owned(), format!("#{file}")))
+        }
+        _ => Some((path.to_owned(), String::new())),
+    }
+}
+
+/// The book's pages of code: the sources of all lessons, what these call, and what the pages quote or link to.
+pub fn shown(sources: &Sources, pages: &[Page]) -> BTreeSet<String> {
+    let lessons = sources.lessons.iter().map(|lesson| format!("lessons/{}/src", lesson.name));
+    let quoted = pages.iter().flat_map(Page::marks).filter(|mark| mark.kind == "code").flat_map(|mark| mark.words);
+    let linked = pages.iter().flat_map(links::files);
+    let called = ["common/src".to_owned(), "common/src/cm".to_owned()];
+    let all = lessons.chain(called).chain(quoted).chain(linked);
+    all.filter_map(|path| place(&path, sources)).map(|(page, _)| page).collect()
+}
+
+/// A page that shows a file, or those in a folder.
+///
+/// # Errors
+/// They cannot be read.
+pub fn page(sources: &Sources, path: &str) -> Result<String> {
+    let mut text = format!("# {path}\n");
+    if !sources.path(path).is_dir() {
+        return Ok(text + &block(path, &sources.text(path)?));
+    }
+    for file in sources.files(path, "")?.iter().filter(|file| language(file).is_some()) {
+        let name = file.rsplit('/').next().unwrap_or_default();
+        // Tests are looked at in the repository: the book only says which there are.
+        if path.ends_with("/tests") {
+            text += &format!("\n## {name} {{#{name}}}\n");
+            continue;
+        }
+        text += &format!("\n## {name} {{#{name}}}\n{}", block(file, &sources.text(file)?));
+    }
+    Ok(text)
+}
+
+/// Four marks, for the text may hold a block itself.
+fn block(path: &str, text: &str) -> String {
+    format!("\n````{}\n{}\n````\n", language(path).unwrap_or_default(), text.trim_end())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::docs::sources::tests::repository;
+    use super::*;
+
+    #[test]
+    fn a_file_is_shown_with_those_beside_it() {
+        let at = |path| place(path, repository());
+        assert_eq!(at("common/src/mr.rs"), Some(("common/src".into(), "#mr.rs".into())));
+        assert_eq!(at("tools/lab/examples/message.py"), Some(("tools/lab/examples/message.py".into(), String::new())));
+        assert_eq!((at("captures/04_rdma_write.pcapng"), at("docs/lab.md")), (None, None));
+        let text = page(repository(), "common/src/cm").unwrap();
+        assert!(text.starts_with("# common/src/cm\n") && text.contains("\n## id.rs {#id.rs}\n\n````rust\n"), "{text}");
+    }
+}

@@ -1,0 +1,88 @@
+//! A page as it stands in the book.
+
+use super::{code, player};
+use crate::docs::links;
+use crate::docs::page::Page;
+use crate::docs::sources::Sources;
+use crate::docs::{changes, diffs, drawings, recorded};
+use anyhow::Result;
+
+/// The picture of the player, and the run that it shows: in the book there is the player itself.
+const PLAYER: (&str, &str) = ("tools/book/player.png", "04_rdma_write");
+
+/// Where a page is in the book: that of a folder is what one sees there.
+pub fn place(path: &str) -> String {
+    path.replace("README.md", "index.md")
+}
+
+/// The page's Markdown for the book.
+///
+/// # Errors
+/// What the page mentions is not there.
+pub fn in_book(page: &Page, sources: &Sources) -> Result<String> {
+    let lines = page.lines.iter().zip(&page.fenced);
+    let mut lines: Vec<String> =
+        lines.map(|(line, fenced)| if *fenced { line.clone() } else { linked(page, line, sources) }).collect();
+    for line in lines.iter_mut().filter(|line| line.starts_with("![") && line.ends_with(&format!("]({})", PLAYER.0))) {
+        *line = player::run(PLAYER.1, line).join("\n");
+    }
+    // From the end, so that the places before stay right.
+    for mark in page.marks().iter().rev() {
+        let words: Vec<&str> = mark.words.iter().map(String::as_str).collect();
+        let end = page.part_after(mark.line).map_or(mark.line, |part| part.end);
+        let instead = match (mark.kind.as_str(), words.as_slice()) {
+            ("generated", ["ladder", name]) => player::run(name, &drawings::ladder_link(sources, name)?),
+            ("generated", ["diff", old, new]) => diffs::folded(sources, old, new)?,
+            ("generated", ["changes", lesson, names @ ..]) => {
+                let runs: Result<Vec<_>> = names.iter().map(|name| changes::with_run(sources, lesson, name)).collect();
+                runs?.join(&String::new())
+            }
+            ("generated", ["seen", lesson, name, words @ ..]) => recorded::seen(sources, lesson, name, words)?,
+            ("code", [path]) if !page.lines[mark.line].starts_with(' ') => {
+                block("class=\"source\"", &format!("[{path}]({}{path})", up(&page.path)))
+            }
+            _ => continue,
+        };
+        // What comes after HTML is Markdown again only behind an empty line.
+        let instead = instead.iter().map(|line| linked(page, line, sources)).chain([String::new()]);
+        lines.splice(mark.line..=end, instead);
+    }
+    Ok(lines.join("\n") + "\n")
+}
+
+/// Markdown in a block of its own, which the book's script or style finds.
+pub fn block(attributes: &str, text: &str) -> Vec<String> {
+    [&format!("<div {attributes}>"), "", text, "", "</div>", ""].map(str::to_owned).to_vec()
+}
+
+/// The files that the page shows or links to as they are: pictures and captures.
+pub fn files(page: &Page, sources: &Sources) -> Vec<String> {
+    let quoted = page.marks().into_iter().filter(|mark| mark.kind == "code").flat_map(|mark| mark.words);
+    let files =
+        links::files(page).chain(quoted).filter(|file| !file.ends_with(".md") && code::place(file, sources).is_none());
+    files.filter(|file| sources.path(file).is_file()).collect()
+}
+
+/// A line whose links lead to the book's pages: a page of a folder, or a file of code, has another name there.
+fn linked(page: &Page, line: &str, sources: &Sources) -> String {
+    let mut text = String::with_capacity(line.len());
+    let mut rest = line;
+    while let Some((before, after)) = rest.split_once("](") {
+        let (target, after) = after.split_once(')').unwrap_or((after, ""));
+        let (path, anchor) =
+            target.split_once('#').map_or((target, String::new()), |(path, anchor)| (path, format!("#{anchor}")));
+        let file = links::resolve(&page.path, path).filter(|_| !path.is_empty() && !path.contains(':'));
+        let link = match file.and_then(|file| code::place(&file, sources)) {
+            Some((code, anchor)) => format!("{}{code}.md{anchor}", up(&page.path)),
+            None => place(path) + &anchor,
+        };
+        text += &format!("{before}]({link})");
+        rest = after;
+    }
+    text + rest
+}
+
+/// From a page to the book's root.
+fn up(path: &str) -> String {
+    "../".repeat(path.matches('/').count())
+}
