@@ -4,12 +4,12 @@ use crate::figure::Figure;
 use crate::row::Wanted;
 use crate::tools::{bin, root, timed, Effort};
 use anyhow::{ensure, Context, Result};
+use roce::{icrc, Frame};
+use run::capture::Reader;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use wire::capture::Reader;
-use wire::{icrc, Frame};
 
 /// What tshark is asked for: the fields that `wire show --format tsv` tells, too.
 const FIELDS: [&str; 9] = [
@@ -148,7 +148,7 @@ fn later(frame: &[u8], requests: u32) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use wire::{icrc::Icrc, track::Tracker};
+    use roce::{icrc::Icrc, track::Tracker};
 
     #[test]
     fn a_capture_is_one_connection_in_which_nothing_is_sent_again() {

@@ -119,7 +119,11 @@ mod tests {
         let root = tools::root()?;
         let run = Run::read(&std::fs::read_to_string(root.join("tools/bench/figures.tsv"))?)?;
         let page = std::fs::read_to_string(root.join("docs/benchmarks.md"))?;
-        assert_eq!(page::page(&run, title), page, "write it anew: bench --page tools/bench/figures.tsv docs/benchmarks.md");
+        assert_eq!(
+            page::page(&run, title),
+            page,
+            "write it anew: bench --page tools/bench/figures.tsv docs/benchmarks.md"
+        );
         Ok(())
     }
 }

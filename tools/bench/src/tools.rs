@@ -44,7 +44,7 @@ pub fn optimized(program: &str, effort: Effort) -> Result<String> {
 
 /// Where the repository is.
 pub fn root() -> Result<PathBuf> {
-    Ok(wire::repository::root()?)
+    Ok(run::repository::root()?)
 }
 
 /// What a program prints; an error if it fails.

@@ -7,8 +7,8 @@ use crate::run::{run, Outcome, Place, MOST_TROUBLE};
 use crate::show::{self, bold};
 use crate::trouble::trouble;
 use anyhow::{Context, Result};
+use run::lanes::Style;
 use std::fs;
-use wire::lanes::Style;
 
 /// What stands before a hint.
 const HINT: &str = "Hint:";

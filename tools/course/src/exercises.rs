@@ -7,10 +7,10 @@ use practice::project::Project;
 use practice::reading;
 use practice::run::Place;
 use practice::show::{self, bold};
+use run::lanes::Style;
 use std::io::{self, stdout, BufRead, IsTerminal, Write};
 use std::thread::sleep;
 use std::time::{Duration, SystemTime};
-use wire::lanes::Style;
 
 /// How often the files are looked at.
 const LOOK: Duration = Duration::from_millis(100);

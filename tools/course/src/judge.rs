@@ -3,9 +3,9 @@
 use crate::change::Expected;
 use crate::seen::{fits, is_end, is_node, Seen, ANY};
 use anyhow::{Context, Result};
+use run::capture::Reader;
+use run::row::{clients, Rows};
 use std::fmt;
-use wire::capture::Reader;
-use wire::show::row::{clients, Rows};
 
 /// So many places of one thing are named.
 const MOST_SHOWN: usize = 8;

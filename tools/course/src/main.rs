@@ -15,9 +15,9 @@ use practice::exercise::Exercise;
 use practice::project::Project;
 use practice::run::{run, Outcome, Place};
 use practice::show::{self, bold};
+use run::lanes::Style;
 use std::io::{self, stdout, BufRead, IsTerminal, Write};
 use std::process::ExitCode;
-use wire::lanes::Style;
 
 fn command() -> Command {
     let lesson = Arg::new("lesson").value_name("NN").required(true).help("The lesson's number, for example 03");

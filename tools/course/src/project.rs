@@ -22,7 +22,7 @@ impl Project {
         // target/debug/practice; a test's program lies in a folder below that.
         let debug = program.ancestors().skip(1).find(|folder| !folder.ends_with("deps"));
         let target = debug.and_then(Path::parent).context("this program lies in no folder of cargo's")?;
-        Ok(Self { root: wire::repository::root()?, target: target.to_owned() })
+        Ok(Self { root: run::repository::root()?, target: target.to_owned() })
     }
 
     /// The folder of a lesson, by its number: `03`.

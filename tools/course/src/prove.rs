@@ -9,12 +9,12 @@ use practice::proof::Proof;
 use practice::reading;
 use practice::run::{build_lessons, run, run_built, Outcome, Place};
 use practice::show;
+use run::lanes::Style;
 use std::io::{stdout, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
-use wire::lanes::Style;
 
 /// So many runs go on at a time: most of a run is waiting for what never comes. One in the lab takes some 200 MB of memory.
 const AT_ONCE: usize = 6;
@@ -116,7 +116,9 @@ impl Guide<'_> {
             Outcome::Refused(said) => said.clone(),
             Outcome::Ran { file, findings, .. } => {
                 let missing = match (proof.is_right, proof.says.as_str()) {
-                    (false, "") => "  a row of tools/device/differences.toml says that it comes otherwise here\n".to_owned(),
+                    (false, "") => {
+                        "  a row of tools/device/differences.toml says that it comes otherwise here\n".to_owned()
+                    }
                     (false, says) => format!("  it has to say: {says}\n"),
                     _ => String::new(),
                 };

@@ -29,12 +29,12 @@ use crate::change::{Change, Expected};
 use crate::judge::judge;
 use crate::project::Project;
 use anyhow::{ensure, Context, Result};
+use run::capture::Reader;
+use run::file::Event;
+use run::pcapng::{Section, Writer};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fs;
-use wire::capture::Reader;
-use wire::pcapng::{Section, Writer};
-use wire::run::Event;
 
 /// The reader's file, in the exercise's folder.
 pub const ANSWERS: &str = "answers.toml";

@@ -8,12 +8,12 @@ use crate::project::Project;
 use crate::show;
 use crate::trouble::trouble;
 use anyhow::{ensure, Context, Result};
+use run::lanes::Style;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use wire::lanes::Style;
 
 /// Where the lab's server is.
 const SERVER: &str = "10.47.91.1";

@@ -1,9 +1,9 @@
 //! Events of a run, as far as a change can expect them, and the names of packets.
 
-use wire::cm::Kind;
-use wire::opcode::TABLE;
-use wire::run::{Event, Line};
-use wire::show::row::{Row, Rows};
+use roce::cm::Kind;
+use roce::opcode::TABLE;
+use run::file::{Event, Line};
+use run::row::{Row, Rows};
 
 /// What stands between the things that are said of a packet.
 pub(crate) const BETWEEN: &str = "  ";

@@ -5,11 +5,12 @@ use crate::copy::Copy;
 use crate::judge::Finding;
 use anyhow::{Context, Result};
 use owo_colors::OwoColorize;
+use run::capture::Reader;
+use run::lanes::{self, Style};
+use run::row;
 use std::ops::RangeInclusive;
 use std::process::Command;
-use wire::capture::Reader;
-use wire::lanes::{self, Style};
-use wire::show::{ladder, row};
+use wire::show::ladder;
 
 /// So many events before and after one that matters are shown, too.
 const AROUND: u64 = 1;

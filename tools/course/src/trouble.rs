@@ -2,9 +2,9 @@
 
 use crate::seen::{names_of, Seen, BETWEEN};
 use anyhow::{Context, Result};
-use wire::capture::Reader;
-use wire::run::Line;
-use wire::show::row::{clients, Row, Rows};
+use run::capture::Reader;
+use run::file::Line;
+use run::row::{clients, Row, Rows};
 
 /// What the lab and the device call it when they have to end a run, or a kernel breaks.
 const TROUBLE: &str = "trouble";

@@ -8,10 +8,10 @@ use practice::change::Change;
 use practice::exercise::{Exercise, State, FOLDER};
 use practice::project::Project;
 use practice::run::Place;
+use run::lanes::Style;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
-use wire::lanes::Style;
 
 /// Where the client's program begins.
 const BEGIN: &str = "pub fn run(args: &Args) -> Result<()> {\n";

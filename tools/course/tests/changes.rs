@@ -14,7 +14,7 @@ use practice::proof::Proof;
 use practice::reading;
 use practice::run::{run, Outcome, Place};
 use practice::show;
-use wire::lanes::Style;
+use run::lanes::Style;
 
 /// Tried whenever the tests are run: in the lab one that does not compile, and one with faults of the wire; on the device all
 /// of an exercise.

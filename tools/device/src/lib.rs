@@ -22,26 +22,8 @@
 // Names that say it all need no comment; who reads this reads the source.
 #![allow(missing_docs)]
 
-#[forbid(unsafe_code)]
-pub mod cm;
-#[forbid(unsafe_code)]
-pub mod completion;
-#[forbid(unsafe_code)]
-pub mod datagram;
-#[allow(unsafe_code)]
-pub mod memory;
-pub mod nic;
-#[forbid(unsafe_code)]
-pub mod outside;
-#[forbid(unsafe_code)]
-pub mod packet;
-#[forbid(unsafe_code)]
-pub mod psn;
-#[forbid(unsafe_code)]
-pub mod qp;
 #[allow(unsafe_code)]
 pub mod rdmacm;
+pub mod rim;
 #[allow(unsafe_code)]
 pub mod verbs;
-#[forbid(unsafe_code)]
-pub mod work;

@@ -10,10 +10,10 @@ mod runner;
 
 use anyhow::{bail, Context, Result};
 use clap::{Parser, Subcommand};
+use run::programs::{self, Lesson, Node, CLIENT, SERVER};
 use runner::{library, Options, Run};
 use std::io::{self, Write};
 use std::process::ExitCode;
-use wire::programs::{self, Lesson, Node, CLIENT, SERVER};
 
 const PROGRAM_FAILED: u8 = 1;
 const USAGE: u8 = 2;

@@ -122,9 +122,9 @@ unsafe fn pair(context: *mut ibv_context, completions: i32) -> ([*mut ibv_qp; 2]
             (attr.port_num, attr.qp_access_flags, attr.path_mtu) = (1, 15, 3);
             (attr.dest_qp_num, attr.ah_attr.is_global, attr.ah_attr.port_num) = ((*peer).qp_num, 1, 1);
             (attr.ah_attr.grh.dgid, attr.timeout, attr.retry_cnt, attr.rnr_retry) = (gid, 14, 7, 7);
-            for state in [device::qp::State::Init, device::qp::State::Rtr, device::qp::State::Rts] {
+            for state in [nic::qp::State::Init, nic::qp::State::Rtr, nic::qp::State::Rts] {
                 attr.qp_state = state as u32;
-                let mask = device::qp::mask::STATE | state.needs().unwrap();
+                let mask = nic::qp::mask::STATE | state.needs().unwrap();
                 assert_eq!(ibv_modify_qp(qp, &mut attr, mask as i32), 0, "{state}");
             }
         }
@@ -168,7 +168,7 @@ fn a_completion_queue_overflows() {
         let kinds: Vec<u32> = events.iter().map(|event| event.event_type as u32).collect();
         // What comes later would have come by now.
         thread::sleep(Duration::from_millis(50));
-        let more = device::nic::device().unwrap().raised.take_out(|_| true);
+        let more = device::rim::device().unwrap().raised.take_out(|_| true);
         let (state, other) = (state(ours), state(theirs));
         let qp = ours as usize;
         let waits = thread::spawn(move || ibv_destroy_qp(qp as *mut ibv_qp));

@@ -3,17 +3,17 @@
 
 #![allow(clippy::unwrap_used)] // A test may end with a panic.
 
+use roce::cm::{req, Kind};
+use roce::field::Field;
+use roce::Frame;
+use run::capture::Reader;
+use run::file::Event;
+use run::story;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use wire::capture::Reader;
-use wire::cm::{req, Kind};
 use wire::compare::{compare, Capture, Verdict};
-use wire::field::Field;
-use wire::run::Event;
-use wire::story;
-use wire::Frame;
 
 const ADDRESSES: [&str; 2] = ["10.47.91.1", "10.47.91.2"];
 
@@ -58,7 +58,8 @@ fn every_lesson_between_the_device_and_the_kernel() {
             let (file, is_good) = run("device-and-kernel", [server, client], our);
             let name = format!("{}, ours is the {}", story.file_name(), ["server", "client"][our]);
             assert_eq!(is_good, story.exit == 0, "{name}");
-            let bundled = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../captures").join(story.file_name() + ".pcapng");
+            let bundled =
+                Path::new(env!("CARGO_MANIFEST_DIR")).join("../../captures").join(story.file_name() + ".pcapng");
             let report = compare(&capture(&file), &capture(&bundled));
             assert_eq!(report.verdict(), Verdict::Same, "{name}: {report}");
             println!("{name}: the same story");

@@ -3,12 +3,12 @@
 
 #![allow(clippy::unwrap_used)] // A test may end with a panic.
 
+use run::capture::Reader;
+use run::file::{Event, Line};
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{id, Command, Stdio};
-use wire::capture::Reader;
-use wire::run::{Event, Line};
 
 const DEVICE: &str = env!("CARGO_BIN_EXE_device");
 

@@ -2,12 +2,12 @@
 
 use crate::interrupt::Interrupt;
 use anyhow::{bail, ensure, Context, Result};
+use run::lines::{clean, Lines};
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read, Write};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::time::Instant;
-use wire::lines::{clean, Lines};
 
 /// The longest line that an agent takes, in bytes: its terminal cuts what is longer, up to 4,095 (termios(3), canonical mode).
 const LONGEST: usize = 4000;

@@ -11,12 +11,12 @@ use crate::seat::Stage;
 use crate::session::{Session, SERVER, SHELL};
 use crate::switch::Lost;
 use anyhow::{Error, Result};
+use roce::Frame;
+use run::file::Line;
+use run::lines::clean;
+use run::rules::Passage;
 use std::io::Read;
 use std::time::Instant;
-use wire::lines::clean;
-use wire::rules::Passage;
-use wire::run::Line;
-use wire::Frame;
 
 /// How a kernel begins to tell that it is broken.
 const BROKEN: [&str; 5] = ["Kernel panic", "BUG: ", "Oops: ", "general protection fault", "WARNING: CPU"];

@@ -16,13 +16,13 @@ use crate::state::{explain, States};
 use crate::terminal::Terminal;
 use crate::{fetch, kvm, libs, payload, usage};
 use anyhow::{Context, Result};
+use run::file::Event;
+use run::programs::{Node, CLIENT};
 use std::env;
 use std::fs::File;
 use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
-use wire::programs::{Node, CLIENT};
-use wire::run::Event;
 
 /// A restore takes a quarter of a second on an idle machine; a loaded one only gets slower.
 const RESTORE_LIMIT: Duration = Duration::from_secs(60);

@@ -5,7 +5,7 @@
 //!
 //! A run goes through these modules: [`kernel`] finds what to boot, [`initramfs`] builds the first file system,
 //! [`state`] boots the machines once and keeps them, [`payload`] brings the programs, [`session`] runs them with
-//! [`switch`] as the wire and [`wire::rules`] for faults on it, [`record`] writes down what happens as it happens, [`wire::lanes`]
+//! [`switch`] as the wire and [`run::rules`] for faults on it, [`record`] writes down what happens as it happens, [`run::lanes`]
 //! draws it. A shell's run lends a machine the [`terminal`].
 
 mod agent;
@@ -39,6 +39,7 @@ mod terminal;
 mod unpack;
 mod usage;
 
+pub use ::run::programs::{CLIENT, SERVER};
 pub use fault::Trap;
 pub use files::program;
 pub use interrupt::{Interrupt, Stopped};
@@ -48,4 +49,3 @@ pub use outcome::{Ended, Outcome, Phases};
 pub use payload::Brought;
 pub use run::{address, Run};
 pub use terminal::{size as terminal_size, Terminal};
-pub use wire::programs::{CLIENT, SERVER};

@@ -8,12 +8,12 @@ mod summary;
 use anyhow::{ensure, Context, Result};
 use clap::{Args, Parser, Subcommand};
 use lab::{Interrupt, Lab, Options, Outcome, Run, Stopped, Terminal, CLIENT, SERVER};
+use run::lanes::Live;
+use run::programs::{Lesson, Node};
 use std::env;
 use std::io::{self, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{self, ExitCode};
-use wire::lanes::Live;
-use wire::programs::{Lesson, Node};
 
 /// A program ended with another status than 0, or did not end, or a machine's kernel broke under it.
 const PROGRAM_FAILED: u8 = 1;

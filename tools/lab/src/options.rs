@@ -13,10 +13,13 @@ const MEMORY: u32 = 256;
 /// Below this, Linux and the lessons do not fit.
 const LEAST_MEMORY: u32 = 192;
 /// What `--help` says about rules.
-const WIRE: &str = concat!(
-    "Act on packets, for example: drop 1st \"RC Acknowledge\" from server\n",
-    include_str!("../../wire/src/rules/grammar.txt")
-);
+fn wire_help() -> String {
+    format!(
+        "Act on packets, for example: drop 1st \"RC Acknowledge\" from server
+{}",
+        run::rules::GRAMMAR
+    )
+}
 
 /// Options of a run.
 #[derive(Debug, Clone, Default, Args)]
@@ -46,7 +49,7 @@ pub struct Options {
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub deadline: Option<Duration>,
     /// Act on packets, for example: drop 1st "RC Acknowledge" from server (--help has more)
-    #[arg(long, value_name = "RULES", default_value = "", hide_default_value = true, long_help = WIRE)]
+    #[arg(long, value_name = "RULES", default_value = "", hide_default_value = true, long_help = wire_help())]
     pub wire: String,
     /// Do something to a node at a moment, for example: kill server when rdma_accept (--help has more)
     #[arg(long = "fault", value_name = "FAULT", value_parser = Trap::parse, long_help = fault::HELP)]

@@ -1,15 +1,15 @@
 //! How a run went.
 
 use anyhow::{Context, Result};
+use roce::{Frame, Packet};
+use run::capture::Reader;
+use run::file::Event;
+use run::recorder::Counts;
 use std::fmt;
 use std::fs::File;
 use std::io::Read;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
-use wire::capture::Reader;
-use wire::recorder::Counts;
-use wire::run::Event;
-use wire::{Frame, Packet};
 
 /// So many bytes of a node's log are read into memory.
 const LOG_READ: u64 = 8 << 20;

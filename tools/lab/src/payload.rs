@@ -9,13 +9,13 @@ use crate::initramfs::Contents;
 use crate::libs;
 use crate::run::Run;
 use anyhow::{bail, ensure, Context, Result};
+use run::programs::Node;
 use std::collections::{BTreeMap, BTreeSet};
 use std::env;
 use std::fs::{self, File};
 use std::io::Write;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use wire::programs::Node;
 
 /// Variables of the host that reach the program.
 const PASSED_ON: [&str; 2] = ["RUST_LOG", "RUST_BACKTRACE"];

@@ -9,15 +9,15 @@ use crate::interrupt::Interrupt;
 use crate::run::Run;
 use crate::terminal::Terminal;
 use anyhow::{Context, Result};
+use run::file::{Event, Line};
+use run::recorder::Counts;
 use rustix::fs::{flock, FlockOperation};
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use wire::recorder::Counts;
-use wire::run::{Event, Line};
 
 pub struct Recorder<'a> {
-    capture: wire::recorder::Recorder<Blocks>,
+    capture: run::recorder::Recorder<Blocks>,
     /// The nodes' logs.
     logs: Vec<File>,
     folder: PathBuf,
@@ -45,7 +45,7 @@ impl<'a> Recorder<'a> {
             let file = File::options().create(true).append(true).open(folder.join("wire.pcapng"))?;
             let names = run.names();
             let out = Blocks { file, waiting: Vec::new(), good: 0 };
-            let capture = wire::recorder::Recorder::begin(out, "lab", &names)?;
+            let capture = run::recorder::Recorder::begin(out, "lab", &names)?;
             let log = |name: &&str| File::create(folder.join(format!("{name}.log")));
             let logs = names.iter().map(log).collect::<io::Result<_>>()?;
             Ok(Self { capture, logs, folder: folder.clone(), lock, observer, terminal })

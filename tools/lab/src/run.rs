@@ -6,9 +6,9 @@ use crate::fetch;
 use crate::interrupt::Stopped;
 use crate::options::Options;
 use anyhow::{Context, Result};
+use run::programs::{self, Node, CLIENT, SERVER};
+use run::rules::Rules;
 use std::time::Duration;
-use wire::programs::{self, Node, CLIENT, SERVER};
-use wire::rules::Rules;
 
 /// One server and eight others.
 const MOST: usize = 9;
@@ -126,7 +126,7 @@ impl Run {
         self
     }
 
-    /// Acts on packets: `drop 1st "RC Acknowledge" from server`, for example. [`wire::rules`] says what else. Rules add up.
+    /// Acts on packets: `drop 1st "RC Acknowledge" from server`, for example. [`run::rules`] says what else. Rules add up.
     pub fn wire(mut self, rules: &str) -> Self {
         self.options.wire.push_str(&format!("; {rules}"));
         self

@@ -6,11 +6,11 @@ use crate::machine::{Machine, Qemu};
 use crate::outcome::Ended;
 use crate::switch::Switch;
 use anyhow::{bail, Result};
+use run::lines::Lines;
+use run::programs::Node;
 use std::fs::File;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
-use wire::lines::Lines;
-use wire::programs::Node;
 
 /// How long to wait for the machine's answer to an inspection.
 const INSPECTION: Duration = Duration::from_secs(60);

@@ -14,10 +14,10 @@ use crate::seat::{Seat, Stage};
 use crate::switch::Switch;
 use crate::terminal::Terminal;
 use anyhow::Result;
+use run::programs::CLIENT;
+use run::rules::Rules;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
-use wire::programs::CLIENT;
-use wire::rules::Rules;
 
 /// How long the programs may run unless the run says otherwise.
 const DEADLINE: Duration = Duration::from_secs(120);

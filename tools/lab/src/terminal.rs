@@ -6,17 +6,17 @@
 
 use crate::interrupt::Stopped;
 use anyhow::{ensure, Context, Result};
+use roce::Frame;
+use run::capture::Record;
+use run::file::{Event, Line};
+use run::programs::CLIENT;
+use run::words::summary;
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::termios::{tcgetattr, tcgetwinsize, tcsetattr, OptionalActions, Termios};
 use std::fs::File;
 use std::io::{self, IsTerminal, Write};
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
-use wire::capture::Record;
-use wire::programs::CLIENT;
-use wire::run::{Event, Line};
-use wire::show::words::summary;
-use wire::Frame;
 
 /// Ctrl-]: leaves a shell that does not react any more, as it leaves telnet.
 const ESCAPE: u8 = 0x1d;

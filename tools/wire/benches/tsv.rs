@@ -5,12 +5,12 @@
 
 #![allow(clippy::unwrap_used)] // A benchmark may end with a panic.
 
+use roce::{Frame, LinkType};
+use run::capture::Reader;
+use run::pcapng::{Section, Writer};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
-use wire::capture::Reader;
-use wire::pcapng::{Section, Writer};
-use wire::{Frame, LinkType};
 
 const TSHARK_COLUMNS: &str = "frame.number ip.src ip.dst infiniband.bth.opcode infiniband.bth.destqp \
     infiniband.bth.psn infiniband.bth.a infiniband.bth.padcnt infiniband.reth.va infiniband.reth.r_key \

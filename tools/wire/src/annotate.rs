@@ -2,11 +2,11 @@
 //!
 //! Wireshark shows such a comment above the packet's layers and finds it with the filter `frame.comment`.
 
-use crate::capture::{Error, Reader};
-use crate::packet::Frame;
-use crate::pcapng::{Section, Writer};
-use crate::run::{lab_comment, Event};
-use crate::story::{Story, Unexpected};
+use roce::packet::Frame;
+use run::capture::{Error, Reader};
+use run::file::{lab_comment, Event};
+use run::pcapng::{Section, Writer};
+use run::story::{Story, Unexpected};
 use std::io::Read;
 
 /// A capture with comments.

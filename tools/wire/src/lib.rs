@@ -8,30 +8,7 @@
 //! tell the same story, [`rules`] choose packets of a run that something shall happen to, and [`play`] shows a run in a
 //! browser.
 
-pub mod aeth;
 pub mod annotate;
-pub mod capture;
-pub mod cm;
 pub mod compare;
-pub mod field;
-pub mod headers;
-pub mod icrc;
-pub mod lanes;
-pub mod lines;
-pub mod link;
-pub mod lower;
-pub mod opcode;
-pub mod packet;
-pub mod pcapng;
 pub mod play;
-pub mod programs;
-pub mod recorder;
-pub mod repository;
-pub mod rules;
-pub mod run;
 pub mod show;
-pub mod story;
-pub mod track;
-
-pub use link::{LinkType, Other};
-pub use packet::{Frame, Packet};

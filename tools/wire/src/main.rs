@@ -1,18 +1,19 @@
 //! The command `wire`: reads RoCEv2 captures and explains them.
 
 use clap::{value_parser, Arg, ArgAction, ArgMatches, Command};
+use run::capture::{Error, Reader};
+use run::lanes::{self, Lanes};
+use run::look::Style;
+use run::pcapng::Section;
+use run::story;
 use std::fs::File;
 use std::io::{BufWriter, ErrorKind, IsTerminal, LineWriter, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
-use wire::capture::{Error, Reader};
 use wire::compare::{self, Capture};
-use wire::lanes::{self, Lanes};
-use wire::pcapng::Section;
 use wire::play::{self, Lesson};
-use wire::show::{self, look::Style};
-use wire::story;
+use wire::show;
 
 fn command() -> Command {
     let path =
@@ -141,7 +142,7 @@ fn show(file: &Path, arguments: &ArgMatches) -> Result<(), Error> {
 }
 
 fn ladder(file: &Path, out: &mut impl Write) -> Result<(), Error> {
-    let clients = show::row::clients(&mut open(file, false)?);
+    let clients = run::row::clients(&mut open(file, false)?);
     // A file, or another program, gets whole lines.
     let whole = Style { width: usize::MAX, ..Style::FILE };
     let style = if std::io::stdout().is_terminal() { Style::of_output() } else { whole };

@@ -8,12 +8,12 @@ mod frames;
 mod tshark;
 
 use frames::*;
+use roce::opcode::{Opcode, Operation, Service, TABLE};
+use roce::LinkType;
+use run::pcapng::{Section, Writer};
 use std::path::{Path, PathBuf};
 use std::thread;
 use tshark::agree;
-use wire::opcode::{Opcode, Operation, Service, TABLE};
-use wire::pcapng::{Section, Writer};
-use wire::LinkType;
 
 /// Writes Ethernet frames to a file of this test run.
 fn capture(name: &str, frames: &[Vec<u8>]) -> PathBuf {

@@ -1,12 +1,12 @@
 //! `wire annotate`: a learner's capture with the lesson's steps in it.
 #![allow(clippy::unwrap_used)] // A test may end with a panic.
 
+use roce::LinkType;
+use run::capture::Reader;
+use run::pcapng::{Section, Writer};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use wire::capture::Reader;
-use wire::pcapng::{Section, Writer};
-use wire::LinkType;
 
 fn scratch(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);

@@ -3,9 +3,9 @@
 
 mod frames;
 
-use wire::capture::{Error, Reader};
-use wire::pcapng::{Section, Writer};
-use wire::LinkType;
+use roce::LinkType;
+use run::capture::{Error, Reader};
+use run::pcapng::{Section, Writer};
 
 type Packet = (Option<u64>, LinkType, Vec<u8>, usize, Option<String>);
 

@@ -4,12 +4,12 @@
 
 mod frames;
 
+use roce::LinkType;
+use run::file::Line;
+use run::pcapng::{Section, Writer};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use wire::pcapng::{Section, Writer};
-use wire::run::Line;
-use wire::LinkType;
 
 fn wire(arguments: &[&str], file: &Path) -> Output {
     Command::new(env!("CARGO_BIN_EXE_wire")).arg("show").arg(file).args(arguments).output().unwrap()

@@ -7,11 +7,11 @@ mod script;
 
 use proptest::prelude::*;
 use proptest::sample::{select, Index};
+use roce::LinkType;
+use run::capture::Reader;
+use run::pcapng::{Section, Writer};
 use script::{encode, Request, Script, Weather, Work, World, CLIENT, SERVER};
-use wire::capture::Reader;
 use wire::compare::{compare, Capture, Field, Report, Verdict};
-use wire::pcapng::{Section, Writer};
-use wire::LinkType;
 
 fn capture(frames: &[Vec<u8>]) -> Capture {
     let mut writer = Writer::new(Vec::new(), LinkType::ETHERNET, &Section::default()).unwrap();

@@ -7,9 +7,9 @@ mod exercise;
 mod frames;
 
 use frames::{CLIENT, SERVER};
-use wire::pcapng::{Section, Writer};
-use wire::run::Line;
-use wire::LinkType;
+use roce::LinkType;
+use run::file::Line;
+use run::pcapng::{Section, Writer};
 
 /// So much larger is the second capture.
 const FACTOR: usize = 4;

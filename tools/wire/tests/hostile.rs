@@ -6,9 +6,9 @@ mod exercise;
 mod frames;
 
 use exercise::everything;
-use wire::pcapng::{Section, Writer};
-use wire::show::words::summary;
-use wire::{Frame, LinkType};
+use roce::{Frame, LinkType};
+use run::pcapng::{Section, Writer};
+use run::words::summary;
 
 /// Xorshift: the same numbers in every run.
 struct Random(u64);

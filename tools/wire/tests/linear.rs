@@ -4,13 +4,14 @@
 
 mod frames;
 
+use roce::LinkType;
+use run::capture::Reader;
+use run::file::Line;
+use run::lanes::{self, Style};
+use run::pcapng::{Section, Writer};
 use std::time::SystemTime;
-use wire::capture::Reader;
-use wire::lanes::{self, Style};
-use wire::pcapng::{Section, Writer};
 use wire::play::{self, page};
-use wire::run::Line;
-use wire::{show, LinkType};
+use wire::show;
 
 /// A hostile file, `size` of something large.
 type Make = fn(&mut Writer<Vec<u8>>, usize);
@@ -55,7 +56,7 @@ fn grows_as_the_file(what: &str, make: Make, size: usize) {
         ("lanes", |file| lanes::text(file, Style::FILE, 0..=u64::MAX).map_or(0, |text| text.len())),
         ("ladder", |file| {
             let (mut out, reader) = (Vec::new(), || Reader::new(file).unwrap());
-            let _ = show::ladder::write(&mut reader(), show::row::clients(&mut reader()), Style::FILE, &mut out);
+            let _ = show::ladder::write(&mut reader(), run::row::clients(&mut reader()), Style::FILE, &mut out);
             out.len()
         }),
         ("play", |file| page::page(&play::run(file, "x", None).unwrap(), &page::ladder(file)).len()),

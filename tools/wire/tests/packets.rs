@@ -4,10 +4,10 @@
 mod frames;
 
 use frames::*;
-use wire::cm::{Kind, Service};
-use wire::icrc::Icrc;
-use wire::show::words::summary;
-use wire::{Frame, LinkType, Other, Packet};
+use roce::cm::{Kind, Service};
+use roce::icrc::Icrc;
+use roce::{Frame, LinkType, Other, Packet};
+use run::words::summary;
 
 fn roce(frame: &[u8]) -> Packet<'_> {
     decode(LinkType::ETHERNET, frame)
@@ -115,7 +115,7 @@ fn a_repeated_reply_does_not_begin_the_numbers_anew() {
     let mut frames = conversation();
     let (reply, write) = (frames[1].clone(), frames[3].clone());
     frames.splice(5..5, [reply, write]);
-    let mut tracker = wire::track::Tracker::default();
+    let mut tracker = roce::track::Tracker::default();
     let seen: Vec<_> = frames.iter().map(|frame| tracker.see(&roce(frame)).unwrap()).collect();
     assert!(seen.iter().all(|seen| seen.connection == 0));
     let numbers: Vec<_> = seen[3..8].iter().map(|seen| (seen.psn, seen.again)).collect();
@@ -188,7 +188,7 @@ fn ip_options_and_extension_headers_are_skipped() {
     let udp = [frames::udp_header(8 + transport.len() + 4), transport].concat();
     let mut v4 = ipv4_header([10, 0, 0, 2], [10, 0, 0, 1], &[1; 8], udp.len() + 4);
     v4.extend(&udp);
-    v4.extend(wire::icrc::compute(&v4, 28).unwrap().to_le_bytes());
+    v4.extend(roce::icrc::compute(&v4, 28).unwrap().to_le_bytes());
     assert_eq!(decode(LinkType::IPV4, &v4).icrc(), Icrc::Ok);
 
     // Hop-by-hop options, then a fragment header of a packet in one piece, then UDP.
@@ -197,7 +197,7 @@ fn ip_options_and_extension_headers_are_skipped() {
     v6.extend([[0xfe; 16], [0xfd; 16]].concat());
     v6.extend(&extensions);
     v6.extend(&udp);
-    v6.extend(wire::icrc::compute(&v6, 56).unwrap().to_le_bytes());
+    v6.extend(roce::icrc::compute(&v6, 56).unwrap().to_le_bytes());
     assert_eq!(decode(LinkType::IPV6, &v6).payload(), b"hello");
     assert_eq!(decode(LinkType::IPV6, &v6).icrc(), Icrc::Ok);
     v6[48 + 3] = 1; // more fragments follow

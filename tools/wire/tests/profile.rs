@@ -2,14 +2,14 @@
 //! does.
 #![allow(clippy::unwrap_used)] // A test may end with a panic.
 
+use roce::LinkType;
+use run::capture::Reader;
+use run::file::{Event, Line};
+use run::pcapng::{Section, Writer};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use wire::capture::Reader;
-use wire::pcapng::{Section, Writer};
-use wire::run::{Event, Line};
-use wire::LinkType;
 
 fn captures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../captures")

@@ -2,14 +2,14 @@
 //! an error planted on purpose.
 #![allow(clippy::unwrap_used)] // A test may end with a panic.
 
+use roce::{Frame, LinkType};
+use run::capture::Reader;
+use run::file::{Event, Line};
+use run::pcapng::{Section, Writer};
+use run::story::{self, proof, Act, Story};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
-use wire::capture::Reader;
-use wire::pcapng::{Section, Writer};
-use wire::run::{Event, Line};
-use wire::story::{self, proof, Act, Story};
-use wire::{Frame, LinkType};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")

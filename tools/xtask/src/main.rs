@@ -45,7 +45,7 @@ fn main() -> ExitCode {
 
 /// The repository's folder.
 fn root() -> Result<PathBuf> {
-    Ok(wire::repository::root()?)
+    Ok(run::repository::root()?)
 }
 
 /// Where cargo, and all that is built here, puts its results.

@@ -3,13 +3,13 @@
 
 use crate::{docs, output};
 use anyhow::{ensure, Context, Result};
+use run::capture::Reader;
+use run::pcapng::Section;
+use run::story::{self, proof, Story};
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use wire::capture::Reader;
-use wire::pcapng::Section;
-use wire::story::{self, proof, Story};
 
 /// The page that says what the captures are recorded with, in a line that begins like this.
 const PAGE: &str = "captures/README.md";

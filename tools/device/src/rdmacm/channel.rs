@@ -2,12 +2,12 @@
 //! is ESTABLISHED at the client, the RTU at the server; a REJ is REJECTED, a DREQ or its DREP is DISCONNECTED.
 
 use super::{address, connect, id, Id, Kept, Step};
-use crate::cm::{Event, EventKind, Param};
-use crate::nic::bell::{locked, BellQueue, Unacked};
-use crate::nic::{Device, Face, Nic};
+use crate::rim::bell::{locked, BellQueue, Unacked};
+use crate::rim::{Device, Face, Nic};
 use crate::verbs::context::context;
 use crate::verbs::{call, object, Object};
 use libc::{c_char, c_int};
+use nic::cm::{Event, EventKind, Param};
 use rdma_sys::rdma_cm_event_type::*;
 use rdma_sys::{param_t, rdma_cm_event, rdma_cm_id, rdma_conn_param, rdma_event_channel};
 use std::ptr::null_mut;

@@ -3,12 +3,12 @@
 //! the program moves its queue pair itself (`rdma_establish`): it goes when the program fetches its event.
 
 use super::{address, connection, id, qp, Id, Step};
-use crate::cm::{Connection, Param, Phase, REJ_PRIVATE, REP_PRIVATE, REQ_PRIVATE};
-use crate::nic::bell::locked;
-use crate::nic::{random, Device};
-use crate::qp::State;
+use crate::rim::bell::locked;
+use crate::rim::{random, Device};
 use crate::verbs::call;
 use libc::{c_int, c_void};
+use nic::cm::{Connection, Param, Phase, REJ_PRIVATE, REP_PRIVATE, REQ_PRIVATE};
+use nic::qp::State;
 use rdma_sys::{rdma_cm_id, rdma_conn_param};
 use std::sync::atomic::Ordering::Relaxed;
 

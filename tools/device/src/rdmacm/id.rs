@@ -2,12 +2,12 @@
 
 use super::channel::{post, queue_of, withdraw, Events};
 use super::{address, connection, Id, Kept, Step};
-use crate::cm::{Event, EventKind};
-use crate::nic::bell::locked;
-use crate::nic::{random, Device, Nic};
+use crate::rim::bell::locked;
+use crate::rim::{random, Device, Nic};
 use crate::verbs::call;
 use crate::verbs::context::context;
 use libc::{c_int, c_void, sockaddr};
+use nic::cm::{Event, EventKind};
 use rdma_sys::{ibv_qp_type, rdma_cm_id, rdma_event_channel, rdma_port_space};
 use std::net::{IpAddr, Ipv4Addr};
 use std::ptr::{addr_of_mut, null_mut};

@@ -17,7 +17,7 @@ pub mod strangers;
 
 pub use channel::deliver;
 
-use crate::nic::bell::Unacked;
+use crate::rim::bell::Unacked;
 use crate::verbs::Object;
 use rdma_sys::rdma_cm_id;
 use std::sync::atomic::Ordering::Relaxed;

@@ -1,13 +1,13 @@
 //! The queue pair of an id, which the library moves from state to state as the connection is made.
 
 use super::{connection, Id, Step};
-use crate::nic::bell::locked;
-use crate::nic::Device;
-use crate::qp::{mask, Attributes, State};
+use crate::rim::bell::locked;
+use crate::rim::Device;
 use crate::verbs::memory::{ibv_alloc_pd, ibv_dealloc_pd};
 use crate::verbs::qp::{ibv_create_qp, ibv_destroy_qp, modify, to_c};
 use crate::verbs::{call, errno};
 use libc::c_int;
+use nic::qp::{mask, Attributes, State};
 use rdma_sys::{ibv_pd, ibv_qp_attr, ibv_qp_init_attr, rdma_cm_id};
 use std::ptr::null_mut;
 use std::sync::atomic::Ordering::Relaxed;

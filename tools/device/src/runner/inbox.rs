@@ -1,7 +1,7 @@
 //! The socket that brings all that programs and their devices say.
 
 use anyhow::{Context, Result};
-use device::nic::tap;
+use device::rim::tap;
 use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;

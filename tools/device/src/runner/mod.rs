@@ -12,14 +12,14 @@ mod wires;
 
 use anyhow::{ensure, Result};
 use clap::Args;
-use device::nic::tap::{self, kind};
+use device::rim::tap::{self, kind};
 use inbox::{Inbox, Message};
 use program::Program;
 use record::Recorder;
+use run::programs::{Node, CLIENT};
+use run::rules::Rules;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
-use wire::programs::{Node, CLIENT};
-use wire::rules::Rules;
 use wires::Wires;
 
 pub use link::library;

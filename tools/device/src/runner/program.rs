@@ -2,8 +2,8 @@
 
 use super::inbox::Inbox;
 use anyhow::{Context, Result};
-use device::nic::port;
-use device::nic::tap::{self, Tap};
+use device::rim::port;
+use device::rim::tap::{self, Tap};
 use rustix::process::{kill_process, Pid, Signal};
 use std::env;
 use std::net::UdpSocket;

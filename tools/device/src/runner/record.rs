@@ -2,17 +2,17 @@
 
 use super::Run;
 use anyhow::{Context, Result};
+use run::file::Line;
+use run::lanes::{print, Live};
+use run::lines::{clean, Lines};
 use std::env;
 use std::fs::{self, File};
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
-use wire::lanes::{print, Live};
-use wire::lines::{clean, Lines};
-use wire::run::Line;
 
 pub struct Recorder {
     path: PathBuf,
-    file: wire::recorder::Recorder<BufWriter<File>>,
+    file: run::recorder::Recorder<BufWriter<File>>,
     /// The program of each node, and the beginning of a line that has no end yet, for each of its two streams.
     programs: Vec<(String, [Lines; 2])>,
     live: Live,
@@ -25,7 +25,7 @@ impl Recorder {
         let path = folder.join("wire.pcapng");
         let names: Vec<&str> = run.nodes.iter().map(|node| node.name.as_str()).collect();
         let created = fs::create_dir_all(folder).and_then(|()| File::create(&path));
-        let begun = created.and_then(|file| wire::recorder::Recorder::begin(BufWriter::new(file), "device", &names));
+        let begun = created.and_then(|file| run::recorder::Recorder::begin(BufWriter::new(file), "device", &names));
         let file = begun.with_context(|| format!("cannot write {}", path.display()))?;
         let programs = run.nodes.iter().map(|node| (node.program(), Default::default())).collect();
         Ok(Recorder { path, file, programs, live: Live::new(&names, run.options.quiet), trouble: None })

@@ -7,13 +7,13 @@
 
 use super::record::Recorder;
 use anyhow::{ensure, Context, Result};
-use device::datagram;
-use device::nic::port;
+use device::rim::port;
+use nic::datagram;
+use roce::link::{LinkType, ROCE_PORT};
+use roce::{Frame, Packet};
+use run::rules::{Passage, Rules};
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
-use wire::link::{LinkType, ROCE_PORT};
-use wire::rules::{Passage, Rules};
-use wire::{Frame, Packet};
 
 const ETHERNET: usize = 14;
 

@@ -2,10 +2,10 @@
 
 use super::device::most;
 use super::{call, object, verb, Object};
-use crate::completion::{Armed, Completion, CompletionQueue};
-use crate::nic::bell::{locked, BellQueue, Unacked};
-use crate::nic::{Cq, Face};
+use crate::rim::bell::{locked, BellQueue, Unacked};
+use crate::rim::{Cq, Face};
 use libc::{c_int, c_void};
+use nic::completion::{Armed, Completion, CompletionQueue};
 use rdma_sys::{ibv_comp_channel, ibv_context, ibv_cq, ibv_wc, ibv_wc_flags};
 use std::sync::{Arc, Mutex};
 

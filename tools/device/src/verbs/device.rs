@@ -2,10 +2,10 @@
 
 use super::context::{close, context, open};
 use super::{call, minus_one, object, verb};
-use crate::cm::{gid, Cm};
-use crate::nic::device;
-use crate::qp::Qp;
+use crate::rim::device;
 use libc::{c_char, c_int};
+use nic::cm::{gid, Cm};
+use nic::qp::Qp;
 use rdma_sys::*;
 use std::ptr::null_mut;
 

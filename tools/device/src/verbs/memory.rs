@@ -1,10 +1,10 @@
 //! Protection domains and memory regions: where keys come from. What a key opens is checked, with each packet that brings one,
-//! in [`crate::memory`].
+//! in [`nic::memory`].
 
 use super::{null, object, verb};
-use crate::memory::Access;
-use crate::nic::{random, Nic};
+use crate::rim::{random, Nic};
 use libc::{c_int, c_void};
+use nic::memory::Access;
 use rdma_sys::{ibv_context, ibv_mr, ibv_pd};
 
 /// Access flags that a device may ignore, by their definition.

@@ -21,7 +21,7 @@ pub mod qp;
 pub mod srq;
 pub mod strangers;
 
-use crate::nic::{device, Device, Face};
+use crate::rim::{device, Device, Face};
 use libc::c_int;
 use std::mem::MaybeUninit;
 use std::ptr::null_mut;

@@ -1,9 +1,9 @@
 //! The fast path: posting work requests. The first of a list that is refused ends the call, and `bad` says which one it was.
 
 use super::verb;
-use crate::memory::{copy_out, Sge};
-use crate::work::{Local, ReceiveRequest, Remote, SendRequest, Work};
 use libc::c_int;
+use nic::memory::{copy_out, Sge};
+use nic::work::{Local, ReceiveRequest, Remote, SendRequest, Work};
 use rdma_sys::{ibv_qp, ibv_recv_wr, ibv_send_flags, ibv_send_wr, ibv_sge, ibv_wr_opcode};
 
 /// `ibv_post_send(3)`: puts requests in the queue and rings the doorbell. The program's thread sends nothing itself.

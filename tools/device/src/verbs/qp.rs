@@ -3,14 +3,14 @@
 use super::cq::Queue;
 use super::device::most;
 use super::{object, verb};
-use crate::cm::{address_in, gid};
-use crate::memory::Access;
-use crate::nic::bell::locked;
-use crate::nic::{Device, Face, QpEntry};
-use crate::outside::Ctx;
-use crate::psn::Psn;
-use crate::qp::{mask, Attributes, Limits, Qp, Settings, State};
+use crate::rim::bell::locked;
+use crate::rim::{Device, Face, QpEntry};
 use libc::c_int;
+use nic::cm::{address_in, gid};
+use nic::memory::Access;
+use nic::outside::Ctx;
+use nic::psn::Psn;
+use nic::qp::{mask, Attributes, Limits, Qp, Settings, State};
 use rdma_sys::{ibv_pd, ibv_qp, ibv_qp_attr, ibv_qp_cap, ibv_qp_init_attr, ibv_qp_type};
 use std::sync::Arc;
 

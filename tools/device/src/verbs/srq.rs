@@ -3,9 +3,9 @@
 use super::device::most;
 use super::post::receive_request;
 use super::{object, verb};
-use crate::nic::{Face, Nic, Srq};
-use crate::work::ReceiveQueue;
+use crate::rim::{Face, Nic, Srq};
 use libc::c_int;
+use nic::work::ReceiveQueue;
 use rdma_sys::{ibv_pd, ibv_recv_wr, ibv_srq, ibv_srq_attr, ibv_srq_attr_mask, ibv_srq_init_attr};
 
 /// `ibv_create_srq(3)`.

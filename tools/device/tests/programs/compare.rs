@@ -3,9 +3,9 @@
 
 use crate::support;
 
+use run::story;
 use support::{lesson, Check, Run};
 use wire::compare::Verdict;
-use wire::story;
 
 /// What the wire does to a program on purpose is no defect of its recording, and no fault of the program.
 #[test]

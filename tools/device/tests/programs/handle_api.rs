@@ -2,10 +2,10 @@
 
 use crate::support;
 
+use roce::aeth::{Nak, Syndrome};
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
 use support::{each, example, programs, Check, Run, CLIENT, SERVER};
-use wire::aeth::{Nak, Syndrome};
 
 const WRITE: [&str; 2] = ["C RC RDMA Write Only", "S RC Acknowledge"];
 
@@ -22,7 +22,7 @@ fn free_port() -> u16 {
 /// Why each NAK of a run refuses.
 fn naks(check: &Check) -> Vec<Nak> {
     let mut naks = Vec::new();
-    let look = |_: &str, packet: &wire::Packet| {
+    let look = |_: &str, packet: &roce::Packet| {
         if let Some(Syndrome::Nak(nak)) = packet.aeth().map(|aeth| aeth.verdict()) {
             naks.push(nak);
         }

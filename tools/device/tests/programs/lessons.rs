@@ -2,10 +2,10 @@
 //! the same story as the capture that was recorded from the kernel's rdma_rxe.
 
 use crate::support::{lesson, Run, CLIENT};
+use run::file::{Event, Line};
+use run::story::{self, proof};
 use std::fs;
 use wire::compare::Verdict;
-use wire::run::{Event, Line};
-use wire::story::{self, proof};
 
 /// What the recorded story says, so often.
 fn all_tell_their_stories(times: usize) {

@@ -3,9 +3,9 @@
 
 use crate::support;
 
+use roce::icrc::Icrc;
 use std::process::Command;
 use support::{Run, CLIENT, SERVER};
-use wire::icrc::Icrc;
 
 type Ruled = support::Ruled<String>;
 

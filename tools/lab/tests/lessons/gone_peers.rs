@@ -8,8 +8,8 @@
 use crate::support;
 
 use lab::{CLIENT as Client, SERVER as Server};
+use run::file::Event;
 use support::{each, run_of, Check};
-use wire::run::Event;
 
 /// What must be the same before and after: RDMA resources, and the survivor's processes.
 const SHOW: &str = "/usr/bin/rdma resource show; ps | grep -c [l]esson";

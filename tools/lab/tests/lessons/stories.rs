@@ -5,9 +5,9 @@
 use crate::support;
 
 use lab::{CLIENT, SERVER};
+use run::story::{self, proof, Story};
 use support::{each, lesson, run_of, Check};
 use wire::compare::Verdict;
-use wire::story::{self, proof, Story};
 
 /// Runs all, each so often.
 fn told_again(times: usize) {

@@ -7,10 +7,10 @@
 use crate::support;
 
 use lab::{Lab, Outcome, CLIENT, SERVER};
+use roce::Packet;
+use run::file::Event;
 use std::collections::HashMap;
 use support::run_of;
-use wire::run::Event;
-use wire::Packet;
 
 /// A lesson, the client's options, and what the log of a side says once the result is right.
 const LESSONS: [(&str, &str, &str, &str); 5] = [

@@ -5,9 +5,9 @@ use crate::support::{self, each};
 use crate::tshark;
 
 use lab::{Lab, Outcome, Run};
+use run::capture::Reader;
 use std::collections::BTreeMap;
 use std::fs::File;
-use wire::capture::Reader;
 use wire::compare::{compare, Capture, Verdict};
 
 /// Runs two programs, has both decoders read what they said, and counts packets by name.

@@ -50,7 +50,7 @@ fn a_program_can_be_started_on_any_node() {
     let mut acts = Vec::new();
     outcome
         .each_event(|event| {
-            if let wire::run::Event::Line(line) = event {
+            if let run::file::Event::Line(line) = event {
                 acts.extend((!line.act.is_empty()).then(|| format!("{} {}: {}", line.node, line.act, line.text)));
             }
         })

@@ -3,10 +3,10 @@
 use crate::support;
 
 use lab::{Brought, Fetched, Lab, Options, Outcome, Run, CLIENT, SERVER};
+use roce::icrc::Icrc;
+use roce::{Frame, Packet};
+use run::file::{Event, Line};
 use std::time::{Duration, Instant};
-use wire::icrc::Icrc;
-use wire::run::{Event, Line};
-use wire::{Frame, Packet};
 
 fn run(run: Run) -> Outcome {
     Lab::open().and_then(|lab| lab.run(&run)).unwrap_or_else(|error| panic!("{error:#}"))

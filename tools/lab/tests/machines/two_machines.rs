@@ -83,7 +83,8 @@ fn assert_in_order(outcome: &Outcome, side: &str, texts: &[&str]) {
 fn make_server_and_make_client_as_typed_on_two_machines() {
     let copies = Copies::new();
     let server = copies.typed("server", "tools/lab/softroce.sh down\ntools/lab/softroce.sh up\nmake server-04");
-    let client = copies.typed("client", "tools/lab/softroce.sh down\ntools/lab/softroce.sh up\nmake client-04 HOST=10.47.91.1");
+    let client =
+        copies.typed("client", "tools/lab/softroce.sh down\ntools/lab/softroce.sh up\nmake client-04 HOST=10.47.91.1");
     let outcome = run(Run::programs().server(&server).client(&client).options(copies.options()));
     let exits = [outcome.node("server").exit, outcome.node("client").exit];
     assert_eq!(exits, [Some(0), Some(0)], "{:#?}\n{:#?}", outcome.node("server").log, outcome.node("client").log);
@@ -155,7 +156,8 @@ fn softroce_up_down_and_status_may_be_repeated() {
 #[test]
 fn the_doctor_finds_a_lesson_machine_ready() {
     let copies = Copies::new();
-    let typed = copies.typed("client", "tools/lab/doctor.sh; tools/lab/softroce.sh down >/dev/null; tools/lab/doctor.sh");
+    let typed =
+        copies.typed("client", "tools/lab/doctor.sh; tools/lab/softroce.sh down >/dev/null; tools/lab/doctor.sh");
     let outcome = run(Run::programs().client(&typed).options(copies.options()));
     assert_in_order(
         &outcome,
@@ -180,7 +182,8 @@ fn the_doctor_finds_a_lesson_machine_ready() {
 fn the_doctor_knows_what_the_lab_has_found_out_about_kvm() {
     run(Run::programs().client("true"));
     let folder = built_lessons().ancestors().nth(2).unwrap().to_owned();
-    let doctor = Command::new(Path::new(REPOSITORY).join("tools/lab/doctor.sh")).env("CARGO_TARGET_DIR", folder).output();
+    let doctor =
+        Command::new(Path::new(REPOSITORY).join("tools/lab/doctor.sh")).env("CARGO_TARGET_DIR", folder).output();
     let text = String::from_utf8(doctor.unwrap().stdout).unwrap();
     assert!(text.contains(" KVM ") && !text.contains("not tried yet"), "{text}");
 }

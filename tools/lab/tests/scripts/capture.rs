@@ -130,7 +130,10 @@ fn an_ordinary_user_records_with_dumpcaps_own_right_or_with_sudo() {
 fn an_empty_recording_is_explained_and_removed() {
     let machine = Machine::new();
     machine.command("capinfos", "printf '%s\\t0\\n' \"$2\"");
-    assert_holds(&machine.run(&["04"], 1), &["no RoCE packet crossed enp1s0", "on two machines", "tools/lab/doctor.sh"]);
+    assert_holds(
+        &machine.run(&["04"], 1),
+        &["no RoCE packet crossed enp1s0", "on two machines", "tools/lab/doctor.sh"],
+    );
     assert!(!machine.path("target/captures/04.pcapng").exists());
     machine.command("dumpcap", "echo 'no such interface' >&2; exit 1");
     assert_holds(&machine.run(&["04"], 1), &["no such interface", "the recorder could not do its work"]);

@@ -4,8 +4,8 @@ use super::memory::Descriptor;
 use super::request::Recorded;
 use super::stream::Stream;
 use super::words::Place;
-use crate::cm::{self, req, Kind, Message};
-use crate::track::{Seen, Side};
+use roce::cm::{self, req, Kind, Message};
+use roce::track::{Seen, Side};
 
 /// One CM message of a connection.
 #[derive(Debug)]

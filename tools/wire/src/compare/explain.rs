@@ -5,8 +5,8 @@ use super::memory::Descriptor;
 use super::report::Field;
 use super::request::{Outcome, Request};
 use super::words::plural;
-use crate::aeth::Nak;
-use crate::track::Side;
+use roce::aeth::Nak;
+use roce::track::Side;
 
 /// The outcomes must be the same; one that fails only in yours is likely to be the cause of everything after it. A request
 /// that the reference does not have must not fail.

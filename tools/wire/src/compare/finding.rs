@@ -5,7 +5,7 @@ use super::memory::Symbols;
 use super::report::{Difference, Field};
 use super::request::Request;
 use super::words::Place;
-use crate::track::Side;
+use roce::track::Side;
 
 /// What explains what: the smaller is the cause of the larger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -6,8 +6,8 @@ use super::finding::{Judge, Phase};
 use super::pair;
 use super::report::Field;
 use super::words::{hex, quote};
-use crate::cm::{reject_reason, rep, req, sidr_status, Kind, Service};
-use crate::field::Field as WireField;
+use roce::cm::{reject_reason, rep, req, sidr_status, Kind, Service};
+use roce::field::Field as WireField;
 
 /// REQ, then REP and RTU, or REJ; for datagrams SIDR_REQ and SIDR_REP.
 pub(super) fn connect(judge: &mut Judge) {

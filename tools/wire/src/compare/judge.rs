@@ -8,8 +8,8 @@ use super::report::Field;
 use super::stream::KEPT;
 use super::words::ordinal;
 use super::{explain, handshake, notes, pair};
-use crate::opcode::Service;
-use crate::track::Side;
+use roce::opcode::Service;
+use roce::track::Side;
 
 /// Compares and returns what was found, the cause first, and what is worth a note.
 pub(super) fn compare(

@@ -1,7 +1,7 @@
 //! Keys and addresses are new in every run. What must be the same is how they hang together: whatever is one key in the
 //! reference is one key in yours, and places keep their distance from the start of their buffer.
 
-use crate::track::Side;
+use roce::track::Side;
 use std::collections::HashMap;
 
 /// Which key of yours stands for which of the reference, as far as it is known.

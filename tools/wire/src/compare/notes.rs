@@ -4,9 +4,9 @@ use super::conversation::Conversation;
 use super::finding::Judge;
 use super::request::{Outcome, Request};
 use super::words::plural;
-use crate::cm::{rep, req, Kind};
-use crate::field::Field as WireField;
-use crate::track::Side;
+use roce::cm::{rep, req, Kind};
+use roce::field::Field as WireField;
+use roce::track::Side;
 
 /// What concerns the connection as a whole.
 pub(super) fn about(judge: &mut Judge) {

@@ -5,8 +5,8 @@ use super::memory::Descriptor;
 use super::report::Field;
 use super::request::Request;
 use super::words::{hex, ordinal, Place};
-use crate::opcode::Operation;
-use crate::track::Side;
+use roce::opcode::Operation;
+use roce::track::Side;
 
 /// What is said of a request that must be the same in the other.
 pub(super) fn terms(request: &Request) -> [(Field, String); 4] {

@@ -2,8 +2,8 @@
 
 use super::capture::Capture;
 use super::conversation::Conversation;
-use crate::cm::Kind;
-use crate::track::Side;
+use roce::cm::Kind;
+use roce::track::Side;
 
 /// What is wrong with a recording, each in a sentence or two.
 pub(super) fn problems(capture: &Capture) -> Vec<String> {

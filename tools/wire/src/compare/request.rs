@@ -2,9 +2,9 @@
 
 use super::memory::Descriptor;
 use super::words::Place;
-use crate::aeth::Nak;
-use crate::opcode::{Operation, Part, Service};
-use crate::packet::{Packet, Remote};
+use roce::aeth::Nak;
+use roce::opcode::{Operation, Part, Service};
+use roce::packet::{Packet, Remote};
 
 /// A packet with its place in the file.
 pub(super) struct Recorded<'a> {

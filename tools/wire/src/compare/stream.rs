@@ -7,10 +7,10 @@
 //! are counted, and what they do goes into one number.
 
 use super::request::{Outcome, Recorded, Request};
-use crate::aeth::{Nak, Syndrome};
-use crate::cm::mtu_bytes;
-use crate::opcode::{Operation, Part};
-use crate::packet::{Packet, Remote};
+use roce::aeth::{Nak, Syndrome};
+use roce::cm::mtu_bytes;
+use roce::opcode::{Operation, Part};
+use roce::packet::{Packet, Remote};
 use std::collections::hash_map::DefaultHasher;
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};

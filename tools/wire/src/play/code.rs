@@ -4,8 +4,8 @@
 //! called much the same. In that function the next line with such a call is the one. Where no line is found, as when a
 //! region is dropped at a function's end, the function is what can be told.
 
-use crate::run::Line;
-use crate::story::{Act, Side};
+use run::file::Line;
+use run::story::{Act, Side};
 use std::collections::HashMap;
 
 /// The file's place in the list of those that are shown, the line from 1, and whether just this line acts.

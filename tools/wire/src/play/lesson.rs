@@ -1,8 +1,8 @@
 //! The lesson that a run is of: its story, and its sources.
 
-use crate::capture::{Error, Reader};
-use crate::packet::Frame;
-use crate::story::{self, Story};
+use roce::packet::Frame;
+use run::capture::{Error, Reader};
+use run::story::{self, Story};
 use std::path::Path;
 
 /// A lesson, read from its folder.

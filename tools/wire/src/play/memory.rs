@@ -6,10 +6,10 @@
 
 use super::requests::Requests;
 use super::{number, value};
-use crate::capture::Error;
-use crate::opcode::{Operation, Part};
-use crate::packet::Packet;
-use crate::track::Seen;
+use roce::opcode::{Operation, Part};
+use roce::packet::Packet;
+use roce::track::Seen;
+use run::capture::Error;
 use serde::Serialize;
 use std::collections::{HashMap, HashSet};
 

@@ -19,18 +19,18 @@ mod tests;
 pub use event::Run;
 pub use lesson::Lesson;
 
-use crate::capture::{Error, Reader};
-use crate::lanes::{self, Entry, Lanes};
-use crate::packet::{Frame, Packet};
-use crate::run::{self, Line};
-use crate::show::ladder::printable;
 use crate::show::parts::{parts, Part};
-use crate::track::Tracker;
 use code::Code;
 use event::Event;
 use fields::Fields;
 use memory::Memory;
 use queue_pairs::QueuePairs;
+use roce::packet::{Frame, Packet};
+use roce::track::Tracker;
+use run::capture::{Error, Reader};
+use run::file::{self, Line};
+use run::lanes::{self, Entry, Lanes};
+use run::look::printable;
 use std::collections::BTreeMap;
 
 /// So many events are shown: with more, a browser gets slow, and nobody gets to their end.
@@ -61,11 +61,11 @@ pub fn run(file: &[u8], name: &str, lesson: Option<&Lesson>) -> Result<Run, Erro
         }
         let entry = lanes.entry(&event);
         match (&event, entry) {
-            (run::Event::Line(line), Some(entry)) => player.line(line, entry),
-            (run::Event::Packet(record), entry) => match (Frame::decode(record.link, record.data), entry) {
+            (file::Event::Line(line), Some(entry)) => player.line(line, entry),
+            (file::Event::Packet(record), entry) => match (Frame::decode(record.link, record.data), entry) {
                 (Frame::Roce(packet), Some(entry)) => {
                     let lost =
-                        record.comment.and_then(run::lab_comment).is_some_and(|lab| lab.starts_with("lab: dropped"));
+                        record.comment.and_then(file::lab_comment).is_some_and(|lab| lab.starts_with("lab: dropped"));
                     let step = follow.as_mut().and_then(|follow| follow.packet(record.number, &packet).ok());
                     player.packet(&packet, entry, step, lost);
                     player.show(record.data, parts(record, &packet), record.length);
@@ -158,7 +158,7 @@ impl Player {
         (event.code, event.qp, event.memory) = (code, qp, memory);
     }
 
-    fn packet(&mut self, packet: &Packet, entry: Entry, step: Option<&crate::story::Step>, lost: bool) {
+    fn packet(&mut self, packet: &Packet, entry: Entry, step: Option<&run::story::Step>, lost: bool) {
         let seen = self.tracker.see(packet);
         let ends = [self.node(&entry.node), entry.to.as_deref().map_or(0, |to| self.node(to))];
         let connection = seen.map(|seen| &self.tracker.connections()[seen.connection]);

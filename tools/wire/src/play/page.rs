@@ -1,7 +1,7 @@
 //! The player as one HTML file, which needs nothing beside itself.
 
 use super::Run;
-use crate::lanes::{self, Style};
+use run::lanes::{self, Style};
 use std::collections::hash_map::RandomState;
 use std::fmt::Write;
 use std::hash::{BuildHasher, Hasher};

@@ -1,9 +1,9 @@
 //! The states of the queue pairs: as the log tells them, and where it tells nothing, as the packets imply.
 
 use super::{number, value};
-use crate::cm::Kind;
-use crate::packet::Packet;
-use crate::track::{Connection, Seen, Side};
+use roce::cm::Kind;
+use roce::packet::Packet;
+use roce::track::{Connection, Seen, Side};
 use serde::Serialize;
 use std::collections::BTreeMap;
 

@@ -1,8 +1,8 @@
 //! The work requests of the log, and the memory that each names.
 
 use super::number;
-use crate::capture::{Error, Reader};
-use crate::run::Event;
+use run::capture::{Error, Reader};
+use run::file::Event;
 use std::collections::{HashMap, HashSet, VecDeque};
 
 /// A posted send: its node and operation, its memory, and the peer's.

@@ -3,7 +3,7 @@
 mod own;
 
 use super::*;
-use crate::capture::Reader;
+use run::capture::Reader;
 use serde_json::Value;
 use std::path::PathBuf;
 
@@ -86,7 +86,7 @@ fn log_lines_lead_to_the_line_that_acts() {
 
 #[test]
 fn every_packet_of_every_lesson_has_the_code_that_caused_it() {
-    for story in crate::story::bundled().unwrap() {
+    for story in run::story::bundled().unwrap() {
         let run = Bundled::new(&story.file_name());
         for event in run.events().iter().filter(|event| event.get("to").is_some()) {
             let note = event["notes"][0].as_str().unwrap();

@@ -1,11 +1,11 @@
 //! One packet byte by byte: hexadecimal beside field, value and meaning.
 
-use super::ladder::printable;
 use super::parts::{parts, Part, Value};
-use crate::capture::{Error, Reader, Record};
-use crate::link::Datagram;
-use crate::packet::{Frame, Packet};
-use crate::run::Event;
+use roce::link::Datagram;
+use roce::packet::{Frame, Packet};
+use run::capture::{Error, Reader, Record};
+use run::file::Event;
+use run::look::printable;
 use std::io::{Read, Write};
 use std::str::FromStr;
 

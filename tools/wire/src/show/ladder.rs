@@ -1,10 +1,10 @@
 //! A ladder for people: client left, server right, one line per packet. A comment that the file has for a packet,
 //! such as the step of a lesson, stands above it.
 
-use super::look::Style;
-use super::row::{Clients, Row, Rows};
-use crate::capture::{Error, Reader};
 use owo_colors::{AnsiColors, OwoColorize};
+use run::capture::{Error, Reader};
+use run::look::{printable, Style};
+use run::row::{Clients, Row, Rows};
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::IpAddr;
@@ -12,7 +12,7 @@ use std::net::IpAddr;
 /// Columns of the lane between client and server.
 const LANE: usize = 42;
 
-/// Draws the ladder of a whole capture, whose [`clients`](super::row::clients) are known.
+/// Draws the ladder of a whole capture, whose [`clients`](run::row::clients) are known.
 pub fn write<R: Read>(
     reader: &mut Reader<R>,
     clients: Clients,
@@ -87,14 +87,4 @@ fn arrow(row: &Row) -> String {
         (true, true) => format!("── {name} {fill}─✕"),
         (false, true) => format!("✕─{fill} {name} ──"),
     }
-}
-
-/// Whoever wrote the file shall neither control the terminal, nor, as U+202E does, turn around what stands beside it.
-pub(crate) fn printable(text: &str) -> String {
-    text.chars().filter(|c| !c.is_control() && !turns(*c)).collect()
-}
-
-/// The characters that set the direction of text: Unicode Standard Annex 9, section 2.
-fn turns(c: char) -> bool {
-    matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }

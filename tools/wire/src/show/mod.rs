@@ -2,8 +2,5 @@
 
 pub mod bytes;
 pub mod ladder;
-pub mod look;
 pub mod parts;
-pub mod row;
 pub mod tsv;
-pub mod words;

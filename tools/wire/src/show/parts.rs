@@ -1,12 +1,12 @@
 //! A packet in parts: every header with its fields, what they hold and mean, and where their bytes are.
 
-use crate::capture::Record;
-use crate::cm::{self, mad};
-use crate::field::{Base, Field, Header};
-use crate::icrc::{self, Icrc};
-use crate::link::LinkType;
-use crate::lower;
-use crate::packet::Packet;
+use roce::cm::{self, mad};
+use roce::field::{Base, Field, Header};
+use roce::icrc::{self, Icrc};
+use roce::link::LinkType;
+use roce::lower;
+use roce::packet::Packet;
+use run::capture::Record;
 use std::net::Ipv6Addr;
 
 /// A header, or bytes that are none.

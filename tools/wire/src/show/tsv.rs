@@ -1,9 +1,9 @@
 //! The table for machines: one line per RoCEv2 packet, columns between tabs.
 
-use crate::capture::{Error, Reader, Record};
-use crate::link;
-use crate::packet::Packet;
-use crate::track::Tracker;
+use roce::link;
+use roce::packet::Packet;
+use roce::track::Tracker;
+use run::capture::{Error, Reader, Record};
 use std::io::{Read, Write};
 use std::net::IpAddr;
 

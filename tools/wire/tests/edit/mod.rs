@@ -1,11 +1,11 @@
 //! Bundled captures, changed frame by frame.
 #![allow(dead_code)] // Each test file uses its own part.
 
+use roce::{icrc, Frame, LinkType, Packet};
+use run::capture::Reader;
+use run::pcapng::{Section, Writer};
 use std::path::Path;
-use wire::capture::Reader;
 use wire::compare::{compare, Capture, Report};
-use wire::pcapng::{Section, Writer};
-use wire::{icrc, Frame, LinkType, Packet};
 
 /// Where the BTH begins in an Ethernet frame with IPv4, as the lab's are.
 pub const BTH: usize = 14 + 20 + 8;

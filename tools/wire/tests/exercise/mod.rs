@@ -1,11 +1,13 @@
 //! Everything the library does with a capture, for inputs of any kind: the tests and the fuzzer call it.
 
-use wire::capture::Reader;
+use roce::icrc;
+use roce::{Frame, LinkType};
+use run::capture::Reader;
+use run::look::Style;
+use run::pcapng::{Section, Writer};
+use run::{lanes, story};
 use wire::compare::{compare, Capture, Report, Verdict};
-use wire::icrc;
-use wire::pcapng::{Section, Writer};
-use wire::show::look::Style;
-use wire::{annotate, lanes, play, show, story, Frame, LinkType};
+use wire::{annotate, play, show};
 
 /// Something done with a capture.
 type Act = fn(&[u8]);
@@ -36,7 +38,7 @@ fn rows(bytes: &[u8]) {
 fn ladder(bytes: &[u8]) {
     let style = Style { color: true, width: 80 };
     if let (Ok(mut first), Ok(mut again)) = (Reader::new(bytes), Reader::new(bytes)) {
-        let clients = show::row::clients(&mut first);
+        let clients = run::row::clients(&mut first);
         let _ = show::ladder::write(&mut again, clients, style, &mut std::io::sink());
     }
 }

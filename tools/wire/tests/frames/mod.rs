@@ -1,8 +1,8 @@
 //! Frames built byte by byte from the layouts of the specification, for the tests.
 #![allow(dead_code)] // Each test file uses its own part.
 
+use roce::icrc;
 use std::net::IpAddr;
-use wire::icrc;
 
 pub const CLIENT: &str = "10.0.0.2";
 pub const SERVER: &str = "10.0.0.1";

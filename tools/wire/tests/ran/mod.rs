@@ -6,14 +6,14 @@
 pub mod each;
 pub mod ruled;
 
+use roce::{Frame, Packet};
+use run::capture::Reader;
+use run::file::{Event, Line};
+use run::story::Story;
 use std::collections::HashSet;
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use wire::capture::Reader;
 use wire::compare::{compare, Capture, Report};
-use wire::run::{Event, Line};
-use wire::story::Story;
-use wire::{Frame, Packet};
 
 pub const SERVER: &str = "server";
 pub const CLIENT: &str = "client";

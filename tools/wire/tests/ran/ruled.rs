@@ -1,9 +1,9 @@
 //! A run with rules for the wire: what each packet's sender, number and comment are, and what the run file says of the rules.
 
 use super::Check;
-use wire::icrc::Icrc;
-use wire::run::{Event, Line};
-use wire::Frame;
+use roce::icrc::Icrc;
+use roce::Frame;
+use run::file::{Event, Line};
 
 /// A packet of the run file.
 #[derive(Debug, Clone)]

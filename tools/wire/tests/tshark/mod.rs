@@ -1,8 +1,8 @@
 //! Our table beside tshark's, column by column. tshark 4.0 or newer is an independent decoder.
 
+use run::capture::Reader;
 use std::path::Path;
 use std::process::Command;
-use wire::capture::Reader;
 use wire::show;
 
 /// tshark's fields, in the order of its columns.

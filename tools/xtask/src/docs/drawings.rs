@@ -5,10 +5,10 @@ use super::plot;
 use super::sources::Sources;
 use super::{changes, excerpts};
 use anyhow::{Context, Result};
+use run::lanes::{self, Style};
+use run::story;
 use std::collections::BTreeMap;
 use std::fs;
-use wire::lanes::{self, Style};
-use wire::story;
 
 const FOLDER: &str = "docs/images";
 /// `make bench` draws this one, from what it has measured.

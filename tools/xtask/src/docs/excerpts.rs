@@ -3,9 +3,11 @@
 
 use super::sources::Sources;
 use anyhow::{ensure, Context, Result};
+use run::capture::Reader;
+use run::look::Style;
+use run::row;
 use std::ops::RangeInclusive;
-use wire::capture::Reader;
-use wire::show::{self, look::Style, row};
+use wire::show;
 
 /// The numbers in the capture of a part of a run, `FROM..TO`. Each end is a step of the story, as `step8`, or a stage of one
 /// side, as `client:write`: from its first line or packet, or to its last; `step8@2` is the second.

@@ -3,7 +3,7 @@
 use super::page::Problem;
 use super::sources::{Lesson, Sources};
 use anyhow::Result;
-use wire::story::{self, Story, MAIN};
+use run::story::{self, Story, MAIN};
 
 /// Lessons that have no row, page, capture or story. The Makefile and cargo find their folders themselves.
 pub fn problems(sources: &Sources) -> Result<Vec<Problem>> {
@@ -15,7 +15,7 @@ pub fn problems(sources: &Sources) -> Result<Vec<Problem>> {
             ("README.md", readme.contains(&format!("](lessons/{name}/"))),
             ("docs", exists(format!("docs/{name}.md"))),
             ("captures", exists(format!("captures/{name}.pcapng"))),
-            ("tools/wire/src/story/mod.rs", stories.iter().any(|story| story.lesson == *name)),
+            ("tools/run/src/story/mod.rs", stories.iter().any(|story| story.lesson == *name)),
         ];
         let missing = lists.iter().filter(|(_, listed)| !listed);
         problems.extend(missing.map(|(place, _)| Problem::new(place, format!("the list of lessons lacks {name}"))));
@@ -66,6 +66,6 @@ mod tests {
         assert_eq!((problems(&sources).unwrap(), table(&sources).unwrap().len()), (vec![], 3));
         sources.lessons[0].name = "01_x".into();
         let places: Vec<String> = problems(&sources).unwrap().into_iter().map(|problem| problem.place).collect();
-        assert_eq!(places, ["README.md", "docs", "captures", "tools/wire/src/story/mod.rs"]);
+        assert_eq!(places, ["README.md", "docs", "captures", "tools/run/src/story/mod.rs"]);
     }
 }

@@ -7,9 +7,9 @@ use super::headers::{is_word, Headers};
 use super::links;
 use super::page::{Page, Problem};
 use super::sources::{Lesson, Sources};
+use roce::cm;
+use roce::opcode::{Service, TABLE};
 use std::collections::{BTreeMap, BTreeSet};
-use wire::cm;
-use wire::opcode::{Service, TABLE};
 
 /// The states of a queue pair, in the order of its life.
 pub const STATES: [&str; 7] = ["RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR"];

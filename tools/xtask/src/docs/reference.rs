@@ -2,11 +2,11 @@
 
 use super::sources::Sources;
 use anyhow::Result;
+use roce::aeth::Syndrome;
+use roce::cm::{self, Kind};
+use roce::opcode::{Opcode, Operation, Service, TABLE};
+use run::story::{self, Step, Story};
 use std::collections::BTreeSet;
-use wire::aeth::Syndrome;
-use wire::cm::{self, Kind};
-use wire::opcode::{Opcode, Operation, Service, TABLE};
-use wire::story::{self, Step, Story};
 
 /// Operation codes of RC: name, headers, and the lessons whose captures have one.
 pub fn opcodes(sources: &Sources) -> Result<Vec<String>> {
@@ -104,7 +104,7 @@ pub fn private_data() -> Vec<String> {
 
 /// Display filters for each sort of packet.
 pub fn filters() -> Vec<String> {
-    use wire::opcode::Operation::{Acknowledge, CompareSwap, FetchAdd, ReadRequest, ReadResponse, Send, Write};
+    use roce::opcode::Operation::{Acknowledge, CompareSwap, FetchAdd, ReadRequest, ReadResponse, Send, Write};
     let codes = |of: &[Operation]| {
         let rows = TABLE.iter().filter(|row| row.service == Service::Rc && of.contains(&row.operation));
         ranges(&rows.map(|row| row.code).collect::<Vec<_>>())

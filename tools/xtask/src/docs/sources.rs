@@ -5,13 +5,13 @@ use super::headers::Headers;
 use super::names::Names;
 use super::numbers;
 use anyhow::{ensure, Context, Result};
+use run::capture::Reader;
+use run::file::{Event, Line};
+use run::row::{self, Row};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
-use wire::capture::Reader;
-use wire::run::{Event, Line};
 use wire::show::bytes::Which;
-use wire::show::row::{self, Row};
 
 /// The repository.
 #[derive(Clone, Debug)]
@@ -60,11 +60,11 @@ impl Sources {
         }
         let folders = [
             "tools/wire/src",
-            "tools/wire/src/cm",
+            "tools/roce/src/cm",
             "tools/device/src",
-            "tools/device/src/qp",
-            "tools/device/src/cm",
-            "tools/device/src/nic",
+            "tools/nic/src/qp",
+            "tools/nic/src/cm",
+            "tools/device/src/rim",
             "tools/lab/src",
             "lab",
         ];

@@ -4,9 +4,9 @@ use super::names::Names;
 use super::page::Table;
 use super::sources::Sources;
 use anyhow::{bail, ensure, Result};
+use run::file::Line;
+use run::row::Row;
 use std::collections::BTreeSet;
-use wire::run::Line;
-use wire::show::row::Row;
 
 /// The column of the packets, and whose the columns are that hold for all nodes.
 const WIRE: &str = "wire";

@@ -5,8 +5,8 @@ use super::page::{Page, Problem, Table};
 use super::sources::Sources;
 use super::{excerpts, numbers};
 use anyhow::{Context, Result};
+use run::row::Row;
 use std::collections::BTreeSet;
-use wire::show::row::Row;
 
 /// Rows with more cells than columns: what is in them is not shown. A `|` within a cell is written `\|`.
 pub fn problems(page: &Page, _: &Sources) -> Vec<Problem> {
@@ -103,8 +103,9 @@ mod tests {
 
     #[test]
     fn what_is_tried_stands_in_the_test() {
-        let table =
-            |rule| format!("<!-- tried: tools/device/tests/programs/rules.rs -->\n| rule | |\n|---|---|\n| `{rule}` | x |\n");
+        let table = |rule| {
+            format!("<!-- tried: tools/device/tests/programs/rules.rs -->\n| rule | |\n|---|---|\n| `{rule}` | x |\n")
+        };
         assert_eq!(check(&table("drop 1st REP")), [""; 0]);
         assert!(check(&table("drop 1st RTU"))[0].ends_with("does not try `drop 1st RTU`"));
     }

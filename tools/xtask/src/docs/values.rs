@@ -3,9 +3,9 @@
 use super::names::STATES;
 use super::page::{Page, Problem, Table};
 use super::sources::Sources;
+use roce::aeth::{Nak, Syndrome};
+use roce::cm;
 use std::collections::BTreeSet;
-use wire::aeth::{Nak, Syndrome};
-use wire::cm;
 
 /// Numbers on the page that belong to another name, and states that do not follow each other.
 pub fn problems(page: &Page, sources: &Sources) -> Vec<Problem> {

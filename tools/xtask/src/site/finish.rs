@@ -109,7 +109,10 @@ mod tests {
         let forge = Some("https://forge.example/a/b");
         let at = |page| link(page, forge, 1).replace("https://forge.example/a/b/edit/main/", "");
         let files = ["docs/lab.md", "docs/index.md", "captures/index.md", "lab/a.py.md", "play.md"].map(at);
-        assert_eq!(files, ["docs/lab.md", "docs/README.md", "captures/README.md", "lab/a.py", "tools/book/pages/play.md"]);
+        assert_eq!(
+            files,
+            ["docs/lab.md", "docs/README.md", "captures/README.md", "lab/a.py", "tools/book/pages/play.md"]
+        );
         assert_eq!(at("common/src.md"), "https://forge.example/a/b/tree/main/common/src");
         assert_eq!(link("docs/lab.md", None, 1), "../CONTRIBUTING.html");
     }

@@ -6,9 +6,9 @@ use super::Folder;
 use crate::docs::drawings;
 use crate::docs::sources::Sources;
 use anyhow::Result;
+use run::story;
 use serde_json::json;
 use wire::play::{self, page, Lesson};
-use wire::story;
 
 /// What stands for the list of runs on a page of the book's own.
 pub const LIST: &str = "<!-- runs -->";

@@ -3,10 +3,10 @@
 use super::Folder;
 use crate::docs::sources::Sources;
 use anyhow::{Context, Result};
+use run::story;
 use serde_json::json;
 use std::fs;
 use std::path::Path;
-use wire::story;
 
 const PROFILE: &str = "captures/wireshark-profile";
 

@@ -1,0 +1,281 @@
+//! One connection: its states, and what each message of the peer does in them (specification, volume 1, 12.9.5 to 12.9.8;
+//! the figures with the active and the passive side).
+//!
+//! It answers: REP with RTU (that is left to the program's library), DREQ with DREP, a repeated REQ with MRA or REP, a
+//! repeated REP with RTU.
+
+use super::message::Mad;
+use super::{CmEffect, Event, EventKind, Param};
+use crate::memory::Access;
+use crate::psn::Psn;
+use crate::qp::Attributes;
+use roce::cm::{mra, rej, rep, req, Kind, LOCAL_ID};
+use roce::field::Field;
+use std::net::IpAddr;
+use std::time::{Duration, Instant};
+
+/// What a side waits for an answer, 4.096 µs × 2^20, and how often it asks: the numbers that Linux puts in a REQ.
+pub(super) const RESPONSE_TIMEOUT: u8 = 20;
+pub(super) const MAX_RETRIES: u32 = 15;
+/// How long ids and queue pair numbers stay out of use after the end: packets of the old connection may be on their way.
+const TIME_WAIT: Duration = Duration::from_millis(2_200);
+
+/// Where a connection stands; the specification's names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Nothing has been said, or all is over.
+    Idle,
+    /// Active side: asked.
+    ReqSent,
+    /// Active side: the peer has agreed; the program has to say RTU.
+    RepReceived,
+    /// Passive side: asked by the peer; the program has to accept or reject.
+    ReqReceived,
+    /// Passive side: agreed, and waiting for RTU.
+    RepSent,
+    /// Both know that both are ready.
+    Established,
+    /// We have said goodbye.
+    DreqSent,
+    /// The peer has; the program has to answer.
+    DreqReceived,
+    /// Over; the numbers rest.
+    TimeWait,
+}
+
+/// A message that wants an answer.
+#[derive(Clone, Debug)]
+struct Question {
+    again_at: Instant,
+    attempts_left: u32,
+    mad: Mad,
+}
+
+/// A connection, as one side sees it.
+#[derive(Debug)]
+pub struct Connection {
+    /// The program's id; None after it was destroyed.
+    pub owner: Option<u64>,
+    pub phase: Phase,
+    pub peer: IpAddr,
+    /// The client's port, at the server.
+    pub peer_port: u16,
+    /// How often the peer wants us to try again when it has no receive posted.
+    pub peer_rnr_retries: u8,
+    /// Our number for it (LocalCommID).
+    pub local: u32,
+    /// The peer's number for it.
+    pub remote: u32,
+    pub(super) transaction_id: u64,
+    pub qpn: u32,
+    pub peer_qpn: u32,
+    /// The PSN with which the peer shall begin.
+    pub our_psn: Psn,
+    /// The PSN with which we begin.
+    pub peer_psn: Psn,
+    /// The path's MTU as a code: 3 is 1024 bytes.
+    pub mtu_code: u8,
+    /// How long a requester waits for an ACK: 4.096 µs × 2^n.
+    pub ack_timeout: u8,
+    pub param: Param,
+    /// READs and atomics that the peer wants to have under way: without any it gets no right to them, whatever we accept.
+    pub(super) peer_reads: u8,
+    question: Option<Question>,
+    rest_until: Option<Instant>,
+}
+
+impl Connection {
+    pub(super) fn new(owner: Option<u64>, peer: IpAddr, local: u32, psn: Psn, transaction_id: u64) -> Connection {
+        Connection {
+            owner,
+            phase: Phase::Idle,
+            peer,
+            peer_port: 0,
+            peer_rnr_retries: 0,
+            local,
+            remote: 0,
+            transaction_id,
+            qpn: 0,
+            peer_qpn: 0,
+            our_psn: psn,
+            peer_psn: Psn::default(),
+            mtu_code: 3,
+            ack_timeout: super::ACK_TIMEOUT,
+            param: Param::default(),
+            peer_reads: 0,
+            question: None,
+            rest_until: None,
+        }
+    }
+
+    /// Whether it is being made, or stands: only then is anything to be known of it.
+    pub fn is_alive(&self) -> bool {
+        use Phase::*;
+        matches!(self.phase, ReqSent | RepReceived | ReqReceived | RepSent | Established)
+    }
+
+    /// What both sides have agreed on, as far as they have, for the queue pair.
+    pub fn attributes(&self) -> Attributes {
+        let reads = if self.peer_reads > 0 { Access::REMOTE_READ.0 | Access::REMOTE_ATOMIC.0 } else { 0 };
+        Attributes {
+            access: Access(Access::REMOTE_WRITE.0 | reads),
+            peer: Some(self.peer),
+            mtu: 128 << self.mtu_code,
+            dest_qp: self.peer_qpn,
+            rq_psn: self.our_psn,
+            sq_psn: self.peer_psn,
+            timeout: self.ack_timeout,
+            retries: self.param.retries,
+            rnr_retries: self.peer_rnr_retries,
+            max_rd_atomic: self.param.initiator_depth,
+            max_dest_rd_atomic: self.param.responder_resources,
+            ..Attributes::default()
+        }
+    }
+
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.question.as_ref().map(|question| question.again_at).into_iter().chain(self.rest_until).min()
+    }
+
+    /// Sends a message, and again until [`Connection::enter`].
+    pub(super) fn ask(&mut self, phase: Phase, mad: Mad, now: Instant, out: &mut Vec<CmEffect>) {
+        self.enter(phase, now);
+        out.push(CmEffect::Send(self.peer, mad.clone()));
+        self.question = Some(Question { again_at: now + response_timeout(), attempts_left: MAX_RETRIES, mad });
+    }
+
+    /// Sends a message that wants no answer.
+    pub(super) fn tell(&self, mad: Mad, out: &mut Vec<CmEffect>) {
+        out.push(CmEffect::Send(self.peer, mad));
+    }
+
+    pub(super) fn enter(&mut self, phase: Phase, now: Instant) {
+        self.phase = phase;
+        self.question = None;
+        self.rest_until = (phase == Phase::TimeWait).then(|| now + TIME_WAIT);
+    }
+
+    /// A message to the peer that has both ids.
+    pub(super) fn message(&self, kind: Kind) -> Mad {
+        Mad::between(kind, self.transaction_id, self.local, self.remote)
+    }
+
+    pub(super) fn receive(&mut self, mad: &Mad, now: Instant, out: &mut Vec<CmEffect>) {
+        match (mad.kind(), self.phase) {
+            (Kind::ConnectReply, Phase::ReqSent) => {
+                self.enter(Phase::RepReceived, now);
+                self.learn(mad);
+                self.report(EventKind::ConnectResponse, 0, mad.private_data(), out);
+            }
+            // Our RTU was lost.
+            (Kind::ConnectReply, Phase::Established) => self.tell(self.message(Kind::ReadyToUse), out),
+            (Kind::ReadyToUse, Phase::RepSent) => {
+                self.turn(Phase::Established, EventKind::Established, now, out);
+            }
+            // The peer has our question, and needs longer: it says how long.
+            (Kind::MsgRcptAck, Phase::ReqSent | Phase::RepSent) => {
+                if let Some(question) = &mut self.question {
+                    question.again_at = now + Duration::from_nanos(4096 << (mad.get(&mra::SERVICE_TIMEOUT) & 0x1f));
+                }
+            }
+            // It does not wait for us any more. The program has not answered yet, so it hears of that when it does.
+            (Kind::ConnectReject, Phase::ReqReceived) => self.enter(Phase::Idle, now),
+            (Kind::ConnectReject, Phase::ReqSent | Phase::RepSent | Phase::RepReceived | Phase::Established) => {
+                let is_made = self.phase == Phase::Established;
+                self.enter(if is_made { Phase::TimeWait } else { Phase::Idle }, now);
+                self.report(EventKind::Rejected, mad.get(&rej::REASON) as i32, mad.private_data(), out);
+            }
+            // Our REP, or the program, is on its way.
+            (Kind::ConnectRequest, Phase::RepSent) => {
+                if let Some(question) = &self.question {
+                    self.tell(question.mad.clone(), out);
+                }
+            }
+            (Kind::ConnectRequest, Phase::ReqReceived) => {
+                let wait = self.message(Kind::MsgRcptAck).with(&mra::SERVICE_TIMEOUT, RESPONSE_TIMEOUT.into());
+                self.tell(wait, out);
+            }
+            (Kind::DisconnectRequest, Phase::Established | Phase::RepSent | Phase::RepReceived) => {
+                self.transaction_id = mad.transaction_id();
+                self.turn(Phase::DreqReceived, EventKind::Disconnected, now, out);
+            }
+            // Both have said goodbye at once, and each answers the other; or our DREP was lost. The peer asks again after our
+            // rest, too: whoever says goodbye is answered.
+            (Kind::DisconnectRequest, Phase::DreqSent | Phase::TimeWait | Phase::Idle) => {
+                self.transaction_id = mad.transaction_id();
+                self.tell(self.message(Kind::DisconnectReply), out);
+                if self.phase == Phase::DreqSent {
+                    self.turn(Phase::TimeWait, EventKind::Disconnected, now, out);
+                }
+            }
+            (Kind::DisconnectReply, Phase::DreqSent) => {
+                self.turn(Phase::TimeWait, EventKind::Disconnected, now, out);
+            }
+            (kind, phase) => {
+                let local = self.local;
+                out.push(CmEffect::Say(format!("cm {local:#x}: {} means nothing in {phase:?}; dropped", kind.short())));
+            }
+        }
+    }
+
+    /// What is due: a question to be asked again, or given up; the end of the rest.
+    pub(super) fn tick(&mut self, now: Instant, out: &mut Vec<CmEffect>) {
+        if self.rest_until.is_some_and(|time| time <= now) {
+            self.turn(Phase::Idle, EventKind::TimewaitExit, now, out);
+        }
+        let (local, phase) = (self.local, self.phase);
+        let Some(question) = self.question.as_mut().filter(|question| question.again_at <= now) else { return };
+        let kind = question.mad.kind().short();
+        if question.attempts_left > 0 {
+            question.attempts_left -= 1;
+            question.again_at = now + response_timeout();
+            let left = question.attempts_left;
+            out.push(CmEffect::Say(format!("cm {local:#x}: no answer to {kind}, asks again; {left} attempts left")));
+            out.push(CmEffect::Send(self.peer, question.mad.clone()));
+            return;
+        }
+        out.push(CmEffect::Say(format!("cm {local:#x}: no answer to {kind}, gives up")));
+        let (next, told) = match phase {
+            Phase::DreqSent => (Phase::TimeWait, EventKind::Disconnected),
+            // REQ or REP.
+            _ => (Phase::Idle, EventKind::Unreachable),
+        };
+        self.enter(next, now);
+        self.report(told, -libc::ETIMEDOUT, &[], out);
+    }
+
+    /// What a REQ or a REP says of the peer. What it wants to serve is what we may ask for, and the other way round.
+    pub(super) fn learn(&mut self, mad: &Mad) {
+        let is_reply = mad.kind() == Kind::ConnectReply;
+        let get = |in_req: &Field, in_rep: &Field| mad.get(if is_reply { in_rep } else { in_req });
+        self.remote = mad.get(&LOCAL_ID) as u32;
+        self.peer_qpn = get(&req::LOCAL_QPN, &rep::LOCAL_QPN) as u32;
+        self.peer_psn = Psn::new(get(&req::STARTING_PSN, &rep::STARTING_PSN) as u32);
+        self.peer_rnr_retries = get(&req::RNR_RETRY, &rep::RNR_RETRY) as u8;
+        self.peer_reads = get(&req::INITIATOR_DEPTH, &rep::INITIATOR_DEPTH) as u8;
+        self.param.responder_resources = self.peer_reads;
+        self.param.initiator_depth = get(&req::RESPONDER_RESOURCES, &rep::RESPONDER_RESOURCES) as u8;
+    }
+
+    /// Goes on to a phase, and tells the program so.
+    fn turn(&mut self, phase: Phase, kind: EventKind, now: Instant, out: &mut Vec<CmEffect>) {
+        self.enter(phase, now);
+        self.report(kind, 0, &[], out);
+    }
+
+    fn report(&self, kind: EventKind, status: i32, private: &[u8], out: &mut Vec<CmEffect>) {
+        if let Some(owner) = self.owner {
+            out.push(CmEffect::Event(self.event(owner, kind, status, private)));
+        }
+    }
+
+    /// An event for an id, with what is known of the connection.
+    pub(super) fn event(&self, owner: u64, kind: EventKind, status: i32, private: &[u8]) -> Event {
+        let (param, private) = (self.param, private.to_vec());
+        Event { owner, kind, status, private, param, peer_qpn: self.peer_qpn, connection: self.local }
+    }
+}
+
+fn response_timeout() -> Duration {
+    Duration::from_nanos(4096 << RESPONSE_TIMEOUT)
+}

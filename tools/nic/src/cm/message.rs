@@ -1,0 +1,172 @@
+//! The connection manager's messages: management datagrams of 256 bytes, carried by UD SENDs between the QPs 1
+//! (specification, volume 1, 12.6 and 13.4; the header inside a REQ's private data: annex A11.6).
+//!
+//! Where each field lies is `wire`'s tables.
+
+use crate::packet::{code, put, Deth, Packet};
+use crate::psn::Psn;
+use roce::cm::{ip_cm, mad, req, Kind, Message, LOCAL_ID, MESSAGE_LENGTH, REMOTE_ID};
+use roce::field::{Field, Header};
+use std::net::IpAddr;
+
+/// The key of QP 1, which every datagram to it carries (10.2.5).
+pub const QKEY: u32 = 0x8001_0000;
+pub const QP1: u32 = 1;
+const MAD_LENGTH: usize = mad::HEADER.length + MESSAGE_LENGTH;
+/// Space for private data behind the RDMA-CM header in a REQ.
+pub const REQ_PRIVATE: usize = 56;
+/// In a REP and a REJ there is no such header.
+pub const REP_PRIVATE: usize = 196;
+pub const REJ_PRIVATE: usize = 148;
+
+/// A message being written or read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mad {
+    kind: Kind,
+    bytes: Vec<u8>,
+}
+
+impl Mad {
+    /// A message of a kind, everything else zero. Its answer will repeat the transaction id.
+    pub fn new(kind: Kind, transaction_id: u64) -> Mad {
+        let mut bytes = vec![0; MAD_LENGTH];
+        // Base version 1, communication management, class version 2, method Send.
+        bytes[..4].copy_from_slice(&[1, 7, 2, 3]);
+        put(&mut bytes, &mad::TRANSACTION_ID, transaction_id);
+        let attribute = (0x10..=0x1a).find(|attribute| Kind::from(*attribute) == kind).unwrap_or_default();
+        put(&mut bytes, &mad::ATTRIBUTE_ID, attribute.into());
+        Mad { kind, bytes }
+    }
+
+    /// A message that begins with the ids of both sides, as all but a REQ do.
+    pub fn between(kind: Kind, transaction_id: u64, local: u32, remote: u32) -> Mad {
+        Mad::new(kind, transaction_id).with(&LOCAL_ID, local.into()).with(&REMOTE_ID, remote.into())
+    }
+
+    /// Reads the payload of a datagram to QP 1. None if it is no message of a connection.
+    pub fn read(payload: &[u8]) -> Option<Mad> {
+        let message = Message::read(payload).filter(|message| message.body.len() == MESSAGE_LENGTH)?;
+        let is_of_datagrams = matches!(message.kind, Kind::ServiceRequest | Kind::ServiceReply);
+        message.kind.header().filter(|_| !is_of_datagrams)?;
+        Some(Mad { kind: message.kind, bytes: payload.to_vec() })
+    }
+
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// The number that an answer repeats.
+    pub fn transaction_id(&self) -> u64 {
+        mad::TRANSACTION_ID.read(&self.bytes).unwrap_or_default()
+    }
+
+    /// Sets a number, which is one of this kind's fields.
+    #[must_use]
+    pub fn with(mut self, field: &Field, value: u64) -> Mad {
+        debug_assert!(self.has(field), "{:?} has no field {}", self.kind, field.name);
+        put(&mut self.bytes[mad::HEADER.length..], field, value);
+        self
+    }
+
+    /// Sets an address; one of IPv4 as it stands in a GID, mapped to IPv6.
+    #[must_use]
+    pub fn with_gid(self, field: &Field, address: IpAddr) -> Mad {
+        self.with_bytes(field, &gid(address))
+    }
+
+    /// Sets the first bytes of a field that is no number.
+    #[must_use]
+    pub fn with_bytes(mut self, field: &Field, bytes: &[u8]) -> Mad {
+        debug_assert!(self.has(field) && field.bits >= 8 * bytes.len(), "{:?}: {}", self.kind, field.name);
+        self.bytes[mad::HEADER.length + field.span().0..][..bytes.len()].copy_from_slice(bytes);
+        self
+    }
+
+    /// Sets the private data; what is too long is cut.
+    #[must_use]
+    pub fn with_private(mut self, data: &[u8]) -> Mad {
+        let start = self.private_start();
+        let length = data.len().min(MAD_LENGTH - start);
+        self.bytes[start..][..length].copy_from_slice(&data[..length]);
+        self
+    }
+
+    /// Puts the RDMA-CM header at the start of a REQ's private data: IP addresses, and the client's port.
+    #[must_use]
+    pub fn with_addresses(mut self, from: IpAddr, port: u16, to: IpAddr) -> Mad {
+        let start = self.all_private_start();
+        let header = &mut self.bytes[start..][..ip_cm::HEADER.length];
+        header[1] = if from.is_ipv4() { 0x40 } else { 0x60 };
+        header[2..4].copy_from_slice(&port.to_be_bytes());
+        for (at, address) in [(4, from), (20, to)] {
+            match address {
+                // The last four of sixteen bytes, the others zero: not the GID's form.
+                IpAddr::V4(address) => header[at + 12..at + 16].copy_from_slice(&address.octets()),
+                IpAddr::V6(address) => header[at..at + 16].copy_from_slice(&address.octets()),
+            }
+        }
+        self
+    }
+
+    /// A number, which is one of this kind's fields.
+    pub fn get(&self, field: &Field) -> u64 {
+        debug_assert!(self.has(field), "{:?} has no field {}", self.kind, field.name);
+        field.read(&self.bytes[mad::HEADER.length..]).unwrap_or_default()
+    }
+
+    fn has(&self, field: &Field) -> bool {
+        self.header().fields.iter().any(|other| (other.name, other.bit) == (field.name, field.bit))
+    }
+
+    /// The private data, without a REQ's RDMA-CM header. How many bytes of it were sent, nobody tells: the rest is zeroes.
+    pub fn private_data(&self) -> &[u8] {
+        &self.bytes[self.private_start()..]
+    }
+
+    pub fn source_port(&self) -> u16 {
+        let header = &self.bytes[self.all_private_start()..];
+        u16::from_be_bytes([header[2], header[3]])
+    }
+
+    /// The service that a REQ asks for, as port space and port; None for one of another kind (A11.2).
+    pub fn service(&self) -> Option<(u16, u16)> {
+        let id = req::SERVICE_ID.read(&self.bytes[mad::HEADER.length..])?;
+        (id >> 32 == 0 && id >> 24 == 1).then_some(((id >> 16) as u16, id as u16))
+    }
+
+    pub fn packet(&self, psn: Psn) -> Packet {
+        let (payload, deth) = (self.bytes.clone(), Deth { qkey: QKEY, src_qp: QP1 });
+        // AckReq says nothing in a datagram; the kernel sets it, so do we.
+        let opcode = code::UD_SEND_ONLY;
+        Packet { opcode, dest_qp: QP1, deth, psn, ack_request: true, payload, ..Packet::default() }
+    }
+
+    fn header(&self) -> &'static Header {
+        self.kind.header().unwrap_or(&mad::HEADER)
+    }
+
+    fn all_private_start(&self) -> usize {
+        let field = self.header().fields.iter().find(|field| field.name == "PrivateData");
+        mad::HEADER.length + field.map_or(MESSAGE_LENGTH, |field| field.span().0)
+    }
+
+    /// Where the program's private data begins: in a REQ behind the RDMA-CM header.
+    fn private_start(&self) -> usize {
+        let before = if self.kind == Kind::ConnectRequest { ip_cm::HEADER.length } else { 0 };
+        self.all_private_start() + before
+    }
+}
+
+/// An address as a GID (annex A17.4.2.1).
+pub fn gid(address: IpAddr) -> [u8; 16] {
+    match address {
+        IpAddr::V4(address) => address.to_ipv6_mapped().octets(),
+        IpAddr::V6(address) => address.octets(),
+    }
+}
+
+/// The address in a GID.
+pub fn address_in(gid: [u8; 16]) -> IpAddr {
+    let address = std::net::Ipv6Addr::from(gid);
+    address.to_ipv4_mapped().map_or(IpAddr::V6(address), IpAddr::V4)
+}

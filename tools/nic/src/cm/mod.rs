@@ -1,0 +1,381 @@
+//! The connection manager: who listens where, which connections there are, and the messages on QP 1 between them
+//! (specification, volume 1, chapter 12; IP addressing: annex A11).
+//!
+//! A connection is a queue pair on each side and what both have agreed on. Three messages make it (REQ, REP, RTU), two end
+//! it (DREQ, DREP), one refuses it (REJ). As the rest of the core this does no input or output.
+
+mod connection;
+mod message;
+
+pub use connection::{Connection, Phase};
+pub use message::{address_in, gid, Mad, QKEY, QP1, REJ_PRIVATE, REP_PRIVATE, REQ_PRIVATE};
+
+use crate::psn::Psn;
+use libc::c_int;
+use roce::cm::{dreq, rej, rep, req, Kind, LOCAL_ID, REMOTE_ID};
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::time::Instant;
+
+const PS_TCP: u16 = 0x0106;
+/// Reasons of a REJ (12.6.7.2): whoever has asked does not wait any longer.
+const TIMEOUT: u64 = 4;
+/// Nobody listens there.
+const INVALID_SERVICE_ID: u64 = 8;
+/// The peer seems to have forgotten a connection of the same queue pair.
+const STALE_CONNECTION: u64 = 10;
+/// The program at the other end has said no.
+const CONSUMER_REJECT: u64 = 28;
+/// How long a requester waits for an ACK, unless the program says otherwise: 4.096 µs × 2^19, or 2.1 s.
+const ACK_TIMEOUT: u8 = 19;
+/// What Linux says that an answer of the peer's may take.
+const TARGET_ACK_DELAY: u64 = 15;
+
+/// The longest backlog that Linux allows, if nobody has changed it (net.rdma_ucm.max_backlog).
+const MAX_BACKLOG: usize = 1024;
+
+/// What both sides agree on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Param {
+    /// READs and atomics of the peer that we serve at once.
+    pub responder_resources: u8,
+    pub initiator_depth: u8,
+    pub retries: u8,
+    pub rnr_retries: u8,
+}
+
+/// What happened: the numbers of `rdma_cm_event_type`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EventKind {
+    AddrResolved = 0,
+    AddrError = 1,
+    RouteResolved = 2,
+    ConnectRequest = 4,
+    ConnectResponse = 5,
+    ConnectError = 6,
+    Unreachable = 7,
+    Rejected = 8,
+    Established = 9,
+    Disconnected = 10,
+    TimewaitExit = 15,
+}
+
+/// Something that a program has to be told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// The id that it is about; for a ConnectRequest the one that listens.
+    pub owner: u64,
+    pub kind: EventKind,
+    /// 0, a reject reason, or a negative errno.
+    pub status: i32,
+    pub private: Vec<u8>,
+    pub param: Param,
+    pub peer_qpn: u32,
+    pub connection: u32,
+}
+
+impl Event {
+    /// One that no message of a peer has caused.
+    pub fn plain(owner: u64, kind: EventKind, status: i32) -> Event {
+        let (private, param, peer_qpn, connection) = (Vec::new(), Param::default(), 0, 0);
+        Event { owner, kind, status, private, param, peer_qpn, connection }
+    }
+}
+
+/// Something to be done for the connection manager.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CmEffect {
+    Send(IpAddr, Mad),
+    Event(Event),
+    Say(String),
+}
+
+/// All connections and listeners of the device.
+#[derive(Debug)]
+pub struct Cm {
+    address: IpAddr,
+    connections: BTreeMap<u32, Connection>,
+    listeners: BTreeMap<u16, Listener>,
+}
+
+#[derive(Debug)]
+struct Listener {
+    owner: u64,
+    /// How many more REQs may wait for the program to fetch them.
+    room: usize,
+}
+
+impl Cm {
+    pub fn new(address: IpAddr) -> Cm {
+        Cm { address, connections: BTreeMap::new(), listeners: BTreeMap::new() }
+    }
+
+    /// This device's number in messages (its "CA GUID"). Of the address, so that no two devices have the same: a REQ with a
+    /// pair of GUID and queue pair that is still in use would be refused as stale.
+    pub fn guid(address: IpAddr) -> u64 {
+        match address {
+            IpAddr::V4(address) => 0x0200_00ff_0000_0000 | u64::from(u32::from(address)),
+            IpAddr::V6(address) => u128::from(address) as u64,
+        }
+    }
+
+    /// Takes REQs for a port, of which so many may wait for the program; 0 is as many as possible.
+    ///
+    /// # Errors
+    /// `EADDRINUSE`: another id does.
+    pub fn listen(&mut self, port: u16, owner: u64, backlog: usize) -> Result<(), c_int> {
+        if self.is_taken(port) {
+            return Err(libc::EADDRINUSE);
+        }
+        let room = if backlog == 0 { MAX_BACKLOG } else { backlog.min(MAX_BACKLOG) };
+        self.listeners.insert(port, Listener { owner, room });
+        Ok(())
+    }
+
+    /// The program has fetched a ConnectRequest of this listener: another REQ may wait.
+    pub fn fetched(&mut self, owner: u64) {
+        if let Some(listener) = self.listeners.values_mut().find(|listener| listener.owner == owner) {
+            listener.room += 1;
+        }
+    }
+
+    pub fn is_taken(&self, port: u16) -> bool {
+        self.listeners.contains_key(&port)
+    }
+
+    /// A new connection in Idle, with numbers that were drawn by lot: half of the 64 bits each for id and PSN.
+    pub fn open(&mut self, owner: Option<u64>, peer: IpAddr, random: u64) -> u32 {
+        let mut local = (random >> 32) as u32;
+        while local == 0 || self.connections.contains_key(&local) {
+            local = local.wrapping_add(1);
+        }
+        let transaction_id = random & 0xffff_ffff_0000_0000 | u64::from(local);
+        let psn = Psn::new(random as u32);
+        self.connections.insert(local, Connection::new(owner, peer, local, psn, transaction_id));
+        local
+    }
+
+    pub fn get(&mut self, local: u32) -> Option<&mut Connection> {
+        self.connections.get_mut(&local)
+    }
+
+    /// How many connections there are, those at rest among them.
+    pub fn count(&self) -> usize {
+        self.connections.len()
+    }
+
+    /// Sends a REQ: to a port, from a port.
+    pub fn connect(&mut self, local: u32, to: u16, from: u16, private: &[u8], now: Instant, out: &mut Vec<CmEffect>) {
+        let address = self.address;
+        let Some(connection) = self.connections.get_mut(&local) else { return };
+        let Param { responder_resources, initiator_depth, retries, rnr_retries } = connection.param;
+        connection.peer_reads = responder_resources;
+        let timeout = u64::from(connection::RESPONSE_TIMEOUT);
+        let mad = Mad::new(Kind::ConnectRequest, connection.transaction_id)
+            .with(&LOCAL_ID, local.into())
+            .with(&req::SERVICE_ID, u64::from(PS_TCP) << 16 | u64::from(to))
+            .with(&req::LOCAL_CA_GUID, Cm::guid(address))
+            .with(&req::LOCAL_QPN, connection.qpn.into())
+            .with(&req::RESPONDER_RESOURCES, responder_resources.into())
+            .with(&req::INITIATOR_DEPTH, initiator_depth.into())
+            .with(&req::REMOTE_CM_TIMEOUT, timeout)
+            .with(&req::STARTING_PSN, connection.our_psn.get().into())
+            .with(&req::LOCAL_CM_TIMEOUT, timeout)
+            .with(&req::RETRY_COUNT, u64::from(retries & 7))
+            .with(&req::P_KEY, 0xffff)
+            .with(&req::PATH_MTU, connection.mtu_code.into())
+            .with(&req::RNR_RETRY, u64::from(rnr_retries & 7))
+            .with(&req::MAX_CM_RETRIES, connection::MAX_RETRIES.into())
+            // No LIDs on Ethernet: the reserved "permissive" one.
+            .with(&req::PRIMARY_LOCAL_LID, 0xffff)
+            .with(&req::PRIMARY_REMOTE_LID, 0xffff)
+            .with_gid(&req::PRIMARY_LOCAL_GID, address)
+            .with_gid(&req::PRIMARY_REMOTE_GID, connection.peer)
+            .with(&req::PRIMARY_HOP_LIMIT, 64)
+            .with(&req::LOCAL_ACK_TIMEOUT, connection.ack_timeout.into())
+            .with_addresses(address, from, connection.peer)
+            .with_private(private);
+        connection.ask(Phase::ReqSent, mad, now, out);
+    }
+
+    /// The connection with this number, if it is where the program's call finds it.
+    pub fn expect(&mut self, local: u32, phase: Phase) -> Result<&mut Connection, c_int> {
+        self.connections.get_mut(&local).filter(|connection| connection.phase == phase).ok_or(libc::EINVAL)
+    }
+
+    /// Sends a REP.
+    ///
+    /// # Errors
+    /// `EINVAL`: no REQ waits for it, or the peer has gone since.
+    pub fn accept(&mut self, local: u32, private: &[u8], now: Instant, out: &mut Vec<CmEffect>) -> Result<(), c_int> {
+        let guid = Cm::guid(self.address);
+        let connection = self.expect(local, Phase::ReqReceived)?;
+        let Param { responder_resources, initiator_depth, rnr_retries, .. } = connection.param;
+        let mad = connection
+            .message(Kind::ConnectReply)
+            .with(&rep::LOCAL_QPN, connection.qpn.into())
+            .with(&rep::STARTING_PSN, connection.our_psn.get().into())
+            .with(&rep::RESPONDER_RESOURCES, responder_resources.into())
+            .with(&rep::INITIATOR_DEPTH, initiator_depth.into())
+            .with(&rep::TARGET_ACK_DELAY, TARGET_ACK_DELAY)
+            .with(&rep::RNR_RETRY, u64::from(rnr_retries & 7))
+            .with(&rep::LOCAL_CA_GUID, guid)
+            .with_private(private);
+        connection.ask(Phase::RepSent, mad, now, out);
+        Ok(())
+    }
+
+    /// Sends an RTU.
+    ///
+    /// # Errors
+    /// `EINVAL`: no REP has come, or the peer has gone since.
+    pub fn ready_to_use(&mut self, local: u32, now: Instant, out: &mut Vec<CmEffect>) -> Result<(), c_int> {
+        let connection = self.expect(local, Phase::RepReceived)?;
+        connection.enter(Phase::Established, now);
+        connection.tell(connection.message(Kind::ReadyToUse), out);
+        Ok(())
+    }
+
+    /// Sends a REJ: the program has said no, to a REQ or to a REP.
+    ///
+    /// # Errors
+    /// `EINVAL`: the peer has asked nothing.
+    pub fn reject(&mut self, local: u32, private: &[u8], out: &mut Vec<CmEffect>) -> Result<(), c_int> {
+        if self.expect(local, Phase::RepReceived).is_err() {
+            self.expect(local, Phase::ReqReceived)?;
+        }
+        self.turn_away(local, private, out);
+        Ok(())
+    }
+
+    /// Ends with a REJ what was not connected yet.
+    fn turn_away(&mut self, local: u32, private: &[u8], out: &mut Vec<CmEffect>) {
+        let Some(connection) = self.connections.remove(&local) else { return };
+        let (reason, what) = match connection.phase {
+            Phase::ReqReceived => (CONSUMER_REJECT, 0),
+            Phase::RepReceived => (CONSUMER_REJECT, 1),
+            Phase::ReqSent => (TIMEOUT, 2),
+            _ => (CONSUMER_REJECT, 2),
+        };
+        let mut mad =
+            connection.message(Kind::ConnectReject).with(&rej::REASON, reason).with(&rej::MESSAGE_REJECTED, what);
+        if reason == TIMEOUT {
+            // We have no number of the peer's: our own is good only together with our device's.
+            let guid = Cm::guid(self.address).to_be_bytes();
+            mad = mad.with(&rej::REJECT_INFO_LENGTH, guid.len() as u64).with_bytes(&rej::INFO, &guid);
+        }
+        connection.tell(mad.with_private(private), out);
+    }
+
+    /// Sends a DREQ, or answers the peer's, if there is something to end.
+    pub fn disconnect(&mut self, local: u32, now: Instant, out: &mut Vec<CmEffect>) {
+        let Some(connection) = self.connections.get_mut(&local) else { return };
+        match connection.phase {
+            Phase::Established | Phase::RepSent | Phase::RepReceived => {
+                connection.transaction_id = connection.transaction_id.wrapping_add(1 << 32);
+                let mad =
+                    connection.message(Kind::DisconnectRequest).with(&dreq::REMOTE_QPN, connection.peer_qpn.into());
+                connection.ask(Phase::DreqSent, mad, now, out);
+            }
+            Phase::DreqReceived => {
+                connection.tell(connection.message(Kind::DisconnectReply), out);
+                connection.enter(Phase::TimeWait, now);
+            }
+            Phase::DreqSent | Phase::TimeWait | Phase::Idle | Phase::ReqSent | Phase::ReqReceived => {}
+        }
+    }
+
+    /// The program destroys the id: a connection is ended as its state demands, and goes on alone until that is done.
+    pub fn close(&mut self, owner: u64, local: u32, now: Instant, out: &mut Vec<CmEffect>) {
+        self.listeners.retain(|_, listener| listener.owner != owner);
+        let Some(connection) = self.connections.get_mut(&local) else { return };
+        match connection.phase {
+            Phase::Idle => drop(self.connections.remove(&local)),
+            Phase::ReqSent | Phase::ReqReceived | Phase::RepSent | Phase::RepReceived => {
+                self.turn_away(local, &[], out);
+            }
+            _ => {
+                connection.owner = None;
+                self.disconnect(local, now, out);
+            }
+        }
+    }
+
+    pub fn receive(&mut self, from: IpAddr, payload: &[u8], random: u64, now: Instant, out: &mut Vec<CmEffect>) {
+        let Some(mad) = Mad::read(payload) else { return };
+        if mad.kind() == Kind::ConnectRequest {
+            return self.requested(from, &mad, random, now, out);
+        }
+        let (mut local, remote) = (mad.get(&REMOTE_ID) as u32, mad.get(&LOCAL_ID) as u32);
+        if mad.kind() == Kind::ConnectReject && mad.get(&rej::REASON) == TIMEOUT {
+            let same = |c: &&Connection| c.peer == from && c.remote == remote && c.phase != Phase::Idle;
+            local = self.connections.values().find(same).map_or(local, |connection| connection.local);
+        }
+        let known = self.connections.get_mut(&local).filter(|connection| {
+            connection.peer == from && (connection.remote == remote || connection.phase == Phase::ReqSent)
+        });
+        match known {
+            Some(connection) => connection.receive(&mad, now, out),
+            // Whoever says goodbye to somebody who has forgotten him shall not wait.
+            None if mad.kind() == Kind::DisconnectRequest => {
+                let answer = Mad::between(Kind::DisconnectReply, mad.transaction_id(), local, remote);
+                out.push(CmEffect::Send(from, answer));
+            }
+            None => out.push(CmEffect::Say(format!("cm: {} for a connection that is not here", mad.kind().short()))),
+        }
+    }
+
+    fn requested(&mut self, from: IpAddr, mad: &Mad, random: u64, now: Instant, out: &mut Vec<CmEffect>) {
+        let (remote, qpn) = (mad.get(&LOCAL_ID) as u32, mad.get(&req::LOCAL_QPN) as u32);
+        let same = |c: &&mut Connection| c.peer == from && c.remote == remote && c.phase != Phase::Idle;
+        if let Some(connection) = self.connections.values_mut().find(same) {
+            return connection.receive(mad, now, out);
+        }
+        let refuse = |reason: u64, out: &mut Vec<CmEffect>| {
+            let answer = Mad::between(Kind::ConnectReject, mad.transaction_id(), 0, remote).with(&rej::REASON, reason);
+            out.push(CmEffect::Send(from, answer));
+        };
+        let is_alive = |c: &&Connection| c.peer == from && c.peer_qpn == qpn && c.phase == Phase::Established;
+        if let Some(old) = self.connections.values().find(is_alive).map(|c| c.local) {
+            out.push(CmEffect::Say(format!(
+                "cm: REQ of QP {qpn:#x}, which we hold for connected; REJ, stale connection"
+            )));
+            refuse(STALE_CONNECTION, out);
+            self.disconnect(old, now, out);
+            return;
+        }
+        let port = mad.service().filter(|(space, _)| *space == PS_TCP).map(|(_, port)| port);
+        let Some(listener) = port.and_then(|port| self.listeners.get_mut(&port)) else {
+            out.push(CmEffect::Say("cm: REQ for a service nobody listens for; REJ, invalid service ID".into()));
+            return refuse(INVALID_SERVICE_ID, out);
+        };
+        let owner = listener.owner;
+        match listener.room.checked_sub(1) {
+            Some(room) => listener.room = room,
+            None => {
+                return out.push(CmEffect::Say("cm: REQ, and the backlog is full; dropped, it will come again".into()))
+            }
+        }
+        let local = self.open(None, from, random);
+        let Some(connection) = self.connections.get_mut(&local) else { return };
+        connection.enter(Phase::ReqReceived, now);
+        connection.learn(mad);
+        connection.transaction_id = mad.transaction_id();
+        connection.peer_port = mad.source_port();
+        connection.ack_timeout = mad.get(&req::LOCAL_ACK_TIMEOUT) as u8;
+        connection.mtu_code = (mad.get(&req::PATH_MTU) as u8).clamp(1, 5);
+        connection.param.retries = mad.get(&req::RETRY_COUNT) as u8;
+        connection.param.rnr_retries = connection.peer_rnr_retries;
+        out.push(CmEffect::Event(connection.event(owner, EventKind::ConnectRequest, 0, mad.private_data())));
+    }
+
+    pub fn tick(&mut self, now: Instant, out: &mut Vec<CmEffect>) {
+        self.connections.values_mut().for_each(|connection| connection.tick(now, out));
+        self.connections.retain(|_, connection| connection.owner.is_some() || connection.phase != Phase::Idle);
+    }
+
+    /// When [`Cm::tick`] has to be called again at the latest.
+    pub fn deadline(&self) -> Option<Instant> {
+        self.connections.values().filter_map(Connection::deadline).min()
+    }
+}

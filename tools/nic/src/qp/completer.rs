@@ -1,0 +1,162 @@
+//! The requester, when a response comes: what it completes, and what was lost (specification, volume 1, 9.7.5.1 and 9.9.2).
+//!
+//! It takes: Acknowledge (ACK, RNR NAK, NAK), RDMA Read Response, Atomic Acknowledge. A response to one request is a response
+//! to all before it, but to READs and atomics: these have brought bytes, or they are asked for again.
+
+use super::requester::{Requester, Wqe};
+use super::{Broken, View};
+use crate::completion::Status;
+use crate::outside::Ctx;
+use crate::packet::{code, syndrome, Packet};
+use crate::psn::Psn;
+use crate::work::{Local, Work};
+use roce::aeth::Syndrome;
+use roce::opcode::{Operation, Part};
+use std::time::Duration;
+
+/// The number of RNR retries that means "for ever".
+const FOR_EVER: u8 = 7;
+
+impl Requester {
+    pub(super) fn receive_response(&mut self, packet: Packet, qp: &View, ctx: &mut Ctx) -> Result<(), Broken> {
+        let psn = packet.psn;
+        if psn.since(self.unacked) < 0 || psn.since(self.next) >= 0 {
+            ctx.say(|| format!("requester: {} of PSN {psn}: an old one", packet.row().name));
+            return Ok(());
+        }
+        match (packet.opcode, Syndrome::from(packet.aeth.syndrome)) {
+            (code::ACKNOWLEDGE, Syndrome::Ack { .. }) => self.ack_received(psn, qp, ctx),
+            (code::ACKNOWLEDGE, Syndrome::RnrNak { timer_us }) => {
+                self.ack_received(psn.before(), qp, ctx);
+                self.not_ready(psn, Duration::from_micros(timer_us.into()), qp, ctx)?;
+            }
+            (code::ACKNOWLEDGE, Syndrome::Nak(_)) => {
+                self.ack_received(psn.before(), qp, ctx);
+                self.nak_received(&packet, qp, ctx)?;
+            }
+            (code::ACKNOWLEDGE, Syndrome::Reserved(_)) => {}
+            _ => self.bytes_received(packet, qp, ctx)?,
+        }
+        self.transmit(qp, ctx)
+    }
+
+    /// All up to this PSN has arrived. But the response to a READ or atomic brings bytes, and one that did not come was lost.
+    fn ack_received(&mut self, psn: Psn, qp: &View, ctx: &mut Ctx) {
+        let before = self.unacked;
+        while let Some(front) = self.begun.front().filter(|wqe| psn.since(wqe.first) >= 0) {
+            if front.request.work.wants_response() {
+                ctx.say(|| format!("requester: the answer to PSN {} was lost", self.unacked));
+                self.go_back();
+                break;
+            }
+            if psn.since(front.last) < 0 {
+                self.unacked = psn.plus(1);
+                break;
+            }
+            self.complete_oldest(qp, ctx);
+        }
+        if self.unacked != before {
+            self.progress(qp, ctx);
+        }
+    }
+
+    fn nak_received(&mut self, packet: &Packet, qp: &View, ctx: &mut Ctx) -> Result<(), Broken> {
+        ctx.say(|| format!("requester: PSN {}: {}", packet.psn, Syndrome::from(packet.aeth.syndrome)));
+        let status = match packet.aeth.syndrome {
+            syndrome::PSN_SEQUENCE_ERROR => {
+                self.went_back = false;
+                return self.try_again(qp, ctx);
+            }
+            syndrome::INVALID_REQUEST => Status::RemInvReqErr,
+            syndrome::REMOTE_ACCESS_ERROR => Status::RemAccessErr,
+            _ => Status::RemOpErr,
+        };
+        if self.unacked != packet.psn {
+            return Ok(()); // A response before it was lost: that comes first.
+        }
+        Err(self.fail(status, qp, ctx))
+    }
+
+    /// The peer had no receive posted for the packet with this PSN.
+    fn not_ready(&mut self, psn: Psn, wait: Duration, qp: &View, ctx: &mut Ctx) -> Result<(), Broken> {
+        if self.unacked != psn {
+            return Ok(());
+        }
+        let mut left = "any number of".to_owned();
+        if qp.attributes.rnr_retries != FOR_EVER {
+            if self.rnr_retries == 0 {
+                return Err(self.fail(Status::RnrRetryExcErr, qp, ctx));
+            }
+            left = self.rnr_retries.to_string();
+            self.rnr_retries -= 1;
+        }
+        ctx.say(|| format!("requester: PSN {psn}: no receive was posted; again in {wait:?}, {left} retries left"));
+        self.send = psn;
+        self.timer = None;
+        self.rnr_until = Some(ctx.now + wait);
+        Ok(())
+    }
+
+    /// Takes the response to a READ or atomic.
+    fn bytes_received(&mut self, packet: Packet, qp: &View, ctx: &mut Ctx) -> Result<(), Broken> {
+        let psn = packet.psn;
+        if psn != self.unacked {
+            self.ack_received(psn.before(), qp, ctx);
+        }
+        let Some(wqe) = self.begun.front().filter(|_| psn == self.unacked) else { return Ok(()) };
+        if !is_response_to(wqe, &packet, qp) {
+            ctx.say(|| format!("requester: PSN {psn}: {} is no answer to it", packet.row().name));
+            return Err(self.fail(Status::BadRespErr, qp, ctx));
+        }
+        let number = packet.original.to_ne_bytes();
+        let bytes = if wqe.request.work.is_atomic() { &number[..] } else { &packet.payload };
+        let offset = psn.since(wqe.first) as u32 * qp.attributes.mtu;
+        let Local::SgList(sge) = &wqe.request.local else { return Ok(()) };
+        if let Err(refusal) = ctx.memory.scatter(qp.pd, sge, offset, bytes) {
+            ctx.say(|| format!("requester: PSN {psn}: its own memory: {refusal}"));
+            return Err(self.fail(Status::LocProtErr, qp, ctx));
+        }
+        ctx.say(|| format!("requester: PSN {psn}: {} bytes placed at offset {offset}", bytes.len()));
+        if psn == wqe.last {
+            self.complete_oldest(qp, ctx);
+        } else {
+            self.unacked = psn.plus(1);
+        }
+        self.progress(qp, ctx);
+        Ok(())
+    }
+
+    /// The oldest request is done.
+    fn complete_oldest(&mut self, qp: &View, ctx: &mut Ctx) {
+        if let Some(wqe) = self.begun.pop_front() {
+            self.unacked = wqe.last.plus(1);
+            ctx.say(|| format!("requester: PSN {}: {} complete", wqe.last, wqe.request.work));
+            qp.complete_send(&wqe.request, Status::Success, ctx);
+        }
+    }
+}
+
+/// Whether a packet is the response to a READ or atomic that has its PSN: of the right kind, an ACK, and as long as it must be.
+fn is_response_to(wqe: &Wqe, packet: &Packet, qp: &View) -> bool {
+    let is_ack = matches!(Syndrome::from(packet.aeth.syndrome), Syndrome::Ack { .. });
+    match wqe.request.work {
+        Work::Read(_) => is_ack && is_part_of_read(wqe, packet, qp.attributes.mtu),
+        work => is_ack && work.is_atomic() && packet.opcode == code::ATOMIC_ACKNOWLEDGE && packet.payload.is_empty(),
+    }
+}
+
+/// Whether a packet can be the READ response in its place. In the middle of the request another message may begin: it answers a
+/// READ of the rest. Where the request ends, the message ends, too.
+fn is_part_of_read(wqe: &Wqe, packet: &Packet, mtu: u32) -> bool {
+    let (begins, ends) = match packet.row().part {
+        Part::First => (true, false),
+        Part::Middle => (false, false),
+        Part::Last => (false, true),
+        Part::Only => (true, true),
+    };
+    let offset = packet.psn.since(wqe.first) as u32 * mtu;
+    packet.row().operation == Operation::ReadResponse
+        && (begins || packet.psn != wqe.first)
+        && ends == (packet.psn == wqe.last)
+        && packet.payload.len() == mtu.min(wqe.request.length - offset) as usize
+}

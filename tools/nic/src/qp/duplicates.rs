@@ -1,0 +1,60 @@
+//! The responder, when a request comes that it has carried out before: its answer was lost, or the requester was impatient
+//! (specification, volume 1, 9.7.5.1.4 and 9.7.5.1.5, "duplicate requests").
+//!
+//! A SEND or WRITE is not placed again, only acknowledged again. A READ is answered anew. An atomic operation must not be
+//! carried out twice: what it gave is kept, for as many as the peer may have under way.
+
+use super::responder::Responder;
+use super::{packets, Broken, Qp, View};
+use crate::memory::Access;
+use crate::outside::Ctx;
+use crate::packet::{syndrome, Packet};
+use roce::opcode::Operation;
+
+impl Responder {
+    /// Answers a request with a PSN before the expected one.
+    pub(super) fn duplicate(&mut self, packet: Packet, qp: &View, ctx: &mut Ctx) -> Result<(), Broken> {
+        let (psn, row) = (packet.psn, packet.row());
+        let what = match row.operation {
+            Operation::ReadRequest => self.read_again(&packet, qp, ctx),
+            Operation::CompareSwap | Operation::FetchAdd => self.atomic_again(&packet, qp),
+            _ if packet.ack_request => {
+                self.queue_ack(self.expected.before(), syndrome::ACK, qp);
+                "placed before, acknowledged again"
+            }
+            _ => "placed before",
+        };
+        ctx.say(|| format!("responder: PSN {psn}, {}: a duplicate, {what}", row.name));
+        self.send_responses(qp, ctx)
+    }
+
+    fn read_again(&mut self, packet: &Packet, qp: &View, ctx: &Ctx) -> &'static str {
+        if !self.may_be_read_again(packet, qp, ctx) {
+            "dropped: no such READ was allowed"
+        } else if !self.queue_read_again(packet.reth, packet.psn, qp) {
+            "dropped: as many READs as agreed on are under way"
+        } else {
+            "answered again"
+        }
+    }
+
+    /// Whether this can be a READ of before, or the end of one.
+    fn may_be_read_again(&self, packet: &Packet, qp: &View, ctx: &Ctx) -> bool {
+        let (reth, needed) = (packet.reth, Access::REMOTE_READ);
+        let end = packet.psn.plus(packets(reth.length, qp.attributes.mtu));
+        reth.length <= Qp::LONGEST
+            && end.since(self.expected) <= 0
+            && qp.attributes.access.allow(needed)
+            && ctx.memory.check(qp.claim(reth, needed)).is_ok()
+    }
+
+    fn atomic_again(&mut self, packet: &Packet, qp: &View) -> &'static str {
+        match self.atomics.iter().find(|(done, _)| *done == packet.psn) {
+            Some(&(_, original)) => {
+                self.queue_atomic_response(packet.psn, original, qp);
+                "carried out before, answered again"
+            }
+            None => "dropped: too long ago",
+        }
+    }
+}

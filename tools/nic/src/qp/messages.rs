@@ -1,0 +1,129 @@
+//! The responder, when a SEND or WRITE comes: gate by gate (specification, volume 1, 9.7.4 and 9.9.3).
+
+use super::responder::{Message, Responder};
+use super::verdict::{Done, Nak, Placed};
+use super::{Qp, View};
+use crate::completion::{Completion, Status, WcOpcode};
+use crate::memory::{Access, Claim};
+use crate::outside::Ctx;
+use crate::packet::{syndrome, Packet, Reth};
+use crate::work::{ReceiveQueue, ReceiveRequest};
+use roce::opcode::{Operation, Part};
+
+impl Responder {
+    /// One packet of a SEND or WRITE: places its bytes.
+    pub(super) fn carry(
+        &mut self,
+        packet: &Packet,
+        qp: &View,
+        receives: &mut ReceiveQueue,
+        ctx: &mut Ctx,
+    ) -> Result<Done, Nak> {
+        let row = packet.row();
+        let ends = matches!(row.part, Part::Last | Part::Only);
+        self.check_sequence(row.operation, row.part)?;
+        check_length(row.part, packet.payload.len(), qp.attributes.mtu)?;
+        check_access(row.operation, qp)?;
+        self.take_resource(packet, qp, receives, ctx)?;
+        // Where a WRITE goes, its first packet says.
+        let write = (row.operation == Operation::Write).then_some(packet.reth);
+        let before = self.message.unwrap_or(Message { write, arrived: 0 });
+        let placed = match before.write {
+            Some(reth) => place_write(reth, before.arrived, ends, packet, qp, ctx)?,
+            None => self.place_send(before.arrived, packet, qp, ctx)?,
+        };
+        let arrived = before.arrived + packet.payload.len() as u32;
+        self.message = (!ends).then_some(Message { arrived, ..before });
+        self.advance(packet.psn.plus(1), ends);
+        if packet.ack_request {
+            self.queue_ack(packet.psn, syndrome::ACK, qp);
+        }
+        let completes = self.receive.as_ref().filter(|_| ends).map(|receive| completion(receive, packet, arrived, qp));
+        Ok(Done::Placed { placed, ack: packet.ack_request, completes })
+    }
+
+    /// The sequence gate: does it continue what came before?
+    fn check_sequence(&self, operation: Operation, part: Part) -> Result<(), Nak> {
+        let begins = matches!(part, Part::First | Part::Only);
+        let continues = match self.message {
+            Some(Message { write, .. }) => !begins && write.is_some() == (operation == Operation::Write),
+            None => begins,
+        };
+        continues.then_some(()).ok_or(Nak::Sequence)
+    }
+
+    /// The resource gate: a SEND, and a WRITE with immediate, takes a receive.
+    fn take_resource(
+        &mut self,
+        packet: &Packet,
+        qp: &View,
+        receives: &mut ReceiveQueue,
+        ctx: &mut Ctx,
+    ) -> Result<(), Nak> {
+        let begins = matches!(packet.row().part, Part::First | Part::Only);
+        let begins_send = begins && packet.row().operation == Operation::Send;
+        if self.receive.is_none() && (begins_send || packet.brings_immediate()) {
+            let taken = ctx.take_receive(receives);
+            self.receive = Some(taken.ok_or(Nak::NotReady { timer: qp.attributes.min_rnr_timer })?);
+        }
+        Ok(())
+    }
+
+    /// The memory gate of a SEND: its receive.
+    fn place_send(&self, at: u32, packet: &Packet, qp: &View, ctx: &Ctx) -> Result<Placed, Nak> {
+        let Some(receive) = &self.receive else { return Err(Nak::Sequence) };
+        let (sum, room) = (u64::from(at) + packet.payload.len() as u64, receive.room());
+        if sum > Qp::LONGEST.into() {
+            return Err(Nak::TooLong);
+        }
+        if sum > room {
+            return Err(Nak::NoRoom { arrived: sum, room });
+        }
+        // A shared receive queue may be in another protection domain than its queue pairs.
+        let pd = ctx.shared.as_ref().map_or(qp.pd, |shared| shared.pd());
+        ctx.memory.scatter(pd, &receive.sge, at, &packet.payload).map_err(Nak::OwnMemory)?;
+        Ok(Placed::Send { wr_id: receive.wr_id, arrived: sum as u32, room })
+    }
+}
+
+/// The length gate: all packets but the last are full.
+fn check_length(part: Part, length: usize, mtu: u32) -> Result<(), Nak> {
+    let mtu = mtu as usize;
+    let fits = match part {
+        Part::First | Part::Middle => length == mtu,
+        Part::Last => (1..=mtu).contains(&length),
+        Part::Only => length <= mtu,
+    };
+    fits.then_some(()).ok_or(Nak::Payload(length))
+}
+
+/// The access gate: may the peer do this at all?
+fn check_access(operation: Operation, qp: &View) -> Result<(), Nak> {
+    let is_allowed = operation != Operation::Write || qp.attributes.access.allow(Access::REMOTE_WRITE);
+    is_allowed.then_some(()).ok_or(Nak::NotAllowed("WRITE"))
+}
+
+/// The memory gate of a WRITE: its key. The whole message is checked with its first packet: a WRITE that does not fit changes
+/// nothing.
+fn place_write(reth: Reth, at: u32, ends: bool, packet: &Packet, qp: &View, ctx: &Ctx) -> Result<Placed, Nak> {
+    if reth.length > Qp::LONGEST {
+        return Err(Nak::TooLong);
+    }
+    let arrived = at + packet.payload.len() as u32;
+    if arrived > reth.length || (ends && arrived != reth.length) {
+        return Err(Nak::Announced { arrived, announced: reth.length });
+    }
+    let whole = qp.claim(reth, Access::REMOTE_WRITE);
+    let here = Claim { address: reth.va.wrapping_add(at.into()), ..whole };
+    let placed = ctx.memory.check(whole).and_then(|()| ctx.memory.write(here, &packet.payload));
+    placed.map_err(|refusal| Nak::Memory { reth, refusal })?;
+    Ok(Placed::Write { reth, arrived })
+}
+
+/// How a receive completes, with the last packet of its message.
+fn completion(receive: &ReceiveRequest, last: &Packet, length: u32, qp: &View) -> Completion {
+    let is_write = last.row().operation == Operation::Write;
+    let opcode = if is_write { WcOpcode::RecvRdmaWithImm } else { WcOpcode::Recv };
+    let (immediate, solicited) = (last.brings_immediate().then_some(last.immediate), last.solicited);
+    Completion { length, immediate, solicited, ..qp.completion(receive.wr_id, Status::Success, opcode) }
+}

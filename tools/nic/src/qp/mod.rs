@@ -1,0 +1,223 @@
+//! A queue pair for reliable connections: a requester, which sends what is posted, and a responder, which carries out what
+//! the peer's requester asks for (specification, volume 1, chapter 9 and 10.3).
+//!
+//! It is a machine without input and output: [`Qp::receive`] takes a packet, [`Qp::post_send`] and [`Qp::post_receive`] work
+//! requests, [`Qp::tick`] the time; each leaves [effects](crate::outside::Effect) behind. The two halves do not see each
+//! other: packets that ask are the responder's, packets that answer the requester's, each with PSNs of its own. Both get a
+//! [`View`] of the queue pair with each call; a half that returns [`Broken`] moves it to ERR.
+
+mod completer;
+mod duplicates;
+mod messages;
+mod reads;
+mod requester;
+mod responder;
+mod responses;
+mod segment;
+mod state;
+mod verdict;
+mod view;
+
+pub use state::{mask, Attributes, State};
+
+use crate::completion::Status;
+use crate::outside::{AsyncEvent, Ctx, Effect};
+use crate::packet::Packet;
+use crate::work::{Local, ReceiveQueue, ReceiveRequest, SendRequest};
+use libc::c_int;
+use requester::Requester;
+use responder::Responder;
+use roce::opcode::Service;
+use std::net::IpAddr;
+use std::time::Instant;
+use view::View;
+
+/// How much a queue pair holds: `ibv_qp_cap`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Limits {
+    pub send: u32,
+    pub receive: u32,
+    pub send_sge: u32,
+    pub receive_sge: u32,
+    /// Bytes that can be posted inline.
+    pub inline: u32,
+}
+
+/// What a queue pair is made with.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Settings {
+    pub number: u32,
+    /// The protection domain.
+    pub pd: u32,
+    pub limits: Limits,
+    pub signal_all: bool,
+    pub uses_shared: bool,
+}
+
+#[derive(Debug)]
+pub struct Qp {
+    settings: Settings,
+    state: State,
+    attributes: Attributes,
+    receives: ReceiveQueue,
+    requester: Requester,
+    responder: Responder,
+}
+
+/// The connection cannot go on: the queue pair moves to ERR.
+#[derive(Debug)]
+struct Broken;
+
+impl Qp {
+    /// The longest message in bytes: its packets must fit in half of the circle of PSNs, at every MTU.
+    pub const LONGEST: u32 = 1 << 30;
+
+    pub fn new(settings: Settings) -> Qp {
+        Qp {
+            settings,
+            state: State::Reset,
+            attributes: Attributes::default(),
+            receives: ReceiveQueue::new(settings.limits.receive as usize, settings.pd),
+            requester: Requester::default(),
+            responder: Responder::default(),
+        }
+    }
+
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    pub fn state(&self) -> State {
+        self.state
+    }
+
+    pub fn attributes(&self) -> &Attributes {
+        &self.attributes
+    }
+
+    /// Where its packets go: it takes none from elsewhere.
+    pub fn peer(&self) -> Option<IpAddr> {
+        self.attributes.peer
+    }
+
+    fn view(&self) -> View {
+        let Settings { number, pd, signal_all, .. } = self.settings;
+        View { attributes: self.attributes, number, pd, signal_all, state: self.state }
+    }
+
+    /// Posts to the send queue. Nothing is sent yet: that is [`Qp::tick`]'s, as with a NIC, which is told by a doorbell.
+    ///
+    /// # Errors
+    /// The `errno` that `ibv_post_send` gives.
+    pub fn post_send(&mut self, request: SendRequest, ctx: &mut Ctx) -> Result<(), c_int> {
+        let Limits { send, send_sge, inline, .. } = self.settings.limits;
+        let fits = match &request.local {
+            Local::Inline(bytes) => bytes.len() <= inline as usize && !request.work.wants_response(),
+            Local::SgList(sge) => sge.len() <= send_sge as usize,
+        };
+        let wrong_length = request.length > Qp::LONGEST || (request.work.is_atomic() && request.length != 8);
+        if !fits || wrong_length || matches!(self.state, State::Reset | State::Init | State::Rtr) {
+            return Err(libc::EINVAL);
+        }
+        if self.requester.waiting() >= send as usize {
+            return Err(libc::ENOMEM);
+        }
+        if self.state == State::Err {
+            self.view().complete_send(&request, Status::WrFlushErr, ctx);
+        } else {
+            self.requester.post(request);
+        }
+        Ok(())
+    }
+
+    /// Posts to the receive queue.
+    ///
+    /// # Errors
+    /// The `errno` that `ibv_post_recv` gives.
+    pub fn post_receive(&mut self, request: ReceiveRequest, ctx: &mut Ctx) -> Result<(), c_int> {
+        let too_many = request.sge.len() > self.settings.limits.receive_sge as usize;
+        if self.settings.uses_shared || too_many || self.state == State::Reset {
+            return Err(libc::EINVAL);
+        }
+        if self.state == State::Err {
+            self.view().complete_unfilled(&request, Status::WrFlushErr, ctx);
+        } else if !self.receives.post(request) {
+            return Err(libc::ENOMEM);
+        }
+        Ok(())
+    }
+
+    /// Takes a packet for this queue pair. Packets that come in a state that does not take them are dropped in silence.
+    pub fn receive(&mut self, packet: Packet, ctx: &mut Ctx) {
+        let (qp, row) = (self.view(), packet.row());
+        if row.service != Service::Rc {
+            ctx.say(|| format!("QP {}: {} is of another service; dropped", qp.number, row.name));
+            return;
+        }
+        let done = match self.state {
+            State::Rts | State::Sqd if row.is_response() => self.requester.receive_response(packet, &qp, ctx),
+            State::Rtr | State::Rts | State::Sqd if !row.is_response() => {
+                self.responder.receive_request(packet, &qp, &mut self.receives, ctx)
+            }
+            _ => Ok(()),
+        };
+        self.settle(done, ctx);
+    }
+
+    /// Does what time, or a new request, makes possible: timers, responses that had to wait, requests.
+    pub fn tick(&mut self, ctx: &mut Ctx) {
+        let done = self.requester.timers(&self.view(), ctx);
+        self.settle(done, ctx);
+        let done = self.responder.send_responses(&self.view(), ctx);
+        self.settle(done, ctx);
+        let done = self.requester.transmit(&self.view(), ctx);
+        self.settle(done, ctx);
+    }
+
+    /// What comes of what a half has done.
+    fn settle(&mut self, done: Result<(), Broken>, ctx: &mut Ctx) {
+        if done.is_err() {
+            self.enter(State::Err, ctx);
+        }
+        self.tell_if_drained(ctx);
+    }
+
+    /// When [`Qp::tick`] has to be called again at the latest.
+    pub fn deadline(&self) -> Option<Instant> {
+        self.requester.deadline()
+    }
+
+    /// Whether [`Qp::tick`] has more to do at once.
+    pub fn is_busy(&self) -> bool {
+        self.responder.is_busy()
+    }
+
+    /// A completion did not fit into its queue: nobody learns any more how its requests end.
+    pub fn lost_completion(&mut self, ctx: &mut Ctx) {
+        if !matches!(self.state, State::Reset | State::Err) {
+            ctx.push(Effect::Raise(AsyncEvent::QpFatal));
+            self.enter(State::Err, ctx);
+        }
+    }
+
+    /// The cause of an error first, then its echoes: every other request comes back untried.
+    fn flush(&mut self, ctx: &mut Ctx) {
+        let (sends, receive) = (self.requester.take_all(), self.responder.stop());
+        let mut receives: Vec<_> = receive.into_iter().collect();
+        receives.extend(std::iter::from_fn(|| self.receives.take()));
+        let (qp, sent, received) = (self.view(), sends.len(), receives.len());
+        if sent + received > 0 {
+            ctx.say(|| format!("QP {}: ERR, {sent} sends and {received} receives are flushed", qp.number));
+        }
+        sends.iter().for_each(|request| qp.complete_send(request, Status::WrFlushErr, ctx));
+        receives.iter().for_each(|request| qp.complete_unfilled(request, Status::WrFlushErr, ctx));
+        if self.settings.uses_shared {
+            ctx.push(Effect::Raise(AsyncEvent::LastWqeReached));
+        }
+    }
+}
+
+/// Packets that a message of so many bytes takes; a message without bytes takes one.
+fn packets(length: u32, mtu: u32) -> u32 {
+    length.div_ceil(mtu).max(1)
+}

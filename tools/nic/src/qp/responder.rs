@@ -1,0 +1,140 @@
+//! The responder: carries out what the peer's requester asks for, in the order of its PSNs, and answers
+//! (specification, volume 1, 9.7.4 and 9.7.5; errors 9.9.3).
+//!
+//! It answers: Send, RDMA Write, RDMA Read Request, Compare Swap, Fetch Add. Each packet passes the same gates, in this order:
+//! psn, sequence, length, access, resource, memory. The first gate that is shut decides what is answered.
+
+use super::responses::Response;
+use super::verdict::{Done, Nak};
+use super::{Broken, State, View};
+use crate::outside::{AsyncEvent, Ctx, Effect};
+use crate::packet::{syndrome, Packet, Reth};
+use crate::psn::Psn;
+use crate::work::{ReceiveQueue, ReceiveRequest};
+use roce::aeth::Syndrome;
+use roce::opcode::Operation;
+use std::collections::VecDeque;
+
+/// A message of several packets, as far as it has come.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Message {
+    /// Where a WRITE goes; None for a SEND.
+    pub write: Option<Reth>,
+    /// Bytes that have arrived.
+    pub arrived: u32,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Responder {
+    pub(super) expected: Psn,
+    pub(super) msn: u32,
+    /// A first request has come.
+    heard: bool,
+    /// A gap, or a missing receive, has been told: once is enough.
+    nak_sent: bool,
+    pub(super) message: Option<Message>,
+    /// The receive that a SEND under way is filling.
+    pub(super) receive: Option<ReceiveRequest>,
+    /// Atomics that were carried out, with what stood there: asked for again, they must not be carried out again.
+    pub(super) atomics: VecDeque<(Psn, u64)>,
+    /// What still has to be sent, in the order of PSNs.
+    pub(super) responses: VecDeque<Response>,
+}
+
+/// A request comes.
+impl Responder {
+    pub(super) fn start(&mut self, first: Psn) {
+        self.expected = first;
+    }
+
+    /// Nothing is received or answered any more. Gives back the receive that was being filled.
+    pub(super) fn stop(&mut self) -> Option<ReceiveRequest> {
+        self.message = None;
+        // A NAK is the last word: what stands before it in the queue is still sent.
+        let is_nak =
+            |response: &Response| matches!(response, Response::Packet(last) if last.aeth.syndrome != syndrome::ACK);
+        if !self.responses.back().is_some_and(is_nak) {
+            self.responses.clear();
+        }
+        self.receive.take()
+    }
+
+    pub(super) fn receive_request(
+        &mut self,
+        packet: Packet,
+        qp: &View,
+        receives: &mut ReceiveQueue,
+        ctx: &mut Ctx,
+    ) -> Result<(), Broken> {
+        if qp.state == State::Rtr && !std::mem::replace(&mut self.heard, true) {
+            ctx.push(Effect::Raise(AsyncEvent::CommunicationEstablished));
+        }
+        match packet.psn.since(self.expected) {
+            0 => self.nak_sent = false,
+            1.. => return self.gap(packet.psn, qp, ctx),
+            _ => return self.duplicate(packet, qp, ctx),
+        }
+        let (psn, msn, name) = (packet.psn, self.msn, packet.row().name);
+        let done = match packet.row().operation {
+            _ if packet.brings_invalidate() => Err(Nak::Invalidate),
+            Operation::Send | Operation::Write => self.carry(&packet, qp, receives, ctx),
+            Operation::ReadRequest => self.read(&packet, qp),
+            Operation::CompareSwap | Operation::FetchAdd => self.atomic(&packet, qp, ctx),
+            _ => Err(Nak::NotSupported),
+        };
+        match done {
+            Ok(done) => {
+                let moved = if self.msn == msn { String::new() } else { format!(", MSN {}", self.msn) };
+                ctx.say(|| format!("responder: PSN {psn} expected, {name}: {done}{moved}"));
+                self.answer(done, qp, ctx)
+            }
+            Err(nak) => self.refuse(psn, name, &nak, qp, ctx),
+        }
+    }
+
+    /// The psn gate: a packet before this one is missing.
+    fn gap(&mut self, psn: Psn, qp: &View, ctx: &mut Ctx) -> Result<(), Broken> {
+        let expected = self.expected;
+        if std::mem::replace(&mut self.nak_sent, true) {
+            return Ok(());
+        }
+        ctx.say(|| format!("responder: PSN {psn} came, {expected} expected; NAK, PSN sequence error"));
+        self.send_ack(expected, syndrome::PSN_SEQUENCE_ERROR, qp, ctx)
+    }
+
+    /// Sends what the request has put in the queue; then a message that is whole completes its receive.
+    fn answer(&mut self, done: Done, qp: &View, ctx: &mut Ctx) -> Result<(), Broken> {
+        // First the ACK, then the completion: a program that has seen it may end, and its device with it.
+        self.send_responses(qp, ctx)?;
+        if let Done::Placed { completes: Some(completion), .. } = done {
+            self.receive = None;
+            ctx.push(Effect::Received(completion));
+        }
+        Ok(())
+    }
+
+    /// The request is carried out. The next one has this PSN.
+    pub(super) fn advance(&mut self, next: Psn, is_message: bool) {
+        self.expected = next;
+        if is_message {
+            self.msn = (self.msn + 1) & 0xff_ffff;
+        }
+    }
+
+    /// Answers a request that cannot be carried out. Only a missing receive leaves the queue pair as it is.
+    pub(super) fn refuse(&mut self, psn: Psn, name: &str, nak: &Nak, qp: &View, ctx: &mut Ctx) -> Result<(), Broken> {
+        let syndrome = nak.syndrome();
+        ctx.say(|| format!("responder: PSN {psn} expected, {name}: {nak}; {}", Syndrome::from(syndrome)));
+        self.send_ack(psn, syndrome, qp, ctx)?;
+        if let Nak::NotReady { .. } = nak {
+            // The packets behind it are on their way; they are dropped without a word.
+            self.nak_sent = true;
+            return Ok(());
+        }
+        match nak.spoils() {
+            Some(status) => self.receive.take().iter().for_each(|receive| qp.complete_unfilled(receive, status, ctx)),
+            None => ctx.push(Effect::Raise(nak.event())),
+        }
+        Err(Broken)
+    }
+}

@@ -1,0 +1,97 @@
+//! Which packet carries PSN *n* of a request (specification, volume 1, 9.4 and 9.7.2).
+//!
+//! A packet is made from its work request whenever it is to be sent: the first time, and again when it was lost. Nothing of
+//! it is kept. A READ that got a part of its response asks for the rest.
+
+use super::requester::Wqe;
+use super::{packets, View};
+use crate::completion::Status;
+use crate::memory::Refusal;
+use crate::outside::Ctx;
+use crate::packet::{code, opcode_of, AtomicEth, Packet, Reth};
+use crate::psn::Psn;
+use crate::work::{Local, SendRequest, Work};
+use roce::opcode::{Operation, Part};
+
+/// An ACK is asked for at the end of a message, and so often within it, so that the window moves on.
+const ASK_EVERY: u32 = 16;
+
+/// The packet of `wqe` with this PSN, and the PSN of the packet behind it.
+///
+/// # Errors
+/// How the request fails: its own memory is out of reach.
+pub(super) fn segment(wqe: &Wqe, psn: Psn, qp: &View, ctx: &mut Ctx) -> Result<(Packet, Psn), Status> {
+    let request = &wqe.request;
+    let index = psn.since(wqe.first) as u32;
+    let empty = Packet { dest_qp: qp.attributes.dest_qp, psn, ack_request: true, ..Packet::default() };
+    let packet = match request.work {
+        Work::Read(remote) => {
+            let offset = index * qp.attributes.mtu;
+            let va = remote.address.wrapping_add(offset.into());
+            let reth = Reth { va, rkey: remote.rkey, length: request.length - offset };
+            // Its responses use up the PSNs up to the request's last one.
+            return Ok((Packet { opcode: code::READ_REQUEST, reth, ..empty }, wqe.last.plus(1)));
+        }
+        Work::CompareSwap { remote, compare, swap } => {
+            let atomic = AtomicEth { va: remote.address, rkey: remote.rkey, swap_add: swap, compare };
+            Packet { opcode: code::COMPARE_SWAP, atomic, ..empty }
+        }
+        Work::FetchAdd { remote, add } => {
+            let atomic = AtomicEth { va: remote.address, rkey: remote.rkey, swap_add: add, compare: 0 };
+            Packet { opcode: code::FETCH_ADD, atomic, ..empty }
+        }
+        Work::Write(remote) => {
+            let reth = Reth { va: remote.address, rkey: remote.rkey, length: request.length };
+            part_of_message(request, Operation::Write, index, Packet { reth, ..empty }, qp, ctx)?
+        }
+        Work::Send => part_of_message(request, Operation::Send, index, empty, qp, ctx)?,
+    };
+    Ok((packet, psn.plus(1)))
+}
+
+/// The packet at `index` of a SEND or WRITE.
+fn part_of_message(
+    request: &SendRequest,
+    operation: Operation,
+    index: u32,
+    empty: Packet,
+    qp: &View,
+    ctx: &mut Ctx,
+) -> Result<Packet, Status> {
+    let part = part(index, packets(request.length, qp.attributes.mtu));
+    let ends = matches!(part, Part::Last | Part::Only);
+    let brings_immediate = ends && request.immediate.is_some();
+    let payload = payload(request, index, qp, ctx).map_err(|refusal| {
+        ctx.say(|| format!("requester: {} not sent: its own memory: {refusal}", request.work));
+        Status::LocProtErr
+    })?;
+    Ok(Packet {
+        opcode: opcode_of(operation, part, brings_immediate),
+        immediate: request.immediate.unwrap_or_default(),
+        // A WRITE without immediate completes nothing at the peer, so it wakes nobody.
+        solicited: request.solicited && ends && (operation == Operation::Send || brings_immediate),
+        ack_request: ends || index % ASK_EVERY == ASK_EVERY - 1,
+        payload,
+        ..empty
+    })
+}
+
+/// The bytes of the packet at `index`.
+fn payload(request: &SendRequest, index: u32, qp: &View, ctx: &Ctx) -> Result<Vec<u8>, Refusal> {
+    let offset = index * qp.attributes.mtu;
+    let length = qp.attributes.mtu.min(request.length - offset);
+    match &request.local {
+        Local::Inline(bytes) => Ok(bytes[offset as usize..][..length as usize].to_vec()),
+        Local::SgList(sge) => ctx.memory.gather(qp.pd, sge, offset, length),
+    }
+}
+
+/// Which part of a message of `count` packets the one at `index` is.
+pub(super) fn part(index: u32, count: u32) -> Part {
+    match (index, count) {
+        (0, 1) => Part::Only,
+        (0, _) => Part::First,
+        (index, count) if index + 1 == count => Part::Last,
+        _ => Part::Middle,
+    }
+}

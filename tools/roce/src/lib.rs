@@ -1,0 +1,19 @@
+//! RoCEv2 on the wire, packet by packet, both ways: from bytes to their meaning, and back. No input, no output.
+//!
+//! [`link`] finds the UDP datagram in a frame, [`packet`] the headers in it, which [`headers`] and [`cm`] declare field by
+//! field as the specification does, in the terms of [`field`]. [`opcode`] says which headers a packet has, [`aeth`] what an
+//! answer says, [`icrc`] checks the packet, and [`track`] sorts packets into connections and counts them from the start.
+
+pub mod aeth;
+pub mod cm;
+pub mod field;
+pub mod headers;
+pub mod icrc;
+pub mod link;
+pub mod lower;
+pub mod opcode;
+pub mod packet;
+pub mod track;
+
+pub use link::{LinkType, Other};
+pub use packet::{Frame, Packet};

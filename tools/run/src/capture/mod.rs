@@ -1,0 +1,184 @@
+//! Reading captures: pcap and pcapng, in both byte orders, one packet at a time.
+//!
+//! The reader keeps one buffer and hands out slices of it, so its memory does not grow with the file. Own
+//! code rather than a crate, because an error must name the byte of the file where reading stopped, a
+//! hostile length must not be believed, and a million packets shall take no allocation each.
+
+mod format;
+mod input;
+mod pcapng;
+
+use crate::file::{Event, Line};
+use format::Format;
+use input::Input;
+use roce::link::LinkType;
+use std::fmt;
+use std::io::{self, Read};
+
+/// One recorded frame.
+#[derive(Clone, Copy, Debug)]
+pub struct Record<'a> {
+    /// Counts every frame and log line of the file from 1, as Wireshark does.
+    pub number: u64,
+    /// The name of the interface, if the file has it; in a run file that is the node that sent the frame.
+    pub node: Option<&'a str>,
+    /// Nanoseconds since 1970; None where the file does not tell.
+    pub time_ns: Option<u64>,
+    /// What the frame begins with.
+    pub link: LinkType,
+    /// The recorded bytes.
+    pub data: &'a [u8],
+    /// Bytes on the wire; more than recorded if a snap length cut the frame.
+    pub length: usize,
+    /// The comment stored with the packet.
+    pub comment: Option<&'a str>,
+}
+
+/// Why a capture cannot be read, shown or annotated.
+#[derive(Debug)]
+pub enum Error {
+    /// Reading failed.
+    Input(io::Error),
+    /// Writing failed; a closed pipe is one reason.
+    Output(io::Error),
+    /// The file is no capture, is damaged or ends too early, at which byte; or it does not have what was asked for.
+    Unfit(String),
+}
+
+impl Error {
+    fn not_a_capture(hint: &str) -> Error {
+        Error::Unfit(format!("not a pcap or pcapng file (byte 0): {hint}"))
+    }
+
+    fn truncated(offset: u64, what: &str) -> Error {
+        Error::Unfit(format!("the file ends inside the {what} that begins at byte {offset}; what came before is good"))
+    }
+
+    fn damaged(offset: u64, what: impl fmt::Display) -> Error {
+        Error::Unfit(format!("the file is damaged at byte {offset}: {what}"))
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Input(error) => write!(f, "reading failed: {error}"),
+            Error::Output(error) => write!(f, "writing failed: {error}"),
+            Error::Unfit(what) => f.write_str(what),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<io::Error> for Error {
+    fn from(error: io::Error) -> Error {
+        Error::Output(error)
+    }
+}
+
+/// Where the next packet or log line lies in the input's buffer, and what the file says about it.
+#[derive(Clone, Copy, Default)]
+struct Found {
+    /// Which of the file's interfaces, counted from 0; None for a log line.
+    interface: Option<usize>,
+    time_ns: Option<u64>,
+    /// Start and length in the bytes of the record.
+    data: (usize, usize),
+    length: usize,
+    /// Start and length of the comment; (0, 0) without one.
+    comment: (usize, usize),
+}
+
+/// Reads the packets of a capture one after the other.
+#[derive(Debug)]
+pub struct Reader<R: Read> {
+    input: Input<R>,
+    format: Format,
+    number: u64,
+}
+
+impl<R: Read> Reader<R> {
+    /// Reads the start of the file. The input need not be buffered.
+    pub fn new(input: R) -> Result<Reader<R>, Error> {
+        let mut input = Input::new(input);
+        let format = Format::begin(&mut input)?;
+        Ok(Reader { input, format, number: 0 })
+    }
+
+    /// The next packet; None at the end of the file. After an error the reader is at its end.
+    #[allow(clippy::should_implement_trait)] // A packet borrows the buffer; an Iterator's item could not.
+    pub fn next(&mut self) -> Result<Option<Record<'_>>, Error> {
+        while let Some(found) = self.found()? {
+            if let Some(interface) = found.interface {
+                return Ok(Some(self.record(interface, &found)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The next packet or log line; None at the end of the file. After an error the reader is at its end.
+    pub fn event(&mut self) -> Result<Option<Event<'_>>, Error> {
+        let Some(found) = self.found()? else { return Ok(None) };
+        Ok(Some(match found.interface {
+            Some(interface) => Event::Packet(self.record(interface, &found)),
+            None => Event::Line(Line::read(self.number, self.bytes(found.data))),
+        }))
+    }
+
+    /// The interfaces that the file has described so far, with their names; in a run file these are the nodes.
+    pub fn interfaces(&self) -> Vec<(LinkType, Option<String>)> {
+        self.format.interfaces.iter().map(|interface| (interface.link, interface.name.clone())).collect()
+    }
+
+    #[inline]
+    fn found(&mut self) -> Result<Option<Found>, Error> {
+        let found = match self.format.is_pcapng {
+            true => self.format.block(&mut self.input)?,
+            false => self.format.packet(&mut self.input)?,
+        };
+        self.number += u64::from(found.is_some());
+        Ok(found)
+    }
+
+    fn bytes(&self, (at, size): (usize, usize)) -> &[u8] {
+        &self.input.taken()[at..at + size]
+    }
+
+    fn record(&self, interface: usize, found: &Found) -> Record<'_> {
+        let comment = Some(self.bytes(found.comment)).filter(|comment| !comment.is_empty());
+        let comment = comment.and_then(|comment| std::str::from_utf8(comment).ok());
+        let (Found { time_ns, length, .. }, interface) = (*found, &self.format.interfaces[interface]);
+        let (node, data) = (interface.name.as_deref(), self.bytes(found.data));
+        Record { number: self.number, node, time_ns, link: interface.link, data, length, comment }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::input::LARGEST;
+    use super::*;
+
+    #[test]
+    fn a_claimed_length_is_not_believed() {
+        let mut file = vec![0; 24 + 16];
+        file[..4].copy_from_slice(&[0xa1, 0xb2, 0xc3, 0xd4]);
+        file[24 + 8..24 + 12].copy_from_slice(&(LARGEST as u32).to_be_bytes());
+        file.extend([7; 1000]);
+        let mut reader = Reader::new(file.as_slice()).unwrap();
+        assert!(reader.next().unwrap_err().to_string().contains("byte 24"));
+        assert!(reader.input.buffer.len() < 1 << 20, "{} bytes for a file of 1040", reader.input.buffer.len());
+    }
+
+    #[test]
+    fn a_packet_larger_than_the_buffer_is_read_whole() {
+        let mut file = vec![0; 24 + 16];
+        file[..4].copy_from_slice(&[0xa1, 0xb2, 0xc3, 0xd4]);
+        file[24 + 8..24 + 12].copy_from_slice(&1_000_000u32.to_be_bytes());
+        file.extend((0..1_000_000u32).map(|i| i as u8));
+        let mut reader = Reader::new(file.as_slice()).unwrap();
+        let record = reader.next().unwrap().unwrap();
+        assert_eq!((record.data.len(), record.data[999_999]), (1_000_000, 999_999u32 as u8));
+        assert!(reader.next().unwrap().is_none());
+    }
+}

@@ -1,0 +1,201 @@
+//! What happened in a run, in order: packets, and lines of the programs, of the kernels and of the lab.
+//!
+//! A run file is a pcapng file with both. A line is a *systemd Journal Export Block*, one journal entry of
+//! `KEY=value` lines, which Wireshark shows between the packets with a number of its own. The keys are those of
+//! systemd.journal-fields(7), and four more: `RDMA_STAGE` and `RDMA_TAG`, taken out of a lesson's line, `LAB_ACT`, and
+//! `LAB_STREAM` of a line on standard error.
+
+use crate::capture::Record;
+use crate::look::printable;
+
+/// One thing that happened.
+#[derive(Clone, Debug)]
+pub enum Event<'a> {
+    /// A frame on the wire; its comment says what the lab did to it.
+    Packet(Record<'a>),
+    /// A line of text.
+    Line(Line),
+}
+
+impl Event<'_> {
+    /// Nanoseconds since 1970; None where the file does not tell.
+    pub fn time_ns(&self) -> Option<u64> {
+        match self {
+            Event::Packet(record) => record.time_ns,
+            Event::Line(line) => Some(line.time_ns()),
+        }
+    }
+}
+
+/// A line of text that somebody said.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Line {
+    /// Its number in the file, counted with the packets from 1; 0 before it is written.
+    pub number: u64,
+    /// Microseconds since 1970.
+    pub time_us: u64,
+    /// The node that it is about, or that said it.
+    pub node: String,
+    /// Who said it: a program's name, [`Line::KERNEL`], [`Line::DEVICE`] or [`Line::LAB`].
+    pub program: String,
+    /// What was said, on one line and without control sequences.
+    pub text: String,
+    /// What kind of act the lab reports, in one word; empty otherwise.
+    pub act: String,
+    /// Whether it was said on standard error.
+    pub error: bool,
+}
+
+impl Line {
+    /// The program of a kernel's message.
+    pub const KERNEL: &'static str = "kernel";
+    /// The program of what a device in user space decides.
+    pub const DEVICE: &'static str = "device";
+    /// The program of what the lab did.
+    pub const LAB: &'static str = "lab";
+
+    /// The kind of act that reports how a program ended: `exit status 0`.
+    pub const EXIT: &'static str = "exit";
+    /// The kind of the lab's last act: nothing comes after it.
+    pub const END: &'static str = "end";
+
+    /// What a program said.
+    pub fn of_program(program: &str, text: String, error: bool) -> Line {
+        Line { program: program.to_owned(), text, error, ..Line::default() }
+    }
+
+    /// What the lab did, with one word for it.
+    pub fn of_lab(act: &str, text: &str) -> Line {
+        Line { act: act.to_owned(), ..Line::of_program(Line::LAB, text.to_owned(), false) }
+    }
+
+    /// Nanoseconds since 1970.
+    pub fn time_ns(&self) -> u64 {
+        self.time_us.saturating_mul(1000)
+    }
+
+    /// Whether the run has ended.
+    pub fn ends_run(&self) -> bool {
+        self.program == Line::LAB && self.act == Line::END
+    }
+
+    /// The stage in the heading of a lesson's line: `[12:00:00.000 #0007 accept] SLOW  rdma_accept`.
+    pub fn stage(&self) -> Option<&str> {
+        self.heading().map(|(stage, _)| stage)
+    }
+
+    /// The tag behind the heading of a lesson's line: SLOW, FAST, DATA, INFO or ERR. A device's decision is NIC.
+    pub fn tag(&self) -> Option<&'static str> {
+        if self.program == Line::DEVICE {
+            return Some("NIC");
+        }
+        let word = self.heading()?.1.split_whitespace().next()?;
+        ["SLOW", "FAST", "DATA", "INFO", "ERR"].into_iter().find(|tag| *tag == word)
+    }
+
+    /// The text without the heading of a lesson's line.
+    pub fn said(&self) -> &str {
+        self.heading().map_or(&self.text, |(_, rest)| rest)
+    }
+
+    fn heading(&self) -> Option<(&str, &str)> {
+        let (heading, rest) = self.text.strip_prefix('[')?.split_once("] ")?;
+        let mut words = heading.split(' ');
+        let (_time, number, stage) = (words.next()?, words.next()?, words.next()?);
+        (number.starts_with('#') && words.next().is_none()).then_some((stage, rest))
+    }
+
+    /// The journal entry. Syslog's priorities: 3 an error, 4 a warning, 6 the usual.
+    pub(crate) fn export(&self) -> String {
+        let priority = match (self.tag(), self.program.as_str()) {
+            (Some("ERR"), _) => 3,
+            (_, Line::KERNEL) => 4,
+            _ => 6,
+        };
+        let time = self.time_us.to_string();
+        let fields = [
+            ("__REALTIME_TIMESTAMP", time.as_str()),
+            ("_HOSTNAME", &self.node),
+            ("SYSLOG_IDENTIFIER", &self.program),
+            ("PRIORITY", &priority.to_string()),
+            ("MESSAGE", &self.text),
+            ("RDMA_STAGE", self.stage().unwrap_or_default()),
+            ("RDMA_TAG", self.tag().unwrap_or_default()),
+            ("LAB_ACT", &self.act),
+            ("LAB_STREAM", if self.error { "stderr" } else { "" }),
+        ];
+        let mut entry = String::new();
+        for (key, value) in fields.into_iter().filter(|(key, value)| !value.is_empty() || *key == "MESSAGE") {
+            entry.push_str(&format!("{key}={}\n", value.replace('\n', " ")));
+        }
+        entry
+    }
+
+    /// Reads a journal entry. Fields in systemd's binary form, which holds what is no text, are not understood. Whoever wrote
+    /// the file may be a stranger: control characters are left out.
+    pub(crate) fn read(number: u64, entry: &[u8]) -> Line {
+        let entry = String::from_utf8_lossy(entry);
+        let mut line = Line { number, ..Line::default() };
+        for (key, value) in entry.trim_end_matches('\0').lines().filter_map(|field| field.split_once('=')) {
+            match key {
+                "__REALTIME_TIMESTAMP" => line.time_us = value.parse().unwrap_or_default(),
+                "_HOSTNAME" => line.node = printable(value),
+                "SYSLOG_IDENTIFIER" => line.program = printable(value),
+                "MESSAGE" => line.text = printable(value),
+                "LAB_ACT" => line.act = printable(value),
+                "LAB_STREAM" => line.error = value == "stderr",
+                _ => {}
+            }
+        }
+        line
+    }
+}
+
+/// What the lab did to a packet, as `lab: dropped by the rule …`: it stands at the end of the packet's comment.
+pub fn lab_comment(comment: &str) -> Option<&str> {
+    comment.find("lab: ").map(|at| &comment[at..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::capture::Reader;
+    use crate::pcapng::{Section, Writer};
+    use roce::link::LinkType;
+
+    fn line(text: &str) -> Line {
+        Line { node: "server".into(), program: "lesson-04".into(), text: text.into(), ..Line::default() }
+    }
+
+    #[test]
+    fn stage_and_tag_are_found_in_a_lessons_line_and_nowhere_else() {
+        let lesson = line("[12:00:00.000 #0007 accept] SLOW  rdma_accept");
+        assert_eq!((lesson.stage(), lesson.tag(), lesson.said()), (Some("accept"), Some("SLOW"), "SLOW  rdma_accept"));
+        for other in ["", "[", "[1 2] x", "[    1.000000] rxe0: added", "[a b c d] SLOW x"] {
+            let other = line(other);
+            assert_eq!((other.stage(), other.tag(), other.said()), (None, None, other.text.as_str()));
+        }
+    }
+
+    #[test]
+    fn a_run_file_gives_back_packets_and_lines_with_one_numbering() {
+        let mut writer = Writer::without_interface(Vec::new(), &Section::default()).unwrap();
+        let server = writer.interface(LinkType::ETHERNET, Some("server")).unwrap();
+        let said = Line { time_us: 7, error: true, ..line("[12:00:00.000 #0007 accept] ERR   broken: a = b") };
+        writer.line(&said).unwrap();
+        writer.cut_packet(server, 5000, &[1, 2, 3], 3, Some("dropped")).unwrap();
+        writer.line(&Line { act: "exit".into(), program: Line::LAB.into(), ..line("status 0") }).unwrap();
+        let file = writer.into_inner().unwrap();
+
+        let mut reader = Reader::new(file.as_slice()).unwrap();
+        let Some(Event::Line(first)) = reader.event().unwrap() else { panic!("no line") };
+        assert_eq!(first, Line { number: 1, ..said });
+        let Some(Event::Packet(packet)) = reader.event().unwrap() else { panic!("no packet") };
+        assert_eq!((packet.number, packet.node, packet.comment), (2, Some("server"), Some("dropped")));
+        let Some(Event::Line(last)) = reader.event().unwrap() else { panic!("no line") };
+        assert_eq!((last.number, last.act.as_str()), (3, "exit"));
+        assert!(reader.event().unwrap().is_none());
+        // A reader of packets alone counts as Wireshark does.
+        assert_eq!(Reader::new(file.as_slice()).unwrap().next().unwrap().unwrap().number, 2);
+    }
+}

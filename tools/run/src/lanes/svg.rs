@@ -1,0 +1,165 @@
+//! Lanes, or the packets alone, as a picture that is as wide as a page of a forge: 860 pixels.
+//!
+//! Its text can be selected and searched, it follows the reader's choice of light or dark, and it is told in words.
+
+use super::{wrap, Entry, Lanes};
+use crate::look::printable;
+use crate::look::Sort;
+
+/// Pixels: the picture's width, the height above the first entry, and that of a line.
+const WIDTH: usize = 860;
+const HEAD: usize = 36;
+const LINE: usize = 16;
+/// Pixels from the left: where numbers and times end, where the lanes begin, and where they end.
+const NUMBER: usize = 34;
+const TIME: usize = 90;
+const LEFT: usize = 102;
+const RIGHT: usize = 486;
+const END: usize = 856;
+
+/// Colors by class: for light, then for dark.
+const STYLE: &str = "\
+text{font:12px ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace;fill:#1f2328}
+.title{font:12px system-ui,-apple-system,'Segoe UI','DejaVu Sans',sans-serif}
+.quiet,.title{fill:#59636e}.side{font-weight:bold}.back{fill:#ffffff}.life{stroke:#d1d9e0;stroke-width:2}
+.arrow{stroke-width:1.6;fill:none}.connection{stroke:#0e7490}.send{stroke:#1a7f37}.write{stroke:#0969da}
+.read{stroke:#8250df}.notable{stroke:#9a6700}.acknowledge{stroke:#818b98}.trouble{stroke:#cf222e}
+tspan{font-weight:bold}.slow{fill:#9a6700}.fast{fill:#0e7490}.data{fill:#1a7f37}.info{fill:#0969da}.err{fill:#cf222e}
+@media (prefers-color-scheme:dark){text{fill:#f0f6fc}.quiet,.title{fill:#9198a1}.back{fill:#0d1117}
+.life{stroke:#3d444d}.connection{stroke:#39c5cf}.send{stroke:#3fb950}.write{stroke:#4493f8}.read{stroke:#ab7df8}
+.notable{stroke:#d29922}.acknowledge{stroke:#9198a1}.trouble{stroke:#f85149}
+.slow{fill:#d29922}.fast{fill:#39c5cf}.data{fill:#3fb950}.info{fill:#4493f8}.err{fill:#f85149}}";
+
+/// Draws entries, and says them in words; the lanes say who is left and who is right.
+pub(super) fn draw(lanes: &Lanes, entries: &[Entry]) -> (String, String) {
+    let (mut body, mut y, words) = (String::new(), HEAD, describe(entries));
+    for entry in entries {
+        y += one(&mut body, lanes.sides(), y, entry);
+    }
+    let height = y + 4;
+    let mut svg = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" width=\"{WIDTH}\" \
+         height=\"{height}\" role=\"img\" aria-labelledby=\"title desc\">\n\
+         <title id=\"title\">Log lines and packets in the order they happened</title>\n\
+         <desc id=\"desc\">{}</desc>\n<style>\n{STYLE}\n</style>\n\
+         <rect class=\"back\" width=\"{WIDTH}\" height=\"{height}\"/>\n",
+        escape(&words)
+    );
+    text(&mut svg, NUMBER, 20, "class=\"quiet\" text-anchor=\"end\"", "#");
+    text(&mut svg, TIME, 20, "class=\"quiet\" text-anchor=\"end\"", "ms");
+    if let Some([left, right]) = lanes.sides() {
+        // Packets alone go from one line to the other; lines of text have their lanes beside one.
+        let (x, attributes, between) = match entries.iter().all(|entry| entry.to.is_some()) {
+            true => (END, "class=\"side\" text-anchor=\"end\"", &[LEFT - 2, END + 2][..]),
+            false => (RIGHT, "class=\"side\"", &[RIGHT - 8][..]),
+        };
+        text(&mut svg, LEFT, 20, "class=\"side\"", &lanes.with_address(left));
+        text(&mut svg, x, 20, attributes, &lanes.with_address(right));
+        for x in between {
+            svg += &format!("<path class=\"life\" d=\"M{x} 28V{}\"/>\n", height - 4);
+        }
+    }
+    (svg + &body + "</svg>\n", words)
+}
+
+/// The entries in words, for somebody who cannot see the picture.
+fn describe(entries: &[Entry]) -> String {
+    let words = entries.iter().map(|Entry { number, node, to, text, .. }| match to {
+        Some(to) => format!("{number} {node} to {to}: {text}"),
+        None => format!("{number} {node}: {text}"),
+    });
+    words.collect::<Vec<_>>().join("; ")
+}
+
+/// Pixels that so many characters take.
+fn wide(characters: usize) -> usize {
+    (characters * 73).div_ceil(10)
+}
+
+/// Characters that fit into so many pixels.
+fn fits(pixels: usize) -> usize {
+    pixels * 10 / 73
+}
+
+/// Draws one entry whose place begins at `y`, and gives its height.
+fn one(svg: &mut String, sides: Option<[&str; 2]>, y: usize, entry: &Entry) -> usize {
+    const END_OF_NUMBER: &str = "class=\"quiet\" text-anchor=\"end\"";
+    text(svg, NUMBER, y + 12, END_OF_NUMBER, &entry.number.to_string());
+    if let Some(ms) = entry.ms {
+        text(svg, TIME, y + 12, END_OF_NUMBER, &format!("{ms:.1}"));
+    }
+    match (sides, &entry.to) {
+        (Some([_, right]), Some(_)) => packet(svg, entry.node == right, y, entry),
+        (Some([left, right]), None) if [left, right].contains(&entry.node.as_str()) => {
+            let (x, end) = if entry.node == right { (RIGHT, END) } else { (LEFT, RIGHT - 12) };
+            lines(svg, x, end, y, &entry.text, entry.sort)
+        }
+        (_, to) => {
+            let to = to.as_ref().map(|to| format!(" ─▶ {to}")).unwrap_or_default();
+            let said = [format!("{}{to}: {}", entry.node, entry.text)].into_iter().chain(entry.notes.iter().cloned());
+            said.fold(0, |height, said| height + lines(svg, LEFT, END, y + height, &said, entry.sort))
+        }
+    }
+}
+
+fn lines(svg: &mut String, x: usize, end: usize, y: usize, said: &str, sort: Sort) -> usize {
+    let lines = wrap(said, fits(end - x));
+    for (place, line) in lines.iter().enumerate() {
+        let y = y + 12 + place * LINE;
+        let indent = line.len() - line.trim_start().len();
+        let (x, line) = (x + wide(indent), line.trim_start());
+        match sort {
+            // The first line has the tag, and the tag its color.
+            Sort::Tagged(tag) if place == 0 && line.contains(tag) => {
+                let colored = format!("<tspan class=\"{}\">{tag}</tspan>", sort.look().0);
+                let line = escape(line).replacen(tag, &colored, 1);
+                *svg += &format!("<text x=\"{x}\" y=\"{y}\">{line}</text>\n");
+            }
+            Sort::Aside => text(svg, x, y, "class=\"quiet\"", line),
+            _ => text(svg, x, y, "", line),
+        }
+    }
+    lines.len() * LINE
+}
+
+fn packet(svg: &mut String, to_left: bool, y: usize, entry: &Entry) -> usize {
+    const MIDDLE: &str = "text-anchor=\"middle\"";
+    let middle = (LEFT + END) / 2;
+    let words = wrap(&entry.text, fits(END - LEFT) - 4);
+    let height = words.len() * LINE;
+    let backing = wide(words.iter().map(|line| line.chars().count()).max().unwrap_or(0) + 2);
+    let (x, class) = (middle - backing / 2, entry.sort.look().0);
+    let arrow = y + height + 6;
+    // The line between the lanes does not run through the words.
+    *svg += &format!("<rect class=\"back\" x=\"{x}\" y=\"{y}\" width=\"{backing}\" height=\"{height}\"/>\n");
+    for (place, line) in words.iter().enumerate() {
+        text(svg, middle, y + 12 + place * LINE, MIDDLE, line.trim());
+    }
+    let (from, to, back) = if to_left { (END, LEFT, LEFT + 8) } else { (LEFT, END, END - 8) };
+    let (above, below) = (arrow - 5, arrow + 5);
+    let head = match entry.sort {
+        Sort::Lost => format!("M{to} {above}L{back} {below}M{to} {below}L{back} {above}"),
+        _ => format!("M{back} {above}L{to} {arrow}L{back} {below}"),
+    };
+    *svg += &format!("<path class=\"arrow {class}\" d=\"M{from} {arrow}H{to}{head}\"/>\n");
+    let mut height = height + 12;
+    for note in &entry.notes {
+        let width = wide(note.chars().count());
+        let (x, y) = (middle - width.min(END - LEFT) / 2, y + height + 1);
+        *svg += &format!("<rect class=\"back\" x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{LINE}\"/>\n");
+        text(svg, middle, y + 11, "class=\"title\" text-anchor=\"middle\"", note);
+        height += LINE;
+    }
+    height + 8
+}
+
+fn text(svg: &mut String, x: usize, y: usize, attributes: &str, words: &str) {
+    if !words.is_empty() {
+        *svg += &format!("<text x=\"{x}\" y=\"{y}\" {attributes}>{}</text>\n", escape(words));
+    }
+}
+
+/// Text as XML takes it, which allows no control characters; spaces stay as many as they are.
+fn escape(text: &str) -> String {
+    printable(text).replace('&', "&amp;").replace('<', "&lt;").replace("  ", " \u{a0}")
+}

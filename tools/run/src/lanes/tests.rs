@@ -1,0 +1,127 @@
+//! What is drawn where.
+#![allow(clippy::unwrap_used)] // A test may end with a panic.
+
+use super::*;
+use crate::capture::Record;
+use crate::pcapng::{Section, Writer};
+use roce::link::LinkType;
+
+fn line(node: &str, text: &str) -> Line {
+    Line { number: 7, time_us: 12_345, node: node.into(), program: "x".into(), text: text.into(), ..Line::default() }
+}
+
+fn lanes(width: usize, nodes: &[&str]) -> Lanes {
+    Lanes::new(nodes, Style { width, color: false })
+}
+
+fn draw(lanes: &mut Lanes, node: &str, text: &str) -> String {
+    lanes.event(&Event::Line(line(node, text)))
+}
+
+/// An ACK as it crosses the wire: Ethernet, IPv4, UDP to port 4791, BTH, AETH, ICRC.
+fn acknowledge(from: u8, to: u8) -> Vec<u8> {
+    let mut frame = vec![0; 14 + 20 + 8 + 12 + 4 + 4];
+    frame[12..15].copy_from_slice(&[0x08, 0x00, 0x45]);
+    frame[17] = 48;
+    frame[23] = 17;
+    (frame[29], frame[33]) = (from, to);
+    frame[36..38].copy_from_slice(&4791u16.to_be_bytes());
+    frame[39] = 28;
+    frame[42] = 0x11;
+    frame[53] = 7;
+    frame
+}
+
+fn sent<'a>(node: &'a str, data: &'a [u8], comment: Option<&'a str>) -> Event<'a> {
+    let (link, length) = (LinkType::ETHERNET, data.len());
+    Event::Packet(Record { number: 9, node: Some(node), time_ns: Some(14_000_000), link, data, length, comment })
+}
+
+#[test]
+fn each_event_is_in_its_lane() {
+    let mut lanes = lanes(100, &["server", "client"]);
+    assert_eq!(
+        lanes.heading().lines().next().unwrap().split_whitespace().collect::<Vec<_>>(),
+        ["#", "ms", "client", "│", "server"]
+    );
+    let client = draw(&mut lanes, "client", "[12:00:00.123 #0007 connect] SLOW  rdma_connect");
+    assert_eq!(client, format!("   7     0.0  {:41} │\n", "[connect] SLOW  rdma_connect"));
+    let again = draw(&mut lanes, "client", "[12:00:00.124 #0008 connect] INFO  again");
+    assert!(again.contains("  INFO  again ") && !again.contains("connect"), "{again}");
+    let server = draw(&mut lanes, "server", "plain text");
+    assert_eq!(server, format!("   7     0.0  {:41} │ plain text\n", ""));
+    let ack = lanes.event(&sent("client", &acknowledge(2, 1), None));
+    assert!(ack.starts_with("   9     1.7  ───") && ack.ends_with("───▶\n") && ack.contains("Acknowledge"), "{ack}");
+    let ack = lanes.event(&sent("server", &acknowledge(1, 2), Some("Step 9: It came [device] lab: dropped by x")));
+    assert!(ack.starts_with("   9     1.7  ✕───"), "{ack}");
+    assert!(ack.contains("  Step 9: It came\n") && ack.contains("  lab: dropped by x\n"), "{ack}");
+    assert_eq!(lanes.event(&sent("client", &[0; 60], None)), "");
+}
+
+#[test]
+fn long_lines_stay_in_their_lane() {
+    let text = "word ".repeat(30) + &"x".repeat(100);
+    for row in draw(&mut lanes(100, &["client", "server"]), "server", &text).lines() {
+        assert!(row.chars().count() <= 100, "{row}");
+        assert_eq!(row.chars().nth(56), Some('│'), "{row}");
+    }
+}
+
+#[test]
+fn a_narrow_terminal_and_many_nodes_get_one_column() {
+    let mut narrow = lanes(60, &["client", "server"]);
+    assert_eq!(narrow.heading(), "");
+    assert_eq!(draw(&mut narrow, "client", "hello"), "   7     0.0  client  hello\n");
+    assert!(draw(&mut narrow, "server", &"long ".repeat(40)).lines().all(|row| row.chars().count() <= 60));
+    let mut many = lanes(100, &["server", "worker-1", "worker-2"]);
+    let ack = acknowledge(2, 1);
+    assert!(many.event(&sent("worker-2", &ack, None)).contains("  worker-2  ─▶ 0.0.0.1  Acknowledge"));
+    let _ = many.event(&sent("server", &acknowledge(1, 2), None));
+    assert!(many.event(&sent("worker-2", &ack, None)).contains("  worker-2  ─▶ server  Acknowledge"));
+}
+
+#[test]
+fn the_tag_gives_the_color_and_a_text_cannot() {
+    let mut lanes = Lanes::new(&["client", "server"], Style { width: 60, color: true });
+    let row = draw(&mut lanes, "client", "[12:00:00.123 #0007 accept] ERR   x\u{1b}[32m");
+    assert!(row.contains("\u{1b}[31m") && !row.contains("\u{1b}[32m"), "{row:?}");
+}
+
+#[test]
+fn wrapping_prefers_spaces_and_bars() {
+    assert_eq!(wrap("access=LOCAL_WRITE|REMOTE_READ", 20), ["access=LOCAL_WRITE|", "    REMOTE_READ"]);
+    assert_eq!(wrap("no spaces", 7), ["no", "    spa", "    ces"]);
+}
+
+#[test]
+fn a_picture_holds_no_more_than_what_is_drawn() {
+    let mut writer = Writer::without_interface(Vec::new(), &Section::default()).unwrap();
+    let nodes = ["server", "client"].map(|name| writer.interface(LinkType::ETHERNET, Some(name)).unwrap());
+    for text in ["[12:00:00.123 #0001 knock] DATA  first", "[12:00:00.124 #0002 knock] ERR   <script>&\u{1b}[31m"] {
+        writer.line(&line("client", text)).unwrap();
+    }
+    let ack = acknowledge(1, 2);
+    writer.cut_packet(nodes[0], 13_000_000, &ack, ack.len(), Some("lab: dropped <b>")).unwrap();
+    let run = writer.into_inner().unwrap();
+    let (svg, words) = picture(&run, 2..=3).unwrap();
+    // The part tells the stage itself, though the line before it has the same.
+    assert!(
+        svg.contains(">[knock] <tspan class=\"err\">ERR</tspan> ") && svg.contains("&lt;script>&amp;[31m"),
+        "{svg}"
+    );
+    assert!(!svg.contains("<script>") && !svg.contains("<b>") && !svg.contains('\u{1b}') && !svg.contains("first"));
+    assert!(svg.contains("arrow trouble") && words.contains("3 server to client: Acknowledge"), "{words}");
+}
+
+#[test]
+fn the_ladder_of_any_capture_has_client_and_server() {
+    let mut writer = Writer::new(Vec::new(), LinkType::ETHERNET, &Section::default()).unwrap();
+    writer.packet(0, &acknowledge(1, 2), Some("Step 8: A & B write [client: ibv_post_send]")).unwrap();
+    writer.packet(0, &acknowledge(2, 1), Some("a comment of my own")).unwrap();
+    let (svg, words) = ladder(&writer.into_inner().unwrap()).unwrap();
+    assert!(svg.contains(">client 0.0.0.2<") && svg.contains(">server 0.0.0.1<"), "{svg}");
+    assert!(svg.contains(">Step 8: A &amp; B write<") && !svg.contains("my own"), "{svg}");
+    // Each arrow points to the receiver.
+    assert!(svg.contains("M856 58H102") && svg.contains("M102 "), "{svg}");
+    assert!(words.starts_with("1 server to client: Acknowledge") && words.contains("2 client to server"), "{words}");
+}

@@ -1,0 +1,119 @@
+//! Writes a run file while the run goes on: frames and lines get their numbers and times here, in the order in which they come.
+
+use crate::capture::Record;
+use crate::file::{Event, Line};
+use crate::pcapng::{Section, Writer};
+use roce::{Frame, LinkType};
+use std::fmt;
+use std::io::{self, Write};
+use std::time::{Duration, Instant, SystemTime};
+
+/// A run file that is being written.
+#[derive(Debug)]
+pub struct Recorder<W: Write> {
+    capture: Writer<W>,
+    /// The nodes' names, in the order of their interfaces.
+    nodes: Vec<String>,
+    /// Events so far.
+    number: u64,
+    counts: Counts,
+    started: (Instant, SystemTime),
+}
+
+/// How much has crossed the wire.
+#[derive(Clone, Debug, Default)]
+pub struct Counts {
+    /// The RoCE packets' names, each with how often it occurred, in the order of their first occurrence.
+    pub packets: Vec<(&'static str, usize)>,
+    /// Frames that are no RoCE packets: ARP and the like.
+    pub others: usize,
+}
+
+impl Counts {
+    fn count(&mut self, frame: &[u8]) {
+        let Frame::Roce(packet) = Frame::ethernet(frame) else {
+            self.others += 1;
+            return;
+        };
+        match self.packets.iter_mut().find(|(name, _)| *name == packet.name()) {
+            Some((_, count)) => *count += 1,
+            None => self.packets.push((packet.name(), 1)),
+        }
+    }
+}
+
+impl fmt::Display for Counts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let counts: Vec<String> = self.packets.iter().map(|(name, count)| format!("{count} {name}")).collect();
+        f.write_str(&if counts.is_empty() { "no RoCE packets".to_owned() } else { counts.join(", ") })?;
+        match self.others {
+            0 => Ok(()),
+            others => write!(f, "; and {others} other frames (ARP and the like)"),
+        }
+    }
+}
+
+impl<W: Write> Recorder<W> {
+    /// Begins a file with an interface for each node. `application` is the program that writes it.
+    ///
+    /// # Errors
+    /// It cannot be written; so for all that follow.
+    pub fn begin(out: W, application: &'static str, nodes: &[&str]) -> io::Result<Self> {
+        let section = Section { application: Some(application), ..Section::default() };
+        let mut capture = Writer::without_interface(out, &section)?;
+        for name in nodes {
+            capture.interface(LinkType::ETHERNET, Some(name))?;
+        }
+        let nodes = nodes.iter().map(|name| (*name).to_owned()).collect();
+        Ok(Self { capture, nodes, number: 0, counts: Counts::default(), started: (Instant::now(), SystemTime::now()) })
+    }
+
+    /// Writes a frame that a node has sent, and what became of it if it was not simply delivered.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn packet<'a>(&'a mut self, node: usize, frame: &'a [u8], comment: Option<&'a str>) -> io::Result<Event<'a>> {
+        let time_ns = self.now().as_nanos() as u64;
+        self.number += 1;
+        self.counts.count(frame);
+        self.capture.cut_packet(node as u32, time_ns, frame, frame.len(), comment)?;
+        let (number, node) = (self.number, self.nodes.get(node).map(String::as_str));
+        let (time_ns, link) = (Some(time_ns), LinkType::ETHERNET);
+        Ok(Event::Packet(Record { number, node, time_ns, link, data: frame, length: frame.len(), comment }))
+    }
+
+    /// Writes a line about a node, or about the run as a whole.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn line(&mut self, node: Option<usize>, line: Line) -> io::Result<Event<'static>> {
+        self.number += 1;
+        let name = node.and_then(|node| self.nodes.get(node)).cloned().unwrap_or_default();
+        let line = Line { number: self.number, time_us: self.now().as_micros() as u64, node: name, ..line };
+        self.capture.line(&line)?;
+        Ok(Event::Line(line))
+    }
+
+    /// Brings all that was written to the file.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.capture.flush()
+    }
+
+    /// What was written so far.
+    pub fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
+    /// The nodes' names.
+    pub fn nodes(&self) -> &[String] {
+        &self.nodes
+    }
+
+    /// Since 1970, by a clock that does not jump.
+    fn now(&self) -> Duration {
+        (self.started.1 + self.started.0.elapsed()).duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default()
+    }
+}

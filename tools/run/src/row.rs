@@ -1,0 +1,153 @@
+//! What a ladder says about one packet, whether in a terminal or in a picture.
+
+use super::look::Sort;
+use super::words;
+use crate::capture::{Error, Reader, Record};
+use crate::file::{lab_comment, Event};
+use roce::packet::{Frame, Packet};
+use roce::track::{Side, Tracker};
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::net::IpAddr;
+
+/// One packet, in words.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    /// The frame's number in the capture.
+    pub frame: u64,
+    /// Milliseconds since the first frame; None where the capture does not tell.
+    pub ms: Option<f64>,
+    /// The machine that asked for the connection.
+    pub client: IpAddr,
+    /// The machine at the other end.
+    pub server: IpAddr,
+    /// The direction.
+    pub from_client: bool,
+    /// What is written on the arrow.
+    pub label: String,
+    /// What sort of packet it is, for its color.
+    pub sort: Sort,
+    /// Its number, counted from the first of its direction: `psn +1`. Datagrams have none worth telling.
+    pub psn: Option<String>,
+    /// Lengths, addresses, keys, states.
+    pub details: Vec<String>,
+    /// The comment stored with the packet.
+    pub comment: Option<String>,
+}
+
+impl Row {
+    /// The step of the lesson, as `Step 8: The client writes`, if [`annotate`](crate::annotate) has written the comment.
+    pub fn step(&self) -> Option<&str> {
+        let comment = self.comment.as_deref()?;
+        let (step, _) = comment.split_once(" [").unwrap_or((comment, ""));
+        step.starts_with("Step ").then_some(step)
+    }
+
+    /// What the lab did to the packet.
+    pub fn lab(&self) -> Option<&str> {
+        lab_comment(self.comment.as_deref()?)
+    }
+
+    /// Whether the lab did not deliver the packet.
+    pub fn lost(&self) -> bool {
+        self.lab().is_some_and(|words| words.starts_with("lab: dropped"))
+    }
+
+    /// What is said about the packet beside its name.
+    pub fn words(&self) -> impl Iterator<Item = &str> {
+        self.psn.iter().chain(&self.details).map(String::as_str)
+    }
+}
+
+/// Turns packets into rows, in the order of the capture.
+#[derive(Debug)]
+pub struct Rows {
+    clients: Clients,
+    tracker: Tracker,
+}
+
+/// What one has to have seen all of a capture to know.
+#[derive(Clone, Debug, Default)]
+pub struct Clients {
+    /// For each pair of machines, in order, the one that acts as client.
+    by_pair: BTreeMap<(IpAddr, IpAddr), IpAddr>,
+    /// When the first frame or line was recorded.
+    start_ns: Option<u64>,
+}
+
+impl Rows {
+    /// Begins a capture whose [`clients`] are known.
+    pub fn new(clients: Clients) -> Rows {
+        Rows { clients, tracker: Tracker::default() }
+    }
+
+    /// Takes note of the next frame; a row if it holds a RoCEv2 packet, else what it holds.
+    pub fn next(&mut self, record: &Record) -> Result<Row, roce::Other> {
+        self.clients.start_ns = self.clients.start_ns.or(record.time_ns);
+        match Frame::decode(record.link, record.data) {
+            Frame::Roce(packet) => Ok(self.row(record, &packet)),
+            Frame::Other(other) => Err(other),
+        }
+    }
+
+    fn row(&mut self, record: &Record, packet: &Packet) -> Row {
+        let (src, dst) = (packet.datagram.src, packet.datagram.dst);
+        // Live, nobody knows the clients beforehand.
+        let asker = if packet.opcode.is_response() { dst } else { src };
+        let client = *self.clients.by_pair.entry(pair(src, dst)).or_insert(asker);
+        let from_client = client == src;
+        let seen = self.tracker.see(packet);
+        let since = |now: u64, start: u64| now.wrapping_sub(start) as i64 as f64 / 1e6;
+        Row {
+            frame: record.number,
+            ms: record.time_ns.zip(self.clients.start_ns).map(|(now, start)| since(now, start)),
+            client,
+            server: if from_client { dst } else { src },
+            from_client,
+            label: words::short_name(packet),
+            sort: words::sort(packet),
+            psn: words::psn(packet, seen),
+            details: words::details(packet, seen, from_client),
+            comment: record.comment.map(String::from),
+        }
+    }
+}
+
+/// The rows of a whole capture. `open` begins to read it, and is called twice.
+pub fn all<R: Read>(open: impl Fn() -> Result<Reader<R>, Error>) -> Result<Vec<Row>, Error> {
+    let mut rows = Rows::new(clients(&mut open()?));
+    let (mut reader, mut all) = (open()?, Vec::new());
+    while let Some(record) = reader.next()? {
+        all.extend(rows.next(&record).ok());
+    }
+    Ok(all)
+}
+
+/// Finds the machines that act as client towards another: those that sent a REQ; for a pair without one,
+/// the machine that sent the first request. The key is the pair in order.
+pub fn clients<R: Read>(reader: &mut Reader<R>) -> Clients {
+    let (mut tracker, mut by_pair, mut start_ns) = (Tracker::default(), BTreeMap::new(), None);
+    // A damaged file is reported when it is read for the second time.
+    while let Ok(Some(event)) = reader.event() {
+        start_ns = start_ns.or(event.time_ns());
+        let Event::Packet(record) = event else { continue };
+        let Frame::Roce(packet) = Frame::decode(record.link, record.data) else { continue };
+        let (src, dst) = (packet.datagram.src, packet.datagram.dst);
+        let from = match tracker.see(&packet) {
+            Some(seen) => seen.from,
+            None if packet.opcode.is_response() => Side::Server,
+            None => Side::Client,
+        };
+        by_pair.entry(pair(src, dst)).or_insert(if from == Side::Client { src } else { dst });
+    }
+    // Of several requests the first one counts.
+    for connection in tracker.connections().iter().rev().filter(|connection| connection.request.is_some()) {
+        let [client, server] = connection.ips;
+        by_pair.insert(pair(client, server), client);
+    }
+    Clients { by_pair, start_ns }
+}
+
+fn pair(a: IpAddr, b: IpAddr) -> (IpAddr, IpAddr) {
+    (a.min(b), a.max(b))
+}

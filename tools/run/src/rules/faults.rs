@@ -1,0 +1,117 @@
+//! Doing as the rules say: what is recorded of a frame, what goes on, and what is held back for a while.
+
+use super::{Act, Rules};
+use roce::Frame;
+use std::time::{Duration, Instant};
+
+/// How long a packet waits for the one that it is to be swapped with. It is less than the time after which a lesson sends it
+/// again.
+const SWAP_LIMIT: Duration = Duration::from_millis(200);
+/// Frames that delays may hold back. A real link holds no more, either.
+const MAX_HELD: usize = 4096;
+
+#[derive(Debug)]
+pub(super) struct Held {
+    frame: Vec<u8>,
+    name: &'static str,
+    from: usize,
+    to: Option<usize>,
+    is_swapped: bool,
+}
+
+/// What becomes of a frame.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Passage {
+    /// The frame, as its receiver gets it.
+    pub frame: Vec<u8>,
+    /// How often it goes on to its receiver now. It is recorded as often, and once if it does not.
+    pub copies: usize,
+    /// What to record with it: with the last one, if it goes on several times.
+    pub comment: Option<String>,
+    /// What to say about it.
+    pub line: Option<String>,
+    /// A frame that goes on after it. It is recorded already.
+    pub then: Option<Vec<u8>>,
+    /// Whether its sender's cable is cut from now on.
+    pub cuts: bool,
+}
+
+impl Rules {
+    /// Decides about a frame that node `from` has sent to node `to`; None for all.
+    pub fn pass(&mut self, frame: Vec<u8>, from: usize, to: Option<usize>, now: Instant) -> Passage {
+        let waiting = self.waiting(&frame, from, to);
+        let judged = self.judge(&frame, from, to);
+        let Some((act, rule, name)) = judged.filter(|(act, ..)| waiting.is_none() || *act != Act::Swap) else {
+            let then = waiting.and_then(|key| self.held.remove(&key)).map(|held| held.frame);
+            return Passage { frame, copies: 1, then, ..Passage::default() };
+        };
+        let deed = format!("{} by the rule: {}", done(act), self.rules[rule].text);
+        let (line, comment) = (Some(format!("{name} {deed}")), Some(format!("lab: {deed}")));
+        let passage = Passage { frame, comment, line, cuts: act == Act::Cut, ..Passage::default() };
+        let wait = match act {
+            Act::Drop | Act::Cut => return passage,
+            Act::Duplicate => return Passage { copies: 2, ..passage },
+            Act::Corrupt => return Passage { frame: corrupted(passage.frame), copies: 1, ..passage },
+            Act::Delay(time) => time,
+            Act::Swap => SWAP_LIMIT,
+        };
+        if self.held.len() == MAX_HELD {
+            let comment = Some("lab: dropped, because so much is held back already".to_owned());
+            return Passage { comment, line: None, ..passage };
+        }
+        self.count += 1;
+        let held = Held { frame: passage.frame.clone(), name, from, to, is_swapped: act == Act::Swap };
+        self.held.insert((now + wait, self.count), held);
+        passage
+    }
+
+    /// The frame that waits for this one, to go on after it.
+    fn waiting(&self, frame: &[u8], from: usize, to: Option<usize>) -> Option<(Instant, u64)> {
+        let fits = |held: &Held| held.is_swapped && (held.from, held.to) == (from, to);
+        let (key, _) = self.held.iter().find(|(_, held)| fits(held))?;
+        matches!(Frame::ethernet(frame), Frame::Roce(_)).then_some(*key)
+    }
+
+    /// When the next frame that is held back is to go on.
+    pub fn due(&self) -> Option<Instant> {
+        self.held.first_key_value().map(|((time, _), _)| *time)
+    }
+
+    /// The next frame whose time has come: the node that has sent it, the frame, and what to say about it.
+    pub fn release(&mut self, now: Instant) -> Option<(usize, Vec<u8>, String)> {
+        let next = self.held.first_entry().filter(|next| next.key().0 <= now)?;
+        let Held { frame, name, from, is_swapped, .. } = next.remove();
+        let alone = format!(" alone: no packet to swap it with came within {} ms", SWAP_LIMIT.as_millis());
+        Some((from, frame, format!("{name} goes on{}", if is_swapped { &alone } else { "" })))
+    }
+
+    /// The nodes and names of the packets that are still held back.
+    pub fn held(&self) -> impl Iterator<Item = (usize, &'static str)> + '_ {
+        self.held.values().map(|held| (held.from, held.name))
+    }
+}
+
+fn done(act: Act) -> String {
+    match act {
+        Act::Drop => "dropped".to_owned(),
+        Act::Duplicate => "duplicated".to_owned(),
+        Act::Delay(time) => format!("delayed {} ms", time.as_millis()),
+        Act::Swap => "swapped with the next one".to_owned(),
+        Act::Corrupt => "corrupted".to_owned(),
+        Act::Cut => "dropped, and the cable cut,".to_owned(),
+    }
+}
+
+/// The frame with all bits of its ICRC turned around, and else as it was. RoCEv2 packets are sent without a UDP checksum; one
+/// that has it loses it here, or the receiver would drop it one layer too early.
+fn corrupted(mut frame: Vec<u8>) -> Vec<u8> {
+    let Frame::Roce(packet) = Frame::ethernet(&frame) else { return frame };
+    let datagram = packet.datagram;
+    let end = datagram.ip_offset + datagram.wire_length;
+    let checksum = datagram.ip_offset + datagram.udp_offset + 6;
+    frame[checksum..checksum + 2].fill(0);
+    if let Some(icrc) = frame.get_mut(end - roce::icrc::LENGTH..end) {
+        icrc.iter_mut().for_each(|byte| *byte = !*byte);
+    }
+    frame
+}

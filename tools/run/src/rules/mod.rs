@@ -1,0 +1,138 @@
+//! Faults on the wire, named in the words that `wire show` prints.
+//!
+//! A rule is one act on one packet, or on every packet of a kind:
+#![doc = concat!("```text\n", include_str!("grammar.txt"), "```")]
+//! Quotes around a name may be left out. Each rule counts the packets that fit its name, its nodes and its "again-sent",
+//! whatever other rules do to them; where several choose the same packet, the first of them acts. [`parse`] reads rules,
+//! [`faults`] does as they say.
+
+mod faults;
+mod parse;
+#[cfg(test)]
+mod tests;
+
+pub use faults::Passage;
+
+use anyhow::Result;
+use roce::aeth::Syndrome;
+use roce::track::Tracker;
+use roce::{Frame, Packet};
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+/// How rules are written, for people.
+pub const GRAMMAR: &str = include_str!("grammar.txt");
+
+/// What happens to a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Act {
+    Drop,
+    Duplicate,
+    Delay(Duration),
+    /// It arrives after the next packet of its direction.
+    Swap,
+    /// It arrives with an ICRC that does not fit, and so its receiver takes it for damaged.
+    Corrupt,
+    /// It gets lost, and so does all that its sender sends from now on, and all that others send to this node: somebody has
+    /// pulled the cable.
+    Cut,
+}
+
+/// One act, and the packets that it is for.
+#[derive(Debug)]
+struct Rule {
+    text: String,
+    act: Act,
+    /// The n-th, counted from 1; None for every.
+    nth: Option<u64>,
+    again_sent: bool,
+    name: String,
+    from: Option<usize>,
+    to: Option<usize>,
+    /// Packets that fit so far.
+    met: u64,
+}
+
+/// Rules, what they have seen, and what they hold back.
+#[derive(Debug, Default)]
+pub struct Rules {
+    rules: Vec<Rule>,
+    tracker: Tracker,
+    /// Frames in the order of their time. The number tells those of the same time apart.
+    held: BTreeMap<(Instant, u64), faults::Held>,
+    count: u64,
+}
+
+impl Rules {
+    /// Reads rules for a network of these nodes. The message about a word that is not understood points at it, and lists what
+    /// would be.
+    pub fn parse(text: &str, nodes: &[&str]) -> Result<Self> {
+        Ok(Self { rules: parse::rules(text, nodes)?, ..Self::default() })
+    }
+
+    /// What is to be done with an Ethernet frame, the rule that says so, and the packet's name; None if it just passes. To be
+    /// called once for each frame, in their order. Nodes are told by their places in the list that [`Rules::parse`] got; a
+    /// frame for all is to nobody.
+    fn judge(&mut self, frame: &[u8], from: usize, to: Option<usize>) -> Option<(Act, usize, &'static str)> {
+        if self.rules.is_empty() {
+            return None;
+        }
+        let Frame::Roce(packet) = Frame::ethernet(frame) else { return None };
+        let again = self.tracker.see(&packet).is_some_and(|seen| seen.again);
+        let mut verdict = None;
+        for (index, rule) in self.rules.iter_mut().enumerate() {
+            let chosen = rule.chooses(&packet, again, from, to);
+            if chosen && verdict.is_none() {
+                verdict = Some((rule.act, index, packet.name()));
+            }
+        }
+        verdict
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.rules.is_empty()
+    }
+
+    /// What is wrong at the end of a run: a rule whose packet did not come has tested nothing.
+    pub fn trouble(&self) -> Option<String> {
+        let unmet = self.rules.iter().filter(|rule| rule.met < rule.nth.unwrap_or(1));
+        let unmet: Vec<String> = unmet.map(|rule| format!("`{}`", rule.text)).collect();
+        match unmet.as_slice() {
+            [] => None,
+            [rule] => Some(format!("the rule {rule} never met its packet")),
+            rules => Some(format!("the rules {} never met their packets", rules.join(" and "))),
+        }
+    }
+}
+
+impl Rule {
+    /// Counts a packet, if it fits, and says whether it is the one.
+    fn chooses(&mut self, packet: &Packet, again: bool, from: usize, to: Option<usize>) -> bool {
+        let fits = (again || !self.again_sent)
+            && (self.from.is_none() || self.from == Some(from))
+            && (self.to.is_none() || self.to == to)
+            && names(packet).any(|name| name.eq_ignore_ascii_case(&self.name));
+        self.met += u64::from(fits);
+        fits && self.nth.map_or(true, |nth| nth == self.met)
+    }
+}
+
+/// The name that fits every packet.
+const ANY: &str = "packet";
+
+/// All names that a packet goes by.
+fn names(packet: &Packet) -> impl Iterator<Item = &'static str> {
+    let short = packet.cm().map(|message| message.kind.short());
+    let refusal = match packet.aeth().map(|aeth| aeth.verdict()) {
+        Some(Syndrome::Nak(_)) => Some("NAK"),
+        Some(Syndrome::RnrNak { .. }) => Some("RNR NAK"),
+        _ => None,
+    };
+    [packet.name(), without_service(packet.name()), ANY].into_iter().chain(short).chain(refusal)
+}
+
+/// As the ladder shows it: RC is the usual one.
+fn without_service(name: &'static str) -> &'static str {
+    name.trim_start_matches("RC ")
+}

@@ -1,0 +1,130 @@
+//! Which step of a story each packet of a capture belongs to.
+//!
+//! Nothing is read from addresses, queue pairs or counts that differ between runs. The client is the one who sends
+//! the ConnectRequest; where there are several, each connection follows the story by itself. In a story without connection
+//! management the client is the one who sends the first request, and all queue pairs follow the story together. A CM message
+//! belongs to the step with its name. The requests of one side come in the order of the story, and packet sequence numbers
+//! tell to which request a later part, a repetition or an answer belongs; so neither another path MTU, nor ACKs for several
+//! requests at once, nor lost packets change the assignment.
+
+use super::{Side, Step, Story};
+use roce::cm::Kind;
+use roce::opcode::{Part, Service};
+use roce::packet::Packet;
+use roce::track::{Seen, Tracker};
+use std::collections::HashMap;
+use std::fmt;
+
+/// Follows a capture packet by packet.
+#[derive(Debug)]
+pub struct Follow<'s> {
+    story: &'s Story,
+    tracker: Tracker,
+    /// Each connection that began with a ConnectRequest, or all of them as one if the story has none; and for the requests of
+    /// its client and of its server, in order, the connection and the sequence number that each begins with.
+    connections: HashMap<usize, [Vec<(usize, i64)>; 2]>,
+}
+
+/// A packet that the story does not have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unexpected {
+    /// The frame's number.
+    pub frame: u64,
+    /// The packet's name, with its sender as far as that is known.
+    pub packet: String,
+    /// What the story has instead.
+    pub expected: String,
+}
+
+impl fmt::Display for Unexpected {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "frame {}: {} is not part of the story; expected {}", self.frame, self.packet, self.expected)
+    }
+}
+
+impl Story {
+    /// Begins to follow a capture of this story.
+    pub fn follow(&self) -> Follow<'_> {
+        Follow { story: self, tracker: Tracker::default(), connections: HashMap::new() }
+    }
+}
+
+impl<'s> Follow<'s> {
+    /// The step that the next packet belongs to; after an error the next ones may fit again. `frame` is for the error.
+    pub fn packet(&mut self, frame: u64, packet: &Packet) -> Result<&'s Step, Unexpected> {
+        let seen = self.tracker.see(packet);
+        let message = packet.cm();
+        let begins = message.as_ref().map_or(self.story.has_no_cm(), |message| message.kind == Kind::ConnectRequest);
+        if let Some(seen) = seen.filter(|_| begins) {
+            self.connections.entry(self.group(seen)).or_default();
+        }
+        let side = self.side(packet, seen);
+        let found = match (side, message) {
+            (None, _) => Err("a ConnectRequest first".into()),
+            (Some(side), Some(_)) => self.cm_step(packet, side),
+            (Some(side), None) => self.rc_step(packet, side, seen),
+        };
+        let sender = side.map_or(String::new(), |side| format!("the {}'s ", side.name()));
+        found.map_err(|expected| Unexpected { frame, packet: format!("{sender}{}", packet.name()), expected })
+    }
+
+    /// What follows the story by itself.
+    fn group(&self, seen: Seen) -> usize {
+        if self.story.has_no_cm() {
+            0
+        } else {
+            seen.connection
+        }
+    }
+
+    /// Who sent a packet: one end of its connection, or, if it is of none, whose machine that is. None before the first
+    /// ConnectRequest.
+    fn side(&self, packet: &Packet, seen: Option<Seen>) -> Option<Side> {
+        let known = seen.filter(|seen| self.connections.contains_key(&self.group(*seen))).map(|seen| seen.from);
+        known.or_else(|| {
+            let all = self.tracker.connections();
+            let mut clients = self.connections.keys().filter_map(|connection| Some(all.get(*connection)?.ips[0]));
+            let is_client = clients.any(|client| client == packet.datagram.src);
+            let side = if is_client { Side::Client } else { Side::Server };
+            (!self.connections.is_empty()).then_some(side)
+        })
+    }
+
+    fn cm_step(&self, packet: &Packet, side: Side) -> Result<&'s Step, String> {
+        let mut own = self.story.steps.iter().filter(|step| step.side == side && !step.packets.starts_with("RC "));
+        let found = own.clone().find(|step| step.fits(packet));
+        found.ok_or_else(|| match own.next() {
+            None => "no CM message of this side".into(),
+            Some(first) => own.fold(first.packets.clone(), |names, step| format!("{names} or {}", step.packets)),
+        })
+    }
+
+    fn rc_step(&mut self, packet: &Packet, side: Side, seen: Option<Seen>) -> Result<&'s Step, String> {
+        if packet.opcode.service != Service::Rc {
+            return Err("a packet of a reliable connection".into());
+        }
+        let group = seen.map(|seen| self.group(seen));
+        let requests = group.and_then(|group| self.connections.get_mut(&group));
+        let known =
+            seen.zip(requests).and_then(|(seen, requests)| Some((requests, seen.connection, seen.psn?, seen.again)));
+        let (requests, connection, psn, again) =
+            known.ok_or("a packet of a connection whose ConnectRequest the capture has")?;
+        let answer = packet.opcode.is_response();
+        let starts = &mut requests[if answer { side.other() } else { side } as usize];
+        if !answer && !again && matches!(packet.opcode.part, Part::First | Part::Only) {
+            starts.push((connection, psn));
+        }
+        // Each request has the numbers from its own first to the next one's.
+        let index = starts.iter().rposition(|(of, start)| *of == connection && *start <= psn);
+        let index = index.ok_or("an answer only after its request")?;
+        let wanted = |step: &&Step| step.side == side && if answer { step.is_answer() } else { step.is_request() };
+        let steps: Vec<&Step> = self.story.steps.iter().filter(wanted).collect();
+        let index = if self.story.repeats && !steps.is_empty() { index % steps.len() } else { index };
+        match (steps.get(index), steps.last()) {
+            (Some(step), _) if step.fits(packet) => Ok(step),
+            (Some(step), _) => Err(format!("{} (step {}: {})", step.packets, step.number, step.title)),
+            (None, Some(last)) => Err(format!("no more of this side after step {}: {}", last.number, last.title)),
+            (None, None) => Err("only connection management from this side".into()),
+        }
+    }
+}
