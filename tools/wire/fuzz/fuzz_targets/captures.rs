@@ -4,7 +4,7 @@
 
 use libfuzzer_sys::fuzz_target;
 
-#[path = "../../tests/exercise/mod.rs"]
+#[path = "../../tests/all/exercise/mod.rs"]
 mod exercise;
 
 fuzz_target!(|bytes: &[u8]| exercise::everything(bytes));

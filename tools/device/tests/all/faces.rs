@@ -1,0 +1,186 @@
+//! What programs do with the C functions that no lesson does: they leave things too early, and too full. The device of this
+//! test program talks to itself.
+
+#![allow(clippy::undocumented_unsafe_blocks)] // It is C that is called: what holds, the manual pages say.
+
+use device::rdmacm::channel::*;
+use device::rdmacm::connect::rdma_connect;
+use device::rdmacm::id::*;
+use device::verbs::cq::*;
+use device::verbs::device::*;
+use device::verbs::events::*;
+use device::verbs::memory::*;
+use device::verbs::qp::*;
+use rdma_sys::{
+    ibv_async_event, ibv_context, ibv_cq, ibv_gid, ibv_pd, ibv_qp, ibv_qp_attr, ibv_qp_init_attr, ibv_send_wr,
+};
+use rdma_sys::{ibv_event_type, ibv_qp_state, ibv_qp_type, ibv_wr_opcode};
+use rdma_sys::{rdma_cm_event_type, rdma_cm_id, rdma_conn_param, rdma_event_channel, rdma_port_space};
+use std::mem::zeroed;
+use std::net::Ipv4Addr;
+use std::ptr::null_mut;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+const DEADLINE: Duration = Duration::from_secs(20);
+
+/// What an act gives; None if it takes longer than anything may.
+fn within<T: Send + 'static>(deadline: Duration, act: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+    let (done, waited) = mpsc::channel();
+    thread::spawn(move || done.send(act()));
+    waited.recv_timeout(deadline).ok()
+}
+
+/// The device's own address, and a port.
+unsafe fn own_address(port: u16) -> libc::sockaddr_in {
+    unsafe {
+        let context = open_first();
+        let mut gid: ibv_gid = zeroed();
+        assert_eq!(ibv_query_gid(context, 1, 0, &mut gid), 0);
+        let address = Ipv4Addr::new(gid.raw[12], gid.raw[13], gid.raw[14], gid.raw[15]);
+        let mut to: libc::sockaddr_in = zeroed();
+        (to.sin_family, to.sin_port) = (libc::AF_INET as u16, port.to_be());
+        to.sin_addr.s_addr = u32::from_ne_bytes(address.octets());
+        to
+    }
+}
+
+unsafe fn open_first() -> *mut ibv_context {
+    unsafe { ibv_open_device(*ibv_get_device_list(null_mut())) }
+}
+
+/// An id that listens.
+unsafe fn listening(channel: *mut rdma_event_channel, port: u16) -> *mut rdma_cm_id {
+    unsafe {
+        let (mut id, mut at) = (null_mut(), own_address(port));
+        assert_eq!(rdma_create_id(channel, &mut id, null_mut(), rdma_port_space::RDMA_PS_TCP), 0);
+        assert_eq!(rdma_bind_addr(id, (&mut at as *mut libc::sockaddr_in).cast()), 0);
+        assert_eq!(rdma_listen(id, 4), 0);
+        id
+    }
+}
+
+/// Asks for a connection to a port.
+unsafe fn knock(channel: *mut rdma_event_channel, port: u16) {
+    unsafe {
+        let (mut id, mut to, mut param) = (null_mut(), own_address(port), zeroed::<rdma_conn_param>());
+        assert_eq!(rdma_create_id(channel, &mut id, null_mut(), rdma_port_space::RDMA_PS_TCP), 0);
+        assert_eq!(rdma_resolve_addr(id, null_mut(), (&mut to as *mut libc::sockaddr_in).cast(), 1000), 0);
+        assert_eq!(next_event(channel), rdma_cm_event_type::RDMA_CM_EVENT_ADDR_RESOLVED);
+        assert_eq!(rdma_resolve_route(id, 1000), 0);
+        assert_eq!(next_event(channel), rdma_cm_event_type::RDMA_CM_EVENT_ROUTE_RESOLVED);
+        param.qp_num = 17;
+        assert_eq!(rdma_connect(id, &mut param), 0);
+    }
+}
+
+unsafe fn next_event(channel: *mut rdma_event_channel) -> u32 {
+    unsafe {
+        let mut event = null_mut();
+        assert_eq!(rdma_get_cm_event(channel, &mut event), 0);
+        let kind = (*event).event;
+        rdma_ack_cm_event(event);
+        kind
+    }
+}
+
+/// A program destroys an event channel before the ids that have it. Then somebody knocks there, and elsewhere.
+#[test]
+fn a_channel_may_go_before_its_ids() {
+    let told = within(DEADLINE, || unsafe {
+        let (first, second) = (rdma_create_event_channel(), rdma_create_event_channel());
+        let id = listening(first, 7001);
+        listening(second, 7002);
+        rdma_destroy_event_channel(first);
+        // What the channel's memory holds now is somebody else's.
+        let others: Vec<Vec<u8>> = (0..200).map(|size| vec![0x41; 8 + size]).collect();
+        knock(second, 7001);
+        knock(second, 7002);
+        let told = next_event(second);
+        drop(others);
+        // An id that has lost its channel can still be given back, and so can those who knocked.
+        assert_eq!(rdma_destroy_id(id), 0);
+        told
+    });
+    assert_eq!(told, Some(rdma_cm_event_type::RDMA_CM_EVENT_CONNECT_REQUEST), "the device does not answer any more");
+}
+
+/// Two queue pairs that are connected to each other, with a queue of so many completions.
+unsafe fn pair(context: *mut ibv_context, completions: i32) -> ([*mut ibv_qp; 2], *mut ibv_cq, *mut ibv_pd) {
+    unsafe {
+        let (pd, mut gid) = (ibv_alloc_pd(context), zeroed::<ibv_gid>());
+        assert_eq!(ibv_query_gid(context, 1, 0, &mut gid), 0);
+        let cq = ibv_create_cq(context, completions, null_mut(), null_mut(), 0);
+        let mut init: ibv_qp_init_attr = zeroed();
+        (init.send_cq, init.recv_cq, init.qp_type, init.sq_sig_all) = (cq, cq, ibv_qp_type::IBV_QPT_RC, 1);
+        (init.cap.max_send_wr, init.cap.max_send_sge, init.cap.max_inline_data) = (16, 1, 16);
+        let qps = [ibv_create_qp(pd, &mut init), ibv_create_qp(pd, &mut init)];
+        for (qp, peer) in [(qps[0], qps[1]), (qps[1], qps[0])] {
+            let mut attr: ibv_qp_attr = zeroed();
+            (attr.port_num, attr.qp_access_flags, attr.path_mtu) = (1, 15, 3);
+            (attr.dest_qp_num, attr.ah_attr.is_global, attr.ah_attr.port_num) = ((*peer).qp_num, 1, 1);
+            (attr.ah_attr.grh.dgid, attr.timeout, attr.retry_cnt, attr.rnr_retry) = (gid, 14, 7, 7);
+            for state in [nic::qp::State::Init, nic::qp::State::Rtr, nic::qp::State::Rts] {
+                attr.qp_state = state as u32;
+                let mask = nic::qp::mask::STATE | state.needs().unwrap();
+                assert_eq!(ibv_modify_qp(qp, &mut attr, mask as i32), 0, "{state}");
+            }
+        }
+        (qps, cq, pd)
+    }
+}
+
+/// WRITEs of no bytes: they need no memory at the peer.
+unsafe fn post_writes(qp: *mut ibv_qp, count: u64) {
+    unsafe {
+        for wr_id in 0..count {
+            let (mut wr, mut bad) = (zeroed::<ibv_send_wr>(), null_mut());
+            (wr.wr_id, wr.opcode) = (wr_id, ibv_wr_opcode::IBV_WR_RDMA_WRITE);
+            assert_eq!((*(*qp).context).ops.post_send.unwrap()(qp, &mut wr, &mut bad), 0);
+        }
+    }
+}
+
+unsafe fn state(qp: *mut ibv_qp) -> u32 {
+    unsafe {
+        let (mut attr, mut init) = (zeroed::<ibv_qp_attr>(), zeroed::<ibv_qp_init_attr>());
+        assert_eq!(ibv_query_qp(qp, &mut attr, 1, &mut init), 0);
+        attr.qp_state
+    }
+}
+
+/// A completion is lost. That is told once, the queue pair that could not complete its request is in ERR, and neither goes
+/// before the program has acknowledged what it was told.
+#[test]
+fn a_completion_queue_overflows() {
+    let told = within(DEADLINE, || unsafe {
+        let context = open_first();
+        let ([ours, theirs], cq, pd) = pair(context, 2);
+        post_writes(ours, 6);
+        let mut events = Vec::new();
+        for _ in 0..2 {
+            let mut event: ibv_async_event = zeroed();
+            assert_eq!(ibv_get_async_event(context, &mut event), 0);
+            events.push(event);
+        }
+        let kinds: Vec<u32> = events.iter().map(|event| event.event_type as u32).collect();
+        // What comes later would have come by now.
+        thread::sleep(Duration::from_millis(50));
+        let more = device::rim::device().unwrap().raised.take_out(|_| true);
+        let (state, other) = (state(ours), state(theirs));
+        let qp = ours as usize;
+        let waits = thread::spawn(move || ibv_destroy_qp(qp as *mut ibv_qp));
+        thread::sleep(Duration::from_millis(50));
+        let has_waited = !waits.is_finished();
+        events.iter_mut().for_each(|event| ibv_ack_async_event(event));
+        assert_eq!(waits.join().unwrap(), 0);
+        assert_eq!((ibv_destroy_qp(theirs), ibv_destroy_cq(cq), ibv_dealloc_pd(pd)), (0, 0, 0));
+        (kinds, more.len(), state, other, has_waited)
+    });
+    let (kinds, more, state, other, has_waited) = told.expect("it waits for ever");
+    let expected = [ibv_event_type::IBV_EVENT_CQ_ERR as u32, ibv_event_type::IBV_EVENT_QP_FATAL as u32];
+    assert_eq!((kinds, more), (expected.to_vec(), 0));
+    assert_eq!((state, other), (ibv_qp_state::IBV_QPS_ERR, ibv_qp_state::IBV_QPS_RTS));
+    assert!(has_waited, "the queue pair was destroyed before its event was acknowledged");
+}

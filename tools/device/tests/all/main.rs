@@ -1,0 +1,11 @@
+//! Programs on the device: the lessons, those of others, and what they leave.
+
+#![allow(clippy::unwrap_used)] // A test may end with a panic.
+
+mod faces;
+mod fast_path;
+mod going_fast;
+mod kernel;
+mod many;
+mod port;
+mod programs;

@@ -1,0 +1,46 @@
+//! Every lesson and variant runs on the device: right exit statuses, the log lines and packets that its story promises, and
+//! the same story as the capture that was recorded from the kernel's rdma_rxe.
+
+use super::support::{lesson, Run, CLIENT};
+use run::file::{Event, Line};
+use run::story::{self, proof};
+use std::fs;
+use wire::compare::Verdict;
+
+/// What the recorded story says, so often.
+fn all_tell_their_stories(times: usize) {
+    for story in story::bundled().unwrap() {
+        for time in 1..=times {
+            let run = Run::lesson(story.number(), &story.server, &story.client).clients(story.clients);
+            let (check, name) = (run.check(), format!("{}, run {time}", story.file_name()));
+            let report = check.compared(&story);
+            assert_eq!(report.verdict(), Verdict::Same, "{name}: {report}");
+            let problems = proof::problems(&story, &fs::read(&check.file).unwrap());
+            assert!(problems.is_empty(), "{name}: {problems:#?}");
+        }
+    }
+}
+
+#[test]
+fn every_lesson_tells_the_story_that_was_recorded_from_the_kernel() {
+    all_tell_their_stories(2);
+}
+
+#[test]
+#[ignore = "takes some minutes: cargo test -p device --test programs a_hundred -- --ignored"]
+fn a_hundred_times() {
+    all_tell_their_stories(100);
+}
+
+/// What this device decides is told only if somebody asks, as lines of its own in the run file and in the lanes.
+#[test]
+fn decisions_are_told_if_asked_for() {
+    let told = Run::lesson("04", "", "").log().check();
+    assert!(told.outcome.contains("NIC   requester: PSN"), "{}", told.outcome);
+    let mut lines = 0;
+    told.each_event(|event| {
+        lines += usize::from(matches!(event, Event::Line(line) if line.program == Line::DEVICE && line.node == CLIENT));
+    });
+    assert!(lines > 0);
+    assert!(!lesson("04", "", "").outcome.contains("NIC   "));
+}

@@ -1,0 +1,17 @@
+//! Programs on the device: the lessons as they are, with their options, with peers and wires that do them wrong, and other
+//! people's programs. Build them first: `cargo build --workspace --all-targets`. One test program, so that those which wait for
+//! something do so side by side.
+
+mod common_library;
+mod compare;
+mod faults;
+mod gone;
+mod handle_api;
+mod lessons;
+mod odd_peers;
+mod parameter_server;
+mod rules;
+mod servers;
+mod strangers;
+mod support;
+mod variants;

@@ -1,0 +1,75 @@
+//! What the tests share that run programs on the device: running them. What to ask about a run is in tools/wire/tests/ran.
+
+use std::path::Path;
+use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
+pub use testkit::ran::ruled::Ruled;
+pub use testkit::ran::{example, CLIENT, SERVER};
+
+/// A run that has ended; `outcome` is what the runner printed.
+pub type Check = testkit::ran::Check<String>;
+
+/// So many runs go side by side: most of them wait for something most of their time.
+const SIDE_BY_SIDE: usize = 16;
+
+/// Programs to be run on devices of their own.
+pub struct Run(Vec<String>);
+
+impl Run {
+    /// Both sides of a lesson.
+    pub fn lesson(number: &str, server: &str, client: &str) -> Run {
+        let arguments = [format!("--server-args={server}"), format!("--client-args={client}")];
+        Run([&["run".to_owned(), format!("lesson-{number}")], &arguments[..]].concat())
+    }
+
+    /// Any two programs, each a line for the shell; $SERVER is the server's address.
+    pub fn programs(server: &str, client: &str) -> Run {
+        let line = |command: &str| format!("sh -c {}", shlex::try_quote(command).unwrap());
+        Run(vec!["exec".into(), format!("--server={}", line(server)), format!("--client={}", line(client))])
+    }
+
+    /// So many clients, all at once.
+    pub fn clients(mut self, count: usize) -> Run {
+        self.0.push(format!("--clients={count}"));
+        self
+    }
+
+    /// Acts on packets.
+    pub fn wire(mut self, rules: &str) -> Run {
+        self.0.push(format!("--wire={rules}"));
+        self
+    }
+
+    /// The devices tell their decisions.
+    pub fn log(mut self) -> Run {
+        self.0.push("--log".into());
+        self
+    }
+
+    /// Runs them to their end.
+    pub fn check(self) -> Check {
+        static COUNT: AtomicUsize = AtomicUsize::new(1);
+        let name = format!("test-{}", COUNT.fetch_add(1, Ordering::Relaxed));
+        let device = Path::new(env!("CARGO_BIN_EXE_device"));
+        let output = Command::new(device).args(&self.0).arg(format!("--name={name}")).arg("--deadline=120").output();
+        let output = output.unwrap();
+        let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+        assert!(matches!(output.status.code(), Some(0 | 1)), "{:?}: {said}", self.0);
+        Check::read(&device.ancestors().nth(2).unwrap().join("device/runs").join(name).join("wire.pcapng"), said)
+    }
+}
+
+/// Runs both sides of a lesson.
+pub fn lesson(number: &str, server: &str, client: &str) -> Check {
+    Run::lesson(number, server, client).check()
+}
+
+/// Runs any two programs.
+pub fn programs(server: &str, client: &str) -> Check {
+    Run::programs(server, client).check()
+}
+
+/// Looks at all cases, some of them at a time.
+pub fn each<C: Sync>(cases: &[C], look: impl Fn(&C) + Sync) {
+    testkit::each::each(SIDE_BY_SIDE, cases, look);
+}

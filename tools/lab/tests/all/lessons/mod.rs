@@ -1,0 +1,13 @@
+//! Lessons in the lab: what they do on the kernel's rdma_rxe, and what only a kernel does to them.
+
+mod common_library;
+mod going_fast;
+mod gone_peers;
+mod lossy;
+mod odd_peers;
+mod parameter_server;
+mod rules;
+mod servers;
+mod soak;
+mod stories;
+mod sweep;

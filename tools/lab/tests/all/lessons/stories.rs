@@ -1,0 +1,98 @@
+//! The reference: each run that is bundled in captures/, run again on the kernel's rdma_rxe. It tells the same story, in its
+//! exit statuses, log lines and packets, and leaves nothing behind. And what a lesson says where only a machine with a kernel
+//! can be wrong. More of each lesson's options are tried on the device in user space (tools/device/tests/programs/variants.rs).
+
+use crate::support;
+
+use crate::support::{check, each, lesson, run_of, Check};
+use lab::{CLIENT, SERVER};
+use run::story::{self, proof, Story};
+use wire::compare::Verdict;
+
+/// Runs all, each so often.
+fn told_again(times: usize) {
+    let tell = |story: &Story| {
+        for time in 1..=times {
+            let run = run_of(story.number(), &story.server, &story.client).clients(story.clients);
+            let check = check(run.inspect("/usr/bin/rdma resource show"));
+            let name = format!("{}, run {time}", story.file_name());
+            let report = check.compared(story);
+            assert_eq!(report.verdict(), Verdict::Same, "{name}: {report}");
+            let problems = proof::problems(story, &std::fs::read(&check.file).unwrap());
+            assert!(problems.is_empty(), "{name}: {problems:#?}\n{}", check.all());
+            check.outcome.nodes.iter().for_each(|node| support::assert_nothing_left_open(node, &name));
+            println!("{name}: {report}");
+        }
+    };
+    // Several clients are several machines already.
+    let (crowds, pairs): (Vec<_>, Vec<_>) = story::bundled().unwrap().into_iter().partition(|story| story.clients > 1);
+    each(&pairs, tell);
+    crowds.iter().for_each(tell);
+}
+
+#[test]
+fn every_lesson_tells_its_story() {
+    told_again(1);
+}
+
+#[test]
+#[ignore = "takes several minutes: cargo test -p lab --test lessons ten_times -- --ignored --nocapture"]
+fn every_lesson_tells_its_story_ten_times() {
+    told_again(10);
+}
+
+#[test]
+fn lesson_05_works_over_ipv6() {
+    let outcome = lesson("05", "", "-a fd47:91::1").exits(0, 0);
+    outcome.logs(SERVER, "[fd47:91::2]");
+    outcome.logs(CLIENT, "SUCCESS, source and destination buffers match");
+}
+
+#[test]
+fn lesson_05_works_with_host_names_and_another_port() {
+    let outcome = lesson("05", "-a server -p 4711", "-a server -p 4711 --len 5000").exits(0, 0);
+    outcome.logs(SERVER, "rdma_bind_addr 10.47.91.1:4711");
+    outcome.logs(CLIENT, "SUCCESS, source and destination buffers match");
+}
+
+/// One program alone: its exit status is 1, and it says what is wrong and what to do.
+fn fails_alone(side: &str, command: &str, says: &[&str]) -> Check {
+    let run = lab::Run::programs();
+    let check = check(if side == SERVER { run.server(command) } else { run.client(command) });
+    assert_eq!(check.node(side).exit, Some(1), "{}", check.all());
+    says.iter().for_each(|text| check.logs(side, text));
+    check
+}
+
+#[test]
+fn nobody_who_listens_is_named_with_the_next_step() {
+    let nobody = ["got RDMA_CM_EVENT_REJECTED with status 8 (invalid service ID", "Start the server first"];
+    let report = fails_alone(CLIENT, "lesson-02 client -a 10.47.91.1", &nobody).compared(&story::named("02").unwrap());
+    let text = report.to_string();
+    assert_eq!(report.verdict(), Verdict::Different, "{text}");
+    let reason = "reason 8 (invalid service ID): nobody listens on port 7471, so start the server first";
+    assert!(text.contains(reason) && text.contains("the step      Step 2: "), "{text}");
+}
+
+#[test]
+fn faults_of_the_surroundings_are_named_with_the_next_step() {
+    let taken = "lesson-02 server -a 10.47.91.1 & first=$!; sleep 2; lesson-02 server -a 10.47.91.1; status=$?; kill $first; exit $status";
+    each(
+        &[
+            (
+                CLIENT,
+                "lesson-02 client -a 10.47.91.77 --timeout 4",
+                ["got RDMA_CM_EVENT_ADDR_ERROR", "Nobody answers at that address"],
+            ),
+            (SERVER, taken, ["EADDRINUSE", "Another program listens there"]),
+            (
+                SERVER,
+                "/usr/bin/rdma link delete rxe0; lesson-02 server",
+                ["rdma_create_event_channel failed: ENODEV", "sudo tools/lab/softroce.sh up"],
+            ),
+        ],
+        |(side, command, says)| {
+            fails_alone(side, command, says);
+        },
+    );
+}

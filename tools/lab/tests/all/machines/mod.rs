@@ -1,0 +1,9 @@
+//! The lab itself: its machines, its wire, its shell, other people's programs in it, and what it does when its host is the
+//! problem.
+
+mod faults;
+mod foreign;
+mod nodes;
+mod programs;
+mod shell;
+mod two_machines;

@@ -1,0 +1,168 @@
+//! `tools/lab/setup.sh` on invented machines: what it asks of apt, what it leaves, and what it says when it cannot go on.
+
+use crate::support::invented::Machine;
+use std::fs;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+/// An apt that offers every package in version 1, each as a file of its own name; files `apt-…` hinder it.
+const APT_GET: &str = r#"$apt-get=
+echo "$*" >>"$DOCTOR_ROOT/called"
+if [ -e "$DOCTOR_ROOT/apt-offline" ]; then echo 'no network' >&2; exit 100; fi
+lists=${2%conf}lists; shift 2
+case $* in
+update) : >"$lists/debian_Packages" ;;
+--simulate*) shift 2; for name in "$@"; do echo "Inst $name (1 Debian [amd64])"; done ;;
+*--print-uris*) shift 3; for word in "$@"; do file=${word%=*}_1_all.deb; [ -e "$file" ] || echo "'http://debian/$file' $file 1000000 SHA256:0"; done ;;
+download*) shift
+    for word in "$@"; do
+        if [ -e "$DOCTOR_ROOT/apt-refused" ]; then exit 100; fi
+        echo "${word%=*}" >"${word%=*}_1_all.deb"
+        if [ -e "$DOCTOR_ROOT/apt-slow" ]; then : >"$DOCTOR_ROOT/downloading"; sleep 30; exit 100; fi
+    done ;;
+esac"#;
+/// A package holds the program of its name.
+const DPKG_DEB: &str = r#"$dpkg-deb=
+[ ! -e "$DOCTOR_ROOT/disk-full" ] || exit 2
+name=$(cat "$2"); rm -rf "$DOCTOR_ROOT/package"; mkdir -p "$DOCTOR_ROOT/package/usr/bin"
+printf '#!/bin/sh\necho cargo 1.85.0\n' >"$DOCTOR_ROOT/package/usr/bin/$name"; chmod 755 "$DOCTOR_ROOT/package/usr/bin/$name"
+exec tar -c -C "$DOCTOR_ROOT/package" ."#;
+const LACKS_NOTHING: &str = "$pkg-config=";
+
+/// A Debian machine that has all but pkg-config.
+fn debian() -> Machine {
+    let others = ["$id=echo you", "$cc=echo /usr/lib/gcc/include", "$apt-cache=echo '  Candidate: 1.80'", "$dpkg="];
+    let machine = Machine::new(&others);
+    machine.edit(&["$dpkg-query=echo installed=libc6", APT_GET, DPKG_DEB, "-usr/bin/pkg-config"]);
+    machine
+}
+
+fn start(machine: &Machine, stages: &str) -> Child {
+    let mut command = machine.script("setup.sh");
+    command.args(stages.split_whitespace()).process_group(0);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+/// It ends with this status, and what it prints on both streams holds these parts.
+fn ends(child: Child, status: i32, parts: &[&str]) -> String {
+    let output = child.wait_with_output().unwrap();
+    let text = String::from_utf8_lossy(&[output.stdout.as_slice(), &output.stderr].concat()).into_owned();
+    assert_eq!(output.status.code(), Some(status), "{text}");
+    for part in parts {
+        assert!(text.contains(part), "no {part:?} in:\n{text}");
+    }
+    text
+}
+
+fn run(machine: &Machine, stages: &str, status: i32, parts: &[&str]) -> String {
+    ends(start(machine, stages), status, parts)
+}
+
+fn tools(machine: &Machine, path: &str) -> PathBuf {
+    machine.path("a checkout/target/tools").join(path)
+}
+
+fn unpacked(machine: &Machine) -> String {
+    fs::read_to_string(tools(machine, "packages")).unwrap_or_default()
+}
+
+#[test]
+fn with_nothing_missing_it_prints_nothing_and_asks_nobody() {
+    let machine = debian();
+    machine.edit(&[LACKS_NOTHING]);
+    assert_eq!(run(&machine, "build lab shell test check device", 0, &[]), "");
+    assert!(tools(&machine, "env").exists() && !machine.path("called").exists());
+}
+
+#[test]
+fn what_is_missing_is_unpacked_once() {
+    let machine = debian();
+    run(
+        &machine,
+        "build",
+        0,
+        &["asking apt for its package lists", "downloading 1 packages, 1 MB; nothing is installed"],
+    );
+    assert!(tools(&machine, "usr/bin/pkg-config").exists());
+    assert_eq!((unpacked(&machine).as_str(), run(&machine, "build", 0, &[]).as_str()), ("pkg-config=1\n", ""));
+}
+
+#[test]
+fn what_has_to_be_installed_is_named_at_once_before_any_download() {
+    const LIBRARY: &str = "usr/lib/x86_64-linux-gnu/librdmacm.so.1";
+    #[rustfmt::skip] // A table.
+    let cases = [
+        ("-usr/bin/cc", "-etc/ssl/certs/ca-certificates.crt", "build lab",
+            ["  a C compiler\n  certificates\nGet it", "sudo apt-get install ca-certificates gcc libc6-dev\n"]),
+        ("-usr/bin/apt-get", "$dnf=", "build lab", ["  pkg-config\n", "sudo dnf install pkgconf-pkg-config\n"]),
+        // For the lab it would do that this is unpacked.
+        (&format!("-{LIBRARY}"), &format!("a checkout/target/tools/{LIBRARY}="), "device",
+            ["  rdma-core's libraries\n", "ibverbs-providers libibverbs1 librdmacm1\n"]),
+    ];
+    for (edit, another, stages, parts) in cases {
+        let machine = debian();
+        run(machine.edit(&[edit, another]), stages, 1, &parts);
+        assert!(!machine.path("called").exists(), "{stages}");
+    }
+}
+
+#[test]
+fn an_old_cargo_goes_behind_the_releases_recent_one() {
+    let machine = debian();
+    let old = DPKG_DEB.replace("1.85", "1.63");
+    machine.edit(&[LACKS_NOTHING, "$cargo=echo 'cargo 1.63.0'", &old]);
+    run(&machine, "build", 1, &["lacks:\n  a recent cargo\n", "or rustup (https://rustup.rs)"]);
+    fs::remove_file(tools(&machine, "packages")).unwrap();
+    run(machine.edit(&[DPKG_DEB]), "build", 0, &[]);
+    assert!(tools(&machine, "first/cargo").exists());
+}
+
+#[test]
+fn what_fails_is_heard_and_the_next_call_goes_on() {
+    for (hindrance, part) in [
+        ("apt-offline", "apt got no package lists (its messages are above). Is there a network?"),
+        ("apt-refused", "run the same command again, and it goes on from there"),
+        ("disk-full", "cannot unpack pkg-config=1"),
+    ] {
+        let machine = debian();
+        run(machine.edit(&[&format!("{hindrance}=")]), "build", 1, &[part]);
+        assert_eq!(unpacked(&machine), "");
+        // As if the file was there, but only in part.
+        run(machine.edit(&[&format!("-{hindrance}"), LACKS_NOTHING]), "build", 0, &[]);
+        assert_eq!(unpacked(&machine), "pkg-config=1\n");
+    }
+}
+
+/// What a terminal does: the signal goes to set-up and to apt.
+#[test]
+fn ctrl_c_ends_a_download_with_words_and_a_second_call_waits_for_the_first() {
+    let machine = debian();
+    let appears = |file: &str| {
+        let limit = Instant::now() + Duration::from_secs(60);
+        while !machine.path(file).exists() {
+            assert!(Instant::now() < limit, "no sign of {file}");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    };
+    let flock = lab::program("flock").unwrap();
+    let flock = format!("$flock=[ $1 = -n ] || : >\"$DOCTOR_ROOT/waiting\"; exec {} \"$@\"", flock.display());
+    let first = start(machine.edit(&["apt-slow=", "-usr/bin/flock", &flock]), "build");
+    appears("downloading");
+    let second = start(machine.edit(&["-apt-slow"]), "build");
+    appears("waiting");
+    assert_eq!(unpacked(&machine), "", "the second does not wait");
+    let group = rustix::process::Pid::from_raw(i32::try_from(first.id()).unwrap()).unwrap();
+    rustix::process::kill_process_group(group, rustix::process::Signal::INT).unwrap();
+    ends(first, 130, &["interrupted; the same command goes on from here"]);
+    ends(second, 0, &["another set-up is at work; waiting for it"]);
+    assert_eq!(unpacked(&machine), "pkg-config=1\n");
+}
+
+#[test]
+fn wrong_usage_is_told() {
+    for stages in ["", "biuld", "build --help"] {
+        run(&debian(), stages, 2, &["usage: tools/lab/setup.sh build|lab"]);
+    }
+}

@@ -1,0 +1,11 @@
+//! The NIC without its socket: two of them, a wire that loses, doubles and delays, and packets that nobody should send.
+
+#![allow(clippy::unwrap_used)] // A test may end with a panic.
+
+mod connections;
+mod contract;
+mod hostile;
+mod messages;
+mod pair;
+mod reads;
+mod replay;

@@ -1,0 +1,106 @@
+//! Every column of the table agrees with tshark, an independent decoder.
+//!
+//! `WIRE_CAPTURES`, a list of files separated by `:`, adds captures of your own.
+
+use crate::frames::*;
+use roce::opcode::{Opcode, Operation, Service, TABLE};
+use roce::LinkType;
+use run::pcapng::{Section, Writer};
+use std::path::{Path, PathBuf};
+use std::thread;
+use testkit::tshark::agree;
+
+/// Writes Ethernet frames to a file of this test run.
+fn capture(name: &str, frames: &[Vec<u8>]) -> PathBuf {
+    capture_of(LinkType::ETHERNET, name, frames)
+}
+
+fn capture_of(link: LinkType, name: &str, frames: &[Vec<u8>]) -> PathBuf {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let mut writer = Writer::new(Vec::new(), link, &Section::default()).unwrap();
+    for (i, frame) in frames.iter().enumerate() {
+        writer.packet(1_700_000_000_000_000_000 + i as u64 * 1000, frame, None).unwrap();
+    }
+    std::fs::write(&path, writer.into_inner().unwrap()).unwrap();
+    path
+}
+
+/// tshark 4.0 does not know FLUSH, ATOMIC WRITE, and XRC's operation codes.
+fn tshark_knows(row: &Opcode) -> bool {
+    row.name != "CNP" && row.service != Service::Xrc && !matches!(row.code, 0x1c | 0x1d)
+}
+
+/// Each operation code over both IP versions, with payloads that need every amount of padding.
+fn every_opcode() -> Vec<Vec<u8>> {
+    let mut frames = vec![];
+    for row in TABLE.iter().filter(|row| tshark_knows(row)) {
+        let length: usize = row.headers.iter().map(|header| header.length).sum();
+        let headers: Vec<u8> = (1..=length as u8).collect();
+        for payload in 0..if carries_data(row) { 5 } else { 1 } {
+            let bytes = transport(row.code, 0x123456, 0xfedcba, &headers, &vec![0xee; payload]);
+            frames.push(ethernet(&ip(CLIENT, SERVER, &bytes)));
+            frames.push(ethernet(&ip("fe80::2", "fe80::1", &bytes)));
+        }
+    }
+    frames
+}
+
+/// The captures of the lessons, and those named in the environment.
+fn recorded() -> Vec<PathBuf> {
+    let bundled = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../captures");
+    let files = std::fs::read_dir(bundled).into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut files: Vec<PathBuf> = files.filter(|path| path.extension().is_some_and(|e| e == "pcapng")).collect();
+    let own = std::env::var("WIRE_CAPTURES").unwrap_or_default();
+    files.extend(own.split(':').filter(|path| !path.is_empty()).map(PathBuf::from));
+    files
+}
+
+/// The same conversation behind other link layers and VLAN tags.
+fn other_links() -> Vec<PathBuf> {
+    let with = |link, name, header: &[u8]| {
+        let frames: Vec<Vec<u8>> = conversation().iter().map(|frame| [header, &frame[14..]].concat()).collect();
+        capture_of(link, name, &frames)
+    };
+    let mut sll = [0; 16];
+    sll[14] = 8; // IPv4
+    let (mut sll2, mut sll2_tagged) = ([0; 20], [0; 24]);
+    sll2[0] = 8;
+    sll2_tagged[0] = 0x81;
+    sll2_tagged[22] = 8;
+    let tagged = [&[2; 12][..], &[0x88, 0xa8, 0, 7, 0x81, 0, 0, 9, 8, 0]].concat();
+    vec![
+        with(LinkType::RAW, "raw.pcapng", &[]),
+        with(LinkType::LINUX_SLL, "sll.pcapng", &sll),
+        with(LinkType::LINUX_SLL2, "sll2.pcapng", &sll2),
+        with(LinkType::LINUX_SLL2, "sll2-vlan.pcapng", &sll2_tagged),
+        with(LinkType::NULL, "null.pcapng", &[2, 0, 0, 0]),
+        with(LinkType::ETHERNET, "vlan.pcapng", &tagged),
+    ]
+}
+
+fn carries_data(row: &Opcode) -> bool {
+    matches!(row.operation, Operation::Send | Operation::Write | Operation::ReadResponse)
+}
+
+#[test]
+fn every_column_of_every_capture_agrees_with_tshark() {
+    assert_eq!(agree(&capture("conversation.pcapng", &conversation())), 15);
+    let frames = every_opcode();
+    assert_eq!(agree(&capture("opcodes.pcapng", &frames)), frames.len());
+    for path in other_links() {
+        assert_eq!(agree(&path), 15, "{}", path.display());
+    }
+    // tshark needs most of its time to start, and one processor for that.
+    let recorded = recorded();
+    thread::scope(|scope| {
+        for some in recorded.chunks(recorded.len().div_ceil(2)) {
+            scope.spawn(move || {
+                for path in some {
+                    let packets = agree(path);
+                    assert!(packets > 0, "{} has no RoCEv2 packet", path.display());
+                    println!("{}: {packets} packets agree", path.display());
+                }
+            });
+        }
+    });
+}

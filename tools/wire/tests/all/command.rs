@@ -1,0 +1,227 @@
+//! The command itself: what it prints, how it ends.
+
+use crate::frames;
+use roce::LinkType;
+use run::file::Line;
+use run::pcapng::{Section, Writer};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+fn wire(arguments: &[&str], file: &Path) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_wire")).arg("show").arg(file).args(arguments).output().unwrap()
+}
+
+fn printed(arguments: &[&str], file: &Path) -> String {
+    let output = wire(arguments, file);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn file(name: &str, bytes: &[u8]) -> PathBuf {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("command-{name}"));
+    std::fs::write(&path, bytes).unwrap();
+    path
+}
+
+fn conversation() -> Vec<u8> {
+    let mut writer = Writer::new(Vec::new(), LinkType::ETHERNET, &Section::default()).unwrap();
+    let mut arp = vec![0; 60];
+    arp[12..14].copy_from_slice(&[8, 6]);
+    writer.packet(1_000_000_000, &arp, None).unwrap();
+    for (i, frame) in frames::conversation().iter().enumerate() {
+        let comment = (i == 3).then_some("step 4, client: rdma_post_write");
+        writer.packet(1_001_000_000 + i as u64 * 250_000, frame, comment).unwrap();
+    }
+    writer.into_inner().unwrap()
+}
+
+#[test]
+fn the_ladder_of_a_conversation() {
+    let expected = " frame         ms  client 10.0.0.2            server 10.0.0.1
+     2      1.000  ── REQ (ConnectRequest) ─────────────────▶  port 7471  qp 0x11  mtu 1024  private data of 5 bytes or more
+     3      1.250  ◀─────────────────── REP (ConnectReply) ──  qp 0x22  server QP is in RTR or RTS  private data of 16 bytes or more
+     4      1.500  ── RTU (ReadyToUse) ─────────────────────▶  both QPs are in RTS
+  step 4, client: rdma_post_write
+     5      1.750  ── RDMA Write First ─────────────────────▶  psn +0  len 1024 of 1064  va 0x7f0000001000  rkey 0x1234
+     6      2.000  ── RDMA Write Last ──────────────────────▶  psn +1  len 40
+     7      2.250  ◀────────────────────────── Acknowledge ──  psn +1  msn 1
+     8      2.500  ── RDMA Read Request ────────────────────▶  psn +2  len 1061  va 0x7f0000001000  rkey 0x1234
+     9      2.750  ◀───────────── RDMA Read Response First ──  psn +2  len 1024  msn 2
+    10      3.000  ◀────────────── RDMA Read Response Last ──  psn +3  len 37  msn 2
+    11      3.250  ◀──────────────────────────── Send Only ──  psn +0  len 5
+    12      3.500  ── RNR NAK ──────────────────────────────▶  psn +0  msn 0  no receive posted: wait 0.64 ms
+    13      3.750  ── RDMA Write Only ──────────────────────▶  psn +4  len 3  va 0x10  rkey 0x99
+    14      4.000  ◀────────────────────────────────── NAK ──  psn +4  msn 2  remote access error
+    15      4.250  ── DREQ (DisconnectRequest) ─────────────▶  client QP leaves RTS
+    16      4.500  ◀─────────────── DREP (DisconnectReply) ──
+15 RoCEv2 packets; not shown: 1 ARP
+";
+    assert_eq!(printed(&[], &file("ladder", &conversation())), expected);
+}
+
+#[test]
+fn without_the_handshake_the_numbers_and_roles_are_found_all_the_same() {
+    let mut writer = Writer::new(Vec::new(), LinkType::ETHERNET, &Section::default()).unwrap();
+    for frame in &frames::conversation()[3..13] {
+        writer.packet(0, frame, None).unwrap();
+    }
+    let text = printed(&[], &file("no-cm", &writer.into_inner().unwrap()));
+    assert!(text.starts_with(" frame         ms  client 10.0.0.2"), "{text}");
+    let numbers: Vec<&str> = text.lines().filter_map(|line| line.split("psn ").nth(1)?.split(' ').next()).collect();
+    assert_eq!(numbers, ["+0", "+1", "+1", "+2", "+2", "+3", "+0", "+0", "+4", "+4"]);
+}
+
+#[test]
+fn a_retransmission_is_marked() {
+    let frames = frames::conversation();
+    let mut writer = Writer::new(Vec::new(), LinkType::ETHERNET, &Section::default()).unwrap();
+    for i in [0, 1, 2, 3, 4, 3, 4, 5, 6] {
+        writer.packet(0, &frames[i], None).unwrap();
+    }
+    let text = printed(&[], &file("again", &writer.into_inner().unwrap()));
+    let marked: Vec<bool> = text.lines().skip(4).map(|line| line.contains("sent again")).collect();
+    assert_eq!(marked, [false, false, true, true, false, false, false], "{text}");
+}
+
+/// A run: what each node says before it sends its packet, and the end.
+fn run() -> Vec<u8> {
+    let mut writer = Writer::without_interface(Vec::new(), &Section::default()).unwrap();
+    let nodes = ["server", "client"].map(|name| writer.interface(LinkType::ETHERNET, Some(name)).unwrap());
+    let line = |node: &str, program: &str, text: &str, act: &str| {
+        let [node, program, text, act] = [node, program, text, act].map(String::from);
+        Line { time_us: 1_000_000, node, program, text, act, ..Line::default() }
+    };
+    writer.line(&line("client", "lesson-01", "[12:00:00.000 #0001 knock] SLOW  rdma_connect", "")).unwrap();
+    writer.cut_packet(nodes[1], 1_001_500_000, &frames::conversation()[2], 290, Some("Step 1: a knock [x]")).unwrap();
+    writer.line(&line("server", "lesson-01", "[12:00:00.000 #0001 reject] SLOW  rdma_reject", "")).unwrap();
+    writer.line(&line("server", Line::LAB, "exit status 0", "exit")).unwrap();
+    writer.line(&line("", Line::LAB, "the run is over", Line::END)).unwrap();
+    writer.into_inner().unwrap()
+}
+
+const LANES: &str = "   #      ms  client                                    │ server
+────────────────────────────────────────────────────────┼───────────────────────────────────────────
+   1     0.0  [knock] SLOW  rdma_connect                │
+   2     1.5  ─────────────────────── RTU (ReadyToUse)  both QPs are in RTS ───────────────────────▶
+                                                 Step 1: a knock
+   3     0.0                                            │ [reject] SLOW  rdma_reject
+   4     0.0                                            │ ── exit status 0
+   5     0.0  ── the run is over
+";
+
+#[test]
+fn a_run_is_drawn_in_lanes_and_its_lines_have_numbers() {
+    let path = file("run", &run());
+    assert_eq!(printed(&[], &path), LANES);
+    assert_eq!(
+        printed(&["--packet", "1"], &path),
+        "frame 1, lesson-01 on client: [12:00:00.000 #0001 knock] SLOW  rdma_connect\n"
+    );
+    let ladder = printed(&["--format", "ladder"], &path);
+    assert!(ladder.contains("     2      1.500  ── RTU"), "{ladder}");
+    assert_eq!(printed(&["--format", "tsv"], &path).lines().count(), 2);
+}
+
+#[test]
+fn lanes_are_drawn_while_the_file_grows() {
+    let run = run();
+    let path = file("growing", &run[..run.len() - 100]);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_wire"));
+    command.arg("show").arg(&path).arg("--follow").stdout(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut out = child.stdout.take().unwrap();
+    let (first, rest) = LANES.split_at(LANES.find("   4     0.0").unwrap());
+    let mut drawn = vec![0; first.len()];
+    out.read_exact(&mut drawn).unwrap();
+    assert_eq!(String::from_utf8_lossy(&drawn), first);
+    std::fs::write(&path, &run).unwrap();
+    let mut drawn = String::new();
+    out.read_to_string(&mut drawn).unwrap();
+    assert_eq!(drawn, rest);
+    assert!(child.wait().unwrap().success());
+}
+
+#[test]
+fn one_packet_byte_by_byte() {
+    let path = file("bytes", &conversation());
+    let text = printed(&["--packet", "5"], &path);
+    for expected in [
+        "frame 5, 1098 bytes: RC RDMA Write First, 10.0.0.2 -> 10.0.0.1\nstep 4, client: rdma_post_write\n",
+        "  002b  ..00....                    PadCnt                   0",
+        "  0033  ff ff ff                    PSN                      16777215",
+        "  003e  00 00 12 34                 R_Key                    0x00001234",
+        "Payload, 1024 bytes",
+        "        (the same line 63 times more)",
+        "ok: it fits the packet",
+    ] {
+        assert!(text.contains(expected), "{expected}\n{text}");
+    }
+    let text = printed(&["--packet", "2"], &path);
+    for expected in [
+        "ServiceID                0x0000000001061d2f  RDMA_PS_TCP, port 7471",
+        "  0081  10100...                    RemoteCMResponseTimeout  20                  4.3 s",
+        "PathPacketPayloadMTU     3                   1024 bytes",
+        "SourceIP                 10.0.0.2",
+        "PrivateData, 56 bytes\n  0106  6b 6e 6f 63 6b 00",
+    ] {
+        assert!(text.contains(expected), "{expected}\n{text}");
+    }
+    assert!(printed(&["--packet", "1"], &path).starts_with("frame 1, 60 bytes: ARP\n"));
+}
+
+#[test]
+fn every_byte_of_every_packet_is_shown() {
+    let path = file("all-bytes", &conversation());
+    for (i, frame) in frames::conversation().iter().enumerate() {
+        let text = printed(&["--packet", &(i + 2).to_string()], &path);
+        let offsets: Vec<usize> =
+            text.lines().filter_map(|line| usize::from_str_radix(line.get(2..6)?, 16).ok()).collect();
+        assert_eq!(offsets.first(), Some(&0));
+        let steps = offsets.windows(2).map(|pair| pair[1] - pair[0]);
+        let jumps = steps.filter(|&step| step > 16).count();
+        assert_eq!(jumps, text.matches("the same line").count(), "frame {}\n{text}", i + 2);
+        assert!(frame.len() - offsets.last().unwrap() <= 16);
+    }
+}
+
+#[test]
+fn errors_end_with_2_and_say_where() {
+    let whole = conversation();
+    let cut = file("cut", &whole[..whole.len() - 100]);
+    for arguments in [&[][..], &["--format", "tsv"]] {
+        let output = wire(arguments, &cut);
+        assert_eq!(output.status.code(), Some(2));
+        let message = String::from_utf8(output.stderr).unwrap();
+        assert!(message.contains("begins at byte"), "{message}");
+        // What came before the damage is shown.
+        assert!(String::from_utf8(output.stdout).unwrap().lines().count() > 14);
+    }
+    for (name, bytes) in [("empty", &b""[..]), ("text", b"this is not a capture")] {
+        assert_eq!(wire(&[], &file(name, bytes)).status.code(), Some(2));
+    }
+    assert_eq!(wire(&[], Path::new("/nonexistent.pcap")).status.code(), Some(2));
+    let output = wire(&["--packet", "99"], &file("missing", &whole));
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8(output.stderr).unwrap().contains("no frame 99: the file has 16"));
+    assert_eq!(wire(&["--packet", "0"], &cut).status.code(), Some(2));
+    assert_eq!(wire(&["--format", "xml"], &cut).status.code(), Some(2));
+}
+
+#[test]
+fn a_closed_pipe_is_not_an_error() {
+    let mut writer = Writer::new(Vec::new(), LinkType::ETHERNET, &Section::default()).unwrap();
+    for frame in std::iter::repeat(frames::conversation()).take(2000).flatten() {
+        writer.packet(0, &frame, None).unwrap();
+    }
+    let path = file("long", &writer.into_inner().unwrap());
+    for format in ["ladder", "tsv"] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_wire"));
+        command.args(["show", "--format", format]).arg(&path).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut first = [0; 10];
+        child.stdout.take().unwrap().read_exact(&mut first).unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+    }
+}

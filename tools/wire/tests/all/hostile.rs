@@ -1,0 +1,110 @@
+//! Whatever the bytes: no panic. The inputs are good captures with bits changed, pieces cut out, and noise.
+
+use crate::exercise::everything;
+use crate::frames;
+use roce::{Frame, LinkType};
+use run::pcapng::{Section, Writer};
+use run::words::summary;
+
+/// Xorshift: the same numbers in every run.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 % limit.max(1) as u64) as usize
+    }
+
+    /// Changes a few bytes, cuts some out, or shortens.
+    fn damage(&mut self, bytes: &mut Vec<u8>) {
+        for _ in 0..=self.below(4) {
+            let at = self.below(bytes.len());
+            match self.below(4) {
+                0 => bytes.truncate(at.max(1)),
+                1 => drop(bytes.drain(at..(at + self.below(40)).min(bytes.len()))),
+                2 => bytes.iter_mut().skip(at).take(4).for_each(|byte| *byte = 0xff),
+                _ => bytes.iter_mut().skip(at).take(1).for_each(|byte| *byte = self.below(256) as u8),
+            }
+        }
+    }
+}
+
+fn capture(link: LinkType, frames: &[Vec<u8>]) -> Vec<u8> {
+    let mut writer = Writer::new(Vec::new(), link, &Section::default()).unwrap();
+    for frame in frames {
+        writer.packet(1, frame, Some("comment")).unwrap();
+    }
+    writer.into_inner().unwrap()
+}
+
+#[test]
+fn damaged_files() {
+    let mut random = Random(1);
+    let good = capture(LinkType::ETHERNET, &frames::conversation());
+    for _ in 0..1500 {
+        let mut bytes = good.clone();
+        random.damage(&mut bytes);
+        everything(&bytes);
+    }
+}
+
+/// What `make fuzz` does for hours, for a second: the bundled captures, damaged.
+#[test]
+fn damaged_recordings() {
+    let mut random = Random(4);
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../captures");
+    let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let captures = files.filter(|path| path.extension().is_some_and(|extension| extension == "pcapng"));
+    for path in captures {
+        let good = std::fs::read(path).unwrap();
+        everything(&good);
+        for _ in 0..100 {
+            let mut bytes = good.clone();
+            random.damage(&mut bytes);
+            everything(&bytes);
+        }
+    }
+}
+
+#[test]
+fn damaged_frames_in_good_files() {
+    let mut random = Random(2);
+    let good = frames::conversation();
+    for _ in 0..1500 {
+        let start = random.below(good.len() - 3);
+        let mut frames = good[start..start + 3].to_vec();
+        frames.iter_mut().for_each(|frame| random.damage(frame));
+        everything(&capture(LinkType::ETHERNET, &frames));
+    }
+}
+
+#[test]
+fn noise_behind_every_link_type() {
+    let mut random = Random(3);
+    for round in 0..20_000 {
+        let link = LinkType([0, 1, 101, 108, 113, 228, 229, 276, 9][round % 9]);
+        let mut frame: Vec<u8> = (0..random.below(120)).map(|_| random.below(256) as u8).collect();
+        // Noise rarely looks like IP; help it.
+        if let Some(first) = frame.first_mut() {
+            *first = [0x45, 0x60, 0x4f, 0x00][random.below(4)];
+        }
+        if let Frame::Roce(packet) = Frame::decode(link, &frame) {
+            let _ = (summary(&packet, true), packet.icrc(), packet.payload());
+        }
+    }
+}
+
+#[test]
+fn every_operation_code_at_every_length() {
+    for opcode in 0..=255 {
+        let whole = frames::frame("10.0.0.1", "10.0.0.2", opcode, 1, 2, &[], &[7; 300]);
+        for length in 40..whole.len() {
+            if let Frame::Roce(packet) = Frame::ethernet(&whole[..length]) {
+                let _ = (summary(&packet, true), packet.name(), packet.icrc(), packet.payload());
+            }
+        }
+        everything(&capture(LinkType::ETHERNET, &[whole]));
+    }
+}

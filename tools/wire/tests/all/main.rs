@@ -1,0 +1,23 @@
+//! What captures, stories and the tools for them must do, whoever recorded the file.
+
+#![allow(clippy::unwrap_used)] // A test may end with a panic.
+
+mod agreement;
+mod annotate;
+mod captures;
+mod command;
+mod compare;
+mod compare_captures;
+mod compare_command;
+mod compare_kinds;
+mod compare_properties;
+mod edit;
+mod exercise;
+mod frames;
+mod growth;
+mod hostile;
+mod linear;
+mod packets;
+mod profile;
+mod script;
+mod stories;

@@ -1,0 +1,286 @@
+//! The stories are true: of the sources, and of the bundled captures with their log lines. Each check is shown to fail on
+//! an error planted on purpose.
+
+use roce::{Frame, LinkType};
+use run::capture::Reader;
+use run::file::{Event, Line};
+use run::pcapng::{Section, Writer};
+use run::story::{self, proof, Act, Story};
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// The bundled capture of a story.
+fn recording(story: &Story) -> Vec<u8> {
+    fs::read(root().join(format!("captures/{}.pcapng", story.file_name()))).unwrap()
+}
+
+#[test]
+fn every_story_has_a_recording_and_every_recording_a_story() {
+    let mut expected =
+        BTreeSet::from(["README.md", "changes", "install-profile.sh", "wireshark-profile"].map(String::from));
+    for story in story::bundled().unwrap() {
+        expected.insert(format!("{}.pcapng", story.file_name()));
+        expected.insert(format!("{}.txt", story.file_name()));
+    }
+    let names = fs::read_dir(root().join("captures")).unwrap();
+    let found: BTreeSet<String> = names.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn every_recording_tells_its_story() {
+    for story in story::bundled().unwrap() {
+        assert_eq!(proof::problems(&story, &recording(&story)), [""; 0], "{}", story.file_name());
+    }
+}
+
+#[test]
+fn every_packet_carries_the_comment_of_its_step() {
+    for story in story::bundled().unwrap() {
+        let capture = recording(&story);
+        let mut follow = story.follow();
+        let mut reader = Reader::new(capture.as_slice()).unwrap();
+        while let Some(record) = reader.next().unwrap() {
+            let comment = match Frame::decode(record.link, record.data) {
+                Frame::Roce(packet) => Some(follow.packet(record.number, &packet).unwrap().comment()),
+                Frame::Other(_) => None,
+            };
+            assert_eq!(record.comment, comment.as_deref(), "{} frame {}", story.file_name(), record.number);
+        }
+    }
+}
+
+/// What a step says about the sources and is not so.
+fn source_problems(act: &Act, lesson: &Path) -> Vec<String> {
+    let mut problems = Vec::new();
+    let places = [lesson.join("src"), lesson.to_path_buf()];
+    let source = places.iter().find_map(|place| fs::read_to_string(place.join(&act.file)).ok()).unwrap_or_default();
+    for needed in [format!("fn {}(", act.stage), format!("stage(\"{}\")", act.stage)] {
+        if !source.contains(&needed) {
+            problems.push(format!("{} has no `{needed}`", act.file));
+        }
+    }
+    let sources: Vec<String> =
+        [lesson.join("src"), root().join("common/src")].iter().flat_map(|at| texts(at)).collect();
+    for call in &act.calls {
+        let is_word = |text: &String| text.split(|c: char| c != '_' && !c.is_alphanumeric()).any(|word| word == call);
+        if !sources.iter().any(is_word) {
+            problems.push(format!("neither the lesson nor common calls {call}"));
+        }
+    }
+    problems
+}
+
+/// All Rust sources below a folder.
+fn texts(folder: &Path) -> Vec<String> {
+    let mut texts = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            texts.extend(self::texts(&path));
+        } else {
+            texts.push(fs::read_to_string(path).unwrap());
+        }
+    }
+    texts
+}
+
+#[test]
+fn every_step_names_a_function_and_calls_that_exist() {
+    for story in story::bundled().unwrap() {
+        let lesson = root().join("lessons").join(&story.lesson);
+        for step in &story.steps {
+            let problems = source_problems(&step.act, &lesson);
+            assert_eq!(problems, [""; 0], "{} step {}", story.file_name(), step.number);
+        }
+    }
+}
+
+#[test]
+fn a_stage_or_call_that_does_not_exist_is_found() {
+    let story = story::named("04").unwrap();
+    let lesson = root().join("lessons").join(&story.lesson);
+    let good = &story.steps[7].act;
+    assert_eq!((good.stage.as_str(), source_problems(good, &lesson).len()), ("write", 0));
+    let renamed = Act { stage: "rite".into(), ..good.clone() };
+    assert_eq!(source_problems(&renamed, &lesson).len(), 2);
+    let moved = Act { file: "server.rs".into(), ..good.clone() };
+    assert_eq!(source_problems(&moved, &lesson).len(), 2);
+    let miscalled = Act { calls: vec!["ibv_post".into()], ..good.clone() };
+    assert_eq!(source_problems(&miscalled, &lesson), ["neither the lesson nor common calls ibv_post"]);
+}
+
+/// The frames of a capture, changed, in a new capture.
+fn edited(capture: &[u8], edit: impl FnOnce(&mut Vec<Vec<u8>>)) -> Vec<u8> {
+    let mut frames = Vec::new();
+    let mut reader = Reader::new(capture).unwrap();
+    while let Some(record) = reader.next().unwrap() {
+        frames.push(record.data.to_vec());
+    }
+    edit(&mut frames);
+    let mut writer = Writer::new(Vec::new(), LinkType::ETHERNET, &Section::default()).unwrap();
+    for frame in &frames {
+        writer.packet(0, frame, None).unwrap();
+    }
+    writer.into_inner().unwrap()
+}
+
+/// The steps of a capture's packets, or the first packet that has none.
+fn steps(story: &Story, capture: &[u8]) -> Result<Vec<usize>, String> {
+    let mut follow = story.follow();
+    let mut steps = Vec::new();
+    let mut reader = Reader::new(capture).unwrap();
+    while let Some(record) = reader.next().unwrap() {
+        if let Frame::Roce(packet) = Frame::decode(record.link, record.data) {
+            steps.push(follow.packet(record.number, &packet).map_err(|error| error.to_string())?.number);
+        }
+    }
+    Ok(steps)
+}
+
+/// Where the frames with this name are, counted from 0.
+fn frames_named(frames: &[Vec<u8>], name: &str) -> Vec<usize> {
+    let fits = |frame: &Vec<u8>| matches!(Frame::ethernet(frame), Frame::Roce(packet) if packet.name() == name);
+    (0..).zip(frames).filter(|(_, frame)| fits(frame)).map(|(at, _)| at).collect()
+}
+
+/// Where a CM message has its sender's number for the connection: behind Ethernet, IPv4, UDP, BTH, DETH and MAD header.
+const CM_LOCAL_ID: usize = 14 + 20 + 8 + 12 + 8 + 24;
+
+#[test]
+fn another_mtu_fewer_acks_and_repetitions_keep_their_steps() {
+    let story = story::named("04").unwrap();
+    let one_packet = recording(&story);
+    assert_eq!(steps(&story, &one_packet).unwrap(), [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]);
+    let three_packets = recording(&story::named("04-multi-packet").unwrap());
+    assert_eq!(steps(&story, &three_packets).unwrap(), [1, 2, 3, 4, 5, 6, 7, 8, 8, 8, 9, 10, 11]);
+
+    let fewer_acks = edited(&one_packet, |frames| {
+        frames.remove(frames_named(frames, "RC Acknowledge")[0]);
+    });
+    assert_eq!(steps(&story, &fewer_acks).unwrap(), [1, 2, 3, 4, 6, 7, 8, 9, 10, 11]);
+    let repeated = edited(&three_packets, |frames| {
+        let (first, last) =
+            (frames_named(frames, "RC RDMA Write First")[0], frames_named(frames, "RC RDMA Write Last")[0]);
+        let again = frames[first..=last].to_vec();
+        frames.splice(last + 1..last + 1, again);
+        frames.insert(1, frames[frames_named(frames, "ConnectRequest")[0]].clone());
+    });
+    assert_eq!(steps(&story, &repeated).unwrap(), [1, 1, 2, 3, 4, 5, 6, 7, 8, 8, 8, 8, 8, 8, 9, 10, 11]);
+    let two_clients = edited(&one_packet, |frames| {
+        let mut second = frames.clone();
+        // The client's number for the connection, its own in its messages and the peer's in the server's.
+        for name in ["ConnectRequest", "ReadyToUse", "DisconnectRequest"] {
+            second[frames_named(frames, name)[0]][CM_LOCAL_ID] ^= 1;
+        }
+        for name in ["ConnectReply", "DisconnectReply"] {
+            second[frames_named(frames, name)[0]][CM_LOCAL_ID + 4] ^= 1;
+        }
+        frames.extend(second);
+    });
+    assert_eq!(steps(&story, &two_clients).unwrap(), [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11].repeat(2));
+}
+
+#[test]
+fn a_packet_of_another_story_is_named_with_what_was_expected() {
+    let told = |name: &str, of: &str| steps(&story::named(name).unwrap(), &recording(&story::named(of).unwrap()));
+    let wrong = told("03", "04").unwrap_err();
+    assert!(
+        wrong.contains(
+            "the client's RC RDMA Write Only is not part of the story; expected no more of this side after step 4"
+        ),
+        "{wrong}"
+    );
+    let wrong = told("06", "06-read").unwrap_err();
+    assert!(wrong.contains("RDMA Read Request is not part of the story; expected RC RDMA Write (step "), "{wrong}");
+    let wrong = told("02", "01").unwrap_err();
+    assert!(wrong.contains(": the server's ConnectReject is not part"), "{wrong}");
+    let capture = recording(&story::named("04").unwrap());
+    let late = edited(&capture, |frames| drop(frames.drain(..=frames_named(frames, "ConnectReply")[0])));
+    assert!(steps(&story::named("04").unwrap(), &late).unwrap_err().contains("expected a ConnectRequest first"));
+}
+
+/// A frame with its sender, or a line.
+enum Piece {
+    Frame(String, Vec<u8>),
+    Line(Line),
+}
+
+/// The problems of lesson 04's recording after a change.
+fn problems(change: impl FnOnce(&mut Vec<Piece>)) -> String {
+    let story = story::named("04").unwrap();
+    let (capture, mut pieces) = (recording(&story), Vec::new());
+    let mut reader = Reader::new(capture.as_slice()).unwrap();
+    while let Some(event) = reader.event().unwrap() {
+        pieces.push(match event {
+            Event::Packet(record) => Piece::Frame(record.node.unwrap().to_owned(), record.data.to_vec()),
+            Event::Line(line) => Piece::Line(line),
+        });
+    }
+    change(&mut pieces);
+    let mut writer = Writer::without_interface(Vec::new(), &Section::default()).unwrap();
+    let nodes = ["client", "server"];
+    let interfaces = nodes.map(|name| writer.interface(LinkType::ETHERNET, Some(name)).unwrap());
+    for piece in pieces {
+        match piece {
+            Piece::Line(line) => writer.line(&line).unwrap(),
+            Piece::Frame(node, frame) => {
+                let interface = interfaces[usize::from(node == nodes[1])];
+                writer.cut_packet(interface, 0, &frame, frame.len(), None).unwrap();
+            }
+        }
+    }
+    proof::problems(&story, &writer.into_inner().unwrap()).join("\n")
+}
+
+/// Where the frame with the WRITE is.
+fn write(pieces: &[Piece]) -> usize {
+    let is_it = |piece: &Piece| matches!(piece, Piece::Frame(_, frame) if !frames_named(std::slice::from_ref(frame), "RC RDMA Write Only").is_empty());
+    pieces.iter().position(is_it).unwrap()
+}
+
+/// Where the first line with this text is.
+fn line(pieces: &[Piece], text: &str) -> usize {
+    pieces.iter().position(|piece| matches!(piece, Piece::Line(line) if line.text.contains(text))).unwrap()
+}
+
+#[test]
+fn a_recording_that_lacks_or_adds_a_packet_is_found() {
+    assert_eq!(problems(|_| ()), "");
+    let lacks = problems(|pieces| drop(pieces.remove(write(pieces))));
+    assert!(lacks.contains("no packet belongs to step 8: The client writes"), "{lacks}");
+    let last = |pieces: &mut Vec<Piece>, change: fn(&mut String, &mut Vec<u8>)| {
+        let found = pieces.iter_mut().rev().find_map(|piece| match piece {
+            Piece::Frame(node, frame) => Some((node, frame)),
+            Piece::Line(_) => None,
+        });
+        let (node, frame) = found.unwrap();
+        change(node, frame);
+    };
+    let damaged = problems(|pieces| last(pieces, |_, frame| frame[60] ^= 1));
+    assert!(damaged.contains("has a wrong ICRC"), "{damaged}");
+    let turned = problems(|pieces| last(pieces, |node, _| *node = "client".into()));
+    assert!(turned.contains("is from the server, and recorded as from client"), "{turned}");
+    let foreign = Piece::Frame("client".into(), [[2; 12].as_slice(), &[0x86, 0xdd], &[0; 46]].concat());
+    let foreign = problems(|pieces| pieces.insert(3, foreign));
+    assert!(foreign.contains("frame 4 is foreign traffic"), "{foreign}");
+    assert!(proof::problems(&story::named("04").unwrap(), b"")[0].contains("too short"));
+}
+
+#[test]
+fn a_recording_that_lacks_or_misplaces_a_log_line_is_found() {
+    let lacks = problems(|pieces| drop(pieces.remove(line(pieces, "ibv_post_send RDMA_WRITE"))));
+    assert_eq!(lacks, "step 8: the client's log has no `ibv_post_send RDMA_WRITE` in write");
+    let running = problems(|pieces| drop(pieces.remove(line(pieces, "exit status 0"))));
+    assert_eq!(running.matches("did not end with exit status 0").count(), 1, "{running}");
+    let late = problems(|pieces| {
+        let packet = pieces.remove(write(pieces));
+        pieces.insert(line(pieces, "ibv_post_send RDMA_WRITE"), packet);
+    });
+    assert_eq!(late, "step 8: the log line `ibv_post_send RDMA_WRITE` stands after the packet that it causes");
+}
