@@ -155,13 +155,13 @@ field-guide: ## make every change of every lesson again, and say what comes out 
 soak: ## 1,000 connections against one server, and nothing grows (some minutes)
 	@tools/lab/setup.sh build lab shell test
 	cargo build --workspace
-	cargo test -p lab --test lessons soak -- --ignored --nocapture
+	cargo test -p lab --test all soak -- --ignored --nocapture
 
 .PHONY: sweep
 sweep: ## one fault at a time on every packet of lessons 02, 04 and 05, and what comes of it (half an hour)
 	@tools/lab/setup.sh build lab
 	cargo build --workspace
-	cargo test -p lab --test lessons sweep -- --ignored --nocapture
+	cargo test -p lab --test all sweep -- --ignored --nocapture
 
 .PHONY: bench
 bench: ## measure everything beside its reference, and write docs/benchmarks.md (ten minutes; leave the machine alone meanwhile)
@@ -181,9 +181,8 @@ fuzz: ## look for captures that make the wire tools panic [RUNS=number]
 
 .PHONY: miri
 miri: ## the device's core under Miri, which finds undefined behaviour (rustup component add miri rust-src --toolchain nightly)
-	@# The rim's eventfds are none of Miri's.
-	CARGO_TARGET_DIR="$$target"/miri MIRIFLAGS=-Zmiri-disable-isolation cargo +nightly miri test -p device --lib -- --skip nic::
-	CARGO_TARGET_DIR="$$target"/miri MIRIFLAGS=-Zmiri-disable-isolation cargo +nightly miri test -p device --test contract --test hostile --test connections
+	CARGO_TARGET_DIR="$$target"/miri MIRIFLAGS=-Zmiri-disable-isolation cargo +nightly miri test -p nic --lib
+	CARGO_TARGET_DIR="$$target"/miri MIRIFLAGS=-Zmiri-disable-isolation cargo +nightly miri test -p nic --test all -- contract hostile connections
 
 # The documentation shows private items, too: a reader wants to know how it works inside.
 .PHONY: check

@@ -252,7 +252,7 @@ test("a region of a terabyte is shown as fast as a small one, with the bytes tha
 });
 
 test("what is known of a region is what was written last", async () => {
-  const source = readFileSync(join(root, "tools/book/player/bytes.js"), "utf8");
+  const source = readFileSync(join(root, "tools/wire/player/bytes.js"), "utf8");
   const { Bytes } = await import(`data:text/javascript,${encodeURIComponent(source)}`);
   const [bytes, model] = [new Bytes(), new Array(300).fill(null)];
   for (let round = 1, random = 1; round < 500; round++) {
@@ -351,8 +351,8 @@ test("a capture without anything to play says so, and one with another program's
 });
 
 test("script and data stay small", () => {
-  const modules = readdirSync(join(root, "tools/book/player")).filter((name) => name.endsWith(".js"));
-  const script = Buffer.concat(modules.map((name) => readFileSync(join(root, "tools/book/player", name))));
+  const modules = readdirSync(join(root, "tools/wire/player")).filter((name) => name.endsWith(".js"));
+  const script = Buffer.concat(modules.map((name) => readFileSync(join(root, "tools/wire/player", name))));
   assert.ok(gzipSync(script).length < 60_000);
   for (const run of runs) {
     const out = join(folder, `${run}.json`);

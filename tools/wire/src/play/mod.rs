@@ -1,4 +1,4 @@
-//! What the player in the browser shows (tools/book/player): every event of a run with the line of code behind it, the
+//! What the player in the browser shows (tools/wire/player): every event of a run with the line of code behind it, the
 //! packet's bytes, and what has changed in queue pairs and memory.
 //!
 //! All of that is found out here, once, from the run file and the lesson; the player looks nothing up. [`Run`] is written

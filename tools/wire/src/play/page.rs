@@ -8,19 +8,19 @@ use std::hash::{BuildHasher, Hasher};
 
 /// The player's modules, each after those that it imports.
 const MODULES: [&str; 10] = [
-    include_str!("../../../book/player/dom.js"),
-    include_str!("../../../book/player/bytes.js"),
-    include_str!("../../../book/player/run.js"),
-    include_str!("../../../book/player/ladder.js"),
-    include_str!("../../../book/player/code.js"),
-    include_str!("../../../book/player/packet.js"),
-    include_str!("../../../book/player/host.js"),
-    include_str!("../../../book/player/predict.js"),
-    include_str!("../../../book/player/transport.js"),
-    include_str!("../../../book/player/player.js"),
+    include_str!("../../player/dom.js"),
+    include_str!("../../player/bytes.js"),
+    include_str!("../../player/run.js"),
+    include_str!("../../player/ladder.js"),
+    include_str!("../../player/code.js"),
+    include_str!("../../player/packet.js"),
+    include_str!("../../player/host.js"),
+    include_str!("../../player/predict.js"),
+    include_str!("../../player/transport.js"),
+    include_str!("../../player/player.js"),
 ];
 /// The player's style sheet.
-pub const LOOK: &str = include_str!("../../../book/player/player.css");
+pub const LOOK: &str = include_str!("../../player/player.css");
 
 /// So many lines of it are shown to those who run no script.
 const MOST_LINES: usize = 3000;

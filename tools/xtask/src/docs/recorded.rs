@@ -12,7 +12,7 @@ const NOT_SEEN: &str = "not seen";
 /// The statement that somebody has tried it, which has to say with what.
 const TRIED: &str = "tried in the lab";
 /// Where the tests are that try what is no change of a lesson.
-const TESTS: &str = "tools/lab/tests/";
+const TESTS: &str = "tools/lab/tests/all/";
 
 /// So many packets of a case are shown.
 const MOST: usize = 8;
@@ -146,7 +146,7 @@ mod tests {
     #[test]
     fn what_was_tried_says_with_what() {
         assert_eq!(check("It fails (tried in the lab: `04-wrong-key`).\n"), [""; 0]);
-        assert_eq!(check("Tried in the lab, by [a test](../lab/tests/lessons/rules.rs).\n"), [""; 0]);
+        assert_eq!(check("Tried in the lab, by [a test](../tools/lab/tests/all/lessons/rules.rs).\n"), [""; 0]);
         assert!(check("It fails (tried in the lab).\n\n`04-wrong-key`\n")[0].contains("with which change"));
         for gone in ["`make break-04 CHANGE=none`\n", "`04-none`\n", "```sh\nmake break-04 CHANGE=none  # x\n```\n"] {
             assert!(check(gone)[0].contains("lesson 04 has no change none"), "{gone}");

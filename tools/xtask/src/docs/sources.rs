@@ -59,15 +59,19 @@ impl Sources {
             sources.lessons.push(Lesson { name, things, numbers: numbers::all(&(text + &common)) });
         }
         let folders = [
-            "tools/wire/src",
-            "tools/roce/src/cm",
-            "tools/device/src",
-            "tools/nic/src/qp",
-            "tools/nic/src/cm",
-            "tools/device/src/rim",
-            "tools/lab/src",
+            "roce/src",
+            "roce/src/cm",
+            "run/src",
+            "wire/src",
+            "nic/src",
+            "nic/src/qp",
+            "nic/src/cm",
+            "device/src",
+            "device/src/rim",
+            "lab/src",
             "lab",
-        ];
+        ]
+        .map(|folder| format!("tools/{folder}"));
         let mut code = sources.tree("lessons");
         code.extend(folders.iter().flat_map(|folder| sources.files(folder, "").unwrap_or_default()));
         sources.numbers = numbers::all(&(sources.texts(&code) + &common));

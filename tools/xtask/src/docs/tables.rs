@@ -104,7 +104,9 @@ mod tests {
     #[test]
     fn what_is_tried_stands_in_the_test() {
         let table = |rule| {
-            format!("<!-- tried: tools/device/tests/programs/rules.rs -->\n| rule | |\n|---|---|\n| `{rule}` | x |\n")
+            format!(
+                "<!-- tried: tools/device/tests/all/programs/rules.rs -->\n| rule | |\n|---|---|\n| `{rule}` | x |\n"
+            )
         };
         assert_eq!(check(&table("drop 1st REP")), [""; 0]);
         assert!(check(&table("drop 1st RTU"))[0].ends_with("does not try `drop 1st RTU`"));

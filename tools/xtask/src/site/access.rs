@@ -50,8 +50,8 @@ mod tests {
         let folder = repository().path("docs");
         let at = |picture: &str| sized(&format!("<p><img src=\"{picture}\" alt=\"x\"></p>"), &folder).unwrap();
         assert_eq!(
-            at("../book/player.png"),
-            "<p><img src=\"../book/player.png\" width=\"1240\" height=\"820\" alt=\"x\"></p>"
+            at("../tools/book/player.png"),
+            "<p><img src=\"../tools/book/player.png\" width=\"1240\" height=\"820\" alt=\"x\"></p>"
         );
         assert!(at("images/04_rdma_write.svg").contains(".svg\" width=\"860\" height=\""));
         assert!(sized("<img src=\"none.png\">", &folder).is_err());

@@ -1,5 +1,5 @@
 //! The library `common` by itself, before any lesson: every operation, and every function of an id in every state. The programs
-//! are in common/examples. What the kernel's driver says to the same: tools/lab/tests/lessons/common_library.rs.
+//! are in common/examples. What the kernel's driver says to the same: tools/lab/tests/all/lessons/common_library.rs.
 
 use super::support::{each, example, programs, CLIENT, SERVER};
 
@@ -82,7 +82,7 @@ fn random_calls_and_drops() {
 }
 
 #[test]
-#[ignore = "some minutes: cargo test -p device --test programs many_random_calls -- --ignored"]
+#[ignore = "some minutes: cargo test -p device --test all many_random_calls -- --ignored"]
 fn many_random_calls_and_drops() {
     let firsts: Vec<usize> = (1..800).step_by(10).collect();
     each(&firsts, |first| fuzz(*first, first + 9));

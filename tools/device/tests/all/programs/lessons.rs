@@ -27,7 +27,7 @@ fn every_lesson_tells_the_story_that_was_recorded_from_the_kernel() {
 }
 
 #[test]
-#[ignore = "takes some minutes: cargo test -p device --test programs a_hundred -- --ignored"]
+#[ignore = "takes some minutes: cargo test -p device --test all a_hundred -- --ignored"]
 fn a_hundred_times() {
     all_tell_their_stories(100);
 }

@@ -1,5 +1,5 @@
 //! Lesson 09: workers come, go, fall silent and are refused at any moment, and what the others compute stays right. What a
-//! kernel does for workers that are killed, the lab shows (tools/lab/tests/lessons/parameter_server.rs).
+//! kernel does for workers that are killed, the lab shows (tools/lab/tests/all/lessons/parameter_server.rs).
 
 use super::support;
 

@@ -1,4 +1,4 @@
-//! One server and several clients, whatever they do. What a server holds meanwhile is counted in the lab (tools/lab/tests/lessons/servers.rs).
+//! One server and several clients, whatever they do. What a server holds meanwhile is counted in the lab (tools/lab/tests/all/lessons/servers.rs).
 
 use super::support;
 

@@ -1,4 +1,4 @@
-//! What the tests share that run programs on the device: running them. What to ask about a run is in tools/wire/tests/ran.
+//! What the tests share that run programs on the device: running them. What to ask about a run is in tools/testkit/src/ran.rs.
 
 use std::path::Path;
 use std::process::Command;

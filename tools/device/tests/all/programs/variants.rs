@@ -1,5 +1,5 @@
 //! Each lesson with its options: exit statuses, log lines and packets. That rdma_rxe does the same with the runs that were
-//! recorded, the lab shows (tools/lab/tests/lessons/stories.rs).
+//! recorded, the lab shows (tools/lab/tests/all/lessons/stories.rs).
 
 use super::support;
 

@@ -1,5 +1,5 @@
 //! The library `common` by itself, before any lesson, on the kernel's driver: every function in every state. The programs are
-//! in common/examples; more of them run on the device in user space (tools/device/tests/programs/common_library.rs).
+//! in common/examples; more of them run on the device in user space (tools/device/tests/all/programs/common_library.rs).
 
 use crate::support;
 
@@ -50,7 +50,7 @@ fn an_id_in_every_state_of_a_client() {
 /// Destroying an id that has just answered a knock can take the kernel (6.1) 70 s: until it has sent its ConnectReply for the
 /// last time. Each of these waits is one of those.
 #[test]
-#[ignore = "takes minutes: cargo test -p lab --test lessons common_library -- --ignored"]
+#[ignore = "takes minutes: cargo test -p lab --test all common_library -- --ignored"]
 fn an_id_in_every_state_of_a_server() {
     let guest = states(&format!("guest {}", lab::address(0)));
     let run = Run::programs().server(&states("server")).client(&guest).inspect(SHOW);

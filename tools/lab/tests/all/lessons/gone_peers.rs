@@ -3,7 +3,7 @@
 //!
 //! A killed program is not silent: its kernel disconnects, or rejects, for it. A machine without power is: then only the
 //! survivor's deadline (5 s here, which even a slow machine does not need otherwise) ends the wait. What the survivor makes of
-//! silence at each stage is tried on the device in user space (tools/device/tests/programs/gone.rs), where it costs no machine.
+//! silence at each stage is tried on the device in user space (tools/device/tests/all/programs/gone.rs), where it costs no machine.
 
 use crate::support;
 
@@ -121,7 +121,7 @@ fn the_machine_loses_its_power() {
 }
 
 #[test]
-#[ignore = "some minutes: cargo test -p lab --test lessons gone_peers -- --ignored"]
+#[ignore = "some minutes: cargo test -p lab --test all gone_peers -- --ignored"]
 fn at_every_other_stage() {
     survive(&SAMPLE[0], false);
     for case in &OTHERS {

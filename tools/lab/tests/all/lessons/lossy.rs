@@ -1,6 +1,6 @@
 //! A link that loses packets by chance, both ways (netem on both machines): requests and ACKs, the handshake and the goodbye.
 //! What is lost is sent again, so a run may take seconds longer. The loss of each packet in turn is tried on the device in user
-//! space (tools/device/tests/programs/faults.rs).
+//! space (tools/device/tests/all/programs/faults.rs).
 
 use crate::support::{check, Check};
 use lab::{Run, CLIENT, SERVER};
@@ -44,7 +44,7 @@ const RUNS: [(&str, &str); 9] = [
 /// client's ACK of the server's SEND, and its DisconnectRequest just after it. The client's QP answers no more then, and the
 /// server sends in vain until the goodbye is repeated, or its retries are over, which comes first.
 #[test]
-#[ignore = "chance decides how long it takes: cargo test -p lab --test lessons lossy -- --ignored --nocapture"]
+#[ignore = "chance decides how long it takes: cargo test -p lab --test all lossy -- --ignored --nocapture"]
 fn what_is_lost_is_sent_again() {
     let check = lossy_run("05", "", "10%", 4);
     assert_eq!(check.node(CLIENT).exit, Some(0), "{}", check.all());
@@ -61,7 +61,7 @@ fn what_is_lost_is_sent_again() {
 }
 
 #[test]
-#[ignore = "takes many minutes: cargo test -p lab --test lessons lossy -- --ignored --nocapture"]
+#[ignore = "takes many minutes: cargo test -p lab --test all lossy -- --ignored --nocapture"]
 fn every_lesson_ends_well_fifty_times() {
     for (number, options) in RUNS {
         lossy_run(number, options, LOSS, 50).exits(0, 0);

@@ -1,6 +1,6 @@
 //! A peer without manners (common/examples/odd_peer.rs) on the kernel's driver: what it does to a lesson is refused by the
 //! device, or said for it by its kernel when it ends without a word, and nothing is left open. Many more of its manners are
-//! tried on the device in user space (tools/device/tests/programs/odd_peers.rs).
+//! tried on the device in user space (tools/device/tests/all/programs/odd_peers.rs).
 
 use crate::support;
 

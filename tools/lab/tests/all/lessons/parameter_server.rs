@@ -1,5 +1,5 @@
 //! Lesson 09 where only a kernel can be the other half: programs that are killed, a device that is taken away, and what is
-//! held. How workers come, go, are refused and fall silent is tried on the device in user space (tools/device/tests/programs/parameter_server.rs).
+//! held. How workers come, go, are refused and fall silent is tried on the device in user space (tools/device/tests/all/programs/parameter_server.rs).
 
 use crate::support;
 
@@ -63,7 +63,7 @@ fn a_killed_worker_is_left_out() {
 }
 
 #[test]
-#[ignore = "a minute: cargo test -p lab --test lessons parameter_server -- --ignored"]
+#[ignore = "a minute: cargo test -p lab --test all parameter_server -- --ignored"]
 fn a_worker_killed_at_any_other_stage_is_left_out() {
     a_worker_killed_at(&[
         (2, "SLOW  rdma_connect"),

@@ -44,7 +44,7 @@ fn killed_clients_leave_nothing_in_the_server() {
 }
 
 #[test]
-#[ignore = "a minute: cargo test -p lab --test lessons servers -- --ignored"]
+#[ignore = "a minute: cargo test -p lab --test all servers -- --ignored"]
 fn killed_clients_leave_nothing_in_the_other_lessons_servers() {
     killed_clients_leave_nothing(&["02", "03", "06", "07"]);
 }

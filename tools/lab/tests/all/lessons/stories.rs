@@ -1,6 +1,6 @@
 //! The reference: each run that is bundled in captures/, run again on the kernel's rdma_rxe. It tells the same story, in its
 //! exit statuses, log lines and packets, and leaves nothing behind. And what a lesson says where only a machine with a kernel
-//! can be wrong. More of each lesson's options are tried on the device in user space (tools/device/tests/programs/variants.rs).
+//! can be wrong. More of each lesson's options are tried on the device in user space (tools/device/tests/all/programs/variants.rs).
 
 use crate::support;
 
@@ -36,7 +36,7 @@ fn every_lesson_tells_its_story() {
 }
 
 #[test]
-#[ignore = "takes several minutes: cargo test -p lab --test lessons ten_times -- --ignored --nocapture"]
+#[ignore = "takes several minutes: cargo test -p lab --test all ten_times -- --ignored --nocapture"]
 fn every_lesson_tells_its_story_ten_times() {
     told_again(10);
 }

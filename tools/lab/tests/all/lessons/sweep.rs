@@ -2,7 +2,7 @@
 //! side must come to a right end, or say what is wrong, within its own deadline, and leave nothing open.
 //!
 //! `make sweep` tries all of them and prints what came of each; the default tests do the same on the device in user space
-//! (tools/device/tests/programs/faults.rs).
+//! (tools/device/tests/all/programs/faults.rs).
 
 use crate::support::run_of;
 use lab::{Lab, Outcome, CLIENT, SERVER};

@@ -1,4 +1,4 @@
-//! What the lab tests share: running. What to ask about a run is in tools/wire/tests/ran.
+//! What the lab tests share: running. What to ask about a run is in tools/testkit/src/ran.rs.
 
 #![allow(dead_code)] // Every test file uses a part of it.
 
