@@ -27,3 +27,8 @@ pub mod rdmacm;
 pub mod rim;
 #[allow(unsafe_code)]
 pub mod verbs;
+
+/// The device of this process; None if there can be none. Why not is said once, on standard error.
+pub fn device() -> Option<&'static rim::Device> {
+    rim::device(rdmacm::deliver)
+}

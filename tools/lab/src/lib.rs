@@ -11,6 +11,7 @@
 mod agent;
 mod arch;
 mod archive;
+mod brought;
 mod elf;
 mod fault;
 mod fetch;
@@ -40,12 +41,12 @@ mod unpack;
 mod usage;
 
 pub use ::run::programs::{CLIENT, SERVER};
+pub use brought::Brought;
 pub use fault::Trap;
 pub use files::program;
 pub use interrupt::{Interrupt, Stopped};
 pub use lab::Lab;
 pub use options::{Fetched, Options};
 pub use outcome::{Ended, Outcome, Phases};
-pub use payload::Brought;
 pub use run::{address, Run};
 pub use terminal::{size as terminal_size, Terminal};

@@ -1,7 +1,7 @@
 //! What a run may have beside its commands: the same on the command line and in the library.
 
+use crate::brought::Brought;
 use crate::fault::{self, Trap};
-use crate::payload::Brought;
 use anyhow::{ensure, Context, Result};
 use clap::Args;
 use std::num::ParseIntError;

@@ -3,6 +3,7 @@
 //! The drive holds a cpio archive from its first byte, and after the run another one, with what goes back to the host.
 
 use crate::archive::Archive;
+use crate::brought::Brought;
 use crate::elf;
 use crate::files::{self, read};
 use crate::initramfs::Contents;
@@ -19,25 +20,6 @@ use std::path::{Path, PathBuf};
 
 /// Variables of the host that reach the program.
 const PASSED_ON: [&str; 2] = ["RUST_LOG", "RUST_BACKTRACE"];
-
-/// A file or folder of this host that comes along.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Brought {
-    source: PathBuf,
-    target: PathBuf,
-}
-
-impl Brought {
-    /// `PATH` goes where it is on this host, `PATH:TARGET` elsewhere.
-    pub fn parse(text: &str) -> Result<Self> {
-        let (source, target) = text.split_once(':').map_or((text, None), |(source, target)| (source, Some(target)));
-        let source = env::current_dir().context("the current folder is gone")?.join(source);
-        ensure!(source.exists(), "cannot bring {}: there is no such file or folder", source.display());
-        let target = target.map_or_else(|| source.clone(), PathBuf::from);
-        ensure!(target.is_absolute(), "cannot bring a file to `{}`: the target begins with /", target.display());
-        Ok(Self { source, target })
-    }
-}
 
 /// Puts on a drive what `node` needs: its name and the others', its command, the programs that are named, and what the run
 /// brings. Bare names are looked up in `folder` first.

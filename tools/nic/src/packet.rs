@@ -2,8 +2,9 @@
 //! payload (specification, volume 1, 9.2 to 9.6). Which headers, and where each field lies, is `wire`'s tables.
 
 use crate::psn::Psn;
+use roce::bth;
 use roce::field::{Field, Header};
-use roce::headers::{aeth, atomic_ack_eth, atomic_eth, bth, deth, ieth, imm_dt, reth};
+use roce::headers::{aeth, atomic_ack_eth, atomic_eth, deth, ieth, imm_dt, reth};
 use roce::opcode::{self, Opcode, Operation, Part, Service};
 
 /// The operation code of each kind of packet that has no parts.

@@ -5,6 +5,7 @@
 //! answer says, [`icrc`] checks the packet, and [`track`] sorts packets into connections and counts them from the start.
 
 pub mod aeth;
+pub mod bth;
 pub mod cm;
 pub mod field;
 pub mod headers;

@@ -1,9 +1,10 @@
 //! One RoCEv2 packet: the BTH, the headers its operation code calls for, the payload, the ICRC.
 
 use crate::aeth::Syndrome;
+use crate::bth;
 use crate::cm;
 use crate::field::Header;
-use crate::headers::{aeth, atomic_ack_eth, atomic_eth, bth, deth, feth, ieth, imm_dt, reth};
+use crate::headers::{aeth, atomic_ack_eth, atomic_eth, deth, feth, ieth, imm_dt, reth};
 use crate::icrc::{self, Icrc};
 use crate::link::{self, Datagram, LinkType, Other};
 use crate::opcode::{self, Opcode};

@@ -5,8 +5,27 @@
 //! systemd.journal-fields(7), and four more: `RDMA_STAGE` and `RDMA_TAG`, taken out of a lesson's line, `LAB_ACT`, and
 //! `LAB_STREAM` of a line on standard error.
 
-use crate::capture::Record;
 use crate::look::printable;
+use roce::LinkType;
+
+/// One recorded frame.
+#[derive(Clone, Copy, Debug)]
+pub struct Record<'a> {
+    /// Counts every frame and log line of the file from 1, as Wireshark does.
+    pub number: u64,
+    /// The name of the interface, if the file has it; in a run file that is the node that sent the frame.
+    pub node: Option<&'a str>,
+    /// Nanoseconds since 1970; None where the file does not tell.
+    pub time_ns: Option<u64>,
+    /// What the frame begins with.
+    pub link: LinkType,
+    /// The recorded bytes.
+    pub data: &'a [u8],
+    /// Bytes on the wire; more than recorded if a snap length cut the frame.
+    pub length: usize,
+    /// The comment stored with the packet.
+    pub comment: Option<&'a str>,
+}
 
 /// One thing that happened.
 #[derive(Clone, Debug)]

@@ -92,12 +92,12 @@ pub struct Device {
 
 static DEVICE: OnceLock<Option<Device>> = OnceLock::new();
 
-/// The device of this process; None if there can be none. Why not is said once, on standard error.
-pub fn device() -> Option<&'static Device> {
+/// The device of this process, which hands what happens to `deliver`; None if there can be none. Why not is said once, on standard error.
+pub fn device(deliver: fn(&mut Nic)) -> Option<&'static Device> {
     static SERVED: Once = Once::new();
     let told = |error: String| eprintln!("device: {error}");
     let device = DEVICE.get_or_init(|| Device::start().map_err(told).ok()).as_ref()?;
-    SERVED.call_once(|| serve::start(device));
+    SERVED.call_once(|| serve::start(device, deliver));
     Some(device)
 }
 

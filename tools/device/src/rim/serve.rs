@@ -1,7 +1,7 @@
 //! The device's thread: it sleeps until a packet, the doorbell or a timer wakes it.
 
 use super::bell::Bell;
-use super::Device;
+use super::{Device, Nic};
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use std::net::UdpSocket;
 use std::panic::{catch_unwind, AssertUnwindSafe};
@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 const BATCH: usize = 64;
 
 /// Starts the thread. It ends with the process: with the program ends its device.
-pub(super) fn start(device: &'static Device) {
-    let thread = thread::Builder::new().name("nic".into()).spawn(move || or_abort(|| serve(device)));
+pub(super) fn start(device: &'static Device, deliver: fn(&mut Nic)) {
+    let thread = thread::Builder::new().name("nic".into()).spawn(move || or_abort(|| serve(device, deliver)));
     if let Err(error) = thread {
         eprintln!("device: no thread for it: {error}");
     }
@@ -30,7 +30,7 @@ fn or_abort(serve: impl FnOnce()) {
     }
 }
 
-fn serve(device: &'static Device) {
+fn serve(device: &'static Device, deliver: fn(&mut Nic)) {
     let socket = device.lock().port.socket();
     loop {
         let wait = {
@@ -48,11 +48,11 @@ fn serve(device: &'static Device) {
             let mut nic = device.lock();
             let Some((from, packet)) = nic.port.receive() else { break };
             nic.receive(from, packet);
-            crate::rdmacm::deliver(&mut nic);
+            deliver(&mut nic);
         }
         let mut nic = device.lock();
         nic.turn();
-        crate::rdmacm::deliver(&mut nic);
+        deliver(&mut nic);
     }
 }
 

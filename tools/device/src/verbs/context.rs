@@ -1,7 +1,8 @@
 //! The device's context: the struct that `ibv_open_device` gives, and that ids of the connection manager point to.
 
 use super::{cq, post, srq};
-use crate::rim::{device, Device};
+use crate::device;
+use crate::rim::Device;
 use libc::c_char;
 use rdma_sys::{ibv_context, ibv_device, ibv_node_type, ibv_transport_type};
 use std::sync::OnceLock;

@@ -2,7 +2,7 @@
 
 use super::context::{close, context, open};
 use super::{call, minus_one, object, verb};
-use crate::rim::device;
+use crate::device;
 use libc::{c_char, c_int};
 use nic::cm::{gid, Cm};
 use nic::qp::Qp;

@@ -1,7 +1,7 @@
 //! Async events: what no work request is about.
 
 use super::call;
-use crate::rim::device;
+use crate::device;
 use libc::c_int;
 use rdma_sys::{ibv_async_event, ibv_context};
 use std::ptr::{addr_of, addr_of_mut};

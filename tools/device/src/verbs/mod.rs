@@ -21,7 +21,8 @@ pub mod qp;
 pub mod srq;
 pub mod strangers;
 
-use crate::rim::{device, Device, Face};
+use crate::device;
+use crate::rim::{Device, Face};
 use libc::c_int;
 use std::mem::MaybeUninit;
 use std::ptr::null_mut;

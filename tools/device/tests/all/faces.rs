@@ -167,7 +167,7 @@ fn a_completion_queue_overflows() {
         let kinds: Vec<u32> = events.iter().map(|event| event.event_type as u32).collect();
         // What comes later would have come by now.
         thread::sleep(Duration::from_millis(50));
-        let more = device::rim::device().unwrap().raised.take_out(|_| true);
+        let more = device::device().unwrap().raised.take_out(|_| true);
         let (state, other) = (state(ours), state(theirs));
         let qp = ours as usize;
         let waits = thread::spawn(move || ibv_destroy_qp(qp as *mut ibv_qp));

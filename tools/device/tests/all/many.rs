@@ -4,7 +4,6 @@
 #![allow(clippy::undocumented_unsafe_blocks)] // One comment for all: every pointer is the library's, and given back once.
 
 use device::rdmacm::{channel::*, connect::*, id::*, qp::*};
-use device::rim;
 use device::verbs::cq::*;
 use rdma_sys::rdma_cm_event_type::*;
 use rdma_sys::{
@@ -79,7 +78,7 @@ fn descriptors() -> usize {
 
 #[test]
 fn a_thousand_connections_leave_nothing() {
-    let own = rim::device().unwrap().lock().address();
+    let own = device::device().unwrap().lock().address();
     let before = descriptors();
     unsafe {
         let (servers, clients) = (rdma_create_event_channel(), rdma_create_event_channel());
@@ -116,7 +115,7 @@ fn a_thousand_connections_leave_nothing() {
     }
     // Connections rest for a while after their end.
     std::thread::sleep(Duration::from_millis(3000));
-    let nic = rim::device().unwrap().lock();
+    let nic = device::device().unwrap().lock();
     assert_eq!((nic.qps.len(), nic.cm.count()), (0, 0));
     assert!(descriptors() <= before, "{} descriptors, {before} before", descriptors());
 }

@@ -8,31 +8,13 @@ mod format;
 mod input;
 mod pcapng;
 
+pub use crate::file::Record;
 use crate::file::{Event, Line};
 use format::Format;
 use input::Input;
 use roce::link::LinkType;
 use std::fmt;
 use std::io::{self, Read};
-
-/// One recorded frame.
-#[derive(Clone, Copy, Debug)]
-pub struct Record<'a> {
-    /// Counts every frame and log line of the file from 1, as Wireshark does.
-    pub number: u64,
-    /// The name of the interface, if the file has it; in a run file that is the node that sent the frame.
-    pub node: Option<&'a str>,
-    /// Nanoseconds since 1970; None where the file does not tell.
-    pub time_ns: Option<u64>,
-    /// What the frame begins with.
-    pub link: LinkType,
-    /// The recorded bytes.
-    pub data: &'a [u8],
-    /// Bytes on the wire; more than recorded if a snap length cut the frame.
-    pub length: usize,
-    /// The comment stored with the packet.
-    pub comment: Option<&'a str>,
-}
 
 /// Why a capture cannot be read, shown or annotated.
 #[derive(Debug)]
