@@ -61,26 +61,26 @@ $(lessons:%=lesson-%): lesson-%: ## run lesson NN on emulated machines [client="
 .PHONY: $(lessons:%=break-%)
 $(lessons:%=break-%): break-%: ## break lesson NN on purpose, and see what comes of it [CHANGE=name; a list without] [ARGS=--quiet] [on=device]
 	@tools/lab/setup.sh build $(on:device=)
-	@$(call build,$(on) practice)
-	@"$$bin"/practice break $* $${CHANGE:+"$$CHANGE"} --on=$(on) $(ARGS)
+	@$(call build,$(on) course)
+	@"$$bin"/course break $* $${CHANGE:+"$$CHANGE"} --on=$(on) $(ARGS)
 
 .PHONY: try
 try: ## list the exercises, and which of them are solved
 	@tools/lab/setup.sh build
-	@$(call build,device practice)
-	@"$$bin"/practice try
+	@$(call build,device course)
+	@"$$bin"/course try
 
 # Exercises are judged on the device, within a moment; with on=lab on the kernel's own driver.
 try-%: on = device
 try-%: ## list the exercises of lesson NN; NN-NAME: begin that one, or judge what you have made of it [ARGS=--watch] [on=lab]
 	@tools/lab/setup.sh build $(on:device=)
-	@$(call build,$(on) practice wire)
-	@"$$bin"/practice try $* --on=$(on) $(ARGS)
+	@$(call build,$(on) course wire)
+	@"$$bin"/course try $* --on=$(on) $(ARGS)
 
 reset-%: ## throw away what you have made of the exercise NN-NAME
 	@tools/lab/setup.sh build
-	@$(call build,device practice)
-	@"$$bin"/practice reset $*
+	@$(call build,device course)
+	@"$$bin"/course reset $*
 
 .PHONY: lab-shell
 lab-shell: ## a shell on the client machine, with the packets as they pass [server="COMMAND"; rping unless given] [wire="RULES"]
@@ -148,8 +148,8 @@ test: ## build everything and run every test
 .PHONY: field-guide
 field-guide: ## make every change of every lesson again, and say what comes out otherwise than it is told (some minutes)
 	@tools/lab/setup.sh build lab
-	@$(call build,lab device practice)
-	@"$$bin"/practice prove $(ARGS)
+	@$(call build,lab device course)
+	@"$$bin"/course prove $(ARGS)
 
 .PHONY: soak
 soak: ## 1,000 connections against one server, and nothing grows (some minutes)
@@ -234,7 +234,7 @@ record: ## run every lesson in the lab, or one [lesson=NN], and renew what captu
 	@tools/lab/setup.sh build lab
 	cargo build --workspace
 	cargo run -q -p xtask -- record $${lesson:+"$$lesson"}
-	"$$bin"/practice prove --keep $${lesson:+"$$lesson"}
+	"$$bin"/course prove --keep $${lesson:+"$$lesson"}
 
 .PHONY: wireshark-profile
 wireshark-profile: ## install columns, colors and filter buttons for Wireshark: the profile "rdma"
@@ -244,8 +244,8 @@ wireshark-profile: ## install columns, colors and filter buttons for Wireshark: 
 clean: ## remove all that make has put here: programs, tools, the lab's machines and their results
 ifdef CARGO_TARGET_DIR
 	@# Other projects may build there, too.
-	cargo clean $(addprefix -p ,bench common device lab practice wire xtask $(lessons:%=lesson-%))
-	rm -rf -- "$$target"/{book,bootstrap,bundle,captures,device,lab,miri,picture.html,practice,site,tools} "$$target"/rdma-*.tar.gz
+	cargo clean $(addprefix -p ,bench common course device lab nic roce run testkit wire xtask $(lessons:%=lesson-%))
+	rm -rf -- "$$target"/{book,bootstrap,bundle,captures,course,device,lab,miri,picture.html,site,tools} "$$target"/rdma-*.tar.gz
 else
 	rm -rf target
 endif

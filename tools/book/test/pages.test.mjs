@@ -12,7 +12,7 @@ before(async () => { [browser, site] = [await Browser.start(), await start()]; }
 after(async () => { await browser?.stop(); site?.stop(); });
 
 /** One page of each sort of code is enough where pages are made from one template. */
-const isCode = (path) => /\.(rs|toml|txt|sh|py|c|yml)\.html$|^(lessons|common|device|lab|practice|wire|captures)\/.*\/?/.test(path) && !path.startsWith("docs/");
+const isCode = (path) => /\.(rs|toml|txt|sh|py|c|yml)\.html$|^(lessons|common|tools|captures)\/.*\/?/.test(path) && !path.startsWith("docs/");
 const SAMPLES = ["lessons/04_rdma_write/src.html", "captures/index.html"];
 const read = async () => (await pages()).filter((path) => !isCode(path) || SAMPLES.includes(path));
 

@@ -1,5 +1,5 @@
 //! A copy of a lesson with a change in it: a package of its own, built beside the lessons. It stands in a [`workspace`], below
-//! `target/practice` or in a folder of the reader's. Many copies in one are built at once.
+//! `target/course` or in a folder of the reader's. Many copies in one are built at once.
 
 use crate::change::Change;
 use crate::project::{files, Project};
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// The workspace of many copies, below cargo's folder.
-const TOGETHER: &str = "practice/all";
+const TOGETHER: &str = "course/all";
 
 /// A copy that has been laid out.
 #[derive(Debug)]
@@ -23,12 +23,12 @@ pub struct Copy {
 }
 
 impl Copy {
-    /// Copies the lesson of a change, and makes the change in the copy, below `target/practice`.
+    /// Copies the lesson of a change, and makes the change in the copy, below `target/course`.
     ///
     /// # Errors
     /// The change does not apply, or a file cannot be written.
     pub fn lay_out(project: &Project, change: &Change) -> Result<Self> {
-        let copy = Self::tried(change, &project.target.join("practice").join(change.full_name()));
+        let copy = Self::tried(change, &project.target.join("course").join(change.full_name()));
         if !change.edits.is_empty() {
             copy.write(project, change)?;
         }

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 /// The folder of the copies, in the repository's folder: not below `target`, which `make clean` removes.
 pub const FOLDER: &str = "try";
 /// Where a copy says how far the reader has got: the failures, or that it is solved; and what was judged last.
-const NOTE: &str = ".practice";
+const NOTE: &str = ".course";
 const SOLVED: &str = "solved";
 
 /// How far an exercise has got.
@@ -200,7 +200,7 @@ mod tests {
         let exercise = |name: &str| {
             let (number, name) = name.split_once('-').unwrap();
             let change = Change::load(&project.lesson(number).unwrap(), name).unwrap();
-            Exercise::new(change, &project.target.join("practice/nowhere"))
+            Exercise::new(change, &project.target.join("course/nowhere"))
         };
         let twins = [
             ("01-words", "01-no-answer"),
@@ -221,7 +221,7 @@ mod tests {
     fn what_a_reader_wrote_stays_and_failures_are_counted_until_it_is_solved() {
         let project = Project::find().unwrap();
         let change = Change::load(&project.lesson("04").unwrap(), "whose").unwrap();
-        let exercise = Exercise::new(change, &project.target.join("practice/test-of-exercises"));
+        let exercise = Exercise::new(change, &project.target.join("course/test-of-exercises"));
         let file = exercise.copy.folder.join(&exercise.change.edits[0].file);
         let _ = exercise.reset(&project);
         assert_eq!(exercise.state(), State::Untouched);

@@ -1,12 +1,12 @@
 //! What a person sees of the exercises: the list, the task, the verdict with a hint.
 
 use anyhow::{ensure, Context, Result};
-use practice::attempt::attempt;
-use practice::exercise::{Exercise, State};
-use practice::project::Project;
-use practice::reading;
-use practice::run::Place;
-use practice::show::{self, bold};
+use course::attempt::attempt;
+use course::exercise::{Exercise, State};
+use course::project::Project;
+use course::reading;
+use course::run::Place;
+use course::show::{self, bold};
 use run::lanes::Style;
 use std::io::{self, stdout, BufRead, IsTerminal, Write};
 use std::thread::sleep;

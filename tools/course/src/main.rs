@@ -1,5 +1,5 @@
-//! `practice break`: changes a lesson on purpose, and shows what comes of it. `practice try`: judges how somebody mends one.
-//! `practice prove`: says whether all that still holds.
+//! `course break`: changes a lesson on purpose, and shows what comes of it. `course try`: judges how somebody mends one.
+//! `course prove`: says whether all that still holds.
 //!
 //! Exit status: 0 all came as told, or the exercise is solved, 1 something came otherwise, 2 wrong usage, 3 nothing could be
 //! tried.
@@ -9,12 +9,12 @@ mod prove;
 
 use anyhow::{ensure, Context, Result};
 use clap::{Arg, ArgAction, ArgMatches, Command};
-use practice::change::Change;
-use practice::copy::Copy;
-use practice::exercise::Exercise;
-use practice::project::Project;
-use practice::run::{run, Outcome, Place};
-use practice::show::{self, bold};
+use course::change::Change;
+use course::copy::Copy;
+use course::exercise::Exercise;
+use course::project::Project;
+use course::run::{run, Outcome, Place};
+use course::show::{self, bold};
 use run::lanes::Style;
 use std::io::{self, stdout, BufRead, IsTerminal, Write};
 use std::process::ExitCode;
@@ -34,7 +34,7 @@ fn command() -> Command {
     let keep = Arg::new("keep").long("keep").action(ArgAction::SetTrue);
     let keep = keep.help("Write the part of each run that matters beside the change, for the lesson's page");
     let only = on.clone().help("Only what is tried there");
-    Command::new("practice")
+    Command::new("course")
         .about("Change the lessons on purpose, and see what comes of it")
         .subcommand_required(true)
         .arg_required_else_help(true)
@@ -77,10 +77,10 @@ fn main() -> ExitCode {
     match result {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(1),
-        // The reader of our output has seen enough: `practice try | head`.
+        // The reader of our output has seen enough: `course try | head`.
         Err(error) if error.downcast_ref().map(io::Error::kind) == Some(io::ErrorKind::BrokenPipe) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("practice: {error:#}");
+            eprintln!("course: {error:#}");
             ExitCode::from(3)
         }
     }

@@ -19,7 +19,7 @@ impl Project {
     /// There is none here, or this program lies in no folder of cargo's.
     pub fn find() -> Result<Self> {
         let program = std::env::current_exe().context("cannot find this program's own path")?;
-        // target/debug/practice; a test's program lies in a folder below that.
+        // target/debug/course; a test's program lies in a folder below that.
         let debug = program.ancestors().skip(1).find(|folder| !folder.ends_with("deps"));
         let target = debug.and_then(Path::parent).context("this program lies in no folder of cargo's")?;
         Ok(Self { root: run::repository::root()?, target: target.to_owned() })

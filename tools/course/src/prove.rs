@@ -1,14 +1,14 @@
 //! Tries changes again, and says of each whether it came out as told.
 
 use anyhow::{anyhow, ensure, Result};
-use practice::change::Change;
-use practice::copy::Copy;
-use practice::differences;
-use practice::project::Project;
-use practice::proof::Proof;
-use practice::reading;
-use practice::run::{build_lessons, run, run_built, Outcome, Place};
-use practice::show;
+use course::change::Change;
+use course::copy::Copy;
+use course::differences;
+use course::project::Project;
+use course::proof::Proof;
+use course::reading;
+use course::run::{build_lessons, run, run_built, Outcome, Place};
+use course::show;
 use run::lanes::Style;
 use std::io::{stdout, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};

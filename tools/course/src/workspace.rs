@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn a_link_in_the_place_of_the_copy_is_not_followed() {
-        let scratch = Project::find().unwrap().target.join("practice/test-of-links");
+        let scratch = Project::find().unwrap().target.join("course/test-of-links");
         let _ = fs::remove_dir_all(&scratch);
         let (library, copy) = (scratch.join("library"), scratch.join("copy"));
         write(&library.join("src/lib.rs"), "text").unwrap();
@@ -167,7 +167,7 @@ mod tests {
 
     #[test]
     fn below_cargos_folder_the_library_is_that_of_this_clone() {
-        let scratch = Project::find().unwrap().target.join("practice/test-of-clones");
+        let scratch = Project::find().unwrap().target.join("course/test-of-clones");
         let _ = fs::remove_dir_all(&scratch);
         let (clone, renamed, here) = (scratch.join("clone"), scratch.join("renamed"), scratch.join("common"));
         for folder in [&clone, &renamed, &here] {
@@ -189,7 +189,7 @@ mod tests {
     #[test]
     fn what_is_edited_in_the_copy_of_the_library_stays_there_and_is_put_back() {
         let project = Project::find().unwrap();
-        let workspace = project.target.join("practice/test-of-workspaces");
+        let workspace = project.target.join("course/test-of-workspaces");
         let _ = fs::remove_dir_all(&workspace);
         let furnish = || mirror(&project.root.join(LIBRARY), &workspace.join(LIBRARY)).unwrap();
         assert!(furnish().is_empty(), "all is new");

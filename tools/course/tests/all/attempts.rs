@@ -1,11 +1,11 @@
 //! What the judge says to somebody whose file cannot be judged, or never comes to an end: clear words, no hint used up for
 //! nothing, and not a byte of theirs written over. All on the device.
 
-use practice::attempt::attempt;
-use practice::change::Change;
-use practice::exercise::{Exercise, State, FOLDER};
-use practice::project::Project;
-use practice::run::Place;
+use course::attempt::attempt;
+use course::change::Change;
+use course::exercise::{Exercise, State, FOLDER};
+use course::project::Project;
+use course::run::Place;
 use run::lanes::Style;
 use std::fs;
 use std::os::unix::fs::symlink;

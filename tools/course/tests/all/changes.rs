@@ -1,14 +1,14 @@
 //! The changes of the lessons are what they say: each applies to the source of today, and what comes of a sample of them is as
 //! told. `make field-guide` tries all.
 
-use practice::change::Change;
-use practice::copy::Copy;
-use practice::differences;
-use practice::project::Project;
-use practice::proof::Proof;
-use practice::reading;
-use practice::run::{run, Outcome, Place};
-use practice::show;
+use course::change::Change;
+use course::copy::Copy;
+use course::differences;
+use course::project::Project;
+use course::proof::Proof;
+use course::reading;
+use course::run::{run, Outcome, Place};
+use course::show;
 use run::lanes::Style;
 use testkit::each;
 
@@ -65,7 +65,7 @@ fn a_lesson_without_its_change_is_found_out() {
     (change.name, change.edits) = ("unchanged".into(), Vec::new());
     let outcome = outcome(&project, &Proof { change, place: Place::Device, is_right: false, says: String::new() });
     let Outcome::Ran { findings, .. } = &outcome else { panic!("{}", told(&outcome)) };
-    let met: Vec<bool> = findings.iter().map(practice::judge::Finding::is_met).collect();
+    let met: Vec<bool> = findings.iter().map(course::judge::Finding::is_met).collect();
     assert_eq!(met, [true, false, false, false, true, false], "{}", told(&outcome));
 }
 

@@ -288,7 +288,7 @@ fn defaults_of_librdmacm_differ_as_the_table_says() {
     assert_eq!(asked, [0, 0, 0]);
 }
 
-/// What a row says, one of the tests above looks for, or `practice prove`: that makes the changes which a row names.
+/// What a row says, one of the tests above looks for, or `course prove`: that makes the changes which a row names.
 #[test]
 fn every_row_of_the_table_is_looked_for() {
     let looked_for = ["AckReq", "IP and UDP", "UC", "defaults", "queue pair numbers", "sizes"];

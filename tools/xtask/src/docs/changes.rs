@@ -7,7 +7,7 @@ use serde::de::IgnoredAny;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-/// What a page shows of `lessons/NN_topic/changes/NAME.toml`; `practice` reads the rest.
+/// What a page shows of `lessons/NN_topic/changes/NAME.toml`; `course` reads the rest.
 #[derive(Deserialize)]
 struct Change {
     title: String,

@@ -5,8 +5,7 @@ use super::page::{Page, Problem};
 use super::sources::Sources;
 
 /// Folders whose files commands name.
-const FOLDERS: [&str; 9] =
-    ["captures/", "common/", "tools/device/", "docs/", "tools/lab/", "lessons/", "tools/wire/", "tools/xtask/", ".ci/"];
+const FOLDERS: [&str; 6] = ["captures/", "common/", "docs/", "lessons/", "tools/", ".ci/"];
 
 /// Files, make targets and frames that commands name and that do not exist.
 pub fn problems(page: &Page, sources: &Sources) -> Vec<Problem> {

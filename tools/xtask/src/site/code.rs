@@ -21,7 +21,7 @@ const LANGUAGES: [(&str, &str); 10] = [
 ];
 
 /// What is read as a whole; of the rest, single files.
-const READ: [&str; 3] = ["lessons/", "common/", "tools/device/src/"];
+const READ: [&str; 4] = ["lessons/", "common/", "tools/device/src/", "tools/nic/src/"];
 
 fn language(path: &str) -> Option<&'static str> {
     LANGUAGES.iter().find(|(end, _)| path.ends_with(end)).map(|(_, language)| *language)

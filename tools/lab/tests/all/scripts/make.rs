@@ -34,7 +34,7 @@ impl Checkout {
             support::write_script(&checkout.path(file), if file == "bin/cargo" { "" } else { SAY });
         }
         fs::create_dir_all(checkout.target.join("debug")).unwrap();
-        for program in ["lab", "device", "practice", "wire", "lesson-04"] {
+        for program in ["lab", "device", "course", "wire", "lesson-04"] {
             support::write_script(&checkout.target.join("debug").join(program), SAY);
         }
         checkout
@@ -69,7 +69,7 @@ fn what_is_given_to_make_arrives_as_it_was_typed() {
     let checkout = Checkout::new("my target");
     let given = |name: &str| format!("{name}={ODD}");
     let said = |target: &str, name: &str| checkout.says(&[target, &given(name)]);
-    assert_eq!(said("break-04", "CHANGE"), format!("[practice][break][04][{ODD}][--on=lab]"));
+    assert_eq!(said("break-04", "CHANGE"), format!("[course][break][04][{ODD}][--on=lab]"));
     assert_eq!(said("client-04", "HOST"), format!("[lesson-04][client][-a][{ODD}]"));
     assert_eq!(said("capture-04", "NETDEV"), format!("[capture.sh][04][{ODD}]"));
     let lesson = |server: &str, client: &str, more: &str| {
