@@ -4,11 +4,11 @@
 //! Hidden: each completion is shown to the queue of its QP, which then lets go of the request's memory (ledger.rs). Drop
 //! destroys the CQ when its last QP is gone.
 
-use std::cell::RefCell;
+use std::cell::{RefCell, RefMut};
 use std::collections::VecDeque;
 use std::fmt;
 use std::rc::Rc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rdma_sys::{ibv_cq, ibv_create_cq, ibv_destroy_cq, ibv_poll_cq, ibv_req_notify_cq, ibv_wc};
 
@@ -17,7 +17,7 @@ use crate::comp_channel::{CompletionChannel, Woken};
 use crate::context::Context;
 use crate::deadline::{is_readable, Deadline};
 use crate::error::{null, positive_errno, Error, Kind, Result};
-use crate::ledger::{ReceiveLedger, SendLedger};
+use crate::route::Routes;
 use crate::wc::WorkCompletion;
 use crate::{data, fast, info, narrate, slow};
 
@@ -27,6 +27,9 @@ const BATCH: usize = 16;
 /// Between two polls of an empty CQ. A program in a hurry would not pause at all; this one leaves the processor to others.
 const PAUSE: Duration = Duration::from_micros(100);
 
+/// How often a wait that finds nothing asks whether the QPs can still take receives: a system call for each.
+const LOOK: Duration = Duration::from_millis(100);
+
 /// A completion queue.
 pub struct CompletionQueue(Rc<Inner>);
 
@@ -34,34 +37,12 @@ struct Inner {
     raw: *mut ibv_cq,
     context: Context,
     _channel: Option<CompletionChannel>,
-    /// In the order of qp_num: the QPs whose requests complete here.
-    routes: RefCell<Vec<Route>>,
+    /// The QPs whose requests complete here.
+    routes: RefCell<Routes>,
     /// Taken from the device, and not yet given out: completions that came while another one was awaited.
     polled: RefCell<VecDeque<WorkCompletion>>,
     /// Where the device writes completions. It is made once: to clear it for each poll would cost as much as the poll itself.
     batch: RefCell<[ibv_wc; BATCH]>,
-}
-
-/// A QP that reports here, and for which of its queues: the other one may have a CQ of its own.
-struct Route {
-    qp_num: u32,
-    send: Option<Rc<SendLedger>>,
-    receive: Option<Rc<ReceiveLedger>>,
-}
-
-impl Route {
-    /// A completion with this number has come. An error status hides which queue it is of, but no number is used twice.
-    fn complete(&self, wr_id: u64) {
-        if !self.receive.as_ref().is_some_and(|receive| receive.complete(wr_id)) {
-            self.send.iter().for_each(|send| send.complete(wr_id));
-        }
-    }
-
-    /// True if a completion with this number will come.
-    fn will_complete(&self, wr_id: u64) -> bool {
-        self.receive.as_ref().is_some_and(|receive| receive.will_complete(wr_id))
-            || self.send.as_ref().is_some_and(|send| send.will_complete(wr_id))
-    }
 }
 
 impl CompletionQueue {
@@ -158,10 +139,7 @@ impl CompletionQueue {
                 let wc = WorkCompletion::new(wc);
                 info!("WC: {wc}");
                 // The device is done with this request's memory.
-                let routes = self.0.routes.borrow();
-                if let Ok(at) = routes.binary_search_by_key(&wc.qp_num, |route| route.qp_num) {
-                    routes[at].complete(wc.wr_id);
-                }
+                self.0.routes.borrow().complete(wc.qp_num, wc.wr_id);
                 self.0.polled.borrow_mut().push_back(wc);
             }
             if count < BATCH {
@@ -203,10 +181,10 @@ impl CompletionQueue {
         self.fetch()?;
         let qp_nums = self.posted_to(wr_id);
         if qp_nums.is_empty() {
-            let what = format!("no completion of work request {wr_id} will come here ({awaited})");
             let next = "Was it unsignaled, polled before, forgotten in RESET, or posted to a queue with another CQ?";
-            return Err(Error::of(Kind::NeverCompletes, what, next));
+            return Err(never_completes(wr_id, awaited, next));
         }
+        let (mut looked, mut have_left) = (Instant::now(), false);
         loop {
             // Looked for before the poll: a completion that was there before the event is then found.
             let cm_event = other.is_some_and(is_readable);
@@ -216,6 +194,16 @@ impl CompletionQueue {
             }
             if cm_event {
                 return Ok(Woken::CmEvent);
+            }
+            if looked.elapsed() >= LOOK {
+                // Twice in a row: a receive that a QP had taken by then has been flushed meanwhile.
+                let had_left = std::mem::replace(&mut have_left, self.routes().have_left_their_srq(&qp_nums)?);
+                if had_left && have_left {
+                    let next =
+                        "Each QP of the SRQ is in ERR or RESET: connect another one, or wait for no more receives";
+                    return Err(never_completes(wr_id, awaited, next));
+                }
+                looked = Instant::now();
             }
             deadline.left()?;
             std::thread::sleep(PAUSE);
@@ -228,8 +216,7 @@ impl CompletionQueue {
         if let Some(wc) = polled.iter().find(|wc| wc.wr_id == wr_id) {
             return vec![wc.qp_num];
         }
-        let routes = self.0.routes.borrow();
-        routes.iter().filter(|route| route.will_complete(wr_id)).map(|route| route.qp_num).collect()
+        self.0.routes.borrow().posted_to(wr_id)
     }
 
     /// The completion of `wr_id`, or an error before it that is its cause: one of its own QP, and no echo.
@@ -253,30 +240,15 @@ impl CompletionQueue {
         Self(Rc::clone(&self.0))
     }
 
-    /// From now on completions of this QP's send queue may come.
-    pub(crate) fn route_sends(&self, qp_num: u32, ledger: &Rc<SendLedger>) {
-        self.change_route(qp_num, |route| route.send = Some(Rc::clone(ledger)));
+    /// The QPs that report here: each adds itself, and takes itself away.
+    pub(crate) fn routes(&self) -> RefMut<'_, Routes> {
+        self.0.routes.borrow_mut()
     }
+}
 
-    /// From now on completions of this QP's receives may come.
-    pub(crate) fn route_receives(&self, qp_num: u32, ledger: &Rc<ReceiveLedger>) {
-        self.change_route(qp_num, |route| route.receive = Some(Rc::clone(ledger)));
-    }
-
-    fn change_route(&self, qp_num: u32, change: impl FnOnce(&mut Route)) {
-        let mut routes = self.0.routes.borrow_mut();
-        let found = routes.binary_search_by_key(&qp_num, |route| route.qp_num);
-        let at = found.unwrap_or_else(|at| {
-            routes.insert(at, Route { qp_num, send: None, receive: None });
-            at
-        });
-        change(&mut routes[at]);
-    }
-
-    /// The QP is gone: so is the need for the memory of its unfinished requests.
-    pub(crate) fn remove_route(&self, qp_num: u32) {
-        self.0.routes.borrow_mut().retain(|route| route.qp_num != qp_num);
-    }
+fn never_completes(wr_id: u64, awaited: &str, next: &str) -> Error {
+    let what = format!("no completion of work request {wr_id} will come here ({awaited})");
+    Error::of(Kind::NeverCompletes, what, next)
 }
 
 /// Two handles are equal if they are on the same queue.

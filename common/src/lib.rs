@@ -82,6 +82,7 @@ pub mod qp;
 pub mod qp_attr;
 pub mod qp_init;
 pub mod qp_modify;
+mod route;
 pub mod srq;
 pub mod tcp;
 pub mod timer;

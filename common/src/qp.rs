@@ -21,7 +21,7 @@ use crate::error::{minus_one, null, positive_errno, Error, Kind, Result};
 use crate::ledger::{ReceiveLedger, SendLedger};
 use crate::mr::MemoryRegion;
 use crate::pd::ProtectionDomain;
-use crate::qp_attr::QpAttr;
+use crate::qp_attr::{self, QpAttr};
 use crate::qp_init::{QpCap, QpInitAttr};
 use crate::qp_modify::ModifyQp;
 use crate::srq::SharedReceiveQueue;
@@ -101,8 +101,11 @@ impl QueuePair {
             received: attr.srq.map(SharedReceiveQueue::ledger).unwrap_or_default(),
             shown: RefCell::default(),
         };
-        qp.send_cq.route_sends(qp.qp_num(), &qp.sent);
-        qp.recv_cq.route_receives(qp.qp_num(), &qp.received);
+        // SAFETY: the QP is alive, and drop takes the routes away.
+        unsafe {
+            qp.send_cq.routes().add_sends(raw, &qp.sent);
+            qp.recv_cq.routes().add_receives(raw, &qp.received);
+        }
         qp
     }
 
@@ -214,11 +217,8 @@ impl QueuePair {
 
     /// `ibv_query_qp`: the QP's state and attributes.
     pub fn query(&self) -> Result<QpAttr> {
-        // SAFETY: plain data, for which zero is a value.
-        let (mut attr, mut init): (ibv_qp_attr, ibv_qp_init_attr) = unsafe { std::mem::zeroed() };
-        // SAFETY: the QP is alive; both structs are written.
-        let result = unsafe { ibv_query_qp(self.raw, &mut attr, QpAttr::MASK, &mut init) };
-        positive_errno("ibv_query_qp", result).map(|()| QpAttr::from_c(&attr))
+        // SAFETY: the QP is alive.
+        unsafe { qp_attr::query(self.raw) }
     }
 
     /// Logs the QP's state, and of its attributes those that changed since the last time; MTU in bytes, times in ms.
@@ -266,7 +266,7 @@ impl Drop for QueuePair {
         }
         // If the QP is gone, the device writes nowhere any more.
         for cq in [&self.send_cq, &self.recv_cq] {
-            cq.remove_route(qp_num);
+            cq.routes().remove(qp_num);
         }
     }
 }

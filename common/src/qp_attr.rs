@@ -2,8 +2,9 @@
 
 use std::fmt;
 
-use rdma_sys::{ibv_qp_attr, ibv_qp_attr_mask as mask, ibv_qp_state};
+use rdma_sys::{ibv_qp, ibv_qp_attr, ibv_qp_attr_mask as mask, ibv_qp_init_attr, ibv_qp_state, ibv_query_qp};
 
+use crate::error::{positive_errno, Result};
 use crate::mtu::Mtu;
 use crate::qp_init::QpCap;
 
@@ -66,7 +67,7 @@ pub struct QpAttr {
 
 impl QpAttr {
     /// Exactly what `from_c` reads: a device need not fill in anything else.
-    pub(crate) const MASK: i32 = (mask::IBV_QP_STATE.0
+    const MASK: i32 = (mask::IBV_QP_STATE.0
         | mask::IBV_QP_CAP.0
         | mask::IBV_QP_PATH_MTU.0
         | mask::IBV_QP_DEST_QPN.0
@@ -79,7 +80,7 @@ impl QpAttr {
         | mask::IBV_QP_TIMEOUT.0
         | mask::IBV_QP_MIN_RNR_TIMER.0) as i32;
 
-    pub(crate) fn from_c(attr: &ibv_qp_attr) -> Self {
+    fn from_c(attr: &ibv_qp_attr) -> Self {
         Self {
             state: QpState(attr.qp_state),
             cap: QpCap::from_c(&attr.cap),
@@ -126,6 +127,18 @@ impl QpAttr {
         }
         fields
     }
+}
+
+/// `ibv_query_qp`.
+///
+/// # Safety
+/// The QP must be alive.
+pub(crate) unsafe fn query(qp: *mut ibv_qp) -> Result<QpAttr> {
+    // SAFETY: plain data, for which zero is a value.
+    let (mut attr, mut init): (ibv_qp_attr, ibv_qp_init_attr) = unsafe { std::mem::zeroed() };
+    // SAFETY: the QP is alive; both structs are written.
+    let result = unsafe { ibv_query_qp(qp, &mut attr, QpAttr::MASK, &mut init) };
+    positive_errno("ibv_query_qp", result).map(|()| QpAttr::from_c(&attr))
 }
 
 /// The ACK time-out is 4.096 µs × 2^n; 0 means for ever (IBTA volume 1, section 11.2.5.2).

@@ -1,12 +1,12 @@
 //! What a queue pair has done with, it holds no longer: what it refused, what RESET forgot. Each check here is one of memory
 //! that would be kept, and so stay open to the peer, or of a wait in vain.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use common::wc::IBV_WC_REM_ACCESS_ERR;
 use common::*;
 
-use crate::queues::{bench, connect, pair, to_rts_for_ever, Bench};
+use crate::queues::{bench, connect, pair, pair_with, to_rts_for_ever, Bench};
 
 const INIT: ModifyQp = ModifyQp::Init { port: 1, access: Access::REMOTE_WRITE };
 
@@ -40,6 +40,11 @@ pub fn run(refused: usize, resets: usize) -> Result<()> {
             bench.cq.wait_for(wr_id, "a receive").map(drop)
         }),
     )?;
+    check(
+        "nobody waits for a receive of an SRQ of which no QP can take it",
+        is_told_at_once(&bench, wait_with_both_in_err),
+    )?;
+    check("a receive of an SRQ is waited for as long as one QP can take it", is_waited_for(&bench)?)?;
     check(&format!("{refused} refused posts leave nothing"), grows_by(|| refuse(&bench, refused))? < SOME)?;
     check(&format!("{resets} RESETs leave nothing"), grows_by(|| reset(&bench, resets))? < SOME)
 }
@@ -92,6 +97,25 @@ fn refused_is_not_sent(bench: &Bench) -> Result<bool> {
     info!("{said:?}");
     let in_time = !matches!(said, Err(Error::Deadline { .. }));
     Ok(is_refused && in_time && bench.region.read(0..8)? != b"refused!")
+}
+
+/// The device flushes what a QP has in a queue of its own; what an SRQ holds stays there, for the next QP.
+fn wait_with_both_in_err(bench: &Bench) -> Result<()> {
+    let pair = pair_with(bench, &bench.cq, Some(&bench.srq), 1)?;
+    let wr_id = bench.srq.post_recv(&bench.region, 0..64)?;
+    pair.iter().try_for_each(|qp| qp.modify(&ModifyQp::Err))?;
+    bench.cq.wait_for(wr_id, "a receive of the SRQ").map(drop)
+}
+
+fn is_waited_for(bench: &Bench) -> Result<bool> {
+    let [ours, _theirs] = pair_with(bench, &bench.cq, Some(&bench.srq), 1)?;
+    let wr_id = bench.srq.post_recv(&bench.region, 0..64)?;
+    ours.modify(&ModifyQp::Err)?;
+    let patience = deadline::answer_limit();
+    deadline::set(Duration::from_secs(1));
+    let said = bench.cq.wait_for(wr_id, "a receive of the SRQ");
+    deadline::set(patience);
+    Ok(matches!(said, Err(Error::Deadline { .. })))
 }
 
 /// It fails long before the deadline.

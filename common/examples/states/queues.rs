@@ -13,7 +13,7 @@ pub struct Bench {
     pub cq: CompletionQueue,
     pub receives: CompletionQueue,
     completions: CompletionChannel,
-    srq: SharedReceiveQueue,
+    pub srq: SharedReceiveQueue,
     pub region: MemoryRegion,
     pub pd: ProtectionDomain,
     context: Context,
@@ -236,7 +236,7 @@ pub fn pair(bench: &Bench, max_rd_atomic: u8) -> Result<[QueuePair; 2]> {
     pair_with(bench, &bench.cq, None, max_rd_atomic)
 }
 
-fn pair_with(
+pub fn pair_with(
     bench: &Bench,
     cq: &CompletionQueue,
     srq: Option<&SharedReceiveQueue>,
