@@ -1,4 +1,4 @@
-# The front door: every target is one line of work. `make` alone prints them.
+# The front door: every target is one line of work. `make` alone prints what a learner needs, `make more` the rest.
 SHELL := /bin/bash
 .SHELLFLAGS := -o pipefail -c
 MAKEFLAGS += --no-builtin-rules
@@ -34,18 +34,25 @@ define own
 @if command -v cargo >/dev/null; then $(call build,$(1)); fi
 endef
 
+# What a learner needs has two #, all else three.
+table = sed -n 's/^\(.* \)\?\([a-z0-9%-]*\):.* $(1) /  make \2\t/p' Makefile | sed 's/%/NN/' | expand -t 24
+
 .PHONY: help
-help: ## print this list
-	@echo 'The two commands to start with: `make lesson-04` and `make test`. Each sets up what it needs first.'
-	@echo 'Lessons: $(lessons)'
-	@sed -n 's/^\(.* \)\?\([a-z0-9%-]*\): .*## /  \2\t/p' Makefile | sed 's/%/NN/' | expand -t 22
+help:
+	@echo 'Begin with `make lesson-04`: it gets what it needs first. The lessons are $(lessons).'
+	@$(call table,##)
+	@echo '  make more             all else'
+
+.PHONY: more
+more: ### print what else there is
+	@$(call table,###)
 
 .PHONY: setup
-setup: ## get what the lessons need, below target/ (with apt; elsewhere, say what is missing)
+setup: ### get what the lessons need, below target/ (with apt; elsewhere, say what is missing)
 	@tools/lab/setup.sh build lab
 
 .PHONY: bundle
-bundle: ## one file with all that machines of this release need, for a classroom without a network
+bundle: ### one file with all that machines of this release need, for a classroom without a network
 	@tools/lab/setup.sh bundle
 
 # Lesson 09 is about many clients. (Others take so many, too.)
@@ -72,24 +79,24 @@ try: ## list the exercises, and which of them are solved
 
 # Exercises are judged on the device, within a moment; with on=lab on the kernel's own driver.
 try-%: on = device
-try-%: ## list the exercises of lesson NN; NN-NAME: begin that one, or judge what you have made of it [ARGS=--watch] [on=lab]
+try-%: ### list the exercises of lesson NN; NN-NAME: begin that one, or judge what you have made of it [ARGS=--watch] [on=lab]
 	@tools/lab/setup.sh build $(on:device=)
 	@$(call build,$(on) course wire)
 	@"$$bin"/course try $* --on=$(on) $(ARGS)
 
-reset-%: ## throw away what you have made of the exercise NN-NAME
+reset-%: ### throw away what you have made of the exercise NN-NAME
 	@tools/lab/setup.sh build
 	@$(call build,device course)
 	@"$$bin"/course reset $*
 
 .PHONY: lab-shell
-lab-shell: ## a shell on the client machine, with the packets as they pass [server="COMMAND"; rping unless given] [wire="RULES"]
+lab-shell: ### a shell on the client machine, with the packets as they pass [server="COMMAND"; rping unless given] [wire="RULES"]
 	@tools/lab/setup.sh build lab shell
 	@$(call build,lab $(lessons:%=lesson-%))
 	@"$$bin"/lab shell $${server:+--server="$$server"} --wire="$$wire"
 
 .PHONY: shell
-shell: ## a shell in which RDMA programs run in the lab, or with on=device on the device in user space [server="COMMAND"]
+shell: ### a shell in which RDMA programs run in the lab, or with on=device on the device in user space [server="COMMAND"]
 ifeq ($(on),device)
 	@tools/lab/setup.sh build
 	@$(call build,device $(lessons:%=lesson-%))
@@ -99,18 +106,18 @@ else
 endif
 
 .PHONY: $(lessons:%=server-%)
-$(lessons:%=server-%): server-%: ## run the server of lesson NN on this machine's own RDMA device [ARGS="OPTIONS"]
+$(lessons:%=server-%): server-%: ### run the server of lesson NN on this machine's own RDMA device [ARGS="OPTIONS"]
 	$(call own,lesson-$*)
 	@unset LD_LIBRARY_PATH; "$$bin"/lesson-$* server $(ARGS)
 
 .PHONY: $(lessons:%=client-%)
-$(lessons:%=client-%): client-%: ## run the client of lesson NN on this machine's own RDMA device HOST=server [ARGS="OPTIONS"]
+$(lessons:%=client-%): client-%: ### run the client of lesson NN on this machine's own RDMA device HOST=server [ARGS="OPTIONS"]
 	@$(if $(HOST),,$(error usage: make $@ HOST=ADDRESS [ARGS="OPTIONS"], where ADDRESS is the machine that runs `make server-$*`))
 	$(call own,lesson-$*)
 	@unset LD_LIBRARY_PATH; "$$bin"/lesson-$* client -a "$$HOST" $(ARGS)
 
 .PHONY: $(lessons:%=capture-%)
-$(lessons:%=capture-%): capture-%: ## record the packets of lesson NN on this machine's network [NETDEV=interface], until Ctrl-C
+$(lessons:%=capture-%): capture-%: ### record the packets of lesson NN on this machine's network [NETDEV=interface], until Ctrl-C
 	@tools/lab/capture.sh $* $${NETDEV:+"$$NETDEV"}
 
 .PHONY: doctor
@@ -139,32 +146,32 @@ lesson-% break-% server-% client-% capture-% compare-% play-%:
 	@echo 'There is no lesson $*. The lessons are: $(lessons)' >&2; exit 2
 
 .PHONY: test
-test: ## build everything and run every test
+test: ### build everything and run every test
 	@tools/lab/setup.sh build lab shell test
 	cargo build --workspace
 	@# Two more at a time than there are processors: lab and device tests mostly wait.
 	RUST_TEST_THREADS=$${RUST_TEST_THREADS:-$$(($$(nproc) + 2))} cargo test --workspace
 
 .PHONY: field-guide
-field-guide: ## make every change of every lesson again, and say what comes out otherwise than it is told (some minutes)
+field-guide: ### make every change of every lesson again, and say what comes out otherwise than it is told (some minutes)
 	@tools/lab/setup.sh build lab
 	@$(call build,lab device course)
 	@"$$bin"/course prove $(ARGS)
 
 .PHONY: soak
-soak: ## 1,000 connections against one server, and nothing grows (some minutes)
+soak: ### 1,000 connections against one server, and nothing grows (some minutes)
 	@tools/lab/setup.sh build lab shell test
 	cargo build --workspace
 	cargo test -p lab --test all soak -- --ignored --nocapture
 
 .PHONY: sweep
-sweep: ## one fault at a time on every packet of lessons 02, 04 and 05, and what comes of it (half an hour)
+sweep: ### one fault at a time on every packet of lessons 02, 04 and 05, and what comes of it (half an hour)
 	@tools/lab/setup.sh build lab
 	cargo build --workspace
 	cargo test -p lab --test all sweep -- --ignored --nocapture
 
 .PHONY: bench
-bench: ## measure everything beside its reference, and write docs/benchmarks.md (ten minutes; leave the machine alone meanwhile)
+bench: ### measure everything beside its reference, and write docs/benchmarks.md (ten minutes; leave the machine alone meanwhile)
 	@tools/lab/setup.sh build lab shell test
 	cargo build --workspace
 	cargo build --release -p wire -p lesson-10 -p bench
@@ -174,19 +181,19 @@ bench: ## measure everything beside its reference, and write docs/benchmarks.md 
 
 # Needs a nightly compiler and cargo-fuzz, which are not set up here. Findings are in tools/wire/fuzz/artifacts.
 .PHONY: fuzz
-fuzz: ## look for captures that make the wire tools panic [RUNS=number]
+fuzz: ### look for captures that make the wire tools panic [RUNS=number]
 	@command -v cargo-fuzz >/dev/null || { echo 'fuzzing needs: rustup toolchain install nightly && cargo install cargo-fuzz' >&2; exit 1; }
 	mkdir -p tools/wire/fuzz/corpus/captures
 	cd wire && cargo +nightly fuzz run -s none captures fuzz/corpus/captures ../captures -- -max_len=8192 -runs="$${RUNS:-1000000}"
 
 .PHONY: miri
-miri: ## the device's core under Miri, which finds undefined behaviour (rustup component add miri rust-src --toolchain nightly)
+miri: ### the device's core under Miri, which finds undefined behaviour (rustup component add miri rust-src --toolchain nightly)
 	CARGO_TARGET_DIR="$$target"/miri MIRIFLAGS=-Zmiri-disable-isolation cargo +nightly miri test -p nic --lib
 	CARGO_TARGET_DIR="$$target"/miri MIRIFLAGS=-Zmiri-disable-isolation cargo +nightly miri test -p nic --test all -- contract hostile connections
 
 # The documentation shows private items, too: a reader wants to know how it works inside.
 .PHONY: check
-check: ## formatting, lints and documentation, warnings as errors
+check: ### formatting, lints and documentation, warnings as errors
 	@tools/lab/setup.sh build test check
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
@@ -197,51 +204,51 @@ check: ## formatting, lints and documentation, warnings as errors
 	cargo run -q -p xtask -- docs --check
 
 .PHONY: docs
-docs: ## write the generated parts of docs/ anew: packet tables, logs, pictures, differences between lessons
+docs: ### write the generated parts of docs/ anew: packet tables, logs, pictures, differences between lessons
 	@$(call build,xtask)
 	@"$$bin"/xtask docs
 
 .PHONY: site
-site: ## build the course as a book, with every run in it to play, into target/site [REPOSITORY=URL of the forge]
+site: ### build the course as a book, with every run in it to play, into target/site [REPOSITORY=URL of the forge]
 	@tools/lab/setup.sh build site
 	@tools/book/tools.sh
 	@$(call build,wire xtask)
 	@"$$bin"/xtask site
 
 .PHONY: serve
-serve: site ## show the book to this machine: http://127.0.0.1:3000 [PORT=number]
+serve: site ### show the book to this machine: http://127.0.0.1:3000 [PORT=number]
 	@node tools/book/serve.mjs "$$target/site" "$${PORT:-3000}"
 
 .PHONY: test-site
-test-site: site ## look at every page of the book with a real browser
+test-site: site ### look at every page of the book with a real browser
 	@tools/lab/setup.sh site browser
 	node --test $(wildcard tools/book/test/*.test.mjs)
 
 .PHONY: picture
-picture: ## take the picture of the player that README.md shows anew; look at it before you commit it
+picture: ### take the picture of the player that README.md shows anew; look at it before you commit it
 	@tools/lab/setup.sh build site browser
 	@$(call build,wire)
 	@"$$bin"/wire play captures/04_rdma_write.pcapng --lesson lessons/04_rdma_write -o "$$target/picture.html"
 	@node tools/book/picture.mjs "file://$${RDMA_ENV%/tools/env}/picture.html#frame=100" tools/book/player.png 1240 820
 
 .PHONY: screenshots
-screenshots: ## take the pictures of Wireshark that show an earlier capture anew; look at each before you commit it
+screenshots: ### take the pictures of Wireshark that show an earlier capture anew; look at each before you commit it
 	@$(call build,xtask)
 	@"$$bin"/xtask screenshots
 
 .PHONY: record
-record: ## run every lesson in the lab, or one [lesson=NN], and renew what captures/ holds
+record: ### run every lesson in the lab, or one [lesson=NN], and renew what captures/ holds
 	@tools/lab/setup.sh build lab
 	cargo build --workspace
 	cargo run -q -p xtask -- record $${lesson:+"$$lesson"}
 	"$$bin"/course prove --keep $${lesson:+"$$lesson"}
 
 .PHONY: wireshark-profile
-wireshark-profile: ## install columns, colors and filter buttons for Wireshark: the profile "rdma"
+wireshark-profile: ### install columns, colors and filter buttons for Wireshark: the profile "rdma"
 	@captures/install-profile.sh
 
 .PHONY: clean
-clean: ## remove all that make has put here: programs, tools, the lab's machines and their results
+clean: ### remove all that make has put here: programs, tools, the lab's machines and their results
 ifdef CARGO_TARGET_DIR
 	@# Other projects may build there, too.
 	cargo clean $(addprefix -p ,bench common course device lab nic roce run testkit wire xtask $(lessons:%=lesson-%))

@@ -117,7 +117,7 @@ pub fn run(project: &Project, change: &Change, copy: &Copy, place: Place, color:
 /// Runs a program that has been built, and judges the run.
 ///
 /// # Errors
-/// As for [`run`].
+/// As for [`run()`].
 pub fn run_built(project: &Project, change: &Change, copy: &Copy, place: Place) -> Result<Outcome> {
     let file = execute(project, change, &copy.package, place)?;
     let run = fs::read(&file).with_context(|| format!("cannot read {}", file.display()))?;

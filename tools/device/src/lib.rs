@@ -2,21 +2,15 @@
 //! packets into a UDP socket. Every lesson of this project runs on it in milliseconds, without RDMA hardware, kernel module,
 //! emulated machine or privilege. It is not fast, and it is no reference: captures are recorded from the kernel's `rdma_rxe`.
 //!
-//! docs/device.md walks through it with the packets of lesson 04. The order to read in:
+//! docs/device.md walks through it with the packets of lesson 04. What the device decides is in the crate [`nic`]; here is what
+//! is around it:
 //!
 //! | | |
 //! |---|---|
-//! | [`psn`], [`packet`], [`datagram`] | what crosses the network, byte by byte |
-//! | [`memory`] | keys, bounds and rights: who may touch which bytes |
-//! | [`work`], [`completion`] | what a program posts, and how it learns that it is done |
-//! | [`qp`] | the queue pair: states, requester, responder |
-//! | [`cm`] | the connection manager: messages on QP 1, and the states of a connection |
-//! | [`outside`] | what all of these want done in the world: they do no input or output themselves |
-//! | [`nic`] | the rim: socket, thread, doorbell, timers |
+//! | [`rim`] | socket, thread, doorbell, timers |
 //! | [`verbs`], [`rdmacm`] | the faces: the C functions that programs call |
 //!
-//! `unsafe` is where the program's own memory is touched, where C calls, and where the socket gets its options. Elsewhere the
-//! compiler refuses it, and in the core nobody can allow it again.
+//! `unsafe` is where C calls, and where the socket gets its options. Elsewhere the compiler refuses it.
 
 #![deny(unsafe_code)]
 // Names that say it all need no comment; who reads this reads the source.

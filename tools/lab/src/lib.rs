@@ -5,8 +5,8 @@
 //!
 //! A run goes through these modules: [`kernel`] finds what to boot, [`initramfs`] builds the first file system,
 //! [`state`] boots the machines once and keeps them, [`payload`] brings the programs, [`session`] runs them with
-//! [`switch`] as the wire and [`run::rules`] for faults on it, [`record`] writes down what happens as it happens, [`run::lanes`]
-//! draws it. A shell's run lends a machine the [`terminal`].
+//! [`switch`] as the wire and [rules](::run::rules) for faults on it, [`record`] writes down what happens as it happens, [lanes](::run::lanes)
+//! draw it. A shell's run lends a machine the [`terminal`].
 
 mod agent;
 mod arch;

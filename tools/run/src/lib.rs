@@ -1,6 +1,6 @@
 //! A run of a lesson is one file, which grows while it happens: packets and log lines in the order of cause and effect.
 //!
-//! [`pcapng`] writes frames, [`capture`] reads them; [`file`] says how log lines stand between them, which a [`recorder`]
+//! [`pcapng`] writes frames, [`capture`] reads them; [`mod@file`] says how log lines stand between them, which a [`recorder`]
 //! takes from the [`lines`] of [`programs`]. [`rules`] choose packets that something shall happen to. [`row`] tells a packet
 //! in [`words`], and [`lanes`] draws packets beside the log lines. [`story`] knows what happens in each lesson, and
 //! [`repository`] where all of it lies.

@@ -36,7 +36,7 @@ pub struct Row {
 }
 
 impl Row {
-    /// The step of the lesson, as `Step 8: The client writes`, if [`annotate`](crate::annotate) has written the comment.
+    /// The step of the lesson, as `Step 8: The client writes`, if `wire annotate` has written the comment.
     pub fn step(&self) -> Option<&str> {
         let comment = self.comment.as_deref()?;
         let (step, _) = comment.split_once(" [").unwrap_or((comment, ""));
