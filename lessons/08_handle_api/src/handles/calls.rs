@@ -1,6 +1,7 @@
 //! An example of each call, as the lesson's page shows them.
 
 use common::args::Args;
+use common::deadline::Deadline;
 use common::narrate::preview;
 use common::tcp::Peer;
 use common::{say, stage, Access, Buffer, Error, Metadata, Result};
@@ -59,8 +60,17 @@ pub fn run(args: &Args) -> Result<()> {
     rdma.wait(qp, "the first of two WRITEs")?.check()?;
     rdma.post_write(qp, text, &remote)?;
     say!("one is polled, and one more is posted");
-    for _ in 0..2 {
-        rdma.wait(qp, "the others")?.check()?;
+
+    // poll_cq for all that are done, up to ten at a time, until both others are
+    let deadline = Deadline::answer("the two other WRITEs");
+    let mut done = 0;
+    while done < 2 {
+        deadline.left()?;
+        for wc in rdma.poll_cq(qp, 10)? {
+            wc.check()?;
+            say!("operation {} completed successfully", wc.wr_id);
+            done += 1;
+        }
     }
 
     // A refused request moves the queue pair to ERR. From there it can be connected anew.

@@ -70,6 +70,8 @@ fn every_call_and_every_error_of_the_list() {
         "received: \"Hello RDMA!\"",
         "post_write, the third: the queue is full: 2 requests are posted and not polled. Next: Poll",
         "one is polled, and one more is posted",
+        "operation 6 completed successfully",
+        "operation 7 completed successfully",
         "IBV_WC_REM_ACCESS_ERR",
         "post_write with a wrong key: Wc { wr_id: 8, status: RemAccessErr, opcode: Write, byte_len: 0 }",
         "after a new start: Wc { wr_id: 9, status: Success",
