@@ -9,6 +9,9 @@ use crate::error::{Error, Kind, Result};
 use crate::{info, slow};
 
 /// The addresses of a host name, or the address itself; IPv4 or IPv6 (getaddrinfo(3)).
+///
+/// # Errors
+/// `Kind::NoAddress` if nobody knows the name.
 pub fn resolve(host: &str, port: u16) -> Result<Vec<SocketAddr>> {
     slow!("getaddrinfo {host} port {port}");
     let next = "Check the spelling, `getent hosts NAME`, or give the address itself";
@@ -20,6 +23,9 @@ pub fn resolve(host: &str, port: u16) -> Result<Vec<SocketAddr>> {
 
 /// Calls `with` for one address of the host after the other, until it succeeds. A name often has an IPv6 address to
 /// which no path leads, beside an IPv4 address to which one does. The error is that of the last address.
+///
+/// # Errors
+/// That of the last address; `Kind::NoAddress` if there is none.
 pub fn try_each<T>(host: &str, port: u16, mut with: impl FnMut(SocketAddr) -> Result<T>) -> Result<T> {
     let mut last = Error::of(Kind::NoAddress, format!("no address for the host {host:?}"), "Give the address itself");
     for address in resolve(host, port)? {

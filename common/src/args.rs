@@ -142,6 +142,9 @@ impl Clients {
     }
 
     /// How it all went: an error if a client was served in vain.
+    ///
+    /// # Errors
+    /// `Error::Content`, with how many of them, if a client was served in vain.
     pub fn result(&self) -> Result<()> {
         let what = format!("{} of {} clients could not be served", self.failed, self.served);
         match self.failed {

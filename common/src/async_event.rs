@@ -45,6 +45,9 @@ pub struct AsyncEvent {
 
 impl Context {
     /// `ibv_get_async_event` and `ibv_ack_async_event`: the next event of this device.
+    ///
+    /// # Errors
+    /// `Error::Deadline` if none comes; `Error::Call` as [`try_get_async_event`](Self::try_get_async_event).
     pub fn get_async_event(&self, awaited: &str) -> Result<AsyncEvent> {
         fast!("ibv_get_async_event: waiting for {awaited}");
         let deadline = Deadline::answer(awaited.to_owned());
@@ -57,6 +60,9 @@ impl Context {
     }
 
     /// The same, without waiting.
+    ///
+    /// # Errors
+    /// `Error::Call` if the device's descriptor cannot be read.
     pub fn try_get_async_event(&self) -> Result<Option<AsyncEvent>> {
         // SAFETY: the descriptor belongs to the device, which is open. A lent one may not have been used like this before.
         minus_one("fcntl", unsafe { libc::fcntl(self.as_fd().as_raw_fd(), libc::F_SETFL, libc::O_NONBLOCK) })?;

@@ -23,7 +23,10 @@ struct Allocation {
 }
 
 impl Buffer {
-    /// Zeroed memory.
+    /// `len` bytes of zeroed memory.
+    ///
+    /// # Errors
+    /// `Error::Content` if there is not so much memory.
     pub fn zeroed(len: usize) -> Result<Self> {
         let no_memory =
             || Error::content(format!("no memory for {len} bytes"), "Ask for less; `free -h` tells what there is");
@@ -52,8 +55,11 @@ impl Buffer {
         self.0.len == 0
     }
 
-    /// Copies `bytes` into the buffer, from `offset` on. While a posted request reads it, the peer may see old bytes, new
+    /// Copies `bytes` into the buffer, from the byte `offset` on. While a posted request reads it, the peer may see old bytes, new
     /// ones or a mix: wait for its completion first.
+    ///
+    /// # Errors
+    /// `Kind::OutOfRange` if they do not fit; nothing is written then.
     pub fn write(&self, offset: usize, bytes: &[u8]) -> Result<()> {
         let range = self.check(offset..offset.saturating_add(bytes.len()))?;
         for (at, byte) in range.zip(bytes) {
@@ -64,8 +70,11 @@ impl Buffer {
         Ok(())
     }
 
-    /// Copies bytes out of the buffer. The device may have written them without any call of this program: so each is read
+    /// Copies these bytes out of the buffer, counted from its start. The device may have written them without any call of this program: so each is read
     /// anew (volatile), also in a loop that waits for a byte to change.
+    ///
+    /// # Errors
+    /// `Kind::OutOfRange` if some of them are outside the buffer.
     pub fn read(&self, range: Range<usize>) -> Result<Vec<u8>> {
         let range = self.check(range)?;
         // SAFETY: the range lies in the allocation. The device may write meanwhile: the copy then holds old and new bytes,
@@ -73,7 +82,11 @@ impl Buffer {
         Ok(range.map(|at| unsafe { self.0.memory.add(at).read_volatile() }).collect())
     }
 
-    /// The 8 bytes at `offset`, a multiple of 8, in one piece: what an atomic of the peer's may change at this moment.
+    /// The 8 bytes at `offset`, a multiple of 8, in one piece, as a number in this machine's byte
+    /// order: what an atomic of the peer's may change at this moment.
+    ///
+    /// # Errors
+    /// `Kind::OutOfRange` if they are outside the buffer, or `offset` is no multiple of 8.
     pub fn read_u64(&self, offset: usize) -> Result<u64> {
         let at = self.check_u64(offset)?;
         // SAFETY: 8 bytes in the allocation, which starts on a page, and so aligned.
@@ -81,6 +94,9 @@ impl Buffer {
     }
 
     /// Sets them, in one piece. Atomics of the device may not be atomic against this processor: set them before.
+    ///
+    /// # Errors
+    /// `Kind::OutOfRange` as in [`read_u64`](Self::read_u64).
     pub fn write_u64(&self, offset: usize, value: u64) -> Result<()> {
         let at = self.check_u64(offset)?;
         // SAFETY: as in read_u64, and in write.

@@ -18,13 +18,13 @@ use crate::mtu::Mtu;
 /// One side's queue pair, and memory that goes with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Card {
-    /// The queue pair's number: packets for it must carry it.
+    /// The queue pair's number, 24 bits: packets for it must carry it.
     pub qpn: u32,
-    /// The number of the first packet that this side will send.
+    /// The number of the first packet that this side will send, 24 bits.
     pub psn: u32,
     /// The address of this side's port.
     pub gid: Ipv6Addr,
-    /// The most payload in a packet that this side's port can take.
+    /// The most payload in a packet that this side's port can take: 256 to 4096 bytes.
     pub mtu: Mtu,
     /// Memory that the other side may use.
     pub memory: Metadata,
@@ -43,11 +43,17 @@ impl Card {
     }
 
     /// Reads what [`short`](Self::short) writes.
+    ///
+    /// # Errors
+    /// `Kind::Malformed` for any other text.
     pub fn parse_short(text: &str) -> Result<Self> {
         Self::read(&format!("{text}:3:0:0:0")).ok_or_else(|| strange(text, "LID:QPN:PSN:GID"))
     }
 
     /// Reads what [`long`](Self::long) writes.
+    ///
+    /// # Errors
+    /// `Kind::Malformed` for any other text, and for memory that no region can be.
     pub fn parse(text: &str) -> Result<Self> {
         Self::read(text).ok_or_else(|| strange(text, "LID:QPN:PSN:GID:MTU:ADDR:RKEY:LEN"))
     }

@@ -38,6 +38,9 @@ pub enum Woken<T> {
 
 impl CompletionChannel {
     /// `ibv_create_comp_channel`.
+    ///
+    /// # Errors
+    /// `Error::Call` if the process may have no more descriptors (EMFILE).
     pub fn create(context: &Context) -> Result<Self> {
         slow!("ibv_create_comp_channel");
         // SAFETY: the device is open, and kept so.
@@ -50,6 +53,9 @@ impl CompletionChannel {
 
     /// `ibv_get_cq_event` and `ibv_ack_cq_events`: sleeps until an armed CQ reports, and tells which. `awaited` is for
     /// the error if the deadline passes.
+    ///
+    /// # Errors
+    /// `Error::Deadline` if none reports.
     pub fn get_cq_event(&self, awaited: &str) -> Result<CompletionQueue> {
         fast!("ibv_get_cq_event: waiting for {awaited}");
         let deadline = Deadline::answer(awaited.to_owned());
@@ -63,6 +69,9 @@ impl CompletionChannel {
 
     /// As [`get_cq_event`](Self::get_cq_event), but a CM event on `other` ends the sleep as well. It is left there, to be
     /// taken.
+    ///
+    /// # Errors
+    /// `Error::Deadline` if neither comes.
     pub fn get_cq_event_or_cm_event(&self, other: &EventChannel, awaited: &str) -> Result<Woken<CompletionQueue>> {
         fast!("ibv_get_cq_event: waiting for {awaited}, or a CM event");
         let deadline = Deadline::answer(awaited.to_owned());
@@ -78,6 +87,9 @@ impl CompletionChannel {
 
     /// `ibv_get_cq_event` and `ibv_ack_cq_events`, without waiting: for a program that waits for many descriptors in a
     /// poll(2) of its own.
+    ///
+    /// # Errors
+    /// `Error::Call` if the channel cannot be read. None is no error.
     pub fn try_get_cq_event(&self) -> Result<Option<CompletionQueue>> {
         let (mut cq, mut context) = (std::ptr::null_mut(), std::ptr::null_mut());
         // SAFETY: the channel is open; on success `cq` is the CQ that reported.

@@ -57,7 +57,7 @@ c_enum! {
 pub struct PortAttr {
     /// Whether it is up.
     pub state: PortState,
-    /// The most payload in a packet.
+    /// The most payload in a packet: 256, 512, 1024, 2048 or 4096 bytes.
     pub active_mtu: Mtu,
     /// The port's address inside an InfiniBand subnet. 0 on Ethernet, where the GID says it all.
     pub lid: u16,
@@ -72,6 +72,9 @@ impl Context {
     }
 
     /// `ibv_open_device`: the device with this name, for example `rxe0` (`rdma link` lists them).
+    ///
+    /// # Errors
+    /// `Kind::NoDevice` if none has this name; `Error::Call`, EACCES, if it may not be opened.
     pub fn open(name: &str) -> Result<Self> {
         slow!("ibv_open_device {name}");
         let unknown =
@@ -96,6 +99,9 @@ impl Context {
     }
 
     /// `ibv_query_device`.
+    ///
+    /// # Errors
+    /// `Error::Call` if the device does not answer.
     pub fn query_device(&self) -> Result<DeviceAttr> {
         slow!("ibv_query_device");
         // SAFETY: plain data, for which zero is a value; the device is open, and the struct is written.
@@ -115,6 +121,9 @@ impl Context {
     }
 
     /// `ibv_query_port`. The first port is number 1.
+    ///
+    /// # Errors
+    /// `Error::Call`, EINVAL, if there is no such port.
     pub fn query_port(&self, port: u8) -> Result<PortAttr> {
         slow!("ibv_query_port port={port}");
         // SAFETY: plain data, for which zero is a value; the device is open, and the struct is written.
@@ -129,6 +138,9 @@ impl Context {
 
     /// `ibv_query_gid`: an address of the port. On Ethernet each of the netdev's IP addresses is one, an IPv4 address
     /// mapped into IPv6; all zeroes is an empty place.
+    ///
+    /// # Errors
+    /// `Error::Call` if there is no such port, or the index is outside its table.
     pub fn query_gid(&self, port: u8, index: i32) -> Result<Ipv6Addr> {
         slow!("ibv_query_gid port={port} index={index}");
         let mut gid = ibv_gid { raw: [0; 16] };
@@ -142,8 +154,11 @@ impl Context {
     }
 
     /// The GID that stands for an IP address of the port's netdev, and its place in the port's table. Often the same address
-    /// is there twice: for RoCEv1, which has no IP header, and for RoCEv2. Only sysfs tells which is which. A device in user space
-    /// is not there; if it has one GID only, that is it, whatever address the program is reached by.
+    /// is there twice: for RoCEv1, which has no IP header, and for RoCEv2. Only sysfs tells which is which. A device in user
+    /// space is not there; if it has one GID only, that is it, whatever address the program is reached by.
+    ///
+    /// # Errors
+    /// `Kind::NoAddress` if the port has none for this address.
     pub fn find_gid(&self, port: u8, ip: IpAddr) -> Result<(u8, Ipv6Addr)> {
         let wanted = match ip {
             IpAddr::V4(ip) => ip.to_ipv6_mapped(),
@@ -165,7 +180,10 @@ impl Context {
         Err(Error::of(Kind::NoAddress, what, "`rdma link` tells the device's netdev: use an address of that one"))
     }
 
-    /// A completion queue without a channel, to be polled only.
+    /// A completion queue without a channel, to be polled only, with room for at least `cqe` completions.
+    ///
+    /// # Errors
+    /// As [`CompletionQueue::create`].
     pub fn create_cq(&self, cqe: i32) -> Result<CompletionQueue> {
         CompletionQueue::create_on(self, None, cqe)
     }

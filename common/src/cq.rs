@@ -48,6 +48,9 @@ struct Inner {
 impl CompletionQueue {
     /// `ibv_create_cq`: room for at least `cqe` completions, reporting to `channel`. Its completion vector (which
     /// interrupt reports) is 0, the first.
+    ///
+    /// # Errors
+    /// `Error::Call`: EINVAL for less than 1 completion, or more than the device's `max_cqe`; ENOMEM without the memory.
     pub fn create(channel: &CompletionChannel, cqe: i32) -> Result<Self> {
         Self::create_on(channel.context(), Some(channel), cqe)
     }
@@ -90,6 +93,9 @@ impl CompletionQueue {
 
     /// `ibv_req_notify_cq`: arms the CQ: the *next* completion puts one event into the channel. Completions that are
     /// already there do not, so poll once more after arming, before you sleep.
+    ///
+    /// # Errors
+    /// `Error::Call` if the device refuses.
     pub fn req_notify(&self) -> Result<()> {
         fast!("ibv_req_notify_cq");
         // SAFETY: the CQ is alive. 0: any completion counts, not only solicited ones.
@@ -98,6 +104,9 @@ impl CompletionQueue {
 
     /// The same, but only a completion counts that is an error, or whose sender asked for it
     /// ([`SendWr::solicited`](crate::SendWr::solicited)).
+    ///
+    /// # Errors
+    /// `Error::Call` if the device refuses.
     pub fn req_notify_solicited(&self) -> Result<()> {
         fast!("ibv_req_notify_cq solicited_only");
         // SAFETY: the CQ is alive.
@@ -105,11 +114,17 @@ impl CompletionQueue {
     }
 
     /// `ibv_poll_cq`: all completions that are there, perhaps none, oldest first. Never waits.
+    ///
+    /// # Errors
+    /// `Error::Call` if the CQ is broken. A completion that failed is none: look at its status.
     pub fn poll(&self) -> Result<Vec<WorkCompletion>> {
         self.poll_up_to(usize::MAX)
     }
 
     /// The same, but not more than `max`; the others stay for the next call.
+    ///
+    /// # Errors
+    /// As [`poll`](Self::poll).
     pub fn poll_up_to(&self, max: usize) -> Result<Vec<WorkCompletion>> {
         self.fetch()?;
         let mut polled = self.0.polled.borrow_mut();
@@ -118,6 +133,9 @@ impl CompletionQueue {
     }
 
     /// The oldest one alone, if there is any. Never waits, and allocates nothing: for programs in a hurry.
+    ///
+    /// # Errors
+    /// As [`poll`](Self::poll).
     pub fn poll_one(&self) -> Result<Option<WorkCompletion>> {
         // Those that have been taken from the device and not given out come first.
         let waiting = self.0.polled.borrow_mut().pop_front();
@@ -150,6 +168,10 @@ impl CompletionQueue {
 
     /// Polls until work request `wr_id` is done. Completions of others are kept for later; but an error of the same QP,
     /// the cause of what follows, is returned at once. `awaited` is for the error if the deadline passes.
+    ///
+    /// # Errors
+    /// `Error::Completion` if it failed, or what it depends on; `Error::Deadline` if it does not come;
+    /// `Kind::NeverCompletes` if it cannot come.
     pub fn wait_for(&self, wr_id: u64, awaited: &str) -> Result<WorkCompletion> {
         match self.wait(wr_id, None, awaited)? {
             Woken::Completion(wc) => Ok(wc),
@@ -160,6 +182,9 @@ impl CompletionQueue {
 
     /// As [`wait_for`](Self::wait_for), but a CM event on `other` ends the wait as well: the peer's goodbye, for example,
     /// after which no completion will come. It is left there, to be taken.
+    ///
+    /// # Errors
+    /// As [`wait_for`](Self::wait_for).
     pub fn wait_for_or_cm_event(
         &self,
         wr_id: u64,
@@ -170,6 +195,9 @@ impl CompletionQueue {
     }
 
     /// Polls for work request `wr_id` once, as [`wait_for`](Self::wait_for) does again and again. None: not done yet.
+    ///
+    /// # Errors
+    /// `Error::Completion` if it failed, or what it depends on.
     pub fn poll_for(&self, wr_id: u64) -> Result<Option<WorkCompletion>> {
         self.fetch()?;
         self.take(wr_id, &self.posted_to(wr_id)).map(WorkCompletion::into_success).transpose()

@@ -64,6 +64,9 @@ impl Deadline {
     }
 
     /// The time that is left, or the error to return when none is.
+    ///
+    /// # Errors
+    /// `Error::Deadline`.
     pub fn left(&self) -> Result<Duration, Error> {
         match self.limit.checked_sub(self.started.elapsed()) {
             Some(left) if !left.is_zero() => Ok(left),
@@ -72,6 +75,9 @@ impl Deadline {
     }
 
     /// Sleeps until one of the descriptors can be read (poll(2)), and tells which; or until the time is up.
+    ///
+    /// # Errors
+    /// `Error::Deadline` if none can be read in time; `Error::Call` if poll(2) fails.
     pub fn wait_readable(&self, fds: &[BorrowedFd]) -> Result<usize, Error> {
         let poll = |fd: &BorrowedFd| libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
         let mut polls: SmallVec<[_; 4]> = fds.iter().map(poll).collect();

@@ -5,9 +5,9 @@
 //!
 //! | calls | on failure | here |
 //! |---|---|---|
-//! | `rdma_*` | return -1 and set errno | [`minus_one`] |
-//! | `ibv_post_*`, `ibv_dereg_*`, `ibv_destroy_*`, `ibv_query_*` | return the errno itself, positive | [`positive_errno`] |
-//! | `ibv_alloc_*`, `ibv_create_*`, `ibv_reg_*` | return NULL and set errno | [`null`] |
+//! | `rdma_*` | return -1 and set errno | `minus_one` |
+//! | `ibv_post_*`, `ibv_dereg_*`, `ibv_destroy_*`, `ibv_query_*` | return the errno itself, positive | `positive_errno` |
+//! | `ibv_alloc_*`, `ibv_create_*`, `ibv_reg_*` | return NULL and set errno | `null` |
 
 use std::fmt;
 use std::io;

@@ -21,6 +21,11 @@
 //! It is `Rc` and not `Arc` because librdmacm lets two threads use one id only if they take turns; a type that cannot
 //! leave its thread makes that mistake impossible.
 //!
+//! # Errors
+//!
+//! There is one type, [`Error`]. A program that goes on after one matches its case, and its [`error::Kind`]; the sections
+//! "Errors" name the likely ones by these. Every call of C may fail in more ways: its man page lists them.
+//!
 //! # What the types forbid
 //!
 //! Private data lives inside the event. Acknowledging the event frees it, so it must be copied first:
@@ -59,6 +64,8 @@
 //! std::thread::spawn(move || drop(qp)); // error[E0277]: `Rc<…>` cannot be sent between threads safely
 //! # }
 //! ```
+
+#![warn(clippy::missing_errors_doc)]
 
 pub mod address;
 pub mod args;

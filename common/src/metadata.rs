@@ -44,7 +44,10 @@ impl Metadata {
         bytes
     }
 
-    /// A part of the buffer.
+    /// A part of the buffer, in bytes from its start.
+    ///
+    /// # Errors
+    /// `Kind::OutOfRange` if it is none.
     pub fn slice(&self, range: Range<u32>) -> Result<Self> {
         if range.start <= range.end && range.end <= self.len {
             // An address that this overflows is none that a region can have.
@@ -57,6 +60,9 @@ impl Metadata {
     }
 
     /// Reads what the peer sent. At least 16 bytes; what follows is padding, for private data always comes padded.
+    ///
+    /// # Errors
+    /// `Kind::Malformed` if there are fewer bytes, or no region can be like this.
     pub fn decode(bytes: &[u8]) -> Result<Self> {
         let too_short = || {
             let what = format!("the peer's metadata has {} bytes, not {}", bytes.len(), Self::LEN);

@@ -116,21 +116,33 @@ impl MemoryRegion {
     }
 
     /// [`Buffer::write`].
+    ///
+    /// # Errors
+    /// `Kind::OutOfRange` if they do not fit; nothing is written then.
     pub fn write(&mut self, offset: usize, bytes: &[u8]) -> Result<()> {
         self.0.buffer.write(offset, bytes)
     }
 
     /// [`Buffer::read`].
+    ///
+    /// # Errors
+    /// `Kind::OutOfRange` if some of them are outside the region.
     pub fn read(&self, range: Range<usize>) -> Result<Vec<u8>> {
         self.0.buffer.read(range)
     }
 
     /// [`Buffer::read_u64`].
+    ///
+    /// # Errors
+    /// `Kind::OutOfRange` if they are outside the region, or `offset` is no multiple of 8.
     pub fn read_u64(&self, offset: usize) -> Result<u64> {
         self.0.buffer.read_u64(offset)
     }
 
     /// [`Buffer::write_u64`].
+    ///
+    /// # Errors
+    /// `Kind::OutOfRange` as in [`read_u64`](Self::read_u64).
     pub fn write_u64(&mut self, offset: usize, value: u64) -> Result<()> {
         self.0.buffer.write_u64(offset, value)
     }

@@ -65,6 +65,10 @@ pub struct QueuePair {
 
 impl QueuePair {
     /// `rdma_create_qp`: a QP for the connection `id`. It is in the state INIT.
+    ///
+    /// # Errors
+    /// `Kind::NoDevice` if the id has none; `Error::Call`: EINVAL for more than the device has, or if the id has a QP; ENOMEM
+    /// without the memory. `Kind::Misuse` if the parts are of several devices.
     pub fn create(id: &CmId, pd: &ProtectionDomain, attr: &QpInitAttr) -> Result<Self> {
         slow!("rdma_create_qp {attr}");
         attr.check(&id.verbs()?, pd)?;
@@ -109,13 +113,20 @@ impl QueuePair {
         qp
     }
 
-    /// `ibv_post_recv`: lends `range` of the region to the device for one incoming SEND. Post before the peer sends, or
+    /// `ibv_post_recv`: lends `range` of the region, in bytes from its start, to the device for one incoming SEND. Post before the peer sends, or
     /// the device answers "receiver not ready". Returns the request's number.
+    ///
+    /// # Errors
+    /// `Error::Call`: ENOMEM if the queue is full, EINVAL in RESET. `Kind::OutOfRange` for a range outside the region,
+    /// `Kind::Misuse` if the QP has an SRQ.
     pub fn post_recv(&self, region: &MemoryRegion, range: Range<usize>) -> Result<u64> {
         self.post_recv_pieces(&[(region, range)])
     }
 
     /// The same with several pieces, which one SEND fills one after the other; or with none, for a WRITE with immediate.
+    ///
+    /// # Errors
+    /// As [`post_recv`](Self::post_recv); `Kind::Misuse` for more than `max_recv_sge` pieces, too.
     pub fn post_recv_pieces(&self, pieces: &[Piece]) -> Result<u64> {
         if self.srq.is_some() {
             return Err(Error::of(Kind::Misuse, "this QP receives from an SRQ", "Post the receive to the SRQ"));
@@ -138,6 +149,10 @@ impl QueuePair {
 
     /// `ibv_post_send`: hands a request to the device, and returns before anything is sent. Leave the region alone until
     /// the completion. Returns the request's number.
+    ///
+    /// # Errors
+    /// `Error::Call`: ENOMEM if the queue is full, EINVAL before RTS. `Kind::OutOfRange` for a range outside its region,
+    /// `Kind::Misuse` for what the operation or the QP cannot carry. Nothing is posted then.
     pub fn post_send(&self, request: &SendWr) -> Result<u64> {
         let mut sges = request.sges(self.cap.max_send_sge, self.cap.max_inline_data)?;
         let mut wr = self.show(next_wr_id(), request, &mut sges);
@@ -198,6 +213,9 @@ impl QueuePair {
     }
 
     /// `ibv_modify_qp`: moves the QP to another state. With an id, the connection manager does that.
+    ///
+    /// # Errors
+    /// `Error::Call`, EINVAL, if the state cannot be reached from here, or an attribute does not fit.
     pub fn modify(&self, to: &ModifyQp) -> Result<()> {
         slow!("ibv_modify_qp {to:?}");
         // SAFETY: the QP is alive.
@@ -216,6 +234,9 @@ impl QueuePair {
     }
 
     /// `ibv_query_qp`: the QP's state and attributes.
+    ///
+    /// # Errors
+    /// `Error::Call` if the device does not answer.
     pub fn query(&self) -> Result<QpAttr> {
         // SAFETY: the QP is alive.
         unsafe { qp_attr::query(self.raw) }
@@ -232,13 +253,13 @@ impl QueuePair {
         }
     }
 
-    /// The number that the peer's packets carry as destination QP.
+    /// The number, 24 bits, that the peer's packets carry as destination QP.
     pub fn qp_num(&self) -> u32 {
         // SAFETY: the QP is alive.
         unsafe { (*self.raw).qp_num }
     }
 
-    /// How much room the device gave.
+    /// How much room the device gave, in requests, pieces and bytes.
     pub fn cap(&self) -> QpCap {
         self.cap
     }

@@ -21,9 +21,9 @@ pub enum ModifyQp {
     },
     /// From INIT: ready to receive.
     Rtr {
-        /// The most payload in a packet.
+        /// The most payload in a packet: 256, 512, 1024, 2048 or 4096 bytes.
         path_mtu: Mtu,
-        /// The peer's QP.
+        /// The number of the peer's QP: 24 bits, as each PSN.
         dest_qp_num: u32,
         /// The number of the peer's first packet: its `sq_psn`.
         rq_psn: u32,
@@ -37,18 +37,19 @@ pub enum ModifyQp {
         port: u8,
         /// READs and atomics of the peer that are answered at a time. Reliable QPs only, as the next.
         max_dest_rd_atomic: u8,
-        /// How long the peer shall wait when no receive is posted, as a code: 12 is 0.64 ms.
+        /// How long the peer shall wait when no receive is posted, as a code, 0 to 31 ([`QpAttr::min_rnr_timer`](crate::QpAttr)): 12 is
+        /// 0.64 ms.
         min_rnr_timer: u8,
     },
     /// From RTR: ready to send, too.
     Rts {
         /// The number of our first packet.
         sq_psn: u32,
-        /// How long to wait for an ACK: 4.096 µs × 2^n. Reliable QPs only, as all that follow.
+        /// How long to wait for an ACK: 4.096 µs × 2^n, 0 to 31; 0 is for ever. Reliable QPs only, as all that follow.
         timeout: u8,
-        /// How often a packet without an answer is sent again.
+        /// How often a packet without an answer is sent again, 0 to 7.
         retry_cnt: u8,
-        /// How often to try again when the peer has no receive posted; 7 is for ever.
+        /// How often to try again when the peer has no receive posted, 0 to 7; 7 is for ever.
         rnr_retry: u8,
         /// READs and atomics of ours that are under way at a time.
         max_rd_atomic: u8,

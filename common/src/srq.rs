@@ -42,12 +42,19 @@ impl SharedReceiveQueue {
         Ok(Self(Rc::new(Inner { raw, pd, max_sge, ledger: Rc::default() })))
     }
 
-    /// `ibv_post_srq_recv`: lends `range` of the region for one incoming SEND to any of the QPs. Returns its number.
+    /// `ibv_post_srq_recv`: lends `range` of the region, in bytes from its start, for one incoming SEND to any of the
+    /// QPs. Returns its number.
+    ///
+    /// # Errors
+    /// `Error::Call`, ENOMEM, if the SRQ is full; `Kind::OutOfRange` for a range outside the region.
     pub fn post_recv(&self, region: &MemoryRegion, range: Range<usize>) -> Result<u64> {
         self.post_recv_pieces(&[(region, range)])
     }
 
     /// The same with several pieces, or none.
+    ///
+    /// # Errors
+    /// As [`post_recv`](Self::post_recv); `Kind::Misuse` for more than `max_sge` pieces, too.
     pub fn post_recv_pieces(&self, pieces: &[Piece]) -> Result<u64> {
         let mut sges = sges(pieces, self.0.max_sge)?;
         let wr_id = next_wr_id();
@@ -67,6 +74,9 @@ impl SharedReceiveQueue {
 
     /// `ibv_modify_srq`: reports, once, when fewer than `limit` receives are left
     /// ([`IBV_EVENT_SRQ_LIMIT_REACHED`](crate::AsyncEvent)): time to post more.
+    ///
+    /// # Errors
+    /// `Error::Call`, EINVAL, for more than the SRQ has room for.
     pub fn arm_limit(&self, limit: u32) -> Result<()> {
         slow!("ibv_modify_srq srq_limit={limit}");
         let mut attr = ibv_srq_attr { max_wr: 0, max_sge: 0, srq_limit: limit };

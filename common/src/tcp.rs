@@ -16,6 +16,9 @@ use crate::{say, slow};
 const MAX_LEN: usize = 256;
 
 /// Waits at the address and port of the command line. `::` is all addresses of this machine, IPv4 too.
+///
+/// # Errors
+/// `Kind::NoAddress` if nobody knows the name; `Error::Content` if the port is taken, or the address not this machine's.
 pub fn listen(args: &Args) -> Result<TcpListener> {
     let _stage = stage("listen");
     try_each(&args.address, args.port, |address| {
@@ -31,6 +34,9 @@ pub struct Peer(BufReader<TcpStream>);
 
 impl Peer {
     /// The client's way to one: to the address and port of the command line.
+    ///
+    /// # Errors
+    /// `Kind::NoAddress` if nobody knows the name; `Error::Content` if nobody listens there.
     pub fn connect(args: &Args) -> Result<Self> {
         let _stage = stage("connect_tcp");
         try_each(&args.address, args.port, |address| {
@@ -40,6 +46,9 @@ impl Peer {
     }
 
     /// The server's: the next who comes.
+    ///
+    /// # Errors
+    /// `Error::Deadline` if nobody comes.
     pub fn accept(listener: &TcpListener) -> Result<Self> {
         let _stage = stage("accept_tcp");
         slow!("accept, TCP");
@@ -60,17 +69,27 @@ impl Peer {
     }
 
     /// The address of our own end: the one by which the other side reaches us.
+    ///
+    /// # Errors
+    /// `Error::Content` if the connection is gone.
     pub fn own_ip(&self) -> Result<IpAddr> {
         self.0.get_ref().local_addr().map(|address| address.ip().to_canonical()).map_err(failed)
     }
 
     /// Sends a message.
+    ///
+    /// # Errors
+    /// `Error::Content` if the peer has gone; `Error::Deadline` if it does not read.
     pub fn tell(&mut self, message: &str) -> Result<()> {
         slow!("TCP, to the peer: {message}");
         self.0.get_mut().write_all(format!("{message}\0").as_bytes()).map_err(failed)
     }
 
     /// Waits for a message.
+    ///
+    /// # Errors
+    /// `Kind::PeerGone` if the peer has hung up; `Kind::Malformed` for bytes that are no message; `Error::Deadline` if it is not
+    /// whole in time.
     pub fn hear(&mut self) -> Result<String> {
         let (mut bytes, deadline) = (Vec::new(), Deadline::answer("a message of the peer's over TCP"));
         while bytes.len() < MAX_LEN && bytes.last() != Some(&0) {

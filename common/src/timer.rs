@@ -14,6 +14,9 @@ pub struct Timer(OwnedFd);
 
 impl Timer {
     /// `timerfd_create` and `timerfd_settime`: goes off every so often, first when that time has passed.
+    ///
+    /// # Errors
+    /// `Kind::Misuse` for 0; `Error::Call` if the process may have no more descriptors (EMFILE).
     pub fn every(period: Duration) -> Result<Self> {
         if period.is_zero() {
             // To timerfd_settime, 0 means: never.
@@ -38,6 +41,9 @@ impl Timer {
     }
 
     /// True if it has gone off since the last time somebody asked. Never waits.
+    ///
+    /// # Errors
+    /// `Error::Call` if the descriptor cannot be read.
     pub fn gone_off(&self) -> Result<bool> {
         let mut count = 0u64;
         // SAFETY: the descriptor is open, and `count` has room for the 8 bytes.

@@ -75,7 +75,7 @@ impl WorkCompletion {
         carries.then_some(self.byte_len as usize)
     }
 
-    /// The 32 bits that the peer's program sent along, if this is a successful receive with some.
+    /// The 32 bits that the peer's program sent along, in this machine's byte order, if this is a successful receive with some.
     pub fn imm_data(&self) -> Option<u32> {
         // SoftRoCE sets the flag for the SEND that carried some, too, and there the field holds nothing.
         let receive = matches!(self.opcode()?, IBV_WC_RECV | IBV_WC_RECV_RDMA_WITH_IMM);
@@ -89,6 +89,9 @@ impl WorkCompletion {
     }
 
     /// The completion, or its error.
+    ///
+    /// # Errors
+    /// `Error::Completion` if its status is no success.
     pub fn into_success(self) -> Result<Self> {
         match self.is_success() {
             true => Ok(self),

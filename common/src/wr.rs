@@ -13,10 +13,11 @@ use crate::ledger::Memory;
 use crate::metadata::Metadata;
 use crate::mr::MemoryRegion;
 
-/// A piece of a region.
+/// A piece of a region: which of its bytes, counted from its start.
 pub type Piece<'a> = (&'a MemoryRegion, Range<usize>);
 
-/// What a request of the send queue does. Immediate data are 32 bits for the peer's program.
+/// What a request of the send queue does. Immediate data are 32 bits for the peer's program, here in this machine's byte order,
+/// on the wire big-endian. So are the numbers of atomics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
     /// `IBV_WR_SEND`: the bytes go into the buffer of the peer's next receive, which completes.

@@ -32,6 +32,9 @@ struct Inner {
 impl EventChannel {
     /// `rdma_create_event_channel`: opens the connection manager. ENODEV means that there is no RDMA device, or that
     /// the module rdma_ucm is not loaded.
+    ///
+    /// # Errors
+    /// `Error::Call`, ENODEV or ENOENT: there is no RDMA device, or the module rdma_ucm is not loaded.
     pub fn create() -> Result<Self> {
         slow!("rdma_create_event_channel");
         // SAFETY: the call takes no argument.
@@ -43,17 +46,26 @@ impl EventChannel {
     }
 
     /// `rdma_create_id`: a new id, whose events come through this channel.
+    ///
+    /// # Errors
+    /// `Error::Call` if the kernel has no room for it.
     pub fn create_id(&self) -> Result<CmId> {
         CmId::create(self)
     }
 
     /// `rdma_get_cm_event`: the next event, whatever it is. Waits as long as a server waits for a client.
+    ///
+    /// # Errors
+    /// `Error::Deadline` if none comes.
     pub fn get_cm_event(&self) -> Result<CmEvent> {
         slow!("rdma_get_cm_event: waiting for any event");
         self.next(&Deadline::knock("a CM event"))
     }
 
     /// `rdma_get_cm_event`: the next event, which must be `wanted`. Another event is an error that names both.
+    ///
+    /// # Errors
+    /// `Error::Event` for another event, `Error::Deadline` if none comes, `Kind::Misuse` if several ids report here.
     pub fn wait_for(&self, wanted: CmEventType) -> Result<CmEvent> {
         self.wait_for_one_of(&[wanted])
     }
@@ -64,6 +76,9 @@ impl EventChannel {
     /// The events of several ids must not be taken for each other's: with more than one id on this channel it is an error
     /// to wait here. Give each id a channel of its own ([`CmId::migrate_id`]), or take all events with
     /// [`get_cm_event`](Self::get_cm_event) and look at [`CmEvent::id`].
+    ///
+    /// # Errors
+    /// `Error::Event` for another event, `Error::Deadline` if none comes, `Kind::Misuse` if several ids report here.
     pub fn wait_for_one_of(&self, wanted: &[CmEventType]) -> Result<CmEvent> {
         let names: Vec<String> = wanted.iter().map(|event| short_name(*event)).collect();
         slow!("rdma_get_cm_event: waiting for {}", names.join(" or "));
@@ -87,6 +102,9 @@ impl EventChannel {
     }
 
     /// `rdma_get_cm_event`, without waiting: for a program that waits for many descriptors in a poll(2) of its own.
+    ///
+    /// # Errors
+    /// `Error::Call` if the channel cannot be read. None is no error.
     pub fn try_get_cm_event(&self) -> Result<Option<CmEvent>> {
         let mut event: *mut rdma_cm_event = std::ptr::null_mut();
         // SAFETY: the channel is open; on success `event` points to an event that is ours until it is acked.

@@ -4,7 +4,7 @@
 //! rdma_connect, rdma_accept, rdma_reject, rdma_disconnect, rdma_migrate_id, rdma_destroy_id.
 //! None of them waits: each starts something and returns, and an event tells how it went.
 //!
-//! Hidden: sockaddr, errno, and `id->context`, which holds a pointer back to [`Inner`], so that an event finds the owner
+//! Hidden: sockaddr, errno, and `id->context`, which holds a pointer back to `Inner`, so that an event finds the owner
 //! of its id. Drop destroys the id last, after its QP, CQ and PD: destroying it may close the device that they live on.
 
 use std::cell::{Cell, RefCell};
@@ -83,6 +83,9 @@ impl CmId {
 
     /// `id->verbs`: the device, known once the id is bound to an address of one, has resolved the peer's, or came with a
     /// connect request. A listener on all addresses (`::`) has none.
+    ///
+    /// # Errors
+    /// `Kind::NoDevice` if the id has none yet.
     pub fn verbs(&self) -> Result<Context> {
         // SAFETY: the id is alive.
         let verbs = unsafe { (*self.raw()).verbs };
@@ -96,6 +99,9 @@ impl CmId {
     /// `rdma_set_option` with `RDMA_OPTION_ID_ACK_TIMEOUT`: how long the device waits for an ACK before it sends again:
     /// 4.096 µs × 2^`exponent`, 0 to 31. Before `resolve_route` on the client, where it goes into the REQ, and before
     /// `accept` on the server. Without it the kernel chooses, and not every kernel the same.
+    ///
+    /// # Errors
+    /// `Error::Call`, ENOSYS from a kernel that does not know the option.
     pub fn set_ack_timeout(&self, exponent: u8) -> Result<()> {
         // From <rdma/rdma_cma.h>, which rdma-sys leaves out.
         const RDMA_OPTION_ID: i32 = 0;
@@ -108,6 +114,10 @@ impl CmId {
     }
 
     /// `rdma_bind_addr`: chooses the local address and port; port 0 lets the kernel choose.
+    ///
+    /// # Errors
+    /// `Error::Call`: EADDRINUSE if a listener has the port, EADDRNOTAVAIL if the address is not this machine's, ENODEV if no
+    /// RDMA device has it, EINVAL if the id is bound.
     pub fn bind_addr(&self, address: SocketAddr) -> Result<()> {
         slow!("rdma_bind_addr {address}");
         let mut address = address::to_c(address);
@@ -117,6 +127,9 @@ impl CmId {
 
     /// `rdma_listen`: from now on clients may knock. `backlog` is how many may wait to be looked at; the kernel rejects
     /// the next (as in listen(2)). It returns at once: the knock is an event.
+    ///
+    /// # Errors
+    /// `Error::Call`: EADDRINUSE if another id listens there, EINVAL if this one does, or connects.
     pub fn listen(&self, backlog: i32) -> Result<()> {
         slow!("rdma_listen backlog={backlog}");
         // SAFETY: the id is alive.
@@ -124,6 +137,10 @@ impl CmId {
     }
 
     /// `rdma_resolve_addr`: which local device leads to `address`? Answered by ADDR_RESOLVED or ADDR_ERROR.
+    ///
+    /// # Errors
+    /// `Error::Call`: ENETUNREACH or EHOSTUNREACH without a route, ENODEV if it leads over no RDMA device, EINVAL if the id
+    /// has resolved before or listens. Later ones come as the event.
     pub fn resolve_addr(&self, address: SocketAddr) -> Result<()> {
         slow!("rdma_resolve_addr {address} timeout={} ms", resolve_timeout());
         let (mut to, from) = (address::to_c(address), std::ptr::null_mut());
@@ -134,6 +151,9 @@ impl CmId {
 
     /// `rdma_resolve_route`: which path leads there? Answered by ROUTE_RESOLVED or ROUTE_ERROR. On RoCE the routing
     /// table knows; on InfiniBand this asks the subnet manager.
+    ///
+    /// # Errors
+    /// `Kind::NoDevice`; `Error::Call`, EINVAL, if the address is not resolved. Later ones come as the event.
     pub fn resolve_route(&self) -> Result<()> {
         slow!("rdma_resolve_route timeout={} ms", resolve_timeout());
         // librdmacm looks into the device without asking whether there is one: so this and the next calls ask first.
@@ -143,6 +163,10 @@ impl CmId {
     }
 
     /// `rdma_connect`: sends the REQ. Answered by ESTABLISHED, REJECTED, UNREACHABLE or CONNECT_ERROR.
+    ///
+    /// # Errors
+    /// `Kind::NoDevice`; `Kind::Misuse` for more than 56 bytes of private data; `Error::Call`, EINVAL, if the route is not
+    /// resolved. Later ones come as the event.
     pub fn connect(&self, param: &ConnParam) -> Result<()> {
         fits("rdma_connect", param.private_data.len(), REQ_PRIVATE_DATA)?;
         slow!("rdma_connect {}", param);
@@ -154,6 +178,9 @@ impl CmId {
     }
 
     /// `rdma_accept`: moves the server's QP to RTS and sends the REP. Answered by ESTABLISHED.
+    ///
+    /// # Errors
+    /// `Kind::NoDevice`; `Kind::Misuse` for more than 196 bytes of private data; `Error::Call`, EINVAL, if nobody knocks.
     pub fn accept(&self, param: &ConnParam) -> Result<()> {
         fits("rdma_accept", param.private_data.len(), REP_PRIVATE_DATA)?;
         slow!("rdma_accept {}", param);
@@ -163,6 +190,9 @@ impl CmId {
     }
 
     /// `rdma_reject`: sends a REJ with reason 28 (consumer reject) and up to 148 bytes that say why.
+    ///
+    /// # Errors
+    /// `Kind::Misuse` for more than 148 bytes; `Error::Call`, EINVAL, if nobody knocks.
     pub fn reject(&self, why: &[u8]) -> Result<()> {
         fits("rdma_reject", why.len(), REJ_PRIVATE_DATA)?;
         slow!("rdma_reject private_data={} bytes", why.len());
@@ -172,6 +202,9 @@ impl CmId {
 
     /// `rdma_disconnect`: moves the QP to ERR and sends a DREQ, or the DREP if the peer's DREQ came first. Both sides
     /// call it: a side that stays silent lets the other wait for its time-out.
+    ///
+    /// # Errors
+    /// `Kind::NoDevice`; `Error::Call`, EINVAL, if there was no connection.
     pub fn disconnect(&self) -> Result<()> {
         slow!("rdma_disconnect");
         self.verbs()?;
@@ -181,6 +214,9 @@ impl CmId {
 
     /// `rdma_migrate_id`: from now on this id's events come through `channel`. The library would wait for ever for the
     /// ack of an event of this id that you still hold; here that is an error.
+    ///
+    /// # Errors
+    /// `Kind::Misuse` for such an event; `Error::Call` if the kernel refuses.
     pub fn migrate_id(&self, channel: &EventChannel) -> Result<()> {
         if self.0.unacked.get() > 0 {
             let what = "rdma_migrate_id would wait for ever: an event of this id is not acknowledged";
