@@ -1,9 +1,10 @@
-//! What the tests of several crates ask: what happened in a [run](ran), whether [tshark] reads a capture as we do, and [many
-//! cases](each::each) side by side.
+//! What the tests of several crates ask: what happened in a [run](ran), whether [tshark] reads a capture as we do, [many
+//! cases](each::each) side by side, and [what something costs](clock::cost).
 
 #![allow(missing_docs)] // Names that say it all need no comment.
 #![allow(clippy::unwrap_used)] // A test may end with a panic.
 
+pub mod clock;
 pub mod each;
 pub mod ran;
 pub mod tshark;

@@ -2,33 +2,20 @@
 //! sixteen. What counts is the processor's time of this thread, so a busy machine changes nothing.
 
 use crate::exercise;
-use crate::frames;
-use crate::frames::{CLIENT, SERVER};
+use crate::frames::{self, CLIENT, SERVER};
 use roce::LinkType;
 use run::file::Line;
 use run::pcapng::{Section, Writer};
+use std::time::Duration;
+use testkit::clock::cost;
 
 /// So much larger is the second capture.
 const FACTOR: usize = 4;
 /// Linear time takes 4 times as long, n log n 5, quadratic 16.
 const LIMIT: f64 = 10.0;
 
-/// Nanoseconds that this thread has spent on a processor. The kernel counts them up when another one may run.
-fn spent() -> u64 {
-    std::thread::yield_now();
-    let stat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
-    stat.split(' ').next().unwrap().parse().unwrap()
-}
-
-/// The least of some tries: caches and the kernel's own work only ever add.
-fn cost(act: &dyn Fn(&[u8]), bytes: &[u8]) -> u64 {
-    let tries = (0..3).map(|_| {
-        let before = spent();
-        act(bytes);
-        spent() - before
-    });
-    tries.min().unwrap()
-}
+/// Below this, what a clock counts is chance.
+const LEAST: Duration = Duration::from_micros(500);
 
 /// Captures of a kind, with this many of what it is about.
 type Kind = fn(usize) -> Vec<u8>;
@@ -113,9 +100,9 @@ fn time_grows_as_the_capture_does() {
     // Pictures and pages have their own test, linear.rs.
     for (act, does) in exercise::ACTS.iter().filter(|(act, _)| !["lanes", "play"].contains(act)) {
         for (kind, make, count) in KINDS {
-            let [small, large] = [count, FACTOR * count].map(|count| cost(does, &make(count)));
-            let ratio = large as f64 / small as f64;
-            eprintln!("{act:10} {kind:30} {:8} {:8} us  {ratio:5.1}", small / 1000, large / 1000);
+            let [small, large] = [count, FACTOR * count].map(make).map(|file| cost(|| does(&file)).1);
+            let ratio = large.as_secs_f64() / small.max(LEAST).as_secs_f64();
+            eprintln!("{act:10} {kind:30} {small:10.1?} {large:10.1?}  {ratio:5.1}");
             if ratio > LIMIT {
                 slow.push(format!("{act} of {kind}: {FACTOR} times as many take {ratio:.0} times as long"));
             }

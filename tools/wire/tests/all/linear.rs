@@ -6,7 +6,8 @@ use run::capture::Reader;
 use run::file::Line;
 use run::lanes::{self, Style};
 use run::pcapng::{Section, Writer};
-use std::time::SystemTime;
+use std::time::Duration;
+use testkit::clock::cost;
 use wire::play::{self, page};
 use wire::show;
 
@@ -30,23 +31,6 @@ fn line(node: &str, text: &str) -> Line {
     Line { node: node.into(), program: "x".into(), text: text.into(), ..Line::default() }
 }
 
-/// Seconds that this thread has been on a processor, for others may be busy meanwhile; where a kernel does not count them,
-/// those of the clock.
-fn busy() -> f64 {
-    let nanoseconds = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
-    let nanoseconds = nanoseconds.and_then(|text| text.split(' ').next()?.parse::<f64>().ok());
-    nanoseconds.map_or_else(|| SystemTime::UNIX_EPOCH.elapsed().unwrap().as_secs_f64(), |number| number / 1e9)
-}
-
-/// The bytes that come out, and the least time that it took, of some turns.
-fn measured(act: impl Fn() -> usize) -> (f64, f64) {
-    let turn = || {
-        let begin = busy();
-        (act() as f64, busy() - begin)
-    };
-    (0..3).map(|_| turn()).min_by(|one, other| one.1.total_cmp(&other.1)).unwrap()
-}
-
 /// Time and output may grow as the file does, and not as its square.
 fn grows_as_the_file(what: &str, make: Make, size: usize) {
     let acts: [(&str, Act); 3] = [
@@ -60,10 +44,11 @@ fn grows_as_the_file(what: &str, make: Make, size: usize) {
     ];
     let (small, large) = (file(make, size), file(make, size * FACTOR));
     for (name, act) in acts {
-        let (one, other) = (measured(|| act(&small)), measured(|| act(&large)));
-        // Kernels count in ticks, and a page has the player.
-        let (time, output) = (other.1 / one.1.max(5e-3), other.0 / one.0.max(1e5));
-        assert!(time < MOST, "{what}: {name} takes {:.3} s, and {FACTOR} times the file {:.3} s", one.1, other.1);
+        let (one, other) = (cost(|| act(&small)), cost(|| act(&large)));
+        // A page has the player.
+        let output = other.0 as f64 / one.0.max(100_000) as f64;
+        let time = other.1.as_secs_f64() / one.1.max(Duration::from_millis(1)).as_secs_f64();
+        assert!(time < MOST, "{what}: {name} takes {:.1?}, and {FACTOR} times the file {:.1?}", one.1, other.1);
         assert!(output < MOST, "{what}: {name} writes {} bytes, and of {FACTOR} times the file {}", one.0, other.0);
     }
 }
