@@ -216,6 +216,12 @@ mod tests {
     }
 
     #[test]
+    fn a_peer_out_of_reach_names_the_gid_index() {
+        let text = Error::Call { call: "ibv_modify_qp", errno: libc::ETIMEDOUT }.to_string();
+        assert!(text.contains("GID indices"), "{text}");
+    }
+
+    #[test]
     fn nobody_listening_names_reason_eight() {
         let error = Error::Event {
             wanted: RDMA_CM_EVENT_ESTABLISHED,

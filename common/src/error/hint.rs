@@ -44,9 +44,13 @@ fn call_step(call: &str, errno: i32) -> &'static str {
             "Some attribute does not fit: the state that the QP comes from, a GID index whose address is of another kind than \
              the peer's, a path MTU that the port does not have"
         }
+        ("ibv_modify_qp", libc::ETIMEDOUT) => {
+            "Nobody answers for the peer's GID in the network of your own: compare both GID indices (`ibv_devinfo -v`), and \
+             ping the peer from the interface of yours"
+        }
         ("ibv_reg_mr" | "ibv_create_cq" | "rdma_create_qp", libc::ENOMEM | libc::EPERM) => {
             "Locked memory is limited: `ulimit -l` shows how much. Run `ulimit -l unlimited` (as root, or set memlock in \
-             /etc/security/limits.conf and log in again)"
+             /etc/security/limits.conf and log in again; for a container `docker run --ulimit memlock=-1`)"
         }
         (_, libc::EACCES | libc::EPERM) => {
             "You lack the right. Look at `ls -l /dev/infiniband`; ports below 1024 need root"
@@ -107,7 +111,10 @@ fn completion_step(status: WcStatus) -> &'static str {
         IBV_WC_REM_OP_ERR => {
             "The peer's device could not place the message: look at the status that the peer's own receive ended with"
         }
-        IBV_WC_RETRY_EXC_ERR => "The peer's QP stopped answering: is the other program, or its machine, gone?",
+        IBV_WC_RETRY_EXC_ERR => {
+            "The peer's QP does not answer: is the other program, or its machine, gone? Is a cable or firewall in the way? Do \
+             the two QPs fit together?"
+        }
         IBV_WC_RNR_RETRY_EXC_ERR => {
             "The peer had no receive posted: it must post one before it accepts. Do both sides run the same lesson with \
              the same --metadata?"
