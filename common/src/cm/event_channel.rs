@@ -30,11 +30,11 @@ struct Inner {
 }
 
 impl EventChannel {
-    /// `rdma_create_event_channel`: opens the connection manager. ENODEV means that there is no RDMA device, or that
-    /// the module rdma_ucm is not loaded.
+    /// `rdma_create_event_channel`: opens the connection manager. ENODEV means that there is no RDMA device, that its
+    /// provider in user space is missing, or that the module rdma_ucm is not loaded.
     ///
     /// # Errors
-    /// `Error::Call`, ENODEV or ENOENT: there is no RDMA device, or the module rdma_ucm is not loaded.
+    /// `Error::Call`, ENODEV or ENOENT: as above.
     pub fn create() -> Result<Self> {
         slow!("rdma_create_event_channel");
         // SAFETY: the call takes no argument.

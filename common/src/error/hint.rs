@@ -20,8 +20,8 @@ pub fn next_step(error: &Error) -> String {
 fn call_step(call: &str, errno: i32) -> &'static str {
     match (call, errno) {
         ("rdma_create_event_channel", libc::ENODEV | libc::ENOENT) => {
-            "This machine has no RDMA device, or rdma_ucm is not loaded. Run `sudo tools/lab/softroce.sh up` here, or try the \
-             lesson without any device: `make lesson-01`"
+            "This machine has no RDMA device, or rdma_ucm is not loaded, or the device's provider is not installed \
+             (ibverbs-providers). Run `sudo tools/lab/softroce.sh up` here, or try the lesson without any device: `make lesson-01`"
         }
         (_, libc::ENODEV) => {
             "That address is on no RDMA device. `rdma link` lists the devices and their netdevs (SoftRoCE does not serve \

@@ -80,7 +80,7 @@ fn to_rtr(qp: &QueuePair, ours: &Ours, theirs: &Card) -> Result<()> {
         // The peer's place in an InfiniBand subnet, which Ethernet is not.
         dlid: 0,
         port: PORT,
-        // READs of the peer that we answer at a time.
+        // READs and atomics of the peer that we answer at a time.
         max_dest_rd_atomic: 1,
         // 0.64 ms, as a code: so long the peer waits whose SEND finds no receive here.
         min_rnr_timer: 12,
