@@ -14,7 +14,6 @@ use rdma_sys::*;
 
 use crate::c_enum::c_enum;
 use crate::cm::id::CmId;
-use crate::cq::CompletionQueue;
 use crate::error::{null, positive_errno, Error, Kind, Result};
 use crate::mtu::Mtu;
 use crate::{narrate, slow};
@@ -65,12 +64,18 @@ pub struct PortAttr {
     pub gid_tbl_len: i32,
 }
 
-impl Context {
-    /// `id->verbs`; called by [`CmId::verbs`].
-    pub(crate) fn lent(raw: *mut ibv_context, lender: &CmId) -> Self {
-        Self(Rc::new(Inner { raw, lender: Some(lender.clone()) }))
+impl CmId {
+    /// `id->verbs`: the device, known once the id is bound to an address of one, has resolved the peer's, or came with a
+    /// connect request. A listener on all addresses (`::`) has none.
+    ///
+    /// # Errors
+    /// `Kind::NoDevice` if the id has none yet.
+    pub fn verbs(&self) -> Result<Context> {
+        Ok(Context(Rc::new(Inner { raw: self.device()?, lender: Some(self.clone()) })))
     }
+}
 
+impl Context {
     /// `ibv_open_device`: the device with this name, for example `rxe0` (`rdma link` lists them).
     ///
     /// # Errors
@@ -178,14 +183,6 @@ impl Context {
         }
         let what = format!("the device {} has no RoCEv2 GID for the address {ip}", self.name());
         Err(Error::of(Kind::NoAddress, what, "`rdma link` tells the device's netdev: use an address of that one"))
-    }
-
-    /// A completion queue without a channel, to be polled only, with room for at least `cqe` completions.
-    ///
-    /// # Errors
-    /// As [`CompletionQueue::create`].
-    pub fn create_cq(&self, cqe: i32) -> Result<CompletionQueue> {
-        CompletionQueue::create_on(self, None, cqe)
     }
 
     pub(crate) fn raw(&self) -> *mut ibv_context {

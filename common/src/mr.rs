@@ -73,8 +73,27 @@ pub(crate) struct Inner {
     _pd: ProtectionDomain,
 }
 
+impl ProtectionDomain {
+    /// `ibv_reg_mr`: allocates `len` zeroed bytes, pins them, and lets the device use them as `access` says.
+    ///
+    /// # Errors
+    /// `Error::Call`: EINVAL for no bytes, or for REMOTE_WRITE without LOCAL_WRITE; ENOMEM for more than may be locked (`ulimit
+    /// -l`). `Error::Content` if there is not so much memory.
+    pub fn reg_mr(&self, len: usize, access: Access) -> Result<MemoryRegion> {
+        MemoryRegion::register(self, &Buffer::zeroed(len)?, len, access)
+    }
+
+    /// `ibv_reg_mr` of memory that the caller has: the first `len` bytes of the buffer.
+    ///
+    /// # Errors
+    /// As [`reg_mr`](Self::reg_mr); `Kind::OutOfRange` if the buffer is shorter.
+    pub fn reg_buffer(&self, buffer: &Buffer, len: usize, access: Access) -> Result<MemoryRegion> {
+        MemoryRegion::register(self, buffer, len, access)
+    }
+}
+
 impl MemoryRegion {
-    pub(crate) fn register(pd: &ProtectionDomain, buffer: &Buffer, len: usize, access: Access) -> Result<Self> {
+    fn register(pd: &ProtectionDomain, buffer: &Buffer, len: usize, access: Access) -> Result<Self> {
         slow!("ibv_reg_mr len={len} access={access}");
         inside(0..len, buffer.len())?;
         // A work request's length has 32 bits.

@@ -7,13 +7,8 @@ use std::rc::Rc;
 
 use rdma_sys::{ibv_alloc_pd, ibv_dealloc_pd, ibv_pd};
 
-use crate::buffer::Buffer;
 use crate::context::Context;
 use crate::error::{null, positive_errno, Result};
-use crate::mr::{Access, MemoryRegion};
-use crate::qp::QueuePair;
-use crate::qp_init::QpInitAttr;
-use crate::srq::SharedReceiveQueue;
 use crate::{narrate, slow};
 
 /// A protection domain.
@@ -35,40 +30,6 @@ impl ProtectionDomain {
         // SAFETY: the device is open, and kept so.
         let raw = null("ibv_alloc_pd", unsafe { ibv_alloc_pd(context.raw()) })?;
         Ok(Self(Rc::new(Inner { raw, context: context.share() })))
-    }
-
-    /// `ibv_reg_mr`: allocates `len` zeroed bytes, pins them, and lets the device use them as `access` says.
-    ///
-    /// # Errors
-    /// `Error::Call`: EINVAL for no bytes, or for REMOTE_WRITE without LOCAL_WRITE; ENOMEM for more than may be locked (`ulimit
-    /// -l`). `Error::Content` if there is not so much memory.
-    pub fn reg_mr(&self, len: usize, access: Access) -> Result<MemoryRegion> {
-        MemoryRegion::register(self, &Buffer::zeroed(len)?, len, access)
-    }
-
-    /// `ibv_reg_mr` of memory that the caller has: the first `len` bytes of the buffer.
-    ///
-    /// # Errors
-    /// As [`reg_mr`](Self::reg_mr); `Kind::OutOfRange` if the buffer is shorter.
-    pub fn reg_buffer(&self, buffer: &Buffer, len: usize, access: Access) -> Result<MemoryRegion> {
-        MemoryRegion::register(self, buffer, len, access)
-    }
-
-    /// `ibv_create_qp`: a queue pair without the connection manager, in the state RESET. (With it: [`QueuePair::create`].)
-    ///
-    /// # Errors
-    /// `Error::Call`: EINVAL for more than the device has, ENOMEM without the memory. `Kind::Misuse` if the parts are of several
-    /// devices.
-    pub fn create_qp(&self, attr: &QpInitAttr) -> Result<QueuePair> {
-        QueuePair::create_alone(self, attr)
-    }
-
-    /// `ibv_create_srq`: a receive queue for several queue pairs, with room for `max_wr` receives of up to `max_sge` pieces.
-    ///
-    /// # Errors
-    /// `Error::Call`: EINVAL for more than the device has, ENOMEM without the memory.
-    pub fn create_srq(&self, max_wr: u32, max_sge: u32) -> Result<SharedReceiveQueue> {
-        SharedReceiveQueue::create(self, max_wr, max_sge)
     }
 
     pub(crate) fn raw(&self) -> *mut ibv_pd {

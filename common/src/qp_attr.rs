@@ -6,7 +6,7 @@ use rdma_sys::{ibv_qp, ibv_qp_attr, ibv_qp_attr_mask as mask, ibv_qp_init_attr, 
 
 use crate::error::{positive_errno, Result};
 use crate::mtu::Mtu;
-use crate::qp_init::QpCap;
+use crate::qp_cap::QpCap;
 
 /// `ibv_qp_state`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

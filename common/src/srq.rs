@@ -17,8 +17,8 @@ use crate::error::{null, positive_errno, Result};
 use crate::ledger::ReceiveLedger;
 use crate::mr::MemoryRegion;
 use crate::pd::ProtectionDomain;
-use crate::qp::next_wr_id;
-use crate::wr::{dump_sge, recv_wr, sges, total_len, Piece};
+use crate::sge::{dump_sge, recv_wr, sges, total_len, Piece};
+use crate::wr_id::next_wr_id;
 use crate::{fast, info, narrate, slow};
 
 /// A shared receive queue.
@@ -31,17 +31,23 @@ struct Inner {
     ledger: Rc<ReceiveLedger>,
 }
 
-impl SharedReceiveQueue {
-    pub(crate) fn create(pd: &ProtectionDomain, max_wr: u32, max_sge: u32) -> Result<Self> {
+impl ProtectionDomain {
+    /// `ibv_create_srq`: a receive queue for several queue pairs, with room for `max_wr` receives of up to `max_sge` pieces.
+    ///
+    /// # Errors
+    /// `Error::Call`: EINVAL for more than the device has, ENOMEM without the memory.
+    pub fn create_srq(&self, max_wr: u32, max_sge: u32) -> Result<SharedReceiveQueue> {
         slow!("ibv_create_srq max_wr={max_wr} max_sge={max_sge}");
         let attr = ibv_srq_attr { max_wr, max_sge, srq_limit: 0 };
         let mut init = ibv_srq_init_attr { srq_context: std::ptr::null_mut(), attr };
         // SAFETY: the PD is alive, and kept.
-        let raw = null("ibv_create_srq", unsafe { ibv_create_srq(pd.raw(), &mut init) })?;
-        let (pd, max_sge) = (pd.share(), init.attr.max_sge);
-        Ok(Self(Rc::new(Inner { raw, pd, max_sge, ledger: Rc::default() })))
+        let raw = null("ibv_create_srq", unsafe { ibv_create_srq(self.raw(), &mut init) })?;
+        let (pd, max_sge) = (self.share(), init.attr.max_sge);
+        Ok(SharedReceiveQueue(Rc::new(Inner { raw, pd, max_sge, ledger: Rc::default() })))
     }
+}
 
+impl SharedReceiveQueue {
     /// `ibv_post_srq_recv`: lends `range` of the region, in bytes from its start, for one incoming SEND to any of the
     /// QPs. Returns its number.
     ///

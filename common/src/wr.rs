@@ -6,15 +6,12 @@
 use std::ops::Range;
 
 use rdma_sys::*;
-use smallvec::SmallVec;
 
-use crate::error::{Error, Kind, Result};
+use crate::error::Result;
 use crate::ledger::Memory;
 use crate::metadata::Metadata;
 use crate::mr::MemoryRegion;
-
-/// A piece of a region: which of its bytes, counted from its start.
-pub type Piece<'a> = (&'a MemoryRegion, Range<usize>);
+use crate::sge::{sges, unusable, Piece, Sges};
 
 /// What a request of the send queue does. Immediate data are 32 bits for the peer's program, here in this machine's byte order,
 /// on the wire big-endian. So are the numbers of atomics.
@@ -51,9 +48,6 @@ enum Bytes<'a> {
     Pieces(Vec<Piece<'a>>),
     Inline(&'a [u8]),
 }
-
-/// The scatter/gather elements of a request. One of them, as most requests have, takes no allocation.
-pub(crate) type Sges = SmallVec<[ibv_sge; 1]>;
 
 /// A request for the send queue. It is signaled, so that it yields a completion, unless it says otherwise.
 pub struct SendWr<'a> {
@@ -222,38 +216,4 @@ impl<'a> SendWr<'a> {
         }
         wr
     }
-}
-
-/// A request for the receive queue. It points to `sges`, which must stay where they are until it is posted.
-pub(crate) fn recv_wr(wr_id: u64, sges: &mut [ibv_sge]) -> ibv_recv_wr {
-    ibv_recv_wr { wr_id, next: std::ptr::null_mut(), sg_list: sges.as_mut_ptr(), num_sge: sges.len() as i32 }
-}
-
-/// The pieces as scatter/gather elements, if each lies inside its region.
-pub(crate) fn sges(pieces: &[Piece], max_sge: u32) -> Result<Sges> {
-    if pieces.len() > max_sge as usize {
-        let what = format!("{} pieces in one request, where this queue takes at most {max_sge}", pieces.len());
-        return Err(unusable(what, "a larger max_send_sge or max_recv_sge"));
-    }
-    let sge = |(region, range): &Piece| {
-        let range = region.check(range.clone())?;
-        // Regions are at most u32::MAX bytes long, so the length fits.
-        let (addr, length) = (region.addr() + range.start as u64, range.len() as u32);
-        Ok(ibv_sge { addr, length, lkey: region.lkey() })
-    };
-    pieces.iter().map(sge).collect()
-}
-
-/// As in `addr=0x… len=16 lkey=0x…`.
-pub(crate) fn dump_sge(sge: &ibv_sge) -> String {
-    format!("addr=0x{:x} len={} lkey=0x{:x}", sge.addr, sge.length, sge.lkey)
-}
-
-/// The length of a whole request in bytes.
-pub(crate) fn total_len(sges: &[ibv_sge]) -> u64 {
-    sges.iter().map(|sge| u64::from(sge.length)).sum()
-}
-
-fn unusable(what: String, use_instead: &str) -> Error {
-    Error::of(Kind::Misuse, what, format!("Use {use_instead}"))
 }

@@ -1,7 +1,7 @@
 //! `rdma_cm_id`: one end of a connection, or a listener: what a socket is to TCP (man 3 rdma_create_id).
 //!
 //! Calls wrapped here: rdma_create_id, rdma_bind_addr, rdma_listen, rdma_resolve_addr, rdma_resolve_route,
-//! rdma_connect, rdma_accept, rdma_reject, rdma_disconnect, rdma_migrate_id, rdma_destroy_id.
+//! rdma_migrate_id, rdma_destroy_id; in connection.rs rdma_connect, rdma_accept, rdma_reject and rdma_disconnect.
 //! None of them waits: each starts something and returns, and an event tells how it went.
 //!
 //! Hidden: sockaddr, errno, and `id->context`, which holds a pointer back to `Inner`, so that an event finds the owner
@@ -14,13 +14,11 @@ use std::rc::Rc;
 
 use rdma_sys::*;
 
-use super::conn_param::{fits, ConnParam, REJ_PRIVATE_DATA, REP_PRIVATE_DATA, REQ_PRIVATE_DATA};
 use super::event_channel::EventChannel;
 use crate::address;
-use crate::context::Context;
 use crate::deadline::resolve_timeout;
 use crate::error::{minus_one, Error, Kind, Result};
-use crate::{info, slow};
+use crate::slow;
 
 /// A communication identifier. A clone is another handle on the same id, for those who keep it alive: its PD, CQ, QP and events.
 #[derive(Clone)]
@@ -81,19 +79,15 @@ impl CmId {
         self.0.raw
     }
 
-    /// `id->verbs`: the device, known once the id is bound to an address of one, has resolved the peer's, or came with a
-    /// connect request. A listener on all addresses (`::`) has none.
-    ///
-    /// # Errors
-    /// `Kind::NoDevice` if the id has none yet.
-    pub fn verbs(&self) -> Result<Context> {
+    /// `id->verbs`, for [`CmId::verbs`]; kept open by librdmacm as long as the id.
+    pub(crate) fn device(&self) -> Result<*mut ibv_context> {
         // SAFETY: the id is alive.
         let verbs = unsafe { (*self.raw()).verbs };
         if verbs.is_null() {
             let next = "Bind it to an address of a device, or resolve the peer's address, first";
             return Err(Error::of(Kind::NoDevice, "this id has no device yet (id->verbs is NULL)", next));
         }
-        Ok(Context::lent(verbs, self))
+        Ok(verbs)
     }
 
     /// `rdma_set_option` with `RDMA_OPTION_ID_ACK_TIMEOUT`: how long the device waits for an ACK before it sends again:
@@ -157,59 +151,9 @@ impl CmId {
     pub fn resolve_route(&self) -> Result<()> {
         slow!("rdma_resolve_route timeout={} ms", resolve_timeout());
         // librdmacm looks into the device without asking whether there is one: so this and the next calls ask first.
-        self.verbs()?;
+        self.device()?;
         // SAFETY: the id is alive, and has a device.
         minus_one("rdma_resolve_route", unsafe { rdma_resolve_route(self.raw(), resolve_timeout()) })
-    }
-
-    /// `rdma_connect`: sends the REQ. Answered by ESTABLISHED, REJECTED, UNREACHABLE or CONNECT_ERROR.
-    ///
-    /// # Errors
-    /// `Kind::NoDevice`; `Kind::Misuse` for more than 56 bytes of private data; `Error::Call`, EINVAL, if the route is not
-    /// resolved. Later ones come as the event.
-    pub fn connect(&self, param: &ConnParam) -> Result<()> {
-        fits("rdma_connect", param.private_data.len(), REQ_PRIVATE_DATA)?;
-        slow!("rdma_connect {}", param);
-        self.verbs()?;
-        // SAFETY: the id is alive, and has a device; the call copies the parameters and the private data.
-        minus_one("rdma_connect", unsafe { rdma_connect(self.raw(), &mut param.to_c()) })?;
-        info!("rdma_connect returned: the answer will be an event");
-        Ok(())
-    }
-
-    /// `rdma_accept`: moves the server's QP to RTS and sends the REP. Answered by ESTABLISHED.
-    ///
-    /// # Errors
-    /// `Kind::NoDevice`; `Kind::Misuse` for more than 196 bytes of private data; `Error::Call`, EINVAL, if nobody knocks.
-    pub fn accept(&self, param: &ConnParam) -> Result<()> {
-        fits("rdma_accept", param.private_data.len(), REP_PRIVATE_DATA)?;
-        slow!("rdma_accept {}", param);
-        self.verbs()?;
-        // SAFETY: the id is alive, and has a device; the call copies the parameters and the private data.
-        minus_one("rdma_accept", unsafe { rdma_accept(self.raw(), &mut param.to_c()) })
-    }
-
-    /// `rdma_reject`: sends a REJ with reason 28 (consumer reject) and up to 148 bytes that say why.
-    ///
-    /// # Errors
-    /// `Kind::Misuse` for more than 148 bytes; `Error::Call`, EINVAL, if nobody knocks.
-    pub fn reject(&self, why: &[u8]) -> Result<()> {
-        fits("rdma_reject", why.len(), REJ_PRIVATE_DATA)?;
-        slow!("rdma_reject private_data={} bytes", why.len());
-        // SAFETY: the id is alive; the call copies the private data, whose length is below 256.
-        minus_one("rdma_reject", unsafe { rdma_reject(self.raw(), why.as_ptr().cast(), why.len() as u8) })
-    }
-
-    /// `rdma_disconnect`: moves the QP to ERR and sends a DREQ, or the DREP if the peer's DREQ came first. Both sides
-    /// call it: a side that stays silent lets the other wait for its time-out.
-    ///
-    /// # Errors
-    /// `Kind::NoDevice`; `Error::Call`, EINVAL, if there was no connection.
-    pub fn disconnect(&self) -> Result<()> {
-        slow!("rdma_disconnect");
-        self.verbs()?;
-        // SAFETY: the id is alive, and has a device.
-        minus_one("rdma_disconnect", unsafe { rdma_disconnect(self.raw()) })
     }
 
     /// `rdma_migrate_id`: from now on this id's events come through `channel`. The library would wait for ever for the

@@ -1,7 +1,7 @@
 //! The next step for each error: what a person at the keyboard should do now.
 
 use super::{reject::CONSUMER_REJECT, Error};
-use crate::cm::*;
+use crate::cm_event_type::*;
 use crate::wc_status::*;
 
 /// One sentence.
