@@ -141,6 +141,13 @@ impl Context {
         Ok(PortAttr { state, active_mtu, lid: attr.lid, gid_tbl_len: attr.gid_tbl_len })
     }
 
+    /// One of the counters of a port, `hw_counters` in sysfs, by the name that its driver gave it; since the device was made.
+    /// None if it has no such counter. A device in user space has none at all.
+    pub fn hw_counter(&self, port: u8, name: &str) -> Option<u64> {
+        let file = format!("/sys/class/infiniband/{}/ports/{port}/hw_counters/{name}", self.name());
+        std::fs::read_to_string(file).ok()?.trim().parse().ok()
+    }
+
     /// `ibv_query_gid`: an address of the port. On Ethernet each of the netdev's IP addresses is one, an IPv4 address
     /// mapped into IPv6; all zeroes is an empty place.
     ///

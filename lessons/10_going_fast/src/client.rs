@@ -2,8 +2,7 @@
 
 use common::{args::Args, cm::*, *};
 
-use crate::flow::{flow, Pool};
-use crate::{plan::Plan, report::report, Desk, ACK_TIMEOUT, CONN_PARAM, CREDIT_MESSAGES};
+use crate::{flow::flow, plan::Plan, report::report, Desk, ACK_TIMEOUT, CONN_PARAM, CREDIT_MESSAGES};
 
 pub fn run(args: &Args) -> Result<()> {
     let plan = Plan::new(args)?;
@@ -11,10 +10,9 @@ pub fn run(args: &Args) -> Result<()> {
     let id = resolve(&events, args)?;
     let desk = Desk::create(&id, events, plan.depth as u32, CREDIT_MESSAGES)?;
     post_receives(&desk)?;
-    let pool = Pool::create(&desk, &plan)?;
+    let pool = register_pool(&desk, &plan)?;
     let peer = connect(&id, &desk, &plan)?;
-    let counts = flow(&desk, &plan, &pool, peer)?;
-    report(&plan, &counts, &desk.qp)?;
+    report(flow(&desk, &plan, &pool, peer)?);
     disconnect(&id, desk)
 }
 
@@ -37,6 +35,12 @@ fn resolve(events: &EventChannel, args: &Args) -> Result<CmId> {
 fn post_receives(desk: &Desk) -> Result<()> {
     let _stage = stage("post_receives");
     (0..CREDIT_MESSAGES).try_for_each(|_| desk.qp.post_recv_pieces(&[]).map(drop))
+}
+
+/// A piece of memory for each request that can be under way. What is READ, our own device writes there.
+fn register_pool(desk: &Desk, plan: &Plan) -> Result<Vec<MemoryRegion>> {
+    let _stage = stage("register_pool");
+    (0..plan.depth).map(|_| desk.pd.reg_mr(plan.size, Access::LOCAL_WRITE)).collect()
 }
 
 /// The plan goes there, and the server's memory comes back.

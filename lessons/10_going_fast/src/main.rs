@@ -13,7 +13,6 @@
 //! ```
 
 mod client;
-mod count;
 mod flow;
 mod plan;
 mod report;
@@ -22,15 +21,12 @@ mod wait;
 
 use std::process::ExitCode;
 
-use common::{args::Opt, args::Side::Client, ConnParam, EventChannel, QpCap};
-use common::{CompletionChannel, CompletionQueue, Context, ProtectionDomain, QpInitAttr, QueuePair};
-
-use crate::plan::{OPS, WAITS};
+use common::{args::Opt, args::Side::Client, stage, CmId, CompletionChannel, CompletionQueue, ConnParam, Context};
+use common::{EventChannel, ProtectionDomain, QpCap, QpInitAttr, QueuePair, Result};
 
 /// How long the device waits for an ACK before it sends again, and how often: 4.096 µs × 2^19 = 2.1 s, six times. Everything
 /// that is posted at once must be through by then.
 const ACK_TIMEOUT: u8 = 19;
-const RETRIES: u8 = 6;
 /// READs and atomics that a side has under way, or answers, at a time. More than that wait in the send queue.
 const READS: u8 = 16;
 /// Bytes that a request may carry inline.
@@ -44,22 +40,21 @@ const CONN_PARAM: ConnParam = ConnParam {
     private_data: Vec::new(),
     responder_resources: READS,
     initiator_depth: READS,
-    retry_count: RETRIES,
+    retry_count: 6,
     rnr_retry_count: 7,
 };
 
-const OP: Opt = Opt::choice(Client, "op", &OPS, "The operation");
+const OP: Opt = Opt::choice(Client, "op", &plan::NAMES, "The operation");
 const SIZE: Opt = Opt::number_or(Client, "size", "64", "Bytes of each request; a fetch-add has 8");
 const COUNT: Opt = Opt::number_or(Client, "count", "100", "How many requests");
 const DEPTH: Opt = Opt::number_or(Client, "depth", "1", "How many requests may be under way at a time");
 const BATCH: Opt = Opt::number_or(Client, "batch", "1", "How many requests one ibv_post_send hands over");
 const SIGNAL: Opt = Opt::number_or(Client, "signal-every", "1", "One request in so many is signaled");
 const INLINED: Opt = Opt::flag(Client, "inline", "The post copies the bytes into the request");
-const WAIT: Opt =
-    Opt::choice(Client, "wait", &WAITS, "How both sides wait for completions; hybrid polls a while first");
+const WAIT: Opt = Opt::choice(Client, "wait", &["poll", "sleep", "hybrid"], "How both sides wait for completions");
 const RECEIVES: Opt = Opt::number_or(Client, "receives", "32", "How many receives the server keeps posted");
 const CREDITS: Opt = Opt::flag(Client, "credits", "Send only when a receive is free: the server says how many are");
-const MRS: Opt = Opt::choice(Client, "mrs", &["pool", "each"], "Register memory once, or anew for each request");
+const MRS: Opt = Opt::choice(Client, "mrs", &["pool", "each"], "Register memory once, or new memory for each request");
 const OPTIONS: [Opt; 11] = [OP, SIZE, COUNT, DEPTH, BATCH, SIGNAL, INLINED, WAIT, RECEIVES, CREDITS, MRS];
 
 /// What both sides work with. Fields are dropped from the top.
@@ -73,8 +68,8 @@ struct Desk {
 }
 
 impl Desk {
-    fn create(id: &common::CmId, events: EventChannel, sends: u32, receives: u32) -> common::Result<Self> {
-        let _stage = common::stage("create_resources");
+    fn create(id: &CmId, events: EventChannel, sends: u32, receives: u32) -> Result<Self> {
+        let _stage = stage("create_resources");
         let context = id.verbs()?;
         let pd = ProtectionDomain::alloc(&context)?;
         let channel = CompletionChannel::create(&context)?;

@@ -1,76 +1,44 @@
-//! What a run has brought, for people, and in one line for programs.
+//! What a run has brought. Each number stands behind its name: for people, and for programs.
 
 use std::time::Duration;
 
-use common::{say, stage, QueuePair, Result};
+use common::{say, stage};
 
-use crate::count::Counts;
-use crate::plan::{Op, Plan, OPS, WAITS};
+use crate::{flow::Flow, plan::NAMES, Desk};
 
-pub fn report(plan: &Plan, counts: &Counts, qp: &QueuePair) -> Result<()> {
+pub fn report(mut flow: Flow) {
     let _stage = stage("report");
-    qp.dump();
-    let mtu = qp.query()?.path_mtu.bytes();
-    let requests = counts.requests.max(1) as f64;
-    let seconds = counts.took.as_secs_f64();
-    let rate = requests / seconds;
-    let bytes = rate * plan.size as f64;
-    let (op, wait) = (OPS[plan.op as usize], WAITS[plan.wait as usize]);
-    say!("{op}, {} bytes, {} times, in {seconds:.3} s", plan.size, counts.requests);
-    let [min, median, p99, max] = [0, 500, 990, 1000].map(|share| counts.per_mille(share));
-    say!(
-        "latency      min {}  median {}  p99 {}  max {}  (from post to completion)",
-        us(min),
-        us(median),
-        us(p99),
-        us(max)
-    );
-    say!("throughput   {rate:.0} requests/s  {:.3} MB/s", bytes / 1e6);
-    let each = |count: u64| format!("{count} ({:.2} for each request)", count as f64 / requests);
-    say!("program      posts {}  completions {}", each(counts.posts), each(counts.completions));
-    say!("waiting      polls {}  sleeps {}", each(counts.polls), each(counts.sleeps));
-    let counter = |name| counts.after.since(&counts.before, name);
-    match (counter("sent_pkts"), counter("rcvd_pkts")) {
-        (Some(sent), Some(received)) => {
-            say!("packets      sent {}  received {}", each(sent), each(received));
-            let rnr = counter("rcvd_rnr_err").unwrap_or(0);
-            let again = counter("completer_retry_err").unwrap_or(0);
-            say!("trouble      RNR NAKs received {rnr}  sent again {again}");
+    flow.latencies.sort_unstable();
+    let Flow { desk, plan, waiter, latencies, .. } = flow;
+    desk.qp.dump();
+    let seconds = (flow.now - flow.started).as_secs_f64();
+    say!("{}, {} bytes, {} times, in {seconds:.3} s", NAMES[plan.op as usize], plan.size, plan.count);
+    let [min, median, p99, max] = [0, 500, 990, 1000].map(|share| per_mille(&latencies, share));
+    say!("latency      min_us={min:.2} median_us={median:.2} p99_us={p99:.2} max_us={max:.2} (post to completion)");
+    let rate = plan.count as f64 / seconds;
+    say!("throughput   requests_per_s={rate:.2} bytes_per_s={:.0}", rate * plan.size as f64);
+    let each = |count: u64| format!("{count} ({:.2} for each request)", count as f64 / plan.count as f64);
+    say!("program      posts={} completions={}", each(flow.posts), each(waiter.completions));
+    say!("waiting      polls={} sleeps={}", each(waiter.polls), each(waiter.sleeps));
+    let after = device_counts(desk);
+    let counted = |at: usize| Some(after[at]?.saturating_sub(flow.before[at]?));
+    match [0, 1, 2, 3].map(counted) {
+        [Some(sent), Some(received), Some(rnr), Some(again)] => {
+            say!("packets      sent={} received={}", each(sent), each(received));
+            say!("trouble      rnr_naks={rnr} sent_again={again}");
         }
-        // A READ's response is as long as what is read; all else that carries bytes carries them in the request.
-        _ => say!(
-            "packets      this device does not count them; by the standard {} {} for each request",
-            plan.size.div_ceil(mtu.max(1)).max(1),
-            if plan.op == Op::Read { "received" } else { "sent" },
-        ),
+        _ => say!("packets      this device has no such counters as SoftRoCE's: a capture shows them"),
     }
-    let ns = |time: Duration| time.as_nanos();
-    let known = |count: Option<u64>| count.map_or("?".into(), |count| count.to_string());
-    say!(
-        "bench op={op} size={} count={} depth={} batch={} signal_every={} wait={wait} inline={} min_ns={} median_ns={} \
-         p99_ns={} max_ns={} seconds={seconds:.6} requests_per_s={rate:.3} bytes_per_s={bytes:.0} posts={} \
-         completions={} polls={} sleeps={} sent={} received={} rnr={}",
-        plan.size,
-        counts.requests,
-        plan.depth,
-        plan.batch,
-        plan.signal_every,
-        u8::from(plan.inline),
-        ns(min),
-        ns(median),
-        ns(p99),
-        ns(max),
-        counts.posts,
-        counts.completions,
-        counts.polls,
-        counts.sleeps,
-        known(counter("sent_pkts")),
-        known(counter("rcvd_pkts")),
-        known(counter("rcvd_rnr_err")),
-    );
-    Ok(())
 }
 
-fn us(time: Duration) -> String {
-    format!("{:.1} µs", time.as_nanos() as f64 / 1000.0)
+/// What SoftRoCE's driver counts: packets both ways, RNR NAKs that came, and how often it began to send again. A NIC's
+/// counters have other names, and a device in user space has none.
+pub fn device_counts(desk: &Desk) -> [Option<u64>; 4] {
+    ["sent_pkts", "rcvd_pkts", "rcvd_rnr_err", "completer_retry_err"].map(|name| desk.context.hw_counter(1, name))
+}
+
+/// The latency in µs below which so many of a thousand are.
+fn per_mille(sorted: &[Duration], share: usize) -> f64 {
+    let at = sorted.len().saturating_sub(1) * share / 1000;
+    sorted.get(at).map_or(0.0, |latency| latency.as_nanos() as f64 / 1000.0)
 }

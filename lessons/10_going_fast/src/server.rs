@@ -1,8 +1,8 @@
-//! The server: its memory is what most operations need of it. SEND and WRITE with immediate take receives, which it posts anew.
+//! The server: its memory is what most operations need of it. SENDs take receives, which it posts anew.
 
 use std::os::fd::AsFd;
 
-use common::{args::Args, cm::*, deadline::is_readable, deadline::Deadline, wc::*, *};
+use common::{args::Args, cm::*, deadline::Deadline, wc::*, *};
 
 use crate::plan::{Op, Plan};
 use crate::{wait::Waiter, Desk, ACK_TIMEOUT, CONN_PARAM, CREDIT_MESSAGES};
@@ -43,10 +43,13 @@ fn serve(id: &CmId, asked: &ConnParam) -> Result<()> {
     id.migrate_id(&events)?;
     let desk = Desk::create(id, events, CREDIT_MESSAGES, plan.receives as u32)?;
     let memory = register_memory(&desk, &plan)?;
-    let receives = Receives { desk: &desk, plan: &plan, memory: &memory };
-    receives.post_all()?;
+    if plan.op == Op::Send {
+        (0..plan.receives).try_for_each(|at| post_receive(&desk, &plan, &memory, at))?;
+    }
     accept(id, &desk, asked, Metadata::of(&memory))?;
-    receives.take_all()?;
+    if plan.op == Op::Send {
+        take_all(&desk, &plan, &memory)?;
+    }
     // WRITEs, READs and atomics are our device's business. This program sleeps until the client hangs up.
     goodbye(id, &desk)
 }
@@ -67,6 +70,11 @@ fn register_memory(desk: &Desk, plan: &Plan) -> Result<MemoryRegion> {
     desk.pd.reg_mr(plan.size * parts, Access::LOCAL_WRITE | open)
 }
 
+fn post_receive(desk: &Desk, plan: &Plan, memory: &MemoryRegion, at: usize) -> Result<()> {
+    let from = at % plan.receives * plan.size;
+    desk.qp.post_recv(memory, from..from + plan.size).map(drop)
+}
+
 fn accept(id: &CmId, desk: &Desk, asked: &ConnParam, memory: Metadata) -> Result<()> {
     let _stage = stage("accept");
     id.set_ack_timeout(ACK_TIMEOUT)?;
@@ -76,68 +84,40 @@ fn accept(id: &CmId, desk: &Desk, asked: &ConnParam, memory: Metadata) -> Result
     Ok(())
 }
 
+/// Takes what comes, posts a new receive for each, and with credits says so when half of them are free again: a word for each
+/// would be twice the packets.
+fn take_all(desk: &Desk, plan: &Plan, memory: &MemoryRegion) -> Result<()> {
+    let _stage = stage("take_all");
+    let mut waiter = Waiter::new(desk, plan.looks);
+    let half = (plan.receives / 2).max(1);
+    let (mut taken, mut told) = (0, 0);
+    while taken < plan.count {
+        // Our own words complete here, too.
+        if waiter.next()?.opcode() != Some(IBV_WC_RECV) {
+            continue;
+        }
+        post_receive(desk, plan, memory, taken)?;
+        taken += 1;
+        // The last requests need no word: they have their credits, and the client may hang up after them.
+        if plan.credits && taken - told == half && told + plan.receives < plan.count {
+            desk.qp.post_send(&SendWr::new(Operation::SendImm(half as u32), &[]))?;
+            told = taken;
+        }
+    }
+    Ok(())
+}
+
+/// However long the client works: nothing of what it does needs a word of ours. But a client whose machine is gone says no
+/// goodbye. So a WRITE of no bytes, which needs no memory and no key (IBTA volume 1, C9-88), asks now and then: if it
+/// completes, the client's device is there.
 fn goodbye(id: &CmId, desk: &Desk) -> Result<()> {
     let _stage = stage("goodbye");
-    // However long the client works: nothing of what it does needs a word of ours.
-    while !is_readable(&desk.events) {
-        match Deadline::answer("the client's goodbye").wait_readable(&[desk.events.as_fd()]) {
-            Err(Error::Deadline { .. }) => sign_of_life(desk)?,
-            other => drop(other?),
-        }
+    let nothing = SendWr::new(Operation::Write(Metadata::REFUSAL), &[]);
+    let wait = || Deadline::answer("the client's goodbye").wait_readable(&[desk.events.as_fd()]);
+    while let Err(Error::Deadline { .. }) = wait() {
+        let wr_id = desk.qp.post_send(&nothing)?;
+        desk.cq.wait_for_or_cm_event(wr_id, &desk.events, "a sign of life of the client's device")?;
     }
     desk.events.wait_for(RDMA_CM_EVENT_DISCONNECTED)?.ack();
     id.disconnect()
-}
-
-/// A client whose machine is gone says no goodbye. A WRITE of no bytes needs no memory and no key (IBTA volume 1, C9-88): if
-/// it completes, the client's device is there.
-fn sign_of_life(desk: &Desk) -> Result<()> {
-    let nothing = SendWr::new(Operation::Write(Metadata { addr: 0, rkey: 0, len: 0 }), &[]);
-    let wr_id = desk.qp.post_send(&nothing)?;
-    desk.cq.wait_for_or_cm_event(wr_id, &desk.events, "a sign of life of the client's device").map(drop)
-}
-
-/// The receives of a client whose requests need some.
-struct Receives<'a> {
-    desk: &'a Desk,
-    plan: &'a Plan,
-    memory: &'a MemoryRegion,
-}
-
-impl Receives<'_> {
-    /// WRITEs, READs and atomics take none.
-    fn post_all(&self) -> Result<()> {
-        let count = if self.plan.takes_receives() { self.plan.receives } else { 0 };
-        (0..count).try_for_each(|at| self.post(at))
-    }
-
-    fn post(&self, at: usize) -> Result<()> {
-        let from = at % self.plan.receives * self.plan.size;
-        let piece = [(self.memory, from..from + self.plan.size)];
-        // The bytes of a WRITE with immediate go where its request says.
-        self.desk.qp.post_recv_pieces(if self.plan.op == Op::Send { &piece } else { &[] }).map(drop)
-    }
-
-    /// Takes what comes, posts a new receive for each, and with credits says so when half of them are free again: a word
-    /// for each would be twice the packets.
-    fn take_all(&self) -> Result<()> {
-        let _stage = stage("take_all");
-        let mut waiter = Waiter::new(self.desk, self.plan.wait);
-        let count = if self.plan.takes_receives() { self.plan.count } else { 0 };
-        let half = (self.plan.receives / 2).max(1);
-        let (mut taken, mut told) = (0, 0);
-        while taken < count {
-            if !matches!(waiter.next()?.opcode(), Some(IBV_WC_RECV | IBV_WC_RECV_RDMA_WITH_IMM)) {
-                continue;
-            }
-            self.post(taken)?;
-            taken += 1;
-            // The last requests need no word: they have their credits, and the client may hang up after them.
-            if self.plan.credits && taken - told == half && told + self.plan.receives < count {
-                self.desk.qp.post_send(&SendWr::new(Operation::SendImm(half as u32), &[]))?;
-                told = taken;
-            }
-        }
-        Ok(())
-    }
 }

@@ -6,63 +6,47 @@
 //! hybrid   look a while, then sleep    the first while the traffic is dense, the second while it is thin
 //! ```
 
-use std::os::fd::AsFd;
-
 use common::deadline::{is_readable, Deadline};
-use common::{Result, WorkCompletion};
+use common::{Result, Woken, WorkCompletion};
 
-use crate::{plan::Wait, Desk};
+use crate::Desk;
 
-/// So many times a hybrid wait looks before it sleeps.
-const LOOKS: u64 = 200;
-/// After so many looks in vain a polling program looks whether the peer is still there, and at the clock. Both cost more
-/// than a look.
-const PATIENCE: u64 = 4096;
+/// So many looks in vain come before a sleep.
+pub const POLL: usize = u32::MAX as usize;
+pub const SLEEP: usize = 0;
+pub const HYBRID: usize = 200;
+
+/// After so many looks in vain: is the peer still there, and how late is it? Both questions cost more than a look.
+const PATIENCE: usize = 4096;
 
 pub struct Waiter<'a> {
     desk: &'a Desk,
-    /// Looks in vain before it sleeps.
-    looks: u64,
+    looks: usize,
     armed: bool,
-    quiet: Deadline,
-    /// Completions when the quiet began.
-    then: u64,
     pub completions: u64,
     pub polls: u64,
     pub sleeps: u64,
 }
 
 impl<'a> Waiter<'a> {
-    pub fn new(desk: &'a Desk, wait: Wait) -> Self {
-        let looks = match wait {
-            Wait::Poll => u64::MAX,
-            Wait::Sleep => 0,
-            Wait::Hybrid => LOOKS,
-        };
-        let quiet = Deadline::answer("the next completion");
-        Self { desk, looks, armed: false, quiet, then: 0, completions: 0, polls: 0, sleeps: 0 }
+    pub fn new(desk: &'a Desk, looks: usize) -> Self {
+        Self { desk, looks, armed: false, completions: 0, polls: 0, sleeps: 0 }
     }
 
-    /// The next completion, if it is there.
-    fn look(&mut self) -> Result<Option<WorkCompletion>> {
-        self.polls += 1;
-        let found = self.desk.cq.poll_one()?;
-        self.completions += u64::from(found.is_some());
-        found.map(WorkCompletion::into_success).transpose()
-    }
-
-    /// Waits for it.
+    /// Waits for the next completion.
     pub fn next(&mut self) -> Result<WorkCompletion> {
-        let mut looks = 0;
+        let (mut in_vain, mut deadline) = (0, None);
         loop {
-            if let Some(found) = self.look()? {
-                return Ok(found);
+            self.polls += 1;
+            if let Some(found) = self.desk.cq.poll_one()? {
+                self.completions += 1;
+                return found.into_success();
             }
-            looks += 1;
-            if looks > self.looks {
+            in_vain += 1;
+            if in_vain > self.looks {
                 self.sleep()?;
-            } else if looks % PATIENCE == 0 {
-                self.check_peer()?;
+            } else if in_vain % PATIENCE == 0 {
+                self.check_peer(&mut deadline)?;
             }
         }
     }
@@ -73,30 +57,20 @@ impl<'a> Waiter<'a> {
             self.armed = true;
             return self.desk.cq.req_notify();
         }
-        self.restart_clock();
         self.sleeps += 1;
-        let ready = self.quiet.wait_readable(&[self.desk.channel.as_fd(), self.desk.events.as_fd()])?;
-        match self.desk.channel.try_get_cq_event()? {
-            Some(_) => self.armed = false,
-            None if ready == 1 => return Err(self.desk.events.get_cm_event()?.instead_of("the next completion")),
-            None => {}
+        self.armed = false;
+        match self.desk.channel.get_cq_event_or_cm_event(&self.desk.events, "the next completion")? {
+            Woken::Completion(_) => Ok(()),
+            Woken::CmEvent => Err(self.desk.events.get_cm_event()?.instead_of("the next completion")),
         }
-        Ok(())
     }
 
-    /// Has the peer gone, or has nothing come for too long?
-    pub fn check_peer(&mut self) -> Result<()> {
+    /// Has the peer gone, or has nothing come for too long? The time runs from the first such question on: so what comes soon
+    /// costs no look at the clock.
+    pub fn check_peer(&self, deadline: &mut Option<Deadline>) -> Result<()> {
         if is_readable(&self.desk.events) {
             return Err(self.desk.events.get_cm_event()?.instead_of("the next completion"));
         }
-        self.restart_clock();
-        self.quiet.left().map(|_| ())
-    }
-
-    /// The time runs from the first look at the clock after the last completion: so a completion itself costs no look.
-    fn restart_clock(&mut self) {
-        if self.completions > self.then {
-            (self.then, self.quiet) = (self.completions, Deadline::answer("the next completion"));
-        }
+        deadline.get_or_insert_with(|| Deadline::answer("the next completion")).left().map(drop)
     }
 }

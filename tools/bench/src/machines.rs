@@ -124,7 +124,7 @@ fn device(effort: Effort) -> Result<Vec<Figure>> {
     };
     let (mut ours, mut kernel) = (Vec::new(), Vec::new());
     for _ in 0..effort.rounds {
-        let median = |text: &str| field(text, "median_ns").map(|ns| ns / 1e3).context("lesson 10 said no median");
+        let median = |text: &str| field(text, "median_us").context("lesson 10 said no median");
         ours.push(median(&client("device", "$SERVER")?)?);
         kernel.push(median(&client("lab", "server")?)?);
     }

@@ -70,11 +70,11 @@ pub fn tcp(effort: Effort) -> Result<Vec<Figure>> {
         )
     };
     let said = take_turns("bench-tcp", server, &contenders, effort)?;
-    let rdma = numbers(&said, "RDMA there and back", |text| field(text, "median_ns").map(|ns| ns / 1e3))?;
+    let rdma = numbers(&said, "RDMA there and back", |text| field(text, "median_us"))?;
     let blocks = numbers(&said, "RDMA blocks", |text| field(text, "bytes_per_s").map(|bytes| bytes / 1e6))?;
     Ok(vec![
         Figure::new("SEND of 64 bytes, asleep, there and back / 2", "µs", rdma)
-            .beside("TCP, the same", numbers(&said, "TCP", |text| field(text, "median_ns").map(|ns| ns / 1e3))?),
+            .beside("TCP, the same", numbers(&said, "TCP", |text| field(text, "median_us"))?),
         Figure::new("WRITE of 64 KiB, depth 16", "MB/s", blocks).beside(
             "TCP, one stream",
             numbers(&said, "TCP", |text| field(text, "bytes_per_s").map(|bytes| bytes / 1e6))?,
@@ -123,6 +123,6 @@ pub fn tcp_client(host: &str, small: usize, large: usize) -> Result<()> {
     (0..large).try_for_each(|_| stream.write_all(&block))?;
     stream.read_exact(&mut message[..1])?;
     let rate = (large * BLOCK) as f64 / started.elapsed().as_secs_f64();
-    println!("bench median_ns={} bytes_per_s={rate:.0}", median.as_nanos());
+    println!("median_us={:.3} bytes_per_s={rate:.0}", median.as_nanos() as f64 / 1e3);
     Ok(())
 }

@@ -54,7 +54,7 @@ pub fn figures(effort: Effort) -> Result<Vec<Figure>> {
                 .collect()
         };
         let svg =
-            plot(&points("requests_per_s")?, &points("median_ns")?).map_err(|error| anyhow::anyhow!("{error}"))?;
+            plot(&points("requests_per_s")?, &points("median_us")?).map_err(|error| anyhow::anyhow!("{error}"))?;
         std::fs::write(root()?.join("docs/images/10_depth.svg"), svg)?;
     }
     Ok(figures)

@@ -113,7 +113,7 @@ pub fn figures(effort: Effort) -> Result<Vec<Figure>> {
         };
         let ours = numbers(&said, what, |text| match kind {
             Bandwidth => field(text, "bytes_per_s").map(|bytes| bytes / 1e6),
-            _ => field(text, "median_ns").map(|ns| ns / 1e3),
+            _ => field(text, "median_us"),
         })?;
         let reference = numbers(&said, &format!("{what}, perftest"), |text| perftest(text, *kind))?;
         Ok(Figure::new(what, unit, ours).beside(other, reference).wanted(wanted))
