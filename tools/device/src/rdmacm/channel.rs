@@ -61,8 +61,12 @@ unsafe fn library_part(device: &Device, event: &mut rdma_cm_event) {
         match event.event {
             RDMA_CM_EVENT_ADDR_RESOLVED => ((*id).verbs, (*id).port_num) = (context(), 1),
             RDMA_CM_EVENT_CONNECT_REQUEST => {
-                (*id).context = (*event.listen_id).context;
-                device.lock().cm.fetched(event.listen_id as u64);
+                let listener = event.listen_id;
+                (*id).context = (*listener).context;
+                // The listener may have migrated since the knock. Its new ids have the channel that it has now (librdmacm,
+                // `ucma_process_conn_req`); none of them has had another event, as none is accepted.
+                attach(id, (*listener).channel, events(listener));
+                device.lock().cm.fetched(listener as u64);
             }
             RDMA_CM_EVENT_CONNECT_RESPONSE if !(*id).qp.is_null() => {
                 let ready = connect::complete(device, id);
@@ -100,6 +104,14 @@ pub(super) unsafe fn queue_of(channel: *mut rdma_event_channel) -> Arc<Events> {
 /// The queue of an id's channel.
 unsafe fn events(id: *mut rdma_cm_id) -> Arc<Events> {
     Arc::clone(&locked(unsafe { &Id::own(id).events }))
+}
+
+/// From now on an id's events go to this channel.
+unsafe fn attach(id: *mut rdma_cm_id, channel: *mut rdma_event_channel, to: Arc<Events>) {
+    unsafe {
+        (*id).channel = channel;
+        *locked(&Id::own(id).events) = to;
+    }
 }
 
 /// Puts the connection manager's events in the channels of their ids. Called with the device's lock held, so that no id
@@ -170,7 +182,7 @@ unsafe fn is_about(event: &Face, id: *mut rdma_cm_id) -> bool {
     unsafe { (*event).id == id || (*event).listen_id == id }
 }
 
-/// `rdma_migrate_id(3)`: an id's events come along.
+/// `rdma_migrate_id(3)`: an id's events come along, with those who have knocked at it.
 #[no_mangle]
 pub unsafe extern "C" fn rdma_migrate_id(id: *mut rdma_cm_id, channel: *mut rdma_event_channel) -> c_int {
     call(|device| unsafe {
@@ -180,8 +192,7 @@ pub unsafe extern "C" fn rdma_migrate_id(id: *mut rdma_cm_id, channel: *mut rdma
         Arc::clone(&Id::own(id).unacked).wait_for_all();
         let _nic = device.lock();
         let (before, after) = (events(id), queue_of(channel));
-        (*id).channel = channel;
-        *locked(&Id::own(id).events) = Arc::clone(&after);
+        attach(id, channel, Arc::clone(&after));
         before.take_out(|event| is_about(event, id)).into_iter().for_each(|event| after.push(event));
         Ok(())
     })

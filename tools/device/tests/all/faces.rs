@@ -4,7 +4,7 @@
 #![allow(clippy::undocumented_unsafe_blocks)] // It is C that is called: what holds, the manual pages say.
 
 use device::rdmacm::channel::*;
-use device::rdmacm::connect::rdma_connect;
+use device::rdmacm::connect::{rdma_accept, rdma_connect, rdma_establish};
 use device::rdmacm::id::*;
 use device::verbs::cq::*;
 use device::verbs::device::*;
@@ -62,7 +62,7 @@ unsafe fn listening(channel: *mut rdma_event_channel, port: u16) -> *mut rdma_cm
 }
 
 /// Asks for a connection to a port.
-unsafe fn knock(channel: *mut rdma_event_channel, port: u16) {
+unsafe fn knock(channel: *mut rdma_event_channel, port: u16) -> *mut rdma_cm_id {
     unsafe {
         let (mut id, mut to, mut param) = (null_mut(), own_address(port), zeroed::<rdma_conn_param>());
         assert_eq!(rdma_create_id(channel, &mut id, null_mut(), rdma_port_space::RDMA_PS_TCP), 0);
@@ -72,17 +72,27 @@ unsafe fn knock(channel: *mut rdma_event_channel, port: u16) {
         assert_eq!(next_event(channel), rdma_cm_event_type::RDMA_CM_EVENT_ROUTE_RESOLVED);
         param.qp_num = 17;
         assert_eq!(rdma_connect(id, &mut param), 0);
+        id
     }
 }
 
 unsafe fn next_event(channel: *mut rdma_event_channel) -> u32 {
+    unsafe { next_event_and_id(channel).0 }
+}
+
+unsafe fn next_event_and_id(channel: *mut rdma_event_channel) -> (u32, *mut rdma_cm_id) {
     unsafe {
         let mut event = null_mut();
         assert_eq!(rdma_get_cm_event(channel, &mut event), 0);
-        let kind = (*event).event;
+        let told = ((*event).event, (*event).id);
         rdma_ack_cm_event(event);
-        kind
+        told
     }
+}
+
+/// Other tests of this program count what its device has: nothing stays there.
+unsafe fn give_back<const N: usize>(ids: [*mut rdma_cm_id; N]) {
+    ids.into_iter().for_each(|id| assert_eq!(unsafe { rdma_destroy_id(id) }, 0));
 }
 
 /// A program destroys an event channel before the ids that have it. Then somebody knocks there, and elsewhere.
@@ -90,20 +100,44 @@ unsafe fn next_event(channel: *mut rdma_event_channel) -> u32 {
 fn a_channel_may_go_before_its_ids() {
     let told = within(DEADLINE, || unsafe {
         let (first, second) = (rdma_create_event_channel(), rdma_create_event_channel());
-        let id = listening(first, 7001);
-        listening(second, 7002);
+        let (without_channel, listener) = (listening(first, 7001), listening(second, 7002));
         rdma_destroy_event_channel(first);
         // What the channel's memory holds now is somebody else's.
         let others: Vec<Vec<u8>> = (0..200).map(|size| vec![0x41; 8 + size]).collect();
-        knock(second, 7001);
-        knock(second, 7002);
-        let told = next_event(second);
+        let clients = [knock(second, 7001), knock(second, 7002)];
+        let (told, child) = next_event_and_id(second);
         drop(others);
         // An id that has lost its channel can still be given back, and so can those who knocked.
-        assert_eq!(rdma_destroy_id(id), 0);
+        give_back([without_channel, listener, child]);
+        give_back(clients);
+        rdma_destroy_event_channel(second);
         told
     });
     assert_eq!(told, Some(rdma_cm_event_type::RDMA_CM_EVENT_CONNECT_REQUEST), "the device does not answer any more");
+}
+
+/// Somebody knocks, the listener migrates, and only then the program takes the knock: the new id has the listener's channel of
+/// now. The old channel may go, and what happens to the new id is told in the other one.
+#[test]
+fn who_has_knocked_goes_along_with_a_listener_that_migrates() {
+    let told = within(DEADLINE, || unsafe {
+        let [first, second, clients] = std::array::from_fn(|_| rdma_create_event_channel());
+        let (listener, client) = (listening(first, 7003), knock(clients, 7003));
+        let mut knocked = libc::pollfd { fd: (*first).fd, events: libc::POLLIN, revents: 0 };
+        assert_eq!(libc::poll(&mut knocked, 1, -1), 1);
+        assert_eq!(rdma_migrate_id(listener, second), 0);
+        let (kind, child) = next_event_and_id(second);
+        assert_eq!((kind, (*child).channel), (rdma_cm_event_type::RDMA_CM_EVENT_CONNECT_REQUEST, second));
+        rdma_destroy_event_channel(first);
+        assert_eq!(rdma_accept(child, &mut zeroed()), 0);
+        assert_eq!(next_event(clients), rdma_cm_event_type::RDMA_CM_EVENT_CONNECT_RESPONSE);
+        assert_eq!(rdma_establish(client), 0);
+        let told = next_event(second);
+        give_back([child, listener, client]);
+        [second, clients].into_iter().for_each(|channel| rdma_destroy_event_channel(channel));
+        told
+    });
+    assert_eq!(told, Some(rdma_cm_event_type::RDMA_CM_EVENT_ESTABLISHED), "the listener's new channel has no event");
 }
 
 /// Two queue pairs that are connected to each other, with a queue of so many completions.
