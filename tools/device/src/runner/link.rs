@@ -9,6 +9,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::SystemTime;
 
 const FILE: &str = "libibverbs.so.1";
 /// The other names. perftest asks for the last three.
@@ -20,14 +21,29 @@ const VERSIONS: &str = include_str!("../../verbs.map");
 pub fn library() -> Result<PathBuf> {
     let own = env::current_exe().context("where is this program?")?;
     let build = own.parent().context("this program lies nowhere")?;
-    let archive = build.join("libdevice.a");
-    let built = fs::metadata(&archive).and_then(|file| file.modified());
-    let built = built.with_context(|| format!("{} is not built: cargo build -p device", archive.display()))?;
+    let not_built = || format!("no libdevice.a in {}: cargo build -p device", build.display());
+    let (built, archive) = newest_archive(build).with_context(not_built)?;
     let folder = build.join("device-libraries");
-    if fs::metadata(folder.join(FILE)).and_then(|file| file.modified()).map_or(true, |linked| linked < built) {
+    if modified(&folder.join(FILE)).map_or(true, |linked| linked < built) {
         link(&archive, &folder)?;
     }
     Ok(folder)
+}
+
+/// The archive that cargo has built last, and when. `cargo test` leaves its own in `deps`, with a number in its name, and the
+/// one of the last `cargo build` where it is.
+fn newest_archive(build: &Path) -> Option<(SystemTime, PathBuf)> {
+    let is_ours = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name.starts_with("libdevice-") && name.ends_with(".a")
+    };
+    let files = fs::read_dir(build.join("deps")).into_iter().flatten().flatten().map(|file| file.path());
+    let all = files.filter(is_ours).chain([build.join("libdevice.a")]);
+    all.filter_map(|path| Some((modified(&path)?, path))).max()
+}
+
+fn modified(path: &Path) -> Option<SystemTime> {
+    fs::metadata(path).and_then(|file| file.modified()).ok()
 }
 
 fn link(archive: &Path, folder: &Path) -> Result<()> {
@@ -59,4 +75,28 @@ fn link(archive: &Path, folder: &Path) -> Result<()> {
         put(&new, name)?;
     }
     put(&new, FILE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn programs_get_the_device_that_was_built_last() {
+        let build = env::temp_dir().join(format!("device-link-{}", std::process::id()));
+        fs::create_dir_all(build.join("deps")).unwrap();
+        assert_eq!(newest_archive(&build), None);
+        let mut time = SystemTime::UNIX_EPOCH;
+        for name in ["deps/libdevice-0a.a", "libdevice.a", "deps/libdevice-0b.a", "libdevice.a"] {
+            time += Duration::from_secs(1);
+            fs::File::create(build.join(name)).unwrap().set_modified(time).unwrap();
+            // What is no archive of the device does not count, however new it is.
+            for other in ["deps/libdevice-0a.rlib", "deps/libdevices-0c.a"] {
+                fs::write(build.join(other), "").unwrap();
+            }
+            assert_eq!(newest_archive(&build), Some((time, build.join(name))));
+        }
+        fs::remove_dir_all(&build).unwrap();
+    }
 }
