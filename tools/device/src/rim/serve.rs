@@ -78,9 +78,10 @@ mod tests {
             let _ = thread::spawn(|| or_abort(|| panic!("planted"))).join();
             return;
         }
-        let name = "nic::serve::tests::a_device_that_fails_says_where_and_ends_its_program";
+        let (_, module) = module_path!().split_once("::").unwrap();
+        let name = format!("{module}::a_device_that_fails_says_where_and_ends_its_program");
         let mut program = process::Command::new(env::current_exe().unwrap());
-        let output = program.args(["--exact", name, "--nocapture"]).env(FAILS, "1").output().unwrap();
+        let output = program.args(["--exact", &name, "--nocapture"]).env(FAILS, "1").output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.signal(), Some(libc::SIGABRT), "{said}");
         assert!(said.contains("serve.rs:") && said.contains("planted") && said.contains("device: a fault"), "{said}");
