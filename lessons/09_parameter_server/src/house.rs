@@ -71,8 +71,6 @@ pub struct Peer {
     pub qp: QueuePair,
     /// Where its gradients come. The region is its own: its rkey opens nobody else's.
     slot: MemoryRegion,
-    /// The number of its first request.
-    pub oldest: u64,
     pub state: State,
     pub since: Instant,
     /// Of its last gradient.
@@ -86,13 +84,12 @@ impl Peer {
         let qp = QueuePair::create(id, &house.pd, &QpInitAttr::new(&house.cq, QUEUE))?;
         let slot = house.pd.reg_mr(SLOT_LEN, Access::LOCAL_WRITE | Access::REMOTE_WRITE)?;
         // Receives without memory: a WRITE with immediate uses one up, and its bytes go into the slot.
-        let oldest = qp.post_recv_pieces(&[])?;
-        (1..RECEIVES).try_for_each(|_| qp.post_recv_pieces(&[]).map(|_| ()))?;
+        (0..RECEIVES).try_for_each(|_| qp.post_recv_pieces(&[]).map(|_| ()))?;
         let [board, slot_at, counter] = [&house.board, &slot, &house.counter].map(Metadata::of);
         let private_data = Welcome { board, slot: slot_at, counter, worker }.encode();
         id.set_ack_timeout(ACK_TIMEOUT)?;
         id.accept(&ConnParam { private_data, ..CONN_PARAM.clamped_to(asked) })?;
-        Ok(Self { id: id.clone(), qp, slot, oldest, state: State::Accepted, since: Instant::now(), loss: None })
+        Ok(Self { id: id.clone(), qp, slot, state: State::Accepted, since: Instant::now(), loss: None })
     }
 
     /// Says what comes next, in a SEND without bytes: 32 bits of immediate data are enough.

@@ -50,12 +50,12 @@ impl Server {
     fn open(args: &Args) -> Result<Self> {
         let _stage = stage("listen");
         let (wanted, in_step) = (args.count().max(1) as usize, args.text(&MODE) == "sync");
-        let loss = args.text(&LOSS).parse().ok().filter(|loss| *loss >= 0.0 && wanted <= PLACES);
-        let help = "See `lesson-09 server --help`";
-        let loss = loss.ok_or_else(|| Error::content("-n is at most 8, and --loss a number from 0 on", help))?;
+        let wrong = |what| Error::content(what, "See `lesson-09 server --help`");
+        (wanted <= PLACES).then_some(()).ok_or_else(|| wrong("-n is at most 8"))?;
+        let loss = args.text(&LOSS).parse().ok().filter(|loss| *loss >= 0.0);
+        let loss = loss.ok_or_else(|| wrong("--loss is a number from 0 on"))?;
         // In the mode async every gradient makes a round.
         let rounds = args.number(&ROUNDS).unwrap_or(1).saturating_mul(if in_step { 1 } else { wanted });
-        let goal = (loss, rounds.clamp(1, LAST_ROUND) as u32);
         let (events, timer) = (EventChannel::create()?, Timer::every(TICK)?);
         let _listener = address::try_each(&args.address, args.port, |address| {
             let id = events.create_id()?;
@@ -64,7 +64,7 @@ impl Server {
             say!("listening on {address}: {PLACES} places, and the first round begins with {wanted} workers");
             Ok(id)
         })?;
-        let training = Training::new(goal, in_step, args.flag(&CHECK));
+        let training = Training::new((loss, rounds.clamp(1, LAST_ROUND) as u32), in_step, args.flag(&CHECK));
         let (slowest, peers, quiet) = ((Duration::ZERO, 0), BTreeMap::new(), Deadline::knock("workers"));
         Ok(Self { training, wanted, slowest, peers, house: None, _listener, timer, events, quiet })
     }
@@ -123,10 +123,10 @@ impl Server {
     }
 
     fn admit(&mut self, id: &CmId, asked: &ConnParam) -> Result<u8> {
-        let no = |why| Error::content(why, "Run lesson 09 on both sides");
-        let wanted = read_hello(&asked.private_data).ok_or_else(|| no("only workers of lesson 09 come in here"))?;
+        let stranger = || Error::content("only workers of lesson 09 come in here", "Run lesson 09 on both sides");
+        let wanted = read_hello(&asked.private_data).ok_or_else(stranger)?;
         if self.training.over {
-            return Err(no("the training is over"));
+            return Err(Error::content("the training is over", "Start the server anew"));
         }
         let house = match &mut self.house {
             Some(house) => house,

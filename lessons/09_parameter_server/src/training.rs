@@ -47,54 +47,54 @@ impl Training {
         Ok(())
     }
 
-    /// Folds what has come into the weights, which get the next version; and says so. None if nothing has come. `present`
-    /// is how many workers there are: in the mode async one gradient of four is a quarter of a step. And `losses` are the
-    /// last ones of those that are there: what one that has gone had delivered counts, but its loss is of the past.
-    pub fn fold(&mut self, present: usize, losses: &[f64]) -> Option<String> {
+    /// Folds what has come into the weights, which get the next version, and tells whose it was. None if nothing has come.
+    /// `present` is how many workers there are: in the mode async one gradient of four is a quarter of a step. `loss` is
+    /// theirs, the mean: what one that has gone had delivered counts, but its loss is of the past.
+    pub fn fold(&mut self, present: usize, loss: f64) -> Option<Vec<u8>> {
         let delivered = std::mem::take(&mut self.delivered);
         if delivered.is_empty() || self.over {
             return None;
         }
         let share = if self.in_step { delivered.len() } else { present.max(delivered.len()) };
         step(&mut self.weights, delivered.values(), share);
-        let loss = if losses.is_empty() { f64::INFINITY } else { losses.iter().sum::<f64>() / losses.len() as f64 };
         let workers: Vec<u8> = delivered.into_keys().collect();
-        let names = workers.iter().map(u8::to_string).collect::<Vec<_>>().join(" ");
-        self.took_part.extend(&workers);
-        if let Some(alone) = self.alone.as_mut().filter(|_| self.in_step) {
-            step_alone(alone, &workers);
-            if alone.map(f64::to_bits) != self.weights.map(f64::to_bits) {
-                self.differs.get_or_insert(self.round);
-            }
-        }
+        self.check(&workers);
         self.over = loss < self.goal.0 || self.round >= self.goal.1;
         self.round += 1;
-        Some(format!("round {}: loss {loss:.6} from workers {names}", self.round - 1))
+        Some(workers)
+    }
+
+    /// In step: the same step here alone. Are the weights the same?
+    fn check(&mut self, workers: &[u8]) {
+        self.took_part.extend(workers);
+        let Some(alone) = self.alone.as_mut().filter(|_| self.in_step) else { return };
+        step_alone(alone, workers);
+        if alone.map(f64::to_bits) != self.weights.map(f64::to_bits) {
+            self.differs.get_or_insert(self.round);
+        }
     }
 
     /// What the check found, in words. Nothing if nobody asked for one.
     pub fn verdict(&self) -> Result<Option<String>> {
         let (Some(alone), rounds) = (self.alone, self.round - 1) else { return Ok(None) };
-        let (right, what) = match (self.in_step, self.differs) {
-            (true, None) => (true, format!("the same to the bit as computed here alone, in all {rounds} rounds")),
-            (_, Some(round)) => (false, format!("after round {round} the weights are not those computed here alone")),
-            (false, None) => self.solve(alone),
-        };
-        if right {
-            return Ok(Some(what));
+        let wrong = |what| Error::content(what, "The log says whose gradients each round was made from");
+        match self.differs {
+            _ if !self.in_step => self.solve(alone).map(Some),
+            None => Ok(Some(format!("the same to the bit as computed here alone, in all {rounds} rounds"))),
+            Some(round) => Err(wrong(format!("after round {round} the weights are not those computed here alone"))),
         }
-        let next =
-            "The log says whose gradients each round was made from; async needs --rounds until the loss is small";
-        Err(Error::content(what, next))
     }
 
-    /// Solves the whole problem with all who took part, and looks how far our weights are from the solution.
-    fn solve(&self, mut alone: Weights) -> (bool, String) {
+    /// Out of step: solves the whole problem with all who took part. Are our weights near the solution?
+    fn solve(&self, mut alone: Weights) -> Result<String> {
         let workers: Vec<u8> = self.took_part.iter().copied().collect();
         let solved = (0..self.goal.1).any(|_| step_alone(&mut alone, &workers) < self.goal.0);
         let off = alone.iter().zip(&self.weights).map(|(alone, ours)| (alone - ours).abs()).fold(0.0, f64::max);
         let what = format!("each weight within {off:.4} of what is computed here alone; {TOLERANCE} is allowed");
-        (solved && off <= TOLERANCE, what)
+        if !solved || off > TOLERANCE {
+            return Err(Error::content(what, "Give more --rounds, until the loss is small"));
+        }
+        Ok(what)
     }
 }
 

@@ -11,11 +11,11 @@ impl Server {
             // Armed again before the poll: what comes after the poll wakes us.
             house.cq.req_notify()?;
         }
-        for wc in house.cq.poll()? {
+        // Until there is none: then nothing is left of those that have gone, and a new QP may have the number of one of theirs.
+        while let Some(wc) = self.house.as_ref().map_or(Ok(None), |house| house.cq.poll_one())? {
             self.quiet = Deadline::knock("workers");
-            // `wc->qp_num` says whose it is, if not of one that has gone: a new QP may have its number, but not its requests.
-            let is_its = |peer: &Peer| peer.qp.qp_num() == wc.qp_num && wc.wr_id >= peer.oldest;
-            let Some((&number, _)) = self.peers.iter().find(|(_, peer)| is_its(peer)) else { continue };
+            let its = self.peers.iter().find(|(_, peer)| peer.qp.qp_num() == wc.qp_num);
+            let Some((&number, _)) = its else { continue };
             if let Err(error) = self.on_completion(number, wc) {
                 self.dismiss(number, &error);
             }
@@ -72,11 +72,13 @@ impl Server {
         let wait = self.training.in_step && !self.in_state(&[State::Working]).is_empty();
         let Some(house) = self.house.as_mut().filter(|_| present >= self.wanted && !wait) else { return Ok(()) };
         self.wanted = 0;
-        let losses: Vec<f64> = self.peers.values().filter_map(|peer| peer.loss).collect();
-        if let Some(words) = self.training.fold(present, &losses) {
+        let (round, losses) = (self.training.round, self.peers.values().filter_map(|peer| peer.loss));
+        let loss = losses.clone().sum::<f64>() / losses.count() as f64;
+        if let Some(workers) = self.training.fold(present, loss) {
             house.publish(self.training.round, &self.training.weights)?;
             let (took, last) = std::mem::take(&mut self.slowest);
-            say!("{words}; worker {last} was the last, after {} ms", took.as_millis());
+            let (took, workers) = (took.as_millis(), workers.iter().map(u8::to_string).collect::<Vec<_>>().join(" "));
+            say!("round {round}: loss {loss:.6} from workers {workers}; worker {last} was the last, after {took} ms");
         }
         for number in self.in_state(&[State::Idle, State::Delivered]) {
             let word = if self.training.over { STOP } else { immediate(self.training.round, number) };

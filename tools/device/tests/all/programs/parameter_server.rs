@@ -107,7 +107,12 @@ fn who_joins_in_the_middle_takes_part_from_then_on() {
 
 #[test]
 fn wrong_options_are_named() {
-    for (options, says) in [("-n 9", "-n is at most 8"), ("--loss x", "--loss a number from 0 on")] {
+    let wrong = [
+        ("-n 9", "-n is at most 8. Next"),
+        ("--loss x", "--loss is a number from 0 on. Next"),
+        ("--loss=-1", "--loss is a number from 0 on. Next"),
+    ];
+    for (options, says) in wrong {
         let check = programs(&format!("lesson-09 server {options}"), "true").exits(1, 0);
         check.logs(SERVER, says);
     }
