@@ -148,6 +148,8 @@ pub fn status_text(event: CmEventType, status: i32) -> String {
         reason if event == RDMA_CM_EVENT_REJECTED && reason > 0 => {
             format!("{reason} ({})", reject::meaning(reason))
         }
+        // Not -EPERM, but what a function of librdmacm's own returned (`ucma_process_conn_resp` in its source).
+        -1 => "-1 (no errno: a call inside librdmacm failed)".into(),
         negative if negative < 0 => {
             format!("{negative} ({}: {})", errno::name(-negative), errno::meaning(-negative))
         }

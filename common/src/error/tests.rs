@@ -64,6 +64,12 @@ fn an_unreachable_host_decodes_the_negative_errno() {
 }
 
 #[test]
+fn minus_one_from_librdmacm_is_no_eperm() {
+    let text = status_text(RDMA_CM_EVENT_CONNECT_ERROR, -1);
+    assert!(text.starts_with("-1 (no errno") && !text.contains("EPERM"), "{text}");
+}
+
+#[test]
 fn a_failed_completion_is_named_and_explained() {
     let status = IBV_WC_REM_ACCESS_ERR;
     let text = Error::Completion { wr_id: 3, qp_num: 17, status, vendor_err: 0 }.to_string();
