@@ -96,7 +96,7 @@ impl CompletionQueue {
     }
 
     /// `ibv_req_notify_cq`: arms the CQ: the *next* completion puts one event into the channel. Completions that are
-    /// already there do not, so poll once more after arming, before you sleep.
+    /// already there need not, so poll once more after arming, before you sleep.
     ///
     /// # Errors
     /// `Error::Call` if the device refuses.
