@@ -5,18 +5,13 @@ use super::support;
 use roce::aeth::{Nak, Syndrome};
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
-use support::{each, example, programs, Check, Run, CLIENT, SERVER};
+use support::{each, example, free_port, programs, Check, Run, CLIENT, SERVER};
 
 const WRITE: [&str; 2] = ["C RC RDMA Write Only", "S RC Acknowledge"];
 
-/// Runs both sides, which meet on a TCP port that nobody else has: runs at a time share this machine's.
+/// Runs both sides.
 fn lesson(server: &str, client: &str) -> Check {
-    let port = free_port();
-    Run::lesson("08", &format!("-p {port} {server}"), &format!("-p {port} {client}")).check()
-}
-
-fn free_port() -> u16 {
-    TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port()
+    Run::lesson("08", server, client).check()
 }
 
 /// Why each NAK of a run refuses.

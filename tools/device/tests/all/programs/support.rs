@@ -1,5 +1,6 @@
 //! What the tests share that run programs on the device: running them. What to ask about a run is in tools/testkit/src/ran.rs.
 
+use std::net::TcpListener;
 use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,9 +17,10 @@ const SIDE_BY_SIDE: usize = 16;
 pub struct Run(Vec<String>);
 
 impl Run {
-    /// Both sides of a lesson.
+    /// Both sides of a lesson. Those of lesson 08 meet on a TCP port of this machine, which may run other tests: on a free one.
     pub fn lesson(number: &str, server: &str, client: &str) -> Run {
-        let arguments = [format!("--server-args={server}"), format!("--client-args={client}")];
+        let port = if number == "08" { format!("-p {} ", free_port()) } else { String::new() };
+        let arguments = [format!("--server-args={port}{server}"), format!("--client-args={port}{client}")];
         Run([&["run".to_owned(), format!("lesson-{number}")], &arguments[..]].concat())
     }
 
@@ -57,6 +59,11 @@ impl Run {
         assert!(matches!(output.status.code(), Some(0 | 1)), "{:?}: {said}", self.0);
         Check::read(&device.ancestors().nth(2).unwrap().join("device/runs").join(name).join("wire.pcapng"), said)
     }
+}
+
+/// A TCP port that nobody has at this moment.
+pub fn free_port() -> u16 {
+    TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port()
 }
 
 /// Runs both sides of a lesson.
