@@ -58,8 +58,8 @@ impl QueuePair {
     /// the completion. Returns the request's number.
     ///
     /// # Errors
-    /// `Error::Call`: ENOMEM if the queue is full, EINVAL before RTS (mlx5: ENOMEM). `Kind::OutOfRange` for a range outside its region,
-    /// `Kind::Misuse` for what the operation or the QP cannot carry. Nothing is posted then.
+    /// `Error::Call`: ENOMEM if the queue is full, EINVAL before RTS (mlx5: ENOMEM). `Kind::OutOfRange` for a range
+    /// outside its region, `Kind::Misuse` for what the operation or the QP cannot carry. Nothing is posted then.
     pub fn post_send(&self, request: &SendWr) -> Result<u64> {
         let mut sges = request.sges(self.cap.max_send_sge, self.cap.max_inline_data)?;
         let mut wr = self.show(next_wr_id(), request, &mut sges);
