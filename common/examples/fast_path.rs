@@ -72,10 +72,10 @@ struct Desk {
 
 fn desk(id: &CmId) -> Result<Desk> {
     let context = id.verbs()?;
-    let pd = ProtectionDomain::alloc(&context)?;
-    let channel = CompletionChannel::create(&context)?;
-    let cq = CompletionQueue::create(&channel, 64)?;
-    let qp = QueuePair::create(id, &pd, &QpInitAttr::new(&cq, CAP))?;
+    let pd = context.alloc_pd()?;
+    let channel = context.create_comp_channel()?;
+    let cq = channel.create_cq(64)?;
+    let qp = id.create_qp(&pd, &QpInitAttr::new(&cq, CAP))?;
     let open = Access::REMOTE_WRITE | Access::REMOTE_READ | Access::REMOTE_ATOMIC;
     let region = pd.reg_mr(64, Access::LOCAL_WRITE | open)?;
     Ok(Desk { qp, region, cq, channel })

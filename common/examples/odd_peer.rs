@@ -13,8 +13,8 @@ use std::time::Duration;
 use common::args::PORT;
 use common::cm::*;
 use common::{
-    address, narrate, Access, CmId, CompletionChannel, CompletionQueue, ConnParam, Error, EventChannel, MemoryRegion,
-    Metadata, ProtectionDomain, QpCap, QpInitAttr, QueuePair, Result, SendWr,
+    address, narrate, Access, CmId, CompletionQueue, ConnParam, Error, EventChannel, MemoryRegion, Metadata,
+    ProtectionDomain, QpCap, QpInitAttr, QueuePair, Result, SendWr,
 };
 
 const CAP: QpCap = QpCap { max_send_wr: 8, max_recv_wr: RECEIVES as u32, ..QpCap::SMALL };
@@ -55,10 +55,10 @@ fn main() -> Result<()> {
 /// Creates what a connection needs, connects, and takes the steps.
 fn act(id: &CmId, channel: &EventChannel, steps: &[&str], connect: impl Fn(&ConnParam) -> Result<()>) -> Result<()> {
     let context = id.verbs()?;
-    let pd = ProtectionDomain::alloc(&context)?;
-    let completions = CompletionChannel::create(&context)?;
-    let cq = CompletionQueue::create(&completions, 32)?;
-    let qp = QueuePair::create(id, &pd, &QpInitAttr::new(&cq, CAP))?;
+    let pd = context.alloc_pd()?;
+    let completions = context.create_comp_channel()?;
+    let cq = completions.create_cq(32)?;
+    let qp = id.create_qp(&pd, &QpInitAttr::new(&cq, CAP))?;
     let inbox = pd.reg_mr(RECEIVES * 4096, Access::LOCAL_WRITE)?;
     for slot in 0..RECEIVES {
         qp.post_recv(&inbox, slot * 4096..(slot + 1) * 4096)?;
@@ -101,7 +101,7 @@ fn take(step: &str, id: &CmId, pd: &ProtectionDomain, cq: &CompletionQueue, qp: 
 
 fn region(pd: &ProtectionDomain, bytes: &[u8]) -> Result<MemoryRegion> {
     // A message may be empty; a region may not.
-    let mut region = pd.reg_mr(bytes.len().max(1), Access::LOCAL_READ)?;
+    let region = pd.reg_mr(bytes.len().max(1), Access::LOCAL_READ)?;
     region.write(0, bytes)?;
     Ok(region)
 }

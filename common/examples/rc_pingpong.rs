@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use common::args::{Args, Opt, Side};
 use common::tcp::{listen, Peer};
 use common::wc::IBV_WC_RECV;
-use common::{deadline::Deadline, ProtectionDomain, QpCap, QpInitAttr, QueuePair, Result, SendWr};
+use common::{deadline::Deadline, QpCap, QpInitAttr, QueuePair, Result, SendWr};
 use common::{narrate, say, stage, Access, Card, CompletionQueue, Context, MemoryRegion, Metadata, ModifyQp};
 
 const DEVICE: Opt = Opt::text(Side::Both, "device", "rxe0", "The RDMA device's name, as `rdma link` shows it");
@@ -25,7 +25,7 @@ const PORT: u8 = 1;
 fn play(mut peer: Peer, args: &Args, goes_first: bool) -> Result<()> {
     let _stage = stage("play");
     let context = Context::open(args.text(&DEVICE))?;
-    let pd = ProtectionDomain::alloc(&context)?;
+    let pd = context.alloc_pd()?;
     let memory = pd.reg_mr(SIZE, Access::LOCAL_WRITE)?;
     let cq = context.create_cq(8)?;
     let cap = QpCap { max_send_wr: 4, max_recv_wr: 4, ..QpCap::SMALL };

@@ -30,21 +30,23 @@ pub enum Woken<T> {
     CmEvent,
 }
 
-impl CompletionChannel {
+impl Context {
     /// `ibv_create_comp_channel`.
     ///
     /// # Errors
     /// `Error::Call` if the process may have no more descriptors (EMFILE).
-    pub fn create(context: &Context) -> Result<Self> {
+    pub fn create_comp_channel(&self) -> Result<CompletionChannel> {
         slow!("ibv_create_comp_channel");
         // SAFETY: the device is open, and kept so.
-        let raw = null("ibv_create_comp_channel", unsafe { ibv_create_comp_channel(context.raw()) })?;
-        let channel = Self(Rc::new(Inner { raw, context: context.share() }));
+        let raw = null("ibv_create_comp_channel", unsafe { ibv_create_comp_channel(self.raw()) })?;
+        let channel = CompletionChannel(Rc::new(Inner { raw, context: self.share() }));
         // SAFETY: the descriptor belongs to the channel, which is open.
         minus_one("fcntl", unsafe { libc::fcntl(channel.fd(), libc::F_SETFL, libc::O_NONBLOCK) })?;
         Ok(channel)
     }
+}
 
+impl CompletionChannel {
     pub(crate) fn raw(&self) -> *mut ibv_comp_channel {
         self.0.raw
     }

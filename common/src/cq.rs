@@ -39,28 +39,30 @@ struct Inner {
     batch: RefCell<[ibv_wc; BATCH]>,
 }
 
-impl Context {
-    /// A completion queue without a channel, to be polled only, with room for at least `cqe` completions.
-    ///
-    /// # Errors
-    /// As [`CompletionQueue::create`].
-    pub fn create_cq(&self, cqe: i32) -> Result<CompletionQueue> {
-        CompletionQueue::create_on(self, None, cqe)
-    }
-}
-
-impl CompletionQueue {
-    /// `ibv_create_cq`: room for at least `cqe` completions, reporting to `channel`. Its completion vector (which
+impl CompletionChannel {
+    /// `ibv_create_cq`: room for at least `cqe` completions, reporting to this channel. Its completion vector (which
     /// interrupt reports) is 0, the first.
     ///
     /// # Errors
     /// `Error::Call`: EINVAL for less than 1 completion, or more than the device's `max_cqe`; ENOMEM without the memory.
-    pub fn create(channel: &CompletionChannel, cqe: i32) -> Result<Self> {
-        Self::create_on(channel.context(), Some(channel), cqe)
+    pub fn create_cq(&self, cqe: i32) -> Result<CompletionQueue> {
+        CompletionQueue::create(self.context(), Some(self), cqe)
     }
+}
 
+impl Context {
+    /// `ibv_create_cq` without a channel, to be polled only, with room for at least `cqe` completions.
+    ///
+    /// # Errors
+    /// As [`CompletionChannel::create_cq`].
+    pub fn create_cq(&self, cqe: i32) -> Result<CompletionQueue> {
+        CompletionQueue::create(self, None, cqe)
+    }
+}
+
+impl CompletionQueue {
     /// Without a channel there is nothing to sleep on.
-    fn create_on(context: &Context, channel: Option<&CompletionChannel>, cqe: i32) -> Result<Self> {
+    fn create(context: &Context, channel: Option<&CompletionChannel>, cqe: i32) -> Result<Self> {
         slow!("ibv_create_cq cqe={cqe}");
         let reports_to = channel.map_or(std::ptr::null_mut(), CompletionChannel::raw);
         // SAFETY: device and channel are open, and kept so; the channel is of this device.
@@ -83,7 +85,7 @@ impl CompletionQueue {
     /// # Safety
     /// The CQ must have been made here, and must not be destroyed.
     pub(crate) unsafe fn from_raw(raw: *mut ibv_cq) -> Option<Self> {
-        // SAFETY: `create_on` stored this pointer. Inner destroys the CQ when it is dropped, or takes the pointer away: so
+        // SAFETY: `create` stored this pointer. Inner destroys the CQ when it is dropped, or takes the pointer away: so
         // Inner lives, and its count may be raised for the new handle.
         unsafe {
             let inner = (*raw).cq_context.cast_const().cast::<Inner>();

@@ -138,7 +138,7 @@ impl MemoryRegion {
     ///
     /// # Errors
     /// `Kind::OutOfRange` if they do not fit; nothing is written then.
-    pub fn write(&mut self, offset: usize, bytes: &[u8]) -> Result<()> {
+    pub fn write(&self, offset: usize, bytes: &[u8]) -> Result<()> {
         self.0.buffer.write(offset, bytes)
     }
 
@@ -162,7 +162,7 @@ impl MemoryRegion {
     ///
     /// # Errors
     /// `Kind::OutOfRange` as in [`read_u64`](Self::read_u64).
-    pub fn write_u64(&mut self, offset: usize, value: u64) -> Result<()> {
+    pub fn write_u64(&self, offset: usize, value: u64) -> Result<()> {
         self.0.buffer.write_u64(offset, value)
     }
 

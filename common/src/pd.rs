@@ -20,18 +20,20 @@ struct Inner {
     context: Context,
 }
 
-impl ProtectionDomain {
+impl Context {
     /// `ibv_alloc_pd`.
     ///
     /// # Errors
     /// `Error::Call`, ENOMEM, if the device has no more.
-    pub fn alloc(context: &Context) -> Result<Self> {
+    pub fn alloc_pd(&self) -> Result<ProtectionDomain> {
         slow!("ibv_alloc_pd");
         // SAFETY: the device is open, and kept so.
-        let raw = null("ibv_alloc_pd", unsafe { ibv_alloc_pd(context.raw()) })?;
-        Ok(Self(Rc::new(Inner { raw, context: context.share() })))
+        let raw = null("ibv_alloc_pd", unsafe { ibv_alloc_pd(self.raw()) })?;
+        Ok(ProtectionDomain(Rc::new(Inner { raw, context: self.share() })))
     }
+}
 
+impl ProtectionDomain {
     pub(crate) fn raw(&self) -> *mut ibv_pd {
         self.0.raw
     }

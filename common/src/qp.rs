@@ -45,8 +45,26 @@ pub struct QueuePair {
     shown: RefCell<Option<QpAttr>>,
 }
 
+impl CmId {
+    /// `rdma_create_qp`: a QP for this connection. It is in the state INIT.
+    ///
+    /// # Errors
+    /// `Kind::NoDevice` if the id has none; `Error::Call`: EINVAL for more than the device has, or if the id has a QP; ENOMEM
+    /// without the memory. `Kind::Misuse` if the parts are of several devices.
+    pub fn create_qp(&self, pd: &ProtectionDomain, attr: &QpInitAttr) -> Result<QueuePair> {
+        slow!("rdma_create_qp {attr}");
+        attr.check(&self.verbs()?, pd)?;
+        let mut init = attr.to_c();
+        // SAFETY: id, PD, CQs and SRQ are alive, of one device, and kept by the result.
+        minus_one("rdma_create_qp", unsafe { rdma_create_qp(self.raw(), pd.raw(), &mut init) })?;
+        // SAFETY: the id is alive, and rdma_create_qp has stored the QP there.
+        let raw = unsafe { (*self.raw()).qp };
+        Ok(QueuePair::new(raw, Some(self.clone()), pd, attr, &init))
+    }
+}
+
 impl ProtectionDomain {
-    /// `ibv_create_qp`: a queue pair without the connection manager, in the state RESET. (With it: [`QueuePair::create`].)
+    /// `ibv_create_qp`: a queue pair without the connection manager, in the state RESET. (With it: [`CmId::create_qp`].)
     ///
     /// # Errors
     /// `Error::Call`: EINVAL for more than the device has, ENOMEM without the memory. `Kind::Misuse` if the parts are of several
@@ -62,22 +80,6 @@ impl ProtectionDomain {
 }
 
 impl QueuePair {
-    /// `rdma_create_qp`: a QP for the connection `id`. It is in the state INIT.
-    ///
-    /// # Errors
-    /// `Kind::NoDevice` if the id has none; `Error::Call`: EINVAL for more than the device has, or if the id has a QP; ENOMEM
-    /// without the memory. `Kind::Misuse` if the parts are of several devices.
-    pub fn create(id: &CmId, pd: &ProtectionDomain, attr: &QpInitAttr) -> Result<Self> {
-        slow!("rdma_create_qp {attr}");
-        attr.check(&id.verbs()?, pd)?;
-        let mut init = attr.to_c();
-        // SAFETY: id, PD, CQs and SRQ are alive, of one device, and kept by the result.
-        minus_one("rdma_create_qp", unsafe { rdma_create_qp(id.raw(), pd.raw(), &mut init) })?;
-        // SAFETY: the id is alive, and rdma_create_qp has stored the QP there.
-        let raw = unsafe { (*id.raw()).qp };
-        Ok(Self::new(raw, Some(id.clone()), pd, attr, &init))
-    }
-
     fn new(raw: *mut ibv_qp, id: Option<CmId>, pd: &ProtectionDomain, attr: &QpInitAttr, c: &ibv_qp_init_attr) -> Self {
         let qp = Self {
             raw,

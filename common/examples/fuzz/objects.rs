@@ -20,12 +20,12 @@ impl World {
                 self.contexts.push(context);
             }
             2 | 3 => {
-                let made = ProtectionDomain::alloc(random.pick(&self.contexts)?);
+                let made = random.pick(&self.contexts)?.alloc_pd();
                 let pd = self.note(made)?;
                 self.pds.push(pd);
             }
             4 => {
-                let made = CompletionChannel::create(random.pick(&self.contexts)?);
+                let made = random.pick(&self.contexts)?.create_comp_channel();
                 let channel = self.note(made)?;
                 self.channels.push(channel);
             }
@@ -35,7 +35,7 @@ impl World {
                 self.cqs.push(cq);
             }
             6 | 7 => {
-                let made = CompletionQueue::create(random.pick(&self.channels)?, random.below(20) as i32);
+                let made = random.pick(&self.channels)?.create_cq(random.below(20) as i32);
                 let cq = self.note(made)?;
                 self.cqs.push(cq);
             }
@@ -48,7 +48,7 @@ impl World {
             12 | 13 => {
                 let (id, pd) = (random.pick(&self.ids)?, random.pick(&self.pds)?);
                 let attr = QpInitAttr::new(random.pick(&self.cqs)?, QpCap::SMALL);
-                let made = QueuePair::create(id, pd, &attr);
+                let made = id.create_qp(pd, &attr);
                 let qp = self.note(made)?;
                 self.qps.push(qp);
             }
@@ -78,10 +78,10 @@ impl World {
     fn make_all_of_an_id(&mut self, random: &mut Random) -> Option<()> {
         let id = random.pick(&self.ids)?.clone();
         let context = self.note(id.verbs())?;
-        let pd = self.note(ProtectionDomain::alloc(&context))?;
-        let channel = self.note(CompletionChannel::create(&context))?;
-        let cq = self.note(CompletionQueue::create(&channel, 8))?;
-        let qp = self.note(QueuePair::create(&id, &pd, &QpInitAttr::new(&cq, QpCap::SMALL)))?;
+        let pd = self.note(context.alloc_pd())?;
+        let channel = self.note(context.create_comp_channel())?;
+        let cq = self.note(channel.create_cq(8))?;
+        let qp = self.note(id.create_qp(&pd, &QpInitAttr::new(&cq, QpCap::SMALL)))?;
         self.pds.push(pd);
         self.channels.push(channel);
         self.cqs.push(cq);

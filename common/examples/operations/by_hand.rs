@@ -20,7 +20,7 @@ fn connect(mut peer: Peer, goes_first: bool) -> Result<()> {
     check("the device has a name", context.name() == "rxe0")?;
     check("the port is active", context.query_port(1)?.state == context::IBV_PORT_ACTIVE)?;
     check("a QP takes requests", context.query_device()?.max_qp_wr > 0)?;
-    let pd = ProtectionDomain::alloc(&context)?;
+    let pd = context.alloc_pd()?;
     let cq = context.create_cq(16)?;
     let qp = pd.create_qp(&QpInitAttr { sq_sig_all: true, ..QpInitAttr::new(&cq, CAP) })?;
     check("RESET", qp.query()?.state == QpState::RESET)?;
@@ -55,7 +55,7 @@ fn connect(mut peer: Peer, goes_first: bool) -> Result<()> {
     peer.tell("ready")?;
     peer.hear()?;
     if goes_first {
-        let mut source = pd.reg_mr(16, Access::LOCAL_READ)?;
+        let source = pd.reg_mr(16, Access::LOCAL_READ)?;
         source.write(0, b"without manager")?;
         // Signaled, because all of this QP's requests are.
         let wr_id = qp.post_send(&SendWr::rdma_write(&source, 0..16, &theirs.memory).unsignaled())?;

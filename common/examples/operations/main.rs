@@ -67,12 +67,12 @@ fn server() -> Result<()> {
     event.ack();
     drop(listener);
     let context = id.verbs()?;
-    let pd = ProtectionDomain::alloc(&context)?;
-    let completions = CompletionChannel::create(&context)?;
+    let pd = context.alloc_pd()?;
+    let completions = context.create_comp_channel()?;
     // Separate CQs: the receives' can be slept on, the send queue's only polled.
-    let (sends, receives) = (context.create_cq(16)?, CompletionQueue::create(&completions, 16)?);
+    let (sends, receives) = (context.create_cq(16)?, completions.create_cq(16)?);
     let srq = pd.create_srq(16, 2)?;
-    let mut buffer = exposed(&pd)?;
+    let buffer = exposed(&pd)?;
     buffer.write_u64(0, 40)?;
     let inbox = pd.reg_mr(RECEIVES * 64, Access::LOCAL_WRITE)?;
     for slot in 0..RECEIVES {
@@ -82,7 +82,7 @@ fn server() -> Result<()> {
     }
     srq.arm_limit(1)?;
     let attr = QpInitAttr { recv_cq: &receives, srq: Some(&srq), ..QpInitAttr::new(&sends, CAP) };
-    let qp = QueuePair::create(&id, &pd, &attr)?;
+    let qp = id.create_qp(&pd, &attr)?;
     let ours = ConnParam { responder_resources: 4, initiator_depth: 4, retry_count: 6, ..ConnParam::default() };
     let param = ours.clamped_to(&requested);
     check("READs are clamped to what was asked for", param.responder_resources == 2 && param.initiator_depth == 1)?;
@@ -146,9 +146,9 @@ fn client(address: &str) -> Result<()> {
     id.resolve_route()?;
     channel.wait_for(RDMA_CM_EVENT_ROUTE_RESOLVED)?.ack();
     let context = id.verbs()?;
-    let pd = ProtectionDomain::alloc(&context)?;
+    let pd = context.alloc_pd()?;
     let cq = context.create_cq(64)?;
-    let qp = QueuePair::create(&id, &pd, &QpInitAttr::new(&cq, CAP))?;
+    let qp = id.create_qp(&pd, &QpInitAttr::new(&cq, CAP))?;
     check("the QP is in INIT", qp.query()?.state == QpState::INIT)?;
     id.connect(&ConnParam { responder_resources: 1, initiator_depth: 2, retry_count: 6, ..ConnParam::default() })?;
     let event = channel.wait_for(RDMA_CM_EVENT_ESTABLISHED)?;
@@ -164,7 +164,7 @@ fn client(address: &str) -> Result<()> {
 
 /// Every operation, each waited for.
 fn operate(pd: &ProtectionDomain, cq: &CompletionQueue, qp: &QueuePair, theirs: &Metadata) -> Result<()> {
-    let mut own = pd.reg_mr(LEN, Access::LOCAL_WRITE)?;
+    let own = pd.reg_mr(LEN, Access::LOCAL_WRITE)?;
     own.write(0, b"one....two....333")?;
     own.write(64, b"slice")?;
     own.write(72, b"imm")?;
@@ -183,7 +183,7 @@ fn operate(pd: &ProtectionDomain, cq: &CompletionQueue, qp: &QueuePair, theirs: 
     done(&SendWr::inline(Operation::Send, b"inline"))?;
 
     // Unsignaled, and its region dropped at once: what arrives must be right all the same.
-    let mut gone = pd.reg_mr(64, Access::LOCAL_READ)?;
+    let gone = pd.reg_mr(64, Access::LOCAL_READ)?;
     gone.write(0, b"gone")?;
     let slice = theirs.slice(300..304)?;
     let quiet = qp.post_send(&SendWr::rdma_write(&gone, 0..4, &slice).unsignaled())?;

@@ -86,7 +86,7 @@ fn refused_is_not_sent(bench: &Bench) -> Result<bool> {
     let cap = QpCap { max_send_wr: 4, ..QpCap::SMALL };
     let create = || bench.pd.create_qp(&QpInitAttr::new(&bench.cq, cap));
     let [ours, theirs] = [create()?, create()?];
-    let mut gone = bench.pd.reg_mr(64, Access::LOCAL_READ)?;
+    let gone = bench.pd.reg_mr(64, Access::LOCAL_READ)?;
     gone.write(0, b"refused!")?;
     let is_refused = ours.post_send(&SendWr::send(&gone, 0..8)).is_err();
     drop(gone);
@@ -157,7 +157,7 @@ fn reset(bench: &Bench, count: usize) -> Result<()> {
     for _ in 0..count {
         bench.qp.modify(&ModifyQp::Reset)?;
         bench.qp.modify(&INIT)?;
-        let mut region = bench.pd.reg_mr(1 << 20, Access::LOCAL_WRITE)?;
+        let region = bench.pd.reg_mr(1 << 20, Access::LOCAL_WRITE)?;
         region.write(0, &[1; 8192])?;
         bench.qp.post_recv(&region, 0..64)?;
     }

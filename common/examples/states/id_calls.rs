@@ -53,13 +53,13 @@ pub const TRIES: &[Try] = &[
     ("another QP of the same id", |bench| {
         let first = resources(&bench.id)?;
         let cap = QpCap::SMALL;
-        QueuePair::create(&bench.id, &first.pd, &QpInitAttr::new(&first.cq, cap)).map(drop)
+        bench.id.create_qp(&first.pd, &QpInitAttr::new(&first.cq, cap)).map(drop)
     }),
     ("a QP from another device's parts", |bench| {
         let context = Context::open("rxe0")?;
-        let pd = ProtectionDomain::alloc(&context)?;
+        let pd = context.alloc_pd()?;
         let cq = context.create_cq(4)?;
-        QueuePair::create(&bench.id, &pd, &QpInitAttr::new(&cq, QpCap::SMALL)).map(drop)
+        bench.id.create_qp(&pd, &QpInitAttr::new(&cq, QpCap::SMALL)).map(drop)
     }),
     ("create_id and drop", |bench| bench.channel.create_id().map(drop)),
     ("post", |bench| match &bench.resources {

@@ -22,11 +22,11 @@ pub struct Resources {
 
 pub fn resources(id: &CmId) -> Result<Resources> {
     let context = id.verbs()?;
-    let pd = ProtectionDomain::alloc(&context)?;
-    let completions = CompletionChannel::create(&context)?;
-    let cq = CompletionQueue::create(&completions, 16)?;
+    let pd = context.alloc_pd()?;
+    let completions = context.create_comp_channel()?;
+    let cq = completions.create_cq(16)?;
     let cap = QpCap { max_send_wr: 4, max_recv_wr: 4, max_inline_data: 16, ..QpCap::SMALL };
-    let qp = QueuePair::create(id, &pd, &QpInitAttr::new(&cq, cap))?;
+    let qp = id.create_qp(&pd, &QpInitAttr::new(&cq, cap))?;
     let region = pd.reg_mr(4096, Access::LOCAL_WRITE)?;
     Ok(Resources { qp, cq, pd, region })
 }

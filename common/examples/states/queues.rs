@@ -21,9 +21,9 @@ pub struct Bench {
 
 pub fn bench(with_srq: bool, qp_type: QpType) -> Result<Bench> {
     let context = Context::open("rxe0")?;
-    let pd = ProtectionDomain::alloc(&context)?;
-    let completions = CompletionChannel::create(&context)?;
-    let cq = CompletionQueue::create(&completions, 64)?;
+    let pd = context.alloc_pd()?;
+    let completions = context.create_comp_channel()?;
+    let cq = completions.create_cq(64)?;
     let receives = context.create_cq(64)?;
     let srq = pd.create_srq(8, 2)?;
     let region = pd.reg_mr(4096, Access::LOCAL_WRITE | Access::REMOTE_WRITE | Access::REMOTE_READ)?;
@@ -154,14 +154,14 @@ const TRIES: &[Try] = &[
         result
     }),
     ("post and drop the region", |bench| {
-        let mut region = bench.pd.reg_mr(64, Access::LOCAL_WRITE)?;
+        let region = bench.pd.reg_mr(64, Access::LOCAL_WRITE)?;
         region.write(0, b"still here")?;
         let (received, sent) = (bench.qp.post_recv(&region, 0..64), post(bench, &SendWr::send(&region, 0..10)));
         drop(region);
         received.and(sent.map(|()| 0)).map(drop)
     }),
     ("post a region of another domain", |bench| {
-        let region = ProtectionDomain::alloc(&bench.context)?.reg_mr(64, Access::LOCAL_WRITE)?;
+        let region = bench.context.alloc_pd()?.reg_mr(64, Access::LOCAL_WRITE)?;
         post(bench, &SendWr::send(&region, 0..8))
     }),
     ("wait_for what is not there", |bench| bench.cq.wait_for(0, "nothing").map(drop)),
@@ -219,7 +219,7 @@ const TRIES: &[Try] = &[
         region.read(8..24).map(drop).or(region.read_u64(4).map(drop)).or(region.read_u64(16).map(drop))
     }),
     ("region u64", |bench| {
-        let mut region = bench.pd.reg_mr(16, Access::LOCAL_WRITE)?;
+        let region = bench.pd.reg_mr(16, Access::LOCAL_WRITE)?;
         region.write_u64(8, 0x0102_0304_0506_0708)?;
         assert_eq!((region.read_u64(8)?, region.read(8..16)?[0]), (0x0102_0304_0506_0708, 8));
         region.write_u64(usize::MAX - 7, 1)
@@ -260,7 +260,7 @@ pub fn connect(bench: &Bench, one: &QueuePair, other: &QueuePair, max_rd_atomic:
 
 /// A WRITE of three packets, of which the last one's end lies outside of the region; whether its beginning is there then.
 fn write_past_the_end(bench: &Bench, ours: &QueuePair) -> Result<bool> {
-    let (mut source, target) = (bench.pd.reg_mr(3000, Access::LOCAL_WRITE)?, &bench.region);
+    let (source, target) = (bench.pd.reg_mr(3000, Access::LOCAL_WRITE)?, &bench.region);
     source.write(0, b"here")?;
     let at = Metadata { addr: remote(bench).addr + 2000, ..remote(bench) };
     let wr_id = ours.post_send(&SendWr::rdma_write(&source, 0..source.len(), &at))?;
@@ -291,7 +291,7 @@ const TRIES_OF_TWO: &[Try] = &[
         bench.context.get_async_event("what may not come").map(drop)
     }),
     ("receive of an SRQ in another domain", |bench| {
-        let foreign = ProtectionDomain::alloc(&bench.context)?;
+        let foreign = bench.context.alloc_pd()?;
         let (srq, region) = (foreign.create_srq(4, 1)?, foreign.reg_mr(64, Access::LOCAL_WRITE)?);
         let wr_id = srq.post_recv(&region, 0..64)?;
         let [ours, _theirs] = pair_with(bench, &bench.cq, Some(&srq), 1)?;

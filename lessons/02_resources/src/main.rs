@@ -64,11 +64,11 @@ fn create_resources(id: &CmId) -> Result<Resources> {
     let _stage = stage("create_resources");
     // All of them live on the device that the id is bound to: `id->verbs`.
     let context = id.verbs()?;
-    let pd = ProtectionDomain::alloc(&context)?;
-    let channel = CompletionChannel::create(&context)?;
-    let cq = CompletionQueue::create(&channel, CQE)?;
+    let pd = context.alloc_pd()?;
+    let channel = context.create_comp_channel()?;
+    let cq = channel.create_cq(CQE)?;
     // The id now owns a QP, in the state INIT: receives may be posted, nothing can be sent.
-    let qp = QueuePair::create(id, &pd, &QpInitAttr::new(&cq, QUEUE))?;
+    let qp = id.create_qp(&pd, &QpInitAttr::new(&cq, QUEUE))?;
     qp.dump();
     Ok(Resources { qp, cq, channel, pd })
 }

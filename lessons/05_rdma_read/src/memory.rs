@@ -15,7 +15,7 @@ pub fn register_source(resources: &Resources, args: &Args) -> Result<MemoryRegio
         None => args.text(&TEXT).into(),
     };
     say!("to be written: {} ({} bytes)", preview(&payload), payload.len());
-    let mut source = resources.pd.reg_mr(payload.len(), Access::REMOTE_READ)?;
+    let source = resources.pd.reg_mr(payload.len(), Access::REMOTE_READ)?;
     source.write(0, &payload)?;
     Ok(source)
 }

@@ -36,9 +36,9 @@ impl House {
         let address = visitor.local_addr().map(|address| (address.ip(), 0).into());
         address.map_or(Ok(()), |address| keeper.bind_addr(address))?;
         let context = keeper.verbs()?;
-        let pd = ProtectionDomain::alloc(&context)?;
-        let channel = CompletionChannel::create(&context)?;
-        let cq = CompletionQueue::create(&channel, CQE * PLACES as i32)?;
+        let pd = context.alloc_pd()?;
+        let channel = context.create_comp_channel()?;
+        let cq = channel.create_cq(CQE * PLACES as i32)?;
         cq.req_notify()?;
         let board = pd.reg_mr(BOARD_LEN, Access::REMOTE_READ)?;
         // REMOTE_ATOMIC needs LOCAL_WRITE too: in the end it is our device that writes.
@@ -81,7 +81,7 @@ impl Peer {
     /// A QP, a slot and receives, and then the ConnectReply, which tells the worker where everything is.
     pub fn admit(house: &House, id: &CmId, asked: &ConnParam, worker: u8) -> Result<Self> {
         let _stage = stage("admit");
-        let qp = QueuePair::create(id, &house.pd, &QpInitAttr::new(&house.cq, QUEUE))?;
+        let qp = id.create_qp(&house.pd, &QpInitAttr::new(&house.cq, QUEUE))?;
         let slot = house.pd.reg_mr(SLOT_LEN, Access::LOCAL_WRITE | Access::REMOTE_WRITE)?;
         // Receives without memory: a WRITE with immediate uses one up, and its bytes go into the slot.
         (0..RECEIVES).try_for_each(|_| qp.post_recv_pieces(&[]).map(|_| ()))?;

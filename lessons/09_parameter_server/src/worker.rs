@@ -71,10 +71,10 @@ impl<'a> Desk<'a> {
     fn create(id: &CmId, events: &'a EventChannel) -> Result<Self> {
         let _stage = stage("create_resources");
         let context = id.verbs()?;
-        let pd = ProtectionDomain::alloc(&context)?;
-        let channel = CompletionChannel::create(&context)?;
-        let cq = CompletionQueue::create(&channel, CQE)?;
-        let qp = QueuePair::create(id, &pd, &QpInitAttr::new(&cq, QUEUE))?;
+        let pd = context.alloc_pd()?;
+        let channel = context.create_comp_channel()?;
+        let cq = channel.create_cq(CQE)?;
+        let qp = id.create_qp(&pd, &QpInitAttr::new(&cq, QUEUE))?;
         let copy = pd.reg_mr(BOARD_LEN, Access::LOCAL_WRITE)?;
         let gradient = pd.reg_mr(SLOT_LEN, Access::LOCAL_READ)?;
         let before = pd.reg_mr(8, Access::LOCAL_WRITE)?;

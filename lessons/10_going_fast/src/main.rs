@@ -71,11 +71,11 @@ impl Desk {
     fn create(id: &CmId, events: EventChannel, sends: u32, receives: u32) -> Result<Self> {
         let _stage = stage("create_resources");
         let context = id.verbs()?;
-        let pd = ProtectionDomain::alloc(&context)?;
-        let channel = CompletionChannel::create(&context)?;
-        let cq = CompletionQueue::create(&channel, (sends + receives) as i32)?;
+        let pd = context.alloc_pd()?;
+        let channel = context.create_comp_channel()?;
+        let cq = channel.create_cq((sends + receives) as i32)?;
         let cap = QpCap { max_send_wr: sends, max_recv_wr: receives, max_inline_data: INLINE, ..QpCap::SMALL };
-        let qp = QueuePair::create(id, &pd, &QpInitAttr::new(&cq, cap))?;
+        let qp = id.create_qp(&pd, &QpInitAttr::new(&cq, cap))?;
         Ok(Self { qp, cq, channel, pd, context, events })
     }
 }

@@ -23,7 +23,7 @@ pub fn run(args: &Args) -> Result<()> {
 
 fn register_source(desk: &Desk) -> Result<MemoryRegion> {
     let _stage = stage("register_source");
-    let mut source = desk.pd.reg_mr(TEXT.len(), Access::LOCAL_READ)?;
+    let source = desk.pd.reg_mr(TEXT.len(), Access::LOCAL_READ)?;
     source.write(0, TEXT)?;
     Ok(source)
 }

@@ -20,7 +20,7 @@ impl Desk {
     pub fn open(args: &Args) -> Result<Self> {
         let _stage = stage("open");
         let context = Context::open(args.text(&DEVICE))?;
-        let pd = ProtectionDomain::alloc(&context)?;
+        let pd = context.alloc_pd()?;
         let cq = context.create_cq(16)?;
         Ok(Self { cq, pd, context })
     }

@@ -34,7 +34,7 @@ pub struct Rdma {
 impl Rdma {
     pub fn open(device: &str) -> Result<Self> {
         let context = Context::open(device)?;
-        let pd = ProtectionDomain::alloc(&context)?;
+        let pd = context.alloc_pd()?;
         Ok(Self { pairs: BTreeMap::new(), regions: BTreeMap::new(), next: 0, pd, context })
     }
 

@@ -51,12 +51,12 @@ impl Desk {
     /// the first is used.
     fn lay(id: &CmId, events: EventChannel, args: &Args) -> Result<Self> {
         let context = id.verbs()?;
-        let pd = ProtectionDomain::alloc(&context)?;
-        let channel = CompletionChannel::create(&context)?;
+        let pd = context.alloc_pd()?;
+        let channel = context.create_comp_channel()?;
         let sends = args.number(&SIGNAL).unwrap_or(1) as u32 + 1;
-        let cq = CompletionQueue::create(&channel, sends as i32 + 3)?;
+        let cq = channel.create_cq(sends as i32 + 3)?;
         let cap = QpCap { max_send_wr: sends, max_recv_wr: 3, max_inline_data: SIZE as u32, ..QpCap::SMALL };
-        let qp = QueuePair::create(id, &pd, &QpInitAttr::new(&cq, cap))?;
+        let qp = id.create_qp(&pd, &QpInitAttr::new(&cq, cap))?;
         let inbox = pd.reg_mr(SIZE, Access::LOCAL_WRITE | Access::REMOTE_WRITE)?;
         qp.post_recv(&inbox, 0..SIZE)?;
         qp.post_recv(&inbox, 0..SIZE)?;

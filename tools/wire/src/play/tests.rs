@@ -78,7 +78,7 @@ fn log_lines_lead_to_the_line_that_acts() {
     acts("client", "waiting for ROUTE_RESOLVED", "client.rs", "channel.wait_for(RDMA_CM_EVENT_ROUTE_RESOLVED)?.ack();");
     acts("client", "CM event: ROUTE_RESOLVED", "client.rs", "channel.wait_for(RDMA_CM_EVENT_ROUTE_RESOLVED)?.ack();");
     acts("client", "opcode=RDMA_WRITE", "memory.rs", "resources.qp.post_send(&SendWr::rdma_write");
-    acts("server", "ibv_create_cq", "main.rs", "CompletionQueue::create");
+    acts("server", "ibv_create_cq", "main.rs", "create_cq(");
     acts("server", "the client WRITEs now", "server.rs", "fast!(\"the client WRITEs now");
     acts("client", "to be written", "memory.rs", "say!(\"to be written");
     assert!(run.find("server", "exit status 0").get("code").is_none(), "the lab is no part of the lesson");
