@@ -17,7 +17,7 @@ use crate::aeth::Syndrome;
 use crate::cm::{Kind, Message};
 use crate::opcode::{Operation, Service};
 use crate::packet::Packet;
-use numbers::{is_again, Numbers};
+use numbers::{is_again, Numbers, WINDOW};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::net::IpAddr;
 
@@ -184,12 +184,11 @@ impl Tracker {
 
     /// Without the CM's messages: whose request a response answers, by the nearest PSN.
     fn requester(&mut self, responder: IpAddr, at: (IpAddr, u32), psn: u32) -> Option<(usize, Side)> {
-        const WINDOW: u64 = 1 << 16;
         let ends = self.half.iter().flat_map(|&index| Side::BOTH.map(|side| (index, side)));
         let away = |(index, side): (usize, Side)| {
             let Connection { ips, qps, numbers, .. } = &self.connections[index];
             let (numbers, ends) = (numbers[side as usize], [ips[side as usize], ips[side.other() as usize]]);
-            let away = (numbers.count(psn)? - numbers.newest.unwrap_or(0)).unsigned_abs();
+            let away = (numbers.count(psn)? - numbers.newest.unwrap_or(0)).abs();
             let fits = qps[side as usize].is_none() && ends == [at.0, responder] && away < WINDOW;
             fits.then_some((away, (index, side)))
         };

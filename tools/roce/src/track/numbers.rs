@@ -1,5 +1,8 @@
 //! Sequence numbers, counted from the first instead of modulo 2^24.
 
+/// So far apart are packets that are on their way at the same time, at the most.
+pub(super) const WINDOW: i64 = 1 << 16;
+
 /// The requests of one side.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Numbers {
@@ -19,11 +22,13 @@ pub(super) fn is_again(newest: &mut Option<i64>, number: i64) -> bool {
 }
 
 impl Numbers {
-    /// A PSN counted from the first of this side: the number that is nearest to the newest.
+    /// A PSN counted from the first of this side: the number that is nearest to the newest. One that lies far before the first
+    /// was never sent, so nobody sends it again: a queue pair that was started anew, with a PSN of its choice, goes on there.
     pub(super) fn count(&self, psn: u32) -> Option<i64> {
         let newest = self.newest.unwrap_or(0);
         let there = (i64::from(self.first?) + newest) as u32 & 0xff_ffff;
-        Some(newest + i64::from(distance(psn, there)))
+        let number = newest + i64::from(distance(psn, there));
+        Some(if number < -WINDOW { number + (1 << 24) } else { number })
     }
 }
 
@@ -42,5 +47,15 @@ mod tests {
         assert_eq!(distance(3, 5), -2);
         assert_eq!(distance(1, 0xff_ffff), 2);
         assert_eq!(distance(0xff_ffff, 1), -2);
+    }
+
+    #[test]
+    fn a_queue_pair_that_is_started_anew_goes_on_wherever_it_starts() {
+        let numbers = Numbers { first: Some(0x90_0000), newest: Some(6), answered: None };
+        assert_eq!(numbers.count(0x90_0003), Some(3), "sent again");
+        assert_eq!(numbers.count(0x8f_fff0), Some(-16), "the capture began too late for it");
+        for anew in [0xa0_0000, 0x80_0000] {
+            assert!(numbers.count(anew) > Some(6), "{anew:#x} is nothing that was there before");
+        }
     }
 }
