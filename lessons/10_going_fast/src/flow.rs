@@ -6,7 +6,7 @@ use std::{collections::VecDeque, time::Duration, time::Instant};
 
 use common::{wc::IBV_WC_RECV, *};
 
-use crate::{plan::Plan, report::device_counts, wait::Waiter, Desk, INLINE};
+use crate::{plan::Plan, wait::Waiter, Desk, INLINE};
 
 /// A signaled request that is under way. When it is done, so are all before it.
 struct Flight {
@@ -132,4 +132,10 @@ fn request<'a>(plan: &Plan, operation: Operation, region: &'a MemoryRegion, at: 
         true => request,
         false => request.unsignaled(),
     }
+}
+
+/// What SoftRoCE's driver counts: packets both ways, RNR NAKs that came, and how often it began to send again. A NIC's
+/// counters have other names, and a device in user space has none.
+pub fn device_counts(desk: &Desk) -> [Option<u64>; 4] {
+    ["sent_pkts", "rcvd_pkts", "rcvd_rnr_err", "completer_retry_err"].map(|name| desk.context.hw_counter(1, name))
 }

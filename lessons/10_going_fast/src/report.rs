@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use common::{say, stage};
 
-use crate::{flow::Flow, plan::NAMES, Desk};
+use crate::flow::{device_counts, Flow};
+use crate::plan::NAMES;
 
 pub fn report(mut flow: Flow) {
     let _stage = stage("report");
@@ -29,12 +30,6 @@ pub fn report(mut flow: Flow) {
         }
         _ => say!("packets      this device has no such counters as SoftRoCE's: a capture shows them"),
     }
-}
-
-/// What SoftRoCE's driver counts: packets both ways, RNR NAKs that came, and how often it began to send again. A NIC's
-/// counters have other names, and a device in user space has none.
-pub fn device_counts(desk: &Desk) -> [Option<u64>; 4] {
-    ["sent_pkts", "rcvd_pkts", "rcvd_rnr_err", "completer_retry_err"].map(|name| desk.context.hw_counter(1, name))
 }
 
 /// The latency in µs below which so many of a thousand are.

@@ -8,7 +8,7 @@ pub type Title = (&'static str, &'static str);
 
 const TOP: &str = "# Benchmarks\n\n\
 How fast is all this, beside what others have built? `make bench` measures it, keeps the figures in\n\
-[figures.tsv](../bench/figures.tsv), and writes this page from them. The lab's machines are emulated and SoftRoCE is a driver in\n\
+[figures.tsv](../tools/bench/figures.tsv), and writes this page from them. The lab's machines are emulated and SoftRoCE is a driver in\n\
 software: only ratios say something, and about these programs alone.\n\n\
 How to read a row:\n\
 - Ours and the other took turns in the same machines. Each figure is the median of all rounds.\n\
