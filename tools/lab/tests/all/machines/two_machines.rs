@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 const REPOSITORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 /// What is copied of the repository, besides the lesson that was built.
-const COPIED: [&str; 4] = ["Makefile", "Cargo.toml", "lab", "lessons"];
+const COPIED: [&str; 4] = ["Makefile", "Cargo.toml", "tools/lab", "lessons"];
 
 /// The repository as one file, and the scripts with what is typed.
 struct Copies {

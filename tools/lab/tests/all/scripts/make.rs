@@ -25,7 +25,7 @@ impl Checkout {
         let folder = tempfile::tempdir().unwrap();
         let target = folder.path().join(target);
         let checkout = Self { folder, target };
-        for folder in ["lab", "lessons/04_rdma_write", "lessons/09_parameter_server", "captures", "bin"] {
+        for folder in ["tools/lab", "lessons/04_rdma_write", "lessons/09_parameter_server", "captures", "bin"] {
             fs::create_dir_all(checkout.path(folder)).unwrap();
         }
         symlink(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../Makefile"), checkout.path("Makefile")).unwrap();
