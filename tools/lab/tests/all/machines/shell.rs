@@ -8,11 +8,18 @@ use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How long one step may take on a loaded machine; the first one may boot the machines.
 const LIMIT: Duration = Duration::from_secs(180);
 const PROMPT: &str = "client:~# ";
+
+/// Shells take turns: the next one that begins takes the folder with what the one before has recorded.
+fn turn() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// A lab on a terminal of its own, and the person in front of it.
 struct Person {
@@ -126,7 +133,7 @@ fn without_colors(text: &str) -> String {
     })
 }
 
-/// The folder of the shell that has recorded this line: each that runs at a time has one of its own.
+/// The folder of the shell that has recorded this line.
 fn results(line: &str) -> PathBuf {
     let runs = PathBuf::from(env!("CARGO_BIN_EXE_lab")).parent().unwrap().with_file_name("lab/runs");
     let folders = fs::read_dir(runs).unwrap().flatten().map(|entry| entry.path());
@@ -145,6 +152,7 @@ fn unique(text: &str) -> String {
 
 #[test]
 fn a_person_pings_looks_around_and_leaves() {
+    let _turn = turn();
     let mut person = Person::sits_down(&[]);
     let greeting = person.sees(PROMPT);
     assert!(greeting.contains("rping -s -P -v") && person.is_raw(), "{greeting}");
@@ -187,6 +195,7 @@ fn a_person_pings_looks_around_and_leaves() {
 
 #[test]
 fn ctrl_c_is_for_the_program_in_the_shell_and_ctrl_d_for_the_shell() {
+    let _turn = turn();
     let mut person = Person::sits_down(&["--server", "true"]);
     person.sees(PROMPT);
     // The program says it itself: what comes while a shell is still starting a program may reach neither.
@@ -204,6 +213,7 @@ fn ctrl_c_is_for_the_program_in_the_shell_and_ctrl_d_for_the_shell() {
 
 #[test]
 fn a_long_paste_arrives_whole() {
+    let _turn = turn();
     let mut person = Person::sits_down(&["--server", "true"]);
     person.sees(PROMPT);
     // Shorter than what the machine's terminal keeps of a line, longer than what its serial port does.
@@ -217,6 +227,7 @@ fn a_long_paste_arrives_whole() {
 /// The others that end a lab are sent in faults.rs.
 #[test]
 fn signals_give_the_terminal_back_and_keep_the_record() {
+    let _turn = turn();
     for signal in [Signal::HUP, Signal::QUIT] {
         let mut person = Person::sits_down(&["--server", "true"]);
         person.sees(PROMPT);
@@ -235,6 +246,7 @@ fn signals_give_the_terminal_back_and_keep_the_record() {
 
 #[test]
 fn a_machine_that_dies_gives_the_terminal_back() {
+    let _turn = turn();
     for index in 0..2 {
         let mut person = Person::sits_down(&["--server", "true"]);
         person.sees(PROMPT);
@@ -250,6 +262,7 @@ fn a_machine_that_dies_gives_the_terminal_back() {
 
 #[test]
 fn a_shell_that_hangs_can_be_left() {
+    let _turn = turn();
     let mut person = Person::sits_down(&["--server", "true"]);
     person.sees(PROMPT);
     person.types("stty -isig; sleep 600\r");
@@ -262,6 +275,7 @@ fn a_shell_that_hangs_can_be_left() {
 
 #[test]
 fn without_a_terminal_there_is_no_shell() {
+    let _turn = turn();
     let output = Command::new(env!("CARGO_BIN_EXE_lab")).arg("shell").stdin(std::process::Stdio::null()).output();
     let output = output.unwrap();
     assert_eq!(output.status.code(), Some(3));
