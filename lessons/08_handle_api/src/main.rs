@@ -34,7 +34,7 @@ const PART: Opt = Opt::choice(
 fn client(args: &Args) -> Result<()> {
     match args.text(&PART) {
         "handles" => handles::program::run(args),
-        "calls" => handles::calls::run(args),
+        "calls" => handles::calls::calls(args),
         _ => by_hand::client::run(args),
     }
 }

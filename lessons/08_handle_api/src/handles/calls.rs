@@ -10,7 +10,7 @@ use super::api::{Local, Rdma};
 use super::wc::Opcode;
 use crate::DEVICE;
 
-pub fn run(args: &Args) -> Result<()> {
+pub fn calls(args: &Args) -> Result<()> {
     let _stage = stage("calls");
     let mut peer = Peer::connect(args)?;
     let mut rdma = Rdma::open(args.text(&DEVICE))?;
