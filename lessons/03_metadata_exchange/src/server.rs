@@ -106,9 +106,9 @@ fn accept(id: &CmId, channel: &EventChannel, resources: &Resources, asked: &Conn
     Ok(event == RDMA_CM_EVENT_ESTABLISHED)
 }
 
-/// A buffer as long as the client's. A longer one than we are willing to give is refused, in words that the client
-/// understands: a buffer of no bytes.
+/// A buffer as long as the client's. One longer than we give is refused with a buffer of no bytes.
 fn register_wanted(resources: &Resources, channel: &EventChannel, wanted: &Metadata) -> Result<MemoryRegion> {
+    say!("the client's buffer: {wanted}; it asks for one of {} bytes", wanted.len);
     if wanted.len == 0 || wanted.len > MAX_LEN {
         send_metadata(resources, channel, &Metadata::REFUSAL)?;
         let what = format!("the client asked for a buffer of {} bytes: 1 to {MAX_LEN} are allowed", wanted.len);
@@ -132,6 +132,7 @@ fn wait_disconnect(id: &CmId, channel: &EventChannel, resources: &Resources, con
     if connected {
         channel.wait_for(RDMA_CM_EVENT_DISCONNECTED)?.ack();
     }
+    say!("the client has disconnected");
     id.disconnect()?;
     resources.qp.dump();
     Ok(())

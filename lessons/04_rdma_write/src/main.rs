@@ -106,8 +106,7 @@ fn post_receive(resources: &Resources) -> Result<PostedReceive> {
     Ok(PostedReceive { region, wr_id })
 }
 
-/// SENDs, and returns the work request's number. Until it is complete the device may read the memory: `common` keeps the
-/// region that long, although our variable for it goes here.
+/// SENDs, and returns the work request's number. Until it is complete `common` keeps the region: the device may read it.
 fn send(resources: &Resources, message: &[u8]) -> Result<u64> {
     let _stage = stage("send");
     let region = resources.pd.reg_mr(message.len(), Access::LOCAL_READ)?;

@@ -96,6 +96,7 @@ fn wait_disconnect(id: &CmId, channel: &EventChannel, resources: &Resources, con
     if connected {
         channel.wait_for(RDMA_CM_EVENT_DISCONNECTED)?.ack();
     }
+    say!("the client has disconnected");
     id.disconnect()?;
     resources.qp.dump();
     Ok(())
