@@ -6,40 +6,56 @@ mod screenshots;
 mod site;
 
 use anyhow::{ensure, Context, Result};
+use clap::{Parser, Subcommand};
 use std::env;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-const USAGE: &str = "\
-Usage: xtask COMMAND
-  record [NN]   run every lesson, or this one, in the lab and renew the bundled captures
-  docs          write the generated parts of the documentation
-  docs --check  change nothing; say what is not true
-  site          build the book of the documentation into target/site
-  screenshots   take the documentation's pictures of Wireshark anew";
+/// Keeps code, docs and captures in step.
+#[derive(Parser)]
+struct Options {
+    #[command(subcommand)]
+    work: Work,
+}
+
+#[derive(Subcommand)]
+enum Work {
+    /// Run every lesson in the lab, and renew the bundled captures
+    Record {
+        /// Only this lesson
+        #[arg(value_name = "NN")]
+        lesson: Option<String>,
+    },
+    /// Write the generated parts of the documentation
+    Docs {
+        /// Change nothing; say what is not true
+        #[arg(long)]
+        check: bool,
+    },
+    /// Build the book of the documentation into target/site
+    Site,
+    /// Take the documentation's pictures of Wireshark anew
+    Screenshots,
+}
 
 fn main() -> ExitCode {
-    let words: Vec<String> = env::args().skip(1).collect();
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let done = |work: &dyn Fn(&Path) -> Result<()>| work(&root()?);
-    let result = match words.as_slice() {
-        ["record"] => done(&|root| record::record(root, None)),
-        ["record", lesson] => done(&|root| record::record(root, Some(lesson))),
-        ["docs"] => done(&docs::write),
-        ["docs", "--check"] => done(&docs::check),
-        ["site"] => done(&|root| site::build(root, &target(root), env::var("REPOSITORY").ok().as_deref())),
-        ["screenshots"] => done(&screenshots::take),
-        _ => {
-            eprintln!("{USAGE}");
-            return ExitCode::from(2);
-        }
-    };
-    match result {
+    match work(Options::parse().work) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("xtask: {error:#}");
-            ExitCode::from(1)
+            ExitCode::FAILURE
         }
+    }
+}
+
+fn work(work: Work) -> Result<()> {
+    let root = root()?;
+    match work {
+        Work::Record { lesson } => record::record(&root, lesson.as_deref()),
+        Work::Docs { check: true } => docs::check(&root),
+        Work::Docs { check: false } => docs::write(&root),
+        Work::Site => site::build(&root, &target(&root), env::var("REPOSITORY").ok().as_deref()),
+        Work::Screenshots => screenshots::take(&root),
     }
 }
 

@@ -1,7 +1,6 @@
 //! What is drawn from the captures: their ladders, their lanes as text, and the parts of lanes that pages show as pictures.
 
 use super::page::{Page, Problem};
-use super::plot;
 use super::sources::Sources;
 use super::{changes, excerpts};
 use anyhow::{Context, Result};
@@ -11,8 +10,6 @@ use std::collections::BTreeMap;
 use std::fs;
 
 const FOLDER: &str = "docs/images";
-/// `make bench` draws this one, from what it has measured.
-const MEASURED: &str = "docs/images/10_depth.svg";
 
 /// Compares all drawings with what would be drawn now, or draws anew what is not like that.
 pub fn renew(pages: &[Page], sources: &Sources, write: bool) -> Result<Vec<Problem>> {
@@ -29,8 +26,7 @@ pub fn renew(pages: &[Page], sources: &Sources, write: bool) -> Result<Vec<Probl
             Ok(_) => problems.push(Problem::new(path, "is not what `make docs` draws: run it and commit")),
         }
     }
-    for path in sources.files(FOLDER, ".svg")?.iter().filter(|path| !drawings.contains_key(*path) && *path != MEASURED)
-    {
+    for path in sources.files(FOLDER, ".svg")?.iter().filter(|path| !drawings.contains_key(*path)) {
         if write {
             fs::remove_file(sources.path(path)).with_context(|| format!("cannot remove {path}"))?;
             println!("{path} removed: nothing shows it");
@@ -56,9 +52,6 @@ fn all(pages: &[Page], sources: &Sources) -> Result<BTreeMap<String, Result<Stri
         if let ("generated", [what, name]) = (mark.kind.as_str(), mark.words.as_slice()) {
             if what == "ladder" {
                 drawings.insert(format!("{FOLDER}/{name}.svg"), ladder(sources, name).map(|(svg, _)| svg));
-            }
-            if what == "loss" {
-                drawings.insert(format!("{FOLDER}/{name}_loss.svg"), plot::loss(sources, name).map(|(svg, _)| svg));
             }
         }
         if let ("generated", [what, name, range]) = (mark.kind.as_str(), mark.words.as_slice()) {
@@ -94,15 +87,6 @@ fn file_name(name: &str, range: &str) -> String {
 pub fn ladder_link(sources: &Sources, name: &str) -> Result<String> {
     let (_, words) = ladder(sources, name)?;
     Ok(format!("![{words}](images/{name}.svg)"))
-}
-
-/// The line that shows how the loss of a training fell.
-///
-/// # Errors
-/// There is no such run, or it is no training.
-pub fn loss_link(sources: &Sources, name: &str) -> Result<String> {
-    let (_, words) = plot::loss(sources, name)?;
-    Ok(format!("![{words}](images/{name}_loss.svg)"))
 }
 
 /// The line that shows a part of a run's lanes.

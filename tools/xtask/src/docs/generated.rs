@@ -15,7 +15,7 @@ pub fn part(page: &Page, what: &[&str], sources: &Sources) -> Result<Vec<String>
         ["seen", lesson, name, words @ ..] if !words.is_empty() => recorded::linked(sources, lesson, name, words)?,
         ["diff", old, new] => diffs::counted(sources, old, new)?,
         ["ladder", name] => vec![drawings::ladder_link(sources, name)?],
-        ["loss", name] => vec![drawings::loss_link(sources, name)?],
+        ["loss", name] => reference::loss(sources, name)?,
         ["captures"] => lessons::captures(sources)?,
         ["lessons"] => lessons::table(sources)?,
         ["differences"] => differences(&sources.text("tools/device/differences.toml")?)?,

@@ -20,7 +20,6 @@ mod marks;
 mod names;
 mod numbers;
 pub mod page;
-mod plot;
 pub mod recorded;
 mod reference;
 pub mod sources;

@@ -1,7 +1,7 @@
 //! Reference tables that are written from the decoder's own tables and the lessons' steps: they cannot say anything else.
 
 use super::sources::Sources;
-use anyhow::Result;
+use anyhow::{ensure, Result};
 use roce::aeth::Syndrome;
 use roce::cm::{self, Kind};
 use roce::opcode::{Opcode, Operation, Service, TABLE};
@@ -141,6 +141,20 @@ fn ranges(codes: &[u8]) -> String {
     format!("infiniband.bth.opcode in {{{list}}}")
 }
 
+/// The loss of a training, round by round, as the server of a recorded run told it.
+pub fn loss(sources: &Sources, name: &str) -> Result<Vec<String>> {
+    let lines = sources.lines(&format!("captures/{name}.pcapng"), "server")?;
+    let (rounds, losses): (Vec<&str>, Vec<&str>) = lines.iter().filter_map(|line| round(&line.text)).unzip();
+    ensure!(!rounds.is_empty(), "{name} tells of no rounds");
+    Ok([table(&[&["round"], &rounds[..]].concat()), vec![format!("| loss | {} |", losses.join(" | "))]].concat())
+}
+
+/// `round 3: loss 0.191443 from workers 1 2 3 …`
+fn round(text: &str) -> Option<(&str, &str)> {
+    let (round, rest) = text.strip_prefix("round ")?.split_once(": loss ")?;
+    Some((round, rest.split(' ').next()?))
+}
+
 fn table(columns: &[&str]) -> Vec<String> {
     vec![format!("| {} |", columns.join(" | ")), format!("|{}", "---|".repeat(columns.len()))]
 }
@@ -160,6 +174,8 @@ mod tests {
         has(&messages().unwrap(), "| 0x0013 | REP | ConnectReply | the server's `rdma_accept`; 02 |");
         has(&syndromes(), "| 0x20 | RNR NAK, wait 655.36 ms | none yet: it tries again |");
         has(&private_data(), "| REQ | CONNECT_REQUEST, server | 56 bytes |");
+        assert_eq!(loss(repository(), "09_parameter_server").unwrap().len(), 3);
+        assert!(loss(repository(), "04_rdma_write").is_err());
         has(&filters(), "| WRITEs | `infiniband.bth.opcode in {6..11}` |");
         has(&filters(), "| SENDs | `infiniband.bth.opcode in {0..5,22..23}` |");
     }

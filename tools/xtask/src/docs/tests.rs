@@ -104,7 +104,8 @@ fn claims_of(line: &str, lists: &[(&'static str, Vec<String>)]) -> Vec<(Range<us
 /// All names and numbers of all pages, but for those that `make docs` writes.
 fn claims(pages: &[Page], lists: &[(&'static str, Vec<String>)]) -> Vec<Claim> {
     let mut claims = Vec::new();
-    for (at, page) in pages.iter().enumerate() {
+    // A test of bench's compares the whole page of figures with what was measured.
+    for (at, page) in pages.iter().enumerate().filter(|(_, page)| page.path != super::numbers::MEASURED) {
         for (line, zone) in zones(page).into_iter().enumerate() {
             let Some(zone) = zone else { continue };
             let of_line = claims_of(&page.lines[line], lists);
@@ -165,7 +166,7 @@ fn planted_errors_are_found() {
     let lists = kinds(sources, &all);
     let claims = claims(&pages, &lists);
     let before: Vec<usize> = pages.iter().map(|page| found(page, true, sources)).collect();
-    let mut random = Random(9);
+    let (mut random, mut too_few) = (Random(9), Vec::new());
     for (zone, least) in [(Zone::Table, 80), (Zone::Fenced, 80), (Zone::Prose, 25)] {
         let of_zone: Vec<&Claim> = claims.iter().filter(|claim| claim.zone == zone).collect();
         let (mut hits, tries) = (0, 1000);
@@ -184,6 +185,7 @@ fn planted_errors_are_found() {
             }
         }
         println!("{zone:?}: {} claims; {hits} of {tries} planted errors are found", of_zone.len());
-        assert!(hits * 100 >= tries * least, "{zone:?}: at least {least} of 100 are wanted");
+        too_few.extend((hits * 100 < tries * least).then(|| format!("{zone:?}: at least {least} of 100 are wanted")));
     }
+    assert!(too_few.is_empty(), "{too_few:?}");
 }
