@@ -175,9 +175,7 @@ bench: ### measure everything beside its reference, and write docs/benchmarks.md
 	@tools/lab/setup.sh build lab shell test
 	cargo build --workspace
 	cargo build --release -p wire -p lesson-10 -p bench
-	@$(MAKE) --no-print-directory site
-	@"$$bin"/bench --keep tools/bench/figures.tsv
-	@"$$bin"/bench --page tools/bench/figures.tsv docs/benchmarks.md
+	@"$$bin"/bench --keep
 
 # Needs a nightly compiler and cargo-fuzz, which are not set up here. Findings are in tools/wire/fuzz/artifacts.
 .PHONY: fuzz

@@ -1,8 +1,7 @@
 //! `wire` beside tshark, and how it grows.
 
-use crate::figure::Figure;
-use crate::row::Wanted;
-use crate::tools::{bin, root, timed, Effort};
+use crate::row::{Row, Wanted};
+use crate::tools::{bin, optimized, root, timed, Effort};
 use anyhow::{ensure, Context, Result};
 use roce::{icrc, Frame};
 use run::capture::Reader;
@@ -24,63 +23,29 @@ const FIELDS: [&str; 9] = [
     "infiniband.aeth.msn",
 ];
 
-pub fn figures(effort: Effort) -> Result<Vec<Figure>> {
-    let folder = bin()?.join("../bench");
+pub fn figures(effort: Effort) -> Result<Vec<Row>> {
+    let wire = optimized("wire", effort)?;
+    let (folder, frames) = (bin()?.join("../bench"), frames()?);
     std::fs::create_dir_all(&folder)?;
-    let frames = frames()?;
-    let release = bin()?.join("../release/wire");
-    // A smoke run takes the one that is there.
-    let wire = if effort.smoke { bin()?.join("wire") } else { release };
-    ensure!(wire.exists(), "{} is missing: cargo build --release -p wire", wire.display());
-    let mut figures = Vec::new();
-    let beside = |packets: usize| -> Result<Figure> {
+    let mut rows = Vec::new();
+    for packets in if effort.smoke { vec![1000] } else { vec![10_000, 1_000_000] } {
         let file = capture(&folder, &frames, packets)?;
-        let (mut ours, mut tshark) = (Vec::new(), Vec::new());
+        let (mut show, mut compare, mut tshark) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..effort.rounds {
-            ours.push(
-                timed(Command::new(&wire).args(["show", "--format", "tsv"]).arg(&file))?.0 * 1e9 / packets as f64,
-            );
+            show.push(timed(Command::new(&wire).args(["show", "--format", "tsv"]).arg(&file))?);
+            compare.push(timed(Command::new(&wire).arg("compare").arg(&file).arg(&file))?);
             let mut other = Command::new("tshark");
             other.arg("-r").arg(&file).args(["-T", "fields"]).args(FIELDS.iter().flat_map(|field| ["-e", field]));
-            tshark.push(timed(&mut other)?.0 * 1e9 / packets as f64);
+            tshark.push(timed(&mut other)?);
         }
         std::fs::remove_file(&file)?;
-        // Eighty times as fast.
         let what = format!("wire show --format tsv, {packets} packets");
-        Ok(Figure::new(&what, "ns/packet", ours).beside("tshark -T fields", tshark).wanted(Wanted::AtMost(1.0 / 80.0)))
-    };
-    if effort.smoke {
-        let figure = beside(1000)?;
-        figures.push(Figure { wanted: None, ..figure });
-    } else {
-        figures.push(beside(1_000_000)?);
+        let row = Row::beside(&what, "s", &show, "tshark -T fields", &tshark);
+        // Eighty times as fast, once starting the programs does not count any more.
+        rows.push(if packets < 1_000_000 { row } else { row.wanted(Wanted::AtMost(1.0 / 80.0)) });
+        rows.push(Row::beside(&what, "s", &show, "wire compare, with themselves", &compare));
     }
-    let sizes: &[usize] = if effort.smoke { &[1000] } else { &[1_000, 10_000, 100_000, 1_000_000, 10_000_000] };
-    for packets in sizes {
-        let file = capture(&folder, &frames, *packets)?;
-        let rounds = if *packets > 1_000_000 { 1 } else { effort.rounds };
-        let mut show = (Vec::new(), Vec::new());
-        let mut compare = (Vec::new(), Vec::new());
-        for _ in 0..rounds {
-            let (seconds, memory) = timed(Command::new(&wire).args(["show", "--format", "tsv"]).arg(&file))?;
-            show.0.push(seconds);
-            show.1.push(memory);
-            let (seconds, memory) = timed(Command::new(&wire).arg("compare").arg(&file).arg(&file))?;
-            compare.0.push(seconds);
-            compare.1.push(memory);
-        }
-        std::fs::remove_file(&file)?;
-        let figure = |what, unit, show, compare| {
-            let figure = Figure::new(&format!("{what}wire show --format tsv, {packets} packets"), unit, show);
-            figure.beside("wire compare, with themselves", compare)
-        };
-        figures.push(figure("", "s", show.0, compare.0));
-        // What ends within milliseconds has not been looked at often enough.
-        if *packets >= 1_000_000 {
-            figures.push(figure("memory of ", "MB", show.1, compare.1));
-        }
-    }
-    Ok(figures)
+    Ok(rows)
 }
 
 /// What a bundled capture has of a connection.

@@ -1,58 +1,64 @@
 //! `make bench`: everything that is called fast here, beside its reference, measured by turns, kept in tools/bench/figures.tsv, and
 //! written from there to docs/benchmarks.md.
-//!
-//! ```text
-//! bench [--keep FIGURES] [KIND …]    all kinds, or these: measures, prints, and keeps the figures
-//! bench --smoke [KIND …]             one round with tiny counts: does it still work?
-//! bench --page FIGURES PAGE          writes the page from what was kept
-//! ```
 
-mod builds;
 mod captures;
 mod circumstances;
-mod figure;
 mod machines;
-mod others;
 mod page;
 mod row;
 mod run;
+mod tcp;
 mod techniques;
 mod tools;
 mod verbs;
 
 use anyhow::{bail, Context, Result};
-use figure::Figure;
+use clap::Parser;
 use row::Row;
 use run::Run;
 use std::process::ExitCode;
 use std::time::Instant;
 use tools::Effort;
 
-type Kind = (&'static str, &'static str, &'static str, fn(Effort) -> Result<Vec<Figure>>);
+/// Where the figures are kept, and the page that is written from them.
+const FIGURES: &str = "tools/bench/figures.tsv";
+const PAGE: &str = "docs/benchmarks.md";
+
+type Kind = (&'static str, &'static str, &'static str, fn(Effort) -> Result<Vec<Row>>);
 
 /// Name, title, what it says, and what measures it.
-const KINDS: [Kind; 7] = [
+const KINDS: [Kind; 5] = [
     ("verbs", "What `common` costs", "Lesson 10 beside perftest: the same operations, sizes, depths and counts. Latencies are medians of all requests.", verbs::figures),
-    ("techniques", "What each technique of lesson 10 brings", "WRITEs of 64 bytes, unless something else is said, beside the plain way.\n\n![Throughput and median latency over the depth, each as a multiple of what it is at depth 1](images/10_depth.svg)", techniques::figures),
-    ("tcp", "RDMA beside TCP", "In the same machines. SoftRoCE does in software what a NIC does in hardware: it is for learning, and not for speed.", others::tcp),
-    ("connections", "Connections", "Five in a row, each with a program of its own.", others::connections),
+    ("techniques", "What each technique of lesson 10 brings", "WRITEs of 64 bytes, unless something else is said, beside the plain way. A deep queue is fast, and each request in it waits for those before it.", techniques::figures),
+    ("tcp", "RDMA beside TCP", "In the same machines. SoftRoCE does in software what a NIC does in hardware: it is for learning, and not for speed.", tcp::figures),
     ("lab", "The lab", "Whole runs, from the command to its end. And the device in user space, which is read and not raced.", machines::figures),
-    ("wire", "Reading captures", "`wire show` beside tshark with fields of the same kind, and beside `wire compare`, which reads two captures: how do both grow? Built with `--release`, as tshark is.", captures::figures),
-    ("builds", "Building", "From nothing, on this machine, with what cargo has downloaded before; and what `make site` builds.", builds::figures),
+    ("wire", "Reading captures", "`wire show` beside tshark with fields of the same kind, and beside `wire compare`, which reads two captures. Built with `--release`, as tshark is.", captures::figures),
 ];
 
+/// Measures what is called fast here, beside its reference.
+#[derive(Parser)]
+struct Options {
+    /// What to measure: verbs techniques tcp lab wire; all of it, unless some are named
+    kinds: Vec<String>,
+    /// Keep the figures, and write the page
+    #[arg(long)]
+    keep: bool,
+    /// One round with tiny counts: does it still work?
+    #[arg(long, conflicts_with = "keep")]
+    smoke: bool,
+    /// Measure nothing: write the page from what was kept
+    #[arg(long, exclusive = true)]
+    page: bool,
+    /// Be TCP's server for so many clients
+    #[arg(long, hide = true, value_name = "CLIENTS", exclusive = true)]
+    tcp_server: Option<usize>,
+    /// Be TCP's client: with so many small messages, and so many large ones, to the machine `server`
+    #[arg(long, hide = true, num_args = 2, value_names = ["SMALL", "LARGE"], exclusive = true)]
+    tcp_client: Option<Vec<usize>>,
+}
+
 fn main() -> ExitCode {
-    let words: Vec<String> = std::env::args().skip(1).collect();
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let result = match words[..] {
-        ["tcp-server", clients] => clients.parse().map_err(Into::into).and_then(others::tcp_server),
-        ["tcp-client", host, small, large] => tcp_client(host, small, large),
-        ["--page", figures, page] => write_page(figures, page),
-        ["--smoke", ref kinds @ ..] => measure(kinds, Effort { rounds: 1, smoke: true }, None),
-        ["--keep", figures, ref kinds @ ..] => measure(kinds, Effort { rounds: 5, smoke: false }, Some(figures)),
-        ref kinds => measure(kinds, Effort { rounds: 5, smoke: false }, None),
-    };
-    match result {
+    match work(&Options::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("bench: {error:#}");
@@ -61,48 +67,52 @@ fn main() -> ExitCode {
     }
 }
 
-fn tcp_client(host: &str, small: &str, large: &str) -> Result<()> {
-    others::tcp_client(host, small.parse()?, large.parse()?)
+fn work(options: &Options) -> Result<()> {
+    if let Some(clients) = options.tcp_server {
+        return tcp::serve(clients);
+    }
+    if let Some([small, large]) = options.tcp_client.as_deref() {
+        return tcp::connect("server", *small, *large);
+    }
+    if !options.page {
+        let run = measure(options)?;
+        if !options.keep {
+            return Ok(());
+        }
+        write(FIGURES, &run.text())?;
+    }
+    write(PAGE, &page::page(&kept()?, title))
 }
 
-fn measure(kinds: &[&str], effort: Effort, file: Option<&str>) -> Result<()> {
-    if let Some(unknown) = kinds.iter().find(|kind| KINDS.iter().all(|(name, ..)| name != *kind)) {
+fn write(path: &str, text: &str) -> Result<()> {
+    std::fs::write(tools::root()?.join(path), text).with_context(|| format!("cannot write {path}"))
+}
+
+/// The run whose figures were kept.
+fn kept() -> Result<Run> {
+    let text =
+        std::fs::read_to_string(tools::root()?.join(FIGURES)).with_context(|| format!("cannot read {FIGURES}"))?;
+    Run::read(&text).with_context(|| format!("{FIGURES} is not what a run has kept"))
+}
+
+fn measure(options: &Options) -> Result<Run> {
+    let kinds = &options.kinds;
+    if let Some(unknown) = kinds.iter().find(|kind| KINDS.iter().all(|(name, ..)| name != kind)) {
         bail!("there is no {unknown}; there are: {}", KINDS.map(|(name, ..)| name).join(" "));
     }
-    let (mut run, mut failed) = (Run::default(), Vec::new());
-    for (name, title, _, figures) in KINDS.iter().filter(|(name, ..)| kinds.is_empty() || kinds.contains(name)) {
+    let effort = Effort { rounds: if options.smoke { 1 } else { 5 }, smoke: options.smoke };
+    let mut run = Run { facts: circumstances::facts(), kinds: Vec::new() };
+    for (name, title, _, figures) in KINDS {
+        if !kinds.is_empty() && !kinds.iter().any(|kind| kind == name) {
+            continue;
+        }
         let started = Instant::now();
-        // One that cannot be measured does not keep the others from it.
-        match figures(effort).with_context(|| format!("measuring {name}")) {
-            Ok(figures) => {
-                let (seconds, load) = (started.elapsed().as_secs_f64(), circumstances::load());
-                let rows: Vec<Row> = figures.iter().map(Figure::row).collect();
-                println!("{title} ({seconds:.0} s, load {load:.1})\n{}", page::tables(&rows));
-                run.kinds.push(run::Kind { name: (*name).into(), seconds, load, rows });
-            }
-            Err(error) => {
-                eprintln!("bench: {error:#}");
-                failed.push(*name);
-            }
-        }
+        let rows = figures(effort).with_context(|| format!("measuring {name}"))?;
+        let (seconds, load) = (started.elapsed().as_secs_f64(), circumstances::load());
+        println!("{title} ({seconds:.0} s, load {load:.1})\n{}", page::tables(&rows));
+        run.kinds.push(run::Kind { name: name.into(), seconds, load, rows });
     }
-    if let Some(file) = file {
-        run.facts = circumstances::facts();
-        if let Ok(before) = std::fs::read_to_string(file) {
-            run.compare(&Run::read(&before).with_context(|| format!("{file} is not what a run has kept"))?);
-        }
-        std::fs::write(file, run.text()).with_context(|| format!("cannot write {file}"))?;
-    }
-    if !failed.is_empty() {
-        bail!("could not measure: {}", failed.join(" "));
-    }
-    Ok(())
-}
-
-fn write_page(figures: &str, page: &str) -> Result<()> {
-    let kept = std::fs::read_to_string(figures).with_context(|| format!("cannot read {figures}"))?;
-    let run = Run::read(&kept).with_context(|| format!("{figures} is not what a run has kept"))?;
-    std::fs::write(page, page::page(&run, title)).with_context(|| format!("cannot write {page}"))
+    Ok(run)
 }
 
 fn title(kind: &str) -> Option<page::Title> {
@@ -116,14 +126,8 @@ mod tests {
     /// Nobody edits the page by hand, nor the program without the page.
     #[test]
     fn the_page_is_what_the_kept_figures_say() -> Result<()> {
-        let root = tools::root()?;
-        let run = Run::read(&std::fs::read_to_string(root.join("tools/bench/figures.tsv"))?)?;
-        let page = std::fs::read_to_string(root.join("docs/benchmarks.md"))?;
-        assert_eq!(
-            page::page(&run, title),
-            page,
-            "write it anew: bench --page tools/bench/figures.tsv docs/benchmarks.md"
-        );
+        let page = std::fs::read_to_string(tools::root()?.join(PAGE))?;
+        assert_eq!(page::page(&kept()?, title), page, "write it anew: cargo run -p bench -- --page");
         Ok(())
     }
 }

@@ -1,7 +1,7 @@
 //! docs/benchmarks.md, from what a run has kept.
 
 use crate::row::{short, Row, Wanted};
-use crate::run::{Run, BEFORE};
+use crate::run::Run;
 
 /// What a kind of figures is called, and what it says and does not say.
 pub type Title = (&'static str, &'static str);
@@ -23,7 +23,7 @@ pub fn page(run: &Run, title: impl Fn(&str) -> Option<Title>) -> String {
         let (title, about) = title(&kind.name).unwrap_or(("Other figures", ""));
         page += &format!("\n## {title}\n{about}\n{}{}", limits(&kind.rows), tables(&kind.rows));
     }
-    page + &repeated(run) + &circumstances(run)
+    page + &circumstances(run)
 }
 
 /// Tables of what stands beside something, and lists of what does not.
@@ -56,7 +56,7 @@ fn cells(row: &Row) -> String {
     let ours = with_unit(&short(row.ours.median), &row.unit) + &still(row.ours.still);
     let other = row.other.map_or(String::new(), |other| short(other.median) + &still(other.still));
     let ratio = row.ratio.map_or(String::new(), |ratio| ratio.with_spread());
-    format!("| {} | {ours} | {}: {other} | {ratio} | {} |\n", row.what, row.beside, row.words())
+    format!("| {} | {ours} | {}: {other} | {ratio} | {} |\n", row.what, row.beside, row.verdict())
 }
 
 /// The limits of these rows, and whether they are kept.
@@ -83,24 +83,8 @@ fn limits(rows: &[Row]) -> String {
     }
 }
 
-/// Which rows came to something else in the run before.
-fn repeated(run: &Run) -> String {
-    let (Some(before), of) = (run.fact(BEFORE), run.rows().filter(|row| row.repeats.is_some()).count()) else {
-        return String::new();
-    };
-    let apart: Vec<String> = run.rows().filter(|row| row.repeats == Some(false)).map(Row::name).collect();
-    let agree = of - apart.len();
-    let rest = if apart.is_empty() { "\n" } else { " These do not:\n" };
-    format!(
-        "\n## Does a run repeat?\nBeside the run of {before}, {agree} of {of} rows agree: each median lies between the other's lowest \
-         and highest.{rest}{}",
-        list(&apart)
-    )
-}
-
 fn circumstances(run: &Run) -> String {
-    let facts = run.facts.iter().filter(|(name, _)| name != BEFORE);
-    let facts: String = facts.map(|(name, value)| format!("| {name} | {value} |\n")).collect();
+    let facts: String = run.facts.iter().map(|(name, value)| format!("| {name} | {value} |\n")).collect();
     let times: String = run
         .kinds
         .iter()
@@ -116,22 +100,19 @@ fn list(items: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::figure::Figure;
     use crate::run::Kind;
 
     #[test]
-    fn a_page_says_what_is_better_what_breaks_a_limit_and_what_did_not_repeat() {
-        let figure = |ours: [f64; 2]| Figure::new("a", "µs", ours.to_vec()).beside("b", vec![2.0, 4.0]);
-        let slow = Row { repeats: Some(false), ..figure([3.0, 6.0]).wanted(Wanted::AtMost(1.05)).row() };
-        let rows = vec![Figure::new("c", "s", vec![5.0, 7.0]).row(), slow];
-        let facts = vec![("date (UTC)".into(), "today".into()), (BEFORE.into(), "yesterday".into())];
+    fn a_page_says_what_is_better_and_what_breaks_a_limit() {
+        let slow = Row::beside("a", "µs", &[3.0, 6.0], "b", &[2.0, 4.0]).wanted(Wanted::AtMost(1.05));
+        let rows = vec![Row::new("c", "s", &[5.0, 7.0]), slow];
+        let facts = vec![("date (UTC)".into(), "today".into())];
         let run = Run { facts, kinds: vec![Kind { name: "k".into(), seconds: 5.0, load: 1.5, rows }] };
         let page = page(&run, |name| (name == "k").then_some(("Title", "About it.")));
         for wanted in [
             "\n## Title\nAbout it.\nWanted: at most 1.05 of the other's time. Kept: 0 of 1. **Not kept:**\n- a, beside b\n",
             "\n- c: 6.00 s (5.00–7.00)\n\n| what |",
-            "\n| a | 4.50 µs | b: 3.00 | 1.50 (1.50–1.50) | worse: 50 % more time |\n",
-            "Beside the run of yesterday, 0 of 1 rows agree: each median lies between the other's lowest and highest. These do not:\n- a, beside b\n",
+            "\n| a | 4.50 µs | b: 3.00 | 1.50 (1.50–1.50) | worse |\n",
             "\n| date (UTC) | today |\n| measuring k | 5 s, at a load of 1.5 |\n",
         ] {
             assert!(page.contains(wanted), "{wanted} is not in {page}");

@@ -1,4 +1,4 @@
-//! A row of the page: what the rounds of a figure come to, and what that says in words.
+//! A row of the page: what was measured again and again of ours, and of its reference in the same rounds, and what that comes to.
 
 /// What a ratio has to hold.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -17,8 +17,6 @@ pub struct Row {
     pub other: Option<Values>,
     pub ratio: Option<Values>,
     pub wanted: Option<Wanted>,
-    /// Whether the run before came to the same; None where it does not have this row, or no spread.
-    pub repeats: Option<bool>,
 }
 
 /// Median, lowest and highest of all rounds but those in which a program stood still. A single run has no spread.
@@ -29,9 +27,65 @@ pub struct Values {
     pub still: usize,
 }
 
+impl Row {
+    /// With one value of each round, in order; NaN where a program stood still.
+    pub fn new(what: &str, unit: &str, ours: &[f64]) -> Self {
+        let (what, unit, beside, ours) = (what.into(), unit.into(), String::new(), Values::of(ours));
+        Self { what, unit, ours, beside, other: None, ratio: None, wanted: None }
+    }
+
+    /// Beside something else, with its values in the same rounds. The ratio is that of single rounds: what was measured within the
+    /// same seconds.
+    pub fn beside(what: &str, unit: &str, ours: &[f64], other: &str, others: &[f64]) -> Self {
+        let ratios: Vec<f64> = ours.iter().zip(others).map(|(ours, other)| ours / other).collect();
+        let (other, others, ratio) = (other.into(), Some(Values::of(others)), Some(Values::of(&ratios)));
+        Self { beside: other, other: others, ratio, ..Self::new(what, unit, ours) }
+    }
+
+    pub fn wanted(self, wanted: Wanted) -> Self {
+        Self { wanted: Some(wanted), ..self }
+    }
+
+    /// What tells it from other rows.
+    pub fn name(&self) -> String {
+        let beside = if self.beside.is_empty() { "" } else { ", beside " };
+        format!("{}{beside}{}", self.what, self.beside)
+    }
+
+    /// Whether its limit is kept, if it has one.
+    pub fn kept(&self) -> Option<bool> {
+        let ratio = self.ratio?.median;
+        Some(match self.wanted? {
+            Wanted::AtMost(most) => ratio <= most,
+            Wanted::AtLeast(least) => ratio >= least,
+        })
+    }
+
+    /// Whether ours is better. Where some rounds say the one and some the other, it is neither.
+    pub fn verdict(&self) -> &'static str {
+        let is_rate = self.unit.ends_with("/s");
+        match self.ratio {
+            None => "",
+            Some(Values { spread: Some((low, high)), .. }) if low <= 1.0 && 1.0 <= high => "no clear difference",
+            Some(ratio) if (ratio.median > 1.0) == is_rate => "better",
+            Some(_) => "worse",
+        }
+    }
+}
+
 impl Values {
     pub fn one(median: f64) -> Self {
         Self { median, spread: None, still: 0 }
+    }
+
+    fn of(rounds: &[f64]) -> Self {
+        let mut sorted: Vec<f64> = rounds.iter().copied().filter(|value| value.is_finite()).collect();
+        sorted.sort_by(f64::total_cmp);
+        let at = |at: usize| sorted.get(at).copied().unwrap_or(f64::NAN);
+        let (half, last) = (sorted.len() / 2, sorted.len().saturating_sub(1));
+        let median = if sorted.len() % 2 == 0 && half > 0 { (at(half - 1) + at(half)) / 2.0 } else { at(half) };
+        let spread = (rounds.len() > 1).then_some((at(0), at(last)));
+        Self { median, spread, still: rounds.len() - sorted.len() }
     }
 
     /// `1.04 (0.82–1.29)`
@@ -41,55 +95,6 @@ impl Values {
         self.spread.map_or(format!("{median} (one run)"), |(low, high)| {
             format!("{median} ({}–{}{still})", short(low), short(high))
         })
-    }
-}
-
-impl Wanted {
-    pub fn held(self, ratio: f64) -> bool {
-        match self {
-            Self::AtMost(most) => ratio <= most,
-            Self::AtLeast(least) => ratio >= least,
-        }
-    }
-}
-
-impl Row {
-    /// What tells it from other rows.
-    pub fn name(&self) -> String {
-        if self.beside.is_empty() {
-            self.what.clone()
-        } else {
-            format!("{}, beside {}", self.what, self.beside)
-        }
-    }
-
-    /// Whether its limit is kept, if it has one.
-    pub fn kept(&self) -> Option<bool> {
-        Some(self.wanted?.held(self.ratio?.median))
-    }
-
-    /// Whether ours is better or worse, and by how much. Where some rounds say the one and some the other, neither.
-    pub fn words(&self) -> String {
-        let Some(Values { median: ratio, spread, .. }) = self.ratio else { return String::new() };
-        if spread.is_some_and(|(low, high)| low <= 1.0 && 1.0 <= high) {
-            return "no clear difference".into();
-        }
-        let (percent, far) = (|part: f64| percent(part * 100.0), ratio <= 0.5 || ratio >= 2.0);
-        let rate = self.unit.ends_with("/s");
-        let size = self.unit.starts_with("MB") && !rate || ["KB", ""].contains(&self.unit.as_str());
-        let by = match (rate, size) {
-            (true, _) if far && ratio < 1.0 => format!("{} of its speed", percent(ratio)),
-            (true, _) if far => format!("{} times as fast", short(ratio)),
-            (true, _) if ratio < 1.0 => format!("{} slower", percent(1.0 - ratio)),
-            (true, _) => format!("{} faster", percent(ratio - 1.0)),
-            (_, true) if ratio < 1.0 => format!("{} less", percent(1.0 - ratio)),
-            (_, true) => format!("{} more", percent(ratio - 1.0)),
-            _ if far && ratio < 1.0 => format!("{} times as fast", short(1.0 / ratio)),
-            _ if far => format!("{} times the time", short(ratio)),
-            _ if ratio < 1.0 => format!("{} less time", percent(1.0 - ratio)),
-            _ => format!("{} more time", percent(ratio - 1.0)),
-        };
-        format!("{}: {by}", if (ratio > 1.0) == rate { "better" } else { "worse" })
     }
 }
 
@@ -103,38 +108,25 @@ pub fn short(value: f64) -> String {
     }
 }
 
-fn percent(value: f64) -> String {
-    if value < 1.0 {
-        format!("{value:.2} %")
-    } else {
-        format!("{value:.0} %")
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn words(unit: &str, median: f64, spread: Option<(f64, f64)>) -> String {
-        let ratio = Some(Values { median, spread, still: 0 });
-        let (ours, other) = (Values::one(1.0), None);
-        Row { what: "x".into(), unit: unit.into(), ours, beside: "y".into(), other, ratio, wanted: None, repeats: None }
-            .words()
+    #[test]
+    fn a_row_has_medians_and_spreads_of_the_rounds_that_did_not_stand_still() {
+        let row = Row::beside("x", "µs", &[3.0, 1.0, 2.0, 9.0], "y", &[3.0, 2.0, 2.0, f64::NAN]);
+        assert_eq!(row.ours, Values { median: 2.5, spread: Some((1.0, 9.0)), still: 0 });
+        assert_eq!(row.other, Some(Values { median: 2.0, spread: Some((2.0, 3.0)), still: 1 }));
+        assert_eq!(row.ratio, Some(Values { median: 1.0, spread: Some((0.5, 1.0)), still: 1 }));
+        assert_eq!(Row::new("x", "", &[1.0]).ours, Values::one(1.0));
     }
 
     #[test]
-    fn words_say_what_is_better_and_what_is_worse() {
-        assert_eq!(words("µs", 1.45, Some((1.3, 1.65))), "worse: 45 % more time");
-        assert_eq!(words("µs", 0.17, None), "better: 5.88 times as fast");
-        assert_eq!(words("ns/packet", 0.9, None), "better: 10 % less time");
-        assert_eq!(words("s", 3.0, None), "worse: 3.00 times the time");
-        assert_eq!(words("MB/s", 0.4, Some((0.39, 0.57))), "worse: 40 % of its speed");
-        assert_eq!(words("requests/s", 0.0008, None), "worse: 0.08 % of its speed");
-        assert_eq!(words("requests/s", 2.73, None), "better: 2.73 times as fast");
-        assert_eq!(words("1/s", 0.78, None), "worse: 22 % slower");
-        assert_eq!(words("MB", 0.36, None), "better: 64 % less");
-        assert_eq!(words("", 1.39, None), "worse: 39 % more");
-        assert_eq!(words("µs", 1.04, Some((0.82, 1.29))), "no clear difference");
+    fn what_is_less_is_better_but_for_a_rate() {
+        let verdict = |unit, ours: &[f64]| Row::beside("x", unit, ours, "y", &[1.0, 1.0]).verdict();
+        assert_eq!((verdict("µs", &[1.3, 1.6]), verdict("µs", &[0.1, 0.2])), ("worse", "better"));
+        assert_eq!((verdict("MB/s", &[0.3, 0.5]), verdict("1/s", &[2.0, 3.0])), ("worse", "better"));
+        assert_eq!((verdict("ns/packet", &[0.5, 0.5]), verdict("µs", &[0.8, 1.3])), ("better", "no clear difference"));
     }
 
     #[test]

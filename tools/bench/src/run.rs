@@ -3,7 +3,7 @@
 //! ```text
 //! fact    NAME  VALUE
 //! kind    NAME  SECONDS  LOAD
-//! figure  WHAT  UNIT  OURS  BESIDE  OTHER  RATIO  WANTED  REPEATS    of the kind above
+//! figure  WHAT  UNIT  OURS  BESIDE  OTHER  RATIO  WANTED    of the kind above
 //! ```
 //! OURS, OTHER and RATIO are a median, and of several rounds the lowest, the highest and how many stood still.
 
@@ -27,33 +27,7 @@ pub struct Kind {
     pub rows: Vec<Row>,
 }
 
-/// The fact that names the run which this one was compared with.
-pub const BEFORE: &str = "the run before";
-
 impl Run {
-    pub fn fact(&self, name: &str) -> Option<&str> {
-        self.facts.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
-    }
-
-    pub fn rows(&self) -> impl Iterator<Item = &Row> {
-        self.kinds.iter().flat_map(|kind| &kind.rows)
-    }
-
-    /// Marks the rows that `before` has, too. Two runs agree if the ratio of each (or the figure, where nothing stands beside it)
-    /// lies between the lowest and highest of the other.
-    pub fn compare(&mut self, before: &Run) {
-        let spread = |row: &Row| {
-            let values = row.ratio.unwrap_or(row.ours);
-            Some((values.median, values.spread?))
-        };
-        let within = |median: f64, (low, high): (f64, f64)| low <= median && median <= high;
-        for row in self.kinds.iter_mut().flat_map(|kind| &mut kind.rows) {
-            let old = before.rows().find(|old| old.name() == row.name()).and_then(spread);
-            row.repeats = spread(row).zip(old).map(|(new, old)| within(new.0, old.1) && within(old.0, new.1));
-        }
-        self.facts.extend(before.fact("date (UTC)").map(|date| (BEFORE.to_owned(), date.to_owned())));
-    }
-
     pub fn text(&self) -> String {
         let facts = self.facts.iter().map(|(name, value)| format!("fact\t{name}\t{value}\n"));
         let kinds = self.kinds.iter().map(|Kind { name, seconds, load, rows }| {
@@ -78,16 +52,15 @@ impl Run {
                 let (seconds, load) = (seconds.parse()?, load.parse()?);
                 self.kinds.push(Kind { name: name.into(), seconds, load, rows: Vec::new() });
             }
-            ["figure", what, unit, ours, beside, other, ratio, wanted, repeats] => {
+            ["figure", what, unit, ours, beside, other, ratio, wanted] => {
                 let (ours, other, ratio) = (values(ours)?.context("no figure")?, values(other)?, values(ratio)?);
                 let wanted = match wanted.split_once(' ') {
                     Some(("<=", most)) => Some(Wanted::AtMost(most.parse()?)),
                     Some((">=", least)) => Some(Wanted::AtLeast(least.parse()?)),
                     _ => None,
                 };
-                let repeats = ["no", "yes"].iter().position(|word| *word == repeats).map(|at| at == 1);
                 let (what, unit, beside) = (what.into(), unit.into(), beside.into());
-                let row = Row { what, unit, ours, beside, other, ratio, wanted, repeats };
+                let row = Row { what, unit, ours, beside, other, ratio, wanted };
                 self.kinds.last_mut().context("a figure before the first kind")?.rows.push(row);
             }
             _ => bail!("neither a fact nor a kind nor a figure"),
@@ -107,9 +80,8 @@ fn line(row: &Row) -> String {
         Some(Wanted::AtLeast(least)) => format!(">= {least}"),
         None => String::new(),
     };
-    let repeats = row.repeats.map_or("", |repeats| if repeats { "yes" } else { "no" });
     let (ours, other, ratio) = (cell(&row.ours), optional(&row.other), optional(&row.ratio));
-    format!("figure\t{}\t{}\t{ours}\t{}\t{other}\t{ratio}\t{wanted}\t{repeats}\n", row.what, row.unit, row.beside)
+    format!("figure\t{}\t{}\t{ours}\t{}\t{other}\t{ratio}\t{wanted}\n", row.what, row.unit, row.beside)
 }
 
 fn values(cell: &str) -> Result<Option<Values>> {
@@ -125,40 +97,19 @@ fn values(cell: &str) -> Result<Option<Values>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::figure::Figure;
-
-    fn run(ratio: [f64; 3], seconds: [f64; 3]) -> Run {
-        let rows = vec![
-            Figure::new("a", "µs", ratio.to_vec()).beside("b", vec![1.0; 3]).wanted(Wanted::AtMost(1.05)).row(),
-            Figure::new("c", "s", seconds.to_vec()).row(),
-            Figure::new("d", "s", vec![1.0]).row(),
-        ];
-        let facts = vec![("date (UTC)".into(), "today".into())];
-        Run { facts, kinds: vec![Kind { name: "k".into(), seconds: 5.0, load: 1.5, rows }] }
-    }
 
     #[test]
     fn what_is_kept_is_read_again() {
-        let mut run = run([0.9, 1.0, 1.1], [0.5, 1.0, 2.0]);
-        run.compare(&Run::default());
+        let rows = vec![
+            Row::beside("a", "µs", &[0.9, 1.0, 1.1], "b", &[1.0; 3]).wanted(Wanted::AtMost(1.05)),
+            Row::new("c", "s", &[0.5, 1.0, 2.0]),
+            Row::new("d", "s", &[1.0]),
+        ];
+        let facts = vec![("date (UTC)".into(), "today".into())];
+        let run = Run { facts, kinds: vec![Kind { name: "k".into(), seconds: 5.0, load: 1.5, rows }] };
         assert_eq!(Run::read(&run.text()).unwrap_or_default(), run);
-        for wrong in ["figure", "fact\tname", "kind\tname\tsoon\t1", "figure\ta\tb\t1\tc\t1 2\t\t\t"] {
+        for wrong in ["figure", "fact\tname", "kind\tname\tsoon\t1", "figure\ta\tb\t1\tc\t1 2\t\t"] {
             assert!(Run::read(wrong).is_err_and(|error| error.to_string().starts_with("line 1: ")), "{wrong}");
         }
-    }
-
-    #[test]
-    fn rows_agree_if_each_median_lies_in_the_others_spread() {
-        let (old, mut same, mut other) = (
-            run([0.9, 1.0, 1.1], [0.5, 1.0, 2.0]),
-            run([0.9, 1.09, 1.1], [0.5, 1.9, 2.0]),
-            run([1.1, 1.2, 1.3], [1.0; 3]),
-        );
-        same.compare(&old);
-        other.compare(&old);
-        let repeats = |run: &Run| run.rows().map(|row| row.repeats).collect::<Vec<_>>();
-        assert_eq!(repeats(&same), [Some(true), Some(true), None]);
-        assert_eq!(repeats(&other), [Some(false), Some(true), None]);
-        assert_eq!(same.fact(BEFORE), Some("today"));
     }
 }

@@ -4,7 +4,7 @@ use anyhow::{ensure, Context, Result};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// How thoroughly to measure.
 #[derive(Clone, Copy)]
@@ -61,24 +61,11 @@ fn tail(text: &str) -> String {
     text.lines().rev().take(10).collect::<Vec<_>>().into_iter().rev().collect::<Vec<_>>().join("\n")
 }
 
-/// How long a program takes, in seconds, and the most memory that it has had, in MB, as far as looks at it tell.
-pub fn timed(command: &mut Command) -> Result<(f64, f64)> {
+/// How many seconds a program takes.
+pub fn timed(command: &mut Command) -> Result<f64> {
     let started = Instant::now();
-    let name = command.get_program().to_string_lossy().into_owned();
-    let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
-    let mut most: f64 = 0.0;
-    let status = loop {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
-        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-        let kb: Option<f64> = line.and_then(|line| line.trim().trim_end_matches(" kB").parse().ok());
-        most = most.max(kb.unwrap_or(0.0) / 1000.0);
-        match child.try_wait()? {
-            Some(status) => break status,
-            None => std::thread::sleep(Duration::from_millis(2)),
-        }
-    };
-    ensure!(status.success(), "{name} failed: {status}");
-    Ok((started.elapsed().as_secs_f64(), most))
+    output(command)?;
+    Ok(started.elapsed().as_secs_f64())
 }
 
 /// One who takes turns: what its server runs for each of its clients, or nothing if there is one server for all; and what the
@@ -93,14 +80,10 @@ pub struct Contender {
 const PORT: usize = 18600;
 /// No run of the machines has more rounds: the servers of all its turns are there from the beginning, and each has memory.
 const ROUNDS: usize = 3;
-/// Seconds that a turn may take, of which it usually needs one. What stands still then is ended, and this round goes without it.
-const PATIENCE: usize = 20;
 
 /// Runs them in turn, round after round, every other one backwards, in two machines of the lab. `server` serves those that have
 /// none of their own, and ends when it has served so many rounds. Gives what each of them printed, by name, a text for each
 /// round.
-///
-/// All servers are there before the first turn: to start one costs time, which would be the next one's.
 pub fn take_turns(
     run: &str,
     server: impl Fn(usize) -> String,
@@ -111,67 +94,54 @@ pub fn take_turns(
     for first in (0..effort.rounds).step_by(ROUNDS) {
         let rounds = ROUNDS.min(effort.rounds - first);
         let log = machines(run, &server(rounds), contenders, rounds)?;
-        for part in log.split("@ ").skip(1) {
-            let (name, text) = part.split_once('\n').unwrap_or((part, ""));
+        let turns: Vec<&str> = log.split("@ ").skip(1).collect();
+        let all = rounds * contenders.len();
+        ensure!(turns.len() == all, "there were {} turns of {all}: {}", turns.len(), tail(&log));
+        for (name, text) in turns.iter().filter_map(|turn| turn.split_once('\n')) {
             said.entry(name.to_owned()).or_default().push(text.to_owned());
-        }
-        for Contender { name, .. } in contenders {
-            let turns = said.get(name).map_or(0, Vec::len);
-            // Who stands in the list more than once has more turns in each round.
-            let all = (first + rounds) * contenders.iter().filter(|other| other.name == *name).count();
-            ensure!(turns == all, "{name} had {turns} turns of {all}: {}", tail(&log));
         }
     }
     Ok(said)
 }
 
 /// One run of the machines; gives the client's log.
+///
+/// All servers are there before the first turn: to start one costs time, which would be the next one's.
 fn machines(run: &str, server: &str, contenders: &[Contender], rounds: usize) -> Result<String> {
-    let round = |at| -> Vec<&Contender> {
-        if at % 2 == 0 {
-            contenders.iter().collect()
+    let (mut serve, mut script) = (String::new(), include_str!("turns.sh").to_owned());
+    let mut listeners = 0;
+    for turn in 0..rounds * contenders.len() {
+        let (round, at) = (turn / contenders.len(), turn % contenders.len());
+        let at = if round % 2 == 0 { at } else { contenders.len() - 1 - at };
+        let (Contender { name, server, client }, port) = (&contenders[at], (PORT + turn).to_string());
+        script += &format!("turn '{name}' {}\n", client.replace("{port}", &port));
+        let Some(server) = server else { continue };
+        serve += &format!("{} >/dev/null 2>&1 &\n", server.replace("{port}", &port));
+        // A server of perftest listens on a TCP port, and never ends if its client was ended. Ours are waited for.
+        if server.starts_with("ib_") {
+            listeners += 1;
         } else {
-            contenders.iter().rev().collect()
+            serve += "ours=\"$ours $!\"\n";
         }
-    };
-    let turns = (0..rounds).flat_map(round).enumerate();
-    let (mut serve, mut listeners) = (String::new(), 0);
-    // A program that could not do it (a server of its own begins to listen a moment later, for example) tries again; one that
-    // stands still is ended.
-    let mut script = format!(
-        "again() {{ n=0; until out=$(timeout {PATIENCE} \"$@\" 2>&1); do e=$?; n=$((n+1)); \
-         [ $n -ge 20 -o $e = 124 -o $e = 143 ] && break; sleep 0.2; done; echo \"$out\"; }}; "
-    );
-    for (turn, Contender { name, server, client }) in turns {
-        let port = (PORT + turn).to_string();
-        if let Some(server) = server {
-            serve += &format!("{} >/dev/null 2>&1 & ", server.replace("{port}", &port));
-            // Lessons listen on no TCP port: their clients try again. And they are waited for; a server of perftest whose
-            // client was ended never ends.
-            if server.starts_with("ib_") {
-                listeners += 1;
-            } else {
-                serve += "ours=\"$ours $!\"; ";
-            }
-        }
-        script += &format!("echo '@ {name}'; again {} ; ", client.replace("{port}", &port));
     }
     // It says so if a client of its own was ended: that costs a round, and no more.
     serve += &format!("{server} || true");
-    let lab = bin()?.join("lab");
     // State 0A is LISTEN.
     let ready = format!("[ $(cat /proc/net/tcp /proc/net/tcp6 | grep -c ' 0A ') -ge {listeners} ]");
-    let mut arguments =
-        vec!["exec", "--json", "--deadline", "600", "--name", run, "--server", &serve, "--client", &script];
+    let mut lab = Command::new(bin()?.join("lab"));
+    lab.args(["exec", "--json", "--deadline", "600", "--name", run, "--server", &serve, "--client", &script]);
     if listeners > 0 {
-        arguments.extend(["--ready", &ready]);
+        lab.args(["--ready", &ready]);
     }
-    let told = output(Command::new(&lab).args(arguments))?;
+    output(&mut lab)?;
+    said(run)
+}
+
+/// What the client of a run in the lab said. The packets are not kept: there are many.
+pub fn said(run: &str) -> Result<String> {
     let folder = bin()?.join("../lab/runs").join(run);
-    let log = std::fs::read_to_string(folder.join("client.log")).with_context(|| format!("no log of {run}: {told}"))?;
-    // It holds every packet.
     let _ = std::fs::remove_file(folder.join("wire.pcapng"));
-    Ok(log)
+    std::fs::read_to_string(folder.join("client.log")).with_context(|| format!("{run} left no log"))
 }
 
 /// A number out of each text; NaN where a turn brought none. Most have to.

@@ -1,7 +1,6 @@
 //! `common`, as lesson 10 uses it, beside perftest: the same sizes, depths and counts, in the same machines, by turns.
 
-use crate::figure::Figure;
-use crate::row::Wanted;
+use crate::row::{Row, Wanted};
 use crate::tools::{field, numbers, optimized, take_turns, Contender, Effort};
 use anyhow::Result;
 
@@ -74,7 +73,7 @@ impl Match {
     }
 }
 
-pub fn figures(effort: Effort) -> Result<Vec<Figure>> {
+pub fn figures(effort: Effort) -> Result<Vec<Row>> {
     // Many rounds: five per cent are to be seen, and a single one is off by twenty. Three turns in each where both sides poll,
     // for these two are off by more. In a turn the first moments, while the machine tidies up, must not count much.
     let effort = Effort { rounds: if effort.smoke { effort.rounds } else { 12 }, ..effort };
@@ -105,7 +104,7 @@ pub fn figures(effort: Effort) -> Result<Vec<Figure>> {
         });
     }
     let said = take_turns("bench-verbs", |_| "wait $ours".into(), &contenders, effort)?;
-    let figure = |Match { what, other, kind, .. }: &Match| {
+    let row = |Match { what, other, kind, .. }: &Match| {
         let other = other.split(' ').next().unwrap_or_default();
         let (unit, wanted) = match kind {
             Latency | Sleeping => ("µs", Wanted::AtMost(1.05)),
@@ -116,9 +115,9 @@ pub fn figures(effort: Effort) -> Result<Vec<Figure>> {
             _ => field(text, "median_us"),
         })?;
         let reference = numbers(&said, &format!("{what}, perftest"), |text| perftest(text, *kind))?;
-        Ok(Figure::new(what, unit, ours).beside(other, reference).wanted(wanted))
+        Ok(Row::beside(what, unit, &ours, other, &reference).wanted(wanted))
     };
-    MATCHES.iter().map(figure).collect()
+    MATCHES.iter().map(row).collect()
 }
 
 /// The row of numbers at the end: bytes, iterations, and then minimum, maximum and median of latencies, or peak and mean of
