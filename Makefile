@@ -198,7 +198,7 @@ check: ### formatting, lints and documentation, warnings as errors
 	RUSTDOCFLAGS='-D warnings -A rustdoc::private_intra_doc_links' cargo doc --workspace --no-deps --document-private-items
 	@# Only an unstable rustdoc looks whether what must not compile fails with the error that the text names.
 	RUSTC_BOOTSTRAP=1 CARGO_TARGET_DIR="$$target"/bootstrap cargo test -q --locked --doc -p common
-	shellcheck --exclude=SC2187 tools/book/*.sh tools/lab/*.sh tools/lab/guest/*.sh captures/*.sh .ci/run
+	shellcheck --exclude=SC2187 tools/book/*.sh tools/lab/*.sh tools/lab/guest/*.sh tools/xtask/*.sh captures/*.sh .ci/run
 	cargo run -q -p xtask -- docs --check
 
 .PHONY: docs
@@ -231,8 +231,7 @@ picture: ### take the picture of the player that README.md shows anew; look at i
 
 .PHONY: screenshots
 screenshots: ### take the pictures of Wireshark that show an earlier capture anew; look at each before you commit it
-	@$(call build,xtask)
-	@"$$bin"/xtask screenshots
+	@tools/xtask/screenshots.sh
 
 .PHONY: record
 record: ### run every lesson in the lab, or one [lesson=NN], and renew what captures/ holds

@@ -34,8 +34,6 @@ enum Work {
     },
     /// Build the book of the documentation into target/site
     Site,
-    /// Take the documentation's pictures of Wireshark anew
-    Screenshots,
 }
 
 fn main() -> ExitCode {
@@ -55,7 +53,6 @@ fn work(work: Work) -> Result<()> {
         Work::Docs { check: true } => docs::check(&root),
         Work::Docs { check: false } => docs::write(&root),
         Work::Site => site::build(&root, &target(&root), env::var("REPOSITORY").ok().as_deref()),
-        Work::Screenshots => screenshots::take(&root),
     }
 }
 
