@@ -1,18 +1,26 @@
 //! A capture as a comparison sees it: its connections, and a count of the rest. Packets are read and forgotten.
 
 use super::conversation::Conversation;
-use super::request::Recorded;
+use super::report::plural;
 use super::stream::Stream;
-use super::words;
 use roce::cm::Kind;
 use roce::icrc::Icrc;
 use roce::opcode::Operation;
-use roce::packet::Frame;
+use roce::packet::{Frame, Packet};
 use roce::track::Tracker;
 use run::capture::{Error, Reader};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::net::IpAddr;
+
+/// A packet with its place in the file.
+pub(super) struct Recorded<'a> {
+    /// Counts every frame of the file from 1.
+    pub number: u64,
+    /// The step of the lesson: the first line of the comment. What the lab did is no part of it.
+    pub step: Option<String>,
+    pub packet: Packet<'a>,
+}
 
 /// How many there are, and the frame of the first.
 #[derive(Clone, Copy, Debug, Default)]
@@ -29,7 +37,7 @@ impl Tally {
 
     /// `3 packets`, and the frame of the first; None if there are none.
     pub(super) fn some(self) -> Option<(String, u64)> {
-        (self.count > 0).then(|| (words::plural(self.count, "packet"), self.first))
+        (self.count > 0).then(|| (plural(self.count, "packet"), self.first))
     }
 }
 
@@ -44,7 +52,7 @@ pub struct Capture {
     pub(super) others: BTreeMap<&'static str, u64>,
     /// Frames of which the recording lacks the end.
     pub(super) cut: Tally,
-    /// Frames whose ICRC does not fit.
+    /// Frames whose ICRC does not fit, though nobody did that on purpose.
     pub(super) bad: Tally,
     /// Packets that this tool does not decode, and the first in words.
     pub(super) unknown: (Tally, Option<String>),
@@ -69,14 +77,21 @@ impl Capture {
             match Frame::decode(record.link, record.data) {
                 Frame::Roce(packet) if packet.opcode.operation == Operation::Congestion => capture.congestion += 1,
                 Frame::Roce(packet) => {
-                    let step = words::step(record.comment);
+                    let comment = record.comment.unwrap_or_default();
+                    let step = comment.lines().next().and_then(|line| line.split("lab: ").next()).map(str::trim_end);
+                    let step = step.filter(|step| !step.is_empty()).map(String::from);
                     capture.commented |= step.is_some();
-                    let is_faulted = record.comment.is_some_and(|comment| comment.contains("lab: "));
-                    capture.packet(&Recorded { number: record.number, step, is_faulted, packet }, &mut tracker);
+                    match packet.icrc() {
+                        Icrc::Bad if !comment.contains("lab: ") => capture.bad.add(record.number),
+                        Icrc::Cut => capture.cut.add(record.number),
+                        _ => {}
+                    }
+                    capture.packet(&Recorded { number: record.number, step, packet }, &mut tracker);
                 }
                 Frame::Other(other) => *capture.others.entry(other.name()).or_default() += 1,
             }
         }
+        capture.conversations.iter_mut().flat_map(|conversation| &mut conversation.streams).for_each(Stream::end);
         capture.leave_out_what_began_before();
         Ok(capture)
     }
@@ -85,13 +100,7 @@ impl Capture {
         let packet = &recorded.packet;
         self.packets += 1;
         self.senders.insert(packet.datagram.src);
-        match packet.icrc() {
-            Icrc::Bad if !recorded.is_faulted => self.bad.add(recorded.number),
-            Icrc::Cut => self.cut.add(recorded.number),
-            _ => {}
-        }
-        let kind = packet.cm().map(|message| message.kind);
-        let unknown = match (kind, tracker.see(packet)) {
+        let unknown = match (packet.cm().map(|message| message.kind), tracker.see(packet)) {
             (Some(Kind::Unknown(attribute)), _) => format!("a CM message with the attribute {attribute:#06x}"),
             (None, _) if packet.opcode.operation == Operation::Unknown => {
                 format!("the operation code {:#04x}", packet.bth.opcode)
@@ -110,7 +119,6 @@ impl Capture {
 
     /// Where there are connections with a beginning, those without one are the end of an earlier run.
     fn leave_out_what_began_before(&mut self) {
-        self.conversations.iter_mut().flat_map(|conversation| &mut conversation.streams).for_each(Stream::end);
         if !self.begins() {
             return;
         }

@@ -1,10 +1,11 @@
 //! One connection: the connection manager's messages, and the requests of both sides.
 
-use super::memory::Descriptor;
-use super::request::Recorded;
+use super::capture::Recorded;
+use super::facts::Descriptor;
+use super::request::Request;
 use super::stream::Stream;
-use super::words::Place;
 use roce::cm::{self, req, Kind, Message};
+use roce::opcode::Operation;
 use roce::track::{Seen, Side};
 
 /// One CM message of a connection.
@@ -22,15 +23,6 @@ pub(super) struct Step {
 }
 
 impl Step {
-    pub(super) fn place(&self) -> Place<'_> {
-        (self.frame, self.step.as_deref())
-    }
-
-    /// The memory that its private data announces, and what stands behind that.
-    pub(super) fn memory(&self) -> (Vec<Descriptor>, &[u8]) {
-        Descriptor::of_private_data(self.message().private_data())
-    }
-
     pub(super) fn message(&self) -> Message<'_> {
         Message { kind: self.kind, transaction_id: self.transaction_id, body: &self.body }
     }
@@ -48,19 +40,14 @@ pub(super) struct Conversation {
 }
 
 impl Conversation {
-    /// What `side` sends.
-    pub(super) fn stream(&self, side: Side) -> &Stream {
-        &self.streams[side as usize]
+    /// The first requests that `side` sends.
+    pub(super) fn requests(&self, side: Side) -> &[Request] {
+        &self.streams[side as usize].requests
     }
 
     /// The first message of a kind.
     pub(super) fn step(&self, kind: Kind) -> Option<&Step> {
         self.dialogue.iter().find(|step| step.kind == kind)
-    }
-
-    /// Who hung up.
-    pub(super) fn goodbye(&self) -> Option<&Step> {
-        self.step(Kind::DisconnectRequest)
     }
 
     /// The REQ or SIDR_REQ, if the capture has its beginning.
@@ -73,12 +60,15 @@ impl Conversation {
         self.request().is_some()
     }
 
-    /// What `owner` has said about its memory before a frame, each with the frame that says it.
-    pub(super) fn announced(&self, owner: Side, before: u64) -> Vec<(u64, Descriptor)> {
-        let private = self.dialogue.iter().filter(|step| step.from == owner);
-        let private = private.flat_map(|step| step.memory().0.into_iter().map(|descriptor| (step.frame, descriptor)));
-        let sends = self.stream(owner).requests.iter().filter_map(|send| Some((send.frame, send.descriptor()?)));
-        private.chain(sends).filter(|(frame, _)| *frame < before).collect()
+    /// What `owner` says about its memory, each time with the frame that says it.
+    pub(super) fn announced(&self, owner: Side) -> Vec<(u64, Descriptor)> {
+        let private = self.dialogue.iter().filter(|step| step.from == owner).flat_map(|step| {
+            let (memory, _) = Descriptor::of_private_data(step.message().private_data());
+            memory.into_iter().map(|descriptor| (step.frame, descriptor))
+        });
+        let sends = self.requests(owner).iter().filter(|request| request.operation == Operation::Send);
+        let sends = sends.filter_map(|send| Some((send.frame, Descriptor::of_message(&send.payload.head)?)));
+        private.chain(sends).collect()
     }
 
     /// The next packet.

@@ -1,133 +1,211 @@
 //! Comparing two connections: all that differs is found, then put in the order in which it explains the rest.
 
-use super::align::{align, Pair};
 use super::conversation::Conversation;
-use super::finding::{Finding, Judge, Matched, Phase};
-use super::memory::Symbols;
-use super::report::Field;
+use super::facts::{Fact, Row, Rows};
+use super::hints::{self, Hint};
+use super::report::{ordinal, Difference};
 use super::stream::KEPT;
-use super::words::ordinal;
-use super::{explain, handshake, notes, pair};
-use roce::opcode::Service;
 use roce::track::Side;
 
-/// Compares and returns what was found, the cause first, and what is worth a note.
-pub(super) fn compare(
-    mine: &Conversation,
-    reference: &Conversation,
-    model: &'static str,
-) -> (Vec<Finding>, Vec<String>) {
-    let (found, notes) = (Vec::new(), Vec::new());
-    let mut judge = Judge { mine, reference, model, symbols: Symbols::default(), found, notes };
-    handshake::connect(&mut judge);
-    requests(&mut judge);
-    handshake::disconnect(&mut judge);
-    notes::about(&mut judge);
-    judge.found.sort_by_key(|finding| (finding.phase, finding.order));
-    (judge.found, judge.notes)
+/// What explains what: the smaller is the cause of the larger.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Phase {
+    /// Getting connected.
+    Connect,
+    /// A request that failed: nothing can follow it.
+    Failure,
+    /// What the requests are.
+    Data,
+    /// Hanging up.
+    Disconnect,
 }
 
-/// All requests in the order of the reference, so that a key is announced before it is used.
-fn requests(judge: &mut Judge) {
-    let (mut matched, mut alone) = (Vec::new(), Vec::new());
+/// A difference with its rank.
+#[derive(Debug)]
+pub(super) struct Finding {
+    pub phase: Phase,
+    /// Where it stands within its phase; of equal ones the first that was found comes first.
+    order: u64,
+    pub difference: Difference,
+    /// Yours and the reference's, if it is a number that differs.
+    pub numbers: (u64, u64),
+}
+
+/// Two connections and what was found so far.
+struct Judge<'c> {
+    mine: &'c Conversation,
+    /// "the lesson" or "the reference".
+    model: &'static str,
+    found: Vec<Finding>,
+}
+
+/// Compares and returns what was found, the cause first.
+pub(super) fn compare(mine: &Conversation, reference: &Conversation, model: &'static str) -> Vec<Finding> {
+    let mut judge = Judge { mine, model, found: Vec::new() };
+    let (my, its) = (Rows::of(mine), Rows::of(reference));
+    for (my, its) in my.connect.iter().zip(&its.connect) {
+        judge.row(Phase::Connect, my, its);
+    }
     for from in Side::BOTH {
-        let (mine, reference) = (&judge.mine.stream(from).requests, &judge.reference.stream(from).requests);
-        let (my, its) = (traits(judge.mine, from), traits(judge.reference, from));
-        let mut before = 0;
-        for pair in align(mine.len(), reference.len(), |i, j| unlike(&my[i], &its[j])) {
+        judge.requests(from, &my.requests[from as usize], &its.requests[from as usize]);
+        judge.rest(from, reference);
+    }
+    judge.row(Phase::Disconnect, &my.end, &its.end);
+    judge.found.sort_by_key(|finding| (finding.phase, finding.order));
+    judge.found
+}
+
+impl Judge<'_> {
+    /// The requests of one side.
+    fn requests(&mut self, from: Side, mine: &[Row], reference: &[Row]) {
+        let (model, mut before) = (self.model, 0);
+        for pair in align(mine, reference) {
             match pair {
-                Pair::Both(i, j) => {
-                    before = reference[j].frame;
-                    matched.push(Matched { from, mine: &mine[i], reference: &reference[j] });
+                (Some(i), Some(j)) => {
+                    before = reference[j].frame.unwrap_or(0);
+                    self.row(Phase::Data, &mine[i], &reference[j]);
                 }
-                pair => alone.push((from, pair, before)),
+                (Some(i), None) => {
+                    let (extra, nth) = (&mine[i], ordinal(i + 1));
+                    let name = extra.subject.rsplit("'s ").next().unwrap_or_default();
+                    let sentence = format!("Your {from}'s {nth} request, a {name}, is one that {model} does not have");
+                    self.add(Phase::Data, before, "extra", sentence, Hint::default(), (Some(extra), None));
+                    if let Some((_, request)) = extra.request.filter(|(_, request)| request.failed()) {
+                        let sentence =
+                            format!("Your {} {}; {model} does not have it", extra.subject, extra.facts[1].words);
+                        let hint = hints::failure(self.mine, from, request);
+                        self.add(Phase::Failure, request.frame, "outcome", sentence, hint, (Some(extra), None));
+                    }
+                }
+                (None, Some(j)) => {
+                    let (lacking, nth) = (&reference[j], ordinal(j + 1));
+                    let name = lacking.subject.rsplit("'s ").next().unwrap_or_default();
+                    let what = format!("the {name} that is {model}'s {nth} request of the {from}");
+                    let (sentence, hint) = (format!("Your {from} never posts {what}"), hints::missing(self.mine));
+                    let order = lacking.frame.unwrap_or(0);
+                    self.add(Phase::Data, order, "missing", sentence, hint, (None, Some(lacking)));
+                }
+                (None, None) => {}
             }
         }
     }
-    matched.sort_by_key(|matched| matched.reference.frame);
-    for matched in matched {
-        explain::outcome(judge, matched.from, matched.mine, Some(matched.reference));
-        pair::compare(judge, matched);
-    }
-    for (from, pair, before) in alone {
-        match pair {
-            Pair::Extra(i, _) => extra(judge, from, i, before),
-            Pair::Missing(_, j) => missing(judge, from, j),
-            Pair::Both(..) => {}
+
+    /// What differs first in two rows; and apart from that, what became of a request.
+    fn row(&mut self, phase: Phase, mine: &Row, reference: &Row) {
+        let differ: Vec<(&Fact, &Fact)> =
+            mine.facts.iter().zip(&reference.facts).filter(|(my, its)| my != its).collect();
+        let (outcome, other): (Vec<_>, Vec<_>) = differ.into_iter().partition(|(my, _)| my.field == "outcome");
+        for (my, its) in outcome.into_iter().take(1).chain(other.into_iter().take(1)) {
+            let (phase, order) = match (my.field, phase) {
+                ("outcome", _) => (Phase::Failure, mine.frame),
+                (_, Phase::Data) => (phase, reference.frame),
+                // Getting connected and hanging up are looked at in the order of the wire.
+                _ => (phase, None),
+            };
+            let subject = if my.field == "operation" { &mine.number } else { &mine.subject };
+            let sentence = format!("Your {subject} {}; {}'s {}", my.words, self.model, its.words);
+            let hint = hints::about(self.mine, mine, reference, my);
+            let found = self.add(phase, order.unwrap_or(0), my.field, sentence, hint, (Some(mine), Some(reference)));
+            found.numbers = (my.exact, its.exact);
         }
     }
-    Side::BOTH.into_iter().for_each(|from| rest(judge, from));
-}
 
-fn missing(judge: &mut Judge, from: Side, at: usize) {
-    let reference = &judge.reference.stream(from).requests[at];
-    let goodbye = judge.mine.goodbye();
-    let end = match goodbye {
-        Some(goodbye) => format!("the {} hangs up without it", goodbye.from),
-        None => "nobody hangs up either, so the capture may have been stopped too early".to_owned(),
-    };
-    let (name, model, nth) = (reference.name(), judge.model, ordinal(at + 1));
-    let sentence = format!("Your {from} never posts the {name} that is {model}'s {nth} request of the {from}; {end}");
-    let frames = goodbye.iter().map(|goodbye| goodbye.frame).collect();
-    judge.add(Phase::Data, Field::Missing, sentence, frames, Some(reference.place()));
-}
-
-fn extra(judge: &mut Judge, from: Side, at: usize, before: u64) {
-    let mine = &judge.mine.stream(from).requests[at];
-    explain::outcome(judge, from, mine, None);
-    let (name, model, number) = (mine.name(), judge.model, ordinal(at + 1));
-    let sentence = format!("Your {from}'s {number} request, a {name}, is one that {model} does not have");
-    judge.add(Phase::Data, Field::Extra, sentence, vec![mine.frame], None).order = before;
-}
-
-/// The requests after those that are compared one by one.
-fn rest(judge: &mut Judge, from: Side) {
-    let [mine, reference] = [judge.mine, judge.reference].map(|conversation| &conversation.stream(from).rest);
-    if mine.is_like(reference) {
-        return;
+    /// The requests after those that are compared one by one.
+    fn rest(&mut self, from: Side, reference: &Conversation) {
+        let [mine, its] = [self.mine, reference].map(|conversation| &conversation.streams[from as usize].rest);
+        if (mine.count, mine.sum()) == (its.count, its.sum()) {
+            return;
+        }
+        let sentence = match mine.count == its.count {
+            true => format!("Not all of your {from}'s requests after the first {KEPT} are like {}'s", self.model),
+            false => {
+                let (my, its, model) = (mine.count, its.count, self.model);
+                format!("Your {from} posts {my} requests after the first {KEPT}; {model}'s posts {its}")
+            }
+        };
+        let found = self.add(Phase::Data, u64::MAX, "operation", sentence, Hint::default(), (None, None));
+        found.difference.mine.extend((mine.count > 0).then_some(mine.frame));
+        found.difference.reference.extend((its.count > 0).then_some(its.frame));
     }
-    let (my, its, model) = (mine.count, reference.count, judge.model);
-    let sentence = match my == its {
-        true => format!("Not all of your {from}'s requests after the first {KEPT} are like {model}'s"),
-        false => format!("Your {from} posts {my} requests after the first {KEPT}; {model}'s posts {its}"),
-    };
-    let frames = (my > 0).then_some(mine.frame).into_iter().collect();
-    let place = (its > 0).then_some((reference.frame, None));
-    judge.add(Phase::Data, Field::Operation, sentence, frames, place).order = u64::MAX;
-}
 
-/// What identifies a request within its own capture, without the numbers that are new in every run.
-#[derive(Debug, PartialEq)]
-struct Traits<'c> {
-    kind: (&'static str, Service),
-    terms: [(Field, String); 4],
-    /// Which of the announced buffers, and where in it.
-    place: Option<(usize, u64)>,
-    /// What a SEND says, unless it announces a buffer.
-    says: Option<(&'c [u8], u32)>,
-}
-
-fn traits(conversation: &Conversation, from: Side) -> Vec<Traits<'_>> {
-    let buffers = conversation.announced(from.other(), u64::MAX);
-    let requests = conversation.stream(from).requests.iter().map(|request| {
-        let place = request.remote.and_then(|remote| {
-            let index = buffers.iter().position(|(_, buffer)| buffer.key == remote.r_key)?;
-            Some((index, remote.va.wrapping_sub(buffers[index].1.address)))
-        });
-        Traits { kind: (request.name(), request.service), terms: pair::terms(request), place, says: request.says() }
-    });
-    requests.collect()
-}
-
-/// How little two requests have in common, for pairing them.
-fn unlike(mine: &Traits, reference: &Traits) -> u32 {
-    if mine.kind != reference.kind {
-        return 4;
+    fn add(
+        &mut self,
+        phase: Phase,
+        order: u64,
+        field: &'static str,
+        sentence: String,
+        hint: Hint,
+        (mine, reference): (Option<&Row>, Option<&Row>),
+    ) -> &mut Finding {
+        let frames = |row: Option<&Row>| {
+            let answer = row.and_then(|row| row.request?.1.answer).filter(|_| field == "outcome");
+            row.and_then(|row| row.frame).into_iter().chain(answer).collect::<Vec<u64>>()
+        };
+        let difference = Difference {
+            field,
+            sentence,
+            hint: hint.text,
+            step: reference.and_then(|row| row.step).map(String::from),
+            mine: hint.frame.into_iter().chain(frames(mine)).collect(),
+            reference: frames(reference),
+        };
+        let last = self.found.len();
+        self.found.push(Finding { phase, order, difference, numbers: (0, 0) });
+        &mut self.found[last]
     }
-    let differs = [
-        mine.terms[0] != reference.terms[0],
-        mine.terms[1..] != reference.terms[1..],
-        mine.place != reference.place || mine.says != reference.says,
-    ];
-    differs.into_iter().map(u32::from).sum()
+}
+
+/// Two requests may be as different as this costs: a pair of different kinds is cheaper than one missing and one too many.
+const ALONE: u32 = 3;
+const OTHER_KIND: u32 = 4;
+
+/// Tables larger than this are not worth their memory: the rest is paired in order.
+const LARGEST: usize = 4_000_000;
+
+/// How little two requests have in common, whatever became of them.
+fn unlike(mine: &Row, reference: &Row) -> u32 {
+    if mine.facts[0] != reference.facts[0] {
+        return OTHER_KIND;
+    }
+    let differ = mine.facts.iter().zip(&reference.facts).filter(|(my, its)| my.field != "outcome" && my != its);
+    differ.take(OTHER_KIND as usize - 1).count() as u32
+}
+
+/// Which of yours stands for which of the reference: the pairing that leaves the least to explain. Positions.
+fn align(mine: &[Row], reference: &[Row]) -> Vec<(Option<usize>, Option<usize>)> {
+    let both = |i| (Some(i), Some(i));
+    let head = mine.iter().zip(reference).take_while(|(my, its)| unlike(my, its) == 0).count();
+    let (rows, columns) = (mine.len() - head, reference.len() - head);
+    let mut pairs: Vec<_> = (0..head).map(both).collect();
+    if (rows + 1).saturating_mul(columns + 1) > LARGEST {
+        let end = mine.len().min(reference.len());
+        pairs.extend((head..end).map(both));
+        pairs.extend((end..mine.len()).map(|i| (Some(i), None)));
+        pairs.extend((end..reference.len()).map(|j| (None, Some(j))));
+        return pairs;
+    }
+    // The classical table: `best[i][j]` is the least cost of the rest from row `i` and column `j` on.
+    let mut best = vec![vec![0; columns + 1]; rows + 1];
+    let pair = |i: usize, j: usize| unlike(&mine[head + i], &reference[head + j]);
+    for (i, j) in (0..=rows).rev().flat_map(|i| (0..=columns).rev().map(move |j| (i, j))) {
+        let both = if i < rows && j < columns { best[i + 1][j + 1] + pair(i, j) } else { u32::MAX };
+        let extra = if i < rows { best[i + 1][j] + ALONE } else { u32::MAX };
+        let missing = if j < columns { best[i][j + 1] + ALONE } else { u32::MAX };
+        best[i][j] = if (i, j) == (rows, columns) { 0 } else { both.min(extra).min(missing) };
+    }
+    let (mut i, mut j) = (0, 0);
+    while i < rows || j < columns {
+        let here = best[i][j];
+        if i < rows && j < columns && here == best[i + 1][j + 1] + pair(i, j) {
+            pairs.push((Some(head + i), Some(head + j)));
+            (i, j) = (i + 1, j + 1);
+        } else if j < columns && here == best[i][j + 1] + ALONE {
+            pairs.push((None, Some(head + j)));
+            j += 1;
+        } else {
+            pairs.push((Some(head + i), None));
+            i += 1;
+        }
+    }
+    pairs
 }

@@ -5,36 +5,29 @@
 //! the same is what the programs did. So a capture is read in steps, each in its own file:
 //!
 //! 1. [`capture`]: packets become connections; [`quality`]: is the recording good enough to judge by?
-//! 2. [`conversation`]: a connection is what the connection manager says, and two lists of requests.
-//! 3. [`stream`]: such a list; [`request`]: a SEND, WRITE, READ… with its outcome.
-//! 4. [`handshake`], [`align`], [`pair`], [`explain`]: two connections side by side. [`memory`] finds keys and addresses
-//!    in messages and renames them, [`finding`] collects.
-//! 5. [`judge`]: what explains the rest comes first. [`notes`]: what does not matter. [`report`]: in words.
-//!
-//! No file uses one that uses it, on whatever way: read [`words`] and [`report`] first, [`judge`] last.
+//! 2. [`conversation`]: what the connection manager says, and of each side a [`stream`] of [`request`]s: what was
+//!    repeated is left out, and an ACK has become an outcome.
+//! 3. [`facts`]: a row for each message and request, in words that are the same in every run.
+//! 4. [`judge`]: two lists of rows side by side; what explains the rest comes first.
+//! 5. [`hints`]: what that means. [`notes`]: what does not matter. [`report`]: all of it for people and tools.
 
-mod align;
 mod capture;
 mod conversation;
-mod explain;
-mod finding;
-mod handshake;
+mod facts;
+mod hints;
 mod judge;
-mod memory;
 mod notes;
-mod pair;
 mod quality;
 mod report;
 mod request;
 mod stream;
-mod words;
 
 pub use capture::Capture;
-pub use report::{Difference, Field, Report, Verdict};
+pub use report::{Difference, Report, Verdict};
 
 use conversation::Conversation;
-use finding::{Finding, Phase};
-use words::plural;
+use judge::{Finding, Phase};
+use report::plural;
 
 /// Compares your capture with a reference, for example one of a lesson.
 pub fn compare(mine: &Capture, reference: &Capture) -> Report {
@@ -45,9 +38,8 @@ pub fn compare(mine: &Capture, reference: &Capture) -> Report {
     let model = if reference.commented { "the lesson" } else { "the reference" };
     let pairs = pair_up(&mine.conversations, &reference.conversations, model, &mut report);
     for (mine, reference) in pairs {
-        let (found, notes) = judge::compare(mine, reference, model);
-        conclude(&mut report, found, model);
-        report.notes.extend(notes);
+        conclude(&mut report, judge::compare(mine, reference, model), model);
+        report.notes.extend(notes::about(mine, reference));
     }
     report.summary = summary(&reference.conversations);
     report.notes.extend(left_out(mine));
@@ -75,7 +67,7 @@ fn pair_up<'c>(
 ) -> Vec<(&'c Conversation, &'c Conversation)> {
     if let ([_, _, ..], [only]) = (mine, reference) {
         // Somebody tried more than once. The best attempt counts; of equally good ones the last.
-        let score = |index: &usize| (judge::compare(&mine[*index], only, model).0.len(), usize::MAX - index);
+        let score = |index: &usize| (judge::compare(&mine[*index], only, model).len(), usize::MAX - index);
         let best = (0..mine.len()).min_by_key(score).unwrap_or(0);
         let sentence = format!("of your {} connections, number {} is compared; {model} has one", mine.len(), best + 1);
         report.notes.push(sentence);
@@ -85,7 +77,8 @@ fn pair_up<'c>(
         let [my, its] = [mine, reference].map(|all| plural(all.len() as u64, "connection"));
         let sentence = format!("Your capture has {my}; {model} has {its}");
         let [mine, reference] = [mine, reference].map(|all| all.iter().filter_map(first_frame).collect());
-        report.cause = Some(Difference { field: Field::Connections, sentence, step: None, mine, reference });
+        let field = "connections";
+        report.cause = Some(Difference { field, sentence, hint: None, step: None, mine, reference });
     }
     mine.iter().zip(reference).collect()
 }
@@ -114,21 +107,22 @@ fn conclude(report: &mut Report, found: Vec<Finding>, model: &str) {
 
 /// True for what is lacking or too much: it may follow from what went wrong before it, and much follows from it.
 fn follows(difference: &Difference) -> bool {
-    matches!(difference.field, Field::Missing | Field::Extra | Field::Operation | Field::Disconnect)
+    matches!(difference.field, "missing" | "extra" | "operation" | "disconnect")
 }
 
 /// If nothing but the amount of data differs, the same way everywhere, it is one difference: another `--len`.
 fn one_length(mut found: Vec<Finding>, model: &str) -> Vec<Finding> {
-    let lengths = found.first().and_then(|finding| finding.lengths);
-    let (Some((mine, reference)), true) = (lengths, found.len() > 1) else { return found };
-    if found.iter().all(|finding| finding.lengths == lengths) {
+    let Some(numbers) = found.first().map(|finding| finding.numbers) else { return found };
+    let is_all = found.iter().all(|finding| finding.difference.field == "length" && finding.numbers == numbers);
+    if found.len() > 1 && is_all {
         for rest in found.split_off(1) {
             found[0].difference.mine.extend(rest.difference.mine);
             found[0].difference.reference.extend(rest.difference.reference);
         }
         found[0].difference.sentence = format!(
-            "Your program moves {mine} bytes and {model} moves {reference}; all else is the same (another text after \
-             -s, or another --len?)"
+            "Your program moves {} bytes and {model} moves {}; all else is the same (another text after \
+             -s, or another --len?)",
+            numbers.0, numbers.1
         );
     }
     found

@@ -1,42 +1,50 @@
 //! What may differ from run to run and still be worth a word.
 
 use super::conversation::Conversation;
-use super::finding::Judge;
+use super::report::plural;
 use super::request::{Outcome, Request};
-use super::words::plural;
 use roce::cm::{rep, req, Kind};
-use roce::field::Field as WireField;
+use roce::field::Field;
+use roce::opcode::Operation;
 use roce::track::Side;
 
-/// What concerns the connection as a whole.
-pub(super) fn about(judge: &mut Judge) {
-    let (mine, reference, notes) = (judge.mine, judge.reference, &mut judge.notes);
+/// What is worth a word about two connections; the requests are those that stand for each other.
+pub(super) fn about(mine: &Conversation, reference: &Conversation) -> Vec<String> {
     // Zero is not told, or another matter.
     let chosen = choices(mine).into_iter().zip(choices(reference));
-    for ((name, my), (_, its)) in chosen.filter(|((_, my), (_, its))| my != its && *my > 0 && *its > 0) {
-        notes.push(format!("your {name} is {my} instead of {its}"));
-    }
-    let kinds = [mine, reference].map(|c| c.step(Kind::LoadAlternatePath).is_some());
-    if kinds[0] != kinds[1] {
-        let who = if kinds[0] { "your capture" } else { judge.model };
-        notes.push(format!("only {who} has another path for the connection (LAP)"));
+    let chosen = chosen.filter(|((_, my), (_, its))| my != its && *my > 0 && *its > 0);
+    let mut notes: Vec<String> =
+        chosen.map(|((name, my), (_, its))| format!("your {name} is {my} instead of {its}")).collect();
+    let reject = [mine, reference].map(|conversation| conversation.step(Kind::ConnectReject));
+    if let [Some(my), Some(its)] = reject.map(|step| step.map(|step| step.message().given_data())) {
+        notes
+            .extend((my != its).then(|| format!("the server rejects in other words: {}", String::from_utf8_lossy(my))));
     }
     for side in Side::BOTH {
         for step in mine.dialogue.iter().filter(|step| step.from == side && step.again > 0) {
             notes.push(format!("your {side} sent its {} {} times", step.kind.short(), step.again + 1));
         }
-        repetitions(notes, side, &mine.stream(side).requests);
+        let requests = mine.requests(side);
+        repetitions(&mut notes, side, requests);
+        // The bytes that are moved are the user's business: worth a note, once for each kind of request.
+        for (my, its) in requests.iter().zip(reference.requests(side)) {
+            let note = format!("your {} moves other bytes of the same length", my.name());
+            let is_alike = (my.name(), my.payload.length) == (its.name(), its.payload.length);
+            if is_alike && my.operation != Operation::Send && my.payload != its.payload && !notes.contains(&note) {
+                notes.push(note);
+            }
+        }
     }
+    notes
 }
 
 /// Requests that needed more than one attempt.
 fn repetitions(notes: &mut Vec<String>, from: Side, requests: &[Request]) {
-    let to = from.other();
     for request in requests.iter().filter(|request| request.not_ready > 0 && request.outcome == Outcome::Done) {
-        let (what, times) = (request.name(), plural(request.not_ready.into(), "time"));
-        let what = format!("{what} (frame {})", request.frame);
+        let (to, what, frame) = (from.other(), request.name(), request.frame);
+        let times = plural(request.not_ready.into(), "time");
         notes.push(format!(
-            "the {to} was not ready for the {from}'s {what} {times}, then it worked: post receives earlier"
+            "the {to} was not ready for the {from}'s {what} (frame {frame}) {times}, then it worked: post receives earlier"
         ));
     }
     let lost = requests.iter().filter(|request| request.not_ready == 0 && request.again > 0);
@@ -49,7 +57,7 @@ fn repetitions(notes: &mut Vec<String>, from: Side, requests: &[Request]) {
 /// What a program may choose freely.
 fn choices(conversation: &Conversation) -> [(&'static str, u64); 9] {
     let port = conversation.request().and_then(|step| step.message().service()?.port());
-    let read = |kind, field: WireField| field.read(conversation.step(kind)?.message().body);
+    let read = |kind, field: Field| field.read(conversation.step(kind)?.message().body);
     let request = |field| read(Kind::ConnectRequest, field).unwrap_or(0);
     let reply = |field| read(Kind::ConnectReply, field).unwrap_or(0);
     [

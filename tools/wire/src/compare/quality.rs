@@ -62,7 +62,7 @@ fn nothing_to_see(capture: &Capture) -> Option<String> {
 /// Packets that are not there, though nobody on the wire missed them.
 fn lost(conversation: &Conversation) -> Option<String> {
     let reply_lost = conversation.step(Kind::ReadyToUse).filter(|_| conversation.step(Kind::ConnectReply).is_none());
-    let gap = |side| conversation.stream(side).gap().map(|frame| (frame, side));
+    let gap = |side| conversation.streams[side as usize].gap().map(|frame| (frame, side));
     let (frame, sender) =
         reply_lost.map(|rtu| (rtu.frame, rtu.from)).or_else(|| Side::BOTH.into_iter().find_map(gap))?;
     Some(format!(

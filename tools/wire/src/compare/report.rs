@@ -16,59 +16,17 @@ pub enum Verdict {
     Unreadable = 2,
 }
 
-/// Which property of the conversation differs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Field {
-    /// How many connections there are.
-    Connections,
-    /// Service ID or transport of the connection request.
-    Service,
-    /// Whether the client brings a queue pair.
-    QueuePair,
-    /// Whether READs and atomics are possible.
-    ReadDepth,
-    /// What a CM message carries for the program.
-    PrivateData,
-    /// Accepted, rejected or not answered.
-    Answer,
-    /// Why it was rejected.
-    RejectReason,
-    /// The third step of the handshake.
-    ReadyToUse,
-    /// Who hangs up, and whether the peer answers.
-    Disconnect,
-    /// A request that yours lacks.
-    Missing,
-    /// A request that only yours has.
-    Extra,
-    /// What kind of request it is.
-    Operation,
-    /// How it ended.
-    Outcome,
-    /// Bytes moved or announced.
-    Length,
-    /// Immediate data.
-    Immediate,
-    /// An rkey.
-    Key,
-    /// A virtual address.
-    Address,
-    /// The numbers of an atomic operation.
-    Operands,
-    /// The solicited event bit.
-    Solicited,
-    /// The bytes of a message.
-    Payload,
-}
-
 /// One difference, told as a teacher would.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Difference {
-    /// What differs.
-    pub field: Field,
+    /// What differs: `connections`; of getting connected `service`, `queue-pair`, `read-depth`, `private-data`, `answer`,
+    /// `reject-reason`, `ready-to-use`; of a request `missing`, `extra`, `operation`, `outcome`, `length`, `immediate`,
+    /// `operands`, `solicited`, `key`, `address`, `payload`; and `disconnect`.
+    pub field: &'static str,
     /// One sentence.
     pub sentence: String,
+    /// What that means, or what to look at.
+    pub hint: Option<String>,
     /// The lesson's step, from the comment in the reference.
     pub step: Option<String>,
     /// The frames of yours that show it.
@@ -148,10 +106,12 @@ impl fmt::Display for Report {
     }
 }
 
-/// Where to look for a difference.
+/// What a difference means, and where to look.
 fn place(f: &mut fmt::Formatter<'_>, difference: &Difference) -> fmt::Result {
-    if let Some(step) = &difference.step {
-        writeln!(f, "  the step      {step}")?;
+    for (what, text) in [("hint", &difference.hint), ("the step", &difference.step)] {
+        if let Some(text) = text {
+            writeln!(f, "  {what:<13} {text}")?;
+        }
     }
     for (whose, frames) in [("yours", &difference.mine), ("the reference", &difference.reference)] {
         if !frames.is_empty() {
@@ -162,4 +122,28 @@ fn place(f: &mut fmt::Formatter<'_>, difference: &Difference) -> fmt::Result {
         }
     }
     Ok(())
+}
+
+/// `1 packet`, `2 packets`.
+pub(super) fn plural(count: u64, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
+/// 1st, 2nd, 3rd…
+pub(super) fn ordinal(number: usize) -> String {
+    let ending = match (number % 10, number % 100) {
+        (_, 11..=13) => "th",
+        (1, _) => "st",
+        (2, _) => "nd",
+        (3, _) => "rd",
+        _ => "th",
+    };
+    format!("{number}{ending}")
+}
+
+/// The first bytes, as a person would quote them.
+pub(super) fn hex(bytes: &[u8]) -> String {
+    const MOST: usize = 16;
+    let text: Vec<String> = bytes.iter().take(MOST).map(|byte| format!("{byte:02x}")).collect();
+    format!("{}{}", text.join(" "), if bytes.len() > MOST { " …" } else { "" })
 }

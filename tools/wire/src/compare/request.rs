@@ -1,21 +1,9 @@
 //! One request: what one work request (SEND, WRITE, READ, atomic) put on the wire, however many packets it took.
 
-use super::memory::Descriptor;
-use super::words::Place;
+use super::capture::Recorded;
 use roce::aeth::Nak;
 use roce::opcode::{Operation, Part, Service};
 use roce::packet::{Packet, Remote};
-
-/// A packet with its place in the file.
-pub(super) struct Recorded<'a> {
-    /// Counts every frame of the file from 1.
-    pub number: u64,
-    /// The step of the lesson: the first line of the comment.
-    pub step: Option<String>,
-    /// The lab did something to it on purpose, which is no defect of the recording.
-    pub is_faulted: bool,
-    pub packet: Packet<'a>,
-}
 
 /// How a request ended, as far as the capture tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -29,14 +17,14 @@ pub(super) enum Outcome {
 }
 
 /// What a message says.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Payload {
     /// In bytes.
     pub length: u64,
     /// The bytes it begins with.
     pub head: Vec<u8>,
     /// CRC-32 of all bytes.
-    sum: u32,
+    pub sum: u32,
 }
 
 impl Payload {
@@ -53,14 +41,10 @@ impl Payload {
     /// " pid " and digits these are left out.
     pub(super) fn said(&self) -> (&[u8], u32) {
         const MARK: &[u8] = b" pid ";
+        let is_number = |bytes: &[u8]| bytes.iter().all(|byte| byte.is_ascii_digit() || *byte == b' ');
         let mark = self.head.windows(MARK.len()).rposition(|part| part == MARK);
         match mark.map(|at| self.head.split_at(at + MARK.len())) {
-            Some((text, number))
-                if self.length == self.head.len() as u64
-                    && number.iter().all(|byte| byte.is_ascii_digit() || *byte == b' ') =>
-            {
-                (text, 0)
-            }
+            Some((text, pid)) if self.length == self.head.len() as u64 && is_number(pid) => (text, 0),
             _ => (&self.head, self.sum),
         }
     }
@@ -143,10 +127,6 @@ impl Request {
         self.complete = packet.opcode.part == Part::Last;
     }
 
-    pub(super) fn place(&self) -> Place<'_> {
-        (self.frame, self.step.as_deref())
-    }
-
     /// True if an answer was due and it was not a good one. Datagrams and unreliable connections get no answers.
     pub(super) fn failed(&self) -> bool {
         self.service.is_reliable() && self.outcome != Outcome::Done
@@ -179,16 +159,6 @@ impl Request {
         self.operation == Operation::Send || self.immediate.is_some()
     }
 
-    /// The memory that a SEND announces.
-    pub(super) fn descriptor(&self) -> Option<Descriptor> {
-        Descriptor::of_message(&self.payload.head).filter(|_| self.operation == Operation::Send)
-    }
-
-    /// What a SEND says, unless that is new in every run.
-    pub(super) fn says(&self) -> Option<(&[u8], u32)> {
-        (self.operation == Operation::Send && self.descriptor().is_none()).then(|| self.payload.said())
-    }
-
     /// True if a READ response answers it.
     pub(super) fn gets_data(&self) -> bool {
         matches!(self.operation, Operation::ReadRequest | Operation::Flush | Operation::AtomicWrite)
@@ -197,26 +167,5 @@ impl Request {
     /// How many positions a READ takes.
     pub(super) fn read_span(&self, mtu: u32) -> i64 {
         i64::from(self.announced.unwrap_or(0).div_ceil(mtu.max(1)).max(1))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_number_of_a_process_is_not_what_it_says() {
-        let same = |one: &[u8], other: &[u8]| {
-            let [one, other] = [one, other].map(|bytes| {
-                let mut payload = Payload::default();
-                payload.extend(bytes);
-                payload
-            });
-            one.said() == other.said()
-        };
-        assert!(same(b"from the server, pid     121", b"from the server, pid 4000000"));
-        assert!(!same(b"from the server, pid 1", b"from the client, pid 1"));
-        assert!(!same(b"a pid 1 of text", b"a pid 2 of text"));
-        assert!(!same(b"12", b"13"));
     }
 }

@@ -6,9 +6,9 @@
 //! The memory that a direction takes has a limit: the first [`KEPT`] requests are compared one by one. Those after them
 //! are counted, and what they do goes into one number.
 
-use super::request::{Outcome, Recorded, Request};
+use super::capture::Recorded;
+use super::request::{Outcome, Request};
 use roce::aeth::{Nak, Syndrome};
-use roce::cm::mtu_bytes;
 use roce::opcode::{Operation, Part};
 use roce::packet::{Packet, Remote};
 use std::collections::hash_map::DefaultHasher;
@@ -35,7 +35,7 @@ impl Rest {
         self.count += 1;
         self.frame = if self.count == 1 { request.frame } else { self.frame };
         (request.name(), request.service, request.length(), request.outcome).hash(&mut self.hash);
-        (request.immediate, request.operands, request.solicited, request.says()).hash(&mut self.hash);
+        (request.immediate, request.operands, request.solicited).hash(&mut self.hash);
         if let Some(Remote { va, r_key }) = request.remote {
             let number = self.keys.len();
             let (number, start) = *self.keys.entry(r_key).or_insert((number, va));
@@ -43,9 +43,9 @@ impl Rest {
         }
     }
 
-    /// True if both do the same.
-    pub(super) fn is_like(&self, other: &Rest) -> bool {
-        (self.count, self.hash.finish()) == (other.count, other.hash.finish())
+    /// A number that is another one if what they do is something else.
+    pub(super) fn sum(&self) -> u64 {
+        self.hash.finish()
     }
 }
 
@@ -59,47 +59,49 @@ pub(super) struct Stream {
     missed: Option<u64>,
     /// Position of the next new packet.
     next: i64,
-    /// Position and frame of packets that came too early, after one that was lost on the wire.
-    early: Vec<(i64, u64)>,
+    /// Position and frame of the first packet that came too early, after one that was lost on the wire.
+    early: Option<(i64, u64)>,
     /// Position that the receiver asked for again, for it missed it, too.
     asked_for: Option<i64>,
     /// Requests before this index need no ACK any more.
     open: usize,
 }
 
-/// The largest path MTU: what is supposed as long as none was seen.
-const LARGEST_MTU: u32 = 4096;
+/// The least and the largest path MTU: a READ takes this many numbers at most and at least, as long as none was seen.
+const MTUS: [u32; 2] = [256, 4096];
 
 impl Stream {
-    /// A packet of a request, with its PSN counted from the first of this direction. A READ takes one for each
-    /// `mtu` bytes.
+    /// A packet of a request, with its PSN counted from the first of this direction; datagrams have none.
     pub(super) fn request(&mut self, recorded: &Recorded, position: Option<i64>, mtu: &mut Option<u32>) {
-        let Some(position) = position else {
-            // Datagrams are not in sequence.
-            self.requests.push(Request::new(recorded, self.next));
-            return self.fold();
-        };
+        let position = position.unwrap_or(self.next);
+        let is_reliable = recorded.packet.opcode.service.is_reliable();
         // After a refusal the queue pairs are at their end. If they are started anew, their numbers begin anywhere.
-        if self.requests.last().is_some_and(|last| matches!(last.outcome, Outcome::Refused(_))) {
-            self.next = self.next.max(position);
-        }
-        if mtu.is_none() && position > self.next {
-            *mtu = self.guess_mtu(position);
-        }
+        let is_anew = self.requests.last().is_some_and(|last| matches!(last.outcome, Outcome::Refused(_)));
         if position < self.next {
             self.at(position).into_iter().for_each(|request| request.again += 1);
-        } else if position > self.next && recorded.packet.opcode.service.is_reliable() {
-            // The receiver drops it, too, and will ask for the missing one. The first ones tell enough.
-            if self.early.len() < KEPT {
-                self.early.push((position, recorded.number));
-            }
+        } else if is_reliable && !is_anew && position > self.farthest(*mtu) {
+            // The receiver drops it, too, and will ask for the missing one.
+            self.early.get_or_insert((position, recorded.number));
         } else {
             // Unreliable: what was lost is lost.
-            self.next = position;
+            self.go_on_at(position);
             self.accept(recorded, mtu);
-            let next = self.next;
-            self.early.retain(|(position, _)| *position >= next);
+            self.early = self.early.filter(|(position, _)| *position >= self.next);
         }
+    }
+
+    /// The last position that may come next: without an MTU, a READ may take many.
+    fn farthest(&self, mtu: Option<u32>) -> i64 {
+        let read = self.requests.last().filter(|last| mtu.is_none() && last.operation == Operation::ReadRequest);
+        read.map_or(self.next, |read| read.first + read.read_span(MTUS[0]))
+    }
+
+    /// The next new packet has this position, so a READ before it takes all numbers up to it.
+    fn go_on_at(&mut self, position: i64) {
+        if let Some(read) = self.requests.last_mut().filter(|last| last.operation == Operation::ReadRequest) {
+            read.span = position - read.first;
+        }
+        self.next = position;
     }
 
     fn accept(&mut self, recorded: &Recorded, mtu: &mut Option<u32>) {
@@ -116,28 +118,12 @@ impl Stream {
             _ => {
                 let mut request = Request::new(recorded, self.next);
                 if request.operation == Operation::ReadRequest {
-                    request.span = request.read_span(mtu.unwrap_or(LARGEST_MTU));
+                    request.span = request.read_span(mtu.unwrap_or(MTUS[1]));
                 }
                 self.next += request.span;
                 self.requests.push(request);
                 self.fold();
             }
-        }
-    }
-
-    /// The MTU with which the last READ takes the numbers before `position`.
-    fn guess_mtu(&mut self, position: i64) -> Option<u32> {
-        let read = self.requests.last().filter(|last| last.operation == Operation::ReadRequest)?;
-        let mtu = (1..=5).filter_map(mtu_bytes).find(|mtu| read.first + read.read_span(*mtu) == position)?;
-        self.correct_span(mtu);
-        Some(mtu)
-    }
-
-    /// Now the MTU is known: the last READ may take more numbers than supposed.
-    fn correct_span(&mut self, mtu: u32) {
-        if let Some(last) = self.requests.last_mut().filter(|last| last.operation == Operation::ReadRequest) {
-            last.span = last.read_span(mtu);
-            self.next = last.first + last.span;
         }
     }
 
@@ -170,10 +156,13 @@ impl Stream {
     /// A packet that answers a request of this direction.
     pub(super) fn response(&mut self, recorded: &Recorded, position: i64, mtu: &mut Option<u32>) {
         let (packet, frame) = (&recorded.packet, recorded.number);
-        let first = packet.opcode.operation == Operation::ReadResponse && packet.opcode.part == Part::First;
-        if mtu.is_none() && first {
-            *mtu = Some(packet.payload_length() as u32);
-            self.correct_span(packet.payload_length() as u32);
+        if mtu.is_none() && packet.opcode.operation == Operation::ReadResponse && packet.opcode.part == Part::First {
+            let seen = packet.payload_length() as u32;
+            *mtu = Some(seen);
+            // Now it is known how many numbers the last READ takes.
+            if let Some(last) = self.requests.last().filter(|last| last.operation == Operation::ReadRequest) {
+                self.go_on_at(last.first + last.read_span(seen));
+            }
         }
         let verdict = packet.aeth().map(|aeth| aeth.verdict());
         // A sequence error names the packet that the receiver waits for, so it may be one that was never recorded.
@@ -201,15 +190,12 @@ impl Stream {
 
     /// Everything before `position` has arrived. READs and atomics are done only when their data comes.
     fn done_before(&mut self, position: i64, frame: u64) {
-        for request in &mut self.requests[self.open..] {
-            if !request.complete || request.first + request.span > position {
-                break;
-            }
+        let arrived = |request: &&mut Request| request.complete && request.first + request.span <= position;
+        for request in self.requests[self.open..].iter_mut().take_while(arrived) {
             self.open += 1;
-            let acknowledged = matches!(request.operation, Operation::Send | Operation::Write);
-            if acknowledged && request.outcome == Outcome::Unanswered {
-                request.outcome = Outcome::Done;
-                request.answer = Some(frame);
+            let is_acknowledged = matches!(request.operation, Operation::Send | Operation::Write);
+            if is_acknowledged && request.outcome == Outcome::Unanswered {
+                (request.outcome, request.answer) = (Outcome::Done, Some(frame));
             }
         }
     }
@@ -219,8 +205,7 @@ impl Stream {
             self.done_before(first, frame);
         }
         if let Some(request) = self.at(position).filter(|request| request.outcome == Outcome::Unanswered) {
-            request.outcome = outcome;
-            request.answer = Some(frame);
+            (request.outcome, request.answer) = (outcome, Some(frame));
         }
     }
 
@@ -239,7 +224,7 @@ impl Stream {
 
     /// A frame that does not follow on what was recorded before, though the receiver missed nothing.
     pub(super) fn gap(&self) -> Option<u64> {
-        let early = self.early.first().filter(|_| self.asked_for != Some(self.next));
-        early.map(|(_, frame)| *frame).or(self.missed)
+        let early = self.early.filter(|_| self.asked_for != Some(self.next));
+        early.map(|(_, frame)| frame).or(self.missed)
     }
 }

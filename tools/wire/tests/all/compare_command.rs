@@ -45,9 +45,10 @@ fn exit_1_a_different_story_with_step_and_frames() {
     assert_eq!(output.status.code(), Some(1));
     let lines: Vec<&str> = text(&output.stdout).lines().collect();
     assert!(lines[0].starts_with("Different: Your client never posts the READ"), "{lines:?}");
-    assert!(lines[1].starts_with("  the step      Step 10: "), "{lines:?}");
-    assert_eq!(lines[2], "  yours         frame 12           in Wireshark: frame.number == 12");
-    assert_eq!(lines[3], "  the reference frame 12           in Wireshark: frame.number == 12");
+    assert_eq!(lines[1], "  hint          the client hangs up without it");
+    assert!(lines[2].starts_with("  the step      Step 10: "), "{lines:?}");
+    assert_eq!(lines[3], "  yours         frame 12           in Wireshark: frame.number == 12");
+    assert_eq!(lines[4], "  the reference frame 12           in Wireshark: frame.number == 12");
 }
 
 #[test]

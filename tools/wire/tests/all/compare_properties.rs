@@ -6,7 +6,7 @@ use proptest::sample::{select, Index};
 use roce::LinkType;
 use run::capture::Reader;
 use run::pcapng::{Section, Writer};
-use wire::compare::{compare, Capture, Field, Report, Verdict};
+use wire::compare::{compare, Capture, Report, Verdict};
 
 fn capture(frames: &[Vec<u8>]) -> Capture {
     let mut writer = Writer::new(Vec::new(), LinkType::ETHERNET, &Section::default()).unwrap();
@@ -190,25 +190,25 @@ fn change() -> impl Strategy<Value = Change> {
 
 impl Change {
     /// What a comparison has to call it.
-    fn field(self) -> Field {
+    fn field(self) -> &'static str {
         match self {
-            Change::NoRequest => Field::Missing,
-            Change::OneMore => Field::Extra,
-            Change::Length | Change::BufferLength => Field::Length,
-            Change::Immediate => Field::Immediate,
-            Change::NoImmediate | Change::OtherKind => Field::Operation,
-            Change::WrongKey | Change::WrongBuffer => Field::Key,
-            Change::Offset => Field::Address,
-            Change::Bytes => Field::Payload,
-            Change::Solicited => Field::Solicited,
-            Change::Operand => Field::Operands,
-            Change::Refused => Field::Outcome,
-            Change::PrivateData => Field::PrivateData,
-            Change::NoDepth => Field::ReadDepth,
-            Change::PortSpace => Field::Service,
-            Change::Rejected => Field::Answer,
-            Change::NoReadyToUse => Field::ReadyToUse,
-            Change::OtherHangsUp | Change::NobodyHangsUp | Change::NoGoodbye => Field::Disconnect,
+            Change::NoRequest => "missing",
+            Change::OneMore => "extra",
+            Change::Length | Change::BufferLength => "length",
+            Change::Immediate => "immediate",
+            Change::NoImmediate | Change::OtherKind => "operation",
+            Change::WrongKey | Change::WrongBuffer => "key",
+            Change::Offset => "address",
+            Change::Bytes => "payload",
+            Change::Solicited => "solicited",
+            Change::Operand => "operands",
+            Change::Refused => "outcome",
+            Change::PrivateData => "private-data",
+            Change::NoDepth => "read-depth",
+            Change::PortSpace => "service",
+            Change::Rejected => "answer",
+            Change::NoReadyToUse => "ready-to-use",
+            Change::OtherHangsUp | Change::NobodyHangsUp | Change::NoGoodbye => "disconnect",
         }
     }
 

@@ -1,5 +1,4 @@
 //! Bundled captures, changed frame by frame.
-#![allow(dead_code)] // Each test file uses its own part.
 
 use roce::{icrc, Frame, LinkType, Packet};
 use run::capture::Reader;
@@ -42,19 +41,10 @@ impl Frames {
     }
 
     /// Changes the `nth` packet of a name, and makes its ICRC right again.
-    pub fn edit(mut self, name: &str, nth: usize, change: impl FnOnce(&mut Vec<u8>)) -> Frames {
+    pub fn edit(mut self, name: &str, nth: usize, change: impl FnOnce(&mut [u8])) -> Frames {
         let index = self.find(name, nth);
         change(&mut self.0[index].0);
         seal(&mut self.0[index].0);
-        self
-    }
-
-    /// Changes every RoCEv2 packet.
-    pub fn edit_all(mut self, mut change: impl FnMut(&mut Vec<u8>)) -> Frames {
-        for (frame, _) in self.0.iter_mut().filter(|(frame, _)| packet(frame).is_some()) {
-            change(frame);
-            seal(frame);
-        }
         self
     }
 
@@ -115,14 +105,4 @@ pub fn seal(frame: &mut [u8]) {
 /// Overwrites bytes.
 pub fn put(frame: &mut [u8], at: usize, bytes: &[u8]) {
     frame[at..at + bytes.len()].copy_from_slice(bytes);
-}
-
-/// A three-byte number.
-pub fn three(value: u32) -> [u8; 3] {
-    let [_, a, b, c] = value.to_be_bytes();
-    [a, b, c]
-}
-
-pub fn read_three(frame: &[u8], at: usize) -> u32 {
-    u32::from_be_bytes([0, frame[at], frame[at + 1], frame[at + 2]])
 }
