@@ -6,6 +6,7 @@
 use super::conversation::{Conversation, Step};
 use super::report::{hex, ordinal, plural};
 use super::request::{Outcome, Request};
+use super::stream::{Rest, KEPT};
 use roce::cm::{reject_reason, rep, req, sidr_status, Kind, Service};
 use roce::field::Field;
 use roce::opcode::{Operation, Service as Transport};
@@ -30,16 +31,25 @@ fn fact(field: &'static str, words: impl Into<String>) -> Fact {
 /// What one side does: a message of the connection manager, or a request.
 #[derive(Debug)]
 pub(super) struct Row<'c> {
-    /// `client`, or `client's WRITE`.
-    pub subject: String,
-    /// `client's 1st request`.
-    pub number: String,
+    /// `client`, or `connection`.
+    pub who: &'static str,
     pub frame: Option<u64>,
     /// The step of the lesson.
     pub step: Option<&'c str>,
     pub facts: Vec<Fact>,
-    /// The request, and whose it is.
-    pub request: Option<(Side, &'c Request)>,
+    /// Whose request it is, and which one of that side, from 1.
+    pub request: Option<(Side, usize, &'c Request)>,
+}
+
+impl Row<'_> {
+    /// Who does this: `client`, `client's WRITE`, `client's 1st request`.
+    pub(super) fn subject(&self, fact: &Fact) -> String {
+        match (self.request, fact.field) {
+            (None, _) => self.who.into(),
+            (Some((_, nth, _)), "operation") => format!("{}'s {} request", self.who, ordinal(nth)),
+            (Some((.., request)), _) => format!("{}'s {}", self.who, request.name()),
+        }
+    }
 }
 
 /// A connection in rows.
@@ -49,6 +59,8 @@ pub(super) struct Rows<'c> {
     pub connect: Vec<Row<'c>>,
     /// The client's and the server's.
     pub requests: [Vec<Row<'c>>; 2],
+    /// The requests after those that are compared one by one.
+    pub rests: [Row<'c>; 2],
     pub end: Row<'c>,
 }
 
@@ -58,6 +70,7 @@ impl Rows<'_> {
         Rows {
             connect: connect(conversation, &keys),
             requests: Side::BOTH.map(|from| requests(conversation.requests(from), from, &keys)),
+            rests: Side::BOTH.map(|from| rest(&conversation.streams[from as usize].rest, from)),
             end: end(conversation),
         }
     }
@@ -97,15 +110,15 @@ fn connect<'c>(conversation: &'c Conversation, keys: &[Keys; 2]) -> Vec<Row<'c>>
     let says = if ready.is_some() { "sends the ReadyToUse (RTU)" } else { "never sends the ReadyToUse (RTU)" };
     let no_answer = || vec![fact("answer", "gives no answer to the connection request")];
     vec![
-        row(Side::Client, Some(request), terms(request, keys)),
-        row(Side::Server, answer.or(Some(request)), answer.map_or_else(no_answer, |answer| terms(answer, keys))),
-        row(Side::Client, ready, vec![fact("ready-to-use", says)]),
+        row("client", Some(request), terms(request, keys)),
+        row("server", answer.or(Some(request)), answer.map_or_else(no_answer, |answer| terms(answer, keys))),
+        row("client", ready, vec![fact("ready-to-use", says)]),
     ]
 }
 
-fn row(from: impl ToString, step: Option<&Step>, facts: Vec<Fact>) -> Row<'_> {
+fn row<'c>(who: &'static str, step: Option<&'c Step>, facts: Vec<Fact>) -> Row<'c> {
     let (frame, step) = (step.map(|step| step.frame), step.and_then(|step| step.step.as_deref()));
-    Row { subject: from.to_string(), number: String::new(), frame, step, facts, request: None }
+    Row { who, frame, step, facts, request: None }
 }
 
 /// What a message of the connection manager asks for or offers, and what it carries for the programs.
@@ -205,12 +218,17 @@ fn requests<'c>(requests: &'c [Request], from: Side, keys: &[Keys; 2]) -> Vec<Ro
             })),
             _ => {}
         }
-        let subject = format!("{from}'s {}", request.name());
-        let number = format!("{from}'s {} request", ordinal(nth));
         let (frame, step) = (Some(request.frame), request.step.as_deref());
-        Row { subject, number, frame, step, facts, request: Some((from, request)) }
+        Row { who: from.name(), frame, step, facts, request: Some((from, nth, request)) }
     });
     rows.collect()
+}
+
+fn rest(rest: &Rest, from: Side) -> Row<'static> {
+    let words = format!("posts {} requests after the first {KEPT}", rest.count);
+    let frame = (rest.count > 0).then_some(rest.frame);
+    let facts = vec![Fact { field: "operation", words, exact: rest.sum() }];
+    Row { who: from.name(), frame, step: None, facts, request: None }
 }
 
 fn what_it_does(request: &Request) -> Vec<Fact> {

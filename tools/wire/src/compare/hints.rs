@@ -25,14 +25,14 @@ pub(super) fn about(conversation: &Conversation, mine: &Row, reference: &Row, fa
         ("disconnect", ..) if mine.frame.is_none() => {
             Some("rdma_disconnect is never called, or the capture was stopped too early".into())
         }
-        ("outcome", Some((from, request)), _) if request.failed() => return failure(conversation, from, request),
-        ("key", Some((from, request)), _) => return key(conversation, from, request),
-        ("operation", Some((from, my)), Some((_, its))) => match (my.takes_receive(), its.takes_receive()) {
+        ("outcome", Some((from, _, request)), _) if request.failed() => return failure(conversation, from, request),
+        ("key", Some((from, _, request)), _) => return key(conversation, from, request),
+        ("operation", Some((from, _, my)), Some((.., its))) => match (my.takes_receive(), its.takes_receive()) {
             (false, true) => Some(format!("so the {} never gets a completion", from.other())),
             (true, false) => Some(format!("so it takes a receive of the {}", from.other())),
             _ => None,
         },
-        ("payload", Some((from, my)), _)
+        ("payload", Some((from, _, my)), _)
             if !my.payload.head.is_empty() && my.payload.head.iter().all(|byte| *byte == 0) =>
         {
             Some(format!("your {from} refuses: zeroes stand where address, key and length of a buffer would be"))

@@ -4,7 +4,6 @@ use super::conversation::Conversation;
 use super::facts::{Fact, Row, Rows};
 use super::hints::{self, Hint};
 use super::report::{ordinal, Difference};
-use super::stream::KEPT;
 use roce::track::Side;
 
 /// What explains what: the smaller is the cause of the larger.
@@ -48,7 +47,7 @@ pub(super) fn compare(mine: &Conversation, reference: &Conversation, model: &'st
     }
     for from in Side::BOTH {
         judge.requests(from, &my.requests[from as usize], &its.requests[from as usize]);
-        judge.rest(from, reference);
+        judge.row(Phase::Data, &my.rests[from as usize], &its.rests[from as usize]);
     }
     judge.row(Phase::Disconnect, &my.end, &its.end);
     judge.found.sort_by_key(|finding| (finding.phase, finding.order));
@@ -58,35 +57,37 @@ pub(super) fn compare(mine: &Conversation, reference: &Conversation, model: &'st
 impl Judge<'_> {
     /// The requests of one side.
     fn requests(&mut self, from: Side, mine: &[Row], reference: &[Row]) {
-        let (model, mut before) = (self.model, 0);
+        let mut before = 0;
         for pair in align(mine, reference) {
             match pair {
                 (Some(i), Some(j)) => {
                     before = reference[j].frame.unwrap_or(0);
                     self.row(Phase::Data, &mine[i], &reference[j]);
                 }
-                (Some(i), None) => {
-                    let (extra, nth) = (&mine[i], ordinal(i + 1));
-                    let name = extra.subject.rsplit("'s ").next().unwrap_or_default();
-                    let sentence = format!("Your {from}'s {nth} request, a {name}, is one that {model} does not have");
-                    self.add(Phase::Data, before, "extra", sentence, Hint::default(), (Some(extra), None));
-                    if let Some((_, request)) = extra.request.filter(|(_, request)| request.failed()) {
-                        let sentence =
-                            format!("Your {} {}; {model} does not have it", extra.subject, extra.facts[1].words);
-                        let hint = hints::failure(self.mine, from, request);
-                        self.add(Phase::Failure, request.frame, "outcome", sentence, hint, (Some(extra), None));
-                    }
-                }
+                (Some(i), None) => self.extra(from, i, &mine[i], before),
                 (None, Some(j)) => {
                     let (lacking, nth) = (&reference[j], ordinal(j + 1));
-                    let name = lacking.subject.rsplit("'s ").next().unwrap_or_default();
-                    let what = format!("the {name} that is {model}'s {nth} request of the {from}");
+                    let name = lacking.request.map_or("request", |(.., request)| request.name());
+                    let what = format!("the {name} that is {}'s {nth} request of the {from}", self.model);
                     let (sentence, hint) = (format!("Your {from} never posts {what}"), hints::missing(self.mine));
                     let order = lacking.frame.unwrap_or(0);
                     self.add(Phase::Data, order, "missing", sentence, hint, (None, Some(lacking)));
                 }
                 (None, None) => {}
             }
+        }
+    }
+
+    /// A request that the reference does not have; it must not fail, either.
+    fn extra(&mut self, from: Side, at: usize, row: &Row, before: u64) {
+        let Some((.., request)) = row.request else { return };
+        let (name, nth, model) = (request.name(), ordinal(at + 1), self.model);
+        let sentence = format!("Your {from}'s {nth} request, a {name}, is one that {model} does not have");
+        self.add(Phase::Data, before, "extra", sentence, Hint::default(), (Some(row), None));
+        if request.failed() {
+            let sentence = format!("Your {from}'s {name} {}; {model} does not have it", row.facts[1].words);
+            let hint = hints::failure(self.mine, from, request);
+            self.add(Phase::Failure, request.frame, "outcome", sentence, hint, (Some(row), None));
         }
     }
 
@@ -97,35 +98,18 @@ impl Judge<'_> {
         let (outcome, other): (Vec<_>, Vec<_>) = differ.into_iter().partition(|(my, _)| my.field == "outcome");
         for (my, its) in outcome.into_iter().take(1).chain(other.into_iter().take(1)) {
             let (phase, order) = match (my.field, phase) {
-                ("outcome", _) => (Phase::Failure, mine.frame),
-                (_, Phase::Data) => (phase, reference.frame),
+                ("outcome", _) => (Phase::Failure, mine.frame.unwrap_or(0)),
+                (_, Phase::Data) => (phase, reference.frame.unwrap_or(u64::MAX)),
                 // Getting connected and hanging up are looked at in the order of the wire.
-                _ => (phase, None),
+                _ => (phase, 0),
             };
-            let subject = if my.field == "operation" { &mine.number } else { &mine.subject };
-            let sentence = format!("Your {subject} {}; {}'s {}", my.words, self.model, its.words);
+            // Words may leave out what makes the difference.
+            let its_words = if my.words == its.words { "begins alike and goes on otherwise" } else { &its.words };
+            let sentence = format!("Your {} {}; {}'s {its_words}", mine.subject(my), my.words, self.model);
             let hint = hints::about(self.mine, mine, reference, my);
-            let found = self.add(phase, order.unwrap_or(0), my.field, sentence, hint, (Some(mine), Some(reference)));
+            let found = self.add(phase, order, my.field, sentence, hint, (Some(mine), Some(reference)));
             found.numbers = (my.exact, its.exact);
         }
-    }
-
-    /// The requests after those that are compared one by one.
-    fn rest(&mut self, from: Side, reference: &Conversation) {
-        let [mine, its] = [self.mine, reference].map(|conversation| &conversation.streams[from as usize].rest);
-        if (mine.count, mine.sum()) == (its.count, its.sum()) {
-            return;
-        }
-        let sentence = match mine.count == its.count {
-            true => format!("Not all of your {from}'s requests after the first {KEPT} are like {}'s", self.model),
-            false => {
-                let (my, its, model) = (mine.count, its.count, self.model);
-                format!("Your {from} posts {my} requests after the first {KEPT}; {model}'s posts {its}")
-            }
-        };
-        let found = self.add(Phase::Data, u64::MAX, "operation", sentence, Hint::default(), (None, None));
-        found.difference.mine.extend((mine.count > 0).then_some(mine.frame));
-        found.difference.reference.extend((its.count > 0).then_some(its.frame));
     }
 
     fn add(
@@ -138,7 +122,7 @@ impl Judge<'_> {
         (mine, reference): (Option<&Row>, Option<&Row>),
     ) -> &mut Finding {
         let frames = |row: Option<&Row>| {
-            let answer = row.and_then(|row| row.request?.1.answer).filter(|_| field == "outcome");
+            let answer = row.and_then(|row| row.request?.2.answer).filter(|_| field == "outcome");
             row.and_then(|row| row.frame).into_iter().chain(answer).collect::<Vec<u64>>()
         };
         let difference = Difference {

@@ -10,7 +10,7 @@ use super::capture::Recorded;
 use super::request::{Outcome, Request};
 use roce::aeth::{Nak, Syndrome};
 use roce::opcode::{Operation, Part};
-use roce::packet::{Packet, Remote};
+use roce::packet::Remote;
 use std::collections::hash_map::DefaultHasher;
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
@@ -63,8 +63,8 @@ pub(super) struct Stream {
     early: Option<(i64, u64)>,
     /// Position that the receiver asked for again, for it missed it, too.
     asked_for: Option<i64>,
-    /// Requests before this index need no ACK any more.
-    open: usize,
+    /// Everything before this position has arrived.
+    answered: i64,
 }
 
 /// The least and the largest path MTU: a READ takes this many numbers at most and at least, as long as none was seen.
@@ -132,16 +132,26 @@ impl Stream {
         if self.requests.len() < 2 * KEPT || self.requests.len() % KEPT != 0 {
             return;
         }
+        self.decide();
         // If nothing is acknowledged, those that are old have to go.
-        let end = self.open.max(self.requests.len().saturating_sub(4 * KEPT));
-        if end > KEPT {
-            self.requests.drain(KEPT..end).for_each(|request| self.rest.add(&request));
-            self.open = self.open.saturating_sub(end - KEPT).max(KEPT);
+        let open = self.requests.iter().position(|request| request.outcome == Outcome::Unanswered);
+        let end = open.unwrap_or(self.requests.len() - 1).max(self.requests.len().saturating_sub(4 * KEPT)).max(KEPT);
+        self.requests.drain(KEPT..end).for_each(|request| self.rest.add(&request));
+    }
+
+    /// What was answered so far is done.
+    fn decide(&mut self) {
+        let (answered, open) = (self.answered, |request: &&mut Request| request.outcome == Outcome::Unanswered);
+        for request in self.requests.iter_mut().filter(open) {
+            if request.complete && request.service.is_reliable() && request.first + request.span <= answered {
+                request.outcome = Outcome::Done;
+            }
         }
     }
 
     /// The capture is at its end.
     pub(super) fn end(&mut self) {
+        self.decide();
         let kept = self.requests.len().min(KEPT);
         self.requests.drain(kept..).for_each(|request| self.rest.add(&request));
     }
@@ -171,55 +181,32 @@ impl Stream {
             self.missed.get_or_insert(frame);
             return;
         }
-        match (packet.opcode.operation, verdict) {
-            (Operation::ReadResponse, _) => self.read_response(packet, position, frame),
-            (Operation::AtomicAcknowledge, _) => self.finish(position, frame, Outcome::Done),
-            (_, Some(Syndrome::Ack { .. })) => self.done_before(position + 1, frame),
-            (_, Some(Syndrome::Nak(Nak::PsnSequence))) => {
+        let is_answered = position < self.answered;
+        let request = self.at(position);
+        let arrived = match (verdict, request) {
+            (Some(Syndrome::Nak(Nak::PsnSequence)), _) => {
                 self.asked_for = Some(position);
-                self.done_before(position, frame);
+                position
             }
-            (_, Some(Syndrome::Nak(nak))) => self.finish(position, frame, Outcome::Refused(nak)),
-            (_, Some(Syndrome::RnrNak { .. })) => {
-                self.done_before(position, frame);
-                self.at(position).into_iter().for_each(|request| request.not_ready += 1);
+            (Some(Syndrome::Nak(nak)), Some(request)) if !is_answered => {
+                (request.outcome, request.answer) = (Outcome::Refused(nak), Some(frame));
+                position
             }
-            _ => {}
-        }
-    }
-
-    /// Everything before `position` has arrived. READs and atomics are done only when their data comes.
-    fn done_before(&mut self, position: i64, frame: u64) {
-        let arrived = |request: &&mut Request| request.complete && request.first + request.span <= position;
-        for request in self.requests[self.open..].iter_mut().take_while(arrived) {
-            self.open += 1;
-            let is_acknowledged = matches!(request.operation, Operation::Send | Operation::Write);
-            if is_acknowledged && request.outcome == Outcome::Unanswered {
-                (request.outcome, request.answer) = (Outcome::Done, Some(frame));
+            (Some(Syndrome::RnrNak { .. }), Some(request)) => {
+                request.not_ready += 1;
+                position
             }
-        }
-    }
-
-    fn finish(&mut self, position: i64, frame: u64, outcome: Outcome) {
-        if let Some(first) = self.at(position).map(|request| request.first) {
-            self.done_before(first, frame);
-        }
-        if let Some(request) = self.at(position).filter(|request| request.outcome == Outcome::Unanswered) {
-            (request.outcome, request.answer) = (outcome, Some(frame));
-        }
-    }
-
-    fn read_response(&mut self, packet: &Packet, position: i64, frame: u64) {
-        let Some(request) = self.at(position).filter(|request| request.gets_data()) else { return };
-        if position == request.response {
-            request.payload.extend(packet.payload());
-            request.response += 1;
-        }
-        let (first, end) = (request.first, request.first + request.span);
-        self.done_before(first, frame);
-        if position + 1 == end {
-            self.finish(position, frame, Outcome::Done);
-        }
+            (Some(Syndrome::Ack { .. }) | None, request) => {
+                // Of a READ response that is sent again, the bytes count once.
+                if let Some(request) = request.filter(|request| request.gets_data() && request.response == position) {
+                    request.payload.extend(packet.payload());
+                    request.response += 1;
+                }
+                position + 1
+            }
+            _ => position,
+        };
+        self.answered = self.answered.max(arrived);
     }
 
     /// A frame that does not follow on what was recorded before, though the receiver missed nothing.

@@ -72,7 +72,7 @@ fn moved(frame: &mut [u8], bytes: i64) {
 fn a_request_that_fails() {
     let words = "Your client's WRITE is refused with \"remote access error\"; the lesson's goes through.…the key in its packet \
                  is 0xdead; the server announced another in frame 8…  the step      Step 8: The client writes…  yours         \
-                 frames 8, 10, 11 …  the reference frames 10, 11 ";
+                 frames 8, 10, 11 …  the reference frame 10 ";
     says(WRITE, "outcome", words, |frames| refused(frames, wrong_key));
     says(WRITE, "outcome", "it ends 16384 bytes behind the buffer announced in frame 8", |frames| {
         refused(frames, |frame| moved(frame, 16_384))
