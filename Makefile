@@ -158,17 +158,41 @@ field-guide: ### make every change of every lesson again, and say what comes out
 	@$(call build,lab device course)
 	@"$$bin"/course prove $(ARGS)
 
-.PHONY: soak
-soak: ### 1,000 connections against one server, and nothing grows (some minutes)
+# What takes minutes, most of it to show once more what `make test` has shown: ignored tests in groups, each with what cargo is told
+# for it; the benchmarks, one round with tiny counts, as all can still be measured; and the field guide.
+of-lessons := -p lab --test all lessons -- --skip lossy --skip soak --skip sweep
+of-lossy := -p lab --test all lossy -- --nocapture
+of-soak := -p lab --test all soak -- --nocapture
+of-sweep := -p lab --test all sweep -- --nocapture
+of-machines := -p lab --test all machines --
+of-device := -p device --test all -- --skip kernel --nocapture
+of-kernel := -p device --test all kernel -- --nocapture
+of-course := -p course --test all --
+of-nic := --release -p nic --test all --
+of-docs := -p xtask planted -- --nocapture
+long := lessons lossy soak sweep machines device kernel course nic docs
+
+.PHONY: test-long
+test-long: $(or $(group:%=long-%),$(long:%=long-%) long-bench long-changes) ### what takes an hour, or one [group=NAME]: lessons lossy soak sweep machines device kernel course nic docs bench changes
+
+.PHONY: long-groups $(long:%=long-%) long-bench long-changes
+long-groups:
+	@echo $(long) bench changes
+
+$(long:%=long-%): long-%:
+	@tools/lab/setup.sh build lab shell test
+	cargo build --workspace --bins --examples
+	cargo test $(of-$*) --ignored
+
+long-bench:
 	@tools/lab/setup.sh build lab shell test
 	cargo build --workspace
-	cargo test -p lab --test all soak -- --ignored --nocapture
+	"$$bin"/bench --smoke
 
-.PHONY: sweep
-sweep: ### one fault at a time on every packet of lessons 02, 04 and 05, and what comes of it (half an hour)
-	@tools/lab/setup.sh build lab
-	cargo build --workspace
-	cargo test -p lab --test all sweep -- --ignored --nocapture
+long-changes: field-guide
+
+long-%:
+	@echo 'There is no group $*. The groups are: $(long) bench changes' >&2; exit 2
 
 .PHONY: bench
 bench: ### measure everything beside its reference, and write docs/benchmarks.md (ten minutes; leave the machine alone meanwhile)

@@ -72,6 +72,7 @@ fn says(said: &str, words: &[&str]) {
 }
 
 #[test]
+#[ignore = "takes long: make test-long"]
 fn what_cannot_be_built_is_for_the_compiler_to_explain() {
     let tried = Tried::new("syntax");
     let said = tried.saves(&tried.begins("let = ;"));
@@ -105,6 +106,7 @@ fn a_hole_left_as_it_is_fails_once_whatever_an_editor_keeps_beside_it() {
 }
 
 #[test]
+#[ignore = "takes long: make test-long"]
 fn a_panic_and_loops_without_end_are_told_in_words() {
     let tried = Tried::new("end");
     let hole = fs::read_to_string(&tried.client).unwrap();
@@ -119,6 +121,7 @@ fn a_panic_and_loops_without_end_are_told_in_words() {
 }
 
 #[test]
+#[ignore = "takes long: make test-long"]
 fn what_the_lessons_call_is_no_part_of_an_exercise() {
     let tried = Tried::new("library");
     let (here, there) = (tried.exercise.copy.workspace().join("common/src/pd.rs"), "common/src/pd.rs");

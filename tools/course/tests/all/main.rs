@@ -1,4 +1,4 @@
-//! Changes and exercises: each fits the source of today, and a sample runs.
+//! Changes and exercises: each fits the source of today, and what the judge says to whoever tries one.
 
 #![allow(clippy::unwrap_used)] // A test may end with a panic.
 

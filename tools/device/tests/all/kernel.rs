@@ -45,7 +45,7 @@ fn capture(file: &Path) -> Capture {
 }
 
 #[test]
-#[ignore = "some minutes: cargo test -p device --test all kernel -- --ignored --nocapture"]
+#[ignore = "takes long: make test-long"]
 fn every_lesson_between_the_device_and_the_kernel() {
     // Several clients would need several machines without the driver; one is the same conversation.
     for story in story::bundled().unwrap().into_iter().filter(|story| story.clients == 1) {
@@ -67,7 +67,7 @@ fn every_lesson_between_the_device_and_the_kernel() {
 
 /// Programs of others, unmodified, in both roles. perftest talks over TCP before, and needs no connection manager.
 #[test]
-#[ignore = "some minutes: cargo test -p device --test all kernel -- --ignored --nocapture"]
+#[ignore = "takes long: make test-long"]
 fn other_peoples_programs_between_the_device_and_the_kernel() {
     let mut programs = vec![
         ("rping -s -C 5 -S 5000 -v".into(), format!("rping -c -a {} -C 5 -S 5000 -v", ADDRESSES[0])),
@@ -180,7 +180,7 @@ fn ids() -> (BTreeMap<String, Vec<String>>, BTreeMap<String, Vec<String>>) {
 
 /// A difference that `differences.toml` does not know, and one that is none any more: either is to be changed, here or there.
 #[test]
-#[ignore = "a minute: cargo test -p device --test all kernel -- --ignored --nocapture"]
+#[ignore = "takes long: make test-long"]
 fn every_call_in_every_state_returns_what_it_returns_on_the_kernels_but_for_known_differences() {
     let known: BTreeSet<String> = differences().into_iter().flat_map(|row| row.calls).collect();
     // Whether a queue is full before its first request has failed time decides, on a loaded machine: what differs, differs again.
@@ -230,7 +230,7 @@ fn look(file: &Path) -> [Look; 2] {
 }
 
 #[test]
-#[ignore = "a minute: cargo test -p device --test all kernel -- --ignored --nocapture"]
+#[ignore = "takes long: make test-long"]
 fn packets_differ_as_the_table_says() {
     let commands = || ["lesson-04 server".to_owned(), format!("lesson-04 client -a {} --len 150000", ADDRESSES[0])];
     // Ours is the client, and then the server.
@@ -277,7 +277,7 @@ fn defaults(runner: &Path, runs: &Path, address: &str) -> (Vec<String>, [u64; 3]
 }
 
 #[test]
-#[ignore = "a minute: cargo test -p device --test all kernel -- --ignored --nocapture"]
+#[ignore = "takes long: make test-long"]
 fn defaults_of_librdmacm_differ_as_the_table_says() {
     let (said, asked) = defaults(&target().join("debug/lab"), &target().join("lab/runs"), ADDRESSES[0]);
     assert!(said.len() == 2 && said.iter().all(|line| line.ends_with(": true")), "{said:?}");

@@ -186,7 +186,7 @@ fn every_request_is_carried_out_once_and_in_order_or_ends_in_an_error() {
 }
 
 #[test]
-#[ignore = "a minute or two: cargo test --release -p nic --test all contract -- --ignored"]
+#[ignore = "takes long: make test-long"]
 fn over_a_hundred_thousand_wires() {
     holds(100_000);
 }

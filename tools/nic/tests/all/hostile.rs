@@ -141,7 +141,7 @@ fn hostile_packets_do_no_harm() {
 }
 
 #[test]
-#[ignore = "a minute or two: cargo test --release -p nic --test all hostile -- --ignored"]
+#[ignore = "takes long: make test-long"]
 fn two_million_hostile_packets_do_no_harm() {
     endures(100_000);
 }

@@ -1,6 +1,6 @@
 //! How much of the docs is checked? One false name or number at a time is planted, and the checks look for it.
 //!
-//! `cargo test -p xtask planted -- --ignored --nocapture` prints what was not found.
+//! `make test-long group=docs` prints what was not found.
 
 use super::page::Page;
 use super::sources::tests::repository;
@@ -158,7 +158,7 @@ fn found(page: &Page, filters: bool, sources: &Sources) -> usize {
 
 /// At least 8 of 10 in tables and fenced blocks, and 1 of 4 in prose.
 #[test]
-#[ignore = "takes two minutes: run it after a change of the checks"]
+#[ignore = "takes long: make test-long"]
 fn planted_errors_are_found() {
     let sources = repository();
     let pages = super::pages(sources).unwrap();

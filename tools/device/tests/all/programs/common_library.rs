@@ -82,7 +82,7 @@ fn random_calls_and_drops() {
 }
 
 #[test]
-#[ignore = "some minutes: cargo test -p device --test all many_random_calls -- --ignored"]
+#[ignore = "takes long: make test-long"]
 fn many_random_calls_and_drops() {
     let firsts: Vec<usize> = (1..800).step_by(10).collect();
     each(&firsts, |first| fuzz(*first, first + 9));

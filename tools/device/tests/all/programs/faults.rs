@@ -62,7 +62,7 @@ fn a_handshake_and_a_goodbye_that_are_disturbed_end_well_or_in_words() {
 }
 
 #[test]
-#[ignore = "some minutes: cargo test -p device --test all every_packet -- --ignored --nocapture"]
+#[ignore = "takes long: make test-long"]
 fn every_packet_of_every_lesson() {
     let few = "--op send --count 4";
     let lessons = ["01", "02", "03", "04", "05", "06", "07", "08", "09"].map(|number| [number, ""]);

@@ -59,7 +59,7 @@ fn kill_at(victim: &str, line: usize) -> Killed {
 }
 
 #[test]
-#[ignore = "a minute or two: cargo test -p device --test all killed_at -- --ignored --nocapture"]
+#[ignore = "takes long: make test-long"]
 fn a_peer_that_is_killed_at_any_step_is_missed_in_time() {
     for victim in [SERVER, CLIENT] {
         // One that nobody kills logs so many.

@@ -23,11 +23,11 @@ fn all_tell_their_stories(times: usize) {
 
 #[test]
 fn every_lesson_tells_the_story_that_was_recorded_from_the_kernel() {
-    all_tell_their_stories(2);
+    all_tell_their_stories(1);
 }
 
 #[test]
-#[ignore = "takes some minutes: cargo test -p device --test all a_hundred -- --ignored"]
+#[ignore = "takes long: make test-long"]
 fn a_hundred_times() {
     all_tell_their_stories(100);
 }

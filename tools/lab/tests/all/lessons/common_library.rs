@@ -30,6 +30,7 @@ fn returned(check: &Check, side: &str, state: &str, function: &str) -> String {
 }
 
 #[test]
+#[ignore = "takes long: make test-long"]
 fn an_id_in_every_state_of_a_client() {
     let client = states(&format!("client {}", lab::address(0)));
     let run = Run::programs().server(&states("host")).client(&client).inspect(SHOW);
@@ -50,7 +51,7 @@ fn an_id_in_every_state_of_a_client() {
 /// Destroying an id that has just answered a knock can take the kernel (6.1) 70 s: until it has sent its ConnectReply for the
 /// last time. Each of these waits is one of those.
 #[test]
-#[ignore = "takes minutes: cargo test -p lab --test all common_library -- --ignored"]
+#[ignore = "takes long: make test-long"]
 fn an_id_in_every_state_of_a_server() {
     let guest = states(&format!("guest {}", lab::address(0)));
     let run = Run::programs().server(&states("server")).client(&guest).inspect(SHOW);
@@ -62,6 +63,7 @@ fn an_id_in_every_state_of_a_server() {
 }
 
 #[test]
+#[ignore = "takes long: make test-long"]
 fn a_queue_pair_in_every_state() {
     let check = check(Run::programs().server(&states("queues")).inspect(SHOW));
     assert_eq!(check.node(SERVER).exit, Some(0), "{}", check.all());
@@ -85,6 +87,7 @@ fn a_queue_pair_in_every_state() {
 
 /// The kernel's driver holds nothing that it has refused, or that RESET has made it forget.
 #[test]
+#[ignore = "takes long: make test-long"]
 fn what_is_refused_or_forgotten_is_held_no_longer() {
     let check = check(Run::programs().server(&states("forgotten 20000 100")).inspect(SHOW));
     assert_eq!(check.node(SERVER).exit, Some(0), "{}", check.all());

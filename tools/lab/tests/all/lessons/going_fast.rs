@@ -4,6 +4,7 @@ use crate::support::check;
 use lab::{Run, CLIENT};
 
 #[test]
+#[ignore = "takes long: make test-long"]
 fn with_credits_the_receiver_is_always_ready_and_the_device_counts_so() {
     let options = "--op send --count 64 --depth 16 --receives 8 --credits --wait sleep";
     let check = check(Run::lesson("10").unwrap().client_args(options));

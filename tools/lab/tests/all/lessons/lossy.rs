@@ -44,7 +44,7 @@ const RUNS: [(&str, &str); 9] = [
 /// client's ACK of the server's SEND, and its DisconnectRequest just after it. The client's QP answers no more then, and the
 /// server sends in vain until the goodbye is repeated, or its retries are over, which comes first.
 #[test]
-#[ignore = "chance decides how long it takes: cargo test -p lab --test all lossy -- --ignored --nocapture"]
+#[ignore = "takes long: make test-long"]
 fn what_is_lost_is_sent_again() {
     let check = lossy_run("05", "", "10%", 4);
     assert_eq!(check.node(CLIENT).exit, Some(0), "{}", check.all());
@@ -61,7 +61,7 @@ fn what_is_lost_is_sent_again() {
 }
 
 #[test]
-#[ignore = "takes many minutes: cargo test -p lab --test all lossy -- --ignored --nocapture"]
+#[ignore = "takes long: make test-long"]
 fn every_lesson_ends_well_fifty_times() {
     for (number, options) in RUNS {
         lossy_run(number, options, LOSS, 50).exits(0, 0);

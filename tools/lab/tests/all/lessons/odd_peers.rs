@@ -17,6 +17,7 @@ fn judge(run: Run, lesson: &str, says: &str) {
 }
 
 #[test]
+#[ignore = "takes long: make test-long"]
 fn what_rxe_refuses_and_what_the_kernel_says_for_a_peer_that_has_gone() {
     let peer = example("odd_peer");
     let cases = [

@@ -58,12 +58,13 @@ fn a_worker_killed_at(stages: &[(usize, &str)]) {
 }
 
 #[test]
+#[ignore = "takes long: make test-long"]
 fn a_killed_worker_is_left_out() {
     a_worker_killed_at(&[(3, "ibv_post_send ATOMIC_FETCH_AND_ADD")]);
 }
 
 #[test]
-#[ignore = "a minute: cargo test -p lab --test all parameter_server -- --ignored"]
+#[ignore = "takes long: make test-long"]
 fn a_worker_killed_at_any_other_stage_is_left_out() {
     a_worker_killed_at(&[
         (2, "SLOW  rdma_connect"),
@@ -75,6 +76,7 @@ fn a_worker_killed_at_any_other_stage_is_left_out() {
 }
 
 #[test]
+#[ignore = "takes long: make test-long"]
 fn a_killed_server_ends_all_workers_with_a_word() {
     let check = check(training("--rounds 1000 --loss 0", 2).kill_when(SERVER, "round 5: loss"));
     assert_eq!(exits(&check.outcome), [Some(1); 2]);
@@ -95,6 +97,7 @@ fn crowd(server: &str, client: &str) -> Check {
 }
 
 #[test]
+#[ignore = "takes long: make test-long"]
 fn of_two_that_want_the_same_number_one_is_refused_until_the_other_has_gone() {
     let two =
         "WORKER_SLOWLY --worker 5 & one=$!; sleep 2; WORKER --worker 5; echo second $?; kill -9 $one; wait $one; \
@@ -108,6 +111,7 @@ fn of_two_that_want_the_same_number_one_is_refused_until_the_other_has_gone() {
 
 /// Without the device there is nothing to serve, and the kernel waits until everybody has let go of it.
 #[test]
+#[ignore = "takes long: make test-long"]
 fn a_device_that_goes_away_ends_the_server_and_nothing_hangs() {
     let remove = "until grep -q 'round 20:' /run/log; do usleep 50000; done; /usr/bin/rdma link delete rxe0";
     let server = "RUST_LOG=error lesson-09 server --timeout 20 --loss 0 --rounds 1000000 >/run/log 2>&1";
@@ -124,6 +128,7 @@ fn a_device_that_goes_away_ends_the_server_and_nothing_hangs() {
 
 /// What the server holds is counted while it runs, before each worker: descriptors, RDMA resources, memory.
 #[test]
+#[ignore = "takes long: make test-long"]
 fn workers_of_all_manners_leave_nothing_in_the_server() {
     let worker = "RUST_LOG=error lesson-09 client -a 10.47.91.1";
     let end = "kill -9 $victim; wait $victim; usleep 500000";

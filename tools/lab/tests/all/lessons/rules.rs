@@ -38,6 +38,7 @@ fn a_request_whose_acknowledgement_is_lost_is_sent_again() {
 
 /// The answer comes, but later than the client waits for it.
 #[test]
+#[ignore = "takes long: make test-long"]
 fn a_late_answer_is_asked_for_again() {
     let rule = "delay 1st \"Read Response Only\" by 900 ms";
     let wrong = support::run_of("05", "", "").wire(rule);
@@ -56,6 +57,7 @@ fn a_late_answer_is_asked_for_again() {
 
 /// Both sides know after a while, each in its own way.
 #[test]
+#[ignore = "takes long: make test-long"]
 fn a_cable_that_is_cut_ends_a_connection_in_words() {
     let run = ruled("04", "--timeout 20", "cut 1st \"RC RDMA Write Only\"", [1, 1]);
     run.check.logs(CLIENT, "completed with IBV_WC_RETRY_EXC_ERR");
@@ -66,6 +68,7 @@ fn a_cable_that_is_cut_ends_a_connection_in_words() {
 }
 
 #[test]
+#[ignore = "takes long: make test-long"]
 fn a_rule_for_one_of_several_nodes_leaves_the_others_alone() {
     let run = run_of("02", "-n 2 --timeout 60", "--timeout 60").clients(2);
     let check = check(run.wire("drop 1st REQ from client-2 to server"));

@@ -6,6 +6,7 @@ use crate::support::served::{self, Held, MANNERS};
 use lab::{Run, SERVER};
 
 #[test]
+#[ignore = "takes long: make test-long"]
 fn clients_of_mixed_manners_leave_nothing_in_the_server() {
     let clients = MANNERS.map(|(client, _)| client);
     // None of them makes it wait so long, but a loaded machine may take a while to start the next one.
@@ -39,12 +40,13 @@ fn killed_clients_leave_nothing(numbers: &[&str]) {
 }
 
 #[test]
+#[ignore = "takes long: make test-long"]
 fn killed_clients_leave_nothing_in_the_server() {
     killed_clients_leave_nothing(&["04"]);
 }
 
 #[test]
-#[ignore = "a minute: cargo test -p lab --test all servers -- --ignored"]
+#[ignore = "takes long: make test-long"]
 fn killed_clients_leave_nothing_in_the_other_lessons_servers() {
     killed_clients_leave_nothing(&["02", "03", "06", "07"]);
 }

@@ -1,5 +1,4 @@
-//! A thousand clients of mixed manners against one server: nothing grows. It takes long, so `make soak` runs it, and `make
-//! test` does the same with twenty (servers.rs).
+//! A thousand clients of mixed manners against one server: nothing grows. `make test-long group=soak`.
 
 use crate::support::check;
 use crate::support::served::{self, MANNERS};
@@ -12,7 +11,7 @@ const CLIENTS: usize = 1000;
 const INSPECT: &str = "/usr/bin/rdma resource show; sed -n 's/SUnreclaim: *\\([0-9]*\\) kB/slab \\1/p' /proc/meminfo";
 
 #[test]
-#[ignore = "takes long: `make soak` runs it"]
+#[ignore = "takes long: make test-long"]
 fn a_thousand_clients_leave_nothing_behind() {
     let clients: Vec<&str> = MANNERS.iter().map(|(client, _)| *client).cycle().take(CLIENTS).collect();
     let server = format!("lesson-05 server -n {CLIENTS} --timeout 40 --stages wait_connect_request");

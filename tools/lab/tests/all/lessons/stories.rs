@@ -36,7 +36,7 @@ fn every_lesson_tells_its_story() {
 }
 
 #[test]
-#[ignore = "takes several minutes: cargo test -p lab --test all ten_times -- --ignored --nocapture"]
+#[ignore = "takes long: make test-long"]
 fn every_lesson_tells_its_story_ten_times() {
     told_again(10);
 }
@@ -49,6 +49,7 @@ fn lesson_05_works_over_ipv6() {
 }
 
 #[test]
+#[ignore = "takes long: make test-long"]
 fn lesson_05_works_with_host_names_and_another_port() {
     let outcome = lesson("05", "-a server -p 4711", "-a server -p 4711 --len 5000").exits(0, 0);
     outcome.logs(SERVER, "rdma_bind_addr 10.47.91.1:4711");
@@ -65,6 +66,7 @@ fn fails_alone(side: &str, command: &str, says: &[&str]) -> Check {
 }
 
 #[test]
+#[ignore = "takes long: make test-long"]
 fn nobody_who_listens_is_named_with_the_next_step() {
     let nobody = ["got RDMA_CM_EVENT_REJECTED with status 8 (invalid service ID", "Start the server first"];
     let report = fails_alone(CLIENT, "lesson-02 client -a 10.47.91.1", &nobody).compared(&story::named("02").unwrap());
@@ -75,6 +77,7 @@ fn nobody_who_listens_is_named_with_the_next_step() {
 }
 
 #[test]
+#[ignore = "takes long: make test-long"]
 fn faults_of_the_surroundings_are_named_with_the_next_step() {
     let taken = "lesson-02 server -a 10.47.91.1 & first=$!; sleep 2; lesson-02 server -a 10.47.91.1; status=$?; kill $first; exit $status";
     each(

@@ -1,7 +1,7 @@
 //! One fault at a time on every packet of a lesson: dropped, duplicated, delayed, swapped with the next, corrupted. Each
 //! side must come to a right end, or say what is wrong, within its own deadline, and leave nothing open.
 //!
-//! `make sweep` tries all of them and prints what came of each; the default tests do the same on the device in user space
+//! `make test-long group=sweep` tries all of them and prints what came of each; the default tests do the same on the device in user space
 //! (tools/device/tests/all/programs/faults.rs).
 
 use crate::support::run_of;
@@ -116,7 +116,7 @@ fn sweep(cases: &[Case]) {
 }
 
 #[test]
-#[ignore = "takes long: `make sweep` runs it"]
+#[ignore = "takes long: make test-long"]
 fn every_fault_on_every_packet() {
     sweep(&cases());
 }

@@ -121,6 +121,7 @@ fn error_text(output: &Output) -> String {
 
 /// What can befall a lab that is used for the first time, and later: one after the other, for each boot takes seconds.
 #[test]
+#[ignore = "takes long: make test-long"]
 fn an_own_lab_from_its_first_boot_on() {
     let target = Target::own();
     a_full_disk_is_named(&target);
@@ -162,6 +163,7 @@ fn a_killed_lab_takes_its_machines_along() {
 }
 
 #[test]
+#[ignore = "takes long: make test-long"]
 fn a_killed_machine_ends_the_run_with_its_last_words_and_the_record() {
     let target = Target::shared("faults-killed-machine");
     let mut child =
@@ -180,6 +182,7 @@ fn a_killed_machine_ends_the_run_with_its_last_words_and_the_record() {
 }
 
 #[test]
+#[ignore = "takes long: make test-long"]
 fn a_disk_that_is_full_in_the_middle_of_a_run_ends_it_and_leaves_whole_blocks() {
     let target = Target::shared("faults-full-disk");
     let flood = "echo ready; sleep 2; dd if=/dev/zero bs=64k count=1000 | nc server 9000";
@@ -217,6 +220,7 @@ fn machines(lab: &Child) -> Vec<Pid> {
 
 /// A broken kernel is a failure of what was run on it, and no program's exit status tells.
 #[test]
+#[ignore = "takes long: make test-long"]
 fn a_kernel_that_breaks_is_told_with_its_own_words() {
     let crash = "echo 1 >/proc/sys/kernel/sysrq; echo c >/proc/sysrq-trigger; sleep 600";
     let run = lab::Run::programs().server("sleep 3; echo alone").client(crash);
@@ -271,6 +275,7 @@ fn a_broken_state_is_built_again(target: &Target) {
 }
 
 #[test]
+#[ignore = "takes long: make test-long"]
 fn a_host_without_qemu_is_told_what_to_do() {
     let target = Target::own();
     let tools = tempfile::tempdir().unwrap();

@@ -72,6 +72,7 @@ const PROGRAMS: [(&str, &str, &[&str]); 8] = [
 ];
 
 #[test]
+#[ignore = "takes long: make test-long"]
 fn other_peoples_programs_end_well_and_are_read_alike() {
     each(&PROGRAMS, |(server, client, names)| {
         let (outcome, counts) = recorded(Run::programs().server(server).client(client));
@@ -83,6 +84,7 @@ fn other_peoples_programs_end_well_and_are_read_alike() {
 }
 
 #[test]
+#[ignore = "takes long: make test-long"]
 fn ucmatose_connects_three_times() {
     let program = "ucmatose -c 3 -C 4 -S 3000";
     let run = Run::programs().server(program).client(&format!("{program} -s 10.47.91.1"));
@@ -93,6 +95,7 @@ fn ucmatose_connects_three_times() {
 
 /// What the wire loses is asked for with a NAK, and sent again from there on.
 #[test]
+#[ignore = "takes long: make test-long"]
 fn a_link_that_loses_packets() {
     let rules = "drop 9th \"RC RDMA Write Middle\"; drop 9th \"RC RDMA Read Response Middle\"";
     let run = Run::programs().server("rping -s -C 2 -S 60000").client("rping -c -a server -C 2 -S 60000");

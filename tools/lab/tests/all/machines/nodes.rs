@@ -16,6 +16,7 @@ fn senders(outcome: &Outcome) -> BTreeSet<String> {
 }
 
 #[test]
+#[ignore = "takes long: make test-long"]
 fn each_client_of_a_lesson_has_a_machine() {
     let run_it = Run::lesson("04").unwrap().server_args("--timeout 60").client_args("--timeout 60").clients(3);
     let outcome = run(&run_it.deadline(Duration::from_secs(300)));
@@ -30,6 +31,7 @@ fn each_client_of_a_lesson_has_a_machine() {
 }
 
 #[test]
+#[ignore = "takes long: make test-long"]
 fn machines_know_their_own_names_and_the_others() {
     let ask = "hostname; grep -c . /etc/hosts; ping -c 1 db >/dev/null && echo seen";
     let run_it = Run::programs().server("sleep 600").node("db", "sleep 600").node("worker-1", ask);

@@ -75,6 +75,7 @@ fn rping_over_ipv4() {
 }
 
 #[test]
+#[ignore = "takes long: make test-long"]
 fn a_server_on_tcp_is_waited_for() {
     let outcome = run(Run::programs().server("ib_write_lat -n 5").client("ib_write_lat -n 5 server"));
     assert_eq!(exits(&outcome), [Some(0), Some(0)], "{:?}", outcome.node("client").log);
@@ -93,6 +94,7 @@ fn exit_status_and_output_are_the_programs_own() {
 }
 
 #[test]
+#[ignore = "takes long: make test-long"]
 fn the_machines_know_the_time_and_their_names() {
     let outcome = run(Run::programs().server("hostname; ulimit -l").client("hostname; date +%s.%N"));
     assert_eq!(outcome.node("server").log, ["server", "unlimited"]);
@@ -103,6 +105,7 @@ fn the_machines_know_the_time_and_their_names() {
 }
 
 #[test]
+#[ignore = "takes long: make test-long"]
 fn a_killed_program_ends_and_its_peer_hears_of_it() {
     let run_it = Run::programs().server("rping -s -v -C 100000").client("rping -c -a server -v -C 100000");
     let outcome = run(run_it.kill_when(CLIENT, "ping data").inspect("rdma resource show"));
@@ -115,6 +118,7 @@ fn a_killed_program_ends_and_its_peer_hears_of_it() {
 }
 
 #[test]
+#[ignore = "takes long: make test-long"]
 fn a_machine_without_power_says_nothing_more() {
     let run_it = Run::programs().server("echo up; sleep 600").client("sleep 1; echo still here");
     let outcome = run(run_it.power_off_when(SERVER, "up").inspect("echo asked"));
@@ -124,6 +128,7 @@ fn a_machine_without_power_says_nothing_more() {
 }
 
 #[test]
+#[ignore = "takes long: make test-long"]
 fn the_deadline_ends_what_would_run_for_ever() {
     let started = Instant::now();
     let outcome = run(Run::programs().server("sleep 600").client("echo done").deadline(Duration::from_secs(1)));
@@ -249,6 +254,7 @@ fn a_server_is_ready_when_its_test_succeeds() {
 
 /// About ten seconds.
 #[test]
+#[ignore = "takes long: make test-long"]
 fn a_server_that_nobody_hears_listening_is_named() {
     let run_it = Run::programs().server("sleep 600").client("echo here");
     let outcome = run(run_it.power_off_when("server", "here"));
@@ -275,6 +281,7 @@ fn how_it_went_can_be_read_by_a_program() {
 }
 
 #[test]
+#[ignore = "takes long: make test-long"]
 fn machines_have_the_memory_that_is_asked_for() {
     let total = "sed -n 's/MemTotal: *//p' /proc/meminfo";
     let options = Options { memory: Some(384), ..Options::default() };
@@ -284,6 +291,7 @@ fn machines_have_the_memory_that_is_asked_for() {
 }
 
 #[test]
+#[ignore = "takes long: make test-long"]
 fn two_runs_at_a_time_do_not_disturb_each_other() {
     let say = |text: &str| {
         Run::programs().server("lesson-02 server").client(&format!("lesson-02 client -a server; echo {text}"))

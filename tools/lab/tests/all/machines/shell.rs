@@ -194,6 +194,7 @@ fn a_person_pings_looks_around_and_leaves() {
 }
 
 #[test]
+#[ignore = "takes long: make test-long"]
 fn ctrl_c_is_for_the_program_in_the_shell_and_ctrl_d_for_the_shell() {
     let _turn = turn();
     let mut person = Person::sits_down(&["--server", "true"]);
@@ -212,6 +213,7 @@ fn ctrl_c_is_for_the_program_in_the_shell_and_ctrl_d_for_the_shell() {
 }
 
 #[test]
+#[ignore = "takes long: make test-long"]
 fn a_long_paste_arrives_whole() {
     let _turn = turn();
     let mut person = Person::sits_down(&["--server", "true"]);
@@ -226,6 +228,7 @@ fn a_long_paste_arrives_whole() {
 
 /// The others that end a lab are sent in faults.rs.
 #[test]
+#[ignore = "takes long: make test-long"]
 fn signals_give_the_terminal_back_and_keep_the_record() {
     let _turn = turn();
     for signal in [Signal::HUP, Signal::QUIT] {
@@ -245,6 +248,7 @@ fn signals_give_the_terminal_back_and_keep_the_record() {
 }
 
 #[test]
+#[ignore = "takes long: make test-long"]
 fn a_machine_that_dies_gives_the_terminal_back() {
     let _turn = turn();
     for index in 0..2 {
@@ -261,6 +265,7 @@ fn a_machine_that_dies_gives_the_terminal_back() {
 }
 
 #[test]
+#[ignore = "takes long: make test-long"]
 fn a_shell_that_hangs_can_be_left() {
     let _turn = turn();
     let mut person = Person::sits_down(&["--server", "true"]);

@@ -111,6 +111,7 @@ fn make_server_and_make_client_as_typed_on_two_machines() {
 }
 
 #[test]
+#[ignore = "takes long: make test-long"]
 fn softroce_up_down_and_status_may_be_repeated() {
     let copies = Copies::new();
     let commands = "\
@@ -154,6 +155,7 @@ fn softroce_up_down_and_status_may_be_repeated() {
 }
 
 #[test]
+#[ignore = "takes long: make test-long"]
 fn the_doctor_finds_a_lesson_machine_ready() {
     let copies = Copies::new();
     let typed =
@@ -179,6 +181,7 @@ fn the_doctor_finds_a_lesson_machine_ready() {
 
 /// What the lab writes down about KVM is what the doctor reads.
 #[test]
+#[ignore = "takes long: make test-long"]
 fn the_doctor_knows_what_the_lab_has_found_out_about_kvm() {
     run(Run::programs().client("true"));
     let folder = built_lessons().ancestors().nth(2).unwrap().to_owned();
