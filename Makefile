@@ -8,7 +8,7 @@ export PATH := $(HOME)/.cargo/bin:$(PATH):$(lastword $(sort $(wildcard /usr/lib/
 
 # What a person gives arrives exactly as typed: `value` keeps make from expanding $ signs in it, and the shell gets it as a
 # variable. ARGS alone is a part of the shell's line, as it holds several words.
-given := client server wire workers log lesson CHANGE HOST NETDEV PCAP PORT RUNS VARIANT
+given := client server wire workers log lesson CHANGE HOST NETDEV PCAP PORT REPOSITORY RUNS VARIANT
 $(foreach name,$(given),$(if $(value $(name)),$(eval override export $(name) := $$(value $(name)))))
 override ARGS := $(value ARGS)
 # Where a lesson runs: in the lab, on the kernel's own driver; or on the device in user space, which needs nothing but a compiler.
@@ -206,7 +206,7 @@ bench: ### measure everything beside its reference, and write docs/benchmarks.md
 fuzz: ### look for captures that make the wire tools panic [RUNS=number]
 	@command -v cargo-fuzz >/dev/null || { echo 'fuzzing needs: rustup toolchain install nightly && cargo install cargo-fuzz' >&2; exit 1; }
 	mkdir -p tools/wire/fuzz/corpus/captures
-	cd wire && cargo +nightly fuzz run -s none captures fuzz/corpus/captures ../captures -- -max_len=8192 -runs="$${RUNS:-1000000}"
+	cd tools/wire && cargo +nightly fuzz run -s none captures fuzz/corpus/captures ../../captures -- -max_len=8192 -runs="$${RUNS:-1000000}"
 
 .PHONY: miri
 miri: ### the device's core under Miri, which finds undefined behaviour (rustup component add miri rust-src --toolchain nightly)

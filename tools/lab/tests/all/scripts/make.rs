@@ -25,18 +25,31 @@ impl Checkout {
         let folder = tempfile::tempdir().unwrap();
         let target = folder.path().join(target);
         let checkout = Self { folder, target };
-        for folder in ["tools/lab", "lessons/04_rdma_write", "lessons/09_parameter_server", "captures", "bin"] {
+        for folder in [
+            "tools/lab",
+            "lessons/04_rdma_write",
+            "lessons/09_parameter_server",
+            "tools/book",
+            "tools/wire",
+            "captures",
+            "bin",
+        ] {
             fs::create_dir_all(checkout.path(folder)).unwrap();
         }
         symlink(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../Makefile"), checkout.path("Makefile")).unwrap();
         support::write_script(&checkout.path("tools/lab/setup.sh"), "");
-        for file in ["tools/lab/capture.sh", "bin/cargo", "bin/node"] {
-            support::write_script(&checkout.path(file), if file == "bin/cargo" { "" } else { SAY });
+        support::write_script(&checkout.path("tools/book/tools.sh"), "");
+        for file in ["tools/lab/capture.sh", "bin/node", "bin/cargo-fuzz"] {
+            support::write_script(&checkout.path(file), SAY);
         }
+        // Says nothing where make builds: what it has built is said after that.
+        support::write_script(&checkout.path("bin/cargo"), &format!("[ $1 = build ] || {{ {SAY}; }}"));
         fs::create_dir_all(checkout.target.join("debug")).unwrap();
         for program in ["lab", "device", "course", "wire", "lesson-04"] {
             support::write_script(&checkout.target.join("debug").join(program), SAY);
         }
+        // What it is given stands in its environment.
+        support::write_script(&checkout.target.join("debug/xtask"), r#"printf '[%s]' "$1" "$REPOSITORY"; echo"#);
         checkout
     }
 
@@ -88,6 +101,14 @@ fn what_is_given_to_make_arrives_as_it_was_typed() {
     }
     let compared = checkout.says(&["compare-04", &given("PCAP"), &given("VARIANT")]);
     assert!(compared.ends_with(&format!("[captures/04_rdma_write-{ODD}.pcapng]")));
+    assert_eq!(said("record", "lesson"), format!("[course][prove][--keep][{ODD}]"));
+    let recorded = checkout.make(&["record", &given("lesson")]).stdout;
+    assert!(String::from_utf8_lossy(&recorded).contains(&format!("[xtask][--][record][{ODD}]")));
+    assert_eq!(said("site", "REPOSITORY"), format!("[site][{ODD}]"));
+    let site = format!("[node][tools/book/serve.mjs][{}]", checkout.target.join("site").display());
+    assert_eq!(said("serve", "PORT"), format!("{site}[{ODD}]"));
+    assert!(said("fuzz", "RUNS").ends_with(&format!("[-runs={ODD}]")), "in the folder of wire");
+    assert!(said("lesson-04", "log").ends_with("[--log]"));
     for wrong in ["on=lab device", "on=", "on=x"] {
         assert!(!checkout.make(&["lesson-04", wrong]).status.success(), "{wrong}");
     }
