@@ -1,106 +1,243 @@
-//! One attempt at an exercise: what the judge says to the reader.
+//! An attempt at an exercise: a copy of a lesson with a hole in it, or a capture with questions, in a folder of the reader's own;
+//! and how far it has got.
 
-use crate::exercise::{Exercise, State};
+use crate::change::Change;
+use crate::changes::Changes;
+use crate::copy::Copy;
+use crate::exercise::{Exercise, Kind};
+use crate::files::{read, tree, write};
 use crate::project::Project;
-use crate::reading;
-use crate::run::{run, Outcome, Place, MOST_TROUBLE};
-use crate::show::{self, bold};
-use crate::trouble::trouble;
+use crate::reading::{ANSWERS, RUN};
+use crate::workspace;
 use anyhow::{Context, Result};
-use run::lanes::Style;
+use std::collections::hash_map::DefaultHasher;
+use std::collections::BTreeMap;
 use std::fs;
+use std::hash::{Hash, Hasher};
+use std::path::{Path, PathBuf};
 
-/// What stands before a hint.
-const HINT: &str = "Hint:";
+/// The folder of the copies, in the repository's folder: not below `target`, which `make clean` removes.
+pub const FOLDER: &str = "try";
+/// Where a copy says how far the reader has got: the failures, or that it is solved; and what was judged last.
+const NOTE: &str = ".course";
+const SOLVED: &str = "solved";
 
-/// What the judge says.
-#[derive(Debug)]
-pub struct Verdict {
-    /// Whether the exercise is solved by what there is now.
-    pub is_solved: bool,
-    /// All that there is to say.
-    pub text: String,
+/// How far an exercise has got.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    /// It is not laid out.
+    Untouched,
+    /// It failed so often, with something else each time.
+    Tried(usize),
+    /// It was solved once.
+    Solved,
 }
 
-/// What was seen of an attempt, if it could be judged: whether it is a solution. Else why it could not.
-type Seen = Result<bool, String>;
+/// A reader's attempt.
+pub struct Attempt {
+    /// What it is about.
+    pub exercise: Exercise,
+    /// The reader's copy.
+    pub copy: Copy,
+}
 
-/// Judges what the reader has made of an exercise. What cannot be judged uses up no hint.
-///
-/// # Errors
-/// The judge cannot do its work: that says nothing about the reader's.
-pub fn attempt(project: &Project, exercise: &Exercise, place: Place, style: Style) -> Result<Verdict> {
-    let (change, mut text) = (&exercise.change, String::new());
-    if let Some(path) = exercise.missing()?.first() {
-        let (path, name) = (project.shown(path), change.full_name());
-        text += &format!("There is no {path} any more. Put it back, or begin again with `make reset-{name}`.\n");
-        return Ok(Verdict { is_solved: false, text });
+impl Attempt {
+    /// An exercise whose copy is in a folder.
+    #[must_use]
+    pub fn new(exercise: Exercise, folder: &Path) -> Self {
+        Self { copy: Copy::of(&exercise.name, folder), exercise }
     }
-    if matches!(exercise.state(), State::Tried(1..)) && exercise.is_unchanged()? {
-        text += "Nothing has changed here since the last time. Is the file saved?\n\n";
+
+    /// All exercises of a lesson, or of all lessons.
+    ///
+    /// # Errors
+    /// There is no such lesson, or a page is not as it should be.
+    pub fn of(project: &Project, number: Option<&str>) -> Result<Vec<Self>> {
+        let changes = match number {
+            Some(number) => Changes::of(&project.lesson(number)?)?,
+            None => Changes::all(project)?,
+        };
+        let folder = project.root.join(FOLDER);
+        Ok(changes.exercises.into_iter().map(|exercise| Self::new(exercise, &folder)).collect())
     }
-    let seen = match change.is_reading() {
-        true => read(project, exercise, style, &mut text)?,
-        false => build_and_run(project, exercise, place, style, &mut text)?,
-    };
-    let is_solved = match seen {
-        Ok(is_solved) => is_solved,
-        Err(why) => return Ok(Verdict { is_solved: false, text: why }),
-    };
-    text += &match exercise.note(is_solved)? {
-        State::Tried(failures) => {
-            let hint = show::plain(exercise.hint(failures), style.width - HINT.len());
-            format!("\n{} {}\n", bold(HINT, style.color), hint.trim_end())
+
+    /// How far it has got.
+    #[must_use]
+    pub fn state(&self) -> State {
+        if !self.copy.folder.exists() {
+            return State::Untouched;
         }
-        _ if is_solved => format!("\n{}\n{}", bold("Solved.", style.color), show::plain(&change.why, style.width)),
-        _ => "\nIt was solved before, and is not now.\n".to_owned(),
-    };
-    Ok(Verdict { is_solved, text })
-}
-
-/// Looks at the answers.
-fn read(project: &Project, exercise: &Exercise, style: Style, text: &mut String) -> Result<Seen> {
-    let (change, file) = (&exercise.change, exercise.copy.folder.join(reading::ANSWERS));
-    let answers = fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
-    let wrong = match reading::wrong(change, &reading::capture(project, change)?, &answers) {
-        Ok(wrong) => wrong,
-        Err(error) => return Ok(Err(format!("{}: {error:#}\n", project.shown(&file)))),
-    };
-    for question in &change.questions {
-        let is_wrong = wrong.iter().any(|other| other.name == question.name);
-        *text += &show::checked(&question.name, !is_wrong, if is_wrong { &question.hint } else { "" }, style);
-    }
-    Ok(Ok(wrong.is_empty()))
-}
-
-/// Looks at a run.
-fn build_and_run(
-    project: &Project,
-    exercise: &Exercise,
-    place: Place,
-    style: Style,
-    text: &mut String,
-) -> Result<Seen> {
-    let (change, copy) = (&exercise.change, &exercise.copy);
-    for path in copy.furnish(project, change)? {
-        *text += &format!("{} is no part of the exercise: it is as in the repository again.\n", project.shown(&path));
-    }
-    let outcome = run(project, change, copy, place, style.color)?;
-    let is_solved = outcome.is_as_told(change);
-    match outcome {
-        Outcome::Refused(said) => {
-            let folder = project.shown(copy.workspace());
-            Ok(Err(format!("{said}\nIt does not build yet: the compiler says where, as seen from {folder}.\n")))
+        match self.note_said().0.as_str() {
+            SOLVED => State::Solved,
+            tries => State::Tried(tries.parse().unwrap_or(0)),
         }
-        Outcome::Ran { file, run, findings } => {
-            *text += &show::findings(&findings, style);
-            if !is_solved {
-                let trouble = trouble(&run)?.into_iter().take(MOST_TROUBLE);
-                let trouble: String = trouble.map(|line| show::hanging("  ", &line, style.width)).collect();
-                *text += &format!("\n{trouble}\n{}", show::packets(&run, style.color)?);
+    }
+
+    /// Whether a change takes out a line that is still looked for here: its difference would tell the solution.
+    #[must_use]
+    pub fn is_told_by(&self, change: &Change) -> bool {
+        let is_open = self.state() != State::Solved;
+        is_open && self.exercise.repair().is_some_and(|repair| repair.change.is_told_by(change))
+    }
+
+    /// Lays the copy out, unless there is one: what the reader has written is never written over.
+    ///
+    /// # Errors
+    /// The hole does not fit the lesson, or a file cannot be written.
+    pub fn begin(&self, project: &Project) -> Result<()> {
+        let folder = &self.copy.folder;
+        if folder.exists() {
+            return Ok(());
+        }
+        match &self.exercise.kind {
+            Kind::Repair(repair) => self.copy.write(project, &repair.change)?,
+            Kind::Reading(reading) => {
+                write(&folder.join(RUN), reading.nameless(project)?)?;
+                write(&folder.join(ANSWERS), reading.sheet(&BTreeMap::new()))?;
             }
-            *text += &format!("\nThe whole run: {}\n", project.to_look_at(&project.shown(&file)));
-            Ok(Ok(is_solved))
         }
+        self.write_note("0")
+    }
+
+    /// Files of the copy that are gone.
+    ///
+    /// # Errors
+    /// The lesson cannot be read.
+    pub fn missing(&self) -> Result<Vec<PathBuf>> {
+        let names = match &self.exercise.kind {
+            Kind::Repair(repair) => Copy::sources(&repair.change)?,
+            Kind::Reading(_) => vec![ANSWERS.to_owned()],
+        };
+        let paths = names.iter().map(|name| self.copy.folder.join(name));
+        Ok(paths.filter(|path| !path.exists()).collect())
+    }
+
+    /// Whether the reader has saved nothing since it was laid out or judged last.
+    ///
+    /// # Errors
+    /// A file cannot be read.
+    pub fn is_unchanged(&self) -> Result<bool> {
+        Ok(self.note_said().1 == self.fingerprint()?)
+    }
+
+    /// Takes note of a verdict. The same text fails only once.
+    ///
+    /// # Errors
+    /// The copy's folder cannot be read or written to.
+    pub fn note(&self, is_solved: bool) -> Result<State> {
+        let state = match self.state() {
+            _ if is_solved => State::Solved,
+            State::Solved => State::Solved,
+            State::Tried(tries @ 1..) if self.is_unchanged()? => State::Tried(tries),
+            State::Tried(tries) => State::Tried(tries + 1),
+            State::Untouched => State::Tried(1),
+        };
+        self.write_note(&if let State::Tried(tries) = state { tries.to_string() } else { SOLVED.to_owned() })?;
+        Ok(state)
+    }
+
+    /// Throws the reader's copy away.
+    ///
+    /// # Errors
+    /// It cannot be removed.
+    pub fn reset(&self, project: &Project) -> Result<()> {
+        let (folder, workspace) = (&self.copy.folder, self.copy.workspace());
+        fs::remove_dir_all(folder).with_context(|| format!("cannot remove {}", folder.display()))?;
+        if self.exercise.repair().is_some() {
+            // An editor that has the workspace open looks for the copies that it names.
+            workspace::furnish(project, workspace, &workspace::members(workspace)?)?;
+        }
+        Ok(())
+    }
+
+    /// The files that the reader edits.
+    ///
+    /// # Errors
+    /// The folder cannot be read.
+    pub fn edited(&self) -> Result<Vec<PathBuf>> {
+        let folder = &self.copy.folder;
+        match self.exercise.kind {
+            Kind::Reading(_) => Ok(vec![folder.join(ANSWERS)]),
+            Kind::Repair(_) => {
+                Ok(tree(&folder.join("src"))?.iter().map(|file| folder.join("src").join(file)).collect())
+            }
+        }
+    }
+
+    fn fingerprint(&self) -> Result<String> {
+        let mut hasher = DefaultHasher::new();
+        for path in self.edited()? {
+            let text = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
+            (path, text).hash(&mut hasher);
+        }
+        Ok(hasher.finish().to_string())
+    }
+
+    fn note_said(&self) -> (String, String) {
+        let note = read(&self.copy.folder.join(NOTE)).unwrap_or_default();
+        let (state, judged) = note.trim().split_once(' ').unwrap_or((note.trim(), ""));
+        (state.to_owned(), judged.to_owned())
+    }
+
+    fn write_note(&self, state: &str) -> Result<()> {
+        write(&self.copy.folder.join(NOTE), format!("{state} {}\n", self.fingerprint()?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An attempt in a folder that is no reader's.
+    fn attempt(project: &Project, name: &str, folder: &str) -> Attempt {
+        let exercises = Changes::of(&project.lesson(&name[..2]).unwrap()).unwrap().exercises;
+        let exercise = exercises.into_iter().find(|exercise| exercise.name.to_string() == name).unwrap();
+        Attempt::new(exercise, &project.target.join("course").join(folder))
+    }
+
+    #[test]
+    fn a_change_that_takes_out_what_an_exercise_asks_for_is_known() {
+        let project = Project::find().unwrap();
+        let breaks = Changes::all(&project).unwrap().breaks;
+        for (asks, tells, is_told) in [
+            ("01-words", "01-no-answer", true),
+            ("01-route", "01-skipped-step", true),
+            ("04-rights", "04-no-remote-write", true),
+            ("08-doors", "08-closed-pair", true),
+            ("09-count", "09-lost-count", true),
+            ("09-again", "09-not-armed", true),
+            ("04-rights", "04-wrong-key", false),
+            ("01-words", "01-skipped-step", false),
+        ] {
+            let change = &breaks.iter().find(|it| it.change.name.to_string() == tells).unwrap().change;
+            assert_eq!(attempt(&project, asks, "nowhere").is_told_by(change), is_told, "{asks} {tells}");
+        }
+    }
+
+    #[test]
+    fn what_a_reader_wrote_stays_and_failures_are_counted_until_it_is_solved() {
+        let project = Project::find().unwrap();
+        let attempt = attempt(&project, "04-whose", "test-of-exercises");
+        let hole = &attempt.exercise.repair().unwrap().change.edits[0];
+        let file = attempt.copy.folder.join(&hole.file);
+        let _ = attempt.reset(&project);
+        assert_eq!(attempt.state(), State::Untouched);
+        attempt.begin(&project).unwrap();
+        assert!(read(&file).unwrap().contains(&hole.to));
+        assert!(attempt.is_unchanged().unwrap());
+        fs::write(&file, "mine").unwrap();
+        attempt.begin(&project).unwrap();
+        assert_eq!((read(&file).unwrap().as_str(), attempt.state()), ("mine", State::Tried(0)));
+        assert!(!attempt.is_unchanged().unwrap());
+        let fails = || attempt.note(false).unwrap();
+        assert_eq!((fails(), fails()), (State::Tried(1), State::Tried(1)), "the same text fails once");
+        fs::write(&file, "mine, too").unwrap();
+        assert_eq!(fails(), State::Tried(2));
+        assert!(attempt.missing().unwrap().is_empty());
+        fs::remove_file(&file).unwrap();
+        assert_eq!(attempt.missing().unwrap(), [file]);
+        assert_eq!((attempt.note(true).unwrap(), fails()), (State::Solved, State::Solved));
+        attempt.reset(&project).unwrap();
+        assert_eq!(attempt.state(), State::Untouched);
     }
 }

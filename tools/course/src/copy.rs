@@ -1,16 +1,18 @@
 //! A copy of a lesson with a change in it: a package of its own, built beside the lessons. It stands in a [`workspace`], below
 //! `target/course` or in a folder of the reader's. Many copies in one are built at once.
 
-use crate::change::Change;
-use crate::project::{files, Project};
-use crate::workspace;
+use crate::change::{Change, Name};
+use crate::files::{read, tree, write};
+use crate::project::Project;
+use crate::{manifest, workspace};
 use anyhow::{ensure, Context, Result};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// The workspace of many copies, below cargo's folder.
+/// The folder of the copies, below cargo's; and the workspace of many of them.
+const FOLDER: &str = "course";
 const TOGETHER: &str = "course/all";
 
 /// A copy that has been laid out.
@@ -28,7 +30,7 @@ impl Copy {
     /// # Errors
     /// The change does not apply, or a file cannot be written.
     pub fn lay_out(project: &Project, change: &Change) -> Result<Self> {
-        let copy = Self::tried(change, &project.target.join("course").join(change.full_name()));
+        let copy = Self::tried(change, &project.target.join(FOLDER).join(change.name.to_string()));
         if !change.edits.is_empty() {
             copy.write(project, change)?;
         }
@@ -37,16 +39,17 @@ impl Copy {
 
     /// What is run: the copy for a change, or the lesson itself, if nothing is edited.
     fn tried(change: &Change, workspace: &Path) -> Self {
+        let Name { lesson, .. } = &change.name;
         match change.edits.is_empty() {
-            true => Self { folder: change.lesson.clone(), package: format!("lesson-{}", change.number()) },
-            false => Self::of(change, workspace),
+            true => Self { folder: lesson.clone(), package: workspace::package(&change.name.number()) },
+            false => Self::of(&change.name, workspace),
         }
     }
 
     /// The copy for a change in a workspace, whether it has been laid out or not.
     #[must_use]
-    pub fn of(change: &Change, workspace: &Path) -> Self {
-        let name = change.full_name();
+    pub fn of(name: &Name, workspace: &Path) -> Self {
+        let name = name.to_string();
         Self { folder: workspace.join(&name), package: workspace::package(&name) }
     }
 
@@ -67,19 +70,17 @@ impl Copy {
 
     /// Writes the sources, with the change made in them.
     fn edit(&self, change: &Change) -> Result<()> {
-        let mut edited = 0;
-        for file in Self::sources(change)? {
-            let text = read(&change.lesson.join(&file))?;
-            let changed = change.apply(&file, &text)?;
-            edited += usize::from(changed != text);
-            write(&self.folder.join(&file), &changed)?;
-        }
-        let named: BTreeSet<&str> = change.edits.iter().map(|edit| edit.file.as_str()).collect();
+        let (lesson, sources) = (&change.name.lesson, Self::sources(change)?);
+        let gone = change.edits.iter().find(|edit| !sources.contains(&edit.file));
         ensure!(
-            edited == named.len(),
-            "change {}: one of {named:?} does not exist, or nothing is changed in it",
-            change.name
+            gone.is_none(),
+            "the change {} edits {}, which is no source",
+            change.name,
+            gone.map_or("", |edit| &edit.file)
         );
+        for file in sources {
+            write(&self.folder.join(&file), change.apply(&file, &read(&lesson.join(&file))?)?)?;
+        }
         Ok(())
     }
 
@@ -88,7 +89,7 @@ impl Copy {
     /// # Errors
     /// The folder cannot be read.
     pub fn sources(change: &Change) -> Result<Vec<String>> {
-        Ok(tree(&change.lesson)?.into_iter().filter(|file| file.ends_with(".rs")).collect())
+        Ok(tree(&change.name.lesson)?.into_iter().filter(|file| file.ends_with(".rs")).collect())
     }
 
     /// Writes what cargo needs beside the sources, as it is today. Gives the files of the library that were there and otherwise.
@@ -100,12 +101,8 @@ impl Copy {
         workspace::furnish(project, self.workspace(), &workspace::members(self.workspace())?)
     }
 
-    /// Writes its package's manifest: the lesson's, under another name.
     fn describe(&self, change: &Change) -> Result<()> {
-        let lesson = read(&change.lesson.join("Cargo.toml"))?;
-        let name = format!("name = \"{}\"", self.package);
-        let lines = lesson.lines().map(|line| if line.starts_with("name = ") { &name } else { line });
-        write(&self.folder.join("Cargo.toml"), &lines.map(|line| format!("{line}\n")).collect::<String>())
+        write(&self.folder.join("Cargo.toml"), manifest::package(&change.name.lesson, &self.package)?)
     }
 
     /// Lays out the copies of many changes, and builds them at once. What does not build is no error: see [`Copy::built`].
@@ -114,11 +111,11 @@ impl Copy {
     /// A change does not apply, a file cannot be written, or cargo cannot be started.
     pub fn build_all<'a>(project: &Project, changes: impl Iterator<Item = &'a Change>) -> Result<()> {
         let folder = project.target.join(TOGETHER);
-        let edited = changes.filter(|change| !change.edits.is_empty()).map(|change| (change.full_name(), change));
+        let edited = changes.filter(|change| !change.edits.is_empty());
         // One copy for all that is tried with it.
-        let edited: BTreeMap<String, &Change> = edited.collect();
+        let edited: BTreeMap<String, &Change> = edited.map(|change| (change.name.to_string(), change)).collect();
         for change in edited.values() {
-            let copy = Self::of(change, &folder);
+            let copy = Self::of(&change.name, &folder);
             copy.edit(change)?;
             copy.describe(change)?;
             // One of an earlier time would be taken for that of today.
@@ -164,37 +161,4 @@ pub(crate) fn cargo(project: &Project) -> Command {
     // Where the crates come from is written in the repository's folder.
     cargo.env("CARGO_TARGET_DIR", &project.target).current_dir(&project.root).stdin(Stdio::null());
     cargo
-}
-
-/// The files below a folder, by their paths from there. An editor's own files begin with a dot.
-pub(crate) fn tree(folder: &Path) -> Result<Vec<String>> {
-    let mut paths = Vec::new();
-    for path in files(folder, |path| !name(path).starts_with('.'))? {
-        let name = name(&path);
-        match path.is_dir() {
-            true => paths.extend(tree(&path)?.into_iter().map(|below| format!("{name}/{below}"))),
-            false => paths.push(name),
-        }
-    }
-    Ok(paths)
-}
-
-pub(crate) fn name(path: &Path) -> String {
-    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
-}
-
-pub(crate) fn read(path: &Path) -> Result<String> {
-    fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
-}
-
-/// Writes a file, unless it is so already: cargo builds anew what is newer than its program.
-pub(crate) fn write(path: &Path, text: &str) -> Result<()> {
-    if fs::read_to_string(path).is_ok_and(|there| there == text) {
-        return Ok(());
-    }
-    let attempt = || -> std::io::Result<()> {
-        fs::create_dir_all(path.parent().unwrap_or(path))?;
-        fs::write(path, text)
-    };
-    attempt().with_context(|| format!("cannot write {}", path.display()))
 }

@@ -1,20 +1,82 @@
-//! Edits of a lesson's source: a change's own, and what somebody makes of the hole of an exercise.
+//! Edits of a lesson's source, as a page shows them: a change's own, and what somebody makes of the hole of an exercise.
+//!
+//! ```diff
+//! --- src/server.rs
+//!  what stays, to tell the place
+//! -what stands there now
+//! +what stands there then
+//! @@
+//!  another place in the same file
+//! +…
+//! ```
 
-use serde::Deserialize;
+use anyhow::{bail, ensure, Context, Result};
 
 /// One place in a file.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, Default)]
 pub struct Edit {
     /// The file, below the lesson's folder.
     pub file: String,
-    /// What stands there now, exactly once.
+    /// The lines that stand there now, exactly once.
     pub from: String,
-    /// What stands there then.
+    /// Those that stand there then.
     pub to: String,
 }
 
 impl Edit {
+    /// Reads a difference.
+    ///
+    /// # Errors
+    /// It is none; the message names the line.
+    pub fn of_diff(text: &str) -> Result<Vec<Self>> {
+        let mut edits: Vec<Self> = Vec::new();
+        for line in text.lines() {
+            if let Some(file) = line.strip_prefix("--- ") {
+                edits.push(Self { file: file.to_owned(), ..Self::default() });
+                continue;
+            }
+            let edit = edits.last_mut().context("a difference begins with its file: `--- src/server.rs`")?;
+            let whole = format!("{}\n", line.get(1..).unwrap_or_default());
+            match line.chars().next() {
+                Some('-') => edit.from += &whole,
+                Some('+') => edit.to += &whole,
+                Some(' ') | None => {
+                    edit.from += &whole;
+                    edit.to += &whole;
+                }
+                _ if line == "@@" => {
+                    let file = edit.file.clone();
+                    edits.push(Self { file, ..Self::default() });
+                }
+                _ => bail!("a line of a difference begins with a space, - or +, and not as this one: {line}"),
+            }
+        }
+        let is_whole = edits.iter().all(|edit| !edit.from.is_empty() && edit.from != edit.to);
+        ensure!(is_whole, "each place of a difference has a line that stands there now, and changes something");
+        Ok(edits)
+    }
+
+    /// A file with those of the edits in it that are about it.
+    ///
+    /// # Errors
+    /// What is to be edited is not there, or more than once.
+    pub fn apply(edits: &[Self], file: &str, text: &str) -> Result<String> {
+        let mut text = text.to_owned();
+        for Self { from, to, .. } in edits.iter().filter(|edit| edit.file == file) {
+            let count = text.matches(from).count();
+            ensure!(count == 1, "this stands {count} times in {file}, and must stand there once:\n{from}");
+            text = text.replacen(from, to, 1);
+        }
+        Ok(text)
+    }
+
+    /// The files that are edited, each once.
+    pub fn files<'a>(edits: impl IntoIterator<Item = &'a Self>) -> Vec<&'a str> {
+        let mut files: Vec<&str> = edits.into_iter().map(|edit| edit.file.as_str()).collect();
+        files.dedup();
+        files
+    }
+
     /// Whether a line that this takes out is taken out by another one, too.
     pub(crate) fn is_told_by(&self, other: &Edit) -> bool {
         let (ours, theirs) = (self.taken_out(), other.taken_out());
@@ -29,24 +91,32 @@ impl Edit {
     }
 }
 
-/// What somebody may make of a hole.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Solution {
-    file: String,
-    from: String,
-    to: String,
-    #[serde(default)]
-    also: Vec<Edit>,
-    /// A part of what the judge says about it, or would have to say.
-    #[serde(default)]
-    pub says: String,
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-impl Solution {
-    /// The hole, and then what was made of it.
-    pub(crate) fn edits(&self, hole: &[Edit]) -> Vec<Edit> {
-        let Self { file, from, to, also, .. } = self.clone();
-        [hole, &[Edit { file, from, to }], &also].concat()
+    #[test]
+    fn an_edit_is_made_where_its_lines_stand_once() {
+        let edits = Edit::of_diff("--- a.rs\n x\n-b\n+c\n+d\n@@\n-e\n--- b.rs\n x\n\n+y\n").unwrap();
+        assert_eq!(Edit::apply(&edits, "a.rs", "x\nb\n\ne\n").unwrap(), "x\nc\nd\n\n");
+        assert_eq!(Edit::apply(&edits, "b.rs", "x\n\nz\n").unwrap(), "x\n\ny\nz\n");
+        for (text, count) in [("", 0), ("x\nb\nx\nb\n", 2)] {
+            let error = Edit::apply(&edits, "a.rs", text).unwrap_err().to_string();
+            assert!(error.starts_with(&format!("this stands {count} times in a.rs")), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_difference_is_named() {
+        let wrong = [
+            ("-x\n", "its file"),
+            ("--- f\nx\n", "not as this one: x"),
+            ("--- f\n+x\n", "stands there now"),
+            ("--- f\n x\n", "changes something"),
+        ];
+        for (text, said) in wrong {
+            let error = Edit::of_diff(text).unwrap_err().to_string();
+            assert!(error.contains(said), "{error}");
+        }
     }
 }

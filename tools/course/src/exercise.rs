@@ -1,247 +1,192 @@
-//! Exercises: a copy of a lesson with a hole in it, in a folder of the reader's own, and how far it has got.
+//! Exercises: what a reader mends in a lesson, or reads in a capture.
 
-use crate::change::Change;
-use crate::copy::{tree, Copy};
-use crate::project::Project;
-use crate::reading::{self, sheet, ANSWERS, RUN};
-use crate::workspace;
-use anyhow::{Context, Result};
-use std::collections::hash_map::DefaultHasher;
-use std::collections::BTreeMap;
-use std::fs;
-use std::hash::{Hash, Hasher};
-use std::path::{Path, PathBuf};
-
-/// The folder of the copies, in the repository's folder: not below `target`, which `make clean` removes.
-pub const FOLDER: &str = "try";
-/// Where a copy says how far the reader has got: the failures, or that it is solved; and what was judged last.
-const NOTE: &str = ".course";
-const SOLVED: &str = "solved";
-
-/// How far an exercise has got.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum State {
-    /// It is not laid out.
-    Untouched,
-    /// It failed so often, with something else each time.
-    Tried(usize),
-    /// It was solved once.
-    Solved,
-}
+use crate::change::{Change, Name, Options};
+use crate::edit::Edit;
+use crate::expected::Told;
+use crate::page::Page;
+use crate::reading::Reading;
+use anyhow::{bail, ensure, Result};
 
 /// One exercise.
+#[derive(Debug, Clone)]
 pub struct Exercise {
-    /// What it is about.
-    pub change: Change,
-    /// The reader's copy.
-    pub copy: Copy,
+    /// What it is called.
+    pub name: Name,
+    /// What it is about, in a few words.
+    pub title: String,
+    /// What is wrong, and where to look.
+    pub task: String,
+    /// What helps, one more after each failure.
+    pub hints: Vec<String>,
+    /// Told when it is solved.
+    pub why: String,
+    /// What there is to do.
+    pub kind: Kind,
 }
 
+/// What there is to do in an exercise.
+#[derive(Debug, Clone)]
+pub enum Kind {
+    /// Mend a lesson.
+    Repair(Repair),
+    /// Answer questions about a capture.
+    Reading(Reading),
+}
+
+/// A hole in a lesson.
+#[derive(Debug, Clone)]
+pub struct Repair {
+    /// Its edits make the hole; what must come of it is what a right solution does.
+    pub change: Change,
+    /// A part of what the judge says about the hole.
+    pub says: String,
+    /// What somebody may make of the hole.
+    pub solutions: Vec<Solution>,
+}
+
+/// What somebody may make of a hole.
+#[derive(Debug, Clone)]
+pub struct Solution {
+    /// What it is for the judge.
+    pub verdict: Verdict,
+    /// The hole, and then what was made of it.
+    pub edits: Vec<Edit>,
+    /// A part of what the judge says about a wrong one, or why an accepted one is none.
+    pub says: String,
+}
+
+/// What the judge has to say of a solution.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// It mends the hole in another way than the lesson does.
+    Right,
+    /// It does not.
+    Wrong,
+    /// Nor does this one, and the judge does not see through it today. One that does makes it a wrong one.
+    Accepted,
+}
+
+/// The parts of a page in which solutions are.
+const SOLUTIONS: [(&str, Verdict); 3] =
+    [("Right", Verdict::Right), ("Wrong", Verdict::Wrong), ("Accepted today", Verdict::Accepted)];
+const HINTS: &str = "Hints";
+const SOLVED: &str = "Solved";
+const OUTCOME: &str = "What has to come of it";
+const HOLE: &str = "The hole";
+const QUESTIONS: &str = "The questions";
+
 impl Exercise {
-    /// An exercise whose copy is in a folder.
-    #[must_use]
-    pub fn new(change: Change, folder: &Path) -> Self {
-        Self { copy: Copy::of(&change, folder), change }
-    }
-
-    /// All exercises of a lesson.
+    /// Takes what a page says.
     ///
     /// # Errors
-    /// A file of the lesson's changes is not as it should be.
-    pub fn of(project: &Project, number: &str) -> Result<Vec<Self>> {
-        let changes = Change::of(&project.lesson(number)?)?.into_iter().filter(|change| change.task.is_some());
-        Ok(changes.map(|change| Self::new(change, &project.root.join(FOLDER))).collect())
-    }
-
-    /// All exercises of all lessons.
-    ///
-    /// # Errors
-    /// As for [`Exercise::of`].
-    pub fn all(project: &Project) -> Result<Vec<Self>> {
-        let folders = project.lessons()?;
-        let numbers = folders.iter().filter_map(|folder| folder.file_name()?.to_str()?.split('_').next());
-        Ok(numbers.map(|number| Self::of(project, number)).collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
-    }
-
-    /// How far it has got.
-    #[must_use]
-    pub fn state(&self) -> State {
-        if !self.copy.folder.exists() {
-            return State::Untouched;
-        }
-        match self.note_said().0.as_str() {
-            SOLVED => State::Solved,
-            tries => State::Tried(tries.parse().unwrap_or(0)),
-        }
-    }
-
-    /// Whether a change takes out a line that is still looked for here: its difference would tell the solution.
-    #[must_use]
-    pub fn is_told_by(&self, change: &Change) -> bool {
-        self.state() != State::Solved && self.change.is_told_by(change)
-    }
-
-    /// Lays the copy out, unless there is one: what the reader has written is never written over.
-    ///
-    /// # Errors
-    /// The hole does not fit the lesson, or a file cannot be written.
-    pub fn begin(&self, project: &Project) -> Result<()> {
-        let folder = &self.copy.folder;
-        if folder.exists() {
-            return Ok(());
-        }
-        if self.change.is_reading() {
-            let (sheet, run) = (sheet(&self.change, &BTreeMap::new()), reading::nameless(project, &self.change)?);
-            let attempt = fs::create_dir_all(folder).and_then(|()| fs::write(folder.join(RUN), run));
-            let attempt = attempt.and_then(|()| fs::write(folder.join(ANSWERS), sheet));
-            attempt.with_context(|| format!("cannot write into {}", folder.display()))?;
-        } else {
-            self.copy.write(project, &self.change)?;
-        }
-        self.write_note("0")
-    }
-
-    /// Files of the copy that are gone.
-    ///
-    /// # Errors
-    /// The lesson cannot be read.
-    pub fn missing(&self) -> Result<Vec<PathBuf>> {
-        let names = if self.change.is_reading() { vec![ANSWERS.to_owned()] } else { Copy::sources(&self.change)? };
-        let paths = names.iter().map(|name| self.copy.folder.join(name));
-        Ok(paths.filter(|path| !path.exists()).collect())
-    }
-
-    /// Whether the reader has saved nothing since it was laid out or judged last.
-    ///
-    /// # Errors
-    /// A file cannot be read.
-    pub fn is_unchanged(&self) -> Result<bool> {
-        Ok(self.note_said().1 == self.fingerprint()?)
-    }
-
-    /// Takes note of a verdict. The same text fails only once.
-    ///
-    /// # Errors
-    /// The copy's folder cannot be read or written to.
-    pub fn note(&self, is_solved: bool) -> Result<State> {
-        let state = match self.state() {
-            _ if is_solved => State::Solved,
-            State::Solved => State::Solved,
-            State::Tried(tries @ 1..) if self.is_unchanged()? => State::Tried(tries),
-            State::Tried(tries) => State::Tried(tries + 1),
-            State::Untouched => State::Tried(1),
+    /// Something is missing, or is not as it should be.
+    pub fn of_page(name: Name, page: &Page) -> Result<Self> {
+        let known = ["", HINTS, SOLVED, OUTCOME, HOLE, QUESTIONS].into_iter().chain(SOLUTIONS.map(|(name, _)| name));
+        let known: Vec<&str> = known.collect();
+        let unknown = page.parts.iter().find(|part| !known.contains(&part.kind()));
+        ensure!(unknown.is_none(), "an exercise has no part `{}`", unknown.map_or("", |part| &part.name));
+        let (task, hints) = (page.parts[0].prose(), list(&page.part(HINTS)?.prose()));
+        ensure!(!task.is_empty() && !hints.is_empty(), "an exercise has a task, and hints");
+        let kind = match page.parts(QUESTIONS).next() {
+            Some(questions) => Kind::Reading(Reading::of_page(&name, &page.title, &questions.code("toml"))?),
+            None => Kind::Repair(Repair::of_page(name.clone(), page)?),
         };
-        self.write_note(&if let State::Tried(tries) = state { tries.to_string() } else { SOLVED.to_owned() })?;
-        Ok(state)
+        Ok(Self { name, title: page.title.clone(), task, hints, why: page.part(SOLVED)?.prose(), kind })
+    }
+
+    /// The hole, if there is one.
+    #[must_use]
+    pub fn repair(&self) -> Option<&Repair> {
+        match &self.kind {
+            Kind::Repair(repair) => Some(repair),
+            Kind::Reading(_) => None,
+        }
     }
 
     /// The hint after so many failures; the last one stays.
     #[must_use]
     pub fn hint(&self, failures: usize) -> &str {
-        let hints = &self.change.hints;
-        hints.get(failures.saturating_sub(1)).or(hints.last()).map_or("", String::as_str)
-    }
-
-    /// Throws the reader's copy away.
-    ///
-    /// # Errors
-    /// It cannot be removed.
-    pub fn reset(&self, project: &Project) -> Result<()> {
-        let (folder, workspace) = (&self.copy.folder, self.copy.workspace());
-        fs::remove_dir_all(folder).with_context(|| format!("cannot remove {}", folder.display()))?;
-        if !self.change.is_reading() {
-            // An editor that has the workspace open looks for the copies that it names.
-            workspace::furnish(project, workspace, &workspace::members(workspace)?)?;
-        }
-        Ok(())
-    }
-
-    /// The files that the reader edits.
-    ///
-    /// # Errors
-    /// The folder cannot be read.
-    pub fn edited(&self) -> Result<Vec<PathBuf>> {
-        let folder = &self.copy.folder;
-        match self.change.is_reading() {
-            true => Ok(vec![folder.join(ANSWERS)]),
-            false => Ok(tree(&folder.join("src"))?.iter().map(|file| folder.join("src").join(file)).collect()),
-        }
-    }
-
-    fn fingerprint(&self) -> Result<String> {
-        let mut hasher = DefaultHasher::new();
-        for path in self.edited()? {
-            let text = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
-            (path, text).hash(&mut hasher);
-        }
-        Ok(hasher.finish().to_string())
-    }
-
-    fn note_said(&self) -> (String, String) {
-        let note = fs::read_to_string(self.copy.folder.join(NOTE)).unwrap_or_default();
-        let (state, judged) = note.trim().split_once(' ').unwrap_or((note.trim(), ""));
-        (state.to_owned(), judged.to_owned())
-    }
-
-    fn write_note(&self, state: &str) -> Result<()> {
-        let file = self.copy.folder.join(NOTE);
-        let note = format!("{state} {}\n", self.fingerprint()?);
-        fs::write(&file, note).with_context(|| format!("cannot write {}", file.display()))
+        self.hints.get(failures.saturating_sub(1)).or(self.hints.last()).map_or("", String::as_str)
     }
 }
 
+impl Repair {
+    fn of_page(name: Name, page: &Page) -> Result<Self> {
+        let options: Options = basic_toml::from_str(&page.parts[0].code("toml"))?;
+        let told = Told::parse(&page.part(OUTCOME)?.code("text"), options.sides())?;
+        let hole = page.part(HOLE)?;
+        let (edits, says) = (Edit::of_diff(&hole.code("diff"))?, hole.said());
+        let mut solutions = Vec::new();
+        for part in &page.parts {
+            let Some((_, verdict)) = SOLUTIONS.iter().find(|(name, _)| *name == part.kind()) else { continue };
+            let edits = [&edits[..], &Edit::of_diff(&part.code("diff"))?].concat();
+            solutions.push(Solution { verdict: *verdict, edits, says: part.said() });
+        }
+        let of = |verdict| solutions.iter().filter(move |solution| solution.verdict == verdict).count();
+        if of(Verdict::Right) == 0 || of(Verdict::Wrong) < 2 {
+            bail!("an exercise has another right solution, and two wrong ones");
+        }
+        let silent = solutions.iter().any(|solution| solution.verdict != Verdict::Right && solution.says.is_empty());
+        ensure!(
+            !says.is_empty() && !silent,
+            "what the judge says stands below the hole, and below each wrong solution"
+        );
+        Ok(Self { change: Change { name, edits, options, told, is_exercise: true }, says, solutions })
+    }
+}
+
+/// The items of a numbered list.
+fn list(text: &str) -> Vec<String> {
+    let mut items: Vec<String> = Vec::new();
+    for line in text.lines() {
+        let item = line.split_once(". ").filter(|(number, _)| number.parse::<u8>().is_ok());
+        match (item, items.last_mut()) {
+            (Some((_, item)), _) => items.push(item.to_owned()),
+            (None, Some(last)) => *last = format!("{last} {}", line.trim()),
+            (None, None) => items.push(line.to_owned()),
+        }
+    }
+    items
+}
+
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
-    #[test]
-    fn a_change_that_takes_out_what_an_exercise_asks_for_is_known() {
-        let project = Project::find().unwrap();
-        let exercise = |name: &str| {
-            let (number, name) = name.split_once('-').unwrap();
-            let change = Change::load(&project.lesson(number).unwrap(), name).unwrap();
-            Exercise::new(change, &project.target.join("course/nowhere"))
-        };
-        let twins = [
-            ("01-words", "01-no-answer"),
-            ("01-route", "01-skipped-step"),
-            ("04-rights", "04-no-remote-write"),
-            ("08-doors", "08-closed-pair"),
-            ("09-count", "09-lost-count"),
-            ("09-again", "09-not-armed"),
-        ];
-        for (asks, tells) in twins {
-            assert!(exercise(asks).is_told_by(&exercise(tells).change), "{asks} {tells}");
-        }
-        assert!(!exercise("04-rights").is_told_by(&exercise("04-wrong-key").change));
-        assert!(!exercise("01-words").is_told_by(&exercise("01-skipped-step").change));
+    /// The hole makes "bb" of "b".
+    pub(crate) const TEXT: &str = "# Look too early\n\n`make try-04-early`\n\nMend it.\n\n<details><summary>Hints</summary>\n\n1. Where\n   is it?\n\
+        2. There.\n\n</details>\n\n<details><summary>What has to come of it</summary>\n\n```text\nserver says: the memory holds\n```\n\n</details>\n\n\
+        <details><summary>Solved</summary>\n\nNothing yet.\n\n</details>\n\n<details><summary>The hole, and the judge</summary>\n\n```diff\n\
+        --- src/server.rs\n-b\n+bb\n```\n\nThe judge says: empty\n\n### Right 1\n\n```diff\n--- src/server.rs\n-bb\n+B\n@@\n-c\n+C\n```\n\n\
+        ### Wrong 1\n\n```diff\n--- src/server.rs\n-bb\n+x\n```\n\nThe judge says: none\n\n### Wrong 2\n\n```diff\n--- src/server.rs\n-bb\n+y\n```\n\n\
+        The judge says: none\n\n### Accepted today 1\n\n```diff\n--- src/server.rs\n-bb\n+z\n```\n\nIt is none: it was not written.\n\n</details>\n";
+
+    pub(crate) fn parse(text: &str) -> Result<Exercise> {
+        let name = Name { lesson: "lessons/04_rdma_write".into(), name: "early".into() };
+        Exercise::of_page(name, &Page::parse(text)?)
     }
 
     #[test]
-    fn what_a_reader_wrote_stays_and_failures_are_counted_until_it_is_solved() {
-        let project = Project::find().unwrap();
-        let change = Change::load(&project.lesson("04").unwrap(), "whose").unwrap();
-        let exercise = Exercise::new(change, &project.target.join("course/test-of-exercises"));
-        let file = exercise.copy.folder.join(&exercise.change.edits[0].file);
-        let _ = exercise.reset(&project);
-        assert_eq!(exercise.state(), State::Untouched);
-        exercise.begin(&project).unwrap();
-        assert!(fs::read_to_string(&file).unwrap().contains(&exercise.change.edits[0].to));
-        assert!(exercise.is_unchanged().unwrap());
-        fs::write(&file, "mine").unwrap();
-        exercise.begin(&project).unwrap();
-        assert_eq!((fs::read_to_string(&file).unwrap().as_str(), exercise.state()), ("mine", State::Tried(0)));
-        assert!(!exercise.is_unchanged().unwrap());
-        let fails = || exercise.note(false).unwrap();
-        assert_eq!((fails(), fails()), (State::Tried(1), State::Tried(1)), "the same text fails once");
-        fs::write(&file, "mine, too").unwrap();
-        assert_eq!(fails(), State::Tried(2));
-        assert_eq!((exercise.hint(1), exercise.hint(99)), (&*exercise.change.hints[0], &*exercise.change.hints[2]));
-        assert!(exercise.missing().unwrap().is_empty());
-        fs::remove_file(&file).unwrap();
-        assert_eq!(exercise.missing().unwrap(), [file]);
-        assert_eq!((exercise.note(true).unwrap(), fails()), (State::Solved, State::Solved));
-        exercise.reset(&project).unwrap();
-        assert_eq!(exercise.state(), State::Untouched);
+    fn a_page_tells_the_task_and_what_may_be_made_of_the_hole() {
+        let exercise = parse(TEXT).unwrap();
+        assert_eq!((exercise.hints.len(), exercise.hint(1), exercise.hint(9)), (2, "Where is it?", "There."));
+        let repair = exercise.repair().unwrap();
+        let made = |solution: &Solution| Edit::apply(&solution.edits, "src/server.rs", "a\nb\nc\n").unwrap();
+        assert_eq!(repair.solutions.iter().map(made).collect::<String>(), "a\nB\nC\na\nx\nc\na\ny\nc\na\nz\nc\n");
+        assert_eq!((&*repair.says, &*repair.solutions[3].says), ("empty", "it was not written."));
+        assert_eq!(repair.change.holes(), ["src/server.rs"]);
+        let more = "@@\n-c\n+c // Exercise: here\n```\n\nThe judge says: empty";
+        let exercise =
+            parse(&TEXT.replace("```\n\nThe judge says: empty", &more.replace("@@", "--- src/worker.rs"))).unwrap();
+        assert_eq!(exercise.repair().unwrap().change.holes(), ["src/worker.rs"], "where its word stands");
+    }
+
+    #[test]
+    fn mistakes_in_a_page_are_named() {
+        let error = |from: &str, to: &str| format!("{:#}", parse(&TEXT.replacen(from, to, 1)).unwrap_err());
+        assert!(error("Mend it.", "").contains("a task, and hints"));
+        assert!(error("Hints", "Hinst").contains("no part `Hinst`"));
+        assert!(error("### Wrong 1", "### Right 2").contains("two wrong ones"));
+        assert!(error("The judge says: none", "").contains("below each wrong solution"));
     }
 }

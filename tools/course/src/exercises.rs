@@ -1,12 +1,13 @@
 //! What a person sees of the exercises: the list, the task, the verdict with a hint.
 
 use anyhow::{ensure, Context, Result};
-use course::attempt::attempt;
-use course::exercise::{Exercise, State};
+use course::attempt::{Attempt, State};
+use course::exercise::Kind;
 use course::project::Project;
 use course::reading;
 use course::run::Place;
 use course::show::{self, bold};
+use course::verdict::judged;
 use run::lanes::Style;
 use std::io::{self, stdout, BufRead, IsTerminal, Write};
 use std::thread::sleep;
@@ -16,23 +17,23 @@ use std::time::{Duration, SystemTime};
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Lists exercises, lays one out, or judges it: whatever comes next.
-pub fn next(project: &Project, name: Option<&String>, place: Place, watch: bool) -> Result<bool> {
+pub fn next(project: &Project, name: Option<&str>, place: Place, watch: bool) -> Result<bool> {
     let Some((number, name)) = name.and_then(|name| name.split_once('-')) else { return list(project, name) };
-    let exercise = find(project, number, name)?;
-    let is_new = exercise.state() == State::Untouched;
+    let attempt = find(project, number, name)?;
+    let is_new = attempt.state() == State::Untouched;
     if is_new {
-        exercise.begin(project)?;
-        tell(project, &exercise)?;
+        attempt.begin(project)?;
+        tell(project, &attempt)?;
     }
-    let mut is_solved = !is_new && judge(project, &exercise, place)?;
+    let mut is_solved = !is_new && judge(project, &attempt, place)?;
     if watch && !is_solved {
         writeln!(stdout(), "Waiting until you save a file; Ctrl-C ends that.")?;
-        let mut seen = newest(&exercise);
+        let mut seen = newest(&attempt);
         while !is_solved {
             sleep(LOOK);
-            let now = newest(&exercise);
+            let now = newest(&attempt);
             if std::mem::replace(&mut seen, now) != now {
-                is_solved = judge(project, &exercise, place)?;
+                is_solved = judge(project, &attempt, place)?;
             }
         }
     }
@@ -40,18 +41,18 @@ pub fn next(project: &Project, name: Option<&String>, place: Place, watch: bool)
 }
 
 /// Throws a copy away, if a person says so.
-pub fn reset(project: &Project, name: Option<&String>) -> Result<bool> {
-    let (number, name) = name.and_then(|name| name.split_once('-')).context("name an exercise, as 04-rights")?;
-    let exercise = find(project, number, name)?;
-    let folder = project.shown(&exercise.copy.folder);
-    ensure!(exercise.state() != State::Untouched, "there is no {folder}: nothing to throw away");
+pub fn reset(project: &Project, name: &str) -> Result<bool> {
+    let (number, name) = name.split_once('-').context("name an exercise, as 04-rights")?;
+    let attempt = find(project, number, name)?;
+    let folder = project.shown(&attempt.copy.folder);
+    ensure!(attempt.state() != State::Untouched, "there is no {folder}: nothing to throw away");
     ensure!(io::stdin().is_terminal(), "this throws away {folder}, so it has to be asked for at a terminal");
     write!(stdout(), "Throw away {folder}, with all that you have written there? [y/N] ")?;
     stdout().flush()?;
     let mut line = String::new();
     io::stdin().lock().read_line(&mut line)?;
     if line.trim().eq_ignore_ascii_case("y") {
-        exercise.reset(project)?;
+        attempt.reset(project)?;
         writeln!(stdout(), "It is gone. `make try-{number}-{name}` begins again.")?;
     } else {
         writeln!(stdout(), "Nothing is thrown away.")?;
@@ -59,21 +60,20 @@ pub fn reset(project: &Project, name: Option<&String>) -> Result<bool> {
     Ok(true)
 }
 
-fn find(project: &Project, number: &str, name: &str) -> Result<Exercise> {
-    let found = Exercise::of(project, number)?.into_iter().find(|exercise| exercise.change.name == name);
+fn find(project: &Project, number: &str, name: &str) -> Result<Attempt> {
+    let found = Attempt::of(project, Some(number))?.into_iter().find(|attempt| attempt.exercise.name.name == name);
     found
         .with_context(|| format!("there is no exercise {number}-{name}: `make try-{number}` lists those of the lesson"))
 }
 
-fn list(project: &Project, number: Option<&String>) -> Result<bool> {
-    let exercises = number.map_or_else(|| Exercise::all(project), |number| Exercise::of(project, number))?;
-    for exercise in &exercises {
-        let state = match exercise.state() {
+fn list(project: &Project, number: Option<&str>) -> Result<bool> {
+    for attempt in Attempt::of(project, number)? {
+        let state = match attempt.state() {
             State::Untouched => "untouched",
             State::Tried(_) => "tried",
             State::Solved => "solved",
         };
-        writeln!(stdout(), "  make try-{:28} {state:10} {}", exercise.change.full_name(), exercise.change.title)?;
+        writeln!(stdout(), "  make try-{:28} {state:10} {}", attempt.exercise.name, attempt.exercise.title)?;
     }
     writeln!(stdout())?;
     progress(project)?;
@@ -82,42 +82,41 @@ fn list(project: &Project, number: Option<&String>) -> Result<bool> {
 
 /// How many exercises are solved, and which one comes next.
 fn progress(project: &Project) -> Result<()> {
-    let all = Exercise::all(project)?;
-    let (solved, open): (Vec<_>, Vec<_>) = all.iter().partition(|exercise| exercise.state() == State::Solved);
+    let all = Attempt::of(project, None)?;
+    let (solved, open): (Vec<_>, Vec<_>) = all.iter().partition(|attempt| attempt.state() == State::Solved);
     writeln!(stdout(), "Solved {} of {}.", solved.len(), all.len())?;
-    if let Some(Exercise { change, .. }) = open.first() {
-        writeln!(stdout(), "Next: make try-{}   {}", change.full_name(), change.title)?;
+    if let Some(Attempt { exercise, .. }) = open.first() {
+        writeln!(stdout(), "Next: make try-{}   {}", exercise.name, exercise.title)?;
     }
     Ok(())
 }
 
 /// What there is to do.
-fn tell(project: &Project, exercise: &Exercise) -> Result<()> {
-    let (change, style) = (&exercise.change, Style::of_output());
-    let again = format!("then: make try-{}", change.full_name());
-    writeln!(stdout(), "{}\n", bold(&change.title, style.color))?;
-    writeln!(stdout(), "{}", show::plain(change.task.as_deref().unwrap_or_default(), style.width))?;
-    if change.is_reading() {
-        let shown = |file: &str| project.shown(&exercise.copy.folder.join(file));
+fn tell(project: &Project, Attempt { exercise, copy }: &Attempt) -> Result<()> {
+    let style = Style::of_output();
+    let again = format!("then: make try-{}", exercise.name);
+    writeln!(stdout(), "{}\n", bold(&exercise.title, style.color))?;
+    writeln!(stdout(), "{}", show::plain(&exercise.task, style.width))?;
+    let shown = |file: &str| project.shown(&copy.folder.join(file));
+    let Kind::Repair(repair) = &exercise.kind else {
         writeln!(stdout(), "Look at it with: {}", project.to_look_at(&shown(reading::RUN)))?;
         writeln!(stdout(), "The questions are in {}. Answer them there, {again}", shown(reading::ANSWERS))?;
         return Ok(());
-    }
-    let files: Vec<String> =
-        change.holes().iter().map(|file| project.shown(&exercise.copy.folder.join(file))).collect();
+    };
+    let files: Vec<String> = repair.change.holes().into_iter().map(shown).collect();
     writeln!(stdout(), "The place is in {}. Edit it, {again}", files.join(" and "))?;
-    writeln!(stdout(), "An editor that knows Rust wants the folder {}.", project.shown(exercise.copy.workspace()))?;
+    writeln!(stdout(), "An editor that knows Rust wants the folder {}.", project.shown(copy.workspace()))?;
     Ok(())
 }
 
 /// Judges what there is, and says how far that is.
-fn judge(project: &Project, exercise: &Exercise, place: Place) -> Result<bool> {
+fn judge(project: &Project, attempt: &Attempt, place: Place) -> Result<bool> {
     let style = Style::of_output();
-    writeln!(stdout(), "{}\n", bold(&exercise.change.title, style.color))?;
-    if !exercise.change.is_reading() {
+    writeln!(stdout(), "{}\n", bold(&attempt.exercise.title, style.color))?;
+    if attempt.exercise.repair().is_some() {
         writeln!(stdout(), "Building it, and running it: {} …", place.name())?;
     }
-    let verdict = attempt(project, exercise, place, style)?;
+    let verdict = judged(project, attempt, place, style)?;
     writeln!(stdout(), "{}", verdict.text)?;
     if verdict.is_solved {
         progress(project)?;
@@ -126,7 +125,7 @@ fn judge(project: &Project, exercise: &Exercise, place: Place) -> Result<bool> {
 }
 
 /// When a file of the copy was saved last.
-fn newest(exercise: &Exercise) -> Option<SystemTime> {
-    let files = exercise.edited().unwrap_or_default();
+fn newest(attempt: &Attempt) -> Option<SystemTime> {
+    let files = attempt.edited().unwrap_or_default();
     files.iter().filter_map(|path| path.metadata().ok()?.modified().ok()).max()
 }

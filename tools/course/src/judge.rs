@@ -1,6 +1,6 @@
 //! What a run file shows of what was expected.
 
-use crate::change::Expected;
+use crate::expected::{Expected, What};
 use crate::seen::{fits, is_end, is_node, Seen, ANY};
 use anyhow::{Context, Result};
 use run::capture::Reader;
@@ -54,15 +54,15 @@ pub fn judge(run: &[u8], outcome: &[Expected]) -> Result<Vec<Finding>> {
 
 impl Finding {
     fn look_at(&mut self, seen: &Seen) {
-        let Expected { node: wanted, packet, line: text, exit, .. } = &self.expected;
-        match (seen, packet, text, exit) {
-            (Seen::Packet { node, row }, Some(packet), ..) if is_node(node, wanted) && fits(row, packet) => {
+        let wanted = &self.expected.node;
+        match (seen, &self.expected.what) {
+            (Seen::Packet { node, row }, What::Packet(packet)) if is_node(node, wanted) && fits(row, packet) => {
                 self.found.push(row.frame);
             }
-            (Seen::Line(line), _, Some(text), _) if is_node(&line.node, wanted) && line.text.contains(text) => {
+            (Seen::Line(line), What::Line(text)) if is_node(&line.node, wanted) && line.text.contains(text) => {
                 self.found.push(line.number);
             }
-            (Seen::Line(line), .., Some(exit)) if is_node(&line.node, wanted) && is_end(line) => {
+            (Seen::Line(line), What::Exit(exit)) if is_node(&line.node, wanted) && is_end(line) => {
                 match line.text == format!("exit status {exit}") {
                     true => self.found.push(line.number),
                     false => self.instead = Some(line.text.clone()),
@@ -75,7 +75,7 @@ impl Finding {
 
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Expected { node, packet, line, exit, times, then, .. } = &self.expected;
+        let Expected { node, what, times, then, .. } = &self.expected;
         if *then {
             f.write_str("then ")?;
         }
@@ -86,12 +86,12 @@ impl fmt::Display for Finding {
         if *times == Some(0) {
             f.write_str(" never")?;
         }
-        match (packet, line, exit) {
-            (Some(packet), ..) => write!(f, " sends: {packet}")?,
+        match what {
+            What::Packet(packet) => write!(f, " sends: {packet}")?,
             // It is a part of a line: the quotation may go on.
-            (None, Some(line), _) if line.matches('"').count() % 2 == 1 => write!(f, " says: {line} …\"")?,
-            (None, Some(line), _) => write!(f, " says: {line}")?,
-            (.., exit) => write!(f, " ends with status {}", exit.unwrap_or_default())?,
+            What::Line(line) if line.matches('"').count() % 2 == 1 => write!(f, " says: {line} …\"")?,
+            What::Line(line) => write!(f, " says: {line}")?,
+            What::Exit(status) => write!(f, " ends with status {status}")?,
         }
         if let Some(times @ 1..) = times {
             write!(f, ", {times} times")?;
@@ -113,71 +113,48 @@ impl fmt::Display for Finding {
 mod tests {
     use super::*;
 
-    fn recorded(expected: Expected) -> Finding {
+    /// What is found in a recorded run.
+    fn recorded(outcome: &str) -> Vec<Finding> {
         let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../captures/04_rdma_write.pcapng");
-        judge(&std::fs::read(file).unwrap(), &[expected]).unwrap().remove(0)
-    }
-
-    fn packet(node: &str, packet: &str, times: Option<usize>) -> bool {
-        recorded(Expected { node: node.into(), packet: Some(packet.into()), times, ..Expected::default() }).is_met()
+        let outcome: Vec<Expected> = outcome.lines().map(|line| line.parse().unwrap()).collect();
+        judge(&std::fs::read(file).unwrap(), &outcome).unwrap()
     }
 
     #[test]
-    fn packets_are_known_by_their_names_and_by_what_is_said_of_them() {
-        assert!(packet("client", "RDMA Write Only", Some(1)) && packet("client", "RDMA Write Only  len 60", None));
-        assert!(!packet("server", "RDMA Write Only", None) && packet("server", "RDMA Write Only", Some(0)));
-        assert!(!packet("client", "RDMA Write Only  len 61", None) && !packet("client", "Write", None));
-        assert!(packet("client", "REQ", Some(1)) && packet("client", "ConnectRequest", Some(1)));
-        assert!(packet("server", "Acknowledge", Some(2)) && !packet("server", "Acknowledge", Some(3)));
+    fn packets_lines_and_ends_are_found_where_they_are() {
+        for (outcome, is_met) in [
+            ("client sends 1 times: RDMA Write Only", true),
+            ("client sends: RDMA Write Only  len 60", true),
+            ("client sends: RDMA Write Only  len 61", false),
+            ("server sends: RDMA Write Only", false),
+            ("server never sends: RDMA Write Only", true),
+            ("client sends 1 times: REQ", true),
+            ("client sends 1 times: ConnectRequest", true),
+            ("server sends 2 times: Acknowledge", true),
+            ("server sends 3 times: Acknowledge", false),
+            ("server says: the memory holds 60 bytes", true),
+            ("client says: the memory holds", false),
+            ("any says: the memory holds 60 bytes", true),
+            ("client exits: 0", true),
+            ("client exits: 1", false),
+            ("client says: rdma_connect\nthen client says: rdma_disconnect", true),
+            ("client says: rdma_disconnect\nthen client says: rdma_connect", false),
+            // One line is not behind itself.
+            ("client says: client clean-up\nthen client says: client clean-up", false),
+        ] {
+            assert_eq!(recorded(outcome).last().unwrap().is_met(), is_met, "{outcome}");
+        }
     }
 
     #[test]
-    fn lines_and_exit_statuses_are_those_of_their_node() {
-        let line = |node: &str, text: &str| {
-            recorded(Expected { node: node.into(), line: Some(text.into()), ..Expected::default() })
-        };
-        assert!(line("server", "the memory holds 60 bytes").is_met());
-        assert_eq!(line("client", "the memory holds").to_string(), "the client says: the memory holds (there is none)");
-        let exit = |exit| recorded(Expected { node: "client".into(), exit: Some(exit), ..Expected::default() });
-        assert!(exit(0).is_met());
-        let other = exit(1);
-        assert_eq!(
-            (other.is_met(), other.to_string()),
-            (false, "the client ends with status 1 (there is: exit status 0)".into())
+    fn what_is_found_is_told_in_words() {
+        let told = |outcome: &str| recorded(outcome)[0].to_string();
+        assert_eq!(told("client says: the memory holds"), "the client says: the memory holds (there is none)");
+        assert_eq!(told("client exits: 1"), "the client ends with status 1 (there is: exit status 0)");
+        assert_eq!(told("server never sends: NAK"), "the server never sends: NAK");
+        assert!(
+            told("server says: holds 60 bytes: \"One").starts_with("the server says: holds 60 bytes: \"One …\" (at ")
         );
-    }
-
-    #[test]
-    fn what_must_not_be_is_said_plainly() {
-        let never = recorded(Expected {
-            node: "server".into(),
-            packet: Some("NAK".into()),
-            times: Some(0),
-            ..Expected::default()
-        });
-        assert_eq!(never.to_string(), "the server never sends: NAK");
-        let begun = recorded(Expected {
-            node: "server".into(),
-            line: Some("holds 60 bytes: \"One".into()),
-            ..Expected::default()
-        });
-        assert!(begun.to_string().starts_with("the server says: holds 60 bytes: \"One …\" (at "), "{begun}");
-    }
-
-    #[test]
-    fn what_stands_behind_something_is_looked_for_there() {
-        let line =
-            |text: &str, then| Expected { node: "client".into(), line: Some(text.into()), then, ..Expected::default() };
-        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../captures/04_rdma_write.pcapng");
-        let run = std::fs::read(file).unwrap();
-        let met =
-            |first: &str, second: &str| judge(&run, &[line(first, false), line(second, true)]).unwrap()[1].is_met();
-        assert!(met("rdma_connect", "rdma_disconnect") && !met("rdma_disconnect", "rdma_connect"));
-        assert!(!met("client clean-up", "client clean-up"), "one line is not behind itself");
-    }
-
-    #[test]
-    fn what_is_no_run_file_is_said() {
         assert_eq!(judge(b"no", &[]).unwrap_err().to_string(), "this is no run file");
     }
 }

@@ -1,22 +1,26 @@
 //! Changes to the lessons, and what comes of them.
 //!
-//! [`change`] says what is to be changed and what must come of it, and [`load`] reads that. [`copy`] lays out a copy of the
-//! lesson with the change in it, and builds it in a [`workspace`]; the lesson itself stays as it is. [`run`] takes the copy through the lab, or
-//! lets the device in user space do so. [`judge`] looks in the run file for what must be there, [`trouble`] for what stands
-//! out, and [`show`] prints all that for a person. [`proof`] lists what has to be tried to prove a change, and
-//! [`differences`] what the device does otherwise.
+//! A change is a [`page`] in Markdown, and [`changes`] finds those of a lesson. [`change`] says what is changed, by which
+//! [`edit`]s, and what must come of it is [`expected`]. [`copy`] lays out a copy of the lesson with the change in it, and builds
+//! it in a [`workspace`]; the lesson itself stays as it is. [`run`] takes the copy through the lab, or lets the device in user
+//! space do so. [`judge`] looks in the run file for what must be there, [`trouble`] for what stands out, and [`show`] prints all
+//! that for a person. [`proof`] lists what has to be tried to prove a change, and [`differences`] what the device does otherwise.
 //!
-//! An [`exercise`] is a change that a person mends, and [`attempt`] says how far that is; in one in [`reading`], questions about
-//! a capture are answered.
+//! An [`exercise`] is a change that a person mends, or questions about a capture, for [`reading`]. [`attempt`] is what somebody
+//! has made of it, and [`verdict`] what the judge says of that.
 
 pub mod attempt;
 pub mod change;
+pub mod changes;
 pub mod copy;
 pub mod differences;
-mod edit;
+pub mod edit;
 pub mod exercise;
+pub mod expected;
+pub mod files;
 pub mod judge;
-pub mod load;
+mod manifest;
+pub mod page;
 mod port;
 pub mod project;
 pub mod proof;
@@ -25,4 +29,5 @@ pub mod run;
 mod seen;
 pub mod show;
 pub mod trouble;
+pub mod verdict;
 pub mod workspace;

@@ -7,11 +7,12 @@
 mod exercises;
 mod prove;
 
-use anyhow::{ensure, Context, Result};
-use clap::{Arg, ArgAction, ArgMatches, Command};
-use course::change::Change;
+use anyhow::{bail, Context, Result};
+use clap::{Parser, Subcommand};
+use course::attempt::Attempt;
+use course::change::Break;
+use course::changes::{self, Changes};
 use course::copy::Copy;
-use course::exercise::Exercise;
 use course::project::Project;
 use course::run::{run, Outcome, Place};
 use course::show::{self, bold};
@@ -19,60 +20,72 @@ use run::lanes::Style;
 use std::io::{self, stdout, BufRead, IsTerminal, Write};
 use std::process::ExitCode;
 
-fn command() -> Command {
-    let lesson = Arg::new("lesson").value_name("NN").required(true).help("The lesson's number, for example 03");
-    let change = Arg::new("change").value_name("CHANGE").help("The change's name; without it, all are listed");
-    let on = Arg::new("on").long("on").value_name("PLACE").value_parser(["lab", "device"]);
-    let on = on.help("Where: in the lab, on the kernel's driver, or on the device in user space");
-    let quiet = Arg::new("quiet").long("quiet").action(ArgAction::SetTrue).help("Ask nothing");
-    let exercise = Arg::new("exercise").value_name("NN[-NAME]");
-    let again = exercise.clone().required(true).help("The exercise, for example 04-rights");
-    let exercise = exercise.help("The exercise, for example 04-rights; those of a lesson, or all, are listed");
-    let watch = Arg::new("watch").long("watch").action(ArgAction::SetTrue);
-    let watch = watch.help("Judge again whenever a file is saved, until Ctrl-C");
-    let names = Arg::new("names").value_name("NN[-CHANGE]").action(ArgAction::Append);
-    let keep = Arg::new("keep").long("keep").action(ArgAction::SetTrue);
-    let keep = keep.help("Write the part of each run that matters beside the change, for the lesson's page");
-    let only = on.clone().help("Only what is tried there");
-    Command::new("course")
-        .about("Change the lessons on purpose, and see what comes of it")
-        .subcommand_required(true)
-        .arg_required_else_help(true)
-        .subcommand(Command::new("break").about("Make one change, and run it").args([
-            lesson,
-            change,
-            quiet,
-            on.clone(),
-        ]))
-        .subcommand(
-            Command::new("try")
-                .about("Lay an exercise out, or judge what somebody has made of it")
-                .args([exercise, watch, on]),
-        )
-        .subcommand(Command::new("reset").about("Throw away what was made of an exercise").arg(again))
-        .subcommand(
-            Command::new("prove")
-                .about("Say of changes whether they still come out as told")
-                .arg(names.help("Only those of this lesson, or only this one; all unless some are named"))
-                .args([keep, only]),
-        )
+/// Change the lessons on purpose, and see what comes of it.
+#[derive(Parser)]
+#[command(name = "course")]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Make one change, and run it.
+    Break {
+        /// The lesson's number, for example 03.
+        #[arg(value_name = "NN")]
+        lesson: String,
+        /// The change's name; without it, all are listed.
+        change: Option<String>,
+        /// Ask nothing.
+        #[arg(long)]
+        quiet: bool,
+        /// Where: in the lab, on the kernel's driver, or on the device in user space.
+        #[arg(long, value_name = "PLACE", default_value = "lab")]
+        on: Place,
+    },
+    /// Lay an exercise out, or judge what somebody has made of it.
+    Try {
+        /// The exercise, for example 04-rights; those of a lesson, or all, are listed.
+        #[arg(value_name = "NN[-NAME]")]
+        exercise: Option<String>,
+        /// Judge again whenever a file is saved, until Ctrl-C.
+        #[arg(long)]
+        watch: bool,
+        /// Where: in the lab, on the kernel's driver, or on the device in user space.
+        #[arg(long, value_name = "PLACE", default_value = "device")]
+        on: Place,
+    },
+    /// Throw away what was made of an exercise.
+    Reset {
+        /// The exercise, for example 04-rights.
+        #[arg(value_name = "NN-NAME")]
+        exercise: String,
+    },
+    /// Say of changes whether they still come out as told.
+    Prove {
+        /// Only those of this lesson, or only this one; all unless some are named.
+        #[arg(value_name = "NN[-CHANGE]")]
+        names: Vec<String>,
+        /// Write the part of each run that matters to captures/changes/, for the pages.
+        #[arg(long)]
+        keep: bool,
+        /// Only what is tried there: lab or device.
+        #[arg(long, value_name = "PLACE")]
+        on: Option<Place>,
+    },
 }
 
 fn main() -> ExitCode {
-    let matches = command().get_matches();
-    let result = Project::find().and_then(|project| match matches.subcommand() {
-        Some(("break", arguments)) => break_it(&project, arguments),
-        Some(("try", arguments)) => {
-            let watch = arguments.get_flag("watch");
-            exercises::next(&project, arguments.get_one("exercise"), place(arguments, Place::Device), watch)
-        }
-        Some(("reset", arguments)) => exercises::reset(&project, arguments.get_one("exercise")),
-        Some((_, arguments)) => {
-            let names: Vec<&String> = arguments.get_many("names").unwrap_or_default().collect();
-            let only = arguments.contains_id("on").then(|| place(arguments, Place::Lab));
-            prove::prove(&project, &names, only, arguments.get_flag("keep"))
-        }
-        None => Ok(true),
+    let command = Arguments::parse().command;
+    let result = Project::find().and_then(|project| match command {
+        Command::Break { lesson, change, quiet, on } => match change {
+            Some(change) => break_it(&project, &lesson, &change, quiet, on),
+            None => list(&project, &lesson),
+        },
+        Command::Try { exercise, watch, on } => exercises::next(&project, exercise.as_deref(), on, watch),
+        Command::Reset { exercise } => exercises::reset(&project, &exercise),
+        Command::Prove { names, keep, on } => prove::prove(&project, &names, on, keep),
     });
     match result {
         Ok(true) => ExitCode::SUCCESS,
@@ -86,52 +99,44 @@ fn main() -> ExitCode {
     }
 }
 
-fn break_it(project: &Project, arguments: &ArgMatches) -> Result<bool> {
-    let number = arguments.get_one::<String>("lesson").map_or("", String::as_str);
-    let lesson = project.lesson(number)?;
-    let Some(name) = arguments.get_one::<String>("change") else { return list(&Change::of(&lesson)?, number) };
-    let change = Change::load(&lesson, name)?;
-    let name = change.full_name();
-    ensure!(change.task.is_none(), "{name} is an exercise, and no change to look at: `make try-{name}`");
-    let copy = Copy::lay_out(project, &change)?;
-    let style = Style::of_output();
-    writeln!(stdout(), "{}\n", bold(&change.title, style.color))?;
-    match Exercise::of(project, number)?.iter().find(|exercise| exercise.is_told_by(&change)) {
-        Some(exercise) => {
-            let name = exercise.change.full_name();
-            writeln!(
-                stdout(),
-                "Its lines are those that an exercise asks for: they are shown when `make try-{name}` is solved."
-            )?;
-        }
-        None => write!(stdout(), "{}", show::edit(&change, &copy, style.color)?)?,
+fn break_it(project: &Project, number: &str, name: &str, quiet: bool, place: Place) -> Result<bool> {
+    let Changes { breaks, exercises } = Changes::of(&project.lesson(number)?)?;
+    if exercises.iter().any(|exercise| exercise.name.name == name) {
+        bail!("{number}-{name} is an exercise, and no change to look at: `make try-{number}-{name}`");
     }
-    writeln!(stdout(), "{}", show::options(&change))?;
-    let prediction = ask(&change, arguments.get_flag("quiet"), style)?;
-    let place = place(arguments, Place::Lab);
+    let found = breaks.into_iter().find(|it| it.change.name.name == name);
+    let it = found.with_context(|| format!("there is no `{name}`: `make break-{number}` lists those of the lesson"))?;
+    let (change, copy, style) = (&it.change, Copy::lay_out(project, &it.change)?, Style::of_output());
+    writeln!(stdout(), "{}\n", bold(&it.title, style.color))?;
+    match Attempt::of(project, Some(number))?.iter().find(|attempt| attempt.is_told_by(change)) {
+        Some(attempt) => writeln!(
+            stdout(),
+            "Its lines are those that an exercise asks for: they are shown when `make try-{}` is solved.",
+            attempt.exercise.name
+        )?,
+        None => write!(stdout(), "{}", show::edit(change, &copy, style.color)?)?,
+    }
+    writeln!(stdout(), "{}", show::options(change))?;
+    let prediction = ask(&it, quiet, style)?;
     writeln!(stdout(), "Building it, and running it: {} …\n", place.name())?;
-    let outcome = run(project, &change, &copy, place, style.color)?;
+    let outcome = run(project, change, &copy, place, style.color)?;
     match &outcome {
         Outcome::Refused(said) => writeln!(stdout(), "{said}")?,
         Outcome::Ran { file, run, findings } => {
             writeln!(stdout(), "{}", show::part(run, findings, style)?)?;
-            writeln!(
-                stdout(),
-                "{}\n{}",
-                bold("What had to come of it, and where it is in the run:", style.color),
-                show::findings(findings, style)
-            )?;
+            let heading = bold("What had to come of it, and where it is in the run:", style.color);
+            writeln!(stdout(), "{heading}\n{}", show::findings(findings, style))?;
             writeln!(stdout(), "The whole run: {}\n", project.to_look_at(&project.shown(file)))?;
         }
     }
     if let Some(prediction) = prediction {
         writeln!(stdout(), "{} {prediction}\n", bold("You said:", style.color))?;
     }
-    let is_as_told = outcome.is_as_told(&change);
+    let is_as_told = outcome.is_as_told(change);
     if !is_as_told {
         writeln!(stdout(), "This time it came otherwise than it had to. {}\n", excuse(place))?;
     }
-    write!(stdout(), "{}", show::plain(&change.why, style.width))?;
+    write!(stdout(), "{}", show::plain(&it.why, style.width))?;
     Ok(is_as_told)
 }
 
@@ -145,26 +150,25 @@ fn excuse(place: Place) -> &'static str {
     }
 }
 
-fn list(changes: &[Change], number: &str) -> Result<bool> {
-    let changes = changes.iter().filter(|change| change.task.is_none());
-    let (on_page, others): (Vec<_>, Vec<_>) = changes.partition(|change| change.is_on_page());
-    for (heading, changes) in [("", &on_page), ("More:", &others)] {
-        if !heading.is_empty() && !changes.is_empty() {
-            writeln!(stdout(), "{heading}")?;
-        }
-        for change in changes {
-            writeln!(stdout(), "  make break-{number} CHANGE={:24} {}", change.name, change.title)?;
-        }
-    }
-    if on_page.is_empty() && others.is_empty() {
+fn list(project: &Project, number: &str) -> Result<bool> {
+    let breaks = Changes::of(&project.lesson(number)?)?.breaks;
+    if breaks.is_empty() {
         writeln!(stdout(), "Lesson {number} has no changes yet.")?;
+    }
+    let (on_page, others): (Vec<Break>, Vec<Break>) =
+        breaks.into_iter().partition(|it| changes::is_on_page(&it.change.name));
+    for (heading, breaks) in [("", &on_page), ("More:\n", &others)] {
+        write!(stdout(), "{}", if breaks.is_empty() { "" } else { heading })?;
+        for Break { title, change, .. } in breaks {
+            writeln!(stdout(), "  make break-{number} CHANGE={:24} {title}", change.name.name)?;
+        }
     }
     Ok(true)
 }
 
 /// Asks for a prediction, if there is somebody to ask.
-fn ask(change: &Change, quiet: bool, style: Style) -> Result<Option<String>> {
-    writeln!(stdout(), "{}", show::plain(&change.ask, style.width))?;
+fn ask(it: &Break, quiet: bool, style: Style) -> Result<Option<String>> {
+    writeln!(stdout(), "{}", show::plain(&it.ask, style.width))?;
     if quiet || !io::stdin().is_terminal() || !stdout().is_terminal() {
         return Ok(None);
     }
@@ -174,13 +178,4 @@ fn ask(change: &Change, quiet: bool, style: Style) -> Result<Option<String>> {
     io::stdin().lock().read_line(&mut line).context("cannot read your prediction")?;
     writeln!(stdout())?;
     Ok(Some(line.trim().to_owned()).filter(|line| !line.is_empty()))
-}
-
-/// Where somebody wants it.
-fn place(arguments: &ArgMatches, otherwise: Place) -> Place {
-    match arguments.get_one::<String>("on").map(String::as_str) {
-        Some("lab") => Place::Lab,
-        Some("device") => Place::Device,
-        _ => otherwise,
-    }
 }

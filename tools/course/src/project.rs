@@ -1,5 +1,6 @@
 //! Where things are: the repository, and what cargo has built.
 
+use crate::files::files;
 use anyhow::{ensure, Context, Result};
 use std::path::{Path, PathBuf};
 
@@ -56,15 +57,4 @@ impl Project {
     pub fn lessons(&self) -> Result<Vec<PathBuf>> {
         files(&self.root.join("lessons"), |path| path.join("Cargo.toml").exists())
     }
-}
-
-/// What is in a folder and is wanted, in the order of the names.
-///
-/// # Errors
-/// The folder cannot be read.
-pub fn files(folder: &Path, wanted: impl Fn(&Path) -> bool) -> Result<Vec<PathBuf>> {
-    let entries = std::fs::read_dir(folder).with_context(|| format!("cannot look into {}", folder.display()))?;
-    let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).filter(|path| wanted(path)).collect();
-    paths.sort();
-    Ok(paths)
 }

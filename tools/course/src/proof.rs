@@ -1,7 +1,10 @@
 //! What has to be tried to prove a change: that it comes out as told, that an exercise can be solved, and that its judge is no
 //! yes-man.
 
-use crate::change::{Change, Edit};
+use crate::change::{Break, Change, Name};
+use crate::edit::Edit;
+use crate::exercise::{Repair, Verdict};
+use crate::expected::Told;
 use crate::run::{Outcome, Place};
 use anyhow::Result;
 
@@ -36,48 +39,58 @@ impl Change {
     /// Where people try it unless they say otherwise.
     #[must_use]
     pub fn place(&self) -> Place {
-        if self.task.is_none() || self.needs_kernel() {
-            Place::Lab
-        } else {
+        if self.is_exercise && !self.needs_kernel() {
             Place::Device
+        } else {
+            Place::Lab
         }
+    }
+}
+
+impl Break {
+    /// All trials: the reference of what pages quote is the lab.
+    #[must_use]
+    pub fn proofs(&self) -> Vec<Proof> {
+        vec![Proof { change: self.change.clone(), place: Place::Lab, is_right: true, says: String::new() }]
     }
 
     /// On the device it comes as it is told of the lab, too, unless a row of the device's table of differences names it. None
     /// if that cannot be tried.
     #[must_use]
     pub fn on_device(&self, named: &[String]) -> Option<Proof> {
-        let is_possible = self.task.is_none() && self.compile.is_none() && !self.needs_kernel();
-        let is_right = !named.contains(&self.full_name());
-        is_possible.then(|| Proof { change: self.clone(), place: Place::Device, is_right, says: String::new() })
+        let is_possible = matches!(self.change.told, Told::Runs(_)) && !self.change.needs_kernel();
+        let is_right = !named.contains(&self.change.name.to_string());
+        let (change, says) = (self.change.clone(), String::new());
+        is_possible.then_some(Proof { change, place: Place::Device, is_right, says })
     }
+}
 
-    /// All trials. The reference of what pages quote is the lab; exercises are judged on the device, and their hole and the
-    /// lesson's own source get the same verdict in the lab.
+impl Repair {
+    /// All trials: exercises are judged on the device, and their hole and the lesson's own source get the same verdict in the
+    /// lab.
     #[must_use]
     pub fn proofs(&self) -> Vec<Proof> {
-        let place = self.place();
-        if self.task.is_none() || self.is_reading() {
-            return vec![Proof { change: self.clone(), place, is_right: true, says: String::new() }];
-        }
+        let place = self.change.place();
         let with = |name: &str, edits: &[Edit], is_right, says: &str| {
-            let change = Self { name: format!("{}-{name}", self.name), edits: edits.to_vec(), ..self.clone() };
+            let name = Name { name: format!("{}-{name}", self.change.name.name), ..self.change.name.clone() };
+            let change = Change { name, edits: edits.to_vec(), ..self.change.clone() };
             Proof { change, place, is_right, says: says.to_owned() }
         };
-        let mut proofs = vec![with("hole", &self.edits, false, &self.says), with("lesson", &[], true, "")];
+        let mut proofs = vec![with("hole", &self.change.edits, false, &self.says), with("lesson", &[], true, "")];
         if place == Place::Device {
             let again: Vec<Proof> = proofs.iter().map(|proof| Proof { place: Place::Lab, ..proof.clone() }).collect();
             proofs.extend(again);
         }
         let kinds = [
-            (&self.right, "right", true),
-            (&self.wrong, "wrong", false),
+            (Verdict::Right, "right", true),
+            (Verdict::Wrong, "wrong", false),
             // None is right. That the judge takes them is what is proven, so that one that does not is noticed.
-            (&self.accepted_today, "accepted", true),
+            (Verdict::Accepted, "accepted", true),
         ];
-        for (solutions, word, is_right) in kinds {
+        for (verdict, word, is_right) in kinds {
+            let solutions = self.solutions.iter().filter(|solution| solution.verdict == verdict);
             proofs.extend((1..).zip(solutions).map(|(number, solution)| {
-                with(&format!("{word}-{number}"), &solution.edits(&self.edits), is_right, &solution.says)
+                with(&format!("{word}-{number}"), &solution.edits, is_right, &solution.says)
             }));
         }
         proofs
@@ -87,56 +100,30 @@ impl Change {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::path::Path;
-
-    const TEXT: &str = r#"
-        title = "Look too early"
-        task = "Mend it"
-        hints = ["Where?"]
-        why = "Nothing yet."
-        says = "empty"
-        [[edits]]
-        file = "src/server.rs"
-        from = "b"
-        to = "bb"
-        [[outcome]]
-        node = "server"
-        line = "the memory holds"
-        [[right]]
-        file = "src/server.rs"
-        from = "bb"
-        to = "b "
-        also = [{ file = "src/server.rs", from = "c", to = "C" }]
-        [[accepted_today]]
-        file = "src/server.rs"
-        from = "bb"
-        to = "B"
-        says = "what is looked at is not what was written"
-    "#;
+    use crate::exercise::tests::{parse, TEXT};
 
     #[test]
     fn an_exercise_is_proven_by_its_hole_by_the_lesson_and_by_other_solutions() {
-        let of = |proof: Proof| {
-            let source = proof.change.apply("src/server.rs", "abc").unwrap();
-            (source, proof.change.name, proof.place, proof.is_right, proof.says)
-        };
-        let proofs = |text: &str| {
-            let exercise = Change::parse(Path::new("lessons/04_rdma_write"), "early", text).unwrap();
-            exercise.proofs().into_iter().map(of).collect::<Vec<_>>()
+        let proofs = |text: &str| parse(text).unwrap().repair().unwrap().proofs();
+        let of = |Proof { change, place, is_right, says }: Proof| {
+            let source = change.apply("src/server.rs", "a\nb\nc\n").unwrap().replace('\n', "");
+            (source, change.name.name, place, is_right, says)
         };
         let expected = [
             ("abbc", "early-hole", Place::Device, false, "empty"),
             ("abc", "early-lesson", Place::Device, true, ""),
             ("abbc", "early-hole", Place::Lab, false, "empty"),
             ("abc", "early-lesson", Place::Lab, true, ""),
-            ("ab C", "early-right-1", Place::Device, true, ""),
-            ("aBc", "early-accepted-1", Place::Device, true, "what is looked at is not what was written"),
+            ("aBC", "early-right-1", Place::Device, true, ""),
+            ("axc", "early-wrong-1", Place::Device, false, "none"),
+            ("ayc", "early-wrong-2", Place::Device, false, "none"),
+            ("azc", "early-accepted-1", Place::Device, true, "it was not written."),
         ];
         let owned = |(source, name, place, is_right, says): (&str, &str, Place, bool, &str)| {
             (source.to_owned(), name.to_owned(), place, is_right, says.to_owned())
         };
-        assert_eq!(proofs(TEXT), expected.map(owned));
-        let in_lab = proofs(&TEXT.replace("why =", "kernel = true\nwhy ="));
-        assert!(in_lab.len() == 4 && in_lab.iter().all(|(_, _, place, ..)| *place == Place::Lab), "{in_lab:?}");
+        assert_eq!(proofs(TEXT).into_iter().map(of).collect::<Vec<_>>(), expected.map(owned));
+        let in_lab = proofs(&TEXT.replace("Mend it.", "Mend it.\n\n```toml\nkernel = true\n```"));
+        assert!(in_lab.len() == 6 && in_lab.iter().all(|proof| proof.place == Place::Lab), "{in_lab:?}");
     }
 }

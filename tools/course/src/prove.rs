@@ -1,12 +1,14 @@
 //! Tries changes again, and says of each whether it came out as told.
 
-use anyhow::{anyhow, ensure, Result};
-use course::change::Change;
+use anyhow::{anyhow, Context, Result};
+use course::change::{Break, Change, Name};
+use course::changes::Changes;
 use course::copy::Copy;
 use course::differences;
+use course::exercise::{Exercise, Kind, Repair};
+use course::files::write;
 use course::project::Project;
 use course::proof::Proof;
-use course::reading;
 use course::run::{build_lessons, run, run_built, Outcome, Place};
 use course::show;
 use run::lanes::Style;
@@ -30,26 +32,55 @@ struct Guide<'a> {
     done: Mutex<(usize, Vec<String>)>,
 }
 
-/// Tries what is named; all changes, unless some are. And in one place, if that is wished. Where it comes out as told, the part of the run that a page quotes is
-/// kept, if that is wished.
-pub fn prove(project: &Project, names: &[&String], only: Option<Place>, keep: bool) -> Result<bool> {
-    let is_wanted = |change: &Change| {
-        names.is_empty() || names.iter().any(|name| **name == change.full_name() || **name == change.number())
-    };
-    let all = Change::all(project)?;
-    let named = differences::named(project, &all)?;
-    let changes: Vec<Change> = all.into_iter().filter(is_wanted).collect();
-    ensure!(!changes.is_empty(), "there is no change of that name");
+/// What is to be proven.
+struct Chosen {
+    breaks: Vec<Break>,
+    exercises: Vec<Exercise>,
+}
+
+impl Chosen {
+    /// What is named: a lesson's number, or the whole name of a change; all, if nothing is.
+    fn of(project: &Project, all: Changes, names: &[String]) -> Result<Self> {
+        let full = |name: &Name| [name.number(), name.to_string()];
+        let of_all = all.breaks.iter().map(|it| &it.change.name).chain(all.exercises.iter().map(|it| &it.name));
+        let known: Vec<String> = of_all.flat_map(full).collect();
+        for name in names.iter().filter(|name| !known.contains(name)) {
+            project.lesson(name).with_context(|| format!("there is no change {name}"))?;
+            writeln!(stdout(), "lesson {name} has no changes")?;
+        }
+        let is_wanted = |name: &Name| names.is_empty() || full(name).iter().any(|name| names.contains(name));
+        let Changes { mut breaks, mut exercises } = all;
+        breaks.retain(|it| is_wanted(&it.change.name));
+        exercises.retain(|exercise| is_wanted(&exercise.name));
+        Ok(Self { breaks, exercises })
+    }
+}
+
+/// Tries what is named, or all changes; and in one place, if that is wished. Where it comes out as told, the part of the run that
+/// a page quotes is kept, if that is wished.
+pub fn prove(project: &Project, names: &[String], only: Option<Place>, keep: bool) -> Result<bool> {
+    let all = Changes::all(project)?;
+    let named = differences::named(project, &all.breaks)?;
+    let Chosen { breaks, exercises } = Chosen::of(project, all, names)?;
+    if breaks.is_empty() && exercises.is_empty() {
+        return Ok(true);
+    }
     let begun = Instant::now();
-    build_lessons(project, &changes)?;
-    let trials = changes.iter().flat_map(|change| change.proofs().into_iter().chain(change.on_device(&named)));
+    let repairs: Vec<&Repair> = exercises.iter().filter_map(Exercise::repair).collect();
+    let changes = breaks.iter().map(|it| &it.change).chain(repairs.iter().map(|repair| &repair.change));
+    build_lessons(project, changes)?;
+    let trials = breaks.iter().flat_map(|it| it.proofs().into_iter().chain(it.on_device(&named)));
+    let trials = trials.chain(repairs.iter().flat_map(|repair| repair.proofs()));
     let mut trials: Vec<Proof> = trials.filter(|proof| only.map_or(true, |only| proof.place == only)).collect();
     // Programs are built while others run, and short runs come at the end, so that all end together.
     trials.sort_by_key(|Proof { change, place, .. }| (*place == Place::Device, !change.edits.is_empty()));
     let guide =
         Guide { project, keep, trials, built: OnceLock::new(), begun: AtomicUsize::new(0), done: Mutex::default() };
+    guide.readings(&exercises)?;
     thread::scope(|scope| {
-        scope.spawn(|| guide.build());
+        if guide.trials.iter().any(|proof| !proof.change.edits.is_empty()) {
+            scope.spawn(|| guide.build());
+        }
         let workers: Vec<_> = (0..AT_ONCE).map(|_| scope.spawn(|| guide.work())).collect();
         workers.into_iter().try_for_each(|worker| worker.join().expect("a worker does not panic"))
     })?;
@@ -68,12 +99,23 @@ impl Guide<'_> {
         self.built.get_or_init(build).as_ref().map_err(|error| anyhow!("{error:#}")).copied()
     }
 
+    /// Whether the answers to questions about captures are right.
+    fn readings(&self, exercises: &[Exercise]) -> Result<()> {
+        for exercise in exercises {
+            let Kind::Reading(reading) = &exercise.kind else { continue };
+            let begun = Instant::now();
+            let why = reading.prove(self.project).err().map(|error| format!("  {error:#}\n"));
+            self.report(&exercise.name, "answers", why.is_none(), &why.unwrap_or_default(), begun.elapsed())?;
+        }
+        Ok(())
+    }
+
     /// Tries one after the other, until there is none left, or nobody who reads of it.
     fn work(&self) -> Result<()> {
         while let Some(proof) = self.trials.get(self.begun.fetch_add(1, Ordering::Relaxed)) {
             let begun = Instant::now();
             let (is_as_told, why) = self.of_proof(proof).unwrap_or_else(|error| (false, format!("  {error:#}\n")));
-            if let Err(error) = self.report(proof, is_as_told, &why, begun.elapsed()) {
+            if let Err(error) = self.report(&proof.change.name, proof.place.name(), is_as_told, &why, begun.elapsed()) {
                 self.begun.store(self.trials.len(), Ordering::Relaxed);
                 return Err(error);
             }
@@ -82,15 +124,14 @@ impl Guide<'_> {
     }
 
     /// In one piece: others report, too.
-    fn report(&self, proof: &Proof, is_as_told: bool, why: &str, took: Duration) -> Result<()> {
+    fn report(&self, name: &Name, place: &str, is_as_told: bool, why: &str, took: Duration) -> Result<()> {
         let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
         let (tried, differ) = &mut *done;
         *tried += 1;
-        let place = if proof.change.is_reading() { "answers" } else { proof.place.name() };
-        let (name, took) = (proof.change.full_name(), took.as_secs_f32());
+        let took = took.as_secs_f32();
         let verdict = if is_as_told { "as told" } else { "OTHERWISE" };
         let told = format!("{name:32} {place:8} {verdict:10} {took:4.1} s\n{why}");
-        write!(stdout(), "{tried:3} of {}  {told}", self.trials.len())?;
+        write!(stdout(), "{tried:3}  {told}")?;
         if !is_as_told {
             differ.push(told);
         }
@@ -100,9 +141,6 @@ impl Guide<'_> {
     /// Whether it came out as told, and what there is to say about that.
     fn of_proof(&self, proof: &Proof) -> Result<(bool, String)> {
         let Proof { change, place, .. } = proof;
-        if change.is_reading() {
-            return reading::prove(self.project, change).map(|()| (true, String::new()));
-        }
         let outcome = self.outcome(change, *place)?;
         let is_as_told = proof.is_met_by(&outcome)?;
         let complaint = outcome.complaint()?;
@@ -126,11 +164,24 @@ impl Guide<'_> {
             }
         };
         if let (true, true, Outcome::Ran { run, findings, .. }) =
-            (is_as_told && self.keep, change.task.is_none() && *place == Place::Lab, &outcome)
+            (is_as_told && self.keep, !change.is_exercise && *place == Place::Lab, &outcome)
         {
-            change.keep(self.project, &show::part(run, findings, Style::FILE)?, run)?;
+            self.keep(&change.name, &show::part(run, findings, Style::FILE)?, run)?;
         }
         Ok((is_as_told, why))
+    }
+
+    /// Keeps the part of a run that pages quote; and all of it, if somebody has put a capture of it beside that.
+    fn keep(&self, name: &Name, part: &str, run: &[u8]) -> Result<()> {
+        let file = self.project.root.join(name.recorded());
+        let lines: String = part.lines().map(|line| line.trim_end().to_owned() + "\n").collect();
+        write(&file, lines.as_bytes())?;
+        let capture = file.with_extension("pcapng");
+        if capture.exists() {
+            write(&capture, run)
+        } else {
+            Ok(())
+        }
     }
 
     fn outcome(&self, change: &Change, place: Place) -> Result<Outcome> {

@@ -1,6 +1,6 @@
 //! Reading tasks: a capture is given, and the reader answers questions about it in a small file, `answers.toml`.
 //!
-//! In the exercise's file (see [`crate::change`]) this stands in place of edits and outcome:
+//! In the page of the exercise (see [`crate::page`]) stands, folded away, a part "The questions, …" with this:
 //!
 //! ```toml
 //! read = "captures/changes/03-late-receive.pcapng"        # the reader gets a copy that does not tell this name
@@ -8,7 +8,7 @@
 //! [[questions]]
 //! name = "frame"                 # what it is called in answers.toml
 //! ask = "Which packet says that nobody has posted a receive? Its frame number."
-//! frame = { node = "server", packet = "RNR NAK" }         # an outcome: the number of any such packet or line is right
+//! frame = "server sends: RNR NAK"                         # the number of any such packet or line is right
 //! hint = "Look for a packet that is neither a message nor an acknowledgement."
 //!
 //! [[questions]]
@@ -25,7 +25,8 @@
 //! hint = "…"
 //! ```
 
-use crate::change::{Change, Expected};
+use crate::change::Name;
+use crate::expected::Expected;
 use crate::judge::judge;
 use crate::project::Project;
 use anyhow::{ensure, Context, Result};
@@ -44,6 +45,22 @@ pub const RUN: &str = "run.pcapng";
 const START: &str = "start";
 /// What may be left out before a name.
 const PREFIXES: [&str; 3] = ["ibv_wc_", "rdma_cm_event_", "ibv_qp_attr."];
+
+/// A capture, and what is asked about it.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Reading {
+    /// What the exercise is about, in a few words.
+    #[serde(skip)]
+    title: String,
+    /// The package of its lesson.
+    #[serde(skip)]
+    lesson: String,
+    /// The capture, below the repository's folder.
+    pub read: String,
+    /// The questions.
+    pub questions: Vec<Question>,
+}
 
 /// A question about a capture.
 #[derive(Debug, Clone, Deserialize)]
@@ -76,12 +93,12 @@ enum Answer {
 
 impl Question {
     /// Looks for mistakes.
-    pub(crate) fn check(&self) -> Result<()> {
+    fn check(&self) -> Result<()> {
         let name = &self.name;
         ensure!(self.frame.is_some() == self.answer.is_empty(), "the question `{name}` has a frame, or an answer");
         let is_choice = self.choices.is_empty() || self.letters().any(|letter| letter == self.answer);
         ensure!(is_choice, "the answer of the question `{name}` is none of its choices a, b, c …");
-        self.frame.iter().try_for_each(Expected::check)
+        Ok(())
     }
 
     fn letters(&self) -> impl Iterator<Item = String> {
@@ -101,85 +118,124 @@ impl Question {
     }
 }
 
-/// The capture of a reading task.
-///
-/// # Errors
-/// It cannot be read.
-pub fn capture(project: &Project, change: &Change) -> Result<Vec<u8>> {
-    fs::read(project.root.join(&change.read)).with_context(|| format!("cannot read {}", change.read))
-}
+impl Reading {
+    pub(crate) fn of_page(name: &Name, title: &str, text: &str) -> Result<Self> {
+        let lesson = format!("lesson-{}", name.number());
+        let reading = Self { title: title.to_owned(), lesson, ..basic_toml::from_str(text)? };
+        reading.questions.iter().try_for_each(Question::check)?;
+        Ok(reading)
+    }
 
-/// The capture as the reader gets it. The name of the change that it was recorded with, and its options, would tell too much.
-///
-/// # Errors
-/// It cannot be read.
-pub fn nameless(project: &Project, change: &Change) -> Result<Vec<u8>> {
-    let (capture, lesson) = (capture(project, change)?, format!("lesson-{}", change.number()));
-    let mut reader = Reader::new(&capture[..])?;
-    let mut writer = Writer::without_interface(Vec::new(), &Section::default())?;
-    while let Some(event) = reader.event()? {
-        match event {
-            Event::Packet(record) => {
-                let interface = writer.interface(record.link, record.node)?;
-                let time = record.time_ns.unwrap_or_default();
-                writer.cut_packet(interface, time, record.data, record.length, record.comment)?;
-            }
-            Event::Line(mut line) => {
-                if line.program.starts_with(&lesson) {
-                    line.program.clone_from(&lesson);
+    /// The capture of a reading task.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn capture(&self, project: &Project) -> Result<Vec<u8>> {
+        fs::read(project.root.join(&self.read)).with_context(|| format!("cannot read {}", self.read))
+    }
+
+    /// The capture as the reader gets it. The name of the change that it was recorded with, and its options, would tell too much.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn nameless(&self, project: &Project) -> Result<Vec<u8>> {
+        let (capture, lesson) = (self.capture(project)?, &self.lesson);
+        let mut reader = Reader::new(&capture[..])?;
+        let mut writer = Writer::without_interface(Vec::new(), &Section::default())?;
+        while let Some(event) = reader.event()? {
+            match event {
+                Event::Packet(record) => {
+                    let interface = writer.interface(record.link, record.node)?;
+                    let time = record.time_ns.unwrap_or_default();
+                    writer.cut_packet(interface, time, record.data, record.length, record.comment)?;
                 }
-                if line.act == START {
-                    let words = line.text.split(' ').skip(1).take_while(|word| !word.starts_with("--"));
-                    line.text = words.fold(lesson.clone(), |text, word| text + " " + word);
+                Event::Line(mut line) => {
+                    if line.program.starts_with(lesson) {
+                        line.program.clone_from(lesson);
+                    }
+                    if line.act == START {
+                        let words = line.text.split(' ').skip(1).take_while(|word| !word.starts_with("--"));
+                        line.text = words.fold(lesson.clone(), |text, word| text + " " + word);
+                    }
+                    for (link, name) in reader.interfaces() {
+                        writer.interface(link, name.as_deref())?;
+                    }
+                    writer.line(&line)?;
                 }
-                for (link, name) in reader.interfaces() {
-                    writer.interface(link, name.as_deref())?;
-                }
-                writer.line(&line)?;
             }
         }
+        Ok(writer.into_inner()?)
     }
-    Ok(writer.into_inner()?)
-}
 
-/// The file for the answers, with the questions in it, and what is known of the answers.
-#[must_use]
-pub fn sheet(change: &Change, answers: &BTreeMap<String, String>) -> String {
-    let mut text = format!("# {}\n# The capture: {RUN}, beside this file\n", change.title);
-    for question in &change.questions {
-        text += "\n";
-        text.extend(question.ask.trim().lines().map(|line| format!("# {line}\n")));
-        text.extend(
-            question.letters().zip(&question.choices).map(|(letter, choice)| format!("#   {letter}: {choice}\n")),
-        );
-        text += &format!("{} = \"{}\"\n", question.name, answers.get(&question.name).map_or("", String::as_str));
-    }
-    text
-}
-
-/// Which questions are answered wrongly by a file's text.
-///
-/// # Errors
-/// The text is no TOML, or the capture is damaged.
-pub fn wrong<'a>(change: &'a Change, capture: &[u8], text: &str) -> Result<Vec<&'a Question>> {
-    let answers: BTreeMap<String, Answer> = basic_toml::from_str(text)
-        .context("each answer is a line as: frame = \"31\", with quotation marks around it")?;
-    let mut wrong = Vec::new();
-    for question in &change.questions {
-        let given = answers.get(&question.name).map(|answer| match answer {
-            Answer::Number(number) => number.to_string(),
-            Answer::Fraction(number) => number.to_string(),
-            Answer::Text(text) => bare(text),
-        });
-        let right = question.right(capture)?;
-        // The letter of a choice, or its own words.
-        let chosen = question.letters().zip(&question.choices).filter(|(letter, _)| right.contains(letter));
-        let mut right = right.iter().chain(chosen.map(|(_, choice)| choice));
-        if !right.any(|right| given.as_ref() == Some(&bare(right))) {
-            wrong.push(question);
+    /// The file for the answers, with the questions in it, and what is known of the answers.
+    #[must_use]
+    pub fn sheet(&self, answers: &BTreeMap<String, String>) -> String {
+        let mut text = format!("# {}\n# The capture: {RUN}, beside this file\n", self.title);
+        for question in &self.questions {
+            text += "\n";
+            text.extend(question.ask.trim().lines().map(|line| format!("# {line}\n")));
+            text.extend(
+                question.letters().zip(&question.choices).map(|(letter, choice)| format!("#   {letter}: {choice}\n")),
+            );
+            text += &format!("{} = \"{}\"\n", question.name, answers.get(&question.name).map_or("", String::as_str));
         }
+        text
     }
-    Ok(wrong)
+
+    /// Which questions are answered wrongly by a file's text.
+    ///
+    /// # Errors
+    /// The text is no TOML, or the capture is damaged.
+    pub fn wrong(&self, capture: &[u8], text: &str) -> Result<Vec<&Question>> {
+        let answers: BTreeMap<String, Answer> = basic_toml::from_str(text)
+            .context("each answer is a line as: frame = \"31\", with quotation marks around it")?;
+        let mut wrong = Vec::new();
+        for question in &self.questions {
+            let given = answers.get(&question.name).map(|answer| match answer {
+                Answer::Number(number) => number.to_string(),
+                Answer::Fraction(number) => number.to_string(),
+                Answer::Text(text) => bare(text),
+            });
+            let right = question.right(capture)?;
+            // The letter of a choice, or its own words.
+            let chosen = question.letters().zip(&question.choices).filter(|(letter, _)| right.contains(letter));
+            let mut right = right.iter().chain(chosen.map(|(_, choice)| choice));
+            if !right.any(|right| given.as_ref() == Some(&bare(right))) {
+                wrong.push(question);
+            }
+        }
+        Ok(wrong)
+    }
+
+    /// Proves a reading task: the right answers are taken, and each one that is missing or wrong is noticed.
+    ///
+    /// # Errors
+    /// Something is otherwise; the message says what.
+    pub fn prove(&self, project: &Project) -> Result<()> {
+        let capture = self.capture(project)?;
+        let mut answers = BTreeMap::new();
+        for question in &self.questions {
+            answers.insert(question.name.clone(), question.right(&capture)?.remove(0));
+        }
+        let refused = |answers: &BTreeMap<String, String>| -> Result<Vec<String>> {
+            let wrong = self.wrong(&capture, &self.sheet(answers))?;
+            Ok(wrong.into_iter().map(|question| question.name.clone()).collect())
+        };
+        ensure!(refused(&answers)?.is_empty(), "the right answers are not taken");
+        for question in &self.questions {
+            for wrong in ["", "0"] {
+                let mut answers = answers.clone();
+                answers.insert(question.name.clone(), wrong.to_owned());
+                let named = refused(&answers)?;
+                ensure!(
+                    named == [question.name.as_str()],
+                    "`{wrong}` as the answer to `{}`: {named:?} refused",
+                    question.name
+                );
+            }
+        }
+        Ok(())
+    }
 }
 
 /// An answer without what does not matter: capitals, a status's number, the structure around a field.
@@ -194,36 +250,6 @@ fn bare(text: &str) -> String {
 
 fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
-}
-
-/// Proves a reading task: the right answers are taken, and each one that is missing or wrong is noticed.
-///
-/// # Errors
-/// Something is otherwise; the message says what.
-pub fn prove(project: &Project, change: &Change) -> Result<()> {
-    let capture = capture(project, change)?;
-    let mut answers = BTreeMap::new();
-    for question in &change.questions {
-        answers.insert(question.name.clone(), question.right(&capture)?.remove(0));
-    }
-    let refused = |answers: &BTreeMap<String, String>| -> Result<Vec<String>> {
-        let wrong = wrong(change, &capture, &sheet(change, answers))?;
-        Ok(wrong.into_iter().map(|question| question.name.clone()).collect())
-    };
-    ensure!(refused(&answers)?.is_empty(), "the right answers are not taken");
-    for question in &change.questions {
-        for wrong in ["", "0"] {
-            let mut answers = answers.clone();
-            answers.insert(question.name.clone(), wrong.to_owned());
-            let named = refused(&answers)?;
-            ensure!(
-                named == [question.name.as_str()],
-                "`{wrong}` as the answer to `{}`: {named:?} refused",
-                question.name
-            );
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]

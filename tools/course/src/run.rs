@@ -2,6 +2,7 @@
 
 use crate::change::Change;
 use crate::copy::{cargo, Copy};
+use crate::expected::Told;
 use crate::judge::{judge, Finding};
 use crate::port::Port;
 use crate::project::Project;
@@ -32,7 +33,7 @@ const UNCUT: Style = Style { color: false, width: usize::MAX };
 pub(crate) const MOST_TROUBLE: usize = 4;
 
 /// Where a change is tried.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Place {
     /// On machines with the kernel's driver: what pages quote is from there.
     Lab,
@@ -78,9 +79,9 @@ impl Outcome {
     /// Whether all is as the change says.
     #[must_use]
     pub fn is_as_told(&self, change: &Change) -> bool {
-        match (self, &change.compile) {
-            (Self::Refused(said), Some(expected)) => said.contains(expected),
-            (Self::Ran { findings, .. }, None) => findings.iter().all(Finding::is_met),
+        match (self, &change.told) {
+            (Self::Refused(said), Told::Refused(expected)) => said.contains(expected),
+            (Self::Ran { findings, .. }, Told::Runs(_)) => findings.iter().all(Finding::is_met),
             _ => false,
         }
     }
@@ -102,14 +103,14 @@ impl Outcome {
 /// # Errors
 /// Cargo, the lab or the device cannot do their work; that says nothing about the change.
 pub fn run(project: &Project, change: &Change, copy: &Copy, place: Place, color: bool) -> Result<Outcome> {
-    let name = change.full_name();
+    let name = &change.name;
     let is_possible = place == Place::Lab || !change.needs_kernel();
     ensure!(is_possible, "{name} needs a kernel, so it runs in the lab and not on the device: on=lab");
     if let Err(said) = copy.build(project, color)? {
         return Ok(Outcome::Refused(said));
     }
     if examples(change).next().is_some() {
-        build_lessons(project, std::slice::from_ref(change))?;
+        build_lessons(project, std::iter::once(change))?;
     }
     run_built(project, change, copy, place)
 }
@@ -121,7 +122,8 @@ pub fn run(project: &Project, change: &Change, copy: &Copy, place: Place, color:
 pub fn run_built(project: &Project, change: &Change, copy: &Copy, place: Place) -> Result<Outcome> {
     let file = execute(project, change, &copy.package, place)?;
     let run = fs::read(&file).with_context(|| format!("cannot read {}", file.display()))?;
-    let findings = judge(&run, &change.outcome)?;
+    let expected = if let Told::Runs(expected) = &change.told { expected.as_slice() } else { &[] };
+    let findings = judge(&run, expected)?;
     Ok(Outcome::Ran { file, run, findings })
 }
 
@@ -129,10 +131,10 @@ pub fn run_built(project: &Project, change: &Change, copy: &Copy, place: Place) 
 fn execute(project: &Project, change: &Change, program: &str, place: Place) -> Result<PathBuf> {
     let runner = project.target.join("debug").join(place.name());
     ensure!(runner.exists(), "{} does not exist; build it with `cargo build -p {}`", runner.display(), place.name());
-    let name = change.full_name();
+    let (name, options) = (change.name.to_string(), &change.options);
     let mut command = Command::new(runner);
-    let deadline = change.deadline.unwrap_or(place.deadline()).to_string();
-    command.args(["exec", "--name", &name, "--wire", &change.wire, "--deadline", &deadline]);
+    let deadline = options.deadline.unwrap_or(place.deadline()).to_string();
+    command.args(["exec", "--name", &name, "--wire", &options.wire, "--deadline", &deadline]);
     // Held until the run is over.
     let port = if place == Place::Device && is_on_tcp(change)? { Some(Port::hold()?) } else { None };
     for (node, line) in nodes(change, port.as_ref()) {
@@ -145,10 +147,10 @@ fn execute(project: &Project, change: &Change, program: &str, place: Place) -> R
         };
     }
     match place {
-        Place::Lab => command.arg("--json").args(change.faults.iter().flat_map(|fault| ["--fault", fault])),
+        Place::Lab => command.arg("--json").args(options.faults.iter().flat_map(|fault| ["--fault", fault])),
         Place::Device => command.arg("--quiet"),
     };
-    if place == Place::Device && change.task.is_some() {
+    if place == Place::Device && change.is_exercise {
         command.arg("--grace").arg(GRACE.to_string());
     }
     command.current_dir(&project.root).stdin(Stdio::null()).stderr(Stdio::inherit());
@@ -173,37 +175,38 @@ struct Report {
 /// on TCP does so on this port of this machine.
 fn nodes(change: &Change, port: Option<&Port>) -> BTreeMap<String, String> {
     let port = port.map_or(String::new(), |port| format!("-p {} ", port.number));
-    let server = format!("lesson server {port}{}", change.server);
-    let client = format!("lesson client -a $SERVER {port}{}", change.client);
-    let mut nodes = BTreeMap::from([("server".to_owned(), server)]);
-    // Several clients have names of their own.
-    if change.nodes.keys().all(|name| name == "server") {
-        nodes.insert("client".to_owned(), client);
-    }
-    nodes.extend(change.nodes.clone());
-    nodes.into_iter().map(|(node, line)| (node, line.trim().to_owned())).collect()
+    let server = format!("lesson server {port}{}", change.options.server);
+    let client = format!("lesson client -a $SERVER {port}{}", change.options.client);
+    let sides = change.options.sides().into_iter().map(|side| {
+        let own = if side == "server" { &server } else { &client };
+        let line = change.options.nodes.get(&side).unwrap_or(own).trim().to_owned();
+        (side, line)
+    });
+    sides.collect()
 }
 
 /// Whether a lesson listens on TCP.
 fn is_on_tcp(change: &Change) -> Result<bool> {
-    let server = change.lesson.join("src/server.rs");
+    let server = change.name.lesson.join("src/server.rs");
     let server = fs::read_to_string(&server).with_context(|| format!("cannot read {}", server.display()))?;
     Ok(server.contains("common::tcp"))
 }
 
 /// The programs of `common`'s examples that a change runs.
 fn examples(change: &Change) -> impl Iterator<Item = &str> {
-    change.nodes.values().flat_map(|line| line.split(' ')).filter_map(|word| word.strip_prefix(EXAMPLES))
+    change.options.nodes.values().flat_map(|line| line.split(' ')).filter_map(|word| word.strip_prefix(EXAMPLES))
 }
 
 /// Builds what changes run beside their copies: the lessons as they are, and examples.
 ///
 /// # Errors
 /// One does not build.
-pub fn build_lessons(project: &Project, changes: &[Change]) -> Result<()> {
+pub fn build_lessons<'a>(project: &Project, changes: impl Iterator<Item = &'a Change> + Clone) -> Result<()> {
     let mut cargo = cargo(project);
-    cargo.args(["build", "-q", "--bins"]).args(changes.iter().map(|change| format!("-plesson-{}", change.number())));
-    for example in changes.iter().flat_map(examples) {
+    cargo
+        .args(["build", "-q", "--bins"])
+        .args(changes.clone().map(|change| format!("-plesson-{}", change.name.number())));
+    for example in changes.flat_map(examples) {
         cargo.args(["-pcommon", "--example", example]);
     }
     ensure!(cargo.status().context("cannot start cargo")?.success(), "the lessons do not build");

@@ -1,7 +1,9 @@
 //! What a person sees of a change: the edit, the part of the run that matters, the findings, the reason.
 
-use crate::change::{Change, Edit};
+use crate::change::Change;
 use crate::copy::Copy;
+use crate::edit::Edit;
+use crate::expected::What;
 use crate::judge::Finding;
 use anyhow::{Context, Result};
 use owo_colors::OwoColorize;
@@ -22,14 +24,12 @@ const MOST_PACKETS: usize = 60;
 /// # Errors
 /// There is no diff.
 pub fn edit(change: &Change, copy: &Copy, color: bool) -> Result<String> {
-    let mut files: Vec<&str> = change.edits.iter().map(|Edit { file, .. }| file.as_str()).collect();
-    files.dedup();
-    let mut text = String::new();
-    for file in files {
-        let label = format!("lessons/{}/{file}", change.lesson.file_name().unwrap_or_default().to_string_lossy());
+    let (lesson, mut text) = (&change.name.lesson, String::new());
+    for file in Edit::files(&change.edits) {
+        let label = format!("lessons/{}/{file}", lesson.file_name().unwrap_or_default().to_string_lossy());
         let mut diff = Command::new("diff");
         diff.args(["-U2", if color { "--color=always" } else { "--color=never" }]);
-        diff.args(["--label", &label, "--label", "changed"]).arg(change.lesson.join(file)).arg(copy.folder.join(file));
+        diff.args(["--label", &label, "--label", "changed"]).arg(lesson.join(file)).arg(copy.folder.join(file));
         let output = diff.output().context("cannot start diff, of the package diffutils")?;
         text += &String::from_utf8_lossy(&output.stdout);
     }
@@ -39,14 +39,14 @@ pub fn edit(change: &Change, copy: &Copy, color: bool) -> Result<String> {
 /// What else is changed: the command lines, and what is done to packets and machines.
 #[must_use]
 pub fn options(change: &Change) -> String {
-    let mut text = String::new();
-    for (side, options) in [("server", &change.server), ("client", &change.client), ("wire", &change.wire)] {
+    let (told, mut text) = (&change.options, String::new());
+    for (side, options) in [("server", &told.server), ("client", &told.client), ("wire", &told.wire)] {
         if !options.is_empty() {
             text += &format!("{side}='{options}'\n");
         }
     }
-    text.extend(change.nodes.iter().map(|(node, command)| format!("{node} runs: {command}\n")));
-    text.extend(change.faults.iter().map(|fault| format!("the lab does: {fault}\n")));
+    text.extend(told.nodes.iter().map(|(node, command)| format!("{node} runs: {command}\n")));
+    text.extend(told.faults.iter().map(|fault| format!("the lab does: {fault}\n")));
     text
 }
 
@@ -55,7 +55,10 @@ pub fn options(change: &Change) -> String {
 /// # Errors
 /// The run file is damaged.
 pub fn part(run: &[u8], findings: &[Finding], style: Style) -> Result<String> {
-    let numbers = findings.iter().filter(|finding| finding.expected.exit.is_none()).flat_map(|finding| &finding.found);
+    let numbers = findings
+        .iter()
+        .filter(|finding| !matches!(finding.expected.what, What::Exit(_)))
+        .flat_map(|finding| &finding.found);
     let mut text = String::new();
     for (at, part) in parts(numbers.copied().collect()).into_iter().enumerate() {
         let drawn = lanes::text(run, style, part).context("the run file is damaged")?;

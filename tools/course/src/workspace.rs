@@ -1,8 +1,9 @@
 //! The workspace around copies of lessons: versions, profiles and patches as in the repository's own manifest, and what the
 //! lessons call. No link leads out of a reader's: what is edited there is edited there alone.
 
-use crate::copy::{name, read, tree, write};
-use crate::project::{files, Project};
+use crate::files::{files, name, read, tree, write};
+use crate::manifest;
+use crate::project::Project;
 use anyhow::{Context, Result};
 use std::env;
 use std::fs::{self, File};
@@ -48,13 +49,14 @@ pub fn members(workspace: &Path) -> Result<Vec<String>> {
 /// A file cannot be written.
 pub fn furnish(project: &Project, workspace: &Path, members: &[String]) -> Result<Vec<PathBuf>> {
     let is_readers = !workspace.starts_with(&project.target);
-    let root = read(&project.root.join("Cargo.toml"))?;
-    write(&workspace.join("Cargo.toml"), &manifest(&root, members, if is_readers { MARK } else { "" }))?;
+    let packages: Vec<String> = members.iter().map(|member| package(member)).collect();
+    let mark = if is_readers { MARK } else { "" };
+    write(&workspace.join("Cargo.toml"), manifest::workspace(&project.root, members, &packages, mark)?)?;
     // The versions that the lessons are built with.
-    write(&workspace.join("Cargo.lock"), &read(&project.root.join("Cargo.lock"))?)?;
+    write(&workspace.join("Cargo.lock"), read(&project.root.join("Cargo.lock"))?)?;
     let (library, here) = (project.root.join(LIBRARY), workspace.join(LIBRARY));
     if is_readers {
-        write(&workspace.join(".cargo/config.toml"), &config(&project.target))?;
+        write(&workspace.join(".cargo/config.toml"), config(&project.target))?;
         return mirror(&library, &here);
     }
     link(&library, &here).with_context(|| format!("cannot make the link {}", here.display()))?;
@@ -78,20 +80,6 @@ fn config(target: &Path) -> String {
     let known = UNPACKED.iter().filter_map(|name| Some((name, env::var(name).ok()?)));
     let lines: String = known.map(|(name, value)| format!("{name} = {value:?}\n")).collect();
     format!("[build]\ntarget-dir = {target:?}\n\n[env]\n{lines}")
-}
-
-/// A lesson's own code takes little time, and a person waits for the compiler: only what it calls is optimized.
-fn manifest(root: &str, members: &[String], mark: &str) -> String {
-    let with = |line: &str| match line.split_once(" = ") {
-        Some(("members", _)) => format!("members = {members:?}\n"),
-        Some(("version", version)) => format!("version = \"{}{mark}\"\n", version.trim_matches('"')),
-        _ => format!("{line}\n"),
-    };
-    let fast = |member: &String| {
-        let package = package(member);
-        format!("\n[profile.dev.package.{package}]\nopt-level = 0\ndebug = false\nincremental = false\n")
-    };
-    root.lines().map(with).chain(members.iter().map(fast)).collect()
 }
 
 /// Makes the copy of the library as the library is.
@@ -136,16 +124,6 @@ fn keep_time(from: &Path, to: &Path) -> std::io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_workspaces_manifest_is_the_repositorys_with_other_members() {
-        let root = "[workspace]\nmembers = [\"common\", \"lab\"]\n[workspace.package]\nversion = \"0.1.0\"\n\
-                    [workspace.dependencies]\ncommon = { path = \"common\" }\n";
-        let expected = "[workspace]\nmembers = [\"04-x\"]\n[workspace.package]\nversion = \"0.1.0-try\"\n\
-                        [workspace.dependencies]\ncommon = { path = \"common\" }\n\n\
-                        [profile.dev.package.lesson-04-x]\nopt-level = 0\ndebug = false\nincremental = false\n";
-        assert_eq!(manifest(root, &["04-x".into()], MARK), expected);
-    }
 
     #[test]
     fn a_link_in_the_place_of_the_copy_is_not_followed() {

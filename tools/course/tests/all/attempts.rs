@@ -1,11 +1,12 @@
 //! What the judge says to somebody whose file cannot be judged, or never comes to an end: clear words, no hint used up for
 //! nothing, and not a byte of theirs written over. All on the device.
 
-use course::attempt::attempt;
-use course::change::Change;
-use course::exercise::{Exercise, State, FOLDER};
+use course::attempt::{Attempt, State, FOLDER};
+use course::changes::Changes;
+use course::exercise::Kind;
 use course::project::Project;
 use course::run::Place;
+use course::verdict::judged;
 use run::lanes::Style;
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -23,20 +24,23 @@ const STYLE: Style = Style { color: false, width: usize::MAX };
 /// The exercise 04-whose under a name and in a folder that are no reader's, just laid out.
 struct Tried {
     project: Project,
-    exercise: Exercise,
+    attempt: Attempt,
     client: PathBuf,
 }
 
 impl Tried {
     fn new(name: &str) -> Self {
         let project = Project::find().unwrap();
-        let mut change = Change::load(&project.lesson("04").unwrap(), "whose").unwrap();
-        (change.name, change.deadline) = (format!("test-{name}"), Some(DEADLINE));
-        let exercise = Exercise::new(change, &project.root.join(FOLDER).join(".test").join(name));
-        let _ = exercise.reset(&project);
-        exercise.begin(&project).unwrap();
-        let client = exercise.copy.folder.join("src/client.rs");
-        Self { project, exercise, client }
+        let exercises = Changes::of(&project.lesson("04").unwrap()).unwrap().exercises;
+        let mut exercise = exercises.into_iter().find(|exercise| exercise.name.name == "whose").unwrap();
+        exercise.name.name = format!("test-{name}");
+        let Kind::Repair(repair) = &mut exercise.kind else { panic!("it is mended") };
+        (repair.change.name, repair.change.options.deadline) = (exercise.name.clone(), Some(DEADLINE));
+        let attempt = Attempt::new(exercise, &project.root.join(FOLDER).join(".test").join(name));
+        let _ = attempt.reset(&project);
+        attempt.begin(&project).unwrap();
+        let client = attempt.copy.folder.join("src/client.rs");
+        Self { project, attempt, client }
     }
 
     /// Saves a text, and gives what the judge says. The text is still there then.
@@ -48,7 +52,7 @@ impl Tried {
     }
 
     fn is_told(&self) -> String {
-        let verdict = attempt(&self.project, &self.exercise, Place::Device, STYLE).unwrap();
+        let verdict = judged(&self.project, &self.attempt, Place::Device, STYLE).unwrap();
         assert!(!verdict.is_solved, "{}", verdict.text);
         verdict.text
     }
@@ -61,7 +65,7 @@ impl Tried {
     }
 
     fn hint(&self, number: usize) -> String {
-        format!("Hint: {}", self.exercise.hint(number))
+        format!("Hint: {}", self.attempt.exercise.hint(number))
     }
 }
 
@@ -78,13 +82,13 @@ fn what_cannot_be_built_is_for_the_compiler_to_explain() {
     let said = tried.saves(&tried.begins("let = ;"));
     says(&said, &["error: expected pattern, found `=`", "src/client.rs", "It does not build yet"]);
     assert!(!said.contains("Hint:"), "{said}");
-    assert_eq!(tried.exercise.state(), State::Tried(0), "no hint is used up");
+    assert_eq!(tried.attempt.state(), State::Tried(0), "no hint is used up");
 
     fs::remove_file(&tried.client).unwrap();
     let said = tried.is_told();
     says(&said, &["There is no ", "src/client.rs any more", "make reset-04-test-syntax"]);
     assert!(!tried.client.exists(), "what the reader throws away stays away");
-    assert_eq!(tried.exercise.state(), State::Tried(0));
+    assert_eq!(tried.attempt.state(), State::Tried(0));
 }
 
 #[test]
@@ -97,7 +101,7 @@ fn a_hole_left_as_it_is_fails_once_whatever_an_editor_keeps_beside_it() {
         let said = tried.is_told();
         says(&said, &["remote access error", &tried.hint(1)]);
         assert_eq!(said.contains(UNCHANGED), times == 2, "who begins is not asked: {said}");
-        assert_eq!(tried.exercise.state(), State::Tried(1));
+        assert_eq!(tried.attempt.state(), State::Tried(1));
     }
     // A word more is another attempt.
     let said = tried.saves(&tried.begins("// Whose?"));
@@ -124,7 +128,7 @@ fn a_panic_and_loops_without_end_are_told_in_words() {
 #[ignore = "takes long: make test-long"]
 fn what_the_lessons_call_is_no_part_of_an_exercise() {
     let tried = Tried::new("library");
-    let (here, there) = (tried.exercise.copy.workspace().join("common/src/pd.rs"), "common/src/pd.rs");
+    let (here, there) = (tried.attempt.copy.workspace().join("common/src/pd.rs"), "common/src/pd.rs");
     let there = fs::read_to_string(tried.project.root.join(there)).unwrap();
     fs::write(&here, "no Rust").unwrap();
     says(&tried.is_told(), &["common/src/pd.rs is no part of the exercise", "remote access error"]);

@@ -42,7 +42,7 @@ fn is_target(word: &str, make: &str, sources: &Sources) -> bool {
     };
     let change = |number: &str, name: &str| {
         let lesson = sources.lesson(number);
-        lesson.is_some_and(|lesson| sources.path(&format!("lessons/{}/changes/{name}.toml", lesson.name)).exists())
+        lesson.is_some_and(|lesson| sources.path(&format!("lessons/{}/changes/{name}.md", lesson.name)).exists())
     };
     if let [verb, number, name] = word.splitn(3, '-').collect::<Vec<_>>()[..] {
         return named(word)

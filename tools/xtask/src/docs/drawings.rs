@@ -1,8 +1,8 @@
 //! What is drawn from the captures: their ladders, their lanes as text, and the parts of lanes that pages show as pictures.
 
+use super::excerpts;
 use super::page::{Page, Problem};
 use super::sources::Sources;
-use super::{changes, excerpts};
 use anyhow::{Context, Result};
 use run::lanes::{self, Style};
 use run::story;
@@ -44,9 +44,6 @@ fn all(pages: &[Page], sources: &Sources) -> Result<BTreeMap<String, Result<Stri
         let name = story.file_name();
         let text = capture(sources, &name).and_then(|run| Ok(lanes::text(&run, Style::FILE, 0..=u64::MAX)?));
         drawings.insert(format!("captures/{name}.txt"), text);
-    }
-    for lesson in &sources.lessons {
-        drawings.extend(changes::page(sources, &lesson.name)?.map(|(path, text)| (path, Ok(text))));
     }
     for mark in pages.iter().flat_map(Page::marks) {
         if let ("generated", [what, name]) = (mark.kind.as_str(), mark.words.as_slice()) {

@@ -1,4 +1,4 @@
-//! A recorded run, `lessons/NN_topic/changes/NAME.txt`, read back from its lanes; and as HTML for the book, where its lines are as
+//! A recorded run, `captures/changes/NN-NAME.txt`, read back from its lanes; and as HTML for the book, where its lines are as
 //! long as the page is wide: drawn with characters they are a hundred columns.
 
 use super::changes;
@@ -21,7 +21,7 @@ pub struct Row {
 
 impl Recorded {
     pub fn load(sources: &Sources, lesson: &str, name: &str) -> Result<Self> {
-        let path = changes::path(sources, lesson, name)? + ".txt";
+        let path = changes::recorded(lesson, name);
         let run = Self::parse(&sources.text(&path)?);
         ensure!(!run.rows.is_empty(), "{path} has no packet and no line");
         Ok(run)

@@ -100,8 +100,8 @@ fn of_page(page: &Page, sources: &Sources) -> Vec<Problem> {
 pub fn pages(sources: &Sources) -> Result<Vec<Page>> {
     let mut paths: Vec<String> = OTHER_PAGES.map(String::from).to_vec();
     paths.extend(sources.files("docs", ".md")?);
-    let changes = sources.lessons.iter().map(|lesson| format!("lessons/{}/changes/README.md", lesson.name));
-    paths.extend(changes.filter(|path| sources.path(path).exists()));
+    let changes = sources.lessons.iter().map(|lesson| format!("lessons/{}/changes", lesson.name));
+    paths.extend(changes.flat_map(|folder| sources.files(&folder, ".md").unwrap_or_default()));
     paths.iter().map(|path| Ok(Page::new(path, &sources.text(path)?))).collect()
 }
 

@@ -11,9 +11,9 @@ use super::sources::Sources;
 use std::collections::BTreeSet;
 
 /// Numbers of the world outside: Ethernet's MTU, the smaller path MTUs, distributions, addresses for examples, a kernel, the
-/// ACK time-outs that kernels choose, how long a file may be, and what set-up downloads.
-const ELSEWHERE: [&str; 12] =
-    ["150", "1500", "256", "512", "22.04", "24.04", "192.0.2.1", "192.0.2.7", "6.12", "2147.5", "536.9", "250"];
+/// ACK time-outs that kernels choose, how long a file may be, what set-up downloads, and a clause of the specification.
+const ELSEWHERE: [&str; 13] =
+    ["150", "1500", "256", "512", "22.04", "24.04", "192.0.2.1", "192.0.2.7", "6.12", "2147.5", "536.9", "250", "142"];
 
 /// What `make bench` has measured and written: nothing else has these numbers.
 pub const MEASURED: &str = "docs/benchmarks.md";

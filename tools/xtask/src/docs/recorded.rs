@@ -1,4 +1,4 @@
-//! The recorded runs of changes, `lessons/NN_topic/changes/NAME.txt`: excerpts of them, and whether they show what a page says
+//! The recorded runs of changes, `captures/changes/NN-NAME.txt`: excerpts of them, and whether they show what a page says
 //! that its change makes happen.
 
 use super::changes;
@@ -19,7 +19,7 @@ const MOST: usize = 8;
 
 /// What is asked of a change, the answer, and the packets of its run.
 pub fn case(sources: &Sources, lesson: &str, name: &str) -> Result<Vec<String>> {
-    let (run, path) = (Recorded::load(sources, lesson, name)?, changes::path(sources, lesson, name)?);
+    let (run, path) = (Recorded::load(sources, lesson, name)?, changes::recorded(lesson, name));
     let mut lines = changes::asked(sources, lesson, name)?;
     lines.push("```text".into());
     let packets: Vec<&Row> = run.rows.iter().filter(|row| row.is_packet()).collect();
@@ -30,8 +30,8 @@ pub fn case(sources: &Sources, lesson: &str, name: &str) -> Result<Vec<String>> 
     lines.extend(packets[..begin].iter().flat_map(shown));
     lines.extend((packets.len() > MOST).then(|| "   …".into()));
     lines.extend(packets.get(end..).unwrap_or_default().iter().flat_map(shown));
-    let mut told = format!("`make break-{lesson} CHANGE={name}`: [all that matters of its run](../{path}.txt)");
-    let capture = format!("captures/changes/{lesson}-{name}.pcapng");
+    let mut told = format!("`make break-{lesson} CHANGE={name}`: [all that matters of its run](../{path})");
+    let capture = path.replace(".txt", ".pcapng");
     if sources.path(&capture).exists() {
         told += &format!(", [capture](../{capture})");
     }
@@ -42,8 +42,8 @@ pub fn case(sources: &Sources, lesson: &str, name: &str) -> Result<Vec<String>> 
 /// Where a run is that shows these words.
 pub fn linked(sources: &Sources, lesson: &str, name: &str, words: &[&str]) -> Result<Vec<String>> {
     seen(sources, lesson, name, words)?;
-    let path = changes::path(sources, lesson, name)?;
-    Ok(vec![format!("`make break-{lesson} CHANGE={name}` makes it happen: [the run](../{path}.txt).")])
+    let path = changes::recorded(lesson, name);
+    Ok(vec![format!("`make break-{lesson} CHANGE={name}` makes it happen: [the run](../{path}).")])
 }
 
 /// The first row of a run with these words, and the last packet before it.

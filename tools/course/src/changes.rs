@@ -1,0 +1,126 @@
+//! Finding the pages of changes, in the order in which a reader meets them.
+
+use crate::change::{Break, Name};
+use crate::exercise::Exercise;
+use crate::files::{files, read};
+use crate::page::Page;
+use crate::project::Project;
+use anyhow::{bail, Context, Result};
+use std::fs;
+use std::path::Path;
+
+/// The folder in a lesson's own.
+const FOLDER: &str = "changes";
+
+/// What is in a folder of changes.
+#[derive(Debug, Clone, Default)]
+pub struct Changes {
+    /// What is broken on purpose.
+    pub breaks: Vec<Break>,
+    /// What is mended or read.
+    pub exercises: Vec<Exercise>,
+}
+
+/// What a page is.
+enum Loaded {
+    Break(Break),
+    Exercise(Exercise),
+}
+
+impl Changes {
+    /// All changes of a lesson: first those of its page, in the page's order, which is from easy to hard. None if it has no
+    /// folder for them.
+    ///
+    /// # Errors
+    /// One of the pages is not as it should be; the message names it.
+    pub fn of(lesson: &Path) -> Result<Self> {
+        let mut changes = Self::default();
+        let folder = lesson.join(FOLDER);
+        if !folder.exists() {
+            return Ok(changes);
+        }
+        for file in files(&folder, |path| path.extension().is_some_and(|ending| ending == "md"))? {
+            let text = read(&file)?;
+            let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            let loaded = parse(Name { lesson: lesson.to_owned(), name }, &text);
+            match loaded.with_context(|| file.display().to_string())? {
+                Loaded::Break(it) => changes.breaks.push(it),
+                Loaded::Exercise(exercise) => changes.exercises.push(exercise),
+            }
+        }
+        let page = page(lesson);
+        changes.breaks.sort_by_key(|it| of_table(&it.change.name, &page).unwrap_or(usize::MAX));
+        changes.exercises.sort_by_key(|it| page.find(&format!("`make try-{}`", it.name)).unwrap_or(usize::MAX));
+        Ok(changes)
+    }
+
+    /// All changes of all lessons.
+    ///
+    /// # Errors
+    /// As for [`Changes::of`].
+    pub fn all(project: &Project) -> Result<Self> {
+        let mut all = Self::default();
+        for Self { breaks, exercises } in
+            project.lessons()?.iter().map(|lesson| Self::of(lesson)).collect::<Result<Vec<_>>>()?
+        {
+            all.breaks.extend(breaks);
+            all.exercises.extend(exercises);
+        }
+        Ok(all)
+    }
+}
+
+/// What a page is, its command says.
+fn parse(name: Name, text: &str) -> Result<Loaded> {
+    let page = Page::parse(text)?;
+    let commands = [format!("make break-{} CHANGE={}", name.number(), name.name), format!("make try-{name}")];
+    match commands.iter().position(|command| *command == page.command) {
+        Some(0) => Break::of_page(name, &page).map(Loaded::Break),
+        Some(_) => Exercise::of_page(name, &page).map(Loaded::Exercise),
+        None => bail!("its command is `{}`, and has to be `{}` or `{}`", page.command, commands[0], commands[1]),
+    }
+}
+
+/// The text of a lesson's page; without one there is no order.
+fn page(lesson: &Path) -> String {
+    let docs = lesson.ancestors().nth(2).unwrap_or(lesson).join("docs");
+    fs::read_to_string(docs.join(lesson.file_name().unwrap_or_default()).with_extension("md")).unwrap_or_default()
+}
+
+/// Where the mark of a page's table names a change.
+fn of_table(name: &Name, page: &str) -> Option<usize> {
+    let begin = page.find(&format!("<!-- generated: changes {} ", name.number()))?;
+    let mark = page[begin..].lines().next()?;
+    mark.split(' ').position(|word| word == name.name)
+}
+
+/// Whether the page of its lesson is about a change.
+#[must_use]
+pub fn is_on_page(name: &Name) -> bool {
+    of_table(name, &page(&name.lesson)).is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exercise::tests::TEXT;
+
+    #[test]
+    fn changes_come_in_the_order_of_their_page() {
+        let project = Project::find().unwrap();
+        let Changes { breaks, exercises } = Changes::of(&project.lesson("04").unwrap()).unwrap();
+        let breaks: Vec<&str> = breaks.iter().map(|it| &*it.change.name.name).collect();
+        assert_eq!(breaks[..4], ["wrong-key", "past-the-end", "no-remote-write", "early-look"], "those of the table");
+        assert!(breaks[4..].windows(2).all(|pair| pair[0] < pair[1]) && breaks.len() > 10, "{breaks:?}");
+        let exercises: Vec<&str> = exercises.iter().map(|it| &*it.name.name).collect();
+        assert_eq!(exercises, ["whose", "rights", "patience"]);
+    }
+
+    #[test]
+    fn the_command_of_a_page_is_its_own() {
+        let name = |name: &str| Name { lesson: "lessons/04_rdma_write".into(), name: name.into() };
+        assert!(matches!(parse(name("early"), TEXT), Ok(Loaded::Exercise(_))));
+        let error = parse(name("late"), TEXT).err().unwrap().to_string();
+        assert!(error.contains("`make try-04-early`") && error.contains("`make try-04-late`"), "{error}");
+    }
+}

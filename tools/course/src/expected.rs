@@ -1,0 +1,176 @@
+//! What a run file must show, in one line each:
+//!
+//! ```text
+//! server sends: NAK  remote access error           # a packet's name as `wire show` has it; what else is said of it
+//! then client says: status=IBV_WC_REM_ACCESS_ERR   # behind the first of the line above: a part of a line that the node's
+//! client sends 2 times: RNR NAK                    # program says, or its kernel, or the lab about it
+//! any never sends: REJ                             # whichever node
+//! client exits: 1                                  # the program's exit status, 0 where nothing is said; or `anyhow`
+//!     Below a line, indented: the hint of an exercise if it is not so.
+//! compiler says: error[E0505]                      # it does not build, and nothing else is expected
+//! ```
+
+use crate::seen::is_name;
+use anyhow::{bail, ensure, Context, Result};
+use serde::Deserialize;
+use std::collections::BTreeSet;
+use std::str::FromStr;
+
+/// Something that a run file must show.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(try_from = "String")]
+pub struct Expected {
+    /// Who sends or says it, or "any".
+    pub node: String,
+    /// What is sent or said.
+    pub what: What,
+    /// How often, if that matters; at least once otherwise.
+    pub times: Option<usize>,
+    /// Whether only what stands behind the first of the expectation before counts.
+    pub then: bool,
+    /// What it means if it is not so.
+    pub hint: String,
+}
+
+/// A thing to be found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum What {
+    /// A packet's name as `wire show` prints it; behind it, after two spaces, what else is said about it.
+    Packet(String),
+    /// A part of a line.
+    Line(String),
+    /// The exit status.
+    Exit(i32),
+}
+
+/// What must come of a change.
+#[derive(Debug, Clone)]
+pub enum Told {
+    /// It does not build: the compiler says this.
+    Refused(String),
+    /// It runs, and the run file shows this.
+    Runs(Vec<Expected>),
+}
+
+impl Told {
+    /// Reads an outcome of these nodes.
+    ///
+    /// # Errors
+    /// A line is none.
+    pub fn parse(text: &str, nodes: BTreeSet<String>) -> Result<Self> {
+        let (mut told, mut silent) = (Vec::<Expected>::new(), nodes);
+        for line in text.lines() {
+            if let Some(said) = line.strip_prefix("compiler says: ") {
+                ensure!(text.trim() == line, "what does not build has no other outcome");
+                return Ok(Self::Refused(said.to_owned()));
+            }
+            if let Some(node) = line.strip_suffix(" exits: anyhow") {
+                ensure!(silent.remove(node), "there is no node {node}, or its end is told twice");
+                continue;
+            }
+            if let Some(hint) = line.strip_prefix("    ") {
+                let hints = &mut told.last_mut().context("a hint stands below what it is about")?.hint;
+                *hints = format!("{hints} {}", hint.trim()).trim().to_owned();
+                continue;
+            }
+            let expected: Expected = line.parse().with_context(|| format!("the outcome `{line}`"))?;
+            let is_after = told.last().is_some_and(|before| before.times != Some(0));
+            ensure!(!expected.then || is_after, "`then` is about what stands behind the line above: there must be one");
+            if matches!(expected.what, What::Exit(_)) && expected.times.is_none() {
+                ensure!(silent.remove(&expected.node), "there is no node {}, or its end is told twice", expected.node);
+            }
+            told.push(expected);
+        }
+        ensure!(!told.is_empty() || !text.trim().is_empty(), "there is no outcome");
+        told.extend(silent.into_iter().rev().map(|node| Expected::new(&node, What::Exit(0))));
+        Ok(Self::Runs(told))
+    }
+}
+
+impl Expected {
+    /// Anything that a node sends or says.
+    #[must_use]
+    pub fn new(node: &str, what: What) -> Self {
+        Self { node: node.to_owned(), what, times: None, then: false, hint: String::new() }
+    }
+}
+
+impl FromStr for Expected {
+    type Err = anyhow::Error;
+
+    fn from_str(line: &str) -> Result<Self> {
+        let form = "is written as `server sends: RNR NAK`, `then client says 2 times: done`, `client exits: 1`";
+        let (head, value) = line.split_once(": ").context(form)?;
+        let (then, head) = head.strip_prefix("then ").map_or((false, head), |head| (true, head));
+        let (node, verb, times) = match head.split(' ').collect::<Vec<_>>()[..] {
+            [node, verb] => (node, verb, None),
+            [node, "never", verb] => (node, verb, Some(0)),
+            [node, verb, times, "times"] => (node, verb, Some(times.parse().context(form)?)),
+            _ => bail!(form),
+        };
+        let what = match verb {
+            "sends" => What::Packet(value.to_owned()),
+            "says" => What::Line(value.to_owned()),
+            "exits" => What::Exit(value.parse().context("an exit status is a number")?),
+            _ => bail!(form),
+        };
+        if let What::Packet(packet) = &what {
+            ensure!(is_name(packet), "`wire show` calls no packet `{packet}`");
+        }
+        Ok(Self { times, then, ..Self::new(node, what) })
+    }
+}
+
+impl TryFrom<String> for Expected {
+    type Error = anyhow::Error;
+
+    fn try_from(line: String) -> Result<Self> {
+        line.parse()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(text: &str) -> Result<Vec<Expected>> {
+        match Told::parse(text, BTreeSet::from(["server".to_owned(), "client".to_owned()]))? {
+            Told::Runs(told) => Ok(told),
+            Told::Refused(said) => bail!("refused: {said}"),
+        }
+    }
+
+    #[test]
+    fn a_line_tells_who_what_and_how_often() {
+        let told =
+            told("client sends: RNR NAK  psn +0\nthen any says 2 times: a: b\n    Hint\n    of it.\nclient exits: 1\n")
+                .unwrap();
+        let short = |e: &Expected| (e.node.clone(), e.what.clone(), e.times, e.then, e.hint.clone());
+        let line = ("any".to_owned(), What::Line("a: b".into()), Some(2), true, "Hint of it.".to_owned());
+        assert_eq!(short(&told[1]), line);
+        assert_eq!(told[0].what, What::Packet("RNR NAK  psn +0".into()));
+        let exits: Vec<_> = told[2..].iter().map(|e| (&*e.node, &e.what)).collect();
+        assert_eq!(exits, [("client", &What::Exit(1)), ("server", &What::Exit(0))], "0 where nothing is said");
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        let wrong = [
+            ("client sends: the memory holds", "calls no packet `the memory holds`"),
+            ("client sendet: NAK", "is written as"),
+            ("NAK", "is written as"),
+            ("client exits: one", "is a number"),
+            ("clint exits: 1", "no node clint"),
+            ("then client says: x", "there must be one"),
+            ("client never says: y\nthen client says: x", "there must be one"),
+            ("    hint", "below what it is about"),
+            ("compiler says: E0505\nclient exits: 0", "no other outcome"),
+            ("", "no outcome"),
+        ];
+        for (text, said) in wrong {
+            let error = format!("{:#}", told(text).unwrap_err());
+            assert!(error.contains(said), "{error}");
+        }
+        assert_eq!(told("compiler says: E0505").unwrap_err().to_string(), "refused: E0505");
+    }
+}
