@@ -12,6 +12,7 @@ use crate::{info, slow};
 ///
 /// # Errors
 /// `Kind::NoAddress` if nobody knows the name.
+#[track_caller]
 pub fn resolve(host: &str, port: u16) -> Result<Vec<SocketAddr>> {
     slow!("getaddrinfo {host} port {port}");
     let next = "Check the spelling, `getent hosts NAME`, or give the address itself";
@@ -26,6 +27,7 @@ pub fn resolve(host: &str, port: u16) -> Result<Vec<SocketAddr>> {
 ///
 /// # Errors
 /// That of the last address; `Kind::NoAddress` if there is none.
+#[track_caller]
 pub fn try_each<T>(host: &str, port: u16, mut with: impl FnMut(SocketAddr) -> Result<T>) -> Result<T> {
     let mut last = Error::of(Kind::NoAddress, format!("no address for the host {host:?}"), "Give the address itself");
     for address in resolve(host, port)? {

@@ -132,6 +132,7 @@ impl Clients {
     }
 
     /// One more is served. If that failed, the log says which client it was, which stage began last, and why.
+    #[track_caller]
     pub fn note(&mut self, from: String, outcome: Result<()>) {
         self.served = self.served.saturating_add(1);
         if let Err(error) = outcome {

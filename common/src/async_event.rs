@@ -48,6 +48,7 @@ impl Context {
     ///
     /// # Errors
     /// `Error::Deadline` if none comes; `Error::Call` as [`try_get_async_event`](Self::try_get_async_event).
+    #[track_caller]
     pub fn get_async_event(&self, awaited: &str) -> Result<AsyncEvent> {
         fast!("ibv_get_async_event: waiting for {awaited}");
         let deadline = Deadline::answer(awaited.to_owned());
@@ -63,6 +64,7 @@ impl Context {
     ///
     /// # Errors
     /// `Error::Call` if the device's descriptor cannot be read.
+    #[track_caller]
     pub fn try_get_async_event(&self) -> Result<Option<AsyncEvent>> {
         // SAFETY: the descriptor belongs to the device, which is open. A lent one may not have been used like this before.
         minus_one("fcntl", unsafe { libc::fcntl(self.as_fd().as_raw_fd(), libc::F_SETFL, libc::O_NONBLOCK) })?;

@@ -35,6 +35,7 @@ impl Context {
     ///
     /// # Errors
     /// `Error::Call` if the process may have no more descriptors (EMFILE).
+    #[track_caller]
     pub fn create_comp_channel(&self) -> Result<CompletionChannel> {
         slow!("ibv_create_comp_channel");
         // SAFETY: the device is open, and kept so.

@@ -80,6 +80,7 @@ impl Context {
     ///
     /// # Errors
     /// `Kind::NoDevice` if none has this name; `Error::Call`, EACCES, if it may not be opened.
+    #[track_caller]
     pub fn open(name: &str) -> Result<Self> {
         slow!("ibv_open_device {name}");
         let unknown =
@@ -107,6 +108,7 @@ impl Context {
     ///
     /// # Errors
     /// `Error::Call` if the device does not answer.
+    #[track_caller]
     pub fn query_device(&self) -> Result<DeviceAttr> {
         slow!("ibv_query_device");
         // SAFETY: plain data, for which zero is a value; the device is open, and the struct is written.
@@ -129,6 +131,7 @@ impl Context {
     ///
     /// # Errors
     /// `Error::Call`, EINVAL, if there is no such port.
+    #[track_caller]
     pub fn query_port(&self, port: u8) -> Result<PortAttr> {
         slow!("ibv_query_port port={port}");
         // SAFETY: plain data, for which zero is a value; the device is open, and the struct is written.
@@ -153,6 +156,7 @@ impl Context {
     ///
     /// # Errors
     /// `Error::Call` if there is no such port, or the index is outside its table.
+    #[track_caller]
     pub fn query_gid(&self, port: u8, index: i32) -> Result<Ipv6Addr> {
         slow!("ibv_query_gid port={port} index={index}");
         let mut gid = ibv_gid { raw: [0; 16] };
@@ -171,6 +175,7 @@ impl Context {
     ///
     /// # Errors
     /// `Kind::NoAddress` if the port has none for this address.
+    #[track_caller]
     pub fn find_gid(&self, port: u8, ip: IpAddr) -> Result<(u8, Ipv6Addr)> {
         let wanted = match ip {
             IpAddr::V4(ip) => ip.to_ipv6_mapped(),

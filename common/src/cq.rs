@@ -45,6 +45,7 @@ impl CompletionChannel {
     ///
     /// # Errors
     /// `Error::Call`: EINVAL for less than 1 completion, or more than the device's `max_cqe`; ENOMEM without the memory.
+    #[track_caller]
     pub fn create_cq(&self, cqe: i32) -> Result<CompletionQueue> {
         CompletionQueue::create(self.context(), Some(self), cqe)
     }
@@ -55,6 +56,7 @@ impl Context {
     ///
     /// # Errors
     /// As [`CompletionChannel::create_cq`].
+    #[track_caller]
     pub fn create_cq(&self, cqe: i32) -> Result<CompletionQueue> {
         CompletionQueue::create(self, None, cqe)
     }
@@ -62,6 +64,7 @@ impl Context {
 
 impl CompletionQueue {
     /// Without a channel there is nothing to sleep on.
+    #[track_caller]
     fn create(context: &Context, channel: Option<&CompletionChannel>, cqe: i32) -> Result<Self> {
         slow!("ibv_create_cq cqe={cqe}");
         let reports_to = channel.map_or(std::ptr::null_mut(), CompletionChannel::raw);
@@ -102,6 +105,7 @@ impl CompletionQueue {
     ///
     /// # Errors
     /// `Error::Call` if the device refuses.
+    #[track_caller]
     pub fn req_notify(&self) -> Result<()> {
         fast!("ibv_req_notify_cq");
         // SAFETY: the CQ is alive. 0: any completion counts, not only solicited ones.
@@ -113,6 +117,7 @@ impl CompletionQueue {
     ///
     /// # Errors
     /// `Error::Call` if the device refuses.
+    #[track_caller]
     pub fn req_notify_solicited(&self) -> Result<()> {
         fast!("ibv_req_notify_cq solicited_only");
         // SAFETY: the CQ is alive.
@@ -123,6 +128,7 @@ impl CompletionQueue {
     ///
     /// # Errors
     /// `Error::Call` if the CQ is broken. A completion that failed is none: look at its status.
+    #[track_caller]
     pub fn poll(&self) -> Result<Vec<WorkCompletion>> {
         self.poll_up_to(usize::MAX)
     }
@@ -131,6 +137,7 @@ impl CompletionQueue {
     ///
     /// # Errors
     /// As [`poll`](Self::poll).
+    #[track_caller]
     pub fn poll_up_to(&self, max: usize) -> Result<Vec<WorkCompletion>> {
         self.fetch()?;
         let mut polled = self.0.polled.borrow_mut();
@@ -142,6 +149,7 @@ impl CompletionQueue {
     ///
     /// # Errors
     /// As [`poll`](Self::poll).
+    #[track_caller]
     pub fn poll_one(&self) -> Result<Option<WorkCompletion>> {
         // Those that have been taken from the device and not given out come first.
         let waiting = self.0.polled.borrow_mut().pop_front();
@@ -152,6 +160,7 @@ impl CompletionQueue {
     }
 
     /// Takes what the device has.
+    #[track_caller]
     fn fetch(&self) -> Result<()> {
         let mut batch = self.0.batch.borrow_mut();
         loop {

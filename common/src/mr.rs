@@ -79,6 +79,7 @@ impl ProtectionDomain {
     /// # Errors
     /// `Error::Call`: EINVAL for no bytes, or for REMOTE_WRITE without LOCAL_WRITE; ENOMEM for more than may be locked (`ulimit
     /// -l`). `Error::Content` if there is not so much memory.
+    #[track_caller]
     pub fn reg_mr(&self, len: usize, access: Access) -> Result<MemoryRegion> {
         MemoryRegion::register(self, &Buffer::zeroed(len)?, len, access)
     }
@@ -87,12 +88,14 @@ impl ProtectionDomain {
     ///
     /// # Errors
     /// As [`reg_mr`](Self::reg_mr); `Kind::OutOfRange` if the buffer is shorter.
+    #[track_caller]
     pub fn reg_buffer(&self, buffer: &Buffer, len: usize, access: Access) -> Result<MemoryRegion> {
         MemoryRegion::register(self, buffer, len, access)
     }
 }
 
 impl MemoryRegion {
+    #[track_caller]
     fn register(pd: &ProtectionDomain, buffer: &Buffer, len: usize, access: Access) -> Result<Self> {
         slow!("ibv_reg_mr len={len} access={access}");
         inside(0..len, buffer.len())?;

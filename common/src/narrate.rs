@@ -18,11 +18,18 @@
 //! A stage is one function of a lesson: its lines carry its name until it returns. `--stages NAME,…` shows these alone.
 //!
 //! The log goes to standard error. What a lesson was run for (`SUCCESS, …`) goes to standard output.
+//!
+//! What a run is recorded with asks for the source of each line, by the variable `LOG_SOURCE`. Then each line begins with the place
+//! in the lesson that has made the call: `[at lessons/04_rdma_write/src/client.rs:75] `. All functions of this crate that log
+//! are `#[track_caller]` for that. What is dropped has no caller: its lines name the place where their stage begins.
 
 use std::io::{IsTerminal, Write};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::panic::Location;
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use log::{Level, Record};
 use owo_colors::{AnsiColors, OwoColorize};
 
 /// Logs one line, if its tag is on. If it is off nothing is evaluated: what a request costs then is one comparison.
@@ -51,10 +58,13 @@ macro_rules! info { ($($arg:tt)+) => { $crate::log_line!("INFO", $($arg)+) } }
 #[macro_export]
 macro_rules! say { ($($arg:tt)+) => { $crate::narrate::result(format_args!($($arg)+)) } }
 
+/// A line of a source.
+type Place = &'static Location<'static>;
+
 struct Narration {
     sequence: u32,
-    /// The stages that have begun and not ended, the innermost last.
-    open: Vec<&'static str>,
+    /// The stages that have begun and not ended, the innermost last, each with the place where it began.
+    open: Vec<(&'static str, Place)>,
     /// The last stages that have begun, whether ended or not.
     begun: Vec<&'static str>,
     /// The stages that are logged; none: all.
@@ -73,7 +83,17 @@ static NARRATION: Mutex<Narration> =
 impl Narration {
     /// The stage that a line belongs to now.
     fn stage(&self) -> &'static str {
-        self.open.last().copied().unwrap_or(FIRST_STAGE)
+        self.open.last().map_or(FIRST_STAGE, |(name, _)| name)
+    }
+
+    /// The lesson's line that a caller stands for. Within this crate there is none, for a drop has no caller: then it is the
+    /// place where the stage begins.
+    fn place(&self, caller: Place) -> Option<Place> {
+        let is_own = Path::new(file!()).parent().is_some_and(|own| Path::new(caller.file()).starts_with(own));
+        if is_own {
+            return self.open.last().map(|(_, place)| *place);
+        }
+        Some(caller)
     }
 }
 
@@ -93,10 +113,11 @@ pub fn start() {
             let (sequence, stage) = next_line();
             let head = head(since_midnight(), sequence, stage);
             let tag = format!("{:<4}", record.target());
+            let source = source(record.file().zip(record.line()));
             if color {
-                writeln!(out, "{} {}  {}", head.dimmed(), tag.color(tag_color(record.target())), record.args())
+                writeln!(out, "{source}{} {}  {}", head.dimmed(), tag.color(tag_color(record.target())), record.args())
             } else {
-                writeln!(out, "{head} {tag}  {}", record.args())
+                writeln!(out, "{source}{head} {tag}  {}", record.args())
             }
         })
         .try_init();
@@ -107,13 +128,14 @@ pub fn start() {
 pub struct Stage(());
 
 /// Begins a stage: the lesson's function, as in `let _stage = stage("accept")`.
+#[track_caller]
 pub fn stage(name: &'static str) -> Stage {
     let mut narration = narration();
     if narration.begun.len() == KEPT {
         narration.begun.remove(0);
     }
     narration.begun.push(name);
-    narration.open.push(name);
+    narration.open.push((name, Location::caller()));
     Stage(())
 }
 
@@ -145,31 +167,52 @@ pub fn is_on(tag: &'static str) -> bool {
 }
 
 /// One log line; called by the macros.
+#[track_caller]
 pub fn line(tag: &'static str, text: std::fmt::Arguments) {
     let narration = narration();
     let stage = narration.stage();
     let shown = narration.shown.is_empty() || narration.shown.iter().any(|name| name == stage);
     drop(narration);
     if shown {
-        log::info!(target: tag, "{text}");
+        log_at(Location::caller(), Level::Info, tag, text);
     }
 }
 
 /// One line about a failure: it passes every filter.
+#[track_caller]
 pub fn failure(text: &str) {
-    log::error!(target: "ERR", "{text}");
+    log_at(Location::caller(), Level::Error, "ERR", format_args!("{text}"));
+}
+
+/// What `log::log!` does, but for the place.
+fn log_at(caller: Place, level: Level, tag: &'static str, text: std::fmt::Arguments) {
+    let place = narration().place(caller);
+    let mut record = Record::builder();
+    record.level(level).target(tag).args(text).file_static(place.map(Location::file)).line(place.map(Location::line));
+    log::logger().log(&record.build());
 }
 
 /// A failure that ends something, and how it came so far.
+#[track_caller]
 pub fn failed(text: &str) {
     failure(text);
     failure(&format!("the stages so far: {}", history()));
 }
 
 /// One line on standard output; called by [`say!`](crate::say).
+#[track_caller]
 pub fn result(text: std::fmt::Arguments) {
+    let source = source(narration().place(Location::caller()).map(|place| (place.file(), place.line())));
     // A reader that has gone away (`… | head -1`) is no reason to fail.
-    let _ = writeln!(std::io::stdout(), "{text}");
+    let _ = writeln!(std::io::stdout(), "{source}{text}");
+}
+
+/// What a line begins with for those who record it: where it comes from.
+fn source(place: Option<(&str, u32)>) -> String {
+    static IS_WANTED: OnceLock<bool> = OnceLock::new();
+    let is_wanted = *IS_WANTED.get_or_init(|| std::env::var_os("LOG_SOURCE").is_some_and(|value| !value.is_empty()));
+    let place = place.filter(|_| is_wanted);
+    place.map(|(file, line)| format!("[at {file}:{line}] ")).unwrap_or_default()
 }
 
 /// Bytes for people: text in quotes where it is text, else the first and last bytes in hex. Zeroes at the end, which are

@@ -25,6 +25,7 @@ impl Context {
     ///
     /// # Errors
     /// `Error::Call`, ENOMEM, if the device has no more.
+    #[track_caller]
     pub fn alloc_pd(&self) -> Result<ProtectionDomain> {
         slow!("ibv_alloc_pd");
         // SAFETY: the device is open, and kept so.

@@ -51,6 +51,7 @@ impl CmId {
     /// # Errors
     /// `Kind::NoDevice` if the id has none; `Error::Call`: EINVAL for more than the device has, or if the id has a QP; ENOMEM
     /// without the memory. `Kind::Misuse` if the parts are of several devices.
+    #[track_caller]
     pub fn create_qp(&self, pd: &ProtectionDomain, attr: &QpInitAttr) -> Result<QueuePair> {
         slow!("rdma_create_qp {attr}");
         attr.check(&self.verbs()?, pd)?;
@@ -69,6 +70,7 @@ impl ProtectionDomain {
     /// # Errors
     /// `Error::Call`: EINVAL for more than the device has, ENOMEM without the memory. `Kind::Misuse` if the parts are of several
     /// devices.
+    #[track_caller]
     pub fn create_qp(&self, attr: &QpInitAttr) -> Result<QueuePair> {
         slow!("ibv_create_qp {attr}");
         attr.check(self.context(), self)?;
@@ -106,6 +108,7 @@ impl QueuePair {
     ///
     /// # Errors
     /// `Error::Call`, EINVAL, if the state cannot be reached from here, or an attribute does not fit.
+    #[track_caller]
     pub fn modify(&self, to: &ModifyQp) -> Result<()> {
         slow!("ibv_modify_qp {to:?}");
         // SAFETY: the QP is alive.
@@ -133,6 +136,7 @@ impl QueuePair {
     }
 
     /// Logs the QP's state, and of its attributes those that changed since the last time; MTU in bytes, times in ms.
+    #[track_caller]
     pub fn dump(&self) {
         match self.query() {
             Ok(attr) => {

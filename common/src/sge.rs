@@ -6,6 +6,7 @@ use rdma_sys::{ibv_recv_wr, ibv_sge};
 use smallvec::SmallVec;
 
 use crate::error::{Error, Kind, Result};
+use crate::info;
 use crate::mr::MemoryRegion;
 
 /// A piece of a region: which of its bytes, counted from its start.
@@ -34,9 +35,12 @@ pub(crate) fn sges(pieces: &[Piece], max_sge: u32) -> Result<Sges> {
     pieces.iter().map(sge).collect()
 }
 
-/// As in `addr=0x… len=16 lkey=0x…`.
-pub(crate) fn dump_sge(sge: &ibv_sge) -> String {
-    format!("addr=0x{:x} len={} lkey=0x{:x}", sge.addr, sge.length, sge.lkey)
+/// Logs each piece of a request.
+#[track_caller]
+pub(crate) fn show_sges(sges: &[ibv_sge]) {
+    for sge in sges {
+        info!("SGE: addr=0x{:x} len={} lkey=0x{:x}", sge.addr, sge.length, sge.lkey);
+    }
 }
 
 /// The length of a whole request in bytes.

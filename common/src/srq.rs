@@ -17,9 +17,9 @@ use crate::error::{null, positive_errno, Result};
 use crate::ledger::ReceiveLedger;
 use crate::mr::MemoryRegion;
 use crate::pd::ProtectionDomain;
-use crate::sge::{dump_sge, recv_wr, sges, total_len, Piece};
+use crate::sge::{recv_wr, sges, show_sges, total_len, Piece};
 use crate::wr_id::next_wr_id;
-use crate::{fast, info, narrate, slow};
+use crate::{fast, narrate, slow};
 
 /// A shared receive queue.
 pub struct SharedReceiveQueue(Rc<Inner>);
@@ -36,6 +36,7 @@ impl ProtectionDomain {
     ///
     /// # Errors
     /// `Error::Call`: EINVAL for more than the device has, ENOMEM without the memory.
+    #[track_caller]
     pub fn create_srq(&self, max_wr: u32, max_sge: u32) -> Result<SharedReceiveQueue> {
         slow!("ibv_create_srq max_wr={max_wr} max_sge={max_sge}");
         let attr = ibv_srq_attr { max_wr, max_sge, srq_limit: 0 };
@@ -53,6 +54,7 @@ impl SharedReceiveQueue {
     ///
     /// # Errors
     /// `Error::Call`, ENOMEM, if the SRQ is full; `Kind::OutOfRange` for a range outside the region.
+    #[track_caller]
     pub fn post_recv(&self, region: &MemoryRegion, range: Range<usize>) -> Result<u64> {
         self.post_recv_pieces(&[(region, range)])
     }
@@ -61,11 +63,12 @@ impl SharedReceiveQueue {
     ///
     /// # Errors
     /// As [`post_recv`](Self::post_recv); `Kind::Misuse` for more than `max_sge` pieces, too.
+    #[track_caller]
     pub fn post_recv_pieces(&self, pieces: &[Piece]) -> Result<u64> {
         let mut sges = sges(pieces, self.0.max_sge)?;
         let wr_id = next_wr_id();
         fast!("ibv_post_srq_recv wr_id={wr_id} len={}", total_len(&sges));
-        sges.iter().for_each(|sge| info!("SGE: {}", dump_sge(sge)));
+        show_sges(&sges);
         self.0.ledger.add(wr_id, pieces.iter().map(|(region, _)| region.keep()).collect());
         let (mut wr, mut bad) = (recv_wr(wr_id, &mut sges), std::ptr::null_mut());
         // SAFETY: the SRQ is alive. The request and its SGEs live across the call, which copies them; the ledger keeps the
@@ -83,6 +86,7 @@ impl SharedReceiveQueue {
     ///
     /// # Errors
     /// `Error::Call`, EINVAL, for more than the SRQ has room for.
+    #[track_caller]
     pub fn arm_limit(&self, limit: u32) -> Result<()> {
         slow!("ibv_modify_srq srq_limit={limit}");
         let mut attr = ibv_srq_attr { max_wr: 0, max_sge: 0, srq_limit: limit };

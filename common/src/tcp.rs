@@ -19,6 +19,7 @@ const MAX_LEN: usize = 256;
 ///
 /// # Errors
 /// `Kind::NoAddress` if nobody knows the name; `Error::Content` if the port is taken, or the address not this machine's.
+#[track_caller]
 pub fn listen(args: &Args) -> Result<TcpListener> {
     let _stage = stage("listen");
     try_each(&args.address, args.port, |address| {
@@ -37,6 +38,7 @@ impl Peer {
     ///
     /// # Errors
     /// `Kind::NoAddress` if nobody knows the name; `Error::Content` if nobody listens there.
+    #[track_caller]
     pub fn connect(args: &Args) -> Result<Self> {
         let _stage = stage("connect_tcp");
         try_each(&args.address, args.port, |address| {
@@ -49,6 +51,7 @@ impl Peer {
     ///
     /// # Errors
     /// `Error::Deadline` if nobody comes.
+    #[track_caller]
     pub fn accept(listener: &TcpListener) -> Result<Self> {
         let _stage = stage("accept_tcp");
         slow!("accept, TCP");
@@ -80,6 +83,7 @@ impl Peer {
     ///
     /// # Errors
     /// `Error::Content` if the peer has gone; `Error::Deadline` if it does not read.
+    #[track_caller]
     pub fn tell(&mut self, message: &str) -> Result<()> {
         slow!("TCP, to the peer: {message}");
         self.0.get_mut().write_all(format!("{message}\0").as_bytes()).map_err(failed)
@@ -90,6 +94,7 @@ impl Peer {
     /// # Errors
     /// `Kind::PeerGone` if the peer has hung up; `Kind::Malformed` for bytes that are no message; `Error::Deadline` if it is not
     /// whole in time.
+    #[track_caller]
     pub fn hear(&mut self) -> Result<String> {
         let (mut bytes, deadline) = (Vec::new(), Deadline::answer("a message of the peer's over TCP"));
         while bytes.len() < MAX_LEN && bytes.last() != Some(&0) {

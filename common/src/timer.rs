@@ -17,6 +17,7 @@ impl Timer {
     ///
     /// # Errors
     /// `Kind::Misuse` for 0; `Error::Call` if the process may have no more descriptors (EMFILE).
+    #[track_caller]
     pub fn every(period: Duration) -> Result<Self> {
         if period.is_zero() {
             // To timerfd_settime, 0 means: never.

@@ -16,6 +16,7 @@ impl CmId {
     /// # Errors
     /// `Kind::NoDevice`; `Kind::Misuse` for more than 56 bytes of private data; `Error::Call`, EINVAL, if the route is not
     /// resolved. Later ones come as the event.
+    #[track_caller]
     pub fn connect(&self, param: &ConnParam) -> Result<()> {
         fits("rdma_connect", param.private_data.len(), REQ_PRIVATE_DATA)?;
         slow!("rdma_connect {}", param);
@@ -30,6 +31,7 @@ impl CmId {
     ///
     /// # Errors
     /// `Kind::NoDevice`; `Kind::Misuse` for more than 196 bytes of private data; `Error::Call`, EINVAL, if nobody knocks.
+    #[track_caller]
     pub fn accept(&self, param: &ConnParam) -> Result<()> {
         fits("rdma_accept", param.private_data.len(), REP_PRIVATE_DATA)?;
         slow!("rdma_accept {}", param);
@@ -42,6 +44,7 @@ impl CmId {
     ///
     /// # Errors
     /// `Kind::Misuse` for more than 148 bytes; `Error::Call`, EINVAL, if nobody knocks.
+    #[track_caller]
     pub fn reject(&self, why: &[u8]) -> Result<()> {
         fits("rdma_reject", why.len(), REJ_PRIVATE_DATA)?;
         slow!("rdma_reject private_data={} bytes", why.len());
@@ -54,6 +57,7 @@ impl CmId {
     ///
     /// # Errors
     /// `Kind::NoDevice`; `Error::Call`, EINVAL, if there was no connection.
+    #[track_caller]
     pub fn disconnect(&self) -> Result<()> {
         slow!("rdma_disconnect");
         self.device()?;

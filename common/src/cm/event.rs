@@ -26,6 +26,7 @@ pub struct CmEvent {
 
 impl CmEvent {
     /// Wraps an event that `rdma_get_cm_event` has just returned from `channel`.
+    #[track_caller]
     pub(super) fn new(raw: *mut rdma_cm_event, channel: &EventChannel) -> Self {
         // SAFETY: the event is valid until it is acked, and so are the ids that it names: destroying an id waits for
         // the ack of its events, and only ids made by CmId are on the channel.
@@ -97,18 +98,26 @@ impl CmEvent {
     }
 
     /// `rdma_ack_cm_event`: gives the event back. Its private data is gone after this.
-    pub fn ack(self) {
-        drop(self);
+    #[track_caller]
+    pub fn ack(mut self) {
+        self.give_back();
+    }
+
+    #[track_caller]
+    fn give_back(&mut self) {
+        slow!("rdma_ack_cm_event");
+        // SAFETY: from rdma_get_cm_event, and acked nowhere else: it is ours only once. The ids are released after this, when
+        // the fields are dropped: in the other order rdma_destroy_id would wait for this very ack.
+        unsafe { rdma_ack_cm_event(std::mem::replace(&mut self.raw, std::ptr::null_mut())) };
+        self.owner.count_unacked(-1);
     }
 }
 
 impl Drop for CmEvent {
     fn drop(&mut self) {
-        slow!("rdma_ack_cm_event");
-        // SAFETY: from rdma_get_cm_event, and acked nowhere else. The ids are released after this, when the fields are
-        // dropped: in the other order rdma_destroy_id would wait for this very ack.
-        unsafe { rdma_ack_cm_event(self.raw) };
-        self.owner.count_unacked(-1);
+        if !self.raw.is_null() {
+            self.give_back();
+        }
     }
 }
 

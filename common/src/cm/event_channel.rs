@@ -35,6 +35,7 @@ impl EventChannel {
     ///
     /// # Errors
     /// `Error::Call`, ENODEV or ENOENT: as above.
+    #[track_caller]
     pub fn create() -> Result<Self> {
         slow!("rdma_create_event_channel");
         // SAFETY: the call takes no argument.
@@ -49,6 +50,7 @@ impl EventChannel {
     ///
     /// # Errors
     /// `Error::Call` if the kernel has no room for it.
+    #[track_caller]
     pub fn create_id(&self) -> Result<CmId> {
         CmId::create(self)
     }
@@ -57,6 +59,7 @@ impl EventChannel {
     ///
     /// # Errors
     /// `Error::Deadline` if none comes.
+    #[track_caller]
     pub fn get_cm_event(&self) -> Result<CmEvent> {
         slow!("rdma_get_cm_event: waiting for any event");
         self.next(&Deadline::knock("a CM event"))
@@ -66,6 +69,7 @@ impl EventChannel {
     ///
     /// # Errors
     /// `Error::Event` for another event, `Error::Deadline` if none comes, `Kind::Misuse` if several ids report here.
+    #[track_caller]
     pub fn wait_for(&self, wanted: CmEventType) -> Result<CmEvent> {
         self.wait_for_one_of(&[wanted])
     }
@@ -79,6 +83,7 @@ impl EventChannel {
     ///
     /// # Errors
     /// `Error::Event` for another event, `Error::Deadline` if none comes, `Kind::Misuse` if several ids report here.
+    #[track_caller]
     pub fn wait_for_one_of(&self, wanted: &[CmEventType]) -> Result<CmEvent> {
         let names: Vec<String> = wanted.iter().map(|event| short_name(*event)).collect();
         slow!("rdma_get_cm_event: waiting for {}", names.join(" or "));
@@ -105,6 +110,7 @@ impl EventChannel {
     ///
     /// # Errors
     /// `Error::Call` if the channel cannot be read. None is no error.
+    #[track_caller]
     pub fn try_get_cm_event(&self) -> Result<Option<CmEvent>> {
         let mut event: *mut rdma_cm_event = std::ptr::null_mut();
         // SAFETY: the channel is open; on success `event` points to an event that is ours until it is acked.
@@ -117,6 +123,7 @@ impl EventChannel {
         }
     }
 
+    #[track_caller]
     fn next(&self, deadline: &Deadline) -> Result<CmEvent> {
         loop {
             deadline.wait_readable(&[self.as_fd()])?;

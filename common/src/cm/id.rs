@@ -33,6 +33,7 @@ struct Inner {
 }
 
 impl CmId {
+    #[track_caller]
     pub(super) fn create(channel: &EventChannel) -> Result<Self> {
         slow!("rdma_create_id RDMA_PS_TCP");
         let mut raw = std::ptr::null_mut();
@@ -96,6 +97,7 @@ impl CmId {
     ///
     /// # Errors
     /// `Error::Call`, ENOSYS from a kernel that does not know the option.
+    #[track_caller]
     pub fn set_ack_timeout(&self, exponent: u8) -> Result<()> {
         // From <rdma/rdma_cma.h>, which rdma-sys leaves out.
         const RDMA_OPTION_ID: i32 = 0;
@@ -112,6 +114,7 @@ impl CmId {
     /// # Errors
     /// `Error::Call`: EADDRINUSE if a listener has the port, EADDRNOTAVAIL if the address is not this machine's, ENODEV if no
     /// RDMA device has it, EINVAL if the id is bound.
+    #[track_caller]
     pub fn bind_addr(&self, address: SocketAddr) -> Result<()> {
         slow!("rdma_bind_addr {address}");
         let mut address = address::to_c(address);
@@ -124,6 +127,7 @@ impl CmId {
     ///
     /// # Errors
     /// `Error::Call`: EADDRINUSE if another id listens there, EINVAL if this one does, or connects.
+    #[track_caller]
     pub fn listen(&self, backlog: i32) -> Result<()> {
         slow!("rdma_listen backlog={backlog}");
         // SAFETY: the id is alive.
@@ -135,6 +139,7 @@ impl CmId {
     /// # Errors
     /// `Error::Call`: ENETUNREACH or EHOSTUNREACH without a route, ENODEV if it leads over no RDMA device, EINVAL if the id
     /// has resolved before or listens. Later ones come as the event.
+    #[track_caller]
     pub fn resolve_addr(&self, address: SocketAddr) -> Result<()> {
         slow!("rdma_resolve_addr {address} timeout={} ms", resolve_timeout());
         let (mut to, from) = (address::to_c(address), std::ptr::null_mut());
@@ -148,6 +153,7 @@ impl CmId {
     ///
     /// # Errors
     /// `Kind::NoDevice`; `Error::Call`, EINVAL, if the address is not resolved. Later ones come as the event.
+    #[track_caller]
     pub fn resolve_route(&self) -> Result<()> {
         slow!("rdma_resolve_route timeout={} ms", resolve_timeout());
         // librdmacm looks into the device without asking whether there is one: so this and the next calls ask first.
@@ -161,6 +167,7 @@ impl CmId {
     ///
     /// # Errors
     /// `Kind::Misuse` for such an event; `Error::Call` if the kernel refuses.
+    #[track_caller]
     pub fn migrate_id(&self, channel: &EventChannel) -> Result<()> {
         if self.0.unacked.get() > 0 {
             let what = "rdma_migrate_id would wait for ever: an event of this id is not acknowledged";

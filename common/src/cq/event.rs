@@ -20,6 +20,7 @@ impl CompletionChannel {
     ///
     /// # Errors
     /// `Error::Deadline` if none reports.
+    #[track_caller]
     pub fn get_cq_event(&self, awaited: &str) -> Result<CompletionQueue> {
         fast!("ibv_get_cq_event: waiting for {awaited}");
         let deadline = Deadline::answer(awaited.to_owned());
@@ -36,6 +37,7 @@ impl CompletionChannel {
     ///
     /// # Errors
     /// `Error::Deadline` if neither comes.
+    #[track_caller]
     pub fn get_cq_event_or_cm_event(&self, other: &EventChannel, awaited: &str) -> Result<Woken<CompletionQueue>> {
         fast!("ibv_get_cq_event: waiting for {awaited}, or a CM event");
         let deadline = Deadline::answer(awaited.to_owned());

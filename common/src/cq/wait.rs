@@ -26,6 +26,7 @@ impl CompletionQueue {
     /// # Errors
     /// `Error::Completion` if it failed, or what it depends on; `Error::Deadline` if it does not come;
     /// `Kind::NeverCompletes` if it cannot come.
+    #[track_caller]
     pub fn wait_for(&self, wr_id: u64, awaited: &str) -> Result<WorkCompletion> {
         match self.wait(wr_id, None, awaited)? {
             Woken::Completion(wc) => Ok(wc),
@@ -39,6 +40,7 @@ impl CompletionQueue {
     ///
     /// # Errors
     /// As [`wait_for`](Self::wait_for).
+    #[track_caller]
     pub fn wait_for_or_cm_event(
         &self,
         wr_id: u64,
@@ -52,11 +54,13 @@ impl CompletionQueue {
     ///
     /// # Errors
     /// `Error::Completion` if it failed, or what it depends on.
+    #[track_caller]
     pub fn poll_for(&self, wr_id: u64) -> Result<Option<WorkCompletion>> {
         self.fetch()?;
         self.take(wr_id, &self.posted_to(wr_id)).map(WorkCompletion::into_success).transpose()
     }
 
+    #[track_caller]
     fn wait(&self, wr_id: u64, other: Option<&EventChannel>, awaited: &str) -> Result<Woken<WorkCompletion>> {
         data!("ibv_poll_cq until wr_id={wr_id}, {awaited}");
         let deadline = Deadline::answer(format!("the completion of work request {wr_id} ({awaited})"));

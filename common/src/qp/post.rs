@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 use crate::error::{positive_errno, Error, Kind, Result};
 use crate::mr::MemoryRegion;
 use crate::qp::QueuePair;
-use crate::sge::{dump_sge, recv_wr, sges, total_len, Piece};
+use crate::sge::{recv_wr, sges, show_sges, total_len, Piece};
 use crate::wr::SendWr;
 use crate::wr_id::{next_wr_id, next_wr_ids};
 use crate::{data, fast, info};
@@ -26,6 +26,7 @@ impl QueuePair {
     /// # Errors
     /// `Error::Call`: ENOMEM if the queue is full, EINVAL in RESET. `Kind::OutOfRange` for a range outside the region,
     /// `Kind::Misuse` if the QP has an SRQ.
+    #[track_caller]
     pub fn post_recv(&self, region: &MemoryRegion, range: Range<usize>) -> Result<u64> {
         self.post_recv_pieces(&[(region, range)])
     }
@@ -34,6 +35,7 @@ impl QueuePair {
     ///
     /// # Errors
     /// As [`post_recv`](Self::post_recv); `Kind::Misuse` for more than `max_recv_sge` pieces, too.
+    #[track_caller]
     pub fn post_recv_pieces(&self, pieces: &[Piece]) -> Result<u64> {
         if self.srq.is_some() {
             return Err(Error::of(Kind::Misuse, "this QP receives from an SRQ", "Post the receive to the SRQ"));
@@ -41,7 +43,7 @@ impl QueuePair {
         let mut sges = sges(pieces, self.cap.max_recv_sge)?;
         let wr_id = next_wr_id();
         fast!("ibv_post_recv wr_id={wr_id} len={}", total_len(&sges));
-        sges.iter().for_each(|sge| info!("SGE: {}", dump_sge(sge)));
+        show_sges(&sges);
         self.received.add(wr_id, pieces.iter().map(|(region, _)| region.keep()).collect());
         let (mut wr, mut bad) = (recv_wr(wr_id, &mut sges), std::ptr::null_mut());
         // SAFETY: the QP is alive. The request and its SGEs live across the call, which copies them; the ledger keeps the
@@ -60,6 +62,7 @@ impl QueuePair {
     /// # Errors
     /// `Error::Call`: ENOMEM if the queue is full, EINVAL before RTS (mlx5: ENOMEM). `Kind::OutOfRange` for a range
     /// outside its region, `Kind::Misuse` for what the operation or the QP cannot carry. Nothing is posted then.
+    #[track_caller]
     pub fn post_send(&self, request: &SendWr) -> Result<u64> {
         let mut sges = request.sges(self.cap.max_send_sge, self.cap.max_inline_data)?;
         let mut wr = self.show(next_wr_id(), request, &mut sges);
@@ -76,6 +79,7 @@ impl QueuePair {
 
     /// `ibv_post_send` with a list: one call for all requests. If the device refuses one, those before it are under way:
     /// so this returns the numbers of those that are, and what stopped the next.
+    #[track_caller]
     pub fn post_send_all(&self, requests: &[SendWr]) -> (Range<u64>, Result<()>) {
         let sges = requests.iter().map(|request| request.sges(self.cap.max_send_sge, self.cap.max_inline_data));
         let mut sges: SmallVec<[_; LIST]> = match sges.collect::<Result<_>>() {
@@ -83,9 +87,10 @@ impl QueuePair {
             Err(error) => return (0..0, Err(error)),
         };
         let wr_ids = next_wr_ids(requests.len());
-        let numbered = wr_ids.clone().zip(requests).zip(&mut sges);
-        let mut wrs: SmallVec<[_; LIST]> =
-            numbered.map(|((wr_id, request), sges)| self.show(wr_id, request, sges)).collect();
+        let mut wrs: SmallVec<[_; LIST]> = SmallVec::new();
+        for ((wr_id, request), sges) in wr_ids.clone().zip(requests).zip(&mut sges) {
+            wrs.push(self.show(wr_id, request, sges));
+        }
         let mut next = std::ptr::null_mut();
         for wr in wrs.iter_mut().rev() {
             wr.next = next;
@@ -107,9 +112,10 @@ impl QueuePair {
     }
 
     /// Shows the request and its number, in C's form.
+    #[track_caller]
     fn show(&self, wr_id: u64, request: &SendWr, sges: &mut [ibv_sge]) -> ibv_send_wr {
         data!("ibv_post_send {} wr_id={wr_id} len={}", request.name(), total_len(sges));
-        sges.iter().for_each(|sge| info!("SGE: {}", dump_sge(sge)));
+        show_sges(sges);
         info!("WR: {}", request.dump(wr_id, sges.len()));
         request.to_c(wr_id, sges)
     }

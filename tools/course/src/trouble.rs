@@ -5,6 +5,7 @@ use anyhow::{Context, Result};
 use run::capture::Reader;
 use run::file::Line;
 use run::row::{clients, Row, Rows};
+use run::said::Said;
 
 /// What the lab and the device call it when they have to end a run, or a kernel breaks.
 const TROUBLE: &str = "trouble";
@@ -52,11 +53,11 @@ fn is_refusal(row: &Row) -> bool {
 }
 
 fn is_failure(line: &Line) -> bool {
-    let has_failed = line.text.contains("status=IBV_WC_") && !line.text.contains("status=IBV_WC_SUCCESS");
-    has_failed
-        || line.act == TROUBLE
-        || line.text.contains(PANICKED)
-        || line.tag() == Some("ERR") && !line.text.contains("the stages so far")
+    match Said::of(line) {
+        Said::Wc { status, .. } => status != "IBV_WC_SUCCESS",
+        Said::StagesSoFar => false,
+        _ => line.tag() == Some("ERR") || line.act == TROUBLE || line.text.contains(PANICKED),
+    }
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ stty sane $size
 cd || exit
 # The kernel would look for modprobe in another folder when tc asks for netem.
 modprobe sch_netem
-unset NO_COLOR
+unset NO_COLOR LOG_SOURCE
 # busybox takes its own ip and tc for the real ones.
 echo 'alias ip=/usr/bin/ip tc=/usr/bin/tc' >/run/aliases
 export ENV=/run/aliases PS1='client:\w# '

@@ -196,8 +196,8 @@ fn interpreter(script: &Path) -> String {
 fn environment(variables: &[(String, String)]) -> Result<String> {
     let folder = env::current_dir().context("the current folder is gone")?;
     let folder = shlex::try_quote(folder.to_str().context("the current folder's name is not UTF-8")?)?.into_owned();
-    // Colors are the lanes' business; the logs are plain text.
-    let mut text = format!("cd {folder}\nexport NO_COLOR=1\n");
+    // Colors are the lanes' business; the logs are plain text, each line with the place where it comes from.
+    let mut text = format!("cd {folder}\nexport NO_COLOR=1 {}=1\n", run::source::WANTED);
     let passed_on = PASSED_ON.into_iter().filter_map(|name| Some((name.to_owned(), env::var(name).ok()?)));
     for (name, value) in passed_on.chain(variables.iter().cloned()) {
         text.push_str(&format!("export {name}={}\n", shlex::try_quote(&value)?));

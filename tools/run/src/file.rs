@@ -2,10 +2,11 @@
 //!
 //! A run file is a pcapng file with both. A line is a *systemd Journal Export Block*, one journal entry of
 //! `KEY=value` lines, which Wireshark shows between the packets with a number of its own. The keys are those of
-//! systemd.journal-fields(7), and four more: `RDMA_STAGE` and `RDMA_TAG`, taken out of a lesson's line, `LAB_ACT`, and
-//! `LAB_STREAM` of a line on standard error.
+//! systemd.journal-fields(7), and five more: `RDMA_STAGE` and `RDMA_TAG`, taken out of a lesson's line, `LAB_ACT`,
+//! `LAB_STREAM` of a line on standard error, and `LAB_CODE`, see [`source`](crate::source).
 
 use crate::look::printable;
+use crate::source::Source;
 use roce::LinkType;
 
 /// One recorded frame.
@@ -63,6 +64,8 @@ pub struct Line {
     pub act: String,
     /// Whether it was said on standard error.
     pub error: bool,
+    /// The line of a lesson that has called for it; None if the program does not say so.
+    pub source: Option<Source>,
 }
 
 impl Line {
@@ -80,7 +83,11 @@ impl Line {
 
     /// What a program said.
     pub fn of_program(program: &str, text: String, error: bool) -> Line {
-        Line { program: program.to_owned(), text, error, ..Line::default() }
+        let (source, text) = match Source::split(&text) {
+            Some((source, rest)) => (Some(source), rest.to_owned()),
+            None => (None, text),
+        };
+        Line { program: program.to_owned(), text, error, source, ..Line::default() }
     }
 
     /// What the lab did, with one word for it.
@@ -117,6 +124,12 @@ impl Line {
         self.heading().map_or(&self.text, |(_, rest)| rest)
     }
 
+    /// The text without heading and tag; [`Said`](crate::said::Said) takes it apart.
+    pub fn words(&self) -> &str {
+        let tag = self.heading().and(self.tag()).unwrap_or_default();
+        self.said().strip_prefix(tag).unwrap_or(self.said()).trim_start()
+    }
+
     fn heading(&self) -> Option<(&str, &str)> {
         let (heading, rest) = self.text.strip_prefix('[')?.split_once("] ")?;
         let mut words = heading.split(' ');
@@ -142,6 +155,9 @@ impl Line {
             ("RDMA_TAG", self.tag().unwrap_or_default()),
             ("LAB_ACT", &self.act),
             ("LAB_STREAM", if self.error { "stderr" } else { "" }),
+            ("CODE_FILE", self.source.as_ref().map_or("", |source| &source.file)),
+            ("CODE_LINE", &self.source.as_ref().map(|source| source.line.to_string()).unwrap_or_default()),
+            ("LAB_CODE", self.source.as_ref().map_or("", |source| &source.text)),
         ];
         let mut entry = String::new();
         for (key, value) in fields.into_iter().filter(|(key, value)| !value.is_empty() || *key == "MESSAGE") {
@@ -163,6 +179,9 @@ impl Line {
                 "MESSAGE" => line.text = printable(value),
                 "LAB_ACT" => line.act = printable(value),
                 "LAB_STREAM" => line.error = value == "stderr",
+                "CODE_FILE" => line.source.get_or_insert_with(Source::default).file = printable(value),
+                "CODE_LINE" => line.source.get_or_insert_with(Source::default).line = value.parse().unwrap_or_default(),
+                "LAB_CODE" => line.source.get_or_insert_with(Source::default).text = printable(value),
                 _ => {}
             }
         }
@@ -200,7 +219,10 @@ mod tests {
     fn a_run_file_gives_back_packets_and_lines_with_one_numbering() {
         let mut writer = Writer::without_interface(Vec::new(), &Section::default()).unwrap();
         let server = writer.interface(LinkType::ETHERNET, Some("server")).unwrap();
-        let said = Line { time_us: 7, error: true, ..line("[12:00:00.000 #0007 accept] ERR   broken: a = b") };
+        let said =
+            Line::of_program("lesson-04", "[at a.rs:5] [12:00:00.000 #0007 accept] ERR   broken: a = b".into(), true);
+        let source = said.source.clone().map(|source| Source { text: "x = \"y\";".into(), ..source });
+        let said = Line { time_us: 7, source, ..said };
         writer.line(&said).unwrap();
         writer.cut_packet(server, 5000, &[1, 2, 3], 3, Some("dropped")).unwrap();
         writer.line(&Line { act: "exit".into(), program: Line::LAB.into(), ..line("status 0") }).unwrap();

@@ -3,6 +3,7 @@
 use crate::capture::Record;
 use crate::file::{Event, Line};
 use crate::pcapng::{Section, Writer};
+use crate::source::Sources;
 use roce::{Frame, LinkType};
 use std::fmt;
 use std::io::{self, Write};
@@ -17,6 +18,7 @@ pub struct Recorder<W: Write> {
     /// Events so far.
     number: u64,
     counts: Counts,
+    sources: Sources,
     started: (Instant, SystemTime),
 }
 
@@ -65,7 +67,8 @@ impl<W: Write> Recorder<W> {
             capture.interface(LinkType::ETHERNET, Some(name))?;
         }
         let nodes = nodes.iter().map(|name| (*name).to_owned()).collect();
-        Ok(Self { capture, nodes, number: 0, counts: Counts::default(), started: (Instant::now(), SystemTime::now()) })
+        let (counts, sources, started) = (Counts::default(), Sources::new(), (Instant::now(), SystemTime::now()));
+        Ok(Self { capture, nodes, number: 0, counts, sources, started })
     }
 
     /// Writes a frame that a node has sent, and what became of it if it was not simply delivered.
@@ -86,8 +89,9 @@ impl<W: Write> Recorder<W> {
     ///
     /// # Errors
     /// It cannot be written.
-    pub fn line(&mut self, node: Option<usize>, line: Line) -> io::Result<Event<'static>> {
+    pub fn line(&mut self, node: Option<usize>, mut line: Line) -> io::Result<Event<'static>> {
         self.number += 1;
+        line.source.iter_mut().for_each(|source| self.sources.fill(source));
         let name = node.and_then(|node| self.nodes.get(node)).cloned().unwrap_or_default();
         let line = Line { number: self.number, time_us: self.now().as_micros() as u64, node: name, ..line };
         self.capture.line(&line)?;

@@ -18,6 +18,7 @@ use program::Program;
 use record::Recorder;
 use run::programs::{Node, CLIENT};
 use run::rules::Rules;
+use run::source;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use wires::Wires;
@@ -187,6 +188,7 @@ impl Session {
             if is_shell { program::shell() } else { program::command(&command, self.wires.socket(node)?) };
         program.env("SERVER", &self.server).env(tap::LOG, if self.run.options.log { "1" } else { "" });
         if !is_shell {
+            program.env(source::WANTED, "1");
             program.stdout(self.inbox.stream(kind::OUT, node)?).stderr(self.inbox.stream(kind::ERROR, node)?);
         }
         self.programs.push(Program::start(program, node, &self.library, &self.inbox)?);

@@ -5,11 +5,11 @@
 //! shows the regions that RETHs name, as far as they name them.
 
 use super::requests::Requests;
-use super::{number, value};
 use roce::opcode::{Operation, Part};
 use roce::packet::Packet;
 use roce::track::Seen;
 use run::capture::Error;
+use run::said::Said;
 use serde::Serialize;
 use std::collections::{HashMap, HashSet};
 
@@ -68,28 +68,27 @@ impl Memory {
     }
 
     /// Takes note of a line of the log.
-    pub(super) fn line(&mut self, node: usize, said: &str) -> Vec<Change> {
-        if said.contains("ibv_reg_mr ") {
-            self.access.insert(node, value(said, "access").unwrap_or_default().into());
-        } else if said.contains("ibv_dereg_mr") {
-            let count = self.gone.entry(node).or_default();
-            *count += 1;
-            return vec![Change::Gone { node, count: *count }];
-        } else if said.contains("MR: addr=") {
-            return self.registered(node, said).into_iter().collect();
+    pub(super) fn line(&mut self, node: usize, said: Said) -> Vec<Change> {
+        match said {
+            Said::RegMr { access } => {
+                self.access.insert(node, access.into());
+            }
+            Said::Call { name: "ibv_dereg_mr", .. } => {
+                let count = self.gone.entry(node).or_default();
+                *count += 1;
+                return vec![Change::Gone { node, count: *count }];
+            }
+            Said::Mr { addr, len, lkey, rkey } => {
+                let access = self.access.remove(&node).unwrap_or_default();
+                let writable = ["REMOTE_WRITE", "REMOTE_ATOMIC"].iter().any(|flag| access.contains(flag));
+                self.regions.push(Region { node, addr, len, rkey, writable });
+                let (region, addr) = (self.regions.len() - 1, format!("{addr:#x}"));
+                let (lkey, rkey) = (format!("{lkey:#x}"), format!("{rkey:#x}"));
+                return vec![Change::Region { region, node, addr, len, lkey, rkey, access }];
+            }
+            _ => self.requests.line(node, said),
         }
-        self.requests.line(node, said);
         Vec::new()
-    }
-
-    fn registered(&mut self, node: usize, said: &str) -> Option<Change> {
-        let (addr, len, rkey) = (number(said, "addr")?, number(said, "len")?, number(said, "rkey")?);
-        let access = self.access.remove(&node).unwrap_or_default();
-        let writable = ["REMOTE_WRITE", "REMOTE_ATOMIC"].iter().any(|flag| access.contains(flag));
-        self.regions.push(Region { node, addr, len, rkey, writable });
-        let key = |name| value(said, name).unwrap_or_default().to_owned();
-        let (region, addr) = (self.regions.len() - 1, format!("{addr:#x}"));
-        Some(Change::Region { region, node, addr, len, lkey: key("lkey"), rkey: key("rkey"), access })
     }
 
     /// Takes note of a packet between `ends`. One that is lost is read from the sender's memory, and written nowhere.

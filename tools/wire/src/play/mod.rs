@@ -31,12 +31,17 @@ use run::capture::{Error, Reader};
 use run::file::{self, Line};
 use run::lanes::{self, Entry, Lanes};
 use run::look::printable;
+use run::said::Said;
 use std::collections::BTreeMap;
 
 /// So many events are shown: with more, a browser gets slow, and nobody gets to their end.
 const MOST: usize = 3000;
 /// Of a frame so many bytes are shown: a path MTU of 1024 and all headers.
 const MOST_BYTES: usize = 1200;
+
+/// Why there is no code beside a lesson's run.
+const CODELESS: &str =
+    "the code, for this log does not say which line of it acts; a run in the lab or on the device does";
 
 /// Reads a run, or any capture; `name` is what it is called without a lesson. What comes before damage is good, and is shown.
 pub fn run(file: &[u8], name: &str, lesson: Option<&Lesson>) -> Result<Run, Error> {
@@ -80,6 +85,8 @@ pub fn run(file: &[u8], name: &str, lesson: Option<&Lesson>) -> Result<Run, Erro
     left_out.extend(
         others.reduce(|all, next| format!("{all}, {next}")).map(|all| format!("no RDMA, and not shown: {all}")),
     );
+    let is_codeless = lesson.is_some() && player.code.files().is_empty();
+    left_out.extend(is_codeless.then(|| CODELESS.to_owned()));
     left_out.extend((more > 0).then(|| format!("only the first {MOST} events are shown, and {more} more are not")));
     let (title, about) = match (lesson, story) {
         (Some(lesson), Some(story)) => (lesson.title(), story.about.clone()),
@@ -146,13 +153,13 @@ impl Player {
 
     fn line(&mut self, line: &Line, entry: Entry) {
         let node = self.node(&entry.node);
-        let (code, qp) = (self.code.line(line), self.queue_pairs.line(node, line.said()));
-        let memory = self.memory.line(node, line.said());
+        let said = Said::of(line);
+        let (code, qp) = (self.code.line(line), self.queue_pairs.line(node, said));
+        let memory = self.memory.line(node, said);
         let tag = line.tag().unwrap_or_default();
-        let said = line.said().strip_prefix(tag).unwrap_or(line.said()).trim_start();
         let text = match line.program.as_str() {
-            Line::KERNEL => format!("kernel: {said}"),
-            _ => said.to_owned(),
+            Line::KERNEL => format!("kernel: {}", line.words()),
+            _ => line.words().to_owned(),
         };
         let event = self.add(entry, tag.to_owned(), &printable(line.stage().unwrap_or_default()), printable(&text));
         (event.code, event.qp, event.memory) = (code, qp, memory);
@@ -191,16 +198,4 @@ impl Player {
 
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// The value of `key=` in a line of the log.
-fn value<'a>(text: &'a str, key: &str) -> Option<&'a str> {
-    let mut words = text.split(' ');
-    words.find_map(|word| word.strip_prefix(key)?.strip_prefix('='))
-}
-
-/// A number as the log has it, decimal or with 0x.
-fn number(text: &str, key: &str) -> Option<u64> {
-    let digits = value(text, key)?;
-    digits.strip_prefix("0x").map_or_else(|| digits.parse().ok(), |hex| u64::from_str_radix(hex, 16).ok())
 }

@@ -1,9 +1,9 @@
 //! The states of the queue pairs: as the log tells them, and where it tells nothing, as the packets imply.
 
-use super::{number, value};
 use roce::cm::Kind;
 use roce::packet::Packet;
 use roce::track::{Connection, Seen, Side};
+use run::said::Said;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -40,26 +40,20 @@ pub(super) struct QueuePairs {
 }
 
 impl QueuePairs {
-    pub(super) fn line(&mut self, node: usize, said: &str) -> Vec<State> {
-        let mut states = self.states.iter().filter(|((of, _), state)| *of == node && !state.state.is_empty());
-        let only = states.next().map(|(_, state)| state.qpn).filter(|_| states.next().is_none());
-        let change = match said.split_once("QP: ") {
-            Some((_, dump)) => number(dump, "qpn").zip(value(dump, "state")).map(|(qpn, state)| {
-                let rest = dump.split_once(&format!("state={state}")).map_or("", |(_, rest)| rest.trim());
-                State { node, qpn, state: state.into(), attributes: rest.into(), implied: false }
-            }),
-            // A device in user space tells its own decisions: `QP 17: INIT to RTR`.
-            None if said.starts_with("QP ") => said["QP ".len()..].split_once(": ").and_then(|(qpn, way)| {
-                let (qpn, state) = (qpn.parse().ok()?, way.split_once(" to ")?.1.split(' ').next()?.to_owned());
-                Some(State { node, qpn, state, attributes: String::new(), implied: false })
-            }),
+    pub(super) fn line(&mut self, node: usize, said: Said) -> Vec<State> {
+        let (qpn, state, attributes) = match said {
+            Said::Qp { qpn, state, attributes } => (qpn, state, attributes),
+            Said::Moved { qpn, state } => (qpn, state, ""),
             // The log does not say which: of several it could be any.
-            None if said.contains("_destroy_qp") => {
-                only.map(|qpn| State { node, qpn, state: String::new(), attributes: String::new(), implied: false })
+            said if said.destroys_qp() => {
+                let mut left = self.states.iter().filter(|((of, _), state)| *of == node && !state.state.is_empty());
+                let (Some((_, only)), None) = (left.next(), left.next()) else { return Vec::new() };
+                (only.qpn, "", "")
             }
-            None => None,
+            _ => return Vec::new(),
         };
-        change.into_iter().filter_map(|state| self.set(state)).collect()
+        let state = State { node, qpn, state: state.into(), attributes: attributes.into(), implied: false };
+        self.set(state).into_iter().collect()
     }
 
     pub(super) fn packet(

@@ -1,8 +1,8 @@
 //! The work requests of the log, and the memory that each names.
 
-use super::number;
 use run::capture::{Error, Reader};
 use run::file::Event;
+use run::said::Said;
 use std::collections::{HashMap, HashSet, VecDeque};
 
 /// A posted send: its node and operation, its memory, and the peer's.
@@ -16,7 +16,7 @@ struct Posted {
 
 pub(super) struct Requests {
     /// The node's last `ibv_post_…`, whose SGE and WR follow.
-    posting: HashMap<usize, (String, u64, Option<u64>)>,
+    posting: HashMap<usize, (Option<String>, u64, Option<u64>)>,
     posted: Vec<Posted>,
     /// By node and number of the request.
     receives: HashMap<(usize, u64), u64>,
@@ -32,13 +32,16 @@ impl Requests {
         while let Ok(Some(event)) = reader.event() {
             let Event::Line(line) = event else { continue };
             let Some(node) = nodes.iter().position(|node| *node == line.node) else { continue };
-            let said = line.said();
-            if said.contains("MR: addr=") {
-                logged.insert(node);
-            }
-            let received = ["WC: ", "IBV_WC_SUCCESS", "opcode=IBV_WC_RECV"].iter().all(|word| said.contains(word));
-            if let Some((qp, wr)) = number(said, "qp_num").zip(number(said, "wr_id")).filter(|_| received) {
-                completions.entry((node, qp)).or_default().push_back(wr);
+            match Said::of(&line) {
+                Said::Mr { .. } => {
+                    logged.insert(node);
+                }
+                Said::Wc { wr_id, status: "IBV_WC_SUCCESS", opcode: Some(opcode), qp_num }
+                    if opcode.starts_with("IBV_WC_RECV") =>
+                {
+                    completions.entry((node, qp_num)).or_default().push_back(wr_id);
+                }
+                _ => {}
             }
         }
         let (posting, posted, receives) = Default::default();
@@ -46,20 +49,23 @@ impl Requests {
     }
 
     /// Takes note of a line of the log.
-    pub(super) fn line(&mut self, node: usize, said: &str) {
-        if let Some((_, call)) = said.split_once("ibv_post_") {
-            let opcode = call.split(' ').nth(1).unwrap_or_default();
-            self.posting.insert(node, (opcode.into(), number(said, "wr_id").unwrap_or(0), None));
-        } else if said.contains("SGE: ") {
-            let Some((opcode, wr, local)) = self.posting.get_mut(&node) else { return };
-            *local = local.or(number(said, "addr"));
-            // A receive has no opcode.
-            if let Some(local) = local.filter(|_| opcode.starts_with("wr_id")) {
-                self.receives.insert((node, *wr), local);
+    pub(super) fn line(&mut self, node: usize, said: Said) {
+        match said {
+            Said::Post { opcode, wr_id, .. } => {
+                self.posting.insert(node, (opcode.map(str::to_owned), wr_id, None));
             }
-        } else if said.contains("WR: ") {
-            let Some((opcode, _, local)) = self.posting.remove(&node) else { return };
-            self.posted.push(Posted { node, opcode, local, remote: number(said, "remote_addr"), used: false });
+            Said::Sge { addr, .. } => {
+                let Some((opcode, wr_id, local)) = self.posting.get_mut(&node) else { return };
+                let local = *local.get_or_insert(addr);
+                if opcode.is_none() {
+                    self.receives.insert((node, *wr_id), local);
+                }
+            }
+            Said::Wr { remote, .. } => {
+                let Some((Some(opcode), _, local)) = self.posting.remove(&node) else { return };
+                self.posted.push(Posted { node, opcode, local, remote, used: false });
+            }
+            _ => {}
         }
     }
 

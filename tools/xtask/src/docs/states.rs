@@ -6,6 +6,7 @@ use super::sources::Sources;
 use anyhow::{bail, ensure, Result};
 use run::file::Line;
 use run::row::Row;
+use run::said::Said;
 use std::collections::BTreeSet;
 
 /// The column of the packets, and whose the columns are that hold for all nodes.
@@ -62,7 +63,7 @@ impl Log<'_> {
     fn after(&mut self, row: &str) -> Result<()> {
         for name in self.names.of(row).into_iter().filter(|name| ["call", "event"].contains(&name.kind)) {
             let says = |line: &&Line| {
-                let happens = name.kind == "call" || line.text.contains("CM event: ");
+                let happens = name.kind == "call" || matches!(Said::of(line), Said::CmEvent { .. });
                 happens && self.names.of(&line.text).iter().any(|other| other.thing == name.thing)
             };
             let Some(more) = self.lines[self.at..].iter().position(says) else {
@@ -95,8 +96,10 @@ impl Log<'_> {
     /// The dump that follows, before anything else happens; without one, the state is what it was.
     fn now(&self) -> Option<String> {
         let rest = self.lines[self.at + 1..].iter();
-        let same = rest.take_while(|line| {
-            line.text.contains("INFO") && !line.text.contains("CM event: ") || line.text.contains("_ack_")
+        let same = rest.take_while(|line| match Said::of(line) {
+            Said::Call { name, .. } if name.contains("_ack_") => true,
+            Said::CmEvent { .. } => false,
+            _ => line.tag() == Some("INFO"),
         });
         same.filter_map(|line| state(line)).next().or_else(|| self.before())
     }
@@ -104,8 +107,10 @@ impl Log<'_> {
 
 /// The state that a dump of a QP shows.
 fn state(line: &Line) -> Option<String> {
-    let (_, dump) = line.text.split_once("QP: qpn=")?;
-    Some(dump.split_once("state=")?.1.split_whitespace().next()?.into())
+    match Said::of(line) {
+        Said::Qp { state, .. } => Some(state.into()),
+        _ => None,
+    }
 }
 
 /// The names in a column called `wire`, against the packets.

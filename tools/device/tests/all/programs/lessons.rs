@@ -1,6 +1,7 @@
 //! Every lesson and variant runs on the device: right exit statuses, the log lines and packets that its story promises, and
 //! the same story as the capture that was recorded from the kernel's rdma_rxe.
 
+use super::said::is_understood;
 use super::support::{lesson, Run, CLIENT};
 use run::file::{Event, Line};
 use run::story::{self, proof};
@@ -17,6 +18,7 @@ fn all_tell_their_stories(times: usize) {
             assert_eq!(report.verdict(), Verdict::Same, "{name}: {report}");
             let problems = proof::problems(&story, &fs::read(&check.file).unwrap());
             assert!(problems.is_empty(), "{name}: {problems:#?}");
+            is_understood(&check, &name);
         }
     }
 }

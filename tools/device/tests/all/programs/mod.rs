@@ -11,6 +11,7 @@ mod lessons;
 mod odd_peers;
 mod parameter_server;
 mod rules;
+mod said;
 mod servers;
 mod strangers;
 mod support;

@@ -1,9 +1,7 @@
 //! Captures that are of no lesson: without a log, hostile, empty, cut, long.
 
 use super::*;
-use roce::link::LinkType;
 use run::file::Line;
-use run::pcapng::{Section, Writer};
 
 fn written(fill: impl FnOnce(&mut Writer<Vec<u8>>)) -> Vec<u8> {
     let mut writer = Writer::without_interface(Vec::new(), &Section::default()).unwrap();
