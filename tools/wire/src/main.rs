@@ -1,6 +1,6 @@
 //! The command `wire`: reads RoCEv2 captures and explains them.
 
-use clap::{value_parser, Arg, ArgAction, ArgMatches, Command};
+use clap::{Parser, Subcommand, ValueEnum};
 use run::capture::{Error, Reader};
 use run::lanes::{self, Lanes};
 use run::look::Style;
@@ -15,77 +15,93 @@ use wire::compare::{self, Capture};
 use wire::play::{self, Lesson};
 use wire::show;
 
-fn command() -> Command {
-    let path =
-        |id, name, help| Arg::new(id).value_name(name).help(help).required(true).value_parser(value_parser!(PathBuf));
-    let file = || path("file", "FILE", "pcap or pcapng file");
-    let option = |name| Arg::new(name).long(name);
-    let flag = |name, help| option(name).action(ArgAction::SetTrue).help(help);
-    let show = Command::new("show")
-        .about("Show a capture or a run: lanes or a ladder, one packet byte by byte, or a table")
-        .arg(file())
-        .arg(
-            option("packet")
-                .value_name("N")
-                .conflicts_with("format")
-                .value_parser(value_parser!(show::bytes::Which))
-                .help("Only this frame, or a step's first, as step8, byte by byte"),
-        )
-        .arg(option("format").value_parser(["lanes", "ladder", "tsv"]).help(
-            "Lanes with the log lines (of a run, unless told otherwise), a ladder of the packets, a table for machines",
-        ))
-        .arg(
-            flag("follow", "Draw the lanes of a run while it happens, until its end or Ctrl-C")
-                .conflicts_with_all(["packet", "format"]),
-        );
-    let story = option("story").value_name("NAME").required(true);
-    let out = Arg::new("out").short('o').value_name("OUT").value_parser(value_parser!(PathBuf));
-    let annotate = Command::new("annotate")
-        .about("Write a capture again, each packet with a comment for Wireshark: the step that it belongs to")
-        .after_help("Exit status: 0 every RoCE packet has its step, 1 some have none, 2 no new file")
-        .arg(file())
-        .arg(story.help("A lesson's number, as 04, or one of its variants, as 04-multi-packet"))
-        .arg(out.help("The new file; without this, FILE with -annotated.pcapng at its end"));
-    let compare = Command::new("compare")
-        .about("Say whether a capture tells the same story as another one, and if not, why")
-        .after_help("Exit status: 0 the same story, 1 a different one, 2 a capture that cannot be judged")
-        .arg(path("file", "MINE", "Your capture"))
-        .arg(path("reference", "REFERENCE", "The capture to compare it with, for example that of a lesson"))
-        .arg(flag("json", "Print JSON, for tools"));
-    let svg = Command::new("svg")
-        .about("Draw a picture to standard output: the lanes of a run, or the ladder of a capture")
-        .arg(file())
-        .arg(flag("ladder", "The ladder of a run, too"));
-    let lesson = option("lesson").value_name("DIR").value_parser(value_parser!(PathBuf));
-    let play = Command::new("play")
-        .about("Write a web page that plays a run, or any capture, event by event; it needs nothing beside itself")
-        .arg(file())
-        .arg(lesson.help("The lesson that was run, as lessons/04_rdma_write: then the page shows its code, too"))
-        .arg(flag("data", "Only the run as JSON, for a page that has the player"))
-        .arg(
-            Arg::new("out")
-                .short('o')
-                .value_name("OUT")
-                .value_parser(value_parser!(PathBuf))
-                .help("The new file; without this, FILE with .html or .json at its end, in the working directory"),
-        );
-    Command::new("wire")
-        .about("Read captures of RDMA traffic (RoCEv2)")
-        .subcommand_required(true)
-        .arg_required_else_help(true)
-        .subcommands([show, annotate, compare, svg, play])
+/// Read captures of RDMA traffic (RoCEv2)
+#[derive(Parser)]
+#[command(arg_required_else_help = true)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Show a capture or a run: lanes or a ladder, one packet byte by byte, or a table
+    Show {
+        /// pcap or pcapng file
+        file: PathBuf,
+        /// Only this frame, or a step's first, as step8, byte by byte
+        #[arg(long, value_name = "N", conflicts_with = "format")]
+        packet: Option<show::bytes::Which>,
+        /// Lanes with the log lines (of a run, unless told otherwise), a ladder of the packets, a table for machines
+        #[arg(long)]
+        format: Option<Format>,
+        /// Draw the lanes of a run while it happens, until its end or Ctrl-C
+        #[arg(long, conflicts_with_all = ["packet", "format"])]
+        follow: bool,
+    },
+    /// Write a capture again, each packet with a comment for Wireshark: the step that it belongs to
+    #[command(after_help = "Exit status: 0 every RoCE packet has its step, 1 some have none, 2 no new file")]
+    Annotate {
+        /// pcap or pcapng file
+        file: PathBuf,
+        /// A lesson's number, as 04, or one of its variants, as 04-multi-packet
+        #[arg(long, value_name = "NAME")]
+        story: String,
+        /// The new file; without this, FILE with -annotated.pcapng at its end
+        #[arg(short, value_name = "OUT")]
+        out: Option<PathBuf>,
+    },
+    /// Say whether a capture tells the same story as another one, and if not, why
+    #[command(after_help = "Exit status: 0 the same story, 1 a different one, 2 a capture that cannot be judged")]
+    Compare {
+        /// Your capture
+        mine: PathBuf,
+        /// The capture to compare it with, for example that of a lesson
+        reference: PathBuf,
+        /// Print JSON, for tools
+        #[arg(long)]
+        json: bool,
+    },
+    /// Draw a picture to standard output: the lanes of a run, or the ladder of a capture
+    Svg {
+        /// pcap or pcapng file
+        file: PathBuf,
+        /// The ladder of a run, too
+        #[arg(long)]
+        ladder: bool,
+    },
+    /// Write a web page that plays a run, or any capture, event by event; it needs nothing beside itself
+    Play {
+        /// pcap or pcapng file
+        file: PathBuf,
+        /// The lesson that was run, as lessons/04_rdma_write: then the page shows its code, too
+        #[arg(long, value_name = "DIR")]
+        lesson: Option<PathBuf>,
+        /// Only the run as JSON, for a page that has the player
+        #[arg(long)]
+        data: bool,
+        /// The new file; without this, FILE with .html or .json at its end, in the working directory
+        #[arg(short, value_name = "OUT")]
+        out: Option<PathBuf>,
+    },
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Format {
+    Lanes,
+    Ladder,
+    Tsv,
 }
 
 fn main() -> ExitCode {
-    let matches = command().get_matches();
-    let Some((name, arguments)) = matches.subcommand() else { return ExitCode::from(2) };
-    let Some(file) = arguments.get_one::<PathBuf>("file") else { return ExitCode::from(2) };
-    let result = match name {
-        "annotate" => annotate(file, arguments),
-        "compare" => compare(file, arguments),
-        "play" => play(file, arguments).map(|()| 0),
-        "svg" => svg(file, arguments.get_flag("ladder")).map(|()| 0).map_err(in_file(file)),
-        _ => show(file, arguments).map(|()| 0).map_err(in_file(file)),
+    let result = match Arguments::parse().command {
+        Command::Show { file, packet, format, follow } => {
+            show(&file, packet, format, follow).map(|()| 0).map_err(in_file(&file))
+        }
+        Command::Annotate { file, story, out } => annotate(&file, &story, out),
+        Command::Compare { mine, reference, json } => compare(&mine, &reference, json),
+        Command::Svg { file, ladder } => svg(&file, ladder).map(|()| 0).map_err(in_file(&file)),
+        Command::Play { file, lesson, data, out } => play(&file, lesson, data, out).map(|()| 0),
     };
     match result {
         Ok(status) => ExitCode::from(status),
@@ -125,16 +141,15 @@ impl Read for Input {
     }
 }
 
-fn show(file: &Path, arguments: &ArgMatches) -> Result<(), Error> {
+fn show(file: &Path, packet: Option<show::bytes::Which>, format: Option<Format>, follow: bool) -> Result<(), Error> {
     let mut out = BufWriter::with_capacity(64 << 10, std::io::stdout().lock());
-    let format = arguments.get_one::<String>("format").map(String::as_str);
-    let result = match (arguments.get_one("packet"), format) {
-        (Some(&which), _) => show::bytes::write(&mut open(file, false)?, which, &mut out),
-        (None, Some("tsv")) => show::tsv::write(&mut open(file, false)?, &mut out),
-        (None, Some("ladder")) => ladder(file, &mut out),
-        (None, None) if arguments.get_flag("follow") => draw(file, true, &mut LineWriter::new(out.get_mut())),
+    let result = match (packet, format) {
+        (Some(which), _) => show::bytes::write(&mut open(file, false)?, which, &mut out),
+        (None, Some(Format::Tsv)) => show::tsv::write(&mut open(file, false)?, &mut out),
+        (None, Some(Format::Ladder)) => ladder(file, &mut out),
+        (None, None) if follow => draw(file, true, &mut LineWriter::new(out.get_mut())),
         (None, None) if lanes::nodes(&mut open(file, false)?).is_none() => ladder(file, &mut out),
-        _ => draw(file, false, &mut out),
+        (None, None | Some(Format::Lanes)) => draw(file, false, &mut out),
     };
     // What was read before an error is good, and is shown.
     out.flush()?;
@@ -162,29 +177,26 @@ fn svg(file: &Path, ladder: bool) -> Result<(), Error> {
 }
 
 /// Writes the page and says where it is.
-fn play(file: &Path, arguments: &ArgMatches) -> Result<(), (PathBuf, Error)> {
-    let lesson = arguments.get_one::<PathBuf>("lesson");
-    let lesson = lesson.map(|folder| Lesson::read(folder).map_err(in_file(folder))).transpose()?;
+fn play(file: &Path, lesson: Option<PathBuf>, is_data: bool, out: Option<PathBuf>) -> Result<(), (PathBuf, Error)> {
+    let lesson = lesson.map(|folder| Lesson::read(&folder).map_err(in_file(&folder))).transpose()?;
     let capture = std::fs::read(file).map_err(|error| (file.to_owned(), Error::Input(error)))?;
     let name = file.file_stem().unwrap_or_default().to_string_lossy();
     let run = play::run(&capture, &name, lesson.as_ref()).map_err(in_file(file))?;
-    let (text, extension) = match arguments.get_flag("data") {
+    let (text, extension) = match is_data {
         true => (run.json(), "json"),
         false => (play::page::page(&run, &play::page::ladder(&capture)), "html"),
     };
-    let beside = PathBuf::from(format!("{name}.{extension}"));
-    let out = arguments.get_one("out").cloned().unwrap_or(beside);
+    let out = out.unwrap_or_else(|| PathBuf::from(format!("{name}.{extension}")));
     std::fs::write(&out, text).map_err(in_file(&out))?;
     let _ = writeln!(std::io::stdout(), "{}", out.display());
     Ok(())
 }
 
 /// Exit status 0: every RoCE packet has its step; 1: some have none.
-fn annotate(file: &Path, arguments: &ArgMatches) -> Result<u8, (PathBuf, Error)> {
-    let name = arguments.get_one::<String>("story").map(String::as_str).unwrap_or_default();
-    let story = story::named(name).map_err(|error| (file.to_owned(), Error::Unfit(error.to_string())))?;
+fn annotate(file: &Path, story: &str, out: Option<PathBuf>) -> Result<u8, (PathBuf, Error)> {
+    let story = story::named(story).map_err(|error| (file.to_owned(), Error::Unfit(error.to_string())))?;
     let beside = format!("{}-annotated.pcapng", file.file_stem().unwrap_or_default().to_string_lossy());
-    let out = arguments.get_one("out").cloned().unwrap_or_else(|| file.with_file_name(beside));
+    let out = out.unwrap_or_else(|| file.with_file_name(beside));
     let about = format!("Lesson {}: {}", story.short_name(), story.about);
     let section = Section { comment: Some(&about), application: Some("wire annotate"), ..Section::default() };
     let annotated = open(file, false).and_then(|mut reader| wire::annotate::annotate(&mut reader, &story, &section));
@@ -199,11 +211,10 @@ fn annotate(file: &Path, arguments: &ArgMatches) -> Result<u8, (PathBuf, Error)>
 }
 
 /// Compares two captures and prints what was found; the exit status tells the verdict.
-fn compare(mine: &Path, arguments: &ArgMatches) -> Result<u8, (PathBuf, Error)> {
-    let reference = arguments.get_one::<PathBuf>("reference").map_or(mine, PathBuf::as_path);
+fn compare(mine: &Path, reference: &Path, is_json: bool) -> Result<u8, (PathBuf, Error)> {
     let load = |file| open(file, false).and_then(|mut reader| Capture::read(&mut reader)).map_err(in_file(file));
     let report = compare::compare(&load(mine)?, &load(reference)?);
-    let text = if arguments.get_flag("json") { format!("{:#}\n", report.to_json()) } else { report.to_string() };
+    let text = if is_json { format!("{:#}\n", report.to_json()) } else { report.to_string() };
     // Whoever closes the pipe early still gets the verdict.
     let _ = std::io::stdout().write_all(text.as_bytes());
     Ok(report.verdict() as u8)

@@ -114,158 +114,96 @@ proptest! {
     #[test]
     fn one_change_is_one_difference_of_that_name(
         script in script(),
-        change in change(),
+        (field, change) in select(&CHANGES[..]),
         at in any::<Index>(),
         mine in world(),
         reference in world(),
     ) {
         let mut changed = script.clone();
-        let at = at.index(script.requests.len());
-        if change.apply(&mut changed, at) {
+        if change(&mut changed, at.index(script.requests.len())) {
             let report = compared((&changed, &mine), (&script, &reference));
             let named = report.cause.as_ref().map(|difference| difference.field);
-            prop_assert_eq!(report.verdict(), Verdict::Different, "{:?}: {}", change, report);
-            prop_assert_eq!(named, Some(change.field()), "{:?}: {}", change, report);
+            prop_assert_eq!(named, Some(field), "{}", report);
             // The other way round it is a difference, too.
             let report = compared((&script, &reference), (&changed, &mine));
-            prop_assert_eq!(report.verdict(), Verdict::Different, "{:?}: {}", change, report);
+            prop_assert_eq!(report.verdict(), Verdict::Different, "{}: {}", field, report);
         }
     }
 }
 
-/// Something that a program does otherwise.
-#[derive(Clone, Copy, Debug)]
-enum Change {
-    NoRequest,
-    OneMore,
-    Length,
-    Immediate,
-    NoImmediate,
-    OtherKind,
-    WrongKey,
-    WrongBuffer,
-    Offset,
-    Bytes,
-    Solicited,
-    Operand,
-    Refused,
-    BufferLength,
-    PrivateData,
-    NoDepth,
-    PortSpace,
-    Rejected,
-    NoReadyToUse,
-    OtherHangsUp,
-    NobodyHangsUp,
-    NoGoodbye,
+/// Something that a program does otherwise, at a request; false where it does not fit that.
+type Change = fn(&mut Script, usize) -> bool;
+
+/// Each with what a comparison has to call it.
+const CHANGES: [(&str, Change); 22] = [
+    ("missing", |script, at| done(drop(script.requests.remove(at)))),
+    ("extra", |script, at| done(script.requests.insert(at, script.requests[at].clone()))),
+    ("length", |script, at| match &mut script.requests[at].work {
+        Work::Write { length, .. } | Work::Read { length, .. } => done(*length += 1),
+        Work::Send { bytes, .. } => done(bytes.push(9)),
+        Work::FetchAdd { .. } => false,
+    }),
+    ("length", |script, _| done(script.buffers[SERVER][0] += 1)),
+    ("immediate", |script, at| immediate(script, at).is_some_and(|data| done(*data = data.map(|data| data ^ 1)))),
+    ("operation", |script, at| immediate(script, at).is_some_and(|data| done(*data = None))),
+    ("operation", |script, at| {
+        let from = script.requests[at].from;
+        // The side has no other requests between which this one could be taken for missing.
+        let is_alone = script.requests.iter().filter(|request| request.from == from).count() == 1;
+        match script.requests[at].work {
+            Work::Write { length, immediate: None, buffer, offset } if is_alone => {
+                done(script.requests[at].work = Work::Read { length, buffer, offset })
+            }
+            _ => false,
+        }
+    }),
+    ("key", |script, at| {
+        script.requests[at].wrong_key = !matches!(script.requests[at].work, Work::Send { .. });
+        script.requests[at].wrong_key
+    }),
+    ("key", |script, at| match &mut script.requests[at] {
+        Request { from: SERVER, .. } => false,
+        request => place(request).is_some_and(|(buffer, _)| done(*buffer = 1 - *buffer)),
+    }),
+    ("address", |script, at| place(&mut script.requests[at]).is_some_and(|(_, offset)| done(*offset += 8))),
+    ("payload", |script, at| match &mut script.requests[at].work {
+        Work::Send { bytes, .. } => done(bytes[0] ^= 0x80),
+        _ => false,
+    }),
+    ("solicited", |script, at| done(script.requests[at].solicited ^= true)),
+    ("operands", |script, at| match &mut script.requests[at].work {
+        Work::FetchAdd { add, .. } => done(*add ^= 1 << 40),
+        _ => false,
+    }),
+    ("outcome", |script, at| done(script.requests[at].refused = 0x62)),
+    ("private-data", |script, _| done(script.private_data[0] ^= 3)),
+    ("read-depth", |script, _| done(script.initiator_depth = 0)),
+    ("service", |script, _| done(script.port_space = 0x11)),
+    ("answer", |script, _| done(script.rejected = Some(28))),
+    ("ready-to-use", |script, _| done(script.ready_to_use = false)),
+    ("disconnect", |script, _| done(script.hangs_up = Some(SERVER))),
+    ("disconnect", |script, _| done(script.hangs_up = None)),
+    ("disconnect", |script, _| done(script.goodbye_answered = false)),
+];
+
+/// The change is made.
+fn done((): ()) -> bool {
+    true
 }
 
-fn change() -> impl Strategy<Value = Change> {
-    use Change::*;
-    select(vec![
-        NoRequest,
-        OneMore,
-        Length,
-        Immediate,
-        NoImmediate,
-        OtherKind,
-        WrongKey,
-        WrongBuffer,
-        Offset,
-        Bytes,
-        Solicited,
-        Operand,
-        Refused,
-        BufferLength,
-        PrivateData,
-        NoDepth,
-        PortSpace,
-        Rejected,
-        NoReadyToUse,
-        OtherHangsUp,
-        NobodyHangsUp,
-        NoGoodbye,
-    ])
-}
-
-impl Change {
-    /// What a comparison has to call it.
-    fn field(self) -> &'static str {
-        match self {
-            Change::NoRequest => "missing",
-            Change::OneMore => "extra",
-            Change::Length | Change::BufferLength => "length",
-            Change::Immediate => "immediate",
-            Change::NoImmediate | Change::OtherKind => "operation",
-            Change::WrongKey | Change::WrongBuffer => "key",
-            Change::Offset => "address",
-            Change::Bytes => "payload",
-            Change::Solicited => "solicited",
-            Change::Operand => "operands",
-            Change::Refused => "outcome",
-            Change::PrivateData => "private-data",
-            Change::NoDepth => "read-depth",
-            Change::PortSpace => "service",
-            Change::Rejected => "answer",
-            Change::NoReadyToUse => "ready-to-use",
-            Change::OtherHangsUp | Change::NobodyHangsUp | Change::NoGoodbye => "disconnect",
-        }
-    }
-
-    /// Changes the script; false where it does not fit the request.
-    fn apply(self, script: &mut Script, at: usize) -> bool {
-        let alone = lonely(script, at);
-        let request = &mut script.requests[at];
-        let one_sided = !matches!(request.work, Work::Send { .. });
-        match (self, &mut request.work) {
-            (Change::NoRequest, _) => drop(script.requests.remove(at)),
-            (Change::OneMore, _) => script.requests.insert(at, script.requests[at].clone()),
-            (Change::Length, Work::Write { length, .. } | Work::Read { length, .. }) => *length += 1,
-            (Change::Length, Work::Send { bytes, .. }) => bytes.push(9),
-            (
-                Change::Immediate,
-                Work::Send { immediate: Some(data), .. } | Work::Write { immediate: Some(data), .. },
-            ) => {
-                *data ^= 1;
-            }
-            (Change::NoImmediate, Work::Send { immediate, .. } | Work::Write { immediate, .. })
-                if immediate.is_some() =>
-            {
-                *immediate = None;
-            }
-            (Change::OtherKind, Work::Write { length, immediate: None, buffer, offset }) if alone => {
-                request.work = Work::Read { length: *length, buffer: *buffer, offset: *offset };
-            }
-            (Change::WrongKey, _) if one_sided => request.wrong_key = true,
-            (
-                Change::WrongBuffer,
-                Work::Write { buffer, .. } | Work::Read { buffer, .. } | Work::FetchAdd { buffer, .. },
-            ) if request.from == CLIENT => *buffer = 1 - *buffer,
-            (
-                Change::Offset,
-                Work::Write { offset, .. } | Work::Read { offset, .. } | Work::FetchAdd { offset, .. },
-            ) => *offset += 8,
-            (Change::Bytes, Work::Send { bytes, .. }) => bytes[0] ^= 0x80,
-            (Change::Solicited, _) => request.solicited = !request.solicited,
-            (Change::Operand, Work::FetchAdd { add, .. }) => *add ^= 1 << 40,
-            (Change::Refused, _) => request.refused = 0x62,
-            (Change::BufferLength, _) => script.buffers[SERVER][0] += 1,
-            (Change::PrivateData, _) => script.private_data[0] ^= 3,
-            (Change::NoDepth, _) => script.initiator_depth = 0,
-            (Change::PortSpace, _) => script.port_space = 0x11,
-            (Change::Rejected, _) => script.rejected = Some(28),
-            (Change::NoReadyToUse, _) => script.ready_to_use = false,
-            (Change::OtherHangsUp, _) => script.hangs_up = Some(SERVER),
-            (Change::NobodyHangsUp, _) => script.hangs_up = None,
-            (Change::NoGoodbye, _) => script.goodbye_answered = false,
-            _ => return false,
-        }
-        true
+/// The immediate data, if the request has some.
+fn immediate(script: &mut Script, at: usize) -> Option<&mut Option<u32>> {
+    match &mut script.requests[at].work {
+        Work::Send { immediate, .. } | Work::Write { immediate, .. } => Some(immediate).filter(|data| data.is_some()),
+        _ => None,
     }
 }
 
-/// True if the side has no other requests between which this one could be taken for missing.
-fn lonely(script: &Script, at: usize) -> bool {
-    let from = script.requests[at].from;
-    script.requests.iter().filter(|request| request.from == from).count() == 1
+/// The buffer and the place in it, if the request goes to memory.
+fn place(request: &mut Request) -> Option<(&mut usize, &mut u64)> {
+    match &mut request.work {
+        Work::Write { buffer, offset, .. } | Work::Read { buffer, offset, .. } => Some((buffer, offset)),
+        Work::FetchAdd { buffer, offset, .. } => Some((buffer, offset)),
+        Work::Send { .. } => None,
+    }
 }
