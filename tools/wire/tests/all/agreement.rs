@@ -2,28 +2,13 @@
 //!
 //! `WIRE_CAPTURES`, a list of files separated by `:`, adds captures of your own.
 
+use crate::files::{all_bundled, capture, capture_of, file};
 use crate::frames::*;
 use roce::opcode::{Opcode, Operation, Service, TABLE};
 use roce::LinkType;
-use run::pcapng::{Section, Writer};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::thread;
 use testkit::tshark::agree;
-
-/// Writes Ethernet frames to a file of this test run.
-fn capture(name: &str, frames: &[Vec<u8>]) -> PathBuf {
-    capture_of(LinkType::ETHERNET, name, frames)
-}
-
-fn capture_of(link: LinkType, name: &str, frames: &[Vec<u8>]) -> PathBuf {
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let mut writer = Writer::new(Vec::new(), link, &Section::default()).unwrap();
-    for (i, frame) in frames.iter().enumerate() {
-        writer.packet(1_700_000_000_000_000_000 + i as u64 * 1000, frame, None).unwrap();
-    }
-    std::fs::write(&path, writer.into_inner().unwrap()).unwrap();
-    path
-}
 
 /// tshark 4.0 does not know FLUSH, ATOMIC WRITE, and XRC's operation codes.
 fn tshark_knows(row: &Opcode) -> bool {
@@ -47,9 +32,7 @@ fn every_opcode() -> Vec<Vec<u8>> {
 
 /// The captures of the lessons, and those named in the environment.
 fn recorded() -> Vec<PathBuf> {
-    let bundled = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../captures");
-    let files = std::fs::read_dir(bundled).into_iter().flatten().flatten().map(|entry| entry.path());
-    let mut files: Vec<PathBuf> = files.filter(|path| path.extension().is_some_and(|e| e == "pcapng")).collect();
+    let mut files = all_bundled();
     let own = std::env::var("WIRE_CAPTURES").unwrap_or_default();
     files.extend(own.split(':').filter(|path| !path.is_empty()).map(PathBuf::from));
     files
@@ -58,8 +41,7 @@ fn recorded() -> Vec<PathBuf> {
 /// The same conversation behind other link layers and VLAN tags.
 fn other_links() -> Vec<PathBuf> {
     let with = |link, name, header: &[u8]| {
-        let frames: Vec<Vec<u8>> = conversation().iter().map(|frame| [header, &frame[14..]].concat()).collect();
-        capture_of(link, name, &frames)
+        file(name, &capture_of(link, conversation().iter().map(|frame| [header, &frame[14..]].concat())))
     };
     let mut sll = [0; 16];
     sll[14] = 8; // IPv4
@@ -84,9 +66,9 @@ fn carries_data(row: &Opcode) -> bool {
 
 #[test]
 fn every_column_of_every_capture_agrees_with_tshark() {
-    assert_eq!(agree(&capture("conversation.pcapng", &conversation())), 15);
+    assert_eq!(agree(&file("conversation.pcapng", &capture(conversation()))), 15);
     let frames = every_opcode();
-    assert_eq!(agree(&capture("opcodes.pcapng", &frames)), frames.len());
+    assert_eq!(agree(&file("opcodes.pcapng", &capture(&frames))), frames.len());
     for path in other_links() {
         assert_eq!(agree(&path), 15, "{}", path.display());
     }

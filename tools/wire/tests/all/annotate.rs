@@ -1,27 +1,15 @@
 //! `wire annotate`: a learner's capture with the lesson's steps in it.
 
+use crate::files::{bundled, scratch, wire};
 use roce::LinkType;
 use run::capture::Reader;
 use run::pcapng::{Section, Writer};
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
-
-fn scratch(name: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let _ = fs::remove_dir_all(&folder);
-    fs::create_dir_all(&folder).unwrap();
-    folder
-}
-
-fn annotate(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_wire")).arg("annotate").args(arguments).output().unwrap()
-}
+use std::path::Path;
 
 /// A learner's capture of lesson 04: other addresses, no comments but on the first frame, which is ARP.
 fn own_capture() -> Vec<u8> {
-    let bundled = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../captures/04_rdma_write.pcapng");
-    let mut reader = Reader::new(fs::File::open(bundled).unwrap()).unwrap();
+    let mut reader = Reader::new(fs::File::open(bundled("04_rdma_write")).unwrap()).unwrap();
     let mut writer = Writer::new(Vec::new(), LinkType::ETHERNET, &Section::default()).unwrap();
     // A comment that the lab wrote stays, another one gives way.
     let mut comment = ["mine", "", "lab: delayed", "old"].into_iter();
@@ -56,7 +44,7 @@ fn a_capture_from_elsewhere_gets_the_steps_of_its_lesson() {
     let folder = scratch("annotate");
     let (file, original) = (folder.join("own.pcapng"), own_capture());
     fs::write(&file, &original).unwrap();
-    let output = annotate(&[file.to_str().unwrap(), "--story", "04"]);
+    let output = wire("annotate", &file, &["--story", "04"]);
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     assert!(String::from_utf8(output.stdout)
         .unwrap()
@@ -74,8 +62,7 @@ fn packets_of_another_lesson_are_named_and_say_so() {
     let folder = scratch("annotate-other");
     let (file, original) = (folder.join("own.pcapng"), own_capture());
     fs::write(&file, &original).unwrap();
-    let path = file.to_str().unwrap();
-    let output = annotate(&[path, "--story", "03_metadata_exchange", "-o", path]);
+    let output = wire("annotate", &file, &["--story", "03_metadata_exchange", "-o", file.to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(1));
     let told = String::from_utf8(output.stdout).unwrap();
     assert!(told.contains("frame 10: the client's RC RDMA Write Only is not part of the story"), "{told}");
@@ -100,7 +87,7 @@ fn what_cannot_be_annotated_leaves_no_file() {
         (&folder.join("none.pcapng"), "04", "No such file"),
     ] {
         let out = folder.join("out.pcapng");
-        let output = annotate(&[file.to_str().unwrap(), "--story", story, "-o", out.to_str().unwrap()]);
+        let output = wire("annotate", file, &["--story", story, "-o", out.to_str().unwrap()]);
         assert_eq!(output.status.code(), Some(2));
         let error = String::from_utf8(output.stderr).unwrap();
         assert!(error.contains(what), "{error}");
@@ -117,7 +104,7 @@ fn each_kind_of_interface_is_described_anew() {
     raw.packet(0, &[0x45; 60], None).unwrap();
     two_sections.extend(raw.into_inner().unwrap());
     fs::write(&mixed, two_sections).unwrap();
-    let output = annotate(&[mixed.to_str().unwrap(), "--story", "04", "-o", out.to_str().unwrap()]);
+    let output = wire("annotate", &mixed, &["--story", "04", "-o", out.to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     let mut reader = Reader::new(fs::File::open(out).unwrap()).unwrap();
     let mut links = Vec::new();

@@ -1,27 +1,18 @@
 //! The command itself: what it prints, how it ends.
 
+use crate::files::{capture, file, wire};
 use crate::frames;
 use roce::LinkType;
 use run::file::Line;
 use run::pcapng::{Section, Writer};
 use std::io::Read;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
-
-fn wire(arguments: &[&str], file: &Path) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_wire")).arg("show").arg(file).args(arguments).output().unwrap()
-}
+use std::path::Path;
+use std::process::{Command, Stdio};
 
 fn printed(arguments: &[&str], file: &Path) -> String {
-    let output = wire(arguments, file);
+    let output = wire("show", file, arguments);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()
-}
-
-fn file(name: &str, bytes: &[u8]) -> PathBuf {
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("command-{name}"));
-    std::fs::write(&path, bytes).unwrap();
-    path
 }
 
 fn conversation() -> Vec<u8> {
@@ -62,11 +53,7 @@ fn the_ladder_of_a_conversation() {
 
 #[test]
 fn without_the_handshake_the_numbers_and_roles_are_found_all_the_same() {
-    let mut writer = Writer::new(Vec::new(), LinkType::ETHERNET, &Section::default()).unwrap();
-    for frame in &frames::conversation()[3..13] {
-        writer.packet(0, frame, None).unwrap();
-    }
-    let text = printed(&[], &file("no-cm", &writer.into_inner().unwrap()));
+    let text = printed(&[], &file("no-cm", &capture(&frames::conversation()[3..13])));
     assert!(text.starts_with(" frame         ms  client 10.0.0.2"), "{text}");
     let numbers: Vec<&str> = text.lines().filter_map(|line| line.split("psn ").nth(1)?.split(' ').next()).collect();
     assert_eq!(numbers, ["+0", "+1", "+1", "+2", "+2", "+3", "+0", "+0", "+4", "+4"]);
@@ -75,11 +62,7 @@ fn without_the_handshake_the_numbers_and_roles_are_found_all_the_same() {
 #[test]
 fn a_retransmission_is_marked() {
     let frames = frames::conversation();
-    let mut writer = Writer::new(Vec::new(), LinkType::ETHERNET, &Section::default()).unwrap();
-    for i in [0, 1, 2, 3, 4, 3, 4, 5, 6] {
-        writer.packet(0, &frames[i], None).unwrap();
-    }
-    let text = printed(&[], &file("again", &writer.into_inner().unwrap()));
+    let text = printed(&[], &file("again", &capture([0, 1, 2, 3, 4, 3, 4, 5, 6].map(|i| &frames[i]))));
     let marked: Vec<bool> = text.lines().skip(4).map(|line| line.contains("sent again")).collect();
     assert_eq!(marked, [false, false, true, true, false, false, false], "{text}");
 }
@@ -190,7 +173,7 @@ fn errors_end_with_2_and_say_where() {
     let whole = conversation();
     let cut = file("cut", &whole[..whole.len() - 100]);
     for arguments in [&[][..], &["--format", "tsv"]] {
-        let output = wire(arguments, &cut);
+        let output = wire("show", &cut, arguments);
         assert_eq!(output.status.code(), Some(2));
         let message = String::from_utf8(output.stderr).unwrap();
         assert!(message.contains("begins at byte"), "{message}");
@@ -198,23 +181,19 @@ fn errors_end_with_2_and_say_where() {
         assert!(String::from_utf8(output.stdout).unwrap().lines().count() > 14);
     }
     for (name, bytes) in [("empty", &b""[..]), ("text", b"this is not a capture")] {
-        assert_eq!(wire(&[], &file(name, bytes)).status.code(), Some(2));
+        assert_eq!(wire("show", &file(name, bytes), &[]).status.code(), Some(2));
     }
-    assert_eq!(wire(&[], Path::new("/nonexistent.pcap")).status.code(), Some(2));
-    let output = wire(&["--packet", "99"], &file("missing", &whole));
+    assert_eq!(wire("show", Path::new("/nonexistent.pcap"), &[]).status.code(), Some(2));
+    let output = wire("show", &file("missing", &whole), &["--packet", "99"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8(output.stderr).unwrap().contains("no frame 99: the file has 16"));
-    assert_eq!(wire(&["--packet", "0"], &cut).status.code(), Some(2));
-    assert_eq!(wire(&["--format", "xml"], &cut).status.code(), Some(2));
+    assert_eq!(wire("show", &cut, &["--packet", "0"]).status.code(), Some(2));
+    assert_eq!(wire("show", &cut, &["--format", "xml"]).status.code(), Some(2));
 }
 
 #[test]
 fn a_closed_pipe_is_not_an_error() {
-    let mut writer = Writer::new(Vec::new(), LinkType::ETHERNET, &Section::default()).unwrap();
-    for frame in std::iter::repeat(frames::conversation()).take(2000).flatten() {
-        writer.packet(0, &frame, None).unwrap();
-    }
-    let path = file("long", &writer.into_inner().unwrap());
+    let path = file("long", &capture(std::iter::repeat(frames::conversation()).take(2000).flatten()));
     for format in ["ladder", "tsv"] {
         let mut command = Command::new(env!("CARGO_BIN_EXE_wire"));
         command.args(["show", "--format", format]).arg(&path).stdout(Stdio::piped()).stderr(Stdio::piped());

@@ -1,7 +1,7 @@
 //! What `wire compare` says, on the bundled captures with one thing changed, as a learner's mistake would.
 
 use crate::edit::{put, seal, Frames, CM, EXTENDED};
-use crate::frames;
+use crate::{files, frames};
 use wire::compare::Verdict;
 
 const WRITE: &str = "04_rdma_write";
@@ -30,10 +30,8 @@ fn says(name: &str, field: &str, words: &str, change: impl FnOnce(Frames) -> Fra
 
 #[test]
 fn every_bundled_capture_is_like_itself_and_unlike_the_others() {
-    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../captures");
-    let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    let pcapng = files.filter(|path| path.extension().is_some_and(|extension| extension == "pcapng"));
-    let names: Vec<String> = pcapng.map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned()).collect();
+    let names = files::all_bundled().into_iter().map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned());
+    let names: Vec<String> = names.collect();
     assert!(names.len() >= 7, "{names:?}");
     let captures: Vec<_> = names.iter().map(|name| (name, Frames::bundled(name).capture())).collect();
     for ((mine, my), (reference, its)) in captures.iter().flat_map(|one| captures.iter().map(move |other| (one, other)))

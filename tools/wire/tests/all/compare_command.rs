@@ -1,32 +1,18 @@
 //! The command `wire compare`: exit status, text and JSON.
 
 use crate::edit::Frames;
+use crate::files::{bundled, file, text, wire};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
-
-fn file(name: &str, bytes: &[u8]) -> PathBuf {
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("compare-{name}"));
-    std::fs::write(&path, bytes).unwrap();
-    path
-}
-
-fn bundled(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../captures/{name}.pcapng"))
-}
+use std::process::Output;
 
 /// The frames of a bundled capture without the log lines between them, so that they have the same numbers in every recording.
 fn frames(name: &str) -> PathBuf {
-    file(name, &Frames::bundled(name).file())
+    file(&format!("compare-{name}.pcapng"), &Frames::bundled(name).file())
 }
 
 fn compare(mine: &Path, reference: &Path, options: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_wire"));
-    command.arg("compare").arg(mine).arg(reference).args(options).output().unwrap()
-}
-
-fn text(bytes: &[u8]) -> &str {
-    std::str::from_utf8(bytes).unwrap()
+    wire("compare", mine, &[&[reference.to_str().unwrap()], options].concat())
 }
 
 #[test]
@@ -71,7 +57,7 @@ fn exit_2_a_file_that_cannot_be_read_or_judged() {
         ("cut", &whole[..whole.len() - 9], "begins at byte"),
         ("text", &b"this is no capture"[..], "not a pcap or pcapng file (byte 0)"),
     ] {
-        let path = file(name, bytes);
+        let path = file(&format!("compare-{name}"), bytes);
         for (mine, reference) in [(&path, &good), (&good, &path)] {
             let output = compare(mine, reference, &[]);
             assert_eq!(output.status.code(), Some(2), "{name}");
@@ -80,7 +66,7 @@ fn exit_2_a_file_that_cannot_be_read_or_judged() {
             assert!(output.stdout.is_empty());
         }
     }
-    let nothing = file("nothing", &Frames(Frames::bundled("05_rdma_read").0[..2].to_vec()).file());
+    let nothing = file("compare-nothing", &Frames(Frames::bundled("05_rdma_read").0[..2].to_vec()).file());
     let output = compare(&nothing, &good, &[]);
     assert_eq!(output.status.code(), Some(2));
     let said = text(&output.stdout);

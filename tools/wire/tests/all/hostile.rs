@@ -1,9 +1,9 @@
 //! Whatever the bytes: no panic. The inputs are good captures with bits changed, pieces cut out, and noise.
 
 use crate::exercise::everything;
+use crate::files::{all_bundled, capture};
 use crate::frames;
 use roce::{Frame, LinkType};
-use run::pcapng::{Section, Writer};
 use run::words::summary;
 
 /// Xorshift: the same numbers in every run.
@@ -31,18 +31,10 @@ impl Random {
     }
 }
 
-fn capture(link: LinkType, frames: &[Vec<u8>]) -> Vec<u8> {
-    let mut writer = Writer::new(Vec::new(), link, &Section::default()).unwrap();
-    for frame in frames {
-        writer.packet(1, frame, Some("comment")).unwrap();
-    }
-    writer.into_inner().unwrap()
-}
-
 #[test]
 fn damaged_files() {
     let mut random = Random(1);
-    let good = capture(LinkType::ETHERNET, &frames::conversation());
+    let good = capture(frames::conversation());
     for _ in 0..500 {
         let mut bytes = good.clone();
         random.damage(&mut bytes);
@@ -54,10 +46,7 @@ fn damaged_files() {
 #[test]
 fn damaged_recordings() {
     let mut random = Random(4);
-    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../captures");
-    let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    let captures = files.filter(|path| path.extension().is_some_and(|extension| extension == "pcapng"));
-    for path in captures {
+    for path in all_bundled() {
         let good = std::fs::read(path).unwrap();
         everything(&good);
         for _ in 0..(300_000 / good.len()).clamp(1, 40) {
@@ -76,7 +65,7 @@ fn damaged_frames_in_good_files() {
         let start = random.below(good.len() - 3);
         let mut frames = good[start..start + 3].to_vec();
         frames.iter_mut().for_each(|frame| random.damage(frame));
-        everything(&capture(LinkType::ETHERNET, &frames));
+        everything(&capture(frames));
     }
 }
 
@@ -105,6 +94,6 @@ fn every_operation_code_at_every_length() {
                 let _ = (summary(&packet, true), packet.name(), packet.icrc(), packet.payload());
             }
         }
-        everything(&capture(LinkType::ETHERNET, &[whole]));
+        everything(&capture([whole]));
     }
 }

@@ -13,6 +13,7 @@ mod compare_kinds;
 mod compare_properties;
 mod edit;
 mod exercise;
+mod files;
 mod frames;
 mod growth;
 mod hostile;

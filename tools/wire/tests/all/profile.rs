@@ -1,6 +1,7 @@
 //! The Wireshark profile: installed as `make wireshark-profile` does, and tried with tshark, which uses it as Wireshark
 //! does.
 
+use crate::files::{all_bundled, root, scratch};
 use roce::LinkType;
 use run::capture::Reader;
 use run::file::{Event, Line};
@@ -11,15 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 fn captures() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../captures")
-}
-
-/// An empty folder for one test.
-fn scratch(name: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let _ = fs::remove_dir_all(&folder);
-    fs::create_dir_all(&folder).unwrap();
-    folder
+    root().join("captures")
 }
 
 fn install(variable: &str, folder: &Path) -> Output {
@@ -51,15 +44,12 @@ fn all_kinds(folder: &Path) -> PathBuf {
     const OPCODE: usize = 14 + 20 + 8;
     const SYNDROME: usize = OPCODE + 12;
     let (mut frames, mut lines): (Vec<Vec<u8>>, Vec<Line>) = (Vec::new(), Vec::new());
-    for entry in fs::read_dir(captures()).unwrap() {
-        let path = entry.unwrap().path();
-        if path.extension().is_some_and(|ending| ending == "pcapng") {
-            let mut reader = Reader::new(fs::File::open(path).unwrap()).unwrap();
-            while let Some(event) = reader.event().unwrap() {
-                match event {
-                    Event::Packet(record) => frames.push(record.data.to_vec()),
-                    Event::Line(line) => lines.push(line),
-                }
+    for path in all_bundled() {
+        let mut reader = Reader::new(fs::File::open(path).unwrap()).unwrap();
+        while let Some(event) = reader.event().unwrap() {
+            match event {
+                Event::Packet(record) => frames.push(record.data.to_vec()),
+                Event::Line(line) => lines.push(line),
             }
         }
     }

@@ -1,6 +1,7 @@
 //! The stories are true: of the sources, and of the bundled captures with their log lines. Each check is shown to fail on
 //! an error planted on purpose.
 
+use crate::files::{self, bundled, root};
 use roce::{Frame, LinkType};
 use run::capture::Reader;
 use run::file::{Event, Line};
@@ -8,15 +9,11 @@ use run::pcapng::{Section, Writer};
 use run::story::{self, proof, Act, Story};
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
+use std::path::Path;
 
 /// The bundled capture of a story.
 fn recording(story: &Story) -> Vec<u8> {
-    fs::read(root().join(format!("captures/{}.pcapng", story.file_name()))).unwrap()
+    fs::read(bundled(&story.file_name())).unwrap()
 }
 
 #[test]
@@ -125,11 +122,7 @@ fn edited(capture: &[u8], edit: impl FnOnce(&mut Vec<Vec<u8>>)) -> Vec<u8> {
         frames.push(record.data.to_vec());
     }
     edit(&mut frames);
-    let mut writer = Writer::new(Vec::new(), LinkType::ETHERNET, &Section::default()).unwrap();
-    for frame in &frames {
-        writer.packet(0, frame, None).unwrap();
-    }
-    writer.into_inner().unwrap()
+    files::capture(frames)
 }
 
 /// The steps of a capture's packets, or the first packet that has none.

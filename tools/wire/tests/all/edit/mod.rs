@@ -1,9 +1,9 @@
 //! Bundled captures, changed frame by frame.
 
+use crate::files;
 use roce::{icrc, Frame, LinkType, Packet};
 use run::capture::Reader;
 use run::pcapng::{Section, Writer};
-use std::path::Path;
 use wire::compare::{compare, Capture, Report};
 
 /// Where the BTH begins in an Ethernet frame with IPv4, as the lab's are.
@@ -20,8 +20,7 @@ pub struct Frames(pub Vec<(Vec<u8>, Option<String>)>);
 impl Frames {
     /// The capture of a lesson: `04_rdma_write`.
     pub fn bundled(name: &str) -> Frames {
-        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../captures/{name}.pcapng"));
-        let mut reader = Reader::new(std::fs::File::open(file).unwrap()).unwrap();
+        let mut reader = Reader::new(std::fs::File::open(files::bundled(name)).unwrap()).unwrap();
         let mut frames = Vec::new();
         while let Some(record) = reader.next().unwrap() {
             frames.push((record.data.to_vec(), record.comment.map(str::to_owned)));

@@ -1,5 +1,4 @@
 //! Frames built byte by byte from the layouts of the specification, for the tests.
-#![allow(dead_code)] // Each test file uses its own part.
 
 use roce::icrc;
 use std::net::IpAddr;
