@@ -7,7 +7,7 @@
 //! | [`work`], [`completion`] | what a program posts, and how it learns that it is done |
 //! | [`qp`] | the queue pair: states, requester, responder |
 //! | [`cm`] | the connection manager: messages on QP 1, and the states of a connection |
-//! | [`outside`] | what all of these want done in the world |
+//! | [`outside`], [`errno`] | what all of these want done in the world, and why a call is refused |
 //!
 //! `unsafe` is where the program's own memory is touched, which is what a NIC calls DMA. Elsewhere nobody can allow it.
 
@@ -21,6 +21,8 @@ pub mod cm;
 pub mod completion;
 #[forbid(unsafe_code)]
 pub mod datagram;
+#[forbid(unsafe_code)]
+pub mod errno;
 #[allow(unsafe_code)]
 pub mod memory;
 #[forbid(unsafe_code)]

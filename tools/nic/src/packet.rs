@@ -19,22 +19,6 @@ pub mod code {
     pub const UD_SEND_ONLY: u8 = 0x64;
 }
 
-/// The AETH's syndromes (9.7.5): the upper three bits say which kind, the lower five how long or why.
-pub mod syndrome {
-    /// ACK, and the responder does not count credits: as SoftRoCE says, too.
-    pub const ACK: u8 = 0x1f;
-    /// Receiver not ready; the lower five bits are the timer.
-    pub const RNR_NAK: u8 = 0x20;
-    /// A packet is missing.
-    pub const PSN_SEQUENCE_ERROR: u8 = 0x60;
-    /// The request breaks a rule.
-    pub const INVALID_REQUEST: u8 = 0x61;
-    /// Key, bounds or rights are wrong.
-    pub const REMOTE_ACCESS_ERROR: u8 = 0x62;
-    /// The responder itself has failed.
-    pub const REMOTE_OPERATIONAL_ERROR: u8 = 0x63;
-}
-
 /// The default partition, and that we are a full member of it (10.9.1).
 const DEFAULT_PARTITION: u64 = 0xffff;
 /// The bit of a P_Key which says "full member".
@@ -82,7 +66,7 @@ impl AtomicEth {
 /// AETH: what the responder says (9.3.5).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Aeth {
-    /// One of [`syndrome`].
+    /// What [`roce::aeth::Syndrome`] explains.
     pub syndrome: u8,
     /// Messages completed by the responder, modulo 2^24.
     pub msn: u32,

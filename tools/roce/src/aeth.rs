@@ -50,12 +50,35 @@ const RNR_TIMER: [u32; 32] = [
     6144, 8192, 12288, 16384, 24576, 32768, 49152,
 ];
 
+impl Syndrome {
+    /// Accepted, and the responder does not count credits.
+    pub const ACK: Syndrome = Syndrome::Ack { credits: None };
+
+    /// No receive was posted: the wait of this timer code, of which five bits count.
+    pub fn rnr_nak(timer: u8) -> Syndrome {
+        Syndrome::RnrNak { timer_us: RNR_TIMER[usize::from(timer & 0x1f)] * 10 }
+    }
+
+    /// The byte that says so: the upper three bits say which kind, the lower five how long or why. A number of credits, or a wait,
+    /// that has no code is taken for the largest one.
+    pub fn byte(self) -> u8 {
+        let code = |codes: &[u32], wanted: u32| codes.iter().position(|code| *code == wanted).unwrap_or(0x1f) as u8;
+        match self {
+            Syndrome::Ack { credits } => credits.map_or(0x1f, |credits| code(&CREDITS, credits)),
+            Syndrome::RnrNak { timer_us } => 0x20 | code(&RNR_TIMER, timer_us / 10),
+            Syndrome::Nak(Nak::Unknown(code)) => 0x60 | code,
+            Syndrome::Nak(nak) => 0x60 | NAKS.iter().position(|row| row.0 == nak).unwrap_or_default() as u8,
+            Syndrome::Reserved(byte) => byte,
+        }
+    }
+}
+
 impl From<u8> for Syndrome {
     fn from(byte: u8) -> Syndrome {
         let code = byte & 0x1f;
         match byte >> 5 {
             0b000 => Syndrome::Ack { credits: CREDITS.get(usize::from(code)).copied() },
-            0b001 => Syndrome::RnrNak { timer_us: RNR_TIMER[usize::from(code)] * 10 },
+            0b001 => Syndrome::rnr_nak(code),
             0b011 => Syndrome::Nak(NAKS.get(usize::from(code)).map_or(Nak::Unknown(code), |row| row.0)),
             _ => Syndrome::Reserved(byte),
         }
@@ -118,6 +141,8 @@ mod tests {
         assert_eq!(Syndrome::from(0x62), Syndrome::Nak(Nak::RemoteAccess));
         assert_eq!(Syndrome::from(0x65), Syndrome::Nak(Nak::Unknown(5)));
         assert_eq!(Syndrome::from(0x9f), Syndrome::Reserved(0x9f));
+        assert_eq!((Syndrome::ACK.byte(), Syndrome::rnr_nak(12).byte()), (0x1f, 0x2c));
+        assert!((0..=u8::MAX).all(|byte| Syndrome::from(byte).byte() == byte));
     }
 
     #[test]

@@ -83,7 +83,7 @@ unsafe fn to_rts(device: &Device, id: *mut rdma_cm_id) -> Result<(), c_int> {
 }
 
 fn ready_to_use(device: &Device, local: u32) -> Result<(), c_int> {
-    device.lock().with_cm(|cm, now, out| cm.ready_to_use(local, now, out))
+    Ok(device.lock().with_cm(|cm, now, out| cm.ready_to_use(local, now, out))?)
 }
 
 /// `rdma_establish(3)`: RTU, for programs that move their queue pairs themselves.
@@ -132,7 +132,7 @@ pub unsafe extern "C" fn rdma_reject(id: *mut rdma_cm_id, data: *const c_void, l
         if data.len() > REJ_PRIVATE {
             return Err(libc::EINVAL);
         }
-        device.lock().with_cm(|cm, _, out| cm.reject(local, data, out))
+        Ok(device.lock().with_cm(|cm, _, out| cm.reject(local, data, out))?)
     })
 }
 

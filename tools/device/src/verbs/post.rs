@@ -2,6 +2,7 @@
 
 use super::verb;
 use libc::c_int;
+use nic::errno::Errno;
 use nic::memory::{copy_out, Sge};
 use nic::work::{Local, ReceiveRequest, Remote, SendRequest, Work};
 use rdma_sys::{ibv_qp, ibv_recv_wr, ibv_send_flags, ibv_send_wr, ibv_sge, ibv_wr_opcode};
@@ -16,7 +17,7 @@ pub(super) unsafe extern "C" fn post_send(
         let mut nic = device.lock();
         while !wr.is_null() {
             let mut post = |request| nic.with_qp((*qp).qp_num, |qp, ctx| qp.post_send(request, ctx));
-            let posted = send_request(&*wr).and_then(|request| post(request).unwrap_or(Err(libc::EINVAL)));
+            let posted = send_request(&*wr).and_then(|request| Ok(post(request).unwrap_or(Err(Errno::EINVAL))?));
             if posted.is_err() {
                 *bad = wr;
                 device.ring();
@@ -40,9 +41,9 @@ pub(super) unsafe extern "C" fn post_recv(
         while !wr.is_null() {
             let request = receive_request(&*wr);
             let posted = nic.with_qp((*qp).qp_num, |qp, ctx| qp.post_receive(request, ctx));
-            if let Err(errno) = posted.unwrap_or(Err(libc::EINVAL)) {
+            if let Err(errno) = posted.unwrap_or(Err(Errno::EINVAL)) {
                 *bad = wr;
-                return Err(errno);
+                return Err(errno.into());
             }
             wr = (*wr).next;
         }

@@ -7,6 +7,7 @@ use crate::rim::bell::locked;
 use crate::rim::{Device, Face, QpEntry};
 use libc::c_int;
 use nic::cm::{address_in, gid};
+use nic::errno::Errno;
 use nic::memory::Access;
 use nic::outside::Ctx;
 use nic::psn::Psn;
@@ -99,7 +100,7 @@ pub(crate) unsafe fn modify(
 ) -> Result<(), c_int> {
     let mut nic = device.lock();
     let moved = |qp: &mut Qp, ctx: &mut Ctx| qp.modify(mask, state, wanted, ctx).map(|()| qp.state());
-    let state = nic.with_qp(unsafe { (*face).qp_num }, moved).unwrap_or(Err(libc::EINVAL))?;
+    let state = nic.with_qp(unsafe { (*face).qp_num }, moved).unwrap_or(Err(Errno::EINVAL))?;
     // Under the lock: another thread may move it, too.
     unsafe { (*face).state = state as u32 };
     device.ring();

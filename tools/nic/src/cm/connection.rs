@@ -6,6 +6,7 @@
 
 use super::message::Mad;
 use super::{CmEffect, Event, EventKind, Param};
+use crate::errno::Errno;
 use crate::memory::Access;
 use crate::psn::Psn;
 use crate::qp::Attributes;
@@ -241,7 +242,7 @@ impl Connection {
             _ => (Phase::Idle, EventKind::Unreachable),
         };
         self.enter(next, now);
-        self.report(told, -libc::ETIMEDOUT, &[], out);
+        self.report(told, -i32::from(Errno::ETIMEDOUT), &[], out);
     }
 
     /// What a REQ or a REP says of the peer. What it wants to serve is what we may ask for, and the other way round.

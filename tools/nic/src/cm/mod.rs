@@ -10,8 +10,8 @@ mod message;
 pub use connection::{Connection, Phase};
 pub use message::{address_in, gid, Mad, QKEY, QP1, REJ_PRIVATE, REP_PRIVATE, REQ_PRIVATE};
 
+use crate::errno::Errno;
 use crate::psn::Psn;
-use libc::c_int;
 use roce::cm::{dreq, rej, rep, req, Kind, LOCAL_ID, REMOTE_ID};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -123,9 +123,9 @@ impl Cm {
     ///
     /// # Errors
     /// `EADDRINUSE`: another id does.
-    pub fn listen(&mut self, port: u16, owner: u64, backlog: usize) -> Result<(), c_int> {
+    pub fn listen(&mut self, port: u16, owner: u64, backlog: usize) -> Result<(), Errno> {
         if self.is_taken(port) {
-            return Err(libc::EADDRINUSE);
+            return Err(Errno::EADDRINUSE);
         }
         let room = if backlog == 0 { MAX_BACKLOG } else { backlog.min(MAX_BACKLOG) };
         self.listeners.insert(port, Listener { owner, room });
@@ -199,15 +199,15 @@ impl Cm {
     }
 
     /// The connection with this number, if it is where the program's call finds it.
-    pub fn expect(&mut self, local: u32, phase: Phase) -> Result<&mut Connection, c_int> {
-        self.connections.get_mut(&local).filter(|connection| connection.phase == phase).ok_or(libc::EINVAL)
+    pub fn expect(&mut self, local: u32, phase: Phase) -> Result<&mut Connection, Errno> {
+        self.connections.get_mut(&local).filter(|connection| connection.phase == phase).ok_or(Errno::EINVAL)
     }
 
     /// Sends a REP.
     ///
     /// # Errors
     /// `EINVAL`: no REQ waits for it, or the peer has gone since.
-    pub fn accept(&mut self, local: u32, private: &[u8], now: Instant, out: &mut Vec<CmEffect>) -> Result<(), c_int> {
+    pub fn accept(&mut self, local: u32, private: &[u8], now: Instant, out: &mut Vec<CmEffect>) -> Result<(), Errno> {
         let guid = Cm::guid(self.address);
         let connection = self.expect(local, Phase::ReqReceived)?;
         let Param { responder_resources, initiator_depth, rnr_retries, .. } = connection.param;
@@ -229,7 +229,7 @@ impl Cm {
     ///
     /// # Errors
     /// `EINVAL`: no REP has come, or the peer has gone since.
-    pub fn ready_to_use(&mut self, local: u32, now: Instant, out: &mut Vec<CmEffect>) -> Result<(), c_int> {
+    pub fn ready_to_use(&mut self, local: u32, now: Instant, out: &mut Vec<CmEffect>) -> Result<(), Errno> {
         let connection = self.expect(local, Phase::RepReceived)?;
         connection.enter(Phase::Established, now);
         connection.tell(connection.message(Kind::ReadyToUse), out);
@@ -240,7 +240,7 @@ impl Cm {
     ///
     /// # Errors
     /// `EINVAL`: the peer has asked nothing.
-    pub fn reject(&mut self, local: u32, private: &[u8], out: &mut Vec<CmEffect>) -> Result<(), c_int> {
+    pub fn reject(&mut self, local: u32, private: &[u8], out: &mut Vec<CmEffect>) -> Result<(), Errno> {
         if self.expect(local, Phase::RepReceived).is_err() {
             self.expect(local, Phase::ReqReceived)?;
         }

@@ -7,10 +7,10 @@ use super::requester::{Requester, Wqe};
 use super::{Broken, View};
 use crate::completion::Status;
 use crate::outside::Ctx;
-use crate::packet::{code, syndrome, Packet};
+use crate::packet::{code, Packet};
 use crate::psn::Psn;
 use crate::work::{Local, Work};
-use roce::aeth::Syndrome;
+use roce::aeth::{Nak, Syndrome};
 use roce::opcode::{Operation, Part};
 use std::time::Duration;
 
@@ -61,14 +61,15 @@ impl Requester {
     }
 
     fn nak_received(&mut self, packet: &Packet, qp: &View, ctx: &mut Ctx) -> Result<(), Broken> {
-        ctx.say(|| format!("requester: PSN {}: {}", packet.psn, Syndrome::from(packet.aeth.syndrome)));
-        let status = match packet.aeth.syndrome {
-            syndrome::PSN_SEQUENCE_ERROR => {
+        let syndrome = Syndrome::from(packet.aeth.syndrome);
+        ctx.say(|| format!("requester: PSN {}: {syndrome}", packet.psn));
+        let status = match syndrome {
+            Syndrome::Nak(Nak::PsnSequence) => {
                 self.went_back = false;
                 return self.try_again(qp, ctx);
             }
-            syndrome::INVALID_REQUEST => Status::RemInvReqErr,
-            syndrome::REMOTE_ACCESS_ERROR => Status::RemAccessErr,
+            Syndrome::Nak(Nak::InvalidRequest) => Status::RemInvReqErr,
+            Syndrome::Nak(Nak::RemoteAccess) => Status::RemAccessErr,
             _ => Status::RemOpErr,
         };
         if self.unacked != packet.psn {

@@ -8,7 +8,8 @@ use super::responder::Responder;
 use super::{packets, Broken, Qp, View};
 use crate::memory::Access;
 use crate::outside::Ctx;
-use crate::packet::{syndrome, Packet};
+use crate::packet::Packet;
+use roce::aeth::Syndrome;
 use roce::opcode::Operation;
 
 impl Responder {
@@ -19,7 +20,7 @@ impl Responder {
             Operation::ReadRequest => self.read_again(&packet, qp, ctx),
             Operation::CompareSwap | Operation::FetchAdd => self.atomic_again(&packet, qp),
             _ if packet.ack_request => {
-                self.queue_ack(self.expected.before(), syndrome::ACK, qp);
+                self.queue_ack(self.expected.before(), Syndrome::ACK, qp);
                 "placed before, acknowledged again"
             }
             _ => "placed before",

@@ -6,8 +6,9 @@ use super::{Qp, View};
 use crate::completion::{Completion, Status, WcOpcode};
 use crate::memory::{Access, Claim};
 use crate::outside::Ctx;
-use crate::packet::{syndrome, Packet, Reth};
+use crate::packet::{Packet, Reth};
 use crate::work::{ReceiveQueue, ReceiveRequest};
+use roce::aeth::Syndrome;
 use roce::opcode::{Operation, Part};
 
 impl Responder {
@@ -36,7 +37,7 @@ impl Responder {
         self.message = (!ends).then_some(Message { arrived, ..before });
         self.advance(packet.psn.plus(1), ends);
         if packet.ack_request {
-            self.queue_ack(packet.psn, syndrome::ACK, qp);
+            self.queue_ack(packet.psn, Syndrome::ACK, qp);
         }
         let completes = self.receive.as_ref().filter(|_| ends).map(|receive| completion(receive, packet, arrived, qp));
         Ok(Done::Placed { placed, ack: packet.ack_request, completes })

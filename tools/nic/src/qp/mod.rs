@@ -21,10 +21,10 @@ mod view;
 pub use state::{mask, Attributes, State};
 
 use crate::completion::Status;
+use crate::errno::Errno;
 use crate::outside::{AsyncEvent, Ctx, Effect};
 use crate::packet::Packet;
 use crate::work::{Local, ReceiveQueue, ReceiveRequest, SendRequest};
-use libc::c_int;
 use requester::Requester;
 use responder::Responder;
 use roce::opcode::Service;
@@ -109,7 +109,7 @@ impl Qp {
     ///
     /// # Errors
     /// The `errno` that `ibv_post_send` gives.
-    pub fn post_send(&mut self, request: SendRequest, ctx: &mut Ctx) -> Result<(), c_int> {
+    pub fn post_send(&mut self, request: SendRequest, ctx: &mut Ctx) -> Result<(), Errno> {
         let Limits { send, send_sge, inline, .. } = self.settings.limits;
         let fits = match &request.local {
             Local::Inline(bytes) => bytes.len() <= inline as usize && !request.work.wants_response(),
@@ -117,10 +117,10 @@ impl Qp {
         };
         let wrong_length = request.length > Qp::LONGEST || (request.work.is_atomic() && request.length != 8);
         if !fits || wrong_length || matches!(self.state, State::Reset | State::Init | State::Rtr) {
-            return Err(libc::EINVAL);
+            return Err(Errno::EINVAL);
         }
         if self.requester.waiting() >= send as usize {
-            return Err(libc::ENOMEM);
+            return Err(Errno::ENOMEM);
         }
         if self.state == State::Err {
             self.view().complete_send(&request, Status::WrFlushErr, ctx);
@@ -134,15 +134,15 @@ impl Qp {
     ///
     /// # Errors
     /// The `errno` that `ibv_post_recv` gives.
-    pub fn post_receive(&mut self, request: ReceiveRequest, ctx: &mut Ctx) -> Result<(), c_int> {
+    pub fn post_receive(&mut self, request: ReceiveRequest, ctx: &mut Ctx) -> Result<(), Errno> {
         let too_many = request.sge.len() > self.settings.limits.receive_sge as usize;
         if self.settings.uses_shared || too_many || self.state == State::Reset {
-            return Err(libc::EINVAL);
+            return Err(Errno::EINVAL);
         }
         if self.state == State::Err {
             self.view().complete_unfilled(&request, Status::WrFlushErr, ctx);
         } else if !self.receives.post(request) {
-            return Err(libc::ENOMEM);
+            return Err(Errno::ENOMEM);
         }
         Ok(())
     }

@@ -8,7 +8,7 @@ use super::responses::Response;
 use super::verdict::{Done, Nak};
 use super::{Broken, State, View};
 use crate::outside::{AsyncEvent, Ctx, Effect};
-use crate::packet::{syndrome, Packet, Reth};
+use crate::packet::{Packet, Reth};
 use crate::psn::Psn;
 use crate::work::{ReceiveQueue, ReceiveRequest};
 use roce::aeth::Syndrome;
@@ -51,8 +51,7 @@ impl Responder {
     pub(super) fn stop(&mut self) -> Option<ReceiveRequest> {
         self.message = None;
         // A NAK is the last word: what stands before it in the queue is still sent.
-        let is_nak =
-            |response: &Response| matches!(response, Response::Packet(last) if last.aeth.syndrome != syndrome::ACK);
+        let is_nak = |response: &Response| matches!(response, Response::Packet(last) if last.aeth.syndrome != Syndrome::ACK.byte());
         if !self.responses.back().is_some_and(is_nak) {
             self.responses.clear();
         }
@@ -99,7 +98,7 @@ impl Responder {
             return Ok(());
         }
         ctx.say(|| format!("responder: PSN {psn} came, {expected} expected; NAK, PSN sequence error"));
-        self.send_ack(expected, syndrome::PSN_SEQUENCE_ERROR, qp, ctx)
+        self.send_ack(expected, Syndrome::Nak(roce::aeth::Nak::PsnSequence), qp, ctx)
     }
 
     /// Sends what the request has put in the queue; then a message that is whole completes its receive.
@@ -124,7 +123,7 @@ impl Responder {
     /// Answers a request that cannot be carried out. Only a missing receive leaves the queue pair as it is.
     pub(super) fn refuse(&mut self, psn: Psn, name: &str, nak: &Nak, qp: &View, ctx: &mut Ctx) -> Result<(), Broken> {
         let syndrome = nak.syndrome();
-        ctx.say(|| format!("responder: PSN {psn} expected, {name}: {nak}; {}", Syndrome::from(syndrome)));
+        ctx.say(|| format!("responder: PSN {psn} expected, {name}: {nak}; {syndrome}"));
         self.send_ack(psn, syndrome, qp, ctx)?;
         if let Nak::NotReady { .. } = nak {
             // The packets behind it are on their way; they are dropped without a word.

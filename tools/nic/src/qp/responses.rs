@@ -10,8 +10,9 @@ use super::verdict::Nak;
 use super::{packets, Broken, State, View};
 use crate::memory::{Access, Claim};
 use crate::outside::{Ctx, Effect};
-use crate::packet::{code, opcode_of, syndrome, Aeth, Packet, Reth};
+use crate::packet::{code, opcode_of, Aeth, Packet, Reth};
 use crate::psn::Psn;
+use roce::aeth::Syndrome;
 use roce::opcode::Operation;
 
 /// So many packets of READ responses go out at a time, so that others have their turn and sockets do not overflow.
@@ -58,8 +59,8 @@ impl Responder {
         !self.responses.is_empty()
     }
 
-    pub(super) fn queue_ack(&mut self, psn: Psn, syndrome: u8, qp: &View) {
-        let aeth = Aeth { syndrome, msn: self.msn };
+    pub(super) fn queue_ack(&mut self, psn: Psn, syndrome: Syndrome, qp: &View) {
+        let aeth = Aeth { syndrome: syndrome.byte(), msn: self.msn };
         let packet = Packet { aeth, ..self.response(code::ACKNOWLEDGE, psn, qp) };
         self.responses.push_back(Response::Packet(packet));
     }
@@ -103,7 +104,7 @@ impl Responder {
 
     /// A packet that answers, with nothing in it yet.
     fn response(&self, opcode: u8, psn: Psn, qp: &View) -> Packet {
-        let aeth = Aeth { syndrome: syndrome::ACK, msn: self.msn };
+        let aeth = Aeth { syndrome: Syndrome::ACK.byte(), msn: self.msn };
         Packet { opcode, dest_qp: qp.attributes.dest_qp, psn, aeth, ..Packet::default() }
     }
 }
@@ -111,7 +112,7 @@ impl Responder {
 /// Sending.
 impl Responder {
     /// Sends an Acknowledge packet (an ACK or a NAK), behind what has to be sent before.
-    pub(super) fn send_ack(&mut self, psn: Psn, syndrome: u8, qp: &View, ctx: &mut Ctx) -> Result<(), Broken> {
+    pub(super) fn send_ack(&mut self, psn: Psn, syndrome: Syndrome, qp: &View, ctx: &mut Ctx) -> Result<(), Broken> {
         self.queue_ack(psn, syndrome, qp);
         self.send_responses(qp, ctx)
     }
@@ -160,7 +161,7 @@ impl Responder {
         let opcode = opcode_of(Operation::ReadResponse, part(index, packets(reth.length, mtu)), false);
         Ok(Packet {
             payload,
-            aeth: Aeth { syndrome: syndrome::ACK, msn },
+            aeth: Aeth { syndrome: Syndrome::ACK.byte(), msn },
             ..self.response(opcode, first.plus(index), qp)
         })
     }

@@ -2,10 +2,10 @@
 //! table 91 in 11.2.5.2).
 
 use super::Qp;
+use crate::errno::Errno;
 use crate::memory::Access;
 use crate::outside::{AsyncEvent, Ctx, Effect};
 use crate::psn::Psn;
-use libc::c_int;
 use std::fmt;
 use std::net::IpAddr;
 
@@ -157,18 +157,18 @@ impl Qp {
     ///
     /// # Errors
     /// `EINVAL`: there is no such move, or it lacks an attribute, or brings one that it does not take. Nothing is changed.
-    pub fn modify(&mut self, mask: u32, state: State, wanted: &Attributes, ctx: &mut Ctx) -> Result<(), c_int> {
+    pub fn modify(&mut self, mask: u32, state: State, wanted: &Attributes, ctx: &mut Ctx) -> Result<(), Errno> {
         let to = if mask & mask::STATE != 0 { state } else { self.state };
-        let (needed, taken) = needed_and_taken(self.state, to).ok_or(libc::EINVAL)?;
+        let (needed, taken) = needed_and_taken(self.state, to).ok_or(Errno::EINVAL)?;
         let brought = mask & !mask::STATE;
         if needed & !brought != 0 || brought & !(needed | taken) != 0 {
-            return Err(libc::EINVAL);
+            return Err(Errno::EINVAL);
         }
         if mask & mask::PATH_MTU != 0 && !matches!(wanted.mtu, 256 | 512 | 1024 | 2048 | 4096) {
-            return Err(libc::EINVAL);
+            return Err(Errno::EINVAL);
         }
         if mask & mask::AV != 0 && wanted.peer.is_none() {
-            return Err(libc::EINVAL);
+            return Err(Errno::EINVAL);
         }
         self.take_over(mask, wanted);
         if mask & mask::STATE != 0 && (to != self.state || matches!(to, State::Reset)) {
@@ -240,16 +240,18 @@ mod tests {
         for (from, to) in all.iter().flat_map(|from| all.iter().map(move |to| (*from, *to))) {
             qp.state = from;
             match needed_and_taken(from, to) {
-                None => assert_eq!(qp.modify(mask::STATE, to, &wanted, &mut out), Err(libc::EINVAL), "{from:?} {to:?}"),
+                None => {
+                    assert_eq!(qp.modify(mask::STATE, to, &wanted, &mut out), Err(Errno::EINVAL), "{from:?} {to:?}")
+                }
                 Some((needed, taken)) => {
                     for bit in (0..32).map(|n| 1 << n).filter(|bit| *bit != mask::STATE) {
                         let with = mask::STATE | needed | bit;
-                        let expected = if (needed | taken) & bit != 0 { Ok(()) } else { Err(libc::EINVAL) };
+                        let expected = if (needed | taken) & bit != 0 { Ok(()) } else { Err(Errno::EINVAL) };
                         qp.state = from;
                         assert_eq!(qp.modify(with, to, &wanted, &mut out), expected, "{from:?} {to:?} {bit:#x}");
                         if needed & bit != 0 {
                             qp.state = from;
-                            assert_eq!(qp.modify(with & !bit, to, &wanted, &mut out), Err(libc::EINVAL));
+                            assert_eq!(qp.modify(with & !bit, to, &wanted, &mut out), Err(Errno::EINVAL));
                         }
                     }
                 }

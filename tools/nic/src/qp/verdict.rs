@@ -3,7 +3,8 @@
 use crate::completion::{Completion, Status};
 use crate::memory::Refusal;
 use crate::outside::AsyncEvent;
-use crate::packet::{syndrome, Reth};
+use crate::packet::Reth;
+use roce::aeth::{self, Syndrome};
 use std::fmt;
 
 /// What was done for a request that passed all gates.
@@ -95,13 +96,13 @@ pub(super) enum Nak {
 
 impl Nak {
     /// What the requester is told (9.7.5).
-    pub fn syndrome(&self) -> u8 {
-        match self {
-            Nak::NotReady { timer } => syndrome::RNR_NAK | timer & 0x1f,
-            Nak::Memory { .. } => syndrome::REMOTE_ACCESS_ERROR,
-            Nak::OwnMemory(_) => syndrome::REMOTE_OPERATIONAL_ERROR,
-            _ => syndrome::INVALID_REQUEST,
-        }
+    pub fn syndrome(&self) -> Syndrome {
+        Syndrome::Nak(match self {
+            Nak::NotReady { timer } => return Syndrome::rnr_nak(*timer),
+            Nak::Memory { .. } => aeth::Nak::RemoteAccess,
+            Nak::OwnMemory(_) => aeth::Nak::RemoteOperational,
+            _ => aeth::Nak::InvalidRequest,
+        })
     }
 
     /// How the receive completes that is at fault.

@@ -4,6 +4,7 @@
 use crate::pair;
 use crate::pair::Fault;
 use nic::cm::{Cm, CmEffect, Event, EventKind, Param, Phase};
+use nic::errno::Errno;
 use proptest::prelude::*;
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr};
@@ -45,7 +46,7 @@ impl World {
                     copies.into_iter().for_each(|later| self.wire.push((1 - side, later, bytes.clone())));
                 }
                 CmEffect::Event(event) => {
-                    self.in_vain |= event.status == -libc::ETIMEDOUT;
+                    self.in_vain |= event.status == -i32::from(Errno::ETIMEDOUT);
                     self.event(side, event.kind, event.connection);
                 }
                 CmEffect::Say(_) => {}
@@ -219,7 +220,7 @@ fn who_leaves_before_the_connection_is_made_says_so() {
     let (sent, told) = pass(out.split_off(0), &mut server, ADDRESSES[CLIENT]);
     assert!(sent.is_empty() && told.is_empty(), "{sent:?} {told:?}");
     assert_eq!(server.get(ours).unwrap().phase, Phase::Idle);
-    assert_eq!(server.reject(ours, b"", &mut out), Err(libc::EINVAL));
+    assert_eq!(server.reject(ours, b"", &mut out), Err(Errno::EINVAL));
     // Behind the REP either side, the server also when its peer is ready already.
     for (leaver, is_ready) in [(CLIENT, false), (SERVER, false), (SERVER, true)] {
         let (mut cms, ours, theirs) = asked();

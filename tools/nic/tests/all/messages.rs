@@ -3,10 +3,11 @@
 use crate::pair::{attributes, now, up, Side, PD};
 use nic::memory::{Access, Memory, Sge};
 use nic::outside::{AsyncEvent, Ctx, Effect};
-use nic::packet::{syndrome, Packet, Reth};
+use nic::packet::{Packet, Reth};
 use nic::psn::Psn;
 use nic::qp::{Attributes, Limits, Qp, Settings, State};
 use nic::work::{Local, ReceiveQueue, ReceiveRequest, Remote, SendRequest, Work};
+use roce::aeth::{Nak, Syndrome};
 
 const SEND_FIRST: u8 = 0x00;
 const SEND_MIDDLE: u8 = 0x01;
@@ -40,7 +41,7 @@ fn long_memory(length: usize) -> *mut u8 {
 
 fn naks(effects: &[Effect]) -> Vec<u8> {
     let nak = |effect: &Effect| match effect {
-        Effect::Send(packet) if packet.aeth.syndrome != syndrome::ACK => Some(packet.aeth.syndrome),
+        Effect::Send(packet) if packet.aeth.syndrome != Syndrome::ACK.byte() => Some(packet.aeth.syndrome),
         _ => None,
     };
     effects.iter().filter_map(nak).collect()
@@ -59,7 +60,12 @@ fn a_write_longer_than_a_message_is_refused_at_once() {
         let payload = vec![1; MTU as usize];
         let mut out = Ctx::new(now(), &memory);
         qp.receive(Packet { opcode: WRITE_FIRST, dest_qp: 17, reth, payload, ..Packet::default() }, &mut out);
-        assert_eq!(naks(&out.effects) == [syndrome::INVALID_REQUEST], refused, "{length}: {:?}", out.effects);
+        assert_eq!(
+            naks(&out.effects) == [Syndrome::Nak(Nak::InvalidRequest).byte()],
+            refused,
+            "{length}: {:?}",
+            out.effects
+        );
         assert_eq!(qp.state() == State::Err, refused, "{length}");
     }
 }
@@ -82,7 +88,7 @@ fn a_send_longer_than_a_message_is_refused_where_it_becomes_too_long() {
         qp.receive(Packet { opcode, dest_qp: 17, psn: Psn::new(n), payload, ..Packet::default() }, &mut out);
         assert_eq!(qp.state() == State::Err, n == count, "packet {n} of {count}: {:?}", out.effects);
     }
-    assert_eq!(naks(&out.effects), [syndrome::INVALID_REQUEST]);
+    assert_eq!(naks(&out.effects), [Syndrome::Nak(Nak::InvalidRequest).byte()]);
     assert!(out.effects.contains(&Effect::Raise(AsyncEvent::QpRequestError)), "{:?}", out.effects);
 }
 

@@ -4,6 +4,7 @@
 #![allow(dead_code, clippy::unwrap_used)] // Each test uses its part; a test may end with a panic.
 
 use nic::completion::Completion;
+use nic::errno::Errno;
 use nic::memory::{Access, Memory, Sge};
 use nic::outside::{AsyncEvent, Ctx, Effect};
 use nic::packet::Packet;
@@ -89,7 +90,7 @@ impl Side {
         cells[..GUARD].iter().chain(&cells[cells.len() - GUARD..]).all(|guard| guard.get() == CANARY)
     }
 
-    pub fn post_receive(&mut self, now: Instant, wr_id: u64, piece: Sge) -> Result<(), i32> {
+    pub fn post_receive(&mut self, now: Instant, wr_id: u64, piece: Sge) -> Result<(), Errno> {
         self.act(now, |qp, out| qp.post_receive(ReceiveRequest { wr_id, sge: vec![piece] }, out))
     }
 
