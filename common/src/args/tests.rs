@@ -8,18 +8,18 @@ const CHECK: Opt = Opt::flag(Side::Server, "check", "");
 const ALL: [Opt; 5] = [WAY, TEXT, LEN, TIMES, CHECK];
 
 fn parse(options: &[Opt], line: &str) -> std::result::Result<Args, clap::Error> {
-    let matches = command("lesson-00", "a test", options).try_get_matches_from(line.split(' '))?;
+    let matches = opt::command("lesson-00", "a test", options).try_get_matches_from(line.split(' '))?;
     Ok(read(matches.subcommand().unwrap().1, options))
 }
 
 #[test]
 fn the_command_is_well_formed() {
-    command("lesson-00", "a test", &ALL).debug_assert();
+    opt::command("lesson-00", "a test", &ALL).debug_assert();
 }
 
 #[test]
 fn who_misspells_an_option_sees_how_those_of_that_side_are_called() {
-    let mut command = command("lesson-00", "a test", &ALL);
+    let mut command = opt::command("lesson-00", "a test", &ALL);
     let words = |line: &str| line.split(' ').map(OsString::from).collect::<Vec<_>>();
     let shown = options_of(&mut command, &words("lesson-00 client --lne 5"));
     assert!(shown.contains("--len") && shown.contains("--address") && !shown.contains("--times"), "{shown}");

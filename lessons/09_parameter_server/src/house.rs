@@ -1,4 +1,4 @@
-//! What the server holds: what all workers share, on one device (the house), and what each of them has for itself (a peer).
+//! What the server holds: what all workers share, on one device (the house), and what each of them has for itself (a connection).
 //!
 //! ```text
 //! (free) ─ knock ─▶ Accepted ─ ESTABLISHED ─▶ Idle ─ go ─▶ Working ─ WRITE with immediate ─▶ Delivered
@@ -66,7 +66,7 @@ pub enum State {
 }
 
 /// One worker, with all that it has here. Dropping it frees that, and its place.
-pub struct Peer {
+pub struct Connection {
     pub id: CmId,
     pub qp: QueuePair,
     /// Where its gradients come. The region is its own: its rkey opens nobody else's.
@@ -77,7 +77,7 @@ pub struct Peer {
     pub loss: Option<f64>,
 }
 
-impl Peer {
+impl Connection {
     /// A QP, a slot and receives, and then the ConnectReply, which tells the worker where everything is.
     pub fn admit(house: &House, id: &CmId, asked: &ConnParam, worker: u8) -> Result<Self> {
         let _stage = stage("admit");

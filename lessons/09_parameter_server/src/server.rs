@@ -36,7 +36,7 @@ struct Server {
     /// Who took longest for its last gradient.
     slowest: (Duration, u8),
     /// By number, from 1 to [`PLACES`]. A number without a worker is free.
-    peers: BTreeMap<u8, Peer>,
+    connections: BTreeMap<u8, Connection>,
     /// None until the first worker comes.
     house: Option<House>,
     _listener: CmId,
@@ -65,8 +65,8 @@ impl Server {
             Ok(id)
         })?;
         let training = Training::new((loss, rounds.clamp(1, LAST_ROUND) as u32), in_step, args.flag(&CHECK));
-        let (slowest, peers, quiet) = ((Duration::ZERO, 0), BTreeMap::new(), Deadline::knock("workers"));
-        Ok(Self { training, wanted, slowest, peers, house: None, _listener, timer, events, quiet })
+        let (slowest, connections, quiet) = ((Duration::ZERO, 0), BTreeMap::new(), Deadline::knock("workers"));
+        Ok(Self { training, wanted, slowest, connections, house: None, _listener, timer, events, quiet })
     }
 
     fn sleep(&self) -> Result<()> {
@@ -83,7 +83,7 @@ impl Server {
         let asked = ConnParam { private_data: event.private_data().to_vec(), ..event.conn_param() };
         let (kind, status, id) = (event.event(), event.status(), event.id());
         event.ack();
-        let number = self.peers.iter().find(|(_, peer)| peer.id == id).map(|(number, _)| *number);
+        let number = self.connections.iter().find(|(_, connection)| connection.id == id).map(|(number, _)| *number);
         let lost = |what| Error::content(format!("{what}, status {}", status_text(kind, status)), "Look at its log");
         match (kind, number) {
             (RDMA_CM_EVENT_CONNECT_REQUEST, _) => self.knock(&id, &asked),
@@ -133,9 +133,9 @@ impl Server {
             none => none.insert(House::open(&self.events, id, self.training.round, &self.training.weights)?),
         };
         let mut numbers = if wanted == 0 { 1..=PLACES as u8 } else { wanted..=wanted };
-        let why = match numbers.find(|number| !self.peers.contains_key(number)) {
+        let why = match numbers.find(|number| !self.connections.contains_key(number)) {
             Some(number) if usize::from(number) <= PLACES => {
-                self.peers.insert(number, Peer::admit(house, id, asked, number)?);
+                self.connections.insert(number, Connection::admit(house, id, asked, number)?);
                 return Ok(number);
             }
             Some(number) => format!("there is no worker {number}, only 1 to {PLACES}"),
@@ -147,8 +147,8 @@ impl Server {
 
     /// The worker's ReadyToUse has come: from now on it can be told something.
     fn join(&mut self, number: u8) {
-        if let Some(peer) = self.peers.get_mut(&number) {
-            (peer.state, peer.since) = (State::Idle, Instant::now());
+        if let Some(connection) = self.connections.get_mut(&number) {
+            (connection.state, connection.since) = (State::Idle, Instant::now());
             say!("worker {number} has joined");
         }
     }
@@ -157,23 +157,23 @@ impl Server {
     fn leave(&mut self, number: u8, id: &CmId) {
         let _stage = stage("leave");
         id.disconnect().unwrap_or_else(|error| narrate::failure(&error.to_string()));
-        if self.peers.get(&number).map(|peer| peer.state) != Some(State::Stopped) {
+        if self.connections.get(&number).map(|connection| connection.state) != Some(State::Stopped) {
             return self.dismiss(number, &Error::content("it hung up in the middle", "Look at its log"));
         }
         say!("worker {number} says goodbye");
-        self.peers.remove(&number);
+        self.connections.remove(&number);
     }
 
     /// A worker is of no use any more. That is a matter of this worker alone. Its place is free, with all that it had.
     fn dismiss(&mut self, number: u8, why: &Error) {
         let _stage = stage("dismiss");
         narrate::failure(&format!("worker {number} is dismissed: {why}"));
-        self.peers.remove(&number);
+        self.connections.remove(&number);
     }
 
     /// The goal is reached, and all who were told so have gone.
     fn is_done(&self) -> bool {
-        self.training.over && self.peers.values().all(|peer| peer.state == State::Accepted)
+        self.training.over && self.connections.values().all(|connection| connection.state == State::Accepted)
     }
 
     fn close(self) -> Result<()> {

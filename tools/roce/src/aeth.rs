@@ -138,7 +138,8 @@ mod tests {
         assert_eq!(Syndrome::from(0x05), Syndrome::Ack { credits: Some(6) });
         assert_eq!(Syndrome::from(0x2c), Syndrome::RnrNak { timer_us: 640 });
         assert_eq!(Syndrome::from(0x20), Syndrome::RnrNak { timer_us: 655_360 });
-        assert_eq!(Syndrome::from(0x62), Syndrome::Nak(Nak::RemoteAccess));
+        let naks = [Nak::PsnSequence, Nak::InvalidRequest, Nak::RemoteAccess, Nak::RemoteOperational];
+        assert_eq!([0x60, 0x61, 0x62, 0x63].map(Syndrome::from), naks.map(Syndrome::Nak));
         assert_eq!(Syndrome::from(0x65), Syndrome::Nak(Nak::Unknown(5)));
         assert_eq!(Syndrome::from(0x9f), Syndrome::Reserved(0x9f));
         assert_eq!((Syndrome::ACK.byte(), Syndrome::rnr_nak(12).byte()), (0x1f, 0x2c));

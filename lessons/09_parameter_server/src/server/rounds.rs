@@ -14,7 +14,7 @@ impl Server {
         // Until there is none: then nothing is left of those that have gone, and a new QP may have the number of one of theirs.
         while let Some(wc) = self.house.as_ref().map_or(Ok(None), |house| house.cq.poll_one())? {
             self.quiet = Deadline::knock("workers");
-            let its = self.peers.iter().find(|(_, peer)| peer.qp.qp_num() == wc.qp_num);
+            let its = self.connections.iter().find(|(_, connection)| connection.qp.qp_num() == wc.qp_num);
             let Some((&number, _)) = its else { continue };
             if let Err(error) = self.on_completion(number, wc) {
                 self.dismiss(number, &error);
@@ -35,14 +35,14 @@ impl Server {
             (Some(IBV_WC_RECV_RDMA_WITH_IMM), Some(said)) => said,
             _ => return Err(Error::content("it sent what no worker sends", "Run lesson 09 on both sides")),
         };
-        let Some(peer) = self.peers.get_mut(&number) else { return Ok(()) };
-        let ((round, worker), took) = (round_and_worker(said), peer.since.elapsed());
-        if peer.state != State::Working || worker != number {
-            let what = format!("it is {:?}, and delivers as worker {worker} for round {round}", peer.state);
+        let Some(connection) = self.connections.get_mut(&number) else { return Ok(()) };
+        let ((round, worker), took) = (round_and_worker(said), connection.since.elapsed());
+        if connection.state != State::Working || worker != number {
+            let what = format!("it is {:?}, and delivers as worker {worker} for round {round}", connection.state);
             return Err(Error::content(what, "Run lesson 09 on both sides"));
         }
-        let gradient = peer.take_gradient()?;
-        peer.loss = Some(gradient.loss);
+        let gradient = connection.take_gradient()?;
+        connection.loss = Some(gradient.loss);
         self.slowest = self.slowest.max((took, number));
         self.training.deliver(number, round, gradient)
     }
@@ -54,8 +54,8 @@ impl Server {
         // Half of what a worker waits for a word of ours: none of the others shall be lost with this one.
         let (round, limit) = (self.training.round, answer_limit() / 2);
         for number in self.in_state(&[State::Working, State::Stopped]) {
-            let Some(peer) = self.peers.get(&number) else { continue };
-            let (state, age) = (peer.state, peer.since.elapsed());
+            let Some(connection) = self.connections.get(&number) else { continue };
+            let (state, age) = (connection.state, connection.since.elapsed());
             if age > limit {
                 self.dismiss(number, &Error::Deadline { awaited: format!("it, {state:?}"), limit });
             } else if age > TICK {
@@ -72,7 +72,7 @@ impl Server {
         let wait = self.training.in_step && !self.in_state(&[State::Working]).is_empty();
         let Some(house) = self.house.as_mut().filter(|_| present >= self.wanted && !wait) else { return Ok(()) };
         self.wanted = 0;
-        let (round, losses) = (self.training.round, self.peers.values().filter_map(|peer| peer.loss));
+        let (round, losses) = (self.training.round, self.connections.values().filter_map(|connection| connection.loss));
         let loss = losses.clone().sum::<f64>() / losses.count() as f64;
         if let Some(workers) = self.training.fold(present, loss) {
             house.publish(self.training.round, &self.training.weights)?;
@@ -82,7 +82,7 @@ impl Server {
         }
         for number in self.in_state(&[State::Idle, State::Delivered]) {
             let word = if self.training.over { STOP } else { immediate(self.training.round, number) };
-            if let Some(Err(error)) = self.peers.get_mut(&number).map(|peer| peer.tell(word)) {
+            if let Some(Err(error)) = self.connections.get_mut(&number).map(|connection| connection.tell(word)) {
                 self.dismiss(number, &error);
             }
         }
@@ -90,6 +90,10 @@ impl Server {
     }
 
     fn in_state(&self, states: &[State]) -> Vec<u8> {
-        self.peers.iter().filter(|(_, peer)| states.contains(&peer.state)).map(|(number, _)| *number).collect()
+        self.connections
+            .iter()
+            .filter(|(_, connection)| states.contains(&connection.state))
+            .map(|(number, _)| *number)
+            .collect()
     }
 }

@@ -13,7 +13,6 @@ mod filters;
 mod generated;
 mod headers;
 mod lanes;
-mod length;
 mod lessons;
 pub mod links;
 mod marks;
@@ -91,7 +90,6 @@ fn of_page(page: &Page, sources: &Sources) -> Vec<Problem> {
         commands::problems,
         recorded::problems,
         links::problems,
-        length::problems,
     ];
     checks.iter().flat_map(|check| check(page, sources)).collect()
 }
