@@ -40,7 +40,8 @@ fn has(counts: &BTreeMap<&'static str, usize>, names: &[&str]) {
 }
 
 /// Server, client, and packets that they exchange. `-x 1` and `-g 1` choose the GID of RoCEv2 over IPv4.
-const PROGRAMS: [(&str, &str, &[&str]); 8] = [
+const PROGRAMS: [(&str, &str, &[&str]); 9] = [
+    ("ucmatose -c 3 -C 4 -S 3000", "ucmatose -c 3 -C 4 -S 3000 -s 10.47.91.1", &["ConnectRequest", "DisconnectReply"]),
     (
         "rping -s -C 3 -S 2500",
         "rping -c -a server -C 3 -S 2500",
@@ -81,16 +82,6 @@ fn other_peoples_programs_end_well_and_are_read_alike() {
         let is_ipv6 = server.contains("fd47:");
         outcome.each_packet(|_, packet| assert_eq!(packet.datagram.src.is_ipv6(), is_ipv6, "{server}")).unwrap();
     });
-}
-
-#[test]
-#[ignore = "takes long: make test-long"]
-fn ucmatose_connects_three_times() {
-    let program = "ucmatose -c 3 -C 4 -S 3000";
-    let run = Run::programs().server(program).client(&format!("{program} -s 10.47.91.1"));
-    let (outcome, counts) = recorded(run);
-    assert!(outcome.succeeded(), "{outcome:?}");
-    assert_eq!(counts["ConnectRequest"], 3);
 }
 
 /// What the wire loses is asked for with a NAK, and sent again from there on.

@@ -2,7 +2,7 @@
 
 use crate::support;
 
-use lab::{Brought, Fetched, Lab, Options, Outcome, Run, CLIENT, SERVER};
+use lab::{Brought, Fetched, Lab, Options, Outcome, Run, SERVER};
 use roce::icrc::Icrc;
 use roce::{Frame, Packet};
 use run::file::{Event, Line};
@@ -83,48 +83,31 @@ fn a_server_on_tcp_is_waited_for() {
 }
 
 #[test]
-fn exit_status_and_output_are_the_programs_own() {
-    // Output and standard error come on two ways, so what is written at one moment may come in another order.
-    let server = "echo one; sleep 1; echo two >&2; sleep 1; printf 'no newline'; exit 3";
-    let outcome = run(Run::programs().server(server).client("true"));
+fn what_a_program_says_is_told_in_its_order_with_its_stream_and_its_status() {
+    let server =
+        "hostname; ulimit -l; for n in 1 2 3; do echo out $n; echo err $n >&2; done; printf 'no newline'; exit 3";
+    let options = Options { memory: Some(384), ..Options::default() };
+    let memory = "sed -n 's/MemTotal: *//p' /proc/meminfo";
+    let outcome = run(Run::programs().server(server).client(&format!("date +%s.%N; {memory}")).options(options));
     assert_eq!(exits(&outcome), [Some(3), Some(0)]);
-    assert_eq!(outcome.node("server").log, ["one", "two", "no newline"]);
+    let log = ["server", "unlimited", "out 1", "err 1", "out 2", "err 2", "out 3", "err 3", "no newline"];
+    assert_eq!(outcome.node("server").log, log);
+    let mut errors = Vec::new();
+    let look = |event: &Event<'_>| match event {
+        Event::Line(line) if line.error => errors.push(line.text.clone()),
+        _ => {}
+    };
+    outcome.each_event(look).unwrap();
+    assert_eq!(errors, ["err 1", "err 2", "err 3"]);
+    assert_eq!(std::fs::read_to_string(outcome.folder.join("server.err")).unwrap(), errors.join("\n") + "\n");
     let is_end = |line: &Line| line.node == SERVER && line.act == "exit" && line.text == "exit status 3";
     position(&outcome, |event| matches!(event, Event::Line(line) if is_end(line)));
-}
-
-#[test]
-#[ignore = "takes long: make test-long"]
-fn the_machines_know_the_time_and_their_names() {
-    let outcome = run(Run::programs().server("hostname; ulimit -l").client("hostname; date +%s.%N"));
-    assert_eq!(outcome.node("server").log, ["server", "unlimited"]);
-    assert_eq!(outcome.node("client").log[0], "client");
-    let guest: f64 = outcome.node("client").log[1].parse().unwrap();
-    let host = std::time::UNIX_EPOCH.elapsed().unwrap().as_secs_f64();
+    // The machines have this host's time, and the memory that is asked for.
+    let [time, memory] = &outcome.node("client").log[..] else { panic!("{outcome:?}") };
+    let (guest, host) = (time.parse::<f64>().unwrap(), std::time::UNIX_EPOCH.elapsed().unwrap().as_secs_f64());
     assert!((guest - host).abs() < 10.0, "guest {guest}, host {host}");
-}
-
-#[test]
-#[ignore = "takes long: make test-long"]
-fn a_killed_program_ends_and_its_peer_hears_of_it() {
-    let run_it = Run::programs().server("rping -s -v -C 100000").client("rping -c -a server -v -C 100000");
-    let outcome = run(run_it.kill_when(CLIENT, "ping data").inspect("rdma resource show"));
-    assert_eq!(outcome.node("client").exit, Some(128 + 9));
-    assert!(outcome.node("server").exit.is_some(), "the kernel hangs up for the dead program");
-    assert!(names(&outcome).contains(&"DisconnectRequest"));
-    assert!(!outcome.node("server").before.is_empty());
-    assert_eq!(outcome.node("server").before, outcome.node("server").after, "nothing leaks");
-    assert_eq!(outcome.node("client").before, outcome.node("client").after, "nothing leaks");
-}
-
-#[test]
-#[ignore = "takes long: make test-long"]
-fn a_machine_without_power_says_nothing_more() {
-    let run_it = Run::programs().server("echo up; sleep 600").client("sleep 1; echo still here");
-    let outcome = run(run_it.power_off_when(SERVER, "up").inspect("echo asked"));
-    assert_eq!(exits(&outcome), [None, Some(0)]);
-    assert_eq!(outcome.node("client").log, ["still here"]);
-    assert_eq!((outcome.node("server").after.len(), outcome.node("client").after.len()), (0, 1));
+    let kilobytes: u32 = memory.trim_end_matches(" kB").parse().unwrap();
+    assert!((256 << 10..384 << 10).contains(&kilobytes), "{kilobytes}");
 }
 
 #[test]
@@ -136,29 +119,6 @@ fn the_deadline_ends_what_would_run_for_ever() {
     let trouble = outcome.trouble.expect("there is trouble");
     assert!(trouble.contains("1 s") && trouble.contains("the server"), "{trouble}");
     assert!(started.elapsed() < Duration::from_secs(60), "{:?}", started.elapsed());
-}
-
-#[test]
-fn what_is_brought_is_there_with_its_libraries_and_its_interpreter() {
-    let folder = tempfile::tempdir().unwrap();
-    let look = folder.path().join("bin/look.sh");
-    std::fs::create_dir(folder.path().join("bin")).unwrap();
-    support::write_script(&look, "ibv_devices | grep rxe0; cat /data/text; cat data/link; echo $WORD");
-    std::fs::write(folder.path().join("text"), "some words\n").unwrap();
-    std::os::unix::fs::symlink("text", folder.path().join("link")).unwrap();
-    let bring = |text: String| Brought::parse(&text).unwrap();
-    let (folder, devices) = (folder.path().display(), lab::program("ibv_devices").unwrap().display().to_string());
-    let options = Options {
-        bring: vec![bring(format!("{folder}:/data")), bring(format!("{devices}:/usr/bin/ibv_devices"))],
-        env: vec![("WORD".to_owned(), "a 'quoted' word".to_owned())],
-        ..Options::default()
-    };
-    let outcome = run(Run::programs().client("cd /; /data/bin/look.sh").options(options));
-    let client = outcome.node("client");
-    assert_eq!(client.exit, Some(0), "{:?}", client.log);
-    assert!(client.log[0].contains("rxe0"));
-    assert_eq!(client.log[1..], ["some words", "some words", "a 'quoted' word"]);
-    assert_eq!(outcome.node("server").exit, None, "there was nothing to run");
 }
 
 fn example(name: &str) -> String {
@@ -198,35 +158,31 @@ fn the_python_program_of_the_page() {
 }
 
 #[test]
-fn standard_error_is_told_apart_and_stays_in_its_place() {
-    let outcome = run(Run::programs().server("for n in 1 2 3; do echo out $n; echo err $n >&2; done; printf end"));
-    let log = ["out 1", "err 1", "out 2", "err 2", "out 3", "err 3", "end"];
-    assert_eq!(outcome.node("server").log, log);
-    let mut marks = Vec::new();
-    outcome
-        .each_event(|event| {
-            if let Event::Line(line) = event {
-                if line.program == "for" {
-                    marks.push(line.error)
-                }
-            }
-        })
-        .unwrap();
-    assert_eq!(marks, [false, true, false, true, false, true, false]);
-    let errors = std::fs::read_to_string(outcome.folder.join("server.err")).unwrap();
-    assert_eq!(errors, "err 1\nerr 2\nerr 3\n");
-}
-
-#[test]
-fn files_come_back_and_what_is_missing_is_named() {
+fn what_is_brought_is_there_and_what_is_wanted_comes_back() {
     let folder = tempfile::tempdir().unwrap();
-    let here = folder.path().join("numbers");
+    let (look, here) = (folder.path().join("bin/look.sh"), folder.path().join("numbers"));
+    std::fs::create_dir(folder.path().join("bin")).unwrap();
+    support::write_script(&look, "ibv_devices | grep -o rxe0; cat /data/text; cat data/link; echo $WORD");
+    std::fs::write(folder.path().join("text"), "some words\n").unwrap();
+    std::os::unix::fs::symlink("text", folder.path().join("link")).unwrap();
+    // With its libraries and its interpreter.
+    let bring = |text: String| Brought::parse(&text).unwrap();
+    let devices = lab::program("ibv_devices").unwrap().display().to_string();
     let out = [format!("client:/tmp/n:{}", here.display()), "/tmp/both".to_owned(), "server:/tmp/none".to_owned()];
-    let out = out.iter().map(|text| Fetched::parse(text).unwrap()).collect();
+    let options = Options {
+        bring: vec![
+            bring(format!("{}:/data", folder.path().display())),
+            bring(format!("{devices}:/usr/bin/ibv_devices")),
+        ],
+        env: vec![("WORD".to_owned(), "a 'quoted' word".to_owned())],
+        out: out.iter().map(|text| Fetched::parse(text).unwrap()).collect(),
+        ..Options::default()
+    };
     let make = "mkdir -p /tmp/n/deep; seq 100000 >/tmp/n/deep/s; hostname >/tmp/both";
-    let outcome = run(Run::programs().server(make).client(make).options(Options { out, ..Options::default() }));
-    let numbers = std::fs::read_to_string(here.join("deep/s")).unwrap();
-    assert_eq!(numbers.lines().count(), 100_000);
+    let outcome =
+        run(Run::programs().server(make).client(&format!("{make}; cd /; /data/bin/look.sh")).options(options));
+    assert_eq!(outcome.node("client").log, ["rxe0", "some words", "some words", "a 'quoted' word"]);
+    assert_eq!(std::fs::read_to_string(here.join("deep/s")).unwrap().lines().count(), 100_000);
     for node in ["server", "client"] {
         let name = std::fs::read_to_string(outcome.folder.join("out").join(node).join("both")).unwrap();
         assert_eq!(name.trim(), node);
@@ -278,16 +234,6 @@ fn how_it_went_can_be_read_by_a_program() {
     assert!(good["file"].as_str().unwrap().ends_with("/runs/told/wire.pcapng"));
     let bad = told("lesson-02 server; exit 7", 1);
     assert_eq!((&bad["succeeded"], &bad["exit"]["server"]), (&false.into(), &7.into()));
-}
-
-#[test]
-#[ignore = "takes long: make test-long"]
-fn machines_have_the_memory_that_is_asked_for() {
-    let total = "sed -n 's/MemTotal: *//p' /proc/meminfo";
-    let options = Options { memory: Some(384), ..Options::default() };
-    let outcome = run(Run::programs().server(total).options(options));
-    let kilobytes: u32 = outcome.node("server").log[0].trim_end_matches(" kB").parse().unwrap();
-    assert!((256 << 10..384 << 10).contains(&kilobytes), "{kilobytes}");
 }
 
 #[test]

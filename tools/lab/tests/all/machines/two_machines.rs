@@ -178,15 +178,3 @@ fn the_doctor_finds_a_lesson_machine_ready() {
         ],
     );
 }
-
-/// What the lab writes down about KVM is what the doctor reads.
-#[test]
-#[ignore = "takes long: make test-long"]
-fn the_doctor_knows_what_the_lab_has_found_out_about_kvm() {
-    run(Run::programs().client("true"));
-    let folder = built_lessons().ancestors().nth(2).unwrap().to_owned();
-    let doctor =
-        Command::new(Path::new(REPOSITORY).join("tools/lab/doctor.sh")).env("CARGO_TARGET_DIR", folder).output();
-    let text = String::from_utf8(doctor.unwrap().stdout).unwrap();
-    assert!(text.contains(" KVM ") && !text.contains("not tried yet"), "{text}");
-}

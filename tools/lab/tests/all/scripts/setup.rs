@@ -1,11 +1,11 @@
 //! `tools/lab/setup.sh` on invented machines: what it asks of apt, what it leaves, and what it says when it cannot go on.
 
 use crate::support::invented::Machine;
+use crate::support::{interrupt, wait_for};
 use std::fs;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Stdio};
-use std::time::{Duration, Instant};
 
 /// An apt that offers every package in version 1, each as a file of its own name; files `apt-…` hinder it.
 const APT_GET: &str = r#"$apt-get=
@@ -139,13 +139,7 @@ fn what_fails_is_heard_and_the_next_call_goes_on() {
 #[test]
 fn ctrl_c_ends_a_download_with_words_and_a_second_call_waits_for_the_first() {
     let machine = debian();
-    let appears = |file: &str| {
-        let limit = Instant::now() + Duration::from_secs(60);
-        while !machine.path(file).exists() {
-            assert!(Instant::now() < limit, "no sign of {file}");
-            std::thread::sleep(Duration::from_millis(10));
-        }
-    };
+    let appears = |file: &str| wait_for(&machine.path(file));
     let flock = lab::program("flock").unwrap();
     let flock = format!("$flock=[ $1 = -n ] || : >\"$DOCTOR_ROOT/waiting\"; exec {} \"$@\"", flock.display());
     let first = start(machine.edit(&["apt-slow=", "-usr/bin/flock", &flock]), "build");
@@ -153,8 +147,7 @@ fn ctrl_c_ends_a_download_with_words_and_a_second_call_waits_for_the_first() {
     let second = start(machine.edit(&["-apt-slow"]), "build");
     appears("waiting");
     assert_eq!(unpacked(&machine), "", "the second does not wait");
-    let group = rustix::process::Pid::from_raw(i32::try_from(first.id()).unwrap()).unwrap();
-    rustix::process::kill_process_group(group, rustix::process::Signal::INT).unwrap();
+    interrupt(&first);
     ends(first, 130, &["interrupted; the same command goes on from here"]);
     ends(second, 0, &["another set-up is at work; waiting for it"]);
     assert_eq!(unpacked(&machine), "pkg-config=1\n");

@@ -1,14 +1,14 @@
 //! What the lab tests share: running. What to ask about a run is in tools/testkit/src/ran.rs.
 
-#![allow(dead_code)] // Every test file uses a part of it.
-
 pub mod invented;
 pub mod served;
 
 use lab::{Ended, Lab, Outcome, Run};
+use rustix::process::{kill_process_group, Pid, Signal};
 use std::io::Write;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 pub use testkit::ran::example;
 
 /// So many runs of a test go side by side, each with 200 MB for its machines: they wait most of their time.
@@ -33,11 +33,6 @@ pub fn run_of(number: &str, server: &str, client: &str) -> Run {
     Run::lesson(number).unwrap().server_args(server).client_args(client)
 }
 
-/// Any two programs, to be run.
-pub fn programs(server: &str, client: &str) -> Run {
-    Run::programs().server(server).client(client)
-}
-
 /// Both programs of a run ended with 0; or it was rping, whose main thread destroys the event channel while another one waits
 /// on it: that one says so then, and ends with 255.
 pub fn ended_well(outcome: &Outcome) -> bool {
@@ -48,11 +43,6 @@ pub fn ended_well(outcome: &Outcome) -> bool {
 /// Looks at all cases, some of them at a time.
 pub fn each<C: Sync>(cases: &[C], look: impl Fn(&C) + Sync) {
     testkit::each::each(SIDE_BY_SIDE, cases, look);
-}
-
-/// A file that no other test uses.
-pub fn temporary_file(name: &str) -> PathBuf {
-    std::env::temp_dir().join(format!("lab-test-{}-{name}", std::process::id()))
 }
 
 /// `rdma resource show` said the same before and after; and it said something, for it was asked on a machine with rxe0.
@@ -68,6 +58,20 @@ pub fn write_script(path: &Path, text: &str) {
     let mut child = install.args(["-m", "755", "/dev/stdin"]).arg(path).stdin(Stdio::piped()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(format!("#!/bin/sh\n{text}\n").as_bytes()).unwrap();
     assert!(child.wait().unwrap().success(), "install {}", path.display());
+}
+
+/// Waits until a file is there.
+pub fn wait_for(path: &Path) {
+    let limit = Instant::now() + Duration::from_secs(60);
+    while !path.exists() {
+        assert!(Instant::now() < limit, "{} does not appear", path.display());
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// What Ctrl-C does: the signal goes to all of a process's group.
+pub fn interrupt(leader: &Child) {
+    kill_process_group(Pid::from_child(leader), Signal::INT).unwrap();
 }
 
 /// A file of this folder.
