@@ -1,11 +1,10 @@
-//! Every column of the table agrees with tshark, an independent decoder.
+//! Every column of the table agrees with tshark, an independent decoder. What other link layers put in front is in packets.rs.
 //!
 //! `WIRE_CAPTURES`, a list of files separated by `:`, adds captures of your own.
 
-use crate::files::{all_bundled, capture, capture_of, file};
+use crate::files::{all_bundled, capture, file};
 use crate::frames::*;
 use roce::opcode::{Opcode, Operation, Service, TABLE};
-use roce::LinkType;
 use std::path::PathBuf;
 use std::thread;
 use testkit::tshark::agree;
@@ -38,28 +37,6 @@ fn recorded() -> Vec<PathBuf> {
     files
 }
 
-/// The same conversation behind other link layers and VLAN tags.
-fn other_links() -> Vec<PathBuf> {
-    let with = |link, name, header: &[u8]| {
-        file(name, &capture_of(link, conversation().iter().map(|frame| [header, &frame[14..]].concat())))
-    };
-    let mut sll = [0; 16];
-    sll[14] = 8; // IPv4
-    let (mut sll2, mut sll2_tagged) = ([0; 20], [0; 24]);
-    sll2[0] = 8;
-    sll2_tagged[0] = 0x81;
-    sll2_tagged[22] = 8;
-    let tagged = [&[2; 12][..], &[0x88, 0xa8, 0, 7, 0x81, 0, 0, 9, 8, 0]].concat();
-    vec![
-        with(LinkType::RAW, "raw.pcapng", &[]),
-        with(LinkType::LINUX_SLL, "sll.pcapng", &sll),
-        with(LinkType::LINUX_SLL2, "sll2.pcapng", &sll2),
-        with(LinkType::LINUX_SLL2, "sll2-vlan.pcapng", &sll2_tagged),
-        with(LinkType::NULL, "null.pcapng", &[2, 0, 0, 0]),
-        with(LinkType::ETHERNET, "vlan.pcapng", &tagged),
-    ]
-}
-
 fn carries_data(row: &Opcode) -> bool {
     matches!(row.operation, Operation::Send | Operation::Write | Operation::ReadResponse)
 }
@@ -69,9 +46,6 @@ fn every_column_of_every_capture_agrees_with_tshark() {
     assert_eq!(agree(&file("conversation.pcapng", &capture(conversation()))), 15);
     let frames = every_opcode();
     assert_eq!(agree(&file("opcodes.pcapng", &capture(&frames))), frames.len());
-    for path in other_links() {
-        assert_eq!(agree(&path), 15, "{}", path.display());
-    }
     // tshark needs most of its time to start, and one processor for that.
     let recorded = recorded();
     thread::scope(|scope| {

@@ -96,6 +96,14 @@ fn a_request_that_fails() {
     });
 }
 
+#[test]
+fn an_ack_that_comes_late_takes_nothing_back() {
+    says(WRITE, "the same story", "", |frames| {
+        let (ack, end) = (frames.0[frames.find(ACK, 0)].0.clone(), frames.find("DisconnectRequest", 0));
+        frames.insert(end, vec![ack])
+    });
+}
+
 /// The first packet of this name comes so many times more.
 fn again(frames: Frames, name: &str, times: usize) -> Frames {
     let at = frames.find(name, 0);

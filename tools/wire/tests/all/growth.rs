@@ -1,13 +1,17 @@
-//! Whatever a capture holds, time grows as its size does: four times as large takes about four times as long, and not
-//! sixteen. What counts is the processor's time of this thread, so a busy machine changes nothing.
+//! Whatever a capture holds, time and output grow as its size does: four times as large takes about four times as long, and
+//! not sixteen. What counts is the processor's time of this thread, so a busy machine changes nothing.
 
 use crate::exercise;
 use crate::frames::{self, CLIENT, SERVER};
 use roce::LinkType;
+use run::capture::Reader;
 use run::file::Line;
+use run::lanes::{self, Style};
 use run::pcapng::{Section, Writer};
 use std::time::Duration;
 use testkit::clock::cost;
+use wire::play::{self, page};
+use wire::show;
 
 /// So much larger is the second capture.
 const FACTOR: usize = 4;
@@ -28,6 +32,10 @@ fn describe(writer: &mut Writer<Vec<u8>>, count: usize) {
     for i in 0..count {
         writer.interface(LinkType::ETHERNET, Some(&i.to_string())).unwrap();
     }
+}
+
+fn said(node: &str, text: &str) -> Line {
+    Line { node: node.into(), program: "x".into(), text: text.into(), ..Line::default() }
 }
 
 fn line(text: &str) -> Line {
@@ -84,6 +92,43 @@ fn sections(count: usize) -> Vec<u8> {
     one.repeat(count)
 }
 
+fn a_long_line(length: usize) -> Vec<u8> {
+    let mut writer = writer();
+    writer.line(&said("client", &"x y".repeat(length))).unwrap();
+    writer.into_inner().unwrap()
+}
+
+fn a_node_with_a_long_name_that_says_much(length: usize) -> Vec<u8> {
+    let mut writer = writer();
+    for name in ["a", &"n".repeat(length), "c"] {
+        writer.interface(LinkType::ETHERNET, Some(name)).unwrap();
+    }
+    (0..length / 10).for_each(|_| writer.line(&said("c", &"word ".repeat(20))).unwrap());
+    writer.into_inner().unwrap()
+}
+
+fn many_nodes(count: usize) -> Vec<u8> {
+    let mut writer = writer();
+    describe(&mut writer, count);
+    (0..count).for_each(|n| writer.line(&said(&n.to_string(), "hello")).unwrap());
+    writer.into_inner().unwrap()
+}
+
+/// Each WRITE goes into all the regions before it: they are one over the other.
+fn regions_one_over_the_other(count: usize) -> Vec<u8> {
+    let mut writer = writer();
+    let client = writer.interface(LinkType::ETHERNET, Some("client")).unwrap();
+    writer.interface(LinkType::ETHERNET, Some("server")).unwrap();
+    for n in 0..count as u32 {
+        writer.line(&said("server", "ibv_reg_mr access=LOCAL_WRITE|REMOTE_WRITE")).unwrap();
+        writer.line(&said("server", "MR: addr=0x1000 len=4096 lkey=0x1 rkey=0x2")).unwrap();
+        let write = frames::frame(CLIENT, SERVER, 10, 0x11, n, &frames::reth(0x1000, 2, 64), &[7; 64]);
+        writer.cut_packet(client, u64::from(n), &write, write.len(), None).unwrap();
+    }
+    writer.into_inner().unwrap()
+}
+
+/// Lines and packets in numbers, for what reads a capture.
 const KINDS: [(&str, Kind, usize); 7] = [
     ("interfaces and lines", interfaces_and_lines, 500),
     ("interfaces and packets", interfaces_and_packets, 500),
@@ -94,19 +139,52 @@ const KINDS: [(&str, Kind, usize); 7] = [
     ("sections", sections, 500),
 ];
 
+/// Large texts, many nodes, much memory, for what draws it. A page shows 3000 events at most: so many regions are a third.
+const DRAWN: [(&str, Kind, usize); 4] = [
+    ("a long line", a_long_line, 20_000),
+    ("a node with a long name", a_node_with_a_long_name_that_says_much, 5000),
+    ("nodes", many_nodes, 1000),
+    ("regions one over the other", regions_one_over_the_other, 240),
+];
+
+/// What is written, in bytes.
+type Drawing = fn(&[u8]) -> usize;
+
+const DRAWINGS: [(&str, Drawing); 3] = [
+    ("lanes", |file| lanes::text(file, Style::FILE, 0..=u64::MAX).unwrap().len()),
+    ("ladder", |file| {
+        let (mut out, reader) = (Vec::new(), || Reader::new(file).unwrap());
+        show::ladder::write(&mut reader(), run::row::clients(&mut reader()), Style::FILE, &mut out).unwrap();
+        out.len()
+    }),
+    ("play", |file| page::page(&play::run(file, "x", None).unwrap(), &page::ladder(file)).len()),
+];
+
+/// What grows faster than the capture.
+fn fast(act: &str, (kind, make, count): (&str, Kind, usize), does: impl Fn(&[u8]) -> usize) -> Vec<String> {
+    let [(some, small), (more, large)] = [count, FACTOR * count].map(make).map(|file| cost(|| does(&file)));
+    let time = large.as_secs_f64() / small.max(LEAST).as_secs_f64();
+    // A page has the player.
+    let output = more as f64 / some.max(100_000) as f64;
+    eprintln!("{act:10} {kind:30} {small:10.1?} {large:10.1?}  {time:5.1}  {output:5.1}");
+    let ratios = [("time", time), ("bytes", output)].into_iter().filter(|(_, ratio)| *ratio > LIMIT);
+    ratios
+        .map(|(what, ratio)| format!("{act} of {kind}: {FACTOR} times as many take {ratio:.0} times the {what}"))
+        .collect()
+}
+
 #[test]
-fn time_grows_as_the_capture_does() {
-    let mut slow = Vec::new();
-    // Pictures and pages have their own test, linear.rs.
-    for (act, does) in exercise::ACTS.iter().filter(|(act, _)| !["lanes", "play"].contains(act)) {
-        for (kind, make, count) in KINDS {
-            let [small, large] = [count, FACTOR * count].map(make).map(|file| cost(|| does(&file)).1);
-            let ratio = large.as_secs_f64() / small.max(LEAST).as_secs_f64();
-            eprintln!("{act:10} {kind:30} {small:10.1?} {large:10.1?}  {ratio:5.1}");
-            if ratio > LIMIT {
-                slow.push(format!("{act} of {kind}: {FACTOR} times as many take {ratio:.0} times as long"));
-            }
-        }
-    }
-    assert!(slow.is_empty(), "{}", slow.join("\n"));
+fn time_and_output_grow_as_the_capture_does() {
+    let reads = exercise::ACTS.iter().filter(|(act, _)| !["lanes", "play"].contains(act));
+    let read = reads.flat_map(|(act, does)| {
+        KINDS.into_iter().flat_map(move |kind| {
+            fast(act, kind, |file| {
+                does(file);
+                0
+            })
+        })
+    });
+    let drawn = DRAWINGS.iter().flat_map(|(act, does)| DRAWN.into_iter().flat_map(move |kind| fast(act, kind, does)));
+    let all: Vec<String> = read.chain(drawn).collect();
+    assert!(all.is_empty(), "{}", all.join("\n"));
 }

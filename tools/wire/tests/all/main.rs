@@ -17,7 +17,6 @@ mod files;
 mod frames;
 mod growth;
 mod hostile;
-mod linear;
 mod packets;
 mod profile;
 mod script;
