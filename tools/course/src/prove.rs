@@ -1,7 +1,7 @@
 //! Tries changes again, and says of each whether it came out as told.
 
 use anyhow::{anyhow, Context, Result};
-use course::change::{Break, Change, Name};
+use course::change::{Change, Name};
 use course::changes::Changes;
 use course::copy::Copy;
 use course::differences;
@@ -32,28 +32,20 @@ struct Guide<'a> {
     done: Mutex<(usize, Vec<String>)>,
 }
 
-/// What is to be proven.
-struct Chosen {
-    breaks: Vec<Break>,
-    exercises: Vec<Exercise>,
-}
-
-impl Chosen {
-    /// What is named: a lesson's number, or the whole name of a change; all, if nothing is.
-    fn of(project: &Project, all: Changes, names: &[String]) -> Result<Self> {
-        let full = |name: &Name| [name.number(), name.to_string()];
-        let of_all = all.breaks.iter().map(|it| &it.change.name).chain(all.exercises.iter().map(|it| &it.name));
-        let known: Vec<String> = of_all.flat_map(full).collect();
-        for name in names.iter().filter(|name| !known.contains(name)) {
-            project.lesson(name).with_context(|| format!("there is no change {name}"))?;
-            writeln!(stdout(), "lesson {name} has no changes")?;
-        }
-        let is_wanted = |name: &Name| names.is_empty() || full(name).iter().any(|name| names.contains(name));
-        let Changes { mut breaks, mut exercises } = all;
-        breaks.retain(|it| is_wanted(&it.change.name));
-        exercises.retain(|exercise| is_wanted(&exercise.name));
-        Ok(Self { breaks, exercises })
+/// What is named: a lesson's number, or the whole name of a change; all, if nothing is.
+fn chosen(project: &Project, all: Changes, names: &[String]) -> Result<Changes> {
+    let full = |name: &Name| [name.number(), name.to_string()];
+    let of_all = all.breaks.iter().map(|it| &it.change.name).chain(all.exercises.iter().map(|it| &it.name));
+    let known: Vec<String> = of_all.flat_map(full).collect();
+    for name in names.iter().filter(|name| !known.contains(name)) {
+        project.lesson(name).with_context(|| format!("there is no change {name}"))?;
+        writeln!(stdout(), "lesson {name} has no changes")?;
     }
+    let is_wanted = |name: &Name| names.is_empty() || full(name).iter().any(|name| names.contains(name));
+    let Changes { mut breaks, mut exercises } = all;
+    breaks.retain(|it| is_wanted(&it.change.name));
+    exercises.retain(|exercise| is_wanted(&exercise.name));
+    Ok(Changes { breaks, exercises })
 }
 
 /// Tries what is named, or all changes; and in one place, if that is wished. Where it comes out as told, the part of the run that
@@ -61,7 +53,7 @@ impl Chosen {
 pub fn prove(project: &Project, names: &[String], only: Option<Place>, keep: bool) -> Result<bool> {
     let all = Changes::all(project)?;
     let named = differences::named(project, &all.breaks)?;
-    let Chosen { breaks, exercises } = Chosen::of(project, all, names)?;
+    let Changes { breaks, exercises } = chosen(project, all, names)?;
     if breaks.is_empty() && exercises.is_empty() {
         return Ok(true);
     }
@@ -175,7 +167,10 @@ impl Guide<'_> {
     fn keep(&self, name: &Name, part: &str, run: &[u8]) -> Result<()> {
         let file = self.project.root.join(name.recorded());
         let lines: String = part.lines().map(|line| line.trim_end().to_owned() + "\n").collect();
-        write(&file, lines.as_bytes())?;
+        // Where nothing is sent and nothing is said there is nothing to quote.
+        if !lines.is_empty() {
+            write(&file, lines)?;
+        }
         let capture = file.with_extension("pcapng");
         if capture.exists() {
             write(&capture, run)

@@ -34,6 +34,7 @@ use run::capture::Reader;
 use run::file::Event;
 use run::pcapng::{Section, Writer};
 use serde::Deserialize;
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
 
@@ -80,15 +81,6 @@ pub struct Question {
     pub frame: Option<Expected>,
     /// What helps, if the answer is wrong.
     pub hint: String,
-}
-
-/// What somebody writes behind a name.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Answer {
-    Number(i64),
-    Fraction(f64),
-    Text(String),
 }
 
 impl Question {
@@ -187,14 +179,13 @@ impl Reading {
     /// # Errors
     /// The text is no TOML, or the capture is damaged.
     pub fn wrong(&self, capture: &[u8], text: &str) -> Result<Vec<&Question>> {
-        let answers: BTreeMap<String, Answer> = basic_toml::from_str(text)
+        let answers: BTreeMap<String, Value> = basic_toml::from_str(text)
             .context("each answer is a line as: frame = \"31\", with quotation marks around it")?;
         let mut wrong = Vec::new();
         for question in &self.questions {
             let given = answers.get(&question.name).map(|answer| match answer {
-                Answer::Number(number) => number.to_string(),
-                Answer::Fraction(number) => number.to_string(),
-                Answer::Text(text) => bare(text),
+                Value::String(text) => bare(text),
+                number => number.to_string(),
             });
             let right = question.right(capture)?;
             // The letter of a choice, or its own words.
