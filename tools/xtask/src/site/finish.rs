@@ -1,9 +1,8 @@
-//! What mdBook cannot know, and what it makes larger than need be.
+//! What mdBook cannot know.
 
 use super::policy::Scripts;
 use super::{access, Folder};
 use anyhow::{Context, Result};
-use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -32,35 +31,6 @@ fn edit_link(text: &str, forge: Option<&str>, depth: usize) -> String {
     let Some((before, rest)) = text.split_once(TEMPLATE) else { return text.to_owned() };
     let (page, after) = rest.split_once('"').unwrap_or((rest, ""));
     format!("{before}href=\"{}\"{after}", link(page, forge, depth))
-}
-
-/// Leaves the third of the index away in which each word of a page stands once more, for the chapters above it: half of the
-/// book's size, and of no use where chapters have no chapters above them.
-///
-/// # Errors
-/// The index is not what mdBook writes.
-pub fn shrink_search(site: &Path) -> Result<()> {
-    let path = file(site, "searchindex")?;
-    let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
-    let json = text
-        .split_once("JSON.parse('")
-        .and_then(|(_, rest)| rest.rsplit_once("')"))
-        .context("the search index is no JSON")?
-        .0;
-    let mut index: Value =
-        serde_json::from_str(&json.replace("\\'", "'").replace("\\\\", "\\")).context("the search index")?;
-    for place in ["/index/index", "/search_options/fields"] {
-        index
-            .pointer_mut(place)
-            .and_then(Value::as_object_mut)
-            .context("the search index has other parts")?
-            .remove("breadcrumbs");
-    }
-    let fields =
-        index.pointer_mut("/index/fields").and_then(Value::as_array_mut).context("the search index has no fields")?;
-    fields.retain(|field| field != "breadcrumbs");
-    fs::write(&path, format!("window.search = Object.assign(window.search, {index});\n"))
-        .with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// The book's file whose name begins like that: it ends with a number that mdBook makes of its content.

@@ -43,7 +43,6 @@ pub fn build(root: &Path, target: &Path, forge: Option<&str>) -> Result<()> {
     let mut mdbook = Command::new(target.join("tools/site/bin/mdbook"));
     output(mdbook.arg("build").arg("--dest-dir").arg(&site).arg(&book)).context("mdBook (`make site` brings it)")?;
     finish::pages(&site, forge)?;
-    finish::shrink_search(&site)?;
     policy::mend_searcher(&site)?;
     println!("{}", site.join("index.html").display());
     Ok(())
