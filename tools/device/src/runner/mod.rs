@@ -35,6 +35,9 @@ const TURN: Duration = Duration::from_millis(500);
 /// How often we look whether it listens on TCP.
 const GLANCE: Duration = Duration::from_millis(5);
 
+/// The exit status of a lesson that does not understand its command line.
+const USAGE: i32 = 2;
+
 /// How long a shell may be open.
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
@@ -213,9 +216,13 @@ impl Session {
     fn why_late(&self, begun: Instant) -> Option<String> {
         let over = |begun: Instant, seconds: u64| begun.elapsed() >= Duration::from_secs(seconds);
         let Options { deadline, grace, .. } = self.run.options;
-        if let (Some(grace), Some((node, when))) = (grace, self.failed) {
+        if let Some((node, when)) = self.failed {
             let name = &self.run.nodes[node].name;
-            if over(when, grace) {
+            // It has sent nothing, so nobody will ever hear of it.
+            if self.programs[node].exit == Some(USAGE) && self.run.nodes[node].program().starts_with("lesson-") {
+                return Some(format!("when the {name} had not understood its options"));
+            }
+            if let Some(grace) = grace.filter(|grace| over(when, *grace)) {
                 return Some(format!("{grace} s after the {name} had failed"));
             }
         }

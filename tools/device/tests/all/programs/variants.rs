@@ -194,3 +194,11 @@ fn mistakes_of_a_person_are_named_with_the_next_step() {
         no_name.iter().for_each(|text| check.logs(CLIENT, text));
     }
 }
+
+#[test]
+fn a_server_does_not_wait_for_a_client_that_does_not_understand_its_options() {
+    let check = lesson("04", "", "--lne 5");
+    assert_eq!(check.node(CLIENT).exit, Some(2), "{}", check.all());
+    let told = "trouble:  the server had not ended when the client had not understood its options, and is ended";
+    assert!(check.outcome.contains(told), "{}", check.outcome);
+}
