@@ -205,18 +205,6 @@ mod tests {
     }
 
     #[test]
-    fn kernel_lines_and_agent_lines_are_told_apart() {
-        let (mut agent, mut guest) = agent();
-        guest
-            .write_all(b"[    1.0] some driver\r\n[ 2.0] @| a b  c\r\n[ 3.0][   T1] @exit 137\r\n@nonsense\n")
-            .unwrap();
-        assert_eq!(agent.receive(), Some(Message::Output("a b  c".to_owned())));
-        assert_eq!(agent.receive(), Some(Message::Exit(137)));
-        assert_eq!(agent.receive(), None);
-        assert!(agent.console_end().contains("some driver"));
-    }
-
-    #[test]
     fn a_machine_that_dies_or_gives_up_ends_the_wait() {
         let soon = Instant::now() + Duration::from_secs(5);
         let (first, mut guest) = agent();

@@ -94,15 +94,3 @@ pub fn time_stamps_per_ms() -> Option<u64> {
     #[cfg(not(target_arch = "x86_64"))]
     None
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn consoles_are_two_different_ports() {
-        for arch in &TABLE {
-            assert_ne!(arch.console, arch.program, "{}", arch.name);
-        }
-    }
-}

@@ -111,14 +111,6 @@ mod tests {
     }
 
     #[test]
-    fn events_between_command_and_answer_are_not_lost() {
-        let answers =
-            "{\"QMP\":{}}\n{\"return\":{}}\n{\"return\":{}}\n{\"event\":\"RESUME\"}\n{\"return\":{\"status\":\"inmigrate\"}}\n";
-        let (ours, _qemu, interrupt) = answering(answers);
-        conversation(&ours, &interrupt, Duration::from_secs(5)).unwrap().await_running().unwrap();
-    }
-
-    #[test]
     fn refusals_carry_qemus_words() {
         let answers = "{\"QMP\":{}}\n{\"return\":{}}\n{\"return\":{}}\n{\"error\":{\"desc\":\"no such thing\"}}\n";
         let (ours, _qemu, interrupt) = answering(answers);
