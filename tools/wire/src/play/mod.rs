@@ -30,7 +30,7 @@ use roce::track::Tracker;
 use run::capture::{Error, Reader};
 use run::file::{self, Line};
 use run::lanes::{self, Entry, Lanes};
-use run::look::printable;
+use run::look::{printable, Sort};
 use run::said::Said;
 use std::collections::BTreeMap;
 
@@ -69,8 +69,7 @@ pub fn run(file: &[u8], name: &str, lesson: Option<&Lesson>) -> Result<Run, Erro
             (file::Event::Line(line), Some(entry)) => player.line(line, entry),
             (file::Event::Packet(record), entry) => match (Frame::decode(record.link, record.data), entry) {
                 (Frame::Roce(packet), Some(entry)) => {
-                    let lost =
-                        record.comment.and_then(file::lab_comment).is_some_and(|lab| lab.starts_with("lab: dropped"));
+                    let lost = entry.sort == Sort::Lost;
                     let step = follow.as_mut().and_then(|follow| follow.packet(record.number, &packet).ok());
                     player.packet(&packet, entry, step, lost);
                     player.show(record.data, parts(record, &packet), record.length);
