@@ -34,9 +34,6 @@ impl Session<'_, '_> {
         }
         self.let_go()?;
         self.switch.flush();
-        if let Some(terminal) = &mut self.recorder.terminal {
-            terminal.settle();
-        }
         Ok(())
     }
 

@@ -81,25 +81,18 @@ impl<'a, 'r> Session<'a, 'r> {
             self.seats[SERVER].agent.say(format!("await {test}").trim_end())?;
         }
         let mut grace = None;
-        loop {
+        let mut is_left = false;
+        while !is_left && !self.is_over() {
             if self.seats[SERVER].stage == Stage::Done {
                 self.start_clients()?;
             }
-            let clients = &self.seats[SERVER + 1..];
-            if clients.iter().all(|seat| seat.stage == Stage::Done) {
-                // Whoever leaves the shell is done with its server, too.
-                if self.seats[SERVER].stage != Stage::Running || self.recorder.terminal.is_some() {
-                    return Ok(());
-                }
-                if self.nobody_came() {
-                    let who = if clients.len() == 1 { "the client" } else { "each client" };
-                    return self.trouble(&format!("{who} failed before it sent anything: the server waits for nobody"));
-                }
-                if clients.iter().any(|seat| seat.ended.ran) {
-                    grace.get_or_insert_with(|| Instant::now() + GRACE);
-                }
-            } else if self.recorder.terminal.is_some() && self.seats[SHELL].stage == Stage::Done {
-                return Ok(());
+            let only_the_server_runs = self.clients().iter().all(|seat| seat.stage == Stage::Done);
+            if only_the_server_runs && self.nobody_came() {
+                let who = if self.seats.len() == 2 { "the client" } else { "each client" };
+                return self.trouble(&format!("{who} failed before it sent anything: the server waits for nobody"));
+            }
+            if only_the_server_runs && self.clients().iter().any(|seat| seat.ended.ran) {
+                grace.get_or_insert_with(|| Instant::now() + GRACE);
             }
             let limit = grace.map_or(end, |grace| end.min(grace));
             if Instant::now() >= limit {
@@ -107,9 +100,20 @@ impl<'a, 'r> Session<'a, 'r> {
             }
             self.wait(limit)?;
             self.take_in()?;
-            if !self.pass_keys()? {
-                return Ok(());
-            }
+            is_left = !self.pass_keys()?;
+        }
+        Ok(())
+    }
+
+    fn clients(&self) -> &[Seat] {
+        &self.seats[SERVER + 1..]
+    }
+
+    /// Whether all programs have ended. Whoever leaves the shell is done with all of them.
+    fn is_over(&self) -> bool {
+        match self.recorder.terminal {
+            Some(_) => self.seats[SHELL].stage == Stage::Done,
+            None => self.seats.iter().all(|seat| seat.stage == Stage::Done),
         }
     }
 
@@ -128,7 +132,7 @@ impl<'a, 'r> Session<'a, 'r> {
     /// Whether all clients have failed, and the server's program cannot know that there was one.
     fn nobody_came(&self) -> bool {
         let failed = |seat: &Seat| seat.ended.ran && seat.qemu.is_some() && seat.ended.exit != Some(0);
-        !self.client_spoke && self.seats[SERVER + 1..].iter().all(failed)
+        !self.client_spoke && self.clients().iter().all(failed)
     }
 
     pub(crate) fn start_clients(&mut self) -> Result<()> {
@@ -189,9 +193,8 @@ impl<'a, 'r> Session<'a, 'r> {
             }
         }
         streams.extend(self.recorder.terminal.as_ref().and_then(Terminal::keyboard).map(|keyboard| (keyboard, false)));
-        let due = self.recorder.terminal.as_ref().and_then(Terminal::due).into_iter();
-        let due = due.chain(self.rules.due().filter(|_| self.dying.is_none()));
-        self.interrupt.wait(&streams, due.fold(limit, Instant::min))
+        let due = self.rules.due().filter(|_| self.dying.is_none());
+        self.interrupt.wait(&streams, due.map_or(limit, |due| due.min(limit)))
     }
 
     /// Brings what is typed to the shell; false if the shell is to be left without its consent.

@@ -16,7 +16,6 @@ use rustix::termios::{tcgetattr, tcgetwinsize, tcsetattr, OptionalActions, Termi
 use std::fs::File;
 use std::io::{self, IsTerminal, Write};
 use std::os::fd::BorrowedFd;
-use std::time::{Duration, Instant};
 
 /// Ctrl-]: leaves a shell that does not react any more, as it leaves telnet.
 const ESCAPE: u8 = 0x1d;
@@ -27,8 +26,6 @@ const LONGEST: usize = 4096;
 const RESET: &[u8] = b"\x1b[0m\x1b[?25h\x1b[?1047l";
 /// Asks the terminal where its cursor is; it answers as if somebody had typed.
 const ASK: &[u8] = b"\x1b[6n";
-/// A line that has not grown for so long waits for somebody: it is a prompt. Any other is given the time to end.
-const STILL: Duration = Duration::from_millis(50);
 
 /// Standard input and output, if both are a terminal. Dropping it gives the terminal back as it was.
 #[derive(Debug)]
@@ -42,10 +39,6 @@ pub struct Terminal {
     size: Option<(u16, u16)>,
     /// What stands on the cursor's line: a prompt, and what is being typed.
     line: Vec<u8>,
-    /// When the shell printed last.
-    printed: Instant,
-    /// Lines that wait for the end of the shell's.
-    held: Vec<String>,
     /// Keys that the machine has not taken yet.
     keys: Vec<u8>,
 }
@@ -56,8 +49,7 @@ impl Terminal {
         let both = io::stdin().is_terminal() && io::stdout().is_terminal();
         ensure!(both, "a shell needs a terminal to read from and to print to; `lab exec` needs none");
         let color = std::env::var_os("NO_COLOR").is_none();
-        let (line, held, keys) = (Vec::new(), Vec::new(), Vec::new());
-        Ok(Self { color, before: None, nodes: Vec::new(), size: size(), line, printed: Instant::now(), held, keys })
+        Ok(Self { color, before: None, nodes: Vec::new(), size: size(), line: Vec::new(), keys: Vec::new() })
     }
 
     /// From now on all keys are the client's, which is one of these nodes.
@@ -114,71 +106,37 @@ impl Terminal {
 
     /// Prints what the shell printed.
     pub fn show(&mut self, bytes: &[u8]) {
-        let end = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |newline| newline + 1);
-        let (lines, rest) = bytes.split_at(end);
-        if !lines.is_empty() {
-            print(lines);
+        print(bytes);
+        if let Some(newline) = bytes.iter().rposition(|byte| *byte == b'\n') {
             self.line.clear();
-            self.print_held();
+            self.line.extend_from_slice(&bytes[newline + 1..]);
+        } else {
+            self.line.extend_from_slice(bytes);
         }
-        print(rest);
-        self.printed = Instant::now();
-        self.line.extend_from_slice(rest);
         // To ask the terminal twice where its cursor is would give two answers.
         while let Some(start) = self.line.windows(ASK.len()).position(|window| window == ASK) {
             self.line.drain(start..start + ASK.len());
         }
     }
 
-    /// Prints what else happens: packets, and what others print. The line being typed moves down; one that the shell is
-    /// just printing is finished first.
+    /// Prints what else happens, packets and what others print, above the line that is being typed or printed.
     pub fn insert(&mut self, event: &Event<'_>) {
-        self.held.extend(line_for(event, &self.nodes));
-        if self.line.is_empty() {
-            self.print_held();
-        }
-    }
-
-    /// When there will be something to print although nothing happens: time to call [`Terminal::settle`].
-    pub fn due(&self) -> Option<Instant> {
-        (!self.held.is_empty()).then(|| self.printed + STILL)
-    }
-
-    /// Prints what was held back if the shell's line does not grow any more.
-    pub fn settle(&mut self) {
-        if self.due().is_some_and(|due| Instant::now() >= due) {
-            self.print_held();
-        }
-    }
-
-    fn print_held(&mut self) {
-        if self.held.is_empty() {
-            return;
-        }
+        let Some(text) = line_for(event, &self.nodes) else { return };
         let columns = self.size.map_or(80, |(_, columns)| usize::from(columns));
-        let mut bytes = Vec::new();
+        let text: String = text.chars().take(columns.saturating_sub(1)).collect();
         if self.line.len() > LONGEST {
             self.line.clear();
-            bytes.extend_from_slice(b"\r\n");
+            print(b"\r\n");
         }
-        if !self.line.is_empty() {
-            bytes.extend_from_slice(b"\r\x1b[K");
-        }
-        for text in self.held.drain(..) {
-            let text: String = text.chars().take(columns.saturating_sub(1)).collect();
-            // Dim, and then as before.
-            let text = if self.color { format!("\x1b[2m{text}\x1b[0m\r\n") } else { text + "\r\n" };
-            bytes.extend_from_slice(text.as_bytes());
-        }
-        bytes.extend_from_slice(&self.line);
-        print(&bytes);
+        // Dim, and then as before.
+        let (dim, plain) = if self.color { ("\x1b[2m", "\x1b[0m") } else { ("", "") };
+        print(&[format!("\r\x1b[K{dim}{text}{plain}\r\n").as_bytes(), &self.line].concat());
     }
 }
 
 impl Drop for Terminal {
     fn drop(&mut self) {
         let Some(before) = self.before.take() else { return };
-        self.print_held();
         print(RESET);
         if !self.line.is_empty() {
             print(b"\r\n");
