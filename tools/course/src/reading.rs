@@ -142,6 +142,8 @@ impl Reading {
                     writer.cut_packet(interface, time, record.data, record.length, record.comment)?;
                 }
                 Event::Line(mut line) => {
+                    // Its path holds the name.
+                    line.source = None;
                     if line.program.starts_with(lesson) {
                         line.program.clone_from(lesson);
                     }
