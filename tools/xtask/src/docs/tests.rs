@@ -104,8 +104,9 @@ fn claims_of(line: &str, lists: &[(&'static str, Vec<String>)]) -> Vec<(Range<us
 /// All names and numbers of all pages, but for those that `make docs` writes.
 fn claims(pages: &[Page], lists: &[(&'static str, Vec<String>)]) -> Vec<Claim> {
     let mut claims = Vec::new();
-    // A test of bench's compares the whole page of figures with what was measured.
-    for (at, page) in pages.iter().enumerate().filter(|(_, page)| page.path != super::numbers::MEASURED) {
+    // A test of bench's compares the whole page of figures with what was measured; and a change's page is proven by its runs.
+    let is_elsewhere = |page: &Page| page.path == super::numbers::MEASURED || page.path.starts_with("lessons/");
+    for (at, page) in pages.iter().enumerate().filter(|(_, page)| !is_elsewhere(page)) {
         for (line, zone) in zones(page).into_iter().enumerate() {
             let Some(zone) = zone else { continue };
             let of_line = claims_of(&page.lines[line], lists);
@@ -156,7 +157,7 @@ fn found(page: &Page, filters: bool, sources: &Sources) -> usize {
     problems.len()
 }
 
-/// At least 8 of 10 in tables and fenced blocks, and 1 of 4 in prose.
+/// At least 6 of 10 in tables, 8 of 10 in fenced blocks, and 3 of 10 in prose: a little less than today's shares.
 #[test]
 #[ignore = "takes long: make test-long"]
 fn planted_errors_are_found() {
@@ -167,7 +168,7 @@ fn planted_errors_are_found() {
     let claims = claims(&pages, &lists);
     let before: Vec<usize> = pages.iter().map(|page| found(page, true, sources)).collect();
     let (mut random, mut too_few) = (Random(9), Vec::new());
-    for (zone, least) in [(Zone::Table, 80), (Zone::Fenced, 80), (Zone::Prose, 25)] {
+    for (zone, least) in [(Zone::Table, 60), (Zone::Fenced, 80), (Zone::Prose, 30)] {
         let of_zone: Vec<&Claim> = claims.iter().filter(|claim| claim.zone == zone).collect();
         let (mut hits, tries) = (0, 1000);
         for _ in 0..tries {
