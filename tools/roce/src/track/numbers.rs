@@ -3,6 +3,9 @@
 /// So far apart are packets that are on their way at the same time, at the most.
 pub(super) const WINDOW: i64 = 1 << 16;
 
+/// So many packets of a queue pair may have been on their way when a capture began, at the most.
+const BEFORE: i64 = 1 << 10;
+
 /// The requests of one side.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Numbers {
@@ -28,7 +31,7 @@ impl Numbers {
         let newest = self.newest.unwrap_or(0);
         let there = (i64::from(self.first?) + newest) as u32 & 0xff_ffff;
         let number = newest + i64::from(distance(psn, there));
-        Some(if number < -WINDOW { number + (1 << 24) } else { number })
+        Some(if number < -BEFORE { number + (1 << 24) } else { number })
     }
 }
 
@@ -54,7 +57,7 @@ mod tests {
         let numbers = Numbers { first: Some(0x90_0000), newest: Some(6), answered: None };
         assert_eq!(numbers.count(0x90_0003), Some(3), "sent again");
         assert_eq!(numbers.count(0x8f_fff0), Some(-16), "the capture began too late for it");
-        for anew in [0xa0_0000, 0x80_0000] {
+        for anew in [0xa0_0000, 0x80_0000, 0x8f_f800] {
             assert!(numbers.count(anew) > Some(6), "{anew:#x} is nothing that was there before");
         }
     }

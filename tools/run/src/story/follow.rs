@@ -119,8 +119,19 @@ impl<'s> Follow<'s> {
         let index = index.ok_or("an answer only after its request")?;
         let wanted = |step: &&Step| step.side == side && if answer { step.is_answer() } else { step.is_request() };
         let steps: Vec<&Step> = self.story.steps.iter().filter(wanted).collect();
-        let index = if self.story.repeats && !steps.is_empty() { index % steps.len() } else { index };
-        match (steps.get(index), steps.last()) {
+        let step = |index: usize| {
+            let index = if self.story.repeats { index.checked_rem(steps.len())? } else { index };
+            steps.get(index).copied()
+        };
+        // A SEND or WRITE that comes again is acknowledged with the number of the last request that was carried out (IBTA
+        // C9-105), even if that one is answered in another way: this ACK is that of an earlier request.
+        if answer && again && !step(index).is_some_and(|step| step.fits(packet)) {
+            let earlier = (0..index).rev().take(steps.len()).filter(|at| starts[*at].0 == connection);
+            if let Some(step) = earlier.filter_map(step).find(|step| step.fits(packet)) {
+                return Ok(step);
+            }
+        }
+        match (step(index), steps.last()) {
             (Some(step), _) if step.fits(packet) => Ok(step),
             (Some(step), _) => Err(format!("{} (step {}: {})", step.packets, step.number, step.title)),
             (None, Some(last)) => Err(format!("no more of this side after step {}: {}", last.number, last.title)),

@@ -50,6 +50,20 @@ fn data_that_is_lost_doubled_overtaken_or_damaged_arrives_all_the_same() {
     assert!(ended.len() > 4 * 6 && ended.iter().all(|(_, is_good)| *is_good), "{ended:?}");
 }
 
+/// A WRITE that comes again, as its ACK is lost and the next answer is late, is acknowledged with the number of the FETCH_ADD
+/// behind it. That is no other story.
+#[test]
+fn an_ack_with_the_number_of_a_later_request_is_part_of_the_story() {
+    let rules = "drop 1st Acknowledge from server; delay 1st \"Atomic Acknowledge\" by 800 ms";
+    let check = Run::lesson("09", "", "").wire(rules).check().exits(0, 0);
+    let story = run::story::named("09").unwrap();
+    let problems = run::story::proof::problems(&story, &std::fs::read(&check.file).unwrap());
+    // (The story has three workers.)
+    assert!(!problems.iter().any(|problem| problem.contains("not part of the story")), "{problems:#?}");
+    // Eight rounds, and one that comes again.
+    assert_eq!(check.packets().iter().filter(|packet| packet.contains("Fetch Add")).count(), 9, "{}", check.all());
+}
+
 #[test]
 fn a_handshake_and_a_goodbye_that_are_disturbed_end_well_or_in_words() {
     let acts = ["drop", "duplicate", "corrupt"];
