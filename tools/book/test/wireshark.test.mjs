@@ -4,6 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { WRITE } from "./support/lesson04.mjs";
 import { Browser } from "./support/browser.mjs";
 import { REPOSITORY, start } from "./support/site.mjs";
 
@@ -33,13 +34,13 @@ test("nothing of it is loaded before somebody asks", async () => {
 test("a bundled run opens at a frame, in our columns and colours, with log lines between the packets", async () => {
   await browser.size(1280, 900);
   await browser.open("about:blank");
-  await browser.open(`${site.url}wireshark.html#run=04_rdma_write&frame=100`);
+  await browser.open(`${site.url}wireshark.html#run=04_rdma_write&frame=${WRITE}`);
   await browser.click("#wireshark button.primary");
   await browser.until(() => document.querySelector(".ws-tree")?.innerText.includes("RETH"));
   const { status, columns, row, background, logs, tree, bytes } = await browser.run(seen);
   assert.match(status, /^04_rdma_write\.pcapng: \d+ packets and log lines/);
   assert.deepEqual(columns.slice(0, 6), ["No.", "Time", "Source", "Destination", "Info", "Step"]);
-  assert.deepEqual([row[0], row[2], row[3]], ["100", "client", "server"]);
+  assert.deepEqual([row[0], row[2], row[3]], [`${WRITE}`, "client", "server"]);
   assert.match(row[4], /RDMA Write Only/);
   assert.match(row[5], /^Step 8: The client writes/);
   assert.equal(background, "rgb(222, 236, 255)", "the profile's color of a WRITE");
