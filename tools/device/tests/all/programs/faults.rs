@@ -54,7 +54,7 @@ fn data_that_is_lost_doubled_overtaken_or_damaged_arrives_all_the_same() {
 /// behind it. That is no other story.
 #[test]
 fn an_ack_with_the_number_of_a_later_request_is_part_of_the_story() {
-    let rules = "drop 1st Acknowledge from server; delay 1st \"Atomic Acknowledge\" by 800 ms";
+    let rules = "drop 1st Acknowledge from server; drop 1st \"Atomic Acknowledge\"";
     let check = Run::lesson("09", "", "").wire(rules).check().exits(0, 0);
     let story = run::story::named("09").unwrap();
     let problems = run::story::proof::problems(&story, &std::fs::read(&check.file).unwrap());
