@@ -142,7 +142,11 @@ mod tests {
         let left = |names: &[&str]| names.iter().map(|name| folder.path().join(name)).collect::<Vec<_>>();
         assert_eq!(newest_first(folder.path()), left(&["6.12", "6.1.0-56", "6.1.0-9"]));
         drop(used);
-        keep_newest(folder.path(), 2);
+        // A program that another test starts at this moment has the lock, too, until it is another program.
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while newest_first(folder.path()).len() > 2 && Instant::now() < deadline {
+            keep_newest(folder.path(), 2);
+        }
         assert_eq!(newest_first(folder.path()), left(&["6.12", "6.1.0-56"]));
         assert!(folder.path().join("lock").exists() && !folder.path().join(".new-killed").exists());
     }

@@ -171,6 +171,7 @@ fn a_person_pings_looks_around_and_leaves() {
     let line = unique("a person");
     person.types(&format!("echo {line}\r"));
     person.sees(&format!("\n{line}"));
+    person.sees(PROMPT);
     person.types("on server hostname\r");
     person.sees("server │ server");
     person.types("tc qdisc add dev eth0 root netem delay 3ms && tc qdisc show dev eth0\r");
@@ -179,9 +180,11 @@ fn a_person_pings_looks_around_and_leaves() {
     resize(&person.tty, 20, 70);
     person.types("until stty size | grep '^20 70'; do usleep 10000; done\r");
     person.sees("\n20 70");
+    person.sees(PROMPT);
     // A paste shorter than what the machine's terminal keeps of a line, longer than what its serial port does.
     person.types(&format!("printf '%s' {} | wc -c\r", "0123456789".repeat(100)));
     person.sees("\n1000");
+    person.sees(PROMPT);
     // The program says it itself: what comes while a shell is still starting a program may reach neither.
     person.types("sh -c 'echo begun; exec sleep 600'\r");
     person.sees("\nbegun");
