@@ -144,10 +144,10 @@ fn client(address: &str) -> Result<()> {
     let batch: Vec<SendWr> = (1..BATCH).map(|_| write().unsignaled()).chain([write()]).collect();
     count("a batch", &desk, || desk.qp.post_send_all(&batch).1)?;
     // As a program sleeps: arm, look, sleep.
-    let asleep = Deadline::answer("a completion event");
     count("WRITE, sleeping", &desk, || {
         desk.cq.req_notify()?;
         one(write())?;
+        let asleep = Deadline::answer("a completion event");
         asleep.wait_readable(&[desk.channel.as_fd(), events.as_fd()])?;
         desk.channel.try_get_cq_event().map(|_| ())
     })?;
@@ -162,12 +162,12 @@ fn client(address: &str) -> Result<()> {
 
 /// Makes the request again and again, each until it is done.
 fn count(what: &str, desk: &Desk, mut request: impl FnMut() -> Result<()>) -> Result<()> {
-    let deadline = Deadline::answer("a completion");
     let mut before = 0;
     for at in 0..WARM + COUNTED {
         if at == WARM {
             before = ALLOCATIONS.load(Relaxed);
         }
+        let deadline = Deadline::answer("a completion");
         request()?;
         while desk.cq.poll_one()?.map(WorkCompletion::into_success).transpose()?.is_none() {
             deadline.left()?;

@@ -37,16 +37,19 @@ impl<'a> Waiter<'a> {
     pub fn next(&mut self) -> Result<WorkCompletion> {
         let (mut in_vain, mut deadline) = (0, None);
         loop {
+            // Asked before the look: what came before the peer's goodbye then lies in the queue.
+            let cm_event = in_vain % PATIENCE == PATIENCE - 1 && self.has_cm_event(&mut deadline)?;
             self.polls += 1;
             if let Some(found) = self.desk.cq.poll_one()? {
                 self.completions += 1;
                 return found.into_success();
             }
+            if cm_event {
+                return Err(self.desk.events.get_cm_event()?.instead_of("the next completion"));
+            }
             in_vain += 1;
             if in_vain > self.looks {
                 self.sleep()?;
-            } else if in_vain % PATIENCE == 0 {
-                self.check_peer(&mut deadline)?;
             }
         }
     }
@@ -67,10 +70,8 @@ impl<'a> Waiter<'a> {
 
     /// Has the peer gone, or has nothing come for too long? The time runs from the first such question on: so what comes soon
     /// costs no look at the clock.
-    pub fn check_peer(&self, deadline: &mut Option<Deadline>) -> Result<()> {
-        if is_readable(&self.desk.events) {
-            return Err(self.desk.events.get_cm_event()?.instead_of("the next completion"));
-        }
-        deadline.get_or_insert_with(|| Deadline::answer("the next completion")).left().map(drop)
+    pub fn has_cm_event(&self, deadline: &mut Option<Deadline>) -> Result<bool> {
+        deadline.get_or_insert_with(|| Deadline::answer("the next completion")).left()?;
+        Ok(is_readable(&self.desk.events))
     }
 }

@@ -53,13 +53,14 @@ fn complaint(program: &mut Child, interrupt: &Interrupt, limit: Instant) -> Resu
         while hear(&mut stderr, &mut said, interrupt, limit)? {}
     }
     loop {
-        if let Some(status) = program.try_wait().context("cannot wait for it")? {
-            return Ok((status.code() == Some(USAGE)).then(|| String::from_utf8_lossy(&said).into_owned()));
-        }
+        // Asked first: who still spoke at the limit ends with the next word, for nobody listens any more.
         ensure!(
             Instant::now() < limit,
             "with `--help` it has not ended in time, so it does something before it reads its command line: run it by itself"
         );
+        if let Some(status) = program.try_wait().context("cannot wait for it")? {
+            return Ok((status.code() == Some(USAGE)).then(|| String::from_utf8_lossy(&said).into_owned()));
+        }
         interrupt.pause(MOMENT)?;
     }
 }

@@ -137,8 +137,8 @@ impl<'a> Game<'a> {
         let (mut looks, mut deadline) = (0u64, None);
         while self.polls_memory && self.desk.inbox.read_u64(SIZE - 8)? != turn {
             looks += 1;
-            if looks % PATIENCE == 0 {
-                self.waiter.check_peer(&mut deadline)?;
+            if looks % PATIENCE == 0 && self.waiter.has_cm_event(&mut deadline)? {
+                return Err(self.desk.events.get_cm_event()?.instead_of("the other's message"));
             }
         }
         Ok(())
