@@ -11,7 +11,6 @@ use crate::reading::{ANSWERS, RUN};
 use crate::workspace;
 use anyhow::{Context, Result};
 use std::collections::hash_map::DefaultHasher;
-use std::collections::BTreeMap;
 use std::fs;
 use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
@@ -43,15 +42,11 @@ pub struct Attempt {
 
 impl Attempt {
     /// An exercise whose copy is in a folder.
-    #[must_use]
     pub fn new(exercise: Exercise, folder: &Path) -> Self {
         Self { copy: Copy::of(&exercise.name, folder), exercise }
     }
 
     /// All exercises of a lesson, or of all lessons.
-    ///
-    /// # Errors
-    /// There is no such lesson, or a page is not as it should be.
     pub fn of(project: &Project, number: Option<&str>) -> Result<Vec<Self>> {
         let changes = match number {
             Some(number) => Changes::of(&project.lesson(number)?)?,
@@ -62,7 +57,6 @@ impl Attempt {
     }
 
     /// How far it has got.
-    #[must_use]
     pub fn state(&self) -> State {
         if !self.copy.folder.exists() {
             return State::Untouched;
@@ -74,16 +68,12 @@ impl Attempt {
     }
 
     /// Whether a change takes out a line that is still looked for here: its difference would tell the solution.
-    #[must_use]
     pub fn is_told_by(&self, change: &Change) -> bool {
         let is_open = self.state() != State::Solved;
         is_open && self.exercise.repair().is_some_and(|repair| repair.change.is_told_by(change))
     }
 
     /// Lays the copy out, unless there is one: what the reader has written is never written over.
-    ///
-    /// # Errors
-    /// The hole does not fit the lesson, or a file cannot be written.
     pub fn begin(&self, project: &Project) -> Result<()> {
         let folder = &self.copy.folder;
         if folder.exists() {
@@ -93,16 +83,13 @@ impl Attempt {
             Kind::Repair(repair) => self.copy.write(project, &repair.change)?,
             Kind::Reading(reading) => {
                 write(&folder.join(RUN), reading.nameless(project)?)?;
-                write(&folder.join(ANSWERS), reading.sheet(&BTreeMap::new()))?;
+                write(&folder.join(ANSWERS), reading.sheet(&[]))?;
             }
         }
         self.write_note("0")
     }
 
     /// Files of the copy that are gone.
-    ///
-    /// # Errors
-    /// The lesson cannot be read.
     pub fn missing(&self) -> Result<Vec<PathBuf>> {
         let names = match &self.exercise.kind {
             Kind::Repair(repair) => Copy::sources(&repair.change)?,
@@ -113,17 +100,11 @@ impl Attempt {
     }
 
     /// Whether the reader has saved nothing since it was laid out or judged last.
-    ///
-    /// # Errors
-    /// A file cannot be read.
     pub fn is_unchanged(&self) -> Result<bool> {
         Ok(self.note_said().1 == self.fingerprint()?)
     }
 
     /// Takes note of a verdict. The same text fails only once.
-    ///
-    /// # Errors
-    /// The copy's folder cannot be read or written to.
     pub fn note(&self, is_solved: bool) -> Result<State> {
         let state = match self.state() {
             _ if is_solved => State::Solved,
@@ -137,9 +118,6 @@ impl Attempt {
     }
 
     /// Throws the reader's copy away.
-    ///
-    /// # Errors
-    /// It cannot be removed.
     pub fn reset(&self, project: &Project) -> Result<()> {
         let (folder, workspace) = (&self.copy.folder, self.copy.workspace());
         fs::remove_dir_all(folder).with_context(|| format!("cannot remove {}", folder.display()))?;
@@ -151,9 +129,6 @@ impl Attempt {
     }
 
     /// The files that the reader edits.
-    ///
-    /// # Errors
-    /// The folder cannot be read.
     pub fn edited(&self) -> Result<Vec<PathBuf>> {
         let folder = &self.copy.folder;
         match self.exercise.kind {

@@ -20,14 +20,12 @@ pub struct Name {
 
 impl Name {
     /// The lesson's number: `03`.
-    #[must_use]
     pub fn number(&self) -> String {
         let folder = self.lesson.file_name().unwrap_or_default().to_string_lossy();
         folder.split('_').next().unwrap_or_default().to_owned()
     }
 
     /// Where the part of its run is that pages quote, below the repository's folder.
-    #[must_use]
     pub fn recorded(&self) -> String {
         format!("captures/changes/{self}.txt")
     }
@@ -64,7 +62,6 @@ pub struct Options {
 
 impl Options {
     /// Who takes part: the two sides of the lesson, unless several clients have names of their own.
-    #[must_use]
     pub fn sides(&self) -> BTreeSet<String> {
         let own = self.nodes.keys().cloned();
         let client = self.nodes.keys().all(|name| name == "server").then(|| "client".to_owned());
@@ -89,28 +86,22 @@ pub struct Change {
 
 impl Change {
     /// Whether the device in user space cannot show it.
-    #[must_use]
     pub fn needs_kernel(&self) -> bool {
         self.options.kernel || !self.options.faults.is_empty()
     }
 
     /// Whether a line of code that this takes out of the lesson is taken out by another change, too.
-    #[must_use]
     pub fn is_told_by(&self, other: &Self) -> bool {
         self.edits.iter().any(|ours| other.edits.iter().any(|theirs| ours.is_told_by(theirs)))
     }
 
     /// The files in which the reader of an exercise has to look: those with a word about it, if any has one.
-    #[must_use]
     pub fn holes(&self) -> Vec<&str> {
         let marked: Vec<&Edit> = self.edits.iter().filter(|edit| edit.to.contains("// Exercise:")).collect();
         Edit::files(if marked.is_empty() { self.edits.iter().collect() } else { marked })
     }
 
     /// A file of the lesson with the change in it.
-    ///
-    /// # Errors
-    /// What is to be edited is not there, or more than once.
     pub fn apply(&self, file: &str, text: &str) -> Result<String> {
         Edit::apply(&self.edits, file, text).with_context(|| format!("the change {}", self.name))
     }
@@ -131,9 +122,6 @@ pub struct Break {
 
 impl Break {
     /// Takes what a page says.
-    ///
-    /// # Errors
-    /// Something is missing, or is not as it should be.
     pub fn of_page(name: Name, page: &Page) -> Result<Self> {
         ensure!(page.parts.len() == 2, "a change has what the reader is asked, and folded away `{OUTCOME}`");
         let (first, outcome) = (&page.parts[0], page.part(OUTCOME)?);
@@ -160,32 +148,11 @@ mod tests {
     }
 
     #[test]
-    fn a_page_tells_what_is_asked_run_and_expected() {
-        let Break { ask, why, change, .. } = parse(TEXT).unwrap();
-        assert_eq!((&*ask, &*why, &*change.name.to_string()), ("What is there?", "Nothing yet.", "04-early"));
-        assert_eq!((change.options.client.as_str(), change.needs_kernel()), ("-x", false));
-        let Told::Runs(told) = &change.told else { panic!("it builds") };
-        assert_eq!(told.len(), 3, "two exit statuses that are 0");
-        let error = change.apply("src/server.rs", "").unwrap_err();
-        assert!(format!("{error:#}").starts_with("the change 04-early: this stands 0 times"), "{error:#}");
-    }
-
-    #[test]
     fn mistakes_in_a_page_are_named() {
         let error = |from: &str, to: &str| format!("{:#}", parse(&TEXT.replace(from, to)).unwrap_err());
         assert!(error("client", "cleint").contains("unknown field `cleint`"));
         assert!(error("What comes", "What come").contains("no part `What comes of it`"));
         assert!(error("What is there?", "").contains("asks something"));
         assert!(error("server says: it\n", "").contains("no outcome"));
-    }
-
-    #[test]
-    fn clients_with_names_of_their_own_are_all_there_are() {
-        let sides = |nodes: &[&str]| {
-            let nodes = nodes.iter().map(|name| ((*name).to_owned(), String::new())).collect();
-            Options { nodes, ..Options::default() }.sides().into_iter().collect::<Vec<_>>().join(" ")
-        };
-        assert_eq!((sides(&[]), sides(&["server"])), ("client server".to_owned(), "client server".to_owned()));
-        assert_eq!(sides(&["client-1", "client-2"]), "client-1 client-2 server");
     }
 }

@@ -21,18 +21,9 @@ pub struct Changes {
     pub exercises: Vec<Exercise>,
 }
 
-/// What a page is.
-enum Loaded {
-    Break(Break),
-    Exercise(Exercise),
-}
-
 impl Changes {
     /// All changes of a lesson: first those of its page, in the page's order, which is from easy to hard. None if it has no
     /// folder for them.
-    ///
-    /// # Errors
-    /// One of the pages is not as it should be; the message names it.
     pub fn of(lesson: &Path) -> Result<Self> {
         let mut changes = Self::default();
         let folder = lesson.join(FOLDER);
@@ -42,11 +33,8 @@ impl Changes {
         for file in files(&folder, |path| path.extension().is_some_and(|ending| ending == "md"))? {
             let text = read(&file)?;
             let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-            let loaded = parse(Name { lesson: lesson.to_owned(), name }, &text);
-            match loaded.with_context(|| file.display().to_string())? {
-                Loaded::Break(it) => changes.breaks.push(it),
-                Loaded::Exercise(exercise) => changes.exercises.push(exercise),
-            }
+            let added = changes.add(Name { lesson: lesson.to_owned(), name }, &text);
+            added.with_context(|| file.display().to_string())?;
         }
         let page = page(lesson);
         changes.breaks.sort_by_key(|it| of_table(&it.change.name, &page).unwrap_or(usize::MAX));
@@ -55,29 +43,26 @@ impl Changes {
     }
 
     /// All changes of all lessons.
-    ///
-    /// # Errors
-    /// As for [`Changes::of`].
     pub fn all(project: &Project) -> Result<Self> {
         let mut all = Self::default();
-        for Self { breaks, exercises } in
-            project.lessons()?.iter().map(|lesson| Self::of(lesson)).collect::<Result<Vec<_>>>()?
-        {
+        for lesson in project.lessons()? {
+            let Self { breaks, exercises } = Self::of(&lesson)?;
             all.breaks.extend(breaks);
             all.exercises.extend(exercises);
         }
         Ok(all)
     }
-}
 
-/// What a page is, its command says.
-fn parse(name: Name, text: &str) -> Result<Loaded> {
-    let page = Page::parse(text)?;
-    let commands = [format!("make break-{} CHANGE={}", name.number(), name.name), format!("make try-{name}")];
-    match commands.iter().position(|command| *command == page.command) {
-        Some(0) => Break::of_page(name, &page).map(Loaded::Break),
-        Some(_) => Exercise::of_page(name, &page).map(Loaded::Exercise),
-        None => bail!("its command is `{}`, and has to be `{}` or `{}`", page.command, commands[0], commands[1]),
+    /// What a page is, its command says.
+    fn add(&mut self, name: Name, text: &str) -> Result<()> {
+        let page = Page::parse(text)?;
+        let commands = [format!("make break-{} CHANGE={}", name.number(), name.name), format!("make try-{name}")];
+        match commands.iter().position(|command| *command == page.command) {
+            Some(0) => self.breaks.push(Break::of_page(name, &page)?),
+            Some(_) => self.exercises.push(Exercise::of_page(name, &page)?),
+            None => bail!("its command is `{}`, and has to be `{}` or `{}`", page.command, commands[0], commands[1]),
+        }
+        Ok(())
     }
 }
 
@@ -95,7 +80,6 @@ fn of_table(name: &Name, page: &str) -> Option<usize> {
 }
 
 /// Whether the page of its lesson is about a change.
-#[must_use]
 pub fn is_on_page(name: &Name) -> bool {
     of_table(name, &page(&name.lesson)).is_some()
 }
@@ -118,9 +102,8 @@ mod tests {
 
     #[test]
     fn the_command_of_a_page_is_its_own() {
-        let name = |name: &str| Name { lesson: "lessons/04_rdma_write".into(), name: name.into() };
-        assert!(matches!(parse(name("early"), TEXT), Ok(Loaded::Exercise(_))));
-        let error = parse(name("late"), TEXT).err().unwrap().to_string();
+        let name = Name { lesson: "lessons/04_rdma_write".into(), name: "late".into() };
+        let error = Changes::default().add(name, TEXT).unwrap_err().to_string();
         assert!(error.contains("`make try-04-early`") && error.contains("`make try-04-late`"), "{error}");
     }
 }

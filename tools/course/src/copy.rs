@@ -26,9 +26,6 @@ pub struct Copy {
 
 impl Copy {
     /// Copies the lesson of a change, and makes the change in the copy, below `target/course`.
-    ///
-    /// # Errors
-    /// The change does not apply, or a file cannot be written.
     pub fn lay_out(project: &Project, change: &Change) -> Result<Self> {
         let copy = Self::tried(change, &project.target.join(FOLDER).join(change.name.to_string()));
         if !change.edits.is_empty() {
@@ -47,22 +44,17 @@ impl Copy {
     }
 
     /// The copy for a change in a workspace, whether it has been laid out or not.
-    #[must_use]
     pub fn of(name: &Name, workspace: &Path) -> Self {
         let name = name.to_string();
         Self { folder: workspace.join(&name), package: workspace::package(&name) }
     }
 
     /// The workspace's folder.
-    #[must_use]
     pub fn workspace(&self) -> &Path {
         self.folder.parent().unwrap_or(&self.folder)
     }
 
     /// Lays it out.
-    ///
-    /// # Errors
-    /// As for [`Copy::lay_out`].
     pub fn write(&self, project: &Project, change: &Change) -> Result<()> {
         self.edit(change)?;
         self.furnish(project, change).map(|_| ())
@@ -85,17 +77,11 @@ impl Copy {
     }
 
     /// The sources of a change's lesson, by their paths from its folder.
-    ///
-    /// # Errors
-    /// The folder cannot be read.
     pub fn sources(change: &Change) -> Result<Vec<String>> {
         Ok(tree(&change.name.lesson)?.into_iter().filter(|file| file.ends_with(".rs")).collect())
     }
 
     /// Writes what cargo needs beside the sources, as it is today. Gives the files of the library that were there and otherwise.
-    ///
-    /// # Errors
-    /// A file cannot be written.
     pub fn furnish(&self, project: &Project, change: &Change) -> Result<Vec<PathBuf>> {
         self.describe(change)?;
         workspace::furnish(project, self.workspace(), &workspace::members(self.workspace())?)
@@ -106,9 +92,6 @@ impl Copy {
     }
 
     /// Lays out the copies of many changes, and builds them at once. What does not build is no error: see [`Copy::built`].
-    ///
-    /// # Errors
-    /// A change does not apply, a file cannot be written, or cargo cannot be started.
     pub fn build_all<'a>(project: &Project, changes: impl Iterator<Item = &'a Change>) -> Result<()> {
         let folder = project.target.join(TOGETHER);
         let edited = changes.filter(|change| !change.edits.is_empty());
@@ -130,7 +113,6 @@ impl Copy {
     }
 
     /// The copy of a change that has been built with many others, if it did build.
-    #[must_use]
     pub fn built(project: &Project, change: &Change) -> Option<Self> {
         let copy = Self::tried(change, &project.target.join(TOGETHER));
         copy.program(project).exists().then_some(copy)
@@ -143,9 +125,6 @@ impl Copy {
 
     /// Builds the program where the lessons' programs are. What the compiler complains about is no error, but the second part
     /// of the result.
-    ///
-    /// # Errors
-    /// Cargo cannot be started.
     pub fn build(&self, project: &Project, color: bool) -> Result<Result<(), String>> {
         let mut cargo = cargo(project);
         cargo.args(["build", "-q", "--color", if color { "always" } else { "never" }, "--manifest-path"]);

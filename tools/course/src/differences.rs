@@ -17,15 +17,12 @@ struct Row {
 }
 
 /// The full names of the changes that come otherwise on the device.
-///
-/// # Errors
-/// The file is not as it should be, or names a change that nobody tries on the device.
 pub fn named(project: &Project, all: &[Break]) -> Result<Vec<String>> {
     let text = fs::read_to_string(project.root.join(FILE)).with_context(|| format!("cannot read {FILE}"))?;
     let rows: BTreeMap<String, Vec<Row>> = basic_toml::from_str(&text).context(FILE)?;
     let named: Vec<String> = rows.into_values().flatten().flat_map(|row| row.changes).collect();
     for name in &named {
-        let is_tried = all.iter().any(|it| it.change.name.to_string() == *name && it.on_device(&[]).is_some());
+        let is_tried = all.iter().any(|it| it.change.name.to_string() == *name && it.is_for_device());
         ensure!(is_tried, "{FILE} names the change {name}: there is none that runs on the device");
     }
     Ok(named)

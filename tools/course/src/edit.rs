@@ -25,9 +25,6 @@ pub struct Edit {
 
 impl Edit {
     /// Reads a difference.
-    ///
-    /// # Errors
-    /// It is none; the message names the line.
     pub fn of_diff(text: &str) -> Result<Vec<Self>> {
         let mut edits: Vec<Self> = Vec::new();
         for line in text.lines() {
@@ -57,9 +54,6 @@ impl Edit {
     }
 
     /// A file with those of the edits in it that are about it.
-    ///
-    /// # Errors
-    /// What is to be edited is not there, or more than once.
     pub fn apply(edits: &[Self], file: &str, text: &str) -> Result<String> {
         let mut text = text.to_owned();
         for Self { from, to, .. } in edits.iter().filter(|edit| edit.file == file) {

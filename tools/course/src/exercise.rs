@@ -77,9 +77,6 @@ const QUESTIONS: &str = "The questions";
 
 impl Exercise {
     /// Takes what a page says.
-    ///
-    /// # Errors
-    /// Something is missing, or is not as it should be.
     pub fn of_page(name: Name, page: &Page) -> Result<Self> {
         let known = ["", HINTS, SOLVED, OUTCOME, HOLE, QUESTIONS].into_iter().chain(SOLUTIONS.map(|(name, _)| name));
         let known: Vec<&str> = known.collect();
@@ -95,7 +92,6 @@ impl Exercise {
     }
 
     /// The hole, if there is one.
-    #[must_use]
     pub fn repair(&self) -> Option<&Repair> {
         match &self.kind {
             Kind::Repair(repair) => Some(repair),
@@ -104,7 +100,6 @@ impl Exercise {
     }
 
     /// The hint after so many failures; the last one stays.
-    #[must_use]
     pub fn hint(&self, failures: usize) -> &str {
         self.hints.get(failures.saturating_sub(1)).or(self.hints.last()).map_or("", String::as_str)
     }

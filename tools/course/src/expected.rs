@@ -14,7 +14,6 @@ use crate::seen::is_name;
 use anyhow::{bail, ensure, Context, Result};
 use serde::Deserialize;
 use std::collections::BTreeSet;
-use std::str::FromStr;
 
 /// Something that a run file must show.
 #[derive(Debug, Clone, Deserialize)]
@@ -54,9 +53,6 @@ pub enum Told {
 
 impl Told {
     /// Reads an outcome of these nodes.
-    ///
-    /// # Errors
-    /// A line is none.
     pub fn parse(text: &str, nodes: BTreeSet<String>) -> Result<Self> {
         let (mut told, mut silent) = (Vec::<Expected>::new(), nodes);
         for line in text.lines() {
@@ -73,7 +69,8 @@ impl Told {
                 *hints = format!("{hints} {}", hint.trim()).trim().to_owned();
                 continue;
             }
-            let expected: Expected = line.parse().with_context(|| format!("the outcome `{line}`"))?;
+            let expected: Expected =
+                Expected::try_from(line.to_owned()).with_context(|| format!("the outcome `{line}`"))?;
             let is_after = told.last().is_some_and(|before| before.times != Some(0));
             ensure!(!expected.then || is_after, "`then` is about what stands behind the line above: there must be one");
             if matches!(expected.what, What::Exit(_)) && expected.times.is_none() {
@@ -89,16 +86,15 @@ impl Told {
 
 impl Expected {
     /// Anything that a node sends or says.
-    #[must_use]
     pub fn new(node: &str, what: What) -> Self {
         Self { node: node.to_owned(), what, times: None, then: false, hint: String::new() }
     }
 }
 
-impl FromStr for Expected {
-    type Err = anyhow::Error;
+impl TryFrom<String> for Expected {
+    type Error = anyhow::Error;
 
-    fn from_str(line: &str) -> Result<Self> {
+    fn try_from(line: String) -> Result<Self> {
         let form = "is written as `server sends: RNR NAK`, `then client says 2 times: done`, `client exits: 1`";
         let (head, value) = line.split_once(": ").context(form)?;
         let (then, head) = head.strip_prefix("then ").map_or((false, head), |head| (true, head));
@@ -118,14 +114,6 @@ impl FromStr for Expected {
             ensure!(is_name(packet), "`wire show` calls no packet `{packet}`");
         }
         Ok(Self { times, then, ..Self::new(node, what) })
-    }
-}
-
-impl TryFrom<String> for Expected {
-    type Error = anyhow::Error;
-
-    fn try_from(line: String) -> Result<Self> {
-        line.parse()
     }
 }
 

@@ -5,9 +5,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// What is in a folder and is wanted, in the order of the names.
-///
-/// # Errors
-/// The folder cannot be read.
 pub fn files(folder: &Path, wanted: impl Fn(&Path) -> bool) -> Result<Vec<PathBuf>> {
     let entries = fs::read_dir(folder).with_context(|| format!("cannot look into {}", folder.display()))?;
     let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).filter(|path| wanted(path)).collect();
@@ -33,17 +30,11 @@ pub(crate) fn name(path: &Path) -> String {
 }
 
 /// The text of a file.
-///
-/// # Errors
-/// It cannot be read.
 pub fn read(path: &Path) -> Result<String> {
     fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
 }
 
 /// Writes a file and the folders above it, unless it is so already: cargo builds anew what is newer than its program.
-///
-/// # Errors
-/// It cannot be written.
 pub fn write(path: &Path, text: impl AsRef<[u8]>) -> Result<()> {
     if fs::read(path).is_ok_and(|there| there == text.as_ref()) {
         return Ok(());

@@ -1,10 +1,8 @@
 //! What a run file shows of what was expected.
 
 use crate::expected::{Expected, What};
-use crate::seen::{fits, is_end, is_node, Seen, ANY};
-use anyhow::{Context, Result};
-use run::capture::Reader;
-use run::row::{clients, Rows};
+use crate::seen::{self, fits, is_end, is_node, Seen, ANY};
+use anyhow::Result;
 use std::fmt;
 
 /// So many places of one thing are named.
@@ -23,24 +21,16 @@ pub struct Finding {
 
 impl Finding {
     /// Whether it is as it must be.
-    #[must_use]
     pub fn is_met(&self) -> bool {
         self.expected.times.map_or(!self.found.is_empty(), |times| self.found.len() == times)
     }
 }
 
 /// Looks for all that is expected of a run.
-///
-/// # Errors
-/// The run file is damaged.
 pub fn judge(run: &[u8], outcome: &[Expected]) -> Result<Vec<Finding>> {
-    let begin = || Reader::new(run).context("this is no run file");
     let finding = |expected: &Expected| Finding { expected: expected.clone(), found: Vec::new(), instead: None };
     let mut findings: Vec<Finding> = outcome.iter().map(finding).collect();
-    let mut rows = Rows::new(clients(&mut begin()?));
-    let mut reader = begin()?;
-    while let Some(event) = reader.event().context("the run file is damaged")? {
-        let seen = Seen::of(&event, &mut rows);
+    seen::each(run, |seen| {
         // Of those that stand behind another, the last comes first: one event is not found for both.
         for at in (0..findings.len()).rev() {
             let is_early = findings[at].expected.then && at > 0 && findings[at - 1].found.is_empty();
@@ -48,7 +38,7 @@ pub fn judge(run: &[u8], outcome: &[Expected]) -> Result<Vec<Finding>> {
                 findings[at].look_at(&seen);
             }
         }
-    }
+    })?;
     Ok(findings)
 }
 
@@ -116,7 +106,7 @@ mod tests {
     /// What is found in a recorded run.
     fn recorded(outcome: &str) -> Vec<Finding> {
         let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../captures/04_rdma_write.pcapng");
-        let outcome: Vec<Expected> = outcome.lines().map(|line| line.parse().unwrap()).collect();
+        let outcome: Vec<Expected> = outcome.lines().map(|line| line.to_owned().try_into().unwrap()).collect();
         judge(&std::fs::read(file).unwrap(), &outcome).unwrap()
     }
 

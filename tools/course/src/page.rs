@@ -58,9 +58,6 @@ pub struct Part {
 
 impl Page {
     /// Takes a page apart.
-    ///
-    /// # Errors
-    /// It has no title, no command, or a fence that is open or unknown.
     pub fn parse(text: &str) -> Result<Self> {
         let (title, rest) = text.split_once('\n').unwrap_or((text, ""));
         let title = title.strip_prefix("# ").context("the first line is the title: `# Forget to answer`")?;
@@ -90,9 +87,6 @@ impl Page {
     }
 
     /// The part of a name, which must be there.
-    ///
-    /// # Errors
-    /// It is not.
     pub fn part<'a>(&'a self, name: &'a str) -> Result<&'a Part> {
         self.parts(name).next().with_context(|| format!("the page has no part `{name}`"))
     }
@@ -100,14 +94,12 @@ impl Page {
 
 impl Part {
     /// Its name without a number, or what else is said behind a comma.
-    #[must_use]
     pub fn kind(&self) -> &str {
         let name = self.name.split(',').next().unwrap_or_default();
         name.trim_end_matches(|c: char| c.is_ascii_digit()).trim_end()
     }
 
     /// What stands outside of fences; the link to the recorded run is left out.
-    #[must_use]
     pub fn prose(&self) -> String {
         let mut is_code = false;
         let mut is_prose = |line: &&String| {
@@ -120,14 +112,12 @@ impl Part {
     }
 
     /// The first fence of a kind; empty if there is none.
-    #[must_use]
     pub fn code(&self, kind: &str) -> String {
         let inside = self.lines.iter().skip_while(|line| line.strip_prefix(FENCE) != Some(kind)).skip(1);
         inside.take_while(|line| !line.starts_with(FENCE)).map(|line| format!("{line}\n")).collect()
     }
 
     /// What stands behind a label: `The judge says: `.
-    #[must_use]
     pub fn said(&self) -> String {
         let prose = self.prose().split_whitespace().collect::<Vec<_>>().join(" ");
         prose.split_once(": ").map_or(String::new(), |(_, said)| said.to_owned())

@@ -38,20 +38,14 @@ mod tests {
 
     #[test]
     fn a_port_is_held_and_can_be_listened_on() {
-        let ports: Vec<Port> = (0..100).map(|_| Port::hold().unwrap()).collect();
-        for port in &ports {
-            let bound = |reuse: bool| {
-                let other = socket(AddressFamily::INET6, SocketType::STREAM, Some(ipproto::TCP)).unwrap();
-                set_socket_reuseaddr(&other, reuse).unwrap();
-                bind(&other, &SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), port.number)).is_ok()
-            };
-            assert!(!bound(false), "it is held: {}", port.number);
-            let _listener = TcpListener::bind(("::", port.number)).unwrap();
-            assert!(!bound(true), "now somebody listens there");
-        }
-        let mut numbers: Vec<u16> = ports.iter().map(|port| port.number).collect();
-        numbers.sort_unstable();
-        numbers.dedup();
-        assert_eq!(numbers.len(), ports.len());
+        let port = Port::hold().unwrap();
+        let bound = |reuse: bool| {
+            let other = socket(AddressFamily::INET6, SocketType::STREAM, Some(ipproto::TCP)).unwrap();
+            set_socket_reuseaddr(&other, reuse).unwrap();
+            bind(&other, &SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), port.number)).is_ok()
+        };
+        assert!(!bound(false), "it is held");
+        let _listener = TcpListener::bind(("::", port.number)).unwrap();
+        assert!(!bound(true), "now somebody listens there");
     }
 }

@@ -15,9 +15,6 @@ pub struct Project {
 
 impl Project {
     /// The repository that this program is called in.
-    ///
-    /// # Errors
-    /// There is none here, or this program lies in no folder of cargo's.
     pub fn find() -> Result<Self> {
         let program = std::env::current_exe().context("cannot find this program's own path")?;
         // target/debug/course; a test's program lies in a folder below that.
@@ -27,9 +24,6 @@ impl Project {
     }
 
     /// The folder of a lesson, by its number: `03`.
-    ///
-    /// # Errors
-    /// There is no such lesson.
     pub fn lesson(&self, number: &str) -> Result<PathBuf> {
         let lessons = self.lessons()?;
         let is_it =
@@ -39,21 +33,16 @@ impl Project {
     }
 
     /// A path as it is shown: from the repository's folder on.
-    #[must_use]
     pub fn shown(&self, path: &Path) -> String {
         path.strip_prefix(&self.root).unwrap_or(path).display().to_string()
     }
 
     /// How a person looks at a run or a capture.
-    #[must_use]
     pub fn to_look_at(&self, file: &str) -> String {
         format!("wireshark {file}   or   {} show {file}", self.shown(&self.target.join("debug/wire")))
     }
 
     /// The folders of all lessons, in order.
-    ///
-    /// # Errors
-    /// They cannot be listed.
     pub fn lessons(&self) -> Result<Vec<PathBuf>> {
         files(&self.root.join("lessons"), |path| path.join("Cargo.toml").exists())
     }

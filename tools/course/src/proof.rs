@@ -7,6 +7,7 @@ use crate::exercise::{Repair, Verdict};
 use crate::expected::Told;
 use crate::run::{Outcome, Place};
 use anyhow::Result;
+use std::iter;
 
 /// One trial.
 #[derive(Debug, Clone)]
@@ -23,9 +24,6 @@ pub struct Proof {
 
 impl Proof {
     /// Whether it came out as it must: what is wrong has to build, or it would fail for another reason.
-    ///
-    /// # Errors
-    /// The run file is damaged.
     pub fn is_met_by(&self, outcome: &Outcome) -> Result<bool> {
         if self.is_right {
             return Ok(outcome.is_as_told(&self.change));
@@ -35,42 +33,27 @@ impl Proof {
     }
 }
 
-impl Change {
-    /// Where people try it unless they say otherwise.
-    #[must_use]
-    pub fn place(&self) -> Place {
-        if self.is_exercise && !self.needs_kernel() {
-            Place::Device
-        } else {
-            Place::Lab
-        }
-    }
-}
-
 impl Break {
-    /// All trials: the reference of what pages quote is the lab.
-    #[must_use]
-    pub fn proofs(&self) -> Vec<Proof> {
-        vec![Proof { change: self.change.clone(), place: Place::Lab, is_right: true, says: String::new() }]
+    /// All trials: the reference of what pages quote is the lab. On the device it comes as it is told of the lab, too, unless
+    /// it is one of those `named` in the device's table of differences.
+    pub fn proofs(&self, named: &[String]) -> Vec<Proof> {
+        let in_lab = Proof { change: self.change.clone(), place: Place::Lab, is_right: true, says: String::new() };
+        let is_right = !named.contains(&self.change.name.to_string());
+        let on_device = self.is_for_device().then(|| Proof { place: Place::Device, is_right, ..in_lab.clone() });
+        iter::once(in_lab).chain(on_device).collect()
     }
 
-    /// On the device it comes as it is told of the lab, too, unless a row of the device's table of differences names it. None
-    /// if that cannot be tried.
-    #[must_use]
-    pub fn on_device(&self, named: &[String]) -> Option<Proof> {
-        let is_possible = matches!(self.change.told, Told::Runs(_)) && !self.change.needs_kernel();
-        let is_right = !named.contains(&self.change.name.to_string());
-        let (change, says) = (self.change.clone(), String::new());
-        is_possible.then_some(Proof { change, place: Place::Device, is_right, says })
+    /// Whether the device can show it.
+    pub(crate) fn is_for_device(&self) -> bool {
+        matches!(self.change.told, Told::Runs(_)) && !self.change.needs_kernel()
     }
 }
 
 impl Repair {
     /// All trials: exercises are judged on the device, and their hole and the lesson's own source get the same verdict in the
     /// lab.
-    #[must_use]
     pub fn proofs(&self) -> Vec<Proof> {
-        let place = self.change.place();
+        let place = if self.change.needs_kernel() { Place::Lab } else { Place::Device };
         let with = |name: &str, edits: &[Edit], is_right, says: &str| {
             let name = Name { name: format!("{}-{name}", self.change.name.name), ..self.change.name.clone() };
             let change = Change { name, edits: edits.to_vec(), ..self.change.clone() };
@@ -105,24 +88,21 @@ mod tests {
     #[test]
     fn an_exercise_is_proven_by_its_hole_by_the_lesson_and_by_other_solutions() {
         let proofs = |text: &str| parse(text).unwrap().repair().unwrap().proofs();
-        let of = |Proof { change, place, is_right, says }: Proof| {
+        let told = |Proof { change, place, is_right, says }: Proof| {
             let source = change.apply("src/server.rs", "a\nb\nc\n").unwrap().replace('\n', "");
-            (source, change.name.name, place, is_right, says)
+            format!("{source} {} {} {is_right} {says}", change.name.name, place.name())
         };
         let expected = [
-            ("abbc", "early-hole", Place::Device, false, "empty"),
-            ("abc", "early-lesson", Place::Device, true, ""),
-            ("abbc", "early-hole", Place::Lab, false, "empty"),
-            ("abc", "early-lesson", Place::Lab, true, ""),
-            ("aBC", "early-right-1", Place::Device, true, ""),
-            ("axc", "early-wrong-1", Place::Device, false, "none"),
-            ("ayc", "early-wrong-2", Place::Device, false, "none"),
-            ("azc", "early-accepted-1", Place::Device, true, "it was not written."),
+            "abbc early-hole device false empty",
+            "abc early-lesson device true ",
+            "abbc early-hole lab false empty",
+            "abc early-lesson lab true ",
+            "aBC early-right-1 device true ",
+            "axc early-wrong-1 device false none",
+            "ayc early-wrong-2 device false none",
+            "azc early-accepted-1 device true it was not written.",
         ];
-        let owned = |(source, name, place, is_right, says): (&str, &str, Place, bool, &str)| {
-            (source.to_owned(), name.to_owned(), place, is_right, says.to_owned())
-        };
-        assert_eq!(proofs(TEXT).into_iter().map(of).collect::<Vec<_>>(), expected.map(owned));
+        assert_eq!(proofs(TEXT).into_iter().map(told).collect::<Vec<_>>(), expected);
         let in_lab = proofs(&TEXT.replace("Mend it.", "Mend it.\n\n```toml\nkernel = true\n```"));
         assert!(in_lab.len() == 6 && in_lab.iter().all(|proof| proof.place == Place::Lab), "{in_lab:?}");
     }

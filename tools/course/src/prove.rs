@@ -14,9 +14,10 @@ use course::show;
 use run::lanes::Style;
 use std::io::{stdout, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::mpsc::{self, Sender};
+use std::sync::OnceLock;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// So many runs go on at a time: most of a run is waiting for what never comes. One in the lab takes some 200 MB of memory.
 const AT_ONCE: usize = 6;
@@ -27,9 +28,8 @@ struct Guide<'a> {
     keep: bool,
     trials: Vec<Proof>,
     built: OnceLock<Result<()>>,
-    begun: AtomicUsize,
-    /// How many are done, and what is said of those that came out otherwise.
-    done: Mutex<(usize, Vec<String>)>,
+    /// The next of the trials that nobody has begun.
+    next: AtomicUsize,
 }
 
 /// What is named: a lesson's number, or the whole name of a change; all, if nothing is.
@@ -61,27 +61,46 @@ pub fn prove(project: &Project, names: &[String], only: Option<Place>, keep: boo
     let repairs: Vec<&Repair> = exercises.iter().filter_map(Exercise::repair).collect();
     let changes = breaks.iter().map(|it| &it.change).chain(repairs.iter().map(|repair| &repair.change));
     build_lessons(project, changes)?;
-    let trials = breaks.iter().flat_map(|it| it.proofs().into_iter().chain(it.on_device(&named)));
-    let trials = trials.chain(repairs.iter().flat_map(|repair| repair.proofs()));
+    let trials =
+        breaks.iter().flat_map(|it| it.proofs(&named)).chain(repairs.iter().flat_map(|repair| repair.proofs()));
     let mut trials: Vec<Proof> = trials.filter(|proof| only.map_or(true, |only| proof.place == only)).collect();
     // Programs are built while others run, and short runs come at the end, so that all end together.
     trials.sort_by_key(|Proof { change, place, .. }| (*place == Place::Device, !change.edits.is_empty()));
-    let guide =
-        Guide { project, keep, trials, built: OnceLock::new(), begun: AtomicUsize::new(0), done: Mutex::default() };
-    guide.readings(&exercises)?;
+    let guide = &Guide { project, keep, trials, built: OnceLock::new(), next: AtomicUsize::new(0) };
+    let (results, done) = mpsc::channel();
+    for exercise in &exercises {
+        let Kind::Reading(reading) = &exercise.kind else { continue };
+        results.send(told(&exercise.name, "answers", || reading.prove(project).map(|()| (true, String::new()))))?;
+    }
+    let (mut tried, mut differ) = (0, Vec::new());
     thread::scope(|scope| {
         if guide.trials.iter().any(|proof| !proof.change.edits.is_empty()) {
             scope.spawn(|| guide.build());
         }
-        let workers: Vec<_> = (0..AT_ONCE).map(|_| scope.spawn(|| guide.work())).collect();
-        workers.into_iter().try_for_each(|worker| worker.join().expect("a worker does not panic"))
+        for results in vec![results; AT_ONCE] {
+            scope.spawn(move || guide.work(&results));
+        }
+        // If this cannot be printed, nobody hears of the others, either: they end.
+        for (is_as_told, told) in done {
+            tried += 1;
+            write!(stdout(), "{tried:3}  {told}")?;
+            differ.extend((!is_as_told).then_some(told));
+        }
+        anyhow::Ok(())
     })?;
-    let (tried, differ) = guide.done.into_inner().unwrap_or_else(PoisonError::into_inner);
     if !differ.is_empty() {
         writeln!(stdout(), "\nWhat came out otherwise:\n{}", differ.concat())?;
     }
     writeln!(stdout(), "{} of {tried} came out as told, in {} s", tried - differ.len(), begun.elapsed().as_secs())?;
     Ok(differ.is_empty())
+}
+
+/// Tries something. Whether it came out as told, and a line about that; below it why.
+fn told(name: &Name, place: &str, attempt: impl FnOnce() -> Result<(bool, String)>) -> (bool, String) {
+    let begun = Instant::now();
+    let (is_as_told, why) = attempt().unwrap_or_else(|error| (false, format!("  {error:#}\n")));
+    let (verdict, took) = (if is_as_told { "as told" } else { "OTHERWISE" }, begun.elapsed().as_secs_f32());
+    (is_as_told, format!("{name:32} {place:8} {verdict:10} {took:4.1} s\n{why}"))
 }
 
 impl Guide<'_> {
@@ -91,75 +110,44 @@ impl Guide<'_> {
         self.built.get_or_init(build).as_ref().map_err(|error| anyhow!("{error:#}")).copied()
     }
 
-    /// Whether the answers to questions about captures are right.
-    fn readings(&self, exercises: &[Exercise]) -> Result<()> {
-        for exercise in exercises {
-            let Kind::Reading(reading) = &exercise.kind else { continue };
-            let begun = Instant::now();
-            let why = reading.prove(self.project).err().map(|error| format!("  {error:#}\n"));
-            self.report(&exercise.name, "answers", why.is_none(), &why.unwrap_or_default(), begun.elapsed())?;
-        }
-        Ok(())
-    }
-
-    /// Tries one after the other, until there is none left, or nobody who reads of it.
-    fn work(&self) -> Result<()> {
-        while let Some(proof) = self.trials.get(self.begun.fetch_add(1, Ordering::Relaxed)) {
-            let begun = Instant::now();
-            let (is_as_told, why) = self.of_proof(proof).unwrap_or_else(|error| (false, format!("  {error:#}\n")));
-            if let Err(error) = self.report(&proof.change.name, proof.place.name(), is_as_told, &why, begun.elapsed()) {
-                self.begun.store(self.trials.len(), Ordering::Relaxed);
-                return Err(error);
+    /// Tries one after the other, until there is none left, or nobody who hears of it.
+    fn work(&self, results: &Sender<(bool, String)>) {
+        while let Some(proof) = self.trials.get(self.next.fetch_add(1, Ordering::Relaxed)) {
+            let told = told(&proof.change.name, proof.place.name(), || self.of_proof(proof));
+            if results.send(told).is_err() {
+                return;
             }
         }
-        Ok(())
-    }
-
-    /// In one piece: others report, too.
-    fn report(&self, name: &Name, place: &str, is_as_told: bool, why: &str, took: Duration) -> Result<()> {
-        let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
-        let (tried, differ) = &mut *done;
-        *tried += 1;
-        let took = took.as_secs_f32();
-        let verdict = if is_as_told { "as told" } else { "OTHERWISE" };
-        let told = format!("{name:32} {place:8} {verdict:10} {took:4.1} s\n{why}");
-        write!(stdout(), "{tried:3}  {told}")?;
-        if !is_as_told {
-            differ.push(told);
-        }
-        Ok(())
     }
 
     /// Whether it came out as told, and what there is to say about that.
     fn of_proof(&self, proof: &Proof) -> Result<(bool, String)> {
-        let Proof { change, place, .. } = proof;
+        let Proof { change, place, is_right, says } = proof;
         let outcome = self.outcome(change, *place)?;
-        let is_as_told = proof.is_met_by(&outcome)?;
-        let complaint = outcome.complaint()?;
-        let why = match &outcome {
-            _ if is_as_told && proof.is_right => String::new(),
+        let (is_as_told, complaint) = (proof.is_met_by(&outcome)?, outcome.complaint()?);
+        let is_kept = is_as_told && self.keep && !change.is_exercise && *place == Place::Lab;
+        let why = match outcome {
+            Outcome::Ran { run, findings, .. } if is_kept => {
+                self.keep(&change.name, &show::part(&run, &findings, Style::FILE)?, &run)?;
+                String::new()
+            }
             // What it must say stands in one of these lines.
             _ if is_as_told => complaint
                 .lines()
-                .find(|line| line.contains(&proof.says))
+                .find(|line| !is_right && line.contains(says))
                 .map_or(String::new(), |line| format!("{line}\n")),
-            Outcome::Refused(said) => said.clone(),
+            Outcome::Refused(said) => said,
             Outcome::Ran { file, findings, .. } => {
-                let missing = match (proof.is_right, proof.says.as_str()) {
-                    (false, "") => {
+                let missing = match (is_right, says.as_str()) {
+                    (true, _) => String::new(),
+                    (_, "") => {
                         "  a row of tools/device/differences.toml says that it comes otherwise here\n".to_owned()
                     }
-                    (false, says) => format!("  it has to say: {says}\n"),
-                    _ => String::new(),
+                    (_, says) => format!("  it has to say: {says}\n"),
                 };
-                format!("{}{missing}{}  {}\n", show::findings(findings, Style::of_output()), complaint, file.display())
+                format!("{}{missing}{complaint}  {}\n", show::findings(&findings, Style::of_output()), file.display())
             }
         };
-        if let (true, true, Outcome::Ran { run, findings, .. }) =
-            (is_as_told && self.keep, !change.is_exercise && *place == Place::Lab, &outcome)
-        {
-            self.keep(&change.name, &show::part(run, findings, Style::FILE)?, run)?;
-        }
         Ok((is_as_told, why))
     }
 
@@ -173,10 +161,9 @@ impl Guide<'_> {
         }
         let capture = file.with_extension("pcapng");
         if capture.exists() {
-            write(&capture, run)
-        } else {
-            Ok(())
+            write(&capture, run)?;
         }
+        Ok(())
     }
 
     fn outcome(&self, change: &Change, place: Place) -> Result<Outcome> {

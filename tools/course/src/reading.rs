@@ -98,9 +98,6 @@ impl Question {
     }
 
     /// All answers that are right.
-    ///
-    /// # Errors
-    /// The capture is damaged, or has nothing of the kind.
     pub fn right(&self, capture: &[u8]) -> Result<Vec<String>> {
         let Some(expected) = &self.frame else { return Ok(vec![self.answer.clone()]) };
         let findings = judge(capture, std::slice::from_ref(expected))?;
@@ -119,17 +116,11 @@ impl Reading {
     }
 
     /// The capture of a reading task.
-    ///
-    /// # Errors
-    /// It cannot be read.
     pub fn capture(&self, project: &Project) -> Result<Vec<u8>> {
         fs::read(project.root.join(&self.read)).with_context(|| format!("cannot read {}", self.read))
     }
 
     /// The capture as the reader gets it. The name of the change that it was recorded with, and its options, would tell too much.
-    ///
-    /// # Errors
-    /// It cannot be read.
     pub fn nameless(&self, project: &Project) -> Result<Vec<u8>> {
         let (capture, lesson) = (self.capture(project)?, &self.lesson);
         let mut reader = Reader::new(&capture[..])?;
@@ -161,25 +152,21 @@ impl Reading {
         Ok(writer.into_inner()?)
     }
 
-    /// The file for the answers, with the questions in it, and what is known of the answers.
-    #[must_use]
-    pub fn sheet(&self, answers: &BTreeMap<String, String>) -> String {
+    /// The file for the answers, with the questions in it, and those that are known.
+    pub fn sheet(&self, answers: &[String]) -> String {
         let mut text = format!("# {}\n# The capture: {RUN}, beside this file\n", self.title);
-        for question in &self.questions {
+        for (at, question) in self.questions.iter().enumerate() {
             text += "\n";
             text.extend(question.ask.trim().lines().map(|line| format!("# {line}\n")));
             text.extend(
                 question.letters().zip(&question.choices).map(|(letter, choice)| format!("#   {letter}: {choice}\n")),
             );
-            text += &format!("{} = \"{}\"\n", question.name, answers.get(&question.name).map_or("", String::as_str));
+            text += &format!("{} = \"{}\"\n", question.name, answers.get(at).map_or("", String::as_str));
         }
         text
     }
 
     /// Which questions are answered wrongly by a file's text.
-    ///
-    /// # Errors
-    /// The text is no TOML, or the capture is damaged.
     pub fn wrong(&self, capture: &[u8], text: &str) -> Result<Vec<&Question>> {
         let answers: BTreeMap<String, Value> = basic_toml::from_str(text)
             .context("each answer is a line as: frame = \"31\", with quotation marks around it")?;
@@ -201,31 +188,15 @@ impl Reading {
     }
 
     /// Proves a reading task: the right answers are taken, and each one that is missing or wrong is noticed.
-    ///
-    /// # Errors
-    /// Something is otherwise; the message says what.
     pub fn prove(&self, project: &Project) -> Result<()> {
         let capture = self.capture(project)?;
-        let mut answers = BTreeMap::new();
-        for question in &self.questions {
-            answers.insert(question.name.clone(), question.right(&capture)?.remove(0));
-        }
-        let refused = |answers: &BTreeMap<String, String>| -> Result<Vec<String>> {
-            let wrong = self.wrong(&capture, &self.sheet(answers))?;
-            Ok(wrong.into_iter().map(|question| question.name.clone()).collect())
-        };
-        ensure!(refused(&answers)?.is_empty(), "the right answers are not taken");
-        for question in &self.questions {
-            for wrong in ["", "0"] {
-                let mut answers = answers.clone();
-                answers.insert(question.name.clone(), wrong.to_owned());
-                let named = refused(&answers)?;
-                ensure!(
-                    named == [question.name.as_str()],
-                    "`{wrong}` as the answer to `{}`: {named:?} refused",
-                    question.name
-                );
-            }
+        let right = self.questions.iter().map(|question| Ok(question.right(&capture)?.remove(0)));
+        let right: Vec<String> = right.collect::<Result<_>>()?;
+        let refused = |answers: &[String]| self.wrong(&capture, &self.sheet(answers));
+        ensure!(refused(&right)?.is_empty(), "the right answers are not taken");
+        for wrong in ["", "0"] {
+            let refused = refused(&vec![wrong.to_owned(); right.len()])?.len();
+            ensure!(refused == right.len(), "`{wrong}` as each answer: {refused} of {} are refused", right.len());
         }
         Ok(())
     }

@@ -7,7 +7,6 @@ use crate::judge::{judge, Finding};
 use crate::port::Port;
 use crate::project::Project;
 use crate::show;
-use crate::trouble::trouble;
 use anyhow::{ensure, Context, Result};
 use run::lanes::Style;
 use serde::Deserialize;
@@ -29,8 +28,6 @@ const GRACE: u32 = 2;
 
 /// What is looked for in words has each of them in one line.
 const UNCUT: Style = Style { color: false, width: usize::MAX };
-/// So much of what stands out in a run is told.
-pub(crate) const MOST_TROUBLE: usize = 4;
 
 /// Where a change is tried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -43,7 +40,6 @@ pub enum Place {
 
 impl Place {
     /// The program that runs things there.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Lab => "lab",
@@ -77,7 +73,6 @@ pub enum Outcome {
 
 impl Outcome {
     /// Whether all is as the change says.
-    #[must_use]
     pub fn is_as_told(&self, change: &Change) -> bool {
         match (self, &change.told) {
             (Self::Refused(said), Told::Refused(expected)) => said.contains(expected),
@@ -87,21 +82,14 @@ impl Outcome {
     }
 
     /// What the judge says about what is not as told: what is missing, and what stands out.
-    ///
-    /// # Errors
-    /// The run file is damaged.
     pub fn complaint(&self) -> Result<String> {
         let Self::Ran { run, findings, .. } = self else { return Ok(String::new()) };
         let unmet: Vec<Finding> = findings.iter().filter(|finding| !finding.is_met()).cloned().collect();
-        let trouble = trouble(run)?.into_iter().take(MOST_TROUBLE).map(|line| format!("  {line}\n"));
-        Ok(show::findings(&unmet, UNCUT) + &trouble.collect::<String>())
+        Ok(show::findings(&unmet, UNCUT) + &show::trouble(run, UNCUT)?)
     }
 }
 
 /// Builds a copy, runs it if it can be built, and judges the run.
-///
-/// # Errors
-/// Cargo, the lab or the device cannot do their work; that says nothing about the change.
 pub fn run(project: &Project, change: &Change, copy: &Copy, place: Place, color: bool) -> Result<Outcome> {
     let name = &change.name;
     let is_possible = place == Place::Lab || !change.needs_kernel();
@@ -116,9 +104,6 @@ pub fn run(project: &Project, change: &Change, copy: &Copy, place: Place, color:
 }
 
 /// Runs a program that has been built, and judges the run.
-///
-/// # Errors
-/// As for [`run()`].
 pub fn run_built(project: &Project, change: &Change, copy: &Copy, place: Place) -> Result<Outcome> {
     let file = execute(project, change, &copy.package, place)?;
     let run = fs::read(&file).with_context(|| format!("cannot read {}", file.display()))?;
@@ -198,9 +183,6 @@ fn examples(change: &Change) -> impl Iterator<Item = &str> {
 }
 
 /// Builds what changes run beside their copies: the lessons as they are, and examples.
-///
-/// # Errors
-/// One does not build.
 pub fn build_lessons<'a>(project: &Project, changes: impl Iterator<Item = &'a Change> + Clone) -> Result<()> {
     let mut cargo = cargo(project);
     cargo

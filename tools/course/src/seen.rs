@@ -1,9 +1,11 @@
 //! Events of a run, as far as a change can expect them, and the names of packets.
 
+use anyhow::{Context, Result};
 use roce::cm::Kind;
 use roce::opcode::TABLE;
+use run::capture::Reader;
 use run::file::{Event, Line};
-use run::row::{Row, Rows};
+use run::row::{clients, Row, Rows};
 
 /// What stands between the things that are said of a packet.
 pub(crate) const BETWEEN: &str = "  ";
@@ -14,18 +16,23 @@ pub(crate) const ANY: &str = "any";
 pub(crate) enum Seen {
     Packet { node: String, row: Row },
     Line(Line),
-    Other,
 }
 
-impl Seen {
-    pub(crate) fn of(event: &Event, rows: &mut Rows) -> Self {
+/// Looks at all that happened in a run, in order. Frames that are no RoCE packets are left out.
+pub(crate) fn each(run: &[u8], mut look: impl FnMut(Seen)) -> Result<()> {
+    let begin = || Reader::new(run).context("this is no run file");
+    let (mut rows, mut reader) = (Rows::new(clients(&mut begin()?)), begin()?);
+    while let Some(event) = reader.event().context("the run file is damaged")? {
         match event {
-            Event::Line(line) => Self::Line(line.clone()),
-            Event::Packet(record) => rows
-                .next(record)
-                .map_or(Self::Other, |row| Self::Packet { node: record.node.unwrap_or_default().to_owned(), row }),
+            Event::Line(line) => look(Seen::Line(line)),
+            Event::Packet(record) => {
+                if let Ok(row) = rows.next(&record) {
+                    look(Seen::Packet { node: record.node.unwrap_or_default().to_owned(), row });
+                }
+            }
         }
     }
+    Ok(())
 }
 
 pub(crate) fn is_node(name: &str, wanted: &str) -> bool {

@@ -5,6 +5,7 @@ use crate::copy::Copy;
 use crate::edit::Edit;
 use crate::expected::What;
 use crate::judge::Finding;
+use crate::trouble;
 use anyhow::{Context, Result};
 use owo_colors::OwoColorize;
 use run::capture::Reader;
@@ -18,11 +19,10 @@ use wire::show::ladder;
 const AROUND: u64 = 1;
 /// So many lines of packets tell a person something.
 const MOST_PACKETS: usize = 60;
+/// So much of what stands out in a run is told.
+const MOST_TROUBLE: usize = 4;
 
 /// The change in the source as diff(1) shows it.
-///
-/// # Errors
-/// There is no diff.
 pub fn edit(change: &Change, copy: &Copy, color: bool) -> Result<String> {
     let (lesson, mut text) = (&change.name.lesson, String::new());
     for file in Edit::files(&change.edits) {
@@ -37,7 +37,6 @@ pub fn edit(change: &Change, copy: &Copy, color: bool) -> Result<String> {
 }
 
 /// What else is changed: the command lines, and what is done to packets and machines.
-#[must_use]
 pub fn options(change: &Change) -> String {
     let (told, mut text) = (&change.options, String::new());
     for (side, options) in [("server", &told.server), ("client", &told.client), ("wire", &told.wire)] {
@@ -51,9 +50,6 @@ pub fn options(change: &Change) -> String {
 }
 
 /// The lanes around what was found. Where a program ended is told in the findings.
-///
-/// # Errors
-/// The run file is damaged.
 pub fn part(run: &[u8], findings: &[Finding], style: Style) -> Result<String> {
     let numbers = findings
         .iter()
@@ -71,9 +67,6 @@ pub fn part(run: &[u8], findings: &[Finding], style: Style) -> Result<String> {
 }
 
 /// The packets of a run, unless they are too many.
-///
-/// # Errors
-/// The run file is damaged.
 pub fn packets(run: &[u8], color: bool) -> Result<String> {
     let mut text = Vec::new();
     let open = || Reader::new(run).context("this is no run file");
@@ -99,8 +92,13 @@ fn parts(mut numbers: Vec<u64>) -> Vec<RangeInclusive<u64>> {
     parts
 }
 
+/// What stands out in a run, whatever was expected of it; of much of that the first.
+pub fn trouble(run: &[u8], style: Style) -> Result<String> {
+    let trouble = trouble::trouble(run)?.into_iter().take(MOST_TROUBLE);
+    Ok(trouble.map(|line| hanging("  ", &line, style.width)).collect())
+}
+
 /// One line for each expectation, and what it means if it is not met.
-#[must_use]
 pub fn findings(findings: &[Finding], style: Style) -> String {
     let line = |finding: &Finding| {
         let is_met = finding.is_met();
@@ -110,7 +108,6 @@ pub fn findings(findings: &[Finding], style: Style) -> String {
 }
 
 /// A line with a mark, and what there is to say about it in a line of its own.
-#[must_use]
 pub fn checked(text: &str, is_right: bool, remark: &str, style: Style) -> String {
     let mark = if is_right { "✓" } else { "✗" };
     let line = hanging(&format!("  {mark} "), text, style.width);
@@ -124,7 +121,6 @@ pub fn checked(text: &str, is_right: bool, remark: &str, style: Style) -> String
 }
 
 /// Text that fits the terminal, and goes on as far in as it begins. No word is cut.
-#[must_use]
 pub fn hanging(begin: &str, text: &str, width: usize) -> String {
     let indent = begin.chars().count();
     let (mut folded, mut at) = (begin.to_owned(), indent);
@@ -144,17 +140,14 @@ pub fn hanging(begin: &str, text: &str, width: usize) -> String {
 }
 
 /// Text that stands out.
-#[must_use]
 pub fn bold(text: &str, color: bool) -> String {
-    if color {
-        text.bold().to_string()
-    } else {
-        text.to_owned()
+    match color {
+        true => text.bold().to_string(),
+        false => text.to_owned(),
     }
 }
 
 /// Markdown for a terminal: of a link only its text is left, of emphasis its words, and paragraphs are as wide as fits.
-#[must_use]
 pub fn plain(markdown: &str, width: usize) -> String {
     let text = unemphasized(&unlinked(markdown.trim()));
     let paragraphs = text.split("\n\n").map(|paragraph| {
@@ -166,33 +159,20 @@ pub fn plain(markdown: &str, width: usize) -> String {
 
 /// Asterisks that stand at a word, and not in code.
 fn unemphasized(markdown: &str) -> String {
-    let pieces = markdown.split('`').enumerate().map(|(at, piece)| {
-        let words = piece.split_inclusive(char::is_whitespace);
-        let bare = |word: &str| if word.trim() == "*" { word.to_owned() } else { word.replace('*', "") };
-        if at % 2 == 0 {
-            words.map(bare).collect()
-        } else {
-            piece.to_owned()
-        }
+    let bare = |word: &str| if word.trim() == "*" { word.to_owned() } else { word.replace('*', "") };
+    let pieces = markdown.split('`').enumerate().map(|(at, piece)| match at % 2 {
+        0 => piece.split_inclusive(char::is_whitespace).map(bare).collect(),
+        _ => piece.to_owned(),
     });
     pieces.collect::<Vec<String>>().join("`")
 }
 
 fn unlinked(markdown: &str) -> String {
     let (mut text, mut rest) = (String::new(), markdown);
-    while let Some((before, after)) = rest.split_once('[') {
-        text += before;
-        let link = after.split_once("](").and_then(|(name, after)| Some((name, after.split_once(')')?.1)));
-        match link.filter(|(name, _)| !name.contains(['[', ']'])) {
-            Some((name, after)) => {
-                text += name;
-                rest = after;
-            }
-            None => {
-                text.push('[');
-                rest = after;
-            }
-        }
+    while let Some((before, after)) = rest.split_once("](") {
+        let (before, name) = before.rsplit_once('[').unwrap_or(("", before));
+        text.extend([before, name]);
+        rest = after.split_once(')').map_or(after, |(_, rest)| rest);
     }
     text + rest
 }

@@ -1,10 +1,9 @@
 //! What stands out in a run, whatever was expected of it.
 
-use crate::seen::{names_of, Seen, BETWEEN};
-use anyhow::{Context, Result};
-use run::capture::Reader;
+use crate::seen::{self, names_of, Seen, BETWEEN};
+use anyhow::Result;
 use run::file::Line;
-use run::row::{clients, Row, Rows};
+use run::row::Row;
 use run::said::Said;
 
 /// What the lab and the device call it when they have to end a run, or a kernel breaks.
@@ -14,37 +13,30 @@ const PANICKED: &str = "panicked at";
 const AFTER_PANIC: [&str; 2] = ["note: run with", "stack backtrace:"];
 
 /// Refusals, errors, completions that failed. The first of it is closest to the cause.
-///
-/// # Errors
-/// The run file is damaged.
 pub fn trouble(run: &[u8]) -> Result<Vec<String>> {
-    let begin = || Reader::new(run).context("this is no run file");
-    let mut rows = Rows::new(clients(&mut begin()?));
-    let (mut reader, mut trouble) = (begin()?, Vec::<String>::new());
+    let mut trouble = Vec::<String>::new();
     // Whose panic the last of them was.
     let mut panicked = None;
-    while let Some(event) = reader.event().context("the run file is damaged")? {
-        match Seen::of(&event, &mut rows) {
-            Seen::Packet { node, row } if is_refusal(&row) => {
-                let words: Vec<&str> = [row.label.as_str()].into_iter().chain(row.words()).collect();
-                trouble.push(format!("frame {}: the {node} sends: {}", row.frame, words.join(BETWEEN)));
-            }
-            Seen::Line(line) if panicked == Some((line.node.clone(), trouble.len())) && line.error => {
-                match trouble.last_mut() {
-                    Some(last) if !AFTER_PANIC.iter().any(|after| line.text.starts_with(after)) => {
-                        *last += &format!(" {}", line.text);
-                    }
-                    _ => panicked = None,
-                }
-            }
-            Seen::Line(line) if is_failure(&line) => {
-                let who = if line.node.is_empty() { String::new() } else { format!("the {} says: ", line.node) };
-                trouble.push(format!("line {}: {who}{}", line.number, line.said()));
-                panicked = line.text.contains(PANICKED).then(|| (line.node.clone(), trouble.len()));
-            }
-            _ => {}
+    seen::each(run, |seen| match seen {
+        Seen::Packet { node, row } if is_refusal(&row) => {
+            let words: Vec<&str> = [row.label.as_str()].into_iter().chain(row.words()).collect();
+            trouble.push(format!("frame {}: the {node} sends: {}", row.frame, words.join(BETWEEN)));
         }
-    }
+        Seen::Line(line) if panicked == Some((line.node.clone(), trouble.len())) && line.error => {
+            match trouble.last_mut() {
+                Some(last) if !AFTER_PANIC.iter().any(|after| line.text.starts_with(after)) => {
+                    *last += &format!(" {}", line.text);
+                }
+                _ => panicked = None,
+            }
+        }
+        Seen::Line(line) if is_failure(&line) => {
+            let who = if line.node.is_empty() { String::new() } else { format!("the {} says: ", line.node) };
+            trouble.push(format!("line {}: {who}{}", line.number, line.said()));
+            panicked = line.text.contains(PANICKED).then(|| (line.node.clone(), trouble.len()));
+        }
+        _ => {}
+    })?;
     Ok(trouble)
 }
 

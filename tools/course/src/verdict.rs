@@ -6,9 +6,8 @@ use crate::exercise::Kind;
 use crate::files;
 use crate::project::Project;
 use crate::reading::{Reading, ANSWERS};
-use crate::run::{run, Outcome, Place, MOST_TROUBLE};
+use crate::run::{run, Outcome, Place};
 use crate::show::{self, bold};
-use crate::trouble::trouble;
 use anyhow::Result;
 use run::lanes::Style;
 
@@ -28,9 +27,6 @@ pub struct Verdict {
 type Seen = Result<bool, String>;
 
 /// Judges what the reader has made of an exercise. What cannot be judged uses up no hint.
-///
-/// # Errors
-/// The judge cannot do its work: that says nothing about the reader's.
 pub fn judged(project: &Project, attempt: &Attempt, place: Place, style: Style) -> Result<Verdict> {
     let (exercise, mut text) = (&attempt.exercise, String::new());
     if let Some(path) = attempt.missing()?.first() {
@@ -97,9 +93,7 @@ fn build_and_run(
         Outcome::Ran { file, run, findings } => {
             *text += &show::findings(&findings, style);
             if !is_solved {
-                let trouble = trouble(&run)?.into_iter().take(MOST_TROUBLE);
-                let trouble: String = trouble.map(|line| show::hanging("  ", &line, style.width)).collect();
-                *text += &format!("\n{trouble}\n{}", show::packets(&run, style.color)?);
+                *text += &format!("\n{}\n{}", show::trouble(&run, style)?, show::packets(&run, style.color)?);
             }
             *text += &format!("\nThe whole run: {}\n", project.to_look_at(&project.shown(&file)));
             Ok(Ok(is_solved))

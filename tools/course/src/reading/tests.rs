@@ -35,7 +35,7 @@ fn right_answers_are_taken_however_they_are_written_and_wrong_ones_named() {
         Ok(task.wrong(&capture, text)?.into_iter().map(|question| &*question.name).collect())
     };
     assert!(wrong_of(&format!("frame = {frame}\nstatus = ' success'\nwho = 'B'")).unwrap().is_empty());
-    assert_eq!(wrong_of(&task.sheet(&BTreeMap::new())).unwrap(), ["frame", "status", "who"]);
+    assert_eq!(wrong_of(&task.sheet(&[])).unwrap(), ["frame", "status", "who"]);
     let error = format!("{:#}", wrong_of("frame = \nwho").unwrap_err());
     assert!(error.contains("each answer is a line as") && error.contains("line 1"), "{error}");
 }

@@ -15,7 +15,7 @@ use std::process::Command;
 /// All trials of all changes.
 fn proofs(Changes { breaks, exercises }: &Changes) -> Vec<Proof> {
     let repairs = exercises.iter().filter_map(Exercise::repair);
-    breaks.iter().flat_map(|it| it.proofs()).chain(repairs.flat_map(|repair| repair.proofs())).collect()
+    breaks.iter().flat_map(|it| it.proofs(&[])).chain(repairs.flat_map(|repair| repair.proofs())).collect()
 }
 
 #[test]

@@ -38,34 +38,36 @@ impl Interface {
 impl Format {
     /// Reads the start of a file.
     pub(super) fn begin<R: Read>(input: &mut Input<R>) -> Result<Format, Error> {
-        let (order, frequency) = match input.peek(4, "file header")? {
-            Some([0x0a, 0x0d, 0x0d, 0x0a]) => {
+        let (order, frequency) = match input.magic[..] {
+            [] => return Err(Error::not_a_capture("it is too short")),
+            [0x0a, 0x0d, 0x0d, 0x0a] => {
                 return Ok(Format { is_pcapng: true, order: Order::Little, interfaces: Vec::new() })
             }
-            Some([0xa1, 0xb2, 0xc3, 0xd4]) => (Order::Big, 1_000_000),
-            Some([0xd4, 0xc3, 0xb2, 0xa1]) => (Order::Little, 1_000_000),
-            Some([0xa1, 0xb2, 0x3c, 0x4d]) => (Order::Big, 1_000_000_000),
-            Some([0x4d, 0x3c, 0xb2, 0xa1]) => (Order::Little, 1_000_000_000),
-            Some([0x1f, 0x8b, ..]) => return Err(Error::not_a_capture("it is compressed: gunzip it first")),
-            Some(_) => return Err(Error::not_a_capture("it begins with unknown bytes")),
-            None => return Err(Error::not_a_capture("it is too short")),
+            [0xa1, 0xb2, 0xc3, 0xd4] => (Order::Big, 1_000_000),
+            [0xd4, 0xc3, 0xb2, 0xa1] => (Order::Little, 1_000_000),
+            [0xa1, 0xb2, 0x3c, 0x4d] => (Order::Big, 1_000_000_000),
+            [0x4d, 0x3c, 0xb2, 0xa1] => (Order::Little, 1_000_000_000),
+            [0x1f, 0x8b, ..] => return Err(Error::not_a_capture("it is compressed: gunzip it first")),
+            [_, _, _, _] => return Err(Error::not_a_capture("it begins with unknown bytes")),
+            _ => return Err(Error::truncated(0, "file header")),
         };
-        let header = input.take(24, "file header")?;
+        input.begin(24, "file header")?;
         // The upper bits say whether frames end with a checksum; it lies beyond the IP packet anyway.
-        let link = LinkType(order.u32(header, 20) as u16);
+        let link = LinkType(order.u32(&input.bytes, 20) as u16);
         let interface = Interface { name: None, link, snap_length: 0, frequency, offset: 0 };
         Ok(Format { is_pcapng: false, order, interfaces: vec![interface] })
     }
 
     /// The next packet of a pcap file.
     pub(super) fn packet<R: Read>(&self, input: &mut Input<R>) -> Result<Option<Found>, Error> {
-        let offset = input.offset;
-        let Some(header) = input.peek(16, "packet header")? else { return Ok(None) };
-        let [seconds, fraction, size, length] = [0, 4, 8, 12].map(|at| self.order.u32(header, at));
-        if size as usize > LARGEST {
-            return Err(Error::damaged(offset, format!("a packet cannot have {size} bytes")));
+        if !input.begin(16, "packet header")? {
+            return Ok(None);
         }
-        input.take(16 + size as usize, "packet")?;
+        let [seconds, fraction, size, length] = [0, 4, 8, 12].map(|at| self.order.u32(&input.bytes, at));
+        if size as usize > LARGEST {
+            return Err(Error::damaged(input.offset, format!("a packet cannot have {size} bytes")));
+        }
+        input.extend(16 + size as usize, "packet")?;
         let unit = 1_000_000_000 / self.interfaces[0].frequency;
         Ok(Some(Found {
             interface: Some(0),

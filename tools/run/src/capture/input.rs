@@ -1,7 +1,7 @@
 //! The bytes of a file, whichever format.
 
 use super::Error;
-use std::io::{self, Read};
+use std::io::{self, BufReader, Chain, Cursor, Read};
 
 /// Which of the two byte orders a file uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,86 +33,64 @@ impl Order {
 /// No packet or block that this tool looks into is larger; a greater length is damage.
 pub(super) const LARGEST: usize = 16 << 20;
 
-/// A file read through one buffer, with the position in the file.
+/// A file, of which one packet or block is in memory, with where that begins.
 #[derive(Debug)]
-pub(super) struct Input<R> {
-    input: R,
-    pub(super) buffer: Vec<u8>,
-    /// The part of `buffer` that is filled and not yet used.
-    start: usize,
-    end: usize,
-    /// Where the bytes of the last `take` begin in `buffer`.
-    last: usize,
-    /// Where `start` is in the file, in bytes.
+pub(super) struct Input<R: Read> {
+    /// The file's first four bytes, or all that there are.
+    pub(super) magic: Vec<u8>,
+    /// All of it.
+    input: BufReader<Chain<Cursor<Vec<u8>>, R>>,
+    /// What was read of the packet or block so far.
+    pub(super) bytes: Vec<u8>,
+    /// Where it begins in the file.
     pub(super) offset: u64,
+    /// Where the next one begins.
+    next: u64,
 }
 
 impl<R: Read> Input<R> {
-    pub(super) fn new(input: R) -> Input<R> {
-        Input { input, buffer: vec![0; 256 << 10], start: 0, end: 0, last: 0, offset: 0 }
+    pub(super) fn open(mut input: R) -> Result<Input<R>, Error> {
+        let mut magic = Vec::new();
+        input.by_ref().take(4).read_to_end(&mut magic).map_err(Error::Input)?;
+        let input = BufReader::with_capacity(256 << 10, Cursor::new(magic.clone()).chain(input));
+        Ok(Input { magic, input, bytes: Vec::new(), offset: 0, next: 0 })
     }
 
-    /// The bytes that the last `take` returned.
-    pub(super) fn taken(&self) -> &[u8] {
-        &self.buffer[self.last..self.start]
-    }
-
-    /// Makes `wanted` bytes available if the file has them; returns how many there are.
-    fn fill(&mut self, wanted: usize) -> Result<usize, Error> {
-        if self.end - self.start >= wanted {
-            return Ok(self.end - self.start);
-        }
-        self.buffer.copy_within(self.start..self.end, 0);
-        self.end -= self.start;
-        self.start = 0;
-        while self.end < wanted {
-            if self.end == self.buffer.len() {
-                // Only what the file really has is worth memory, whatever length it claims.
-                self.buffer.resize(wanted.min(self.buffer.len() * 2), 0);
-            }
-            match self.input.read(&mut self.buffer[self.end..]) {
-                Ok(0) => break,
-                Ok(count) => self.end += count,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(Error::Input(error)),
-            }
-        }
-        Ok(self.end)
-    }
-
-    /// The next `count` bytes without using them up; None if the file ends exactly here.
-    pub(super) fn peek(&mut self, count: usize, what: &'static str) -> Result<Option<&[u8]>, Error> {
-        let offset = self.offset;
-        match self.fill(count)? {
-            0 => Ok(None),
-            available if available < count => Err(Error::truncated(offset, what)),
-            _ => Ok(Some(&self.buffer[self.start..self.start + count])),
+    /// Begins the next packet or block with so many bytes; false if the file ends exactly here.
+    pub(super) fn begin(&mut self, count: usize, what: &'static str) -> Result<bool, Error> {
+        self.offset = self.next;
+        self.bytes.clear();
+        match self.read(count)? {
+            0 => Ok(false),
+            read if read < count => Err(Error::truncated(self.offset, what)),
+            _ => Ok(true),
         }
     }
 
-    /// Uses up the next `count` bytes.
-    pub(super) fn take(&mut self, count: usize, what: &'static str) -> Result<&[u8], Error> {
-        if self.fill(count)? < count {
-            return Err(Error::truncated(self.offset, what));
+    /// Reads on until there are so many bytes of it.
+    pub(super) fn extend(&mut self, count: usize, what: &'static str) -> Result<(), Error> {
+        let missing = count.saturating_sub(self.bytes.len());
+        match self.read(missing)? < missing {
+            true => Err(Error::truncated(self.offset, what)),
+            false => Ok(()),
         }
-        self.last = self.start;
-        self.start += count;
-        self.offset += count as u64;
-        Ok(&self.buffer[self.last..self.start])
     }
 
-    /// Jumps over `count` bytes, however many, without keeping them.
-    pub(super) fn skip(&mut self, mut count: usize, what: &'static str) -> Result<(), Error> {
-        let offset = self.offset;
-        while count > 0 {
-            let step = self.fill(1)?.min(count);
-            if step == 0 {
-                return Err(Error::truncated(offset, what));
-            }
-            self.start += step;
-            self.offset += step as u64;
-            count -= step;
+    /// Jumps to the end of what has so many bytes in all, without keeping them.
+    pub(super) fn skip(&mut self, count: usize, what: &'static str) -> Result<(), Error> {
+        let missing = count.saturating_sub(self.bytes.len()) as u64;
+        let skipped = io::copy(&mut self.input.by_ref().take(missing), &mut io::sink()).map_err(Error::Input)?;
+        self.next += skipped;
+        match skipped < missing {
+            true => Err(Error::truncated(self.offset, what)),
+            false => Ok(()),
         }
-        Ok(())
+    }
+
+    /// Memory grows with what the file really has, whatever length it claims.
+    fn read(&mut self, count: usize) -> Result<usize, Error> {
+        let read = self.input.by_ref().take(count as u64).read_to_end(&mut self.bytes).map_err(Error::Input)?;
+        self.next += read as u64;
+        Ok(read)
     }
 }

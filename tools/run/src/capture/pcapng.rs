@@ -24,15 +24,17 @@ impl Format {
     /// The next packet or journal entry of a pcapng file; other blocks are taken note of or skipped.
     pub(super) fn block<R: Read>(&mut self, input: &mut Input<R>) -> Result<Option<Found>, Error> {
         loop {
-            let offset = input.offset;
-            let Some(head) = input.peek(8, "block header")? else { return Ok(None) };
-            // The number of a section header reads the same in both byte orders.
-            let (kind, mut length) = (self.order.u32(head, 0), self.order.u32(head, 4));
-            if kind == SECTION_HEADER {
-                length = self.begin_section(input, offset)?;
+            if !input.begin(8, "block header")? {
+                return Ok(None);
             }
+            // The number of a section header reads the same in both byte orders.
+            let kind = self.order.u32(&input.bytes, 0);
+            if kind == SECTION_HEADER {
+                self.begin_section(input)?;
+            }
+            let length = self.order.u32(&input.bytes, 4);
             if length < 12 || length % 4 != 0 {
-                return Err(Error::damaged(offset, format!("a block cannot have {length} bytes")));
+                return Err(Error::damaged(input.offset, format!("a block cannot have {length} bytes")));
             }
             let length = length as usize;
             let known = [INTERFACE_DESCRIPTION, OBSOLETE_PACKET, SIMPLE_PACKET, ENHANCED_PACKET, JOURNAL_EXPORT];
@@ -41,9 +43,10 @@ impl Format {
                 continue;
             }
             if length > LARGEST {
-                return Err(Error::damaged(offset, format!("a block of {length} bytes")));
+                return Err(Error::damaged(input.offset, format!("a block of {length} bytes")));
             }
-            let block = Block { order: self.order, bytes: input.take(length, "block")?, offset };
+            input.extend(length, "block")?;
+            let block = Block { order: self.order, bytes: &input.bytes, offset: input.offset };
             // The length stands at both ends of a block.
             let end = block.u32(length - 4)? as usize;
             if length != end {
@@ -58,17 +61,16 @@ impl Format {
         }
     }
 
-    /// Each section chooses its byte order and counts its interfaces from 0. Returns the length of its header.
-    fn begin_section<R: Read>(&mut self, input: &mut Input<R>, offset: u64) -> Result<u32, Error> {
-        let what = "section header";
-        let head = input.peek(12, what)?.ok_or_else(|| Error::truncated(offset, what))?;
-        self.order = match head[8..12] {
+    /// Each section chooses its byte order and counts its interfaces from 0.
+    fn begin_section<R: Read>(&mut self, input: &mut Input<R>) -> Result<(), Error> {
+        input.extend(12, "section header")?;
+        self.order = match input.bytes[8..12] {
             [0x4d, 0x3c, 0x2b, 0x1a] => Order::Little,
             [0x1a, 0x2b, 0x3c, 0x4d] => Order::Big,
-            _ => return Err(Error::damaged(offset, "the byte order of the section is unknown")),
+            _ => return Err(Error::damaged(input.offset, "the byte order of the section is unknown")),
         };
         self.interfaces.clear();
-        Ok(self.order.u32(head, 4))
+        Ok(())
     }
 }
 
