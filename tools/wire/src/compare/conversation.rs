@@ -1,7 +1,7 @@
 //! One connection: the connection manager's messages, and the requests of both sides.
 
 use super::capture::Recorded;
-use super::facts::Descriptor;
+use super::descriptor::Descriptor;
 use super::request::Request;
 use super::stream::Stream;
 use roce::cm::{self, req, Kind, Message};

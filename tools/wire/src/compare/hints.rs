@@ -1,45 +1,39 @@
 //! What a difference means, and what to look at: for those that have a usual cause.
 
 use super::conversation::Conversation;
-use super::facts::{Descriptor, Fact, Row};
+use super::descriptor::Descriptor;
+use super::facts::Row;
 use super::report::plural;
 use super::request::{Outcome, Request};
 use roce::aeth::Nak;
 use roce::cm::{Kind, Service};
 use roce::track::Side;
 
-/// A sentence, and the frame of yours that proves it.
-#[derive(Debug, Default)]
-pub(super) struct Hint {
-    pub text: Option<String>,
-    pub frame: Option<u64>,
-}
+/// A sentence, and the frame of yours that proves it, if one does.
+pub(super) type Hint = Option<(String, Option<u64>)>;
 
 /// About a fact of yours that the reference has otherwise.
-pub(super) fn about(conversation: &Conversation, mine: &Row, reference: &Row, fact: &Fact) -> Hint {
-    let text = match (fact.field, mine.request, reference.request) {
-        ("answer" | "reject-reason", ..) => answer(conversation),
-        ("ready-to-use", ..) if mine.frame.is_none() => {
-            Some("so the server does not learn that it is connected".into())
-        }
+pub(super) fn about(conversation: &Conversation, mine: &Row, reference: &Row, field: &str) -> Hint {
+    let text = match (field, mine.request, reference.request) {
+        ("answer" | "reject-reason", ..) => answer(conversation)?,
+        ("ready-to-use", ..) if mine.frame.is_none() => "so the server does not learn that it is connected".into(),
         ("disconnect", ..) if mine.frame.is_none() => {
-            Some("rdma_disconnect is never called, or the capture was stopped too early".into())
+            "rdma_disconnect is never called, or the capture was stopped too early".into()
         }
-        ("outcome", Some((from, _, request)), _) if request.failed() => return failure(conversation, from, request),
         ("key", Some((from, _, request)), _) => return key(conversation, from, request),
         ("operation", Some((from, _, my)), Some((.., its))) => match (my.takes_receive(), its.takes_receive()) {
-            (false, true) => Some(format!("so the {} never gets a completion", from.other())),
-            (true, false) => Some(format!("so it takes a receive of the {}", from.other())),
-            _ => None,
+            (false, true) => format!("so the {} never gets a completion", from.other()),
+            (true, false) => format!("so it takes a receive of the {}", from.other()),
+            _ => return None,
         },
         ("payload", Some((from, _, my)), _)
             if !my.payload.head.is_empty() && my.payload.head.iter().all(|byte| *byte == 0) =>
         {
-            Some(format!("your {from} refuses: zeroes stand where address, key and length of a buffer would be"))
+            format!("your {from} refuses: zeroes stand where address, key and length of a buffer would be")
         }
-        _ => None,
+        _ => return None,
     };
-    Hint { text, frame: None }
+    Some((text, None))
 }
 
 /// What the answer to the connection request means.
@@ -47,38 +41,34 @@ fn answer(conversation: &Conversation) -> Option<String> {
     let request = conversation.request()?;
     let Some(reject) = conversation.step(Kind::ConnectReject) else {
         let is_silent = [Kind::ConnectReply, Kind::ServiceReply].iter().all(|kind| conversation.step(*kind).is_none());
-        let times = request.again + 1;
+        let times = plural(u64::from(request.again) + 1, "time");
         let look = "look whether the server's machine is reachable, and whether a firewall drops UDP port 4791";
-        return is_silent.then(|| format!("the request was sent {}: {look}", plural(times.into(), "time")));
+        return is_silent.then(|| format!("the request was sent {times}: {look}"));
     };
     let port = request.message().service().and_then(Service::port);
-    match (reject.message().reason(), port, std::str::from_utf8(reject.message().given_data())) {
-        (Some(8), Some(port), _) => {
+    match (reject.message().reason()?, port, std::str::from_utf8(reject.message().given_data())) {
+        (8, Some(port), _) => {
             Some(format!("reason 8 (invalid service ID): nobody listens on port {port}, so start the server first"))
         }
-        (Some(28), _, Ok(text)) if !text.is_empty() && !text.chars().any(char::is_control) => {
+        (28, _, Ok(text)) if !text.is_empty() && !text.chars().any(char::is_control) => {
             Some(format!("reason 28 (consumer reject): the program itself said no: \"{text}\""))
         }
-        (Some(28), ..) => Some("reason 28 (consumer reject): the program itself said no".into()),
+        (28, ..) => Some("reason 28 (consumer reject): the program itself said no".into()),
         _ => None,
     }
 }
 
 /// A request that lacks.
 pub(super) fn missing(conversation: &Conversation) -> Hint {
-    match conversation.step(Kind::DisconnectRequest) {
-        Some(goodbye) => {
-            Hint { text: Some(format!("the {} hangs up without it", goodbye.from)), frame: Some(goodbye.frame) }
-        }
-        None => {
-            let text = "nobody hangs up either, so the capture may have been stopped too early";
-            Hint { text: Some(text.into()), frame: None }
-        }
-    }
+    let nobody = "nobody hangs up either, so the capture may have been stopped too early";
+    let goodbye = conversation.step(Kind::DisconnectRequest);
+    let text = goodbye.map_or(nobody.into(), |goodbye| format!("the {} hangs up without it", goodbye.from));
+    Some((text, goodbye.map(|goodbye| goodbye.frame)))
 }
 
-/// A request of `from` that failed: what the NAK or the silence means.
-pub(super) fn failure(conversation: &Conversation, from: Side, request: &Request) -> Hint {
+/// A request that failed: what the NAK or the silence means.
+pub(super) fn failure(conversation: &Conversation, row: &Row) -> Hint {
+    let (from, _, request) = row.request.filter(|(.., request)| request.failed())?;
     let to = from.other();
     let goodbye = conversation.step(Kind::DisconnectRequest).filter(|goodbye| goodbye.from == to);
     let text = match (request.outcome, goodbye) {
@@ -87,7 +77,7 @@ pub(super) fn failure(conversation: &Conversation, from: Side, request: &Request
             let bytes = request.length();
             format!("its queue pair does not allow this operation, or the receive is too short for its {bytes} bytes")
         }
-        (Outcome::Refused(_), _) => return Hint::default(),
+        (Outcome::Refused(_), _) => return None,
         _ if request.not_ready > 0 => {
             let times = plural(request.not_ready.into(), "time");
             format!("the {to} had no receive posted: it said so {times} (RNR NAK)")
@@ -96,12 +86,12 @@ pub(super) fn failure(conversation: &Conversation, from: Side, request: &Request
         (_, Some(goodbye)) => format!("the {to} hangs up (frame {}) instead of answering", goodbye.frame),
         (_, None) => "it or the answer was lost, or the capture was stopped too early".into(),
     };
-    Hint { text: Some(text), frame: None }
+    Some((text, None))
 }
 
 /// The most frequent failure of beginners: wrong key, too many bytes, no permission. And where that was announced.
 fn remote_access(conversation: &Conversation, to: Side, request: &Request) -> Hint {
-    let Some(remote) = request.remote else { return Hint::default() };
+    let remote = request.remote?;
     let mut announced = conversation.announced(to).into_iter().filter(|(frame, _)| *frame < request.frame);
     let Some((frame, buffer)) = announced.rfind(|(_, buffer)| buffer.key == remote.r_key) else {
         return key(conversation, to.other(), request);
@@ -119,21 +109,17 @@ fn remote_access(conversation: &Conversation, to: Side, request: &Request) -> Hi
              (IBV_ACCESS_REMOTE_WRITE, _READ or _ATOMIC), or has deregistered the buffer"
         )
     };
-    Hint { text: Some(text), frame: Some(frame) }
+    Some((text, Some(frame)))
 }
 
 /// The key in a request, beside the latest other one that its owner announced.
 fn key(conversation: &Conversation, from: Side, request: &Request) -> Hint {
-    let Some(used) = request.remote.map(|remote| remote.r_key).or(request.invalidated) else { return Hint::default() };
+    let used = request.remote.map(|remote| remote.r_key).or(request.invalidated)?;
     let (owner, announced) = (from.other(), conversation.announced(from.other()));
     let mut before = announced.iter().filter(|(frame, buffer)| *frame < request.frame && buffer.key != used);
-    match before.next_back() {
-        Some((frame, Descriptor { key, .. })) => {
-            let text = format!(
-                "the key in its packet is {used:#x}; the {owner} announced another in frame {frame} ({key:#x})"
-            );
-            Hint { text: Some(text), frame: Some(*frame) }
-        }
-        None => Hint { text: Some(format!("the {owner} never announced the key {used:#x}")), frame: None },
-    }
+    let Some((frame, Descriptor { key, .. })) = before.next_back() else {
+        return Some((format!("the {owner} never announced the key {used:#x}"), None));
+    };
+    let other = format!("the {owner} announced another in frame {frame} ({key:#x})");
+    Some((format!("the key in its packet is {used:#x}; {other}"), Some(*frame)))
 }

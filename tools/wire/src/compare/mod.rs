@@ -7,12 +7,14 @@
 //! 1. [`capture`]: packets become connections; [`quality`]: is the recording good enough to judge by?
 //! 2. [`conversation`]: what the connection manager says, and of each side a [`stream`] of [`request`]s: what was
 //!    repeated is left out, and an ACK has become an outcome.
-//! 3. [`facts`]: a row for each message and request, in words that are the same in every run.
+//! 3. [`facts`]: a row for each message and request, in words that are the same in every run; a [`descriptor`] tells what a key
+//!    is for.
 //! 4. [`judge`]: two lists of rows side by side; what explains the rest comes first.
 //! 5. [`hints`]: what that means. [`notes`]: what does not matter. [`report`]: all of it for people and tools.
 
 mod capture;
 mod conversation;
+mod descriptor;
 mod facts;
 mod hints;
 mod judge;
@@ -26,8 +28,7 @@ pub use capture::Capture;
 pub use report::{Difference, Report, Verdict};
 
 use conversation::Conversation;
-use judge::{Finding, Phase};
-use report::plural;
+use report::{plural, Phase};
 
 /// Compares your capture with a reference, for example one of a lesson.
 pub fn compare(mine: &Capture, reference: &Capture) -> Report {
@@ -77,8 +78,7 @@ fn pair_up<'c>(
         let [my, its] = [mine, reference].map(|all| plural(all.len() as u64, "connection"));
         let sentence = format!("Your capture has {my}; {model} has {its}");
         let [mine, reference] = [mine, reference].map(|all| all.iter().filter_map(first_frame).collect());
-        let field = "connections";
-        report.cause = Some(Difference { field, sentence, hint: None, step: None, mine, reference });
+        report.cause = Some(Difference { field: "connections", sentence, mine, reference, ..Difference::default() });
     }
     mine.iter().zip(reference).collect()
 }
@@ -89,37 +89,33 @@ fn first_frame(conversation: &Conversation) -> Option<u64> {
 }
 
 /// Puts what was found into the report: the cause first, then what does not follow from it.
-fn conclude(report: &mut Report, found: Vec<Finding>, model: &str) {
+fn conclude(report: &mut Report, found: Vec<Difference>, model: &str) {
+    // What is lacking or too much may follow from what went wrong before it, and much follows from it.
+    let follows =
+        |difference: &Difference| matches!(difference.field, "missing" | "extra" | "operation" | "disconnect");
     let mut found = one_length(found, model).into_iter();
-    let Some(Finding { phase, difference: first, .. }) = found.next() else { return };
-    let goes_on = phase == Phase::Data && !follows(&first);
+    let Some(first) = found.next() else { return };
+    let goes_on = first.rank.0 == Phase::Data && !follows(&first);
     match report.cause {
         None => report.cause = Some(first),
         Some(_) => report.also.push(first),
     }
     if goes_on {
         // The first thing that is lacking or too much may have its own cause; after that nothing is certain.
-        let (rest, structure): (Vec<_>, Vec<_>) =
-            found.map(|finding| finding.difference).partition(|difference| !follows(difference));
+        let (structure, rest): (Vec<_>, Vec<_>) = found.partition(follows);
         report.also.extend(rest.into_iter().chain(structure.into_iter().take(1)));
     }
 }
 
-/// True for what is lacking or too much: it may follow from what went wrong before it, and much follows from it.
-fn follows(difference: &Difference) -> bool {
-    matches!(difference.field, "missing" | "extra" | "operation" | "disconnect")
-}
-
 /// If nothing but the amount of data differs, the same way everywhere, it is one difference: another `--len`.
-fn one_length(mut found: Vec<Finding>, model: &str) -> Vec<Finding> {
-    let Some(numbers) = found.first().map(|finding| finding.numbers) else { return found };
-    let is_all = found.iter().all(|finding| finding.difference.field == "length" && finding.numbers == numbers);
-    if found.len() > 1 && is_all {
+fn one_length(mut found: Vec<Difference>, model: &str) -> Vec<Difference> {
+    let Some(numbers) = found.first().map(|first| first.numbers) else { return found };
+    if found.len() > 1 && found.iter().all(|one| one.field == "length" && one.numbers == numbers) {
         for rest in found.split_off(1) {
-            found[0].difference.mine.extend(rest.difference.mine);
-            found[0].difference.reference.extend(rest.difference.reference);
+            found[0].mine.extend(rest.mine);
+            found[0].reference.extend(rest.reference);
         }
-        found[0].difference.sentence = format!(
+        found[0].sentence = format!(
             "Your program moves {} bytes and {model} moves {}; all else is the same (another text after \
              -s, or another --len?)",
             numbers.0, numbers.1

@@ -16,8 +16,22 @@ pub enum Verdict {
     Unreadable = 2,
 }
 
+/// What explains what: the smaller is the cause of the larger.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Phase {
+    /// Getting connected.
+    #[default]
+    Connect,
+    /// A request that failed: nothing can follow it.
+    Failure,
+    /// What the requests are.
+    Data,
+    /// Hanging up.
+    Disconnect,
+}
+
 /// One difference, told as a teacher would.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Difference {
     /// What differs: `connections`; of getting connected `service`, `queue-pair`, `read-depth`, `private-data`, `answer`,
     /// `reject-reason`, `ready-to-use`; of a request `missing`, `extra`, `operation`, `outcome`, `length`, `immediate`,
@@ -35,6 +49,12 @@ pub struct Difference {
     /// The frames of the reference that show it.
     #[serde(serialize_with = "with_filter")]
     pub reference: Vec<u64>,
+    /// What explains the rest comes first: its phase, and the place in that; of equal ones the first that was found.
+    #[serde(skip)]
+    pub(super) rank: (Phase, u64),
+    /// Yours and the reference's, if it is a number that differs.
+    #[serde(skip)]
+    pub(super) numbers: (u64, u64),
 }
 
 /// What a comparison found.
@@ -93,8 +113,7 @@ impl fmt::Display for Report {
         }
         let cause = self.cause.iter().map(|cause| ("Different", cause));
         for (word, difference) in cause.chain(self.also.iter().map(|also| ("Also", also))) {
-            writeln!(f, "{word}: {}.", difference.sentence)?;
-            place(f, difference)?;
+            write!(f, "{word}: {}.\n{}", difference.sentence, place(difference).concat())?;
         }
         for note in self.notes.iter().take(MOST_NOTES) {
             writeln!(f, "Note: {note}.")?;
@@ -106,22 +125,18 @@ impl fmt::Display for Report {
     }
 }
 
-/// What a difference means, and where to look.
-fn place(f: &mut fmt::Formatter<'_>, difference: &Difference) -> fmt::Result {
-    for (what, text) in [("hint", &difference.hint), ("the step", &difference.step)] {
-        if let Some(text) = text {
-            writeln!(f, "  {what:<13} {text}")?;
-        }
-    }
-    for (whose, frames) in [("yours", &difference.mine), ("the reference", &difference.reference)] {
-        if !frames.is_empty() {
-            let numbers: Vec<String> = frames.iter().map(u64::to_string).collect();
-            let noun = if frames.len() == 1 { "frame" } else { "frames" };
-            let numbers = format!("{noun} {}", numbers.join(", "));
-            writeln!(f, "  {whose:<13} {numbers:<18} in Wireshark: {}", filter(frames))?;
-        }
-    }
-    Ok(())
+/// What a difference means, and where to look: lines.
+fn place(difference: &Difference) -> Vec<String> {
+    let told = [("hint", &difference.hint), ("the step", &difference.step)];
+    let told = told.into_iter().filter_map(|(what, text)| Some(format!("  {what:<13} {}\n", text.as_ref()?)));
+    let frames = [("yours", &difference.mine), ("the reference", &difference.reference)];
+    let frames = frames.into_iter().filter(|(_, frames)| !frames.is_empty()).map(|(whose, frames)| {
+        let numbers: Vec<String> = frames.iter().map(u64::to_string).collect();
+        let noun = if frames.len() == 1 { "frame" } else { "frames" };
+        let numbers = format!("{noun} {}", numbers.join(", "));
+        format!("  {whose:<13} {numbers:<18} in Wireshark: {}\n", filter(frames))
+    });
+    told.chain(frames).collect()
 }
 
 /// `1 packet`, `2 packets`.

@@ -76,9 +76,8 @@ pub(super) struct Request {
     pub again: u32,
     /// How often no receive was posted.
     pub not_ready: u32,
-    /// Position of the first packet in its direction, and how many positions it takes.
+    /// Position of the first packet in its direction.
     pub first: i64,
-    pub span: i64,
     /// Position of the READ response packet that comes next.
     pub response: i64,
     /// All its packets were seen.
@@ -111,7 +110,6 @@ impl Request {
             again: 0,
             not_ready: 0,
             first,
-            span: 1,
             response: first,
             complete: matches!(packet.opcode.part, Part::Only | Part::Last),
         }
@@ -120,7 +118,6 @@ impl Request {
     /// Takes in a Middle or Last packet.
     pub(super) fn extend(&mut self, packet: &Packet) {
         self.payload.extend(packet.payload());
-        self.span += 1;
         self.solicited |= packet.bth.se;
         self.immediate = self.immediate.or(packet.immediate());
         self.invalidated = self.invalidated.or(packet.invalidated_key());
@@ -157,6 +154,10 @@ impl Request {
     /// True if the request takes a receive from the peer's queue.
     pub(super) fn takes_receive(&self) -> bool {
         self.operation == Operation::Send || self.immediate.is_some()
+    }
+
+    pub(super) fn is_read(&self) -> bool {
+        self.operation == Operation::ReadRequest
     }
 
     /// True if a READ response answers it.

@@ -14,6 +14,7 @@ use roce::packet::Remote;
 use std::collections::hash_map::DefaultHasher;
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
+use std::ops::Range;
 
 /// So many requests of a direction are compared one by one.
 pub(super) const KEPT: usize = 4096;
@@ -75,33 +76,23 @@ impl Stream {
     pub(super) fn request(&mut self, recorded: &Recorded, position: Option<i64>, mtu: &mut Option<u32>) {
         let position = position.unwrap_or(self.next);
         let is_reliable = recorded.packet.opcode.service.is_reliable();
+        let last = self.requests.last();
         // After a refusal the queue pairs are at their end. If they are started anew, their numbers begin anywhere.
-        let is_anew = self.requests.last().is_some_and(|last| matches!(last.outcome, Outcome::Refused(_)));
+        let is_anew = last.is_some_and(|last| matches!(last.outcome, Outcome::Refused(_)));
+        // Without an MTU, a READ may take many.
+        let read = last.filter(|last| mtu.is_none() && last.is_read());
+        let farthest = read.map_or(self.next, |read| read.first + read.read_span(MTUS[0]));
         if position < self.next {
             self.at(position).into_iter().for_each(|request| request.again += 1);
-        } else if is_reliable && !is_anew && position > self.farthest(*mtu) {
+        } else if is_reliable && !is_anew && position > farthest {
             // The receiver drops it, too, and will ask for the missing one.
             self.early.get_or_insert((position, recorded.number));
         } else {
             // Unreliable: what was lost is lost.
-            self.go_on_at(position);
+            self.next = position;
             self.accept(recorded, mtu);
             self.early = self.early.filter(|(position, _)| *position >= self.next);
         }
-    }
-
-    /// The last position that may come next: without an MTU, a READ may take many.
-    fn farthest(&self, mtu: Option<u32>) -> i64 {
-        let read = self.requests.last().filter(|last| mtu.is_none() && last.operation == Operation::ReadRequest);
-        read.map_or(self.next, |read| read.first + read.read_span(MTUS[0]))
-    }
-
-    /// The next new packet has this position, so a READ before it takes all numbers up to it.
-    fn go_on_at(&mut self, position: i64) {
-        if let Some(read) = self.requests.last_mut().filter(|last| last.operation == Operation::ReadRequest) {
-            read.span = position - read.first;
-        }
-        self.next = position;
     }
 
     fn accept(&mut self, recorded: &Recorded, mtu: &mut Option<u32>) {
@@ -116,51 +107,39 @@ impl Stream {
                 self.next += 1;
             }
             _ => {
-                let mut request = Request::new(recorded, self.next);
-                if request.operation == Operation::ReadRequest {
-                    request.span = request.read_span(mtu.unwrap_or(MTUS[1]));
-                }
-                self.next += request.span;
+                let request = Request::new(recorded, self.next);
+                self.next += if request.is_read() { request.read_span(mtu.unwrap_or(MTUS[1])) } else { 1 };
                 self.requests.push(request);
-                self.fold();
             }
         }
-    }
-
-    /// Counts the requests after the first [`KEPT`] that are done, once there are as many again, and forgets them.
-    fn fold(&mut self) {
-        if self.requests.len() < 2 * KEPT || self.requests.len() % KEPT != 0 {
-            return;
+        // What came so many requests ago is answered, or never will be.
+        if self.requests.len() == 3 * KEPT {
+            self.settle(KEPT..2 * KEPT);
         }
-        self.decide();
-        // If nothing is acknowledged, those that are old have to go.
-        let open = self.requests.iter().position(|request| request.outcome == Outcome::Unanswered);
-        let end = open.unwrap_or(self.requests.len() - 1).max(self.requests.len().saturating_sub(4 * KEPT)).max(KEPT);
-        self.requests.drain(KEPT..end).for_each(|request| self.rest.add(&request));
     }
 
-    /// What was answered so far is done.
-    fn decide(&mut self) {
-        let (answered, open) = (self.answered, |request: &&mut Request| request.outcome == Outcome::Unanswered);
-        for request in self.requests.iter_mut().filter(open) {
-            if request.complete && request.service.is_reliable() && request.first + request.span <= answered {
+    /// What was answered so far is done, and of some requests only their sum is kept.
+    fn settle(&mut self, old: Range<usize>) {
+        let starts = self.requests.iter().skip(1).map(|request| request.first).chain([self.next]);
+        let ends: Vec<i64> = starts.collect();
+        let open = |(request, _): &(&mut Request, i64)| request.outcome == Outcome::Unanswered;
+        for (request, end) in self.requests.iter_mut().zip(ends).filter(open) {
+            if request.complete && request.service.is_reliable() && end <= self.answered {
                 request.outcome = Outcome::Done;
             }
         }
+        self.requests.drain(old).for_each(|request| self.rest.add(&request));
     }
 
     /// The capture is at its end.
     pub(super) fn end(&mut self) {
-        self.decide();
-        let kept = self.requests.len().min(KEPT);
-        self.requests.drain(kept..).for_each(|request| self.rest.add(&request));
+        self.settle(self.requests.len().min(KEPT)..self.requests.len());
     }
 
-    /// The request that a position belongs to.
+    /// The request that a position belongs to: each has those from its own first to the next one's.
     fn at(&mut self, position: i64) -> Option<&mut Request> {
         let after = self.requests.partition_point(|request| request.first <= position);
-        let request = self.requests.get_mut(after.checked_sub(1)?)?;
-        (position < request.first + request.span).then_some(request)
+        self.requests.get_mut(after.checked_sub(1)?)
     }
 
     /// A packet that answers a request of this direction.
@@ -170,8 +149,8 @@ impl Stream {
             let seen = packet.payload_length() as u32;
             *mtu = Some(seen);
             // Now it is known how many numbers the last READ takes.
-            if let Some(last) = self.requests.last().filter(|last| last.operation == Operation::ReadRequest) {
-                self.go_on_at(last.first + last.read_span(seen));
+            if let Some(read) = self.requests.last().filter(|last| last.is_read()) {
+                self.next = read.first + read.read_span(seen);
             }
         }
         let verdict = packet.aeth().map(|aeth| aeth.verdict());

@@ -1,6 +1,6 @@
 //! What `wire compare` says, on the bundled captures with one thing changed, as a learner's mistake would.
 
-use crate::edit::{put, seal, Frames, CM, EXTENDED};
+use crate::edit::{put, seal, Frames, BTH, CM, EXTENDED};
 use crate::{files, frames};
 use wire::compare::Verdict;
 
@@ -9,6 +9,7 @@ const READ: &str = "05_rdma_read";
 const MACHINE: &str = "06_send_recv_state_machine";
 const PRIVATE: &str = "03_metadata_exchange-private-data";
 const WRITE_ONLY: &str = "RC RDMA Write Only";
+const MIDDLE: &str = "RC RDMA Write Middle";
 const SEND: &str = "RC Send Only";
 const ACK: &str = "RC Acknowledge";
 const RESPONSE: &str = "RC RDMA Read Response Only";
@@ -241,6 +242,18 @@ fn what_is_said_and_moved() {
     );
     says(WRITE, "the same story", "your WRITE moves other bytes of the same length", |frames| {
         frames.edit(WRITE_ONLY, 0, |frame| frame[EXTENDED + 16] ^= 1)
+    });
+}
+
+/// What the receiver asks for again was lost on the wire, and not by whoever recorded.
+#[test]
+fn a_packet_that_the_receiver_missed_too() {
+    says("04_rdma_write-multi-packet", "outcome", "Your client's WRITE gets no answer", |frames| {
+        let psn = frames.0[frames.find(MIDDLE, 0)].0[BTH + 9..BTH + 12].to_vec();
+        frames.without(MIDDLE, 0).before("DisconnectRequest", 0).edit(ACK, 2, |frame| {
+            frame[EXTENDED] = 0x60;
+            put(frame, BTH + 9, &psn);
+        })
     });
 }
 

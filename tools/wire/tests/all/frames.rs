@@ -85,6 +85,11 @@ pub fn atomic_eth(va: u64, r_key: u32, swap_add: u64, compare: u64) -> Vec<u8> {
     parts.concat()
 }
 
+/// Of a datagram: the connection manager's Q_Key, and who sends it.
+pub fn deth(src_qp: u32) -> Vec<u8> {
+    [[0x80, 0x01, 0, 0], src_qp.to_be_bytes()].concat()
+}
+
 /// A CM message of 256 bytes: MAD header, then `body` from the first byte after it, then zeroes.
 pub fn cm(attribute: u16, transaction: u64, body: &[(usize, &[u8])]) -> Vec<u8> {
     let mut mad = vec![1, 7, 2, 3, 0, 0, 0, 0];
@@ -99,8 +104,7 @@ pub fn cm(attribute: u16, transaction: u64, body: &[(usize, &[u8])]) -> Vec<u8> 
 
 /// The Ethernet frame of a CM message.
 pub fn cm_frame(src: &str, dst: &str, attribute: u16, body: &[(usize, &[u8])]) -> Vec<u8> {
-    let deth = [0x80, 0x01, 0, 0, 0, 0, 0, 1];
-    frame(src, dst, 0x64, 1, 77, &deth, &cm(attribute, 0x1111, body))
+    frame(src, dst, 0x64, 1, 77, &deth(1), &cm(attribute, 0x1111, body))
 }
 
 pub const CLIENT_ID: [u8; 4] = [0xc1, 1, 2, 3];

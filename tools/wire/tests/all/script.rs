@@ -1,0 +1,280 @@
+//! What two programs ask for, and everything that may differ between two recordings of it: [`encode`] makes a capture of
+//! requests, which a comparison must notice, and a [`World`], which it must not.
+
+use crate::frames::{self, aeth, atomic_eth, reth};
+use std::iter::repeat;
+
+pub const CLIENT: usize = 0;
+pub const SERVER: usize = 1;
+
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Work {
+    #[default]
+    Send,
+    Write,
+    Read,
+    FetchAdd,
+}
+
+/// One request. What its work does not need stands there without a meaning.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Request {
+    pub from: usize,
+    pub work: Work,
+    /// What a SEND says.
+    pub bytes: Vec<u8>,
+    /// Of a WRITE or READ; and where it goes, in one of the peer's buffers.
+    pub length: usize,
+    pub buffer: usize,
+    pub offset: u64,
+    /// Of a SEND or WRITE.
+    pub immediate: Option<u32>,
+    pub add: u64,
+    pub solicited: bool,
+    /// A NAK's syndrome, or 0.
+    pub refused: u8,
+    /// Uses a key that nobody announced.
+    pub wrong_key: bool,
+}
+
+/// The buffers that each side announces before anything else, by their lengths.
+pub const BUFFERS: [&[u32]; 2] = [&[4096], &[4096, 65_536]];
+
+/// What is new in every run, or is the network's and the devices' business.
+#[derive(Clone, Debug)]
+pub struct World {
+    pub addresses: [&'static str; 2],
+    pub qps: [u32; 2],
+    pub ids: [u32; 2],
+    /// The first PSN of each side's requests.
+    pub psns: [u32; 2],
+    /// Added to keys and addresses.
+    pub key: u32,
+    pub address: u64,
+    pub mtu_code: u8,
+    /// One ACK for so many requests.
+    pub ack_every: usize,
+    /// For each request, in turn: what the network does to it.
+    pub weather: Vec<Weather>,
+    /// For merging the two directions: whose packet comes next.
+    pub turns: Vec<bool>,
+    /// How often the REQ is repeated.
+    pub req_again: usize,
+    /// What WRITEs and READs move.
+    pub text: u8,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Weather {
+    Fine,
+    /// The whole request is sent twice, because its ACK was lost.
+    AckLost,
+    /// The packet in the middle is lost before it is recorded: NAK, and again from there.
+    PacketLost,
+    /// No receive was posted, so many times.
+    NotReady(usize),
+    /// A READ is asked for again from its middle on.
+    ResponseLost,
+}
+
+type Frames = Vec<Vec<u8>>;
+
+/// The frames of a capture.
+pub fn encode(requests: &[Request], world: &World) -> Frames {
+    let mut encoder = Encoder { world, next: world.psns };
+    let mut frames = encoder.connect();
+    for from in [CLIENT, SERVER] {
+        let announcements = (0..BUFFERS[from].len()).map(|buffer| {
+            let (address, key) = encoder.place(from, buffer);
+            let bytes = [&address.to_be_bytes()[..], &key.to_be_bytes(), &BUFFERS[from][buffer].to_be_bytes()].concat();
+            Request { from, bytes, ..Request::default() }
+        });
+        let announcements: Vec<Request> = announcements.collect();
+        frames.extend(encoder.direction(&announcements, from));
+    }
+    // The two directions come in any order.
+    let [mut client, mut server] = [CLIENT, SERVER].map(|from| encoder.direction(requests, from).into_iter());
+    let mut turns = world.turns.iter().copied().chain(repeat(true));
+    while client.len() + server.len() > 0 {
+        let (first, other) =
+            if turns.next() == Some(true) { (&mut client, &mut server) } else { (&mut server, &mut client) };
+        frames.extend(first.next().or_else(|| other.next()));
+    }
+    let [client, server] = world.ids.map(u32::to_be_bytes);
+    frames.push(encoder.cm(CLIENT, 0x15, &[(0, &client), (4, &server)]));
+    frames.push(encoder.cm(SERVER, 0x16, &[(0, &server), (4, &client)]));
+    frames
+}
+
+struct Encoder<'w> {
+    world: &'w World,
+    next: [u32; 2],
+}
+
+impl Encoder<'_> {
+    fn connect(&self) -> Frames {
+        let World { ids, qps, psns, mtu_code, req_again, .. } = self.world;
+        let [client, server] = ids.map(u32::to_be_bytes);
+        let three = |value: u32| value.to_be_bytes()[1..].to_vec();
+        let service = 0x0106_1d2fu64.to_be_bytes();
+        let (qp, psn, mtu) = (three(qps[CLIENT]), three(psns[SERVER]), [mtu_code << 4 | 6]);
+        let request: &[(usize, &[u8])] = &[
+            (0, &client),
+            (8, &service),
+            (32, &qp),
+            (35, &[3]),
+            (39, &[1]),
+            (44, &psn),
+            (47, &[0xa7, 0xff, 0xff]),
+            (50, &mtu),
+        ];
+        let (qp, psn) = (three(qps[SERVER]), three(psns[CLIENT]));
+        let reply: &[(usize, &[u8])] = &[(0, &server), (4, &client), (12, &qp), (20, &psn), (24, &[3, 3, 0x7b, 0xe0])];
+        let mut frames = vec![self.cm(CLIENT, 0x10, request); req_again + 1];
+        frames.push(self.cm(SERVER, 0x13, reply));
+        frames.push(self.cm(CLIENT, 0x14, &[(0, &client), (4, &server)]));
+        frames
+    }
+
+    fn cm(&self, from: usize, attribute: u16, body: &[(usize, &[u8])]) -> Vec<u8> {
+        // A DREQ and its DREP have a transaction of their own.
+        let transaction = u64::from(self.world.ids[CLIENT]) << 8 | u64::from(attribute >= 0x15);
+        let [src, dst] = [self.world.addresses[from], self.world.addresses[1 - from]];
+        frames::frame(src, dst, 0x64, 1, 77, &frames::deth(1), &frames::cm(attribute, transaction, body))
+    }
+
+    /// Address and key of a buffer.
+    fn place(&self, owner: usize, buffer: usize) -> (u64, u32) {
+        let number = (owner * 16 + buffer) as u32;
+        let address = 0x5500_0000_0000 + self.world.address + u64::from(number) * 0x10_0000;
+        (address, 0x100 + self.world.key + number * 0x100)
+    }
+
+    /// The packets of one side's requests, and of the answers.
+    fn direction(&mut self, requests: &[Request], from: usize) -> Frames {
+        let requests: Vec<&Request> = requests.iter().filter(|request| request.from == from).collect();
+        let mut frames = Vec::new();
+        for (number, request) in (1..).zip(&requests) {
+            let weather = self.world.weather[number % self.world.weather.len()];
+            let due = number == requests.len() || request.refused != 0 || number % self.world.ack_every == 0;
+            frames.extend(self.request(request, weather, due));
+            if request.refused != 0 {
+                break;
+            }
+        }
+        frames
+    }
+
+    fn request(&mut self, request: &Request, weather: Weather, due: bool) -> Frames {
+        let first = self.next[request.from];
+        let packets = self.packets(request, first);
+        let lost = packets.len() / 2;
+        let mut frames = match weather {
+            Weather::NotReady(times) if request.work == Work::Send => {
+                let refused = [packets[0].clone(), self.answer(request, first, 0x2c)];
+                [vec![refused.to_vec(); times].concat(), packets.clone()].concat()
+            }
+            Weather::PacketLost if lost > 0 => {
+                // Whether somebody misses it depends on whether another one comes after it.
+                let nak = (packets.len() > lost + 1).then(|| self.answer(request, first + lost as u32, 0x60));
+                let nak: Vec<_> = nak.into_iter().collect();
+                [&packets[..lost], &packets[lost + 1..], &nak, &packets[lost..]].concat()
+            }
+            Weather::AckLost => [&packets[..], &packets].concat(),
+            _ => packets.clone(),
+        };
+        let (mut last, mut answer) = (first + packets.len() as u32 - 1, Vec::new());
+        match request.work {
+            _ if request.refused != 0 => answer.push(self.answer(request, last, request.refused)),
+            Work::Read => {
+                answer = self.responses(request, first, weather);
+                last = first + request.length.div_ceil(self.mtu()).max(1) as u32 - 1;
+            }
+            Work::FetchAdd => {
+                let headers = [aeth(0x1f, 1), vec![0; 8]].concat();
+                answer.push(self.packet(1 - request.from, 0x12, last, &headers, &[], false));
+            }
+            _ if due => answer.push(self.answer(request, last, 0x1f)),
+            _ => {}
+        }
+        frames.extend(answer);
+        self.next[request.from] = (last + 1) & 0xff_ffff;
+        frames
+    }
+
+    fn mtu(&self) -> usize {
+        128 << self.world.mtu_code
+    }
+
+    /// What answers a READ; if the middle is lost, the rest is asked for again.
+    fn responses(&self, request: &Request, first: u32, weather: Weather) -> Frames {
+        let respond = |at: usize| {
+            let data = vec![self.world.text; request.length - at * self.mtu()];
+            let headers = |first, last| if first || last { aeth(0x1f, 1) } else { Vec::new() };
+            self.cut(1 - request.from, [0x0d, 0x0e, 0x0f, 0x10], first + at as u32, &data, false, headers)
+        };
+        let (mut all, half) = (respond(0), request.length.div_ceil(self.mtu()) / 2);
+        if weather == Weather::ResponseLost && half > 0 {
+            let skipped = half * self.mtu();
+            let (length, offset) = (request.length - skipped, request.offset + skipped as u64);
+            all.truncate(half);
+            all.extend(self.packets(&Request { length, offset, ..request.clone() }, first + half as u32));
+            all.extend(respond(half));
+        }
+        all
+    }
+
+    /// An ACK or NAK for a request.
+    fn answer(&self, request: &Request, psn: u32, syndrome: u8) -> Vec<u8> {
+        self.packet(1 - request.from, 0x11, psn, &aeth(syndrome, 1), &[], false)
+    }
+
+    /// The packets of a request.
+    fn packets(&self, request: &Request, psn: u32) -> Frames {
+        let Request { from, work, length, immediate, solicited, .. } = *request;
+        let (start, key) = self.place(1 - from, request.buffer);
+        let (va, key) = (start + request.offset, key + u32::from(request.wrong_key) * 0x77);
+        let remote = reth(va, key, length as u32);
+        let (opcodes, start, payload) = match work {
+            Work::Send => ([0x00, 0x01, 0x02, 0x04], Vec::new(), request.bytes.clone()),
+            Work::Write => ([0x06, 0x07, 0x08, 0x0a], remote, vec![self.world.text; length]),
+            Work::Read => return vec![self.packet(from, 0x0c, psn, &remote, &[], solicited)],
+            Work::FetchAdd => {
+                return vec![self.packet(from, 0x14, psn, &atomic_eth(va, key, request.add, 0), &[], solicited)]
+            }
+        };
+        let end: Vec<u8> = immediate.iter().flat_map(|data| data.to_be_bytes()).collect();
+        let opcodes =
+            [opcodes[0], opcodes[1]].into_iter().chain([2, 3].map(|i| opcodes[i] + u8::from(!end.is_empty())));
+        let opcodes: Vec<u8> = opcodes.collect();
+        self.cut(from, opcodes.try_into().unwrap(), psn, &payload, solicited, |first, last| {
+            [if first { &start[..] } else { &[] }, if last { &end } else { &[] }].concat()
+        })
+    }
+
+    /// A message cut by the MTU: the operation codes of First, Middle, Last and Only, and the headers of each.
+    fn cut(
+        &self,
+        from: usize,
+        opcodes: [u8; 4],
+        psn: u32,
+        payload: &[u8],
+        solicited: bool,
+        headers: impl Fn(bool, bool) -> Vec<u8>,
+    ) -> Frames {
+        let count = payload.len().div_ceil(self.mtu()).max(1);
+        let packet = |i: usize| {
+            let (first, last) = (i == 0, i + 1 == count);
+            let opcode = opcodes[usize::from(!first) + usize::from(last && !first) + usize::from(first && last) * 3];
+            let bytes = &payload[i * self.mtu()..payload.len().min((i + 1) * self.mtu())];
+            self.packet(from, opcode, psn + i as u32, &headers(first, last), bytes, solicited && last)
+        };
+        (0..count).map(packet).collect()
+    }
+
+    fn packet(&self, from: usize, opcode: u8, psn: u32, headers: &[u8], payload: &[u8], solicited: bool) -> Vec<u8> {
+        let mut bytes = frames::transport(opcode, self.world.qps[1 - from], psn & 0xff_ffff, headers, payload);
+        bytes[1] |= u8::from(solicited) << 7;
+        frames::ethernet(&frames::ip(self.world.addresses[from], self.world.addresses[1 - from], &bytes))
+    }
+}
