@@ -166,10 +166,7 @@ pub(crate) mod tests {
         let exercise = parse(TEXT).unwrap();
         assert_eq!((exercise.hints.len(), exercise.hint(1), exercise.hint(9)), (2, "Where is it?", "There."));
         let repair = exercise.repair().unwrap();
-        let made = |solution: &Solution| Edit::apply(&solution.edits, "src/server.rs", "a\nb\nc\n").unwrap();
-        assert_eq!(repair.solutions.iter().map(made).collect::<String>(), "a\nB\nC\na\nx\nc\na\ny\nc\na\nz\nc\n");
-        assert_eq!((&*repair.says, &*repair.solutions[3].says), ("empty", "it was not written."));
-        assert_eq!(repair.change.holes(), ["src/server.rs"]);
+        assert_eq!((&*repair.says, repair.solutions.len(), repair.change.holes()), ("empty", 4, vec!["src/server.rs"]));
         let more = "@@\n-c\n+c // Exercise: here\n```\n\nThe judge says: empty";
         let exercise =
             parse(&TEXT.replace("```\n\nThe judge says: empty", &more.replace("@@", "--- src/worker.rs"))).unwrap();

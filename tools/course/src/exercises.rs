@@ -9,7 +9,7 @@ use course::run::Place;
 use course::show::{self, bold};
 use course::verdict::judged;
 use run::lanes::Style;
-use std::io::{self, stdout, BufRead, IsTerminal, Write};
+use std::io::{self, stdout, IsTerminal, Write};
 use std::thread::sleep;
 use std::time::{Duration, SystemTime};
 
@@ -47,11 +47,8 @@ pub fn reset(project: &Project, name: &str) -> Result<bool> {
     let folder = project.shown(&attempt.copy.folder);
     ensure!(attempt.state() != State::Untouched, "there is no {folder}: nothing to throw away");
     ensure!(io::stdin().is_terminal(), "this throws away {folder}, so it has to be asked for at a terminal");
-    write!(stdout(), "Throw away {folder}, with all that you have written there? [y/N] ")?;
-    stdout().flush()?;
-    let mut line = String::new();
-    io::stdin().lock().read_line(&mut line)?;
-    if line.trim().eq_ignore_ascii_case("y") {
+    let prompt = format!("Throw away {folder}, with all that you have written there? [y/N] ");
+    if crate::typed(&prompt)?.eq_ignore_ascii_case("y") {
         attempt.reset(project)?;
         writeln!(stdout(), "It is gone. `make try-{number}-{name}` begins again.")?;
     } else {

@@ -172,10 +172,16 @@ fn ask(it: &Break, quiet: bool, style: Style) -> Result<Option<String>> {
     if quiet || !io::stdin().is_terminal() || !stdout().is_terminal() {
         return Ok(None);
     }
-    write!(stdout(), "Your prediction, in a line: ")?;
+    let line = typed("Your prediction, in a line: ")?;
+    writeln!(stdout())?;
+    Ok(Some(line).filter(|line| !line.is_empty()))
+}
+
+/// What somebody types behind a prompt.
+fn typed(prompt: &str) -> Result<String> {
+    write!(stdout(), "{prompt}")?;
     stdout().flush()?;
     let mut line = String::new();
-    io::stdin().lock().read_line(&mut line).context("cannot read your prediction")?;
-    writeln!(stdout())?;
-    Ok(Some(line.trim().to_owned()).filter(|line| !line.is_empty()))
+    io::stdin().lock().read_line(&mut line).context("cannot read what you type")?;
+    Ok(line.trim().to_owned())
 }

@@ -1,11 +1,10 @@
 //! Events of a run, as far as a change can expect them, and the names of packets.
 
 use anyhow::{Context, Result};
-use roce::cm::Kind;
-use roce::opcode::TABLE;
 use run::capture::Reader;
 use run::file::{Event, Line};
 use run::row::{clients, Row, Rows};
+use run::rules;
 
 /// What stands between the things that are said of a packet.
 pub(crate) const BETWEEN: &str = "  ";
@@ -60,8 +59,5 @@ pub(crate) fn names_of(label: &str) -> impl Iterator<Item = &str> {
 /// Whether there is a packet that `wire show` calls so.
 pub(crate) fn is_name(packet: &str) -> bool {
     let name = packet.split(BETWEEN).next().unwrap_or_default();
-    let messages = (0x10..=0x1a).map(Kind::from);
-    TABLE.iter().any(|row| row.name.trim_start_matches("RC ") == name)
-        || messages.flat_map(|kind| [kind.name(), kind.short()]).any(|known| known == name)
-        || ["NAK", "RNR NAK"].contains(&name)
+    rules::known_names().any(|known| known == name) && name != rules::ANY && !name.starts_with("RC ")
 }

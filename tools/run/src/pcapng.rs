@@ -163,31 +163,3 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn equal_packets_give_equal_files_of_whole_blocks() {
-        let write = || {
-            let section = Section { comment: Some("lesson 04"), ..Section::default() };
-            let mut writer = Writer::new(Vec::new(), LinkType::ETHERNET, &section).unwrap();
-            writer.packet(1_700_000_000_123_456_789, &[1, 2, 3, 4, 5], Some("a comment")).unwrap();
-            writer.packet(1_700_000_000_123_456_790, &[], None).unwrap();
-            writer.into_inner().unwrap()
-        };
-        let bytes = write();
-        assert_eq!(bytes, write());
-        let mut at = 0;
-        let mut kinds = Vec::new();
-        while at < bytes.len() {
-            let word = |i: usize| u32::from_le_bytes(bytes[i..i + 4].try_into().unwrap());
-            let length = word(at + 4) as usize;
-            assert_eq!(word(at + length - 4) as usize, length);
-            kinds.push(word(at));
-            at += length;
-        }
-        assert_eq!(kinds, [SECTION_HEADER, INTERFACE_DESCRIPTION, ENHANCED_PACKET, ENHANCED_PACKET]);
-    }
-}

@@ -20,27 +20,3 @@ fn around(place: &Path) -> Option<PathBuf> {
     let is_root = |folder: &&Path| folder.join("lessons").is_dir() && folder.join("Cargo.toml").is_file();
     place.ancestors().find(is_root).map(Path::to_owned)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::fs;
-
-    #[test]
-    fn a_renamed_clone_is_found_where_it_is_now() {
-        let folder = env::temp_dir().join(format!("repository-{}", std::process::id()));
-        let (clone, renamed) = (folder.join("clone"), folder.join("renamed"));
-        fs::create_dir_all(clone.join("lessons/04")).unwrap();
-        fs::write(clone.join("Cargo.toml"), "").unwrap();
-        assert_eq!(around(&clone.join("lessons/04")), Some(clone.clone()));
-        assert_eq!(around(&folder), None);
-        fs::rename(&clone, &renamed).unwrap();
-        assert_eq!((around(&renamed), around(&clone)), (Some(renamed.clone()), None));
-        fs::remove_dir_all(&folder).unwrap();
-    }
-
-    #[test]
-    fn a_test_runs_in_the_repository() {
-        assert!(root().unwrap().join("tools/run/src/repository.rs").exists());
-    }
-}

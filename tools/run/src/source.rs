@@ -73,12 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_says_where_it_comes_from() {
-        let (source, rest) = Source::split("[at lessons/04/src/client.rs:75] [12:00:00.000 #0001 x] SLOW  y").unwrap();
-        assert_eq!(
-            (source.file.as_str(), source.line, rest),
-            ("lessons/04/src/client.rs", 75, "[12:00:00.000 #0001 x] SLOW  y")
-        );
+    fn other_text_comes_from_nowhere() {
         for other in ["", "[at ", "[at x] y", "[at x:y] z", "[at x:1]", "[12:00:00.000 #0001 x] SLOW  y"] {
             assert_eq!(Source::split(other), None, "{other}");
         }
@@ -88,7 +83,6 @@ mod tests {
     fn a_line_that_has_moved_is_found_and_one_that_has_changed_is_not() {
         let source = Source { file: "x.rs".into(), line: 2, text: "id.accept()?;".into() };
         assert_eq!(source.find("    id.accept()?;\n\n// new\n    id.accept()?;"), Some(0));
-        assert_eq!(source.find("// one\n// two\n    id.accept()?;"), Some(2));
         assert_eq!(source.find("id.reject()?;\nid.reject()?;"), None);
         assert_eq!(Source { text: String::new(), ..source }.find("\n\n\n"), None);
     }
@@ -101,16 +95,10 @@ mod tests {
             sources.fill(&mut source);
             source.text
         };
-        assert!(text("lessons/04_rdma_write/src/main.rs", 1).starts_with("//! Lesson 04"));
-        for (file, line) in [("lessons/04_rdma_write/src/main.rs", 0), ("lessons/04_rdma_write/src/main.rs", 100_000)] {
-            assert_eq!(text(file, line), "");
-        }
-        for file in [
-            "/etc/passwd",
-            "tools/run/src/lib.rs",
-            "lessons/../tools/run/src/lib.rs",
-            "lessons/04_rdma_write/steps.toml",
-        ] {
+        let lesson = "lessons/04_rdma_write/src/main.rs";
+        assert!(text(lesson, 1).starts_with("//! Lesson 04"));
+        assert_eq!((text(lesson, 0), text(lesson, 100_000)), Default::default());
+        for file in ["/etc/passwd", "lessons/../tools/run/src/lib.rs", "lessons/04_rdma_write/steps.toml"] {
             assert_eq!(text(file, 1), "", "{file}");
         }
     }

@@ -122,18 +122,15 @@ fn cm_details(message: &Message, from_client: bool, parts: &mut Vec<String>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use roce::cm::rep;
 
     #[test]
     fn a_reply_that_names_no_queue_pair_implies_no_state() {
-        let told = |body: &[u8]| {
+        let told = |body: [u8; 232]| {
             let mut parts = Vec::new();
-            cm_details(&Message { kind: Kind::ConnectReply, transaction_id: 1, body }, false, &mut parts);
-            parts.join(", ")
+            cm_details(&Message { kind: Kind::ConnectReply, transaction_id: 1, body: &body }, false, &mut parts);
+            parts
         };
-        let mut body = [0; 232];
-        assert_eq!(told(&body), "no qp");
-        body[rep::LOCAL_QPN.bit / 8] = 17;
-        assert!(told(&body).contains("server QP is in RTR or RTS"), "{}", told(&body));
+        assert_eq!(told([0; 232]), ["no qp"]);
+        assert_eq!(told([1; 232])[1], "server QP is in RTR or RTS");
     }
 }

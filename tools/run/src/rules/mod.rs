@@ -12,6 +12,7 @@ mod parse;
 mod tests;
 
 pub use faults::Passage;
+pub use parse::known_names;
 
 use anyhow::Result;
 use roce::aeth::Syndrome;
@@ -119,7 +120,7 @@ impl Rule {
 }
 
 /// The name that fits every packet.
-const ANY: &str = "packet";
+pub const ANY: &str = "packet";
 
 /// All names that a packet goes by.
 fn names(packet: &Packet) -> impl Iterator<Item = &'static str> {

@@ -140,7 +140,7 @@ impl<'a> Words<'a> {
 }
 
 /// Every name that a packet can have.
-fn known_names() -> impl Iterator<Item = &'static str> {
+pub fn known_names() -> impl Iterator<Item = &'static str> {
     let opcodes = TABLE.iter().flat_map(|row| [row.name, without_service(row.name)]);
     opcodes.chain(messages().flat_map(|kind| [kind.name(), kind.short()])).chain(["NAK", "RNR NAK", ANY])
 }

@@ -26,20 +26,8 @@
 //! ```
 
 use super::{Act, Side, Step, Story, MAIN};
+use anyhow::{anyhow, bail, ensure, Context, Error, Result};
 use serde::Deserialize;
-use std::fmt;
-
-/// Why there is no story, in a sentence.
-#[derive(Debug)]
-pub struct Error(pub(super) String);
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Error {}
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -73,64 +61,61 @@ enum SideName {
 }
 
 /// Reads the text of a lesson's `steps.toml`: one story for each variant. The lesson is the name of the folder.
-pub fn parse(lesson: &str, text: &str) -> Result<Vec<Story>, Error> {
-    let wrong = |what: String| Error(format!("lessons/{lesson}/steps.toml: {what}"));
-    let mut file: File = basic_toml::from_str(text).map_err(|error| wrong(error.to_string()))?;
-    check_variants(&file).map_err(wrong)?;
-    for story in &mut file.variants {
-        story.lesson = lesson.into();
-        story.steps = steps(&file.steps, &story.variant).map_err(wrong)?;
-    }
-    Ok(file.variants)
+pub fn parse(lesson: &str, text: &str) -> Result<Vec<Story>> {
+    let stories = || {
+        let mut file: File = basic_toml::from_str(text)?;
+        check_variants(&file)?;
+        for story in &mut file.variants {
+            story.lesson = lesson.into();
+            story.steps = steps(&file.steps, &story.variant)?;
+        }
+        Ok(file.variants)
+    };
+    stories().map_err(|error: Error| anyhow!("lessons/{lesson}/steps.toml: {error}"))
 }
 
-fn check_variants(file: &File) -> Result<(), String> {
+fn check_variants(file: &File) -> Result<()> {
     let names: Vec<&str> = file.variants.iter().map(|variant| variant.variant.as_str()).collect();
-    if names.first() != Some(&MAIN) {
-        return Err(format!("the first variant must be `{MAIN}`"));
-    }
-    for step in &file.steps {
-        let unknown = |name: &&String| !names.contains(&name.as_str());
-        if let Some(name) = step.variants.iter().flatten().find(unknown) {
-            return Err(format!("step \"{}\" is part of the variant `{name}`, which is not described", step.title));
+    ensure!(names.first() == Some(&MAIN), "the first variant must be `{MAIN}`");
+    for RawStep { title, variants, .. } in &file.steps {
+        if let Some(name) = variants.iter().flatten().find(|name| !names.contains(&name.as_str())) {
+            bail!("step \"{title}\" is part of the variant `{name}`, which is not described");
         }
     }
     Ok(())
 }
 
 /// The steps of one variant, each answer with the act that it answers.
-fn steps(all: &[RawStep], variant: &str) -> Result<Vec<Step>, String> {
+fn steps(all: &[RawStep], variant: &str) -> Result<Vec<Step>> {
     let mut steps: Vec<Step> = Vec::new();
-    let part =
-        |raw: &&RawStep| raw.variants.as_ref().map_or(true, |variants| variants.iter().any(|name| name == variant));
-    for raw in all.iter().filter(part) {
-        steps.push(step(raw, &steps).map_err(|what| format!("{variant}: step \"{}\" {what}", raw.title))?);
+    for raw in all {
+        if raw.variants.as_ref().map_or(true, |variants| variants.iter().any(|name| name == variant)) {
+            steps.push(step(raw, &steps).map_err(|what| anyhow!("{variant}: step \"{}\" {what}", raw.title))?);
+        }
     }
     Ok(steps)
 }
 
-fn step(raw: &RawStep, before: &[Step]) -> Result<Step, String> {
+fn step(raw: &RawStep, before: &[Step]) -> Result<Step> {
     let act = match (raw.device, &raw.file, &raw.stage, &raw.calls, &raw.log) {
         (true, None, None, None, None) => asked_for(raw.side, before)?,
-        (true, ..) => return Err("is the device's own: it can have no file, stage, calls or log".into()),
+        (true, ..) => bail!("is the device's own: it can have no file, stage, calls or log"),
         (false, Some(file), Some(stage), Some(calls), Some(log)) => {
             Act { side: raw.side, file: file.clone(), stage: stage.clone(), calls: calls.clone(), log: log.clone() }
         }
-        _ => return Err("needs file, stage, calls and log, or `device = true`".into()),
+        _ => bail!("needs file, stage, calls and log, or `device = true`"),
     };
     let (number, title, packets) = (before.len() + 1, raw.title.clone(), raw.packets.clone());
     let step = Step { number, title, side: raw.side, device: raw.device, act, packets };
-    if step.is_answer() != step.device {
-        return Err("must have `device = true` if, and only if, its packets are answers".into());
-    }
+    ensure!(step.is_answer() == step.device, "must have `device = true` if, and only if, its packets are answers");
     Ok(step)
 }
 
 /// What the other side did to get the next answer of this side: its first request that is not answered yet.
-fn asked_for(side: Side, before: &[Step]) -> Result<Act, String> {
+fn asked_for(side: Side, before: &[Step]) -> Result<Act> {
     let answers = before.iter().filter(|step| step.side == side && step.is_answer()).count();
     let mut requests = before.iter().filter(|step| step.side == side.other() && step.is_request());
-    requests.nth(answers).map(|step| step.act.clone()).ok_or_else(|| "answers no request before it".into())
+    requests.nth(answers).map(|step| step.act.clone()).context("answers no request before it")
 }
 
 #[cfg(test)]
@@ -165,10 +150,6 @@ mod tests {
         variants = ["main"]
     "#;
 
-    fn error(text: &str) -> String {
-        parse("04_rdma_write", text).unwrap_err().to_string()
-    }
-
     #[test]
     fn an_answer_takes_the_act_that_asked_for_it() {
         let stories = parse("04_rdma_write", &format!("{REQUEST}{ANSWER}")).unwrap();
@@ -188,18 +169,18 @@ mod tests {
 
     #[test]
     fn mistakes_are_named() {
-        let no_stage = format!("{REQUEST}{ANSWER}").replace("stage", "# stage");
-        assert!(error(&no_stage).contains("step \"The client sends\" needs file, stage, calls and log"));
-        let two_answers = format!("{REQUEST}{ANSWER}{ANSWER}");
-        assert!(error(&two_answers).contains("answers no request before it"));
-        let own_answer = format!("{REQUEST}{}", ANSWER.replace("device = true", "device = true\nlog = \"x\""));
-        assert!(error(&own_answer).contains("is the device's own"));
-        let sent_by_device = format!("{REQUEST}{ANSWER}").replace("RC Acknowledge", "RC Send");
-        assert!(error(&sent_by_device).contains("if, and only if"));
-        let unknown_variant = REQUEST.replace("[\"main\"]", "[\"other\"]");
-        assert!(error(&unknown_variant).contains("`other`, which is not described"));
-        assert!(error(&REQUEST.replace("\"main\"", "\"most\"")).contains("the first variant must be `main`"));
-        let misspelled = error(&REQUEST.replace("title", "titel"));
-        assert!(misspelled.contains("unknown field `titel`") && misspelled.contains("line 10"), "{misspelled}");
+        let whole = format!("{REQUEST}{ANSWER}");
+        for (text, said) in [
+            (whole.replace("stage", "# stage"), "step \"The client sends\" needs file, stage, calls and log"),
+            (format!("{whole}{ANSWER}"), "answers no request before it"),
+            (whole.replace("device = true", "device = true\nlog = \"x\""), "is the device's own"),
+            (whole.replace("RC Acknowledge", "RC Send"), "if, and only if"),
+            (REQUEST.replace("[\"main\"]", "[\"other\"]"), "`other`, which is not described"),
+            (REQUEST.replace("\"main\"", "\"most\""), "the first variant must be `main`"),
+            (REQUEST.replace("title", "titel"), "unknown field `titel`"),
+        ] {
+            let error = parse("04_rdma_write", &text).unwrap_err().to_string();
+            assert!(error.starts_with("lessons/04_rdma_write/steps.toml: ") && error.contains(said), "{error}");
+        }
     }
 }
