@@ -148,40 +148,30 @@ impl CompletionQueue {
 mod tests {
     use super::*;
 
-    fn completion(status: Status, solicited: bool) -> Completion {
-        Completion {
-            wr_id: 1,
-            status,
-            opcode: WcOpcode::Recv,
-            length: 0,
-            immediate: None,
-            qp: 17,
-            src_qp: 18,
-            solicited,
-        }
+    fn push(queue: &mut CompletionQueue, status: Status, solicited: bool) -> Pushed {
+        let (opcode, immediate) = (WcOpcode::Recv, None);
+        queue.push(Completion { wr_id: 1, status, opcode, length: 0, immediate, qp: 17, src_qp: 18, solicited })
     }
 
     #[test]
-    fn an_armed_queue_rings_once() {
+    fn an_armed_queue_rings_once_and_a_full_one_breaks() {
+        use Status::{Success, WrFlushErr};
         let mut queue = CompletionQueue::new(8);
-        let plain = completion(Status::Success, false);
-        assert_eq!(queue.push(plain), Pushed::Quietly);
-        queue.arm(Armed::Any);
-        queue.arm(Armed::Solicited);
-        assert_eq!((queue.push(plain), queue.push(plain)), (Pushed::Ring, Pushed::Quietly));
-        queue.arm(Armed::Solicited);
-        assert_eq!(queue.push(plain), Pushed::Quietly);
-        assert_eq!(queue.push(completion(Status::Success, true)), Pushed::Ring);
-        queue.arm(Armed::Solicited);
-        assert_eq!(queue.push(completion(Status::WrFlushErr, false)), Pushed::Ring);
-    }
-
-    #[test]
-    fn a_full_queue_breaks() {
-        let mut queue = CompletionQueue::new(1);
-        assert_eq!(queue.push(completion(Status::Success, false)), Pushed::Quietly);
-        assert_eq!(queue.push(completion(Status::Success, false)), Pushed::Overflow);
-        assert_eq!(queue.push(completion(Status::Success, false)), Pushed::Lost);
-        assert!(queue.is_broken() && queue.pop().is_some() && queue.pop().is_none());
+        for (armed, status, solicited, expected) in [
+            (vec![], Success, true, Pushed::Quietly),
+            (vec![Armed::Any, Armed::Solicited], Success, false, Pushed::Ring),
+            (vec![], Success, false, Pushed::Quietly),
+            (vec![Armed::Solicited], Success, false, Pushed::Quietly),
+            (vec![], Success, true, Pushed::Ring),
+            (vec![Armed::Solicited], WrFlushErr, false, Pushed::Ring),
+            (vec![Armed::Solicited], WrFlushErr, false, Pushed::Ring),
+            (vec![], WrFlushErr, true, Pushed::Quietly),
+            (vec![Armed::Any], Success, false, Pushed::Overflow),
+            (vec![], Success, false, Pushed::Lost),
+        ] {
+            armed.iter().for_each(|armed| queue.arm(*armed));
+            assert_eq!(push(&mut queue, status, solicited), expected, "{armed:?} {status:?} {solicited}");
+        }
+        assert!(queue.is_broken() && queue.pop().is_some());
     }
 }

@@ -9,14 +9,10 @@ use roce::icrc;
 use roce::link::{self, LinkType, ROCE_PORT};
 use std::net::IpAddr;
 
-/// Bytes of an IP header without options, and of the UDP header behind it.
-fn headers_length(address: IpAddr) -> usize {
-    8 + if address.is_ipv4() { 20 } else { 40 }
-}
-
-/// Where the UDP payload begins in what [`seal`] gives: that much the socket adds itself.
+/// Where the UDP payload begins in what [`seal`] gives: behind the IP header without options and the UDP header, which the
+/// socket adds itself.
 pub fn payload_offset(address: IpAddr) -> usize {
-    headers_length(address)
+    8 + if address.is_ipv4() { 20 } else { 40 }
 }
 
 /// Puts a packet in an IP packet, from our port to theirs, with its ICRC.
@@ -24,7 +20,7 @@ pub fn seal(from: IpAddr, to: IpAddr, packet: &Packet) -> Vec<u8> {
     let transport = packet.encode();
     let mut bytes = headers(from, to, ROCE_PORT, transport.len() + icrc::LENGTH);
     bytes.extend_from_slice(&transport);
-    let sum = icrc::compute(&bytes, headers_length(from) - 8).unwrap_or_default();
+    let sum = icrc::compute(&bytes, payload_offset(from) - 8).unwrap_or_default();
     bytes.extend_from_slice(&sum.to_le_bytes());
     bytes
 }
@@ -107,64 +103,26 @@ fn reduce(patterns: &[u32; 32], mut value: u32) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packet::code;
+    use crate::packet::{code, AtomicEth};
     use crate::psn::Psn;
-
-    fn sample() -> Packet {
-        Packet {
-            opcode: 0x04,
-            dest_qp: 0x12,
-            psn: Psn::new(77),
-            ack_request: true,
-            payload: b"hello".to_vec(),
-            ..Packet::default()
-        }
-    }
 
     #[test]
     fn what_is_sealed_can_be_opened_over_both_versions_of_ip() {
+        let sample = Packet {
+            opcode: code::COMPARE_SWAP,
+            solicited: true,
+            dest_qp: 0x12,
+            psn: Psn::new(77),
+            atomic: AtomicEth { va: 1 << 40, rkey: 2, swap_add: 3 << 40, compare: 4 << 40 },
+            payload: b"hello".to_vec(),
+            ..Packet::default()
+        };
         for (from, to) in [("127.0.0.2", "127.0.0.3"), ("fd47:91::1", "fd47:91::2")] {
             let (from, to) = (from.parse().unwrap(), to.parse().unwrap());
-            let bytes = seal(from, to, &sample());
+            let bytes = seal(from, to, &sample);
             let payload = &bytes[payload_offset(from)..];
-            assert_eq!(open(from, to, ROCE_PORT, payload), Some(sample()));
-            assert_eq!(open(to, from, ROCE_PORT, payload), Some(sample()).filter(|_| false), "other addresses");
-        }
-    }
-
-    #[test]
-    fn every_flipped_bit_but_the_masked_byte_is_noticed() {
-        let (from, to) = ("127.0.0.2".parse().unwrap(), "127.0.0.3".parse().unwrap());
-        let sealed = seal(from, to, &sample());
-        // Miri, to which a sum of all bytes is a second's work, takes a bit of each.
-        let bits = if cfg!(miri) { 1 } else { 8 };
-        for at in payload_offset(from)..sealed.len() {
-            for bit in 0..bits {
-                let mut bytes = sealed.clone();
-                bytes[at] ^= 1 << bit;
-                let opened = open(from, to, ROCE_PORT, &bytes[payload_offset(from)..]);
-                assert_eq!(opened.is_some(), at == payload_offset(from) + 4, "byte {at}, bit {bit}");
-            }
-        }
-    }
-
-    #[test]
-    fn a_kernels_identification_is_accepted() {
-        let (from, to) = ("127.0.0.2".parse().unwrap(), "127.0.0.3".parse().unwrap());
-        let mut bytes = seal(from, to, &Packet { opcode: code::ACKNOWLEDGE, ..sample() });
-        bytes[4..6].copy_from_slice(&[0xbe, 0xef]);
-        let end = bytes.len() - icrc::LENGTH;
-        let sum = icrc::compute(&bytes[..end], 20).unwrap();
-        bytes[end..].copy_from_slice(&sum.to_le_bytes());
-        assert!(open(from, to, ROCE_PORT, &bytes[28..]).is_some());
-    }
-
-    #[test]
-    fn what_is_cut_is_no_packet() {
-        let (from, to) = ("127.0.0.2".parse().unwrap(), "127.0.0.3".parse().unwrap());
-        let bytes = seal(from, to, &Packet { opcode: code::READ_REQUEST, ..Packet::default() });
-        for end in 28..bytes.len() {
-            assert_eq!(open(from, to, ROCE_PORT, &bytes[28..end]), None);
+            assert_eq!(open(from, to, ROCE_PORT, payload).as_ref(), Some(&sample));
+            assert_eq!(open(to, from, ROCE_PORT, payload), None, "other addresses");
         }
     }
 }

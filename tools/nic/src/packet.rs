@@ -1,11 +1,12 @@
 //! A packet between two queue pairs: the Base Transport Header, the headers that its operation code calls for, and the
-//! payload (specification, volume 1, 9.2 to 9.6). Which headers, and where each field lies, is `wire`'s tables.
+//! payload (specification, volume 1, 9.2 to 9.6). Which headers, and where each field lies, is `roce`'s tables.
 
 use crate::psn::Psn;
 use roce::bth;
 use roce::field::{Field, Header};
 use roce::headers::{aeth, atomic_ack_eth, atomic_eth, deth, ieth, imm_dt, reth};
 use roce::opcode::{self, Opcode, Operation, Part, Service};
+pub use roce::packet::Aeth;
 
 /// The operation code of each kind of packet that has no parts.
 pub mod code {
@@ -34,49 +35,14 @@ pub struct Reth {
     pub length: u32,
 }
 
-impl Reth {
-    fn encode(self, bytes: &mut [u8]) {
-        put(bytes, &reth::VA, self.va);
-        put(bytes, &reth::R_KEY, self.rkey.into());
-        put(bytes, &reth::DMA_LENGTH, self.length.into());
-    }
-}
-
 /// AtomicETH: eight bytes at the responder, and what to do with them (9.3.4).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AtomicEth {
-    /// Their address there.
     pub va: u64,
-    /// The key that opens them.
     pub rkey: u32,
     /// What to add, or to put there.
     pub swap_add: u64,
     pub compare: u64,
-}
-
-impl AtomicEth {
-    fn encode(self, bytes: &mut [u8]) {
-        put(bytes, &atomic_eth::VA, self.va);
-        put(bytes, &atomic_eth::R_KEY, self.rkey.into());
-        put(bytes, &atomic_eth::SWAP_ADD, self.swap_add);
-        put(bytes, &atomic_eth::COMPARE, self.compare);
-    }
-}
-
-/// AETH: what the responder says (9.3.5).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Aeth {
-    /// What [`roce::aeth::Syndrome`] explains.
-    pub syndrome: u8,
-    /// Messages completed by the responder, modulo 2^24.
-    pub msn: u32,
-}
-
-impl Aeth {
-    fn encode(self, bytes: &mut [u8]) {
-        put(bytes, &aeth::SYNDROME, self.syndrome.into());
-        put(bytes, &aeth::MSN, self.msn.into());
-    }
 }
 
 /// DETH: a datagram names its sender (9.3.2).
@@ -86,13 +52,6 @@ pub struct Deth {
     pub qkey: u32,
     /// The sending queue pair.
     pub src_qp: u32,
-}
-
-impl Deth {
-    fn encode(self, bytes: &mut [u8]) {
-        put(bytes, &deth::Q_KEY, self.qkey.into());
-        put(bytes, &deth::SRC_QP, self.src_qp.into());
-    }
 }
 
 /// A packet. Headers that the operation code does not call for are not sent, whatever stands here.
@@ -117,6 +76,41 @@ pub struct Packet {
     pub payload: Vec<u8>,
 }
 
+/// A value of a packet, and the field of a header where it stands.
+struct Value {
+    header: &'static Header,
+    field: Field,
+    get: fn(&Packet) -> u64,
+    set: fn(&mut Packet, u64),
+}
+
+const fn value(header: &'static Header, field: Field, get: fn(&Packet) -> u64, set: fn(&mut Packet, u64)) -> Value {
+    Value { header, field, get, set }
+}
+
+/// All values but the payload: what is not among them is zero.
+#[rustfmt::skip]
+const VALUES: &[Value] = &[
+    value(&bth::HEADER,            bth::OPCODE,              |p| p.opcode.into(),        |p, v| p.opcode = v as u8),
+    value(&bth::HEADER,            bth::SE,                  |p| p.solicited.into(),     |p, v| p.solicited = v == 1),
+    value(&bth::HEADER,            bth::DEST_QP,             |p| p.dest_qp.into(),       |p, v| p.dest_qp = v as u32),
+    value(&bth::HEADER,            bth::ACK_REQ,             |p| p.ack_request.into(),   |p, v| p.ack_request = v == 1),
+    value(&bth::HEADER,            bth::PSN,                 |p| p.psn.get().into(),     |p, v| p.psn = Psn::new(v as u32)),
+    value(&reth::HEADER,           reth::VA,                 |p| p.reth.va,              |p, v| p.reth.va = v),
+    value(&reth::HEADER,           reth::R_KEY,              |p| p.reth.rkey.into(),     |p, v| p.reth.rkey = v as u32),
+    value(&reth::HEADER,           reth::DMA_LENGTH,         |p| p.reth.length.into(),   |p, v| p.reth.length = v as u32),
+    value(&atomic_eth::HEADER,     atomic_eth::VA,           |p| p.atomic.va,            |p, v| p.atomic.va = v),
+    value(&atomic_eth::HEADER,     atomic_eth::R_KEY,        |p| p.atomic.rkey.into(),   |p, v| p.atomic.rkey = v as u32),
+    value(&atomic_eth::HEADER,     atomic_eth::SWAP_ADD,     |p| p.atomic.swap_add,      |p, v| p.atomic.swap_add = v),
+    value(&atomic_eth::HEADER,     atomic_eth::COMPARE,      |p| p.atomic.compare,       |p, v| p.atomic.compare = v),
+    value(&aeth::HEADER,           aeth::SYNDROME,           |p| p.aeth.syndrome.into(), |p, v| p.aeth.syndrome = v as u8),
+    value(&aeth::HEADER,           aeth::MSN,                |p| p.aeth.msn.into(),      |p, v| p.aeth.msn = v as u32),
+    value(&atomic_ack_eth::HEADER, atomic_ack_eth::ORIGINAL, |p| p.original,             |p, v| p.original = v),
+    value(&imm_dt::HEADER,         imm_dt::DATA,             |p| p.immediate.into(),     |p, v| p.immediate = v as u32),
+    value(&deth::HEADER,           deth::Q_KEY,              |p| p.deth.qkey.into(),     |p, v| p.deth.qkey = v as u32),
+    value(&deth::HEADER,           deth::SRC_QP,             |p| p.deth.src_qp.into(),   |p, v| p.deth.src_qp = v as u32),
+];
+
 impl Packet {
     /// The operation code's row in the specification's table.
     pub fn row(&self) -> &'static Opcode {
@@ -135,87 +129,48 @@ impl Packet {
 
     /// Bytes from the BTH to the padding: all that comes before the ICRC.
     pub fn encode(&self) -> Vec<u8> {
-        let extended = self.row().headers.iter().map(|header| header.length).sum::<usize>();
         let pad = self.payload.len().wrapping_neg() & 3;
-        let mut bytes = vec![0; bth::HEADER.length + extended];
-        bytes.reserve(self.payload.len() + pad + roce::icrc::LENGTH);
-        self.encode_bth(&mut bytes, pad);
-        let mut rest = &mut bytes[bth::HEADER.length..];
-        for header in self.row().headers {
-            let (bytes, after) = rest.split_at_mut(header.length);
-            rest = after;
-            self.encode_header(header, bytes);
+        let headers = || [&bth::HEADER].into_iter().chain(self.row().headers.iter().copied());
+        let length = headers().map(|header| header.length).sum::<usize>();
+        let mut bytes = Vec::with_capacity(length + self.payload.len() + pad + roce::icrc::LENGTH);
+        for header in headers() {
+            let start = bytes.len();
+            bytes.resize(start + header.length, 0);
+            values_of(header).for_each(|value| put(&mut bytes[start..], &value.field, (value.get)(self)));
         }
+        put(&mut bytes, &bth::PAD_CNT, pad as u64);
+        put(&mut bytes, &bth::P_KEY, DEFAULT_PARTITION);
         bytes.extend_from_slice(&self.payload);
         bytes.resize(bytes.len() + pad, 0);
         bytes
     }
 
-    fn encode_bth(&self, bytes: &mut [u8], pad: usize) {
-        put(bytes, &bth::OPCODE, self.opcode.into());
-        put(bytes, &bth::SE, self.solicited.into());
-        put(bytes, &bth::PAD_CNT, pad as u64);
-        put(bytes, &bth::P_KEY, DEFAULT_PARTITION);
-        put(bytes, &bth::DEST_QP, self.dest_qp.into());
-        put(bytes, &bth::ACK_REQ, self.ack_request.into());
-        put(bytes, &bth::PSN, self.psn.get().into());
-    }
-
-    fn encode_header(&self, header: &Header, bytes: &mut [u8]) {
-        const RETH: &str = reth::HEADER.name;
-        const ATOMIC_ETH: &str = atomic_eth::HEADER.name;
-        const AETH: &str = aeth::HEADER.name;
-        const ATOMIC_ACK_ETH: &str = atomic_ack_eth::HEADER.name;
-        const IMM_DT: &str = imm_dt::HEADER.name;
-        const DETH: &str = deth::HEADER.name;
-        match header.name {
-            RETH => self.reth.encode(bytes),
-            ATOMIC_ETH => self.atomic.encode(bytes),
-            AETH => self.aeth.encode(bytes),
-            ATOMIC_ACK_ETH => put(bytes, &atomic_ack_eth::ORIGINAL, self.original),
-            IMM_DT => put(bytes, &imm_dt::DATA, self.immediate.into()),
-            DETH => self.deth.encode(bytes),
-            _ => {} // Headers of operations that this device does not send.
-        }
-    }
-
-    /// Takes over what `wire` has read. None if the packet is shorter than its headers say, or than its padding; or if it
+    /// Takes over what `roce` has read. None if the packet is shorter than its headers say, or than its padding; or if it
     /// is not of this version or this partition.
     pub fn decode(packet: &roce::Packet) -> Option<Packet> {
+        let bytes = packet.datagram.ip;
         let needed = packet.payload_offset() + usize::from(packet.bth.pad_cnt) + roce::icrc::LENGTH;
-        if packet.datagram.wire_length < needed || packet.datagram.ip.len() < packet.datagram.wire_length {
+        if packet.datagram.wire_length < needed || bytes.len() < packet.datagram.wire_length {
             return None;
         }
         // Version 0 of the transport, and the default partition, whose limited members we may talk to, too (9.6, 10.9.3).
-        let header = packet.datagram.ip.get(packet.bth_offset()..)?;
+        let header = bytes.get(packet.bth_offset()..)?;
         let partition = bth::P_KEY.read(header)? | MEMBERSHIP;
         if bth::T_VER.read(header)? != 0 || partition != DEFAULT_PARTITION {
             return None;
         }
-        let (va, rkey) = packet.remote().map_or((0, 0), |remote| (remote.va, remote.r_key));
-        let atomic = packet.atomic_operands().map(|(swap_add, compare)| AtomicEth { va, rkey, swap_add, compare });
-        let aeth = packet.aeth().map(|aeth| Aeth { syndrome: aeth.syndrome, msn: aeth.msn });
-        Some(Packet {
-            opcode: packet.bth.opcode,
-            solicited: packet.bth.se,
-            ack_request: packet.bth.ack_req,
-            dest_qp: packet.bth.dest_qp,
-            psn: Psn::new(packet.bth.psn),
-            reth: packet.dma_length().map_or_else(Reth::default, |length| Reth { va, rkey, length }),
-            atomic: atomic.unwrap_or_default(),
-            aeth: aeth.unwrap_or_default(),
-            original: packet.atomic_original().unwrap_or_default(),
-            immediate: packet.immediate().unwrap_or_default(),
-            deth: decode_deth(packet).unwrap_or_default(),
-            payload: packet.payload().to_vec(),
-        })
+        let mut decoded = Packet { payload: packet.payload().to_vec(), ..Packet::default() };
+        for (start, header) in packet.headers() {
+            for value in values_of(header) {
+                (value.set)(&mut decoded, value.field.read(&bytes[start..])?);
+            }
+        }
+        Some(decoded)
     }
 }
 
-fn decode_deth(packet: &roce::Packet) -> Option<Deth> {
-    let (at, _) = packet.headers().find(|(_, header)| header.name == deth::HEADER.name)?;
-    let bytes = packet.datagram.ip.get(at..)?;
-    Some(Deth { qkey: deth::Q_KEY.read(bytes)? as u32, src_qp: deth::SRC_QP.read(bytes)? as u32 })
+fn values_of(header: &'static Header) -> impl Iterator<Item = &'static Value> {
+    VALUES.iter().filter(move |value| value.header.name == header.name)
 }
 
 /// The operation code of one packet of a message over RC.
@@ -239,21 +194,5 @@ pub fn put(header: &mut [u8], field: &Field, value: u64) {
     let shifted = (value & (u64::MAX >> (64 - field.bits))) << unused_low_bits;
     for (byte, part) in header[first..end].iter_mut().rev().zip(shifted.to_le_bytes()) {
         *byte |= part;
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_part_of_a_message_has_its_operation_code() {
-        let codes =
-            |operation| [Part::First, Part::Middle, Part::Last, Part::Only].map(|p| opcode_of(operation, p, false));
-        assert_eq!(codes(Operation::Send), [0x00, 0x01, 0x02, 0x04]);
-        assert_eq!(codes(Operation::Write), [0x06, 0x07, 0x08, 0x0a]);
-        assert_eq!(codes(Operation::ReadResponse), [0x0d, 0x0e, 0x0f, 0x10]);
-        assert_eq!(opcode_of(Operation::Send, Part::Only, true), 0x05);
-        assert_eq!(opcode_of(Operation::Write, Part::Last, true), 0x09);
     }
 }

@@ -74,7 +74,7 @@ pub struct Remote {
 }
 
 /// The ACK header's values.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Aeth {
     /// The byte that says how it went; [`Aeth::verdict`] explains it.
     pub syndrome: u8,

@@ -62,7 +62,8 @@ pub unsafe extern "C" fn rdma_connect(id: *mut rdma_cm_id, c: *mut rdma_conn_par
         if let Some(connection) = nic.cm.get(local) {
             connection.param = wish.param.unwrap_or_default();
             connection.qpn = wish.qpn;
-            connection.ack_timeout = locked(&mine.ack_timeout).unwrap_or(connection.ack_timeout);
+            let timeout = &mut connection.attributes.timeout;
+            *timeout = locked(&mine.ack_timeout).unwrap_or(*timeout);
         }
         let from = id::port_of(id);
         nic.with_cm(|cm, now, out| cm.connect(local, port, from, wish.private, now, out));

@@ -80,7 +80,7 @@ unsafe fn attributes(device: &Device, id: *mut rdma_cm_id, state: State) -> Resu
     let known = match device.lock().cm.get(unsafe { connection(id) }) {
         Some(connection) if connection.is_alive() => connection.attributes(),
         None if state == State::Init && *locked(&unsafe { Id::own(id) }.step) != Step::Listening => {
-            Attributes::default()
+            Attributes { mtu: 1024, ..Attributes::default() }
         }
         _ => return Err(libc::EINVAL),
     };

@@ -61,23 +61,14 @@ pub struct Connection {
     pub peer: IpAddr,
     /// The client's port, at the server.
     pub peer_port: u16,
-    /// How often the peer wants us to try again when it has no receive posted.
-    pub peer_rnr_retries: u8,
     /// Our number for it (LocalCommID).
     pub local: u32,
     /// The peer's number for it.
     pub remote: u32,
     pub(super) transaction_id: u64,
     pub qpn: u32,
-    pub peer_qpn: u32,
-    /// The PSN with which the peer shall begin.
-    pub our_psn: Psn,
-    /// The PSN with which we begin.
-    pub peer_psn: Psn,
-    /// The path's MTU as a code: 3 is 1024 bytes.
-    pub mtu_code: u8,
-    /// How long a requester waits for an ACK: 4.096 µs × 2^n.
-    pub ack_timeout: u8,
+    /// What our queue pair is to be told of the peer's, as far as the messages have said it.
+    pub attributes: Attributes,
     pub param: Param,
     /// READs and atomics that the peer wants to have under way: without any it gets no right to them, whatever we accept.
     pub(super) peer_reads: u8,
@@ -92,16 +83,17 @@ impl Connection {
             phase: Phase::Idle,
             peer,
             peer_port: 0,
-            peer_rnr_retries: 0,
             local,
             remote: 0,
             transaction_id,
             qpn: 0,
-            peer_qpn: 0,
-            our_psn: psn,
-            peer_psn: Psn::default(),
-            mtu_code: 3,
-            ack_timeout: super::ACK_TIMEOUT,
+            attributes: Attributes {
+                peer: Some(peer),
+                mtu: 1024,
+                rq_psn: psn,
+                timeout: super::ACK_TIMEOUT,
+                ..Attributes::default()
+            },
             param: Param::default(),
             peer_reads: 0,
             question: None,
@@ -120,17 +112,10 @@ impl Connection {
         let reads = if self.peer_reads > 0 { Access::REMOTE_READ.0 | Access::REMOTE_ATOMIC.0 } else { 0 };
         Attributes {
             access: Access(Access::REMOTE_WRITE.0 | reads),
-            peer: Some(self.peer),
-            mtu: 128 << self.mtu_code,
-            dest_qp: self.peer_qpn,
-            rq_psn: self.our_psn,
-            sq_psn: self.peer_psn,
-            timeout: self.ack_timeout,
             retries: self.param.retries,
-            rnr_retries: self.peer_rnr_retries,
             max_rd_atomic: self.param.initiator_depth,
             max_dest_rd_atomic: self.param.responder_resources,
-            ..Attributes::default()
+            ..self.attributes
         }
     }
 
@@ -250,9 +235,9 @@ impl Connection {
         let is_reply = mad.kind() == Kind::ConnectReply;
         let get = |in_req: &Field, in_rep: &Field| mad.get(if is_reply { in_rep } else { in_req });
         self.remote = mad.get(&LOCAL_ID) as u32;
-        self.peer_qpn = get(&req::LOCAL_QPN, &rep::LOCAL_QPN) as u32;
-        self.peer_psn = Psn::new(get(&req::STARTING_PSN, &rep::STARTING_PSN) as u32);
-        self.peer_rnr_retries = get(&req::RNR_RETRY, &rep::RNR_RETRY) as u8;
+        self.attributes.dest_qp = get(&req::LOCAL_QPN, &rep::LOCAL_QPN) as u32;
+        self.attributes.sq_psn = Psn::new(get(&req::STARTING_PSN, &rep::STARTING_PSN) as u32);
+        self.attributes.rnr_retries = get(&req::RNR_RETRY, &rep::RNR_RETRY) as u8;
         self.peer_reads = get(&req::INITIATOR_DEPTH, &rep::INITIATOR_DEPTH) as u8;
         self.param.responder_resources = self.peer_reads;
         self.param.initiator_depth = get(&req::RESPONDER_RESOURCES, &rep::RESPONDER_RESOURCES) as u8;
@@ -273,7 +258,7 @@ impl Connection {
     /// An event for an id, with what is known of the connection.
     pub(super) fn event(&self, owner: u64, kind: EventKind, status: i32, private: &[u8]) -> Event {
         let (param, private) = (self.param, private.to_vec());
-        Event { owner, kind, status, private, param, peer_qpn: self.peer_qpn, connection: self.local }
+        Event { owner, kind, status, private, param, peer_qpn: self.attributes.dest_qp, connection: self.local }
     }
 }
 

@@ -1,7 +1,7 @@
 //! The connection manager's messages: management datagrams of 256 bytes, carried by UD SENDs between the QPs 1
 //! (specification, volume 1, 12.6 and 13.4; the header inside a REQ's private data: annex A11.6).
 //!
-//! Where each field lies is `wire`'s tables.
+//! Where each field lies is `roce`'s tables.
 
 use crate::packet::{code, put, Deth, Packet};
 use crate::psn::Psn;
@@ -13,6 +13,8 @@ use std::net::IpAddr;
 pub const QKEY: u32 = 0x8001_0000;
 pub const QP1: u32 = 1;
 const MAD_LENGTH: usize = mad::HEADER.length + MESSAGE_LENGTH;
+/// What stands before the port in the ID of a service: the port space of reliable connections.
+pub(super) const PS_TCP: u64 = 0x0106;
 /// Space for private data behind the RDMA-CM header in a REQ.
 pub const REQ_PRIVATE: usize = 56;
 /// In a REP and a REJ there is no such header.
@@ -94,17 +96,15 @@ impl Mad {
     /// Puts the RDMA-CM header at the start of a REQ's private data: IP addresses, and the client's port.
     #[must_use]
     pub fn with_addresses(mut self, from: IpAddr, port: u16, to: IpAddr) -> Mad {
+        let version = if from.is_ipv4() { 0x40 } else { 0x60 };
+        let octets = |address| match address {
+            // The last four of sixteen bytes, the others zero: not the GID's form.
+            IpAddr::V4(address) => address.to_ipv6_compatible().octets(),
+            IpAddr::V6(address) => address.octets(),
+        };
+        let header = [&[0, version], &port.to_be_bytes()[..], &octets(from), &octets(to)].concat();
         let start = self.all_private_start();
-        let header = &mut self.bytes[start..][..ip_cm::HEADER.length];
-        header[1] = if from.is_ipv4() { 0x40 } else { 0x60 };
-        header[2..4].copy_from_slice(&port.to_be_bytes());
-        for (at, address) in [(4, from), (20, to)] {
-            match address {
-                // The last four of sixteen bytes, the others zero: not the GID's form.
-                IpAddr::V4(address) => header[at + 12..at + 16].copy_from_slice(&address.octets()),
-                IpAddr::V6(address) => header[at..at + 16].copy_from_slice(&address.octets()),
-            }
-        }
+        self.bytes[start..][..header.len()].copy_from_slice(&header);
         self
     }
 
@@ -128,10 +128,10 @@ impl Mad {
         u16::from_be_bytes([header[2], header[3]])
     }
 
-    /// The service that a REQ asks for, as port space and port; None for one of another kind (A11.2).
-    pub fn service(&self) -> Option<(u16, u16)> {
-        let id = req::SERVICE_ID.read(&self.bytes[mad::HEADER.length..])?;
-        (id >> 32 == 0 && id >> 24 == 1).then_some(((id >> 16) as u16, id as u16))
+    /// The port that a REQ asks for; None if it wants another service (A11.2).
+    pub fn port(&self) -> Option<u16> {
+        let id = self.get(&req::SERVICE_ID);
+        (id >> 16 == PS_TCP).then_some(id as u16)
     }
 
     pub fn packet(&self, psn: Psn) -> Packet {
@@ -167,6 +167,5 @@ pub fn gid(address: IpAddr) -> [u8; 16] {
 
 /// The address in a GID.
 pub fn address_in(gid: [u8; 16]) -> IpAddr {
-    let address = std::net::Ipv6Addr::from(gid);
-    address.to_ipv4_mapped().map_or(IpAddr::V6(address), IpAddr::V4)
+    IpAddr::from(gid).to_canonical()
 }

@@ -8,6 +8,7 @@ mod connection;
 mod message;
 
 pub use connection::{Connection, Phase};
+use message::PS_TCP;
 pub use message::{address_in, gid, Mad, QKEY, QP1, REJ_PRIVATE, REP_PRIVATE, REQ_PRIVATE};
 
 use crate::errno::Errno;
@@ -17,7 +18,6 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::time::Instant;
 
-const PS_TCP: u16 = 0x0106;
 /// Reasons of a REJ (12.6.7.2): whoever has asked does not wait any longer.
 const TIMEOUT: u64 = 4;
 /// Nobody listens there.
@@ -173,17 +173,18 @@ impl Cm {
         let timeout = u64::from(connection::RESPONSE_TIMEOUT);
         let mad = Mad::new(Kind::ConnectRequest, connection.transaction_id)
             .with(&LOCAL_ID, local.into())
-            .with(&req::SERVICE_ID, u64::from(PS_TCP) << 16 | u64::from(to))
+            .with(&req::SERVICE_ID, PS_TCP << 16 | u64::from(to))
             .with(&req::LOCAL_CA_GUID, Cm::guid(address))
             .with(&req::LOCAL_QPN, connection.qpn.into())
             .with(&req::RESPONDER_RESOURCES, responder_resources.into())
             .with(&req::INITIATOR_DEPTH, initiator_depth.into())
             .with(&req::REMOTE_CM_TIMEOUT, timeout)
-            .with(&req::STARTING_PSN, connection.our_psn.get().into())
+            .with(&req::STARTING_PSN, connection.attributes.rq_psn.get().into())
             .with(&req::LOCAL_CM_TIMEOUT, timeout)
             .with(&req::RETRY_COUNT, u64::from(retries & 7))
             .with(&req::P_KEY, 0xffff)
-            .with(&req::PATH_MTU, connection.mtu_code.into())
+            // As a code: 1 is 256 bytes.
+            .with(&req::PATH_MTU, (connection.attributes.mtu >> 7).trailing_zeros().into())
             .with(&req::RNR_RETRY, u64::from(rnr_retries & 7))
             .with(&req::MAX_CM_RETRIES, connection::MAX_RETRIES.into())
             // No LIDs on Ethernet: the reserved "permissive" one.
@@ -192,7 +193,7 @@ impl Cm {
             .with_gid(&req::PRIMARY_LOCAL_GID, address)
             .with_gid(&req::PRIMARY_REMOTE_GID, connection.peer)
             .with(&req::PRIMARY_HOP_LIMIT, 64)
-            .with(&req::LOCAL_ACK_TIMEOUT, connection.ack_timeout.into())
+            .with(&req::LOCAL_ACK_TIMEOUT, connection.attributes.timeout.into())
             .with_addresses(address, from, connection.peer)
             .with_private(private);
         connection.ask(Phase::ReqSent, mad, now, out);
@@ -214,7 +215,7 @@ impl Cm {
         let mad = connection
             .message(Kind::ConnectReply)
             .with(&rep::LOCAL_QPN, connection.qpn.into())
-            .with(&rep::STARTING_PSN, connection.our_psn.get().into())
+            .with(&rep::STARTING_PSN, connection.attributes.rq_psn.get().into())
             .with(&rep::RESPONDER_RESOURCES, responder_resources.into())
             .with(&rep::INITIATOR_DEPTH, initiator_depth.into())
             .with(&rep::TARGET_ACK_DELAY, TARGET_ACK_DELAY)
@@ -273,8 +274,9 @@ impl Cm {
         match connection.phase {
             Phase::Established | Phase::RepSent | Phase::RepReceived => {
                 connection.transaction_id = connection.transaction_id.wrapping_add(1 << 32);
-                let mad =
-                    connection.message(Kind::DisconnectRequest).with(&dreq::REMOTE_QPN, connection.peer_qpn.into());
+                let mad = connection
+                    .message(Kind::DisconnectRequest)
+                    .with(&dreq::REMOTE_QPN, connection.attributes.dest_qp.into());
                 connection.ask(Phase::DreqSent, mad, now, out);
             }
             Phase::DreqReceived => {
@@ -335,7 +337,7 @@ impl Cm {
             let answer = Mad::between(Kind::ConnectReject, mad.transaction_id(), 0, remote).with(&rej::REASON, reason);
             out.push(CmEffect::Send(from, answer));
         };
-        let is_alive = |c: &&Connection| c.peer == from && c.peer_qpn == qpn && c.phase == Phase::Established;
+        let is_alive = |c: &&Connection| c.peer == from && c.attributes.dest_qp == qpn && c.phase == Phase::Established;
         if let Some(old) = self.connections.values().find(is_alive).map(|c| c.local) {
             out.push(CmEffect::Say(format!(
                 "cm: REQ of QP {qpn:#x}, which we hold for connected; REJ, stale connection"
@@ -344,8 +346,7 @@ impl Cm {
             self.disconnect(old, now, out);
             return;
         }
-        let port = mad.service().filter(|(space, _)| *space == PS_TCP).map(|(_, port)| port);
-        let Some(listener) = port.and_then(|port| self.listeners.get_mut(&port)) else {
+        let Some(listener) = mad.port().and_then(|port| self.listeners.get_mut(&port)) else {
             out.push(CmEffect::Say("cm: REQ for a service nobody listens for; REJ, invalid service ID".into()));
             return refuse(INVALID_SERVICE_ID, out);
         };
@@ -362,10 +363,10 @@ impl Cm {
         connection.learn(mad);
         connection.transaction_id = mad.transaction_id();
         connection.peer_port = mad.source_port();
-        connection.ack_timeout = mad.get(&req::LOCAL_ACK_TIMEOUT) as u8;
-        connection.mtu_code = (mad.get(&req::PATH_MTU) as u8).clamp(1, 5);
+        connection.attributes.timeout = mad.get(&req::LOCAL_ACK_TIMEOUT) as u8;
+        connection.attributes.mtu = 128 << mad.get(&req::PATH_MTU).clamp(1, 5);
         connection.param.retries = mad.get(&req::RETRY_COUNT) as u8;
-        connection.param.rnr_retries = connection.peer_rnr_retries;
+        connection.param.rnr_retries = connection.attributes.rnr_retries;
         out.push(CmEffect::Event(connection.event(owner, EventKind::ConnectRequest, 0, mad.private_data())));
     }
 

@@ -24,15 +24,15 @@ impl Requester {
             ctx.say(|| format!("requester: {} of PSN {psn}: an old one", packet.row().name));
             return Ok(());
         }
-        match (packet.opcode, Syndrome::from(packet.aeth.syndrome)) {
+        match (packet.opcode, packet.aeth.verdict()) {
             (code::ACKNOWLEDGE, Syndrome::Ack { .. }) => self.ack_received(psn, qp, ctx),
             (code::ACKNOWLEDGE, Syndrome::RnrNak { timer_us }) => {
                 self.ack_received(psn.before(), qp, ctx);
                 self.not_ready(psn, Duration::from_micros(timer_us.into()), qp, ctx)?;
             }
-            (code::ACKNOWLEDGE, Syndrome::Nak(_)) => {
+            (code::ACKNOWLEDGE, Syndrome::Nak(nak)) => {
                 self.ack_received(psn.before(), qp, ctx);
-                self.nak_received(&packet, qp, ctx)?;
+                self.nak_received(psn, nak, qp, ctx)?;
             }
             (code::ACKNOWLEDGE, Syndrome::Reserved(_)) => {}
             _ => self.bytes_received(packet, qp, ctx)?,
@@ -60,19 +60,18 @@ impl Requester {
         }
     }
 
-    fn nak_received(&mut self, packet: &Packet, qp: &View, ctx: &mut Ctx) -> Result<(), Broken> {
-        let syndrome = Syndrome::from(packet.aeth.syndrome);
-        ctx.say(|| format!("requester: PSN {}: {syndrome}", packet.psn));
-        let status = match syndrome {
-            Syndrome::Nak(Nak::PsnSequence) => {
+    fn nak_received(&mut self, psn: Psn, nak: Nak, qp: &View, ctx: &mut Ctx) -> Result<(), Broken> {
+        ctx.say(|| format!("requester: PSN {psn}: {}", Syndrome::Nak(nak)));
+        let status = match nak {
+            Nak::PsnSequence => {
                 self.went_back = false;
                 return self.try_again(qp, ctx);
             }
-            Syndrome::Nak(Nak::InvalidRequest) => Status::RemInvReqErr,
-            Syndrome::Nak(Nak::RemoteAccess) => Status::RemAccessErr,
+            Nak::InvalidRequest => Status::RemInvReqErr,
+            Nak::RemoteAccess => Status::RemAccessErr,
             _ => Status::RemOpErr,
         };
-        if self.unacked != packet.psn {
+        if self.unacked != psn {
             return Ok(()); // A response before it was lost: that comes first.
         }
         Err(self.fail(status, qp, ctx))
@@ -139,7 +138,7 @@ impl Requester {
 
 /// Whether a packet is the response to a READ or atomic that has its PSN: of the right kind, an ACK, and as long as it must be.
 fn is_response_to(wqe: &Wqe, packet: &Packet, qp: &View) -> bool {
-    let is_ack = matches!(Syndrome::from(packet.aeth.syndrome), Syndrome::Ack { .. });
+    let is_ack = matches!(packet.aeth.verdict(), Syndrome::Ack { .. });
     match wqe.request.work {
         Work::Read(_) => is_ack && is_part_of_read(wqe, packet, qp.attributes.mtu),
         work => is_ack && work.is_atomic() && packet.opcode == code::ATOMIC_ACKNOWLEDGE && packet.payload.is_empty(),

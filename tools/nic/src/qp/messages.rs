@@ -1,7 +1,7 @@
 //! The responder, when a SEND or WRITE comes: gate by gate (specification, volume 1, 9.7.4 and 9.9.3).
 
 use super::responder::{Message, Responder};
-use super::verdict::{Done, Nak, Placed};
+use super::verdict::Nak;
 use super::{Qp, View};
 use crate::completion::{Completion, Status, WcOpcode};
 use crate::memory::{Access, Claim};
@@ -12,14 +12,14 @@ use roce::aeth::Syndrome;
 use roce::opcode::{Operation, Part};
 
 impl Responder {
-    /// One packet of a SEND or WRITE: places its bytes.
+    /// One packet of a SEND or WRITE: places its bytes. The last one may complete a receive.
     pub(super) fn carry(
         &mut self,
         packet: &Packet,
         qp: &View,
         receives: &mut ReceiveQueue,
         ctx: &mut Ctx,
-    ) -> Result<Done, Nak> {
+    ) -> Result<Option<Completion>, Nak> {
         let row = packet.row();
         let ends = matches!(row.part, Part::Last | Part::Only);
         self.check_sequence(row.operation, row.part)?;
@@ -29,18 +29,37 @@ impl Responder {
         // Where a WRITE goes, its first packet says.
         let write = (row.operation == Operation::Write).then_some(packet.reth);
         let before = self.message.unwrap_or(Message { write, arrived: 0 });
-        let placed = match before.write {
+        match before.write {
             Some(reth) => place_write(reth, before.arrived, ends, packet, qp, ctx)?,
             None => self.place_send(before.arrived, packet, qp, ctx)?,
-        };
-        let arrived = before.arrived + packet.payload.len() as u32;
-        self.message = (!ends).then_some(Message { arrived, ..before });
+        }
+        let message = Message { arrived: before.arrived + packet.payload.len() as u32, ..before };
+        self.message = (!ends).then_some(message);
         self.advance(packet.psn.plus(1), ends);
         if packet.ack_request {
             self.queue_ack(packet.psn, Syndrome::ACK, qp);
         }
-        let completes = self.receive.as_ref().filter(|_| ends).map(|receive| completion(receive, packet, arrived, qp));
-        Ok(Done::Placed { placed, ack: packet.ack_request, completes })
+        let filled = self.receive.as_ref().filter(|_| ends);
+        self.tell(packet, ends, ctx, || {
+            let ack = if packet.ack_request { ", ACK" } else { "" };
+            let completes = filled.map(|receive| format!(", completes receive wr_id={}", receive.wr_id));
+            format!("{}{ack}{}", self.placed(message), completes.unwrap_or_default())
+        });
+        Ok(filled.map(|receive| completion(receive, packet, message.arrived, qp)))
+    }
+
+    /// Where the bytes of a packet went, and how many of the message have come, in words.
+    fn placed(&self, Message { write, arrived }: Message) -> String {
+        match (write, &self.receive) {
+            (Some(Reth { rkey, length, .. }), _) => {
+                format!("rkey {rkey:#x} ok, {arrived} of {length} bytes in bounds and placed")
+            }
+            (None, Some(receive)) => {
+                let (wr_id, room) = (receive.wr_id, receive.room());
+                format!("receive wr_id={wr_id} has room, {arrived} of {room} bytes placed")
+            }
+            (None, None) => String::new(),
+        }
     }
 
     /// The sequence gate: does it continue what came before?
@@ -71,7 +90,7 @@ impl Responder {
     }
 
     /// The memory gate of a SEND: its receive.
-    fn place_send(&self, at: u32, packet: &Packet, qp: &View, ctx: &Ctx) -> Result<Placed, Nak> {
+    fn place_send(&self, at: u32, packet: &Packet, qp: &View, ctx: &Ctx) -> Result<(), Nak> {
         let Some(receive) = &self.receive else { return Err(Nak::Sequence) };
         let (sum, room) = (u64::from(at) + packet.payload.len() as u64, receive.room());
         if sum > Qp::LONGEST.into() {
@@ -82,8 +101,7 @@ impl Responder {
         }
         // A shared receive queue may be in another protection domain than its queue pairs.
         let pd = ctx.shared.as_ref().map_or(qp.pd, |shared| shared.pd());
-        ctx.memory.scatter(pd, &receive.sge, at, &packet.payload).map_err(Nak::OwnMemory)?;
-        Ok(Placed::Send { wr_id: receive.wr_id, arrived: sum as u32, room })
+        ctx.memory.scatter(pd, &receive.sge, at, &packet.payload).map_err(Nak::OwnMemory)
     }
 }
 
@@ -106,7 +124,7 @@ fn check_access(operation: Operation, qp: &View) -> Result<(), Nak> {
 
 /// The memory gate of a WRITE: its key. The whole message is checked with its first packet: a WRITE that does not fit changes
 /// nothing.
-fn place_write(reth: Reth, at: u32, ends: bool, packet: &Packet, qp: &View, ctx: &Ctx) -> Result<Placed, Nak> {
+fn place_write(reth: Reth, at: u32, ends: bool, packet: &Packet, qp: &View, ctx: &Ctx) -> Result<(), Nak> {
     if reth.length > Qp::LONGEST {
         return Err(Nak::TooLong);
     }
@@ -117,8 +135,7 @@ fn place_write(reth: Reth, at: u32, ends: bool, packet: &Packet, qp: &View, ctx:
     let whole = qp.claim(reth, Access::REMOTE_WRITE);
     let here = Claim { address: reth.va.wrapping_add(at.into()), ..whole };
     let placed = ctx.memory.check(whole).and_then(|()| ctx.memory.write(here, &packet.payload));
-    placed.map_err(|refusal| Nak::Memory { reth, refusal })?;
-    Ok(Placed::Write { reth, arrived })
+    placed.map_err(|refusal| Nak::Memory { reth, refusal })
 }
 
 /// How a receive completes, with the last packet of its message.

@@ -76,7 +76,7 @@ impl Qp {
         Qp {
             settings,
             state: State::Reset,
-            attributes: Attributes::default(),
+            attributes: Attributes { mtu: 1024, ..Attributes::default() },
             receives: ReceiveQueue::new(settings.limits.receive as usize, settings.pd),
             requester: Requester::default(),
             responder: Responder::default(),

@@ -2,15 +2,16 @@
 //! 9.4.5).
 
 use super::responder::Responder;
-use super::verdict::{Done, Nak};
+use super::verdict::Nak;
 use super::{packets, Qp, View};
+use crate::completion::Completion;
 use crate::memory::Access;
 use crate::outside::Ctx;
 use crate::packet::{code, Packet, Reth};
 
 impl Responder {
     /// Puts a READ's responses in the queue. They use up the PSNs behind the request's.
-    pub(super) fn read(&mut self, packet: &Packet, qp: &View) -> Result<Done, Nak> {
+    pub(super) fn read(&mut self, packet: &Packet, qp: &View, ctx: &mut Ctx) -> Result<Option<Completion>, Nak> {
         self.may_read(packet, Access::REMOTE_READ, qp)?;
         let (psn, reth) = (packet.psn, packet.reth);
         if reth.length > Qp::LONGEST {
@@ -19,11 +20,13 @@ impl Responder {
         let responses = packets(reth.length, qp.attributes.mtu);
         self.advance(psn.plus(responses), true);
         self.queue_read(reth, psn, false);
-        Ok(Done::Read { reth, responses })
+        let Reth { rkey, length, .. } = reth;
+        self.tell(packet, true, ctx, || format!("rkey {rkey:#x}, {length} bytes, {responses} responses"));
+        Ok(None)
     }
 
     /// Carries out an atomic operation, once.
-    pub(super) fn atomic(&mut self, packet: &Packet, qp: &View, ctx: &Ctx) -> Result<Done, Nak> {
+    pub(super) fn atomic(&mut self, packet: &Packet, qp: &View, ctx: &mut Ctx) -> Result<Option<Completion>, Nak> {
         self.may_read(packet, Access::REMOTE_ATOMIC, qp)?;
         let asked = packet.atomic;
         if asked.va % 8 != 0 {
@@ -43,7 +46,8 @@ impl Responder {
             self.atomics.pop_front();
         }
         self.queue_atomic_response(packet.psn, original, qp);
-        Ok(Done::Atomic { rkey: asked.rkey, original })
+        self.tell(packet, true, ctx, || format!("rkey {:#x} ok, {original:#x} stood there", asked.rkey));
+        Ok(None)
     }
 
     /// Sequence, access and resource of READs and atomics: they need room for their responses.

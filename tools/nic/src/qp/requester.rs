@@ -31,13 +31,6 @@ pub(super) struct Wqe {
     pub last: Psn,
 }
 
-/// What becomes of the request that was posted first and has no PSNs yet.
-enum Turn {
-    Begins,
-    Waits,
-    Fails(Status),
-}
-
 #[derive(Debug, Default)]
 pub(super) struct Requester {
     /// Requests that have their PSNs, oldest first.
@@ -113,38 +106,28 @@ impl Requester {
     fn wqe_to_send(&mut self, qp: &View, ctx: &mut Ctx) -> Result<Option<usize>, Broken> {
         let begun = self.begun.iter().position(|wqe| wqe.last.since(self.send) >= 0);
         let Some(request) = self.posted.front().filter(|_| begun.is_none()) else { return Ok(begun) };
-        match self.turn(request, qp) {
-            Turn::Waits => return Ok(None),
-            Turn::Fails(status) => {
-                ctx.say(|| format!("requester: no {} may be under way: max_rd_atomic is 0", request.work));
-                return Err(self.fail(status, qp, ctx));
-            }
-            Turn::Begins => {}
+        if !self.may_begin(request, qp) {
+            return Ok(None);
+        }
+        if request.work.wants_response() && qp.attributes.max_rd_atomic == 0 {
+            ctx.say(|| format!("requester: no {} may be under way: max_rd_atomic is 0", request.work));
+            return Err(self.fail(Status::LocQpOpErr, qp, ctx));
         }
         let last = self.last_psn(request, qp);
         self.begun.extend(self.posted.pop_front().map(|request| Wqe { request, first: self.next, last }));
         Ok(Some(self.begun.len() - 1))
     }
 
-    /// Whether this request may begin now.
-    fn turn(&self, request: &SendRequest, qp: &View) -> Turn {
+    /// Whether this request has its turn now. If none of its kind is allowed at all, it has when all before it is answered: it
+    /// would wait for ever.
+    fn may_begin(&self, request: &SendRequest, qp: &View) -> bool {
         let most = usize::from(qp.attributes.max_rd_atomic);
         let under_way = self.begun.iter().filter(|wqe| wqe.request.work.wants_response()).count();
+        let has_room = under_way < most || (most == 0 && self.begun.is_empty());
         let is_fenced = request.fence && under_way > 0;
         // Half of the circle is under way.
         let is_too_far = self.last_psn(request, qp).since(self.unacked) < 0;
-        if qp.state == State::Sqd || is_fenced || is_too_far {
-            return Turn::Waits;
-        }
-        if !request.work.wants_response() || under_way < most {
-            return Turn::Begins;
-        }
-        // If none is allowed at all, it would wait for ever.
-        if most == 0 && self.begun.is_empty() {
-            Turn::Fails(Status::LocQpOpErr)
-        } else {
-            Turn::Waits
-        }
+        qp.state != State::Sqd && !is_fenced && !is_too_far && (has_room || !request.work.wants_response())
     }
 
     /// The last PSN of a request that begins now: a READ's responses use up as many as they are.

@@ -5,8 +5,9 @@
 //! psn, sequence, length, access, resource, memory. The first gate that is shut decides what is answered.
 
 use super::responses::Response;
-use super::verdict::{Done, Nak};
+use super::verdict::Nak;
 use super::{Broken, State, View};
+use crate::completion::Completion;
 use crate::outside::{AsyncEvent, Ctx, Effect};
 use crate::packet::{Packet, Reth};
 use crate::psn::Psn;
@@ -73,21 +74,16 @@ impl Responder {
             1.. => return self.gap(packet.psn, qp, ctx),
             _ => return self.duplicate(packet, qp, ctx),
         }
-        let (psn, msn, name) = (packet.psn, self.msn, packet.row().name);
         let done = match packet.row().operation {
             _ if packet.brings_invalidate() => Err(Nak::Invalidate),
             Operation::Send | Operation::Write => self.carry(&packet, qp, receives, ctx),
-            Operation::ReadRequest => self.read(&packet, qp),
+            Operation::ReadRequest => self.read(&packet, qp, ctx),
             Operation::CompareSwap | Operation::FetchAdd => self.atomic(&packet, qp, ctx),
             _ => Err(Nak::NotSupported),
         };
         match done {
-            Ok(done) => {
-                let moved = if self.msn == msn { String::new() } else { format!(", MSN {}", self.msn) };
-                ctx.say(|| format!("responder: PSN {psn} expected, {name}: {done}{moved}"));
-                self.answer(done, qp, ctx)
-            }
-            Err(nak) => self.refuse(psn, name, &nak, qp, ctx),
+            Ok(completes) => self.answer(completes, qp, ctx),
+            Err(nak) => self.refuse(packet.psn, packet.row().name, &nak, qp, ctx),
         }
     }
 
@@ -102,10 +98,10 @@ impl Responder {
     }
 
     /// Sends what the request has put in the queue; then a message that is whole completes its receive.
-    fn answer(&mut self, done: Done, qp: &View, ctx: &mut Ctx) -> Result<(), Broken> {
+    fn answer(&mut self, completes: Option<Completion>, qp: &View, ctx: &mut Ctx) -> Result<(), Broken> {
         // First the ACK, then the completion: a program that has seen it may end, and its device with it.
         self.send_responses(qp, ctx)?;
-        if let Done::Placed { completes: Some(completion), .. } = done {
+        if let Some(completion) = completes {
             self.receive = None;
             ctx.push(Effect::Received(completion));
         }
@@ -113,11 +109,16 @@ impl Responder {
     }
 
     /// The request is carried out. The next one has this PSN.
-    pub(super) fn advance(&mut self, next: Psn, is_message: bool) {
+    pub(super) fn advance(&mut self, next: Psn, ends_message: bool) {
         self.expected = next;
-        if is_message {
-            self.msn = (self.msn + 1) & 0xff_ffff;
-        }
+        self.msn = (self.msn + u32::from(ends_message)) & 0xff_ffff;
+    }
+
+    /// Tells what was done for the expected request, if anybody listens.
+    pub(super) fn tell(&self, packet: &Packet, ends_message: bool, ctx: &mut Ctx, done: impl FnOnce() -> String) {
+        let (psn, name, msn) = (packet.psn, packet.row().name, self.msn);
+        let msn = move || if ends_message { format!(", MSN {msn}") } else { String::new() };
+        ctx.say(|| format!("responder: PSN {psn} expected, {name}: {}{}", done(), msn()));
     }
 
     /// Answers a request that cannot be carried out. Only a missing receive leaves the queue pair as it is.

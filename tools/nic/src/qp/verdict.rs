@@ -1,58 +1,11 @@
-//! What the responder decides about a request, as data. It is told in words only when somebody listens.
+//! Why the responder refuses a request, as data. It is told in words only when somebody listens.
 
-use crate::completion::{Completion, Status};
+use crate::completion::Status;
 use crate::memory::Refusal;
 use crate::outside::AsyncEvent;
 use crate::packet::Reth;
 use roce::aeth::{self, Syndrome};
 use std::fmt;
-
-/// What was done for a request that passed all gates.
-#[derive(Debug)]
-pub(super) enum Done {
-    /// A packet of a SEND or WRITE is in its place.
-    Placed { placed: Placed, ack: bool, completes: Option<Completion> },
-    /// A READ's responses are in the queue.
-    Read { reth: Reth, responses: u32 },
-    /// What stood there before an atomic operation.
-    Atomic { rkey: u32, original: u64 },
-}
-
-/// Where the bytes of a packet went, and how many of the message have come.
-#[derive(Debug)]
-pub(super) enum Placed {
-    Write { reth: Reth, arrived: u32 },
-    Send { wr_id: u64, arrived: u32, room: u64 },
-}
-
-impl fmt::Display for Done {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Done::Placed { placed, ack, completes } => {
-                placed.fmt(f)?;
-                f.write_str(if *ack { ", ACK" } else { "" })?;
-                completes.iter().try_for_each(|wc| write!(f, ", completes receive wr_id={}", wc.wr_id))
-            }
-            Done::Read { reth, responses } => {
-                write!(f, "rkey {:#x}, {} bytes, {responses} responses", reth.rkey, reth.length)
-            }
-            Done::Atomic { rkey, original } => write!(f, "rkey {rkey:#x} ok, {original:#x} stood there"),
-        }
-    }
-}
-
-impl fmt::Display for Placed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Placed::Write { reth: Reth { rkey, length, .. }, arrived } => {
-                write!(f, "rkey {rkey:#x} ok, {arrived} of {length} bytes in bounds and placed")
-            }
-            Placed::Send { wr_id, arrived, room } => {
-                write!(f, "receive wr_id={wr_id} has room, {arrived} of {room} bytes placed")
-            }
-        }
-    }
-}
 
 /// The gate at which a request was stopped.
 #[derive(Debug)]
@@ -61,7 +14,6 @@ pub(super) enum Nak {
     Sequence,
     /// So many bytes are no payload of such a packet.
     Payload(usize),
-    /// The message is longer than any may be.
     TooLong,
     /// More bytes than the WRITE has announced, or fewer at its end.
     Announced {
@@ -72,7 +24,6 @@ pub(super) enum Nak {
     NotAllowed(&'static str),
     NotSupported,
     Invalidate,
-    /// More READs and atomics are under way than agreed on.
     TooManyReads,
     /// The address of an atomic operation is no multiple of eight.
     Unaligned,

@@ -1,25 +1,21 @@
 //! The connection manager over a wire that keeps no promises: two of them connect and part, in memory, whatever is lost, doubled or
 //! late; and nothing stays behind.
 
-use crate::pair;
-use crate::pair::Fault;
-use nic::cm::{Cm, CmEffect, Event, EventKind, Param, Phase};
+use crate::pair::{hold, Fault, Wire, CLIENT, SERVER};
+use nic::cm::{Cm, CmEffect, Event, EventKind, Mad, Param, Phase};
 use nic::errno::Errno;
+use nic::psn::Psn;
 use proptest::prelude::*;
-use std::collections::VecDeque;
+use roce::cm::Kind;
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::{Duration, Instant};
 
 const ADDRESSES: [IpAddr; 2] = [IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2)), IpAddr::V4(Ipv4Addr::new(127, 0, 0, 3))];
-const SERVER: usize = 0;
-const CLIENT: usize = 1;
 
 struct World {
     cms: [Cm; 2],
     now: Instant,
-    faults: VecDeque<Fault>,
-    /// Who gets it, how many others pass before it, the payload.
-    wire: Vec<(usize, u8, Vec<u8>)>,
+    wire: Wire<Vec<u8>>,
     told: [Vec<EventKind>; 2],
     connections: [Option<u32>; 2],
     /// Who says goodbye first, once both are ready.
@@ -35,16 +31,7 @@ impl World {
         act(&mut self.cms[side], self.now, &mut effects);
         for effect in effects {
             match effect {
-                CmEffect::Send(_, mad) => {
-                    let bytes = mad.packet(nic::psn::Psn::new(0)).payload;
-                    let copies = match self.faults.pop_front().unwrap_or(Fault::Pass) {
-                        Fault::Pass => vec![0],
-                        Fault::Drop => vec![],
-                        Fault::Duplicate => vec![0, 0],
-                        Fault::Late(later) => vec![later],
-                    };
-                    copies.into_iter().for_each(|later| self.wire.push((1 - side, later, bytes.clone())));
-                }
+                CmEffect::Send(_, mad) => self.wire.send(1 - side, bytes(&mad)),
                 CmEffect::Event(event) => {
                     self.in_vain |= event.status == -i32::from(Errno::ETIMEDOUT);
                     self.event(side, event.kind, event.connection);
@@ -82,10 +69,7 @@ impl World {
     /// Lets all happen, to the end of the last timer.
     fn run(&mut self) {
         for _ in 0..10_000 {
-            if !self.wire.is_empty() {
-                let at = self.wire.iter().position(|(_, later, _)| *later == 0).unwrap_or(0);
-                self.wire[..at].iter_mut().for_each(|(_, later, _)| *later = later.saturating_sub(1));
-                let (side, _, bytes) = self.wire.remove(at);
+            if let Some((side, bytes)) = self.wire.take() {
                 self.random = self.random.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
                 let random = self.random;
                 self.act(side, |cm, now, out| cm.receive(ADDRESSES[1 - side], &bytes, random, now, out));
@@ -100,13 +84,17 @@ impl World {
     }
 }
 
+/// The bytes of a message, as they cross the wire.
+fn bytes(mad: &Mad) -> Vec<u8> {
+    mad.packet(Psn::new(0)).payload
+}
+
 /// Connects and parts. Gives what each program was told.
 fn meet(faults: Vec<Fault>, goes_first: [bool; 2]) -> [Vec<EventKind>; 2] {
     let cms = ADDRESSES.map(Cm::new);
     let (told, connections) = Default::default();
-    let (now, wire, random) = (Instant::now(), Vec::new(), 0x1234_5678_9abc_def0);
-    let mut world =
-        World { cms, now, faults: faults.into(), wire, told, connections, goes_first, random, in_vain: false };
+    let (now, wire, random) = (Instant::now(), Wire::new(faults), 0x1234_5678_9abc_def0);
+    let mut world = World { cms, now, wire, told, connections, goes_first, random, in_vain: false };
     world.cms[SERVER].listen(7471, 7, 0).unwrap();
     let local = world.cms[CLIENT].open(Some(8), ADDRESSES[SERVER], 0x0bad_cafe_0000_0007);
     world.connections[CLIENT] = Some(local);
@@ -139,49 +127,12 @@ fn a_wire_that_loses_everything_is_told() {
     assert_eq!((server, client), (vec![], vec![EventKind::Unreachable]));
 }
 
-/// One waits, the next is not answered, as if it had been lost: it asks again when the program has fetched the first.
-#[test]
-fn a_full_backlog_takes_no_request_until_the_program_has_fetched_one() {
-    let (mut server, mut now) = (Cm::new(ADDRESSES[SERVER]), Instant::now());
-    server.listen(7471, 7, 1).unwrap();
-    let mut client = Cm::new(ADDRESSES[CLIENT]);
-    let mut sent = Vec::new();
-    for random in [1 << 32, 2 << 32] {
-        let local = client.open(Some(8), ADDRESSES[SERVER], random);
-        client.get(local).unwrap().qpn = local;
-        client.connect(local, 7471, 40_000, b"", now, &mut sent);
-    }
-    let requests = |server: &mut Cm, sent: &mut Vec<CmEffect>, now| {
-        let mut out = Vec::new();
-        for effect in sent.drain(..) {
-            let CmEffect::Send(_, mad) = effect else { continue };
-            let bytes = mad.packet(nic::psn::Psn::new(0)).payload;
-            server.receive(ADDRESSES[CLIENT], &bytes, 1 << 40, now, &mut out);
-        }
-        let is_request =
-            |effect: &&CmEffect| matches!(effect, CmEffect::Event(event) if event.kind == EventKind::ConnectRequest);
-        assert!(!out
-            .iter()
-            .any(|effect| matches!(effect, CmEffect::Send(_, mad) if mad.kind() == roce::cm::Kind::ConnectReject)));
-        out.iter().filter(is_request).count()
-    };
-    assert_eq!(requests(&mut server, &mut sent, now), 1);
-    for (fetched, expected) in [(false, 0), (true, 1)] {
-        if fetched {
-            server.fetched(7);
-        }
-        now = client.deadline().unwrap();
-        client.tick(now, &mut sent);
-        assert_eq!(requests(&mut server, &mut sent, now), expected, "fetched: {fetched}");
-    }
-}
-
 /// Lets messages arrive. Gives what comes of them: what is sent, and what programs are told.
 fn pass(sent: Vec<CmEffect>, to: &mut Cm, from: IpAddr) -> (Vec<CmEffect>, Vec<Event>) {
     let (mut out, mut told) = (Vec::new(), Vec::new());
     for effect in sent {
         let CmEffect::Send(_, mad) = effect else { continue };
-        to.receive(from, &mad.packet(nic::psn::Psn::new(0)).payload, 9 << 40, Instant::now(), &mut out);
+        to.receive(from, &bytes(&mad), 9 << 40, Instant::now(), &mut out);
     }
     out.retain(|effect| match effect {
         CmEffect::Event(event) => {
@@ -209,6 +160,27 @@ fn ask(client: &mut Cm, random: u64) -> (u32, Vec<CmEffect>) {
     client.get(local).unwrap().qpn = 77;
     client.connect(local, 7471, 40_000, b"", Instant::now(), &mut sent);
     (local, sent)
+}
+
+/// One waits, the next is not answered, as if it had been lost: it asks again when the program has fetched the first.
+#[test]
+fn a_full_backlog_takes_no_request_until_the_program_has_fetched_one() {
+    let [mut server, mut client] = ADDRESSES.map(Cm::new);
+    server.listen(7471, 7, 1).unwrap();
+    let mut sent = [ask(&mut client, 1 << 32).1, ask(&mut client, 2 << 32).1].concat();
+    for (fetched, expected) in [(false, 1), (false, 0), (true, 1)] {
+        if fetched {
+            server.fetched(7);
+        }
+        let (answers, told) = pass(std::mem::take(&mut sent), &mut server, ADDRESSES[CLIENT]);
+        assert_eq!(told.iter().filter(|event| event.kind == EventKind::ConnectRequest).count(), expected);
+        assert!(!answers.iter().any(|effect| is_of(effect, Kind::ConnectReject)), "{answers:?}");
+        client.tick(client.deadline().unwrap(), &mut sent);
+    }
+}
+
+fn is_of(effect: &CmEffect, kind: Kind) -> bool {
+    matches!(effect, CmEffect::Send(_, mad) if mad.kind() == kind)
 }
 
 #[test]
@@ -258,22 +230,18 @@ fn a_queue_pair_that_comes_back_too_soon_is_stale_and_its_old_connection_ends() 
     assert_eq!(told[0].kind, EventKind::Disconnected);
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(pair::cases(2_000)) })]
-
-    /// Fewer than sixteen in a row are lost: what is asked sixteen times arrives.
-    #[test]
-    fn whatever_happens_to_messages_both_connect_and_part(
-        faults in proptest::collection::vec(prop_oneof![
-            3 => Just(Fault::Pass), 2 => Just(Fault::Drop), 1 => Just(Fault::Duplicate), 1 => (1..4u8).prop_map(Fault::Late),
-        ], 0..14),
-        first in 0..3usize,
-    ) {
-        use EventKind::*;
-        let goes_first = [[false, true], [true, false], [true, true]][first];
-        let [server, client] = meet(faults, goes_first);
+/// Fewer than sixteen in a row are lost: what is asked sixteen times arrives.
+#[test]
+fn whatever_happens_to_messages_both_connect_and_part() {
+    use EventKind::*;
+    let late = (1..4u8).prop_map(Fault::Late);
+    let fault = prop_oneof![3 => Just(Fault::Pass), 2 => Just(Fault::Drop), 1 => Just(Fault::Duplicate), 1 => late];
+    let first = prop_oneof![Just([false, true]), Just([true, false]), Just([true, true])];
+    hold(2_000, (proptest::collection::vec(fault, 0..14), first), |(faults, goes_first)| {
+        let [mut server, client] = meet(faults, goes_first);
         prop_assert_eq!(&client, &[ConnectResponse, Disconnected, TimewaitExit]);
-        let server: Vec<EventKind> = server.into_iter().filter(|kind| *kind != Established).collect();
+        server.retain(|kind| *kind != Established);
         prop_assert_eq!(server, [ConnectRequest, Disconnected, TimewaitExit]);
-    }
+        Ok(())
+    });
 }

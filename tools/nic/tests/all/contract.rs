@@ -4,7 +4,7 @@
 use crate::pair;
 use crate::pair::{attributes, Fault, Pair, Side, MTU};
 use nic::completion::{Completion, Status, WcOpcode};
-use nic::work::{Local, Remote, SendRequest, Work};
+use nic::work::{Remote, SendRequest, Work};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -74,9 +74,7 @@ fn request(op: Op, number: usize, client: &mut Side, server: &mut Side) -> SendR
         Op::Read(_) => server.fill(at, &pattern(number, length, 0xff)),
         _ => client.fill(at, &pattern(number, length, 0)),
     }
-    let local = Local::SgList(vec![client.piece(at, length)]);
-    let (wr_id, signaled, solicited, fence) = (number as u64, true, false, false);
-    SendRequest { wr_id, work, local, length: length as u32, immediate, signaled, solicited, fence }
+    SendRequest { immediate, ..pair::request(number as u64, work, client.piece(at, length)) }
 }
 
 /// Posts everything, lets the wire do its worst, and looks.
@@ -90,17 +88,15 @@ fn check(ops: &[Op], faults: Vec<Fault>, psn: u32, retries: u8, early: usize) ->
     let mut post = |pair: &mut Pair, most: usize| {
         while posted < needed.min(most) {
             let piece = pair.server.piece(RECEIVES + posted * SLOT / 2, SLOT / 2);
-            let now = pair.now;
             // Only short SENDs fit; those that do not are left out below.
-            let _ = pair.server.post_receive(now, posted as u64, piece);
+            let _ = pair.server.post_receive(pair.now, posted as u64, piece);
             posted += 1;
         }
     };
     post(&mut pair, early);
     for (number, op) in ops.iter().enumerate() {
         let request = request(*op, number, &mut pair.client, &mut pair.server);
-        let now = pair.now;
-        pair.client.act(now, |qp, out| qp.post_send(request, out)).unwrap();
+        pair.client.post_send(pair.now, request);
     }
     let mut allowed = early;
     let over = pair.run(|pair| {
@@ -159,11 +155,6 @@ fn that_fit(ops: Vec<Op>) -> Vec<Op> {
 }
 
 fn holds(cases: u32) {
-    let config = ProptestConfig {
-        failure_persistence: None,
-        max_shrink_iters: 2_000,
-        ..ProptestConfig::with_cases(pair::cases(cases))
-    };
     let inputs = (
         vec(op(), 1..=MOST),
         // A bad wire at the beginning, or one that is bad now and then for long messages.
@@ -172,12 +163,7 @@ fn holds(cases: u32) {
         prop_oneof![Just(7u8), 0..7u8],
         0..8usize,
     );
-    let mut runner = proptest::test_runner::TestRunner::new(config);
-    let done =
-        runner.run(&inputs, |(ops, faults, psn, retries, early)| check(&that_fit(ops), faults, psn, retries, early));
-    if let Err(error) = done {
-        panic!("{error}");
-    }
+    pair::hold(cases, inputs, |(ops, faults, psn, retries, early)| check(&that_fit(ops), faults, psn, retries, early));
 }
 
 #[test]

@@ -1,13 +1,14 @@
 //! Messages as a responder takes them, one rule a test: how long they may be, whose memory a receive names, who is woken.
 
-use crate::pair::{attributes, now, up, Side, PD};
+use crate::pair::{attributes, request, up, Side, PD};
 use nic::memory::{Access, Memory, Sge};
 use nic::outside::{AsyncEvent, Ctx, Effect};
 use nic::packet::{Packet, Reth};
 use nic::psn::Psn;
 use nic::qp::{Attributes, Limits, Qp, Settings, State};
-use nic::work::{Local, ReceiveQueue, ReceiveRequest, Remote, SendRequest, Work};
+use nic::work::{ReceiveQueue, ReceiveRequest, Remote, SendRequest, Work};
 use roce::aeth::{Nak, Syndrome};
+use std::time::Instant;
 
 const SEND_FIRST: u8 = 0x00;
 const SEND_MIDDLE: u8 = 0x01;
@@ -58,7 +59,7 @@ fn a_write_longer_than_a_message_is_refused_at_once() {
         let mut qp = responder(&memory, false);
         let reth = Reth { va: start as u64, rkey, length };
         let payload = vec![1; MTU as usize];
-        let mut out = Ctx::new(now(), &memory);
+        let mut out = Ctx::new(Instant::now(), &memory);
         qp.receive(Packet { opcode: WRITE_FIRST, dest_qp: 17, reth, payload, ..Packet::default() }, &mut out);
         assert_eq!(
             naks(&out.effects) == [Syndrome::Nak(Nak::InvalidRequest).byte()],
@@ -79,7 +80,7 @@ fn a_send_longer_than_a_message_is_refused_where_it_becomes_too_long() {
     let lkey = memory.register(PD, start, length as u64, Access(1), 7);
     let mut qp = responder(&memory, false);
     let piece = Sge { address: start as u64, length: length as u32, lkey };
-    let mut out = Ctx::new(now(), &memory);
+    let mut out = Ctx::new(Instant::now(), &memory);
     qp.post_receive(ReceiveRequest { wr_id: 1, sge: vec![piece, piece] }, &mut out).unwrap();
     let count = Qp::LONGEST / MTU;
     for n in 0..=count {
@@ -104,7 +105,7 @@ fn a_shared_receive_is_checked_against_its_own_domain() {
         let mut qp = responder(&memory, true);
         let mut shared = ReceiveQueue::new(4, QUEUES);
         shared.post(ReceiveRequest { wr_id: 5, sge: vec![Sge { address: start as u64, length, lkey }] });
-        let mut out = Ctx::new(now(), &memory);
+        let mut out = Ctx::new(Instant::now(), &memory);
         out.shared = Some(&mut shared);
         qp.receive(Packet { opcode: SEND_ONLY, dest_qp: 17, payload: vec![1; 8], ..Packet::default() }, &mut out);
         assert_eq!(qp.state() == State::Rts, arrives, "{:?}", out.effects);
@@ -115,13 +116,11 @@ fn a_shared_receive_is_checked_against_its_own_domain() {
 #[test]
 fn a_plain_write_carries_no_solicited_event() {
     for (is_send, immediate, expected) in [(true, None, true), (false, Some(7), true), (false, None, false)] {
-        let mut side = Side::new(17, 18, 4096, attributes(0, 0, 7, 7));
-        let (local, remote) = (Local::SgList(vec![side.piece(0, 8)]), Remote { address: 1, rkey: 1 });
-        let work = if is_send { Work::Send } else { Work::Write(remote) };
-        let request =
-            SendRequest { wr_id: 1, work, local, length: 8, immediate, signaled: true, solicited: true, fence: false };
-        side.act(now(), |qp, out| qp.post_send(request, out)).unwrap();
-        side.act(now(), Qp::tick);
+        let (mut side, now) = (Side::new(17, 18, 4096, attributes(0, 0, 7, 7)), Instant::now());
+        let work = if is_send { Work::Send } else { Work::Write(Remote { address: 1, rkey: 1 }) };
+        let request = SendRequest { immediate, solicited: true, ..request(1, work, side.piece(0, 8)) };
+        side.post_send(now, request);
+        side.act(now, Qp::tick);
         assert_eq!(side.take_out()[0].solicited, expected, "{work:?} {immediate:?}");
     }
 }

@@ -1,26 +1,21 @@
 //! READs of many packets, as many under way as agreed, over a wire with one fault; and responses that are none.
 
 use crate::pair;
-use crate::pair::{attributes, Fault, Pair, Side, MTU};
+use crate::pair::{attributes, request, Fault, Pair, Side, MTU};
 use nic::completion::Status;
 use nic::packet::{Aeth, Packet};
 use nic::psn::Psn;
 use nic::qp::Qp;
-use nic::work::{Local, Remote, SendRequest, Work};
+use nic::work::{Remote, Work};
+use std::time::Instant;
 
 const READS: usize = 4;
-
-fn read(wr_id: u64, piece: nic::memory::Sge, remote: Remote) -> SendRequest {
-    let (work, local, length) = (Work::Read(remote), Local::SgList(vec![piece]), piece.length);
-    SendRequest { wr_id, work, local, length, immediate: None, signaled: true, solicited: false, fence: false }
-}
 
 /// READs of so many packets each, of which two are under way at a time, and a fault at one packet of all. How they ended.
 fn ended(packets: usize, at: usize, fault: Fault) -> Vec<Status> {
     let length = packets * MTU as usize;
     let size = READS * length;
-    let client = Side::new(17, 18, size, attributes(0, 0, 7, 7));
-    let server = Side::new(18, 17, size, attributes(0, 0, 7, 7));
+    let [client, server] = [(17, 18), (18, 17)].map(|(own, peer)| Side::new(own, peer, size, attributes(0, 0, 7, 7)));
     let mut faults = vec![Fault::Pass; at];
     faults.push(fault);
     let mut pair = Pair::new(client, server, faults);
@@ -28,9 +23,8 @@ fn ended(packets: usize, at: usize, fault: Fault) -> Vec<Status> {
     pair.server.fill(0, &bytes);
     for number in 0..READS {
         let remote = Remote { address: pair.server.address(number * length), rkey: pair.server.key };
-        let request = read(number as u64, pair.client.piece(number * length, length), remote);
-        let now = pair.now;
-        pair.client.act(now, |qp, out| qp.post_send(request, out)).unwrap();
+        let piece = pair.client.piece(number * length, length);
+        pair.client.post_send(pair.now, request(number as u64, Work::Read(remote), piece));
     }
     assert!(pair.run(|_| ()));
     let ended: Vec<_> = pair.client.sent.iter().map(|wc| wc.status).collect();
@@ -51,16 +45,14 @@ fn one_fault_at_any_packet_of_pipelined_reads_is_mended() {
 }
 
 /// Responses to a READ of so many bytes: operation code, syndrome, and how many bytes each brings. How the READ ended.
-fn answered(length: u32, responses: &[(u8, u8, usize)]) -> Option<Status> {
-    let mut side = Side::new(17, 18, 4096, attributes(0, 0, 7, 7));
-    let request = read(1, side.piece(0, length as usize), Remote { address: 1, rkey: 1 });
-    let now = pair::now();
-    side.act(now, |qp, out| qp.post_send(request, out)).unwrap();
+fn answered(length: usize, responses: &[(u8, u8, usize)]) -> Option<Status> {
+    let (mut side, now) = (Side::new(17, 18, 4096, attributes(0, 0, 7, 7)), Instant::now());
+    side.post_send(now, request(1, Work::Read(Remote { address: 1, rkey: 1 }), side.piece(0, length)));
     side.act(now, Qp::tick);
     for (psn, (opcode, syndrome, length)) in responses.iter().enumerate() {
         let (opcode, syndrome, psn, payload) = (*opcode, *syndrome, Psn::new(psn as u32), vec![9; *length]);
-        let packet = Packet { opcode, aeth: Aeth { syndrome, msn: 0 }, dest_qp: 17, psn, payload, ..Packet::default() };
-        side.act(now, |qp, out| qp.receive(packet, out));
+        let aeth = Aeth { syndrome, msn: 0 };
+        side.receive(now, Packet { opcode, aeth, dest_qp: 17, psn, payload, ..Packet::default() });
     }
     side.sent.first().map(|wc| wc.status)
 }
@@ -71,30 +63,26 @@ fn a_read_is_answered_by_the_responses_of_its_packets_alone() {
     const ACK: u8 = 0x1f;
     const MTU: usize = pair::MTU as usize;
     let [first, middle, last, only] = [0x0d, 0x0e, 0x0f, 0x10];
-    assert_eq!(answered(8, &[(only, ACK, 8)]), Some(Status::Success));
-    assert_eq!(answered(600, &[(first, ACK, MTU), (middle, 0, MTU), (last, ACK, 88)]), Some(Status::Success));
-    // A requester that had asked again, from the second packet on, gets two messages.
-    assert_eq!(answered(600, &[(first, ACK, MTU), (first, ACK, MTU), (last, ACK, 88)]), Some(Status::Success));
-    assert_eq!(answered(600, &[(first, ACK, MTU), (middle, 0, MTU), (only, ACK, 88)]), Some(Status::Success));
     let (whole, rest) = ((first, ACK, MTU), (middle, 0, MTU));
-    for responses in [
-        vec![(first, ACK, 8)],
-        vec![(middle, 0, 8)],
-        vec![(last, ACK, 8)],
-        vec![(only, 0x62, 8)],
-        vec![(only, 0x20, 8)],
+    for (length, responses, expected) in [
+        (8, vec![(only, ACK, 8)], Status::Success),
+        (600, vec![whole, rest, (last, ACK, 88)], Status::Success),
+        // A requester that had asked again, from the second packet on, gets two messages.
+        (600, vec![whole, whole, (last, ACK, 88)], Status::Success),
+        (600, vec![whole, rest, (only, ACK, 88)], Status::Success),
+        (8, vec![(first, ACK, 8)], Status::BadRespErr),
+        (8, vec![(middle, 0, 8)], Status::BadRespErr),
+        (8, vec![(last, ACK, 8)], Status::BadRespErr),
+        (8, vec![(only, 0x62, 8)], Status::BadRespErr),
+        (8, vec![(only, 0x20, 8)], Status::BadRespErr),
+        (600, vec![rest], Status::BadRespErr),
+        (600, vec![(only, ACK, MTU)], Status::BadRespErr),
+        (600, vec![(first, 0x61, MTU)], Status::BadRespErr),
+        (600, vec![whole, (last, ACK, MTU)], Status::BadRespErr),
+        (600, vec![whole, rest, (middle, 0, 88)], Status::BadRespErr),
+        (600, vec![whole, rest, (first, ACK, 88)], Status::BadRespErr),
+        (600, vec![whole, rest, (last, 0x63, 88)], Status::BadRespErr),
     ] {
-        assert_eq!(answered(8, &responses), Some(Status::BadRespErr), "{responses:?}");
-    }
-    for responses in [
-        vec![(middle, 0, MTU)],
-        vec![(only, ACK, MTU)],
-        vec![(first, 0x61, MTU)],
-        vec![whole, (last, ACK, MTU)],
-        vec![whole, rest, (middle, 0, 88)],
-        vec![whole, rest, (first, ACK, 88)],
-        vec![whole, rest, (last, 0x63, 88)],
-    ] {
-        assert_eq!(answered(600, &responses), Some(Status::BadRespErr), "{responses:?}");
+        assert_eq!(answered(length, &responses), Some(expected), "{responses:?}");
     }
 }

@@ -11,7 +11,9 @@ use nic::packet::Packet;
 use nic::psn::Psn;
 pub use nic::qp::Attributes;
 use nic::qp::{mask, Limits, Qp, Settings, State};
-use nic::work::ReceiveRequest;
+use nic::work::{Local, ReceiveRequest, SendRequest, Work};
+use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -94,6 +96,14 @@ impl Side {
         self.act(now, |qp, out| qp.post_receive(ReceiveRequest { wr_id, sge: vec![piece] }, out))
     }
 
+    pub fn post_send(&mut self, now: Instant, request: SendRequest) {
+        self.act(now, |qp, out| qp.post_send(request, out)).unwrap();
+    }
+
+    pub fn receive(&mut self, now: Instant, packet: Packet) {
+        self.act(now, |qp, out| qp.receive(packet, out));
+    }
+
     /// What it has sent since it was asked last.
     pub fn take_out(&mut self) -> Vec<Packet> {
         self.out.drain(..).collect()
@@ -116,13 +126,17 @@ impl Side {
     }
 }
 
-/// So many cases; under Miri, which is a thousand times slower, some.
-pub fn cases(all: u32) -> u32 {
-    if cfg!(miri) {
-        20
-    } else {
-        all
-    }
+/// A request whose bytes are, or come to, this piece.
+pub fn request(wr_id: u64, work: Work, piece: Sge) -> SendRequest {
+    let (local, length) = (Local::SgList(vec![piece]), piece.length);
+    SendRequest { wr_id, work, local, length, immediate: None, signaled: true, solicited: false, fence: false }
+}
+
+/// Looks at so many cases; under Miri, which is a thousand times slower, at some.
+pub fn hold<S: Strategy>(cases: u32, inputs: S, look: impl Fn(S::Value) -> Result<(), TestCaseError>) {
+    let cases = if cfg!(miri) { 20 } else { cases };
+    let config = ProptestConfig { failure_persistence: None, max_shrink_iters: 2_000, cases, ..Default::default() };
+    TestRunner::new(config).run(&inputs, look).unwrap_or_else(|error| panic!("{error}"));
 }
 
 /// The bytes of numbers.
@@ -137,15 +151,10 @@ pub fn up(qp: &mut Qp, memory: &Memory, attributes: Attributes) {
         mask::AV | mask::PATH_MTU | mask::DEST_QPN | mask::RQ_PSN | mask::MAX_DEST_RD_ATOMIC | mask::MIN_RNR_TIMER;
     let rts = mask::TIMEOUT | mask::RETRY_CNT | mask::RNR_RETRY | mask::SQ_PSN | mask::MAX_QP_RD_ATOMIC;
     let init = mask::PKEY_INDEX | mask::PORT | mask::ACCESS_FLAGS;
-    let mut out = Ctx::new(now(), memory);
+    let mut out = Ctx::new(Instant::now(), memory);
     for (bits, state) in [(init, State::Init), (rtr, State::Rtr), (rts, State::Rts)] {
         qp.modify(bits | mask::STATE, state, &attributes, &mut out).unwrap();
     }
-}
-
-/// When a test begins.
-pub fn now() -> Instant {
-    Instant::now()
 }
 
 /// Attributes for tests: short time-outs, and any PSN.
@@ -165,20 +174,50 @@ pub fn attributes(ours: u32, peers: u32, retries: u8, rnr_retries: u8) -> Attrib
     }
 }
 
+pub const SERVER: usize = 0;
+pub const CLIENT: usize = 1;
+
+/// What happens to packets or messages, in their order; those behind the end pass.
+pub struct Wire<T> {
+    faults: VecDeque<Fault>,
+    /// Under way: to whom, and how many others pass before.
+    items: VecDeque<(usize, u8, T)>,
+}
+
+impl<T: Clone> Wire<T> {
+    pub fn new(faults: Vec<Fault>) -> Wire<T> {
+        Wire { faults: faults.into(), items: VecDeque::new() }
+    }
+
+    pub fn send(&mut self, to: usize, item: T) {
+        let copies = match self.faults.pop_front().unwrap_or(Fault::Pass) {
+            Fault::Pass => vec![0],
+            Fault::Drop => vec![],
+            Fault::Duplicate => vec![0, 0],
+            Fault::Late(later) => vec![later],
+        };
+        self.items.extend(copies.into_iter().map(|later| (to, later, item.clone())));
+    }
+
+    /// The next one that may arrive: a late one lets others pass, as long as there are any.
+    pub fn take(&mut self) -> Option<(usize, T)> {
+        let ready = self.items.iter().position(|(_, later, _)| *later == 0).unwrap_or(0);
+        self.items.iter_mut().take(ready).for_each(|(_, later, _)| *later = later.saturating_sub(1));
+        self.items.remove(ready).map(|(to, _, item)| (to, item))
+    }
+}
+
 /// Two sides and the wire between them.
 pub struct Pair {
     pub client: Side,
     pub server: Side,
     pub now: Instant,
-    /// What happens to the packets, in their order; those behind the end pass.
-    faults: VecDeque<Fault>,
-    /// Packets under way: to the server or not, and how many others pass before it.
-    wire: VecDeque<(bool, u8, Packet)>,
+    wire: Wire<Packet>,
 }
 
 impl Pair {
     pub fn new(client: Side, server: Side, faults: Vec<Fault>) -> Pair {
-        Pair { client, server, now: Instant::now(), faults: faults.into(), wire: VecDeque::new() }
+        Pair { client, server, now: Instant::now(), wire: Wire::new(faults) }
     }
 
     /// Lets happen what can happen, and time go on when nothing can. Before time goes on, `idle` is asked for more to do.
@@ -186,20 +225,18 @@ impl Pair {
     pub fn run(&mut self, mut idle: impl FnMut(&mut Pair)) -> bool {
         for _ in 0..200_000 {
             self.collect();
-            if let Some((to_server, _, packet)) = self.next_packet() {
-                let side = if to_server { &mut self.server } else { &mut self.client };
-                side.act(self.now, |qp, out| qp.receive(packet, out));
+            if let Some((to, packet)) = self.wire.take() {
+                let side = if to == SERVER { &mut self.server } else { &mut self.client };
+                side.receive(self.now, packet);
                 continue;
             }
             idle(self);
             for side in [&mut self.client, &mut self.server] {
                 side.act(self.now, Qp::tick);
             }
-            self.collect();
-            if !self.wire.is_empty() || self.client.qp.is_busy() || self.server.qp.is_busy() {
-                continue;
-            }
+            let is_busy = [&self.client, &self.server].iter().any(|side| side.qp.is_busy() || !side.out.is_empty());
             match self.client.qp.deadline().into_iter().chain(self.server.qp.deadline()).min() {
+                _ if is_busy => {}
                 Some(next) => self.now = next.max(self.now + Duration::from_micros(1)),
                 None => return true,
             }
@@ -208,26 +245,7 @@ impl Pair {
     }
 
     fn collect(&mut self) {
-        for to_server in [true, false] {
-            let side = if to_server { &mut self.client } else { &mut self.server };
-            while let Some(packet) = side.out.pop_front() {
-                match self.faults.pop_front().unwrap_or(Fault::Pass) {
-                    Fault::Pass => self.wire.push_back((to_server, 0, packet)),
-                    Fault::Drop => {}
-                    Fault::Duplicate => {
-                        self.wire.push_back((to_server, 0, packet.clone()));
-                        self.wire.push_back((to_server, 0, packet));
-                    }
-                    Fault::Late(later) => self.wire.push_back((to_server, later, packet)),
-                }
-            }
-        }
-    }
-
-    /// The next packet that may arrive: a late one lets others pass, as long as there are any.
-    fn next_packet(&mut self) -> Option<(bool, u8, Packet)> {
-        let ready = self.wire.iter().position(|(_, later, _)| *later == 0).unwrap_or(0);
-        self.wire.iter_mut().take(ready).for_each(|(_, later, _)| *later = later.saturating_sub(1));
-        self.wire.remove(ready)
+        self.client.take_out().into_iter().for_each(|packet| self.wire.send(SERVER, packet));
+        self.server.take_out().into_iter().for_each(|packet| self.wire.send(CLIENT, packet));
     }
 }
