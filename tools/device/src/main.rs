@@ -8,9 +8,9 @@
 
 mod runner;
 
-use anyhow::{bail, Context, Result};
+use anyhow::{bail, Result};
 use clap::{Parser, Subcommand};
-use run::programs::{self, Lesson, Node, CLIENT, SERVER};
+use run::programs::{Lesson, Node, CLIENT, SERVER};
 use runner::{library, Options, Run};
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -89,13 +89,8 @@ impl Command {
     fn into_run(self) -> Result<Option<Run>> {
         let (name, nodes, options, shell) = match self {
             Command::Library => return Ok(None),
-            Command::Run { lesson: Lesson { lesson, server_args, client_args, clients }, options } => {
-                let number = programs::number(&lesson);
-                let number = number.with_context(|| format!("`{lesson}` is no lesson; an example is lesson-04"))?;
-                let server = programs::server(number, &server_args);
-                let client = programs::client(number, "$SERVER", &client_args);
-                let mut nodes = vec![Node::new(SERVER, &*server), Node::new(CLIENT, &*client)];
-                programs::multiply_client(&mut nodes, clients);
+            Command::Run { lesson, options } => {
+                let (number, nodes) = lesson.nodes("$SERVER")?;
                 (number.to_owned(), nodes, options, false)
             }
             Command::Exec { server, client, nodes, options } => {

@@ -7,20 +7,21 @@
 #   lab_program   serial port that carries what the program prints on standard output
 #   lab_error     and on standard error
 #
-# The conversation, one line each. What the guest says goes through the kernel's log, as only the kernel prints whole lines
+# The conversation, one line each; what is longer comes on the drive. What the guest says goes through the kernel's log, as only the kernel prints whole lines
 # there; they begin with @, behind the kernel's own time:
 #   guest  @ready               set up; the state of the machine is saved at this point
 #   host   load SECONDS.NANOS   set the clock, unpack the drive with the machine's name and its program
 #   guest  @loaded, or @failed REASON
 #   host   inspect COMMAND      run a shell command
 #   guest  @| LINE …, @inspected
-#   host   await [COMMAND]      tell when COMMAND succeeds; without one, when something listens, on RDMA or TCP
+#   host   await                tell when /run/ready succeeds; without that file, when something listens, on RDMA or TCP
 #   guest  @listening, or @silent after about ten seconds without a listener
 #   host   start                start the program
 #   guest  @exit STATUS
 #   host   kill                 end the program with SIGKILL
 #   guest  @on NODE COMMAND     said by /usr/bin/on: start this on that machine
 #   host   also COMMAND         start it beside the program
+#   host   fault NUMBER         start /run/fault-NUMBER so
 #   guest  @also STATUS: COMMAND
 
 # shellcheck disable=SC2154 # lab_* come from the kernel's command line
@@ -131,11 +132,11 @@ listens() {
 }
 
 await() {
-    if [ -z "$1" ]; then
+    if [ ! -e /run/ready ]; then
         if listens; then say listening; else say silent; fi
         return
     fi
-    until /bin/sh -c ". /run/environment; $1" </dev/null >/dev/null 2>&1; do
+    until /bin/sh -c '. /run/environment; . /run/ready' </dev/null >/dev/null 2>&1; do
         usleep 10000
     done
     say listening
@@ -154,9 +155,8 @@ start() {
 
 also() {
     cd /root && setsid /bin/sh -c "$1" </dev/null >"/dev/$lab_program" 2>&1
-    # The kernel's log takes no longer record, as in `inspect`.
-    # shellcheck disable=SC3057 # busybox has it
-    say "also $?: ${1:0:900}"
+    # The kernel's log takes no longer record, as in `inspect`, and one line.
+    say "also $?: $(printf '%.900s' "$1" | tr '\n' ' ')"
 }
 
 inspect() {
@@ -174,9 +174,10 @@ obey() {
         case $word in
         load) load "$rest" ;;
         inspect) inspect "$rest" ;;
-        await) (await "$rest" &) ;;
+        await) (await &) ;;
         start) (start &) ;;
         also) (also "$rest" &) ;;
+        fault) (also "$(cat "/run/fault-$rest")" &) ;;
         kill) kill -9 "-$(cat /run/program.pid)" ;;
         *) say "unknown $word" ;;
         esac

@@ -1,4 +1,4 @@
-//! The host's end of the conversation with a machine's first process (`guest/init.sh`).
+//! The host's end of the conversation with a machine's first process. `guest/init.sh` lists what each says.
 
 use crate::interrupt::Interrupt;
 use anyhow::{bail, ensure, Context, Result};
@@ -9,54 +9,22 @@ use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::time::Instant;
 
-/// The longest line that an agent takes, in bytes: its terminal cuts what is longer, up to 4,095 (termios(3), canonical mode).
-const LONGEST: usize = 4000;
 /// How many lines of the kernel's console are kept for an error message.
 const KEPT: usize = 15;
 
-/// What the agent says: see `guest/init.sh`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Message {
-    Ready,
-    Loaded,
-    Listening,
-    Silent,
-    Output(String),
-    Inspected,
-    Exit(i32),
-    /// A program in the machine wants a command to be started on a node: `on NODE COMMAND`.
-    On(String, String),
-    /// A command that was started for another node has ended, with its status and the command.
-    Also(String),
-    Failed(String),
-}
+/// What the agent says: a word, and what follows it.
+pub type Message = (String, String);
 
-impl Message {
-    /// Behind what the kernel puts in front of each line: its time, and with some kernels the caller, in brackets.
-    fn parse(line: &str) -> Option<Self> {
-        let mut text = line;
-        while let Some((_, rest)) = text.strip_prefix('[').and_then(|text| text.split_once(']')) {
-            text = rest;
-        }
-        let text = text.trim_start().strip_prefix('@')?;
-        let (word, rest) = text.split_once(' ').unwrap_or((text, ""));
-        Some(match word {
-            "ready" => Self::Ready,
-            "loaded" => Self::Loaded,
-            "listening" => Self::Listening,
-            "silent" => Self::Silent,
-            "|" => Self::Output(rest.to_owned()),
-            "inspected" => Self::Inspected,
-            "exit" => Self::Exit(rest.parse().ok()?),
-            "on" => {
-                let (node, command) = rest.split_once(' ')?;
-                Self::On(node.to_owned(), command.to_owned())
-            }
-            "also" => Self::Also(rest.to_owned()),
-            "failed" => Self::Failed(rest.to_owned()),
-            _ => return None,
-        })
+/// The message in a line of the console, behind what the kernel puts in front of each: its time, and with some kernels the
+/// caller, in brackets.
+fn message(line: &str) -> Option<Message> {
+    let mut text = line;
+    while let Some((_, rest)) = text.strip_prefix('[').and_then(|text| text.split_once(']')) {
+        text = rest;
     }
+    let text = text.trim_start().strip_prefix('@')?;
+    let (word, rest) = text.split_once(' ').unwrap_or((text, ""));
+    Some((word.to_owned(), rest.to_owned()))
 }
 
 /// The console of a machine: the agent's lines, and the kernel's between them.
@@ -82,17 +50,11 @@ impl Agent {
     }
 
     /// Says one line to the agent. A machine that is gone hears nothing; that shows when it is read.
-    ///
-    /// # Errors
-    /// The line would not arrive as it is, or its machine takes nothing any more.
     pub fn say(&mut self, line: &str) -> Result<()> {
-        check_line(line)?;
-        match self.console.write_all(format!("{line}\n").as_bytes()) {
-            Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                bail!("the {} takes no more commands: it does not read its console\n{}", self.name, self.console_end())
-            }
-            _ => Ok(()),
-        }
+        let said = self.console.write_all(format!("{line}\n").as_bytes());
+        let is_full = said.is_err_and(|error| error.kind() == ErrorKind::WouldBlock);
+        ensure!(!is_full, "the {} does not read its console\n{}", self.name, self.console_end());
+        Ok(())
     }
 
     /// Reads what has come and gives the next message, without waiting.
@@ -114,17 +76,17 @@ impl Agent {
         }
     }
 
-    /// Whether a certain message has come; others are dropped.
-    fn has_said(&mut self, wanted: &Message) -> Result<bool> {
-        while let Some(message) = self.receive() {
-            if let Message::Failed(reason) = &message {
-                bail!("the {} could not be set up: {reason}\n{}", self.name, self.console_end());
+    /// Whether it has said a certain word; other messages are dropped.
+    fn has_said(&mut self, wanted: &str) -> Result<bool> {
+        while let Some((word, rest)) = self.receive() {
+            if word == "failed" {
+                bail!("the {} could not be set up: {rest}\n{}", self.name, self.console_end());
             }
-            if message == *wanted {
+            if word == wanted {
                 return Ok(true);
             }
         }
-        ensure!(!self.closed, "the {} ended before it was {wanted:?}\n{}", self.name, self.console_end());
+        ensure!(!self.closed, "the {} ended before it was {wanted}\n{}", self.name, self.console_end());
         Ok(false)
     }
 
@@ -138,7 +100,7 @@ impl Agent {
     }
 
     fn sort(&mut self, line: String) {
-        match Message::parse(&line) {
+        match message(&line) {
             Some(message) => self.messages.push_back(message),
             None if line.is_empty() => {}
             None => {
@@ -152,29 +114,9 @@ impl Agent {
     }
 }
 
-/// Whether a command arrives as it is: on the terminal that brings it, characters such as Ctrl-U and the newline act.
-pub fn check_line(command: &str) -> Result<()> {
-    ensure!(
-        command.len() <= LONGEST,
-        "a command of more than {LONGEST} bytes is too long for a machine that runs: put it into a script, and bring that along \
-         (--bring PATH). It begins with {:.60}",
-        command
-    );
-    let acts = |c: &char| c.is_ascii_control() && *c != '\t';
-    if let Some(character) = command.chars().find(acts) {
-        bail!("a machine that runs takes a command of one line, and this one holds {character:?}: {command:?}");
-    }
-    Ok(())
-}
-
-/// Waits for a certain message of all agents. All consoles are read meanwhile: a socket is full after a few hundred bytes, and
-/// what a kernel says to a port that takes nothing is lost.
-pub fn await_all(
-    mut agents: Vec<&mut Agent>,
-    wanted: &Message,
-    interrupt: &Interrupt,
-    deadline: Instant,
-) -> Result<()> {
+/// Waits until all agents have said a certain word. All consoles are read meanwhile: a socket is full after a few hundred bytes,
+/// and what a kernel says to a port that takes nothing is lost.
+pub fn await_all(mut agents: Vec<&mut Agent>, wanted: &str, interrupt: &Interrupt, deadline: Instant) -> Result<()> {
     loop {
         let mut silent = Vec::new();
         for agent in agents {
@@ -184,7 +126,7 @@ pub fn await_all(
         }
         agents = silent;
         let Some(first) = agents.first() else { return Ok(()) };
-        ensure!(Instant::now() < deadline, "the {} was not {wanted:?} in time\n{}", first.name, first.console_end());
+        ensure!(Instant::now() < deadline, "the {} was not {wanted} in time\n{}", first.name, first.console_end());
         let streams: Vec<_> = agents.iter().map(|agent| (agent.console.as_fd(), false)).collect();
         interrupt.wait(&streams, deadline)?;
     }
@@ -195,34 +137,21 @@ mod tests {
     use super::*;
     use std::time::Duration;
 
-    fn agent() -> (Agent, UnixStream) {
-        let (ours, guests) = UnixStream::pair().unwrap();
-        (Agent::new("server", ours).unwrap(), guests)
-    }
-
-    fn awaited(mut agent: Agent, wanted: Message, deadline: Instant) -> anyhow::Error {
-        await_all(vec![&mut agent], &wanted, &Interrupt::default(), deadline).unwrap_err()
-    }
-
-    #[test]
-    fn a_machine_that_dies_or_gives_up_ends_the_wait() {
-        let soon = Instant::now() + Duration::from_secs(5);
-        let (first, mut guest) = agent();
-        guest.write_all(b"modprobe: no rxe\n@failed no RDMA device\n").unwrap();
-        let error = awaited(first, Message::Ready, soon);
-        assert!(error.to_string().contains("no RDMA device\nThe end of its console:\n  modprobe: no rxe"), "{error}");
-
-        let (second, guest) = agent();
-        drop(guest);
-        let error = awaited(second, Message::Ready, soon);
-        assert!(error.to_string().starts_with("the server ended before it was Ready"), "{error}");
+    /// How a wait for a machine ends that says this, and then goes or stays.
+    fn awaited(says: &str, stays: bool) -> String {
+        let (ours, mut guests) = UnixStream::pair().unwrap();
+        guests.write_all(says.as_bytes()).unwrap();
+        let _guests = stays.then_some(guests);
+        let deadline = Instant::now() + Duration::from_millis(if stays { 20 } else { 5000 });
+        let mut agent = Agent::new("server", ours).unwrap();
+        await_all(vec![&mut agent], "ready", &Interrupt::default(), deadline).unwrap_err().to_string()
     }
 
     #[test]
-    fn silence_ends_at_the_deadline() {
-        let (agent, _guest) = agent();
-        let soon = Instant::now() + Duration::from_millis(20);
-        let error = awaited(agent, Message::Loaded, soon);
-        assert!(error.to_string().starts_with("the server was not Loaded in time"), "{error}");
+    fn a_machine_that_gives_up_dies_or_is_silent_ends_the_wait() {
+        let error = awaited("modprobe: no rxe\n[1.2][T1] @failed no RDMA device\n", true);
+        assert!(error.contains("no RDMA device\nThe end of its console:\n  modprobe: no rxe"), "{error}");
+        assert!(awaited("", false).starts_with("the server ended before it was ready"));
+        assert!(awaited("@loaded\n", true).starts_with("the server was not ready in time"));
     }
 }

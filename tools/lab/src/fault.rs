@@ -14,7 +14,7 @@ It is done once, as soon as a log line of any node has WORDS in it, or a packet 
 
 /// Something done on purpose while the programs run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Fault {
+pub enum Fault {
     /// The program gets SIGKILL.
     Kill,
     /// The machine loses its power.
@@ -24,20 +24,16 @@ pub(crate) enum Fault {
 }
 
 /// A fault that waits for its moment.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Trap {
-    pub(crate) fault: Fault,
+    pub fault: Fault,
     /// The node that suffers it.
-    pub(crate) node: String,
+    pub node: String,
     /// What sets it off: a part of a log line of any node, or `NODE sends PACKET`.
-    pub(crate) when: String,
+    pub when: String,
 }
 
 impl Trap {
-    pub(crate) fn new(fault: Fault, node: &str, when: &str) -> Self {
-        Self { fault, node: node.to_owned(), when: when.to_owned() }
-    }
-
     /// Reads `kill server when WORDS` and the like.
     ///
     /// # Errors
@@ -56,11 +52,11 @@ impl Trap {
             ("on", command) if !command.is_empty() => Fault::Command(command.to_owned()),
             _ => bail!("`{what}` is none of: kill NODE, power-off NODE, on NODE COMMAND"),
         };
-        Ok(Self::new(fault, node, when))
+        Ok(Self { fault, node: node.to_owned(), when: when.to_owned() })
     }
 
     /// The command that its node has to have the programs for.
-    pub(crate) fn command(&self) -> Option<&str> {
+    pub fn command(&self) -> Option<&str> {
         if let Fault::Command(command) = &self.fault {
             Some(command)
         } else {
@@ -75,16 +71,12 @@ mod tests {
 
     #[test]
     fn a_fault_has_a_node_and_a_moment() {
-        let parse = |text: &str| Trap::parse(text).ok();
-        let trap = |fault, node: &str, when: &str| Some(Trap::new(fault, node, when));
-        assert_eq!(parse("kill server when a  b"), trap(Fault::Kill, "server", "a  b"));
-        assert_eq!(parse("power-off worker-1 when x when y"), trap(Fault::PowerOff, "worker-1", "x when y"));
+        let trap = Trap::parse("on client ip link set eth0 down; sleep 1 when x when y").unwrap();
         let command = Fault::Command("ip link set eth0 down; sleep 1".to_owned());
-        assert_eq!(parse("on client ip link set eth0 down; sleep 1 when x"), trap(command, "client", "x"));
-        for wrong in
-            ["", "kill server", "kill server when ", "kill server now when x", "on server when x", "stop a when x"]
+        assert_eq!((trap.fault, trap.node.as_str(), trap.when.as_str()), (command, "client", "x when y"));
+        for wrong in ["kill server", "kill server when ", "kill server now when x", "on server when x", "stop a when x"]
         {
-            assert_eq!(parse(wrong), None, "{wrong}");
+            assert!(Trap::parse(wrong).is_err(), "{wrong}");
         }
     }
 }

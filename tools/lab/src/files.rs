@@ -2,17 +2,25 @@
 
 use crate::interrupt::Interrupt;
 use anyhow::{Context, Result};
-use rustix::fs::{flock, FlockOperation};
+use rustix::fs::flock;
+pub use rustix::fs::FlockOperation::{self, NonBlockingLockExclusive as CHANGE, NonBlockingLockShared as READ};
 use rustix::io::Errno;
 use std::cmp::Reverse;
 use std::env;
 use std::fs::{self, File};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 pub fn read(path: &Path) -> Result<Vec<u8>> {
     fs::read(path).with_context(|| format!("cannot read {}", path.display()))
+}
+
+/// What tells a file from others that were at its place before: path, size and time of change. To read it would take longer.
+pub fn stamp(path: &Path) -> Result<(PathBuf, u64, i64, i64)> {
+    let metadata = fs::metadata(path).with_context(|| format!("cannot look at {}", path.display()))?;
+    Ok((path.to_owned(), metadata.len(), metadata.mtime(), metadata.mtime_nsec()))
 }
 
 /// Writes a whole file so that it is there completely or not at all, and creates its folder.
@@ -54,21 +62,10 @@ pub fn newest_first(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// Removes all but the newest `count` of a folder's entries, and the scratch folders of labs that were killed; call it with
-/// the folder locked. What is in use, or cannot be removed, goes the next time.
+/// the folder locked. What cannot be removed goes the next time.
 pub fn keep_newest(folder: &Path, count: usize) {
     remove_abandoned(folder);
-    for path in newest_first(folder).into_iter().skip(count) {
-        // Nobody begins to use it until it is gone.
-        let opened = File::open(&path);
-        if !opened.as_ref().is_ok_and(|file| flock(file, FlockOperation::NonBlockingLockExclusive).is_err()) {
-            let _ = fs::remove_dir_all(path);
-        }
-    }
-}
-
-/// Marks an entry of such a folder as in use, until the file is closed. Fails while the entry is being removed.
-pub fn mark_as_used(entry: &File) -> Result<()> {
-    flock(entry, FlockOperation::NonBlockingLockShared).context("it is being removed")
+    newest_first(folder).into_iter().skip(count).for_each(|path| drop(fs::remove_dir_all(path)));
 }
 
 /// Removes the scratch folders of labs that were killed; call it with the folder locked.
@@ -94,9 +91,10 @@ fn whose(folder: &Path) -> String {
 /// How long another lab may hold a lock: a download on a slow line, or a boot on a slow machine.
 const LOCK_LIMIT: Duration = Duration::from_secs(600);
 
-/// Locks a folder, which is created if need be, against other labs. `work` is what the one who holds the lock is doing.
-/// The lock ends with the file that is returned, also if this process is killed.
-pub fn lock(folder: &Path, work: &str, interrupt: &Interrupt) -> Result<File> {
+/// Locks a folder, which is created if need be, against other labs: for itself, or together with those that only read there.
+/// `work` is what the one who holds the lock is doing. The lock ends with the file that is returned, also if this process is
+/// killed.
+pub fn lock(folder: &Path, how: FlockOperation, work: &str, interrupt: &Interrupt) -> Result<File> {
     let path = folder.join("lock");
     let open = || -> std::io::Result<File> {
         fs::create_dir_all(folder)?;
@@ -105,7 +103,7 @@ pub fn lock(folder: &Path, work: &str, interrupt: &Interrupt) -> Result<File> {
     let file = open().with_context(|| format!("cannot write {}{}", path.display(), whose(folder)))?;
     let limit = Instant::now() + LOCK_LIMIT;
     let mut told = false;
-    while let Err(error) = flock(&file, FlockOperation::NonBlockingLockExclusive) {
+    while let Err(error) = flock(&file, how) {
         let is_held = matches!(error, Errno::WOULDBLOCK | Errno::INTR);
         anyhow::ensure!(
             is_held,
@@ -122,41 +120,26 @@ pub fn lock(folder: &Path, work: &str, interrupt: &Interrupt) -> Result<File> {
     Ok(file)
 }
 
+/// Runs a command whose output only matters when it fails.
+pub fn succeed(command: &mut Command) -> Result<()> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let output = command.output().with_context(|| format!("cannot run `{name}`"))?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    anyhow::ensure!(output.status.success(), "{command:?} failed ({}):\n{}", output.status, said.trim());
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn the_newest_are_kept_and_what_a_killed_lab_began_goes() {
+    fn a_second_lab_waits_for_a_lock_unless_both_only_read() {
         let folder = tempfile::tempdir().unwrap();
-        for (age, name) in ["6.1.0-9", "6.1.0-56", "6.12", ".new-killed"].iter().enumerate() {
-            let path = folder.path().join(name);
-            fs::create_dir(&path).unwrap();
-            let time = std::time::SystemTime::UNIX_EPOCH + Duration::from_secs(age as u64);
-            File::open(&path).unwrap().set_modified(time).unwrap();
-        }
-        fs::write(folder.path().join("lock"), b"").unwrap();
-        let used = File::open(folder.path().join("6.1.0-9")).unwrap();
-        mark_as_used(&used).unwrap();
-        keep_newest(folder.path(), 2);
-        let left = |names: &[&str]| names.iter().map(|name| folder.path().join(name)).collect::<Vec<_>>();
-        assert_eq!(newest_first(folder.path()), left(&["6.12", "6.1.0-56", "6.1.0-9"]));
-        drop(used);
-        // A program that another test starts at this moment has the lock, too, until it is another program.
-        let deadline = Instant::now() + Duration::from_secs(10);
-        while newest_first(folder.path()).len() > 2 && Instant::now() < deadline {
-            keep_newest(folder.path(), 2);
-        }
-        assert_eq!(newest_first(folder.path()), left(&["6.12", "6.1.0-56"]));
-        assert!(folder.path().join("lock").exists() && !folder.path().join(".new-killed").exists());
-    }
-
-    #[test]
-    fn a_second_lab_waits_for_the_lock() {
-        let folder = tempfile::tempdir().unwrap();
-        let held = lock(folder.path(), "testing", &Interrupt::default()).unwrap();
+        let lock = |how| lock(folder.path(), how, "testing", &Interrupt::default());
+        let held = [lock(READ).unwrap(), lock(READ).unwrap()];
         std::thread::scope(|scope| {
-            let second = scope.spawn(|| lock(folder.path(), "testing", &Interrupt::default()));
+            let second = scope.spawn(|| lock(CHANGE));
             std::thread::sleep(Duration::from_millis(100));
             assert!(!second.is_finished());
             drop(held);

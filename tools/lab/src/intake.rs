@@ -5,7 +5,6 @@
 //! then the serial port of the same machine is emptied, and only then the frame is forwarded and recorded. What the
 //! receiver prints about it can only come later.
 
-use crate::agent::Message;
 use crate::fault::{Fault, Trap};
 use crate::seat::Stage;
 use crate::session::{Session, SERVER, SHELL};
@@ -23,9 +22,9 @@ const BROKEN: [&str; 5] = ["Kernel panic", "BUG: ", "Oops: ", "general protectio
 /// What a kernel says, too, if this host has no time for it.
 const BUSY_HOST: &str = "soft lockup";
 
-impl Session<'_, '_> {
+impl Session<'_> {
     /// Takes what has come from all machines and forwards what goes across the wire.
-    pub(crate) fn take_in(&mut self) -> Result<()> {
+    pub fn take_in(&mut self) -> Result<()> {
         for node in 0..self.seats.len() {
             self.switch.read(node);
             self.read_output(node)?;
@@ -114,20 +113,16 @@ impl Session<'_, '_> {
 
     /// Sets off what waits for these words.
     fn spring(&mut self, text: &str) -> Result<()> {
-        if self.traps.iter().all(|trap| !text.contains(&trap.when)) {
-            return Ok(());
-        }
-        let traps = std::mem::take(&mut self.traps);
-        let (sprung, waiting): (Vec<_>, Vec<_>) = traps.into_iter().partition(|trap| text.contains(&trap.when));
+        let (sprung, waiting): (Vec<_>, Vec<_>) = self.traps.iter().partition(|(_, trap)| text.contains(&trap.when));
         self.traps = waiting;
-        sprung.into_iter().try_for_each(|trap| self.set_off(trap))
+        sprung.into_iter().try_for_each(|(number, trap)| self.set_off(number, trap))
     }
 
-    fn set_off(&mut self, trap: Trap) -> Result<()> {
+    fn set_off(&mut self, number: usize, trap: &Trap) -> Result<()> {
         let Some(victim) = self.run.index(&trap.node) else { return Ok(()) };
         let seat = &mut self.seats[victim];
-        let (act, text) = match trap.fault {
-            Fault::Command(command) => return self.start_also(victim, &trap.node, &command),
+        let (act, text) = match &trap.fault {
+            Fault::Command(command) => return self.start_also(victim, &trap.node, &format!("fault {number}"), command),
             Fault::Kill if seat.stage != Stage::Running => ("kill", "there is no program to kill"),
             Fault::Kill => {
                 seat.agent.say("kill")?;
@@ -150,10 +145,10 @@ impl Session<'_, '_> {
 
     /// What the agent has to say, and the kernel.
     fn take_messages(&mut self, node: usize) -> Result<()> {
-        while let Some(message) = self.seats[node].agent.receive() {
-            match message {
-                Message::Listening => self.start_clients()?,
-                Message::Silent => {
+        while let Some((word, rest)) = self.seats[node].agent.receive() {
+            match word.as_str() {
+                "listening" => self.start_clients()?,
+                "silent" => {
                     if self.seats[SERVER + 1..].iter().any(|seat| seat.stage == Stage::Waiting) {
                         let text = "nothing listens on RDMA or TCP after ten seconds: the clients start all the same \
                                     (--ready COMMAND)";
@@ -161,9 +156,12 @@ impl Session<'_, '_> {
                     }
                     self.start_clients()?;
                 }
-                Message::Exit(status) => self.ended(node, status)?,
-                Message::On(target, command) => self.start_also(node, &target, &command)?,
-                Message::Also(end) => self.recorder.act(Some(node), "exit", &format!("exit status {end}"))?,
+                "exit" => rest.parse().map_or(Ok(()), |status| self.ended(node, status))?,
+                "on" => {
+                    let (target, command) = rest.split_once(' ').unwrap_or((&rest, ""));
+                    self.start_also(node, target, &format!("also {command}"), command)?;
+                }
+                "also" => self.recorder.act(Some(node), "exit", &format!("exit status {rest}"))?,
                 _ => {}
             }
         }
@@ -180,13 +178,13 @@ impl Session<'_, '_> {
         Err(qemu.explain(Error::msg(end)))
     }
 
-    /// Starts a command on another node, beside what runs there.
-    fn start_also(&mut self, asked_by: usize, target: &str, command: &str) -> Result<()> {
+    /// Starts a command on another node, beside what runs there; `told` is how its agent is told.
+    fn start_also(&mut self, asked_by: usize, target: &str, told: &str, command: &str) -> Result<()> {
         let Some(node) = self.run.index(target).filter(|node| self.seats[*node].qemu.is_some()) else {
             let text = format!("there is no node `{target}`; there are: {}", self.run.names().join(", "));
             return self.recorder.act(Some(asked_by), "trouble", &text);
         };
-        self.seats[node].agent.say(&format!("also {command}"))?;
+        self.seats[node].agent.say(told)?;
         self.recorder.act(Some(node), "start", command)
     }
 

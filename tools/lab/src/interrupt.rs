@@ -56,7 +56,7 @@ impl Interrupt {
     }
 
     /// Waits until one of `streams` can be read, one whose flag is set can be written, or `limit` has come.
-    pub(crate) fn wait(&self, streams: &[(BorrowedFd<'_>, bool)], limit: Instant) -> Result<()> {
+    pub fn wait(&self, streams: &[(BorrowedFd<'_>, bool)], limit: Instant) -> Result<()> {
         let flags = |writes: bool| if writes { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
         let signals = self.pipe.iter().map(|pipe| (pipe.as_fd(), false));
         let entries = streams.iter().copied().chain(signals);
@@ -70,7 +70,7 @@ impl Interrupt {
         }
     }
 
-    pub(crate) fn pause(&self, moment: Duration) -> Result<()> {
+    pub fn pause(&self, moment: Duration) -> Result<()> {
         self.wait(&[], Instant::now() + moment)
     }
 }

@@ -4,16 +4,21 @@
 //! unpacked before; the packages that set-up has downloaded (`tools/lab/setup.sh`), unpacked with `dpkg-deb`.
 
 use crate::arch::HOST;
-use crate::files::{self, read, write};
+use crate::files::{self, read, succeed, write};
 use crate::interrupt::Interrupt;
 use crate::options::Options;
 use crate::{libs, modules, unpack};
 use anyhow::{bail, ensure, Context, Result};
+use std::collections::hash_map::DefaultHasher;
 use std::env;
 use std::fs;
-use std::os::unix::fs::{symlink, MetadataExt};
+use std::hash::{Hash, Hasher};
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+/// So many kernels are kept, each is 75 MB. A lab that is about to boot an older one looks for it no further back than this.
+const KEPT: usize = 3;
 
 /// A kernel image and the modules that belong to it.
 #[derive(Debug, Clone)]
@@ -45,17 +50,19 @@ impl Kernel {
 
 /// Finds a kernel in `folder`, or puts one there.
 pub fn find(folder: &Path, options: &Options, interrupt: &Interrupt) -> Result<Kernel> {
-    // Those that were chosen once are of no concern to the runs that choose none.
-    let store = folder.join(if options.kernel.is_empty() { "kernel" } else { "kernels" });
+    let chosen = options.kernel.as_slice();
+    // Those that were chosen once are of no concern to the runs that choose others, or none.
+    let stores = folder.join("kernels");
+    let store = if chosen.is_empty() { folder.join("kernel") } else { stores.join(key(chosen)?) };
+    if !store.exists() {
+        files::keep_newest(&stores, KEPT - 1);
+    }
     // Two first runs at a time must not unpack over each other.
-    let _lock = files::lock(&store, "unpacking the kernel", interrupt)?;
-    let kernel = match (options.kernel.as_slice(), &options.modules) {
-        ([], _) => host_kernel().or_else(|| stored_kernel(&store, "")).map_or_else(|| unpack_downloaded(&store), Ok)?,
+    let _lock = files::lock(&store, files::CHANGE, "unpacking the kernel", interrupt)?;
+    let kernel = match (chosen, &options.modules) {
+        ([], _) => host_kernel().or_else(|| stored_kernel(&store)).map_or_else(|| unpack_downloaded(&store), Ok)?,
         ([vmlinuz], Some(modules)) => named(vmlinuz, modules)?,
-        (packages, None) => {
-            let key = key(packages)?;
-            stored_kernel(&store, &key).map_or_else(|| unpack_packages(&store, packages, &key), Ok)?
-        }
+        (packages, None) => stored_kernel(&store).map_or_else(|| unpack_packages(&store, packages), Ok)?,
         (_, Some(_)) => bail!("--modules belongs to one --kernel, a vmlinuz"),
     };
     let image = bootable(&store, &kernel)?;
@@ -83,20 +90,14 @@ fn named(vmlinuz: &Path, modules: &Path) -> Result<Kernel> {
 
 /// Tells packages from others of the same name.
 fn key(packages: &[PathBuf]) -> Result<String> {
-    let line = |package: &PathBuf| {
-        let metadata = fs::metadata(package).with_context(|| format!("cannot look at {}", package.display()))?;
-        Ok(format!("{} {} {}\n", package.display(), metadata.len(), metadata.mtime()))
-    };
-    packages.iter().map(line).collect()
+    let mut hasher = DefaultHasher::new();
+    packages.iter().map(|package| files::stamp(package)).collect::<Result<Vec<_>>>()?.hash(&mut hasher);
+    Ok(format!("{:016x}", hasher.finish()))
 }
 
-/// The kernel that came last into the store: one folder per release, with `vmlinuz` and `modules/` in it. If it was named,
-/// it is the one with this key.
-fn stored_kernel(store: &Path, key: &str) -> Option<Kernel> {
+/// The kernel that came last into the store: one folder per release, with `vmlinuz` and `modules/` in it.
+fn stored_kernel(store: &Path) -> Option<Kernel> {
     files::newest_first(store).into_iter().find_map(|folder| {
-        if fs::read_to_string(folder.join("key")).unwrap_or_default() != key {
-            return None;
-        }
         let release = folder.file_name()?.to_str()?;
         Kernel::complete(release, folder.join("vmlinuz"), folder.join("modules"))
     })
@@ -106,16 +107,14 @@ fn stored_kernel(store: &Path, key: &str) -> Option<Kernel> {
 /// by one of the same release: size and time of the image tell.
 fn bootable(store: &Path, kernel: &Kernel) -> Result<PathBuf> {
     let image = &kernel.image;
-    let metadata = fs::metadata(image).with_context(|| format!("cannot look at {}", image.display()))?;
-    let name = format!("vmlinux-{:x}-{:x}", metadata.len(), metadata.mtime());
-    let vmlinux = store.join(&kernel.release).join(name);
+    let (_, length, time, _) = files::stamp(image)?;
+    let vmlinux = store.join(&kernel.release).join(format!("vmlinux-{length:x}-{time:x}"));
     if vmlinux.exists() {
         return Ok(vmlinux);
     }
     let Some(elf) = unpack::vmlinux(&read(image)?)? else { return Ok(image.clone()) };
     write(&vmlinux, &elf)?;
-    // Each is 75 MB. A lab that is about to boot an older one looks for it no further back than this.
-    files::keep_newest(store, 3);
+    files::keep_newest(store, KEPT);
     Ok(vmlinux)
 }
 
@@ -130,14 +129,14 @@ fn unpack_downloaded(store: &Path) -> Result<Kernel> {
         modules::RXE,
         HOST.name,
     );
-    let kernel = unpack_packages(store, &packages, "")?;
+    let kernel = unpack_packages(store, &packages)?;
     // 70 to 125 MB that have done their work. What cannot be removed is in nobody's way.
     let _ = fs::remove_dir_all(&folder);
     Ok(kernel)
 }
 
 /// Unpacks packages, and keeps what the lab needs of them.
-fn unpack_packages(store: &Path, packages: &[PathBuf], key: &str) -> Result<Kernel> {
+fn unpack_packages(store: &Path, packages: &[PathBuf]) -> Result<Kernel> {
     eprintln!("lab: unpacking the kernel for the machines (it is not installed)");
     // 400 MB that a lab left behind when it was killed right here.
     files::remove_abandoned(store);
@@ -162,7 +161,6 @@ fn unpack_packages(store: &Path, packages: &[PathBuf], key: &str) -> Result<Kern
     let images = [root.join(format!("boot/vmlinuz-{release}")), modules.join("vmlinuz")];
     let image = images.iter().find(|image| image.exists()).context("the kernel packages hold no vmlinuz")?;
     write(&kept.join("vmlinuz"), &read(image)?)?;
-    write(&kept.join("key"), key.as_bytes())?;
 
     let folder = store.join(&release);
     if folder.exists() {
@@ -186,16 +184,6 @@ fn release_of(root: &Path) -> Result<(String, PathBuf)> {
     Ok((release, folder))
 }
 
-/// Runs a command whose output only matters when it fails.
-fn succeed(command: &mut Command) -> Result<()> {
-    let name = command.get_program().to_string_lossy().into_owned();
-    let output = command.output().with_context(|| format!("cannot run `{name}`"))?;
-    if !output.status.success() {
-        bail!("{command:?} failed ({}):\n{}", output.status, String::from_utf8_lossy(&output.stderr).trim());
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -212,18 +200,6 @@ mod tests {
         assert!(complete());
         fs::remove_file(&image).unwrap();
         assert!(!complete(), "no image");
-    }
-
-    #[test]
-    fn a_kernel_that_was_named_is_found_by_its_key_alone() {
-        let store = tempfile::tempdir().unwrap();
-        let folder = store.path().join("6.1");
-        write(&folder.join("vmlinuz"), b"").unwrap();
-        write(&folder.join("modules/modules.dep"), b"kernel/rdma_rxe.ko:\n").unwrap();
-        let found = |key: &str| stored_kernel(store.path(), key).map(|kernel| kernel.release);
-        assert_eq!((found(""), found("x")), (Some("6.1".to_owned()), None));
-        write(&folder.join("key"), b"x").unwrap();
-        assert_eq!((found(""), found("x")), (None, Some("6.1".to_owned())));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The lab as a whole: from "run this" to what happened.
 
-use crate::agent::{await_all, Message};
+use crate::agent::await_all;
 use crate::arch::{self, HOST};
 use crate::initramfs::Contents;
 use crate::interrupt::{Interrupt, Stopped};
@@ -9,26 +9,20 @@ use crate::machine::{Hardware, Machine, Place};
 use crate::options::Options;
 use crate::outcome::{Outcome, Phases};
 use crate::port::Port;
-use crate::record::{Observer, Recorder};
+use crate::record::Recorder;
 use crate::run::Run;
 use crate::session::Session;
-use crate::state::{explain, States};
+use crate::state::{explain, States, RESTORE_LIMIT};
 use crate::terminal::Terminal;
 use crate::{fetch, kvm, libs, payload, usage};
 use anyhow::{Context, Result};
-use run::file::Event;
 use run::programs::{Node, CLIENT};
 use std::env;
-use std::fs::File;
 use std::path::PathBuf;
 use std::thread;
-use std::time::{Duration, Instant, SystemTime};
-
-/// A restore takes a quarter of a second on an idle machine; a loaded one only gets slower.
-const RESTORE_LIMIT: Duration = Duration::from_secs(60);
+use std::time::{Instant, SystemTime};
 
 /// Where things are, and how to stop.
-#[derive(Debug)]
 pub struct Lab {
     /// Cargo's folder with the lessons' binaries.
     binaries: PathBuf,
@@ -38,44 +32,21 @@ pub struct Lab {
 }
 
 impl Lab {
-    /// A lab that uses the lessons built next to this very program, and keeps its things in `target/lab`.
+    /// A lab that uses the lessons built next to this very program, and keeps its things in `target/lab`. It ends everything in
+    /// order when one of the usual signals comes.
     pub fn open() -> Result<Self> {
-        let program = env::current_exe().context("cannot find this program's own path")?;
-        let mut binaries = program.parent().context("this program lies in no folder")?.to_owned();
-        // A test's program lies in a folder below the one for binaries.
-        if binaries.ends_with("deps") {
-            binaries.pop();
-        }
-        let folder = binaries.parent().unwrap_or(&binaries).join("lab");
         arch::check()?;
-        Ok(Self { binaries, folder, interrupt: Interrupt::default() })
+        let program = env::current_exe().context("cannot find this program's own path")?;
+        let binaries = program.parent().context("this program lies in no folder")?.to_owned();
+        let folder = binaries.with_file_name("lab");
+        Ok(Self { binaries, folder, interrupt: Interrupt::on_signals()? })
     }
 
-    /// Ends everything in order when one of the usual signals comes.
-    pub fn stop_on(mut self, interrupt: Interrupt) -> Self {
-        self.interrupt = interrupt;
-        self
-    }
-
-    /// Runs programs and tells what happened.
+    /// Runs programs and tells what happened. A shell's run has this host's terminal, which is as it was before when this returns.
     ///
     /// # Errors
     /// The lab itself fails, or is interrupted. A program that fails is no error: see [`Outcome`].
-    pub fn run(&self, run: &Run) -> Result<Outcome> {
-        self.run_observed(run, &mut |_| {})
-    }
-
-    /// Like [`Lab::run`], and hands everything that happens to `observer` as it happens.
-    pub fn run_observed(&self, run: &Run, observer: &mut dyn FnMut(&Event<'_>)) -> Result<Outcome> {
-        self.carry_out(run, observer, None)
-    }
-
-    /// Runs a shell ([`Run::shell`]) on this host's terminal, which is as it was before when this returns.
-    pub fn shell(&self, run: &Run, terminal: Terminal) -> Result<Outcome> {
-        self.carry_out(run, &mut |_| {}, Some(terminal))
-    }
-
-    fn carry_out(&self, run: &Run, observer: Observer<'_>, terminal: Option<Terminal>) -> Result<Outcome> {
+    pub fn run(&self, run: &Run, terminal: Option<Terminal>) -> Result<Outcome> {
         let mut phases = Phases::default();
         let rules = run.check()?;
         usage::check_lessons(run, &self.binaries, &self.interrupt)?;
@@ -84,8 +55,7 @@ impl Lab {
         phases.end("host searched");
         let is_shell = terminal.is_some();
         let port = |node: &Node| if is_shell && node.name == CLIENT { Port::Terminal } else { Port::Output };
-        let runs = self.folder.join("runs");
-        let mut recorder = Recorder::begin(&runs, run, &self.interrupt, observer, terminal)?;
+        let mut recorder = Recorder::begin(&self.folder.join("runs"), run, &self.interrupt, terminal)?;
         let places = run.nodes.iter().map(|node| Place::new(&node.name, port(node)));
         let mut places = places.collect::<Result<Vec<_>>>()?;
         let machines = self.machines(run, &contents, &places, &mut phases).map_err(|error| {
@@ -101,10 +71,10 @@ impl Lab {
         let recorded = recorder.finish();
         let (nodes, trouble) = ended?;
         phases.end("programs run");
-        let mut outcome = Outcome::read(nodes, trouble, recorded?)?;
+        let (folder, _lock, counts) = recorded?;
+        let mut outcome = Outcome { nodes, trouble, counts, phases, folder, _lock };
         fetch::all(&run.options.out, places.iter_mut().map(|place| &mut place.drive), &mut outcome)?;
-        phases.end("results read");
-        outcome.phases = phases;
+        outcome.phases.end("results read");
         Ok(outcome)
     }
 
@@ -118,17 +88,17 @@ impl Lab {
             let kernel = kernel::find(&self.folder, &run.options, &self.interrupt)?;
             let (store, hardware) = (self.folder.join("state"), self.hardware(&kernel, &run.options)?);
             let states = States::new(&store, hardware, contents, &kernel, &self.interrupt)?;
-            let (used, mut machines) = restored(&states, places, phases)?;
+            let mut machines = states.restore(places, phases)?;
             // It does not panic, and if it did, that would be the news.
             filling.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
             phases.end("drives filled");
             machines.iter_mut().try_for_each(begin_to_unpack)?;
             let agents = machines.iter_mut().map(|machine| &mut machine.agent).collect();
             let deadline = Instant::now() + RESTORE_LIMIT;
-            if let Err(error) = await_all(agents, &Message::Loaded, &self.interrupt, deadline) {
+            if let Err(error) = await_all(agents, "loaded", &self.interrupt, deadline) {
                 // Not even this works in them: the next run gets others.
                 if !error.is::<Stopped>() {
-                    states.discard(&used)?;
+                    states.discard()?;
                 }
                 return Err(explain(&mut machines, error));
             }
@@ -143,24 +113,6 @@ impl Lab {
         let (kernel, initramfs) = (kernel.image.clone(), PathBuf::new());
         Ok(Hardware { qemu, kvm, memory: options.memory(), kernel, initramfs })
     }
-}
-
-/// All machines, running, and the folder of the states that they came from.
-fn restored(states: &States<'_>, places: &[Place], phases: &mut Phases) -> Result<(File, Vec<Machine>)> {
-    let mut used = states.ensure(places.len())?;
-    phases.end("states found");
-    let restore = || states.restore(places, Instant::now() + RESTORE_LIMIT);
-    let machines = match restore() {
-        Err(error) if !error.is::<Stopped>() => {
-            eprintln!("lab: the saved machines are of no use ({error:#}); building them again");
-            states.discard(&used)?;
-            used = states.ensure(places.len())?;
-            restore()?
-        }
-        machines => machines?,
-    };
-    phases.end("machines restored");
-    Ok((used, machines))
 }
 
 /// Tells a restored machine the time and that its drive is ready.

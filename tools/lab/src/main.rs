@@ -1,19 +1,61 @@
 //! `lab run LESSON`, `lab exec`, `lab shell`: programs on SoftRoCE machines, two or more, with the packets between them.
 //!
+//! The machines are emulated by QEMU; this program starts them, is the cable that connects them, and therefore sees every packet.
+//! It needs no root, opens no network port, and installs nothing.
+//!
+//! A run goes through these modules: [`kernel`] finds what to boot, [`initramfs`] builds the first file system, [`state`] boots the
+//! machines once and keeps them, [`payload`] brings the programs, [`session`] runs them with [`switch`] as the wire and
+//! [rules](::run::rules) for faults on it, [`record`] writes down what happens as it happens, [lanes](::run::lanes) draw it. A
+//! shell's run lends a machine the [`terminal`].
+//!
 //! Exit status: 0 all programs ended with 0 (a shell: it was left), 1 one did not, or was in trouble, 2 wrong usage, 3 the lab
 //! itself failed, 130 interrupted.
 
+mod agent;
+mod arch;
+mod archive;
+mod brought;
+mod elf;
+mod fault;
+mod fetch;
+mod files;
+mod initramfs;
+mod intake;
+mod interrupt;
+mod kernel;
+mod kvm;
+mod lab;
+mod libs;
+mod machine;
+mod modules;
+mod options;
+mod outcome;
+mod payload;
+mod port;
+mod qmp;
+mod record;
+mod run;
+mod seat;
+mod session;
+mod state;
 mod summary;
+mod switch;
+mod terminal;
+mod unpack;
+mod usage;
 
+use ::run::programs::{Lesson, Node};
 use anyhow::{ensure, Context, Result};
-use clap::{Args, Parser, Subcommand};
-use lab::{Interrupt, Lab, Options, Outcome, Run, Stopped, Terminal, CLIENT, SERVER};
-use run::lanes::Live;
-use run::programs::{Lesson, Node};
+use clap::{Parser, Subcommand};
+use interrupt::Stopped;
+use lab::Lab;
+use options::Options;
+use run::Run;
 use std::env;
 use std::io::{self, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{self, ExitCode};
+use terminal::Terminal;
 
 /// A program ended with another status than 0, or did not end, or a machine's kernel broke under it.
 const PROGRAM_FAILED: u8 = 1;
@@ -38,7 +80,7 @@ enum Command {
         #[command(flatten)]
         lesson: Lesson,
         #[command(flatten)]
-        common: Common,
+        options: Options,
     },
     /// Run any programs of this host, for example --server "rping -s -C 3" --client "rping -c -a server -C 3"
     Exec {
@@ -51,11 +93,8 @@ enum Command {
         /// One more machine, with its command: --node "worker-1=rping -c -a server". Up to eight beside the server
         #[arg(long = "node", value_name = "NAME[=COMMAND]")]
         nodes: Vec<Node>,
-        /// The folder of the results, below target/lab/runs
-        #[arg(long, default_value = "exec")]
-        name: String,
         #[command(flatten)]
-        common: Common,
+        options: Options,
     },
     /// An interactive shell on the client, with the packets printed as they pass
     Shell {
@@ -66,103 +105,67 @@ enum Command {
         #[arg(long = "node", value_name = "NAME[=COMMAND]")]
         nodes: Vec<Node>,
         #[command(flatten)]
-        common: Common,
+        options: Options,
     },
 }
 
-#[derive(Args)]
-struct Common {
-    /// Say at the end where the time went
-    #[arg(long)]
-    timing: bool,
-    /// Print nothing but how it went, as JSON
-    #[arg(long)]
-    json: bool,
-    #[command(flatten)]
-    options: Options,
+fn main() -> ExitCode {
+    match find_tools().and_then(|()| carry_out(Cli::parse().command)) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(PROGRAM_FAILED),
+        Err(error) => {
+            // The terminal may be the very thing that has gone, and `eprintln!` would panic then.
+            let _ = writeln!(io::stderr(), "lab: {error:#}");
+            ExitCode::from(match error.downcast_ref() {
+                Some(Stopped::Interrupted) => INTERRUPTED,
+                Some(Stopped::Usage(_)) => USAGE,
+                None => LAB_FAILED,
+            })
+        }
+    }
 }
 
 /// Goes on as the same program with what set-up unpacked beside it, if it was started without.
-fn find_tools() -> io::Result<()> {
-    let program = env::current_exe()?;
+fn find_tools() -> Result<()> {
+    let program = env::current_exe().context("cannot find this program's own path")?;
     let tools = program.ancestors().nth(2).map(|target| target.join("tools/env"));
     if let Some(file) = tools.filter(|file| file.exists() && env::var_os("RDMA_TOOLS").is_none()) {
         let mut shell = process::Command::new("/bin/sh");
         shell.args(["-c", ". \"$0\" && exec \"$@\""]).arg(file).arg(program).args(env::args_os().skip(1));
-        return Err(shell.exec());
+        return Err(shell.exec().into());
     }
     Ok(())
 }
 
-fn main() -> ExitCode {
-    if let Err(error) = find_tools() {
-        return failed(&error.into(), LAB_FAILED);
-    }
-    let command = Cli::parse().command;
+/// Runs what is wanted, and says how it went; true if it went well.
+fn carry_out(command: Command) -> Result<bool> {
     let is_shell = matches!(command, Command::Shell { .. });
-    let (run, common) = match command.into_run() {
-        Ok(run) => run,
-        Err(error) => return failed(&error, USAGE),
+    let run = command.into_run().map_err(|error| Stopped::Usage(format!("{error:#}")))?;
+    let terminal = is_shell.then(Terminal::open).transpose()?;
+    let outcome = Lab::open()?.run(&run, terminal)?;
+    let text = match run.options.json {
+        true => format!("{:#}\n", summary::json(&outcome)),
+        false => summary::text(&outcome, run.options.timing),
     };
-    let done = if is_shell { run_shell(&run) } else { run_programs(&run, common.json) };
-    let done = done.and_then(|outcome| {
-        let text = if common.json {
-            format!("{:#}\n", summary::json(&outcome))
-        } else {
-            summary::text(&outcome, common.timing)
-        };
-        io::stdout().write_all(text.as_bytes()).context("cannot print how it went")?;
-        // How the last command in a shell ended is the person's own business.
-        Ok(if is_shell { outcome.trouble.is_none() } else { outcome.succeeded() })
-    });
-    match done {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::from(PROGRAM_FAILED),
-        Err(error) => match error.downcast_ref() {
-            Some(Stopped::Interrupted) => failed(&error, INTERRUPTED),
-            Some(Stopped::Usage(_)) => failed(&error, USAGE),
-            None => failed(&error, LAB_FAILED),
-        },
-    }
-}
-
-fn failed(error: &anyhow::Error, status: u8) -> ExitCode {
-    // The terminal may be the very thing that has gone, and `eprintln!` would panic then.
-    let _ = writeln!(io::stderr(), "lab: {error:#}");
-    ExitCode::from(status)
+    io::stdout().write_all(text.as_bytes()).context("cannot print how it went")?;
+    // How the last command in a shell ended is the person's own business.
+    Ok(if is_shell { outcome.trouble.is_none() } else { outcome.succeeded() })
 }
 
 impl Command {
-    fn into_run(self) -> Result<(Run, Common)> {
-        let (run, nodes, common) = match self {
-            Self::Run { lesson: Lesson { lesson, server_args, client_args, clients }, common } => {
-                let run = Run::lesson(&lesson)?.server_args(&server_args).client_args(&client_args);
-                (run.clients(clients), Vec::new(), common)
-            }
-            Self::Exec { server, client, nodes, name, common } => {
+    /// What is to be run. An error is one of the command line.
+    fn into_run(self) -> Result<Run> {
+        match self {
+            Self::Run { lesson, options } => Run::lesson(&lesson, options),
+            Self::Exec { server, client, nodes, options } => {
                 let is_any = server.is_some() || client.is_some() || !nodes.is_empty();
                 ensure!(is_any, "nothing to run: give --server, --client, --node or all of them");
-                let run = Run::programs().name(&name);
-                (run.node(SERVER, server.as_deref()).node(CLIENT, client.as_deref()), nodes, common)
+                Ok(Run::programs("exec", server.as_deref(), client.as_deref(), nodes, options))
             }
-            Self::Shell { server, nodes, common } => {
-                ensure!(!common.json, "a shell is for a person: it has no --json");
-                (Run::shell(&server, lab::terminal_size())?, nodes, common)
+            Self::Shell { server, nodes, options } => {
+                ensure!(!options.json, "a shell is for a person: it has no --json");
+                Run::shell(&server, nodes, options)
             }
-        };
-        let run = nodes.into_iter().fold(run, Run::with);
-        Ok((run.options(common.options.clone()), common))
+        }
     }
-}
-
-/// Runs with the lanes drawn live, or in silence.
-fn run_programs(run: &Run, is_silent: bool) -> Result<Outcome> {
-    let lab = Lab::open()?.stop_on(Interrupt::on_signals()?);
-    let mut live = Live::new(&run.names(), is_silent);
-    lab.run_observed(run, &mut |event| live.event(event))
-}
-
-fn run_shell(run: &Run) -> Result<Outcome> {
-    let terminal = Terminal::open()?;
-    Lab::open()?.stop_on(Interrupt::on_signals()?).shell(run, terminal)
 }

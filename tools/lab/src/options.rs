@@ -48,6 +48,18 @@ pub struct Options {
     /// Seconds after which programs that still run are ended [default: 120; a shell: a day]
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub deadline: Option<Duration>,
+    /// The folder of the results, below target/lab/runs
+    #[arg(long)]
+    pub name: Option<String>,
+    /// Run this in each machine before the programs start and after they have ended; --json has what it prints
+    #[arg(long, value_name = "COMMAND", hide = true)]
+    pub inspect: Option<String>,
+    /// Say at the end where the time went
+    #[arg(long)]
+    pub timing: bool,
+    /// Print nothing but how it went, as JSON
+    #[arg(long)]
+    pub json: bool,
     /// Act on packets, for example: drop 1st "RC Acknowledge" from server (--help has more)
     #[arg(long, value_name = "RULES", default_value = "", hide_default_value = true, long_help = wire_help())]
     pub wire: String,
@@ -57,7 +69,7 @@ pub struct Options {
 }
 
 impl Options {
-    pub(crate) fn memory(&self) -> u32 {
+    pub fn memory(&self) -> u32 {
         self.memory.unwrap_or(MEMORY)
     }
 }
@@ -74,11 +86,6 @@ pub struct Fetched {
 }
 
 impl Fetched {
-    /// Whether it may come from this node.
-    pub(crate) fn is_from(&self, node: &str) -> bool {
-        self.node.as_ref().map_or(true, |wanted| wanted == node)
-    }
-
     /// Reads `NODE:PATH:HERE`; a path in a machine begins with a slash, so it is known from a node's name.
     pub fn parse(text: &str) -> Result<Self> {
         let (node, rest) = match text.split_once(':') {
@@ -109,20 +116,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_fetched_may_name_its_node_and_its_place() {
+    fn what_is_fetched_has_a_path_and_a_variable_has_a_name() {
         let parts = |text: &str| Fetched::parse(text).ok().map(|fetched| (fetched.node, fetched.path, fetched.here));
-        let path = || "/tmp/x".to_owned();
-        assert_eq!(parts("/tmp/x"), Some((None, path(), None)));
-        assert_eq!(parts("client:/tmp/x/"), Some((Some("client".to_owned()), path(), None)));
-        assert_eq!(parts("/tmp/x:y:z"), Some((None, path(), Some("y:z".into()))));
-        assert_eq!(parts("w-1:/tmp/x:../y"), Some((Some("w-1".to_owned()), path(), Some("../y".into()))));
+        let node = Some("w-1".to_owned());
+        assert_eq!(parts("w-1:/tmp/x/:../y"), Some((node, "/tmp/x".to_owned(), Some("../y".into()))));
+        assert_eq!(parts("/tmp/x:y:z"), Some((None, "/tmp/x".to_owned(), Some("y:z".into()))));
         for wrong in ["", "x", "/", "client:", "client:x", ":"] {
             assert_eq!(parts(wrong), None, "{wrong}");
         }
-    }
-
-    #[test]
-    fn variables_have_names() {
         assert_eq!(variable("A_1=b=c").unwrap(), ("A_1".to_owned(), "b=c".to_owned()));
         for wrong in ["", "A", "=x", "1A=x", "A B=x", "A;x=1"] {
             assert!(variable(wrong).is_err(), "{wrong}");

@@ -5,6 +5,7 @@
 use crate::archive::Archive;
 use crate::brought::Brought;
 use crate::elf;
+use crate::fetch;
 use crate::files::{self, read};
 use crate::initramfs::Contents;
 use crate::libs;
@@ -37,6 +38,15 @@ pub fn fill(mut drive: &File, run: &Run, node: &Node, folder: &Path, contents: &
         let script = format!("#!{shell}\necho $$ >/run/program.pid\n. /run/environment\n{known}{command}\n");
         archive.file("/run/program.sh", 0o755, script.as_bytes())?;
     }
+    // What is done to a machine that runs: by its name here, as the console that brings commands takes no long ones.
+    let faults = options.faults.iter().enumerate();
+    let faults = faults.filter_map(|(number, trap)| Some((format!("/run/fault-{number}"), trap.command()?)));
+    let ready = options.ready.iter().map(|test| ("/run/ready".to_owned(), test.as_str()));
+    for (path, command) in faults.chain(ready) {
+        archive.file(path, 0o644, format!("{command}\n").as_bytes())?;
+    }
+    archive.file("/run/inspect", 0o644, options.inspect.as_deref().unwrap_or_default().as_bytes())?;
+    archive.file("/run/fetch", 0o644, fetch::command(&fetch::wanted(&options.out, &node.name)).as_bytes())?;
     packer.words(&run.names_programs(node));
     for Brought { source, target } in &options.bring {
         packer.bring(source, target)?;

@@ -100,33 +100,22 @@ impl<'a> Qmp<'a> {
 mod tests {
     use super::*;
 
-    fn conversation<'a>(ours: &'a UnixStream, interrupt: &'a Interrupt, deadline: Duration) -> Result<Qmp<'a>> {
-        Qmp::greet(ours, interrupt, Instant::now() + deadline)
-    }
-
-    fn answering(answers: &str) -> (UnixStream, UnixStream, Interrupt) {
-        let (ours, mut qemus) = UnixStream::pair().unwrap();
-        qemus.write_all(answers.as_bytes()).unwrap();
-        (ours, qemus, Interrupt::default())
-    }
-
-    #[test]
-    fn refusals_carry_qemus_words() {
-        let answers = "{\"QMP\":{}}\n{\"return\":{}}\n{\"return\":{}}\n{\"error\":{\"desc\":\"no such thing\"}}\n";
-        let (ours, _qemu, interrupt) = answering(answers);
-        let error =
-            conversation(&ours, &interrupt, Duration::from_secs(5)).unwrap().execute("stop", json!({})).unwrap_err();
-        assert_eq!(error.to_string(), "QEMU refuses `stop`: no such thing");
+    /// How a conversation ends with a QEMU that answers this, and then goes or stays.
+    fn error(answers: &str, stays: bool) -> String {
+        let (ours, mut qemu) = UnixStream::pair().unwrap();
+        qemu.write_all(answers.as_bytes()).unwrap();
+        let _qemu = stays.then_some(qemu);
+        let (interrupt, deadline) = (Interrupt::default(), Instant::now() + Duration::from_millis(200));
+        let done = Qmp::greet(&ours, &interrupt, deadline);
+        done.and_then(|mut qmp| qmp.execute("stop", json!({}))).unwrap_err().to_string()
     }
 
     #[test]
-    fn silence_and_end_are_told_apart() {
-        let (ours, _qemu, interrupt) = answering("{\"QMP\":{}}\n");
-        let error = conversation(&ours, &interrupt, Duration::from_millis(20)).unwrap_err();
-        assert_eq!(error.to_string(), "QEMU did not answer in time");
-        let (ours, qemus, interrupt) = answering("");
-        drop(qemus);
-        let error = conversation(&ours, &interrupt, Duration::from_secs(5)).unwrap_err();
-        assert_eq!(error.to_string(), "QEMU ended");
+    fn refusals_carry_qemus_words_and_silence_is_not_the_end() {
+        let greeting = "{\"QMP\":{}}\n{\"return\":{}}\n{\"return\":{}}\n";
+        let refusal = greeting.to_owned() + "{\"error\":{\"desc\":\"no such thing\"}}\n";
+        assert_eq!(error(&refusal, true), "QEMU refuses `stop`: no such thing");
+        assert_eq!(error(greeting, true), "QEMU did not answer in time");
+        assert_eq!(error("", false), "QEMU ended");
     }
 }

@@ -10,45 +10,38 @@ use crate::run::Run;
 use crate::terminal::Terminal;
 use anyhow::{Context, Result};
 use run::file::{Event, Line};
+use run::lanes::Live;
 use run::recorder::Counts;
 use rustix::fs::{flock, FlockOperation};
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-pub struct Recorder<'a> {
+pub struct Recorder {
     capture: run::recorder::Recorder<Blocks>,
     /// The nodes' logs.
     logs: Vec<File>,
     folder: PathBuf,
     lock: File,
-    observer: Observer<'a>,
+    live: Live,
     /// The terminal of the client's program, if that is a shell.
     pub terminal: Option<Terminal>,
 }
 
-/// Gets to know all that happens.
-pub type Observer<'a> = &'a mut dyn FnMut(&Event<'_>);
-
-impl<'a> Recorder<'a> {
+impl Recorder {
     /// Begins the files of a run in `runs/NAME`, and replaces those of the run before. While another run of that name goes
     /// on, or its results are looked at, the folder is `runs/NAME-2` and so on.
-    pub fn begin(
-        runs: &Path,
-        run: &Run,
-        interrupt: &Interrupt,
-        observer: Observer<'a>,
-        terminal: Option<Terminal>,
-    ) -> Result<Self> {
+    pub fn begin(runs: &Path, run: &Run, interrupt: &Interrupt, terminal: Option<Terminal>) -> Result<Self> {
         let (folder, lock) = free_folder(runs, &run.name, interrupt)?;
+        let names = run.names();
+        let live = Live::new(&names, run.options.json || terminal.is_some());
         let attempt = || -> io::Result<Self> {
             let file = File::options().create(true).append(true).open(folder.join("wire.pcapng"))?;
-            let names = run.names();
             let out = Blocks { file, waiting: Vec::new(), good: 0 };
             let capture = run::recorder::Recorder::begin(out, "lab", &names)?;
             let log = |name: &&str| File::create(folder.join(format!("{name}.log")));
             let logs = names.iter().map(log).collect::<io::Result<_>>()?;
-            Ok(Self { capture, logs, folder: folder.clone(), lock, observer, terminal })
+            Ok(Self { capture, logs, folder: folder.clone(), lock, live, terminal })
         };
         attempt().with_context(|| cannot_write(&folder))
     }
@@ -56,7 +49,7 @@ impl<'a> Recorder<'a> {
     /// Records a frame that a node has sent, and what became of it if it was not simply delivered.
     pub fn packet(&mut self, node: usize, frame: &[u8], comment: Option<&str>) -> Result<()> {
         let event = self.capture.packet(node, frame, comment).with_context(|| cannot_write(&self.folder))?;
-        tell(self.observer, &mut self.terminal, &event);
+        tell(&mut self.live, &mut self.terminal, &event);
         Ok(())
     }
 
@@ -80,7 +73,7 @@ impl<'a> Recorder<'a> {
         let event = self.checked(written)?;
         // Whoever has seen a line finds it in the file.
         self.flush()?;
-        tell(self.observer, &mut self.terminal, &event);
+        tell(&mut self.live, &mut self.terminal, &event);
         Ok(())
     }
 
@@ -113,8 +106,8 @@ impl<'a> Recorder<'a> {
     }
 }
 
-fn tell(observer: Observer<'_>, terminal: &mut Option<Terminal>, event: &Event<'_>) {
-    observer(event);
+fn tell(live: &mut Live, terminal: &mut Option<Terminal>, event: &Event<'_>) {
+    live.event(event);
     if let Some(terminal) = terminal {
         terminal.insert(event);
     }
@@ -126,7 +119,7 @@ fn cannot_write(folder: &Path) -> String {
 
 /// A new folder for a run of this name, locked against other runs until the file is closed.
 fn free_folder(runs: &Path, name: &str, interrupt: &Interrupt) -> Result<(PathBuf, File)> {
-    let _lock = files::lock(runs, "choosing a folder", interrupt)?;
+    let _lock = files::lock(runs, files::CHANGE, "choosing a folder", interrupt)?;
     let is_in_use = |folder: &Path| {
         File::open(folder).is_ok_and(|old| flock(old, FlockOperation::NonBlockingLockExclusive).is_err())
     };

@@ -1,6 +1,6 @@
 //! One node of a session: a machine with its program.
 
-use crate::agent::{Agent, Message};
+use crate::agent::Agent;
 use crate::interrupt::Interrupt;
 use crate::machine::{Machine, Qemu};
 use crate::outcome::Ended;
@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 const INSPECTION: Duration = Duration::from_secs(60);
 
 /// A machine with its program.
-pub(crate) struct Seat {
+pub struct Seat {
     /// None once its power is off.
     pub qemu: Option<Qemu>,
     pub agent: Agent,
@@ -33,7 +33,7 @@ pub(crate) struct Seat {
 
 /// How far a node has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Stage {
+pub enum Stage {
     /// It has a program that was not started.
     Waiting,
     /// Its program runs.
@@ -61,8 +61,8 @@ impl Seat {
         let mut output = Vec::new();
         loop {
             match self.agent.receive() {
-                Some(Message::Output(line)) => output.push(line),
-                Some(Message::Inspected) => return Ok(output),
+                Some((word, line)) if word == "|" => output.push(line),
+                Some((word, _)) if word == "inspected" => return Ok(output),
                 Some(_) => {}
                 None if self.agent.closed || Instant::now() >= limit => {
                     bail!("the {} did not answer `{command}`\n{}", self.ended.name, self.agent.console_end())

@@ -6,7 +6,6 @@ use crate::fault::Trap;
 use crate::fetch;
 use crate::interrupt::Interrupt;
 use crate::machine::Machine;
-use crate::options::Fetched;
 use crate::outcome::Ended;
 use crate::record::Recorder;
 use crate::run::{ethernet, Run};
@@ -21,44 +20,46 @@ use std::time::{Duration, Instant};
 
 /// How long the programs may run unless the run says otherwise.
 const DEADLINE: Duration = Duration::from_secs(120);
+/// A person may leave a shell open overnight, but not for ever.
+const SHELL_DEADLINE: Duration = Duration::from_secs(24 * 3600);
 /// How long a server may go on after the last client has ended.
 const GRACE: Duration = Duration::from_secs(30);
 /// The server's place among the nodes.
-pub(crate) const SERVER: usize = 0;
+pub const SERVER: usize = 0;
 /// The place of the node whose program has the terminal, if there is one: a shell's run has a client.
-pub(crate) const SHELL: usize = 1;
+pub const SHELL: usize = 1;
 
 /// All machines, the wire between them, and how far they have come.
-pub struct Session<'a, 'r> {
-    pub(crate) run: &'a Run,
+pub struct Session<'a> {
+    pub run: &'a Run,
     interrupt: &'a Interrupt,
-    pub(crate) recorder: &'a mut Recorder<'r>,
-    pub(crate) seats: Vec<Seat>,
-    pub(crate) switch: Switch,
-    pub(crate) rules: Rules,
-    /// What may still set off which fault.
-    pub(crate) traps: Vec<Trap>,
+    pub recorder: &'a mut Recorder,
+    pub seats: Vec<Seat>,
+    pub switch: Switch,
+    pub rules: Rules,
+    /// What may still set off which fault, and its number.
+    pub traps: Vec<(usize, &'a Trap)>,
     /// Whether a client has sent anything that a program on the server could have noticed.
-    pub(crate) client_spoke: bool,
+    pub client_spoke: bool,
     /// Whose program is being killed: until it has ended the wire stands still, so that it is killed where it was.
-    pub(crate) dying: Option<usize>,
+    pub dying: Option<usize>,
     trouble: Option<String>,
 }
 
-impl<'a, 'r> Session<'a, 'r> {
+impl<'a> Session<'a> {
     /// Takes machines whose agents have unpacked the programs, in the order of the run's nodes.
     pub fn new(
         run: &'a Run,
         rules: Rules,
         machines: Vec<Machine>,
         interrupt: &'a Interrupt,
-        recorder: &'a mut Recorder<'r>,
+        recorder: &'a mut Recorder,
     ) -> Result<Self> {
         let mut switch = Switch::default();
         let nodes = (0..).map(ethernet).zip(run.nodes.iter().zip(machines));
         let seats = nodes.map(|(ethernet, (node, machine))| Seat::new(node, machine, ethernet, &mut switch));
         let seats = seats.collect::<Result<_>>()?;
-        let traps = run.options.faults.clone();
+        let traps = run.options.faults.iter().enumerate().collect();
         let (client_spoke, dying, trouble) = Default::default();
         Ok(Self { run, interrupt, recorder, seats, switch, rules, traps, client_spoke, dying, trouble })
     }
@@ -76,9 +77,8 @@ impl<'a, 'r> Session<'a, 'r> {
     fn conversation(&mut self) -> Result<()> {
         let end = Instant::now() + self.limit();
         self.start(SERVER)?;
-        let test = self.run.options.ready.as_deref().unwrap_or_default();
         if self.seats[SERVER].stage == Stage::Running {
-            self.seats[SERVER].agent.say(format!("await {test}").trim_end())?;
+            self.seats[SERVER].agent.say("await")?;
         }
         let mut grace = None;
         let mut is_left = false;
@@ -118,7 +118,7 @@ impl<'a, 'r> Session<'a, 'r> {
     }
 
     fn limit(&self) -> Duration {
-        self.run.options.deadline.unwrap_or(DEADLINE)
+        self.run.options.deadline.unwrap_or(if self.recorder.terminal.is_some() { SHELL_DEADLINE } else { DEADLINE })
     }
 
     /// Tells what the rules have not come to.
@@ -135,7 +135,7 @@ impl<'a, 'r> Session<'a, 'r> {
         !self.client_spoke && self.clients().iter().all(failed)
     }
 
-    pub(crate) fn start_clients(&mut self) -> Result<()> {
+    pub fn start_clients(&mut self) -> Result<()> {
         (SERVER + 1..self.seats.len()).try_for_each(|node| self.start(node))
     }
 
@@ -175,7 +175,7 @@ impl<'a, 'r> Session<'a, 'r> {
     }
 
     /// Takes down what makes this run no good. The first such thing is the one that is told.
-    pub(crate) fn trouble(&mut self, text: &str) -> Result<()> {
+    pub fn trouble(&mut self, text: &str) -> Result<()> {
         self.trouble.get_or_insert_with(|| text.to_owned());
         self.recorder.act(None, "trouble", text)
     }
@@ -215,12 +215,12 @@ impl<'a, 'r> Session<'a, 'r> {
 
     /// Runs the inspection, if there is one, in each machine that has power.
     fn inspect_all(&mut self, place: fn(&mut Ended) -> &mut Vec<String>) -> Result<()> {
-        let Some(command) = &self.run.inspect else { return Ok(()) };
+        let Some(command) = &self.run.options.inspect else { return Ok(()) };
         for node in 0..self.seats.len() {
             if self.seats[node].qemu.is_some() {
                 self.recorder.act(Some(node), "inspect", command)?;
                 let seat = &mut self.seats[node];
-                *place(&mut seat.ended) = seat.inspect(command, self.interrupt)?;
+                *place(&mut seat.ended) = seat.inspect("sh /run/inspect", self.interrupt)?;
             }
         }
         Ok(())
@@ -228,12 +228,9 @@ impl<'a, 'r> Session<'a, 'r> {
 
     /// Lets each machine that has power put the files that are wanted of it on its drive.
     fn fetch(&mut self) -> Result<()> {
-        for node in 0..self.seats.len() {
-            let seat = &mut self.seats[node];
-            let out = self.run.options.out.iter();
-            let wanted: Vec<&Fetched> = out.filter(|fetched| fetched.is_from(&seat.ended.name)).collect();
-            if !wanted.is_empty() && seat.qemu.is_some() {
-                seat.inspect(&fetch::command(&wanted), self.interrupt)?;
+        for seat in &mut self.seats {
+            if seat.qemu.is_some() && !fetch::wanted(&self.run.options.out, &seat.ended.name).is_empty() {
+                seat.inspect("sh /run/fetch", self.interrupt)?;
                 seat.ended.fetched = true;
             }
         }

@@ -1,23 +1,24 @@
 //! Saved machines: booted once, restored for every run.
 //!
 //! The states of the first, the second … machine lie in a folder named for a key, a hash of all they depend on. Each is built
-//! when it is first needed, under a file lock, in a folder of another name, and moved when it is complete; restoring only reads.
+//! when it is first needed, in a folder of another name, and moved when it is complete. Who builds or removes states has a lock to
+//! himself; restoring only reads, and shares it with others that do.
 
-use crate::agent::{await_all, Message};
+use crate::agent::await_all;
 use crate::files;
 use crate::initramfs::{self, Contents};
-use crate::interrupt::Interrupt;
+use crate::interrupt::{Interrupt, Stopped};
 use crate::kernel::Kernel;
 use crate::machine::{Hardware, Machine, Place, Start};
+use crate::outcome::Phases;
 use crate::port::Port;
 use crate::qmp::Qmp;
-use anyhow::{ensure, Context, Error, Result};
+use anyhow::{Context, Error, Result};
 use std::collections::hash_map::DefaultHasher;
 use std::fs::{self, File};
 use std::hash::{Hash, Hasher};
 use std::io;
 use std::iter;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -25,6 +26,8 @@ use std::time::{Duration, Instant, SystemTime};
 const FORMAT: u32 = 5;
 /// The states of so many keys are kept, 100 MB for each machine: a host on which KVM comes and goes needs two, another memory size or kernel one more.
 const KEPT: usize = 3;
+/// A restore takes a quarter of a second on an idle machine; a loaded one only gets slower.
+pub const RESTORE_LIMIT: Duration = Duration::from_secs(60);
 /// A boot takes 3 s on an idle machine; a loaded one only gets slower.
 const BOOT_LIMIT: Duration = Duration::from_secs(120);
 
@@ -52,54 +55,56 @@ impl<'a> States<'a> {
         Ok(Self { store, hardware, contents, kernel, interrupt, folder })
     }
 
-    /// Builds those of machines 1 to `count` that are not there; no half state is left. While the folder that this gives is
-    /// open, no other lab makes room by removing it, and none that is built later can have its inode.
-    pub fn ensure(&self, count: usize) -> Result<File> {
-        if let Ok(used) = self.claim(count) {
-            return Ok(used);
+    /// Starts all machines where they were saved, each in its place. Those that are not there are built first, and all of them if
+    /// they turn out to be of no use.
+    pub fn restore(&self, places: &[Place], phases: &mut Phases) -> Result<Vec<Machine>> {
+        let reading = self.lock(files::READ)?;
+        if self.missing(places).is_empty() {
+            match self.start(places, phases) {
+                Err(error) if !error.is::<Stopped>() => {
+                    eprintln!("lab: the saved machines are of no use ({error:#}); building them again");
+                    drop(reading);
+                    self.discard()?;
+                }
+                machines => return machines,
+            }
+        } else {
+            drop(reading);
         }
-        let _lock = self.lock()?;
+        let _changing = self.lock(files::CHANGE)?;
         // Another lab may have built them while this one waited.
-        let missing = self.missing(count);
+        let missing = self.missing(places);
         if !missing.is_empty() {
             self.build(&missing)?;
         }
-        self.claim(count).with_context(|| format!("cannot use {}", self.folder.display()))
+        self.start(places, phases)
     }
 
-    /// The folder, marked as in use, if it has all that is needed.
-    fn claim(&self, count: usize) -> Result<File> {
-        let folder = File::open(&self.folder)?;
-        files::mark_as_used(&folder)?;
-        // Looked for when nobody can remove them any more.
-        ensure!(self.missing(count).is_empty(), "the states of some machines are missing");
-        // The state that was used last is the last to go. Where the time cannot be set, it is that of its building.
-        let _ = folder.set_modified(SystemTime::now());
-        Ok(folder)
+    fn missing(&self, places: &[Place]) -> Vec<u8> {
+        (1..=places.len() as u8).filter(|index| !self.state(*index).exists()).collect()
     }
 
-    fn missing(&self, count: usize) -> Vec<u8> {
-        (1..=count as u8).filter(|index| !self.state(*index).exists()).collect()
-    }
-
-    /// Forgets states that turned out to be of no use, unless another lab has built them again since.
-    pub fn discard(&self, used: &File) -> Result<()> {
-        let _lock = self.lock()?;
-        let inode = |metadata: fs::Metadata| metadata.ino();
-        if fs::metadata(&self.folder).map(inode).ok() != used.metadata().map(inode).ok() {
-            return Ok(());
+    /// Forgets states that turned out to be of no use.
+    pub fn discard(&self) -> Result<()> {
+        let _changing = self.lock(files::CHANGE)?;
+        match fs::remove_dir_all(&self.folder) {
+            // Another lab has done so.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            done => done.with_context(|| format!("cannot remove {}", self.folder.display())),
         }
-        fs::remove_dir_all(&self.folder).with_context(|| format!("cannot remove {}", self.folder.display()))
     }
 
-    /// Starts machines where they were saved, each in its place.
-    pub fn restore(&self, places: &[Place], deadline: Instant) -> Result<Vec<Machine>> {
+    fn start(&self, places: &[Place], phases: &mut Phases) -> Result<Vec<Machine>> {
+        phases.end("states found");
+        // The state that was used last is the last to go. Where the time cannot be set, it is that of its building.
+        let _ = File::open(&self.folder).and_then(|folder| folder.set_modified(SystemTime::now()));
         let hardware = Hardware { initramfs: self.folder.join("initramfs"), ..self.hardware.clone() };
         let start = |(index, place): (u8, &Place)| {
             Machine::start(&hardware, index, place, Start::Restore(&self.state(index).with_extension("memory")))
         };
         let mut machines = (1..).zip(places).map(start).collect::<Result<Vec<_>>>()?;
-        self.load(&machines, deadline).map_err(|error| explain(&mut machines, error))?;
+        self.load(&machines, Instant::now() + RESTORE_LIMIT).map_err(|error| explain(&mut machines, error))?;
+        phases.end("machines restored");
         Ok(machines)
     }
 
@@ -114,8 +119,8 @@ impl<'a> States<'a> {
         controls.iter_mut().try_for_each(Qmp::await_running)
     }
 
-    fn lock(&self) -> Result<File> {
-        files::lock(self.store, "building the machines", self.interrupt)
+    fn lock(&self, how: files::FlockOperation) -> Result<File> {
+        files::lock(self.store, how, "building the machines", self.interrupt)
     }
 
     fn build(&self, indices: &[u8]) -> Result<()> {
@@ -148,12 +153,12 @@ impl<'a> States<'a> {
         let mut machines = indices.iter().map(boot).collect::<Result<Vec<_>>>()?;
         let deadline = Instant::now() + BOOT_LIMIT;
         let agents = machines.iter_mut().map(|machine| &mut machine.agent).collect();
-        let ready = await_all(agents, &Message::Ready, self.interrupt, deadline);
+        let ready = await_all(agents, "ready", self.interrupt, deadline);
         ready.map_err(|error| explain(&mut machines, error))?;
         for (machine, index) in machines.iter().zip(indices) {
             let path = folder.join(format!("{index}.state"));
-            let saved =
-                Qmp::greet(&machine.qemu.control, self.interrupt, deadline)?.save(&format!("cat >{}", quoted(&path)?));
+            let mut control = Qmp::greet(&machine.qemu.control, self.interrupt, deadline)?;
+            let saved = control.save(&format!("cat >{}", quoted(&path)?));
             saved.with_context(|| format!("cannot write {} (is the disk full?)", path.display()))?;
         }
         Ok(())
@@ -176,10 +181,8 @@ fn key(hardware: &Hardware, contents: &Contents, kernel: &Kernel) -> Result<Stri
         processor_model().hash(&mut hasher);
     }
     let modules: Vec<PathBuf> = plan.files.iter().map(|module| kernel.modules.join(module)).collect();
-    for path in [&hardware.qemu, &kernel.image].into_iter().chain(&modules).chain(contents.files.values()) {
-        let metadata = fs::metadata(path).with_context(|| format!("cannot look at {}", path.display()))?;
-        (path, metadata.len(), metadata.mtime(), metadata.mtime_nsec()).hash(&mut hasher);
-    }
+    let files = [&hardware.qemu, &kernel.image].into_iter().chain(&modules).chain(contents.files.values());
+    files.map(|path| files::stamp(path)).collect::<Result<Vec<_>>>()?.hash(&mut hasher);
     Ok(format!("{:016x}", hasher.finish()))
 }
 
@@ -207,27 +210,28 @@ mod tests {
     #[test]
     fn the_key_follows_what_the_state_depends_on() {
         let folder = tempfile::tempdir().unwrap();
-        let image = folder.path().join("vmlinux");
-        let kernel = Kernel { release: "6.1".to_owned(), image: image.clone(), modules: folder.path().to_owned() };
-        fs::write(&image, b"one").unwrap();
-        let module = folder.path().join("virtio_net.ko");
-        fs::write(&module, b"").unwrap();
-        fs::write(folder.path().join("modules.dep"), b"virtio_net.ko:\n").unwrap();
-        let builtin: String = crate::modules::WANTED.iter().map(|name| format!("{name}.ko\n")).collect();
-        fs::write(folder.path().join("modules.builtin"), builtin).unwrap();
+        let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+        write("modules.dep", "virtio_net.ko:\n");
+        write("modules.builtin", &crate::modules::WANTED.map(|name| format!("{name}.ko\n")).concat());
+        let (image, modules) = (folder.path().join("vmlinux"), folder.path().to_owned());
+        let kernel = Kernel { release: "6.1".to_owned(), image: image.clone(), modules };
         let contents = Contents::find().unwrap();
         let key = |kvm| {
             let qemu = PathBuf::from("/bin/sh");
             let hardware = Hardware { qemu, kvm, memory: 256, kernel: image.clone(), initramfs: PathBuf::new() };
             super::key(&hardware, &contents, &kernel).unwrap()
         };
-        let first = key(false);
-        assert_eq!(first, key(false));
-        assert_ne!(first, key(true), "another processor");
-        fs::write(&image, b"three").unwrap();
-        let second = key(false);
-        assert_ne!(first, second, "another kernel");
-        fs::write(&module, b"longer").unwrap();
-        assert_ne!(second, key(false), "another module");
+        let mut keys = Vec::new();
+        for (kernel, module, kvm) in
+            [("one", "", false), ("one", "", true), ("three", "", false), ("three", "longer", false)]
+        {
+            write("vmlinux", kernel);
+            write("virtio_net.ko", module);
+            keys.push(key(kvm));
+            assert_eq!(keys.last(), Some(&key(kvm)));
+        }
+        keys.sort_unstable();
+        keys.dedup();
+        assert_eq!(keys.len(), 4, "another processor, kernel, module");
     }
 }

@@ -1,6 +1,6 @@
 //! What is left to say after a run.
 
-use lab::{Ended, Outcome};
+use crate::outcome::{Ended, Outcome};
 use serde_json::{json, Map, Value};
 use std::env;
 
@@ -31,6 +31,7 @@ pub fn text(outcome: &Outcome, timing: bool) -> String {
 /// The same for a program to read.
 pub fn json(outcome: &Outcome) -> Value {
     let nodes = outcome.nodes.iter().filter(|node| node.ran);
+    let inspected = outcome.nodes.iter().map(|node| (node.name.clone(), json!([node.before, node.after])));
     let packets = outcome.counts.packets.iter().map(|(name, count)| ((*name).to_owned(), json!(count)));
     json!({
         "succeeded": outcome.succeeded(),
@@ -38,6 +39,7 @@ pub fn json(outcome: &Outcome) -> Value {
         "trouble": outcome.trouble,
         "packets": packets.collect::<Map<_, _>>(),
         "other_frames": outcome.counts.others,
+        "inspected": inspected.collect::<Map<_, _>>(),
         "folder": outcome.folder,
         "file": outcome.file(),
     })

@@ -173,34 +173,18 @@ mod tests {
     }
 
     #[test]
-    fn frames_are_cut_out_of_the_stream() {
-        let (mut switch, mut machines) = switch();
-        machines[0].write_all(&[0, 0, 0, 3, 1, 2, 3, 0, 0, 0, 2, 9]).unwrap();
-        switch.read(0);
-        assert_eq!(switch.take(0).unwrap(), Some(vec![1, 2, 3]));
-        assert_eq!(switch.take(0).unwrap(), None, "the second one is not complete");
-        machines[0].write_all(&[8]).unwrap();
-        switch.read(0);
-        assert_eq!(switch.take(0).unwrap(), Some(vec![9, 8]));
-    }
-
-    #[test]
-    fn who_has_sent_nothing_yet_is_known() {
-        let (switch, _machines) = switch();
-        assert_eq!(switch.target(&frame([4, 0, 0, 0, 0, 2], A)), Some(2));
-    }
-
-    #[test]
     fn unknown_addresses_are_flooded_and_known_ones_are_not() {
         let (mut switch, mut machines) = switch();
-        switch.forward(0, &frame(ALL, A));
-        assert_eq!(machines.iter_mut().map(receives).collect::<Vec<_>>(), [false, true, true]);
-        switch.forward(1, &frame(A, B));
-        assert_eq!(machines.iter_mut().map(receives).collect::<Vec<_>>(), [true, false, false]);
-        switch.forward(0, &frame(A, A));
-        assert_eq!(machines.iter_mut().map(receives).collect::<Vec<_>>(), [false, false, false]);
-        switch.forward(2, b"too short");
-        assert_eq!(machines.iter_mut().map(receives).collect::<Vec<_>>(), [false, false, false]);
+        assert_eq!(switch.target(&frame([4, 0, 0, 0, 0, 2], A)), Some(2), "it has sent nothing yet");
+        for (port, frame, receivers) in [
+            (0, frame(ALL, A), [false, true, true]),
+            (1, frame(A, B), [true, false, false]),
+            (0, frame(A, A), [false; 3]),
+            (2, b"too short".to_vec(), [false; 3]),
+        ] {
+            switch.forward(port, &frame);
+            assert_eq!(machines.iter_mut().map(receives).collect::<Vec<_>>(), receivers);
+        }
     }
 
     #[test]
@@ -233,10 +217,15 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_an_error() {
+    fn a_frame_is_taken_when_it_is_whole_and_nonsense_is_an_error() {
         let (mut switch, mut machines) = switch();
-        machines[0].write_all(&[0xff; 8]).unwrap();
-        switch.read(0);
-        assert!(switch.take(0).is_err());
+        let mut taken = |bytes: &[u8]| {
+            machines[0].write_all(bytes).unwrap();
+            switch.read(0);
+            switch.take(0)
+        };
+        assert_eq!(taken(&[0, 0, 0, 2, 9]).unwrap(), None);
+        assert_eq!(taken(&[8]).unwrap(), Some(vec![9, 8]));
+        assert!(taken(&[0xff; 8]).is_err());
     }
 }

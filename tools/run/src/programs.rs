@@ -1,6 +1,7 @@
 //! The programs of a run: who takes part, and what each is to do. The same in the lab and on the device.
 
 use crate::file::Line;
+use anyhow::Context;
 use clap::Args;
 
 /// The name of the first node: it listens.
@@ -58,19 +59,35 @@ pub struct Lesson {
     pub clients: usize,
 }
 
+impl Lesson {
+    /// The lesson's number, and who takes part: the client connects to this address of the server's unless its arguments say
+    /// where to.
+    ///
+    /// # Errors
+    /// It is no lesson.
+    pub fn nodes(&self, address: &str) -> anyhow::Result<(&str, Vec<Node>)> {
+        let number =
+            number(&self.lesson).with_context(|| format!("`{}` is no lesson; an example is lesson-04", self.lesson))?;
+        let (server, client) = (server(number, &self.server_args), client(number, address, &self.client_args));
+        let mut nodes = vec![Node::new(SERVER, &*server), Node::new(CLIENT, &*client)];
+        multiply_client(&mut nodes, self.clients);
+        Ok((number, nodes))
+    }
+}
+
 /// The two digits in a lesson's name; None if it is no lesson.
-pub fn number(lesson: &str) -> Option<&str> {
+fn number(lesson: &str) -> Option<&str> {
     let number = lesson.strip_prefix("lesson-").unwrap_or(lesson);
     (number.len() == 2 && number.bytes().all(|byte| byte.is_ascii_digit())).then_some(number)
 }
 
 /// The command of a lesson's server.
-pub fn server(number: &str, arguments: &str) -> String {
+fn server(number: &str, arguments: &str) -> String {
     format!("lesson-{number} server {arguments}").trim_end().to_owned()
 }
 
 /// The command of a lesson's client. It connects to the server's address unless its arguments say where to.
-pub fn client(number: &str, server: &str, arguments: &str) -> String {
+fn client(number: &str, server: &str, arguments: &str) -> String {
     let to = if names_address(arguments) { String::new() } else { format!("-a {server} ") };
     format!("lesson-{number} client {to}{arguments}").trim_end().to_owned()
 }
@@ -83,7 +100,7 @@ fn names_address(arguments: &str) -> bool {
 
 /// Lets so many clients do what the client does: `client-1`, `client-2` and so on. A lesson's server is told how many there
 /// are, unless its arguments say so.
-pub fn multiply_client(nodes: &mut Vec<Node>, count: usize) {
+fn multiply_client(nodes: &mut Vec<Node>, count: usize) {
     let Some(at) = nodes.iter().position(|node| node.name == CLIENT).filter(|_| count > 1) else { return };
     let client = nodes.remove(at);
     nodes.extend((1..=count).map(|number| Node { name: format!("{CLIENT}-{number}"), ..client.clone() }));

@@ -1,9 +1,7 @@
 //! The library `common` by itself, before any lesson, on the kernel's driver: every function in every state. The programs are
 //! in common/examples. What each call returns there is compared with the device's (tools/device/tests/all/kernel.rs).
 
-use crate::support::{assert_nothing_left_open, check, example};
-use lab::{Run, CLIENT, SERVER};
-use std::time::Duration;
+use crate::support::{assert_nothing_left_open, example, Run, CLIENT, SERVER};
 
 /// The roles of server and client; who makes the calls, and how many at least. Destroying an id that has just answered a knock can
 /// take the kernel (6.1) 70 s: until it has sent its ConnectReply for the last time.
@@ -21,11 +19,11 @@ fn every_function_returns_in_every_state_and_leaves_nothing_open() {
     for (server, client, side, at_least) in ROLES {
         // Without their logs, which would be long; what the calls return is on standard output.
         let states = |role: &str| format!("RUST_LOG=error {} {role}", example("states"));
-        let run = Run::programs().server(&states(server)).inspect("/usr/bin/rdma resource show");
+        let run = Run::programs().server(&states(server)).with("inspect", "/usr/bin/rdma resource show");
         let run = if client.is_empty() { run } else { run.client(&states(client)) };
-        let check = check(run.deadline(Duration::from_secs(900)));
+        let check = run.with("deadline", "900").check();
         assert_eq!((check.node(side).exit, check.count(side, "panicked")), (Some(0), 0), "{}", check.all());
-        assert_nothing_left_open(check.outcome.node(side), server);
+        assert_nothing_left_open(&check, side);
         let calls = check.count(side, " | ");
         assert!(calls >= at_least, "only {calls} calls of {server}");
         match at_least {

@@ -1,14 +1,12 @@
 //! Lesson 10 on the kernel's driver, which counts packets.
 
-use crate::support::check;
-use lab::{Run, CLIENT};
+use crate::support::{Run, CLIENT};
 
 #[test]
 #[ignore = "takes long: make test-long"]
 fn with_credits_the_receiver_is_always_ready_and_the_device_counts_so() {
     let options = "--op send --count 64 --depth 16 --receives 8 --credits --wait sleep";
-    let check = check(Run::lesson("10").unwrap().client_args(options));
-    assert!(check.outcome.succeeded(), "{:?}", check.outcome.node(CLIENT).log);
+    let check = Run::lesson("10", "", options).check().exits(0, 0);
     // 64 SENDs, and an ACK for each word of the server: at least.
     let line = check.line(CLIENT, "sent=") + " " + &check.line(CLIENT, "rnr_naks=");
     let number = |name: &str| -> u64 {

@@ -4,8 +4,7 @@
 //! A killed program is not silent: its kernel disconnects for it. A machine without power is, and what the survivor makes of silence
 //! at each stage is tried on the device in user space (tools/device/tests/all/programs/gone.rs), where it costs no machine.
 
-use crate::support::{assert_nothing_left_open, check, run_of};
-use lab::{Run, CLIENT, SERVER};
+use crate::support::{assert_nothing_left_open, Run, CLIENT, SERVER};
 
 /// What must be the same before and after: RDMA resources, and the survivor's processes.
 const SHOW: &str = "/usr/bin/rdma resource show; ps | grep -c [l]esson";
@@ -26,17 +25,18 @@ const KILLED: [(&str, &str, &str, &str); 7] = [
 ];
 
 /// The one that is left fails with this error, and leaves nothing open.
-fn survives(run: Run, victim: &str, says: &str) {
-    let check = check(run.inspect(SHOW));
-    let survivor = if victim == CLIENT { SERVER } else { CLIENT };
+fn survives(lesson: &str, fault: &str, survivor: &str, says: &str) {
+    let run = Run::lesson(lesson, "--timeout 30", "--timeout 30").with("fault", fault);
+    let check = run.with("inspect", SHOW).check();
     assert_eq!(check.node(survivor).exit, Some(1), "{}", check.all());
     assert!(check.line(survivor, "] ERR  ").contains(says), "not {says:?}: {}", check.all());
     check.logs(survivor, "the stages so far: main → ");
-    assert_nothing_left_open(check.outcome.node(survivor), &check.all());
+    assert_nothing_left_open(&check, survivor);
 }
 
 fn survives_the_killed((lesson, victim, when, says): (&str, &str, &str, &str)) {
-    survives(run_of(lesson, "--timeout 30", "--timeout 30").kill_when(victim, when), victim, says);
+    let survivor = if victim == CLIENT { SERVER } else { CLIENT };
+    survives(lesson, &format!("kill {victim} when {when}"), survivor, says);
 }
 
 #[test]
@@ -52,6 +52,5 @@ fn the_program_is_killed_elsewhere() {
 
 #[test]
 fn the_machine_loses_its_power() {
-    let run = run_of("04", "--timeout 30", "--timeout 30").power_off_when(SERVER, "ibv_post_send RDMA_WRITE");
-    survives(run, SERVER, RETRIES);
+    survives("04", "power-off server when ibv_post_send RDMA_WRITE", CLIENT, RETRIES);
 }

@@ -2,9 +2,7 @@
 //! What is lost is sent again, so a run may take seconds longer. The loss of each packet in turn is tried on the device in user
 //! space (tools/device/tests/all/programs/faults.rs).
 
-use crate::support::check;
-use lab::Run;
-use std::time::Duration;
+use crate::support::Run;
 
 /// A run of lesson 05 has 20 packets: so about one run in five loses one.
 const LOSS: &str = "1%";
@@ -38,7 +36,7 @@ fn every_lesson_ends_well_fifty_times() {
         let client = format!("lesson-{number} client -a 10.47.91.1 --timeout 60 {options}");
         let all = format!("n=0; while [ $n -lt 50 ]; do {client} || exit 1; n=$((n + 1)); done");
         let run = Run::programs().server(&lossy(2, &server)).client(&lossy(1, &all));
-        check(run.deadline(Duration::from_secs(1300))).exits(0, 0);
+        run.with("deadline", "1300").check().exits(0, 0);
         println!("lesson {number} {options}: 50 runs ended well");
     }
 }

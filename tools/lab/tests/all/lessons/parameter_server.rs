@@ -1,17 +1,9 @@
 //! Lesson 09 where only a kernel can be the other half: programs that are killed, and what is held. How workers come, go, are refused and fall silent is tried on the device in user space (tools/device/tests/all/programs/parameter_server.rs).
 
-use crate::support;
-
-use crate::support::{check, served};
-use lab::{Outcome, Run, SERVER};
-use std::time::Duration;
+use crate::support::{assert_nothing_left_open, served, Run, SERVER};
 
 /// What must be the same before and after.
 const SHOW: &str = "/usr/bin/rdma resource show";
-
-fn exits(outcome: &Outcome) -> Vec<Option<i32>> {
-    outcome.nodes.iter().skip(1).map(|node| node.exit).collect()
-}
 
 /// How many workers the server waits for; when one is killed, as a line of its log says.
 const STAGES: [(usize, &str); 6] = [
@@ -34,33 +26,31 @@ fn a_worker_killed_at_any_stage_is_left_out() {
         let rounds = if wanted == 2 { 100 } else { 20 };
         let server = format!("lesson-09 server -n {wanted} --timeout 40 --check --rounds {rounds} --loss 0");
         let run = Run::programs().server(&format!("RUST_LOG=error {server}"));
-        let run = run.node("client-1", quiet).node("client-2", quiet);
-        let run = run.node("victim", "lesson-09 client -a 10.47.91.1 --timeout 40 --worker 7");
-        let run = run.kill_when("victim", stage).inspect(SHOW).deadline(Duration::from_secs(300));
-        let check = check(run);
-        let what = format!("{stage}:\n{}", check.outcome.node(SERVER).log.join("\n"));
-        assert_eq!(check.outcome.node(SERVER).exit, Some(0), "{what}");
+        let run = run.with("node", &format!("client-1={quiet}")).with("node", &format!("client-2={quiet}"));
+        let run = run.with("node", "victim=lesson-09 client -a 10.47.91.1 --timeout 40 --worker 7");
+        let run = run.with("fault", &format!("kill victim when {stage}")).with("inspect", SHOW);
+        let check = run.with("deadline", "300").check();
         check.logs(SERVER, "SUCCESS, the same to the bit as computed here alone");
-        check.outcome.nodes.iter().for_each(|node| support::assert_nothing_left_open(node, &what));
+        check.outcome.inspected.keys().for_each(|node| assert_nothing_left_open(&check, node));
         // After the last stage it ends by itself, too.
-        let victim = check.outcome.node("victim").exit;
+        let victim = check.node("victim").exit;
         assert!(victim == Some(137) || (stage.contains("disconnect") && victim == Some(0)), "{stage}: {victim:?}");
-        assert_eq!(exits(&check.outcome)[..2], [Some(0), Some(0)], "{stage}");
+        let exits = [SERVER, "client-1", "client-2"].map(|node| check.node(node).exit);
+        assert_eq!(exits, [Some(0); 3], "{stage}: {}", check.all());
     }
 }
 
 #[test]
 #[ignore = "takes long: make test-long"]
 fn a_killed_server_ends_all_workers_with_a_word() {
-    let run = Run::lesson("09").unwrap().server_args("--timeout 40 --rounds 1000 --loss 0").client_args("--timeout 40");
-    let check =
-        check(run.clients(2).kill_when(SERVER, "round 5: loss").inspect(SHOW).deadline(Duration::from_secs(300)));
-    assert_eq!(exits(&check.outcome), [Some(1); 2]);
-    for node in &check.outcome.nodes[1..] {
-        let told =
-            |line: &String| line.contains("RDMA_CM_EVENT_DISCONNECTED instead of") || line.contains("completed with");
-        assert!(node.log.iter().any(told), "{}", node.log.join("\n"));
-        support::assert_nothing_left_open(node, "the server was killed");
+    let run = Run::lesson("09", "--timeout 40 --rounds 1000 --loss 0", "--timeout 40").with("clients", "2");
+    let run = run.with("fault", "kill server when round 5: loss").with("inspect", SHOW);
+    let check = run.with("deadline", "300").check();
+    for node in ["client-1", "client-2"] {
+        assert_eq!(check.node(node).exit, Some(1), "{}", check.all());
+        let told = ["RDMA_CM_EVENT_DISCONNECTED instead of", "completed with"];
+        assert!(told.iter().any(|text| check.count(node, text) > 0), "{}", check.all());
+        assert_nothing_left_open(&check, node);
     }
 }
 
@@ -78,6 +68,6 @@ fn workers_of_all_manners_leave_nothing_in_the_server() {
     let server = "RUST_LOG=error lesson-09 server --loss 0 --rounds 1000000 -n 0";
     // One QP is the device's own.
     let rests = "/usr/bin/rdma resource show | grep -q ' qp 1 '";
-    let check = check(served::run_with(server, rests, &clients).deadline(Duration::from_secs(300)));
-    served::assert_nothing_grows(&served::samples(&check.outcome), clients.len() + 1);
+    let check = served::run(server, rests, &clients).with("deadline", "300").check();
+    served::assert_nothing_grows(&served::samples(&check), clients.len() + 1);
 }

@@ -1,16 +1,12 @@
 //! Wire rules in the lab: its switch does as they say, and rdma_rxe does about it what the standard promises. Each act on a
 //! packet, and more of what comes of it, is tried on the device in user space (tools/device/tests/all/programs: rules.rs, faults.rs).
 
-use crate::support::{check, run_of};
-use lab::{CLIENT, SERVER};
-use std::process::Command;
-use testkit::ran::ruled;
-
-type Ruled = ruled::Ruled<lab::Outcome>;
+use crate::support::{lab, Outcome, Run, CLIENT, SERVER};
+use testkit::ran::ruled::Ruled;
 
 /// Both sides end with these statuses.
-fn ruled(number: &str, server: &str, client: &str, rules: &str, exits: [i32; 2]) -> Ruled {
-    Ruled::of(check(run_of(number, server, client).wire(rules)).exits(exits[0], exits[1]))
+fn ruled(number: &str, server: &str, client: &str, rules: &str, exits: [i32; 2]) -> Ruled<Outcome> {
+    Ruled::of(Run::lesson(number, server, client).with("wire", rules).check().exits(exits[0], exits[1]))
 }
 
 /// The answer comes, but later than the client waits for it.
@@ -41,7 +37,7 @@ fn a_cable_that_is_cut_ends_a_connection_in_words() {
 #[test]
 fn a_rule_that_meets_no_packet_is_told_and_is_no_success() {
     let lab = |rules: &str| {
-        let output = Command::new(env!("CARGO_BIN_EXE_lab")).args(["run", "02", "--wire", rules]).output().unwrap();
+        let output = lab().args(["run", "02", "--wire", rules]).output().unwrap();
         (output.status.code(), String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap())
     };
     let (status, printed, errors) = lab("drop 2nd REQ");

@@ -1,10 +1,8 @@
 //! A server outlives its clients, whatever they do, and holds no more than before. That is counted while the server runs, before
 //! each client: RDMA resources, descriptors, memory. What it says of each is tried on the device (tools/device/tests/all/programs).
 
-use crate::support::served::{self, Held};
-use crate::support::{assert_nothing_left_open, check, example};
-use lab::{Run, SERVER};
-use std::time::Duration;
+use crate::support::served::{self, Held, WAITS};
+use crate::support::{assert_nothing_left_open, example, Run, CLIENT, SERVER};
 
 /// What clients of lesson 05 do: three of ten are served well.
 const MANNERS: [&str; 10] = [
@@ -28,22 +26,18 @@ const SLAB: &str = "sed -n 's/SUnreclaim: *\\([0-9]*\\) kB/\\1/p' /proc/meminfo"
 fn soak() {
     let clients: Vec<&str> = MANNERS.into_iter().cycle().take(CLIENTS).collect();
     let server = format!("lesson-05 server -n {CLIENTS} --timeout 40 --stages wait_connect_request");
-    let run = served::run(&server, &clients).inspect(&format!("/usr/bin/rdma resource show; {SLAB}"));
-    let mut check = check(run.deadline(Duration::from_secs(3 * 3600))).exits(1, 0);
+    let run = served::run(&server, WAITS, &clients).with("deadline", "10800");
+    let mut check = run.with("inspect", &format!("/usr/bin/rdma resource show; {SLAB}")).check().exits(1, 0);
     check.logs(SERVER, &format!("{} of {CLIENTS} clients could not be served", CLIENTS * 7 / 10));
-    let samples = served::samples(&check.outcome);
+    let samples = served::samples(&check);
     served::assert_nothing_grows(&samples, CLIENTS);
     println!("the server held {:?} at first, and {:?} at last", samples[1], samples[CLIENTS - 1]);
-    for ended in &mut check.outcome.nodes {
-        let [before, after] =
-            [&mut ended.before, &mut ended.after].map(|lines| lines.pop().unwrap().parse::<u64>().unwrap());
-        assert_nothing_left_open(ended, &ended.name);
+    for node in [SERVER, CLIENT] {
+        let inspected = check.outcome.inspected.get_mut(node).unwrap();
+        let [before, after] = inspected.each_mut().map(|lines| lines.pop().unwrap().parse::<u64>().unwrap());
+        assert_nothing_left_open(&check, node);
         // A connection's smallest kernel object is bigger than a kilobyte, so a leak of one each would exceed this.
-        assert!(
-            after < before + CLIENTS as u64 * 2,
-            "the {}'s kernel held {before} KiB, and holds {after}",
-            ended.name
-        );
+        assert!(after < before + CLIENTS as u64 * 2, "the {node}'s kernel held {before} KiB, and holds {after}");
     }
 }
 
@@ -55,10 +49,10 @@ fn killed_clients_leave_nothing_in_the_server() {
         let good = format!("lesson-{number} client -a 10.47.91.1");
         let killed = |after: u32| format!("{good} & victim=$!; usleep {after}000; kill -9 $victim; wait $victim");
         let clients = [&good, &killed(40), &killed(110), &killed(180), &good];
-        let check = check(served::run(&format!("lesson-{number} server -n 0"), &clients.map(String::as_str)));
-        assert_eq!(check.outcome.node(SERVER).exit, Some(128 + 15), "{}", check.all());
+        let check = served::run(&format!("lesson-{number} server -n 0"), WAITS, &clients.map(String::as_str)).check();
+        assert_eq!(check.node(SERVER).exit, Some(128 + 15), "{}", check.all());
         assert!(check.count(SERVER, "is accepted") >= 2, "{}", check.all());
-        served::assert_nothing_grows(&served::samples(&check.outcome), 6);
+        served::assert_nothing_grows(&served::samples(&check), 6);
     }
 }
 
@@ -68,8 +62,8 @@ fn a_device_that_goes_away_ends_the_connection_and_nothing_hangs() {
     let is_connected = "/usr/bin/rdma resource show qp | grep -q 'type RC state RTS'";
     let remove = format!("until {is_connected}; do usleep 50000; done; sleep 1; /usr/bin/rdma link delete rxe0");
     let run = Run::programs().server(&format!("({remove}) & lesson-03 server --timeout 20"));
-    let check = check(run.client(&format!("{} client 10.47.91.1 sleep=3000", example("odd_peer"))));
-    assert_eq!(check.outcome.node(SERVER).exit, Some(1));
+    let check = run.client(&format!("{} client 10.47.91.1 sleep=3000", example("odd_peer"))).check();
+    assert_eq!(check.node(SERVER).exit, Some(1));
     // Linux 6.1 takes the device away, and the event says so. Linux 7.2 waits for its users, and our deadline comes first.
     let told = "RDMA_CM_EVENT_DEVICE_REMOVAL instead of a RECV with the peer's metadata";
     let (told, waited) = (check.count(SERVER, told), check.count(SERVER, "waited 20 s"));

@@ -2,10 +2,7 @@
 //! exit statuses, log lines and packets, and leaves nothing behind. And what a lesson says where only a machine with a kernel
 //! can be wrong. More of each lesson's options are tried on the device in user space (tools/device/tests/all/programs/variants.rs).
 
-use crate::support;
-
-use crate::support::{check, each, lesson, run_of};
-use lab::{CLIENT, SERVER};
+use crate::support::{assert_nothing_left_open, each, Run, CLIENT, SERVER};
 use run::story::{self, proof, Story};
 use wire::compare::Verdict;
 
@@ -13,14 +10,15 @@ use wire::compare::Verdict;
 fn told_again(times: usize) {
     let tell = |story: &Story| {
         for time in 1..=times {
-            let run = run_of(story.number(), &story.server, &story.client).clients(story.clients);
-            let check = check(run.inspect("/usr/bin/rdma resource show"));
+            let run = Run::lesson(story.number(), &story.server, &story.client);
+            let run = run.with("clients", &story.clients.to_string()).with("inspect", "/usr/bin/rdma resource show");
+            let check = run.check();
             let name = format!("{}, run {time}", story.file_name());
             let report = check.compared(story);
             assert_eq!(report.verdict(), Verdict::Same, "{name}: {report}");
             let problems = proof::problems(story, &std::fs::read(&check.file).unwrap());
             assert!(problems.is_empty(), "{name}: {problems:#?}\n{}", check.all());
-            check.outcome.nodes.iter().for_each(|node| support::assert_nothing_left_open(node, &name));
+            check.outcome.inspected.keys().for_each(|node| assert_nothing_left_open(&check, node));
             println!("{name}: {report}");
         }
     };
@@ -43,9 +41,9 @@ fn every_lesson_tells_its_story_ten_times() {
 
 #[test]
 fn lesson_05_works_over_ipv6() {
-    let outcome = lesson("05", "-p 4711", "-a fd47:91::1 -p 4711 --len 5000").exits(0, 0);
-    outcome.logs(SERVER, "[fd47:91::2]");
-    outcome.logs(CLIENT, "SUCCESS, source and destination buffers match");
+    let check = Run::lesson("05", "-p 4711", "-a fd47:91::1 -p 4711 --len 5000").check().exits(0, 0);
+    check.logs(SERVER, "[fd47:91::2]");
+    check.logs(CLIENT, "SUCCESS, source and destination buffers match");
 }
 
 /// One program alone, and what it says is wrong and to do.
@@ -71,7 +69,7 @@ const WRONG: [(&str, &str, [&str; 2]); 3] = [
 #[ignore = "takes long: make test-long"]
 fn faults_of_the_surroundings_are_named_with_the_next_step() {
     each(&WRONG, |(side, command, says)| {
-        let check = check(lab::Run::programs().node(side, *command));
+        let check = Run::programs().with(side, command).check();
         assert_eq!(check.node(side).exit, Some(1), "{}", check.all());
         says.iter().for_each(|text| check.logs(side, text));
     });

@@ -4,11 +4,8 @@
 //! `make test-long group=sweep` tries all of them and prints what came of each; the default tests do the same on the device in user space
 //! (tools/device/tests/all/programs/faults.rs).
 
-use crate::support::run_of;
-use lab::{Lab, Outcome, CLIENT, SERVER};
-use roce::Packet;
-use std::collections::HashMap;
-use std::time::Instant;
+use crate::support::{assert_nothing_left_open, Run, CLIENT, SERVER};
+use std::panic;
 
 /// A lesson, the client's options, and what the log of a side says once the result is right.
 const LESSONS: [(&str, &str, &str, &str); 5] = [
@@ -19,84 +16,57 @@ const LESSONS: [(&str, &str, &str, &str); 5] = [
     ("05", "--len 2500", CLIENT, "SUCCESS, source and destination buffers match"),
 ];
 const ACTS: [&str; 5] = ["drop", "duplicate", "delay", "swap", "corrupt"];
-/// Longer than a sender waits: 0.54 s for an ACK, 4.3 s for the answer to a CM message.
-const DELAYS: [&str; 2] = [" by 700 ms", " by 5 s"];
-/// What must be the same before and after.
-const SHOW: &str = "/usr/bin/rdma resource show";
-
-/// A lesson with one fault, and how to tell that it went well.
-struct Case {
-    number: &'static str,
-    options: &'static str,
-    good: (&'static str, &'static str),
-    rule: String,
-}
 
 /// All faults, one for each packet of an undisturbed run.
-fn cases() -> Vec<Case> {
-    let mut cases = Vec::new();
-    for (number, options, side, text) in LESSONS {
-        let mut counts: HashMap<(String, &str), usize> = HashMap::new();
-        let undisturbed = Lab::open().unwrap().run(&run_of(number, "", options)).unwrap();
-        let each = |sender: &str, packet: &Packet<'_>| {
-            let count = counts.entry((sender.to_owned(), packet.name())).or_default();
-            *count += 1;
-            let suffix = ["th", "st", "nd", "rd"].get(*count).unwrap_or(&"th");
-            for act in ACTS {
-                let time = if act == "delay" { DELAYS[usize::from(packet.cm().is_some())] } else { "" };
-                let rule = format!("{act} {count}{suffix} \"{}\" from {sender}{time}", packet.name());
-                cases.push(Case { number, options, good: (side, text), rule });
+fn rules(number: &str, options: &str) -> Vec<String> {
+    let packets = Run::lesson(number, "", options).check().exits(0, 0).packets();
+    let rule = |(at, packet): (usize, &String)| {
+        let (name, sender) = (&packet[2..], if packet.starts_with('C') { CLIENT } else { SERVER });
+        let count = packets[..=at].iter().filter(|before| *before == packet).count();
+        let suffix = ["th", "st", "nd", "rd"].get(count).unwrap_or(&"th");
+        // Longer than a sender waits: 0.54 s for an ACK, 4.3 s for the answer to a CM message.
+        let is_rc = name.starts_with("RC ");
+        let time = |act| {
+            if act != "delay" {
+                ""
+            } else if is_rc {
+                " by 700 ms"
+            } else {
+                " by 5 s"
             }
         };
-        undisturbed.each_packet(each).unwrap();
-    }
-    cases
-}
-
-/// Runs a case, prints how it went, and gives that line if it is not as it should be.
-fn tried(case: &Case) -> Option<String> {
-    let begun = Instant::now();
-    let run = run_of(case.number, "", case.options).wire(&case.rule).inspect(SHOW);
-    let (verdict, is_good) = match Lab::open().unwrap().run(&run) {
-        Ok(outcome) => judge(case, &outcome),
-        Err(error) => (format!("the lab failed: {error:#}"), false),
+        ACTS.map(|act| format!("{act} {count}{suffix} \"{name}\" from {sender}{}", time(act)))
     };
-    let (mark, seconds) = (if is_good { ' ' } else { '!' }, begun.elapsed().as_secs_f32());
-    let line = format!("{mark} {} {:<10}  {:<58}  {seconds:5.1} s  {verdict}", case.number, case.options, case.rule);
-    println!("{line}");
-    (!is_good).then_some(line)
+    packets.iter().enumerate().flat_map(rule).collect()
 }
 
 /// A side that fails says why and what to do next; if none fails, the result is right; and nothing is left open.
-fn judge(case: &Case, outcome: &Outcome) -> (String, bool) {
-    let (mut words, mut problems) = (Vec::new(), Vec::new());
-    for ended in &outcome.nodes {
-        let error = ended.log.iter().find_map(|line| line.split("] ERR  ").nth(1)).unwrap_or_default();
-        words.push(match ended.exit {
-            Some(0) => format!("{} 0", ended.name),
-            status => format!("{} {status:?}: {error}", ended.name),
-        });
-        if ended.exit != Some(0) && !(ended.exit == Some(1) && error.contains("Next: ")) {
-            problems.push(format!("the {} ends without a word", ended.name));
+fn ends_well(number: &str, options: &str, rule: &str, (side, text): (&str, &str)) {
+    let run = Run::lesson(number, "", options).with("wire", rule).with("inspect", "/usr/bin/rdma resource show");
+    let check = run.check();
+    for node in [SERVER, CLIENT] {
+        match check.node(node).exit {
+            Some(0) => {}
+            status => assert!(status == Some(1) && check.line(node, "] ERR  ").contains("Next: "), "{}", check.all()),
         }
-        if ended.before != ended.after || ended.before.is_empty() {
-            problems.push(format!("left open on the {}: {:?}", ended.name, ended.after));
-        }
+        assert_nothing_left_open(&check, node);
     }
-    let (side, text) = case.good;
-    if [SERVER, CLIENT].iter().all(|node| outcome.node(node).exit == Some(0)) {
-        let is_right = outcome.node(side).log.iter().any(|line| line.contains(text));
-        problems.extend((!is_right).then(|| format!("the {side} does not say {text:?}")));
+    if check.nodes.iter().all(|node| node.exit == Some(0)) {
+        check.logs(side, text);
     }
-    problems.extend(outcome.trouble.clone());
-    ([words, problems.clone()].concat().join("; "), problems.is_empty())
+    assert_eq!(check.outcome.trouble, None);
 }
 
 #[test]
 #[ignore = "takes long: make test-long"]
 fn sweep() {
-    let cases = cases();
-    let bad: Vec<String> = cases.iter().filter_map(tried).collect();
-    println!("{} faults, {} of them with a bad end", cases.len(), bad.len());
-    assert!(bad.is_empty(), "{}", bad.join("\n"));
+    let mut bad = Vec::new();
+    for (number, options, side, text) in LESSONS {
+        for rule in rules(number, options) {
+            let is_good = panic::catch_unwind(|| ends_well(number, options, &rule, (side, text))).is_ok();
+            println!("{} {number} {options:<10}  {rule}", if is_good { ' ' } else { '!' });
+            bad.extend((!is_good).then_some(rule));
+        }
+    }
+    assert!(bad.is_empty(), "{bad:#?}");
 }

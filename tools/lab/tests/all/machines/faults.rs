@@ -1,6 +1,7 @@
 //! What the lab does when the host is the problem: interrupted, killed, without QEMU, without space, with a broken
 //! state. Each test runs the real program in a folder of its own, as `FOLDER/debug/lab`, so that its state is its own, too.
 
+use crate::support::{machines, program, Run, CLIENT, SERVER};
 use rustix::process::{kill_process, prlimit, Pid, Resource, Rlimit, Signal};
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -212,32 +213,23 @@ fn no_file_grows_beyond(bytes: u64, process: Pid) {
     prlimit(Some(process), Resource::Fsize, Rlimit { current: Some(bytes), maximum: Some(bytes) }).unwrap();
 }
 
-/// The lab's machines.
-fn machines(lab: &Child) -> Vec<Pid> {
-    let children = fs::read_to_string(format!("/proc/{0}/task/{0}/children", lab.id())).unwrap();
-    children.split_whitespace().map(|pid| Pid::from_raw(pid.parse().unwrap()).unwrap()).collect()
-}
-
 /// A broken kernel is a failure of what was run on it, and no program's exit status tells.
 #[test]
 #[ignore = "takes long: make test-long"]
 fn a_kernel_that_breaks_is_told_with_its_own_words() {
     let crash = "echo 1 >/proc/sys/kernel/sysrq; echo c >/proc/sysrq-trigger; sleep 600";
-    let run = lab::Run::programs().server("sleep 3; echo alone").client(crash);
-    let outcome = lab::Lab::open().unwrap().run(&run).unwrap();
-    let trouble = outcome.trouble.clone().unwrap();
+    let check = Run::programs().server("sleep 3; echo alone").client(crash).check();
+    let trouble = check.outcome.trouble.clone().unwrap();
     assert!(trouble.contains("kernel of the client is broken") && trouble.contains("Kernel panic"), "{trouble}");
-    assert_eq!((outcome.node("server").exit, outcome.node("client").exit), (Some(0), None));
-    assert!(!outcome.succeeded());
-    let told = tshark(&outcome.file());
-    assert!(told.contains("client,kernel,[") && told.contains("server,sleep,alone"), "{told}");
+    assert_eq!(check.node(SERVER).exit, Some(0));
+    let told = tshark(&check.file);
+    assert!(told.contains("server,sleep,alone"), "{told}");
     assert!(told.lines().any(|line| line.starts_with("client,kernel,[") && line.contains("Call Trace")), "{told}");
 
     // One that goes on is no better.
-    let run = lab::Run::programs().client("echo '<1>BUG: one that is only said' >/dev/kmsg; sleep 1");
-    let outcome = lab::Lab::open().unwrap().run(&run).unwrap();
-    assert_eq!(outcome.node("client").exit, Some(0));
-    assert!(outcome.trouble.clone().unwrap().contains("BUG: one that is only said"), "{outcome:?}");
+    let check = Run::programs().client("echo '<1>BUG: one that is only said' >/dev/kmsg; sleep 1").check();
+    assert_eq!(check.node(CLIENT).exit, Some(0));
+    assert!(check.outcome.trouble.clone().unwrap().contains("BUG: one that is only said"), "{}", check.all());
 }
 
 /// What Wireshark's sibling reads in a run file: of each line node, program and text.
@@ -280,7 +272,7 @@ fn a_host_without_qemu_is_told_what_to_do() {
     let target = Target::own();
     let tools = tempfile::tempdir().unwrap();
     for name in ["busybox", "ip", "tc", "rdma", "date"] {
-        symlink(lab::program(name).unwrap(), tools.path().join(name)).unwrap();
+        symlink(program(name), tools.path().join(name)).unwrap();
     }
     let output = target.lab("true").env("PATH", tools.path()).output().unwrap();
     assert_eq!(output.status.code(), Some(3));
@@ -309,29 +301,10 @@ fn a_disk_that_fills_up_leaves_no_half_state(target: &Target) {
     assert_eq!(states().count(), 0);
 }
 
+/// The server would be given half a minute.
 #[test]
 fn a_server_does_not_wait_for_a_client_that_failed_before_it_sent_anything() {
-    let started = Instant::now();
-    let run = lab::Run::programs().server("rping -s -C 1").client("exit 3");
-    let outcome = lab::Lab::open().unwrap().run(&run).unwrap();
-    assert_eq!((outcome.node("server").exit, outcome.node("client").exit), (None, Some(3)));
-    assert!(outcome.trouble.unwrap().contains("before it sent anything"));
-    assert!(started.elapsed() < Duration::from_secs(20), "{:?}", started.elapsed());
-}
-
-/// By the lab, and by a lesson that is asked before a machine is started for it.
-#[test]
-fn wrong_usage_has_its_own_status() {
-    let started = Instant::now();
-    let lesson = ["run", "lesson-04"];
-    let lessons = ["--client-args=--bogus", "--server-args=-p none", "--client-args=-a"]
-        .map(|given| [&lesson[..], &[given]].concat());
-    let wrong = [&["exec"][..], &["run", "lesson-4"], &["walk"], &[]].map(<[_]>::to_vec);
-    for arguments in lessons.into_iter().chain(wrong) {
-        let output = Command::new(env!("CARGO_BIN_EXE_lab")).args(&arguments).output().unwrap();
-        let text = error_text(&output);
-        assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(2), &b""[..]), "{arguments:?}: {text}");
-        assert!(!arguments.starts_with(&lesson) || text.contains("For more information, try '--help'"), "{text}");
-    }
-    assert!(started.elapsed() < Duration::from_secs(10));
+    let check = Run::programs().server("rping -s -C 1").client("exit 3").check();
+    assert_eq!(check.node(CLIENT).exit, Some(3));
+    assert!(check.outcome.trouble.unwrap().contains("before it sent anything"));
 }

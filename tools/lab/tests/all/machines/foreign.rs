@@ -1,42 +1,33 @@
 //! Programs that were not written here, recorded in the lab: our decoder and tshark read the same in every packet, and
 //! every recording tells its own story.
 
-use crate::support::{self, each};
-use testkit::tshark;
-
-use lab::{Lab, Outcome, Run};
+use crate::support::{each, position, said, Check, Run, CLIENT, SERVER};
+use roce::Frame;
 use run::capture::Reader;
-use std::collections::BTreeMap;
+use run::file::Event;
 use std::fs::File;
+use testkit::tshark;
 use wire::compare::{compare, Capture, Verdict};
 
-/// Runs two programs, has both decoders read what they said, and counts packets by name.
-fn recorded(run: Run) -> (Outcome, BTreeMap<&'static str, usize>) {
-    let outcome = Lab::open().unwrap().run(&run).unwrap_or_else(|error| panic!("{error:#}"));
-    let packets = tshark::agree(&outcome.file());
+/// Runs two programs, and has both decoders read what they said.
+fn recorded(run: Run) -> Check {
+    let check = run.check();
+    let packets = tshark::agree(&check.file);
     assert!(packets >= 8, "{packets} packets");
-    tells_its_own_story(&outcome.file());
-    let counts = counts(&outcome);
-    (outcome, counts)
-}
-
-fn tells_its_own_story(file: &std::path::Path) {
-    let capture = || Capture::read(&mut Reader::new(File::open(file).unwrap()).unwrap()).unwrap();
+    let capture = || Capture::read(&mut Reader::new(File::open(&check.file).unwrap()).unwrap()).unwrap();
     let report = compare(&capture(), &capture());
     assert_eq!(report.verdict(), Verdict::Same, "{report}");
+    check
 }
 
-fn counts(outcome: &Outcome) -> BTreeMap<&'static str, usize> {
-    let mut counts = BTreeMap::new();
-    outcome.each_packet(|_, packet| *counts.entry(packet.name()).or_default() += 1).unwrap();
-    counts
-}
-
-#[track_caller]
-fn has(counts: &BTreeMap<&'static str, usize>, names: &[&str]) {
-    for name in names {
-        assert!(counts.contains_key(name), "no {name} in {counts:?}");
-    }
+/// Both programs ended with 0; or it was rping, whose main thread destroys the event channel while another one waits on it: that
+/// one says so then, and ends with 255.
+fn ended_well(check: &Check) -> bool {
+    let last = "rdma_get_cm_event: Bad file descriptor";
+    let ended = [SERVER, CLIENT].map(|node| check.node(node));
+    ended.iter().all(|node| {
+        node.exit == Some(0) || (node.exit == Some(255) && node.log.last().map(String::as_str) == Some(last))
+    })
 }
 
 /// Server, client, and packets that they exchange. `-x 1` and `-g 1` choose the GID of RoCEv2 over IPv4.
@@ -76,11 +67,13 @@ const PROGRAMS: [(&str, &str, &[&str]); 9] = [
 #[ignore = "takes long: make test-long"]
 fn other_peoples_programs_end_well_and_are_read_alike() {
     each(&PROGRAMS, |(server, client, names)| {
-        let (outcome, counts) = recorded(Run::programs().server(server).client(client));
-        assert!(support::ended_well(&outcome), "{server}: {outcome:?}");
-        has(&counts, names);
+        let check = recorded(Run::programs().server(server).client(client));
+        assert!(ended_well(&check), "{server}: {}", check.all());
+        for name in *names {
+            assert!(check.packets_named(name) > 0, "no {name}: {}", check.all());
+        }
         let is_ipv6 = server.contains("fd47:");
-        outcome.each_packet(|_, packet| assert_eq!(packet.datagram.src.is_ipv6(), is_ipv6, "{server}")).unwrap();
+        check.each_packet(|_, packet| assert_eq!(packet.datagram.src.is_ipv6(), is_ipv6, "{server}"));
     });
 }
 
@@ -90,8 +83,28 @@ fn other_peoples_programs_end_well_and_are_read_alike() {
 fn a_link_that_loses_packets() {
     let rules = "drop 9th \"RC RDMA Write Middle\"; drop 9th \"RC RDMA Read Response Middle\"";
     let run = Run::programs().server("rping -s -C 2 -S 60000").client("rping -c -a server -C 2 -S 60000");
-    let (_, counts) = recorded(run.wire(rules));
-    has(&counts, &["RC Acknowledge"]);
+    let check = recorded(run.with("wire", rules));
     // Without a loss, each of the two WRITEs and two READs would take 59 packets.
-    assert!(counts["RC RDMA Write Middle"] > 2 * 57 && counts["RC RDMA Read Response Middle"] > 2 * 57, "{counts:?}");
+    for name in ["RC RDMA Write Middle", "RC RDMA Read Response Middle"] {
+        assert!(check.packets_named(name) > 2 * 57, "{name}: {}", check.all());
+    }
+}
+
+/// The order of cause and effect, and nothing else on the wire.
+#[test]
+fn rping_over_ipv4() {
+    let check = recorded(Run::programs().server("rping -s -C 1 -v").client("rping -c -a server -C 1 -v"));
+    assert!(ended_well(&check), "{}", check.all());
+    let packets = check.packets();
+    assert_eq!(packets[..3], ["C ConnectRequest", "S ConnectReply", "C ReadyToUse"]);
+    // Nothing but the two machines' own ARP: no IPv6 chatter, no announcements.
+    assert_eq!(check.outcome.other_frames, 2);
+    // The effect stands after its cause: the server prints the data after the packet that brought it.
+    let is_data = |event: &Event<'_>| match event {
+        Event::Packet(record) => matches!(Frame::ethernet(record.data),
+            Frame::Roce(packet) if packet.name() == "RC RDMA Read Response Only"),
+        Event::Line(_) => false,
+    };
+    let (data, line) = (position(&check, is_data), said(&check, "server ping data: rdma-ping-0"));
+    assert!(data < line, "packet at {data}, line at {line}");
 }

@@ -1,25 +1,19 @@
 //! `lab shell` as a person uses it: on a terminal, which has to be as it was before, whatever happens.
 
+use crate::support::{lab, machines};
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::process::{kill_process, Pid, Signal};
 use rustix::pty::{grantpt, openpt, ptsname, unlockpt, OpenptFlags};
 use rustix::termios::{tcgetattr, tcsetwinsize, LocalModes, Winsize};
 use std::fs::{self, File};
 use std::io::{Read, Write};
-use std::path::PathBuf;
-use std::process::{Child, Command, ExitStatus};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::path::Path;
+use std::process::{Child, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 /// How long one step may take on a loaded machine; the first one may boot the machines.
 const LIMIT: Duration = Duration::from_secs(180);
 const PROMPT: &str = "client:~# ";
-
-/// Shells take turns: the next one that begins takes the folder with what the one before has recorded.
-fn turn() -> MutexGuard<'static, ()> {
-    static TURN: Mutex<()> = Mutex::new(());
-    TURN.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// A lab on a terminal of its own, and the person in front of it.
 struct Person {
@@ -42,9 +36,7 @@ impl Person {
         resize(&tty, 33, 99);
         let settings = settings(&tty);
         let end = || tty.try_clone().unwrap();
-        let mut command = Command::new(env!("CARGO_BIN_EXE_lab"));
-        command.arg("shell").args(arguments).stdin(end()).stdout(end()).stderr(end());
-        let lab = command.spawn().unwrap();
+        let lab = lab().arg("shell").args(arguments).stdin(end()).stdout(end()).stderr(end()).spawn().unwrap();
         Self { lab, hands: File::from(hands), tty, settings, seen: String::new() }
     }
 
@@ -94,17 +86,6 @@ impl Person {
     fn is_raw(&self) -> bool {
         !tcgetattr(&self.tty).unwrap().local_modes.contains(LocalModes::ICANON)
     }
-
-    fn signal(&self, signal: Signal) {
-        kill_process(Pid::from_child(&self.lab), signal).unwrap();
-    }
-
-    /// The lab's machines.
-    fn machines(&self) -> Vec<Pid> {
-        let pid = self.lab.id();
-        let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap();
-        children.split_whitespace().map(|pid| Pid::from_raw(pid.parse().unwrap()).unwrap()).collect()
-    }
 }
 
 impl Drop for Person {
@@ -133,27 +114,15 @@ fn without_colors(text: &str) -> String {
     })
 }
 
-/// The folder of the shell that has recorded this line.
-fn results(line: &str) -> PathBuf {
-    let runs = PathBuf::from(env!("CARGO_BIN_EXE_lab")).parent().unwrap().with_file_name("lab/runs");
-    let folders = fs::read_dir(runs).unwrap().flatten().map(|entry| entry.path());
-    let mut shells =
-        folders.filter(|folder| folder.file_name().is_some_and(|name| name.to_string_lossy().starts_with("shell")));
-    let has_it = |folder: &PathBuf| {
-        fs::read_to_string(folder.join("client.log")).is_ok_and(|log| log.lines().any(|found| found == line))
-    };
-    shells.find(has_it).unwrap_or_else(|| panic!("no shell has recorded {line:?}"))
-}
-
-/// A line that no other run has recorded.
-fn unique(text: &str) -> String {
-    format!("{text} {}", std::process::id())
+/// A file of the shell with this name.
+fn recorded(name: &str, file: &str) -> String {
+    let runs = Path::new(env!("CARGO_BIN_EXE_lab")).ancestors().nth(2).unwrap().join("lab/runs");
+    String::from_utf8_lossy(&fs::read(runs.join(name).join(file)).unwrap()).into_owned()
 }
 
 #[test]
 fn a_person_pings_looks_around_and_leaves() {
-    let _turn = turn();
-    let mut person = Person::sits_down(&[]);
+    let mut person = Person::sits_down(&["--name=shell-person"]);
     let greeting = person.sees(PROMPT);
     assert!(greeting.contains("rping -s -P -v") && person.is_raw(), "{greeting}");
     person.types("rping -c -a server -C 1 -v\r");
@@ -167,10 +136,6 @@ fn a_person_pings_looks_around_and_leaves() {
     for wanted in ["33 99", "10.47.91.2/24", "qdisc ", "link rxe0/1 state ACTIVE"] {
         assert!(tools.contains(wanted), "no {wanted:?} in {tools}");
     }
-    person.sees(PROMPT);
-    let line = unique("a person");
-    person.types(&format!("echo {line}\r"));
-    person.sees(&format!("\n{line}"));
     person.sees(PROMPT);
     person.types("on server hostname\r");
     person.sees("server │ server");
@@ -198,44 +163,37 @@ fn a_person_pings_looks_around_and_leaves() {
     assert_eq!(status.code(), Some(0), "{end}");
     assert!(end.contains("1 ConnectRequest") && end.contains("client 0"), "{end}");
 
-    let results = results(&line);
-    let capture = fs::read(results.join("wire.pcapng")).unwrap();
-    assert!(capture.windows(11).any(|bytes| bytes == b"rdma-ping-0"), "the data is in the capture");
-    let log = fs::read_to_string(results.join("client.log")).unwrap();
-    assert!(log.contains("ping data: rdma-ping-0"), "{log}");
-    let server = fs::read_to_string(results.join("server.log")).unwrap();
-    assert!(server.contains("server ping data"), "{server}");
+    assert!(recorded("shell-person", "wire.pcapng").contains("rdma-ping-0"), "the data is in the capture");
+    assert!(recorded("shell-person", "client.log").contains("ping data: rdma-ping-0"));
+    assert!(recorded("shell-person", "server.log").contains("server ping data"));
 }
 
 /// The others that end a lab are sent in faults.rs.
 #[test]
 #[ignore = "takes long: make test-long"]
 fn signals_give_the_terminal_back_and_keep_the_record() {
-    let _turn = turn();
     for signal in [Signal::HUP, Signal::QUIT] {
-        let mut person = Person::sits_down(&["--server", "true"]);
+        let mut person = Person::sits_down(&["--server=true", "--name=shell-signal"]);
         person.sees(PROMPT);
-        let line = unique(&format!("before {}", signal.as_raw()));
-        person.types(&format!("echo {line}; sleep 600\r"));
+        person.types("echo bef''ore; sleep 600\r");
         // Only a whole line is recorded.
-        person.sees(&format!("\n{line}\r\n"));
+        person.sees("\nbefore\r\n");
         assert!(person.is_raw());
-        person.signal(signal);
+        kill_process(Pid::from_child(&person.lab), signal).unwrap();
         let (status, end) = person.goes();
         assert_eq!(status.code(), Some(130), "{signal:?}: {end}");
         assert!(end.contains("lab: interrupted"), "{signal:?}: {end}");
-        results(&line);
+        assert!(recorded("shell-signal", "client.log").lines().any(|line| line == "before"));
     }
 }
 
 #[test]
 #[ignore = "takes long: make test-long"]
 fn a_machine_that_dies_gives_the_terminal_back() {
-    let _turn = turn();
     for index in 0..2 {
-        let mut person = Person::sits_down(&["--server", "true"]);
+        let mut person = Person::sits_down(&["--server=true"]);
         person.sees(PROMPT);
-        let machines = person.machines();
+        let machines = machines(&person.lab);
         assert_eq!(machines.len(), 2);
         assert!(person.is_raw());
         kill_process(machines[index], Signal::KILL).unwrap();
@@ -248,8 +206,7 @@ fn a_machine_that_dies_gives_the_terminal_back() {
 #[test]
 #[ignore = "takes long: make test-long"]
 fn a_shell_that_hangs_can_be_left() {
-    let _turn = turn();
-    let mut person = Person::sits_down(&["--server", "true"]);
+    let mut person = Person::sits_down(&["--server=true"]);
     person.sees(PROMPT);
     person.types("stty -isig; sleep 600\r");
     person.sees("sleep 600");
@@ -261,9 +218,7 @@ fn a_shell_that_hangs_can_be_left() {
 
 #[test]
 fn without_a_terminal_there_is_no_shell() {
-    let _turn = turn();
-    let output = Command::new(env!("CARGO_BIN_EXE_lab")).arg("shell").stdin(std::process::Stdio::null()).output();
-    let output = output.unwrap();
+    let output = lab().arg("shell").stdin(Stdio::null()).output().unwrap();
     assert_eq!(output.status.code(), Some(3));
     let complaint = String::from_utf8_lossy(&output.stderr);
     assert!(complaint.contains("a shell needs a terminal"), "{complaint}");

@@ -27,7 +27,7 @@ fn machine(edits: &[&str]) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     let bin = folder.path().join("bin");
     fs::create_dir(&bin).unwrap();
-    BASICS.iter().for_each(|name| symlink(lab::program(name).unwrap(), bin.join(name)).unwrap());
+    BASICS.iter().for_each(|name| symlink(support::program(name), bin.join(name)).unwrap());
     let write = |name: &str, script: &str| support::write_script(&bin.join(name), &script.replace("RECORD", RECORD));
     COMMANDS.iter().for_each(|(name, script)| write(name, script));
     for edit in edits {

@@ -2,6 +2,7 @@
 //! lacks what it looks for.
 
 use crate::support::invented::{needs, path_of, Machine};
+use crate::support::program;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{symlink, PermissionsExt};
 use std::os::unix::process::CommandExt;
@@ -171,7 +172,7 @@ fn what_is_there_has_to_be_of_use() {
         fs::set_permissions(machine.path("dev").join(file), Permissions::from_mode(0o400)).unwrap();
     }
     machine.edit(&["-usr/bin/busybox"]);
-    symlink(lab::program("sh").unwrap(), machine.path("usr/bin/busybox")).unwrap();
+    symlink(program("sh"), machine.path("usr/bin/busybox")).unwrap();
     let diagnosis = diagnose(&machine);
     let cure = "sudo chmod a+rw /dev/infiniband/uverbs0";
     diagnosis.says("FAIL vms nic", "permissions", "you may not open /dev/infiniband/uverbs0", cure);

@@ -1,7 +1,7 @@
 //! `tools/lab/setup.sh` on invented machines: what it asks of apt, what it leaves, and what it says when it cannot go on.
 
 use crate::support::invented::Machine;
-use crate::support::{interrupt, wait_for};
+use crate::support::{interrupt, program, wait_for};
 use std::fs;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
@@ -140,8 +140,8 @@ fn what_fails_is_heard_and_the_next_call_goes_on() {
 fn ctrl_c_ends_a_download_with_words_and_a_second_call_waits_for_the_first() {
     let machine = debian();
     let appears = |file: &str| wait_for(&machine.path(file));
-    let flock = lab::program("flock").unwrap();
-    let flock = format!("$flock=[ $1 = -n ] || : >\"$DOCTOR_ROOT/waiting\"; exec {} \"$@\"", flock.display());
+    let flock = program("flock");
+    let flock = format!("$flock=[ $1 = -n ] || : >\"$DOCTOR_ROOT/waiting\"; exec {flock} \"$@\"");
     let first = start(machine.edit(&["apt-slow=", "-usr/bin/flock", &flock]), "build");
     appears("downloading");
     let second = start(machine.edit(&["-apt-slow"]), "build");

@@ -1,19 +1,23 @@
 //! Machines that a test invents for a script of `tools/lab/`: a folder for the root, a checkout in it, and commands of its own.
 
-use super::{read_lab, write_script};
+use super::{program, write_script};
 use std::fs;
 use std::os::unix::fs::{symlink, PermissionsExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
 
 /// What every machine has, and the scripts themselves use.
 const BASICS: &str = "sh dirname head grep sed cat awk tr cut sort paste mkdir mv rm ln touch flock sleep tar chmod";
 
+/// A file of tools/lab/.
+fn read(name: &str) -> String {
+    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(name)).unwrap()
+}
+
 /// The table's rows: stage, what, checks, and the packages of Debian, Fedora and Arch.
 pub fn needs() -> Vec<[String; 6]> {
-    let text =
-        read_lab("needs.txt").replace("$machine", "x86_64").replace("$qemu", "x86").replace("$deb_arch", "amd64");
+    let text = read("needs.txt").replace("$machine", "x86_64").replace("$qemu", "x86").replace("$deb_arch", "amd64");
     let columns = |line: &str| line.split('|').map(|column| column.trim().to_owned()).collect::<Vec<_>>();
     text.lines().filter(|line| !line.starts_with('#')).map(|line| columns(line).try_into().unwrap()).collect()
 }
@@ -45,14 +49,14 @@ impl Machine {
         // Each invented command is this program, which then does what its own script says.
         write_script(&machine.path("command"), "[ ! -e \"$0.script\" ] || . \"$0.script\"");
         for name in BASICS.split_whitespace() {
-            symlink(lab::program(name).unwrap(), machine.path("usr/bin").join(name)).unwrap();
+            symlink(program(name), machine.path("usr/bin").join(name)).unwrap();
         }
         for file in needs().iter().flat_map(|need| need[2].split_whitespace()).map(path_of) {
             let command = file.strip_prefix("usr/bin/").map(|name| format!("${name}="));
             machine.edit(&[&command.unwrap_or(format!("{file}="))]);
         }
         for script in ["setup.sh", "doctor.sh", "needs.sh", "needs.txt"] {
-            machine.edit(&[&format!("a checkout/tools/lab/{script}={}", read_lab(script))]);
+            machine.edit(&[&format!("a checkout/tools/lab/{script}={}", read(script))]);
         }
         machine.edit(&[
             "$uname=case $1 in -m) echo x86_64 ;; *) echo 6.1.0-40-amd64 ;; esac",

@@ -1,6 +1,6 @@
 //! A server that serves one client after the other, and what it holds before each of them, counted while it runs.
 
-use lab::{Outcome, Run};
+use super::{Check, Run, SERVER};
 
 /// What a running program holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,7 +20,7 @@ const SLACK: u64 = 256;
 /// ended; the second lets the next one go. The answer comes after the word is read, as the asking nc ends with it, its word
 /// sent or not. Whoever misses the answer asks again, and an old word is answered, too. A server without an end is killed
 /// after the last one.
-const SERVER: &str = r#"SERVE >/run/served 2>&1 & pid=$!
+const SCRIPT: &str = r#"SERVE >/run/served 2>&1 & pid=$!
 printf '#!/bin/sh\nread word; echo "$word" >/run/word; echo ok\n' >/run/answer; chmod +x /run/answer
 gate() { until nc -l -p 9000 -e /run/answer; [ "$(cat /run/word)" = "$1" ]; do :; done; }
 waits() { RESTS; }
@@ -45,15 +45,13 @@ case 'SERVE' in *'-n 0') gate last; until waits; do usleep 5000; done; held; kil
 wait $pid; status=$?
 cat /run/served; exit $status"#;
 
-/// Runs a server, and these clients against it, one after the other.
-pub fn run(server: &str, clients: &[&str]) -> Run {
-    run_with(server, "tail -n 1 /run/served | grep -q 'waiting for CONNECT_REQUEST'", clients)
-}
+/// Succeeds when a server of one client after the other has none.
+pub const WAITS: &str = "tail -n 1 /run/served | grep -q 'waiting for CONNECT_REQUEST'";
 
-/// The same; the command `rests` succeeds when the server has no client.
-pub fn run_with(server: &str, rests: &str, clients: &[&str]) -> Run {
+/// Runs a server, and these clients against it, one after the other. The command `rests` succeeds when the server has no client.
+pub fn run(server: &str, rests: &str, clients: &[&str]) -> Run {
     let endless = server.ends_with("-n 0");
-    let script = SERVER.replace("RESTS", rests).replace("COUNT", &clients.len().to_string());
+    let script = SCRIPT.replace("RESTS", rests).replace("COUNT", &clients.len().to_string());
     let server = script.replace("SERVE", server);
     let gate =
         |word: &str| format!("until echo {word} | nc 10.47.91.1 9000 2>&1 | grep -qx ok; do usleep 20000; done\n");
@@ -67,8 +65,8 @@ pub fn run_with(server: &str, rests: &str, clients: &[&str]) -> Run {
 }
 
 /// What the server held before each client.
-pub fn samples(outcome: &Outcome) -> Vec<Held> {
-    let lines = outcome.node("server").log.iter().filter_map(|line| line.strip_prefix("held "));
+pub fn samples(check: &Check) -> Vec<Held> {
+    let lines = check.node(SERVER).log.iter().filter_map(|line| line.strip_prefix("held "));
     let read = |line: &str| {
         let mut words = line.splitn(3, ' ');
         let mut word = || words.next().unwrap_or_default().to_owned();
