@@ -1,4 +1,4 @@
-//! `make bench`: everything that is called fast here, beside its reference, measured by turns, kept in tools/bench/figures.tsv, and
+//! `make bench`: everything that is called fast here, beside its reference, measured by turns, kept in tools/bench/figures.jsonl, and
 //! written from there to docs/benchmarks.md.
 
 mod captures;
@@ -6,7 +6,6 @@ mod circumstances;
 mod machines;
 mod page;
 mod row;
-mod run;
 mod tcp;
 mod techniques;
 mod tools;
@@ -14,14 +13,13 @@ mod verbs;
 
 use anyhow::{bail, Context, Result};
 use clap::Parser;
-use row::Row;
-use run::Run;
+use row::{Row, Run};
 use std::process::ExitCode;
 use std::time::Instant;
-use tools::Effort;
+use tools::{root, Effort};
 
 /// Where the figures are kept, and the page that is written from them.
-const FIGURES: &str = "tools/bench/figures.tsv";
+const FIGURES: &str = "tools/bench/figures.jsonl";
 const PAGE: &str = "docs/benchmarks.md";
 
 type Kind = (&'static str, &'static str, &'static str, fn(Effort) -> Result<Vec<Row>>);
@@ -49,11 +47,11 @@ struct Options {
     /// Measure nothing: write the page from what was kept
     #[arg(long, exclusive = true)]
     page: bool,
-    /// Be TCP's server for so many clients
-    #[arg(long, hide = true, value_name = "CLIENTS", exclusive = true)]
-    tcp_server: Option<usize>,
-    /// Be TCP's client: with so many small messages, and so many large ones, to the machine `server`
-    #[arg(long, hide = true, num_args = 2, value_names = ["SMALL", "LARGE"], exclusive = true)]
+    /// Be TCP's server at this port
+    #[arg(long, hide = true, value_name = "PORT", exclusive = true)]
+    tcp_server: Option<u16>,
+    /// Be TCP's client: at this port of the machine `server`, with so many small messages, and so many large ones
+    #[arg(long, hide = true, num_args = 3, value_names = ["PORT", "SMALL", "LARGE"], exclusive = true)]
     tcp_client: Option<Vec<usize>>,
 }
 
@@ -68,55 +66,50 @@ fn main() -> ExitCode {
 }
 
 fn work(options: &Options) -> Result<()> {
-    if let Some(clients) = options.tcp_server {
-        return tcp::serve(clients);
+    if let Some(port) = options.tcp_server {
+        return tcp::serve(port);
     }
-    if let Some([small, large]) = options.tcp_client.as_deref() {
-        return tcp::connect("server", *small, *large);
+    if let Some([port, small, large]) = options.tcp_client.as_deref() {
+        return tcp::connect(u16::try_from(*port)?, *small, *large);
     }
     if !options.page {
         let run = measure(options)?;
         if !options.keep {
             return Ok(());
         }
-        write(FIGURES, &run.text())?;
+        write(FIGURES, &run.text()?)?;
     }
-    write(PAGE, &page::page(&kept()?, title))
+    write(PAGE, &page::page(&kept()?))
 }
 
 fn write(path: &str, text: &str) -> Result<()> {
-    std::fs::write(tools::root()?.join(path), text).with_context(|| format!("cannot write {path}"))
+    std::fs::write(root()?.join(path), text).with_context(|| format!("cannot write {path}"))
 }
 
 /// The run whose figures were kept.
 fn kept() -> Result<Run> {
-    let text =
-        std::fs::read_to_string(tools::root()?.join(FIGURES)).with_context(|| format!("cannot read {FIGURES}"))?;
+    let text = std::fs::read_to_string(root()?.join(FIGURES)).with_context(|| format!("cannot read {FIGURES}"))?;
     Run::read(&text).with_context(|| format!("{FIGURES} is not what a run has kept"))
 }
 
-fn measure(options: &Options) -> Result<Run> {
-    let kinds = &options.kinds;
+fn measure(Options { kinds, smoke, .. }: &Options) -> Result<Run> {
     if let Some(unknown) = kinds.iter().find(|kind| KINDS.iter().all(|(name, ..)| name != kind)) {
         bail!("there is no {unknown}; there are: {}", KINDS.map(|(name, ..)| name).join(" "));
     }
-    let effort = Effort { rounds: if options.smoke { 1 } else { 5 }, smoke: options.smoke };
-    let mut run = Run { facts: circumstances::facts(), kinds: Vec::new() };
+    let effort = Effort { rounds: if *smoke { 1 } else { 5 }, smoke: *smoke };
+    let mut run = Run { facts: circumstances::facts(), rows: Vec::new() };
     for (name, title, _, figures) in KINDS {
         if !kinds.is_empty() && !kinds.iter().any(|kind| kind == name) {
             continue;
         }
         let started = Instant::now();
         let rows = figures(effort).with_context(|| format!("measuring {name}"))?;
-        let (seconds, load) = (started.elapsed().as_secs_f64(), circumstances::load());
-        println!("{title} ({seconds:.0} s, load {load:.1})\n{}", page::tables(&rows));
-        run.kinds.push(run::Kind { name: name.into(), seconds, load, rows });
+        let took = format!("{:.0} s, at a load of {:.1}", started.elapsed().as_secs_f64(), circumstances::load());
+        println!("{title} ({took})\n{}", page::tables(&rows.iter().collect::<Vec<_>>()));
+        run.facts.push((format!("measuring {name}"), took));
+        run.rows.extend(rows.into_iter().map(|row| Row { kind: name.into(), ..row }));
     }
     Ok(run)
-}
-
-fn title(kind: &str) -> Option<page::Title> {
-    KINDS.iter().find(|(name, ..)| *name == kind).map(|(_, title, about, _)| (*title, *about))
 }
 
 #[cfg(test)]
@@ -126,8 +119,8 @@ mod tests {
     /// Nobody edits the page by hand, nor the program without the page.
     #[test]
     fn the_page_is_what_the_kept_figures_say() -> Result<()> {
-        let page = std::fs::read_to_string(tools::root()?.join(PAGE))?;
-        assert_eq!(page::page(&kept()?, title), page, "write it anew: cargo run -p bench -- --page");
+        let page = std::fs::read_to_string(root()?.join(PAGE))?;
+        assert_eq!(page::page(&kept()?), page, "write it anew: cargo run -p bench -- --page");
         Ok(())
     }
 }

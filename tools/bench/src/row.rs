@@ -1,110 +1,97 @@
-//! A row of the page: what was measured again and again of ours, and of its reference in the same rounds, and what that comes to.
+//! What a run has measured, as tools/bench/figures.jsonl keeps it: rows, each with what was measured again and again of ours, and of
+//! its reference in the same rounds.
 
-/// What a ratio has to hold.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Wanted {
-    AtMost(f64),
-    AtLeast(f64),
+use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
+
+/// A run: where and when it was made, and its rows.
+#[derive(Debug, Default)]
+pub struct Run {
+    pub facts: Vec<(String, String)>,
+    pub rows: Vec<Row>,
 }
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub struct Row {
+    /// What kind of figures it belongs to, by its name in `main`.
+    pub kind: String,
     pub what: String,
     pub unit: String,
     pub ours: Values,
-    /// What stands beside it; empty, if nothing does.
-    pub beside: String,
-    pub other: Option<Values>,
-    pub ratio: Option<Values>,
-    pub wanted: Option<Wanted>,
+    pub beside: Option<Beside>,
+    /// What the ratio has to hold: a rate at least that, a time at most.
+    pub limit: Option<f64>,
 }
 
-/// Median, lowest and highest of all rounds but those in which a program stood still. A single run has no spread.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// What stands beside ours: its name and values, and ours divided by these, in single rounds, which take seconds.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+pub struct Beside {
+    pub name: String,
+    pub values: Values,
+    pub ratio: Values,
+}
+
+/// Median, lowest and highest of all rounds but those in which a program stood still.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Values {
     pub median: f64,
-    pub spread: Option<(f64, f64)>,
+    pub low: f64,
+    pub high: f64,
     pub still: usize,
+}
+
+impl Run {
+    /// A line for the facts, then one for each row.
+    pub fn text(&self) -> Result<String> {
+        let rows = self.rows.iter().map(serde_json::to_string);
+        let lines = std::iter::once(serde_json::to_string(&self.facts)).chain(rows);
+        lines.map(|line| Ok(line? + "\n")).collect()
+    }
+
+    pub fn read(text: &str) -> Result<Self> {
+        let (facts, rows) = text.split_once('\n').context("no line of facts")?;
+        let rows = rows.lines().map(serde_json::from_str).collect::<Result<_, _>>()?;
+        Ok(Self { facts: serde_json::from_str(facts)?, rows })
+    }
 }
 
 impl Row {
     /// With one value of each round, in order; NaN where a program stood still.
     pub fn new(what: &str, unit: &str, ours: &[f64]) -> Self {
-        let (what, unit, beside, ours) = (what.into(), unit.into(), String::new(), Values::of(ours));
-        Self { what, unit, ours, beside, other: None, ratio: None, wanted: None }
+        let (kind, ours) = (String::new(), Values::of(ours));
+        Self { kind, what: what.into(), unit: unit.into(), ours, beside: None, limit: None }
     }
 
-    /// Beside something else, with its values in the same rounds. The ratio is that of single rounds: what was measured within the
-    /// same seconds.
-    pub fn beside(what: &str, unit: &str, ours: &[f64], other: &str, others: &[f64]) -> Self {
+    /// Beside something else, with its values in the same rounds.
+    pub fn beside(what: &str, unit: &str, ours: &[f64], name: &str, others: &[f64]) -> Self {
         let ratios: Vec<f64> = ours.iter().zip(others).map(|(ours, other)| ours / other).collect();
-        let (other, others, ratio) = (other.into(), Some(Values::of(others)), Some(Values::of(&ratios)));
-        Self { beside: other, other: others, ratio, ..Self::new(what, unit, ours) }
+        let beside = Beside { name: name.into(), values: Values::of(others), ratio: Values::of(&ratios) };
+        Self { beside: Some(beside), ..Self::new(what, unit, ours) }
     }
 
-    pub fn wanted(self, wanted: Wanted) -> Self {
-        Self { wanted: Some(wanted), ..self }
+    pub fn limit(self, limit: f64) -> Self {
+        Self { limit: Some(limit), ..self }
     }
 
-    /// What tells it from other rows.
-    pub fn name(&self) -> String {
-        let beside = if self.beside.is_empty() { "" } else { ", beside " };
-        format!("{}{beside}{}", self.what, self.beside)
+    pub fn is_rate(&self) -> bool {
+        self.unit.ends_with("/s")
     }
 
     /// Whether its limit is kept, if it has one.
     pub fn kept(&self) -> Option<bool> {
-        let ratio = self.ratio?.median;
-        Some(match self.wanted? {
-            Wanted::AtMost(most) => ratio <= most,
-            Wanted::AtLeast(least) => ratio >= least,
-        })
-    }
-
-    /// Whether ours is better. Where some rounds say the one and some the other, it is neither.
-    pub fn verdict(&self) -> &'static str {
-        let is_rate = self.unit.ends_with("/s");
-        match self.ratio {
-            None => "",
-            Some(Values { spread: Some((low, high)), .. }) if low <= 1.0 && 1.0 <= high => "no clear difference",
-            Some(ratio) if (ratio.median > 1.0) == is_rate => "better",
-            Some(_) => "worse",
-        }
+        let (limit, ratio) = (self.limit?, self.beside.as_ref()?.ratio.median);
+        Some(if self.is_rate() { ratio >= limit } else { ratio <= limit })
     }
 }
 
 impl Values {
-    pub fn one(median: f64) -> Self {
-        Self { median, spread: None, still: 0 }
-    }
-
     fn of(rounds: &[f64]) -> Self {
         let mut sorted: Vec<f64> = rounds.iter().copied().filter(|value| value.is_finite()).collect();
         sorted.sort_by(f64::total_cmp);
         let at = |at: usize| sorted.get(at).copied().unwrap_or(f64::NAN);
-        let (half, last) = (sorted.len() / 2, sorted.len().saturating_sub(1));
-        let median = if sorted.len() % 2 == 0 && half > 0 { (at(half - 1) + at(half)) / 2.0 } else { at(half) };
-        let spread = (rounds.len() > 1).then_some((at(0), at(last)));
-        Self { median, spread, still: rounds.len() - sorted.len() }
-    }
-
-    /// `1.04 (0.82–1.29)`
-    pub fn with_spread(&self) -> String {
-        let median = short(self.median);
-        let still = if self.still > 0 { format!(", {} stood still", self.still) } else { String::new() };
-        self.spread.map_or(format!("{median} (one run)"), |(low, high)| {
-            format!("{median} ({}–{}{still})", short(low), short(high))
-        })
-    }
-}
-
-/// Three digits, or all before the point.
-pub fn short(value: f64) -> String {
-    match value.abs() {
-        size if size >= 100.0 => format!("{value:.0}"),
-        size if size >= 10.0 => format!("{value:.1}"),
-        size if size >= 0.1 || size == 0.0 => format!("{value:.2}"),
-        _ => format!("{value:.4}"),
+        let last = sorted.len().saturating_sub(1);
+        let median = (at(last / 2) + at(sorted.len() / 2)) / 2.0;
+        Self { median, low: at(0), high: at(last), still: rounds.len() - sorted.len() }
     }
 }
 
@@ -113,26 +100,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_row_has_medians_and_spreads_of_the_rounds_that_did_not_stand_still() {
+    fn a_row_has_medians_and_spreads_of_the_rounds_that_did_not_stand_still_and_is_read_again() -> Result<()> {
         let row = Row::beside("x", "µs", &[3.0, 1.0, 2.0, 9.0], "y", &[3.0, 2.0, 2.0, f64::NAN]);
-        assert_eq!(row.ours, Values { median: 2.5, spread: Some((1.0, 9.0)), still: 0 });
-        assert_eq!(row.other, Some(Values { median: 2.0, spread: Some((2.0, 3.0)), still: 1 }));
-        assert_eq!(row.ratio, Some(Values { median: 1.0, spread: Some((0.5, 1.0)), still: 1 }));
-        assert_eq!(Row::new("x", "", &[1.0]).ours, Values::one(1.0));
-    }
-
-    #[test]
-    fn what_is_less_is_better_but_for_a_rate() {
-        let verdict = |unit, ours: &[f64]| Row::beside("x", unit, ours, "y", &[1.0, 1.0]).verdict();
-        assert_eq!((verdict("µs", &[1.3, 1.6]), verdict("µs", &[0.1, 0.2])), ("worse", "better"));
-        assert_eq!((verdict("MB/s", &[0.3, 0.5]), verdict("1/s", &[2.0, 3.0])), ("worse", "better"));
-        assert_eq!((verdict("ns/packet", &[0.5, 0.5]), verdict("µs", &[0.8, 1.3])), ("better", "no clear difference"));
-    }
-
-    #[test]
-    fn numbers_have_three_digits() {
-        let values = Values { median: 2.0, spread: Some((1.0, 345.6)), still: 1 };
-        assert_eq!(values.with_spread(), "2.00 (1.00–346, 1 stood still)");
-        assert_eq!(Values::one(0.0022).with_spread(), "0.0022 (one run)");
+        assert_eq!(row.ours, Values { median: 2.5, low: 1.0, high: 9.0, still: 0 });
+        let beside = row.beside.as_ref().context("y")?;
+        assert_eq!(beside.values, Values { median: 2.0, low: 2.0, high: 3.0, still: 1 });
+        assert_eq!(beside.ratio, Values { median: 1.0, low: 0.5, high: 1.0, still: 1 });
+        let run = Run { facts: vec![("date (UTC)".into(), "today".into())], rows: vec![row.limit(1.05)] };
+        let again = Run::read(&run.text()?)?;
+        assert_eq!((again.facts, again.rows), (run.facts, run.rows));
+        Ok(())
     }
 }

@@ -1,7 +1,7 @@
 //! RDMA beside plain TCP, both in the same machines: so that nobody believes SoftRoCE to be fast.
 
 use crate::row::Row;
-use crate::tools::{bin, field, numbers, optimized, take_turns, Contender, Effort};
+use crate::tools::{bin, field, megabytes, numbers, optimized, take_turns, Contender, Effort};
 use anyhow::{Context, Result};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -14,58 +14,46 @@ pub fn figures(effort: Effort) -> Result<Vec<Row>> {
     let (small, large) = (effort.count(1000), effort.count(100));
     let bench = bin()?.join("bench").display().to_string();
     let (lesson, pingpong) = (optimized("lesson-10", effort)?, optimized("pingpong", effort)?);
-    let asleep = format!("-p 7472 --op send --wait sleep --turns {small}");
-    let contenders = [
-        ("RDMA there and back", format!("env RUST_LOG=off {pingpong} client -a server {asleep}")),
-        (
-            "RDMA blocks",
-            format!("env RUST_LOG=off {lesson} client -a server --size {BLOCK} --depth 16 --count {large}"),
-        ),
-        ("TCP", format!("{bench} --tcp-client {small} {large}")),
-    ];
-    let contenders = contenders.map(|(name, client)| Contender { name: name.into(), server: None, client });
-    let server = |rounds| {
-        format!(
-            "sh -c \"{bench} --tcp-server {rounds} & RUST_LOG=off {pingpong} server {asleep} -n {rounds} & \
-             RUST_LOG=off {lesson} server -n {rounds}; wait\""
-        )
+    let asleep = format!("-p {{port}} --op send --wait sleep --turns {small}");
+    let blocks = format!("-p {{port}} --size {BLOCK} --depth 16 --count {large}");
+    let ours = |name: &str, server, client| {
+        let [server, client] = [server, client].map(|command: String| format!("env RUST_LOG=off {command}"));
+        Contender { name: name.into(), server, client }
     };
-    let said = take_turns("bench-tcp", server, &contenders, effort)?;
-    let micros = |name| numbers(&said, name, |text| field(text, "median_us"));
-    let megabytes = |name| numbers(&said, name, |text| field(text, "bytes_per_s").map(|bytes| bytes / 1e6));
-    let (there_and_back, blocks) = (micros("RDMA there and back")?, megabytes("RDMA blocks")?);
+    let contenders = [
+        ours("there and back", format!("{pingpong} server {asleep}"), format!("{pingpong} client -a server {asleep}")),
+        ours("blocks", format!("{lesson} server -p {{port}}"), format!("{lesson} client -a server {blocks}")),
+        ours("TCP", format!("{bench} --tcp-server {{port}}"), format!("{bench} --tcp-client {{port}} {small} {large}")),
+    ];
+    let told = take_turns("bench-tcp", &contenders, effort)?;
+    let micros = |name| numbers(&told, name, |text| field(text, "median_us"));
+    let rate = |name| numbers(&told, name, megabytes);
     let what = "SEND of 64 bytes, asleep, there and back / 2";
     Ok(vec![
-        Row::beside(what, "µs", &there_and_back, "TCP, the same", &micros("TCP")?),
-        Row::beside("WRITE of 64 KiB, depth 16", "MB/s", &blocks, "TCP, one stream", &megabytes("TCP")?),
+        Row::beside(what, "µs", &micros("there and back")?, "TCP, the same", &micros("TCP")?),
+        Row::beside("WRITE of 64 KiB, depth 16", "MB/s", &rate("blocks")?, "TCP, one stream", &rate("TCP")?),
     ])
 }
 
-/// TCP's side: answers each small message, until a larger one says how many bytes come, and then takes these.
-pub fn serve(clients: usize) -> Result<()> {
-    let listener = TcpListener::bind("[::]:18800")?;
-    for _ in 0..clients {
-        let (mut stream, _) = listener.accept()?;
-        stream.set_nodelay(true)?;
-        let mut counts = [0; 16];
-        stream.read_exact(&mut counts)?;
-        let count = |half: &[u8]| half.iter().fold(0, |number, byte| number << 8 | usize::from(*byte));
-        let (small, large) = (count(&counts[..8]), count(&counts[8..]));
-        let (mut message, mut block) = ([0; SIZE], vec![0; BLOCK]);
-        for _ in 0..small {
-            stream.read_exact(&mut message)?;
-            stream.write_all(&message)?;
-        }
-        for _ in 0..large {
-            stream.read_exact(&mut block)?;
-        }
-        stream.write_all(&[1])?;
+/// TCP's side: answers each small message, as many as its client says at first, and then takes so many large ones.
+pub fn serve(port: u16) -> Result<()> {
+    let (mut stream, _) = TcpListener::bind(("::", port))?.accept()?;
+    stream.set_nodelay(true)?;
+    let [mut small, mut large] = [[0; 8]; 2];
+    stream.read_exact(&mut small)?;
+    stream.read_exact(&mut large)?;
+    let (mut message, mut block) = ([0; SIZE], vec![0; BLOCK]);
+    for _ in 0..u64::from_be_bytes(small) {
+        stream.read_exact(&mut message)?;
+        stream.write_all(&message)?;
     }
-    Ok(())
+    (0..u64::from_be_bytes(large)).try_for_each(|_| stream.read_exact(&mut block))?;
+    Ok(stream.write_all(&[1])?)
 }
 
-pub fn connect(host: &str, small: usize, large: usize) -> Result<()> {
-    let mut stream = TcpStream::connect((host, 18800)).with_context(|| format!("nobody listens at {host}"))?;
+/// Its client, in the other machine.
+pub fn connect(port: u16, small: usize, large: usize) -> Result<()> {
+    let mut stream = TcpStream::connect(("server", port)).context("nobody listens at `server`")?;
     stream.set_nodelay(true)?;
     stream.set_read_timeout(Some(Duration::from_secs(60)))?;
     stream.write_all(&[(small as u64).to_be_bytes(), (large as u64).to_be_bytes()].concat())?;

@@ -30,14 +30,13 @@ const WAYS: [(&str, &str, usize, &str); 16] = [
 pub fn figures(effort: Effort) -> Result<Vec<Row>> {
     let lesson = optimized("lesson-10", effort)?;
     let contender = |(what, options, count, _): &(&str, &str, usize, &str)| {
-        let log = if *what == LOGGED { "info" } else { "off" };
-        let client = format!("env RUST_LOG={log} {lesson} client -a server --count {} {options}", effort.count(*count));
-        Contender { name: (*what).into(), server: None, client }
+        let (log, count) = (if *what == LOGGED { "info" } else { "off" }, effort.count(*count));
+        let server = format!("env RUST_LOG=off {lesson} server -p {{port}}");
+        let client = format!("env RUST_LOG={log} {lesson} client -a server -p {{port}} --count {count} {options}");
+        Contender { name: (*what).into(), server, client }
     };
-    let contenders: Vec<Contender> = WAYS.iter().map(contender).collect();
-    let server = |rounds| format!("env RUST_LOG=off {lesson} server -n {}", WAYS.len() * rounds);
-    let said = take_turns("bench-techniques", server, &contenders, effort)?;
-    let rate = |what: &str| numbers(&said, what, |text| field(text, "requests_per_s"));
+    let told = take_turns("bench-techniques", &WAYS.iter().map(contender).collect::<Vec<_>>(), effort)?;
+    let rate = |what: &str| numbers(&told, what, |text| field(text, "requests_per_s"));
     let row = |(what, .., plain): &(&str, &str, usize, &str)| {
         let unit = "requests/s";
         Ok(match *plain {
@@ -46,7 +45,7 @@ pub fn figures(effort: Effort) -> Result<Vec<Row>> {
         })
     };
     let mut rows = WAYS.iter().map(row).collect::<Result<Vec<_>>>()?;
-    let latency = |what: &str| numbers(&said, what, |text| field(text, "median_us"));
+    let latency = |what: &str| numbers(&told, what, |text| field(text, "median_us"));
     let what = "median latency, depth 64";
     rows.push(Row::beside(what, "µs", &latency("depth 64")?, "depth 1", &latency("depth 1")?));
     Ok(rows)

@@ -35,11 +35,8 @@ pub fn bin() -> Result<PathBuf> {
 pub fn optimized(program: &str, effort: Effort) -> Result<String> {
     let folder = bin()?;
     let program = if effort.smoke { folder.join(program) } else { folder.join("../release").join(program) };
-    let found = program.canonicalize();
-    Ok(found
-        .with_context(|| format!("{}: cargo build --release -p lesson-10 -p bench -p wire", program.display()))?
-        .display()
-        .to_string())
+    let build = || format!("{}: cargo build --release -p lesson-10 -p bench -p wire", program.display());
+    Ok(program.canonicalize().with_context(build)?.display().to_string())
 }
 
 /// Where the repository is.
@@ -68,54 +65,47 @@ pub fn timed(command: &mut Command) -> Result<f64> {
     Ok(started.elapsed().as_secs_f64())
 }
 
-/// One who takes turns: what its server runs for each of its clients, or nothing if there is one server for all; and what the
-/// client runs. `{port}` is the port of the turn.
+/// One who takes turns: what the server of each turn runs, and what its client runs. `{port}` is the port of the turn.
 pub struct Contender {
     pub name: String,
-    pub server: Option<String>,
+    pub server: String,
     pub client: String,
 }
+
+/// What each contender printed, by its name: a text for each round.
+pub type Told = BTreeMap<String, Vec<String>>;
 
 /// The first port of the turns.
 const PORT: usize = 18600;
 /// No run of the machines has more rounds: the servers of all its turns are there from the beginning, and each has memory.
 const ROUNDS: usize = 3;
 
-/// Runs them in turn, round after round, every other one backwards, in two machines of the lab. `server` serves those that have
-/// none of their own, and ends when it has served so many rounds. Gives what each of them printed, by name, a text for each
-/// round.
-pub fn take_turns(
-    run: &str,
-    server: impl Fn(usize) -> String,
-    contenders: &[Contender],
-    effort: Effort,
-) -> Result<BTreeMap<String, Vec<String>>> {
-    let mut said: BTreeMap<String, Vec<String>> = BTreeMap::new();
+/// Runs them in turn, round after round, every other one backwards, in two machines of the lab.
+pub fn take_turns(run: &str, contenders: &[Contender], effort: Effort) -> Result<Told> {
+    let mut told = Told::new();
     for first in (0..effort.rounds).step_by(ROUNDS) {
         let rounds = ROUNDS.min(effort.rounds - first);
-        let log = machines(run, &server(rounds), contenders, rounds)?;
+        let log = machines(run, contenders, rounds)?;
         let turns: Vec<&str> = log.split("@ ").skip(1).collect();
         let all = rounds * contenders.len();
         ensure!(turns.len() == all, "there were {} turns of {all}: {}", turns.len(), tail(&log));
         for (name, text) in turns.iter().filter_map(|turn| turn.split_once('\n')) {
-            said.entry(name.to_owned()).or_default().push(text.to_owned());
+            told.entry(name.to_owned()).or_default().push(text.to_owned());
         }
     }
-    Ok(said)
+    Ok(told)
 }
 
 /// One run of the machines; gives the client's log.
 ///
 /// All servers are there before the first turn: to start one costs time, which would be the next one's.
-fn machines(run: &str, server: &str, contenders: &[Contender], rounds: usize) -> Result<String> {
-    let (mut serve, mut script) = (String::new(), include_str!("turns.sh").to_owned());
-    let mut listeners = 0;
+fn machines(run: &str, contenders: &[Contender], rounds: usize) -> Result<String> {
+    let (mut serve, mut script, mut listeners) = (String::new(), include_str!("turns.sh").to_owned(), 0);
     for turn in 0..rounds * contenders.len() {
         let (round, at) = (turn / contenders.len(), turn % contenders.len());
         let at = if round % 2 == 0 { at } else { contenders.len() - 1 - at };
         let (Contender { name, server, client }, port) = (&contenders[at], (PORT + turn).to_string());
         script += &format!("turn '{name}' {}\n", client.replace("{port}", &port));
-        let Some(server) = server else { continue };
         serve += &format!("{} >/dev/null 2>&1 &\n", server.replace("{port}", &port));
         // A server of perftest listens on a TCP port, and never ends if its client was ended. Ours are waited for.
         if server.starts_with("ib_") {
@@ -125,15 +115,12 @@ fn machines(run: &str, server: &str, contenders: &[Contender], rounds: usize) ->
         }
     }
     // It says so if a client of its own was ended: that costs a round, and no more.
-    serve += &format!("{server} || true");
+    serve += "wait $ours || true";
     // State 0A is LISTEN.
     let ready = format!("[ $(cat /proc/net/tcp /proc/net/tcp6 | grep -c ' 0A ') -ge {listeners} ]");
     let mut lab = Command::new(bin()?.join("lab"));
-    lab.args(["exec", "--json", "--deadline", "600", "--name", run, "--server", &serve, "--client", &script]);
-    if listeners > 0 {
-        lab.args(["--ready", &ready]);
-    }
-    output(&mut lab)?;
+    lab.args(["exec", "--json", "--deadline", "600", "--name", run, "--ready", &ready]);
+    output(lab.args(["--server", &serve, "--client", &script]))?;
     said(run)
 }
 
@@ -144,13 +131,9 @@ pub fn said(run: &str) -> Result<String> {
     std::fs::read_to_string(folder.join("client.log")).with_context(|| format!("{run} left no log"))
 }
 
-/// A number out of each text; NaN where a turn brought none. Most have to.
-pub fn numbers(
-    said: &BTreeMap<String, Vec<String>>,
-    name: &str,
-    find: impl Fn(&str) -> Option<f64>,
-) -> Result<Vec<f64>> {
-    let texts = said.get(name).map(Vec::as_slice).unwrap_or_default();
+/// A number out of each text of a contender; NaN where a turn brought none. Most have to.
+pub fn numbers(told: &Told, name: &str, find: impl Fn(&str) -> Option<f64>) -> Result<Vec<f64>> {
+    let texts = told.get(name).map(Vec::as_slice).unwrap_or_default();
     let numbers: Vec<f64> = texts.iter().map(|text| find(text).unwrap_or(f64::NAN)).collect();
     let without = numbers.iter().position(|number| number.is_nan()).map_or("", |at| texts[at].as_str());
     let most = numbers.iter().filter(|number| number.is_finite()).count() * 2 > numbers.len();
@@ -161,4 +144,9 @@ pub fn numbers(
 /// A number that a program of ours prints behind its name.
 pub fn field(text: &str, name: &str) -> Option<f64> {
     text.split_whitespace().find_map(|word| word.strip_prefix(name)?.strip_prefix('=')?.parse().ok())
+}
+
+/// The same in MB/s.
+pub fn megabytes(text: &str) -> Option<f64> {
+    Some(field(text, "bytes_per_s")? / 1e6)
 }

@@ -1,131 +1,79 @@
 //! `common`, as lesson 10 uses it, beside perftest: the same sizes, depths and counts, in the same machines, by turns.
 
-use crate::row::{Row, Wanted};
-use crate::tools::{field, numbers, optimized, take_turns, Contender, Effort};
+use crate::row::Row;
+use crate::tools::{field, megabytes, numbers, optimized, take_turns, Contender, Effort};
 use anyhow::Result;
 
-struct Match {
-    what: &'static str,
-    /// Options of our program: of `pingpong` on both sides if it goes there and back, else of lesson 10's client.
-    ours: &'static str,
-    /// The program of perftest, and what it needs to do the same.
-    other: &'static str,
-    kind: Kind,
-}
-
-#[derive(Clone, Copy, PartialEq)]
-enum Kind {
-    /// The median, in µs.
-    Latency,
-    /// The same of a program that sleeps. Two wakings of emulated machines are in it.
-    Sleeping,
-    /// MB/s.
-    Bandwidth,
-}
-
-use Kind::{Bandwidth, Latency, Sleeping};
-
-const MATCHES: [Match; 9] = [
-    Match {
-        what: "WRITE, 64 bytes, there and back / 2",
-        ours: "--op write",
-        other: "ib_write_lat -s 64 -I 64",
-        kind: Latency,
-    },
-    Match { what: "READ, 64 bytes", ours: "--op read", other: "ib_read_lat -s 64", kind: Latency },
-    Match {
-        what: "SEND, 64 bytes, there and back / 2",
-        ours: "--op send --signal-every 50",
-        other: "ib_send_lat -s 64 -I 64",
-        kind: Latency,
-    },
-    Match { what: "FETCH_ADD", ours: "--op fetch-add", other: "ib_atomic_lat -A FETCH_AND_ADD", kind: Latency },
-    Match {
-        what: "SEND, asleep, there and back / 2",
-        ours: "--op send --signal-every 50 --wait sleep",
-        other: "ib_send_lat -e -s 64 -I 64",
-        kind: Sleeping,
-    },
-    Match { what: "READ, asleep", ours: "--op read --wait sleep", other: "ib_read_lat -e -s 64", kind: Sleeping },
-    Match {
-        what: "WRITE, 64 KiB, depth 16",
-        ours: "--op write --size 65536 --depth 16",
-        other: "ib_write_bw -s 65536 -t 16 -Q 1",
-        kind: Bandwidth,
-    },
-    Match {
-        what: "READ, 64 KiB, depth 16",
-        ours: "--op read --size 65536 --depth 16",
-        other: "ib_read_bw -s 65536 -t 16 -Q 1",
-        kind: Bandwidth,
-    },
-    Match {
-        what: "SEND, 4 KiB, depth 16",
-        ours: "--op send --size 4096 --depth 16 --receives 512",
-        other: "ib_send_bw -s 4096 -t 16 -r 512 -Q 1",
-        kind: Bandwidth,
-    },
+/// What; options of our program, `pingpong` on both sides if it goes there and back, else lesson 10's client; and the program of
+/// perftest with what it needs to do the same. A bandwidth, `_bw`, is in MB/s; the others are medians of latencies. Who is asleep is
+/// woken twice in emulated machines.
+const MATCHES: [(&str, &str, &str); 9] = [
+    ("WRITE, 64 bytes, there and back / 2", "--op write", "ib_write_lat -s 64 -I 64"),
+    ("READ, 64 bytes", "--op read", "ib_read_lat -s 64"),
+    ("SEND, 64 bytes, there and back / 2", "--op send --signal-every 50", "ib_send_lat -s 64 -I 64"),
+    ("FETCH_ADD", "--op fetch-add", "ib_atomic_lat -A FETCH_AND_ADD"),
+    ("SEND, asleep, there and back / 2", "--op send --signal-every 50 --wait sleep", "ib_send_lat -e -s 64 -I 64"),
+    ("READ, asleep", "--op read --wait sleep", "ib_read_lat -e -s 64"),
+    ("WRITE, 64 KiB, depth 16", "--op write --size 65536 --depth 16", "ib_write_bw -s 65536 -t 16 -Q 1"),
+    ("READ, 64 KiB, depth 16", "--op read --size 65536 --depth 16", "ib_read_bw -s 65536 -t 16 -Q 1"),
+    (
+        "SEND, 4 KiB, depth 16",
+        "--op send --size 4096 --depth 16 --receives 512",
+        "ib_send_bw -s 4096 -t 16 -r 512 -Q 1",
+    ),
 ];
-
-impl Match {
-    fn is_pingpong(&self) -> bool {
-        self.what.ends_with("there and back / 2")
-    }
-}
 
 pub fn figures(effort: Effort) -> Result<Vec<Row>> {
     // Many rounds: five per cent are to be seen, and a single one is off by twenty. Three turns in each where both sides poll,
     // for these two are off by more. In a turn the first moments, while the machine tidies up, must not count much.
     let effort = Effort { rounds: if effort.smoke { effort.rounds } else { 12 }, ..effort };
-    let noisy = |one: &&Match| !effort.smoke && one.kind == Latency && one.is_pingpong();
-    let both_poll = MATCHES.iter().filter(noisy);
-    let turns: Vec<&Match> = MATCHES.iter().chain(both_poll.clone()).chain(both_poll).collect();
+    let both_poll = MATCHES.iter().filter(|(what, ..)| !effort.smoke && what.ends_with("64 bytes, there and back / 2"));
     let (lesson, pingpong) = (optimized("lesson-10", effort)?, optimized("pingpong", effort)?);
     let mut contenders = Vec::new();
-    for one in &turns {
-        let Match { what, ours, other, kind } = one;
-        let count = if *kind == Bandwidth && what.contains("64 KiB") { 120 } else { 1000 };
-        let count = effort.count(count);
-        // A server for each client, as perftest has.
-        let program = format!("env RUST_LOG=off {}", if one.is_pingpong() { &pingpong } else { &lesson });
-        let often = if one.is_pingpong() { "turns" } else { "count" };
-        let options = format!("-p {{port}} --{often} {count} {ours}");
-        let server = if one.is_pingpong() { &options } else { "-p {port}" };
+    for (what, ours, other) in MATCHES.iter().chain(both_poll.clone()).chain(both_poll) {
+        let count = effort.count(if what.contains("64 KiB") { 120 } else { 1000 });
+        let (program, server, client) = match what.ends_with("there and back / 2") {
+            true => (&pingpong, format!("--turns {count} {ours}"), format!("--turns {count} {ours}")),
+            false => (&lesson, String::new(), format!("--count {count} {ours}")),
+        };
         contenders.push(Contender {
             name: (*what).into(),
-            server: Some(format!("{program} server {server} -n 1")),
-            client: format!("{program} client -a server {options}"),
+            server: format!("env RUST_LOG=off {program} server -p {{port}} {server}"),
+            client: format!("env RUST_LOG=off {program} client -a server -p {{port}} {client}"),
         });
         let other = format!("{other} -x 1 -F -n {count} -p {{port}}");
         contenders.push(Contender {
             name: format!("{what}, perftest"),
-            server: Some(other.clone()),
             client: format!("{other} server"),
+            server: other,
         });
     }
-    let said = take_turns("bench-verbs", |_| "wait $ours".into(), &contenders, effort)?;
-    let row = |Match { what, other, kind, .. }: &Match| {
-        let other = other.split(' ').next().unwrap_or_default();
-        let (unit, wanted) = match kind {
-            Latency | Sleeping => ("µs", Wanted::AtMost(1.05)),
-            Bandwidth => ("MB/s", Wanted::AtLeast(0.95)),
-        };
-        let ours = numbers(&said, what, |text| match kind {
-            Bandwidth => field(text, "bytes_per_s").map(|bytes| bytes / 1e6),
-            _ => field(text, "median_us"),
-        })?;
-        let reference = numbers(&said, &format!("{what}, perftest"), |text| perftest(text, *kind))?;
-        Ok(Row::beside(what, unit, &ours, other, &reference).wanted(wanted))
+    let told = take_turns("bench-verbs", &contenders, effort)?;
+    let row = |(what, _, other): &(&str, &str, &str)| {
+        let (other, _) = other.split_once(' ').unwrap_or((other, ""));
+        let perftests = |column| numbers(&told, &format!("{what}, perftest"), move |text| perftest(text, column));
+        Ok(match other.ends_with("_bw") {
+            true => {
+                let others: Vec<f64> = perftests(MEAN)?.iter().map(|mebibytes| mebibytes * 1.048_576).collect();
+                Row::beside(what, "MB/s", &numbers(&told, what, megabytes)?, other, &others).limit(0.95)
+            }
+            false => {
+                let ours = numbers(&told, what, |text| field(text, "median_us"))?;
+                Row::beside(what, "µs", &ours, other, &perftests(MEDIAN)?).limit(1.05)
+            }
+        })
     };
     MATCHES.iter().map(row).collect()
 }
 
-/// The row of numbers at the end: bytes, iterations, and then minimum, maximum and median of latencies, or peak and mean of
-/// MiB in a second.
-fn perftest(text: &str, kind: Kind) -> Option<f64> {
+/// Columns of the row of numbers with which perftest ends: bytes, iterations, and then minimum, maximum and median of latencies, or
+/// peak and mean of MiB in a second.
+const MEAN: usize = 3;
+const MEDIAN: usize = 4;
+
+fn perftest(text: &str, column: usize) -> Option<f64> {
     let row = |line: &str| line.split_whitespace().map(|word| word.parse().ok()).collect::<Option<Vec<f64>>>();
-    let numbers = text.lines().filter_map(row).find(|numbers| numbers.len() >= 5)?;
-    Some(if kind == Bandwidth { numbers[3] * 1.048_576 } else { numbers[4] })
+    text.lines().filter_map(row).find(|numbers| numbers.len() >= 5).map(|numbers| numbers[column])
 }
 
 #[cfg(test)]
@@ -135,11 +83,8 @@ mod tests {
     #[test]
     fn perftests_rows_are_read() {
         let text = " #bytes #iterations\n 64      1000          300.10         900.20       394.05     \t 400.1  20.0  600.0 900.0\n";
-        assert_eq!(perftest(text, Kind::Latency), Some(394.05));
-        assert_eq!(
-            perftest(" 65536      100              8.00               7.00   \t\t   0.000112\n", Kind::Bandwidth),
-            Some(7.0 * 1.048_576)
-        );
-        assert_eq!(perftest("Couldn't connect to server:18600\n", Kind::Latency), None);
+        assert_eq!(perftest(text, MEDIAN), Some(394.05));
+        assert_eq!(perftest(" 65536      100         8.00          7.00   \t\t   0.000112\n", MEAN), Some(7.0));
+        assert_eq!(perftest("Couldn't connect to server:18600\n", MEAN), None);
     }
 }

@@ -47,18 +47,13 @@ fn main() -> ExitCode {
 }
 
 fn work(work: Work) -> Result<()> {
-    let root = root()?;
+    let root = run::repository::root()?;
     match work {
         Work::Record { lesson } => record::record(&root, lesson.as_deref()),
         Work::Docs { check: true } => docs::check(&root),
         Work::Docs { check: false } => docs::write(&root),
         Work::Site => site::build(&root, &target(&root), env::var("REPOSITORY").ok().as_deref()),
     }
-}
-
-/// The repository's folder.
-fn root() -> Result<PathBuf> {
-    Ok(run::repository::root()?)
 }
 
 /// Where cargo, and all that is built here, puts its results.

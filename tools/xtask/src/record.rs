@@ -28,9 +28,6 @@ struct Lab {
 }
 
 /// Renews all bundled captures, or those of one lesson, or none; then what the documentation shows of them.
-///
-/// # Errors
-/// A run fails, or does not tell its story.
 pub fn record(root: &Path, lesson: Option<&str>) -> Result<()> {
     let lab = Lab::find()?;
     let mut recordings = Vec::new();
@@ -43,15 +40,9 @@ pub fn record(root: &Path, lesson: Option<&str>) -> Result<()> {
     for (file, recording) in &recordings {
         write(file, recording)?;
     }
-    if lesson.is_some() {
-        return docs::write(root);
+    if lesson.is_none() {
+        lab.tell(&root.join(PAGE))?;
     }
-    let page = root.join(PAGE);
-    let text = fs::read_to_string(&page).with_context(|| format!("cannot read {PAGE}"))?;
-    let Lab { kernel, rdma_core, qemu, .. } = &lab;
-    let line = format!("{LINE}{kernel} (SoftRoCE: `rdma_rxe`) on all machines, {rdma_core} and {qemu}.");
-    let lines = text.lines().map(|old| if old.starts_with(LINE) { line.as_str() } else { old });
-    write(&page, lines.flat_map(|line| [line, "\n"]).collect::<String>().as_bytes())?;
     docs::write(root)
 }
 
@@ -75,6 +66,15 @@ impl Lab {
         let qemu = qemu.split_whitespace().nth(3).context("QEMU does not say its version")?;
         let (kernel, rdma_core) = (kernel.trim().into(), format!("rdma-core {rdma_core}"));
         Ok(Lab { kernel, rdma_core, qemu: format!("QEMU {qemu}"), program, runs })
+    }
+
+    /// Writes to the page with what all captures have been recorded.
+    fn tell(&self, page: &Path) -> Result<()> {
+        let text = fs::read_to_string(page).with_context(|| format!("cannot read {PAGE}"))?;
+        let Lab { kernel, rdma_core, qemu, .. } = self;
+        let line = format!("{LINE}{kernel} (SoftRoCE: `rdma_rxe`) on all machines, {rdma_core} and {qemu}.");
+        let lines = text.lines().map(|old| if old.starts_with(LINE) { line.as_str() } else { old });
+        write(page, lines.flat_map(|line| [line, "\n"]).collect::<String>().as_bytes())
     }
 
     /// Runs a story; the capture with a comment on each packet.

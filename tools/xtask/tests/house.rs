@@ -66,29 +66,18 @@ fn manifest(room: &str, rooms: &BTreeSet<String>) -> (BTreeSet<String>, BTreeSet
 fn by_path(file: &Path, own: &str, rooms: &BTreeSet<String>) -> BTreeSet<String> {
     let text = fs::read_to_string(file).unwrap_or_default();
     let comment = if file.extension().is_some_and(|end| end == "sh" || end == "toml") { "#" } else { "//" };
-    let code = text.lines().filter(|line| !line.trim_start().starts_with(comment));
-    let mut found = BTreeSet::new();
-    for line in code {
-        for room in rooms.iter().filter(|room| *room != own) {
-            let mut at = 0;
-            while let Some(position) = line[at..].find(&format!("{room}/")) {
-                let before = &line[..at + position];
-                // `../lab/runs` is a folder below target/, not one of ours.
-                let after = &line[at + position + room.len() + 1..];
-                let there =
-                    after.split(|c: char| !(c.is_alphanumeric() || "_.-/".contains(c))).next().unwrap_or_default();
-                let there = there.split('/').next().unwrap_or_default();
-                let ours = there.is_empty() || root().join("tools").join(room).join(there).exists();
-                let named = before.ends_with("tools/")
-                    || (before.ends_with("../") && !there.is_empty() && ours && !line.contains("target"));
-                if named && ours {
-                    found.insert(room.clone());
-                }
-                at += position + room.len();
-            }
-        }
-    }
-    found
+    let names = |line: &str, room: &str| {
+        line.match_indices(&format!("{room}/")).any(|(at, found)| {
+            let (before, after) = (&line[..at], &line[at + found.len()..]);
+            let there = after.split(|c: char| !(c.is_alphanumeric() || "_.-".contains(c))).next().unwrap_or_default();
+            // `../lab/runs` is a folder below target/, not one of ours.
+            let is_beside = before.ends_with("../") && !there.is_empty() && !line.contains("target");
+            (before.ends_with("tools/") || is_beside) && root().join("tools").join(room).join(there).exists()
+        })
+    };
+    let code: Vec<&str> = text.lines().filter(|line| !line.trim_start().starts_with(comment)).collect();
+    let named = rooms.iter().filter(|room| *room != own && code.iter().any(|line| names(line, room)));
+    named.cloned().collect()
 }
 
 #[test]
@@ -154,48 +143,25 @@ fn module(file: &Path, source: &Path) -> Vec<String> {
     names
 }
 
-/// The paths behind a `use` or in code, each whole: `crate::{a, b::c}` is two.
-fn paths(code: &str) -> Vec<Vec<String>> {
-    let mut found = Vec::new();
-    for start in ["crate::", "super::"] {
-        let mut rest = code;
-        while let Some(at) = rest.find(start) {
-            let word = rest[..at].chars().next_back().is_some_and(|c| c.is_alphanumeric() || c == '_' || c == ':');
-            rest = &rest[at..];
-            if !word {
-                let end = rest.find(|c: char| !(c.is_alphanumeric() || "_:{}, \n*".contains(c))).unwrap_or(rest.len());
-                found.extend(spread(&rest[..end]));
+/// The names that come first behind `crate::` or `super::`: `crate::{a, b::{c, d}}` has a and b.
+fn first_names(code: &str, start: &str) -> BTreeSet<String> {
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    let mut found = BTreeSet::new();
+    for (at, _) in code.match_indices(start).filter(|(at, _)| !code[..*at].ends_with(|c| is_word(c) || c == ':')) {
+        let depths = || {
+            let mut depth = 0;
+            move |c: char| {
+                depth += i32::from(c == '{') - i32::from(c == '}');
+                depth
             }
-            rest = &rest[start.len()..];
-        }
+        };
+        // One name, or what stands in braces, where commas of the outer pair divide.
+        let (mut depth, mut of_list) = (depths(), depths());
+        let list = code[at + start.len()..].split(|c| depth(c) == 0 && !is_word(c)).next().unwrap_or_default();
+        let parts = list.split(|c| of_list(c) <= 1 && "{,".contains(c));
+        found.extend(parts.map(|part| part.trim().chars().take_while(|c| is_word(*c)).collect::<String>()));
     }
     found
-}
-
-/// `a::{b, c::d}` is `a::b` and `a::c::d`.
-fn spread(text: &str) -> Vec<Vec<String>> {
-    let names = |text: &str| -> Vec<String> {
-        let word = |name: &str| {
-            name.trim().split(|c: char| !(c.is_alphanumeric() || c == '_')).next().unwrap_or_default().to_owned()
-        };
-        text.split("::").map(word).filter(|name| !name.is_empty()).collect()
-    };
-    let Some((before, inside)) = text.split_once('{').filter(|(before, _)| before.ends_with("::")) else {
-        let one = text.split(['{', ',', ' ', '\n', '}']).next().unwrap_or_default();
-        return vec![names(one)];
-    };
-    let (mut depth, mut parts, mut part) = (1, Vec::new(), String::new());
-    for c in inside.chars() {
-        depth += i32::from(c == '{') - i32::from(c == '}');
-        match c {
-            ',' if depth == 1 => parts.push(std::mem::take(&mut part)),
-            _ if depth == 0 => break,
-            _ => part.push(c),
-        }
-    }
-    parts.push(part);
-    let with = |rest: Vec<String>| [names(before), rest].concat();
-    parts.iter().flat_map(|part| spread(part.trim())).map(with).collect()
 }
 
 #[test]
@@ -206,33 +172,25 @@ fn no_circles_between_modules() {
     }
     let mut wrong = Vec::new();
     for source in sources.iter().filter(|source| source.is_dir()) {
-        let modules: BTreeMap<Vec<String>, PathBuf> = files(source, &[".rs"])
-            .into_iter()
-            .filter(|file| !file.ends_with("tests.rs"))
-            .map(|file| (module(&file, source), file))
-            .collect();
-        let mut knows: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-        for (own, file) in &modules {
-            let text = fs::read_to_string(file).unwrap();
+        let files = files(source, &[".rs"]);
+        let modules: Vec<(Vec<String>, &PathBuf)> = files.iter().map(|file| (module(file, source), file)).collect();
+        let nouns: BTreeSet<String> = modules.iter().filter_map(|(own, _)| own.first().cloned()).collect();
+        let mut knows = Arrows::new();
+        // A noun is what stands first in a path: a file, or a folder with all that is in it.
+        for (own, file) in modules.iter().filter(|(_, file)| !file.ends_with("tests.rs")) {
+            let (Some(noun), text) = (own.first(), fs::read_to_string(file).unwrap()) else { continue };
             let code = text.split("#[cfg(test)]").next().unwrap_or_default().lines();
-            let code: Vec<&str> = code.map(|line| line.split("//").next().unwrap_or_default()).collect();
-            for path in paths(&code.join("\n")) {
-                let mut full: Vec<String> =
-                    if path[0] == "crate" { Vec::new() } else { own[..own.len().saturating_sub(1)].to_vec() };
-                full.extend(path[1..].iter().cloned());
-                while !full.is_empty() && !modules.contains_key(&full) {
-                    full.pop();
-                }
-                // A noun is what stands first in a path: a file, or a folder with all that is in it.
-                if let (Some(from), Some(to)) = (own.first(), full.first()) {
-                    if from != to {
-                        knows.entry(from.clone()).or_default().insert(to.clone());
-                    }
-                }
+            let code = code.map(|line| line.split("//").next().unwrap_or_default()).collect::<Vec<_>>().join("\n");
+            let mut named = first_names(&code, "crate::");
+            if own.len() == 1 {
+                named.extend(first_names(&code, "super::"));
             }
+            knows
+                .entry(noun.clone())
+                .or_default()
+                .extend(named.into_iter().filter(|name| nouns.contains(name) && name != noun));
         }
-        let circle = circle(&knows).map(|circle| format!("{}: {}", source.display(), circle.join(" → ")));
-        wrong.extend(circle);
+        wrong.extend(circle(&knows).map(|circle| format!("{}: {}", source.display(), circle.join(" → "))));
     }
     assert!(wrong.is_empty(), "files know each other in a circle:\n{}", wrong.join("\n"));
 }
@@ -269,11 +227,8 @@ fn a_circle_is_found() {
         knows
     };
     assert_eq!(circle(&knows(&[("a", "b"), ("b", "c"), ("d", "c")])), None);
-    assert_eq!(
-        circle(&knows(&[("x", "a"), ("a", "b"), ("b", "c"), ("c", "a")])),
-        Some(["a", "b", "c", "a"].map(String::from).to_vec())
-    );
-    let code = "use crate::{a::{B, c}, d};\nlet x = super::e::F::g(1);";
-    let found: Vec<String> = paths(code).iter().map(|path| path.join("::")).collect();
-    assert_eq!(found, ["crate::a::B", "crate::a::c", "crate::d", "super::e::F::g"]);
+    let found = circle(&knows(&[("x", "a"), ("a", "b"), ("b", "c"), ("c", "a")])).unwrap();
+    assert_eq!(found, ["a", "b", "c", "a"]);
+    let found = first_names("use crate::{a::{B, c}, d};\nlet x = super::e::F::g(crate::f::G);", "crate::");
+    assert_eq!(found.iter().filter(|name| !name.is_empty()).collect::<Vec<_>>(), ["a", "d", "f"]);
 }

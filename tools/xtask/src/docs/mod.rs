@@ -25,32 +25,40 @@ pub mod sources;
 mod states;
 mod tables;
 #[cfg(test)]
-mod tests;
+pub mod tests;
 mod values;
 
 use crate::{screenshots, site};
 use anyhow::{ensure, Context, Result};
-use page::Page;
+use page::{Page, Wrong};
 use sources::Sources;
 use std::fs;
 use std::path::Path;
 
-pub use page::Problem;
-
 /// The pages outside docs/ that make claims, too.
 const OTHER_PAGES: [&str; 3] = ["README.md", "CONTRIBUTING.md", "captures/README.md"];
 
+/// What is looked at on each page.
+const CHECKS: [fn(&Page, &Sources) -> Wrong; 9] = [
+    marks::problems,
+    names::problems,
+    headers::problems,
+    tables::problems,
+    numbers::problems,
+    values::problems,
+    commands::problems,
+    recorded::problems,
+    links::problems,
+];
+
 /// Writes all generated parts of the pages, and what is drawn from the captures.
-///
-/// # Errors
-/// A part cannot be generated, or a file not be written.
 pub fn write(root: &Path) -> Result<()> {
     let sources = Sources::new(root)?;
     let pages = pages(&sources)?;
     let mut problems = drawings::renew(&pages, &sources, true)?;
     for page in pages {
-        let (renewed, failed) = marks::renew(&page, &sources);
-        problems.extend(failed);
+        let (renewed, wrong) = marks::renew(&page, &sources);
+        problems.extend(named(&page, wrong));
         if renewed.text() != page.text() {
             fs::write(root.join(&page.path), renewed.text()).with_context(|| format!("cannot write {}", page.path))?;
             println!("{} written", page.path);
@@ -59,39 +67,31 @@ pub fn write(root: &Path) -> Result<()> {
     report(&problems)
 }
 
-/// Looks whether everything that the pages claim holds, and changes nothing.
-///
-/// # Errors
-/// Something does not hold; each such place is printed with what to do.
+/// Looks whether everything that the pages claim holds, and changes nothing; each place where it does not is printed with what to do.
 pub fn check(root: &Path) -> Result<()> {
     let sources = Sources::new(root)?;
     let pages = pages(&sources)?;
-    let mut problems: Vec<Problem> = pages.iter().flat_map(|page| of_page(page, &sources)).collect();
-    problems.extend(filters::problems(&pages, &sources));
-    problems.extend(lessons::problems(&sources)?);
-    problems.extend(diffs::problems(&sources));
-    problems.extend(drawings::renew(&pages, &sources, false)?);
-    problems.extend(screenshots::problems(root)?);
-    problems.extend(site::problems(&pages, &sources)?);
-    report(&problems)?;
+    let of_pages: Vec<String> = pages.iter().flat_map(|page| of_page(page, &sources)).collect();
+    let of_all = [
+        filters::problems(&pages, &sources)?,
+        lessons::problems(&sources)?,
+        diffs::problems(&sources)?,
+        drawings::renew(&pages, &sources, false)?,
+        screenshots::problems(root)?,
+        site::problems(&pages, &sources)?,
+    ];
+    report(&[of_pages, of_all.concat()].concat())?;
     println!("docs: {} pages, and all that they claim holds", pages.len());
     Ok(())
 }
 
 /// What does not hold on one page.
-fn of_page(page: &Page, sources: &Sources) -> Vec<Problem> {
-    let checks = [
-        marks::problems,
-        names::problems,
-        headers::problems,
-        tables::problems,
-        numbers::problems,
-        values::problems,
-        commands::problems,
-        recorded::problems,
-        links::problems,
-    ];
-    checks.iter().flat_map(|check| check(page, sources)).collect()
+fn of_page(page: &Page, sources: &Sources) -> Vec<String> {
+    CHECKS.iter().flat_map(|check| named(page, check(page, sources))).collect()
+}
+
+fn named(page: &Page, wrong: Wrong) -> Vec<String> {
+    wrong.into_iter().map(|(line, what)| format!("{}: {what}", page.place(line))).collect()
 }
 
 /// All pages that make claims.
@@ -103,10 +103,8 @@ pub fn pages(sources: &Sources) -> Result<Vec<Page>> {
     paths.iter().map(|path| Ok(Page::new(path, &sources.text(path)?))).collect()
 }
 
-fn report(problems: &[Problem]) -> Result<()> {
-    for problem in problems {
-        eprintln!("{problem}");
-    }
+fn report(problems: &[String]) -> Result<()> {
+    problems.iter().for_each(|problem| eprintln!("{problem}"));
     ensure!(problems.is_empty(), "claims of the docs that do not hold: {}", problems.len());
     Ok(())
 }

@@ -5,7 +5,7 @@
 
 use super::headers::{is_word, Headers};
 use super::links;
-use super::page::{Page, Problem};
+use super::page::{Page, Wrong};
 use super::sources::{Lesson, Sources};
 use roce::cm;
 use roce::opcode::{Service, TABLE};
@@ -88,29 +88,26 @@ impl Names {
 }
 
 /// Names on the page that do not exist, do not belong to the lesson that it is about, or name something else.
-pub fn problems(page: &Page, sources: &Sources) -> Vec<Problem> {
+pub fn problems(page: &Page, sources: &Sources) -> Wrong {
     let names = &sources.names;
     let lesson = page.lesson().and_then(|number| sources.lesson(number));
     let own = lesson.map(|lesson| (lesson.number(), own(page, lesson, sources)));
     let known = sources.headers.names();
-    let mut problems = Vec::new();
+    let mut wrong = Wrong::new();
     for (at, line) in page.prose() {
         let unknown = invented(&line).filter(|word| !known.contains(word));
-        problems.extend(unknown.map(|word| page.problem(at, format!("no installed header knows `{word}`"))));
+        wrong.extend(unknown.map(|word| (at, format!("no installed header knows `{word}`"))));
         let Some((lesson, own)) = &own else { continue };
-        let man_page = |name: &Name| line.contains(&format!("{}(3)", name.text));
-        for Name { text, .. } in
-            names.of(&line).into_iter().filter(|name| !own.contains(&name.thing) && !man_page(name))
-        {
-            let what = format!("lesson {lesson} has no `{text}` in its code, log or captures");
-            problems.push(page.problem(at, what + ": name another, or link it to where it belongs"));
-        }
+        let is_man_page = |name: &Name| line.contains(&format!("{}(3)", name.text));
+        let foreign = names.of(&line).into_iter().filter(|name| !own.contains(&name.thing) && !is_man_page(name));
+        let what = |name: Name| format!("lesson {lesson} has no `{}` in its code, log or captures", name.text);
+        wrong.extend(foreign.map(|name| (at, what(name) + ": name another, or link it to where it belongs")));
     }
     for (at, line) in page.lines.iter().enumerate() {
-        let wrong = [of_row(line, sources), synonym(line, names), mislabelled(line, names)];
-        problems.extend(wrong.into_iter().flatten().map(|what| page.problem(at, what)));
+        let found = [of_row(line, sources), synonym(line, names), mislabelled(line, names)];
+        wrong.extend(found.into_iter().flatten().map(|what| (at, what)));
     }
-    problems
+    wrong
 }
 
 /// Words that begin like names of the headers.
@@ -169,44 +166,4 @@ fn mislabelled(line: &str, names: &Names) -> Option<String> {
             names.known.iter().find(|(name, (_, other))| name.to_lowercase() == anchor && other != thing)?;
         Some(format!("this link names {label} and leads to {name}"))
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::sources::tests::repository;
-    use super::*;
-
-    fn check(path: &str, text: &str) -> Vec<String> {
-        problems(&Page::new(path, text), repository()).iter().map(ToString::to_string).collect()
-    }
-
-    #[test]
-    fn names_are_found_with_all_their_words() {
-        let sources = repository();
-        let found = |text| -> Vec<String> { sources.names.of(text).into_iter().map(|name| name.thing).collect() };
-        assert_eq!(found("`WRITE Only`, REJ; `rdma_accept`"), ["RDMA Write Only", "REJ", "rdma_accept"]);
-        assert_eq!(found("ESTABLISHED or RDMA_CM_EVENT_ESTABLISHED"), ["RDMA_CM_EVENT_ESTABLISHED"; 2]);
-        assert_eq!(found("rdma_accepted INITIAL"), [""; 0]);
-    }
-
-    #[test]
-    fn a_lesson_names_what_it_has_or_says_where_it_belongs() {
-        let page = "docs/04_rdma_write.md";
-        assert_eq!(check(page, "The ConnectReply comes from `rdma_accept`, RTS from ESTABLISHED."), [""; 0]);
-        assert!(check(page, "Reject it: `rdma_reject`.")[0]
-            .starts_with("docs/04_rdma_write.md:1: lesson 04 has no `rdma_reject`"));
-        let link = "It says [`IBV_WC_REM_ACCESS_ERR`](completions.md#ibv_wc_rem_access_err).";
-        assert_eq!(check(page, link), [""; 0]);
-        assert_eq!(check(page, &link.replace("ACCESS_ERR`", "OP_ERR`")).len(), 2, "another section");
-        assert_eq!(check(page, "and `rdma_notify(3)`"), [""; 0]);
-        assert_eq!(check("docs/p.md", "Reject it: `rdma_reject`."), [""; 0], "no lesson's page");
-    }
-
-    #[test]
-    fn what_does_not_exist_or_is_called_otherwise_is_found() {
-        assert!(check("docs/p.md", "`ibv_post_sent`")[0].contains("no installed header knows `ibv_post_sent`"));
-        assert!(check("docs/p.md", "ConnectReply (REQ)")[0].ends_with("ConnectReply is not REQ"));
-        assert!(check("docs/p.md", "[`INIT`](qp_states.md#rtr)")[0].ends_with("names `INIT` and leads to RTR"));
-        assert!(check("docs/p.md", "| [02](02_resources.md) | REJ |")[0].ends_with("lesson 02 has no REJ"));
-    }
 }

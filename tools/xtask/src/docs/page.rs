@@ -1,30 +1,10 @@
 //! A page of Markdown: its marks, fenced blocks and tables.
 
 use super::links;
-use std::fmt;
 use std::ops::Range;
 
-/// Something that a page claims and that does not hold.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Problem {
-    /// The file, with the line where there is one.
-    pub place: String,
-    /// What is wrong, and what to do about it.
-    pub what: String,
-}
-
-impl Problem {
-    /// A problem of a whole file, or of several.
-    pub fn new(place: &str, what: impl Into<String>) -> Problem {
-        Problem { place: place.into(), what: what.into() }
-    }
-}
-
-impl fmt::Display for Problem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.place, self.what)
-    }
-}
+/// What does not hold on a page: the line, and what is wrong with it, and what to do about it.
+pub type Wrong = Vec<(usize, String)>;
 
 /// One page.
 #[derive(Clone, Debug)]
@@ -38,6 +18,8 @@ pub struct Page {
     /// For each line, whether it is compared with its source: what is generated, what a mark says where it comes from, and C
     /// prototypes.
     pub quoted: Vec<bool>,
+    /// All marks outside of fenced blocks, in order.
+    pub marks: Vec<Mark>,
 }
 
 /// The comment `<!-- KIND: WORDS -->` on a line of its own.
@@ -47,8 +29,7 @@ pub struct Mark {
     pub line: usize,
     /// What it marks.
     pub kind: String,
-    /// What comes after the colon.
-    pub words: Vec<String>,
+    words: String,
 }
 
 /// A table.
@@ -73,12 +54,11 @@ impl Page {
                 Some(opening) => Some(opening).filter(|opening| !closes(line, opening)),
             };
         }
-        let mut page = Page { path: path.into(), quoted: vec![false; lines.len()], fenced, lines };
-        for mark in page.marks() {
-            let part = match mark.kind.as_str() {
-                "generated" => page.part_after(mark.line),
-                _ => page.block_after(mark.line),
-            };
+        let mut page = Page { path: path.into(), quoted: vec![false; lines.len()], marks: Vec::new(), fenced, lines };
+        let outside = page.lines.iter().enumerate().filter(|(at, _)| !page.fenced[*at]);
+        page.marks = outside.filter_map(|(at, line)| mark(at, line)).collect();
+        for mark in &page.marks {
+            let part = if mark.kind == "generated" { page.part_after(mark.line) } else { page.block_after(mark.line) };
             page.quoted[mark.line] = true;
             page.quoted[part.unwrap_or_default()].fill(true);
         }
@@ -93,9 +73,9 @@ impl Page {
         self.lines.iter().flat_map(|line| [line.as_str(), "\n"]).collect()
     }
 
-    /// A problem in one of the lines.
-    pub fn problem(&self, line: usize, what: impl Into<String>) -> Problem {
-        Problem { place: format!("{}:{}", self.path, line + 1), what: what.into() }
+    /// One of the lines, as people name it.
+    pub fn place(&self, line: usize) -> String {
+        format!("{}:{}", self.path, line + 1)
     }
 
     /// The number of the lesson that the page is about: `04`. Lesson 00 is none: it is the set-up.
@@ -132,10 +112,19 @@ impl Page {
         self.lines[start..end].join(" ")
     }
 
-    /// All marks outside of fenced blocks, in order.
-    pub fn marks(&self) -> Vec<Mark> {
-        let lines = self.lines.iter().enumerate().filter(|(at, _)| !self.fenced[*at]);
-        lines.filter_map(|(at, line)| mark(at, line)).collect()
+    /// What is code on the lines that are not compared with their sources: all of a line in a fenced block, else what stands in
+    /// backquotes.
+    pub fn code(&self) -> Vec<(usize, String)> {
+        let of_line = |(at, line): (usize, String)| match self.fenced[at] {
+            true => vec![(at, line)],
+            false => code(&line).map(|code| (at, code.to_owned())).collect(),
+        };
+        self.prose().flat_map(of_line).collect()
+    }
+
+    /// The files that marks say to be quoted.
+    pub fn quoted_files(&self) -> impl Iterator<Item = String> + '_ {
+        self.marks.iter().filter(|mark| mark.kind == "code").map(|mark| mark.words.trim().to_owned())
     }
 
     /// The content of each fenced block of the language `c`.
@@ -190,9 +179,16 @@ impl Page {
     }
 }
 
+impl Mark {
+    /// What comes after the colon.
+    pub fn words(&self) -> Vec<&str> {
+        self.words.split_whitespace().collect()
+    }
+}
+
 impl Table {
-    /// The rows of which something is said to be wrong, each with that.
-    pub fn wrong(&self, mut what: impl FnMut(&[String]) -> Option<String>) -> Vec<(usize, String)> {
+    /// The rows of which something is said to be wrong.
+    pub fn wrong(&self, mut what: impl FnMut(&[String]) -> Option<String>) -> Wrong {
         self.rows.iter().filter_map(|(line, cells)| Some((*line, what(cells)?))).collect()
     }
 
@@ -205,22 +201,24 @@ impl Table {
 fn mark(line: usize, text: &str) -> Option<Mark> {
     let inner = text.trim().strip_prefix("<!--")?.strip_suffix("-->")?;
     let (kind, words) = inner.split_once(':')?;
-    let words = words.split_whitespace().map(String::from).collect();
-    Some(Mark { line, kind: kind.trim().into(), words })
+    Some(Mark { line, kind: kind.trim().into(), words: words.into() })
 }
 
-/// The backquotes or tildes that open a fenced block.
+/// The backquotes that open a fenced block. `code` within a line is no fence, and what follows a fence has none.
 fn fence(line: &str) -> Option<&str> {
     let line = line.trim_start();
-    let first = line.chars().next().filter(|c| "`~".contains(*c))?;
-    let length = line.chars().take_while(|c| *c == first).count();
-    // `code` within a line is no fence, and what follows a fence has no backquotes.
-    (length >= 3 && !line[length..].contains('`')).then_some(&line[..length])
+    let rest = line.trim_start_matches('`');
+    let length = line.len() - rest.len();
+    (length >= 3 && !rest.contains('`')).then_some(&line[..length])
 }
 
 fn closes(line: &str, opening: &str) -> bool {
-    let line = line.trim();
-    line.starts_with(opening) && line.chars().all(|c| opening.starts_with(c))
+    line.trim().starts_with(opening) && line.trim().trim_matches('`').is_empty()
+}
+
+/// What stands in backquotes.
+pub fn code(line: &str) -> impl Iterator<Item = &str> {
+    line.split('`').skip(1).step_by(2)
 }
 
 /// A line's cells, if it is one of a table. A `\|` is part of its cell.
@@ -230,45 +228,9 @@ fn cells(line: &str) -> Option<Vec<String>> {
     Some(inner.split('|').map(|cell| cell.trim().replace('\u{0}', "|")).collect())
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const TEXT: &str = "\
-text with `code`
-<!-- log: captures/x.txt client -->
-
-````text
-<!-- no: mark -->
-```
-````
-<!-- packets: y -->
-| Frame | what |
-|---|:--|
-| 1 | a \\| b |
-end
-";
-
-    #[test]
-    fn marks_blocks_and_tables_are_found() {
-        let page = Page::new("p.md", TEXT);
-        let marks = page.marks();
-        let kinds: Vec<(usize, &str)> = marks.iter().map(|mark| (mark.line, mark.kind.as_str())).collect();
-        assert_eq!(kinds, [(1, "log"), (7, "packets")]);
-        assert_eq!(marks[0].words, ["captures/x.txt", "client"]);
-        assert_eq!(page.block_after(1), Some(4..6));
-        assert_eq!(page.block_after(7), None);
-        let table = page.table_after(7).unwrap();
-        assert_eq!((table.column(&["frame"]), table.column(&["from"])), (Some(0), None));
-        assert_eq!(table.rows, [(10, vec!["1".to_string(), "a | b".to_string()])]);
-        assert_eq!(page.text(), TEXT);
-    }
-
-    #[test]
-    fn a_generated_part_ends_before_the_next_begins() {
-        let page = Page::new("p.md", "<!-- generated: a -->\nold\n<!-- end -->\n<!-- generated: b -->\n");
-        assert_eq!((page.part_after(0), page.part_after(3)), (Some(1..2), None));
-        let open = Page::new("p.md", "<!-- generated: a -->\n<!-- generated: b -->\n<!-- end -->\n");
-        assert_eq!(open.part_after(0), None);
-    }
+/// A table that is written here.
+pub fn table(columns: &[&str], rows: impl IntoIterator<Item = impl AsRef<[String]>>) -> Vec<String> {
+    let mut lines = vec![format!("| {} |", columns.join(" | ")), format!("|{}", "---|".repeat(columns.len()))];
+    lines.extend(rows.into_iter().map(|row| format!("| {} |", row.as_ref().join(" | "))));
+    lines
 }

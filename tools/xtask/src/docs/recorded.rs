@@ -3,7 +3,7 @@
 
 use super::changes;
 use super::lanes::{Recorded, Row};
-use super::page::{Page, Problem, Table};
+use super::page::{code, Page, Table, Wrong};
 use super::sources::Sources;
 use anyhow::{Context, Result};
 
@@ -59,18 +59,18 @@ pub fn seen(sources: &Sources, lesson: &str, name: &str, words: &[&str]) -> Resu
 
 /// Rows of a table whose column "change" names a change that does not show what the row is about: the code in the column "in
 /// the run", or else the first code of the row, which is a status, an event or words of a packet.
-pub fn caused(table: &Table, sources: &Sources) -> Result<Vec<(usize, String)>> {
+pub fn caused(table: &Table, sources: &Sources) -> Result<Wrong> {
     let column = table.column(&["change"]).context("the table has no column `change`")?;
     let words = table.column(&["in the run"]);
-    let code = |cell: &String| cell.split('`').nth(1).map(|code| code.replace("RDMA_CM_EVENT_", "CM event: "));
+    let first = |cell: &String| code(cell).next().map(|code| code.replace("RDMA_CM_EVENT_", "CM event: "));
     Ok(table.wrong(|cells| {
-        let what = words.and_then(|words| code(&cells[words])).or_else(|| cells[..column].iter().find_map(code));
+        let what = words.and_then(|words| first(&cells[words])).or_else(|| cells[..column].iter().find_map(first));
         let (what, how) = (what.unwrap_or_default(), &cells[column]);
-        let named = names(sources, how);
+        let named: Vec<_> = changes_in(sources, how).collect();
         if named.is_empty() {
             return (!how.starts_with(NOT_SEEN)).then(|| format!("say which change shows `{what}`, or: {NOT_SEEN}"));
         }
-        let shows = |(lesson, name): &&(String, String)| {
+        let shows = |(lesson, name): &&(&str, &str)| {
             Recorded::load(sources, lesson, name).is_ok_and(|run| !what.is_empty() && run.shows(&what))
         };
         let (lesson, name) = named.iter().find(|named| !shows(named))?;
@@ -78,11 +78,9 @@ pub fn caused(table: &Table, sources: &Sources) -> Result<Vec<(usize, String)>> 
     }))
 }
 
-/// The changes that stand as code in a text.
-fn names(sources: &Sources, text: &str) -> Vec<(String, String)> {
-    let named = text.split('`').skip(1).step_by(2).filter_map(named);
-    let exist = named.filter(|(lesson, name)| changes::path(sources, lesson, name).is_ok());
-    exist.map(|(lesson, name)| (lesson.to_owned(), name.to_owned())).collect()
+/// The changes that stand as code in a text, and exist.
+fn changes_in<'t>(sources: &'t Sources, text: &'t str) -> impl Iterator<Item = (&'t str, &'t str)> {
+    code(text).filter_map(named).filter(|(lesson, name)| sources.change(lesson, name).is_ok())
 }
 
 /// The change that a piece of code names: `04-lost-write`, or `make break-04 CHANGE=lost-write`.
@@ -100,56 +98,18 @@ fn named(code: &str) -> Option<(&str, &str)> {
 }
 
 /// Changes that do not exist, and statements that something was tried that do not say with which change or test.
-pub fn problems(page: &Page, sources: &Sources) -> Vec<Problem> {
-    let mut problems = Vec::new();
-    for (at, line) in page.prose() {
-        let code = if page.fenced[at] { vec![line.as_str()] } else { line.split('`').skip(1).step_by(2).collect() };
-        for (lesson, name) in code.into_iter().filter_map(named) {
-            if changes::path(sources, lesson, name).is_err() {
-                problems.push(page.problem(at, format!("lesson {lesson} has no change {name}")));
-            }
-        }
-        if line.to_lowercase().contains(TRIED) && !line.contains(&format!("\"{TRIED}\"")) {
-            let paragraph = page.paragraph(at);
-            if names(sources, &paragraph).is_empty() && !paragraph.contains(TESTS) {
-                problems.push(page.problem(at, format!("\"{TRIED}\": with which change, or which test in {TESTS}?")));
-            }
+pub fn problems(page: &Page, sources: &Sources) -> Wrong {
+    let mut wrong = Wrong::new();
+    for (at, code) in page.code() {
+        let missing = named(&code).filter(|(lesson, name)| sources.change(lesson, name).is_err());
+        wrong.extend(missing.map(|(lesson, name)| (at, format!("lesson {lesson} has no change {name}"))));
+    }
+    let tried = |line: &str| line.to_lowercase().contains(TRIED) && !line.contains(&format!("\"{TRIED}\""));
+    for (at, _) in page.prose().filter(|(_, line)| tried(line)) {
+        let paragraph = page.paragraph(at);
+        if changes_in(sources, &paragraph).next().is_none() && !paragraph.contains(TESTS) {
+            wrong.push((at, format!("\"{TRIED}\": with which change, or which test in {TESTS}?")));
         }
     }
-    problems
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::marks;
-    use super::super::sources::tests::repository;
-    use super::*;
-
-    fn check(text: &str) -> Vec<String> {
-        let page = Page::new("docs/p.md", text);
-        let marked = marks::problems(&page, repository());
-        marked.into_iter().chain(problems(&page, repository())).map(|problem| problem.to_string()).collect()
-    }
-
-    #[test]
-    fn a_table_names_changes_whose_runs_show_it() {
-        let table = |what: &str, how: &str| {
-            check(&format!("<!-- caused: change -->\n| status | change |\n|---|---|\n| `{what}` | {how} |\n"))
-        };
-        assert_eq!(table("IBV_WC_REM_ACCESS_ERR", "`04-wrong-key`"), [""; 0]);
-        assert_eq!(table("RDMA_CM_EVENT_REJECTED", "`make break-01 CHANGE=nobody-listens`"), [""; 0]);
-        assert_eq!(table("IBV_WC_TM_ERR", "not seen: no tag matching"), [""; 0]);
-        assert!(table("IBV_WC_TM_ERR", "`04-wrong-key`")[0].contains("does not show `IBV_WC_TM_ERR`"));
-        assert!(table("IBV_WC_TM_ERR", "by luck")[0].contains("say which change"));
-    }
-
-    #[test]
-    fn what_was_tried_says_with_what() {
-        assert_eq!(check("It fails (tried in the lab: `04-wrong-key`).\n"), [""; 0]);
-        assert_eq!(check("Tried in the lab, by [a test](../tools/lab/tests/all/lessons/rules.rs).\n"), [""; 0]);
-        assert!(check("It fails (tried in the lab).\n\n`04-wrong-key`\n")[0].contains("with which change"));
-        for gone in ["`make break-04 CHANGE=none`\n", "`04-none`\n", "```sh\nmake break-04 CHANGE=none  # x\n```\n"] {
-            assert!(check(gone)[0].contains("lesson 04 has no change none"), "{gone}");
-        }
-    }
+    wrong
 }

@@ -1,7 +1,8 @@
 //! Reference tables that are written from the decoder's own tables and the lessons' steps: they cannot say anything else.
 
+use super::page::table;
 use super::sources::Sources;
-use anyhow::{ensure, Result};
+use anyhow::{ensure, Context, Result};
 use roce::aeth::Syndrome;
 use roce::cm::{self, Kind};
 use roce::opcode::{Opcode, Operation, Service, TABLE};
@@ -10,15 +11,13 @@ use std::collections::BTreeSet;
 
 /// Operation codes of RC: name, headers, and the lessons whose captures have one.
 pub fn opcodes(sources: &Sources) -> Result<Vec<String>> {
-    let mut lines = table(&["opcode", "RC packet", "headers after the BTH, with their bytes", "in lesson"]);
-    for row in TABLE.iter().filter(|row| row.service == Service::Rc) {
-        let headers: Vec<String> =
-            row.headers.iter().map(|header| format!("{} {}", header.name, header.length)).collect();
-        let Opcode { code, name, .. } = row;
+    let row = |Opcode { code, name, headers, .. }: &Opcode| {
+        let headers: Vec<String> = headers.iter().map(|header| format!("{} {}", header.name, header.length)).collect();
         let name = name.trim_start_matches("RC ");
-        lines.push(format!("| 0x{code:02x} | {name} | {} | {} |", headers.join(", "), with(sources, name)?));
-    }
-    Ok(lines)
+        Ok([format!("0x{code:02x}"), name.to_owned(), headers.join(", "), with(sources, name)?])
+    };
+    let rows = TABLE.iter().filter(|row| row.service == Service::Rc).map(row).collect::<Result<Vec<_>>>()?;
+    Ok(table(&["opcode", "RC packet", "headers after the BTH, with their bytes", "in lesson"], rows))
 }
 
 /// The lessons with a packet of this name.
@@ -35,53 +34,44 @@ fn with(sources: &Sources, label: &str) -> Result<String> {
 /// The connection manager's messages: attribute, names, and the call that sends each in the lessons.
 pub fn messages() -> Result<Vec<String>> {
     let stories = story::bundled()?;
-    let mut lines = table(&["attribute", "message", "Wireshark calls it", "sent by, in lesson"]);
-    for attribute in 0x10..=0x16 {
+    let row = |attribute: u16| {
         let kind = Kind::from(attribute);
-        let senders = senders(&stories, kind.name());
-        let senders = if senders.is_empty() { "the kernel; in no lesson".into() } else { senders };
-        lines.push(format!("| 0x{attribute:04x} | {} | {} | {senders} |", kind.short(), kind.name()));
-    }
-    Ok(lines)
+        let senders = senders(&stories, kind.name()).unwrap_or("the kernel; in no lesson".into());
+        [format!("0x{attribute:04x}"), kind.short().into(), kind.name().into(), senders]
+    };
+    Ok(table(&["attribute", "message", "Wireshark calls it", "sent by, in lesson"], (0x10..=0x16).map(row)))
 }
 
 /// Which side's calls send a message, and the lesson that does so first.
-fn senders(stories: &[Story], message: &str) -> String {
+fn senders(stories: &[Story], message: &str) -> Option<String> {
     let sent = |step: &&Step| step.packets == message && !step.device;
-    let mut calls = BTreeSet::new();
-    for story in stories {
-        calls.extend(
-            story.steps.iter().filter(sent).filter_map(|step| Some((step.act.side.name(), step.act.calls.first()?))),
-        );
-    }
-    let first = stories.iter().find(|story| story.steps.iter().any(|step| sent(&step)));
-    let calls: Vec<String> = calls.iter().map(|(side, call)| format!("the {side}'s `{call}`")).collect();
-    first.map_or(String::new(), |story| format!("{}; {}", calls.join(", "), story.number()))
+    let first = stories.iter().find(|story| story.steps.iter().any(|step| sent(&step)))?;
+    let steps = stories.iter().flat_map(|story| &story.steps).filter(sent);
+    let calls = steps.filter_map(|step| Some(format!("the {}'s `{}`", step.act.side.name(), step.act.calls.first()?)));
+    let calls: BTreeSet<String> = calls.collect();
+    Some(format!("{}; {}", calls.into_iter().collect::<Vec<_>>().join(", "), first.number()))
 }
 
 /// What the first byte of an AETH can say, and what the requester's completion says then.
 pub fn syndromes() -> Vec<String> {
-    let mut lines = table(&["syndrome", "says", "the requester's completion"]);
     let words = |byte: u8| Syndrome::from(byte).to_string();
-    for (from, to) in [(0x00, 0x1e), (0x1f, 0x1f), (0x20, 0x20), (0x21, 0x3f)] {
-        let (codes, says) = match from == to {
-            true => (format!("0x{from:02x}"), words(from)),
-            false => (format!("0x{from:02x}-0x{to:02x}"), format!("{} … {}", words(from), words(to))),
-        };
+    let ranges = [(0x00, 0x1e), (0x1f, 0x1f), (0x20, 0x20), (0x21, 0x3f)].into_iter().map(|(from, to)| {
         let status = if from < 0x20 { "`IBV_WC_SUCCESS`" } else { "none yet: it tries again" };
-        lines.push(format!("| {codes} | {says} | {status} |"));
-    }
-    for byte in 0x60..=0x63 {
+        match from == to {
+            true => [format!("0x{from:02x}"), words(from), status.into()],
+            false => [format!("0x{from:02x}-0x{to:02x}"), format!("{} … {}", words(from), words(to)), status.into()],
+        }
+    });
+    let naks = (0x60..=0x63).map(|byte| {
         let status = match Syndrome::from(byte) {
             Syndrome::Nak(nak) => nak.status(),
             _ => None,
         };
-        let status = status.map_or("none yet: it sends again from this PSN".into(), |status| {
-            format!("[`{status}`](completions.md#{})", status.to_lowercase())
-        });
-        lines.push(format!("| 0x{byte:02x} | {} | {status} |", words(byte)));
-    }
-    lines
+        let link = |status: &str| format!("[`{status}`](completions.md#{})", status.to_lowercase());
+        let status = status.map_or("none yet: it sends again from this PSN".into(), link);
+        [format!("0x{byte:02x}"), words(byte), status]
+    });
+    table(&["syndrome", "says", "the requester's completion"], ranges.chain(naks))
 }
 
 /// How many bytes of private data each message of the connection manager has for programs.
@@ -93,13 +83,12 @@ pub fn private_data() -> Vec<String> {
         (Kind::ConnectReply, 0, "ESTABLISHED, client"),
         (Kind::ConnectReject, 0, "REJECTED, client"),
     ];
-    let mut lines = table(&["message", "event, side", "room for you"]);
-    for (kind, less, event) in rooms {
+    let rows = rooms.map(|(kind, less, event)| {
         let fields = kind.header().map_or(&[][..], |header| header.fields);
         let room = fields.iter().find(|field| field.name == "PrivateData").map_or(0, |field| field.bits / 8 - less);
-        lines.push(format!("| {} | {event} | {room} bytes |", kind.short()));
-    }
-    lines
+        [kind.short().to_owned(), event.into(), format!("{room} bytes")]
+    });
+    table(&["message", "event, side", "room for you"], rows)
 }
 
 /// Display filters for each sort of packet.
@@ -122,9 +111,7 @@ pub fn filters() -> Vec<String> {
         ("receiver not ready", kind(0x20)),
         ("packets that name memory", "infiniband.reth.r_key".into()),
     ];
-    let mut lines = table(&["to see", "filter"]);
-    lines.extend(rows.iter().map(|(what, filter)| format!("| {what} | `{filter}` |")));
-    lines
+    table(&["to see", "filter"], rows.map(|(what, filter)| [what.to_owned(), format!("`{filter}`")]))
 }
 
 /// A filter for operation codes, neighbours as a range.
@@ -144,9 +131,13 @@ fn ranges(codes: &[u8]) -> String {
 /// The loss of a training, round by round, as the server of a recorded run told it.
 pub fn loss(sources: &Sources, name: &str) -> Result<Vec<String>> {
     let lines = sources.lines(&format!("captures/{name}.pcapng"), "server")?;
-    let (rounds, losses): (Vec<&str>, Vec<&str>) = lines.iter().filter_map(|line| round(&line.text)).unzip();
-    ensure!(!rounds.is_empty(), "{name} tells of no rounds");
-    Ok([table(&[&["round"], &rounds[..]].concat()), vec![format!("| loss | {} |", losses.join(" | "))]].concat())
+    let (mut rounds, mut losses) = (vec!["round"], vec!["loss".to_owned()]);
+    for (round, loss) in lines.iter().filter_map(|line| round(&line.text)) {
+        rounds.push(round);
+        losses.push(loss.to_owned());
+    }
+    ensure!(rounds.len() > 1, "{name} tells of no rounds");
+    Ok(table(&rounds, [losses]))
 }
 
 /// `round 3: loss 0.191443 from workers 1 2 3 …`
@@ -155,28 +146,37 @@ fn round(text: &str) -> Option<(&str, &str)> {
     Some((round, rest.split(' ').next()?))
 }
 
-fn table(columns: &[&str]) -> Vec<String> {
-    vec![format!("| {} |", columns.join(" | ")), format!("|{}", "---|".repeat(columns.len()))]
+/// The device's table of differences from rdma_rxe, as far as the page shows it.
+#[derive(serde::Deserialize)]
+struct Differences {
+    difference: Vec<Difference>,
 }
 
-#[cfg(test)]
-mod tests {
-    use super::super::sources::tests::repository;
-    use super::*;
+#[derive(serde::Deserialize)]
+struct Difference {
+    what: String,
+    rxe: String,
+    device: String,
+    specification: String,
+}
 
-    fn has(lines: &[String], row: &str) {
-        assert!(lines.iter().any(|line| line == row), "no {row} in {lines:#?}");
-    }
+/// What the device does otherwise than rdma_rxe.
+pub fn differences(file: &str) -> Result<Vec<String>> {
+    let known: Differences = basic_toml::from_str(file).context("tools/device/differences.toml")?;
+    let rows = known.difference.into_iter().map(|row| [row.what, row.rxe, row.device, row.specification]);
+    Ok(table(&["what", "rdma_rxe", "this device", "the specification"], rows))
+}
 
-    #[test]
-    fn tables_say_what_the_decoder_and_the_steps_say() {
-        has(&opcodes(repository()).unwrap(), "| 0x06 | RDMA Write First | RETH 16 | 04 |");
-        has(&messages().unwrap(), "| 0x0013 | REP | ConnectReply | the server's `rdma_accept`; 02 |");
-        has(&syndromes(), "| 0x20 | RNR NAK, wait 655.36 ms | none yet: it tries again |");
-        has(&private_data(), "| REQ | CONNECT_REQUEST, server | 56 bytes |");
-        assert_eq!(loss(repository(), "09_parameter_server").unwrap().len(), 3);
-        assert!(loss(repository(), "04_rdma_write").is_err());
-        has(&filters(), "| WRITEs | `infiniband.bth.opcode in {6..11}` |");
-        has(&filters(), "| SENDs | `infiniband.bth.opcode in {0..5,22..23}` |");
+/// What each stage needs, from set-up's own table.
+pub fn needs(file: &str) -> Vec<String> {
+    let mut rows: Vec<[String; 2]> = Vec::new();
+    for line in file.lines().filter(|line| !line.starts_with('#')) {
+        let mut cells = line.split('|').map(str::trim);
+        let (stage, what) = (cells.next().unwrap_or_default(), cells.next().unwrap_or_default());
+        match rows.last_mut() {
+            Some([last, things]) if last == stage => *things += &format!(", {what}"),
+            _ => rows.push([stage.to_owned(), what.to_owned()]),
+        }
     }
+    table(&["for", "what"], rows)
 }

@@ -13,6 +13,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use wire::show::bytes::Which;
 
+/// The folders of tools/ whose numbers the pages may name.
+const CODE: &str =
+    "roce/src roce/src/cm run/src wire/src nic/src nic/src/qp nic/src/cm device/src device/src/rim lab/src lab";
+
 /// The repository.
 #[derive(Clone, Debug)]
 pub struct Sources {
@@ -58,22 +62,10 @@ impl Sources {
             let things = sources.names.of(&text).into_iter().map(|name| name.thing).collect();
             sources.lessons.push(Lesson { name, things, numbers: numbers::all(&(text + &common)) });
         }
-        let folders = [
-            "roce/src",
-            "roce/src/cm",
-            "run/src",
-            "wire/src",
-            "nic/src",
-            "nic/src/qp",
-            "nic/src/cm",
-            "device/src",
-            "device/src/rim",
-            "lab/src",
-            "lab",
-        ]
-        .map(|folder| format!("tools/{folder}"));
         let mut code = sources.tree("lessons");
-        code.extend(folders.iter().flat_map(|folder| sources.files(folder, "").unwrap_or_default()));
+        for folder in CODE.split(' ') {
+            code.extend(sources.files(&format!("tools/{folder}"), "").unwrap_or_default());
+        }
         sources.numbers = numbers::all(&(sources.texts(&code) + &common));
         Ok(sources)
     }
@@ -120,6 +112,15 @@ impl Sources {
         self.lessons.iter().find(|lesson| lesson.number() == number)
     }
 
+    /// Where a change is: `lessons/04_rdma_write/changes/wrong-key.md`.
+    pub fn change(&self, lesson: &str, name: &str) -> Result<String> {
+        let folder = &self.lesson(lesson).with_context(|| format!("there is no lesson {lesson}"))?.name;
+        let path = format!("lessons/{folder}/changes/{name}.md");
+        ensure!(self.path(&path).exists(), "there is no {path}");
+        Ok(path)
+    }
+
+    /// All that a lesson's code, steps, log and packets say.
     fn evidence(&self, folder: &str, name: &str) -> String {
         let mut text =
             self.texts(&[vec![format!("{folder}/steps.toml")], self.tree(&format!("{folder}/src"))].concat());
@@ -154,12 +155,10 @@ impl Sources {
 
     /// What the program of one node said in a recorded run.
     pub fn lines(&self, capture: &str, node: &str) -> Result<Vec<Line>> {
-        let mut lines = self.run(capture)?;
-        let nodes: BTreeSet<String> = lines.iter().map(|line| line.node.clone()).collect();
-        lines.retain(|line| line.node == node);
-        let known = nodes.into_iter().collect::<Vec<_>>().join(", ");
-        ensure!(!lines.is_empty(), "{capture} has no log lines of `{node}`, but of {known}");
-        Ok(lines)
+        let (of_node, others): (Vec<_>, Vec<_>) = self.run(capture)?.into_iter().partition(|line| line.node == node);
+        let known = others.into_iter().map(|line| line.node).collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>();
+        ensure!(!of_node.is_empty(), "{capture} has no log lines of `{node}`, but of {}", known.join(", "));
+        Ok(of_node)
     }
 
     /// What the programs of all nodes said in a recorded run.
@@ -173,17 +172,5 @@ impl Sources {
             }
         }
         Ok(lines)
-    }
-}
-
-#[cfg(test)]
-pub mod tests {
-    use super::Sources;
-    use std::sync::OnceLock;
-
-    /// This repository, whose captures the checks are tried with.
-    pub fn repository() -> &'static Sources {
-        static REPOSITORY: OnceLock<Sources> = OnceLock::new();
-        REPOSITORY.get_or_init(|| Sources::new(&crate::root().unwrap()).unwrap())
     }
 }

@@ -1,7 +1,7 @@
 //! Tables of what each call or event does, compared with the logs of a run: their order, and the states of the queue pairs.
 
 use super::names::Names;
-use super::page::Table;
+use super::page::{Table, Wrong};
 use super::sources::Sources;
 use anyhow::{bail, ensure, Result};
 use run::file::Line;
@@ -14,7 +14,7 @@ const WIRE: &str = "wire";
 const NOBODY: &str = "";
 
 /// The rows that tell something else than the recorded run, each with its line; what the table does not tell, with the mark's.
-pub fn problems(table: &Table, mark: usize, capture: &str, sources: &Sources) -> Result<Vec<(usize, String)>> {
+pub fn problems(table: &Table, mark: usize, capture: &str, sources: &Sources) -> Result<Wrong> {
     let (names, lines) = (&sources.names, sources.run(capture)?);
     let nodes: BTreeSet<&str> = lines.iter().map(|line| line.node.as_str()).collect();
     let owners = owners(table, &nodes);
@@ -44,7 +44,7 @@ pub fn problems(table: &Table, mark: usize, capture: &str, sources: &Sources) ->
 }
 
 /// Rows whose calls and events do not come in the order of one node's log, from top to bottom.
-pub fn order(table: &Table, capture: &str, node: &str, sources: &Sources) -> Result<Vec<(usize, String)>> {
+pub fn order(table: &Table, capture: &str, node: &str, sources: &Sources) -> Result<Wrong> {
     let lines = sources.lines(capture, node)?;
     let mut log = Log { lines: lines.iter().collect(), names: &sources.names, at: 0 };
     Ok(table.wrong(|cells| Some(format!("{capture}: the {node}'s {:#}", log.after(&cells.join(" | ")).err()?))))
@@ -114,7 +114,7 @@ fn state(line: &Line) -> Option<String> {
 }
 
 /// The names in a column called `wire`, against the packets.
-fn packets(table: &Table, packets: &[Row], names: &Names) -> Vec<(usize, String)> {
+fn packets(table: &Table, packets: &[Row], names: &Names) -> Wrong {
     let Some(wire) = table.column(&[WIRE]) else { return Vec::new() };
     let (mut packets, mut found) = (packets.iter(), Vec::new());
     for (line, cells) in &table.rows {
@@ -143,39 +143,4 @@ fn owners<'n>(table: &Table, nodes: &BTreeSet<&'n str>) -> Vec<&'n str> {
 
 fn of_kind(names: &Names, text: &str, kind: &str) -> Vec<String> {
     names.of(text).into_iter().filter(|name| name.kind == kind).map(|name| name.thing).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::marks;
-    use super::super::page::Page;
-    use super::super::sources::tests::repository;
-
-    const TABLE: &str = "<!-- states: captures/02_resources.pcapng -->
-| client | its QP | wire | server | its QP |
-|---|---|---|---|---|
-| `rdma_create_qp` | RESET → INIT | | | |
-| `rdma_connect` | INIT | REQ ▶ | | |
-| | | ◀ REP | `rdma_accept` | INIT → RTR → RTS |
-| ESTABLISHED | RTS | RTU ▶ | | |
-| `rdma_disconnect` | ERR | | `rdma_disconnect` | ERR |
-";
-
-    fn check(text: &str) -> Vec<String> {
-        marks::problems(&Page::new("docs/p.md", text), repository()).iter().map(ToString::to_string).collect()
-    }
-
-    #[test]
-    fn each_call_leads_to_its_state_in_the_order_of_the_log() {
-        assert_eq!(check(&TABLE.replace("| `rdma_accept` |", "| `rdma_create_qp`, `rdma_accept` |")), [""; 0]);
-        let wrong = |from: &str, to: &str, what: &str| {
-            let problems = check(&TABLE.replacen(from, to, 1));
-            assert!(problems.iter().any(|problem| problem.contains(what)), "{from} -> {to}: {problems:?}");
-        };
-        wrong("| INIT |", "| RTS |", "docs/p.md:5: captures/02_resources.pcapng: the client's QP is in INIT, not RTS");
-        wrong("INIT → RTR", "SQD → RTR", "the server's QP comes from INIT, not SQD");
-        wrong("rdma_connect", "rdma_reject", "the client's log has no `rdma_reject` here");
-        wrong("| ESTABLISHED | RTS |", "| | |", "the client is in RTS, too");
-        wrong("◀ REP", "◀ REJ", "the server does not send REJ here");
-    }
 }

@@ -1,42 +1,38 @@
 //! What the headers or the protocol say of names: the numbers of statuses, NAKs and reject reasons, and the order of states.
 
 use super::names::STATES;
-use super::page::{Page, Problem, Table};
+use super::page::{Page, Table, Wrong};
 use super::sources::Sources;
 use roce::aeth::{Nak, Syndrome};
 use roce::cm;
 use std::collections::BTreeSet;
 
 /// Numbers on the page that belong to another name, and states that do not follow each other.
-pub fn problems(page: &Page, sources: &Sources) -> Vec<Problem> {
+pub fn problems(page: &Page, sources: &Sources) -> Wrong {
     let statuses = sources.headers.values("ibv_wc_status");
-    let mut wrong: Vec<(usize, String)> = page.tables().flat_map(|table| of_table(&table, &statuses)).collect();
+    let mut wrong: Wrong = page.tables().flat_map(|table| of_table(&table, &statuses)).collect();
     for (at, line) in page.lines.iter().enumerate() {
         wrong.extend(moves(line).or_else(|| refusal(line)).map(|what| (at, what)));
     }
     wrong.extend(sections(page, &statuses));
-    wrong.into_iter().map(|(at, what)| page.problem(at, what)).collect()
+    wrong
 }
 
 /// What columns of these names say: values and statuses, reject reasons, states in their order.
-fn of_table(table: &Table, statuses: &[(&str, i64)]) -> Vec<(usize, String)> {
+fn of_table(table: &Table, statuses: &[(&str, i64)]) -> Wrong {
     let columns = |left, right| Some((table.column(&[left])?, table.column(&[right])?));
-    let mut state = None;
-    let mut wrong = Vec::new();
-    for (line, cells) in &table.rows {
+    let mut last = None;
+    table.wrong(|cells| {
         if let Some((value, status)) = columns("value", "status") {
-            wrong.extend(wrong_value(statuses, &cells[value], &cells[status]).map(|what| (*line, what)));
+            return wrong_value(statuses, &cells[value], &cells[status]);
         }
         if let Some((status, name)) = columns("status", "name") {
-            wrong.extend(wrong_reason(&cells[status], &cells[name]).map(|what| (*line, what)));
+            return wrong_reason(&cells[status], &cells[name]);
         }
-        if table.columns[0] == "state" {
-            let now = STATES.iter().position(|state| cells[0].trim_matches('[').starts_with(state));
-            wrong.extend((now <= state).then(|| (*line, "this state comes before the last".into())));
-            state = now;
-        }
-    }
-    wrong
+        let now = STATES.iter().position(|state| cells[0].trim_matches('[').starts_with(state));
+        let before = std::mem::replace(&mut last, now);
+        (table.columns[0] == "state" && now <= before).then(|| "this state comes before the last".into())
+    })
 }
 
 fn wrong_value(statuses: &[(&str, i64)], value: &str, status: &str) -> Option<String> {
@@ -78,8 +74,8 @@ fn moves(line: &str) -> Option<String> {
 }
 
 /// A status, event or state has one heading. Below that of a status comes its number, and the NAKs named there lead to it.
-fn sections(page: &Page, statuses: &[(&str, i64)]) -> Vec<(usize, String)> {
-    let (mut wrong, mut seen, mut status) = (Vec::new(), BTreeSet::new(), "");
+fn sections(page: &Page, statuses: &[(&str, i64)]) -> Wrong {
+    let (mut wrong, mut seen, mut status) = (Wrong::new(), BTreeSet::new(), "");
     for (at, line) in page.lines.iter().enumerate() {
         if let Some((_, heading)) = line.split_once("# ").filter(|_| line.starts_with('#')) {
             status = heading.trim();
@@ -99,37 +95,4 @@ fn sections(page: &Page, statuses: &[(&str, i64)]) -> Vec<(usize, String)> {
         }
     }
     wrong
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::sources::tests::repository;
-    use super::*;
-
-    fn check(text: &str) -> Vec<String> {
-        problems(&Page::new("docs/p.md", text), repository()).iter().map(ToString::to_string).collect()
-    }
-
-    #[test]
-    fn statuses_and_reasons_have_their_numbers() {
-        let table = |row: &str| check(&format!("| value | status |\n|---|---|\n{row}\n"));
-        assert_eq!(table("| 12 | `IBV_WC_RETRY_EXC_ERR` |"), [""; 0]);
-        assert!(table("| 13 | `IBV_WC_RETRY_EXC_ERR` |")[0]
-            .ends_with(":3: IBV_WC_RETRY_EXC_ERR is 12 in the installed header"));
-        let section = |text: &str| check(&format!("# IBV_WC_REM_ACCESS_ERR\n\n{text}\n"));
-        assert_eq!(section("10, by a NAK 0x62"), [""; 0]);
-        assert_eq!((section("11, by a NAK 0x62").len(), section("10, by a NAK 0x63").len()), (1, 1));
-        let reasons = |row: &str| check(&format!("| status | name |\n|---|---|\n{row}\n")).len();
-        assert_eq!((reasons("| 28 | consumer reject |"), reasons("| 27 | consumer reject |")), (0, 1));
-        assert!(check("| a NAK \"remote access error\" | `IBV_WC_REM_OP_ERR` |")[0]
-            .contains("leads to IBV_WC_REM_ACCESS_ERR"));
-    }
-
-    #[test]
-    fn states_follow_each_other() {
-        assert_eq!(check("INIT → RTR → RTS, then RTS → ERR"), [""; 0]);
-        assert!(check("INIT → RTS")[0].ends_with("no queue pair goes from INIT to RTS"));
-        assert_eq!(check("RESET → ERR").len(), 1);
-        assert_eq!(check("| state |\n|---|\n| INIT |\n| RTS |\n| RTR |\n").len(), 1);
-    }
 }

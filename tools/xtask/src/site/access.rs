@@ -11,9 +11,6 @@ pub fn skip_link(html: &str) -> String {
 }
 
 /// The page with each picture's size, so that nothing moves when the picture comes. `folder` has the page.
-///
-/// # Errors
-/// A picture is not there, or is neither PNG nor a drawing with a size.
 pub fn sized(html: &str, folder: &Path) -> Result<String> {
     const IMAGE: &str = "<img src=\"";
     let mut pieces = html.split(IMAGE);
@@ -38,32 +35,4 @@ fn size(picture: &[u8]) -> Option<(u32, u32)> {
     let head = std::str::from_utf8(picture).ok()?.split('>').find(|tag| tag.contains("<svg"))?;
     let number = |name: &str| head.split_once(&format!(" {name}=\""))?.1.split('"').next()?.parse().ok();
     Some((number("width")?, number("height")?))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::super::docs::sources::tests::repository;
-    use super::*;
-
-    #[test]
-    fn pictures_have_their_sizes() {
-        let folder = repository().path("docs");
-        let at = |picture: &str| sized(&format!("<p><img src=\"{picture}\" alt=\"x\"></p>"), &folder).unwrap();
-        assert_eq!(
-            at("../tools/book/player.png"),
-            "<p><img src=\"../tools/book/player.png\" width=\"1240\" height=\"820\" alt=\"x\"></p>"
-        );
-        assert!(at("images/04_rdma_write.svg").contains(".svg\" width=\"860\" height=\""));
-        assert!(sized("<img src=\"none.png\">", &folder).is_err());
-        assert_eq!(size(b"<svg viewBox=\"0 0 1 1\">"), None);
-    }
-
-    #[test]
-    fn the_text_is_reached_at_once() {
-        let page = skip_link("<body>\n<nav></nav><main>x</main>");
-        assert!(
-            page.contains("href=\"#the-text\"") && page.contains("<main id=\"the-text\" tabindex=\"-1\">"),
-            "{page}"
-        );
-    }
 }

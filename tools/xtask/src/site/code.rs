@@ -44,7 +44,7 @@ pub fn place(path: &str, sources: &Sources) -> Option<(String, String)> {
 /// The book's pages of code: the sources of all lessons, what these call, and what the pages quote or link to.
 pub fn shown(sources: &Sources, pages: &[Page]) -> BTreeSet<String> {
     let lessons = sources.lessons.iter().map(|lesson| format!("lessons/{}/src", lesson.name));
-    let quoted = pages.iter().flat_map(Page::marks).filter(|mark| mark.kind == "code").flat_map(|mark| mark.words);
+    let quoted = pages.iter().flat_map(Page::quoted_files);
     let linked = pages.iter().flat_map(links::files);
     let called = ["common/src".to_owned(), "common/src/cm".to_owned()];
     let all = lessons.chain(called).chain(quoted).chain(linked);
@@ -52,9 +52,6 @@ pub fn shown(sources: &Sources, pages: &[Page]) -> BTreeSet<String> {
 }
 
 /// A page that shows a file, or those in a folder.
-///
-/// # Errors
-/// They cannot be read.
 pub fn page(sources: &Sources, path: &str) -> Result<String> {
     let mut text = format!("# {path}\n");
     if !sources.path(path).is_dir() {
@@ -75,20 +72,4 @@ pub fn page(sources: &Sources, path: &str) -> Result<String> {
 /// Four marks, for the text may hold a block itself.
 fn block(path: &str, text: &str) -> String {
     format!("\n````{}\n{}\n````\n", language(path).unwrap_or_default(), text.trim_end())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::super::docs::sources::tests::repository;
-    use super::*;
-
-    #[test]
-    fn a_file_is_shown_with_those_beside_it() {
-        let at = |path| place(path, repository());
-        assert_eq!(at("common/src/mr.rs"), Some(("common/src".into(), "#mr.rs".into())));
-        assert_eq!(at("tools/lab/examples/message.py"), Some(("tools/lab/examples/message.py".into(), String::new())));
-        assert_eq!((at("captures/04_rdma_write.pcapng"), at("docs/lab.md")), (None, None));
-        let text = page(repository(), "common/src/cm").unwrap();
-        assert!(text.starts_with("# common/src/cm\n") && text.contains("\n## id.rs {#id.rs}\n\n````rust\n"), "{text}");
-    }
 }

@@ -2,24 +2,20 @@
 
 use super::policy::Scripts;
 use super::{access, Folder};
-use anyhow::{Context, Result};
-use std::fs;
-use std::path::{Path, PathBuf};
+use crate::docs::sources::Sources;
+use anyhow::Result;
+use std::path::Path;
 
 /// What `edit-url-template` in tools/book/book.toml makes of the page docs/lab.md: `edit:src/docs/lab.md`.
 const TEMPLATE: &str = "href=\"edit:src/";
 
 /// Finishes each page: its policy, a link past the menu, the sizes of its pictures, and "edit this page".
-///
-/// # Errors
-/// A file cannot be read or written.
-pub fn pages(site: &Path, forge: Option<&str>) -> Result<()> {
+pub fn pages(sources: &Sources, site: &Path, forge: Option<&str>) -> Result<()> {
     let (mut scripts, folder) = (Scripts::default(), Folder(site.to_owned()));
-    for path in html(site)? {
-        let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
-        let page = path.strip_prefix(site).unwrap_or(&path).to_string_lossy();
+    for path in sources.tree(&site.to_string_lossy()).iter().filter(|path| path.ends_with(".html")) {
+        let page = Path::new(path).strip_prefix(site)?.to_string_lossy();
         let depth = page.matches('/').count();
-        let text = access::sized(&access::skip_link(&text), path.parent().unwrap_or(site))?;
+        let text = access::sized(&access::skip_link(&sources.text(path)?), &site.join(&*page).with_file_name(""))?;
         let text = scripts.guarded(&page, &"../".repeat(depth), &text);
         folder.write(&page, edit_link(&text, forge, depth))?;
     }
@@ -31,14 +27,6 @@ fn edit_link(text: &str, forge: Option<&str>, depth: usize) -> String {
     let Some((before, rest)) = text.split_once(TEMPLATE) else { return text.to_owned() };
     let (page, after) = rest.split_once('"').unwrap_or((rest, ""));
     format!("{before}href=\"{}\"{after}", link(page, forge, depth))
-}
-
-/// The book's file whose name begins like that: it ends with a number that mdBook makes of its content.
-pub fn file(site: &Path, begin: &str) -> Result<PathBuf> {
-    let is_it = |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(begin));
-    let entries = fs::read_dir(site).with_context(|| format!("cannot read {}", site.display()))?;
-    let mut paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
-    paths.find(is_it).with_context(|| format!("the book has no {begin}"))
 }
 
 /// Where the page of the book is edited.
@@ -55,19 +43,6 @@ fn link(page: &str, forge: Option<&str>, depth: usize) -> String {
         Some(code) => format!("{forge}/edit/main/{code}"),
         None => format!("{forge}/edit/main/{}{file}", if own { "tools/book/pages/" } else { "" }),
     }
-}
-
-fn html(folder: &Path) -> Result<Vec<PathBuf>> {
-    let mut files = Vec::new();
-    for entry in fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))? {
-        let path = entry?.path();
-        if path.is_dir() {
-            files.extend(html(&path)?);
-        } else if path.extension().is_some_and(|end| end == "html") {
-            files.push(path);
-        }
-    }
-    Ok(files)
 }
 
 #[cfg(test)]

@@ -26,9 +26,6 @@ pub use summary::problems;
 const OWN_PAGES: &str = "tools/book/pages";
 
 /// Builds the book into `target/site`. Its pages can be edited where the repository is kept: at `forge`, if that is known.
-///
-/// # Errors
-/// mdBook is not there, or a page cannot be laid out.
 pub fn build(root: &Path, target: &Path, forge: Option<&str>) -> Result<()> {
     let sources = Sources::new(root)?;
     fs::create_dir_all(target).with_context(|| format!("cannot make {}", target.display()))?;
@@ -42,8 +39,8 @@ pub fn build(root: &Path, target: &Path, forge: Option<&str>) -> Result<()> {
     wireshark::lay_out(&sources, &target.join("tools/site"), &Folder(book.join("src/wireshark")))?;
     let mut mdbook = Command::new(target.join("tools/site/bin/mdbook"));
     output(mdbook.arg("build").arg("--dest-dir").arg(&site).arg(&book)).context("mdBook (`make site` brings it)")?;
-    finish::pages(&site, forge)?;
-    policy::mend_searcher(&site)?;
+    finish::pages(&sources, &site, forge)?;
+    policy::mend_searcher(&sources, &site.to_string_lossy())?;
     println!("{}", site.join("index.html").display());
     Ok(())
 }

@@ -16,9 +16,6 @@ pub fn place(path: &str) -> String {
 }
 
 /// The page's Markdown for the book.
-///
-/// # Errors
-/// What the page mentions is not there.
 pub fn in_book(page: &Page, sources: &Sources) -> Result<String> {
     let lines = page.lines.iter().zip(&page.fenced);
     let mut lines: Vec<String> =
@@ -27,8 +24,8 @@ pub fn in_book(page: &Page, sources: &Sources) -> Result<String> {
         *line = player::run(PLAYER.1, line).join("\n");
     }
     // From the end, so that the places before stay right.
-    for mark in page.marks().iter().rev() {
-        let words: Vec<&str> = mark.words.iter().map(String::as_str).collect();
+    for mark in page.marks.iter().rev() {
+        let words = mark.words();
         let end = page.part_after(mark.line).map_or(mark.line, |part| part.end);
         let instead = match (mark.kind.as_str(), words.as_slice()) {
             ("generated", ["ladder", name]) => player::run(name, &drawings::ladder_link(sources, name)?),
@@ -57,29 +54,21 @@ pub fn block(attributes: &str, text: &str) -> Vec<String> {
 
 /// The files that the page shows or links to as they are: pictures and captures.
 pub fn files(page: &Page, sources: &Sources) -> Vec<String> {
-    let quoted = page.marks().into_iter().filter(|mark| mark.kind == "code").flat_map(|mark| mark.words);
-    let files =
-        links::files(page).chain(quoted).filter(|file| !file.ends_with(".md") && code::place(file, sources).is_none());
+    let files = links::files(page).chain(page.quoted_files());
+    let files = files.filter(|file| !file.ends_with(".md") && code::place(file, sources).is_none());
     files.filter(|file| sources.path(file).is_file()).collect()
 }
 
 /// A line whose links lead to the book's pages: a page of a folder, or a file of code, has another name there.
 fn linked(page: &Page, line: &str, sources: &Sources) -> String {
-    let mut text = String::with_capacity(line.len());
-    let mut rest = line;
-    while let Some((before, after)) = rest.split_once("](") {
-        let (target, after) = after.split_once(')').unwrap_or((after, ""));
-        let (path, anchor) =
-            target.split_once('#').map_or((target, String::new()), |(path, anchor)| (path, format!("#{anchor}")));
+    links::replaced(line, |target| {
+        let (path, anchor) = target.find('#').map_or((target, ""), |at| target.split_at(at));
         let file = links::resolve(&page.path, path).filter(|_| !path.is_empty() && !path.contains(':'));
-        let link = match file.and_then(|file| code::place(&file, sources)) {
-            Some((code, anchor)) => format!("{}{code}.md{anchor}", up(&page.path)),
-            None => place(path) + &anchor,
-        };
-        text += &format!("{before}]({link})");
-        rest = after;
-    }
-    text + rest
+        match file.and_then(|file| code::place(&file, sources)) {
+            Some((code, anchor)) => format!("({}{code}.md{anchor})", up(&page.path)),
+            None => format!("({}{anchor})", place(path)),
+        }
+    })
 }
 
 /// From a page to the book's root.

@@ -14,9 +14,6 @@ use wire::play::{self, page, Lesson};
 pub const LIST: &str = "<!-- runs -->";
 
 /// Writes the player, its look and the runs.
-///
-/// # Errors
-/// A capture cannot be read.
 pub fn lay_out(sources: &Sources, to: &Folder) -> Result<()> {
     let script = page::script();
     to.write(
@@ -40,9 +37,6 @@ pub fn run(name: &str, ladder: &str) -> Vec<String> {
 }
 
 /// A run, and links to all.
-///
-/// # Errors
-/// There are no runs.
 pub fn list(sources: &Sources) -> Result<String> {
     let first = "04_rdma_write";
     let ladder = drawings::ladder_link(sources, first)?.replace("](images/", "](docs/images/");

@@ -1,9 +1,9 @@
 //! What a page of the book may do: run the book's own files, and nothing that has come into its text.
 
-use super::{finish, Folder};
+use super::Folder;
+use crate::docs::sources::Sources;
 use anyhow::{ensure, Context, Result};
 use std::fs;
-use std::path::Path;
 
 /// The list of chapters is a frame for those who run no script; the sign for copying is a picture in a style.
 const MAY: &str =
@@ -44,24 +44,21 @@ impl Scripts {
     }
 
     /// Writes them into the book.
-    ///
-    /// # Errors
-    /// They cannot be written.
     pub fn write(&self, site: &Folder) -> Result<()> {
         self.0.iter().enumerate().try_for_each(|(number, script)| site.write(&name(number), script))
     }
 }
 
-/// Lets the script that searches set a style without writing an attribute, which a page may not have.
-///
-/// # Errors
-/// The script is not what mdBook writes.
-pub fn mend_searcher(site: &Path) -> Result<()> {
+/// Lets the script that searches set a style without writing an attribute, which a page may not have. Its name ends with a number
+/// that mdBook makes of its content.
+pub fn mend_searcher(sources: &Sources, site: &str) -> Result<()> {
     let (attribute, style) = ("tmp.setAttribute('style', ", "(tmp.style.cssText = ");
-    let path = finish::file(site, "searcher")?;
-    let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
-    ensure!(text.contains(attribute), "{} has no {attribute}", path.display());
-    fs::write(&path, text.replace(attribute, style)).with_context(|| format!("cannot write {}", path.display()))
+    let files = sources.files(site, ".js")?;
+    let path = files.iter().find(|path| path.starts_with(&format!("{site}/searcher")));
+    let path = path.context("the book has no searcher")?;
+    let text = sources.text(path)?;
+    ensure!(text.contains(attribute), "{path} has no {attribute}");
+    fs::write(path, text.replace(attribute, style)).with_context(|| format!("cannot write {path}"))
 }
 
 fn name(number: usize) -> String {

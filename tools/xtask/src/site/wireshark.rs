@@ -19,9 +19,6 @@ const PROGRAM: [(&str, &str); 4] = [
 ];
 
 /// Lays out all that `tools/book/pages/wireshark.md` loads.
-///
-/// # Errors
-/// Set-up has not brought the program.
 pub fn lay_out(sources: &Sources, tools: &Path, to: &Folder) -> Result<()> {
     for path in sources.files("tools/book/wireshark", ".js")? {
         to.copy(sources, &path, path.trim_start_matches("tools/book/wireshark/"))?;
@@ -48,17 +45,4 @@ fn filters(buttons: &str) -> Vec<(String, String)> {
         Some((cells.next()?.to_owned(), cells.next()?.replace("\\x22", "\"")))
     };
     buttons.lines().filter_map(button).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::docs::sources::tests::repository;
-
-    #[test]
-    fn the_buttons_are_those_of_the_profile() {
-        let filters = filters(&repository().text(&format!("{PROFILE}/dfilter_buttons")).unwrap());
-        assert!(filters.contains(&("WRITE".into(), "infiniband.bth.opcode in {6..11}".into())), "{filters:?}");
-        assert!(filters.iter().any(|(name, filter)| name == "lab" && filter.contains("== \"lab\"")), "{filters:?}");
-    }
 }

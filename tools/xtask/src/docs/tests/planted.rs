@@ -2,9 +2,10 @@
 //!
 //! `make test-long group=docs` prints what was not found.
 
-use super::page::Page;
-use super::sources::tests::repository;
-use super::sources::Sources;
+use super::super::page::Page;
+use super::super::sources::Sources;
+use super::super::{filters, numbers, of_page, pages};
+use super::repository;
 use std::ops::Range;
 
 /// Numbers that look drawn at random, and are the same in each run.
@@ -36,7 +37,7 @@ fn zones(page: &Page) -> Vec<Option<Zone>> {
             *zone = None;
         }
     }
-    for mark in page.marks().iter().filter(|mark| mark.kind == "generated") {
+    for mark in page.marks.iter().filter(|mark| mark.kind == "generated") {
         for at in page.part_after(mark.line).unwrap_or_default() {
             zones[at] = None;
         }
@@ -105,7 +106,7 @@ fn claims_of(line: &str, lists: &[(&'static str, Vec<String>)]) -> Vec<(Range<us
 fn claims(pages: &[Page], lists: &[(&'static str, Vec<String>)]) -> Vec<Claim> {
     let mut claims = Vec::new();
     // A test of bench's compares the whole page of figures with what was measured; and a change's page is proven by its runs.
-    let is_elsewhere = |page: &Page| page.path == super::numbers::MEASURED || page.path.starts_with("lessons/");
+    let is_elsewhere = |page: &Page| page.path == numbers::MEASURED || page.path.starts_with("lessons/");
     for (at, page) in pages.iter().enumerate().filter(|(_, page)| !is_elsewhere(page)) {
         for (line, zone) in zones(page).into_iter().enumerate() {
             let Some(zone) = zone else { continue };
@@ -150,9 +151,9 @@ fn wrong(was: &str, kind: &str, lists: &[(&'static str, Vec<String>)], random: &
 
 /// How many problems the checks see on a page. Filters take tshark, so they are left out where none was changed.
 fn found(page: &Page, filters: bool, sources: &Sources) -> usize {
-    let mut problems = super::of_page(page, sources);
+    let mut problems = of_page(page, sources);
     if filters {
-        problems.extend(super::filters::problems(std::slice::from_ref(page), sources));
+        problems.extend(filters::problems(std::slice::from_ref(page), sources).unwrap());
     }
     problems.len()
 }
@@ -162,7 +163,7 @@ fn found(page: &Page, filters: bool, sources: &Sources) -> usize {
 #[ignore = "takes long: make test-long"]
 fn planted_errors_are_found() {
     let sources = repository();
-    let pages = super::pages(sources).unwrap();
+    let pages = pages(sources).unwrap();
     let all: String = pages.iter().map(Page::text).collect();
     let lists = kinds(sources, &all);
     let claims = claims(&pages, &lists);
