@@ -50,6 +50,10 @@ open_ports() {
     [ -c "/dev/$lab_error" ] || give_up "no third serial port"
     stty -F "/dev/$lab_program" raw -echo opost onlcr
     stty -F "/dev/$lab_error" raw -echo opost ocrnl -onlcr
+    # Since Linux 6.5 a port that was silent for half a second sleeps, and wakes after the next packet may have gone.
+    for port in /sys/bus/serial-base/devices/*; do
+        [ ! -e "$port/power/control" ] || echo on >"$port/power/control"
+    done
     # Line by line, for `obey`.
     stty -F "/dev/$lab_console" raw -echo icanon
     exec >/dev/kmsg 2>&1

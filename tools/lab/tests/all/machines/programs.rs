@@ -38,6 +38,14 @@ fn what_a_program_says_is_told_in_its_order_with_its_stream_and_its_status() {
     assert!((256 << 10..384 << 10).contains(&kilobytes), "{kilobytes}");
 }
 
+/// A port that sleeps (Linux since 6.5) lets a line out after the packet that its program sends next.
+#[test]
+fn no_serial_port_falls_asleep() {
+    let ports = "cat /sys/bus/serial-base/devices/*/power/control 2>/dev/null; true";
+    let check = Run::programs().client(ports).check();
+    assert!(check.node(CLIENT).log.iter().all(|line| line == "on"), "{}", check.all());
+}
+
 #[test]
 #[ignore = "takes long: make test-long"]
 fn the_deadline_ends_what_would_run_for_ever() {
