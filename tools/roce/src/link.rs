@@ -1,6 +1,6 @@
 //! From a captured frame down to the UDP datagram: link layer, VLAN tags, IP.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr};
 
 /// The UDP destination port of RoCEv2.
 pub const ROCE_PORT: u16 = 4791;
@@ -12,7 +12,6 @@ pub struct LinkType(pub u16);
 impl LinkType {
     /// BSD loopback: address family in the byte order of the capturing machine.
     pub const NULL: LinkType = LinkType(0);
-    /// Ethernet.
     pub const ETHERNET: LinkType = LinkType(1);
     /// IPv4 or IPv6, told apart by the version.
     pub const RAW: LinkType = LinkType(101);
@@ -20,9 +19,7 @@ impl LinkType {
     pub const LOOP: LinkType = LinkType(108);
     /// Linux "cooked" capture, as written by older `tcpdump -i any`.
     pub const LINUX_SLL: LinkType = LinkType(113);
-    /// IPv4.
     pub const IPV4: LinkType = LinkType(228);
-    /// IPv6.
     pub const IPV6: LinkType = LinkType(229);
     /// Linux "cooked" capture, version 2.
     pub const LINUX_SLL2: LinkType = LinkType(276);
@@ -45,12 +42,10 @@ pub enum Other {
     Short,
     /// Recorded too short to tell what it is.
     Cut,
-    /// Anything else.
     Foreign,
 }
 
 impl Other {
-    /// A short name.
     pub fn name(self) -> &'static str {
         match self {
             Other::Arp => "ARP",
@@ -76,11 +71,8 @@ pub struct Datagram<'a> {
     pub udp_offset: usize,
     /// Length of `ip` on the wire, in bytes.
     pub wire_length: usize,
-    /// Sender.
     pub src: IpAddr,
-    /// Receiver.
     pub dst: IpAddr,
-    /// The receiver's UDP port.
     pub dst_port: u16,
 }
 
@@ -91,17 +83,28 @@ const TCP: u8 = 6;
 
 /// Finds the UDP datagram in `frame`, or says what else the frame is.
 pub fn datagram(link: LinkType, frame: &[u8]) -> Result<Datagram<'_>, Other> {
-    let (ethertype, offset) = network_layer(link, frame)?;
-    let ip = frame.get(offset..).ok_or(Other::Cut)?;
-    match ethertype {
-        ETHERTYPE_IPV4 => ipv4(ip, offset),
-        ETHERTYPE_IPV6 => ipv6(ip, offset),
-        0x0806 => Err(Other::Arp),
-        0x8035 => Err(Other::Rarp),
-        0x8915 => Err(Other::RoceV1),
-        _ => Err(Other::Foreign),
+    let (ethertype, ip_offset) = network_layer(link, frame)?;
+    let packet = frame.get(ip_offset..).ok_or(Other::Cut)?;
+    let (udp_offset, ip_length, [src, dst]) = match ethertype {
+        ETHERTYPE_IPV4 => ipv4(packet)?,
+        ETHERTYPE_IPV6 => ipv6(packet)?,
+        0x0806 => return Err(Other::Arp),
+        0x8035 => return Err(Other::Rarp),
+        0x8915 => return Err(Other::RoceV1),
+        _ => return Err(Other::Foreign),
+    };
+    let (dst_port, udp_length) = (u16_at(packet, udp_offset + 2)?, usize::from(u16_at(packet, udp_offset + 4)?));
+    // Frames are padded to 60 bytes, so the lengths in the headers decide, not the length of the frame.
+    let wire_length = ip_length.min(udp_offset + udp_length);
+    if wire_length < udp_offset + 8 {
+        return Err(Other::Short);
     }
+    let ip = &packet[..wire_length.min(packet.len())];
+    Ok(Datagram { ip, ip_offset, udp_offset, wire_length, src, dst, dst_port })
 }
+
+/// What an IP header says: where the UDP header begins, the length of the packet, and its addresses.
+type Ip = (usize, usize, [IpAddr; 2]);
 
 /// The EtherType of what the frame carries, and where that begins.
 fn network_layer(link: LinkType, frame: &[u8]) -> Result<(u16, usize), Other> {
@@ -142,7 +145,7 @@ fn ip_version(frame: &[u8], at: usize) -> Result<u16, Other> {
     }
 }
 
-fn ipv4(packet: &[u8], ip_offset: usize) -> Result<Datagram<'_>, Other> {
+fn ipv4(packet: &[u8]) -> Result<Ip, Other> {
     let header = packet.get(..20).ok_or(Other::Cut)?;
     let header_length = usize::from(header[0] & 0x0f) * 4;
     if header[0] >> 4 != 4 || header_length < 20 {
@@ -157,21 +160,20 @@ fn ipv4(packet: &[u8], ip_offset: usize) -> Result<Datagram<'_>, Other> {
         TCP => return Err(Other::Tcp),
         _ => return Err(Other::Foreign),
     }
-    let [src, dst] = [12, 16].map(|at| Ipv4Addr::new(header[at], header[at + 1], header[at + 2], header[at + 3]));
+    let address = |at| Ipv4Addr::new(header[at], header[at + 1], header[at + 2], header[at + 3]).into();
     let total_length = usize::from(u16::from_be_bytes([header[2], header[3]]));
-    udp(packet, ip_offset, header_length, total_length, src.into(), dst.into())
+    Ok((header_length, total_length, [12, 16].map(address)))
 }
 
-fn ipv6(packet: &[u8], ip_offset: usize) -> Result<Datagram<'_>, Other> {
+fn ipv6(packet: &[u8]) -> Result<Ip, Other> {
     let header = packet.get(..40).ok_or(Other::Cut)?;
     if header[0] >> 4 != 6 {
         return Err(Other::Foreign);
     }
     let udp_offset = after_extension_headers(packet, header[6])?;
-    let [src, dst] = [8, 24].map(|at| <[u8; 16]>::try_from(&header[at..at + 16]).unwrap_or_default());
-    let [src, dst] = [src, dst].map(Ipv6Addr::from);
+    let address = |at| <[u8; 16]>::try_from(&header[at..at + 16]).unwrap_or_default().into();
     let total_length = 40 + usize::from(u16::from_be_bytes([header[4], header[5]]));
-    udp(packet, ip_offset, udp_offset, total_length, src.into(), dst.into())
+    Ok((udp_offset, total_length, [8, 24].map(address)))
 }
 
 /// Skips IPv6 extension headers; returns where the UDP header begins.
@@ -194,24 +196,6 @@ fn after_extension_headers(packet: &[u8], mut next: u8) -> Result<usize, Other> 
         next = *packet.get(at).ok_or(Other::Cut)?;
         at += step;
     }
-}
-
-fn udp(
-    packet: &[u8],
-    ip_offset: usize,
-    udp_offset: usize,
-    ip_length: usize,
-    src: IpAddr,
-    dst: IpAddr,
-) -> Result<Datagram<'_>, Other> {
-    let (dst_port, udp_length) = (u16_at(packet, udp_offset + 2)?, usize::from(u16_at(packet, udp_offset + 4)?));
-    // Frames are padded to 60 bytes, so the lengths in the headers decide, not the length of the frame.
-    let wire_length = ip_length.min(udp_offset + udp_length);
-    if wire_length < udp_offset + 8 {
-        return Err(Other::Short);
-    }
-    let ip = &packet[..wire_length.min(packet.len())];
-    Ok(Datagram { ip, ip_offset, udp_offset, wire_length, src, dst, dst_port })
 }
 
 fn u16_at(bytes: &[u8], at: usize) -> Result<u16, Other> {

@@ -12,9 +12,7 @@ use crate::opcode::{self, Opcode};
 /// What a recorded frame holds.
 #[derive(Clone, Copy, Debug)]
 pub enum Frame<'a> {
-    /// A RoCEv2 packet.
     Roce(Packet<'a>),
-    /// Something else.
     Other(Other),
 }
 
@@ -27,7 +25,6 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// Decodes an Ethernet frame.
     pub fn ethernet(frame: &'a [u8]) -> Frame<'a> {
         Frame::decode(LinkType::ETHERNET, frame)
     }
@@ -46,7 +43,6 @@ pub struct Bth {
     pub dest_qp: u32,
     /// An acknowledgement is asked for.
     pub ack_req: bool,
-    /// Packet sequence number.
     pub psn: u32,
 }
 
@@ -69,7 +65,6 @@ impl Bth {
 pub struct Remote {
     /// Address at the responder.
     pub va: u64,
-    /// The key that opens it.
     pub r_key: u32,
 }
 
@@ -78,12 +73,10 @@ pub struct Remote {
 pub struct Aeth {
     /// The byte that says how it went; [`Aeth::verdict`] explains it.
     pub syndrome: u8,
-    /// Messages completed.
     pub msn: u32,
 }
 
 impl Aeth {
-    /// What the syndrome says.
     pub fn verdict(&self) -> Syndrome {
         Syndrome::from(self.syndrome)
     }
@@ -94,7 +87,6 @@ impl Aeth {
 pub struct Packet<'a> {
     /// The layers below: addresses, ports, recorded bytes.
     pub datagram: Datagram<'a>,
-    /// The Base Transport Header.
     pub bth: Bth,
     /// What the operation code stands for.
     pub opcode: &'static Opcode,
@@ -189,13 +181,11 @@ impl<'a> Packet<'a> {
         reth::DMA_LENGTH.read(self.header(reth::HEADER.name)?).map(|v| v as u32)
     }
 
-    /// The ACK header.
     pub fn aeth(&self) -> Option<Aeth> {
         let bytes = self.header(aeth::HEADER.name)?;
         Some(Aeth { syndrome: aeth::SYNDROME.read(bytes)? as u8, msn: aeth::MSN.read(bytes)? as u32 })
     }
 
-    /// Immediate data.
     pub fn immediate(&self) -> Option<u32> {
         imm_dt::DATA.read(self.header(imm_dt::HEADER.name)?).map(|v| v as u32)
     }
@@ -227,7 +217,6 @@ impl<'a> Packet<'a> {
         atomic_ack_eth::ORIGINAL.read(self.header(atomic_ack_eth::HEADER.name)?)
     }
 
-    /// The connection manager message, if this is one.
     pub fn cm(&self) -> Option<cm::Message<'a>> {
         self.cm
     }

@@ -185,7 +185,7 @@ impl Nic {
         for effect in effects {
             match effect {
                 Effect::Send(packet) => {
-                    if let Some(peer) = entry.qp.peer() {
+                    if let Some(peer) = entry.qp.attributes().peer {
                         self.port.send(peer, &packet);
                     }
                 }
@@ -231,7 +231,7 @@ impl Nic {
         }
         let (number, name) = (packet.dest_qp, packet.row().name);
         match self.qps.get(&number) {
-            Some(entry) if entry.qp.peer() == Some(from) => {
+            Some(entry) if entry.qp.attributes().peer == Some(from) => {
                 self.with_qp(number, |qp, out| qp.receive(packet, out));
             }
             Some(_) => {

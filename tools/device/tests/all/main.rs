@@ -3,9 +3,6 @@
 #![allow(clippy::unwrap_used)] // A test may end with a panic.
 
 mod faces;
-mod fast_path;
-mod going_fast;
 mod kernel;
-mod many;
 mod port;
 mod programs;

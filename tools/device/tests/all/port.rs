@@ -1,34 +1,16 @@
 //! An address that cannot be had: the program that wants it is told why, in a sentence, and what helps. Needs what the lab
 //! needs, and `cargo build --workspace`.
 
-use run::capture::Reader;
-use run::file::{Event, Line};
-use std::fs::File;
+use crate::kernel::{brought, run, LAB};
+use crate::programs::support::{on_device, SERVER};
 use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
-use std::process::{id, Command, Stdio};
-
-const DEVICE: &str = env!("CARGO_BIN_EXE_device");
-
-/// The folder with the libraries.
-fn library() -> String {
-    let output = Command::new(DEVICE).arg("library").output().unwrap();
-    String::from_utf8(output.stdout).unwrap().trim().to_owned()
-}
-
-fn target() -> PathBuf {
-    Path::new(DEVICE).ancestors().nth(2).unwrap().to_owned()
-}
+use std::process::{id, Stdio};
 
 #[test]
 fn the_second_device_that_wants_an_address_is_told() {
     // None that a device would take by itself.
     let address = format!("127.0.1.{}", 1 + id() % 250);
-    let server = || {
-        let mut server = Command::new(Path::new(DEVICE).with_file_name("lesson-01"));
-        server.arg("server").env("LD_LIBRARY_PATH", library()).env("NIC_ADDRESS", &address);
-        server
-    };
+    let server = || on_device("lesson-01", &address, &["server"]);
     let mut first = server().stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let mut said = BufReader::new(first.stderr.take().unwrap()).lines().map_while(Result::ok);
     let listens = said.any(|line| line.contains("rdma_listen"));
@@ -48,24 +30,12 @@ fn the_second_device_that_wants_an_address_is_told() {
 /// A machine of the lab has the kernel's driver, and so nothing is left for our device there, on whatever address.
 #[test]
 fn where_rdma_rxe_has_the_port_a_device_is_told() {
-    let (lab, libraries) = (target().join("debug/lab"), format!("{}:/tmp/nic", library()));
     for address in ["NIC_ADDRESS=10.47.91.1", ""] {
         let server = format!("env LD_LIBRARY_PATH=/tmp/nic NIC_NAME=rxe0 {address} lesson-01 server");
-        let lab = Command::new(&lab).args(["exec", "--name=port", "--bring", &libraries, "--server", &server]).output();
-        let lab = lab.unwrap();
-        assert_eq!(lab.status.code(), Some(1), "{lab:?}");
-        let mut reader = Reader::new(File::open(target().join("lab/runs/port/wire.pcapng")).unwrap()).unwrap();
-        let (mut said, mut exit) = (Vec::new(), String::new());
-        while let Some(event) = reader.event().unwrap() {
-            match event {
-                Event::Line(line) if line.act == Line::EXIT => exit = line.text,
-                Event::Line(line) => said.push(line.text),
-                Event::Packet(_) => {}
-            }
-        }
+        let check = run(LAB, "port", [&server, "true"], &[&brought()]).exits(1, 0);
         let told = "device: UDP port 4791 is taken on all addresses of this network namespace, as rdma_rxe takes it: `sudo rmmod \
                     rdma_rxe`, or run in a namespace of your own: `unshare -rn sh -c 'ip link set lo up; exec sh'`";
-        assert!(said.iter().any(|line| line == told), "{said:#?}");
-        assert!(said.iter().any(|line| line.contains("ENODEV")) && exit == "exit status 1", "{exit}: {said:#?}");
+        assert!(check.node(SERVER).log.iter().any(|line| line == told), "{}", check.all());
+        check.logs(SERVER, "ENODEV");
     }
 }

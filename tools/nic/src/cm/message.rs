@@ -146,8 +146,7 @@ impl Mad {
     }
 
     fn all_private_start(&self) -> usize {
-        let field = self.header().fields.iter().find(|field| field.name == "PrivateData");
-        mad::HEADER.length + field.map_or(MESSAGE_LENGTH, |field| field.span().0)
+        mad::HEADER.length + self.header().fields.last().map_or(MESSAGE_LENGTH, |field| field.span().0)
     }
 
     /// Where the program's private data begins: in a REQ behind the RDMA-CM header.

@@ -28,7 +28,6 @@ use crate::work::{Local, ReceiveQueue, ReceiveRequest, SendRequest};
 use requester::Requester;
 use responder::Responder;
 use roce::opcode::Service;
-use std::net::IpAddr;
 use std::time::Instant;
 use view::View;
 
@@ -93,11 +92,6 @@ impl Qp {
 
     pub fn attributes(&self) -> &Attributes {
         &self.attributes
-    }
-
-    /// Where its packets go: it takes none from elsewhere.
-    pub fn peer(&self) -> Option<IpAddr> {
-        self.attributes.peer
     }
 
     fn view(&self) -> View {

@@ -5,7 +5,7 @@
 //! psn, sequence, length, access, resource, memory. The first gate that is shut decides what is answered.
 
 use super::responses::Response;
-use super::verdict::Nak;
+use super::verdict::{Fault, Nak};
 use super::{Broken, State, View};
 use crate::completion::Completion;
 use crate::outside::{AsyncEvent, Ctx, Effect};
@@ -123,17 +123,19 @@ impl Responder {
 
     /// Answers a request that cannot be carried out. Only a missing receive leaves the queue pair as it is.
     pub(super) fn refuse(&mut self, psn: Psn, name: &str, nak: &Nak, qp: &View, ctx: &mut Ctx) -> Result<(), Broken> {
-        let syndrome = nak.syndrome();
+        let (syndrome, fault) = nak.judge();
         ctx.say(|| format!("responder: PSN {psn} expected, {name}: {nak}; {syndrome}"));
         self.send_ack(psn, syndrome, qp, ctx)?;
-        if let Nak::NotReady { .. } = nak {
-            // The packets behind it are on their way; they are dropped without a word.
-            self.nak_sent = true;
-            return Ok(());
-        }
-        match nak.spoils() {
-            Some(status) => self.receive.take().iter().for_each(|receive| qp.complete_unfilled(receive, status, ctx)),
-            None => ctx.push(Effect::Raise(nak.event())),
+        match fault {
+            Fault::Nobodys => {
+                // The packets behind it are on their way; they are dropped without a word.
+                self.nak_sent = true;
+                return Ok(());
+            }
+            Fault::Receive(status) => {
+                self.receive.take().iter().for_each(|receive| qp.complete_unfilled(receive, status, ctx));
+            }
+            Fault::Peer(event) => ctx.push(Effect::Raise(event)),
         }
         Err(Broken)
     }

@@ -76,7 +76,7 @@ pub mod mask {
 pub struct Attributes {
     /// What the peer may do, whatever its keys allow.
     pub access: Access,
-    /// The peer's address, from the address vector's GID.
+    /// The peer's address, from the address vector's GID: there packets go, and none is taken from elsewhere.
     pub peer: Option<IpAddr>,
     /// The largest payload of a packet, in bytes.
     pub mtu: u32,

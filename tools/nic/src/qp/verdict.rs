@@ -45,32 +45,27 @@ pub(super) enum Nak {
     },
 }
 
+/// What a refused request means for us.
+pub(super) enum Fault {
+    /// None: the requester tries again.
+    Nobodys,
+    /// The receive's: so it completes.
+    Receive(Status),
+    /// The peer's: the program is told.
+    Peer(AsyncEvent),
+}
+
 impl Nak {
-    /// What the requester is told (9.7.5).
-    pub fn syndrome(&self) -> Syndrome {
-        Syndrome::Nak(match self {
-            Nak::NotReady { timer } => return Syndrome::rnr_nak(*timer),
-            Nak::Memory { .. } => aeth::Nak::RemoteAccess,
-            Nak::OwnMemory(_) => aeth::Nak::RemoteOperational,
-            _ => aeth::Nak::InvalidRequest,
-        })
-    }
-
-    /// How the receive completes that is at fault.
-    pub fn spoils(&self) -> Option<Status> {
-        match self {
-            Nak::NoRoom { .. } => Some(Status::LocLenErr),
-            Nak::OwnMemory(_) => Some(Status::LocProtErr),
-            _ => None,
-        }
-    }
-
-    /// What the program is told if no receive is at fault.
-    pub fn event(&self) -> AsyncEvent {
-        match self {
-            Nak::Memory { .. } => AsyncEvent::QpAccessError,
-            _ => AsyncEvent::QpRequestError,
-        }
+    /// What the requester is told (9.7.5), and whose fault it is.
+    pub fn judge(&self) -> (Syndrome, Fault) {
+        let (nak, fault) = match self {
+            Nak::NotReady { timer } => return (Syndrome::rnr_nak(*timer), Fault::Nobodys),
+            Nak::NoRoom { .. } => (aeth::Nak::InvalidRequest, Fault::Receive(Status::LocLenErr)),
+            Nak::OwnMemory(_) => (aeth::Nak::RemoteOperational, Fault::Receive(Status::LocProtErr)),
+            Nak::Memory { .. } => (aeth::Nak::RemoteAccess, Fault::Peer(AsyncEvent::QpAccessError)),
+            _ => (aeth::Nak::InvalidRequest, Fault::Peer(AsyncEvent::QpRequestError)),
+        };
+        (Syndrome::Nak(nak), fault)
     }
 }
 

@@ -113,25 +113,3 @@ pub(super) fn transport(code: u64) -> String {
 pub(super) fn message_name(code: u64) -> String {
     ["REQ", "REP", "another message", "reserved"].get(code as usize).copied().unwrap_or_default().into()
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn service_ids_of_the_rdma_cm() {
-        assert_eq!(Service(0x0106_1d2f).to_string(), "RDMA_PS_TCP, port 7471");
-        assert_eq!(Service(0x1_0106_1d2f).port(), None);
-        assert_eq!(Service(0x0002_0000).port(), None);
-    }
-
-    #[test]
-    fn codes_in_words() {
-        assert_eq!(timeout(19), "2.1 s");
-        assert_eq!(timeout(0), "no time limit");
-        assert_eq!(timeout(14), "67.1 ms");
-        assert_eq!(mtu(3), "1024 bytes");
-        assert_eq!(mtu(0), "not a valid MTU");
-        assert_eq!(reject_reason(28), "consumer reject");
-    }
-}

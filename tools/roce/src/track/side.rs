@@ -12,10 +12,8 @@ pub enum Side {
 }
 
 impl Side {
-    /// First the client.
     pub const BOTH: [Side; 2] = [Side::Client, Side::Server];
 
-    /// `client` or `server`.
     pub fn name(self) -> &'static str {
         match self {
             Side::Client => "client",

@@ -75,6 +75,17 @@ fn a_handshake_and_a_goodbye_that_are_disturbed_end_well_or_in_words() {
     }
 }
 
+/// From any packet on nothing of one side comes: neither hangs.
+#[test]
+#[ignore = "takes long: make test-long"]
+fn who_falls_silent_at_any_packet_is_missed_in_time() {
+    let rules = rules(["06", ""], "cut", false);
+    each(&rules, |rule| {
+        is_good(&Run::lesson("06", "--timeout 20", "--timeout 20").wire(rule).check(), rule);
+    });
+    assert!(rules.len() > 15, "{rules:?}");
+}
+
 #[test]
 #[ignore = "takes long: make test-long"]
 fn every_packet_of_every_lesson() {

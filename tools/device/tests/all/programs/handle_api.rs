@@ -1,29 +1,12 @@
 //! Lesson 08: both parts, every call, status and packet; and queue pairs moved by hand with `ibv_rc_pingpong` as their peer.
 
-use super::support;
-
-use roce::aeth::{Nak, Syndrome};
+use super::support::{each, example, free_port, programs, Check, Run, CLIENT, SERVER};
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
-use support::{each, example, free_port, programs, Check, Run, CLIENT, SERVER};
-
-const WRITE: [&str; 2] = ["C RC RDMA Write Only", "S RC Acknowledge"];
 
 /// Runs both sides.
 fn lesson(server: &str, client: &str) -> Check {
     Run::lesson("08", server, client).check()
-}
-
-/// Why each NAK of a run refuses.
-fn naks(check: &Check) -> Vec<Nak> {
-    let mut naks = Vec::new();
-    let look = |_: &str, packet: &roce::Packet| {
-        if let Some(Syndrome::Nak(nak)) = packet.aeth().map(|aeth| aeth.verdict()) {
-            naks.push(nak);
-        }
-    };
-    check.each_packet(look);
-    naks
 }
 
 #[test]
@@ -37,7 +20,6 @@ fn a_queue_pair_moved_by_hand_needs_no_connection_manager() {
     }
     check.logs_in_order(CLIENT, &["status=IBV_WC_SUCCESS", "the WRITE is done", "ibv_destroy_qp"]);
     check.logs(SERVER, "the memory holds 4096 bytes: \"Test message\"");
-    check.packets_are(&[&WRITE]);
 }
 
 #[test]
@@ -50,7 +32,7 @@ fn the_complete_program_does_with_handles_what_the_first_part_does() {
     ];
     check.logs_in_order(CLIENT, &says);
     check.logs(SERVER, "the memory holds 4096 bytes: \"Test message\"");
-    check.packets_are(&[&WRITE]);
+    check.packets_are(&[&["C RC RDMA Write Only", "S RC Acknowledge"]]);
 }
 
 #[test]
@@ -79,10 +61,6 @@ fn every_call_and_every_error_of_the_list() {
     check.logs(SERVER, "the memory holds 4096 bytes: \"Hello RDMA!\"");
     check.logs(CLIENT, "Wc { wr_id: 4, status: Success, opcode: Send, byte_len: 11 }");
     check.logs(CLIENT, "Wc { wr_id: 3, status: Success, opcode: Receive, byte_len: 11 }");
-    let read = ["C RC RDMA Read Request", "S RC RDMA Read Response Only"];
-    let there_and_back = ["C RC Send Only", "S RC Acknowledge", "S RC Send Only", "C RC Acknowledge"];
-    check.packets_are(&[&WRITE, &read, &there_and_back, &WRITE, &WRITE, &WRITE, &WRITE, &WRITE]);
-    assert_eq!(naks(&check), [Nak::RemoteAccess]);
 }
 
 #[test]

@@ -5,6 +5,7 @@
 mod common_library;
 mod compare;
 mod faults;
+mod going_fast;
 mod gone;
 mod handle_api;
 mod lessons;
@@ -14,5 +15,5 @@ mod rules;
 mod said;
 mod servers;
 mod strangers;
-mod support;
+pub mod support;
 mod variants;

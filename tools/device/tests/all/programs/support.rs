@@ -1,11 +1,30 @@
 //! What the tests share that run programs on the device: running them. What to ask about a run is in tools/testkit/src/ran.rs.
 
 use std::net::TcpListener;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 pub use testkit::ran::ruled::Ruled;
 pub use testkit::ran::{example, CLIENT, SERVER};
+
+pub const DEVICE: &str = env!("CARGO_BIN_EXE_device");
+
+pub fn target() -> PathBuf {
+    Path::new(DEVICE).ancestors().nth(2).unwrap().to_owned()
+}
+
+/// The folder with our libraries.
+pub fn library() -> String {
+    let output = Command::new(DEVICE).arg("library").output().unwrap();
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}
+
+/// A program, without a runner, on a device with this address.
+pub fn on_device(program: &str, address: &str, arguments: &[&str]) -> Command {
+    let mut command = Command::new(Path::new(DEVICE).with_file_name(program));
+    command.args(arguments).env("LD_LIBRARY_PATH", library()).env("NIC_ADDRESS", address);
+    command
+}
 
 /// A run that has ended; `outcome` is what the runner printed.
 pub type Check = testkit::ran::Check<String>;
@@ -52,12 +71,11 @@ impl Run {
     pub fn check(self) -> Check {
         static COUNT: AtomicUsize = AtomicUsize::new(1);
         let name = format!("test-{}", COUNT.fetch_add(1, Ordering::Relaxed));
-        let device = Path::new(env!("CARGO_BIN_EXE_device"));
-        let output = Command::new(device).args(&self.0).arg(format!("--name={name}")).arg("--deadline=120").output();
+        let output = Command::new(DEVICE).args(&self.0).arg(format!("--name={name}")).arg("--deadline=120").output();
         let output = output.unwrap();
         let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
         assert!(matches!(output.status.code(), Some(0 | 1)), "{:?}: {said}", self.0);
-        Check::read(&device.ancestors().nth(2).unwrap().join("device/runs").join(name).join("wire.pcapng"), said)
+        Check::read(&target().join("device/runs").join(name).join("wire.pcapng"), said)
     }
 }
 

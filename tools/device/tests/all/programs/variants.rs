@@ -1,106 +1,117 @@
-//! Each lesson with its options: exit statuses, log lines and packets. That rdma_rxe does the same with the runs that were
-//! recorded, the lab shows (tools/lab/tests/all/lessons/stories.rs).
+//! Each lesson with its options: how it ends and what it says. That the recorded runs come with the same packets and log lines,
+//! lessons.rs shows, here and in the lab.
 
-use super::support;
+use super::support::{each, lesson, programs, CLIENT, SERVER};
 
-use support::{lesson, programs, Check, CLIENT, SERVER};
+/// A lesson, the server's and the client's options, with which status both end, and what each says, in this order.
+type Case = (&'static str, [&'static str; 2], i32, &'static [&'static str], &'static [&'static str]);
 
-const CONNECT: [&str; 3] = ["C ConnectRequest", "S ConnectReply", "C ReadyToUse"];
-const DISCONNECT: [&str; 2] = ["C DisconnectRequest", "S DisconnectReply"];
-const METADATA: [&str; 4] = ["C RC Send Only", "S RC Acknowledge", "S RC Send Only", "C RC Acknowledge"];
+const PRIVATE: &str = "--metadata private-data -p 4711";
+const SAYS_SERVER: &str = "-s 'the server was here'";
+const SAYS_CLIENT: &str = "-s 'the client was here'";
+const CHECKED: &[&str] = &["last stage check_terms: client and server differ in -m or --closer"];
+const TOLD: &[&str] = &["and the peer says \"client and server differ in -m or --closer\""];
+const TEARDOWN: [&str; 9] = [
+    "state=INIT",
+    "state=RTS mtu=1024 B",
+    "state=ERR",
+    "rdma_destroy_qp",
+    "ibv_destroy_cq",
+    "ibv_destroy_comp_channel",
+    "ibv_dealloc_pd",
+    "rdma_destroy_id",
+    "rdma_destroy_event_channel",
+];
+const MACHINE: [&str; 3] = ["SendCompleted → SS_MR_SENT", "→ SS_RDMA_SENT", "→ SS_DONE_SENT"];
+const FLUSHED: [&str; 4] = ["rdma_disconnect", "state=ERR", "IBV_WC_WR_FLUSH_ERR", "4 receives came back flushed"];
+
+const CASES: &[Case] = &[
+    (
+        "01",
+        ["", ""],
+        0,
+        &["rdma_bind_addr [::]:7471", "SLOW  rdma_listen backlog=8", "listening on [::]:7471", "knocked"],
+        &["rejected with status 28 (consumer reject", "the server says: \"lesson 01 has nothing to offer yet"],
+    ),
+    ("02", ["", ""], 0, &TEARDOWN, &TEARDOWN),
+    (
+        "02",
+        ["", ""],
+        0,
+        &["listening on ", "a connection from 127.0.0.", "server shut-down is complete"],
+        &["connected", "client clean-up is complete"],
+    ),
+    ("03", ["", ""], 0, &["ibv_post_recv", "rdma_accept"], &["ibv_post_recv", "rdma_connect"]),
+    // The memory that is told of is registered before.
+    ("03", [PRIVATE; 2], 0, &["access=LOCAL_WRITE|REMOTE_WRITE|REMOTE_READ", "private_data=16 bytes"], &["len=4096"]),
+    (
+        "04",
+        ["", "-s 'two words'"],
+        0,
+        &["CM event: DISCONNECTED", "memory holds 9 bytes: \"two words\""],
+        &["ibv_post_send RDMA_WRITE", "status=IBV_WC_SUCCESS opcode=IBV_WC_RDMA_WRITE"],
+    ),
+    ("04", ["", "--len 2500"], 0, &["memory holds 2500 bytes: 00 01 02 03"], &[]),
+    ("05", [PRIVATE; 2], 0, &["rdma_bind_addr [::]:4711"], &["SUCCESS, source and destination buffers match"]),
+    ("06", ["", ""], 0, &MACHINE, &MACHINE),
+    ("06", ["-m read"; 2], 0, &["MrReceived → ", "DoneReceived → "], &["MrReceived → ", "DoneReceived → "]),
+    (
+        "06",
+        [SAYS_SERVER, SAYS_CLIENT],
+        0,
+        &["message from active/client side with pid ", "the memory holds 4096 bytes: \"the client was here\""],
+        &["message from passive/server side with pid ", "the memory holds 4096 bytes: \"the server was here\""],
+    ),
+    (
+        "06",
+        ["-m read -s 'the server was here'", "-m read -s 'the client was here'"],
+        0,
+        &["the memory holds 4096 bytes: \"the client was here\""],
+        &["the memory holds 4096 bytes: \"the server was here\""],
+    ),
+    ("07", ["--closer client"; 2], 0, &FLUSHED, &FLUSHED),
+    ("07", ["--closer server"; 2], 0, &FLUSHED, &FLUSHED),
+    ("07", ["-m write", "-m read"], 1, CHECKED, TOLD),
+    ("07", ["--closer server", ""], 1, CHECKED, TOLD),
+];
 
 #[test]
-fn lesson_01_knocks_and_is_rejected_with_a_reason() {
-    let outcome = lesson("01", "", "").exits(0, 0);
-    outcome.logs(SERVER, "knocked");
-    outcome.logs(SERVER, "SLOW  rdma_listen backlog=8");
-    outcome.logs(SERVER, "listening on [::]:7471");
-    outcome.logs(CLIENT, "rejected with status 28 (consumer reject");
-    outcome.logs(CLIENT, "the server says: \"lesson 01 has nothing to offer yet: come back in lesson 02\"");
-    outcome.packets_are(&[&["C ConnectRequest", "S ConnectReject"]]);
+fn each_lesson_says_what_its_options_promise() {
+    each(CASES, |(number, [server, client], status, server_says, client_says)| {
+        let check = lesson(number, server, client).exits(*status, *status);
+        check.logs_in_order(SERVER, server_says);
+        check.logs_in_order(CLIENT, client_says);
+    });
 }
 
 #[test]
-fn lesson_02_connects_and_disconnects() {
-    let outcome = lesson("02", "", "").exits(0, 0);
-    for side in [SERVER, CLIENT] {
-        outcome.logs_in_order(side, &["state=INIT", "state=RTS mtu=1024 B", "state=ERR"]);
-        let teardown = ["rdma_destroy_qp", "ibv_destroy_cq", "ibv_destroy_comp_channel", "ibv_dealloc_pd"];
-        outcome.logs_in_order(side, &teardown);
-        outcome.logs_in_order(side, &["ibv_dealloc_pd", "rdma_destroy_id", "rdma_destroy_event_channel"]);
-        outcome.logs(side, "timeout=536.9 ms");
-        assert_eq!(outcome.count(side, " mtu="), 1, "only what has changed is dumped");
+fn what_is_counted_comes_as_often_as_it_happens() {
+    for (number, text, times) in [
+        ("02", " mtu=", 1),
+        ("02", "timeout=536.9 ms", 1),
+        ("06", "INFO  state: ", 5),
+        ("07", "status=IBV_WC_WR_FLUSH_ERR", 4),
+    ] {
+        let check = lesson(number, "", "").exits(0, 0);
+        assert_eq!([SERVER, CLIENT].map(|side| check.count(side, text)), [times; 2], "{number}: {text}");
     }
-    outcome.logs_in_order(SERVER, &["listening on ", "a connection from 127.0.0.", "server shut-down is complete"]);
-    outcome.logs_in_order(CLIENT, &["connected", "client clean-up is complete"]);
-    outcome.packets_are(&[&CONNECT, &DISCONNECT]);
 }
 
 #[test]
 fn stages_can_be_shown_alone() {
     let outcome = lesson("02", "--stages accept", "--stages connect,teardown").exits(0, 0);
     for (side, shown) in [(SERVER, vec![" accept]"]), (CLIENT, vec![" connect]", " teardown]"])] {
-        let log = outcome.node(side).log.iter().filter(|line| line.starts_with('['));
-        let lines: Vec<&String> = log.collect();
-        assert!(
-            lines.len() > 3 && lines.iter().all(|line| shown.iter().any(|stage| line.contains(stage))),
-            "{lines:?}"
-        );
+        let lines: Vec<_> = outcome.node(side).log.iter().filter(|line| line.starts_with('[')).collect();
+        let is_shown = |line: &&String| shown.iter().any(|stage| line.contains(stage));
+        assert!(lines.len() > 3 && lines.iter().all(is_shown), "{lines:?}");
     }
 }
 
 #[test]
-fn lesson_03_exchanges_metadata_by_send() {
+fn both_sides_tell_each_other_the_same_metadata() {
     let outcome = lesson("03", "", "").exits(0, 0);
-    outcome.logs_in_order(CLIENT, &["ibv_post_recv", "rdma_connect"]);
-    outcome.logs_in_order(SERVER, &["ibv_post_recv", "rdma_accept"]);
     assert_eq!(outcome.metadata(SERVER, "our"), outcome.metadata(CLIENT, "the peer's"));
     assert_eq!(outcome.metadata(CLIENT, "our"), outcome.metadata(SERVER, "the peer's"));
-    outcome.packets_are(&[&CONNECT, &METADATA, &DISCONNECT]);
-}
-
-#[test]
-fn lesson_03_exchanges_metadata_by_private_data() {
-    let option = "--metadata private-data";
-    let outcome = lesson("03", option, option).exits(0, 0);
-    // The memory that is told of is registered before.
-    let order = ["access=LOCAL_WRITE|REMOTE_WRITE|REMOTE_READ", "private_data=16 bytes"];
-    outcome.logs_in_order(SERVER, &order);
-    outcome.logs(CLIENT, "len=4096");
-    outcome.packets_are(&[&CONNECT, &DISCONNECT]);
-    let region = outcome.line(SERVER, "MR: addr=");
-    let theirs = outcome.metadata(CLIENT, "the peer's");
-    assert!(region.contains(theirs.split(' ').next().unwrap()), "{region} holds not {theirs}");
-}
-
-#[test]
-fn lesson_04_writes_into_the_servers_memory() {
-    let outcome = lesson("04", "", "-s 'two words'").exits(0, 0);
-    outcome.logs_in_order(SERVER, &["CM event: DISCONNECTED", "memory holds 9 bytes: \"two words\""]);
-    outcome.logs_in_order(CLIENT, &["ibv_post_send RDMA_WRITE", "status=IBV_WC_SUCCESS opcode=IBV_WC_RDMA_WRITE"]);
-    outcome.packets_are(&[&CONNECT, &METADATA, &["C RC RDMA Write Only", "S RC Acknowledge"], &DISCONNECT]);
-}
-
-#[test]
-fn lesson_04_needs_three_packets_for_2500_bytes() {
-    let outcome = lesson("04", "", "--len 2500").exits(0, 0);
-    outcome.logs(SERVER, "memory holds 2500 bytes: 00 01 02 03");
-    let write = ["C RC RDMA Write First", "C RC RDMA Write Middle", "C RC RDMA Write Last", "S RC Acknowledge"];
-    outcome.packets_are(&[&CONNECT, &METADATA, &write, &DISCONNECT]);
-}
-
-#[test]
-fn lesson_05_needs_no_send_when_the_metadata_comes_in_private_data() {
-    let option = "--metadata private-data -p 4711";
-    let outcome = lesson("05", option, option).exits(0, 0);
-    outcome.logs(SERVER, "rdma_bind_addr [::]:4711");
-    outcome.logs(CLIENT, "SUCCESS, source and destination buffers match");
-    outcome.only_these_packets(&[
-        ("RC RDMA Write Only", 1),
-        ("RC RDMA Read Request", 1),
-        ("RC RDMA Read Response Only", 1),
-        ("RC Acknowledge", 1),
-    ]);
 }
 
 #[test]
@@ -116,38 +127,6 @@ fn lesson_05_sleeps_where_lesson_04_polls() {
     assert!(asleep.iter().sum::<usize>() > 0, "nobody slept");
 }
 
-#[test]
-fn lesson_06_writes_both_ways() {
-    let outcome = lesson("06", "-s 'the server was here'", "-s 'the client was here'").exits(0, 0);
-    both_sides_ran_the_machine(&outcome);
-    outcome.only_these_packets(&[("RC Send Only", 4), ("RC RDMA Write Only", 2), ("RC Acknowledge", 6)]);
-}
-
-#[test]
-fn lesson_06_reads_both_ways() {
-    let outcome = lesson("06", "-m read -s 'the server was here'", "-m read -s 'the client was here'").exits(0, 0);
-    both_sides_ran_the_machine(&outcome);
-    outcome.only_these_packets(&[
-        ("RC Send Only", 4),
-        ("RC RDMA Read Request", 2),
-        ("RC RDMA Read Response Only", 2),
-        ("RC Acknowledge", 4),
-    ]);
-}
-
-fn both_sides_ran_the_machine(outcome: &Check) {
-    outcome.logs(SERVER, "the memory holds 4096 bytes: \"the client was here\"");
-    outcome.logs(CLIENT, "the memory holds 4096 bytes: \"the server was here\"");
-    outcome.logs(SERVER, "received message: \"message from active/client side with pid ");
-    outcome.logs(CLIENT, "received message: \"message from passive/server side with pid ");
-    for side in [SERVER, CLIENT] {
-        outcome.logs_in_order(side, &["SendCompleted → SS_MR_SENT", "→ SS_RDMA_SENT", "→ SS_DONE_SENT"]);
-        outcome.logs_in_order(side, &["MrReceived → ", "DoneReceived → "]);
-        outcome.logs(side, "ibv_req_notify_cq");
-        assert_eq!(outcome.count(side, "INFO  state: "), 5, "a log line for each transition");
-    }
-}
-
 /// Each side's region allows what its own mode needs of it: the device of the one or the other refuses.
 #[test]
 fn lesson_06_in_two_modes_fails_at_the_device() {
@@ -157,41 +136,12 @@ fn lesson_06_in_two_modes_fails_at_the_device() {
 }
 
 #[test]
-fn lesson_07_refuses_a_peer_with_other_terms() {
-    for (server, client) in [("-m write", "-m read"), ("--closer server", "")] {
-        let outcome = lesson("07", server, client).exits(1, 1);
-        outcome.logs(SERVER, "last stage check_terms: client and server differ in -m or --closer");
-        outcome.logs(CLIENT, "and the peer says \"client and server differ in -m or --closer\"");
-        outcome.packets_are(&[&["C ConnectRequest", "S ConnectReject"]]);
-    }
-}
-
-#[test]
-fn lesson_07_flushes_whoever_closes() {
-    for (option, goodbye) in
-        [("--closer client", DISCONNECT), ("--closer server", ["S DisconnectRequest", "C DisconnectReply"])]
-    {
-        let outcome = lesson("07", option, option).exits(0, 0);
-        for side in [SERVER, CLIENT] {
-            outcome.logs_in_order(
-                side,
-                &["rdma_disconnect", "state=ERR", "IBV_WC_WR_FLUSH_ERR", "4 receives came back flushed"],
-            );
-            assert_eq!(outcome.count(side, "status=IBV_WC_WR_FLUSH_ERR"), 4);
-        }
-        let all = outcome.packets_once();
-        assert!(all.ends_with(&goodbye.map(String::from)), "{all:?}");
-        outcome.only_these_packets(&[("RC Send Only", 4), ("RC RDMA Write Only", 2), ("RC Acknowledge", 6)]);
-    }
-}
-
-#[test]
 fn mistakes_of_a_person_are_named_with_the_next_step() {
-    let no_name = ["no address for the host \"nowhere.invalid\"", "Check the spelling"];
     // A filter does not hide a failure.
     for filter in ["", "RUST_LOG=DATA "] {
         let check = programs("true", &format!("{filter}lesson-02 client -a nowhere.invalid")).exits(0, 1);
-        no_name.iter().for_each(|text| check.logs(CLIENT, text));
+        check.logs(CLIENT, "no address for the host \"nowhere.invalid\"");
+        check.logs(CLIENT, "Check the spelling");
     }
 }
 
