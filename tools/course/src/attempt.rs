@@ -4,6 +4,7 @@
 use crate::change::Change;
 use crate::changes::Changes;
 use crate::copy::Copy;
+use crate::edit::Edit;
 use crate::exercise::{Exercise, Kind};
 use crate::files::{read, tree, write};
 use crate::project::Project;
@@ -67,8 +68,9 @@ impl Attempt {
 
     /// Whether a change takes out a line that is still looked for here: its difference would tell the solution.
     pub fn is_told_by(&self, change: &Change) -> bool {
-        let is_open = self.state() != State::Solved;
-        is_open && self.exercise.repair().is_some_and(|repair| repair.change.is_told_by(change))
+        let holes = self.exercise.repair().map_or(&[][..], |repair| &repair.change.edits);
+        let is_told = |hole: &Edit| change.edits.iter().any(|edit| hole.is_told_by(edit));
+        self.state() != State::Solved && holes.iter().any(is_told)
     }
 
     /// Lays the copy out, unless there is one: what the reader has written is never written over.

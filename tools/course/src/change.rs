@@ -24,11 +24,6 @@ impl Name {
         let folder = self.lesson.file_name().unwrap_or_default().to_string_lossy();
         folder.split('_').next().unwrap_or_default().to_owned()
     }
-
-    /// Where the part of its run is that pages quote, below the repository's folder.
-    pub fn recorded(&self) -> String {
-        format!("captures/changes/{self}.txt")
-    }
 }
 
 impl fmt::Display for Name {
@@ -88,11 +83,6 @@ impl Change {
     /// Whether the device in user space cannot show it.
     pub fn needs_kernel(&self) -> bool {
         self.options.kernel || !self.options.faults.is_empty()
-    }
-
-    /// Whether a line of code that this takes out of the lesson is taken out by another change, too.
-    pub fn is_told_by(&self, other: &Self) -> bool {
-        self.edits.iter().any(|ours| other.edits.iter().any(|theirs| ours.is_told_by(theirs)))
     }
 
     /// The files in which the reader of an exercise has to look: those with a word about it, if any has one.

@@ -5,11 +5,11 @@ use crate::change::{Change, Name};
 use crate::files::{read, tree, write};
 use crate::project::Project;
 use crate::{manifest, workspace};
-use anyhow::{ensure, Context, Result};
+use anyhow::{bail, Context, Result};
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::{fs, iter};
 
 /// The folder of the copies, below cargo's; and the workspace of many of them.
 const FOLDER: &str = "course";
@@ -27,11 +27,26 @@ pub struct Copy {
 impl Copy {
     /// Copies the lesson of a change, and makes the change in the copy, below `target/course`.
     pub fn lay_out(project: &Project, change: &Change) -> Result<Self> {
-        let copy = Self::tried(change, &project.target.join(FOLDER).join(change.name.to_string()));
-        if !change.edits.is_empty() {
-            copy.write(project, change)?;
-        }
-        Ok(copy)
+        let workspace = project.target.join(FOLDER).join(change.name.to_string());
+        Self::lay_out_all(project, &workspace, iter::once(change))?;
+        Ok(Self::tried(change, &workspace))
+    }
+
+    /// Lays out copies in one workspace: one for all that is tried with it, and none where nothing is edited.
+    fn lay_out_all<'a>(
+        project: &Project,
+        workspace: &Path,
+        all: impl Iterator<Item = &'a Change>,
+    ) -> Result<Vec<Self>> {
+        let edited = all.filter(|change| !change.edits.is_empty());
+        let edited: BTreeMap<String, &Change> = edited.map(|change| (change.name.to_string(), change)).collect();
+        let copy = |change: &Change| {
+            let copy = Self::of(&change.name, workspace);
+            copy.edit(change).map(|()| copy)
+        };
+        let copies = edited.values().map(|change| copy(change)).collect::<Result<_>>()?;
+        workspace::furnish(project, workspace, &edited.into_keys().collect::<Vec<_>>())?;
+        Ok(copies)
     }
 
     /// What is run: the copy for a change, or the lesson itself, if nothing is edited.
@@ -60,20 +75,16 @@ impl Copy {
         self.furnish(project, change).map(|_| ())
     }
 
-    /// Writes the sources, with the change made in them.
+    /// Writes the sources, with the change made in them, and its manifest.
     fn edit(&self, change: &Change) -> Result<()> {
-        let (lesson, sources) = (&change.name.lesson, Self::sources(change)?);
-        let gone = change.edits.iter().find(|edit| !sources.contains(&edit.file));
-        ensure!(
-            gone.is_none(),
-            "the change {} edits {}, which is no source",
-            change.name,
-            gone.map_or("", |edit| &edit.file)
-        );
-        for file in sources {
-            write(&self.folder.join(&file), change.apply(&file, &read(&lesson.join(&file))?)?)?;
+        let (Change { name, edits, .. }, sources) = (change, Self::sources(change)?);
+        if let Some(gone) = edits.iter().find(|edit| !sources.contains(&edit.file)) {
+            bail!("the change {name} edits {}, which is no source", gone.file);
         }
-        Ok(())
+        for file in sources {
+            write(&self.folder.join(&file), change.apply(&file, &read(&name.lesson.join(&file))?)?)?;
+        }
+        self.describe(change)
     }
 
     /// The sources of a change's lesson, by their paths from its folder.
@@ -93,22 +104,13 @@ impl Copy {
 
     /// Lays out the copies of many changes, and builds them at once. What does not build is no error: see [`Copy::built`].
     pub fn build_all<'a>(project: &Project, changes: impl Iterator<Item = &'a Change>) -> Result<()> {
-        let folder = project.target.join(TOGETHER);
-        let edited = changes.filter(|change| !change.edits.is_empty());
-        // One copy for all that is tried with it.
-        let edited: BTreeMap<String, &Change> = edited.map(|change| (change.name.to_string(), change)).collect();
-        for change in edited.values() {
-            let copy = Self::of(&change.name, &folder);
-            copy.edit(change)?;
-            copy.describe(change)?;
-            // One of an earlier time would be taken for that of today.
-            let _ = fs::remove_file(copy.program(project));
-        }
-        let members: Vec<String> = edited.into_keys().collect();
-        workspace::furnish(project, &folder, &members)?;
+        let workspace = project.target.join(TOGETHER);
+        let copies = Self::lay_out_all(project, &workspace, changes)?;
+        // A program of an earlier time would be taken for that of today.
+        copies.iter().for_each(|copy| drop(fs::remove_file(copy.program(project))));
         let mut cargo = cargo(project);
-        cargo.args(["build", "-q", "--keep-going", "--manifest-path"]).arg(folder.join("Cargo.toml"));
-        cargo.args(members.iter().map(|name| format!("-p{}", workspace::package(name)))).stderr(Stdio::null());
+        cargo.args(["build", "-q", "--keep-going", "--manifest-path"]).arg(workspace.join("Cargo.toml"));
+        cargo.args(copies.iter().map(|copy| format!("-p{}", copy.package))).stderr(Stdio::null());
         cargo.status().map(|_| ()).context("cannot start cargo")
     }
 

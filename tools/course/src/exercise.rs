@@ -5,7 +5,7 @@ use crate::edit::Edit;
 use crate::expected::Told;
 use crate::page::Page;
 use crate::reading::Reading;
-use anyhow::{bail, ensure, Result};
+use anyhow::{ensure, Result};
 
 /// One exercise.
 #[derive(Debug, Clone)]
@@ -47,28 +47,22 @@ pub struct Repair {
 /// What somebody may make of a hole.
 #[derive(Debug, Clone)]
 pub struct Solution {
-    /// What it is for the judge.
-    pub verdict: Verdict,
+    /// What it is for the judge, and its number: `wrong-1`.
+    pub name: String,
+    /// Whether the judge takes it.
+    pub is_taken: bool,
     /// The hole, and then what was made of it.
     pub edits: Vec<Edit>,
     /// A part of what the judge says about a wrong one, or why an accepted one is none.
     pub says: String,
 }
 
-/// What the judge has to say of a solution.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
-    /// It mends the hole in another way than the lesson does.
-    Right,
-    /// It does not.
-    Wrong,
-    /// Nor does this one, and the judge does not see through it today. One that does makes it a wrong one.
-    Accepted,
-}
-
-/// The parts of a page in which solutions are.
-const SOLUTIONS: [(&str, Verdict); 3] =
-    [("Right", Verdict::Right), ("Wrong", Verdict::Wrong), ("Accepted today", Verdict::Accepted)];
+/// The parts of a page in which solutions are, and whether the judge takes these. One that is accepted today is none: that the
+/// judge takes it is what is proven, so that one that does not is noticed.
+const SOLUTIONS: [(&str, &str, bool); 3] =
+    [("Right", RIGHT, true), ("Wrong", WRONG, false), ("Accepted today", "accepted", true)];
+const RIGHT: &str = "right";
+const WRONG: &str = "wrong";
 const HINTS: &str = "Hints";
 const SOLVED: &str = "Solved";
 const OUTCOME: &str = "What has to come of it";
@@ -78,7 +72,7 @@ const QUESTIONS: &str = "The questions";
 impl Exercise {
     /// Takes what a page says.
     pub fn of_page(name: Name, page: &Page) -> Result<Self> {
-        let known = ["", HINTS, SOLVED, OUTCOME, HOLE, QUESTIONS].into_iter().chain(SOLUTIONS.map(|(name, _)| name));
+        let known = ["", HINTS, SOLVED, OUTCOME, HOLE, QUESTIONS].into_iter().chain(SOLUTIONS.map(|(part, ..)| part));
         let known: Vec<&str> = known.collect();
         let unknown = page.parts.iter().find(|part| !known.contains(&part.kind()));
         ensure!(unknown.is_none(), "an exercise has no part `{}`", unknown.map_or("", |part| &part.name));
@@ -111,17 +105,17 @@ impl Repair {
         let told = Told::parse(&page.part(OUTCOME)?.code("text"), options.sides())?;
         let hole = page.part(HOLE)?;
         let (edits, says) = (Edit::of_diff(&hole.code("diff"))?, hole.said());
-        let mut solutions = Vec::new();
+        let mut solutions = Vec::<Solution>::new();
+        let of = |kind: &str, all: &[Solution]| all.iter().filter(|solution| solution.name.starts_with(kind)).count();
         for part in &page.parts {
-            let Some((_, verdict)) = SOLUTIONS.iter().find(|(name, _)| *name == part.kind()) else { continue };
+            let Some((_, kind, is_taken)) = SOLUTIONS.iter().find(|(name, ..)| *name == part.kind()) else { continue };
             let edits = [&edits[..], &Edit::of_diff(&part.code("diff"))?].concat();
-            solutions.push(Solution { verdict: *verdict, edits, says: part.said() });
+            let name = format!("{kind}-{}", of(kind, &solutions) + 1);
+            solutions.push(Solution { name, is_taken: *is_taken, edits, says: part.said() });
         }
-        let of = |verdict| solutions.iter().filter(move |solution| solution.verdict == verdict).count();
-        if of(Verdict::Right) == 0 || of(Verdict::Wrong) < 2 {
-            bail!("an exercise has another right solution, and two wrong ones");
-        }
-        let silent = solutions.iter().any(|solution| solution.verdict != Verdict::Right && solution.says.is_empty());
+        let is_enough = of(RIGHT, &solutions) > 0 && of(WRONG, &solutions) > 1;
+        ensure!(is_enough, "an exercise has another right solution, and two wrong ones");
+        let silent = solutions.iter().any(|solution| !solution.name.starts_with(RIGHT) && solution.says.is_empty());
         ensure!(
             !says.is_empty() && !silent,
             "what the judge says stands below the hole, and below each wrong solution"

@@ -38,8 +38,9 @@ impl Project {
     }
 
     /// How a person looks at a run or a capture.
-    pub fn to_look_at(&self, file: &str) -> String {
-        format!("wireshark {file}   or   {} show {file}", self.shown(&self.target.join("debug/wire")))
+    pub fn to_look_at(&self, file: &Path) -> String {
+        let (file, wire) = (self.shown(file), self.shown(&self.target.join("debug/wire")));
+        format!("wireshark {file}   or   {wire} show {file}")
     }
 
     /// The folders of all lessons, in order.

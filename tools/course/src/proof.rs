@@ -3,7 +3,7 @@
 
 use crate::change::{Break, Change, Name};
 use crate::edit::Edit;
-use crate::exercise::{Repair, Verdict};
+use crate::exercise::Repair;
 use crate::expected::Told;
 use crate::run::{Outcome, Place};
 use anyhow::Result;
@@ -64,18 +64,8 @@ impl Repair {
             let again: Vec<Proof> = proofs.iter().map(|proof| Proof { place: Place::Lab, ..proof.clone() }).collect();
             proofs.extend(again);
         }
-        let kinds = [
-            (Verdict::Right, "right", true),
-            (Verdict::Wrong, "wrong", false),
-            // None is right. That the judge takes them is what is proven, so that one that does not is noticed.
-            (Verdict::Accepted, "accepted", true),
-        ];
-        for (verdict, word, is_right) in kinds {
-            let solutions = self.solutions.iter().filter(|solution| solution.verdict == verdict);
-            proofs.extend((1..).zip(solutions).map(|(number, solution)| {
-                with(&format!("{word}-{number}"), &solution.edits, is_right, &solution.says)
-            }));
-        }
+        let solutions = self.solutions.iter();
+        proofs.extend(solutions.map(|of| with(&of.name, &of.edits, of.is_taken, &of.says)));
         proofs
     }
 }

@@ -153,7 +153,7 @@ impl Guide<'_> {
 
     /// Keeps the part of a run that pages quote; and all of it, if somebody has put a capture of it beside that.
     fn keep(&self, name: &Name, part: &str, run: &[u8]) -> Result<()> {
-        let file = self.project.root.join(name.recorded());
+        let file = self.project.root.join(format!("captures/changes/{name}.txt"));
         let lines: String = part.lines().map(|line| line.trim_end().to_owned() + "\n").collect();
         // Where nothing is sent and nothing is said there is nothing to quote.
         if !lines.is_empty() {

@@ -3,13 +3,14 @@
 use crate::change::Change;
 use crate::copy::{cargo, Copy};
 use crate::expected::Told;
+use crate::files::read;
 use crate::judge::{judge, Finding};
 use crate::port::Port;
 use crate::project::Project;
 use crate::show;
 use anyhow::{ensure, Context, Result};
 use run::lanes::Style;
-use serde::Deserialize;
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
@@ -146,14 +147,8 @@ fn execute(project: &Project, change: &Change, program: &str, place: Place) -> R
         return Ok(project.target.join("device/runs").join(name).join("wire.pcapng"));
     }
     // A run of the same name that goes on keeps its folder.
-    let report: Report = serde_json::from_slice(&output.stdout).context("the lab's report is not what it should be")?;
-    Ok(report.file)
-}
-
-/// What `lab exec --json` prints, as far as it matters here.
-#[derive(Deserialize)]
-struct Report {
-    file: PathBuf,
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+    report["file"].as_str().map(PathBuf::from).context("the lab's report is not what it should be")
 }
 
 /// The command of each node: the two sides of the lesson, unless the change says otherwise. On the device a lesson that listens
@@ -172,9 +167,7 @@ fn nodes(change: &Change, port: Option<&Port>) -> BTreeMap<String, String> {
 
 /// Whether a lesson listens on TCP.
 fn is_on_tcp(change: &Change) -> Result<bool> {
-    let server = change.name.lesson.join("src/server.rs");
-    let server = fs::read_to_string(&server).with_context(|| format!("cannot read {}", server.display()))?;
-    Ok(server.contains("common::tcp"))
+    Ok(read(&change.name.lesson.join("src/server.rs"))?.contains("common::tcp"))
 }
 
 /// The programs of `common`'s examples that a change runs.

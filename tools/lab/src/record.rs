@@ -84,7 +84,7 @@ impl Recorder {
         if !line.error {
             return Ok(());
         }
-        let errors = self.folder.join(format!("{}.err", self.capture.nodes()[node]));
+        let errors = self.folder.join(format!("{}.err", self.capture.nodes[node]));
         File::options().create(true).append(true).open(errors)?.write_all(text.as_bytes())
     }
 
@@ -98,7 +98,7 @@ impl Recorder {
     /// the file is held, and what has crossed the wire.
     pub fn finish(mut self) -> Result<(PathBuf, File, Counts)> {
         self.act(None, Line::END, "the end of the run")?;
-        Ok((self.folder, self.lock, self.capture.counts().clone()))
+        Ok((self.folder, self.lock, self.capture.counts.clone()))
     }
 
     fn checked<T>(&self, written: io::Result<T>) -> Result<T> {

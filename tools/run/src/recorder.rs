@@ -14,10 +14,11 @@ use std::time::{Duration, Instant, SystemTime};
 pub struct Recorder<W: Write> {
     capture: Writer<W>,
     /// The nodes' names, in the order of their interfaces.
-    nodes: Vec<String>,
+    pub nodes: Vec<String>,
     /// Events so far.
     number: u64,
-    counts: Counts,
+    /// What has crossed the wire so far.
+    pub counts: Counts,
     sources: Sources,
     started: (Instant, SystemTime),
 }
@@ -104,16 +105,6 @@ impl<W: Write> Recorder<W> {
     /// It cannot be written.
     pub fn flush(&mut self) -> io::Result<()> {
         self.capture.flush()
-    }
-
-    /// What was written so far.
-    pub fn counts(&self) -> &Counts {
-        &self.counts
-    }
-
-    /// The nodes' names.
-    pub fn nodes(&self) -> &[String] {
-        &self.nodes
     }
 
     /// Since 1970, by a clock that does not jump.

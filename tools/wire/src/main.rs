@@ -1,13 +1,13 @@
 //! The command `wire`: reads RoCEv2 captures and explains them.
 
 use clap::{Parser, Subcommand, ValueEnum};
-use run::capture::{Error, Reader};
+use run::capture::{unread, Error, Reader};
 use run::lanes::{self, Lanes};
 use run::look::Style;
 use run::pcapng::Section;
 use run::story;
 use std::fs::File;
-use std::io::{BufWriter, ErrorKind, IsTerminal, LineWriter, Read, Write};
+use std::io::{self, BufWriter, ErrorKind, IsTerminal, LineWriter, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -106,9 +106,12 @@ fn main() -> ExitCode {
     match result {
         Ok(status) => ExitCode::from(status),
         // The reader of our output has seen enough: `wire show FILE | head`.
-        Err((_, Error::Output(error))) if error.kind() == ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err((_, error)) if error.downcast_ref().map(io::Error::kind) == Some(ErrorKind::BrokenPipe) => {
+            ExitCode::SUCCESS
+        }
         Err((file, error)) => {
-            eprintln!("wire: {}: {error}", file.display());
+            let writing = if error.is::<io::Error>() { "writing failed: " } else { "" };
+            eprintln!("wire: {}: {writing}{error}", file.display());
             ExitCode::from(2)
         }
     }
@@ -120,7 +123,7 @@ fn in_file<E: Into<Error>>(file: &Path) -> impl Fn(E) -> (PathBuf, Error) + '_ {
 }
 
 fn open(file: &Path, follow: bool) -> Result<Reader<Input>, Error> {
-    let file = File::open(file).map_err(Error::Input)?;
+    let file = File::open(file).map_err(unread)?;
     Reader::new(Input { file, follow })
 }
 
@@ -170,7 +173,7 @@ fn draw(file: &Path, follow: bool, out: &mut impl Write) -> Result<(), Error> {
 }
 
 fn svg(file: &Path, ladder: bool) -> Result<(), Error> {
-    let run = std::fs::read(file).map_err(Error::Input)?;
+    let run = std::fs::read(file).map_err(unread)?;
     let ladder = ladder || lanes::nodes(&mut Reader::new(run.as_slice())?).is_none();
     let (picture, _) = if ladder { lanes::ladder(&run)? } else { lanes::picture(&run, 0..=u64::MAX)? };
     Ok(std::io::stdout().lock().write_all(picture.as_bytes())?)
@@ -179,7 +182,7 @@ fn svg(file: &Path, ladder: bool) -> Result<(), Error> {
 /// Writes the page and says where it is.
 fn play(file: &Path, lesson: Option<PathBuf>, is_data: bool, out: Option<PathBuf>) -> Result<(), (PathBuf, Error)> {
     let lesson = lesson.map(|folder| Lesson::read(&folder).map_err(in_file(&folder))).transpose()?;
-    let capture = std::fs::read(file).map_err(|error| (file.to_owned(), Error::Input(error)))?;
+    let capture = std::fs::read(file).map_err(|error| (file.to_owned(), unread(error)))?;
     let name = file.file_stem().unwrap_or_default().to_string_lossy();
     let run = play::run(&capture, &name, lesson.as_ref()).map_err(in_file(file))?;
     let (text, extension) = match is_data {
@@ -194,7 +197,7 @@ fn play(file: &Path, lesson: Option<PathBuf>, is_data: bool, out: Option<PathBuf
 
 /// Exit status 0: every RoCE packet has its step; 1: some have none.
 fn annotate(file: &Path, story: &str, out: Option<PathBuf>) -> Result<u8, (PathBuf, Error)> {
-    let story = story::named(story).map_err(|error| (file.to_owned(), Error::Unfit(error.to_string())))?;
+    let story = story::named(story).map_err(in_file(file))?;
     let beside = format!("{}-annotated.pcapng", file.file_stem().unwrap_or_default().to_string_lossy());
     let out = out.unwrap_or_else(|| file.with_file_name(beside));
     let about = format!("Lesson {}: {}", story.short_name(), story.about);

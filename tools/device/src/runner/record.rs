@@ -86,7 +86,7 @@ impl Recorder {
         // As short as it can be told.
         let here = env::current_dir().unwrap_or_default();
         let file = self.path.strip_prefix(here).unwrap_or(&self.path).display();
-        let (exits, packets) = (exits.join(", "), self.file.counts());
+        let (exits, packets) = (exits.join(", "), self.file.counts);
         print(&format!(
             "\nexit:     {exits}\n{trouble}packets:  {packets}\nfiles:    {file}\nnext:     wireshark {file}\n"
         ));

@@ -1,7 +1,7 @@
 //! What is known of a file. And the older format, pcap: a file header, then each packet behind 16 bytes of its own.
 
 use super::input::{Input, Order, LARGEST};
-use super::{Error, Found};
+use super::{damaged, not_a_capture, truncated, Error, Found};
 use roce::link::LinkType;
 use std::io::Read;
 
@@ -39,7 +39,7 @@ impl Format {
     /// Reads the start of a file.
     pub(super) fn begin<R: Read>(input: &mut Input<R>) -> Result<Format, Error> {
         let (order, frequency) = match input.magic[..] {
-            [] => return Err(Error::not_a_capture("it is too short")),
+            [] => return Err(not_a_capture("it is too short")),
             [0x0a, 0x0d, 0x0d, 0x0a] => {
                 return Ok(Format { is_pcapng: true, order: Order::Little, interfaces: Vec::new() })
             }
@@ -47,9 +47,9 @@ impl Format {
             [0xd4, 0xc3, 0xb2, 0xa1] => (Order::Little, 1_000_000),
             [0xa1, 0xb2, 0x3c, 0x4d] => (Order::Big, 1_000_000_000),
             [0x4d, 0x3c, 0xb2, 0xa1] => (Order::Little, 1_000_000_000),
-            [0x1f, 0x8b, ..] => return Err(Error::not_a_capture("it is compressed: gunzip it first")),
-            [_, _, _, _] => return Err(Error::not_a_capture("it begins with unknown bytes")),
-            _ => return Err(Error::truncated(0, "file header")),
+            [0x1f, 0x8b, ..] => return Err(not_a_capture("it is compressed: gunzip it first")),
+            [_, _, _, _] => return Err(not_a_capture("it begins with unknown bytes")),
+            _ => return Err(truncated(0, "file header")),
         };
         input.begin(24, "file header")?;
         // The upper bits say whether frames end with a checksum; it lies beyond the IP packet anyway.
@@ -65,7 +65,7 @@ impl Format {
         }
         let [seconds, fraction, size, length] = [0, 4, 8, 12].map(|at| self.order.u32(&input.bytes, at));
         if size as usize > LARGEST {
-            return Err(Error::damaged(input.offset, format!("a packet cannot have {size} bytes")));
+            return Err(damaged(input.offset, format!("a packet cannot have {size} bytes")));
         }
         input.extend(16 + size as usize, "packet")?;
         let unit = 1_000_000_000 / self.interfaces[0].frequency;

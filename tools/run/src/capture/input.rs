@@ -1,6 +1,6 @@
 //! The bytes of a file, whichever format.
 
-use super::Error;
+use super::{truncated, unread, Error};
 use std::io::{self, BufReader, Chain, Cursor, Read};
 
 /// Which of the two byte orders a file uses.
@@ -51,7 +51,7 @@ pub(super) struct Input<R: Read> {
 impl<R: Read> Input<R> {
     pub(super) fn open(mut input: R) -> Result<Input<R>, Error> {
         let mut magic = Vec::new();
-        input.by_ref().take(4).read_to_end(&mut magic).map_err(Error::Input)?;
+        input.by_ref().take(4).read_to_end(&mut magic).map_err(unread)?;
         let input = BufReader::with_capacity(256 << 10, Cursor::new(magic.clone()).chain(input));
         Ok(Input { magic, input, bytes: Vec::new(), offset: 0, next: 0 })
     }
@@ -62,7 +62,7 @@ impl<R: Read> Input<R> {
         self.bytes.clear();
         match self.read(count)? {
             0 => Ok(false),
-            read if read < count => Err(Error::truncated(self.offset, what)),
+            read if read < count => Err(truncated(self.offset, what)),
             _ => Ok(true),
         }
     }
@@ -71,7 +71,7 @@ impl<R: Read> Input<R> {
     pub(super) fn extend(&mut self, count: usize, what: &'static str) -> Result<(), Error> {
         let missing = count.saturating_sub(self.bytes.len());
         match self.read(missing)? < missing {
-            true => Err(Error::truncated(self.offset, what)),
+            true => Err(truncated(self.offset, what)),
             false => Ok(()),
         }
     }
@@ -79,17 +79,17 @@ impl<R: Read> Input<R> {
     /// Jumps to the end of what has so many bytes in all, without keeping them.
     pub(super) fn skip(&mut self, count: usize, what: &'static str) -> Result<(), Error> {
         let missing = count.saturating_sub(self.bytes.len()) as u64;
-        let skipped = io::copy(&mut self.input.by_ref().take(missing), &mut io::sink()).map_err(Error::Input)?;
+        let skipped = io::copy(&mut self.input.by_ref().take(missing), &mut io::sink()).map_err(unread)?;
         self.next += skipped;
         match skipped < missing {
-            true => Err(Error::truncated(self.offset, what)),
+            true => Err(truncated(self.offset, what)),
             false => Ok(()),
         }
     }
 
     /// Memory grows with what the file really has, whatever length it claims.
     fn read(&mut self, count: usize) -> Result<usize, Error> {
-        let read = self.input.by_ref().take(count as u64).read_to_end(&mut self.bytes).map_err(Error::Input)?;
+        let read = self.input.by_ref().take(count as u64).read_to_end(&mut self.bytes).map_err(unread)?;
         self.next += read as u64;
         Ok(read)
     }

@@ -9,54 +9,32 @@ mod input;
 mod pcapng;
 
 pub use crate::file::Record;
+/// Why a capture cannot be read, shown or annotated. An [`io::Error`] in it is one in writing.
+pub use anyhow::Error;
+
 use crate::file::{Event, Line};
+use anyhow::anyhow;
 use format::Format;
 use input::Input;
 use roce::link::LinkType;
-use std::fmt;
+use std::fmt::Display;
 use std::io::{self, Read};
 
-/// Why a capture cannot be read, shown or annotated.
-#[derive(Debug)]
-pub enum Error {
-    /// Reading failed.
-    Input(io::Error),
-    /// Writing failed; a closed pipe is one reason.
-    Output(io::Error),
-    /// The file is no capture, is damaged or ends too early, at which byte; or it does not have what was asked for.
-    Unfit(String),
+fn not_a_capture(hint: &str) -> Error {
+    anyhow!("not a pcap or pcapng file (byte 0): {hint}")
 }
 
-impl Error {
-    fn not_a_capture(hint: &str) -> Error {
-        Error::Unfit(format!("not a pcap or pcapng file (byte 0): {hint}"))
-    }
-
-    fn truncated(offset: u64, what: &str) -> Error {
-        Error::Unfit(format!("the file ends inside the {what} that begins at byte {offset}; what came before is good"))
-    }
-
-    fn damaged(offset: u64, what: impl fmt::Display) -> Error {
-        Error::Unfit(format!("the file is damaged at byte {offset}: {what}"))
-    }
+fn truncated(offset: u64, what: &str) -> Error {
+    anyhow!("the file ends inside the {what} that begins at byte {offset}; what came before is good")
 }
 
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Error::Input(error) => write!(f, "reading failed: {error}"),
-            Error::Output(error) => write!(f, "writing failed: {error}"),
-            Error::Unfit(what) => f.write_str(what),
-        }
-    }
+fn damaged(offset: u64, what: impl Display) -> Error {
+    anyhow!("the file is damaged at byte {offset}: {what}")
 }
 
-impl std::error::Error for Error {}
-
-impl From<io::Error> for Error {
-    fn from(error: io::Error) -> Error {
-        Error::Output(error)
-    }
+/// Reading failed.
+pub fn unread(error: io::Error) -> Error {
+    anyhow!("reading failed: {error}")
 }
 
 /// Where the next packet or log line lies in the input's buffer, and what the file says about it.

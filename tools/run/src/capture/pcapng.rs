@@ -2,7 +2,7 @@
 
 use super::format::{Format, Interface};
 use super::input::{Input, Order, LARGEST};
-use super::{Error, Found};
+use super::{damaged, Error, Found};
 use crate::pcapng::SECTION_HEADER;
 use crate::pcapng::{ENHANCED_PACKET, IF_NAME, IF_TSRESOL, INTERFACE_DESCRIPTION, JOURNAL_EXPORT, OPT_COMMENT};
 use roce::link::LinkType;
@@ -34,7 +34,7 @@ impl Format {
             }
             let length = self.order.u32(&input.bytes, 4);
             if length < 12 || length % 4 != 0 {
-                return Err(Error::damaged(input.offset, format!("a block cannot have {length} bytes")));
+                return Err(damaged(input.offset, format!("a block cannot have {length} bytes")));
             }
             let length = length as usize;
             let known = [INTERFACE_DESCRIPTION, OBSOLETE_PACKET, SIMPLE_PACKET, ENHANCED_PACKET, JOURNAL_EXPORT];
@@ -43,7 +43,7 @@ impl Format {
                 continue;
             }
             if length > LARGEST {
-                return Err(Error::damaged(input.offset, format!("a block of {length} bytes")));
+                return Err(damaged(input.offset, format!("a block of {length} bytes")));
             }
             input.extend(length, "block")?;
             let block = Block { order: self.order, bytes: &input.bytes, offset: input.offset };
@@ -67,7 +67,7 @@ impl Format {
         self.order = match input.bytes[8..12] {
             [0x4d, 0x3c, 0x2b, 0x1a] => Order::Little,
             [0x1a, 0x2b, 0x3c, 0x4d] => Order::Big,
-            _ => return Err(Error::damaged(input.offset, "the byte order of the section is unknown")),
+            _ => return Err(damaged(input.offset, "the byte order of the section is unknown")),
         };
         self.interfaces.clear();
         Ok(())
@@ -76,7 +76,7 @@ impl Format {
 
 impl Block<'_> {
     fn damaged(&self, what: impl std::fmt::Display) -> Error {
-        Error::damaged(self.offset, what)
+        damaged(self.offset, what)
     }
 
     fn u32(&self, at: usize) -> Result<u32, Error> {

@@ -21,7 +21,7 @@ impl Lesson {
         let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let steps = folder.join("steps.toml");
         let steps = std::fs::read_to_string(&steps).map_err(|error| unfit(&steps, error))?;
-        let stories = story::parse(&name, &steps).map_err(|error| Error::Unfit(error.to_string()))?;
+        let stories = story::parse(&name, &steps)?;
         let mut sources = Vec::new();
         for part in ["src", "puzzle"] {
             let part = folder.join(part);
@@ -75,5 +75,5 @@ fn read(root: &Path, folder: &Path, sources: &mut Vec<(String, String)>) -> std:
 }
 
 fn unfit(path: &Path, error: std::io::Error) -> Error {
-    Error::Unfit(format!("the lesson: {}: {error}", path.display()))
+    Error::msg(format!("the lesson: {}: {error}", path.display()))
 }

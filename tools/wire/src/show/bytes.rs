@@ -49,7 +49,7 @@ pub fn write<R: Read>(reader: &mut Reader<R>, which: Which, out: &mut impl Write
             return Ok(out.flush()?);
         }
     }
-    Err(Error::Unfit(match which {
+    Err(Error::msg(match which {
         Which::Frame(number) => format!("there is no frame {number}: the file has {count}"),
         Which::Step(step) => format!("no packet's comment begins with `Step {step}:`"),
     }))
