@@ -199,7 +199,7 @@ long-%:
 bench: ### measure everything beside its reference, and write docs/benchmarks.md (ten minutes; leave the machine alone meanwhile)
 	@tools/lab/setup.sh build lab shell test
 	cargo build --workspace
-	cargo build --release -p wire -p lesson-10 -p bench
+	cargo build --release -p lesson-10 -p bench
 	@"$$bin"/bench --keep
 
 # Needs a nightly compiler and cargo-fuzz, which are not set up here. Findings are in tools/wire/fuzz/artifacts.

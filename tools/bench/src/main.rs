@@ -1,9 +1,7 @@
 //! `make bench`: everything that is called fast here, beside its reference, measured by turns, kept in tools/bench/figures.jsonl, and
 //! written from there to docs/benchmarks.md.
 
-mod captures;
 mod circumstances;
-mod machines;
 mod page;
 mod row;
 mod tcp;
@@ -14,9 +12,10 @@ mod verbs;
 use anyhow::{bail, Context, Result};
 use clap::Parser;
 use row::{Row, Run};
+use run::repository::root;
 use std::process::ExitCode;
 use std::time::Instant;
-use tools::{root, Effort};
+use tools::Effort;
 
 /// Where the figures are kept, and the page that is written from them.
 const FIGURES: &str = "tools/bench/figures.jsonl";
@@ -25,18 +24,16 @@ const PAGE: &str = "docs/benchmarks.md";
 type Kind = (&'static str, &'static str, &'static str, fn(Effort) -> Result<Vec<Row>>);
 
 /// Name, title, what it says, and what measures it.
-const KINDS: [Kind; 5] = [
+const KINDS: [Kind; 3] = [
     ("verbs", "What `common` costs", "Lesson 10 beside perftest: the same operations, sizes, depths and counts. Latencies are medians of all requests.", verbs::figures),
     ("techniques", "What each technique of lesson 10 brings", "WRITEs of 64 bytes, unless something else is said, beside the plain way. A deep queue is fast, and each request in it waits for those before it.", techniques::figures),
     ("tcp", "RDMA beside TCP", "In the same machines. SoftRoCE does in software what a NIC does in hardware: it is for learning, and not for speed.", tcp::figures),
-    ("lab", "The lab", "Whole runs, from the command to its end. And the device in user space, which is read and not raced.", machines::figures),
-    ("wire", "Reading captures", "`wire show` beside tshark with fields of the same kind, and beside `wire compare`, which reads two captures. Built with `--release`, as tshark is.", captures::figures),
 ];
 
 /// Measures what is called fast here, beside its reference.
 #[derive(Parser)]
 struct Options {
-    /// What to measure: verbs techniques tcp lab wire; all of it, unless some are named
+    /// What to measure: verbs techniques tcp; all of it, unless some are named
     kinds: Vec<String>,
     /// Keep the figures, and write the page
     #[arg(long)]
@@ -97,7 +94,7 @@ fn measure(Options { kinds, smoke, .. }: &Options) -> Result<Run> {
         bail!("there is no {unknown}; there are: {}", KINDS.map(|(name, ..)| name).join(" "));
     }
     let effort = Effort { rounds: if *smoke { 1 } else { 5 }, smoke: *smoke };
-    let mut run = Run { facts: circumstances::facts(), rows: Vec::new() };
+    let mut run = Run { facts: circumstances::facts()?, rows: Vec::new() };
     for (name, title, _, figures) in KINDS {
         if !kinds.is_empty() && !kinds.iter().any(|kind| kind == name) {
             continue;

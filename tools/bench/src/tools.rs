@@ -4,7 +4,6 @@ use anyhow::{ensure, Context, Result};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use std::time::Instant;
 
 /// How thoroughly to measure.
 #[derive(Clone, Copy)]
@@ -35,17 +34,12 @@ pub fn bin() -> Result<PathBuf> {
 pub fn optimized(program: &str, effort: Effort) -> Result<String> {
     let folder = bin()?;
     let program = if effort.smoke { folder.join(program) } else { folder.join("../release").join(program) };
-    let build = || format!("{}: cargo build --release -p lesson-10 -p bench -p wire", program.display());
+    let build = || format!("{}: cargo build --release -p lesson-10 -p bench", program.display());
     Ok(program.canonicalize().with_context(build)?.display().to_string())
 }
 
-/// Where the repository is.
-pub fn root() -> Result<PathBuf> {
-    Ok(run::repository::root()?)
-}
-
 /// What a program prints; an error if it fails.
-pub fn output(command: &mut Command) -> Result<String> {
+fn output(command: &mut Command) -> Result<String> {
     let name = command.get_program().to_string_lossy().into_owned();
     let output = command.stdin(Stdio::null()).output().with_context(|| format!("cannot run {name}"))?;
     let errors = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -54,15 +48,16 @@ pub fn output(command: &mut Command) -> Result<String> {
     Ok(text)
 }
 
-fn tail(text: &str) -> String {
-    text.lines().rev().take(10).collect::<Vec<_>>().into_iter().rev().collect::<Vec<_>>().join("\n")
+/// One run of the lab: what the program of one machine said. The packets are not kept: there are many.
+pub fn lab(run: &str, machine: &str, arguments: &[&str]) -> Result<String> {
+    output(Command::new(bin()?.join("lab")).args(["exec", "--json", "--name", run]).args(arguments))?;
+    let folder = bin()?.join("../lab/runs").join(run);
+    let _ = std::fs::remove_file(folder.join("wire.pcapng"));
+    std::fs::read_to_string(folder.join(format!("{machine}.log"))).with_context(|| format!("{run} left no log"))
 }
 
-/// How many seconds a program takes.
-pub fn timed(command: &mut Command) -> Result<f64> {
-    let started = Instant::now();
-    output(command)?;
-    Ok(started.elapsed().as_secs_f64())
+fn tail(text: &str) -> String {
+    text.lines().rev().take(10).collect::<Vec<_>>().into_iter().rev().collect::<Vec<_>>().join("\n")
 }
 
 /// One who takes turns: what the server of each turn runs, and what its client runs. `{port}` is the port of the turn.
@@ -118,17 +113,7 @@ fn machines(run: &str, contenders: &[Contender], rounds: usize) -> Result<String
     serve += "wait $ours || true";
     // State 0A is LISTEN.
     let ready = format!("[ $(cat /proc/net/tcp /proc/net/tcp6 | grep -c ' 0A ') -ge {listeners} ]");
-    let mut lab = Command::new(bin()?.join("lab"));
-    lab.args(["exec", "--json", "--deadline", "600", "--name", run, "--ready", &ready]);
-    output(lab.args(["--server", &serve, "--client", &script]))?;
-    said(run)
-}
-
-/// What the client of a run in the lab said. The packets are not kept: there are many.
-pub fn said(run: &str) -> Result<String> {
-    let folder = bin()?.join("../lab/runs").join(run);
-    let _ = std::fs::remove_file(folder.join("wire.pcapng"));
-    std::fs::read_to_string(folder.join("client.log")).with_context(|| format!("{run} left no log"))
+    lab(run, "client", &["--deadline", "600", "--ready", &ready, "--server", &serve, "--client", &script])
 }
 
 /// A number out of each text of a contender; NaN where a turn brought none. Most have to.

@@ -2,10 +2,12 @@
 
 use super::page::Page;
 use super::sources::Sources;
-use anyhow::{bail, Context, Result};
+use crate::output;
+use anyhow::{Context, Result};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
-use std::process::{Command, Stdio};
+use std::process::Command;
+use tempfile::NamedTempFile;
 
 /// The captures hold one kind of NAK, and no RNR NAK. Filters for the others only have to be accepted.
 const MAY_FIND_NOTHING: &str = "infiniband.aeth.syndrome";
@@ -58,60 +60,45 @@ fn filters(page: &Page) -> BTreeSet<(usize, String)> {
 /// The filters that are no good, each with the reason. All are tried at once, because starting tshark takes the most time.
 fn wrong(mut filters: Vec<&str>, sources: &Sources) -> Result<Vec<(String, String)>> {
     // pcapng files can be put one after the other.
-    let captures =
-        sources.files("captures", ".pcapng")?.iter().map(|path| sources.bytes(path)).collect::<Result<Vec<_>>>()?;
-    let (captures, mut wrong) = (captures.concat(), Vec::new());
+    let mut captures = NamedTempFile::new()?;
+    for path in sources.files("captures", ".pcapng")? {
+        captures.write_all(&sources.bytes(&path)?)?;
+    }
+    let mut wrong = Vec::new();
     loop {
-        match run(&captures, &filters)? {
-            Ok(found) => {
+        let mut tshark = Command::new("tshark");
+        tshark.args(["-n", "-q", "-r"]).arg(captures.path());
+        // Protocol statistics take a filter with any characters in it, and any number of them.
+        tshark.args(filters.iter().flat_map(|filter| ["-z".to_string(), format!("io,phs,{filter}")]));
+        match output(&mut tshark) {
+            Ok(told) => {
+                let found = found(&told);
                 let may = |filter: &str| found.contains(filter) || filter.starts_with(MAY_FIND_NOTHING);
                 let what = |filter: &str| format!("the filter `{filter}` finds no packet in any bundled capture");
                 wrong.extend(filters.iter().filter(|filter| !may(filter)).map(|it| (it.to_string(), what(it))));
                 return Ok(wrong);
             }
-            Err((filter, why)) => {
+            Err(error) => {
+                let said = error.to_string();
+                let refused = said.split_once("Filter \"").and_then(|(_, rest)| rest.split_once("\" is invalid - "));
+                let (filter, why) = refused.ok_or(error)?;
                 let place = filters.iter().position(|other| *other == filter);
-                let place =
-                    place.with_context(|| format!("tshark refuses `{filter}`, which was not asked for: {why}"))?;
-                filters.remove(place);
-                wrong.push((filter.clone(), format!("tshark refuses the filter `{filter}`: {why}")));
+                filters.remove(place.with_context(|| format!("nobody has asked for it: {said}"))?);
+                let why = why.lines().next().unwrap_or_default();
+                wrong.push((filter.to_owned(), format!("tshark refuses the filter `{filter}`: {why}")));
             }
         }
     }
 }
 
-/// The filters that find packets; or one that tshark refuses, and why.
-fn run(captures: &[u8], filters: &[&str]) -> Result<Result<BTreeSet<String>, (String, String)>> {
-    let mut tshark = Command::new("tshark");
-    tshark.args(["-n", "-q", "-r", "-"]);
-    // Protocol statistics take a filter with any characters in it, and any number of them.
-    tshark.args(filters.iter().flat_map(|filter| ["-z".to_string(), format!("io,phs,{filter}")]));
-    let mut child = tshark
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .context("cannot run tshark; `make test` gets it, elsewhere install the package tshark")?;
-    if let Some(mut input) = child.stdin.take() {
-        // A tshark that refuses a filter ends without reading: its message tells more than the broken pipe.
-        let _ = input.write_all(captures);
-    }
-    let output = child.wait_with_output()?;
-    if !output.status.success() {
-        let errors = String::from_utf8_lossy(&output.stderr);
-        let refused = errors.split_once("Filter \"").and_then(|(_, rest)| rest.split_once("\" is invalid - "));
-        let Some((filter, why)) = refused else { bail!("tshark: {}", errors.trim()) };
-        return Ok(Err((filter.into(), why.lines().next().unwrap_or_default().into())));
-    }
-    // A line with the filter, then one with the number of packets for each protocol that there is.
-    let mut found = BTreeSet::new();
-    let mut current = "";
-    let text = String::from_utf8_lossy(&output.stdout);
-    for line in text.lines() {
+/// The filters that find packets: a line has the filter, and others the number of packets for each protocol that there is.
+fn found(statistics: &str) -> BTreeSet<&str> {
+    let (mut found, mut current) = (BTreeSet::new(), "");
+    for line in statistics.lines() {
         current = line.strip_prefix("Filter: ").unwrap_or(current);
         if line.contains("frames:") {
-            found.insert(current.to_string());
+            found.insert(current);
         }
     }
-    Ok(Ok(found))
+    found
 }

@@ -2,33 +2,30 @@
 
 use super::page::{Page, Wrong};
 use super::sources::Sources;
+use crate::output;
 use anyhow::{Context, Result};
 use std::collections::BTreeSet;
-use std::fs;
+use std::io::Write;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
 use std::process::Command;
+use tempfile::NamedTempFile;
 
-/// What pages name is declared in one of these.
-const FILES: [&str; 2] = ["infiniband/verbs.h", "rdma/rdma_cma.h"];
+/// What pages name is declared in these.
+const INCLUDES: &str = "#include <infiniband/verbs.h>\n#include <rdma/rdma_cma.h>\n";
 
-/// The text of the headers, without comments, each run of white space as one blank.
+/// The text of the headers, as the compiler sees it, each run of white space as one blank.
 #[derive(Clone, Debug)]
 pub struct Headers(String);
 
 impl Headers {
-    /// Reads them from the folder that set-up unpacks packages to, or from the one that pkg-config names, or from the usual one.
-    pub fn installed(root: &Path) -> Result<Headers> {
-        let folders = [root.join("target/tools/usr/include"), named_by_pkg_config(), "/usr/include".into()];
-        let folder = folders.iter().find(|folder| folder.join(FILES[0]).exists());
-        let folder = folder.context("infiniband/verbs.h is not installed: `make setup` gets it")?;
-        let mut text = String::new();
-        for file in FILES {
-            let file = folder.join(file);
-            text += &fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
-        }
-        let code = text.split("/*").map(|part| part.split_once("*/").map_or(part, |(_, code)| code));
-        Ok(Headers(squeeze(&code.collect::<String>())))
+    /// Has the compiler find and read them.
+    pub fn installed() -> Result<Headers> {
+        let mut file = NamedTempFile::new()?;
+        file.write_all(INCLUDES.as_bytes())?;
+        let code = output(Command::new("cc").args(["-E", "-P", "-x", "c"]).arg(file.path()));
+        let needs =
+            "the headers of libibverbs and librdmacm: `make setup` gets them, `. target/tools/env` says where they are";
+        Ok(Headers(squeeze(&code.context(needs)?)))
     }
 
     /// Whether a call is declared like this; without its semicolon.
@@ -72,11 +69,6 @@ pub fn problems(page: &Page, sources: &Sources) -> Wrong {
         unknown.map(|it| (fence, format!("no installed header declares `{it}`"))).collect::<Wrong>()
     };
     page.prototypes().into_iter().flat_map(of_block).collect()
-}
-
-fn named_by_pkg_config() -> PathBuf {
-    let output = Command::new("pkg-config").args(["--variable=includedir", "libibverbs"]).output();
-    output.map_or_else(|_| PathBuf::new(), |output| String::from_utf8_lossy(&output.stdout).trim().into())
 }
 
 /// Whether a character can be part of a name.

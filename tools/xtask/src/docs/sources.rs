@@ -52,7 +52,7 @@ impl Lesson {
 impl Sources {
     /// Reads the repository in this folder.
     pub fn new(root: &Path) -> Result<Sources> {
-        let headers = Headers::installed(root)?;
+        let headers = Headers::installed()?;
         let (names, numbers, lessons) = (Names::new(&headers), BTreeSet::new(), Vec::new());
         let mut sources = Sources { root: root.into(), headers, names, numbers, lessons };
         let common = sources.texts(&sources.tree("common/src"));
