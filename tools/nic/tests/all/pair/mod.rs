@@ -11,7 +11,7 @@ use nic::packet::Packet;
 use nic::psn::Psn;
 pub use nic::qp::Attributes;
 use nic::qp::{mask, Limits, Qp, Settings, State};
-use nic::work::{Local, ReceiveRequest, SendRequest, Work};
+use nic::work::{Local, ReceiveQueue, ReceiveRequest, SendRequest, Work};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use std::cell::Cell;
@@ -38,6 +38,8 @@ pub enum Fault {
 pub struct Side {
     pub qp: Qp,
     pub memory: Memory,
+    /// The shared receive queue, if it has one.
+    pub shared: Option<ReceiveQueue>,
     /// With guards at both ends. Cells: the device writes here through a pointer that it got at the beginning.
     numbers: Vec<Cell<u64>>,
     pub key: u32,
@@ -60,11 +62,15 @@ impl Side {
         let mut memory = Memory::default();
         let all = Access(15);
         let key = memory.register(PD, start, size as u64, all, number as u8);
-        let limits = Limits { send: 64, receive: 64, send_sge: 4, receive_sge: 4, inline: 64 };
+        let limits = Limits { send: 64, receive: 64, send_sge: 4, receive_sge: 128, inline: 64 };
         let settings = Settings { number, pd: PD, limits, signal_all: true, uses_shared: false };
-        let (sent, received, raised, said, out) = Default::default();
-        let mut side = Side { qp: Qp::new(settings), memory, numbers, key, sent, received, raised, said, out };
-        up(&mut side.qp, &side.memory, Attributes { access: all, dest_qp: peer, ..attributes });
+        let (shared, sent, received, raised, said, out) = Default::default();
+        let mut side = Side { qp: Qp::new(settings), memory, shared, numbers, key, sent, received, raised, said, out };
+        let attributes = Attributes { access: all, dest_qp: peer, ..attributes };
+        for state in [State::Init, State::Rtr, State::Rts] {
+            let bits = mask::STATE | state.needs().unwrap();
+            side.act(Instant::now(), |qp, out| qp.modify(bits, state, &attributes, out)).unwrap();
+        }
         side
     }
 
@@ -111,7 +117,7 @@ impl Side {
 
     pub fn act<R>(&mut self, now: Instant, act: impl FnOnce(&mut Qp, &mut Ctx) -> R) -> R {
         let mut out = Ctx::new(now, &self.memory);
-        out.talks = true;
+        (out.talks, out.shared) = (true, self.shared.as_mut());
         let result = act(&mut self.qp, &mut out);
         for effect in out.effects {
             match effect {
@@ -143,18 +149,6 @@ pub fn hold<S: Strategy>(cases: u32, inputs: S, look: impl Fn(S::Value) -> Resul
 fn cells(numbers: &[Cell<u64>]) -> &[Cell<u8>] {
     // SAFETY: as many bytes, which live as long and may be changed by whoever sees them.
     unsafe { std::slice::from_raw_parts(numbers.as_ptr().cast(), numbers.len() * 8) }
-}
-
-/// Moves a queue pair from RESET to RTS.
-pub fn up(qp: &mut Qp, memory: &Memory, attributes: Attributes) {
-    let rtr =
-        mask::AV | mask::PATH_MTU | mask::DEST_QPN | mask::RQ_PSN | mask::MAX_DEST_RD_ATOMIC | mask::MIN_RNR_TIMER;
-    let rts = mask::TIMEOUT | mask::RETRY_CNT | mask::RNR_RETRY | mask::SQ_PSN | mask::MAX_QP_RD_ATOMIC;
-    let init = mask::PKEY_INDEX | mask::PORT | mask::ACCESS_FLAGS;
-    let mut out = Ctx::new(Instant::now(), memory);
-    for (bits, state) in [(init, State::Init), (rtr, State::Rtr), (rts, State::Rts)] {
-        qp.modify(bits | mask::STATE, state, &attributes, &mut out).unwrap();
-    }
 }
 
 /// Attributes for tests: short time-outs, and any PSN.
