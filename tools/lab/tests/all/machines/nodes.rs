@@ -21,7 +21,8 @@ fn a_program_can_be_started_on_any_node() {
         "on nobody true; on worker-1 'hostname; exit 4'; until grep -q done /run/done; do usleep 10000; done";
     let run = Run::programs().server(commands).with("node", "worker-1");
     let check = run.with("fault", "power-off server when worker-1").check();
-    assert_eq!(check.node("worker-1").log, ["worker-1"]);
+    // How the program ended may come before the power is off.
+    assert_eq!(check.node("worker-1").log.first().map(String::as_str), Some("worker-1"), "{}", check.all());
     let mut acts = Vec::new();
     check.each_event(|event| {
         if let Event::Line(line) = event {
