@@ -113,3 +113,17 @@ pub(super) fn transport(code: u64) -> String {
 pub(super) fn message_name(code: u64) -> String {
     ["REQ", "REP", "another message", "reserved"].get(code as usize).copied().unwrap_or_default().into()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_in_words() {
+        assert_eq!(Service(0x0106_1d2f).to_string(), "RDMA_PS_TCP, port 7471");
+        assert_eq!([0x1_0106_1d2f, 0x0002_0000].map(|id| Service(id).port()), [None; 2]);
+        assert_eq!([0, 14, 19].map(timeout), ["no time limit", "67.1 ms", "2.1 s"]);
+        assert_eq!([0, 3].map(mtu), ["not a valid MTU", "1024 bytes"]);
+        assert_eq!(reject_reason(28), "consumer reject");
+    }
+}
