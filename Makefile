@@ -161,8 +161,7 @@ field-guide: ### make every change of every lesson again, and say what comes out
 # What takes minutes, most of it to show once more what `make test` has shown: ignored tests in groups, each with what cargo is told
 # for it; the benchmarks, one round with tiny counts, as all can still be measured; and the field guide. The lab's test
 # of a Python program stays behind, as set-up gets no pyverbs: cargo test -p lab --test all python -- --ignored
-of-lessons := -p lab --test all lessons -- --skip lossy --skip soak --skip sweep
-of-lossy := -p lab --test all lossy -- --nocapture
+of-lessons := -p lab --test all lessons -- --skip soak --skip sweep
 of-soak := -p lab --test all soak -- --nocapture
 of-sweep := -p lab --test all sweep -- --nocapture
 of-machines := -p lab --test all machines -- --skip python
@@ -171,10 +170,10 @@ of-kernel := -p device --test all kernel -- --nocapture
 of-course := -p course --test all --
 of-nic := --release -p nic --test all --
 of-docs := -p xtask planted -- --nocapture
-long := lessons lossy soak sweep machines device kernel course nic docs
+long := lessons soak sweep machines device kernel course nic docs
 
 .PHONY: test-long
-test-long: $(or $(group:%=long-%),$(long:%=long-%) long-bench long-changes) ### what takes an hour, or one [group=NAME]: lessons lossy soak sweep machines device kernel course nic docs bench changes
+test-long: $(or $(group:%=long-%),$(long:%=long-%) long-bench long-changes) ### what takes an hour, or one [group=NAME]: lessons soak sweep machines device kernel course nic docs bench changes
 
 .PHONY: long-groups $(long:%=long-%) long-bench long-changes
 long-groups:

@@ -1,7 +1,7 @@
 //! The lab as a whole: from "run this" to what happened.
 
 use crate::agent::await_all;
-use crate::arch::{self, HOST};
+use crate::arch::{self, ARCH};
 use crate::initramfs::Contents;
 use crate::interrupt::{Interrupt, Stopped};
 use crate::kernel::{self, Kernel};
@@ -47,7 +47,7 @@ impl Lab {
     /// # Errors
     /// The lab itself fails, or is interrupted. A program that fails is no error: see [`Outcome`].
     pub fn run(&self, run: &Run, terminal: Option<Terminal>) -> Result<Outcome> {
-        let mut phases = Phases::default();
+        let mut phases = Phases::begin();
         let rules = run.check()?;
         usage::check_lessons(run, &self.binaries, &self.interrupt)?;
         phases.end("lessons asked");
@@ -108,7 +108,7 @@ impl Lab {
     }
 
     fn hardware(&self, kernel: &Kernel, options: &Options) -> Result<Hardware> {
-        let qemu = libs::required(HOST.qemu)?;
+        let qemu = libs::required(&format!("qemu-system-{ARCH}"))?;
         let kvm = kvm::runs(&self.folder, &qemu, kernel, &self.interrupt)?;
         let (kernel, initramfs) = (kernel.image.clone(), PathBuf::new());
         Ok(Hardware { qemu, kvm, memory: options.memory(), kernel, initramfs })

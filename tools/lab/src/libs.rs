@@ -1,6 +1,6 @@
 //! The shared libraries a program needs in a machine that has nothing but what it is given.
 
-use crate::arch::HOST;
+use crate::arch::{library_folder, HOST};
 use crate::files;
 use anyhow::{bail, Context, Result};
 use std::collections::BTreeSet;
@@ -58,8 +58,8 @@ pub fn rxe_provider() -> Option<PathBuf> {
 
 /// This host's own folders first, then what set-up unpacked.
 fn folders() -> impl Iterator<Item = PathBuf> {
-    let multiarch = Path::new("/usr/lib").join(HOST.library_folder);
-    let unpacked = unpacked().map(|root| root.join("usr/lib").join(HOST.library_folder));
+    let multiarch = Path::new("/usr/lib").join(library_folder());
+    let unpacked = unpacked().map(|root| root.join("usr/lib").join(library_folder()));
     [multiarch, PathBuf::from("/usr/lib64"), PathBuf::from("/usr/lib")].into_iter().chain(unpacked)
 }
 

@@ -152,7 +152,7 @@ impl Machine {
             for folder in ["usr/share/qemu", "usr/share/seabios"] {
                 command.arg("-L").arg(root.join(folder));
             }
-            command.env("QEMU_MODULE_DIR", root.join("usr/lib").join(HOST.library_folder).join("qemu"));
+            command.env("QEMU_MODULE_DIR", root.join("usr/lib").join(arch::library_folder()).join("qemu"));
         }
         for (name, end) in [("console", &console_end), ("control", &control_end)] {
             command.arg("-chardev").arg(format!("socket,id={name},fd={}", end.as_raw_fd()));

@@ -14,7 +14,6 @@
 mod agent;
 mod arch;
 mod archive;
-mod brought;
 mod elf;
 mod fault;
 mod fetch;

@@ -1,9 +1,9 @@
 //! What a run may have beside its commands: the same on the command line and in the library.
 
-use crate::brought::Brought;
 use crate::fault::{self, Trap};
 use anyhow::{ensure, Context, Result};
 use clap::Args;
+use std::env;
 use std::num::ParseIntError;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -71,6 +71,27 @@ pub struct Options {
 impl Options {
     pub fn memory(&self) -> u32 {
         self.memory.unwrap_or(MEMORY)
+    }
+}
+
+/// A file or folder of this host that comes along.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Brought {
+    /// Where it is on this host.
+    pub source: PathBuf,
+    /// Where it goes in the machine.
+    pub target: PathBuf,
+}
+
+impl Brought {
+    /// `PATH` goes where it is on this host, `PATH:TARGET` elsewhere.
+    pub fn parse(text: &str) -> Result<Self> {
+        let (source, target) = text.split_once(':').map_or((text, None), |(source, target)| (source, Some(target)));
+        let source = env::current_dir().context("the current folder is gone")?.join(source);
+        ensure!(source.exists(), "cannot bring {}: there is no such file or folder", source.display());
+        let target = target.map_or_else(|| source.clone(), PathBuf::from);
+        ensure!(target.is_absolute(), "cannot bring a file to `{}`: the target begins with /", target.display());
+        Ok(Self { source, target })
     }
 }
 

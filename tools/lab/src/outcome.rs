@@ -4,7 +4,7 @@ use run::recorder::Counts;
 use std::fmt;
 use std::fs::File;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// How one node's program ended.
 #[derive(Debug, Clone, Default)]
@@ -52,32 +52,26 @@ impl Outcome {
     }
 }
 
-/// The parts of a run, one after the other, each with the time that it took.
-#[derive(Debug, Clone)]
-pub struct Phases {
-    ended: Vec<(&'static str, Duration)>,
-    since: Instant,
-}
-
-impl Default for Phases {
-    fn default() -> Self {
-        Self { ended: Vec::new(), since: Instant::now() }
-    }
-}
+/// The parts of a run, one after the other, each with the moment of its end; the first is the beginning.
+pub struct Phases(Vec<(&'static str, Instant)>);
 
 impl Phases {
+    /// The run begins.
+    pub fn begin() -> Self {
+        Self(vec![("", Instant::now())])
+    }
+
     /// What was done since the last call, or the beginning, was this.
     pub fn end(&mut self, name: &'static str) {
-        let now = Instant::now();
-        self.ended.push((name, now - std::mem::replace(&mut self.since, now)));
+        self.0.push((name, Instant::now()));
     }
 }
 
 impl fmt::Display for Phases {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (name, time) in &self.ended {
-            write!(f, "{name} {} ms, ", time.as_millis())?;
+        for pair in self.0.windows(2) {
+            write!(f, "{} {} ms, ", pair[1].0, (pair[1].1 - pair[0].1).as_millis())?;
         }
-        write!(f, "in all {} ms", self.ended.iter().map(|(_, time)| *time).sum::<Duration>().as_millis())
+        write!(f, "in all {} ms", (self.0[self.0.len() - 1].1 - self.0[0].1).as_millis())
     }
 }

@@ -3,12 +3,12 @@
 //! The drive holds a cpio archive from its first byte, and after the run another one, with what goes back to the host.
 
 use crate::archive::Archive;
-use crate::brought::Brought;
 use crate::elf;
 use crate::fetch;
 use crate::files::{self, read};
 use crate::initramfs::Contents;
 use crate::libs;
+use crate::options::Brought;
 use crate::run::Run;
 use anyhow::{bail, ensure, Context, Result};
 use run::programs::Node;

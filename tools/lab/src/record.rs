@@ -55,12 +55,10 @@ impl Recorder {
 
     /// Records a line that a node's program or kernel said.
     pub fn said(&mut self, node: usize, program: &str, text: &str, error: bool) -> Result<()> {
-        let line = Line::of_program(program, text.to_owned(), error);
         if program != Line::KERNEL {
-            let written = self.log(node, &line);
-            self.checked(written)?;
+            self.log(node, text, error).with_context(|| cannot_write(&self.folder))?;
         }
-        self.line(Some(node), line)
+        self.line(Some(node), Line::of_program(program, text.to_owned(), error))
     }
 
     /// Records what the lab did to a node, or to the run as a whole, with one word for it.
@@ -69,8 +67,7 @@ impl Recorder {
     }
 
     fn line(&mut self, node: Option<usize>, line: Line) -> Result<()> {
-        let written = self.capture.line(node, line);
-        let event = self.checked(written)?;
+        let event = self.capture.line(node, line).with_context(|| cannot_write(&self.folder))?;
         // Whoever has seen a line finds it in the file.
         self.flush()?;
         tell(&mut self.live, &mut self.terminal, &event);
@@ -78,10 +75,10 @@ impl Recorder {
     }
 
     /// Adds a line to a node's log, and to the one of its errors, which is a file as soon as there is something.
-    fn log(&mut self, node: usize, line: &Line) -> io::Result<()> {
-        let text = format!("{}\n", line.text);
+    fn log(&mut self, node: usize, text: &str, error: bool) -> io::Result<()> {
+        let text = format!("{text}\n");
         self.logs[node].write_all(text.as_bytes())?;
-        if !line.error {
+        if !error {
             return Ok(());
         }
         let errors = self.folder.join(format!("{}.err", self.capture.nodes[node]));
@@ -90,8 +87,7 @@ impl Recorder {
 
     /// Brings all that was recorded to the file.
     pub fn flush(&mut self) -> Result<()> {
-        let written = self.capture.flush();
-        self.checked(written)
+        self.capture.flush().with_context(|| cannot_write(&self.folder))
     }
 
     /// Ends the files, with a line that tells it to those who follow them. Gives their folder, which stays locked as long as
@@ -99,10 +95,6 @@ impl Recorder {
     pub fn finish(mut self) -> Result<(PathBuf, File, Counts)> {
         self.act(None, Line::END, "the end of the run")?;
         Ok((self.folder, self.lock, self.capture.counts.clone()))
-    }
-
-    fn checked<T>(&self, written: io::Result<T>) -> Result<T> {
-        written.with_context(|| cannot_write(&self.folder))
     }
 }
 

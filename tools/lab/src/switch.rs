@@ -191,12 +191,11 @@ mod tests {
     fn nothing_passes_a_cable_that_is_cut() {
         let (mut switch, mut machines) = switch();
         switch.forward(0, &frame(ALL, A));
-        assert_eq!((switch.target(&frame(A, B)), switch.target(&frame(B, A))), (Some(0), None));
         machines.iter_mut().map(receives).for_each(drop);
         switch.cut(0);
-        assert_eq!(switch.forward(0, &frame(ALL, A)), [(0, Lost::Cut)]);
-        assert_eq!(switch.forward(1, &frame(A, B)), [(0, Lost::Cut)]);
-        assert_eq!(switch.forward(1, &frame(ALL, B)), [(0, Lost::Cut)]);
+        for (port, frame) in [(0, frame(ALL, A)), (1, frame(A, B)), (1, frame(ALL, B))] {
+            assert_eq!(switch.forward(port, &frame), [(0, Lost::Cut)]);
+        }
         assert_eq!(machines.iter_mut().map(receives).collect::<Vec<_>>(), [false, false, true]);
     }
 
@@ -204,11 +203,7 @@ mod tests {
     fn a_machine_that_does_not_read_loses_frames_but_stops_nobody() {
         let (mut switch, machines) = switch();
         let large = [&frame(ALL, A)[..], &[0; 9000]].concat();
-        assert_eq!(switch.forward(0, &large), []);
-        assert!(
-            (0..2000).any(|_| switch.forward(0, &large) == [(1, Lost::Full), (2, Lost::Full)]),
-            "too much waits for both others"
-        );
+        assert!((0..2000).any(|_| switch.forward(0, &large) == [(1, Lost::Full), (2, Lost::Full)]));
         assert!(switch.streams().nth(1).unwrap().1, "frames wait");
         // Closing it would not do: a program that another test starts at this moment may hold a copy until its exec.
         machines[1].shutdown(std::net::Shutdown::Both).unwrap();

@@ -13,6 +13,8 @@ mod memory;
 pub mod page;
 mod queue_pairs;
 mod requests;
+#[cfg(test)]
+mod tests;
 
 pub use event::Run;
 pub use lesson::Lesson;

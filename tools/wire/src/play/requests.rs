@@ -14,7 +14,6 @@ struct Posted {
     used: bool,
 }
 
-#[derive(Default)]
 pub(super) struct Requests {
     /// The node's last `ibv_post_…`, whose SGE and WR follow.
     posting: HashMap<usize, (Option<String>, u64, Option<u64>)>,
@@ -45,7 +44,8 @@ impl Requests {
                 _ => {}
             }
         }
-        Ok((Requests { completions, ..Requests::default() }, logged))
+        let (posting, posted, receives) = Default::default();
+        Ok((Requests { posting, posted, receives, completions }, logged))
     }
 
     /// Takes note of a line of the log.

@@ -18,7 +18,6 @@ mod frames;
 mod growth;
 mod hostile;
 mod packets;
-mod play;
 mod profile;
 mod script;
 mod stories;

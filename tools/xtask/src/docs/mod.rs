@@ -10,6 +10,7 @@ pub mod diffs;
 pub mod drawings;
 mod excerpts;
 mod filters;
+mod generated;
 mod headers;
 mod lanes;
 mod lessons;
@@ -76,7 +77,7 @@ pub fn check(root: &Path) -> Result<()> {
         lessons::problems(&sources)?,
         diffs::problems(&sources)?,
         drawings::renew(&pages, &sources, false)?,
-        screenshots::problems(&sources)?,
+        screenshots::problems(root)?,
         site::problems(&pages, &sources)?,
     ];
     report(&[of_pages, of_all.concat()].concat())?;

@@ -112,14 +112,10 @@ impl Sources {
         self.lessons.iter().find(|lesson| lesson.number() == number)
     }
 
-    /// The same, which must be there.
-    pub fn find(&self, number: &str) -> Result<&Lesson> {
-        self.lesson(number).with_context(|| format!("there is no lesson {number}"))
-    }
-
     /// Where a change is: `lessons/04_rdma_write/changes/wrong-key.md`.
     pub fn change(&self, lesson: &str, name: &str) -> Result<String> {
-        let path = format!("lessons/{}/changes/{name}.md", self.find(lesson)?.name);
+        let folder = &self.lesson(lesson).with_context(|| format!("there is no lesson {lesson}"))?.name;
+        let path = format!("lessons/{folder}/changes/{name}.md");
         ensure!(self.path(&path).exists(), "there is no {path}");
         Ok(path)
     }

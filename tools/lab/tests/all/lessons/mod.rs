@@ -3,7 +3,6 @@
 mod common_library;
 mod going_fast;
 mod gone_peers;
-mod lossy;
 mod parameter_server;
 mod rules;
 mod servers;

@@ -69,5 +69,5 @@ fn workers_of_all_manners_leave_nothing_in_the_server() {
     // One QP is the device's own.
     let rests = "/usr/bin/rdma resource show | grep -q ' qp 1 '";
     let check = served::run(server, rests, &clients).with("deadline", "300").check();
-    served::assert_nothing_grows(&served::samples(&check), clients.len() + 1);
+    served::assert_nothing_grows(&check, clients.len() + 1);
 }

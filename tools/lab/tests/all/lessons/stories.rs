@@ -6,37 +6,22 @@ use crate::support::{assert_nothing_left_open, each, Run, CLIENT, SERVER};
 use run::story::{self, proof, Story};
 use wire::compare::Verdict;
 
-/// Runs all, each so often.
-fn told_again(times: usize) {
+#[test]
+fn every_lesson_tells_its_story() {
     let tell = |story: &Story| {
-        for time in 1..=times {
-            let run = Run::lesson(story.number(), &story.server, &story.client);
-            let run = run.with("clients", &story.clients.to_string()).with("inspect", "/usr/bin/rdma resource show");
-            let check = run.check();
-            let name = format!("{}, run {time}", story.file_name());
-            let report = check.compared(story);
-            assert_eq!(report.verdict(), Verdict::Same, "{name}: {report}");
-            let problems = proof::problems(story, &std::fs::read(&check.file).unwrap());
-            assert!(problems.is_empty(), "{name}: {problems:#?}\n{}", check.all());
-            check.outcome.inspected.keys().for_each(|node| assert_nothing_left_open(&check, node));
-            println!("{name}: {report}");
-        }
+        let run = Run::lesson(story.number(), &story.server, &story.client);
+        let run = run.with("clients", &story.clients.to_string()).with("inspect", "/usr/bin/rdma resource show");
+        let (name, check) = (story.file_name(), run.check());
+        let report = check.compared(story);
+        assert_eq!(report.verdict(), Verdict::Same, "{name}: {report}");
+        let problems = proof::problems(story, &std::fs::read(&check.file).unwrap());
+        assert!(problems.is_empty(), "{name}: {problems:#?}\n{}", check.all());
+        check.outcome.inspected.keys().for_each(|node| assert_nothing_left_open(&check, node));
     };
     // Several clients are several machines already.
     let (crowds, pairs): (Vec<_>, Vec<_>) = story::bundled().unwrap().into_iter().partition(|story| story.clients > 1);
     each(&pairs, tell);
     crowds.iter().for_each(tell);
-}
-
-#[test]
-fn every_lesson_tells_its_story() {
-    told_again(1);
-}
-
-#[test]
-#[ignore = "takes long: make test-long"]
-fn every_lesson_tells_its_story_ten_times() {
-    told_again(10);
 }
 
 #[test]

@@ -1,216 +1,195 @@
-//! What the lab does when the host is the problem: interrupted, killed, without QEMU, without space, with a broken
-//! state. Each test runs the real program in a folder of its own, as `FOLDER/debug/lab`, so that its state is its own, too.
+//! What the lab does when the host is the problem: interrupted, killed, without QEMU, without space, with a broken state.
 
-use crate::support::{machines, program, Run, CLIENT, SERVER};
+use crate::support::{lab, machines, program, Run, CLIENT, SERVER};
 use rustix::process::{kill_process, prlimit, Pid, Resource, Rlimit, Signal};
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::Once;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 /// Says `running` (the command itself is shown, too, when it starts) and goes on.
 const RUNNING: &str = "printf 'run%s\\n' ning; sleep 600";
 
-/// A lab to do harm to.
-struct Target {
-    /// Cargo's folder, or one that looks like it to the lab in it.
-    folder: PathBuf,
-    lab: PathBuf,
-    /// Its processes have this in their environment, and are found by it.
-    mark: String,
-    /// The folder of its results.
-    name: String,
-    _own: Option<tempfile::TempDir>,
+/// Cargo's folder with the lab that all tests share.
+fn shared() -> PathBuf {
+    Path::new(env!("CARGO_BIN_EXE_lab")).ancestors().nth(2).unwrap().to_owned()
 }
 
-impl Target {
-    /// One that has nothing but a kernel: it builds states of its own.
-    fn own() -> Self {
-        let shared = Self::shared("faults");
-        // A run of the shared lab first, once: it finds or downloads the kernel that all share.
-        static KERNEL: Once = Once::new();
-        KERNEL.call_once(|| assert!(shared.run("true").status.success()));
-        let own = tempfile::tempdir().unwrap();
-        fs::create_dir_all(own.path().join("debug")).unwrap();
-        fs::create_dir_all(own.path().join("lab")).unwrap();
-        let lab = own.path().join("debug/lab");
-        // `cp` writes it, and not this process, for the same reason as in `support::write_script`.
-        assert!(Command::new("cp").arg(&shared.lab).arg(&lab).status().unwrap().success());
-        symlink(shared.path("lab/kernel"), own.path().join("lab/kernel")).unwrap();
-        // Whether KVM runs is known already; asking again would take a moment.
-        let _ = fs::copy(shared.path("lab/kvm"), own.path().join("lab/kvm"));
-        let (folder, mark) = (own.path().to_owned(), own.path().display().to_string());
-        Self { folder, lab, mark, name: "exec".to_owned(), _own: Some(own) }
-    }
-
-    /// The one that all tests share, with its saved machines; its results have a folder of their own.
-    fn shared(name: &str) -> Self {
-        let lab = PathBuf::from(env!("CARGO_BIN_EXE_lab"));
-        let folder = lab.ancestors().nth(2).unwrap().to_owned();
-        let mark = format!("{} {name}", std::process::id());
-        Self { folder, lab, mark, name: name.to_owned(), _own: None }
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.folder.join(name)
-    }
-
-    /// What it has recorded.
-    fn result(&self, file: &str) -> PathBuf {
-        self.path("lab/runs").join(&self.name).join(file)
-    }
-
-    /// A lab that runs `client`.
-    fn lab(&self, client: &str) -> Command {
-        let mut command = Command::new(&self.lab);
-        command.args(["exec", "--name", &self.name, "--client", client]).env("LAB_TEST", &self.mark);
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        command
-    }
-
-    fn run(&self, client: &str) -> Output {
-        self.lab(client).output().unwrap()
-    }
-
-    /// The processes that carry its mark.
-    fn processes(&self) -> usize {
-        let mark = format!("LAB_TEST={}\0", self.mark);
-        let is_ours =
-            |pid: &Path| fs::read(pid.join("environ")).is_ok_and(|text| String::from_utf8_lossy(&text).contains(&mark));
-        fs::read_dir("/proc").unwrap().flatten().filter(|entry| is_ours(&entry.path())).count()
-    }
-
-    /// Waits until the lab has started both machines.
-    fn wait_for_machines(&self) {
-        let limit = Instant::now() + Duration::from_secs(60);
-        while self.processes() < 3 {
-            assert!(Instant::now() < limit, "no machines are started");
-            sleep(Duration::from_millis(5));
-        }
-    }
-
-    /// Waits for the last process to go; a process that was killed takes a moment to.
-    fn assert_nothing_left(&self) {
-        let limit = Instant::now() + Duration::from_secs(10);
-        while self.processes() > 0 {
-            assert!(Instant::now() < limit, "{} processes are left", self.processes());
-            sleep(Duration::from_millis(20));
-        }
-    }
-
-    /// Names in a folder that a finished lab must not leave.
-    fn leftovers(&self) -> Vec<String> {
-        let folders = ["lab/runs", "lab/state"].map(|name| self.path(name));
-        let entries = folders.iter().filter_map(|folder| fs::read_dir(folder).ok()).flatten().flatten();
-        entries
-            .map(|entry| entry.file_name().to_string_lossy().into_owned())
-            .filter(|name| name.starts_with(".new"))
-            .collect()
-    }
+/// A folder that looks like cargo's to the lab in it, which has a kernel, and builds states of its own.
+fn own() -> tempfile::TempDir {
+    // A run of the shared lab first: it finds or unpacks the kernel.
+    Run::programs().client("true").check();
+    let own = tempfile::tempdir().unwrap();
+    ["debug", "lab"].iter().for_each(|name| fs::create_dir(own.path().join(name)).unwrap());
+    // `cp` writes it, and not this process, for the same reason as in `support::write_script`.
+    let copy = |name: &str| Command::new("cp").arg(shared().join(name)).arg(own.path().join(name)).status();
+    assert!(copy("debug/lab").unwrap().success());
+    symlink(shared().join("lab/kernel"), own.path().join("lab/kernel")).unwrap();
+    // Whether KVM runs may be known already; asking again would take a moment.
+    let _ = copy("lab/kvm");
+    own
 }
 
-fn signal(child: &Child, signal: Signal) {
-    kill_process(Pid::from_child(child), signal).unwrap();
+/// The lab in such a folder runs `client`.
+fn exec(folder: &Path, name: &str, client: &str) -> Command {
+    let mut command = Command::new(folder.join("debug/lab"));
+    command.args(["exec", "--name", name, "--client", client]);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// Starts it, and waits for its machines, or until it prints this.
+fn start(mut command: Command, text: Option<&str>) -> (Child, Vec<Pid>) {
+    let mut child = command.spawn().unwrap();
+    let limit = Instant::now() + Duration::from_secs(60);
+    while machines(&child).len() < 2 {
+        assert!(Instant::now() < limit, "no machines are started");
+        sleep(Duration::from_millis(5));
+    }
+    if let Some(text) = text {
+        let mut lines = BufReader::new(child.stdout.as_mut().unwrap()).lines();
+        assert!(lines.any(|line| line.unwrap().contains(text)), "no line with {text}");
+    }
+    let machines = machines(&child);
+    (child, machines)
+}
+
+/// It ends with this status, and nothing of it is left; gives its complaint.
+fn ended((lab, machines): (Child, Vec<Pid>), status: Option<i32>) -> String {
+    let output = lab.wait_with_output().unwrap();
+    let text = error_text(&output);
+    assert_eq!(output.status.code(), status, "{text}");
+    // One that was killed takes a moment to go.
+    let limit = Instant::now() + Duration::from_secs(10);
+    let lives = |pid: &Pid| {
+        fs::read(format!("/proc/{}/cmdline", pid.as_raw_nonzero())).is_ok_and(|command| !command.is_empty())
+    };
+    while machines.iter().any(lives) {
+        assert!(Instant::now() < limit, "a machine is left");
+        sleep(Duration::from_millis(20));
+    }
+    text
+}
+
+fn signal(lab: &Child, signal: Signal) {
+    kill_process(Pid::from_child(lab), signal).unwrap();
 }
 
 fn error_text(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
+/// For a process that runs, this is a full disk.
+fn no_file_grows_beyond(bytes: u64, process: Pid) {
+    prlimit(Some(process), Resource::Fsize, Rlimit { current: Some(bytes), maximum: Some(bytes) }).unwrap();
+}
+
+/// What Wireshark's sibling reads in a run file: of each line node, program and text.
+fn tshark(file: &Path) -> String {
+    let fields = ["systemd_journal.hostname", "systemd_journal.syslog_id", "systemd_journal.message"];
+    let mut command = Command::new("tshark");
+    command.args(["-E", "separator=,", "-Y", "systemd_journal", "-T", "fields", "-r"]).arg(file);
+    let output = command.args(fields.iter().flat_map(|field| ["-e", *field])).output().unwrap();
+    assert!(output.status.success(), "{}", error_text(&output));
+    String::from_utf8(output.stdout).unwrap()
+}
+
 /// What can befall a lab that is used for the first time, and later: one after the other, for each boot takes seconds.
 #[test]
 #[ignore = "takes long: make test-long"]
 fn an_own_lab_from_its_first_boot_on() {
-    let target = Target::own();
-    a_full_disk_is_named(&target);
-    is_interrupted(&target, "booting", Signal::INT);
-    a_disk_that_fills_up_leaves_no_half_state(&target);
-    assert!(target.run("true").status.success(), "with space again, all is well");
-    is_interrupted(&target, "restoring", Signal::TERM);
-    is_interrupted(&target, "running", Signal::INT);
-    assert_eq!(fs::read_to_string(target.result("client.log")).unwrap(), "running\n", "it keeps what it has recorded");
-    a_broken_state_is_built_again(&target);
-}
+    let folder = own();
+    let folder = folder.path();
+    let states = || -> Vec<PathBuf> {
+        let entries = fs::read_dir(folder.join("lab/state")).unwrap().flatten();
+        entries.map(|entry| entry.path()).filter(|path| path.is_dir()).collect()
+    };
+    let is_interrupted = |text, with| {
+        let lab = start(exec(folder, "exec", RUNNING), text);
+        signal(&lab.0, with);
+        ended(lab, Some(130));
+        let is_scratch = |path: &PathBuf| path.to_string_lossy().contains("/.new-");
+        assert!(!states().iter().any(is_scratch), "{:?}", states());
+    };
+    // Already the file for a machine's drive, which is empty but large, is too much.
+    let full =
+        format!("trap '' XFSZ; ulimit -f $((66 * 2048)); exec {}/debug/lab exec --client true", folder.display());
+    let output = Command::new("sh").args(["-c", &full]).output().unwrap();
+    assert_eq!(output.status.code(), Some(3), "{}", error_text(&output));
+    assert!(error_text(&output).contains("cannot create a temporary file"), "{}", error_text(&output));
 
-/// It leaves nothing running, at any moment.
-fn is_interrupted(target: &Target, moment: &str, with: Signal) {
-    let mut child = target.lab(RUNNING).spawn().unwrap();
-    match moment {
-        "running" => wait_for_line(&mut child, "running"),
-        _ => target.wait_for_machines(),
+    is_interrupted(None, Signal::INT);
+    // There is room until the states are written: the machines' memory is in files that have their size already.
+    let lab = start(exec(folder, "exec", "true"), None);
+    lab.1.iter().for_each(|machine| no_file_grows_beyond(64 << 10, *machine));
+    ended(lab, Some(3));
+    assert!(states().is_empty(), "{:?}", states());
+
+    let run = || exec(folder, "exec", "true").output().unwrap();
+    assert!(run().status.success(), "with space again, all is well");
+    is_interrupted(None, Signal::TERM);
+    is_interrupted(Some("running"), Signal::INT);
+    assert_eq!(fs::read_to_string(folder.join("lab/runs/exec/client.log")).unwrap(), "running\n", "what was recorded");
+
+    let [state] = &states()[..] else { panic!("one state") };
+    fs::write(state.join("1.state"), b"this is not a machine").unwrap();
+    // Of those that other versions left behind, and that a killed lab had begun, two are kept.
+    for name in ["0123456789abcdef", "123456789abcdef0", "23456789abcdef01", ".new-killed"] {
+        fs::create_dir(folder.join("lab/state").join(name)).unwrap();
     }
-    signal(&child, with);
-    let output = child.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(130), "{moment}: {}", error_text(&output));
-    target.assert_nothing_left();
-    assert_eq!(target.leftovers(), [""; 0], "{moment}");
+    let output = run();
+    assert!(output.status.success() && error_text(&output).contains("building them again"), "{}", error_text(&output));
+    assert!(states().contains(state) && states().len() == 3, "{:?}", states());
 }
 
 #[test]
 fn a_killed_lab_takes_its_machines_along() {
-    let target = Target::shared("faults-killed-lab");
-    let mut child = target.lab(RUNNING).spawn().unwrap();
-    wait_for_line(&mut child, "running");
-    assert!(target.processes() >= 3, "the lab and two machines");
-    signal(&child, Signal::KILL);
-    child.wait().unwrap();
-    target.assert_nothing_left();
-    let told = tshark(&target.result("wire.pcapng"));
+    let name = "faults-killed-lab";
+    let lab = start(exec(&shared(), name, RUNNING), Some("running"));
+    signal(&lab.0, Signal::KILL);
+    ended(lab, None);
+    let told = tshark(&shared().join("lab/runs").join(name).join("wire.pcapng"));
     assert!(told.lines().any(|line| line == "client,printf,running"), "{told}");
-    assert!(target.run("true").status.success(), "the next run is not disturbed");
+    assert!(exec(&shared(), name, "true").output().unwrap().status.success(), "the next run is not disturbed");
 }
 
 #[test]
 #[ignore = "takes long: make test-long"]
 fn a_killed_machine_ends_the_run_with_its_last_words_and_the_record() {
-    let target = Target::shared("faults-killed-machine");
-    let mut child =
-        target.lab("echo '<3>the end is near' >/dev/kmsg; sleep 1; printf 'run%s\\n' ning; sleep 600").spawn().unwrap();
-    wait_for_line(&mut child, "running");
-    let client = machines(&child)[1];
-    kill_process(client, Signal::KILL).unwrap();
-    let output = child.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(3), "{}", error_text(&output));
+    let name = "faults-killed-machine";
+    let last_words = format!("echo '<3>the end is near' >/dev/kmsg; sleep 1; {RUNNING}");
+    let lab = start(exec(&shared(), name, &last_words), Some("running"));
+    kill_process(lab.1[1], Signal::KILL).unwrap();
+    let text = ended(lab, Some(3));
     for wanted in ["the client's machine ended by itself", "signal: 9", "the end is near"] {
-        assert!(error_text(&output).contains(wanted), "no {wanted:?} in {}", error_text(&output));
+        assert!(text.contains(wanted), "no {wanted:?} in {text}");
     }
-    let told = tshark(&target.result("wire.pcapng"));
+    let told = tshark(&shared().join("lab/runs").join(name).join("wire.pcapng"));
     assert!(told.contains("client,kernel,[") && told.contains(",lab,QEMU ended"), "{told}");
-    target.assert_nothing_left();
 }
 
 #[test]
 #[ignore = "takes long: make test-long"]
 fn a_disk_that_is_full_in_the_middle_of_a_run_ends_it_and_leaves_whole_blocks() {
-    let target = Target::shared("faults-full-disk");
-    let flood = "echo ready; sleep 2; dd if=/dev/zero bs=64k count=1000 | nc server 9000";
-    let arguments =
-        ["exec", "--name", &target.name, "--server", "sleep 60 | nc -l -p 9000 >/dev/null", "--client", flood];
+    let name = "faults-full-disk";
     // A process that does not ignore this signal ends with the first write that is too long.
     let mut command = Command::new("sh");
-    command.args(["-c", "trap '' XFSZ; exec \"$0\" \"$@\""]).arg(&target.lab).args(arguments);
-    command.env("LAB_TEST", &target.mark).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().unwrap();
-    wait_for_line(&mut child, " ready ");
+    command.args(["-c", "trap '' XFSZ; exec \"$0\" \"$@\""]).arg(lab().get_program()).args(["exec", "--name", name]);
+    command.args(["--server", "sleep 60 | nc -l -p 9000 >/dev/null", "--client"]);
+    command.arg("echo ready; sleep 2; dd if=/dev/zero bs=64k count=1000 | nc server 9000");
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let lab = start(command, Some(" ready "));
     let limit = 10 << 20;
-    no_file_grows_beyond(limit, Pid::from_child(&child));
-    let output = child.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(3), "{}", error_text(&output));
-    assert!(error_text(&output).contains("cannot write the results to"), "{}", error_text(&output));
-    assert!(error_text(&output).contains("is the disk full?"), "{}", error_text(&output));
-    let file = target.result("wire.pcapng");
+    no_file_grows_beyond(limit, Pid::from_child(&lab.0));
+    let text = ended(lab, Some(3));
+    assert!(text.contains("cannot write the results to") && text.contains("is the disk full?"), "{text}");
+    let file = shared().join("lab/runs").join(name).join("wire.pcapng");
     assert!(fs::metadata(&file).unwrap().len() > limit / 2, "most of it was recorded");
     let told = tshark(&file);
     assert!(told.contains("client,lab,echo ready"), "{told}");
-    target.assert_nothing_left();
-}
-
-/// For a process that runs, this is a full disk.
-fn no_file_grows_beyond(bytes: u64, process: Pid) {
-    prlimit(Some(process), Resource::Fsize, Rlimit { current: Some(bytes), maximum: Some(bytes) }).unwrap();
 }
 
 /// A broken kernel is a failure of what was run on it, and no program's exit status tells.
@@ -232,73 +211,17 @@ fn a_kernel_that_breaks_is_told_with_its_own_words() {
     assert!(check.outcome.trouble.clone().unwrap().contains("BUG: one that is only said"), "{}", check.all());
 }
 
-/// What Wireshark's sibling reads in a run file: of each line node, program and text.
-fn tshark(file: &Path) -> String {
-    let fields = ["systemd_journal.hostname", "systemd_journal.syslog_id", "systemd_journal.message"];
-    let mut command = Command::new("tshark");
-    command.args(["-E", "separator=,", "-Y", "systemd_journal", "-T", "fields", "-r"]).arg(file);
-    let output = command.args(fields.iter().flat_map(|field| ["-e", *field])).output().unwrap();
-    assert!(output.status.success(), "{}", error_text(&output));
-    String::from_utf8(output.stdout).unwrap()
-}
-
-fn wait_for_line(child: &mut Child, text: &str) {
-    use std::io::{BufRead, BufReader};
-    let mut lines = BufReader::new(child.stdout.as_mut().unwrap()).lines();
-    assert!(lines.any(|line| line.unwrap().contains(text)), "no line with {text}");
-}
-
-fn a_broken_state_is_built_again(target: &Target) {
-    let states = || -> Vec<PathBuf> {
-        let entries = fs::read_dir(target.path("lab/state")).unwrap().flatten();
-        entries.map(|entry| entry.path()).filter(|path| path.is_dir()).collect()
-    };
-    let [state] = &states()[..] else { panic!("one state") };
-    fs::write(state.join("1.state"), b"this is not a machine").unwrap();
-    // Of those that other versions left behind, and that a killed lab had begun, two are kept.
-    for name in ["0123456789abcdef", "123456789abcdef0", "23456789abcdef01", ".new-killed"] {
-        fs::create_dir(target.path("lab/state").join(name)).unwrap();
-    }
-    let output = target.run("echo fine");
-    assert!(output.status.success(), "{}", error_text(&output));
-    assert!(error_text(&output).contains("building them again"), "{}", error_text(&output));
-    assert!(states().contains(state) && states().len() == 3, "{:?}", states());
-    target.assert_nothing_left();
-}
-
 #[test]
 #[ignore = "takes long: make test-long"]
 fn a_host_without_qemu_is_told_what_to_do() {
-    let target = Target::own();
-    let tools = tempfile::tempdir().unwrap();
+    let (folder, tools) = (own(), tempfile::tempdir().unwrap());
     for name in ["busybox", "ip", "tc", "rdma", "date"] {
         symlink(program(name), tools.path().join(name)).unwrap();
     }
-    let output = target.lab("true").env("PATH", tools.path()).output().unwrap();
-    assert_eq!(output.status.code(), Some(3));
+    let output = exec(folder.path(), "exec", "true").env("PATH", tools.path()).output().unwrap();
     let text = error_text(&output);
+    assert_eq!(output.status.code(), Some(3), "{text}");
     assert!(text.contains("cannot find the program `qemu-system-") && text.contains("make setup"), "{text}");
-}
-
-/// Already the file for a machine's drive, which is empty but large, is too much.
-fn a_full_disk_is_named(target: &Target) {
-    let shell = format!("trap '' XFSZ; ulimit -f $((66 * 2048)); exec {} exec --client true", target.lab.display());
-    let mut command = Command::new("sh");
-    let output = command.args(["-c", &shell]).env("LAB_TEST", &target.mark).output().unwrap();
-    assert_eq!(output.status.code(), Some(3), "{}", error_text(&output));
-    assert!(error_text(&output).contains("cannot create a temporary file"), "{}", error_text(&output));
-}
-
-/// There is room until the states are written: the machines' memory is in files that have their size already.
-fn a_disk_that_fills_up_leaves_no_half_state(target: &Target) {
-    let child = target.lab("true").spawn().unwrap();
-    target.wait_for_machines();
-    machines(&child).into_iter().for_each(|machine| no_file_grows_beyond(64 << 10, machine));
-    let output = child.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(3), "{}", error_text(&output));
-    target.assert_nothing_left();
-    let states = || fs::read_dir(target.path("lab/state")).unwrap().flatten().filter(|entry| entry.path().is_dir());
-    assert_eq!(states().count(), 0);
 }
 
 /// The server would be given half a minute.

@@ -1,7 +1,6 @@
 //! The Makefile with invented programs, which say how they were called: all that is given arrives as it was typed.
 
-use crate::support;
-
+use crate::support::write_script;
 use std::env;
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -23,33 +22,27 @@ struct Checkout {
 impl Checkout {
     fn new(target: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let target = folder.path().join(target);
-        let checkout = Self { folder, target };
-        for folder in [
-            "tools/lab",
-            "lessons/04_rdma_write",
-            "lessons/09_parameter_server",
-            "tools/book",
-            "tools/wire",
-            "captures",
-            "bin",
-        ] {
+        let checkout = Self { target: folder.path().join(target), folder };
+        for folder in ["lessons/04_rdma_write", "lessons/09_parameter_server", "tools/wire", "captures"] {
             fs::create_dir_all(checkout.path(folder)).unwrap();
         }
         symlink(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../Makefile"), checkout.path("Makefile")).unwrap();
-        support::write_script(&checkout.path("tools/lab/setup.sh"), "");
-        support::write_script(&checkout.path("tools/book/tools.sh"), "");
-        for file in ["tools/lab/capture.sh", "bin/node", "bin/cargo-fuzz"] {
-            support::write_script(&checkout.path(file), SAY);
+        for (file, text) in [
+            ("tools/lab/setup.sh", ""),
+            ("tools/book/tools.sh", ""),
+            ("tools/lab/capture.sh", SAY),
+            ("bin/node", SAY),
+            ("bin/cargo-fuzz", SAY),
+            // Says nothing where make builds: what it has built is said after that.
+            ("bin/cargo", &format!("[ $1 = build ] || {{ {SAY}; }}")),
+        ] {
+            write_script(&checkout.path(file), text);
         }
-        // Says nothing where make builds: what it has built is said after that.
-        support::write_script(&checkout.path("bin/cargo"), &format!("[ $1 = build ] || {{ {SAY}; }}"));
-        fs::create_dir_all(checkout.target.join("debug")).unwrap();
         for program in ["lab", "device", "course", "wire", "lesson-04"] {
-            support::write_script(&checkout.target.join("debug").join(program), SAY);
+            write_script(&checkout.target.join("debug").join(program), SAY);
         }
         // What it is given stands in its environment.
-        support::write_script(&checkout.target.join("debug/xtask"), r#"printf '[%s]' "$1" "$REPOSITORY"; echo"#);
+        write_script(&checkout.target.join("debug/xtask"), r#"printf '[%s]' "$1" "$REPOSITORY"; echo"#);
         checkout
     }
 

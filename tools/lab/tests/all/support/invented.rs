@@ -3,12 +3,21 @@
 use super::{program, write_script};
 use std::fs;
 use std::os::unix::fs::{symlink, PermissionsExt};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
 use tempfile::TempDir;
 
 /// What every machine has, and the scripts themselves use.
 const BASICS: &str = "sh dirname head grep sed cat awk tr cut sort paste mkdir mv rm ln touch flock sleep tar chmod";
+
+/// It ends with this status; gives what it printed on both streams.
+pub fn ends(script: Child, status: i32) -> String {
+    let output = script.wait_with_output().unwrap();
+    let text = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+    assert_eq!(output.status.code(), Some(status), "{text}");
+    text
+}
 
 /// A file of tools/lab/.
 fn read(name: &str) -> String {
@@ -41,22 +50,28 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// One that has all of tools/lab/needs.txt, and then is edited.
-    pub fn new(edits: &[&str]) -> Self {
+    /// One with these commands of this host, and nothing else.
+    pub fn with(commands: &str) -> Self {
         let machine = Self { folder: tempfile::tempdir().unwrap() };
         fs::set_permissions(machine.path(""), fs::Permissions::from_mode(0o755)).unwrap();
         fs::create_dir_all(machine.path("usr/bin")).unwrap();
         // Each invented command is this program, which then does what its own script says.
         write_script(&machine.path("command"), "[ ! -e \"$0.script\" ] || . \"$0.script\"");
-        for name in BASICS.split_whitespace() {
+        for name in commands.split_whitespace() {
             symlink(program(name), machine.path("usr/bin").join(name)).unwrap();
         }
+        for script in ["setup.sh", "doctor.sh", "capture.sh", "needs.sh", "needs.txt"] {
+            machine.edit(&[&format!("a checkout/tools/lab/{script}={}", read(script))]);
+        }
+        machine
+    }
+
+    /// One that has all of tools/lab/needs.txt, and then is edited.
+    pub fn new(edits: &[&str]) -> Self {
+        let machine = Self::with(BASICS);
         for file in needs().iter().flat_map(|need| need[2].split_whitespace()).map(path_of) {
             let command = file.strip_prefix("usr/bin/").map(|name| format!("${name}="));
             machine.edit(&[&command.unwrap_or(format!("{file}="))]);
-        }
-        for script in ["setup.sh", "doctor.sh", "needs.sh", "needs.txt"] {
-            machine.edit(&[&format!("a checkout/tools/lab/{script}={}", read(script))]);
         }
         machine.edit(&[
             "$uname=case $1 in -m) echo x86_64 ;; *) echo 6.1.0-40-amd64 ;; esac",
@@ -91,12 +106,14 @@ impl Machine {
         self
     }
 
-    /// One of the checkout's scripts, to be run on this machine. In a background job SIGINT is ignored, and a shell cannot
-    /// undo that for itself, but `env` can.
-    pub fn script(&self, name: &str) -> Command {
+    /// One of the checkout's scripts, to be run on this machine with these words. In a background job SIGINT is ignored, and a shell
+    /// cannot undo that for itself, but `env` can.
+    pub fn script(&self, name: &str, words: &str) -> Command {
         let mut command = Command::new("/usr/bin/env");
         command.args(["--default-signal=INT", "/bin/sh"]).arg(self.path("a checkout/tools/lab").join(name)).env_clear();
         command.env("PATH", self.path("usr/bin")).env("DOCTOR_ROOT", self.folder.path()).env("HOME", "/home/you");
+        command.args(words.split_whitespace()).current_dir(self.folder.path()).process_group(0);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }
 }

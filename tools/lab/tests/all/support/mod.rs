@@ -7,6 +7,7 @@ use run::file::Event;
 use rustix::process::{kill_process_group, Pid, Signal};
 use serde::Deserialize;
 use std::collections::BTreeMap;
+use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -115,11 +116,11 @@ pub fn program(name: &str) -> String {
     String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
 
-/// A script that can be run at once. `install` writes it, and not this process: a program that another test starts at
+/// A script that can be run at once, in a folder that is made if need be. `install` writes it, and not this process: a program that another test starts at
 /// the same moment would hold the open file until its exec, and the kernel runs no file that is open for writing.
 pub fn write_script(path: &Path, text: &str) {
     let mut install = Command::new("install");
-    let mut child = install.args(["-m", "755", "/dev/stdin"]).arg(path).stdin(Stdio::piped()).spawn().unwrap();
+    let mut child = install.args(["-D", "-m", "755", "/dev/stdin"]).arg(path).stdin(Stdio::piped()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(format!("#!/bin/sh\n{text}\n").as_bytes()).unwrap();
     assert!(child.wait().unwrap().success(), "install {}", path.display());
 }
@@ -140,6 +141,8 @@ pub fn interrupt(leader: &Child) {
 
 /// The lab's machines, the server's first.
 pub fn machines(lab: &Child) -> Vec<Pid> {
-    let children = std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", lab.id())).unwrap();
-    children.split_whitespace().map(|pid| Pid::from_raw(pid.parse().unwrap()).unwrap()).collect()
+    let children = fs::read_to_string(format!("/proc/{0}/task/{0}/children", lab.id())).unwrap();
+    let command = |pid: &&str| fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let machines = children.split_whitespace().filter(|pid| command(pid).contains("qemu-system"));
+    machines.map(|pid| Pid::from_raw(pid.parse().unwrap()).unwrap()).collect()
 }
