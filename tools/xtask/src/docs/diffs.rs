@@ -30,7 +30,7 @@ pub fn problems(sources: &Sources) -> Result<Vec<String>> {
     let mut problems = Vec::new();
     for (number, most, _) in BUDGET {
         let at = sources.lessons.iter().position(|lesson| lesson.number() == number);
-        let Some([old, new]) = at.and_then(|at| sources.lessons.get(at - 1..=at)) else { continue };
+        let Some([old, new]) = at.and_then(|at| sources.lessons.get(at.checked_sub(1)?..=at)) else { continue };
         let Diff { removed, .. } = diff(sources, old, new)?;
         if removed > most {
             problems.push(format!(

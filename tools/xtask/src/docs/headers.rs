@@ -78,16 +78,8 @@ pub fn is_word(c: char) -> bool {
 
 /// Blanks only where two words would grow together.
 fn squeeze(code: &str) -> String {
-    let mut squeezed = String::new();
-    let mut gap = false;
-    for c in code.chars() {
-        if !c.is_whitespace() {
-            if gap && is_word(c) && squeezed.ends_with(is_word) {
-                squeezed.push(' ');
-            }
-            squeezed.push(c);
-        }
-        gap = c.is_whitespace();
-    }
-    squeezed
+    code.split_whitespace().fold(String::new(), |text, word| {
+        let gap = if text.ends_with(is_word) && word.starts_with(is_word) { " " } else { "" };
+        text + gap + word
+    })
 }
