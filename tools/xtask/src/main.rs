@@ -8,7 +8,7 @@ mod site;
 use anyhow::{ensure, Context, Result};
 use clap::{Parser, Subcommand};
 use std::env;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
 /// Keeps code, docs and captures in step.
@@ -52,13 +52,11 @@ fn work(work: Work) -> Result<()> {
         Work::Record { lesson } => record::record(&root, lesson.as_deref()),
         Work::Docs { check: true } => docs::check(&root),
         Work::Docs { check: false } => docs::write(&root),
-        Work::Site => site::build(&root, &target(&root), env::var("REPOSITORY").ok().as_deref()),
+        Work::Site => {
+            let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
+            site::build(&root, &target, env::var("REPOSITORY").ok().as_deref())
+        }
     }
-}
-
-/// Where cargo, and all that is built here, puts its results.
-fn target(root: &Path) -> PathBuf {
-    env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from)
 }
 
 /// What a program prints.

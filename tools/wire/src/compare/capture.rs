@@ -1,7 +1,6 @@
 //! A capture as a comparison sees it: its connections, and a count of the rest. Packets are read and forgotten.
 
 use super::conversation::Conversation;
-use super::report::plural;
 use super::stream::Stream;
 use roce::cm::Kind;
 use roce::icrc::Icrc;
@@ -22,25 +21,6 @@ pub(super) struct Recorded<'a> {
     pub packet: Packet<'a>,
 }
 
-/// How many there are, and the frame of the first.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Tally {
-    count: u64,
-    first: u64,
-}
-
-impl Tally {
-    fn add(&mut self, frame: u64) {
-        self.first = if self.count == 0 { frame } else { self.first };
-        self.count += 1;
-    }
-
-    /// `3 packets`, and the frame of the first; None if there are none.
-    pub(super) fn some(self) -> Option<(String, u64)> {
-        (self.count > 0).then(|| (plural(self.count, "packet"), self.first))
-    }
-}
-
 /// The connections of a capture that are to be compared.
 #[derive(Debug, Default)]
 pub struct Capture {
@@ -51,15 +31,15 @@ pub struct Capture {
     /// Frames that are not RoCEv2, by what they are.
     pub(super) others: BTreeMap<&'static str, u64>,
     /// Frames of which the recording lacks the end.
-    pub(super) cut: Tally,
+    pub(super) cut: Vec<u64>,
     /// Frames whose ICRC does not fit, though nobody did that on purpose.
-    pub(super) bad: Tally,
+    pub(super) bad: Vec<u64>,
     /// Packets that this tool does not decode, and the first in words.
-    pub(super) unknown: (Tally, Option<String>),
+    pub(super) unknown: (Vec<u64>, Option<String>),
     /// Congestion notifications: they ask for a slower pace, and tell nothing else.
     pub(super) congestion: u64,
     /// Packets that belong to no connection whose beginning the capture has.
-    pub(super) strays: Tally,
+    pub(super) strays: Vec<u64>,
     /// The machines that sent packets.
     pub(super) senders: BTreeSet<IpAddr>,
     /// True if packets have comments with the steps of a lesson. Only bundled captures have.
@@ -82,8 +62,8 @@ impl Capture {
                     let step = step.filter(|step| !step.is_empty()).map(String::from);
                     capture.commented |= step.is_some();
                     match packet.icrc() {
-                        Icrc::Bad if !comment.contains("lab: ") => capture.bad.add(record.number),
-                        Icrc::Cut => capture.cut.add(record.number),
+                        Icrc::Bad if !comment.contains("lab: ") => capture.bad.push(record.number),
+                        Icrc::Cut => capture.cut.push(record.number),
                         _ => {}
                     }
                     capture.packet(&Recorded { number: record.number, step, packet }, &mut tracker);
@@ -111,22 +91,21 @@ impl Capture {
                 }
                 return self.conversations[seen.connection].take(recorded, seen);
             }
-            (_, None) => return self.strays.add(recorded.number),
+            (_, None) => return self.strays.push(recorded.number),
         };
-        self.unknown.0.add(recorded.number);
+        self.unknown.0.push(recorded.number);
         self.unknown.1.get_or_insert(unknown);
     }
 
     /// Where there are connections with a beginning, those without one are the end of an earlier run.
     fn leave_out_what_began_before(&mut self) {
-        if !self.begins() {
-            return;
+        if self.begins() {
+            let (begun, older): (Vec<_>, Vec<_>) =
+                std::mem::take(&mut self.conversations).into_iter().partition(Conversation::has_request);
+            let streams = older.iter().flat_map(|conversation| &conversation.streams);
+            self.strays.extend(streams.flat_map(|stream| &stream.requests).map(|request| request.frame));
+            self.conversations = begun;
         }
-        for conversation in self.conversations.iter().filter(|conversation| !conversation.has_request()) {
-            let requests = conversation.streams.iter().flat_map(|stream| &stream.requests);
-            requests.for_each(|request| self.strays.add(request.frame));
-        }
-        self.conversations.retain(Conversation::has_request);
     }
 
     /// What else there is, as `2 ARP`.

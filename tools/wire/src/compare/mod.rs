@@ -135,7 +135,7 @@ fn summary(reference: &[Conversation]) -> String {
 
 /// Packets that were not looked at.
 fn left_out(capture: &Capture) -> Option<String> {
-    let strays = capture.strays.some().map(|(packets, first)| {
+    let strays = quality::some(&capture.strays).map(|(packets, first)| {
         format!("{packets} of connections that began before the capture (the first is frame {first})")
     });
     let congestion = (capture.congestion > 0).then(|| plural(capture.congestion, "congestion notification"));

@@ -2,6 +2,7 @@
 
 use super::capture::Capture;
 use super::conversation::Conversation;
+use super::report::plural;
 use roce::cm::Kind;
 use roce::track::Side;
 
@@ -11,25 +12,24 @@ pub(super) fn problems(capture: &Capture) -> Vec<String> {
         return vec![problem];
     }
     let mut found = Vec::new();
-    if let Some((packets, first)) = capture.cut.some() {
+    if let Some((packets, first)) = some(&capture.cut) {
         let remedy = "Record whole frames: tcpdump -s 0";
         found.push(format!("A snap length cut the end off {packets}, first off frame {first}. {remedy}"));
     }
-    if let Some((packets, first)) = capture.bad.some() {
+    if let Some((packets, first)) = some(&capture.bad) {
         let look = format!("look at it with `wire show FILE --packet {first}`");
         found.push(format!("A wrong ICRC in {packets}, first in frame {first}: its receiver drops it; {look}"));
     }
     // What is not understood may be anything, so nothing is said about it.
-    if let (Some((packets, first)), Some(what)) = (capture.unknown.0.some(), &capture.unknown.1) {
+    if let (Some((packets, first)), Some(what)) = (some(&capture.unknown.0), &capture.unknown.1) {
         found.push(format!("This tool does not decode {packets}, the first is frame {first} with {what}"));
     }
-    let stray = capture.strays.some();
     let answered = |kind| capture.conversations.iter().any(|conversation| conversation.step(kind).is_some());
-    let went_on = answered(Kind::ReadyToUse) || answered(Kind::ConnectReply) || stray.is_some();
+    let went_on = answered(Kind::ReadyToUse) || answered(Kind::ConnectReply) || !capture.strays.is_empty();
     if let Some(sender) = capture.senders.first().filter(|_| capture.senders.len() == 1 && went_on) {
         found.push(format!("All packets come from {sender}: the capture has one direction only. Record both"));
     }
-    if let Some((_, first)) = stray.filter(|_| capture.conversations.is_empty()) {
+    if let Some(first) = capture.strays.first().filter(|_| capture.conversations.is_empty()) {
         let remedy = "Start to record before the client starts";
         found.push(format!("The capture begins in the middle: frame {first} has no request (REQ) before it. {remedy}"));
     }
@@ -38,6 +38,11 @@ pub(super) fn problems(capture: &Capture) -> Vec<String> {
         found.extend(capture.conversations.iter().find_map(lost));
     }
     found
+}
+
+/// `3 packets`, and the frame of the first; None if there are none.
+pub(super) fn some(frames: &[u64]) -> Option<(String, u64)> {
+    Some((plural(frames.len() as u64, "packet"), *frames.first()?))
 }
 
 fn nothing_to_see(capture: &Capture) -> Option<String> {

@@ -6,7 +6,7 @@
 
 use super::requests::Requests;
 use roce::opcode::{Operation, Part};
-use roce::packet::Packet;
+use roce::packet::{Packet, Remote};
 use roce::track::Seen;
 use run::capture::Error;
 use run::said::Said;
@@ -50,6 +50,7 @@ struct Message {
     atomic: Option<(Operation, u64, u64)>,
 }
 
+#[derive(Default)]
 pub(super) struct Memory {
     regions: Vec<Region>,
     access: HashMap<usize, String>,
@@ -63,8 +64,7 @@ pub(super) struct Memory {
 impl Memory {
     pub(super) fn new(file: &[u8], nodes: &[String]) -> Result<Memory, Error> {
         let (requests, logged) = Requests::new(file, nodes)?;
-        let (regions, access, messages, gone) = Default::default();
-        Ok(Memory { regions, access, requests, messages, gone, logged })
+        Ok(Memory { requests, logged, ..Memory::default() })
     }
 
     /// Takes note of a line of the log.
@@ -142,20 +142,16 @@ impl Memory {
         };
         let local = self.requests.take(sender, word, remote.map(|remote| remote.va));
         let local = local.map(|addr| (sender, addr));
+        // A WRITE with immediate data takes a receive, and puts nothing there.
+        let takes = remote.is_none() || packet.opcode.name.contains("Immediate");
+        let receive = takes.then(|| self.requests.receive(receiver, packet.bth.dest_qp)).flatten();
         let there = match remote {
-            Some(remote) => {
+            Some(Remote { va, r_key }) => {
                 let length = packet.dma_length().unwrap_or(8);
-                self.opened(receiver, remote.va, u64::from(length), u64::from(remote.r_key), operation, changes)
+                self.opened(receiver, va, u64::from(length), u64::from(r_key), operation, changes)
             }
-            None => {
-                let addr = self.requests.receive(receiver, packet.bth.dest_qp);
-                addr.map(|addr| (receiver, addr))
-            }
+            None => receive.map(|addr| (receiver, addr)),
         };
-        if remote.is_some() && packet.opcode.name.contains("Immediate") {
-            // It takes a receive, and puts nothing there.
-            self.requests.receive(receiver, packet.bth.dest_qp);
-        }
         let atomic = packet.atomic_operands().map(|(swap_add, compare)| (operation, swap_add, compare));
         let (from, to) = match operation {
             Operation::Send | Operation::Write => (local, there),
@@ -175,30 +171,25 @@ impl Memory {
         changes: &mut Vec<Change>,
     ) -> Option<(usize, u64)> {
         let writes = operation != Operation::ReadRequest;
-        let opens = |region: &Region| region.node == node && region.rkey == rkey && (region.writable || !writes);
-        if let Some(region) = self.regions.iter().rposition(|region| opens(region) && addr >= region.addr) {
-            let end = addr.saturating_add(len) - self.regions[region].addr;
-            if self.logged.contains(&node) || end <= self.regions[region].len {
-                return (end <= self.regions[region].len).then_some((node, addr));
-            }
-        }
-        if self.logged.contains(&node) || len == 0 {
-            return None;
+        let opens = |region: &Region| {
+            region.node == node && region.rkey == rkey && (region.writable || !writes) && region.addr <= addr
+        };
+        let known = self.regions.iter().rposition(opens);
+        let at = |region: usize| addr - self.regions[region].addr;
+        let is_inside = known.is_some_and(|region| at(region).saturating_add(len) <= self.regions[region].len);
+        if is_inside || self.logged.contains(&node) || len == 0 {
+            return is_inside.then_some((node, addr));
         }
         // The packet is all that is known.
-        let first = self
-            .regions
-            .iter()
-            .rposition(|region| opens(region) && addr >= region.addr && addr - region.addr < 1 << 20);
-        let region = first.unwrap_or_else(|| {
+        let region = known.filter(|region| at(*region) < 1 << 20).unwrap_or(self.regions.len());
+        if region == self.regions.len() {
             self.regions.push(Region { node, addr, len, rkey, writable: true });
-            self.regions.len() - 1
-        });
+        }
         let known = &mut self.regions[region];
         known.len = known.len.max(addr - known.addr + len);
-        let (start, len) = (format!("{:#x}", known.addr), known.len);
+        let (addr_of, len) = (format!("{:#x}", known.addr), known.len);
         let (lkey, rkey) = (String::new(), format!("{rkey:#x}"));
-        changes.push(Change::Region { region, node, addr: start, len, lkey, rkey, access: String::new() });
+        changes.push(Change::Region { region, node, addr: addr_of, len, lkey, rkey, access: String::new() });
         Some((node, addr))
     }
 

@@ -13,8 +13,6 @@ mod memory;
 pub mod page;
 mod queue_pairs;
 mod requests;
-#[cfg(test)]
-mod tests;
 
 pub use event::Run;
 pub use lesson::Lesson;

@@ -26,13 +26,6 @@ fn reached(state: &str) -> usize {
     WAY.iter().position(|place| *place == state).unwrap_or(WAY.len())
 }
 
-#[cfg(test)]
-impl State {
-    pub(super) fn state(&self) -> (u64, &str) {
-        (self.qpn, &self.state)
-    }
-}
-
 #[derive(Debug, Default)]
 pub(super) struct QueuePairs {
     /// By node and number.

@@ -14,6 +14,7 @@ struct Posted {
     used: bool,
 }
 
+#[derive(Default)]
 pub(super) struct Requests {
     /// The node's last `ibv_post_…`, whose SGE and WR follow.
     posting: HashMap<usize, (Option<String>, u64, Option<u64>)>,
@@ -44,8 +45,7 @@ impl Requests {
                 _ => {}
             }
         }
-        let (posting, posted, receives) = Default::default();
-        Ok((Requests { posting, posted, receives, completions }, logged))
+        Ok((Requests { completions, ..Requests::default() }, logged))
     }
 
     /// Takes note of a line of the log.

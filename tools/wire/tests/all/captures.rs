@@ -1,22 +1,8 @@
 //! Captures in every variant of the two formats are read; damaged ones are refused with the offset.
 
-use crate::frames;
+use crate::files::{self, frames, written, Piece, Recorded};
+use crate::frames::conversation;
 use roce::LinkType;
-use run::capture::{Error, Reader};
-use run::pcapng::{Section, Writer};
-
-type Packet = (Option<u64>, LinkType, Vec<u8>, usize, Option<String>);
-
-fn read(bytes: &[u8]) -> Result<Vec<Packet>, Error> {
-    let mut reader = Reader::new(bytes)?;
-    let mut packets = Vec::new();
-    while let Some(record) = reader.next()? {
-        assert_eq!(record.number, packets.len() as u64 + 1);
-        let comment = record.comment.map(String::from);
-        packets.push((record.time_ns, record.link, record.data.to_vec(), record.length, comment));
-    }
-    Ok(packets)
-}
 
 fn u32s(big: bool, values: &[u32]) -> Vec<u8> {
     values.iter().flat_map(|value| if big { value.to_be_bytes() } else { value.to_le_bytes() }).collect()
@@ -34,11 +20,10 @@ fn pcap(big: bool, magic: u32, link: u32) -> Vec<u8> {
 fn pcap_in_both_byte_orders_and_both_units() {
     for big in [false, true] {
         for (magic, unit) in [(0xa1b2_c3d4, 1000), (0xa1b2_3c4d, 1)] {
-            let packets = read(&pcap(big, magic, 101)).unwrap();
-            let first = (Some(7_000_000_000 + 5 * unit), LinkType::RAW, vec![1, 2, 3], 100, None);
-            assert_eq!(packets[0], first);
-            assert_eq!(packets[1].0, Some(8_000_000_000 + 6 * unit));
-            assert_eq!(packets.len(), 2);
+            let raw =
+                |ns, data: &[u8]| Recorded { link: LinkType::RAW, time_ns: Some(ns), ..Recorded::of(data.to_vec()) };
+            let first = Recorded { length: 100, ..raw(7_000_000_000 + 5 * unit, &[1, 2, 3]) };
+            assert_eq!(frames(&pcap(big, magic, 101)), [first, raw(8_000_000_000 + 6 * unit, &[])]);
         }
     }
 }
@@ -87,12 +72,10 @@ fn pcapng_in_both_byte_orders_with_every_clock() {
             enhanced(big, 3, 1_000_000, &[]),
         ]
         .concat();
-        let packets = read(&bytes).unwrap();
-        let times: Vec<u64> = packets.iter().map(|packet| packet.0.unwrap()).collect();
-        assert_eq!(times, [3_000_001_000, 3_000_001, 1_500_000_000, 11_000_000_000]);
-        let links: Vec<u16> = packets.iter().map(|packet| packet.1 .0).collect();
-        assert_eq!(links, [1, 113, 276, 101]);
-        assert_eq!((packets[2].2.as_slice(), packets[2].3), (&[4, 5, 6, 7][..], 13));
+        let packets = frames(&bytes);
+        let told: Vec<_> = packets.iter().map(|packet| (packet.link.0, packet.time_ns.unwrap())).collect();
+        assert_eq!(told, [(1, 3_000_001_000), (113, 3_000_001), (276, 1_500_000_000), (101, 11_000_000_000)]);
+        assert_eq!((packets[2].data.as_slice(), packets[2].length), (&[4, 5, 6, 7][..], 13));
     }
 }
 
@@ -101,25 +84,22 @@ fn a_second_section_may_have_another_byte_order_and_begins_anew() {
     let first = [section(false), interface(false, 1, 0, &[]), enhanced(false, 0, 1, &[1])].concat();
     let second = [section(true), interface(true, 101, 2, &[])].concat();
     let simple = block(true, 3, &[u32s(true, &[5]), vec![8, 9]].concat());
-    let packets = read(&[first, second, simple].concat()).unwrap();
-    assert_eq!(packets[1], (None, LinkType::RAW, vec![8, 9], 5, None));
+    let expected = Recorded { link: LinkType::RAW, length: 5, ..Recorded::of(vec![8, 9]) };
+    assert_eq!(frames(&[first, second, simple].concat())[1], expected);
 }
 
 #[test]
 fn what_the_writer_writes_is_read_back() {
-    let section = Section { comment: Some("a story"), application: Some("test"), ..Section::default() };
-    let mut writer = Writer::new(Vec::new(), LinkType::ETHERNET, &section).unwrap();
-    writer.packet(1_700_000_000_123_456_789, &[1, 2, 3, 4, 5], Some("step 1 · client")).unwrap();
-    writer.cut_packet(0, 5, &[6; 8], 90, None).unwrap();
-    let packets = read(&writer.into_inner().unwrap()).unwrap();
-    let comment = Some("step 1 · client".to_string());
-    let first = (Some(1_700_000_000_123_456_789), LinkType::ETHERNET, vec![1, 2, 3, 4, 5], 5, comment);
-    assert_eq!(packets, [first, (Some(5), LinkType::ETHERNET, vec![6; 8], 90, None)]);
+    let time_ns = Some(1_700_000_000_123_456_789);
+    let first = Recorded { time_ns, ..Recorded::of(vec![1, 2, 3, 4, 5]).with(Some("step 1 · client")) };
+    let second = Recorded { time_ns: Some(5), length: 90, ..Recorded::of(vec![6; 8]).from("client") };
+    let both = [first, second];
+    assert_eq!(frames(&written(both.clone().map(Piece::Frame))), both);
 }
 
 /// Runs to the end and returns the message of the error.
 fn failure(bytes: &[u8]) -> String {
-    read(bytes).unwrap_err().to_string()
+    files::read(bytes).unwrap_err().to_string()
 }
 
 #[test]
@@ -151,12 +131,12 @@ fn errors_name_the_byte() {
 fn any_cut_of_a_file_is_an_error_or_ends_between_blocks() {
     let mut whole = [section(false), interface(false, 1, 0, &[])].concat();
     let mut ends = vec![section(false).len(), whole.len()];
-    for frame in frames::conversation() {
+    for frame in conversation() {
         whole.extend(enhanced(false, 0, 1, &frame));
         ends.push(whole.len());
     }
     for cut in 0..whole.len() {
-        assert_eq!(read(&whole[..cut]).is_ok(), ends.contains(&cut), "{cut}");
+        assert_eq!(files::read(&whole[..cut]).is_ok(), ends.contains(&cut), "{cut}");
     }
-    assert_eq!(read(&whole).unwrap().len(), 15);
+    assert_eq!(frames(&whole).len(), 15);
 }

@@ -1,10 +1,8 @@
 //! The command itself: what it prints, how it ends.
 
-use crate::files::{capture, file, wire};
+use crate::files::{capture, file, text, wire, written, Piece, Recorded};
 use crate::frames;
-use roce::LinkType;
 use run::file::Line;
-use run::pcapng::{Section, Writer};
 use std::io::Read;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -15,16 +13,18 @@ fn printed(arguments: &[&str], file: &Path) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
+fn at(time_ns: u64, frame: Recorded) -> Piece {
+    Piece::Frame(Recorded { time_ns: Some(time_ns), ..frame })
+}
+
 fn conversation() -> Vec<u8> {
-    let mut writer = Writer::new(Vec::new(), LinkType::ETHERNET, &Section::default()).unwrap();
     let mut arp = vec![0; 60];
     arp[12..14].copy_from_slice(&[8, 6]);
-    writer.packet(1_000_000_000, &arp, None).unwrap();
-    for (i, frame) in frames::conversation().iter().enumerate() {
+    let frames = (0..).zip(frames::conversation()).map(|(i, frame)| {
         let comment = (i == 3).then_some("step 4, client: rdma_post_write");
-        writer.packet(1_001_000_000 + i as u64 * 250_000, frame, comment).unwrap();
-    }
-    writer.into_inner().unwrap()
+        at(1_001_000_000 + i * 250_000, Recorded::of(frame).with(comment))
+    });
+    written([at(1_000_000_000, Recorded::of(arp))].into_iter().chain(frames))
 }
 
 #[test]
@@ -69,18 +69,18 @@ fn a_retransmission_is_marked() {
 
 /// A run: what each node says before it sends its packet, and the end.
 fn run() -> Vec<u8> {
-    let mut writer = Writer::without_interface(Vec::new(), &Section::default()).unwrap();
-    let nodes = ["server", "client"].map(|name| writer.interface(LinkType::ETHERNET, Some(name)).unwrap());
     let line = |node: &str, program: &str, text: &str, act: &str| {
         let [node, program, text, act] = [node, program, text, act].map(String::from);
-        Line { time_us: 1_000_000, node, program, text, act, ..Line::default() }
+        Piece::Line(Line { time_us: 1_000_000, node, program, text, act, ..Line::default() })
     };
-    writer.line(&line("client", "lesson-01", "[12:00:00.000 #0001 knock] SLOW  rdma_connect", "")).unwrap();
-    writer.cut_packet(nodes[1], 1_001_500_000, &frames::conversation()[2], 290, Some("Step 1: a knock [x]")).unwrap();
-    writer.line(&line("server", "lesson-01", "[12:00:00.000 #0001 reject] SLOW  rdma_reject", "")).unwrap();
-    writer.line(&line("server", Line::LAB, "exit status 0", "exit")).unwrap();
-    writer.line(&line("", Line::LAB, "the run is over", Line::END)).unwrap();
-    writer.into_inner().unwrap()
+    let ready = Recorded::of(frames::conversation()[2].clone()).with(Some("Step 1: a knock [x]"));
+    written([
+        line("client", "lesson-01", "[12:00:00.000 #0001 knock] SLOW  rdma_connect", ""),
+        at(1_001_500_000, ready.from("client")),
+        line("server", "lesson-01", "[12:00:00.000 #0001 reject] SLOW  rdma_reject", ""),
+        line("server", Line::LAB, "exit status 0", "exit"),
+        line("", Line::LAB, "the run is over", Line::END),
+    ])
 }
 
 const LANES: &str = "   #      ms  client                                    │ server
@@ -128,29 +128,25 @@ fn lanes_are_drawn_while_the_file_grows() {
 #[test]
 fn one_packet_byte_by_byte() {
     let path = file("bytes", &conversation());
-    let text = printed(&["--packet", "5"], &path);
-    for expected in [
-        "frame 5, 1098 bytes: RC RDMA Write First, 10.0.0.2 -> 10.0.0.1\nstep 4, client: rdma_post_write\n",
-        "  002b  ..00....                    PadCnt                   0",
-        "  0033  ff ff ff                    PSN                      16777215",
-        "  003e  00 00 12 34                 R_Key                    0x00001234",
-        "Payload, 1024 bytes",
-        "        (the same line 63 times more)",
-        "ok: it fits the packet",
+    let write = "frame 5, 1098 bytes: RC RDMA Write First, 10.0.0.2 -> 10.0.0.1\nstep 4, client: rdma_post_write\n";
+    for (number, expected) in [
+        ("5", write),
+        ("5", "  002b  ..00....                    PadCnt                   0"),
+        ("5", "  0033  ff ff ff                    PSN                      16777215"),
+        ("5", "  003e  00 00 12 34                 R_Key                    0x00001234"),
+        ("5", "Payload, 1024 bytes"),
+        ("5", "        (the same line 63 times more)"),
+        ("5", "ok: it fits the packet"),
+        ("2", "ServiceID                0x0000000001061d2f  RDMA_PS_TCP, port 7471"),
+        ("2", "  0081  10100...                    RemoteCMResponseTimeout  20                  4.3 s"),
+        ("2", "PathPacketPayloadMTU     3                   1024 bytes"),
+        ("2", "SourceIP                 10.0.0.2"),
+        ("2", "PrivateData, 56 bytes\n  0106  6b 6e 6f 63 6b 00"),
+        ("1", "frame 1, 60 bytes: ARP\n"),
     ] {
+        let text = printed(&["--packet", number], &path);
         assert!(text.contains(expected), "{expected}\n{text}");
     }
-    let text = printed(&["--packet", "2"], &path);
-    for expected in [
-        "ServiceID                0x0000000001061d2f  RDMA_PS_TCP, port 7471",
-        "  0081  10100...                    RemoteCMResponseTimeout  20                  4.3 s",
-        "PathPacketPayloadMTU     3                   1024 bytes",
-        "SourceIP                 10.0.0.2",
-        "PrivateData, 56 bytes\n  0106  6b 6e 6f 63 6b 00",
-    ] {
-        assert!(text.contains(expected), "{expected}\n{text}");
-    }
-    assert!(printed(&["--packet", "1"], &path).starts_with("frame 1, 60 bytes: ARP\n"));
 }
 
 #[test]
@@ -175,10 +171,9 @@ fn errors_end_with_2_and_say_where() {
     for arguments in [&[][..], &["--format", "tsv"]] {
         let output = wire("show", &cut, arguments);
         assert_eq!(output.status.code(), Some(2));
-        let message = String::from_utf8(output.stderr).unwrap();
-        assert!(message.contains("begins at byte"), "{message}");
+        assert!(text(&output.stderr).contains("begins at byte"), "{}", text(&output.stderr));
         // What came before the damage is shown.
-        assert!(String::from_utf8(output.stdout).unwrap().lines().count() > 14);
+        assert!(text(&output.stdout).lines().count() > 14);
     }
     for (name, bytes) in [("empty", &b""[..]), ("text", b"this is not a capture")] {
         assert_eq!(wire("show", &file(name, bytes), &[]).status.code(), Some(2));
@@ -186,7 +181,7 @@ fn errors_end_with_2_and_say_where() {
     assert_eq!(wire("show", Path::new("/nonexistent.pcap"), &[]).status.code(), Some(2));
     let output = wire("show", &file("missing", &whole), &["--packet", "99"]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(String::from_utf8(output.stderr).unwrap().contains("no frame 99: the file has 16"));
+    assert!(text(&output.stderr).contains("no frame 99: the file has 16"));
     assert_eq!(wire("show", &cut, &["--packet", "0"]).status.code(), Some(2));
     assert_eq!(wire("show", &cut, &["--format", "xml"]).status.code(), Some(2));
 }

@@ -100,7 +100,7 @@ fn a_request_that_fails() {
 #[test]
 fn an_ack_that_comes_late_takes_nothing_back() {
     says(WRITE, "the same story", "", |frames| {
-        let (ack, end) = (frames.0[frames.find(ACK, 0)].0.clone(), frames.find("DisconnectRequest", 0));
+        let (ack, end) = (frames.0[frames.find(ACK, 0)].data.clone(), frames.find("DisconnectRequest", 0));
         frames.insert(end, vec![ack])
     });
 }
@@ -108,16 +108,16 @@ fn an_ack_that_comes_late_takes_nothing_back() {
 /// The first packet of this name comes so many times more.
 fn again(frames: Frames, name: &str, times: usize) -> Frames {
     let at = frames.find(name, 0);
-    let copy = frames.0[at].0.clone();
+    let copy = frames.0[at].data.clone();
     frames.insert(at, vec![copy; times])
 }
 
 /// Before the client's first SEND that works, so many to which the server says that it has no receive.
 fn not_ready(frames: Frames, times: usize) -> Frames {
-    let (send, mut refusal) = (frames.find(SEND, 0), frames.0[frames.find(ACK, 0)].0.clone());
+    let (send, mut refusal) = (frames.find(SEND, 0), frames.0[frames.find(ACK, 0)].data.clone());
     refusal[EXTENDED] = 0x2c;
     seal(&mut refusal);
-    let round = vec![frames.0[send].0.clone(), refusal];
+    let round = vec![frames.0[send].data.clone(), refusal];
     frames.insert(send, vec![round; times].concat())
 }
 
@@ -231,7 +231,7 @@ fn what_is_said_and_moved() {
     // "message from passive/server side with pid 0000128": a letter, and the last digit.
     says(MACHINE, "payload", "SEND says 6d 65 73 72 ", |frames| frames.edit(SEND, 3, |frame| frame[EXTENDED + 3] ^= 1));
     says(MACHINE, "the same story", "", |frames| {
-        let last_digit = frames.0[frames.find(SEND, 3)].0.len() - 8;
+        let last_digit = frames.0[frames.find(SEND, 3)].data.len() - 8;
         frames.edit(SEND, 3, |frame| frame[last_digit] ^= 1)
     });
     says(
@@ -249,7 +249,7 @@ fn what_is_said_and_moved() {
 #[test]
 fn a_packet_that_the_receiver_missed_too() {
     says("04_rdma_write-multi-packet", "outcome", "Your client's WRITE gets no answer", |frames| {
-        let psn = frames.0[frames.find(MIDDLE, 0)].0[BTH + 9..BTH + 12].to_vec();
+        let psn = frames.0[frames.find(MIDDLE, 0)].data[BTH + 9..BTH + 12].to_vec();
         frames.without(MIDDLE, 0).before("DisconnectRequest", 0).edit(ACK, 2, |frame| {
             frame[EXTENDED] = 0x60;
             put(frame, BTH + 9, &psn);

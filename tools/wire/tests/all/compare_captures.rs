@@ -18,15 +18,15 @@ fn problems_of_the_recording_come_first() {
     };
     let good = || Frames::bundled(READ);
     problem(Frames::of(vec![]), "The capture is empty");
-    let arp = good().0[0].0.clone();
+    let arp = good().0[0].data.clone();
     problem(Frames::of(vec![arp.clone(), arp.clone()]), "None of the 2 frames is RoCEv2 (2 ARP)");
     let mut v1 = arp;
     v1[12..14].copy_from_slice(&[0x89, 0x15]);
     problem(Frames::of(vec![v1]), "RoCE of version 1");
     let mut damaged = good();
-    damaged.0[9].0[EXTENDED + 20] ^= 1;
+    damaged.0[9].data[EXTENDED + 20] ^= 1;
     problem(damaged, "A wrong ICRC in 1 packet, first in frame 10");
-    let one_way = |keep: u8| Frames(good().0.into_iter().filter(|(frame, _)| frame[29] == keep).collect());
+    let one_way = |keep: u8| Frames(good().0.into_iter().filter(|frame| frame.data[29] == keep).collect());
     problem(one_way(2), "All packets come from 10.47.91.2");
     problem(one_way(1), "All packets come from 10.47.91.1");
     let late = |name: &str| Frames(good().0.split_off(good().find(name, 0)));
@@ -36,9 +36,7 @@ fn problems_of_the_recording_come_first() {
     problem(good().without("ConnectReply", 0), "The recording has lost packets");
     problem(good().without("RC RDMA Write Only", 0), "The recording has lost packets: frame");
     let mut cut = good();
-    for (frame, _) in &mut cut.0 {
-        frame.truncate(68);
-    }
+    cut.0.iter_mut().for_each(|frame| frame.data.truncate(68));
     problem(cut, "A snap length cut the end off");
     let report = good().against(&Frames::of(vec![]));
     assert!(report.problems[0].contains("the reference is no good: The capture is empty"), "{report}");

@@ -1,6 +1,7 @@
 //! What a comparison must not notice, and what it must: on conversations made up at random.
 
 use crate::edit::Frames;
+use crate::frames::Ends;
 use crate::script::{encode, Request, Weather, Work, World, BUFFERS, CLIENT, SERVER};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -38,19 +39,9 @@ fn world() -> impl Strategy<Value = World> {
     ];
     let network = (1..6u8, 1..5usize, vec(weather, 1..6), 0..3usize, vec(any::<bool>(), 0..60));
     (names, memory, network).prop_map(
-        |((addresses, qps, ids, psns), (key, address, text), (mtu_code, ack_every, weather, req_again, turns))| World {
-            addresses,
-            qps,
-            ids,
-            psns,
-            key,
-            address,
-            mtu_code,
-            ack_every,
-            weather,
-            turns,
-            req_again,
-            text,
+        |((addresses, qps, ids, psns), (key, address, text), (mtu_code, ack_every, weather, req_again, turns))| {
+            let ends = Ends { addresses, qps, ids, psns, mtu_code };
+            World { ends, key, address, ack_every, weather, turns, req_again, text }
         },
     )
 }

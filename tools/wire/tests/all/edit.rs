@@ -1,9 +1,8 @@
 //! Bundled captures, changed frame by frame.
 
-use crate::files;
-use roce::{icrc, Frame, LinkType, Packet};
+use crate::files::{self, packet, Piece, Recorded};
+use roce::icrc;
 use run::capture::Reader;
-use run::pcapng::{Section, Writer};
 use wire::compare::{compare, Capture, Report};
 
 /// Where the BTH begins in an Ethernet frame with IPv4, as the lab's are.
@@ -13,37 +12,33 @@ pub const EXTENDED: usize = BTH + 12;
 /// Where a CM message begins: behind BTH, DETH and MAD header.
 pub const CM: usize = EXTENDED + 8 + 24;
 
-/// A capture's frames with their comments.
+/// A capture's frames.
 #[derive(Clone)]
-pub struct Frames(pub Vec<(Vec<u8>, Option<String>)>);
+pub struct Frames(pub Vec<Recorded>);
 
 impl Frames {
     /// The capture of a lesson: `04_rdma_write`.
     pub fn bundled(name: &str) -> Frames {
-        let mut reader = Reader::new(std::fs::File::open(files::bundled(name)).unwrap()).unwrap();
-        let mut frames = Vec::new();
-        while let Some(record) = reader.next().unwrap() {
-            frames.push((record.data.to_vec(), record.comment.map(str::to_owned)));
-        }
-        Frames(frames)
+        Frames(files::frames(&std::fs::read(files::bundled(name)).unwrap()))
     }
 
     /// Frames of one's own making, without comments.
     pub fn of(frames: Vec<Vec<u8>>) -> Frames {
-        Frames(frames.into_iter().map(|frame| (frame, None)).collect())
+        Frames(frames.into_iter().map(Recorded::of).collect())
     }
 
     /// Index of the `nth` packet (from 0) with this name.
     pub fn find(&self, name: &str, nth: usize) -> usize {
-        let named = self.0.iter().enumerate().filter(|(_, (frame, _))| packet(frame).is_some_and(|p| p.name() == name));
+        let named =
+            self.0.iter().enumerate().filter(|(_, frame)| packet(&frame.data).is_some_and(|p| p.name() == name));
         named.map(|(index, _)| index).nth(nth).unwrap_or_else(|| panic!("no {name} number {nth}"))
     }
 
     /// Changes the `nth` packet of a name, and makes its ICRC right again.
     pub fn edit(mut self, name: &str, nth: usize, change: impl FnOnce(&mut [u8])) -> Frames {
         let index = self.find(name, nth);
-        change(&mut self.0[index].0);
-        seal(&mut self.0[index].0);
+        change(&mut self.0[index].data);
+        seal(&mut self.0[index].data);
         self
     }
 
@@ -63,17 +58,13 @@ impl Frames {
 
     /// Inserts copies of frames before the frame at `index`.
     pub fn insert(mut self, index: usize, frames: Vec<Vec<u8>>) -> Frames {
-        self.0.splice(index..index, frames.into_iter().map(|frame| (frame, None)));
+        self.0.splice(index..index, frames.into_iter().map(Recorded::of));
         self
     }
 
     /// As a file.
     pub fn file(&self) -> Vec<u8> {
-        let mut writer = Writer::new(Vec::new(), LinkType::ETHERNET, &Section::default()).unwrap();
-        for (i, (frame, comment)) in self.0.iter().enumerate() {
-            writer.packet(1_700_000_000_000_000_000 + i as u64, frame, comment.as_deref()).unwrap();
-        }
-        writer.into_inner().unwrap()
+        files::written(self.0.iter().cloned().map(Piece::Frame))
     }
 
     pub fn capture(&self) -> Capture {
@@ -83,14 +74,6 @@ impl Frames {
     /// Compares with a reference.
     pub fn against(&self, reference: &Frames) -> Report {
         compare(&self.capture(), &reference.capture())
-    }
-}
-
-/// A RoCEv2 packet, or None for ARP.
-pub fn packet(frame: &[u8]) -> Option<Packet<'_>> {
-    match Frame::ethernet(frame) {
-        Frame::Roce(packet) => Some(packet),
-        Frame::Other(_) => None,
     }
 }
 

@@ -116,43 +116,62 @@ pub const CLIENT_PSN: u32 = 0xff_ffff;
 /// The first PSN of the server's requests; REQ announces it.
 pub const SERVER_PSN: u32 = 500;
 
+/// Both ends of a connection: first the client's, then the server's.
+#[derive(Clone, Debug)]
+pub struct Ends {
+    pub addresses: [&'static str; 2],
+    pub ids: [u32; 2],
+    pub qps: [u32; 2],
+    /// The first PSN of each side's requests.
+    pub psns: [u32; 2],
+    pub mtu_code: u8,
+}
+
+impl Ends {
+    /// REQ, REP and RTU, then these frames, then DREQ and DREP.
+    pub fn around(&self, between: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
+        let [client, server] = self.ids.map(u32::to_be_bytes);
+        let three = |value: u32| value.to_be_bytes()[1..].to_vec();
+        let ([client_qp, server_qp], [client_psn, server_psn]) = (self.qps.map(three), self.psns.map(three));
+        let gid = |last: u8| [&[0; 12][..], &[10, 0, 0, last]].concat();
+        let ip_cm = [vec![0, 0x40, 0xd4, 0x31], gid(2), gid(1)].concat();
+        let ids: &[(usize, &[u8])] = &[(0, &client), (4, &server)];
+        let request: &[(usize, &[u8])] = &[
+            (0, &client),
+            (8, &0x0106_1d2fu64.to_be_bytes()),
+            (32, &client_qp),
+            (35, &[3]),
+            (39, &[3]),
+            (43, &[0xa0]),
+            (44, &server_psn),
+            (47, &[0xa7, 0xff, 0xff, self.mtu_code << 4 | 7, 0xf0]),
+            (95, &[19 << 3]),
+            (140, &ip_cm),
+            (176, b"knock"),
+        ];
+        let begin: &[(usize, &[u8])] = &[(0, &server), (4, &client), (12, &server_qp), (20, &client_psn)];
+        let reply = [begin, &[(24, &[3, 3, 0x7b, 0xe0]), (36, &[7; 16])]].concat();
+        let connect = vec![self.cm(0, 0x10, request), self.cm(1, 0x13, &reply), self.cm(0, 0x14, ids)];
+        let goodbye = vec![self.cm(0, 0x15, ids), self.cm(1, 0x16, &begin[..2])];
+        [connect, between, goodbye].concat()
+    }
+
+    fn cm(&self, from: usize, attribute: u16, body: &[(usize, &[u8])]) -> Vec<u8> {
+        // A DREQ and its DREP have a transaction of their own.
+        let transaction = u64::from(self.ids[0]) << 8 | u64::from(attribute >= 0x15);
+        let message = cm(attribute, transaction, body);
+        frame(self.addresses[from], self.addresses[1 - from], 0x64, 1, 77, &deth(1), &message)
+    }
+}
+
 /// REQ, REP, RTU, a WRITE that wraps the PSN, a READ, a NAK, DREQ, DREP: as lesson 05 would look.
 pub fn conversation() -> Vec<Vec<u8>> {
     let (c, s) = (CLIENT, SERVER);
-    let service = 0x0106_1d2fu64.to_be_bytes();
-    let mut ip_cm = vec![0, 0x40, 0xd4, 0x31];
-    ip_cm.extend([0; 12]);
-    ip_cm.extend([10, 0, 0, 2]);
-    ip_cm.extend([0; 12]);
-    ip_cm.extend([10, 0, 0, 1]);
-    let req: &[(usize, &[u8])] = &[
-        (0, &CLIENT_ID),
-        (8, &service),
-        (32, &[0, 0, 0x11, 3]),
-        (39, &[3]),
-        (43, &[0xa0]),
-        (44, &[0, 1, 0xf4]),
-        (47, &[0xa7, 0xff, 0xff, 0x37]),
-        (51, &[0xf0]),
-        (95, &[19 << 3]),
-        (140, &ip_cm),
-        (176, b"knock"),
-    ];
-    let ids: &[(usize, &[u8])] = &[(0, &CLIENT_ID), (4, &SERVER_ID)];
-    let rep: &[(usize, &[u8])] = &[
-        (0, &SERVER_ID),
-        (4, &CLIENT_ID),
-        (12, &[0, 0, 0x22]),
-        (20, &[0xff, 0xff, 0xff]),
-        (24, &[3, 3, 0x7b, 0xe0]),
-        (36, &[7; 16]),
-    ];
     let write = reth(0x7f00_0000_1000, 0x1234, 1064);
     let read = reth(0x7f00_0000_1000, 0x1234, 1061);
-    vec![
-        cm_frame(c, s, 0x10, req),
-        cm_frame(s, c, 0x13, rep),
-        cm_frame(c, s, 0x14, ids),
+    let ids = [CLIENT_ID, SERVER_ID].map(u32::from_be_bytes);
+    let (qps, psns) = ([CLIENT_QP, SERVER_QP], [CLIENT_PSN, SERVER_PSN]);
+    Ends { addresses: [c, s], ids, qps, psns, mtu_code: 3 }.around(vec![
         frame(c, s, 0x06, SERVER_QP, CLIENT_PSN, &write, &[5; 1024]),
         frame(c, s, 0x08, SERVER_QP, 0, &[], &[6; 40]),
         frame(s, c, 0x11, CLIENT_QP, 0, &aeth(0x1f, 1), &[]),
@@ -163,7 +182,5 @@ pub fn conversation() -> Vec<Vec<u8>> {
         frame(c, s, 0x11, SERVER_QP, SERVER_PSN, &aeth(0x2c, 0), &[]),
         frame(c, s, 0x0a, SERVER_QP, 3, &reth(0x10, 0x99, 3), b"abc"),
         frame(s, c, 0x11, CLIENT_QP, 3, &aeth(0x62, 2), &[]),
-        cm_frame(c, s, 0x15, ids),
-        cm_frame(s, c, 0x16, &[(0, &SERVER_ID), (4, &CLIENT_ID)]),
-    ]
+    ])
 }

@@ -31,25 +31,14 @@ impl Random {
     }
 }
 
+/// What `make fuzz` does for hours, for a second: the bundled captures and one of our own, damaged.
 #[test]
 fn damaged_files() {
     let mut random = Random(1);
-    let good = capture(frames::conversation());
-    for _ in 0..500 {
-        let mut bytes = good.clone();
-        random.damage(&mut bytes);
-        everything(&bytes);
-    }
-}
-
-/// What `make fuzz` does for hours, for a second: the bundled captures, damaged.
-#[test]
-fn damaged_recordings() {
-    let mut random = Random(4);
-    for path in all_bundled() {
-        let good = std::fs::read(path).unwrap();
+    let bundled = all_bundled().into_iter().map(|path| (std::fs::read(path).unwrap(), 300_000));
+    for (good, bytes) in bundled.chain([(capture(frames::conversation()), 2_500_000)]) {
         everything(&good);
-        for _ in 0..(300_000 / good.len()).clamp(1, 40) {
+        for _ in 0..(bytes / good.len()).clamp(1, 500) {
             let mut bytes = good.clone();
             random.damage(&mut bytes);
             everything(&bytes);

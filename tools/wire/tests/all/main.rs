@@ -18,6 +18,7 @@ mod frames;
 mod growth;
 mod hostile;
 mod packets;
+mod play;
 mod profile;
 mod script;
 mod stories;

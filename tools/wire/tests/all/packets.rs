@@ -2,7 +2,6 @@
 
 use crate::frames;
 use crate::frames::*;
-use roce::cm::Kind;
 use roce::icrc::Icrc;
 use roce::{Frame, LinkType, Other, Packet};
 use run::words::summary;
@@ -32,6 +31,7 @@ fn each_kind_of_packet_in_words() {
     let xrc = [&[0, 0, 0, 0x44][..], &reth(0x1000, 5, 3), &[0, 0, 0, 9]].concat();
     let flush = [vec![0, 0, 0, 0x12], reth(0x1000, 5, 64)].concat();
     let answer = [aeth(0x1f, 1), 66u64.to_be_bytes().to_vec()].concat();
+    let service = 0x0111_1d2fu64.to_be_bytes();
     let data = |opcode, headers: &[u8], payload: &[u8]| frame(CLIENT, SERVER, opcode, 0x22, 1, headers, payload);
     for (bytes, name, words) in [
         (
@@ -69,35 +69,28 @@ fn each_kind_of_packet_in_words() {
             "ConnectReject",
             "REJ (ConnectReject)  reason 28: consumer reject  private data of 2 bytes or more",
         ),
+        (
+            cm_frame(CLIENT, SERVER, 0x17, &[(0, &CLIENT_ID), (8, &service)]),
+            "ServiceIDResolutionRequest",
+            "SIDR_REQ (ServiceIDResolutionRequest)  port 7471",
+        ),
+        (
+            cm_frame(SERVER, CLIENT, 0x18, &[(0, &CLIENT_ID), (4, &[2]), (8, &[0, 0, 0x22])]),
+            "ServiceIDResolutionResponse",
+            "SIDR_REP (ServiceIDResolutionResponse)  qp 0x22  status 2: rejected by the service provider",
+        ),
+        (
+            cm_frame(CLIENT, SERVER, 0x19, &[(0, &CLIENT_ID), (4, &SERVER_ID), (64, b"path")]),
+            "LoadAlternatePath",
+            "LAP (LoadAlternatePath)  private data of 4 bytes or more",
+        ),
+        (cm_frame(CLIENT, SERVER, 0x1b, &[]), "Unknown CM message", "Unknown CM message (Unknown CM message)"),
     ] {
         let packet = roce(&bytes);
         assert_eq!((packet.name(), summary(&packet, true).as_str()), (name, words));
     }
     assert_eq!(roce(&data(0x1c, &flush, &[])).flush(), Some((1, 2)));
     assert!(roce(&data(0x04, &[], &[])).bth.ack_req);
-}
-
-#[test]
-fn the_other_messages_of_the_connection_manager() {
-    let service = 0x0111_1d2fu64.to_be_bytes();
-    let bytes = cm_frame(CLIENT, SERVER, 0x17, &[(0, &CLIENT_ID), (8, &service)]);
-    let message = roce(&bytes).cm().unwrap();
-    assert_eq!((message.kind, message.remote_id()), (Kind::ServiceRequest, None));
-    assert_eq!(message.service().unwrap().to_string(), "RDMA_PS_UDP, port 7471");
-    let bytes = cm_frame(SERVER, CLIENT, 0x18, &[(0, &CLIENT_ID), (4, &[2]), (8, &[0, 0, 0x22])]);
-    let message = roce(&bytes).cm().unwrap();
-    assert_eq!((message.local_id(), message.remote_id()), (None, Some(0xc101_0203)));
-    assert_eq!((message.sidr_status(), message.local_qpn()), (Some(2), Some(0x22)));
-    let bytes = cm_frame(CLIENT, SERVER, 0x19, &[(0, &CLIENT_ID), (4, &SERVER_ID), (64, b"path")]);
-    let message = roce(&bytes).cm().unwrap();
-    assert_eq!((message.kind.short(), message.remote_id()), ("LAP", Some(0x5104_0506)));
-    assert!(message.private_data().starts_with(b"path"));
-    let bytes = cm_frame(CLIENT, SERVER, 0x1b, &[(0, &CLIENT_ID)]);
-    assert_eq!((roce(&bytes).name(), roce(&bytes).cm().unwrap().local_id()), ("Unknown CM message", None));
-    // What a REQ says to the one who counts.
-    let frames = conversation();
-    let message = roce(&frames[0]).cm().unwrap();
-    assert_eq!((message.local_qpn(), message.starting_psn()), (Some(CLIENT_QP), Some(SERVER_PSN)));
 }
 
 #[test]

@@ -1,11 +1,8 @@
 //! The Wireshark profile: installed as `make wireshark-profile` does, and tried with tshark, which uses it as Wireshark
 //! does.
 
-use crate::files::{all_bundled, root, scratch};
-use roce::LinkType;
-use run::capture::Reader;
-use run::file::{Event, Line};
-use run::pcapng::{Section, Writer};
+use crate::files::{self, all_bundled, root, scratch, written, Piece};
+use run::file::Line;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -43,39 +40,26 @@ fn tshark(config: &Path, capture: &Path, arguments: &[&str]) -> String {
 fn all_kinds(folder: &Path) -> PathBuf {
     const OPCODE: usize = 14 + 20 + 8;
     const SYNDROME: usize = OPCODE + 12;
-    let (mut frames, mut lines): (Vec<Vec<u8>>, Vec<Line>) = (Vec::new(), Vec::new());
-    for path in all_bundled() {
-        let mut reader = Reader::new(fs::File::open(path).unwrap()).unwrap();
-        while let Some(event) = reader.event().unwrap() {
-            match event {
-                Event::Packet(record) => frames.push(record.data.to_vec()),
-                Event::Line(line) => lines.push(line),
-            }
-        }
-    }
-    let first = |opcode: u8| frames.iter().find(|frame| frame.get(OPCODE) == Some(&opcode)).unwrap().clone();
+    let mut all: Vec<Piece> =
+        all_bundled().iter().flat_map(|path| files::read(&fs::read(path).unwrap()).unwrap()).collect();
+    // The first packet with this operation code, with one byte changed.
     let changed = |opcode: u8, at: usize, value: u8| {
-        let mut frame = first(opcode);
-        frame[at] = value;
-        frame
+        let mut frames = all.iter().filter_map(|piece| match piece {
+            Piece::Frame(frame) if frame.data.get(OPCODE) == Some(&opcode) => Some(frame.clone()),
+            _ => None,
+        });
+        let mut frame = frames.next().unwrap();
+        frame.data[at] = value;
+        Piece::Frame(frame)
     };
-    let nak = changed(0x11, SYNDROME, 0x62);
-    let receiver_not_ready = changed(0x11, SYNDROME, 0x2e);
-    let atomic = changed(0x0a, OPCODE, 0x14);
-    frames.extend([nak, receiver_not_ready, atomic]);
-
+    // NAK, RNR NAK, and an atomic operation.
+    let more = [changed(0x11, SYNDROME, 0x62), changed(0x11, SYNDROME, 0x2e), changed(0x0a, OPCODE, 0x14)];
+    let say =
+        |program: &str, text: &str| Line { node: "client".into(), ..Line::of_program(program, text.into(), true) };
+    let lines = [say("lesson-04", "[12:00:00.000 #0001 main] ERR   it failed"), say(Line::KERNEL, "rxe0: added")];
+    all.extend(more.into_iter().chain(lines.map(Piece::Line)));
     let file = folder.join("all-kinds.pcapng");
-    let say = |program: &str, text: &str| Line { program: program.into(), text: text.into(), ..lines[0].clone() };
-    let more = [say("lesson-04", "[12:00:00.000 #0001 main] ERR   it failed"), say(Line::KERNEL, "rxe0: added")];
-    let mut writer = Writer::without_interface(Vec::new(), &Section::default()).unwrap();
-    let nodes = ["client", "server"].map(|name| writer.interface(LinkType::ETHERNET, Some(name)).unwrap());
-    for (i, frame) in frames.iter().enumerate() {
-        writer.cut_packet(nodes[i % 2], 0, frame, frame.len(), Some("Step 4: a comment")).unwrap();
-    }
-    for line in lines.iter().chain(&more) {
-        writer.line(line).unwrap();
-    }
-    fs::write(&file, writer.into_inner().unwrap()).unwrap();
+    fs::write(&file, written(all)).unwrap();
     file
 }
 

@@ -1,7 +1,7 @@
 //! What two programs ask for, and everything that may differ between two recordings of it: [`encode`] makes a capture of
 //! requests, which a comparison must notice, and a [`World`], which it must not.
 
-use crate::frames::{self, aeth, atomic_eth, reth};
+use crate::frames::{self, aeth, atomic_eth, reth, Ends};
 use std::iter::repeat;
 
 pub const CLIENT: usize = 0;
@@ -43,15 +43,10 @@ pub const BUFFERS: [&[u32]; 2] = [&[4096], &[4096, 65_536]];
 /// What is new in every run, or is the network's and the devices' business.
 #[derive(Clone, Debug)]
 pub struct World {
-    pub addresses: [&'static str; 2],
-    pub qps: [u32; 2],
-    pub ids: [u32; 2],
-    /// The first PSN of each side's requests.
-    pub psns: [u32; 2],
+    pub ends: Ends,
     /// Added to keys and addresses.
     pub key: u32,
     pub address: u64,
-    pub mtu_code: u8,
     /// One ACK for so many requests.
     pub ack_every: usize,
     /// For each request, in turn: what the network does to it.
@@ -81,8 +76,8 @@ type Frames = Vec<Vec<u8>>;
 
 /// The frames of a capture.
 pub fn encode(requests: &[Request], world: &World) -> Frames {
-    let mut encoder = Encoder { world, next: world.psns };
-    let mut frames = encoder.connect();
+    let mut encoder = Encoder { world, next: world.ends.psns };
+    let mut frames = Vec::new();
     for from in [CLIENT, SERVER] {
         let announcements = (0..BUFFERS[from].len()).map(|buffer| {
             let (address, key) = encoder.place(from, buffer);
@@ -100,9 +95,9 @@ pub fn encode(requests: &[Request], world: &World) -> Frames {
             if turns.next() == Some(true) { (&mut client, &mut server) } else { (&mut server, &mut client) };
         frames.extend(first.next().or_else(|| other.next()));
     }
-    let [client, server] = world.ids.map(u32::to_be_bytes);
-    frames.push(encoder.cm(CLIENT, 0x15, &[(0, &client), (4, &server)]));
-    frames.push(encoder.cm(SERVER, 0x16, &[(0, &server), (4, &client)]));
+    let mut frames = world.ends.around(frames);
+    let request = frames[0].clone();
+    frames.splice(0..0, repeat(request).take(world.req_again));
     frames
 }
 
@@ -112,37 +107,6 @@ struct Encoder<'w> {
 }
 
 impl Encoder<'_> {
-    fn connect(&self) -> Frames {
-        let World { ids, qps, psns, mtu_code, req_again, .. } = self.world;
-        let [client, server] = ids.map(u32::to_be_bytes);
-        let three = |value: u32| value.to_be_bytes()[1..].to_vec();
-        let service = 0x0106_1d2fu64.to_be_bytes();
-        let (qp, psn, mtu) = (three(qps[CLIENT]), three(psns[SERVER]), [mtu_code << 4 | 6]);
-        let request: &[(usize, &[u8])] = &[
-            (0, &client),
-            (8, &service),
-            (32, &qp),
-            (35, &[3]),
-            (39, &[1]),
-            (44, &psn),
-            (47, &[0xa7, 0xff, 0xff]),
-            (50, &mtu),
-        ];
-        let (qp, psn) = (three(qps[SERVER]), three(psns[CLIENT]));
-        let reply: &[(usize, &[u8])] = &[(0, &server), (4, &client), (12, &qp), (20, &psn), (24, &[3, 3, 0x7b, 0xe0])];
-        let mut frames = vec![self.cm(CLIENT, 0x10, request); req_again + 1];
-        frames.push(self.cm(SERVER, 0x13, reply));
-        frames.push(self.cm(CLIENT, 0x14, &[(0, &client), (4, &server)]));
-        frames
-    }
-
-    fn cm(&self, from: usize, attribute: u16, body: &[(usize, &[u8])]) -> Vec<u8> {
-        // A DREQ and its DREP have a transaction of their own.
-        let transaction = u64::from(self.world.ids[CLIENT]) << 8 | u64::from(attribute >= 0x15);
-        let [src, dst] = [self.world.addresses[from], self.world.addresses[1 - from]];
-        frames::frame(src, dst, 0x64, 1, 77, &frames::deth(1), &frames::cm(attribute, transaction, body))
-    }
-
     /// Address and key of a buffer.
     fn place(&self, owner: usize, buffer: usize) -> (u64, u32) {
         let number = (owner * 16 + buffer) as u32;
@@ -203,7 +167,7 @@ impl Encoder<'_> {
     }
 
     fn mtu(&self) -> usize {
-        128 << self.world.mtu_code
+        128 << self.world.ends.mtu_code
     }
 
     /// What answers a READ; if the middle is lost, the rest is asked for again.
@@ -273,8 +237,8 @@ impl Encoder<'_> {
     }
 
     fn packet(&self, from: usize, opcode: u8, psn: u32, headers: &[u8], payload: &[u8], solicited: bool) -> Vec<u8> {
-        let mut bytes = frames::transport(opcode, self.world.qps[1 - from], psn & 0xff_ffff, headers, payload);
+        let mut bytes = frames::transport(opcode, self.world.ends.qps[1 - from], psn & 0xff_ffff, headers, payload);
         bytes[1] |= u8::from(solicited) << 7;
-        frames::ethernet(&frames::ip(self.world.addresses[from], self.world.addresses[1 - from], &bytes))
+        frames::ethernet(&frames::ip(self.world.ends.addresses[from], self.world.ends.addresses[1 - from], &bytes))
     }
 }

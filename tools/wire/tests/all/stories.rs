@@ -1,11 +1,7 @@
 //! The stories are true: of the sources, and of the bundled captures with their log lines. Each check is shown to fail on
 //! an error planted on purpose.
 
-use crate::files::{self, bundled, root};
-use roce::{Frame, LinkType};
-use run::capture::Reader;
-use run::file::{Event, Line};
-use run::pcapng::{Section, Writer};
+use crate::files::{self, bundled, frames, packet, root, written, Piece, Recorded};
 use run::story::{self, proof, Act, Story};
 use std::collections::BTreeSet;
 use std::fs;
@@ -30,24 +26,14 @@ fn every_story_has_a_recording_and_every_recording_a_story() {
 }
 
 #[test]
-fn every_recording_tells_its_story() {
+fn every_recording_tells_its_story_and_every_packet_its_step() {
     for story in story::bundled().unwrap() {
-        assert_eq!(proof::problems(&story, &recording(&story)), [""; 0], "{}", story.file_name());
-    }
-}
-
-#[test]
-fn every_packet_carries_the_comment_of_its_step() {
-    for story in story::bundled().unwrap() {
-        let capture = recording(&story);
+        let (name, recording) = (story.file_name(), recording(&story));
+        assert_eq!(proof::problems(&story, &recording), [""; 0], "{name}");
         let mut follow = story.follow();
-        let mut reader = Reader::new(capture.as_slice()).unwrap();
-        while let Some(record) = reader.next().unwrap() {
-            let comment = match Frame::decode(record.link, record.data) {
-                Frame::Roce(packet) => Some(follow.packet(record.number, &packet).unwrap().comment()),
-                Frame::Other(_) => None,
-            };
-            assert_eq!(record.comment, comment.as_deref(), "{} frame {}", story.file_name(), record.number);
+        for (number, frame) in (1..).zip(frames(&recording)) {
+            let comment = packet(&frame.data).map(|packet| follow.packet(number, &packet).unwrap().comment());
+            assert_eq!(frame.comment, comment, "{name}");
         }
     }
 }
@@ -64,29 +50,20 @@ fn source_problems(act: &Act, lesson: &Path) -> Vec<String> {
             problems.push(format!("{} has no `{needed}`", act.file));
         }
     }
-    let sources: Vec<String> =
-        [lesson.join("src"), root().join("common/src")].iter().flat_map(|at| texts(at)).collect();
-    for call in &act.calls {
-        let is_word = |text: &String| text.split(|c: char| c != '_' && !c.is_alphanumeric()).any(|word| word == call);
-        if !sources.iter().any(is_word) {
-            problems.push(format!("neither the lesson nor common calls {call}"));
-        }
+    let sources = [lesson.join("src"), root().join("common/src")].map(|folder| text(&folder)).concat();
+    let words: BTreeSet<&str> = sources.split(|c: char| c != '_' && !c.is_alphanumeric()).collect();
+    for call in act.calls.iter().filter(|call| !words.contains(call.as_str())) {
+        problems.push(format!("neither the lesson nor common calls {call}"));
     }
     problems
 }
 
-/// All Rust sources below a folder.
-fn texts(folder: &Path) -> Vec<String> {
-    let mut texts = Vec::new();
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            texts.extend(self::texts(&path));
-        } else {
-            texts.push(fs::read_to_string(path).unwrap());
-        }
+/// All sources at or below a path.
+fn text(path: &Path) -> String {
+    match fs::read_dir(path) {
+        Ok(folder) => folder.map(|entry| text(&entry.unwrap().path())).collect(),
+        Err(_) => fs::read_to_string(path).unwrap(),
     }
-    texts
 }
 
 #[test]
@@ -116,31 +93,22 @@ fn a_stage_or_call_that_does_not_exist_is_found() {
 
 /// The frames of a capture, changed, in a new capture.
 fn edited(capture: &[u8], edit: impl FnOnce(&mut Vec<Vec<u8>>)) -> Vec<u8> {
-    let mut frames = Vec::new();
-    let mut reader = Reader::new(capture).unwrap();
-    while let Some(record) = reader.next().unwrap() {
-        frames.push(record.data.to_vec());
-    }
-    edit(&mut frames);
-    files::capture(frames)
+    let mut all = frames(capture).into_iter().map(|frame| frame.data).collect();
+    edit(&mut all);
+    files::capture(all)
 }
 
 /// The steps of a capture's packets, or the first packet that has none.
 fn steps(story: &Story, capture: &[u8]) -> Result<Vec<usize>, String> {
-    let mut follow = story.follow();
-    let mut steps = Vec::new();
-    let mut reader = Reader::new(capture).unwrap();
-    while let Some(record) = reader.next().unwrap() {
-        if let Frame::Roce(packet) = Frame::decode(record.link, record.data) {
-            steps.push(follow.packet(record.number, &packet).map_err(|error| error.to_string())?.number);
-        }
-    }
-    Ok(steps)
+    let (mut follow, frames) = (story.follow(), frames(capture));
+    let packets = (1..).zip(&frames).filter_map(|(number, frame)| Some((number, packet(&frame.data)?)));
+    let step = packets.map(|(number, packet)| Ok(follow.packet(number, &packet).map_err(|e| e.to_string())?.number));
+    step.collect()
 }
 
 /// Where the frames with this name are, counted from 0.
 fn frames_named(frames: &[Vec<u8>], name: &str) -> Vec<usize> {
-    let fits = |frame: &Vec<u8>| matches!(Frame::ethernet(frame), Frame::Roce(packet) if packet.name() == name);
+    let fits = |frame: &Vec<u8>| packet(frame).is_some_and(|packet| packet.name() == name);
     (0..).zip(frames).filter(|(_, frame)| fits(frame)).map(|(at, _)| at).collect()
 }
 
@@ -200,43 +168,18 @@ fn a_packet_of_another_story_is_named_with_what_was_expected() {
     assert!(steps(&story::named("04").unwrap(), &late).unwrap_err().contains("expected a ConnectRequest first"));
 }
 
-/// A frame with its sender, or a line.
-enum Piece {
-    Frame(String, Vec<u8>),
-    Line(Line),
-}
-
 /// The problems of lesson 04's recording after a change.
 fn problems(change: impl FnOnce(&mut Vec<Piece>)) -> String {
     let story = story::named("04").unwrap();
-    let (capture, mut pieces) = (recording(&story), Vec::new());
-    let mut reader = Reader::new(capture.as_slice()).unwrap();
-    while let Some(event) = reader.event().unwrap() {
-        pieces.push(match event {
-            Event::Packet(record) => Piece::Frame(record.node.unwrap().to_owned(), record.data.to_vec()),
-            Event::Line(line) => Piece::Line(line),
-        });
-    }
+    let mut pieces = files::read(&recording(&story)).unwrap();
     change(&mut pieces);
-    let mut writer = Writer::without_interface(Vec::new(), &Section::default()).unwrap();
-    let nodes = ["client", "server"];
-    let interfaces = nodes.map(|name| writer.interface(LinkType::ETHERNET, Some(name)).unwrap());
-    for piece in pieces {
-        match piece {
-            Piece::Line(line) => writer.line(&line).unwrap(),
-            Piece::Frame(node, frame) => {
-                let interface = interfaces[usize::from(node == nodes[1])];
-                writer.cut_packet(interface, 0, &frame, frame.len(), None).unwrap();
-            }
-        }
-    }
-    proof::problems(&story, &writer.into_inner().unwrap()).join("\n")
+    proof::problems(&story, &written(pieces)).join("\n")
 }
 
 /// Where the frame with the WRITE is.
 fn write(pieces: &[Piece]) -> usize {
-    let is_it = |piece: &Piece| matches!(piece, Piece::Frame(_, frame) if !frames_named(std::slice::from_ref(frame), "RC RDMA Write Only").is_empty());
-    pieces.iter().position(is_it).unwrap()
+    let is_it = |frame: &Recorded| packet(&frame.data).is_some_and(|packet| packet.name() == "RC RDMA Write Only");
+    pieces.iter().position(|piece| matches!(piece, Piece::Frame(frame) if is_it(frame))).unwrap()
 }
 
 /// Where the first line with this text is.
@@ -249,20 +192,21 @@ fn a_recording_that_lacks_or_adds_a_packet_is_found() {
     assert_eq!(problems(|_| ()), "");
     let lacks = problems(|pieces| drop(pieces.remove(write(pieces))));
     assert!(lacks.contains("no packet belongs to step 8: The client writes"), "{lacks}");
-    let last = |pieces: &mut Vec<Piece>, change: fn(&mut String, &mut Vec<u8>)| {
-        let found = pieces.iter_mut().rev().find_map(|piece| match piece {
-            Piece::Frame(node, frame) => Some((node, frame)),
-            Piece::Line(_) => None,
-        });
-        let (node, frame) = found.unwrap();
-        change(node, frame);
+    let last = |change: fn(&mut Recorded)| {
+        problems(|pieces| {
+            let mut frames = pieces.iter_mut().rev().filter_map(|piece| match piece {
+                Piece::Frame(frame) => Some(frame),
+                Piece::Line(_) => None,
+            });
+            change(frames.next().unwrap());
+        })
     };
-    let damaged = problems(|pieces| last(pieces, |_, frame| frame[60] ^= 1));
+    let damaged = last(|frame| frame.data[60] ^= 1);
     assert!(damaged.contains("has a wrong ICRC"), "{damaged}");
-    let turned = problems(|pieces| last(pieces, |node, _| *node = "client".into()));
+    let turned = last(|frame| frame.node = Some("client".into()));
     assert!(turned.contains("is from the server, and recorded as from client"), "{turned}");
-    let foreign = Piece::Frame("client".into(), [[2; 12].as_slice(), &[0x86, 0xdd], &[0; 46]].concat());
-    let foreign = problems(|pieces| pieces.insert(3, foreign));
+    let foreign = Recorded::of([[2; 12].as_slice(), &[0x86, 0xdd], &[0; 46]].concat()).from("client");
+    let foreign = problems(|pieces| pieces.insert(3, Piece::Frame(foreign)));
     assert!(foreign.contains("frame 4 is foreign traffic"), "{foreign}");
     assert!(proof::problems(&story::named("04").unwrap(), b"")[0].contains("too short"));
 }

@@ -46,23 +46,19 @@ pub fn problems(sources: &Sources) -> Result<Vec<String>> {
 
 /// The size of the difference, and the command that shows it. Lessons are named by their numbers.
 pub fn counted(sources: &Sources, old: &str, new: &str) -> Result<Vec<String>> {
-    let (from, to) = (find(sources, old)?, find(sources, new)?);
+    let (from, to) = (sources.find(old)?, sources.find(new)?);
     let command = format!("`diff -urN lessons/{}/src lessons/{}/src`", from.name, to.name);
     Ok(vec![format!("{}.", diff(sources, from, to)?.size(old, new)), command])
 }
 
 /// The difference as a folded part of a page of the book.
 pub fn folded(sources: &Sources, old: &str, new: &str) -> Result<Vec<String>> {
-    let diff = diff(sources, find(sources, old)?, find(sources, new)?)?;
+    let diff = diff(sources, sources.find(old)?, sources.find(new)?)?;
     // The sources' own documentation has fenced blocks.
     let fence = if diff.lines.iter().any(|line| line.contains("```")) { "````" } else { "```" };
     let summary = format!("<summary>{}</summary>", diff.size(old, new));
     let head = ["<details>".into(), summary, String::new(), format!("{fence}diff")];
     Ok([&head[..], &diff.lines, &[fence.into(), String::new(), "</details>".into()]].concat())
-}
-
-fn find<'s>(sources: &'s Sources, number: &str) -> Result<&'s Lesson> {
-    sources.lesson(number).with_context(|| format!("there is no lesson {number}"))
 }
 
 impl Diff {

@@ -42,16 +42,13 @@ fn all(pages: &[Page], sources: &Sources) -> Result<BTreeMap<String, Result<Stri
     let mut drawings = BTreeMap::new();
     for story in story::bundled()? {
         let name = story.file_name();
-        let text = capture(sources, &name).and_then(|run| Ok(lanes::text(&run, Style::FILE, 0..=u64::MAX)?));
+        let text = capture(sources, &name).and_then(|run| lanes::text(&run, Style::FILE, 0..=u64::MAX));
         drawings.insert(format!("captures/{name}.txt"), text);
     }
     for mark in pages.iter().flat_map(|page| &page.marks).filter(|mark| mark.kind == "generated") {
-        let (path, drawn) = match mark.words()[..] {
-            ["ladder", name] => (format!("{name}.svg"), ladder(sources, name)),
-            ["lanes", name, range] => (file_name(name, range), picture(sources, name, range)),
-            _ => continue,
-        };
-        drawings.insert(format!("{FOLDER}/{path}"), drawn.map(|(svg, _)| svg));
+        if let Some((path, drawn)) = picture(sources, &mark.words()) {
+            drawings.insert(path, drawn.map(|(svg, _)| svg));
+        }
     }
     Ok(drawings)
 }
@@ -60,31 +57,27 @@ fn capture(sources: &Sources, name: &str) -> Result<Vec<u8>> {
     sources.bytes(&format!("captures/{name}.pcapng"))
 }
 
-/// All packets of a run, and what that shows in words.
-fn ladder(sources: &Sources, name: &str) -> Result<(String, String)> {
-    Ok(lanes::ladder(&capture(sources, name)?)?)
+/// The file of a picture, all packets of a run (`ladder NAME`) or a part of its lanes (`lanes NAME FROM..TO`), with the picture and
+/// what it shows in words.
+fn picture(sources: &Sources, what: &[&str]) -> Option<(String, Result<(String, String)>)> {
+    Some(match what {
+        ["ladder", name] => {
+            let drawn = capture(sources, name).and_then(|run| lanes::ladder(&run));
+            (format!("{FOLDER}/{name}.svg"), drawn)
+        }
+        ["lanes", name, range] => {
+            let part = excerpts::part(sources, &format!("captures/{name}.pcapng"), range);
+            let drawn = part.and_then(|part| lanes::picture(&capture(sources, name)?, part));
+            (format!("{FOLDER}/{name}_{}.svg", range.replace("..", "_").replace([':', '@'], "-")), drawn)
+        }
+        _ => return None,
+    })
 }
 
-/// A part of the lanes, and what it shows in words.
-fn picture(sources: &Sources, name: &str, range: &str) -> Result<(String, String)> {
-    let part = excerpts::part(sources, &format!("captures/{name}.pcapng"), range)?;
-    Ok(lanes::picture(&capture(sources, name)?, part)?)
-}
-
-fn file_name(name: &str, range: &str) -> String {
-    format!("{name}_{}.svg", range.replace("..", "_").replace([':', '@'], "-"))
-}
-
-/// The line that shows a capture's ladder, for a page in docs/.
-pub fn ladder_link(sources: &Sources, name: &str) -> Result<String> {
-    let (_, words) = ladder(sources, name)?;
-    Ok(format!("![{words}](images/{name}.svg)"))
-}
-
-/// The line that shows a part of a run's lanes.
-pub fn lanes_link(page: &Page, sources: &Sources, name: &str, range: &str) -> Result<String> {
-    let (_, words) = picture(sources, name, range)?;
-    let words = words.replace('[', "(").replace(']', ")");
-    let folder = if page.path.starts_with("docs/") { "images" } else { FOLDER };
-    Ok(format!("![{words}]({folder}/{})", file_name(name, range)))
+/// The line that shows a picture on a page.
+pub fn link(page: &str, sources: &Sources, what: &[&str]) -> Result<String> {
+    let (path, drawn) = picture(sources, what).context("there is no such picture")?;
+    let words = drawn?.1.replace('[', "(").replace(']', ")");
+    let path = if page.starts_with("docs/") { path.trim_start_matches("docs/") } else { &path };
+    Ok(format!("![{words}]({path})"))
 }

@@ -14,7 +14,7 @@ use wire::show;
 pub fn part(sources: &Sources, capture: &str, range: &str) -> Result<RangeInclusive<u64>> {
     let (from, to) = range.split_once("..").context("a range is FROM..TO, as step4..step5 or client:write..step9")?;
     let numbers = |end: &str| -> Result<Vec<u64>> {
-        let (end, nth) = occurrence(end)?;
+        let (end, nth) = end.split_once('@').map_or((end, None), |(end, nth)| (end, Some(nth)));
         let mut found: Vec<u64> = match end.split_once(':') {
             Some((node, stage)) => {
                 staged(sources, capture, node)?.filter_map(|(number, at, _)| (at == stage).then_some(number)).collect()
@@ -22,6 +22,7 @@ pub fn part(sources: &Sources, capture: &str, range: &str) -> Result<RangeInclus
             None => sources.rows(capture)?.iter().filter(|row| is_step(row, end)).map(|row| row.frame).collect(),
         };
         if let Some(nth) = nth {
+            let nth: usize = nth.parse().ok().filter(|nth| *nth > 0).context("a number from 1 on stands behind @")?;
             found = found.get(nth - 1..nth).unwrap_or_default().to_vec();
         }
         ensure!(!found.is_empty(), "{capture} has no `{end}`");
@@ -30,13 +31,6 @@ pub fn part(sources: &Sources, capture: &str, range: &str) -> Result<RangeInclus
     let (from, to) = (numbers(from)?[0], numbers(to)?.pop().unwrap_or_default());
     ensure!(from <= to, "{range} ends before it begins");
     Ok(from..=to)
-}
-
-/// `step8@2` is the second of `step8`; without a number all are meant.
-fn occurrence(end: &str) -> Result<(&str, Option<usize>)> {
-    let Some((end, number)) = end.split_once('@') else { return Ok((end, None)) };
-    let number = number.parse().ok().filter(|number| *number > 0).context("a number from 1 on stands behind @")?;
-    Ok((end, Some(number)))
 }
 
 /// Whether a packet belongs to the step that a mark calls `step8`.

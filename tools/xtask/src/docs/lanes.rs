@@ -82,17 +82,12 @@ impl Row {
     fn html(&self) -> String {
         let text = self.text();
         let mut words = text.splitn(3, ' ');
-        let (number, time, said) = (words.next(), words.next(), words.next().unwrap_or_default());
-        let about = format!("<small>{} · {} ms</small>", number.unwrap_or_default(), time.unwrap_or_default());
+        let [number, time, said] = [(); 3].map(|()| words.next().unwrap_or_default());
+        let about = format!("<small>{number} · {time} ms</small>");
         if self.is_packet() {
             // The line is drawn as wide as there is room.
-            let said = said.split(' ').filter(|word| !word.chars().all(|c| "─▶◀".contains(c))).collect::<Vec<_>>();
-            let way = if self.lines[0].contains('◀') || said.first().is_some_and(|word| word.starts_with('✕')) {
-                "west"
-            } else {
-                "east"
-            };
-            let said = said.join(" ").replace(['─', '▶', '◀'], "");
+            let said = said.replace(['─', '▶', '◀'], " ").split_whitespace().collect::<Vec<_>>().join(" ");
+            let way = if self.lines[0].contains('◀') || said.starts_with('✕') { "west" } else { "east" };
             return format!("<p class=\"wire {way}\">{about}<span>{}</span></p>", escaped(&said));
         }
         let bars = self.lines.iter().filter_map(|line| line.split_once('│'));

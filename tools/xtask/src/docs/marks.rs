@@ -2,7 +2,7 @@
 
 use super::page::{Mark, Page, Wrong};
 use super::sources::Sources;
-use super::{excerpts, generated, recorded, states, tables};
+use super::{changes, diffs, drawings, excerpts, lessons, recorded, reference, states, tables};
 use anyhow::{bail, ensure, Context, Result};
 use std::ops::Range;
 
@@ -29,7 +29,7 @@ fn verdict(page: &Page, mark: &Mark, sources: &Sources) -> Result<Verdict> {
     Ok(match (mark.kind.as_str(), words.as_slice()) {
         ("generated", what) => {
             let part = page.part_after(mark.line).context("no line <!-- end --> follows this mark")?;
-            Written(part, generated::part(page, what, sources)?)
+            Written(part, generated(page, what, sources)?)
         }
         ("ladder", [capture, steps]) => Written(block()?, excerpts::ladder(sources, capture, steps)?),
         ("bytes", [capture, step, sections @ ..]) if !sections.is_empty() => {
@@ -48,6 +48,35 @@ fn verdict(page: &Page, mark: &Mark, sources: &Sources) -> Result<Verdict> {
         ("states", [capture]) => Compared(states::problems(&table()?, mark.line, capture, sources)?),
         (kind, _) => bail!("no mark is written `{kind}: {}`: CONTRIBUTING.md lists them", words.join(" ")),
     })
+}
+
+/// What belongs between a mark `<!-- generated: WHAT -->` and the next `<!-- end -->`.
+fn generated(page: &Page, what: &[&str], sources: &Sources) -> Result<Vec<String>> {
+    let lines = match what {
+        ["ladder", _] | ["lanes", _, _] => vec![drawings::link(&page.path, sources, what)?],
+        ["log", name, side, stages @ ..] => fenced(excerpts::log(sources, name, side, stages)?),
+        ["changes", lesson, names @ ..] if !names.is_empty() => changes::table(sources, lesson, names)?,
+        ["case", lesson, name] => recorded::case(sources, lesson, name)?,
+        ["seen", lesson, name, words @ ..] if !words.is_empty() => recorded::linked(sources, lesson, name, words)?,
+        ["diff", old, new] => diffs::counted(sources, old, new)?,
+        ["loss", name] => reference::loss(sources, name)?,
+        ["captures"] => lessons::captures(sources)?,
+        ["lessons"] => lessons::table(sources)?,
+        ["differences"] => reference::differences(&sources.text("tools/device/differences.toml")?)?,
+        ["needs"] => reference::needs(&sources.text("tools/lab/needs.txt")?),
+        ["opcodes"] => reference::opcodes(sources)?,
+        ["cm-messages"] => reference::messages()?,
+        ["syndromes"] => reference::syndromes(),
+        ["private-data"] => reference::private_data(),
+        ["filters"] => reference::filters(),
+        _ => bail!("no generated part is called `{}`: CONTRIBUTING.md lists them", what.join(" ")),
+    };
+    // A forge takes what stands right below a comment for a part of it.
+    Ok([vec![String::new()], lines].concat())
+}
+
+fn fenced(lines: Vec<String>) -> Vec<String> {
+    [vec!["```text".into()], lines, vec!["```".into()]].concat()
 }
 
 /// The page with all that can be written written anew, and the marks where that failed.

@@ -10,7 +10,6 @@ pub mod diffs;
 pub mod drawings;
 mod excerpts;
 mod filters;
-mod generated;
 mod headers;
 mod lanes;
 mod lessons;
@@ -77,7 +76,7 @@ pub fn check(root: &Path) -> Result<()> {
         lessons::problems(&sources)?,
         diffs::problems(&sources)?,
         drawings::renew(&pages, &sources, false)?,
-        screenshots::problems(root)?,
+        screenshots::problems(&sources)?,
         site::problems(&pages, &sources)?,
     ];
     report(&[of_pages, of_all.concat()].concat())?;

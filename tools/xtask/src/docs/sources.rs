@@ -112,10 +112,14 @@ impl Sources {
         self.lessons.iter().find(|lesson| lesson.number() == number)
     }
 
+    /// The same, which must be there.
+    pub fn find(&self, number: &str) -> Result<&Lesson> {
+        self.lesson(number).with_context(|| format!("there is no lesson {number}"))
+    }
+
     /// Where a change is: `lessons/04_rdma_write/changes/wrong-key.md`.
     pub fn change(&self, lesson: &str, name: &str) -> Result<String> {
-        let folder = &self.lesson(lesson).with_context(|| format!("there is no lesson {lesson}"))?.name;
-        let path = format!("lessons/{folder}/changes/{name}.md");
+        let path = format!("lessons/{}/changes/{name}.md", self.find(lesson)?.name);
         ensure!(self.path(&path).exists(), "there is no {path}");
         Ok(path)
     }

@@ -1,9 +1,10 @@
-//! What mdBook cannot know.
+//! What mdBook cannot know of a page: what lets everybody read it (a way past the menu, and pictures whose place is there before
+//! they are), and where it is edited.
 
-use super::policy::Scripts;
-use super::{access, Folder};
+use super::{policy, Folder};
 use crate::docs::sources::Sources;
-use anyhow::Result;
+use anyhow::{Context, Result};
+use std::fs;
 use std::path::Path;
 
 /// What `edit-url-template` in tools/book/book.toml makes of the page docs/lab.md: `edit:src/docs/lab.md`.
@@ -11,15 +12,48 @@ const TEMPLATE: &str = "href=\"edit:src/";
 
 /// Finishes each page: its policy, a link past the menu, the sizes of its pictures, and "edit this page".
 pub fn pages(sources: &Sources, site: &Path, forge: Option<&str>) -> Result<()> {
-    let (mut scripts, folder) = (Scripts::default(), Folder(site.to_owned()));
+    let folder = Folder(site.to_owned());
     for path in sources.tree(&site.to_string_lossy()).iter().filter(|path| path.ends_with(".html")) {
         let page = Path::new(path).strip_prefix(site)?.to_string_lossy();
         let depth = page.matches('/').count();
-        let text = access::sized(&access::skip_link(&sources.text(path)?), &site.join(&*page).with_file_name(""))?;
-        let text = scripts.guarded(&page, &"../".repeat(depth), &text);
+        let text = sized(&skip_link(&sources.text(path)?), &site.join(&*page).with_file_name(""))?;
+        let text = policy::guarded(&folder, &page, &"../".repeat(depth), &text)?;
         folder.write(&page, edit_link(&text, forge, depth))?;
     }
-    scripts.write(&folder)
+    Ok(())
+}
+
+/// The page with a link to its text before all others.
+fn skip_link(html: &str) -> String {
+    let link = "<body>\n    <a class=\"skip\" href=\"#the-text\">Skip to the text</a>";
+    html.replacen("<body>", link, 1).replacen("<main>", "<main id=\"the-text\" tabindex=\"-1\">", 1)
+}
+
+/// The page with each picture's size, so that nothing moves when the picture comes. `folder` has the page.
+fn sized(html: &str, folder: &Path) -> Result<String> {
+    const IMAGE: &str = "<img src=\"";
+    let mut pieces = html.split(IMAGE);
+    let mut text = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        let (source, rest) = piece.split_once('"').unwrap_or((piece, ""));
+        let path = folder.join(source);
+        let bytes = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        let (width, height) = size(&bytes).with_context(|| format!("{} has no size", path.display()))?;
+        text += &format!("{IMAGE}{source}\" width=\"{width}\" height=\"{height}\"{rest}");
+    }
+    Ok(text)
+}
+
+/// Width and height in pixels: those of a PNG stand behind its first chunk's name (RFC 2083, section 4.1.1), those of a drawing
+/// in its first element.
+fn size(picture: &[u8]) -> Option<(u32, u32)> {
+    if picture.starts_with(b"\x89PNG") {
+        let number = |at| Some(u32::from_be_bytes(picture.get(at..at + 4)?.try_into().ok()?));
+        return Some((number(16)?, number(20)?));
+    }
+    let head = std::str::from_utf8(picture).ok()?.split('>').find(|tag| tag.contains("<svg"))?;
+    let number = |name: &str| head.split_once(&format!(" {name}=\""))?.1.split('"').next()?.parse().ok();
+    Some((number("width")?, number("height")?))
 }
 
 /// Lets a page's "edit this page" lead to its file at the forge, or, if no forge is known, to what CONTRIBUTING says.

@@ -4,7 +4,6 @@
 //! same in the book as on a forge. What a page only mentions there, because a forge cannot show it, stands in the book: the
 //! player in the place of a ladder, the difference between two lessons, the run of a change. mdBook makes the rest.
 
-mod access;
 mod code;
 mod finish;
 mod pages;

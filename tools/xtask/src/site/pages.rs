@@ -28,7 +28,7 @@ pub fn in_book(page: &Page, sources: &Sources) -> Result<String> {
         let words = mark.words();
         let end = page.part_after(mark.line).map_or(mark.line, |part| part.end);
         let instead = match (mark.kind.as_str(), words.as_slice()) {
-            ("generated", ["ladder", name]) => player::run(name, &drawings::ladder_link(sources, name)?),
+            ("generated", what @ ["ladder", name]) => player::run(name, &drawings::link(&page.path, sources, what)?),
             ("generated", ["diff", old, new]) => diffs::folded(sources, old, new)?,
             ("generated", ["changes", lesson, names @ ..]) => {
                 let runs: Result<Vec<_>> = names.iter().map(|name| changes::with_run(sources, lesson, name)).collect();

@@ -39,7 +39,7 @@ pub fn run(name: &str, ladder: &str) -> Vec<String> {
 /// A run, and links to all.
 pub fn list(sources: &Sources) -> Result<String> {
     let first = "04_rdma_write";
-    let ladder = drawings::ladder_link(sources, first)?.replace("](images/", "](docs/images/");
+    let ladder = drawings::link("play.md", sources, &["ladder", first])?;
     let mut text = run(first, &ladder).join("\n") + "\n\n| run | what it shows |\n|---|---|\n";
     for story in story::bundled()? {
         text += &format!("| [{0}](play.html?run={0}) | {1} |\n", story.file_name(), story.about);

@@ -14,39 +14,24 @@ const PROGRAM: &str = " 'wasm-unsafe-eval' 'unsafe-eval'";
 /// The page that is Wireshark.
 const WIRESHARK: &str = "wireshark.html";
 
-/// The scripts that mdBook writes into its pages, each once, as files: a page may run these.
-#[derive(Default)]
-pub struct Scripts(Vec<String>);
-
-impl Scripts {
-    /// The page with its policy, and with links to its scripts. `up` leads from it to the book's root.
-    pub fn guarded(&mut self, page: &str, up: &str, html: &str) -> String {
-        let program = if page == WIRESHARK { PROGRAM } else { "" };
-        let policy = format!("<meta http-equiv=\"Content-Security-Policy\" content=\"{MAY}{program}\">");
-        let charset = "<meta charset=\"UTF-8\">";
-        let html = html.replacen(charset, &format!("{charset}\n        {policy}"), 1);
-        let (mut text, mut rest) = (String::with_capacity(html.len()), html.as_str());
-        while let Some((before, after)) = rest.split_once("<script>") {
-            let (script, after) = after.split_once("</script>").unwrap_or((after, ""));
-            text += &format!("{before}<script src=\"{up}{}\"></script>", name(self.number(script)));
-            rest = after;
-        }
-        text += rest;
-        // Styles in elements are no files.
-        text.replace(" style=\"clear: both\"", " class=\"clear\"")
+/// The page with its policy; the scripts that mdBook writes into it become files, which a page may run. `up` leads to the book.
+pub fn guarded(book: &Folder, page: &str, up: &str, html: &str) -> Result<String> {
+    let program = if page == WIRESHARK { PROGRAM } else { "" };
+    let policy = format!("<meta http-equiv=\"Content-Security-Policy\" content=\"{MAY}{program}\">");
+    let charset = "<meta charset=\"UTF-8\">";
+    let html = html.replacen(charset, &format!("{charset}\n        {policy}"), 1);
+    let (mut text, mut rest) = (String::with_capacity(html.len()), html.as_str());
+    while let Some((before, after)) = rest.split_once("<script>") {
+        let (script, after) = after.split_once("</script>").unwrap_or((after, ""));
+        // Most pages have the same ones.
+        let file = format!("scripts/{:08x}.js", crc32fast::hash(script.as_bytes()));
+        book.write(&file, script)?;
+        text += &format!("{before}<script src=\"{up}{file}\"></script>");
+        rest = after;
     }
-
-    fn number(&mut self, script: &str) -> usize {
-        self.0.iter().position(|known| known == script).unwrap_or_else(|| {
-            self.0.push(script.to_owned());
-            self.0.len() - 1
-        })
-    }
-
-    /// Writes them into the book.
-    pub fn write(&self, site: &Folder) -> Result<()> {
-        self.0.iter().enumerate().try_for_each(|(number, script)| site.write(&name(number), script))
-    }
+    text += rest;
+    // Styles in elements are no files.
+    Ok(text.replace(" style=\"clear: both\"", " class=\"clear\""))
 }
 
 /// Lets the script that searches set a style without writing an attribute, which a page may not have. Its name ends with a number
@@ -61,23 +46,23 @@ pub fn mend_searcher(sources: &Sources, site: &str) -> Result<()> {
     fs::write(path, text.replace(attribute, style)).with_context(|| format!("cannot write {path}"))
 }
 
-fn name(number: usize) -> String {
-    format!("scripts/{number}.js")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn a_page_runs_files_alone() {
-        let mut scripts = Scripts::default();
-        let page = "<meta charset=\"UTF-8\"><script>one()</script><p>&lt;script&gt;</p><script src=\"a.js\"></script>";
-        let guarded = scripts.guarded("docs/lab.html", "../", page);
+    fn a_page_runs_files_alone() -> Result<()> {
+        let folder = tempfile::tempdir()?;
+        let page =
+            "<meta charset=\"UTF-8\"><script>123456789</script><p>&lt;script&gt;</p><script src=\"a.js\"></script>";
+        let guarded = guarded(&Folder(folder.path().into()), "docs/lab.html", "../", page)?;
         assert!(guarded.contains("script-src 'self'\">") && !guarded.contains("unsafe"), "{guarded}");
-        assert!(guarded.contains("<script src=\"../scripts/0.js\"></script><p>&lt;script&gt;</p><script src=\"a.js\">"));
-        scripts.guarded("wireshark.html", "", page);
-        scripts.guarded("index.html", "", "<script>two()</script>");
-        assert_eq!(scripts.0, ["one()", "two()"]);
+        // The sum of these nine digits is the one that descriptions of CRC-32 give.
+        let file = "scripts/cbf43926.js";
+        assert!(
+            guarded.contains(&format!("<script src=\"../{file}\"></script><p>&lt;script&gt;</p><script src=\"a.js\">"))
+        );
+        assert_eq!(fs::read_to_string(folder.path().join(file))?, "123456789");
+        Ok(())
     }
 }

@@ -1,26 +1,28 @@
-//! At given moments of bundled captures: the code's line, what the log says, the packet's fields, states and memory.
+//! What the player shows: at given moments of bundled captures the code's line, what the log says, the packet's fields, states
+//! and memory; and captures that are of no lesson, without a log, hostile, empty, cut, long.
 
-mod own;
-
-use super::*;
-use roce::link::LinkType;
+use crate::files::{self, packet, root, written, Piece, Recorded};
+use roce::Packet;
 use run::capture::Reader;
-use run::pcapng::{Section, Writer};
+use run::file::Line;
 use run::said::{number, value};
 use run::source::Source;
 use serde_json::Value;
-use std::path::PathBuf;
-
-fn root() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
+use std::collections::BTreeMap;
+use wire::play::{self, page, Lesson, Run};
+use wire::show::parts::parts;
 
 fn capture(name: &str) -> Vec<u8> {
-    std::fs::read(root().join("captures").join(name).with_extension("pcapng")).unwrap()
+    std::fs::read(files::bundled(name)).unwrap()
 }
 
 fn parsed(run: &Run) -> Value {
     serde_json::from_str(&run.json()).unwrap()
+}
+
+/// A capture of no lesson.
+fn own(file: &[u8]) -> Bundled {
+    Bundled(parsed(&play::run(file, "my", None).unwrap()))
 }
 
 /// A bundled run, read with its lesson.
@@ -30,7 +32,7 @@ impl Bundled {
     fn new(name: &str) -> Bundled {
         let folder = name.split('-').next().unwrap();
         let lesson = Lesson::read(&root().join("lessons").join(folder)).unwrap();
-        Bundled(parsed(&run(&capture(name), name, Some(&lesson)).unwrap()))
+        Bundled(parsed(&play::run(&capture(name), name, Some(&lesson)).unwrap()))
     }
 
     fn events(&self) -> &Vec<Value> {
@@ -72,31 +74,16 @@ fn moved(event: &Value, change: &Value) -> Vec<u8> {
 
 /// A bundled capture of lesson 04 whose log says where the lines with a text come from: file, number, what stands there.
 fn telling(places: &[(&str, &str, usize, &str)]) -> Vec<u8> {
-    let file = capture("04_rdma_write");
-    let mut reader = Reader::new(file.as_slice()).unwrap();
-    let mut writer = Writer::without_interface(Vec::new(), &Section::default()).unwrap();
-    for node in ["server", "client"] {
-        writer.interface(LinkType::ETHERNET, Some(node)).unwrap();
+    let mut pieces = files::read(&capture("04_rdma_write")).unwrap();
+    for piece in &mut pieces {
+        let Piece::Line(line) = piece else { continue };
+        let place = places.iter().find(|(words, ..)| line.words().contains(words));
+        line.source = place.map(|(_, file, number, text)| {
+            let (file, text) = (format!("lessons/04_rdma_write/src/{file}"), (*text).to_owned());
+            Source { file, line: *number, text }
+        });
     }
-    while let Some(event) = reader.event().unwrap() {
-        match event {
-            file::Event::Packet(packet) => {
-                let interface = writer.interface(packet.link, packet.node).unwrap();
-                let time = packet.time_ns.unwrap();
-                writer.cut_packet(interface, time, packet.data, packet.length, packet.comment).unwrap();
-            }
-            file::Event::Line(mut line) => {
-                let place = places.iter().find(|(words, ..)| line.words().contains(words));
-                line.source = place.map(|(_, file, number, text)| Source {
-                    file: format!("lessons/04_rdma_write/src/{file}"),
-                    line: *number,
-                    text: (*text).to_owned(),
-                });
-                writer.line(&line).unwrap();
-            }
-        }
-    }
-    writer.into_inner().unwrap()
+    written(pieces)
 }
 
 #[test]
@@ -111,7 +98,7 @@ fn log_lines_lead_to_the_line_that_acts() {
         ("ibv_alloc_pd", "main.rs", 84, ""),
     ]);
     let lesson = Lesson::read(&root().join("lessons/04_rdma_write")).unwrap();
-    let run = Bundled(parsed(&run(&file, "04_rdma_write", Some(&lesson)).unwrap()));
+    let run = Bundled(parsed(&play::run(&file, "04_rdma_write", Some(&lesson)).unwrap()));
     let acts = |node, text| run.code(run.find(node, text));
     let connect = "id.connect(&CONN_PARAM)?;".to_owned();
     assert_eq!(acts("client", "rdma_connect responder"), ("client.rs".into(), connect.clone(), true));
@@ -129,12 +116,9 @@ fn every_packet_of_every_lesson_has_the_code_that_caused_it() {
     for story in run::story::bundled().unwrap() {
         let name = story.file_name();
         let run = Bundled::new(&name);
-        let file = capture(&name);
-        let mut reader = Reader::new(file.as_slice()).unwrap();
-        while let Some(event) = reader.event().unwrap() {
-            let file::Event::Line(line) = event else { continue };
-            let Some(source) = line.source else { continue };
-            let event = run.events().iter().find(|event| event["n"] == line.number);
+        for piece in files::read(&capture(&name)).unwrap() {
+            let Piece::Line(Line { number, source: Some(source), .. }) = piece else { continue };
+            let event = run.events().iter().find(|event| event["n"] == number);
             let is_there = event.map_or(true, |event| event.get("code").is_some());
             assert!(is_there, "{name}: not in the lesson of today: {source:?}: make record lesson={}", story.number());
         }
@@ -221,48 +205,116 @@ fn states_of_queue_pairs_follow_the_log() {
     let run = Bundled::new("08_handle_api");
     let rtr = run.find("client", "state=RTR");
     assert_eq!((&rtr["qp"][0]["state"], &rtr["qp"][0]["implied"]), (&"RTR".into(), &false.into()));
-    let mut pairs = QueuePairs::default();
-    assert_eq!(pairs.line(0, Said::Moved { qpn: 21, state: "RTR" })[0].state(), (21, "RTR"));
 }
 
 #[test]
 fn fields_are_those_of_wire_show() {
-    let file = capture("04_rdma_write");
     let player = Bundled::new("04_rdma_write");
+    let file = capture("04_rdma_write");
     let mut reader = Reader::new(file.as_slice()).unwrap();
     while let Some(record) = reader.next().unwrap() {
-        let Frame::Roce(packet) = Frame::decode(record.link, record.data) else { continue };
+        let Some(packet) = packet(record.data) else { continue };
         let event = player.events().iter().find(|event| event["n"] == record.number).unwrap();
-        let shown = event["parts"].as_array().unwrap();
         let parts = parts(&record, &packet);
-        assert_eq!(shown.len(), parts.len());
-        for (shown, part) in shown.iter().zip(parts) {
-            let layout = &player.0["layouts"][shown[0].as_u64().unwrap() as usize];
-            assert_eq!(
-                (layout["title"].as_str(), layout["start"].as_u64()),
-                (Some(part.title.as_str()), Some(part.start as u64))
-            );
+        assert_eq!(event["parts"].as_array().unwrap().len(), parts.len());
+        for (shown, part) in event["parts"].as_array().unwrap().iter().zip(parts) {
+            let layout = &player.0["layouts"][number_of(&shown[0])];
+            assert_eq!((&layout["title"], &layout["start"]), (&part.title.into(), &part.start.into()));
             let about = shown[1].as_array().unwrap().chunks(2);
-            let about: BTreeMap<u64, &str> = about
-                .map(|pair| {
-                    (pair[0].as_u64().unwrap(), player.0["texts"][pair[1].as_u64().unwrap() as usize].as_str().unwrap())
-                })
-                .collect();
+            let about =
+                about.map(|pair| (number_of(&pair[0]), player.0["texts"][number_of(&pair[1])].as_str().unwrap()));
+            let about: BTreeMap<usize, &str> = about.collect();
             for (place, value) in part.values.iter().enumerate() {
                 let field = &layout["fields"][place];
-                assert_eq!((field[0].as_str(), field[1].as_u64()), (Some(value.name), Some(value.bit as u64)));
-                let text = about.get(&(place as u64)).copied().unwrap_or_default();
+                assert_eq!((&field[0], &field[1]), (&value.name.into(), &value.bit.into()));
+                let text = about.get(&place).copied().unwrap_or_default();
                 match field[3].as_str().unwrap() {
-                    "text" => assert_eq!(
-                        text.split_once('\t').unwrap_or_default(),
-                        (value.value.as_str(), value.meaning.as_str())
-                    ),
-                    way => {
-                        assert_eq!(way == "hex", value.value.starts_with("0x"), "{}", value.name);
-                        assert_eq!(text, value.meaning);
+                    "text" => {
+                        let told = (value.value.as_str(), value.meaning.as_str());
+                        assert_eq!(text.split_once('\t').unwrap_or_default(), told);
                     }
+                    way => assert_eq!((way == "hex", text), (value.value.starts_with("0x"), value.meaning.as_str())),
                 }
             }
         }
     }
+}
+
+fn number_of(value: &Value) -> usize {
+    value.as_u64().unwrap() as usize
+}
+
+fn line(node: &str, text: &str) -> Piece {
+    Piece::Line(Line { node: node.into(), program: node.into(), text: text.into(), ..Line::default() })
+}
+
+#[test]
+fn a_hostile_capture_cannot_write_into_the_page() {
+    let text = "</script><script>alert(1)</script><!-- & \u{2028}";
+    let turned = "\u{202e}\u{2067}\u{200f}revres\u{1b}[31m";
+    let said = ["ibv_reg_mr access=A|B", "MR: addr=0x10 len=16 lkey=0x1 rkey=0x2", "QP: qpn=1 state=INIT x=y"];
+    let said = said.map(|words| line(turned, &format!("[1 #0001 stage{turned}] INFO  {words}{turned}")));
+    let frame = Piece::Frame(Recorded::of(vec![0; 60]).from(turned));
+    let file = written([vec![frame, line(text, text)], said.to_vec()].concat());
+    let run = play::run(&file, &format!("{text}{turned}"), None).unwrap();
+    assert_eq!(parsed(&run)["events"][0]["text"], text, "nothing is lost");
+    let page = |run: &Run| page::page(run, &page::ladder(&file));
+    let written = page(&run);
+    let scripts = (written.matches("<script").count(), written.matches("</script").count());
+    assert_eq!(scripts, (2, 2), "the data and the player");
+    assert!(!written.contains("alert(1)<") && !written.contains("<b>"));
+    let found: Vec<_> = written.chars().filter(|c| turned[..9].contains(*c) || *c == '\u{1b}').collect();
+    assert!(found.is_empty() && run.json().contains("revres"), "{found:?}");
+    assert!(written.contains("default-src 'none'") && !written.contains("unsafe"));
+    let nonce = |page: &str| page.split("'nonce-").nth(1).unwrap().split('\'').next().unwrap().to_owned();
+    assert_eq!(written.matches(&format!("nonce=\"{}\"", nonce(&written))).count(), 2, "the style and the player");
+    assert_ne!(nonce(&written), nonce(&page(&run)), "nobody knows it beforehand");
+}
+
+/// The frames of lesson 04's run without its log, each with what `comment` says about it.
+fn frames(comment: impl Fn(&Packet) -> Option<&'static str>) -> Vec<Piece> {
+    let frames = files::frames(&capture("04_rdma_write")).into_iter();
+    let told = frames.map(|frame| {
+        let comment = packet(&frame.data).and_then(|packet| comment(&packet));
+        Piece::Frame(Recorded { node: None, ..frame.with(comment) })
+    });
+    told.collect()
+}
+
+#[test]
+fn captures_without_a_log_tell_what_their_packets_imply() {
+    let own = own(&written(frames(|_| None)));
+    assert_eq!((&own.0["title"], own.0["files"].as_array().unwrap().len()), (&"my".into(), 0));
+    let reply = own.find("server", "ConnectReply");
+    assert_eq!((&reply["qp"][0]["state"], &reply["qp"][0]["implied"]), (&"RTR or RTS".into(), &true.into()));
+    let write = own.find("client", "RDMA Write Only");
+    assert_eq!((&write["memory"][0]["what"], &write["memory"][0]["len"]), (&"region".into(), &60.into()));
+    assert_eq!(moved(write, &write["memory"][1]).len(), 60);
+}
+
+#[test]
+fn a_packet_that_is_lost_writes_nothing() {
+    let lose = |packet: &Packet| packet.name().contains("RDMA Write").then_some("lab: dropped by the rule `drop 1st`");
+    let own = own(&written(frames(lose)));
+    let write = own.find("client", "RDMA Write Only");
+    assert!(write["notes"][0].as_str().unwrap().starts_with("lab: dropped"));
+    assert!(write["memory"].as_array().unwrap().iter().all(|change| change["what"] == "region"), "{}", write["memory"]);
+}
+
+#[test]
+fn what_is_left_out_is_said() {
+    let file = capture("04_rdma_write");
+    let left_out = |file: &[u8]| own(file).0["left_out"].as_str().unwrap().to_owned();
+    assert!(left_out(&file).contains("2 ARP"));
+    assert!(left_out(&file[..file.len() - 5]).contains("the file ends inside"));
+    assert!(own(&written([])).events().is_empty());
+    assert!(play::run(b"no capture", "x", None).is_err());
+    let many = frames(|_| None)
+        .into_iter()
+        .cycle()
+        .filter(|piece| matches!(piece, Piece::Frame(frame) if packet(&frame.data).is_some()));
+    let many = own(&written(many.take(10_000)));
+    assert_eq!(many.events().len(), 3000);
+    let left_out = many.0["left_out"].as_str().unwrap();
+    assert!(left_out.contains("only the first 3000 events are shown, and 7000 more"), "{left_out}");
 }
