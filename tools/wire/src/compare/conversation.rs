@@ -18,13 +18,12 @@ pub(super) struct Step {
     pub step: Option<String>,
     /// How often it was repeated.
     pub again: u32,
-    transaction_id: u64,
     body: Vec<u8>,
 }
 
 impl Step {
     pub(super) fn message(&self) -> Message<'_> {
-        Message { kind: self.kind, transaction_id: self.transaction_id, body: &self.body }
+        Message { kind: self.kind, transaction_id: 0, body: &self.body }
     }
 }
 
@@ -93,7 +92,6 @@ impl Conversation {
             self.mtu = cm::mtu_bytes(code as u8);
         }
         let (frame, step, body) = (recorded.number, recorded.step.clone(), message.body.to_vec());
-        let transaction_id = message.transaction_id;
-        self.dialogue.push(Step { from, kind, frame, step, again: 0, transaction_id, body });
+        self.dialogue.push(Step { from, kind, frame, step, again: 0, body });
     }
 }

@@ -46,8 +46,8 @@ pub(super) struct Event {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) code: Option<Place>,
     /// No program has a part in it: a device answers.
-    #[serde(skip_serializing_if = "is_false")]
-    pub(super) device: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) device: Option<bool>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) qp: Vec<State>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -55,18 +55,10 @@ pub(super) struct Event {
     /// The frame in hexadecimal, and how long it was.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub(super) bytes: String,
-    #[serde(skip_serializing_if = "is_zero")]
-    pub(super) length: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) length: Option<usize>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) parts: Vec<Shown>,
-}
-
-fn is_false(what: &bool) -> bool {
-    !what
-}
-
-fn is_zero(what: &usize) -> bool {
-    *what == 0
 }
 
 impl Run {

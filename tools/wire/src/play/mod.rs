@@ -114,7 +114,7 @@ impl Player {
         Ok(Player {
             memory: Memory::new(file, &nodes)?,
             nodes,
-            code: Code::new(lesson.map(|lesson| lesson.sources.clone()).unwrap_or_default()),
+            code: Code { sources: lesson.map(|lesson| lesson.sources.clone()).unwrap_or_default(), shown: Vec::new() },
             tracker: Tracker::default(),
             queue_pairs: QueuePairs::default(),
             fields: Fields::default(),
@@ -151,7 +151,8 @@ impl Player {
     fn line(&mut self, line: &Line, entry: Entry) {
         let node = self.node(&entry.node);
         let said = Said::of(line);
-        let (code, qp) = (self.code.line(line), self.queue_pairs.line(node, said));
+        let code = line.source.as_ref().and_then(|source| self.code.place(source));
+        let qp = self.queue_pairs.line(node, said);
         let memory = self.memory.line(node, said);
         let tag = line.tag().unwrap_or_default();
         let text = match line.program.as_str() {
@@ -169,8 +170,10 @@ impl Player {
         let qp = self.queue_pairs.packet(packet, ends, seen.zip(connection));
         let memory = self.memory.packet(packet, ends, seen, lost);
         let code = step.and_then(|step| {
-            let actor = ends[usize::from(step.act.side != step.side)];
-            self.code.act(&self.nodes[actor], &step.act)
+            let (actor, act) = (ends[usize::from(step.act.side != step.side)], &step.act);
+            let said =
+                |event: &&Event| event.node == actor && event.stage == act.stage && event.text.contains(&act.log);
+            self.events.iter().rev().filter(said).find_map(|event| event.code)
         });
         let (label, words) = entry.text.split_once("  ").unwrap_or((&entry.text, ""));
         let (label, words) = (label.to_owned(), words.to_owned());
@@ -180,7 +183,7 @@ impl Player {
         }
         let event = self.add(entry, label, "", words);
         (event.code, event.qp, event.memory) = (code, qp, memory);
-        event.device = step.is_some_and(|step| step.device);
+        event.device = step.filter(|step| step.device).map(|_| true);
     }
 
     /// What the last packet holds.
@@ -188,7 +191,7 @@ impl Player {
         let parts = parts.into_iter().map(|part| self.fields.shown(part, frame)).collect();
         let Some(event) = self.events.last_mut() else { return };
         event.bytes = hex(&frame[..frame.len().min(MOST_BYTES)]);
-        event.length = length;
+        event.length = Some(length);
         event.parts = parts;
     }
 }

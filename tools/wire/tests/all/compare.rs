@@ -186,7 +186,8 @@ fn getting_connected() {
         "carries the private data 68 69 in its REQ; the lesson's carries no private data",
         |frames| request(frames, |frame| put(frame, CM + 176, b"hi")),
     );
-    // A port, a retry count: worth a word, no more.
+    // A repetition, a port, a retry count: worth a word, no more.
+    says(WRITE, "the same story", "your client sent its REQ 2 times", |frames| again(frames, "ConnectRequest", 1));
     says(WRITE, "the same story", "your port is 4711 instead of 7471", |frames| {
         request(frames, |frame| put(frame, CM + 14, &[0x12, 0x67]))
     });

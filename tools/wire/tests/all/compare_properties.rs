@@ -32,16 +32,16 @@ fn world() -> impl Strategy<Value = World> {
     // Half of the PSNs wrap soon. The two IDs of a connection may be equal; one of zero is reserved.
     let psn = || prop_oneof![0..0x100_0000u32, 0xff_fff0..0x100_0000u32];
     let names = (addresses, [number(), number()], [1..u32::MAX, 1..u32::MAX], [psn(), psn()]);
-    let memory = (0..0x1000_0000u32, (0..0x1000_0000u64).prop_map(|page| page << 12), any::<u8>());
+    let memory = (0..0x1000_0000u32, (0..0x1000_0000u64).prop_map(|page| page << 12));
     let weather = prop_oneof![
         select(vec![Weather::Fine, Weather::AckLost, Weather::PacketLost, Weather::ResponseLost]),
         (1..4usize).prop_map(Weather::NotReady),
     ];
-    let network = (1..6u8, 1..5usize, vec(weather, 1..6), 0..3usize, vec(any::<bool>(), 0..60));
+    let network = (1..6u8, 1..5usize, vec(weather, 1..6), vec(any::<bool>(), 0..60));
     (names, memory, network).prop_map(
-        |((addresses, qps, ids, psns), (key, address, text), (mtu_code, ack_every, weather, req_again, turns))| {
+        |((addresses, qps, ids, psns), (key, address), (mtu_code, ack_every, weather, turns))| {
             let ends = Ends { addresses, qps, ids, psns, mtu_code };
-            World { ends, key, address, ack_every, weather, turns, req_again, text }
+            World { ends, key, address, ack_every, weather, turns }
         },
     )
 }

@@ -53,10 +53,6 @@ pub struct World {
     pub weather: Vec<Weather>,
     /// For merging the two directions: whose packet comes next.
     pub turns: Vec<bool>,
-    /// How often the REQ is repeated.
-    pub req_again: usize,
-    /// What WRITEs and READs move.
-    pub text: u8,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -95,10 +91,7 @@ pub fn encode(requests: &[Request], world: &World) -> Frames {
             if turns.next() == Some(true) { (&mut client, &mut server) } else { (&mut server, &mut client) };
         frames.extend(first.next().or_else(|| other.next()));
     }
-    let mut frames = world.ends.around(frames);
-    let request = frames[0].clone();
-    frames.splice(0..0, repeat(request).take(world.req_again));
-    frames
+    world.ends.around(frames)
 }
 
 struct Encoder<'w> {
@@ -173,7 +166,7 @@ impl Encoder<'_> {
     /// What answers a READ; if the middle is lost, the rest is asked for again.
     fn responses(&self, request: &Request, first: u32, weather: Weather) -> Frames {
         let respond = |at: usize| {
-            let data = vec![self.world.text; request.length - at * self.mtu()];
+            let data = vec![7; request.length - at * self.mtu()];
             let headers = |first, last| if first || last { aeth(0x1f, 1) } else { Vec::new() };
             self.cut(1 - request.from, [0x0d, 0x0e, 0x0f, 0x10], first + at as u32, &data, false, headers)
         };
@@ -201,7 +194,7 @@ impl Encoder<'_> {
         let remote = reth(va, key, length as u32);
         let (opcodes, start, payload) = match work {
             Work::Send => ([0x00, 0x01, 0x02, 0x04], Vec::new(), request.bytes.clone()),
-            Work::Write => ([0x06, 0x07, 0x08, 0x0a], remote, vec![self.world.text; length]),
+            Work::Write => ([0x06, 0x07, 0x08, 0x0a], remote, vec![7; length]),
             Work::Read => return vec![self.packet(from, 0x0c, psn, &remote, &[], solicited)],
             Work::FetchAdd => {
                 return vec![self.packet(from, 0x14, psn, &atomic_eth(va, key, request.add, 0), &[], solicited)]
