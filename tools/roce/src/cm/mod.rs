@@ -182,3 +182,15 @@ impl<'a> Message<'a> {
         self.body.get(start + skip..end.min(self.body.len())).unwrap_or(&[])
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_attribute_has_its_place() {
+        for (attribute, kind, name, _) in KINDS {
+            assert_eq!((Kind::from(attribute), kind.name()), (kind, name));
+        }
+    }
+}
