@@ -1,6 +1,6 @@
 //! Other people's programs run on the device, unmodified: those of rdma-core and of perftest.
 
-use super::support::{free_port, programs, DEVICE};
+use super::support::{free_port, programs, Check, DEVICE};
 use std::io::Write;
 use std::process::{Command, Stdio};
 
@@ -22,8 +22,13 @@ fn all_end_well() {
     let tests = TESTS.split(' ').map(|test| format!("{test} -p PORT -n 50 -u 19"));
     let tests = tests.map(|server| (server.clone(), server + " 127.0.0.1"));
     for (server, client) in PROGRAMS.map(|(server, client)| (server.into(), client.into())).into_iter().chain(tests) {
-        let port = free_port().to_string();
-        programs(&server.replace("PORT", &port), &client.replace("PORT", &port)).exits(0, 0);
+        // Perftest gives up if it cannot tell the processor's speed: its samples of it differ on a busy machine.
+        let gave_up = |ran: &Check| ran.all().contains("Can't produce a report");
+        let mut tries = (0..5).map(|_| {
+            let port = free_port().to_string();
+            programs(&server.replace("PORT", &port), &client.replace("PORT", &port))
+        });
+        tries.find(|ran| !gave_up(ran)).expect("perftest produces a report in one of five runs").exits(0, 0);
     }
 }
 
