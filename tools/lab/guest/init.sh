@@ -7,8 +7,8 @@
 #   lab_program   serial port that carries what the program prints on standard output
 #   lab_error     and on standard error
 #
-# The conversation, one line each; what is longer comes on the drive. What the guest says goes through the kernel's log, as only the kernel prints whole lines
-# there; they begin with @, behind the kernel's own time:
+# The conversation, one line each; what is longer comes on the drive. What the guest says goes through the kernel's log, as only
+# the kernel prints whole lines there; they begin with @, behind the kernel's own time:
 #   guest  @ready               set up; the state of the machine is saved at this point
 #   host   load SECONDS.NANOS   set the clock, unpack the drive with the machine's name and its program
 #   guest  @loaded, or @failed REASON

@@ -19,10 +19,21 @@ pub enum Status {
 }
 
 impl Status {
-    /// The name in C: `LocLenErr` is `IBV_WC_LOC_LEN_ERR`.
-    pub fn name(self) -> String {
-        let letter = |c: char| if c.is_uppercase() { format!("_{c}") } else { c.to_uppercase().to_string() };
-        format!("IBV_WC{}", format!("{self:?}").chars().map(letter).collect::<String>())
+    /// The name in C.
+    pub fn name(self) -> &'static str {
+        match self {
+            Status::Success => "IBV_WC_SUCCESS",
+            Status::LocLenErr => "IBV_WC_LOC_LEN_ERR",
+            Status::LocQpOpErr => "IBV_WC_LOC_QP_OP_ERR",
+            Status::LocProtErr => "IBV_WC_LOC_PROT_ERR",
+            Status::WrFlushErr => "IBV_WC_WR_FLUSH_ERR",
+            Status::BadRespErr => "IBV_WC_BAD_RESP_ERR",
+            Status::RemInvReqErr => "IBV_WC_REM_INV_REQ_ERR",
+            Status::RemAccessErr => "IBV_WC_REM_ACCESS_ERR",
+            Status::RemOpErr => "IBV_WC_REM_OP_ERR",
+            Status::RetryExcErr => "IBV_WC_RETRY_EXC_ERR",
+            Status::RnrRetryExcErr => "IBV_WC_RNR_RETRY_EXC_ERR",
+        }
     }
 }
 
