@@ -55,6 +55,11 @@ setup: ### get what the lessons need, below target/ (with apt; elsewhere, say wh
 bundle: ### one file with all that machines of this release need, for a classroom without a network
 	@tools/lab/setup.sh bundle
 
+.PHONY: device-bundle
+device-bundle: ### one static program that brings the device to other people's CI (docs/ci.md)
+	@tools/lab/setup.sh cargo
+	@tools/device/bundle.sh
+
 # Lesson 09 is about many clients. (Others take so many, too.)
 lesson-09: export workers ?= 3
 
@@ -165,7 +170,8 @@ of-lessons := -p lab --test all lessons -- --skip soak --skip sweep
 of-soak := -p lab --test all soak -- --nocapture
 of-sweep := -p lab --test all sweep -- --nocapture
 of-machines := -p lab --test all machines -- --skip python
-of-device := -p device --test all -- --skip kernel --nocapture
+of-device := -p device --test all -- --skip kernel --skip fresh --nocapture
+of-fresh := -p device --test all fresh -- --nocapture
 of-kernel := -p device --test all kernel -- --nocapture
 of-course := -p course --test all --
 of-nic := --release -p nic --test all --
@@ -173,13 +179,13 @@ of-docs := -p xtask planted -- --nocapture
 long := lessons soak sweep machines device kernel course nic docs
 
 .PHONY: test-long
-test-long: $(or $(group:%=long-%),$(long:%=long-%) long-bench long-changes) ### what takes an hour, or one [group=NAME]: lessons soak sweep machines device kernel course nic docs bench changes
+test-long: $(or $(group:%=long-%),$(long:%=long-%) long-bench long-changes) ### what takes an hour, or one [group=NAME]: lessons soak sweep machines device kernel course nic docs bench changes fresh
 
-.PHONY: long-groups $(long:%=long-%) long-bench long-changes
+.PHONY: long-groups $(long:%=long-%) long-fresh long-bench long-changes
 long-groups:
 	@echo $(long) bench changes
 
-$(long:%=long-%): long-%:
+$(long:%=long-%) long-fresh: long-%:
 	@tools/lab/setup.sh build lab shell test
 	cargo build --workspace --bins --examples
 	cargo test $(of-$*) --ignored
@@ -192,7 +198,7 @@ long-bench:
 long-changes: field-guide
 
 long-%:
-	@echo 'There is no group $*. The groups are: $(long) bench changes' >&2; exit 2
+	@echo 'There is no group $*. The groups are: $(long) bench changes fresh' >&2; exit 2
 
 .PHONY: bench
 bench: ### measure everything beside its reference, and write docs/benchmarks.md (ten minutes; leave the machine alone meanwhile)
@@ -208,11 +214,6 @@ fuzz: ### look for captures that make the wire tools panic [RUNS=number]
 	mkdir -p tools/wire/fuzz/corpus/captures
 	cd tools/wire && cargo +nightly fuzz run -s none captures fuzz/corpus/captures ../../captures -- -max_len=8192 -runs="$${RUNS:-1000000}"
 
-.PHONY: miri
-miri: ### the device's core under Miri, which finds undefined behaviour (rustup component add miri rust-src --toolchain nightly)
-	CARGO_TARGET_DIR="$$target"/miri MIRIFLAGS=-Zmiri-disable-isolation cargo +nightly miri test -p nic --lib
-	CARGO_TARGET_DIR="$$target"/miri MIRIFLAGS=-Zmiri-disable-isolation cargo +nightly miri test -p nic --test all -- contract hostile connections
-
 # The documentation shows private items, too: a reader wants to know how it works inside.
 .PHONY: check
 check: ### formatting, lints and documentation, warnings as errors
@@ -222,7 +223,7 @@ check: ### formatting, lints and documentation, warnings as errors
 	RUSTDOCFLAGS='-D warnings -A rustdoc::private_intra_doc_links' cargo doc --workspace --no-deps --document-private-items
 	@# Only an unstable rustdoc looks whether what must not compile fails with the error that the text names.
 	RUSTC_BOOTSTRAP=1 CARGO_TARGET_DIR="$$target"/bootstrap cargo test -q --locked --doc -p common
-	shellcheck --exclude=SC2187 tools/book/*.sh tools/lab/*.sh tools/lab/guest/*.sh tools/xtask/*.sh captures/*.sh .ci/run
+	shellcheck --exclude=SC2187 tools/book/*.sh tools/device/*.sh tools/device/tests/*.sh tools/lab/*.sh tools/lab/guest/*.sh tools/xtask/*.sh captures/*.sh .ci/run
 	cargo run -q -p xtask -- docs --check
 
 .PHONY: docs
@@ -273,7 +274,7 @@ clean: ### remove all that make has put here: programs, tools, the lab's machine
 ifdef CARGO_TARGET_DIR
 	@# Other projects may build there, too.
 	cargo clean $(addprefix -p ,bench common course device lab nic roce run testkit wire xtask $(lessons:%=lesson-%))
-	rm -rf -- "$$target"/{book,bootstrap,bundle,captures,course,device,lab,miri,picture.html,site,tools} "$$target"/rdma-*.tar.gz
+	rm -rf -- "$$target"/{book,bootstrap,bundle,captures,course,device,lab,picture.html,site,tools} "$$target"/rdma-*.tar.gz
 else
 	rm -rf target
 endif

@@ -170,8 +170,8 @@ impl Context {
     }
 
     /// The GID that stands for an IP address of the port's netdev, and its place in the port's table. Often the same address
-    /// is there twice: for RoCEv1, which has no IP header, and for RoCEv2. Only sysfs tells which is which. A device in user
-    /// space is not there; if it has one GID only, that is it, whatever address the program is reached by.
+    /// is there twice: for RoCEv1, which has no IP header, and for RoCEv2. Only sysfs tells which is which. Where both programs
+    /// run on one machine they may meet on a loopback address, which has no GID: if the port has one only, it is that.
     ///
     /// # Errors
     /// `Kind::NoAddress` if the port has none for this address.
@@ -181,17 +181,21 @@ impl Context {
             IpAddr::V4(ip) => ip.to_ipv6_mapped(),
             IpAddr::V6(ip) => ip,
         };
-        let folder = format!("/sys/class/infiniband/{}", self.name());
-        if !std::path::Path::new(&folder).exists() && self.query_port(port)?.gid_tbl_len == 1 {
-            return Ok((0, self.query_gid(port, 0)?));
-        }
-        let types = format!("{folder}/ports/{port}/gid_attrs/types");
+        let types = format!("/sys/class/infiniband/{}/ports/{port}/gid_attrs/types", self.name());
+        let mut others = Vec::new();
         for index in 0..=u8::MAX {
             // An empty place cannot be read.
             let kind = std::fs::read_to_string(format!("{types}/{index}")).unwrap_or_default();
-            if kind.trim_end() == "RoCE v2" && self.query_gid(port, index.into())? == wanted {
-                return Ok((index, wanted));
+            if kind.trim_end() == "RoCE v2" {
+                let gid = self.query_gid(port, index.into())?;
+                if gid == wanted {
+                    return Ok((index, gid));
+                }
+                others.push((index, gid));
             }
+        }
+        if let ([only], true) = (&others[..], ip.is_loopback()) {
+            return Ok(*only);
         }
         let what = format!("the device {} has no RoCEv2 GID for the address {ip}", self.name());
         Err(Error::of(Kind::NoAddress, what, "`rdma link` tells the device's netdev: use an address of that one"))

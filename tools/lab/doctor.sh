@@ -113,6 +113,15 @@ check_port() {
         "sudo rmmod rdma_rxe, or before make: unshare -rn sh -c 'ip link set lo up; exec sh'"
 }
 
+# Its supervisor answers system calls of its programs (Linux 5.9), and reaches their memory.
+check_supervisor() {
+    old='' major=${release%%.*} minor=${release#*.} minor=${minor%%[!0-9]*}
+    if [ "$major" -lt 5 ] || { [ "$major" = 5 ] && [ "${minor:-0}" -lt 9 ]; }; then old=yes; fi
+    check device 'system calls' "$([ -n "$old" ] || echo "the kernel $release can hand them on")" "the kernel $release cannot hand them on" 'Linux 5.9 or later'
+    scope=$(content "$ROOT/proc/sys/kernel/yama/ptrace_scope")
+    check device "programs' memory" "$([ "${scope:-0}" -gt 1 ] || echo 'can be reached')" "kernel.yama.ptrace_scope is $scope" 'sudo sysctl kernel.yama.ptrace_scope=1'
+}
+
 echo "What this machine has for the lessons, and what it lacks ($machine, kernel $release)"
 # A machine to which the lessons were copied built needs no compiler, except for the lab.
 if any "$TARGET"/debug/lesson-[0-9]*; then builds='lab device'; else builds='lab device vms nic'; fi
@@ -124,6 +133,7 @@ needs lab lab
 check_kvm
 printf '\nFor a NIC in user space (on=device):\n'
 check_port
+check_supervisor
 printf '\nFor RDMA on this machine itself:\n'
 needs device 'vms nic'
 check_module

@@ -19,7 +19,7 @@ any() { for one in "$@"; do [ ! -e "$one" ] || return 0; done; return 1; }
 # rows STAGES: the table's lines for them, one `what|checks|debian|fedora|arch` each.
 rows() {
     sed "/^#/d; s/ *| */|/g; s/\$machine/$machine/g; s/\$qemu/$qemu/g; s/\$deb_arch/$deb_arch/g" tools/lab/needs.txt |
-        grep -E "^($(echo "$1" | tr ' ' '|'))\|" | cut -d '|' -f 2-
+        grep -E "^($(echo "$1" | sed 's/build/cargo build/' | tr ' ' '|'))\|" | cut -d '|' -f 2-
 }
 
 # found CHECKS: whether all of them are met, here or in what was unpacked. found_here: by what the machine itself has.

@@ -2,8 +2,8 @@
 # Finds what this machine lacks for a stage of the work (tools/lab/needs.txt), and unpacks exactly that below target/tools. Nothing
 # is installed, and it needs no root: apt downloads into a folder of ours and checks the signatures, as for any installation.
 #
-#   tools/lab/setup.sh STAGE...   build, lab, shell, test, check; device, site, browser: what the machine itself has to have, only looked for
-#   tools/lab/setup.sh bundle     what the first four need, and the crates, in one file for machines of this release that have no network
+#   tools/lab/setup.sh STAGE...   cargo, build, lab, shell, test, check; device, site, browser: what the machine itself has to have, only looked for
+#   tools/lab/setup.sh bundle     what build, lab, shell and test need, and the crates, in one file for machines of this release that have no network
 #
 # The Makefile calls it before everything else, so it prints nothing and costs next to nothing when all is there. What it wrote
 # is in target/tools/env, which make reads, and a person for a plain `cargo build`:  . target/tools/env
@@ -141,6 +141,11 @@ unpack() {
         echo "$package" >>"$TOOLS/packages"
         rm "$file"
     done
+    # What this machine has itself did not come along: the name that a linker looks for leads there.
+    for link in "$TOOLS/usr/lib/$machine-linux-gnu"/*.so; do
+        own=$ROOT/usr/lib/$machine-linux-gnu/$(basename "$(readlink "$link")")
+        [ -e "$link" ] || [ ! -e "$own" ] || ln -sf "$own" "$link"
+    done
     for package in $kernel; do mv "$(file_of "$package")" "$TOOLS/kernel"; done
     # What the machine may have, too, but not as it is needed; and kmod by the name that is called, for it links to /bin/kmod.
     for file in "$TOOLS"/usr/lib/rust-1.*/bin/* "$TOOLS"/usr/bin/cargo "$TOOLS"/usr/bin/rust[cd]* "$TOOLS/usr/bin/busybox"; do
@@ -188,8 +193,8 @@ bundle() {
     say "$(du -h "$archive" | cut -f 1) in $archive. In a clone on a machine of the same release: tar -xzf it, then make as usual"
 }
 
-if echo "${*:-none}" | tr ' ' '\n' | grep -qvxE 'build|lab|shell|test|check|device|site|browser|bundle'; then
-    echo 'usage: tools/lab/setup.sh build|lab|shell|test|check|device|site|browser...    or: tools/lab/setup.sh bundle' >&2
+if echo "${*:-none}" | tr ' ' '\n' | grep -qvxE 'cargo|build|lab|shell|test|check|device|site|browser|bundle'; then
+    echo 'usage: tools/lab/setup.sh cargo|build|lab|shell|test|check|device|site|browser...    or: tools/lab/setup.sh bundle' >&2
     exit 2
 fi
 # What has to be the machine's own; and to look at what its device needs, no compiler is needed.

@@ -1,9 +1,8 @@
 //! Every function of an id and of its channel.
 
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{Ipv6Addr, SocketAddr};
 use std::os::fd::AsFd;
 
-use common::args::PORT;
 use common::cm::*;
 use common::*;
 
@@ -15,6 +14,8 @@ pub struct Bench {
     pub resources: Option<Resources>,
     pub id: CmId,
     pub channel: EventChannel,
+    /// An address that can be reached.
+    pub to: SocketAddr,
     /// An event of the id that is taken and not acknowledged.
     pub event: Option<CmEvent>,
 }
@@ -25,7 +26,7 @@ pub type Try = (&'static str, fn(&Bench) -> Result<()>);
 pub const TRIES: &[Try] = &[
     ("bind_addr", |bench| bench.id.bind_addr(SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0)))),
     ("listen", |bench| bench.id.listen(1)),
-    ("resolve_addr", |bench| bench.id.resolve_addr(SocketAddr::from((Ipv4Addr::new(10, 47, 91, 1), PORT)))),
+    ("resolve_addr", |bench| bench.id.resolve_addr(bench.to)),
     ("resolve_route", |bench| bench.id.resolve_route()),
     ("set_ack_timeout", |bench| bench.id.set_ack_timeout(17)),
     ("connect", |bench| bench.id.connect(&conn_param())),

@@ -33,10 +33,10 @@ fn try_all(states: &[(&str, &dyn Fn() -> Result<Bench>)]) -> Result<()> {
     nothing_left_open(&before)
 }
 
-fn bench(reach: impl Fn(&EventChannel) -> Result<CmId>) -> Result<Bench> {
+fn bench(to: SocketAddr, reach: impl Fn(&EventChannel) -> Result<CmId>) -> Result<Bench> {
     let channel = EventChannel::create()?;
     let id = reach(&channel)?;
-    Ok(Bench { resources: None, id, channel, event: None })
+    Ok(Bench { resources: None, id, channel, event: None, to })
 }
 
 /// The states of an id that nobody has knocked for.
@@ -46,20 +46,20 @@ pub fn client(address: &str) -> Result<()> {
     let from = resolve(&EventChannel::create()?, address)?.local_addr();
     let mut local = from.ok_or_else(|| Error::content("an id without an address", "Is there a device?"))?;
     local.set_port(0);
-    let bound = |to: SocketAddr| {
-        bench(move |channel| {
+    let bound = |at: SocketAddr| {
+        bench(server, move |channel| {
             let id = channel.create_id()?;
-            id.bind_addr(to)?;
+            id.bind_addr(at)?;
             Ok(id)
         })
     };
-    let listening = |to: SocketAddr| {
-        let bench = bound(to)?;
+    let listening = |at: SocketAddr| {
+        let bench = bound(at)?;
         bench.id.listen(1)?;
         Ok(bench)
     };
     let address_asked_for = || {
-        let bench = bench(EventChannel::create_id)?;
+        let bench = bench(server, EventChannel::create_id)?;
         bench.id.resolve_addr(server)?;
         Ok(bench)
     };
@@ -69,7 +69,7 @@ pub fn client(address: &str) -> Result<()> {
         Ok(bench)
     };
     let with_qp = || {
-        let bench = bench(|channel| resolve(channel, address))?;
+        let bench = bench(server, |channel| resolve(channel, address))?;
         Ok(Bench { resources: Some(resources(&bench.id)?), ..bench })
     };
     let connecting = || {
@@ -97,14 +97,14 @@ pub fn client(address: &str) -> Result<()> {
     };
     let everywhere = SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0));
     try_all(&[
-        ("fresh", &|| bench(EventChannel::create_id)),
+        ("fresh", &|| bench(server, EventChannel::create_id)),
         ("bound to all", &|| bound(everywhere)),
         ("bound", &|| bound(local)),
         ("listening on all", &|| listening(everywhere)),
         ("listening", &|| listening(local)),
         ("address asked for", &address_asked_for),
         ("address resolved", &address_resolved),
-        ("route resolved", &|| bench(|channel| resolve(channel, address))),
+        ("route resolved", &|| bench(server, |channel| resolve(channel, address))),
         ("with a QP", &with_qp),
         ("connecting", &connecting),
         ("connected", &connected),
@@ -112,7 +112,7 @@ pub fn client(address: &str) -> Result<()> {
         ("connected, QP destroyed", &|| Ok(Bench { resources: None, ..connected()? })),
         ("disconnected", &disconnected),
         ("disconnected, QP destroyed", &|| Ok(Bench { resources: None, ..disconnected()? })),
-        ("refused", &|| bench(|channel| refused(channel, address))),
+        ("refused", &|| bench(server, |channel| refused(channel, address))),
     ])?;
     // The host may go.
     let bench = with_qp()?;
@@ -133,6 +133,8 @@ fn refused(channel: &EventChannel, address: &str) -> Result<CmId> {
 
 /// The states of an id that came with a knock.
 pub fn server() -> Result<()> {
+    // These are past resolving.
+    let to = SocketAddr::from((Ipv6Addr::LOCALHOST, PORT));
     let listening = EventChannel::create()?;
     let listener = listen(&listening)?;
     // The newest: the guest of an older one may have given up.
@@ -150,7 +152,7 @@ pub fn server() -> Result<()> {
         let (channel, id) = (EventChannel::create()?, event.id());
         event.ack();
         id.migrate_id(&channel)?;
-        Ok(Bench { resources: None, id, channel, event: None })
+        Ok(Bench { resources: None, id, channel, event: None, to })
     };
     let with_qp = || {
         let bench: Bench = knocked()?;
@@ -180,7 +182,7 @@ pub fn server() -> Result<()> {
         ("knocked, not acknowledged", &|| {
             let event = knock()?;
             let (channel, id) = (EventChannel::create()?, event.id());
-            Ok(Bench { resources: None, id, channel, event: Some(event) })
+            Ok(Bench { resources: None, id, channel, event: Some(event), to })
         }),
         ("knocked", &knocked),
         ("knocked, with a QP", &with_qp),

@@ -9,10 +9,10 @@ mod techniques;
 mod tools;
 mod verbs;
 
-use anyhow::{bail, Context, Result};
+use anyhow::{Context, Result};
 use clap::Parser;
 use row::{Row, Run};
-use run::repository::root;
+use run::files::{read, root, write};
 use std::process::ExitCode;
 use std::time::Instant;
 use tools::Effort;
@@ -33,8 +33,6 @@ const KINDS: [Kind; 3] = [
 /// Measures what is called fast here, beside its reference.
 #[derive(Parser)]
 struct Options {
-    /// What to measure: verbs techniques tcp; all of it, unless some are named
-    kinds: Vec<String>,
     /// Keep the figures, and write the page
     #[arg(long)]
     keep: bool,
@@ -70,35 +68,24 @@ fn work(options: &Options) -> Result<()> {
         return tcp::connect(u16::try_from(*port)?, *small, *large);
     }
     if !options.page {
-        let run = measure(options)?;
+        let run = measure(options.smoke)?;
         if !options.keep {
             return Ok(());
         }
-        write(FIGURES, &run.text()?)?;
+        write(root()?.join(FIGURES), run.text()?)?;
     }
-    write(PAGE, &page::page(&kept()?))
-}
-
-fn write(path: &str, text: &str) -> Result<()> {
-    std::fs::write(root()?.join(path), text).with_context(|| format!("cannot write {path}"))
+    write(root()?.join(PAGE), page::page(&kept()?))
 }
 
 /// The run whose figures were kept.
 fn kept() -> Result<Run> {
-    let text = std::fs::read_to_string(root()?.join(FIGURES)).with_context(|| format!("cannot read {FIGURES}"))?;
-    Run::read(&text).with_context(|| format!("{FIGURES} is not what a run has kept"))
+    Run::read(&read(root()?.join(FIGURES))?).with_context(|| format!("{FIGURES} is not what a run has kept"))
 }
 
-fn measure(Options { kinds, smoke, .. }: &Options) -> Result<Run> {
-    if let Some(unknown) = kinds.iter().find(|kind| KINDS.iter().all(|(name, ..)| name != kind)) {
-        bail!("there is no {unknown}; there are: {}", KINDS.map(|(name, ..)| name).join(" "));
-    }
-    let effort = Effort { rounds: if *smoke { 1 } else { 5 }, smoke: *smoke };
+fn measure(smoke: bool) -> Result<Run> {
+    let effort = Effort { rounds: if smoke { 1 } else { 5 }, smoke };
     let mut run = Run { facts: circumstances::facts()?, rows: Vec::new() };
     for (name, title, _, figures) in KINDS {
-        if !kinds.is_empty() && !kinds.iter().any(|kind| kind == name) {
-            continue;
-        }
         let started = Instant::now();
         let rows = figures(effort).with_context(|| format!("measuring {name}"))?;
         let took = format!("{:.0} s, at a load of {:.1}", started.elapsed().as_secs_f64(), circumstances::load());
@@ -116,7 +103,7 @@ mod tests {
     /// Nobody edits the page by hand, nor the program without the page.
     #[test]
     fn the_page_is_what_the_kept_figures_say() -> Result<()> {
-        let page = std::fs::read_to_string(root()?.join(PAGE))?;
+        let page = read(root()?.join(PAGE))?;
         assert_eq!(page::page(&kept()?), page, "write it anew: cargo run -p bench -- --page");
         Ok(())
     }

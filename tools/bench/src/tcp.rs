@@ -1,7 +1,7 @@
 //! RDMA beside plain TCP, both in the same machines: so that nobody believes SoftRoCE to be fast.
 
 use crate::row::Row;
-use crate::tools::{bin, field, megabytes, numbers, optimized, take_turns, Contender, Effort};
+use crate::tools::{bin, optimized, take_turns, Contender, Effort};
 use anyhow::{Context, Result};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -14,24 +14,21 @@ pub fn figures(effort: Effort) -> Result<Vec<Row>> {
     let (small, large) = (effort.count(1000), effort.count(100));
     let bench = bin()?.join("bench").display().to_string();
     let (lesson, pingpong) = (optimized("lesson-10", effort)?, optimized("pingpong", effort)?);
-    let asleep = format!("-p {{port}} --op send --wait sleep --turns {small}");
-    let blocks = format!("-p {{port}} --size {BLOCK} --depth 16 --count {large}");
-    let ours = |name: &str, server, client| {
-        let [server, client] = [server, client].map(|command: String| format!("env RUST_LOG=off {command}"));
-        Contender { name: name.into(), server, client }
-    };
+    let asleep = format!("--op send --wait sleep --turns {small}");
+    let blocks = format!("--size {BLOCK} --depth 16 --count {large}");
+    let server = format!("{bench} --tcp-server {{port}}");
+    let client = format!("{bench} --tcp-client {{port}} {small} {large}");
     let contenders = [
-        ours("there and back", format!("{pingpong} server {asleep}"), format!("{pingpong} client -a server {asleep}")),
-        ours("blocks", format!("{lesson} server -p {{port}}"), format!("{lesson} client -a server {blocks}")),
-        ours("TCP", format!("{bench} --tcp-server {{port}}"), format!("{bench} --tcp-client {{port}} {small} {large}")),
+        Contender::ours("there and back", &pingpong, &asleep, &asleep, "off"),
+        Contender::ours("blocks", &lesson, "", &blocks, "off"),
+        Contender { name: "TCP".into(), server, client },
     ];
     let told = take_turns("bench-tcp", &contenders, effort)?;
-    let micros = |name| numbers(&told, name, |text| field(text, "median_us"));
-    let rate = |name| numbers(&told, name, megabytes);
+    let micros = |name| told.number(name, "median_us");
     let what = "SEND of 64 bytes, asleep, there and back / 2";
     Ok(vec![
         Row::beside(what, "µs", &micros("there and back")?, "TCP, the same", &micros("TCP")?),
-        Row::beside("WRITE of 64 KiB, depth 16", "MB/s", &rate("blocks")?, "TCP, one stream", &rate("TCP")?),
+        Row::beside("WRITE of 64 KiB, depth 16", "MB/s", &told.rate("blocks")?, "TCP, one stream", &told.rate("TCP")?),
     ])
 }
 

@@ -1,7 +1,7 @@
 //! The techniques of lesson 10: what each brings, beside the plain way.
 
 use crate::row::Row;
-use crate::tools::{field, numbers, optimized, take_turns, Contender, Effort};
+use crate::tools::{optimized, take_turns, Contender, Effort};
 use anyhow::Result;
 
 /// The one way whose program tells what it does: what the log costs.
@@ -31,12 +31,10 @@ pub fn figures(effort: Effort) -> Result<Vec<Row>> {
     let lesson = optimized("lesson-10", effort)?;
     let contender = |(what, options, count, _): &(&str, &str, usize, &str)| {
         let (log, count) = (if *what == LOGGED { "info" } else { "off" }, effort.count(*count));
-        let server = format!("env RUST_LOG=off {lesson} server -p {{port}}");
-        let client = format!("env RUST_LOG={log} {lesson} client -a server -p {{port}} --count {count} {options}");
-        Contender { name: (*what).into(), server, client }
+        Contender::ours(what, &lesson, "", &format!("--count {count} {options}"), log)
     };
     let told = take_turns("bench-techniques", &WAYS.iter().map(contender).collect::<Vec<_>>(), effort)?;
-    let rate = |what: &str| numbers(&told, what, |text| field(text, "requests_per_s"));
+    let rate = |what: &str| told.number(what, "requests_per_s");
     let row = |(what, .., plain): &(&str, &str, usize, &str)| {
         let unit = "requests/s";
         Ok(match *plain {
@@ -45,7 +43,7 @@ pub fn figures(effort: Effort) -> Result<Vec<Row>> {
         })
     };
     let mut rows = WAYS.iter().map(row).collect::<Result<Vec<_>>>()?;
-    let latency = |what: &str| numbers(&told, what, |text| field(text, "median_us"));
+    let latency = |what: &str| told.number(what, "median_us");
     let what = "median latency, depth 64";
     rows.push(Row::beside(what, "µs", &latency("depth 64")?, "depth 1", &latency("depth 1")?));
     Ok(rows)

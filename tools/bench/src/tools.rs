@@ -1,6 +1,7 @@
 //! What all kinds of figures use: the folder, running programs, and machines in which contenders take turns.
 
 use anyhow::{ensure, Context, Result};
+use run::files::{output, read};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -38,22 +39,14 @@ pub fn optimized(program: &str, effort: Effort) -> Result<String> {
     Ok(program.canonicalize().with_context(build)?.display().to_string())
 }
 
-/// What a program prints; an error if it fails.
-fn output(command: &mut Command) -> Result<String> {
-    let name = command.get_program().to_string_lossy().into_owned();
-    let output = command.stdin(Stdio::null()).output().with_context(|| format!("cannot run {name}"))?;
-    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    ensure!(output.status.success(), "{name} failed ({}): {} {}", output.status, errors.trim(), tail(&text));
-    Ok(text)
-}
-
 /// One run of the lab: what the program of one machine said. The packets are not kept: there are many.
 pub fn lab(run: &str, machine: &str, arguments: &[&str]) -> Result<String> {
-    output(Command::new(bin()?.join("lab")).args(["exec", "--json", "--name", run]).args(arguments))?;
+    output(
+        Command::new(bin()?.join("lab")).args(["exec", "--json", "--name", run]).args(arguments).stdin(Stdio::null()),
+    )?;
     let folder = bin()?.join("../lab/runs").join(run);
     let _ = std::fs::remove_file(folder.join("wire.pcapng"));
-    std::fs::read_to_string(folder.join(format!("{machine}.log"))).with_context(|| format!("{run} left no log"))
+    read(folder.join(format!("{machine}.log")))
 }
 
 fn tail(text: &str) -> String {
@@ -67,8 +60,17 @@ pub struct Contender {
     pub client: String,
 }
 
+impl Contender {
+    /// A program of ours, with options of its two sides. Its client logs `log`.
+    pub fn ours(name: &str, program: &str, server: &str, client: &str, log: &str) -> Self {
+        let server = format!("env RUST_LOG=off {program} server -p {{port}} {server}");
+        let client = format!("env RUST_LOG={log} {program} client -a server -p {{port}} {client}");
+        Self { name: name.into(), server, client }
+    }
+}
+
 /// What each contender printed, by its name: a text for each round.
-pub type Told = BTreeMap<String, Vec<String>>;
+pub struct Told(BTreeMap<String, Vec<String>>);
 
 /// The first port of the turns.
 const PORT: usize = 18600;
@@ -77,7 +79,7 @@ const ROUNDS: usize = 3;
 
 /// Runs them in turn, round after round, every other one backwards, in two machines of the lab.
 pub fn take_turns(run: &str, contenders: &[Contender], effort: Effort) -> Result<Told> {
-    let mut told = Told::new();
+    let mut told = BTreeMap::<String, Vec<String>>::new();
     for first in (0..effort.rounds).step_by(ROUNDS) {
         let rounds = ROUNDS.min(effort.rounds - first);
         let log = machines(run, contenders, rounds)?;
@@ -88,7 +90,7 @@ pub fn take_turns(run: &str, contenders: &[Contender], effort: Effort) -> Result
             told.entry(name.to_owned()).or_default().push(text.to_owned());
         }
     }
-    Ok(told)
+    Ok(Told(told))
 }
 
 /// One run of the machines; gives the client's log.
@@ -116,22 +118,25 @@ fn machines(run: &str, contenders: &[Contender], rounds: usize) -> Result<String
     lab(run, "client", &["--deadline", "600", "--ready", &ready, "--server", &serve, "--client", &script])
 }
 
-/// A number out of each text of a contender; NaN where a turn brought none. Most have to.
-pub fn numbers(told: &Told, name: &str, find: impl Fn(&str) -> Option<f64>) -> Result<Vec<f64>> {
-    let texts = told.get(name).map(Vec::as_slice).unwrap_or_default();
-    let numbers: Vec<f64> = texts.iter().map(|text| find(text).unwrap_or(f64::NAN)).collect();
-    let without = numbers.iter().position(|number| number.is_nan()).map_or("", |at| texts[at].as_str());
-    let most = numbers.iter().filter(|number| number.is_finite()).count() * 2 > numbers.len();
-    ensure!(most, "{name} said no number in most of its turns: {}", tail(without));
-    Ok(numbers)
-}
+impl Told {
+    /// A number out of each text of a contender; NaN where a turn brought none. Most have to.
+    pub fn find(&self, name: &str, find: impl Fn(&str) -> Option<f64>) -> Result<Vec<f64>> {
+        let texts = self.0.get(name).map(Vec::as_slice).unwrap_or_default();
+        let numbers: Vec<f64> = texts.iter().map(|text| find(text).unwrap_or(f64::NAN)).collect();
+        let without = numbers.iter().position(|number| number.is_nan()).map_or("", |at| texts[at].as_str());
+        let most = numbers.iter().filter(|number| number.is_finite()).count() * 2 > numbers.len();
+        ensure!(most, "{name} said no number in most of its turns: {}", tail(without));
+        Ok(numbers)
+    }
 
-/// A number that a program of ours prints behind its name.
-pub fn field(text: &str, name: &str) -> Option<f64> {
-    text.split_whitespace().find_map(|word| word.strip_prefix(name)?.strip_prefix('=')?.parse().ok())
-}
+    /// That which a program of ours prints as `median_us=` and the like.
+    pub fn number(&self, name: &str, key: &str) -> Result<Vec<f64>> {
+        let number = |word: &str| word.strip_prefix(key)?.strip_prefix('=')?.parse().ok();
+        self.find(name, |text| text.split_whitespace().find_map(number))
+    }
 
-/// The same in MB/s.
-pub fn megabytes(text: &str) -> Option<f64> {
-    Some(field(text, "bytes_per_s")? / 1e6)
+    /// Of `bytes_per_s=`, in MB/s.
+    pub fn rate(&self, name: &str) -> Result<Vec<f64>> {
+        Ok(self.number(name, "bytes_per_s")?.into_iter().map(|bytes| bytes / 1e6).collect())
+    }
 }

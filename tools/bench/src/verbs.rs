@@ -1,7 +1,7 @@
 //! `common`, as lesson 10 uses it, beside perftest: the same sizes, depths and counts, in the same machines, by turns.
 
 use crate::row::Row;
-use crate::tools::{field, megabytes, numbers, optimized, take_turns, Contender, Effort};
+use crate::tools::{optimized, take_turns, Contender, Effort};
 use anyhow::Result;
 
 /// What; options of our program, `pingpong` on both sides if it goes there and back, else lesson 10's client; and the program of
@@ -32,35 +32,26 @@ pub fn figures(effort: Effort) -> Result<Vec<Row>> {
     let mut contenders = Vec::new();
     for (what, ours, other) in MATCHES.iter().chain(both_poll.clone()).chain(both_poll) {
         let count = effort.count(if what.contains("64 KiB") { 120 } else { 1000 });
-        let (program, server, client) = match what.ends_with("there and back / 2") {
-            true => (&pingpong, format!("--turns {count} {ours}"), format!("--turns {count} {ours}")),
-            false => (&lesson, String::new(), format!("--count {count} {ours}")),
-        };
-        contenders.push(Contender {
-            name: (*what).into(),
-            server: format!("env RUST_LOG=off {program} server -p {{port}} {server}"),
-            client: format!("env RUST_LOG=off {program} client -a server -p {{port}} {client}"),
+        contenders.push(match what.ends_with("there and back / 2") {
+            true => {
+                let options = format!("--turns {count} {ours}");
+                Contender::ours(what, &pingpong, &options, &options, "off")
+            }
+            false => Contender::ours(what, &lesson, "", &format!("--count {count} {ours}"), "off"),
         });
-        let other = format!("{other} -x 1 -F -n {count} -p {{port}}");
-        contenders.push(Contender {
-            name: format!("{what}, perftest"),
-            client: format!("{other} server"),
-            server: other,
-        });
+        let (name, other) = (format!("{what}, perftest"), format!("{other} -x 1 -F -n {count} -p {{port}}"));
+        contenders.push(Contender { name, client: format!("{other} server"), server: other });
     }
     let told = take_turns("bench-verbs", &contenders, effort)?;
     let row = |(what, _, other): &(&str, &str, &str)| {
         let (other, _) = other.split_once(' ').unwrap_or((other, ""));
-        let perftests = |column| numbers(&told, &format!("{what}, perftest"), move |text| perftest(text, column));
+        let perftests = |column| told.find(&format!("{what}, perftest"), move |text| perftest(text, column));
         Ok(match other.ends_with("_bw") {
             true => {
                 let others: Vec<f64> = perftests(MEAN)?.iter().map(|mebibytes| mebibytes * 1.048_576).collect();
-                Row::beside(what, "MB/s", &numbers(&told, what, megabytes)?, other, &others).limit(0.95)
+                Row::beside(what, "MB/s", &told.rate(what)?, other, &others).limit(0.95)
             }
-            false => {
-                let ours = numbers(&told, what, |text| field(text, "median_us"))?;
-                Row::beside(what, "µs", &ours, other, &perftests(MEDIAN)?).limit(1.05)
-            }
+            false => Row::beside(what, "µs", &told.number(what, "median_us")?, other, &perftests(MEDIAN)?).limit(1.05),
         })
     };
     MATCHES.iter().map(row).collect()

@@ -1,5 +1,6 @@
 // Every page as a browser sees it.
 import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
@@ -26,13 +27,15 @@ function markdown() {
   return found;
 }
 
-test("every page loads without a complaint, asks nobody else, and does not scroll sideways on a phone", async () => {
+test("every page loads without a complaint, asks nobody else, does not scroll sideways on a phone, and its links lead somewhere", async () => {
   await browser.size(390, 800);
-  const wrong = [];
+  const [wrong, links, parts] = [[], [], new Map()];
   for (const path of await pages()) {
     await browser.open(site.url + path);
     await browser.devtools("Runtime.evaluate", { expression: `var markdown = ${markdown}` });
-    const { wide, foreign, images, markdown: raw } = await browser.run(() => ({
+    const { wide, foreign, images, markdown: raw, to, ids } = await browser.run(() => ({
+      to: [...document.querySelectorAll("a[href]")].map(({ href }) => href),
+      ids: [...document.querySelectorAll("[id]")].map(({ id }) => id),
       wide: document.documentElement.scrollWidth - innerWidth,
       foreign: performance.getEntriesByType("resource").map(({ name }) => name).filter((name) => !name.startsWith(location.origin)),
       images: [...document.images].filter((image) => image.complete && image.naturalWidth === 0).map((image) => image.src),
@@ -42,6 +45,14 @@ test("every page loads without a complaint, asks nobody else, and does not scrol
     if (raw.length) wrong.push(`${path}: raw Markdown: ${raw}`);
     if (foreign.length + images.length) wrong.push(`${path}: ${foreign} ${images}`);
     wrong.push(...(await browser.complaints()).map((complaint) => `${path}: ${complaint}`));
+    parts.set(site.url + path, new Set(ids));
+    links.push(...to.filter((link) => link.startsWith(new URL(site.url).origin)).map((link) => ({ path, link })));
+  }
+  for (const { path, link } of links) {
+    const [page, part] = link.replace(/\?[^#]*/, "").split("#").map(decodeURIComponent);
+    const isThere = page.startsWith(site.url) && !page.endsWith("/") && existsSync(join(SITE, page.slice(site.url.length)));
+    const hasPart = !part || part.includes("=") || (parts.get(page)?.has(part) ?? true);
+    if (!isThere || !hasPart) wrong.push(`${path}: ${link} leads nowhere`);
   }
   assert.deepEqual(wrong, []);
 });

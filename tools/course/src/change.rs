@@ -12,7 +12,6 @@ use std::path::PathBuf;
 /// What a page of a lesson's changes is called. People say `03-late-receive`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Name {
-    /// The lesson's folder.
     pub lesson: PathBuf,
     /// The file's name without its ending.
     pub name: String,
@@ -39,7 +38,6 @@ impl fmt::Display for Name {
 pub struct Options {
     /// Options for the server, as `make lesson-NN server=…` has them.
     pub server: String,
-    /// Options for the client.
     pub client: String,
     /// What happens to packets on the wire.
     pub wire: String,
@@ -67,13 +65,9 @@ impl Options {
 /// What can be run.
 #[derive(Debug, Clone)]
 pub struct Change {
-    /// What it is called.
     pub name: Name,
-    /// What is edited.
     pub edits: Vec<Edit>,
-    /// How it is run.
     pub options: Options,
-    /// What must come of it.
     pub told: Told,
     /// Whether somebody is to mend it: whose client is dead has failed, and nobody waits until its server has noticed.
     pub is_exercise: bool,
@@ -106,12 +100,10 @@ pub struct Break {
     pub ask: String,
     /// What comes of it, and why.
     pub why: String,
-    /// What is run.
     pub change: Change,
 }
 
 impl Break {
-    /// Takes what a page says.
     pub fn of_page(name: Name, page: &Page) -> Result<Self> {
         ensure!(page.parts.len() == 2, "a change has what the reader is asked, and folded away `{OUTCOME}`");
         let (first, outcome) = (&page.parts[0], page.part(OUTCOME)?);
@@ -121,28 +113,5 @@ impl Break {
         let told = Told::parse(&outcome.code("text"), options.sides())?;
         let change = Change { name, edits, options, told, is_exercise: false };
         Ok(Self { title: page.title.clone(), ask, why, change })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const TEXT: &str = "# Look too early\n\n`make break-04 CHANGE=early`\n\n```diff\n--- src/server.rs\n-b\n+bb\n```\n\n```toml\n\
-        client = \"-x\"\n```\n\nWhat is there?\n\n<details><summary>What comes of it</summary>\n\nNothing yet.\n\n```text\nserver says: it\n```\n\n\
-        </details>\n";
-
-    fn parse(text: &str) -> Result<Break> {
-        let name = Name { lesson: "lessons/04_rdma_write".into(), name: "early".into() };
-        Break::of_page(name, &Page::parse(text)?)
-    }
-
-    #[test]
-    fn mistakes_in_a_page_are_named() {
-        let error = |from: &str, to: &str| format!("{:#}", parse(&TEXT.replace(from, to)).unwrap_err());
-        assert!(error("client", "cleint").contains("unknown field `cleint`"));
-        assert!(error("What comes", "What come").contains("no part `What comes of it`"));
-        assert!(error("What is there?", "").contains("asks something"));
-        assert!(error("server says: it\n", "").contains("no outcome"));
     }
 }

@@ -2,17 +2,16 @@
 
 use crate::change::{Break, Name};
 use crate::exercise::Exercise;
-use crate::files::{files, read};
 use crate::page::Page;
 use crate::project::Project;
 use anyhow::{bail, Context, Result};
+use run::files::{files, name, read};
 use std::fs;
 use std::path::Path;
 
 /// The folder in a lesson's own.
 const FOLDER: &str = "changes";
 
-/// What is in a folder of changes.
 #[derive(Debug, Clone, Default)]
 pub struct Changes {
     /// What is broken on purpose.
@@ -32,8 +31,8 @@ impl Changes {
         }
         for file in files(&folder, |path| path.extension().is_some_and(|ending| ending == "md"))? {
             let text = read(&file)?;
-            let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-            let added = changes.add(Name { lesson: lesson.to_owned(), name }, &text);
+            let name = Name { lesson: lesson.to_owned(), name: name(&file.with_extension("")) };
+            let added = changes.add(name, &text);
             added.with_context(|| file.display().to_string())?;
         }
         let page = page(lesson);
@@ -42,7 +41,6 @@ impl Changes {
         Ok(changes)
     }
 
-    /// All changes of all lessons.
     pub fn all(project: &Project) -> Result<Self> {
         let mut all = Self::default();
         for lesson in project.lessons()? {
@@ -101,9 +99,14 @@ mod tests {
     }
 
     #[test]
-    fn the_command_of_a_page_is_its_own() {
-        let name = Name { lesson: "lessons/04_rdma_write".into(), name: "late".into() };
-        let error = Changes::default().add(name, TEXT).unwrap_err().to_string();
-        assert!(error.contains("`make try-04-early`") && error.contains("`make try-04-late`"), "{error}");
+    fn the_command_of_a_page_is_its_own_and_a_change_asks_something() {
+        let error = |text: &str| {
+            let name = Name { lesson: "lessons/04_rdma_write".into(), name: "late".into() };
+            Changes::default().add(name, text).unwrap_err().to_string()
+        };
+        let said = error(TEXT);
+        assert!(said.contains("`make try-04-early`") && said.contains("`make try-04-late`"), "{said}");
+        let answer = "<details><summary>What comes of it</summary>\n\nIt is so.\n\n</details>\n";
+        assert!(error(&format!("# Look\n\n`make break-04 CHANGE=late`\n\n{answer}")).contains("asks something"));
     }
 }

@@ -2,10 +2,10 @@
 //! `target/course` or in a folder of the reader's. Many copies in one are built at once.
 
 use crate::change::{Change, Name};
-use crate::files::{read, tree, write};
 use crate::project::Project;
-use crate::{manifest, workspace};
+use crate::workspace;
 use anyhow::{bail, Context, Result};
+use run::files::{read, tree, write};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -15,10 +15,8 @@ use std::{fs, iter};
 const FOLDER: &str = "course";
 const TOGETHER: &str = "course/all";
 
-/// A copy that has been laid out.
 #[derive(Debug)]
 pub struct Copy {
-    /// Its folder.
     pub folder: PathBuf,
     /// Its package, and the program that is built from it.
     pub package: String,
@@ -64,12 +62,10 @@ impl Copy {
         Self { folder: workspace.join(&name), package: workspace::package(&name) }
     }
 
-    /// The workspace's folder.
     pub fn workspace(&self) -> &Path {
         self.folder.parent().unwrap_or(&self.folder)
     }
 
-    /// Lays it out.
     pub fn write(&self, project: &Project, change: &Change) -> Result<()> {
         self.edit(change)?;
         self.furnish(project, change).map(|_| ())
@@ -82,7 +78,7 @@ impl Copy {
             bail!("the change {name} edits {}, which is no source", gone.file);
         }
         for file in sources {
-            write(&self.folder.join(&file), change.apply(&file, &read(&name.lesson.join(&file))?)?)?;
+            write(self.folder.join(&file), change.apply(&file, &read(name.lesson.join(&file))?)?)?;
         }
         self.describe(change)
     }
@@ -99,7 +95,7 @@ impl Copy {
     }
 
     fn describe(&self, change: &Change) -> Result<()> {
-        write(&self.folder.join("Cargo.toml"), manifest::package(&change.name.lesson, &self.package)?)
+        write(self.folder.join("Cargo.toml"), workspace::manifest(&change.name, &self.package)?)
     }
 
     /// Lays out the copies of many changes, and builds them at once. What does not build is no error: see [`Copy::built`].

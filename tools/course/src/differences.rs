@@ -1,25 +1,41 @@
-//! What the device does otherwise than the kernel's driver, as far as changes show it: rows of `tools/device/differences.toml` name them.
+//! What the device does otherwise than the kernel's driver, from `tools/device/differences.toml`, whose rows name
+//! the changes that show it.
 
 use crate::change::Break;
-use crate::files::read;
 use crate::project::Project;
 use anyhow::{ensure, Context, Result};
+use run::files::read;
 use serde::Deserialize;
-use std::collections::BTreeMap;
+use std::path::Path;
 
 const FILE: &str = "tools/device/differences.toml";
 
-/// A row, as far as it matters here.
 #[derive(Deserialize)]
-struct Row {
+struct Table {
+    difference: Vec<Row>,
+}
+
+/// What is done otherwise, and how it is done.
+#[derive(Deserialize)]
+#[allow(missing_docs)] // The fields have the table's names.
+pub struct Row {
+    pub what: String,
+    pub rxe: String,
+    pub device: String,
+    pub specification: String,
     #[serde(default)]
     changes: Vec<String>,
 }
 
+/// All of it.
+pub fn rows(root: &Path) -> Result<Vec<Row>> {
+    let table: Table = basic_toml::from_str(&read(root.join(FILE))?).context(FILE)?;
+    Ok(table.difference)
+}
+
 /// The full names of the changes that come otherwise on the device.
 pub fn named(project: &Project, all: &[Break]) -> Result<Vec<String>> {
-    let rows: BTreeMap<String, Vec<Row>> = basic_toml::from_str(&read(&project.root.join(FILE))?).context(FILE)?;
-    let named: Vec<String> = rows.into_values().flatten().flat_map(|row| row.changes).collect();
+    let named: Vec<String> = rows(&project.root)?.into_iter().flat_map(|row| row.changes).collect();
     for name in &named {
         let is_tried = all.iter().any(|it| it.change.name.to_string() == *name && it.is_for_device());
         ensure!(is_tried, "{FILE} names the change {name}: there is none that runs on the device");

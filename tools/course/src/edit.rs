@@ -15,7 +15,6 @@ use anyhow::{bail, ensure, Context, Result};
 /// One place in a file.
 #[derive(Debug, Clone, Default)]
 pub struct Edit {
-    /// The file, below the lesson's folder.
     pub file: String,
     /// The lines that stand there now, exactly once.
     pub from: String,
@@ -24,7 +23,6 @@ pub struct Edit {
 }
 
 impl Edit {
-    /// Reads a difference.
     pub fn of_diff(text: &str) -> Result<Vec<Self>> {
         let mut edits: Vec<Self> = Vec::new();
         for line in text.lines() {
@@ -102,15 +100,10 @@ mod tests {
 
     #[test]
     fn what_is_no_difference_is_named() {
-        let wrong = [
-            ("-x\n", "its file"),
-            ("--- f\nx\n", "not as this one: x"),
-            ("--- f\n+x\n", "stands there now"),
-            ("--- f\n x\n", "changes something"),
-        ];
-        for (text, said) in wrong {
-            let error = Edit::of_diff(text).unwrap_err().to_string();
-            assert!(error.contains(said), "{error}");
-        }
+        let error = |text: &str| Edit::of_diff(text).unwrap_err().to_string();
+        assert!(error("-x\n").contains("its file"));
+        assert!(error("--- f\nx\n").contains("not as this one: x"));
+        assert!(error("--- f\n+x\n").contains("stands there now"));
+        assert!(error("--- f\n x\n").contains("changes something"));
     }
 }

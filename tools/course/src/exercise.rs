@@ -3,14 +3,14 @@
 use crate::change::{Change, Name, Options};
 use crate::edit::Edit;
 use crate::expected::Told;
-use crate::page::Page;
+use crate::page::{Page, Part};
+use crate::proof::Proof;
 use crate::reading::Reading;
+use crate::run::Place;
 use anyhow::{ensure, Result};
 
-/// One exercise.
 #[derive(Debug, Clone)]
 pub struct Exercise {
-    /// What it is called.
     pub name: Name,
     /// What it is about, in a few words.
     pub title: String,
@@ -20,11 +20,9 @@ pub struct Exercise {
     pub hints: Vec<String>,
     /// Told when it is solved.
     pub why: String,
-    /// What there is to do.
     pub kind: Kind,
 }
 
-/// What there is to do in an exercise.
 #[derive(Debug, Clone)]
 pub enum Kind {
     /// Mend a lesson.
@@ -38,31 +36,16 @@ pub enum Kind {
 pub struct Repair {
     /// Its edits make the hole; what must come of it is what a right solution does.
     pub change: Change,
-    /// A part of what the judge says about the hole.
-    pub says: String,
-    /// What somebody may make of the hole.
-    pub solutions: Vec<Solution>,
+    /// Exercises are judged on the device; their hole and the lesson's own source get the same verdict in the lab. Then comes
+    /// what else somebody may make of the hole.
+    pub proofs: Vec<Proof>,
 }
 
-/// What somebody may make of a hole.
-#[derive(Debug, Clone)]
-pub struct Solution {
-    /// What it is for the judge, and its number: `wrong-1`.
-    pub name: String,
-    /// Whether the judge takes it.
-    pub is_taken: bool,
-    /// The hole, and then what was made of it.
-    pub edits: Vec<Edit>,
-    /// A part of what the judge says about a wrong one, or why an accepted one is none.
-    pub says: String,
-}
-
-/// The parts of a page in which solutions are, and whether the judge takes these. One that is accepted today is none: that the
+/// The parts of a page in which solutions are, what they are called, whether the judge takes them, and how many there have to be.
+/// One that is accepted today is none: that the
 /// judge takes it is what is proven, so that one that does not is noticed.
-const SOLUTIONS: [(&str, &str, bool); 3] =
-    [("Right", RIGHT, true), ("Wrong", WRONG, false), ("Accepted today", "accepted", true)];
-const RIGHT: &str = "right";
-const WRONG: &str = "wrong";
+const SOLUTIONS: [(&str, &str, bool, usize); 3] =
+    [("Right", "right", true, 1), ("Wrong", "wrong", false, 2), ("Accepted today", "accepted", true, 0)];
 const HINTS: &str = "Hints";
 const SOLVED: &str = "Solved";
 const OUTCOME: &str = "What has to come of it";
@@ -70,7 +53,6 @@ const HOLE: &str = "The hole";
 const QUESTIONS: &str = "The questions";
 
 impl Exercise {
-    /// Takes what a page says.
     pub fn of_page(name: Name, page: &Page) -> Result<Self> {
         let known = ["", HINTS, SOLVED, OUTCOME, HOLE, QUESTIONS].into_iter().chain(SOLUTIONS.map(|(part, ..)| part));
         let known: Vec<&str> = known.collect();
@@ -85,7 +67,6 @@ impl Exercise {
         Ok(Self { name, title: page.title.clone(), task, hints, why: page.part(SOLVED)?.prose(), kind })
     }
 
-    /// The hole, if there is one.
     pub fn repair(&self) -> Option<&Repair> {
         match &self.kind {
             Kind::Repair(repair) => Some(repair),
@@ -104,23 +85,31 @@ impl Repair {
         let options: Options = basic_toml::from_str(&page.parts[0].code("toml"))?;
         let told = Told::parse(&page.part(OUTCOME)?.code("text"), options.sides())?;
         let hole = page.part(HOLE)?;
-        let (edits, says) = (Edit::of_diff(&hole.code("diff"))?, hole.said());
-        let mut solutions = Vec::<Solution>::new();
-        let of = |kind: &str, all: &[Solution]| all.iter().filter(|solution| solution.name.starts_with(kind)).count();
-        for part in &page.parts {
-            let Some((_, kind, is_taken)) = SOLUTIONS.iter().find(|(name, ..)| *name == part.kind()) else { continue };
-            let edits = [&edits[..], &Edit::of_diff(&part.code("diff"))?].concat();
-            let name = format!("{kind}-{}", of(kind, &solutions) + 1);
-            solutions.push(Solution { name, is_taken: *is_taken, edits, says: part.said() });
+        let edits = Edit::of_diff(&hole.code("diff"))?;
+        let change = Change { name, edits, options, told, is_exercise: true };
+        let first = if change.needs_kernel() { Place::Lab } else { Place::Device };
+        let with = |kind: &str, edits: &[Edit], place, is_right, says: &str| {
+            let name = Name { name: format!("{}-{kind}", change.name.name), ..change.name.clone() };
+            let change = Change { name, edits: edits.to_vec(), ..change.clone() };
+            Proof { change, place, is_right, says: says.to_owned() }
+        };
+        let mut proofs = Vec::new();
+        for place in [first, Place::Lab].into_iter().take(if first == Place::Lab { 1 } else { 2 }) {
+            proofs.push(with("hole", &change.edits, place, false, &hole.said()));
+            proofs.push(with("lesson", &[], place, true, ""));
         }
-        let is_enough = of(RIGHT, &solutions) > 0 && of(WRONG, &solutions) > 1;
-        ensure!(is_enough, "an exercise has another right solution, and two wrong ones");
-        let silent = solutions.iter().any(|solution| !solution.name.starts_with(RIGHT) && solution.says.is_empty());
-        ensure!(
-            !says.is_empty() && !silent,
-            "what the judge says stands below the hole, and below each wrong solution"
-        );
-        Ok(Self { change: Change { name, edits, options, told, is_exercise: true }, says, solutions })
+        let mut silent = hole.said().is_empty();
+        for (heading, kind, is_taken, least) in SOLUTIONS {
+            let parts: Vec<&Part> = page.parts.iter().filter(|part| part.kind() == heading).collect();
+            ensure!(parts.len() >= least, "an exercise has another right solution, and two wrong ones");
+            for (number, part) in (1..).zip(parts) {
+                let edits = [&change.edits[..], &Edit::of_diff(&part.code("diff"))?].concat();
+                silent |= kind != "right" && part.said().is_empty();
+                proofs.push(with(&format!("{kind}-{number}"), &edits, first, is_taken, &part.said()));
+            }
+        }
+        ensure!(!silent, "what the judge says stands below the hole, and below each wrong solution");
+        Ok(Self { change, proofs })
     }
 }
 
@@ -160,7 +149,7 @@ pub(crate) mod tests {
         let exercise = parse(TEXT).unwrap();
         assert_eq!((exercise.hints.len(), exercise.hint(1), exercise.hint(9)), (2, "Where is it?", "There."));
         let repair = exercise.repair().unwrap();
-        assert_eq!((&*repair.says, repair.solutions.len(), repair.change.holes()), ("empty", 4, vec!["src/server.rs"]));
+        assert_eq!(repair.change.holes(), ["src/server.rs"]);
         let more = "@@\n-c\n+c // Exercise: here\n```\n\nThe judge says: empty";
         let exercise =
             parse(&TEXT.replace("```\n\nThe judge says: empty", &more.replace("@@", "--- src/worker.rs"))).unwrap();
@@ -174,5 +163,29 @@ pub(crate) mod tests {
         assert!(error("Hints", "Hinst").contains("no part `Hinst`"));
         assert!(error("### Wrong 1", "### Right 2").contains("two wrong ones"));
         assert!(error("The judge says: none", "").contains("below each wrong solution"));
+    }
+
+    #[test]
+    fn an_exercise_is_proven_by_its_hole_by_the_lesson_and_by_other_solutions() {
+        let proofs = |text: &str| parse(text).unwrap().repair().unwrap().proofs.clone();
+        let told = |proof: Proof| {
+            let tries = proof.tries();
+            let Proof { change, place, is_right, says } = proof;
+            let source = change.apply("src/server.rs", "a\nb\nc\n").unwrap().replace('\n', "");
+            format!("{source} {} {} {is_right} {tries} {says}", change.name.name, place.name())
+        };
+        let expected = [
+            "abbc early-hole device false 1 empty",
+            "abc early-lesson device true 1 ",
+            "abbc early-hole lab false 1 empty",
+            "abc early-lesson lab true 1 ",
+            "aBC early-right-1 device true 1 ",
+            "axc early-wrong-1 device false 1 none",
+            "ayc early-wrong-2 device false 1 none",
+            "azc early-accepted-1 device true 5 it was not written.",
+        ];
+        assert_eq!(proofs(TEXT).into_iter().map(told).collect::<Vec<_>>(), expected);
+        let in_lab = proofs(&TEXT.replace("Mend it.", "Mend it.\n\n```toml\nkernel = true\n```"));
+        assert!(in_lab.len() == 6 && in_lab.iter().all(|proof| proof.place == Place::Lab), "{in_lab:?}");
     }
 }

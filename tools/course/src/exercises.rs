@@ -88,7 +88,6 @@ fn progress(project: &Project) -> Result<()> {
     Ok(())
 }
 
-/// What there is to do.
 fn tell(project: &Project, Attempt { exercise, copy }: &Attempt) -> Result<()> {
     let style = Style::of_output();
     let again = format!("then: make try-{}", exercise.name);

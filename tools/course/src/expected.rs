@@ -21,7 +21,6 @@ use std::collections::BTreeSet;
 pub struct Expected {
     /// Who sends or says it, or "any".
     pub node: String,
-    /// What is sent or said.
     pub what: What,
     /// How often, if that matters; at least once otherwise.
     pub times: Option<usize>,
@@ -38,7 +37,6 @@ pub enum What {
     Packet(String),
     /// A part of a line.
     Line(String),
-    /// The exit status.
     Exit(i32),
 }
 

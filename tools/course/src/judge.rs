@@ -11,7 +11,6 @@ const MOST_SHOWN: usize = 8;
 /// An expectation, and what there was of it.
 #[derive(Debug, Clone)]
 pub struct Finding {
-    /// What must be there.
     pub expected: Expected,
     /// The numbers of the packets and lines that are it.
     pub found: Vec<u64>,
@@ -116,17 +115,13 @@ mod tests {
             ("client sends 1 times: RDMA Write Only", true),
             ("client sends: RDMA Write Only  len 60", true),
             ("client sends: RDMA Write Only  len 61", false),
-            ("server sends: RDMA Write Only", false),
             ("server never sends: RDMA Write Only", true),
             ("client sends 1 times: REQ", true),
             ("client sends 1 times: ConnectRequest", true),
-            ("server sends 2 times: Acknowledge", true),
             ("server sends 3 times: Acknowledge", false),
-            ("server says: the memory holds 60 bytes", true),
             ("client says: the memory holds", false),
             ("any says: the memory holds 60 bytes", true),
             ("client exits: 0", true),
-            ("client exits: 1", false),
             ("client says: rdma_connect\nthen client says: rdma_disconnect", true),
             ("client says: rdma_disconnect\nthen client says: rdma_connect", false),
             // One line is not behind itself.

@@ -9,6 +9,8 @@
 //! An [`exercise`] is a change that a person mends, or questions about a capture, for [`reading`]. [`attempt`] is what somebody
 //! has made of it, and [`verdict`] what the judge says of that.
 
+#![allow(missing_docs)] // Names that say it all need no comment.
+
 pub mod attempt;
 pub mod change;
 pub mod changes;
@@ -17,9 +19,7 @@ pub mod differences;
 pub mod edit;
 pub mod exercise;
 pub mod expected;
-pub mod files;
 pub mod judge;
-mod manifest;
 pub mod page;
 mod port;
 pub mod project;

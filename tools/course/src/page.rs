@@ -36,7 +36,6 @@ const FENCE: &str = "```";
 /// What stands in fences.
 const KINDS: [&str; 4] = ["", "diff", "toml", "text"];
 
-/// A page.
 #[derive(Debug, Clone)]
 pub struct Page {
     /// What is done, in a few words.
@@ -50,14 +49,11 @@ pub struct Page {
 /// What stands below a heading, or is folded away.
 #[derive(Debug, Clone, Default)]
 pub struct Part {
-    /// Its heading.
     pub name: String,
-    /// Its Markdown.
     pub lines: Vec<String>,
 }
 
 impl Page {
-    /// Takes a page apart.
     pub fn parse(text: &str) -> Result<Self> {
         let (title, rest) = text.split_once('\n').unwrap_or((text, ""));
         let title = title.strip_prefix("# ").context("the first line is the title: `# Forget to answer`")?;

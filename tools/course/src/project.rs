@@ -1,13 +1,12 @@
 //! Where things are: the repository, and what cargo has built.
 
-use crate::files::files;
 use anyhow::{ensure, Context, Result};
+use run::files::{self, files, name};
 use std::path::{Path, PathBuf};
 
 /// The folders that everything else is found in.
 #[derive(Debug, Clone)]
 pub struct Project {
-    /// The repository.
     pub root: PathBuf,
     /// Cargo's folder for what it builds: `target`.
     pub target: PathBuf,
@@ -20,16 +19,15 @@ impl Project {
         // target/debug/course; a test's program lies in a folder below that.
         let debug = program.ancestors().skip(1).find(|folder| !folder.ends_with("deps"));
         let target = debug.and_then(Path::parent).context("this program lies in no folder of cargo's")?;
-        Ok(Self { root: run::repository::root()?, target: target.to_owned() })
+        Ok(Self { root: files::root()?, target: target.to_owned() })
     }
 
     /// The folder of a lesson, by its number: `03`.
     pub fn lesson(&self, number: &str) -> Result<PathBuf> {
         let lessons = self.lessons()?;
-        let is_it =
-            |folder: &&PathBuf| folder.file_name().is_some_and(|name| name.to_string_lossy().starts_with(number));
         ensure!(number.len() == 2, "`{number}` is not the number of a lesson; an example is 04");
-        lessons.iter().find(is_it).cloned().with_context(|| format!("there is no lesson {number}"))
+        let found = lessons.into_iter().find(|folder| name(folder).starts_with(number));
+        found.with_context(|| format!("there is no lesson {number}"))
     }
 
     /// A path as it is shown: from the repository's folder on.

@@ -32,11 +32,11 @@ use crate::project::Project;
 use anyhow::{ensure, Context, Result};
 use run::capture::Reader;
 use run::file::Event;
+use run::files::bytes;
 use run::pcapng::{Section, Writer};
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::fs;
 
 /// The reader's file, in the exercise's folder.
 pub const ANSWERS: &str = "answers.toml";
@@ -59,7 +59,6 @@ pub struct Reading {
     lesson: String,
     /// The capture, below the repository's folder.
     pub read: String,
-    /// The questions.
     pub questions: Vec<Question>,
 }
 
@@ -69,7 +68,6 @@ pub struct Reading {
 pub struct Question {
     /// What the answer is called.
     pub name: String,
-    /// The question.
     pub ask: String,
     /// What there is to choose from, if there is a choice.
     #[serde(default)]
@@ -84,7 +82,6 @@ pub struct Question {
 }
 
 impl Question {
-    /// Looks for mistakes.
     fn check(&self) -> Result<()> {
         let name = &self.name;
         ensure!(self.frame.is_some() == self.answer.is_empty(), "the question `{name}` has a frame, or an answer");
@@ -115,22 +112,21 @@ impl Reading {
         Ok(reading)
     }
 
-    /// The capture of a reading task.
     pub fn capture(&self, project: &Project) -> Result<Vec<u8>> {
-        fs::read(project.root.join(&self.read)).with_context(|| format!("cannot read {}", self.read))
+        bytes(project.root.join(&self.read))
     }
 
     /// The capture as the reader gets it. The name of the change that it was recorded with, and its options, would tell too much.
     pub fn nameless(&self, project: &Project) -> Result<Vec<u8>> {
         let (capture, lesson) = (self.capture(project)?, &self.lesson);
         let mut reader = Reader::new(&capture[..])?;
-        let mut writer = Writer::without_interface(Vec::new(), &Section::default())?;
+        let mut writer = Writer::new(Vec::new(), &Section::default())?;
         while let Some(event) = reader.event()? {
             match event {
                 Event::Packet(record) => {
                     let interface = writer.interface(record.link, record.node)?;
                     let time = record.time_ns.unwrap_or_default();
-                    writer.cut_packet(interface, time, record.data, record.length, record.comment)?;
+                    writer.packet(interface, time, record.data, record.length, record.comment)?;
                 }
                 Event::Line(mut line) => {
                     // Its path holds the name.

@@ -3,16 +3,15 @@
 use crate::change::Change;
 use crate::copy::{cargo, Copy};
 use crate::expected::Told;
-use crate::files::read;
 use crate::judge::{judge, Finding};
 use crate::port::Port;
 use crate::project::Project;
 use crate::show;
 use anyhow::{ensure, Context, Result};
+use run::files::{bytes, read};
 use run::lanes::Style;
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
@@ -40,7 +39,6 @@ pub enum Place {
 }
 
 impl Place {
-    /// The program that runs things there.
     pub fn name(self) -> &'static str {
         match self {
             Self::Lab => "lab",
@@ -61,11 +59,8 @@ impl Place {
 pub enum Outcome {
     /// It does not build, and the compiler says why.
     Refused(String),
-    /// It ran.
     Ran {
-        /// The run file.
         file: PathBuf,
-        /// What is in it.
         run: Vec<u8>,
         /// What there is of what was expected.
         findings: Vec<Finding>,
@@ -107,7 +102,7 @@ pub fn run(project: &Project, change: &Change, copy: &Copy, place: Place, color:
 /// Runs a program that has been built, and judges the run.
 pub fn run_built(project: &Project, change: &Change, copy: &Copy, place: Place) -> Result<Outcome> {
     let file = execute(project, change, &copy.package, place)?;
-    let run = fs::read(&file).with_context(|| format!("cannot read {}", file.display()))?;
+    let run = bytes(&file)?;
     let expected = if let Told::Runs(expected) = &change.told { expected.as_slice() } else { &[] };
     let findings = judge(&run, expected)?;
     Ok(Outcome::Ran { file, run, findings })
@@ -132,10 +127,7 @@ fn execute(project: &Project, change: &Change, program: &str, place: Place) -> R
             _ => command.arg("--node").arg(format!("{node}={line}")),
         };
     }
-    match place {
-        Place::Lab => command.arg("--json").args(options.faults.iter().flat_map(|fault| ["--fault", fault])),
-        Place::Device => command.arg("--quiet"),
-    };
+    command.arg("--json").args(options.faults.iter().flat_map(|fault| ["--fault", fault]));
     if place == Place::Device && change.is_exercise {
         command.arg("--grace").arg(GRACE.to_string());
     }
@@ -143,12 +135,10 @@ fn execute(project: &Project, change: &Change, program: &str, place: Place) -> R
     let output = command.output().with_context(|| format!("cannot start the {}", place.name()))?;
     let is_over = output.status.success() || output.status.code() == Some(PROGRAM_FAILED);
     ensure!(is_over, "the {} could not run it ({}); why, it has said before this", place.name(), output.status);
-    if place == Place::Device {
-        return Ok(project.target.join("device/runs").join(name).join("wire.pcapng"));
-    }
     // A run of the same name that goes on keeps its folder.
     let report: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
-    report["file"].as_str().map(PathBuf::from).context("the lab's report is not what it should be")
+    let file = report["file"].as_str().map(PathBuf::from);
+    file.with_context(|| format!("the {}'s report is not what it should be", place.name()))
 }
 
 /// The command of each node: the two sides of the lesson, unless the change says otherwise. On the device a lesson that listens
@@ -167,7 +157,7 @@ fn nodes(change: &Change, port: Option<&Port>) -> BTreeMap<String, String> {
 
 /// Whether a lesson listens on TCP.
 fn is_on_tcp(change: &Change) -> Result<bool> {
-    Ok(read(&change.name.lesson.join("src/server.rs"))?.contains("common::tcp"))
+    Ok(read(change.name.lesson.join("src/server.rs"))?.contains("common::tcp"))
 }
 
 /// The programs of `common`'s examples that a change runs.

@@ -139,7 +139,6 @@ pub fn hanging(begin: &str, text: &str, width: usize) -> String {
     folded + "\n"
 }
 
-/// Text that stands out.
 pub fn bold(text: &str, color: bool) -> String {
     match color {
         true => text.bold().to_string(),

@@ -3,23 +3,21 @@
 use crate::attempt::{Attempt, State};
 use crate::change::Change;
 use crate::exercise::Kind;
-use crate::files;
 use crate::project::Project;
 use crate::reading::{Reading, ANSWERS};
 use crate::run::{run, Outcome, Place};
 use crate::show::{self, bold};
 use anyhow::Result;
+use run::files;
 use run::lanes::Style;
 
 /// What stands before a hint.
 const HINT: &str = "Hint:";
 
-/// What the judge says.
 #[derive(Debug)]
 pub struct Verdict {
     /// Whether the exercise is solved by what there is now.
     pub is_solved: bool,
-    /// All that there is to say.
     pub text: String,
 }
 

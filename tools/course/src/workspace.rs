@@ -1,10 +1,10 @@
 //! The workspace around copies of lessons: versions, profiles and patches as in the repository's own manifest, and what the
 //! lessons call. No link leads out of a reader's: what is edited there is edited there alone.
 
-use crate::files::{files, name, read, tree, write};
-use crate::manifest;
+use crate::change::Name;
 use crate::project::Project;
-use anyhow::{Context, Result};
+use anyhow::{ensure, Context, Result};
+use run::files::{files, name, read, tree, write};
 use std::env;
 use std::fs::{self, File};
 use std::os::unix::fs::symlink;
@@ -33,6 +33,32 @@ pub(crate) fn package(member: &str) -> String {
     format!("lesson-{member}")
 }
 
+/// The manifest of a copy's package: the lesson's, under another name.
+pub(crate) fn manifest(of: &Name, package: &str) -> Result<String> {
+    let text = read(of.lesson.join("Cargo.toml"))?;
+    with(&text, "name", &format!("{package:?}"))
+}
+
+/// The manifest of a workspace: the repository's, with other members, and with a mark behind its version. A lesson's own code
+/// takes little time, and a person waits for the compiler: only what it calls is optimized.
+fn manifest_of_all(root: &Path, members: &[String], mark: &str) -> Result<String> {
+    let text = with(&read(root.join("Cargo.toml"))?, "members", &format!("{members:?}"))?;
+    let version = text.lines().find_map(|line| line.strip_prefix("version = \"")?.strip_suffix('"'));
+    let version = version.context("the repository's manifest has no version")?;
+    let mut text = with(&text, "version", &format!("\"{version}{mark}\""))?;
+    for package in members.iter().map(|member| package(member)) {
+        text += &format!("\n[profile.dev.package.{package}]\nopt-level = 0\ndebug = false\nincremental = false\n");
+    }
+    Ok(text)
+}
+
+/// A manifest in which one key, which stands there once, has another value.
+fn with(manifest: &str, key: &str, value: &str) -> Result<String> {
+    let (is_it, new) = (|line: &str| line.starts_with(&format!("{key} = ")), format!("{key} = {value}"));
+    ensure!(manifest.lines().filter(|line| is_it(line)).count() == 1, "a manifest must have one line with `{key}`");
+    Ok(manifest.lines().flat_map(|line| [if is_it(line) { &new } else { line }, "\n"]).collect())
+}
+
 /// The copies in a workspace that can be built: the names of their folders.
 pub fn members(workspace: &Path) -> Result<Vec<String>> {
     let is_one = |path: &Path| path.join("src/main.rs").exists() && path.join("Cargo.toml").exists();
@@ -43,14 +69,13 @@ pub fn members(workspace: &Path) -> Result<Vec<String>> {
 /// otherwise.
 pub fn furnish(project: &Project, workspace: &Path, members: &[String]) -> Result<Vec<PathBuf>> {
     let is_readers = !workspace.starts_with(&project.target);
-    let packages: Vec<String> = members.iter().map(|member| package(member)).collect();
     let mark = if is_readers { MARK } else { "" };
-    write(&workspace.join("Cargo.toml"), manifest::workspace(&project.root, members, &packages, mark)?)?;
+    write(workspace.join("Cargo.toml"), manifest_of_all(&project.root, members, mark)?)?;
     // The versions that the lessons are built with.
-    write(&workspace.join("Cargo.lock"), read(&project.root.join("Cargo.lock"))?)?;
+    write(workspace.join("Cargo.lock"), read(project.root.join("Cargo.lock"))?)?;
     let (library, here) = (project.root.join(LIBRARY), workspace.join(LIBRARY));
     if is_readers {
-        write(&workspace.join(".cargo/config.toml"), config(&project.target))?;
+        write(workspace.join(".cargo/config.toml"), config(&project.target))?;
         return mirror(&library, &here);
     }
     link(&library, &here).with_context(|| format!("cannot make the link {}", here.display()))?;
@@ -119,12 +144,12 @@ mod tests {
         let scratch = Project::find().unwrap().target.join("course/test-of-links");
         let _ = fs::remove_dir_all(&scratch);
         let (library, copy) = (scratch.join("library"), scratch.join("copy"));
-        write(&library.join("src/lib.rs"), "text").unwrap();
-        write(&library.join("examples/more.rs"), "no part of the copy").unwrap();
+        write(library.join("src/lib.rs"), "text").unwrap();
+        write(library.join("examples/more.rs"), "no part of the copy").unwrap();
         symlink(&library, &copy).unwrap();
         assert_eq!(mirror(&library, &copy).unwrap(), Vec::<PathBuf>::new());
         assert!(library.join("examples/more.rs").exists() && !copy.join("examples").exists());
-        write(&scratch.join("else/mine.txt"), "mine").unwrap();
+        write(scratch.join("else/mine.txt"), "mine").unwrap();
         symlink(scratch.join("else"), copy.join("src/else")).unwrap();
         mirror(&library, &copy).unwrap();
         assert!(scratch.join("else/mine.txt").exists(), "nor is one in it");

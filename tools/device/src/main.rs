@@ -1,21 +1,22 @@
-//! `device run LESSON`, `device exec`, `device shell`: programs on the device of this crate, on this machine, with the packets
-//! between them.
+//! `device run LESSON`, `device exec`, `device shell`: programs on nodes with a device, on this machine, with the packets between
+//! them. `device run -- COMMAND`: a command on such a node.
 //!
 //! Exit status: 0 all programs ended with 0 (a shell: it was left), 1 one did not, 2 wrong usage, 3 the programs could not be
-//! run.
+//! run. Of a command that runs alone: the command's own, or 128 and the signal that has ended it.
 
 #![forbid(unsafe_code)]
 
 mod runner;
 
-use anyhow::{bail, Result};
+use anyhow::{bail, ensure, Result};
 use clap::{Parser, Subcommand};
 use run::programs::{Lesson, Node, CLIENT, SERVER};
-use runner::{library, Options, Run};
+use runner::{Guest, Options, Run};
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-const PROGRAM_FAILED: u8 = 1;
+/// The name of a node that is alone.
+const NODE: &str = "node";
 const USAGE: u8 = 2;
 const RUNNER_FAILED: u8 = 3;
 
@@ -29,10 +30,13 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Run both sides of a lesson
+    /// Run both sides of a lesson; or any command, on a node of its own, with this terminal: device run -- cargo test
     Run {
         #[command(flatten)]
-        lesson: Lesson,
+        lesson: Option<Lesson>,
+        /// A command instead of a lesson
+        #[arg(last = true, value_name = "COMMAND", conflicts_with = "Lesson")]
+        alone: Vec<String>,
         #[command(flatten)]
         options: Options,
     },
@@ -58,23 +62,19 @@ enum Command {
         #[command(flatten)]
         options: Options,
     },
-    /// Print the folder with the two libraries, for LD_LIBRARY_PATH
-    Library,
+    /// What a run starts for itself: ends the processes of the run with this name, once standard input ends
+    #[command(hide = true)]
+    Guard { run: String },
 }
 
 fn main() -> ExitCode {
-    let command = Cli::parse().command;
-    let done = match command.into_run() {
-        Ok(Some(run)) => runner::run(run),
-        Ok(None) => library().map(|folder| {
-            println!("{}", folder.display());
-            true
-        }),
+    let run = match Cli::parse().command.into_run() {
+        Ok(Some(run)) => run,
+        Ok(None) => return ExitCode::SUCCESS,
         Err(error) => return failed(&error, USAGE),
     };
-    match done {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::from(PROGRAM_FAILED),
+    match runner::run(run) {
+        Ok(status) => ExitCode::from(status),
         Err(error) => failed(&error, RUNNER_FAILED),
     }
 }
@@ -85,26 +85,34 @@ fn failed(error: &anyhow::Error, status: u8) -> ExitCode {
 }
 
 impl Command {
-    /// What is to be run, if it is more than a question. An error is one of the command line.
+    /// What is to be run; None if it is done. An error is one of the command line.
     fn into_run(self) -> Result<Option<Run>> {
-        let (name, nodes, options, shell) = match self {
-            Command::Library => return Ok(None),
-            Command::Run { lesson, options } => {
+        let (name, nodes, options, guest) = match self {
+            Command::Guard { run } => {
+                runner::guard(&run);
+                return Ok(None);
+            }
+            Command::Run { lesson: Some(lesson), options, .. } => {
                 let (number, nodes) = lesson.nodes("$SERVER")?;
-                (number.to_owned(), nodes, options, false)
+                (number.to_owned(), nodes, options, Guest::None)
+            }
+            Command::Run { lesson: None, alone, options } => {
+                let line = shlex::try_join(alone.iter().map(String::as_str))?;
+                ensure!(!line.is_empty(), "neither a lesson nor a command; an example is device run -- ibv_devinfo");
+                ("alone".to_owned(), vec![Node::new(NODE, &*line)], options, Guest::Only)
             }
             Command::Exec { server, client, nodes, options } => {
                 let client = client.map(|command| Node::new(CLIENT, &*command));
                 let nodes = [Node::new(SERVER, &*server)].into_iter().chain(client).chain(nodes).collect();
-                ("exec".to_owned(), nodes, options, false)
+                ("exec".to_owned(), nodes, options, Guest::None)
             }
             Command::Shell { server, options } => {
-                ("shell".to_owned(), vec![Node::new(SERVER, &*server)], options, true)
+                ("shell".to_owned(), vec![Node::new(SERVER, &*server)], options, Guest::Shell)
             }
         };
         if let Some(idle) = nodes.iter().find(|node| node.command.is_none()) {
             bail!("{} has no command; an example is worker-1=rping -c -a $SERVER", idle.name);
         }
-        Run::new(name, nodes, options, shell).map(Some)
+        Run::new(name, nodes, options, guest).map(Some)
     }
 }

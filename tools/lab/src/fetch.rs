@@ -1,6 +1,6 @@
 //! Files that a run brings back: a machine writes them to its drive as a tar archive, the lab reads it from there.
 
-use crate::files::succeed;
+use crate::files::{scratch, succeed};
 use crate::options::Fetched;
 use crate::outcome::Outcome;
 use anyhow::{Context, Result};
@@ -40,7 +40,7 @@ pub fn all<'a>(out: &[Fetched], drives: impl Iterator<Item = &'a mut File>, outc
 /// programs that ran there: tar lets no path lead out of its folder, and links and devices stay behind.
 fn take<'a>(drive: &mut File, wanted: Vec<&'a Fetched>, folder: &Path) -> Result<Vec<&'a Fetched>> {
     fs::create_dir_all(folder)?;
-    let unpacked = tempfile::Builder::new().prefix(".new-").tempdir_in(folder)?;
+    let unpacked = scratch(folder)?;
     let all = unpacked.path();
     drive.rewind()?;
     succeed(Command::new("tar").arg("-xC").arg(all).stdin(drive.try_clone()?))?;

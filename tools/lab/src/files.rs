@@ -6,12 +6,15 @@ use rustix::fs::flock;
 pub use rustix::fs::FlockOperation::{self, NonBlockingLockExclusive as CHANGE, NonBlockingLockShared as READ};
 use rustix::io::Errno;
 use std::cmp::Reverse;
+use std::collections::hash_map::DefaultHasher;
 use std::env;
 use std::fs::{self, File};
+use std::hash::{Hash, Hasher};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
+use tempfile::TempDir;
 
 pub fn read(path: &Path) -> Result<Vec<u8>> {
     fs::read(path).with_context(|| format!("cannot read {}", path.display()))
@@ -21,6 +24,20 @@ pub fn read(path: &Path) -> Result<Vec<u8>> {
 pub fn stamp(path: &Path) -> Result<(PathBuf, u64, i64, i64)> {
     let metadata = fs::metadata(path).with_context(|| format!("cannot look at {}", path.display()))?;
     Ok((path.to_owned(), metadata.len(), metadata.mtime(), metadata.mtime_nsec()))
+}
+
+/// A name for what depends on these files, which count by their stamps, and on something more.
+pub fn key<'a>(files: impl Iterator<Item = &'a PathBuf>, more: impl Hash) -> Result<String> {
+    let stamps = files.map(|path| stamp(path)).collect::<Result<Vec<_>>>()?;
+    let mut hasher = DefaultHasher::new();
+    (stamps, more).hash(&mut hasher);
+    Ok(format!("{:016x}", hasher.finish()))
+}
+
+/// A folder for what is not complete yet. If the lab is killed, [`remove_abandoned`] removes it.
+pub fn scratch(folder: &Path) -> Result<TempDir> {
+    let scratch = tempfile::Builder::new().prefix(".new-").tempdir_in(folder);
+    scratch.with_context(|| format!("cannot write to {}", folder.display()))
 }
 
 /// Writes a whole file so that it is there completely or not at all, and creates its folder.

@@ -9,10 +9,8 @@ use crate::interrupt::Interrupt;
 use crate::options::Options;
 use crate::{libs, modules, unpack};
 use anyhow::{bail, ensure, Context, Result};
-use std::collections::hash_map::DefaultHasher;
 use std::env;
 use std::fs;
-use std::hash::{Hash, Hasher};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -53,9 +51,12 @@ pub fn find(folder: &Path, options: &Options, interrupt: &Interrupt) -> Result<K
     let chosen = options.kernel.as_slice();
     // Those that were chosen once are of no concern to the runs that choose others, or none.
     let stores = folder.join("kernels");
-    let store = if chosen.is_empty() { folder.join("kernel") } else { stores.join(key(chosen)?) };
-    if !store.exists() {
+    let store = if chosen.is_empty() { folder.join("kernel") } else { stores.join(files::key(chosen.iter(), ())?) };
+    if !chosen.is_empty() && !store.exists() {
+        // Two labs that choose others must not make room at a time: each would remove what the other one has just begun.
+        let _lock = files::lock(&stores, files::CHANGE, "making room for a kernel", interrupt)?;
         files::keep_newest(&stores, KEPT - 1);
+        fs::create_dir_all(&store).with_context(|| format!("cannot make {}", store.display()))?;
     }
     // Two first runs at a time must not unpack over each other.
     let _lock = files::lock(&store, files::CHANGE, "unpacking the kernel", interrupt)?;
@@ -86,13 +87,6 @@ fn named(vmlinuz: &Path, modules: &Path) -> Result<Kernel> {
          modules.dep (depmod makes it) and the module {module}"
     );
     Kernel::complete(&release, vmlinuz.to_owned(), modules.clone()).context(complaint)
-}
-
-/// Tells packages from others of the same name.
-fn key(packages: &[PathBuf]) -> Result<String> {
-    let mut hasher = DefaultHasher::new();
-    packages.iter().map(|package| files::stamp(package)).collect::<Result<Vec<_>>>()?.hash(&mut hasher);
-    Ok(format!("{:016x}", hasher.finish()))
 }
 
 /// The kernel that came last into the store: one folder per release, with `vmlinuz` and `modules/` in it.
@@ -140,8 +134,7 @@ fn unpack_packages(store: &Path, packages: &[PathBuf]) -> Result<Kernel> {
     eprintln!("lab: unpacking the kernel for the machines (it is not installed)");
     // 400 MB that a lab left behind when it was killed right here.
     files::remove_abandoned(store);
-    let scratch = tempfile::Builder::new().prefix(".new-").tempdir_in(store);
-    let scratch = scratch.with_context(|| format!("cannot write to {}", store.display()))?;
+    let scratch = files::scratch(store)?;
     let root = scratch.path().join("root");
     for package in packages {
         succeed(Command::new("dpkg-deb").arg("-x").arg(package).arg(&root))?;

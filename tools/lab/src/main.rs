@@ -148,7 +148,7 @@ fn carry_out(command: Command) -> Result<bool> {
     };
     io::stdout().write_all(text.as_bytes()).context("cannot print how it went")?;
     // How the last command in a shell ended is the person's own business.
-    Ok(if is_shell { outcome.trouble.is_none() } else { outcome.succeeded() })
+    Ok(if is_shell { outcome.trouble.is_none() } else { outcome.told().succeeded() })
 }
 
 impl Command {

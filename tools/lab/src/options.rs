@@ -3,6 +3,7 @@
 use crate::fault::{self, Trap};
 use anyhow::{ensure, Context, Result};
 use clap::Args;
+use run::rules::GRAMMAR;
 use std::env;
 use std::num::ParseIntError;
 use std::path::PathBuf;
@@ -12,14 +13,6 @@ use std::time::Duration;
 const MEMORY: u32 = 256;
 /// Below this, Linux and the lessons do not fit.
 const LEAST_MEMORY: u32 = 192;
-/// What `--help` says about rules.
-fn wire_help() -> String {
-    format!(
-        "Act on packets, for example: drop 1st \"RC Acknowledge\" from server
-{}",
-        run::rules::GRAMMAR
-    )
-}
 
 /// Options of a run.
 #[derive(Debug, Clone, Default, Args)]
@@ -61,7 +54,8 @@ pub struct Options {
     #[arg(long)]
     pub json: bool,
     /// Act on packets, for example: drop 1st "RC Acknowledge" from server (--help has more)
-    #[arg(long, value_name = "RULES", default_value = "", hide_default_value = true, long_help = wire_help())]
+    #[arg(long, value_name = "RULES", default_value = "", hide_default_value = true)]
+    #[arg(long_help = format!("Act on packets, for example: drop 1st \"RC Acknowledge\" from server\n{GRAMMAR}"))]
     pub wire: String,
     /// Do something to a node at a moment, for example: kill server when rdma_accept (--help has more)
     #[arg(long = "fault", value_name = "FAULT", value_parser = Trap::parse, long_help = fault::HELP)]

@@ -1,5 +1,6 @@
 //! How a run went.
 
+use run::ended;
 use run::recorder::Counts;
 use std::fmt;
 use std::fs::File;
@@ -41,9 +42,15 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Whether all programs ended with status 0 and by themselves, and nothing else was wrong.
-    pub fn succeeded(&self) -> bool {
-        self.trouble.is_none() && self.nodes.iter().all(|node| !node.ran || node.exit == Some(0))
+    /// The nodes that had a program to run.
+    pub fn ran(&self) -> impl Iterator<Item = &Ended> {
+        self.nodes.iter().filter(|node| node.ran)
+    }
+
+    /// What is told of every run, wherever it ran.
+    pub fn told(&self) -> ended::Ended<'_> {
+        let exits = self.ran().map(|node| (node.name.as_str(), node.exit)).collect();
+        ended::Ended { exits, trouble: self.trouble.as_deref(), counts: &self.counts, file: self.file() }
     }
 
     /// The run file: packets and log lines.

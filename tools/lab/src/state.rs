@@ -14,9 +14,7 @@ use crate::outcome::Phases;
 use crate::port::Port;
 use crate::qmp::Qmp;
 use anyhow::{Context, Error, Result};
-use std::collections::hash_map::DefaultHasher;
 use std::fs::{self, File};
-use std::hash::{Hash, Hasher};
 use std::io;
 use std::iter;
 use std::path::{Path, PathBuf};
@@ -129,8 +127,7 @@ impl<'a> States<'a> {
         if !self.folder.exists() {
             files::keep_newest(self.store, KEPT - 1);
         }
-        let scratch = tempfile::Builder::new().prefix(".new-").tempdir_in(self.store);
-        let scratch = scratch.with_context(|| format!("cannot write to {}", self.store.display()))?;
+        let scratch = files::scratch(self.store)?;
         self.boot_and_save(indices, scratch.path())?;
         // A machine is there once its state is: that comes last.
         let states = |index: &u8| [format!("{index}.memory"), format!("{index}.state")];
@@ -172,18 +169,13 @@ impl<'a> States<'a> {
 
 /// The states' name. Files count by path, size and time of change: reading them all would cost a part of each run.
 fn key(hardware: &Hardware, contents: &Contents, kernel: &Kernel) -> Result<String> {
-    let mut hasher = DefaultHasher::new();
     let plan = kernel.plan()?;
-    (FORMAT, initramfs::written(&kernel.release, &plan)).hash(&mut hasher);
-    hardware.arguments(1, Start::Restore(Path::new(""))).hash(&mut hasher);
-    if hardware.kvm {
-        // A state holds what the processor can do, and must not move to another kind.
-        processor_model().hash(&mut hasher);
-    }
+    // A state holds what a real processor can do, and must not move to another kind.
+    let processor = hardware.kvm.then(processor_model);
+    let arguments = hardware.arguments(1, Start::Restore(Path::new("")));
     let modules: Vec<PathBuf> = plan.files.iter().map(|module| kernel.modules.join(module)).collect();
-    let files = [&hardware.qemu, &kernel.image].into_iter().chain(&modules).chain(contents.files.values());
-    files.map(|path| files::stamp(path)).collect::<Result<Vec<_>>>()?.hash(&mut hasher);
-    Ok(format!("{:016x}", hasher.finish()))
+    let paths = [&hardware.qemu, &kernel.image].into_iter().chain(&modules).chain(contents.files.values());
+    files::key(paths, (FORMAT, initramfs::written(&kernel.release, &plan), arguments, processor))
 }
 
 /// Adds to an error what those of the machines' QEMUs have to say that have ended.

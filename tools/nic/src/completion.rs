@@ -1,6 +1,4 @@
-//! Completions, and the queues in which a program finds them (specification, volume 1, 11.4.2 and 10.2.2).
-
-use std::collections::VecDeque;
+//! Completions, and when a queue of them wakes its program (specification, volume 1, 11.4.2 and 10.2.2).
 
 /// How a work request ended: the numbers of `ibv_wc_status`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,6 +8,7 @@ pub enum Status {
     LocQpOpErr = 2,
     LocProtErr = 4,
     WrFlushErr = 5,
+    MwBindErr = 6,
     BadRespErr = 7,
     RemInvReqErr = 9,
     RemAccessErr = 10,
@@ -27,6 +26,7 @@ impl Status {
             Status::LocQpOpErr => "IBV_WC_LOC_QP_OP_ERR",
             Status::LocProtErr => "IBV_WC_LOC_PROT_ERR",
             Status::WrFlushErr => "IBV_WC_WR_FLUSH_ERR",
+            Status::MwBindErr => "IBV_WC_MW_BIND_ERR",
             Status::BadRespErr => "IBV_WC_BAD_RESP_ERR",
             Status::RemInvReqErr => "IBV_WC_REM_INV_REQ_ERR",
             Status::RemAccessErr => "IBV_WC_REM_ACCESS_ERR",
@@ -45,6 +45,10 @@ pub enum WcOpcode {
     RdmaRead = 2,
     CompSwap = 3,
     FetchAdd = 4,
+    BindMw = 5,
+    LocalInv = 6,
+    Flush = 8,
+    AtomicWrite = 9,
     Recv = 128,
     RecvRdmaWithImm = 129,
 }
@@ -59,8 +63,12 @@ pub struct Completion {
     pub opcode: WcOpcode,
     pub length: u32,
     pub immediate: Option<u32>,
+    /// The key that the message has made invalid.
+    pub invalidated: Option<u32>,
     pub qp: u32,
     pub src_qp: u32,
+    /// A header of 40 bytes stands before the message: that of a datagram.
+    pub grh: bool,
     pub solicited: bool,
 }
 
@@ -76,71 +84,30 @@ pub enum Armed {
     Any,
 }
 
-/// What pushing a completion gave.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pushed {
-    /// It lies in the queue.
-    Quietly,
-    /// And the queue was armed: wake the program.
-    Ring,
-    /// There was no room: it is lost, and the queue is broken.
-    Overflow,
-    /// It is lost in a queue that was broken before.
-    Lost,
-}
+/// When a queue wakes its program.
+#[derive(Debug, Default)]
+pub struct Alarm(Armed);
 
-#[derive(Debug)]
-pub struct CompletionQueue {
-    entries: VecDeque<Completion>,
-    capacity: usize,
-    armed: Armed,
-    broken: bool,
-}
-
-impl CompletionQueue {
-    pub fn new(capacity: usize) -> CompletionQueue {
-        CompletionQueue { entries: VecDeque::new(), capacity, armed: Armed::No, broken: false }
-    }
-
-    /// Asks for an event (`ibv_req_notify_cq`). What already lies here raises none: so arm first, then look. To ask for
+impl Alarm {
+    /// Asks for an event (`ibv_req_notify_cq`). What lies in the queue already raises none: so arm first, then look. To ask for
     /// solicited ones only does not take back that all were asked for.
     pub fn arm(&mut self, armed: Armed) {
-        if self.armed != Armed::Any {
-            self.armed = armed;
+        if self.0 != Armed::Any {
+            self.0 = armed;
         }
     }
 
-    pub fn push(&mut self, completion: Completion) -> Pushed {
-        if self.entries.len() >= self.capacity {
-            let was_broken = std::mem::replace(&mut self.broken, true);
-            return if was_broken { Pushed::Lost } else { Pushed::Overflow };
-        }
-        self.entries.push_back(completion);
-        let rings = match self.armed {
+    /// Whether this completion wakes the program. Once: then it has to ask again.
+    pub fn rings(&mut self, completion: &Completion) -> bool {
+        let rings = match self.0 {
             Armed::No => false,
             Armed::Solicited => completion.solicited || completion.status != Status::Success,
             Armed::Any => true,
         };
         if rings {
-            self.armed = Armed::No;
-            Pushed::Ring
-        } else {
-            Pushed::Quietly
+            self.0 = Armed::No;
         }
-    }
-
-    /// Takes the oldest completion (`ibv_poll_cq`).
-    pub fn pop(&mut self) -> Option<Completion> {
-        self.entries.pop_front()
-    }
-
-    pub fn is_broken(&self) -> bool {
-        self.broken
-    }
-
-    /// Forgets what a queue pair has completed: it is being destroyed.
-    pub fn forget(&mut self, qp: u32) {
-        self.entries.retain(|completion| completion.qp != qp);
+        rings
     }
 }
 
@@ -148,30 +115,25 @@ impl CompletionQueue {
 mod tests {
     use super::*;
 
-    fn push(queue: &mut CompletionQueue, status: Status, solicited: bool) -> Pushed {
-        let (opcode, immediate) = (WcOpcode::Recv, None);
-        queue.push(Completion { wr_id: 1, status, opcode, length: 0, immediate, qp: 17, src_qp: 18, solicited })
-    }
-
     #[test]
-    fn an_armed_queue_rings_once_and_a_full_one_breaks() {
+    fn an_armed_queue_rings_once() {
         use Status::{Success, WrFlushErr};
-        let mut queue = CompletionQueue::new(8);
-        for (armed, status, solicited, expected) in [
-            (vec![], Success, true, Pushed::Quietly),
-            (vec![Armed::Any, Armed::Solicited], Success, false, Pushed::Ring),
-            (vec![], Success, false, Pushed::Quietly),
-            (vec![Armed::Solicited], Success, false, Pushed::Quietly),
-            (vec![], Success, true, Pushed::Ring),
-            (vec![Armed::Solicited], WrFlushErr, false, Pushed::Ring),
-            (vec![Armed::Solicited], WrFlushErr, false, Pushed::Ring),
-            (vec![], WrFlushErr, true, Pushed::Quietly),
-            (vec![Armed::Any], Success, false, Pushed::Overflow),
-            (vec![], Success, false, Pushed::Lost),
+        let mut alarm = Alarm::default();
+        for (armed, status, solicited, rings) in [
+            (vec![], Success, true, false),
+            (vec![Armed::Any, Armed::Solicited], Success, false, true),
+            (vec![], Success, false, false),
+            (vec![Armed::Solicited], Success, false, false),
+            (vec![], Success, true, true),
+            (vec![Armed::Solicited], WrFlushErr, false, true),
+            (vec![], WrFlushErr, true, false),
         ] {
-            armed.iter().for_each(|armed| queue.arm(*armed));
-            assert_eq!(push(&mut queue, status, solicited), expected, "{armed:?} {status:?} {solicited}");
+            armed.iter().for_each(|armed| alarm.arm(*armed));
+            let (opcode, immediate, invalidated) = (WcOpcode::Recv, None, None);
+            let (wr_id, length, qp, src_qp, grh) = (1, 0, 17, 18, false);
+            let completion =
+                Completion { wr_id, status, opcode, length, immediate, invalidated, qp, src_qp, grh, solicited };
+            assert_eq!(alarm.rings(&completion), rings, "{armed:?} {status:?} {solicited}");
         }
-        assert!(queue.is_broken() && queue.pop().is_some());
     }
 }

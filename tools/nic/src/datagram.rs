@@ -9,10 +9,32 @@ use roce::icrc;
 use roce::link::{self, LinkType, ROCE_PORT};
 use std::net::IpAddr;
 
+const UDP_LENGTH: usize = 8;
+const GRH_LENGTH: usize = 40;
+
+/// The way that a packet has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Route {
+    pub from: IpAddr,
+    /// Our address, or that of a multicast group.
+    pub to: IpAddr,
+}
+
+impl Route {
+    /// The 40 bytes that stand before a datagram in its receive: an IP header, where InfiniBand has its Global Route Header of
+    /// the same length. One of IPv4 is half as long, and stands behind 20 bytes of zeroes (annex A17).
+    pub fn grh(self, packet: &Packet) -> Vec<u8> {
+        let Route { from, to } = self;
+        let headers = headers(from, to, ROCE_PORT, packet.encode().len() + icrc::LENGTH);
+        let ip = &headers[..payload_offset(from) - UDP_LENGTH];
+        [&vec![0; GRH_LENGTH - ip.len()], ip].concat()
+    }
+}
+
 /// Where the UDP payload begins in what [`seal`] gives: behind the IP header without options and the UDP header, which the
 /// socket adds itself.
 pub fn payload_offset(address: IpAddr) -> usize {
-    8 + if address.is_ipv4() { 20 } else { 40 }
+    UDP_LENGTH + if address.is_ipv4() { 20 } else { 40 }
 }
 
 /// Puts a packet in an IP packet, from our port to theirs, with its ICRC.
@@ -20,7 +42,7 @@ pub fn seal(from: IpAddr, to: IpAddr, packet: &Packet) -> Vec<u8> {
     let transport = packet.encode();
     let mut bytes = headers(from, to, ROCE_PORT, transport.len() + icrc::LENGTH);
     bytes.extend_from_slice(&transport);
-    let sum = icrc::compute(&bytes, payload_offset(from) - 8).unwrap_or_default();
+    let sum = icrc::compute(&bytes, payload_offset(from) - UDP_LENGTH).unwrap_or_default();
     bytes.extend_from_slice(&sum.to_le_bytes());
     bytes
 }

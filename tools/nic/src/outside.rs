@@ -9,13 +9,14 @@ use crate::completion::Completion;
 use crate::memory::Memory;
 use crate::packet::Packet;
 use crate::work::{ReceiveQueue, ReceiveRequest};
+use std::net::IpAddr;
 use std::time::Instant;
 
 /// Something to be done for a queue pair.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// Send this to the peer.
-    Send(Packet),
+    /// Send this there: to a machine, or to a multicast group.
+    Send(IpAddr, Packet),
     /// Put this in the queue for completions of sends.
     Sent(Completion),
     /// Put this in the queue for completions of receives.
@@ -50,7 +51,7 @@ pub enum AsyncEvent {
 #[derive(Debug)]
 pub struct Ctx<'a> {
     pub now: Instant,
-    pub memory: &'a Memory,
+    pub memory: &'a mut Memory,
     /// The shared receive queue, if the queue pair takes its receives there.
     pub shared: Option<&'a mut ReceiveQueue>,
     /// Whether anybody listens to decisions.
@@ -60,7 +61,7 @@ pub struct Ctx<'a> {
 
 impl<'a> Ctx<'a> {
     /// The world without a shared receive queue, and nothing to be done yet.
-    pub fn new(now: Instant, memory: &'a Memory) -> Ctx<'a> {
+    pub fn new(now: Instant, memory: &'a mut Memory) -> Ctx<'a> {
         Ctx { now, memory, shared: None, talks: false, effects: Vec::new() }
     }
 

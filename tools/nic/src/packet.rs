@@ -4,18 +4,22 @@
 use crate::psn::Psn;
 use roce::bth;
 use roce::field::{Field, Header};
-use roce::headers::{aeth, atomic_ack_eth, atomic_eth, deth, ieth, imm_dt, reth};
+use roce::headers::{aeth, atomic_ack_eth, atomic_eth, deth, feth, ieth, imm_dt, reth};
 use roce::opcode::{self, Opcode, Operation, Part, Service};
 pub use roce::packet::Aeth;
 
 /// The operation code of each kind of packet that has no parts.
 pub mod code {
     pub const READ_REQUEST: u8 = 0x0c;
+    /// Without payload it answers FLUSH and ATOMIC WRITE, too.
+    pub const READ_RESPONSE_ONLY: u8 = 0x10;
     /// RC Acknowledge: an ACK, an RNR NAK or a NAK.
     pub const ACKNOWLEDGE: u8 = 0x11;
     pub const ATOMIC_ACKNOWLEDGE: u8 = 0x12;
     pub const COMPARE_SWAP: u8 = 0x13;
     pub const FETCH_ADD: u8 = 0x14;
+    pub const FLUSH: u8 = 0x1c;
+    pub const ATOMIC_WRITE: u8 = 0x1d;
     /// UD Send Only, in which the connection manager's messages travel.
     pub const UD_SEND_ONLY: u8 = 0x64;
 }
@@ -45,6 +49,15 @@ pub struct AtomicEth {
     pub compare: u64,
 }
 
+/// FETH: what is to be flushed, and how far (annex A19).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Feth {
+    /// The bits of `ibv_placement_type`: visible to everybody 1, persistent 2.
+    pub placement: u8,
+    /// `ibv_selectivity_level`: the bytes of the RETH 0, the whole region 1.
+    pub level: u8,
+}
+
 /// DETH: a datagram names its sender (9.3.2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Deth {
@@ -66,12 +79,15 @@ pub struct Packet {
     pub psn: Psn,
     pub reth: Reth,
     pub atomic: AtomicEth,
+    pub feth: Feth,
     pub aeth: Aeth,
     /// AtomicAckETH: what stood there before.
     pub original: u64,
     /// ImmDt: four bytes for the receiver's completion.
     pub immediate: u32,
     pub deth: Deth,
+    /// IETH: the receiver's key that becomes invalid (9.3.7).
+    pub invalidate: u32,
     /// What follows the headers, without padding.
     pub payload: Vec<u8>,
 }
@@ -103,10 +119,13 @@ const VALUES: &[Value] = &[
     value(&atomic_eth::HEADER,     atomic_eth::R_KEY,        |p| p.atomic.rkey.into(),   |p, v| p.atomic.rkey = v as u32),
     value(&atomic_eth::HEADER,     atomic_eth::SWAP_ADD,     |p| p.atomic.swap_add,      |p, v| p.atomic.swap_add = v),
     value(&atomic_eth::HEADER,     atomic_eth::COMPARE,      |p| p.atomic.compare,       |p, v| p.atomic.compare = v),
+    value(&feth::HEADER,           feth::PLACEMENT,          |p| p.feth.placement.into(), |p, v| p.feth.placement = v as u8),
+    value(&feth::HEADER,           feth::SELECTIVITY,        |p| p.feth.level.into(),    |p, v| p.feth.level = v as u8),
     value(&aeth::HEADER,           aeth::SYNDROME,           |p| p.aeth.syndrome.into(), |p, v| p.aeth.syndrome = v as u8),
     value(&aeth::HEADER,           aeth::MSN,                |p| p.aeth.msn.into(),      |p, v| p.aeth.msn = v as u32),
     value(&atomic_ack_eth::HEADER, atomic_ack_eth::ORIGINAL, |p| p.original,             |p, v| p.original = v),
     value(&imm_dt::HEADER,         imm_dt::DATA,             |p| p.immediate.into(),     |p, v| p.immediate = v as u32),
+    value(&ieth::HEADER,           ieth::R_KEY,              |p| p.invalidate.into(),    |p, v| p.invalidate = v as u32),
     value(&deth::HEADER,           deth::Q_KEY,              |p| p.deth.qkey.into(),     |p, v| p.deth.qkey = v as u32),
     value(&deth::HEADER,           deth::SRC_QP,             |p| p.deth.src_qp.into(),   |p, v| p.deth.src_qp = v as u32),
 ];
@@ -173,11 +192,14 @@ fn values_of(header: &'static Header) -> impl Iterator<Item = &'static Value> {
     VALUES.iter().filter(move |value| value.header.name == header.name)
 }
 
-/// The operation code of one packet of a message over RC.
-pub fn opcode_of(operation: Operation, part: Part, immediate: bool) -> u8 {
+/// The operation code of one packet of a message. `extra` is the header of what it brings for the receiver's completion: an
+/// immediate, or a key to be made invalid.
+pub fn opcode_of(service: Service, operation: Operation, part: Part, extra: Option<&Header>) -> u8 {
+    let fits_extra =
+        |row: &Opcode, header: &Header| has(row, header) == extra.is_some_and(|extra| extra.name == header.name);
     let fits = |row: &&Opcode| {
-        let parts = (row.service, row.operation, row.part) == (Service::Rc, operation, part);
-        parts && has(row, &imm_dt::HEADER) == immediate && !has(row, &ieth::HEADER)
+        let parts = (row.service, row.operation, row.part) == (service, operation, part);
+        parts && fits_extra(row, &imm_dt::HEADER) && fits_extra(row, &ieth::HEADER)
     };
     opcode::TABLE.iter().find(fits).map_or(0xff, |row| row.code)
 }

@@ -1,9 +1,12 @@
 //! Work requests: what a program posts, and the queue of receives (specification, volume 1, 10.8 and 11.4.1).
 
 use crate::completion::WcOpcode;
-use crate::memory::Sge;
+use crate::memory::{Bind, Sge};
+use crate::packet::Feth;
+use roce::opcode::Service;
 use std::collections::VecDeque;
 use std::fmt;
+use std::net::IpAddr;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Remote {
@@ -12,11 +15,31 @@ pub struct Remote {
     pub rkey: u32,
 }
 
+/// Where a datagram goes: an address handle, and whom it is for there (10.2.2.1, 11.4.1.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Destination {
+    /// A machine, or a multicast group.
+    pub address: IpAddr,
+    /// The queue pair; [`Destination::GROUP`] for all of a group.
+    pub qp: u32,
+    /// The key of the receiving queue pair. If the highest bit is set, that of the sending one counts (10.2.5).
+    pub qkey: u32,
+}
+
+impl Destination {
+    /// The number that stands for all queue pairs of a multicast group (10.5.1).
+    pub const GROUP: u32 = 0xff_ffff;
+}
+
 /// What a send request is to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
     /// SEND: the peer's next receive says where.
     Send,
+    /// SEND, after which the peer's key that is named opens nothing any more.
+    SendInvalidate(u32),
+    /// SEND of an unreliable datagram.
+    Datagram(Destination),
     Write(Remote),
     Read(Remote),
     CompareSwap {
@@ -28,40 +51,79 @@ pub enum Work {
         remote: Remote,
         add: u64,
     },
+    /// Replaces eight bytes at once.
+    AtomicWrite(Remote),
+    /// Is answered when what was written before is placed.
+    Flush {
+        remote: Remote,
+        feth: Feth,
+    },
+    /// Binds a memory window. Nothing is sent.
+    Bind(Bind),
+    /// Makes a key of our own invalid. Nothing is sent.
+    LocalInvalidate(u32),
+    /// A number that is no operation: it fails when its turn comes.
+    Unknown,
 }
 
 impl Work {
-    /// READs and atomics: the response brings bytes, so a lost response means asking again.
+    /// What a response of its own answers: READs and atomics, of which it brings bytes, ATOMIC WRITE and FLUSH. A lost one means
+    /// asking again.
     pub fn wants_response(self) -> bool {
-        matches!(self, Work::Read(_)) || self.is_atomic()
+        matches!(self, Work::Read(_)) || self.is_one_packet()
     }
 
-    /// Eight bytes, one packet there and one back.
+    /// One packet there and one back, whatever its length.
+    pub fn is_one_packet(self) -> bool {
+        self.is_atomic() || matches!(self, Work::AtomicWrite(_) | Work::Flush { .. })
+    }
+
+    /// Changes eight bytes, and brings what stood there.
     pub fn is_atomic(self) -> bool {
         matches!(self, Work::CompareSwap { .. } | Work::FetchAdd { .. })
     }
 
-    pub fn opcode(self) -> WcOpcode {
+    /// What needs no packet.
+    pub fn is_local(self) -> bool {
+        matches!(self, Work::Bind(_) | Work::LocalInvalidate(_))
+    }
+
+    /// Whether a service can do it: the operation codes that it has (table 38 in 9.2).
+    pub fn is_offered_by(self, service: Service) -> bool {
         match self {
-            Work::Send => WcOpcode::Send,
-            Work::Write(_) => WcOpcode::RdmaWrite,
-            Work::Read(_) => WcOpcode::RdmaRead,
-            Work::CompareSwap { .. } => WcOpcode::CompSwap,
-            Work::FetchAdd { .. } => WcOpcode::FetchAdd,
+            Work::Datagram(_) => service == Service::Ud,
+            Work::Unknown => false,
+            Work::Send | Work::Write(_) | Work::Bind(_) => service.is_connected(),
+            _ => service.is_reliable(),
+        }
+    }
+
+    pub fn opcode(self) -> WcOpcode {
+        self.words().0
+    }
+
+    /// What its completion calls it, and its name in decisions.
+    fn words(self) -> (WcOpcode, &'static str) {
+        match self {
+            Work::Send => (WcOpcode::Send, "SEND"),
+            Work::SendInvalidate(_) => (WcOpcode::Send, "SEND with invalidate"),
+            Work::Datagram(_) => (WcOpcode::Send, "datagram"),
+            Work::Write(_) => (WcOpcode::RdmaWrite, "WRITE"),
+            Work::Read(_) => (WcOpcode::RdmaRead, "READ"),
+            Work::CompareSwap { .. } => (WcOpcode::CompSwap, "compare and swap"),
+            Work::FetchAdd { .. } => (WcOpcode::FetchAdd, "fetch and add"),
+            Work::AtomicWrite(_) => (WcOpcode::AtomicWrite, "ATOMIC WRITE"),
+            Work::Flush { .. } => (WcOpcode::Flush, "FLUSH"),
+            Work::Bind(_) => (WcOpcode::BindMw, "bind"),
+            Work::LocalInvalidate(_) => (WcOpcode::LocalInv, "local invalidate"),
+            Work::Unknown => (WcOpcode::Send, "an unknown operation"),
         }
     }
 }
 
-/// Its name in decisions.
 impl fmt::Display for Work {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Work::Send => "SEND",
-            Work::Write(_) => "WRITE",
-            Work::Read(_) => "READ",
-            Work::CompareSwap { .. } => "compare and swap",
-            Work::FetchAdd { .. } => "fetch and add",
-        })
+        f.write_str(self.words().1)
     }
 }
 
@@ -129,8 +191,17 @@ impl ReceiveQueue {
         fits
     }
 
+    /// Gives it another size, which is enough for what waits there.
+    pub fn resize(&mut self, capacity: usize) {
+        self.capacity = capacity;
+    }
+
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
+    }
+
+    pub fn len(&self) -> usize {
+        self.entries.len()
     }
 
     pub fn take(&mut self) -> Option<ReceiveRequest> {

@@ -23,7 +23,7 @@ headers! {
         Field::hex("DestQP", (5, 0), 24).means(|v| only(v, 1, "the general services QP: connection management"))
             => DEST_QP, "The queue pair, at the receiver, this packet is for.";
         Field::dec("AckReq", (8, 0), 1).means(|v| only(v, 1, "acknowledge this (RC only)"))
-            => ACK_REQ, "The sender wants an acknowledgement. Only RC gives any; SoftRoCE asks in datagrams, too.";
+            => ACK_REQ, "The sender wants an acknowledgement. Only RC gives any; Linux asks in its management datagrams, too.";
         Field::dec("reserved", (8, 1), 7);
         Field::dec("PSN", (9, 0), 24) => PSN, "Packet sequence number, modulo 2^24.";
     }

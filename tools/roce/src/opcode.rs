@@ -9,9 +9,10 @@ use crate::headers::{
 };
 
 /// The transport service: the top three bits of the operation code.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Service {
     /// Reliable connection: acknowledged, in order.
+    #[default]
     Rc,
     /// Unreliable connection: in order or lost.
     Uc,
@@ -103,20 +104,9 @@ static UNKNOWN: Opcode = Opcode {
     headers: &[],
 };
 
-/// For each operation code its row.
-static ROWS: [&Opcode; 256] = {
-    let mut rows = [&UNKNOWN; 256];
-    let mut i = 0;
-    while i < TABLE.len() {
-        rows[TABLE[i].code as usize] = &TABLE[i];
-        i += 1;
-    }
-    rows
-};
-
 /// The row of an operation code; a row named "Unknown opcode" for one that is not in the table.
 pub fn lookup(code: u8) -> &'static Opcode {
-    ROWS[usize::from(code)]
+    TABLE.binary_search_by_key(&code, |row| row.code).map_or(&UNKNOWN, |at| &TABLE[at])
 }
 
 const fn row(
@@ -140,7 +130,7 @@ const fn row(
 use Operation::*;
 use Part::*;
 
-/// Every operation code this tool decodes.
+/// Every operation code this tool decodes, in their order.
 #[rustfmt::skip]
 pub const TABLE: &[Opcode] = &[
     row(0x00, "RC Send First",                         Send,              First,  &[]),

@@ -199,14 +199,10 @@ mod tests {
     use super::*;
     use crate::capture::Reader;
     use crate::pcapng::{Section, Writer};
-    use roce::link::LinkType;
-
-    fn line(text: &str) -> Line {
-        Line { node: "server".into(), program: "lesson-04".into(), text: text.into(), ..Line::default() }
-    }
 
     #[test]
     fn stage_and_tag_are_found_in_a_lessons_line_and_nowhere_else() {
+        let line = |text: &str| Line { text: text.into(), ..Line::default() };
         let lesson = line("[12:00:00.000 #0007 accept] SLOW  rdma_accept");
         assert_eq!((lesson.stage(), lesson.tag(), lesson.said()), (Some("accept"), Some("SLOW"), "SLOW  rdma_accept"));
         for other in ["", "[", "[1 2] x", "[    1.000000] rxe0: added", "[a b c d] SLOW x"] {
@@ -217,24 +213,23 @@ mod tests {
 
     #[test]
     fn a_run_file_gives_back_packets_and_lines_with_one_numbering() {
-        let mut writer = Writer::without_interface(Vec::new(), &Section::default()).unwrap();
+        let mut writer = Writer::new(Vec::new(), &Section::default()).unwrap();
         let server = writer.interface(LinkType::ETHERNET, Some("server")).unwrap();
-        let said =
-            Line::of_program("lesson-04", "[at a.rs:5] [12:00:00.000 #0007 accept] ERR   broken: a = b".into(), true);
-        let source = said.source.clone().map(|source| Source { text: "x = \"y\";".into(), ..source });
-        let said = Line { time_us: 7, source, ..said };
+        let said = "[at a.rs:5] [12:00:00.000 #0007 accept] ERR   broken: a = b";
+        let mut said = Line { node: "server".into(), time_us: 7, ..Line::of_program("lesson-04", said.into(), true) };
+        said.source.as_mut().unwrap().text = "x = \"y\";".into();
+        let exit = Line { number: 3, ..Line::of_lab(Line::EXIT, "status 0") };
         writer.line(&said).unwrap();
-        writer.cut_packet(server, 5000, &[1, 2, 3], 3, Some("dropped")).unwrap();
-        writer.line(&Line { act: "exit".into(), program: Line::LAB.into(), ..line("status 0") }).unwrap();
+        writer.packet(server, 1_700_000_000_123_456_789, &[1, 2, 3], 90, Some("dropped ·")).unwrap();
+        writer.line(&exit).unwrap();
         let file = writer.into_inner().unwrap();
 
         let mut reader = Reader::new(file.as_slice()).unwrap();
-        let Some(Event::Line(first)) = reader.event().unwrap() else { panic!("no line") };
-        assert_eq!(first, Line { number: 1, ..said });
+        assert!(matches!(reader.event().unwrap(), Some(Event::Line(line)) if line == Line { number: 1, ..said }));
         let Some(Event::Packet(packet)) = reader.event().unwrap() else { panic!("no packet") };
-        assert_eq!((packet.number, packet.node, packet.comment), (2, Some("server"), Some("dropped")));
-        let Some(Event::Line(last)) = reader.event().unwrap() else { panic!("no line") };
-        assert_eq!((last.number, last.act.as_str()), (3, "exit"));
+        assert_eq!((packet.number, packet.node, packet.comment), (2, Some("server"), Some("dropped ·")));
+        assert_eq!((packet.time_ns, packet.data, packet.length), (Some(1_700_000_000_123_456_789), &[1, 2, 3][..], 90));
+        assert!(matches!(reader.event().unwrap(), Some(Event::Line(line)) if line == exit));
         assert!(reader.event().unwrap().is_none());
         // A reader of packets alone counts as Wireshark does.
         assert_eq!(Reader::new(file.as_slice()).unwrap().next().unwrap().unwrap().number, 2);

@@ -1,19 +1,20 @@
 //! A run of a lesson is one file, which grows while it happens: packets and log lines in the order of cause and effect.
 //!
 //! [`pcapng`] writes frames, [`capture`] reads them; [`mod@file`] says how log lines stand between them, which a [`recorder`]
-//! takes from the [`lines`] of [`programs`]. [`said`] knows what such a line says, and [`source`] which line of code it comes from.
+//! takes from the [`lines`] of [`programs`]; [`ended`] tells how it went. [`said`] knows what such a line says, and [`source`] which line of code it comes from.
 //! [`rules`] choose packets that something shall happen to. [`row`] tells a packet in [`words`], and [`lanes`] draws packets
-//! beside the log lines. [`story`] knows what happens in each lesson, and [`repository`] where all of it lies.
+//! beside the log lines. [`story`] knows what happens in each lesson, and [`files`] where all of it lies.
 
 pub mod capture;
+pub mod ended;
 pub mod file;
+pub mod files;
 pub mod lanes;
 pub mod lines;
 pub mod look;
 pub mod pcapng;
 pub mod programs;
 pub mod recorder;
-pub mod repository;
 pub mod row;
 pub mod rules;
 pub mod said;

@@ -52,29 +52,17 @@ pub fn clean(line: &[u8]) -> String {
 mod tests {
     use super::*;
 
-    fn cleaned(lines: &mut Lines, bytes: &[u8]) -> Vec<String> {
-        lines.push(bytes).iter().map(|line| clean(line)).collect()
-    }
-
     #[test]
-    fn lines_come_whole_however_the_bytes_arrive() {
+    fn lines_come_whole_and_clean_however_the_bytes_arrive() {
         let mut lines = Lines::default();
         assert!(lines.push(b"SLOW  rdma_").is_empty());
-        assert_eq!(cleaned(&mut lines, b"listen\r\nDATA\nrest"), ["SLOW  rdma_listen", "DATA"]);
+        let whole = lines.push(b"listen\r\n\x1b[1;31mERR\x1b[0m \xff\tx\nrest");
+        assert_eq!(
+            whole.iter().map(|line| clean(line)).collect::<Vec<_>>(),
+            ["SLOW  rdma_listen", "ERR \u{fffd}    x"]
+        );
         assert_eq!(lines.take_rest().as_deref(), Some("rest"));
+        assert_eq!(lines.push(&vec![b'x'; LONGEST + 1]).len(), 1, "what has no end is cut");
         assert_eq!(lines.take_rest(), None);
-    }
-
-    #[test]
-    fn a_line_without_end_is_cut() {
-        let mut lines = Lines::default();
-        assert_eq!(lines.push(&vec![b'x'; LONGEST + 1]).len(), 1);
-        assert_eq!(lines.take_rest(), None);
-    }
-
-    #[test]
-    fn colors_and_broken_utf8_do_not_pass() {
-        let mut lines = Lines::default();
-        assert_eq!(cleaned(&mut lines, b"\x1b[1;31mERR\x1b[0m \xff\tx\n"), ["ERR \u{fffd}    x"]);
     }
 }

@@ -40,15 +40,8 @@ pub(crate) const IF_NAME: u16 = 2;
 pub(crate) const IF_TSRESOL: u16 = 9;
 
 impl<W: Write> Writer<W> {
-    /// Begins a file with one interface of this kind, number 0. Hand in a buffered writer.
-    pub fn new(out: W, link: LinkType, section: &Section) -> io::Result<Writer<W>> {
-        let mut writer = Writer::without_interface(out, section)?;
-        writer.interface(link, None)?;
-        Ok(writer)
-    }
-
     /// Begins a file; interfaces are added as they turn up. Hand in a buffered writer.
-    pub fn without_interface(out: W, section: &Section) -> io::Result<Writer<W>> {
+    pub fn new(out: W, section: &Section) -> io::Result<Writer<W>> {
         let mut writer = Writer { out, block: Vec::with_capacity(2048), interfaces: HashMap::new() };
         writer.u32(0x1a2b_3c4d); // tells the byte order
         writer.u16(1); // version 1.0
@@ -83,13 +76,8 @@ impl<W: Write> Writer<W> {
         Ok(number)
     }
 
-    /// Appends a whole frame of interface 0. `time_ns` counts nanoseconds since 1970.
-    pub fn packet(&mut self, time_ns: u64, frame: &[u8], comment: Option<&str>) -> io::Result<()> {
-        self.cut_packet(0, time_ns, frame, frame.len(), comment)
-    }
-
-    /// Appends a frame of which only `recorded` is known; on the wire it had `length` bytes.
-    pub fn cut_packet(
+    /// Appends a frame of which only `recorded` is known; on the wire it had `length` bytes. `time_ns` counts from 1970.
+    pub fn packet(
         &mut self,
         interface: u32,
         time_ns: u64,

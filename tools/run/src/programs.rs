@@ -1,8 +1,9 @@
 //! The programs of a run: who takes part, and what each is to do. The same in the lab and on the device.
 
 use crate::file::Line;
-use anyhow::Context;
+use anyhow::{ensure, Result};
 use clap::Args;
+use std::iter;
 
 /// The name of the first node: it listens.
 pub const SERVER: &str = "server";
@@ -62,53 +63,31 @@ pub struct Lesson {
 impl Lesson {
     /// The lesson's number, and who takes part: the client connects to this address of the server's unless its arguments say
     /// where to.
-    ///
-    /// # Errors
-    /// It is no lesson.
-    pub fn nodes(&self, address: &str) -> anyhow::Result<(&str, Vec<Node>)> {
-        let number =
-            number(&self.lesson).with_context(|| format!("`{}` is no lesson; an example is lesson-04", self.lesson))?;
-        let (server, client) = (server(number, &self.server_args), client(number, address, &self.client_args));
-        let mut nodes = vec![Node::new(SERVER, &*server), Node::new(CLIENT, &*client)];
-        multiply_client(&mut nodes, self.clients);
-        Ok((number, nodes))
-    }
-}
-
-/// The two digits in a lesson's name; None if it is no lesson.
-fn number(lesson: &str) -> Option<&str> {
-    let number = lesson.strip_prefix("lesson-").unwrap_or(lesson);
-    (number.len() == 2 && number.bytes().all(|byte| byte.is_ascii_digit())).then_some(number)
-}
-
-/// The command of a lesson's server.
-fn server(number: &str, arguments: &str) -> String {
-    format!("lesson-{number} server {arguments}").trim_end().to_owned()
-}
-
-/// The command of a lesson's client. It connects to the server's address unless its arguments say where to.
-fn client(number: &str, server: &str, arguments: &str) -> String {
-    let to = if names_address(arguments) { String::new() } else { format!("-a {server} ") };
-    format!("lesson-{number} client {to}{arguments}").trim_end().to_owned()
-}
-
-/// Whether a client's arguments hold `-a ADDR`, `-aADDR`, `--addr…`.
-fn names_address(arguments: &str) -> bool {
-    let words = shlex::split(arguments).unwrap_or_default();
-    words.iter().any(|word| word.starts_with("--addr") || (word.starts_with("-a") && !word.starts_with("--")))
-}
-
-/// Lets so many clients do what the client does: `client-1`, `client-2` and so on. A lesson's server is told how many there
-/// are, unless its arguments say so.
-fn multiply_client(nodes: &mut Vec<Node>, count: usize) {
-    let Some(at) = nodes.iter().position(|node| node.name == CLIENT).filter(|_| count > 1) else { return };
-    let client = nodes.remove(at);
-    nodes.extend((1..=count).map(|number| Node { name: format!("{CLIENT}-{number}"), ..client.clone() }));
-    if let Some(server) = nodes.first_mut().and_then(|node| node.command.as_mut()) {
-        if server.starts_with("lesson-") && !server.contains(" -n") {
-            server.push_str(&format!(" -n {count}"));
+    pub fn nodes(&self, address: &str) -> Result<(&str, Vec<Node>)> {
+        let number = self.lesson.strip_prefix("lesson-").unwrap_or(&self.lesson);
+        let is_lesson = number.len() == 2 && number.bytes().all(|byte| byte.is_ascii_digit());
+        ensure!(is_lesson, "`{}` is no lesson; an example is lesson-04", self.lesson);
+        let mut server = format!("lesson-{number} server {}", self.server_args).trim_end().to_owned();
+        // It is told how many clients there are, unless its arguments say so.
+        if self.clients > 1 && !server.contains(" -n") {
+            server += &format!(" -n {}", self.clients);
         }
+        let client = client(number, address, &self.client_args);
+        let names = match self.clients {
+            0 | 1 => vec![CLIENT.to_owned()],
+            several => (1..=several).map(|number| format!("{CLIENT}-{number}")).collect(),
+        };
+        let clients = names.iter().map(|name| Node::new(name, &*client));
+        Ok((number, iter::once(Node::new(SERVER, &*server)).chain(clients).collect()))
     }
+}
+
+/// The command of a lesson's client. It connects to the server unless its arguments say where to: `-a ADDR`, `-aADDR`, `--addr…`.
+fn client(number: &str, server: &str, arguments: &str) -> String {
+    let words = shlex::split(arguments).unwrap_or_default();
+    let is_address = |word: &String| word.starts_with("--addr") || word.starts_with("-a");
+    let to = if words.iter().any(is_address) { String::new() } else { format!("-a {server} ") };
+    format!("lesson-{number} client {to}{arguments}").trim_end().to_owned()
 }
 
 #[cfg(test)]
@@ -117,12 +96,14 @@ mod tests {
 
     #[test]
     fn a_command_has_a_name() {
-        let program = |command| Node::new("client", command).program();
-        assert_eq!(program("/usr/bin/rping -s"), "rping");
-        assert_eq!(program("RUST_LOG=DATA lesson-04 server"), "lesson-04");
-        assert_eq!(program("'/tmp/ping' it"), "ping");
-        for nameless in ["(sleep 1) & x", "", "./lab x"] {
-            assert_eq!(program(nameless), "sh", "{nameless}");
+        for (command, name) in [
+            ("RUST_LOG=DATA lesson-04 server", "lesson-04"),
+            ("'/tmp/ping' it", "ping"),
+            ("(sleep 1) & x", "sh"),
+            ("", "sh"),
+            ("./lab x", "sh"),
+        ] {
+            assert_eq!(Node::new("client", command).program(), name, "{command}");
         }
     }
 

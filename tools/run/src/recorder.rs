@@ -58,12 +58,9 @@ impl fmt::Display for Counts {
 
 impl<W: Write> Recorder<W> {
     /// Begins a file with an interface for each node. `application` is the program that writes it.
-    ///
-    /// # Errors
-    /// It cannot be written; so for all that follow.
     pub fn begin(out: W, application: &'static str, nodes: &[&str]) -> io::Result<Self> {
         let section = Section { application: Some(application), ..Section::default() };
-        let mut capture = Writer::without_interface(out, &section)?;
+        let mut capture = Writer::new(out, &section)?;
         for name in nodes {
             capture.interface(LinkType::ETHERNET, Some(name))?;
         }
@@ -72,24 +69,31 @@ impl<W: Write> Recorder<W> {
         Ok(Self { capture, nodes, number: 0, counts, sources, started })
     }
 
-    /// Writes a frame that a node has sent, and what became of it if it was not simply delivered.
+    /// The number of the node of this name, which gets an interface now if it has none.
     ///
     /// # Errors
     /// It cannot be written.
+    pub fn node(&mut self, name: &str) -> io::Result<usize> {
+        if let Some(number) = self.nodes.iter().position(|node| node == name) {
+            return Ok(number);
+        }
+        self.capture.interface(LinkType::ETHERNET, Some(name))?;
+        self.nodes.push(name.to_owned());
+        Ok(self.nodes.len() - 1)
+    }
+
+    /// Writes a frame that a node has sent, and what became of it if it was not simply delivered.
     pub fn packet<'a>(&'a mut self, node: usize, frame: &'a [u8], comment: Option<&'a str>) -> io::Result<Event<'a>> {
         let time_ns = self.now().as_nanos() as u64;
         self.number += 1;
         self.counts.count(frame);
-        self.capture.cut_packet(node as u32, time_ns, frame, frame.len(), comment)?;
+        self.capture.packet(node as u32, time_ns, frame, frame.len(), comment)?;
         let (number, node) = (self.number, self.nodes.get(node).map(String::as_str));
         let (time_ns, link) = (Some(time_ns), LinkType::ETHERNET);
         Ok(Event::Packet(Record { number, node, time_ns, link, data: frame, length: frame.len(), comment }))
     }
 
     /// Writes a line about a node, or about the run as a whole.
-    ///
-    /// # Errors
-    /// It cannot be written.
     pub fn line(&mut self, node: Option<usize>, mut line: Line) -> io::Result<Event<'static>> {
         self.number += 1;
         line.source.iter_mut().for_each(|source| self.sources.fill(source));
@@ -100,9 +104,6 @@ impl<W: Write> Recorder<W> {
     }
 
     /// Brings all that was written to the file.
-    ///
-    /// # Errors
-    /// It cannot be written.
     pub fn flush(&mut self) -> io::Result<()> {
         self.capture.flush()
     }

@@ -113,10 +113,10 @@ impl Rows {
     }
 }
 
-/// The rows of a whole capture. `open` begins to read it, and is called twice.
-pub fn all<R: Read>(open: impl Fn() -> Result<Reader<R>, Error>) -> Result<Vec<Row>, Error> {
-    let mut rows = Rows::new(clients(&mut open()?));
-    let (mut reader, mut all) = (open()?, Vec::new());
+/// The rows of a whole capture.
+pub fn all(capture: &[u8]) -> Result<Vec<Row>, Error> {
+    let mut rows = Rows::new(clients(&mut Reader::new(capture)?));
+    let (mut reader, mut all) = (Reader::new(capture)?, Vec::new());
     while let Some(record) = reader.next()? {
         all.extend(rows.next(&record).ok());
     }

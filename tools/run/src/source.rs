@@ -48,7 +48,7 @@ pub(crate) struct Sources {
 
 impl Sources {
     pub(crate) fn new() -> Sources {
-        Sources { root: crate::repository::root().ok(), files: HashMap::new() }
+        Sources { root: crate::files::root().ok(), files: HashMap::new() }
     }
 
     /// Looks up what stands there.
@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn other_text_comes_from_nowhere() {
-        for other in ["", "[at ", "[at x] y", "[at x:y] z", "[at x:1]", "[12:00:00.000 #0001 x] SLOW  y"] {
+        for other in ["[at ", "[at x] y", "[at x:y] z", "[at x:1]", "[12:00:00.000 #0001 x] SLOW  y"] {
             assert_eq!(Source::split(other), None, "{other}");
         }
     }

@@ -74,12 +74,6 @@ impl<T> Check<T> {
         assert!(self.count(node, text) > 0, "the {node} does not say {text:?}:\n{}", self.all());
     }
 
-    /// No line of that node contains the text.
-    #[track_caller]
-    pub fn does_not_log(&self, node: &str, text: &str) {
-        assert_eq!(self.count(node, text), 0, "the {node} says {text:?}:\n{}", self.all());
-    }
-
     /// Lines that contain these texts come one after the other.
     #[track_caller]
     pub fn logs_in_order(&self, node: &str, texts: &[&str]) {
@@ -119,19 +113,6 @@ impl<T> Check<T> {
             };
             assert_eq!(of(&got), of(&expected), "{}", self.all());
         }
-    }
-
-    /// Besides one connect and one disconnect, exactly so many packets of these kinds crossed the wire.
-    #[track_caller]
-    pub fn only_these_packets(&self, expected: &[(&str, usize)]) {
-        let cm = ["ConnectRequest", "ConnectReply", "ReadyToUse", "DisconnectRequest", "DisconnectReply"];
-        let mut expected: Vec<&str> =
-            expected.iter().flat_map(|(name, count)| std::iter::repeat(*name).take(*count)).chain(cm).collect();
-        let once = self.packets_once();
-        let mut got: Vec<&str> = once.iter().map(|packet| &packet[2..]).collect();
-        got.sort_unstable();
-        expected.sort_unstable();
-        assert_eq!(got, expected, "{}", self.all());
     }
 
     /// The packets' names with their senders, C or S.

@@ -23,7 +23,7 @@ pub struct Annotated {
 /// Comments every RoCE packet of a capture. Other frames, log lines, and what the lab did to a packet stay.
 pub fn annotate<R: Read>(reader: &mut Reader<R>, story: &Story, section: &Section) -> Result<Annotated, Error> {
     let mut follow = story.follow();
-    let mut writer = Writer::without_interface(Vec::new(), section)?;
+    let mut writer = Writer::new(Vec::new(), section)?;
     let (mut packets, mut unexpected) = (vec![0; story.steps.len()], Vec::new());
     let mut are_described = false;
     while let Some(event) = reader.event()? {
@@ -58,7 +58,7 @@ pub fn annotate<R: Read>(reader: &mut Reader<R>, story: &Story, section: &Sectio
         };
         let interface = writer.interface(record.link, record.node)?;
         let time_ns = record.time_ns.unwrap_or_default();
-        writer.cut_packet(interface, time_ns, record.data, record.length, comment.as_deref())?;
+        writer.packet(interface, time_ns, record.data, record.length, comment.as_deref())?;
     }
     describe(reader, &mut writer)?;
     Ok(Annotated { file: writer.into_inner()?, packets, unexpected })

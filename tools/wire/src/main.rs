@@ -106,20 +106,21 @@ fn main() -> ExitCode {
     match result {
         Ok(status) => ExitCode::from(status),
         // The reader of our output has seen enough: `wire show FILE | head`.
-        Err((_, error)) if error.downcast_ref().map(io::Error::kind) == Some(ErrorKind::BrokenPipe) => {
-            ExitCode::SUCCESS
-        }
-        Err((file, error)) => {
-            let writing = if error.is::<io::Error>() { "writing failed: " } else { "" };
-            eprintln!("wire: {}: {writing}{error}", file.display());
+        Err(error) if error.downcast_ref().map(io::Error::kind) == Some(ErrorKind::BrokenPipe) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("wire: {error:#}");
             ExitCode::from(2)
         }
     }
 }
 
-/// Whose error it is.
-fn in_file<E: Into<Error>>(file: &Path) -> impl Fn(E) -> (PathBuf, Error) + '_ {
-    |error| (file.to_owned(), error.into())
+/// Says of an error whose it is, and that of the system's own it is one in writing.
+fn in_file<E: Into<Error>>(file: &Path) -> impl Fn(E) -> Error + '_ {
+    |error| {
+        let error = error.into();
+        let writing = if error.is::<io::Error>() { ": writing failed" } else { "" };
+        error.context(format!("{}{writing}", file.display()))
+    }
 }
 
 fn open(file: &Path, follow: bool) -> Result<Reader<Input>, Error> {
@@ -180,9 +181,9 @@ fn svg(file: &Path, ladder: bool) -> Result<(), Error> {
 }
 
 /// Writes the page and says where it is.
-fn play(file: &Path, lesson: Option<PathBuf>, is_data: bool, out: Option<PathBuf>) -> Result<(), (PathBuf, Error)> {
+fn play(file: &Path, lesson: Option<PathBuf>, is_data: bool, out: Option<PathBuf>) -> Result<(), Error> {
     let lesson = lesson.map(|folder| Lesson::read(&folder).map_err(in_file(&folder))).transpose()?;
-    let capture = std::fs::read(file).map_err(|error| (file.to_owned(), unread(error)))?;
+    let capture = std::fs::read(file).map_err(unread).map_err(in_file(file))?;
     let name = file.file_stem().unwrap_or_default().to_string_lossy();
     let run = play::run(&capture, &name, lesson.as_ref()).map_err(in_file(file))?;
     let (text, extension) = match is_data {
@@ -196,7 +197,7 @@ fn play(file: &Path, lesson: Option<PathBuf>, is_data: bool, out: Option<PathBuf
 }
 
 /// Exit status 0: every RoCE packet has its step; 1: some have none.
-fn annotate(file: &Path, story: &str, out: Option<PathBuf>) -> Result<u8, (PathBuf, Error)> {
+fn annotate(file: &Path, story: &str, out: Option<PathBuf>) -> Result<u8, Error> {
     let story = story::named(story).map_err(in_file(file))?;
     let beside = format!("{}-annotated.pcapng", file.file_stem().unwrap_or_default().to_string_lossy());
     let out = out.unwrap_or_else(|| file.with_file_name(beside));
@@ -214,7 +215,7 @@ fn annotate(file: &Path, story: &str, out: Option<PathBuf>) -> Result<u8, (PathB
 }
 
 /// Compares two captures and prints what was found; the exit status tells the verdict.
-fn compare(mine: &Path, reference: &Path, is_json: bool) -> Result<u8, (PathBuf, Error)> {
+fn compare(mine: &Path, reference: &Path, is_json: bool) -> Result<u8, Error> {
     let load = |file| open(file, false).and_then(|mut reader| Capture::read(&mut reader)).map_err(in_file(file));
     let report = compare::compare(&load(mine)?, &load(reference)?);
     let text = if is_json { format!("{:#}\n", report.to_json()) } else { report.to_string() };

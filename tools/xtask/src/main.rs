@@ -5,11 +5,11 @@ mod record;
 mod screenshots;
 mod site;
 
-use anyhow::{ensure, Context, Result};
+use anyhow::Result;
 use clap::{Parser, Subcommand};
 use std::env;
-use std::path::PathBuf;
-use std::process::{Command, ExitCode};
+use std::path::Path;
+use std::process::ExitCode;
 
 /// Keeps code, docs and captures in step.
 #[derive(Parser)]
@@ -47,23 +47,15 @@ fn main() -> ExitCode {
 }
 
 fn work(work: Work) -> Result<()> {
-    let root = run::repository::root()?;
+    // All paths are those of the repository.
+    env::set_current_dir(run::files::root()?)?;
     match work {
-        Work::Record { lesson } => record::record(&root, lesson.as_deref()),
-        Work::Docs { check: true } => docs::check(&root),
-        Work::Docs { check: false } => docs::write(&root),
+        Work::Record { lesson } => record::record(lesson.as_deref()),
+        Work::Docs { check: true } => docs::check(),
+        Work::Docs { check: false } => docs::write(),
         Work::Site => {
-            let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
-            site::build(&root, &target, env::var("REPOSITORY").ok().as_deref())
+            let target = env::var_os("CARGO_TARGET_DIR").unwrap_or("target".into());
+            site::build(Path::new(&target), env::var("REPOSITORY").ok().as_deref())
         }
     }
-}
-
-/// What a program prints.
-fn output(command: &mut Command) -> Result<String> {
-    let program = command.get_program().to_string_lossy().into_owned();
-    let output = command.output().with_context(|| format!("cannot run {program}; it has to be installed"))?;
-    let errors = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "{program} failed: {}", errors.trim());
-    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }

@@ -1,14 +1,14 @@
 //! `make record`: runs each lesson and variant in the lab, and keeps the run with its packets and log lines, if it tells the
 //! story that the lesson's `steps.toml` promises.
 
-use crate::{docs, output};
+use crate::docs;
 use anyhow::{ensure, Context, Result};
 use run::capture::Reader;
+use run::files::{bytes, output, read, write};
 use run::pcapng::Section;
 use run::story::{self, proof, Story};
 use std::env;
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 /// The page that says what the captures are recorded with, in a line that begins like this.
@@ -28,26 +28,22 @@ struct Lab {
 }
 
 /// Renews all bundled captures, or those of one lesson, or none; then what the documentation shows of them.
-pub fn record(root: &Path, lesson: Option<&str>) -> Result<()> {
+pub fn record(lesson: Option<&str>) -> Result<()> {
     let lab = Lab::find()?;
     let mut recordings = Vec::new();
     for story in story::bundled()?.into_iter().filter(|story| lesson.map_or(true, |number| story.number() == number)) {
         let name = story.file_name();
         println!("{name}: {}", story.about);
-        let file = root.join(format!("captures/{name}.pcapng"));
-        recordings.push((file, lab.run(&story).with_context(|| format!("recording {name}"))?));
+        recordings
+            .push((format!("captures/{name}.pcapng"), lab.run(&story).with_context(|| format!("recording {name}"))?));
     }
     for (file, recording) in &recordings {
         write(file, recording)?;
     }
     if lesson.is_none() {
-        lab.tell(&root.join(PAGE))?;
+        lab.tell()?;
     }
-    docs::write(root)
-}
-
-fn write(file: &Path, bytes: &[u8]) -> Result<()> {
-    fs::write(file, bytes).with_context(|| format!("cannot write {}", file.display()))
+    docs::write()
 }
 
 impl Lab {
@@ -57,8 +53,7 @@ impl Lab {
         ensure!(program.exists(), "{} does not exist; build it with `cargo build --workspace`", program.display());
         let runs = program.with_file_name("").join("../lab/runs");
         output(Command::new(&program).args(["exec", "--server", "uname -sr"]))?;
-        let log = runs.join("exec/server.log");
-        let kernel = fs::read_to_string(&log).with_context(|| format!("cannot read {}", log.display()))?;
+        let kernel = read(runs.join("exec/server.log"))?;
         // The package's version follows that of the library's interface: 1.14.44.0 is rdma-core 44.
         let library = output(Command::new("pkg-config").args(["--modversion", "libibverbs"]))?;
         let rdma_core = library.split('.').nth(2).context("libibverbs does not say its version")?;
@@ -69,12 +64,12 @@ impl Lab {
     }
 
     /// Writes to the page with what all captures have been recorded.
-    fn tell(&self, page: &Path) -> Result<()> {
-        let text = fs::read_to_string(page).with_context(|| format!("cannot read {PAGE}"))?;
+    fn tell(&self) -> Result<()> {
+        let text = read(PAGE)?;
         let Lab { kernel, rdma_core, qemu, .. } = self;
         let line = format!("{LINE}{kernel} (SoftRoCE: `rdma_rxe`) on all machines, {rdma_core} and {qemu}.");
         let lines = text.lines().map(|old| if old.starts_with(LINE) { line.as_str() } else { old });
-        write(page, lines.flat_map(|line| [line, "\n"]).collect::<String>().as_bytes())
+        write(PAGE, lines.flat_map(|line| [line, "\n"]).collect::<String>())
     }
 
     /// Runs a story; the capture with a comment on each packet.
@@ -94,7 +89,7 @@ impl Lab {
             errors.trim()
         );
 
-        let capture = fs::read(self.runs.join(story.number()).join("wire.pcapng")).context("the run left no file")?;
+        let capture = bytes(self.runs.join(story.number()).join("wire.pcapng"))?;
         let problems = proof::problems(story, &capture);
         ensure!(problems.is_empty(), "the run does not tell the story:\n  {}", problems.join("\n  "));
         let about = format!("Lesson {}: {}", story.short_name(), story.about);

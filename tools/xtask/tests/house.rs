@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)] // A test may end with a panic.
 
+use run::files::tree;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,17 +16,9 @@ fn root() -> PathBuf {
 
 /// All files below a folder with one of these endings.
 fn files(folder: &Path, endings: &[&str]) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        let path = entry.path();
-        match path.is_dir() {
-            true if path.ends_with("target") || path.ends_with("node_modules") => {}
-            true => found.extend(files(&path, endings)),
-            false => found.extend(endings.iter().any(|end| path.to_string_lossy().ends_with(end)).then_some(path)),
-        }
-    }
-    found.sort();
-    found
+    let is_built = |path: &str| path.split('/').any(|part| part == "target" || part == "node_modules");
+    let wanted = |path: &String| !is_built(path) && endings.iter().any(|end| path.ends_with(end));
+    tree(folder).unwrap().into_iter().filter(wanted).map(|path| folder.join(path)).collect()
 }
 
 /// The crates, and the book, which is a folder of pages.
@@ -54,12 +47,10 @@ fn drawn() -> (Arrows, Arrows) {
 /// What a manifest names: (as dependencies, as those of tests).
 fn manifest(room: &str, rooms: &BTreeSet<String>) -> (BTreeSet<String>, BTreeSet<String>) {
     let text = fs::read_to_string(root().join("tools").join(room).join("Cargo.toml")).unwrap_or_default();
-    let part = |heading: &str| -> BTreeSet<String> {
-        let part = text.split_once(heading).map_or("", |(_, rest)| rest.split("\n[").next().unwrap_or_default());
-        let names = part.lines().map(|line| line.split(['.', ' ', '=']).next().unwrap_or_default().to_owned());
-        names.filter(|name| rooms.contains(name)).collect()
-    };
-    (part("\n[dependencies]"), part("\n[dev-dependencies]"))
+    let manifest: serde_json::Value = basic_toml::from_str(&text).unwrap();
+    let names = |part: &str| manifest[part].as_object().into_iter().flat_map(|table| table.keys().cloned());
+    let part = |part: &str| names(part).filter(|name| rooms.contains(name)).collect();
+    (part("dependencies"), part("dev-dependencies"))
 }
 
 /// The rooms that a file names by a path: in code, and not in a comment, which may point anywhere.
@@ -88,11 +79,8 @@ fn the_arrows_are_true() {
         let folder = root().join("tools").join(room);
         let (mut known, mut of_tests) = manifest(room, &rooms);
         for file in files(&folder, &[".rs", ".sh", ".mjs", ".js", ".toml", ".css"]) {
-            let is_test = file
-                .strip_prefix(&folder)
-                .unwrap()
-                .components()
-                .any(|part| ["tests", "test", "benches", "fuzz"].iter().any(|name| part.as_os_str() == *name));
+            let mut parts = file.strip_prefix(&folder).unwrap().iter();
+            let is_test = parts.any(|part| ["tests", "test", "benches", "fuzz"].iter().any(|name| part == *name));
             if is_test { &mut of_tests } else { &mut known }.extend(by_path(&file, room, &rooms));
         }
         of_tests = &of_tests - &known;
@@ -175,10 +163,8 @@ fn no_circles_between_modules() {
             if own.len() == 1 {
                 named.extend(first_names(&code, "super::"));
             }
-            knows
-                .entry(noun.clone())
-                .or_default()
-                .extend(named.into_iter().filter(|name| nouns.contains(name) && name != noun));
+            named.retain(|name| nouns.contains(name) && name != noun);
+            knows.entry(noun.clone()).or_default().extend(named);
         }
         let circle = in_circles(&knows);
         wrong.extend((!circle.is_empty()).then(|| format!("{}: {}", source.display(), circle.join(", "))));

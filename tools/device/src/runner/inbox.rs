@@ -1,26 +1,23 @@
 //! The socket that brings all that programs and their devices say.
 
 use anyhow::{Context, Result};
-use device::rim::tap;
-use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Something that a program said, or its device, or that happened to it.
 pub struct Message {
     pub node: usize,
-    /// One of [`tap::kind`].
+    /// One of [`kind`](device::node::tap::kind).
     pub kind: u8,
     pub bytes: Vec<u8>,
 }
 
 pub struct Inbox {
     socket: UnixDatagram,
-    /// For [`tap::TAP`].
+    /// For taps.
     pub name: String,
 }
 
@@ -65,34 +62,4 @@ impl Inbox {
         };
         Ok(attempt().context("cannot make a socket")?.into())
     }
-
-    /// Whether a program of this run listens on a TCP port, as those do that have no connection manager. A shell may have
-    /// started it: that it is ours its environment says.
-    pub fn listens_on_tcp(&self) -> bool {
-        let mark = format!("{}={}", tap::TAP, self.name);
-        let is_ours = |process: &PathBuf| {
-            let environment = fs::read(process.join("environ")).unwrap_or_default();
-            environment.split(|byte| *byte == 0).any(|variable| variable == mark.as_bytes())
-        };
-        entries(Path::new("/proc")).filter(is_ours).any(|process| listens(&process))
-    }
-}
-
-/// Whether one of a process's sockets is in the kernel's table of TCP sockets as one that listens.
-fn listens(process: &Path) -> bool {
-    const LISTEN: &str = "0A";
-    let own: Vec<PathBuf> =
-        entries(&process.join("fd")).filter_map(|descriptor| fs::read_link(descriptor).ok()).collect();
-    ["net/tcp", "net/tcp6"].into_iter().any(|table| {
-        let table = fs::read_to_string(process.join(table)).unwrap_or_default();
-        table.lines().any(|line| {
-            let words: Vec<&str> = line.split_whitespace().collect();
-            let socket = words.get(9).map(|inode| PathBuf::from(format!("socket:[{inode}]")));
-            words.get(3) == Some(&LISTEN) && socket.is_some_and(|socket| own.contains(&socket))
-        })
-    })
-}
-
-fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> {
-    fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path())
 }

@@ -1,29 +1,33 @@
-//! Runs programs on the device: starts them with our two libraries, and collects what they say and send.
+//! Runs programs on nodes with a device: starts them under their supervisors, and collects what they say and send.
 //!
-//! All of it comes through one socket: standard output and standard error of each program, and the taps of their devices. A
+//! All of it comes through one socket: standard output and standard error of each program, and the taps of the devices. A
 //! datagram is in it before the call that wrote it returns; so the order of the socket is the order of cause and effect, of a
 //! log line and its packet, of the packet and the line that it caused at the other end, on any number of processors.
 
+mod calls;
 mod inbox;
-mod link;
+mod processes;
 mod program;
 mod record;
 mod wires;
 
-use anyhow::{ensure, Result};
+use anyhow::{Context, Result};
 use clap::Args;
-use device::rim::tap::{self, kind};
+use device::node::tap::{kind, Tap};
 use inbox::{Inbox, Message};
+pub use processes::guard;
+use processes::Processes;
 use program::Program;
 use record::Recorder;
 use run::programs::{Node, CLIENT};
 use run::rules::Rules;
 use run::source;
+use std::env;
+use std::net::IpAddr;
 use std::path::PathBuf;
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 use wires::Wires;
-
-pub use link::library;
 
 /// How long a server that neither says that it listens, nor anything else, has before the clients start. On a busy machine a
 /// program may need a second to begin; a client that is told no address then knocks where nobody is.
@@ -49,6 +53,10 @@ pub struct Options {
     /// Act on packets, for example: drop 1st "RC Acknowledge" from server (docs/lab.md has more)
     #[arg(long, default_value = "", hide_default_value = true)]
     wire: String,
+    /// The address of a node's device, one of this machine: the server's first, then the others'. Who has none takes the first
+    /// free one from 127.0.0.2 on
+    #[arg(long)]
+    address: Vec<IpAddr>,
     /// How long the programs may run, in seconds
     #[arg(long, default_value_t = 60)]
     deadline: u64,
@@ -64,6 +72,20 @@ pub struct Options {
     /// Show nothing while the programs run
     #[arg(long)]
     quiet: bool,
+    /// Tell at the end how it went as JSON, in one line on standard output, and show nothing else
+    #[arg(long)]
+    json: bool,
+}
+
+/// Who has the terminal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Guest {
+    /// We: the programs' lines are shown beside each other.
+    None,
+    /// A shell, the last node; it starts after the server.
+    Shell,
+    /// The only program.
+    Only,
 }
 
 /// What to run. The first node is the server; the others start when it listens.
@@ -71,54 +93,68 @@ pub struct Run {
     /// The folder of its results, below target/device/runs.
     name: String,
     nodes: Vec<Node>,
-    /// After the server a shell is started, with this terminal: the last node.
-    shell: bool,
+    guest: Guest,
     options: Options,
     rules: Rules,
 }
 
 impl Run {
     /// Reads the rules.
-    pub fn new(name: String, mut nodes: Vec<Node>, options: Options, shell: bool) -> Result<Run> {
-        ensure!(!shell || options.wire.is_empty(), "programs in a shell send by themselves: it has no --wire");
-        nodes.extend(shell.then(|| Node::new(CLIENT, "shell")));
+    pub fn new(name: String, mut nodes: Vec<Node>, options: Options, guest: Guest) -> Result<Run> {
+        nodes.extend((guest == Guest::Shell).then(|| Node::new(CLIENT, "shell")));
         let name = options.name.clone().unwrap_or(name);
         let names: Vec<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
         let rules = Rules::parse(&options.wire, &names)?;
-        Ok(Run { name, nodes, shell, options, rules })
+        Ok(Run { name, nodes, guest, options, rules })
     }
 }
 
 struct Session {
     run: Run,
-    library: PathBuf,
+    /// Below it lies what machines see of sysfs, for all runs.
+    machines: PathBuf,
     inbox: Inbox,
     recorder: Recorder,
     wires: Wires,
+    processes: Processes,
     /// Those that were started, in the order of the nodes.
     programs: Vec<Program>,
-    /// The server's address.
-    server: String,
     /// The first that failed, and when.
     failed: Option<(usize, Instant)>,
 }
 
-/// Runs it; true if all programs ended with 0.
-pub fn run(mut run: Run) -> Result<bool> {
-    let library = library()?;
-    let target = library.ancestors().nth(2).unwrap_or(&library);
-    let recorder = Recorder::begin(&run, &target.join("device/runs").join(&run.name))?;
-    let (inbox, wires) = (Inbox::open()?, Wires::new(std::mem::take(&mut run.rules), run.nodes.len())?);
-    // A server that never tells listens on TCP, if at all.
-    let (programs, server) = (Vec::new(), String::from("127.0.0.1"));
-    let mut session = Session { run, library, inbox, recorder, wires, programs, server, failed: None };
+/// Runs it; gives our exit status.
+pub fn run(mut run: Run) -> Result<u8> {
+    let results = results()?;
+    let recorder = Recorder::begin(&run, &results.join("runs").join(&run.name))?;
+    let machines = results.join("machines");
+    let rules = std::mem::take(&mut run.rules);
+    let (inbox, wires) = (Inbox::open()?, Wires::new(rules, run.nodes.len(), &run.options.address)?);
+    let processes = Processes::new(&inbox.name)?;
+    let (programs, failed) = (Vec::new(), None);
+    let mut session = Session { run, machines, inbox, recorder, wires, processes, programs, failed };
     session.start()?;
     session.conversation()?;
-    let Session { run, mut recorder, wires, programs, .. } = session;
+    let Session { run, mut recorder, wires, mut processes, programs, .. } = session;
+    processes.dismiss();
     wires.check(&mut recorder)?;
     let exits: Vec<i32> = programs.iter().filter_map(|program| program.exit).collect();
     let is_good = recorder.finish(&run, &exits)?;
-    Ok(run.shell || (is_good && exits.iter().all(|status| *status == 0)))
+    processes.end();
+    Ok(match (run.guest, &exits[..]) {
+        (Guest::Shell, _) => 0,
+        (Guest::Only, [status]) => *status as u8,
+        _ => u8::from(!is_good || exits.iter().any(|status| *status != 0)),
+    })
+}
+
+/// Where results go: beside the build that this program is of; or, where it was copied to, below the current folder.
+fn results() -> Result<PathBuf> {
+    let own = env::current_exe().context("where is this program?")?;
+    // Cargo keeps what a build is made of beside it.
+    let is_built_here = own.with_file_name("deps").is_dir();
+    let target = own.ancestors().nth(2).filter(|_| is_built_here);
+    Ok(target.map_or_else(|| PathBuf::from("rdma-device"), |target| target.join("device")))
 }
 
 impl Session {
@@ -135,7 +171,7 @@ impl Session {
                     self.take(message)?;
                 }
                 None if self.all_started() => {}
-                None if heard.elapsed() > SILENCE || self.inbox.listens_on_tcp() => self.start_others()?,
+                None if heard.elapsed() > SILENCE || self.processes.listens_on_tcp() => self.start_others()?,
                 None => {}
             }
             self.end_late(begun)?;
@@ -151,11 +187,9 @@ impl Session {
         match kind {
             kind::OUT | kind::ERROR => self.recorder.said(node, kind == kind::ERROR, &bytes),
             kind::PACKET => self.wires.carry(node, &bytes, &mut self.recorder),
+            kind::FROM_OUTSIDE => self.recorder.outside(&wires::ethernet(&bytes)),
             kind::DECISION => self.recorder.decision(node, &bytes),
-            kind::LISTENS => {
-                self.server = String::from_utf8_lossy(&bytes).into_owned();
-                self.start_others()
-            }
+            kind::LISTENS => self.start_others(),
             kind::EXIT => {
                 let status = String::from_utf8_lossy(&bytes).parse().unwrap_or(-1);
                 self.programs[node].exit = Some(status);
@@ -184,23 +218,28 @@ impl Session {
     /// Starts the next node's program.
     fn start(&mut self) -> Result<()> {
         let node = self.programs.len();
-        let command = self.run.nodes[node].command.as_deref().unwrap_or_default().replace("$SERVER", &self.server);
+        let server = self.wires.address(0).to_string();
+        let command = self.run.nodes[node].command.as_deref().unwrap_or_default().replace("$SERVER", &server);
         self.recorder.act(Some(node), "start", &command)?;
-        let is_shell = self.run.shell && node > 0;
-        let mut program =
-            if is_shell { program::shell() } else { program::command(&command, self.wires.socket(node)?) };
-        program.env("SERVER", &self.server).env(tap::LOG, if self.run.options.log { "1" } else { "" });
-        if !is_shell {
+        let is_shell = self.run.guest == Guest::Shell && node > 0;
+        let mut program = if is_shell { program::shell() } else { program::command(&command) };
+        program.env("SERVER", server);
+        if self.run.guest == Guest::Only {
+            program.stdin(Stdio::inherit());
+        } else if !is_shell {
             program.env(source::WANTED, "1");
             program.stdout(self.inbox.stream(kind::OUT, node)?).stderr(self.inbox.stream(kind::ERROR, node)?);
         }
-        self.programs.push(Program::start(program, node, &self.library, &self.inbox)?);
+        let tap = |talks| Tap::to(&self.inbox.name, node as u8, talks);
+        let port = self.wires.port(node, tap(self.run.options.log))?;
+        self.programs.push(Program::start(program, port, tap(false), &self.machines, &self.processes)?);
         Ok(())
     }
 
     /// Ends what still runs when the time is over, or the shell was left, or what it waits for is dead.
     fn end_late(&mut self, begun: Instant) -> Result<()> {
-        let shell_left = self.run.shell && self.programs.get(1).is_some_and(|shell| shell.exit.is_some());
+        let shell_left =
+            self.run.guest == Guest::Shell && self.programs.get(1).is_some_and(|shell| shell.exit.is_some());
         let Some(why) = self.why_late(begun).or(shell_left.then(String::new)) else { return Ok(()) };
         for (program, node) in
             self.programs.iter_mut().zip(&self.run.nodes).filter(|(program, _)| program.exit.is_none())
@@ -226,7 +265,7 @@ impl Session {
                 return Some(format!("{grace} s after the {name} had failed"));
             }
         }
-        let deadline = if self.run.shell { DAY.as_secs() } else { deadline };
+        let deadline = if self.run.guest != Guest::None { DAY.as_secs() } else { deadline };
         over(begun, deadline).then(|| format!("after {deadline} s"))
     }
 }

@@ -1,28 +1,27 @@
 //! Starting programs, and ending them.
 
-use super::inbox::Inbox;
+use super::processes::{locked, Processes, RUN};
 use anyhow::{Context, Result};
-use device::rim::port;
-use device::rim::tap::{self, Tap};
+use device::machine::Machine;
+use device::node::port::Port;
+use device::node::tap::Tap;
+use device::node::Nic;
+use device::supervisor::Supervisor;
 use rustix::process::{kill_process, Pid, Signal};
 use std::env;
-use std::net::UdpSocket;
-use std::os::fd::OwnedFd;
-use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Command, Stdio};
+use std::sync::mpsc::channel;
 use std::thread;
 
-/// The variable with the device's name, see `verbs/context.rs`.
+/// The variable with the name of the device that lessons open, unless they are told another one.
 const DEVICE_NAME: &str = "NIC_NAME";
 
-/// A line for the shell; its device gets a socket, if we are the wire.
-pub fn command(line: &str, socket: Option<UdpSocket>) -> Command {
+/// A line for the shell.
+pub fn command(line: &str) -> Command {
     let mut sh = Command::new("sh");
     // `exec`: the program itself is what is waited for, and killed.
-    sh.args(["-c", &format!("exec {line}")]);
-    sh.env(port::WIRE, if socket.is_some() { "1" } else { "" });
-    sh.stdin(socket.map_or_else(Stdio::null, |socket| OwnedFd::from(socket).into()));
+    sh.args(["-c", &format!("exec {line}")]).stdin(Stdio::null());
     sh
 }
 
@@ -32,43 +31,52 @@ pub fn shell() -> Command {
 }
 
 pub struct Program {
-    pid: Option<Pid>,
+    pid: Pid,
     was_asked: bool,
     /// How it ended: its status, or 128 and the signal.
     pub exit: Option<i32>,
 }
 
 impl Program {
-    /// Starts a node's program with our libraries in front of the system's, and its device's tap. Its end will be told, too.
-    pub fn start(mut command: Command, node: usize, library: &Path, inbox: &Inbox) -> Result<Program> {
-        let in_front = |own: &Path, variable: &str| {
-            let others = env::var(variable).unwrap_or_default();
-            format!("{}:{others}", own.display()).trim_end_matches(':').to_owned()
-        };
+    /// Starts a node's program on a machine with a device on this port; below `machines` lies what it sees of sysfs. The
+    /// program's end will be told to the tap.
+    pub fn start(
+        mut command: Command,
+        port: Port,
+        tap: Tap,
+        machines: &Path,
+        processes: &Processes,
+    ) -> Result<Program> {
+        let own = env::current_exe().context("where is this program?")?;
+        let others = env::var("PATH").unwrap_or_default();
+        let path = format!("{}:{others}", own.parent().unwrap_or(&own).display());
         command
-            .env("LD_LIBRARY_PATH", in_front(library, "LD_LIBRARY_PATH"))
-            .env("PATH", in_front(library.parent().unwrap_or(library), "PATH"))
-            // The name of the lab's device: lessons open it, unless they are told another one.
+            .env("PATH", path.trim_end_matches(':'))
             .env(DEVICE_NAME, env::var(DEVICE_NAME).unwrap_or_else(|_| "rxe0".into()))
-            .env(tap::TAP, &inbox.name)
-            .env(tap::NODE, node.to_string());
-        let mut child = command.spawn().with_context(|| format!("cannot start {command:?}"))?;
-        let pid = Pid::from_raw(child.id() as i32);
-        let tap = Tap::to(&inbox.name, node as u8);
-        thread::spawn(move || tap.exits(child.wait().map_or(-1, number)));
+            .env(RUN, processes.run());
+        let (machines, programs) = (machines.to_owned(), processes.programs());
+        let (tell, told) = channel();
+        // The thread that starts it is its supervisor: the program dies with it.
+        thread::spawn(move || {
+            let mut programs = locked(&programs);
+            match Machine::start(&mut command, port.address(), &machines) {
+                Ok((child, machine)) => {
+                    programs.insert(child.id(), tap);
+                    drop(programs);
+                    let _ = tell.send(Ok(Pid::from_child(&child)));
+                    Supervisor::new(Nic::new(port), machine).serve();
+                }
+                Err(error) => drop(tell.send(Err(error))),
+            }
+        });
+        let pid = told.recv().context("its supervisor has failed")??;
         Ok(Program { pid, was_asked: false, exit: None })
     }
 
     /// Asks it to end, and ends it by force if it is asked again; whether this was the first time.
     pub fn end(&mut self) -> bool {
         let was_asked = std::mem::replace(&mut self.was_asked, true);
-        if let Some(pid) = self.pid {
-            let _ = kill_process(pid, if was_asked { Signal::KILL } else { Signal::TERM });
-        }
+        let _ = kill_process(self.pid, if was_asked { Signal::KILL } else { Signal::TERM });
         !was_asked
     }
-}
-
-fn number(status: ExitStatus) -> i32 {
-    status.code().or(status.signal().map(|signal| 128 + signal)).unwrap_or(-1)
 }

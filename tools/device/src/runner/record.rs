@@ -1,14 +1,20 @@
 //! The run file, and the lanes while it is written.
 
-use super::Run;
+use super::calls::Calls;
+use super::{Guest, Run};
 use anyhow::{Context, Result};
+use device::node::tap::CROSSING;
+use run::ended::Ended;
 use run::file::Line;
 use run::lanes::{print, Live};
 use run::lines::{clean, Lines};
-use std::env;
+use serde_json::Value;
 use std::fs::{self, File};
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
+
+/// Who sends what comes from no node of the run.
+const OUTSIDE: &str = "outside";
 
 pub struct Recorder {
     path: PathBuf,
@@ -16,6 +22,7 @@ pub struct Recorder {
     /// The program of each node, and the beginning of a line that has no end yet, for each of its two streams.
     programs: Vec<(String, [Lines; 2])>,
     live: Live,
+    calls: Calls,
     trouble: Option<String>,
 }
 
@@ -28,13 +35,27 @@ impl Recorder {
         let begun = created.and_then(|file| run::recorder::Recorder::begin(BufWriter::new(file), "device", &names));
         let file = begun.with_context(|| format!("cannot write {}", path.display()))?;
         let programs = run.nodes.iter().map(|node| (node.program(), Default::default())).collect();
-        Ok(Recorder { path, file, programs, live: Live::new(&names, run.options.quiet), trouble: None })
+        Ok(Recorder {
+            path,
+            file,
+            programs,
+            live: Live::new(&names, run.options.quiet || run.options.json || run.guest == Guest::Only),
+            calls: Calls::new(names.len()),
+            trouble: None,
+        })
     }
 
     /// A frame that a node's device sends, and what became of it if it was not simply delivered.
     pub fn packet(&mut self, node: usize, bytes: &[u8], comment: Option<&str>) -> Result<()> {
+        self.calls.packet(node, bytes);
         self.live.event(&self.file.packet(node, bytes, comment)?);
         Ok(())
+    }
+
+    /// A frame of a device that is not in this run. These have an interface of their own.
+    pub fn outside(&mut self, frame: &[u8]) -> Result<()> {
+        let outside = self.file.node(OUTSIDE)?;
+        self.packet(outside, frame, None)
     }
 
     /// What a program said: whole lines are recorded.
@@ -47,7 +68,11 @@ impl Recorder {
 
     /// What a node's device has decided.
     pub fn decision(&mut self, node: usize, bytes: &[u8]) -> Result<()> {
-        self.line(Some(node), Line::of_program(Line::DEVICE, clean(bytes), false))
+        let line = clean(bytes);
+        if line.starts_with(CROSSING) {
+            self.calls.call(node);
+        }
+        self.line(Some(node), Line::of_program(Line::DEVICE, line, false))
     }
 
     /// What the runner did to a node, or to the run as a whole.
@@ -66,7 +91,7 @@ impl Recorder {
         Ok(())
     }
 
-    /// Ends the file and says how it went; false if something was wrong.
+    /// Ends the file and says how it went; false if something was wrong beside the exit statuses.
     pub fn finish(mut self, run: &Run, exits: &[i32]) -> Result<bool> {
         // A program's last words need not end in a newline.
         for (node, error) in (0..self.programs.len()).flat_map(|node| [(node, false), (node, true)]) {
@@ -81,15 +106,15 @@ impl Recorder {
         if let Some(copy) = &run.options.pcap {
             fs::copy(&self.path, copy).with_context(|| format!("cannot write {}", copy.display()))?;
         }
-        let exits = run.nodes.iter().zip(exits).map(|(node, exit)| format!("{} {exit}", node.name)).collect::<Vec<_>>();
-        let trouble = self.trouble.as_ref().map(|trouble| format!("trouble:  {trouble}\n")).unwrap_or_default();
-        // As short as it can be told.
-        let here = env::current_dir().unwrap_or_default();
-        let file = self.path.strip_prefix(here).unwrap_or(&self.path).display();
-        let (exits, packets) = (exits.join(", "), self.file.counts);
-        print(&format!(
-            "\nexit:     {exits}\n{trouble}packets:  {packets}\nfiles:    {file}\nnext:     wireshark {file}\n"
-        ));
+        let exits = run.nodes.iter().zip(exits).map(|(node, exit)| (node.name.as_str(), Some(*exit))).collect();
+        let ended = Ended { exits, trouble: self.trouble.as_deref(), counts: &self.file.counts, file: self.path };
+        if run.options.json {
+            // One line, as what a program that has the terminal said stands before it.
+            print(&format!("{}\n", Value::Object(ended.json())));
+        } else if run.guest != Guest::Only {
+            let names: Vec<&str> = run.nodes.iter().map(|node| node.name.as_str()).collect();
+            print(&ended.text(self.calls.told(&names), &[]));
+        }
         Ok(self.trouble.is_none())
     }
 }

@@ -1,13 +1,13 @@
 //! The wire of a run: it carries every packet, or acts on it as the rules say.
 //!
-//! Between two nodes without rules packets go from device to device, and only their copies come here. Otherwise this is the
-//! wire: it holds the devices' sockets, each device gets a second handle of its own as standard input, and a packet goes on when
-//! this sends it. So packets of several senders arrive in the order in which they are recorded; and what a program has sent
-//! before it ended goes on like any other.
+//! Each node has a socket. Between two nodes without rules packets go from one to the other, and only their copies come here.
+//! Otherwise this is the wire: a packet goes on when this sends it. So packets of several senders arrive in the order in which
+//! they are recorded.
 
 use super::record::Recorder;
-use anyhow::{ensure, Context, Result};
-use device::rim::port;
+use anyhow::{bail, ensure, Context, Result};
+use device::node::port::{self, Port};
+use device::node::tap::Tap;
 use nic::datagram;
 use roce::link::{LinkType, ROCE_PORT};
 use roce::{Frame, Packet};
@@ -19,26 +19,37 @@ const ETHERNET: usize = 14;
 
 pub struct Wires {
     rules: Rules,
-    /// Each node's socket, if this is the wire.
+    /// Each node's socket.
     sockets: Vec<(UdpSocket, IpAddr)>,
+    /// Nodes do not send to each other: packets go on from here.
+    pub forwards: bool,
     cut: Vec<usize>,
 }
 
 impl Wires {
-    /// A wire for so many nodes.
-    pub fn new(rules: Rules, nodes: usize) -> Result<Wires> {
-        let mut wires = Wires { rules, sockets: Vec::new(), cut: Vec::new() };
-        if !wires.rules.is_empty() || nodes > 2 {
-            wires.sockets = port::free().take(nodes).collect();
-            ensure!(wires.sockets.len() == nodes, port::all_taken());
-        }
-        Ok(wires)
+    /// A wire for so many nodes; the first ones have these addresses.
+    pub fn new(rules: Rules, nodes: usize, addresses: &[IpAddr]) -> Result<Wires> {
+        let wanted = addresses.iter().map(|address| match port::bind(*address) {
+            Ok(socket) => Ok((socket, *address)),
+            Err(error) => bail!(port::taken(*address, &error)),
+        });
+        let sockets: Vec<_> = wanted.chain(port::free().map(Ok)).take(nodes).collect::<Result<_>>()?;
+        ensure!(sockets.len() == nodes, port::all_taken());
+        let forwards = !rules.is_empty() || nodes > 2;
+        Ok(Wires { rules, sockets, forwards, cut: Vec::new() })
     }
 
-    /// What a node's device is to use as its socket, if this is the wire.
-    pub fn socket(&self, node: usize) -> Result<Option<UdpSocket>> {
-        let socket = self.sockets.get(node).map(|(socket, _)| socket.try_clone());
-        socket.transpose().context("cannot share a socket")
+    /// A node's address.
+    pub fn address(&self, node: usize) -> IpAddr {
+        self.sockets[node].1
+    }
+
+    /// What a node's device is to use.
+    pub fn port(&self, node: usize, tap: Tap) -> Result<Port> {
+        let (socket, address) = &self.sockets[node];
+        let socket = socket.try_clone().context("cannot share a socket")?;
+        let run = self.sockets.iter().map(|(_, address)| *address).collect();
+        Ok(Port::new(socket, *address, self.forwards, run, tap))
     }
 
     /// How long nothing is due, but so long at most.
@@ -50,6 +61,9 @@ impl Wires {
     /// Carries what a node's device has sent, from the IP header on.
     pub fn carry(&mut self, node: usize, bytes: &[u8], recorder: &mut Recorder) -> Result<()> {
         let frame = ethernet(bytes);
+        if !self.forwards {
+            return recorder.packet(node, &frame, None);
+        }
         let target = target(&frame).and_then(|to| self.sockets.iter().position(|(_, address)| *address == to));
         let Passage { frame, copies, comment, line, then, cuts } = self.rules.pass(frame, node, target, Instant::now());
         let is_cut = [Some(node), target].iter().flatten().any(|node| self.cut.contains(node));
@@ -96,7 +110,7 @@ impl Wires {
 }
 
 /// A packet in an Ethernet frame, as run files have them. There was none: the addresses are made of the IP addresses' ends.
-fn ethernet(ip: &[u8]) -> Vec<u8> {
+pub fn ethernet(ip: &[u8]) -> Vec<u8> {
     let (source, target, kind) = match ip.first().map(|byte| byte >> 4) {
         Some(6) => (20, 36, [0x86, 0xdd]),
         _ => (12, 16, [0x08, 0x00]),

@@ -2,7 +2,12 @@
 
 #![allow(clippy::unwrap_used)] // A test may end with a panic.
 
-mod faces;
+mod ci;
+mod commands;
+mod events;
+mod fresh;
 mod kernel;
+mod machine;
 mod port;
 mod programs;
+mod suite;

@@ -4,7 +4,7 @@
 //! It answers: REP with RTU (that is left to the program's library), DREQ with DREP, a repeated REQ with MRA or REP, a
 //! repeated REP with RTU.
 
-use super::message::Mad;
+use super::message::{Mad, Space};
 use super::{CmEffect, Event, EventKind, Param};
 use crate::errno::Errno;
 use crate::memory::Access;
@@ -42,6 +42,12 @@ pub enum Phase {
     DreqReceived,
     /// Over; the numbers rest.
     TimeWait,
+    /// Client of datagrams: asked for the queue pair.
+    SidrReqSent,
+    /// Server of datagrams: asked by the peer; the program has to accept or reject.
+    SidrReqReceived,
+    /// The queue pair is known. That is all: datagrams need no connection.
+    SidrAnswered,
 }
 
 /// A message that wants an answer.
@@ -59,6 +65,8 @@ pub struct Connection {
     pub owner: Option<u64>,
     pub phase: Phase,
     pub peer: IpAddr,
+    /// Where the peer listens, if it is asked for a connection.
+    pub space: Space,
     /// The client's port, at the server.
     pub peer_port: u16,
     /// Our number for it (LocalCommID).
@@ -72,6 +80,8 @@ pub struct Connection {
     pub param: Param,
     /// READs and atomics that the peer wants to have under way: without any it gets no right to them, whatever we accept.
     pub(super) peer_reads: u8,
+    /// What answers a SIDR_REQ, as far as it is known.
+    pub(super) answer: Option<Mad>,
     question: Option<Question>,
     rest_until: Option<Instant>,
 }
@@ -82,6 +92,7 @@ impl Connection {
             owner,
             phase: Phase::Idle,
             peer,
+            space: Space::Tcp,
             peer_port: 0,
             local,
             remote: 0,
@@ -96,6 +107,7 @@ impl Connection {
             },
             param: Param::default(),
             peer_reads: 0,
+            answer: None,
             question: None,
             rest_until: None,
         }
@@ -223,7 +235,7 @@ impl Connection {
         out.push(CmEffect::Say(format!("cm {local:#x}: no answer to {kind}, gives up")));
         let (next, told) = match phase {
             Phase::DreqSent => (Phase::TimeWait, EventKind::Disconnected),
-            // REQ or REP.
+            // REQ, REP or SIDR_REQ.
             _ => (Phase::Idle, EventKind::Unreachable),
         };
         self.enter(next, now);
@@ -244,12 +256,12 @@ impl Connection {
     }
 
     /// Goes on to a phase, and tells the program so.
-    fn turn(&mut self, phase: Phase, kind: EventKind, now: Instant, out: &mut Vec<CmEffect>) {
+    pub(super) fn turn(&mut self, phase: Phase, kind: EventKind, now: Instant, out: &mut Vec<CmEffect>) {
         self.enter(phase, now);
         self.report(kind, 0, &[], out);
     }
 
-    fn report(&self, kind: EventKind, status: i32, private: &[u8], out: &mut Vec<CmEffect>) {
+    pub(super) fn report(&self, kind: EventKind, status: i32, private: &[u8], out: &mut Vec<CmEffect>) {
         if let Some(owner) = self.owner {
             out.push(CmEffect::Event(self.event(owner, kind, status, private)));
         }
@@ -257,8 +269,8 @@ impl Connection {
 
     /// An event for an id, with what is known of the connection.
     pub(super) fn event(&self, owner: u64, kind: EventKind, status: i32, private: &[u8]) -> Event {
-        let (param, private) = (self.param, private.to_vec());
-        Event { owner, kind, status, private, param, peer_qpn: self.attributes.dest_qp, connection: self.local }
+        let (param, private, Attributes { dest_qp, qkey, .. }) = (self.param, private.to_vec(), self.attributes);
+        Event { owner, kind, status, private, param, peer_qpn: dest_qp, qkey, connection: self.local }
     }
 }
 

@@ -5,7 +5,7 @@
 
 use crate::packet::{code, put, Deth, Packet};
 use crate::psn::Psn;
-use roce::cm::{ip_cm, mad, req, Kind, Message, LOCAL_ID, MESSAGE_LENGTH, REMOTE_ID};
+use roce::cm::{ip_cm, mad, req, sidr_req, Kind, Message, LOCAL_ID, MESSAGE_LENGTH, REMOTE_ID};
 use roce::field::{Field, Header};
 use std::net::IpAddr;
 
@@ -13,13 +13,30 @@ use std::net::IpAddr;
 pub const QKEY: u32 = 0x8001_0000;
 pub const QP1: u32 = 1;
 const MAD_LENGTH: usize = mad::HEADER.length + MESSAGE_LENGTH;
-/// What stands before the port in the ID of a service: the port space of reliable connections.
-pub(super) const PS_TCP: u64 = 0x0106;
-/// Space for private data behind the RDMA-CM header in a REQ.
+/// Space for private data behind the RDMA-CM header in a REQ, and in a SIDR_REQ.
 pub const REQ_PRIVATE: usize = 56;
+pub const SIDR_REQ_PRIVATE: usize = 180;
 /// In a REP and a REJ there is no such header.
 pub const REP_PRIVATE: usize = 196;
 pub const REJ_PRIVATE: usize = 148;
+pub const SIDR_REP_PRIVATE: usize = 136;
+
+/// A port space: programs that want connections and those that want datagrams have ports of their own. Its number stands before
+/// the port in the ID of a service (A11.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Space {
+    Tcp = 0x0106,
+    Udp = 0x0111,
+    /// For those who name the transport themselves.
+    Ib = 0x013f,
+}
+
+impl Space {
+    /// The ID of the service at a port.
+    pub(super) fn service(self, port: u16) -> u64 {
+        (self as u64) << 16 | u64::from(port)
+    }
+}
 
 /// A message being written or read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,7 +57,7 @@ impl Mad {
         Mad { kind, bytes }
     }
 
-    /// A message that begins with the ids of both sides, as all but a REQ do.
+    /// A message that begins with the ids of both sides, as all but a REQ and those of SIDR do.
     pub fn between(kind: Kind, transaction_id: u64, local: u32, remote: u32) -> Mad {
         Mad::new(kind, transaction_id).with(&LOCAL_ID, local.into()).with(&REMOTE_ID, remote.into())
     }
@@ -48,8 +65,7 @@ impl Mad {
     /// Reads the payload of a datagram to QP 1. None if it is no message of a connection.
     pub fn read(payload: &[u8]) -> Option<Mad> {
         let message = Message::read(payload).filter(|message| message.body.len() == MESSAGE_LENGTH)?;
-        let is_of_datagrams = matches!(message.kind, Kind::ServiceRequest | Kind::ServiceReply);
-        message.kind.header().filter(|_| !is_of_datagrams)?;
+        message.kind.header()?;
         Some(Mad { kind: message.kind, bytes: payload.to_vec() })
     }
 
@@ -93,7 +109,7 @@ impl Mad {
         self
     }
 
-    /// Puts the RDMA-CM header at the start of a REQ's private data: IP addresses, and the client's port.
+    /// Puts the RDMA-CM header at the start of the private data of a REQ or SIDR_REQ: IP addresses, and the client's port.
     #[must_use]
     pub fn with_addresses(mut self, from: IpAddr, port: u16, to: IpAddr) -> Mad {
         let version = if from.is_ipv4() { 0x40 } else { 0x60 };
@@ -128,10 +144,15 @@ impl Mad {
         u16::from_be_bytes([header[2], header[3]])
     }
 
-    /// The port that a REQ asks for; None if it wants another service (A11.2).
-    pub fn port(&self) -> Option<u16> {
-        let id = self.get(&req::SERVICE_ID);
-        (id >> 16 == PS_TCP).then_some(id as u16)
+    /// The port that a REQ or SIDR_REQ asks for; None if it wants another service.
+    pub fn port(&self) -> Option<(Space, u16)> {
+        let (space, field) = match self.kind {
+            Kind::ServiceRequest => (Space::Udp, &sidr_req::SERVICE_ID),
+            _ => (Space::Tcp, &req::SERVICE_ID),
+        };
+        let id = self.get(field);
+        let space = [space, Space::Ib].into_iter().find(|space| id == space.service(id as u16))?;
+        Some((space, id as u16))
     }
 
     pub fn packet(&self, psn: Psn) -> Packet {
@@ -149,9 +170,9 @@ impl Mad {
         mad::HEADER.length + self.header().fields.last().map_or(MESSAGE_LENGTH, |field| field.span().0)
     }
 
-    /// Where the program's private data begins: in a REQ behind the RDMA-CM header.
+    /// Where the program's private data begins: in a REQ or SIDR_REQ behind the RDMA-CM header.
     fn private_start(&self) -> usize {
-        let before = if self.kind == Kind::ConnectRequest { ip_cm::HEADER.length } else { 0 };
+        let before = if self.kind.begins() { ip_cm::HEADER.length } else { 0 };
         self.all_private_start() + before
     }
 }

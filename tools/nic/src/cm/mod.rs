@@ -2,14 +2,19 @@
 //! (specification, volume 1, chapter 12; IP addressing: annex A11).
 //!
 //! A connection is a queue pair on each side and what both have agreed on. Three messages make it (REQ, REP, RTU), two end
-//! it (DREQ, DREP), one refuses it (REJ). As the rest of the core this does no input or output.
+//! it (DREQ, DREP), one refuses it (REJ). For datagrams there is none: two messages (SIDR_REQ, SIDR_REP) tell whom to send them
+//! to. As the rest of the core this does no input or output.
 
 mod connection;
+mod listen;
 mod message;
+mod sidr;
 
 pub use connection::{Connection, Phase};
-use message::PS_TCP;
-pub use message::{address_in, gid, Mad, QKEY, QP1, REJ_PRIVATE, REP_PRIVATE, REQ_PRIVATE};
+use listen::Listener;
+pub use message::{address_in, gid, Mad, Space, QKEY, QP1};
+pub use message::{REJ_PRIVATE, REP_PRIVATE, REQ_PRIVATE, SIDR_REP_PRIVATE, SIDR_REQ_PRIVATE};
+pub use sidr::UDP_QKEY;
 
 use crate::errno::Errno;
 use crate::psn::Psn;
@@ -20,19 +25,12 @@ use std::time::Instant;
 
 /// Reasons of a REJ (12.6.7.2): whoever has asked does not wait any longer.
 const TIMEOUT: u64 = 4;
-/// Nobody listens there.
-const INVALID_SERVICE_ID: u64 = 8;
-/// The peer seems to have forgotten a connection of the same queue pair.
-const STALE_CONNECTION: u64 = 10;
 /// The program at the other end has said no.
 const CONSUMER_REJECT: u64 = 28;
 /// How long a requester waits for an ACK, unless the program says otherwise: 4.096 µs × 2^19, or 2.1 s.
 const ACK_TIMEOUT: u8 = 19;
 /// What Linux says that an answer of the peer's may take.
 const TARGET_ACK_DELAY: u64 = 15;
-
-/// The longest backlog that Linux allows, if nobody has changed it (net.rdma_ucm.max_backlog).
-const MAX_BACKLOG: usize = 1024;
 
 /// What both sides agree on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -66,19 +64,21 @@ pub struct Event {
     /// The id that it is about; for a ConnectRequest the one that listens.
     pub owner: u64,
     pub kind: EventKind,
-    /// 0, a reject reason, or a negative errno.
+    /// 0, a reject reason, the status of a SIDR_REP, or a negative errno.
     pub status: i32,
     pub private: Vec<u8>,
     pub param: Param,
     pub peer_qpn: u32,
+    /// The key that datagrams to the peer must bring.
+    pub qkey: u32,
     pub connection: u32,
 }
 
 impl Event {
     /// One that no message of a peer has caused.
     pub fn plain(owner: u64, kind: EventKind, status: i32) -> Event {
-        let (private, param, peer_qpn, connection) = (Vec::new(), Param::default(), 0, 0);
-        Event { owner, kind, status, private, param, peer_qpn, connection }
+        let (private, param, peer_qpn, qkey, connection) = (Vec::new(), Param::default(), 0, 0, 0);
+        Event { owner, kind, status, private, param, peer_qpn, qkey, connection }
     }
 }
 
@@ -95,14 +95,7 @@ pub enum CmEffect {
 pub struct Cm {
     address: IpAddr,
     connections: BTreeMap<u32, Connection>,
-    listeners: BTreeMap<u16, Listener>,
-}
-
-#[derive(Debug)]
-struct Listener {
-    owner: u64,
-    /// How many more REQs may wait for the program to fetch them.
-    room: usize,
+    listeners: BTreeMap<(Space, u16), Listener>,
 }
 
 impl Cm {
@@ -117,30 +110,6 @@ impl Cm {
             IpAddr::V4(address) => 0x0200_00ff_0000_0000 | u64::from(u32::from(address)),
             IpAddr::V6(address) => u128::from(address) as u64,
         }
-    }
-
-    /// Takes REQs for a port, of which so many may wait for the program; 0 is as many as possible.
-    ///
-    /// # Errors
-    /// `EADDRINUSE`: another id does.
-    pub fn listen(&mut self, port: u16, owner: u64, backlog: usize) -> Result<(), Errno> {
-        if self.is_taken(port) {
-            return Err(Errno::EADDRINUSE);
-        }
-        let room = if backlog == 0 { MAX_BACKLOG } else { backlog.min(MAX_BACKLOG) };
-        self.listeners.insert(port, Listener { owner, room });
-        Ok(())
-    }
-
-    /// The program has fetched a ConnectRequest of this listener: another REQ may wait.
-    pub fn fetched(&mut self, owner: u64) {
-        if let Some(listener) = self.listeners.values_mut().find(|listener| listener.owner == owner) {
-            listener.room += 1;
-        }
-    }
-
-    pub fn is_taken(&self, port: u16) -> bool {
-        self.listeners.contains_key(&port)
     }
 
     /// A new connection in Idle, with numbers that were drawn by lot: half of the 64 bits each for id and PSN.
@@ -173,7 +142,7 @@ impl Cm {
         let timeout = u64::from(connection::RESPONSE_TIMEOUT);
         let mad = Mad::new(Kind::ConnectRequest, connection.transaction_id)
             .with(&LOCAL_ID, local.into())
-            .with(&req::SERVICE_ID, PS_TCP << 16 | u64::from(to))
+            .with(&req::SERVICE_ID, connection.space.service(to))
             .with(&req::LOCAL_CA_GUID, Cm::guid(address))
             .with(&req::LOCAL_QPN, connection.qpn.into())
             .with(&req::RESPONDER_RESOURCES, responder_resources.into())
@@ -204,12 +173,16 @@ impl Cm {
         self.connections.get_mut(&local).filter(|connection| connection.phase == phase).ok_or(Errno::EINVAL)
     }
 
-    /// Sends a REP.
+    /// Sends a REP, or a SIDR_REP.
     ///
     /// # Errors
     /// `EINVAL`: no REQ waits for it, or the peer has gone since.
     pub fn accept(&mut self, local: u32, private: &[u8], now: Instant, out: &mut Vec<CmEffect>) -> Result<(), Errno> {
         let guid = Cm::guid(self.address);
+        if let Ok(connection) = self.expect(local, Phase::SidrReqReceived) {
+            connection.answer_question(sidr::VALID, private, now, out);
+            return Ok(());
+        }
         let connection = self.expect(local, Phase::ReqReceived)?;
         let Param { responder_resources, initiator_depth, rnr_retries, .. } = connection.param;
         let mad = connection
@@ -237,22 +210,34 @@ impl Cm {
         Ok(())
     }
 
-    /// Sends a REJ: the program has said no, to a REQ or to a REP.
+    /// The queue pair has heard from the peer's before the RTU has come: so the connection stands.
     ///
     /// # Errors
-    /// `EINVAL`: the peer has asked nothing.
-    pub fn reject(&mut self, local: u32, private: &[u8], out: &mut Vec<CmEffect>) -> Result<(), Errno> {
-        if self.expect(local, Phase::RepReceived).is_err() {
-            self.expect(local, Phase::ReqReceived)?;
-        }
-        self.turn_away(local, private, out);
+    /// `EINVAL`: no RTU is awaited.
+    pub fn establish(&mut self, local: u32, now: Instant, out: &mut Vec<CmEffect>) -> Result<(), Errno> {
+        self.expect(local, Phase::RepSent)?.turn(Phase::Established, EventKind::Established, now, out);
+        Ok(())
+    }
+
+    /// Sends a REJ: the program has said no, to a REQ or to a REP, or takes back its own REP; or to a SIDR_REQ, with a SIDR_REP.
+    ///
+    /// # Errors
+    /// `EINVAL`: there is nothing to say no to.
+    pub fn reject(&mut self, local: u32, private: &[u8], now: Instant, out: &mut Vec<CmEffect>) -> Result<(), Errno> {
+        use Phase::{RepReceived, RepSent, ReqReceived, SidrReqReceived};
+        let is_asked = |connection: &&Connection| {
+            matches!(connection.phase, RepReceived | RepSent | ReqReceived | SidrReqReceived)
+        };
+        self.connections.get(&local).filter(is_asked).ok_or(Errno::EINVAL)?;
+        self.turn_away(local, private, now, out);
         Ok(())
     }
 
     /// Ends with a REJ what was not connected yet.
-    fn turn_away(&mut self, local: u32, private: &[u8], out: &mut Vec<CmEffect>) {
-        let Some(connection) = self.connections.remove(&local) else { return };
+    fn turn_away(&mut self, local: u32, private: &[u8], now: Instant, out: &mut Vec<CmEffect>) {
+        let Some(mut connection) = self.connections.remove(&local) else { return };
         let (reason, what) = match connection.phase {
+            Phase::SidrReqReceived => return connection.answer_question(sidr::REJECTED, private, now, out),
             Phase::ReqReceived => (CONSUMER_REJECT, 0),
             Phase::RepReceived => (CONSUMER_REJECT, 1),
             Phase::ReqSent => (TIMEOUT, 2),
@@ -283,7 +268,7 @@ impl Cm {
                 connection.tell(connection.message(Kind::DisconnectReply), out);
                 connection.enter(Phase::TimeWait, now);
             }
-            Phase::DreqSent | Phase::TimeWait | Phase::Idle | Phase::ReqSent | Phase::ReqReceived => {}
+            _ => {}
         }
     }
 
@@ -292,9 +277,9 @@ impl Cm {
         self.listeners.retain(|_, listener| listener.owner != owner);
         let Some(connection) = self.connections.get_mut(&local) else { return };
         match connection.phase {
-            Phase::Idle => drop(self.connections.remove(&local)),
-            Phase::ReqSent | Phase::ReqReceived | Phase::RepSent | Phase::RepReceived => {
-                self.turn_away(local, &[], out);
+            Phase::Idle | Phase::SidrReqSent | Phase::SidrAnswered => drop(self.connections.remove(&local)),
+            Phase::ReqSent | Phase::ReqReceived | Phase::RepSent | Phase::RepReceived | Phase::SidrReqReceived => {
+                self.turn_away(local, &[], now, out);
             }
             _ => {
                 connection.owner = None;
@@ -305,8 +290,11 @@ impl Cm {
 
     pub fn receive(&mut self, from: IpAddr, payload: &[u8], random: u64, now: Instant, out: &mut Vec<CmEffect>) {
         let Some(mad) = Mad::read(payload) else { return };
-        if mad.kind() == Kind::ConnectRequest {
-            return self.requested(from, &mad, random, now, out);
+        match mad.kind() {
+            Kind::ConnectRequest => return self.requested(from, &mad, random, now, out),
+            Kind::ServiceRequest => return self.questioned(from, &mad, random, now, out),
+            Kind::ServiceReply => return self.answered(from, &mad, now, out),
+            _ => {}
         }
         let (mut local, remote) = (mad.get(&REMOTE_ID) as u32, mad.get(&LOCAL_ID) as u32);
         if mad.kind() == Kind::ConnectReject && mad.get(&rej::REASON) == TIMEOUT {
@@ -325,49 +313,6 @@ impl Cm {
             }
             None => out.push(CmEffect::Say(format!("cm: {} for a connection that is not here", mad.kind().short()))),
         }
-    }
-
-    fn requested(&mut self, from: IpAddr, mad: &Mad, random: u64, now: Instant, out: &mut Vec<CmEffect>) {
-        let (remote, qpn) = (mad.get(&LOCAL_ID) as u32, mad.get(&req::LOCAL_QPN) as u32);
-        let same = |c: &&mut Connection| c.peer == from && c.remote == remote && c.phase != Phase::Idle;
-        if let Some(connection) = self.connections.values_mut().find(same) {
-            return connection.receive(mad, now, out);
-        }
-        let refuse = |reason: u64, out: &mut Vec<CmEffect>| {
-            let answer = Mad::between(Kind::ConnectReject, mad.transaction_id(), 0, remote).with(&rej::REASON, reason);
-            out.push(CmEffect::Send(from, answer));
-        };
-        let is_alive = |c: &&Connection| c.peer == from && c.attributes.dest_qp == qpn && c.phase == Phase::Established;
-        if let Some(old) = self.connections.values().find(is_alive).map(|c| c.local) {
-            out.push(CmEffect::Say(format!(
-                "cm: REQ of QP {qpn:#x}, which we hold for connected; REJ, stale connection"
-            )));
-            refuse(STALE_CONNECTION, out);
-            self.disconnect(old, now, out);
-            return;
-        }
-        let Some(listener) = mad.port().and_then(|port| self.listeners.get_mut(&port)) else {
-            out.push(CmEffect::Say("cm: REQ for a service nobody listens for; REJ, invalid service ID".into()));
-            return refuse(INVALID_SERVICE_ID, out);
-        };
-        let owner = listener.owner;
-        match listener.room.checked_sub(1) {
-            Some(room) => listener.room = room,
-            None => {
-                return out.push(CmEffect::Say("cm: REQ, and the backlog is full; dropped, it will come again".into()))
-            }
-        }
-        let local = self.open(None, from, random);
-        let Some(connection) = self.connections.get_mut(&local) else { return };
-        connection.enter(Phase::ReqReceived, now);
-        connection.learn(mad);
-        connection.transaction_id = mad.transaction_id();
-        connection.peer_port = mad.source_port();
-        connection.attributes.timeout = mad.get(&req::LOCAL_ACK_TIMEOUT) as u8;
-        connection.attributes.mtu = 128 << mad.get(&req::PATH_MTU).clamp(1, 5);
-        connection.param.retries = mad.get(&req::RETRY_COUNT) as u8;
-        connection.param.rnr_retries = connection.attributes.rnr_retries;
-        out.push(CmEffect::Event(connection.event(owner, EventKind::ConnectRequest, 0, mad.private_data())));
     }
 
     pub fn tick(&mut self, now: Instant, out: &mut Vec<CmEffect>) {

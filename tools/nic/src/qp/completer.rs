@@ -111,8 +111,11 @@ impl Requester {
         let number = packet.original.to_ne_bytes();
         let bytes = if wqe.request.work.is_atomic() { &number[..] } else { &packet.payload };
         let offset = psn.since(wqe.first) as u32 * qp.attributes.mtu;
-        let Local::SgList(sge) = &wqe.request.local else { return Ok(()) };
-        if let Err(refusal) = ctx.memory.scatter(qp.pd, sge, offset, bytes) {
+        let placed = match &wqe.request.local {
+            Local::SgList(sge) => ctx.memory.scatter(qp.pd, sge, offset, bytes),
+            Local::Inline(_) => Ok(()), // ATOMIC WRITE: its answer brings no bytes.
+        };
+        if let Err(refusal) = placed {
             ctx.say(|| format!("requester: PSN {psn}: its own memory: {refusal}"));
             return Err(self.fail(Status::LocProtErr, qp, ctx));
         }
@@ -127,7 +130,7 @@ impl Requester {
     }
 
     /// The oldest request is done.
-    fn complete_oldest(&mut self, qp: &View, ctx: &mut Ctx) {
+    pub(super) fn complete_oldest(&mut self, qp: &View, ctx: &mut Ctx) {
         if let Some(wqe) = self.begun.pop_front() {
             self.unacked = wqe.last.plus(1);
             ctx.say(|| format!("requester: PSN {}: {} complete", wqe.last, wqe.request.work));
@@ -141,7 +144,10 @@ fn is_response_to(wqe: &Wqe, packet: &Packet, qp: &View) -> bool {
     let is_ack = matches!(packet.aeth.verdict(), Syndrome::Ack { .. });
     match wqe.request.work {
         Work::Read(_) => is_ack && is_part_of_read(wqe, packet, qp.attributes.mtu),
-        work => is_ack && work.is_atomic() && packet.opcode == code::ATOMIC_ACKNOWLEDGE && packet.payload.is_empty(),
+        work => {
+            let answer = if work.is_atomic() { code::ATOMIC_ACKNOWLEDGE } else { code::READ_RESPONSE_ONLY };
+            is_ack && work.is_one_packet() && packet.opcode == answer && packet.payload.is_empty()
+        }
     }
 }
 

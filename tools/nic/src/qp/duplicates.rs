@@ -18,7 +18,9 @@ impl Responder {
         let (psn, row) = (packet.psn, packet.row());
         let what = match row.operation {
             Operation::ReadRequest => self.read_again(&packet, qp, ctx),
-            Operation::CompareSwap | Operation::FetchAdd => self.atomic_again(&packet, qp),
+            Operation::CompareSwap | Operation::FetchAdd | Operation::AtomicWrite | Operation::Flush => {
+                self.atomic_again(&packet, qp)
+            }
             _ if packet.ack_request => {
                 self.queue_ack(self.expected.before(), Syndrome::ACK, qp);
                 "placed before, acknowledged again"
@@ -52,7 +54,10 @@ impl Responder {
     fn atomic_again(&mut self, packet: &Packet, qp: &View) -> &'static str {
         match self.atomics.iter().find(|(done, _)| *done == packet.psn) {
             Some(&(_, original)) => {
-                self.queue_atomic_response(packet.psn, original, qp);
+                match packet.row().operation {
+                    Operation::AtomicWrite | Operation::Flush => self.queue_done(packet.psn, qp),
+                    _ => self.queue_atomic_response(packet.psn, original, qp),
+                }
                 "carried out before, answered again"
             }
             None => "dropped: too long ago",

@@ -33,15 +33,22 @@ impl Responder {
             Some(reth) => place_write(reth, before.arrived, ends, packet, qp, ctx)?,
             None => self.place_send(before.arrived, packet, qp, ctx)?,
         }
+        if packet.brings_invalidate() {
+            let key = packet.invalidate;
+            ctx.memory.invalidate(key, qp.number).map_err(|refusal| Nak::Invalidate(key, refusal))?;
+        }
         let message = Message { arrived: before.arrived + packet.payload.len() as u32, ..before };
         self.message = (!ends).then_some(message);
         self.advance(packet.psn.plus(1), ends);
-        if packet.ack_request {
+        let is_answered = packet.ack_request && qp.service.is_reliable();
+        if is_answered {
             self.queue_ack(packet.psn, Syndrome::ACK, qp);
         }
-        let filled = self.receive.as_ref().filter(|_| ends);
+        // With an unreliable service, one may wait for the next SEND.
+        let fills = write.is_none() || packet.brings_immediate();
+        let filled = self.receive.as_ref().filter(|_| ends && fills);
         self.tell(packet, ends, ctx, || {
-            let ack = if packet.ack_request { ", ACK" } else { "" };
+            let ack = if is_answered { ", ACK" } else { "" };
             let completes = filled.map(|receive| format!(", completes receive wr_id={}", receive.wr_id));
             format!("{}{ack}{}", self.placed(message), completes.unwrap_or_default())
         });
@@ -73,7 +80,7 @@ impl Responder {
     }
 
     /// The resource gate: a SEND, and a WRITE with immediate, takes a receive.
-    fn take_resource(
+    pub(super) fn take_resource(
         &mut self,
         packet: &Packet,
         qp: &View,
@@ -90,7 +97,7 @@ impl Responder {
     }
 
     /// The memory gate of a SEND: its receive.
-    fn place_send(&self, at: u32, packet: &Packet, qp: &View, ctx: &Ctx) -> Result<(), Nak> {
+    pub(super) fn place_send(&self, at: u32, packet: &Packet, qp: &View, ctx: &Ctx) -> Result<(), Nak> {
         let Some(receive) = &self.receive else { return Err(Nak::Sequence) };
         let (sum, room) = (u64::from(at) + packet.payload.len() as u64, receive.room());
         if sum > Qp::LONGEST.into() {
@@ -139,9 +146,11 @@ fn place_write(reth: Reth, at: u32, ends: bool, packet: &Packet, qp: &View, ctx:
 }
 
 /// How a receive completes, with the last packet of its message.
-fn completion(receive: &ReceiveRequest, last: &Packet, length: u32, qp: &View) -> Completion {
+pub(super) fn completion(receive: &ReceiveRequest, last: &Packet, length: u32, qp: &View) -> Completion {
     let is_write = last.row().operation == Operation::Write;
     let opcode = if is_write { WcOpcode::RecvRdmaWithImm } else { WcOpcode::Recv };
-    let (immediate, solicited) = (last.brings_immediate().then_some(last.immediate), last.solicited);
-    Completion { length, immediate, solicited, ..qp.completion(receive.wr_id, Status::Success, opcode) }
+    let immediate = last.brings_immediate().then_some(last.immediate);
+    let invalidated = last.brings_invalidate().then_some(last.invalidate);
+    let solicited = last.solicited;
+    Completion { length, immediate, invalidated, solicited, ..qp.completion(receive.wr_id, Status::Success, opcode) }
 }

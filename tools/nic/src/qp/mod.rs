@@ -1,5 +1,6 @@
-//! A queue pair for reliable connections: a requester, which sends what is posted, and a responder, which carries out what
-//! the peer's requester asks for (specification, volume 1, chapter 9 and 10.3).
+//! A queue pair: a requester, which sends what is posted, and a responder, which carries out what the peer's requester asks for
+//! (specification, volume 1, chapter 9 and 10.3). Its service says what is promised: that all is done once and in order (RC), in
+//! order or not at all (UC), or nothing (UD).
 //!
 //! It is a machine without input and output: [`Qp::receive`] takes a packet, [`Qp::post_send`] and [`Qp::post_receive`] work
 //! requests, [`Qp::tick`] the time; each leaves [effects](crate::outside::Effect) behind. The two halves do not see each
@@ -8,6 +9,7 @@
 
 mod completer;
 mod duplicates;
+mod local;
 mod messages;
 mod reads;
 mod requester;
@@ -15,19 +17,21 @@ mod responder;
 mod responses;
 mod segment;
 mod state;
+mod unreliable;
 mod verdict;
 mod view;
 
+pub use roce::opcode::Service;
 pub use state::{mask, Attributes, State};
 
 use crate::completion::Status;
+use crate::datagram::Route;
 use crate::errno::Errno;
 use crate::outside::{AsyncEvent, Ctx, Effect};
 use crate::packet::Packet;
-use crate::work::{Local, ReceiveQueue, ReceiveRequest, SendRequest};
+use crate::work::{Local, ReceiveQueue, ReceiveRequest, SendRequest, Work};
 use requester::Requester;
 use responder::Responder;
-use roce::opcode::Service;
 use std::time::Instant;
 use view::View;
 
@@ -46,6 +50,7 @@ pub struct Limits {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Settings {
     pub number: u32,
+    pub service: Service,
     /// The protection domain.
     pub pd: u32,
     pub limits: Limits,
@@ -95,8 +100,8 @@ impl Qp {
     }
 
     fn view(&self) -> View {
-        let Settings { number, pd, signal_all, .. } = self.settings;
-        View { attributes: self.attributes, number, pd, signal_all, state: self.state }
+        let Settings { number, service, pd, signal_all, .. } = self.settings;
+        View { attributes: self.attributes, number, pd, service, signal_all, state: self.state }
     }
 
     /// Posts to the send queue. Nothing is sent yet: that is [`Qp::tick`]'s, as with a NIC, which is told by a doorbell.
@@ -106,10 +111,13 @@ impl Qp {
     pub fn post_send(&mut self, request: SendRequest, ctx: &mut Ctx) -> Result<(), Errno> {
         let Limits { send, send_sge, inline, .. } = self.settings.limits;
         let fits = match &request.local {
+            // The eight bytes of an ATOMIC WRITE always stand in the request.
+            Local::Inline(bytes) if matches!(request.work, Work::AtomicWrite(_)) => bytes.len() == 8,
             Local::Inline(bytes) => bytes.len() <= inline as usize && !request.work.wants_response(),
             Local::SgList(sge) => sge.len() <= send_sge as usize,
         };
-        let wrong_length = request.length > Qp::LONGEST || (request.work.is_atomic() && request.length != 8);
+        let is_number = request.work.is_atomic() || matches!(request.work, Work::AtomicWrite(_));
+        let wrong_length = request.length > Qp::LONGEST || (is_number && request.length != 8);
         if !fits || wrong_length || matches!(self.state, State::Reset | State::Init | State::Rtr) {
             return Err(Errno::EINVAL);
         }
@@ -141,18 +149,44 @@ impl Qp {
         Ok(())
     }
 
+    /// A request that is none: it completes with an error, when its turn comes, and the queue pair moves to ERR.
+    pub fn refuse(&mut self, wr_id: u64, ctx: &mut Ctx) {
+        let (local, work) = (Local::SgList(Vec::new()), Work::Unknown);
+        let request = SendRequest {
+            wr_id,
+            work,
+            local,
+            length: 0,
+            immediate: None,
+            signaled: true,
+            solicited: false,
+            fence: true,
+        };
+        let _ = self.post_send(request, ctx);
+    }
+
+    /// How many sends and receives wait: those that are neither complete nor begun to be filled.
+    pub fn waiting(&self) -> (usize, usize) {
+        (self.requester.waiting(), self.receives.len())
+    }
+
     /// Takes a packet for this queue pair. Packets that come in a state that does not take them are dropped in silence.
-    pub fn receive(&mut self, packet: Packet, ctx: &mut Ctx) {
+    pub fn receive(&mut self, route: Route, packet: Packet, ctx: &mut Ctx) {
         let (qp, row) = (self.view(), packet.row());
-        if row.service != Service::Rc {
-            ctx.say(|| format!("QP {}: {} is of another service; dropped", qp.number, row.name));
+        let is_stranger = qp.service.is_connected() && qp.attributes.peer != Some(route.from);
+        if row.service != qp.service || is_stranger {
+            let why = if is_stranger { "does not come from its peer" } else { "is of another service" };
+            ctx.say(|| format!("QP {}: {} {why}; dropped", qp.number, row.name));
             return;
         }
+        let receives = &mut self.receives;
         let done = match self.state {
             State::Rts | State::Sqd if row.is_response() => self.requester.receive_response(packet, &qp, ctx),
-            State::Rtr | State::Rts | State::Sqd if !row.is_response() => {
-                self.responder.receive_request(packet, &qp, &mut self.receives, ctx)
-            }
+            State::Rtr | State::Rts | State::Sqd if !row.is_response() => match qp.service {
+                Service::Rc => self.responder.receive_request(packet, &qp, receives, ctx),
+                Service::Uc => self.responder.receive_unanswered(packet, &qp, receives, ctx),
+                _ => self.responder.receive_datagram(route, packet, &qp, receives, ctx),
+            },
             _ => Ok(()),
         };
         self.settle(done, ctx);
@@ -183,7 +217,7 @@ impl Qp {
 
     /// Whether [`Qp::tick`] has more to do at once.
     pub fn is_busy(&self) -> bool {
-        self.responder.is_busy()
+        self.responder.is_busy() || self.requester.is_busy(&self.view())
     }
 
     /// A completion did not fit into its queue: nobody learns any more how its requests end.

@@ -1,5 +1,5 @@
 //! The responder, when a READ or an atomic operation comes: what answers it brings bytes (specification, volume 1, 9.4.4 and
-//! 9.4.5).
+//! 9.4.5); or an ATOMIC WRITE or FLUSH, which have an answer of their own, too (annex A19).
 
 use super::responder::Responder;
 use super::verdict::Nak;
@@ -8,6 +8,7 @@ use crate::completion::Completion;
 use crate::memory::Access;
 use crate::outside::Ctx;
 use crate::packet::{code, Packet, Reth};
+use crate::psn::Psn;
 
 impl Responder {
     /// Puts a READ's responses in the queue. They use up the PSNs behind the request's.
@@ -40,14 +41,57 @@ impl Responder {
             ctx.memory.update(claim, |old| (old == asked.compare).then_some(asked.swap_add))
         };
         let original = changed.map_err(|refusal| Nak::Memory { reth, refusal })?;
-        self.advance(packet.psn.plus(1), true);
-        self.atomics.push_back((packet.psn, original));
-        if self.atomics.len() > usize::from(qp.attributes.max_dest_rd_atomic) {
-            self.atomics.pop_front();
-        }
+        self.carried_out(packet.psn, original, qp);
         self.queue_atomic_response(packet.psn, original, qp);
         self.tell(packet, true, ctx, || format!("rkey {:#x} ok, {original:#x} stood there", asked.rkey));
         Ok(None)
+    }
+
+    /// Replaces eight bytes, once.
+    pub(super) fn atomic_write(
+        &mut self,
+        packet: &Packet,
+        qp: &View,
+        ctx: &mut Ctx,
+    ) -> Result<Option<Completion>, Nak> {
+        self.may_read(packet, Access::REMOTE_WRITE, qp)?;
+        let reth = packet.reth;
+        if reth.length != 8 || packet.payload.len() != 8 {
+            return Err(Nak::Payload(packet.payload.len()));
+        }
+        if reth.va % 8 != 0 {
+            return Err(Nak::Unaligned);
+        }
+        let placed = ctx.memory.write(qp.claim(reth, Access::REMOTE_WRITE), &packet.payload);
+        placed.map_err(|refusal| Nak::Memory { reth, refusal })?;
+        self.carried_out(packet.psn, 0, qp);
+        self.queue_done(packet.psn, qp);
+        self.tell(packet, true, ctx, || format!("rkey {:#x} ok, 8 bytes placed at once", reth.rkey));
+        Ok(None)
+    }
+
+    /// What was written before is visible to everybody already: whoever may ask is told so.
+    pub(super) fn flush(&mut self, packet: &Packet, qp: &View, ctx: &mut Ctx) -> Result<Option<Completion>, Nak> {
+        // The bits of a placement type are those of the rights, from bit 8 on.
+        let needed = Access(u32::from(packet.feth.placement) << 8);
+        self.may_read(packet, needed, qp)?;
+        let whole = ctx.memory.get(packet.reth.rkey).filter(|_| packet.feth.level == 1);
+        let reth = whole.map_or(packet.reth, |region| Reth { va: region.va, length: 1, ..packet.reth });
+        let checked = ctx.memory.check(qp.claim(reth, needed));
+        checked.map_err(|refusal| Nak::Memory { reth, refusal })?;
+        self.carried_out(packet.psn, 0, qp);
+        self.queue_done(packet.psn, qp);
+        self.tell(packet, true, ctx, || format!("rkey {:#x} ok, all is placed", reth.rkey));
+        Ok(None)
+    }
+
+    /// Such an operation is done, and must not be done again: it is remembered, with what stood there.
+    fn carried_out(&mut self, psn: Psn, original: u64, qp: &View) {
+        self.advance(psn.plus(1), true);
+        self.atomics.push_back((psn, original));
+        if self.atomics.len() > usize::from(qp.attributes.max_dest_rd_atomic) {
+            self.atomics.pop_front();
+        }
     }
 
     /// Sequence, access and resource of READs and atomics: they need room for their responses.

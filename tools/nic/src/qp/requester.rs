@@ -16,7 +16,7 @@ use crate::completion::Status;
 use crate::outside::{Ctx, Effect};
 use crate::packet::Packet;
 use crate::psn::Psn;
-use crate::work::SendRequest;
+use crate::work::{SendRequest, Work};
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
@@ -36,7 +36,7 @@ pub(super) struct Requester {
     /// Requests that have their PSNs, oldest first.
     pub(super) begun: VecDeque<Wqe>,
     /// Requests that have none yet.
-    posted: VecDeque<SendRequest>,
+    pub(super) posted: VecDeque<SendRequest>,
     pub(super) unacked: Psn,
     pub(super) send: Psn,
     pub(super) next: Psn,
@@ -71,6 +71,12 @@ impl Requester {
         self.begun.len() + self.posted.len()
     }
 
+    /// Whether there is more to send at once. With a reliable service the window, and answers, say when.
+    pub(super) fn is_busy(&self, qp: &View) -> bool {
+        let ready = if qp.state == State::Rts { self.waiting() } else { self.begun.len() };
+        !qp.service.is_reliable() && self.may_send(qp) && ready > 0
+    }
+
     pub(super) fn has_begun(&self) -> bool {
         !self.begun.is_empty()
     }
@@ -85,10 +91,14 @@ impl Requester {
 
     /// Sends what the state, the window and the limits allow.
     pub(super) fn transmit(&mut self, qp: &View, ctx: &mut Ctx) -> Result<(), Broken> {
-        while self.may_send(qp) {
+        for _ in 0..WINDOW {
+            if !self.may_send(qp) {
+                return Ok(());
+            }
+            self.do_local(qp, ctx)?;
             let Some(at) = self.wqe_to_send(qp, ctx)? else { return Ok(()) };
             match segment(&self.begun[at], self.send, qp, ctx) {
-                Ok((packet, next)) => self.send(packet, next, qp, ctx),
+                Ok((packet, next)) => self.send(at, packet, next, qp, ctx),
                 Err(status) if at == 0 => return Err(self.fail(status, qp, ctx)),
                 // Its turn to fail comes when all before it is answered.
                 Err(_) => return Ok(()),
@@ -123,31 +133,48 @@ impl Requester {
     fn may_begin(&self, request: &SendRequest, qp: &View) -> bool {
         let most = usize::from(qp.attributes.max_rd_atomic);
         let under_way = self.begun.iter().filter(|wqe| wqe.request.work.wants_response()).count();
+        let is_sent = request.work.is_offered_by(qp.service) && !request.work.is_local();
         let has_room = under_way < most || (most == 0 && self.begun.is_empty());
         let is_fenced = request.fence && under_way > 0;
         // Half of the circle is under way.
         let is_too_far = self.last_psn(request, qp).since(self.unacked) < 0;
-        qp.state != State::Sqd && !is_fenced && !is_too_far && (has_room || !request.work.wants_response())
+        qp.state != State::Sqd && is_sent && !is_fenced && !is_too_far && (has_room || !request.work.wants_response())
     }
 
     /// The last PSN of a request that begins now: a READ's responses use up as many as they are.
     fn last_psn(&self, request: &SendRequest, qp: &View) -> Psn {
-        let count = if request.work.is_atomic() { 1 } else { packets(request.length, qp.attributes.mtu) };
+        let count = if request.work.is_one_packet() { 1 } else { packets(request.length, qp.attributes.mtu) };
         self.next.plus(count - 1)
     }
 
-    /// Sends a packet. The one behind it has the PSN `next`.
-    fn send(&mut self, packet: Packet, next: Psn, qp: &View, ctx: &mut Ctx) {
+    /// Sends a packet of the request that stands there. The one behind it has the PSN `next`.
+    fn send(&mut self, at: usize, packet: Packet, next: Psn, qp: &View, ctx: &mut Ctx) {
         let (psn, name) = (packet.psn, packet.row().name);
         let again = if psn.since(self.next) < 0 { ", again" } else { "" };
         ctx.say(|| format!("requester: PSN {psn} {name}{again}"));
-        ctx.push(Effect::Send(packet));
+        let request = &self.begun[at].request;
+        match request.work {
+            // It is one packet. Of a longer one nothing is sent, and that is no error (C10-93.1.1).
+            Work::Datagram(_) if request.length > qp.attributes.mtu => {}
+            Work::Datagram(to) => ctx.push(Effect::Send(to.address, packet)),
+            _ => qp.send(packet, ctx),
+        }
         self.send = next;
         if next.since(self.next) > 0 {
             self.next = next;
         }
-        if self.timer.is_none() {
+        if !qp.service.is_reliable() {
+            self.count_as_answered(next, qp, ctx);
+        } else if self.timer.is_none() {
             self.start_timer(qp, ctx);
+        }
+    }
+
+    /// An unreliable service has no answers: a request is complete when its last packet has gone out (9.8.2, 9.8.3).
+    fn count_as_answered(&mut self, next: Psn, qp: &View, ctx: &mut Ctx) {
+        self.unacked = next;
+        if self.begun.front().is_some_and(|wqe| next == wqe.last.plus(1)) {
+            self.complete_oldest(qp, ctx);
         }
     }
 

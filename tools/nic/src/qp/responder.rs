@@ -1,7 +1,7 @@
 //! The responder: carries out what the peer's requester asks for, in the order of its PSNs, and answers
 //! (specification, volume 1, 9.7.4 and 9.7.5; errors 9.9.3).
 //!
-//! It answers: Send, RDMA Write, RDMA Read Request, Compare Swap, Fetch Add. Each packet passes the same gates, in this order:
+//! It answers: Send, RDMA Write, RDMA Read Request, Compare Swap, Fetch Add, Atomic Write, Flush. Each packet passes the same gates, in this order:
 //! psn, sequence, length, access, resource, memory. The first gate that is shut decides what is answered.
 
 use super::responses::Response;
@@ -36,7 +36,7 @@ pub(super) struct Responder {
     pub(super) message: Option<Message>,
     /// The receive that a SEND under way is filling.
     pub(super) receive: Option<ReceiveRequest>,
-    /// Atomics that were carried out, with what stood there: asked for again, they must not be carried out again.
+    /// Atomics that were carried out, with what stood there, and what else has an answer of its own: asked for again, they must not be carried out again.
     pub(super) atomics: VecDeque<(Psn, u64)>,
     /// What still has to be sent, in the order of PSNs.
     pub(super) responses: VecDeque<Response>,
@@ -75,10 +75,11 @@ impl Responder {
             _ => return self.duplicate(packet, qp, ctx),
         }
         let done = match packet.row().operation {
-            _ if packet.brings_invalidate() => Err(Nak::Invalidate),
             Operation::Send | Operation::Write => self.carry(&packet, qp, receives, ctx),
             Operation::ReadRequest => self.read(&packet, qp, ctx),
             Operation::CompareSwap | Operation::FetchAdd => self.atomic(&packet, qp, ctx),
+            Operation::AtomicWrite => self.atomic_write(&packet, qp, ctx),
+            Operation::Flush => self.flush(&packet, qp, ctx),
             _ => Err(Nak::NotSupported),
         };
         match done {
@@ -98,7 +99,7 @@ impl Responder {
     }
 
     /// Sends what the request has put in the queue; then a message that is whole completes its receive.
-    fn answer(&mut self, completes: Option<Completion>, qp: &View, ctx: &mut Ctx) -> Result<(), Broken> {
+    pub(super) fn answer(&mut self, completes: Option<Completion>, qp: &View, ctx: &mut Ctx) -> Result<(), Broken> {
         // First the ACK, then the completion: a program that has seen it may end, and its device with it.
         self.send_responses(qp, ctx)?;
         if let Some(completion) = completes {

@@ -9,7 +9,7 @@ use super::segment::part;
 use super::verdict::Nak;
 use super::{packets, Broken, State, View};
 use crate::memory::{Access, Claim};
-use crate::outside::{Ctx, Effect};
+use crate::outside::Ctx;
 use crate::packet::{code, opcode_of, Aeth, Packet, Reth};
 use crate::psn::Psn;
 use roce::aeth::Syndrome;
@@ -70,6 +70,12 @@ impl Responder {
         self.responses.push_back(Response::Packet(packet));
     }
 
+    /// Answers a FLUSH or an ATOMIC WRITE: a READ response without bytes (annex A19).
+    pub(super) fn queue_done(&mut self, psn: Psn, qp: &View) {
+        let packet = self.response(code::READ_RESPONSE_ONLY, psn, qp);
+        self.responses.push_back(Response::Packet(packet));
+    }
+
     /// Puts a READ's responses in the queue. `again` says that it was asked for before.
     pub(super) fn queue_read(&mut self, reth: Reth, first: Psn, again: bool) {
         let (msn, responses) = (self.msn, &mut self.responses);
@@ -122,7 +128,7 @@ impl Responder {
         for _ in 0..BATCH {
             match self.responses.pop_front() {
                 None => return Ok(()),
-                Some(Response::Packet(packet)) => ctx.push(Effect::Send(packet)),
+                Some(Response::Packet(packet)) => qp.send(packet, ctx),
                 Some(Response::Read(read)) => self.send_read_response(read, qp, ctx)?,
             }
         }
@@ -132,7 +138,7 @@ impl Responder {
     /// Sends the next response to a READ, which goes back to the front of the queue if there are more.
     fn send_read_response(&mut self, read: Read, qp: &View, ctx: &mut Ctx) -> Result<(), Broken> {
         match self.read_response(read, qp, ctx) {
-            Ok(packet) => ctx.push(Effect::Send(packet)),
+            Ok(packet) => qp.send(packet, ctx),
             Err(nak) => {
                 self.responses.clear();
                 if qp.state == State::Err {
@@ -158,7 +164,7 @@ impl Responder {
             Claim { address: reth.va.wrapping_add(offset.into()), length: mtu.min(reth.length - offset), ..whole };
         let payload = ctx.memory.check(whole).and_then(|()| ctx.memory.read(here));
         let payload = payload.map_err(|refusal| Nak::Memory { reth, refusal })?;
-        let opcode = opcode_of(Operation::ReadResponse, part(index, packets(reth.length, mtu)), false);
+        let opcode = opcode_of(qp.service, Operation::ReadResponse, part(index, packets(reth.length, mtu)), None);
         Ok(Packet {
             payload,
             aeth: Aeth { syndrome: Syndrome::ACK.byte(), msn },

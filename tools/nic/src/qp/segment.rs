@@ -6,11 +6,11 @@
 use super::requester::Wqe;
 use super::{packets, View};
 use crate::completion::Status;
-use crate::memory::Refusal;
 use crate::outside::Ctx;
-use crate::packet::{code, opcode_of, AtomicEth, Packet, Reth};
+use crate::packet::{code, opcode_of, AtomicEth, Deth, Packet, Reth};
 use crate::psn::Psn;
-use crate::work::{Local, SendRequest, Work};
+use crate::work::{Local, Remote, SendRequest, Work};
+use roce::headers::{ieth, imm_dt};
 use roce::opcode::{Operation, Part};
 
 /// An ACK is asked for at the end of a message, and so often within it, so that the window moves on.
@@ -23,8 +23,11 @@ const ASK_EVERY: u32 = 16;
 pub(super) fn segment(wqe: &Wqe, psn: Psn, qp: &View, ctx: &mut Ctx) -> Result<(Packet, Psn), Status> {
     let request = &wqe.request;
     let index = psn.since(wqe.first) as u32;
-    let empty = Packet { dest_qp: qp.attributes.dest_qp, psn, ack_request: true, ..Packet::default() };
+    // Only a reliable service has ACKs to ask for.
+    let ack_request = qp.service.is_reliable();
+    let empty = Packet { dest_qp: qp.attributes.dest_qp, psn, ack_request, ..Packet::default() };
     let packet = match request.work {
+        Work::Unknown => return Err(Status::LocQpOpErr),
         Work::Read(remote) => {
             let offset = index * qp.attributes.mtu;
             let va = remote.address.wrapping_add(offset.into());
@@ -44,7 +47,22 @@ pub(super) fn segment(wqe: &Wqe, psn: Psn, qp: &View, ctx: &mut Ctx) -> Result<(
             let reth = Reth { va: remote.address, rkey: remote.rkey, length: request.length };
             part_of_message(request, Operation::Write, index, Packet { reth, ..empty }, qp, ctx)?
         }
-        Work::Send => part_of_message(request, Operation::Send, index, empty, qp, ctx)?,
+        Work::Datagram(to) => {
+            let qkey = if to.qkey >> 31 == 1 { qp.attributes.qkey } else { to.qkey };
+            let deth = Deth { qkey, src_qp: qp.number };
+            part_of_message(request, Operation::Send, index, Packet { dest_qp: to.qp, deth, ..empty }, qp, ctx)?
+        }
+        Work::Send | Work::SendInvalidate(_) => part_of_message(request, Operation::Send, index, empty, qp, ctx)?,
+        Work::AtomicWrite(Remote { address, rkey }) => {
+            let reth = Reth { va: address, rkey, length: request.length };
+            Packet { opcode: code::ATOMIC_WRITE, reth, payload: payload(request, 0, qp, ctx)?, ..empty }
+        }
+        Work::Flush { remote: Remote { address, rkey }, feth } => {
+            let reth = Reth { va: address, rkey, length: request.length };
+            Packet { opcode: code::FLUSH, reth, feth, ..empty }
+        }
+        // It needs no packet, so none of its packets is asked for.
+        Work::Bind(_) | Work::LocalInvalidate(_) => return Err(Status::LocQpOpErr),
     };
     Ok((packet, psn.plus(1)))
 }
@@ -60,30 +78,36 @@ fn part_of_message(
 ) -> Result<Packet, Status> {
     let part = part(index, packets(request.length, qp.attributes.mtu));
     let ends = matches!(part, Part::Last | Part::Only);
-    let brings_immediate = ends && request.immediate.is_some();
-    let payload = payload(request, index, qp, ctx).map_err(|refusal| {
-        ctx.say(|| format!("requester: {} not sent: its own memory: {refusal}", request.work));
-        Status::LocProtErr
-    })?;
+    let (immediate, invalidate) = match request.work {
+        Work::SendInvalidate(key) => (None, Some(key)),
+        _ => (request.immediate, None),
+    };
+    let extra = immediate.map(|_| &imm_dt::HEADER).or(invalidate.map(|_| &ieth::HEADER)).filter(|_| ends);
+    let payload = payload(request, index, qp, ctx)?;
     Ok(Packet {
-        opcode: opcode_of(operation, part, brings_immediate),
-        immediate: request.immediate.unwrap_or_default(),
+        opcode: opcode_of(qp.service, operation, part, extra),
+        immediate: immediate.unwrap_or_default(),
+        invalidate: invalidate.unwrap_or_default(),
         // A WRITE without immediate completes nothing at the peer, so it wakes nobody.
-        solicited: request.solicited && ends && (operation == Operation::Send || brings_immediate),
-        ack_request: ends || index % ASK_EVERY == ASK_EVERY - 1,
+        solicited: request.solicited && ends && (operation == Operation::Send || extra.is_some()),
+        ack_request: empty.ack_request && (ends || index % ASK_EVERY == ASK_EVERY - 1),
         payload,
         ..empty
     })
 }
 
 /// The bytes of the packet at `index`.
-fn payload(request: &SendRequest, index: u32, qp: &View, ctx: &Ctx) -> Result<Vec<u8>, Refusal> {
+fn payload(request: &SendRequest, index: u32, qp: &View, ctx: &mut Ctx) -> Result<Vec<u8>, Status> {
     let offset = index * qp.attributes.mtu;
     let length = qp.attributes.mtu.min(request.length - offset);
-    match &request.local {
-        Local::Inline(bytes) => Ok(bytes[offset as usize..][..length as usize].to_vec()),
+    let bytes = match &request.local {
+        Local::Inline(bytes) => return Ok(bytes[offset as usize..][..length as usize].to_vec()),
         Local::SgList(sge) => ctx.memory.gather(qp.pd, sge, offset, length),
-    }
+    };
+    bytes.map_err(|refusal| {
+        ctx.say(|| format!("requester: {} not sent: its own memory: {refusal}", request.work));
+        Status::LocProtErr
+    })
 }
 
 /// Which part of a message of `count` packets the one at `index` is.

@@ -6,6 +6,7 @@ use crate::errno::Errno;
 use crate::memory::Access;
 use crate::outside::{AsyncEvent, Ctx, Effect};
 use crate::psn::Psn;
+use roce::opcode::Service;
 use std::fmt;
 use std::net::IpAddr;
 
@@ -26,21 +27,22 @@ pub enum State {
 }
 
 impl State {
-    /// The state with this number. SQE is not among them: a reliable connection never gets there.
+    /// The state with this number. SQE is not among them: as with rdma_rxe (Linux 6.12), a send that fails moves a queue pair
+    /// of any service to ERR.
     pub fn from_number(number: u32) -> Option<State> {
         use State::*;
         [Reset, Init, Rtr, Rts, Sqd, Err].into_iter().find(|state| *state as u32 == number)
     }
 
     /// The attributes that the move to it needs, on the way from RESET to RTS. None off that way.
-    pub fn needs(self) -> Option<u32> {
+    pub fn needs(self, service: Service) -> Option<u32> {
         let before = match self {
             State::Init => State::Reset,
             State::Rtr => State::Init,
             State::Rts => State::Rtr,
             State::Reset | State::Sqd | State::Err => return None,
         };
-        needed_and_taken(before, self).map(|(needed, _)| needed)
+        needed_and_taken(service, before, self).map(|(needed, _)| needed)
     }
 }
 
@@ -58,6 +60,7 @@ pub mod mask {
     pub const ACCESS_FLAGS: u32 = 1 << 3;
     pub const PKEY_INDEX: u32 = 1 << 4;
     pub const PORT: u32 = 1 << 5;
+    pub const QKEY: u32 = 1 << 6;
     pub const AV: u32 = 1 << 7;
     pub const PATH_MTU: u32 = 1 << 8;
     pub const TIMEOUT: u32 = 1 << 9;
@@ -65,9 +68,11 @@ pub mod mask {
     pub const RNR_RETRY: u32 = 1 << 11;
     pub const RQ_PSN: u32 = 1 << 12;
     pub const MAX_QP_RD_ATOMIC: u32 = 1 << 13;
+    pub const ALT_PATH: u32 = 1 << 14;
     pub const MIN_RNR_TIMER: u32 = 1 << 15;
     pub const SQ_PSN: u32 = 1 << 16;
     pub const MAX_DEST_RD_ATOMIC: u32 = 1 << 17;
+    pub const PATH_MIG_STATE: u32 = 1 << 18;
     pub const DEST_QPN: u32 = 1 << 20;
 }
 
@@ -81,6 +86,8 @@ pub struct Attributes {
     /// The largest payload of a packet, in bytes.
     pub mtu: u32,
     pub dest_qp: u32,
+    /// What a datagram must bring to be taken.
+    pub qkey: u32,
     /// The first PSN of the peer's requests.
     pub rq_psn: Psn,
     /// The first PSN of our requests.
@@ -101,7 +108,27 @@ pub struct Attributes {
 }
 
 /// For a move what it needs, and what it takes besides; None if there is no such move.
-fn needed_and_taken(from: State, to: State) -> Option<(u32, u32)> {
+fn needed_and_taken(service: Service, from: State, to: State) -> Option<(u32, u32)> {
+    let (needed, taken) = of_reliable_connection(from, to)?;
+    Some((of_service(service, needed), of_service(service, taken)))
+}
+
+/// What is left of the attributes for another service. Nobody answers it; and a datagram has no peer, but a key where a
+/// connection has rights.
+fn of_service(service: Service, attributes: u32) -> u32 {
+    use mask::*;
+    const OF_ANSWERS: u32 = TIMEOUT | RETRY_CNT | RNR_RETRY | MAX_QP_RD_ATOMIC | MAX_DEST_RD_ATOMIC | MIN_RNR_TIMER;
+    const OF_CONNECTIONS: u32 = AV | PATH_MTU | DEST_QPN | RQ_PSN | ACCESS_FLAGS;
+    let key = if attributes & ACCESS_FLAGS != 0 { QKEY } else { 0 };
+    match service {
+        Service::Rc => attributes,
+        Service::Uc => attributes & !OF_ANSWERS,
+        _ => attributes & !(OF_ANSWERS | OF_CONNECTIONS) | key,
+    }
+}
+
+/// The table for reliable connections.
+fn of_reliable_connection(from: State, to: State) -> Option<(u32, u32)> {
     use mask::*;
     use State::{Err, Init, Reset, Rtr, Rts, Sqd};
     let sqd = PORT | AV | TIMEOUT | RETRY_CNT | RNR_RETRY | MAX_QP_RD_ATOMIC | MAX_DEST_RD_ATOMIC | PKEY_INDEX;
@@ -132,7 +159,7 @@ impl Qp {
     /// `EINVAL`: there is no such move, or it lacks an attribute, or brings one that it does not take. Nothing is changed.
     pub fn modify(&mut self, mask: u32, state: State, wanted: &Attributes, ctx: &mut Ctx) -> Result<(), Errno> {
         let to = if mask & mask::STATE != 0 { state } else { self.state };
-        let (needed, taken) = needed_and_taken(self.state, to).ok_or(Errno::EINVAL)?;
+        let (needed, taken) = needed_and_taken(self.settings.service, self.state, to).ok_or(Errno::EINVAL)?;
         let brought = mask & !mask::STATE;
         if needed & !brought != 0 || brought & !(needed | taken) != 0 {
             return Err(Errno::EINVAL);
@@ -156,6 +183,7 @@ impl Qp {
         take(&mut mine.peer, wanted.peer, brings(mask::AV));
         take(&mut mine.mtu, wanted.mtu, brings(mask::PATH_MTU));
         take(&mut mine.dest_qp, wanted.dest_qp, brings(mask::DEST_QPN));
+        take(&mut mine.qkey, wanted.qkey, brings(mask::QKEY));
         take(&mut mine.rq_psn, wanted.rq_psn, brings(mask::RQ_PSN));
         take(&mut mine.sq_psn, wanted.sq_psn, brings(mask::SQ_PSN));
         take(&mut mine.timeout, wanted.timeout, brings(mask::TIMEOUT));
@@ -203,25 +231,47 @@ mod tests {
     use crate::memory::Memory;
     use std::time::Instant;
 
+    const SERVICES: [Service; 3] = [Service::Rc, Service::Uc, Service::Ud];
+
     #[test]
     fn only_moves_of_the_table_with_what_they_need_are_made() {
-        let memory = Memory::default();
-        let mut out = Ctx::new(Instant::now(), &memory);
+        let mut memory = Memory::default();
+        let mut out = Ctx::new(Instant::now(), &mut memory);
         let wanted = Attributes { peer: Some([127, 0, 0, 3].into()), mtu: 1024, ..Attributes::default() };
-        let mut can_move = |from, to, attributes| {
-            let mut qp = Qp { state: from, ..Qp::new(super::super::Settings::default()) };
+        let mut can_move = |service, from, to, attributes| {
+            let settings = super::super::Settings { service, ..Default::default() };
+            let mut qp = Qp { state: from, ..Qp::new(settings) };
             qp.modify(mask::STATE | attributes, to, &wanted, &mut out).is_ok()
         };
         let all = (0..7).filter_map(State::from_number);
-        for (from, to) in all.clone().flat_map(|from| all.clone().map(move |to| (from, to))) {
-            let Some((needed, taken)) = needed_and_taken(from, to) else {
-                assert!(!can_move(from, to, 0), "{from} {to}");
+        let moves = || all.clone().flat_map(|from| all.clone().map(move |to| (from, to)));
+        for (service, (from, to)) in SERVICES.into_iter().flat_map(|service| moves().map(move |both| (service, both))) {
+            let Some((needed, taken)) = needed_and_taken(service, from, to) else {
+                assert!(!can_move(service, from, to, 0), "{from} {to}");
                 continue;
             };
             for bit in (1..32).map(|n| 1 << n) {
-                assert_eq!(can_move(from, to, needed | bit), (needed | taken) & bit != 0, "{from} {to} {bit:#x}");
-                assert!(needed & bit == 0 || !can_move(from, to, needed & !bit), "{from} {to} {bit:#x}");
+                let done = can_move(service, from, to, needed | bit);
+                assert_eq!(done, (needed | taken) & bit != 0, "{service:?} {from} {to} {bit:#x}");
+                assert!(needed & bit == 0 || !can_move(service, from, to, needed & !bit), "{from} {to} {bit:#x}");
             }
+        }
+    }
+
+    /// The table as the specification has it, on the way to RTS (11.2.5.2).
+    #[test]
+    fn each_service_needs_what_it_uses() {
+        use mask::*;
+        let (place, connected) = (PKEY_INDEX | PORT, AV | PATH_MTU | DEST_QPN | RQ_PSN);
+        let reliable = [
+            place | ACCESS_FLAGS,
+            connected | MAX_DEST_RD_ATOMIC | MIN_RNR_TIMER,
+            SQ_PSN | TIMEOUT | RETRY_CNT | RNR_RETRY | MAX_QP_RD_ATOMIC,
+        ];
+        let expected = [reliable, [place | ACCESS_FLAGS, connected, SQ_PSN], [place | QKEY, 0, SQ_PSN]];
+        for (service, expected) in SERVICES.into_iter().zip(expected) {
+            let needs = [State::Init, State::Rtr, State::Rts].map(|state| state.needs(service).unwrap());
+            assert_eq!(needs, expected, "{service:?}");
         }
     }
 }

@@ -23,7 +23,10 @@ pub(super) enum Nak {
     /// The queue pair does not allow the operation with this name.
     NotAllowed(&'static str),
     NotSupported,
-    Invalidate,
+    /// A datagram with this key.
+    Qkey(u32),
+    /// The key that it is to make invalid cannot be.
+    Invalidate(u32, Refusal),
     TooManyReads,
     /// The address of an atomic operation is no multiple of eight.
     Unaligned,
@@ -61,6 +64,8 @@ impl Nak {
         let (nak, fault) = match self {
             Nak::NotReady { timer } => return (Syndrome::rnr_nak(*timer), Fault::Nobodys),
             Nak::NoRoom { .. } => (aeth::Nak::InvalidRequest, Fault::Receive(Status::LocLenErr)),
+            // The bytes are placed: that is acknowledged (class J in 9.9.3).
+            Nak::Invalidate(..) => return (Syndrome::ACK, Fault::Receive(Status::RemInvReqErr)),
             Nak::OwnMemory(_) => (aeth::Nak::RemoteOperational, Fault::Receive(Status::LocProtErr)),
             Nak::Memory { .. } => (aeth::Nak::RemoteAccess, Fault::Peer(AsyncEvent::QpAccessError)),
             _ => (aeth::Nak::InvalidRequest, Fault::Peer(AsyncEvent::QpRequestError)),
@@ -79,8 +84,9 @@ impl fmt::Display for Nak {
                 write!(f, "{arrived} bytes have come, {announced} were announced")
             }
             Nak::NotAllowed(name) => write!(f, "this QP does not allow {name}s"),
+            Nak::Qkey(key) => write!(f, "its Q_Key {key:#x} is not ours"),
             Nak::NotSupported => f.write_str("not supported"),
-            Nak::Invalidate => f.write_str("SEND with invalidate is not supported"),
+            Nak::Invalidate(key, refusal) => write!(f, "rkey {key:#x} cannot be made invalid: {refusal}"),
             Nak::TooManyReads => f.write_str("more READs are under way than agreed on"),
             Nak::Unaligned => f.write_str("the address is no multiple of 8"),
             Nak::NotReady { .. } => f.write_str("no receive is posted"),

@@ -4,22 +4,29 @@ use super::{Attributes, State};
 use crate::completion::{Completion, Status, WcOpcode};
 use crate::memory::{Access, Claim};
 use crate::outside::{Ctx, Effect};
-use crate::packet::Reth;
+use crate::packet::{Packet, Reth};
 use crate::work::{ReceiveRequest, SendRequest};
+use roce::opcode::Service;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct View {
     pub attributes: Attributes,
     pub number: u32,
     pub pd: u32,
+    pub service: Service,
     pub signal_all: bool,
     pub state: State,
 }
 
 impl View {
+    /// Sends a packet to the peer, which a connected queue pair has as soon as it can send.
+    pub fn send(&self, packet: Packet, ctx: &mut Ctx) {
+        ctx.effects.extend(self.attributes.peer.map(|peer| Effect::Send(peer, packet)));
+    }
+
     /// What a RETH of the peer claims of our memory.
     pub fn claim(&self, reth: Reth, needed: Access) -> Claim {
-        Claim { pd: self.pd, key: reth.rkey, address: reth.va, length: reth.length, needed }
+        Claim { pd: self.pd, qp: Some(self.number), key: reth.rkey, address: reth.va, length: reth.length, needed }
     }
 
     /// Completes a send request. A success nobody asked to hear of is not told.
@@ -39,6 +46,7 @@ impl View {
 
     pub fn completion(&self, wr_id: u64, status: Status, opcode: WcOpcode) -> Completion {
         let (qp, src_qp) = (self.number, self.attributes.dest_qp);
-        Completion { wr_id, status, opcode, length: 0, immediate: None, qp, src_qp, solicited: false }
+        let (length, immediate, invalidated, grh, solicited) = (0, None, None, false, false);
+        Completion { wr_id, status, opcode, length, immediate, invalidated, qp, src_qp, grh, solicited }
     }
 }

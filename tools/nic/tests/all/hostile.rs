@@ -1,23 +1,20 @@
 //! Whatever a peer sends, the device does not panic, writes nothing outside a region, and keeps its promises to the program:
 //! every request completes once at most.
 
-use crate::pair::{attributes, hold, request, Side, MTU};
-use nic::cm::{Cm, Mad, Param, QP1};
-use nic::datagram;
+use crate::pair::{attributes, hold, Side, MTU, OURS, PEERS};
+use nic::cm::{Cm, Mad, Param, Space, QP1};
+use nic::datagram::{self, Route};
 use nic::memory::Access;
 use nic::outside::Ctx;
-use nic::packet::{code, Aeth, AtomicEth, Packet, Reth};
+use nic::packet::{code, Aeth, AtomicEth, Deth, Feth, Packet, Reth};
 use nic::psn::Psn;
-use nic::qp::{mask, Attributes, Qp, State};
-use nic::work::{Remote, Work};
+use nic::qp::{mask, Attributes, Qp, Service, State};
+use nic::work::{Destination, Remote, Work};
 use proptest::prelude::*;
 use roce::link::ROCE_PORT;
-use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
 const SIZE: usize = 4096;
-const OURS: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(127, 0, 0, 2));
-const PEERS: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(127, 0, 0, 3));
 
 /// Mostly what fits, sometimes anything: what is wrong everywhere is refused at the first gate.
 fn mostly<T: Clone + std::fmt::Debug + 'static>(
@@ -33,14 +30,26 @@ fn hostile() -> impl Strategy<Value = Packet> {
     let places = (mostly(0..SIZE as u64, any::<u64>()), mostly(0..600u32, any::<u32>()));
     let says = (prop_oneof![Just(0x1fu8), 0x60..0x65u8, any::<u8>()], any::<[bool; 3]>());
     let payload = prop_oneof![Just(MTU as usize), Just(0), 0..600usize];
-    (mostly(0..0x15u8, any::<u8>()), mostly(0..3u32, any::<u32>()), places, says, payload).prop_map(
+    (mostly(0..0x1eu8, any::<u8>()), mostly(0..3u32, any::<u32>()), places, says, payload).prop_map(
         |(opcode, psn, (va, length), (syndrome, [ack_request, solicited, key_is_ours]), payload)| {
             let (dest_qp, rkey) = (17, if key_is_ours { 1 } else { length });
             let (reth, atomic) = (Reth { va, rkey, length }, AtomicEth { va, rkey, swap_add: 7, compare: 9 });
             let (psn, aeth, payload) = (Psn::new(psn), Aeth { syndrome, msn: 0 }, vec![0xee; payload]);
-            Packet { opcode, dest_qp, psn, ack_request, solicited, reth, atomic, aeth, payload, ..Packet::default() }
+            let deth = Deth { qkey: u32::from(!key_is_ours), src_qp: 18 };
+            let feth = Feth { placement: syndrome & 1, level: syndrome >> 1 & 1 };
+            let asks = Packet { opcode, dest_qp, psn, ack_request, solicited, reth, atomic, ..Packet::default() };
+            Packet { aeth, deth, feth, payload, ..asks }
         },
     )
+}
+
+/// Mostly an operation code of the service, where it was one of reliable connections.
+fn opcode_of(service: Service, opcode: u8) -> u8 {
+    match service {
+        Service::Uc if opcode < 0x20 => 0x20 | opcode,
+        Service::Ud if opcode < 0x20 => 0x64 | opcode & 1,
+        _ => opcode,
+    }
 }
 
 /// The same for this side, whose next request has the PSN `requests`.
@@ -56,27 +65,30 @@ fn aimed(mut packet: Packet, side: &Side, requests: &mut u32) -> Packet {
     packet
 }
 
-fn endure(packets: Vec<(Packet, u64)>) -> Result<(), TestCaseError> {
-    let mut side = Side::new(17, 18, SIZE, attributes(100, 500, 2, 2));
-    let mut now = Instant::now();
+fn endure((service, packets): (Service, Vec<(Packet, u64)>)) -> Result<(), TestCaseError> {
+    let mut side = Side::of(service, 17, 18, SIZE, attributes(100, 500, 2, 2));
     for wr_id in 0..4 {
-        let piece = side.piece(0, 700);
-        side.post_receive(now, wr_id, piece).unwrap();
+        side.post_receive(wr_id, 0, 700).unwrap();
         let remote = Remote { address: 4096, rkey: 1 };
-        let work =
+        let mut work =
             [Work::Write(remote), Work::Read(remote), Work::FetchAdd { remote, add: 1 }, Work::Send][wr_id as usize];
+        if !work.is_offered_by(service) {
+            let (address, qp, qkey) = (PEERS, 18, 1 << 31);
+            work = if service == Service::Ud { Work::Datagram(Destination { address, qp, qkey }) } else { Work::Send };
+        }
         let length = if work.is_atomic() { 8 } else { 600 };
-        side.post_send(now, request(wr_id, work, side.piece(1024, length)));
+        side.post(wr_id, work, 1024, length);
     }
     let mut requests = 500;
     for (packet, wait) in packets {
-        side.act(now, Qp::tick);
+        side.act(Qp::tick);
+        let packet = Packet { opcode: opcode_of(service, packet.opcode), ..packet };
         // Through the network, as a peer would send it.
         let bytes = datagram::seal(PEERS, OURS, &aimed(packet, &side, &mut requests));
         if let Some(packet) = datagram::open(PEERS, OURS, ROCE_PORT, &bytes[datagram::payload_offset(OURS)..]) {
-            side.receive(now, packet);
+            side.receive(packet);
         }
-        now += Duration::from_millis(wait);
+        side.now += Duration::from_millis(wait);
     }
     prop_assert!(side.guards_stand());
     for told in [&side.sent, &side.received] {
@@ -89,8 +101,9 @@ fn endure(packets: Vec<(Packet, u64)>) -> Result<(), TestCaseError> {
 }
 
 fn endures(cases: u32) {
-    let most = if cfg!(miri) { 8 } else { 40 };
-    hold(cases, proptest::collection::vec((hostile(), 0..16u64), 1..most), endure);
+    let most = 40;
+    let service = prop_oneof![2 => Just(Service::Rc), 1 => Just(Service::Uc), 1 => Just(Service::Ud)];
+    hold(cases, (service, proptest::collection::vec((hostile(), 0..16u64), 1..most)), endure);
 }
 
 #[test]
@@ -104,19 +117,25 @@ fn two_million_hostile_packets_do_no_harm() {
     endures(100_000);
 }
 
-/// A packet of another service is not for this queue pair, however well it fits.
+/// A packet of another service is not for this queue pair, however well it fits; and a connection takes none of a stranger.
 #[test]
-fn packets_of_other_services_are_dropped() {
-    let mut side = Side::new(17, 18, SIZE, attributes(100, 500, 2, 2));
-    let (now, piece) = (Instant::now(), side.piece(0, 700));
-    side.post_receive(now, 1, piece).unwrap();
-    let send = |opcode| Packet { opcode, dest_qp: 17, psn: Psn::new(500), payload: vec![1; 8], ..Packet::default() };
-    for opcode in [0x24, 0x64, 0xa4, 0xc4] {
-        side.receive(now, send(opcode));
-        assert!(side.received.is_empty(), "{opcode:#x}");
+fn packets_of_other_services_and_of_strangers_are_dropped() {
+    let own = [(Service::Rc, 0x04), (Service::Uc, 0x24), (Service::Ud, 0x64)];
+    for (service, fits) in own {
+        let mut side = Side::of(service, 17, 18, SIZE, attributes(100, 500, 2, 2));
+        side.post_receive(1, 0, 700).unwrap();
+        let send =
+            |opcode| Packet { opcode, dest_qp: 17, psn: Psn::new(500), payload: vec![1; 8], ..Packet::default() };
+        for opcode in [0x04, 0x24, 0x64, 0xa4, 0xc4].into_iter().filter(|opcode| *opcode != fits) {
+            side.receive(send(opcode));
+            assert!(side.received.is_empty(), "{service:?} {opcode:#x}");
+        }
+        let stranger = Route { from: [127, 0, 0, 77].into(), to: OURS };
+        side.act(|qp, out| qp.receive(stranger, send(fits), out));
+        assert_eq!(side.received.len(), usize::from(service == Service::Ud), "{service:?}");
+        side.receive(send(fits));
+        assert_eq!(side.received.len(), 1, "{service:?}");
     }
-    side.receive(now, send(0x04));
-    assert_eq!(side.received.len(), 1);
 }
 
 /// A READ that has an old PSN, and was never asked before: what a READ may not do, it may not do in this way.
@@ -133,10 +152,10 @@ fn a_read_with_an_old_psn_needs_what_a_new_one_needs() {
         let attributes = Attributes { access, max_dest_rd_atomic: reads, ..attributes(100, 500, 2, 2) };
         let mut side = Side::new(17, 18, SIZE, attributes);
         let narrow = |qp: &mut Qp, out: &mut Ctx| qp.modify(mask::ACCESS_FLAGS, State::Rts, &attributes, out);
-        side.act(Instant::now(), narrow).unwrap();
+        side.act(narrow).unwrap();
         let reth = Reth { va: side.address(0), rkey: side.key, length };
         let read = Packet { opcode: code::READ_REQUEST, dest_qp: 17, psn: Psn::new(psn), reth, ..Packet::default() };
-        side.receive(Instant::now(), read);
+        side.receive(read);
         assert_eq!(side.take_out().len(), answers, "{access:?} {reads} {psn} {length}");
     }
 }
@@ -145,24 +164,25 @@ fn a_read_with_an_old_psn_needs_what_a_new_one_needs() {
 #[test]
 fn damaged_messages_of_the_connection_manager_do_no_harm() {
     let (mut listener, mut now) = (Cm::new(OURS), Instant::now());
-    listener.listen(7471, 1, 0).unwrap();
-    let mut client = Cm::new(PEERS);
-    let mut out = Vec::new();
-    let local = client.open(Some(2), OURS, 0x1234_5678_9abc_def0);
-    client.get(local).unwrap().param = Param { retries: 7, ..Param::default() };
-    client.connect(local, 7471, 40_000, b"hello", now, &mut out);
-    let nic::cm::CmEffect::Send(_, mad) = &out[0] else { panic!("{out:?}") };
-    let good = mad.packet(Psn::new(1)).payload;
-    let all = 0..good.len();
-    for at in all.step_by(if cfg!(miri) { 32 } else { 1 }) {
-        for value in [0, 1, 0x10, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x7f, 0x80, 0xff] {
-            let mut bytes = good.clone();
-            bytes[at] = value;
-            now += Duration::from_millis(700);
-            listener.receive(PEERS, &bytes, u64::from(value) << 32 | at as u64, now, &mut Vec::new());
-            listener.tick(now, &mut Vec::new());
+    listener.listen(Space::Tcp, 7471, 1, 0).unwrap();
+    listener.listen(Space::Udp, 7471, 1, 0).unwrap();
+    for ask in [Cm::connect, Cm::resolve] {
+        let (mut client, mut out) = (Cm::new(PEERS), Vec::new());
+        let local = client.open(Some(2), OURS, 0x1234_5678_9abc_def0);
+        client.get(local).unwrap().param = Param { retries: 7, ..Param::default() };
+        ask(&mut client, local, 7471, 40_000, b"hello", now, &mut out);
+        let nic::cm::CmEffect::Send(_, mad) = &out[0] else { panic!("{out:?}") };
+        let good = mad.packet(Psn::new(1)).payload;
+        for at in 0..good.len() {
+            for value in [0, 1, 0x10, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18, 0x7f, 0x80, 0xff] {
+                let mut bytes = good.clone();
+                bytes[at] = value;
+                now += Duration::from_millis(700);
+                listener.receive(PEERS, &bytes, u64::from(value) << 32 | at as u64, now, &mut Vec::new());
+                listener.tick(now, &mut Vec::new());
+            }
+            assert_eq!(Mad::read(&good[..at]), None);
         }
-        assert_eq!(Mad::read(&good[..at]), None);
+        assert_eq!(Mad::read(&good).unwrap().packet(Psn::new(1)).dest_qp, QP1);
     }
-    assert_eq!(Mad::read(&good).unwrap().packet(Psn::new(1)).dest_qp, QP1);
 }

@@ -8,7 +8,6 @@ use nic::psn::Psn;
 use nic::qp::{Qp, State};
 use nic::work::{ReceiveQueue, ReceiveRequest, Remote, SendRequest, Work};
 use roce::aeth::{Nak, Syndrome};
-use std::time::Instant;
 
 const SEND_FIRST: u8 = 0x00;
 const SEND_MIDDLE: u8 = 0x01;
@@ -31,9 +30,9 @@ fn a_write_longer_than_a_message_is_refused_at_once() {
     for (length, refused) in [(Qp::LONGEST, false), (Qp::LONGEST + 1, true), (u32::MAX, true)] {
         let mut side = responder(MTU);
         let va = side.address(0);
-        let rkey = side.memory.register(PD, va as *mut u8, 5 << 30, Access(15), 7);
+        let rkey = side.memory.register(side.region(PD, 5 << 30, Access(15)), 7);
         let (reth, payload) = (Reth { va, rkey, length }, vec![1; MTU as usize]);
-        side.receive(Instant::now(), Packet { opcode: WRITE_FIRST, reth, payload, ..Packet::default() });
+        side.receive(Packet { opcode: WRITE_FIRST, reth, payload, ..Packet::default() });
         let expected = if refused { vec![(0, Syndrome::Nak(Nak::InvalidRequest))] } else { vec![] };
         assert_eq!((answers(&mut side), side.qp.state() == State::Err), (expected, refused), "{length}");
     }
@@ -43,14 +42,14 @@ fn a_write_longer_than_a_message_is_refused_at_once() {
 #[test]
 fn a_send_longer_than_a_message_is_refused_where_it_becomes_too_long() {
     const PIECE: u32 = 16 << 20;
-    let (mut side, now) = (responder(PIECE), Instant::now());
+    let mut side = responder(PIECE);
     let sge = vec![side.piece(0, PIECE as usize); (Qp::LONGEST / PIECE) as usize + 1];
-    side.act(now, |qp, out| qp.post_receive(ReceiveRequest { wr_id: 1, sge }, out)).unwrap();
+    side.act(|qp, out| qp.post_receive(ReceiveRequest { wr_id: 1, sge }, out)).unwrap();
     let count = Qp::LONGEST / MTU;
     for n in 0..=count {
         assert_eq!((side.qp.state(), answers(&mut side)), (State::Rts, vec![]), "packet {n} of {count}");
         let (opcode, psn) = (if n == 0 { SEND_FIRST } else { SEND_MIDDLE }, Psn::new(n));
-        side.receive(now, Packet { opcode, psn, payload: vec![1; MTU as usize], ..Packet::default() });
+        side.receive(Packet { opcode, psn, payload: vec![1; MTU as usize], ..Packet::default() });
     }
     assert_eq!(answers(&mut side), [(count, Syndrome::Nak(Nak::InvalidRequest))]);
     assert_eq!((side.qp.state(), side.raised), (State::Err, vec![AsyncEvent::QpRequestError]));
@@ -63,11 +62,11 @@ fn a_shared_receive_is_checked_against_its_own_domain() {
     for (of_memory, arrives) in [(QUEUES, true), (PD, false)] {
         let mut side = responder(MTU);
         let address = side.address(0);
-        let lkey = side.memory.register(of_memory, address as *mut u8, 64, Access(1), 7);
+        let lkey = side.memory.register(side.region(of_memory, 64, Access(1)), 7);
         let mut shared = ReceiveQueue::new(4, QUEUES);
         shared.post(ReceiveRequest { wr_id: 5, sge: vec![Sge { address, length: 64, lkey }] });
         side.shared = Some(shared);
-        side.receive(Instant::now(), Packet { opcode: SEND_ONLY, payload: vec![1; 8], ..Packet::default() });
+        side.receive(Packet { opcode: SEND_ONLY, payload: vec![1; 8], ..Packet::default() });
         assert_eq!(side.qp.state() == State::Rts, arrives, "{:?}", side.said);
     }
 }
@@ -77,9 +76,8 @@ fn a_shared_receive_is_checked_against_its_own_domain() {
 fn a_plain_write_carries_no_solicited_event() {
     let write = Work::Write(Remote { address: 1, rkey: 1 });
     for (work, immediate, expected) in [(Work::Send, None, true), (write, Some(7), true), (write, None, false)] {
-        let (mut side, now) = (responder(MTU), Instant::now());
-        side.post_send(now, SendRequest { immediate, solicited: true, ..request(1, work, side.piece(0, 8)) });
-        side.act(now, Qp::tick);
-        assert_eq!(side.take_out()[0].solicited, expected, "{work:?} {immediate:?}");
+        let mut side = responder(MTU);
+        side.post_send(SendRequest { immediate, solicited: true, ..request(1, work, side.piece(0, 8)) });
+        assert_eq!(side.sends()[0].solicited, expected, "{work:?} {immediate:?}");
     }
 }

@@ -1,13 +1,14 @@
 //! READs of many packets, as many under way as agreed, over a wire with one fault; and responses that are none.
 
 use crate::pair;
-use crate::pair::{attributes, request, Fault, Pair, Side, MTU};
+use crate::pair::{attributes, Attributes, Fault, Pair, Side, MTU};
 use nic::completion::Status;
-use nic::packet::{Aeth, Packet};
+use nic::memory::Access;
+use nic::packet::{code, Aeth, Feth, Packet, Reth};
 use nic::psn::Psn;
-use nic::qp::Qp;
+use nic::qp::{mask, State};
 use nic::work::{Remote, Work};
-use std::time::Instant;
+use roce::aeth::{Nak, Syndrome};
 
 const READS: usize = 4;
 
@@ -23,8 +24,7 @@ fn ended(packets: usize, at: usize, fault: Fault) -> Vec<Status> {
     pair.server.fill(0, &bytes);
     for number in 0..READS {
         let remote = Remote { address: pair.server.address(number * length), rkey: pair.server.key };
-        let piece = pair.client.piece(number * length, length);
-        pair.client.post_send(pair.now, request(number as u64, Work::Read(remote), piece));
+        pair.client.post(number as u64, Work::Read(remote), number * length, length);
     }
     assert!(pair.run(|_| ()));
     let ended: Vec<_> = pair.client.sent.iter().map(|wc| wc.status).collect();
@@ -46,13 +46,13 @@ fn one_fault_at_any_packet_of_pipelined_reads_is_mended() {
 
 /// Responses to a READ of so many bytes: operation code, syndrome, and how many bytes each brings. How the READ ended.
 fn answered(length: usize, responses: &[(u8, u8, usize)]) -> Option<Status> {
-    let (mut side, now) = (Side::new(17, 18, 4096, attributes(0, 0, 7, 7)), Instant::now());
-    side.post_send(now, request(1, Work::Read(Remote { address: 1, rkey: 1 }), side.piece(0, length)));
-    side.act(now, Qp::tick);
+    let mut side = Side::new(17, 18, 4096, attributes(0, 0, 7, 7));
+    side.post(1, Work::Read(Remote { address: 1, rkey: 1 }), 0, length);
+    side.sends();
     for (psn, (opcode, syndrome, length)) in responses.iter().enumerate() {
         let (opcode, syndrome, psn, payload) = (*opcode, *syndrome, Psn::new(psn as u32), vec![9; *length]);
         let aeth = Aeth { syndrome, msn: 0 };
-        side.receive(now, Packet { opcode, aeth, dest_qp: 17, psn, payload, ..Packet::default() });
+        side.receive(Packet { opcode, aeth, dest_qp: 17, psn, payload, ..Packet::default() });
     }
     side.sent.first().map(|wc| wc.status)
 }
@@ -84,5 +84,49 @@ fn a_read_is_answered_by_the_responses_of_its_packets_alone() {
         (600, vec![whole, rest, (last, 0x63, 88)], Status::BadRespErr),
     ] {
         assert_eq!(answered(length, &responses), Some(expected), "{responses:?}");
+    }
+}
+
+/// What asks for an answer of its own must be allowed it, and be whole (annex A19).
+#[test]
+fn an_atomic_write_or_flush_is_answered_by_a_response_without_bytes_or_refused() {
+    const SIZE: u64 = 64;
+    let (write, flush) = (Access::REMOTE_WRITE.0, Access::FLUSH_GLOBAL.0);
+    let range = Feth { placement: 1, level: 0 };
+    let whole = Feth { placement: 1, level: 1 };
+    let persistent = Feth { placement: 2, level: 0 };
+    let none = Feth::default();
+    for (opcode, allowed, va, length, payload, feth, expected) in [
+        (code::ATOMIC_WRITE, write, 8, 8, 8, none, None),
+        (code::ATOMIC_WRITE, flush, 8, 8, 8, none, Some(Nak::InvalidRequest)),
+        (code::ATOMIC_WRITE, write, 4, 8, 8, none, Some(Nak::InvalidRequest)),
+        (code::ATOMIC_WRITE, write, 8, 4, 4, none, Some(Nak::InvalidRequest)),
+        (code::ATOMIC_WRITE, write, 8, 8, 4, none, Some(Nak::InvalidRequest)),
+        (code::ATOMIC_WRITE, write, SIZE, 8, 8, none, Some(Nak::RemoteAccess)),
+        (code::FLUSH, flush, 0, SIZE as u32, 0, range, None),
+        (code::FLUSH, flush, 0, SIZE as u32 + 1, 0, range, Some(Nak::RemoteAccess)),
+        (code::FLUSH, flush, SIZE, SIZE as u32, 0, whole, None),
+        (code::FLUSH, write, 0, SIZE as u32, 0, range, Some(Nak::InvalidRequest)),
+        // The queue pair would allow it; no region does.
+        (code::FLUSH, flush << 1, 0, SIZE as u32, 0, persistent, Some(Nak::RemoteAccess)),
+    ] {
+        let attributes = Attributes { access: Access(allowed), ..attributes(0, 0, 7, 7) };
+        let mut side = Side::new(17, 18, SIZE as usize, attributes);
+        side.act(|qp, out| qp.modify(mask::ACCESS_FLAGS, State::Rts, &attributes, out)).unwrap();
+        let reth = Reth { va: side.address(0) + va, rkey: side.key, length };
+        side.receive(Packet { opcode, dest_qp: 17, reth, feth, payload: vec![9; payload], ..Packet::default() });
+        let [answer] = &side.take_out()[..] else { panic!("{:?}", side.said) };
+        let (answers, verdict) = match expected {
+            Some(nak) => (code::ACKNOWLEDGE, Syndrome::Nak(nak)),
+            None => (code::READ_RESPONSE_ONLY, Syndrome::ACK),
+        };
+        assert_eq!(
+            (answer.opcode, answer.aeth.verdict(), answer.payload.len()),
+            (answers, verdict, 0),
+            "{:?}",
+            side.said
+        );
+        let is_written = opcode == code::ATOMIC_WRITE && expected.is_none();
+        assert_eq!(side.bytes(8, 8), vec![if is_written { 9 } else { 0 }; 8]);
     }
 }

@@ -19,7 +19,6 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 
 /// The MTU of the captures, in bytes.
 const MTU: usize = 1024;
@@ -104,9 +103,8 @@ fn our_responder_answers_as_the_kernels() {
         for Direction { requests, answers, first } in directions.into_values() {
             let attributes = Attributes { mtu: MTU as u32, ..attributes(0, first.unwrap().get(), 7, 7) };
             let mut side = Side::new(17, answers[0].dest_qp, 128 << 10, attributes);
-            let now = Instant::now();
             for wr_id in 0..requests.len() {
-                side.post_receive(now, wr_id as u64, side.piece(wr_id * MTU, MTU)).unwrap();
+                side.post_receive(wr_id as u64, wr_id * MTU, MTU).unwrap();
             }
             for request in requests {
                 let request = if has(&request, "RETH") { moved(&request, &side) } else { request };
@@ -120,8 +118,8 @@ fn our_responder_answers_as_the_kernels() {
                         }
                     }
                 }
-                side.receive(now, request);
-                side.act(now, Qp::tick);
+                side.receive(request);
+                side.act(Qp::tick);
             }
             let ours = side.take_out();
             same(&ours, &answers, &name);
@@ -138,16 +136,15 @@ fn the_kernels_answers_complete_what_our_requester_sends_as_the_kernels() {
         for Direction { requests, answers, first } in directions.into_values() {
             let attributes = Attributes { mtu: MTU as u32, ..attributes(first.unwrap().get(), 0, 7, 7) };
             let mut side = Side::new(17, requests[0].dest_qp, requests.len() * 8 * MTU, attributes);
-            let (now, all) = (Instant::now(), posted(&requests));
+            let all = posted(&requests);
             for (number, (work, bytes, immediate)) in all.iter().enumerate() {
                 side.fill(number * 8 * MTU, bytes);
                 let request = request(number as u64, *work, side.piece(number * 8 * MTU, bytes.len()));
-                side.post_send(now, SendRequest { immediate: *immediate, ..request });
+                side.post_send(SendRequest { immediate: *immediate, ..request });
             }
-            side.act(now, Qp::tick);
-            let mut ours = side.take_out();
+            let mut ours = side.sends();
             for answer in answers {
-                side.receive(now, Packet { dest_qp: 17, ..answer });
+                side.receive(Packet { dest_qp: 17, ..answer });
                 ours.extend(side.take_out());
             }
             same(&ours, &requests, &name);

@@ -169,8 +169,8 @@ headers! {
 
     /// SIDR_REQ (12.11.1): a UD peer asks for a queue pair.
     pub mod sidr_req = "SIDR_REQ", "Service ID Resolution Request", MESSAGE_LENGTH => {
-        Field::hex("RequestID", (0, 0), 32);
-        Field::hex("P_Key", (4, 0), 16);
+        Field::hex("RequestID", (0, 0), 32) => REQUEST_ID, "The client's number for its question.";
+        Field::hex("P_Key", (4, 0), 16) => P_KEY, "The partition.";
         Field::hex("reserved", (6, 0), 16);
         Field::hex("ServiceID", (8, 0), 64).means(|v| Service(v).to_string())
             => SERVICE_ID, "What the client wants to reach.";
@@ -179,14 +179,15 @@ headers! {
 
     /// SIDR_REP (12.11.2).
     pub mod sidr_rep = "SIDR_REP", "Service ID Resolution Response", MESSAGE_LENGTH => {
-        Field::hex("RequestID", (0, 0), 32);
+        Field::hex("RequestID", (0, 0), 32) => REQUEST_ID, "The client's number for its question.";
         Field::dec("Status", (4, 0), 8).means(|v| sidr_status(v as u8).into()) => STATUS, "Yes, or why not.";
         Field::dec("AdditionalInfoLength", (5, 0), 8);
         Field::hex("reserved", (6, 0), 16);
         Field::hex("QPN", (8, 0), 24) => QPN, "The queue pair to send to.";
         Field::dec("reserved", (11, 0), 8);
-        Field::hex("ServiceID", (12, 0), 64).means(|v| Service(v).to_string());
-        Field::hex("Q_Key", (20, 0), 32);
+        Field::hex("ServiceID", (12, 0), 64).means(|v| Service(v).to_string())
+            => SERVICE_ID, "What the client wanted to reach.";
+        Field::hex("Q_Key", (20, 0), 32) => Q_KEY, "The key that its datagrams must bring.";
         Field::bytes("AdditionalInfo", 24, 72);
         Field::bytes("PrivateData", 96, 136);
     }

@@ -15,8 +15,7 @@ pub use text::wrap;
 
 use crate::capture::{Error, Reader};
 use crate::file::{Event, Line};
-use crate::look::printable;
-use crate::look::Sort;
+use crate::look::{printable, Sort};
 use crate::row::{self, Clients, Row, Rows};
 use roce::track::Side;
 use std::collections::BTreeMap;

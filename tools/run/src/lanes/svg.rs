@@ -3,8 +3,7 @@
 //! Its text can be selected and searched, it follows the reader's choice of light or dark, and it is told in words.
 
 use super::{wrap, Entry, Lanes};
-use crate::look::printable;
-use crate::look::Sort;
+use crate::look::{printable, Sort};
 
 /// Pixels: the picture's width, the height above the first entry, and that of a line.
 const WIDTH: usize = 860;

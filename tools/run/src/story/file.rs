@@ -122,15 +122,11 @@ fn asked_for(side: Side, before: &[Step]) -> Result<Act> {
 mod tests {
     use super::*;
 
+    // How each step of the lessons is told, the comments of the bundled captures show.
     const REQUEST: &str = r#"
         [[variants]]
         name = "main"
         about = "A SEND"
-        [[variants]]
-        name = "short"
-        about = "Nothing"
-        client = "--none"
-        exit = 1
         [[steps]]
         title = "The client sends"
         side = "client"
@@ -151,25 +147,9 @@ mod tests {
     "#;
 
     #[test]
-    fn an_answer_takes_the_act_that_asked_for_it() {
-        let stories = parse("04_rdma_write", &format!("{REQUEST}{ANSWER}")).unwrap();
-        let [main, short] = stories.as_slice() else { panic!("two variants") };
-        assert_eq!((main.short_name().as_str(), main.exit), ("04", 0));
-        assert_eq!((short.file_name().as_str(), short.exit), ("04_rdma_write-short", 1));
-        assert!(short.steps.is_empty());
-        let comments: Vec<String> = main.steps.iter().map(Step::comment).collect();
-        assert_eq!(
-            comments,
-            [
-                "Step 1: The client sends [client: ibv_post_send in send, client.rs]",
-                "Step 2: The server's device acknowledges [server's device, in answer to the client's ibv_post_send]",
-            ]
-        );
-    }
-
-    #[test]
     fn mistakes_are_named() {
         let whole = format!("{REQUEST}{ANSWER}");
+        assert_eq!(parse("04_rdma_write", &whole).unwrap()[0].steps.len(), 2);
         for (text, said) in [
             (whole.replace("stage", "# stage"), "step \"The client sends\" needs file, stage, calls and log"),
             (format!("{whole}{ANSWER}"), "answers no request before it"),

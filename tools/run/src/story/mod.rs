@@ -176,17 +176,3 @@ pub fn named(name: &str) -> Result<Story> {
     let found = stories.into_iter().find(|story| story.short_name() == name || story.file_name() == name);
     found.with_context(|| format!("there is no story `{name}`; there are {}", known.join(", ")))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_story_of_this_repository_is_known_by_its_names() {
-        for story in bundled().unwrap() {
-            assert_eq!(named(&story.short_name()).unwrap().file_name(), story.file_name());
-            assert_eq!(named(&story.file_name()).unwrap().short_name(), story.short_name());
-        }
-        assert!(named("99").unwrap_err().to_string().contains("there are 01, 02, 03, 03-private-data, 04"));
-    }
-}

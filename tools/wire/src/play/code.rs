@@ -12,26 +12,20 @@ pub(super) type Place = (usize, usize, bool);
 const STAGE: &str = "stage(\"";
 
 pub(super) struct Code {
+    /// Name and text of all sources, and of those that are shown: a place names one.
     pub(super) sources: Vec<(String, String)>,
-    /// The sources that are shown.
-    pub(super) shown: Vec<usize>,
+    pub(super) shown: Vec<(String, String)>,
 }
 
 impl Code {
-    /// The sources that places name.
-    pub(super) fn files(&self) -> Vec<(String, String)> {
-        self.shown.iter().map(|file| self.sources[*file].clone()).collect()
-    }
-
     /// Where a program has said something.
     pub(super) fn place(&mut self, source: &Source) -> Option<Place> {
         // `by_hand/client.rs` is no `client.rs`.
-        let is_it = |(_, (name, _)): &(usize, &(String, String))| source.file.ends_with(&format!("/{name}"));
-        let named = self.sources.iter().enumerate().filter(is_it).max_by_key(|(_, (name, _))| name.len());
-        let (file, (_, text)) = named?;
-        let line = source.find(text)?;
-        let shown = self.shown.iter().position(|shown| *shown == file).unwrap_or_else(|| {
-            self.shown.push(file);
+        let is_it = |(name, _): &&(String, String)| source.file.ends_with(&format!("/{name}"));
+        let file = self.sources.iter().filter(is_it).max_by_key(|(name, _)| name.len())?;
+        let line = source.find(&file.1)?;
+        let shown = self.shown.iter().position(|shown| shown.0 == file.0).unwrap_or_else(|| {
+            self.shown.push(file.clone());
             self.shown.len() - 1
         });
         Some((shown, line + 1, !source.text.contains(STAGE)))

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::hash::Hash;
 
 /// A header and its place in the frame.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize)]
 pub(super) struct Layout {
     title: String,
     start: usize,
@@ -20,7 +20,7 @@ pub(super) struct Layout {
 pub(super) type Shown = (usize, Vec<usize>);
 
 /// Things that have numbers, from 0.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Numbered<T>(Vec<T>, HashMap<T, usize>);
 
 impl<T: Clone + Eq + Hash> Numbered<T> {
@@ -35,12 +35,6 @@ impl<T: Clone + Eq + Hash> Numbered<T> {
 
     pub(super) fn into_inner(self) -> Vec<T> {
         self.0
-    }
-}
-
-impl<T> Default for Numbered<T> {
-    fn default() -> Self {
-        Numbered(Vec::new(), HashMap::new())
     }
 }
 

@@ -82,7 +82,7 @@ pub fn run(file: &[u8], name: &str, lesson: Option<&Lesson>) -> Result<Run, Erro
     left_out.extend(
         others.reduce(|all, next| format!("{all}, {next}")).map(|all| format!("no RDMA, and not shown: {all}")),
     );
-    let is_codeless = lesson.is_some() && player.code.files().is_empty();
+    let is_codeless = lesson.is_some() && player.code.shown.is_empty();
     left_out.extend(is_codeless.then(|| CODELESS.to_owned()));
     left_out.extend((more > 0).then(|| format!("only the first {MOST} events are shown, and {more} more are not")));
     let (title, about) = match (lesson, story) {
@@ -91,7 +91,7 @@ pub fn run(file: &[u8], name: &str, lesson: Option<&Lesson>) -> Result<Run, Erro
         _ => (printable(name), String::new()),
     };
     let nodes = player.nodes.iter().map(|node| lanes.with_address(node)).collect();
-    let (files, events, left_out) = (player.code.files(), player.events, left_out.join("; "));
+    let (files, events, left_out) = (player.code.shown, player.events, left_out.join("; "));
     let Fields { layouts, texts } = player.fields;
     let (layouts, texts) = (layouts.into_inner(), texts.into_inner());
     Ok(Run { title, about, nodes, files, events, layouts, texts, left_out })

@@ -2,7 +2,7 @@
 
 use super::parts::{parts, Part, Value};
 use roce::link::Datagram;
-use roce::packet::{Frame, Packet};
+use roce::packet::Frame;
 use run::capture::{Error, Reader, Record};
 use run::file::Event;
 use run::look::printable;
@@ -63,15 +63,12 @@ fn frame(record: &Record) -> String {
     let (title, rest) = match Frame::decode(record.link, data) {
         Frame::Roce(packet) => {
             let Datagram { src, dst, .. } = packet.datagram;
-            (format!("{}, {src} -> {dst}", packet.name()), roce(record, &packet))
+            let sections = parts(record, &packet).iter().map(|part| section(part, data)).collect();
+            (format!("{}, {src} -> {dst}", packet.name()), sections)
         }
         Frame::Other(other) => (other.name().to_owned(), dump(0, data)),
     };
     format!("frame {number}, {length} bytes{recorded}: {title}\n{comment}{rest}")
-}
-
-fn roce(record: &Record, packet: &Packet) -> String {
-    parts(record, packet).iter().map(|part| section(part, record.data)).collect()
 }
 
 fn section(part: &Part, bytes: &[u8]) -> String {

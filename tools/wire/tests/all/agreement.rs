@@ -1,11 +1,8 @@
 //! Every column of the table agrees with tshark, an independent decoder. What other link layers put in front is in packets.rs.
-//!
-//! `WIRE_CAPTURES`, a list of files separated by `:`, adds captures of your own.
 
 use crate::files::{all_bundled, capture, file};
 use crate::frames::*;
 use roce::opcode::{Opcode, Operation, Service, TABLE};
-use std::path::PathBuf;
 use std::thread;
 use testkit::tshark::agree;
 
@@ -30,14 +27,6 @@ fn every_opcode() -> Vec<Vec<u8>> {
     frames
 }
 
-/// The captures of the lessons, and those named in the environment.
-fn recorded() -> Vec<PathBuf> {
-    let mut files = all_bundled();
-    let own = std::env::var("WIRE_CAPTURES").unwrap_or_default();
-    files.extend(own.split(':').filter(|path| !path.is_empty()).map(PathBuf::from));
-    files
-}
-
 fn carries_data(row: &Opcode) -> bool {
     matches!(row.operation, Operation::Send | Operation::Write | Operation::ReadResponse)
 }
@@ -48,7 +37,7 @@ fn every_column_of_every_capture_agrees_with_tshark() {
     let frames = every_opcode();
     assert_eq!(agree(&file("opcodes.pcapng", &capture(&frames))), frames.len());
     // tshark needs most of its time to start, and one processor for that.
-    let recorded = recorded();
+    let recorded = all_bundled();
     thread::scope(|scope| {
         for some in recorded.chunks(recorded.len().div_ceil(2)) {
             scope.spawn(move || {

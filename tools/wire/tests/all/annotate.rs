@@ -27,15 +27,23 @@ fn comments(file: &[u8], original: &[u8]) -> Vec<String> {
     after.into_iter().map(|frame| frame.comment.unwrap_or_default()).collect()
 }
 
+/// What `wire annotate` does with a file, and writes beside it or in its place: exit status, what is printed, and the new file.
+fn annotated(name: &str, file: &[u8], story: &str, in_place: bool) -> (Option<i32>, String, Option<Vec<u8>>) {
+    let folder = scratch(name);
+    let (own, beside) = (folder.join("own.pcapng"), folder.join("own-annotated.pcapng"));
+    fs::write(&own, file).unwrap();
+    let place = if in_place { &["-o", own.to_str().unwrap()][..] } else { &[] };
+    let output = wire("annotate", &own, &[&["--story", story], place].concat());
+    let told = text(&[output.stdout, output.stderr].concat()).to_owned();
+    (output.status.code(), told, fs::read(if in_place { own } else { beside }).ok())
+}
+
 #[test]
 fn a_capture_from_elsewhere_gets_the_steps_of_its_lesson() {
-    let folder = scratch("annotate");
-    let (file, original) = (folder.join("own.pcapng"), own_capture());
-    fs::write(&file, &original).unwrap();
-    let output = wire("annotate", &file, &["--story", "04"]);
-    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
-    assert!(text(&output.stdout).contains("own-annotated.pcapng: 11 packets of the story 04, 0 others"));
-    let comments = comments(&fs::read(folder.join("own-annotated.pcapng")).unwrap(), &original);
+    let original = own_capture();
+    let (status, told, file) = annotated("annotate", &original, "04", false);
+    assert!(status == Some(0) && told.contains("own-annotated.pcapng: 11 packets of the story 04, 0 others"), "{told}");
+    let comments = comments(&file.unwrap(), &original);
     assert_eq!(comments[..2], ["mine", ""]);
     for (step, comment) in (1..).zip(&comments[2..]) {
         assert!(comment.starts_with(&format!("Step {step}: The ")), "{comment}");
@@ -45,14 +53,11 @@ fn a_capture_from_elsewhere_gets_the_steps_of_its_lesson() {
 
 #[test]
 fn packets_of_another_lesson_are_named_and_say_so() {
-    let folder = scratch("annotate-other");
-    let (file, original) = (folder.join("own.pcapng"), own_capture());
-    fs::write(&file, &original).unwrap();
-    let output = wire("annotate", &file, &["--story", "03_metadata_exchange", "-o", file.to_str().unwrap()]);
-    assert_eq!(output.status.code(), Some(1));
-    let told = text(&output.stdout);
-    assert!(told.contains("frame 10: the client's RC RDMA Write Only is not part of the story"), "{told}");
-    let comments = comments(&fs::read(&file).unwrap(), &original);
+    let original = own_capture();
+    let (status, told, file) = annotated("annotate-other", &original, "03_metadata_exchange", true);
+    let unexpected = "frame 10: the client's RC RDMA Write Only is not part of the story";
+    assert!(status == Some(1) && told.contains(unexpected), "{told}");
+    let comments = comments(&file.unwrap(), &original);
     assert_eq!(
         comments[9],
         "Not in the story 03: expected no more of this side after step 4: The client tells where its memory is"
@@ -62,34 +67,21 @@ fn packets_of_another_lesson_are_named_and_say_so() {
 
 #[test]
 fn what_cannot_be_annotated_leaves_no_file() {
-    let folder = scratch("annotate-errors");
-    let (good, cut) = (folder.join("good.pcapng"), folder.join("cut.pcapng"));
     let capture = own_capture();
-    fs::write(&good, &capture).unwrap();
-    fs::write(&cut, &capture[..capture.len() - 7]).unwrap();
     for (file, story, what) in [
-        (&good, "4", "there is no story `4`; there are 01, 02, 03, 03-private-data, 04, 04-multi-packet"),
-        (&cut, "04", "the file ends inside the block that begins at byte"),
-        (&folder.join("none.pcapng"), "04", "No such file"),
+        (&capture[..], "4", "there is no story `4`; there are 01, 02, 03, 03-private-data, 04, 04-multi-packet"),
+        (&capture[..capture.len() - 7], "04", "the file ends inside the block that begins at byte"),
     ] {
-        let out = folder.join("out.pcapng");
-        let output = wire("annotate", file, &["--story", story, "-o", out.to_str().unwrap()]);
-        assert_eq!(output.status.code(), Some(2));
-        let error = text(&output.stderr);
-        assert!(error.contains(what), "{error}");
-        assert!(!out.exists());
+        let (status, told, written) = annotated("annotate-errors", file, story, false);
+        assert!(status == Some(2) && told.contains(what) && written.is_none(), "{told}");
     }
 }
 
 #[test]
 fn each_kind_of_interface_is_described_anew() {
-    let folder = scratch("annotate-links");
-    let (mixed, out) = (folder.join("mixed.pcapng"), folder.join("out.pcapng"));
     let raw = Recorded { link: LinkType::RAW, ..Recorded::of(vec![0x45; 60]) };
     let two_sections = [own_capture(), written([Piece::Frame(raw)])].concat();
-    fs::write(&mixed, two_sections).unwrap();
-    let output = wire("annotate", &mixed, &["--story", "04", "-o", out.to_str().unwrap()]);
-    assert_eq!(output.status.code(), Some(0), "{output:?}");
-    let links: Vec<LinkType> = frames(&fs::read(out).unwrap()).iter().map(|frame| frame.link).collect();
+    let (_, told, file) = annotated("annotate-links", &two_sections, "04", true);
+    let links: Vec<LinkType> = frames(&file.expect(&told)).iter().map(|frame| frame.link).collect();
     assert_eq!((links.len(), links[12], links[13]), (14, LinkType::ETHERNET, LinkType::RAW));
 }

@@ -1,6 +1,6 @@
 //! Captures in every variant of the two formats are read; damaged ones are refused with the offset.
 
-use crate::files::{self, frames, written, Piece, Recorded};
+use crate::files::{self, frames, Recorded};
 use crate::frames::conversation;
 use roce::LinkType;
 
@@ -86,15 +86,6 @@ fn a_second_section_may_have_another_byte_order_and_begins_anew() {
     let simple = block(true, 3, &[u32s(true, &[5]), vec![8, 9]].concat());
     let expected = Recorded { link: LinkType::RAW, length: 5, ..Recorded::of(vec![8, 9]) };
     assert_eq!(frames(&[first, second, simple].concat())[1], expected);
-}
-
-#[test]
-fn what_the_writer_writes_is_read_back() {
-    let time_ns = Some(1_700_000_000_123_456_789);
-    let first = Recorded { time_ns, ..Recorded::of(vec![1, 2, 3, 4, 5]).with(Some("step 1 · client")) };
-    let second = Recorded { time_ns: Some(5), length: 90, ..Recorded::of(vec![6; 8]).from("client") };
-    let both = [first, second];
-    assert_eq!(frames(&written(both.clone().map(Piece::Frame))), both);
 }
 
 /// Runs to the end and returns the message of the error.

@@ -27,33 +27,55 @@ impl Frames {
         Frames(frames.into_iter().map(Recorded::of).collect())
     }
 
-    /// Index of the `nth` packet (from 0) with this name.
-    pub fn find(&self, name: &str, nth: usize) -> usize {
-        let named =
-            self.0.iter().enumerate().filter(|(_, frame)| packet(&frame.data).is_some_and(|p| p.name() == name));
-        named.map(|(index, _)| index).nth(nth).unwrap_or_else(|| panic!("no {name} number {nth}"))
+    /// Index of the packet with this name; `NAME #2` is the second one.
+    pub fn find(&self, name: &str) -> usize {
+        let (kind, nth) = name.split_once(" #").map_or((name, 1), |(kind, nth)| (kind, nth.parse().unwrap()));
+        let is_it = |at: &usize| packet(&self.0[*at].data).is_some_and(|packet| packet.name() == kind);
+        (0..self.0.len()).filter(is_it).nth(nth - 1).unwrap_or_else(|| panic!("no {name}"))
     }
 
-    /// Changes the `nth` packet of a name, and makes its ICRC right again.
-    pub fn edit(mut self, name: &str, nth: usize, change: impl FnOnce(&mut [u8])) -> Frames {
-        let index = self.find(name, nth);
-        change(&mut self.0[index].data);
-        seal(&mut self.0[index].data);
+    /// The bytes of a packet.
+    pub fn copy(&self, name: &str) -> Vec<u8> {
+        self.0[self.find(name)].data.clone()
+    }
+
+    /// Changes a packet, and makes its ICRC right again.
+    pub fn edit(mut self, name: &str, change: impl FnOnce(&mut [u8])) -> Frames {
+        let at = self.find(name);
+        let frame = &mut self.0[at].data;
+        change(frame);
+        let end = 14 + usize::from(u16::from_be_bytes([frame[16], frame[17]]));
+        let sum = icrc::compute(&frame[14..end - 4], 20).unwrap();
+        frame[end - 4..end].copy_from_slice(&sum.to_le_bytes());
         self
     }
 
-    /// Removes the `nth` packet of a name.
-    pub fn without(mut self, name: &str, nth: usize) -> Frames {
-        let index = self.find(name, nth);
-        self.0.remove(index);
+    /// Overwrites bytes of a packet.
+    pub fn put(self, name: &str, at: usize, bytes: &[u8]) -> Frames {
+        self.edit(name, |frame| frame[at..at + bytes.len()].copy_from_slice(bytes))
+    }
+
+    /// Turns bits of a packet.
+    pub fn flip(self, name: &str, at: usize, bits: u8) -> Frames {
+        self.edit(name, |frame| frame[at] ^= bits)
+    }
+
+    /// Removes a packet.
+    pub fn without(mut self, name: &str) -> Frames {
+        self.0.remove(self.find(name));
         self
     }
 
-    /// Keeps what comes before the `nth` packet of a name.
-    pub fn before(mut self, name: &str, nth: usize) -> Frames {
-        let index = self.find(name, nth);
-        self.0.truncate(index);
+    /// Keeps what comes before a packet.
+    pub fn before(mut self, name: &str) -> Frames {
+        self.0.truncate(self.find(name));
         self
+    }
+
+    /// A packet comes so many times more.
+    pub fn again(self, name: &str, times: usize) -> Frames {
+        let (at, copy) = (self.find(name), self.copy(name));
+        self.insert(at, vec![copy; times])
     }
 
     /// Inserts copies of frames before the frame at `index`.
@@ -75,16 +97,4 @@ impl Frames {
     pub fn against(&self, reference: &Frames) -> Report {
         compare(&self.capture(), &reference.capture())
     }
-}
-
-/// Computes the ICRC again after a change.
-pub fn seal(frame: &mut [u8]) {
-    let length = usize::from(u16::from_be_bytes([frame[16], frame[17]]));
-    let sum = icrc::compute(&frame[14..14 + length - 4], 20).unwrap();
-    frame[14 + length - 4..14 + length].copy_from_slice(&sum.to_le_bytes());
-}
-
-/// Overwrites bytes.
-pub fn put(frame: &mut [u8], at: usize, bytes: &[u8]) {
-    frame[at..at + bytes.len()].copy_from_slice(bytes);
 }

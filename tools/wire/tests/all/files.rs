@@ -79,7 +79,7 @@ pub fn frames(file: &[u8]) -> Vec<Recorded> {
 /// A run file of these, which describes its nodes first. What has no time comes a microsecond after the other.
 pub fn written(pieces: impl IntoIterator<Item = Piece>) -> Vec<u8> {
     let pieces: Vec<Piece> = pieces.into_iter().collect();
-    let mut writer = Writer::without_interface(Vec::new(), &Section::default()).unwrap();
+    let mut writer = Writer::new(Vec::new(), &Section::default()).unwrap();
     let nodes: BTreeSet<&str> = pieces.iter().filter_map(Piece::node).collect();
     for name in ["server", "client"].into_iter().filter(|name| nodes.contains(name)) {
         writer.interface(LinkType::ETHERNET, Some(name)).unwrap();
@@ -90,7 +90,7 @@ pub fn written(pieces: impl IntoIterator<Item = Piece>) -> Vec<u8> {
             Piece::Frame(Recorded { node, time_ns, link, data, length, comment }) => {
                 let interface = writer.interface(*link, node.as_deref()).unwrap();
                 let time = time_ns.unwrap_or(1_700_000_000_000_000_000 + i * 1000);
-                writer.cut_packet(interface, time, data, *length, comment.as_deref()).unwrap();
+                writer.packet(interface, time, data, *length, comment.as_deref()).unwrap();
             }
         }
     }

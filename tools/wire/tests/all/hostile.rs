@@ -3,30 +3,25 @@
 use crate::exercise::everything;
 use crate::files::{all_bundled, capture};
 use crate::frames;
+use proptest::prelude::Rng;
+use proptest::test_runner::{RngAlgorithm, TestRng};
 use roce::{Frame, LinkType};
 use run::words::summary;
 
-/// Xorshift: the same numbers in every run.
-struct Random(u64);
+/// The same numbers in every run.
+fn random() -> TestRng {
+    TestRng::deterministic_rng(RngAlgorithm::ChaCha)
+}
 
-impl Random {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % limit.max(1) as u64) as usize
-    }
-
-    /// Changes a few bytes, cuts some out, or shortens.
-    fn damage(&mut self, bytes: &mut Vec<u8>) {
-        for _ in 0..=self.below(4) {
-            let at = self.below(bytes.len());
-            match self.below(4) {
-                0 => bytes.truncate(at.max(1)),
-                1 => drop(bytes.drain(at..(at + self.below(40)).min(bytes.len()))),
-                2 => bytes.iter_mut().skip(at).take(4).for_each(|byte| *byte = 0xff),
-                _ => bytes.iter_mut().skip(at).take(1).for_each(|byte| *byte = self.below(256) as u8),
-            }
+/// Changes a few bytes, cuts some out, or shortens.
+fn damage(random: &mut TestRng, bytes: &mut Vec<u8>) {
+    for _ in 0..=random.random_range(0..4) {
+        let at = random.random_range(0..bytes.len().max(1));
+        match random.random_range(0..4) {
+            0 => bytes.truncate(at.max(1)),
+            1 => drop(bytes.drain(at..(at + random.random_range(0..40)).min(bytes.len()))),
+            2 => bytes.iter_mut().skip(at).take(4).for_each(|byte| *byte = 0xff),
+            _ => bytes.iter_mut().skip(at).take(1).for_each(|byte| *byte = random.random()),
         }
     }
 }
@@ -34,13 +29,13 @@ impl Random {
 /// What `make fuzz` does for hours, for a second: the bundled captures and one of our own, damaged.
 #[test]
 fn damaged_files() {
-    let mut random = Random(1);
+    let mut random = random();
     let bundled = all_bundled().into_iter().map(|path| (std::fs::read(path).unwrap(), 300_000));
     for (good, bytes) in bundled.chain([(capture(frames::conversation()), 2_500_000)]) {
         everything(&good);
         for _ in 0..(bytes / good.len()).clamp(1, 500) {
             let mut bytes = good.clone();
-            random.damage(&mut bytes);
+            damage(&mut random, &mut bytes);
             everything(&bytes);
         }
     }
@@ -48,25 +43,25 @@ fn damaged_files() {
 
 #[test]
 fn damaged_frames_in_good_files() {
-    let mut random = Random(2);
+    let mut random = random();
     let good = frames::conversation();
     for _ in 0..500 {
-        let start = random.below(good.len() - 3);
+        let start = random.random_range(0..good.len() - 3);
         let mut frames = good[start..start + 3].to_vec();
-        frames.iter_mut().for_each(|frame| random.damage(frame));
+        frames.iter_mut().for_each(|frame| damage(&mut random, frame));
         everything(&capture(frames));
     }
 }
 
 #[test]
 fn noise_behind_every_link_type() {
-    let mut random = Random(3);
+    let mut random = random();
     for round in 0..20_000 {
         let link = LinkType([0, 1, 101, 108, 113, 228, 229, 276, 9][round % 9]);
-        let mut frame: Vec<u8> = (0..random.below(120)).map(|_| random.below(256) as u8).collect();
+        let mut frame: Vec<u8> = (0..random.random_range(0..120)).map(|_| random.random()).collect();
         // Noise rarely looks like IP; help it.
         if let Some(first) = frame.first_mut() {
-            *first = [0x45, 0x60, 0x4f, 0x00][random.below(4)];
+            *first = [0x45, 0x60, 0x4f, 0x00][random.random_range(0..4)];
         }
         if let Frame::Roce(packet) = Frame::decode(link, &frame) {
             let _ = (summary(&packet, true), packet.icrc(), packet.payload());

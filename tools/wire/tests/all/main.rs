@@ -7,7 +7,6 @@ mod annotate;
 mod captures;
 mod command;
 mod compare;
-mod compare_captures;
 mod compare_command;
 mod compare_kinds;
 mod compare_properties;

@@ -33,59 +33,33 @@ fn each_kind_of_packet_in_words() {
     let answer = [aeth(0x1f, 1), 66u64.to_be_bytes().to_vec()].concat();
     let service = 0x0111_1d2fu64.to_be_bytes();
     let data = |opcode, headers: &[u8], payload: &[u8]| frame(CLIENT, SERVER, opcode, 0x22, 1, headers, payload);
-    for (bytes, name, words) in [
-        (
-            data(0x0b, &write, &[7; 17]),
-            "RC RDMA Write Only Immediate",
-            "RDMA Write Only Immediate  len 17  va 0x7fff12345678  rkey 0xabcd  imm 0xfeed0001",
-        ),
-        (
-            data(0x13, &atomic_eth(0x1000, 5, 77, 66), &[]),
-            "RC Compare Swap",
-            "Compare Swap  va 0x1000  rkey 0x5  if 0x42 then 0x4d",
-        ),
+    #[rustfmt::skip] // A table.
+    let cases = [
+        (data(0x0b, &write, &[7; 17]), "RC RDMA Write Only Immediate",
+            "RDMA Write Only Immediate  len 17  va 0x7fff12345678  rkey 0xabcd  imm 0xfeed0001"),
+        (data(0x13, &atomic_eth(0x1000, 5, 77, 66), &[]), "RC Compare Swap",
+            "Compare Swap  va 0x1000  rkey 0x5  if 0x42 then 0x4d"),
         (data(0x12, &answer, &[]), "RC Atomic Acknowledge", "Atomic Acknowledge  was 0x42  msn 1"),
-        (
-            data(0x17, &[0, 0, 0x12, 0x34], b"bye"),
-            "RC Send Only Invalidate",
-            "Send Only Invalidate  len 3  invalidates rkey 0x1234",
-        ),
-        (
-            data(0x64, &[0x11, 0x11, 0x11, 0x11, 0, 0, 0, 0x33], b"hi"),
-            "UD Send Only",
-            "UD Send Only  len 2  from qp 0x33 to qp 0x22",
-        ),
+        (data(0x17, &[0, 0, 0x12, 0x34], b"bye"), "RC Send Only Invalidate",
+            "Send Only Invalidate  len 3  invalidates rkey 0x1234"),
+        (data(0x64, &deth(0x33), b"hi"), "UD Send Only", "UD Send Only  len 2  from qp 0x33 to qp 0x22"),
         (data(0x81, &[0; 16], &[]), "CNP", "CNP"),
-        (
-            data(0xab, &xrc, b"abc"),
-            "XRC RDMA Write Only Immediate",
-            "XRC RDMA Write Only Immediate  len 3  va 0x1000  rkey 0x5  imm 0x00000009",
-        ),
+        (data(0xab, &xrc, b"abc"), "XRC RDMA Write Only Immediate",
+            "XRC RDMA Write Only Immediate  len 3  va 0x1000  rkey 0x5  imm 0x00000009"),
         (data(0x1c, &flush, &[]), "RC Flush", "Flush  len 64  va 0x1000  rkey 0x5"),
         (data(0x1d, &reth(0x1000, 5, 8), &[7; 8]), "RC Atomic Write", "Atomic Write  len 8  va 0x1000  rkey 0x5"),
         (data(0x15, &[], &[]), "Unknown opcode", "Unknown opcode 0x15"),
-        (
-            cm_frame(SERVER, CLIENT, 0x12, &[(0, &SERVER_ID), (4, &CLIENT_ID), (10, &[0, 28]), (84, b"no")]),
-            "ConnectReject",
-            "REJ (ConnectReject)  reason 28: consumer reject  private data of 2 bytes or more",
-        ),
-        (
-            cm_frame(CLIENT, SERVER, 0x17, &[(0, &CLIENT_ID), (8, &service)]),
-            "ServiceIDResolutionRequest",
-            "SIDR_REQ (ServiceIDResolutionRequest)  port 7471",
-        ),
-        (
-            cm_frame(SERVER, CLIENT, 0x18, &[(0, &CLIENT_ID), (4, &[2]), (8, &[0, 0, 0x22])]),
-            "ServiceIDResolutionResponse",
-            "SIDR_REP (ServiceIDResolutionResponse)  qp 0x22  status 2: rejected by the service provider",
-        ),
-        (
-            cm_frame(CLIENT, SERVER, 0x19, &[(0, &CLIENT_ID), (4, &SERVER_ID), (64, b"path")]),
-            "LoadAlternatePath",
-            "LAP (LoadAlternatePath)  private data of 4 bytes or more",
-        ),
+        (cm_frame(SERVER, CLIENT, 0x12, &[(0, &SERVER_ID), (4, &CLIENT_ID), (10, &[0, 28]), (84, b"no")]), "ConnectReject",
+            "REJ (ConnectReject)  reason 28: consumer reject  private data of 2 bytes or more"),
+        (cm_frame(CLIENT, SERVER, 0x17, &[(0, &CLIENT_ID), (8, &service)]), "ServiceIDResolutionRequest",
+            "SIDR_REQ (ServiceIDResolutionRequest)  port 7471"),
+        (cm_frame(SERVER, CLIENT, 0x18, &[(0, &CLIENT_ID), (4, &[2]), (8, &[0, 0, 0x22])]), "ServiceIDResolutionResponse",
+            "SIDR_REP (ServiceIDResolutionResponse)  qp 0x22  status 2: rejected by the service provider"),
+        (cm_frame(CLIENT, SERVER, 0x19, &[(0, &CLIENT_ID), (4, &SERVER_ID), (64, b"path")]), "LoadAlternatePath",
+            "LAP (LoadAlternatePath)  private data of 4 bytes or more"),
         (cm_frame(CLIENT, SERVER, 0x1b, &[]), "Unknown CM message", "Unknown CM message (Unknown CM message)"),
-    ] {
+    ];
+    for (bytes, name, words) in cases {
         let packet = roce(&bytes);
         assert_eq!((packet.name(), summary(&packet, true).as_str()), (name, words));
     }
@@ -188,19 +162,4 @@ fn a_snap_length_leaves_what_was_recorded() {
         }
     }
     assert_eq!(roce(&whole).icrc(), Icrc::Ok);
-}
-
-#[test]
-fn any_changed_bit_spoils_the_icrc_unless_routers_may_change_it() {
-    let whole = ip(CLIENT, SERVER, &transport(0x04, 0x22, 5, &[], b"hello"));
-    for bit in 0..whole.len() * 8 {
-        let mut changed = whole.clone();
-        changed[bit / 8] ^= 1 << (bit % 8);
-        let Frame::Roce(packet) = Frame::decode(LinkType::IPV4, &changed) else { continue };
-        let variant = matches!(bit / 8, 1 | 8 | 10 | 11 | 26 | 27 | 32);
-        let lengths = matches!(bit / 8, 0 | 2 | 3 | 24 | 25);
-        if !lengths {
-            assert_eq!(packet.icrc() == Icrc::Ok, variant, "byte {}", bit / 8);
-        }
-    }
 }

@@ -16,58 +16,63 @@ fn capture(name: &str) -> Vec<u8> {
     std::fs::read(files::bundled(name)).unwrap()
 }
 
-fn parsed(run: &Run) -> Value {
-    serde_json::from_str(&run.json()).unwrap()
-}
-
 /// A capture of no lesson.
-fn own(file: &[u8]) -> Bundled {
-    Bundled(parsed(&play::run(file, "my", None).unwrap()))
+fn own(file: &[u8]) -> Played {
+    Played::of(&play::run(file, "my", None).unwrap())
 }
 
-/// A bundled run, read with its lesson.
-struct Bundled(Value);
+/// A run as the player has it.
+struct Played(Value);
 
-impl Bundled {
-    fn new(name: &str) -> Bundled {
-        let folder = name.split('-').next().unwrap();
-        let lesson = Lesson::read(&root().join("lessons").join(folder)).unwrap();
-        Bundled(parsed(&play::run(&capture(name), name, Some(&lesson)).unwrap()))
+impl Played {
+    fn of(run: &Run) -> Played {
+        Played(serde_json::from_str(&run.json()).unwrap())
+    }
+
+    /// A bundled run, or one like it, read with its lesson.
+    fn lesson(name: &str, file: &[u8]) -> Played {
+        let lesson = Lesson::read(&root().join("lessons").join(name.split('-').next().unwrap())).unwrap();
+        Played::of(&play::run(file, name, Some(&lesson)).unwrap())
+    }
+
+    fn bundled(name: &str) -> Played {
+        Played::lesson(name, &capture(name))
     }
 
     fn events(&self) -> &Vec<Value> {
         self.0["events"].as_array().unwrap()
     }
 
+    /// All changes of this kind, `qp` or `memory`, in their order.
+    fn changes(&self, kind: &'static str) -> impl Iterator<Item = &Value> {
+        self.events().iter().flat_map(move |event| event[kind].as_array().into_iter().flatten())
+    }
+
     /// The first event of this node with that in its text, or the first packet of a step.
     fn find(&self, node: &str, text: &str) -> &Value {
         let is_it = |event: &&Value| {
-            let name = self.0["nodes"][event["node"].as_u64().unwrap() as usize].as_str().unwrap();
+            let name = self.0["nodes"][number_of(&event["node"])].as_str().unwrap();
             let told = format!("{} {} {}", event["tag"].as_str().unwrap_or(""), event["text"], event["notes"]);
             name.starts_with(node) && told.contains(text)
         };
         self.events().iter().find(is_it).unwrap_or_else(|| panic!("{node} has no {text}"))
     }
 
-    /// The line of code that an event points to, with its file.
-    fn code(&self, event: &Value) -> (String, String, bool) {
-        let [file, line] = [0, 1].map(|i| event["code"][i].as_u64().unwrap() as usize);
-        let source = self.0["files"][file][1].as_str().unwrap();
-        let line = source.lines().nth(line - 1).unwrap().trim().to_owned();
-        (self.0["files"][file][0].as_str().unwrap().to_owned(), line, event["code"][2].as_bool().unwrap())
-    }
-
-    /// The region of a node that has this address, as the last event before and at `until` left it.
-    fn region(&self, node: usize, addr: &str) -> usize {
-        let all = self.events().iter().flat_map(|event| event["memory"].as_array().cloned().unwrap_or_default());
-        let is_it = |change: &Value| change["what"] == "region" && change["node"] == node && change["addr"] == addr;
-        all.into_iter().find(is_it).unwrap()["region"].as_u64().unwrap() as usize
+    /// The file and the line of code that an event points to, and whether just that line acts.
+    fn code(&self, event: &Value) -> (&str, &str, bool) {
+        let file = &self.0["files"][number_of(&event["code"][0])];
+        let line = file[1].as_str().unwrap().lines().nth(number_of(&event["code"][1]) - 1).unwrap();
+        (file[0].as_str().unwrap(), line.trim(), event["code"][2].as_bool().unwrap())
     }
 }
 
+fn number_of(value: &Value) -> usize {
+    value.as_u64().unwrap() as usize
+}
+
 /// The bytes that a change of memory takes from its packet.
-fn moved(event: &Value, change: &Value) -> Vec<u8> {
-    let [from, len] = ["from", "len"].map(|key| change[key].as_u64().unwrap() as usize);
+fn moved(event: &Value, change: usize) -> Vec<u8> {
+    let [from, len] = ["from", "len"].map(|key| number_of(&event["memory"][change][key]));
     let hex = &event["bytes"].as_str().unwrap()[from * 2..(from + len) * 2];
     (0..len).map(|i| u8::from_str_radix(&hex[i * 2..i * 2 + 2], 16).unwrap()).collect()
 }
@@ -97,15 +102,14 @@ fn log_lines_lead_to_the_line_that_acts() {
         ("opcode=RDMA_WRITE", "by_hand/memory.rs", 1, write),
         ("ibv_alloc_pd", "main.rs", 84, ""),
     ]);
-    let lesson = Lesson::read(&root().join("lessons/04_rdma_write")).unwrap();
-    let run = Bundled(parsed(&play::run(&file, "04_rdma_write", Some(&lesson)).unwrap()));
+    let run = Played::lesson("04_rdma_write", &file);
     let acts = |node, text| run.code(run.find(node, text));
-    let connect = "id.connect(&CONN_PARAM)?;".to_owned();
-    assert_eq!(acts("client", "rdma_connect responder"), ("client.rs".into(), connect.clone(), true));
-    assert_eq!(acts("client", "ConnectRequest"), ("client.rs".into(), connect, true), "the packet, too");
-    let begin = "let _stage = stage(\"teardown\");".to_owned();
-    assert_eq!(acts("server", "rdma_destroy_qp"), ("main.rs".into(), begin, false), "a drop has no caller");
-    assert_eq!(acts("client", "WR: wr_id=3 opcode=RDMA_WRITE"), ("memory.rs".into(), write.into(), true));
+    let connect = ("client.rs", "id.connect(&CONN_PARAM)?;", true);
+    assert_eq!(acts("client", "rdma_connect responder"), connect);
+    assert_eq!(acts("client", "ConnectRequest"), connect, "the packet, too");
+    let begin = ("main.rs", "let _stage = stage(\"teardown\");", false);
+    assert_eq!(acts("server", "rdma_destroy_qp"), begin, "a drop has no caller");
+    assert_eq!(acts("client", "WR: wr_id=3 opcode=RDMA_WRITE"), ("memory.rs", write, true));
     for nowhere in ["rdma_accept", "ibv_alloc_pd", "exit status 0"] {
         assert!(run.find("server", nowhere).get("code").is_none(), "{nowhere}");
     }
@@ -115,7 +119,7 @@ fn log_lines_lead_to_the_line_that_acts() {
 fn every_packet_of_every_lesson_has_the_code_that_caused_it() {
     for story in run::story::bundled().unwrap() {
         let name = story.file_name();
-        let run = Bundled::new(&name);
+        let run = Played::bundled(&name);
         for piece in files::read(&capture(&name)).unwrap() {
             let Piece::Line(Line { number, source: Some(source), .. }) = piece else { continue };
             let event = run.events().iter().find(|event| event["n"] == number);
@@ -136,112 +140,94 @@ fn every_packet_of_every_lesson_has_the_code_that_caused_it() {
 
 #[test]
 fn a_write_moves_bytes_from_memory_to_memory() {
-    let run = Bundled::new("04_rdma_write");
+    let run = Played::bundled("04_rdma_write");
     let write = run.find("client", "RDMA Write Only");
     assert!(write["notes"][0].as_str().unwrap().ends_with("The client writes into the server's memory"));
-    let ours = run.find("client", "our metadata")["text"].as_str().unwrap();
-    let theirs = run.find("server", "our metadata")["text"].as_str().unwrap();
-    let (source, target) = (value(ours, "addr").unwrap(), value(theirs, "addr").unwrap());
-    let changes = write["memory"].as_array().unwrap();
-    assert_eq!(changes.len(), 2);
-    for (change, region, read) in
-        [(&changes[0], run.region(0, source), true), (&changes[1], run.region(1, target), false)]
-    {
-        assert_eq!((change["region"].as_u64(), change["at"].as_u64()), (Some(region as u64), Some(0)));
-        assert_eq!(change["read"], read);
-        assert_eq!(moved(write, change), b"One side writes, and the other side's processor never knows.");
+    assert_eq!(write["memory"].as_array().unwrap().len(), 2);
+    for (place, node, read) in [(0, "client", true), (1, "server", false)] {
+        let metadata = run.find(node, "our metadata")["text"].as_str().unwrap();
+        let address = value(metadata, "addr").unwrap();
+        let is_it =
+            |change: &&Value| change["what"] == "region" && change["node"] == place && change["addr"] == address;
+        let (region, change) = (run.changes("memory").find(is_it).unwrap(), &write["memory"][place]);
+        assert_eq!((&change["region"], &change["at"], &change["read"]), (&region["region"], &0.into(), &read.into()));
+        assert_eq!(moved(write, place), b"One side writes, and the other side's processor never knows.");
+        // The SEND before it told that, and landed in the receive that was posted for it.
+        let send = run.find("server", "Send Only");
+        let posted = &run.find("client", "MR: addr")["memory"][0];
+        assert_ne!(send["memory"][1]["region"], posted["region"], "the first region is what will be written");
+        assert!(node == "client" || moved(send, 1)[..8] == number(metadata, "addr").unwrap().to_be_bytes());
     }
-    // The SEND before it lands in the receive that was posted for it.
-    let send = run.find("server", "Send Only");
-    let region = &send["memory"][1]["region"];
-    let posted = run.find("client", "MR: addr")["memory"][0].clone();
-    assert_ne!(*region, posted["region"], "the first region is what will be written");
-    assert_eq!(moved(send, &send["memory"][1])[..8], number(theirs, "addr").unwrap().to_be_bytes());
 }
 
 #[test]
 fn a_message_of_several_packets_fills_its_region_piece_by_piece() {
-    let run = Bundled::new("04_rdma_write-multi-packet");
-    let parts =
-        run.events().iter().filter(|event| event["tag"].as_str().is_some_and(|tag| tag.starts_with("RDMA Write ")));
-    let at: Vec<_> = parts
-        .map(|event| (event["memory"][1]["at"].as_u64().unwrap(), moved(event, &event["memory"][1]).len()))
-        .collect();
+    let run = Played::bundled("04_rdma_write-multi-packet");
+    let is_part = |event: &&Value| event["tag"].as_str().is_some_and(|tag| tag.starts_with("RDMA Write "));
+    let parts = run.events().iter().filter(is_part);
+    let at: Vec<_> = parts.map(|event| (number_of(&event["memory"][1]["at"]), moved(event, 1).len())).collect();
     assert_eq!(at, [(0, 1024), (1024, 1024), (2048, 452)]);
-    let run = Bundled::new("05_rdma_read");
+    let run = Played::bundled("05_rdma_read");
     let answer = run.find("server", "RDMA Read Response Only");
-    let [read, written] = [0, 1].map(|i| moved(answer, &answer["memory"][i]));
-    assert!(!read.is_empty() && read == written);
-    assert_eq!((&answer["memory"][0]["read"], &answer["memory"][1]["read"]), (&true.into(), &false.into()));
+    assert!(!moved(answer, 0).is_empty() && moved(answer, 0) == moved(answer, 1));
+    assert_eq!([0, 1].map(|place| &answer["memory"][place]["read"]), [true, false]);
 }
 
 #[test]
 fn a_write_with_a_wrong_key_changes_no_memory_and_atomics_do() {
-    let run = Bundled::new("08_handle_api-calls");
+    let run = Played::bundled("08_handle_api-calls");
     let refused = run.find("client", "Step 15");
-    let written = refused["memory"].as_array().cloned().unwrap_or_default();
-    assert!(written.iter().all(|change| change["read"] == true), "{written:?}");
-    let run = Bundled::new("09_parameter_server");
+    assert!(refused["memory"].as_array().into_iter().flatten().all(|change| change["read"] == true), "{refused}");
+    let run = Played::bundled("09_parameter_server");
     let answers = run.events().iter().filter(|event| event["tag"] == "Atomic Acknowledge");
-    let counter: Vec<_> = answers.take(3).map(|event| event["memory"][0]["hex"].as_str().unwrap().to_owned()).collect();
+    let counter: Vec<_> = answers.take(3).map(|event| event["memory"][0]["hex"].as_str().unwrap()).collect();
     assert_eq!(counter, ["8000000000000000", "0001000000000000", "8001000000000000"]);
 }
 
 #[test]
 fn states_of_queue_pairs_follow_the_log() {
-    let run = Bundled::new("04_rdma_write");
+    let run = Played::bundled("04_rdma_write");
     let states = |node: usize| {
-        let all = run.events().iter().flat_map(|event| event["qp"].as_array().cloned().unwrap_or_default());
-        let mut of: Vec<String> = all
-            .filter(|state| state["node"] == node)
-            .map(|state| state["state"].as_str().unwrap().to_owned())
-            .collect();
+        let of = run.changes("qp").filter(|state| state["node"] == node);
+        let mut of: Vec<_> = of.map(|state| state["state"].as_str().unwrap()).collect();
         of.dedup();
         of
     };
     // What the connection manager's messages tell stands between what the log tells.
     assert_eq!(states(0), ["INIT", "RTS", "left RTS", "ERR", ""]);
     assert_eq!(states(1), ["INIT", "RTR or RTS", "RTS", "left RTS", "ERR", ""]);
-    let run = Bundled::new("08_handle_api");
-    let rtr = run.find("client", "state=RTR");
-    assert_eq!((&rtr["qp"][0]["state"], &rtr["qp"][0]["implied"]), (&"RTR".into(), &false.into()));
+    let run = Played::bundled("08_handle_api");
+    let rtr = &run.find("client", "state=RTR")["qp"][0];
+    assert!(rtr["state"] == "RTR" && rtr["implied"] == false, "{rtr}");
 }
 
 #[test]
 fn fields_are_those_of_wire_show() {
-    let player = Bundled::new("04_rdma_write");
+    let player = Played::bundled("04_rdma_write");
     let file = capture("04_rdma_write");
     let mut reader = Reader::new(file.as_slice()).unwrap();
     while let Some(record) = reader.next().unwrap() {
         let Some(packet) = packet(record.data) else { continue };
         let event = player.events().iter().find(|event| event["n"] == record.number).unwrap();
-        let parts = parts(&record, &packet);
-        assert_eq!(event["parts"].as_array().unwrap().len(), parts.len());
-        for (shown, part) in event["parts"].as_array().unwrap().iter().zip(parts) {
+        let (shown, parts) = (event["parts"].as_array().unwrap(), parts(&record, &packet));
+        assert_eq!(shown.len(), parts.len());
+        for (shown, part) in shown.iter().zip(parts) {
             let layout = &player.0["layouts"][number_of(&shown[0])];
-            assert_eq!((&layout["title"], &layout["start"]), (&part.title.into(), &part.start.into()));
-            let about = shown[1].as_array().unwrap().chunks(2);
-            let about =
-                about.map(|pair| (number_of(&pair[0]), player.0["texts"][number_of(&pair[1])].as_str().unwrap()));
-            let about: BTreeMap<usize, &str> = about.collect();
+            assert!(layout["title"] == part.title && layout["start"] == part.start, "{layout}");
+            let about = shown[1].as_array().unwrap().chunks(2).map(|pair| [&pair[0], &pair[1]].map(number_of));
+            let about: BTreeMap<usize, usize> = about.map(|[place, text]| (place, text)).collect();
             for (place, value) in part.values.iter().enumerate() {
                 let field = &layout["fields"][place];
-                assert_eq!((&field[0], &field[1]), (&value.name.into(), &value.bit.into()));
-                let text = about.get(&place).copied().unwrap_or_default();
+                assert!(field[0] == value.name && field[1] == value.bit, "{field}");
+                let text = about.get(&place).map_or("", |text| player.0["texts"][*text].as_str().unwrap());
                 match field[3].as_str().unwrap() {
-                    "text" => {
-                        let told = (value.value.as_str(), value.meaning.as_str());
-                        assert_eq!(text.split_once('\t').unwrap_or_default(), told);
-                    }
+                    "text" if text.is_empty() => assert!(value.value.is_empty() && value.meaning.is_empty()),
+                    "text" => assert_eq!(text, format!("{}\t{}", value.value, value.meaning)),
                     way => assert_eq!((way == "hex", text), (value.value.starts_with("0x"), value.meaning.as_str())),
                 }
             }
         }
     }
-}
-
-fn number_of(value: &Value) -> usize {
-    value.as_u64().unwrap() as usize
 }
 
 fn line(node: &str, text: &str) -> Piece {
@@ -257,7 +243,7 @@ fn a_hostile_capture_cannot_write_into_the_page() {
     let frame = Piece::Frame(Recorded::of(vec![0; 60]).from(turned));
     let file = written([vec![frame, line(text, text)], said.to_vec()].concat());
     let run = play::run(&file, &format!("{text}{turned}"), None).unwrap();
-    assert_eq!(parsed(&run)["events"][0]["text"], text, "nothing is lost");
+    assert_eq!(Played::of(&run).events()[0]["text"], text, "nothing is lost");
     let page = |run: &Run| page::page(run, &page::ladder(&file));
     let written = page(&run);
     let scripts = (written.matches("<script").count(), written.matches("</script").count());
@@ -285,11 +271,11 @@ fn frames(comment: impl Fn(&Packet) -> Option<&'static str>) -> Vec<Piece> {
 fn captures_without_a_log_tell_what_their_packets_imply() {
     let own = own(&written(frames(|_| None)));
     assert_eq!((&own.0["title"], own.0["files"].as_array().unwrap().len()), (&"my".into(), 0));
-    let reply = own.find("server", "ConnectReply");
-    assert_eq!((&reply["qp"][0]["state"], &reply["qp"][0]["implied"]), (&"RTR or RTS".into(), &true.into()));
+    let reply = &own.find("server", "ConnectReply")["qp"][0];
+    assert!(reply["state"] == "RTR or RTS" && reply["implied"] == true, "{reply}");
     let write = own.find("client", "RDMA Write Only");
-    assert_eq!((&write["memory"][0]["what"], &write["memory"][0]["len"]), (&"region".into(), &60.into()));
-    assert_eq!(moved(write, &write["memory"][1]).len(), 60);
+    assert!(write["memory"][0]["what"] == "region" && write["memory"][0]["len"] == 60, "{write}");
+    assert_eq!(moved(write, 1).len(), 60);
 }
 
 #[test]
@@ -309,10 +295,8 @@ fn what_is_left_out_is_said() {
     assert!(left_out(&file[..file.len() - 5]).contains("the file ends inside"));
     assert!(own(&written([])).events().is_empty());
     assert!(play::run(b"no capture", "x", None).is_err());
-    let many = frames(|_| None)
-        .into_iter()
-        .cycle()
-        .filter(|piece| matches!(piece, Piece::Frame(frame) if packet(&frame.data).is_some()));
+    let is_packet = |piece: &Piece| matches!(piece, Piece::Frame(frame) if packet(&frame.data).is_some());
+    let many = frames(|_| None).into_iter().cycle().filter(is_packet);
     let many = own(&written(many.take(10_000)));
     assert_eq!(many.events().len(), 3000);
     let left_out = many.0["left_out"].as_str().unwrap();

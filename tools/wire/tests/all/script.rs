@@ -1,7 +1,10 @@
 //! What two programs ask for, and everything that may differ between two recordings of it: [`encode`] makes a capture of
 //! requests, which a comparison must notice, and a [`World`], which it must not.
 
-use crate::frames::{self, aeth, atomic_eth, reth, Ends};
+use crate::frames::{aeth, atomic_eth, ethernet, ip, reth, transport, Ends};
+use roce::field::Header;
+use roce::opcode::Operation::{self, *};
+use roce::opcode::{Opcode, Part, Service, TABLE};
 use std::iter::repeat;
 
 pub const CLIENT: usize = 0;
@@ -128,33 +131,29 @@ impl Encoder<'_> {
         let lost = packets.len() / 2;
         let mut frames = match weather {
             Weather::NotReady(times) if request.work == Work::Send => {
-                let refused = [packets[0].clone(), self.answer(request, first, 0x2c)];
-                [vec![refused.to_vec(); times].concat(), packets.clone()].concat()
+                let refused = [packets[..1].to_vec(), self.answer(request, first, 0x2c)].concat();
+                [vec![refused; times].concat(), packets.clone()].concat()
             }
             Weather::PacketLost if lost > 0 => {
                 // Whether somebody misses it depends on whether another one comes after it.
-                let nak = (packets.len() > lost + 1).then(|| self.answer(request, first + lost as u32, 0x60));
-                let nak: Vec<_> = nak.into_iter().collect();
+                let is_missed = packets.len() > lost + 1;
+                let nak = if is_missed { self.answer(request, first + lost as u32, 0x60) } else { Vec::new() };
                 [&packets[..lost], &packets[lost + 1..], &nak, &packets[lost..]].concat()
             }
             Weather::AckLost => [&packets[..], &packets].concat(),
             _ => packets.clone(),
         };
-        let (mut last, mut answer) = (first + packets.len() as u32 - 1, Vec::new());
-        match request.work {
-            _ if request.refused != 0 => answer.push(self.answer(request, last, request.refused)),
+        let mut last = first + packets.len() as u32 - 1;
+        frames.extend(match request.work {
+            _ if request.refused != 0 => self.answer(request, last, request.refused),
             Work::Read => {
-                answer = self.responses(request, first, weather);
                 last = first + request.length.div_ceil(self.mtu()).max(1) as u32 - 1;
+                self.responses(request, first, weather)
             }
-            Work::FetchAdd => {
-                let headers = [aeth(0x1f, 1), vec![0; 8]].concat();
-                answer.push(self.packet(1 - request.from, 0x12, last, &headers, &[], false));
-            }
-            _ if due => answer.push(self.answer(request, last, 0x1f)),
-            _ => {}
-        }
-        frames.extend(answer);
+            Work::FetchAdd => self.message(1 - request.from, AtomicAcknowledge, last, &[], request, 0x1f),
+            _ if due => self.answer(request, last, 0x1f),
+            _ => Vec::new(),
+        });
         self.next[request.from] = (last + 1) & 0xff_ffff;
         frames
     }
@@ -167,8 +166,7 @@ impl Encoder<'_> {
     fn responses(&self, request: &Request, first: u32, weather: Weather) -> Frames {
         let respond = |at: usize| {
             let data = vec![7; request.length - at * self.mtu()];
-            let headers = |first, last| if first || last { aeth(0x1f, 1) } else { Vec::new() };
-            self.cut(1 - request.from, [0x0d, 0x0e, 0x0f, 0x10], first + at as u32, &data, false, headers)
+            self.message(1 - request.from, ReadResponse, first + at as u32, &data, request, 0x1f)
         };
         let (mut all, half) = (respond(0), request.length.div_ceil(self.mtu()) / 2);
         if weather == Weather::ResponseLost && half > 0 {
@@ -182,56 +180,57 @@ impl Encoder<'_> {
     }
 
     /// An ACK or NAK for a request.
-    fn answer(&self, request: &Request, psn: u32, syndrome: u8) -> Vec<u8> {
-        self.packet(1 - request.from, 0x11, psn, &aeth(syndrome, 1), &[], false)
+    fn answer(&self, request: &Request, psn: u32, syndrome: u8) -> Frames {
+        self.message(1 - request.from, Acknowledge, psn, &[], request, syndrome)
     }
 
     /// The packets of a request.
     fn packets(&self, request: &Request, psn: u32) -> Frames {
-        let Request { from, work, length, immediate, solicited, .. } = *request;
-        let (start, key) = self.place(1 - from, request.buffer);
-        let (va, key) = (start + request.offset, key + u32::from(request.wrong_key) * 0x77);
-        let remote = reth(va, key, length as u32);
-        let (opcodes, start, payload) = match work {
-            Work::Send => ([0x00, 0x01, 0x02, 0x04], Vec::new(), request.bytes.clone()),
-            Work::Write => ([0x06, 0x07, 0x08, 0x0a], remote, vec![7; length]),
-            Work::Read => return vec![self.packet(from, 0x0c, psn, &remote, &[], solicited)],
-            Work::FetchAdd => {
-                return vec![self.packet(from, 0x14, psn, &atomic_eth(va, key, request.add, 0), &[], solicited)]
-            }
+        let (operation, payload) = match request.work {
+            Work::Send => (Send, request.bytes.clone()),
+            Work::Write => (Write, vec![7; request.length]),
+            Work::Read => (ReadRequest, Vec::new()),
+            Work::FetchAdd => (FetchAdd, Vec::new()),
         };
-        let end: Vec<u8> = immediate.iter().flat_map(|data| data.to_be_bytes()).collect();
-        let opcodes =
-            [opcodes[0], opcodes[1]].into_iter().chain([2, 3].map(|i| opcodes[i] + u8::from(!end.is_empty())));
-        let opcodes: Vec<u8> = opcodes.collect();
-        self.cut(from, opcodes.try_into().unwrap(), psn, &payload, solicited, |first, last| {
-            [if first { &start[..] } else { &[] }, if last { &end } else { &[] }].concat()
-        })
+        self.message(request.from, operation, psn, &payload, request, 0)
     }
 
-    /// A message cut by the MTU: the operation codes of First, Middle, Last and Only, and the headers of each.
-    fn cut(
-        &self,
-        from: usize,
-        opcodes: [u8; 4],
-        psn: u32,
-        payload: &[u8],
-        solicited: bool,
-        headers: impl Fn(bool, bool) -> Vec<u8>,
-    ) -> Frames {
+    /// A request's message or an answer to it, cut by the MTU.
+    fn message(&self, from: usize, operation: Operation, psn: u32, payload: &[u8], of: &Request, say: u8) -> Frames {
+        let (start, key) = self.place(1 - of.from, of.buffer);
+        let (va, key) = (start + of.offset, key + u32::from(of.wrong_key) * 0x77);
         let count = payload.len().div_ceil(self.mtu()).max(1);
         let packet = |i: usize| {
-            let (first, last) = (i == 0, i + 1 == count);
-            let opcode = opcodes[usize::from(!first) + usize::from(last && !first) + usize::from(first && last) * 3];
+            let part = match (i == 0, i + 1 == count) {
+                (true, true) => Part::Only,
+                (true, false) => Part::First,
+                (false, true) => Part::Last,
+                (false, false) => Part::Middle,
+            };
+            let (is_own, ends) = (from == of.from, matches!(part, Part::Only | Part::Last));
+            let immediate = of.immediate.filter(|_| is_own && ends && matches!(operation, Send | Write));
+            let row = row(operation, part, immediate.is_some());
+            let header = |header: &&Header| match header.name {
+                "RETH" => reth(va, key, of.length as u32),
+                "AtomicETH" => atomic_eth(va, key, of.add, 0),
+                "ImmDt" => immediate.unwrap_or_default().to_be_bytes().to_vec(),
+                "AETH" => aeth(say, 1),
+                _ => vec![0; header.length],
+            };
+            let headers: Vec<u8> = row.headers.iter().flat_map(header).collect();
             let bytes = &payload[i * self.mtu()..payload.len().min((i + 1) * self.mtu())];
-            self.packet(from, opcode, psn + i as u32, &headers(first, last), bytes, solicited && last)
+            let Ends { addresses, qps, .. } = &self.world.ends;
+            let mut bytes = transport(row.code, qps[1 - from], (psn + i as u32) & 0xff_ffff, &headers, bytes);
+            bytes[1] |= u8::from(of.solicited && is_own && ends) << 7;
+            ethernet(&ip(addresses[from], addresses[1 - from], &bytes))
         };
         (0..count).map(packet).collect()
     }
+}
 
-    fn packet(&self, from: usize, opcode: u8, psn: u32, headers: &[u8], payload: &[u8], solicited: bool) -> Vec<u8> {
-        let mut bytes = frames::transport(opcode, self.world.ends.qps[1 - from], psn & 0xff_ffff, headers, payload);
-        bytes[1] |= u8::from(solicited) << 7;
-        frames::ethernet(&frames::ip(self.world.ends.addresses[from], self.world.ends.addresses[1 - from], &bytes))
-    }
+/// The operation code of a part of a message.
+fn row(operation: Operation, part: Part, has_immediate: bool) -> &'static Opcode {
+    let has = |row: &Opcode| row.headers.iter().any(|header| header.name == "ImmDt");
+    let mut of_rc = TABLE.iter().filter(|row| (row.service, row.operation, row.part) == (Service::Rc, operation, part));
+    of_rc.find(|row| has(row) == has_immediate).unwrap()
 }

@@ -1,6 +1,7 @@
 //! The stories are true: of the sources, and of the bundled captures with their log lines. Each check is shown to fail on
 //! an error planted on purpose.
 
+use crate::edit::{Frames, CM};
 use crate::files::{self, bundled, frames, packet, root, written, Piece, Recorded};
 use run::story::{self, proof, Act, Story};
 use std::collections::BTreeSet;
@@ -91,81 +92,62 @@ fn a_stage_or_call_that_does_not_exist_is_found() {
     assert_eq!(source_problems(&miscalled, &lesson), ["neither the lesson nor common calls ibv_post"]);
 }
 
-/// The frames of a capture, changed, in a new capture.
-fn edited(capture: &[u8], edit: impl FnOnce(&mut Vec<Vec<u8>>)) -> Vec<u8> {
-    let mut all = frames(capture).into_iter().map(|frame| frame.data).collect();
-    edit(&mut all);
-    files::capture(all)
-}
-
 /// The steps of a capture's packets, or the first packet that has none.
-fn steps(story: &Story, capture: &[u8]) -> Result<Vec<usize>, String> {
-    let (mut follow, frames) = (story.follow(), frames(capture));
-    let packets = (1..).zip(&frames).filter_map(|(number, frame)| Some((number, packet(&frame.data)?)));
+fn steps(story: &str, capture: &Frames) -> Result<Vec<usize>, String> {
+    let story = story::named(story).unwrap();
+    let mut follow = story.follow();
+    let packets = (1..).zip(&capture.0).filter_map(|(number, frame)| Some((number, packet(&frame.data)?)));
     let step = packets.map(|(number, packet)| Ok(follow.packet(number, &packet).map_err(|e| e.to_string())?.number));
     step.collect()
 }
 
-/// Where the frames with this name are, counted from 0.
-fn frames_named(frames: &[Vec<u8>], name: &str) -> Vec<usize> {
-    let fits = |frame: &Vec<u8>| packet(frame).is_some_and(|packet| packet.name() == name);
-    (0..).zip(frames).filter(|(_, frame)| fits(frame)).map(|(at, _)| at).collect()
-}
-
-/// Where a CM message has its sender's number for the connection: behind Ethernet, IPv4, UDP, BTH, DETH and MAD header.
-const CM_LOCAL_ID: usize = 14 + 20 + 8 + 12 + 8 + 24;
-
 #[test]
 fn another_mtu_fewer_acks_and_repetitions_keep_their_steps() {
-    let story = story::named("04").unwrap();
-    let one_packet = recording(&story);
-    assert_eq!(steps(&story, &one_packet).unwrap(), [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]);
-    let three_packets = recording(&story::named("04-multi-packet").unwrap());
-    assert_eq!(steps(&story, &three_packets).unwrap(), [1, 2, 3, 4, 5, 6, 7, 8, 8, 8, 9, 10, 11]);
-
-    let fewer_acks = edited(&one_packet, |frames| {
-        frames.remove(frames_named(frames, "RC Acknowledge")[0]);
-    });
-    assert_eq!(steps(&story, &fewer_acks).unwrap(), [1, 2, 3, 4, 6, 7, 8, 9, 10, 11]);
-    let repeated = edited(&three_packets, |frames| {
-        let (first, last) =
-            (frames_named(frames, "RC RDMA Write First")[0], frames_named(frames, "RC RDMA Write Last")[0]);
-        let again = frames[first..=last].to_vec();
-        frames.splice(last + 1..last + 1, again);
-        frames.insert(1, frames[frames_named(frames, "ConnectRequest")[0]].clone());
-    });
-    assert_eq!(steps(&story, &repeated).unwrap(), [1, 1, 2, 3, 4, 5, 6, 7, 8, 8, 8, 8, 8, 8, 9, 10, 11]);
-    let two_clients = edited(&one_packet, |frames| {
-        let mut second = frames.clone();
-        // The client's number for the connection, its own in its messages and the peer's in the server's.
-        for name in ["ConnectRequest", "ReadyToUse", "DisconnectRequest"] {
-            second[frames_named(frames, name)[0]][CM_LOCAL_ID] ^= 1;
-        }
-        for name in ["ConnectReply", "DisconnectReply"] {
-            second[frames_named(frames, name)[0]][CM_LOCAL_ID + 4] ^= 1;
-        }
-        frames.extend(second);
-    });
-    assert_eq!(steps(&story, &two_clients).unwrap(), [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11].repeat(2));
+    let one_packet = Frames::bundled("04_rdma_write");
+    assert_eq!(steps("04", &one_packet).unwrap(), [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]);
+    let three_packets = Frames::bundled("04_rdma_write-multi-packet");
+    assert_eq!(steps("04", &three_packets).unwrap(), [1, 2, 3, 4, 5, 6, 7, 8, 8, 8, 9, 10, 11]);
+    let fewer_acks = one_packet.clone().without("RC Acknowledge");
+    assert_eq!(steps("04", &fewer_acks).unwrap(), [1, 2, 3, 4, 6, 7, 8, 9, 10, 11]);
+    let [first, middle, last] = ["First", "Middle", "Last"].map(|part| format!("RC RDMA Write {part}"));
+    let again = [&first, &middle, &last].map(|name| three_packets.copy(name)).to_vec();
+    let behind = three_packets.find(&last) + 1;
+    let repeated = three_packets.insert(behind, again).again("ConnectRequest", 1);
+    assert_eq!(steps("04", &repeated).unwrap(), [1, 1, 2, 3, 4, 5, 6, 7, 8, 8, 8, 8, 8, 8, 9, 10, 11]);
+    // The client's number for the connection is its own in its messages, and the peer's in the server's.
+    let numbers = [
+        ("ConnectRequest", 0),
+        ("ReadyToUse", 0),
+        ("DisconnectRequest", 0),
+        ("ConnectReply", 4),
+        ("DisconnectReply", 4),
+    ];
+    let second = numbers.into_iter().fold(one_packet.clone(), |second, (name, at)| second.flip(name, CM + at, 1));
+    let two_clients = Frames([one_packet.0, second.0].concat());
+    assert_eq!(steps("04", &two_clients).unwrap(), [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11].repeat(2));
 }
 
 #[test]
 fn a_packet_of_another_story_is_named_with_what_was_expected() {
-    let told = |name: &str, of: &str| steps(&story::named(name).unwrap(), &recording(&story::named(of).unwrap()));
-    let wrong = told("03", "04").unwrap_err();
-    assert!(
-        wrong.contains(
-            "the client's RC RDMA Write Only is not part of the story; expected no more of this side after step 4"
+    let write = Frames::bundled("04_rdma_write");
+    let late = Frames(write.0[write.find("ConnectReply") + 1..].to_vec());
+    for (story, capture, told) in [
+        (
+            "03",
+            write,
+            "the client's RC RDMA Write Only is not part of the story; expected no more of this side after step 4",
         ),
-        "{wrong}"
-    );
-    let wrong = told("06", "06-read").unwrap_err();
-    assert!(wrong.contains("RDMA Read Request is not part of the story; expected RC RDMA Write (step "), "{wrong}");
-    let wrong = told("02", "01").unwrap_err();
-    assert!(wrong.contains(": the server's ConnectReject is not part"), "{wrong}");
-    let capture = recording(&story::named("04").unwrap());
-    let late = edited(&capture, |frames| drop(frames.drain(..=frames_named(frames, "ConnectReply")[0])));
-    assert!(steps(&story::named("04").unwrap(), &late).unwrap_err().contains("expected a ConnectRequest first"));
+        (
+            "06",
+            Frames::bundled("06_send_recv_state_machine-read"),
+            "RDMA Read Request is not part of the story; expected RC RDMA Write (step ",
+        ),
+        ("02", Frames::bundled("01_cm_listen"), ": the server's ConnectReject is not part"),
+        ("04", late, "expected a ConnectRequest first"),
+    ] {
+        let error = steps(story, &capture).unwrap_err();
+        assert!(error.contains(told), "{error}");
+    }
 }
 
 /// The problems of lesson 04's recording after a change.

@@ -6,6 +6,7 @@ use super::page;
 use super::sources::Sources;
 use anyhow::{Context, Result};
 use course::page::{Page, OUTCOME};
+use run::files::read;
 
 /// How the links of a change's page begin, and what they are on a page in docs/.
 const LINKS: [(&str, &str); 2] = [("](../../../docs/", "]("), ("](../../../", "](../")];
@@ -29,7 +30,7 @@ pub fn with_run(sources: &Sources, lesson: &str, name: &str) -> Result<Vec<Strin
     lines.extend([format!("<details><summary>{OUTCOME}</summary>"), String::new()]);
     lines.extend(of_docs(&page.part(OUTCOME)?.prose()).lines().map(String::from));
     // What does not compile has no run.
-    if let Ok(run) = sources.text(&recorded(lesson, name)) {
+    if let Ok(run) = read(recorded(lesson, name)) {
         lines.push(String::new());
         lines.extend(Recorded::parse(&run).html(|_| true));
     }
@@ -51,7 +52,7 @@ pub fn recorded(lesson: &str, name: &str) -> String {
 
 fn load(sources: &Sources, lesson: &str, name: &str) -> Result<Page> {
     let path = sources.change(lesson, name)?;
-    Page::parse(&sources.text(&path)?).context(path)
+    Page::parse(&read(&path)?).context(path)
 }
 
 fn of_docs(text: &str) -> String {

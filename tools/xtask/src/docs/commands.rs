@@ -3,25 +3,27 @@
 use super::excerpts;
 use super::page::{Page, Wrong};
 use super::sources::Sources;
+use run::files::read;
+use std::path::Path;
 
 /// Folders whose files commands name.
 const FOLDERS: [&str; 6] = ["captures/", "common/", "docs/", "lessons/", "tools/", ".ci/"];
 
 /// Files, make targets and frames that commands name and that do not exist.
 pub fn problems(page: &Page, sources: &Sources) -> Wrong {
-    let make = sources.text("Makefile").unwrap_or_default();
+    let make = read("Makefile").unwrap_or_default();
     let mut wrong = Wrong::new();
     for (at, command) in page.code() {
         let words: Vec<&str> =
             command.split_whitespace().map(|word| word.trim_end_matches([':', ';', ',', ')', '.'])).collect();
         let after = |name| words.get(words.iter().position(|word| *word == name)? + 1);
         let file = words.iter().find(|word| FOLDERS.iter().any(|folder| word.starts_with(folder)));
-        let missing = file.filter(|file| !file.contains(['N', '*', '{', '…']) && !sources.path(file).exists());
+        let missing = file.filter(|file| !file.contains(['N', '*', '{', '…']) && !Path::new(file).exists());
         wrong.extend(missing.map(|file| (at, format!("there is no {file}"))));
         let target = after("make").filter(|target| !is_target(target, &make, sources));
         wrong.extend(target.map(|target| (at, format!("the Makefile has no target {target}"))));
         let frame = file.zip(after("--packet").filter(|frame| **frame != "N"));
-        let missing = frame.and_then(|(capture, frame)| excerpts::packet(sources, capture, frame).err());
+        let missing = frame.and_then(|(capture, frame)| excerpts::packet(capture, frame).err());
         wrong.extend(missing.map(|error| (at, format!("{error:#}"))));
     }
     wrong

@@ -18,7 +18,6 @@ const BUDGET: [(&str, usize, &str); 6] = [
     ("07", 90, "who hangs up is agreed on with the mode; hanging up is a stage of its own that either side may begin"),
 ];
 
-/// The difference between the sources of two lessons.
 struct Diff {
     lines: Vec<String>,
     added: usize,
@@ -31,7 +30,7 @@ pub fn problems(sources: &Sources) -> Result<Vec<String>> {
     for (number, most, _) in BUDGET {
         let at = sources.lessons.iter().position(|lesson| lesson.number() == number);
         let Some([old, new]) = at.and_then(|at| sources.lessons.get(at.checked_sub(1)?..=at)) else { continue };
-        let Diff { removed, .. } = diff(sources, old, new)?;
+        let Diff { removed, .. } = diff(old, new)?;
         if removed > most {
             problems.push(format!(
                 "lessons/{}: takes away {removed} lines of {old}, and may take {most}. Write lesson {old} so that this one \
@@ -48,12 +47,12 @@ pub fn problems(sources: &Sources) -> Result<Vec<String>> {
 pub fn counted(sources: &Sources, old: &str, new: &str) -> Result<Vec<String>> {
     let (from, to) = (sources.find(old)?, sources.find(new)?);
     let command = format!("`diff -urN lessons/{}/src lessons/{}/src`", from.name, to.name);
-    Ok(vec![format!("{}.", diff(sources, from, to)?.size(old, new)), command])
+    Ok(vec![format!("{}.", diff(from, to)?.size(old, new)), command])
 }
 
 /// The difference as a folded part of a page of the book.
 pub fn folded(sources: &Sources, old: &str, new: &str) -> Result<Vec<String>> {
-    let diff = diff(sources, sources.find(old)?, sources.find(new)?)?;
+    let diff = diff(sources.find(old)?, sources.find(new)?)?;
     // The sources' own documentation has fenced blocks.
     let fence = if diff.lines.iter().any(|line| line.contains("```")) { "````" } else { "```" };
     let summary = format!("<summary>{}</summary>", diff.size(old, new));
@@ -67,9 +66,9 @@ impl Diff {
     }
 }
 
-fn diff(sources: &Sources, old: &Lesson, new: &Lesson) -> Result<Diff> {
+fn diff(old: &Lesson, new: &Lesson) -> Result<Diff> {
     let mut diff = Command::new("diff");
-    diff.current_dir(sources.path("lessons")).env("TZ", "UTC").arg("-urN");
+    diff.current_dir("lessons").env("TZ", "UTC").arg("-urN");
     diff.args([old, new].map(|lesson| format!("{}/src", lesson.name)));
     let output = diff.output().context("cannot run diff; install the package diffutils")?;
     // Status 1 only says that the files differ.

@@ -1,9 +1,10 @@
 //! Excerpts that a mark describes so completely that they can be written anew: a piece of a log, of a ladder, or of a packet
 //! byte by byte, and which part of a run a picture shows.
 
-use super::sources::Sources;
+use super::sources::{lines, rows};
 use anyhow::{ensure, Context, Result};
 use run::capture::Reader;
+use run::files::bytes;
 use run::look::Style;
 use run::row;
 use std::ops::RangeInclusive;
@@ -11,15 +12,15 @@ use wire::show;
 
 /// The numbers in the capture of a part of a run, `FROM..TO`. Each end is a step of the story, as `step8`, or a stage of one
 /// side, as `client:write`: from its first line or packet, or to its last; `step8@2` is the second.
-pub fn part(sources: &Sources, capture: &str, range: &str) -> Result<RangeInclusive<u64>> {
+pub fn part(capture: &str, range: &str) -> Result<RangeInclusive<u64>> {
     let (from, to) = range.split_once("..").context("a range is FROM..TO, as step4..step5 or client:write..step9")?;
     let numbers = |end: &str| -> Result<Vec<u64>> {
         let (end, nth) = end.split_once('@').map_or((end, None), |(end, nth)| (end, Some(nth)));
         let mut found: Vec<u64> = match end.split_once(':') {
             Some((node, stage)) => {
-                staged(sources, capture, node)?.filter_map(|(number, at, _)| (at == stage).then_some(number)).collect()
+                staged(capture, node)?.filter_map(|(number, at, _)| (at == stage).then_some(number)).collect()
             }
-            None => sources.rows(capture)?.iter().filter(|row| is_step(row, end)).map(|row| row.frame).collect(),
+            None => rows(capture)?.iter().filter(|row| is_step(row, end)).map(|row| row.frame).collect(),
         };
         if let Some(nth) = nth {
             let nth: usize = nth.parse().ok().filter(|nth| *nth > 0).context("a number from 1 on stands behind @")?;
@@ -40,9 +41,9 @@ pub fn is_step(row: &row::Row, word: &str) -> bool {
 
 /// One node's lines: number, stage and text without the time of day. What a program prints itself has no stage: it belongs to
 /// that of the line above.
-fn staged(sources: &Sources, capture: &str, node: &str) -> Result<impl Iterator<Item = (u64, String, String)>> {
+fn staged(capture: &str, node: &str) -> Result<impl Iterator<Item = (u64, String, String)>> {
     let mut current = String::new();
-    Ok(sources.lines(capture, node)?.into_iter().map(move |line| {
+    Ok(lines(capture, node)?.into_iter().map(move |line| {
         let text = match line.stage() {
             Some(stage) => {
                 stage.clone_into(&mut current);
@@ -55,17 +56,17 @@ fn staged(sources: &Sources, capture: &str, node: &str) -> Result<impl Iterator<
 }
 
 /// What one node logs in some of its stages, with what the program prints in between.
-pub fn log(sources: &Sources, name: &str, node: &str, stages: &[&str]) -> Result<Vec<String>> {
+pub fn log(name: &str, node: &str, stages: &[&str]) -> Result<Vec<String>> {
     let capture = format!("captures/{name}.pcapng");
-    let of_stages = staged(sources, &capture, node)?.filter(|(_, at, _)| stages.contains(&at.as_str()));
+    let of_stages = staged(&capture, node)?.filter(|(_, at, _)| stages.contains(&at.as_str()));
     let lines: Vec<String> = of_stages.map(|(_, _, text)| text).collect();
     ensure!(!lines.is_empty(), "{capture} has no stage {} of the {node}", stages.join(" or "));
     Ok(lines)
 }
 
 /// The lines of `wire show` for some steps: `step6-step9`, or `step4`.
-pub fn ladder(sources: &Sources, capture: &str, steps: &str) -> Result<Vec<String>> {
-    let bytes = sources.bytes(capture)?;
+pub fn ladder(capture: &str, steps: &str) -> Result<Vec<String>> {
+    let bytes = bytes(capture)?;
     let open = || Reader::new(bytes.as_slice());
     let mut text = Vec::new();
     show::ladder::write(
@@ -75,7 +76,7 @@ pub fn ladder(sources: &Sources, capture: &str, steps: &str) -> Result<Vec<Strin
         &mut text,
     )?;
     let (from, to) = steps.split_once('-').unwrap_or((steps, steps));
-    let part = part(sources, capture, &format!("{from}..{to}"))?;
+    let part = part(capture, &format!("{from}..{to}"))?;
     let text = String::from_utf8(text)?;
     let wanted = |line: &&str| {
         let number = line.split_whitespace().next().and_then(|word| word.parse().ok());
@@ -86,8 +87,8 @@ pub fn ladder(sources: &Sources, capture: &str, steps: &str) -> Result<Vec<Strin
 }
 
 /// All that `wire show --packet` says of a frame, or of a step's first packet.
-pub fn packet(sources: &Sources, capture: &str, which: &str) -> Result<String> {
-    shown(&sources.bytes(capture)?, which.parse().map_err(anyhow::Error::msg)?)
+pub fn packet(capture: &str, which: &str) -> Result<String> {
+    shown(&bytes(capture)?, which.parse().map_err(anyhow::Error::msg)?)
 }
 
 /// The same, of a capture that is read already.
@@ -98,13 +99,13 @@ pub fn shown(capture: &[u8], which: show::bytes::Which) -> Result<String> {
 }
 
 /// Some sections of `wire show --packet`: a section begins with its name, and an empty line ends it.
-pub fn bytes(sources: &Sources, capture: &str, which: &str, sections: &[&str]) -> Result<Vec<String>> {
-    let text = packet(sources, capture, which)?;
+pub fn sections(capture: &str, which: &str, names: &[&str]) -> Result<Vec<String>> {
+    let text = packet(capture, which)?;
     let section = |name: &&str| {
         let named = |section: &&str| section.strip_prefix(*name).is_some_and(|rest| rest.starts_with([' ', ',']));
         let section = text.split("\n\n").find(named).map(|section| section.trim_end_matches('\n'));
         section.with_context(|| format!("{which} of {capture} has no section {name}"))
     };
-    let sections: Vec<&str> = sections.iter().map(section).collect::<Result<_>>()?;
+    let sections: Vec<&str> = names.iter().map(section).collect::<Result<_>>()?;
     Ok(sections.join("\n\n").lines().map(|line| line.trim_end().to_string()).collect())
 }

@@ -1,9 +1,9 @@
 //! Display filters that the pages recommend: tshark must accept each of them, and it must find packets.
 
 use super::page::Page;
-use super::sources::Sources;
-use crate::output;
+use super::sources::files;
 use anyhow::{Context, Result};
+use run::files::{bytes, output};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::process::Command;
@@ -13,14 +13,14 @@ use tempfile::NamedTempFile;
 const MAY_FIND_NOTHING: &str = "infiniband.aeth.syndrome";
 
 /// Filters that tshark refuses, or that find no packet in any of the bundled captures.
-pub fn problems(pages: &[Page], sources: &Sources) -> Result<Vec<String>> {
+pub fn problems(pages: &[Page]) -> Result<Vec<String>> {
     let mut places: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for page in pages {
         for (line, filter) in filters(page) {
             places.entry(filter).or_default().push(page.place(line));
         }
     }
-    let wrong = wrong(places.keys().map(String::as_str).collect(), sources).context("no filter was tried")?;
+    let wrong = wrong(places.keys().map(String::as_str).collect()).context("no filter was tried")?;
     let named = |(filter, what): &(String, String)| {
         places[filter].iter().map(|place| format!("{place}: {what}")).collect::<Vec<_>>()
     };
@@ -58,11 +58,11 @@ fn filters(page: &Page) -> BTreeSet<(usize, String)> {
 }
 
 /// The filters that are no good, each with the reason. All are tried at once, because starting tshark takes the most time.
-fn wrong(mut filters: Vec<&str>, sources: &Sources) -> Result<Vec<(String, String)>> {
+fn wrong(mut filters: Vec<&str>) -> Result<Vec<(String, String)>> {
     // pcapng files can be put one after the other.
     let mut captures = NamedTempFile::new()?;
-    for path in sources.files("captures", ".pcapng")? {
-        captures.write_all(&sources.bytes(&path)?)?;
+    for path in files("captures", ".pcapng")? {
+        captures.write_all(&bytes(&path)?)?;
     }
     let mut wrong = Vec::new();
     loop {

@@ -2,8 +2,8 @@
 
 use super::page::{Page, Wrong};
 use super::sources::Sources;
-use crate::output;
 use anyhow::{Context, Result};
+use run::files::output;
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::ops::Range;
@@ -35,7 +35,6 @@ impl Headers {
         places.any(|(at, found)| !self.0[..at].ends_with(is_word) && !self.0[at + found.len()..].starts_with(is_word))
     }
 
-    /// All names in the headers.
     pub fn names(&self) -> BTreeSet<&str> {
         self.0.split(|c| !is_word(c)).filter(|word| !word.is_empty()).collect()
     }
@@ -71,7 +70,6 @@ pub fn problems(page: &Page, sources: &Sources) -> Wrong {
     page.prototypes().into_iter().flat_map(of_block).collect()
 }
 
-/// Whether a character can be part of a name.
 pub fn is_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }

@@ -2,10 +2,9 @@
 //! long as the page is wide: drawn with characters they are a hundred columns.
 
 use super::changes;
-use super::sources::Sources;
 use anyhow::{ensure, Result};
+use run::files::read;
 
-/// A recorded run.
 pub struct Recorded {
     /// The lines that name the lanes.
     head: Vec<String>,
@@ -20,9 +19,9 @@ pub struct Row {
 }
 
 impl Recorded {
-    pub fn load(sources: &Sources, lesson: &str, name: &str) -> Result<Self> {
+    pub fn load(lesson: &str, name: &str) -> Result<Self> {
         let path = changes::recorded(lesson, name);
-        let run = Self::parse(&sources.text(&path)?);
+        let run = Self::parse(&read(&path)?);
         ensure!(!run.rows.is_empty(), "{path} has no packet and no line");
         Ok(run)
     }

@@ -1,16 +1,18 @@
 //! The lists of lessons and of their captures, which are the same everywhere.
 
 use super::page;
-use super::sources::{Lesson, Sources};
+use super::sources::{rows, Lesson, Sources};
 use anyhow::Result;
-use run::story::{self, Story, MAIN};
+use run::files::read;
+use run::story::{self, Step, Story, MAIN};
+use std::path::Path;
 
 /// Lessons that have no row, page, capture or story. The Makefile and cargo find their folders themselves.
 pub fn problems(sources: &Sources) -> Result<Vec<String>> {
-    let (readme, stories) = (sources.text("README.md")?, story::bundled()?);
+    let (readme, stories) = (read("README.md")?, story::bundled()?);
     let mut problems = Vec::new();
     for Lesson { name, .. } in &sources.lessons {
-        let exists = |path: String| sources.path(&path).exists();
+        let exists = |path: String| Path::new(&path).exists();
         let lists = [
             ("README.md", readme.contains(&format!("](lessons/{name}/"))),
             ("docs", exists(format!("docs/{name}.md"))),
@@ -36,8 +38,14 @@ pub fn table(sources: &Sources) -> Result<Vec<String>> {
     Ok(page::table(&["lesson", "shows", "captures"], sources.lessons.iter().map(row)))
 }
 
+/// What happens in a story, and which packets that puts on the wire.
+pub fn steps(name: &str) -> Result<Vec<String>> {
+    let row = |step: Step| [step.number.to_string(), step.packets.trim_start_matches("RC ").to_owned(), step.title];
+    Ok(page::table(&["step", "packets", "what happens"], story::named(name)?.steps.into_iter().map(row)))
+}
+
 /// The table of captures, for the page beside them.
-pub fn captures(sources: &Sources) -> Result<Vec<String>> {
+pub fn captures() -> Result<Vec<String>> {
     let row = |story: &Story| {
         let name = story.file_name();
         let sides = [("server", &story.server), ("client", &story.client)];
@@ -45,7 +53,7 @@ pub fn captures(sources: &Sources) -> Result<Vec<String>> {
         let given = given.map(|(side, options)| format!("{side} `{options}`"));
         let clients = (story.clients > 1).then(|| format!("{} clients", story.clients));
         let options = given.chain(clients).collect::<Vec<_>>().join(", ");
-        let packets = sources.rows(&format!("captures/{name}.pcapng"))?.len();
+        let packets = rows(&format!("captures/{name}.pcapng"))?.len();
         Ok([format!("[{name}]({name}.pcapng)"), story.about.clone(), options, packets.to_string()])
     };
     let rows = story::bundled()?.iter().map(row).collect::<Result<Vec<_>>>()?;

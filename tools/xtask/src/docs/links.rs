@@ -2,14 +2,15 @@
 
 use super::page::{Page, Wrong};
 use super::sources::Sources;
+use run::files::read;
 use std::collections::HashMap;
 use std::path::{Component, Path};
 
 /// Every link that leads nowhere, or to another lesson than it names.
-pub fn problems(page: &Page, sources: &Sources) -> Wrong {
+pub fn problems(page: &Page, _: &Sources) -> Wrong {
     let mut wrong = Wrong::new();
     for (at, line) in page.lines.iter().enumerate().filter(|(at, _)| !page.fenced[*at]) {
-        let dead = targets(line).filter_map(|target| dead(page, target, sources));
+        let dead = targets(line).filter_map(|target| dead(page, target));
         wrong.extend(labelled(line).filter_map(misnamed).chain(dead).map(|what| (at, what)));
     }
     wrong
@@ -25,7 +26,7 @@ fn misnamed((label, target): (&str, &str)) -> Option<String> {
 }
 
 /// Why a link leads nowhere. Links out of the repository are not followed.
-fn dead(page: &Page, target: &str, sources: &Sources) -> Option<String> {
+fn dead(page: &Page, target: &str) -> Option<String> {
     if is_elsewhere(target) {
         return None;
     }
@@ -33,10 +34,10 @@ fn dead(page: &Page, target: &str, sources: &Sources) -> Option<String> {
     let Some(file) = resolve(&page.path, path) else {
         return Some(format!("the link {target} leads out of the repository"));
     };
-    if !sources.path(&file).exists() {
+    if !Path::new(&file).exists() {
         return Some(format!("the link {target} leads to {file}, which does not exist"));
     }
-    let text = if path.is_empty() { page.text() } else { sources.text(&file).unwrap_or_default() };
+    let text = if path.is_empty() { page.text() } else { read(&file).unwrap_or_default() };
     let found = anchor.is_empty() || anchors(&Page::new(&file, &text)).iter().any(|(_, known)| known == anchor);
     (!found).then(|| format!("the link {target} leads to a heading that {file} does not have"))
 }
@@ -101,10 +102,10 @@ pub fn without_targets(text: &str) -> String {
 }
 
 /// What stands below the heading that a link leads to, or the whole page.
-pub fn section(page: &Page, target: &str, sources: &Sources) -> Option<String> {
+pub fn section(page: &Page, target: &str) -> Option<String> {
     let (path, anchor) = target.split_once('#').unwrap_or((target, ""));
     let file = resolve(&page.path, path)?;
-    let there = Page::new(&file, &sources.text(&file).ok()?);
+    let there = Page::new(&file, &read(&file).ok()?);
     if anchor.is_empty() {
         return Some(there.text());
     }

@@ -4,6 +4,7 @@ use super::page::{Mark, Page, Wrong};
 use super::sources::Sources;
 use super::{changes, diffs, drawings, excerpts, lessons, recorded, reference, states, tables};
 use anyhow::{bail, ensure, Context, Result};
+use run::files::read;
 use std::ops::Range;
 
 /// What comes of comparing a marked part with its source.
@@ -31,18 +32,18 @@ fn verdict(page: &Page, mark: &Mark, sources: &Sources) -> Result<Verdict> {
             let part = page.part_after(mark.line).context("no line <!-- end --> follows this mark")?;
             Written(part, generated(page, what, sources)?)
         }
-        ("ladder", [capture, steps]) => Written(block()?, excerpts::ladder(sources, capture, steps)?),
+        ("ladder", [capture, steps]) => Written(block()?, excerpts::ladder(capture, steps)?),
         ("bytes", [capture, step, sections @ ..]) if !sections.is_empty() => {
-            Written(block()?, excerpts::bytes(sources, capture, step, sections)?)
+            Written(block()?, excerpts::sections(capture, step, sections)?)
         }
         ("code", [path]) => {
-            code(&page.lines[block()?], path, sources)?;
+            code(&page.lines[block()?], path)?;
             Compared(Wrong::new())
         }
-        ("packets", [capture]) => Compared(tables::packets(&table()?, capture, sources)?),
-        ("fields", [capture, steps @ ..]) => Compared(tables::fields(&table()?, capture, steps, sources)?),
-        ("in", [path]) => Compared(tables::inside(&table()?, path, sources)?),
-        ("tried", paths) if !paths.is_empty() => Compared(tables::tried(&table()?, paths, sources)?),
+        ("fields", [capture, steps @ ..]) => Compared(tables::fields(&table()?, capture, steps)?),
+        ("in", ["linked"]) => Compared(tables::linked(&table()?, page)),
+        ("in", [path]) => Compared(tables::inside(&table()?, path)?),
+        ("tried", paths) if !paths.is_empty() => Compared(tables::tried(&table()?, paths)?),
         ("caused", ["change"]) => Compared(recorded::caused(&table()?, sources)?),
         ("order", [capture, node]) => Compared(states::order(&table()?, capture, node, sources)?),
         ("states", [capture]) => Compared(states::problems(&table()?, mark.line, capture, sources)?),
@@ -53,22 +54,22 @@ fn verdict(page: &Page, mark: &Mark, sources: &Sources) -> Result<Verdict> {
 /// What belongs between a mark `<!-- generated: WHAT -->` and the next `<!-- end -->`.
 fn generated(page: &Page, what: &[&str], sources: &Sources) -> Result<Vec<String>> {
     let lines = match what {
-        ["ladder", _] | ["lanes", _, _] => vec![drawings::link(&page.path, sources, what)?],
-        ["log", name, side, stages @ ..] => fenced(excerpts::log(sources, name, side, stages)?),
+        ["ladder", _] | ["lanes", _, _] => vec![drawings::link(&page.path, what)?],
+        ["log", name, side, stages @ ..] => fenced(excerpts::log(name, side, stages)?),
         ["changes", lesson, names @ ..] if !names.is_empty() => changes::table(sources, lesson, names)?,
         ["case", lesson, name] => recorded::case(sources, lesson, name)?,
-        ["seen", lesson, name, words @ ..] if !words.is_empty() => recorded::linked(sources, lesson, name, words)?,
+        ["seen", lesson, name, words @ ..] if !words.is_empty() => recorded::linked(lesson, name, words)?,
         ["diff", old, new] => diffs::counted(sources, old, new)?,
-        ["loss", name] => reference::loss(sources, name)?,
-        ["captures"] => lessons::captures(sources)?,
+        ["captures"] => lessons::captures()?,
+        ["steps", name] => lessons::steps(name)?,
         ["lessons"] => lessons::table(sources)?,
-        ["differences"] => reference::differences(&sources.text("tools/device/differences.toml")?)?,
-        ["needs"] => reference::needs(&sources.text("tools/lab/needs.txt")?),
-        ["opcodes"] => reference::opcodes(sources)?,
+        ["differences"] => reference::differences()?,
+        ["needs"] => reference::needs(&read("tools/lab/needs.txt")?),
+        ["opcodes"] => reference::opcodes()?,
         ["cm-messages"] => reference::messages()?,
         ["syndromes"] => reference::syndromes(),
-        ["private-data"] => reference::private_data(),
         ["filters"] => reference::filters(),
+        ["loss", name] => reference::loss(name)?,
         _ => bail!("no generated part is called `{}`: CONTRIBUTING.md lists them", what.join(" ")),
     };
     // A forge takes what stands right below a comment for a part of it.
@@ -108,9 +109,9 @@ pub fn problems(page: &Page, sources: &Sources) -> Wrong {
 }
 
 /// Whole lines, each run of them in one piece; the quote as a whole may be indented less than the source.
-fn code(quote: &[String], path: &str, sources: &Sources) -> Result<()> {
+fn code(quote: &[String], path: &str) -> Result<()> {
     ensure!(!quote.is_empty(), "the fenced block is empty");
-    let source = sources.text(path)?;
+    let source = read(path)?;
     let source: Vec<&str> = source.lines().collect();
     for run in quote.split(|line| line.trim() == OMISSION) {
         let run: Vec<&str> = run.iter().map(String::as_str).collect();

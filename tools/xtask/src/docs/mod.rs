@@ -28,11 +28,10 @@ pub mod tests;
 mod values;
 
 use crate::{screenshots, site};
-use anyhow::{ensure, Context, Result};
+use anyhow::{ensure, Result};
 use page::{Page, Wrong};
+use run::files::{self, read};
 use sources::Sources;
-use std::fs;
-use std::path::Path;
 
 /// The pages outside docs/ that make claims, too.
 const OTHER_PAGES: [&str; 3] = ["README.md", "CONTRIBUTING.md", "captures/README.md"];
@@ -51,15 +50,15 @@ const CHECKS: [fn(&Page, &Sources) -> Wrong; 9] = [
 ];
 
 /// Writes all generated parts of the pages, and what is drawn from the captures.
-pub fn write(root: &Path) -> Result<()> {
-    let sources = Sources::new(root)?;
+pub fn write() -> Result<()> {
+    let sources = Sources::new()?;
     let pages = pages(&sources)?;
-    let mut problems = drawings::renew(&pages, &sources, true)?;
+    let mut problems = drawings::renew(&pages, true)?;
     for page in pages {
         let (renewed, wrong) = marks::renew(&page, &sources);
         problems.extend(named(&page, wrong));
         if renewed.text() != page.text() {
-            fs::write(root.join(&page.path), renewed.text()).with_context(|| format!("cannot write {}", page.path))?;
+            files::write(&page.path, renewed.text())?;
             println!("{} written", page.path);
         }
     }
@@ -67,24 +66,23 @@ pub fn write(root: &Path) -> Result<()> {
 }
 
 /// Looks whether everything that the pages claim holds, and changes nothing; each place where it does not is printed with what to do.
-pub fn check(root: &Path) -> Result<()> {
-    let sources = Sources::new(root)?;
+pub fn check() -> Result<()> {
+    let sources = Sources::new()?;
     let pages = pages(&sources)?;
     let of_pages: Vec<String> = pages.iter().flat_map(|page| of_page(page, &sources)).collect();
     let of_all = [
-        filters::problems(&pages, &sources)?,
+        filters::problems(&pages)?,
         lessons::problems(&sources)?,
         diffs::problems(&sources)?,
-        drawings::renew(&pages, &sources, false)?,
-        screenshots::problems(&sources)?,
-        site::problems(&pages, &sources)?,
+        drawings::renew(&pages, false)?,
+        screenshots::problems()?,
+        site::problems(&pages)?,
     ];
     report(&[of_pages, of_all.concat()].concat())?;
     println!("docs: {} pages, and all that they claim holds", pages.len());
     Ok(())
 }
 
-/// What does not hold on one page.
 fn of_page(page: &Page, sources: &Sources) -> Vec<String> {
     CHECKS.iter().flat_map(|check| named(page, check(page, sources))).collect()
 }
@@ -93,13 +91,12 @@ fn named(page: &Page, wrong: Wrong) -> Vec<String> {
     wrong.into_iter().map(|(line, what)| format!("{}: {what}", page.place(line))).collect()
 }
 
-/// All pages that make claims.
 pub fn pages(sources: &Sources) -> Result<Vec<Page>> {
     let mut paths: Vec<String> = OTHER_PAGES.map(String::from).to_vec();
-    paths.extend(sources.files("docs", ".md")?);
+    paths.extend(sources::files("docs", ".md")?);
     let changes = sources.lessons.iter().map(|lesson| format!("lessons/{}/changes", lesson.name));
-    paths.extend(changes.flat_map(|folder| sources.files(&folder, ".md").unwrap_or_default()));
-    paths.iter().map(|path| Ok(Page::new(path, &sources.text(path)?))).collect()
+    paths.extend(changes.flat_map(|folder| sources::files(&folder, ".md").unwrap_or_default()));
+    paths.iter().map(|path| Ok(Page::new(path, &read(path)?))).collect()
 }
 
 fn report(problems: &[String]) -> Result<()> {

@@ -21,14 +21,10 @@ pub struct Names {
     pub known: BTreeMap<String, (&'static str, String)>,
 }
 
-/// A name on a page.
 #[derive(Clone, Debug)]
 pub struct Name<'t> {
-    /// As it is written.
     pub text: &'t str,
-    /// What kind of thing it names.
     pub kind: &'static str,
-    /// The thing.
     pub thing: String,
 }
 
@@ -119,7 +115,8 @@ fn invented(line: &str) -> impl Iterator<Item = &str> {
 
 /// Programs, kernel modules, calls inside the library and our own calls that begin like a name of the headers.
 const ELSEWHERE: &str =
-    "ibv_devinfo ibv_rc_pingpong ibv_cmd_req_notify_cq rdma_rxe rdma_ucm rdma_cm rdma_write rdma_read rdma_t";
+    "ibv_devinfo ibv_devices ibv_rc_pingpong ibv_uc_pingpong ibv_ud_pingpong ibv_srq_pingpong ibv_xsrq_pingpong \
+     rdma_client rdma_xclient ibv_cmd_req_notify_cq rdma_rxe rdma_ucm rdma_cm rdma_write rdma_read rdma_t";
 
 /// What may be named on a lesson's page: what the lesson has, what the page quotes, and what it links to a place where that is
 /// named.
@@ -127,7 +124,7 @@ fn own(page: &Page, lesson: &Lesson, sources: &Sources) -> BTreeSet<String> {
     let things = |text: &str| sources.names.of(text).into_iter().map(|name| name.thing).collect::<BTreeSet<_>>();
     let mut own = &lesson.things | &things(&page.quotes());
     for (label, target) in links::labelled(&page.text()) {
-        if let Some(section) = links::section(page, target, sources) {
+        if let Some(section) = links::section(page, target) {
             own.extend(&things(label) & &things(&section));
         }
     }

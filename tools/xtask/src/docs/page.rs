@@ -6,7 +6,6 @@ use std::ops::Range;
 /// What does not hold on a page: the line, and what is wrong with it, and what to do about it.
 pub type Wrong = Vec<(usize, String)>;
 
-/// One page.
 #[derive(Clone, Debug)]
 pub struct Page {
     /// Its file, from the repository's folder.
@@ -25,14 +24,11 @@ pub struct Page {
 /// The comment `<!-- KIND: WORDS -->` on a line of its own.
 #[derive(Clone, Debug)]
 pub struct Mark {
-    /// The line.
     pub line: usize,
-    /// What it marks.
     pub kind: String,
     words: String,
 }
 
-/// A table.
 #[derive(Clone, Debug)]
 pub struct Table {
     /// The names of the columns, in lower case.
@@ -42,7 +38,6 @@ pub struct Table {
 }
 
 impl Page {
-    /// Takes a file's text.
     pub fn new(path: &str, text: &str) -> Page {
         let lines: Vec<String> = text.lines().map(String::from).collect();
         let mut open: Option<&str> = None;
@@ -68,7 +63,6 @@ impl Page {
         page
     }
 
-    /// The file's text.
     pub fn text(&self) -> String {
         self.lines.iter().flat_map(|line| [line.as_str(), "\n"]).collect()
     }
@@ -158,7 +152,6 @@ impl Page {
         self.table_at(self.below(line)?)
     }
 
-    /// All tables.
     pub fn tables(&self) -> impl Iterator<Item = Table> + '_ {
         (0..self.lines.len()).filter(|at| !self.fenced[*at]).filter_map(|at| self.table_at(at))
     }
@@ -180,7 +173,6 @@ impl Page {
 }
 
 impl Mark {
-    /// What comes after the colon.
     pub fn words(&self) -> Vec<&str> {
         self.words.split_whitespace().collect()
     }
@@ -216,7 +208,6 @@ fn closes(line: &str, opening: &str) -> bool {
     line.trim().starts_with(opening) && line.trim().trim_matches('`').is_empty()
 }
 
-/// What stands in backquotes.
 pub fn code(line: &str) -> impl Iterator<Item = &str> {
     line.split('`').skip(1).step_by(2)
 }

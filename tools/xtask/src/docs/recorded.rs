@@ -6,6 +6,7 @@ use super::lanes::{Recorded, Row};
 use super::page::{code, Page, Table, Wrong};
 use super::sources::Sources;
 use anyhow::{Context, Result};
+use std::path::Path;
 
 /// What a table says of an outcome that no change brings about.
 const NOT_SEEN: &str = "not seen";
@@ -19,7 +20,7 @@ const MOST: usize = 8;
 
 /// What is asked of a change, the answer, and the packets of its run.
 pub fn case(sources: &Sources, lesson: &str, name: &str) -> Result<Vec<String>> {
-    let (run, path) = (Recorded::load(sources, lesson, name)?, changes::recorded(lesson, name));
+    let (run, path) = (Recorded::load(lesson, name)?, changes::recorded(lesson, name));
     let mut lines = changes::asked(sources, lesson, name)?;
     lines.push("```text".into());
     let packets: Vec<&Row> = run.rows.iter().filter(|row| row.is_packet()).collect();
@@ -32,7 +33,7 @@ pub fn case(sources: &Sources, lesson: &str, name: &str) -> Result<Vec<String>> 
     lines.extend(packets.get(end..).unwrap_or_default().iter().flat_map(shown));
     let mut told = format!("`make break-{lesson} CHANGE={name}`: [all that matters of its run](../{path})");
     let capture = path.replace(".txt", ".pcapng");
-    if sources.path(&capture).exists() {
+    if Path::new(&capture).exists() {
         told += &format!(", [capture](../{capture})");
     }
     lines.extend(["```".into(), told]);
@@ -40,15 +41,15 @@ pub fn case(sources: &Sources, lesson: &str, name: &str) -> Result<Vec<String>> 
 }
 
 /// Where a run is that shows these words.
-pub fn linked(sources: &Sources, lesson: &str, name: &str, words: &[&str]) -> Result<Vec<String>> {
-    seen(sources, lesson, name, words)?;
+pub fn linked(lesson: &str, name: &str, words: &[&str]) -> Result<Vec<String>> {
+    seen(lesson, name, words)?;
     let path = changes::recorded(lesson, name);
     Ok(vec![format!("`make break-{lesson} CHANGE={name}` makes it happen: [the run](../{path}).")])
 }
 
 /// The first row of a run with these words, and the last packet before it.
-pub fn seen(sources: &Sources, lesson: &str, name: &str, words: &[&str]) -> Result<Vec<String>> {
-    let (run, words) = (Recorded::load(sources, lesson, name)?, words.join(" "));
+pub fn seen(lesson: &str, name: &str, words: &[&str]) -> Result<Vec<String>> {
+    let (run, words) = (Recorded::load(lesson, name)?, words.join(" "));
     let found = run.rows.iter().position(|row| row.text().contains(&words));
     let found = found.with_context(|| format!("the recorded run of {lesson}-{name} has no `{words}`"))?;
     let packet = (0..found).rev().find(|at| run.rows[*at].is_packet());
@@ -71,7 +72,7 @@ pub fn caused(table: &Table, sources: &Sources) -> Result<Wrong> {
             return (!how.starts_with(NOT_SEEN)).then(|| format!("say which change shows `{what}`, or: {NOT_SEEN}"));
         }
         let shows = |(lesson, name): &&(&str, &str)| {
-            Recorded::load(sources, lesson, name).is_ok_and(|run| !what.is_empty() && run.shows(&what))
+            Recorded::load(lesson, name).is_ok_and(|run| !what.is_empty() && run.shows(&what))
         };
         let (lesson, name) = named.iter().find(|named| !shows(named))?;
         Some(format!("the recorded run of {lesson}-{name} does not show `{what}`"))

@@ -1,30 +1,32 @@
 //! Reference tables that are written from the decoder's own tables and the lessons' steps: they cannot say anything else.
 
 use super::page::table;
-use super::sources::Sources;
-use anyhow::{ensure, Context, Result};
+use super::sources::{files, lines, rows};
+use anyhow::Result;
+use course::differences;
 use roce::aeth::Syndrome;
 use roce::cm::{self, Kind};
 use roce::opcode::{Opcode, Operation, Service, TABLE};
 use run::story::{self, Step, Story};
 use std::collections::BTreeSet;
+use std::path::Path;
 
 /// Operation codes of RC: name, headers, and the lessons whose captures have one.
-pub fn opcodes(sources: &Sources) -> Result<Vec<String>> {
+pub fn opcodes() -> Result<Vec<String>> {
     let row = |Opcode { code, name, headers, .. }: &Opcode| {
         let headers: Vec<String> = headers.iter().map(|header| format!("{} {}", header.name, header.length)).collect();
         let name = name.trim_start_matches("RC ");
-        Ok([format!("0x{code:02x}"), name.to_owned(), headers.join(", "), with(sources, name)?])
+        Ok([format!("0x{code:02x}"), name.to_owned(), headers.join(", "), with(name)?])
     };
     let rows = TABLE.iter().filter(|row| row.service == Service::Rc).map(row).collect::<Result<Vec<_>>>()?;
     Ok(table(&["opcode", "RC packet", "headers after the BTH, with their bytes", "in lesson"], rows))
 }
 
 /// The lessons with a packet of this name.
-fn with(sources: &Sources, label: &str) -> Result<String> {
+fn with(label: &str) -> Result<String> {
     let mut lessons = BTreeSet::new();
-    for path in sources.files("captures", ".pcapng")? {
-        if sources.rows(&path)?.iter().any(|row| row.label == label) {
+    for path in files("captures", ".pcapng")? {
+        if rows(&path)?.iter().any(|row| row.label == label) {
             lessons.extend(path.split(['/', '_']).nth(1).map(String::from));
         }
     }
@@ -74,29 +76,13 @@ pub fn syndromes() -> Vec<String> {
     table(&["syndrome", "says", "the requester's completion"], ranges.chain(naks))
 }
 
-/// How many bytes of private data each message of the connection manager has for programs.
-pub fn private_data() -> Vec<String> {
-    // In a REQ the RDMA connection manager's own header comes first.
-    let ip = cm::ip_cm::HEADER.length;
-    let rooms = [
-        (Kind::ConnectRequest, ip, "CONNECT_REQUEST, server"),
-        (Kind::ConnectReply, 0, "ESTABLISHED, client"),
-        (Kind::ConnectReject, 0, "REJECTED, client"),
-    ];
-    let rows = rooms.map(|(kind, less, event)| {
-        let fields = kind.header().map_or(&[][..], |header| header.fields);
-        let room = fields.iter().find(|field| field.name == "PrivateData").map_or(0, |field| field.bits / 8 - less);
-        [kind.short().to_owned(), event.into(), format!("{room} bytes")]
-    });
-    table(&["message", "event, side", "room for you"], rows)
-}
-
 /// Display filters for each sort of packet.
 pub fn filters() -> Vec<String> {
     use roce::opcode::Operation::{Acknowledge, CompareSwap, FetchAdd, ReadRequest, ReadResponse, Send, Write};
     let codes = |of: &[Operation]| {
         let rows = TABLE.iter().filter(|row| row.service == Service::Rc && of.contains(&row.operation));
-        ranges(&rows.map(|row| row.code).collect::<Vec<_>>())
+        let codes: Vec<String> = rows.map(|row| row.code.to_string()).collect();
+        format!("infiniband.bth.opcode in {{{}}}", codes.join(", "))
     };
     let kind = |syndrome: u8| format!("infiniband.aeth.syndrome.opcode == {}", syndrome >> 5);
     let rows = [
@@ -114,56 +100,18 @@ pub fn filters() -> Vec<String> {
     table(&["to see", "filter"], rows.map(|(what, filter)| [what.to_owned(), format!("`{filter}`")]))
 }
 
-/// A filter for operation codes, neighbours as a range.
-fn ranges(codes: &[u8]) -> String {
-    let mut ranges: Vec<(u8, u8)> = Vec::new();
-    for &code in codes {
-        match ranges.last_mut() {
-            Some((_, to)) if *to + 1 == code => *to = code,
-            _ => ranges.push((code, code)),
-        }
-    }
-    let one = |(from, to): &(u8, u8)| if from == to { from.to_string() } else { format!("{from}..{to}") };
-    let list = ranges.iter().map(one).collect::<Vec<_>>().join(",");
-    format!("infiniband.bth.opcode in {{{list}}}")
-}
-
-/// The loss of a training, round by round, as the server of a recorded run told it.
-pub fn loss(sources: &Sources, name: &str) -> Result<Vec<String>> {
-    let lines = sources.lines(&format!("captures/{name}.pcapng"), "server")?;
-    let (mut rounds, mut losses) = (vec!["round"], vec!["loss".to_owned()]);
-    for (round, loss) in lines.iter().filter_map(|line| round(&line.text)) {
-        rounds.push(round);
-        losses.push(loss.to_owned());
-    }
-    ensure!(rounds.len() > 1, "{name} tells of no rounds");
-    Ok(table(&rounds, [losses]))
-}
-
-/// `round 3: loss 0.191443 from workers 1 2 3 …`
-fn round(text: &str) -> Option<(&str, &str)> {
-    let (round, rest) = text.strip_prefix("round ")?.split_once(": loss ")?;
-    Some((round, rest.split(' ').next()?))
-}
-
-/// The device's table of differences from rdma_rxe, as far as the page shows it.
-#[derive(serde::Deserialize)]
-struct Differences {
-    difference: Vec<Difference>,
-}
-
-#[derive(serde::Deserialize)]
-struct Difference {
-    what: String,
-    rxe: String,
-    device: String,
-    specification: String,
+/// The loss of a training, round by round, as the server of a recorded run told it: `round 3: loss 0.191443 from workers 1 2 3 …`
+pub fn loss(name: &str) -> Result<Vec<String>> {
+    let lines = lines(&format!("captures/{name}.pcapng"), "server")?;
+    let told = lines.iter().filter_map(|line| line.text.strip_prefix("round ")?.split_once(": loss "));
+    let told = told.map(|(round, rest)| [round.to_owned(), rest.split(' ').next().unwrap_or_default().to_owned()]);
+    Ok(table(&["round", "loss"], told))
 }
 
 /// What the device does otherwise than rdma_rxe.
-pub fn differences(file: &str) -> Result<Vec<String>> {
-    let known: Differences = basic_toml::from_str(file).context("tools/device/differences.toml")?;
-    let rows = known.difference.into_iter().map(|row| [row.what, row.rxe, row.device, row.specification]);
+pub fn differences() -> Result<Vec<String>> {
+    let rows = differences::rows(Path::new(""))?.into_iter();
+    let rows = rows.map(|row| [row.what, row.rxe, row.device, row.specification]);
     Ok(table(&["what", "rdma_rxe", "this device", "the specification"], rows))
 }
 

@@ -2,7 +2,7 @@
 
 use super::names::Names;
 use super::page::{Table, Wrong};
-use super::sources::Sources;
+use super::sources::{lines, rows, run, Sources};
 use anyhow::{bail, ensure, Result};
 use run::file::Line;
 use run::row::Row;
@@ -15,10 +15,10 @@ const NOBODY: &str = "";
 
 /// The rows that tell something else than the recorded run, each with its line; what the table does not tell, with the mark's.
 pub fn problems(table: &Table, mark: usize, capture: &str, sources: &Sources) -> Result<Wrong> {
-    let (names, lines) = (&sources.names, sources.run(capture)?);
+    let (names, lines) = (&sources.names, run(capture)?);
     let nodes: BTreeSet<&str> = lines.iter().map(|line| line.node.as_str()).collect();
     let owners = owners(table, &nodes);
-    let mut found = packets(table, &sources.rows(capture)?, names);
+    let mut found = packets(table, &rows(capture)?, names);
     ensure!(nodes.iter().any(|node| owners.contains(node)), "the table has no column of a node");
     for node in &nodes {
         let mut log = Log { lines: lines.iter().filter(|line| line.node == *node).collect(), names, at: 0 };
@@ -45,7 +45,7 @@ pub fn problems(table: &Table, mark: usize, capture: &str, sources: &Sources) ->
 
 /// Rows whose calls and events do not come in the order of one node's log, from top to bottom.
 pub fn order(table: &Table, capture: &str, node: &str, sources: &Sources) -> Result<Wrong> {
-    let lines = sources.lines(capture, node)?;
+    let lines = lines(capture, node)?;
     let mut log = Log { lines: lines.iter().collect(), names: &sources.names, at: 0 };
     Ok(table.wrong(|cells| Some(format!("{capture}: the {node}'s {:#}", log.after(&cells.join(" | ")).err()?))))
 }

@@ -2,9 +2,11 @@
 
 use crate::docs::links;
 use crate::docs::page::Page;
-use crate::docs::sources::Sources;
+use crate::docs::sources::{files, Sources};
 use anyhow::Result;
+use run::files::read;
 use std::collections::BTreeSet;
+use std::path::Path;
 
 /// How the book's highlighter calls the language of a file, by the end of the file's name.
 const LANGUAGES: [(&str, &str); 10] = [
@@ -28,8 +30,8 @@ fn language(path: &str) -> Option<&'static str> {
 }
 
 /// Where the book shows what a link leads to, if that is text or a folder: the page of code, and the place on it.
-pub fn place(path: &str, sources: &Sources) -> Option<(String, String)> {
-    if sources.path(path).is_dir() {
+pub fn place(path: &str) -> Option<(String, String)> {
+    if Path::new(path).is_dir() {
         return Some((path.trim_end_matches('/').to_owned(), String::new()));
     }
     language(path)?;
@@ -48,23 +50,23 @@ pub fn shown(sources: &Sources, pages: &[Page]) -> BTreeSet<String> {
     let linked = pages.iter().flat_map(links::files);
     let called = ["common/src".to_owned(), "common/src/cm".to_owned()];
     let all = lessons.chain(called).chain(quoted).chain(linked);
-    all.filter_map(|path| place(&path, sources)).map(|(page, _)| page).collect()
+    all.filter_map(|path| place(&path)).map(|(page, _)| page).collect()
 }
 
 /// A page that shows a file, or those in a folder.
-pub fn page(sources: &Sources, path: &str) -> Result<String> {
+pub fn page(path: &str) -> Result<String> {
     let mut text = format!("# {path}\n");
-    if !sources.path(path).is_dir() {
-        return Ok(text + &block(path, &sources.text(path)?));
+    if !Path::new(path).is_dir() {
+        return Ok(text + &block(path, &read(path)?));
     }
-    for file in sources.files(path, "")?.iter().filter(|file| language(file).is_some()) {
+    for file in files(path, "")?.iter().filter(|file| language(file).is_some()) {
         let name = file.rsplit('/').next().unwrap_or_default();
         // Tests are looked at in the repository: the book only says which there are.
         if path.ends_with("/tests") {
             text += &format!("\n## {name} {{#{name}}}\n");
             continue;
         }
-        text += &format!("\n## {name} {{#{name}}}\n{}", block(file, &sources.text(file)?));
+        text += &format!("\n## {name} {{#{name}}}\n{}", block(file, &read(file)?));
     }
     Ok(text)
 }

@@ -1,24 +1,21 @@
 //! What mdBook cannot know of a page: what lets everybody read it (a way past the menu, and pictures whose place is there before
 //! they are), and where it is edited.
 
-use super::{policy, Folder};
-use crate::docs::sources::Sources;
+use super::policy;
 use anyhow::{Context, Result};
-use std::fs;
+use run::files::{bytes, read, tree, write};
 use std::path::Path;
 
 /// What `edit-url-template` in tools/book/book.toml makes of the page docs/lab.md: `edit:src/docs/lab.md`.
 const TEMPLATE: &str = "href=\"edit:src/";
 
 /// Finishes each page: its policy, a link past the menu, the sizes of its pictures, and "edit this page".
-pub fn pages(sources: &Sources, site: &Path, forge: Option<&str>) -> Result<()> {
-    let folder = Folder(site.to_owned());
-    for path in sources.tree(&site.to_string_lossy()).iter().filter(|path| path.ends_with(".html")) {
-        let page = Path::new(path).strip_prefix(site)?.to_string_lossy();
-        let depth = page.matches('/').count();
-        let text = sized(&skip_link(&sources.text(path)?), &site.join(&*page).with_file_name(""))?;
-        let text = policy::guarded(&folder, &page, &"../".repeat(depth), &text)?;
-        folder.write(&page, edit_link(&text, forge, depth))?;
+pub fn pages(site: &Path, forge: Option<&str>) -> Result<()> {
+    for page in tree(site)?.iter().filter(|path| path.ends_with(".html")) {
+        let (path, depth) = (site.join(page), page.matches('/').count());
+        let text = sized(&skip_link(&read(&path)?), &path.with_file_name(""))?;
+        let text = policy::guarded(site, page, &"../".repeat(depth), &text)?;
+        write(path, edit_link(&text, forge, depth))?;
     }
     Ok(())
 }
@@ -37,8 +34,7 @@ fn sized(html: &str, folder: &Path) -> Result<String> {
     for piece in pieces {
         let (source, rest) = piece.split_once('"').unwrap_or((piece, ""));
         let path = folder.join(source);
-        let bytes = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
-        let (width, height) = size(&bytes).with_context(|| format!("{} has no size", path.display()))?;
+        let (width, height) = size(&bytes(&path)?).with_context(|| format!("{} has no size", path.display()))?;
         text += &format!("{IMAGE}{source}\" width=\"{width}\" height=\"{height}\"{rest}");
     }
     Ok(text)

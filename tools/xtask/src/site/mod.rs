@@ -12,9 +12,10 @@ mod policy;
 mod summary;
 mod wireshark;
 
-use crate::docs::sources::Sources;
-use crate::{docs, output};
+use crate::docs;
+use crate::docs::sources::{files, tree, Sources};
 use anyhow::{Context, Result};
+use run::files::{bytes, name, output, read, write};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -25,8 +26,8 @@ pub use summary::problems;
 const OWN_PAGES: &str = "tools/book/pages";
 
 /// Builds the book into `target/site`. Its pages can be edited where the repository is kept: at `forge`, if that is known.
-pub fn build(root: &Path, target: &Path, forge: Option<&str>) -> Result<()> {
-    let sources = Sources::new(root)?;
+pub fn build(target: &Path, forge: Option<&str>) -> Result<()> {
+    let sources = Sources::new()?;
     fs::create_dir_all(target).with_context(|| format!("cannot make {}", target.display()))?;
     // mdBook takes a path that is not absolute for one below the book's folder.
     let target = target.canonicalize().with_context(|| format!("cannot find {}", target.display()))?;
@@ -35,11 +36,11 @@ pub fn build(root: &Path, target: &Path, forge: Option<&str>) -> Result<()> {
         fs::remove_dir_all(folder).with_context(|| format!("cannot remove {}", folder.display()))?;
     }
     lay_out(&sources, &book)?;
-    wireshark::lay_out(&sources, &target.join("tools/site"), &Folder(book.join("src/wireshark")))?;
+    wireshark::lay_out(&target.join("tools/site"), &book.join("src/wireshark"))?;
     let mut mdbook = Command::new(target.join("tools/site/bin/mdbook"));
     output(mdbook.arg("build").arg("--dest-dir").arg(&site).arg(&book)).context("mdBook (`make site` brings it)")?;
-    finish::pages(&sources, &site, forge)?;
-    policy::mend_searcher(&sources, &site.to_string_lossy())?;
+    finish::pages(&site, forge)?;
+    policy::mend_searcher(&site.to_string_lossy())?;
     println!("{}", site.join("index.html").display());
     Ok(())
 }
@@ -50,43 +51,27 @@ fn lay_out(sources: &Sources, book: &Path) -> Result<()> {
     // What the changes of a lesson are stands on its page here.
     pages.retain(|page| !page.path.starts_with("lessons/"));
     let code = code::shown(sources, &pages);
-    let src = Folder(book.join("src"));
-    src.write("SUMMARY.md", &summary::text(sources, &code)?)?;
+    let src = book.join("src");
+    write(src.join("SUMMARY.md"), summary::text(&code)?)?;
     for page in &pages {
-        src.write(&pages::place(&page.path), &pages::in_book(page, sources)?)?;
-        for file in pages::files(page, sources) {
-            src.copy(sources, &file, &file)?;
+        write(src.join(pages::place(&page.path)), pages::in_book(page, sources)?)?;
+        for file in pages::files(page) {
+            copy(&file, src.join(&file))?;
         }
     }
     for path in &code {
-        src.write(&format!("{path}.md"), &code::page(sources, path)?)?;
+        write(src.join(format!("{path}.md")), code::page(path)?)?;
     }
-    for path in sources.files(OWN_PAGES, ".md")? {
-        let text = sources.text(&path)?.replace(player::LIST, &player::list(sources)?);
-        src.write(path.trim_start_matches(OWN_PAGES), text)?;
+    for path in files(OWN_PAGES, ".md")? {
+        let text = read(&path)?.replace(player::LIST, &player::list()?);
+        write(src.join(name(Path::new(&path))), text)?;
     }
-    player::lay_out(sources, &Folder(book.join("src/player")))?;
-    let book = Folder(book.into());
-    book.copy(sources, "tools/book/book.toml", "book.toml")?;
-    for path in sources.tree("tools/book/theme") {
-        book.copy(sources, &path, path.trim_start_matches("tools/book/"))?;
-    }
-    Ok(())
+    player::lay_out(&src.join("player"))?;
+    copy("tools/book/book.toml", book.join("book.toml"))?;
+    tree("tools/book/theme").iter().try_for_each(|path| copy(path, book.join(path.trim_start_matches("tools/book/"))))
 }
 
-/// Where files are laid out.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn write(&self, path: &str, text: impl AsRef<[u8]>) -> Result<()> {
-        let path = self.0.join(path.trim_start_matches('/'));
-        let folder = path.parent().unwrap_or(&self.0);
-        fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
-        fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
-    }
-
-    /// Takes a file of the repository.
-    fn copy(&self, sources: &Sources, from: &str, to: &str) -> Result<()> {
-        self.write(to, sources.bytes(from)?)
-    }
+/// Takes a file of the repository.
+fn copy(from: &str, to: PathBuf) -> Result<()> {
+    write(to, bytes(from)?)
 }

@@ -6,6 +6,7 @@ use crate::docs::page::Page;
 use crate::docs::sources::Sources;
 use crate::docs::{changes, diffs, drawings, recorded};
 use anyhow::Result;
+use std::path::Path;
 
 /// The picture of the player, and the run that it shows: in the book there is the player itself.
 const PLAYER: (&str, &str) = ("tools/book/player.png", "04_rdma_write");
@@ -19,7 +20,7 @@ pub fn place(path: &str) -> String {
 pub fn in_book(page: &Page, sources: &Sources) -> Result<String> {
     let lines = page.lines.iter().zip(&page.fenced);
     let mut lines: Vec<String> =
-        lines.map(|(line, fenced)| if *fenced { line.clone() } else { linked(page, line, sources) }).collect();
+        lines.map(|(line, fenced)| if *fenced { line.clone() } else { linked(page, line) }).collect();
     for line in lines.iter_mut().filter(|line| line.starts_with("![") && line.ends_with(&format!("]({})", PLAYER.0))) {
         *line = player::run(PLAYER.1, line).join("\n");
     }
@@ -28,20 +29,20 @@ pub fn in_book(page: &Page, sources: &Sources) -> Result<String> {
         let words = mark.words();
         let end = page.part_after(mark.line).map_or(mark.line, |part| part.end);
         let instead = match (mark.kind.as_str(), words.as_slice()) {
-            ("generated", what @ ["ladder", name]) => player::run(name, &drawings::link(&page.path, sources, what)?),
+            ("generated", what @ ["ladder", name]) => player::run(name, &drawings::link(&page.path, what)?),
             ("generated", ["diff", old, new]) => diffs::folded(sources, old, new)?,
             ("generated", ["changes", lesson, names @ ..]) => {
                 let runs: Result<Vec<_>> = names.iter().map(|name| changes::with_run(sources, lesson, name)).collect();
                 runs?.join(&String::new())
             }
-            ("generated", ["seen", lesson, name, words @ ..]) => recorded::seen(sources, lesson, name, words)?,
+            ("generated", ["seen", lesson, name, words @ ..]) => recorded::seen(lesson, name, words)?,
             ("code", [path]) if !page.lines[mark.line].starts_with(' ') => {
                 block("class=\"source\"", &format!("[{path}]({}{path})", up(&page.path)))
             }
             _ => continue,
         };
         // What comes after HTML is Markdown again only behind an empty line.
-        let instead = instead.iter().map(|line| linked(page, line, sources)).chain([String::new()]);
+        let instead = instead.iter().map(|line| linked(page, line)).chain([String::new()]);
         lines.splice(mark.line..=end, instead);
     }
     Ok(lines.join("\n") + "\n")
@@ -53,18 +54,18 @@ pub fn block(attributes: &str, text: &str) -> Vec<String> {
 }
 
 /// The files that the page shows or links to as they are: pictures and captures.
-pub fn files(page: &Page, sources: &Sources) -> Vec<String> {
+pub fn files(page: &Page) -> Vec<String> {
     let files = links::files(page).chain(page.quoted_files());
-    let files = files.filter(|file| !file.ends_with(".md") && code::place(file, sources).is_none());
-    files.filter(|file| sources.path(file).is_file()).collect()
+    let files = files.filter(|file| !file.ends_with(".md") && code::place(file).is_none());
+    files.filter(|file| Path::new(file).is_file()).collect()
 }
 
 /// A line whose links lead to the book's pages: a page of a folder, or a file of code, has another name there.
-fn linked(page: &Page, line: &str, sources: &Sources) -> String {
+fn linked(page: &Page, line: &str) -> String {
     links::replaced(line, |target| {
         let (path, anchor) = target.find('#').map_or((target, ""), |at| target.split_at(at));
         let file = links::resolve(&page.path, path).filter(|_| !path.is_empty() && !path.contains(':'));
-        match file.and_then(|file| code::place(&file, sources)) {
+        match file.and_then(|file| code::place(&file)) {
             Some((code, anchor)) => format!("({}{code}.md{anchor})", up(&page.path)),
             None => format!("({}{anchor})", place(path)),
         }

@@ -2,31 +2,31 @@
 //! folder may load those, and nothing else.
 
 use super::pages::block;
-use super::Folder;
 use crate::docs::drawings;
-use crate::docs::sources::Sources;
 use anyhow::Result;
+use run::files::{bytes, write};
 use run::story;
 use serde_json::json;
+use std::path::Path;
 use wire::play::{self, page, Lesson};
 
 /// What stands for the list of runs on a page of the book's own.
 pub const LIST: &str = "<!-- runs -->";
 
 /// Writes the player, its look and the runs.
-pub fn lay_out(sources: &Sources, to: &Folder) -> Result<()> {
+pub fn lay_out(to: &Path) -> Result<()> {
     let script = page::script();
-    to.write(
-        "player.js",
+    write(
+        to.join("player.js"),
         format!("(() => {{\n\"use strict\";\n{script}\n(globalThis.player ??= {{}}).mount = mount;\n}})();\n"),
     )?;
-    to.write("player.css", page::LOOK)?;
+    write(to.join("player.css"), page::LOOK)?;
     for story in story::bundled()? {
         let name = story.file_name();
-        let lesson = Lesson::read(&sources.path(&format!("lessons/{}", story.lesson)))?;
-        let run = play::run(&sources.bytes(&format!("captures/{name}.pcapng"))?, &name, Some(&lesson))?;
+        let lesson = Lesson::read(Path::new(&format!("lessons/{}", story.lesson)))?;
+        let run = play::run(&bytes(format!("captures/{name}.pcapng"))?, &name, Some(&lesson))?;
         let run = format!("((globalThis.player ??= {{}}).runs ??= {{}})[{}] = {};\n", json!(name), run.json());
-        to.write(&format!("runs/{name}.js"), run)?;
+        write(to.join(format!("runs/{name}.js")), run)?;
     }
     Ok(())
 }
@@ -37,9 +37,9 @@ pub fn run(name: &str, ladder: &str) -> Vec<String> {
 }
 
 /// A run, and links to all.
-pub fn list(sources: &Sources) -> Result<String> {
+pub fn list() -> Result<String> {
     let first = "04_rdma_write";
-    let ladder = drawings::link("play.md", sources, &["ladder", first])?;
+    let ladder = drawings::link("play.md", &["ladder", first])?;
     let mut text = run(first, &ladder).join("\n") + "\n\n| run | what it shows |\n|---|---|\n";
     for story in story::bundled()? {
         text += &format!("| [{0}](play.html?run={0}) | {1} |\n", story.file_name(), story.about);

@@ -1,9 +1,9 @@
 //! What a page of the book may do: run the book's own files, and nothing that has come into its text.
 
-use super::Folder;
-use crate::docs::sources::Sources;
+use crate::docs::sources::files;
 use anyhow::{ensure, Context, Result};
-use std::fs;
+use run::files::{read, write};
+use std::path::Path;
 
 /// The list of chapters is a frame for those who run no script; the sign for copying is a picture in a style.
 const MAY: &str =
@@ -15,7 +15,7 @@ const PROGRAM: &str = " 'wasm-unsafe-eval' 'unsafe-eval'";
 const WIRESHARK: &str = "wireshark.html";
 
 /// The page with its policy; the scripts that mdBook writes into it become files, which a page may run. `up` leads to the book.
-pub fn guarded(book: &Folder, page: &str, up: &str, html: &str) -> Result<String> {
+pub fn guarded(book: &Path, page: &str, up: &str, html: &str) -> Result<String> {
     let program = if page == WIRESHARK { PROGRAM } else { "" };
     let policy = format!("<meta http-equiv=\"Content-Security-Policy\" content=\"{MAY}{program}\">");
     let charset = "<meta charset=\"UTF-8\">";
@@ -25,7 +25,7 @@ pub fn guarded(book: &Folder, page: &str, up: &str, html: &str) -> Result<String
         let (script, after) = after.split_once("</script>").unwrap_or((after, ""));
         // Most pages have the same ones.
         let file = format!("scripts/{:08x}.js", crc32fast::hash(script.as_bytes()));
-        book.write(&file, script)?;
+        write(book.join(&file), script)?;
         text += &format!("{before}<script src=\"{up}{file}\"></script>");
         rest = after;
     }
@@ -36,14 +36,14 @@ pub fn guarded(book: &Folder, page: &str, up: &str, html: &str) -> Result<String
 
 /// Lets the script that searches set a style without writing an attribute, which a page may not have. Its name ends with a number
 /// that mdBook makes of its content.
-pub fn mend_searcher(sources: &Sources, site: &str) -> Result<()> {
+pub fn mend_searcher(site: &str) -> Result<()> {
     let (attribute, style) = ("tmp.setAttribute('style', ", "(tmp.style.cssText = ");
-    let files = sources.files(site, ".js")?;
+    let files = files(site, ".js")?;
     let path = files.iter().find(|path| path.starts_with(&format!("{site}/searcher")));
     let path = path.context("the book has no searcher")?;
-    let text = sources.text(path)?;
+    let text = read(path)?;
     ensure!(text.contains(attribute), "{path} has no {attribute}");
-    fs::write(path, text.replace(attribute, style)).with_context(|| format!("cannot write {path}"))
+    write(path, text.replace(attribute, style))
 }
 
 #[cfg(test)]
@@ -55,14 +55,14 @@ mod tests {
         let folder = tempfile::tempdir()?;
         let page =
             "<meta charset=\"UTF-8\"><script>123456789</script><p>&lt;script&gt;</p><script src=\"a.js\"></script>";
-        let guarded = guarded(&Folder(folder.path().into()), "docs/lab.html", "../", page)?;
+        let guarded = guarded(folder.path(), "docs/lab.html", "../", page)?;
         assert!(guarded.contains("script-src 'self'\">") && !guarded.contains("unsafe"), "{guarded}");
         // The sum of these nine digits is the one that descriptions of CRC-32 give.
         let file = "scripts/cbf43926.js";
         assert!(
             guarded.contains(&format!("<script src=\"../{file}\"></script><p>&lt;script&gt;</p><script src=\"a.js\">"))
         );
-        assert_eq!(fs::read_to_string(folder.path().join(file))?, "123456789");
+        assert_eq!(read(folder.path().join(file))?, "123456789");
         Ok(())
     }
 }

@@ -2,16 +2,16 @@
 
 use crate::docs::links;
 use crate::docs::page::Page;
-use crate::docs::sources::Sources;
 use anyhow::Result;
+use run::files::read;
 use std::collections::BTreeSet;
 
 const LIST: &str = "docs/README.md";
 
 /// The chapters, and the pages of code behind them.
-pub fn text(sources: &Sources, code: &BTreeSet<String>) -> Result<String> {
+pub fn text(code: &BTreeSet<String>) -> Result<String> {
     let mut text = "# Summary\n\n[RDMA, packet by packet](index.md)\n\n[All pages](docs/index.md)\n".to_string();
-    for (part, chapters) in parts(&Page::new(LIST, &sources.text(LIST)?)) {
+    for (part, chapters) in parts(&Page::new(LIST, &read(LIST)?)) {
         text += &format!("\n# {part}\n\n");
         text.extend(chapters.iter().map(|(title, path)| format!("- [{title}]({})\n", super::pages::place(path))));
     }
@@ -42,8 +42,8 @@ fn parts(list: &Page) -> Vec<(String, Vec<(String, String)>)> {
 }
 
 /// Pages that no table of the list has.
-pub fn problems(pages: &[Page], sources: &Sources) -> Result<Vec<String>> {
-    let parts = parts(&Page::new(LIST, &sources.text(LIST)?));
+pub fn problems(pages: &[Page]) -> Result<Vec<String>> {
+    let parts = parts(&Page::new(LIST, &read(LIST)?));
     let listed = |page: &&Page| parts.iter().flat_map(|(_, chapters)| chapters).any(|(_, path)| *path == page.path);
     let of_book = pages.iter().filter(|page| !page.path.starts_with("lessons/"));
     let missing = of_book.filter(|page| ![LIST, "README.md"].contains(&page.path.as_str()) && !listed(page));

@@ -1,11 +1,11 @@
 //! The page that is Wireshark: its scripts, our profile, and the program, which npm has brought.
 
-use super::Folder;
-use crate::docs::sources::Sources;
+use super::copy;
+use crate::docs::sources::files;
 use anyhow::{Context, Result};
+use run::files::{bytes, read, write};
 use run::story;
 use serde_json::json;
-use std::fs;
 use std::path::Path;
 
 const PROFILE: &str = "captures/wireshark-profile";
@@ -19,23 +19,20 @@ const PROGRAM: [(&str, &str); 4] = [
 ];
 
 /// Lays out all that `tools/book/pages/wireshark.md` loads.
-pub fn lay_out(sources: &Sources, tools: &Path, to: &Folder) -> Result<()> {
-    for path in sources.files("tools/book/wireshark", ".js")? {
-        to.copy(sources, &path, path.trim_start_matches("tools/book/wireshark/"))?;
+pub fn lay_out(tools: &Path, to: &Path) -> Result<()> {
+    for path in files("tools/book/wireshark", ".js")? {
+        copy(&path, to.join(path.trim_start_matches("tools/book/wireshark/")))?;
     }
-    for path in sources.files(PROFILE, "")? {
-        to.copy(sources, &path, &format!("profile{}", path.trim_start_matches(PROFILE)))?;
+    for path in files(PROFILE, "")? {
+        copy(&path, to.join(format!("profile{}", path.trim_start_matches(PROFILE))))?;
     }
     for (file, name) in PROGRAM {
         let path = tools.join("node_modules/@goodtools/wiregasm").join(file);
-        to.write(
-            name,
-            fs::read(&path).with_context(|| format!("cannot read {} (`make site` brings it)", path.display()))?,
-        )?;
+        write(to.join(name), bytes(path).context("`make site` brings it")?)?;
     }
     let runs: Vec<String> = story::bundled()?.iter().map(story::Story::file_name).collect();
-    let filters = filters(&sources.text(&format!("{PROFILE}/dfilter_buttons"))?);
-    to.write("runs.js", format!("var wireshark = {};\n", json!({ "runs": runs, "filters": filters })))
+    let filters = filters(&read(format!("{PROFILE}/dfilter_buttons"))?);
+    write(to.join("runs.js"), format!("var wireshark = {};\n", json!({ "runs": runs, "filters": filters })))
 }
 
 /// The buttons of the profile: what stands on each, and its filter.

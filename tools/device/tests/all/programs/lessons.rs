@@ -34,6 +34,30 @@ fn a_hundred_times() {
     all_tell_their_stories(100);
 }
 
+/// Setting up is calls into the kernel; a WRITE is one with SoftRoCE's provider, and waiting for its completion none.
+#[test]
+fn system_calls_are_told_and_counted() {
+    let told = Run::lesson("04", "", "").log().check();
+    let count = "system calls before its first RDMA WRITE, 1 from there to the ACK";
+    let line = told.outcome.lines().find(|line| line.contains(count)).expect(&told.outcome);
+    let before: usize = line.split_whitespace().nth(2).unwrap().parse().unwrap();
+    let is_call = |event: &Event<'_>, name: &str| matches!(event, Event::Line(line) if line.node == CLIENT && line.text.contains(&format!("system call: {name}")));
+    let (mut calls, mut doorbells, mut last) = (0, 0, String::new());
+    told.each_event(|event| match event {
+        Event::Packet(_) => last.push('p'),
+        event if is_call(event, "POST_SEND ") => {
+            doorbells += 1;
+            calls += 1;
+            last = "d".into();
+        }
+        event if is_call(event, "") => calls += 1,
+        _ => {}
+    });
+    // A SEND and a WRITE.
+    assert!(doorbells == 2 && before > 20 && calls > before, "{}", told.outcome);
+    assert!(last.starts_with("dp"), "{last}: no packet follows the doorbell");
+}
+
 /// What this device decides is told only if somebody asks, as lines of its own in the run file and in the lanes.
 #[test]
 fn decisions_are_told_if_asked_for() {

@@ -6,7 +6,7 @@ use roce::cm::Kind;
 use roce::opcode::Operation;
 use roce::Frame;
 use run::file::{Event, Line};
-use run::repository;
+use run::files;
 use run::said::Said;
 use std::collections::BTreeSet;
 use std::fs;
@@ -21,7 +21,7 @@ const OWN: [&str; 5] = ["say!(", "info!(", "slow!(", "fast!(", "data!("];
 
 /// Looks at all that the programs of a run have said.
 pub fn is_understood(run: &Check, name: &str) {
-    let (root, mut lines) = (repository::root().unwrap(), 0);
+    let (root, mut lines) = (files::root().unwrap(), 0);
     run.each_event(|event| {
         let Event::Line(line) = event else { return };
         if [Line::LAB, Line::DEVICE].contains(&line.program.as_str()) {

@@ -2,7 +2,7 @@
 
 use super::support;
 
-use support::{example, programs, CLIENT, SERVER};
+use support::{example, programs, Run, CLIENT, SERVER};
 
 #[test]
 fn a_server_without_an_end_serves_on_until_nobody_comes() {
@@ -27,9 +27,14 @@ fn clients_that_knock_at_once_are_served_one_after_the_other() {
 /// itself, and serves the next one; a client that works for long is not taken for one of these.
 #[test]
 fn a_client_that_vanished_is_told_from_one_at_work() {
-    let at_work = "RUST_LOG=error lesson-10 client -a $SERVER --count 100000000";
-    let client = format!("{at_work} & sleep 1; kill -9 $!; RUST_LOG=error lesson-10 client -a $SERVER --timeout 60");
-    let check = programs("lesson-10 server -n 2", &client).exits(1, 0);
-    let told = check.line(SERVER, "ERR   client 1 from 127.0.0.");
+    let run = Run::lesson("10", "-n 2 --timeout 10", "--count 3000 --timeout 90").clients(2);
+    let check = run.wire("cut 300th \"RDMA Write Only\" from client-1").check();
+    assert_eq!(
+        [SERVER, "client-1", "client-2"].map(|node| check.node(node).exit),
+        [Some(1), Some(1), Some(0)],
+        "{}",
+        check.all()
+    );
+    let told = check.line(SERVER, "] ERR   client ");
     assert!(told.contains("a sign of life of the client's device"), "{told}");
 }

@@ -13,19 +13,6 @@ pub fn target() -> PathBuf {
     Path::new(DEVICE).ancestors().nth(2).unwrap().to_owned()
 }
 
-/// The folder with our libraries.
-pub fn library() -> String {
-    let output = Command::new(DEVICE).arg("library").output().unwrap();
-    String::from_utf8(output.stdout).unwrap().trim().to_owned()
-}
-
-/// A program, without a runner, on a device with this address.
-pub fn on_device(program: &str, address: &str, arguments: &[&str]) -> Command {
-    let mut command = Command::new(Path::new(DEVICE).with_file_name(program));
-    command.args(arguments).env("LD_LIBRARY_PATH", library()).env("NIC_ADDRESS", address);
-    command
-}
-
 /// A run that has ended; `outcome` is what the runner printed.
 pub type Check = testkit::ran::Check<String>;
 

@@ -1,6 +1,6 @@
 //! What the lab does when the host is the problem: interrupted, killed, without QEMU, without space, with a broken state.
 
-use crate::support::{lab, machines, program, Run, CLIENT, SERVER};
+use crate::support::{lab, machines, program, recorded, shared, Run, CLIENT, SERVER};
 use rustix::process::{kill_process, prlimit, Pid, Resource, Rlimit, Signal};
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -12,11 +12,6 @@ use std::time::{Duration, Instant};
 
 /// Says `running` (the command itself is shown, too, when it starts) and goes on.
 const RUNNING: &str = "printf 'run%s\\n' ning; sleep 600";
-
-/// Cargo's folder with the lab that all tests share.
-fn shared() -> PathBuf {
-    Path::new(env!("CARGO_BIN_EXE_lab")).ancestors().nth(2).unwrap().to_owned()
-}
 
 /// A folder that looks like cargo's to the lab in it, which has a kernel, and builds states of its own.
 fn own() -> tempfile::TempDir {
@@ -151,7 +146,7 @@ fn a_killed_lab_takes_its_machines_along() {
     let lab = start(exec(&shared(), name, RUNNING), Some("running"));
     signal(&lab.0, Signal::KILL);
     ended(lab, None);
-    let told = tshark(&shared().join("lab/runs").join(name).join("wire.pcapng"));
+    let told = tshark(&recorded(name, "wire.pcapng"));
     assert!(told.lines().any(|line| line == "client,printf,running"), "{told}");
     assert!(exec(&shared(), name, "true").output().unwrap().status.success(), "the next run is not disturbed");
 }
@@ -167,7 +162,7 @@ fn a_killed_machine_ends_the_run_with_its_last_words_and_the_record() {
     for wanted in ["the client's machine ended by itself", "signal: 9", "the end is near"] {
         assert!(text.contains(wanted), "no {wanted:?} in {text}");
     }
-    let told = tshark(&shared().join("lab/runs").join(name).join("wire.pcapng"));
+    let told = tshark(&recorded(name, "wire.pcapng"));
     assert!(told.contains("client,kernel,[") && told.contains(",lab,QEMU ended"), "{told}");
 }
 
@@ -186,7 +181,7 @@ fn a_disk_that_is_full_in_the_middle_of_a_run_ends_it_and_leaves_whole_blocks() 
     no_file_grows_beyond(limit, Pid::from_child(&lab.0));
     let text = ended(lab, Some(3));
     assert!(text.contains("cannot write the results to") && text.contains("is the disk full?"), "{text}");
-    let file = shared().join("lab/runs").join(name).join("wire.pcapng");
+    let file = recorded(name, "wire.pcapng");
     assert!(fs::metadata(&file).unwrap().len() > limit / 2, "most of it was recorded");
     let told = tshark(&file);
     assert!(told.contains("client,lab,echo ready"), "{told}");

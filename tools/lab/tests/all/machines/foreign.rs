@@ -30,44 +30,29 @@ fn ended_well(check: &Check) -> bool {
     })
 }
 
-/// Server, client, and packets that they exchange. `-x 1` and `-g 1` choose the GID of RoCEv2 over IPv4.
+/// Server, client if it is not the same with the server's name behind, and packets that they exchange. `-x 1` and `-g 1` choose the
+/// GID of RoCEv2 over IPv4.
+#[rustfmt::skip] // A table.
 const PROGRAMS: [(&str, &str, &[&str]); 9] = [
     ("ucmatose -c 3 -C 4 -S 3000", "ucmatose -c 3 -C 4 -S 3000 -s 10.47.91.1", &["ConnectRequest", "DisconnectReply"]),
-    (
-        "rping -s -C 3 -S 2500",
-        "rping -c -a server -C 3 -S 2500",
-        &["ConnectRequest", "RC RDMA Read Response Middle", "RC RDMA Write First", "RC Send Only"],
-    ),
-    (
-        "rping -s -C 3 -S 2500 -a fd47:91::1",
-        "busybox ping6 -c 1 fd47:91::1; exec rping -c -a fd47:91::1 -C 3 -S 2500",
-        &["ConnectRequest", "RC RDMA Write Last", "DisconnectReply"],
-    ),
-    (
-        "ib_atomic_lat -x 1 -n 5 -A CMP_AND_SWAP",
-        "ib_atomic_lat -x 1 -n 5 -A CMP_AND_SWAP server",
-        &["RC Compare Swap", "RC Atomic Acknowledge"],
-    ),
-    (
-        "ib_atomic_lat -x 1 -n 5 -A FETCH_AND_ADD",
-        "ib_atomic_lat -x 1 -n 5 -A FETCH_AND_ADD server",
-        &["RC Fetch Add", "RC Atomic Acknowledge"],
-    ),
-    (
-        "ib_read_bw -x 1 -n 10 -s 5000",
-        "ib_read_bw -x 1 -n 10 -s 5000 server",
-        &["RC RDMA Read Request", "RC RDMA Read Response Last"],
-    ),
-    ("ib_send_lat -c UD -x 1 -n 5 -s 100", "ib_send_lat -c UD -x 1 -n 5 -s 100 server", &["UD Send Only"]),
-    ("ibv_uc_pingpong -g 1 -n 10", "ibv_uc_pingpong -g 1 -n 10 server", &["UC Send First", "UC Send Last"]),
-    ("ibv_srq_pingpong -g 1 -n 20", "ibv_srq_pingpong -g 1 -n 20 server", &["RC Send First", "RC Acknowledge"]),
+    ("rping -s -C 3 -S 2500", "rping -c -a server -C 3 -S 2500",
+        &["ConnectRequest", "RC RDMA Read Response Middle", "RC RDMA Write First", "RC Send Only"]),
+    ("rping -s -C 3 -S 2500 -a fd47:91::1", "busybox ping6 -c 1 fd47:91::1; exec rping -c -a fd47:91::1 -C 3 -S 2500",
+        &["ConnectRequest", "RC RDMA Write Last", "DisconnectReply"]),
+    ("ib_atomic_lat -x 1 -n 5 -A CMP_AND_SWAP", "", &["RC Compare Swap", "RC Atomic Acknowledge"]),
+    ("ib_atomic_lat -x 1 -n 5 -A FETCH_AND_ADD", "", &["RC Fetch Add", "RC Atomic Acknowledge"]),
+    ("ib_read_bw -x 1 -n 10 -s 5000", "", &["RC RDMA Read Request", "RC RDMA Read Response Last"]),
+    ("ib_send_lat -c UD -x 1 -n 5 -s 100", "", &["UD Send Only"]),
+    ("ibv_uc_pingpong -g 1 -n 10", "", &["UC Send First", "UC Send Last"]),
+    ("ibv_srq_pingpong -g 1 -n 20", "", &["RC Send First", "RC Acknowledge"]),
 ];
 
 #[test]
 #[ignore = "takes long: make test-long"]
 fn other_peoples_programs_end_well_and_are_read_alike() {
     each(&PROGRAMS, |(server, client, names)| {
-        let check = recorded(Run::programs().server(server).client(client));
+        let client = if client.is_empty() { format!("{server} server") } else { (*client).to_owned() };
+        let check = recorded(Run::programs().server(server).client(&client));
         assert!(ended_well(&check), "{server}: {}", check.all());
         for name in *names {
             assert!(check.packets_named(name) > 0, "no {name}: {}", check.all());
@@ -97,13 +82,17 @@ fn rping_over_ipv4() {
     assert!(ended_well(&check), "{}", check.all());
     let packets = check.packets();
     assert_eq!(packets[..3], ["C ConnectRequest", "S ConnectReply", "C ReadyToUse"]);
-    // Nothing but the two machines' own ARP: no IPv6 chatter, no announcements.
-    assert_eq!(check.outcome.other_frames, 2);
+    // Nothing but the two machines' own ARP, which a kernel repeats if the run takes its time: no IPv6 chatter, no announcements.
+    check.each_event(|event| {
+        if let Event::Packet(record) = event {
+            let is_arp = record.data.get(12..14) == Some(&[0x08, 0x06]);
+            assert!(is_arp || matches!(Frame::ethernet(record.data), Frame::Roce(_)), "{:02x?}", record.data);
+        }
+    });
     // The effect stands after its cause: the server prints the data after the packet that brought it.
-    let is_data = |event: &Event<'_>| match event {
-        Event::Packet(record) => matches!(Frame::ethernet(record.data),
-            Frame::Roce(packet) if packet.name() == "RC RDMA Read Response Only"),
-        Event::Line(_) => false,
+    let is_data = |event: &Event<'_>| {
+        let Event::Packet(record) = event else { return false };
+        matches!(Frame::ethernet(record.data), Frame::Roce(packet) if packet.name() == "RC RDMA Read Response Only")
     };
     let (data, line) = (position(&check, is_data), said(&check, "server ping data: rdma-ping-0"));
     assert!(data < line, "packet at {data}, line at {line}");

@@ -6,13 +6,6 @@ use std::fs;
 use std::process::{Command, Stdio};
 
 #[test]
-#[ignore = "takes long: make test-long"]
-fn a_server_on_tcp_is_waited_for() {
-    let check = Run::programs().server("ib_write_lat -n 5").client("ib_write_lat -n 5 server").check().exits(0, 0);
-    assert!(check.packets_named("RC RDMA Write Only") > 0);
-}
-
-#[test]
 fn what_a_program_says_is_told_in_its_order_with_its_stream_and_its_status() {
     let server = "hostname; ulimit -l; for n in 1 2 3; do echo out $n; echo err $n >&2; done; exit 3";
     let client = "date +%s.%N; sed -n 's/MemTotal: *//p' /proc/meminfo; printf 'no newline'";

@@ -1,13 +1,12 @@
 //! `lab shell` as a person uses it: on a terminal, which has to be as it was before, whatever happens.
 
-use crate::support::{lab, machines};
+use crate::support::{lab, machines, recorded};
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::process::{kill_process, Pid, Signal};
 use rustix::pty::{grantpt, openpt, ptsname, unlockpt, OpenptFlags};
 use rustix::termios::{tcgetattr, tcsetwinsize, LocalModes, Winsize};
 use std::fs::{self, File};
 use std::io::{Read, Write};
-use std::path::Path;
 use std::process::{Child, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
@@ -55,6 +54,14 @@ impl Person {
             assert!(Instant::now() < limit, "no {text:?} in {}", self.seen);
             self.looks();
         }
+    }
+
+    /// Types a command, sees this come of it, and the prompt again. Gives what stands above.
+    fn asks(&mut self, command: &str, answer: &str) -> String {
+        self.types(&format!("{command}\r"));
+        let above = self.sees(answer);
+        self.sees(PROMPT);
+        above
     }
 
     /// Takes what is on the screen, if there is something within a moment.
@@ -114,10 +121,9 @@ fn without_colors(text: &str) -> String {
     })
 }
 
-/// A file of the shell with this name.
-fn recorded(name: &str, file: &str) -> String {
-    let runs = Path::new(env!("CARGO_BIN_EXE_lab")).ancestors().nth(2).unwrap().join("lab/runs");
-    String::from_utf8_lossy(&fs::read(runs.join(name).join(file)).unwrap()).into_owned()
+/// What is in a file of the shell with this name.
+fn text(name: &str, file: &str) -> String {
+    String::from_utf8_lossy(&fs::read(recorded(name, file)).unwrap()).into_owned()
 }
 
 #[test]
@@ -131,41 +137,32 @@ fn a_person_pings_looks_around_and_leaves() {
     {
         assert!(exchange.contains(wanted), "no {wanted:?} in {exchange}");
     }
-    person.types("stty size; ip -br address show eth0; tc qdisc show dev eth0; rdma link; ibv_devinfo | head -n 1\r");
-    let tools = person.sees("hca_id");
+    let look = "stty size; ip -br address show eth0; tc qdisc show dev eth0; rdma link; ibv_devinfo | head -n 1";
+    let tools = person.asks(look, "hca_id");
     for wanted in ["33 99", "10.47.91.2/24", "qdisc ", "link rxe0/1 state ACTIVE"] {
         assert!(tools.contains(wanted), "no {wanted:?} in {tools}");
     }
-    person.sees(PROMPT);
     person.types("on server hostname\r");
     person.sees("server │ server");
-    person.types("tc qdisc add dev eth0 root netem delay 3ms && tc qdisc show dev eth0\r");
-    person.sees("\nqdisc netem");
-    person.sees(PROMPT);
+    person.asks("tc qdisc add dev eth0 root netem delay 3ms && tc qdisc show dev eth0", "\nqdisc netem");
     resize(&person.tty, 20, 70);
-    person.types("until stty size | grep '^20 70'; do usleep 10000; done\r");
-    person.sees("\n20 70");
-    person.sees(PROMPT);
+    person.asks("until stty size | grep '^20 70'; do usleep 10000; done", "\n20 70");
     // A paste shorter than what the machine's terminal keeps of a line, longer than what its serial port does.
-    person.types(&format!("printf '%s' {} | wc -c\r", "0123456789".repeat(100)));
-    person.sees("\n1000");
-    person.sees(PROMPT);
+    person.asks(&format!("printf '%s' {} | wc -c", "0123456789".repeat(100)), "\n1000");
     // The program says it itself: what comes while a shell is still starting a program may reach neither.
     person.types("sh -c 'echo begun; exec sleep 600'\r");
     person.sees("\nbegun");
     person.types("\x03");
     person.sees(PROMPT);
-    person.types("echo status $?\r");
-    person.sees("\nstatus 130");
-    person.sees(PROMPT);
+    person.asks("echo status $?", "\nstatus 130");
     person.types("\x04");
     let (status, end) = person.goes();
     assert_eq!(status.code(), Some(0), "{end}");
     assert!(end.contains("1 ConnectRequest") && end.contains("client 0"), "{end}");
 
-    assert!(recorded("shell-person", "wire.pcapng").contains("rdma-ping-0"), "the data is in the capture");
-    assert!(recorded("shell-person", "client.log").contains("ping data: rdma-ping-0"));
-    assert!(recorded("shell-person", "server.log").contains("server ping data"));
+    assert!(text("shell-person", "wire.pcapng").contains("rdma-ping-0"), "the data is in the capture");
+    assert!(text("shell-person", "client.log").contains("ping data: rdma-ping-0"));
+    assert!(text("shell-person", "server.log").contains("server ping data"));
 }
 
 /// The others that end a lab are sent in faults.rs.
@@ -183,7 +180,7 @@ fn signals_give_the_terminal_back_and_keep_the_record() {
         let (status, end) = person.goes();
         assert_eq!(status.code(), Some(130), "{signal:?}: {end}");
         assert!(end.contains("lab: interrupted"), "{signal:?}: {end}");
-        assert!(recorded("shell-signal", "client.log").lines().any(|line| line == "before"));
+        assert!(text("shell-signal", "client.log").lines().any(|line| line == "before"));
     }
 }
 

@@ -3,8 +3,8 @@
 //! A machine of the lab is a machine with SoftRoCE like any other, but small: it has no cargo, and no room for one. So it
 //! gets what docs/two_machines.md gives to such a machine: the repository with the lessons already built.
 
-use crate::support::{program, write_script, Check, Run, CLIENT, SERVER};
-use std::path::{Path, PathBuf};
+use crate::support::{program, shared, write_script, Check, Run, CLIENT, SERVER};
+use std::path::PathBuf;
 use std::process::Command;
 use tempfile::TempDir;
 
@@ -23,7 +23,7 @@ impl Copies {
         let mut tar = Command::new("tar");
         tar.args(["-C", REPOSITORY, "-cf"]).arg(copies.path("copy.tar")).args(COPIED);
         // The lesson next to the lab's own program.
-        tar.arg("-C").arg(Path::new(env!("CARGO_BIN_EXE_lab")).ancestors().nth(2).unwrap());
+        tar.arg("-C").arg(shared());
         tar.args(["--transform", "s,^debug,target/debug,", "debug/lesson-04"]);
         assert!(tar.status().unwrap().success());
         copies

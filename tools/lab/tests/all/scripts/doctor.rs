@@ -93,7 +93,7 @@ fn each_row_of_the_table_is_missed_and_cured() {
             for need in &missed {
                 let (text, cure) = (format!("not found: {}", need[2]), format!("{start}{}", need[column]));
                 match need[0].as_str() {
-                    "build" | "lab" if column == 3 => diagnosis.says("note", &need[1], "make gets it", ""),
+                    "cargo" | "build" | "lab" if column == 3 => diagnosis.says("note", &need[1], "make gets it", ""),
                     "lab" => diagnosis.says("FAIL lab", &need[1], &text, &cure),
                     "device" => diagnosis.says("FAIL vms nic", &need[1], &text, &cure),
                     _ => diagnosis.says("FAIL lab device vms nic", &need[1], &text, &cure),
@@ -137,6 +137,10 @@ const CASES: &[Case] = &[
         ("FAIL vms nic", "locked memory", "only 65536 bytes",
             "echo '* - memlock unlimited' | sudo tee /etc/security/limits.d/rdma.conf, then log in again"),
         ("note", "firewall", "ufw is on", "sudo ufw allow 4791/udp"),
+    ]),
+    (&["proc/sys/kernel/yama/ptrace_scope=2", "$uname=case $1 in -r) echo 5.4.0-150-generic ;; *) echo x86_64 ;; esac"], &[
+        ("FAIL device", "system calls", "5.4.0-150-generic cannot hand them on", "Linux 5.9 or later"),
+        ("FAIL device", "programs' memory", "ptrace_scope is 2", "sudo sysctl kernel.yama.ptrace_scope=1"),
     ]),
     (&["-dev/kvm", NO_MODULE, "etc/os-release=ID=pop\nID_LIKE=\"ubuntu debian\"", "$apt-get=", "-dev/infiniband/rdma_cm",
         "DEV/rxe0/ports/1/gids/1=0000:0000:0000:0000:0000:0000:0000:0000", "DEV/mlx5_0/ports/1/state=1: DOWN"], &[

@@ -22,11 +22,13 @@ download*) shift
         if [ -e "$DOCTOR_ROOT/apt-slow" ]; then : >"$DOCTOR_ROOT/downloading"; sleep 30; exit 100; fi
     done ;;
 esac"#;
-/// A package holds the program of its name.
+/// A package holds the program of its name, and what links a program to a library that another package holds.
 const DPKG_DEB: &str = r#"$dpkg-deb=
 [ ! -e "$DOCTOR_ROOT/disk-full" ] || exit 2
 name=$(cat "$2"); rm -rf "$DOCTOR_ROOT/package"; mkdir -p "$DOCTOR_ROOT/package/usr/bin"
 printf '#!/bin/sh\necho cargo 1.85.0\n' >"$DOCTOR_ROOT/package/usr/bin/$name"; chmod 755 "$DOCTOR_ROOT/package/usr/bin/$name"
+mkdir -p "$DOCTOR_ROOT/package/usr/lib/x86_64-linux-gnu"
+ln -s libibverbs.so.1 "$DOCTOR_ROOT/package/usr/lib/x86_64-linux-gnu/libibverbs.so"
 exec tar -c -C "$DOCTOR_ROOT/package" ."#;
 const LACKS_NOTHING: &str = "$pkg-config=";
 
@@ -64,7 +66,7 @@ fn with_nothing_missing_it_prints_nothing_and_asks_nobody() {
     assert_eq!(run(&machine, "build lab shell test check device", 0, &[]), "");
     assert!(tools(&machine, "env").exists() && !machine.path("called").exists());
     for wrong in ["", "biuld", "build --help"] {
-        run(&machine, wrong, 2, &["usage: tools/lab/setup.sh build|lab"]);
+        run(&machine, wrong, 2, &["usage: tools/lab/setup.sh cargo|build|lab"]);
     }
 }
 
@@ -96,6 +98,8 @@ fn an_old_cargo_goes_behind_the_releases_recent_one() {
     fs::remove_file(tools(&machine, "packages")).unwrap();
     run(machine.edit(&[DPKG_DEB]), "build", 0, &[]);
     assert!(tools(&machine, "first/cargo").exists());
+    // Its own library did not come along, and is what the linker finds.
+    assert!(tools(&machine, "usr/lib/x86_64-linux-gnu/libibverbs.so").exists());
 }
 
 #[test]

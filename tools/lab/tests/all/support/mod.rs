@@ -25,7 +25,6 @@ pub type Check = testkit::ran::Check<Outcome>;
 pub struct Outcome {
     pub succeeded: bool,
     pub trouble: Option<String>,
-    pub other_frames: usize,
     pub folder: PathBuf,
     file: PathBuf,
     /// What each node's machine answered to `--inspect`, before and after.
@@ -35,6 +34,16 @@ pub struct Outcome {
 /// The lab's own program.
 pub fn lab() -> Command {
     Command::new(env!("CARGO_BIN_EXE_lab"))
+}
+
+/// Cargo's folder with the lab that all tests share.
+pub fn shared() -> PathBuf {
+    Path::new(env!("CARGO_BIN_EXE_lab")).ancestors().nth(2).unwrap().to_owned()
+}
+
+/// A file of its run of this name.
+pub fn recorded(run: &str, file: &str) -> PathBuf {
+    shared().join("lab/runs").join(run).join(file)
 }
 
 /// A command line of the lab.

@@ -3,26 +3,34 @@
 
 #![allow(dead_code, clippy::unwrap_used)] // Each test uses its part; a test may end with a panic.
 
-use nic::completion::Completion;
+pub mod managers;
+
+use nic::completion::{Completion, Status};
+use nic::datagram::Route;
 use nic::errno::Errno;
-use nic::memory::{Access, Memory, Sge};
+use nic::memory::{Access, Memory, Program, Region, Sge};
 use nic::outside::{AsyncEvent, Ctx, Effect};
 use nic::packet::Packet;
 use nic::psn::Psn;
 pub use nic::qp::Attributes;
-use nic::qp::{mask, Limits, Qp, Settings, State};
+use nic::qp::{mask, Limits, Qp, Service, Settings, State};
 use nic::work::{Local, ReceiveQueue, ReceiveRequest, SendRequest, Work};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
-use std::cell::Cell;
 use std::collections::VecDeque;
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// Bytes around a side's buffer that nobody may touch.
 const GUARD: usize = 64;
 const CANARY: u8 = 0xc5;
+/// Where the buffer begins in the side's program: a multiple of eight.
+const START: u64 = 0x5_0000_0000;
 pub const PD: u32 = 1;
 pub const MTU: u32 = 256;
+pub const OURS: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2));
+pub const PEERS: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 3));
 
 /// What the wire does to one packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,14 +42,42 @@ pub enum Fault {
     Late(u8),
 }
 
+/// What happens to less than so many packets: each passes so many times as often as it has one of the faults.
+pub fn faults(passes: u32, most: usize) -> impl Strategy<Value = Vec<Fault>> {
+    let late = (1..6u8).prop_map(Fault::Late);
+    let fault =
+        prop_oneof![passes => Just(Fault::Pass), 1 => Just(Fault::Drop), 1 => Just(Fault::Duplicate), 1 => late];
+    proptest::collection::vec(fault, 0..most)
+}
+
+/// A program's memory: a buffer from [`START`] on, with guards at both ends.
+#[derive(Debug)]
+pub struct Ram(Mutex<Vec<u8>>);
+
+impl Ram {
+    fn with<R>(&self, address: u64, length: usize, act: impl FnOnce(&mut [u8]) -> R) -> Option<R> {
+        let at = usize::try_from(address.checked_sub(START - GUARD as u64)?).ok()?;
+        self.0.lock().unwrap().get_mut(at..at.checked_add(length)?).map(act)
+    }
+}
+
+impl Program for Ram {
+    fn read(&self, address: u64, into: &mut [u8]) -> bool {
+        self.with(address, into.len(), |bytes| into.copy_from_slice(bytes)).is_some()
+    }
+
+    fn write(&self, address: u64, bytes: &[u8]) -> bool {
+        self.with(address, bytes.len(), |own| own.copy_from_slice(bytes)).is_some()
+    }
+}
+
 /// One side: a queue pair, its memory, and what it has told.
 pub struct Side {
     pub qp: Qp,
     pub memory: Memory,
     /// The shared receive queue, if it has one.
     pub shared: Option<ReceiveQueue>,
-    /// With guards at both ends. Cells: the device writes here through a pointer that it got at the beginning.
-    numbers: Vec<Cell<u64>>,
+    ram: Arc<Ram>,
     pub key: u32,
     pub sent: Vec<Completion>,
     pub received: Vec<Completion>,
@@ -49,34 +85,47 @@ pub struct Side {
     /// Decisions, for a test that fails.
     pub said: Vec<String>,
     out: VecDeque<Packet>,
+    /// What its clock says.
+    pub now: Instant,
+    /// Where it has sent its last packet.
+    pub last_to: Option<IpAddr>,
 }
 
 impl Side {
-    /// A queue pair in RTS with a buffer of so many bytes, which the peer may do anything to.
+    /// A queue pair of a reliable connection in RTS with a buffer of so many bytes, which the peer may do anything to.
     pub fn new(number: u32, peer: u32, size: usize, attributes: Attributes) -> Side {
-        assert_eq!(size % 8, 0, "a buffer is made of numbers, so that it is aligned");
-        let numbers = vec![Cell::new(0); (size + 2 * GUARD) / 8];
-        let cells = cells(&numbers);
-        cells[..GUARD].iter().chain(&cells[GUARD + size..]).for_each(|guard| guard.set(CANARY));
-        let start = cells[GUARD..].as_ptr() as *mut u8;
+        Side::of(Service::Rc, number, peer, size, attributes)
+    }
+
+    /// The same of any service.
+    pub fn of(service: Service, number: u32, peer: u32, size: usize, attributes: Attributes) -> Side {
+        let mut bytes = vec![CANARY; size + 2 * GUARD];
+        bytes[GUARD..GUARD + size].fill(0);
+        let (ram, all) = (Arc::new(Ram(Mutex::new(bytes))), Access(15 | Access::FLUSH_GLOBAL.0));
         let mut memory = Memory::default();
-        let all = Access(15);
-        let key = memory.register(PD, start, size as u64, all, number as u8);
+        let region = Region { program: ram.clone(), start: START, va: START, length: size as u64, access: all, pd: PD };
+        let key = memory.register(region, number as u8);
         let limits = Limits { send: 64, receive: 64, send_sge: 4, receive_sge: 128, inline: 64 };
-        let settings = Settings { number, pd: PD, limits, signal_all: true, uses_shared: false };
-        let (shared, sent, received, raised, said, out) = Default::default();
-        let mut side = Side { qp: Qp::new(settings), memory, shared, numbers, key, sent, received, raised, said, out };
+        let settings = Settings { number, service, pd: PD, limits, signal_all: true, uses_shared: false };
+        let (shared, sent, received, raised, said, out, last_to) = Default::default();
+        let (qp, now) = (Qp::new(settings), Instant::now());
+        let mut side = Side { qp, memory, shared, ram, key, sent, received, raised, said, out, now, last_to };
         let attributes = Attributes { access: all, dest_qp: peer, ..attributes };
         for state in [State::Init, State::Rtr, State::Rts] {
-            let bits = mask::STATE | state.needs().unwrap();
-            side.act(Instant::now(), |qp, out| qp.modify(bits, state, &attributes, out)).unwrap();
+            let bits = mask::STATE | state.needs(service).unwrap();
+            side.act(|qp, out| qp.modify(bits, state, &attributes, out)).unwrap();
         }
         side
     }
 
     /// The address of a byte of the buffer.
     pub fn address(&self, offset: usize) -> u64 {
-        cells(&self.numbers)[GUARD + offset..].as_ptr() as u64
+        START + offset as u64
+    }
+
+    /// A region of the buffer, as it is not registered yet.
+    pub fn region(&self, pd: u32, length: u64, access: Access) -> Region {
+        Region { program: self.ram.clone(), start: START, va: START, length, access, pd }
     }
 
     pub fn piece(&self, offset: usize, length: usize) -> Sge {
@@ -85,29 +134,36 @@ impl Side {
 
     /// What is in the buffer there.
     pub fn bytes(&self, offset: usize, length: usize) -> Vec<u8> {
-        cells(&self.numbers)[GUARD + offset..][..length].iter().map(Cell::get).collect()
+        self.ram.with(self.address(offset), length, |bytes| bytes.to_vec()).unwrap()
     }
 
     pub fn fill(&self, offset: usize, bytes: &[u8]) {
-        cells(&self.numbers)[GUARD + offset..].iter().zip(bytes).for_each(|(cell, byte)| cell.set(*byte));
+        assert!(self.ram.write(self.address(offset), bytes));
     }
 
     /// Whether nothing outside the buffer was written.
     pub fn guards_stand(&self) -> bool {
-        let cells = cells(&self.numbers);
-        cells[..GUARD].iter().chain(&cells[cells.len() - GUARD..]).all(|guard| guard.get() == CANARY)
+        let bytes = self.ram.0.lock().unwrap();
+        bytes[..GUARD].iter().chain(&bytes[bytes.len() - GUARD..]).all(|guard| *guard == CANARY)
     }
 
-    pub fn post_receive(&mut self, now: Instant, wr_id: u64, piece: Sge) -> Result<(), Errno> {
-        self.act(now, |qp, out| qp.post_receive(ReceiveRequest { wr_id, sge: vec![piece] }, out))
+    /// A receive into this part of the buffer.
+    pub fn post_receive(&mut self, wr_id: u64, offset: usize, length: usize) -> Result<(), Errno> {
+        let sge = vec![self.piece(offset, length)];
+        self.act(|qp, out| qp.post_receive(ReceiveRequest { wr_id, sge }, out))
     }
 
-    pub fn post_send(&mut self, now: Instant, request: SendRequest) {
-        self.act(now, |qp, out| qp.post_send(request, out)).unwrap();
+    /// A request whose bytes are, or come to, this part of the buffer.
+    pub fn post(&mut self, wr_id: u64, work: Work, offset: usize, length: usize) {
+        self.post_send(request(wr_id, work, self.piece(offset, length)));
     }
 
-    pub fn receive(&mut self, now: Instant, packet: Packet) {
-        self.act(now, |qp, out| qp.receive(packet, out));
+    pub fn post_send(&mut self, request: SendRequest) {
+        self.act(|qp, out| qp.post_send(request, out)).unwrap();
+    }
+
+    pub fn receive(&mut self, packet: Packet) {
+        self.act(|qp, out| qp.receive(Route { from: PEERS, to: OURS }, packet, out));
     }
 
     /// What it has sent since it was asked last.
@@ -115,13 +171,22 @@ impl Side {
         self.out.drain(..).collect()
     }
 
-    pub fn act<R>(&mut self, now: Instant, act: impl FnOnce(&mut Qp, &mut Ctx) -> R) -> R {
-        let mut out = Ctx::new(now, &self.memory);
+    /// The same, after its turn.
+    pub fn sends(&mut self) -> Vec<Packet> {
+        self.act(Qp::tick);
+        self.take_out()
+    }
+
+    pub fn act<R>(&mut self, act: impl FnOnce(&mut Qp, &mut Ctx) -> R) -> R {
+        let mut out = Ctx::new(self.now, &mut self.memory);
         (out.talks, out.shared) = (true, self.shared.as_mut());
         let result = act(&mut self.qp, &mut out);
         for effect in out.effects {
             match effect {
-                Effect::Send(packet) => self.out.push_back(packet),
+                Effect::Send(to, packet) => {
+                    self.out.push_back(packet);
+                    self.last_to = Some(to);
+                }
                 Effect::Sent(completion) => self.sent.push(completion),
                 Effect::Received(completion) => self.received.push(completion),
                 Effect::Raise(event) => self.raised.push(event),
@@ -132,29 +197,27 @@ impl Side {
     }
 }
 
+/// How requests or receives ended, each by its number.
+pub fn ended(told: &[Completion]) -> Vec<(u64, Status)> {
+    told.iter().map(|wc| (wc.wr_id, wc.status)).collect()
+}
+
 /// A request whose bytes are, or come to, this piece.
 pub fn request(wr_id: u64, work: Work, piece: Sge) -> SendRequest {
     let (local, length) = (Local::SgList(vec![piece]), piece.length);
     SendRequest { wr_id, work, local, length, immediate: None, signaled: true, solicited: false, fence: false }
 }
 
-/// Looks at so many cases; under Miri, which is a thousand times slower, at some.
+/// Looks at so many cases.
 pub fn hold<S: Strategy>(cases: u32, inputs: S, look: impl Fn(S::Value) -> Result<(), TestCaseError>) {
-    let cases = if cfg!(miri) { 20 } else { cases };
     let config = ProptestConfig { failure_persistence: None, max_shrink_iters: 2_000, cases, ..Default::default() };
     TestRunner::new(config).run(&inputs, look).unwrap_or_else(|error| panic!("{error}"));
-}
-
-/// The bytes of numbers.
-fn cells(numbers: &[Cell<u64>]) -> &[Cell<u8>] {
-    // SAFETY: as many bytes, which live as long and may be changed by whoever sees them.
-    unsafe { std::slice::from_raw_parts(numbers.as_ptr().cast(), numbers.len() * 8) }
 }
 
 /// Attributes for tests: short time-outs, and any PSN.
 pub fn attributes(ours: u32, peers: u32, retries: u8, rnr_retries: u8) -> Attributes {
     Attributes {
-        peer: Some([127, 0, 0, 9].into()),
+        peer: Some(PEERS),
         sq_psn: Psn::new(ours),
         rq_psn: Psn::new(peers),
         mtu: MTU,
@@ -205,13 +268,12 @@ impl<T: Clone> Wire<T> {
 pub struct Pair {
     pub client: Side,
     pub server: Side,
-    pub now: Instant,
     wire: Wire<Packet>,
 }
 
 impl Pair {
     pub fn new(client: Side, server: Side, faults: Vec<Fault>) -> Pair {
-        Pair { client, server, now: Instant::now(), wire: Wire::new(faults) }
+        Pair { client, server, wire: Wire::new(faults) }
     }
 
     /// Lets happen what can happen, and time go on when nothing can. Before time goes on, `idle` is asked for more to do.
@@ -221,21 +283,26 @@ impl Pair {
             self.collect();
             if let Some((to, packet)) = self.wire.take() {
                 let side = if to == SERVER { &mut self.server } else { &mut self.client };
-                side.receive(self.now, packet);
+                side.receive(packet);
                 continue;
             }
             idle(self);
             for side in [&mut self.client, &mut self.server] {
-                side.act(self.now, Qp::tick);
+                side.act(Qp::tick);
             }
             let is_busy = [&self.client, &self.server].iter().any(|side| side.qp.is_busy() || !side.out.is_empty());
             match self.client.qp.deadline().into_iter().chain(self.server.qp.deadline()).min() {
                 _ if is_busy => {}
-                Some(next) => self.now = next.max(self.now + Duration::from_micros(1)),
+                Some(next) => self.goes_on(next.max(self.client.now + Duration::from_micros(1))),
                 None => return true,
             }
         }
         false
+    }
+
+    /// Both clocks say this now.
+    pub fn goes_on(&mut self, now: Instant) {
+        (self.client.now, self.server.now) = (now, now);
     }
 
     fn collect(&mut self) {

@@ -72,7 +72,8 @@ fn compared(bytes: &[u8], as_mine: bool) -> Result<usize, Error> {
 /// The same frames with ICRCs that fit, for a wrong one ends a comparison before it has begun. None without Ethernet.
 fn mended(bytes: &[u8]) -> Result<Option<Vec<u8>>, Error> {
     let mut reader = Reader::new(bytes)?;
-    let mut writer = Writer::new(Vec::new(), LinkType::ETHERNET, &Section::default())?;
+    let mut writer = Writer::new(Vec::new(), &Section::default())?;
+    let interface = writer.interface(LinkType::ETHERNET, None)?;
     while let Some(record) = reader.next()? {
         if record.link != LinkType::ETHERNET {
             return Ok(None);
@@ -88,7 +89,7 @@ fn mended(bytes: &[u8]) -> Result<Option<Vec<u8>>, Error> {
         if let Some((end, sum)) = sum {
             frame[end - icrc::LENGTH..end].copy_from_slice(&sum.to_le_bytes());
         }
-        writer.packet(0, &frame, record.comment)?;
+        writer.packet(interface, 0, &frame, frame.len(), record.comment)?;
     }
     Ok(Some(writer.into_inner()?))
 }

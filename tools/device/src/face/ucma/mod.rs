@@ -1,0 +1,213 @@
+//! Connections: the commands of `/dev/infiniband/rdma_cm`, which librdmacm writes (rdma_cm(7); `rdma/rdma_user_cm.h`).
+//!
+//! An id is the kernel's part of a `rdma_cm_id`. It has a number, its program's name for it (`uid`), and the open file that its
+//! events go to. The messages to other devices are those of [`nic::cm`] (specification, volume 1, chapter 12). Which call is
+//! refused in which state, and with which errno, is as in Linux (`drivers/infiniband/core/cma.c` and `ucma.c`):
+//!
+//! ```text
+//!       bind          resolve_addr              resolve_route              connect          DREQ, or our own is answered
+//! Idle ──────▶ Bound ──────────────▶ HasAddress ──────────────▶ HasRoute ──────────▶ Connect ───────────────────▶ Disconnect
+//!                │ listen                                                               ▲
+//!                └────────▶ Listen ─ ─ ─ ─ a REQ or a SIDR_REQ, with which a new id begins
+//! ```
+//!
+//! An id that was rejected stays in Connect: only its event tells of that.
+//!
+//! The node's loop carries a command out ([`Ids::command`]), sends the messages that come of it, and only then answers
+//! ([`Ids::answer`]): so a message is out before the program goes on. Events of the connection manager it hands in
+//! ([`Ids::deliver`], and then [`Ids::settle`]). Now and then it looks after those who wait ([`Ids::tick`]).
+//!
+//! Nothing of a command is trusted: it is copied before it is read, and what it names is looked up.
+
+pub mod abi;
+mod address;
+mod connect;
+mod events;
+mod group;
+mod id;
+mod incoming;
+mod options;
+mod qp;
+#[cfg(test)]
+mod tests;
+
+use crate::machine::{Asker, Call, FileId, Machine};
+use crate::node::{errno, Net};
+use abi::{command, Header};
+use bytemuck::{bytes_of, Pod};
+use events::{File, Waiting};
+use group::Group;
+use id::Id;
+use nic::cm::Cm;
+use rustix::io::Errno;
+use std::collections::{BTreeMap, VecDeque};
+use std::io;
+use std::mem::size_of;
+use std::net::IpAddr;
+
+/// All ids of a node.
+#[derive(Debug)]
+pub struct Ids {
+    /// The device's.
+    address: IpAddr,
+    ids: BTreeMap<u32, Id>,
+    groups: BTreeMap<u32, Group>,
+    files: BTreeMap<FileId, File>,
+    /// Files whose queue has changed since [`Ids::settle`].
+    touched: Vec<FileId>,
+    /// Calls that wait on a channel which another thread has closed.
+    lost: VecDeque<Waiting>,
+    last_number: u32,
+}
+
+/// What is left to be done when a command was carried out.
+#[derive(Debug)]
+pub enum Done {
+    /// To say so.
+    All,
+    /// The same; an id listens now.
+    Listens,
+    /// To write the answer, and then to do what is only right once the program knows of it.
+    Answer { to: u64, bytes: Vec<u8>, then: Then },
+    /// To wait for an event.
+    Fetch { to: u64, room: usize },
+}
+
+/// What a program learns from an answer. A call that was interrupted on its way back has not told it: it is made again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Then {
+    Nothing,
+    Created(u32),
+    Destroyed(u32),
+    Joined(u32),
+    Left(u32),
+}
+
+/// A command's name and what has come of it, in words.
+pub fn words(asker: &Asker, done: &Result<Done, Errno>) -> String {
+    let name = asker.read::<Header>(0).ok().and_then(|header| command::name(header.cmd));
+    let came = match done {
+        Ok(Done::Answer { then: Then::Created(id), .. }) => format!("id {id}"),
+        Ok(Done::Fetch { .. }) => "an event, or a wait for one".to_owned(),
+        Ok(_) => "0".to_owned(),
+        Err(errno) => io::Error::from(*errno).to_string(),
+    };
+    format!("{}: {came}", name.unwrap_or("a command that is not here"))
+}
+
+/// A command behind its header.
+fn command<T: Pod>(asker: &Asker) -> Result<T, Errno> {
+    asker.read(size_of::<Header>())
+}
+
+fn answer(to: u64, value: &impl Pod, then: Then) -> Result<Done, Errno> {
+    Ok(Done::Answer { to, bytes: bytes_of(value).to_vec(), then })
+}
+
+/// How much room a command's answer needs; what newer versions have added to it need not fit.
+fn room(command: u32) -> usize {
+    match command {
+        command::CREATE_ID | command::DESTROY_ID | command::JOIN_IP_MCAST | command::LEAVE_MCAST => size_of::<u32>(),
+        command::QUERY_ROUTE => size_of::<abi::QueryRouteResp>() - 8,
+        command::INIT_QP_ATTR => size_of::<crate::abi::QpAttr>(),
+        command::GET_EVENT => size_of::<abi::EventResp>() - 12,
+        _ => 0,
+    }
+}
+
+impl Ids {
+    pub fn new(address: IpAddr) -> Ids {
+        let (ids, groups, files) = Default::default();
+        Ids { address, ids, groups, files, touched: Vec::new(), lost: VecDeque::new(), last_number: 0 }
+    }
+
+    /// Carries out a command. `file_of` knows which open rdma_cm one of the process's descriptors is.
+    ///
+    /// # Errors
+    /// Those of Linux: EINVAL for a header or a state that does not fit, or another file's id; ENOENT for an id that is none;
+    /// EFAULT for memory that is not the program's; ENOSPC for too little room for the answer; ENOSYS for a command that is
+    /// refused; and what the call's manual page says.
+    pub fn command(
+        &mut self,
+        net: &mut Net,
+        asker: &Asker,
+        file_of: impl FnOnce(u32) -> Option<FileId>,
+    ) -> Result<Done, Errno> {
+        if asker.length < size_of::<Header>() {
+            return Err(Errno::INVAL);
+        }
+        let header: Header = asker.read(0)?;
+        if command::name(header.cmd).is_none() || usize::from(header.input) + size_of::<Header>() > asker.length {
+            return Err(Errno::INVAL);
+        }
+        if usize::from(header.out) < room(header.cmd) {
+            return Err(Errno::NOSPC);
+        }
+        let mut done = match header.cmd {
+            command::CREATE_ID => self.create(asker)?,
+            command::DESTROY_ID => self.destroy(net, asker)?,
+            command::BIND_IP => self.bind_ip(net, asker)?,
+            command::RESOLVE_IP => self.resolve_ip(net, asker)?,
+            command::RESOLVE_ROUTE => self.resolve_route(asker)?,
+            command::QUERY_ROUTE => self.query_route(asker)?,
+            command::CONNECT => self.connect(net, asker, header.input)?,
+            command::LISTEN => self.listen(net, asker)?,
+            command::ACCEPT => self.accept(net, asker, header.input)?,
+            command::REJECT => self.reject(net, asker)?,
+            command::DISCONNECT => self.disconnect(net, asker)?,
+            command::INIT_QP_ATTR => self.init_qp_attr(net, asker)?,
+            command::GET_EVENT => {
+                Done::Fetch { to: command::<abi::GetEvent>(asker)?.response, room: header.out.into() }
+            }
+            command::SET_OPTION => self.set_option(asker)?,
+            command::NOTIFY => self.notify(net, asker)?,
+            command::JOIN_IP_MCAST => self.join(asker)?,
+            command::LEAVE_MCAST => self.leave(asker)?,
+            command::MIGRATE_ID => self.migrate(asker, file_of)?,
+            _ => return Err(Errno::NOSYS),
+        };
+        if let Done::Answer { bytes, .. } = &mut done {
+            bytes.truncate(header.out.into());
+        }
+        Ok(done)
+    }
+
+    /// Tells the caller what has come of its command; not before its channels are as readable as they should be.
+    pub fn answer(&mut self, cm: &mut Cm, machine: &mut Machine, call: Call, asker: Asker, done: Result<Done, Errno>) {
+        self.settle(cm, machine);
+        let length = asker.length as i64;
+        match done {
+            Ok(Done::Fetch { to, room }) => self.fetch(call, asker, to, room),
+            Ok(Done::Answer { to, bytes, then }) => {
+                let written = asker.process.write(to, &bytes).map(|()| length);
+                let is_heard = call.answer(written);
+                self.then(then, is_heard && written.is_ok());
+            }
+            Ok(Done::All | Done::Listens) => drop(call.answer(Ok(length))),
+            Err(errno) => drop(call.answer(Err(errno))),
+        }
+        self.settle(cm, machine);
+    }
+
+    fn then(&mut self, then: Then, is_heard: bool) {
+        match (then, is_heard) {
+            (Then::Created(id), false) | (Then::Destroyed(id), true) => drop(self.ids.remove(&id)),
+            (Then::Joined(group), false) | (Then::Left(group), true) => self.forget_group(group),
+            _ => {}
+        }
+    }
+
+    /// The last descriptor of a file is gone: its program has ended, was killed, or has closed it. The peers hear of it.
+    pub fn closed(&mut self, net: &mut Net, file: FileId) {
+        self.forget_file(file);
+        self.end_all(net, file);
+    }
+
+    fn end_all(&mut self, net: &mut Net, file: FileId) {
+        let numbers: Vec<u32> = self.ids.iter().filter(|(_, id)| id.file == file).map(|(number, _)| *number).collect();
+        for number in numbers {
+            self.end(net, number);
+            self.ids.remove(&number);
+        }
+    }
+}

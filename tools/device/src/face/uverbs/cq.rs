@@ -1,0 +1,105 @@
+//! Completion queues, and the channels that wake a program for them.
+
+use super::device::{most, VECTORS};
+use super::{Answer, Command, Done};
+use crate::abi::*;
+use crate::node::pipe::{Notices, Pipe};
+use crate::node::{Cq, Nic};
+use crate::ring::Ring;
+use nic::completion::{Alarm, Armed};
+use rustix::io::Errno;
+use std::mem::size_of;
+use std::rc::Rc;
+
+/// `IB_USER_VERBS_CMD_CREATE_COMP_CHANNEL`.
+pub fn create_channel(nic: &mut Nic, command: &mut Command) -> Answer {
+    let (channel, descriptor) = Pipe::new()?;
+    let number = command.give(&descriptor)?;
+    let handle = nic.channels.insert(command.file, Rc::new(channel));
+    Ok(Done::with(&number).made(handle, move |nic| nic.channels.destroy(handle)))
+}
+
+/// The channel behind a descriptor of the program.
+fn channel(nic: &Nic, command: &Command, descriptor: i32) -> Result<Option<Rc<Pipe>>, Errno> {
+    if descriptor < 0 {
+        return Ok(None);
+    }
+    let inode = command.process.inode(descriptor)?;
+    let mut own = nic.channels.of(command.file).into_iter().filter_map(|handle| nic.channels.any(handle));
+    own.find(|channel| channel.inode() == inode).map(|channel| Some(Rc::clone(channel))).ok_or(Errno::INVAL)
+}
+
+/// `IB_USER_VERBS_CMD_CREATE_CQ`.
+pub fn create(nic: &mut Nic, command: &mut Command) -> Answer {
+    let input: ExCreateCq = if command.extended {
+        command.input()
+    } else {
+        let CreateCq { user_handle, cqe, comp_vector, comp_channel, .. } = command.input();
+        ExCreateCq { user_handle, cqe, comp_vector, comp_channel, comp_mask: 0, flags: 0, reserved: 0 }
+    };
+    if input.cqe == 0 || input.cqe > most::COMPLETIONS || input.comp_vector >= VECTORS {
+        return Err(Errno::INVAL);
+    }
+    if input.flags != 0 {
+        return Err(Errno::OPNOTSUPP);
+    }
+    let channel = channel(nic, command, input.comp_channel)?;
+    let ring = command.ring(nic, input.cqe, size_of::<Wc>())?;
+    let (place, cqe) = (ring.place(), ring.capacity());
+    let user = input.user_handle;
+    let (channel, events) = (Notices::new(user, channel), Notices::new(user, command.context(nic)?.events.clone()));
+    let cq = Cq { ring, alarm: Alarm::default(), is_broken: false, channel, events };
+    let handle = nic.cqs.insert(command.file, cq);
+    let told = Done::with(&CreateCqResp { cq_handle: handle, cqe }).made(handle, move |nic| nic.cqs.destroy(handle));
+    Ok(if command.extended { told.and(&command.extended_end::<CreateCqResp>()) } else { told }.and(&place))
+}
+
+/// `IB_USER_VERBS_CMD_RESIZE_CQ`: what lies in the old ring moves to the new one.
+pub fn resize(nic: &mut Nic, command: &mut Command) -> Answer {
+    let ResizeCq { cq_handle, cqe } = command.input();
+    let waiting = nic.cqs.get(command.file, cq_handle)?.ring.waiting();
+    if cqe == 0 || cqe > most::COMPLETIONS || cqe < waiting {
+        return Err(Errno::INVAL);
+    }
+    let ring = command.ring(nic, cqe, size_of::<Wc>())?;
+    let cq = nic.cqs.get_mut(command.file, cq_handle)?;
+    ring.take_over(&cq.ring);
+    cq.ring = ring;
+    Ok(Done::with(&ResizeCqResp { cqe: cq.ring.capacity(), reserved: 0 }).and(&cq.ring.place()))
+}
+
+/// `IB_USER_VERBS_CMD_REQ_NOTIFY_CQ`.
+pub fn request_notification(nic: &mut Nic, command: &mut Command) -> Answer {
+    let ReqNotifyCq { cq_handle, solicited_only } = command.input();
+    let cq = nic.cqs.get_mut(command.file, cq_handle)?;
+    cq.alarm.arm(if solicited_only == 0 { Armed::Any } else { Armed::Solicited });
+    Ok(Done::default())
+}
+
+/// `IB_USER_VERBS_CMD_DESTROY_CQ`: says how many events the program has been told of, so that libibverbs waits until all of
+/// them are acknowledged.
+pub fn destroy(nic: &mut Nic, command: &mut Command) -> Answer {
+    let handle = command.handle();
+    let cq = nic.cqs.get(command.file, handle)?;
+    if nic.qps.values().any(|entry| entry.send_cq == handle || entry.receive_cq == handle) {
+        return Err(Errno::BUSY);
+    }
+    let (comp_events_reported, async_events_reported) = (cq.channel.seen::<u64>(), cq.events.seen::<AsyncEventDesc>());
+    Ok(Done::with(&DestroyCqResp { comp_events_reported, async_events_reported })
+        .dooms(move |nic| nic.cqs.destroy(handle)))
+}
+
+impl Command<'_> {
+    /// A new ring in the pages of the open device.
+    pub fn ring(&mut self, nic: &mut Nic, entries: u32, size: usize) -> Result<Ring, Errno> {
+        let context = self.context(nic)?;
+        let ring = Ring::new(self.machine.files.pages(self.file).ok_or(Errno::INVAL)?, context.free, entries, size)?;
+        context.free = ring.end();
+        Ok(ring)
+    }
+
+    /// The end of an extended response, behind its first struct.
+    pub fn extended_end<T>(&self) -> Extended {
+        Extended { comp_mask: 0, response_length: (size_of::<T>() + size_of::<Extended>()) as u32 }
+    }
+}

@@ -1,0 +1,240 @@
+//! The commands of `/dev/infiniband/uverbs0`: a program, or rather its libibverbs, writes them there with write(2), as
+//! `rdma/ib_user_verbs.h` says. (Newer ones come by ioctl(2), which is answered with `ENOTTY`: libibverbs then falls back to
+//! these.)
+//!
+//! A command is a header, the address for the response, and a struct; behind the struct of the response the driver's own stands,
+//! here that of rxe. What the kernel refuses is refused with the same errno.
+
+mod cq;
+mod device;
+mod memory;
+mod multicast;
+mod qp;
+mod srq;
+
+use crate::abi::{command, ExtendedHeader, Header, QpDest, COMMAND, EXTENDED};
+use crate::machine::{Asker, Call, FileId, Machine, Process};
+use crate::node::{Context, Nic};
+use bytemuck::{bytes_of, AnyBitPattern, Pod};
+use rustix::io::Errno;
+use std::mem::size_of;
+use std::os::fd::OwnedFd;
+
+/// No command is longer, and no response.
+const LONGEST: usize = 1024;
+
+/// A command that a program has written.
+pub struct Command<'a> {
+    pub file: FileId,
+    pub process: &'a Process,
+    number: u32,
+    row: Row,
+    extended: bool,
+    /// Behind the headers and the response's address.
+    input: Vec<u8>,
+    response: u64,
+    room: usize,
+    call: &'a Call,
+    machine: &'a Machine,
+}
+
+/// What a command has come to.
+#[derive(Default)]
+pub struct Done {
+    response: Vec<u8>,
+    /// The handle of what was made, and how to take it back if the program was interrupted and asks again.
+    made: Option<(u32, Later)>,
+    /// To be done once the program has heard that something is destroyed.
+    doomed: Option<Later>,
+}
+
+type Later = Box<dyn FnOnce(&mut Nic)>;
+
+type Answer = Result<Done, Errno>;
+
+impl Command<'_> {
+    /// The command's struct. What the program has not sent is zero.
+    fn input<T: AnyBitPattern>(&self) -> T {
+        let mut bytes = vec![0; size_of::<T>()];
+        bytes.iter_mut().zip(&self.input).for_each(|(to, from)| *to = *from);
+        bytemuck::pod_read_unaligned(&bytes)
+    }
+
+    /// The command's name, and the handle of what it is about, if it names one.
+    fn words(&self) -> String {
+        let handle = self.row.about.and_then(|at| Some(split::<u32>(self.input.get(at..)?).ok()?.0));
+        format!(
+            "{}{}",
+            command::name(self.number).unwrap_or_default(),
+            handle.map(|handle| format!(" {handle}")).unwrap_or_default()
+        )
+    }
+
+    /// The one number of a command that has no more.
+    fn handle(&self) -> u32 {
+        self.input()
+    }
+
+    /// Gives the program a descriptor.
+    fn give(&mut self, descriptor: &OwnedFd) -> Result<u32, Errno> {
+        self.call.give(descriptor, true).map(|number| number as u32)
+    }
+
+    fn context<'n>(&self, nic: &'n mut Nic) -> Result<&'n mut Context, Errno> {
+        nic.contexts.get_mut(&self.file).ok_or(Errno::INVAL)
+    }
+}
+
+impl Done {
+    fn with(response: &impl Pod) -> Done {
+        Done { response: bytes_of(response).to_vec(), ..Done::default() }
+    }
+
+    /// Adds what stands behind it.
+    fn and(mut self, more: &impl Pod) -> Done {
+        self.response.extend_from_slice(bytes_of(more));
+        self
+    }
+
+    fn made(self, handle: u32, take_back: impl FnOnce(&mut Nic) + 'static) -> Done {
+        Done { made: Some((handle, Box::new(take_back))), ..self }
+    }
+
+    fn dooms(self, destroy: impl FnOnce(&mut Nic) + 'static) -> Done {
+        Done { doomed: Some(Box::new(destroy)), ..self }
+    }
+}
+
+/// Answers a write(2) to the device file.
+pub fn written(nic: &mut Nic, machine: &Machine, call: &Call, asker: &Asker) {
+    let done = read(asker, call, machine).and_then(|mut command| {
+        nic.crossing = nic.port.tap.talks.then(|| command.words());
+        let done = (command.row.act)(nic, &mut command)?;
+        let length = done.response.len().min(command.room);
+        if let Err(error) = asker.process.write(command.response, &done.response[..length]) {
+            // Nobody knows its handle.
+            done.made.into_iter().for_each(|(_, take_back)| take_back(nic));
+            return Err(error);
+        }
+        Ok(done)
+    });
+    match &done {
+        Ok(Done { made: Some((handle, _)), .. }) => nic.tell_crossing(&format!("handle {handle}")),
+        Ok(_) => nic.tell_crossing("0"),
+        Err(error) => nic.tell_crossing(&std::io::Error::from(*error).to_string()),
+    }
+    match done {
+        Ok(done) => {
+            let was_heard = call.answer(Ok(asker.length as i64));
+            let later = if was_heard { done.doomed } else { done.made.map(|(_, take_back)| take_back) };
+            later.into_iter().for_each(|act| act(nic));
+        }
+        Err(error) => drop(call.answer(Err(error))),
+    }
+}
+
+/// Takes a command's headers off.
+fn read<'a>(asker: &'a Asker, call: &'a Call, machine: &'a Machine) -> Result<Command<'a>, Errno> {
+    let bytes = asker.bytes(LONGEST)?;
+    let (header, rest) = split::<Header>(&bytes)?;
+    let (number, extended) = (header.command & COMMAND, header.command & EXTENDED != 0);
+    let row = row(number).ok_or(Errno::OPNOTSUPP)?;
+    let (response, room, input) = if extended {
+        let (second, rest) = split::<ExtendedHeader>(rest)?;
+        (second.response, (usize::from(header.out_words) + usize::from(second.provider_out_words)) * 8, rest)
+    } else if row.has_response {
+        let (response, rest) = split::<u64>(rest)?;
+        (response, usize::from(header.out_words) * 4, rest)
+    } else {
+        (0, 0, rest)
+    };
+    let (file, process, input) = (asker.file, &asker.process, input.to_vec());
+    Ok(Command { file, process, number, row, extended, input, response, room, call, machine })
+}
+
+fn split<T: AnyBitPattern>(bytes: &[u8]) -> Result<(T, &[u8]), Errno> {
+    let first = bytes.get(..size_of::<T>()).ok_or(Errno::INVAL)?;
+    Ok((bytemuck::pod_read_unaligned(first), &bytes[first.len()..]))
+}
+
+type Act = fn(&mut Nic, &mut Command) -> Answer;
+
+/// What a command does.
+#[derive(Clone, Copy)]
+struct Row {
+    /// The address of a response stands before its struct.
+    has_response: bool,
+    /// Where in its struct the handle stands of what it is about.
+    about: Option<usize>,
+    act: Act,
+}
+
+fn row(number: u32) -> Option<Row> {
+    use command::*;
+    /// It makes something, or asks for something that has no handle.
+    const NONE: Option<usize> = None;
+    const FIRST: Option<usize> = Some(0);
+    /// Behind two paths.
+    const OF_MODIFY_QP: Option<usize> = Some(2 * size_of::<QpDest>());
+    /// Behind a GID.
+    const OF_MCAST: Option<usize> = Some(16);
+    let (has_response, about, act): (bool, Option<usize>, Act) = match number {
+        GET_CONTEXT => (true, NONE, device::get_context),
+        QUERY_DEVICE => (true, NONE, device::query),
+        QUERY_PORT => (true, NONE, device::query_port),
+        ALLOC_PD => (true, NONE, memory::alloc_pd),
+        DEALLOC_PD => (false, FIRST, memory::dealloc_pd),
+        REG_MR => (true, NONE, memory::register),
+        REREG_MR => (true, FIRST, memory::register_again),
+        DEREG_MR => (false, FIRST, memory::deregister),
+        ALLOC_MW => (true, FIRST, memory::allocate_window),
+        DEALLOC_MW => (false, FIRST, memory::deallocate_window),
+        CREATE_COMP_CHANNEL => (true, NONE, cq::create_channel),
+        CREATE_CQ => (true, NONE, cq::create),
+        RESIZE_CQ => (true, FIRST, cq::resize),
+        REQ_NOTIFY_CQ => (false, FIRST, cq::request_notification),
+        DESTROY_CQ => (true, FIRST, cq::destroy),
+        CREATE_QP => (true, NONE, qp::create),
+        MODIFY_QP => (false, OF_MODIFY_QP, qp::modify),
+        QUERY_QP => (true, FIRST, qp::query),
+        DESTROY_QP => (true, FIRST, qp::destroy),
+        POST_SEND => (true, FIRST, qp::post_send),
+        CREATE_SRQ | CREATE_XSRQ => (true, NONE, srq::create),
+        MODIFY_SRQ => (false, FIRST, srq::modify),
+        QUERY_SRQ => (true, FIRST, srq::query),
+        DESTROY_SRQ => (true, FIRST, srq::destroy),
+        ATTACH_MCAST => (false, OF_MCAST, multicast::attach),
+        DETACH_MCAST => (false, OF_MCAST, multicast::detach),
+        CREATE_AH => (true, NONE, device::create_address_handle),
+        DESTROY_AH => (false, FIRST, device::destroy_address_handle),
+        _ => return None,
+    };
+    Some(Row { has_response, about, act })
+}
+
+impl Nic {
+    /// The program has closed its device, or has ended: all that it made goes, and what is made of other things first.
+    pub fn closed(&mut self, file: FileId) {
+        self.qps.of(file).into_iter().for_each(|number| self.forget_qp(number));
+        self.handles.forget(file);
+        self.srqs.forget(file);
+        self.cqs.forget(file);
+        self.windows.of(file).into_iter().for_each(|handle| self.forget_window(handle));
+        self.regions.of(file).into_iter().for_each(|handle| self.forget_region(handle));
+        self.channels.forget(file);
+        self.pds.forget(file);
+        self.contexts.remove(&file);
+    }
+
+    fn forget_window(&mut self, handle: u32) {
+        if let Some(key) = self.windows.remove(handle) {
+            self.memory.deallocate_window(key);
+        }
+    }
+
+    fn forget_region(&mut self, handle: u32) {
+        if let Some(key) = self.regions.remove(handle) {
+            self.memory.deregister(key);
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! The trapped calls: what each is answered. All but a write to one of our devices is answered here; what is not ours the
+//! kernel does, as if we were not there.
+
+use super::filter::{on_path, OnPath, RESERVED};
+use super::kernel;
+use super::process::{self, Asker, Process};
+use super::sysfs::Place;
+use super::{Asked, Call, FileId, Machine};
+use rustix::fs::{open, readlinkat, statat, Access, AtFlags, Mode, OFlags, StatxFlags, CWD};
+use rustix::io::Errno;
+use std::ffi::{CStr, OsStr};
+use std::os::fd::{OwnedFd, RawFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+/// What becomes of a call, if no errno does.
+enum Answer {
+    /// The kernel does it.
+    Pass,
+    Value(i64),
+    /// It has been answered, with a descriptor.
+    Given,
+    /// The device has to know; it answers a write.
+    Asked(Asked),
+}
+
+impl Machine {
+    /// Answers a call, or says what it asks of the device.
+    pub(super) fn serve(&mut self, call: Call) -> Option<Asked> {
+        match self.answer(&call) {
+            Ok(Answer::Asked(asked)) => return Some(asked),
+            Ok(Answer::Pass) => call.pass(),
+            Ok(Answer::Given) => {}
+            Ok(Answer::Value(value)) => drop(call.answer(Ok(value))),
+            Err(errno) => drop(call.answer(Err(errno))),
+        }
+        None
+    }
+
+    fn answer(&mut self, call: &Call) -> Result<Answer, Errno> {
+        let [_, second, third, ..] = call.arguments;
+        match call.number {
+            libc::SYS_write => {
+                let Some((file, process)) = self.ours(call) else { return Ok(Answer::Pass) };
+                let kind = self.files.kind(file).ok_or(Errno::BADF)?;
+                let asker = Asker { file, process, address: second, length: third as usize };
+                Ok(Answer::Asked(Asked::Written { call: call.clone(), kind, asker }))
+            }
+            libc::SYS_fstat => match self.opened(call) {
+                Some(place) => stat(call, &place, second, AtFlags::empty()).map(Answer::Value),
+                None => Ok(Answer::Pass),
+            },
+            libc::SYS_dup => self.duplicate(call, 0, false),
+            libc::SYS_fcntl => match second as i32 {
+                libc::F_DUPFD => self.duplicate(call, third as RawFd, false),
+                libc::F_DUPFD_CLOEXEC => self.duplicate(call, third as RawFd, true),
+                _ => Ok(Answer::Pass),
+            },
+            // libibverbs and librdmacm then look into sysfs.
+            libc::SYS_socket => Err(Errno::PROTONOSUPPORT),
+            number => match on_path(number) {
+                Some((asked, at)) => self.path(call, asked, at),
+                None => Ok(Answer::Pass),
+            },
+        }
+    }
+
+    /// The open file that the call's descriptor means, and whose call it is.
+    fn ours(&mut self, call: &Call) -> Option<(FileId, Process)> {
+        self.meant(call, call.arguments[0] as RawFd)
+    }
+
+    /// The same for any descriptor of the caller's.
+    pub(super) fn meant(&mut self, call: &Call, descriptor: RawFd) -> Option<(FileId, Process)> {
+        for _ in 0..2 {
+            let caller = self.callers.of(call.thread)?;
+            if let Some(inode) = caller.inode(descriptor) {
+                return Some((self.files.with_inode(inode)?, caller.process.clone()));
+            }
+            // There is no such descriptor, or the thread is another one.
+            self.callers.forget(call.thread);
+        }
+        None
+    }
+
+    /// What stands for the device that the call's descriptor means.
+    fn opened(&mut self, call: &Call) -> Option<Place> {
+        let (file, _) = self.ours(call)?;
+        self.sysfs.device(self.files.kind(file)?)
+    }
+
+    /// A call with a path, which stands at this place of its arguments.
+    fn path(&mut self, call: &Call, asked: OnPath, at: usize) -> Result<Answer, Errno> {
+        let [a, b, c] = [1, 2, 3].map(|behind| call.arguments[at + behind]);
+        let path = process::string(call.thread, call.arguments[at]).unwrap_or_default();
+        let place = match asked {
+            OnPath::StatAt | OnPath::Statx if path.is_empty() => self.opened(call),
+            _ => self.sysfs.place(path.to_bytes()),
+        };
+        let Some(place) = place else { return Ok(Answer::Pass) };
+        let flags = |bits: u64| AtFlags::from_bits_retain(bits as u32) & AtFlags::SYMLINK_NOFOLLOW;
+        let value = match asked {
+            OnPath::Open => return self.open(call, &place, OFlags::from_bits_retain(a as u32)),
+            OnPath::Stat => stat(call, &place, a, AtFlags::empty()),
+            OnPath::Lstat => stat(call, &place, a, AtFlags::SYMLINK_NOFOLLOW),
+            OnPath::StatAt => stat(call, &place, a, flags(b)),
+            OnPath::Statx => statx(call, &place, flags(a), b as u32, c),
+            OnPath::Access => access(&place, a as u32),
+            OnPath::Readlink => readlink(call, &place, a, b as i32),
+            OnPath::Xattr => Err(Errno::OPNOTSUPP),
+        };
+        value.map(Answer::Value)
+    }
+
+    fn open(&mut self, call: &Call, place: &Place, flags: OFlags) -> Result<Answer, Errno> {
+        match place.device {
+            Some(_) if flags.contains(OFlags::DIRECTORY) => Err(Errno::NOTDIR),
+            Some(kind) => {
+                let file = self.files.open(kind, &self.poll)?;
+                let opened = self.open_device(call, file, flags);
+                if opened.is_err() {
+                    self.files.close(file);
+                }
+                opened.map(|process| Answer::Asked(Asked::Opened { file, kind, process }))
+            }
+            None if flags.intersects(OFlags::WRONLY | OFlags::RDWR) => Err(Errno::ACCESS),
+            None => {
+                let kept = flags & (OFlags::DIRECTORY | OFlags::NOFOLLOW) | OFlags::CLOEXEC;
+                let file = open(&*place.real, kept, Mode::empty()).map_err(|errno| match errno {
+                    // So libibverbs reads the table of GIDs; the kernel itself would say this of an index that is none.
+                    Errno::NOENT if is_of_gids(&place.real) => Errno::INVAL,
+                    errno => errno,
+                })?;
+                call.open(file, None, flags.contains(OFlags::CLOEXEC)).map(|_| Answer::Given)
+            }
+        }
+    }
+
+    fn open_device(&mut self, call: &Call, file: FileId, flags: OFlags) -> Result<Process, Errno> {
+        let theirs = self.files.descriptor(file, flags)?;
+        self.files.watch(file)?;
+        self.hand_out(call, &theirs, 0, flags)
+    }
+
+    /// A copy must have one of our numbers, too: the kernel would give it the first free one.
+    fn duplicate(&mut self, call: &Call, least: RawFd, cloexec: bool) -> Result<Answer, Errno> {
+        let Some((file, _)) = self.ours(call) else { return Ok(Answer::Pass) };
+        let mut flags = OFlags::empty();
+        flags.set(OFlags::CLOEXEC, cloexec);
+        flags.set(OFlags::NONBLOCK, call.must_not_wait(call.arguments[0] as RawFd));
+        let theirs = self.files.descriptor(file, flags)?;
+        self.hand_out(call, &theirs, least, flags).map(|_| Answer::Given)
+    }
+
+    /// Answers with this descriptor, which gets a free one of our numbers there; whose process that is.
+    fn hand_out(&mut self, call: &Call, theirs: &OwnedFd, least: RawFd, flags: OFlags) -> Result<Process, Errno> {
+        // Of a thread that has ended all numbers look free.
+        self.callers.forget(call.thread);
+        let caller = self.callers.of(call.thread).ok_or(Errno::MFILE)?;
+        for mut range in RESERVED {
+            let free = range.find(|number| *number >= least && caller.is_free(*number));
+            let Some(number) = free else { continue };
+            match call.open(theirs, Some(number), flags.contains(OFlags::CLOEXEC)) {
+                // The process may have no such number, nor a higher one.
+                Err(Errno::BADF) => {}
+                opened => return opened.map(|_| caller.process.clone()),
+            }
+        }
+        Err(Errno::MFILE)
+    }
+}
+
+fn is_of_gids(path: &CStr) -> bool {
+    let folder = Path::new(OsStr::from_bytes(path.to_bytes())).parent();
+    folder.is_some_and(|folder| folder.ends_with("ports/1/gids"))
+}
+
+fn stat(call: &Call, place: &Place, buffer: u64, flags: AtFlags) -> Result<i64, Errno> {
+    let mut stat = statat(CWD, &*place.real, flags)?;
+    if let Some(kind) = place.device {
+        let (major, minor) = kind.numbers();
+        stat.st_mode = libc::S_IFCHR | 0o666;
+        stat.st_rdev = rustix::fs::makedev(major, minor);
+    }
+    kernel::write_memory(call.thread, buffer, kernel::bytes(&stat)).map(|()| 0)
+}
+
+fn statx(call: &Call, place: &Place, flags: AtFlags, mask: u32, buffer: u64) -> Result<i64, Errno> {
+    let mut stat = rustix::fs::statx(CWD, &*place.real, flags, StatxFlags::from_bits_retain(mask))?;
+    if let Some(kind) = place.device {
+        stat.stx_mode = (libc::S_IFCHR | 0o666) as u16;
+        (stat.stx_rdev_major, stat.stx_rdev_minor) = kind.numbers();
+    }
+    kernel::write_memory(call.thread, buffer, kernel::bytes(&stat)).map(|()| 0)
+}
+
+fn access(place: &Place, mode: u32) -> Result<i64, Errno> {
+    rustix::fs::accessat(CWD, &*place.real, Access::from_bits_retain(mode), AtFlags::empty()).map(|()| 0)
+}
+
+fn readlink(call: &Call, place: &Place, buffer: u64, size: i32) -> Result<i64, Errno> {
+    let size = usize::try_from(size).ok().filter(|size| *size > 0).ok_or(Errno::INVAL)?;
+    let target = readlinkat(CWD, &*place.real, Vec::new())?;
+    let target = &target.to_bytes()[..size.min(target.to_bytes().len())];
+    kernel::write_memory(call.thread, buffer, target).map(|()| target.len() as i64)
+}

@@ -1,0 +1,211 @@
+//! Which system calls come to the supervisor: a program in BPF, which the kernel runs at each call (seccomp(2)).
+//!
+//! It sees the call's number and its arguments, but it cannot follow a pointer. So each call with a path comes to us, and of the
+//! calls with a descriptor those whose descriptor has a number that we reserve. A program's own descriptor may have one,
+//! too: then its calls take a detour, and nothing else happens.
+
+use libc::{c_long, sock_filter};
+use std::mem::size_of;
+use std::ops::Range;
+
+/// Numbers of descriptors of our devices. select(2) takes none above 1023; those of the second range are for programs that may
+/// not have so many (`ulimit -n`).
+pub const RESERVED: [Range<i32>; 2] = [512..1024, 192..256];
+
+/// As `linux/audit.h` has them. A caller of another architecture has other numbers: it sees no device.
+#[cfg(target_arch = "x86_64")]
+const ARCHITECTURE: u32 = 0xc000_003e;
+#[cfg(target_arch = "aarch64")]
+const ARCHITECTURE: u32 = 0xc000_00b7;
+
+/// What a call with a path asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnPath {
+    Open,
+    StatAt,
+    #[allow(dead_code)] // Two that only old architectures have.
+    Stat,
+    #[allow(dead_code)]
+    Lstat,
+    Statx,
+    Access,
+    Readlink,
+    /// Extended attributes, for which `ls -l` asks.
+    Xattr,
+}
+
+/// Calls with a path, and which of their arguments it is. The last ones only old architectures have.
+const PATHS: &[(c_long, OnPath, usize)] = &[
+    (libc::SYS_openat, OnPath::Open, 1),
+    (libc::SYS_newfstatat, OnPath::StatAt, 1),
+    (libc::SYS_statx, OnPath::Statx, 1),
+    (libc::SYS_faccessat, OnPath::Access, 1),
+    (libc::SYS_faccessat2, OnPath::Access, 1),
+    (libc::SYS_readlinkat, OnPath::Readlink, 1),
+    (libc::SYS_getxattr, OnPath::Xattr, 0),
+    (libc::SYS_lgetxattr, OnPath::Xattr, 0),
+    (libc::SYS_listxattr, OnPath::Xattr, 0),
+    (libc::SYS_llistxattr, OnPath::Xattr, 0),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_open, OnPath::Open, 0),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_stat, OnPath::Stat, 0),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_lstat, OnPath::Lstat, 0),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_access, OnPath::Access, 0),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_readlink, OnPath::Readlink, 0),
+];
+
+/// What a call with this number asks, and which of its arguments is the path.
+pub fn on_path(number: c_long) -> Option<(OnPath, usize)> {
+    PATHS.iter().find(|call| call.0 == number).map(|(_, asked, at)| (*asked, *at))
+}
+
+/// When a call comes to us.
+enum When {
+    Always,
+    /// Its first argument is one of our descriptors.
+    OurDescriptor,
+    /// It has a path; or the argument with this index says AT_EMPTY_PATH, and the first is one of our descriptors.
+    PathOrOurs(u32),
+    /// A socket with the family and the protocol of netlink's RDMA part.
+    RdmaSocket,
+}
+
+/// The most frequent one first: a write is a doorbell.
+fn trapped() -> impl Iterator<Item = (c_long, When)> {
+    let ours = [libc::SYS_write, libc::SYS_fstat, libc::SYS_dup, libc::SYS_fcntl];
+    let paths = PATHS.iter().map(|(number, ..)| match *number {
+        // This is fstat(3) of glibc 2.33 to 2.38.
+        libc::SYS_newfstatat => (*number, When::PathOrOurs(3)),
+        libc::SYS_statx => (*number, When::PathOrOurs(2)),
+        _ => (*number, When::Always),
+    });
+    ours.into_iter()
+        .map(|number| (number, When::OurDescriptor))
+        .chain(paths)
+        .chain([(libc::SYS_socket, When::RdmaSocket)])
+}
+
+/// Offsets in `struct seccomp_data`.
+const NUMBER: u32 = 0;
+const ARCH: u32 = 4;
+/// The lower half of an argument: both architectures are little-endian.
+const fn argument(index: u32) -> u32 {
+    16 + index * size_of::<u64>() as u32
+}
+
+const TRAP: sock_filter = step(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_USER_NOTIF, 0, 0);
+const PASS: sock_filter = step(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ALLOW, 0, 0);
+
+const fn step(code: u32, k: u32, yes: u8, no: u8) -> sock_filter {
+    sock_filter { code: code as u16, jt: yes, jf: no, k }
+}
+
+const fn load(offset: u32) -> sock_filter {
+    step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, offset, 0, 0)
+}
+
+/// Skips so many steps if the test says yes, or no.
+const fn test(kind: u32, value: u32, yes: u8, no: u8) -> sock_filter {
+    step(libc::BPF_JMP | kind | libc::BPF_K, value, yes, no)
+}
+
+/// The whole program.
+pub fn program() -> Vec<sock_filter> {
+    let mut program = vec![load(ARCH), test(libc::BPF_JEQ, ARCHITECTURE, 1, 0), PASS, load(NUMBER)];
+    for (number, when) in trapped() {
+        let rest = when.steps();
+        // Another call: behind these steps.
+        program.push(test(libc::BPF_JEQ, number as u32, 0, rest.len() as u8));
+        program.extend(rest);
+    }
+    program.push(PASS);
+    program
+}
+
+impl When {
+    /// The steps that decide about a call. The last one ends the program.
+    fn steps(&self) -> Vec<sock_filter> {
+        match self {
+            When::Always => vec![TRAP],
+            When::OurDescriptor => {
+                let in_range = |range: &Range<i32>| {
+                    let (start, end) = (range.start as u32, range.end as u32);
+                    [test(libc::BPF_JGE, end, 2, 0), test(libc::BPF_JGE, start, 0, 1), TRAP]
+                };
+                let ranges = RESERVED.iter().flat_map(in_range);
+                [load(argument(0))].into_iter().chain(ranges).chain([PASS]).collect()
+            }
+            When::PathOrOurs(flags) => {
+                let path = [load(argument(*flags)), test(libc::BPF_JSET, libc::AT_EMPTY_PATH as u32, 1, 0), TRAP];
+                path.into_iter().chain(When::OurDescriptor.steps()).collect()
+            }
+            When::RdmaSocket => {
+                const NETLINK_RDMA: u32 = 20;
+                let family = [load(argument(0)), test(libc::BPF_JEQ, libc::AF_NETLINK as u32, 0, 3)];
+                let protocol = [load(argument(2)), test(libc::BPF_JEQ, NETLINK_RDMA, 0, 1), TRAP, PASS];
+                family.into_iter().chain(protocol).collect()
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Runs the program as the kernel would; whether the call is trapped.
+    fn is_trapped(architecture: u32, number: c_long, arguments: [u64; 6]) -> bool {
+        let mut data = [number as u32, architecture, 0, 0].to_vec();
+        data.extend(arguments.iter().flat_map(|argument| [*argument as u32, (*argument >> 32) as u32]));
+        let (program, mut at, mut register) = (program(), 0, 0);
+        loop {
+            let sock_filter { code, jt, jf, k } = program[at];
+            at += 1;
+            let jump = |is_so: bool| usize::from(if is_so { jt } else { jf });
+            match u32::from(code) & !libc::BPF_K {
+                code if code == libc::BPF_LD | libc::BPF_W | libc::BPF_ABS => register = data[k as usize / 4],
+                code if code == libc::BPF_JMP | libc::BPF_JEQ => at += jump(register == k),
+                code if code == libc::BPF_JMP | libc::BPF_JGE => at += jump(register >= k),
+                code if code == libc::BPF_JMP | libc::BPF_JSET => at += jump(register & k != 0),
+                _ => return k == libc::SECCOMP_RET_USER_NOTIF,
+            }
+        }
+    }
+
+    #[test]
+    fn calls_with_a_path_or_with_our_descriptors_are_trapped() {
+        let traps = |number, arguments: &[u64]| {
+            let mut all = [0; 6];
+            all[..arguments.len()].copy_from_slice(arguments);
+            is_trapped(ARCHITECTURE, number, all)
+        };
+        for number in [libc::SYS_write, libc::SYS_fstat, libc::SYS_dup, libc::SYS_fcntl] {
+            let of = |descriptor: u64| traps(number, &[descriptor]);
+            assert!([512, 1023, 192, 255, 512 | 7 << 32].into_iter().all(of));
+            assert!(![0, 191, 256, 511, 1024, u64::from(u32::MAX)].into_iter().any(of));
+        }
+        let empty = libc::AT_EMPTY_PATH as u64;
+        for (number, flags) in [(libc::SYS_newfstatat, [1, 0, 0]), (libc::SYS_statx, [1, 1, 1])] {
+            let (with, without) = (flags.map(|_| empty), [0; 3]);
+            assert!(traps(number, &[&[3, 1][..], &without].concat()));
+            assert!(traps(number, &[&[600, 1][..], &with].concat()));
+            assert!(!traps(number, &[&[3, 1][..], &with].concat()));
+        }
+        assert!(PATHS.iter().all(|(number, ..)| traps(*number, &[])));
+        assert!(traps(libc::SYS_socket, &[16, 3, 20]));
+        assert!(!traps(libc::SYS_socket, &[16, 3, 0]) && !traps(libc::SYS_socket, &[2, 3, 20]));
+        assert!(!traps(libc::SYS_read, &[600]) && !traps(libc::SYS_execve, &[]));
+    }
+
+    #[test]
+    fn a_caller_of_another_architecture_sees_no_device() {
+        assert!(is_trapped(ARCHITECTURE, libc::SYS_openat, [0; 6]));
+        assert!(!is_trapped(0x4000_0003, libc::SYS_openat, [0; 6]));
+        // x32 calls have the architecture of x86-64, and a bit of their own in the number.
+        assert!(!is_trapped(ARCHITECTURE, libc::SYS_openat | 0x4000_0000, [0; 6]));
+    }
+}

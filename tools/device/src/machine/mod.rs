@@ -1,0 +1,128 @@
+//! What makes a program believe that it runs on a machine with an RDMA device: a supervisor that answers its system calls
+//! (seccomp_unotify(2)). The program, its libraries and their provider are the distribution's own.
+//!
+//! | | |
+//! |---|---|
+//! | `filter` | which calls come to us |
+//! | `start` | installs it in a program's process, before that is one |
+//! | `listener` | calls that wait, and the answers |
+//! | `calls` | what each is answered |
+//! | `process` | who calls; memory |
+//! | `file` | open files of /dev/infiniband, and their end |
+//! | `sysfs` | the folder that stands for /sys/class/infiniband |
+//! | `poll`, `kernel` | what is waited for; system calls that no crate has |
+//!
+//! It is no security boundary: a program that wants to get around it can. Programs see no device if they are of another
+//! architecture (32 bits), if the kernel hides their memory (PR_SET_DUMPABLE, prctl(2)), and if they open it by openat2(2) or
+//! io_uring(7); and nobody can chdir(2) to where it is not.
+
+mod calls;
+mod file;
+mod filter;
+#[allow(unsafe_code)]
+mod kernel;
+mod listener;
+mod poll;
+mod process;
+mod start;
+mod sysfs;
+
+pub use file::{FileId, Files, Kind};
+pub use kernel::ended_child;
+pub use listener::Call;
+pub use process::{Asker, Process};
+
+use listener::Listener;
+use poll::{Poll, Ready};
+use process::Callers;
+use std::collections::VecDeque;
+use std::os::fd::{AsFd, BorrowedFd, RawFd};
+use sysfs::Sysfs;
+
+/// What only the device can answer, or has to know.
+#[derive(Debug)]
+pub enum Asked {
+    /// A program has opened a device. It is answered already.
+    Opened { file: FileId, kind: Kind, process: Process },
+    /// A write(2) to an open device, which waits for its [answer](Call::answer).
+    Written { call: Call, kind: Kind, asker: Asker },
+    /// Nobody has this file open any more: it was closed, or its programs have ended, however.
+    Closed { file: FileId, kind: Kind },
+    /// No program is left on this machine, and no file is open.
+    Deserted,
+}
+
+/// One node's machine: the programs that were started on it, and all that they start.
+#[derive(Debug)]
+pub struct Machine {
+    listener: Listener,
+    pub files: Files,
+    callers: Callers,
+    sysfs: Sysfs,
+    poll: Poll,
+    /// No program is left.
+    is_deserted: bool,
+    /// What is not fetched yet.
+    told: VecDeque<Asked>,
+}
+
+/// Readable while there may be something [asked](Machine::asked).
+impl AsFd for Machine {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.poll.as_fd()
+    }
+}
+
+impl Machine {
+    /// What is asked next, if it is there already. Never waits.
+    pub fn asked(&mut self) -> Option<Asked> {
+        loop {
+            if let Some(asked) = self.told.pop_front() {
+                return Some(asked);
+            }
+            if !self.attend() {
+                return None;
+            }
+        }
+    }
+
+    /// Does what is to be done at this moment. False if there is nothing.
+    fn attend(&mut self) -> bool {
+        let ready = self.poll.ready();
+        let is_any = !ready.is_empty();
+        ready.into_iter().for_each(|ready| self.take(ready));
+        // The kernel may take the filter off a program that ends before it closes its files.
+        if self.is_deserted && self.files.is_empty() {
+            self.is_deserted = false;
+            self.told.push_back(Asked::Deserted);
+        }
+        is_any
+    }
+
+    fn take(&mut self, ready: Ready) {
+        match ready {
+            Ready::Call => {
+                let call = self.listener.receive();
+                let asked = call.and_then(|call| self.serve(call));
+                self.told.extend(asked);
+            }
+            Ready::Deserted => {
+                self.poll.remove(&self.listener);
+                self.is_deserted = true;
+            }
+            Ready::Closing => self.files.ended().into_iter().for_each(|file| self.closed(file)),
+            Ready::NoReader(file) => self.closed(file),
+        }
+    }
+
+    fn closed(&mut self, file: FileId) {
+        if let Some(kind) = self.files.close(file) {
+            self.told.push_back(Asked::Closed { file, kind });
+        }
+    }
+
+    /// Which open device another descriptor of the caller is.
+    pub fn file_of(&mut self, call: &Call, descriptor: RawFd) -> Option<FileId> {
+        self.meant(call, descriptor).map(|(file, _)| file)
+    }
+}

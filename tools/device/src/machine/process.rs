@@ -1,0 +1,260 @@
+//! Who calls: a thread, its process, the memory and the descriptors of that.
+
+use super::file::{self, FileId, Inode};
+use super::kernel;
+use bytemuck::Pod;
+use nic::memory::Program;
+use rustix::event::{poll, PollFd, PollFlags, Timespec};
+use rustix::fs::{open, AtFlags, Mode, OFlags};
+use rustix::io::Errno;
+use rustix::path::DecInt;
+use rustix::process::{pidfd_open, Pid, PidfdFlags};
+use std::collections::HashMap;
+use std::ffi::CString;
+use std::fs;
+use std::os::fd::{OwnedFd, RawFd};
+use std::sync::Arc;
+
+/// So many threads are remembered: each costs a descriptor.
+const REMEMBERED: usize = 64;
+
+/// A process whose memory the device may reach (process_vm_readv(2)).
+#[derive(Clone, Debug)]
+pub struct Process {
+    number: u32,
+    /// Says when it has ended (pidfd_open(2)): its number may be another one's soon.
+    end: Arc<OwnedFd>,
+}
+
+impl Process {
+    /// The one that has this number now.
+    fn with_number(number: u32) -> Option<Process> {
+        let end = pidfd_open(Pid::from_raw(number as i32)?, PidfdFlags::empty()).ok()?;
+        Some(Process { number, end: Arc::new(end) })
+    }
+
+    /// The one that runs the tests.
+    #[cfg(test)]
+    pub fn own() -> Process {
+        Process::with_number(std::process::id()).unwrap()
+    }
+
+    /// As getpid(2) names it.
+    pub fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// Reads its memory: all of it, or nothing.
+    ///
+    /// # Errors
+    /// `EFAULT`: it is not there, or may not be read. `ESRCH`: the process has ended.
+    pub fn read(&self, address: u64, into: &mut [u8]) -> Result<(), Errno> {
+        self.check()?;
+        kernel::read_memory(self.number, address, into)
+    }
+
+    /// Reads a value there.
+    ///
+    /// # Errors
+    /// As for [`Process::read`].
+    pub fn value<T: Pod>(&self, address: u64) -> Result<T, Errno> {
+        let mut value = T::zeroed();
+        self.read(address, bytemuck::bytes_of_mut(&mut value)).map(|()| value)
+    }
+
+    /// Writes to its memory. After an error a part may be written.
+    ///
+    /// # Errors
+    /// As for [`Process::read`].
+    pub fn write(&self, address: u64, bytes: &[u8]) -> Result<(), Errno> {
+        self.check()?;
+        kernel::write_memory(self.number, address, bytes)
+    }
+
+    /// Whether all of this memory is there.
+    ///
+    /// # Errors
+    /// As for [`Process::read`].
+    pub fn has(&self, address: u64, length: u64) -> Result<(), Errno> {
+        self.check()?;
+        kernel::has_memory(self.number, address, length)
+    }
+
+    /// Which file a descriptor means, as fstat(2) says it there.
+    ///
+    /// # Errors
+    /// `EBADF`: there is none.
+    pub fn inode(&self, descriptor: RawFd) -> Result<u64, Errno> {
+        let file = rustix::fs::stat(format!("/proc/{}/fd/{descriptor}", self.number));
+        file.map(|stat| stat.st_ino).map_err(|_| Errno::BADF)
+    }
+
+    fn check(&self) -> Result<(), Errno> {
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        match poll(&mut [PollFd::new(&self.end, PollFlags::IN)], Some(&now)) {
+            Ok(0) => Ok(()),
+            _ => Err(Errno::SRCH),
+        }
+    }
+}
+
+/// Who has written a command to a device, and where it lies.
+#[derive(Clone, Debug)]
+pub struct Asker {
+    pub file: FileId,
+    pub process: Process,
+    pub address: u64,
+    pub length: usize,
+}
+
+impl Asker {
+    /// A struct of the command, from byte `at` on.
+    ///
+    /// # Errors
+    /// As for [`Process::read`].
+    pub fn read<T: Pod>(&self, at: usize) -> Result<T, Errno> {
+        self.process.value(self.address.wrapping_add(at as u64))
+    }
+
+    /// All that was written.
+    ///
+    /// # Errors
+    /// The same; `EINVAL`: it is longer than that.
+    pub fn bytes(&self, most: usize) -> Result<Vec<u8>, Errno> {
+        if self.length > most {
+            return Err(Errno::INVAL);
+        }
+        let mut bytes = vec![0; self.length];
+        self.process.read(self.address, &mut bytes).map(|()| bytes)
+    }
+}
+
+/// Where regions lie.
+impl Program for Process {
+    fn read(&self, address: u64, into: &mut [u8]) -> bool {
+        Process::read(self, address, into).is_ok()
+    }
+
+    fn write(&self, address: u64, bytes: &[u8]) -> bool {
+        Process::write(self, address, bytes).is_ok()
+    }
+}
+
+/// A string in the memory of a thread, up to the longest path.
+///
+/// # Errors
+/// `EFAULT`, `ENAMETOOLONG`; `EPERM`: the kernel does not let us read there.
+pub(super) fn string(thread: u32, address: u64) -> Result<CString, Errno> {
+    const PAGE: u64 = 4096;
+    let mut text = Vec::new();
+    while text.len() < libc::PATH_MAX as usize {
+        // The next page may not be there.
+        let at = address.wrapping_add(text.len() as u64);
+        let mut part = [0; 256];
+        let part = &mut part[..256.min(PAGE - at % PAGE) as usize];
+        kernel::read_memory(thread, at, part)?;
+        match part.iter().position(|byte| *byte == 0) {
+            Some(end) => {
+                text.extend(&part[..end]);
+                return CString::new(text).map_err(|_| Errno::INVAL);
+            }
+            None => text.extend(&*part),
+        }
+    }
+    Err(Errno::NAMETOOLONG)
+}
+
+/// A thread that has called.
+#[derive(Debug)]
+pub(super) struct Caller {
+    pub process: Process,
+    /// The folder /proc/THREAD/fd. It is this thread's for ever: once that has ended, it is empty, whoever has its number then.
+    descriptors: OwnedFd,
+}
+
+impl Caller {
+    /// Which file a descriptor means.
+    pub fn inode(&self, descriptor: RawFd) -> Option<Inode> {
+        file::inode(&self.descriptors, DecInt::new(descriptor), AtFlags::empty()).ok()
+    }
+
+    /// Whether no file has this number.
+    pub fn is_free(&self, descriptor: RawFd) -> bool {
+        file::inode(&self.descriptors, DecInt::new(descriptor), AtFlags::SYMLINK_NOFOLLOW).is_err()
+    }
+}
+
+/// The threads that have called, as long as they are remembered.
+#[derive(Debug, Default)]
+pub(super) struct Callers(HashMap<u32, Caller>);
+
+impl Callers {
+    /// A thread; None if it has ended.
+    pub fn of(&mut self, thread: u32) -> Option<&Caller> {
+        if !self.0.contains_key(&thread) {
+            let folder = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            let descriptors = open(format!("/proc/{thread}/fd"), folder, Mode::empty()).ok()?;
+            let number = status(thread, "Tgid:")?.parse().ok()?;
+            let mut known = self.0.values().map(|caller| &caller.process);
+            let known = known.find(|process| process.number == number && process.check().is_ok()).cloned();
+            let process = known.or_else(|| Process::with_number(number))?;
+            if self.0.len() >= REMEMBERED {
+                self.0.clear();
+            }
+            self.0.insert(thread, Caller { process, descriptors });
+        }
+        self.0.get(&thread)
+    }
+
+    /// Whoever has this number now may be another thread.
+    pub fn forget(&mut self, thread: u32) {
+        self.0.remove(&thread);
+    }
+}
+
+/// Whether a signal waits that would end the thread's call, if the kernel did not keep it there for our answer.
+pub(super) fn is_interrupted(thread: u32) -> bool {
+    let set = |name| status(thread, name).and_then(|text| u64::from_str_radix(&text, 16).ok()).unwrap_or(0);
+    (set("SigPnd:") | set("ShdPnd:")) & !set("SigBlk:") & !set("SigIgn:") != 0
+}
+
+/// Whether a descriptor must not wait (O_NONBLOCK).
+pub(super) fn must_not_wait(thread: u32, descriptor: RawFd) -> bool {
+    let info = fs::read_to_string(format!("/proc/{thread}/fdinfo/{descriptor}")).unwrap_or_default();
+    let flags = line(&info, "flags:").and_then(|text| u32::from_str_radix(text, 8).ok());
+    flags.is_some_and(|flags| flags & OFlags::NONBLOCK.bits() != 0)
+}
+
+/// A line of /proc/THREAD/status (proc(5)).
+fn status(thread: u32, name: &str) -> Option<String> {
+    let text = fs::read_to_string(format!("/proc/{thread}/status")).ok()?;
+    line(&text, name).map(str::to_owned)
+}
+
+fn line<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+    text.lines().find_map(|line| line.strip_prefix(name)).map(str::trim)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_reaches_for_the_memory_of_a_number_whose_process_has_ended() {
+        let here = [7; 4];
+        let read = |process: &Process| {
+            let mut bytes = [0; 4];
+            process.read(here.as_ptr() as u64, &mut bytes).map(|()| bytes)
+        };
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        let ended = Process::with_number(child.id()).unwrap();
+        child.wait().unwrap();
+        // The number is somebody's again: ours.
+        let ended = Process { number: std::process::id(), ..ended };
+        let thread = rustix::thread::gettid().as_raw_nonzero().get() as u32;
+        let mut callers = Callers::default();
+        let process = callers.of(thread).unwrap().process.clone();
+        assert_eq!((process.number(), read(&process), read(&ended)), (ended.number, Ok(here), Err(Errno::SRCH)));
+        assert!(callers.of(u32::MAX).is_none());
+    }
+}

@@ -1,0 +1,80 @@
+//! The tap: tells the runner each packet that is sent and, if asked, each decision.
+//!
+//! Without privileges nobody can listen on a network interface. But a device knows every byte that it sends. The runner's
+//! socket is also the standard output of the programs, and keeps the order: so a log line, the packet that its call caused and
+//! the line that the packet caused at the other end come in the order of cause and effect.
+
+use std::io;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
+
+/// How a line begins that tells a system call of a program.
+pub const CROSSING: &str = "system call: ";
+
+/// What a message is: its first byte.
+pub mod kind {
+    pub const PACKET: u8 = b'P';
+    /// A packet of a device that is not in this run.
+    pub const FROM_OUTSIDE: u8 = b'F';
+    pub const DECISION: u8 = b'D';
+    /// An id listens: our address, in words.
+    pub const LISTENS: u8 = b'L';
+    /// The program has ended: its exit status, in words.
+    pub const EXIT: u8 = b'X';
+    /// What the program prints.
+    pub const OUT: u8 = b'o';
+    pub const ERROR: u8 = b'e';
+}
+
+/// Where what passes is told; perhaps to nobody.
+#[derive(Debug, Default)]
+pub struct Tap {
+    socket: Option<UnixDatagram>,
+    /// Our number in the run, with which each message begins.
+    node: u8,
+    /// Decisions are wanted.
+    pub talks: bool,
+}
+
+impl Tap {
+    /// A node's tap to the socket of this name.
+    pub fn to(name: &str, node: u8, talks: bool) -> Tap {
+        let attempt = || -> io::Result<UnixDatagram> {
+            let socket = UnixDatagram::unbound()?;
+            socket.connect_addr(&SocketAddr::from_abstract_name(name)?)?;
+            Ok(socket)
+        };
+        Tap { socket: attempt().ok(), node, talks }
+    }
+
+    pub fn packet(&self, bytes: &[u8]) {
+        self.tell(kind::PACKET, bytes);
+    }
+
+    pub fn outside(&self, bytes: &[u8]) {
+        self.tell(kind::FROM_OUTSIDE, bytes);
+    }
+
+    /// A decision, if anybody listens.
+    pub fn say(&self, decision: impl FnOnce() -> String) {
+        if self.talks {
+            self.tell(kind::DECISION, decision().as_bytes());
+        }
+    }
+
+    /// An id listens.
+    pub fn listens(&self, address: std::net::IpAddr) {
+        self.tell(kind::LISTENS, address.to_string().as_bytes());
+    }
+
+    /// The program has ended with this status.
+    pub fn exits(&self, status: i32) {
+        self.tell(kind::EXIT, status.to_string().as_bytes());
+    }
+
+    fn tell(&self, kind: u8, bytes: &[u8]) {
+        if let Some(socket) = &self.socket {
+            let _ = socket.send(&[&[kind, self.node], bytes].concat());
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! The processes of a run: its programs, and all that they have started. None of them outlives it, however it ends.
+//!
+//! A shell may have started one, and one that daemonises is nobody's child any more: that it is ours its environment says. So
+//! whoever knows the run's name finds it. That is the guardian, a process of its own: it ends them all when its standard input
+//! ends, and that does when the runner has done its work, or was killed.
+
+use anyhow::{Context, Result};
+use device::machine::ended_child;
+use device::node::tap::Tap;
+use rustix::process::{kill_process, waitpid, Pid, Signal, WaitOptions, WaitStatus};
+use std::collections::HashMap;
+use std::fs;
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// The variable by which we know a process of a run: its value is the run's name.
+pub const RUN: &str = "NIC_RUN";
+
+/// How long a process may take to end when it is killed.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Programs that run, by their numbers, and where their ends are told.
+type Programs = HashMap<u32, Tap>;
+
+pub struct Processes {
+    run: String,
+    programs: Arc<Mutex<Programs>>,
+    guardian: Child,
+}
+
+impl Processes {
+    /// Those of a run with this name, of which there is none yet.
+    pub fn new(run: &str) -> Result<Processes> {
+        let mut guardian = Command::new("/proc/self/exe");
+        // A group of its own: no signal of the terminal comes there.
+        guardian
+            .args(["guard", run])
+            .process_group(0)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        let guardian = guardian.spawn().context("cannot start this program once more")?;
+        let programs = Arc::default();
+        let buried = Arc::clone(&programs);
+        thread::spawn(move || bury(&buried));
+        Ok(Processes { run: run.to_owned(), programs, guardian })
+    }
+
+    /// The run's name.
+    pub fn run(&self) -> &str {
+        &self.run
+    }
+
+    /// Where to note a program that is started meanwhile.
+    pub fn programs(&self) -> Arc<Mutex<Programs>> {
+        Arc::clone(&self.programs)
+    }
+
+    /// Whether one of them listens on a TCP port, as those do that have no connection manager.
+    pub fn listens_on_tcp(&self) -> bool {
+        of(&self.run).any(|process| listens(&process))
+    }
+
+    /// Begins to end all that are left.
+    pub fn dismiss(&mut self) {
+        drop(self.guardian.stdin.take());
+    }
+
+    /// All have ended.
+    pub fn end(mut self) {
+        // Who waits for all our children may have heard of its end already.
+        let _ = self.guardian.wait();
+    }
+}
+
+/// What the guardian of a run does.
+pub fn guard(run: &str) {
+    let _ = io::copy(&mut io::stdin(), &mut io::sink());
+    // While we look, one may start another. Nobody waits for ever for one that cannot be ended.
+    let begun = Instant::now();
+    while begun.elapsed() < PATIENCE && of(run).filter(|process| kill(process)).count() > 0 {
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Waits for all our children, and tells the ends of programs. The others were left by their parents.
+fn bury(programs: &Mutex<Programs>) {
+    loop {
+        let Ok(child) = ended_child() else {
+            // There is none at this moment.
+            thread::sleep(Duration::from_millis(10));
+            continue;
+        };
+        let ended = end_of(child, &mut locked(programs));
+        if let Some((tap, status)) = ended {
+            // This may have to wait, and so must not keep who starts a program: the lock is free again.
+            tap.exits(number(status));
+        }
+    }
+}
+
+/// How a child has ended, if it is a program. Not asked while one is started: whoever starts one that cannot be started waits
+/// for it, too.
+fn end_of(child: u32, programs: &mut Programs) -> Option<(Tap, WaitStatus)> {
+    let number = Pid::from_raw(child as i32)?;
+    let (_, status) = waitpid(Some(number), WaitOptions::NOHANG).ok()??;
+    Some((programs.remove(&child)?, status))
+}
+
+pub fn locked(programs: &Mutex<Programs>) -> MutexGuard<'_, Programs> {
+    programs.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn number(status: WaitStatus) -> i32 {
+    status.exit_status().or(status.terminating_signal().map(|signal| 128 + signal)).unwrap_or(-1)
+}
+
+/// All processes of a run, by their folders below /proc. One that has ended has no environment.
+fn of(run: &str) -> impl Iterator<Item = PathBuf> {
+    let mark = format!("{RUN}={run}");
+    entries(Path::new("/proc")).filter(move |process| {
+        let environment = fs::read(process.join("environ")).unwrap_or_default();
+        environment.split(|byte| *byte == 0).any(|variable| variable == mark.as_bytes())
+    })
+}
+
+/// Whether it was possible.
+fn kill(process: &Path) -> bool {
+    let number = process.file_name().and_then(|name| name.to_str()?.parse().ok()).and_then(Pid::from_raw);
+    number.is_some_and(|number| kill_process(number, Signal::KILL).is_ok())
+}
+
+/// Whether one of a process's sockets is in the kernel's table of TCP sockets as one that listens.
+fn listens(process: &Path) -> bool {
+    const LISTEN: &str = "0A";
+    let own: Vec<PathBuf> =
+        entries(&process.join("fd")).filter_map(|descriptor| fs::read_link(descriptor).ok()).collect();
+    ["net/tcp", "net/tcp6"].into_iter().any(|table| {
+        let table = fs::read_to_string(process.join(table)).unwrap_or_default();
+        table.lines().any(|line| {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            let socket = words.get(9).map(|inode| PathBuf::from(format!("socket:[{inode}]")));
+            words.get(3) == Some(&LISTEN) && socket.is_some_and(|socket| own.contains(&socket))
+        })
+    })
+}
+
+fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> {
+    fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path())
+}

@@ -1,0 +1,107 @@
+//! The supervisor of a node: one thread, which sleeps until a packet, a system call or a timer wakes it.
+
+use crate::face::ucma::{words, Done, Ids};
+use crate::face::uverbs;
+use crate::machine::{Asked, Asker, Call, Kind, Machine};
+use crate::node::tap::CROSSING;
+use crate::node::{Context, Nic};
+use nic::cm::CmEffect;
+use rustix::event::{poll, PollFd, PollFlags, Timespec};
+use std::time::{Duration, Instant};
+
+/// So many packets, and so many calls, are taken before the others have their turn.
+const BATCH: usize = 64;
+/// How often we look whether a program that waits for an event has a signal to attend to.
+const GLANCE: Duration = Duration::from_millis(20);
+
+pub struct Supervisor {
+    nic: Nic,
+    ids: Ids,
+    machine: Machine,
+}
+
+impl Supervisor {
+    pub fn new(nic: Nic, machine: Machine) -> Supervisor {
+        Supervisor { ids: Ids::new(nic.address()), nic, machine }
+    }
+
+    /// Serves the node until no program is left on it.
+    pub fn serve(mut self) {
+        let socket = self.nic.port.socket();
+        // Some may have been asked while the program was started.
+        let (mut is_deserted, mut is_more, mut glanced) = (false, true, Instant::now());
+        while !is_deserted {
+            // What was fetched and had no turn yet nothing wakes us for.
+            let at_once = is_more.then_some(Duration::ZERO);
+            let glance = self.ids.is_waited_for().then_some(GLANCE);
+            let wait = self.nic.wait().into_iter().chain(glance).chain(at_once).min();
+            let time = wait.and_then(|wait| Timespec::try_from(wait).ok());
+            let mut all = vec![PollFd::new(&socket, PollFlags::IN), PollFd::new(&self.machine, PollFlags::IN)];
+            all.extend(self.nic.port.groups().map(|group| PollFd::new(group, PollFlags::IN)));
+            let _ = poll(&mut all, time.as_ref());
+            // Calls first: what a program has closed no packet reaches any more.
+            is_more = true;
+            for _ in 0..BATCH {
+                let Some(asked) = self.machine.asked() else {
+                    is_more = false;
+                    break;
+                };
+                is_deserted |= matches!(asked, Asked::Deserted);
+                self.take(asked);
+                self.settle();
+            }
+            for _ in 0..BATCH {
+                let Some((route, packet)) = self.nic.port.receive() else { break };
+                self.nic.receive(route, packet);
+            }
+            self.settle();
+            self.nic.turn();
+            self.settle();
+            // However much others have to do.
+            if glanced.elapsed() >= GLANCE {
+                self.ids.tick();
+                glanced = Instant::now();
+            }
+        }
+    }
+
+    /// Tells programs what the connection manager has to say.
+    fn settle(&mut self) {
+        for event in std::mem::take(&mut self.nic.cm_events) {
+            self.nic.with_cm(|net| self.ids.deliver(net, event));
+        }
+        self.ids.settle(&mut self.nic.cm, &mut self.machine);
+    }
+
+    fn take(&mut self, asked: Asked) {
+        match asked {
+            Asked::Opened { file, kind: Kind::Uverbs, process } => {
+                self.nic.contexts.insert(file, Context { process, events: None, free: 0 });
+            }
+            Asked::Written { call, kind: Kind::Uverbs, asker } => {
+                uverbs::written(&mut self.nic, &self.machine, &call, &asker);
+            }
+            Asked::Written { call, kind: Kind::RdmaCm, asker } => self.connect(call, asker),
+            Asked::Closed { file, kind: Kind::Uverbs } => self.nic.closed(file),
+            Asked::Closed { file, kind: Kind::RdmaCm } => self.nic.with_cm(|net| self.ids.closed(net, file)),
+            Asked::Opened { kind: Kind::RdmaCm, .. } | Asked::Deserted => {}
+        }
+    }
+
+    /// A command of /dev/infiniband/rdma_cm.
+    fn connect(&mut self, call: Call, asker: Asker) {
+        let file_of = |descriptor: u32| self.machine.file_of(&call, descriptor as i32);
+        let talks = self.nic.port.tap.talks;
+        let done = self.nic.with_cm(|net| {
+            let done = self.ids.command(net, &asker, file_of);
+            if talks {
+                net.out.insert(0, CmEffect::Say(format!("{CROSSING}{}", words(&asker, &done))));
+            }
+            done
+        });
+        if matches!(done, Ok(Done::Listens)) {
+            self.nic.port.tap.listens(self.nic.address());
+        }
+        self.ids.answer(&mut self.nic.cm, &mut self.machine, call, asker, done);
+    }
+}

@@ -1,0 +1,57 @@
+//! How a run has ended, told to a person and to a program: alike wherever the programs ran.
+
+use crate::recorder::Counts;
+use serde_json::{json, Map, Value};
+use std::env;
+use std::path::PathBuf;
+
+/// How a run went.
+pub struct Ended<'a> {
+    /// Each node that had a program, with its exit status: 128 and more for a signal, None if it did not end by itself.
+    pub exits: Vec<(&'a str, Option<i32>)>,
+    /// Why the run was no good although each program may have ended well.
+    pub trouble: Option<&'a str>,
+    /// What has crossed the wire.
+    pub counts: &'a Counts,
+    /// The run file.
+    pub file: PathBuf,
+}
+
+impl Ended<'_> {
+    /// Whether all programs ended with status 0 and by themselves, and nothing else was wrong.
+    pub fn succeeded(&self) -> bool {
+        self.trouble.is_none() && self.exits.iter().all(|(_, exit)| *exit == Some(0))
+    }
+
+    /// Exit statuses, packets by kind, `details`, the run file and the `logs` beside it, and what to do next.
+    pub fn text(&self, details: Option<String>, logs: &[String]) -> String {
+        let exit = |exit: &Option<i32>| exit.map_or("did not end by itself".to_owned(), |status| status.to_string());
+        let exits: Vec<String> = self.exits.iter().map(|(name, status)| format!("{name} {}", exit(status))).collect();
+        let mut lines = vec![format!("\nexit:     {}", exits.join(", "))];
+        lines.extend(self.trouble.map(|trouble| format!("trouble:  {trouble}")));
+        lines.push(format!("packets:  {}", self.counts));
+        lines.extend(details);
+        // As short as it can be told.
+        let here = env::current_dir().unwrap_or_default();
+        let file = self.file.strip_prefix(here).unwrap_or(&self.file).display().to_string();
+        let files: Vec<&str> = [&file].into_iter().chain(logs).map(String::as_str).collect();
+        lines.push(format!("files:    {}", files.join(", ")));
+        lines.push(format!("next:     wireshark {file}"));
+        lines.join("\n") + "\n"
+    }
+
+    /// The same for a program to read.
+    pub fn json(&self) -> Map<String, Value> {
+        let exits = self.exits.iter().map(|(name, exit)| ((*name).to_owned(), json!(exit)));
+        let packets = self.counts.packets.iter().map(|(name, count)| ((*name).to_owned(), json!(count)));
+        let members = [
+            ("succeeded", json!(self.succeeded())),
+            ("exit", Value::Object(exits.collect())),
+            ("trouble", json!(self.trouble)),
+            ("packets", Value::Object(packets.collect())),
+            ("other_frames", json!(self.counts.others)),
+            ("file", json!(self.file)),
+        ];
+        members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+    }
+}
