@@ -24,7 +24,7 @@ fn on_the_device(test: &str) {
     let program = again_as(&format!("commands::{test}"));
     let line = [&[program.get_program()], &program.get_args().collect::<Vec<_>>()[..]].concat();
     let mut run = Command::new(DEVICE);
-    run.args(["run", "--"]).args(line);
+    run.args(["run", "--", "timeout", "300"]).args(line);
     run.envs(program.get_envs().map(|(name, value)| (name, value.unwrap())));
     let output = run.output().unwrap();
     let [said, errors] = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
@@ -35,13 +35,48 @@ fn on_the_device(test: &str) {
 struct Device {
     file: File,
     pd: u32,
-    buffer: Vec<u64>,
+    buffer: Buffer,
+}
+
+/// Memory with nothing else in the 4 GiB around it: whatever the lower half of an address is, the device meets this or nothing.
+/// As the kernel would, it writes wherever a command says, and the heap is no place for that.
+struct Buffer(*mut u8);
+
+impl Buffer {
+    const WORDS: usize = 4096;
+    const AROUND: usize = 1 << 32;
+
+    fn new() -> Buffer {
+        let (nothing, flags) = (libc::PROT_NONE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE);
+        // SAFETY: a new mapping, somewhere.
+        let base = unsafe { libc::mmap(std::ptr::null_mut(), 2 * Self::AROUND, nothing, flags, -1, 0) };
+        assert_ne!(base, libc::MAP_FAILED);
+        let buffer = Buffer(base.cast());
+        // SAFETY: it lies in the mapping, on a page.
+        let done =
+            unsafe { libc::mprotect(buffer.start().cast(), 8 * Self::WORDS, libc::PROT_READ | libc::PROT_WRITE) };
+        assert_eq!(done, 0);
+        buffer
+    }
+
+    /// In the middle of those 4 GiB that the mapping has whole.
+    fn start(&self) -> *mut u64 {
+        let whole = (self.0 as usize).next_multiple_of(Self::AROUND);
+        (whole + Self::AROUND / 2 + 0x1234_5000) as *mut u64
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        // SAFETY: our own mapping.
+        unsafe { libc::munmap(self.0.cast(), 2 * Self::AROUND) };
+    }
 }
 
 impl Device {
     fn open() -> Device {
         let file = OpenOptions::new().read(true).write(true).open("/dev/infiniband/uverbs0").unwrap();
-        let mut device = Device { file, pd: 0, buffer: vec![0; 4096] };
+        let mut device = Device { file, pd: 0, buffer: Buffer::new() };
         device.ask::<GetContextResp>(GET_CONTEXT, &0u64).unwrap();
         device.pd = device.ask(ALLOC_PD, &[0u32; 0]).unwrap();
         device
@@ -71,7 +106,7 @@ impl Device {
 
     /// A region that is the buffer.
     fn register(&self, access_flags: u32) -> Result<RegMrResp, i32> {
-        let (start, length) = (self.buffer.as_ptr() as u64, 8 * self.buffer.len() as u64);
+        let (start, length) = (self.buffer.start() as u64, 8 * Buffer::WORDS as u64);
         self.ask(REG_MR, &RegMr { start, length, hca_va: start, pd_handle: self.pd, access_flags })
     }
 
@@ -298,7 +333,7 @@ fn requests_are_understood() {
     let (region, window) = (device.register(0x11f).unwrap(), device.window(2).unwrap());
     let (cq, completions) = device.cq();
     let (qp, [receives, sends]) = device.qp(2, cq);
-    let (start, bytes) = (device.buffer.as_ptr() as u64, |length| Dma { length, resid: length, ..Dma::zeroed() });
+    let (start, bytes) = (device.buffer.start() as u64, |length| Dma { length, resid: length, ..Dma::zeroed() });
 
     // Windows: the second one lies on the buffer's second word, and opens it to WRITEs.
     let rkey = window.rkey ^ 1;
@@ -323,7 +358,7 @@ fn requests_are_understood() {
     let wc = device.does(qp, &completions);
     assert_eq!((wc.status, wc.opcode), (0, 9));
     // SAFETY: a word of the buffer, which the device has written.
-    assert_eq!(unsafe { device.buffer.as_ptr().add(1).read_volatile() }.to_ne_bytes(), *b"eight by");
+    assert_eq!(unsafe { device.buffer.start().add(1).read_volatile() }.to_ne_bytes(), *b"eight by");
 
     let flush = Flush { remote_addr: start, length: 16, rkey: region.rkey, kind: 1, level: 0, reserved: [0; 6] };
     sends.post(&request(14, 0, &flush, bytes(0)), &[]);
@@ -406,7 +441,7 @@ fn a_queue_pair_in_a_group_stays() {
 
     // The one that is left gets what another sends there, with the group's address in front.
     let region = device.register(1).unwrap();
-    let piece = RxeSge { addr: device.buffer.as_ptr() as u64, length: 64, lkey: region.lkey };
+    let piece = RxeSge { addr: device.buffer.start() as u64, length: 64, lkey: region.lkey };
     let dma = Dma { length: 64, resid: 64, num_sge: 1, ..Dma::zeroed() };
     receives.post(&RecvWqe { wr_id: 9, dma, ..RecvWqe::zeroed() }, bytes_of(&piece));
     let attr = AhAttr { dgid: group(1), is_global: 1, port_num: 1, ..AhAttr::zeroed() };
@@ -420,7 +455,7 @@ fn a_queue_pair_in_a_group_stays() {
     assert_eq!(both.map(|wc| (wc.status, wc.opcode)), [(0, 0), (0, 128)]);
     assert_eq!((both[1].qp_num, both[1].src_qp, both[1].byte_len), (second, sender, 45));
     // SAFETY: the buffer is longer.
-    let got = unsafe { device.buffer.as_ptr().cast::<[u8; 45]>().read_volatile() };
+    let got = unsafe { device.buffer.start().cast::<[u8; 45]>().read_volatile() };
     assert_eq!((&got[36..40], &got[40..]), (&[239, 47, 0, 1][..], &b"hello"[..]));
 
     // As many as there can be, of both; and all of them go with the device.
@@ -482,7 +517,7 @@ fn hostile_commands() {
         let ((srq, shared), (rc, rc_rings), (ud, ud_rings)) = (device.srq(15), device.qp(2, cq), device.qp(4, cq));
         let rings: Vec<Mapped> = [shared].into_iter().chain(rc_rings).chain(ud_rings).collect();
         let handles = [device.pd, region.mr_handle, region.lkey, window.mw_handle, window.rkey, cq, srq, rc, ud];
-        let address = device.buffer.as_ptr() as u64;
+        let address = device.buffer.start() as u64;
         for (number, extended, words, input, output, queues) in commands {
             for (at, word) in queues {
                 rings[at % rings.len()].scribble(at / rings.len() % 2048, word);

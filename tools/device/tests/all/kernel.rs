@@ -26,6 +26,8 @@ pub fn run(runner: &str, name: &str, [server, client]: [&str; 2], options: &[&st
         command.args(["--client", client]);
     }
     let output = command.output().unwrap();
+    // Told if the test fails.
+    println!("{runner} exec --name {name}: {}\n{}", output.status, String::from_utf8_lossy(&output.stderr));
     let file = target().join(runner).join("runs").join(name).join("wire.pcapng");
     Check::read(&file, output.status.code() == Some(0))
 }
