@@ -14,6 +14,8 @@ override ARGS := $(value ARGS)
 # Where a lesson runs: in the lab, on the kernel's own driver; or on the device in user space, which needs nothing but a compiler.
 on ?= lab
 $(if $(filter 1lab 1device,$(words $(on))$(on)),,$(error on=$(on) is neither lab nor device))
+# How much of a run is shown: every line and packet (all), and what the device in user space decides (1); log="1 all" is both.
+$(if $(filter-out 1 all,$(log)),$(error log=$(log) is neither 1, all nor "1 all"))
 
 override export target := $(or $(value CARGO_TARGET_DIR),target)
 override export bin := $(target)/debug
@@ -64,11 +66,11 @@ device-bundle: ### one static program that brings the device to other people's C
 lesson-09: export workers ?= 3
 
 .PHONY: $(lessons:%=lesson-%)
-$(lessons:%=lesson-%): lesson-%: ## run lesson NN on emulated machines [client="OPTIONS"] [server="OPTIONS"] [wire="RULES"] [workers=N] [on=device]
+$(lessons:%=lesson-%): lesson-%: ## run lesson NN on emulated machines [client="OPTIONS"] [server="OPTIONS"] [wire="RULES"] [log=all] [on=device]
 	@tools/lab/setup.sh build $(on:device=)
 	@$(call build,$(on) $@)
 	@"$$bin"/$(on) run $@ --clients="$${workers:-1}" --server-args="$$server" --client-args="$$client" \
-		$${wire:+--wire="$$wire"} $${log:+--log}
+		$${wire:+--wire="$$wire"} $(if $(filter all,$(log)),--all) $(if $(filter 1,$(log)),--log)
 
 .PHONY: $(lessons:%=break-%)
 $(lessons:%=break-%): break-%: ## break lesson NN on purpose, and see what comes of it [CHANGE=name; a list without] [ARGS=--quiet] [on=device]

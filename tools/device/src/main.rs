@@ -87,6 +87,7 @@ fn failed(error: &anyhow::Error, status: u8) -> ExitCode {
 impl Command {
     /// What is to be run; None if it is done. An error is one of the command line.
     fn into_run(self) -> Result<Option<Run>> {
+        let mut story = None;
         let (name, nodes, options, guest) = match self {
             Command::Guard { run } => {
                 runner::guard(&run);
@@ -94,6 +95,7 @@ impl Command {
             }
             Command::Run { lesson: Some(lesson), options, .. } => {
                 let (number, nodes) = lesson.nodes("$SERVER")?;
+                story = lesson.story()?;
                 (number.to_owned(), nodes, options, Guest::None)
             }
             Command::Run { lesson: None, alone, options } => {
@@ -113,6 +115,7 @@ impl Command {
         if let Some(idle) = nodes.iter().find(|node| node.command.is_none()) {
             bail!("{} has no command; an example is worker-1=rping -c -a $SERVER", idle.name);
         }
-        Run::new(name, nodes, options, guest).map(Some)
+        let run = Run::new(name, nodes, options, guest)?;
+        Ok(Some(run.told_as(story)))
     }
 }

@@ -43,6 +43,7 @@ mod terminal;
 mod unpack;
 mod usage;
 
+use ::run::lanes::print;
 use ::run::programs::{Lesson, Node};
 use anyhow::{ensure, Context, Result};
 use clap::{Parser, Subcommand};
@@ -146,7 +147,7 @@ fn carry_out(command: Command) -> Result<bool> {
         true => format!("{:#}\n", summary::json(&outcome)),
         false => summary::text(&outcome, run.options.timing),
     };
-    io::stdout().write_all(text.as_bytes()).context("cannot print how it went")?;
+    print(&text);
     // How the last command in a shell ended is the person's own business.
     Ok(if is_shell { outcome.trouble.is_none() } else { outcome.told().succeeded() })
 }

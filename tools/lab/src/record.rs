@@ -34,7 +34,7 @@ impl Recorder {
     pub fn begin(runs: &Path, run: &Run, interrupt: &Interrupt, terminal: Option<Terminal>) -> Result<Self> {
         let (folder, lock) = free_folder(runs, &run.name, interrupt)?;
         let names = run.names();
-        let live = Live::new(&names, run.options.json || terminal.is_some());
+        let live = Live::new(&names, run.options.json || terminal.is_some(), run.story.clone());
         let attempt = || -> io::Result<Self> {
             let file = File::options().create(true).append(true).open(folder.join("wire.pcapng"))?;
             let out = Blocks { file, waiting: Vec::new(), good: 0 };
@@ -94,6 +94,7 @@ impl Recorder {
     /// the file is held, and what has crossed the wire.
     pub fn finish(mut self) -> Result<(PathBuf, File, Counts)> {
         self.act(None, Line::END, "the end of the run")?;
+        self.live.end();
         Ok((self.folder, self.lock, self.capture.counts.clone()))
     }
 }

@@ -7,6 +7,7 @@ use crate::terminal;
 use anyhow::Result;
 use run::programs::{Lesson, Node, CLIENT, SERVER};
 use run::rules::Rules;
+use run::story::Story;
 
 /// One server and eight others.
 const MOST: usize = 9;
@@ -33,6 +34,8 @@ pub struct Run {
     /// Who takes part, the server first.
     pub nodes: Vec<Node>,
     pub is_shell: bool,
+    /// As which story it is shown; None if every line and packet is.
+    pub story: Option<Story>,
     pub options: Options,
 }
 
@@ -40,7 +43,7 @@ impl Run {
     /// Both sides of a lesson.
     pub fn lesson(lesson: &Lesson, options: Options) -> Result<Self> {
         let (number, nodes) = lesson.nodes(&address(0))?;
-        Ok(Self::new(number, nodes, options))
+        Ok(Self { story: lesson.story()?, ..Self::new(number, nodes, options) })
     }
 
     /// Any programs, each a line for the shell, on these two machines and more. The client's is left out if there are others, and
@@ -60,7 +63,8 @@ impl Run {
     }
 
     fn new(name: &str, nodes: Vec<Node>, options: Options) -> Self {
-        Self { name: options.name.clone().unwrap_or_else(|| name.to_owned()), nodes, is_shell: false, options }
+        let name = options.name.clone().unwrap_or_else(|| name.to_owned());
+        Self { name, nodes, is_shell: false, story: None, options }
     }
 
     /// An interactive shell on the client, beside `server`, a line for the server's shell.

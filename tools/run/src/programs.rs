@@ -1,8 +1,10 @@
 //! The programs of a run: who takes part, and what each is to do. The same in the lab and on the device.
 
 use crate::file::Line;
+use crate::story::{self, Story};
 use anyhow::{ensure, Result};
 use clap::Args;
+use std::env;
 use std::iter;
 
 /// The name of the first node: it listens.
@@ -58,9 +60,25 @@ pub struct Lesson {
     /// So many clients, all at once: client-1, client-2 …
     #[arg(long, default_value_t = 1)]
     pub clients: usize,
+    /// Show every line and packet, and not the lesson's story alone. RUST_LOG does so, too
+    #[arg(long)]
+    pub all: bool,
 }
 
 impl Lesson {
+    /// How the run is told: the story of the variant with these arguments, or the lesson's first; None if all is to be shown.
+    pub fn story(&self) -> Result<Option<Story>> {
+        let mut stories = story::bundled()?;
+        stories.retain(|story| self.lesson.ends_with(story.number()));
+        let has = |arguments: &str, wanted: &str| arguments.split_whitespace().eq(wanted.split_whitespace());
+        let is_it = |story: &Story| has(&self.server_args, &story.server) && has(&self.client_args, &story.client);
+        let at = stories.iter().position(is_it).unwrap_or(0);
+        let is_told = !self.all && env::var_os("RUST_LOG").is_none() && !stories.is_empty();
+        let mut story = is_told.then(|| stories.swap_remove(at));
+        story.iter_mut().for_each(|story| story.clients = self.clients);
+        Ok(story)
+    }
+
     /// The lesson's number, and who takes part: the client connects to this address of the server's unless its arguments say
     /// where to.
     pub fn nodes(&self, address: &str) -> Result<(&str, Vec<Node>)> {

@@ -22,6 +22,7 @@ use record::Recorder;
 use run::programs::{Node, CLIENT};
 use run::rules::Rules;
 use run::source;
+use run::story::Story;
 use std::env;
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -94,6 +95,8 @@ pub struct Run {
     name: String,
     nodes: Vec<Node>,
     guest: Guest,
+    /// As which story it is shown; None if every line and packet is.
+    story: Option<Story>,
     options: Options,
     rules: Rules,
 }
@@ -105,7 +108,12 @@ impl Run {
         let name = options.name.clone().unwrap_or(name);
         let names: Vec<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
         let rules = Rules::parse(&options.wire, &names)?;
-        Ok(Run { name, nodes, guest, options, rules })
+        Ok(Run { name, nodes, guest, story: None, options, rules })
+    }
+
+    /// The same, shown as this story.
+    pub fn told_as(self, story: Option<Story>) -> Run {
+        Run { story, ..self }
     }
 }
 

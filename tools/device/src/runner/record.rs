@@ -34,12 +34,13 @@ impl Recorder {
         let created = fs::create_dir_all(folder).and_then(|()| File::create(&path));
         let begun = created.and_then(|file| run::recorder::Recorder::begin(BufWriter::new(file), "device", &names));
         let file = begun.with_context(|| format!("cannot write {}", path.display()))?;
+        let is_silent = run.options.quiet || run.options.json || run.guest == Guest::Only;
         let programs = run.nodes.iter().map(|node| (node.program(), Default::default())).collect();
         Ok(Recorder {
             path,
             file,
             programs,
-            live: Live::new(&names, run.options.quiet || run.options.json || run.guest == Guest::Only),
+            live: Live::new(&names, is_silent, run.story.clone()),
             calls: Calls::new(names.len()),
             trouble: None,
         })
@@ -102,6 +103,7 @@ impl Recorder {
             }
         }
         self.act(None, Line::END, "the end of the run")?;
+        self.live.end();
         self.file.flush()?;
         if let Some(copy) = &run.options.pcap {
             fs::copy(&self.path, copy).with_context(|| format!("cannot write {}", copy.display()))?;

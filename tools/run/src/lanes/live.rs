@@ -1,29 +1,58 @@
 //! The lanes on standard output, while a run goes on.
 
+use super::told::Told;
 use super::{Lanes, Style};
 use crate::file::Event;
+use crate::story::Story;
 use std::io::{self, Write};
 use std::mem;
 
 /// What is shown of a run; perhaps nothing.
 #[derive(Debug)]
 pub struct Live {
-    lanes: Option<Lanes>,
+    view: View,
     /// Stands above the first event.
     heading: String,
 }
 
+#[derive(Debug)]
+enum View {
+    Silent,
+    /// Every event.
+    All(Lanes),
+    /// The story, of which a part stands open.
+    Story(Box<Told>),
+}
+
 impl Live {
-    /// The lanes of a run of these nodes, unless it is to be silent.
-    pub fn new<T: AsRef<str>>(nodes: &[T], is_silent: bool) -> Live {
-        let lanes = (!is_silent).then(|| Lanes::new(nodes, Style::of_output()));
-        Live { heading: lanes.as_ref().map(Lanes::heading).unwrap_or_default(), lanes }
+    /// The lanes of a run of these nodes, told as a story if there is one, unless it is to be silent.
+    pub fn new<T: AsRef<str>>(nodes: &[T], is_silent: bool, story: Option<Story>) -> Live {
+        let lanes = Lanes::new(nodes, Style::of_output());
+        let heading = if is_silent { String::new() } else { lanes.heading() };
+        let view = match story {
+            _ if is_silent => View::Silent,
+            None => View::All(lanes),
+            Some(story) => View::Story(Box::new(Told::new(lanes, story))),
+        };
+        Live { view, heading }
     }
 
     /// Shows what happens.
     pub fn event(&mut self, event: &Event<'_>) {
-        if let Some(lanes) = &mut self.lanes {
-            print(&(mem::take(&mut self.heading) + &lanes.event(event)));
+        let text = match &mut self.view {
+            View::Silent => return,
+            View::All(lanes) => lanes.event(event),
+            View::Story(told) => told.event(event),
+        };
+        if !text.is_empty() {
+            print(&(mem::take(&mut self.heading) + &text));
+        }
+    }
+
+    /// Shows what comes after the last event.
+    pub fn end(&self) {
+        if let View::Story(told) = &self.view {
+            print(&told.end());
         }
     }
 }

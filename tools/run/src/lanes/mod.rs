@@ -8,6 +8,7 @@ mod svg;
 #[cfg(test)]
 mod tests;
 mod text;
+mod told;
 
 pub use crate::look::Style;
 pub use live::{print, Live};

@@ -4,6 +4,7 @@
 use super::*;
 use crate::capture::Record;
 use crate::pcapng::{Section, Writer};
+use crate::story;
 use roce::link::LinkType;
 
 fn line(node: &str, text: &str) -> Line {
@@ -111,4 +112,52 @@ fn the_ladder_of_any_capture_has_client_and_server() {
     // Each arrow points to the receiver.
     assert!(svg.contains("M856 58H102") && svg.contains("M102 "), "{svg}");
     assert!(words.starts_with("1 server to client: Acknowledge") && words.contains("2 client to server"), "{words}");
+}
+
+/// A bundled capture as its story.
+fn told(name: &str, width: usize) -> String {
+    let path = format!("{}/../../captures/{name}.pcapng", env!("CARGO_MANIFEST_DIR"));
+    let run = std::fs::read(path).unwrap();
+    let mut reader = Reader::new(run.as_slice()).unwrap();
+    let nodes = nodes(&mut Reader::new(run.as_slice()).unwrap()).unwrap();
+    let mut told = told::Told::new(Lanes::new(&nodes, Style { width, color: false }), story::named(name).unwrap());
+    let mut text = told.lanes.heading();
+    while let Some(event) = reader.event().unwrap() {
+        text += &told.event(&event);
+    }
+    text + &told.end()
+}
+
+/// Below the lanes stand some six lines of how it ended.
+#[test]
+fn a_lesson_is_told_in_few_lines_with_a_heading_for_every_step() {
+    for story in story::bundled().unwrap() {
+        let (name, text) = (story.file_name(), told(&story.file_name(), 100));
+        let most = if story.number() < "08" { 54 } else { 84 } + if story.variant == story::MAIN { 0 } else { 10 };
+        assert!(text.lines().count() <= most, "{name}: {}\n{text}", text.lines().count());
+        assert!(text.lines().all(|line| line.chars().count() <= 100), "{name}\n{text}");
+        for step in &story.steps {
+            let heading = format!("{:>2}  {}", step.number, step.title);
+            let is_it = |line: &&str| line.get(14..).is_some_and(|line| line.starts_with(&heading));
+            assert_eq!(text.lines().filter(is_it).count(), 1, "{name}: {heading}\n{text}");
+        }
+    }
+}
+
+#[test]
+fn what_a_lesson_adds_stands_open_and_trouble_is_never_folded() {
+    let text = told("04_rdma_write", 100);
+    for shown in [
+        "[write] DATA  ibv_post_send RDMA_WRITE",
+        "RDMA Write Only  psn +1",
+        "INFO  WC: wr_id=3",
+        "the memory holds 60",
+    ] {
+        assert_eq!(text.matches(shown).count(), 1, "{shown}\n{text}");
+    }
+    for folded in ["rdma_create_id", "CM event", "Send Only  psn"] {
+        assert!(!text.contains(folded), "{folded}\n{text}");
+    }
+    let text = told("07_disconnect_flush-puzzle", 100);
+    assert!(text.contains("ERR"), "{text}");
 }

@@ -18,6 +18,8 @@ pub(super) enum Layout<'a> {
     One { names: usize },
 }
 
+/// Two lanes need so many columns.
+pub(super) const LEAST_LANES: usize = 72;
 /// Columns of number and time.
 const HEAD: usize = 14;
 const BETWEEN: &str = " │ ";
@@ -26,7 +28,7 @@ const BETWEEN_WIDTH: usize = 3;
 impl<'a> Layout<'a> {
     pub(super) fn new(style: Style, nodes: &'a [String], sides: Option<[&'a str; 2]>) -> Layout<'a> {
         match sides {
-            Some(nodes) if style.width >= Style::FILE.width => {
+            Some(nodes) if style.width >= LEAST_LANES => {
                 let room = room(style, HEAD + BETWEEN_WIDTH);
                 Layout::Two { left: room / 2, right: room - room / 2, nodes }
             }
@@ -40,6 +42,32 @@ pub(super) fn heading(layout: &Layout) -> String {
     let rule = |width| "─".repeat(width);
     format!("{:>4} {:>7}  {client:left$}{BETWEEN}{server}\n", "#", "ms")
         + &format!("{}{}─┼─{}\n", rule(HEAD), rule(left), rule(right))
+}
+
+/// The line of a step of a story: open, with what happens below it; else with the packet of this entry.
+pub(super) fn step(style: Style, layout: &Layout, entry: &Entry, title: &str, is_open: bool) -> String {
+    let width = room(style, HEAD);
+    let label = entry.text.split("  ").next().unwrap_or_default();
+    let packet = match (layout, &entry.to) {
+        _ if is_open => String::new(),
+        (Layout::Two { nodes, .. }, Some(_)) if entry.node == nodes[1] => format!("◀─ {label}"),
+        (Layout::Two { .. }, _) => format!("{label} ─▶"),
+        (Layout::One { .. }, to) => format!("{} ─▶ {}  {label}", entry.node, to.as_deref().unwrap_or_default()),
+    };
+    let mut lines = wrap(title, width);
+    let last = lines.last_mut().map_or(0, |line| line.chars().count());
+    // The packet stands at the right, or below.
+    match width.checked_sub(last + packet.chars().count() + 2) {
+        Some(free) if is_open => {
+            lines.last_mut().into_iter().for_each(|line| *line += &format!("  {}", "─".repeat(free)))
+        }
+        Some(free) => lines.last_mut().into_iter().for_each(|line| *line += &format!("  {:free$}{packet}", "")),
+        None => lines.push(format!("{packet:>width$}")),
+    }
+    if is_open {
+        return lines.iter().map(|line| format!("{:HEAD$}{line}\n", "")).collect();
+    }
+    drawn(style, entry, Sort::Plain, lines.into_iter(), ("", ""), "")
 }
 
 pub(super) fn entry(style: Style, layout: &Layout, entry: &Entry) -> String {
@@ -66,14 +94,26 @@ pub(super) fn entry(style: Style, layout: &Layout, entry: &Entry) -> String {
             (String::new(), text.flat_map(|text| wrap(&text, width)).collect(), "")
         }
     };
-    let time = entry.ms.map_or("-".into(), |ms| format!("{ms:.1}"));
     let name = match layout {
         Layout::One { names } => format!("{:names$}  ", entry.node),
         Layout::Two { .. } => String::new(),
     };
+    drawn(style, entry, entry.sort, lines.into_iter(), (&before, after), &name)
+}
+
+/// Lines behind the entry's number and time, and a name.
+fn drawn(
+    style: Style,
+    entry: &Entry,
+    sort: Sort,
+    lines: impl Iterator<Item = String>,
+    (before, after): (&str, &str),
+    name: &str,
+) -> String {
+    let time = entry.ms.map_or("-".into(), |ms| format!("{ms:.1}"));
     let (mut head, mut drawn) = (format!("{:>4} {time:>7}  {name}", entry.number), String::new());
     for line in lines {
-        let line = match entry.sort.look().1.filter(|_| style.color) {
+        let line = match sort.look().1.filter(|_| style.color) {
             Some(color) => line.color(color).to_string(),
             None => line,
         };

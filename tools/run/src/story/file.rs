@@ -1,6 +1,8 @@
 //! Reading `steps.toml`.
 //!
 //! ```toml
+//! shows = ["write", "send: WC"]      # what stands open in a run: stages, or lines that begin so; "client write": on that side
+//!
 //! [[variants]]                      # a way of running the lesson; the first is "main"
 //! name = "main"
 //! about = "One WRITE in one packet"
@@ -25,13 +27,14 @@
 //! device = true                     # no program has a part in it: it answers the next unanswered request
 //! ```
 
-use super::{Act, Side, Step, Story, MAIN};
+use super::{Act, Shown, Side, Step, Story, MAIN};
 use anyhow::{anyhow, bail, ensure, Context, Error, Result};
 use serde::Deserialize;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
+    shows: Vec<String>,
     variants: Vec<Story>,
     steps: Vec<RawStep>,
 }
@@ -67,6 +70,7 @@ pub fn parse(lesson: &str, text: &str) -> Result<Vec<Story>> {
         check_variants(&file)?;
         for story in &mut file.variants {
             story.lesson = lesson.into();
+            story.shows = file.shows.iter().map(|text| Shown::parse(text)).collect();
             story.steps = steps(&file.steps, &story.variant)?;
         }
         Ok(file.variants)
@@ -124,6 +128,7 @@ mod tests {
 
     // How each step of the lessons is told, the comments of the bundled captures show.
     const REQUEST: &str = r#"
+        shows = ["send"]
         [[variants]]
         name = "main"
         about = "A SEND"

@@ -11,10 +11,12 @@
 mod file;
 mod follow;
 pub mod proof;
+mod shown;
 
 pub use file::parse;
 pub use follow::{Follow, Unexpected};
 pub use roce::track::Side;
+pub use shown::Shown;
 
 use anyhow::{Context, Result};
 use roce::packet::Packet;
@@ -47,6 +49,9 @@ pub struct Story {
     /// The requests of each side, and their answers, come again and again, in this order.
     #[serde(default)]
     pub repeats: bool,
+    /// What the lesson adds.
+    #[serde(skip)]
+    pub shows: Vec<Shown>,
     /// What happens. Where both sides act at the same time, their steps may interleave differently.
     #[serde(skip)]
     pub steps: Vec<Step>,

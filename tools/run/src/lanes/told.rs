@@ -1,0 +1,186 @@
+//! A lesson's run as its story: every step has a heading, what the lesson adds stands open below its own, and the rest is folded
+//! away. Trouble is never folded: packets that the story does not have, that a rule has met, or that come again; errors; what
+//! a kernel says. The run file holds everything.
+
+use super::text;
+use super::{Entry, Lanes};
+use crate::file::{lab_comment, Event, Line, Record};
+use crate::look::printable;
+use crate::story::{Follow, Shown, Step, Story};
+use roce::opcode::Part;
+use roce::packet::Frame;
+use std::collections::HashMap;
+
+/// Acts of the lab that say no more than the story and the summary do.
+const ROUTINE: [&str; 4] = ["start", "inspect", Line::EXIT, Line::END];
+/// Waiting belongs to what was done before it.
+const WAIT: &str = "wait_for";
+
+/// Tells a run, event by event.
+#[derive(Debug)]
+pub(super) struct Told {
+    pub(super) lanes: Lanes,
+    story: &'static Story,
+    follow: Follow<'static>,
+    /// Of each step: whether it has its heading, and how many messages of it have passed.
+    steps: Vec<(bool, usize)>,
+    /// The stage that each node's last line is of, if it stands open.
+    open: HashMap<String, String>,
+    /// Where the same comes again and again: the stages that have stood open, and on which node they still do.
+    turns: HashMap<String, Option<String>>,
+    /// Whether something stands open.
+    has_begun: bool,
+    /// What the programs have said since then, and which node's it was.
+    said: Vec<(String, String)>,
+    folded: usize,
+}
+
+impl Told {
+    pub(super) fn new(lanes: Lanes, story: Story) -> Told {
+        // It lasts as long as the run, and that as long as the program.
+        let story: &'static Story = Box::leak(Box::new(story));
+        let (follow, steps) = (story.follow(), vec![(false, 0); story.steps.len()]);
+        Told {
+            lanes,
+            story,
+            follow,
+            steps,
+            open: HashMap::new(),
+            turns: HashMap::new(),
+            has_begun: false,
+            said: Vec::new(),
+            folded: 0,
+        }
+    }
+
+    /// What is to be printed of an event; perhaps nothing.
+    pub(super) fn event(&mut self, event: &Event) -> String {
+        let Some(mut entry) = self.lanes.entry(event) else { return String::new() };
+        let (heading, is_shown) = match event {
+            Event::Line(line) => self.line(line, &mut entry),
+            Event::Packet(record) => self.packet(record, &entry),
+        };
+        self.folded += usize::from(!is_shown && heading.is_empty());
+        heading + &if is_shown { text::entry(self.lanes.style, &self.lanes.layout(), &entry) } else { String::new() }
+    }
+
+    /// What the programs have said themselves, and how much is folded away.
+    pub(super) fn end(&self) -> String {
+        let width = self.lanes.style.width;
+        let names = self.said.iter().map(|(node, _)| node.chars().count()).max().unwrap_or(0);
+        let mut text = format!("{:─<width$}\n", "── what the programs say ");
+        for (node, said) in &self.said {
+            for (place, line) in text::wrap(said, width.saturating_sub(2 + names)).into_iter().enumerate() {
+                text += &format!("{:names$}  {line}\n", if place == 0 { node } else { "" });
+            }
+        }
+        let folded = self.folded;
+        text + &format!("folded:   {folded} more lines and packets; log=all shows them\n")
+    }
+
+    fn line(&mut self, line: &Line, entry: &mut Entry) -> (String, bool) {
+        let Some(stage) = line.stage() else { return (String::new(), self.stageless(line)) };
+        let shows = &self.story.shows;
+        let is_of_stage = shows.iter().any(|shown| shown.is_of(&line.node, stage)) && self.has_turn(&line.node, stage);
+        let waits_on = stage == WAIT && !is_of_stage;
+        let shown = shows.iter().find(|shown| is_of_stage && shown.has(line));
+        if shown.is_some_and(Shown::is_of_some_lines) {
+            entry.text = printable(line.said());
+        }
+        if !waits_on {
+            self.enter(&line.node, is_of_stage.then_some(stage));
+        }
+        let is_open = shown.is_some() || waits_on && self.open.contains_key(&line.node);
+        let heading = match self.caused_by(line).filter(|step| is_open && self.is_open(step)) {
+            Some(step) => self.heading(step, entry, true),
+            None => String::new(),
+        };
+        self.begin(is_open);
+        (heading, is_open || line.tag() == Some("ERR"))
+    }
+
+    /// Whether a stage may stand open on this node.
+    fn has_turn(&self, node: &str, stage: &str) -> bool {
+        self.turns.get(stage).map_or(true, |turn| turn.as_deref() == Some(node))
+    }
+
+    /// A node's next line is of this stage, which stands open; None is any other.
+    fn enter(&mut self, node: &str, stage: Option<&str>) {
+        let left = self.open.remove(node);
+        if let Some(left) = left.filter(|left| self.comes_again() && stage != Some(left)) {
+            self.turns.insert(left, None);
+        }
+        if let Some(stage) = stage {
+            self.open.insert(node.to_owned(), stage.to_owned());
+            if self.comes_again() {
+                self.turns.insert(stage.to_owned(), Some(node.to_owned()));
+            }
+        }
+    }
+
+    /// Several clients, and what repeats, do the same again and again.
+    fn comes_again(&self) -> bool {
+        self.story.repeats || self.story.clients > 1
+    }
+
+    fn stageless(&mut self, line: &Line) -> bool {
+        match line.program.as_str() {
+            Line::KERNEL => true,
+            Line::LAB => !ROUTINE.contains(&line.act.as_str()),
+            Line::DEVICE => self.open.contains_key(&line.node),
+            // A panic, or a program's complaint.
+            _ if line.error => true,
+            _ => {
+                self.said.push((line.node.clone(), line.text.clone()));
+                false
+            }
+        }
+    }
+
+    /// The step that this line begins. Whoever waits begins nothing.
+    fn caused_by(&self, line: &Line) -> Option<&'static Step> {
+        let is_it = |step: &Step| {
+            let act = &step.act;
+            let is_said =
+                act.side.is_at(&line.node) && line.stage() == Some(&act.stage) && line.said().contains(&act.log);
+            is_said && !step.device && !self.steps[step.number - 1].0 && !line.said().contains("waiting for")
+        };
+        self.story.steps.iter().find(|step| is_it(step))
+    }
+
+    fn packet(&mut self, record: &Record, entry: &Entry) -> (String, bool) {
+        let Frame::Roce(packet) = Frame::decode(record.link, record.data) else { return (String::new(), false) };
+        let Ok(step) = self.follow.packet(record.number, &packet) else { return (String::new(), true) };
+        let is_open = self.is_open(step);
+        let (is_headed, messages) = &mut self.steps[step.number - 1];
+        *messages += usize::from(matches!(packet.opcode.part, Part::First | Part::Only));
+        let (is_headed, is_again) = (*is_headed, *messages > 1);
+        if is_again && self.comes_again() {
+            self.turns.insert(step.act.stage.clone(), None);
+        }
+        let is_shown = if is_again { !self.comes_again() } else { is_open };
+        self.begin(is_shown);
+        let heading = if is_headed { String::new() } else { self.heading(step, entry, is_shown) };
+        (heading, is_shown || record.comment.is_some_and(|comment| lab_comment(comment).is_some()))
+    }
+
+    /// What was said before the first thing that stands open is folded away with the rest.
+    fn begin(&mut self, is_open: bool) {
+        if is_open && !self.has_begun {
+            self.has_begun = true;
+            self.folded += self.said.drain(..).count();
+        }
+    }
+
+    /// Whether the packets of a step stand open.
+    fn is_open(&self, step: &Step) -> bool {
+        self.story.shows.iter().any(|shown| shown.has_packets_of(&step.act))
+    }
+
+    /// A step's line: its number, what happens, and if nothing of it stands open, its packet.
+    fn heading(&mut self, step: &Step, entry: &Entry, is_open: bool) -> String {
+        self.steps[step.number - 1].0 = true;
+        let title = format!("{:>2}  {}", step.number, step.title);
+        text::step(self.lanes.style, &self.lanes.layout(), entry, &title, is_open)
+    }
+}
