@@ -69,7 +69,7 @@ lesson-09: export workers ?= 3
 $(lessons:%=lesson-%): lesson-%: ## run lesson NN on emulated machines [client="OPTIONS"] [server="OPTIONS"] [wire="RULES"] [log=all] [on=device]
 	@tools/lab/setup.sh build $(on:device=)
 	@$(call build,$(on) $@)
-	@"$$bin"/$(on) run $@ --clients="$${workers:-1}" --server-args="$$server" --client-args="$$client" \
+	@$(if $(filter all,$(log)),RUST_LOG="$${RUST_LOG:-info}") "$$bin"/$(on) run $@ --clients="$${workers:-1}" --server-args="$$server" --client-args="$$client" \
 		$${wire:+--wire="$$wire"} $(if $(filter all,$(log)),--all) $(if $(filter 1,$(log)),--log)
 
 .PHONY: $(lessons:%=break-%)

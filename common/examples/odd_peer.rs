@@ -23,7 +23,7 @@ const CAP: QpCap = QpCap { max_send_wr: 8, max_recv_wr: RECEIVES as u32, ..QpCap
 const RECEIVES: usize = 8;
 
 fn main() -> Result<()> {
-    narrate::start();
+    narrate::start(narrate::ALL);
     let words: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let channel = EventChannel::create()?;

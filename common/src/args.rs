@@ -105,6 +105,18 @@ pub fn run(
     server: fn(&Args) -> Result<()>,
     client: fn(&Args) -> Result<()>,
 ) -> ExitCode {
+    run_with_log(narrate::ALL, lesson, about, options, server, client)
+}
+
+/// The same, with this part of the log alone unless `RUST_LOG` says otherwise: `"SLOW"` costs nothing where it is to go fast.
+pub fn run_with_log(
+    log: &str,
+    lesson: &'static str,
+    about: &'static str,
+    options: &[Opt],
+    server: fn(&Args) -> Result<()>,
+    client: fn(&Args) -> Result<()>,
+) -> ExitCode {
     let mut command = opt::command(lesson, about, options);
     let words: Vec<OsString> = std::env::args_os().collect();
     let matches = match command.try_get_matches_from_mut(&words) {
@@ -120,7 +132,7 @@ pub fn run(
     let Some((role, matches)) = matches.subcommand() else {
         return ExitCode::from(2);
     };
-    narrate::start();
+    narrate::start(log);
     let args = read(matches, options);
     let result = if role == "server" { server(&args) } else { client(&args) };
     match result {

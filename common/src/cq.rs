@@ -19,7 +19,7 @@ use crate::context::Context;
 use crate::error::{null, positive_errno, Error, Result};
 use crate::route::Routes;
 use crate::wc::WorkCompletion;
-use crate::{fast, info, narrate, slow};
+use crate::{data, fast, narrate, slow};
 
 /// How many completions one `ibv_poll_cq` may return.
 const BATCH: usize = 16;
@@ -170,7 +170,7 @@ impl CompletionQueue {
             let count = usize::try_from(count).map_err(|_| Error::Call { call: "ibv_poll_cq", errno: libc::EIO })?;
             for wc in &batch[..count] {
                 let wc = WorkCompletion::new(wc);
-                info!("WC: {wc}");
+                data!("WC: {wc}");
                 // The device is done with this request's memory.
                 self.0.routes.borrow().complete(wc.qp_num, wc.wr_id);
                 self.0.polled.borrow_mut().push_back(wc);

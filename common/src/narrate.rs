@@ -11,8 +11,8 @@
 //! |------|------|
 //! | SLOW | what sets up and tears down: CM calls, creating, registering, destroying. System calls, once per connection |
 //! | FAST | what arms and waits on the data path: posting a receive, arming the CQ, sleeping until something comes |
-//! | DATA | the operation itself: a SEND, WRITE or READ posted, its completion polled |
-//! | INFO | decoded dumps: QP, MR, SGE, WR, WC, CM events |
+//! | DATA | the operation itself: a SEND, WRITE or READ posted, and its completion (WC) |
+//! | INFO | decoded dumps: QP, MR, SGE, WR, CM events |
 //! | ERR  | what failed, what it means, what to do next |
 //!
 //! A stage is one function of a lesson: its lines carry its name until it returns. `--stages NAME,…` shows these alone.
@@ -101,10 +101,13 @@ fn narration() -> MutexGuard<'static, Narration> {
     NARRATION.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Starts the log. `RUST_LOG` filters it as usual, but for failures; without it everything is shown. `NO_COLOR` turns color off.
-pub fn start() {
+/// The log as it is unless a lesson says otherwise: all of it.
+pub const ALL: &str = "info";
+
+/// Starts the log. `RUST_LOG` filters it as usual, but for failures; without it `default` does. `NO_COLOR` turns color off.
+pub fn start(default: &str) {
     let color = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-    let filter = env_logger::Env::default().default_filter_or("info");
+    let filter = env_logger::Env::default().default_filter_or(default);
     // A second start (two tests in one process) keeps the first log, which is as good.
     let _ = env_logger::Builder::from_env(filter)
         // Whoever asked for DATA alone still wants to know why there is no more of it.
@@ -121,6 +124,9 @@ pub fn start() {
             }
         })
         .try_init();
+    if default != ALL && std::env::var_os("RUST_LOG").is_none() {
+        result(format_args!("the log has {default} alone: with RUST_LOG={ALL} it has a line for each request, too"));
+    }
 }
 
 /// A stage that has begun. Keep it until the function returns: dropping it ends the stage.
@@ -249,7 +255,7 @@ fn head(time: Duration, sequence: u32, stage: &str) -> String {
 
 fn tag_color(tag: &str) -> AnsiColors {
     match tag {
-        "SLOW" => AnsiColors::Yellow,
+        "SLOW" => AnsiColors::Magenta,
         "FAST" => AnsiColors::Cyan,
         "DATA" => AnsiColors::Green,
         "ERR" => AnsiColors::Red,

@@ -161,7 +161,7 @@ fn run(first: u64, last: u64, calls: usize) -> Result<()> {
 }
 
 fn main() -> ExitCode {
-    narrate::start();
+    narrate::start(narrate::ALL);
     let words: Vec<String> = std::env::args().skip(1).collect();
     let numbers: Vec<u64> = words.iter().filter_map(|word| word.parse().ok()).collect();
     let result = match numbers[..] {

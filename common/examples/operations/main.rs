@@ -21,7 +21,7 @@ const LEN: usize = 4096;
 const RECEIVES: usize = 8;
 
 fn main() -> Result<()> {
-    narrate::start();
+    narrate::start(narrate::ALL);
     let words: Vec<String> = std::env::args().skip(1).collect();
     match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["server"] => server(),

@@ -24,7 +24,7 @@ use std::time::Duration;
 use common::{deadline, narrate, say, Error, Result};
 
 fn main() -> ExitCode {
-    narrate::start();
+    narrate::start(narrate::ALL);
     deadline::set(PATIENCE);
     let words: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();

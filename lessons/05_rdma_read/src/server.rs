@@ -129,7 +129,7 @@ fn send_metadata(resources: &Resources, channel: &EventChannel, metadata: &Metad
 /// The client goes first. Our own `rdma_disconnect` answers: without the DisconnectReply it would wait for its time-out.
 fn wait_disconnect(id: &CmId, channel: &EventChannel, resources: &Resources, connected: bool) -> Result<()> {
     let _stage = stage("wait_disconnect");
-    fast!("the client WRITEs and READs now: no completion and no event tells this program, and its goodbye is awaited");
+    fast!("from here on the client WRITEs and READs when it likes: nothing tells this program, and it waits for the goodbye");
     if connected {
         channel.wait_for(RDMA_CM_EVENT_DISCONNECTED)?.ack();
     }

@@ -82,5 +82,6 @@ impl Desk {
 
 fn main() -> ExitCode {
     let about = "Going fast: one operation again and again, measured and counted";
-    common::args::run("lesson-10", about, &OPTIONS, server::run, client::run)
+    // A line for each request would take longer than the request.
+    common::args::run_with_log("SLOW", "lesson-10", about, &OPTIONS, server::run, client::run)
 }

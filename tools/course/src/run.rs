@@ -12,6 +12,7 @@ use run::files::{bytes, read};
 use run::lanes::Style;
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::env;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
@@ -130,6 +131,10 @@ fn execute(project: &Project, change: &Change, program: &str, place: Place) -> R
     command.arg("--json").args(options.faults.iter().flat_map(|fault| ["--fault", fault]));
     if place == Place::Device && change.is_exercise {
         command.arg("--grace").arg(GRACE.to_string());
+    }
+    // What is judged is in the log: a lesson that goes without one by itself has one here.
+    if env::var_os("RUST_LOG").is_none() {
+        command.env("RUST_LOG", "info");
     }
     command.current_dir(&project.root).stdin(Stdio::null()).stderr(Stdio::inherit());
     let output = command.output().with_context(|| format!("cannot start the {}", place.name()))?;

@@ -65,7 +65,7 @@ impl Sort {
             Sort::Notable => ("notable", Some(AnsiColors::Yellow)),
             Sort::Acknowledge => ("acknowledge", None),
             Sort::Trouble | Sort::Lost => ("trouble", Some(AnsiColors::Red)),
-            Sort::Tagged("SLOW") => ("slow", Some(AnsiColors::Yellow)),
+            Sort::Tagged("SLOW") => ("slow", Some(AnsiColors::Magenta)),
             Sort::Tagged("FAST") => ("fast", Some(AnsiColors::Cyan)),
             Sort::Tagged("DATA") => ("data", Some(AnsiColors::Green)),
             Sort::Tagged("INFO") => ("info", Some(AnsiColors::Blue)),

@@ -66,7 +66,7 @@ pub struct Lesson {
 }
 
 impl Lesson {
-    /// How the run is told: the story of the variant with these arguments, or the lesson's first; None if all is to be shown.
+    /// Which story the run is told as: the story of the variant with these arguments, or the lesson's first; None if all is to be shown.
     pub fn story(&self) -> Result<Option<Story>> {
         let mut stories = story::bundled()?;
         stories.retain(|story| self.lesson.ends_with(story.number()));

@@ -76,6 +76,7 @@ impl Lab {
     fn run(&self, story: &Story) -> Result<Vec<u8>> {
         let output = Command::new(&self.program)
             .args(["run", &format!("lesson-{}", story.number())])
+            .env("RUST_LOG", "info")
             .arg(format!("--server-args={}", story.server))
             .arg(format!("--client-args={}", story.client))
             .arg(format!("--clients={}", story.clients))

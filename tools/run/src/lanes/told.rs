@@ -74,8 +74,7 @@ impl Told {
                 text += &format!("{:names$}  {line}\n", if place == 0 { node } else { "" });
             }
         }
-        let folded = self.folded;
-        text + &format!("folded:   {folded} more lines and packets; log=all shows them\n")
+        text + &format!("folded:   {} more lines and packets; log=all shows them\n", self.folded)
     }
 
     fn line(&mut self, line: &Line, entry: &mut Entry) -> (String, bool) {

@@ -58,7 +58,12 @@ impl Run {
     pub fn check(self) -> Check {
         static COUNT: AtomicUsize = AtomicUsize::new(1);
         let name = format!("test-{}", COUNT.fetch_add(1, Ordering::Relaxed));
-        let output = Command::new(DEVICE).args(&self.0).arg(format!("--name={name}")).arg("--deadline=120").output();
+        let output = Command::new(DEVICE)
+            .args(&self.0)
+            .arg(format!("--name={name}"))
+            .arg("--deadline=120")
+            .env("RUST_LOG", "info")
+            .output();
         let output = output.unwrap();
         let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
         assert!(matches!(output.status.code(), Some(0 | 1)), "{:?}: {said}", self.0);

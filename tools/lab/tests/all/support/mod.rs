@@ -80,7 +80,7 @@ impl Run {
     pub fn check(self) -> Check {
         static COUNT: AtomicUsize = AtomicUsize::new(1);
         let name = format!("--name=test-{}", COUNT.fetch_add(1, Ordering::Relaxed));
-        let output = lab().args(&self.0).args(["--json", &name]).output().unwrap();
+        let output = lab().env("RUST_LOG", "info").args(&self.0).args(["--json", &name]).output().unwrap();
         let error = String::from_utf8_lossy(&output.stderr);
         assert!(matches!(output.status.code(), Some(0 | 1)), "{:?}: {error}", self.0);
         let outcome: Outcome = serde_json::from_slice(&output.stdout).unwrap();
