@@ -161,7 +161,7 @@ test: ### build everything and run every test
 
 .PHONY: field-guide
 field-guide: ### make every change of every lesson again, and say what comes out otherwise than it is told (some minutes)
-	@tools/lab/setup.sh build lab
+	@tools/lab/setup.sh build lab shell
 	@$(call build,lab device course)
 	@"$$bin"/course prove $(ARGS)
 
@@ -262,7 +262,7 @@ screenshots: ### take the pictures of Wireshark that show an earlier capture ane
 
 .PHONY: record
 record: ### run every lesson in the lab, or one [lesson=NN], and renew what captures/ holds
-	@tools/lab/setup.sh build lab
+	@tools/lab/setup.sh build lab shell
 	cargo build --workspace
 	cargo run -q -p xtask -- record $${lesson:+"$$lesson"}
 	"$$bin"/course prove --keep $${lesson:+"$$lesson"}
