@@ -18,11 +18,13 @@ use crate::capture::{Error, Reader};
 use crate::file::{Event, Line};
 use crate::look::{printable, Sort};
 use crate::row::{self, Clients, Row, Rows};
+use crate::story::Story;
 use roce::track::Side;
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
+use told::Told;
 
 /// So many nodes have a place in the lanes: the lab has ten. Packets of others have their addresses.
 const MOST_NODES: usize = 64;
@@ -61,6 +63,17 @@ pub fn text(run: &[u8], style: Style, part: RangeInclusive<u64>) -> Result<Strin
     let (lanes, entries) = entries(run, style, part)?;
     let drawn = entries.iter().map(|entry| text::entry(style, &lanes.layout(), entry));
     Ok(lanes.heading() + &drawn.collect::<String>())
+}
+
+/// A run told as its story: its steps, of which what the lesson adds stands open, and what the programs say.
+pub fn story(run: &[u8], story: Story, style: Style) -> Result<String, Error> {
+    let nodes = begin(run)?.nodes;
+    let mut told = Told::new(Lanes::new(&nodes, style), story);
+    let (mut text, mut reader) = (told.lanes.heading(), Reader::new(run)?);
+    while let Some(event) = reader.event()? {
+        text += &told.event(&event);
+    }
+    Ok(text + &told.end())
 }
 
 /// The same as a picture in SVG, and what it shows in words.

@@ -118,14 +118,7 @@ fn the_ladder_of_any_capture_has_client_and_server() {
 fn told(name: &str, width: usize) -> String {
     let path = format!("{}/../../captures/{name}.pcapng", env!("CARGO_MANIFEST_DIR"));
     let run = std::fs::read(path).unwrap();
-    let mut reader = Reader::new(run.as_slice()).unwrap();
-    let nodes = nodes(&mut Reader::new(run.as_slice()).unwrap()).unwrap();
-    let mut told = told::Told::new(Lanes::new(&nodes, Style { width, color: false }), story::named(name).unwrap());
-    let mut text = told.lanes.heading();
-    while let Some(event) = reader.event().unwrap() {
-        text += &told.event(&event);
-    }
-    text + &told.end()
+    super::story(&run, story::named(name).unwrap(), Style { width, color: false }).unwrap()
 }
 
 /// Below the lanes stand some six lines of how it ended.

@@ -5,6 +5,7 @@ use super::sources::{lines, rows};
 use anyhow::{ensure, Context, Result};
 use run::capture::Reader;
 use run::files::bytes;
+use run::lanes;
 use run::look::Style;
 use run::row;
 use std::ops::RangeInclusive;
@@ -62,6 +63,13 @@ pub fn log(name: &str, node: &str, stages: &[&str]) -> Result<Vec<String>> {
     let lines: Vec<String> = of_stages.map(|(_, _, text)| text).collect();
     ensure!(!lines.is_empty(), "{capture} has no stage {} of the {node}", stages.join(" or "));
     Ok(lines)
+}
+
+/// A run as `make lesson-NN` tells it, but for the last line, which is about what is left out.
+pub fn story(name: &str) -> Result<Vec<String>> {
+    let run = bytes(format!("captures/{name}.pcapng"))?;
+    let text = lanes::story(&run, run::story::named(name)?, Style::FILE).context("the capture is damaged")?;
+    Ok(text.lines().filter(|line| !line.starts_with("folded:")).map(str::to_owned).collect())
 }
 
 /// The lines of `wire show` for some steps: `step6-step9`, or `step4`.

@@ -56,6 +56,7 @@ fn generated(page: &Page, what: &[&str], sources: &Sources) -> Result<Vec<String
     let lines = match what {
         ["ladder", _] | ["lanes", _, _] => vec![drawings::link(&page.path, what)?],
         ["log", name, side, stages @ ..] => fenced(excerpts::log(name, side, stages)?),
+        ["story", name] => fenced(excerpts::story(name)?),
         ["changes", lesson, names @ ..] if !names.is_empty() => changes::table(sources, lesson, names)?,
         ["case", lesson, name] => recorded::case(sources, lesson, name)?,
         ["seen", lesson, name, words @ ..] if !words.is_empty() => recorded::linked(lesson, name, words)?,
