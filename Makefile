@@ -16,6 +16,7 @@ on ?= lab
 $(if $(filter 1lab 1device,$(words $(on))$(on)),,$(error on=$(on) is neither lab nor device))
 # How much of a run is shown: every line and packet (all), and what the device in user space decides (1); log="1 all" is both.
 $(if $(filter-out 1 all,$(log)),$(error log=$(log) is neither 1, all nor "1 all"))
+$(if $(and $(filter 1,$(log)),$(filter lab,$(on))),$(error log=1 is what the device in user space decides: on=device log=1))
 
 override export target := $(or $(value CARGO_TARGET_DIR),target)
 override export bin := $(target)/debug
@@ -132,14 +133,14 @@ doctor: ## what this machine has for the lessons, what it lacks, and the cure
 	@tools/lab/doctor.sh
 
 compare-%: export run = $(or $(value PCAP),$(bin:debug=$(on))/runs/$*/wire.pcapng)
-# VARIANT is what stands behind the dash in the name of a bundled capture, for example multi-packet.
+# VARIANT is what stands behind the dash in the name of a bundled capture, as multi-packet; without it, the run's options tell.
 .PHONY: $(lessons:%=compare-%)
-$(lessons:%=compare-%): compare-%: ## what the last run of lesson NN did otherwise than its capture [PCAP=FILE] [VARIANT=name]
+$(lessons:%=compare-%): compare-%: ## what the last run of lesson NN did otherwise than its capture [on=device] [PCAP=FILE] [VARIANT=name]
 	@[ -e "$$run" ] || { echo "There is no $$run. Run 'make lesson-$*' first, or name your capture: make $@ PCAP=FILE" >&2; exit 2; }
 	@tools/lab/setup.sh build
 	@$(call build,wire)
-	@"$$bin"/wire compare "$$run" \
-		"captures/$(notdir $(wildcard lessons/$*_*))$${VARIANT:+-$$VARIANT}.pcapng"
+	@"$$bin"/wire compare "$$run" "captures/$(notdir $(wildcard lessons/$*_*))$${VARIANT:+-$$VARIANT}.pcapng" \
+		$(if $(VARIANT),,--variant) $(ARGS)
 
 play-%: export run = $(or $(value PCAP),$(bin:debug=$(on))/runs/$*/wire.pcapng)
 .PHONY: $(lessons:%=play-%)

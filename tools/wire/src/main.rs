@@ -11,7 +11,7 @@ use std::io::{self, BufWriter, ErrorKind, IsTerminal, LineWriter, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
-use wire::compare::{self, Capture};
+use wire::compare::{self, Capture, Verdict};
 use wire::play::{self, Lesson};
 use wire::show;
 
@@ -52,12 +52,20 @@ enum Command {
         out: Option<PathBuf>,
     },
     /// Say whether a capture tells the same story as another one, and if not, why
-    #[command(after_help = "Exit status: 0 the same story, 1 a different one, 2 a capture that cannot be judged")]
+    #[command(
+        after_help = "Exit status: 0 compared, 2 a capture that cannot be judged; with --exit-code 1 a different story"
+    )]
     Compare {
         /// Your capture
         mine: PathBuf,
         /// The capture to compare it with, for example that of a lesson
         reference: PathBuf,
+        /// The reference is a lesson's: take that of its variant with the options that yours was run with
+        #[arg(long)]
+        variant: bool,
+        /// End with 1 if the story is a different one, as `git diff --exit-code` does
+        #[arg(long)]
+        exit_code: bool,
         /// Print JSON, for tools
         #[arg(long)]
         json: bool,
@@ -99,7 +107,11 @@ fn main() -> ExitCode {
             show(&file, packet, format, follow).map(|()| 0).map_err(in_file(&file))
         }
         Command::Annotate { file, story, out } => annotate(&file, &story, out),
-        Command::Compare { mine, reference, json } => compare(&mine, &reference, json),
+        Command::Compare { mine, reference, variant, exit_code, json } => compare(&mine, &reference, variant, json)
+            .map(|verdict| match verdict {
+                Verdict::Different if !exit_code => 0,
+                verdict => verdict as u8,
+            }),
         Command::Svg { file, ladder } => svg(&file, ladder).map(|()| 0).map_err(in_file(&file)),
         Command::Play { file, lesson, data, out } => play(&file, lesson, data, out).map(|()| 0),
     };
@@ -214,12 +226,15 @@ fn annotate(file: &Path, story: &str, out: Option<PathBuf>) -> Result<u8, Error>
     Ok(u8::from(others > 0))
 }
 
-/// Compares two captures and prints what was found; the exit status tells the verdict.
-fn compare(mine: &Path, reference: &Path, is_json: bool) -> Result<u8, Error> {
+/// Compares two captures and prints what was found.
+fn compare(mine: &Path, reference: &Path, is_variant: bool, is_json: bool) -> Result<Verdict, Error> {
     let load = |file| open(file, false).and_then(|mut reader| Capture::read(&mut reader)).map_err(in_file(file));
-    let report = compare::compare(&load(mine)?, &load(reference)?);
+    let choice = || open(mine, false).and_then(|mut reader| compare::variant::choose(&mut reader, reference));
+    let (reference, note) = if is_variant { choice().map_err(in_file(mine))? } else { (reference.to_owned(), None) };
+    let mut report = compare::compare(&load(mine)?, &load(&reference)?);
+    report.notes.extend(note);
     let text = if is_json { format!("{:#}\n", report.to_json()) } else { report.to_string() };
     // Whoever closes the pipe early still gets the verdict.
     let _ = std::io::stdout().write_all(text.as_bytes());
-    Ok(report.verdict() as u8)
+    Ok(report.verdict())
 }

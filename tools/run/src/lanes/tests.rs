@@ -143,7 +143,7 @@ fn what_a_lesson_adds_stands_open_and_trouble_is_never_folded() {
     for shown in [
         "[write] DATA  ibv_post_send RDMA_WRITE",
         "RDMA Write Only  psn +1",
-        "INFO  WC: wr_id=3",
+        "DATA  WC: wr_id=3",
         "the memory holds 60",
     ] {
         assert_eq!(text.matches(shown).count(), 1, "{shown}\n{text}");

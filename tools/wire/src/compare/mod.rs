@@ -23,6 +23,7 @@ mod quality;
 mod report;
 mod request;
 mod stream;
+pub mod variant;
 
 pub use capture::Capture;
 pub use report::{Difference, Report, Verdict};

@@ -4,7 +4,7 @@ use serde::{Serialize, Serializer};
 use serde_json::{json, Value};
 use std::fmt;
 
-/// The one-word result. Its number is the exit status of `wire compare`.
+/// The one-word result. Its number is the exit status of `wire compare --exit-code`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {

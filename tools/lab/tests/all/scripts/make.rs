@@ -94,6 +94,7 @@ fn what_is_given_to_make_arrives_as_it_was_typed() {
     }
     let compared = checkout.says(&["compare-04", &given("PCAP"), &given("VARIANT")]);
     assert!(compared.ends_with(&format!("[captures/04_rdma_write-{ODD}.pcapng]")));
+    assert!(checkout.says(&["compare-04", &given("PCAP")]).ends_with("[captures/04_rdma_write.pcapng][--variant]"));
     assert_eq!(said("record", "lesson"), format!("[course][prove][--keep][{ODD}]"));
     let recorded = checkout.make(&["record", &given("lesson")]).stdout;
     assert!(String::from_utf8_lossy(&recorded).contains(&format!("[xtask][--][record][{ODD}]")));
@@ -101,7 +102,11 @@ fn what_is_given_to_make_arrives_as_it_was_typed() {
     let site = format!("[node][tools/book/serve.mjs][{}]", checkout.target.join("site").display());
     assert_eq!(said("serve", "PORT"), format!("{site}[{ODD}]"));
     assert!(said("fuzz", "RUNS").ends_with(&format!("[-runs={ODD}]")), "in the folder of wire");
-    assert!(said("lesson-04", "log").ends_with("[--log]"));
+    assert!(checkout.says(&["lesson-04", "on=device", "log=1 all"]).ends_with("[--all][--log]"));
+    for wrong in [&["log=2", "on=device"], &["log=1", "on=lab"]] {
+        let output = checkout.make(&[&["lesson-04"][..], wrong].concat());
+        assert!(!output.status.success() && output.stdout.is_empty(), "{wrong:?}");
+    }
     for wrong in ["on=lab device", "on=", "on=x"] {
         assert!(!checkout.make(&["lesson-04", wrong]).status.success(), "{wrong}");
     }
