@@ -79,6 +79,12 @@ $(lessons:%=break-%): break-%: ## break lesson NN on purpose, and see what comes
 	@$(call build,$(on) course)
 	@"$$bin"/course break $* $${CHANGE:+"$$CHANGE"} --on=$(on) $(ARGS)
 
+.PHONY: next
+next: ## where you are in the course, and what comes, with minutes
+	@tools/lab/setup.sh build
+	@$(call build,course)
+	@"$$bin"/course next
+
 .PHONY: try
 try: ## list the exercises, and which of them are solved
 	@tools/lab/setup.sh build

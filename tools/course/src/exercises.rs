@@ -115,7 +115,7 @@ fn judge(project: &Project, attempt: &Attempt, place: Place) -> Result<bool> {
     let verdict = judged(project, attempt, place, style)?;
     writeln!(stdout(), "{}", verdict.text)?;
     if verdict.is_solved {
-        progress(project)?;
+        crate::next::next(project)?;
     }
     Ok(verdict.is_solved)
 }

@@ -1,10 +1,11 @@
 //! `course break`: changes a lesson on purpose, and shows what comes of it. `course try`: judges how somebody mends one.
-//! `course prove`: says whether all that still holds.
+//! `course next`: says where one is. `course prove`: says whether all that still holds.
 //!
 //! Exit status: 0 all came as told, or the exercise is solved, 1 something came otherwise, 2 wrong usage, 3 nothing could be
 //! tried.
 
 mod exercises;
+mod next;
 mod prove;
 
 use anyhow::{bail, Context, Result};
@@ -62,6 +63,8 @@ enum Command {
         #[arg(value_name = "NN-NAME")]
         exercise: String,
     },
+    /// Say where one is in the course, and what comes.
+    Next,
     /// Say of changes whether they still come out as told.
     Prove {
         /// Only those of this lesson, or only this one; all unless some are named.
@@ -85,6 +88,7 @@ fn main() -> ExitCode {
         },
         Command::Try { exercise, watch, on } => exercises::next(&project, exercise.as_deref(), on, watch),
         Command::Reset { exercise } => exercises::reset(&project, &exercise),
+        Command::Next => next::next(&project),
         Command::Prove { names, keep, on } => prove::prove(&project, &names, on, keep),
     });
     match result {

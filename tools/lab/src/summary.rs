@@ -3,17 +3,11 @@
 use crate::outcome::Outcome;
 use serde_json::{json, Map, Value};
 
-/// The last lesson of the course.
-const LAST_LESSON: u8 = 10;
-
 /// Exit codes, packets by kind, files, and what to do next.
 pub fn text(outcome: &Outcome, timing: bool) -> String {
     let timing = timing.then(|| format!("timing:   {}", outcome.phases));
     let logs: Vec<String> = outcome.ran().map(|node| format!("{}.log", node.name)).collect();
-    let told = outcome.told().text(timing, &logs);
-    let name = outcome.folder.file_name().unwrap_or_default().to_string_lossy();
-    let lesson = name.parse::<u8>().ok().filter(|number| *number < LAST_LESSON);
-    told + &lesson.map(|number| format!("          make lesson-{:02}\n", number + 1)).unwrap_or_default()
+    outcome.told().text(timing, &logs)
 }
 
 /// The same for a program to read.

@@ -37,7 +37,17 @@ impl Ended<'_> {
         let files: Vec<&str> = [&file].into_iter().chain(logs).map(String::as_str).collect();
         lines.push(format!("files:    {}", files.join(", ")));
         lines.push(format!("next:     wireshark {file}"));
+        lines.extend(self.lesson().map(|commands| format!("          {commands}")));
         lines.join("\n") + "\n"
+    }
+
+    /// What else there is to do with the run of a lesson, which lies where runs of its place lie.
+    fn lesson(&self) -> Option<String> {
+        let mut folders = self.file.parent()?.iter().rev().map(|name| name.to_string_lossy());
+        let (number, _runs, place) = (folders.next()?, folders.next()?, folders.next()?);
+        let is_lesson = number.len() == 2 && number.bytes().all(|byte| byte.is_ascii_digit());
+        let on = if place == "device" { " on=device" } else { "" };
+        is_lesson.then(|| format!("make compare-{number}{on}; make play-{number}{on}; make next"))
     }
 
     /// The same for a program to read.

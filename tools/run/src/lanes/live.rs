@@ -19,7 +19,7 @@ pub struct Live {
 enum View {
     Silent,
     /// Every event.
-    All(Lanes),
+    All(Box<Lanes>),
     /// The story, of which a part stands open.
     Story(Box<Told>),
 }
@@ -31,7 +31,7 @@ impl Live {
         let heading = if is_silent { String::new() } else { lanes.heading() };
         let view = match story {
             _ if is_silent => View::Silent,
-            None => View::All(lanes),
+            None => View::All(Box::new(lanes)),
             Some(story) => View::Story(Box::new(Told::new(lanes, story))),
         };
         Live { view, heading }

@@ -1,0 +1,123 @@
+//! `make next`: where a learner is in the course, and what comes. What was run lies below target/, what was solved below try/.
+
+use anyhow::Result;
+use course::attempt::{Attempt, State};
+use course::changes::{self, Changes};
+use course::project::Project;
+use course::run::Place;
+use run::files::{name, read};
+use std::fmt::Write as _;
+use std::io::{stdout, Write};
+use std::path::Path;
+
+/// Words that somebody reads in a minute, in a text like this.
+const WORDS: usize = 200;
+
+/// A lesson, and how far a learner is with it.
+#[derive(Default)]
+struct Stop {
+    number: String,
+    title: String,
+    page: String,
+    minutes: usize,
+    is_run: bool,
+    /// The breaks of its page that were not made, and the exercises that are not solved: their commands.
+    breaks: Vec<String>,
+    repairs: Vec<String>,
+}
+
+impl Stop {
+    fn of(project: &Project, lesson: &Path) -> Result<Self> {
+        let number = name(lesson)[..2].to_owned();
+        let page = format!("docs/{}.md", name(lesson));
+        let text = read(project.root.join(&page))?;
+        let heading = text.lines().next().unwrap_or_default();
+        let is_run = |run: &str| {
+            [Place::Lab, Place::Device].iter().any(|it| project.target.join(it.name()).join("runs").join(run).exists())
+        };
+        let breaks = Changes::of(lesson)?.breaks.into_iter().map(|it| it.change.name);
+        let breaks = breaks.filter(|it| changes::is_on_page(it) && !is_run(&it.to_string()));
+        let repairs = Attempt::of(project, Some(&number))?.into_iter().filter(|it| it.state() != State::Solved);
+        Ok(Self {
+            title: heading.trim_start_matches(['#', ' ']).to_owned(),
+            page,
+            minutes: text.split_whitespace().count().div_ceil(WORDS),
+            is_run: is_run(&number),
+            breaks: breaks.map(|it| format!("make break-{} CHANGE={}", it.number(), it.name)).collect(),
+            repairs: repairs.map(|it| format!("make try-{}", it.exercise.name)).collect(),
+            number,
+        })
+    }
+
+    /// What is left of it, in order; the page first, while it was not run.
+    fn left(&self) -> String {
+        let mut text = format!("{}\n", self.title);
+        let mut row = |what: &str, command: &str, takes: &str| {
+            let _ = writeln!(text, "  {what:8} {command:44} {takes}");
+        };
+        if !self.is_run {
+            row("read", &self.page, &format!("{} minutes", self.minutes));
+            row("run", &format!("make lesson-{}", self.number), "a minute");
+        }
+        for (what, all, takes) in [("break", &self.breaks, "5 minutes"), ("repair", &self.repairs, "10 minutes")] {
+            match all.as_slice() {
+                [] => {}
+                [only] => row(what, only, takes),
+                [first, more @ ..] => row(what, first, &format!("{takes}; {} more", more.len())),
+            }
+        }
+        text
+    }
+}
+
+/// Prints where the learner is, and what comes.
+pub fn next(project: &Project) -> Result<bool> {
+    let stops = project.lessons()?.iter().map(|lesson| Stop::of(project, lesson)).collect::<Result<Vec<_>>>()?;
+    write!(stdout(), "{}", text(&stops))?;
+    Ok(true)
+}
+
+/// The learner is at the last of the lessons that were run in their order, while something is left of it, or else at the one
+/// behind it.
+fn text(stops: &[Stop]) -> String {
+    let run = stops.iter().take_while(|stop| stop.is_run).count();
+    let next = stops.get(run);
+    let last = run.checked_sub(1).map(|at| &stops[at]).filter(|it| !it.breaks.is_empty() || !it.repairs.is_empty());
+    match (last, next) {
+        (Some(last), Some(next)) => format!("{}or on:     make lesson-{}\n", last.left(), next.number),
+        (Some(stop), None) => stop.left(),
+        (None, Some(stop)) if run == 0 => {
+            "Welcome. docs/what_is_rdma.md says in ten minutes what this is about.\n\
+             Only to look, in an hour: that page, `make lesson-04`, the puzzle of lesson 07, `make lesson-10`.\n\n"
+                .to_owned()
+                + &stop.left()
+        }
+        (None, Some(stop)) => stop.left(),
+        (None, None) => {
+            "Every lesson was run, broken and repaired. docs/real_world.md says where this leads.\n".to_owned()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stop(number: &str, is_run: bool, breaks: &[&str]) -> Stop {
+        let breaks = breaks.iter().map(|name| format!("make break-{number} CHANGE={name}")).collect();
+        Stop { number: number.into(), title: format!("Lesson {number}: x"), is_run, breaks, ..Stop::default() }
+    }
+
+    #[test]
+    fn what_was_run_tells_where_a_learner_is() {
+        let begin = text(&[stop("01", false, &["a"]), stop("02", false, &[])]);
+        assert!(begin.starts_with("Welcome") && begin.contains("Lesson 01: x") && begin.contains("make lesson-01"));
+        // Who has only looked at a later one is at the first.
+        assert!(text(&[stop("01", false, &[]), stop("02", true, &[])]).contains("make lesson-01"));
+        let amid = text(&[stop("01", true, &["a", "b"]), stop("02", false, &[])]);
+        assert!(amid.contains("make break-01 CHANGE=a") && amid.contains("1 more"), "{amid}");
+        assert!(amid.ends_with("or on:     make lesson-02\n") && !amid.contains("run "), "{amid}");
+        assert!(text(&[stop("01", true, &[]), stop("02", false, &[])]).starts_with("Lesson 02: x\n  read"));
+        assert!(text(&[stop("01", true, &[])]).starts_with("Every lesson"));
+    }
+}
