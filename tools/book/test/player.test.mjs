@@ -157,13 +157,19 @@ test("keys go through the run, and the address names the moment", async () => {
   await openRun("04_rdma_write");
   const number = async () => (await look()).now;
   await page.click(".rp-title");
-  await page.press("ArrowRight", "ArrowRight", "ArrowRight");
+  await page.press("Home", "ArrowRight", "ArrowRight", "ArrowRight");
   assert.equal(await number(), "3");
   await page.press("ArrowLeft");
   assert.equal(await number(), "2");
   assert.equal(await page.run(() => location.hash), "#frame=2");
   await page.press("ArrowDown");
   assert.match((await look()).row, /ConnectRequest/);
+  await page.press("ArrowUp");
+  assert.equal(await number(), null);
+  await page.press("Shift+ArrowRight", "Shift+ArrowRight");
+  assert.match((await look()).caption, /^Step 2: The server accepts/);
+  await page.press("Shift+ArrowLeft");
+  assert.match((await look()).caption, /^Step 1: The client asks for a connection\. Asks the other side/);
   await page.press("End");
   assert.match((await look()).row, /the end of the run/);
   await page.press("Home");
@@ -178,6 +184,39 @@ test("keys go through the run, and the address names the moment", async () => {
   assert.match(await page.run(() => document.querySelector(".rp-fields tr.on").textContent), /^R_Key0x/);
   await page.press("ArrowRight");
   assert.match(await page.run(() => document.querySelector(".rp-fields tr.on").textContent), /^DMALength60/);
+});
+
+test("each button of the player does what it is called, and the legend opens on tap", async () => {
+  await openRun("04_rdma_write");
+  const [start, here] = [await look(), () => page.run(() => Number(document.querySelector("li.now")?.dataset.n ?? 0))];
+  const press = (name) => page.run((name) => document.querySelector(`.rp-transport button[aria-label^="${name}"]`).click(), name);
+  const [opened, after] = [await here(), async (name) => (await press(name), here())];
+  const packets = await page.run(() => [...document.querySelectorAll(".rp-packet")].map((row) => Number(row.dataset.n)));
+  // It opens where what the lesson adds begins, and leaves the address alone.
+  assert.match(start.row, /ibv_post_send RDMA_WRITE/);
+  assert.match(start.caption, /^Step 8: The client writes into the server's memory\. Asks the device to put bytes/);
+  assert.equal(await page.run(() => location.hash), "");
+  assert.equal(await after("Event on"), opened + 1);
+  assert.equal(await after("‹ Event back"), opened);
+  assert.equal(await after("Packet on"), WRITE);
+  assert.match((await look()).caption, /^Step 8: .* The client calls ibv_post_send, in write \(memory\.rs\)\./);
+  assert.equal(await after("‹ Packet back"), packets[packets.indexOf(WRITE) - 1]);
+  assert.equal(await after("Step on"), opened);
+  assert.equal(await after("Step on"), ACK);
+  assert.match((await look()).caption, /^Step 9: .* The server's device answers the client's ibv_post_send/);
+  assert.equal(await after("‹ Step back"), opened);
+  assert.equal(await after("Start of the run"), 0);
+  await press("1×");
+  assert.equal(await page.run(() => document.querySelector(".rp-speed").textContent), "2×");
+  const legend = () => page.run(() => document.querySelector(".rp-legend:popover-open")?.textContent ?? "");
+  assert.equal(await legend(), "");
+  await page.click(".rp-keys");
+  assert.match(await legend(), /Shift →one step of the lesson[^]*RTSit sends, too/);
+  await page.press("Escape");
+  assert.equal(await legend(), "");
+  await page.press("?");
+  assert.match(await legend(), /^Keys/);
+  await page.press("?");
 });
 
 test("predict stops before a packet, asks, and goes on with the answer", async () => {
@@ -278,7 +317,7 @@ test("dark and light, wide and on a phone, nothing is cut off at the side", asyn
     await openRun("04_rdma_write", WRITE);
     assert.ok(is((await background()).reduce((sum, part) => sum + part)), theme);
   }
-  for (const width of [390, 760, 1280]) {
+  for (const width of [360, 760, 1280]) {
     await page.size(width, 844);
     for (const run of ["04_rdma_write", "09_parameter_server"]) {
       await openRun(run, WRITE);
@@ -286,15 +325,27 @@ test("dark and light, wide and on a phone, nothing is cut off at the side", asyn
       assert.ok(needed <= there, `${run} needs ${needed} of ${there} pixels`);
     }
   }
-  await page.size(390, 844);
+  await page.size(360, 740);
   await openRun("04_rdma_write", WRITE);
-  const panes = () => page.run(() => [...document.querySelectorAll(".rp-pane")].filter((pane) => pane.offsetHeight).map((pane) => pane.querySelector("h3").textContent));
-  assert.deepEqual(await panes(), ["memory.rs"]);
-  await page.run(() => document.querySelectorAll(".rp-tabs button")[1].click());
-  assert.deepEqual(await panes(), ["RDMA Write Only"]);
+  // One thing at a time, nothing of it at the side, and nothing over another.
+  const tabs = await page.run(() => [...document.querySelectorAll(".rp-tabs button")].map((tab) => tab.textContent));
+  assert.deepEqual(tabs, ["Run", "Code", "Packet", "Client", "Server"]);
+  for (const [place, shown] of [".rp-ladder", ".rp-code", ".rp-pack", ".rp-left.rp-host", ".rp-right.rp-host"].entries()) {
+    const seen = await page.run((place) => {
+      document.querySelectorAll(".rp-tabs button")[place].click();
+      const there = (selector) => [...document.querySelectorAll(selector)].filter((box) => box.offsetHeight);
+      const all = there(".rp-title, .rp-now, .rp-tabs, .rp-ladder, .rp-pane, .rp-transport > :not(.rp-legend), .rp-left-out");
+      const boxes = all.map((box) => [box.className, box.getBoundingClientRect()]);
+      const over = boxes.flatMap(([one, a], at) => boxes.slice(at + 1).filter(([, b]) => a.right > b.left + 1 && b.right > a.left + 1 && a.bottom > b.top + 1 && b.bottom > a.top + 1).map(([other]) => `${one} over ${other}`));
+      const wide = there(".rp *:not(.rp-spoken)").filter((box) => box.scrollWidth > box.clientWidth + 1 && ["auto", "scroll"].includes(getComputedStyle(box).overflowX)).map((box) => box.className);
+      return { panes: there(".rp-ladder, .rp-pane").map((pane) => pane.className), over, wide };
+    }, place);
+    assert.deepEqual([seen.over, seen.wide, seen.panes.length], [[], [], 1]);
+    assert.ok(shown.slice(1).split(".").every((name) => seen.panes[0].includes(name)), seen.panes[0]);
+  }
   // All that one plays with is there, and each button says which way it goes.
-  const buttons = () => page.run(() => [...document.querySelectorAll(".rp-transport button")].filter((button) => button.offsetHeight).map((button) => button.textContent));
-  assert.deepEqual(await buttons(), ["‹ Step", "Play", "Step ›", "Packet »", "1×", "Predict"]);
+  const buttons = await page.run(() => [...document.querySelectorAll(".rp-transport > :is(button, span)")].filter((button) => button.offsetHeight).map((button) => button.textContent));
+  assert.deepEqual(buttons, ["Start", "Play", "‹Event›", "‹Packet›", "‹Step›", "1×", "Predict", "?"]);
   await page.size(1280, 800);
   await page.theme("light", "reduce");
 });

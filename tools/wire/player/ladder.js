@@ -32,6 +32,12 @@ export class Ladder {
     now?.classList.add("now");
     now?.setAttribute("aria-current", "step");
     this.shown = count;
+    this.bring(smooth);
+  }
+
+  /** Shows the last event. */
+  bring(smooth = false) {
+    const now = this.rows[this.shown - 1];
     if (now) bring(this.element, now, smooth, 0.6);
     else this.element.scrollTop = 0;
   }

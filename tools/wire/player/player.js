@@ -16,17 +16,17 @@
 // writes: <script type="application/json" id="data">…</script>, with each `<` in it as \u003c (--data writes it so), and
 // call mount(element, JSON.parse(document.getElementById("data").textContent)).
 //
-// mount(element, data, options) replaces what is in the element. It takes the width it is given: below 700 pixels the ladder
-// and one pane at a time, up to 820 one column, and from there on all in one view. Options: `link: false` leaves the page's
+// mount(element, data, options) replaces what is in the element. It takes the width it is given: below 700 pixels one
+// pane at a time, up to 820 one column, and from there on all in one view. Options: `link: false` leaves the page's
 // address alone; otherwise `#frame=57` is the moment that is shown (one player of a page should do so). `keys: true` takes
-// keys that are pressed anywhere on the page, not only inside the player. Colours follow prefers-color-scheme, unless a
+// keys that are pressed anywhere on the page, not only inside the player. It opens where what the lesson adds begins. Colours follow prefers-color-scheme, unless a
 // parent has the attribute data-theme="light" or "dark", or a class of mdBook's themes.
 //
 // The data is what `wire` has found out about the run; this only shows it, and only by textContent: nothing that a
 // capture says can become markup.
 
 import { el } from "./dom.js";
-import { Moment, isPacket, rightNode, sentence } from "./run.js";
+import { Moment, isPacket, rightNode, sentence, step } from "./run.js";
 import { Ladder } from "./ladder.js";
 import { Code } from "./code.js";
 import { Packet } from "./packet.js";
@@ -50,26 +50,28 @@ const STAY = { line: 420, packet: 1500 };
 class Player {
   constructor(element, data, options) {
     this.data = data;
-    this.options = options;
+    this.options = {};
     this.moment = new Moment(data);
     this.right = rightNode(data);
     this.left = data.nodes.findIndex((_, node) => node !== this.right);
     this.calm = window.matchMedia("(prefers-reduced-motion: reduce)");
     this.build();
     element.replaceChildren(this.element);
+    this.goto(data.opens);
+    // From now on the address names the moment.
+    this.options = options;
     const keys = options.keys ? document : this.element;
     keys.addEventListener("keydown", (key) => this.key(key));
     if (options.link) window.addEventListener("hashchange", () => this.follow());
-    if (!(options.link && this.follow())) this.goto(0);
+    if (options.link) this.follow();
   }
 
   build() {
     const { data } = this;
-    this.transport = new Transport(data.events.length, {
+    this.transport = new Transport(data.events.length, data.events.some((event) => event.begins), {
       play: () => this.toggle(),
       goto: (count) => this.by(() => this.goto(count)),
-      step: (way) => this.by(() => this.step(way)),
-      jump: () => this.by(() => this.jump(1)),
+      move: (by, way) => this.by(() => this.move(by, way)),
       predict: () => this.predicting(),
     });
     this.ladder = new Ladder(data, (count) => this.by(() => this.goto(count)));
@@ -77,9 +79,8 @@ class Player {
     this.packet = new Packet(data);
     this.hosts = [new Host(data, "left"), new Host(data, "right")];
     this.now = el("div", { class: "rp-now", "aria-live": "polite" });
-    const panes = [["packet", "Packet", this.packet], ["left", "Client", this.hosts[0]], ["right", "Server", this.hosts[1]]];
-    if (this.code) panes.unshift(["code", "Code", this.code]);
-    this.tabs = panes.map(([id, name]) => [id, button(`Show: ${name}`, name, () => this.tab(id))]);
+    const panes = [["run", "Run"], ["code", "Code"], ["packet", "Packet"], ["left", "Client"], ["right", "Server"]];
+    this.tabs = panes.filter(([id]) => id !== "code" || this.code).map(([id, name]) => [id, button(`Show: ${name}`, name, () => this.tab(id))]);
     const title = el("div", { class: "rp-title" }, el("h2", {}, data.title), el("p", {}, data.about));
     this.element = el(
       "div",
@@ -91,14 +92,14 @@ class Player {
         this.transport.element,
         this.now,
         el("div", { class: "rp-hosts" }, this.hosts[0].element, this.hosts[1].element),
-        this.ladder.element,
         el("div", { class: "rp-tabs", role: "group", "aria-label": "What is shown below" }, ...this.tabs.map(([, tab]) => tab)),
+        this.ladder.element,
         this.code?.element,
         this.packet.element,
         data.left_out ? el("p", { class: "rp-left-out" }, data.left_out) : null,
       ),
     );
-    this.tab(panes[0][0]);
+    this.tab("run");
     this.playing(false);
   }
 
@@ -106,6 +107,7 @@ class Player {
   tab(wanted) {
     this.element.dataset.tab = wanted;
     for (const [id, tab] of this.tabs) tab.setAttribute("aria-pressed", String(id === wanted));
+    if (wanted === "run") this.ladder.bring();
   }
 
   goto(count) {
@@ -139,14 +141,22 @@ class Player {
     if (!event) {
       const packets = this.data.events.filter(isPacket).length;
       const counts = `${packets} packets and ${this.data.events.length - packets} lines of both logs.`;
-      this.now.replaceChildren(el("p", {}, `${counts} Press play (space), or go step by step (→ and ←).`));
+      this.now.replaceChildren(el("p", {}, `${counts} Press play, or go on event by event.`));
       return;
     }
-    const step = event.notes?.find((note) => note.startsWith("Step "));
-    const what = isPacket(event) ? (step ?? "").replace(/^Step \d+: /, "") : "";
+    const [named, why, said] = [step(event) ?? "", this.data.texts[event.why] ?? "", sentence(this.data, event)];
     const verdict = this.verdict ? el("b", { class: `rp-verdict ${this.verdict.good ? "good" : "bad"}` }, this.verdict.text) : null;
     this.verdict = null;
-    this.now.replaceChildren(el("p", { class: event.sort, tabindex: 0 }, verdict, el("span", { class: "rp-frame" }, `#${event.n}`), what ? el("strong", {}, what) : null, el("span", {}, what ? ` ${sentence(this.data, event)}` : sentence(this.data, event))));
+    this.now.replaceChildren(
+      el(
+        "p",
+        { class: event.sort, tabindex: 0 },
+        verdict,
+        named ? el("strong", {}, `${named}. `) : null,
+        el("span", {}, `${why} `),
+        el("span", { class: "rp-frame" }, `#${event.n} ${said}`),
+      ),
+    );
   }
 
   /** One event on or back; forward may ask first. */
@@ -173,11 +183,13 @@ class Player {
     this.transport.focus();
   }
 
-  /** To the next packet, or the one before. */
-  jump(way) {
+  /** To the next event, packet or step, or the one before. */
+  move(by, way) {
+    if (by === "event") return this.step(way);
     const { events } = this.data;
+    const is = (event) => (by === "packet" ? isPacket(event) : event.begins);
     let count = this.moment.count + way;
-    while (count > 0 && count <= events.length && !isPacket(events[count - 1])) count += way;
+    while (count > 0 && count <= events.length && !is(events[count - 1])) count += way;
     this.goto(count);
   }
 
@@ -228,10 +240,11 @@ class Player {
     const pressed = key.target.closest?.("button, a, select, textarea") && [" ", "Enter"].includes(key.key);
     const acts = {
       " ": () => this.toggle(),
-      ArrowRight: () => this.by(() => this.step(1)),
-      ArrowLeft: () => this.by(() => this.step(-1)),
-      ArrowDown: () => this.by(() => this.jump(1)),
-      ArrowUp: () => this.by(() => this.jump(-1)),
+      ArrowRight: () => this.by(() => this.move(key.shiftKey ? "step" : "event", 1)),
+      ArrowLeft: () => this.by(() => this.move(key.shiftKey ? "step" : "event", -1)),
+      ArrowDown: () => this.by(() => this.move("packet", 1)),
+      ArrowUp: () => this.by(() => this.move("packet", -1)),
+      "?": () => this.transport.keys.click(),
       Home: () => this.by(() => this.goto(0)),
       End: () => this.by(() => this.goto(this.data.events.length)),
     };
@@ -252,9 +265,8 @@ class Player {
   /** To the moment that the address names. */
   follow() {
     const frame = Number(/^#frame=(\d+)$/.exec(location.hash)?.[1]);
-    if (!frame) return false;
+    if (!frame) return;
     const count = this.data.events.findLastIndex((event) => event.n <= frame) + 1;
     this.by(() => this.goto(count));
-    return true;
   }
 }

@@ -106,7 +106,10 @@ export function rightNode(data) {
   return server < 0 ? 1 : server;
 }
 
-/** An event in one sentence. */
+/** The step of the lesson that an event belongs to. */
+export const step = (event) => event.notes?.find((note) => note.startsWith("Step "));
+
+/** An event as the log or the wire has it. */
 export function sentence(data, event) {
   const name = (node) => data.nodes[node]?.split(" ")[0] ?? "";
   const lab = event.notes?.find((note) => note.startsWith("lab: "));

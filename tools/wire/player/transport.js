@@ -7,9 +7,29 @@ export function button(label, text, click, more = {}) {
   return el("button", { type: "button", "aria-label": label, title: label, click, ...more }, text);
 }
 
+/** By what one moves: the name, what it is for, and its keys back and on. */
+const WAYS = [
+  ["event", "Event", "log line or packet", "←", "→"],
+  ["packet", "Packet", "packet on the wire", "↑", "↓"],
+  ["step", "Step", "step of the lesson", "Shift ←", "Shift →"],
+];
+
+/** What is told about what one sees. */
+const SIGNS = [
+  ["SLOW", "sets up and tears down: once per connection"],
+  ["FAST", "arms and waits for data"],
+  ["DATA", "the operation itself, and its completion"],
+  ["INFO", "what the program knows now"],
+  ["psn", "a packet's number, from the queue pair's first"],
+  ["INIT", "the queue pair takes receives"],
+  ["RTR", "it knows its peer, and takes packets"],
+  ["RTS", "it sends, too"],
+  ["ERR", "it has ended, by a goodbye or a failure"],
+];
+
 export class Transport {
-  /** `acts` are what is to be done: play, goto, step, jump, predict. */
-  constructor(count, acts) {
+  /** `acts` are what is to be done: play, goto, move, predict; `hasSteps` says whether there are any. */
+  constructor(count, hasSteps, acts) {
     this.rate = 1;
     this.play = button("Play", "", acts.play, { class: "rp-play" });
     this.slider = el("input", { type: "range", min: 0, max: count, step: 1, "aria-label": "Moment of the run" });
@@ -20,18 +40,29 @@ export class Transport {
       class: "rp-predict",
       "aria-pressed": "false",
     });
+    this.legend = legend(hasSteps);
+    this.keys = button("Keys and signs (?)", "?", () => this.legend.togglePopover(), { class: "rp-keys" });
+    const ways = WAYS.filter(([by]) => hasSteps || by !== "step");
     this.element = el(
       "div",
       { class: "rp-transport", role: "group", "aria-label": "Playing" },
       button("Start of the run (Home)", "Start", () => acts.goto(0), { class: "rp-far" }),
-      button("‹ Step back (left arrow)", "‹ Step", () => acts.step(-1)),
       this.play,
-      button("Step › on (right arrow)", "Step ›", () => acts.step(1)),
-      button("Packet » next on the wire (down arrow)", "Packet »", acts.jump),
+      ...ways.map(([by, name, what, back, on]) =>
+        el(
+          "span",
+          { class: "rp-way", role: "group", "aria-label": `By ${by}` },
+          button(`‹ ${name} back (${back})`, "‹", () => acts.move(by, -1), { "data-by": by }),
+          el("span", { "aria-hidden": "true" }, name),
+          button(`${name} on › (${on}): the next ${what}`, "›", () => acts.move(by, 1), { "data-by": by }),
+        ),
+      ),
       this.slider,
       this.clock,
       this.speed,
       this.predict,
+      this.keys,
+      this.legend,
     );
   }
 
@@ -61,4 +92,12 @@ export class Transport {
     this.speed.textContent = `${this.rate}×`;
     this.speed.setAttribute("aria-label", `${this.rate}×: the speed`);
   }
+}
+
+/** What is pressed, and what is seen; it opens on tap, over everything else. */
+function legend(hasSteps) {
+  const ways = WAYS.filter(([by]) => hasSteps || by !== "step").map(([, , what, back, on]) => [`${back}   ${on}`, `one ${what} back, or on`]);
+  const keys = [["Space", "play, and pause"], ...ways, ["Home   End", "before the run, and its end"], ["?", "this list"]];
+  const rows = (all) => el("dl", {}, ...all.flatMap(([sign, what]) => [el("dt", {}, sign), el("dd", {}, what)]));
+  return el("div", { class: "rp-legend", popover: true }, el("h3", {}, "Keys"), rows(keys), el("h3", {}, "Signs"), rows(SIGNS));
 }

@@ -85,10 +85,11 @@ export class Browser {
     return this.devtools("Emulation.setEmulatedMedia", { features: Object.entries(wishes).map(([name, value]) => ({ name, value })) });
   }
 
-  /** Presses keys, one after the other, where the focus is. */
+  /** Presses keys, one after the other, where the focus is; `Shift+ArrowLeft` with the other one held. */
   press(...keys) {
     const codes = { ArrowLeft: "\uE012", ArrowUp: "\uE013", ArrowRight: "\uE014", ArrowDown: "\uE015", Home: "\uE011", End: "\uE010", Tab: "\uE004", Enter: "\uE007", Escape: "\uE00C" };
-    const actions = keys.flatMap((key) => ["keyDown", "keyUp"].map((type) => ({ type, value: codes[key] ?? key })));
+    const one = (key) => (key.startsWith("Shift+") ? [["keyDown", "\uE008"], ...one(key.slice(6)), ["keyUp", "\uE008"]] : [["keyDown", codes[key] ?? key], ["keyUp", codes[key] ?? key]]);
+    const actions = keys.flatMap(one).map(([type, value]) => ({ type, value }));
     return this.#call("POST", "/actions", { actions: [{ type: "key", id: "keys", actions }] });
   }
 

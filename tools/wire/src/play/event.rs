@@ -11,6 +11,8 @@ use serde::Serialize;
 pub struct Run {
     pub(super) title: String,
     pub(super) about: String,
+    /// So many events have happened where it is opened: what the lesson adds begins there.
+    pub(super) opens: usize,
     /// From left to right.
     pub(super) nodes: Vec<String>,
     /// Name and text of the sources that [`Event::code`] points to.
@@ -40,6 +42,12 @@ pub(super) struct Event {
     pub(super) text: String,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) notes: Vec<String>,
+    /// The number of the text that says what it is for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) why: Option<usize>,
+    /// A step of the lesson begins here.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(super) begins: bool,
     /// The class for its color.
     pub(super) sort: &'static str,
     /// File, line from 1, and whether just this line acts; otherwise it is the function's first.

@@ -13,6 +13,7 @@ mod memory;
 pub mod page;
 mod queue_pairs;
 mod requests;
+mod why;
 
 pub use event::Run;
 pub use lesson::Lesson;
@@ -23,6 +24,7 @@ use event::Event;
 use fields::Fields;
 use memory::Memory;
 use queue_pairs::QueuePairs;
+use roce::opcode;
 use roce::packet::{Frame, Packet};
 use roce::track::Tracker;
 use run::capture::{Error, Reader};
@@ -47,6 +49,7 @@ pub fn run(file: &[u8], name: &str, lesson: Option<&Lesson>) -> Result<Run, Erro
     let story = lesson.and_then(|lesson| lesson.story(file, name));
     let mut follow = story.map(|story| story.follow());
     let mut player = Player::new(file, &lanes, lesson)?;
+    let shows = story.map_or(&[][..], |story| &story.shows);
     let (mut left_out, mut others, mut more) = (Vec::new(), BTreeMap::<&str, u64>::new(), 0u64);
     let mut reader = Reader::new(file)?;
     loop {
@@ -64,12 +67,16 @@ pub fn run(file: &[u8], name: &str, lesson: Option<&Lesson>) -> Result<Run, Erro
         }
         let entry = lanes.entry(&event);
         match (&event, entry) {
-            (file::Event::Line(line), Some(entry)) => player.line(line, entry),
+            (file::Event::Line(line), Some(entry)) => {
+                player.line(line, entry);
+                player.open_if(shows.iter().any(|shown| shown.has(line)));
+            }
             (file::Event::Packet(record), entry) => match (Frame::decode(record.link, record.data), entry) {
                 (Frame::Roce(packet), Some(entry)) => {
                     let lost = entry.sort == Sort::Lost;
                     let step = follow.as_mut().and_then(|follow| follow.packet(record.number, &packet).ok());
                     player.packet(&packet, entry, step, lost);
+                    player.open_if(step.is_some_and(|step| shows.iter().any(|shown| shown.has_packets_of(&step.act))));
                     player.show(record.data, parts(record, &packet), record.length);
                 }
                 (Frame::Other(other), _) => *others.entry(other.name()).or_default() += 1,
@@ -90,11 +97,14 @@ pub fn run(file: &[u8], name: &str, lesson: Option<&Lesson>) -> Result<Run, Erro
         (Some(lesson), None) => (lesson.title(), String::new()),
         _ => (printable(name), String::new()),
     };
+    // A capture of no lesson begins with its first packet.
+    let opens = player.opens.or_else(|| player.events.iter().position(|event| event.to.is_some()));
+    let opens = opens.map_or(0, |at| at + 1);
     let nodes = player.nodes.iter().map(|node| lanes.with_address(node)).collect();
     let (files, events, left_out) = (player.code.shown, player.events, left_out.join("; "));
     let Fields { layouts, texts } = player.fields;
     let (layouts, texts) = (layouts.into_inner(), texts.into_inner());
-    Ok(Run { title, about, nodes, files, events, layouts, texts, left_out })
+    Ok(Run { title, about, opens, nodes, files, events, layouts, texts, left_out })
 }
 
 /// Goes through a run.
@@ -106,6 +116,8 @@ struct Player {
     queue_pairs: QueuePairs,
     fields: Fields,
     events: Vec<Event>,
+    /// The event that stands open first.
+    opens: Option<usize>,
 }
 
 impl Player {
@@ -119,6 +131,7 @@ impl Player {
             queue_pairs: QueuePairs::default(),
             fields: Fields::default(),
             events: Vec::new(),
+            opens: None,
         })
     }
 
@@ -148,6 +161,11 @@ impl Player {
         &mut self.events[last]
     }
 
+    /// What the lesson adds begins with the last event, unless it has begun before.
+    fn open_if(&mut self, is_open: bool) {
+        self.opens = self.opens.or_else(|| self.events.len().checked_sub(1).filter(|_| is_open));
+    }
+
     fn line(&mut self, line: &Line, entry: Entry) {
         let node = self.node(&entry.node);
         let said = Said::of(line);
@@ -159,7 +177,9 @@ impl Player {
             Line::KERNEL => format!("kernel: {}", line.words()),
             _ => line.words().to_owned(),
         };
+        let why = self.fields.texts.number(why::line(line).to_owned());
         let event = self.add(entry, tag.to_owned(), &printable(line.stage().unwrap_or_default()), printable(&text));
+        event.why = Some(why);
         (event.code, event.qp, event.memory) = (code, qp, memory);
     }
 
@@ -169,20 +189,32 @@ impl Player {
         let connection = seen.map(|seen| &self.tracker.connections()[seen.connection]);
         let qp = self.queue_pairs.packet(packet, ends, seen.zip(connection));
         let memory = self.memory.packet(packet, ends, seen, lost);
-        let code = step.and_then(|step| {
-            let (actor, act) = (ends[usize::from(step.act.side != step.side)], &step.act);
-            let said =
-                |event: &&Event| event.node == actor && event.stage == act.stage && event.text.contains(&act.log);
-            self.events.iter().rev().filter(said).find_map(|event| event.code)
-        });
         let (label, words) = entry.text.split_once("  ").unwrap_or((&entry.text, ""));
         let (label, words) = (label.to_owned(), words.to_owned());
-        let mut entry = entry;
-        if let Some(step) = step.filter(|_| entry.notes.iter().all(|note| !note.starts_with("Step "))) {
-            entry.notes.insert(0, format!("Step {}: {}", step.number, step.title));
+        let why = why::packet(&label, step);
+        let why = (!why.is_empty()).then(|| self.fields.texts.number(why));
+        let (mut code, mut begins, mut entry) = (None, false, entry);
+        if let Some(step) = step {
+            let (actor, act) = (ends[usize::from(step.act.side != step.side)], &step.act);
+            let said = |event: &Event| event.node == actor && event.stage == act.stage && event.text.contains(&act.log);
+            code = self.events.iter().rev().filter(|event| said(event)).find_map(|event| event.code);
+            let title = format!("Step {}: {}", step.number, step.title);
+            if matches!(packet.opcode.part, opcode::Part::First | opcode::Part::Only) {
+                // The step begins with the line that causes it. Who waits causes nothing, and a device has no lines.
+                let causes = |event: &&mut Event| said(event) && !event.begins && !event.text.contains("waiting for");
+                let cause = self.events.iter_mut().find(causes).filter(|_| !step.device);
+                begins = cause.is_none();
+                if let Some(cause) = cause {
+                    cause.begins = true;
+                    cause.notes.insert(0, title.clone());
+                }
+            }
+            if entry.notes.iter().all(|note| !note.starts_with("Step ")) {
+                entry.notes.insert(0, title);
+            }
         }
         let event = self.add(entry, label, "", words);
-        (event.code, event.qp, event.memory) = (code, qp, memory);
+        (event.code, event.qp, event.memory, event.why, event.begins) = (code, qp, memory, why, begins);
         event.device = step.filter(|step| step.device).map(|_| true);
     }
 

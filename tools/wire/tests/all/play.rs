@@ -302,3 +302,35 @@ fn what_is_left_out_is_said() {
     let left_out = many.0["left_out"].as_str().unwrap();
     assert!(left_out.contains("only the first 3000 events are shown, and 7000 more"), "{left_out}");
 }
+
+#[test]
+fn each_event_says_what_it_is_for_and_a_run_opens_where_its_lesson_adds_something() {
+    for story in run::story::bundled().unwrap() {
+        let name = story.file_name();
+        let run = Played::bundled(&name);
+        let text = |event: &Value| run.0["texts"][number_of(&event["why"])].as_str().unwrap().to_owned();
+        for event in run.events() {
+            let (said, why) = (event["text"].as_str().unwrap(), text(event));
+            assert!(why.ends_with('.'), "{name}: {event}");
+            let is_call =
+                ["ibv_", "rdma_", "CM event", "MR:", "QP:", "WC:"].iter().any(|begin| said.starts_with(begin));
+            assert!(!is_call || why != "What the program tells of itself.", "{name}: {said}");
+        }
+        let steps: Vec<_> = run.events().iter().filter(|event| event["begins"] == true).collect();
+        for (number, step) in story.steps.iter().enumerate() {
+            let note = format!("Step {}: {}", number + 1, step.title);
+            let begun = steps.iter().find(|event| event["notes"][0] == *note);
+            let begun = begun.unwrap_or_else(|| panic!("{name}: {note} begins nowhere"));
+            assert!(begun.get("to").is_some() || begun["text"].as_str().unwrap().contains(&step.act.log), "{begun}");
+        }
+        let opens = &run.events()[number_of(&run.0["opens"]) - 1];
+        let stage = opens["stage"].as_str().unwrap_or("");
+        let shows = story
+            .shows
+            .iter()
+            .any(|shown| ["client", "server", "client-1"].iter().any(|node| shown.is_of(node, stage)));
+        assert!(shows || opens.get("to").is_some(), "{name}: {opens}");
+    }
+    let bare = own(&capture("04_rdma_write"));
+    assert!(bare.events()[number_of(&bare.0["opens"]) - 1]["tag"].as_str().unwrap().contains("ConnectRequest"));
+}
