@@ -11,6 +11,8 @@ use std::path::Path;
 
 /// The folder in a lesson's own.
 const FOLDER: &str = "changes";
+/// The folder of the pages with what is deeper, in that of the pages.
+const MORE: &str = "more";
 
 #[derive(Debug, Clone, Default)]
 pub struct Changes {
@@ -21,8 +23,8 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// All changes of a lesson: first those of its page, in the page's order, which is from easy to hard. None if it has no
-    /// folder for them.
+    /// All changes of a lesson: first those of its page, in the page's order, which is from easy to hard; then those of the page
+    /// with what is deeper. None if it has no folder for them.
     pub fn of(lesson: &Path) -> Result<Self> {
         let mut changes = Self::default();
         let folder = lesson.join(FOLDER);
@@ -35,7 +37,7 @@ impl Changes {
             let added = changes.add(name, &text);
             added.with_context(|| file.display().to_string())?;
         }
-        let page = page(lesson);
+        let page = page(lesson, "") + &page(lesson, MORE);
         changes.breaks.sort_by_key(|it| of_table(&it.change.name, &page).unwrap_or(usize::MAX));
         changes.exercises.sort_by_key(|it| page.find(&format!("`make try-{}`", it.name)).unwrap_or(usize::MAX));
         Ok(changes)
@@ -65,21 +67,21 @@ impl Changes {
 }
 
 /// The text of a lesson's page; without one there is no order.
-fn page(lesson: &Path) -> String {
-    let docs = lesson.ancestors().nth(2).unwrap_or(lesson).join("docs");
+fn page(lesson: &Path, folder: &str) -> String {
+    let docs = lesson.ancestors().nth(2).unwrap_or(lesson).join("docs").join(folder);
     fs::read_to_string(docs.join(lesson.file_name().unwrap_or_default()).with_extension("md")).unwrap_or_default()
 }
 
-/// Where the mark of a page's table names a change.
+/// Where the marks of a page's tables name a change.
 fn of_table(name: &Name, page: &str) -> Option<usize> {
-    let begin = page.find(&format!("<!-- generated: changes {} ", name.number()))?;
-    let mark = page[begin..].lines().next()?;
-    mark.split(' ').position(|word| word == name.name)
+    let begin = format!("<!-- generated: changes {} ", name.number());
+    let mut names = page.lines().filter_map(|line| line.strip_prefix(&begin)).flat_map(str::split_whitespace);
+    names.position(|word| word == name.name)
 }
 
 /// Whether the page of its lesson is about a change.
 pub fn is_on_page(name: &Name) -> bool {
-    of_table(name, &page(&name.lesson)).is_some()
+    of_table(name, &page(&name.lesson, "")).is_some()
 }
 
 #[cfg(test)]

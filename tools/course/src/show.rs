@@ -22,7 +22,7 @@ const MOST_PACKETS: usize = 60;
 /// So much of what stands out in a run is told.
 const MOST_TROUBLE: usize = 4;
 
-/// The change in the source as diff(1) shows it.
+/// The change in the source as diff(1) shows it, without comments around it: many a one answers what the change asks.
 pub fn edit(change: &Change, copy: &Copy, color: bool) -> Result<String> {
     let (lesson, mut text) = (&change.name.lesson, String::new());
     for file in Edit::files(&change.edits) {
@@ -31,7 +31,10 @@ pub fn edit(change: &Change, copy: &Copy, color: bool) -> Result<String> {
         diff.args(["-U2", if color { "--color=always" } else { "--color=never" }]);
         diff.args(["--label", &label, "--label", "changed"]).arg(lesson.join(file)).arg(copy.folder.join(file));
         let output = diff.output().context("cannot start diff, of the package diffutils")?;
-        text += &String::from_utf8_lossy(&output.stdout);
+        let shown = String::from_utf8_lossy(&output.stdout);
+        text.extend(
+            shown.split_inclusive('\n').filter(|line| !(line.starts_with(' ') && line.trim().starts_with("//"))),
+        );
     }
     Ok(text)
 }
