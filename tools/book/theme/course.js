@@ -3,7 +3,7 @@
   "use strict";
 
   // What is wider than its box is scrolled, with the keyboard, too.
-  for (const box of document.querySelectorAll("main pre, main .table-wrapper, main p:has(> label > img[src$='.svg'])")) box.tabIndex = 0;
+  for (const box of document.querySelectorAll("main pre, main .table-wrapper, main p:has(> label > img[src$='.svg']:not([src*='/idea_']))")) box.tabIndex = 0;
 
   // A label that opens the list of chapters has to be a button, and one that keys reach.
   const toggle = document.getElementById("mdbook-sidebar-toggle");

@@ -11,6 +11,8 @@ use std::collections::BTreeMap;
 use std::fs;
 
 const FOLDER: &str = "docs/images";
+/// How the pictures of the lessons' ideas begin, which are drawn by hand.
+const BY_HAND: &str = "docs/images/idea_";
 
 /// Compares all drawings with what would be drawn now, or draws anew what is not like that.
 pub fn renew(pages: &[Page], renewing: bool) -> Result<Vec<String>> {
@@ -27,7 +29,8 @@ pub fn renew(pages: &[Page], renewing: bool) -> Result<Vec<String>> {
             Ok(_) => problems.push(format!("{path}: is not what `make docs` draws: run it and commit")),
         }
     }
-    for path in files(FOLDER, ".svg")?.iter().filter(|path| !drawings.contains_key(*path)) {
+    let by_hand = |path: &str| path.starts_with(BY_HAND);
+    for path in files(FOLDER, ".svg")?.iter().filter(|path| !drawings.contains_key(*path) && !by_hand(path)) {
         if renewing {
             fs::remove_file(path).with_context(|| format!("cannot remove {path}"))?;
             println!("{path} removed: nothing shows it");
