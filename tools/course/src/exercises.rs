@@ -95,7 +95,7 @@ fn tell(project: &Project, Attempt { exercise, copy }: &Attempt) -> Result<()> {
     writeln!(stdout(), "{}", show::plain(&exercise.task, style.width))?;
     let shown = |file: &str| project.shown(&copy.folder.join(file));
     let Kind::Repair(repair) = &exercise.kind else {
-        writeln!(stdout(), "Look at it with: {}", project.to_look_at(&copy.folder.join(reading::RUN)))?;
+        writeln!(stdout(), "Look at it with:\n  {}", project.to_look_at(&copy.folder.join(reading::RUN)))?;
         writeln!(stdout(), "The questions are in {}. Answer them there, {again}", shown(reading::ANSWERS))?;
         return Ok(());
     };

@@ -130,7 +130,7 @@ fn break_it(project: &Project, number: &str, name: &str, quiet: bool, place: Pla
             writeln!(stdout(), "{}", show::part(run, findings, style)?)?;
             let heading = bold("What had to come of it, and where it is in the run:", style.color);
             writeln!(stdout(), "{heading}\n{}", show::findings(findings, style))?;
-            writeln!(stdout(), "The whole run: {}\n", project.to_look_at(file))?;
+            writeln!(stdout(), "The whole run:\n  {}\n", project.to_look_at(file))?;
         }
     }
     if let Some(prediction) = prediction {

@@ -38,7 +38,7 @@ impl Project {
     /// How a person looks at a run or a capture.
     pub fn to_look_at(&self, file: &Path) -> String {
         let (file, wire) = (self.shown(file), self.shown(&self.target.join("debug/wire")));
-        format!("wireshark {file}   or   {wire} show {file}")
+        format!("wireshark {file}\n  {wire} show {file}")
     }
 
     /// The folders of all lessons, in order.

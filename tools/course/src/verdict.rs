@@ -89,5 +89,5 @@ fn build_and_run(project: &Project, attempt: &Attempt, change: &Change, place: P
     if !is_solved {
         text += &format!("\n{}\n{}", show::trouble(&run, style)?, show::packets(&run, style.color)?);
     }
-    Ok(Ok((is_solved, text + &format!("\nThe whole run: {}\n", project.to_look_at(&file)))))
+    Ok(Ok((is_solved, text + &format!("\nThe whole run:\n  {}\n", project.to_look_at(&file)))))
 }

@@ -1,5 +1,7 @@
 //! How a run has ended, told to a person and to a program: alike wherever the programs ran.
 
+use crate::lanes::wrap;
+use crate::look::Style;
 use crate::recorder::Counts;
 use serde_json::{json, Map, Value};
 use std::env;
@@ -29,7 +31,7 @@ impl Ended<'_> {
         let exits: Vec<String> = self.exits.iter().map(|(name, status)| format!("{name} {}", exit(status))).collect();
         let mut lines = vec![format!("\nexit:     {}", exits.join(", "))];
         lines.extend(self.trouble.map(|trouble| format!("trouble:  {trouble}")));
-        lines.push(format!("packets:  {}", self.counts));
+        lines.extend(wrap(&format!("packets:  {}", self.counts), Style::of_output().width));
         lines.extend(details);
         // As short as it can be told.
         let here = env::current_dir().unwrap_or_default();

@@ -76,6 +76,7 @@ fn the_tag_gives_the_color_and_a_text_cannot() {
 fn wrapping_prefers_spaces_and_bars() {
     assert_eq!(wrap("access=LOCAL_WRITE|REMOTE_READ", 20), ["access=LOCAL_WRITE|", "    REMOTE_READ"]);
     assert_eq!(wrap("no spaces", 7), ["no", "    spa", "    ces"]);
+    assert_eq!(wrap("status=IBV_WC_REM_ACCESS_ERR", 27), ["status=IBV_WC_REM_ACCESS_", "    ERR"]);
 }
 
 #[test]

@@ -149,7 +149,9 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
     while indent + chars.len() - from > width {
         let fits = from + width - indent;
         let breaks = |at: &usize| chars[*at] == ' ' || chars[*at - 1] == '|';
-        let cut = (from + 1..=fits).rev().find(breaks).unwrap_or(fits);
+        // A word that is longer than the line is cut where it has a joint, or anywhere.
+        let joints = |at: &usize| ['=', '_', '/', ','].contains(&chars[*at - 1]);
+        let cut = (from + 1..=fits).rev().find(breaks).or_else(|| (from + 1..=fits).rev().find(joints)).unwrap_or(fits);
         lines.push(line(indent, &chars[from..cut]));
         from = cut + chars[cut..].iter().take_while(|c| c.is_whitespace()).count();
         indent = INDENT;
