@@ -149,7 +149,7 @@ fn what_a_lesson_adds_stands_open_and_trouble_is_never_folded() {
     ] {
         assert_eq!(text.matches(shown).count(), 1, "{shown}\n{text}");
     }
-    for folded in ["rdma_create_id", "CM event", "Send Only  psn"] {
+    for folded in ["rdma_create_id", "CM event", "Send Only  psn", "Step 8:"] {
         assert!(!text.contains(folded), "{folded}\n{text}");
     }
     let text = told("07_disconnect_flush-puzzle", 100);

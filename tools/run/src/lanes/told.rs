@@ -30,6 +30,8 @@ pub(super) struct Told {
     turns: HashMap<String, Option<String>>,
     /// Whether something stands open.
     has_begun: bool,
+    /// Whether the last packet does.
+    is_passing: bool,
     /// What the programs have said since then, and which node's it was.
     said: Vec<(String, String)>,
     folded: usize,
@@ -48,6 +50,7 @@ impl Told {
             open: HashMap::new(),
             turns: HashMap::new(),
             has_begun: false,
+            is_passing: false,
             said: Vec::new(),
             folded: 0,
         }
@@ -58,7 +61,7 @@ impl Told {
         let Some(mut entry) = self.lanes.entry(event) else { return String::new() };
         let (heading, is_shown) = match event {
             Event::Line(line) => self.line(line, &mut entry),
-            Event::Packet(record) => self.packet(record, &entry),
+            Event::Packet(record) => self.packet(record, &mut entry),
         };
         self.folded += usize::from(!is_shown && heading.is_empty());
         heading + &if is_shown { text::entry(self.lanes.style, &self.lanes.layout(), &entry) } else { String::new() }
@@ -126,7 +129,10 @@ impl Told {
         match line.program.as_str() {
             Line::KERNEL => true,
             Line::LAB => !ROUTINE.contains(&line.act.as_str()),
-            Line::DEVICE => self.open.contains_key(&line.node),
+            // What comes of a packet that stands open is shown where it arrives, too.
+            Line::DEVICE => {
+                self.open.contains_key(&line.node) || self.is_passing && line.text.starts_with("responder:")
+            }
             // A panic, or a program's complaint.
             _ if line.error => true,
             _ => {
@@ -147,7 +153,7 @@ impl Told {
         self.story.steps.iter().find(|step| is_it(step))
     }
 
-    fn packet(&mut self, record: &Record, entry: &Entry) -> (String, bool) {
+    fn packet(&mut self, record: &Record, entry: &mut Entry) -> (String, bool) {
         let Frame::Roce(packet) = Frame::decode(record.link, record.data) else { return (String::new(), false) };
         let Ok(step) = self.follow.packet(record.number, &packet) else { return (String::new(), true) };
         let is_open = self.is_open(step);
@@ -159,6 +165,9 @@ impl Told {
         }
         let is_shown = if is_again { !self.comes_again() } else { is_open };
         self.begin(is_shown);
+        self.is_passing = is_shown;
+        // The heading says it already.
+        entry.notes.retain(|note| !note.starts_with("Step "));
         let heading = if is_headed { String::new() } else { self.heading(step, entry, is_shown) };
         (heading, is_shown || record.comment.is_some_and(|comment| lab_comment(comment).is_some()))
     }

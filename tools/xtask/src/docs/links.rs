@@ -96,6 +96,16 @@ pub fn replaced(text: &str, instead: impl Fn(&str) -> String) -> String {
     })
 }
 
+/// Lines that were written for a page in docs/, on this one: in a folder below, their links lead from there.
+pub fn below(page: &Page, lines: &[String]) -> Vec<String> {
+    let up = "../".repeat(page.path.strip_prefix("docs/").map_or(0, |path| path.matches('/').count()));
+    let leads = |target: &str| match is_elsewhere(target) || target.starts_with('#') {
+        true => format!("({target})"),
+        false => format!("({up}{target})"),
+    };
+    lines.iter().map(|line| replaced(line, leads)).collect()
+}
+
 /// A text without what its links lead to.
 pub fn without_targets(text: &str) -> String {
     replaced(text, |_| String::new())

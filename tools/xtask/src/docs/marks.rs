@@ -2,7 +2,7 @@
 
 use super::page::{Mark, Page, Wrong};
 use super::sources::Sources;
-use super::{changes, diffs, drawings, excerpts, lessons, recorded, reference, states, tables};
+use super::{changes, diffs, drawings, excerpts, lessons, links, recorded, reference, states, tables};
 use anyhow::{bail, ensure, Context, Result};
 use run::files::read;
 use std::ops::Range;
@@ -74,7 +74,7 @@ fn generated(page: &Page, what: &[&str], sources: &Sources) -> Result<Vec<String
         _ => bail!("no generated part is called `{}`: CONTRIBUTING.md lists them", what.join(" ")),
     };
     // A forge takes what stands right below a comment for a part of it.
-    Ok([vec![String::new()], lines].concat())
+    Ok([vec![String::new()], links::below(page, &lines)].concat())
 }
 
 fn fenced(lines: Vec<String>) -> Vec<String> {

@@ -36,6 +36,9 @@ use sources::Sources;
 /// The pages outside docs/ that make claims, too.
 const OTHER_PAGES: [&str; 3] = ["README.md", "CONTRIBUTING.md", "captures/README.md"];
 
+/// What is deeper than a lesson's page: `docs/more/NN_topic.md`.
+pub const MORE: &str = "docs/more";
+
 /// What is looked at on each page.
 const CHECKS: [fn(&Page, &Sources) -> Wrong; 9] = [
     marks::problems,
@@ -93,7 +96,9 @@ fn named(page: &Page, wrong: Wrong) -> Vec<String> {
 
 pub fn pages(sources: &Sources) -> Result<Vec<Page>> {
     let mut paths: Vec<String> = OTHER_PAGES.map(String::from).to_vec();
-    paths.extend(sources::files("docs", ".md")?);
+    for folder in ["docs", MORE] {
+        paths.extend(sources::files(folder, ".md")?);
+    }
     let changes = sources.lessons.iter().map(|lesson| format!("lessons/{}/changes", lesson.name));
     paths.extend(changes.flat_map(|folder| sources::files(&folder, ".md").unwrap_or_default()));
     paths.iter().map(|path| Ok(Page::new(path, &read(path)?))).collect()

@@ -74,7 +74,8 @@ impl Page {
 
     /// The number of the lesson that the page is about: `04`. Lesson 00 is none: it is the set-up.
     pub fn lesson(&self) -> Option<&str> {
-        let (number, _) = self.path.strip_prefix("docs/")?.split_once('_')?;
+        let name = self.path.strip_prefix("docs/")?;
+        let (number, _) = name.strip_prefix("more/").unwrap_or(name).split_once('_')?;
         (number.len() == 2 && number != "00" && number.bytes().all(|c| c.is_ascii_digit())).then_some(number)
     }
 

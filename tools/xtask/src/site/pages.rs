@@ -29,11 +29,13 @@ pub fn in_book(page: &Page, sources: &Sources) -> Result<String> {
         let words = mark.words();
         let end = page.part_after(mark.line).map_or(mark.line, |part| part.end);
         let instead = match (mark.kind.as_str(), words.as_slice()) {
-            ("generated", what @ ["ladder", name]) => player::run(name, &drawings::link(&page.path, what)?),
+            ("generated", what @ ["ladder", name]) => {
+                links::below(page, &player::run(name, &drawings::link(&page.path, what)?))
+            }
             ("generated", ["diff", old, new]) => diffs::folded(sources, old, new)?,
             ("generated", ["changes", lesson, names @ ..]) => {
                 let runs: Result<Vec<_>> = names.iter().map(|name| changes::with_run(sources, lesson, name)).collect();
-                runs?.join(&String::new())
+                links::below(page, &runs?.join(&String::new()))
             }
             ("generated", ["seen", lesson, name, words @ ..]) => recorded::seen(lesson, name, words)?,
             ("code", [path]) if !page.lines[mark.line].starts_with(' ') => {

@@ -1,7 +1,7 @@
 //! The book's list of chapters. docs/README.md has it: each table below a heading is a part, each row a chapter.
 
-use crate::docs::links;
 use crate::docs::page::Page;
+use crate::docs::{self, links};
 use anyhow::Result;
 use run::files::read;
 use std::collections::BTreeSet;
@@ -13,7 +13,10 @@ pub fn text(code: &BTreeSet<String>) -> Result<String> {
     let mut text = "# Summary\n\n[RDMA, packet by packet](index.md)\n\n[All pages](docs/index.md)\n".to_string();
     for (part, chapters) in parts(&Page::new(LIST, &read(LIST)?)) {
         text += &format!("\n# {part}\n\n");
-        text.extend(chapters.iter().map(|(title, path)| format!("- [{title}]({})\n", super::pages::place(path))));
+        for (title, path) in chapters {
+            let below = if path.starts_with(docs::MORE) { "  " } else { "" };
+            text += &format!("{below}- [{title}]({})\n", super::pages::place(&path));
+        }
     }
     text += "\n# In your browser\n\n- [Play a run](play.md)\n- [A run in Wireshark](wireshark.md)\n";
     text += "\n# The code\n\n";
@@ -26,15 +29,18 @@ pub fn text(code: &BTreeSet<String>) -> Result<String> {
     Ok(text)
 }
 
-/// The headings of the list, each with the pages in its table: what each is called, and its file.
+/// The headings of the list, each with the pages in its table: what each is called, and its file. A row is about the first page
+/// that it links to; another one is in it if it says more about that.
 fn parts(list: &Page) -> Vec<(String, Vec<(String, String)>)> {
     let mut parts: Vec<(String, Vec<(String, String)>)> = Vec::new();
     for line in &list.lines {
         if let Some(heading) = line.strip_prefix("## ") {
             parts.push((heading.to_owned(), Vec::new()));
         } else if let (Some((_, chapters)), true) = (parts.last_mut(), line.starts_with("| [")) {
-            let page = links::labelled(line).next();
-            chapters.extend(page.and_then(|(title, target)| Some((title.to_owned(), links::resolve(LIST, target)?))));
+            let pages = links::labelled(line)
+                .filter_map(|(title, target)| Some((title.to_owned(), links::resolve(LIST, target)?)));
+            let of_row = pages.enumerate().filter(|(at, (_, path))| *at == 0 || path.starts_with(docs::MORE));
+            chapters.extend(of_row.map(|(_, page)| page));
         }
     }
     parts.retain(|(_, chapters)| !chapters.is_empty());
