@@ -61,8 +61,9 @@ pub fn part(run: &[u8], findings: &[Finding], style: Style) -> Result<String> {
     let mut text = String::new();
     for (at, part) in parts(numbers.copied().collect()).into_iter().enumerate() {
         let drawn = lanes::text(run, style, part).context("the run file is damaged")?;
-        // The heading has two lines where there are two lanes, and none where there is one.
-        let heading = if drawn.trim_start().starts_with('#') { 2 } else { 0 };
+        // The heading ends before the first event's number.
+        let is_event = |line: &str| line.split_whitespace().next().is_some_and(|word| word.parse::<u64>().is_ok());
+        let heading = drawn.lines().take_while(|line| !is_event(line)).count();
         text += if at == 0 { "" } else { "   …\n" };
         text.extend(drawn.split_inclusive('\n').skip(if at == 0 { 0 } else { heading }));
     }

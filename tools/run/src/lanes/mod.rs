@@ -157,10 +157,15 @@ impl Lanes {
         }
     }
 
-    /// The lines above the first event.
+    /// The lines above the first event: the lanes' names, or why there are none.
     #[must_use]
     pub fn heading(&self) -> String {
-        text::heading(&self.layout())
+        match self.sides() {
+            Some(_) if self.style.width < text::LEAST_LANES => {
+                format!("{} columns would show the two programs side by side.\n", text::LEAST_LANES)
+            }
+            _ => text::heading(&self.layout()),
+        }
     }
 
     /// One event, each of its lines ended by a newline; nothing for a frame that is no RoCE packet.

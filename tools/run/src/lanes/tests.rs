@@ -55,7 +55,7 @@ fn lost_packets_and_long_lines_are_in_their_lane() {
 #[test]
 fn a_narrow_terminal_and_many_nodes_get_one_column() {
     let mut narrow = lanes(60, &["client", "server"]);
-    assert_eq!(narrow.heading(), "");
+    assert_eq!(narrow.heading(), "72 columns would show the two programs side by side.\n");
     assert_eq!(draw(&mut narrow, "client", "hello"), "   7     0.0  client  hello\n");
     assert!(draw(&mut narrow, "server", &"long ".repeat(40)).lines().all(|row| row.chars().count() <= 60));
     let mut many = lanes(100, &["server", "worker-1", "worker-2"]);
