@@ -1,4 +1,4 @@
-//! The calls. Each is a few verbs; docs/08_handle_api.md has them side by side.
+//! The calls. Each is a few verbs; docs/more/08_handle_api.md has them side by side.
 
 use std::collections::BTreeMap;
 
