@@ -1,9 +1,11 @@
 // What a reader does with a page: the book's own buttons and keys, a phone, paper.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { Browser } from "./support/browser.mjs";
-import { start } from "./support/site.mjs";
+import { pages, REPOSITORY, start } from "./support/site.mjs";
 
 let browser, site;
 before(async () => { [browser, site] = [await Browser.start(), await start()]; });
@@ -62,6 +64,50 @@ test("each part of a lesson that is broken and repaired is a part of the page", 
     const parts = await browser.run(() => ["break-it", "repair-it"].map((id) => document.getElementById(id)?.tagName));
     assert.deepEqual(parts, ["H2", "H2"], page);
   }
+});
+
+test("each change that was recorded can be played on its lesson's page, beside the good run, and asks before it shows", async () => {
+  const recorded = readdirSync(join(REPOSITORY, "captures/changes")).filter((name) => name.endsWith(".pcapng")).map((name) => name.slice(0, -7));
+  const there = [];
+  for (const path of (await pages()).filter((path) => /^docs\/\d\d_/.test(path))) {
+    await browser.open(site.url + path);
+    there.push(...await browser.run(() => [...document.querySelectorAll(".beside")].map(({ dataset: { run, good } }) => `${run} ${good}`)));
+  }
+  assert.deepEqual(there.map((names) => names.split(" ")[0]).sort(), recorded.sort());
+  assert.ok(there.includes("04-lost-middle 04_rdma_write-multi-packet"));
+  await browser.theme("light", "reduce");
+  await browser.open(lesson());
+  const open = () => browser.run(() => {
+    const place = document.querySelector(".beside[data-run='04-lost-write']");
+    place.id = "lost";
+    place.querySelector("button").click();
+  });
+  const look = () => browser.run(() => Object.fromEntries(["changed", "good"].map((half) => {
+    const at = document.querySelector(`#lost .rp-${half}`);
+    return [half, { row: at.querySelector("li.now").textContent, caption: at.querySelector(".rp-now").textContent, width: at.offsetWidth }];
+  })));
+  await open();
+  await browser.until(() => document.querySelector("#lost .rp-good li.now"));
+  const before = await look();
+  assert.match(before.changed.row, /WR: .*RDMA_WRITE/);
+  assert.match(before.good.row, /ibv_post_send RDMA_WRITE/);
+  await browser.press("ArrowRight");
+  assert.match((await look()).changed.caption, /^What comes next on the wire\?/);
+  await browser.run(() => document.querySelector("#lost .rp-plain").click());
+  const { changed, good } = await look();
+  assert.match(changed.row, /RDMA Write Only.*dropped/);
+  assert.match(changed.caption, /^Step 8: /);
+  // The good run has come along.
+  assert.match(good.row, /RDMA Write Only/);
+  await browser.size(360, 740);
+  await browser.until(() => document.querySelector("#lost .rp-halves").offsetHeight);
+  assert.deepEqual(Object.values(await look()).map(({ width }) => width > 300), [true, false]);
+  await browser.click("#lost .rp-halves button:last-child");
+  assert.deepEqual(Object.values(await look()).map(({ width }) => width > 300), [false, true]);
+  assert.ok(await browser.run(() => document.documentElement.scrollWidth <= innerWidth));
+  assert.deepEqual(await browser.complaints(), []);
+  await browser.size(1280, 900);
+  await browser.theme("");
 });
 
 test("keys reach the text at once, and the chapters on a phone", async () => {

@@ -57,6 +57,21 @@
     player.mount(stage, player.runs[name], { link: first });
   }
 
+  // Whoever has predicted what a change does plays its run beside the good one.
+  for (const place of document.querySelectorAll(".beside")) {
+    const { run, good } = place.dataset;
+    const button = document.createElement("button");
+    button.textContent = "I have my answer: play it beside the good run";
+    button.addEventListener("click", async () => {
+      await Promise.all(["player", `runs/${run}`, `runs/${good}`].map((name) => script(`player/${name}.js`)));
+      place.classList.add("playing");
+      player.mountBeside(place, player.runs[good], player.runs[run]);
+      place.querySelector(".rp-play").focus({ preventScroll: true });
+    });
+    place.replaceChildren(button);
+    place.addEventListener("keydown", (event) => event.stopPropagation());
+  }
+
   const runs = [...document.querySelectorAll(".run[data-run]")];
   const wanted = new URLSearchParams(location.search).get("run");
   if (wanted && /^[\w-]+$/.test(wanted) && runs.length) runs[0].dataset.run = wanted;

@@ -19,7 +19,8 @@
 // mount(element, data, options) replaces what is in the element. It takes the width it is given: below 700 pixels one
 // pane at a time, up to 820 one column, and from there on all in one view. Options: `link: false` leaves the page's
 // address alone; otherwise `#frame=57` is the moment that is shown (one player of a page should do so). `keys: true` takes
-// keys that are pressed anywhere on the page, not only inside the player. It opens where what the lesson adds begins. Colours follow prefers-color-scheme, unless a
+// keys that are pressed anywhere on the page, not only inside the player. It opens where what the lesson adds begins.
+// `moved(player)` is called at each moment. Colours follow prefers-color-scheme, unless a
 // parent has the attribute data-theme="light" or "dark", or a class of mdBook's themes.
 //
 // The data is what `wire` has found out about the run; this only shows it, and only by textContent: nothing that a
@@ -39,9 +40,9 @@ export function mount(element, data, options = {}) {
   if (!data.events.length) {
     const nothing = "There is nothing to play: no RDMA packet, and no line of a log.";
     element.replaceChildren(el("div", { class: "rp" }, el("h2", {}, data.title), el("p", {}, nothing), el("p", {}, data.left_out)));
-    return;
+    return null;
   }
-  new Player(element, data, { link: true, keys: false, ...options });
+  return new Player(element, data, { link: true, keys: false, ...options });
 }
 
 /** How long an event stays, in milliseconds, at speed 1. */
@@ -132,6 +133,7 @@ class Player {
     this.transport.show(moment.count, event, event ? sentence(data, event) : "");
     this.caption();
     if (this.options.link && !this.timer) this.link();
+    this.options.moved?.(this);
   }
 
   /** What happens now, in words. A screen reader hears it when one steps, and not while the run plays. */

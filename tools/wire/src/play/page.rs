@@ -7,7 +7,7 @@ use std::fmt::Write;
 use std::hash::{BuildHasher, Hasher};
 
 /// The player's modules, each after those that it imports.
-const MODULES: [&str; 10] = [
+const MODULES: [&str; 11] = [
     include_str!("../../player/dom.js"),
     include_str!("../../player/bytes.js"),
     include_str!("../../player/run.js"),
@@ -18,6 +18,7 @@ const MODULES: [&str; 10] = [
     include_str!("../../player/predict.js"),
     include_str!("../../player/transport.js"),
     include_str!("../../player/player.js"),
+    include_str!("../../player/beside.js"),
 ];
 /// The player's style sheet.
 pub const LOOK: &str = include_str!("../../player/player.css");

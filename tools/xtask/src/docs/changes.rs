@@ -22,11 +22,13 @@ pub fn table(sources: &Sources, lesson: &str, names: &[&str]) -> Result<Vec<Stri
     Ok(page::table(&["`CHANGE=`", "what it does", "and you are asked"], rows))
 }
 
-/// One change, with what was kept of its run: for the book, whose pages may be long where they are folded.
-pub fn with_run(sources: &Sources, lesson: &str, name: &str) -> Result<Vec<String>> {
+/// One change, with what was kept of its run: for the book, whose pages may be long where they are folded. `play` stands behind
+/// the question.
+pub fn with_run(sources: &Sources, lesson: &str, name: &str, play: &[String]) -> Result<Vec<String>> {
     let page = load(sources, lesson, name)?;
     let mut lines = vec![format!("**{}.** `{}`", page.title, page.command)];
     lines.extend(page.parts[0].lines.iter().map(|line| of_docs(line)));
+    lines.extend_from_slice(play);
     lines.extend([format!("<details><summary>{OUTCOME}</summary>"), String::new()]);
     lines.extend(of_docs(&page.part(OUTCOME)?.prose()).lines().map(String::from));
     // What does not compile has no run.

@@ -24,6 +24,7 @@ pub fn in_book(page: &Page, sources: &Sources) -> Result<String> {
     for line in lines.iter_mut().filter(|line| line.starts_with("![") && line.ends_with(&format!("]({})", PLAYER.0))) {
         *line = player::run(PLAYER.1, line).join("\n");
     }
+    let mut is_first = true;
     // From the end, so that the places before stay right.
     for mark in page.marks.iter().rev() {
         let words = mark.words();
@@ -34,8 +35,21 @@ pub fn in_book(page: &Page, sources: &Sources) -> Result<String> {
             }
             ("generated", ["diff", old, new]) => diffs::folded(sources, old, new)?,
             ("generated", ["changes", lesson, names @ ..]) => {
-                let runs: Result<Vec<_>> = names.iter().map(|name| changes::with_run(sources, lesson, name)).collect();
+                // Those that pages on a forge leave to others can be played here.
+                let more = if is_first { player::recorded(lesson)? } else { Vec::new() };
+                let more = more.into_iter().filter(|name| !changed(page).any(|words| words.contains(&name.as_str())));
+                is_first = false;
+                let runs: Result<Vec<_>> = names
+                    .iter()
+                    .map(|name| (*name).to_owned())
+                    .chain(more)
+                    .map(|name| changes::with_run(sources, lesson, &name, &player::beside(lesson, &name)?))
+                    .collect();
                 links::below(page, &runs?.join(&String::new()))
+            }
+            ("generated", ["case", lesson, name]) => {
+                lines.splice(end..end, [vec![String::new()], player::beside(lesson, name)?].concat());
+                continue;
             }
             ("generated", ["seen", lesson, name, words @ ..]) => recorded::seen(lesson, name, words)?,
             ("code", [path]) if !page.lines[mark.line].starts_with(' ') => {
@@ -48,6 +62,11 @@ pub fn in_book(page: &Page, sources: &Sources) -> Result<String> {
         lines.splice(mark.line..=end, instead);
     }
     Ok(lines.join("\n") + "\n")
+}
+
+/// The changes of each table of them.
+fn changed(page: &Page) -> impl Iterator<Item = Vec<&str>> {
+    page.marks.iter().map(|mark| mark.words()).filter(|words| words.first() == Some(&"changes"))
 }
 
 /// Markdown in a block of its own, which the book's script or style finds.

@@ -3,10 +3,14 @@
 
 use super::pages::block;
 use crate::docs::drawings;
-use anyhow::Result;
-use run::files::{bytes, write};
+use crate::docs::sources::files;
+use anyhow::{Context, Result};
+use roce::packet::Frame;
+use run::capture::Reader;
+use run::files::{bytes, name, write};
 use run::story;
 use serde_json::json;
+use std::collections::BTreeSet;
 use std::path::Path;
 use wire::play::{self, page, Lesson};
 
@@ -18,17 +22,78 @@ pub fn lay_out(to: &Path) -> Result<()> {
     let script = page::script();
     write(
         to.join("player.js"),
-        format!("(() => {{\n\"use strict\";\n{script}\n(globalThis.player ??= {{}}).mount = mount;\n}})();\n"),
+        format!("(() => {{\n\"use strict\";\n{script}\nObject.assign((globalThis.player ??= {{}}), {{ mount, mountBeside }});\n}})();\n"),
     )?;
     write(to.join("player.css"), page::LOOK)?;
     for story in story::bundled()? {
         let name = story.file_name();
-        let lesson = Lesson::read(Path::new(&format!("lessons/{}", story.lesson)))?;
-        let run = play::run(&bytes(format!("captures/{name}.pcapng"))?, &name, Some(&lesson))?;
-        let run = format!("((globalThis.player ??= {{}}).runs ??= {{}})[{}] = {};\n", json!(name), run.json());
-        write(to.join(format!("runs/{name}.js")), run)?;
+        lay_out_run(to, &lesson(&story.lesson)?, &format!("captures/{name}.pcapng"), &name)?;
+    }
+    for path in files("captures/changes", ".pcapng")? {
+        let file = name(Path::new(&path));
+        let change = file.trim_end_matches(".pcapng");
+        lay_out_run(to, &lesson(&folder(change)?)?, &path, change)?;
     }
     Ok(())
+}
+
+fn lay_out_run(to: &Path, lesson: &Lesson, path: &str, name: &str) -> Result<()> {
+    let run = play::run(&bytes(path)?, name, Some(lesson))?;
+    let run = format!("((globalThis.player ??= {{}}).runs ??= {{}})[{}] = {};\n", json!(name), run.json());
+    write(to.join(format!("runs/{name}.js")), run)
+}
+
+fn lesson(name: &str) -> Result<Lesson> {
+    Lesson::read(Path::new(&format!("lessons/{name}")))
+}
+
+/// The folder of the lesson that a change is of.
+fn folder(change: &str) -> Result<String> {
+    Ok(story::named(change.split('-').next().unwrap_or_default())?.lesson)
+}
+
+/// The names of a lesson's changes that have a recorded capture.
+pub fn recorded(lesson: &str) -> Result<Vec<String>> {
+    let names = files("captures/changes", ".pcapng")?.into_iter();
+    let of = |path: String| {
+        Some(name(Path::new(&path)).strip_prefix(lesson)?.strip_prefix('-')?.strip_suffix(".pcapng")?.to_owned())
+    };
+    Ok(names.filter_map(of).collect())
+}
+
+/// The run of a change beside the good one, if it was recorded; nothing without JavaScript.
+pub fn beside(number: &str, change: &str) -> Result<Vec<String>> {
+    let name = format!("{number}-{change}");
+    let path = format!("captures/changes/{name}.pcapng");
+    if !Path::new(&path).exists() {
+        return Ok(Vec::new());
+    }
+    let good = good(&folder(number)?, &packets(&path)?)?;
+    Ok(block(&format!("class=\"beside\" data-run=\"{name}\" data-good=\"{good}\""), ""))
+}
+
+/// The bundled run of a lesson that has most nearly the packets of another.
+fn good(lesson: &str, changed: &BTreeSet<String>) -> Result<String> {
+    let mut all = Vec::new();
+    for story in story::bundled()?.iter().filter(|story| story.lesson == lesson) {
+        let name = story.file_name();
+        let packets = packets(&format!("captures/{name}.pcapng"))?;
+        all.push((packets.symmetric_difference(changed).count(), name));
+    }
+    // Of two that are alike, the first.
+    all.into_iter().min_by_key(|(others, _)| *others).map(|(_, name)| name).context("a lesson without a run")
+}
+
+/// The names of the packets in a capture.
+fn packets(path: &str) -> Result<BTreeSet<String>> {
+    let (file, mut names) = (bytes(path)?, BTreeSet::new());
+    let mut reader = Reader::new(&file[..])?;
+    while let Some(record) = reader.next()? {
+        if let Frame::Roce(packet) = Frame::decode(record.link, record.data) {
+            names.insert(packet.name().to_string());
+        }
+    }
+    Ok(names)
 }
 
 /// A run to be played; without JavaScript, its ladder.
