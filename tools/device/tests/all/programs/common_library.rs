@@ -1,7 +1,7 @@
 //! The library `common` by itself, before any lesson: every operation, and every function of an id in every state. The programs
 //! are in common/examples. What the kernel's driver says to the same: tools/lab/tests/all/lessons/common_library.rs.
 
-use super::support::{each, example, programs, CLIENT, SERVER};
+use super::support::{each, example, programs, Run, CLIENT, SERVER};
 
 #[test]
 fn every_operation() {
@@ -63,7 +63,8 @@ fn an_id_in_every_state() {
 /// Memory stays open to the peer for as long as a ledger keeps it: so not longer than the device may use it.
 fn forgotten(posts: usize) {
     let program = format!("RUST_LOG=error {} forgotten {posts} 1000", example("states"));
-    let check = programs(&program, "true").exits(0, 0);
+    // Each of them is a system call, and they are posted twice.
+    let check = Run::programs(&program, "true").deadline(900).check().exits(0, 0);
     check.logs(SERVER, &format!("{posts} refused posts leave nothing: yes"));
     check.logs(SERVER, "1000 RESETs leave nothing: yes");
 }

@@ -19,26 +19,35 @@ pub type Check = testkit::ran::Check<String>;
 /// So many runs go side by side: most of them wait for something most of their time.
 const SIDE_BY_SIDE: usize = 16;
 
-/// Programs to be run on devices of their own.
-pub struct Run(Vec<String>);
+/// Programs to be run on devices of their own, and the seconds that they have.
+pub struct Run(Vec<String>, u32);
+
+/// Enough on a machine under load, but for what takes long by itself.
+const DEADLINE: u32 = 120;
 
 impl Run {
     /// Both sides of a lesson. Those of lesson 08 meet on a TCP port of this machine, which may run other tests: on a free one.
     pub fn lesson(number: &str, server: &str, client: &str) -> Run {
         let port = if number == "08" { format!("-p {} ", free_port()) } else { String::new() };
         let arguments = [format!("--server-args={port}{server}"), format!("--client-args={port}{client}")];
-        Run([&["run".to_owned(), format!("lesson-{number}")], &arguments[..]].concat())
+        Run([&["run".to_owned(), format!("lesson-{number}")], &arguments[..]].concat(), DEADLINE)
     }
 
     /// Any two programs, each a line for the shell; $SERVER is the server's address.
     pub fn programs(server: &str, client: &str) -> Run {
         let line = |command: &str| format!("sh -c {}", shlex::try_quote(command).unwrap());
-        Run(vec!["exec".into(), format!("--server={}", line(server)), format!("--client={}", line(client))])
+        Run(vec!["exec".into(), format!("--server={}", line(server)), format!("--client={}", line(client))], DEADLINE)
     }
 
     /// So many clients, all at once.
     pub fn clients(mut self, count: usize) -> Run {
         self.0.push(format!("--clients={count}"));
+        self
+    }
+
+    /// What takes long by itself has so many seconds.
+    pub fn deadline(mut self, seconds: u32) -> Run {
+        self.1 = seconds;
         self
     }
 
