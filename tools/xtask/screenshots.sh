@@ -58,6 +58,16 @@ until_still() {
     exit 1
 }
 
+# Without the menu above, and without what is empty below both the tree and the bytes.
+crop() { # FILE
+    local columns bottom=0 end
+    for columns in 600x820+20+0 570x820+690+0; do
+        end=$(convert "$1" -crop "$columns" +repage -bordercolor white -border 1 -trim -format '%[fx:page.y+h]' info:)
+        [ "$end" -le "$bottom" ] || bottom=$end
+    done
+    convert "$1" -crop "1280x$((bottom - 48))+0+54" +repage "$1"
+}
+
 take() { # PICTURE CAPTURE PACKET TOP FIELD
     local name=$1 capture=captures/$2.pcapng packet=$3
     # The packet is the first that the filter finds; an empty line ends its tree.
@@ -98,6 +108,7 @@ take() { # PICTURE CAPTURE PACKET TOP FIELD
     xdotool mousemove 200 800 click 1 "${keys[@]}" mousemove 800 10
     until_still
     import -window root -strip "$home/picture.png"
+    crop "$home/picture.png"
     # Few colors are enough for a window, and make a small file.
     pngquant --force --strip --output "docs/images/$name.png" 64 -- "$home/picture.png"
     chmod 644 "docs/images/$name.png"
