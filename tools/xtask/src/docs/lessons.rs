@@ -7,11 +7,12 @@ use run::files::read;
 use run::story::{self, Step, Story, MAIN};
 use std::path::Path;
 
-/// Lessons that have no row, page, capture or story. The Makefile and cargo find their folders themselves.
+/// Lessons that have no row, page, picture, capture or story. The Makefile and cargo find their folders themselves.
 pub fn problems(sources: &Sources) -> Result<Vec<String>> {
     let (readme, stories) = (read("README.md")?, story::bundled()?);
     let mut problems = Vec::new();
-    for Lesson { name, .. } in &sources.lessons {
+    for lesson in &sources.lessons {
+        let (name, idea) = (&lesson.name, format!("images/idea_{}.svg", lesson.number()));
         let exists = |path: String| Path::new(&path).exists();
         let lists = [
             ("README.md", readme.contains(&format!("](lessons/{name}/"))),
@@ -21,6 +22,14 @@ pub fn problems(sources: &Sources) -> Result<Vec<String>> {
         ];
         let missing = lists.iter().filter(|(_, listed)| !listed);
         problems.extend(missing.map(|(place, _)| format!("{place}: the list of lessons lacks {name}")));
+        // The picture of its idea, which says in words what it shows.
+        let (page, drawn) = (read(format!("docs/{name}.md")), read(format!("docs/{idea}")));
+        if !page.is_ok_and(|page| page.contains(&format!("]({idea})"))) {
+            problems.push(format!("docs/{name}.md: does not show its idea, {idea}"));
+        }
+        if !drawn.is_ok_and(|svg| svg.contains("<title ") && svg.contains("<desc ")) {
+            problems.push(format!("docs/{idea}: says nothing in <title> and <desc>"));
+        }
     }
     Ok(problems)
 }

@@ -188,8 +188,12 @@ fn lists_and_pictures_lack_nothing_and_have_nothing_too_much() {
     sources.lessons.truncate(1);
     sources.lessons[0].name = "01_x".into();
     let places = ["README.md", "docs", "captures", "tools/run/src/story/mod.rs"];
-    let lacks = places.map(|place| format!("{place}: the list of lessons lacks 01_x"));
+    let mut lacks = places.map(|place| format!("{place}: the list of lessons lacks 01_x")).to_vec();
+    lacks.push("docs/01_x.md: does not show its idea, images/idea_01.svg".into());
     assert_eq!(lessons::problems(&sources).unwrap(), lacks);
+    sources.lessons[0].name = "99_x".into();
+    let drawn = "docs/images/idea_99.svg: says nothing in <title> and <desc>";
+    assert_eq!(lessons::problems(&sources).unwrap().last().unwrap(), drawn);
     // A lesson in the place of another takes away all of it.
     let (mut sources, swapped) = (repository().clone(), 4);
     sources.lessons[swapped - 1].name.clone_from(&repository().lessons[0].name);
