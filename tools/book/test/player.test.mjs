@@ -219,6 +219,23 @@ test("each button of the player does what it is called, and the legend opens on 
   await page.press("?");
 });
 
+test("a packet's arrow goes from memory to memory: where its bytes are read, and where they are written, if they arrive", async () => {
+  const ends = () => page.run(() => ["left", "right"].map((side) => document.querySelector(`li.now .rp-at-${side}`)?.textContent.replace(/0x\w+/, "X") ?? ""));
+  await openRun("04_rdma_write", WRITE);
+  assert.deepEqual(await ends(), ["60 bytes read at X", "60 bytes written at X"]);
+  const places = await page.run(() => [...document.querySelectorAll("li.now .rp-end b")].map((place) => place.textContent));
+  const regions = (await look()).memory.map(([region]) => region.match(/^0x[0-9a-f]{12}/)[0]);
+  assert.deepEqual(places, regions);
+  await openRun("05_rdma_read");
+  await page.run(() => { location.hash = `frame=${[...document.querySelectorAll(".rp-packet")].find((row) => row.textContent.includes("RDMA Read Response")).dataset.n}`; });
+  await page.until(() => document.querySelector("li.now .rp-end"));
+  assert.deepEqual(await ends(), ["60 bytes written at X", "60 bytes read at X"]);
+  await open(join(root, "captures/changes/04-lost-write.pcapng"), "lost", { lesson: "04_rdma_write" });
+  await page.run(() => { location.hash = `frame=${document.querySelector(".rp-packet.lost").dataset.n}`; });
+  await page.until(() => document.querySelector("li.now .rp-end"));
+  assert.deepEqual(await ends(), ["60 bytes read at X", ""]);
+});
+
 test("predict stops before a packet, asks, and goes on with the answer", async () => {
   await openRun("04_rdma_write", WRITE - 1);
   await page.run(() => document.querySelector(".rp-predict").click());

@@ -6,11 +6,12 @@ import { isPacket, rightNode } from "./run.js";
 export class Ladder {
   constructor(data, goto) {
     const right = rightNode(data);
-    const stages = [];
+    const [stages, regions] = [[], []];
     this.rows = data.events.map((event, index) => {
       const again = stages[event.node] === event.stage;
       if (!isPacket(event) && event.stage) stages[event.node] = event.stage;
-      const row = isPacket(event) ? packet(data, event, right) : line(data, event, right, !again);
+      for (const change of event.memory ?? []) if (change.what === "region") regions[change.region] = change;
+      const row = isPacket(event) ? packet(data, event, right, regions) : line(data, event, right, !again);
       row.addEventListener("click", () => goto(index + 1));
       return row;
     });
@@ -60,7 +61,21 @@ function line(data, event, right, begins) {
   );
 }
 
-function packet(data, event, right) {
+/** At the ends of a packet's arrow: the memory that its bytes come from, and where they go. */
+function ends(event, right, regions) {
+  const moved = (event.memory ?? []).filter(({ what }) => what === "bytes" || what === "value");
+  const end = (read) => {
+    const change = moved.find((change) => (change.read ?? false) === read);
+    if (!change) return null;
+    const { node, addr } = regions[change.region];
+    const [count, place] = [change.len ?? change.hex.length / 2, `0x${(BigInt(addr) + BigInt(change.at)).toString(16)}`];
+    const what = read ? `${count} bytes read at ` : `${count} bytes written at `;
+    return el("span", { class: `rp-end ${node === right ? "rp-at-right" : "rp-at-left"}` }, what, el("b", {}, place));
+  };
+  return moved.length ? el("span", { class: "rp-ends" }, end(true), end(false)) : null;
+}
+
+function packet(data, event, right, regions) {
   const name = (node) => data.nodes[node].split(" ")[0];
   const lost = event.notes?.some((note) => note.startsWith("lab: dropped"));
   const way = event.to === right ? "east" : "west";
@@ -80,6 +95,7 @@ function packet(data, event, right) {
         el("small", {}, event.text),
       ),
     ),
+    ends(event, right, regions),
     ...(event.notes ?? []).filter((note) => note.startsWith("lab: ")).map((note) => el("span", { class: "rp-note" }, note)),
   );
 }

@@ -334,3 +334,32 @@ fn each_event_says_what_it_is_for_and_a_run_opens_where_its_lesson_adds_somethin
     let bare = own(&capture("04_rdma_write"));
     assert!(bare.events()[number_of(&bare.0["opens"]) - 1]["tag"].as_str().unwrap().contains("ConnectRequest"));
 }
+
+#[test]
+fn what_a_packet_is_labelled_with_is_what_the_states_show() {
+    let mut labels = 0;
+    for story in run::story::bundled().unwrap() {
+        let run = Played::bundled(&story.file_name());
+        let mut states = BTreeMap::new();
+        for event in run.events() {
+            for state in event["qp"].as_array().into_iter().flatten() {
+                states.insert((number_of(&state["node"]), number_of(&state["qpn"])), state["state"].as_str().unwrap());
+            }
+            let text = event["text"].as_str().unwrap();
+            let told = [
+                ("QP is in RTR or RTS", &["RTR or RTS", "RTS"][..]),
+                ("both QPs are in RTS", &["RTS"]),
+                // What is destroyed has left it as well.
+                ("QP leaves RTS", &["left RTS", "ERR", ""]),
+            ];
+            let Some((words, right)) = told.iter().find(|(words, _)| text.ends_with(words)) else { continue };
+            let ends = [number_of(&event["node"]), number_of(&event["to"])];
+            for node in &ends[..if words.starts_with("both") { 2 } else { 1 }] {
+                let shown = states.iter().filter(|((of, _), _)| of == node).map(|(_, state)| *state);
+                assert!(shown.clone().any(|state| right.contains(&state)), "{}: {event}", story.file_name());
+            }
+            labels += 1;
+        }
+    }
+    assert!(labels > 40, "{labels}");
+}
