@@ -261,7 +261,7 @@ picture: ### take the picture of the player that README.md shows anew; look at i
 	@tools/lab/setup.sh build site browser
 	@$(call build,wire)
 	@"$$bin"/wire play captures/04_rdma_write.pcapng --lesson lessons/04_rdma_write -o "$$target/picture.html"
-	@node tools/book/picture.mjs "file://$${RDMA_ENV%/tools/env}/picture.html#frame=100" tools/book/player.png 1240 820
+	@node tools/book/picture.mjs "file://$${RDMA_ENV%/tools/env}/picture.html" tools/book/player.png 1240 820 light ArrowDown
 
 .PHONY: screenshots
 screenshots: ### take the pictures of Wireshark that show an earlier capture anew; look at each before you commit it

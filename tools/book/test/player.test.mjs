@@ -206,6 +206,14 @@ test("each button of the player does what it is called, and the legend opens on 
   assert.match((await look()).caption, /^Step 9: .* The server's device answers the client's ibv_post_send/);
   assert.equal(await after("‹ Step back"), opened);
   assert.equal(await after("Start of the run"), 0);
+  await page.run((count) => {
+    const slider = document.querySelector(".rp-transport input");
+    slider.value = count;
+    slider.dispatchEvent(new Event("input"));
+  }, 3);
+  assert.equal((await page.run(() => document.querySelectorAll("li.past").length)), 3);
+  await page.run((n) => document.querySelector(`li[data-n="${n}"]`).click(), WRITE);
+  assert.equal(await here(), WRITE);
   await press("1×");
   assert.equal(await page.run(() => document.querySelector(".rp-speed").textContent), "2×");
   const legend = () => page.run(() => document.querySelector(".rp-legend:popover-open")?.textContent ?? "");
@@ -217,6 +225,9 @@ test("each button of the player does what it is called, and the legend opens on 
   await page.press("?");
   assert.match(await legend(), /^Keys/);
   await page.press("?");
+  // Play and Predict have tests of their own, the tabs that of the phone: whoever adds a button presses it.
+  const all = await page.run(() => [...document.querySelectorAll(".rp-transport button, .rp-tabs button")].map((button) => button.getAttribute("aria-label").split(/ \(|:/)[0]));
+  assert.deepEqual(all, ["Start of the run", "Play", "‹ Event back", "Event on ›", "‹ Packet back", "Packet on ›", "‹ Step back", "Step on ›", "2×", "Predict", "Keys and signs", ...Array(5).fill("Show")]);
 });
 
 test("a packet's arrow goes from memory to memory: where its bytes are read, and where they are written, if they arrive", async () => {
