@@ -19,6 +19,8 @@ pub fn choose(mine: &mut Reader<impl std::io::Read>, first: &Path) -> Result<(Pa
     let name = match stories.find(is_it) {
         Some(story) if story.file_name() == name => return Ok((first.to_owned(), None)),
         Some(story) => story.file_name(),
+        // A run without options is what its page begins with, even where the recorded one has some.
+        None if options.iter().all(Vec::is_empty) => return Ok((first.to_owned(), None)),
         None => {
             let given = Side::BOTH.into_iter().zip([&options[1], &options[0]]).filter(|(_, words)| !words.is_empty());
             let given: Vec<String> = given.map(|(side, words)| format!("{side} `{}`", words.join(" "))).collect();
