@@ -33,7 +33,11 @@ pub fn in_book(page: &Page, sources: &Sources) -> Result<String> {
             ("generated", what @ ["ladder", name]) => {
                 links::below(page, &player::run(name, &drawings::link(&page.path, what)?))
             }
-            ("generated", ["story", _]) => block("class=\"story\"", page.lines[mark.line + 1..end].join("\n").trim()),
+            // As the terminal has it, and then to be played.
+            ("generated", ["story", name]) => {
+                let told = block("class=\"story\"", page.lines[mark.line + 1..end].join("\n").trim());
+                [told, vec![String::new()], player::run(name, "")].concat()
+            }
             ("generated", ["diff", old, new]) => diffs::folded(sources, old, new)?,
             ("generated", ["changes", lesson, names @ ..]) => {
                 // Those that pages on a forge leave to others can be played here.
