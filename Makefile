@@ -75,8 +75,8 @@ $(lessons:%=lesson-%): lesson-%: ## run lesson NN on emulated machines [client="
 
 .PHONY: $(lessons:%=break-%)
 $(lessons:%=break-%): break-%: ## break lesson NN on purpose, and see what comes of it [CHANGE=name; a list without] [ARGS=--quiet] [on=device]
-	@tools/lab/setup.sh build $(on:device=)
-	@$(call build,$(on) course)
+	@tools/lab/setup.sh build $(if $(CHANGE),$(on:device=))
+	@$(call build,$(if $(CHANGE),$(on)) course)
 	@"$$bin"/course break $* $${CHANGE:+"$$CHANGE"} --on=$(on) $(ARGS)
 
 .PHONY: next
@@ -142,7 +142,7 @@ compare-%: export run = $(or $(value PCAP),$(bin:debug=$(on))/runs/$*/wire.pcapn
 # VARIANT is what stands behind the dash in the name of a bundled capture, as multi-packet; without it, the run's options tell.
 .PHONY: $(lessons:%=compare-%)
 $(lessons:%=compare-%): compare-%: ## what the last run of lesson NN did otherwise than its capture [on=device] [PCAP=FILE] [VARIANT=name]
-	@[ -e "$$run" ] || { echo "There is no $$run. Run 'make lesson-$*' first, or name your capture: make $@ PCAP=FILE" >&2; exit 2; }
+	@[ -e "$$run" ] || { echo "There is no $$run. Run 'make lesson-$*' first; after on=device: make $@ on=device; or name your capture: make $@ PCAP=FILE" >&2; exit 2; }
 	@tools/lab/setup.sh build
 	@$(call build,wire)
 	@"$$bin"/wire compare "$$run" "captures/$(notdir $(wildcard lessons/$*_*))$${VARIANT:+-$$VARIANT}.pcapng" \
@@ -151,7 +151,7 @@ $(lessons:%=compare-%): compare-%: ## what the last run of lesson NN did otherwi
 play-%: export run = $(or $(value PCAP),$(bin:debug=$(on))/runs/$*/wire.pcapng)
 .PHONY: $(lessons:%=play-%)
 $(lessons:%=play-%): play-%: ## write a web page that plays the last run of lesson NN, beside that run [on=device] [PCAP=FILE]
-	@[ -e "$$run" ] || { echo "There is no $$run. Run 'make lesson-$*' first, or name your capture: make $@ PCAP=FILE" >&2; exit 2; }
+	@[ -e "$$run" ] || { echo "There is no $$run. Run 'make lesson-$*' first; after on=device: make $@ on=device; or name your capture: make $@ PCAP=FILE" >&2; exit 2; }
 	@tools/lab/setup.sh build
 	@$(call build,wire)
 	@"$$bin"/wire play "$$run" --lesson lessons/$*_* -o "$$(dirname "$$run")/play.html"

@@ -33,6 +33,11 @@ pub fn rows(root: &Path) -> Result<Vec<Row>> {
     Ok(table.difference)
 }
 
+/// What is known to come otherwise on the device of the change with this full name.
+pub fn known(root: &Path, change: &str) -> Result<Option<Row>> {
+    Ok(rows(root)?.into_iter().find(|row| row.changes.iter().any(|name| name == change)))
+}
+
 /// The full names of the changes that come otherwise on the device.
 pub fn named(project: &Project, all: &[Break]) -> Result<Vec<String>> {
     let named: Vec<String> = rows(&project.root)?.into_iter().flat_map(|row| row.changes).collect();

@@ -14,6 +14,7 @@ use course::attempt::Attempt;
 use course::change::Break;
 use course::changes::{self, Changes};
 use course::copy::Copy;
+use course::differences;
 use course::project::Project;
 use course::run::{run, Outcome, Place};
 use course::show::{self, bold};
@@ -137,11 +138,22 @@ fn break_it(project: &Project, number: &str, name: &str, quiet: bool, place: Pla
         writeln!(stdout(), "{} {prediction}\n", bold("You said:", style.color))?;
     }
     let is_as_told = outcome.is_as_told(change);
-    if !is_as_told {
-        writeln!(stdout(), "This time it came otherwise than it had to. {}\n", excuse(place))?;
+    let known =
+        if place == Place::Device { differences::known(&project.root, &change.name.to_string())? } else { None };
+    match &known {
+        _ if is_as_told => {}
+        Some(row) => {
+            let text = format!(
+                "On the device this comes otherwise. {}: {}. On the kernel's driver: {}.",
+                row.what, row.device, row.rxe
+            );
+            writeln!(stdout(), "{}", show::plain(&text, style.width))?;
+        }
+        None => writeln!(stdout(), "This time it came otherwise than it had to. {}\n", excuse(place))?,
     }
     write!(stdout(), "{}", show::plain(&it.why, style.width))?;
-    Ok(is_as_told)
+    writeln!(stdout(), "\nnext: make next")?;
+    Ok(is_as_told || known.is_some())
 }
 
 /// What may be the reason for what did not come as told.

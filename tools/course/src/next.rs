@@ -83,20 +83,31 @@ fn text(stops: &[Stop]) -> String {
     let run = stops.iter().take_while(|stop| stop.is_run).count();
     let next = stops.get(run);
     let last = run.checked_sub(1).map(|at| &stops[at]).filter(|it| !it.breaks.is_empty() || !it.repairs.is_empty());
-    match (last, next) {
-        (Some(last), Some(next)) => format!("{}or on:     make lesson-{}\n", last.left(), next.number),
-        (Some(stop), None) => stop.left(),
-        (None, Some(stop)) if run == 0 => {
-            "Welcome. docs/what_is_rdma.md says in ten minutes what this is about.\n\
-             Only to look, in an hour: that page, `make lesson-04`, the puzzle of lesson 07, `make lesson-10`.\n\n"
-                .to_owned()
-                + &stop.left()
-        }
-        (None, Some(stop)) => stop.left(),
-        (None, None) => {
-            "Every lesson was run, broken and repaired. docs/real_world.md says where this leads.\n".to_owned()
-        }
+    let mut text = if run == 0 { welcome(stops) } else { String::new() };
+    text += &match last.or(next) {
+        Some(stop) => stop.left(),
+        None => "Every lesson was run. docs/real_world.md says where this leads.\n".to_owned(),
+    };
+    if let (Some(_), Some(next)) = (last, next) {
+        text += &format!("or on:     make lesson-{}\n", next.number);
     }
+    let earlier = &stops[..run.saturating_sub(usize::from(last.is_some()))];
+    let breaks: usize = earlier.iter().map(|stop| stop.breaks.len()).sum();
+    let repairs: usize = earlier.iter().map(|stop| stop.repairs.len()).sum();
+    if breaks + repairs > 0 {
+        text += &format!(
+            "Earlier lessons have {breaks} breaks and {repairs} repairs left: `make break-01` …, `make try`.\n"
+        );
+    }
+    text
+}
+
+fn welcome(stops: &[Stop]) -> String {
+    let looked = stops.iter().find(|stop| stop.is_run);
+    let looked = looked.map(|stop| format!("You have looked at lesson {}. The course begins with 01.\n", stop.number));
+    looked.unwrap_or_default()
+        + "Welcome. docs/what_is_rdma.md says in ten minutes what this is about.\n\
+           Only to look, in an hour: that page, `make lesson-04`, the puzzle of lesson 07, `make lesson-10`.\n\n"
 }
 
 #[cfg(test)]
@@ -113,11 +124,14 @@ mod tests {
         let begin = text(&[stop("01", false, &["a"]), stop("02", false, &[])]);
         assert!(begin.starts_with("Welcome") && begin.contains("Lesson 01: x") && begin.contains("make lesson-01"));
         // Who has only looked at a later one is at the first.
-        assert!(text(&[stop("01", false, &[]), stop("02", true, &[])]).contains("make lesson-01"));
+        let looked = text(&[stop("01", false, &[]), stop("02", true, &[])]);
+        assert!(looked.starts_with("You have looked at lesson 02") && looked.contains("make lesson-01"), "{looked}");
         let amid = text(&[stop("01", true, &["a", "b"]), stop("02", false, &[])]);
         assert!(amid.contains("make break-01 CHANGE=a") && amid.contains("1 more"), "{amid}");
         assert!(amid.ends_with("or on:     make lesson-02\n") && !amid.contains("run "), "{amid}");
         assert!(text(&[stop("01", true, &[]), stop("02", false, &[])]).starts_with("Lesson 02: x\n  read"));
         assert!(text(&[stop("01", true, &[])]).starts_with("Every lesson"));
+        let behind = text(&[stop("01", true, &["a"]), stop("02", true, &[])]);
+        assert!(behind.starts_with("Every lesson") && behind.contains("have 1 breaks and 0 repairs left"), "{behind}");
     }
 }
