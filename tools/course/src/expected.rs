@@ -5,10 +5,19 @@
 //! then client says: status=IBV_WC_REM_ACCESS_ERR   # behind the first of the line above: a part of a line that the node's
 //! client sends 2 times: RNR NAK                    # program says, or its kernel, or the lab about it
 //! any never sends: REJ                             # whichever node
+//! or server sends: RDMA Write Only                 # one of this and the line above is enough
+//! client sends: Send Only  carries {text}          # its bytes have these in them
 //! client exits: 1                                  # the program's exit status, 0 where nothing is said; or `anyhow`
+//! server prints: {text}                            # a part of a line of its own; {text} and {len} are other ones in each run
+//! server calls: REG_MR access=REMOTE_WRITE         # a system call that succeeds: its name and, in any order, what it asks for
+//! server gets: REJECTED status=28                  # an event of the connection manager that its program takes
+//! server notes: a receive is posted                # a part of a line of its device
+//! server leaves: nothing                           # what its program made is destroyed when it ends
 //!     Below a line, indented: the hint of an exercise if it is not so.
 //! compiler says: error[E0505]                      # it does not build, and nothing else is expected
 //! ```
+//!
+//! What is called, taken, noted and left the device in user space tells. In the lab nobody does: there these lines are left out.
 
 use crate::seen::is_name;
 use anyhow::{bail, ensure, Context, Result};
@@ -26,6 +35,8 @@ pub struct Expected {
     pub times: Option<usize>,
     /// Whether only what stands behind the first of the expectation before counts.
     pub then: bool,
+    /// Whether this is enough in place of the expectation before, and the other way round.
+    pub or: bool,
     /// What it means if it is not so.
     pub hint: String,
 }
@@ -37,8 +48,26 @@ pub enum What {
     Packet(String),
     /// A part of a line.
     Line(String),
+    /// A part of a line that the program itself has printed.
+    Printed(String),
+    /// A system call: its name, and what it asks for.
+    Call(String),
+    /// An event that the program takes, and what goes with it.
+    Event(String),
+    /// A part of a line of the device.
+    Note(String),
     Exit(i32),
 }
+
+impl What {
+    /// Whether only the device in user space tells it.
+    pub fn is_of_device(&self) -> bool {
+        matches!(self, Self::Call(_) | Self::Event(_) | Self::Note(_))
+    }
+}
+
+/// What a program did not destroy, the device notes so.
+const LEFT: &str = "closed, and left there: ";
 
 /// What must come of a change.
 #[derive(Debug, Clone)]
@@ -70,6 +99,7 @@ impl Told {
             let expected: Expected =
                 Expected::try_from(line.to_owned()).with_context(|| format!("the outcome `{line}`"))?;
             let is_after = told.last().is_some_and(|before| before.times != Some(0));
+            ensure!(!expected.or || !told.is_empty(), "`or` is about the line above: there must be one");
             ensure!(!expected.then || is_after, "`then` is about what stands behind the line above: there must be one");
             if matches!(expected.what, What::Exit(_)) && expected.times.is_none() {
                 ensure!(silent.remove(&expected.node), "there is no node {}, or its end is told twice", expected.node);
@@ -85,7 +115,7 @@ impl Told {
 impl Expected {
     /// Anything that a node sends or says.
     pub fn new(node: &str, what: What) -> Self {
-        Self { node: node.to_owned(), what, times: None, then: false, hint: String::new() }
+        Self { node: node.to_owned(), what, times: None, then: false, or: false, hint: String::new() }
     }
 }
 
@@ -95,6 +125,7 @@ impl TryFrom<String> for Expected {
     fn try_from(line: String) -> Result<Self> {
         let form = "is written as `server sends: RNR NAK`, `then client says 2 times: done`, `client exits: 1`";
         let (head, value) = line.split_once(": ").context(form)?;
+        let (or, head) = head.strip_prefix("or ").map_or((false, head), |head| (true, head));
         let (then, head) = head.strip_prefix("then ").map_or((false, head), |head| (true, head));
         let (node, verb, times) = match head.split(' ').collect::<Vec<_>>()[..] {
             [node, verb] => (node, verb, None),
@@ -105,13 +136,20 @@ impl TryFrom<String> for Expected {
         let what = match verb {
             "sends" => What::Packet(value.to_owned()),
             "says" => What::Line(value.to_owned()),
+            "prints" => What::Printed(value.to_owned()),
+            "calls" => What::Call(value.to_owned()),
+            "gets" => What::Event(value.to_owned()),
+            "notes" => What::Note(value.to_owned()),
+            "leaves" if value == "nothing" && times.is_none() => {
+                return Ok(Self { times: Some(0), ..Self::new(node, What::Note(LEFT.to_owned())) })
+            }
             "exits" => What::Exit(value.parse().context("an exit status is a number")?),
             _ => bail!(form),
         };
         if let What::Packet(packet) = &what {
             ensure!(is_name(packet), "`wire show` calls no packet `{packet}`");
         }
-        Ok(Self { times, then, ..Self::new(node, what) })
+        Ok(Self { times, then, or, ..Self::new(node, what) })
     }
 }
 

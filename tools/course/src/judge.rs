@@ -1,8 +1,9 @@
 //! What a run file shows of what was expected.
 
 use crate::expected::{Expected, What};
-use crate::seen::{self, fits, is_end, is_node, Seen, ANY};
+use crate::seen::{self, calls, fits, gets, is_end, is_node, Seen, ANY};
 use anyhow::Result;
+use run::file::Line;
 use std::fmt;
 
 /// So many places of one thing are named.
@@ -16,18 +17,25 @@ pub struct Finding {
     pub found: Vec<u64>,
     /// What there was in its place: another exit status.
     pub instead: Option<String>,
+    /// What it is an alternative to is there.
+    pub is_excused: bool,
 }
 
 impl Finding {
     /// Whether it is as it must be.
     pub fn is_met(&self) -> bool {
-        self.expected.times.map_or(!self.found.is_empty(), |times| self.found.len() == times)
+        self.is_excused || self.expected.times.map_or(!self.found.is_empty(), |times| self.found.len() == times)
     }
 }
 
 /// Looks for all that is expected of a run.
 pub fn judge(run: &[u8], outcome: &[Expected]) -> Result<Vec<Finding>> {
-    let finding = |expected: &Expected| Finding { expected: expected.clone(), found: Vec::new(), instead: None };
+    let finding = |expected: &Expected| Finding {
+        expected: expected.clone(),
+        found: Vec::new(),
+        instead: None,
+        is_excused: false,
+    };
     let mut findings: Vec<Finding> = outcome.iter().map(finding).collect();
     seen::each(run, |seen| {
         // Of those that stand behind another, the last comes first: one event is not found for both.
@@ -38,6 +46,14 @@ pub fn judge(run: &[u8], outcome: &[Expected]) -> Result<Vec<Finding>> {
             }
         }
     })?;
+    let mut begin = 0;
+    while begin < findings.len() {
+        let others = findings[begin + 1..].iter().take_while(|finding| finding.expected.or).count();
+        let group = &mut findings[begin..=begin + others];
+        let is_any = group.iter().any(Finding::is_met);
+        group.iter_mut().for_each(|finding| finding.is_excused = is_any && others > 0);
+        begin += others + 1;
+    }
     Ok(findings)
 }
 
@@ -45,8 +61,12 @@ impl Finding {
     fn look_at(&mut self, seen: &Seen) {
         let wanted = &self.expected.node;
         match (seen, &self.expected.what) {
-            (Seen::Packet { node, row }, What::Packet(packet)) if is_node(node, wanted) && fits(row, packet) => {
-                self.found.push(row.frame);
+            (Seen::Packet { node, row, bytes }, What::Packet(packet)) if is_node(node, wanted) => {
+                self.found.extend(fits(row, bytes, packet).then_some(row.frame));
+            }
+            (Seen::Line(line), What::Printed(_) | What::Call(_) | What::Event(_) | What::Note(_)) => {
+                let is_it = is_node(&line.node, wanted) && is_it(line, &self.expected.what);
+                self.found.extend(is_it.then_some(line.number));
             }
             (Seen::Line(line), What::Line(text)) if is_node(&line.node, wanted) && line.text.contains(text) => {
                 self.found.push(line.number);
@@ -62,9 +82,25 @@ impl Finding {
     }
 }
 
+/// Whether a line is the program's own with this in it, or its device's with what is looked for.
+fn is_it(line: &Line, what: &What) -> bool {
+    match what {
+        What::Printed(text) => {
+            ![Line::DEVICE, Line::KERNEL, Line::LAB].contains(&line.program.as_str()) && line.text.contains(text)
+        }
+        What::Call(call) => calls(line, call),
+        What::Event(event) => gets(line, event),
+        What::Note(note) => line.program == Line::DEVICE && line.text.contains(note),
+        _ => false,
+    }
+}
+
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Expected { node, what, times, then, .. } = &self.expected;
+        let Expected { node, what, times, then, or, .. } = &self.expected;
+        if *or {
+            f.write_str("or ")?;
+        }
         if *then {
             f.write_str("then ")?;
         }
@@ -80,6 +116,10 @@ impl fmt::Display for Finding {
             // It is a part of a line: the quotation may go on.
             What::Line(line) if line.matches('"').count() % 2 == 1 => write!(f, " says: {line} …\"")?,
             What::Line(line) => write!(f, " says: {line}")?,
+            What::Printed(text) => write!(f, " prints: {text}")?,
+            What::Call(call) => write!(f, " calls: {call}")?,
+            What::Event(event) => write!(f, " takes the event {event}")?,
+            What::Note(note) => write!(f, "'s device notes: {note}")?,
             What::Exit(status) => write!(f, " ends with status {status}")?,
         }
         if let Some(times @ 1..) = times {

@@ -8,12 +8,17 @@ use run::rules;
 
 /// What stands between the things that are said of a packet.
 pub(crate) const BETWEEN: &str = "  ";
+/// How a word begins that is about the bytes of a packet.
+const CARRIES: &str = "carries ";
+/// How the device's lines begin that tell a system call, and an event.
+const CROSSING: &str = "system call: ";
+const EVENT: &str = "event ";
 /// A node's name in a change that stands for any of them.
 pub(crate) const ANY: &str = "any";
 
 /// An event, as far as it can be expected.
 pub(crate) enum Seen {
-    Packet { node: String, row: Row },
+    Packet { node: String, row: Row, bytes: Vec<u8> },
     Line(Line),
 }
 
@@ -26,7 +31,8 @@ pub(crate) fn each(run: &[u8], mut look: impl FnMut(Seen)) -> Result<()> {
             Event::Line(line) => look(Seen::Line(line)),
             Event::Packet(record) => {
                 if let Ok(row) = rows.next(&record) {
-                    look(Seen::Packet { node: record.node.unwrap_or_default().to_owned(), row });
+                    let node = record.node.unwrap_or_default().to_owned();
+                    look(Seen::Packet { node, row, bytes: record.data.to_vec() });
                 }
             }
         }
@@ -43,11 +49,45 @@ pub(crate) fn is_end(line: &Line) -> bool {
 }
 
 /// Whether a packet has this name, and all that stands behind it is said about it.
-pub(crate) fn fits(row: &Row, packet: &str) -> bool {
+pub(crate) fn fits(row: &Row, bytes: &[u8], packet: &str) -> bool {
     let said = row.words().chain(row.lab()).collect::<Vec<_>>().join(BETWEEN);
     let mut wanted = packet.split(BETWEEN);
     let is_it = wanted.next().is_some_and(|name| names_of(&row.label).any(|known| known == name));
-    is_it && wanted.all(|wanted| said.split(BETWEEN).any(|word| word == wanted))
+    let has = |carried: &str| bytes.windows(carried.len().max(1)).any(|part| part == carried.as_bytes());
+    let is_said = |wanted: &str| match wanted.strip_prefix(CARRIES) {
+        Some(carried) => has(carried),
+        None => said.split(BETWEEN).any(|word| word == wanted),
+    };
+    is_it && wanted.all(is_said)
+}
+
+/// Whether a line of the device tells this system call, and that it has succeeded.
+pub(crate) fn calls(line: &Line, call: &str) -> bool {
+    let Some((asked, answer)) = line.text.strip_prefix(CROSSING).and_then(|text| text.rsplit_once(": ")) else {
+        return false;
+    };
+    let has_succeeded = ["0", "handle", "id", "an"].contains(&answer.split([' ', ',']).next().unwrap_or_default());
+    has_succeeded && line.program == Line::DEVICE && has_words(asked, call)
+}
+
+/// Whether a line of the device tells this event.
+pub(crate) fn gets(line: &Line, event: &str) -> bool {
+    let told = line.text.strip_prefix(EVENT).filter(|_| line.program == Line::DEVICE);
+    told.is_some_and(|told| has_words(told, event))
+}
+
+/// Whether the first word of a text is that of what is wanted, and the others are among its own. A right may be one of several:
+/// `access=LOCAL_WRITE|REMOTE_WRITE`.
+fn has_words(text: &str, wanted: &str) -> bool {
+    let (mut words, mut wanted) = (text.split([' ', ',']), wanted.split(' '));
+    let is = |word: &str, wanted: &str| match (word.split_once('='), wanted.split_once('=')) {
+        (Some((key, value)), Some((name, one))) => {
+            key == name && one.split('|').all(|one| value.split('|').any(|value| value == one))
+        }
+        _ => word == wanted,
+    };
+    let (first, rest) = (words.next(), words.collect::<Vec<_>>());
+    first == wanted.next() && wanted.all(|wanted| rest.iter().any(|word| is(word, wanted)))
 }
 
 /// A packet's names: a message of the connection manager has a short one and a long one, as `REQ (ConnectRequest)`.

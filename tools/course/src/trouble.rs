@@ -18,7 +18,7 @@ pub fn trouble(run: &[u8]) -> Result<Vec<String>> {
     // Whose panic the last of them was.
     let mut panicked = None;
     seen::each(run, |seen| match seen {
-        Seen::Packet { node, row } if is_refusal(&row) => {
+        Seen::Packet { node, row, .. } if is_refusal(&row) => {
             let words: Vec<&str> = [row.label.as_str()].into_iter().chain(row.words()).collect();
             trouble.push(format!("frame {}: the {node} sends: {}", row.frame, words.join(BETWEEN)));
         }

@@ -7,6 +7,7 @@ use crate::node::tap::CROSSING;
 use crate::node::{Context, Nic};
 use nic::cm::CmEffect;
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// So many packets, and so many calls, are taken before the others have their turn.
@@ -22,7 +23,7 @@ pub struct Supervisor {
 
 impl Supervisor {
     pub fn new(nic: Nic, machine: Machine) -> Supervisor {
-        Supervisor { ids: Ids::new(nic.address()), nic, machine }
+        Supervisor { ids: Ids::new(nic.address(), Arc::clone(&nic.port.tap)), nic, machine }
     }
 
     /// Serves the node until no program is left on it.

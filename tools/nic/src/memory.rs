@@ -56,6 +56,23 @@ impl Access {
     }
 }
 
+/// The rights by their names, as `LOCAL_WRITE|REMOTE_WRITE`.
+impl fmt::Display for Access {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let all = [
+            (Access::LOCAL_WRITE, "LOCAL_WRITE"),
+            (Access::REMOTE_WRITE, "REMOTE_WRITE"),
+            (Access::REMOTE_READ, "REMOTE_READ"),
+            (Access::REMOTE_ATOMIC, "REMOTE_ATOMIC"),
+            (Access::MW_BIND, "MW_BIND"),
+            (Access::ZERO_BASED, "ZERO_BASED"),
+            (Access::FLUSH_GLOBAL, "FLUSH_GLOBAL"),
+        ];
+        let granted: Vec<&str> = all.iter().filter(|(right, _)| self.allow(*right)).map(|(_, name)| *name).collect();
+        f.write_str(if granted.is_empty() { "LOCAL_READ".to_owned() } else { granted.join("|") }.as_str())
+    }
+}
+
 /// A piece of registered memory of the program: what `ibv_sge` says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sge {

@@ -14,6 +14,7 @@ use rustix::net::{bind as bind_to, socket_with, sockopt, AddressFamily, SocketFl
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4, UdpSocket};
 use std::os::fd::AsRawFd;
+
 use std::sync::Arc;
 
 /// Larger than any packet: an MTU of 4096 and all headers.
@@ -31,7 +32,7 @@ pub struct Port {
     /// Whose own taps tell what they send: the nodes of this run.
     run: Vec<IpAddr>,
     /// Shows what passes to whoever has asked for it.
-    pub tap: Tap,
+    pub tap: Arc<Tap>,
 }
 
 impl Port {
@@ -41,6 +42,7 @@ impl Port {
     /// The port of a node: a socket, which is the wire's own if that forwards what is told to the tap; the addresses of all nodes of
     /// the run; and the tap.
     pub fn new(socket: UdpSocket, address: IpAddr, is_wired: bool, run: Vec<IpAddr>, tap: Tap) -> Port {
+        let tap = Arc::new(tap);
         Port { socket: Arc::new(socket), address, groups: Vec::new(), is_wired, run, tap }
     }
 

@@ -44,7 +44,10 @@ impl QpEntry {
         let Some(ring) = self.receives.as_mut().filter(|_| self.qp.state() != State::Reset) else { return };
         let end = ring.producer();
         while let Some(index) = ring.draw(end) {
-            let _ = self.qp.post_receive(receive_request(ring, index), ctx);
+            let request = receive_request(ring, index);
+            let (number, length) = (self.qp.settings().number, request.sge.iter().map(|sge| sge.length).sum::<u32>());
+            ctx.say(|| format!("QP {number}: a receive is posted, wr_id={} len={length}", request.wr_id));
+            let _ = self.qp.post_receive(request, ctx);
         }
     }
 

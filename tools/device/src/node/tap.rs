@@ -10,6 +10,8 @@ use std::os::unix::net::{SocketAddr, UnixDatagram};
 
 /// How a line begins that tells a system call of a program.
 pub const CROSSING: &str = "system call: ";
+/// How a line begins that says what a program had not destroyed when its device file, or its event channel, was closed.
+pub const LEFT: &str = "closed, and left there: ";
 
 /// What a message is: its first byte.
 pub mod kind {

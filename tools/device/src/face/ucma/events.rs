@@ -33,6 +33,32 @@ pub(super) struct Event {
     pub response: EventResp,
 }
 
+impl Event {
+    /// Its name without RDMA_CM_EVENT_, and what goes with it.
+    fn words(&self) -> String {
+        const NAMES: [&str; 16] = [
+            "ADDR_RESOLVED",
+            "ADDR_ERROR",
+            "ROUTE_RESOLVED",
+            "ROUTE_ERROR",
+            "CONNECT_REQUEST",
+            "CONNECT_RESPONSE",
+            "CONNECT_ERROR",
+            "UNREACHABLE",
+            "REJECTED",
+            "ESTABLISHED",
+            "DISCONNECTED",
+            "DEVICE_REMOVAL",
+            "MULTICAST_JOIN",
+            "MULTICAST_ERROR",
+            "ADDR_CHANGE",
+            "TIMEWAIT_EXIT",
+        ];
+        let EventResp { id, event, status, .. } = self.response;
+        format!("event {} of id {id}, status={status}", NAMES.get(event as usize).unwrap_or(&"?"))
+    }
+}
+
 impl File {
     /// Makes the descriptor as readable as there are events.
     fn level(&mut self, number: FileId, machine: &mut Machine) {
@@ -118,6 +144,7 @@ impl Ids {
         let Some(event) = file.events.pop_front() else { return false };
         // Before the caller goes on: it may ask at once whether there is another.
         file.level(number, machine);
+        self.tap.say(|| event.words());
         let bytes = bytemuck::bytes_of(&event.response);
         let written = asker.process.write(to, &bytes[..room.min(bytes.len())]);
         let is_heard = call.answer(written.map(|()| asker.length as i64));

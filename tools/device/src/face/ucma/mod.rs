@@ -32,24 +32,28 @@ mod qp;
 mod tests;
 
 use crate::machine::{Asker, Call, FileId, Machine};
+use crate::node::tap::{Tap, LEFT};
 use crate::node::{errno, Net};
 use abi::{command, Header};
 use bytemuck::{bytes_of, Pod};
 use events::{File, Waiting};
 use group::Group;
 use id::Id;
-use nic::cm::Cm;
+use nic::cm::{Cm, CmEffect};
 use rustix::io::Errno;
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::mem::size_of;
 use std::net::IpAddr;
+use std::sync::Arc;
 
 /// All ids of a node.
 #[derive(Debug)]
 pub struct Ids {
     /// The device's.
     address: IpAddr,
+    /// Where events are told.
+    tap: Arc<Tap>,
     ids: BTreeMap<u32, Id>,
     groups: BTreeMap<u32, Group>,
     files: BTreeMap<FileId, File>,
@@ -116,9 +120,9 @@ fn room(command: u32) -> usize {
 }
 
 impl Ids {
-    pub fn new(address: IpAddr) -> Ids {
+    pub fn new(address: IpAddr, tap: Arc<Tap>) -> Ids {
         let (ids, groups, files) = Default::default();
-        Ids { address, ids, groups, files, touched: Vec::new(), lost: VecDeque::new(), last_number: 0 }
+        Ids { address, tap, ids, groups, files, touched: Vec::new(), lost: VecDeque::new(), last_number: 0 }
     }
 
     /// Carries out a command. `file_of` knows which open rdma_cm one of the process's descriptors is.
@@ -199,6 +203,10 @@ impl Ids {
 
     /// The last descriptor of a file is gone: its program has ended, was killed, or has closed it. The peers hear of it.
     pub fn closed(&mut self, net: &mut Net, file: FileId) {
+        let left = self.ids.values().filter(|id| id.file == file && id.state != id::State::Gone).count();
+        if left > 0 {
+            net.out.push(CmEffect::Say(format!("{LEFT}{left} id")));
+        }
         self.forget_file(file);
         self.end_all(net, file);
     }

@@ -19,6 +19,20 @@ pub fn create_channel(nic: &mut Nic, command: &mut Command) -> Answer {
     Ok(Done::with(&number).made(handle, move |nic| nic.channels.destroy(handle)))
 }
 
+/// What CREATE_CQ asks for.
+pub fn words(command: &Command) -> String {
+    let (cqe, channel) = match command.extended {
+        true => (command.input::<ExCreateCq>().cqe, command.input::<ExCreateCq>().comp_channel),
+        false => (command.input::<CreateCq>().cqe, command.input::<CreateCq>().comp_channel),
+    };
+    format!("cqe={cqe}{}", if channel < 0 { "" } else { " with a channel" })
+}
+
+/// How many completions lie in a queue that the program has not taken.
+pub fn waiting(nic: &Nic, command: &Command) -> String {
+    nic.cqs.get(command.file, command.handle()).map_or(String::new(), |cq| format!("untaken={}", cq.ring.waiting()))
+}
+
 /// The channel behind a descriptor of the program.
 fn channel(nic: &Nic, command: &Command, descriptor: i32) -> Result<Option<Rc<Pipe>>, Errno> {
     if descriptor < 0 {

@@ -48,6 +48,12 @@ pub fn register(nic: &mut Nic, command: &mut Command) -> Answer {
         .made(handle, move |nic| nic.forget_region(handle)))
 }
 
+/// What REG_MR asks for.
+pub fn words(command: &Command) -> String {
+    let RegMr { start, length, access_flags, .. } = command.input();
+    format!("addr={start:#x} len={length} access={}", Access(access_flags))
+}
+
 /// The rights, if they go together.
 fn access(flags: u32) -> Result<Access, Errno> {
     /// What a device may ignore, by its definition.

@@ -14,6 +14,7 @@ mod srq;
 
 use crate::abi::{command, ExtendedHeader, Header, QpDest, COMMAND, EXTENDED};
 use crate::machine::{Asker, Call, FileId, Machine, Process};
+use crate::node::tap::LEFT;
 use crate::node::{Context, Nic};
 use bytemuck::{bytes_of, AnyBitPattern, Pod};
 use rustix::io::Errno;
@@ -60,14 +61,19 @@ impl Command<'_> {
         bytemuck::pod_read_unaligned(&bytes)
     }
 
-    /// The command's name, and the handle of what it is about, if it names one.
-    fn words(&self) -> String {
+    /// The command's name, the handle of what it is about, if it names one, and what it asks for.
+    fn words(&self, nic: &Nic) -> String {
         let handle = self.row.about.and_then(|at| Some(split::<u32>(self.input.get(at..)?).ok()?.0));
-        format!(
-            "{}{}",
-            command::name(self.number).unwrap_or_default(),
-            handle.map(|handle| format!(" {handle}")).unwrap_or_default()
-        )
+        let name = command::name(self.number).unwrap_or_default().to_owned();
+        let asks = match self.number {
+            command::REG_MR => memory::words(self),
+            command::CREATE_CQ => cq::words(self),
+            command::DESTROY_CQ => cq::waiting(nic, self),
+            command::MODIFY_QP => qp::words(self),
+            _ => String::new(),
+        };
+        let words = [name, handle.map(|handle| handle.to_string()).unwrap_or_default(), asks];
+        words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
     }
 
     /// The one number of a command that has no more.
@@ -108,7 +114,7 @@ impl Done {
 /// Answers a write(2) to the device file.
 pub fn written(nic: &mut Nic, machine: &Machine, call: &Call, asker: &Asker) {
     let done = read(asker, call, machine).and_then(|mut command| {
-        nic.crossing = nic.port.tap.talks.then(|| command.words());
+        nic.crossing = nic.port.tap.talks.then(|| command.words(nic));
         let done = (command.row.act)(nic, &mut command)?;
         let length = done.response.len().min(command.room);
         if let Err(error) = asker.process.write(command.response, &done.response[..length]) {
@@ -215,6 +221,9 @@ fn row(number: u32) -> Option<Row> {
 impl Nic {
     /// The program has closed its device, or has ended: all that it made goes, and what is made of other things first.
     pub fn closed(&mut self, file: FileId) {
+        if let Some(left) = self.left(file) {
+            self.port.tap.say(|| format!("{LEFT}{left}"));
+        }
         self.qps.of(file).into_iter().for_each(|number| self.forget_qp(number));
         self.handles.forget(file);
         self.srqs.forget(file);
@@ -224,6 +233,21 @@ impl Nic {
         self.channels.forget(file);
         self.pds.forget(file);
         self.contexts.remove(&file);
+    }
+
+    /// What a program has made and not destroyed, in words. Channels are left out: closing their descriptor is their end.
+    fn left(&self, file: FileId) -> Option<String> {
+        let all = [
+            (self.qps.of(file).len(), "QP"),
+            (self.srqs.of(file).len(), "SRQ"),
+            (self.regions.of(file).len(), "MR"),
+            (self.windows.of(file).len(), "MW"),
+            (self.handles.of(file).len(), "AH"),
+            (self.cqs.of(file).len(), "CQ"),
+            (self.pds.of(file).len(), "PD"),
+        ];
+        let left = all.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}"));
+        Some(left.collect::<Vec<_>>().join(", ")).filter(|left| !left.is_empty())
     }
 
     fn forget_window(&mut self, handle: u32) {

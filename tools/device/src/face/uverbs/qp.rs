@@ -119,6 +119,13 @@ pub fn modify(nic: &mut Nic, command: &mut Command) -> Answer {
     Ok(if command.extended { Done::with(&Extended { comp_mask: 0, response_length: 8 }) } else { Done::default() })
 }
 
+/// What MODIFY_QP asks for.
+pub fn words(command: &Command) -> String {
+    let input: ModifyQp = command.input();
+    let state = State::from_number(input.state.qp_state.into()).filter(|_| input.attr_mask & mask::STATE != 0);
+    state.map_or(String::new(), |state| format!("to {state}"))
+}
+
 fn attributes(input: &ModifyQp) -> Attributes {
     Attributes {
         access: Access(input.state.qp_access_flags),
