@@ -1,9 +1,9 @@
 //! Exercises: what a reader mends in a lesson, or reads in a capture.
 
-use crate::change::{Change, Name, Options};
+use crate::change::{Again, Change, Name, Options};
 use crate::edit::Edit;
 use crate::expected::Told;
-use crate::page::{Page, Part};
+use crate::page::{Page, Part, AGAIN};
 use crate::proof::Proof;
 use crate::reading::Reading;
 use crate::run::Place;
@@ -46,15 +46,15 @@ pub struct Repair {
 /// judge takes it is what is proven, so that one that does not is noticed.
 const SOLUTIONS: [(&str, &str, bool, usize); 3] =
     [("Right", "right", true, 1), ("Wrong", "wrong", false, 2), ("Accepted today", "accepted", true, 0)];
-const HINTS: &str = "Hints";
+pub(crate) const HINTS: &str = "Hints";
 const SOLVED: &str = "Solved";
-const OUTCOME: &str = "What has to come of it";
+pub(crate) const OUTCOME: &str = "What has to come of it";
 const HOLE: &str = "The hole";
 const QUESTIONS: &str = "The questions";
 
 impl Exercise {
     pub fn of_page(name: Name, page: &Page) -> Result<Self> {
-        let known = ["", HINTS, SOLVED, OUTCOME, HOLE, QUESTIONS].into_iter().chain(SOLUTIONS.map(|(part, ..)| part));
+        let known = ["", HINTS, SOLVED, OUTCOME, AGAIN, HOLE, QUESTIONS].into_iter().chain(SOLUTIONS.map(|(part, ..)| part));
         let known: Vec<&str> = known.collect();
         let unknown = page.parts.iter().find(|part| !known.contains(&part.kind()));
         ensure!(unknown.is_none(), "an exercise has no part `{}`", unknown.map_or("", |part| &part.name));
@@ -86,7 +86,8 @@ impl Repair {
         let told = Told::parse(&page.part(OUTCOME)?.code("text"), options.sides())?;
         let hole = page.part(HOLE)?;
         let edits = Edit::of_diff(&hole.code("diff"))?;
-        let change = Change { name, edits, options, told, is_exercise: true };
+        let again = Again::of_page(page, &told)?;
+        let change = Change { name, edits, options, told, again, is_exercise: true };
         let first = if change.needs_kernel() { Place::Lab } else { Place::Device };
         let with = |kind: &str, edits: &[Edit], place, is_right, says: &str| {
             let name = Name { name: format!("{}-{kind}", change.name.name), ..change.name.clone() };
@@ -114,7 +115,7 @@ impl Repair {
 }
 
 /// The items of a numbered list.
-fn list(text: &str) -> Vec<String> {
+pub(crate) fn list(text: &str) -> Vec<String> {
     let mut items: Vec<String> = Vec::new();
     for line in text.lines() {
         let item = line.split_once(". ").filter(|(number, _)| number.parse::<u8>().is_ok());

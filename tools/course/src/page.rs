@@ -18,6 +18,7 @@
 //! | (no name) | what has to be mended, and where to look | `toml`: options |
 //! | Hints | a numbered list: one more after each failure | |
 //! | What has to come of it | | `text`: the outcome; a line that is indented is the hint to the one above |
+//! | Once more | why it is run a second time | `toml`: the options of that; `text`: its outcome, if that is another |
 //! | Solved | why | |
 //! | The hole, … | `The judge says: ` a part of what it says about the hole | `diff`: makes the hole |
 //! | Right 1, Right 2 … | | `diff`: made to the hole, another solution; the tests try it |
@@ -30,6 +31,8 @@ use anyhow::{ensure, Context, Result};
 
 /// What the folded part of a page is called that tells what comes of a change.
 pub const OUTCOME: &str = "What comes of it";
+/// The part that tells another run, which must show the same unless it says what.
+pub const AGAIN: &str = "Once more";
 /// How the link to the recorded run begins, which is no prose.
 const RUN: &str = "[What the run shows](";
 const FENCE: &str = "```";

@@ -1,8 +1,8 @@
 //! A run of a changed lesson: in the lab, on the kernel's own driver, or on the device in user space.
 
-use crate::change::Change;
+use crate::change::{Again, Change};
 use crate::copy::{cargo, Copy};
-use crate::expected::Told;
+use crate::expected::{Expected, Told, What};
 use crate::judge::{judge, Finding};
 use crate::port::Port;
 use crate::project::Project;
@@ -11,8 +11,10 @@ use anyhow::{ensure, Context, Result};
 use run::files::{bytes, read};
 use run::lanes::Style;
 use serde_json::Value;
+use std::collections::hash_map::RandomState;
 use std::collections::BTreeMap;
 use std::env;
+use std::hash::{BuildHasher, Hasher};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
@@ -25,7 +27,9 @@ const LESSON: &str = "lesson";
 const EXAMPLES: &str = "examples/";
 
 /// An exercise whose client is dead has failed: nobody waits until its server has noticed. Seconds.
-const GRACE: u32 = 2;
+const GRACE: &str = "2";
+/// Nor for one that waits for what nobody will do. (What is sent again comes after half a second, or less.)
+const IDLE: &str = "2";
 
 /// What is looked for in words has each of them in one line.
 const UNCUT: Style = Style { color: false, width: usize::MAX };
@@ -102,15 +106,66 @@ pub fn run(project: &Project, change: &Change, copy: &Copy, place: Place, color:
 
 /// Runs a program that has been built, and judges the run.
 pub fn run_built(project: &Project, change: &Change, copy: &Copy, place: Place) -> Result<Outcome> {
-    let file = execute(project, change, &copy.package, place)?;
+    run_program(project, change, &copy.package, place)
+}
+
+/// Runs a program, or a command that stands for it, as a change asks for it, and judges the run; then once more, if the change says
+/// so and all was as told.
+pub fn run_program(project: &Project, change: &Change, program: &str, place: Place) -> Result<Outcome> {
+    let outcome = run_once(project, change, program, place)?;
+    match &change.again {
+        Some(Again { options, told }) if outcome.is_as_told(change) => {
+            let again = Change { options: options.clone(), told: told.clone(), again: None, ..change.clone() };
+            run_once(project, &again, program, place)
+        }
+        _ => Ok(outcome),
+    }
+}
+
+fn run_once(project: &Project, change: &Change, program: &str, place: Place) -> Result<Outcome> {
+    let drawn = Drawn::new();
+    let file = execute(project, change, &drawn, program, place)?;
     let run = bytes(&file)?;
     let expected = if let Told::Runs(expected) = &change.told { expected.as_slice() } else { &[] };
-    let findings = judge(&run, expected)?;
-    Ok(Outcome::Ran { file, run, findings })
+    let is_told = |expected: &&Expected| place == Place::Device || !expected.what.is_of_device();
+    let expected: Vec<Expected> = expected.iter().filter(is_told).map(|expected| drawn.filled(expected)).collect();
+    Ok(Outcome::Ran { file, findings: judge(&run, &expected)?, run })
+}
+
+/// What is another in each run, so that nobody knows it beforehand: it stands for `{text}` and `{len}`.
+struct Drawn {
+    text: String,
+    len: String,
+}
+
+impl Drawn {
+    fn new() -> Self {
+        const WORDS: [&str; 8] = ["otter", "maple", "comet", "harbor", "violet", "copper", "meadow", "lantern"];
+        // The keys of Rust's hash tables are drawn by lot.
+        let lot = RandomState::new().build_hasher().finish();
+        let word = |at: u32| WORDS[(lot >> at) as usize % WORDS.len()];
+        Self { text: format!("{}-{}-{:05}", word(0), word(8), lot >> 48), len: (100 + (lot >> 20) % 400).to_string() }
+    }
+
+    fn fill(&self, text: &str) -> String {
+        text.replace("{text}", &self.text).replace("{len}", &self.len)
+    }
+
+    fn filled(&self, expected: &Expected) -> Expected {
+        let what = match &expected.what {
+            What::Packet(packet) => What::Packet(self.fill(packet)),
+            What::Line(line) => What::Line(self.fill(line)),
+            What::Printed(text) => What::Printed(self.fill(text)),
+            What::Call(call) => What::Call(self.fill(call)),
+            What::Note(note) => What::Note(self.fill(note)),
+            other => other.clone(),
+        };
+        Expected { what, ..expected.clone() }
+    }
 }
 
 /// Runs all programs, and gives the run file.
-fn execute(project: &Project, change: &Change, program: &str, place: Place) -> Result<PathBuf> {
+fn execute(project: &Project, change: &Change, drawn: &Drawn, program: &str, place: Place) -> Result<PathBuf> {
     let runner = project.target.join("debug").join(place.name());
     ensure!(runner.exists(), "{} does not exist; build it with `cargo build -p {}`", runner.display(), place.name());
     let (name, options) = (change.name.to_string(), &change.options);
@@ -122,7 +177,7 @@ fn execute(project: &Project, change: &Change, program: &str, place: Place) -> R
     for (node, line) in nodes(change, port.as_ref()) {
         let line = line.split(' ').map(|word| part(project, word, program)).collect::<Vec<_>>().join(" ");
         // The device finds an address for each program by itself.
-        let line = if place == Place::Lab { line.replace("$SERVER", SERVER) } else { line };
+        let line = drawn.fill(&if place == Place::Lab { line.replace("$SERVER", SERVER) } else { line });
         match node.as_str() {
             "server" | "client" => command.arg(format!("--{node}")).arg(line),
             _ => command.arg("--node").arg(format!("{node}={line}")),
@@ -130,7 +185,7 @@ fn execute(project: &Project, change: &Change, program: &str, place: Place) -> R
     }
     command.arg("--json").args(options.faults.iter().flat_map(|fault| ["--fault", fault]));
     if place == Place::Device && change.is_exercise {
-        command.arg("--grace").arg(GRACE.to_string());
+        command.args(["--log", "--grace", GRACE, "--idle", IDLE]);
     }
     // What is judged is in the log: a lesson that goes without one by itself has one here.
     if env::var_os("RUST_LOG").is_none() {

@@ -64,6 +64,9 @@ pub struct Options {
     /// How long the others may go on when a program has failed, in seconds; until the deadline unless this is said
     #[arg(long)]
     grace: Option<u64>,
+    /// End what runs when nothing has happened for so many seconds: no line, no packet, no system call
+    #[arg(long)]
+    idle: Option<u64>,
     /// The folder of the results, below target/device/runs
     #[arg(long)]
     name: Option<String>,
@@ -182,7 +185,7 @@ impl Session {
                 None if heard.elapsed() > SILENCE || self.processes.listens_on_tcp() => self.start_others()?,
                 None => {}
             }
-            self.end_late(begun)?;
+            self.end_late(begun, heard)?;
         }
         // What was said before the end is in the socket already.
         while let Some(message) = self.inbox.next(Duration::from_millis(1))? {
@@ -245,10 +248,10 @@ impl Session {
     }
 
     /// Ends what still runs when the time is over, or the shell was left, or what it waits for is dead.
-    fn end_late(&mut self, begun: Instant) -> Result<()> {
+    fn end_late(&mut self, begun: Instant, heard: Instant) -> Result<()> {
         let shell_left =
             self.run.guest == Guest::Shell && self.programs.get(1).is_some_and(|shell| shell.exit.is_some());
-        let Some(why) = self.why_late(begun).or(shell_left.then(String::new)) else { return Ok(()) };
+        let Some(why) = self.why_late(begun, heard).or(shell_left.then(String::new)) else { return Ok(()) };
         for (program, node) in
             self.programs.iter_mut().zip(&self.run.nodes).filter(|(program, _)| program.exit.is_none())
         {
@@ -260,9 +263,12 @@ impl Session {
     }
 
     /// Why the time is over, if it is.
-    fn why_late(&self, begun: Instant) -> Option<String> {
+    fn why_late(&self, begun: Instant, heard: Instant) -> Option<String> {
         let over = |begun: Instant, seconds: u64| begun.elapsed() >= Duration::from_secs(seconds);
-        let Options { deadline, grace, .. } = self.run.options;
+        let Options { deadline, grace, idle, .. } = self.run.options;
+        if let Some(idle) = idle.filter(|idle| self.all_started() && over(heard, *idle)) {
+            return Some(format!("when nothing had happened for {idle} s"));
+        }
         if let Some((node, when)) = self.failed {
             let name = &self.run.nodes[node].name;
             // It has sent nothing, so nobody will ever hear of it.
