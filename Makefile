@@ -8,7 +8,7 @@ export PATH := $(HOME)/.cargo/bin:$(PATH):$(lastword $(sort $(wildcard /usr/lib/
 
 # What a person gives arrives exactly as typed: `value` keeps make from expanding $ signs in it, and the shell gets it as a
 # variable. ARGS alone is a part of the shell's line, as it holds several words.
-given := client server wire workers log lesson CHANGE HOST NETDEV PCAP PORT REPOSITORY RUNS VARIANT
+given := client server wire workers log lesson language CHANGE HOST NETDEV PCAP PORT REPOSITORY RUNS VARIANT
 $(foreach name,$(given),$(if $(value $(name)),$(eval override export $(name) := $$(value $(name)))))
 override ARGS := $(value ARGS)
 # Where a lesson runs: in the lab, on the kernel's own driver; or on the device in user space, which needs nothing but a compiler.
@@ -79,6 +79,24 @@ $(lessons:%=break-%): break-%: ## break lesson NN on purpose, and see what comes
 	@$(call build,$(if $(CHANGE),$(on)) course)
 	@"$$bin"/course break $* $${CHANGE:+"$$CHANGE"} --on=$(on) $(ARGS)
 
+# The learner's own program, judged on the device, within a moment; with on=lab on the kernel's own driver.
+step: on = device
+.PHONY: begin step hint solution
+begin: ## begin a program of your own in mine/, written step by step [language=c|python]
+	@tools/lab/setup.sh build $(if $(filter python,$(language)),python)
+	@$(call build,course)
+	@"$$bin"/course begin $${language:+--language="$$language"}
+
+step: ## judge the next step of your own program, and show it [ARGS=--watch] [on=lab]
+	@tools/lab/setup.sh build $(on:device=)
+	@$(call build,$(on) course wire)
+	@"$$bin"/course step --on=$(on) $(ARGS) || [ $$? -eq 1 ]
+
+hint solution: ### one hint more to the step; or how the lesson does it [ARGS=--yes]
+	@tools/lab/setup.sh build
+	@$(call build,course)
+	@"$$bin"/course $@ $(ARGS)
+
 .PHONY: next
 next: ## where you are in the course, and what comes, with minutes
 	@tools/lab/setup.sh build
@@ -96,7 +114,7 @@ try-%: on = device
 try-%: ### list the exercises of lesson NN; NN-NAME: begin that one, or judge what you have made of it [ARGS=--watch] [on=lab]
 	@tools/lab/setup.sh build $(on:device=)
 	@$(call build,$(on) course wire)
-	@"$$bin"/course try $* --on=$(on) $(ARGS)
+	@"$$bin"/course try $* --on=$(on) $(ARGS) || [ $$? -eq 1 ]
 
 reset-%: ### throw away what you have made of the exercise NN-NAME
 	@tools/lab/setup.sh build

@@ -54,7 +54,8 @@ const QUESTIONS: &str = "The questions";
 
 impl Exercise {
     pub fn of_page(name: Name, page: &Page) -> Result<Self> {
-        let known = ["", HINTS, SOLVED, OUTCOME, AGAIN, HOLE, QUESTIONS].into_iter().chain(SOLUTIONS.map(|(part, ..)| part));
+        let known =
+            ["", HINTS, SOLVED, OUTCOME, AGAIN, HOLE, QUESTIONS].into_iter().chain(SOLUTIONS.map(|(part, ..)| part));
         let known: Vec<&str> = known.collect();
         let unknown = page.parts.iter().find(|part| !known.contains(&part.kind()));
         ensure!(unknown.is_none(), "an exercise has no part `{}`", unknown.map_or("", |part| &part.name));
@@ -92,7 +93,7 @@ impl Repair {
         let with = |kind: &str, edits: &[Edit], place, is_right, says: &str| {
             let name = Name { name: format!("{}-{kind}", change.name.name), ..change.name.clone() };
             let change = Change { name, edits: edits.to_vec(), ..change.clone() };
-            Proof { change, place, is_right, says: says.to_owned() }
+            Proof { change, program: None, place, is_right, says: says.to_owned() }
         };
         let mut proofs = Vec::new();
         for place in [first, Place::Lab].into_iter().take(if first == Place::Lab { 1 } else { 2 }) {
@@ -171,7 +172,7 @@ pub(crate) mod tests {
         let proofs = |text: &str| parse(text).unwrap().repair().unwrap().proofs.clone();
         let told = |proof: Proof| {
             let tries = proof.tries();
-            let Proof { change, place, is_right, says } = proof;
+            let Proof { change, place, is_right, says, .. } = proof;
             let source = change.apply("src/server.rs", "a\nb\nc\n").unwrap().replace('\n', "");
             format!("{source} {} {} {is_right} {tries} {says}", change.name.name, place.name())
         };

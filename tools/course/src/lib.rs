@@ -6,6 +6,8 @@
 //! space do so. [`judge`] looks in the run file for what must be there, [`trouble`] for what stands out, and [`show`] prints all
 //! that for a person. [`proof`] lists what has to be tried to prove a change, and [`differences`] what the device does otherwise.
 //!
+//! A [`step`] is what a learner adds to a program of her [own](mine), which is judged like a change.
+//!
 //! An [`exercise`] is a change that a person mends, or questions about a capture, for [`reading`]. [`attempt`] is what somebody
 //! has made of it, and [`verdict`] what the judge says of that.
 
@@ -20,6 +22,7 @@ pub mod edit;
 pub mod exercise;
 pub mod expected;
 pub mod judge;
+pub mod mine;
 pub mod page;
 mod port;
 pub mod project;
@@ -28,6 +31,7 @@ pub mod reading;
 pub mod run;
 mod seen;
 pub mod show;
+pub mod step;
 pub mod trouble;
 pub mod verdict;
 pub mod workspace;

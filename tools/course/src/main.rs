@@ -1,5 +1,5 @@
 //! `course break`: changes a lesson on purpose, and shows what comes of it. `course try`: judges how somebody mends one.
-//! `course next`: says where one is. `course prove`: says whether all that still holds.
+//! `course begin`, `step`, `hint`, `solution`: a program of one's own, step by step. `course next`: says where one is. `course prove`: says whether all that still holds.
 //!
 //! Exit status: 0 all came as told, or the exercise is solved, 1 something came otherwise, 2 wrong usage, 3 nothing could be
 //! tried.
@@ -7,6 +7,7 @@
 mod exercises;
 mod next;
 mod prove;
+mod steps;
 
 use anyhow::{bail, Context, Result};
 use clap::{Parser, Subcommand};
@@ -15,6 +16,7 @@ use course::change::Break;
 use course::changes::{self, Changes};
 use course::copy::Copy;
 use course::differences;
+use course::mine::Language;
 use course::project::Project;
 use course::run::{run, Outcome, Place};
 use course::show::{self, bold};
@@ -64,6 +66,28 @@ enum Command {
         #[arg(value_name = "NN-NAME")]
         exercise: String,
     },
+    /// Lay out a program of one's own: mine/.
+    Begin {
+        #[arg(long, value_name = "LANGUAGE", default_value = "rust")]
+        language: Language,
+    },
+    /// Judge the next step of one's own program.
+    Step {
+        /// Judge again whenever a file is saved, until Ctrl-C.
+        #[arg(long)]
+        watch: bool,
+        /// Where: in the lab, on the kernel's driver, or on the device in user space.
+        #[arg(long, value_name = "PLACE", default_value = "device")]
+        on: Place,
+    },
+    /// Tell one hint more.
+    Hint,
+    /// Show how the lesson does the step, or the reference in the language of one's own program.
+    Solution {
+        /// Do not ask.
+        #[arg(long)]
+        yes: bool,
+    },
     /// Say where one is in the course, and what comes.
     Next,
     /// Say of changes whether they still come out as told.
@@ -89,6 +113,10 @@ fn main() -> ExitCode {
         },
         Command::Try { exercise, watch, on } => exercises::next(&project, exercise.as_deref(), on, watch),
         Command::Reset { exercise } => exercises::reset(&project, &exercise),
+        Command::Begin { language } => steps::begin(&project, language),
+        Command::Step { watch, on } => steps::step(&project, on, watch),
+        Command::Hint => steps::hint(&project),
+        Command::Solution { yes } => steps::solution(&project, yes),
         Command::Next => next::next(&project),
         Command::Prove { names, keep, on } => prove::prove(&project, &names, on, keep),
     });

@@ -11,6 +11,8 @@ use std::iter;
 pub struct Proof {
     /// The lesson with these edits.
     pub change: Change,
+    /// The command that is run in place of it, if one is.
+    pub program: Option<String>,
     pub place: Place,
     /// Whether all must be as told.
     pub is_right: bool,
@@ -44,7 +46,13 @@ impl Break {
     /// All trials: the reference of what pages quote is the lab. On the device it comes as it is told of the lab, too, unless
     /// it is one of those `named` in the device's table of differences.
     pub fn proofs(&self, named: &[String]) -> Vec<Proof> {
-        let in_lab = Proof { change: self.change.clone(), place: Place::Lab, is_right: true, says: String::new() };
+        let in_lab = Proof {
+            change: self.change.clone(),
+            program: None,
+            place: Place::Lab,
+            is_right: true,
+            says: String::new(),
+        };
         let is_right = !named.contains(&self.change.name.to_string());
         let on_device = self.is_for_device().then(|| Proof { place: Place::Device, is_right, ..in_lab.clone() });
         iter::once(in_lab).chain(on_device).collect()

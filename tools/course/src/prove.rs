@@ -1,15 +1,16 @@
 //! Tries changes again, and says of each whether it came out as told.
 
 use anyhow::{anyhow, Context, Result};
-use course::change::{Change, Name};
+use course::change::Name;
 use course::changes::Changes;
 use course::copy::Copy;
 use course::differences;
 use course::exercise::{Exercise, Kind, Repair};
 use course::project::Project;
 use course::proof::Proof;
-use course::run::{build_lessons, run, run_built, Outcome, Place};
+use course::run::{build_lessons, run, run_built, run_program, Outcome, Place};
 use course::show;
+use course::step::Step;
 use run::files::write;
 use run::lanes::Style;
 use std::io::{stdout, Write};
@@ -33,9 +34,10 @@ struct Guide<'a> {
 }
 
 /// What is named: a lesson's number, or the whole name of a change; all, if nothing is.
-fn chosen(project: &Project, all: Changes, names: &[String]) -> Result<Changes> {
+fn chosen(project: &Project, all: Changes, steps: &mut Vec<Step>, names: &[String]) -> Result<Changes> {
     let full = |name: &Name| [name.number(), name.to_string()];
-    let of_all = all.breaks.iter().map(|it| &it.change.name).chain(all.exercises.iter().map(|it| &it.name));
+    let of_changes = all.breaks.iter().map(|it| &it.change.name).chain(all.exercises.iter().map(|it| &it.name));
+    let of_all = of_changes.chain(steps.iter().map(|step| &step.name));
     let known: Vec<String> = of_all.flat_map(full).collect();
     for name in names.iter().filter(|name| !known.contains(name)) {
         project.lesson(name).with_context(|| format!("there is no change {name}"))?;
@@ -45,6 +47,7 @@ fn chosen(project: &Project, all: Changes, names: &[String]) -> Result<Changes> 
     let Changes { mut breaks, mut exercises } = all;
     breaks.retain(|it| is_wanted(&it.change.name));
     exercises.retain(|exercise| is_wanted(&exercise.name));
+    steps.retain(|step| is_wanted(&step.name));
     Ok(Changes { breaks, exercises })
 }
 
@@ -53,16 +56,19 @@ fn chosen(project: &Project, all: Changes, names: &[String]) -> Result<Changes> 
 pub fn prove(project: &Project, names: &[String], only: Option<Place>, keep: bool) -> Result<bool> {
     let all = Changes::all(project)?;
     let named = differences::named(project, &all.breaks)?;
-    let Changes { breaks, exercises } = chosen(project, all, names)?;
-    if breaks.is_empty() && exercises.is_empty() {
+    let mut steps = Step::all(project)?;
+    let Changes { breaks, exercises } = chosen(project, all, &mut steps, names)?;
+    if breaks.is_empty() && exercises.is_empty() && steps.is_empty() {
         return Ok(true);
     }
     let begun = Instant::now();
     let repairs: Vec<&Repair> = exercises.iter().filter_map(Exercise::repair).collect();
     let changes = breaks.iter().map(|it| &it.change).chain(repairs.iter().map(|repair| &repair.change));
+    let changes = changes.chain(steps.iter().map(|step| &step.change));
     build_lessons(project, changes)?;
     let trials =
         breaks.iter().flat_map(|it| it.proofs(&named)).chain(repairs.iter().flat_map(|repair| repair.proofs.clone()));
+    let trials = trials.chain(steps.iter().flat_map(|step| step.proofs.clone()));
     let mut trials: Vec<Proof> = trials.filter(|proof| only.map_or(true, |only| proof.place == only)).collect();
     // Programs are built while others run, and short runs come at the end, so that all end together.
     trials.sort_by_key(|Proof { change, place, .. }| (*place == Place::Device, !change.edits.is_empty()));
@@ -122,11 +128,11 @@ impl Guide<'_> {
 
     /// Whether it came out as told, and what there is to say about that.
     fn of_proof(&self, proof: &Proof) -> Result<(bool, String)> {
-        let Proof { change, place, is_right, says } = proof;
-        let mut outcome = self.outcome(change, *place)?;
+        let Proof { change, place, is_right, says, .. } = proof;
+        let mut outcome = self.outcome(proof)?;
         for _ in 1..proof.tries() {
             if !proof.is_met_by(&outcome)? {
-                outcome = self.outcome(change, *place)?;
+                outcome = self.outcome(proof)?;
             }
         }
         let (is_as_told, complaint) = (proof.is_met_by(&outcome)?, outcome.complaint()?);
@@ -171,14 +177,17 @@ impl Guide<'_> {
         Ok(())
     }
 
-    fn outcome(&self, change: &Change, place: Place) -> Result<Outcome> {
+    fn outcome(&self, Proof { change, program, place, .. }: &Proof) -> Result<Outcome> {
+        if let Some(program) = program {
+            return run_program(self.project, change, program, *place);
+        }
         if !change.edits.is_empty() {
             self.build()?;
         }
         match Copy::built(self.project, change) {
-            Some(copy) => run_built(self.project, change, &copy, place),
+            Some(copy) => run_built(self.project, change, &copy, *place),
             // The compiler has something to say about it.
-            None => run(self.project, change, &Copy::lay_out(self.project, change)?, place, Style::of_output().color),
+            None => run(self.project, change, &Copy::lay_out(self.project, change)?, *place, Style::of_output().color),
         }
     }
 }

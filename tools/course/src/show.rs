@@ -160,6 +160,36 @@ pub fn plain(markdown: &str, width: usize) -> String {
     paragraphs.collect::<Vec<_>>().join("\n")
 }
 
+/// A whole page in Markdown for a terminal: besides, what stands in fences and tables keeps its lines.
+pub fn page(markdown: &str, width: usize) -> String {
+    let mut text = String::new();
+    for (at, piece) in markdown.split("```").enumerate() {
+        if at % 2 == 1 {
+            text.extend(piece.lines().skip(1).map(|line| format!("    {line}\n")).chain(["\n".to_owned()]));
+            continue;
+        }
+        for paragraph in piece.trim().split("\n\n").filter(|paragraph| !paragraph.is_empty()) {
+            text += &if paragraph.starts_with('|') { table(paragraph) } else { plain(paragraph, width) };
+            text.push('\n');
+        }
+    }
+    text
+}
+
+/// The rows of a table, with columns as wide as what stands in them.
+fn table(markdown: &str) -> String {
+    let is_row = |line: &&str| !line.starts_with("|---");
+    let cells = |line: &str| line.trim_matches('|').split('|').map(|cell| cell.trim().to_owned()).collect::<Vec<_>>();
+    let rows: Vec<Vec<String>> = markdown.lines().filter(is_row).map(cells).collect();
+    let width =
+        |at: usize| rows.iter().filter_map(|row| row.get(at)).map(|cell| cell.chars().count()).max().unwrap_or(0);
+    let row = |row: &Vec<String>| {
+        let cells: Vec<String> = row.iter().enumerate().map(|(at, cell)| format!("{cell:0$}", width(at))).collect();
+        format!("  {}\n", cells.join("  ").trim_end())
+    };
+    rows.iter().map(row).collect()
+}
+
 /// Asterisks that stand at a word, and not in code.
 fn unemphasized(markdown: &str) -> String {
     let bare = |word: &str| if word.trim() == "*" { word.to_owned() } else { word.replace('*', "") };

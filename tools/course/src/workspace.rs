@@ -82,6 +82,12 @@ pub fn furnish(project: &Project, workspace: &Path, members: &[String]) -> Resul
     Ok(Vec::new())
 }
 
+/// Writes what a learner's own program needs beside its manifest: the versions that the lessons are built with, and where that was.
+pub fn furnish_alone(project: &Project, package: &Path) -> Result<()> {
+    write(package.join("Cargo.lock"), read(project.root.join("Cargo.lock"))?)?;
+    write(package.join(".cargo/config.toml"), config(&project.target))
+}
+
 /// Below cargo's folder it is a link. Cargo remembers there which files it has read, and not those of the package: it would
 /// look at a copy, and not see that the library itself has changed.
 fn link(library: &Path, here: &Path) -> std::io::Result<()> {

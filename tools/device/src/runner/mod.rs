@@ -171,18 +171,21 @@ fn results() -> Result<PathBuf> {
 impl Session {
     /// All that is said and sent, until every program has ended.
     fn conversation(&mut self) -> Result<()> {
-        let (begun, mut heard) = (Instant::now(), Instant::now());
+        let (begun, mut heard, mut is_mute) = (Instant::now(), Instant::now(), true);
         while !self.all_started() || self.programs.iter().any(|program| program.exit.is_none()) {
             let patience = if self.all_started() { TURN } else { GLANCE };
             let message = self.inbox.next(self.wires.wait(patience))?;
             self.wires.let_go(&mut self.recorder)?;
             match message {
                 Some(message) => {
-                    heard = Instant::now();
+                    (heard, is_mute) = (Instant::now(), false);
                     self.take(message)?;
                 }
                 None if self.all_started() => {}
-                None if heard.elapsed() > SILENCE || self.processes.listens_on_tcp() => self.start_others()?,
+                None if heard.elapsed() > self.silence(is_mute) || self.processes.listens_on_tcp() => {
+                    self.start_others()?;
+                    heard = Instant::now();
+                }
                 None => {}
             }
             self.end_late(begun, heard)?;
@@ -212,6 +215,11 @@ impl Session {
             }
             _ => Ok(()),
         }
+    }
+
+    /// How long a server may be silent before the others start. Who has said something has begun.
+    fn silence(&self, is_mute: bool) -> Duration {
+        self.run.options.idle.filter(|_| !is_mute).map_or(SILENCE, Duration::from_secs)
     }
 
     fn all_started(&self) -> bool {

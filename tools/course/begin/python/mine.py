@@ -1,0 +1,32 @@
+"""Your own RDMA program. `make step` says what comes next, and judges what you have written.
+
+It calls pyverbs, which has an object for each of C's: help(pyverbs.cmid), help(pyverbs.mr).
+"""
+
+import argparse
+import sys
+
+
+def server(args):
+    """Runs when the program is called as `mine.py server`. It listens on the port args.port."""
+
+
+def client(args):
+    """Runs when it is called as `mine.py client -a ADDRESS`: args.address is the server's."""
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("side", choices=["server", "client"])
+    parser.add_argument("-a", "--address", default="0.0.0.0", help="the server's own, or the server to connect to")
+    parser.add_argument("-p", "--port", default="7471")
+    # What the client will write into the server's memory, from lesson 04 on: a text, or so many bytes.
+    parser.add_argument("-s", "--text", default="my first RDMA WRITE")
+    parser.add_argument("--len", type=int)
+    args = parser.parse_args()
+    # What they give is the exit status: None and 0 are good.
+    sys.exit(server(args) if args.side == "server" else client(args))
+
+
+if __name__ == "__main__":
+    main()

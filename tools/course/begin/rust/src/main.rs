@@ -1,0 +1,25 @@
+//! Your own RDMA program. `make step` says what comes next, and judges what you have written.
+//!
+//! `common` has a function for each call of C, and prints a line for it: `cargo doc -p common --open`.
+
+use common::args::{Args, Opt, Side};
+use common::Result;
+use std::process::ExitCode;
+
+/// What the client will write into the server's memory, from lesson 04 on: a text, or so many bytes.
+const TEXT: Opt = Opt::text(Side::Client, "text", "my first RDMA WRITE", "Text to write").short('s');
+const LEN: Opt = Opt::number(Side::Client, "len", "text", "Write so many bytes instead");
+
+/// Runs when the program is called as `mine server`. It listens on the port `args.port`, at `args.address`.
+fn server(_args: &Args) -> Result<()> {
+    Ok(())
+}
+
+/// Runs when it is called as `mine client -a ADDRESS`: `args.address` is the server's.
+fn client(_args: &Args) -> Result<()> {
+    Ok(())
+}
+
+fn main() -> ExitCode {
+    common::args::run("mine", "My own RDMA program", &[TEXT, LEN], server, client)
+}

@@ -1,0 +1,157 @@
+//! A step of "Write it yourself": what a learner adds to a program of her own, and what the judge has to see then.
+//!
+//! It is a page in Markdown, `lessons/NN_topic/steps/N-name.md`, with the command `make step`; its parts are those of an
+//! [exercise](crate::page), and these:
+//!
+//! | part | prose | fences |
+//! |---|---|---|
+//! | (no name) | a question to predict, the calls, what to write | without a word: a picture; `toml`: options |
+//! | Reference | | `toml`: where it stands in the lesson's source, in C and in Python: [`Reference`] |
+//! | The judge | | |
+//! | Right 1, Wrong 1 … | `The judge says: ` of a wrong one | `diff`: made to the lesson's own source |
+//!
+//! The lesson's own source passes all its steps. The program of the lesson before fails each.
+
+use crate::change::{Again, Change, Name, Options};
+use crate::edit::Edit;
+use crate::exercise::{list, HINTS, OUTCOME};
+use crate::expected::Told;
+use crate::page::{Page, Part, AGAIN};
+use crate::project::Project;
+use crate::proof::Proof;
+use crate::run::Place;
+use anyhow::{ensure, Context, Result};
+use run::files::{files, name, read};
+use serde::Deserialize;
+use std::path::Path;
+
+/// The folder in a lesson's own.
+const FOLDER: &str = "steps";
+const COMMAND: &str = "make step";
+const REFERENCE: &str = "Reference";
+const JUDGE: &str = "The judge";
+/// How far a hint is indented: one is told.
+const HINTED: &str = "      ";
+
+#[derive(Debug, Clone)]
+pub struct Step {
+    /// As `01-1-listen`.
+    pub name: Name,
+    pub title: String,
+    /// What is asked, in Markdown.
+    pub task: String,
+    /// What helps, one more each time.
+    pub hints: Vec<String>,
+    pub reference: Reference,
+    /// How it is run, and what must be seen.
+    pub change: Change,
+    pub proofs: Vec<Proof>,
+}
+
+/// Functions that do what a step asks for.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Reference {
+    /// A file of the lesson, and a function of it: `src/server.rs: listen`.
+    pub rust: Vec<String>,
+    /// Functions of lessons/in_c/rdma.c and of lessons/in_python/rdma.py.
+    pub c: Vec<String>,
+    pub python: Vec<String>,
+}
+
+impl Step {
+    /// The steps of a lesson, in order; none if it has no folder for them.
+    pub fn of(lesson: &Path) -> Result<Vec<Self>> {
+        let folder = lesson.join(FOLDER);
+        if !folder.exists() {
+            return Ok(Vec::new());
+        }
+        let pages = files(&folder, |path| path.extension().is_some_and(|ending| ending == "md"))?;
+        let step = |file: &std::path::PathBuf| {
+            let name = Name { lesson: lesson.to_owned(), name: name(&file.with_extension("")) };
+            Self::of_page(name, &Page::parse(&read(file)?)?).with_context(|| file.display().to_string())
+        };
+        pages.iter().map(step).collect()
+    }
+
+    /// The steps of all lessons.
+    pub fn all(project: &Project) -> Result<Vec<Self>> {
+        let steps = project.lessons()?.iter().map(|lesson| Self::of(lesson)).collect::<Result<Vec<_>>>()?;
+        Ok(steps.into_iter().flatten().collect())
+    }
+
+    pub fn of_page(name: Name, page: &Page) -> Result<Self> {
+        ensure!(page.command == COMMAND, "its command is `{}`, and has to be `{COMMAND}`", page.command);
+        let known = ["", HINTS, OUTCOME, AGAIN, REFERENCE, JUDGE, "Right", "Wrong"];
+        let unknown = page.parts.iter().find(|part| !known.contains(&part.kind()));
+        ensure!(unknown.is_none(), "a step has no part `{}`", unknown.map_or("", |part| &part.name));
+        let first = &page.parts[0];
+        let options: Options = basic_toml::from_str(&first.code("toml"))?;
+        let told = Told::parse(&page.part(OUTCOME)?.code("text"), options.sides())?;
+        let again = Again::of_page(page, &told)?;
+        let change = Change { name, edits: Vec::new(), options, told, again, is_exercise: true };
+        let hints = list(&page.part(HINTS)?.prose());
+        ensure!(!hints.is_empty(), "a step has hints");
+        Ok(Self {
+            title: page.title.clone(),
+            task: task(first),
+            hints,
+            reference: basic_toml::from_str(&page.part(REFERENCE)?.code("toml"))?,
+            proofs: proofs(&change, page)?,
+            name: change.name.clone(),
+            change,
+        })
+    }
+
+    /// Its number in its lesson.
+    pub fn number(&self) -> &str {
+        self.name.name.split('-').next().unwrap_or_default()
+    }
+}
+
+/// What stands before all that is folded, without the options.
+fn task(part: &Part) -> String {
+    let mut is_options = false;
+    let mut is_task = |line: &&String| {
+        let was = is_options;
+        is_options = if is_options { *line != "```" } else { *line == "```toml" };
+        !was && !is_options
+    };
+    part.lines.iter().filter(|line| is_task(line)).map(|line| format!("{line}\n")).collect()
+}
+
+/// The program of the lesson before; before the first, one that does nothing.
+fn before(change: &Change) -> String {
+    match change.name.number().parse::<u32>() {
+        Ok(number) if number > 1 => format!("lesson-{:02}", number - 1),
+        _ => "true".to_owned(),
+    }
+}
+
+/// What proves the judge of a step: the lesson's own source passes, other right ones do, and wrong ones do not.
+fn proofs(change: &Change, page: &Page) -> Result<Vec<Proof>> {
+    let proof = |kind: &str, edits: Vec<Edit>, place, is_right, says: &str| {
+        let name = Name { name: format!("{}-{kind}", change.name.name), ..change.name.clone() };
+        let change = Change { name, edits, ..change.clone() };
+        Proof { change, program: None, place, is_right, says: says.to_owned() }
+    };
+    let mut proofs = vec![
+        proof("lesson", Vec::new(), Place::Device, true, ""),
+        proof("lesson", Vec::new(), Place::Lab, true, ""),
+        Proof { program: Some(before(change)), ..proof("before", Vec::new(), Place::Device, false, HINTED) },
+    ];
+    let (mut right, mut wrong) = (0, 0);
+    for part in &page.parts {
+        let (is_right, count) = match part.kind() {
+            "Right" => (true, &mut right),
+            "Wrong" => (false, &mut wrong),
+            _ => continue,
+        };
+        *count += 1;
+        let (kind, says) = (format!("{}-{count}", part.kind().to_lowercase()), part.said());
+        ensure!(is_right == says.is_empty(), "what the judge says stands below each wrong one");
+        proofs.push(proof(&kind, Edit::of_diff(&part.code("diff"))?, Place::Device, is_right, &says));
+    }
+    ensure!(right >= 1 && wrong >= 2, "a step has another right program, and two wrong ones");
+    Ok(proofs)
+}

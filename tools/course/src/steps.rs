@@ -1,0 +1,228 @@
+//! What a person sees of "Write it yourself": `make begin`, `make step`, `make hint`, `make solution`.
+
+use anyhow::{bail, ensure, Context, Result};
+use course::judge::Finding;
+use course::mine::{Language, Mine, FOLDER};
+use course::project::Project;
+use course::run::{run_program, Outcome, Place};
+use course::show::{self, bold};
+use course::step::Step;
+use run::files::read;
+use run::lanes::Style;
+use std::io::{self, stdout, IsTerminal, Write};
+use std::path::PathBuf;
+use std::thread::sleep;
+use std::time::{Duration, SystemTime};
+
+/// How often the files are looked at.
+const LOOK: Duration = Duration::from_millis(100);
+/// What is noted of a step.
+const DONE: &str = "done";
+const TOLD: &str = "told";
+const HINT: &str = "hint";
+
+/// Lays the program out, and tells the first step.
+pub fn begin(project: &Project, language: Language) -> Result<bool> {
+    let mine = Mine::begin(project, language)?;
+    let file = project.shown(&mine.folder.join(language.source()));
+    writeln!(stdout(), "Your program is {file}: its arguments are parsed, server and client are empty.\n")?;
+    match current(project, &mine)? {
+        Some(step) => tell(&mine, &step)?,
+        None => bail!("there are no steps"),
+    }
+    Ok(true)
+}
+
+/// Judges the step that comes next; tells it, if that was not done yet.
+pub fn step(project: &Project, place: Place, watch: bool) -> Result<bool> {
+    let mine = find(project)?;
+    let Some(step) = current(project, &mine)? else { return finished(project) };
+    if !mine.has(TOLD, &step.name) {
+        tell(&mine, &step)?;
+        return Ok(true);
+    }
+    let mut is_done = judge(project, &mine, &step, place)?;
+    if watch && !is_done {
+        writeln!(stdout(), "Waiting until you save a file; Ctrl-C ends that.")?;
+    }
+    let mut seen = newest(&mine);
+    while watch && !is_done {
+        sleep(LOOK);
+        let now = newest(&mine);
+        if std::mem::replace(&mut seen, now) != now {
+            is_done = judge(project, &mine, &step, place)?;
+        }
+    }
+    Ok(is_done)
+}
+
+/// Tells one hint more.
+pub fn hint(project: &Project) -> Result<bool> {
+    let mine = find(project)?;
+    let Some(step) = current(project, &mine)? else { return finished(project) };
+    let width = Style::of_output().width;
+    let (told, all) = (mine.times(HINT, &step.name), step.hints.len());
+    for (at, hint) in step.hints.iter().enumerate().take(told + 1) {
+        write!(stdout(), "{}", show::plain(&format!("{} of {all}: {hint}", at + 1), width))?;
+    }
+    if told < all {
+        mine.note(HINT, &step.name)?;
+    } else {
+        writeln!(stdout(), "\nThese are all. `make solution` shows how the lesson does it.")?;
+    }
+    Ok(true)
+}
+
+/// Shows how the lesson, or the reference in the learner's language, does it; after asking.
+pub fn solution(project: &Project, yes: bool) -> Result<bool> {
+    let mine = find(project)?;
+    let Some(step) = current(project, &mine)? else { return finished(project) };
+    if !yes {
+        ensure!(io::stdin().is_terminal(), "a solution has to be asked for at a terminal, or with ARGS=--yes");
+        if !crate::typed("Show how it is done? What you find yourself stays with you. [y/N] ")?
+            .eq_ignore_ascii_case("y")
+        {
+            return Ok(true);
+        }
+    }
+    for text in solutions(project, &step, mine.language)? {
+        writeln!(stdout(), "{text}")?;
+    }
+    Ok(true)
+}
+
+/// The functions that a step's page names, from their files.
+fn solutions(project: &Project, step: &Step, language: Language) -> Result<Vec<String>> {
+    let lesson = &step.name.lesson;
+    let of_lessons = |file: &str| project.root.join("lessons").join(file);
+    let named: Vec<(PathBuf, &str, &str)> = match language {
+        Language::Rust => {
+            let split =
+                |named: &'_ String| named.split_once(": ").map(|(file, name)| (file.to_owned(), name.to_owned()));
+            let all: Option<Vec<(String, String)>> = step.reference.rust.iter().map(split).collect();
+            let all = all.context("a reference in Rust is written as `src/server.rs: listen`")?;
+            return all.iter().map(|(file, name)| function(&lesson.join(file), &["fn ", "struct "], name)).collect();
+        }
+        Language::C => step.reference.c.iter().map(|name| (of_lessons("in_c/rdma.c"), "", name.as_str())).collect(),
+        Language::Python => {
+            let file = of_lessons("in_python/rdma.py");
+            step.reference.python.iter().map(|name| (file.clone(), "def ", name.as_str())).collect()
+        }
+    };
+    named.iter().map(|(file, begin, name)| function(file, &[begin], name)).collect()
+}
+
+/// A function in a source, with the comment above it: up to the next line that is not empty and begins at the margin, with its
+/// closing brace.
+fn function(file: &PathBuf, begins: &[&str], name: &str) -> Result<String> {
+    let text = read(file)?;
+    let lines: Vec<&str> = text.lines().collect();
+    let is_begin = |line: &&str| {
+        let is_named =
+            |begin: &&str| line.split(['(', '<', ' ', '{']).any(|word| word == name) && line.contains(*begin);
+        !line.starts_with([' ', '\t', '/', '*', '#'])
+            && line.contains('(')
+            && !line.ends_with(';')
+            && begins.iter().any(is_named)
+    };
+    let at = lines.iter().position(is_begin).with_context(|| format!("there is no {name} in {}", file.display()))?;
+    let is_comment = |line: &&&str| line.starts_with(['/', '*', '#', '@']) || line.starts_with(" *");
+    let above = lines[..at].iter().rev().take_while(is_comment).count();
+    let is_inside = |line: &&&str| line.is_empty() || line.starts_with([' ', '\t', ')']);
+    let length = 1 + lines[at + 1..].iter().take_while(is_inside).count();
+    let end =
+        (at + length + usize::from(lines.get(at + length).is_some_and(|line| line.starts_with('}')))).min(lines.len());
+    let shown: Vec<&str> = lines[at - above..end].to_vec();
+    Ok(format!("{}\n", shown.join("\n").trim_end()))
+}
+
+fn find(project: &Project) -> Result<Mine> {
+    let mine = Mine::find(&project.root.join(FOLDER));
+    mine.context(
+        "you have no program yet: `make begin` lays one out, in Rust; or `make begin language=c`, `language=python`",
+    )
+}
+
+/// The first step that is not done.
+fn current(project: &Project, mine: &Mine) -> Result<Option<Step>> {
+    Ok(Step::all(project)?.into_iter().find(|step| !mine.has(DONE, &step.name)))
+}
+
+fn finished(project: &Project) -> Result<bool> {
+    writeln!(stdout(), "All steps are done: your program does what lesson 07 does.")?;
+    crate::next::next(project)
+}
+
+/// What stands above a step: `Lesson 01, step 2: Knock`.
+fn heading(step: &Step, style: Style) -> String {
+    bold(&format!("Lesson {}, step {}: {}", step.name.number(), step.number(), step.title), style.color)
+}
+
+fn tell(mine: &Mine, step: &Step) -> Result<()> {
+    let style = Style::of_output();
+    writeln!(stdout(), "{}\n\n{}", heading(step, style), show::page(&step.task, style.width))?;
+    writeln!(stdout(), "Write it, then: make step (or make step ARGS=--watch). If you are stuck: make hint")?;
+    if !mine.has(TOLD, &step.name) {
+        mine.note(TOLD, &step.name)?;
+    }
+    Ok(())
+}
+
+/// Builds it, runs it, and says how far it is.
+fn judge(project: &Project, mine: &Mine, step: &Step, place: Place) -> Result<bool> {
+    mine.runs_in(place)?;
+    let style = Style::of_output();
+    writeln!(stdout(), "{}\n", heading(step, style))?;
+    let command = match mine.build(project, style.color)? {
+        Ok(command) => command,
+        Err(said) => {
+            writeln!(stdout(), "{said}\nIt does not build yet: the compiler says where.")?;
+            return Ok(false);
+        }
+    };
+    let outcome = run_program(project, &step.change, &command, place)?;
+    let Outcome::Ran { file, run, findings } = &outcome else { bail!("a step has no outcome for a compiler") };
+    if outcome.is_as_told(&step.change) {
+        writeln!(stdout(), "{}", show::part(run, findings, style)?)?;
+        write!(stdout(), "{}", show::findings(findings, style))?;
+        return done(project, mine, step);
+    }
+    write!(stdout(), "{}", missing(findings, style))?;
+    writeln!(stdout(), "\n{}\n{}", show::trouble(run, style)?, show::packets(run, style.color)?)?;
+    writeln!(stdout(), "The whole run:\n  {}\nthen: make step; make hint", project.to_look_at(file))?;
+    Ok(false)
+}
+
+/// What is there, and the first thing that is not: what follows it may be no fault of its own.
+fn missing(findings: &[Finding], style: Style) -> String {
+    let first = findings.iter().position(|finding| !finding.is_met()).unwrap_or(findings.len());
+    let more = findings.iter().skip(first + 1).filter(|finding| !finding.is_met()).count();
+    let text = show::findings(&findings[..findings.len().min(first + 1)], style);
+    match more {
+        0 => text,
+        _ => format!("{text}    (what has to come behind it is missing, too: {more})\n"),
+    }
+}
+
+/// Notes that a step is done, and tells the next.
+fn done(project: &Project, mine: &Mine, step: &Step) -> Result<bool> {
+    mine.note(DONE, &step.name)?;
+    let next = current(project, mine)?;
+    let lesson = &step.name.lesson;
+    if next.as_ref().map(|next| &next.name.lesson) != Some(lesson) {
+        mine.keep(lesson)?;
+        writeln!(stdout(), "\nLesson {} is done: your program does what its own does.", step.name.number())?;
+    }
+    writeln!(stdout())?;
+    match next {
+        Some(next) => tell(mine, &next)?,
+        None => drop(finished(project)?),
+    }
+    Ok(true)
+}
+
+/// When a source was saved last.
+fn newest(mine: &Mine) -> Option<SystemTime> {
+    let sources = mine.sources().unwrap_or_default();
+    sources.iter().filter_map(|path| path.metadata().ok()?.modified().ok()).max()
+}
