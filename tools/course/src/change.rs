@@ -70,7 +70,7 @@ pub struct Change {
     pub options: Options,
     pub told: Told,
     /// How it is run once more when it has come as told: what works by chance, or knows the answer, fails then.
-    pub again: Option<Again>,
+    pub again: Option<Box<Again>>,
     /// Whether somebody is to mend it: whose client is dead has failed, and nobody waits until its server has noticed.
     pub is_exercise: bool,
 }
@@ -84,12 +84,12 @@ pub struct Again {
 
 impl Again {
     /// The part of a page that tells it, if it has one. What must come of it is the same, unless it says what.
-    pub(crate) fn of_page(page: &Page, told: &Told) -> Result<Option<Self>> {
+    pub(crate) fn of_page(page: &Page, told: &Told) -> Result<Option<Box<Self>>> {
         let Some(part) = page.parts(AGAIN).next() else { return Ok(None) };
         let options: Options = basic_toml::from_str(&part.code("toml"))?;
         let text = part.code("text");
         let told = if text.is_empty() { told.clone() } else { Told::parse(&text, options.sides())? };
-        Ok(Some(Self { options, told }))
+        Ok(Some(Box::new(Self { options, told })))
     }
 }
 

@@ -114,8 +114,9 @@ pub fn run_built(project: &Project, change: &Change, copy: &Copy, place: Place) 
 pub fn run_program(project: &Project, change: &Change, program: &str, place: Place) -> Result<Outcome> {
     let outcome = run_once(project, change, program, place)?;
     match &change.again {
-        Some(Again { options, told }) if outcome.is_as_told(change) => {
-            let again = Change { options: options.clone(), told: told.clone(), again: None, ..change.clone() };
+        Some(again) if outcome.is_as_told(change) => {
+            let Again { options, told } = (**again).clone();
+            let again = Change { options, told, again: None, ..change.clone() };
             run_once(project, &again, program, place)
         }
         _ => Ok(outcome),

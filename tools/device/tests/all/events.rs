@@ -67,7 +67,8 @@ fn is_readable(file: &File) -> bool {
 fn serve(test: &str, mut is_time: impl FnMut(&Ids, usize) -> bool) {
     let mut node = Node::start(again_as(&format!("events::{test}")), ADDRESS);
     let address = ADDRESS.parse().unwrap();
-    let (mut ids, mut cm, mut peer) = (Ids::new(address), Cm::new(address), Cm::new(PEER.parse().unwrap()));
+    let (mut ids, mut cm, mut peer) =
+        (Ids::new(address, Default::default()), Cm::new(address), Cm::new(PEER.parse().unwrap()));
     let (mut lots, mut listens, mut written) = (1_u64, false, 0);
     let begun = Instant::now();
     loop {
