@@ -8,7 +8,7 @@ export PATH := $(HOME)/.cargo/bin:$(PATH):$(lastword $(sort $(wildcard /usr/lib/
 
 # What a person gives arrives exactly as typed: `value` keeps make from expanding $ signs in it, and the shell gets it as a
 # variable. ARGS alone is a part of the shell's line, as it holds several words.
-given := client server wire workers log lesson language CHANGE HOST NETDEV PCAP PORT REPOSITORY RUNS VARIANT
+given := client server wire workers log lesson language students CHANGE HOST NETDEV PCAP PORT REPOSITORY RUNS VARIANT
 $(foreach name,$(given),$(if $(value $(name)),$(eval override export $(name) := $$(value $(name)))))
 override ARGS := $(value ARGS)
 # Where a lesson runs: in the lab, on the kernel's own driver; or on the device in user space, which needs nothing but a compiler.
@@ -96,6 +96,13 @@ hint solution: ### one hint more to the step; or how the lesson does it [ARGS=--
 	@tools/lab/setup.sh build
 	@$(call build,course)
 	@"$$bin"/course $@ $(ARGS)
+
+.PHONY: grade
+grade: ### judge programs that were handed in, each shut in: students="FOLDER ...", like mine/ or repositories with one
+	@$(if $(value students),,$(error usage: make grade students="FOLDER ..."))
+	@tools/lab/setup.sh build grade
+	@$(call build,device course common $(lessons:%=lesson-%))
+	@"$$bin"/course grade $$students
 
 .PHONY: next
 next: ## where you are in the course, and what comes, with minutes

@@ -2,7 +2,7 @@
 # Finds what this machine lacks for a stage of the work (tools/lab/needs.txt), and unpacks exactly that below target/tools. Nothing
 # is installed, and it needs no root: apt downloads into a folder of ours and checks the signatures, as for any installation.
 #
-#   tools/lab/setup.sh STAGE...   cargo, build, lab, shell, test, check; device, site, browser: what the machine itself has to have, only looked for
+#   tools/lab/setup.sh STAGE...   cargo, build, lab, shell, test, check, grade; device, site, browser: what the machine itself has to have, only looked for
 #   tools/lab/setup.sh bundle     what build, lab, shell and test need, and the crates, in one file for machines of this release that have no network
 #
 # The Makefile calls it before everything else, so it prints nothing and costs next to nothing when all is there. What it wrote

@@ -29,6 +29,7 @@ pub mod project;
 pub mod proof;
 pub mod reading;
 pub mod run;
+pub mod sandbox;
 mod seen;
 pub mod show;
 pub mod step;

@@ -5,6 +5,7 @@
 //! tried.
 
 mod exercises;
+mod grade;
 mod next;
 mod prove;
 mod steps;
@@ -22,6 +23,7 @@ use course::run::{run, Outcome, Place};
 use course::show::{self, bold};
 use run::lanes::Style;
 use std::io::{self, stdout, BufRead, IsTerminal, Write};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Change the lessons on purpose, and see what comes of it.
@@ -88,6 +90,12 @@ enum Command {
         #[arg(long)]
         yes: bool,
     },
+    /// Judge all steps of programs that were handed in.
+    Grade {
+        /// Folders like mine/, or repositories with one.
+        #[arg(value_name = "FOLDER", required = true)]
+        students: Vec<PathBuf>,
+    },
     /// Say where one is in the course, and what comes.
     Next,
     /// Say of changes whether they still come out as told.
@@ -117,6 +125,7 @@ fn main() -> ExitCode {
         Command::Step { watch, on } => steps::step(&project, on, watch),
         Command::Hint => steps::hint(&project),
         Command::Solution { yes } => steps::solution(&project, yes),
+        Command::Grade { students } => grade::grade(&project, &students),
         Command::Next => next::next(&project),
         Command::Prove { names, keep, on } => prove::prove(&project, &names, on, keep),
     });

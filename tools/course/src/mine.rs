@@ -3,7 +3,7 @@
 use crate::change::Name;
 use crate::project::Project;
 use crate::run::Place;
-use crate::workspace;
+use crate::{sandbox, workspace};
 use anyhow::{bail, ensure, Context, Result};
 use run::files::{name, read, tree, write};
 use std::fs;
@@ -16,6 +16,9 @@ pub const FOLDER: &str = "mine";
 const NOTE: &str = ".steps";
 /// What the program was at the end of each lesson.
 const DONE: &str = "done";
+
+/// How sources end.
+const SOURCES: [&str; 4] = [".rs", ".c", ".h", ".py"];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Language {
@@ -83,6 +86,60 @@ impl Mine {
         Ok(mine)
     }
 
+    /// The program as it was at the end of a lesson; as it is now, if it has not come so far.
+    pub fn at(&self, lesson: &Path) -> Option<Self> {
+        Self::find(&self.folder.join(DONE).join(name(lesson))).or_else(|| Some(self.clone()))
+    }
+
+    /// A copy of its sources, with those that it kept.
+    pub fn copy_to(&self, folder: &Path) -> Result<Self> {
+        const MOST: u64 = 1 << 20;
+        let is_source = |file: &String| SOURCES.iter().any(|end| file.ends_with(end)) && !file.starts_with("target/");
+        for file in tree(&self.folder)?.into_iter().filter(is_source) {
+            let from = self.folder.join(&file);
+            // What a link leads to may be anything.
+            let (about, named) = (from.symlink_metadata()?, from.display());
+            ensure!(about.is_file() && about.len() < MOST, "{named} is no source: a file of less than a MiB");
+            write(folder.join(&file), fs::read(&from)?)?;
+        }
+        Self::find(folder).context("its source is gone")
+    }
+
+    /// Builds it in the sandbox, with a manifest of ours.
+    pub fn build_shut_in(&self, project: &Project) -> Result<Result<String, String>> {
+        let (common, target) = (project.root.join("common"), project.target.join("grade/target"));
+        fs::create_dir_all(&target)?;
+        for (file, text) in &self.language.files()[..self.language.files().len() - 1] {
+            // A build script would run outside of the rules.
+            let text = text.replace("../common", &common.display().to_string());
+            write(self.folder.join(file), text.replace("publish = false", "publish = false\nbuild = false"))?;
+        }
+        let mut build = match self.language {
+            Language::Rust => {
+                write(self.folder.join("Cargo.lock"), read(project.root.join("Cargo.lock"))?)?;
+                let mut cargo = sandbox::compiler(project, "cargo", &[&self.folder, &target]);
+                cargo.args(["build", "-q", "--offline"]).env("CARGO_TARGET_DIR", &target);
+                cargo
+            }
+            Language::C => {
+                let mut make = sandbox::compiler(project, "make", &[&self.folder]);
+                make.args(["-s", "-B"]);
+                make
+            }
+            Language::Python => return Ok(Ok(self.command(project))),
+        };
+        build.env_remove("MAKEFLAGS").env_remove("MAKELEVEL").current_dir(&self.folder).stdin(Stdio::null());
+        let output = build.output().context("cannot start timeout, of coreutils")?;
+        if !output.status.success() {
+            return Ok(Err(String::from_utf8_lossy(&output.stderr).into_owned()));
+        }
+        if self.language == Language::Rust {
+            // The next one is built in the same place.
+            fs::copy(target.join("debug/mine"), self.folder.join("mine"))?;
+        }
+        Ok(Ok(self.command_of(self.folder.join("mine"))))
+    }
+
     /// Builds it. Gives the command that runs it, or what the compiler complains about.
     pub fn build(&self, project: &Project, color: bool) -> Result<Result<String, String>> {
         let mut build = match self.language {
@@ -114,12 +171,18 @@ impl Mine {
 
     /// How it is run, without its arguments.
     fn command(&self, project: &Project) -> String {
-        let own = |path: PathBuf| format!("'{}'", path.display());
         match self.language {
-            Language::Rust => own(project.target.join("debug/mine")),
-            Language::C => own(self.folder.join("mine")),
+            Language::Rust => self.command_of(project.target.join("debug/mine")),
+            Language::C => self.command_of(self.folder.join("mine")),
+            Language::Python => self.command_of(self.folder.join(self.language.source())),
+        }
+    }
+
+    fn command_of(&self, program: PathBuf) -> String {
+        match self.language {
             // What it prints is seen when it prints it.
-            Language::Python => format!("python3 -u {}", own(self.folder.join(self.language.source()))),
+            Language::Python => format!("python3 -u '{}'", program.display()),
+            _ => format!("'{}'", program.display()),
         }
     }
 

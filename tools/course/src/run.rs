@@ -30,6 +30,8 @@ const EXAMPLES: &str = "examples/";
 const GRACE: &str = "2";
 /// Nor for one that waits for what nobody will do. (What is sent again comes after half a second, or less.)
 const IDLE: &str = "2";
+/// MiB that a learner's program may say and send: it may do so in circles.
+const MOST: &str = "64";
 
 /// What is looked for in words has each of them in one line.
 const UNCUT: Style = Style { color: false, width: usize::MAX };
@@ -186,7 +188,7 @@ fn execute(project: &Project, change: &Change, drawn: &Drawn, program: &str, pla
     }
     command.arg("--json").args(options.faults.iter().flat_map(|fault| ["--fault", fault]));
     if place == Place::Device && change.is_exercise {
-        command.args(["--log", "--grace", GRACE, "--idle", IDLE]);
+        command.args(["--log", "--grace", GRACE, "--idle", IDLE, "--most", MOST]);
     }
     // What is judged is in the log: a lesson that goes without one by itself has one here.
     if env::var_os("RUST_LOG").is_none() {

@@ -67,6 +67,9 @@ pub struct Options {
     /// End what runs when nothing has happened for so many seconds: no line, no packet, no system call
     #[arg(long)]
     idle: Option<u64>,
+    /// End what runs when it has said and sent so many MiB
+    #[arg(long)]
+    most: Option<u64>,
     /// The folder of the results, below target/device/runs
     #[arg(long)]
     name: Option<String>,
@@ -130,6 +133,8 @@ struct Session {
     processes: Processes,
     /// Those that were started, in the order of the nodes.
     programs: Vec<Program>,
+    /// Bytes that were said and sent.
+    taken: u64,
     /// The first that failed, and when.
     failed: Option<(usize, Instant)>,
 }
@@ -143,7 +148,7 @@ pub fn run(mut run: Run) -> Result<u8> {
     let (inbox, wires) = (Inbox::open()?, Wires::new(rules, run.nodes.len(), &run.options.address)?);
     let processes = Processes::new(&inbox.name)?;
     let (programs, failed) = (Vec::new(), None);
-    let mut session = Session { run, machines, inbox, recorder, wires, processes, programs, failed };
+    let mut session = Session { run, machines, inbox, recorder, wires, processes, programs, taken: 0, failed };
     session.start()?;
     session.conversation()?;
     let Session { run, mut recorder, wires, mut processes, programs, .. } = session;
@@ -198,6 +203,7 @@ impl Session {
     }
 
     fn take(&mut self, Message { node, kind, bytes }: Message) -> Result<()> {
+        self.taken += bytes.len() as u64;
         match kind {
             kind::OUT | kind::ERROR => self.recorder.said(node, kind == kind::ERROR, &bytes),
             kind::PACKET => self.wires.carry(node, &bytes, &mut self.recorder),
@@ -273,7 +279,10 @@ impl Session {
     /// Why the time is over, if it is.
     fn why_late(&self, begun: Instant, heard: Instant) -> Option<String> {
         let over = |begun: Instant, seconds: u64| begun.elapsed() >= Duration::from_secs(seconds);
-        let Options { deadline, grace, idle, .. } = self.run.options;
+        let Options { deadline, grace, idle, most, .. } = self.run.options;
+        if let Some(most) = most.filter(|most| self.taken > most << 20) {
+            return Some(format!("after {most} MiB of lines and packets"));
+        }
         if let Some(idle) = idle.filter(|idle| self.all_started() && over(heard, *idle)) {
             return Some(format!("when nothing had happened for {idle} s"));
         }
