@@ -51,7 +51,9 @@ impl Sources {
         let (names, numbers, lessons) = (Names::new(&headers), BTreeSet::new(), Vec::new());
         let mut sources = Sources { headers, names, numbers, lessons };
         let common = texts(&tree("common/src"));
-        for folder in files("lessons", "")? {
+        // Beside the lessons stand the same programs in another language, which are no crates.
+        let folders = files("lessons", "")?.into_iter();
+        for folder in folders.filter(|folder| Path::new(folder).join("Cargo.toml").exists()) {
             let name = folder.trim_start_matches("lessons/").to_string();
             let text = evidence(&folder, &name);
             let things = sources.names.of(&text).into_iter().map(|name| name.thing).collect();

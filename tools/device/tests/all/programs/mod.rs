@@ -8,6 +8,7 @@ mod faults;
 mod going_fast;
 mod gone;
 mod handle_api;
+mod in_c;
 mod killed;
 mod lessons;
 mod odd_peers;

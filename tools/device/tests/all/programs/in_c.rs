@@ -1,0 +1,98 @@
+//! The lessons in C (`lessons/in_c`): on both sides, and each side with the lesson in Rust on the other. Each run ends well and
+//! puts the packets of the lesson's recorded run on the wire.
+
+use super::support::{each, programs, target, Check, CLIENT, SERVER};
+use run::story::{self, Story};
+use std::path::Path;
+use std::process::Command;
+use std::sync::OnceLock;
+use wire::compare::Verdict;
+
+/// The program, built by its Makefile.
+fn in_c() -> &'static str {
+    static PROGRAM: OnceLock<String> = OnceLock::new();
+    PROGRAM.get_or_init(|| {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lessons/in_c").canonicalize().unwrap();
+        let made = Command::new("make").arg("-C").arg(&folder).output().expect("`make` builds the lessons in C");
+        let said = String::from_utf8_lossy(&[made.stdout, made.stderr].concat()).into_owned();
+        assert!(
+            made.status.success(),
+            "the lessons in C cannot be built. They need a C compiler and rdma-core's headers, which `make setup` gets, \
+             and `. target/tools/env` shows to the compiler:\n{said}"
+        );
+        folder.join("rdma").display().to_string()
+    })
+}
+
+/// A lesson in Rust.
+fn in_rust(number: &str) -> String {
+    target().join(format!("debug/lesson-{number}")).display().to_string()
+}
+
+/// The program and the options of one side; the client's have the server's address.
+fn side(program: &str, side: &str, options: &str) -> String {
+    let address = if side == CLIENT { "-a $SERVER" } else { "" };
+    format!("{} {side} {address} {options}", shlex::try_quote(program).unwrap())
+}
+
+/// Both sides in C, or one of them: each with the lesson's number, and the options of its own.
+fn pairings(number: &str, [server, client]: [&str; 2]) -> [Check; 3] {
+    let c = |role, options| side(in_c(), role, &format!("--lesson {} {options}", number.trim_start_matches('0')));
+    let rust = |role, options| side(&in_rust(number), role, options);
+    [
+        programs(&c(SERVER, server), &c(CLIENT, client)),
+        programs(&c(SERVER, server), &rust(CLIENT, client)),
+        programs(&rust(SERVER, server), &c(CLIENT, client)),
+    ]
+}
+
+/// The recorded ways of the lessons that the program has: all but metadata in private data, and the puzzle.
+fn stories() -> Vec<Story> {
+    let is_part_one = |story: &Story| story.number() <= "07";
+    let is_known = |story: &Story| !["--metadata", "--puzzle"].iter().any(|option| story.client.contains(option));
+    story::bundled().unwrap().into_iter().filter(|story| is_part_one(story) && is_known(story)).collect()
+}
+
+#[test]
+fn every_lesson_is_the_same_in_c() {
+    let stories = stories();
+    assert_eq!(stories.len(), 10, "the seven lessons, a long WRITE, READ in lesson 06, and the server as closer");
+    each(&stories, |story| {
+        for (check, pairing) in pairings(story.number(), [&story.server, &story.client]).into_iter().zip(1..) {
+            let (check, name) = (check.exits(0, 0), format!("{}, pairing {pairing}", story.file_name()));
+            let report = check.compared(story);
+            assert_eq!(report.verdict(), Verdict::Same, "{name}: {report}\n{}", check.all());
+        }
+    });
+}
+
+#[test]
+fn it_says_what_went_wrong() {
+    // What the client is given, how it ends, and what it says.
+    const ALONE: &[(&str, i32, &str)] = &[
+        ("--lesson 1", 1, "with status 8 (nobody listens on that port"),
+        ("--lesson 4", 1, "waited for RDMA_CM_EVENT_ESTABLISHED, got RDMA_CM_EVENT_REJECTED with status 8"),
+        ("-a nowhere.invalid", 1, "no address for the host \"nowhere.invalid\""),
+        ("--lesson 8", 2, "a lesson is a number from 1 to 7"),
+        ("--lesson 4 -m read", 2, "-m is write or read, from lesson 6 on"),
+        ("-n 2", 2, "-n is a number, and the server's"),
+        ("-s text --len 5", 2, "either a text or a length"),
+        ("something", 2, "the first word is server or client"),
+    ];
+    // The server listens on another port, for two seconds.
+    let elsewhere = format!("timeout 2 {} || true", side(in_c(), SERVER, "-p 4711"));
+    each(ALONE, |(options, status, says)| {
+        let check = programs(&elsewhere, &side(in_c(), CLIENT, options)).exits(0, *status);
+        check.logs(CLIENT, says);
+    });
+    for check in pairings("07", ["-m read", "-m write"]) {
+        let check = check.exits(1, 1);
+        check.logs(SERVER, "client and server differ in -m or --closer");
+        check.logs(CLIENT, "client and server differ in -m or --closer");
+    }
+    // What is too long is refused by the server, in words that both sides understand.
+    for check in pairings("04", ["", "--len 1048577"]) {
+        let check = check.exits(1, 1);
+        check.logs(CLIENT, "do not fit into the other side's");
+    }
+}
