@@ -31,7 +31,7 @@ found() {
         # shellcheck disable=SC2231,SC2086 # patterns that are meant to be expanded
         case $check in
         header:*) any "$ROOT/usr/include/$name" "$unpacked/usr/include/$name" ;;
-        lib:*) any "$ROOT"/usr/lib/*-linux-gnu/$name "$ROOT"/usr/lib64/$name "$ROOT"/usr/lib/$name "$unpacked"/usr/lib/*-linux-gnu/$name ;;
+        lib:*) any "$ROOT"/usr/lib/*-linux-gnu/$name "$ROOT"/usr/lib64/$name "$ROOT"/usr/lib/$name "$unpacked"/usr/lib/*-linux-gnu/$name "$unpacked"/usr/lib/$name ;;
         # A dynamic program names its loader (/lib64/ld-linux...) near the start of the file.
         static:*) has "$name" && ! head -c 1024 "$(command -v "$name")" | grep -q /ld- ;;
         cargo) has rustc && [ "$(cargo --version 2>/dev/null | sed -n 's/^cargo 1\.\([0-9]*\).*/\1/p')" -ge "$MINOR" ] 2>/dev/null ;;
@@ -48,6 +48,6 @@ found() {
 to_install() {
     if has apt-get; then echo "sudo apt-get install $1"
     elif has dnf; then echo "sudo dnf install $2"
-    elif has pacman; then echo "sudo pacman -S $3"
+    elif has pacman; then case " $3 " in *' unknown '*) echo 'a way of your own: no package of Arch is known here' ;; *) echo "sudo pacman -S $3" ;; esac
     else echo "install $1 (as Debian calls it), $2 (Fedora) or $3 (Arch)"; fi
 }

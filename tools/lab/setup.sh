@@ -2,8 +2,8 @@
 # Finds what this machine lacks for a stage of the work (tools/lab/needs.txt), and unpacks exactly that below target/tools. Nothing
 # is installed, and it needs no root: apt downloads into a folder of ours and checks the signatures, as for any installation.
 #
-#   tools/lab/setup.sh STAGE...   cargo, build, lab, shell, test, check, grade; device, site, browser: what the machine itself has to have, only looked for
-#   tools/lab/setup.sh bundle     what build, lab, shell and test need, and the crates, in one file for machines of this release that have no network
+#   tools/lab/setup.sh STAGE...   cargo, build, lab, shell, python, test, check, grade; device, site, browser: what the machine itself has to have, only looked for
+#   tools/lab/setup.sh bundle     what build, lab, shell, python and test need, and the crates, in one file for machines of this release that have no network
 #
 # The Makefile calls it before everything else, so it prints nothing and costs next to nothing when all is there. What it wrote
 # is in target/tools/env, which make reads, and a person for a plain `cargo build`:  . target/tools/env
@@ -152,6 +152,12 @@ unpack() {
         [ ! -x "$file" ] || ln -sf "..${file#"$TOOLS"}" "$TOOLS/first"
     done
     [ ! -e "$TOOLS/usr/bin/kmod" ] || ln -sf ../usr/bin/kmod "$TOOLS/first/depmod"
+    # pyverbs is made for the distribution's own Python, and the machine may have another one that is found before it.
+    if [ -e "$TOOLS/usr/lib/python3/dist-packages/pyverbs" ]; then
+        python=$ROOT/usr/bin/python3
+        [ -x "$python" ] || python=../usr/bin/python3
+        ln -sf "$python" "$TOOLS/first/python3"
+    fi
 }
 
 # What make and a person read. Our libraries are none that this machine has, so nothing of its own changes by them.
@@ -163,6 +169,8 @@ export RDMA_TOOLS="$TOOLS"
 export PATH="\$RDMA_TOOLS/first:\$PATH:\$RDMA_TOOLS/usr/bin:\$RDMA_TOOLS/usr/sbin"
 lib="\$RDMA_TOOLS/usr/lib/$machine-linux-gnu"
 export LD_LIBRARY_PATH="\$lib\${LD_LIBRARY_PATH:+:\$LD_LIBRARY_PATH}"
+[ ! -e "\$RDMA_TOOLS/usr/lib/python3/dist-packages" ] ||
+    export PYTHONPATH="\$RDMA_TOOLS/usr/lib/python3/dist-packages\${PYTHONPATH:+:\$PYTHONPATH}"
 # The first are the compiler's own headers: packages of libclang bring none.
 export BINDGEN_EXTRA_CLANG_ARGS="\"-I$(cc -print-file-name=include)\" \"-I\$RDMA_TOOLS/usr/include\""
 # LIBRARY_PATH serves where the checkout's path holds a space, at which pkg-config breaks it.
@@ -182,7 +190,7 @@ bundle() {
     configure_apt
     update
     plan "$(rows own | column 3)" | sed 's/=.*//' >"$apt/here"
-    get_or_update "$(rows 'build lab shell test' | column 3)"
+    get_or_update "$(rows 'build lab shell python test' | column 3)"
     cargo vendor --locked --versioned-dirs --quiet "$TOOLS/vendor" >/dev/null
     mkdir -p "$root/.cargo"
     printf '[source.crates-io]\nreplace-with = "bundle"\n[source.bundle]\ndirectory = "target/tools/vendor"\n' >"$root/.cargo/config.toml"
@@ -193,8 +201,8 @@ bundle() {
     say "$(du -h "$archive" | cut -f 1) in $archive. In a clone on a machine of the same release: tar -xzf it, then make as usual"
 }
 
-if echo "${*:-none}" | tr ' ' '\n' | grep -qvxE 'cargo|build|lab|shell|test|check|device|site|browser|bundle'; then
-    echo 'usage: tools/lab/setup.sh cargo|build|lab|shell|test|check|device|site|browser...    or: tools/lab/setup.sh bundle' >&2
+if echo "${*:-none}" | tr ' ' '\n' | grep -qvxE 'cargo|build|lab|shell|python|test|check|device|site|browser|bundle'; then
+    echo 'usage: tools/lab/setup.sh cargo|build|lab|shell|python|test|check|device|site|browser...    or: tools/lab/setup.sh bundle' >&2
     exit 2
 fi
 # What has to be the machine's own; and to look at what its device needs, no compiler is needed.

@@ -13,6 +13,7 @@ mod killed;
 mod lessons;
 mod odd_peers;
 mod parameter_server;
+mod python;
 mod rules;
 mod said;
 mod servers;
