@@ -59,11 +59,6 @@ pub fn compiler(project: &Project, program: &str, writable: &[&Path]) -> Command
 /// # Errors
 /// What is missing, and what to do.
 pub fn check(project: &Project) -> Result<()> {
-    // The kernel counts no processes of root: nothing would end a program that goes on starting others.
-    ensure!(
-        !rustix::process::getuid().is_root(),
-        "grade as an ordinary user: of root's programs the kernel limits nothing"
-    );
     let words = program(project);
     let mut command = Command::new(&words[0]);
     command.args(&words[1..]).arg("true").stdin(Stdio::null());
