@@ -27,19 +27,19 @@
 #define REASON "lesson 01 has nothing to offer yet: come back in lesson 02"
 
 enum {
-    BACKLOG = 8,      // how many clients may wait to be looked at, as in listen(2)
-    QUEUE = 8,        // room in each queue of the QP
-    CQE = 16,         // room in the CQ: all that both queues can complete
-    READS = 1,        // how many READs may be under way, in each direction: with 0, lesson 5 could not READ
-    ACK_TIMEOUT = 17, // the device waits 4.096 µs × 2^17 = 0.54 s for an ACK before it sends again,
-    RETRIES = 6,      // so often; also if no receive is posted there. SoftRoCE takes 7 for "for ever"
-    OWN_LEN = 4096,   // the buffer that a side registers unasked, in bytes
-    MAX_LEN = 1 << 20, // the longest that the server registers for a client
-    MESSAGE_LEN = 64, // room for a message: the metadata have 16 bytes, a DONE is a short text
-    RECEIVES = 2 + 4, // in lesson 7: two messages come, and four receives come back flushed
-    ANSWER = 10000,   // how long we wait for the peer, in ms,
-    RESOLVE = 2000,   // for the kernel to find the way,
-    KNOCK = 600000,   // and for the next client
+    BACKLOG = 8,       // how many clients may wait to be looked at, as in listen(2)
+    QUEUE = 8,         // room in each queue of the QP
+    CQE = 16,          // room in the CQ: all that both queues can complete
+    READS = 1,         // how many READs may be under way, in each direction: with 0, lesson 5 could not READ
+    ACK_TIMEOUT = 17,  // the device waits 4.096 µs × 2^17 = 0.54 s for an ACK before it sends again,
+    RETRIES = 6,       // so often; also if no receive is posted there. SoftRoCE takes 7 for "for ever"
+    OWN_LEN = 4096,    // the buffer that a side registers unasked, in bytes
+    MAX_LEN = 1048576, // the longest that the server registers for a client
+    MESSAGE_LEN = 64,  // room for a message: the metadata have 16 bytes, a DONE is a short text
+    RECEIVES = 2 + 4,  // in lesson 7: two messages come, and four receives come back flushed
+    ANSWER = 10000,    // how long we wait for the peer, in ms,
+    RESOLVE = 2000,    // for the kernel to find the way,
+    KNOCK = 600000,    // and for the next client
 };
 
 // The command line.
@@ -93,7 +93,7 @@ struct connection {
     enum { RS_INIT, RS_MR_RECV, RS_DONE_RECV } received;           // and how far the peer's
 };
 
-// ---- What went wrong.
+// ---- What is said, above all when something went wrong.
 
 // Most calls return -1 and set errno, others (ibv_post_*, ibv_dereg_*, ibv_destroy_*) return the errno itself: the
 // man page of each tells.
@@ -202,8 +202,7 @@ static int next_event(struct rdma_event_channel *channel, int ms, const char *aw
     return check("rdma_ack_cm_event", rdma_ack_cm_event(event));
 }
 
-// Waits for the answer to a call: one of two events. The kernel's late note that an old connection is forgotten is
-// none.
+// Waits for the answer to a call: one of two events. TIMEWAIT_EXIT is none: the kernel has forgotten a connection.
 static int wait_for_either(struct connection *c, enum rdma_cm_event_type wanted, enum rdma_cm_event_type other) {
     do
         if (next_event(c->events, ANSWER, rdma_event_str(wanted), &c->event))
@@ -222,28 +221,25 @@ static int destroy_id(struct rdma_cm_id **id) {
     return result;
 }
 
-// A host name may stand for several addresses: the first that works is good.
-static struct addrinfo *find_addresses(void) {
-    struct addrinfo *found = NULL, hints = {.ai_socktype = SOCK_STREAM};
-    int error = getaddrinfo(args.address, args.port, &hints, &found);
+// From what a person types to a sockaddr: rdma_getaddrinfo(3).
+static int find_address(int flags, struct rdma_addrinfo **found) {
+    struct rdma_addrinfo hints = {.ai_flags = flags, .ai_port_space = RDMA_PS_TCP};
+    int error = rdma_getaddrinfo(args.address, args.port, &hints, found);
     if (error)
-        fprintf(stderr, "getaddrinfo failed: no address for the host \"%s\": %s\n", args.address, gai_strerror(error));
-    return found;
+        fprintf(stderr, "rdma_getaddrinfo: no address for the host \"%s\": %s\n", args.address, gai_strerror(error));
+    return error;
 }
 
 // Bound to the address `::` an id serves every RDMA device of this machine. rdma_listen(3) returns at once, and sends
 // nothing: a listener is a promise inside this machine.
 static int listen_on(struct rdma_event_channel *listening, struct rdma_cm_id **id) {
-    int result = -1;
-    struct addrinfo *found = find_addresses();
-    for (struct addrinfo *at = found; at && result; at = at->ai_next) {
-        destroy_id(id);
-        result = check("rdma_create_id", rdma_create_id(listening, id, NULL, RDMA_PS_TCP)) ||
-                 check("rdma_bind_addr", rdma_bind_addr(*id, at->ai_addr)) ||
+    struct rdma_addrinfo *own;
+    if (find_address(RAI_PASSIVE, &own))
+        return -1;
+    int result = check("rdma_create_id", rdma_create_id(listening, id, NULL, RDMA_PS_TCP)) ||
+                 check("rdma_bind_addr", rdma_bind_addr(*id, own->ai_src_addr)) ||
                  check("rdma_listen", rdma_listen(*id, BACKLOG));
-    }
-    if (found)
-        freeaddrinfo(found);
+    rdma_freeaddrinfo(own);
     if (result == 0)
         printf("listening on %s port %s\n", args.address, args.port);
     return result;
@@ -282,19 +278,16 @@ static int set_ack_timeout(struct connection *c) {
 // address? On Ethernet this asks ARP, a packet that is not RDMA. Which path? On RoCE the routing table knows, so
 // nothing is sent.
 static int resolve(struct connection *c) {
-    int result = -1;
-    struct addrinfo *found = find_addresses();
-    for (struct addrinfo *at = found; at && result; at = at->ai_next) {
-        destroy_id(&c->id);
-        result = check("rdma_create_id", rdma_create_id(c->events, &c->id, NULL, RDMA_PS_TCP)) ||
-                 check("rdma_resolve_addr", rdma_resolve_addr(c->id, NULL, at->ai_addr, RESOLVE)) ||
-                 wait_for_event(c, RDMA_CM_EVENT_ADDR_RESOLVED);
-    }
-    if (found)
-        freeaddrinfo(found);
-    return result || (args.lesson > 1 && set_ack_timeout(c)) ||
-           check("rdma_resolve_route", rdma_resolve_route(c->id, RESOLVE)) ||
-           wait_for_event(c, RDMA_CM_EVENT_ROUTE_RESOLVED);
+    struct rdma_addrinfo *server;
+    if (find_address(0, &server))
+        return -1;
+    int result = check("rdma_create_id", rdma_create_id(c->events, &c->id, NULL, RDMA_PS_TCP)) ||
+                 check("rdma_resolve_addr", rdma_resolve_addr(c->id, NULL, server->ai_dst_addr, RESOLVE)) ||
+                 wait_for_event(c, RDMA_CM_EVENT_ADDR_RESOLVED) || (args.lesson > 1 && set_ack_timeout(c)) ||
+                 check("rdma_resolve_route", rdma_resolve_route(c->id, RESOLVE)) ||
+                 wait_for_event(c, RDMA_CM_EVENT_ROUTE_RESOLVED);
+    rdma_freeaddrinfo(server);
+    return result;
 }
 
 // Sends the ConnectRequest. It offers no resources and brings no private data: we only want to hear the answer.
@@ -387,8 +380,7 @@ static int accept_client(struct connection *c) {
     return 0;
 }
 
-// rdma_disconnect(3) moves our QP to ERR and sends the DisconnectRequest. The event comes when the server has
-// answered.
+// rdma_disconnect(3) moves our QP to ERR and sends the DisconnectRequest. The event is the server's answer.
 static int disconnect(struct connection *c) {
     return check("rdma_disconnect", rdma_disconnect(c->id)) || wait_for_event(c, RDMA_CM_EVENT_DISCONNECTED);
 }
@@ -441,8 +433,7 @@ static int server_2(struct connection *c) {
 
 // ---- Lesson 3: telling the other side where memory is. {addr, rkey, len} travel by SEND and RECV.
 
-// Zeroed memory that the device may use as `access` says: ibv_reg_mr(3). It starts on a page, as the kernel pins
-// pages.
+// Zeroed memory that the device may use as `access` says: ibv_reg_mr(3). The kernel pins whole pages.
 static int register_memory(struct connection *c, size_t len, int access, struct ibv_mr **mr) {
     void *bytes = aligned_alloc(4096, (len + 4095) / 4096 * 4096);
     if (check_made("aligned_alloc", bytes))
@@ -457,8 +448,10 @@ static int register_memory(struct connection *c, size_t len, int access, struct 
 // here. In lesson 3 nothing is written yet: all that the server wants to know is the length.
 static int register_source(struct connection *c) {
     size_t len = args.lesson == 3 ? OWN_LEN : args.len ? (size_t)args.len : strlen(args.text);
-    if (register_memory(c, len, IBV_ACCESS_REMOTE_READ, &c->source) || args.lesson == 3)
-        return c->source ? 0 : -1;
+    if (register_memory(c, len, IBV_ACCESS_REMOTE_READ, &c->source))
+        return -1;
+    if (args.lesson == 3)
+        return 0;
     uint8_t *bytes = c->source->addr;
     for (size_t i = 0; i < len; i++) // 251 is prime: a piece in a wrong place never looks right.
         bytes[i] = args.len ? i % 251 : (uint8_t)args.text[i];
@@ -546,11 +539,11 @@ enum woken { FAILED = -1, NOTHING, COMPLETION, CM_EVENT };
 static enum woken take_completion(struct connection *c, struct ibv_wc *wc) {
     int count = ibv_poll_cq(c->cq, 1, wc);
     if (count < 0)
-        return check("ibv_poll_cq", EIO); // It gives no cause.
+        return wrong("ibv_poll_cq failed: the CQ is broken"); // It gives no errno.
     if (count == 0)
         return NOTHING;
     c->done[wc->wr_id] = true;
-    c->received_len[wc->wr_id] = wc->status == IBV_WC_SUCCESS && wc->opcode == IBV_WC_RECV ? wc->byte_len : 0;
+    c->received_len[wc->wr_id] = wc->status == IBV_WC_SUCCESS ? wc->byte_len : 0;
     return COMPLETION;
 }
 
@@ -666,8 +659,7 @@ static int server_4(struct connection *c) {
 
 // Sleeps until there is a completion, or a CM event at the descriptor `events`. Arm, poll, and only then sleep: a
 // completion that comes after the poll finds the CQ armed and wakes us; one that came before is found by the poll. In
-// the other order it could fall between the two, and we would sleep for ever. ibv_req_notify_cq(3),
-// ibv_get_cq_event(3)
+// the other order it could fall between the two, and we would sleep for ever: ibv_get_cq_event(3).
 static enum woken sleep_for_completion(struct connection *c, int events, const char *awaited, struct ibv_wc *wc) {
     int ready = 0;
     while (true) {
