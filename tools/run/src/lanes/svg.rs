@@ -23,11 +23,11 @@ text{font:12px ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',mon
 .quiet,.title{fill:#59636e}.side{font-weight:bold}.back{fill:#ffffff}.life{stroke:#d1d9e0;stroke-width:2}
 .arrow{stroke-width:1.6;fill:none}.connection{stroke:#0e7490}.send{stroke:#1a7f37}.write{stroke:#0969da}
 .read{stroke:#8250df}.notable{stroke:#9a6700}.acknowledge{stroke:#818b98}.trouble{stroke:#cf222e}
-tspan{font-weight:bold}.slow{fill:#8250df}.fast{fill:#0e7490}.data{fill:#1a7f37}.info{fill:#0969da}.err{fill:#cf222e}
+tspan{font-weight:bold}.slow{fill:#8a1f8f}.fast{fill:#0e7490}.data{fill:#1a7f37}.info{fill:#0969da}.err{fill:#cf222e}
 @media (prefers-color-scheme:dark){text{fill:#f0f6fc}.quiet,.title{fill:#9198a1}.back{fill:#0d1117}
 .life{stroke:#3d444d}.connection{stroke:#39c5cf}.send{stroke:#3fb950}.write{stroke:#4493f8}.read{stroke:#ab7df8}
 .notable{stroke:#d29922}.acknowledge{stroke:#9198a1}.trouble{stroke:#f85149}
-.slow{fill:#ab7df8}.fast{fill:#39c5cf}.data{fill:#3fb950}.info{fill:#4493f8}.err{fill:#f85149}}";
+.slow{fill:#e29bf0}.fast{fill:#39c5cf}.data{fill:#3fb950}.info{fill:#4493f8}.err{fill:#f85149}}";
 
 /// Draws entries, and says them in words; the lanes say who is left and who is right.
 pub(super) fn draw(lanes: &Lanes, entries: &[Entry]) -> (String, String) {
