@@ -3,6 +3,14 @@ SHELL := /bin/bash
 .SHELLFLAGS := -o pipefail -c
 MAKEFLAGS += --no-builtin-rules
 
+# Another checkout's env, which a person has read, leads to libraries that this one lacks.
+ifneq ($(RDMA_TOOLS),)
+without = $(shell echo "$$$(1)" | tr : '\n' | grep -vF "$$RDMA_TOOLS/" | paste -s -d : -)
+export PATH := $(call without,PATH)
+export LD_LIBRARY_PATH := $(call without,LD_LIBRARY_PATH)
+unexport RDMA_TOOLS BINDGEN_EXTRA_CLANG_ARGS PKG_CONFIG_PATH PKG_CONFIG_SYSROOT_DIR LIBRARY_PATH C_INCLUDE_PATH
+endif
+
 # Where cargo (rustup's, or Ubuntu's cargo-1.NN) and tc are when a person's PATH leaves them out.
 export PATH := $(HOME)/.cargo/bin:$(PATH):$(lastword $(sort $(wildcard /usr/lib/rust-1.*/bin))):/usr/sbin:/sbin
 

@@ -32,7 +32,7 @@ needs() {
     while IFS='|' read -r what checks debian fedora arch; do
         # shellcheck source=/dev/null
         if found_here "$checks"; then check '' "$what" installed
-        elif $unpacks && (. "$TOOLS/env" && found "$checks") 2>/dev/null; then check '' "$what" 'unpacked below target/'
+        elif $unpacks && ([ ! -e "$TOOLS/env" ] || . "$TOOLS/env"; found "$checks"); then check '' "$what" 'below target/'
         elif $unpacks && has apt-get; then check '' "$what" '' 'not installed; make gets it, and unpacks it below target/'
         else check "$2" "$what" '' "not found: $checks" "$(to_install "$debian" "$fedora" "$arch")"; fi
     done <<END

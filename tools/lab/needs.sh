@@ -2,6 +2,13 @@
 # Reads tools/lab/needs.txt and finds on this machine, or below target/tools, what it names. Set-up and the doctor source it in the
 # checkout's folder.
 
+# What an env of a checkout has put into the environment, this one's or another's, is not what the machine itself has.
+without() { echo "$1" | tr : '\n' | grep -vF "$RDMA_TOOLS/" | paste -s -d : -; }
+if [ -n "${RDMA_TOOLS-}" ]; then
+    PATH=$(without "$PATH") LD_LIBRARY_PATH=$(without "${LD_LIBRARY_PATH-}")
+    unset RDMA_TOOLS BINDGEN_EXTRA_CLANG_ARGS PKG_CONFIG_PATH PKG_CONFIG_SYSROOT_DIR LIBRARY_PATH C_INCLUDE_PATH
+fi
+
 # The root of the machine that is looked at: a test invents one.
 ROOT=${DOCTOR_ROOT-}
 PATH=$PATH:${HOME-}/.cargo/bin:$ROOT/usr/sbin:$ROOT/sbin
@@ -38,7 +45,7 @@ found() {
         certificates) any "$ROOT/etc/ssl/certs/ca-certificates.crt" "$ROOT/etc/pki/tls/certs/ca-bundle.crt" ;;
         # This machine's own, if it can be read and has SoftRoCE as a file.
         kernel) { [ -r "$ROOT/boot/vmlinuz-$release" ] && grep -qs '/rdma_rxe\.ko' "$ROOT/lib/modules/$release/modules.dep"; } ||
-            any "$TARGET"/lab/kernel/*/vmlinuz "$unpacked"/kernel/*.deb ;;
+            any "${unpacked%/tools}"/lab/kernel/*/vmlinuz "$unpacked"/kernel/*.deb ;;
         *) has "$check" ;;
         esac || return 1
     done

@@ -190,7 +190,11 @@ fn break_it(project: &Project, number: &str, name: &str, quiet: bool, place: Pla
     }
     write!(stdout(), "{}", show::plain(&it.why, style.width))?;
     writeln!(stdout(), "\nnext: make next")?;
-    Ok(is_as_told || known.is_some())
+    let is_made = is_as_told || known.is_some();
+    if is_made {
+        next::mark(project, &change.name.to_string())?;
+    }
+    Ok(is_made)
 }
 
 /// What may be the reason for what did not come as told.

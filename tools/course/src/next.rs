@@ -1,14 +1,15 @@
-//! `make next`: where a learner is in the course, and what comes. What was run lies below target/, what was solved below try/.
+//! `make next`: where a learner is in the course, and what comes. What was run lies below target/, and a mark of
+//! each break that came as told; what was solved lies below try/.
 
 use anyhow::Result;
 use course::attempt::{Attempt, State};
 use course::changes::{self, Changes};
 use course::project::Project;
 use course::run::Place;
-use run::files::{name, read};
+use run::files::{name, read, write};
 use std::fmt::Write as _;
 use std::io::{stdout, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Words that somebody reads in a minute, in a text like this.
 const WORDS: usize = 200;
@@ -36,7 +37,7 @@ impl Stop {
             [Place::Lab, Place::Device].iter().any(|it| project.target.join(it.name()).join("runs").join(run).exists())
         };
         let breaks = Changes::of(lesson)?.breaks.into_iter().map(|it| it.change.name);
-        let breaks = breaks.filter(|it| changes::is_on_page(it) && !is_run(&it.to_string()));
+        let breaks = breaks.filter(|it| changes::is_on_page(it) && !made(project, &it.to_string()).exists());
         let repairs = Attempt::of(project, Some(&number))?.into_iter().filter(|it| it.state() != State::Solved);
         Ok(Self {
             title: heading.trim_start_matches(['#', ' ']).to_owned(),
@@ -70,6 +71,21 @@ impl Stop {
     }
 }
 
+/// The mark of a break that came as told: one that ended otherwise is still to be made.
+fn made(project: &Project, change: &str) -> PathBuf {
+    project.target.join("course/made").join(change)
+}
+
+/// Leaves the mark of a break.
+pub fn mark(project: &Project, change: &str) -> Result<()> {
+    write(made(project, change), "")
+}
+
+/// A count with its noun: `1 break`, `2 breaks`.
+fn counted(count: usize, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
 /// Prints where the learner is, and what comes.
 pub fn next(project: &Project) -> Result<bool> {
     let stops = project.lessons()?.iter().map(|lesson| Stop::of(project, lesson)).collect::<Result<Vec<_>>>()?;
@@ -96,7 +112,9 @@ fn text(stops: &[Stop]) -> String {
     let repairs: usize = earlier.iter().map(|stop| stop.repairs.len()).sum();
     if breaks + repairs > 0 {
         text += &format!(
-            "Earlier lessons have {breaks} breaks and {repairs} repairs left: `make break-01` …, `make try`.\n"
+            "Earlier lessons have {} and {} left: `make break-01` …, `make try`.\n",
+            counted(breaks, "break"),
+            counted(repairs, "repair")
         );
     }
     text
@@ -132,6 +150,20 @@ mod tests {
         assert!(text(&[stop("01", true, &[]), stop("02", false, &[])]).starts_with("Lesson 02: x\n  read"));
         assert!(text(&[stop("01", true, &[])]).starts_with("Every lesson"));
         let behind = text(&[stop("01", true, &["a"]), stop("02", true, &[])]);
-        assert!(behind.starts_with("Every lesson") && behind.contains("have 1 breaks and 0 repairs left"), "{behind}");
+        assert!(behind.starts_with("Every lesson") && behind.contains("have 1 break and 0 repairs left"), "{behind}");
+    }
+
+    #[test]
+    fn a_break_that_came_otherwise_is_still_to_be_made() {
+        let found = Project::find().unwrap();
+        let project = Project { target: found.target.join("course/test-of-next"), root: found.root };
+        let lesson = project.lesson("04").unwrap();
+        let first = || Stop::of(&project, &lesson).unwrap().breaks[0].clone();
+        // Its run is there in any case.
+        std::fs::create_dir_all(project.target.join("device/runs/04-wrong-key")).unwrap();
+        assert_eq!(first(), "make break-04 CHANGE=wrong-key");
+        mark(&project, "04-wrong-key").unwrap();
+        assert_eq!(first(), "make break-04 CHANGE=past-the-end");
+        std::fs::remove_dir_all(&project.target).unwrap();
     }
 }

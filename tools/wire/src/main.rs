@@ -204,7 +204,7 @@ fn play(file: &Path, lesson: Option<PathBuf>, is_data: bool, out: Option<PathBuf
     };
     let out = out.unwrap_or_else(|| PathBuf::from(format!("{name}.{extension}")));
     std::fs::write(&out, text).map_err(in_file(&out))?;
-    let _ = writeln!(std::io::stdout(), "{}", out.display());
+    let _ = writeln!(std::io::stdout(), "{}{}", out.display(), if is_data { "" } else { ": open it in a browser" });
     Ok(())
 }
 

@@ -6,6 +6,7 @@ use crate::support::program;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{symlink, PermissionsExt};
 use std::os::unix::process::CommandExt;
+use std::process::Command;
 
 /// Everything is fine on it: it has all of tools/lab/needs.txt, KVM, SoftRoCE on eth0 and a NIC on ib0.
 fn good() -> Machine {
@@ -35,7 +36,10 @@ fn good() -> Machine {
 struct Diagnosis(String);
 
 fn diagnose(machine: &Machine) -> Diagnosis {
-    let mut doctor = machine.script("doctor.sh", "");
+    diagnosis_of(machine.script("doctor.sh", ""))
+}
+
+fn diagnosis_of(mut doctor: Command) -> Diagnosis {
     // Root may open everything, so somebody else has to look.
     if rustix::process::getuid().is_root() {
         doctor.uid(65534).gid(65534);
@@ -131,8 +135,8 @@ const CASES: &[Case] = &[
         "-usr/include/rdma/rdma_cma.h", "a checkout/target/tools/usr/include/rdma/rdma_cma.h=", "a checkout/target/tools/env=",
         "a checkout/target/lab/kvm=false qemu this-boot", "a checkout/target/lab/kernel/6.1.0/vmlinuz=", "etc/ufw/ufw.conf=ENABLED=yes"], &[
         ("FAIL lab device", "a recent cargo", "not found: cargo", "sudo dnf install cargo rust"),
-        ("OK", "rdma-core's headers", "unpacked below target/", ""),
-        ("OK", "a kernel to boot", "installed", ""),
+        ("OK", "rdma-core's headers", "below target/", ""),
+        ("OK", "a kernel to boot", "below target/", ""),
         ("note", "KVM", "no machine runs on it", ""),
         ("FAIL vms", "SoftRoCE module", "has no rdma_rxe", "sudo dnf install kernel-modules-extra-6.1.0-40-amd64"),
         ("FAIL vms nic", "locked memory", "only 65536 bytes",
@@ -182,4 +186,31 @@ fn what_is_there_has_to_be_of_use() {
     diagnosis.says("note", "KVM", "you may not use /dev/kvm", "sudo usermod -aG kvm you, then log in again");
     let cure = "install busybox-static (as Debian calls it), busybox (Fedora) or busybox (Arch)";
     diagnosis.says("FAIL lab", "a static busybox", "not found: static:busybox", cure);
+}
+
+/// As under make, whose shells read the env of this checkout, or after that of another one.
+#[test]
+fn what_an_env_brings_is_not_installed() {
+    let machine = good();
+    for checkout in ["a checkout", "another"] {
+        let tools = machine.path(checkout).join("target/tools");
+        machine.edit(&[&format!("{checkout}/target/tools/usr/bin/x=")]);
+        symlink(machine.path("command"), tools.join("usr/bin/depmod")).unwrap();
+        fs::write(tools.join("env"), format!("PATH=$PATH:'{}'\n", tools.join("usr/bin").display())).unwrap();
+    }
+    machine.edit(&["-usr/bin/depmod"]);
+    for (checkout, unpacked, said) in [
+        ("a checkout", true, ("OK", "below target/", "")),
+        ("another", true, ("OK", "below target/", "")),
+        ("another", false, ("FAIL lab", "not found: depmod xz zstd", "sudo pacman -S kmod xz zstd")),
+    ] {
+        if !unpacked {
+            machine.edit(&["-a checkout/target/tools"]);
+        }
+        let mut doctor = machine.edit(&["$pacman="]).script("doctor.sh", "");
+        let (tools, own) = (machine.path(checkout).join("target/tools"), machine.path("usr/bin"));
+        doctor.env("PATH", format!("{}:{}", tools.join("usr/bin").display(), own.display())).env("RDMA_TOOLS", &tools);
+        let (status, text, cure) = said;
+        diagnosis_of(doctor).says(status, "depmod, xz and zstd", text, cure);
+    }
 }

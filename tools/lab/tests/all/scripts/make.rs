@@ -51,6 +51,10 @@ impl Checkout {
     }
 
     fn make(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).output().unwrap()
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
         let mut make = Command::new("make");
         // What is set by the make that runs the tests is none of this one's.
         for (name, _) in env::vars().filter(|(name, _)| name.starts_with("MAKE") || name == "MFLAGS") {
@@ -58,7 +62,8 @@ impl Checkout {
         }
         let path = format!("{}:{}", self.path("bin").display(), env::var("PATH").unwrap());
         make.args(arguments).current_dir(self.folder.path()).env("PATH", path).env("HOME", self.folder.path());
-        make.env("CARGO_TARGET_DIR", &self.target).output().unwrap()
+        make.env("CARGO_TARGET_DIR", &self.target);
+        make
     }
 
     /// The last line that is said.
@@ -119,6 +124,22 @@ fn what_set_up_has_unpacked_is_found_in_a_folder_with_spaces() {
     fs::create_dir(checkout.target.join("tools")).unwrap();
     fs::write(checkout.target.join("tools/env"), "echo from env").unwrap();
     assert!(String::from_utf8(checkout.make(&["lesson-04"]).stdout).unwrap().starts_with("from env\n"));
+}
+
+#[test]
+fn what_another_checkout_has_unpacked_is_not_looked_at() {
+    let checkout = Checkout::new("target");
+    fs::create_dir(checkout.target.join("tools")).unwrap();
+    fs::write(checkout.target.join("tools/env"), r#"echo "$PATH:${RDMA_TOOLS-}:$LIBRARY_PATH|$LD_LIBRARY_PATH""#)
+        .unwrap();
+    let (mut make, path) = (checkout.command(&["lesson-04"]), env::var("PATH").unwrap());
+    make.env("PATH", format!("/another/tools/first:{}:{path}:/another/tools/usr/bin", checkout.path("bin").display()));
+    make.env("RDMA_TOOLS", "/another/tools").env("LIBRARY_PATH", "/another/tools/lib");
+    let output = make.env("LD_LIBRARY_PATH", "/another/tools/lib:/mine").output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let line = text.lines().next().unwrap();
+    assert!(!line.contains("/another") && line.ends_with("|/mine"), "{text}");
+    assert!(line.contains(checkout.path("bin").to_str().unwrap()), "{text}");
 }
 
 #[test]
