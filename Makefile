@@ -96,19 +96,24 @@ begin: ## begin a program of your own in mine/, written step by step [language=c
 	@"$$bin"/course begin $${language:+--language="$$language"}
 
 step: ## judge the next step of your own program, and show it [ARGS=--watch] [on=lab]
-	@tools/lab/setup.sh build $(on:device=)
+	@tools/lab/setup.sh build $(on:device=) $(if $(wildcard mine/mine.py),python)
 	@$(call build,$(on) course wire)
 	@"$$bin"/course step --on=$(on) $(ARGS) || [ $$? -eq 1 ]
 
-hint solution: ### one hint more to the step; or how the lesson does it [ARGS=--yes]
+hint: ### one hint more to the step
 	@tools/lab/setup.sh build
 	@$(call build,course)
-	@"$$bin"/course $@ $(ARGS)
+	@"$$bin"/course hint
+
+solution: ### how the lesson does the step, or the reference in your language [ARGS=--yes]
+	@tools/lab/setup.sh build
+	@$(call build,course)
+	@"$$bin"/course solution $(ARGS)
 
 .PHONY: grade
 grade: ### judge programs that were handed in, each shut in: students="FOLDER ...", like mine/ or repositories with one
 	@$(if $(value students),,$(error usage: make grade students="FOLDER ..."))
-	@tools/lab/setup.sh build grade
+	@tools/lab/setup.sh build grade python
 	@$(call build,device course common $(lessons:%=lesson-%))
 	@"$$bin"/course grade $$students
 

@@ -15,7 +15,9 @@ pub const FOLDER: &str = "mine";
 /// Where it says which steps are done, a line each; how many hints of which were asked for; and which were told.
 const NOTE: &str = ".steps";
 /// What the program was at the end of each lesson.
-const DONE: &str = "done";
+const KEPT: &str = "done";
+/// What is noted of a step that is done.
+pub const DONE: &str = "done";
 
 /// How sources end.
 const SOURCES: [&str; 4] = [".rs", ".c", ".h", ".py"];
@@ -88,7 +90,7 @@ impl Mine {
 
     /// The program as it was at the end of a lesson; as it is now, if it has not come so far.
     pub fn at(&self, lesson: &Path) -> Option<Self> {
-        Self::find(&self.folder.join(DONE).join(name(lesson))).or_else(|| Some(self.clone()))
+        Self::find(&self.folder.join(KEPT).join(name(lesson))).or_else(|| Some(self.clone()))
     }
 
     /// A copy of its sources, with those that it kept.
@@ -196,13 +198,13 @@ impl Mine {
     /// The files that somebody writes.
     pub fn sources(&self) -> Result<Vec<PathBuf>> {
         let is_one =
-            |file: &String| !file.starts_with(DONE) && [".rs", ".c", ".h", ".py"].iter().any(|end| file.ends_with(end));
+            |file: &String| !file.starts_with(KEPT) && [".rs", ".c", ".h", ".py"].iter().any(|end| file.ends_with(end));
         Ok(tree(&self.folder)?.into_iter().filter(is_one).map(|file| self.folder.join(file)).collect())
     }
 
     /// Keeps what the program is at the end of a lesson: later ones make another of it.
     pub fn keep(&self, lesson: &Path) -> Result<()> {
-        let kept = self.folder.join(DONE).join(name(lesson));
+        let kept = self.folder.join(KEPT).join(name(lesson));
         for path in self.sources()? {
             let file = path.strip_prefix(&self.folder).context("a source lies outside")?;
             write(kept.join(file), fs::read(&path)?)?;

@@ -4,8 +4,10 @@
 use anyhow::Result;
 use course::attempt::{Attempt, State};
 use course::changes::{self, Changes};
+use course::mine::{Mine, DONE, FOLDER};
 use course::project::Project;
 use course::run::Place;
+use course::step::Step;
 use run::files::{name, read, write};
 use std::fmt::Write as _;
 use std::io::{stdout, Write};
@@ -25,6 +27,10 @@ struct Stop {
     /// The breaks of its page that were not made, and the exercises that are not solved: their commands.
     breaks: Vec<String>,
     repairs: Vec<String>,
+    /// How many of its steps the learner's own program has not done.
+    steps: usize,
+    /// There is such a program.
+    is_begun: bool,
 }
 
 impl Stop {
@@ -39,7 +45,11 @@ impl Stop {
         let breaks = Changes::of(lesson)?.breaks.into_iter().map(|it| it.change.name);
         let breaks = breaks.filter(|it| changes::is_on_page(it) && !made(project, &it.to_string()).exists());
         let repairs = Attempt::of(project, Some(&number))?.into_iter().filter(|it| it.state() != State::Solved);
+        let mine = Mine::find(&project.root.join(FOLDER));
+        let is_left = |step: &Step| !mine.as_ref().is_some_and(|mine| mine.has(DONE, &step.name));
         Ok(Self {
+            steps: Step::of(lesson)?.iter().filter(|step| is_left(step)).count(),
+            is_begun: mine.is_some(),
             title: heading.trim_start_matches(['#', ' ']).to_owned(),
             page,
             minutes: text.split_whitespace().count().div_ceil(WORDS),
@@ -59,6 +69,12 @@ impl Stop {
         if !self.is_run {
             row("read", &self.page, &format!("{} minutes", self.minutes));
             row("run", &format!("make lesson-{}", self.number), "a minute");
+        }
+        match (self.steps, self.is_begun) {
+            (0, _) => {}
+            (_, false) => row("write", "make begin", "your own program, 10 minutes a step"),
+            (1, true) => row("write", "make step", "10 minutes"),
+            (steps, true) => row("write", "make step", &format!("10 minutes; {} more", steps - 1)),
         }
         for (what, all, takes) in [("break", &self.breaks, "5 minutes"), ("repair", &self.repairs, "10 minutes")] {
             match all.as_slice() {
@@ -98,7 +114,10 @@ pub fn next(project: &Project) -> Result<bool> {
 fn text(stops: &[Stop]) -> String {
     let run = stops.iter().take_while(|stop| stop.is_run).count();
     let next = stops.get(run);
-    let last = run.checked_sub(1).map(|at| &stops[at]).filter(|it| !it.breaks.is_empty() || !it.repairs.is_empty());
+    let last = run
+        .checked_sub(1)
+        .map(|at| &stops[at])
+        .filter(|it| !it.breaks.is_empty() || !it.repairs.is_empty() || it.steps > 0);
     let mut text = if run == 0 { welcome(stops) } else { String::new() };
     text += &match last.or(next) {
         Some(stop) => stop.left(),

@@ -2,7 +2,7 @@
 
 use anyhow::{bail, ensure, Context, Result};
 use course::judge::Finding;
-use course::mine::{Language, Mine, FOLDER};
+use course::mine::{Language, Mine, DONE, FOLDER};
 use course::project::Project;
 use course::run::{run_program, Outcome, Place};
 use course::show::{self, bold};
@@ -16,8 +16,7 @@ use std::time::{Duration, SystemTime};
 
 /// How often the files are looked at.
 const LOOK: Duration = Duration::from_millis(100);
-/// What is noted of a step.
-const DONE: &str = "done";
+/// What else is noted of a step.
 const TOLD: &str = "told";
 const HINT: &str = "hint";
 
