@@ -2,7 +2,7 @@
 
 use crate::edit::Edit;
 use crate::expected::Told;
-use crate::page::{Page, AGAIN, OUTCOME};
+use crate::page::{Page, Part, AGAIN, OUTCOME};
 use anyhow::{ensure, Context, Result};
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -69,8 +69,8 @@ pub struct Change {
     pub edits: Vec<Edit>,
     pub options: Options,
     pub told: Told,
-    /// How it is run once more when it has come as told: what works by chance, or knows the answer, fails then.
-    pub again: Option<Box<Again>>,
+    /// How it is run once more, each time it has come as told: what works by chance, or knows the answer, fails then.
+    pub again: Vec<Again>,
     /// Whether somebody is to mend it: whose client is dead has failed, and nobody waits until its server has noticed.
     pub is_exercise: bool,
 }
@@ -83,13 +83,15 @@ pub struct Again {
 }
 
 impl Again {
-    /// The part of a page that tells it, if it has one. What must come of it is the same, unless it says what.
-    pub(crate) fn of_page(page: &Page, told: &Told) -> Result<Option<Box<Self>>> {
-        let Some(part) = page.parts(AGAIN).next() else { return Ok(None) };
-        let options: Options = basic_toml::from_str(&part.code("toml"))?;
-        let text = part.code("text");
-        let told = if text.is_empty() { told.clone() } else { Told::parse(&text, options.sides())? };
-        Ok(Some(Box::new(Self { options, told })))
+    /// The parts of a page that tell them. What must come of each is the same, unless it says what.
+    pub(crate) fn of_page(page: &Page, told: &Told) -> Result<Vec<Self>> {
+        let of_part = |part: &Part| {
+            let options: Options = basic_toml::from_str(&part.code("toml"))?;
+            let text = part.code("text");
+            let told = if text.is_empty() { told.clone() } else { Told::parse(&text, options.sides())? };
+            Ok(Self { options, told })
+        };
+        page.parts(AGAIN).map(of_part).collect()
     }
 }
 
@@ -131,7 +133,7 @@ impl Break {
         ensure!(!ask.is_empty() && !why.is_empty(), "a change asks something, and says why it comes so");
         let options: Options = basic_toml::from_str(&first.code("toml"))?;
         let told = Told::parse(&outcome.code("text"), options.sides())?;
-        let change = Change { name, edits, options, told, again: None, is_exercise: false };
+        let change = Change { name, edits, options, told, again: Vec::new(), is_exercise: false };
         Ok(Self { title: page.title.clone(), ask, why, change })
     }
 }

@@ -8,7 +8,8 @@
 //! or server sends: RDMA Write Only                 # one of this and the line above is enough
 //! client sends: Send Only  carries {text}          # its bytes have these in them
 //! client exits: 1                                  # the program's exit status, 0 where nothing is said; or `anyhow`
-//! server prints: {text}                            # a part of a line of its own; {text} and {len} are other ones in each run
+//! server prints: {text}                            # a part of a line of its own; {text}, {other}, {len} are other ones in each run
+//! server prints: {flushed} receives                # as many as its device says that it has flushed
 //! server calls: REG_MR access=REMOTE_WRITE         # a system call that succeeds: its name and, in any order, what it asks for
 //! server gets: REJECTED status=28                  # an event of the connection manager that its program takes
 //! server notes: a receive is posted                # a part of a line of its device
@@ -62,10 +63,16 @@ pub enum What {
 impl What {
     /// Whether only the device in user space tells it.
     pub fn is_of_device(&self) -> bool {
-        matches!(self, Self::Call(_) | Self::Event(_) | Self::Note(_))
+        match self {
+            Self::Call(_) | Self::Event(_) | Self::Note(_) => true,
+            Self::Printed(text) => text.contains(FLUSHED),
+            _ => false,
+        }
     }
 }
 
+/// Stands for the number of receives that a node's device has flushed.
+pub(crate) const FLUSHED: &str = "{flushed}";
 /// What a program did not destroy, the device notes so.
 const LEFT: &str = "closed, and left there: ";
 

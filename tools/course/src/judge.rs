@@ -1,7 +1,7 @@
 //! What a run file shows of what was expected.
 
-use crate::expected::{Expected, What};
-use crate::seen::{self, calls, fits, gets, is_end, is_node, Seen, ANY};
+use crate::expected::{Expected, What, FLUSHED};
+use crate::seen::{self, calls, fits, flushed, gets, is_end, is_node, is_own, Seen, ANY};
 use anyhow::Result;
 use run::file::Line;
 use std::fmt;
@@ -37,6 +37,15 @@ pub fn judge(run: &[u8], outcome: &[Expected]) -> Result<Vec<Finding>> {
         is_excused: false,
     };
     let mut findings: Vec<Finding> = outcome.iter().map(finding).collect();
+    seen::each(run, |seen| {
+        let Seen::Line(line) = &seen else { return };
+        let Some(count) = flushed(line) else { return };
+        for expected in findings.iter_mut().map(|finding| &mut finding.expected) {
+            if let (What::Printed(text), true) = (&mut expected.what, is_node(&line.node, &expected.node)) {
+                *text = text.replace(FLUSHED, count);
+            }
+        }
+    })?;
     seen::each(run, |seen| {
         // Of those that stand behind another, the last comes first: one event is not found for both.
         for at in (0..findings.len()).rev() {
@@ -85,9 +94,7 @@ impl Finding {
 /// Whether a line is the program's own with this in it, or its device's with what is looked for.
 fn is_it(line: &Line, what: &What) -> bool {
     match what {
-        What::Printed(text) => {
-            ![Line::DEVICE, Line::KERNEL, Line::LAB].contains(&line.program.as_str()) && line.text.contains(text)
-        }
+        What::Printed(text) => is_own(line) && line.text.contains(text),
         What::Call(call) => calls(line, call),
         What::Event(event) => gets(line, event),
         What::Note(note) => line.program == Line::DEVICE && line.text.contains(note),

@@ -164,7 +164,7 @@ fn break_it(project: &Project, number: &str, name: &str, quiet: bool, place: Pla
     let outcome = run(project, change, &copy, place, style.color)?;
     match &outcome {
         Outcome::Refused(said) => writeln!(stdout(), "{said}")?,
-        Outcome::Ran { file, run, findings } => {
+        Outcome::Ran { file, run, findings, .. } => {
             writeln!(stdout(), "{}", show::part(run, findings, style)?)?;
             let heading = bold("What had to come of it, and where it is in the run:", style.color);
             writeln!(stdout(), "{heading}\n{}", show::findings(findings, style))?;

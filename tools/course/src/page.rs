@@ -18,7 +18,7 @@
 //! | (no name) | what has to be mended, and where to look | `toml`: options |
 //! | Hints | a numbered list: one more after each failure | |
 //! | What has to come of it | | `text`: the outcome; a line that is indented is the hint to the one above |
-//! | Once more | why it is run a second time | `toml`: the options of that; `text`: its outcome, if that is another |
+//! | Once more, Once more 2 … | why it is run another time | `toml`: the options of that; `text`: its outcome, if that is another |
 //! | Solved | why | |
 //! | The hole, … | `The judge says: ` a part of what it says about the hole | `diff`: makes the hole |
 //! | Right 1, Right 2 … | | `diff`: made to the hole, another solution; the tests try it |

@@ -71,6 +71,8 @@ pub enum Outcome {
         run: Vec<u8>,
         /// What there is of what was expected.
         findings: Vec<Finding>,
+        /// How it was run, if that was once more.
+        again: String,
     },
 }
 
@@ -111,18 +113,21 @@ pub fn run_built(project: &Project, change: &Change, copy: &Copy, place: Place) 
     run_program(project, change, &copy.package, place)
 }
 
-/// Runs a program, or a command that stands for it, as a change asks for it, and judges the run; then once more, if the change says
-/// so and all was as told.
+/// Runs a program, or a command that stands for it, as a change asks for it, and judges the run; then once more, as often as the
+/// change says so and all was as told.
 pub fn run_program(project: &Project, change: &Change, program: &str, place: Place) -> Result<Outcome> {
-    let outcome = run_once(project, change, program, place)?;
-    match &change.again {
-        Some(again) if outcome.is_as_told(change) => {
-            let Again { options, told } = (**again).clone();
-            let again = Change { options, told, again: None, ..change.clone() };
-            run_once(project, &again, program, place)
+    let (mut now, mut outcome) = (change.clone(), run_once(project, change, program, place)?);
+    for Again { options, told } in &change.again {
+        if !outcome.is_as_told(&now) {
+            break;
         }
-        _ => Ok(outcome),
+        now = Change { options: options.clone(), told: told.clone(), again: Vec::new(), ..change.clone() };
+        outcome = run_once(project, &now, program, place)?;
+        if let Outcome::Ran { again, .. } = &mut outcome {
+            *again = show::options(&now);
+        }
     }
+    Ok(outcome)
 }
 
 fn run_once(project: &Project, change: &Change, program: &str, place: Place) -> Result<Outcome> {
@@ -132,12 +137,13 @@ fn run_once(project: &Project, change: &Change, program: &str, place: Place) -> 
     let expected = if let Told::Runs(expected) = &change.told { expected.as_slice() } else { &[] };
     let is_told = |expected: &&Expected| place == Place::Device || !expected.what.is_of_device();
     let expected: Vec<Expected> = expected.iter().filter(is_told).map(|expected| drawn.filled(expected)).collect();
-    Ok(Outcome::Ran { file, findings: judge(&run, &expected)?, run })
+    Ok(Outcome::Ran { file, findings: judge(&run, &expected)?, run, again: String::new() })
 }
 
-/// What is another in each run, so that nobody knows it beforehand: it stands for `{text}` and `{len}`.
+/// What is another in each run, so that nobody knows it beforehand: it stands for `{text}`, `{other}` and `{len}`.
 struct Drawn {
     text: String,
+    other: String,
     len: String,
 }
 
@@ -147,11 +153,15 @@ impl Drawn {
         // The keys of Rust's hash tables are drawn by lot.
         let lot = RandomState::new().build_hasher().finish();
         let word = |at: u32| WORDS[(lot >> at) as usize % WORDS.len()];
-        Self { text: format!("{}-{}-{:05}", word(0), word(8), lot >> 48), len: (100 + (lot >> 20) % 400).to_string() }
+        Self {
+            text: format!("{}-{}-{:05}", word(0), word(8), lot >> 48),
+            other: format!("{}-{}-{:05}", word(4), word(12), (lot >> 32) & 0xffff),
+            len: (100 + (lot >> 20) % 400).to_string(),
+        }
     }
 
     fn fill(&self, text: &str) -> String {
-        text.replace("{text}", &self.text).replace("{len}", &self.len)
+        text.replace("{text}", &self.text).replace("{other}", &self.other).replace("{len}", &self.len)
     }
 
     fn filled(&self, expected: &Expected) -> Expected {

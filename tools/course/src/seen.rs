@@ -13,6 +13,8 @@ const CARRIES: &str = "carries ";
 /// How the device's lines begin that tell a system call, and an event.
 const CROSSING: &str = "system call: ";
 const EVENT: &str = "event ";
+/// How the line of a device ends that flushes a queue pair.
+const FLUSHED: &str = " receives are flushed";
 /// A node's name in a change that stands for any of them.
 pub(crate) const ANY: &str = "any";
 
@@ -46,6 +48,18 @@ pub(crate) fn is_node(name: &str, wanted: &str) -> bool {
 
 pub(crate) fn is_end(line: &Line) -> bool {
     line.program == Line::LAB && line.act == Line::EXIT
+}
+
+/// Whether a program has printed a line by itself, and not the log of `common` for it.
+pub(crate) fn is_own(line: &Line) -> bool {
+    let is_logged = line.tag().is_some_and(|tag| tag != "ERR");
+    !is_logged && ![Line::DEVICE, Line::KERNEL, Line::LAB].contains(&line.program.as_str())
+}
+
+/// How many receives a device flushes, if a line tells that.
+pub(crate) fn flushed(line: &Line) -> Option<&str> {
+    let told = line.text.strip_suffix(FLUSHED).filter(|_| line.program == Line::DEVICE)?;
+    told.rsplit(' ').next()
 }
 
 /// Whether a packet has this name, and all that stands behind it is said about it.
@@ -100,4 +114,25 @@ pub(crate) fn names_of(label: &str) -> impl Iterator<Item = &str> {
 pub(crate) fn is_name(packet: &str) -> bool {
     let name = packet.split(BETWEEN).next().unwrap_or_default();
     rules::known_names().any(|known| known == name) && name != rules::ANY && !name.starts_with("RC ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_is_not_what_a_program_prints() {
+        let line = |text: &str| Line::of_program("mine", text.to_owned(), true);
+        assert!(!is_own(&line("[12:00:00.000 #0007 main] DATA  WC: wr_id=1 status=IBV_WC_SUCCESS")));
+        for own in ["[12:00:00.000 #0007 main] ERR  IBV_WC_REM_ACCESS_ERR", "4 receives came back flushed"] {
+            assert!(is_own(&line(own)), "{own}");
+        }
+    }
+
+    #[test]
+    fn the_device_counts_what_it_flushes() {
+        let text = "QP 17: ERR, 1 sends and 4 receives are flushed".to_owned();
+        assert_eq!(flushed(&Line::of_program(Line::DEVICE, text.clone(), false)), Some("4"));
+        assert_eq!(flushed(&Line::of_program("mine", text, false)), None);
+    }
 }

@@ -180,7 +180,10 @@ fn judge(project: &Project, mine: &Mine, step: &Step, place: Place) -> Result<bo
         }
     };
     let outcome = run_program(project, &step.change, &command, place)?;
-    let Outcome::Ran { file, run, findings } = &outcome else { bail!("a step has no outcome for a compiler") };
+    let Outcome::Ran { file, run, findings, again } = &outcome else { bail!("a step has no outcome for a compiler") };
+    if !again.is_empty() {
+        writeln!(stdout(), "It was run once more (`lesson` is your program):\n{again}")?;
+    }
     if outcome.is_as_told(&step.change) {
         writeln!(stdout(), "{}", show::part(run, findings, style)?)?;
         write!(stdout(), "{}", show::findings(findings, style))?;

@@ -78,7 +78,7 @@ fn build_and_run(project: &Project, attempt: &Attempt, change: &Change, place: P
     let outcome = run(project, change, copy, place, style.color)?;
     let is_solved = outcome.is_as_told(change);
     let (file, run, findings) = match outcome {
-        Outcome::Ran { file, run, findings } => (file, run, findings),
+        Outcome::Ran { file, run, findings, .. } => (file, run, findings),
         Outcome::Refused(said) => {
             let folder = project.shown(copy.workspace());
             let why = format!("{said}\nIt does not build yet: the compiler says where, as seen from {folder}.\n");

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The command line. Of text and len, the client has one from lesson 04 on: what it will write into the server's memory. */
+/* The command line. Text or len are what a side will write into the other's memory: the client from lesson 04 on, both in lesson 06. */
 struct args {
     const char *address; /* the server's own, or the server to connect to */
     const char *port;
@@ -53,6 +53,6 @@ int main(int argc, char **argv) {
         return server(&args);
     if (strcmp(side, "client") == 0 && args.address != NULL)
         return client(&args);
-    fprintf(stderr, "usage: mine server [-a ADDRESS] [-p PORT] | mine client -a ADDRESS [-p PORT] [-s TEXT | --len N]\n");
+    fprintf(stderr, "usage: mine server [-a ADDRESS] [-p PORT] [-s TEXT | --len N] | mine client -a ADDRESS [as before]\n");
     return 2;
 }

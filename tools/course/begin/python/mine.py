@@ -20,7 +20,7 @@ def main():
     parser.add_argument("side", choices=["server", "client"])
     parser.add_argument("-a", "--address", default="0.0.0.0", help="the server's own, or the server to connect to")
     parser.add_argument("-p", "--port", default="7471")
-    # What the client will write into the server's memory, from lesson 04 on: a text, or so many bytes.
+    # What a side will write into the other's memory, the client from lesson 04 on, both in lesson 06: a text, or so many bytes.
     parser.add_argument("-s", "--text", default="my first RDMA WRITE")
     parser.add_argument("--len", type=int)
     args = parser.parse_args()

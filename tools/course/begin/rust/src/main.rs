@@ -6,9 +6,9 @@ use common::args::{Args, Opt, Side};
 use common::Result;
 use std::process::ExitCode;
 
-/// What the client will write into the server's memory, from lesson 04 on: a text, or so many bytes.
-const TEXT: Opt = Opt::text(Side::Client, "text", "my first RDMA WRITE", "Text to write").short('s');
-const LEN: Opt = Opt::number(Side::Client, "len", "text", "Write so many bytes instead");
+/// What a side will write into the other's memory, the client from lesson 04 on, both in lesson 06: a text, or so many bytes.
+const TEXT: Opt = Opt::text(Side::Both, "text", "my first RDMA WRITE", "Text to write").short('s');
+const LEN: Opt = Opt::number(Side::Both, "len", "text", "Write so many bytes instead");
 
 /// Runs when the program is called as `mine server`. It listens on the port `args.port`, at `args.address`.
 fn server(_args: &Args) -> Result<()> {
