@@ -118,11 +118,13 @@ fn variants(step: &Step) -> Vec<(&'static str, Change)> {
     let port = FIRST_PORT + (std::process::id() % 10_000) as u16;
     let with = |server: String, client: String| {
         let nodes = [("server".to_owned(), server), ("client".to_owned(), client)].into();
-        Change { options: Options { nodes, ..options.clone() }, again: None, ..step.change.clone() }
+        Change { options: Options { nodes, ..options.clone() }, again: Vec::new(), ..step.change.clone() }
     };
     let (server, client) = (&options.server, &options.client);
     let own = (format!("lesson server {server}"), format!("lesson client -a $SERVER {client}"));
-    let lesson = (format!("lesson-{number} server"), format!("lesson-{number} client -a $SERVER"));
+    // The server of lesson 07 asks for words that no step tells. That of lesson 06 does the same, but for the end.
+    let its_server = if number == "07" { "06" } else { number.as_str() };
+    let lesson = (format!("lesson-{its_server} server"), format!("lesson-{number} client -a $SERVER"));
     // Of the untouched side nobody asks what a step does.
     let ends = |change: Change| Change { told: Told::Runs(told_exits(told)), ..change };
     vec![

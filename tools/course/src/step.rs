@@ -52,7 +52,7 @@ pub struct Step {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Reference {
-    /// A file of the lesson, and a function of it: `src/server.rs: listen`.
+    /// A file of the lesson, and a function of it, or a type with its functions: `src/server.rs: listen`.
     pub rust: Vec<String>,
     /// Functions of lessons/in_c/rdma.c and of lessons/in_python/rdma.py.
     pub c: Vec<String>,

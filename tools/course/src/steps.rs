@@ -100,7 +100,8 @@ fn solutions(project: &Project, step: &Step, language: Language) -> Result<Vec<S
                 |named: &'_ String| named.split_once(": ").map(|(file, name)| (file.to_owned(), name.to_owned()));
             let all: Option<Vec<(String, String)>> = step.reference.rust.iter().map(split).collect();
             let all = all.context("a reference in Rust is written as `src/server.rs: listen`")?;
-            return all.iter().map(|(file, name)| function(&lesson.join(file), &["fn ", "struct "], name)).collect();
+            let begins = ["fn ", "struct ", "impl "];
+            return all.iter().map(|(file, name)| function(&lesson.join(file), &begins, name)).collect();
         }
         Language::C => step.reference.c.iter().map(|name| (of_lessons("in_c/rdma.c"), "", name.as_str())).collect(),
         Language::Python => {
@@ -111,7 +112,7 @@ fn solutions(project: &Project, step: &Step, language: Language) -> Result<Vec<S
     named.iter().map(|(file, begin, name)| function(file, &[begin], name)).collect()
 }
 
-/// A function in a source, with the comment above it: up to the next line that is not empty and begins at the margin, with its
+/// A function in a source, or what a type has of them, with the comment above it: up to the next line that is not empty and begins at the margin, with its
 /// closing brace.
 fn function(file: &PathBuf, begins: &[&str], name: &str) -> Result<String> {
     let text = read(file)?;
@@ -120,7 +121,7 @@ fn function(file: &PathBuf, begins: &[&str], name: &str) -> Result<String> {
         let is_named =
             |begin: &&str| line.split(['(', '<', ' ', '{']).any(|word| word == name) && line.contains(*begin);
         !line.starts_with([' ', '\t', '/', '*', '#'])
-            && line.contains('(')
+            && (line.contains('(') || line.starts_with("impl "))
             && !line.ends_with(';')
             && begins.iter().any(is_named)
     };
