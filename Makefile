@@ -111,11 +111,11 @@ solution: ### how the lesson does the step, or the reference in your language [A
 	@"$$bin"/course solution $(ARGS)
 
 .PHONY: grade
-grade: ### judge programs that were handed in, each shut in: students="FOLDER ...", like mine/ or repositories with one
+grade: ### judge programs that were handed in, each shut in: students="FOLDER ...", like mine/ or repositories with one [lesson=NN]
 	@$(if $(value students),,$(error usage: make grade students="FOLDER ..."))
 	@tools/lab/setup.sh build grade python
 	@$(call build,device course common $(lessons:%=lesson-%))
-	@"$$bin"/course grade $$students
+	@"$$bin"/course grade $${lesson:+--lesson="$$lesson"} $$students
 
 .PHONY: next
 next: ## where you are in the course, and what comes, with minutes
@@ -199,7 +199,7 @@ lesson-% break-% server-% client-% capture-% compare-% play-%:
 
 .PHONY: test
 test: ### build everything and run every test
-	@tools/lab/setup.sh build lab shell test
+	@tools/lab/setup.sh build lab shell test python grade
 	cargo build --workspace
 	@# Two more at a time than there are processors: lab and device tests mostly wait.
 	RUST_TEST_THREADS=$${RUST_TEST_THREADS:-$$(($$(nproc) + 2))} cargo test --workspace
@@ -233,12 +233,12 @@ long-groups:
 	@echo $(long) bench changes
 
 $(long:%=long-%) long-fresh: long-%:
-	@tools/lab/setup.sh build lab shell test
+	@tools/lab/setup.sh build lab shell test python grade
 	cargo build --workspace --bins --examples
 	cargo test $(of-$*) --ignored
 
 long-bench:
-	@tools/lab/setup.sh build lab shell test
+	@tools/lab/setup.sh build lab shell test python grade
 	cargo build --workspace
 	"$$bin"/bench --smoke
 
@@ -249,7 +249,7 @@ long-%:
 
 .PHONY: bench
 bench: ### measure everything beside its reference, and write docs/benchmarks.md (ten minutes; leave the machine alone meanwhile)
-	@tools/lab/setup.sh build lab shell test
+	@tools/lab/setup.sh build lab shell test python grade
 	cargo build --workspace
 	cargo build --release -p lesson-10 -p bench
 	@"$$bin"/bench --keep

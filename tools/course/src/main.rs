@@ -92,6 +92,9 @@ enum Command {
     },
     /// Judge all steps of programs that were handed in.
     Grade {
+        /// Only the steps of this lesson.
+        #[arg(long, value_name = "NN")]
+        lesson: Option<String>,
         /// Folders like mine/, or repositories with one.
         #[arg(value_name = "FOLDER", required = true)]
         students: Vec<PathBuf>,
@@ -125,7 +128,7 @@ fn main() -> ExitCode {
         Command::Step { watch, on } => steps::step(&project, on, watch),
         Command::Hint => steps::hint(&project),
         Command::Solution { yes } => steps::solution(&project, yes),
-        Command::Grade { students } => grade::grade(&project, &students),
+        Command::Grade { lesson, students } => grade::grade(&project, lesson.as_deref(), &students),
         Command::Next => next::next(&project),
         Command::Prove { names, keep, on } => prove::prove(&project, &names, on, keep),
     });

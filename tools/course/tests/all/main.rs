@@ -4,3 +4,4 @@
 
 mod attempts;
 mod changes;
+mod grade;
