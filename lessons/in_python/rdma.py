@@ -21,7 +21,7 @@ from types import SimpleNamespace
 from typing import NamedTuple
 
 try:
-    from pyverbs.base import PyverbsCM, PyverbsObject
+    from pyverbs.base import PyverbsCM
     from pyverbs.cmid import CMID, AddrInfo, CMEvent, CMEventChannel, ConnParam
     from pyverbs.cq import CQ, CompChannel
     from pyverbs.device import Context
@@ -158,7 +158,7 @@ def server_07(c, args, asked):
     create_resources(c)
     register_buffers(c, args)
     if not accept(c, asked):
-        raise Failed("the client hung up before anything was exchanged", "Its own words say why")
+        raise Failed("the client hung up before anything was exchanged", ASK_THERE)
     exchange_and_close(c, args)
     show_memory(c.destination)
 
@@ -231,7 +231,7 @@ def wait_connect_request(channel, listener):
 def reject(c, words):
     """Sends the ConnectReject with our reason. The id is destroyed in the end: nothing more will come of it."""
     say(f"{peer_name(c.id)} knocked")
-    reject_with(c.id, words)
+    c.id.reject(words)
 
 
 def stop_listening(listener, channel):
@@ -271,7 +271,7 @@ def read_reason(c):
     """The answer is a REJECTED event. Its status is the reason's number, its private data the server's own words."""
     event = wait_event(c.channel, cm.RDMA_CM_EVENT_REJECTED)
     if event.status != CONSUMER_REJECT:
-        raise surprise(event, "words of the server")
+        raise unexpected(event, "words of the server")
     say(f"rejected with status {event.status} (consumer reject: the peer's program said no)")
     say(f"the server says: {preview(event.private_data)}")
 
@@ -290,8 +290,8 @@ def create_resources(c):
 
 def connect(c, private_data=b""):
     """Sends the ConnectRequest with our QP's number, and waits for the ConnectReply, which carries the server's."""
-    request = ConnParam(resources=READS, depth=READS, retry=RETRIES, rnr_retry=RNR_RETRIES)
-    set_private_data(request, private_data)
+    request = ConnParam(resources=READS, depth=READS, retry=RETRIES, rnr_retry=RNR_RETRIES, data_len=len(private_data))
+    request.set_private_data(private_data)
     c.id.connect(request)
     wait_event(c.channel, cm.RDMA_CM_EVENT_ESTABLISHED)
     say("connected")
@@ -525,7 +525,7 @@ def exchange(c, args):
             # The peer hung up, which it does when it has our DONE. If its DONE is here, too, only the ACK was lost.
             if state == (SS.RDMA_SENT, RS.DONE_RECV):
                 return
-            raise Failed(f"the connection ended in the state {state}", "The cause may be in the other side's words")
+            raise Failed(f"the connection ended in the state {state}", ASK_THERE)
         # A whole batch: the event that woke us may stand for several, and will not come again for them.
         for wc in batch:
             if args.lesson == 7 and wc.status == ib.IBV_WC_WR_FLUSH_ERR:
@@ -572,7 +572,7 @@ def check_terms(c, args, asked):
     """Two programs with different terms would wait for each other: better to say no now, and why."""
     if not asked.private_data.startswith(terms(args)):
         why = "client and server differ in -m or --closer"
-        reject_with(c.id, why.encode())
+        c.id.reject(why.encode())
         raise Failed(why, "Run lesson 07 on both sides, with the same -m and --closer")
 
 
@@ -650,18 +650,19 @@ def wait_event(channel, *wanted, listener=None):
     awaited = " or ".join(cm.rdma_cm_event_type(one).name for one in wanted)
     event = next_event(channel, awaited, listener)
     if event.type not in wanted:
-        raise surprise(event, awaited)
+        raise unexpected(event, awaited)
     return event
 
 
-def surprise(event, awaited):
+def unexpected(event, awaited):
     status, words = str(event.status), event.private_data.rstrip(b"\0")
     if event.status < 0:
         status += f" ({os.strerror(-event.status)})"
     said = f", and the peer says {preview(words)}" if words else ""
-    what = f"waited for {awaited}, got {cm.rdma_cm_event_type(event.type).name} with status {status}{said}"
-    nobody = "Start the server first, and give both sides the same port" if event.status == 8 else None
-    return Failed(what, nobody or NEXT.get(event.type, "Look at what the other side says"))
+    got = cm.rdma_cm_event_type(event.type).name
+    nobody_listens = got == "RDMA_CM_EVENT_REJECTED" and event.status == 8
+    step = "Start the server first, and give both sides the same port" if nobody_listens else NEXT.get(got, ASK_THERE)
+    return Failed(f"waited for {awaited}, got {got} with status {status}{said}", step)
 
 
 def completions(c, awaited):
@@ -704,7 +705,7 @@ def wait_for(c, opcode, awaited, or_goodbye=False):
         if not batch:
             if or_goodbye:
                 return None
-            raise surprise(next_event(c.channel, awaited), awaited)
+            raise unexpected(next_event(c.channel, awaited), awaited)
         c.early += [succeeded(wc) for wc in batch]
 
 
@@ -713,28 +714,23 @@ def succeeded(wc):
     if wc.status != ib.IBV_WC_SUCCESS:
         status = ib.ibv_wc_status(wc.status).name
         raise Failed(f"a request of QP {wc.qp_num} completed with {status} (vendor_err {wc.vendor_err:#x})",
-                     NEXT.get(status, "Look at what the other side says"))
+                     NEXT.get(status, ASK_THERE))
     return wc
 
 
 # ---- What pyverbs keeps to itself ------------------------------------------------------------------------------------
-# pyverbs 44 shows no descriptor to sleep on, no event's status, and private data only as an address that it takes for a
-# Python object, in `reject` too. It has no rdma_migrate_id and no rdma_destroy_qp. But behind the fields that all its
-# objects begin with, each has its C pointer, or C struct: this part, and no other, reads it there, by ctypes.
+# pyverbs 44 and 56 show no descriptor to sleep on, no status of an event, not what a client asks for, and no peer's
+# address. They have no rdma_migrate_id and no rdma_destroy_qp. But behind the fields that all their objects begin with,
+# each has the C pointer that it stands for: this part, and no other, reads it there, and calls librdmacm with it.
 
 LIBRDMACM = ctypes.CDLL("librdmacm.so.1", use_errno=True)
 
 
-class CConnParam(ctypes.Structure):
-    """How `struct rdma_conn_param` begins."""
-    _fields_ = [("private_data", ctypes.c_void_p), ("private_data_len", ctypes.c_uint8),
-                ("responder_resources", ctypes.c_uint8), ("initiator_depth", ctypes.c_uint8)]
-
-
 class CEvent(ctypes.Structure):
-    """`struct rdma_cm_event`."""
-    _fields_ = [("id", ctypes.c_void_p), ("listen_id", ctypes.c_void_p), ("type", ctypes.c_int),
-                ("status", ctypes.c_int), ("conn", CConnParam)]
+    """How `struct rdma_cm_event` begins, with the rdma_conn_param in it."""
+    _fields_ = [("id", ctypes.c_void_p), ("listen_id", ctypes.c_void_p), ("event", ctypes.c_int),
+                ("status", ctypes.c_int), ("private_data", ctypes.c_void_p), ("private_data_len", ctypes.c_uint8),
+                ("responder_resources", ctypes.c_uint8), ("initiator_depth", ctypes.c_uint8)]
 
 
 def c_pointer(wrapper):
@@ -743,9 +739,8 @@ def c_pointer(wrapper):
 
 def copy(event, new_id):
     c = CEvent.from_address(c_pointer(event).value)
-    words = ctypes.string_at(c.conn.private_data, c.conn.private_data_len) if c.conn.private_data else b""
-    return SimpleNamespace(type=c.type, status=c.status, private_data=words, id=new_id,
-                           responder_resources=c.conn.responder_resources, initiator_depth=c.conn.initiator_depth)
+    return SimpleNamespace(type=event.event_type, status=c.status, private_data=event.private_data or b"", id=new_id,
+                           responder_resources=c.responder_resources, initiator_depth=c.initiator_depth)
 
 
 def descriptor(channel):
@@ -761,24 +756,14 @@ def peer_name(cmid):
     return name(socket.inet_ntop(family, host).removeprefix("::ffff:"), port)
 
 
-def set_private_data(param, words):
-    """pyverbs does not keep `words`: who calls has to, until the parameters are used."""
-    c = CConnParam.from_address(id(param) + PyverbsObject.__basicsize__)
-    c.private_data, c.private_data_len = ctypes.cast(words, ctypes.c_void_p), len(words)
-
-
 def call(function, *args):
     if getattr(LIBRDMACM, function)(*args):
         raise PyverbsRDMAError(f"{function} failed", ctypes.get_errno())
 
 
 def bind_addr(cmid, info):
-    """pyverbs's own crashes for `::`, where the id gets no device. `info->ai_src_addr` is at 24."""
+    """pyverbs's own crashes for `::`, where the id gets no device. `info->ai_src_addr` stands at 24."""
     call("rdma_bind_addr", c_pointer(cmid), ctypes.c_void_p.from_address(c_pointer(info).value + 24))
-
-
-def reject_with(cmid, words):
-    call("rdma_reject", c_pointer(cmid), words, len(words))
 
 
 def migrate_id(c):
@@ -795,14 +780,15 @@ def destroy_qp(cmid):
 # ---- Words, and the command line -------------------------------------------------------------------------------------
 
 SAME_LESSON = "Run the same lesson on both sides"
+ASK_THERE = "Look at what the other side says"
 NEXT = {
     errno.EADDRINUSE: "Another program listens there: end it, or choose another port with -p",
     errno.EADDRNOTAVAIL: "That address is not this machine's (`ip address` lists its own), or the port is taken",
     errno.ENODEV: "No RDMA device is there: `rdma link` lists them. Without any: `target/debug/device exec --help`",
     errno.ENOMEM: "Locked memory is limited: `ulimit -l` shows how much",
-    cm.RDMA_CM_EVENT_ADDR_ERROR: "Nobody answers at that address: ping it",
-    cm.RDMA_CM_EVENT_UNREACHABLE: "The server's machine does not answer: is it up, and does a firewall drop UDP 4791?",
-    cm.RDMA_CM_EVENT_DISCONNECTED: "The other side hung up: its own words say why",
+    "RDMA_CM_EVENT_ADDR_ERROR": "Nobody answers at that address: ping it",
+    "RDMA_CM_EVENT_UNREACHABLE": "The server's machine does not answer: is it up, and does a firewall drop UDP 4791?",
+    "RDMA_CM_EVENT_DISCONNECTED": "The other side hung up: look at what it says",
     "IBV_WC_REM_ACCESS_ERR": "The peer's device refused the rkey, the range or the permission: compare its metadata",
     "IBV_WC_RETRY_EXC_ERR": "The peer's QP does not answer: is the other program, or its machine, gone?",
     "IBV_WC_RNR_RETRY_EXC_ERR": "The peer had no receive posted: it must post one before it accepts",
@@ -862,20 +848,26 @@ def arguments():
         side = roles.add_parser(role)
         if role == "server":
             side.add_argument("-a", "--address", default="::", help="the local address to listen on; :: is all")
-            side.add_argument("-n", "--count", type=int, default=1, help="clients to serve; 0: no end")
+            side.add_argument("-n", "--count", type=number(0), default=1, help="clients to serve; 0: no end")
         else:
             side.add_argument("-a", "--address", required=True, help="the server's address or host name")
-        side.add_argument("-p", "--port", type=int, default=7471)
+        side.add_argument("-p", "--port", type=number(0, 1 << 16), default=7471)
         side.add_argument("--lesson", type=int, choices=range(1, 8), default=7, metavar="N", help="1 to 7")
         side.add_argument("-m", "--mode", choices=("write", "read"), default="write")
         side.add_argument("--closer", choices=("client", "server"), default="client", help="which side hangs up first")
         side.add_argument("-s", "--text", default="One side writes, and the other side's processor never knows.")
-        side.add_argument("--len", type=int, help="write so many bytes of a pattern instead")
-        side.add_argument("--timeout", type=int, metavar="SECONDS", help="deadline of every wait")
-    args = parser.parse_args()
-    if not 0 <= args.port < 1 << 16 or (args.len is not None and args.len < 1) or not args.text:
-        parser.error("a port is 0 to 65535, and at least one byte is written")
-    return args
+        side.add_argument("--len", type=number(1), help="write so many bytes of a pattern instead")
+        side.add_argument("--timeout", type=number(1), metavar="SECONDS", help="deadline of every wait")
+    return parser.parse_args()
+
+
+def number(least, most=1 << 32):
+    def whole_number(text):
+        if not least <= int(text) < most:
+            raise ValueError
+        return int(text)
+
+    return whole_number
 
 
 def main():

@@ -201,8 +201,8 @@ bundle() {
     say "$(du -h "$archive" | cut -f 1) in $archive. In a clone on a machine of the same release: tar -xzf it, then make as usual"
 }
 
-if echo "${*:-none}" | tr ' ' '\n' | grep -qvxE 'cargo|build|lab|shell|python|test|check|device|site|browser|bundle'; then
-    echo 'usage: tools/lab/setup.sh cargo|build|lab|shell|python|test|check|device|site|browser...    or: tools/lab/setup.sh bundle' >&2
+if echo "${*:-none}" | tr ' ' '\n' | grep -qvxE 'cargo|build|lab|shell|python|test|check|grade|device|site|browser|bundle'; then
+    echo 'usage: tools/lab/setup.sh cargo|build|lab|shell|python|test|check|grade|device|site|browser...    or: tools/lab/setup.sh bundle' >&2
     exit 2
 fi
 # What has to be the machine's own; and to look at what its device needs, no compiler is needed.

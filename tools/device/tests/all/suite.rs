@@ -81,7 +81,7 @@ fn on_the_device(folder: &Path) -> String {
 }
 
 #[test]
-#[ignore = "needs python3, and apt-get to download python3-pyverbs, which set-up does not get"]
+#[ignore = "needs python3, and apt-get to download python3-pyverbs with the tests in it"]
 fn rdma_cores_own_tests_pass() {
     let text = on_the_device(&fetched());
     let results = results(&text);
@@ -97,7 +97,7 @@ fn rdma_cores_own_tests_pass() {
 
 /// In the lab, with this machine's Python.
 #[test]
-#[ignore = "needs python3, and apt-get to download python3-pyverbs, which set-up does not get"]
+#[ignore = "needs python3, and apt-get to download python3-pyverbs with the tests in it"]
 fn what_passes_on_rdma_rxe_is_not_skipped() {
     /// It wants an entry of the table of GIDs that is empty.
     const EMPTY_GID: &str = "test_query_gid_ex_bad_flow";

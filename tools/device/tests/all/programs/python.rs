@@ -48,3 +48,34 @@ fn all_lessons_tell_their_story_with_python_on_either_side_and_on_both() {
         assert_eq!(report.verdict(), Verdict::Same, "lesson {lesson}, {in_python} in Python: {report}{}", check.all());
     });
 }
+
+/// The options of both sides, their exit statuses, and what the server and the client say.
+#[test]
+fn what_goes_wrong_ends_in_words_and_a_status() {
+    let differ = "client and server differ in -m or --closer";
+    let cases = [
+        ("7", "--closer server", "", differ, differ),
+        ("4", "", "--len 2000000", "1 to 1048576 are allowed", "do not fit into the other side's 0"),
+        ("2", "--timeout 2", "-p 9", "waited 2 s for RDMA_CM_EVENT_CONNECT_REQUEST, in vain", "Start the server first"),
+    ];
+    each(&cases, |(lesson, server, client, of_server, of_client)| {
+        let server = rdma_py(&format!("server --lesson {lesson} {server}"));
+        let check = Run::programs(&server, &rdma_py(&format!("client -a $SERVER --lesson {lesson} {client}"))).check();
+        let check = check.exits(1, 1);
+        check.logs(SERVER, of_server);
+        check.logs(CLIENT, of_client);
+    });
+}
+
+#[test]
+fn wrong_usage_and_a_python_without_pyverbs_are_told_before_anything_is_done() {
+    let said = |line: &str| {
+        let output = Command::new("sh").args(["-c", line]).output().unwrap();
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let (status, text) = said(&rdma_py("client"));
+    assert!(status == Some(2) && text.contains("-a/--address"), "{text}");
+    // Neither the environment nor what is installed beside Python's own.
+    let (status, text) = said(&rdma_py("server").replace("python3 ", "python3 -I -S "));
+    assert!(status == Some(1) && text.contains("`tools/lab/setup.sh python`"), "{text}");
+}

@@ -70,7 +70,7 @@ fn the_c_program_of_the_page() {
 }
 
 #[test]
-#[ignore = "needs python3-pyverbs, which set-up does not get"]
+#[ignore = "needs python3-pyverbs, the stage `python` of set-up"]
 fn the_python_program_of_the_page() {
     let ask = "import os, pyverbs; print(os.path.dirname(os.__file__), *pyverbs.__path__)";
     let output = Command::new("python3").args(["-c", ask]).output().unwrap();
