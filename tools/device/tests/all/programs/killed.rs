@@ -41,11 +41,12 @@ fn its_programs_die_with_a_runner_that_is_killed() {
     assert!(!sockets.lines().any(|line| line.ends_with(&name)), "{name} is left");
 }
 
-/// A run whose program leaves others behind, each of which would sleep for so many seconds.
+/// A run whose program leaves others behind, each of which would sleep for so many seconds. A script's background job ignores SIGINT,
+/// and hands that on: `env` undoes it.
 fn leaves_behind(name: &str, seconds: u32, programs: &str) -> Command {
-    let mut runner = Command::new(DEVICE);
+    let mut runner = Command::new("env");
     let line = programs.replace("SLEEP", &format!("sleep {seconds}"));
-    runner.args(["exec", "--quiet", "--deadline=1", &format!("--name=test-{name}")]);
+    runner.args(["--default-signal=INT", DEVICE, "exec", "--quiet", "--deadline=1", &format!("--name=test-{name}")]);
     runner.arg(format!("--server=sh -c {}", shlex::try_quote(&line).unwrap())).stdout(Stdio::null());
     runner
 }
