@@ -28,6 +28,7 @@ mod port;
 pub mod project;
 pub mod proof;
 pub mod reading;
+pub mod reference;
 pub mod run;
 pub mod sandbox;
 mod seen;

@@ -19,10 +19,10 @@ use crate::expected::Told;
 use crate::page::{Page, Part, AGAIN};
 use crate::project::Project;
 use crate::proof::Proof;
+use crate::reference::Reference;
 use crate::run::Place;
 use anyhow::{ensure, Context, Result};
 use run::files::{files, name, read};
-use serde::Deserialize;
 use std::path::Path;
 
 /// The folder in a lesson's own.
@@ -46,17 +46,6 @@ pub struct Step {
     /// How it is run, and what must be seen.
     pub change: Change,
     pub proofs: Vec<Proof>,
-}
-
-/// Functions that do what a step asks for.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Reference {
-    /// A file of the lesson, and a function of it, or a type with its functions: `src/server.rs: listen`.
-    pub rust: Vec<String>,
-    /// Functions of lessons/in_c/rdma.c and of lessons/in_python/rdma.py.
-    pub c: Vec<String>,
-    pub python: Vec<String>,
 }
 
 impl Step {

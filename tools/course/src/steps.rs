@@ -7,10 +7,8 @@ use course::project::Project;
 use course::run::{run_program, Outcome, Place};
 use course::show::{self, bold};
 use course::step::Step;
-use run::files::read;
 use run::lanes::Style;
 use std::io::{self, stdout, IsTerminal, Write};
-use std::path::PathBuf;
 use std::thread::sleep;
 use std::time::{Duration, SystemTime};
 
@@ -84,56 +82,10 @@ pub fn solution(project: &Project, yes: bool) -> Result<bool> {
             return Ok(true);
         }
     }
-    for text in solutions(project, &step, mine.language)? {
+    for text in step.reference.functions(&step.name.lesson, mine.language)? {
         writeln!(stdout(), "{text}")?;
     }
     Ok(true)
-}
-
-/// The functions that a step's page names, from their files.
-fn solutions(project: &Project, step: &Step, language: Language) -> Result<Vec<String>> {
-    let lesson = &step.name.lesson;
-    let of_lessons = |file: &str| project.root.join("lessons").join(file);
-    let named: Vec<(PathBuf, &str, &str)> = match language {
-        Language::Rust => {
-            let split =
-                |named: &'_ String| named.split_once(": ").map(|(file, name)| (file.to_owned(), name.to_owned()));
-            let all: Option<Vec<(String, String)>> = step.reference.rust.iter().map(split).collect();
-            let all = all.context("a reference in Rust is written as `src/server.rs: listen`")?;
-            let begins = ["fn ", "struct ", "impl "];
-            return all.iter().map(|(file, name)| function(&lesson.join(file), &begins, name)).collect();
-        }
-        Language::C => step.reference.c.iter().map(|name| (of_lessons("in_c/rdma.c"), "", name.as_str())).collect(),
-        Language::Python => {
-            let file = of_lessons("in_python/rdma.py");
-            step.reference.python.iter().map(|name| (file.clone(), "def ", name.as_str())).collect()
-        }
-    };
-    named.iter().map(|(file, begin, name)| function(file, &[begin], name)).collect()
-}
-
-/// A function in a source, or what a type has of them, with the comment above it: up to the next line that is not empty and begins at the margin, with its
-/// closing brace.
-fn function(file: &PathBuf, begins: &[&str], name: &str) -> Result<String> {
-    let text = read(file)?;
-    let lines: Vec<&str> = text.lines().collect();
-    let is_begin = |line: &&str| {
-        let is_named =
-            |begin: &&str| line.split(['(', '<', ' ', '{']).any(|word| word == name) && line.contains(*begin);
-        !line.starts_with([' ', '\t', '/', '*', '#'])
-            && (line.contains('(') || line.starts_with("impl "))
-            && !line.ends_with(';')
-            && begins.iter().any(is_named)
-    };
-    let at = lines.iter().position(is_begin).with_context(|| format!("there is no {name} in {}", file.display()))?;
-    let is_comment = |line: &&&str| line.starts_with(['/', '*', '#', '@']) || line.starts_with(" *");
-    let above = lines[..at].iter().rev().take_while(is_comment).count();
-    let is_inside = |line: &&&str| line.is_empty() || line.starts_with([' ', '\t', ')']);
-    let length = 1 + lines[at + 1..].iter().take_while(is_inside).count();
-    let end =
-        (at + length + usize::from(lines.get(at + length).is_some_and(|line| line.starts_with('}')))).min(lines.len());
-    let shown: Vec<&str> = lines[at - above..end].to_vec();
-    Ok(format!("{}\n", shown.join("\n").trim_end()))
 }
 
 fn find(project: &Project) -> Result<Mine> {

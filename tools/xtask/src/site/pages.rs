@@ -6,6 +6,8 @@ use crate::docs::page::Page;
 use crate::docs::sources::Sources;
 use crate::docs::{changes, diffs, drawings, recorded};
 use anyhow::Result;
+use course::mine::Language;
+use course::step::Step;
 use std::path::Path;
 
 /// The picture of the player, and the run that it shows: in the book there is the player itself.
@@ -58,6 +60,10 @@ pub fn in_book(page: &Page, sources: &Sources) -> Result<String> {
             }
             ("generated", ["seen", lesson, name, words @ ..]) => recorded::seen(lesson, name, words)?,
             ("code", [path]) if !page.lines[mark.line].starts_with(' ') => {
+                if let Some(quoted) = page.block_after(mark.line) {
+                    let more = elsewhere(path, &page.lines[quoted.clone()])?;
+                    lines.splice(quoted.end + 1..quoted.end + 1, more);
+                }
                 block("class=\"source\"", &format!("[{path}]({}{path})", up(&page.path)))
             }
             _ => continue,
@@ -66,7 +72,33 @@ pub fn in_book(page: &Page, sources: &Sources) -> Result<String> {
         let instead = instead.iter().map(|line| linked(page, line)).chain([String::new()]);
         lines.splice(mark.line..=end, instead);
     }
+    // How the judge of a step is attacked is for those who work on it.
+    if let Some(judge) = lines.iter().position(|line| line == "<details><summary>The judge</summary>") {
+        lines.truncate(judge);
+    }
     Ok(lines.join("\n") + "\n")
+}
+
+/// The functions in C and Python that do what a quoted function of a lesson does, as the lesson's steps tell.
+fn elsewhere(path: &str, quoted: &[String]) -> Result<Vec<String>> {
+    let Some((lesson, file)) = path.split_once("/src/") else { return Ok(Vec::new()) };
+    let is_quoted = |named: &String| {
+        let name = named.strip_prefix(&format!("src/{file}: "));
+        name.is_some_and(|name| quoted.iter().any(|line| line.contains(&format!("fn {name}("))))
+    };
+    let mut lines = Vec::new();
+    for step in Step::of(Path::new(lesson))?.iter().filter(|step| step.reference.rust.iter().any(is_quoted)).take(1) {
+        for (language, name, word) in [(Language::C, "C", "c"), (Language::Python, "Python", "python")] {
+            let text = step.reference.functions(Path::new(lesson), language)?.join("\n");
+            lines.extend([
+                String::new(),
+                format!("<details class=\"tab\"><summary>In {name}</summary>"),
+                String::new(),
+            ]);
+            lines.extend([format!("````{word}\n{}\n````", text.trim_end()), String::new(), "</details>".to_owned()]);
+        }
+    }
+    Ok(lines)
 }
 
 /// The changes of each table of them.

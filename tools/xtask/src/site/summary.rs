@@ -1,10 +1,12 @@
 //! The book's list of chapters. docs/README.md has it: each table below a heading is a part, each row a chapter.
 
 use crate::docs::page::Page;
+use crate::docs::sources::files;
 use crate::docs::{self, links};
 use anyhow::Result;
 use run::files::read;
 use std::collections::BTreeSet;
+use std::path::Path;
 
 const LIST: &str = "docs/README.md";
 
@@ -16,6 +18,10 @@ pub fn text(code: &BTreeSet<String>) -> Result<String> {
         for (title, path) in chapters {
             let below = if path.starts_with(docs::MORE) { "  " } else { "" };
             text += &format!("{below}- [{title}]({})\n", super::pages::place(&path));
+            for step in steps(&path)? {
+                let heading = read(&step)?.lines().next().unwrap_or_default().trim_start_matches("# ").to_owned();
+                text += &format!("  - [Write it: {heading}]({step})\n");
+            }
         }
     }
     text += "\n# In your browser\n\n- [Play a run](play.md)\n- [A run in Wireshark](wireshark.md)\n";
@@ -27,6 +33,16 @@ pub fn text(code: &BTreeSet<String>) -> Result<String> {
         text += &format!("{}- [{title}]({path}.md)\n", "  ".repeat(above.len()));
     }
     Ok(text)
+}
+
+/// The pages of a lesson's steps, if this is the page of a lesson.
+fn steps(path: &str) -> Result<Vec<String>> {
+    let lesson = path.strip_prefix("docs/").and_then(|path| path.strip_suffix(".md")).unwrap_or_default();
+    let folder = format!("lessons/{lesson}{}", super::STEPS.trim_end_matches('/'));
+    if lesson.contains('/') || !Path::new(&folder).is_dir() {
+        return Ok(Vec::new());
+    }
+    files(&folder, ".md")
 }
 
 /// The headings of the list, each with the pages in its table: what each is called, and its file. A row is about the first page
