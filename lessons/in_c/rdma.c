@@ -963,7 +963,7 @@ static const char *parse(int argc, char **argv) {
         }
     }
     if (optind != argc - 1 || !is_one_of(argv[optind], "server", "client"))
-        return "the first word is server or client";
+        return "one word is given, server or client, and options";
     if (!args.address)
         return "the client needs the server's address: -a";
     if (number(args.port, 1, UINT16_MAX) < 0)

@@ -77,7 +77,7 @@ fn it_says_what_went_wrong() {
         ("--lesson 4 -m read", 2, "-m is write or read, from lesson 6 on"),
         ("-n 2", 2, "-n is a number, and the server's"),
         ("-s text --len 5", 2, "either a text or a length"),
-        ("something", 2, "the first word is server or client"),
+        ("something", 2, "one word is given, server or client"),
     ];
     // The server listens on another port, for two seconds.
     let elsewhere = format!("timeout 2 {} || true", side(in_c(), SERVER, "-p 4711"));
