@@ -176,11 +176,9 @@ static int wait_readable(int fd, int other, int ms, const char *awaited) {
 // ---- Lesson 1: the connection manager. The client knocks; the server says no, and why.
 
 // The channel is a descriptor. It never blocks: poll(2) waits for it, and not for ever.
-static struct rdma_event_channel *create_event_channel(void) {
-    struct rdma_event_channel *channel = rdma_create_event_channel();
-    if (check_made("rdma_create_event_channel", channel) == 0)
-        check("fcntl", fcntl(channel->fd, F_SETFL, O_NONBLOCK));
-    return channel;
+static int create_event_channel(struct rdma_event_channel **channel) {
+    return check_made("rdma_create_event_channel", *channel = rdma_create_event_channel()) ||
+           check("fcntl", fcntl((*channel)->fd, F_SETFL, O_NONBLOCK));
 }
 
 // Takes the next event, copies it, and gives it back: rdma_ack_cm_event(3) frees it, and its private data. An event
@@ -321,8 +319,7 @@ static int server_1(struct connection *c) {
 // A client's events get a channel of their own: the next client's knock waits at the listener's, and comes not
 // between them. rdma_migrate_id(3)
 static int migrate(struct connection *c) {
-    c->events = create_event_channel();
-    return !c->events || check("rdma_migrate_id", rdma_migrate_id(c->id, c->events));
+    return create_event_channel(&c->events) || check("rdma_migrate_id", rdma_migrate_id(c->id, c->events));
 }
 
 // All of them live on the device that the id is bound to. rdma_create_qp(3) gives the id a QP in the state INIT:
@@ -886,8 +883,8 @@ static part *const CLIENTS[] = {client_1, client_2, client_3, client_4, client_5
 static part *const SERVERS[] = {server_1, server_2, server_3, server_4, server_5, server_6, server_7};
 
 static int run_client(void) {
-    struct connection c = {.events = create_event_channel()};
-    int result = !c.events || CLIENTS[args.lesson - 1](&c);
+    struct connection c = {0};
+    int result = create_event_channel(&c.events) || CLIENTS[args.lesson - 1](&c);
     result |= teardown(&c);
     if (result == 0)
         printf("client clean-up is complete\n");
@@ -896,15 +893,19 @@ static int run_client(void) {
 
 // A failure is one client's: what it had is destroyed, and the next one is served.
 static int run_server(void) {
-    struct rdma_event_channel *listening = create_event_channel();
+    struct rdma_event_channel *listening = NULL;
     struct rdma_cm_id *listener = NULL;
     long served = 0, failures = 0;
-    int result = !listening || listen_on(listening, &listener);
-    for (; result == 0 && (args.count == 0 || served < args.count); served++) {
+    int result = create_event_channel(&listening) || listen_on(listening, &listener);
+    while (result == 0 && (args.count == 0 || served < args.count)) {
         struct connection c = {0};
         result = wait_connect_request(listening, &c);
-        if (result == 0)
-            failures += (SERVERS[args.lesson - 1](&c) | teardown(&c)) != 0;
+        if (result)
+            break;
+        int outcome = SERVERS[args.lesson - 1](&c);
+        outcome |= teardown(&c);
+        failures += outcome != 0;
+        served++;
     }
     result |= destroy_id(&listener);
     if (listening)
@@ -946,8 +947,6 @@ static const char *parse(int argc, char **argv) {
         {"len", 1, 0, 'l'},     {"mode", 1, 0, 'm'}, {"closer", 1, 0, 'c'}, {"help", 0, 0, 'h'},  {0},
     };
     bool has[256] = {0};
-    args.is_server = argc > 1 && strcmp(argv[1], "server") == 0;
-    args.address = args.is_server ? "::" : NULL;
     for (int option; (option = getopt_long(argc, argv, "a:p:n:s:m:h", options, NULL)) != -1; has[option] = true) {
         switch (option) {
         case 'a': args.address = optarg; break;
@@ -955,7 +954,7 @@ static const char *parse(int argc, char **argv) {
         case 'n': args.count = number(optarg, 0, INT32_MAX); break;
         case 'L': args.lesson = number(optarg, 1, 7); break;
         case 's': args.text = optarg; break;
-        case 'l': args.len = number(optarg, 1, UINT32_MAX); break;
+        case 'l': args.len = number(optarg, 1, INT32_MAX); break;
         case 'm': args.mode = optarg; break;
         case 'c': args.closer = optarg; break;
         case 'h': printf("%s", USAGE); exit(0);
@@ -964,6 +963,9 @@ static const char *parse(int argc, char **argv) {
     }
     if (optind != argc - 1 || !is_one_of(argv[optind], "server", "client"))
         return "one word is given, server or client, and options";
+    args.is_server = strcmp(argv[optind], "server") == 0;
+    if (args.is_server && !args.address)
+        args.address = "::";
     if (!args.address)
         return "the client needs the server's address: -a";
     if (number(args.port, 1, UINT16_MAX) < 0)
