@@ -4,9 +4,11 @@
 //! odd_peer client ADDRESS STEP…      odd_peer server STEP…
 //! ```
 //!
-//! Steps, in order: `data=HEX` private data for connect or accept (first), `send=HEX` a SEND of these bytes,
-//! `write=ADDR,RKEY,HEX` an RDMA WRITE (hexadecimal numbers), `sleep=MS`, `close` to disconnect. After the last step it
-//! exits at once, without a goodbye of its own: the kernel says it. Failures of its own requests are shown and passed over.
+//! Steps, in order: `data=HEX` private data for connect or accept (first), or, of a server, `reject=TEXT` in place of all others;
+//! `send=HEX` a SEND of these bytes, `write=ADDR,RKEY,HEX` an RDMA WRITE (hexadecimal numbers), `tell=LEN` a SEND that says where a
+//! buffer of so many bytes is; `read` waits for a message that says where a buffer is, and READs its last bytes, `fill` waits for one,
+//! and WRITEs all of it; `sleep=MS`, `close` to disconnect, `goodbye` waits until the other side has, and answers. After the last
+//! step it exits at once, without a goodbye of its own: the kernel says it. Failures of its own requests are shown and passed over.
 
 use std::time::Duration;
 
@@ -14,13 +16,19 @@ use common::args::PORT;
 use common::cm::*;
 use common::{
     address, narrate, Access, CmId, CompletionQueue, ConnParam, Error, EventChannel, MemoryRegion, Metadata,
-    ProtectionDomain, QpCap, QpInitAttr, QueuePair, Result, SendWr,
+    ProtectionDomain, QpCap, QpInitAttr, QueuePair, Result, SendWr, Woken,
 };
 
 const CAP: QpCap = QpCap { max_send_wr: 8, max_recv_wr: RECEIVES as u32, ..QpCap::SMALL };
 
 /// As many messages of the other side find a receive.
 const RECEIVES: usize = 8;
+
+/// Room for each of them, in bytes.
+const SLOT: usize = 4096;
+
+/// READ are so many bytes at the end of a buffer.
+const TAIL: u32 = 16;
 
 fn main() -> Result<()> {
     narrate::start(narrate::ALL);
@@ -46,10 +54,27 @@ fn main() -> Result<()> {
             let id = channel.wait_for(RDMA_CM_EVENT_CONNECT_REQUEST)?.id();
             // One client is enough: its own events have the channel for themselves.
             drop(listener);
+            if let Some(why) = steps.first().and_then(|step| step.strip_prefix("reject=")) {
+                return id.reject(why.as_bytes());
+            }
             act(&id, &channel, steps, |param| id.accept(param))
         }
         _ => Err(usage("client or server", &words.join(" "))),
     }
+}
+
+/// All that a connection needs.
+struct Peer<'a> {
+    id: &'a CmId,
+    channel: &'a EventChannel,
+    pd: ProtectionDomain,
+    cq: CompletionQueue,
+    qp: QueuePair,
+    /// Where messages arrive, the first at its begin; and the number of the receive for that.
+    inbox: MemoryRegion,
+    first: u64,
+    /// What the other side was told of: it stays until the end.
+    told: Vec<MemoryRegion>,
 }
 
 /// Creates what a connection needs, connects, and takes the steps.
@@ -59,9 +84,10 @@ fn act(id: &CmId, channel: &EventChannel, steps: &[&str], connect: impl Fn(&Conn
     let completions = context.create_comp_channel()?;
     let cq = completions.create_cq(32)?;
     let qp = id.create_qp(&pd, &QpInitAttr::new(&cq, CAP))?;
-    let inbox = pd.reg_mr(RECEIVES * 4096, Access::LOCAL_WRITE)?;
-    for slot in 0..RECEIVES {
-        qp.post_recv(&inbox, slot * 4096..(slot + 1) * 4096)?;
+    let inbox = pd.reg_mr(RECEIVES * SLOT, Access::LOCAL_WRITE)?;
+    let first = qp.post_recv(&inbox, 0..SLOT)?;
+    for slot in 1..RECEIVES {
+        qp.post_recv(&inbox, slot * SLOT..(slot + 1) * SLOT)?;
     }
     let (private_data, steps) = match steps {
         [first, rest @ ..] if first.starts_with("data=") => (hex(&first["data=".len()..])?, rest),
@@ -70,32 +96,78 @@ fn act(id: &CmId, channel: &EventChannel, steps: &[&str], connect: impl Fn(&Conn
     let modest = ConnParam { retry_count: 1, rnr_retry_count: 1, ..ConnParam::default() };
     connect(&ConnParam { private_data, responder_resources: 1, initiator_depth: 1, ..modest })?;
     channel.wait_for(RDMA_CM_EVENT_ESTABLISHED)?.ack();
-    steps.iter().try_for_each(|step| take(step, id, &pd, &cq, &qp))
+    let mut peer = Peer { id, channel, pd, cq, qp, inbox, first, told: Vec::new() };
+    steps.iter().try_for_each(|step| peer.take(step))
 }
 
-fn take(step: &str, id: &CmId, pd: &ProtectionDomain, cq: &CompletionQueue, qp: &QueuePair) -> Result<()> {
-    let (verb, value) = step.split_once('=').unwrap_or((step, ""));
-    match verb {
-        "send" => {
-            let bytes = hex(value)?;
-            let region = region(pd, &bytes)?;
-            let wr_id = qp.post_send(&SendWr::send(&region, 0..bytes.len()))?;
-            show(cq.wait_for(wr_id, "an odd SEND"))
+impl Peer<'_> {
+    fn take(&mut self, step: &str) -> Result<()> {
+        let (verb, value) = step.split_once('=').unwrap_or((step, ""));
+        let milliseconds = || value.parse().map(Duration::from_millis).map_err(|_| usage("sleep=MS", step));
+        match verb {
+            "send" => self.send(&hex(value)?),
+            "write" => {
+                let fields: Vec<&str> = value.split(',').collect();
+                let [addr, rkey, bytes] = fields[..] else { return Err(usage("write=ADDR,RKEY,HEX", step)) };
+                let bytes = hex(bytes)?;
+                let to = Metadata { addr: number(addr)?, rkey: number(rkey)? as u32, len: bytes.len() as u32 };
+                self.write(&bytes, &to)
+            }
+            "tell" => {
+                let len = value.parse().map_err(|_| usage("tell=LEN", step))?;
+                let rights = Access::LOCAL_WRITE | Access::REMOTE_WRITE | Access::REMOTE_READ;
+                let region = self.pd.reg_mr(len, rights)?;
+                let message = Metadata::of(&region).encode();
+                self.told.push(region);
+                self.send(&message)
+            }
+            "read" => match self.heard() {
+                Ok(theirs) => self.read(&theirs.slice(theirs.len.saturating_sub(TAIL)..theirs.len)?),
+                Err(error) => show(Err::<(), _>(error)),
+            },
+            "fill" => match self.heard() {
+                Ok(theirs) => self.write(&vec![b'x'; theirs.len as usize], &theirs),
+                Err(error) => show(Err::<(), _>(error)),
+            },
+            "sleep" => {
+                std::thread::sleep(milliseconds()?);
+                Ok(())
+            }
+            "close" => self.id.disconnect(),
+            "goodbye" => {
+                self.channel.wait_for(RDMA_CM_EVENT_DISCONNECTED)?.ack();
+                self.id.disconnect()
+            }
+            _ => Err(usage("send, write, tell, read, fill, sleep, close or goodbye", step)),
         }
-        "write" => {
-            let fields: Vec<&str> = value.split(',').collect();
-            let [addr, rkey, bytes] = fields[..] else { return Err(usage("write=ADDR,RKEY,HEX", step)) };
-            let region = region(pd, &hex(bytes)?)?;
-            let to = Metadata { addr: number(addr)?, rkey: number(rkey)? as u32, len: region.len() as u32 };
-            let wr_id = qp.post_send(&SendWr::rdma_write(&region, 0..region.len(), &to))?;
-            show(cq.wait_for(wr_id, "an odd WRITE"))
+    }
+
+    /// Where the other side's first message says that a buffer is.
+    fn heard(&self) -> Result<Metadata> {
+        match self.cq.wait_for_or_cm_event(self.first, self.channel, "a message")? {
+            Woken::Completion(done) => Metadata::decode(&self.inbox.read(0..done.byte_len().unwrap_or(0))?),
+            Woken::CmEvent => Err(Error::content("it hung up before it sent anything", "Look at its log")),
         }
-        "sleep" => {
-            std::thread::sleep(Duration::from_millis(value.parse().map_err(|_| usage("sleep=MS", step))?));
-            Ok(())
-        }
-        "close" => id.disconnect(),
-        _ => Err(usage("send, write, sleep or close", step)),
+    }
+
+    fn send(&self, bytes: &[u8]) -> Result<()> {
+        let region = region(&self.pd, bytes)?;
+        self.done(self.qp.post_send(&SendWr::send(&region, 0..bytes.len()))?, "an odd SEND")
+    }
+
+    fn write(&self, bytes: &[u8], to: &Metadata) -> Result<()> {
+        let region = region(&self.pd, bytes)?;
+        self.done(self.qp.post_send(&SendWr::rdma_write(&region, 0..bytes.len(), to))?, "an odd WRITE")
+    }
+
+    fn read(&self, from: &Metadata) -> Result<()> {
+        let region = self.pd.reg_mr(TAIL as usize, Access::LOCAL_WRITE)?;
+        self.done(self.qp.post_send(&SendWr::rdma_read(&region, 0..from.len as usize, from))?, "an odd READ")
+    }
+
+    /// Waits until a request is complete, or the other side hangs up.
+    fn done(&self, wr_id: u64, what: &str) -> Result<()> {
+        show(self.cq.wait_for_or_cm_event(wr_id, self.channel, what))
     }
 }
 

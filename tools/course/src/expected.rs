@@ -7,6 +7,7 @@
 //! any never sends: REJ                             # whichever node
 //! or server sends: RDMA Write Only                 # one of this and the line above is enough
 //! client sends: Send Only  carries {text}          # its bytes have these in them
+//! client sends: REQ  private data of …             # what is said of it begins so
 //! client exits: 1                                  # the program's exit status, 0 where nothing is said; or `anyhow`
 //! server prints: {text}                            # a part of a line of its own; {text}, {other}, {len} are other ones in each run
 //! server prints: {flushed} receives                # as many as its device says that it has flushed

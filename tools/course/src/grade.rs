@@ -6,7 +6,7 @@ use course::expected::Told;
 use course::judge::Finding;
 use course::mine::{Mine, FOLDER};
 use course::project::Project;
-use course::run::{run_program, Outcome, Place};
+use course::run::{build_lessons, run_program, Outcome, Place};
 use course::step::Step;
 use course::{sandbox, show};
 use run::files::{name, output, write};
@@ -41,6 +41,7 @@ pub fn grade(project: &Project, lesson: Option<&str>, students: &[PathBuf]) -> R
         Some(number) => Step::of(&project.lesson(number)?)?,
         None => Step::all(project)?,
     };
+    build_lessons(project, steps.iter().map(|step| &step.change))?;
     let results = project.target.join(RESULTS);
     let mut all = Vec::new();
     for student in students {

@@ -162,6 +162,8 @@ mod tests {
             ("client sends 1 times: RDMA Write Only", true),
             ("client sends: RDMA Write Only  len 60", true),
             ("client sends: RDMA Write Only  len 61", false),
+            ("client sends: REQ  qp …", true),
+            ("client sends: REQ  private data of …", false),
             ("server never sends: RDMA Write Only", true),
             ("client sends 1 times: REQ", true),
             ("client sends 1 times: ConnectRequest", true),

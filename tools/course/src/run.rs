@@ -15,6 +15,7 @@ use std::collections::hash_map::RandomState;
 use std::collections::BTreeMap;
 use std::env;
 use std::hash::{BuildHasher, Hasher};
+use std::iter;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
@@ -24,7 +25,11 @@ const SERVER: &str = "10.47.91.1";
 const PROGRAM_FAILED: i32 = 1;
 /// What a command of a change calls the changed lesson's program, and what a program of `common`'s examples begins with.
 const LESSON: &str = "lesson";
+const UNTOUCHED: &str = "lesson-";
 const EXAMPLES: &str = "examples/";
+/// What C gives back to the library is written over with this byte, and what it gets is not empty (malloc(3)): who reads an event
+/// that is acknowledged does not read what was there.
+const PERTURBED: (&str, &str) = ("MALLOC_PERTURB_", "165");
 
 /// An exercise whose client is dead has failed: nobody waits until its server has noticed. Seconds.
 const GRACE: &str = "2";
@@ -103,7 +108,7 @@ pub fn run(project: &Project, change: &Change, copy: &Copy, place: Place, color:
         return Ok(Outcome::Refused(said));
     }
     if examples(change).next().is_some() {
-        build_lessons(project, std::iter::once(change))?;
+        build_lessons(project, iter::once(change))?;
     }
     run_built(project, change, copy, place)
 }
@@ -173,7 +178,7 @@ impl Drawn {
             What::Note(note) => What::Note(self.fill(note)),
             other => other.clone(),
         };
-        Expected { what, ..expected.clone() }
+        Expected { what, hint: self.fill(&expected.hint), ..expected.clone() }
     }
 }
 
@@ -199,6 +204,7 @@ fn execute(project: &Project, change: &Change, drawn: &Drawn, program: &str, pla
     command.arg("--json").args(options.faults.iter().flat_map(|fault| ["--fault", fault]));
     if place == Place::Device && change.is_exercise {
         command.args(["--log", "--grace", GRACE, "--idle", IDLE, "--most", MOST]);
+        command.env(PERTURBED.0, PERTURBED.1);
     }
     // What is judged is in the log: a lesson that goes without one by itself has one here.
     if env::var_os("RUST_LOG").is_none() {
@@ -233,9 +239,24 @@ fn is_on_tcp(change: &Change) -> Result<bool> {
     Ok(read(change.name.lesson.join("src/server.rs"))?.contains("common::tcp"))
 }
 
+/// The words of all commands that a change has in place of the two sides.
+fn words(change: &Change) -> impl Iterator<Item = &str> {
+    let all = iter::once(&change.options).chain(change.again.iter().map(|again| &again.options));
+    all.flat_map(|options| options.nodes.values()).flat_map(|line| line.split(' '))
+}
+
 /// The programs of `common`'s examples that a change runs.
 fn examples(change: &Change) -> impl Iterator<Item = &str> {
-    change.options.nodes.values().flat_map(|line| line.split(' ')).filter_map(|word| word.strip_prefix(EXAMPLES))
+    words(change).filter_map(|word| word.strip_prefix(EXAMPLES))
+}
+
+/// Builds what runs beside a program of somebody's own: lessons as they are, and examples.
+pub fn build_others(project: &Project, change: &Change) -> Result<()> {
+    let is_other = |word: &str| word.starts_with(EXAMPLES) || word.starts_with(UNTOUCHED);
+    if words(change).any(is_other) {
+        build_lessons(project, iter::once(change))?;
+    }
+    Ok(())
 }
 
 /// Builds what changes run beside their copies: the lessons as they are, and examples.
@@ -243,7 +264,10 @@ pub fn build_lessons<'a>(project: &Project, changes: impl Iterator<Item = &'a Ch
     let mut cargo = cargo(project);
     cargo
         .args(["build", "-q", "--bins"])
-        .args(changes.clone().map(|change| format!("-plesson-{}", change.name.number())));
+        .args(changes.clone().map(|change| format!("-plesson-{}", change.name.number())))
+        .args(
+            changes.clone().flat_map(words).filter(|word| word.starts_with(UNTOUCHED)).map(|word| format!("-p{word}")),
+        );
     for example in changes.flat_map(examples) {
         cargo.args(["-pcommon", "--example", example]);
     }

@@ -70,7 +70,10 @@ pub(crate) fn fits(row: &Row, bytes: &[u8], packet: &str) -> bool {
     let has = |carried: &str| bytes.windows(carried.len().max(1)).any(|part| part == carried.as_bytes());
     let is_said = |wanted: &str| match wanted.strip_prefix(CARRIES) {
         Some(carried) => has(carried),
-        None => said.split(BETWEEN).any(|word| word == wanted),
+        None => said.split(BETWEEN).any(|word| match wanted.strip_suffix('…') {
+            Some(begin) => word.starts_with(begin),
+            None => word == wanted,
+        }),
     };
     is_it && wanted.all(is_said)
 }

@@ -4,7 +4,7 @@ use anyhow::{bail, ensure, Context, Result};
 use course::judge::Finding;
 use course::mine::{Language, Mine, DONE, FOLDER};
 use course::project::Project;
-use course::run::{run_program, Outcome, Place};
+use course::run::{build_others, run_program, Outcome, Place};
 use course::show::{self, bold};
 use course::step::Step;
 use run::lanes::Style;
@@ -132,6 +132,7 @@ fn judge(project: &Project, mine: &Mine, step: &Step, place: Place) -> Result<bo
             return Ok(false);
         }
     };
+    build_others(project, &step.change)?;
     let outcome = run_program(project, &step.change, &command, place)?;
     let Outcome::Ran { file, run, findings, again } = &outcome else { bail!("a step has no outcome for a compiler") };
     if !again.is_empty() {
