@@ -115,8 +115,11 @@ impl fmt::Display for Finding {
             ANY => f.write_str("one side")?,
             node => write!(f, "the {node}")?,
         }
-        if *times == Some(0) {
-            f.write_str(" never")?;
+        match what {
+            What::Note(_) if *times == Some(0) => f.write_str("'s device never")?,
+            What::Note(_) => f.write_str("'s device")?,
+            _ if *times == Some(0) => f.write_str(" never")?,
+            _ => {}
         }
         match what {
             What::Packet(packet) => write!(f, " sends: {packet}")?,
@@ -126,7 +129,7 @@ impl fmt::Display for Finding {
             What::Printed(text) => write!(f, " prints: {text}")?,
             What::Call(call) => write!(f, " calls: {call}")?,
             What::Event(event) => write!(f, " takes the event {event}")?,
-            What::Note(note) => write!(f, "'s device notes: {note}")?,
+            What::Note(note) => write!(f, " notes: {note}")?,
             What::Exit(status) => write!(f, " ends with status {status}")?,
         }
         if let Some(times @ 1..) = times {
