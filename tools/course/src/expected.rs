@@ -75,7 +75,7 @@ impl What {
 /// Stands for the number of receives that a node's device has flushed.
 pub(crate) const FLUSHED: &str = "{flushed}";
 /// What a program did not destroy, the device notes so.
-const LEFT: &str = "closed, and left there: ";
+pub(crate) const LEFT: &str = "closed, and left there: ";
 
 /// What must come of a change.
 #[derive(Debug, Clone)]

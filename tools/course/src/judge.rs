@@ -1,6 +1,6 @@
 //! What a run file shows of what was expected.
 
-use crate::expected::{Expected, What, FLUSHED};
+use crate::expected::{Expected, What, FLUSHED, LEFT};
 use crate::seen::{self, calls, fits, flushed, gets, is_end, is_node, is_own, Seen, ANY};
 use anyhow::Result;
 use run::file::Line;
@@ -116,6 +116,7 @@ impl fmt::Display for Finding {
             node => write!(f, "the {node}")?,
         }
         match what {
+            What::Note(note) if note == LEFT => f.write_str(" leaves nothing")?,
             What::Note(_) if *times == Some(0) => f.write_str("'s device never")?,
             What::Note(_) => f.write_str("'s device")?,
             _ if *times == Some(0) => f.write_str(" never")?,
@@ -129,6 +130,7 @@ impl fmt::Display for Finding {
             What::Printed(text) => write!(f, " prints: {text}")?,
             What::Call(call) => write!(f, " calls: {call}")?,
             What::Event(event) => write!(f, " takes the event {event}")?,
+            What::Note(note) if note == LEFT => {}
             What::Note(note) => write!(f, " notes: {note}")?,
             What::Exit(status) => write!(f, " ends with status {status}")?,
         }

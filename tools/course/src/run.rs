@@ -130,6 +130,9 @@ pub fn run_program(project: &Project, change: &Change, program: &str, place: Pla
         outcome = run_once(project, &now, program, place)?;
         if let Outcome::Ran { again, .. } = &mut outcome {
             *again = show::options(&now);
+            if again.is_empty() {
+                *again = "both sides are yours\n".to_owned();
+            }
         }
     }
     Ok(outcome)
