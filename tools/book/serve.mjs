@@ -11,14 +11,16 @@ const TYPES = {
   ".woff2": "font/woff2",
 };
 
-/** Serves a folder on the loopback interface, below the path `below`. Port 0 is any that is free. */
-export function serve(folder, port, below = "/") {
+/** Serves a folder on the loopback interface, below the path `below`. Port 0 is any that is free. What is done of the learner's own
+ * program is in the file `progress`, which the book asks for as progress.txt. */
+export function serve(folder, port, below = "/", progress = undefined) {
   const root = resolve(folder);
   const server = createServer(async (request, response) => {
     try {
       const path = decodeURIComponent(new URL(request.url, "http://localhost").pathname);
-      let file = resolve(join(root, path.slice(below.length)));
-      if (!path.startsWith(below) || !(file + sep).startsWith(root + sep)) throw new Error("outside");
+      const is_progress = progress && path === `${below}progress.txt`;
+      let file = is_progress ? resolve(progress) : resolve(join(root, path.slice(below.length)));
+      if (!is_progress && (!path.startsWith(below) || !(file + sep).startsWith(root + sep))) throw new Error("outside");
       if ((await stat(file)).isDirectory()) file = join(file, "index.html");
       const { size } = await stat(file);
       response.writeHead(200, { "content-type": TYPES[extname(file)] ?? "application/octet-stream", "content-length": size });
@@ -33,7 +35,7 @@ export function serve(folder, port, below = "/") {
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const [folder, port] = [process.argv[2] ?? "target/site", Number(process.argv[3] ?? 3000)];
   try {
-    const server = await serve(folder, port);
+    const server = await serve(folder, port, "/", "mine/.steps");
     console.log(`http://127.0.0.1:${server.address().port}/ until Ctrl-C`);
   } catch (error) {
     console.error(error.code === "EADDRINUSE" ? `port ${port} is taken: make serve PORT=another` : error.message);

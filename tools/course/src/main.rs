@@ -4,6 +4,7 @@
 //! Exit status: 0 all came as told, or the exercise is solved, 1 something came otherwise, 2 wrong usage, 3 nothing could be
 //! tried.
 
+mod certificate;
 mod exercises;
 mod grade;
 mod next;

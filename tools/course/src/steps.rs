@@ -1,6 +1,9 @@
 //! What a person sees of "Write it yourself": `make begin`, `make step`, `make hint`, `make solution`.
 
+use crate::certificate;
 use anyhow::{bail, ensure, Context, Result};
+use course::change::{Change, Name, Options};
+use course::expected::Told;
 use course::judge::Finding;
 use course::mine::{Language, Mine, DONE, FOLDER};
 use course::project::Project;
@@ -9,11 +12,14 @@ use course::show::{self, bold};
 use course::step::Step;
 use run::lanes::Style;
 use std::io::{self, stdout, IsTerminal, Write};
+use std::path::PathBuf;
 use std::thread::sleep;
 use std::time::{Duration, SystemTime};
 
 /// How often the files are looked at.
 const LOOK: Duration = Duration::from_millis(100);
+/// The lesson after which the program is compared with the recorded run; and again after the last.
+const COMPARED: &str = "05";
 /// What else is noted of a step.
 const TOLD: &str = "told";
 const HINT: &str = "hint";
@@ -141,7 +147,7 @@ fn judge(project: &Project, mine: &Mine, step: &Step, place: Place) -> Result<bo
     if outcome.is_as_told(&step.change) {
         writeln!(stdout(), "{}", show::part(run, findings, style)?)?;
         write!(stdout(), "{}", show::findings(findings, style))?;
-        return done(project, mine, step);
+        return done(project, mine, step, &command);
     }
     write!(stdout(), "{}", missing(findings, style))?;
     writeln!(stdout(), "\n{}\n{}", show::trouble(run, style)?, show::packets(run, style.color)?)?;
@@ -161,13 +167,22 @@ fn missing(findings: &[Finding], style: Style) -> String {
 }
 
 /// Notes that a step is done, and tells the next.
-fn done(project: &Project, mine: &Mine, step: &Step) -> Result<bool> {
+fn done(project: &Project, mine: &Mine, step: &Step, command: &str) -> Result<bool> {
     mine.note(DONE, &step.name)?;
     let next = current(project, mine)?;
     let lesson = &step.name.lesson;
-    if next.as_ref().map(|next| &next.name.lesson) != Some(lesson) {
+    let is_last = next.as_ref().map(|next| &next.name.lesson) != Some(lesson);
+    if is_last {
         mine.keep(lesson)?;
         writeln!(stdout(), "\nLesson {} is done: your program does what its own does.", step.name.number())?;
+    }
+    if is_last && (next.is_none() || step.name.number() == COMPARED) {
+        let run = plain(project, step, command)?;
+        writeln!(stdout(), "Beside the recorded run:\n{}", certificate::compare(project, lesson, &run)?)?;
+        if next.is_none() {
+            let page = certificate::award(project, mine, &run)?;
+            writeln!(stdout(), "Your certificate, with your own run to play: {}", project.shown(&page))?;
+        }
     }
     writeln!(stdout())?;
     match next {
@@ -175,6 +190,17 @@ fn done(project: &Project, mine: &Mine, step: &Step) -> Result<bool> {
         None => drop(finished(project)?),
     }
     Ok(true)
+}
+
+/// A run of the program as the lesson is run. Gives its run file.
+fn plain(project: &Project, step: &Step, command: &str) -> Result<PathBuf> {
+    let name = Name { name: "mine".to_owned(), ..step.name.clone() };
+    let (options, told) = (Options::default(), Told::Runs(Vec::new()));
+    let change = Change { name, options, told, again: Vec::new(), ..step.change.clone() };
+    match run_program(project, &change, command, Place::Device)? {
+        Outcome::Ran { file, .. } => Ok(file),
+        Outcome::Refused(said) => bail!(said),
+    }
 }
 
 /// When a source was saved last.

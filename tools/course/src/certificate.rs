@@ -1,0 +1,55 @@
+//! What a learner has when all steps are done: a page that says so, with the run of her own program to play.
+
+use anyhow::{ensure, Context, Result};
+use course::mine::{Mine, DONE};
+use course::project::Project;
+use course::step::Step;
+use run::files::{name, write};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The page, and the run that it plays, in the folder of the program.
+const PAGE: &str = "certificate.html";
+const RUN: &str = "run.html";
+
+/// Compares a run of the learner's program with the recorded one of a lesson: what `make compare-NN` says.
+pub fn compare(project: &Project, lesson: &Path, run: &Path) -> Result<String> {
+    let capture = project.root.join("captures").join(name(lesson)).with_extension("pcapng");
+    let mut wire = Command::new(project.target.join("debug/wire"));
+    let output = wire.arg("compare").args([run, &capture]).output().context("cannot start wire")?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "wire cannot compare: {}", said.trim());
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// Writes the page. Gives its file.
+pub fn award(project: &Project, mine: &Mine, run: &Path) -> Result<PathBuf> {
+    let mut wire = Command::new(project.target.join("debug/wire"));
+    let output =
+        wire.arg("play").arg(run).arg("-o").arg(mine.folder.join(RUN)).output().context("cannot start wire")?;
+    ensure!(output.status.success(), "wire cannot play: {}", String::from_utf8_lossy(&output.stderr).trim());
+    let mut rows = String::new();
+    for lesson in project.lessons()? {
+        let steps = Step::of(&lesson)?;
+        let done: Vec<&str> =
+            steps.iter().filter(|step| mine.has(DONE, &step.name)).map(|step| step.title.as_str()).collect();
+        if !done.is_empty() {
+            rows += &format!("<tr><th>{}</th><td>{}</td></tr>\n", name(&lesson), done.join(", "));
+        }
+    }
+    let page = mine.folder.join(PAGE);
+    write(&page, text(&rows, &format!("{:?}", mine.language)))?;
+    Ok(page)
+}
+
+fn text(rows: &str, language: &str) -> String {
+    format!(
+        "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\">\n\
+         <title>An RDMA program, written packet by packet</title>\n\
+         <style>body {{ font: 1.1rem/1.5 sans-serif; max-width: 46rem; margin: 3rem auto; padding: 0 1rem; color-scheme: light dark }}\n\
+         table {{ border-collapse: collapse }} th, td {{ text-align: left; padding: .4rem .8rem; border-top: 1px solid #8888; vertical-align: top }}</style>\n\
+         <h1>An RDMA program, written packet by packet</h1>\n\
+         <p>In {language}. Each step was judged by what the device saw: calls, packets, memory, and what was left.</p>\n\
+         <table>\n{rows}</table>\n<p><a href=\"{RUN}\">Play its run</a></p>\n</html>\n"
+    )
+}
