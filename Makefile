@@ -206,7 +206,7 @@ test: ### build everything and run every test
 
 .PHONY: field-guide
 field-guide: ### make every change of every lesson again, and say what comes out otherwise than it is told (some minutes)
-	@tools/lab/setup.sh build lab shell
+	@tools/lab/setup.sh build lab shell python
 	@$(call build,lab device course)
 	@"$$bin"/course prove $(ARGS)
 

@@ -8,6 +8,7 @@ use course::differences;
 use course::exercise::{Exercise, Kind, Repair};
 use course::project::Project;
 use course::proof::Proof;
+use course::reference;
 use course::run::{build_lessons, run, run_built, run_program, Outcome, Place};
 use course::show;
 use course::step::Step;
@@ -66,6 +67,9 @@ pub fn prove(project: &Project, names: &[String], only: Option<Place>, keep: boo
     let changes = breaks.iter().map(|it| &it.change).chain(repairs.iter().map(|repair| &repair.change));
     let changes = changes.chain(steps.iter().map(|step| &step.change));
     build_lessons(project, changes)?;
+    if !steps.is_empty() {
+        reference::build(project)?;
+    }
     let trials =
         breaks.iter().flat_map(|it| it.proofs(&named)).chain(repairs.iter().flat_map(|repair| repair.proofs.clone()));
     let trials = trials.chain(steps.iter().flat_map(|step| step.proofs.clone()));

@@ -1,10 +1,13 @@
 //! Where the lessons, and the references in C and Python, do what a step asks for: functions, by their names.
 
+use crate::change::{Again, Change, Options};
 use crate::mine::Language;
+use crate::project::Project;
 use anyhow::{Context, Result};
-use run::files::read;
+use run::files::{output, read};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// One program each that does what the lessons 01 to 07 do, in the folder of the lessons.
 const IN_C: &str = "in_c/rdma.c";
@@ -41,6 +44,37 @@ impl Reference {
             }
         }
     }
+}
+
+/// The references as they are run from the folder of the lessons, each with a word for it.
+pub(crate) fn programs(lesson: &Path) -> [(&'static str, String); 2] {
+    let lessons = lesson.parent().unwrap_or(lesson).display();
+    let c = IN_C.trim_end_matches(".c");
+    [("c", format!("'{lessons}/{c}'")), ("python", format!("python3 -u '{lessons}/{IN_PYTHON}'"))]
+}
+
+/// The change as a reference is run: it has to be told which lesson.
+pub(crate) fn told_lesson(change: &Change) -> Change {
+    let number = format!(" --lesson {}", change.name.number().trim_start_matches('0'));
+    let told = |options: &Options| {
+        let of_node = |line: &String| if line.starts_with("lesson ") { line.clone() + &number } else { line.clone() };
+        let nodes = options.nodes.iter().map(|(node, line)| (node.clone(), of_node(line))).collect();
+        let (server, client) = (options.server.clone() + &number, options.client.clone() + &number);
+        Options { server, client, nodes, ..options.clone() }
+    };
+    let again = change.again.iter().map(|again| Again { options: told(&again.options), ..again.clone() }).collect();
+    Change { options: told(&change.options), again, ..change.clone() }
+}
+
+/// Builds the reference in C.
+///
+/// # Errors
+/// What the compiler says.
+pub fn build(project: &Project) -> Result<()> {
+    let folder = project.root.join("lessons/in_c");
+    let mut make = Command::new("make");
+    make.arg("-s").env_remove("MAKEFLAGS").env_remove("MAKELEVEL").current_dir(folder);
+    output(&mut make).map(drop)
 }
 
 /// A function in a source, or what a type has of them, with the comment above it: up to the next line that is not empty and begins

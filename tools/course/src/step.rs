@@ -19,7 +19,7 @@ use crate::expected::Told;
 use crate::page::{Page, Part, AGAIN};
 use crate::project::Project;
 use crate::proof::Proof;
-use crate::reference::Reference;
+use crate::reference::{self, Reference};
 use crate::run::Place;
 use anyhow::{ensure, Context, Result};
 use run::files::{files, name, read};
@@ -117,7 +117,7 @@ fn before(change: &Change) -> String {
     }
 }
 
-/// What proves the judge of a step: the lesson's own source passes, other right ones do, and wrong ones do not.
+/// What proves the judge of a step: the lesson's own source passes, the references and other right ones do, and wrong ones do not.
 fn proofs(change: &Change, page: &Page) -> Result<Vec<Proof>> {
     let proof = |kind: &str, edits: Vec<Edit>, place, is_right, says: &str| {
         let name = Name { name: format!("{}-{kind}", change.name.name), ..change.name.clone() };
@@ -129,6 +129,10 @@ fn proofs(change: &Change, page: &Page) -> Result<Vec<Proof>> {
         proof("lesson", Vec::new(), Place::Lab, true, ""),
         Proof { program: Some(before(change)), ..proof("before", Vec::new(), Place::Device, false, HINTED) },
     ];
+    for (kind, program) in reference::programs(&change.name.lesson) {
+        let reference = Proof { program: Some(program), ..proof(kind, Vec::new(), Place::Device, true, "") };
+        proofs.push(Proof { change: reference::told_lesson(&reference.change), ..reference });
+    }
     let (mut right, mut wrong) = (0, 0);
     for part in &page.parts {
         let (is_right, count) = match part.kind() {

@@ -176,18 +176,18 @@ fn results() -> Result<PathBuf> {
 impl Session {
     /// All that is said and sent, until every program has ended.
     fn conversation(&mut self) -> Result<()> {
-        let (begun, mut heard, mut is_mute) = (Instant::now(), Instant::now(), true);
+        let (begun, mut heard) = (Instant::now(), Instant::now());
         while !self.all_started() || self.programs.iter().any(|program| program.exit.is_none()) {
             let patience = if self.all_started() { TURN } else { GLANCE };
             let message = self.inbox.next(self.wires.wait(patience))?;
             self.wires.let_go(&mut self.recorder)?;
             match message {
                 Some(message) => {
-                    (heard, is_mute) = (Instant::now(), false);
+                    heard = Instant::now();
                     self.take(message)?;
                 }
                 None if self.all_started() => {}
-                None if heard.elapsed() > self.silence(is_mute) || self.processes.listens_on_tcp() => {
+                None if heard.elapsed() > self.silence() || self.processes.listens_on_tcp() => {
                     self.start_others()?;
                     heard = Instant::now();
                 }
@@ -204,6 +204,9 @@ impl Session {
 
     fn take(&mut self, Message { node, kind, bytes }: Message) -> Result<()> {
         self.taken += bytes.len() as u64;
+        if let Some(program) = self.programs.get_mut(node) {
+            program.is_heard = true;
+        }
         match kind {
             kind::OUT | kind::ERROR => self.recorder.said(node, kind == kind::ERROR, &bytes),
             kind::PACKET => self.wires.carry(node, &bytes, &mut self.recorder),
@@ -223,8 +226,9 @@ impl Session {
         }
     }
 
-    /// How long a server may be silent before the others start. Who has said something has begun.
-    fn silence(&self, is_mute: bool) -> Duration {
+    /// How long all may be silent: who has said something has begun; the others may need a while.
+    fn silence(&self) -> Duration {
+        let is_mute = self.programs.iter().any(|program| !program.is_heard && program.exit.is_none());
         self.run.options.idle.filter(|_| !is_mute).map_or(SILENCE, Duration::from_secs)
     }
 
@@ -283,8 +287,8 @@ impl Session {
         if let Some(most) = most.filter(|most| self.taken > most << 20) {
             return Some(format!("after {most} MiB of lines and packets"));
         }
-        if let Some(idle) = idle.filter(|idle| self.all_started() && over(heard, *idle)) {
-            return Some(format!("when nothing had happened for {idle} s"));
+        if idle.is_some() && self.all_started() && heard.elapsed() >= self.silence() {
+            return Some(format!("when nothing had happened for {} s", self.silence().as_secs()));
         }
         if let Some((node, when)) = self.failed {
             let name = &self.run.nodes[node].name;

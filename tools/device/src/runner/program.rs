@@ -33,6 +33,8 @@ pub fn shell() -> Command {
 pub struct Program {
     pid: Pid,
     was_asked: bool,
+    /// It has said something, or its device has.
+    pub is_heard: bool,
     /// How it ended: its status, or 128 and the signal.
     pub exit: Option<i32>,
 }
@@ -70,7 +72,7 @@ impl Program {
             }
         });
         let pid = told.recv().context("its supervisor has failed")??;
-        Ok(Program { pid, was_asked: false, exit: None })
+        Ok(Program { pid, was_asked: false, is_heard: false, exit: None })
     }
 
     /// Asks it to end, and ends it by force if it is asked again; whether this was the first time.
