@@ -9,7 +9,8 @@
 //! client sends: Send Only  carries {text}          # its bytes have these in them
 //! client sends: REQ  private data of …             # what is said of it begins so
 //! client exits: 1                                  # the program's exit status, 0 where nothing is said; or `anyhow`
-//! server prints: {text}                            # a part of a line of its own; {text}, {other}, {len} are other ones in each run
+//! server prints: {text}                            # a part of a line of its own; {text}, {other}, {long} (more than 2048 bytes)
+//!                                                  # and {len} (100 to 499) are other ones in each run
 //! server prints: {flushed} receives                # as many as its device says that it has flushed
 //! server calls: REG_MR access=REMOTE_WRITE         # a system call that succeeds: its name and, in any order, what it asks for
 //! server gets: REJECTED status=28                  # an event of the connection manager that its program takes

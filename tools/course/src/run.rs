@@ -148,10 +148,12 @@ fn run_once(project: &Project, change: &Change, program: &str, place: Place) -> 
     Ok(Outcome::Ran { file, findings: judge(&run, &expected)?, run, again: String::new() })
 }
 
-/// What is another in each run, so that nobody knows it beforehand: it stands for `{text}`, `{other}` and `{len}`.
+/// What is another in each run, so that nobody knows it beforehand: it stands for `{text}`, `{other}`, `{long}` and `{len}`.
 struct Drawn {
     text: String,
     other: String,
+    /// Too long for two packets; no part of it looks like another.
+    long: String,
     len: String,
 }
 
@@ -161,15 +163,19 @@ impl Drawn {
         // The keys of Rust's hash tables are drawn by lot.
         let lot = RandomState::new().build_hasher().finish();
         let word = |at: u32| WORDS[(lot >> at) as usize % WORDS.len()];
+        let text = format!("{}-{}-{:05}", word(0), word(8), lot >> 48);
+        let long: String = (0..250).map(|at| format!("-{}-{at}", word(at % 61))).collect();
         Self {
-            text: format!("{}-{}-{:05}", word(0), word(8), lot >> 48),
+            long: text.clone() + &long,
+            text,
             other: format!("{}-{}-{:05}", word(4), word(12), (lot >> 32) & 0xffff),
             len: (100 + (lot >> 20) % 400).to_string(),
         }
     }
 
     fn fill(&self, text: &str) -> String {
-        text.replace("{text}", &self.text).replace("{other}", &self.other).replace("{len}", &self.len)
+        let drawn = [("{text}", &self.text), ("{other}", &self.other), ("{long}", &self.long), ("{len}", &self.len)];
+        drawn.iter().fold(text.to_owned(), |text, (name, value)| text.replace(name, value))
     }
 
     fn filled(&self, expected: &Expected) -> Expected {
