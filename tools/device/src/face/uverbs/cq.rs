@@ -99,6 +99,8 @@ pub fn destroy(nic: &mut Nic, command: &mut Command) -> Answer {
         return Err(Errno::BUSY);
     }
     let (comp_events_reported, async_events_reported) = (cq.channel.seen::<u64>(), cq.events.seen::<AsyncEventDesc>());
+    // How often the program was woken by it: what a log can tell of its sleep.
+    nic.crossing.iter_mut().for_each(|words| words.push_str(&format!(" events={comp_events_reported}")));
     Ok(Done::with(&DestroyCqResp { comp_events_reported, async_events_reported })
         .dooms(move |nic| nic.cqs.destroy(handle)))
 }
