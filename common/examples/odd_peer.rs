@@ -6,11 +6,12 @@
 //!
 //! Steps, in order: `data=HEX` private data for connect or accept (first), or, of a server, `reject=TEXT` in place of all others;
 //! `send=HEX` a SEND of these bytes, `write=ADDR,RKEY,HEX` an RDMA WRITE (hexadecimal numbers), `tell=LEN` a SEND that says where a
-//! buffer of so many bytes is; `read` waits for a message that says where a buffer is, and READs its last bytes, `fill` waits for one,
-//! and WRITEs all of it; `sleep=MS`, `close` to disconnect, `goodbye` waits until the other side has, and answers. After the last
-//! step it exits at once, without a goodbye of its own: the kernel says it. Failures of its own requests are shown and passed over.
+//! buffer of so many bytes is, `change=TEXT` puts TEXT there once the other side has written; `read` waits for a message that says
+//! where a buffer is, and READs its last bytes, `fill` waits for one, and WRITEs all of it; `sleep=MS`, `close` to disconnect,
+//! `goodbye` waits until the other side has, and answers. After the last step it exits at once, without a goodbye of its own: the
+//! kernel says it. Failures of its own requests are shown and passed over.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use common::args::PORT;
 use common::cm::*;
@@ -29,6 +30,9 @@ const SLOT: usize = 4096;
 
 /// READ are so many bytes at the end of a buffer.
 const TAIL: u32 = 16;
+
+/// So long a buffer waits for what the other side writes.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 fn main() -> Result<()> {
     narrate::start(narrate::ALL);
@@ -121,6 +125,7 @@ impl Peer<'_> {
                 self.told.push(region);
                 self.send(&message)
             }
+            "change" => self.change(value.as_bytes()),
             "read" => match self.heard() {
                 Ok(theirs) => self.read(&theirs.slice(theirs.len.saturating_sub(TAIL)..theirs.len)?),
                 Err(error) => show(Err::<(), _>(error)),
@@ -138,8 +143,17 @@ impl Peer<'_> {
                 self.channel.wait_for(RDMA_CM_EVENT_DISCONNECTED)?.ack();
                 self.id.disconnect()
             }
-            _ => Err(usage("send, write, tell, read, fill, sleep, close or goodbye", step)),
+            _ => Err(usage("send, write, tell, change, read, fill, sleep, close or goodbye", step)),
         }
+    }
+
+    fn change(&self, text: &[u8]) -> Result<()> {
+        let Some(region) = self.told.last() else { return Err(usage("change behind tell", "change")) };
+        let begun = Instant::now();
+        while region.read(0..1)? == [0] && begun.elapsed() < PATIENCE {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        region.write(0, text)
     }
 
     /// Where the other side's first message says that a buffer is.
