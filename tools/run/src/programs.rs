@@ -66,17 +66,14 @@ pub struct Lesson {
 }
 
 impl Lesson {
-    /// Which story the run is told as: the story of the variant with these arguments, or the lesson's first; None if all is to be shown.
+    /// Which story the run is told as: the one whose options are closest to its own; None if all is to be shown.
     pub fn story(&self) -> Result<Option<Story>> {
-        let mut stories = story::bundled()?;
-        stories.retain(|story| self.lesson.ends_with(story.number()));
-        let has = |arguments: &str, wanted: &str| arguments.split_whitespace().eq(wanted.split_whitespace());
-        let is_it = |story: &Story| has(&self.server_args, &story.server) && has(&self.client_args, &story.client);
-        let at = stories.iter().position(is_it).unwrap_or(0);
-        let is_told = !self.all && env::var_os("RUST_LOG").is_none() && !stories.is_empty();
-        let mut story = is_told.then(|| stories.swap_remove(at));
-        story.iter_mut().for_each(|story| story.clients = self.clients);
-        Ok(story)
+        if self.all || env::var_os("RUST_LOG").is_some() {
+            return Ok(None);
+        }
+        let stories = story::bundled()?.into_iter().filter(|story| self.lesson.ends_with(story.number()));
+        let found = story::closest(stories, [&self.server_args, &self.client_args]);
+        Ok(found.map(|(story, _)| Story { clients: self.clients, ..story }))
     }
 
     /// The lesson's number, and who takes part: the client connects to this address of the server's unless its arguments say

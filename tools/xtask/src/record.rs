@@ -27,11 +27,12 @@ struct Lab {
     qemu: String,
 }
 
-/// Renews all bundled captures, or those of one lesson, or none; then what the documentation shows of them.
+/// Renews all bundled captures, or those of one lesson, or one, as 04-private-data; then what the documentation shows of them.
 pub fn record(lesson: Option<&str>) -> Result<()> {
     let lab = Lab::find()?;
     let mut recordings = Vec::new();
-    for story in story::bundled()?.into_iter().filter(|story| lesson.map_or(true, |number| story.number() == number)) {
+    let is_chosen = |story: &Story| lesson.map_or(true, |name| [story.number(), &*story.short_name()].contains(&name));
+    for story in story::bundled()?.into_iter().filter(is_chosen) {
         let name = story.file_name();
         println!("{name}: {}", story.about);
         recordings

@@ -196,6 +196,8 @@ struct Look {
     number: u32,
     identifications: BTreeSet<[u8; 2]>,
     ports: BTreeSet<u16>,
+    /// Whether a region of its program has no rkey.
+    lacks_rkey: bool,
 }
 
 /// The look of a client's long WRITE, and that of the server's answers.
@@ -216,6 +218,12 @@ fn look(check: &Check<bool>) -> [Look; 2] {
             }
         }
     });
+    check.each_event(|event| {
+        let Event::Line(line) = event else { return };
+        if line.text.contains("MR: addr=") && line.text.ends_with(" rkey=0x0") {
+            looks[usize::from(line.node == CLIENT)].lacks_rkey = true;
+        }
+    });
     looks
 }
 
@@ -233,9 +241,11 @@ fn packets_differ_as_the_table_says() {
     assert!(their_server.number < 64 && their_client.number < 64, "queue pair numbers");
     assert!(our_server.number != our_client.number && our_server.number > 64, "queue pair numbers");
     for theirs in [their_server, their_client] {
+        assert!(theirs.lacks_rkey, "rkey");
         assert!(!theirs.identifications.contains(&[0, 0]) && !theirs.ports.contains(&4791), "IP and UDP");
     }
     for ours in [our_server, our_client] {
+        assert!(!ours.lacks_rkey, "rkey");
         assert!(ours.identifications.into_iter().eq([[0, 0]]) && ours.ports.into_iter().eq([4791]), "IP and UDP");
     }
 }
@@ -283,7 +293,7 @@ fn what_is_not_there_is_refused_as_by_the_kernel() {
 /// What a row says, one of the tests above looks for, or `course prove`: that makes the changes which a row names.
 #[test]
 fn every_row_of_the_table_is_looked_for() {
-    let looked_for = ["AckReq", "access bits", "IP and UDP", "queue pair numbers", "sizes"];
+    let looked_for = ["AckReq", "access bits", "IP and UDP", "queue pair numbers", "rkey", "sizes"];
     let known = differences();
     let seen: BTreeSet<&str> = known.iter().filter_map(|row| row.seen.as_deref()).collect();
     assert_eq!(seen, looked_for.into_iter().collect());

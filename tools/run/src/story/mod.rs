@@ -10,11 +10,13 @@
 
 mod file;
 mod follow;
+mod options;
 pub mod proof;
 mod shown;
 
 pub use file::parse;
 pub use follow::{Follow, Unexpected};
+pub use options::{closest, own};
 pub use roce::track::Side;
 pub use shown::Shown;
 

@@ -1,0 +1,74 @@
+//! Which story of its lesson a run is told as: its options say.
+
+use super::Story;
+use std::cmp::Reverse;
+
+/// Given by whoever runs a lesson, and the same in each variant: the server's address, and how many clients it has.
+const GIVEN: [&str; 2] = ["-a", "-n"];
+
+impl Story {
+    /// The options that it is run with: the server's, then the client's.
+    fn options(&self) -> [Vec<Vec<&str>>; 2] {
+        [&self.server, &self.client].map(|text| options(text))
+    }
+}
+
+/// Of a lesson's stories the one that shares most options with a run, of several the first; and whether both have the same ones. The
+/// run's are those of its server and of its clients.
+pub fn closest(stories: impl IntoIterator<Item = Story>, run: [&str; 2]) -> Option<(Story, bool)> {
+    let run = run.map(options);
+    let rank = |story: &Story| {
+        let own = story.options();
+        let shared = own.iter().zip(&run).map(|(own, run)| own.iter().filter(|option| run.contains(option)).count());
+        (shared.sum::<usize>(), own == run)
+    };
+    let story = stories.into_iter().min_by_key(|story| Reverse(rank(story)))?;
+    let (_, is_same) = rank(&story);
+    Some((story, is_same))
+}
+
+/// What is given in the options of one side beside what is given in any case.
+pub fn own(text: &str) -> String {
+    options(text).concat().join(" ")
+}
+
+/// Each option with its values.
+fn options(text: &str) -> Vec<Vec<&str>> {
+    let mut all: Vec<Vec<&str>> = Vec::new();
+    for word in text.split_whitespace() {
+        match all.last_mut().filter(|_| !word.starts_with('-')) {
+            Some(option) => option.push(word),
+            None => all.push(vec![word]),
+        }
+    }
+    all.retain(|option| !GIVEN.contains(&option[0]));
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::story::bundled;
+
+    #[test]
+    fn a_run_is_told_as_the_story_that_shares_its_options() {
+        let private = "--metadata private-data";
+        for (lesson, server, client, name, is_same) in [
+            ("04", "", "-a 10.47.91.1", "04", true),
+            ("04", "", "-s 'other text'", "04", false),
+            ("04", "", "--len 2500", "04-multi-packet", true),
+            ("04", private, private, "04-private-data", true),
+            ("04", private, "-s x --metadata private-data", "04-private-data", false),
+            ("09", "", "", "09", false),
+            ("09", "--check -n 3", "", "09", true),
+            ("10", "", "--count 16", "10", true),
+            ("10", "", "--depth 16", "10-depth-16", false),
+            ("10", "", "--op send --depth 4", "10-no-credits", false),
+        ] {
+            let stories = bundled().unwrap().into_iter().filter(|story| story.number() == lesson);
+            let (story, same) = closest(stories, [server, client]).unwrap();
+            assert_eq!((&*story.short_name(), same), (name, is_same), "{lesson}: {server}, {client}");
+        }
+        assert_eq!(own("-a 10.47.91.1 -s x  -n 2"), "-s x");
+    }
+}
