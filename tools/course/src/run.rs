@@ -27,9 +27,9 @@ const PROGRAM_FAILED: i32 = 1;
 const LESSON: &str = "lesson";
 const UNTOUCHED: &str = "lesson-";
 const EXAMPLES: &str = "examples/";
-/// What C gives back to the library is written over with this byte, and what it gets is not empty (malloc(3)): who reads an event
-/// that is acknowledged does not read what was there.
-const PERTURBED: (&str, &str) = ("MALLOC_PERTURB_", "165");
+/// In C, memory that is given back is written over at once, and memory that is new is not empty: who reads an event that is
+/// acknowledged does not read what was there. (What glibc keeps in its caches for threads it leaves as it is: so without them.)
+const PERTURBED: (&str, &str) = ("GLIBC_TUNABLES", "glibc.malloc.perturb=165:glibc.malloc.tcache_count=0");
 
 /// An exercise whose client is dead has failed: nobody waits until its server has noticed. Seconds.
 const GRACE: &str = "2";
