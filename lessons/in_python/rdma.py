@@ -4,10 +4,9 @@
     rdma.py server [-a ADDR] [-n COUNT] [--lesson N]        rdma.py client -a ADDR [-s TEXT] [--lesson N]
 
 What each lesson does on either side comes first; then the stages, in the order in which the lessons add them. Behind
-them stand how a program waits, what pyverbs keeps to itself, and the command line.
+them stand how a program waits, and the command line. What pyverbs keeps to itself, more.py has.
 """
 import argparse
-import ctypes
 import enum
 import errno
 import os
@@ -21,13 +20,10 @@ from types import SimpleNamespace
 from typing import NamedTuple
 
 try:
-    from pyverbs.base import PyverbsCM
     from pyverbs.cmid import CMID, AddrInfo, CMEvent, CMEventChannel, ConnParam
     from pyverbs.cq import CQ, CompChannel
-    from pyverbs.device import Context
     from pyverbs.mr import MR
-    from pyverbs.pd import PD
-    from pyverbs.pyverbs_error import PyverbsError, PyverbsRDMAError
+    from pyverbs.pyverbs_error import PyverbsError
     from pyverbs.qp import QPCap, QPInitAttr
     try:
         from pyverbs import cm_enums as cm, enums as ib
@@ -36,6 +32,8 @@ try:
 except ImportError as missing:
     sys.exit(f"error: no pyverbs for {sys.executable}: {missing}. Next: install the package python3-pyverbs; or, in a "
              "checkout and without root, `tools/lab/setup.sh python`, and then `. target/tools/env`")
+
+import more
 
 BACKLOG = 8  # How many clients may wait to be looked at, as in listen(2).
 REASON = b"lesson 01 has nothing to offer yet: come back in lesson 02"
@@ -194,11 +192,13 @@ def run_server(args):
 def serve(c, args, asked, number):
     """A failure is one client's: it is told, all that this client had is destroyed, and the next one is served."""
     try:
-        migrate_id(c)
+        # The connection's events get a channel of their own: the next client's knock waits at the listener's.
+        c.channel = CMEventChannel()
+        more.migrate_id(c.id, c.channel)
         SERVERS[args.lesson - 1](c, args, asked)
         return True
     except (Failed, PyverbsError) as error:
-        complain(f"client {number} from {peer_name(c.id)}: {explain(error)}")
+        complain(f"client {number} from {name(*more.peer_addr(c.id))}: {explain(error)}")
         return False
     finally:
         teardown(c)
@@ -210,7 +210,7 @@ def listen(channel, args):
     """An id is what a socket is to TCP. Bound to the address `::` it serves every RDMA device of this machine."""
     def listen_at(host, port):
         listener = CMID(creator=channel)
-        bind_addr(listener, AddrInfo(src=host, src_service=port, port_space=cm.RDMA_PS_TCP, flags=cm.RAI_PASSIVE))
+        more.bind_addr(listener, AddrInfo(src=host, src_service=port, port_space=cm.RDMA_PS_TCP, flags=cm.RAI_PASSIVE))
         # Returns at once. Nothing is sent: a listener is a promise inside this machine.
         listener.listen(BACKLOG)
         say(f"listening on {name(host, port)}")
@@ -222,15 +222,12 @@ def listen(channel, args):
 def wait_connect_request(channel, listener):
     """The knock brings a new id: it is the client. With it comes what the client asks for."""
     asked = wait_event(channel, cm.RDMA_CM_EVENT_CONNECT_REQUEST, listener=listener)
-    # pyverbs gives the new id what the listener has; but bound to `::` that has no device.
-    Context(cmid=asked.id)
-    PD(asked.id)
     return Connection(asked.id, None), asked
 
 
 def reject(c, words):
     """Sends the ConnectReject with our reason. The id is destroyed in the end: nothing more will come of it."""
-    say(f"{peer_name(c.id)} knocked")
+    say(f"{name(*more.peer_addr(c.id))} knocked")
     c.id.reject(words)
 
 
@@ -302,10 +299,10 @@ def accept(c, asked):
     ESTABLISHED. If that is lost, a client that wants nothing more may hang up before it is sent again: False."""
     c.id.set_option(cm.RDMA_OPTION_ID, cm.RDMA_OPTION_ID_ACK_TIMEOUT, ACK_TIMEOUT, 1)
     # Nobody compares the two sides' numbers for us: a server must not take more than it was asked for.
-    resources, depth = min(READS, asked.responder_resources), min(READS, asked.initiator_depth)
+    resources, depth = (min(READS, number) for number in asked.asked)
     c.id.accept(ConnParam(resources=resources, depth=depth, retry=RETRIES, rnr_retry=RNR_RETRIES))
     event = wait_event(c.channel, cm.RDMA_CM_EVENT_ESTABLISHED, cm.RDMA_CM_EVENT_DISCONNECTED)
-    say(f"a connection from {peer_name(c.id)} is accepted")
+    say(f"a connection from {name(*more.peer_addr(c.id))} is accepted")
     return event.type == cm.RDMA_CM_EVENT_ESTABLISHED
 
 
@@ -326,7 +323,7 @@ def wait_disconnect(c, connected):
 def teardown(c):
     """Destroys in the one right order: what uses something goes before what it uses."""
     if c.cq:
-        destroy_qp(c.id)
+        more.destroy_qp(c.id)
     for one in [*c.regions, c.cq, c.completion_channel, c.id, c.channel]:
         if one:
             one.close()
@@ -607,7 +604,7 @@ def drain(c):
         c.cq.req_notify()
         batch = poll(c)
         if not batch:
-            wait_readable([descriptor(c.completion_channel)], "the receives that the disconnect flushes")
+            wait_readable([more.descriptor(c.completion_channel)], "the receives that the disconnect flushes")
             take_cq_event(c)
         drained += batch
     others = [wc for wc in drained if wc.status != ib.IBV_WC_WR_FLUSH_ERR]
@@ -636,12 +633,14 @@ def wait_readable(descriptors, awaited, limit="answer"):
 
 def next_event(channel, awaited, listener=None):
     """The channel's next event, copied and acknowledged: an id cannot be destroyed before the last ack."""
-    wait_readable([descriptor(channel)], awaited, "knock" if listener else "answer")
+    wait_readable([more.descriptor(channel)], awaited, "knock" if listener else "answer")
     event = CMEvent(channel)
     try:
         # The private data is the event's: it must be copied before the ack. A new id, once it is ours, stays.
         knocks = event.event_type == cm.RDMA_CM_EVENT_CONNECT_REQUEST
-        return copy(event, CMID(creator=event, listen_id=listener) if knocks else None)
+        new_id = more.new_id(event, listener) if knocks else None
+        return SimpleNamespace(type=event.event_type, status=more.status(event), id=new_id, asked=more.asked(event),
+                               private_data=event.private_data or b"")
     finally:
         event.close()
 
@@ -675,8 +674,8 @@ def completions(c, awaited):
         batch = poll(c)
         if batch:
             return batch
-        cq_events = descriptor(c.completion_channel)
-        if cq_events not in wait_readable([cq_events, descriptor(c.channel)], awaited):
+        cq_events = more.descriptor(c.completion_channel)
+        if cq_events not in wait_readable([cq_events, more.descriptor(c.channel)], awaited):
             # The goodbye comes on another way than the data, and may have overtaken it.
             return poll(c)
         take_cq_event(c)
@@ -718,65 +717,6 @@ def succeeded(wc):
     return wc
 
 
-# ---- What pyverbs keeps to itself ------------------------------------------------------------------------------------
-# pyverbs 44 and 56 show no descriptor to sleep on, no status of an event, not what a client asks for, and no peer's
-# address. They have no rdma_migrate_id and no rdma_destroy_qp. But behind the fields that all their objects begin with,
-# each has the C pointer that it stands for: this part, and no other, reads it there, and calls librdmacm with it.
-
-LIBRDMACM = ctypes.CDLL("librdmacm.so.1", use_errno=True)
-
-
-class CEvent(ctypes.Structure):
-    """How `struct rdma_cm_event` begins, with the rdma_conn_param in it."""
-    _fields_ = [("id", ctypes.c_void_p), ("listen_id", ctypes.c_void_p), ("event", ctypes.c_int),
-                ("status", ctypes.c_int), ("private_data", ctypes.c_void_p), ("private_data_len", ctypes.c_uint8),
-                ("responder_resources", ctypes.c_uint8), ("initiator_depth", ctypes.c_uint8)]
-
-
-def c_pointer(wrapper):
-    return ctypes.c_void_p.from_address(id(wrapper) + PyverbsCM.__basicsize__)
-
-
-def copy(event, new_id):
-    c = CEvent.from_address(c_pointer(event).value)
-    return SimpleNamespace(type=event.event_type, status=c.status, private_data=event.private_data or b"", id=new_id,
-                           responder_resources=c.responder_resources, initiator_depth=c.initiator_depth)
-
-
-def descriptor(channel):
-    """`channel->fd`: the first field of a `struct rdma_event_channel`, the second of a `struct ibv_comp_channel`."""
-    return ctypes.c_int.from_address(c_pointer(channel).value + (8 if isinstance(channel, CompChannel) else 0)).value
-
-
-def peer_name(cmid):
-    """`rdma_get_peer_addr`: in `struct rdma_cm_id`, behind four pointers and our own address's sockaddr_storage."""
-    address = ctypes.string_at(c_pointer(cmid).value + 4 * 8 + 128, 24)
-    (family,), (port,) = struct.unpack_from("=H", address), struct.unpack_from(">H", address, 2)
-    host = address[4:8] if family == socket.AF_INET else address[8:24]
-    return name(socket.inet_ntop(family, host).removeprefix("::ffff:"), port)
-
-
-def call(function, *args):
-    if getattr(LIBRDMACM, function)(*args):
-        raise PyverbsRDMAError(f"{function} failed", ctypes.get_errno())
-
-
-def bind_addr(cmid, info):
-    """pyverbs's own crashes for `::`, where the id gets no device. `info->ai_src_addr` stands at 24."""
-    call("rdma_bind_addr", c_pointer(cmid), ctypes.c_void_p.from_address(c_pointer(info).value + 24))
-
-
-def migrate_id(c):
-    """The connection's events get a channel of their own: the next client's knock waits at the listener's."""
-    c.channel = CMEventChannel()
-    call("rdma_migrate_id", c_pointer(c.id), c_pointer(c.channel))
-
-
-def destroy_qp(cmid):
-    """Of its own pyverbs would do this together with the id: too late for the CQ, which the QP uses."""
-    LIBRDMACM.rdma_destroy_qp(c_pointer(cmid))
-
-
 # ---- Words, and the command line -------------------------------------------------------------------------------------
 
 SAME_LESSON = "Run the same lesson on both sides"
@@ -808,7 +748,7 @@ def explain(error):
     if isinstance(error, Failed):
         return str(error)
     frames = traceback.extract_tb(error.__traceback__)
-    stage = [frame.name for frame in frames if frame.filename == __file__ and frame.name != "call"][-1]
+    stage = [frame.name for frame in frames if frame.filename == __file__][-1]
     return f"{stage}: {error}. Next: {NEXT.get(getattr(error, 'error_code', 0), 'Its man page lists the errors')}"
 
 

@@ -42,7 +42,10 @@ const RUST: [(&str, &str); 2] = [
 ];
 const C: [(&str, &str); 2] =
     [("Makefile", include_str!("../begin/c/Makefile")), ("mine.c", include_str!("../begin/c/mine.c"))];
-const PYTHON: [(&str, &str); 1] = [("mine.py", include_str!("../begin/python/mine.py"))];
+const PYTHON: [(&str, &str); 2] = [
+    ("more.py", include_str!("../../../lessons/in_python/more.py")),
+    ("mine.py", include_str!("../begin/python/mine.py")),
+];
 
 impl Language {
     fn files(self) -> &'static [(&'static str, &'static str)] {

@@ -6,12 +6,14 @@ use crate::project::Project;
 use anyhow::{Context, Result};
 use run::files::{output, read};
 use serde::Deserialize;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 /// One program each that does what the lessons 01 to 07 do, in the folder of the lessons.
 const IN_C: &str = "in_c/rdma.c";
 const IN_PYTHON: &str = "in_python/rdma.py";
+/// What it calls, and a learner's program does, too.
+const MORE: &str = "in_python/more.py";
 
 /// Functions that do what a step asks for.
 #[derive(Debug, Clone, Deserialize)]
@@ -27,13 +29,15 @@ impl Reference {
     /// The functions in a language, as they stand in their files.
     pub fn functions(&self, lesson: &Path, language: Language) -> Result<Vec<String>> {
         let lessons = lesson.parent().context("a lesson lies in the folder of the lessons")?;
-        let all = |file: &str, begins: &[&str], names: &[String]| {
-            let file = lessons.join(file);
-            names.iter().map(|name| function(&file, begins, name)).collect::<Result<Vec<_>>>()
-        };
         match language {
-            Language::C => all(IN_C, &[""], &self.c),
-            Language::Python => all(IN_PYTHON, &["def "], &self.python),
+            Language::C => self.c.iter().map(|name| function(&lessons.join(IN_C), &[""], name)).collect(),
+            Language::Python => {
+                let named = |name: &String| {
+                    let of = |file: &str| function(&lessons.join(file), &["def "], name);
+                    of(IN_PYTHON).or_else(|_| of(MORE))
+                };
+                self.python.iter().map(named).collect()
+            }
             Language::Rust => {
                 let of_lesson = |named: &String| {
                     let form = "a reference in Rust is written as `src/server.rs: listen`";
@@ -79,7 +83,7 @@ pub fn build(project: &Project) -> Result<()> {
 
 /// A function in a source, or what a type has of them, with the comment above it: up to the next line that is not empty and begins
 /// at the margin, with its closing brace.
-fn function(file: &PathBuf, begins: &[&str], name: &str) -> Result<String> {
+fn function(file: &Path, begins: &[&str], name: &str) -> Result<String> {
     let text = read(file)?;
     let lines: Vec<&str> = text.lines().collect();
     let is_begin = |line: &&str| {

@@ -1,10 +1,19 @@
 """Your own RDMA program. `make step` says what comes next, and judges what you have written.
 
-It calls pyverbs, which has an object for each of C's: help(pyverbs.cmid), help(pyverbs.mr).
+It calls pyverbs, which has an object for each of C's: help("pyverbs.cmid.CMID"), help("pyverbs.mr.MR"). What pyverbs lacks, the
+module more beside this file has: help("more"). Where waiting is to end, sleep in select.poll on more.descriptor(channel).
 """
 
 import argparse
 import sys
+
+import more
+from pyverbs.cmid import CMID, AddrInfo, CMEvent, CMEventChannel, ConnParam
+
+try:  # Numbers with the names that they have in C: cm.RDMA_PS_TCP, ib.IBV_QPT_RC.
+    from pyverbs import cm_enums as cm, enums as ib
+except ImportError:  # Their names in later versions.
+    from pyverbs import librdmacm_enums as cm, libibverbs_enums as ib
 
 
 def server(args):
