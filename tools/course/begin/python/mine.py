@@ -9,6 +9,9 @@ import sys
 
 import more
 from pyverbs.cmid import CMID, AddrInfo, CMEvent, CMEventChannel, ConnParam
+from pyverbs.cq import CQ, CompChannel
+from pyverbs.mr import MR
+from pyverbs.qp import QPCap, QPInitAttr
 
 try:  # Numbers with the names that they have in C: cm.RDMA_PS_TCP, ib.IBV_QPT_RC.
     from pyverbs import cm_enums as cm, enums as ib
