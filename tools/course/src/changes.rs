@@ -99,7 +99,11 @@ mod tests {
         assert_eq!(breaks[breaks.len() - 2..], ["strangers-answer", "wrong-gid"], "then the others");
         let exercises = Changes::of(&project.lesson("04").unwrap()).unwrap().exercises;
         let exercises: Vec<&str> = exercises.iter().map(|it| &*it.name.name).collect();
-        assert_eq!(exercises, ["whose", "rights", "patience"]);
+        assert_eq!(
+            exercises,
+            ["whose", "rights", "patience", "retries", "reuse", "lent"],
+            "the deeper page's come last"
+        );
     }
 
     #[test]

@@ -41,11 +41,8 @@ pub struct Repair {
     pub proofs: Vec<Proof>,
 }
 
-/// The parts of a page in which solutions are, what they are called, whether the judge takes them, and how many there have to be.
-/// One that is accepted today is none: that the
-/// judge takes it is what is proven, so that one that does not is noticed.
-const SOLUTIONS: [(&str, &str, bool, usize); 3] =
-    [("Right", "right", true, 1), ("Wrong", "wrong", false, 2), ("Accepted today", "accepted", true, 0)];
+/// The parts of a page in which solutions are, what they are called, whether they are right, and how many there have to be.
+const SOLUTIONS: [(&str, &str, bool, usize); 2] = [("Right", "right", true, 1), ("Wrong", "wrong", false, 2)];
 pub(crate) const HINTS: &str = "Hints";
 const SOLVED: &str = "Solved";
 pub(crate) const OUTCOME: &str = "What has to come of it";
@@ -101,13 +98,13 @@ impl Repair {
             proofs.push(with("lesson", &[], place, true, ""));
         }
         let mut silent = hole.said().is_empty();
-        for (heading, kind, is_taken, least) in SOLUTIONS {
+        for (heading, kind, is_right, least) in SOLUTIONS {
             let parts: Vec<&Part> = page.parts.iter().filter(|part| part.kind() == heading).collect();
             ensure!(parts.len() >= least, "an exercise has another right solution, and two wrong ones");
             for (number, part) in (1..).zip(parts) {
                 let edits = [&change.edits[..], &Edit::of_diff(&part.code("diff"))?].concat();
-                silent |= kind != "right" && part.said().is_empty();
-                proofs.push(with(&format!("{kind}-{number}"), &edits, first, is_taken, &part.said()));
+                silent |= !is_right && part.said().is_empty();
+                proofs.push(with(&format!("{kind}-{number}"), &edits, first, is_right, &part.said()));
             }
         }
         ensure!(!silent, "what the judge says stands below the hole, and below each wrong solution");
@@ -139,7 +136,7 @@ pub(crate) mod tests {
         <details><summary>Solved</summary>\n\nNothing yet.\n\n</details>\n\n<details><summary>The hole, and the judge</summary>\n\n```diff\n\
         --- src/server.rs\n-b\n+bb\n```\n\nThe judge says: empty\n\n### Right 1\n\n```diff\n--- src/server.rs\n-bb\n+B\n@@\n-c\n+C\n```\n\n\
         ### Wrong 1\n\n```diff\n--- src/server.rs\n-bb\n+x\n```\n\nThe judge says: none\n\n### Wrong 2\n\n```diff\n--- src/server.rs\n-bb\n+y\n```\n\n\
-        The judge says: none\n\n### Accepted today 1\n\n```diff\n--- src/server.rs\n-bb\n+z\n```\n\nIt is none: it was not written.\n\n</details>\n";
+        The judge says: none\n\n</details>\n";
 
     pub(crate) fn parse(text: &str) -> Result<Exercise> {
         let name = Name { lesson: "lessons/04_rdma_write".into(), name: "early".into() };
@@ -171,23 +168,21 @@ pub(crate) mod tests {
     fn an_exercise_is_proven_by_its_hole_by_the_lesson_and_by_other_solutions() {
         let proofs = |text: &str| parse(text).unwrap().repair().unwrap().proofs.clone();
         let told = |proof: Proof| {
-            let tries = proof.tries();
             let Proof { change, place, is_right, says, .. } = proof;
             let source = change.apply("src/server.rs", "a\nb\nc\n").unwrap().replace('\n', "");
-            format!("{source} {} {} {is_right} {tries} {says}", change.name.name, place.name())
+            format!("{source} {} {} {is_right} {says}", change.name.name, place.name())
         };
         let expected = [
-            "abbc early-hole device false 1 empty",
-            "abc early-lesson device true 1 ",
-            "abbc early-hole lab false 1 empty",
-            "abc early-lesson lab true 1 ",
-            "aBC early-right-1 device true 1 ",
-            "axc early-wrong-1 device false 1 none",
-            "ayc early-wrong-2 device false 1 none",
-            "azc early-accepted-1 device true 5 it was not written.",
+            "abbc early-hole device false empty",
+            "abc early-lesson device true ",
+            "abbc early-hole lab false empty",
+            "abc early-lesson lab true ",
+            "aBC early-right-1 device true ",
+            "axc early-wrong-1 device false none",
+            "ayc early-wrong-2 device false none",
         ];
         assert_eq!(proofs(TEXT).into_iter().map(told).collect::<Vec<_>>(), expected);
         let in_lab = proofs(&TEXT.replace("Mend it.", "Mend it.\n\n```toml\nkernel = true\n```"));
-        assert!(in_lab.len() == 6 && in_lab.iter().all(|proof| proof.place == Place::Lab), "{in_lab:?}");
+        assert!(in_lab.len() == 5 && in_lab.iter().all(|proof| proof.place == Place::Lab), "{in_lab:?}");
     }
 }

@@ -3,7 +3,7 @@
 //! ```text
 //! server sends: NAK  remote access error           # a packet's name as `wire show` has it; what else is said of it
 //! then client says: status=IBV_WC_REM_ACCESS_ERR   # behind the first of the line above: a part of a line that the node's
-//! client sends 2 times: RNR NAK                    # program says, or its kernel, or the lab about it
+//! client sends 2 times: RNR NAK                    # program says, or its kernel, or the lab about it; a status, the library
 //! any never sends: REJ                             # whichever node
 //! or server sends: RDMA Write Only                 # one of this and the line above is enough
 //! client sends: Send Only  carries {text}          # its bytes have these in them

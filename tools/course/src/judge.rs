@@ -6,6 +6,8 @@ use anyhow::Result;
 use run::file::Line;
 use std::fmt;
 
+/// How a part of a line begins that the library logs, and no program by itself.
+const OF_LIBRARY: [&str; 4] = ["status=IBV_", "CM event: ", "ibv_", "rdma_"];
 /// So many places of one thing are named.
 const MOST_SHOWN: usize = 8;
 
@@ -78,7 +80,9 @@ impl Finding {
                 self.found.extend(is_it.then_some(line.number));
             }
             (Seen::Line(line), What::Line(text)) if is_node(&line.node, wanted) && line.text.contains(text) => {
-                self.found.push(line.number);
+                // What the library logs on standard error a program does not say itself.
+                let is_forged = !line.error && OF_LIBRARY.iter().any(|begin| text.starts_with(begin));
+                self.found.extend((!is_forged).then_some(line.number));
             }
             (Seen::Line(line), What::Exit(exit)) if is_node(&line.node, wanted) && is_end(line) => {
                 match line.text == format!("exit status {exit}") {

@@ -23,7 +23,6 @@
 //! | The hole, … | `The judge says: ` a part of what it says about the hole | `diff`: makes the hole |
 //! | Right 1, Right 2 … | | `diff`: made to the hole, another solution; the tests try it |
 //! | Wrong 1 … | `The judge says: ` a part of that | `diff`: one that is none |
-//! | Accepted today 1 … | `It is none: ` why | `diff`: one that is none, and that the judge takes all the same |
 //!
 //! An exercise in reading has a part "The questions, …" in place of all that is run: see [`crate::reading`].
 

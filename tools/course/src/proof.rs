@@ -21,17 +21,6 @@ pub struct Proof {
 }
 
 impl Proof {
-    /// How often it may be tried until it comes out as it must: once. But a wrong solution that is accepted today may be a race, and
-    /// fail now and then; that the judge takes it at all is what is proven.
-    pub fn tries(&self) -> usize {
-        let is_accepted_today = self.is_right && !self.says.is_empty();
-        if is_accepted_today {
-            5
-        } else {
-            1
-        }
-    }
-
     /// Whether it came out as it must: what is wrong has to build, or it would fail for another reason.
     pub fn is_met_by(&self, outcome: &Outcome) -> Result<bool> {
         if self.is_right {

@@ -107,9 +107,7 @@ pub fn run(project: &Project, change: &Change, copy: &Copy, place: Place, color:
     if let Err(said) = copy.build(project, color)? {
         return Ok(Outcome::Refused(said));
     }
-    if examples(change).next().is_some() {
-        build_lessons(project, iter::once(change))?;
-    }
+    build_others(project, change)?;
     run_built(project, change, copy, place)
 }
 

@@ -34,6 +34,7 @@ pub fn judged(project: &Project, attempt: &Attempt, place: Place, style: Style) 
             "There is no {path} any more. Put it back, or begin again with `make reset-{name}`.\n"
         ));
     }
+    let was_solved = attempt.state() == State::Solved;
     let is_again = matches!(attempt.state(), State::Tried(1..)) && attempt.is_unchanged()?;
     let again = if is_again { "Nothing has changed here since the last time. Is the file saved?\n\n" } else { "" };
     let seen = match &exercise.kind {
@@ -49,10 +50,24 @@ pub fn judged(project: &Project, attempt: &Attempt, place: Place, style: Style) 
             let hint = show::plain(exercise.hint(failures), style.width - HINT.len());
             format!("{} {}\n", bold(HINT, style.color), hint.trim_end())
         }
-        _ if is_solved => format!("{}\n{}", bold("Solved.", style.color), show::plain(&exercise.why, style.width)),
+        _ if is_solved => {
+            let why = show::plain(&exercise.why, style.width);
+            format!("{}\n{why}{}", bold("Solved.", style.color), of_lesson(attempt, was_solved, style)?)
+        }
         _ => "It was solved before, and is not now.\n".to_owned(),
     };
     Ok(Verdict { is_solved, text: format!("{again}{seen}\n{told}") })
+}
+
+/// How the lesson does it, for somebody who has solved it before.
+fn of_lesson(attempt: &Attempt, was_solved: bool, style: Style) -> Result<String> {
+    let Some(repair) = attempt.exercise.repair() else { return Ok(String::new()) };
+    let edit = show::edit(&repair.change, &attempt.copy, style.color)?;
+    Ok(match (was_solved, edit.is_empty()) {
+        (_, true) => "\nThe lesson has the same lines.\n".to_owned(),
+        (true, _) => format!("\nThe lesson (-), and you (+):\n{edit}"),
+        _ => format!("\nHow the lesson does it, `make try-{}` shows now.\n", attempt.exercise.name),
+    })
 }
 
 /// Looks at the answers.
