@@ -141,9 +141,21 @@ fn run_once(project: &Project, change: &Change, program: &str, place: Place) -> 
     let file = execute(project, change, &drawn, program, place)?;
     let run = bytes(&file)?;
     let expected = if let Told::Runs(expected) = &change.told { expected.as_slice() } else { &[] };
-    let is_told = |expected: &&Expected| place == Place::Device || !expected.what.is_of_device();
-    let expected: Vec<Expected> = expected.iter().filter(is_told).map(|expected| drawn.filled(expected)).collect();
+    let expected: Vec<Expected> = seen_in(place, expected).iter().map(|expected| drawn.filled(expected)).collect();
     Ok(Outcome::Ran { file, findings: judge(&run, &expected)?, run, again: String::new() })
+}
+
+/// What can be seen in a place. What stands behind a line that is left out stands behind none.
+fn seen_in(place: Place, expected: &[Expected]) -> Vec<Expected> {
+    let is_seen = |expected: &Expected| place == Place::Device || !expected.what.is_of_device();
+    let mut was_seen = true;
+    let mut seen = Vec::new();
+    for one in expected {
+        let then = one.then && was_seen;
+        was_seen = is_seen(one);
+        seen.extend(was_seen.then(|| Expected { then, ..one.clone() }));
+    }
+    seen
 }
 
 /// What is another in each run, so that nobody knows it beforehand: it stands for `{text}`, `{other}`, `{long}` and `{len}`.
@@ -288,5 +300,24 @@ fn part(project: &Project, word: &str, program: &str) -> String {
         LESSON => program.to_owned(),
         word if word.starts_with(EXAMPLES) => project.target.join("debug").join(word).display().to_string(),
         word => word.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn in_the_lab_what_only_a_device_tells_is_left_out_and_nothing_waits_for_it() {
+        let lines = [
+            "client never sends: NAK",
+            "client notes: WRITE complete",
+            "then client sends: DREQ",
+            "then client says: x",
+        ];
+        let expected: Vec<Expected> = lines.iter().map(|line| line.to_string().try_into().unwrap()).collect();
+        let then = |place| seen_in(place, &expected).iter().map(|expected| expected.then).collect::<Vec<_>>();
+        assert_eq!(then(Place::Device), [false, false, true, true]);
+        assert_eq!(then(Place::Lab), [false, false, true]);
     }
 }
