@@ -9,7 +9,7 @@ use course::exercise::{Exercise, Kind, Repair};
 use course::project::Project;
 use course::proof::Proof;
 use course::reference;
-use course::run::{build_lessons, run, run_built, run_program, Outcome, Place};
+use course::run::{build_lessons, build_programs, run, run_built, run_program, Outcome, Place};
 use course::show;
 use course::step::Step;
 use run::files::write;
@@ -67,6 +67,8 @@ pub fn prove(project: &Project, names: &[String], only: Option<Place>, keep: boo
     let changes = breaks.iter().map(|it| &it.change).chain(repairs.iter().map(|repair| &repair.change));
     let changes = changes.chain(steps.iter().map(|step| &step.change));
     build_lessons(project, changes)?;
+    let stand_ins = steps.iter().flat_map(|step| &step.proofs).filter_map(|proof| proof.program.as_deref());
+    build_programs(project, stand_ins)?;
     if !steps.is_empty() {
         reference::build(project)?;
     }

@@ -278,6 +278,17 @@ pub fn build_others(project: &Project, change: &Change) -> Result<()> {
     Ok(())
 }
 
+/// Builds lessons as they are that stand for a learner's program; what is no lesson is there already.
+pub fn build_programs<'a>(project: &Project, programs: impl Iterator<Item = &'a str>) -> Result<()> {
+    let lessons: Vec<String> =
+        programs.filter(|name| name.starts_with(UNTOUCHED)).map(|name| format!("-p{name}")).collect();
+    if !lessons.is_empty() {
+        let status = cargo(project).args(["build", "-q", "--bins"]).args(lessons).status();
+        ensure!(status.context("cannot start cargo")?.success(), "the lessons do not build");
+    }
+    Ok(())
+}
+
 /// Builds what changes run beside their copies: the lessons as they are, and examples.
 pub fn build_lessons<'a>(project: &Project, changes: impl Iterator<Item = &'a Change> + Clone) -> Result<()> {
     let mut cargo = cargo(project);
