@@ -117,7 +117,7 @@ static int wrong(const char *what) {
 
 // Bytes for people: text in quotes, else hex. Zeroes at the end are room that nobody used.
 static const char *preview(const void *data, size_t len) {
-    static char text[256];
+    static char text[4096];
     const uint8_t *bytes = data;
     size_t used = len, printable = 0;
     while (used > 0 && bytes[used - 1] == 0)
@@ -125,7 +125,7 @@ static const char *preview(const void *data, size_t len) {
     while (printable < used && isprint(bytes[printable]))
         printable++;
     if (printable == used)
-        snprintf(text, sizeof text, "\"%.*s\"", used < 240 ? (int)used : 240, (const char *)bytes);
+        snprintf(text, sizeof text, "\"%.*s\"", used < 4000 ? (int)used : 4000, (const char *)bytes);
     for (size_t i = 0; printable < used && i < used && i < 24; i++)
         sprintf(text + 3 * i, i == 23 && used > 24 ? "%02x …" : "%02x ", bytes[i]);
     return text;
