@@ -158,8 +158,10 @@ fn judge(project: &Project, mine: &Mine, step: &Step, place: Place) -> Result<bo
 /// What is there, and the first thing that is not: what follows it may be no fault of its own.
 fn missing(findings: &[Finding], style: Style) -> String {
     let first = findings.iter().position(|finding| !finding.is_met()).unwrap_or(findings.len());
-    let more = findings.iter().skip(first + 1).filter(|finding| !finding.is_met()).count();
-    let text = show::findings(&findings[..findings.len().min(first + 1)], style);
+    let others = findings.iter().skip(first + 1).take_while(|finding| finding.expected.or).count();
+    let end = findings.len().min(first + 1 + others);
+    let more = findings[end..].iter().filter(|finding| !finding.is_met()).count();
+    let text = show::findings(&findings[..end], style);
     match more {
         0 => text,
         _ => format!("{text}    (what has to come behind it is missing, too: {more})\n"),

@@ -11,7 +11,7 @@ use std::process::Command;
 use tempfile::NamedTempFile;
 
 /// What pages name is declared in these.
-const INCLUDES: &str = "#include <infiniband/verbs.h>\n#include <rdma/rdma_cma.h>\n";
+const INCLUDES: &str = "#include <infiniband/verbs.h>\n#include <rdma/rdma_cma.h>\n#include <rdma/rdma_verbs.h>\n";
 
 /// The text of the headers, as the compiler sees it, each run of white space as one blank.
 #[derive(Clone, Debug)]

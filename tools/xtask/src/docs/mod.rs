@@ -99,8 +99,10 @@ pub fn pages(sources: &Sources) -> Result<Vec<Page>> {
     for folder in ["docs", MORE] {
         paths.extend(sources::files(folder, ".md")?);
     }
-    let changes = sources.lessons.iter().map(|lesson| format!("lessons/{}/changes", lesson.name));
-    paths.extend(changes.flat_map(|folder| sources::files(&folder, ".md").unwrap_or_default()));
+    for part in ["changes", "steps"] {
+        let folders = sources.lessons.iter().map(|lesson| format!("lessons/{}/{part}", lesson.name));
+        paths.extend(folders.flat_map(|folder| sources::files(&folder, ".md").unwrap_or_default()));
+    }
     paths.iter().map(|path| Ok(Page::new(path, &read(path)?))).collect()
 }
 
