@@ -8,6 +8,7 @@ use crate::docs::{changes, diffs, drawings, recorded};
 use anyhow::Result;
 use course::mine::Language;
 use course::step::Step;
+use run::files::read;
 use std::path::Path;
 
 /// The picture of the player, and the run that it shows: in the book there is the player itself.
@@ -79,26 +80,36 @@ pub fn in_book(page: &Page, sources: &Sources) -> Result<String> {
     Ok(lines.join("\n") + "\n")
 }
 
-/// The functions in C and Python that do what a quoted function of a lesson does, as the lesson's steps tell.
+/// The functions in C and Python that do what the quoted function of a lesson does, as the lesson's steps tell.
 fn elsewhere(path: &str, quoted: &[String]) -> Result<Vec<String>> {
     let Some((lesson, file)) = path.split_once("/src/") else { return Ok(Vec::new()) };
-    let is_quoted = |named: &String| {
-        let name = named.strip_prefix(&format!("src/{file}: "));
-        name.is_some_and(|name| quoted.iter().any(|line| line.contains(&format!("fn {name}("))))
-    };
+    let names = around(&read(path)?, quoted);
+    let is_it = |named: &String| names.iter().any(|name| *named == format!("src/{file}: {name}"));
+    let steps = Step::of(Path::new(lesson))?;
+    let found = steps.iter().find_map(|step| Some((&step.reference, step.reference.rust.iter().position(is_it)?)));
+    let Some((reference, at)) = found else { return Ok(Vec::new()) };
     let mut lines = Vec::new();
-    for step in Step::of(Path::new(lesson))?.iter().filter(|step| step.reference.rust.iter().any(is_quoted)).take(1) {
-        for (language, name, word) in [(Language::C, "C", "c"), (Language::Python, "Python", "python")] {
-            let text = step.reference.functions(Path::new(lesson), language)?.join("\n");
-            lines.extend([
-                String::new(),
-                format!("<details class=\"tab\"><summary>In {name}</summary>"),
-                String::new(),
-            ]);
-            lines.extend([format!("````{word}\n{}\n````", text.trim_end()), String::new(), "</details>".to_owned()]);
-        }
+    for (language, name, word) in [(Language::C, "C", "c"), (Language::Python, "Python", "python")] {
+        let all = reference.functions(Path::new(lesson), language)?;
+        // One beside the other; where there are others, all of them do what those do.
+        let text = if all.len() == reference.rust.len() { all[at].clone() } else { all.join("\n") };
+        lines.extend([String::new(), format!("<details class=\"tab\"><summary>In {name}</summary>"), String::new()]);
+        lines.extend([format!("````{word}\n{}\n````", text.trim_end()), String::new(), "</details>".to_owned()]);
     }
     Ok(lines)
+}
+
+/// The function, and the type with its functions, that a quotation stands in.
+fn around(source: &str, quoted: &[String]) -> Vec<String> {
+    let begin = quoted.iter().find(|line| !line.trim().is_empty());
+    let lines: Vec<&str> = source.lines().collect();
+    let at = lines.iter().position(|line| begin.is_some_and(|begin| line == begin)).unwrap_or_default();
+    let last = |word: &str| {
+        let named =
+            lines[..=at].iter().rev().find_map(|line| line.trim_start().trim_start_matches("pub ").strip_prefix(word));
+        named.map(|named| named.split(['(', '<', ' ', '{']).next().unwrap_or_default().to_owned())
+    };
+    ["fn ", "impl "].into_iter().filter_map(last).collect()
 }
 
 /// The changes of each table of them.
