@@ -77,6 +77,9 @@ impl Finding {
             }
             (Seen::Line(line), What::Printed(_) | What::Call(_) | What::Event(_) | What::Note(_)) => {
                 let is_it = is_node(&line.node, wanted) && is_it(line, &self.expected.what);
+                if is_it && self.expected.times == Some(0) {
+                    self.instead = Some(line.text.clone());
+                }
                 self.found.extend(is_it.then_some(line.number));
             }
             (Seen::Line(line), What::Line(text)) if is_node(&line.node, wanted) && line.text.contains(text) => {
@@ -145,6 +148,7 @@ impl fmt::Display for Finding {
             ([], Some(instead)) => write!(f, " (there is: {instead})"),
             ([], None) if self.is_met() => Ok(()),
             ([], None) => f.write_str(" (there is none)"),
+            (_, Some(instead)) if *times == Some(0) => write!(f, " (there is: {instead})"),
             (numbers, _) => {
                 let shown: Vec<String> = numbers.iter().take(MOST_SHOWN).map(u64::to_string).collect();
                 let more = if numbers.len() > shown.len() { " …" } else { "" };

@@ -136,6 +136,11 @@ fn text(stops: &[Stop]) -> String {
             counted(repairs, "repair")
         );
     }
+    let steps: usize = stops.iter().map(|stop| stop.steps).sum();
+    if steps > 0 && !text.contains("  write ") {
+        let command = if stops.iter().any(|stop| stop.is_begun) { "make step" } else { "make begin" };
+        text += &format!("Your own program has {steps} steps to go: {command}\n");
+    }
     text
 }
 
