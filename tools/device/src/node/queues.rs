@@ -45,7 +45,7 @@ impl QpEntry {
         let end = ring.producer();
         while let Some(index) = ring.draw(end) {
             let request = receive_request(ring, index);
-            let (number, length) = (self.qp.settings().number, request.sge.iter().map(|sge| sge.length).sum::<u32>());
+            let (number, length) = (self.qp.settings().number, request.room());
             ctx.say(|| format!("QP {number}: a receive is posted, wr_id={} len={length}", request.wr_id));
             let _ = self.qp.post_receive(request, ctx);
         }
