@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! operations server            operations client ADDRESS       over a connection, with an SRQ and separate CQs
-//! operations by-hand server    operations by-hand client ADDRESS    no connection manager: numbers go over TCP
+//! operations by-hand server PORT    operations by-hand client ADDRESS PORT    no connection manager: numbers go over TCP
 //! ```
 
 mod by_hand;
@@ -26,16 +26,20 @@ fn main() -> Result<()> {
     match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["server"] => server(),
         ["client", address] => client(address),
-        ["by-hand", "server"] => by_hand::server(&args("::")),
-        ["by-hand", "client", address] => by_hand::client(&args(address)),
-        _ => Err(Error::content("[by-hand] server or client ADDRESS", "Read the head of operations.rs")),
+        ["by-hand", "server", port] => by_hand::server(&args("::", port)?),
+        ["by-hand", "client", address, port] => by_hand::client(&args(address, port)?),
+        _ => Err(usage()),
     }
 }
 
-fn args(address: &str) -> Args {
+fn usage() -> Error {
+    Error::content("[by-hand] server or client ADDRESS", "Read the head of operations.rs")
+}
+
+fn args(address: &str, port: &str) -> Result<Args> {
     let mut args = Args::default();
-    (args.address, args.port) = (address.into(), PORT);
-    args
+    (args.address, args.port) = (address.into(), port.parse().map_err(|_| usage())?);
+    Ok(args)
 }
 
 const CAP: QpCap = QpCap { max_send_wr: 16, max_recv_wr: 16, max_send_sge: 3, max_recv_sge: 2, max_inline_data: 32 };

@@ -1,7 +1,7 @@
 //! The library `common` by itself, before any lesson: every operation, and every function of an id in every state. The programs
 //! are in common/examples. What the kernel's driver says to the same: tools/lab/tests/all/lessons/common_library.rs.
 
-use super::support::{each, example, programs, Run, CLIENT, SERVER};
+use super::support::{each, example, free_port, programs, Run, CLIENT, SERVER};
 
 #[test]
 fn every_operation() {
@@ -31,9 +31,9 @@ fn every_operation() {
 
 #[test]
 fn queue_pairs_connected_by_hand() {
-    let program = example("operations");
-    let client = format!("{program} by-hand client 127.0.0.1");
-    let check = programs(&format!("{program} by-hand server"), &client).exits(0, 0);
+    let (program, port) = (example("operations"), free_port());
+    let client = format!("{program} by-hand client 127.0.0.1 {port}");
+    let check = programs(&format!("{program} by-hand server {port}"), &client).exits(0, 0);
     for side in [SERVER, CLIENT] {
         check.logs(side, "RTS, as it was set: yes");
         check.logs(side, "by hand done");
