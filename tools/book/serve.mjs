@@ -1,7 +1,7 @@
 // Shows target/site to this machine alone: http://127.0.0.1:PORT, 3000 if no port is given. The tests use it, too.
 import { createServer } from "node:http";
 import { createReadStream } from "node:fs";
-import { stat } from "node:fs/promises";
+import { readFile, stat } from "node:fs/promises";
 import { extname, join, resolve, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -18,9 +18,12 @@ export function serve(folder, port, below = "/", progress = undefined) {
   const server = createServer(async (request, response) => {
     try {
       const path = decodeURIComponent(new URL(request.url, "http://localhost").pathname);
-      const is_progress = progress && path === `${below}progress.txt`;
-      let file = is_progress ? resolve(progress) : resolve(join(root, path.slice(below.length)));
-      if (!is_progress && (!path.startsWith(below) || !(file + sep).startsWith(root + sep))) throw new Error("outside");
+      if (path === `${below}progress.txt`) {
+        response.writeHead(200, { "content-type": TYPES[".txt"] }).end(progress ? await readFile(progress).catch(() => "") : "");
+        return;
+      }
+      let file = resolve(join(root, path.slice(below.length)));
+      if (!path.startsWith(below) || !(file + sep).startsWith(root + sep)) throw new Error("outside");
       if ((await stat(file)).isDirectory()) file = join(file, "index.html");
       const { size } = await stat(file);
       response.writeHead(200, { "content-type": TYPES[extname(file)] ?? "application/octet-stream", "content-length": size });

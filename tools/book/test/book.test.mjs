@@ -1,7 +1,8 @@
 // What a reader does with a page: the book's own buttons and keys, a phone, paper.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { readdirSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { Browser } from "./support/browser.mjs";
@@ -30,8 +31,24 @@ test("code has colours and is copied, the theme is chosen, and keys turn pages, 
   await browser.press("Escape", "s");
   assert.ok(await browser.until(() => document.activeElement.id === "mdbook-searchbar"));
   await browser.press("Escape", "ArrowRight");
-  assert.ok(await browser.until(() => location.pathname.endsWith("more/04_rdma_write.html")));
+  assert.ok(await browser.until(() => location.pathname.endsWith("04_rdma_write/steps/1-write.html")), "the lesson's first step");
   assert.deepEqual(await browser.complaints(), []);
+});
+
+test("the list of chapters knows which steps are done, and a quotation has its like in C and Python", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "progress-"));
+  writeFileSync(join(folder, ".steps"), "told 04-1-write\ndone 04-1-write\ntold 04-2-look\n");
+  const own = await start(join(folder, ".steps"));
+  try {
+    await browser.open(`${own.url}docs/04_rdma_write.html`);
+    assert.ok(await browser.until(() => document.querySelector("#mdbook-sidebar a[href$='/steps/1-write.html']")?.textContent.includes("✓")));
+    assert.ok(await browser.run(() => !document.querySelector("#mdbook-sidebar a[href$='/steps/2-look.html']").textContent.includes("✓")));
+    assert.deepEqual(await browser.run(() => [...document.querySelectorAll("details.tab summary")].map((it) => it.textContent)), ["In C", "In Python"]);
+    assert.deepEqual(await browser.complaints(), []);
+  } finally {
+    own.stop();
+    rmSync(folder, { recursive: true });
+  }
 });
 
 test("a player is put in its place once, and what is below stays where it is", async () => {

@@ -9,10 +9,10 @@ const TARGET = resolve(REPOSITORY, process.env.CARGO_TARGET_DIR ?? "target");
 export const SITE = join(TARGET, "site");
 export const TOOLS = join(TARGET, "tools/site/node_modules");
 
-/** Serves the book. `url` is where. */
-export async function start() {
+/** Serves the book. `url` is where. The file `progress` is what is done of somebody's own program. */
+export async function start(progress = undefined) {
   const below = "/some/course/";
-  const server = await serve(SITE, 0, below);
+  const server = await serve(SITE, 0, below, progress);
   return { url: `http://127.0.0.1:${server.address().port}${below}`, stop: () => { server.close(); server.closeAllConnections(); } };
 }
 
