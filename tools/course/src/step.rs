@@ -6,6 +6,7 @@
 //! | part | prose | fences |
 //! |---|---|---|
 //! | (no name) | a question to predict, the calls, what to write | without a word: a picture; `toml`: options |
+//! | Your prediction | the answer | |
 //! | Reference | | `toml`: where it stands in the lesson's source, in C and in Python: [`Reference`] |
 //! | The judge | | |
 //! | Right 1, Wrong 1 … | `The judge says: ` of a wrong one | `diff`: made to the lesson's own source |
@@ -28,6 +29,7 @@ use std::path::Path;
 /// The folder in a lesson's own.
 const FOLDER: &str = "steps";
 const COMMAND: &str = "make step";
+const ANSWER: &str = "Your prediction";
 const REFERENCE: &str = "Reference";
 const JUDGE: &str = "The judge";
 /// How far a hint is indented: one is told.
@@ -40,6 +42,8 @@ pub struct Step {
     pub title: String,
     /// What is asked, in Markdown.
     pub task: String,
+    /// What the question to predict has for an answer: told when the step is done.
+    pub answer: String,
     /// What helps, one more each time.
     pub hints: Vec<String>,
     pub reference: Reference,
@@ -71,7 +75,7 @@ impl Step {
 
     pub fn of_page(name: Name, page: &Page) -> Result<Self> {
         ensure!(page.command == COMMAND, "its command is `{}`, and has to be `{COMMAND}`", page.command);
-        let known = ["", HINTS, OUTCOME, AGAIN, REFERENCE, JUDGE, "Right", "Wrong"];
+        let known = ["", HINTS, OUTCOME, AGAIN, ANSWER, REFERENCE, JUDGE, "Right", "Wrong"];
         let unknown = page.parts.iter().find(|part| !known.contains(&part.kind()));
         ensure!(unknown.is_none(), "a step has no part `{}`", unknown.map_or("", |part| &part.name));
         let first = &page.parts[0];
@@ -84,6 +88,7 @@ impl Step {
         Ok(Self {
             title: page.title.clone(),
             task: task(first),
+            answer: page.part(ANSWER)?.prose(),
             hints,
             reference: basic_toml::from_str(&page.part(REFERENCE)?.code("toml"))?,
             proofs: proofs(&change, page)?,

@@ -170,6 +170,8 @@ fn missing(findings: &[Finding], style: Style) -> String {
 
 /// Notes that a step is done, and tells the next.
 fn done(project: &Project, mine: &Mine, step: &Step, command: &str) -> Result<bool> {
+    let answer = show::plain(&format!("Your prediction: {}", step.answer), Style::of_output().width);
+    write!(stdout(), "\n{answer}")?;
     mine.note(DONE, &step.name)?;
     let next = current(project, mine)?;
     let lesson = &step.name.lesson;
