@@ -20,6 +20,7 @@ pub fn trouble(run: &[u8]) -> Result<Vec<String>> {
     let mut trouble = Vec::<String>::new();
     // Whose panic the last of them was.
     let mut panicked = None;
+    let mut dead = None;
     // Whose exception is being told, and where it came from.
     let mut traced = None::<(String, String)>;
     seen::each(run, |seen| match seen {
@@ -32,9 +33,11 @@ pub fn trouble(run: &[u8]) -> Result<Vec<String>> {
                 Some(last) if !AFTER_PANIC.iter().any(|after| line.text.starts_with(after)) => {
                     *last += &format!(" {}", line.text);
                 }
-                _ => panicked = None,
+                // What follows is the way there, if somebody has asked for it.
+                _ => dead = panicked.take().map(|(node, _)| node),
             }
         }
+        Seen::Line(line) if line.error && dead.as_ref() == Some(&line.node) => {}
         Seen::Line(line) if line.error && line.text.starts_with(TRACEBACK) => traced = Some((line.node, String::new())),
         Seen::Line(line) if traced.as_ref().is_some_and(|(node, _)| line.error && *node == line.node) => {
             let told = traced.take().map(|(_, place)| place).unwrap_or_default();
@@ -65,6 +68,7 @@ fn is_failure(line: &Line) -> bool {
         Said::Wc { status, .. } => status != "IBV_WC_SUCCESS",
         Said::StagesSoFar => false,
         // What a program complains about, it prints so.
+        _ if line.error && line.text.is_empty() => false,
         _ if line.error && is_own(line) => !AFTER_PANIC.iter().any(|after| line.text.starts_with(after)),
         _ => line.tag() == Some("ERR") || line.act == TROUBLE || line.text.contains(PANICKED),
     }

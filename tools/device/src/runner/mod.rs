@@ -287,9 +287,6 @@ impl Session {
         if let Some(most) = most.filter(|most| self.taken > most << 20) {
             return Some(format!("after {most} MiB of lines and packets"));
         }
-        if idle.is_some() && self.all_started() && heard.elapsed() >= self.silence() {
-            return Some(format!("when nothing had happened for {} s", self.silence().as_secs()));
-        }
         if let Some((node, when)) = self.failed {
             let name = &self.run.nodes[node].name;
             // It has sent nothing, so nobody will ever hear of it.
@@ -299,6 +296,11 @@ impl Session {
             if let Some(grace) = grace.filter(|grace| over(when, *grace)) {
                 return Some(format!("{grace} s after the {name} had failed"));
             }
+        }
+        // Who waits for one that has failed is told that.
+        let is_failing = self.failed.is_some() && grace.is_some();
+        if idle.is_some() && !is_failing && self.all_started() && heard.elapsed() >= self.silence() {
+            return Some(format!("when nothing had happened for {} s", self.silence().as_secs()));
         }
         let deadline = if self.run.guest != Guest::None { DAY.as_secs() } else { deadline };
         over(begun, deadline).then(|| format!("after {deadline} s"))
