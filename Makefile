@@ -19,9 +19,12 @@ export PATH := $(HOME)/.cargo/bin:$(PATH):$(lastword $(sort $(wildcard /usr/lib/
 given := client server wire workers log lesson language students CHANGE HOST NETDEV PCAP PORT REPOSITORY RUNS VARIANT
 $(foreach name,$(given),$(if $(value $(name)),$(eval override export $(name) := $$(value $(name)))))
 override ARGS := $(value ARGS)
-# Where a lesson runs: in the lab, on the kernel's own driver; or on the device in user space, which needs nothing but a compiler.
+# Where a lesson runs: in the lab, on the kernel's own driver; on the device in user space, which needs nothing but a compiler; or on
+# that device with the learner's own NIC in it, mine-nic/.
 on ?= lab
-$(if $(filter 1lab 1device,$(words $(on))$(on)),,$(error on=$(on) is neither lab nor device))
+$(if $(filter 1lab 1device 1mine,$(words $(on))$(on)),,$(error on=$(on) is neither lab, device nor mine))
+of_mine := help lesson-% shell compare-% explain-% play-%
+$(if $(filter mine,$(on)),$(if $(filter-out $(of_mine),$(MAKECMDGOALS)),$(error on=mine is for lesson-NN, shell, compare-NN, explain-NN and play-NN)))
 # How much of a run is shown: every line and packet (all), and what the device in user space decides (1); log="1 all" is both.
 $(if $(filter-out 1 all,$(log)),$(error log=$(log) is neither 1, all nor "1 all"))
 $(if $(and $(filter 1,$(log)),$(filter lab,$(on))),$(error log=1 is what the device in user space decides: on=device log=1))
@@ -32,10 +35,18 @@ override export bin := $(target)/debug
 # Every recipe's shell reads this first: where set-up unpacked what this machine has not itself. The shell expands BASH_ENV.
 export RDMA_ENV := $(if $(filter /%,$(firstword $(target))),,$(CURDIR)/)$(target)/tools/env
 export BASH_ENV := $$RDMA_ENV
-lessons := $(sort $(foreach dir,$(notdir $(wildcard lessons/[0-9][0-9]_*)),$(firstword $(subst _, ,$(dir)))))
+# Those of part three are no programs.
+lessons := $(sort $(foreach dir,$(wildcard lessons/[0-9][0-9]_*/Cargo.toml),$(firstword $(subst _, ,$(notdir $(patsubst %/,%,$(dir $(dir))))))))
 
 # $(call build,PACKAGES) shows what cargo compiles, and nothing when there is nothing to compile.
 build = cargo build $(if $(MAKE_TERMERR),--color always) $(addprefix -p ,$(1)) 2>&1 | { grep -v 'Finished.*dev' || true; }
+
+# Of the place where a lesson runs: its program, what cargo builds for that, and where its runs are. The device with the learner's
+# NIC cargo does not know: course lays it out, and builds it.
+runner = $(on:mine=device-mine-nic)
+built = $(on:mine=course)
+runs = $(bin:debug=$(on:mine=device/mine-nic))/runs
+with_mine = $(if $(filter mine,$(on)),"$$bin"/course nic --device)
 
 # $(call own,LESSON) builds a lesson for this machine's own RDMA device. A machine that has no cargo runs the program that was
 # copied to it: of two machines, one has to be able to build.
@@ -71,15 +82,44 @@ device-bundle: ### one static program that brings the device to other people's C
 	@tools/lab/setup.sh cargo
 	@tools/device/bundle.sh
 
-# Lesson 09 is about many clients. (Others take so many, too.)
+# Lessons 09 and 12 are about many clients, and lesson 13 about a ring of the server and these. (Others take so many, too.)
 lesson-09: export workers ?= 3
+# Lesson 11, too, and the plain run loses a request; `wire=` loses none.
+lesson-11: export workers ?= 2
+lesson-11: export wire ?= $(if $(client)$(server),,drop 1st "UD Send Only")
+lesson-12: export workers ?= 2
+lesson-13: export workers ?= 2
 
 .PHONY: $(lessons:%=lesson-%)
-$(lessons:%=lesson-%): lesson-%: ## run lesson NN on emulated machines [client="OPTIONS"] [server="OPTIONS"] [wire="RULES"] [log=all] [on=device]
-	@tools/lab/setup.sh build $(on:device=)
-	@$(call build,$(on) $@)
-	@$(if $(filter all,$(log)),RUST_LOG="$${RUST_LOG:-info}") "$$bin"/$(on) run $@ --clients="$${workers:-1}" --server-args="$$server" --client-args="$$client" \
-		$${wire:+--wire="$$wire"} $(if $(filter all,$(log)),--all) $(if $(filter 1,$(log)),--log)
+$(lessons:%=lesson-%): lesson-%: ## run lesson NN on emulated machines [client="OPTIONS"] [server="OPTIONS"] [wire="RULES"] [log=all] [on=device|mine]
+	@tools/lab/setup.sh build $(filter lab,$(on))
+	@$(call build,$(built) $@)
+	@$(with_mine)
+	@$(if $(filter all,$(log)),RUST_LOG="$${RUST_LOG:-info}") "$$bin"/$(runner) run $@ --clients="$${workers:-1}" --server-args="$$server" --client-args="$$client" \
+		$${wire:+--wire="$$wire"} $(if $(filter all,$(log)),--all) $(if $(filter 1,$(log)),--log) \
+		$(if $(filter mine,$(on)),--grace=5)
+
+# The learner's NIC takes the driver's place on one machine of the lab, and so its port. On the other one is rdma_rxe.
+mine ?= client
+$(if $(filter 1client 1server,$(words $(mine))$(mine)),,$(error mine=$(mine) is neither client nor server))
+on_my_nic = $(if $(filter $(mine),$(1)),rdma link delete rxe0; rmmod rdma_rxe; NIC_NAME=rxe0 device-mine-nic run --address $(2) --)
+# The ring has three more members, with rdma_rxe.
+meet-13: clients := 3
+.PHONY: $(lessons:%=meet-%)
+$(lessons:%=meet-%): meet-%: ### run lesson NN in the lab between your own NIC and rdma_rxe; lesson 13 with three of them [mine=server]
+	@tools/lab/setup.sh build lab
+	@$(call build,lab course lesson-$*)
+	@"$$bin"/course nic --device
+	@"$$bin"/lab exec --name=$@ --server='$(call on_my_nic,server,10.47.91.1) lesson-$* server -n $(or $(clients),1)' \
+		--client='$(call on_my_nic,client,10.47.91.2) lesson-$* client -a 10.47.91.1' \
+		$(foreach more,$(wordlist 2,$(or $(clients),1),1 2 3 4 5 6 7 8),--node='client-$(more)=lesson-$* client -a 10.47.91.1')
+
+.PHONY: meet
+meet: ### the same with any two programs: server="rping -s -C 3" client="rping -c -a server -C 3" [mine=server]
+	@tools/lab/setup.sh build lab
+	@$(call build,lab course)
+	@"$$bin"/course nic --device
+	@"$$bin"/lab exec --name=$@ --server="$(call on_my_nic,server,10.47.91.1) $$server" --client="$(call on_my_nic,client,10.47.91.2) $$client"
 
 .PHONY: $(lessons:%=break-%)
 $(lessons:%=break-%): break-%: ## break lesson NN on purpose, and see what comes of it [CHANGE=name; a list without] [ARGS=--quiet] [on=device]
@@ -89,16 +129,29 @@ $(lessons:%=break-%): break-%: ## break lesson NN on purpose, and see what comes
 
 # The learner's own program, judged on the device, within a moment; with on=lab on the kernel's own driver.
 step: on = device
+step: refused = $(and $(filter lab,$(on)),$(wildcard mine/mine.py))
+# `make begin device` begins a NIC of one's own: for that cargo is enough.
+begins_nic := $(filter device,$(filter-out begin,$(MAKECMDGOALS)))
 .PHONY: begin step hint solution
-begin: ## begin a program of your own in mine/, written step by step [language=c|python]
-	@tools/lab/setup.sh build $(if $(filter python,$(language)),python)
+begin: ## begin a program of your own in mine/, written step by step [language=c|python]; or with `make begin device` a NIC, in mine-nic/
+	@tools/lab/setup.sh $(if $(begins_nic),cargo,build) $(if $(filter python,$(language)),python)
 	@$(call build,course)
-	@"$$bin"/course begin $${language:+--language="$$language"}
+	@"$$bin"/course $(if $(begins_nic),nic --begin || [ $$? -eq 1 ],begin $${language:+--language="$$language"})
 
-step: ## judge the next step of your own program, and show it [ARGS=--watch] [on=lab]
+step: ## judge the next step of your own program, and show it [STEP=01-2] [ARGS=--watch] [on=lab]
+	@$(if $(refused),$(error the machines of the lab have no Python: a program in Python is judged on the device, make step))
 	@tools/lab/setup.sh build $(on:device=) $(if $(wildcard mine/mine.py),python)
 	@$(call build,$(on) course wire)
-	@"$$bin"/course step --on=$(on) $(ARGS) || [ $$? -eq 1 ]
+	@"$$bin"/course step $${STEP:+"$$STEP"} --on=$(on) $(ARGS) || [ $$? -eq 1 ]
+
+.PHONY: device nic
+device: $(if $(filter begin,$(MAKECMDGOALS)),begin)
+	@$(if $(filter begin,$(MAKECMDGOALS)),:,echo 'usage: make begin device' >&2; exit 2)
+
+nic: ## judge the NIC that you write, and show its first hole that is not filled [ARGS="--watch --hint"]
+	@tools/lab/setup.sh cargo
+	@$(call build,course)
+	@"$$bin"/course nic $(ARGS) || [ $$? -eq 1 ]
 
 hint: ### one hint more to the step
 	@tools/lab/setup.sh build
@@ -148,11 +201,12 @@ lab-shell: ### a shell on the client machine, with the packets as they pass [ser
 	@"$$bin"/lab shell $${server:+--server="$$server"} --wire="$$wire"
 
 .PHONY: shell
-shell: ### a shell in which RDMA programs run in the lab, or with on=device on the device in user space [server="COMMAND"]
-ifeq ($(on),device)
+shell: ### a shell in which RDMA programs run in the lab, or with on=device on the device in user space [server="COMMAND"] [on=mine]
+ifneq ($(on),lab)
 	@tools/lab/setup.sh build
-	@$(call build,device $(lessons:%=lesson-%))
-	@"$$bin"/device shell $${server:+--server="$$server"} $${log:+--log}
+	@$(call build,$(built) $(lessons:%=lesson-%))
+	@$(with_mine)
+	@"$$bin"/$(runner) shell $${server:+--server="$$server"} $${log:+--log}
 else
 	@$(MAKE) --no-print-directory lab-shell
 endif
@@ -176,25 +230,33 @@ $(lessons:%=capture-%): capture-%: ### record the packets of lesson NN on this m
 doctor: ## what this machine has for the lessons, what it lacks, and the cure
 	@tools/lab/doctor.sh
 
-compare-%: export run = $(or $(value PCAP),$(bin:debug=$(on))/runs/$*/wire.pcapng)
+compare-%: export run = $(or $(value PCAP),$(runs)/$*/wire.pcapng)
 # VARIANT is what stands behind the dash in the name of a bundled capture, as multi-packet; without it, the run's options tell.
 .PHONY: $(lessons:%=compare-%)
-$(lessons:%=compare-%): compare-%: ## what the last run of lesson NN did otherwise than its capture [on=device] [PCAP=FILE] [VARIANT=name]
-	@[ -e "$$run" ] || { echo "There is no $$run. Run 'make lesson-$*' first; after on=device: make $@ on=device; or name your capture: make $@ PCAP=FILE" >&2; exit 2; }
+$(lessons:%=compare-%): compare-%: ## what the last run of lesson NN did otherwise than its capture [on=device|mine] [PCAP=FILE] [VARIANT=name]
+	@[ -e "$$run" ] || { echo "There is no $$run. Run 'make lesson-$* on=$(on)' first; or say where it ran: make $@ on=device; or name your capture: make $@ PCAP=FILE" >&2; exit 2; }
 	@tools/lab/setup.sh build
 	@$(call build,wire)
 	@"$$bin"/wire compare "$$run" "captures/$(notdir $(wildcard lessons/$*_*))$${VARIANT:+-$$VARIANT}.pcapng" \
 		$(if $(VARIANT),,--variant) $(ARGS)
 
-play-%: export run = $(or $(value PCAP),$(bin:debug=$(on))/runs/$*/wire.pcapng)
+play-%: export run = $(or $(value PCAP),$(runs)/$*/wire.pcapng)
 .PHONY: $(lessons:%=play-%)
-$(lessons:%=play-%): play-%: ## write a web page that plays the last run of lesson NN, beside that run [on=device] [PCAP=FILE]
-	@[ -e "$$run" ] || { echo "There is no $$run. Run 'make lesson-$*' first; after on=device: make $@ on=device; or name your capture: make $@ PCAP=FILE" >&2; exit 2; }
+$(lessons:%=play-%): play-%: ## write a web page that plays the last run of lesson NN, beside that run [on=device|mine] [PCAP=FILE]
+	@[ -e "$$run" ] || { echo "There is no $$run. Run 'make lesson-$* on=$(on)' first; or say where it ran: make $@ on=device; or name your capture: make $@ PCAP=FILE" >&2; exit 2; }
 	@tools/lab/setup.sh build
 	@$(call build,wire)
 	@"$$bin"/wire play "$$run" --lesson lessons/$*_* -o "$$(dirname "$$run")/play.html"
 
-lesson-% break-% server-% client-% capture-% compare-% play-%:
+explain-%: export run = $(or $(value PCAP),$(runs)/$*/wire.pcapng)
+.PHONY: $(lessons:%=explain-%)
+$(lessons:%=explain-%): explain-%: ## what went wrong in the last run of lesson NN, in sentences [on=device|mine] [PCAP=FILE]
+	@[ -e "$$run" ] || { echo "There is no $$run. Run 'make lesson-$* on=$(on)' first; or say where it ran: make $@ on=device; or name your capture: make $@ PCAP=FILE" >&2; exit 2; }
+	@tools/lab/setup.sh build
+	@$(call build,wire)
+	@"$$bin"/wire explain "$$run" $(ARGS) || [ $$? = 1 ]
+
+lesson-% break-% server-% client-% capture-% compare-% explain-% play-%:
 	@echo 'There is no lesson $*. The lessons are: $(lessons)' >&2; exit 2
 
 .PHONY: test
@@ -239,7 +301,7 @@ $(long:%=long-%) long-fresh: long-%:
 
 long-bench:
 	@tools/lab/setup.sh build lab shell test python grade
-	cargo build --workspace
+	cargo build --workspace --bins --examples
 	"$$bin"/bench --smoke
 
 long-changes: field-guide
@@ -250,8 +312,8 @@ long-%:
 .PHONY: bench
 bench: ### measure everything beside its reference, and write docs/benchmarks.md (ten minutes; leave the machine alone meanwhile)
 	@tools/lab/setup.sh build lab shell test python grade
-	cargo build --workspace
-	cargo build --release -p lesson-10 -p bench
+	cargo build --workspace --bins --examples
+	cargo build --release -p lesson-10 -p lesson-12 -p bench --bins --examples
 	@"$$bin"/bench --keep
 
 # Needs a nightly compiler and cargo-fuzz, which are not set up here. Findings are in tools/wire/fuzz/artifacts.

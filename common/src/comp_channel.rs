@@ -1,7 +1,7 @@
 //! `ibv_comp_channel`: where completion queues say that they have something (man 3 ibv_create_comp_channel).
 //!
 //! A channel is a file descriptor. Armed with [`CompletionQueue::req_notify`](crate::CompletionQueue::req_notify), the CQ
-//! puts one event into it when the next completion arrives; cq_event.rs takes it out. Drop closes the channel after its last
+//! puts one event into it when the next completion arrives; cq/event.rs takes it out. Drop closes the channel after its last
 //! CQ.
 
 use std::os::fd::{AsFd, BorrowedFd};

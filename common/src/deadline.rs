@@ -63,6 +63,11 @@ impl Deadline {
         Self { awaited: awaited.into(), started: Instant::now(), limit }
     }
 
+    /// Starts to wait as long as this, whatever the command line says.
+    pub fn within(limit: Duration, awaited: impl Into<Cow<'static, str>>) -> Self {
+        Self { awaited: awaited.into(), started: Instant::now(), limit }
+    }
+
     /// The time that is left, or the error to return when none is.
     ///
     /// # Errors

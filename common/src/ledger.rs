@@ -14,7 +14,7 @@ use std::rc::Rc;
 
 use smallvec::SmallVec;
 
-use crate::mr;
+use crate::{ah, mr};
 
 /// The shares of one request: one for each of its scatter/gather elements.
 pub(crate) type Memory = SmallVec<[Rc<mr::Inner>; 1]>;
@@ -27,11 +27,13 @@ struct Sent {
     wr_id: u64,
     signaled: bool,
     _memory: Memory,
+    _to: Option<Rc<ah::Inner>>,
 }
 
 impl SendLedger {
-    pub fn add(&self, wr_id: u64, signaled: bool, memory: Memory) {
-        self.0.borrow_mut().push_back(Sent { wr_id, signaled, _memory: memory });
+    /// `to` is the address handle of a datagram.
+    pub fn add(&self, wr_id: u64, signaled: bool, memory: Memory, to: Option<Rc<ah::Inner>>) {
+        self.0.borrow_mut().push_back(Sent { wr_id, signaled, _memory: memory, _to: to });
     }
 
     /// Releases this request and all before it.
@@ -90,7 +92,7 @@ mod tests {
         let sent = SendLedger::default();
         let left = || sent.0.borrow().iter().map(|sent| sent.wr_id).collect::<Vec<_>>();
         for wr_id in 1..=4 {
-            sent.add(wr_id, wr_id % 2 == 0, Memory::new());
+            sent.add(wr_id, wr_id % 2 == 0, Memory::new(), None);
         }
         assert_eq!((1..=5).filter(|wr_id| sent.will_complete(*wr_id)).collect::<Vec<_>>(), [2, 4]);
         sent.complete(2);

@@ -14,7 +14,7 @@
 //!     │                                                    ▲        ▲
 //!     ├──▶ ProtectionDomain ───────────────────────────────┘        │
 //!     │           ▲                                                 │
-//!     │     MemoryRegion (──▶ Buffer), SharedReceiveQueue          │
+//!     │     MemoryRegion (──▶ Buffer), SharedReceiveQueue, AddressHandle
 //!     └─────────────────────────────────────────────────────────────┘
 //! ```
 //!
@@ -68,6 +68,7 @@
 #![warn(clippy::missing_errors_doc)]
 
 pub mod address;
+pub mod ah;
 pub mod args;
 pub mod async_event;
 pub mod buffer;
@@ -101,6 +102,7 @@ pub mod wc_status;
 pub mod wr;
 mod wr_id;
 
+pub use ah::{AddressHandle, AhAttr, Destination, UdParam, GRH_LEN};
 pub use async_event::AsyncEvent;
 pub use buffer::Buffer;
 pub use card::Card;
@@ -108,6 +110,7 @@ pub use cm::conn_param::ConnParam;
 pub use cm::event::CmEvent;
 pub use cm::event_channel::EventChannel;
 pub use cm::id::CmId;
+pub use cm::port_space::PortSpace;
 pub use comp_channel::{CompletionChannel, Woken};
 pub use context::Context;
 pub use cq::CompletionQueue;

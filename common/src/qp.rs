@@ -7,9 +7,11 @@
 //!
 //! Drop destroys the QP first of all, and then lets go of the memory of requests that never completed.
 
+mod datagrams;
 mod post;
 
-use std::cell::RefCell;
+use std::cell::{RefCell, RefMut};
+use std::net::SocketAddr;
 use std::rc::Rc;
 
 use rdma_sys::*;
@@ -21,7 +23,7 @@ use crate::ledger::{ReceiveLedger, SendLedger};
 use crate::pd::ProtectionDomain;
 use crate::qp_attr::{self, QpAttr};
 use crate::qp_cap::QpCap;
-use crate::qp_init::QpInitAttr;
+use crate::qp_init::{QpInitAttr, QpType};
 use crate::qp_modify::ModifyQp;
 use crate::srq::SharedReceiveQueue;
 use crate::{info, narrate, slow};
@@ -38,6 +40,9 @@ pub struct QueuePair {
     /// What the device gave: at least what was asked for.
     cap: QpCap,
     sq_sig_all: bool,
+    qp_type: QpType,
+    /// Multicast groups that it has joined.
+    groups: RefCell<Vec<SocketAddr>>,
     sent: Rc<SendLedger>,
     /// Those of the SRQ, if there is one: then they belong to several QPs.
     received: Rc<ReceiveLedger>,
@@ -46,7 +51,7 @@ pub struct QueuePair {
 }
 
 impl CmId {
-    /// `rdma_create_qp`: a QP for this connection. It is in the state INIT.
+    /// `rdma_create_qp`: a QP for this connection. It is in the state INIT; one for datagrams, which waits for nobody, in RTS.
     ///
     /// # Errors
     /// `Kind::NoDevice` if the id has none; `Error::Call`: EINVAL for more than the device has, or if the id has a QP; ENOMEM
@@ -92,6 +97,8 @@ impl QueuePair {
             _pd: pd.share(),
             cap: QpCap::from_c(&c.cap),
             sq_sig_all: attr.sq_sig_all,
+            qp_type: attr.qp_type,
+            groups: RefCell::default(),
             sent: Rc::default(),
             received: attr.srq.map(SharedReceiveQueue::ledger).unwrap_or_default(),
             shown: RefCell::default(),
@@ -153,6 +160,14 @@ impl QueuePair {
         unsafe { (*self.raw).qp_num }
     }
 
+    pub(crate) fn id(&self) -> Option<&CmId> {
+        self.id.as_ref()
+    }
+
+    pub(crate) fn groups(&self) -> RefMut<'_, Vec<SocketAddr>> {
+        self.groups.borrow_mut()
+    }
+
     /// How much room the device gave, in requests, pieces and bytes.
     pub fn cap(&self) -> QpCap {
         self.cap
@@ -161,6 +176,7 @@ impl QueuePair {
 
 impl Drop for QueuePair {
     fn drop(&mut self) {
+        self.leave_groups();
         let qp_num = self.qp_num();
         slow!("{}", if self.id.is_some() { "rdma_destroy_qp" } else { "ibv_destroy_qp" });
         // rdma_destroy_qp is ibv_destroy_qp, and the id forgets the QP (librdmacm/cma.c). But it keeps the result to itself,

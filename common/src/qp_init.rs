@@ -11,7 +11,7 @@ use crate::pd::ProtectionDomain;
 use crate::qp_cap::QpCap;
 use crate::srq::SharedReceiveQueue;
 
-/// `ibv_qp_type`. Datagrams (UD) need an address for each request, which requests here do not have.
+/// `ibv_qp_type`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum QpType {
     /// Reliable connected: every packet is acknowledged, or sent again.
@@ -19,6 +19,8 @@ pub enum QpType {
     Rc,
     /// Unreliable connected: SEND and WRITE only, and what is lost is lost.
     Uc,
+    /// Unreliable datagram: SEND only, at most the MTU, each request to whom it names ([`SendWr::to`](crate::SendWr::to)).
+    Ud,
 }
 
 /// What a QP is made of.
@@ -73,6 +75,7 @@ impl<'a> QpInitAttr<'a> {
         init.qp_type = match self.qp_type {
             QpType::Rc => ibv_qp_type::IBV_QPT_RC,
             QpType::Uc => ibv_qp_type::IBV_QPT_UC,
+            QpType::Ud => ibv_qp_type::IBV_QPT_UD,
         };
         init.sq_sig_all = i32::from(self.sq_sig_all);
         init
@@ -84,6 +87,7 @@ impl fmt::Display for QpInitAttr<'_> {
         let qp_type = match self.qp_type {
             QpType::Rc => "RC",
             QpType::Uc => "UC",
+            QpType::Ud => "UD",
         };
         write!(f, "{qp_type} max_send_wr={} max_recv_wr={}", self.cap.max_send_wr, self.cap.max_recv_wr)?;
         f.write_str(if self.srq.is_some() { " with an SRQ" } else { "" })

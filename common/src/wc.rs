@@ -35,6 +35,8 @@ pub struct WorkCompletion {
     wc_flags: u32,
     imm_data: u32,
     src_qp: u32,
+    /// Of InfiniBand: the way back to who sent a datagram.
+    lids: (u16, u8, u8),
 }
 
 impl WorkCompletion {
@@ -50,6 +52,7 @@ impl WorkCompletion {
             // SAFETY: 32 bits, whichever member is in use.
             imm_data: u32::from_be(unsafe { wc.imm_data_invalidated_rkey_union.imm_data }),
             src_qp: wc.src_qp,
+            lids: (wc.slid, wc.sl, wc.dlid_path_bits),
         }
     }
 
@@ -86,6 +89,15 @@ impl WorkCompletion {
     /// The QP that a datagram came from. (UD only: on connected QPs the field holds nothing.)
     pub fn src_qp(&self) -> Option<u32> {
         self.is_success().then_some(self.src_qp)
+    }
+
+    /// The C struct again, as far as [`init_ah_from_wc`](crate::Context::init_ah_from_wc) reads it.
+    pub(crate) fn to_c(&self) -> ibv_wc {
+        // SAFETY: plain data, for which zero is a value.
+        let mut wc: ibv_wc = unsafe { std::mem::zeroed() };
+        (wc.slid, wc.sl, wc.dlid_path_bits) = self.lids;
+        (wc.wc_flags, wc.src_qp) = (self.wc_flags, self.src_qp);
+        wc
     }
 
     /// The completion, or its error.
@@ -137,6 +149,7 @@ mod tests {
             wc_flags: 2,
             imm_data: 7,
             src_qp: 0,
+            lids: (0, 0, 0),
         }
     }
 

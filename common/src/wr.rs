@@ -4,13 +4,17 @@
 //! one scatter/gather element (SGE) each; or they are *inline*: copied into the request itself by the post.
 
 use std::ops::Range;
+use std::rc::Rc;
 
 use rdma_sys::*;
 
+use crate::ah::{self, Destination};
+use crate::context::Context;
 use crate::error::Result;
 use crate::ledger::Memory;
 use crate::metadata::Metadata;
 use crate::mr::MemoryRegion;
+use crate::qp_init::QpType;
 use crate::sge::{sges, unusable, Piece, Sges};
 
 /// What a request of the send queue does. Immediate data are 32 bits for the peer's program, here in this machine's byte order,
@@ -54,6 +58,7 @@ pub struct SendWr<'a> {
     operation: Operation,
     bytes: Bytes<'a>,
     flags: u32,
+    to: Option<&'a Destination>,
 }
 
 impl<'a> SendWr<'a> {
@@ -64,13 +69,13 @@ impl<'a> SendWr<'a> {
             [piece] => Bytes::Piece(piece.clone()),
             pieces => Bytes::Pieces(pieces.to_vec()),
         };
-        Self { operation, bytes, flags: ibv_send_flags::IBV_SEND_SIGNALED.0 }
+        Self { operation, bytes, flags: ibv_send_flags::IBV_SEND_SIGNALED.0, to: None }
     }
 
     /// `IBV_SEND_INLINE`: the post copies the bytes, which need no region. For SEND and WRITE; `max_inline_data` at most.
     pub fn inline(operation: Operation, bytes: &'a [u8]) -> Self {
         let flags = ibv_send_flags::IBV_SEND_SIGNALED.0 | ibv_send_flags::IBV_SEND_INLINE.0;
-        Self { operation, bytes: Bytes::Inline(bytes), flags }
+        Self { operation, bytes: Bytes::Inline(bytes), flags, to: None }
     }
 
     /// [`Operation::Send`] of one piece.
@@ -107,6 +112,30 @@ impl<'a> SendWr<'a> {
         self
     }
 
+    /// To whom: what a request of a QP for datagrams must say, and no other can.
+    pub fn to(mut self, to: &'a Destination) -> Self {
+        self.to = Some(to);
+        self
+    }
+
+    /// A QP for datagrams needs to know where to, and cannot do anything but SEND. A driver that is given another request takes
+    /// its fields for what they are not.
+    pub(crate) fn fits(&self, qp_type: QpType, context: &Context) -> Result<()> {
+        match (qp_type, self.to) {
+            (QpType::Ud, _) if self.remote().is_some() => {
+                Err(unusable(format!("{} on a UD QP", self.name()), "a SEND"))
+            }
+            (QpType::Ud, None) => Err(unusable("a datagram without a destination".into(), "SendWr::to")),
+            (QpType::Ud, Some(to)) if to.ah.context().raw() != context.raw() => {
+                Err(unusable("an address handle of another device".into(), "one of the QP's device"))
+            }
+            (QpType::Rc | QpType::Uc, Some(_)) => {
+                Err(unusable("a destination on a connected QP".into(), "a request without one"))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// The opcode's C name without its prefix.
     pub(crate) fn name(&self) -> &'static str {
         match self.operation {
@@ -127,6 +156,11 @@ impl<'a> SendWr<'a> {
     /// The regions that must stay until the request is done: none if the bytes are inline.
     pub(crate) fn memory(&self) -> Memory {
         self.pieces().iter().map(|(region, _)| region.keep()).collect()
+    }
+
+    /// The address handle, which must stay as long.
+    pub(crate) fn handle(&self) -> Option<Rc<ah::Inner>> {
+        self.to.map(|to| to.ah.keep())
     }
 
     fn pieces(&self) -> &[Piece<'a>] {
@@ -166,9 +200,10 @@ impl<'a> SendWr<'a> {
             Some(at) => format!(" remote_addr=0x{:x} rkey=0x{:x}", at.addr, at.rkey),
             None => String::new(),
         };
+        let to = self.to.map(|to| format!(" remote_qpn={} remote_qkey=0x{:x}", to.qp_num, to.qkey)).unwrap_or_default();
         let imm = self.imm_data().map(|imm| format!(" imm_data=0x{imm:x}")).unwrap_or_default();
         let signaled = u8::from(self.is_signaled());
-        format!("wr_id={wr_id} opcode={} signaled={signaled} num_sge={num_sge}{remote}{imm}", self.name())
+        format!("wr_id={wr_id} opcode={} signaled={signaled} num_sge={num_sge}{remote}{to}{imm}", self.name())
     }
 
     fn remote(&self) -> Option<Metadata> {
@@ -213,6 +248,9 @@ impl<'a> SendWr<'a> {
             Operation::CompareSwap { at, compare, swap } => {
                 (wr.opcode, wr.wr) = (ibv_wr_opcode::IBV_WR_ATOMIC_CMP_AND_SWP, atomic(at, compare, swap));
             }
+        }
+        if let Some(Destination { ah, qp_num, qkey }) = self.to {
+            wr.wr = wr_t { ud: ud_t { ah: ah.raw(), remote_qpn: *qp_num, remote_qkey: *qkey } };
         }
         wr
     }

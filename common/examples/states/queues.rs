@@ -298,6 +298,17 @@ const TRIES_OF_TWO: &[Try] = &[
         ours.post_send(&SendWr::send(&bench.region, 0..8))?;
         bench.cq.wait_for(wr_id, "a receive").map(drop)
     }),
+    ("receive with the flag of a GRH", |bench| {
+        let [ours, theirs] = pair(bench, 1)?;
+        let wr_id = theirs.post_recv(&bench.region, 0..8)?;
+        ours.post_send(&SendWr::send(&bench.region, 8..16))?;
+        let completion = bench.cq.wait_for(wr_id, "a receive")?;
+        // No lesson asks for the flags of a completion, so they are read as they are printed.
+        match format!("{completion:?}").contains("wc_flags: 0") {
+            true => Err(Error::content("it has none", "It is told of datagrams alone")),
+            false => Ok(()),
+        }
+    }),
     ("state after a completion was lost", |bench| {
         let cq = bench.context.create_cq(1)?;
         let [ours, _theirs] = pair_with(bench, &cq, None, 1)?;

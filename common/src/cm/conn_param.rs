@@ -10,6 +10,9 @@ use crate::error::{Error, Kind, Result};
 pub(super) const REQ_PRIVATE_DATA: usize = 56;
 pub(super) const REP_PRIVATE_DATA: usize = 196;
 pub(super) const REJ_PRIVATE_DATA: usize = 148;
+/// The same of datagrams.
+pub(super) const SIDR_REQ_PRIVATE_DATA: usize = 180;
+pub(crate) const SIDR_REP_PRIVATE_DATA: usize = 136;
 
 /// The parameters of a connection. Each field shows in the REQ or REP message.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -49,7 +52,7 @@ impl ConnParam {
     }
 
     /// The C struct. It points into `self`, so it must not outlive it.
-    pub(super) fn to_c(&self) -> rdma_conn_param {
+    pub(crate) fn to_c(&self) -> rdma_conn_param {
         rdma_conn_param {
             private_data: self.private_data.as_ptr().cast(),
             // Checked by the caller against the message's limit, which is below 256.
@@ -79,7 +82,7 @@ impl fmt::Display for ConnParam {
 }
 
 /// Private data must fit into its message.
-pub(super) fn fits(call: &str, len: usize, room: usize) -> Result<()> {
+pub(crate) fn fits(call: &str, len: usize, room: usize) -> Result<()> {
     if len <= room {
         return Ok(());
     }

@@ -5,20 +5,22 @@
 
 use rdma_sys::{rdma_accept, rdma_connect, rdma_disconnect, rdma_reject};
 
-use super::conn_param::{fits, ConnParam, REJ_PRIVATE_DATA, REP_PRIVATE_DATA, REQ_PRIVATE_DATA};
+use super::conn_param::*;
 use super::id::CmId;
 use crate::error::{minus_one, Result};
 use crate::{info, slow};
 
 impl CmId {
-    /// `rdma_connect`: sends the REQ. Answered by ESTABLISHED, REJECTED, UNREACHABLE or CONNECT_ERROR.
+    /// `rdma_connect`: sends the REQ. Answered by ESTABLISHED, REJECTED, UNREACHABLE or CONNECT_ERROR. For datagrams it is a
+    /// SIDR_REQ, which is answered by ESTABLISHED or UNREACHABLE.
     ///
     /// # Errors
-    /// `Kind::NoDevice`; `Kind::Misuse` for more than 56 bytes of private data; `Error::Call`, EINVAL, if the route is not
+    /// `Kind::NoDevice`; `Kind::Misuse` for more than 56 bytes of private data, 180 with datagrams; `Error::Call`, EINVAL, if the route is not
     /// resolved. Later ones come as the event.
     #[track_caller]
     pub fn connect(&self, param: &ConnParam) -> Result<()> {
-        fits("rdma_connect", param.private_data.len(), REQ_PRIVATE_DATA)?;
+        let room = if self.is_datagrams() { SIDR_REQ_PRIVATE_DATA } else { REQ_PRIVATE_DATA };
+        fits("rdma_connect", param.private_data.len(), room)?;
         slow!("rdma_connect {}", param);
         self.device()?;
         // SAFETY: the id is alive, and has a device; the call copies the parameters and the private data.
@@ -40,13 +42,15 @@ impl CmId {
         minus_one("rdma_accept", unsafe { rdma_accept(self.raw(), &mut param.to_c()) })
     }
 
-    /// `rdma_reject`: sends a REJ with reason 28 (consumer reject) and up to 148 bytes that say why.
+    /// `rdma_reject`: sends a REJ with reason 28 (consumer reject) and up to 148 bytes that say why; for datagrams a SIDR_REP
+    /// with status 2 and up to 136.
     ///
     /// # Errors
-    /// `Kind::Misuse` for more than 148 bytes; `Error::Call`, EINVAL, if nobody knocks.
+    /// `Kind::Misuse` for more bytes; `Error::Call`, EINVAL, if nobody knocks.
     #[track_caller]
     pub fn reject(&self, why: &[u8]) -> Result<()> {
-        fits("rdma_reject", why.len(), REJ_PRIVATE_DATA)?;
+        let room = if self.is_datagrams() { SIDR_REP_PRIVATE_DATA } else { REJ_PRIVATE_DATA };
+        fits("rdma_reject", why.len(), room)?;
         slow!("rdma_reject private_data={} bytes", why.len());
         // SAFETY: the id is alive; the call copies the private data, whose length is below 256.
         minus_one("rdma_reject", unsafe { rdma_reject(self.raw(), why.as_ptr().cast(), why.len() as u8) })

@@ -5,7 +5,7 @@
 //! consumes it: copy before the ack, or it does not compile. Drop acks too, because an event that is never acked makes
 //! `rdma_destroy_id` wait for ever.
 
-use rdma_sys::{rdma_ack_cm_event, rdma_cm_event};
+use rdma_sys::{rdma_ack_cm_event, rdma_cm_event, rdma_ud_param};
 
 use super::conn_param::ConnParam;
 use super::event_channel::EventChannel;
@@ -64,25 +64,40 @@ impl CmEvent {
     }
 
     /// The private data that the peer sent along, padded with zeroes by the wire format: 56 bytes in a connect request,
-    /// 196 in ESTABLISHED on the client, 148 in REJECTED, whatever was sent.
+    /// 196 in ESTABLISHED on the client, 148 in REJECTED, whatever was sent. With datagrams: 180 in a connect request, 136 in
+    /// ESTABLISHED.
     pub fn private_data(&self) -> &[u8] {
-        // SAFETY: all ids are of RDMA_PS_TCP, for which `param.conn` is the member in use. The pointer is NULL or
-        // covers `private_data_len` bytes that live, unchanged, until the ack; the result borrows from self.
+        // A join's event has there what its caller has given: nothing.
+        // SAFETY: `param.conn` is the member in use, or `param.ud`, whose private data are asked for first. The pointer is NULL
+        // or covers so many bytes, which live, unchanged, until the ack; the result borrows from self.
         unsafe {
             let conn = &(*self.raw).param.conn;
-            match conn.private_data.is_null() {
+            let (data, len) = match self.ud() {
+                Some(ud) => (ud.private_data, ud.private_data_len),
+                None => (conn.private_data, conn.private_data_len),
+            };
+            match data.is_null() {
                 true => &[],
-                false => std::slice::from_raw_parts(conn.private_data.cast(), conn.private_data_len.into()),
+                false => std::slice::from_raw_parts(data.cast(), len.into()),
             }
         }
     }
 
+    /// `event->param.ud`, if the id is for datagrams.
+    pub(crate) fn ud(&self) -> Option<&rdma_ud_param> {
+        // SAFETY: the event is valid until it is acked; `param.ud` is the member in use if the id is for datagrams.
+        self.owner.is_datagrams().then(|| unsafe { &(*self.raw).param.ud })
+    }
+
     /// `event->param.conn`: in a connect request what the client asks for, seen from this side: `responder_resources` is how
     /// many READs of the client this side may answer, `initiator_depth` how many it may have under way. See
-    /// [`ConnParam::clamped_to`].
+    /// [`ConnParam::clamped_to`]. Of datagrams there is nothing to tell.
     pub fn conn_param(&self) -> ConnParam {
-        // SAFETY: all ids are of RDMA_PS_TCP, for which `param.conn` is the member in use.
-        ConnParam::from_c(unsafe { &(*self.raw).param.conn })
+        match self.ud() {
+            Some(_) => ConnParam::default(),
+            // SAFETY: the id is for connections, for which `param.conn` is the member in use.
+            None => ConnParam::from_c(unsafe { &(*self.raw).param.conn }),
+        }
     }
 
     /// The error of a lesson that waited for the event `wanted` and got this one. Acknowledges it.

@@ -15,6 +15,7 @@ use rdma_sys::{
 
 use super::event::{short_name, CmEvent};
 use super::id::CmId;
+use super::port_space::PortSpace;
 use super::{CmEventType, RDMA_CM_EVENT_CONNECT_REQUEST, RDMA_CM_EVENT_TIMEWAIT_EXIT};
 use crate::deadline::Deadline;
 use crate::error::{last_errno, minus_one, null, Error, Kind, Result};
@@ -52,7 +53,16 @@ impl EventChannel {
     /// `Error::Call` if the kernel has no room for it.
     #[track_caller]
     pub fn create_id(&self) -> Result<CmId> {
-        CmId::create(self)
+        CmId::create(self, PortSpace::Tcp)
+    }
+
+    /// The same for connections, or for datagrams.
+    ///
+    /// # Errors
+    /// As [`create_id`](Self::create_id).
+    #[track_caller]
+    pub fn create_id_of(&self, space: PortSpace) -> Result<CmId> {
+        CmId::create(self, space)
     }
 
     /// `rdma_get_cm_event`: the next event, whatever it is. Waits as long as a server waits for a client.

@@ -15,6 +15,7 @@ use std::rc::Rc;
 use rdma_sys::*;
 
 use super::event_channel::EventChannel;
+use super::port_space::PortSpace;
 use crate::address;
 use crate::deadline::resolve_timeout;
 use crate::error::{minus_one, Error, Kind, Result};
@@ -34,12 +35,11 @@ struct Inner {
 
 impl CmId {
     #[track_caller]
-    pub(super) fn create(channel: &EventChannel) -> Result<Self> {
-        slow!("rdma_create_id RDMA_PS_TCP");
+    pub(super) fn create(channel: &EventChannel, space: PortSpace) -> Result<Self> {
+        slow!("rdma_create_id {}", space.name());
         let mut raw = std::ptr::null_mut();
         // SAFETY: the channel is open; `raw` is written on success.
-        let result =
-            unsafe { rdma_create_id(channel.raw(), &mut raw, std::ptr::null_mut(), rdma_port_space::RDMA_PS_TCP) };
+        let result = unsafe { rdma_create_id(channel.raw(), &mut raw, std::ptr::null_mut(), space.to_c()) };
         minus_one("rdma_create_id", result)?;
         // SAFETY: the id is new, and nobody else owns it.
         Ok(unsafe { Self::adopt(raw, channel) })
@@ -76,8 +76,19 @@ impl CmId {
         self.0.unacked.set(self.0.unacked.get().saturating_add_signed(change));
     }
 
+    /// True if an event of this id is taken and not acknowledged.
+    pub(crate) fn has_unacked(&self) -> bool {
+        self.0.unacked.get() > 0
+    }
+
     pub(crate) fn raw(&self) -> *mut rdma_cm_id {
         self.0.raw
+    }
+
+    /// True if the id is for datagrams.
+    pub(super) fn is_datagrams(&self) -> bool {
+        // SAFETY: the id is alive.
+        unsafe { (*self.raw()).ps == PortSpace::Udp.to_c() }
     }
 
     /// `id->verbs`, for [`CmId::verbs`]; kept open by librdmacm as long as the id.
@@ -169,7 +180,7 @@ impl CmId {
     /// `Kind::Misuse` for such an event; `Error::Call` if the kernel refuses.
     #[track_caller]
     pub fn migrate_id(&self, channel: &EventChannel) -> Result<()> {
-        if self.0.unacked.get() > 0 {
+        if self.has_unacked() {
             let what = "rdma_migrate_id would wait for ever: an event of this id is not acknowledged";
             return Err(Error::of(Kind::Misuse, what, "Call ack() on the event first"));
         }

@@ -5,5 +5,6 @@ mod connection;
 pub mod event;
 pub mod event_channel;
 pub mod id;
+pub mod port_space;
 
 pub use crate::cm_event_type::*;

@@ -52,6 +52,15 @@ fn call_step(call: &str, errno: i32) -> &'static str {
             "Locked memory is limited: `ulimit -l` shows how much. Run `ulimit -l unlimited` (as root, or set memlock in \
              /etc/security/limits.conf and log in again; for a container `docker run --ulimit memlock=-1`)"
         }
+        ("ibv_reg_mr", libc::EINVAL) => {
+            "A region has at least one byte, and REMOTE_WRITE and REMOTE_ATOMIC need LOCAL_WRITE beside them"
+        }
+        ("rdma_resolve_route", libc::EINVAL) => "The address comes first: take ADDR_RESOLVED before you ask for the route",
+        ("rdma_connect", libc::EINVAL) => "The route comes first: take ROUTE_RESOLVED before you connect, and connect once",
+        ("rdma_accept" | "rdma_reject", libc::EINVAL) => {
+            "Nobody waits for an answer at this id: answer the id that CONNECT_REQUEST brought, and once"
+        }
+        ("rdma_disconnect", libc::EINVAL) => "This id has no connection: it has one from ESTABLISHED on",
         (_, libc::EACCES | libc::EPERM) => {
             "You lack the right. Look at `ls -l /dev/infiniband`; ports below 1024 need root"
         }

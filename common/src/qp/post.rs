@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 use crate::error::{positive_errno, Error, Kind, Result};
 use crate::mr::MemoryRegion;
 use crate::qp::QueuePair;
-use crate::sge::{recv_wr, sges, show_sges, total_len, Piece};
+use crate::sge::{recv_wr, sges, show_sges, total_len, Piece, Sges};
 use crate::wr::SendWr;
 use crate::wr_id::{next_wr_id, next_wr_ids};
 use crate::{data, fast, info};
@@ -64,7 +64,7 @@ impl QueuePair {
     /// outside its region, `Kind::Misuse` for what the operation or the QP cannot carry. Nothing is posted then.
     #[track_caller]
     pub fn post_send(&self, request: &SendWr) -> Result<u64> {
-        let mut sges = request.sges(self.cap.max_send_sge, self.cap.max_inline_data)?;
+        let mut sges = self.sges(request)?;
         let mut wr = self.show(next_wr_id(), request, &mut sges);
         let mut bad = std::ptr::null_mut();
         // SAFETY: the QP is alive. The request and its SGEs live across the call, which copies them; from then on the ledger
@@ -81,7 +81,7 @@ impl QueuePair {
     /// so this returns the numbers of those that are, and what stopped the next.
     #[track_caller]
     pub fn post_send_all(&self, requests: &[SendWr]) -> (Range<u64>, Result<()>) {
-        let sges = requests.iter().map(|request| request.sges(self.cap.max_send_sge, self.cap.max_inline_data));
+        let sges = requests.iter().map(|request| self.sges(request));
         let mut sges: SmallVec<[_; LIST]> = match sges.collect::<Result<_>>() {
             Ok(sges) => sges,
             Err(error) => return (0..0, Err(error)),
@@ -111,6 +111,12 @@ impl QueuePair {
         (taken, result)
     }
 
+    /// The request's scatter/gather elements, if this QP can carry it.
+    fn sges(&self, request: &SendWr) -> Result<Sges> {
+        request.fits(self.qp_type, self.send_cq.context())?;
+        request.sges(self.cap.max_send_sge, self.cap.max_inline_data)
+    }
+
     /// Shows the request and its number, in C's form.
     #[track_caller]
     fn show(&self, wr_id: u64, request: &SendWr, sges: &mut [ibv_sge]) -> ibv_send_wr {
@@ -122,6 +128,7 @@ impl QueuePair {
 
     /// Notes the memory of a request that was posted.
     fn note(&self, wr_id: u64, request: &SendWr) {
-        self.sent.add(wr_id, request.is_signaled() || self.sq_sig_all, request.memory());
+        let signaled = request.is_signaled() || self.sq_sig_all;
+        self.sent.add(wr_id, signaled, request.memory(), request.handle());
     }
 }

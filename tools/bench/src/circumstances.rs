@@ -7,11 +7,6 @@ use std::process::Command;
 /// What is to be known of this machine, and of the programs.
 pub fn facts() -> Result<Vec<(String, String)>> {
     let guest = lab("bench-kernel", "server", &["--server", "uname -sr"])?;
-    // Whatever its exit status: perftest's programs tell their version, and fail.
-    let say = |program: &str, arguments: &[&str]| {
-        let told = Command::new(program).args(arguments).output().map(|output| output.stdout).unwrap_or_default();
-        String::from_utf8_lossy(&told).lines().next().unwrap_or_default().to_owned()
-    };
     let cpu = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model =
         cpu.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": ")).map_or("?", |(_, name)| name);
@@ -25,7 +20,7 @@ pub fn facts() -> Result<Vec<(String, String)>> {
         (true, true) => "runs the lab's machines",
     };
     let rows = [
-        ("date (UTC)", say("date", &["-u", "+%Y-%m-%d %H:%M"])),
+        ("date (UTC)", date()),
         ("processor", format!("{model}, {cores} cores")),
         ("kernel here", say("uname", &["-sr"])),
         ("kernel in the lab", guest.trim().to_owned()),
@@ -36,6 +31,17 @@ pub fn facts() -> Result<Vec<(String, String)>> {
         ("rustc", say("rustc", &["--version"])),
     ];
     Ok(rows.map(|(name, value)| (name.to_owned(), value)).to_vec())
+}
+
+/// Today, and the time.
+pub fn date() -> String {
+    say("date", &["-u", "+%Y-%m-%d %H:%M"])
+}
+
+/// A program's first line. Whatever its exit status: perftest's programs tell their version, and fail.
+fn say(program: &str, arguments: &[&str]) -> String {
+    let told = Command::new(program).args(arguments).output().map(|output| output.stdout).unwrap_or_default();
+    String::from_utf8_lossy(&told).lines().next().unwrap_or_default().to_owned()
 }
 
 /// The load of the last minute.

@@ -3,7 +3,9 @@
 
 mod circumstances;
 mod page;
+mod ring;
 mod row;
+mod store;
 mod tcp;
 mod techniques;
 mod tools;
@@ -24,9 +26,11 @@ const PAGE: &str = "docs/benchmarks.md";
 type Kind = (&'static str, &'static str, &'static str, fn(Effort) -> Result<Vec<Row>>);
 
 /// Name, title, what it says, and what measures it.
-const KINDS: [Kind; 3] = [
+const KINDS: [Kind; 5] = [
     ("verbs", "What `common` costs", "Lesson 10 beside perftest: the same operations, sizes, depths and counts. Latencies are medians of all requests.", verbs::figures),
     ("techniques", "What each technique of lesson 10 brings", "WRITEs of 64 bytes, unless something else is said, beside the plain way. A deep queue is fast, and each request in it waits for those before it.", techniques::figures),
+    ("store", "GET of lesson 12 by READs, beside a request", "One client, twenty keys, some liked more than others (Zipf), values of some 30 bytes. The client sleeps until its completion comes, and so does the server's program.", store::figures),
+    ("ring", "The ring of lesson 13, by ranks", "On the device in user space, all ranks on this machine: a vector of 1 MiB, its bytes by the time of rank 0. More ranks share the same processors.", ring::figures),
     ("tcp", "RDMA beside TCP", "In the same machines. SoftRoCE does in software what a NIC does in hardware: it is for learning, and not for speed.", tcp::figures),
 ];
 
@@ -39,6 +43,9 @@ struct Options {
     /// One round with tiny counts: does it still work?
     #[arg(long, conflicts_with = "keep")]
     smoke: bool,
+    /// Measure this kind alone: verbs, techniques, store, ring or tcp. What is kept of the others stays
+    #[arg(long, value_name = "KIND")]
+    only: Option<String>,
     /// Measure nothing: write the page from what was kept
     #[arg(long, exclusive = true)]
     page: bool,
@@ -68,7 +75,7 @@ fn work(options: &Options) -> Result<()> {
         return tcp::connect(u16::try_from(*port)?, *small, *large);
     }
     if !options.page {
-        let run = measure(options.smoke)?;
+        let run = measure(options.smoke, options.only.as_deref())?;
         if !options.keep {
             return Ok(());
         }
@@ -82,13 +89,18 @@ fn kept() -> Result<Run> {
     Run::read(&read(root()?.join(FIGURES))?).with_context(|| format!("{FIGURES} is not what a run has kept"))
 }
 
-fn measure(smoke: bool) -> Result<Run> {
+fn measure(smoke: bool, only: Option<&str>) -> Result<Run> {
     let effort = Effort { rounds: if smoke { 1 } else { 5 }, smoke };
-    let mut run = Run { facts: circumstances::facts()?, rows: Vec::new() };
-    for (name, title, _, figures) in KINDS {
+    let mut run = match only {
+        None => Run { facts: circumstances::facts()?, rows: Vec::new() },
+        Some(only) => kept()?.without(only),
+    };
+    for (name, title, _, figures) in KINDS.into_iter().filter(|(name, ..)| only.map_or(true, |only| only == *name)) {
         let started = Instant::now();
         let rows = figures(effort).with_context(|| format!("measuring {name}"))?;
-        let took = format!("{:.0} s, at a load of {:.1}", started.elapsed().as_secs_f64(), circumstances::load());
+        let (seconds, load) = (started.elapsed().as_secs_f64(), circumstances::load());
+        let alone = only.map_or(String::new(), |_| format!(", on {}", circumstances::date()));
+        let took = format!("{seconds:.0} s, at a load of {load:.1}{alone}");
         println!("{title} ({took})\n{}", page::tables(&rows.iter().collect::<Vec<_>>()));
         run.facts.push((format!("measuring {name}"), took));
         run.rows.extend(rows.into_iter().map(|row| Row { kind: name.into(), ..row }));

@@ -48,6 +48,13 @@ impl Run {
         lines.map(|line| Ok(line? + "\n")).collect()
     }
 
+    /// All but what one kind of figures has.
+    pub fn without(mut self, kind: &str) -> Self {
+        self.facts.retain(|(name, _)| *name != format!("measuring {kind}"));
+        self.rows.retain(|row| row.kind != kind);
+        self
+    }
+
     pub fn read(text: &str) -> Result<Self> {
         let (facts, rows) = text.split_once('\n').context("no line of facts")?;
         let rows = rows.lines().map(serde_json::from_str).collect::<Result<_, _>>()?;

@@ -1,12 +1,12 @@
 // Every page as a browser sees it.
 import assert from "node:assert/strict";
-import { existsSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { pathToFileURL } from "node:url";
 import { Browser } from "./support/browser.mjs";
-import { pages, SITE, start, TOOLS } from "./support/site.mjs";
+import { pages, REPOSITORY, SITE, start, TOOLS } from "./support/site.mjs";
 
 let browser, site;
 before(async () => { [browser, site] = [await Browser.start(), await start()]; });
@@ -82,7 +82,7 @@ test("without JavaScript a page shows the ladder, the text and the list of chapt
   const seen = await browser.run(() => ({
     ladder: document.querySelector(".run[data-run='04_rdma_write'] img")?.getBoundingClientRect().width,
     chapters: document.querySelectorAll("nav iframe, nav a").length,
-    text: document.querySelector("main").innerText.includes("readable: RDMA does not encrypt"),
+    text: document.querySelector("main").innerText.includes("RDMA does not encrypt"),
   }));
   await browser.scripts(true);
   assert.ok(seen.ladder > 300 && seen.chapters > 0 && seen.text, JSON.stringify(seen));
@@ -92,6 +92,20 @@ test("the book opens from a folder, too", async () => {
   await browser.open(pathToFileURL(join(SITE, "docs/04_rdma_write.html")).href);
   assert.ok(await browser.until(() => document.querySelectorAll("#mdbook-sidebar a").length > 20));
   assert.deepEqual(await browser.complaints(), []);
+});
+
+test("a line that a program has printed leads to its page, whatever its numbers are", async () => {
+  const folder = join(REPOSITORY, "docs/errors");
+  const wrong = [];
+  for (const name of readdirSync(folder).filter((name) => name !== "README.md")) {
+    const [, block] = /^```text\n([^]*?)^```/m.exec(readFileSync(join(folder, name), "utf8"));
+    const line = block.split("\n")[0].replace(/\d{3,}/g, (digits) => digits.replace(/\d/g, (digit) => (Number(digit) + 3) % 10));
+    await browser.open(`${site.url}docs/index.html?search=${encodeURIComponent(`[ 4929.694630] host1: ${line}`)}`);
+    await browser.until(() => document.querySelector("#mdbook-searchresults a"));
+    const found = await browser.run(() => [...document.querySelectorAll("#mdbook-searchresults a")].slice(0, 3).map(({ pathname }) => pathname.split("/").at(-1)));
+    if (!found.includes(name.replace(".md", ".html"))) wrong.push(`${line}: ${found}`);
+  }
+  assert.deepEqual(wrong, []);
 });
 
 test("what is searched is found", async () => {

@@ -15,6 +15,15 @@
     toggle.click();
   });
 
+  // mdBook scrolls the list of chapters. Where the browser takes that for the place from which Tab goes on (Chromium 148 does),
+  // the link that skips the list would not be the first one.
+  if (!location.hash) {
+    document.body.tabIndex = -1;
+    document.body.focus({ preventScroll: true });
+    document.body.blur();
+    document.body.removeAttribute("tabindex");
+  }
+
   // Nobody unfolds paper.
   let folded = [];
   addEventListener("beforeprint", () => {

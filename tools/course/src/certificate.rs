@@ -1,10 +1,10 @@
 //! What a learner has when all steps are done: a page that says so, with the run of her own program to play.
 
-use anyhow::{ensure, Context, Result};
+use anyhow::Result;
 use course::mine::{Mine, DONE};
 use course::project::Project;
 use course::step::Step;
-use run::files::{name, write};
+use run::files::{name, output, write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -15,19 +15,12 @@ const RUN: &str = "run.html";
 /// Compares a run of the learner's program with the recorded one of a lesson: what `make compare-NN` says.
 pub fn compare(project: &Project, lesson: &Path, run: &Path) -> Result<String> {
     let capture = project.root.join("captures").join(name(lesson)).with_extension("pcapng");
-    let mut wire = Command::new(project.target.join("debug/wire"));
-    let output = wire.arg("compare").args([run, &capture]).output().context("cannot start wire")?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "wire cannot compare: {}", said.trim());
-    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    output(Command::new(project.target.join("debug/wire")).arg("compare").args([run, &capture]))
 }
 
 /// Writes the page. Gives its file.
 pub fn award(project: &Project, mine: &Mine, run: &Path) -> Result<PathBuf> {
-    let mut wire = Command::new(project.target.join("debug/wire"));
-    let output =
-        wire.arg("play").arg(run).arg("-o").arg(mine.folder.join(RUN)).output().context("cannot start wire")?;
-    ensure!(output.status.success(), "wire cannot play: {}", String::from_utf8_lossy(&output.stderr).trim());
+    output(Command::new(project.target.join("debug/wire")).arg("play").arg(run).arg("-o").arg(mine.folder.join(RUN)))?;
     let mut rows = String::new();
     for lesson in project.lessons()? {
         let steps = Step::of(&lesson)?;

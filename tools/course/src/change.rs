@@ -46,6 +46,10 @@ pub struct Options {
     pub faults: Vec<String>,
     /// Whether only the kernel's own driver or machine does this, so that the device never runs it (nor faults).
     pub kernel: bool,
+    /// Whether only the device tells what it is judged by, so that an exercise is never judged in the lab.
+    pub device: bool,
+    /// Whether the device arms a completion queue late: a completion comes first, if one is near. The lab cannot.
+    pub late_arm: bool,
     /// Seconds that the programs may run, if it is not as long as usual.
     pub deadline: Option<u32>,
     /// Commands in place of the two sides of the lesson, and of more clients. In them `lesson` is the changed lesson's program,

@@ -66,10 +66,12 @@ impl Changes {
     }
 }
 
-/// The text of a lesson's page; without one there is no order.
+/// The text of a lesson's pages; without one there is no order.
 fn page(lesson: &Path, folder: &str) -> String {
     let docs = lesson.ancestors().nth(2).unwrap_or(lesson).join("docs").join(folder);
-    fs::read_to_string(docs.join(lesson.file_name().unwrap_or_default()).with_extension("md")).unwrap_or_default()
+    let number = name(lesson).chars().take(2).collect::<String>();
+    let pages = files(&docs, |page| name(page).starts_with(&number)).unwrap_or_default();
+    pages.iter().filter_map(|page| fs::read_to_string(page).ok()).collect()
 }
 
 /// Where the marks of a page's tables name a change.

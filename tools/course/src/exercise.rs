@@ -93,7 +93,8 @@ impl Repair {
             Proof { change, program: None, place, is_right, says: says.to_owned() }
         };
         let mut proofs = Vec::new();
-        for place in [first, Place::Lab].into_iter().take(if first == Place::Lab { 1 } else { 2 }) {
+        let is_in_one = first == Place::Lab || change.options.device;
+        for place in [first, Place::Lab].into_iter().take(if is_in_one { 1 } else { 2 }) {
             proofs.push(with("hole", &change.edits, place, false, &hole.said()));
             proofs.push(with("lesson", &[], place, true, ""));
         }

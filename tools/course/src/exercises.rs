@@ -1,5 +1,6 @@
 //! What a person sees of the exercises: the list, the task, the verdict with a hint.
 
+use crate::watch;
 use anyhow::{ensure, Context, Result};
 use course::attempt::{Attempt, State};
 use course::exercise::Kind;
@@ -10,11 +11,6 @@ use course::show::{self, bold};
 use course::verdict::judged;
 use run::lanes::Style;
 use std::io::{self, stdout, IsTerminal, Write};
-use std::thread::sleep;
-use std::time::{Duration, SystemTime};
-
-/// How often the files are looked at.
-const LOOK: Duration = Duration::from_millis(100);
 
 /// Lists exercises, lays one out, or judges it: whatever comes next.
 pub fn next(project: &Project, name: Option<&str>, place: Place, watch: bool) -> Result<bool> {
@@ -25,17 +21,10 @@ pub fn next(project: &Project, name: Option<&str>, place: Place, watch: bool) ->
         attempt.begin(project)?;
         tell(project, &attempt)?;
     }
-    let mut is_solved = !is_new && judge(project, &attempt, place)?;
+    let seen = watch::newest(attempt.edited());
+    let is_solved = !is_new && judge(project, &attempt, place)?;
     if watch && !is_solved {
-        writeln!(stdout(), "Waiting until you save a file; Ctrl-C ends that.")?;
-        let mut seen = newest(&attempt);
-        while !is_solved {
-            sleep(LOOK);
-            let now = newest(&attempt);
-            if std::mem::replace(&mut seen, now) != now {
-                is_solved = judge(project, &attempt, place)?;
-            }
-        }
+        return watch::until_good(seen, || attempt.edited(), || judge(project, &attempt, place));
     }
     Ok(is_solved || is_new)
 }
@@ -118,10 +107,4 @@ fn judge(project: &Project, attempt: &Attempt, place: Place) -> Result<bool> {
         crate::next::next(project)?;
     }
     Ok(verdict.is_solved)
-}
-
-/// When a file of the copy was saved last.
-fn newest(attempt: &Attempt) -> Option<SystemTime> {
-    let files = attempt.edited().unwrap_or_default();
-    files.iter().filter_map(|path| path.metadata().ok()?.modified().ok()).max()
 }

@@ -6,11 +6,11 @@
 //! client sends 2 times: RNR NAK                    # program says, or its kernel, or the lab about it; a status, the library
 //! any never sends: REJ                             # whichever node
 //! or server sends: RDMA Write Only                 # one of this and the line above is enough
-//! client sends: Send Only  carries {text}          # its bytes have these in them
+//! client sends: Send Only  carries {text}          # its bytes have these in them; `carries 0x44470a`: these three
 //! client sends: REQ  private data of …             # what is said of it begins so
 //! client exits: 1                                  # the program's exit status, 0 where nothing is said; or `anyhow`
 //! server prints: {text}                            # a part of a line of its own; {text}, {other}, {long} (more than 2048 bytes)
-//!                                                  # and {len} (100 to 499) are other ones in each run
+//!                                                  # and {len} or {port} (100 to 499) are other ones in each run
 //! server prints: {flushed} receives                # as many as its device says that it has flushed
 //! server calls: REG_MR access=REMOTE_WRITE         # a system call that succeeds: its name and, in any order, what it asks for
 //! server gets: REJECTED status=28                  # an event of the connection manager that its program takes
@@ -24,6 +24,7 @@
 
 use crate::seen::is_name;
 use anyhow::{bail, ensure, Context, Result};
+use run::said::LEFT;
 use serde::Deserialize;
 use std::collections::BTreeSet;
 
@@ -75,8 +76,6 @@ impl What {
 
 /// Stands for the number of receives that a node's device has flushed.
 pub(crate) const FLUSHED: &str = "{flushed}";
-/// What a program did not destroy, the device notes so.
-pub(crate) const LEFT: &str = "closed, and left there: ";
 
 /// What must come of a change.
 #[derive(Debug, Clone)]

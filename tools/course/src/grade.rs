@@ -1,8 +1,8 @@
 //! `make grade`: all steps of programs that are handed in, each program shut in, without a network; as JSON and as a page each.
 
-use anyhow::{Context, Result};
+use anyhow::{ensure, Context, Result};
 use course::change::{Change, Options};
-use course::expected::Told;
+use course::expected::{Expected, Told, What};
 use course::judge::Finding;
 use course::mine::{Mine, FOLDER};
 use course::project::Project;
@@ -11,8 +11,9 @@ use course::step::Step;
 use course::{sandbox, show};
 use run::files::{name, output, write};
 use run::lanes::Style;
+use rustix::fs::{flock, FlockOperation};
 use serde_json::{json, Value};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{stdout, Write};
 use std::path::{Path, PathBuf};
@@ -43,9 +44,15 @@ pub fn grade(project: &Project, lesson: Option<&str>, students: &[PathBuf]) -> R
     };
     build_lessons(project, steps.iter().map(|step| &step.change))?;
     let results = project.target.join(RESULTS);
-    let mut all = Vec::new();
+    fs::create_dir_all(&results)?;
+    let alone = fs::File::open(&results)?;
+    let is_alone = flock(&alone, FlockOperation::NonBlockingLockExclusive).is_ok();
+    ensure!(is_alone, "somebody grades in this project already: wait until that has ended");
+    let (mut all, mut whose) = (Vec::new(), BTreeSet::new());
     for student in students {
-        let who = name(student);
+        let student = &fs::canonicalize(student).with_context(|| format!("there is no {}", student.display()))?;
+        let who = name_of(student);
+        ensure!(whose.insert(who.clone()), "two students are called {who}: name their folders otherwise");
         let marks = of_student(project, student, &results.join(&who), &steps);
         let marks = marks.with_context(|| format!("cannot grade {}", student.display()))?;
         let passed = marks.iter().filter(|mark| mark.is_passed).count();
@@ -59,6 +66,12 @@ pub fn grade(project: &Project, lesson: Option<&str>, students: &[PathBuf]) -> R
     Ok(true)
 }
 
+/// What a student is called: as the folder, or what the folder lies in.
+fn name_of(student: &Path) -> String {
+    let is_mine = student.ends_with(FOLDER);
+    student.parent().filter(|above| is_mine && above.file_name().is_some()).map_or_else(|| name(student), name)
+}
+
 fn of_student(project: &Project, student: &Path, copy: &Path, steps: &[Step]) -> Result<Vec<Mark>> {
     let handed_in = fetched(student, copy)?;
     // What is built last is where all are built: the program of one lesson after the other.
@@ -67,10 +80,7 @@ fn of_student(project: &Project, student: &Path, copy: &Path, steps: &[Step]) ->
     for (at, step) in steps.iter().enumerate() {
         let lesson = &step.name.lesson;
         if !programs.contains_key(lesson) {
-            let program = handed_in.at(lesson);
-            let built =
-                program.map_or(Ok(Err("nothing is handed in".to_owned())), |program| program.build_shut_in(project))?;
-            programs.insert(lesson.clone(), built);
+            programs.insert(lesson.clone(), handed_in.at(lesson).build_shut_in(project)?);
         }
         let is_last = steps.get(at + 1).map(|next| &next.name.lesson) != Some(lesson);
         let variants = if is_last { variants(step) } else { Vec::new() };
@@ -90,15 +100,15 @@ fn of_student(project: &Project, student: &Path, copy: &Path, steps: &[Step]) ->
 fn fetched(student: &Path, copy: &Path) -> Result<Mine> {
     let _ = fs::remove_dir_all(copy);
     fs::create_dir_all(copy)?;
-    let from = fs::canonicalize(student)?;
+    let mut from = student.to_owned();
     if from.join(".git").exists() || from.join("HEAD").exists() {
         // Hooks and filters of a stranger's repository do not run at a clone.
         output(Command::new("git").args(["clone", "-q", "--no-hardlinks"]).arg(&from).arg(copy.join("clone")))?;
-        let clone = copy.join("clone");
-        let inside = [clone.join(FOLDER), clone].into_iter().find_map(|folder| Mine::find(&folder));
-        return inside.context("there is no program in this repository: neither src/main.rs, mine.c nor mine.py");
+        from = copy.join("clone");
     }
-    let found = Mine::find(&from).context("there is no program: neither src/main.rs, mine.c nor mine.py")?;
+    let found = [from.join(FOLDER), from].iter().find_map(|folder| Mine::find(folder));
+    let found = found.context("there is no program: neither src/main.rs, mine.c nor mine.py")?;
+    // Sources alone: whatever else lies there, links among it, is not ours to build with.
     found.copy_to(&copy.join(FOLDER))
 }
 
@@ -139,9 +149,9 @@ fn variants(step: &Step) -> Vec<(&'static str, Change)> {
 }
 
 /// That both end as they are expected to.
-fn told_exits(told: &Told) -> Vec<course::expected::Expected> {
+fn told_exits(told: &Told) -> Vec<Expected> {
     let Told::Runs(expected) = told else { return Vec::new() };
-    let is_exit = |expected: &&course::expected::Expected| matches!(expected.what, course::expected::What::Exit(_));
+    let is_exit = |expected: &&Expected| matches!(expected.what, What::Exit(_));
     expected.iter().filter(is_exit).cloned().collect()
 }
 

@@ -1,15 +1,18 @@
 //! What a run file shows of what was expected.
 
-use crate::expected::{Expected, What, FLUSHED, LEFT};
+use crate::expected::{Expected, What, FLUSHED};
 use crate::seen::{self, calls, fits, flushed, gets, is_end, is_node, is_own, Seen, ANY};
 use anyhow::Result;
 use run::file::Line;
+use run::said::LEFT;
 use std::fmt;
 
 /// How a part of a line begins that the library logs, and no program by itself.
 const OF_LIBRARY: [&str; 4] = ["status=IBV_", "CM event: ", "ibv_", "rdma_"];
+/// A text that is longer is not told as a whole.
+const LONG: usize = 100;
 /// So many places of one thing are named.
-const MOST_SHOWN: usize = 8;
+pub(crate) const MOST_SHOWN: usize = 8;
 
 /// An expectation, and what there was of it.
 #[derive(Debug, Clone)]
@@ -112,7 +115,10 @@ fn is_it(line: &Line, what: &What) -> bool {
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Expected { node, what, times, then, or, .. } = &self.expected;
-        if *or {
+        // What must not be, and is.
+        let is_left = matches!(what, What::Note(note) if note == LEFT);
+        let is_wrong = *times == Some(0) && !self.is_met() && !is_left;
+        if *or && !self.is_excused {
             f.write_str("or ")?;
         }
         if *then {
@@ -123,21 +129,25 @@ impl fmt::Display for Finding {
             node => write!(f, "the {node}")?,
         }
         match what {
-            What::Note(note) if note == LEFT => f.write_str(" leaves nothing")?,
-            What::Note(_) if *times == Some(0) => f.write_str("'s device never")?,
+            _ if is_left => f.write_str(" leaves nothing")?,
             What::Note(_) => f.write_str("'s device")?,
-            _ if *times == Some(0) => f.write_str(" never")?,
             _ => {}
+        }
+        if *times == Some(0) && !is_wrong && !is_left {
+            f.write_str(" never")?;
         }
         match what {
             What::Packet(packet) => write!(f, " sends: {packet}")?,
             // It is a part of a line: the quotation may go on.
             What::Line(line) if line.matches('"').count() % 2 == 1 => write!(f, " says: {line} …\"")?,
             What::Line(line) => write!(f, " says: {line}")?,
+            What::Printed(text) if text.len() > LONG => {
+                write!(f, " prints: {} … ({} bytes)", text.chars().take(LONG).collect::<String>(), text.len())?;
+            }
             What::Printed(text) => write!(f, " prints: {text}")?,
             What::Call(call) => write!(f, " calls: {call}")?,
             What::Event(event) => write!(f, " takes the event {event}")?,
-            What::Note(note) if note == LEFT => {}
+            What::Note(_) if is_left => {}
             What::Note(note) => write!(f, " notes: {note}")?,
             What::Exit(status) => write!(f, " ends with status {status}")?,
         }
@@ -148,10 +158,12 @@ impl fmt::Display for Finding {
             ([], Some(instead)) => write!(f, " (there is: {instead})"),
             ([], None) if self.is_met() => Ok(()),
             ([], None) => f.write_str(" (there is none)"),
+            (_, Some(instead)) if is_wrong => write!(f, ", and must not (there is: {instead})"),
             (_, Some(instead)) if *times == Some(0) => write!(f, " (there is: {instead})"),
             (numbers, _) => {
                 let shown: Vec<String> = numbers.iter().take(MOST_SHOWN).map(u64::to_string).collect();
                 let more = if numbers.len() > shown.len() { " …" } else { "" };
+                f.write_str(if is_wrong { ", and must not" } else { "" })?;
                 write!(f, " (at {}{more})", shown.join(", "))
             }
         }

@@ -8,6 +8,8 @@
 //!
 //! A [`step`] is what a learner adds to a program of her [own](mine), which is judged like a change.
 //!
+//! A hole is a function of the device's core that a learner writes: see [`nic`].
+//!
 //! An [`exercise`] is a change that a person mends, or questions about a capture, for [`reading`]. [`attempt`] is what somebody
 //! has made of it, and [`verdict`] what the judge says of that.
 
@@ -23,8 +25,9 @@ pub mod exercise;
 pub mod expected;
 pub mod judge;
 pub mod mine;
+pub mod nic;
 pub mod page;
-mod port;
+pub mod port;
 pub mod project;
 pub mod proof;
 pub mod reading;

@@ -1,5 +1,5 @@
 //! `course break`: changes a lesson on purpose, and shows what comes of it. `course try`: judges how somebody mends one.
-//! `course begin`, `step`, `hint`, `solution`: a program of one's own, step by step. `course next`: says where one is. `course prove`: says whether all that still holds.
+//! `course nic`: the device's core, hole by hole. `course begin`, `step`, `hint`, `solution`: a program of one's own, step by step. `course next`: says where one is. `course prove`: says whether all that still holds.
 //!
 //! Exit status: 0 all came as told, or the exercise is solved, 1 something came otherwise, 2 wrong usage, 3 nothing could be
 //! tried.
@@ -7,9 +7,11 @@
 mod certificate;
 mod exercises;
 mod grade;
+mod holes;
 mod next;
 mod prove;
 mod steps;
+mod watch;
 
 use anyhow::{bail, Context, Result};
 use clap::{Parser, Subcommand};
@@ -76,12 +78,30 @@ enum Command {
     },
     /// Judge the next step of one's own program.
     Step {
+        /// Another step than the next one: its lesson and number.
+        #[arg(value_name = "NN-N")]
+        step: Option<String>,
         /// Judge again whenever a file is saved, until Ctrl-C.
         #[arg(long)]
         watch: bool,
         /// Where: in the lab, on the kernel's driver, or on the device in user space.
         #[arg(long, value_name = "PLACE", default_value = "device")]
         on: Place,
+    },
+    /// Judge the device's core that one writes oneself, hole by hole: mine-nic/.
+    Nic {
+        /// Lay it out first.
+        #[arg(long)]
+        begin: bool,
+        /// Judge nothing: build the device around it, on which lessons run.
+        #[arg(long, conflicts_with_all = ["begin", "watch", "hint"])]
+        device: bool,
+        /// Judge again whenever a file is saved, until Ctrl-C.
+        #[arg(long)]
+        watch: bool,
+        /// Tell one hint more.
+        #[arg(long)]
+        hint: bool,
     },
     /// Tell one hint more.
     Hint,
@@ -126,7 +146,10 @@ fn main() -> ExitCode {
         Command::Try { exercise, watch, on } => exercises::next(&project, exercise.as_deref(), on, watch),
         Command::Reset { exercise } => exercises::reset(&project, &exercise),
         Command::Begin { language } => steps::begin(&project, language),
-        Command::Step { watch, on } => steps::step(&project, on, watch),
+        Command::Step { step, watch, on } => steps::step(&project, step.as_deref(), on, watch),
+        Command::Nic { begin: true, .. } => holes::begin(&project),
+        Command::Nic { device: true, .. } => holes::device(&project),
+        Command::Nic { watch, hint, .. } => holes::next(&project, watch, hint),
         Command::Hint => steps::hint(&project),
         Command::Solution { yes } => steps::solution(&project, yes),
         Command::Grade { lesson, students } => grade::grade(&project, lesson.as_deref(), &students),

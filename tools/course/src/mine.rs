@@ -92,8 +92,8 @@ impl Mine {
     }
 
     /// The program as it was at the end of a lesson; as it is now, if it has not come so far.
-    pub fn at(&self, lesson: &Path) -> Option<Self> {
-        Self::find(&self.folder.join(KEPT).join(name(lesson))).or_else(|| Some(self.clone()))
+    pub fn at(&self, lesson: &Path) -> Self {
+        Self::find(&self.folder.join(KEPT).join(name(lesson))).unwrap_or_else(|| self.clone())
     }
 
     /// A copy of its sources, with those that it kept.
@@ -172,6 +172,21 @@ impl Mine {
         let output = build.output().context(named)?;
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         Ok(if output.status.success() { Ok(self.command(project)) } else { Err(said) })
+    }
+
+    /// Builds and checks it in Rust, so that an editor, which has not our environment, finds all compiled that needs that.
+    ///
+    /// # Errors
+    /// What was laid out does not build.
+    pub fn prepare(&self, project: &Project) -> Result<()> {
+        for what in ["build", "check"] {
+            let mut cargo = Command::new("cargo");
+            cargo.args([what, "-q"]).env("CARGO_TARGET_DIR", &project.target).current_dir(&self.folder);
+            let status =
+                cargo.env_remove("MAKEFLAGS").env_remove("MAKELEVEL").status().context("cannot start cargo")?;
+            ensure!(status.success(), "what was laid out in {} does not build", self.folder.display());
+        }
+        Ok(())
     }
 
     /// How it is run, without its arguments.

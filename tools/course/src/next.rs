@@ -27,8 +27,10 @@ struct Stop {
     /// The breaks of its page that were not made, and the exercises that are not solved: their commands.
     breaks: Vec<String>,
     repairs: Vec<String>,
-    /// How many of its steps the learner's own program has not done.
-    steps: usize,
+    /// The steps that the learner's own program has not done: their pages.
+    steps: Vec<String>,
+    /// It has steps, done or not.
+    has_steps: bool,
     /// There is such a program.
     is_begun: bool,
 }
@@ -47,8 +49,10 @@ impl Stop {
         let repairs = Attempt::of(project, Some(&number))?.into_iter().filter(|it| it.state() != State::Solved);
         let mine = Mine::find(&project.root.join(FOLDER));
         let is_left = |step: &Step| !mine.as_ref().is_some_and(|mine| mine.has(DONE, &step.name));
+        let steps = Step::of(lesson)?;
         Ok(Self {
-            steps: Step::of(lesson)?.iter().filter(|step| is_left(step)).count(),
+            has_steps: !steps.is_empty(),
+            steps: steps.iter().filter(|step| is_left(step)).map(|step| project.shown(&step.page())).collect(),
             is_begun: mine.is_some(),
             title: heading.trim_start_matches(['#', ' ']).to_owned(),
             page,
@@ -70,11 +74,13 @@ impl Stop {
             row("read", &self.page, &format!("{} minutes", self.minutes));
             row("run", &format!("make lesson-{}", self.number), "a minute");
         }
-        match (self.steps, self.is_begun) {
-            (0, _) => {}
+        match (self.steps.as_slice(), self.is_begun) {
+            ([], _) => {}
             (_, false) => row("write", "make begin", "your own program, 10 minutes a step"),
-            (1, true) => row("write", "make step", "10 minutes"),
-            (steps, true) => row("write", "make step", &format!("10 minutes; {} more", steps - 1)),
+            ([only], true) => row("write", "make step", &format!("10 minutes: {only}")),
+            ([first, more @ ..], true) => {
+                row("write", "make step", &format!("10 minutes: {first}; {} more", more.len()))
+            }
         }
         for (what, all, takes) in [("break", &self.breaks, "5 minutes"), ("repair", &self.repairs, "10 minutes")] {
             match all.as_slice() {
@@ -110,16 +116,22 @@ pub fn next(project: &Project) -> Result<bool> {
 }
 
 /// The learner is at the last of the lessons that were run in their order, while something is left of it, or else at the one
-/// behind it.
+/// behind it. Whoever writes is at the lesson of the next step, or at one before it that has no steps and was not run.
 fn text(stops: &[Stop]) -> String {
-    let run = stops.iter().take_while(|stop| stop.is_run).count();
+    let is_written = |stop: &Stop| stop.is_begun && !stop.steps.is_empty();
+    let is_before = |stop: &Stop| !stop.has_steps && !stop.is_run;
+    let writes = stops.iter().any(is_written);
+    let written = stops.iter().position(|stop| writes && (is_written(stop) || is_before(stop)));
+    let run = written.unwrap_or_else(|| stops.iter().take_while(|stop| stop.is_run).count());
     let next = stops.get(run);
     let last = run
         .checked_sub(1)
         .map(|at| &stops[at])
-        .filter(|it| !it.breaks.is_empty() || !it.repairs.is_empty() || it.steps > 0);
-    let mut text = if run == 0 { welcome(stops) } else { String::new() };
-    text += &match last.or(next) {
+        .filter(|it| !it.breaks.is_empty() || !it.repairs.is_empty() || !it.steps.is_empty())
+        .filter(|_| written.is_none());
+    let mut text = if run == 0 && written.is_none() { welcome(stops) } else { String::new() };
+    let shown = last.or(next);
+    text += &match shown {
         Some(stop) => stop.left(),
         None => "Every lesson was run. docs/real_world.md says where this leads.\n".to_owned(),
     };
@@ -136,10 +148,10 @@ fn text(stops: &[Stop]) -> String {
             counted(repairs, "repair")
         );
     }
-    let steps: usize = stops.iter().map(|stop| stop.steps).sum();
-    if steps > 0 && !text.contains("  write ") {
+    let steps: usize = stops.iter().map(|stop| stop.steps.len()).sum();
+    if steps > 0 && shown.map_or(true, |stop| stop.steps.is_empty()) {
         let command = if stops.iter().any(|stop| stop.is_begun) { "make step" } else { "make begin" };
-        text += &format!("Your own program has {steps} steps to go: {command}\n");
+        text += &format!("Your own program has {} to go: {command}\n", counted(steps, "step"));
     }
     text
 }
@@ -175,6 +187,24 @@ mod tests {
         assert!(text(&[stop("01", true, &[])]).starts_with("Every lesson"));
         let behind = text(&[stop("01", true, &["a"]), stop("02", true, &[])]);
         assert!(behind.starts_with("Every lesson") && behind.contains("have 1 break and 0 repairs left"), "{behind}");
+    }
+
+    #[test]
+    fn whoever_writes_is_at_the_next_step() {
+        let step = |stop: Stop, steps: &[&str]| Stop {
+            steps: steps.iter().map(|page| (*page).to_owned()).collect(),
+            is_begun: true,
+            ..stop
+        };
+        let stops = [step(stop("01", true, &["a"]), &[]), step(stop("02", false, &["b"]), &["1-x.md", "2-y.md"])];
+        let said = text(&stops);
+        assert!(said.starts_with("Lesson 02") && said.contains("1-x.md; 1 more") && said.contains("run "), "{said}");
+        assert!(said.contains("have 1 break and 0 repairs left"), "{said}");
+        // Between two lessons with steps are some without: they are not left out.
+        let stops = |is_run| [stop("08", is_run, &[]), step(stop("11", false, &[]), &["1-x.md"])];
+        let said = text(&stops(false));
+        assert!(said.starts_with("Lesson 08") && said.ends_with("has 1 step to go: make step\n"), "{said}");
+        assert!(text(&stops(true)).starts_with("Lesson 11"));
     }
 
     #[test]

@@ -36,7 +36,7 @@ pub const AGAIN: &str = "Once more";
 const RUN: &str = "[What the run shows](";
 const FENCE: &str = "```";
 /// What stands in fences.
-const KINDS: [&str; 4] = ["", "diff", "toml", "text"];
+const KINDS: [&str; 5] = ["", "diff", "rust", "toml", "text"];
 
 #[derive(Debug, Clone)]
 pub struct Page {
@@ -65,7 +65,7 @@ impl Page {
         let (mut parts, mut is_code) = (vec![Part::default()], false);
         for line in rest.lines() {
             if let Some(kind) = line.strip_prefix(FENCE) {
-                ensure!(KINDS.contains(&kind), "a fence holds diff, toml or text, and no `{kind}`");
+                ensure!(KINDS.contains(&kind), "a fence holds diff, rust, toml or text, and no `{kind}`");
                 is_code = !is_code;
             }
             let folded = line.strip_prefix("<details><summary>").and_then(|line| line.strip_suffix("</summary>"));

@@ -33,8 +33,8 @@ const PERTURBED: (&str, &str) = ("GLIBC_TUNABLES", "glibc.malloc.perturb=165:gli
 
 /// An exercise whose client is dead has failed: nobody waits until its server has noticed. Seconds.
 const GRACE: &str = "2";
-/// Nor for one that waits for what nobody will do. (What is sent again comes after half a second, or less.)
-const IDLE: &str = "2";
+/// Nor for one that waits for what nobody will do. (What is sent again comes after a second, and lesson 11 waits two for whoever asks.)
+const IDLE: &str = "3";
 /// MiB that a learner's program may say and send: it may do so in circles.
 const MOST: &str = "64";
 
@@ -104,6 +104,8 @@ pub fn run(project: &Project, change: &Change, copy: &Copy, place: Place, color:
     let name = &change.name;
     let is_possible = place == Place::Lab || !change.needs_kernel();
     ensure!(is_possible, "{name} needs a kernel, so it runs in the lab and not on the device: on=lab");
+    let is_told = place == Place::Device || !change.options.device;
+    ensure!(is_told, "only the device tells what {name} is judged by: `make try-{name}`, without on=lab");
     if let Err(said) = copy.build(project, color)? {
         return Ok(Outcome::Refused(said));
     }
@@ -120,6 +122,9 @@ pub fn run_built(project: &Project, change: &Change, copy: &Copy, place: Place) 
 /// change says so and all was as told.
 pub fn run_program(project: &Project, change: &Change, program: &str, place: Place) -> Result<Outcome> {
     let (mut now, mut outcome) = (change.clone(), run_once(project, change, program, place)?);
+    if let Outcome::Ran { again, .. } = &mut outcome {
+        again.clear();
+    }
     for Again { options, told } in &change.again {
         if !outcome.is_as_told(&now) {
             break;
@@ -127,7 +132,6 @@ pub fn run_program(project: &Project, change: &Change, program: &str, place: Pla
         now = Change { options: options.clone(), told: told.clone(), again: Vec::new(), ..change.clone() };
         outcome = run_once(project, &now, program, place)?;
         if let Outcome::Ran { again, .. } = &mut outcome {
-            *again = show::options(&now);
             if again.is_empty() {
                 *again = "both sides are yours\n".to_owned();
             }
@@ -142,7 +146,8 @@ fn run_once(project: &Project, change: &Change, program: &str, place: Place) -> 
     let run = bytes(&file)?;
     let expected = if let Told::Runs(expected) = &change.told { expected.as_slice() } else { &[] };
     let expected: Vec<Expected> = seen_in(place, expected).iter().map(|expected| drawn.filled(expected)).collect();
-    Ok(Outcome::Ran { file, findings: judge(&run, &expected)?, run, again: String::new() })
+    let again = show::options(change).replace("{long}", &format!("{}…", drawn.text));
+    Ok(Outcome::Ran { file, findings: judge(&run, &expected)?, run, again: drawn.fill(&again) })
 }
 
 /// What can be seen in a place. What stands behind a line that is left out stands behind none.
@@ -158,7 +163,7 @@ fn seen_in(place: Place, expected: &[Expected]) -> Vec<Expected> {
     seen
 }
 
-/// What is another in each run, so that nobody knows it beforehand: it stands for `{text}`, `{other}`, `{long}` and `{len}`.
+/// What is another in each run, so that nobody knows it beforehand: it stands for `{text}`, `{other}`, `{long}`, `{len}` and `{port}`.
 struct Drawn {
     text: String,
     other: String,
@@ -184,7 +189,8 @@ impl Drawn {
     }
 
     fn fill(&self, text: &str) -> String {
-        let drawn = [("{text}", &self.text), ("{other}", &self.other), ("{long}", &self.long), ("{len}", &self.len)];
+        let Self { text: one, other, long, len } = self;
+        let drawn = [("{text}", one), ("{other}", other), ("{long}", long), ("{len}", len), ("{port}", len)];
         drawn.iter().fold(text.to_owned(), |text, (name, value)| text.replace(name, value))
     }
 
@@ -223,6 +229,7 @@ fn execute(project: &Project, change: &Change, drawn: &Drawn, program: &str, pla
     command.arg("--json").args(options.faults.iter().flat_map(|fault| ["--fault", fault]));
     if place == Place::Device && change.is_exercise {
         command.args(["--log", "--grace", GRACE, "--idle", IDLE, "--most", MOST]);
+        command.args(options.late_arm.then_some("--late-arm"));
         command.env(PERTURBED.0, PERTURBED.1);
     }
     // What is judged is in the log: a lesson that goes without one by itself has one here.
@@ -253,9 +260,10 @@ fn nodes(change: &Change, port: Option<&Port>) -> BTreeMap<String, String> {
     sides.collect()
 }
 
-/// Whether a lesson listens on TCP.
+/// Whether a lesson listens on TCP. One whose nodes are all alike has no server's part.
 fn is_on_tcp(change: &Change) -> Result<bool> {
-    Ok(read(change.name.lesson.join("src/server.rs"))?.contains("common::tcp"))
+    let server = change.name.lesson.join("src/server.rs");
+    Ok(server.exists() && read(server)?.contains("common::tcp"))
 }
 
 /// The words of all commands that a change has in place of the two sides.

@@ -5,14 +5,12 @@ use run::capture::Reader;
 use run::file::{Event, Line};
 use run::row::{clients, Row, Rows};
 use run::rules;
+use run::said::{CROSSING, EVENT};
 
 /// What stands between the things that are said of a packet.
 pub(crate) const BETWEEN: &str = "  ";
 /// How a word begins that is about the bytes of a packet.
 const CARRIES: &str = "carries ";
-/// How the device's lines begin that tell a system call, and an event.
-const CROSSING: &str = "system call: ";
-const EVENT: &str = "event ";
 /// How the line of a device ends that flushes a queue pair.
 const FLUSHED: &str = " receives are flushed";
 /// A node's name in a change that stands for any of them.
@@ -67,15 +65,22 @@ pub(crate) fn fits(row: &Row, bytes: &[u8], packet: &str) -> bool {
     let said = row.words().chain(row.lab()).collect::<Vec<_>>().join(BETWEEN);
     let mut wanted = packet.split(BETWEEN);
     let is_it = wanted.next().is_some_and(|name| names_of(&row.label).any(|known| known == name));
-    let has = |carried: &str| bytes.windows(carried.len().max(1)).any(|part| part == carried.as_bytes());
+    let has = |carried: &[u8]| bytes.windows(carried.len().max(1)).any(|part| part == carried);
     let is_said = |wanted: &str| match wanted.strip_prefix(CARRIES) {
-        Some(carried) => has(carried),
+        Some(carried) => has(&bytes_of(carried)),
         None => said.split(BETWEEN).any(|word| match wanted.strip_suffix('…') {
             Some(begin) => word.starts_with(begin),
             None => word == wanted,
         }),
     };
     is_it && wanted.all(is_said)
+}
+
+/// The bytes of a text; or those that it writes as `0x`, and two digits for each.
+fn bytes_of(text: &str) -> Vec<u8> {
+    let byte = |at| u8::from_str_radix(text.get(at..at + 2)?, 16).ok();
+    let written = text.strip_prefix("0x").and_then(|digits| (2..2 + digits.len()).step_by(2).map(byte).collect());
+    written.unwrap_or_else(|| text.as_bytes().to_vec())
 }
 
 /// Whether a line of the device tells this system call, and that it has succeeded.
@@ -129,6 +134,15 @@ mod tests {
         assert!(!is_own(&line("[12:00:00.000 #0007 main] DATA  WC: wr_id=1 status=IBV_WC_SUCCESS")));
         for own in ["[12:00:00.000 #0007 main] ERR  IBV_WC_REM_ACCESS_ERR", "4 receives came back flushed"] {
             assert!(is_own(&line(own)), "{own}");
+        }
+    }
+
+    #[test]
+    fn bytes_are_written_as_a_text_or_as_numbers() {
+        let cases: [(&str, &[u8]); 4] =
+            [("0x44470a", &[0x44, 0x47, 10]), ("DG", b"DG"), ("0x1", b"0x1"), ("0xotter", b"0xotter")];
+        for (text, bytes) in cases {
+            assert_eq!(bytes_of(text), bytes, "{text}");
         }
     }
 

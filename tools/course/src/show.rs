@@ -4,7 +4,7 @@ use crate::change::Change;
 use crate::copy::Copy;
 use crate::edit::Edit;
 use crate::expected::What;
-use crate::judge::Finding;
+use crate::judge::{Finding, MOST_SHOWN};
 use crate::trouble;
 use anyhow::{Context, Result};
 use owo_colors::OwoColorize;
@@ -48,6 +48,7 @@ pub fn options(change: &Change) -> String {
         }
     }
     text.extend(told.nodes.iter().map(|(node, command)| format!("{node} runs: {command}\n")));
+    text += if told.late_arm { "the device arms a completion queue when a completion is in it\n" } else { "" };
     text.extend(told.faults.iter().map(|fault| format!("the lab does: {fault}\n")));
     text
 }
@@ -57,7 +58,7 @@ pub fn part(run: &[u8], findings: &[Finding], style: Style) -> Result<String> {
     let numbers = findings
         .iter()
         .filter(|finding| !matches!(finding.expected.what, What::Exit(_)))
-        .flat_map(|finding| &finding.found);
+        .flat_map(|finding| finding.found.iter().take(MOST_SHOWN));
     let mut text = String::new();
     for (at, part) in parts(numbers.copied().collect()).into_iter().enumerate() {
         let drawn = lanes::text(run, style, part).context("the run file is damaged")?;
@@ -108,7 +109,8 @@ pub fn findings(findings: &[Finding], style: Style) -> String {
         let is_met = finding.is_met();
         checked(&finding.to_string(), is_met, if is_met { "" } else { &finding.expected.hint }, style)
     };
-    findings.iter().map(line).collect()
+    // Of two ways the one that was not taken is nothing to tell of.
+    findings.iter().filter(|finding| !finding.is_excused || !finding.found.is_empty()).map(line).collect()
 }
 
 /// A line with a mark, and what there is to say about it in a line of its own.

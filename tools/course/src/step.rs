@@ -24,7 +24,7 @@ use crate::reference::{self, Reference};
 use crate::run::Place;
 use anyhow::{ensure, Context, Result};
 use run::files::{files, name, read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The folder in a lesson's own.
 const FOLDER: &str = "steps";
@@ -95,6 +95,11 @@ impl Step {
             name: change.name.clone(),
             change,
         })
+    }
+
+    /// The page that all this is from.
+    pub fn page(&self) -> PathBuf {
+        self.name.lesson.join(FOLDER).join(&self.name.name).with_extension("md")
     }
 
     /// Its number in its lesson.

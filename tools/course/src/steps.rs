@@ -1,6 +1,6 @@
 //! What a person sees of "Write it yourself": `make begin`, `make step`, `make hint`, `make solution`.
 
-use crate::certificate;
+use crate::{certificate, watch};
 use anyhow::{bail, ensure, Context, Result};
 use course::change::{Change, Name, Options};
 use course::expected::Told;
@@ -10,16 +10,15 @@ use course::project::Project;
 use course::run::{build_others, run_program, Outcome, Place};
 use course::show::{self, bold};
 use course::step::Step;
+use run::files::name;
 use run::lanes::Style;
 use std::io::{self, stdout, IsTerminal, Write};
 use std::path::PathBuf;
-use std::thread::sleep;
-use std::time::{Duration, SystemTime};
 
-/// How often the files are looked at.
-const LOOK: Duration = Duration::from_millis(100);
-/// The lesson after which the program is compared with the recorded run; and again after the last.
-const COMPARED: &str = "05";
+/// The lessons after which the program is compared with the recorded run. With the last of them it has its certificate.
+const COMPARED: [&str; 2] = ["05", "07"];
+/// How many bytes are written in the recorded run.
+const RECORDED: usize = 60;
 /// What else is noted of a step.
 const TOLD: &str = "told";
 const HINT: &str = "hint";
@@ -29,6 +28,10 @@ pub fn begin(project: &Project, language: Language) -> Result<bool> {
     let mine = Mine::begin(project, language)?;
     let file = project.shown(&mine.folder.join(language.source()));
     writeln!(stdout(), "Your program is {file}: its arguments are parsed, server and client are empty.\n")?;
+    if language == Language::Rust {
+        writeln!(stdout(), "Compiling what it stands on, for once: a minute or two ...\n")?;
+        mine.prepare(project)?;
+    }
     match current(project, &mine)? {
         Some(step) => tell(&mine, &step)?,
         None => bail!("there are no steps"),
@@ -36,27 +39,21 @@ pub fn begin(project: &Project, language: Language) -> Result<bool> {
     Ok(true)
 }
 
-/// Judges the step that comes next; tells it, if that was not done yet.
-pub fn step(project: &Project, place: Place, watch: bool) -> Result<bool> {
+/// Judges the step that comes next; tells it, if that was not done yet. Or another one, which is named: `01-2`.
+pub fn step(project: &Project, named: Option<&str>, place: Place, watch: bool) -> Result<bool> {
     let mine = find(project)?;
-    let Some(step) = current(project, &mine)? else { return finished(project) };
+    let step = match named {
+        Some(named) => Some(by_name(project, named)?),
+        None => current(project, &mine)?,
+    };
+    let Some(step) = step else { return finished(project) };
     if !mine.has(TOLD, &step.name) {
         tell(&mine, &step)?;
         return Ok(true);
     }
-    let mut is_done = judge(project, &mine, &step, place)?;
-    if watch && !is_done {
-        writeln!(stdout(), "Waiting until you save a file; Ctrl-C ends that.")?;
-    }
-    let mut seen = newest(&mine);
-    while watch && !is_done {
-        sleep(LOOK);
-        let now = newest(&mine);
-        if std::mem::replace(&mut seen, now) != now {
-            is_done = judge(project, &mine, &step, place)?;
-        }
-    }
-    Ok(is_done)
+    let again = || judge(project, &mine, &step, place);
+    let seen = watch::newest(mine.sources());
+    Ok(again()? || (watch && watch::until_good(seen, || mine.sources(), again)?))
 }
 
 /// Tells one hint more.
@@ -106,8 +103,15 @@ fn current(project: &Project, mine: &Mine) -> Result<Option<Step>> {
     Ok(Step::all(project)?.into_iter().find(|step| !mine.has(DONE, &step.name)))
 }
 
+/// A step by the begin of its name: lesson and number.
+fn by_name(project: &Project, named: &str) -> Result<Step> {
+    let is_it = |step: &Step| step.name.to_string().split('-').take(2).eq(named.split('-').take(2));
+    let found = Step::all(project)?.into_iter().find(is_it);
+    found.with_context(|| format!("there is no step {named}; an example is 01-2"))
+}
+
 fn finished(project: &Project) -> Result<bool> {
-    writeln!(stdout(), "All steps are done: your program does what lesson 07 does.")?;
+    writeln!(stdout(), "All steps are done: your program does what lessons 01 to 07 do, and lesson 11.")?;
     crate::next::next(project)
 }
 
@@ -118,12 +122,33 @@ fn heading(step: &Step, style: Style) -> String {
 
 fn tell(mine: &Mine, step: &Step) -> Result<()> {
     let style = Style::of_output();
-    writeln!(stdout(), "{}\n\n{}", heading(step, style), show::page(&step.task, style.width))?;
+    let task = in_language(&step.task, mine.language);
+    writeln!(stdout(), "{}\n\n{}", heading(step, style), show::page(&task, style.width))?;
     writeln!(stdout(), "Write it, then: make step (or make step ARGS=--watch). If you are stuck: make hint")?;
     if !mine.has(TOLD, &step.name) {
         mine.note(TOLD, &step.name)?;
     }
     Ok(())
+}
+
+/// A step's text with the calls as C names them, and as the learner's language does.
+fn in_language(task: &str, language: Language) -> String {
+    let others: &[usize] = match language {
+        Language::Rust => &[2],
+        Language::C => &[1, 2],
+        Language::Python => &[1],
+    };
+    let row = |line: &str| {
+        let cells = line.trim_matches('|').split('|').enumerate();
+        let shown = cells.filter(|(at, _)| !others.contains(at)).map(|(_, cell)| format!("{cell}|"));
+        format!("|{}", shown.collect::<String>())
+    };
+    let is_of_calls = |table: &str| table.starts_with("| C | common |");
+    let paragraph = |text: &str| match is_of_calls(text) {
+        true => text.lines().map(row).collect::<Vec<_>>().join("\n"),
+        false => text.to_owned(),
+    };
+    task.split("\n\n").map(paragraph).collect::<Vec<_>>().join("\n\n")
 }
 
 /// Builds it, runs it, and says how far it is.
@@ -147,11 +172,16 @@ fn judge(project: &Project, mine: &Mine, step: &Step, place: Place) -> Result<bo
     if outcome.is_as_told(&step.change) {
         writeln!(stdout(), "{}", show::part(run, findings, style)?)?;
         write!(stdout(), "{}", show::findings(findings, style))?;
+        if mine.has(DONE, &step.name) {
+            writeln!(stdout(), "\nThis step is done, now as before.")?;
+            return Ok(true);
+        }
         return done(project, mine, step, &command);
     }
     write!(stdout(), "{}", missing(findings, style))?;
     writeln!(stdout(), "\n{}\n{}", show::trouble(run, style)?, show::packets(run, style.color)?)?;
-    writeln!(stdout(), "The whole run:\n  {}\nthen: make step; make hint", project.to_look_at(file))?;
+    let (run, task) = (project.to_look_at(file), project.shown(&step.page()));
+    writeln!(stdout(), "The whole run:\n  {run}\nThe task, once more: {task}\nthen: make step; make hint")?;
     Ok(false)
 }
 
@@ -164,7 +194,8 @@ fn missing(findings: &[Finding], style: Style) -> String {
     let text = show::findings(&findings[..end], style);
     match more {
         0 => text,
-        _ => format!("{text}    (what has to come behind it is missing, too: {more})\n"),
+        1 => format!("{text}    (one more has to come behind it, and is missing)\n"),
+        _ => format!("{text}    ({more} more have to come behind it, and are missing)\n"),
     }
 }
 
@@ -179,11 +210,14 @@ fn done(project: &Project, mine: &Mine, step: &Step, command: &str) -> Result<bo
     if is_last {
         mine.keep(lesson)?;
         writeln!(stdout(), "\nLesson {} is done: your program does what its own does.", step.name.number())?;
+        if let Some(next) = &next {
+            writeln!(stdout(), "Before you go on, read docs/{}.md.", name(&next.name.lesson))?;
+        }
     }
-    if is_last && (next.is_none() || step.name.number() == COMPARED) {
+    if is_last && COMPARED.contains(&step.name.number().as_str()) {
         let run = plain(project, step, command)?;
         writeln!(stdout(), "Beside the recorded run:\n{}", certificate::compare(project, lesson, &run)?)?;
-        if next.is_none() {
+        if COMPARED.last() == Some(&step.name.number().as_str()) {
             let page = certificate::award(project, mine, &run)?;
             writeln!(stdout(), "Your certificate, with your own run to play: {}", project.shown(&page))?;
         }
@@ -199,16 +233,13 @@ fn done(project: &Project, mine: &Mine, step: &Step, command: &str) -> Result<bo
 /// A run of the program as the lesson is run. Gives its run file.
 fn plain(project: &Project, step: &Step, command: &str) -> Result<PathBuf> {
     let name = Name { name: "mine".to_owned(), ..step.name.clone() };
-    let (options, told) = (Options::default(), Told::Runs(Vec::new()));
+    // The lesson writes a text of this length: with another one the story has other lengths.
+    let text = format!("--text {}", "x".repeat(RECORDED));
+    let (options, told) =
+        (Options { server: text.clone(), client: text, ..Options::default() }, Told::Runs(Vec::new()));
     let change = Change { name, options, told, again: Vec::new(), ..step.change.clone() };
     match run_program(project, &change, command, Place::Device)? {
         Outcome::Ran { file, .. } => Ok(file),
         Outcome::Refused(said) => bail!(said),
     }
-}
-
-/// When a source was saved last.
-fn newest(mine: &Mine) -> Option<SystemTime> {
-    let sources = mine.sources().unwrap_or_default();
-    sources.iter().filter_map(|path| path.metadata().ok()?.modified().ok()).max()
 }

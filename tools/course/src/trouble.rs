@@ -1,10 +1,11 @@
 //! What stands out in a run, whatever was expected of it.
 
-use crate::seen::{self, is_own, names_of, Seen, BETWEEN};
+use crate::seen::{self, is_end, is_own, names_of, Seen, BETWEEN};
 use anyhow::Result;
 use run::file::Line;
 use run::row::Row;
-use run::said::Said;
+use run::said::{Said, CROSSING};
+use std::collections::BTreeMap;
 
 /// What the lab and the device call it when they have to end a run, or a kernel breaks.
 const TROUBLE: &str = "trouble";
@@ -14,49 +15,108 @@ const AFTER_PANIC: [&str; 2] = ["note: run with", "stack backtrace:"];
 /// How Python's lines about an exception begin: the first, each call, and that which says what it is.
 const TRACEBACK: &str = "Traceback (most recent call last)";
 const CALL: &str = "  File ";
+/// A part of a library that was compiled.
+const COMPILED: &str = ".pyx\"";
 
-/// Refusals, errors, completions that failed. The first of it is closest to the cause.
+/// So far behind its status stands the signal that ended a program (128 + 11: SIGSEGV), and what these mean.
+const SIGNALLED: i32 = 128;
+const CRASHES: [(i32, &str); 5] = [
+    (4, "SIGILL"),
+    (6, "SIGABRT"),
+    (7, "SIGBUS"),
+    (8, "SIGFPE"),
+    (11, "SIGSEGV: it touched memory that is not its own, or not any more"),
+];
+/// System calls that librdmacm and libibverbs make and then wait for events to be acknowledged: with what.
+const HANGS: [(&str, &str, &str); 2] =
+    [("DESTROY_ID", "rdma_destroy_id", "rdma_ack_cm_event"), ("DESTROY_CQ", "ibv_destroy_cq", "ibv_ack_cq_events")];
+
+/// What a node's program has begun to say, and has not ended.
+#[derive(Default)]
+struct Saying {
+    /// Where its panic stands in what is found.
+    panic: Option<usize>,
+    /// It has panicked: what follows is the way there, if somebody has asked for it.
+    is_dead: bool,
+    /// Where its exception came from, as far as that is told.
+    traceback: Option<String>,
+    /// The last system call.
+    crossing: String,
+}
+
+/// Refusals, errors, completions that failed, crashes. The first of it is closest to the cause.
 pub fn trouble(run: &[u8]) -> Result<Vec<String>> {
     let mut trouble = Vec::<String>::new();
-    // Whose panic the last of them was.
-    let mut panicked = None;
-    let mut dead = None;
-    // Whose exception is being told, and where it came from.
-    let mut traced = None::<(String, String)>;
+    let mut nodes = BTreeMap::<String, Saying>::new();
     seen::each(run, |seen| match seen {
         Seen::Packet { node, row, .. } if is_refusal(&row) => {
             let words: Vec<&str> = [row.label.as_str()].into_iter().chain(row.words()).collect();
             trouble.push(format!("frame {}: the {node} sends: {}", row.frame, words.join(BETWEEN)));
         }
-        Seen::Line(line) if panicked == Some((line.node.clone(), trouble.len())) && line.error => {
-            match trouble.last_mut() {
-                Some(last) if !AFTER_PANIC.iter().any(|after| line.text.starts_with(after)) => {
-                    *last += &format!(" {}", line.text);
-                }
-                // What follows is the way there, if somebody has asked for it.
-                _ => dead = panicked.take().map(|(node, _)| node),
-            }
+        Seen::Packet { .. } => {}
+        Seen::Line(line) if line.act == TROUBLE => {
+            let hang = nodes.iter().find_map(|(node, saying)| why(&line.text, node, &saying.crossing));
+            trouble.push(format!("line {}: {}{}", line.number, line.said(), hang.unwrap_or_default()));
         }
-        Seen::Line(line) if line.error && dead.as_ref() == Some(&line.node) => {}
-        Seen::Line(line) if line.error && line.text.starts_with(TRACEBACK) => traced = Some((line.node, String::new())),
-        Seen::Line(line) if traced.as_ref().is_some_and(|(node, _)| line.error && *node == line.node) => {
-            let told = traced.take().map(|(_, place)| place).unwrap_or_default();
-            if line.text.starts_with(CALL) {
-                traced = Some((line.node, line.text.trim().to_owned()));
-            } else if line.text.starts_with(' ') {
-                traced = Some((line.node, told));
+        Seen::Line(line) => {
+            let saying = nodes.entry(line.node.clone()).or_default();
+            if let Some(crossing) = line.text.strip_prefix(CROSSING).filter(|_| line.program == Line::DEVICE) {
+                saying.crossing = crossing.to_owned();
+            } else if is_end(&line) {
+                trouble.extend(crashed(&line));
             } else {
-                trouble.push(format!("line {}: the {} says: {} ({told})", line.number, line.node, line.text));
+                saying.hear(&line, &mut trouble);
             }
         }
-        Seen::Line(line) if is_failure(&line) => {
-            let who = if line.node.is_empty() { String::new() } else { format!("the {} says: ", line.node) };
-            trouble.push(format!("line {}: {who}{}", line.number, line.said()));
-            panicked = line.text.contains(PANICKED).then(|| (line.node.clone(), trouble.len()));
-        }
-        _ => {}
     })?;
     Ok(trouble)
+}
+
+impl Saying {
+    fn hear(&mut self, line: &Line, trouble: &mut Vec<String>) {
+        if line.error && self.is_dead {
+            return;
+        }
+        if let Some(at) = self.panic.filter(|_| line.error) {
+            if AFTER_PANIC.iter().any(|after| line.text.starts_with(after)) {
+                self.is_dead = true;
+            } else if let Some(panic) = trouble.get_mut(at) {
+                *panic += &format!(" {}", line.text);
+            }
+            return;
+        }
+        if line.error && line.text.starts_with(TRACEBACK) {
+            self.traceback = Some(String::new());
+        } else if let Some(place) = self.traceback.as_mut().filter(|_| line.error) {
+            if line.text.starts_with(CALL) {
+                // What a library calls in itself says less than the line that called it.
+                if place.is_empty() || !line.text.contains(COMPILED) {
+                    *place = line.text.trim().to_owned();
+                }
+            } else if !line.text.starts_with(' ') {
+                trouble.push(format!("line {}: the {} says: {} ({place})", line.number, line.node, line.text));
+                self.traceback = None;
+            }
+        } else if is_failure(line) {
+            let who = if line.node.is_empty() { String::new() } else { format!("the {} says: ", line.node) };
+            self.panic = line.text.contains(PANICKED).then_some(trouble.len());
+            trouble.push(format!("line {}: {who}{}", line.number, line.said()));
+        }
+    }
+}
+
+/// Why a program has not ended, if its last system call tells.
+fn why(text: &str, node: &str, crossing: &str) -> Option<String> {
+    let (_, call, ack) = HANGS.iter().find(|(name, ..)| crossing.starts_with(name))?;
+    let is_about = text.contains(&format!("the {node} had not ended"));
+    is_about.then(|| format!(". The {node} waits in {call}: an event was taken, and not given back with {ack}"))
+}
+
+/// That a program has crashed.
+fn crashed(line: &Line) -> Option<String> {
+    let status: i32 = line.text.rsplit(' ').next()?.parse().ok()?;
+    let (signal, name) = CRASHES.iter().find(|(signal, _)| status - SIGNALLED == *signal)?;
+    Some(format!("line {}: the {} crashed, by signal {signal} ({name})", line.number, line.node))
 }
 
 fn is_refusal(row: &Row) -> bool {
@@ -70,7 +130,7 @@ fn is_failure(line: &Line) -> bool {
         // What a program complains about, it prints so.
         _ if line.error && line.text.is_empty() => false,
         _ if line.error && is_own(line) => !AFTER_PANIC.iter().any(|after| line.text.starts_with(after)),
-        _ => line.tag() == Some("ERR") || line.act == TROUBLE || line.text.contains(PANICKED),
+        _ => line.tag() == Some("ERR") || line.text.contains(PANICKED),
     }
 }
 

@@ -119,10 +119,8 @@ impl Ring {
 
     /// Copies the entries that wait in another ring.
     pub fn take_over(&self, other: &Ring) {
-        let (mut index, end) = (other.consumer(), other.producer());
-        while index != end {
+        for index in other.entries() {
             self.push(&other.bytes(index, 0, other.slot.min(self.slot)));
-            index = other.next(index);
         }
     }
 
@@ -131,6 +129,12 @@ impl Ring {
         self.drawn = 0;
         self.number(PRODUCER).store(0, Ordering::Release);
         self.number(CONSUMER).store(0, Ordering::Release);
+    }
+
+    /// The slots of the entries that wait, the oldest first.
+    pub fn entries(&self) -> impl Iterator<Item = u32> + '_ {
+        let begin = self.consumer();
+        (0..self.waiting()).map(move |behind| begin.wrapping_add(behind) & self.mask)
     }
 
     /// Entries that wait.

@@ -3,9 +3,9 @@
 use crate::face::ucma::{words, Done, Ids};
 use crate::face::uverbs;
 use crate::machine::{Asked, Asker, Call, Kind, Machine};
-use crate::node::tap::CROSSING;
 use crate::node::{Context, Nic};
 use nic::cm::CmEffect;
+use run::said::CROSSING;
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,16 +14,23 @@ use std::time::{Duration, Instant};
 const BATCH: usize = 64;
 /// How often we look whether a program that waits for an event has a signal to attend to.
 const GLANCE: Duration = Duration::from_millis(20);
+/// How long a completion that is to come first may take.
+const LATE: Duration = Duration::from_millis(100);
 
 pub struct Supervisor {
     nic: Nic,
     ids: Ids,
     machine: Machine,
+    /// Whether a completion queue is armed only when a completion has come, or when none does.
+    arms_late: bool,
+    /// Commands that arm one: until when they wait, and for a completion of which queue.
+    arming: Vec<(Instant, u32, Call, Asker)>,
 }
 
 impl Supervisor {
-    pub fn new(nic: Nic, machine: Machine) -> Supervisor {
-        Supervisor { ids: Ids::new(nic.address(), Arc::clone(&nic.port.tap)), nic, machine }
+    pub fn new(nic: Nic, machine: Machine, arms_late: bool) -> Supervisor {
+        let ids = Ids::new(nic.address(), Arc::clone(&nic.port.tap));
+        Supervisor { ids, nic, machine, arms_late, arming: Vec::new() }
     }
 
     /// Serves the node until no program is left on it.
@@ -35,7 +42,8 @@ impl Supervisor {
             // What was fetched and had no turn yet nothing wakes us for.
             let at_once = is_more.then_some(Duration::ZERO);
             let glance = self.ids.is_waited_for().then_some(GLANCE);
-            let wait = self.nic.wait().into_iter().chain(glance).chain(at_once).min();
+            let armed = self.arming.first().map(|(until, ..)| until.saturating_duration_since(Instant::now()));
+            let wait = self.nic.wait().into_iter().chain(glance).chain(at_once).chain(armed).min();
             let time = wait.and_then(|wait| Timespec::try_from(wait).ok());
             let mut all = vec![PollFd::new(&socket, PollFlags::IN), PollFd::new(&self.machine, PollFlags::IN)];
             all.extend(self.nic.port.groups().map(|group| PollFd::new(group, PollFlags::IN)));
@@ -57,6 +65,7 @@ impl Supervisor {
             }
             self.settle();
             self.nic.turn();
+            self.arm();
             self.settle();
             // However much others have to do.
             if glanced.elapsed() >= GLANCE {
@@ -79,13 +88,27 @@ impl Supervisor {
             Asked::Opened { file, kind: Kind::Uverbs, process } => {
                 self.nic.contexts.insert(file, Context { process, events: None, free: 0 });
             }
-            Asked::Written { call, kind: Kind::Uverbs, asker } => {
-                uverbs::written(&mut self.nic, &self.machine, &call, &asker);
-            }
+            Asked::Written { call, kind: Kind::Uverbs, asker } => match uverbs::arms(&asker).filter(|_| self.arms_late)
+            {
+                Some(cq) => self.arming.push((Instant::now() + LATE, cq, call, asker)),
+                None => uverbs::written(&mut self.nic, &self.machine, &call, &asker),
+            },
             Asked::Written { call, kind: Kind::RdmaCm, asker } => self.connect(call, asker),
             Asked::Closed { file, kind: Kind::Uverbs } => self.nic.closed(file),
             Asked::Closed { file, kind: Kind::RdmaCm } => self.nic.with_cm(|net| self.ids.closed(net, file)),
             Asked::Opened { kind: Kind::RdmaCm, .. } | Asked::Deserted => {}
+        }
+    }
+
+    /// Arms the queues that have a completion now, and those for which none has come.
+    fn arm(&mut self) {
+        for (until, cq, call, asker) in std::mem::take(&mut self.arming) {
+            let is_empty = self.nic.cqs.any(cq).is_some_and(|cq| cq.ring.waiting() == 0);
+            if is_empty && Instant::now() < until {
+                self.arming.push((until, cq, call, asker));
+            } else {
+                uverbs::written(&mut self.nic, &self.machine, &call, &asker);
+            }
         }
     }
 

@@ -33,7 +33,7 @@ export BINDGEN_EXTRA_CLANG_ARGS="--target=aarch64-linux-gnu -I/usr/aarch64-linux
 RUSTFLAGS='-C target-feature=+crt-static' cargo build -q --release -p device --target $target
 # shellcheck disable=SC2046 # a list of packages
 RUSTFLAGS="-L $libraries -C link-arg=-Wl,-rpath-link=$libraries:$sysroot/lib/aarch64-linux-gnu" \
-    cargo build -q --target $target $(for lesson in lessons/[0-9]*; do basename "$lesson" | sed 's/^\(..\).*/-p lesson-\1/'; done)
+    cargo build -q --target $target $(for lesson in lessons/[0-9]*/Cargo.toml; do basename "${lesson%/*}" | sed 's/^\(..\).*/-p lesson-\1/'; done)
 cp "$work/target/$target/release/device" "$work/target/$target"/debug/lesson-?? "$image/course"
 
 # An init that runs everything as an ordinary user, and says how each ended.

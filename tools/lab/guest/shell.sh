@@ -3,7 +3,7 @@
 
 # Each word that is a program of the host comes along, from this comment, too: ibv_devices ucmatose udaddy cmtime ib_send_lat
 # ib_read_lat ib_send_bw ib_write_bw ib_read_bw lesson-01 lesson-02 lesson-03 lesson-04 lesson-05 lesson-06 lesson-07
-# lesson-09 lesson-10
+# lesson-09 lesson-10 lesson-11 lesson-12
 
 # The first terminal that a session opens becomes its own: it makes signals of Ctrl-C and Ctrl-Z.
 exec <"/dev/$lab_program" 2>&1

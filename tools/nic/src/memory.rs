@@ -191,6 +191,19 @@ impl Memory {
         self.regions.values().any(|(_, region)| region.pd == pd) || self.windows.values().any(|window| window.pd == pd)
     }
 
+    /// How many regions of a domain allow this.
+    pub fn count(&self, pd: u32, needed: Access) -> usize {
+        self.regions.values().filter(|(_, region)| region.pd == pd && region.access.allow(needed)).count()
+    }
+
+    /// Why bytes cannot be written into a list of pieces, if they cannot. Nothing is touched.
+    ///
+    /// # Errors
+    /// A piece is out of reach.
+    pub fn check_room(&self, pd: u32, sge: &[Sge]) -> Result<(), Refusal> {
+        cut(pd, sge, 0, u32::MAX, Access::LOCAL_WRITE).into_iter().try_for_each(|claim| self.check(claim))
+    }
+
     /// Checks a claim, in the order of the specification: key, domain, access, bounds. Nothing is touched.
     ///
     /// # Errors

@@ -36,6 +36,8 @@ pub enum Other {
     Fragment,
     /// TCP: what two programs tell each other beside RDMA.
     Tcp,
+    /// A machine tells its network which multicast groups it is in.
+    Igmp,
     /// RoCE version 1, straight on Ethernet.
     RoceV1,
     /// UDP port 4791, but shorter than a BTH and an ICRC.
@@ -52,6 +54,7 @@ impl Other {
             Other::Rarp => "RARP",
             Other::Fragment => "IP fragment",
             Other::Tcp => "TCP",
+            Other::Igmp => "IGMP",
             Other::RoceV1 => "RoCEv1",
             Other::Short => "too short for RoCEv2",
             Other::Cut => "cut frame",
@@ -76,10 +79,23 @@ pub struct Datagram<'a> {
     pub dst_port: u16,
 }
 
+impl Datagram<'_> {
+    /// A switch on the way has set the mark "congestion experienced": ECN 11 (RFC 3168).
+    pub fn is_marked(&self) -> bool {
+        let traffic_class = match self.ip {
+            [version, class, ..] if version >> 4 == 6 => version << 4 | class >> 4,
+            [_, service, ..] => *service,
+            _ => 0,
+        };
+        traffic_class & 3 == 3
+    }
+}
+
 const ETHERTYPE_IPV4: u16 = 0x0800;
 const ETHERTYPE_IPV6: u16 = 0x86dd;
 const UDP: u8 = 17;
 const TCP: u8 = 6;
+const IGMP: u8 = 2;
 
 /// Finds the UDP datagram in `frame`, or says what else the frame is.
 pub fn datagram(link: LinkType, frame: &[u8]) -> Result<Datagram<'_>, Other> {
@@ -158,6 +174,7 @@ fn ipv4(packet: &[u8]) -> Result<Ip, Other> {
     match header[9] {
         UDP => {}
         TCP => return Err(Other::Tcp),
+        IGMP => return Err(Other::Igmp),
         _ => return Err(Other::Foreign),
     }
     let address = |at| Ipv4Addr::new(header[at], header[at + 1], header[at + 2], header[at + 3]).into();

@@ -48,7 +48,11 @@ impl Ended<'_> {
         let mut folders = self.file.parent()?.iter().rev().map(|name| name.to_string_lossy());
         let (number, _runs, place) = (folders.next()?, folders.next()?, folders.next()?);
         let is_lesson = number.len() == 2 && number.bytes().all(|byte| byte.is_ascii_digit());
-        let on = if place == "device" { " on=device" } else { "" };
+        let on = match &*place {
+            "device" => " on=device",
+            "mine-nic" => " on=mine",
+            _ => "",
+        };
         is_lesson.then(|| format!("make compare-{number}{on}; make play-{number}{on}; make next"))
     }
 

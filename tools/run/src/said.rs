@@ -5,6 +5,13 @@
 
 use crate::file::Line;
 
+/// How a device's line begins that tells a system call of a program, and its answer.
+pub const CROSSING: &str = "system call: ";
+/// The same of an event of the connection manager that a program takes.
+pub const EVENT: &str = "event ";
+/// The same of what a program had not destroyed when its device file, or its event channel, was closed.
+pub const LEFT: &str = "closed, and left there: ";
+
 /// What a line says. Numbers of bytes are decimal, addresses and keys hexadecimal, as `common` prints them.
 #[allow(missing_docs)] // The fields have the log's names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

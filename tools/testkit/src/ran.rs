@@ -162,6 +162,11 @@ impl<T> Check<T> {
         compare(&capture(&self.file), &capture(&bundled(story)))
     }
 
+    /// What the run did otherwise than another one.
+    pub fn compared_with<U>(&self, other: &Check<U>) -> Report {
+        compare(&capture(&self.file), &capture(&other.file))
+    }
+
     /// All that is known, for a test that fails.
     pub fn all(&self) -> String {
         let log = |node: &Told| format!("{}: {:?}\n{}\n\n", node.name, node.exit, node.log.join("\n"));
@@ -195,10 +200,10 @@ fn open(file: &Path) -> File {
     File::open(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
 }
 
-/// An example of common's, for instance `odd_peer`; `cargo test --workspace` builds all of them.
+/// An example, for instance common's `odd_peer`; `cargo test --workspace` builds all of them.
 pub fn example(name: &str) -> String {
     let test = std::env::current_exe().unwrap();
     let program = test.ancestors().nth(2).unwrap().join("examples").join(name);
-    assert!(program.exists(), "{} does not exist: `cargo build -p common --examples` builds it", program.display());
+    assert!(program.exists(), "{} does not exist: `cargo build --workspace --examples` builds it", program.display());
     program.display().to_string()
 }

@@ -14,6 +14,7 @@ const COLUMNS: &[(&str, &[&str])] = &[
     ("opcode", &["infiniband.bth.opcode"]),
     ("destqp", &["infiniband.bth.destqp"]),
     ("psn", &["infiniband.bth.psn"]),
+    (SOURCE, &["infiniband.deth.srcqp"]),
     ("ackreq", &["infiniband.bth.a"]),
     (PAD, &["infiniband.bth.padcnt"]),
     ("va", &["infiniband.reth.va"]),
@@ -30,6 +31,8 @@ const COLUMNS: &[(&str, &[&str])] = &[
     (UDP, &["udp.length"]),
     (INFO, &["_ws.col.Info"]),
 ];
+/// tshark's is that of the DETH; ours knows it of connected queue pairs, too.
+const SOURCE: &str = "srcqp";
 const PAD: &str = "padcnt";
 const IMM: &str = "imm";
 const CM: &str = "cm";
@@ -41,7 +44,7 @@ const UDP: &str = "udp";
 const INFO: &str = "info";
 
 /// The CM messages, from attribute 0x10 on.
-const MESSAGES: [&str; 7] = [
+const MESSAGES: [&str; 9] = [
     "ConnectRequest",
     "MsgRcptAck",
     "ConnectReject",
@@ -49,6 +52,8 @@ const MESSAGES: [&str; 7] = [
     "ReadyToUse",
     "DisconnectRequest",
     "DisconnectReply",
+    "ServiceIDResolutionRequest",
+    "ServiceIDResolutionResponse",
 ];
 
 /// Dissectors that guess at the payload of a SEND and then hide it.
@@ -91,10 +96,11 @@ fn ours(mut row: Row) -> Row {
         None => number(&row[PAYLOAD]).unwrap_or(0).saturating_sub(pad),
     };
     let message = number(&row[CM]).and_then(|attribute| MESSAGES.get((attribute as usize).checked_sub(0x10)?));
-    if message == Some(&"MsgRcptAck") {
-        // tshark does not take it apart.
+    // tshark does not take these apart, and has a name of its own for two.
+    if message.is_some_and(|name| *name == "MsgRcptAck" || name.starts_with("Service")) {
         row.retain(|column, _| ![LOCAL, REMOTE].contains(&column.as_str()));
     }
+    row.retain(|column, value| column != SOURCE || !value.is_empty());
     // Bare bytes.
     let immediate = row[IMM].replace(':', "");
     row.insert(IMM.to_owned(), if immediate.is_empty() { immediate } else { format!("0x{immediate}") });

@@ -1,7 +1,9 @@
 //! Captures of RoCEv2, explained: [`show`] prints them, [`compare`] says whether two tell the same story, [`annotate`] writes
-//! the steps of a lesson into one, and [`play`] shows a run in a browser. Packets are read by the crate [`roce`], files by [`run`].
+//! the steps of a lesson into one, [`explain`] says what went wrong in one, and [`play`] shows a run in a browser. Packets are read
+//! by the crate [`roce`], files by [`run`].
 
 pub mod annotate;
 pub mod compare;
+pub mod explain;
 pub mod play;
 pub mod show;

@@ -1,13 +1,14 @@
 //! The command `wire`: reads RoCEv2 captures and explains them.
 
 use clap::{Parser, Subcommand, ValueEnum};
+use flate2::read::MultiGzDecoder;
 use run::capture::{unread, Error, Reader};
 use run::lanes::{self, Lanes};
 use run::look::Style;
 use run::pcapng::Section;
 use run::story;
 use std::fs::File;
-use std::io::{self, BufWriter, ErrorKind, IsTerminal, LineWriter, Read, Write};
+use std::io::{self, BufWriter, Cursor, ErrorKind, IsTerminal, LineWriter, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -70,6 +71,15 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Say what went wrong in a capture, in sentences that name their frames
+    #[command(after_help = "Exit status: 0 nothing went wrong, 1 something did, 2 a file that cannot be read")]
+    Explain {
+        /// pcap or pcapng file, perhaps compressed by gzip
+        file: PathBuf,
+        /// Print JSON, for tools
+        #[arg(long)]
+        json: bool,
+    },
     /// Draw a picture to standard output: the lanes of a run, or the ladder of a capture
     Svg {
         /// pcap or pcapng file
@@ -112,6 +122,7 @@ fn main() -> ExitCode {
                 Verdict::Different if !exit_code => 0,
                 verdict => verdict as u8,
             }),
+        Command::Explain { file, json } => explain(&file, json).map_err(in_file(&file)),
         Command::Svg { file, ladder } => svg(&file, ladder).map(|()| 0).map_err(in_file(&file)),
         Command::Play { file, lesson, data, out } => play(&file, lesson, data, out).map(|()| 0),
     };
@@ -135,9 +146,14 @@ fn in_file<E: Into<Error>>(file: &Path) -> impl Fn(E) -> Error + '_ {
     }
 }
 
-fn open(file: &Path, follow: bool) -> Result<Reader<Input>, Error> {
-    let file = File::open(file).map_err(unread)?;
-    Reader::new(Input { file, follow })
+fn open(file: &Path, follow: bool) -> Result<Reader<Box<dyn Read>>, Error> {
+    let mut file = File::open(file).map_err(unread)?;
+    let mut magic = Vec::new();
+    // A pipe gives its first bytes once, and nobody writes a compressed file while it is read.
+    Read::by_ref(&mut file).take(2).read_to_end(&mut magic).map_err(unread)?;
+    let is_gzip = magic == [0x1f, 0x8b];
+    let input = Cursor::new(magic).chain(Input { file, follow });
+    Reader::new(if is_gzip { Box::new(MultiGzDecoder::new(input)) } else { Box::new(input) })
 }
 
 /// A file; if somebody still writes it, at its end there will be more.
@@ -183,6 +199,15 @@ fn ladder(file: &Path, out: &mut impl Write) -> Result<(), Error> {
 fn draw(file: &Path, follow: bool, out: &mut impl Write) -> Result<(), Error> {
     let nodes = lanes::nodes(&mut open(file, follow)?).unwrap_or_default();
     lanes::write(&mut open(file, follow)?, Lanes::new(&nodes, Style::of_output()), out)
+}
+
+/// Explains a capture. Exit status 0: nothing went wrong; 1: something did.
+fn explain(file: &Path, is_json: bool) -> Result<u8, Error> {
+    let told = wire::explain::explain(&mut open(file, false)?)?;
+    let text = if is_json { format!("{:#}\n", told.to_json()) } else { told.text(Style::of_output().width) };
+    // Whoever closes the pipe early still gets the verdict.
+    let _ = std::io::stdout().write_all(text.as_bytes());
+    Ok(u8::from(told.is_wrong()))
 }
 
 fn svg(file: &Path, ladder: bool) -> Result<(), Error> {

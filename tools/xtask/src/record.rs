@@ -81,6 +81,7 @@ impl Lab {
             .arg(format!("--server-args={}", story.server))
             .arg(format!("--client-args={}", story.client))
             .arg(format!("--clients={}", story.clients))
+            .arg(format!("--wire={}", story.wire))
             .output()
             .context("cannot run the lab")?;
         let errors = String::from_utf8_lossy(&output.stderr);

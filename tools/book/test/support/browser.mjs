@@ -48,7 +48,12 @@ export class Browser {
     return value;
   }
 
-  open(url) { return this.#call("POST", "/url", { url }); }
+  /** Opens a page. Chromedriver may answer while the page before is still there. */
+  async open(url) {
+    await this.#call("POST", "/url", { url });
+    const { protocol, pathname } = new URL(url);
+    await this.until((protocol, pathname) => location.protocol === protocol && location.pathname === pathname && document.readyState === "complete", protocol, pathname);
+  }
 
   /** What a function returns in the page. It gets copies of the arguments, and may return a promise. */
   run(code, ...args) {

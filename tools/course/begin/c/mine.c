@@ -14,6 +14,8 @@ struct args {
     const char *port;
     const char *text;
     size_t len; /* 0: write the text */
+    const char *transport; /* lesson 11: rc, a connection, or ud, datagrams; */
+    long requests; /* and how often a client of datagrams asks */
 };
 
 /* Runs when the program is called as `mine server`. Gives 0, or 1 if it failed. */
@@ -29,10 +31,11 @@ static int client(const struct args *args) {
 }
 
 int main(int argc, char **argv) {
-    struct args args = {.address = NULL, .port = "7471", .text = "my first RDMA WRITE"};
+    struct args args = {.address = NULL, .port = "7471", .text = "my first RDMA WRITE", .transport = "rc", .requests = 2};
     static const struct option options[] = {
         {"address", required_argument, NULL, 'a'}, {"port", required_argument, NULL, 'p'},
-        {"text", required_argument, NULL, 's'},    {"len", required_argument, NULL, 'l'},
+        {"text", required_argument, NULL, 's'}, {"len", required_argument, NULL, 'l'},
+        {"transport", required_argument, NULL, 't'}, {"requests", required_argument, NULL, 'r'},
         {NULL, 0, NULL, 0},
     };
     const char *side = argc > 1 ? argv[1] : "";
@@ -46,6 +49,8 @@ int main(int argc, char **argv) {
         case 'p': args.port = optarg; break;
         case 's': args.text = optarg; break;
         case 'l': args.len = strtoul(optarg, NULL, 10); break;
+        case 't': args.transport = optarg; break;
+        case 'r': args.requests = strtol(optarg, NULL, 10); break;
         default: return 2;
         }
     }

@@ -1,7 +1,8 @@
 """Your own RDMA program. `make step` says what comes next, and judges what you have written.
 
 It calls pyverbs, which has an object for each of C's: help("pyverbs.cmid.CMID"), help("pyverbs.mr.MR"). What pyverbs lacks, the
-module more beside this file has: help("more"). Where waiting is to end, sleep in select.poll on more.descriptor(channel).
+module more beside this file has: help("more"). A shell that is to find both says `. target/tools/env` before. Where waiting is to
+end, sleep in select.poll on more.descriptor(channel).
 """
 
 import argparse
@@ -35,6 +36,9 @@ def main():
     # What a side will write into the other's memory, the client from lesson 04 on, both in lesson 06: a text, or so many bytes.
     parser.add_argument("-s", "--text", default="my first RDMA WRITE")
     parser.add_argument("--len", type=int)
+    # Lesson 11: connections or datagrams, and how often a client of datagrams asks.
+    parser.add_argument("--transport", choices=["rc", "ud"], default="rc")
+    parser.add_argument("--requests", type=int, default=2)
     args = parser.parse_args()
     # What they give is the exit status: None and 0 are good.
     sys.exit(server(args) if args.side == "server" else client(args))

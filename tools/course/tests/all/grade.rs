@@ -3,11 +3,16 @@
 use course::project::Project;
 use run::files::read;
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 
-/// It tries to write where it may not, to fill the disk, to end those around it, to remove all that it can reach, to fill memory
-/// with processes, and never ends.
+/// One grades at a time in a project.
+static ALONE: Mutex<()> = Mutex::new(());
+
+/// It tries to write where it may not, to fill the disk, to end those around it, to remove all that it can reach, and to fill
+/// memory with processes.
 const MEAN: &str = r#"
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -36,7 +41,7 @@ int main(void) {
     kill(getppid(), SIGKILL);
     kill(-1, SIGKILL);
     printf("the others are dead\n");
-    for (;;)
+    for (int n = 0; FOREVER || n < 1000; n++)
         fork();
 }
 "#;
@@ -58,11 +63,16 @@ fn student(name: &str, source: &str) -> PathBuf {
     folder
 }
 
+fn grade(folders: &[&Path]) -> std::process::Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_course"));
+    let root = Project::find().unwrap().root;
+    command.args(["grade", "--lesson", "01"]).args(folders).current_dir(root).output().unwrap()
+}
+
 /// What is said of each step of lesson 01, and whether it is passed.
 fn graded(folder: &Path) -> Vec<(bool, String)> {
     let project = Project::find().unwrap();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_course"));
-    let output = command.args(["grade", "--lesson", "01"]).arg(folder).current_dir(&project.root).output().unwrap();
+    let output = grade(&[folder]);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let who = folder.file_name().unwrap().to_str().unwrap();
     let page = read(project.target.join("grade").join(format!("{who}.md"))).unwrap();
@@ -79,17 +89,54 @@ fn processes(words: &str) -> usize {
 }
 
 #[test]
-fn a_mean_program_is_ended_and_harms_nothing_and_one_that_only_prints_has_done_nothing() {
+fn a_mean_program_harms_nothing_and_one_that_only_prints_has_done_nothing() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let canary = student("canary", PRINTS);
-    let (folder, file) = (canary.display().to_string(), canary.join("mine.c").display().to_string());
-    let mean = student("mean", &MEAN.replace("CANARY", &file).replace("FOLDER", &folder));
-    let marks = graded(&mean);
+    let marks = mean("0", &canary);
     assert!(!marks.is_empty() && marks.iter().all(|(is_passed, _)| !is_passed), "{marks:?}");
-    assert!(marks.iter().any(|(_, said)| said.contains("and is ended")), "{marks:?}");
-    assert_eq!(read(&file).unwrap(), PRINTS, "it stands outside");
-    assert!(!Path::new("/etc/mean").exists() && !Path::new("/tmp/big").exists());
-    assert_eq!(processes("grade/mean/"), 0, "something was left");
 
     let marks = graded(&canary);
     assert!(marks.iter().all(|(is_passed, _)| !is_passed), "{marks:?}");
+}
+
+#[test]
+#[ignore = "takes long: make test-long"]
+fn a_mean_program_without_end_is_ended() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let marks = mean("1", &student("bird", PRINTS));
+    assert!(!marks.is_empty() && marks.iter().all(|(_, said)| said.contains("and is ended")), "{marks:?}");
+}
+
+/// What is said of a mean program, which has reached nobody else's.
+fn mean(forever: &str, other: &Path) -> Vec<(bool, String)> {
+    let (folder, file) = (other.display().to_string(), other.join("mine.c").display().to_string());
+    let source = MEAN.replace("CANARY", &file).replace("FOLDER", &folder).replace("FOREVER", forever);
+    let marks = graded(&student("mean", &source));
+    assert_eq!(read(&file).unwrap(), PRINTS, "it stands outside");
+    assert!(!Path::new("/etc/mean").exists() && !Path::new("/tmp/big").exists());
+    let handed_in = Project::find().unwrap().target.join("grade/mean/");
+    assert_eq!(processes(handed_in.to_str().unwrap()), 0, "something was left");
+    marks
+}
+
+#[test]
+fn a_link_in_a_repository_leads_nowhere_and_two_of_one_name_are_asked_for_another() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let repository = student("repository", PRINTS);
+    let outside = repository.parent().unwrap().join("outside");
+    fs::write(&outside, "outside").unwrap();
+    symlink(&outside, repository.join("Makefile")).unwrap();
+    for args in
+        [&["init", "-q"][..], &["add", "."], &["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "a"]]
+    {
+        assert!(Command::new("git").arg("-C").arg(&repository).args(args).status().unwrap().success());
+    }
+    let marks = graded(&repository);
+    assert!(!marks.is_empty() && marks.iter().all(|(is_passed, _)| !is_passed), "{marks:?}");
+    assert_eq!(read(&outside).unwrap(), "outside");
+
+    let twice = grade(&[&repository, &repository]);
+    assert!(!twice.status.success());
+    let said = String::from_utf8_lossy(&twice.stderr).into_owned();
+    assert!(said.contains("two students are called repository"), "{said}");
 }

@@ -3,5 +3,8 @@
 #![allow(clippy::unwrap_used)] // A test may end with a panic.
 
 mod attempts;
+mod begin;
 mod changes;
 mod grade;
+mod holes;
+mod staircase;

@@ -24,6 +24,7 @@ use nic::qp::Qp;
 use nic::work::ReceiveQueue;
 use pipe::{Notices, Pipe};
 use port::Port;
+use run::said::CROSSING;
 use rustix::io::Errno;
 use std::collections::hash_map::RandomState;
 use std::collections::BTreeMap;
@@ -194,7 +195,7 @@ impl Nic {
     /// Tells the system call that is carried out, and its answer; once.
     pub fn tell_crossing(&mut self, answer: &str) {
         if let Some(call) = self.crossing.take() {
-            self.port.tap.say(|| format!("{}{call}: {answer}", tap::CROSSING));
+            self.port.tap.say(|| format!("{}{call}: {answer}", CROSSING));
         }
     }
 

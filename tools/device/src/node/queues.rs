@@ -45,8 +45,11 @@ impl QpEntry {
         let end = ring.producer();
         while let Some(index) = ring.draw(end) {
             let request = receive_request(ring, index);
-            let (number, length) = (self.qp.settings().number, request.room());
-            ctx.say(|| format!("QP {number}: a receive is posted, wr_id={} len={length}", request.wr_id));
+            let (Settings { number, pd, .. }, length) = (self.qp.settings(), request.room());
+            // Nobody is told yet: the completion of the message will say it.
+            let refusal = ctx.memory.check_room(*pd, &request.sge).err();
+            let but = refusal.map_or(String::new(), |refusal| format!(", unusable: {refusal}"));
+            ctx.say(|| format!("QP {number}: a receive is posted, wr_id={} len={length}{but}", request.wr_id));
             let _ = self.qp.post_receive(request, ctx);
         }
     }

@@ -8,11 +8,6 @@ use std::io;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 
-/// How a line begins that tells a system call of a program.
-pub const CROSSING: &str = "system call: ";
-/// How a line begins that says what a program had not destroyed when its device file, or its event channel, was closed.
-pub const LEFT: &str = "closed, and left there: ";
-
 /// What a message is: its first byte.
 pub mod kind {
     pub const PACKET: u8 = b'P';
@@ -23,6 +18,8 @@ pub mod kind {
     pub const LISTENS: u8 = b'L';
     /// The program has ended: its exit status, in words.
     pub const EXIT: u8 = b'X';
+    /// The device has panicked: where, and its words.
+    pub const PANIC: u8 = b'!';
     /// What the program prints.
     pub const OUT: u8 = b'o';
     pub const ERROR: u8 = b'e';
@@ -33,7 +30,7 @@ pub mod kind {
 pub struct Tap {
     socket: Option<UnixDatagram>,
     /// Our number in the run, with which each message begins.
-    node: u8,
+    pub node: u8,
     /// Decisions are wanted.
     pub talks: bool,
 }
@@ -72,6 +69,11 @@ impl Tap {
     /// The program has ended with this status.
     pub fn exits(&self, status: i32) {
         self.tell(kind::EXIT, status.to_string().as_bytes());
+    }
+
+    /// The device itself has panicked.
+    pub fn panics(&self, words: &str) {
+        self.tell(kind::PANIC, words.as_bytes());
     }
 
     fn tell(&self, kind: u8, bytes: &[u8]) {

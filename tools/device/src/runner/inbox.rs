@@ -1,6 +1,8 @@
 //! The socket that brings all that programs and their devices say.
 
 use anyhow::{Context, Result};
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher, Hasher};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::linux::net::SocketAddrExt;
@@ -24,7 +26,8 @@ pub struct Inbox {
 impl Inbox {
     /// A socket with a name that no other run has.
     pub fn open() -> Result<Inbox> {
-        let name = format!("rdma-device-{}", std::process::id());
+        // Two containers on one network may have processes of the same number.
+        let name = format!("rdma-device-{:x}", RandomState::new().build_hasher().finish());
         let address = SocketAddr::from_abstract_name(&name)?;
         let socket = UnixDatagram::bind_addr(&address).context("cannot make a socket")?;
         Ok(Inbox { socket, name })

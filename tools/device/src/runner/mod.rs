@@ -30,9 +30,12 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 use wires::Wires;
 
-/// How long a server that neither says that it listens, nor anything else, has before the clients start. On a busy machine a
-/// program may need a second to begin; a client that is told no address then knocks where nobody is.
+/// How long a server that neither says that it listens, nor anything else, nor works, has before the clients start: a client
+/// that comes too early knocks where nobody is.
 const SILENCE: Duration = Duration::from_secs(10);
+
+/// How long a server that works may be without a word. On a busy machine a program can need many seconds to begin.
+const BEGINNING: Duration = Duration::from_secs(30);
 
 /// How often we look at the clock while all run.
 const TURN: Duration = Duration::from_millis(500);
@@ -70,6 +73,10 @@ pub struct Options {
     /// End what runs when it has said and sent so many MiB
     #[arg(long)]
     most: Option<u64>,
+    /// Arm a completion queue only when a completion is in it, or has not come within a moment: a program that looks, arms and
+    /// sleeps, in this order, sleeps for ever
+    #[arg(long)]
+    late_arm: bool,
     /// The folder of the results, below target/device/runs
     #[arg(long)]
     name: Option<String>,
@@ -137,6 +144,8 @@ struct Session {
     taken: u64,
     /// The first that failed, and when.
     failed: Option<(usize, Instant)>,
+    /// The first whose device has panicked.
+    panicked: Option<usize>,
 }
 
 /// Runs it; gives our exit status.
@@ -147,8 +156,10 @@ pub fn run(mut run: Run) -> Result<u8> {
     let rules = std::mem::take(&mut run.rules);
     let (inbox, wires) = (Inbox::open()?, Wires::new(rules, run.nodes.len(), &run.options.address)?);
     let processes = Processes::new(&inbox.name)?;
-    let (programs, failed) = (Vec::new(), None);
-    let mut session = Session { run, machines, inbox, recorder, wires, processes, programs, taken: 0, failed };
+    program::tell_panics(&inbox.name);
+    let (programs, failed, panicked) = (Vec::new(), None, None);
+    let mut session =
+        Session { run, machines, inbox, recorder, wires, processes, programs, taken: 0, failed, panicked };
     session.start()?;
     session.conversation()?;
     let Session { run, mut recorder, wires, mut processes, programs, .. } = session;
@@ -164,13 +175,15 @@ pub fn run(mut run: Run) -> Result<u8> {
     })
 }
 
-/// Where results go: beside the build that this program is of; or, where it was copied to, below the current folder.
+/// Where results go: beside the build that this program is of; or, where it was copied to, below the current folder. A device with
+/// another NIC in it, `device-mine-nic`, has a folder of its own there.
 fn results() -> Result<PathBuf> {
     let own = env::current_exe().context("where is this program?")?;
     // Cargo keeps what a build is made of beside it.
     let is_built_here = own.with_file_name("deps").is_dir();
-    let target = own.ancestors().nth(2).filter(|_| is_built_here);
-    Ok(target.map_or_else(|| PathBuf::from("rdma-device"), |target| target.join("device")))
+    let Some(target) = own.ancestors().nth(2).filter(|_| is_built_here) else { return Ok("rdma-device".into()) };
+    let nic = own.file_name().and_then(|name| name.to_str()?.strip_prefix("device-"));
+    Ok(target.join("device").join(nic.unwrap_or_default()))
 }
 
 impl Session {
@@ -191,6 +204,7 @@ impl Session {
                     self.start_others()?;
                     heard = Instant::now();
                 }
+                None if begun.elapsed() < BEGINNING && self.processes.work() => heard = Instant::now(),
                 None => {}
             }
             self.end_late(begun, heard)?;
@@ -213,6 +227,11 @@ impl Session {
             kind::FROM_OUTSIDE => self.recorder.outside(&wires::ethernet(&bytes)),
             kind::DECISION => self.recorder.decision(node, &bytes),
             kind::LISTENS => self.start_others(),
+            kind::PANIC => {
+                self.panicked.get_or_insert(node);
+                let words = String::from_utf8_lossy(&bytes).replace('\n', " ");
+                self.recorder.trouble(&format!("the {}'s device has {words}", self.run.nodes[node].name))
+            }
             kind::EXIT => {
                 let status = String::from_utf8_lossy(&bytes).parse().unwrap_or(-1);
                 self.programs[node].exit = Some(status);
@@ -261,7 +280,8 @@ impl Session {
         }
         let tap = |talks| Tap::to(&self.inbox.name, node as u8, talks);
         let port = self.wires.port(node, tap(self.run.options.log))?;
-        self.programs.push(Program::start(program, port, tap(false), &self.machines, &self.processes)?);
+        let (machines, late) = (&self.machines, self.run.options.late_arm);
+        self.programs.push(Program::start(program, port, tap(false), machines, &self.processes, late)?);
         Ok(())
     }
 
@@ -273,8 +293,9 @@ impl Session {
         for (program, node) in
             self.programs.iter_mut().zip(&self.run.nodes).filter(|(program, _)| program.exit.is_none())
         {
+            let device = if program.is_device_at_work() { "; its device was at work" } else { "" };
             if program.end() && !shell_left {
-                self.recorder.trouble(&format!("the {} had not ended {why}, and is ended", node.name))?;
+                self.recorder.trouble(&format!("the {} had not ended {why}, and is ended{device}", node.name))?;
             }
         }
         Ok(())
@@ -286,6 +307,9 @@ impl Session {
         let Options { deadline, grace, idle, most, .. } = self.run.options;
         if let Some(most) = most.filter(|most| self.taken > most << 20) {
             return Some(format!("after {most} MiB of lines and packets"));
+        }
+        if let Some(node) = self.panicked {
+            return Some(format!("when the {}'s device had panicked", self.run.nodes[node].name));
         }
         if let Some((node, when)) = self.failed {
             let name = &self.run.nodes[node].name;

@@ -66,6 +66,11 @@ impl Processes {
         of(&self.run).any(|process| listens(&process))
     }
 
+    /// Whether one of them is at work: it computes, or waits for a processor or a disk.
+    pub fn work(&self) -> bool {
+        of(&self.run).any(|process| works(&process))
+    }
+
     /// Begins to end all that are left.
     pub fn dismiss(&mut self) {
         drop(self.guardian.stdin.take());
@@ -133,6 +138,13 @@ fn of(run: &str) -> impl Iterator<Item = PathBuf> {
 fn kill(process: &Path) -> bool {
     let number = process.file_name().and_then(|name| name.to_str()?.parse().ok()).and_then(Pid::from_raw);
     number.is_some_and(|number| kill_process(number, Signal::KILL).is_ok())
+}
+
+/// Whether a process's or a thread's state, which stands behind its name in brackets, is R or D of proc(5).
+pub fn works(process: &Path) -> bool {
+    let stat = fs::read(process.join("stat")).unwrap_or_default();
+    let state = String::from_utf8_lossy(&stat).rsplit_once(") ").and_then(|(_, state)| state.chars().next());
+    matches!(state, Some('R' | 'D'))
 }
 
 /// Whether one of a process's sockets is in the kernel's table of TCP sockets as one that listens.

@@ -1,6 +1,6 @@
 //! Starting programs, and ending them.
 
-use super::processes::{locked, Processes, RUN};
+use super::processes::{locked, works, Processes, RUN};
 use anyhow::{Context, Result};
 use device::machine::Machine;
 use device::node::port::Port;
@@ -8,14 +8,31 @@ use device::node::tap::Tap;
 use device::node::Nic;
 use device::supervisor::Supervisor;
 use rustix::process::{kill_process, Pid, Signal};
+use rustix::thread::gettid;
 use std::env;
-use std::path::Path;
+use std::panic;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::mpsc::channel;
 use std::thread;
 
 /// The variable with the name of the device that lessons open, unless they are told another one.
 const DEVICE_NAME: &str = "NIC_NAME";
+
+/// What the thread of a device is called, before the number of its node.
+const DEVICE: &str = "device of node ";
+
+/// Lets a device that panics say so to the runner: its programs die with it, without a word.
+pub fn tell_panics(inbox: &str) {
+    let (inbox, usual) = (inbox.to_owned(), panic::take_hook());
+    panic::set_hook(Box::new(move |panic| {
+        usual(panic);
+        let node = thread::current().name().and_then(|name| name.strip_prefix(DEVICE)?.parse().ok());
+        if let Some(node) = node {
+            Tap::to(&inbox, node, false).panics(&panic.to_string());
+        }
+    }));
+}
 
 /// A line for the shell.
 pub fn command(line: &str) -> Command {
@@ -32,6 +49,8 @@ pub fn shell() -> Command {
 
 pub struct Program {
     pid: Pid,
+    /// The thread of its device, as a folder below /proc.
+    device: PathBuf,
     was_asked: bool,
     /// It has said something, or its device has.
     pub is_heard: bool,
@@ -48,6 +67,7 @@ impl Program {
         tap: Tap,
         machines: &Path,
         processes: &Processes,
+        arms_late: bool,
     ) -> Result<Program> {
         let own = env::current_exe().context("where is this program?")?;
         let others = env::var("PATH").unwrap_or_default();
@@ -59,20 +79,27 @@ impl Program {
         let (machines, programs) = (machines.to_owned(), processes.programs());
         let (tell, told) = channel();
         // The thread that starts it is its supervisor: the program dies with it.
-        thread::spawn(move || {
+        let device = thread::Builder::new().name(format!("{DEVICE}{}", tap.node));
+        device.spawn(move || {
             let mut programs = locked(&programs);
             match Machine::start(&mut command, port.address(), &machines) {
                 Ok((child, machine)) => {
                     programs.insert(child.id(), tap);
                     drop(programs);
-                    let _ = tell.send(Ok(Pid::from_child(&child)));
-                    Supervisor::new(Nic::new(port), machine).serve();
+                    let _ = tell.send(Ok((Pid::from_child(&child), gettid())));
+                    Supervisor::new(Nic::new(port), machine, arms_late).serve();
                 }
                 Err(error) => drop(tell.send(Err(error))),
             }
-        });
-        let pid = told.recv().context("its supervisor has failed")??;
-        Ok(Program { pid, was_asked: false, is_heard: false, exit: None })
+        })?;
+        let (pid, thread) = told.recv().context("its supervisor has failed")??;
+        let device = PathBuf::from(format!("/proc/self/task/{}", thread.as_raw_nonzero()));
+        Ok(Program { pid, device, was_asked: false, is_heard: false, exit: None })
+    }
+
+    /// Whether its device is at work: perhaps it goes in circles.
+    pub fn is_device_at_work(&self) -> bool {
+        works(&self.device)
     }
 
     /// Asks it to end, and ends it by force if it is asked again; whether this was the first time.

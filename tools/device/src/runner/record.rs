@@ -3,11 +3,11 @@
 use super::calls::Calls;
 use super::{Guest, Run};
 use anyhow::{Context, Result};
-use device::node::tap::CROSSING;
 use run::ended::Ended;
 use run::file::Line;
 use run::lanes::{print, Live};
 use run::lines::{clean, Lines};
+use run::said::CROSSING;
 use serde_json::Value;
 use std::fs::{self, File};
 use std::io::BufWriter;

@@ -26,7 +26,9 @@ fn a_run_is_told_as_json() {
 fn a_failed_run_is_told_as_json() {
     let (status, json) = told(&["exec", "--name=test-json-2", "--server=false", "--client=sleep 60", "--grace=0"]);
     assert_eq!((status, &json["succeeded"], &json["exit"]["server"]), (1, &json!(false), &json!(1)));
-    assert_eq!(json["trouble"], "the client had not ended 0 s after the server had failed, and is ended");
+    // If its device was at work, that is said behind it.
+    let trouble = json["trouble"].as_str().unwrap();
+    assert!(trouble.starts_with("the client had not ended 0 s after the server had failed, and is ended"), "{trouble}");
 }
 
 /// What rping's two sides sent to each other, read from one side's run file.

@@ -40,29 +40,34 @@ pub fn run(runner: &str, name: &str, [server, client]: [&str; 2], options: &[&st
 }
 
 /// Runs two programs in the lab, the one with this index on our device: without the driver, whose port it needs.
-fn mixed(name: &str, mut commands: [String; 2], our: usize) -> Check<bool> {
+fn mixed(name: &str, mut commands: [String; 2], our: usize, wire: &str) -> Check<bool> {
     let address = ADDRESSES[our];
     let address = if commands[our].contains("fd47:") { format!("fd47:91::{}", our + 1) } else { address.into() };
     commands[our] = format!(
         "rdma link delete rxe0; rmmod rdma_rxe; NIC_NAME=rxe0 device run --address {address} -- {}",
         commands[our]
     );
-    run(LAB, name, [&commands[0], &commands[1]], &[])
+    run(LAB, name, [&commands[0], &commands[1]], &["--wire", wire])
 }
 
 #[test]
 #[ignore = "takes long: make test-long"]
 fn every_lesson_between_the_device_and_the_kernel() {
-    // Several clients would need several machines without the driver; one is the same conversation.
-    for story in story::bundled().unwrap().into_iter().filter(|story| story.clients == 1) {
+    for story in story::bundled().unwrap().into_iter().filter(|story| !story.peers) {
+        let lesson = format!("lesson-{}", story.number());
+        let server = format!("{lesson} server {}", story.server);
+        let client = format!("{lesson} client -a {} {}", ADDRESSES[0], story.client);
+        // Several clients would need several machines without the driver: one is compared with one between two kernels.
+        let between_kernels = || run(LAB, "kernel-alone", [server.as_str(), client.as_str()], &["--wire", &story.wire]);
+        let reference = (story.clients > 1).then(between_kernels);
         for our in [0, 1] {
-            let lesson = format!("lesson-{}", story.number());
-            let server = format!("{lesson} server {}", story.server);
-            let client = format!("{lesson} client -a {} {}", ADDRESSES[0], story.client);
-            let check = mixed("device-and-kernel", [server, client], our);
+            let check = mixed("device-and-kernel", [server.clone(), client.clone()], our, &story.wire);
             let name = format!("{}, ours is the {}", story.file_name(), [SERVER, CLIENT][our]);
             assert_eq!(check.outcome, story.exit == 0, "{name}");
-            let report = check.compared(&story);
+            let report = match &reference {
+                Some(reference) => check.compared_with(reference),
+                None => check.compared(&story),
+            };
             assert_eq!(report.verdict(), Verdict::Same, "{name}: {report}");
             println!("{name}: the same story");
         }
@@ -93,7 +98,7 @@ fn other_peoples_programs_between_the_device_and_the_kernel() {
             let mut commands = [server.replace("GID", "1"), client.replace("GID", "1")];
             commands[our] = commands[our].replace("-g 1", "-g 0");
             let name = format!("{server}, ours is the {}", [SERVER, CLIENT][our]);
-            assert!(mixed("device-and-kernel-strangers", commands, our).outcome, "{name}");
+            assert!(mixed("device-and-kernel-strangers", commands, our, "").outcome, "{name}");
             println!("{name}: both ended with 0");
         }
     }
@@ -232,7 +237,7 @@ fn look(check: &Check<bool>) -> [Look; 2] {
 fn packets_differ_as_the_table_says() {
     let commands = || ["lesson-04 server".to_owned(), format!("lesson-04 client -a {} --len 150000", ADDRESSES[0])];
     // Ours is the client, and then the server.
-    let runs = [1, 0].map(|our| mixed(&format!("device-and-kernel-look-{our}"), commands(), our));
+    let runs = [1, 0].map(|our| mixed(&format!("device-and-kernel-look-{our}"), commands(), our, ""));
     assert!(runs.iter().all(|check| check.outcome));
     let [[their_server, our_client], [our_server, their_client]] = [look(&runs[0]), look(&runs[1])];
     let requests = [their_client.first_ack_request, our_client.first_ack_request];

@@ -2,9 +2,11 @@
 
 #![allow(clippy::unwrap_used)] // A test may end with a panic.
 
+mod all_reduce;
 mod ci;
 mod commands;
 mod events;
+mod explain;
 mod fresh;
 mod kernel;
 mod machine;

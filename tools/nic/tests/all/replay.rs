@@ -92,7 +92,10 @@ fn bundled() -> Vec<(String, BTreeMap<IpAddr, Direction>)> {
         names.map(|name| (name.clone(), directions(&captures().join(format!("{name}.pcapng"))))).collect();
     // How long somebody waits for a receive is not in a capture: here time stands still.
     let waits = |direction: &Direction| direction.answers.iter().any(|answer| answer.aeth.syndrome >> 5 == 1);
-    bundled.retain(|(_, directions)| !directions.values().any(waits));
+    // Nor is what memory held before an atomic.
+    let is_atomic = |packet: &Packet| ["Compare Swap", "Fetch Add"].iter().any(|name| packet.row().name.contains(name));
+    let adds = |direction: &Direction| direction.requests.iter().any(is_atomic);
+    bundled.retain(|(_, directions)| !directions.values().any(|direction| waits(direction) || adds(direction)));
     bundled
 }
 

@@ -67,6 +67,8 @@ pub struct Tracker {
     messages: FxHashSet<(IpAddr, Kind, u64)>,
     /// Connections without a beginning of which one queue pair is not known.
     half: Vec<usize>,
+    /// Datagrams whose receiver is asked for, and whose sender's queue pair is not known: many may share the receiver's.
+    asked: Vec<usize>,
 }
 
 impl Tracker {
@@ -105,7 +107,11 @@ impl Tracker {
             Some(known) => known,
             None if message.kind.begins() => {
                 let service = if message.kind == Kind::ServiceRequest { Service::Ud } else { Service::Rc };
-                (self.add([src, dst], service, Some(message.transaction_id)), Side::Client)
+                let connection = self.add([src, dst], service, Some(message.transaction_id));
+                if service == Service::Ud {
+                    keep(&mut self.asked, connection);
+                }
+                (connection, Side::Client)
             }
             None => return None,
         };
@@ -140,13 +146,17 @@ impl Tracker {
                         ips[side as usize] == ip && qps[side as usize].map_or(true, |known| known == qp)
                     })
                 };
-                owner.into_iter().chain(other).find(fits)
+                let asked = self.asked.iter().rev().flat_map(|&index| Side::BOTH.map(|to| (index, to)));
+                owner.into_iter().chain(other).chain(asked).find(fits)
             }
         };
         let (connection, to) = known.unwrap_or_else(|| self.responder(src, receiver, service));
         let from = to.other();
         if let Some(sender) = sender.filter(|sender| self.owners.get(sender) != Some(&(connection, from))) {
             self.complete(connection, from, sender);
+            if from == Side::Client {
+                self.asked.retain(|asked| *asked != connection);
+            }
         }
         if !service.is_connected() {
             return Some(Seen { connection, from, psn: None, again: false });
@@ -208,11 +218,7 @@ impl Tracker {
             return (index, Side::Client);
         }
         let index = self.add([from, at.0], service, None);
-        // To look through more takes long, and those are ends of connections that are hardly of one capture.
-        if self.half.len() == MOST_HALF {
-            self.half.remove(0);
-        }
-        self.half.push(index);
+        keep(&mut self.half, index);
         self.own(index, Side::Server, at);
         (index, Side::Server)
     }
@@ -222,4 +228,12 @@ impl Tracker {
         self.own(index, side, endpoint);
         self.half.retain(|half| *half != index);
     }
+}
+
+/// To look through more takes long, and those are ends of connections that are hardly of one capture.
+fn keep(half: &mut Vec<usize>, index: usize) {
+    if half.len() == MOST_HALF {
+        half.remove(0);
+    }
+    half.push(index);
 }

@@ -141,10 +141,18 @@ fn arrow(entry: &Entry, width: usize, to_left: bool) -> Vec<String> {
     [arrow].into_iter().chain(notes.map(|note| format!("{:^width$}", note.trim()))).collect()
 }
 
-/// Cuts text into lines of at most `width` characters, at spaces or after a bar if possible; what is cut off is indented.
+/// Cuts text into lines of at most `width` characters, at spaces or after a bar if possible; what is cut off is indented. Of a
+/// text that would fill the screen the begin is shown.
 pub fn wrap(text: &str, width: usize) -> Vec<String> {
     const INDENT: usize = 4;
-    let (chars, width): (Vec<char>, _) = (text.chars().collect(), width.max(INDENT + 1));
+    const MOST: usize = 1000;
+    const BEGIN: usize = 120;
+    let (mut chars, width): (Vec<char>, _) = (text.chars().collect(), width.max(INDENT + 1));
+    if chars.len() > MOST {
+        let more = format!(" … and {} characters more", chars.len() - BEGIN);
+        chars.truncate(BEGIN);
+        chars.extend(more.chars());
+    }
     let (mut lines, mut from, mut indent) = (Vec::new(), 0, 0);
     while indent + chars.len() - from > width {
         let fits = from + width - indent;

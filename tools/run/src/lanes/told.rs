@@ -146,8 +146,9 @@ impl Told {
     fn caused_by(&self, line: &Line) -> Option<&'static Step> {
         let is_it = |step: &Step| {
             let act = &step.act;
-            let is_said =
-                act.side.is_at(&line.node) && line.stage() == Some(&act.stage) && line.said().contains(&act.log);
+            let is_said = self.story.is_at(act.side, &line.node)
+                && line.stage() == Some(&act.stage)
+                && line.said().contains(&act.log);
             is_said && !step.device && !self.steps[step.number - 1].0 && !line.said().contains("waiting for")
         };
         self.story.steps.iter().find(|step| is_it(step))

@@ -7,13 +7,17 @@
 //! name = "main"
 //! about = "One WRITE in one packet"
 //! # server, client = "options"     exit = status of all programs
+//! # wire = "rules"                 faults on the wire
 //! # clients = 3                     so many at once, instead of one
+//! # shows = ["lock"]               instead of the lesson's
 //! # repeats = true                  the requests of each side come again and again, in this order
+//! # peers = true                    every node is the client of one connection, and the server of another
 //!
 //! [[steps]]
 //! title = "The client writes into the server's memory"
 //! side = "client"                   # who sends
 //! packets = "RC RDMA Write"         # without First, Middle, Last, Only
+//! # says = "hello"                  of two CM messages of the same name: how this one's private data begins
 //! file = "client.rs"                # what the program does: file, function, calls, log line
 //! stage = "write"
 //! calls = ["ibv_post_send"]
@@ -46,6 +50,7 @@ struct RawStep {
     #[serde(with = "SideName")]
     side: Side,
     packets: String,
+    says: Option<String>,
     #[serde(default)]
     device: bool,
     file: Option<String>,
@@ -70,7 +75,8 @@ pub fn parse(lesson: &str, text: &str) -> Result<Vec<Story>> {
         check_variants(&file)?;
         for story in &mut file.variants {
             story.lesson = lesson.into();
-            story.shows = file.shows.iter().map(|text| Shown::parse(text)).collect();
+            let shows = story.own_shows.take();
+            story.shows = shows.as_ref().unwrap_or(&file.shows).iter().map(|text| Shown::parse(text)).collect();
             story.steps = steps(&file.steps, &story.variant)?;
         }
         Ok(file.variants)
@@ -109,8 +115,8 @@ fn step(raw: &RawStep, before: &[Step]) -> Result<Step> {
         }
         _ => bail!("needs file, stage, calls and log, or `device = true`"),
     };
-    let (number, title, packets) = (before.len() + 1, raw.title.clone(), raw.packets.clone());
-    let step = Step { number, title, side: raw.side, device: raw.device, act, packets };
+    let (number, title, packets, says) = (before.len() + 1, raw.title.clone(), raw.packets.clone(), raw.says.clone());
+    let step = Step { number, title, side: raw.side, device: raw.device, act, packets, says };
     ensure!(step.is_answer() == step.device, "must have `device = true` if, and only if, its packets are answers");
     Ok(step)
 }

@@ -1,14 +1,13 @@
 //! Which step of a story each packet of a capture belongs to.
 //!
 //! Nothing is read from addresses, queue pairs or counts that differ between runs. The client is the one who sends
-//! the ConnectRequest; where there are several, each connection follows the story by itself. In a story without connection
+//! the ConnectRequest, or the question where datagrams go; where there are several, each connection follows the story by itself. In a story without connection
 //! management the client is the one who sends the first request, and all queue pairs follow the story together. A CM message
 //! belongs to the step with its name. The requests of one side come in the order of the story, and packet sequence numbers
-//! tell to which request a later part, a repetition or an answer belongs; so neither another path MTU, nor ACKs for several
+//! tell to which request a later part, a repetition or an answer belongs (of datagrams, which have none, the name tells); so neither another path MTU, nor ACKs for several
 //! requests at once, nor lost packets change the assignment.
 
 use super::{Side, Step, Story};
-use roce::cm::Kind;
 use roce::opcode::{Part, Service};
 use roce::packet::Packet;
 use roce::track::{Seen, Tracker};
@@ -54,7 +53,7 @@ impl<'s> Follow<'s> {
     pub fn packet(&mut self, frame: u64, packet: &Packet) -> Result<&'s Step, Unexpected> {
         let seen = self.tracker.see(packet);
         let message = packet.cm();
-        let begins = message.as_ref().map_or(self.story.has_no_cm(), |message| message.kind == Kind::ConnectRequest);
+        let begins = message.as_ref().map_or(self.story.has_no_cm(), |message| message.kind.begins());
         if let Some(seen) = seen.filter(|_| begins) {
             self.connections.entry(self.group(seen)).or_default();
         }
@@ -62,6 +61,7 @@ impl<'s> Follow<'s> {
         let found = match (side, message) {
             (None, _) => Err("a ConnectRequest first".into()),
             (Some(side), Some(_)) => self.cm_step(packet, side),
+            (Some(side), None) if packet.opcode.service == Service::Ud => self.ud_step(packet, side),
             (Some(side), None) => self.rc_step(packet, side, seen),
         };
         let sender = side.map_or(String::new(), |side| format!("the {}'s ", side.name()));
@@ -91,12 +91,20 @@ impl<'s> Follow<'s> {
     }
 
     fn cm_step(&self, packet: &Packet, side: Side) -> Result<&'s Step, String> {
-        let mut own = self.story.steps.iter().filter(|step| step.side == side && !step.packets.starts_with("RC "));
+        let is_cm = |step: &&Step| !["RC ", "UD "].iter().any(|service| step.packets.starts_with(service));
+        let mut own = self.story.steps.iter().filter(|step| step.side == side).filter(is_cm);
         let found = own.clone().find(|step| step.fits(packet));
         found.ok_or_else(|| match own.next() {
             None => "no CM message of this side".into(),
             Some(first) => own.fold(first.packets.clone(), |names, step| format!("{names} or {}", step.packets)),
         })
+    }
+
+    /// Datagrams have no numbers that tell what they belong to: those of one name are of one step.
+    fn ud_step(&self, packet: &Packet, side: Side) -> Result<&'s Step, String> {
+        let own = self.story.steps.iter().filter(|step| step.side == side && step.packets.starts_with("UD "));
+        let found = own.filter(|step| step.fits(packet)).max_by_key(|step| step.packets.len());
+        found.ok_or_else(|| "no such datagram of this side".into())
     }
 
     fn rc_step(&mut self, packet: &Packet, side: Side, seen: Option<Seen>) -> Result<&'s Step, String> {

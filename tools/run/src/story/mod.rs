@@ -42,6 +42,9 @@ pub struct Story {
     /// Options for the client.
     #[serde(default)]
     pub client: String,
+    /// Faults on the wire.
+    #[serde(default)]
+    pub wire: String,
     /// The exit status of all programs.
     #[serde(default)]
     pub exit: u8,
@@ -51,6 +54,13 @@ pub struct Story {
     /// The requests of each side, and their answers, come again and again, in this order.
     #[serde(default)]
     pub repeats: bool,
+    /// Every node is the client of one connection, and the server of another: the side of a step is that in its connection, and
+    /// whose program it is, its name does not say.
+    #[serde(default)]
+    pub peers: bool,
+    /// What this way has open instead of what all ways of the lesson have.
+    #[serde(rename = "shows")]
+    pub own_shows: Option<Vec<String>>,
     /// What the lesson adds.
     #[serde(skip)]
     pub shows: Vec<Shown>,
@@ -82,6 +92,8 @@ pub struct Step {
     /// The packets' name, without what only says which part of the message they are: `RC RDMA Write` stands for
     /// Only, and for First, Middle and Last.
     pub packets: String,
+    /// How the private data of a CM message begins, where its name alone does not tell the step.
+    pub says: Option<String>,
 }
 
 /// What a program does.
@@ -122,6 +134,11 @@ impl Story {
         }
     }
 
+    /// Whether a node may do what this side does.
+    pub fn is_at(&self, side: Side, node: &str) -> bool {
+        self.peers || side.is_at(node)
+    }
+
     /// True if the two sides connect their queue pairs without the connection manager.
     pub fn has_no_cm(&self) -> bool {
         self.steps.iter().all(|step| step.packets.starts_with("RC "))
@@ -131,7 +148,8 @@ impl Story {
 impl Step {
     /// Whether a packet has the right name for this step.
     pub fn fits(&self, packet: &Packet) -> bool {
-        packet.name().starts_with(&self.packets)
+        let says = |text: &String| packet.cm().is_some_and(|message| message.given_data().starts_with(text.as_bytes()));
+        packet.name().starts_with(&self.packets) && self.says.as_ref().map_or(true, says)
     }
 
     /// True if the packets ask for something that the peer's device answers: an ACK, or the bytes of a READ.
@@ -157,7 +175,7 @@ impl Step {
 }
 
 /// The stories of this repository's lessons, in order.
-const BUNDLED: [(&str, &str); 10] = [
+const BUNDLED: [(&str, &str); 13] = [
     ("01_cm_listen", include_str!("../../../../lessons/01_cm_listen/steps.toml")),
     ("02_resources", include_str!("../../../../lessons/02_resources/steps.toml")),
     ("03_metadata_exchange", include_str!("../../../../lessons/03_metadata_exchange/steps.toml")),
@@ -168,6 +186,9 @@ const BUNDLED: [(&str, &str); 10] = [
     ("08_handle_api", include_str!("../../../../lessons/08_handle_api/steps.toml")),
     ("09_parameter_server", include_str!("../../../../lessons/09_parameter_server/steps.toml")),
     ("10_going_fast", include_str!("../../../../lessons/10_going_fast/steps.toml")),
+    ("11_datagrams", include_str!("../../../../lessons/11_datagrams/steps.toml")),
+    ("12_key_value_store", include_str!("../../../../lessons/12_key_value_store/steps.toml")),
+    ("13_ring_all_reduce", include_str!("../../../../lessons/13_ring_all_reduce/steps.toml")),
 ];
 
 /// The stories of all lessons and variants, in order.

@@ -12,7 +12,7 @@ use std::collections::HashMap;
 ///
 /// - every RoCE packet belongs to exactly one step, every step has a packet, and every ICRC is right;
 /// - each is recorded as sent by the node whose step it is;
-/// - there is no traffic beside it but ARP and RARP, and TCP where there is no connection management;
+/// - there is no traffic beside it but ARP, RARP and IGMP, and TCP where there is no connection management;
 /// - the log line of each step stands before the step's first packet;
 /// - all programs ended with the story's exit status.
 pub fn problems(story: &Story, run: &[u8]) -> Vec<String> {
@@ -40,7 +40,7 @@ fn follow(story: &Story, run: &[u8], problems: &mut Vec<String>) -> Result<(Vec<
         let frame = record.number;
         let packet = match Frame::decode(record.link, record.data) {
             Frame::Roce(packet) => packet,
-            Frame::Other(Other::Arp | Other::Rarp) => continue,
+            Frame::Other(Other::Arp | Other::Rarp | Other::Igmp) => continue,
             Frame::Other(Other::Tcp) if story.has_no_cm() => continue,
             Frame::Other(other) => {
                 problems.push(format!("frame {frame} is foreign traffic: {}", other.name()));
@@ -54,7 +54,7 @@ fn follow(story: &Story, run: &[u8], problems: &mut Vec<String>) -> Result<(Vec<
             Ok(step) => {
                 packets[step.number - 1].get_or_insert(frame);
                 let sender = record.node.unwrap_or("nobody");
-                if !step.side.is_at(sender) {
+                if !story.is_at(step.side, sender) {
                     problems.push(format!("frame {frame} is from the {}, and recorded as from {sender}", step.side));
                 }
             }
@@ -76,7 +76,7 @@ fn compare(story: &Story, packets: &[Option<u64>], lines: &[Line], problems: &mu
         }
         let Act { side, stage, log, .. } = &step.act;
         let nth = alike.entry((*side, stage, log)).or_default();
-        match (said(lines, &step.act, *nth), packet) {
+        match (said(story, lines, &step.act, *nth), packet) {
             (None, _) => problems.push(format!("step {number}: the {side}'s log has no `{log}` in {stage}")),
             (Some(line), Some(packet)) if *packet < line => {
                 problems.push(format!("step {number}: the log line `{log}` stands after the packet that it causes"));
@@ -96,8 +96,9 @@ fn compare(story: &Story, packets: &[Option<u64>], lines: &[Line], problems: &mu
 }
 
 /// The number of the log line of an act; `nth` counts lines that look the same, from 0.
-fn said(lines: &[Line], act: &Act, nth: usize) -> Option<u64> {
-    let is_it =
-        |line: &&Line| act.side.is_at(&line.node) && line.stage() == Some(&act.stage) && line.said().contains(&act.log);
+fn said(story: &Story, lines: &[Line], act: &Act, nth: usize) -> Option<u64> {
+    let is_it = |line: &&Line| {
+        story.is_at(act.side, &line.node) && line.stage() == Some(&act.stage) && line.said().contains(&act.log)
+    };
     lines.iter().filter(is_it).nth(nth).map(|line| line.number)
 }

@@ -7,6 +7,7 @@ use super::stream::Stream;
 use roce::cm::{self, req, Kind, Message};
 use roce::opcode::Operation;
 use roce::track::{Seen, Side};
+use std::net::IpAddr;
 
 /// One CM message of a connection.
 #[derive(Debug)]
@@ -34,6 +35,8 @@ pub(super) struct Conversation {
     pub dialogue: Vec<Step>,
     /// The requests that the client sends, and those that the server sends.
     pub streams: [Stream; 2],
+    /// The addresses of the client and the server.
+    pub ends: Option<(IpAddr, IpAddr)>,
     /// The path MTU in bytes: from the REQ, else from the packets of a message of several, if there are any.
     pub mtu: Option<u32>,
 }
@@ -72,12 +75,18 @@ impl Conversation {
 
     /// The next packet.
     pub(super) fn take(&mut self, recorded: &Recorded, seen: Seen) {
+        let (src, dst) = (recorded.packet.datagram.src, recorded.packet.datagram.dst);
+        self.ends.get_or_insert(if seen.from == Side::Client { (src, dst) } else { (dst, src) });
         match recorded.packet.cm() {
             Some(message) => self.cm(recorded, message, seen.from),
             None if recorded.packet.opcode.is_response() => {
                 let stream = &mut self.streams[seen.from.other() as usize];
                 stream.response(recorded, seen.psn.unwrap_or(0), &mut self.mtu);
             }
+            // Datagrams of programs that know each other from the connection manager.
+            None if seen.psn.is_none()
+                && self.has_request()
+                && self.streams[seen.from as usize].asks_again(recorded) => {}
             None => self.streams[seen.from as usize].request(recorded, seen.psn, &mut self.mtu),
         }
     }

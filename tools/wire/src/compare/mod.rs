@@ -81,7 +81,19 @@ fn pair_up<'c>(
         let [mine, reference] = [mine, reference].map(|all| all.iter().filter_map(first_frame).collect());
         report.cause = Some(Difference { field: "connections", sentence, mine, reference, ..Difference::default() });
     }
-    mine.iter().zip(reference).collect()
+    in_order(mine).into_iter().zip(in_order(reference)).collect()
+}
+
+/// Connections as they began. Among peers, where a server is a client, too, many begin at once: there those of one pair of machines
+/// stand together, in the order of their addresses.
+fn in_order(conversations: &[Conversation]) -> Vec<&Conversation> {
+    let ends = || conversations.iter().filter_map(|conversation| conversation.ends);
+    let are_peers = ends().any(|(_, server)| ends().any(|(client, _)| client == server));
+    let mut all: Vec<&Conversation> = conversations.iter().collect();
+    if are_peers {
+        all.sort_by_key(|conversation| conversation.ends);
+    }
+    all
 }
 
 fn first_frame(conversation: &Conversation) -> Option<u64> {

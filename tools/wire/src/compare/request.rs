@@ -115,6 +115,13 @@ impl Request {
         }
     }
 
+    /// True if the packet is the same request again.
+    pub(super) fn says_the_same(&self, packet: &Packet) -> bool {
+        let mut payload = Payload::default();
+        payload.extend(packet.payload());
+        (self.operation, self.immediate, &self.payload) == (packet.opcode.operation, packet.immediate(), &payload)
+    }
+
     /// Takes in a Middle or Last packet.
     pub(super) fn extend(&mut self, packet: &Packet) {
         self.payload.extend(packet.payload());

@@ -95,6 +95,12 @@ impl Stream {
         }
     }
 
+    /// Whether a datagram is the last one again: no device does so, but a program may ask once more, in the same words.
+    pub(super) fn asks_again(&mut self, recorded: &Recorded) -> bool {
+        let last = self.requests.last_mut().filter(|last| last.says_the_same(&recorded.packet));
+        last.map(|last| last.again += 1).is_some()
+    }
+
     fn accept(&mut self, recorded: &Recorded, mtu: &mut Option<u32>) {
         let packet = &recorded.packet;
         if matches!(packet.opcode.part, Part::First | Part::Middle) {

@@ -5,7 +5,7 @@ use run::file::Line;
 use run::story::Step;
 
 /// How lines begin, and why they are there; of two that fit, the first is meant.
-const LINES: [(&str, &str); 72] = [
+const LINES: [(&str, &str); 78] = [
     ("getaddrinfo", "Turns a host's name or number into an address."),
     ("rdma_create_event_channel", "Makes the channel through which the connection manager's events will come."),
     ("rdma_create_id", "Makes an id: what a socket is to TCP."),
@@ -26,6 +26,8 @@ const LINES: [(&str, &str); 72] = [
     ("rdma_accept", "Takes the client: the queue pair goes to RTR and RTS, and the answer brings its number."),
     ("rdma_reject", "Says no, and can bring a reason."),
     ("rdma_disconnect", "Moves the queue pair to ERR, and tells the other side that this is the end."),
+    ("rdma_join_multicast", "Makes the queue pair a member of a group: what is sent to the group comes here, too."),
+    ("rdma_leave_multicast", "Leaves the group."),
     ("rdma_destroy_qp", "Ends the queue pair: the device forgets it."),
     ("rdma_destroy_id", "Gives the id back."),
     ("rdma_destroy_event_channel", "Closes the channel: no more events."),
@@ -40,6 +42,10 @@ const LINES: [(&str, &str); 72] = [
     ("ibv_create_cq", "Makes the completion queue, where the device says what is done."),
     ("ibv_destroy_cq", "Gives the completion queue back: no queue pair may use it any more."),
     ("ibv_create_srq", "Makes a queue of receives that many queue pairs share."),
+    ("ibv_destroy_srq", "Gives the shared queue of receives back."),
+    ("ibv_init_ah_from_wc", "Reads from a datagram's front which machine has sent it: the way back."),
+    ("ibv_create_ah", "Makes an address handle: the way to a machine, which each datagram names."),
+    ("ibv_destroy_ah", "Gives the address handle back."),
     ("ibv_create_qp", "Makes the queue pair, in RESET: one queue for what is sent, one for receives."),
     ("ibv_destroy_qp", "Ends the queue pair: the device forgets it."),
     ("ibv_modify_qp Init", "To INIT: the queue pair has a port and rights, and takes receives."),

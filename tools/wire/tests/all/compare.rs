@@ -39,6 +39,20 @@ fn every_bundled_capture_is_like_itself_and_unlike_the_others() {
     }
 }
 
+/// Eight clients send to one queue pair, and each has its own conversation. One asks twice, as its first request was lost: a
+/// connection's device would have sent it again, and that is no other story either.
+#[test]
+fn datagrams_are_told_by_their_senders_and_asking_again_is_the_same_story() {
+    for (name, words) in [
+        ("11_datagrams-eight", "8 connections, 16 messages of the connection manager, 32 requests"),
+        ("11_datagrams", "2 connections, 4 messages of the connection manager, 12 requests"),
+    ] {
+        let capture = Frames::bundled(name).capture();
+        let report = compare(&capture, &capture);
+        assert!(report.summary.contains(words), "{name}: {}", report.summary);
+    }
+}
+
 /// A bundled capture with a change is told as this: the field, and words that stand in the report, "…" between them.
 type Case = (&'static str, &'static str, &'static str, fn(Frames) -> Frames);
 

@@ -12,6 +12,7 @@ mod compare_kinds;
 mod compare_properties;
 mod edit;
 mod exercise;
+mod explain;
 mod files;
 mod frames;
 mod growth;

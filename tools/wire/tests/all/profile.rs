@@ -69,6 +69,8 @@ fn no_packet_of_a_bundled_capture_is_shown_as_malformed_or_as_something_else() {
     let protocols = tshark(&config, &all_kinds(&config), &["-T", "fields", "-e", "frame.protocols"]);
     let expected = [
         "eth:ethertype:arp",
+        // Lesson 11 joins a multicast group.
+        "eth:ethertype:ip:igmp:igmp",
         // Lesson 08 has no connection manager, and its programs talk over TCP.
         "eth:ethertype:ip:tcp",
         "eth:ethertype:ip:tcp:data",
@@ -86,6 +88,7 @@ fn every_kind_of_packet_has_its_color() {
     let fields = [
         "frame.coloring_rule.name",
         "infiniband.bth.opcode",
+        "infiniband.mad.mgmtclass",
         "infiniband.aeth.syndrome.opcode",
         "systemd_journal.hostname",
         "systemd_journal.syslog_id",
@@ -95,7 +98,7 @@ fn every_kind_of_packet_has_its_color() {
     let table = tshark(&config, &file, &["--color", "-T", "fields"].into_iter().chain(fields).collect::<Vec<_>>());
     let mut used = BTreeSet::new();
     for line in table.lines() {
-        let [rule, opcode, syndrome, node, program, more] = line.split('\t').collect::<Vec<_>>()[..] else {
+        let [rule, opcode, class, syndrome, node, program, more] = line.split('\t').collect::<Vec<_>>()[..] else {
             panic!("{line}")
         };
         let tag = more.split(',').find(|word| ["SLOW", "FAST", "DATA", "INFO", "ERR"].contains(word));
@@ -111,8 +114,8 @@ fn every_kind_of_packet_has_its_color() {
             },
             (_, "3") => "NAK",
             (_, "1") => "RNR NAK",
-            (Ok(0x64), _) => "CM",
-            (Ok(0x04 | 0x05), _) => "SEND",
+            _ if !class.is_empty() => "CM",
+            (Ok(0x04 | 0x05 | 0x64 | 0x65), _) => "SEND",
             (Ok(0x06..=0x0b), _) => "WRITE",
             (Ok(0x0c..=0x10), _) => "READ",
             (Ok(0x11), _) => "ACK",

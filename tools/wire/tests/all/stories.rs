@@ -34,7 +34,9 @@ fn every_recording_tells_its_story_and_every_packet_its_step() {
         let mut follow = story.follow();
         for (number, frame) in (1..).zip(frames(&recording)) {
             let comment = packet(&frame.data).map(|packet| follow.packet(number, &packet).unwrap().comment());
-            assert_eq!(frame.comment, comment, "{name}");
+            // What the lab did to a packet stands behind that.
+            let told = frame.comment.as_deref().and_then(|comment| comment.split(" lab: ").next());
+            assert_eq!(told, comment.as_deref(), "{name}");
         }
     }
 }

@@ -66,6 +66,12 @@ pub fn log(name: &str, node: &str, stages: &[&str]) -> Result<Vec<String>> {
 }
 
 /// A run as `make lesson-NN` tells it, but for the last line, which is about what is left out.
+pub fn explained(name: &str) -> Result<Vec<String>> {
+    let capture = bytes(format!("captures/{name}.pcapng"))?;
+    let told = wire::explain::explain(&mut Reader::new(capture.as_slice())?)?;
+    Ok(told.to_string().lines().map(str::to_owned).collect())
+}
+
 pub fn story(name: &str) -> Result<Vec<String>> {
     let run = bytes(format!("captures/{name}.pcapng"))?;
     let text = lanes::story(&run, run::story::named(name)?, Style::FILE).context("the capture is damaged")?;

@@ -67,7 +67,7 @@ pub fn problems(page: &Page, sources: &Sources) -> Wrong {
         let unknown = prototypes.filter(|prototype| !sources.headers.declares(prototype));
         unknown.map(|it| (fence, format!("no installed header declares `{it}`"))).collect::<Wrong>()
     };
-    page.prototypes().into_iter().flat_map(of_block).collect()
+    page.blocks("c").into_iter().flat_map(of_block).collect()
 }
 
 pub fn is_word(c: char) -> bool {

@@ -61,7 +61,8 @@ pub fn captures() -> Result<Vec<String>> {
         let given = sides.iter().filter(|(_, options)| !options.is_empty());
         let given = given.map(|(side, options)| format!("{side} `{options}`"));
         let clients = (story.clients > 1).then(|| format!("{} clients", story.clients));
-        let options = given.chain(clients).collect::<Vec<_>>().join(", ");
+        let wire = (!story.wire.is_empty()).then(|| format!("wire `{}`", story.wire));
+        let options = given.chain(clients).chain(wire).collect::<Vec<_>>().join(", ");
         let packets = rows(&format!("captures/{name}.pcapng"))?.len();
         Ok([format!("[{name}]({name}.pcapng)"), story.about.clone(), options, packets.to_string()])
     };

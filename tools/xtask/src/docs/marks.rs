@@ -56,6 +56,7 @@ fn generated(page: &Page, what: &[&str], sources: &Sources) -> Result<Vec<String
     let lines = match what {
         ["ladder", _] | ["lanes", _, _] => vec![drawings::link(&page.path, what)?],
         ["log", name, side, stages @ ..] => fenced(excerpts::log(name, side, stages)?),
+        ["explain", name] => fenced(excerpts::explained(name)?),
         ["story", name] => fenced(excerpts::story(name)?),
         ["changes", lesson, names @ ..] if !names.is_empty() => changes::table(sources, lesson, names)?,
         ["case", lesson, name] => recorded::case(sources, lesson, name)?,
@@ -70,7 +71,6 @@ fn generated(page: &Page, what: &[&str], sources: &Sources) -> Result<Vec<String
         ["cm-messages"] => reference::messages()?,
         ["syndromes"] => reference::syndromes(),
         ["filters"] => reference::filters(),
-        ["loss", name] => reference::loss(name)?,
         _ => bail!("no generated part is called `{}`: CONTRIBUTING.md lists them", what.join(" ")),
     };
     // A forge takes what stands right below a comment for a part of it.

@@ -38,6 +38,8 @@ const OTHER_PAGES: [&str; 3] = ["README.md", "CONTRIBUTING.md", "captures/README
 
 /// What is deeper than a lesson's page: `docs/more/NN_topic.md`.
 pub const MORE: &str = "docs/more";
+/// Errors by their text: `docs/errors/NAME.md`, and the list of them.
+pub const ERRORS: &str = "docs/errors";
 
 /// What is looked at on each page.
 const CHECKS: [fn(&Page, &Sources) -> Wrong; 9] = [
@@ -96,12 +98,15 @@ fn named(page: &Page, wrong: Wrong) -> Vec<String> {
 
 pub fn pages(sources: &Sources) -> Result<Vec<Page>> {
     let mut paths: Vec<String> = OTHER_PAGES.map(String::from).to_vec();
-    for folder in ["docs", MORE] {
+    for folder in ["docs", MORE, ERRORS] {
         paths.extend(sources::files(folder, ".md")?);
     }
     for part in ["changes", "steps"] {
         let folders = sources.lessons.iter().map(|lesson| format!("lessons/{}/{part}", lesson.name));
         paths.extend(folders.flat_map(|folder| sources::files(&folder, ".md").unwrap_or_default()));
+    }
+    for folder in &sources.without_program {
+        paths.extend(sources::files(&format!("{folder}/holes"), ".md")?);
     }
     paths.iter().map(|path| Ok(Page::new(path, &read(path)?))).collect()
 }

@@ -36,7 +36,7 @@ pub fn problems(page: &Page, sources: &Sources) -> Wrong {
     for (at, line) in page.prose().filter(|(at, _)| !page.tried(*at) && !page.lines[*at].contains("](http")) {
         let named = line.to_lowercase();
         let named = named.split("lesson ").skip(1).filter_map(|after| of(after.get(..2)?).next());
-        let strange = named.filter(|number| sources.lesson(number).is_none());
+        let strange = named.filter(|number| !sources.has_lesson(number));
         wrong.extend(strange.map(|number| (at, format!("there is no lesson {number}"))));
         // The specification's sections (12.6.7.2 is one, too) and versions of programs are looked up there.
         let here = of(&line).filter(|number| number.matches('.').count() != 2);

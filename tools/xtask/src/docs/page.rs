@@ -57,8 +57,14 @@ impl Page {
             page.quoted[mark.line] = true;
             page.quoted[part.unwrap_or_default()].fill(true);
         }
-        for prototypes in page.prototypes() {
+        for prototypes in page.blocks("c") {
             page.quoted[prototypes].fill(true);
+        }
+        // What other programs print: a test runs them, or the page names its source.
+        if page.path.starts_with(super::ERRORS) {
+            for printed in page.blocks("text") {
+                page.quoted[printed].fill(true);
+            }
         }
         page
     }
@@ -122,9 +128,10 @@ impl Page {
         self.marks.iter().filter(|mark| mark.kind == "code").map(|mark| mark.words.trim().to_owned())
     }
 
-    /// The content of each fenced block of the language `c`.
-    pub fn prototypes(&self) -> Vec<Range<usize>> {
-        (1..self.lines.len()).filter(|at| self.lines[*at] == "```c").filter_map(|at| self.block_after(at - 1)).collect()
+    /// The content of each fenced block of this language.
+    pub fn blocks(&self, language: &str) -> Vec<Range<usize>> {
+        let fence = format!("```{language}");
+        (1..self.lines.len()).filter(|at| self.lines[*at] == fence).filter_map(|at| self.block_after(at - 1)).collect()
     }
 
     /// The first line below a mark that is not empty.

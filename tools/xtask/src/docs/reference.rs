@@ -1,7 +1,7 @@
 //! Reference tables that are written from the decoder's own tables and the lessons' steps: they cannot say anything else.
 
 use super::page::table;
-use super::sources::{files, lines, rows};
+use super::sources::{files, rows};
 use anyhow::Result;
 use course::differences;
 use roce::aeth::Syndrome;
@@ -98,14 +98,6 @@ pub fn filters() -> Vec<String> {
         ("packets that name memory", "infiniband.reth.r_key".into()),
     ];
     table(&["to see", "filter"], rows.map(|(what, filter)| [what.to_owned(), format!("`{filter}`")]))
-}
-
-/// The loss of a training, round by round, as the server of a recorded run told it: `round 3: loss 0.191443 from workers 1 2 3 …`
-pub fn loss(name: &str) -> Result<Vec<String>> {
-    let lines = lines(&format!("captures/{name}.pcapng"), "server")?;
-    let told = lines.iter().filter_map(|line| line.text.strip_prefix("round ")?.split_once(": loss "));
-    let told = told.map(|(round, rest)| [round.to_owned(), rest.split(' ').next().unwrap_or_default().to_owned()]);
-    Ok(table(&["round", "loss"], told))
 }
 
 /// What the device does otherwise than rdma_rxe.

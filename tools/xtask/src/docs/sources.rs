@@ -25,6 +25,8 @@ pub struct Sources {
     /// The numbers in the code of the repository.
     pub numbers: BTreeSet<String>,
     pub lessons: Vec<Lesson>,
+    /// The folders of lessons that are no programs: holes in the device's core.
+    pub without_program: Vec<String>,
 }
 
 /// All that a lesson is: its code, its steps, its logs, and its packets, field by field.
@@ -49,7 +51,10 @@ impl Sources {
     pub fn new() -> Result<Sources> {
         let headers = Headers::installed()?;
         let (names, numbers, lessons) = (Names::new(&headers), BTreeSet::new(), Vec::new());
-        let mut sources = Sources { headers, names, numbers, lessons };
+        let without_program =
+            files("lessons", "")?.into_iter().filter(|folder| Path::new(folder).join("holes").exists());
+        let without_program = without_program.collect();
+        let mut sources = Sources { headers, names, numbers, lessons, without_program };
         let common = texts(&tree("common/src"));
         // Beside the lessons stand the same programs in another language, which are no crates.
         let folders = files("lessons", "")?.into_iter();
@@ -60,6 +65,8 @@ impl Sources {
             sources.lessons.push(Lesson { name, things, numbers: numbers::all(&(text + &common)) });
         }
         let mut code = tree("lessons");
+        // What the long test of `wire explain` has measured.
+        code.push("tools/device/tests/all/explain.md".into());
         for folder in CODE.split(' ') {
             code.extend(files(&format!("tools/{folder}"), "").unwrap_or_default());
         }
@@ -71,7 +78,13 @@ impl Sources {
         self.lessons.iter().find(|lesson| lesson.number() == number)
     }
 
-    /// The same, which must be there.
+    /// Whether there is a lesson of this number, be it a program or not.
+    pub fn has_lesson(&self, number: &str) -> bool {
+        let begin = format!("lessons/{number}_");
+        self.lesson(number).is_some() || self.without_program.iter().any(|folder| folder.starts_with(&begin))
+    }
+
+    /// A lesson that is a program, which must be there.
     pub fn find(&self, number: &str) -> Result<&Lesson> {
         self.lesson(number).with_context(|| format!("there is no lesson {number}"))
     }

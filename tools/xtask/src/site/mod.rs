@@ -25,8 +25,8 @@ pub use summary::problems;
 /// What stands only in the book: the pages in `tools/book/pages`, each as its file and its title there.
 const OWN_PAGES: &str = "tools/book/pages";
 
-/// What the path of a step's page has in it.
-const STEPS: &str = "/steps/";
+/// Folders of a lesson whose pages are chapters: what one writes.
+const WRITTEN: [&str; 2] = ["steps", "holes"];
 
 /// Builds the book into `target/site`. Its pages can be edited where the repository is kept: at `forge`, if that is known.
 pub fn build(target: &Path, forge: Option<&str>) -> Result<()> {
@@ -51,8 +51,9 @@ pub fn build(target: &Path, forge: Option<&str>) -> Result<()> {
 /// Writes all that mdBook is to make a book of.
 fn lay_out(sources: &Sources, book: &Path) -> Result<()> {
     let mut pages = docs::pages(sources)?;
-    // What the changes of a lesson are stands on its page here; its steps are chapters.
-    pages.retain(|page| !page.path.starts_with("lessons/") || page.path.contains(STEPS));
+    // What the changes of a lesson are stands on its page here; what one writes is a chapter.
+    let is_written = |path: &str| WRITTEN.iter().any(|folder| path.contains(&format!("/{folder}/")));
+    pages.retain(|page| !page.path.starts_with("lessons/") || is_written(&page.path));
     let code = code::shown(sources, &pages);
     let src = book.join("src");
     write(src.join("SUMMARY.md"), summary::text(&code)?)?;

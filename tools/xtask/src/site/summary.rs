@@ -4,11 +4,13 @@ use crate::docs::page::Page;
 use crate::docs::sources::files;
 use crate::docs::{self, links};
 use anyhow::Result;
-use run::files::read;
+use run::files::{name, read};
 use std::collections::BTreeSet;
 use std::path::Path;
 
 const LIST: &str = "docs/README.md";
+/// The list of errors, which has one page for each.
+const ERRORS: &str = "docs/errors/README.md";
 
 /// The chapters, and the pages of code behind them.
 pub fn text(code: &BTreeSet<String>) -> Result<String> {
@@ -18,9 +20,14 @@ pub fn text(code: &BTreeSet<String>) -> Result<String> {
         for (title, path) in chapters {
             let below = if path.starts_with(docs::MORE) { "  " } else { "" };
             text += &format!("{below}- [{title}]({})\n", super::pages::place(&path));
-            for step in steps(&path)? {
-                let heading = read(&step)?.lines().next().unwrap_or_default().trim_start_matches("# ").to_owned();
-                text += &format!("  - [Write it: {heading}]({step})\n");
+            for page in written(&path)? {
+                let heading = heading(&page)?;
+                text += &format!("  - [Write it: {heading}]({page})\n");
+            }
+            if path == ERRORS {
+                for page in errors()? {
+                    text += &format!("  - [{}]({page})\n", heading(&page)?);
+                }
             }
         }
     }
@@ -35,14 +42,21 @@ pub fn text(code: &BTreeSet<String>) -> Result<String> {
     Ok(text)
 }
 
-/// The pages of a lesson's steps, if this is the page of a lesson.
-fn steps(path: &str) -> Result<Vec<String>> {
+/// The pages of what one writes in a lesson, if this is the page of a lesson.
+fn written(path: &str) -> Result<Vec<String>> {
     let lesson = path.strip_prefix("docs/").and_then(|path| path.strip_suffix(".md")).unwrap_or_default();
-    let folder = format!("lessons/{lesson}{}", super::STEPS.trim_end_matches('/'));
-    if lesson.contains('/') || !Path::new(&folder).is_dir() {
-        return Ok(Vec::new());
-    }
-    files(&folder, ".md")
+    let folders = super::WRITTEN.map(|folder| format!("lessons/{lesson}/{folder}"));
+    let there = folders.iter().filter(|folder| !lesson.contains('/') && Path::new(folder).is_dir());
+    Ok(there.map(|folder| files(folder, ".md")).collect::<Result<Vec<_>>>()?.concat())
+}
+
+fn heading(page: &str) -> Result<String> {
+    Ok(read(page)?.lines().next().unwrap_or_default().trim_start_matches("# ").to_owned())
+}
+
+/// The pages that the list of errors has.
+fn errors() -> Result<Vec<String>> {
+    Ok(files(docs::ERRORS, ".md")?.into_iter().filter(|page| page != ERRORS).collect())
 }
 
 /// The headings of the list, each with the pages in its table: what each is called, and its file. A row is about the first page
@@ -67,7 +81,11 @@ fn parts(list: &Page) -> Vec<(String, Vec<(String, String)>)> {
 pub fn problems(pages: &[Page]) -> Result<Vec<String>> {
     let parts = parts(&Page::new(LIST, &read(LIST)?));
     let listed = |page: &&Page| parts.iter().flat_map(|(_, chapters)| chapters).any(|(_, path)| *path == page.path);
-    let of_book = pages.iter().filter(|page| !page.path.starts_with("lessons/"));
+    let errors = errors()?;
+    let of_book = pages.iter().filter(|page| !page.path.starts_with("lessons/") && !errors.contains(&page.path));
     let missing = of_book.filter(|page| ![LIST, "README.md"].contains(&page.path.as_str()) && !listed(page));
-    Ok(missing.map(|page| format!("{LIST}: no table lists {}: the book would not have it", page.path)).collect())
+    let missing = missing.map(|page| format!("{LIST}: no table lists {}: the book would not have it", page.path));
+    let list = read(ERRORS)?;
+    let unlisted = errors.iter().filter(|page| !list.contains(&format!("]({})", name(Path::new(page)))));
+    Ok(missing.chain(unlisted.map(|page| format!("{ERRORS} does not list {page}"))).collect())
 }

@@ -1,6 +1,7 @@
 //! Your own RDMA program. `make step` says what comes next, and judges what you have written.
 //!
-//! `common` has a function for each call of C, and prints a line for it: `cargo doc -p common --open`.
+//! `common` has a function for each call of C, and prints a line for it: `cargo doc -p common --open`, in a
+//! shell that has said `. ../target/tools/env`.
 
 use common::args::{Args, Opt, Side};
 use common::Result;
@@ -9,6 +10,9 @@ use std::process::ExitCode;
 /// What a side will write into the other's memory, the client from lesson 04 on, both in lesson 06: a text, or so many bytes.
 const TEXT: Opt = Opt::text(Side::Both, "text", "my first RDMA WRITE", "Text to write").short('s');
 const LEN: Opt = Opt::number(Side::Both, "len", "text", "Write so many bytes instead");
+/// Lesson 11: connections or datagrams, and how often a client of datagrams asks.
+const TRANSPORT: Opt = Opt::choice(Side::Both, "transport", &["rc", "ud"], "A connection, or datagrams");
+const REQUESTS: Opt = Opt::number_or(Side::Client, "requests", "2", "How often to ask");
 
 /// Runs when the program is called as `mine server`. It listens on the port `args.port`, at `args.address`.
 fn server(_args: &Args) -> Result<()> {
@@ -21,5 +25,5 @@ fn client(_args: &Args) -> Result<()> {
 }
 
 fn main() -> ExitCode {
-    common::args::run("mine", "My own RDMA program", &[TEXT, LEN], server, client)
+    common::args::run("mine", "My own RDMA program", &[TEXT, LEN, TRANSPORT, REQUESTS], server, client)
 }

@@ -35,6 +35,12 @@ fn is_of_this_machine(address: IpAddr) -> bool {
     UdpSocket::bind((address, 0)).is_ok()
 }
 
+/// What BIND_IP asks for, in words.
+pub fn words(command: Result<abi::BindIp, Errno>) -> String {
+    let to = command.ok().and_then(|command| command.addr.read());
+    to.map_or(String::new(), |to| format!(" addr={} port={}", to.ip(), to.port()))
+}
+
 impl Options {
     /// Whether an id that is bound to all addresses is so to those of one family only.
     fn is_one_family(&self, own: SocketAddr) -> bool {

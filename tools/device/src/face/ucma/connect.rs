@@ -28,6 +28,17 @@ const COMM_EST: u32 = 4;
 /// The reason of a REJ that programs may give: the program has said no.
 const CONSUMER_REJECT: u8 = 28;
 
+/// What CONNECT and ACCEPT ask for, in words. The client's ACCEPT, which answers the REP, asks for nothing.
+pub fn words(param: Result<abi::ConnParam, Errno>) -> String {
+    param.ok().filter(|param| param.valid != 0).map_or(String::new(), |param| {
+        let abi::ConnParam { responder_resources, initiator_depth, retry_count, rnr_retry_count, .. } = param;
+        format!(
+            " responder_resources={responder_resources} initiator_depth={initiator_depth} retry_count={retry_count} \
+             rnr_retry_count={rnr_retry_count}"
+        )
+    })
+}
+
 /// What a program says of itself.
 fn param_of(param: &abi::ConnParam) -> Param {
     Param {

@@ -8,6 +8,7 @@ use super::abi::EventResp;
 use super::Ids;
 use crate::machine::{Asker, Call, FileId, Machine};
 use nic::cm::Cm;
+use run::said::EVENT;
 use rustix::io::Errno;
 use std::collections::VecDeque;
 
@@ -55,7 +56,7 @@ impl Event {
             "TIMEWAIT_EXIT",
         ];
         let EventResp { id, event, status, .. } = self.response;
-        format!("event {} of id {id}, status={status}", NAMES.get(event as usize).unwrap_or(&"?"))
+        format!("{EVENT}{} of id {id}, status={status}", NAMES.get(event as usize).unwrap_or(&"?"))
     }
 }
 

@@ -32,7 +32,7 @@ mod qp;
 mod tests;
 
 use crate::machine::{Asker, Call, FileId, Machine};
-use crate::node::tap::{Tap, LEFT};
+use crate::node::tap::Tap;
 use crate::node::{errno, Net};
 use abi::{command, Header};
 use bytemuck::{bytes_of, Pod};
@@ -40,6 +40,7 @@ use events::{File, Waiting};
 use group::Group;
 use id::Id;
 use nic::cm::{Cm, CmEffect};
+use run::said::LEFT;
 use rustix::io::Errno;
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -87,16 +88,23 @@ pub enum Then {
     Left(u32),
 }
 
-/// A command's name and what has come of it, in words.
+/// A command's name, what it asks for, and what has come of it, in words.
 pub fn words(asker: &Asker, done: &Result<Done, Errno>) -> String {
-    let name = asker.read::<Header>(0).ok().and_then(|header| command::name(header.cmd));
+    let number = asker.read::<Header>(0).map_or(0, |header| header.cmd);
+    let asks = match number {
+        command::BIND_IP => address::words(command(asker)),
+        command::CONNECT => connect::words(command::<abi::Connect>(asker).map(|command| command.conn_param)),
+        command::ACCEPT => connect::words(command::<abi::Accept>(asker).map(|command| command.conn_param)),
+        _ => String::new(),
+    };
+    let name = command::name(number);
     let came = match done {
         Ok(Done::Answer { then: Then::Created(id), .. }) => format!("id {id}"),
         Ok(Done::Fetch { .. }) => "an event, or a wait for one".to_owned(),
         Ok(_) => "0".to_owned(),
         Err(errno) => io::Error::from(*errno).to_string(),
     };
-    format!("{}: {came}", name.unwrap_or("a command that is not here"))
+    format!("{}{asks}: {came}", name.unwrap_or("a command that is not here"))
 }
 
 /// A command behind its header.

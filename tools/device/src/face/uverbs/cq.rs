@@ -19,18 +19,27 @@ pub fn create_channel(nic: &mut Nic, command: &mut Command) -> Answer {
     Ok(Done::with(&number).made(handle, move |nic| nic.channels.destroy(handle)))
 }
 
-/// What CREATE_CQ asks for.
+/// What CREATE_CQ asks for, in words.
 pub fn words(command: &Command) -> String {
-    let (cqe, channel) = match command.extended {
-        true => (command.input::<ExCreateCq>().cqe, command.input::<ExCreateCq>().comp_channel),
-        false => (command.input::<CreateCq>().cqe, command.input::<CreateCq>().comp_channel),
-    };
-    format!("cqe={cqe}{}", if channel < 0 { "" } else { " with a channel" })
+    let ExCreateCq { cqe, comp_channel, .. } = asked(command);
+    format!("cqe={cqe}{}", if comp_channel < 0 { "" } else { " with a channel" })
 }
 
-/// How many completions lie in a queue that the program has not taken.
+/// The same of the old command and of the extended one.
+fn asked(command: &Command) -> ExCreateCq {
+    if command.extended {
+        return command.input();
+    }
+    let CreateCq { user_handle, cqe, comp_vector, comp_channel, .. } = command.input();
+    ExCreateCq { user_handle, cqe, comp_vector, comp_channel, comp_mask: 0, flags: 0, reserved: 0 }
+}
+
+/// How many completions lie in a queue that the program has not taken, and how many of them tell of a success: the others are
+/// echoes of the end, perhaps.
 pub fn waiting(nic: &Nic, command: &Command) -> String {
-    nic.cqs.get(command.file, command.handle()).map_or(String::new(), |cq| format!("untaken={}", cq.ring.waiting()))
+    let Ok(cq) = nic.cqs.get(command.file, command.handle()) else { return String::new() };
+    let is_success = |index: &u32| cq.ring.read::<Wc>(*index, 0).status == 0;
+    format!("untaken={} successes={}", cq.ring.waiting(), cq.ring.entries().filter(is_success).count())
 }
 
 /// The channel behind a descriptor of the program.
@@ -45,12 +54,7 @@ fn channel(nic: &Nic, command: &Command, descriptor: i32) -> Result<Option<Rc<Pi
 
 /// `IB_USER_VERBS_CMD_CREATE_CQ`.
 pub fn create(nic: &mut Nic, command: &mut Command) -> Answer {
-    let input: ExCreateCq = if command.extended {
-        command.input()
-    } else {
-        let CreateCq { user_handle, cqe, comp_vector, comp_channel, .. } = command.input();
-        ExCreateCq { user_handle, cqe, comp_vector, comp_channel, comp_mask: 0, flags: 0, reserved: 0 }
-    };
+    let input = asked(command);
     if input.cqe == 0 || input.cqe > most::COMPLETIONS || input.comp_vector >= VECTORS {
         return Err(Errno::INVAL);
     }
@@ -100,7 +104,8 @@ pub fn destroy(nic: &mut Nic, command: &mut Command) -> Answer {
     }
     let (comp_events_reported, async_events_reported) = (cq.channel.seen::<u64>(), cq.events.seen::<AsyncEventDesc>());
     // How often the program was woken by it: what a log can tell of its sleep.
-    nic.crossing.iter_mut().for_each(|words| words.push_str(&format!(" events={comp_events_reported}")));
+    let woken = if comp_events_reported > 0 { " woken" } else { "" };
+    nic.crossing.iter_mut().for_each(|words| words.push_str(&format!(" events={comp_events_reported}{woken}")));
     Ok(Done::with(&DestroyCqResp { comp_events_reported, async_events_reported })
         .dooms(move |nic| nic.cqs.destroy(handle)))
 }

@@ -12,11 +12,11 @@ mod multicast;
 mod qp;
 mod srq;
 
-use crate::abi::{command, ExtendedHeader, Header, QpDest, COMMAND, EXTENDED};
+use crate::abi::{command, ExtendedHeader, Header, QpDest, ReqNotifyCq, COMMAND, EXTENDED};
 use crate::machine::{Asker, Call, FileId, Machine, Process};
-use crate::node::tap::LEFT;
 use crate::node::{Context, Nic};
 use bytemuck::{bytes_of, AnyBitPattern, Pod};
+use run::said::LEFT;
 use rustix::io::Errno;
 use std::mem::size_of;
 use std::os::fd::OwnedFd;
@@ -69,7 +69,7 @@ impl Command<'_> {
             command::REG_MR => memory::words(self),
             command::CREATE_CQ => cq::words(self),
             command::DESTROY_CQ => cq::waiting(nic, self),
-            command::MODIFY_QP => qp::words(self),
+            command::MODIFY_QP => qp::words(nic, self),
             _ => String::new(),
         };
         let words = [name, handle.map(|handle| handle.to_string()).unwrap_or_default(), asks];
@@ -137,6 +137,13 @@ pub fn written(nic: &mut Nic, machine: &Machine, call: &Call, asker: &Asker) {
         }
         Err(error) => drop(call.answer(Err(error))),
     }
+}
+
+/// The queue that a command arms, if it is one that does.
+pub fn arms(asker: &Asker) -> Option<u32> {
+    let header: Header = asker.read(0).ok()?;
+    let input: ReqNotifyCq = asker.read(size_of::<Header>()).ok()?;
+    (header.command == command::REQ_NOTIFY_CQ).then_some(input.cq_handle)
 }
 
 /// Takes a command's headers off.

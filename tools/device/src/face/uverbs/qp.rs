@@ -119,11 +119,18 @@ pub fn modify(nic: &mut Nic, command: &mut Command) -> Answer {
     Ok(if command.extended { Done::with(&Extended { comp_mask: 0, response_length: 8 }) } else { Done::default() })
 }
 
-/// What MODIFY_QP asks for.
-pub fn words(command: &Command) -> String {
+/// What MODIFY_QP asks for; of a queue pair that gets connected, into how many regions of its domain its device may write, too.
+pub fn words(nic: &Nic, command: &Command) -> String {
     let input: ModifyQp = command.input();
     let state = State::from_number(input.state.qp_state.into()).filter(|_| input.attr_mask & mask::STATE != 0);
-    state.map_or(String::new(), |state| format!("to {state}"))
+    match (state, nic.qps.get(command.file, input.qp_handle)) {
+        (Some(State::Rtr), Ok(entry)) => {
+            let writable = nic.memory.count(entry.qp.settings().pd, Access::LOCAL_WRITE);
+            format!("to {} writable={writable}", State::Rtr)
+        }
+        (Some(state), _) => format!("to {state}"),
+        _ => String::new(),
+    }
 }
 
 fn attributes(input: &ModifyQp) -> Attributes {

@@ -66,6 +66,17 @@ fn every_lesson_is_the_same_in_c() {
     });
 }
 
+/// Lesson 11 is a program of its own, which says as much.
+#[test]
+fn datagrams_are_the_same_in_c() {
+    let (in_c, in_rust) = (format!("{}datagrams", in_c().trim_end_matches("rdma")), in_rust("11"));
+    each(&[[&in_c, &in_c], [&in_c, &in_rust], [&in_rust, &in_c]], |[server, client]| {
+        let check = programs(&side(server, SERVER, ""), &side(client, CLIENT, "")).exits(0, 0);
+        check.logs(CLIENT, "request 2: 20 coins are in the box");
+        assert_eq!(check.packets_named("UD Send Only"), 6, "two requests, a goodbye, and answers: {}", check.all());
+    });
+}
+
 #[test]
 fn it_says_what_went_wrong() {
     // What the client is given, how it ends, and what it says.
@@ -79,12 +90,17 @@ fn it_says_what_went_wrong() {
         ("-s text --len 5", 2, "either a text or a length"),
         ("something", 2, "one word is given, server or client"),
     ];
-    // The server listens on another port, for two seconds.
-    let elsewhere = format!("timeout 2 {} || true", side(in_c(), SERVER, "-p 4711"));
+    // The server listens on another port, until the client has ended.
+    let folder = std::env::temp_dir().join(format!("device-in-c-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
     each(ALONE, |(options, status, says)| {
-        let check = programs(&elsewhere, &side(in_c(), CLIENT, options)).exits(0, *status);
-        check.logs(CLIENT, says);
+        let ended = folder.join(options.replace([' ', '"', '.'], "")).display().to_string();
+        let elsewhere = side(in_c(), SERVER, "-p 4711");
+        let elsewhere = format!("{elsewhere} & while [ ! -e {ended} ]; do sleep 0.05; done; kill $!");
+        let client = format!("{}; status=$?; touch {ended}; exit $status", side(in_c(), CLIENT, options));
+        programs(&elsewhere, &client).exits(0, *status).logs(CLIENT, says);
     });
+    std::fs::remove_dir_all(folder).unwrap();
     for check in pairings("07", ["-m read", "-m write"]) {
         let check = check.exits(1, 1);
         check.logs(SERVER, "client and server differ in -m or --closer");

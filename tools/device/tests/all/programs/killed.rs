@@ -41,12 +41,16 @@ fn its_programs_die_with_a_runner_that_is_killed() {
     assert!(!sockets.lines().any(|line| line.ends_with(&name)), "{name} is left");
 }
 
-/// A run whose program leaves others behind, each of which would sleep for so many seconds. A script's background job ignores SIGINT,
-/// and hands that on: `env` undoes it.
-fn leaves_behind(name: &str, seconds: u32, programs: &str) -> Command {
+/// Enough on a machine under load.
+const DEADLINE: u32 = 60;
+
+/// A run that ends at its deadline, and whose program leaves others behind, each of which would sleep for so many seconds. A
+/// script's background job ignores SIGINT, and hands that on: `env` undoes it.
+fn leaves_behind(name: &str, deadline: u32, seconds: u32, programs: &str) -> Command {
     let mut runner = Command::new("env");
     let line = programs.replace("SLEEP", &format!("sleep {seconds}"));
-    runner.args(["--default-signal=INT", DEVICE, "exec", "--quiet", "--deadline=1", &format!("--name=test-{name}")]);
+    runner.args(["--default-signal=INT", DEVICE, "exec", "--quiet"]);
+    runner.args([format!("--deadline={deadline}"), format!("--name=test-{name}")]);
     runner.arg(format!("--server=sh -c {}", shlex::try_quote(&line).unwrap())).stdout(Stdio::null());
     runner
 }
@@ -55,13 +59,13 @@ fn leaves_behind(name: &str, seconds: u32, programs: &str) -> Command {
 fn nothing_outlives_a_run() {
     let first = 1_100_000 + 10 * std::process::id();
     let cases = [
-        ("background", "SLEEP & exit 0", 0),
-        ("daemon", "setsid -f SLEEP", 0),
-        ("daemons", "setsid -f sh -c '(SLEEP; true) & SLEEP; true'; (SLEEP &); exit 0", 0),
-        ("deadline", "trap '' TERM; SLEEP & SLEEP; SLEEP", 1),
+        ("background", "SLEEP & exit 0", DEADLINE, 0),
+        ("daemon", "setsid -f SLEEP", DEADLINE, 0),
+        ("daemons", "setsid -f sh -c '(SLEEP; true) & SLEEP; true'; (SLEEP &); exit 0", DEADLINE, 0),
+        ("deadline", "trap '' TERM; SLEEP & SLEEP; SLEEP", 1, 1),
     ];
-    for (seconds, (name, programs, status)) in (first..).zip(cases) {
-        let ran = leaves_behind(name, seconds, programs).status().unwrap();
+    for (seconds, (name, programs, deadline, status)) in (first..).zip(cases) {
+        let ran = leaves_behind(name, deadline, seconds, programs).status().unwrap();
         assert_eq!((with(&format!("sleep\0{seconds}")), ran.code()), (0, Some(status)), "{name}");
     }
 }
@@ -70,7 +74,7 @@ fn nothing_outlives_a_run() {
 fn nothing_outlives_a_runner_that_is_ended() {
     let first = 1_100_005 + 10 * std::process::id();
     for (seconds, signal) in (first..).zip([Signal::INT, Signal::TERM, Signal::KILL]) {
-        let mut runner = leaves_behind("ended", seconds, "(setsid -f SLEEP); SLEEP & SLEEP").spawn().unwrap();
+        let mut runner = leaves_behind("ended", DEADLINE, seconds, "(setsid -f SLEEP); SLEEP & SLEEP").spawn().unwrap();
         let mark = format!("sleep\0{seconds}");
         waits_until("all run", || with(&mark) == 3);
         kill_process(Pid::from_child(&runner), signal).unwrap();

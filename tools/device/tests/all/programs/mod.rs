@@ -4,16 +4,21 @@
 
 mod common_library;
 mod compare;
+mod datagrams;
+mod errors;
 mod faults;
 mod going_fast;
 mod gone;
 mod handle_api;
+mod history;
 mod in_c;
+mod key_value_store;
 mod killed;
 mod lessons;
 mod odd_peers;
 mod parameter_server;
 mod python;
+mod ring_all_reduce;
 mod rules;
 mod said;
 mod servers;

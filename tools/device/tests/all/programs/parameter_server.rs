@@ -44,18 +44,19 @@ fn four_workers_and_fifty_rounds_are_right_to_the_bit() {
 /// that it did not.
 #[test]
 fn a_worker_that_falls_silent_at_any_stage_is_left_out() {
+    // The first round begins with so many workers: with all three, if it is in a round that the third falls silent.
     let stages = [
-        "1st REQ from client-3",
-        "1st RTU from client-3",
-        "1st \"RDMA Read Request\" from client-3",
-        "3rd \"RDMA Write Only Immediate\" from client-3",
-        "3rd \"Fetch Add\" from client-3",
-        "1st DREQ from client-3",
+        (2, "1st REQ from client-3"),
+        (2, "1st RTU from client-3"),
+        (3, "1st \"RDMA Read Request\" from client-3"),
+        (3, "3rd \"RDMA Write Only Immediate\" from client-3"),
+        (3, "3rd \"Fetch Add\" from client-3"),
+        (3, "1st DREQ from client-3"),
     ];
-    each(&stages, |stage| {
-        let server = "--timeout 4 -n 2 --check --rounds 20 --loss 0";
+    each(&stages, |(workers, stage)| {
+        let server = format!("--timeout 4 -n {workers} --check --rounds 20 --loss 0");
         // Its own patience is what such a run lasts; the others wait for the server, which waits 4 s.
-        let check = Run::lesson("09", server, "--timeout 10").clients(3).wire(&format!("cut {stage}")).check();
+        let check = Run::lesson("09", &server, "--timeout 10").clients(3).wire(&format!("cut {stage}")).check();
         assert_right(&check);
         assert_eq!(exits(&check, 2), [Some(0); 2], "{stage}: {}", check.all());
         check.logs("client-3", "] ERR  ");

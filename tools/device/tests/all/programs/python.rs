@@ -9,8 +9,13 @@ use wire::compare::Verdict;
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
-/// The program as a line for the shell, after set-up has had its turn.
+/// The program as a line for the shell.
 fn rdma_py(arguments: &str) -> String {
+    in_python("rdma.py", arguments)
+}
+
+/// A program as a line for the shell, after set-up has had its turn.
+fn in_python(program: &str, arguments: &str) -> String {
     static SET_UP: OnceLock<Result<(), String>> = OnceLock::new();
     let set_up = SET_UP.get_or_init(|| {
         let output = Command::new("tools/lab/setup.sh").arg("python").current_dir(ROOT).output();
@@ -21,7 +26,7 @@ fn rdma_py(arguments: &str) -> String {
         panic!("not run: there is no pyverbs, and `tools/lab/setup.sh python` does not get it: {why}");
     }
     let tools = target().join("tools/env").display().to_string();
-    format!(". {}; exec python3 {ROOT}/lessons/in_python/rdma.py {arguments}", shlex::try_quote(&tools).unwrap())
+    format!(". {}; exec python3 {ROOT}/lessons/in_python/{program} {arguments}", shlex::try_quote(&tools).unwrap())
 }
 
 /// A lesson's number, and who is in Python.
@@ -49,21 +54,50 @@ fn all_lessons_tell_their_story_with_python_on_either_side_and_on_both() {
     });
 }
 
-/// The options of both sides, their exit statuses, and what the server and the client say.
+/// Lesson 11 is a program of its own.
+#[test]
+fn datagrams_are_the_same_in_python() {
+    let python = |options: &str| in_python("datagrams.py", options);
+    let rust = |options: &str| format!("exec {} {options}", target().join("debug/lesson-11").display());
+    let (server, client) = ("server", "client -a $SERVER");
+    let pairings = [(python(server), python(client)), (python(server), rust(client)), (rust(server), python(client))];
+    each(&pairings, |(server, client)| {
+        let check = Run::programs(server, client).check().exits(0, 0);
+        check.logs(CLIENT, "request 2: 20 coins are in the box");
+        assert_eq!(check.packets_named("UD Send Only"), 6, "two requests, a goodbye, and answers: {}", check.all());
+    });
+}
+
+/// What both sides say, and their exit statuses.
 #[test]
 fn what_goes_wrong_ends_in_words_and_a_status() {
     let differ = "client and server differ in -m or --closer";
+    let server = |options: &str| rdma_py(&format!("server --lesson {options}"));
+    let client = |options: &str| rdma_py(&format!("client -a $SERVER --lesson {options}"));
+    // One that comes after it ends the server: nobody's patience has to be longer than a program needs to begin.
+    let knocks = format!("({}); said=$?; lesson-02 client -a $SERVER; exit $said", client("2 -p 9"));
     let cases = [
-        ("7", "--closer server", "", differ, differ),
-        ("4", "", "--len 2000000", "1 to 1048576 are allowed", "do not fit into the other side's 0"),
-        ("2", "--timeout 2", "-p 9", "waited 2 s for RDMA_CM_EVENT_CONNECT_REQUEST, in vain", "Start the server first"),
+        (server("7 --closer server"), client("7"), (1, 1), differ, differ),
+        (
+            server("4"),
+            client("4 --len 2000000"),
+            (1, 1),
+            "1 to 1048576 are allowed",
+            "do not fit into the other side's 0",
+        ),
+        (
+            server("2 --timeout 2"),
+            "echo no knock".into(),
+            (1, 0),
+            "waited 2 s for RDMA_CM_EVENT_CONNECT_REQUEST, in vain",
+            "no knock",
+        ),
+        ("lesson-02 server --timeout 60".into(), knocks, (0, 1), "", "Start the server first"),
     ];
-    each(&cases, |(lesson, server, client, of_server, of_client)| {
-        let server = rdma_py(&format!("server --lesson {lesson} {server}"));
-        let check = Run::programs(&server, &rdma_py(&format!("client -a $SERVER --lesson {lesson} {client}"))).check();
-        let check = check.exits(1, 1);
-        check.logs(SERVER, of_server);
-        check.logs(CLIENT, of_client);
+    each(&cases, |(server, client, (of_server, of_client), server_says, client_says)| {
+        let check = Run::programs(server, client).check().exits(*of_server, *of_client);
+        check.logs(SERVER, server_says);
+        check.logs(CLIENT, client_says);
     });
 }
 

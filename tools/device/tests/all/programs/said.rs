@@ -15,7 +15,7 @@ use std::fs;
 const PROSE: [&str; 7] =
     ["listening on ", "getaddrinfo ", "timerfd_create ", "TCP, ", "listen, TCP ", "accept, TCP", "connect, TCP "];
 /// Calls that are made by a drop, which nobody calls.
-const DROPS: [&str; 4] = ["destroy", "dereg", "dealloc", "close"];
+const DROPS: [&str; 5] = ["destroy", "dereg", "dealloc", "close", "leave"];
 /// What prints a lesson's own words.
 const OWN: [&str; 5] = ["say!(", "info!(", "slow!(", "fast!(", "data!("];
 

@@ -15,6 +15,14 @@ fn a_server_without_an_end_serves_on_until_nobody_comes() {
     check.logs_in_order(SERVER, &says);
 }
 
+/// As on a busy machine, where a program needs long to begin.
+#[test]
+#[ignore = "takes long: make test-long"]
+fn the_client_of_a_server_that_works_before_it_listens_waits_for_it() {
+    let begins = "end=$(($(date +%s) + 15)); while [ $(date +%s) -lt $end ]; do :; done";
+    programs(&format!("{begins}; lesson-03 server"), "lesson-03 client -a $SERVER").exits(0, 0);
+}
+
 /// The next client's knock comes between the events of the one that is served: each has a channel of its own.
 #[test]
 fn clients_that_knock_at_once_are_served_one_after_the_other() {

@@ -20,6 +20,7 @@ pub type Check = testkit::ran::Check<String>;
 const SIDE_BY_SIDE: usize = 16;
 
 /// Programs to be run on devices of their own, and the seconds that they have.
+#[derive(Clone)]
 pub struct Run(Vec<String>, u32);
 
 /// Enough on a machine under load, but for what takes long by itself.
@@ -37,6 +38,11 @@ impl Run {
     pub fn programs(server: &str, client: &str) -> Run {
         let line = |command: &str| format!("sh -c {}", shlex::try_quote(command).unwrap());
         Run(vec!["exec".into(), format!("--server={}", line(server)), format!("--client={}", line(client))], DEADLINE)
+    }
+
+    /// A command of a page, `target/debug/device exec …`, as it stands there.
+    pub fn typed(command: &str) -> Run {
+        Run(shlex::split(command).unwrap().split_off(1), DEADLINE)
     }
 
     /// So many clients, all at once.
@@ -70,7 +76,7 @@ impl Run {
         let output = Command::new(DEVICE)
             .args(&self.0)
             .arg(format!("--name={name}"))
-            .arg("--deadline=120")
+            .arg(format!("--deadline={}", self.1))
             .env("RUST_LOG", "info")
             .output();
         let output = output.unwrap();

@@ -11,6 +11,7 @@ fn every_lesson_tells_its_story() {
     let tell = |story: &Story| {
         let run = Run::lesson(story.number(), &story.server, &story.client);
         let run = run.with("clients", &story.clients.to_string()).with("inspect", "/usr/bin/rdma resource show");
+        let run = if story.wire.is_empty() { run } else { run.with("wire", &story.wire) };
         let (name, check) = (story.file_name(), run.check());
         let report = check.compared(story);
         assert_eq!(report.verdict(), Verdict::Same, "{name}: {report}");

@@ -158,7 +158,8 @@ fn a_person_pings_looks_around_and_leaves() {
     person.types("\x04");
     let (status, end) = person.goes();
     assert_eq!(status.code(), Some(0), "{end}");
-    assert!(end.contains("1 ConnectRequest") && end.contains("client 0"), "{end}");
+    // A loaded machine's answer may be late, and its request be sent again.
+    assert!(end.contains(" ConnectRequest") && end.contains("client 0"), "{end}");
 
     assert!(text("shell-person", "wire.pcapng").contains("rdma-ping-0"), "the data is in the capture");
     assert!(text("shell-person", "client.log").contains("ping data: rdma-ping-0"));

@@ -23,8 +23,17 @@ impl Checkout {
     fn new(target: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let checkout = Self { target: folder.path().join(target), folder };
-        for folder in ["lessons/04_rdma_write", "lessons/09_parameter_server", "tools/wire", "captures"] {
+        for folder in [
+            "lessons/04_rdma_write",
+            "lessons/09_parameter_server",
+            "lessons/13_ring_all_reduce",
+            "tools/wire",
+            "captures",
+        ] {
             fs::create_dir_all(checkout.path(folder)).unwrap();
+        }
+        for lesson in ["04_rdma_write", "09_parameter_server", "13_ring_all_reduce"] {
+            fs::write(checkout.path(&format!("lessons/{lesson}/Cargo.toml")), "").unwrap();
         }
         symlink(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../Makefile"), checkout.path("Makefile")).unwrap();
         for (file, text) in [
@@ -38,7 +47,7 @@ impl Checkout {
         ] {
             write_script(&checkout.path(file), text);
         }
-        for program in ["lab", "device", "course", "wire", "lesson-04"] {
+        for program in ["lab", "device", "device-mine-nic", "course", "wire", "lesson-04"] {
             write_script(&checkout.target.join("debug").join(program), SAY);
         }
         // What it is given stands in its environment.
@@ -93,9 +102,9 @@ fn what_is_given_to_make_arrives_as_it_was_typed() {
     assert_eq!(said("shell", "server"), format!("[lab][shell][--server={ODD}][--wire=]"));
     assert!(checkout.says(&["lesson-09"]).contains("[--clients=3]"), "it is about several");
     fs::write(checkout.path(ODD), "").unwrap();
-    for (target, act) in [("compare-04", "compare"), ("play-04", "play")] {
+    for (target, act) in [("compare-04", "compare"), ("explain-04", "explain"), ("play-04", "play")] {
         let said = said(target, "PCAP");
-        assert!(said.starts_with(&format!("[wire][{act}][{ODD}][")), "{said}");
+        assert!(said.starts_with(&format!("[wire][{act}][{ODD}]")), "{said}");
     }
     let compared = checkout.says(&["compare-04", &given("PCAP"), &given("VARIANT")]);
     assert!(compared.ends_with(&format!("[captures/04_rdma_write-{ODD}.pcapng]")));
@@ -112,10 +121,43 @@ fn what_is_given_to_make_arrives_as_it_was_typed() {
         let output = checkout.make(&[&["lesson-04"][..], wrong].concat());
         assert!(!output.status.success() && output.stdout.is_empty(), "{wrong:?}");
     }
-    for wrong in ["on=lab device", "on=", "on=x"] {
+    for wrong in ["on=lab device", "on=lab mine", "on=", "on=x"] {
         assert!(!checkout.make(&["lesson-04", wrong]).status.success(), "{wrong}");
     }
     assert!(!checkout.path("y").exists() && !checkout.path("z").exists(), "nothing of it is carried out");
+}
+
+/// The learner's NIC is built before anything runs on it, and its runs lie where no other device's are.
+#[test]
+fn lessons_run_on_the_learners_own_nic() {
+    let checkout = Checkout::new("target");
+    let lines = |arguments: &[&str]| String::from_utf8(checkout.make(arguments).stdout).unwrap();
+    let run = "[run][lesson-04][--clients=1][--server-args=][--client-args=][--grace=5]";
+    assert_eq!(lines(&["lesson-04", "on=mine"]), format!("[course][nic][--device]\n[device-mine-nic]{run}\n"));
+    assert_eq!(lines(&["shell", "on=mine"]), "[course][nic][--device]\n[device-mine-nic][shell]\n");
+    let file = checkout.target.join("device/mine-nic/runs/04/wire.pcapng");
+    write_script(&file, "");
+    for target in ["compare-04", "explain-04", "play-04"] {
+        assert!(checkout.says(&[target, "on=mine"]).contains(file.to_str().unwrap()), "{target}");
+        assert!(!checkout.make(&[target, "on=device"]).status.success(), "{target}: nothing ran there");
+    }
+    // In the lab it takes the driver's place on one machine.
+    let own = |address: &str| format!("NIC_NAME=rxe0 device-mine-nic run --address {address} -- ");
+    let met = lines(&["meet-04", "mine=server"]);
+    assert!(met.starts_with("[course][nic][--device]\n[lab][exec][--name=meet-04]"), "{met}");
+    assert!(met.contains(&(own("10.47.91.1") + "lesson-04 server")) && !met.contains("10.47.91.2"), "{met}");
+    let met = lines(&["meet-13"]);
+    let of_ring = [own("10.47.91.2") + "lesson-13 client", "-n 3][".to_owned(), "client-3=".to_owned()];
+    assert!(of_ring.iter().all(|part| met.contains(part)), "{met}");
+    assert!(lines(&["meet", "server=a b", "client=c"]).contains(&(own("10.47.91.2") + "c]")));
+    assert!(!checkout.make(&["meet-04", "mine=both"]).status.success());
+    for other in ["break-04", "step", "try-04", "nic"] {
+        let output = checkout.make(&[other, "on=mine"]);
+        assert!(!output.status.success() && output.stdout.is_empty(), "{other}");
+    }
+    write_script(&checkout.target.join("debug/course"), "exit 3");
+    let output = checkout.make(&["lesson-04", "on=mine"]);
+    assert!(!output.status.success() && output.stdout.is_empty(), "what is not built does not run");
 }
 
 #[test]

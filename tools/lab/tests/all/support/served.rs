@@ -34,6 +34,11 @@ case 'SERVE' in *'-n 0') gate last; until waits; do usleep 5000; done; held; kil
 wait $pid; status=$?
 cat /run/served; exit $status"#;
 
+/// The client's side of it.
+const GATE: &str = r#"gate() { until echo "$1" | nc 10.47.91.1 9000 2>&1 | grep -qx ok; do usleep 20000; done; }
+next() { gate "ended $1"; gate "go $1"; }
+"#;
+
 /// Succeeds when a server of one client after the other has none.
 pub const WAITS: &str = "tail -n 1 /run/served | grep -q 'waiting for CONNECT_REQUEST'";
 
@@ -42,15 +47,21 @@ pub fn run(server: &str, rests: &str, clients: &[&str]) -> Run {
     let endless = server.ends_with("-n 0");
     let script = SCRIPT.replace("RESTS", rests).replace("COUNT", &clients.len().to_string());
     let server = script.replace("SERVE", server);
-    let gate =
-        |word: &str| format!("until echo {word} | nc 10.47.91.1 9000 2>&1 | grep -qx ok; do usleep 20000; done\n");
-    let gates = |number| gate(&format!("ended {number}")) + &gate(&format!("go {number}"));
-    let clients = clients.iter().enumerate();
-    let clients: String = clients.map(|(index, client)| format!("{}{}\n", gates(index + 1), client)).collect();
+    // A command line has its limits: what a thousand clients do stands there once.
+    let mut manners: Vec<&str> = Vec::new();
+    let mut calls = String::new();
+    for (client, number) in clients.iter().zip(1..) {
+        let manner = manners.iter().position(|known| known == client).unwrap_or_else(|| {
+            manners.push(client);
+            manners.len() - 1
+        });
+        calls += &format!("next {number}; manner_{manner}\n");
+    }
     // It is no program that the lab finds by its name.
-    let clients = clients.replace("odd_peer", &super::example("odd_peer"));
-    let last = if endless { gate("last") } else { String::new() };
-    Run::programs().server(&server).client(&format!("{clients}{last}true"))
+    let manners = manners.iter().map(|manner| manner.replace("odd_peer", &super::example("odd_peer")));
+    let manners: String = manners.enumerate().map(|(at, manner)| format!("manner_{at}() {{ {manner}; }}\n")).collect();
+    let last = if endless { "gate last\n" } else { "" };
+    Run::programs().server(&server).client(&format!("{GATE}{manners}{calls}{last}true"))
 }
 
 /// Before each client the server was counted. From the second one on (the first one loads libraries) nothing but memory may change,

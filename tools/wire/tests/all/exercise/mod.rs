@@ -7,13 +7,13 @@ use run::pcapng::{Section, Writer};
 use run::{lanes, story};
 use std::sync::OnceLock;
 use wire::compare::{compare, Capture, Verdict};
-use wire::{annotate, play, show};
+use wire::{annotate, explain, play, show};
 
 /// Something done with a capture: how many bytes come of it.
 type Act = fn(&[u8]) -> Result<usize, Error>;
 
 /// All that is done, each by its name.
-pub const ACTS: [(&str, Act); 7] = [
+pub const ACTS: [(&str, Act); 8] = [
     ("tsv", |file| written(|out| show::tsv::write(&mut Reader::new(file)?, out))),
     ("ladder", |file| {
         let clients = run::row::clients(&mut Reader::new(file)?);
@@ -36,6 +36,7 @@ pub const ACTS: [(&str, Act); 7] = [
         Ok(annotate::annotate(&mut Reader::new(file)?, story, &Section::default())?.file.len())
     }),
     ("compare", |file| compared(mended(file)?.as_deref().unwrap_or(file), file.len() % 2 == 0)),
+    ("explain", |file| Ok(explain::explain(&mut Reader::new(file)?)?.to_string().len())),
     ("play", |file| Ok(play::page::page(&play::run(file, "any", None)?, &play::page::ladder(file)).len())),
 ];
 

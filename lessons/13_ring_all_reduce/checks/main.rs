@@ -1,0 +1,3 @@
+//! What can be tested without a device.
+
+mod plan;

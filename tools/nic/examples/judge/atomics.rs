@@ -1,0 +1,92 @@
+//! Lesson 19: an atomic operation changes eight bytes and brings what stood there; and it is carried out once, however often it
+//! comes.
+
+use crate::contract::{holds, Case, Op, Random};
+use crate::end::{attributes, End, NUMBER};
+use crate::recorded::Recorded;
+use crate::situation::expect;
+use crate::strangers::NO_KEY;
+use crate::Verdict;
+use nic::memory::Access;
+use nic::packet::{code, AtomicEth, Packet, Reth};
+use nic::psn::Psn;
+use nic::qp::{mask, Attributes, State};
+use nic::work::Remote;
+
+/// So many wires are tried.
+const WIRES: u64 = 1_000;
+/// Where atomic operations work.
+const CELL: usize = 64;
+
+/// An atomic operation comes.
+pub fn atomic(_: &[Recorded]) -> Verdict {
+    let mut side = End::new(attributes(0, 0, 7, 7));
+    for (psn, (opcode, stands, operand, compare, then)) in (0..).zip([
+        (code::FETCH_ADD, 7, 5, 0, 12),
+        (code::FETCH_ADD, u64::MAX, 5, 0, 4),
+        (code::COMPARE_SWAP, 7, 5, 7, 5),
+        (code::COMPARE_SWAP, 7, 5, 6, 7),
+    ]) {
+        side.fill(CELL, &u64::to_ne_bytes(stands));
+        let packet = atomic_request(opcode, psn, side.remote(CELL), operand, compare);
+        let compared = if opcode == code::FETCH_ADD { String::new() } else { format!(" if {compare} stands there") };
+        let when = format!("{stands} stands there; a {} of {operand} came{compared}", packet.row().name);
+        side.receive(packet);
+        let original = side.out.front().map_or(0, |answer| answer.original);
+        expect(&mut side, &when, &[&format!("Atomic Acknowledge, PSN {psn}")])?;
+        let there = side.bytes(CELL, 8).try_into().map_or(0, u64::from_ne_bytes);
+        if (there, original) != (then, stands) {
+            return Err(format!(
+                "{when}: then {then} stands there, and the answer brings {stands}. Yours: {there}, and {original}."
+            ));
+        }
+    }
+    let cell = side.remote(CELL);
+    for (what, remote, access, answer) in [
+        (
+            "its address is no multiple of 8",
+            Remote { address: cell.address + 4, ..cell },
+            15,
+            "NAK, invalid request, PSN 0",
+        ),
+        ("its key opens nothing", Remote { rkey: NO_KEY, ..cell }, 15, "NAK, remote access error, PSN 0"),
+        ("the queue pair allows no atomics", cell, 7, "NAK, invalid request, PSN 0"),
+    ] {
+        let attributes = attributes(0, 0, 7, 7);
+        let mut side = End::new(attributes);
+        let attributes = Attributes { access: Access(access), ..attributes };
+        // A queue pair in RTS may be given other rights.
+        let _ = side.act(|qp, ctx| qp.modify(mask::ACCESS_FLAGS, State::Rts, &attributes, ctx));
+        side.receive(atomic_request(code::FETCH_ADD, 0, remote, 5, 0));
+        expect(&mut side, &format!("A fetch and add came; {what}"), &[answer])?;
+    }
+    Ok("Eight bytes are changed, and what stood there is brought.".to_owned())
+}
+
+fn atomic_request(opcode: u8, psn: u32, Remote { address: va, rkey }: Remote, swap_add: u64, compare: u64) -> Packet {
+    let atomic = AtomicEth { va, rkey, swap_add, compare };
+    Packet { opcode, dest_qp: NUMBER, psn: Psn::new(psn), atomic, ..Packet::default() }
+}
+
+/// An atomic operation comes again.
+pub fn once(_: &[Recorded]) -> Verdict {
+    let seen = holds((0..WIRES).map(|seed| {
+        let mut random = Random(seed);
+        let op = |random: &mut Random| match random.below(4) {
+            0 => Op::Send(8),
+            1 => Op::Read(300),
+            _ => Op::FetchAdd(1 + random.below(9) as u64),
+        };
+        let ops = (0..1 + random.below(4)).map(|_| op(&mut random)).collect();
+        Case { ops, faults: random.faults(4, 16), psn: 0, retries: 7, early: 4 }
+    }))?;
+    let mut side = End::new(attributes(0, 0, 7, 7));
+    let cell = side.remote(CELL);
+    let reth = Reth { va: cell.address, rkey: cell.rkey, length: 8 };
+    let write = Packet { opcode: code::ATOMIC_WRITE, dest_qp: NUMBER, reth, payload: vec![1; 8], ..Packet::default() };
+    for when in ["An ATOMIC WRITE came", "It came again"] {
+        side.receive(write.clone());
+        expect(&mut side, when, &["RDMA Read Response Only, PSN 0"])?;
+    }
+    Ok(seen)
+}

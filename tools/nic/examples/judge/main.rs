@@ -1,0 +1,93 @@
+//! The judge of a learner's NIC: what rdma_rxe sent, recorded, is what this crate has to send.
+//!
+//! `judge CAPTURES HOLE` looks at what a hole is for, and tells in words what it saw. Exit status: 0 it is right, 1 it is wrong, 2 wrong
+//! usage or no captures. It links the crate `nic` that it is built with: the project's, or the learner's.
+
+mod atomics;
+mod contract;
+mod doorbell;
+mod dump;
+mod end;
+mod knock;
+mod one_sided;
+mod packets;
+mod pair;
+mod program;
+mod recorded;
+mod reliable;
+mod side;
+mod situation;
+mod states;
+mod strangers;
+mod table;
+mod talk;
+
+use recorded::Recorded;
+use std::path::Path;
+use std::process::ExitCode;
+
+/// What a check has seen, in words: all is right, or the first thing that is not.
+type Verdict = Result<String, String>;
+
+/// Looks at a hole.
+type Check = fn(&[Recorded]) -> Verdict;
+
+/// Each hole by its name.
+const CHECKS: [(&str, Check); 36] = [
+    ("14-1-since", packets::since),
+    ("14-2-put", packets::put),
+    ("14-3-encode", packets::encode),
+    ("14-4-headers", packets::headers),
+    ("14-5-icrc", packets::icrc),
+    ("15-1-asked", |frames| knock::knock(frames, knock::ASKED, table::asked)),
+    ("15-2-accept", |frames| knock::knock(frames, knock::ACCEPT, table::accepted)),
+    ("15-3-table", |frames| knock::knock(frames, knock::TABLE, table::rows)),
+    ("15-4-ready", |frames| knock::knock(frames, knock::READY, table::ready)),
+    ("15-5-goodbye", |frames| knock::knock(frames, knock::GOODBYE, table::goodbye)),
+    ("15-6-again", |frames| knock::knock(frames, knock::AGAIN, table::again)),
+    ("16-1-moves", states::moves),
+    ("16-2-send", |frames| doorbell::replay(frames, doorbell::SEND)),
+    ("16-3-packet", |frames| doorbell::replay(frames, doorbell::PACKET)),
+    ("16-4-receive", doorbell::receive),
+    ("16-5-place", |frames| doorbell::replay(frames, doorbell::PLACE)),
+    ("16-6-ack", doorbell::ack),
+    ("16-7-bell", doorbell::bell),
+    ("17-1-gates", one_sided::gates),
+    ("17-2-length", one_sided::length),
+    ("17-3-write", one_sided::place_write),
+    ("17-4-read", one_sided::read_response),
+    ("17-5-bytes", one_sided::bytes_received),
+    ("18-1-back", reliable::go_back),
+    ("18-2-attempts", reliable::try_again),
+    ("18-3-silence", reliable::timers),
+    ("18-4-progress", reliable::progress),
+    ("18-5-not-ready", reliable::not_ready),
+    ("18-6-gap", reliable::gap),
+    ("18-7-twice", reliable::duplicate),
+    ("18-8-reads", reliable::read_again),
+    ("19-1-verdict", strangers::verdict),
+    ("19-2-refused", strangers::refused),
+    ("19-3-flush", strangers::flush),
+    ("19-4-atomic", atomics::atomic),
+    ("19-5-once", atomics::once),
+];
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [captures, hole] = &arguments[..] else { return give_up("usage: judge CAPTURES HOLE") };
+    let Some((_, check)) = CHECKS.iter().find(|(name, _)| name == hole) else {
+        return give_up(&format!("there is no hole {hole}"));
+    };
+    let verdict = match recorded::all(Path::new(captures)) {
+        Ok(frames) if frames.is_empty() => return give_up(&format!("there are no packets in {captures}")),
+        Ok(frames) => check(&frames),
+        Err(error) => return give_up(&format!("{error:#}")),
+    };
+    println!("{}", verdict.as_ref().map_or_else(Clone::clone, Clone::clone));
+    ExitCode::from(u8::from(verdict.is_err()))
+}
+
+fn give_up(why: &str) -> ExitCode {
+    eprintln!("judge: {why}");
+    ExitCode::from(2)
+}

@@ -1,0 +1,85 @@
+//! The memory of a program that owns a queue pair here: buffers, each with guards around it which nobody may touch.
+
+use nic::memory::{Access, Memory, Program, Region, Sge};
+use std::sync::{Arc, Mutex};
+
+/// Bytes on both sides of a buffer, and what they are.
+const GUARD: usize = 64;
+const CANARY: u8 = 0xc5;
+/// The protection domain of all that a program has, if nobody says otherwise.
+pub const PD: u32 = 1;
+
+/// Where no recorded program had memory: there lie the buffers whose addresses nobody tells.
+const START: u64 = 0x5_0000_0000;
+const APART: u64 = 1 << 24;
+
+/// A buffer, its guards, and the address of its first byte.
+#[derive(Debug)]
+struct Ram {
+    start: u64,
+    bytes: Mutex<Vec<u8>>,
+}
+
+impl Ram {
+    fn with<R>(&self, address: u64, length: usize, act: impl FnOnce(&mut [u8]) -> R) -> Option<R> {
+        let at = usize::try_from(address.checked_sub(self.start - GUARD as u64)?).ok()?;
+        let mut bytes = self.bytes.lock().ok()?;
+        bytes.get_mut(at..at.checked_add(length)?).map(act)
+    }
+}
+
+impl Program for Ram {
+    fn read(&self, address: u64, into: &mut [u8]) -> bool {
+        self.with(address, into.len(), |bytes| into.copy_from_slice(bytes)).is_some()
+    }
+
+    fn write(&self, address: u64, bytes: &[u8]) -> bool {
+        self.with(address, bytes.len(), |own| own.copy_from_slice(bytes)).is_some()
+    }
+}
+
+/// A registered buffer.
+#[derive(Clone, Debug)]
+pub struct Buffer {
+    ram: Arc<Ram>,
+    pub key: u32,
+    pub address: u64,
+    pub length: usize,
+}
+
+impl Buffer {
+    /// Registers so many bytes with these rights, somewhere.
+    pub fn new(memory: &mut Memory, number: usize, length: usize, access: Access) -> Buffer {
+        Buffer::at(memory, START + number as u64 * APART, length, access, PD)
+    }
+
+    pub fn at(memory: &mut Memory, address: u64, length: usize, access: Access, pd: u32) -> Buffer {
+        let mut bytes = vec![CANARY; length + 2 * GUARD];
+        bytes[GUARD..GUARD + length].fill(0);
+        let ram = Arc::new(Ram { start: address, bytes: Mutex::new(bytes) });
+        let program: Arc<dyn Program> = ram.clone();
+        let region = Region { program, start: address, va: address, length: length as u64, access, pd };
+        let key = memory.register(region, 0x5a);
+        Buffer { ram, key, address, length }
+    }
+
+    pub fn piece(&self) -> Sge {
+        Sge { address: self.address, length: self.length as u32, lkey: self.key }
+    }
+
+    /// Puts bytes there, as far as there is room.
+    pub fn fill(&self, address: u64, bytes: &[u8]) {
+        self.ram.write(address, bytes);
+    }
+
+    /// What stands there.
+    pub fn bytes(&self, address: u64, length: usize) -> Vec<u8> {
+        self.ram.with(address, length, |bytes| bytes.to_vec()).unwrap_or_default()
+    }
+
+    /// Whether nothing outside the buffer was written.
+    pub fn guards_stand(&self) -> bool {
+        let outside = |address| self.ram.with(address, GUARD, |bytes| bytes.iter().all(|byte| *byte == CANARY));
+        outside(self.address - GUARD as u64) == Some(true) && outside(self.address + self.length as u64) == Some(true)
+    }
+}

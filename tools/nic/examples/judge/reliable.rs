@@ -1,0 +1,221 @@
+//! Lesson 18: what the network loses comes all the same, and nothing is done twice. First single situations: one queue pair, and
+//! packets that the judge gives it. Then two of them, and a wire.
+
+use crate::contract::{holds, Case, Op, Random, ROOM};
+use crate::end::{attributes, End, MTU, TIMEOUT};
+use crate::recorded::Recorded;
+use crate::situation::{answer_to_read, due, ended, expect, post, request, requester, ANYWHERE};
+use crate::Verdict;
+use nic::completion::Status;
+use nic::packet::Reth;
+use nic::work::{Remote, Work};
+use roce::aeth::{Nak, Syndrome};
+use roce::opcode::{Operation, Part};
+use std::time::Duration;
+
+const TIME: Duration = Duration::from_nanos(4096 << TIMEOUT);
+const GAP: Syndrome = Syndrome::Nak(Nak::PsnSequence);
+/// The code of 81.92 ms, and that: longer than the time-out.
+const NOT_READY: u8 = 26;
+const WAIT: Duration = Duration::from_micros(81_920);
+/// The same, shorter than the time-out.
+const SOON: u8 = 12;
+const SHORTER: Duration = Duration::from_micros(640);
+/// The number of RNR retries that means "for ever".
+const FOR_EVER: u8 = 7;
+/// So many wires are tried.
+const WIRES: u64 = 1_000;
+
+/// Sends from the oldest unanswered packet on: once for all signs of one loss.
+pub fn go_back(_: &[Recorded]) -> Verdict {
+    let works = [Work::Read(ANYWHERE), Work::Write(ANYWHERE), Work::Write(ANYWHERE)];
+    let all = ["RDMA Read Request, PSN 0", "RDMA Write Only, PSN 1", "RDMA Write Only, PSN 2"];
+    let mut side = requester(&works, 7, 7);
+    side.acknowledge(1, Syndrome::ACK);
+    expect(&mut side, "The WRITE of PSN 1 is acknowledged, the READ before it is not answered", &all)?;
+    side.acknowledge(2, Syndrome::ACK);
+    expect(&mut side, "The ACK of PSN 2 tells of the same loss", &[])?;
+    Ok("What was lost is sent again, with all behind it, and once.".to_owned())
+}
+
+/// Goes back as often as was agreed on, and no more.
+pub fn try_again(_: &[Recorded]) -> Verdict {
+    for retries in [3, 1, 0] {
+        let mut side = requester(&[Work::Send, Work::Send], retries, 7);
+        for attempt in 1..=retries {
+            side.acknowledge(0, GAP);
+            let when = format!("retry_cnt is {retries}; NAK {attempt} of PSN 0 came");
+            expect(&mut side, &when, &["Send Only, PSN 0", "Send Only, PSN 1"])?;
+            ended(&side, &when, None)?;
+        }
+        side.acknowledge(0, GAP);
+        let when = format!("retry_cnt is {retries}; NAK {} of PSN 0 came", retries + 1);
+        ended(&side, &when, Some(Status::RetryExcErr))?;
+        expect(&mut side, &when, &[])?;
+    }
+    Ok("It tries again as often as was agreed on; then the request fails.".to_owned())
+}
+
+/// No answer comes.
+pub fn timers(_: &[Recorded]) -> Verdict {
+    let moment = Duration::from_nanos(1);
+    let mut side = requester(&[Work::Send, Work::Send], 2, 7);
+    due(&side, "Two SENDs are sent", Some(TIME))?;
+    side.wait(TIME - moment);
+    expect(&mut side, "The time is not up", &[])?;
+    side.wait(moment);
+    expect(&mut side, "No answer came in time", &["Send Only, PSN 0", "Send Only, PSN 1"])?;
+    due(&side, "They are sent again", Some(TIME))?;
+    side.wait(TIME);
+    expect(&mut side, "No answer came to the second attempt", &["Send Only, PSN 0", "Send Only, PSN 1"])?;
+    ended(&side, "One attempt is left", None)?;
+    side.wait(TIME);
+    ended(&side, "No attempt is left, and the time is up", Some(Status::RetryExcErr))?;
+    Ok("What is not answered in time is sent again, and at last it fails.".to_owned())
+}
+
+/// Something was answered.
+pub fn progress(_: &[Recorded]) -> Verdict {
+    let half = TIME / 2;
+    let mut side = requester(&[Work::Send, Work::Send], 2, 7);
+    side.wait(half);
+    side.acknowledge(0, Syndrome::ACK);
+    due(&side, "PSN 0 is acknowledged, PSN 1 is not", Some(TIME))?;
+    side.wait(half);
+    side.acknowledge(1, Syndrome::ACK);
+    due(&side, "All is acknowledged", None)?;
+
+    let mut side = requester(&[Work::Read(ANYWHERE), Work::Write(ANYWHERE)], 7, 7);
+    side.acknowledge(1, Syndrome::ACK);
+    side.sends();
+    side.receive(answer_to_read(0));
+    post(&mut side, &[Work::Read(ANYWHERE), Work::Write(ANYWHERE)], 2);
+    side.sends();
+    side.acknowledge(3, Syndrome::ACK);
+    let again = ["RDMA Read Request, PSN 2", "RDMA Write Only, PSN 3"];
+    expect(&mut side, "One loss was mended; the ACK of PSN 3 tells of another one, PSN 2", &again)?;
+
+    let mut side = requester(&[Work::Send, Work::Send], 1, 7);
+    for (psn, again) in [(0, &["Send Only, PSN 0", "Send Only, PSN 1"][..]), (1, &["Send Only, PSN 1"])] {
+        side.acknowledge(psn, GAP);
+        expect(&mut side, &format!("retry_cnt is 1; the first NAK of PSN {psn} came"), again)?;
+        side.acknowledge(psn, Syndrome::ACK);
+    }
+    Ok("Whatever is answered begins attempts and timer anew.".to_owned())
+}
+
+/// The peer had no receive.
+pub fn not_ready(_: &[Recorded]) -> Verdict {
+    let moment = Duration::from_nanos(1);
+    let (sends, both) = ([Work::Send, Work::Send], ["Send Only, PSN 0", "Send Only, PSN 1"]);
+    let nak = Syndrome::rnr_nak(NOT_READY);
+    for rnr_retries in [0, 2, FOR_EVER] {
+        let mut side = requester(&sends, 7, rnr_retries);
+        let attempts = if rnr_retries == FOR_EVER { 20 } else { rnr_retries };
+        for attempt in 1..=attempts {
+            let when = format!("rnr_retry is {rnr_retries}; RNR NAK {attempt} of PSN 0 came, wait {WAIT:?}");
+            side.acknowledge(0, nak);
+            ended(&side, &when, None)?;
+            expect(&mut side, &format!("{when}; no time has passed"), &[])?;
+            due(&side, &when, Some(WAIT))?;
+            side.wait(WAIT - moment);
+            expect(&mut side, &format!("{when}; the wait is not over"), &[])?;
+            side.wait(moment);
+            expect(&mut side, &format!("{when}; the wait is over"), &both)?;
+        }
+        if rnr_retries < FOR_EVER {
+            side.acknowledge(0, nak);
+            let when = format!("rnr_retry is {rnr_retries}; RNR NAK {} of PSN 0 came", rnr_retries + 1);
+            ended(&side, &when, Some(Status::RnrRetryExcErr))?;
+        }
+    }
+    let mut side = requester(&[Work::Read(ANYWHERE), Work::Send], 7, 7);
+    side.acknowledge(1, nak);
+    let all = ["RDMA Read Request, PSN 0", "Send Only, PSN 1"];
+    expect(&mut side, "An RNR NAK of PSN 1 came, and PSN 0 is not answered: that comes first, at once", &all)?;
+
+    let soon = Syndrome::rnr_nak(SOON);
+    let mut side = requester(&sends, 7, 1);
+    side.acknowledge(0, soon);
+    side.acknowledge(0, Syndrome::ACK);
+    side.wait(SHORTER);
+    expect(&mut side, "During the wait a late ACK of PSN 0 came; the wait is over", &both[1..])?;
+    side.acknowledge(1, soon);
+    side.wait(SHORTER);
+    expect(&mut side, "rnr_retry is 1, the first RNR NAK of PSN 1 came; the wait is over", &both[1..])?;
+    Ok("It waits as long as the peer asks for, and tries again as often as was agreed on.".to_owned())
+}
+
+/// A packet is missing.
+pub fn gap(_: &[Recorded]) -> Verdict {
+    let mut side = End::new(attributes(0, 0, 7, 7));
+    (0..4).for_each(|number| side.post_receive(number, 0, 8));
+    let come = |side: &mut End, psn: u32, what: &str, wanted: &[&str]| {
+        side.receive(request(Operation::Send, Part::Only, psn, Reth::default()));
+        expect(side, &format!("PSN {psn} came; {what}"), wanted)
+    };
+    come(&mut side, 0, "it is the first", &["ACK, PSN 0"])?;
+    come(&mut side, 2, "PSN 1 is missing", &["NAK, PSN sequence error, PSN 1"])?;
+    come(&mut side, 3, "that PSN 1 is missing has been told", &[])?;
+    come(&mut side, 1, "the gap is closed", &["ACK, PSN 1"])?;
+    come(&mut side, 3, "PSN 2 is missing now: it was dropped before", &["NAK, PSN sequence error, PSN 2"])?;
+    Ok("A gap is told once, with the PSN that is missing.".to_owned())
+}
+
+/// A request comes again.
+pub fn duplicate(_: &[Recorded]) -> Verdict {
+    holds((0..WIRES).map(|seed| {
+        let mut random = Random(seed);
+        let ops = (0..1 + random.below(4)).map(|_| short(&mut random)).collect();
+        let (faults, psn) = (random.faults(4, 16), 0xff_fff8 + random.below(16) as u32);
+        Case { ops, faults, psn, retries: 7, early: random.below(5) }
+    }))
+}
+
+fn short(random: &mut Random) -> Op {
+    let length = [0, 8, 256, 300, 700][random.below(5)];
+    match random.below(3) {
+        0 => Op::Send(length.min(ROOM)),
+        1 => Op::Write(length),
+        _ => Op::Read(length),
+    }
+}
+
+/// A READ comes again whose responses are not all sent.
+pub fn read_again(_: &[Recorded]) -> Verdict {
+    let seen = holds((0..WIRES / 4).map(|seed| {
+        let mut random = Random(seed);
+        let ops = (0..4).map(|_| Op::Read((30 + random.below(15)) * MTU as usize)).collect();
+        Case { ops, faults: random.faults(1, 160), psn: 0, retries: 7, early: 0 }
+    }))?;
+    rest_of_read().map(|()| seen)
+}
+
+/// The rest of a READ is asked for while it waits in the queue.
+fn rest_of_read() -> Result<(), String> {
+    const PACKETS: u32 = 40;
+    const REST: u32 = 5;
+    let mut side = End::new(attributes(0, 0, 7, 7));
+    let read = |side: &End, index: u32| {
+        let Remote { address: va, rkey } = side.remote((index * MTU) as usize);
+        Reth { va, rkey, length: (PACKETS - index) * MTU }
+    };
+    side.receive(request(Operation::ReadRequest, Part::Only, 0, read(&side, 0)));
+    let begun = side.out.drain(..).count();
+    side.receive(request(Operation::ReadRequest, Part::Only, REST, read(&side, REST)));
+    let mut yours: Vec<u32> = Vec::new();
+    while side.qp.is_busy() || !side.out.is_empty() {
+        yours.extend(side.out.drain(..).map(|packet| packet.psn.get()));
+        side.wait(Duration::ZERO);
+    }
+    if yours == Vec::from_iter(REST..PACKETS) {
+        return Ok(());
+    }
+    Err(format!(
+        "{begun} of {PACKETS} responses are sent; then the READ comes again, from PSN {REST} on. Wanted are the responses from \
+         PSN {REST} to {}, once. Yours: {} packets.{}",
+        PACKETS - 1,
+        yours.len(),
+        side.decided()
+    ))
+}

@@ -1,0 +1,70 @@
+//! Situations: one queue pair, packets that the judge gives it, and what is wanted of it then.
+
+use crate::end::{attributes, listed, End, NUMBER};
+use nic::completion::Status;
+use nic::packet::{code, opcode_of, Aeth, Packet, Reth};
+use nic::psn::Psn;
+use nic::work::{Remote, Work};
+use roce::aeth::Syndrome;
+use roce::opcode::{Operation, Part, Service};
+use std::time::Duration;
+
+/// Memory of a peer that is not there.
+pub const ANYWHERE: Remote = Remote { address: 0, rkey: 1 };
+
+/// A requester that has posted these, of one packet each, and has sent them: PSNs 0, 1, 2 …
+pub fn requester(works: &[Work], retries: u8, rnr_retries: u8) -> End {
+    let mut side = End::new(attributes(0, 0, retries, rnr_retries));
+    post(&mut side, works, 0);
+    side.sends();
+    side
+}
+
+pub fn post(side: &mut End, works: &[Work], first: u64) {
+    for (number, work) in (first..).zip(works) {
+        side.post(number, *work, 0, 8);
+    }
+}
+
+/// Looks at what a side sends now.
+pub fn expect(side: &mut End, when: &str, wanted: &[&str]) -> Result<(), String> {
+    let yours = side.sends();
+    if yours == wanted {
+        return Ok(());
+    }
+    let wanted: Vec<String> = wanted.iter().map(|name| (*name).to_owned()).collect();
+    Err(format!("{when}: wanted is {}. Yours: {}.{}", listed(&wanted), listed(&yours), side.decided()))
+}
+
+/// Looks how the first request has ended.
+pub fn ended(side: &End, when: &str, wanted: Option<Status>) -> Result<(), String> {
+    let yours = side.sent.first().map(|completion| completion.status);
+    let name = |status: Option<Status>| status.map_or("nothing yet", Status::name);
+    if yours == wanted {
+        return Ok(());
+    }
+    Err(format!("{when}: wanted is {}. Yours: {}.{}", name(wanted), name(yours), side.decided()))
+}
+
+/// Looks when it wants to be called again.
+pub fn due(side: &End, when: &str, wanted: Option<Duration>) -> Result<(), String> {
+    let name = |due: Option<Duration>| due.map_or("never".to_owned(), |due| format!("in {due:?}"));
+    let yours = side.due();
+    if yours == wanted {
+        return Ok(());
+    }
+    Err(format!("{when}: the next thing has to be due {}. Yours: {}.", name(wanted), name(yours)))
+}
+
+/// One packet of a request without payload, as a peer sends it.
+pub fn request(operation: Operation, part: Part, psn: u32, reth: Reth) -> Packet {
+    let opcode = opcode_of(Service::Rc, operation, part, None);
+    Packet { opcode, ack_request: true, dest_qp: NUMBER, psn: Psn::new(psn), reth, ..Packet::default() }
+}
+
+/// The response to a READ of eight bytes.
+pub fn answer_to_read(psn: u32) -> Packet {
+    let aeth = Aeth { syndrome: Syndrome::ACK.byte(), msn: 1 };
+    let (opcode, psn) = (code::READ_RESPONSE_ONLY, Psn::new(psn));
+    Packet { opcode, dest_qp: NUMBER, psn, aeth, payload: vec![0; 8], ..Packet::default() }
+}

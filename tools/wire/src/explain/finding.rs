@@ -1,0 +1,75 @@
+//! What was found, with the frames that show it.
+
+use super::cause::{Blame, Cause};
+use roce::track::Side;
+use serde::Serialize;
+
+/// So many frames of one finding are named.
+const MOST_FRAMES: usize = 12;
+
+/// One thing that went wrong on a connection.
+#[derive(Clone, Debug, Serialize)]
+pub struct Finding {
+    /// What it is.
+    pub cause: Cause,
+    /// In a sentence, without its full stop.
+    pub text: String,
+    /// Frames that show it, counted from 1.
+    pub frames: Vec<u64>,
+    /// How often it was seen; `text` is about the first time.
+    pub count: u64,
+    /// Whose fault it looks like.
+    pub blame: Blame,
+    /// The same in words.
+    pub fault: String,
+    /// The protocol mends it by itself: it costs time.
+    pub is_mended: bool,
+    /// What to look at, or to change.
+    pub look: &'static str,
+    /// The page that teaches it.
+    pub page: &'static str,
+}
+
+/// The findings of a connection: one for each cause.
+#[derive(Debug, Default)]
+pub(super) struct Findings(Vec<Finding>);
+
+impl Findings {
+    /// Something was seen once more. `side` is the one that sent what it is about.
+    pub(super) fn add(&mut self, cause: Cause, side: Side, text: String, frames: &[u64]) {
+        if let Some(known) = self.0.iter_mut().find(|known| known.cause == cause) {
+            known.count += 1;
+            return;
+        }
+        let mut frames: Vec<u64> = frames.iter().copied().take(MOST_FRAMES).collect();
+        frames.sort_unstable();
+        frames.dedup();
+        let (blame, is_mended, look, page) = (cause.blame(), cause.is_mended(), cause.look(), cause.page());
+        let fault = match blame {
+            Blame::Program => "a program".to_owned(),
+            Blame::Peer => format!("the {}", side.other()),
+            Blame::Network => "the network".to_owned(),
+            Blame::Device => "a device".to_owned(),
+            Blame::Unknown => "cannot be told from this capture".to_owned(),
+        };
+        self.0.push(Finding { cause, text, frames, count: 1, blame, fault, is_mended, look, page });
+    }
+
+    pub(super) fn has(&self, cause: Cause) -> bool {
+        self.0.iter().any(|finding| finding.cause == cause)
+    }
+
+    pub(super) fn forget(&mut self, cause: Cause) {
+        self.retain(|other| other != cause);
+    }
+
+    pub(super) fn retain(&mut self, is_kept: impl Fn(Cause) -> bool) {
+        self.0.retain(|finding| is_kept(finding.cause));
+    }
+
+    /// The gravest first.
+    pub(super) fn sorted(mut self) -> Vec<Finding> {
+        self.0.sort_by_key(|finding| finding.cause);
+        self.0
+    }
+}

@@ -1,0 +1,103 @@
+//! The explanation, for people and for tools.
+
+use super::finding::Finding;
+use super::Cause;
+use run::lanes::wrap;
+use run::look::{printable, Style};
+use serde::Serialize;
+use serde_json::{json, Value};
+use std::fmt;
+
+/// A connection: who and what, and what went wrong on it, the gravest first.
+#[derive(Clone, Debug, Serialize)]
+pub struct Told {
+    /// Who, and what they did.
+    pub heading: String,
+    /// What went wrong.
+    pub findings: Vec<Finding>,
+}
+
+/// What a capture says.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Explanation {
+    /// The number of the last frame, counted as Wireshark does.
+    pub frames: u64,
+    /// RoCEv2 packets.
+    pub packets: u64,
+    /// Packets of no connection.
+    pub strays: u64,
+    /// In the order in which they began.
+    pub connections: Vec<Told>,
+    /// About the capture itself.
+    pub notes: Vec<String>,
+}
+
+/// So many connections are told whole; `--json` has all.
+const MOST: usize = 32;
+
+impl Explanation {
+    /// Whether something went wrong. That a capture ends too early is nothing that went wrong.
+    pub fn is_wrong(&self) -> bool {
+        self.findings().any(|finding| finding.cause != Cause::Unfinished)
+    }
+
+    /// All that went wrong on any connection.
+    pub fn findings(&self) -> impl Iterator<Item = &Finding> {
+        self.connections.iter().flat_map(|connection| &connection.findings)
+    }
+
+    /// For tools.
+    pub fn to_json(&self) -> Value {
+        json!(self)
+    }
+}
+
+impl fmt::Display for Explanation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text(Style::FILE.width))
+    }
+}
+
+impl Explanation {
+    /// For people, in lines of so many columns. Where something went wrong stands first.
+    pub fn text(&self, width: usize) -> String {
+        let mut lines = Vec::new();
+        if self.packets == 0 {
+            lines.push(format!(
+                "There is no RoCEv2 packet (UDP port 4791) in the {} frames of the capture.",
+                self.frames
+            ));
+        }
+        let (wrong, right): (Vec<_>, Vec<_>) =
+            self.connections.iter().zip(1..).partition(|(told, _): &(&Told, usize)| !told.findings.is_empty());
+        for (told, number) in wrong.into_iter().chain(right).take(MOST) {
+            lines.push(format!("Connection {number}: {}.", told.heading));
+            if told.findings.is_empty() {
+                lines.push("  Nothing that this capture shows went wrong.".into());
+            }
+            lines.extend(told.findings.iter().flat_map(of_finding));
+        }
+        if self.connections.len() > MOST {
+            lines.push(format!("{} more connections (--json has them all).", self.connections.len() - MOST));
+        }
+        lines.extend(self.notes.iter().map(|note| format!("Note: {note}.")));
+        let wrapped = lines.iter().flat_map(|line| wrap(&printable(line), width));
+        wrapped.map(|line| line + "\n").collect()
+    }
+}
+
+fn of_finding(finding: &Finding) -> [String; 4] {
+    let Finding { text, frames, count, fault, look, page, .. } = finding;
+    let mut letters = text.chars();
+    let first: String = letters.next().into_iter().flat_map(char::to_uppercase).collect();
+    let numbers: Vec<String> = frames.iter().map(u64::to_string).collect();
+    let noun = if frames.len() == 1 { "frame" } else { "frames" };
+    let often = if *count > 1 { format!("; {count} times in all") } else { String::new() };
+    let mended = if finding.is_mended { "; the protocol mends it by itself" } else { "" };
+    [
+        format!("  {first}{} ({noun} {}{often}).", letters.as_str(), numbers.join(", ")),
+        format!("    fault:   {fault}{mended}"),
+        format!("    look at: {look}"),
+        format!("    page:    {page}"),
+    ]
+}
