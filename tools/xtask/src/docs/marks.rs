@@ -41,7 +41,7 @@ fn verdict(page: &Page, mark: &Mark, sources: &Sources) -> Result<Verdict> {
             Compared(Wrong::new())
         }
         ("fields", [capture, steps @ ..]) => Compared(tables::fields(&table()?, capture, steps)?),
-        ("in", ["linked"]) => Compared(tables::linked(&table()?, page)),
+        ("in", ["linked"]) => Compared(tables::linked(&table()?, page, sources)),
         ("in", [path]) => Compared(tables::inside(&table()?, path)?),
         ("tried", paths) if !paths.is_empty() => Compared(tables::tried(&table()?, paths)?),
         ("caused", ["change"]) => Compared(recorded::caused(&table()?, sources)?),

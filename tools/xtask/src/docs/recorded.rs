@@ -1,11 +1,15 @@
 //! The recorded runs of changes, `captures/changes/NN-NAME.txt`: excerpts of them, and whether they show what a page says
 //! that its change makes happen.
 
-use super::changes;
 use super::lanes::{Recorded, Row};
+use super::names::Name;
 use super::page::{code, Page, Table, Wrong};
 use super::sources::Sources;
-use anyhow::{Context, Result};
+use super::{changes, excerpts};
+use anyhow::{bail, Context, Result};
+use run::capture::Reader;
+use run::file::Event;
+use run::files::bytes;
 use std::path::Path;
 
 /// What a table says of an outcome that no change brings about.
@@ -105,6 +109,7 @@ pub fn problems(page: &Page, sources: &Sources) -> Wrong {
         let missing = named(&code).filter(|(lesson, name)| sources.change(lesson, name).is_err());
         wrong.extend(missing.map(|(lesson, name)| (at, format!("lesson {lesson} has no change {name}"))));
     }
+    wrong.extend(reports(page, sources));
     let tried = |line: &str| line.to_lowercase().contains(TRIED) && !line.contains(&format!("\"{TRIED}\""));
     for (at, _) in page.prose().filter(|(_, line)| tried(line)) {
         let paragraph = page.paragraph(at);
@@ -113,4 +118,39 @@ pub fn problems(page: &Page, sources: &Sources) -> Wrong {
         }
     }
     wrong
+}
+
+/// What the judge of part three is quoted with, `01_cm_listen, frame 24, ConnectRequest`, and is not so in that capture: the
+/// names of that line, and the bytes of the next one, if it begins with `rdma_rxe`.
+fn reports(page: &Page, sources: &Sources) -> Wrong {
+    let of_report = |(at, line): (usize, &String)| {
+        let (name, rest) = line.split_once(", frame ").filter(|_| page.fenced[at])?;
+        let (capture, number) = (format!("captures/{}.pcapng", name.trim()), rest.split([',', ':']).next()?);
+        let shown = excerpts::packet(&capture, number);
+        let Ok(shown) = shown else { return Some((at, format!("{capture} has no frame {number}"))) };
+        let (names, shown) = (sources.names.of(rest), shown.lines().next().unwrap_or_default().to_owned());
+        let called = sources.names.of(&shown);
+        let is_called = |name: &Name| called.iter().any(|it| it.thing == name.thing);
+        let other = names.iter().find(|name| name.kind == "packet" && !is_called(name));
+        let bytes = page.lines.get(at + 1).and_then(|line| line.trim().strip_prefix("rdma_rxe"));
+        let quoted = bytes.map_or("", |bytes| bytes.trim().split_once("  ").map_or(bytes, |(_, bytes)| bytes));
+        let is_there = hex(&capture, number).is_ok_and(|recorded| recorded.contains(quoted));
+        let what = other.map(|name| name.text).or((!is_there).then_some("such bytes"))?;
+        Some((at, format!("frame {number} of {capture} has no {what}")))
+    };
+    page.lines.iter().enumerate().filter_map(of_report).collect()
+}
+
+/// The bytes of a frame, as a report has them: `64 00 ff ff`.
+fn hex(capture: &str, number: &str) -> Result<String> {
+    let bytes = bytes(capture)?;
+    let mut reader = Reader::new(bytes.as_slice())?;
+    while let Some(event) = reader.event()? {
+        if let Event::Packet(record) = event {
+            if record.number.to_string() == number {
+                return Ok(record.data.iter().map(|byte| format!("{byte:02x} ")).collect());
+            }
+        }
+    }
+    bail!("{capture} has no packet {number}")
 }

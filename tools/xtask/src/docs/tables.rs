@@ -46,15 +46,20 @@ pub fn inside(table: &Table, path: &str) -> Result<Wrong> {
     Ok(table.wrong(|cells| Some(format!("{path} has no number {}", strange(&cells.join(" | "), &source)?))))
 }
 
-/// Sections of the specification, such as 9.7.5, that none of the files says which their row links to.
-pub fn linked(table: &Table, page: &Page) -> Wrong {
+/// Numbers (sections of the specification among them) and names that no file says which their row links to. A row may have a
+/// number of its own, in the first column.
+pub fn linked(table: &Table, page: &Page, sources: &Sources) -> Wrong {
     table.wrong(|cells| {
         let row = cells.join(" | ");
         let files = links::labelled(&row).filter_map(|(_, target)| read(links::resolve(&page.path, target)?).ok());
-        let known = numbers::all(&files.collect::<String>());
-        let has = |section: &str| known.iter().any(|it| it == section || it.starts_with(&format!("{section}.")));
-        let named = numbers::all(&links::without_targets(&row));
-        let strange = named.iter().find(|number| number.contains('.') && !has(number))?;
+        let files = files.collect::<String>();
+        let (known, upper) = (numbers::all(&files), files.to_uppercase());
+        let has = |number: &str| known.iter().any(|it| it == number || it.starts_with(&format!("{number}.")));
+        let said = &cells[usize::from(cells[0].parse::<u32>().is_ok())..].join(" | ");
+        let said = links::without_targets(said);
+        let number = numbers::all(&said).into_iter().find(|number| !has(number));
+        let name = || sources.names.of(&said).into_iter().find(|name| !upper.contains(&name.text.to_uppercase()));
+        let strange = number.or_else(|| Some(name()?.text.to_owned()))?;
         Some(format!("no file that this row links to says {strange}"))
     })
 }

@@ -21,7 +21,10 @@ const LESSON: &str = "docs/04_rdma_write.md";
 const PAGE: &str = "docs/lab.md";
 
 /// Where it stands, a line of text (a `¶` ends one), and what is said of it; nothing, if it holds.
-const LINES: [(&str, &str, &str); 57] = [
+const LINES: [(&str, &str, &str); 60] = [
+    (PAGE, "```text¶01_cm_listen, frame 24, REQ:¶  rdma_rxe  0000  64 00 ff ff¶```", ""),
+    (PAGE, "```text¶01_cm_listen, frame 24, REP:¶```", "frame 24 of captures/01_cm_listen.pcapng has no REP"),
+    (PAGE, "```text¶01_cm_listen, frame 24, REQ:¶  rdma_rxe  0000  64 00 ff fe¶```", "has no such bytes"),
     (PAGE, "`ibv_post_sent`", "docs/lab.md:1: no installed header knows `ibv_post_sent`"),
     (PAGE, "ConnectReply (REQ)", "ConnectReply is not REQ"),
     (PAGE, "[`INIT`](qp_states.md#rtr)", "names `INIT` and leads to RTR"),
@@ -106,6 +109,12 @@ const ROWS: [(&str, &str, &str, &str); 10] = [
         "file | section",
         "[psn.rs](../tools/nic/src/psn.rs) | 9.7.3",
         "no file that this row links to says 9.7.3",
+    ),
+    (
+        "in: linked",
+        " | hole | what",
+        "1 | [x](../lessons/15_knock/holes/4-ready.md) | the REP",
+        "no file that this row links to says REP",
     ),
 ];
 const TRIED: &str = "tried: tools/device/tests/all/programs/rules.rs";
