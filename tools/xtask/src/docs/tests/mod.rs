@@ -89,7 +89,7 @@ const LINES: [(&str, &str, &str); 60] = [
 ];
 
 /// Kinds of tables with their columns, a row of one, and what is said of it.
-const ROWS: [(&str, &str, &str, &str); 10] = [
+const ROWS: [(&str, &str, &str, &str); 11] = [
     ("fields: captures/01_cm_listen.pcapng step1", "field | value", "DestPort | 4792", "DestPort has no 4792"),
     ("in: Makefile", "what", "987654", "Makefile has no number 987654"),
     (TRIED, "rule", "`drop 1st REP`", ""),
