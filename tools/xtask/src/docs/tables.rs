@@ -1,6 +1,8 @@
 //! Tables that people wrote: of the fields of packets, of numbers and code of a file. Each check returns the lines that do
 //! not hold, with what is wrong.
 
+use super::headers::is_word;
+use super::names::Name;
 use super::page::{code, Page, Table, Wrong};
 use super::sources::Sources;
 use super::{excerpts, links, numbers};
@@ -54,11 +56,13 @@ pub fn linked(table: &Table, page: &Page, sources: &Sources) -> Wrong {
         let files = links::labelled(&row).filter_map(|(_, target)| read(links::resolve(&page.path, target)?).ok());
         let files = files.collect::<String>();
         let (known, upper) = (numbers::all(&files), files.to_uppercase());
+        let words: BTreeSet<&str> = upper.split(|c: char| !is_word(c)).collect();
         let has = |number: &str| known.iter().any(|it| it == number || it.starts_with(&format!("{number}.")));
         let said = &cells[usize::from(cells[0].parse::<u32>().is_ok())..].join(" | ");
         let said = links::without_targets(said);
         let number = numbers::all(&said).into_iter().find(|number| !has(number));
-        let name = || sources.names.of(&said).into_iter().find(|name| !upper.contains(&name.text.to_uppercase()));
+        let is_said = |name: &Name| name.text.to_uppercase().split(' ').all(|word| words.contains(word));
+        let name = || sources.names.of(&said).into_iter().find(|name| !is_said(name));
         let strange = number.or_else(|| Some(name()?.text.to_owned()))?;
         Some(format!("no file that this row links to says {strange}"))
     })

@@ -113,8 +113,8 @@ const ROWS: [(&str, &str, &str, &str); 11] = [
     (
         "in: linked",
         " | hole | what",
-        "1 | [x](../lessons/15_knock/holes/4-ready.md) | the REP",
-        "no file that this row links to says REP",
+        "1 | [x](../lessons/15_knock/holes/4-ready.md) | the MRA",
+        "no file that this row links to says MRA",
     ),
 ];
 const TRIED: &str = "tried: tools/device/tests/all/programs/rules.rs";
