@@ -1,6 +1,7 @@
 //! The socket that brings all that programs and their devices say.
 
 use anyhow::{Context, Result};
+use rustix::net::sockopt::set_socket_send_buffer_size;
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
 use std::io;
@@ -21,6 +22,7 @@ pub struct Inbox {
     socket: UnixDatagram,
     /// For taps.
     pub name: String,
+    buffer: Box<[u8]>,
 }
 
 impl Inbox {
@@ -30,29 +32,28 @@ impl Inbox {
         let name = format!("rdma-device-{:x}", RandomState::new().build_hasher().finish());
         let address = SocketAddr::from_abstract_name(&name)?;
         let socket = UnixDatagram::bind_addr(&address).context("cannot make a socket")?;
-        Ok(Inbox { socket, name })
+        Ok(Inbox { socket, name, buffer: vec![0; 1 << 20].into() })
     }
 
     /// What comes next, if it comes in time. What a program prints comes from a stream's name; in all else the first two
     /// bytes say what it is.
-    pub fn next(&self, wait: Duration) -> Result<Option<Message>> {
-        let mut bytes = vec![0; 256 << 10];
+    pub fn next(&mut self, wait: Duration) -> Result<Option<Message>> {
         self.socket.set_read_timeout(Some(wait))?;
-        let (length, from) = match self.socket.recv_from(&mut bytes) {
+        let (length, from) = match self.socket.recv_from(&mut self.buffer) {
             Ok(received) => received,
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
                 return Ok(None)
             }
             Err(error) => return Err(error).context("cannot read what the programs say"),
         };
-        bytes.truncate(length);
+        let bytes = &self.buffer[..length];
         let stream = from.as_abstract_name().and_then(|name| name.strip_prefix(self.name.as_bytes()));
-        let (kind, node, bytes) = match (stream, bytes.as_slice()) {
+        let (kind, node, bytes) = match (stream, bytes) {
             (Some([kind, node]), _) => (*kind, *node, bytes),
-            (_, [kind, node, rest @ ..]) => (*kind, *node, rest.to_vec()),
+            (_, [kind, node, rest @ ..]) => (*kind, *node, rest),
             _ => return Ok(None),
         };
-        Ok(Some(Message { node: node.into(), kind, bytes }))
+        Ok(Some(Message { node: node.into(), kind, bytes: bytes.to_vec() }))
     }
 
     /// A stream for a program to print to: a socket with a name of its own, by which we know it.
@@ -61,6 +62,9 @@ impl Inbox {
             let name = [self.name.as_bytes(), &[kind, node as u8]].concat();
             let socket = UnixDatagram::bind_addr(&SocketAddr::from_abstract_name(name)?)?;
             socket.connect_addr(&SocketAddr::from_abstract_name(&self.name)?)?;
+            // What is written at once is one message, and has to fit: as much as the kernel allows, 416 KiB unless an
+            // administrator has changed it (socket(7), wmem_max).
+            set_socket_send_buffer_size(&socket, 1 << 20)?;
             Ok(socket)
         };
         Ok(attempt().context("cannot make a socket")?.into())

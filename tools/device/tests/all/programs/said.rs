@@ -1,7 +1,7 @@
 //! What `common` prints is what `run::said` reads: each kind of line, with the values that the packets have. And each line says
 //! which line of the lesson has called for it.
 
-use super::support::{lesson, Check};
+use super::support::{lesson, programs, Check};
 use roce::cm::Kind;
 use roce::opcode::Operation;
 use roce::Frame;
@@ -101,4 +101,10 @@ fn a_failure_says_what_came_before_it() {
         failures.extend((line.tag() == Some("ERR")).then(|| Said::of(line) == Said::StagesSoFar));
     });
     assert!(failures.contains(&true) && failures.contains(&false), "{failures:?}");
+}
+
+#[test]
+fn much_may_be_printed_at_once() {
+    let print = "dd if=/dev/zero bs=400000 count=1";
+    programs(print, print).exits(0, 0);
 }
