@@ -2,7 +2,7 @@
 //! comes.
 
 use crate::contract::{holds, Case, Op, Random};
-use crate::end::{attributes, End, NUMBER};
+use crate::end::{attributes, End, ALL, NUMBER, PD, SIZE};
 use crate::recorded::Recorded;
 use crate::situation::expect;
 use crate::strangers::NO_KEY;
@@ -60,6 +60,10 @@ pub fn atomic(_: &[Recorded]) -> Verdict {
         side.receive(atomic_request(code::FETCH_ADD, 0, remote, 5, 0));
         expect(&mut side, &format!("A fetch and add came; {what}"), &[answer])?;
     }
+    let mut side = End::new(attributes(0, 0, 7, 7));
+    let no_atomics = side.register(Access(ALL.0 & !Access::REMOTE_ATOMIC.0), SIZE as u64, PD);
+    side.receive(atomic_request(code::FETCH_ADD, 0, Remote { rkey: no_atomics, ..cell }, 5, 0));
+    expect(&mut side, "A fetch and add came; its key allows no atomics", &["NAK, remote access error, PSN 0"])?;
     Ok("Eight bytes are changed, and what stood there is brought.".to_owned())
 }
 
@@ -84,9 +88,23 @@ pub fn once(_: &[Recorded]) -> Verdict {
     let cell = side.remote(CELL);
     let reth = Reth { va: cell.address, rkey: cell.rkey, length: 8 };
     let write = Packet { opcode: code::ATOMIC_WRITE, dest_qp: NUMBER, reth, payload: vec![1; 8], ..Packet::default() };
-    for when in ["An ATOMIC WRITE came", "It came again"] {
-        side.receive(write.clone());
-        expect(&mut side, when, &["RDMA Read Response Only, PSN 0"])?;
+    let flush = Packet { opcode: code::FLUSH, payload: Vec::new(), psn: Psn::new(1), ..write.clone() };
+    let swap = atomic_request(code::COMPARE_SWAP, 2, cell, 5, u64::from_ne_bytes([1; 8]));
+    for (what, packet, answer) in [
+        ("An ATOMIC WRITE", write, "RDMA Read Response Only, PSN 0"),
+        ("A FLUSH", flush, "RDMA Read Response Only, PSN 1"),
+        ("A compare and swap", swap, "Atomic Acknowledge, PSN 2"),
+    ] {
+        for when in ["came", "came again"] {
+            side.receive(packet.clone());
+            let brings = side.out.back().map(|answer| answer.original);
+            expect(&mut side, &format!("{what} {when}"), &[answer])?;
+            if packet.opcode == code::COMPARE_SWAP && brings != Some(packet.atomic.compare) {
+                return Err(format!(
+                    "{what} {when}: its answer brings what stood there the first time. Yours: {brings:x?}."
+                ));
+            }
+        }
     }
     Ok(seen)
 }

@@ -7,8 +7,9 @@ use nic::outside::{AsyncEvent, Ctx, Effect};
 use nic::packet::{code, Packet};
 use nic::psn::Psn;
 use nic::qp::{mask, Attributes, Limits, Qp, Settings, State};
-use nic::work::{Local, ReceiveRequest, Remote, SendRequest, Work};
+use nic::work::{Local, ReceiveQueue, ReceiveRequest, Remote, SendRequest, Work};
 use roce::aeth::Syndrome;
+use roce::opcode::Service;
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::{Arc, Mutex};
@@ -17,7 +18,11 @@ use std::time::{Duration, Instant};
 /// The size of its memory, and where that begins in its program: a multiple of eight.
 pub const SIZE: usize = 1 << 17;
 const START: u64 = 0x5_0000_0000;
-const PD: u32 = 1;
+pub const PD: u32 = 1;
+/// Of the shared receive queue.
+pub const PD_OF_SHARED: u32 = 2;
+/// All that a peer may do.
+pub const ALL: Access = Access(15);
 /// The smallest there is: short messages have many packets.
 pub const MTU: u32 = 256;
 /// The code of the time-out for answers: 4.096 µs × 2^14, which is 67 ms.
@@ -60,46 +65,70 @@ pub struct End {
     /// Its decisions.
     pub said: Vec<String>,
     pub out: VecDeque<Packet>,
+    /// Where the last of these goes.
+    pub to: Option<IpAddr>,
+    /// The shared receive queue, if it has one.
+    pub shared: Option<ReceiveQueue>,
     /// What its clock says.
     pub now: Instant,
 }
 
 impl End {
-    /// In RTS; the peer may do anything to its memory.
+    /// In RTS, of a reliable connection; the peer may do anything to its memory.
     pub fn new(attributes: Attributes) -> End {
-        End::of(attributes, false)
+        End::of(Service::Rc, attributes)
     }
 
-    /// The same, perhaps with a shared receive queue.
-    pub fn of(attributes: Attributes, uses_shared: bool) -> End {
-        let (ram, all) = (Arc::new(Ram(Mutex::new(vec![0; SIZE]))), Access(15));
-        let mut memory = Memory::default();
-        let region = Region { program: ram.clone(), start: START, va: START, length: SIZE as u64, access: all, pd: PD };
-        let key = memory.register(region, 7);
-        let limits = Limits { send: 64, receive: 64, send_sge: 1, receive_sge: 1, inline: 0 };
-        let settings =
-            Settings { number: NUMBER, pd: PD, limits, signal_all: true, uses_shared, ..Settings::default() };
-        let (sent, received, raised, said, out) = Default::default();
+    /// The same of another service.
+    pub fn of(service: Service, attributes: Attributes) -> End {
+        let mut side = End::ready(service, attributes, false);
+        side.moves(State::Rts, &attributes);
+        side
+    }
+
+    /// In RTR: it can receive, and not send. Perhaps with a shared receive queue, which is of another protection domain.
+    pub fn ready(service: Service, attributes: Attributes, uses_shared: bool) -> End {
+        let ram = Arc::new(Ram(Mutex::new(vec![0; SIZE])));
+        let limits = Limits { send: 64, receive: 64, send_sge: 1, receive_sge: 4, inline: 0 };
+        let settings = Settings { number: NUMBER, service, pd: PD, limits, signal_all: true, uses_shared };
+        let shared = uses_shared.then(|| ReceiveQueue::new(64, PD_OF_SHARED));
+        let (memory, sent, received, raised, said, out, to) = Default::default();
         let (qp, now) = (Qp::new(settings), Instant::now());
-        let mut side = End { qp, memory, ram, key, sent, received, raised, said, out, now };
-        let attributes = Attributes { access: all, dest_qp: NUMBER, ..attributes };
-        for state in [State::Init, State::Rtr, State::Rts] {
-            let bits = mask::STATE | state.needs(settings.service).unwrap_or_default();
-            // If it cannot get there, it will send nothing: that is seen.
-            let _ = side.act(|qp, ctx| qp.modify(bits, state, &attributes, ctx));
-        }
+        let mut side = End { qp, memory, ram, key: 0, sent, received, raised, said, out, to, shared, now };
+        side.key = side.register(ALL, SIZE as u64, PD);
+        side.moves(State::Init, &attributes);
+        side.moves(State::Rtr, &attributes);
         side.said.clear();
         side
+    }
+
+    /// Moves on, on the way to RTS.
+    pub fn moves(&mut self, state: State, attributes: &Attributes) {
+        let attributes = Attributes { access: ALL, dest_qp: NUMBER, ..*attributes };
+        let bits = mask::STATE | state.needs(self.qp.settings().service).unwrap_or_default();
+        // If it cannot get there, it will send nothing: that is seen.
+        let _ = self.act(|qp, ctx| qp.modify(bits, state, &attributes, ctx));
+        self.said.clear();
+    }
+
+    /// Registers its memory once more, with other rights, as if so many bytes were there, or in another domain.
+    pub fn register(&mut self, access: Access, length: u64, pd: u32) -> u32 {
+        let program = self.ram.clone();
+        self.memory.register(Region { program, start: START, va: START, length, access, pd }, 7)
     }
 
     /// Does something to the queue pair, and keeps what it leaves behind.
     pub fn act<R>(&mut self, act: impl FnOnce(&mut Qp, &mut Ctx) -> R) -> R {
         let mut ctx = Ctx::new(self.now, &mut self.memory);
         ctx.talks = true;
+        ctx.shared = self.shared.as_mut();
         let result = act(&mut self.qp, &mut ctx);
         for effect in ctx.effects {
             match effect {
-                Effect::Send(_, packet) => self.out.push_back(packet),
+                Effect::Send(to, packet) => {
+                    self.to = Some(to);
+                    self.out.push_back(packet);
+                }
                 Effect::Sent(completion) => self.sent.push(completion),
                 Effect::Received(completion) => self.received.push(completion),
                 Effect::Raise(event) => self.raised.push(event),
@@ -135,14 +164,30 @@ impl End {
     pub fn post(&mut self, wr_id: u64, work: Work, offset: usize, length: usize) {
         let local = Local::SgList(vec![self.piece(offset, length)]);
         let (immediate, length) = (None, length as u32);
-        let request =
-            SendRequest { wr_id, work, local, length, immediate, signaled: true, solicited: false, fence: false };
+        self.post_request(SendRequest {
+            wr_id,
+            work,
+            local,
+            length,
+            immediate,
+            signaled: true,
+            solicited: false,
+            fence: false,
+        });
+    }
+
+    pub fn post_request(&mut self, request: SendRequest) {
         // What is refused is not sent: that is seen.
         let _ = self.act(|qp, ctx| qp.post_send(request, ctx));
     }
 
     pub fn post_receive(&mut self, wr_id: u64, offset: usize, length: usize) {
         let sge = vec![self.piece(offset, length)];
+        self.post_receives(wr_id, sge);
+    }
+
+    /// The same with a list of pieces.
+    pub fn post_receives(&mut self, wr_id: u64, sge: Vec<Sge>) {
         let _ = self.act(|qp, ctx| qp.post_receive(ReceiveRequest { wr_id, sge }, ctx));
     }
 
@@ -162,7 +207,7 @@ impl End {
         Remote { address: START + offset as u64, rkey: self.key }
     }
 
-    fn piece(&self, offset: usize, length: usize) -> Sge {
+    pub fn piece(&self, offset: usize, length: usize) -> Sge {
         Sge { address: START + offset as u64, length: length as u32, lkey: self.key }
     }
 

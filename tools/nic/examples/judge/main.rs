@@ -3,6 +3,7 @@
 //! `judge CAPTURES HOLE` looks at what a hole is for, and tells in words what it saw. Exit status: 0 it is right, 1 it is wrong, 2 wrong
 //! usage or no captures. It links the crate `nic` that it is built with: the project's, or the learner's.
 
+mod arrivals;
 mod atomics;
 mod contract;
 mod doorbell;
@@ -12,6 +13,7 @@ mod knock;
 mod one_sided;
 mod packets;
 mod pair;
+mod posts;
 mod program;
 mod recorded;
 mod reliable;
@@ -46,11 +48,11 @@ const CHECKS: [(&str, Check); 36] = [
     ("15-5-goodbye", |frames| knock::knock(frames, knock::GOODBYE, table::goodbye)),
     ("15-6-again", |frames| knock::knock(frames, knock::AGAIN, table::again)),
     ("16-1-moves", states::moves),
-    ("16-2-send", |frames| doorbell::replay(frames, doorbell::SEND)),
-    ("16-3-packet", |frames| doorbell::replay(frames, doorbell::PACKET)),
-    ("16-4-receive", doorbell::receive),
-    ("16-5-place", |frames| doorbell::replay(frames, doorbell::PLACE)),
-    ("16-6-ack", doorbell::ack),
+    ("16-2-send", |frames| doorbell::played(frames, doorbell::SEND, posts::send)),
+    ("16-3-packet", |frames| doorbell::played(frames, doorbell::PACKET, posts::packet)),
+    ("16-4-receive", |frames| doorbell::played(frames, doorbell::RECEIVE, arrivals::receive)),
+    ("16-5-place", |frames| doorbell::played(frames, doorbell::PLACE, arrivals::place)),
+    ("16-6-ack", |frames| doorbell::played(frames, doorbell::ACK, posts::ack)),
     ("16-7-bell", doorbell::bell),
     ("17-1-gates", one_sided::gates),
     ("17-2-length", one_sided::length),

@@ -2,17 +2,18 @@
 //! packets come, and the recorded conversations are played.
 
 use crate::doorbell::{self, replay};
-use crate::end::{attributes, listed, shown, End, MTU, NUMBER, SIZE};
+use crate::end::{self, attributes, listed, shown, End, MTU, NUMBER, PD_OF_SHARED, SIZE};
 use crate::program::{Buffer, PD};
 use crate::recorded::Recorded;
-use crate::situation::{ended, request};
+use crate::situation::{answer_to_read, ended, request, requester, ANYWHERE};
 use crate::strangers::NO_KEY;
 use crate::Verdict;
 use nic::completion::Status;
-use nic::memory::{Access, Bind, Claim, Memory, Refusal, Region, WindowKind};
+use nic::memory::{Access, Bind, Claim, Memory, Refusal, Region, Sge, WindowKind};
 use nic::packet::{opcode_of, Aeth, Packet, Reth};
 use nic::psn::Psn;
-use nic::work::Work;
+use nic::qp::Qp;
+use nic::work::{Local, ReceiveRequest, SendRequest, Work};
 use roce::aeth::Syndrome;
 use roce::opcode::{Operation, Part, Service};
 
@@ -36,7 +37,11 @@ pub fn gates(_: &[Recorded]) -> Verdict {
     let window = memory.allocate_window(WindowKind::Two, PD, 1);
     let bind = Bind { window, next: 2, region: buffer.key, address: VA, length: LENGTH, access: READ };
     memory.bind(bind, QP, PD).map_err(|refusal| format!("a window cannot be bound: {refusal}"))?;
-    let claims = claims(buffer.key, window & !0xff | 2);
+    // Zero based: requests call its first byte 0.
+    let zero = Buffer::new(&mut memory, 2, LENGTH as usize, rights);
+    let region = memory.get(zero.key).cloned();
+    region.map(|region| memory.replace(zero.key, Region { va: 0, ..region }));
+    let claims = claims(buffer.key, window & !0xff | 2, zero.key);
     for (what, claim, wanted) in &claims {
         let word = |answer: &Result<(), Refusal>| answer.map_or_else(|refusal| refusal.to_string(), |()| "yes".into());
         let yours = memory.check(*claim);
@@ -54,11 +59,36 @@ pub fn gates(_: &[Recorded]) -> Verdict {
             claim.address
         ));
     }
+    shared_receive()?;
     Ok(format!("{} claims: each gets the answer that it has to get.", claims.len()))
 }
 
+/// A receive of a shared queue is in that queue's domain.
+fn shared_receive() -> Result<(), String> {
+    for (pd, wanted) in [(PD_OF_SHARED, "ACK"), (end::PD, "NAK")] {
+        let mut side = End::ready(Service::Rc, attributes(0, 0, 7, 7), true);
+        let lkey = side.register(end::ALL, SIZE as u64, pd);
+        let sge = vec![Sge { lkey, ..side.piece(0, 8) }];
+        // A new queue has room.
+        if let Some(shared) = &mut side.shared {
+            shared.post(ReceiveRequest { wr_id: 1, sge });
+        }
+        let send = request(Operation::Send, Part::Only, 0, Reth::default());
+        side.receive(Packet { payload: vec![7; 8], ..send });
+        let answer = side.out.iter().map(shown).next_back().unwrap_or_default();
+        if !answer.starts_with(wanted) {
+            let whose =
+                if wanted == "ACK" { "that queue's domain" } else { "the queue pair's domain, which is another" };
+            return Err(format!(
+                "A SEND came for a receive of a shared queue, whose memory is in {whose}: wanted is {wanted}. Yours: {answer}."
+            ));
+        }
+    }
+    Ok(())
+}
+
 /// Claims in words, and their answers.
-fn claims(key: u32, window: u32) -> Vec<(&'static str, Claim, Result<(), Refusal>)> {
+fn claims(key: u32, window: u32, zero: u32) -> Vec<(&'static str, Claim, Result<(), Refusal>)> {
     let whole = Claim { pd: PD, qp: Some(QP), key, address: VA, length: LENGTH as u32, needed: READ };
     let last = Claim { address: VA + LENGTH - 1, length: 1, ..whole };
     vec![
@@ -73,6 +103,11 @@ fn claims(key: u32, window: u32) -> Vec<(&'static str, Claim, Result<(), Refusal
         ("One byte more than it has", Claim { length: LENGTH as u32 + 1, ..whole }, Err(Refusal::Bounds)),
         ("Two bytes from its last one on", Claim { length: 2, ..last }, Err(Refusal::Bounds)),
         ("An address at the end of all", Claim { address: u64::MAX, length: 2, ..whole }, Err(Refusal::Bounds)),
+        (
+            "An address so far up that address and length together are more than 2^64, of a region that begins with 0",
+            Claim { key: zero, address: u64::MAX, length: 2, ..whole },
+            Err(Refusal::Bounds),
+        ),
         ("As many bytes as can be named", Claim { length: u32::MAX, ..last }, Err(Refusal::Bounds)),
         ("No byte at all, with a key of nothing", Claim { key: NO_KEY, length: 0, ..whole }, Ok(())),
         ("A window's own queue pair", Claim { key: window, ..whole }, Ok(())),
@@ -142,12 +177,13 @@ pub fn place_write(frames: &[Recorded]) -> Verdict {
     let (full, size) = (MTU as usize, SIZE);
     // Which one, lesson 19 says.
     let refused = "NAK";
-    let writes: [(&str, usize, u32, &[usize], &str); 7] = [
+    let writes: [(&str, usize, u32, &[usize], &str); 8] = [
         ("600 bytes in three packets", 40, 600, &[full, full, 88], "ACK"),
         ("the last bytes of the region", size - 300, 300, &[full, 44], "ACK"),
         ("no bytes", 0, 0, &[0], "ACK"),
         ("a WRITE of which the second packet does not fit the region", size - full, 300, &[full, 44], refused),
         ("more bytes than its RETH has announced", 0, 300, &[full, 45], refused),
+        ("a packet in the middle that brings more than its RETH has announced", 0, 300, &[full, full, 1], refused),
         ("fewer bytes than its RETH has announced", 0, 300, &[full, 43], refused),
         ("a WRITE whose RETH announces more than 2^31 bytes", 0, u32::MAX, &[full], refused),
     ];
@@ -156,11 +192,7 @@ pub fn place_write(frames: &[Recorded]) -> Verdict {
         let packets = write(&side, offset, announced, lengths);
         let bytes: Vec<u8> = packets.iter().flat_map(|packet| packet.payload.clone()).collect();
         packets.into_iter().for_each(|packet| side.receive(packet));
-        let answer = side.out.iter().map(shown).next_back().unwrap_or_default();
-        if !answer.starts_with(wanted) {
-            let yours = if answer.is_empty() { "nothing" } else { &answer };
-            return Err(format!("There comes {what}: the answer is {wanted}. Yours: {yours}.{}", side.decided()));
-        }
+        answered(&side, &format!("There comes {what}"), wanted)?;
         let room = bytes.len().min(size - offset);
         if wanted == "ACK" && side.bytes(offset, room) != bytes {
             return Err(format!("There comes {what}: other bytes stand in memory then than it has brought."));
@@ -169,7 +201,41 @@ pub fn place_write(frames: &[Recorded]) -> Verdict {
             return Err(format!("There comes {what}: nothing may change. Yours has written its first packet."));
         }
     }
+    keys_of_writes()?;
     replay(frames, doorbell::WRITE)
+}
+
+/// The key of a WRITE decides what it may do, and how long it may be decides the specification.
+fn keys_of_writes() -> Result<(), String> {
+    let longest = Qp::LONGEST;
+    for (what, access, announced, wanted) in [
+        ("a WRITE with a key that allows READs only", READ, MTU, "NAK"),
+        (
+            "the first packet of a WRITE of 2^30 bytes, the longest there is, to a region that is longer",
+            WRITE,
+            longest,
+            "ACK",
+        ),
+        ("the first packet of a WRITE of 2^30 + 1 bytes, to a region that is longer", WRITE, longest + 1, "NAK"),
+    ] {
+        let mut side = End::new(attributes(0, 0, 7, 7));
+        let rkey = side.register(access, 1 << 40, end::PD);
+        let lengths = if announced == MTU { &[MTU as usize][..] } else { &[MTU as usize, 1] };
+        let first = write(&side, 0, announced, lengths).swap_remove(0);
+        side.receive(Packet { reth: Reth { rkey, ..first.reth }, ..first });
+        answered(&side, &format!("There comes {what}"), wanted)?;
+    }
+    Ok(())
+}
+
+/// Looks at the last answer. Which NAK it is, lesson 19 says.
+fn answered(side: &End, when: &str, wanted: &str) -> Result<(), String> {
+    let answer = side.out.iter().map(shown).next_back().unwrap_or_default();
+    if answer.starts_with(wanted) {
+        return Ok(());
+    }
+    let yours = if answer.is_empty() { "nothing" } else { &answer };
+    Err(format!("{when}: the answer is {wanted}. Yours: {yours}.{}", side.decided()))
 }
 
 /// What answers a READ.
@@ -209,7 +275,33 @@ pub fn read_response(frames: &[Recorded]) -> Verdict {
     if answers.len() != 1 || !answers[0].starts_with("NAK") {
         return Err(format!("A READ came that ends outside the region: wanted is a NAK. Yours: {}.", listed(&answers)));
     }
+    let mut side = End::new(attributes(0, 0, 7, 7));
+    let rkey = side.register(WRITE, SIZE as u64, end::PD);
+    let asks = read(&side, 0, 8);
+    side.receive(Packet { reth: Reth { rkey, ..asks.reth }, ..asks });
+    answered(&side, "A READ came with a key that allows WRITEs only", "NAK")?;
+    message_of_read()?;
     replay(frames, doorbell::READ)
+}
+
+/// A response has the MSN that its READ has made, whatever has come since.
+fn message_of_read() -> Result<(), String> {
+    const PACKETS: u32 = 40;
+    let mut side = End::new(attributes(0, 0, 7, 7));
+    side.post_receive(1, 0, 8);
+    side.receive(read(&side, 0, PACKETS * MTU));
+    let begun = side.out.len();
+    side.receive(request(Operation::Send, Part::Only, PACKETS, Reth::default()));
+    (0..PACKETS).for_each(|_| side.act(Qp::tick));
+    let msn = |packet: &Packet| packet.aeth.msn;
+    let (last, ack) = (side.out.iter().rev().nth(1).map(msn), side.out.back().map(msn));
+    if (last, ack) == (Some(1), Some(2)) {
+        return Ok(());
+    }
+    Err(format!(
+        "A READ of {PACKETS} packets came; when {begun} of them were sent a SEND came. The READ is message 1: its last response has \
+         MSN 1, and the ACK of the SEND has MSN 2. Yours: {last:?} and {ack:?}."
+    ))
 }
 
 fn read(side: &End, offset: usize, length: u32) -> Packet {
@@ -246,7 +338,53 @@ pub fn bytes_received(frames: &[Recorded]) -> Verdict {
             return Err(format!("There comes {what}: nothing of it is placed. Yours has written bytes."));
         }
     }
+    behind_others()?;
+    out_of_reach()?;
     replay(frames, doorbell::BYTES)
+}
+
+/// Responses answer for what was asked before, and come in their order.
+fn behind_others() -> Result<(), String> {
+    let mut side = requester(&[Work::Send, Work::Read(ANYWHERE)], 7, 7);
+    side.receive(answer_to_read(1));
+    let yours = side.sent.len();
+    if yours != 2 {
+        return Err(format!(
+            "A SEND has PSN 0, a READ PSN 1. The response of PSN 1 came, and no ACK: both are done. Yours: {yours}.{}",
+            side.decided()
+        ));
+    }
+    let mut side = requester(&[Work::Read(ANYWHERE), Work::Read(ANYWHERE)], 7, 7);
+    side.receive(answer_to_read(0));
+    let yours: Vec<(u64, Status)> = side.sent.iter().map(|completion| (completion.wr_id, completion.status)).collect();
+    if yours != [(0, Status::Success)] {
+        return Err(format!(
+            "Two READs have PSN 0 and 1, and the response of PSN 0 came: wr_id 0 is done. Yours: {yours:?}."
+        ));
+    }
+    let mut side = reader(600);
+    side.receive(answer(Part::Last, 2, 88));
+    let when = "A READ has the PSNs 0 to 2, and the response of PSN 2 came first";
+    ended(&side, when, None)?;
+    if side.bytes(512, 600).iter().any(|byte| *byte != 0) {
+        return Err(format!("{when}: nothing of it is placed, for PSN 0 is missing. Yours has written bytes."));
+    }
+    Ok(())
+}
+
+/// The program's own memory is not there.
+fn out_of_reach() -> Result<(), String> {
+    let mut side = End::new(attributes(0, 0, 7, 7));
+    let (work, local) = (Work::Read(side.remote(0)), Local::SgList(vec![Sge { lkey: NO_KEY, ..side.piece(0, 8) }]));
+    let (wr_id, immediate, signaled, solicited) = (0, None, true, false);
+    side.post_request(SendRequest { wr_id, work, local, length: 8, immediate, signaled, solicited, fence: false });
+    side.sends();
+    side.receive(answer_to_read(0));
+    ended(
+        &side,
+        "The response to a READ came, and the key of the program's own buffer opens nothing",
+        Some(Status::LocProtErr),
+    )
 }
 
 /// It has posted a READ, which is sent.

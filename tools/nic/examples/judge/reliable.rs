@@ -7,7 +7,7 @@ use crate::recorded::Recorded;
 use crate::situation::{answer_to_read, due, ended, expect, post, request, requester, ANYWHERE};
 use crate::Verdict;
 use nic::completion::Status;
-use nic::packet::Reth;
+use nic::packet::{Packet, Reth};
 use nic::work::{Remote, Work};
 use roce::aeth::{Nak, Syndrome};
 use roce::opcode::{Operation, Part};
@@ -25,6 +25,8 @@ const SHORTER: Duration = Duration::from_micros(640);
 const FOR_EVER: u8 = 7;
 /// So many wires are tried.
 const WIRES: u64 = 1_000;
+/// Packets of a READ that is not answered at once: others may wait behind it.
+const LONG: u32 = 200;
 
 /// Sends from the oldest unanswered packet on: once for all signs of one loss.
 pub fn go_back(_: &[Recorded]) -> Verdict {
@@ -35,6 +37,13 @@ pub fn go_back(_: &[Recorded]) -> Verdict {
     expect(&mut side, "The WRITE of PSN 1 is acknowledged, the READ before it is not answered", &all)?;
     side.acknowledge(2, Syndrome::ACK);
     expect(&mut side, "The ACK of PSN 2 tells of the same loss", &[])?;
+    let mut side = requester(&[Work::Send, Work::Read(ANYWHERE)], 7, 7);
+    side.acknowledge(0, Syndrome::ACK);
+    let when = "A SEND has PSN 0, a READ PSN 1. The ACK of PSN 0 came: it says nothing of the READ, which is under way";
+    expect(&mut side, when, &[])?;
+    let mut side = requester(&[Work::Send, Work::Read(ANYWHERE), Work::Send], 7, 7);
+    side.receive(answer_to_read(1));
+    expect(&mut side, "A SEND has PSN 0, a READ PSN 1, and the READ's response came: nothing is lost", &[])?;
     Ok("What was lost is sent again, with all behind it, and once.".to_owned())
 }
 
@@ -59,6 +68,15 @@ pub fn try_again(_: &[Recorded]) -> Verdict {
 /// No answer comes.
 pub fn timers(_: &[Recorded]) -> Verdict {
     let moment = Duration::from_nanos(1);
+    let mut side = requester(&[Work::Send], 2, 7);
+    side.wait(TIME / 2);
+    post(&mut side, &[Work::Send], 1);
+    side.sends();
+    due(
+        &side,
+        "A SEND is sent, and half of the time-out later one more: the timer runs for the first one",
+        Some(TIME / 2),
+    )?;
     let mut side = requester(&[Work::Send, Work::Send], 2, 7);
     due(&side, "Two SENDs are sent", Some(TIME))?;
     side.wait(TIME - moment);
@@ -188,7 +206,70 @@ pub fn read_again(_: &[Recorded]) -> Verdict {
         let ops = (0..4).map(|_| Op::Read((30 + random.below(15)) * MTU as usize)).collect();
         Case { ops, faults: random.faults(1, 160), psn: 0, retries: 7, early: 0 }
     }))?;
-    rest_of_read().map(|()| seen)
+    rest_of_read()?;
+    behind_an_ack()?;
+    no_room()?;
+    Ok(seen)
+}
+
+/// A READ of so many packets, as a peer asks for it.
+fn read(side: &End, psn: u32, packets: u32) -> Packet {
+    let Remote { address: va, rkey } = side.remote(0);
+    request(Operation::ReadRequest, Part::Only, psn, Reth { va, rkey, length: packets * MTU })
+}
+
+/// All that is left to be sent: PSNs.
+fn drained(side: &mut End) -> Vec<u32> {
+    let mut psns = Vec::new();
+    while side.qp.is_busy() || !side.out.is_empty() {
+        psns.extend(side.out.drain(..).map(|packet| packet.psn.get()));
+        side.wait(Duration::ZERO);
+    }
+    psns
+}
+
+/// What waits in the queue, and is no READ, stays there.
+fn behind_an_ack() -> Result<(), String> {
+    let mut side = End::new(attributes(0, 0, 7, 7));
+    side.post_receive(1, 0, 8);
+    side.receive(read(&side, 0, LONG));
+    side.receive(request(Operation::Send, Part::Only, LONG, Reth::default()));
+    for _ in ["came", "came again"] {
+        side.receive(read(&side, LONG + 1, 2));
+    }
+    let what = format!(
+        "A READ came, PSNs 0 to {}, a SEND, PSN {LONG}, and a READ, PSNs {} and {}; and that one again, before it was answered",
+        LONG - 1,
+        LONG + 1,
+        LONG + 2
+    );
+    answers_once(&mut side, &what, LONG + 3)
+}
+
+/// As many READs as agreed on wait: one more that is asked for again is not answered.
+fn no_room() -> Result<(), String> {
+    let mut side = End::new(attributes(0, 0, 7, 7));
+    for (psn, packets) in [(0, 1), (1, LONG), (LONG + 1, 1), (0, 1)] {
+        side.receive(read(&side, psn, packets));
+    }
+    let what = format!(
+        "Two READs may be under way, and two are, PSNs 1 to {}. One of before, PSN 0, comes again: there is no room for it",
+        LONG + 1
+    );
+    answers_once(&mut side, &what, LONG + 2)
+}
+
+/// Looks whether it sends what answers PSNs 0 to this one, each once.
+fn answers_once(side: &mut End, what: &str, end: u32) -> Result<(), String> {
+    let yours = drained(side);
+    if yours == Vec::from_iter(0..end) {
+        return Ok(());
+    }
+    let (count, last) = (yours.len(), yours.last());
+    Err(format!(
+        "{what}. Wanted are the answers to PSNs 0 to {}, once. Yours: {count} packets, the last {last:?}.",
+        end - 1
+    ))
 }
 
 /// The rest of a READ is asked for while it waits in the queue.
@@ -203,11 +284,7 @@ fn rest_of_read() -> Result<(), String> {
     side.receive(request(Operation::ReadRequest, Part::Only, 0, read(&side, 0)));
     let begun = side.out.drain(..).count();
     side.receive(request(Operation::ReadRequest, Part::Only, REST, read(&side, REST)));
-    let mut yours: Vec<u32> = Vec::new();
-    while side.qp.is_busy() || !side.out.is_empty() {
-        yours.extend(side.out.drain(..).map(|packet| packet.psn.get()));
-        side.wait(Duration::ZERO);
-    }
+    let yours = drained(&mut side);
     if yours == Vec::from_iter(REST..PACKETS) {
         return Ok(());
     }

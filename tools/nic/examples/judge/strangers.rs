@@ -127,6 +127,8 @@ pub fn refused(_: &[Recorded]) -> Verdict {
     side.acknowledge(0, Syndrome::Nak(Nak::PsnSequence));
     let all = ["RDMA Write Only, PSN 0", "RDMA Write Only, PSN 1"];
     expect(&mut side, "PSN 0 is missing, and nothing refused", &all)?;
+    side.acknowledge(0, Syndrome::Nak(Nak::PsnSequence));
+    expect(&mut side, "PSN 0 is missing still: it was lost again", &all)?;
     let mut side = requester(&[Work::Read(ANYWHERE), Work::Write(ANYWHERE)], 7, 7);
     side.acknowledge(1, Syndrome::Nak(Nak::RemoteAccess));
     let all = ["RDMA Read Request, PSN 0", "RDMA Write Only, PSN 1"];
@@ -151,7 +153,12 @@ pub fn flush(_: &[Recorded]) -> Verdict {
     comes_back(&Cause { when, act: bring_too_much, first_send: flushed, first_receive: Status::LocLenErr })?;
     let when = "The program moves the queue pair to ERR";
     comes_back(&Cause { when, act: move_to_err, first_send: flushed, first_receive: flushed })?;
-    let mut side = End::of(attributes(0, 0, 7, 7), true);
+    let mut side = End::new(attributes(0, 0, 7, 7));
+    move_to_err(&mut side);
+    if let Some(event) = side.raised.first() {
+        return Err(format!("A queue pair with receives of its own is in ERR: nothing is told. Yours: {event:?}."));
+    }
+    let mut side = End::ready(Service::Rc, attributes(0, 0, 7, 7), true);
     move_to_err(&mut side);
     if !side.raised.contains(&AsyncEvent::LastWqeReached) {
         let when = "A queue pair with a shared receive queue is in ERR";
