@@ -4,11 +4,13 @@ use crate::watch;
 use anyhow::{Context, Result};
 use course::nic::build::Built;
 use course::nic::copy::{MineNic, FOLDER};
+use course::nic::cut::body;
 use course::nic::hole::Hole;
-use course::nic::judge::judge;
 use course::nic::stairs;
+use course::nic::{blame, judge};
 use course::project::Project;
 use course::show::{self, bold, checked};
+use run::files::read;
 use run::lanes::Style;
 use std::io::{stdout, Write};
 use std::path::PathBuf;
@@ -34,7 +36,7 @@ pub fn begin(project: &Project) -> Result<bool> {
             "{FOLDER}/{file} stays as it is: you have changed more than holes in it. Today's is tools/{file}."
         )?;
     }
-    next(project, false, false)
+    next(project, false, Told::default())
 }
 
 /// Builds the device around it, on which `make lesson-04 on=mine` runs.
@@ -44,12 +46,21 @@ pub fn device(project: &Project) -> Result<bool> {
     built(mine.build_device(project, Style::of_output().color)?).map(|program| program.is_some())
 }
 
+/// What is told besides, of a hole that is not filled.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Told {
+    /// One hint more.
+    pub hint: bool,
+    /// In which hole the fault is.
+    pub place: bool,
+}
+
 /// Judges the holes in order, and shows the first one that is not filled.
-pub fn next(project: &Project, watch: bool, hint: bool) -> Result<bool> {
+pub fn next(project: &Project, watch: bool, told: Told) -> Result<bool> {
     let (mine, holes) = (found(project)?, Hole::all(project)?);
-    let again = |hint: bool| look(project, &mine, &holes, hint);
+    let again = |told: Told| look(project, &mine, &holes, told);
     let seen = watch::newest(mine.0.sources());
-    Ok(again(hint)? || (watch && watch::until_good(seen, || mine.0.sources(), || again(false))?))
+    Ok(again(told)? || (watch && watch::until_good(seen, || mine.0.sources(), || again(Told::default()))?))
 }
 
 /// The learner's NIC, with what cargo needs as it is today.
@@ -67,13 +78,13 @@ fn built(built: Built) -> Result<Option<PathBuf>> {
     Ok(built.ok())
 }
 
-fn look(project: &Project, mine: &MineNic, holes: &[Hole], hint: bool) -> Result<bool> {
+fn look(project: &Project, mine: &MineNic, holes: &[Hole], told: Told) -> Result<bool> {
     let style = Style::of_output();
     let Some(program) = built(mine.build_judge(project, style.color)?)? else { return Ok(false) };
-    for (at, hole) in holes.iter().enumerate() {
-        let verdict = judge(project, &program, hole)?;
+    for ((at, hole), verdict) in holes.iter().enumerate().zip(judge::all(project, &program, holes)) {
+        let verdict = verdict?;
         if !verdict.is_right {
-            tell(project, mine, hole, &verdict.seen, hint, style)?;
+            tell(project, mine, &holes[..=at], &verdict.seen, told, style)?;
             return Ok(false);
         }
         write!(stdout(), "{}", checked(&format!("{}: {}", hole.title, verdict.seen), true, "", style))?;
@@ -109,28 +120,51 @@ fn answer(mine: &MineNic, hole: &Hole, style: Style) -> Result<()> {
     Ok(())
 }
 
-/// A hole that is not filled: the task, if it is new; what was seen; the hints that were asked for.
-fn tell(project: &Project, mine: &MineNic, hole: &Hole, seen: &str, hint: bool, style: Style) -> Result<()> {
+/// The last of these holes, which is not filled: the task, if it is new; what was seen; and what was asked for.
+fn tell(project: &Project, mine: &MineNic, holes: &[Hole], seen: &str, told: Told, style: Style) -> Result<()> {
+    let Some(hole) = holes.last() else { return Ok(()) };
     let title = format!("Lesson {}: {}", hole.name.number(), hole.title);
     writeln!(stdout(), "\n{}\n", bold(&title, style.color))?;
-    let place = format!("{FOLDER}/{}, fn {}", hole.place.file, hole.place.function);
-    if mine.0.has(TOLD, &hole.name) {
+    let place = place(mine, hole)?;
+    let is_new = !mine.0.has(TOLD, &hole.name);
+    if !is_new {
         writeln!(stdout(), "In {place}.\n")?;
     } else {
         writeln!(stdout(), "{}\nWrite it in {place}. As it is now:\n", show::page(&hole.task, style.width))?;
         mine.0.note(TOLD, &hole.name)?;
     }
     writeln!(stdout(), "{seen}\n")?;
-    if hint && mine.0.times(HINT, &hole.name) + 1 < hole.hints.len() {
+    if told.place {
+        let culprit = blame::culprit(project, mine, holes)?;
+        let found = match culprit.name == hole.name {
+            true => "The fault is in this hole: with the project's own lines in all holes before it, it is the same.".to_owned(),
+            false => format!(
+                "The fault is in a hole before: {}, of lesson {}, in {}. With the project's own lines there, this one is right.",
+                culprit.title,
+                culprit.name.number(),
+                self::place(mine, culprit)?
+            ),
+        };
+        writeln!(stdout(), "{}", show::plain(&found, style.width))?;
+    }
+    if told.hint && mine.0.times(HINT, &hole.name) + 1 < hole.hints.len() {
         mine.0.note(HINT, &hole.name)?;
     }
     for hint in hole.hints.iter().take(mine.0.times(HINT, &hole.name) + 1) {
         write!(stdout(), "{}", show::plain(&format!("Hint: {hint}"), style.width))?;
     }
-    writeln!(
-        stdout(),
-        "\nThe task, once more: {}\nthen: make nic; one hint more: make nic ARGS=--hint",
-        project.shown(&hole.page())
-    )?;
+    writeln!(stdout(), "\nThe task, once more: {}", project.shown(&hole.page()))?;
+    writeln!(stdout(), "then: make nic; one hint more: make nic ARGS=--hint")?;
+    if !is_new {
+        writeln!(stdout(), "You find nothing wrong here? Perhaps a hole before is: make nic ARGS=--where")?;
+    }
     Ok(())
+}
+
+/// Where a hole is: file, line, function.
+fn place(mine: &MineNic, hole: &Hole) -> Result<String> {
+    let (file, function) = (&hole.place.file, &hole.place.function);
+    let text = read(mine.0.folder.join(file))?;
+    let line = text[..body(&text, function)?.start].lines().count();
+    Ok(format!("{FOLDER}/{file}:{line}, fn {function}"))
 }

@@ -102,6 +102,9 @@ enum Command {
         /// Tell one hint more.
         #[arg(long)]
         hint: bool,
+        /// Say whether the fault is in this hole, or in which one before it. That takes some seconds.
+        #[arg(long = "where")]
+        place: bool,
     },
     /// Tell one hint more.
     Hint,
@@ -149,7 +152,7 @@ fn main() -> ExitCode {
         Command::Step { step, watch, on } => steps::step(&project, step.as_deref(), on, watch),
         Command::Nic { begin: true, .. } => holes::begin(&project),
         Command::Nic { device: true, .. } => holes::device(&project),
-        Command::Nic { watch, hint, .. } => holes::next(&project, watch, hint),
+        Command::Nic { watch, hint, place, .. } => holes::next(&project, watch, holes::Told { hint, place }),
         Command::Hint => steps::hint(&project),
         Command::Solution { yes } => steps::solution(&project, yes),
         Command::Grade { lesson, students } => grade::grade(&project, lesson.as_deref(), &students),

@@ -156,10 +156,28 @@ pub fn bold(text: &str, color: bool) -> String {
 pub fn plain(markdown: &str, width: usize) -> String {
     let text = unemphasized(&unlinked(markdown.trim()));
     let paragraphs = text.split("\n\n").map(|paragraph| {
-        let words: Vec<&str> = paragraph.split_whitespace().collect();
-        hanging("", &words.join(" "), width)
+        let pieces = items(paragraph).into_iter();
+        pieces.map(|(mark, words)| hanging(mark, &words.join(" "), width)).collect::<String>()
     });
     paragraphs.collect::<Vec<_>>().join("\n")
+}
+
+/// The items of a list, each with its mark, as `1. `; and what stands before them, or is no list, without one.
+fn items(paragraph: &str) -> Vec<(&str, Vec<&str>)> {
+    let mut items: Vec<(&str, Vec<&str>)> = Vec::new();
+    for line in paragraph.lines().map(str::trim_start) {
+        let end = line.find(' ').map_or(0, |space| space + 1);
+        let (mark, rest) = line.split_at(end);
+        let is_item = mark == "- " || mark.strip_suffix(". ").is_some_and(|number| number.parse::<u8>().is_ok());
+        match items.last_mut() {
+            Some((_, words)) if !is_item => words.extend(line.split_whitespace()),
+            _ => {
+                let (mark, rest) = if is_item { (mark, rest) } else { ("", line) };
+                items.push((mark, rest.split_whitespace().collect()));
+            }
+        }
+    }
+    items
 }
 
 /// A whole page in Markdown for a terminal: besides, what stands in fences and tables keeps its lines.
@@ -229,6 +247,13 @@ mod tests {
         let text = "A *remote access\nerror*, 2 * 3 and `*wr_id`.\n\nHow many bytes?\n";
         let expected = "A remote access\nerror, 2 * 3 and\n`*wr_id`.\n\nHow many bytes?\n";
         assert_eq!(plain(text, 20), expected, "no word is cut");
+    }
+
+    #[test]
+    fn each_item_of_a_list_begins_a_line() {
+        let text = "Three:\n1. The first one is\n   long.\n2. The second.\n\n- no number\n- nor here";
+        let expected = "Three:\n1. The first\n   one is long.\n2. The second.\n\n- no number\n- nor here\n";
+        assert_eq!(plain(text, 15), expected);
     }
 
     #[test]

@@ -89,6 +89,11 @@ pub fn solution(project: &Project, hole: &Hole) -> Result<String> {
     Ok(text[body(&text, &hole.place.function)?].to_owned())
 }
 
+/// The files of the copy in which holes are, or may be.
+pub fn files(project: &Project) -> Result<Vec<String>> {
+    Ok(sources(project)?.into_iter().map(|(file, _)| file).collect())
+}
+
 /// What is copied: each file by its path in the copy, with its text.
 fn sources(project: &Project) -> Result<Vec<(String, String)>> {
     let mut sources = Vec::new();

@@ -10,11 +10,28 @@ use std::process::{Child, Command, Stdio};
 use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
-/// A hole that takes longer goes in circles: a right one takes a hundredth of a second.
-const DEADLINE: Duration = Duration::from_secs(5);
+/// The judge ends itself before that, and says where it was.
+const DEADLINE: Duration = Duration::from_secs(8);
 const LOOK: Duration = Duration::from_millis(5);
 /// The exit status of a program in Rust that has panicked.
 const PANICKED: i32 = 101;
+
+/// The verdicts on these holes, in their order; as many are judged at a time as this machine has processors.
+pub fn all<'a>(
+    project: &'a Project,
+    program: &'a Path,
+    holes: &'a [Hole],
+) -> impl Iterator<Item = Result<Verdict>> + 'a {
+    let at_a_time = thread::available_parallelism().map_or(1, usize::from);
+    holes.chunks(at_a_time).flat_map(move |holes| {
+        thread::scope(|scope| {
+            let judges: Vec<_> = holes.iter().map(|hole| scope.spawn(|| judge(project, program, hole))).collect();
+            let ended =
+                judges.into_iter().map(|judge| judge.join().unwrap_or_else(|_| bail!("the judge has panicked")));
+            ended.collect::<Vec<_>>()
+        })
+    })
+}
 
 /// What was seen of a hole, in words.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,7 +3,6 @@
 
 use crate::contract::{holds, Case, Op, Random};
 use crate::end::{attributes, End, ALL, NUMBER, PD, SIZE};
-use crate::recorded::Recorded;
 use crate::situation::expect;
 use crate::strangers::NO_KEY;
 use crate::Verdict;
@@ -19,7 +18,7 @@ const WIRES: u64 = 1_000;
 const CELL: usize = 64;
 
 /// An atomic operation comes.
-pub fn atomic(_: &[Recorded]) -> Verdict {
+pub fn atomic() -> Verdict {
     let mut side = End::new(attributes(0, 0, 7, 7));
     for (psn, (opcode, stands, operand, compare, then)) in (0..).zip([
         (code::FETCH_ADD, 7, 5, 0, 12),
@@ -73,7 +72,7 @@ fn atomic_request(opcode: u8, psn: u32, Remote { address: va, rkey }: Remote, sw
 }
 
 /// An atomic operation comes again.
-pub fn once(_: &[Recorded]) -> Verdict {
+pub fn once() -> Verdict {
     let seen = holds((0..WIRES).map(|seed| {
         let mut random = Random(seed);
         let op = |random: &mut Random| match random.below(4) {

@@ -59,7 +59,7 @@ pub fn replay(frames: &[Recorded], hole: Hole) -> Verdict {
 }
 
 /// Which completion wakes a program that has asked for it.
-pub fn bell(_: &[Recorded]) -> Verdict {
+pub fn bell() -> Verdict {
     let mut looked = 0;
     for armed in [Armed::No, Armed::Solicited, Armed::Any] {
         for (status, solicited) in

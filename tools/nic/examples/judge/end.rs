@@ -1,5 +1,6 @@
 //! A queue pair of the learner's NIC with its program and its memory, without a network: what it does comes out as data.
 
+use crate::came;
 use nic::completion::Completion;
 use nic::datagram::Route;
 use nic::memory::{Access, Memory, Program, Region, Sge};
@@ -139,6 +140,7 @@ impl End {
     }
 
     pub fn receive(&mut self, packet: Packet) {
+        came::now(format!("{} came", shown(&packet)));
         self.act(|qp, ctx| qp.receive(Route { from: PEERS, to: OURS }, packet, ctx));
     }
 
@@ -177,6 +179,7 @@ impl End {
     }
 
     pub fn post_request(&mut self, request: SendRequest) {
+        came::now(format!("a {} of {} bytes was posted", request.work, request.length));
         // What is refused is not sent: that is seen.
         let _ = self.act(|qp, ctx| qp.post_send(request, ctx));
     }

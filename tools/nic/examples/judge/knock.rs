@@ -1,6 +1,7 @@
 //! Lesson 15: the recorded conversations of two connection managers, once with this one as the server and once as the client. It
 //! gets what the peer sent; it has to send what rdma_rxe sent, and to tell its program what that was told.
 
+use crate::came;
 use crate::dump::{difference, differing};
 use crate::recorded::Recorded;
 use crate::Verdict;
@@ -170,6 +171,7 @@ impl<'a> Side<'a> {
         // The numbers that the recorded side has drawn.
         let random = answer.map_or(1 << 32, |mad| mad.get(&LOCAL_ID) << 32) | first_psn;
         self.said.clear();
+        came::now(format!("{}: {} came", message.frame.name, name(mad.kind())));
         let bytes = mad.packet(Psn::new(0)).payload;
         self.act(|cm, _, now, out| cm.receive(message.from, &bytes, random, now, out));
         let (kind, hole) = match mad.kind() {
@@ -284,6 +286,7 @@ impl<'a> Side<'a> {
     /// The program's call that sends this.
     fn call(&mut self, mad: &Mad) {
         let private = mad.private_data();
+        came::now(format!("the call that sends a {}", name(mad.kind())));
         self.said.clear();
         // What a call refuses is seen by what is not sent.
         self.act(|cm, local, now, out| match mad.kind() {

@@ -5,10 +5,12 @@
 
 mod arrivals;
 mod atomics;
+mod came;
 mod contract;
 mod doorbell;
 mod dump;
 mod end;
+mod ipv6;
 mod knock;
 mod one_sided;
 mod packets;
@@ -24,54 +26,57 @@ mod strangers;
 mod table;
 mod talk;
 
-use recorded::Recorded;
 use std::path::Path;
 use std::process::ExitCode;
+use Check::{Made, Recorded};
 
 /// What a check has seen, in words: all is right, or the first thing that is not.
 type Verdict = Result<String, String>;
 
-/// Looks at a hole.
-type Check = fn(&[Recorded]) -> Verdict;
+/// Looks at a hole: at what comes of the recorded packets, or only at what the judge makes up.
+enum Check {
+    Recorded(fn(&[recorded::Recorded]) -> Verdict),
+    Made(fn() -> Verdict),
+}
 
 /// Each hole by its name.
 const CHECKS: [(&str, Check); 36] = [
-    ("14-1-since", packets::since),
-    ("14-2-put", packets::put),
-    ("14-3-encode", packets::encode),
-    ("14-4-headers", packets::headers),
-    ("14-5-icrc", packets::icrc),
-    ("15-1-asked", |frames| knock::knock(frames, knock::ASKED, table::asked)),
-    ("15-2-accept", |frames| knock::knock(frames, knock::ACCEPT, table::accepted)),
-    ("15-3-table", |frames| knock::knock(frames, knock::TABLE, table::rows)),
-    ("15-4-ready", |frames| knock::knock(frames, knock::READY, table::ready)),
-    ("15-5-goodbye", |frames| knock::knock(frames, knock::GOODBYE, table::goodbye)),
-    ("15-6-again", |frames| knock::knock(frames, knock::AGAIN, table::again)),
-    ("16-1-moves", states::moves),
-    ("16-2-send", |frames| doorbell::played(frames, doorbell::SEND, posts::send)),
-    ("16-3-packet", |frames| doorbell::played(frames, doorbell::PACKET, posts::packet)),
-    ("16-4-receive", |frames| doorbell::played(frames, doorbell::RECEIVE, arrivals::receive)),
-    ("16-5-place", |frames| doorbell::played(frames, doorbell::PLACE, arrivals::place)),
-    ("16-6-ack", |frames| doorbell::played(frames, doorbell::ACK, posts::ack)),
-    ("16-7-bell", doorbell::bell),
-    ("17-1-gates", one_sided::gates),
-    ("17-2-length", one_sided::length),
-    ("17-3-write", one_sided::place_write),
-    ("17-4-read", one_sided::read_response),
-    ("17-5-bytes", one_sided::bytes_received),
-    ("18-1-back", reliable::go_back),
-    ("18-2-attempts", reliable::try_again),
-    ("18-3-silence", reliable::timers),
-    ("18-4-progress", reliable::progress),
-    ("18-5-not-ready", reliable::not_ready),
-    ("18-6-gap", reliable::gap),
-    ("18-7-twice", reliable::duplicate),
-    ("18-8-reads", reliable::read_again),
-    ("19-1-verdict", strangers::verdict),
-    ("19-2-refused", strangers::refused),
-    ("19-3-flush", strangers::flush),
-    ("19-4-atomic", atomics::atomic),
-    ("19-5-once", atomics::once),
+    ("14-1-since", Made(packets::since)),
+    ("14-2-put", Made(packets::put)),
+    ("14-3-encode", Recorded(packets::encode)),
+    ("14-4-headers", Recorded(packets::headers)),
+    ("14-5-icrc", Recorded(packets::icrc)),
+    ("15-1-asked", Recorded(|frames| knock::knock(frames, knock::ASKED, table::asked))),
+    ("15-2-accept", Recorded(|frames| knock::knock(frames, knock::ACCEPT, table::accepted))),
+    ("15-3-table", Recorded(|frames| knock::knock(frames, knock::TABLE, table::rows))),
+    ("15-4-ready", Recorded(|frames| knock::knock(frames, knock::READY, table::ready))),
+    ("15-5-goodbye", Recorded(|frames| knock::knock(frames, knock::GOODBYE, table::goodbye))),
+    ("15-6-again", Recorded(|frames| knock::knock(frames, knock::AGAIN, table::again))),
+    ("16-1-moves", Made(states::moves)),
+    ("16-2-send", Recorded(|frames| doorbell::played(frames, doorbell::SEND, posts::send))),
+    ("16-3-packet", Recorded(|frames| doorbell::played(frames, doorbell::PACKET, posts::packet))),
+    ("16-4-receive", Recorded(|frames| doorbell::played(frames, doorbell::RECEIVE, arrivals::receive))),
+    ("16-5-place", Recorded(|frames| doorbell::played(frames, doorbell::PLACE, arrivals::place))),
+    ("16-6-ack", Recorded(|frames| doorbell::played(frames, doorbell::ACK, posts::ack))),
+    ("16-7-bell", Made(doorbell::bell)),
+    ("17-1-gates", Made(one_sided::gates)),
+    ("17-2-length", Made(one_sided::length)),
+    ("17-3-write", Recorded(one_sided::place_write)),
+    ("17-4-read", Recorded(one_sided::read_response)),
+    ("17-5-bytes", Recorded(one_sided::bytes_received)),
+    ("18-1-back", Made(reliable::go_back)),
+    ("18-2-attempts", Made(reliable::try_again)),
+    ("18-3-silence", Made(reliable::timers)),
+    ("18-4-progress", Made(reliable::progress)),
+    ("18-5-not-ready", Made(reliable::not_ready)),
+    ("18-6-gap", Made(reliable::gap)),
+    ("18-7-twice", Made(reliable::duplicate)),
+    ("18-8-reads", Made(reliable::read_again)),
+    ("19-1-verdict", Made(strangers::verdict)),
+    ("19-2-refused", Made(strangers::refused)),
+    ("19-3-flush", Made(strangers::flush)),
+    ("19-4-atomic", Made(atomics::atomic)),
+    ("19-5-once", Made(atomics::once)),
 ];
 
 fn main() -> ExitCode {
@@ -80,10 +85,14 @@ fn main() -> ExitCode {
     let Some((_, check)) = CHECKS.iter().find(|(name, _)| name == hole) else {
         return give_up(&format!("there is no hole {hole}"));
     };
-    let verdict = match recorded::all(Path::new(captures)) {
-        Ok(frames) if frames.is_empty() => return give_up(&format!("there are no packets in {captures}")),
-        Ok(frames) => check(&frames),
-        Err(error) => return give_up(&format!("{error:#}")),
+    came::watch();
+    let verdict = match check {
+        Made(check) => check(),
+        Recorded(check) => match recorded::all(Path::new(captures)) {
+            Ok(frames) if frames.is_empty() => return give_up(&format!("there are no packets in {captures}")),
+            Ok(frames) => check(&frames),
+            Err(error) => return give_up(&format!("{error:#}")),
+        },
     };
     println!("{}", verdict.as_ref().map_or_else(Clone::clone, Clone::clone));
     ExitCode::from(u8::from(verdict.is_err()))

@@ -1,6 +1,8 @@
 //! Lesson 14: what a packet is, byte by byte.
 
+use crate::came;
 use crate::dump::{difference, differing};
+use crate::ipv6;
 use crate::recorded::Recorded;
 use crate::Verdict;
 use nic::datagram;
@@ -13,7 +15,7 @@ use std::collections::BTreeMap;
 const RXE: &str = "rdma_rxe";
 
 /// Numbers round the circle: which comes after which, and by how many.
-pub fn since(_: &[Recorded]) -> Verdict {
+pub fn since() -> Verdict {
     const HALF: i32 = 1 << 23;
     let (mut looked, starts) = (0, [0, 5, 0x7f_ffff, 0x80_0000, 0xff_fffe, 0xff_ffff]);
     for (start, steps) in starts.iter().flat_map(|start| [1, 4, 300, HALF - 1].map(|steps| (*start, steps))) {
@@ -30,7 +32,7 @@ pub fn since(_: &[Recorded]) -> Verdict {
 }
 
 /// Every field of every header, by itself and beside the others.
-pub fn put(_: &[Recorded]) -> Verdict {
+pub fn put() -> Verdict {
     let headers: BTreeMap<&str, &Header> = opcode::TABLE
         .iter()
         .flat_map(|row| row.headers.iter().copied())
@@ -97,6 +99,7 @@ pub fn headers(frames: &[Recorded]) -> Verdict {
         }
         looked += 1;
     }
+    ipv6::headers()?;
     Ok(format!("{looked} packets have the IP and UDP headers that rdma_rxe gave them."))
 }
 
@@ -118,6 +121,7 @@ pub fn icrc(frames: &[Recorded]) -> Verdict {
     for ((udp, kind), (frame, covered)) in &kinds {
         flips(covered, *udp).map_err(|said| format!("{}, {kind}: {said}", frame.name))?;
     }
+    flips(&ipv6::icrc()?, 40).map_err(|said| format!("A READ response without bytes, over IPv6: {said}"))?;
     Ok(format!("{looked} packets have the ICRC of rdma_rxe; of {} kinds each flipped bit is noticed.", kinds.len()))
 }
 
@@ -155,7 +159,12 @@ fn may_change(at: usize, mask: u8, udp: usize) -> bool {
 /// Packets of runs without a fault, which were recorded whole.
 fn taken(frames: &[Recorded]) -> impl Iterator<Item = (&Recorded, roce::Packet<'_>)> {
     let whole = |packet: &roce::Packet| packet.datagram.ip.len() == packet.datagram.wire_length;
-    frames.iter().filter(|frame| !frame.is_faulty).filter_map(move |frame| Some((frame, frame.packet().filter(whole)?)))
+    let taken = frames.iter().filter(|frame| !frame.is_faulty);
+    taken.filter_map(move |frame| {
+        let packet = frame.packet().filter(whole)?;
+        came::now(format!("{}, {}", frame.name, packet.name()));
+        Some((frame, packet))
+    })
 }
 
 /// What a byte of a packet is called, counted from the IP header.

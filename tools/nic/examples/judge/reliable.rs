@@ -3,7 +3,6 @@
 
 use crate::contract::{holds, Case, Op, Random, ROOM};
 use crate::end::{attributes, End, MTU, TIMEOUT};
-use crate::recorded::Recorded;
 use crate::situation::{answer_to_read, due, ended, expect, post, request, requester, ANYWHERE};
 use crate::Verdict;
 use nic::completion::Status;
@@ -29,7 +28,7 @@ const WIRES: u64 = 1_000;
 const LONG: u32 = 200;
 
 /// Sends from the oldest unanswered packet on: once for all signs of one loss.
-pub fn go_back(_: &[Recorded]) -> Verdict {
+pub fn go_back() -> Verdict {
     let works = [Work::Read(ANYWHERE), Work::Write(ANYWHERE), Work::Write(ANYWHERE)];
     let all = ["RDMA Read Request, PSN 0", "RDMA Write Only, PSN 1", "RDMA Write Only, PSN 2"];
     let mut side = requester(&works, 7, 7);
@@ -48,7 +47,7 @@ pub fn go_back(_: &[Recorded]) -> Verdict {
 }
 
 /// Goes back as often as was agreed on, and no more.
-pub fn try_again(_: &[Recorded]) -> Verdict {
+pub fn try_again() -> Verdict {
     for retries in [3, 1, 0] {
         let mut side = requester(&[Work::Send, Work::Send], retries, 7);
         for attempt in 1..=retries {
@@ -66,7 +65,7 @@ pub fn try_again(_: &[Recorded]) -> Verdict {
 }
 
 /// No answer comes.
-pub fn timers(_: &[Recorded]) -> Verdict {
+pub fn timers() -> Verdict {
     let moment = Duration::from_nanos(1);
     let mut side = requester(&[Work::Send], 2, 7);
     side.wait(TIME / 2);
@@ -93,7 +92,7 @@ pub fn timers(_: &[Recorded]) -> Verdict {
 }
 
 /// Something was answered.
-pub fn progress(_: &[Recorded]) -> Verdict {
+pub fn progress() -> Verdict {
     let half = TIME / 2;
     let mut side = requester(&[Work::Send, Work::Send], 2, 7);
     side.wait(half);
@@ -123,7 +122,7 @@ pub fn progress(_: &[Recorded]) -> Verdict {
 }
 
 /// The peer had no receive.
-pub fn not_ready(_: &[Recorded]) -> Verdict {
+pub fn not_ready() -> Verdict {
     let moment = Duration::from_nanos(1);
     let (sends, both) = ([Work::Send, Work::Send], ["Send Only, PSN 0", "Send Only, PSN 1"]);
     let nak = Syndrome::rnr_nak(NOT_READY);
@@ -165,7 +164,7 @@ pub fn not_ready(_: &[Recorded]) -> Verdict {
 }
 
 /// A packet is missing.
-pub fn gap(_: &[Recorded]) -> Verdict {
+pub fn gap() -> Verdict {
     let mut side = End::new(attributes(0, 0, 7, 7));
     (0..4).for_each(|number| side.post_receive(number, 0, 8));
     let come = |side: &mut End, psn: u32, what: &str, wanted: &[&str]| {
@@ -181,7 +180,7 @@ pub fn gap(_: &[Recorded]) -> Verdict {
 }
 
 /// A request comes again.
-pub fn duplicate(_: &[Recorded]) -> Verdict {
+pub fn duplicate() -> Verdict {
     holds((0..WIRES).map(|seed| {
         let mut random = Random(seed);
         let ops = (0..1 + random.below(4)).map(|_| short(&mut random)).collect();
@@ -200,8 +199,8 @@ fn short(random: &mut Random) -> Op {
 }
 
 /// A READ comes again whose responses are not all sent.
-pub fn read_again(_: &[Recorded]) -> Verdict {
-    let seen = holds((0..WIRES / 4).map(|seed| {
+pub fn read_again() -> Verdict {
+    let seen = holds((0..WIRES / 10).map(|seed| {
         let mut random = Random(seed);
         let ops = (0..4).map(|_| Op::Read((30 + random.below(15)) * MTU as usize)).collect();
         Case { ops, faults: random.faults(1, 160), psn: 0, retries: 7, early: 0 }

@@ -1,6 +1,7 @@
 //! One side of a recorded conversation: our queue pair, and its program, which posts what the recorded one posted. It gets what the
 //! peer sent; it has to send what rdma_rxe sent, and to complete what was done.
 
+use crate::came;
 use crate::doorbell::{Hole, ACK, BYTES, LATER, MOVES, PACKET, PLACE, READ, RECEIVE, SEND, WRITE};
 use crate::dump::{difference, differing};
 use crate::packets::field_at;
@@ -155,6 +156,8 @@ impl<'a> Side<'a> {
     pub fn replay(&mut self) -> Result<(), Fault> {
         let talk = self.talk;
         for (index, frame) in talk.frames.iter().enumerate() {
+            let verb = if frame.from == self.me.address { "has to be sent" } else { "came" };
+            came::now(format!("{}: {} {verb}", frame.name(), name(&frame.packet)));
             self.is_disturbed |= self.disturbs(frame);
             let done = match (frame.from == self.me.address, frame.packet.row().is_response()) {
                 (true, false) => self.has_to_ask(index),

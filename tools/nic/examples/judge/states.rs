@@ -1,7 +1,7 @@
 //! The moves of a queue pair of a reliable connection, as the specification has them (volume 1, table 91 in 11.2.5.2): what each
 //! needs, and what it takes besides.
 
-use crate::recorded::Recorded;
+use crate::came;
 use crate::Verdict;
 use nic::memory::Memory;
 use nic::outside::Ctx;
@@ -66,7 +66,7 @@ pub fn refused(from: State, to: State) -> String {
 }
 
 /// Tries each move with what it needs, without each thing that it needs, and with each other thing.
-pub fn moves(_: &[Recorded]) -> Verdict {
+pub fn moves() -> Verdict {
     let mut looked = 0;
     for (from, to) in ALL.iter().flat_map(|from| ALL.map(|to| (*from, to))) {
         let tried = |brought: u32| tried(from, to, brought);
@@ -105,6 +105,7 @@ pub fn moves(_: &[Recorded]) -> Verdict {
 /// Whether a new queue pair that has gone there makes this move.
 fn tried(from: State, to: State, brought: u32) -> Result<bool, String> {
     let attributes = Attributes { peer: Some([127, 0, 0, 3].into()), mtu: 1024, ..Attributes::default() };
+    came::now(format!("the move {from} to {to}"));
     let (mut qp, mut memory) = (Qp::new(Settings::default()), Memory::default());
     let mut out = Ctx::new(Instant::now(), &mut memory);
     let mut step = |before: State, to: State| {

@@ -1,7 +1,6 @@
 //! Lesson 19: what others rely on when something goes wrong: who is told what, in which order.
 
 use crate::end::{attributes, listed, End, MTU};
-use crate::recorded::Recorded;
 use crate::situation::{ended, expect, post, request, requester, ANYWHERE};
 use crate::Verdict;
 use nic::completion::{Completion, Status};
@@ -31,7 +30,7 @@ struct Wrong {
 }
 
 /// What the requester is told, and what the program.
-pub fn verdict(_: &[Recorded]) -> Verdict {
+pub fn verdict() -> Verdict {
     let all = wrong_requests();
     for wrong in &all {
         let mut side = End::new(attributes(0, 0, 7, 7));
@@ -107,7 +106,7 @@ fn wrong_requests() -> Vec<Wrong> {
 }
 
 /// A request of ours is refused.
-pub fn refused(_: &[Recorded]) -> Verdict {
+pub fn refused() -> Verdict {
     let writes = [Work::Write(ANYWHERE), Work::Write(ANYWHERE)];
     for (nak, status) in [
         (Nak::InvalidRequest, Status::RemInvReqErr),
@@ -145,7 +144,7 @@ struct Cause {
 }
 
 /// The queue pair goes to ERR: everything comes back.
-pub fn flush(_: &[Recorded]) -> Verdict {
+pub fn flush() -> Verdict {
     let flushed = Status::WrFlushErr;
     let when = "A WRITE is refused";
     comes_back(&Cause { when, act: refuse_first, first_send: Status::RemAccessErr, first_receive: flushed })?;

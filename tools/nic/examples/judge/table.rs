@@ -1,9 +1,10 @@
 //! Lesson 15, what hardly a capture has: the rows of its tables, one by one. A connection is put into a phase, something comes or is
 //! called, and what is sent, told and entered has to be what the table says.
 
+use crate::came;
 use nic::cm::{Cm, CmEffect, Event, EventKind, Mad, Phase, Space};
 use nic::psn::Psn;
-use roce::cm::{dreq, mra, rej, rep, req, Kind, LOCAL_ID};
+use roce::cm::{dreq, mra, rej, rep, req, sidr_req, Kind, LOCAL_ID};
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::{Duration, Instant};
 use EventKind as Told;
@@ -11,6 +12,7 @@ use Phase::*;
 
 const HERE: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
 const PEER: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 7));
+const OTHER: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 8));
 const PORT: u16 = 7471;
 const OWNER: u64 = 8;
 /// Numbers of the peer: its id, its queue pair, its exchange, its port.
@@ -66,6 +68,20 @@ impl Room {
         Ok(room)
     }
 
+    /// One who is asked for its queue pair of datagrams.
+    fn datagrams() -> Room {
+        let mut room = Room::new();
+        let _ = room.cm.listen(Space::Udp, PORT, OWNER, 1);
+        room.come(
+            &Mad::new(Kind::ServiceRequest, EXCHANGE)
+                .with(&sidr_req::REQUEST_ID, REMOTE.into())
+                .with(&sidr_req::SERVICE_ID, (Space::Udp as u64) << 16 | u64::from(PORT))
+                .with_addresses(PEER, SOURCE, HERE),
+        );
+        room.local = room.told.pop().map_or(0, |event| event.connection);
+        room
+    }
+
     /// One in this phase.
     fn at(phase: Phase) -> Result<Room, String> {
         let mut room = match phase {
@@ -96,8 +112,13 @@ impl Room {
     }
 
     fn come(&mut self, mad: &Mad) {
+        self.come_from(PEER, mad);
+    }
+
+    fn come_from(&mut self, from: IpAddr, mad: &Mad) {
+        came::now(format!("{} came in {:?}", mad.kind().short(), self.phase()));
         let bytes = mad.packet(Psn::new(0)).payload;
-        self.act(|cm, _, now, out| cm.receive(PEER, &bytes, 9 << 32, now, out));
+        self.act(|cm, _, now, out| cm.receive(from, &bytes, 9 << 32, now, out));
     }
 
     fn tick(&mut self, later: Duration) {
@@ -150,11 +171,16 @@ fn number(what: &str, wanted: impl Into<u64>, yours: impl Into<u64>) -> Result<(
 
 /// The peer's REQ, with numbers that no default has.
 fn request(id: u32, qpn: u32) -> Mad {
+    request_with(id, qpn, 2)
+}
+
+/// The same with this code of an MTU.
+fn request_with(id: u32, qpn: u32, mtu: u64) -> Mad {
     Mad::new(Kind::ConnectRequest, EXCHANGE)
         .with(&LOCAL_ID, id.into())
         .with(&req::SERVICE_ID, (Space::Tcp as u64) << 16 | u64::from(PORT))
         .with(&req::LOCAL_QPN, qpn.into())
-        .with(&req::PATH_MTU, 2)
+        .with(&req::PATH_MTU, mtu)
         .with(&req::LOCAL_ACK_TIMEOUT, 9)
         .with(&req::RETRY_COUNT, 5)
         .with(&req::RNR_RETRY, 3)
@@ -197,6 +223,31 @@ pub fn asked() -> Result<(), String> {
     let reason =
         room.sent.first().filter(|mad| mad.kind() == Kind::ConnectReject).map_or(0, |mad| mad.get(&rej::REASON));
     number("A REQ came of a queue pair that we hold for Established: the reason of the REJ", 10u8, reason)?;
+    strangers()?;
+    for (code, mtu) in [(0, 256u32), (1, 256), (5, 4096), (7, 4096)] {
+        let mut room = Room::new();
+        room.come(&request_with(REMOTE, QPN, code));
+        let connection = room.told.pop().and_then(|event| room.cm.get(event.connection));
+        let yours = connection.map_or(0, |connection| connection.attributes().mtu);
+        number(&format!("A REQ came with PathPacketPayloadMTU {code}: attributes.mtu"), mtu, yours)?;
+    }
+    Ok(())
+}
+
+/// A REQ that has something in common with a connection, and is none of it: it is a new one's.
+fn strangers() -> Result<(), String> {
+    let new = [(Told::ConnectRequest, 0)];
+    for (phase, from, id, qpn, what) in [
+        (Established, OTHER, REMOTE, QPN, "of another machine, with the ids of a connection that we have"),
+        (Established, PEER, REMOTE + 1, QPN + 1, "of another queue pair of the peer's"),
+        (TimeWait, PEER, REMOTE + 1, QPN, "of a queue pair whose connection is over"),
+        (Idle, PEER, REMOTE, QPN, "with the id of a connection that has ended"),
+    ] {
+        let mut room = Room::at(phase)?;
+        room.come_from(from, &request(id, qpn));
+        let what = format!("A REQ comes {what} (in {phase:?}): it is a new one");
+        same(&what, &wanted(&[], &new, phase), &room.seen())?;
+    }
     Ok(())
 }
 
@@ -210,7 +261,12 @@ pub fn accepted() -> Result<(), String> {
     if room.cm.deadline() != Some(room.now + PATIENCE) {
         return Err("The REP is sent: if no RTU comes, it has to be sent again. Yours does not ask, it tells.".into());
     }
-    Ok(())
+    let mut room = Room::datagrams();
+    room.act(|cm, local, now, out| {
+        let _ = cm.accept(local, &[], now, out);
+    });
+    let what = "A SIDR_REQ came, which asks for a queue pair of datagrams, and the program accepts";
+    same(what, &wanted(&[Kind::ServiceReply], &[], SidrAnswered), &room.seen())
 }
 
 /// What comes, in which phase; what is sent, what is told with which status, and the phase after it.
