@@ -105,9 +105,8 @@ pub fn place() -> Result<(), String> {
         let mut side = End::new(attributes(0, 0, 7, 7));
         side.post_receives(1, pieces.iter().zip(0..).map(|(length, at)| piece(&side, at, *length)).collect());
         let bytes = send(&mut side, packets);
-        let length = bytes.len();
-        let when =
-            format!("A SEND of {length} bytes came in {} packets; its receive has pieces of {pieces:?}", packets.len());
+        let lengths = listed(&packets.iter().map(usize::to_string).collect::<Vec<_>>());
+        let when = format!("A SEND came, in packets of {lengths} bytes; its receive has pieces of {pieces:?}");
         answered(&mut side, &when, answer)?;
         let mut wanted: Vec<u8> = bytes[..placed].to_vec();
         wanted.resize(pieces.iter().sum::<u32>() as usize, 0);
