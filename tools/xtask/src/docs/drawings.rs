@@ -77,6 +77,14 @@ fn picture(what: &[&str]) -> Option<(String, Result<(String, String)>)> {
     })
 }
 
+/// The line that leads to a run of a NIC from this course with others, `captures/met/NAME.pcapng`: it has no story of its own.
+pub fn met(name: &str) -> Result<String> {
+    let path = format!("captures/met/{name}.pcapng");
+    bytes(&path)?;
+    let lesson = name.split('_').next().unwrap_or_default();
+    Ok(format!("[The recorded run](../{path}); `make play-{lesson} PCAP={path}` writes a page that plays it."))
+}
+
 /// The line that shows a picture on a page.
 pub fn link(page: &str, what: &[&str]) -> Result<String> {
     let (path, drawn) = picture(what).context("there is no such picture")?;

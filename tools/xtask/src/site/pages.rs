@@ -36,6 +36,9 @@ pub fn in_book(page: &Page, sources: &Sources) -> Result<String> {
             ("generated", what @ ["ladder", name]) => {
                 links::below(page, &player::run(name, &drawings::link(&page.path, what)?))
             }
+            ("generated", ["met", name]) => {
+                links::below(page, &player::run(&format!("met/{name}"), &drawings::met(name)?))
+            }
             // As the terminal has it, and then to be played.
             ("generated", ["story", name]) => {
                 let told = block("class=\"story\"", page.lines[mark.line + 1..end].join("\n").trim());

@@ -34,6 +34,11 @@ pub fn lay_out(to: &Path) -> Result<()> {
         let change = file.trim_end_matches(".pcapng");
         lay_out_run(to, &lesson(&folder(change)?)?, &path, change)?;
     }
+    for path in files("captures/met", ".pcapng")? {
+        let file = name(Path::new(&path));
+        let story = file.trim_end_matches(".pcapng");
+        lay_out_run(to, &lesson(story)?, &path, &format!("met/{story}"))?;
+    }
     Ok(())
 }
 
