@@ -1,6 +1,7 @@
 //! The holes of part three: they fit the source of today, and the judge knows a stub, a wrong body and the project's own.
 
 use course::edit::Edit;
+use course::nic::blame::culprit;
 use course::nic::copy::{solution, MineNic};
 use course::nic::hole::{Hole, Wrong};
 use course::nic::judge::{judge, Verdict};
@@ -53,9 +54,15 @@ fn a_hole_is_not_filled_by_its_stub_nor_by_a_body_that_is_wrong_or_panics() {
     for hole in &holes {
         let right = solution(&project, hole).unwrap();
         let panics = (String::from("panic!(\"mine\")"), format!("panicked at {}", hole.place.file));
-        // One is enough: each takes until the deadline.
-        let spins = (String::from("loop {}"), String::from("It did not end within"));
-        let spins = Some(spins).filter(|_| hole.name.to_string() == "14-1-since");
+        // One of each lesson whose packets it gets is enough: each takes until the deadline.
+        let spins = |last: &str| (String::from("loop {}"), format!("What it was given last: {last}"));
+        let spins = match hole.name.to_string().as_str() {
+            "16-4-receive" => Some(spins("03_metadata_exchange, frame 74: RC Send Only")),
+            "17-3-write" => Some(spins("RDMA Write First, PSN 0 came.")),
+            "18-6-gap" => Some(spins("Send Only, PSN 2 came.")),
+            "19-5-once" => Some(spins("Atomic")),
+            _ => None,
+        };
         let wrong = |it: &Wrong| (Edit::apply(&it.edits, &hole.place.file, &right).unwrap(), it.says.clone());
         let not = [(hole.stub.clone(), hole.says.clone())].into_iter().chain(hole.wrong.iter().map(wrong));
         for (body, says) in not.chain([panics]).chain(spins).chain([(right.clone(), String::new())]) {
@@ -67,6 +74,28 @@ fn a_hole_is_not_filled_by_its_stub_nor_by_a_body_that_is_wrong_or_panics() {
         }
     }
     assert!(otherwise.is_empty(), "{}", otherwise.join("\n\n"));
+}
+
+/// What one hole does wrong, and only the judge of a later lesson notices: the hole with the fault is found.
+#[test]
+#[ignore = "takes long: make test-long group=course"]
+fn a_fault_that_a_later_lesson_notices_is_found_in_the_hole_where_it_is() {
+    let project = Project::find().unwrap();
+    let (mine, holes) = (scratch(&project, "test-of-blame"), Hole::all(&project).unwrap());
+    mine.lay_out(&project, &holes).unwrap();
+    let at = |name: &str| holes.iter().position(|hole| hole.name.to_string() == name).unwrap();
+    let (fault, noticed) = (at("16-6-ack"), at("18-4-progress"));
+    for hole in &holes[..=noticed] {
+        mine.fill(hole, &solution(&project, hole).unwrap()).unwrap();
+    }
+    let right = solution(&project, &holes[fault]).unwrap();
+    mine.fill(&holes[fault], &right.replace("self.progress(qp, ctx);", "")).unwrap();
+    assert!(!verdict(&project, &mine, &holes[noticed]).is_right);
+    assert_eq!(culprit(&project, &mine, &holes[..=noticed]).unwrap().name, holes[fault].name);
+
+    mine.fill(&holes[fault], &right).unwrap();
+    mine.fill(&holes[noticed], &holes[noticed].stub).unwrap();
+    assert_eq!(culprit(&project, &mine, &holes[..=noticed]).unwrap().name, holes[noticed].name);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use crate::holes::scratch;
 use course::nic::copy::{solution, MineNic};
 use course::nic::hole::Hole;
-use course::nic::stairs::STAIRS;
+use course::nic::stairs::{lessons, STAIRS};
 use course::port::Port;
 use course::project::Project;
 use run::story::{bundled, Story};
@@ -100,6 +100,18 @@ fn the_stairs_lead_from_the_first_lesson_with_holes_to_the_last_one_and_to_every
         Hole::all(&Project::find().unwrap()).unwrap().iter().map(|it| it.name.number()).collect();
     assert!(lessons.iter().eq(STAIRS.map(|(lesson, _)| lesson.to_owned()).iter()), "{lessons:?}");
     assert_eq!(expected(STAIRS.len()), names(&stories()));
+}
+
+#[test]
+fn the_readme_tells_what_runs_after_which_lesson() {
+    let readme = std::fs::read_to_string(Project::find().unwrap().root.join("README.md")).unwrap();
+    for (lesson, _) in STAIRS {
+        let begins = format!("| [{lesson}_");
+        let mut rows = readme.lines().filter(|line| line.starts_with(&begins));
+        let row = rows.next().unwrap_or_else(|| panic!("README.md has no row of lesson {lesson}"));
+        let runs = lessons(lesson).join(", ");
+        assert!(row.contains("/holes)") && row.split('|').nth(3).unwrap().contains(&runs), "{row} has to say: {runs}");
+    }
 }
 
 #[test]

@@ -32,7 +32,7 @@ pub fn played(frames: &[Recorded], hole: Hole, situations: fn() -> Result<(), St
 /// a conversation ends early.
 pub fn replay(frames: &[Recorded], hole: Hole) -> Verdict {
     let (mut same, mut whole) = (0, 0);
-    // So many have ended early, for a hole of this lesson, the next one, or a later one.
+    // So many go on with what a hole of this lesson does, or of the next one, or of a later one.
     let mut waiting = [0; 3];
     let talks = talks(frames);
     for talk in &talks {
@@ -42,7 +42,7 @@ pub fn replay(frames: &[Recorded], hole: Hole) -> Verdict {
                 Err(_) => continue,
                 Ok(side) => side,
             };
-            match side.replay() {
+            match side.replay(hole) {
                 Ok(()) => whole += 1,
                 Err((cause, said)) if cause <= hole => return Err(said),
                 Err((cause, _)) => waiting[usize::from(cause > ACK) + usize::from(cause > BYTES)] += 1,
@@ -51,10 +51,10 @@ pub fn replay(frames: &[Recorded], hole: Hole) -> Verdict {
         }
     }
     let all = talks.len() * 2;
-    let names = ["later holes of lesson 16", "lesson 17", "lessons 18 and 19"];
+    let names = ["later in lesson 16", "in lesson 17", "in lessons 18 and 19"];
     let others = names.iter().zip(waiting).filter(|(_, count)| *count > 0);
-    let others: Vec<String> = others.map(|(name, count)| format!("{count} for {name}")).collect();
-    let others = if others.is_empty() { String::new() } else { format!("; the others wait: {}", others.join(", ")) };
+    let others: Vec<String> = others.map(|(name, count)| format!("{count} {name}")).collect();
+    let others = if others.is_empty() { String::new() } else { format!("; the others go on: {}", others.join(", ")) };
     Ok(format!("{same} packets are as rdma_rxe sent them; {whole} of {all} conversations come to their end{others}."))
 }
 

@@ -144,7 +144,7 @@ fn asks_in_between() -> Result<(), String> {
         let yours: Vec<u32> = side.out.iter().filter(asking).map(|packet| packet.psn.get()).collect();
         if yours != wanted {
             return Err(format!(
-                "A WRITE of {packets} packets is posted, PSNs 0 to {}: those that ask for an ACK are PSN {wanted:?}. Yours: {yours:?}. \
+                "A WRITE of {packets} packets is posted, PSNs 0 to {}: those that ask for an ACK are PSN {wanted:?}. Yours: {yours:?}.\n\
                  Else a message that is longer than the window waits for ever.",
                 packets - 1
             ));

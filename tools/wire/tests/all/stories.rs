@@ -7,6 +7,7 @@ use run::story::{self, proof, Act, Story};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
+use testkit::ran::Check;
 
 /// The bundled capture of a story.
 fn recording(story: &Story) -> Vec<u8> {
@@ -16,7 +17,7 @@ fn recording(story: &Story) -> Vec<u8> {
 #[test]
 fn every_story_has_a_recording_and_every_recording_a_story() {
     let mut expected =
-        BTreeSet::from(["README.md", "changes", "install-profile.sh", "wireshark-profile"].map(String::from));
+        BTreeSet::from(["README.md", "changes", "install-profile.sh", "met", "wireshark-profile"].map(String::from));
     for story in story::bundled().unwrap() {
         expected.insert(format!("{}.pcapng", story.file_name()));
         expected.insert(format!("{}.txt", story.file_name()));
@@ -24,6 +25,20 @@ fn every_story_has_a_recording_and_every_recording_a_story() {
     let names = fs::read_dir(root().join("captures")).unwrap();
     let found: BTreeSet<String> = names.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     assert_eq!(found, expected);
+}
+
+/// The NIC of this course stood in the place of one machine's driver, and all four programs ended well.
+#[test]
+fn the_ring_in_which_a_nic_of_this_course_met_the_kernels_came_to_its_end() {
+    let file = root().join("captures/met/13_ring_all_reduce.pcapng");
+    let met = Check::read(&file, ());
+    for node in ["server", "client", "client-2", "client-3"] {
+        assert_eq!(met.node(node).exit, Some(0), "{node}");
+    }
+    assert_eq!((met.packets_named("ReadyToUse"), met.packets_named("RC RDMA Write Only Immediate")), (4, 24));
+    let bytes = fs::read(&file).unwrap();
+    let times = |text: &str| bytes.windows(text.len()).filter(|part| *part == text.as_bytes()).count();
+    assert_eq!((times("rmmod rdma_rxe"), times("device-mine-nic run --address 10.47.91.2 --")), (1, 1));
 }
 
 #[test]
