@@ -60,7 +60,7 @@ fn a_hole_is_not_filled_by_its_stub_nor_by_a_body_that_is_wrong_or_panics() {
             "16-4-receive" => Some(spins("03_metadata_exchange, frame 74: RC Send Only")),
             "17-3-write" => Some(spins("RDMA Write First, PSN 0 came.")),
             "18-6-gap" => Some(spins("Send Only, PSN 2 came.")),
-            "19-5-once" => Some(spins("Atomic")),
+            "19-5-once" => Some(spins("Fetch Add, PSN")),
             _ => None,
         };
         let wrong = |it: &Wrong| (Edit::apply(&it.edits, &hole.place.file, &right).unwrap(), it.says.clone());

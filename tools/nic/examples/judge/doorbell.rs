@@ -1,6 +1,7 @@
 //! Lesson 16: from a work request to a packet, from its ACK to a completion, from there to the program's bell. The recorded
 //! conversations of queue pairs are played, once with ours as the server and once as the client.
 
+use crate::came;
 use crate::recorded::Recorded;
 use crate::side::Side;
 use crate::talk::talks;
@@ -77,6 +78,7 @@ pub fn bell() -> Verdict {
             };
             let mark = if solicited { "solicited" } else { "not solicited" };
             let what = format!("The program {asked}; one comes, {}, {mark}", status.name());
+            came::now(&*what);
             let word = |rings: bool| if rings { "the bell rings" } else { "it is silent" };
             let yours = alarm.rings(&completion);
             if yours != has_to {

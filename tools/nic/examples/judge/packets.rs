@@ -21,6 +21,7 @@ pub fn since() -> Verdict {
     for (start, steps) in starts.iter().flat_map(|start| [1, 4, 300, HALF - 1].map(|steps| (*start, steps))) {
         let (earlier, later) = (Psn::new(start), Psn::new(start).plus(steps as u32));
         for (one, other, wanted) in [(later, earlier, steps), (earlier, later, -steps), (later, later, 0)] {
+            came::now(format!("PSN {one} since PSN {other}"));
             let yours = one.since(other);
             if yours != wanted {
                 return Err(format!("PSN {one} since PSN {other} is {wanted}. Yours: {yours}."));
@@ -45,6 +46,7 @@ pub fn put() -> Verdict {
             let (mut wanted, mut yours) = (vec![0; header.length], vec![0; header.length]);
             for field in header.fields.iter().filter(|field| field.bits <= 64) {
                 by_bits(&mut wanted, field, value);
+                came::now(format!("{value:#x} for {} {}", header.name, field.name));
                 packet::put(&mut yours, field, value);
                 if let Some(at) = difference(&wanted, &yours) {
                     let Field { name, bit, bits, .. } = field;

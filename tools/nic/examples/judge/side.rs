@@ -20,7 +20,7 @@ use roce::aeth::{Nak, Syndrome};
 use roce::icrc;
 use roce::opcode::Operation;
 use std::collections::{BTreeMap, VecDeque};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// What a difference is a fault of, and the difference in words.
 pub type Fault = (Hole, String);
