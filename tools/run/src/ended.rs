@@ -29,15 +29,17 @@ impl Ended<'_> {
     pub fn text(&self, details: Option<String>, logs: &[String]) -> String {
         let exit = |exit: &Option<i32>| exit.map_or("did not end by itself".to_owned(), |status| status.to_string());
         let exits: Vec<String> = self.exits.iter().map(|(name, status)| format!("{name} {}", exit(status))).collect();
-        let mut lines = vec![format!("\nexit:     {}", exits.join(", "))];
+        let wrapped = |line: String| wrap(&line, Style::of_output().width);
+        let mut lines = vec![String::new()];
+        lines.extend(wrapped(format!("exit:     {}", exits.join(", "))));
         lines.extend(self.trouble.map(|trouble| format!("trouble:  {trouble}")));
-        lines.extend(wrap(&format!("packets:  {}", self.counts), Style::of_output().width));
+        lines.extend(wrapped(format!("packets:  {}", self.counts)));
         lines.extend(details);
         // As short as it can be told.
         let here = env::current_dir().unwrap_or_default();
         let file = self.file.strip_prefix(here).unwrap_or(&self.file).display().to_string();
         let files: Vec<&str> = [&file].into_iter().chain(logs).map(String::as_str).collect();
-        lines.push(format!("files:    {}", files.join(", ")));
+        lines.extend(wrapped(format!("files:    {}", files.join(", "))));
         lines.push(format!("next:     wireshark {file}"));
         lines.extend(self.lesson().map(|commands| format!("          {commands}")));
         lines.join("\n") + "\n"

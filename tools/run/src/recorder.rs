@@ -28,7 +28,7 @@ pub struct Recorder<W: Write> {
 pub struct Counts {
     /// The RoCE packets' names, each with how often it occurred, in the order of their first occurrence.
     pub packets: Vec<(&'static str, usize)>,
-    /// Frames that are no RoCE packets: ARP and the like.
+    /// Frames that are no RoCE packets: ARP, TCP and the like.
     pub others: usize,
 }
 
@@ -51,7 +51,7 @@ impl fmt::Display for Counts {
         f.write_str(&if counts.is_empty() { "no RoCE packets".to_owned() } else { counts.join(", ") })?;
         match self.others {
             0 => Ok(()),
-            others => write!(f, "; and {others} other frames (ARP and the like)"),
+            others => write!(f, "; and {others} other frames (ARP, TCP and the like)"),
         }
     }
 }
