@@ -71,16 +71,17 @@ pub fn part(run: &[u8], findings: &[Finding], style: Style) -> Result<String> {
     Ok(text)
 }
 
-/// The packets of a run, unless they are too many.
-pub fn packets(run: &[u8], color: bool) -> Result<String> {
+/// The packets of a run, unless they are too many; each is told whole, however narrow the screen is.
+pub fn packets(run: &[u8], style: Style) -> Result<String> {
     let mut text = Vec::new();
     let open = || Reader::new(run).context("this is no run file");
-    let style = Style { color, width: usize::MAX };
-    ladder::write(&mut open()?, row::clients(&mut open()?), style, &mut text).context("the run file is damaged")?;
+    let whole = Style { width: usize::MAX, ..style };
+    ladder::write(&mut open()?, row::clients(&mut open()?), whole, &mut text).context("the run file is damaged")?;
     let text = String::from_utf8_lossy(&text);
     let (shown, all) = (text.lines().take(MOST_PACKETS), text.lines().count());
     let more = if all > MOST_PACKETS { format!("… and {} more\n", all - MOST_PACKETS) } else { String::new() };
-    Ok(shown.map(|line| format!("{line}\n")).collect::<String>() + &more)
+    let lines = shown.flat_map(|line| lanes::wrap(line, style.width));
+    Ok(lines.map(|line| line + "\n").collect::<String>() + &more)
 }
 
 /// Numbers with their neighbours, as few pieces as possible.

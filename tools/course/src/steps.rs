@@ -39,9 +39,15 @@ pub fn begin(project: &Project, language: Language) -> Result<bool> {
     Ok(true)
 }
 
+const NONE_YET: &str =
+    "you have no program yet: `make begin` lays one out, in Rust; or `make begin language=c`, `language=python`";
+
 /// Judges the step that comes next; tells it, if that was not done yet. Or another one, which is named: `01-2`.
 pub fn step(project: &Project, named: Option<&str>, place: Place, watch: bool) -> Result<bool> {
-    let mine = find(project)?;
+    let Ok(mine) = find(project) else {
+        writeln!(stdout(), "course: {NONE_YET}")?;
+        return Ok(false);
+    };
     let step = match named {
         Some(named) => Some(by_name(project, named)?),
         None => current(project, &mine)?,
@@ -93,9 +99,7 @@ pub fn solution(project: &Project, yes: bool) -> Result<bool> {
 
 fn find(project: &Project) -> Result<Mine> {
     let mine = Mine::find(&project.root.join(FOLDER));
-    mine.context(
-        "you have no program yet: `make begin` lays one out, in Rust; or `make begin language=c`, `language=python`",
-    )
+    mine.context(NONE_YET)
 }
 
 /// The first step that is not done.
@@ -179,7 +183,7 @@ fn judge(project: &Project, mine: &Mine, step: &Step, place: Place) -> Result<bo
         return done(project, mine, step, &command);
     }
     write!(stdout(), "{}", missing(findings, style))?;
-    writeln!(stdout(), "\n{}\n{}", show::trouble(run, style)?, show::packets(run, style.color)?)?;
+    writeln!(stdout(), "\n{}\n{}", show::trouble(run, style)?, show::packets(run, style)?)?;
     let (run, task) = (project.to_look_at(file), project.shown(&step.page()));
     writeln!(stdout(), "The whole run:\n  {run}\nThe task, once more: {task}\nthen: make step; make hint")?;
     Ok(false)

@@ -102,7 +102,7 @@ fn build_and_run(project: &Project, attempt: &Attempt, change: &Change, place: P
     };
     text += &show::findings(&findings, style);
     if !is_solved {
-        text += &format!("\n{}\n{}", show::trouble(&run, style)?, show::packets(&run, style.color)?);
+        text += &format!("\n{}\n{}", show::trouble(&run, style)?, show::packets(&run, style)?);
     }
     Ok(Ok((is_solved, text + &format!("\nThe whole run:\n  {}\n", project.to_look_at(&file)))))
 }

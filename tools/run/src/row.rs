@@ -75,6 +75,13 @@ pub struct Clients {
     start_ns: Option<u64>,
 }
 
+impl Clients {
+    /// How many pairs of machines have exchanged packets.
+    pub fn pairs(&self) -> usize {
+        self.by_pair.len()
+    }
+}
+
 impl Rows {
     /// Begins a capture whose [`clients`] are known.
     pub fn new(clients: Clients) -> Rows {

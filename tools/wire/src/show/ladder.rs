@@ -1,5 +1,5 @@
-//! A ladder for people: client left, server right, one line per packet. A comment that the file has for a packet,
-//! such as the step of a lesson, stands above it.
+//! A ladder for people: client left, server right, one line per packet; among more than two hosts each line says from which to
+//! which. A comment that the file has for a packet, such as the step of a lesson, stands above it.
 
 use owo_colors::{AnsiColors, OwoColorize};
 use run::capture::{Error, Reader};
@@ -19,7 +19,8 @@ pub fn write<R: Read>(
     style: Style,
     out: &mut impl Write,
 ) -> Result<(), Error> {
-    let (mut ladder, mut rows) = (Ladder { style, pair: None, comment: None }, Rows::new(clients));
+    let is_crowd = clients.pairs() > 1;
+    let (mut ladder, mut rows) = (Ladder { style, is_crowd, pair: None, comment: None }, Rows::new(clients));
     let (mut packets, mut others) = (0u64, BTreeMap::<&str, u64>::new());
     while let Some(record) = reader.next()? {
         match rows.next(&record) {
@@ -38,6 +39,8 @@ pub fn write<R: Read>(
 
 struct Ladder {
     style: Style,
+    /// Whether there are more than two hosts: nobody is left or right then.
+    is_crowd: bool,
     /// The client and the server that the heading on the screen is for.
     pair: Option<(IpAddr, IpAddr)>,
     /// The last comment, which holds for the packets below it, too.
@@ -47,7 +50,7 @@ struct Ladder {
 impl Ladder {
     fn row(&mut self, row: &Row) -> String {
         let mut text = String::new();
-        if self.pair != Some((row.client, row.server)) {
+        if !self.is_crowd && self.pair != Some((row.client, row.server)) {
             self.pair = Some((row.client, row.server));
             let client = format!("client {}", row.client);
             let width = LANE.saturating_sub(client.chars().count() + 1);
@@ -65,7 +68,8 @@ impl Ladder {
         let time = row.ms.map_or("-".into(), |ms| format!("{ms:.3}"));
         let start = format!("{:>6} {time:>10}  ", row.frame);
         let words: Vec<&str> = row.words().chain(row.lab()).collect();
-        text + &self.line(&start, &arrow(row), &printable(&words.join("  ")), row.sort.look().1)
+        let lane = if self.is_crowd { from_to(row) } else { arrow(row) };
+        text + &self.line(&start, &lane, &printable(&words.join("  ")), row.sort.look().1)
     }
 
     fn line(&self, start: &str, lane: &str, details: &str, color: Option<AnsiColors>) -> String {
@@ -76,6 +80,12 @@ impl Ladder {
             None => format!("{start}{lane}  {details}").trim_end().to_owned() + "\n",
         }
     }
+}
+
+/// Among many hosts.
+fn from_to(row: &Row) -> String {
+    let (from, to) = if row.from_client { (row.client, row.server) } else { (row.server, row.client) };
+    format!("{from} ─{} {to}  {}", if row.lost() { '✕' } else { '▶' }, row.label)
 }
 
 fn arrow(row: &Row) -> String {
