@@ -85,12 +85,17 @@ fn main() -> ExitCode {
     let Some((_, check)) = CHECKS.iter().find(|(name, _)| name == hole) else {
         return give_up(&format!("there is no hole {hole}"));
     };
-    came::watch();
     let verdict = match check {
-        Made(check) => check(),
+        Made(check) => {
+            came::watch();
+            check()
+        }
         Recorded(check) => match recorded::all(Path::new(captures)) {
             Ok(frames) if frames.is_empty() => return give_up(&format!("there are no packets in {captures}")),
-            Ok(frames) => check(&frames),
+            Ok(frames) => {
+                came::watch();
+                check(&frames)
+            }
             Err(error) => return give_up(&format!("{error:#}")),
         },
     };
