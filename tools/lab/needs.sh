@@ -42,6 +42,8 @@ found() {
         # A dynamic program names its loader (/lib64/ld-linux...) near the start of the file.
         static:*) has "$name" && ! head -c 1024 "$(command -v "$name")" | grep -q /ld- ;;
         cargo) has rustc && [ "$(cargo --version 2>/dev/null | sed -n 's/^cargo 1\.\([0-9]*\).*/\1/p')" -ge "$MINOR" ] 2>/dev/null ;;
+        wasm) { has rustc && any "$(rustc --print target-libdir --target wasm32-unknown-unknown 2>/dev/null)"/libstd-*.rlib; } ||
+            any "$unpacked"/usr/lib/rustlib/src/rust/library ;;
         certificates) any "$ROOT/etc/ssl/certs/ca-certificates.crt" "$ROOT/etc/pki/tls/certs/ca-bundle.crt" ;;
         # This machine's own, if it can be read and has SoftRoCE as a file.
         kernel) { [ -r "$ROOT/boot/vmlinuz-$release" ] && grep -qs '/rdma_rxe\.ko' "$ROOT/lib/modules/$release/modules.dep"; } ||

@@ -3,6 +3,7 @@
 # is installed, and it needs no root: apt downloads into a folder of ours and checks the signatures, as for any installation.
 #
 #   tools/lab/setup.sh STAGE...   cargo, build, lab, shell, python, test, check, grade; device, site, browser: what the machine itself has to have, only looked for
+#   tools/lab/setup.sh wasm       a compiler for the browser, in a folder of its own with an env of its own
 #   tools/lab/setup.sh bundle     what build, lab, shell, python and test need, and the crates, in one file for machines of this release that have no network
 #
 # The Makefile calls it before everything else, so it prints nothing and costs next to nothing when all is there. What it wrote
@@ -73,6 +74,17 @@ resolve() {
             llvm=$(plan "cargo$(rust_suffix)" | sed -n 's/^libllvm\([0-9]*\).*/\1/p')
             ask cache pkgnames "libclang1-$llvm" | sort -rV | head -n 1
             ;;
+        rustc) echo "rustc$(rust_suffix)" ;;
+        # Debian 12's recent rustc has the source alone.
+        libstd-rust-dev-wasm32)
+            case $(rust_suffix) in
+            '') echo libstd-rust-dev-wasm32 ;;
+            -1.*) echo "libstd-rust$(rust_suffix)-dev-wasm32" ;;
+            *) echo "rust$(rust_suffix)-src" ;;
+            esac
+            ;;
+        # Of the LLVM which rustc uses.
+        lld) plan "rustc$(rust_suffix)" | sed -n 's/^libllvm\([0-9]*\).*/lld-\1/p' ;;
         linux-image-*) ask cache pkgnames "$name" | grep -x "$name" || echo linux-image-generic ;;
         *) echo "$name" ;;
         esac
@@ -201,9 +213,15 @@ bundle() {
     say "$(du -h "$archive" | cut -f 1) in $archive. In a clone on a machine of the same release: tar -xzf it, then make as usual"
 }
 
-if echo "${*:-none}" | tr ' ' '\n' | grep -qvxE 'cargo|build|lab|shell|python|test|check|grade|device|site|browser|bundle'; then
-    echo 'usage: tools/lab/setup.sh cargo|build|lab|shell|python|test|check|grade|device|site|browser...    or: tools/lab/setup.sh bundle' >&2
+if echo "${*:-none}" | tr ' ' '\n' | grep -qvxE 'cargo|build|lab|shell|python|test|check|grade|wasm|device|site|browser|bundle'; then
+    echo 'usage: tools/lab/setup.sh cargo|build|lab|shell|python|test|check|grade|device|site|browser...    or: tools/lab/setup.sh wasm|bundle' >&2
     exit 2
+fi
+# Its rustc would otherwise be found before the one that all else is built with. The package lists are the same.
+if [ "$*" = wasm ]; then
+    mkdir -p "$TOOLS/apt" "$TOOLS/wasm"
+    TOOLS=$TOOLS/wasm
+    ln -sfn ../apt "$TOOLS/apt"
 fi
 # What has to be the machine's own; and to look at what its device needs, no compiler is needed.
 own=own
@@ -220,13 +238,16 @@ mkdir -p "$TOOLS"
 # looks for may be there already, in part.
 if [ -n "$lacking" ] || [ -e "$TOOLS/wanted" ] || [ "$1" = bundle ]; then
     trap 'say "interrupted; the same command goes on from here"; exit 130' INT TERM HUP
-    exec 9>"$TOOLS/lock"
+    mkdir -p "$TOOLS/apt"
+    exec 9>"$TOOLS/apt/lock"
     # Where the file system has no locks, the second one goes on.
     flock -n 9 || { say 'another set-up is at work; waiting for it'; flock 9 || true; }
     if [ "$1" = bundle ]; then bundle; exit; fi
     configure_apt
     touch "$TOOLS/packages"
-    dpkg-query -Wf '${db:Status-Status}=${Package}\n' | sed -n 's/^installed=//p' | cat - "$TOOLS/packages" >"$apt/here"
+    # Of the machine's own a rustc that is unpacked finds nothing: it looks for its libraries beside itself.
+    case $* in wasm) not_here=rust ;; *) not_here=/ ;; esac
+    dpkg-query -Wf '${db:Status-Status}=${Package}\n' | sed -n "\:$not_here:d; s/^installed=//p" | cat - "$TOOLS/packages" >"$apt/here"
     wanted=$({ missing found "$*" | cut -d '|' -f 3; cat "$TOOLS/wanted" 2>/dev/null || true; } | column 1)
     echo "$wanted" >"$TOOLS/wanted.new"
     mv "$TOOLS/wanted.new" "$TOOLS/wanted"

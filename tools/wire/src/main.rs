@@ -1,20 +1,19 @@
 //! The command `wire`: reads RoCEv2 captures and explains them.
 
 use clap::{Parser, Subcommand, ValueEnum};
-use flate2::read::MultiGzDecoder;
 use run::capture::{unread, Error, Reader};
 use run::lanes::{self, Lanes};
 use run::look::Style;
 use run::pcapng::Section;
 use run::story;
 use std::fs::File;
-use std::io::{self, BufWriter, Cursor, ErrorKind, IsTerminal, LineWriter, Read, Write};
+use std::io::{self, BufWriter, ErrorKind, IsTerminal, LineWriter, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 use wire::compare::{self, Capture, Verdict};
 use wire::play::{self, Lesson};
-use wire::show;
+use wire::{packed, show};
 
 /// Read captures of RDMA traffic (RoCEv2)
 #[derive(Parser)]
@@ -147,13 +146,7 @@ fn in_file<E: Into<Error>>(file: &Path) -> impl Fn(E) -> Error + '_ {
 }
 
 fn open(file: &Path, follow: bool) -> Result<Reader<Box<dyn Read>>, Error> {
-    let mut file = File::open(file).map_err(unread)?;
-    let mut magic = Vec::new();
-    // A pipe gives its first bytes once, and nobody writes a compressed file while it is read.
-    Read::by_ref(&mut file).take(2).read_to_end(&mut magic).map_err(unread)?;
-    let is_gzip = magic == [0x1f, 0x8b];
-    let input = Cursor::new(magic).chain(Input { file, follow });
-    Reader::new(if is_gzip { Box::new(MultiGzDecoder::new(input)) } else { Box::new(input) })
+    packed::reader(Input { file: File::open(file).map_err(unread)?, follow })
 }
 
 /// A file; if somebody still writes it, at its end there will be more.

@@ -1,12 +1,10 @@
 // Where the WRITE and its ACK are in the bundled run of lesson 04: their frame numbers, which each recording has its own of.
 
 import { execFileSync } from "node:child_process";
-import { dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { join } from "node:path";
+import { REPOSITORY, WIRE } from "./site.mjs";
 
-const root = join(dirname(fileURLToPath(import.meta.url)), "../../../..");
-const wire = join(process.env.CARGO_TARGET_DIR ?? join(root, "target"), "debug/wire");
-const shown = execFileSync(wire, ["show", join(root, "captures/04_rdma_write.pcapng")], { encoding: "utf8" });
+const shown = execFileSync(WIRE, ["show", join(REPOSITORY, "captures/04_rdma_write.pcapng")], { encoding: "utf8" });
 const write = /^ *(\d+) .*─ RDMA Write Only /m.exec(shown);
 
 export const WRITE = Number(write[1]);

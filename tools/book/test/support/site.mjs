@@ -7,6 +7,7 @@ import { serve } from "../../serve.mjs";
 export const REPOSITORY = resolve(fileURLToPath(import.meta.url), "../../../../..");
 const TARGET = resolve(REPOSITORY, process.env.CARGO_TARGET_DIR ?? "target");
 export const SITE = join(TARGET, "site");
+export const WIRE = join(TARGET, "debug/wire");
 export const TOOLS = join(TARGET, "tools/site/node_modules");
 
 /** Serves the book. `url` is where. The file `progress` is what is done of somebody's own program. */

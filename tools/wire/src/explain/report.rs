@@ -68,9 +68,7 @@ impl Explanation {
                 self.frames
             ));
         }
-        let (wrong, right): (Vec<_>, Vec<_>) =
-            self.connections.iter().zip(1..).partition(|(told, _): &(&Told, usize)| !told.findings.is_empty());
-        for (told, number) in wrong.into_iter().chain(right).take(MOST) {
+        for (told, number) in self.first() {
             lines.push(format!("Connection {number}: {}.", told.heading));
             if told.findings.is_empty() {
                 lines.push("  Nothing that this capture shows went wrong.".into());
@@ -86,17 +84,66 @@ impl Explanation {
     }
 }
 
+impl Explanation {
+    /// The connections that are told whole, with their numbers: those on which something went wrong stand first.
+    fn first(&self) -> impl Iterator<Item = (&Told, usize)> {
+        let (wrong, right): (Vec<_>, Vec<_>) =
+            self.connections.iter().zip(1..).partition(|(told, _): &(&Told, usize)| !told.findings.is_empty());
+        wrong.into_iter().chain(right).take(MOST)
+    }
+
+    /// For a page: what [`Self::text`] says, in parts.
+    pub fn shown(&self) -> Value {
+        let finding = |finding: &Finding| {
+            json!({
+                "sentence": printable(&finding.sentence()), "frames": finding.frames, "often": finding.often(),
+                "fault": finding.whose(), "look": finding.look, "page": finding.page,
+            })
+        };
+        let connection = |(told, number): (&Told, usize)| {
+            let findings: Vec<Value> = told.findings.iter().map(finding).collect();
+            json!({ "number": number, "heading": printable(&told.heading), "findings": findings })
+        };
+        json!({
+            "frames": self.frames, "packets": self.packets, "is_wrong": self.is_wrong(),
+            "connections": self.first().map(connection).collect::<Vec<_>>(),
+            "more": self.connections.len().saturating_sub(MOST),
+            "notes": self.notes.iter().map(|note| printable(note)).collect::<Vec<_>>(),
+        })
+    }
+}
+
+impl Finding {
+    /// What it is, without the full stop.
+    fn sentence(&self) -> String {
+        let mut letters = self.text.chars();
+        let first: String = letters.next().into_iter().flat_map(char::to_uppercase).collect();
+        first + letters.as_str()
+    }
+
+    /// How often, if more than once.
+    fn often(&self) -> String {
+        if self.count > 1 {
+            format!("; {} times in all", self.count)
+        } else {
+            String::new()
+        }
+    }
+
+    /// Whose fault it looks like, and whether that matters.
+    fn whose(&self) -> String {
+        let mended = if self.is_mended { "; the protocol mends it by itself" } else { "" };
+        format!("{}{mended}", self.fault)
+    }
+}
+
 fn of_finding(finding: &Finding) -> [String; 4] {
-    let Finding { text, frames, count, fault, look, page, .. } = finding;
-    let mut letters = text.chars();
-    let first: String = letters.next().into_iter().flat_map(char::to_uppercase).collect();
+    let Finding { frames, look, page, .. } = finding;
     let numbers: Vec<String> = frames.iter().map(u64::to_string).collect();
     let noun = if frames.len() == 1 { "frame" } else { "frames" };
-    let often = if *count > 1 { format!("; {count} times in all") } else { String::new() };
-    let mended = if finding.is_mended { "; the protocol mends it by itself" } else { "" };
     [
-        format!("  {first}{} ({noun} {}{often}).", letters.as_str(), numbers.join(", ")),
-        format!("    fault:   {fault}{mended}"),
+        format!("  {} ({noun} {}{}).", finding.sentence(), numbers.join(", "), finding.often()),
+        format!("    fault:   {}", finding.whose()),
         format!("    look at: {look}"),
         format!("    page:    {page}"),
     ]

@@ -5,6 +5,7 @@
 //! player in the place of a ladder, the difference between two lessons, the run of a change. mdBook makes the rest.
 
 mod code;
+mod explain;
 mod finish;
 mod pages;
 mod player;
@@ -38,8 +39,9 @@ pub fn build(target: &Path, forge: Option<&str>) -> Result<()> {
     for folder in [&book, &site].into_iter().filter(|folder| folder.exists()) {
         fs::remove_dir_all(folder).with_context(|| format!("cannot remove {}", folder.display()))?;
     }
-    lay_out(&sources, &book)?;
-    wireshark::lay_out(&target.join("tools/site"), &book.join("src/wireshark"))?;
+    let tools = target.join("tools/site");
+    lay_out(&sources, &tools, &book)?;
+    wireshark::lay_out(&tools, &book.join("src/wireshark"))?;
     let mut mdbook = Command::new(target.join("tools/site/bin/mdbook"));
     output(mdbook.arg("build").arg("--dest-dir").arg(&site).arg(&book)).context("mdBook (`make site` brings it)")?;
     finish::pages(&site, forge)?;
@@ -49,7 +51,7 @@ pub fn build(target: &Path, forge: Option<&str>) -> Result<()> {
 }
 
 /// Writes all that mdBook is to make a book of.
-fn lay_out(sources: &Sources, book: &Path) -> Result<()> {
+fn lay_out(sources: &Sources, tools: &Path, book: &Path) -> Result<()> {
     let mut pages = docs::pages(sources)?;
     // What the changes of a lesson are stands on its page here; what one writes is a chapter.
     let is_written = |path: &str| WRITTEN.iter().any(|folder| path.contains(&format!("/{folder}/")));
@@ -58,7 +60,8 @@ fn lay_out(sources: &Sources, book: &Path) -> Result<()> {
     let src = book.join("src");
     write(src.join("SUMMARY.md"), summary::text(&code)?)?;
     for page in &pages {
-        write(src.join(pages::place(&page.path)), pages::in_book(page, sources)?)?;
+        let text = pages::in_book(page, sources)?.replace(explain::PLACE, explain::here(tools));
+        write(src.join(pages::place(&page.path)), text)?;
         for file in pages::files(page) {
             copy(&file, src.join(&file))?;
         }
@@ -71,6 +74,7 @@ fn lay_out(sources: &Sources, book: &Path) -> Result<()> {
         write(src.join(name(Path::new(&path))), text)?;
     }
     player::lay_out(&src.join("player"))?;
+    explain::lay_out(tools, &src.join("explain"))?;
     copy("tools/book/book.toml", book.join("book.toml"))?;
     tree("tools/book/theme").iter().try_for_each(|path| copy(path, book.join(path.trim_start_matches("tools/book/"))))
 }

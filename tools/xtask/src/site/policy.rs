@@ -6,18 +6,24 @@ use run::files::{read, write};
 use std::path::Path;
 
 /// The list of chapters is a frame for those who run no script; the sign for copying is a picture in a style.
-const MAY: &str =
-    "default-src 'none'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; frame-src 'self'; \
-                   base-uri 'none'; form-action 'none'; script-src 'self'";
-/// Wireshark's program is compiled in its page, and makes functions there, once it is asked for.
-const PROGRAM: &str = " 'wasm-unsafe-eval' 'unsafe-eval'";
-/// The page that is Wireshark.
-const WIRESHARK: &str = "wireshark.html";
+const MAY: &str = "default-src 'none'; style-src 'self'; img-src 'self' data:; font-src 'self'; frame-src 'self'; \
+                   base-uri 'none'; form-action 'none'";
+
+/// What the scripts of a page may do besides.
+fn scripts(page: &str) -> &'static str {
+    match page {
+        // Wireshark's program is compiled in its page, and makes functions there, once it is asked for.
+        "wireshark.html" => "connect-src 'self'; script-src 'self' 'wasm-unsafe-eval' 'unsafe-eval'",
+        // A capture is read here, and goes nowhere.
+        "docs/explain.html" => "connect-src 'none'; script-src 'self' 'wasm-unsafe-eval'",
+        _ => "connect-src 'self'; script-src 'self'",
+    }
+}
 
 /// The page with its policy; the scripts that mdBook writes into it become files, which a page may run. `up` leads to the book.
 pub fn guarded(book: &Path, page: &str, up: &str, html: &str) -> Result<String> {
-    let program = if page == WIRESHARK { PROGRAM } else { "" };
-    let policy = format!("<meta http-equiv=\"Content-Security-Policy\" content=\"{MAY}{program}\">");
+    let scripts = scripts(page);
+    let policy = format!("<meta http-equiv=\"Content-Security-Policy\" content=\"{MAY}; {scripts}\">");
     let charset = "<meta charset=\"UTF-8\">";
     let html = html.replacen(charset, &format!("{charset}\n        {policy}"), 1);
     let (mut text, mut rest) = (String::with_capacity(html.len()), html.as_str());
