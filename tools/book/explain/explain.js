@@ -89,17 +89,22 @@
     const said = ask("explain");
     open = { ask, name: plain(capture.name) };
     told.replaceChildren(...connections(said));
-    if (said.frames <= AT_ONCE) play();
+    if (said.frames <= AT_ONCE) {
+      play();
+      const [frame] = said.connections[0]?.findings[0]?.frames ?? [];
+      if (frame) open.player?.goto(place(frame));
+    }
     const verdict = said.is_wrong ? "Something went wrong." : "Nothing that it shows went wrong.";
     return `${said.packets} RDMA packets in ${said.frames} frames. ${said.packets ? verdict : "There is nothing to explain."}`;
   });
 
   /** What is told, the gravest first. */
   function* connections(said) {
-    for (const { number, heading, findings } of said.connections) {
+    for (const { number, heading, findings, nothing, printed } of said.connections) {
       yield make("section", {}, make("h3", {}, `Connection ${number}`), make("p", {}, `${heading}.`),
-        ...(findings.length ? findings.map(finding) : [make("p", { class: "fine" }, "Nothing that this capture shows went wrong.")]));
+        ...findings.map(finding), ...[nothing ?? [], printed].flat().map((text) => make("p", {}, text)));
     }
+    for (const text of said.printed) yield make("p", {}, text);
     if (said.more) yield make("p", {}, `${said.more} more connections: wire explain FILE --json has them all.`);
     for (const note of said.notes) yield make("p", { class: "note" }, `Note: ${note}.`);
     if (said.frames > AT_ONCE) {
@@ -133,8 +138,11 @@
     return number ? show(number) : "ready to be played.";
   }
 
+  /** So many events have happened when a frame has. */
+  const place = (number) => open.events.findLastIndex((event) => event.n <= number) + 1;
+
   function show(number) {
-    const count = open.events.findLastIndex((event) => event.n <= number) + 1;
+    const count = place(number);
     open.player?.goto(count);
     stage.scrollIntoView();
     const is = open.events[count - 1]?.n === number;

@@ -60,6 +60,35 @@ impl<'a> Said<'a> {
     }
 }
 
+/// What a program complains of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Complaint<'a> {
+    /// In its words, without what to do next.
+    pub text: &'a str,
+    /// The number of the queue pair whose completion failed.
+    pub qpn: Option<u64>,
+}
+
+impl<'a> Complaint<'a> {
+    /// A line with the tag ERR, a completion that failed, or what another program writes to standard error. A completion that
+    /// was flushed only follows another failure.
+    pub fn of(line: &'a Line) -> Option<Complaint<'a>> {
+        if [Line::KERNEL, Line::DEVICE, Line::LAB].contains(&line.program.as_str()) {
+            return None;
+        }
+        match Said::of(line) {
+            Said::StagesSoFar => None,
+            Said::Wc { status: "IBV_WC_SUCCESS" | "IBV_WC_WR_FLUSH_ERR", .. } => None,
+            Said::Wc { qp_num, .. } => Some(Complaint { text: line.words(), qpn: Some(qp_num) }),
+            _ if line.tag() == Some("ERR") || line.tag().is_none() && line.error => {
+                let text = line.words();
+                Some(Complaint { text: text.split_once(". Next: ").map_or(text, |(text, _)| text), qpn: None })
+            }
+            _ => None,
+        }
+    }
+}
+
 /// What has been made, or has come: a word, a colon, and fields.
 fn dump(words: &str) -> Option<Said<'_>> {
     let (kind, fields) = words.split_once(": ")?;

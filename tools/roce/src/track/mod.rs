@@ -77,6 +77,11 @@ impl Tracker {
         &self.connections
     }
 
+    /// Whose queue pair it is: the connection, and the side. The latest owner counts.
+    pub fn owner(&self, ip: IpAddr, qp: u32) -> Option<(usize, Side)> {
+        self.owners.get(&(ip, qp)).copied()
+    }
+
     /// Takes note of a packet. None if it belongs to no connection that the capture has.
     pub fn see(&mut self, packet: &Packet) -> Option<Seen> {
         match packet.cm() {

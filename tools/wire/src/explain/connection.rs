@@ -195,7 +195,7 @@ impl Connection {
             }
         }
         self.lost_in_truth_damaged();
-        Told { heading: self.heading(ends), findings: self.findings.sorted() }
+        Told { heading: self.heading(ends), findings: self.findings.sorted(), printed: Vec::new() }
     }
 
     /// The side whose packets alone are there.

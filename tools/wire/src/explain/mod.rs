@@ -1,25 +1,28 @@
 //! What went wrong in a capture, in sentences. Each names the frames that show it; what a capture does not tell is said, too.
 //!
 //! Packets are read and forgotten: memory grows with the connections, not with the file. Comments are not read: what a lab wrote
-//! into a capture about its own faults is no evidence.
+//! into a capture about its own faults is no evidence. What programs complain of is: a run file has that, too.
 
 mod cause;
 mod connection;
 mod finding;
 mod flow;
+mod printed;
 mod report;
 
 pub use cause::{Blame, Cause};
 pub use finding::Finding;
-pub use report::{Explanation, Told};
+pub use report::{Explanation, Printed, Told};
 
 use connection::Connection;
 use flow::Place;
+use printed::{Complaints, Sides};
 use roce::icrc::Icrc;
 use roce::opcode::Operation;
 use roce::packet::{Frame, Packet};
-use roce::track::{Side, Tracker};
+use roce::track::Tracker;
 use run::capture::{Error, Reader};
+use run::file::Event;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::net::IpAddr;
@@ -37,6 +40,9 @@ struct State {
     senders: BTreeMap<IpAddr, (u64, u64)>,
     others: BTreeMap<&'static str, u64>,
     cut: u64,
+    complaints: Complaints,
+    /// One for each connection.
+    sides: Vec<Sides>,
 }
 
 /// Explains a whole capture, or what can be read of it: the error stands in the explanation.
@@ -46,13 +52,17 @@ struct State {
 pub fn explain<R: Read>(reader: &mut Reader<R>) -> Result<Explanation, Error> {
     let mut state = State::default();
     loop {
-        match reader.next() {
+        match reader.event() {
             Ok(None) => break,
-            Ok(Some(record)) => {
+            Ok(Some(Event::Line(line))) => {
+                state.told.frames = line.number;
+                state.complaints.hear(&line);
+            }
+            Ok(Some(Event::Packet(record))) => {
                 let place = Place { frame: record.number, time_ns: record.time_ns };
                 state.told.frames = record.number;
                 match Frame::decode(record.link, record.data) {
-                    Frame::Roce(packet) => state.packet(&packet, place),
+                    Frame::Roce(packet) => state.packet(&packet, place, record.node),
                     Frame::Other(other) => *state.others.entry(other.name()).or_default() += 1,
                 }
             }
@@ -67,7 +77,7 @@ pub fn explain<R: Read>(reader: &mut Reader<R>) -> Result<Explanation, Error> {
 }
 
 impl State {
-    fn packet(&mut self, packet: &Packet, place: Place) {
+    fn packet(&mut self, packet: &Packet, place: Place, node: Option<&str>) {
         self.told.packets += 1;
         self.last = Some(place);
         let sender = self.senders.entry(packet.datagram.src).or_default();
@@ -87,6 +97,11 @@ impl State {
         };
         while self.connections.len() <= seen.connection {
             self.connections.push(Connection::new(place));
+            self.sides.push(Sides { nodes: [None, None], first: place.frame });
+        }
+        let known = &mut self.sides[seen.connection].nodes[seen.from as usize];
+        if known.is_none() {
+            *known = node.map(str::to_owned);
         }
         let connection = &mut self.connections[seen.connection];
         if is_damaged {
@@ -101,15 +116,8 @@ impl State {
 
     /// A CNP names its receiver's queue pair.
     fn notification(&mut self, packet: &Packet, place: Place) {
-        let to = (packet.datagram.dst, packet.bth.dest_qp);
-        let whose = |ends: &roce::track::Connection| {
-            Side::BOTH
-                .into_iter()
-                .find(|side| (ends.ips[*side as usize], ends.qps[*side as usize]) == (to.0, Some(to.1)))
-        };
-        let ends = self.tracker.connections().iter().enumerate().rev();
-        let found = ends.filter_map(|(at, ends)| Some((at, whose(ends)?))).next();
-        match found.and_then(|(at, side)| Some((self.connections.get_mut(at)?, side))) {
+        let owner = self.tracker.owner(packet.datagram.dst, packet.bth.dest_qp);
+        match owner.and_then(|(at, side)| Some((self.connections.get_mut(at)?, side))) {
             Some((connection, side)) => connection.congested("a CNP asks the sender to slow down", side, place.frame),
             None => self.told.strays += 1,
         }
@@ -130,6 +138,7 @@ impl State {
                 told.connections.push(connection.ended(ends, end, &one_way));
             }
         }
+        told.printed = self.complaints.tell(&self.sides, self.tracker.connections(), &mut told.connections);
         for sender in odd {
             let why = "its device computes another one, or the capture was rewritten";
             told.notes.push(format!("no ICRC of {sender}'s packets fits: {why}"));

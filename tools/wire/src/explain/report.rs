@@ -15,6 +15,19 @@ pub struct Told {
     pub heading: String,
     /// What went wrong.
     pub findings: Vec<Finding>,
+    /// What its programs complained of.
+    pub printed: Vec<Printed>,
+}
+
+/// A program's own words about what went wrong, in a run file.
+#[derive(Clone, Debug, Serialize)]
+pub struct Printed {
+    /// The side of the connection, or the node.
+    pub who: String,
+    /// What it printed.
+    pub text: String,
+    /// Its number in the file, counted with the frames.
+    pub line: u64,
 }
 
 /// What a capture says.
@@ -28,6 +41,8 @@ pub struct Explanation {
     pub strays: u64,
     /// In the order in which they began.
     pub connections: Vec<Told>,
+    /// What programs complained of, where it cannot be told on which connection.
+    pub printed: Vec<Printed>,
     /// About the capture itself.
     pub notes: Vec<String>,
 }
@@ -36,9 +51,10 @@ pub struct Explanation {
 const MOST: usize = 32;
 
 impl Explanation {
-    /// Whether something went wrong. That a capture ends too early is nothing that went wrong.
+    /// Whether something went wrong, as packets or programs tell. That a capture ends too early is nothing that went wrong.
     pub fn is_wrong(&self) -> bool {
-        self.findings().any(|finding| finding.cause != Cause::Unfinished)
+        let is_said = !self.printed.is_empty() || self.connections.iter().any(|told| !told.printed.is_empty());
+        is_said || self.findings().any(|finding| finding.cause != Cause::Unfinished)
     }
 
     /// All that went wrong on any connection.
@@ -71,10 +87,12 @@ impl Explanation {
         for (told, number) in self.first() {
             lines.push(format!("Connection {number}: {}.", told.heading));
             if told.findings.is_empty() {
-                lines.push("  Nothing that this capture shows went wrong.".into());
+                lines.push(format!("  {}", told.nothing()));
             }
             lines.extend(told.findings.iter().flat_map(of_finding));
+            lines.extend(told.printed.iter().map(|printed| format!("  {}", printed.sentence())));
         }
+        lines.extend(self.printed.iter().map(Printed::sentence));
         if self.connections.len() > MOST {
             lines.push(format!("{} more connections (--json has them all).", self.connections.len() - MOST));
         }
@@ -88,7 +106,7 @@ impl Explanation {
     /// The connections that are told whole, with their numbers: those on which something went wrong stand first.
     fn first(&self) -> impl Iterator<Item = (&Told, usize)> {
         let (wrong, right): (Vec<_>, Vec<_>) =
-            self.connections.iter().zip(1..).partition(|(told, _): &(&Told, usize)| !told.findings.is_empty());
+            self.connections.iter().zip(1..).partition(|(told, _): &(&Told, usize)| told.is_wrong());
         wrong.into_iter().chain(right).take(MOST)
     }
 
@@ -102,23 +120,58 @@ impl Explanation {
         };
         let connection = |(told, number): (&Told, usize)| {
             let findings: Vec<Value> = told.findings.iter().map(finding).collect();
-            json!({ "number": number, "heading": printable(&told.heading), "findings": findings })
+            let nothing = findings.is_empty().then(|| told.nothing());
+            json!({
+                "number": number, "heading": printable(&told.heading), "findings": findings,
+                "nothing": nothing, "printed": sentences(&told.printed),
+            })
         };
         json!({
             "frames": self.frames, "packets": self.packets, "is_wrong": self.is_wrong(),
             "connections": self.first().map(connection).collect::<Vec<_>>(),
+            "printed": sentences(&self.printed),
             "more": self.connections.len().saturating_sub(MOST),
             "notes": self.notes.iter().map(|note| printable(note)).collect::<Vec<_>>(),
         })
     }
 }
 
+impl Told {
+    /// Whether packets show, or programs say, that something is wrong with it.
+    fn is_wrong(&self) -> bool {
+        !self.findings.is_empty() || !self.printed.is_empty()
+    }
+
+    /// What is said of one without findings.
+    fn nothing(&self) -> &'static str {
+        match self.printed.is_empty() {
+            true => "Nothing that this capture shows went wrong.",
+            false => "No packet shows that anything went wrong; a program says so:",
+        }
+    }
+}
+
+impl Printed {
+    fn sentence(&self) -> String {
+        format!("{} printed, in line {} of this file: {}", capital(&self.who), self.line, self.text)
+    }
+}
+
+fn sentences(printed: &[Printed]) -> Vec<String> {
+    printed.iter().map(|printed| printable(&printed.sentence())).collect()
+}
+
+/// A sentence begins with a capital letter.
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    let first: String = letters.next().into_iter().flat_map(char::to_uppercase).collect();
+    first + letters.as_str()
+}
+
 impl Finding {
     /// What it is, without the full stop.
     fn sentence(&self) -> String {
-        let mut letters = self.text.chars();
-        let first: String = letters.next().into_iter().flat_map(char::to_uppercase).collect();
-        first + letters.as_str()
+        capital(&self.text)
     }
 
     /// How often, if more than once.

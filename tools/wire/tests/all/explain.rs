@@ -99,6 +99,37 @@ fn a_sentence_names_its_frames_and_what_to_do() {
     assert_eq!(told.to_json()["connections"][0]["findings"][0]["cause"], "remote-access");
 }
 
+/// A run file has the programs' own words, and they are told with the numbers of their lines.
+#[test]
+fn what_programs_complain_of_is_evidence() {
+    let change = |name: &str| std::fs::read(root().unwrap().join(format!("captures/changes/{name}.pcapng"))).unwrap();
+    let refused = told(&change("04-wrong-key"));
+    let [failed, said] = refused.connections[0].printed.as_slice() else { panic!("{refused}") };
+    assert!(failed.text.contains("status=IBV_WC_REM_ACCESS_ERR") && failed.line < said.line, "{refused}");
+    let sentence =
+        format!("The client printed, in line {} of this file: work request 3 of QP 17 completed with", said.line);
+    assert!(refused.text(usize::MAX).contains(&sentence), "{refused}");
+
+    // No packet shows a wrong lkey.
+    let local = told(&change("05-no-local-write"));
+    assert!(local.is_wrong() && local.findings().next().is_none(), "{local}");
+    assert!(local.connections[0].printed[0].text.contains("IBV_WC_LOC_PROT_ERR"), "{local}");
+
+    // Of several connections of a node a queue pair's number tells which; without one it is nobody's.
+    let ring = told(&change("13-cut"));
+    let ends: Vec<&str> =
+        ring.connections.iter().filter(|told| !told.printed.is_empty()).map(|told| &*told.heading).collect();
+    assert!(ends.len() >= 2 && ends.iter().all(|heading| heading.contains("qp 0x1")), "{ring}");
+    assert!(ring
+        .printed
+        .iter()
+        .all(|printed| printed.who.starts_with("a program on client-") || printed.who.ends_with("server")));
+
+    // The same packets without the lines.
+    let packets = told(&of_sender(&change("05-no-local-write"), 2));
+    assert!(!packets.is_wrong() && packets.printed.is_empty(), "{packets}");
+}
+
 #[test]
 fn how_fast_it_went_is_told() {
     for (name, one_at_a_time) in [("10_going_fast", true), ("10_going_fast-depth-16", false)] {

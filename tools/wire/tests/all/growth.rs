@@ -37,7 +37,7 @@ fn send(qp: u32, psn: u32) -> Vec<u8> {
 /// Captures of a kind, with this many of what it is about; and how many the smaller one has. A page shows 3000 events at most.
 type Kind = (&'static str, usize, fn(u32) -> Vec<Piece>);
 
-const KINDS: [Kind; 9] = [
+const KINDS: [Kind; 10] = [
     ("nodes and packets, then lines", 500, |count| {
         let lines = (0..count).map(|n| said(&n.to_string(), "hello"));
         (0..count).map(|n| node(&n.to_string())).chain(lines).collect()
@@ -49,6 +49,10 @@ const KINDS: [Kind; 9] = [
     ("requests of one connection", 200, |count| conversation((0..count).map(|i| send(0x22, 100 + i)))),
     ("one request again and again", 300, |count| conversation((0..count).map(|_| send(0x22, 100)))),
     ("a queue pair for each packet", 300, |count| conversation((0..count).map(|i| send(0x100 + i, 1)))),
+    ("notifications of congestion to many queue pairs", 300, |count| {
+        let notify = |qp| frames::frame(SERVER, CLIENT, 0x81, qp, 0, &[], &[0; 16]);
+        conversation((0..count).map(|i| send(0x100 + i, 1)).chain((0..count).map(|i| notify(0x100 + i))))
+    }),
     ("a long line", 20_000, |length| vec![said("client", &"x y".repeat(length as usize))]),
     ("a node with a long name that says much", 5000, |length| {
         let name = "n".repeat(length as usize);
@@ -94,4 +98,16 @@ fn time_and_output_grow_as_the_capture_does() {
         }
     }
     assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+/// Both read every packet once. What is said of them costs no more than to print them.
+#[test]
+fn to_explain_takes_at_most_twice_as_long_as_to_list() {
+    let ack = |psn| frames::frame(SERVER, CLIENT, 17, 0x11, psn, &frames::aeth(0x1f, 0), &[]);
+    let file = written(conversation((0..20_000).flat_map(|i| [send(0x22, 100 + i), ack(100 + i)])));
+    let of = |wanted: &str| exercise::ACTS.into_iter().find(|(act, _)| *act == wanted).map(|(_, does)| does).unwrap();
+    let [(_, list), (said, explain)] = ["tsv", "explain"].map(|act| cost(|| of(act)(&file).unwrap()));
+    eprintln!("tsv {list:.1?}, explain {explain:.1?}");
+    assert!(explain < 2 * list, "explain takes {explain:?}, tsv {list:?}");
+    assert!(said > 100);
 }

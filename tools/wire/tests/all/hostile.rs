@@ -1,12 +1,16 @@
 //! Whatever the bytes: no panic. The inputs are good captures with bits changed, pieces cut out, and noise.
 
 use crate::exercise::everything;
-use crate::files::{all_bundled, capture};
+use crate::files::{all_bundled, capture, root};
 use crate::frames;
 use proptest::prelude::Rng;
 use proptest::test_runner::{RngAlgorithm, TestRng};
 use roce::{Frame, LinkType};
+use run::capture::Reader;
+use run::files::files;
 use run::words::summary;
+use std::path::Path;
+use wire::explain::explain;
 
 /// The same numbers in every run.
 fn random() -> TestRng {
@@ -38,6 +42,39 @@ fn damaged_files() {
             damage(&mut random, &mut bytes);
             everything(&bytes);
         }
+    }
+}
+
+/// What is said of any bytes is bounded by them: each connection has a packet, each packet a frame, each frame a header of its own.
+fn explained(bytes: &[u8]) {
+    let Ok(told) = Reader::new(bytes).and_then(|mut reader| explain(&mut reader)) else { return };
+    assert!(told.connections.len() as u64 <= told.packets && told.packets <= told.frames, "{told:?}");
+    assert!(told.frames as usize * 12 <= bytes.len(), "{} frames in {} bytes", told.frames, bytes.len());
+    let is_there = |frame: &u64| (1..=told.frames).contains(frame);
+    assert!(told.findings().all(|finding| finding.frames.iter().all(is_there)), "{told}");
+    let (text, json) = (told.text(usize::MAX), told.to_json().to_string());
+    assert!(text.len().max(json.len()) <= 10_000 + 64 * bytes.len(), "{} of {} bytes", json.len(), bytes.len());
+}
+
+#[test]
+fn ten_thousand_damaged_captures_and_a_thousand_of_noise_are_explained() {
+    let mut random = random();
+    let is_capture = |path: &Path| path.extension().is_some_and(|extension| extension == "pcapng");
+    let folders = ["captures", "captures/changes"].map(|folder| files(&root().join(folder), is_capture).unwrap());
+    let all = folders.iter().flatten();
+    let mut good: Vec<Vec<u8>> =
+        all.map(|path| std::fs::read(path).unwrap()).filter(|file| file.len() < 100_000).collect();
+    good.push(capture(frames::conversation()));
+    for round in 0..10_000 {
+        let mut bytes = good[round % good.len()].clone();
+        damage(&mut random, &mut bytes);
+        explained(&bytes);
+    }
+    for round in 0..1000 {
+        // Half of them begin as a capture does.
+        let head = [&[][..], &good[0][..200]][round % 2].to_vec();
+        let noise = (0..random.random_range(0..4000)).map(|_| random.random::<u8>());
+        explained(&head.into_iter().chain(noise).collect::<Vec<u8>>());
     }
 }
 
