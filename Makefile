@@ -346,6 +346,7 @@ docs: ### write the generated parts of docs/ anew: packet tables, logs, pictures
 site: ### build the course as a book, with every run in it to play, into target/site [REPOSITORY=URL of the forge]
 	@tools/lab/setup.sh build site
 	@tools/book/tools.sh
+	@tools/lab/setup.sh wasm || true
 	@tools/book/program.sh
 	@$(call build,wire xtask)
 	@"$$bin"/xtask site

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Compiles `wire explain` for the book's page about it: target/tools/site/program.js, the program as text. Where there is no compiler for
-# WebAssembly, neither this machine's nor one that set-up can unpack, it says so, and the book is made without it.
+# WebAssembly, neither this machine's nor one that set-up has unpacked, it says so, and the book is made without it.
 set -eu
 cd "$(dirname "$0")/../.."
 case ${CARGO_TARGET_DIR:=target} in /*) TARGET=$CARGO_TARGET_DIR ;; *) TARGET=$PWD/$CARGO_TARGET_DIR ;; esac
@@ -8,19 +8,20 @@ WASM=$TARGET/tools/wasm PROGRAM=$TARGET/tools/site/program.js
 target=wasm32-unknown-unknown
 any() { for one in "$@"; do [ ! -e "$one" ] || return 0; done; return 1; }
 
-if ! tools/lab/setup.sh wasm; then
-    echo 'site: no compiler for WebAssembly (see above): the page docs/explain.html is made without its program' >&2
+# shellcheck source=/dev/null
+if [ -e "$WASM/packages" ]; then . "$WASM/env"; fi
+is_ready() { any "$(rustc --print target-libdir --target $target)"/libstd-*.rlib; }
+if ! is_ready && [ ! -e "$(rustc --print sysroot)/lib/rustlib/src/rust/library" ]; then
+    echo 'site: no compiler for WebAssembly: the page docs/explain.html is made without its program' >&2
     rm -f "$PROGRAM"
     exit 0
 fi
-# shellcheck source=/dev/null
-if [ -e "$WASM/env" ]; then . "$WASM/env"; fi
 set -- rustc --quiet --locked --release -p wire --lib --crate-type cdylib --target $target --target-dir "$WASM/target"
 # Distributions have the linker by the version of its LLVM alone, and what rustup brings has its own.
 linker=$(find "$WASM/usr/bin" -name 'wasm-ld-*' 2>/dev/null | head -n 1)
 [ -z "$linker" ] || export CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER="$linker"
 # Debian 12 has the standard library for this target as its source.
-if ! any "$(rustc --print target-libdir --target $target)"/libstd-*.rlib; then
+if ! is_ready; then
     export RUSTC_BOOTSTRAP=1
     set -- -Zbuild-std=std,panic_abort "$@"
 fi

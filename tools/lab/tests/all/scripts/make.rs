@@ -39,6 +39,7 @@ impl Checkout {
         for (file, text) in [
             ("tools/lab/setup.sh", ""),
             ("tools/book/tools.sh", ""),
+            ("tools/book/program.sh", ""),
             ("tools/lab/capture.sh", SAY),
             ("bin/node", SAY),
             ("bin/cargo-fuzz", SAY),
