@@ -94,8 +94,8 @@
       const [frame] = said.connections[0]?.findings[0]?.frames ?? [];
       if (frame) open.player?.goto(place(frame));
     }
-    const verdict = said.is_wrong ? "Something went wrong." : "Nothing that it shows went wrong.";
-    return `${said.packets} RDMA packets in ${said.frames} frames. ${said.packets ? verdict : "There is nothing to explain."}`;
+    const fine = said.packets ? "Nothing that it shows went wrong." : "There is nothing to explain.";
+    return `${said.packets} RDMA packets in ${said.frames} frames. ${said.is_wrong ? "Something went wrong." : fine}`;
   });
 
   /** What is told, the gravest first. */
