@@ -7,9 +7,9 @@
 //! Steps, in order: `data=HEX` private data for connect or accept (first), or, of a server, `reject=TEXT` in place of all others;
 //! `send=HEX` a SEND of these bytes, `write=ADDR,RKEY,HEX` an RDMA WRITE (hexadecimal numbers), `tell=LEN` a SEND that says where a
 //! buffer of so many bytes is, `change=TEXT` puts TEXT there once the other side has written; `read` waits for a message that says
-//! where a buffer is, and READs its last bytes, `fill` waits for one, and WRITEs all of it; `sleep=MS`, `close` to disconnect,
-//! `goodbye` waits until the other side has, and answers. After the last step it exits at once, without a goodbye of its own: the
-//! kernel says it. Failures of its own requests are shown and passed over.
+//! where a buffer is, and READs its last bytes, `fill` waits for one, and WRITEs all of it, `put=TEXT` writes TEXT at its begin; `sleep=MS`,
+//! `close` to disconnect, `goodbye` waits until the other side has, and answers. After the last step it exits at once, without a goodbye
+//! of its own: the kernel says it. Failures of its own requests are shown and passed over.
 
 use std::time::{Duration, Instant};
 
@@ -77,6 +77,8 @@ struct Peer<'a> {
     /// Where messages arrive, the first at its begin; and the number of the receive for that.
     inbox: MemoryRegion,
     first: u64,
+    /// What the first of them says, when it has come.
+    heard: Option<Metadata>,
     /// What the other side was told of: it stays until the end.
     told: Vec<MemoryRegion>,
 }
@@ -100,7 +102,7 @@ fn act(id: &CmId, channel: &EventChannel, steps: &[&str], connect: impl Fn(&Conn
     let modest = ConnParam { retry_count: 1, rnr_retry_count: 1, ..ConnParam::default() };
     connect(&ConnParam { private_data, responder_resources: 1, initiator_depth: 1, ..modest })?;
     channel.wait_for(RDMA_CM_EVENT_ESTABLISHED)?.ack();
-    let mut peer = Peer { id, channel, pd, cq, qp, inbox, first, told: Vec::new() };
+    let mut peer = Peer { id, channel, pd, cq, qp, inbox, first, heard: None, told: Vec::new() };
     steps.iter().try_for_each(|step| peer.take(step))
 }
 
@@ -134,6 +136,10 @@ impl Peer<'_> {
                 Ok(theirs) => self.write(&vec![b'x'; theirs.len as usize], &theirs),
                 Err(error) => show(Err::<(), _>(error)),
             },
+            "put" => match self.heard() {
+                Ok(theirs) => self.write(value.as_bytes(), &theirs),
+                Err(error) => show(Err::<(), _>(error)),
+            },
             "sleep" => {
                 std::thread::sleep(milliseconds()?);
                 Ok(())
@@ -143,7 +149,7 @@ impl Peer<'_> {
                 self.channel.wait_for(RDMA_CM_EVENT_DISCONNECTED)?.ack();
                 self.id.disconnect()
             }
-            _ => Err(usage("send, write, tell, change, read, fill, sleep, close or goodbye", step)),
+            _ => Err(usage("send, write, tell, change, read, fill, put, sleep, close or goodbye", step)),
         }
     }
 
@@ -157,11 +163,16 @@ impl Peer<'_> {
     }
 
     /// Where the other side's first message says that a buffer is.
-    fn heard(&self) -> Result<Metadata> {
-        match self.cq.wait_for_or_cm_event(self.first, self.channel, "a message")? {
-            Woken::Completion(done) => Metadata::decode(&self.inbox.read(0..done.byte_len().unwrap_or(0))?),
-            Woken::CmEvent => Err(Error::content("it hung up before it sent anything", "Look at its log")),
+    fn heard(&mut self) -> Result<Metadata> {
+        if let Some(theirs) = self.heard {
+            return Ok(theirs);
         }
+        let theirs = match self.cq.wait_for_or_cm_event(self.first, self.channel, "a message")? {
+            Woken::Completion(done) => Metadata::decode(&self.inbox.read(0..done.byte_len().unwrap_or(0))?)?,
+            Woken::CmEvent => return Err(Error::content("it hung up before it sent anything", "Look at its log")),
+        };
+        self.heard = Some(theirs);
+        Ok(theirs)
     }
 
     fn send(&self, bytes: &[u8]) -> Result<()> {
