@@ -66,7 +66,7 @@ impl Metadata {
     pub fn decode(bytes: &[u8]) -> Result<Self> {
         let too_short = || {
             let what = format!("the peer's metadata has {} bytes, not {}", bytes.len(), Self::LEN);
-            Error::of(Kind::Malformed, what, "Check that both sides run the same lesson")
+            Error::of(Kind::Malformed, what, "Read as many bytes as came (byte_len): does the peer send 16 of them?")
         };
         let field = |at: usize, len: usize| bytes.get(at..at + len).ok_or_else(too_short);
         let number = |field: &[u8]| field.iter().fold(0, |number, byte| number << 8 | u64::from(*byte));
@@ -75,11 +75,10 @@ impl Metadata {
         let metadata = Self { addr, rkey: rkey as u32, len: len as u32 };
         if !metadata.is_possible() {
             let what = format!("the peer's metadata makes no sense: {metadata}");
-            return Err(Error::of(
-                Kind::Malformed,
-                what,
-                "Check that both sides run the same lesson with the same --metadata",
-            ));
+            let next =
+                "Read it when the completion of its receive is there, the highest byte of each field first. Of two \
+                        lessons: run the same one on both sides, with the same --metadata";
+            return Err(Error::of(Kind::Malformed, what, next));
         }
         Ok(metadata)
     }

@@ -96,7 +96,8 @@ impl CmId {
         // SAFETY: the id is alive.
         let verbs = unsafe { (*self.raw()).verbs };
         if verbs.is_null() {
-            let next = "Bind it to an address of a device, or resolve the peer's address, first";
+            let next =
+                "A client's id has one when ADDR_RESOLVED is taken, a server's is the one that CONNECT_REQUEST brings";
             return Err(Error::of(Kind::NoDevice, "this id has no device yet (id->verbs is NULL)", next));
         }
         Ok(verbs)
