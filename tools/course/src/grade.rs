@@ -1,12 +1,13 @@
 //! `make grade`: all steps of programs that are handed in, each program shut in, without a network; as JSON and as a page each.
 
 use anyhow::{ensure, Context, Result};
+use course::build::build_lessons;
 use course::change::{Change, Options};
 use course::expected::{Expected, Told, What};
 use course::judge::Finding;
 use course::mine::{Mine, FOLDER};
 use course::project::Project;
-use course::run::{build_lessons, run_program, Outcome, Place};
+use course::run::{run_program, Outcome, Place};
 use course::step::Step;
 use course::{sandbox, show};
 use run::files::{name, output, write};

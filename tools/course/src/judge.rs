@@ -31,6 +31,16 @@ impl Finding {
     pub fn is_met(&self) -> bool {
         self.is_excused || self.expected.times.map_or(!self.found.is_empty(), |times| self.found.len() == times)
     }
+
+    /// Whether it is something that must not be, and is not: of that there is nothing to tell.
+    pub fn is_absent(&self) -> bool {
+        self.expected.times == Some(0) && self.is_met() && !self.is_about_left()
+    }
+
+    /// Whether it is about what a program left.
+    fn is_about_left(&self) -> bool {
+        matches!(&self.expected.what, What::Note(note) if note == LEFT)
+    }
 }
 
 /// Looks for all that is expected of a run.
@@ -80,7 +90,10 @@ impl Finding {
             }
             (Seen::Line(line), What::Printed(_) | What::Call(_) | What::Event(_) | What::Note(_)) => {
                 let is_it = is_node(&line.node, wanted) && is_it(line, &self.expected.what);
-                if is_it && self.expected.times == Some(0) {
+                let is_forbidden = self.expected.times == Some(0);
+                let is_other =
+                    matches!(self.expected.what, What::Printed(_)) && is_node(&line.node, wanted) && is_plain(line);
+                if is_it && is_forbidden || !is_it && !is_forbidden && is_other {
                     self.instead = Some(line.text.clone());
                 }
                 self.found.extend(is_it.then_some(line.number));
@@ -101,6 +114,11 @@ impl Finding {
     }
 }
 
+/// Whether a program has printed a line by itself that is about no error.
+fn is_plain(line: &Line) -> bool {
+    is_own(line) && !line.error && line.tag().is_none() && !line.text.is_empty()
+}
+
 /// Whether a line is the program's own with this in it, or its device's with what is looked for.
 fn is_it(line: &Line, what: &What) -> bool {
     match what {
@@ -116,7 +134,7 @@ impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Expected { node, what, times, then, or, .. } = &self.expected;
         // What must not be, and is.
-        let is_left = matches!(what, What::Note(note) if note == LEFT);
+        let is_left = self.is_about_left();
         let is_wrong = *times == Some(0) && !self.is_met() && !is_left;
         if *or && !self.is_excused {
             f.write_str("or ")?;
@@ -155,16 +173,24 @@ impl fmt::Display for Finding {
             write!(f, ", {times} times")?;
         }
         match (self.found.as_slice(), &self.instead) {
+            ([], _) if self.is_met() => Ok(()),
+            ([], Some(instead)) if instead.len() > LONG => {
+                write!(f, " (there is: {} …)", instead.chars().take(LONG).collect::<String>())
+            }
             ([], Some(instead)) => write!(f, " (there is: {instead})"),
-            ([], None) if self.is_met() => Ok(()),
             ([], None) => f.write_str(" (there is none)"),
             (_, Some(instead)) if is_wrong => write!(f, ", and must not (there is: {instead})"),
             (_, Some(instead)) if *times == Some(0) => write!(f, " (there is: {instead})"),
+            // Only packets are shown beside it.
+            (_, _) if f.alternate() && !matches!(what, What::Packet(_)) => {
+                f.write_str(if is_wrong { ", and must not" } else { "" })
+            }
             (numbers, _) => {
                 let shown: Vec<String> = numbers.iter().take(MOST_SHOWN).map(u64::to_string).collect();
                 let more = if numbers.len() > shown.len() { " …" } else { "" };
                 f.write_str(if is_wrong { ", and must not" } else { "" })?;
-                write!(f, " (at {}{more})", shown.join(", "))
+                let place = if f.alternate() { "frame" } else { "at" };
+                write!(f, " ({place} {}{more})", shown.join(", "))
             }
         }
     }
@@ -214,6 +240,9 @@ mod tests {
         assert!(
             told("server says: holds 60 bytes: \"One").starts_with("the server says: holds 60 bytes: \"One …\" (at ")
         );
+        let beside_packets = |outcome: &str| format!("{:#}", recorded(outcome)[0]);
+        assert_eq!(beside_packets("client says: rdma_connect"), "the client says: rdma_connect");
+        assert!(beside_packets("client sends: REQ").starts_with("the client sends: REQ (frame "));
         assert_eq!(judge(b"no", &[]).unwrap_err().to_string(), "this is no run file");
     }
 }

@@ -6,7 +6,8 @@
 //! space do so. [`judge`] looks in the run file for what must be there, [`trouble`] for what stands out, and [`show`] prints all
 //! that for a person. [`proof`] lists what has to be tried to prove a change, and [`differences`] what the device does otherwise.
 //!
-//! A [`step`] is what a learner adds to a program of her [own](mine), which is judged like a change.
+//! A [`step`] is what a learner adds to a program of her [own](mine), which is judged like a change. Its [`task`] is told in her
+//! language. What runs beside her program, [`build`] builds.
 //!
 //! A hole is a function of the device's core that a learner writes: see [`nic`].
 //!
@@ -16,6 +17,7 @@
 #![allow(missing_docs)] // Names that say it all need no comment.
 
 pub mod attempt;
+pub mod build;
 pub mod change;
 pub mod changes;
 pub mod copy;
@@ -37,6 +39,7 @@ pub mod sandbox;
 mod seen;
 pub mod show;
 pub mod step;
+pub mod task;
 pub mod trouble;
 pub mod verdict;
 pub mod workspace;

@@ -81,6 +81,9 @@ enum Command {
         /// Another step than the next one: its lesson and number.
         #[arg(value_name = "NN-N")]
         step: Option<String>,
+        /// Judge nothing: tell the task once more.
+        #[arg(long, conflicts_with = "watch")]
+        task: bool,
         /// Judge again whenever a file is saved, until Ctrl-C.
         #[arg(long)]
         watch: bool,
@@ -149,7 +152,7 @@ fn main() -> ExitCode {
         Command::Try { exercise, watch, on } => exercises::next(&project, exercise.as_deref(), on, watch),
         Command::Reset { exercise } => exercises::reset(&project, &exercise),
         Command::Begin { language } => steps::begin(&project, language),
-        Command::Step { step, watch, on } => steps::step(&project, step.as_deref(), on, watch),
+        Command::Step { step, task, watch, on } => steps::step(&project, step.as_deref(), on, watch, task),
         Command::Nic { begin: true, .. } => holes::begin(&project),
         Command::Nic { device: true, .. } => holes::device(&project),
         Command::Nic { watch, hint, place, .. } => holes::next(&project, watch, holes::Told { hint, place }),

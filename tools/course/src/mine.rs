@@ -200,8 +200,8 @@ impl Mine {
 
     fn command_of(&self, program: PathBuf) -> String {
         match self.language {
-            // What it prints is seen when it prints it.
-            Language::Python => format!("python3 -u '{}'", program.display()),
+            // What it prints is seen when it prints it; if a library crashes, the line that called it is told.
+            Language::Python => format!("python3 -X faulthandler -u '{}'", program.display()),
             _ => format!("'{}'", program.display()),
         }
     }

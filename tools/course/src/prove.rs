@@ -1,6 +1,7 @@
 //! Tries changes again, and says of each whether it came out as told.
 
 use anyhow::{anyhow, Context, Result};
+use course::build::{build_lessons, build_programs, build_runner};
 use course::change::Name;
 use course::changes::Changes;
 use course::copy::Copy;
@@ -9,7 +10,7 @@ use course::exercise::{Exercise, Kind, Repair};
 use course::project::Project;
 use course::proof::Proof;
 use course::reference;
-use course::run::{build_lessons, build_programs, run, run_built, run_program, Outcome, Place};
+use course::run::{run, run_built, run_program, Outcome, Place};
 use course::show;
 use course::step::Step;
 use run::files::write;
@@ -63,6 +64,10 @@ pub fn prove(project: &Project, names: &[String], only: Option<Place>, keep: boo
         return Ok(true);
     }
     let begun = Instant::now();
+    [Place::Device, Place::Lab]
+        .into_iter()
+        .filter(|place| only.map_or(true, |only| only == *place))
+        .try_for_each(|place| build_runner(project, place))?;
     let repairs: Vec<&Repair> = exercises.iter().filter_map(Exercise::repair).collect();
     let changes = breaks.iter().map(|it| &it.change).chain(repairs.iter().map(|repair| &repair.change));
     let changes = changes.chain(steps.iter().map(|step| &step.change));

@@ -1,7 +1,8 @@
 //! A run of a changed lesson: in the lab, on the kernel's own driver, or on the device in user space.
 
+use crate::build::{build_others, EXAMPLES};
 use crate::change::{Again, Change};
-use crate::copy::{cargo, Copy};
+use crate::copy::Copy;
 use crate::expected::{Expected, Told, What};
 use crate::judge::{judge, Finding};
 use crate::port::Port;
@@ -15,7 +16,6 @@ use std::collections::hash_map::RandomState;
 use std::collections::BTreeMap;
 use std::env;
 use std::hash::{BuildHasher, Hasher};
-use std::iter;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
@@ -23,10 +23,8 @@ use std::process::{Command, Stdio};
 const SERVER: &str = "10.47.91.1";
 /// Exit status of both: a program failed. That may be what the change is about.
 const PROGRAM_FAILED: i32 = 1;
-/// What a command of a change calls the changed lesson's program, and what a program of `common`'s examples begins with.
+/// What a command of a change calls the changed lesson's program.
 const LESSON: &str = "lesson";
-const UNTOUCHED: &str = "lesson-";
-const EXAMPLES: &str = "examples/";
 /// In C, memory that is given back is written over at once, and memory that is new is not empty: who reads an event that is
 /// acknowledged does not read what was there. (What glibc keeps in its caches for threads it leaves as it is: so without them.)
 const PERTURBED: (&str, &str) = ("GLIBC_TUNABLES", "glibc.malloc.perturb=165:glibc.malloc.tcache_count=0");
@@ -264,53 +262,6 @@ fn nodes(change: &Change, port: Option<&Port>) -> BTreeMap<String, String> {
 fn is_on_tcp(change: &Change) -> Result<bool> {
     let server = change.name.lesson.join("src/server.rs");
     Ok(server.exists() && read(server)?.contains("common::tcp"))
-}
-
-/// The words of all commands that a change has in place of the two sides.
-fn words(change: &Change) -> impl Iterator<Item = &str> {
-    let all = iter::once(&change.options).chain(change.again.iter().map(|again| &again.options));
-    all.flat_map(|options| options.nodes.values()).flat_map(|line| line.split(' '))
-}
-
-/// The programs of `common`'s examples that a change runs.
-fn examples(change: &Change) -> impl Iterator<Item = &str> {
-    words(change).filter_map(|word| word.strip_prefix(EXAMPLES))
-}
-
-/// Builds what runs beside a program of somebody's own: lessons as they are, and examples.
-pub fn build_others(project: &Project, change: &Change) -> Result<()> {
-    let is_other = |word: &str| word.starts_with(EXAMPLES) || word.starts_with(UNTOUCHED);
-    if words(change).any(is_other) {
-        build_lessons(project, iter::once(change))?;
-    }
-    Ok(())
-}
-
-/// Builds lessons as they are that stand for a learner's program; what is no lesson is there already.
-pub fn build_programs<'a>(project: &Project, programs: impl Iterator<Item = &'a str>) -> Result<()> {
-    let lessons: Vec<String> =
-        programs.filter(|name| name.starts_with(UNTOUCHED)).map(|name| format!("-p{name}")).collect();
-    if !lessons.is_empty() {
-        let status = cargo(project).args(["build", "-q", "--bins"]).args(lessons).status();
-        ensure!(status.context("cannot start cargo")?.success(), "the lessons do not build");
-    }
-    Ok(())
-}
-
-/// Builds what changes run beside their copies: the lessons as they are, and examples.
-pub fn build_lessons<'a>(project: &Project, changes: impl Iterator<Item = &'a Change> + Clone) -> Result<()> {
-    let mut cargo = cargo(project);
-    cargo
-        .args(["build", "-q", "--bins"])
-        .args(changes.clone().map(|change| format!("-plesson-{}", change.name.number())))
-        .args(
-            changes.clone().flat_map(words).filter(|word| word.starts_with(UNTOUCHED)).map(|word| format!("-p{word}")),
-        );
-    for example in changes.flat_map(examples) {
-        cargo.args(["-pcommon", "--example", example]);
-    }
-    ensure!(cargo.status().context("cannot start cargo")?.success(), "the lessons do not build");
-    Ok(())
 }
 
 /// A word of a command as it is run.

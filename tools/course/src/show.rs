@@ -106,9 +106,18 @@ pub fn trouble(run: &[u8], style: Style) -> Result<String> {
 
 /// One line for each expectation, and what it means if it is not met.
 pub fn findings(findings: &[Finding], style: Style) -> String {
+    lines_of(findings, style, Finding::to_string)
+}
+
+/// The same where the run's packets are shown, and its lines are not: of lines no numbers are told.
+pub fn findings_without_run(findings: &[Finding], style: Style) -> String {
+    lines_of(findings, style, |finding| format!("{finding:#}"))
+}
+
+fn lines_of(findings: &[Finding], style: Style, text: impl Fn(&Finding) -> String) -> String {
     let line = |finding: &Finding| {
         let is_met = finding.is_met();
-        checked(&finding.to_string(), is_met, if is_met { "" } else { &finding.expected.hint }, style)
+        checked(&text(finding), is_met, if is_met { "" } else { &finding.expected.hint }, style)
     };
     // Of two ways the one that was not taken is nothing to tell of.
     findings.iter().filter(|finding| !finding.is_excused || !finding.found.is_empty()).map(line).collect()

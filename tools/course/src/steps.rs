@@ -2,14 +2,16 @@
 
 use crate::{certificate, watch};
 use anyhow::{bail, ensure, Context, Result};
+use course::build::build_others;
 use course::change::{Change, Name, Options};
 use course::expected::Told;
 use course::judge::Finding;
 use course::mine::{Language, Mine, DONE, FOLDER};
 use course::project::Project;
-use course::run::{build_others, run_program, Outcome, Place};
+use course::run::{run_program, Outcome, Place};
 use course::show::{self, bold};
 use course::step::Step;
+use course::task::in_language;
 use run::files::name;
 use run::lanes::Style;
 use std::io::{self, stdout, IsTerminal, Write};
@@ -22,6 +24,8 @@ const RECORDED: usize = 60;
 /// What else is noted of a step.
 const TOLD: &str = "told";
 const HINT: &str = "hint";
+/// What is said when a build takes long.
+const LONG_BUILD: &str = "Compiling what is new in the course, for once: a minute or two ...";
 
 /// Lays the program out, and tells the first step.
 pub fn begin(project: &Project, language: Language) -> Result<bool> {
@@ -42,8 +46,9 @@ pub fn begin(project: &Project, language: Language) -> Result<bool> {
 const NONE_YET: &str =
     "you have no program yet: `make begin` lays one out, in Rust; or `make begin language=c`, `language=python`";
 
-/// Judges the step that comes next; tells it, if that was not done yet. Or another one, which is named: `01-2`.
-pub fn step(project: &Project, named: Option<&str>, place: Place, watch: bool) -> Result<bool> {
+/// Judges the step that comes next; tells it, if that was not done yet, or if only that is wished. Or another one, which is
+/// named: `01-2`.
+pub fn step(project: &Project, named: Option<&str>, place: Place, watch: bool, only_tell: bool) -> Result<bool> {
     let Ok(mine) = find(project) else {
         writeln!(stdout(), "course: {NONE_YET}")?;
         return Ok(false);
@@ -53,7 +58,7 @@ pub fn step(project: &Project, named: Option<&str>, place: Place, watch: bool) -
         None => current(project, &mine)?,
     };
     let Some(step) = step else { return finished(project) };
-    if !mine.has(TOLD, &step.name) {
+    if only_tell || !mine.has(TOLD, &step.name) {
         tell(&mine, &step)?;
         return Ok(true);
     }
@@ -135,57 +140,42 @@ fn tell(mine: &Mine, step: &Step) -> Result<()> {
     Ok(())
 }
 
-/// A step's text with the calls as C names them, and as the learner's language does.
-fn in_language(task: &str, language: Language) -> String {
-    let others: &[usize] = match language {
-        Language::Rust => &[2],
-        Language::C => &[1, 2],
-        Language::Python => &[1],
-    };
-    let row = |line: &str| {
-        let cells = line.trim_matches('|').split('|').enumerate();
-        let shown = cells.filter(|(at, _)| !others.contains(at)).map(|(_, cell)| format!("{cell}|"));
-        format!("|{}", shown.collect::<String>())
-    };
-    let is_of_calls = |table: &str| table.starts_with("| C | common |");
-    let paragraph = |text: &str| match is_of_calls(text) {
-        true => text.lines().map(row).collect::<Vec<_>>().join("\n"),
-        false => text.to_owned(),
-    };
-    task.split("\n\n").map(paragraph).collect::<Vec<_>>().join("\n\n")
-}
-
 /// Builds it, runs it, and says how far it is.
 fn judge(project: &Project, mine: &Mine, step: &Step, place: Place) -> Result<bool> {
     mine.runs_in(place)?;
     let style = Style::of_output();
     writeln!(stdout(), "{}\n", heading(step, style))?;
-    let command = match mine.build(project, style.color)? {
+    let command = match watch::patiently(LONG_BUILD, || mine.build(project, style.color))? {
         Ok(command) => command,
         Err(said) => {
             writeln!(stdout(), "{said}\nIt does not build yet: the compiler says where.")?;
             return Ok(false);
         }
     };
-    build_others(project, &step.change)?;
+    watch::patiently(LONG_BUILD, || build_others(project, &step.change))?;
     let outcome = run_program(project, &step.change, &command, place)?;
-    let Outcome::Ran { file, run, findings, again } = &outcome else { bail!("a step has no outcome for a compiler") };
+    let is_as_told = outcome.is_as_told(&step.change);
+    let Outcome::Ran { file, run, findings, again } = outcome else { bail!("a step has no outcome for a compiler") };
+    let findings: Vec<Finding> = findings.into_iter().filter(|finding| !finding.is_absent()).collect();
     if !again.is_empty() {
         writeln!(stdout(), "It was run once more (`lesson` is your program):\n{again}")?;
     }
-    if outcome.is_as_told(&step.change) {
-        writeln!(stdout(), "{}", show::part(run, findings, style)?)?;
-        write!(stdout(), "{}", show::findings(findings, style))?;
+    if is_as_told {
+        writeln!(stdout(), "{}", show::part(&run, &findings, style)?)?;
+        write!(stdout(), "{}", show::findings(&findings, style))?;
         if mine.has(DONE, &step.name) {
             writeln!(stdout(), "\nThis step is done, now as before.")?;
             return Ok(true);
         }
         return done(project, mine, step, &command);
     }
-    write!(stdout(), "{}", missing(findings, style))?;
-    writeln!(stdout(), "\n{}\n{}", show::trouble(run, style)?, show::packets(run, style)?)?;
-    let (run, task) = (project.to_look_at(file), project.shown(&step.page()));
-    writeln!(stdout(), "The whole run:\n  {run}\nThe task, once more: {task}\nthen: make step; make hint")?;
+    write!(stdout(), "{}", missing(&findings, style))?;
+    writeln!(stdout(), "\n{}\n{}", show::trouble(&run, style)?, show::packets(&run, style)?)?;
+    let run = project.to_look_at(&file);
+    writeln!(
+        stdout(),
+        "The whole run:\n  {run}\nThe task once more: make step ARGS=--task\nthen: make step; make hint"
+    )?;
     Ok(false)
 }
 
@@ -195,11 +185,11 @@ fn missing(findings: &[Finding], style: Style) -> String {
     let others = findings.iter().skip(first + 1).take_while(|finding| finding.expected.or).count();
     let end = findings.len().min(first + 1 + others);
     let more = findings[end..].iter().filter(|finding| !finding.is_met()).count();
-    let text = show::findings(&findings[..end], style);
+    let text = show::findings_without_run(&findings[..end], style);
     match more {
         0 => text,
-        1 => format!("{text}    (one more has to come behind it, and is missing)\n"),
-        _ => format!("{text}    ({more} more have to come behind it, and are missing)\n"),
+        1 => format!("{text}    (then one more thing is asked for)\n"),
+        _ => format!("{text}    (then {more} more things are asked for)\n"),
     }
 }
 

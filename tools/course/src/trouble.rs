@@ -15,6 +15,8 @@ const AFTER_PANIC: [&str; 2] = ["note: run with", "stack backtrace:"];
 /// How Python's lines about an exception begin: the first, each call, and that which says what it is.
 const TRACEBACK: &str = "Traceback (most recent call last)";
 const CALL: &str = "  File ";
+/// How Python's lines begin when a library that it calls has crashed: what it was, and then each call, the last one first.
+const FATAL: &str = "Fatal Python error: ";
 /// A part of a library that was compiled.
 const COMPILED: &str = ".pyx\"";
 
@@ -38,6 +40,8 @@ struct Saying {
     panic: Option<usize>,
     /// It has panicked: what follows is the way there, if somebody has asked for it.
     is_dead: bool,
+    /// Where its crash stands in what is found, until its place is told.
+    fatal: Option<usize>,
     /// Where its exception came from, as far as that is told.
     traceback: Option<String>,
     /// The last system call.
@@ -56,7 +60,7 @@ pub fn trouble(run: &[u8]) -> Result<Vec<String>> {
         Seen::Packet { .. } => {}
         Seen::Line(line) if line.act == TROUBLE => {
             let hang = nodes.iter().find_map(|(node, saying)| why(&line.text, node, &saying.crossing));
-            trouble.push(format!("line {}: {}{}", line.number, line.said(), hang.unwrap_or_default()));
+            trouble.push(format!("line {} of the run: {}{}", line.number, line.said(), hang.unwrap_or_default()));
         }
         Seen::Line(line) => {
             let saying = nodes.entry(line.node.clone()).or_default();
@@ -85,7 +89,15 @@ impl Saying {
             }
             return;
         }
-        if line.error && line.text.starts_with(TRACEBACK) {
+        if let Some(at) = self.fatal.filter(|_| line.error) {
+            if let (true, Some(fatal)) = (line.text.starts_with(CALL), trouble.get_mut(at)) {
+                *fatal += &format!(" ({})", line.text.trim());
+                self.is_dead = true;
+            }
+        } else if line.error && line.text.starts_with(FATAL) {
+            self.fatal = Some(trouble.len());
+            trouble.push(format!("line {} of the run: the {} says: {}", line.number, line.node, line.text));
+        } else if line.error && line.text.starts_with(TRACEBACK) {
             self.traceback = Some(String::new());
         } else if let Some(place) = self.traceback.as_mut().filter(|_| line.error) {
             if line.text.starts_with(CALL) {
@@ -94,13 +106,14 @@ impl Saying {
                     *place = line.text.trim().to_owned();
                 }
             } else if !line.text.starts_with(' ') {
-                trouble.push(format!("line {}: the {} says: {} ({place})", line.number, line.node, line.text));
+                trouble
+                    .push(format!("line {} of the run: the {} says: {} ({place})", line.number, line.node, line.text));
                 self.traceback = None;
             }
         } else if is_failure(line) {
             let who = if line.node.is_empty() { String::new() } else { format!("the {} says: ", line.node) };
             self.panic = line.text.contains(PANICKED).then_some(trouble.len());
-            trouble.push(format!("line {}: {who}{}", line.number, line.said()));
+            trouble.push(format!("line {} of the run: {who}{}", line.number, line.said()));
         }
     }
 }
@@ -116,7 +129,7 @@ fn why(text: &str, node: &str, crossing: &str) -> Option<String> {
 fn crashed(line: &Line) -> Option<String> {
     let status: i32 = line.text.rsplit(' ').next()?.parse().ok()?;
     let (signal, name) = CRASHES.iter().find(|(signal, _)| status - SIGNALLED == *signal)?;
-    Some(format!("line {}: the {} crashed, by signal {signal} ({name})", line.number, line.node))
+    Some(format!("line {} of the run: the {} crashed, by signal {signal} ({name})", line.number, line.node))
 }
 
 fn is_refusal(row: &Row) -> bool {
@@ -137,6 +150,27 @@ fn is_failure(line: &Line) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_crash_below_python_is_told_with_its_place() {
+        let (mut saying, mut trouble) = (Saying::default(), Vec::new());
+        for text in [
+            "Fatal Python error: Segmentation fault",
+            "",
+            "Current thread 0x00007f (most recent call first):",
+            "  File \"mine.py\", line 27 in server",
+            "  File \"mine.py\", line 60 in main",
+            "Extension modules: pyverbs.base",
+        ] {
+            let line = Line::of_program("mine", text.to_owned(), true);
+            saying.hear(&line, &mut trouble);
+        }
+        let [told] = &trouble[..] else { panic!("{trouble:?}") };
+        assert!(
+            told.ends_with("says: Fatal Python error: Segmentation fault (File \"mine.py\", line 27 in server)"),
+            "{told}"
+        );
+    }
 
     #[test]
     fn nothing_stands_out_where_all_went_well_and_the_cause_comes_first() {

@@ -100,7 +100,7 @@ fn build_and_run(project: &Project, attempt: &Attempt, change: &Change, place: P
             return Ok(Err(why));
         }
     };
-    text += &show::findings(&findings, style);
+    text += &show::findings_without_run(&findings, style);
     if !is_solved {
         text += &format!("\n{}\n{}", show::trouble(&run, style)?, show::packets(&run, style)?);
     }
