@@ -140,7 +140,7 @@ begin: ## begin a program of your own in mine/, written step by step [language=c
 	@$(call build,course)
 	@"$$bin"/course $(if $(begins_nic),nic --begin || [ $$? -eq 1 ],begin $${language:+--language="$$language"})
 
-step: ## judge the next step of your own program, and show it [STEP=01-2] [ARGS=--watch] [on=lab]
+step: ## judge the next step of your own program, and show it [STEP=01-2] [ARGS=--watch|--task] [on=lab]
 	@$(if $(refused),$(error the machines of the lab have no Python: a program in Python is judged on the device, make step))
 	@tools/lab/setup.sh build $(on:device=) $(if $(wildcard mine/mine.py),python)
 	@$(call build,$(on) course wire)
@@ -155,15 +155,15 @@ nic: ## judge the NIC that you write, and show its first hole that is not filled
 	@$(call build,course)
 	@"$$bin"/course nic $(ARGS) || [ $$? -eq 1 ]
 
-hint: ### one hint more to the step
+hint: ### one hint more to the step [STEP=01-2]
 	@tools/lab/setup.sh build
 	@$(call build,course)
-	@"$$bin"/course hint
+	@"$$bin"/course hint $${STEP:+"$$STEP"}
 
-solution: ### how the lesson does the step, or the reference in your language [ARGS=--yes]
+solution: ### how the lesson does the step, or the reference in your language [STEP=01-2] [ARGS=--yes]
 	@tools/lab/setup.sh build
 	@$(call build,course)
-	@"$$bin"/course solution $(ARGS)
+	@"$$bin"/course solution $${STEP:+"$$STEP"} $(ARGS)
 
 .PHONY: grade
 grade: ### judge programs that were handed in, each shut in: students="FOLDER ...", like mine/ or repositories with one [lesson=NN]

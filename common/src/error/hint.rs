@@ -10,9 +10,11 @@ pub fn next_step(error: &Error) -> String {
         Error::Call { call, errno } => call_step(call, *errno).into(),
         Error::Event { got, status, .. } => event_step(*got, *status).into(),
         Error::Completion { status, .. } => completion_step(*status).into(),
-        Error::Deadline { .. } => "Look at the other side's log: has it ended, and with which error? If it waits too, \
-             check with `sudo tcpdump -ni any udp port 4791` that packets pass (firewalls drop UDP 4791)"
-            .into(),
+        Error::Deadline { .. } => {
+            "Look at the other side's log: has it ended, and with which error? If it waits too, and on \
+             another machine, `sudo tcpdump -ni any udp port 4791` tells whether packets pass (firewalls drop UDP 4791)"
+                .into()
+        }
         Error::Content { next, .. } => next.clone(),
     }
 }
@@ -115,7 +117,7 @@ fn completion_step(status: WcStatus) -> &'static str {
         IBV_WC_LOC_LEN_ERR => "The message is longer than the posted receive",
         IBV_WC_LOC_QP_OP_ERR => {
             "From SoftRoCE this means: the message is longer than the posted receive, or the lkey or the region's \
-             LOCAL_WRITE is wrong"
+             LOCAL_WRITE is wrong; of a READ also that initiator_depth is 0"
         }
         IBV_WC_REM_OP_ERR => {
             "The peer's device could not place the message: look at the status that the peer's own receive ended with"

@@ -181,8 +181,8 @@ impl fmt::Display for Finding {
             ([], None) => f.write_str(" (there is none)"),
             (_, Some(instead)) if is_wrong => write!(f, ", and must not (there is: {instead})"),
             (_, Some(instead)) if *times == Some(0) => write!(f, " (there is: {instead})"),
-            // Only packets are shown beside it.
-            (_, _) if f.alternate() && !matches!(what, What::Packet(_)) => {
+            // Where a program ended is never shown beside it; and where only packets are, no other line is.
+            (_, _) if matches!(what, What::Exit(_)) || f.alternate() && !matches!(what, What::Packet(_)) => {
                 f.write_str(if is_wrong { ", and must not" } else { "" })
             }
             (numbers, _) => {
@@ -236,6 +236,7 @@ mod tests {
         let told = |outcome: &str| recorded(outcome)[0].to_string();
         assert_eq!(told("client says: the memory holds"), "the client says: the memory holds (there is none)");
         assert_eq!(told("client exits: 1"), "the client ends with status 1 (there is: exit status 0)");
+        assert_eq!(told("client exits: 0"), "the client ends with status 0");
         assert_eq!(told("server never sends: NAK"), "the server never sends: NAK");
         assert!(
             told("server says: holds 60 bytes: \"One").starts_with("the server says: holds 60 bytes: \"One …\" (at ")

@@ -110,9 +110,16 @@ enum Command {
         place: bool,
     },
     /// Tell one hint more.
-    Hint,
+    Hint {
+        /// Another step than the next one.
+        #[arg(value_name = "NN-N")]
+        step: Option<String>,
+    },
     /// Show how the lesson does the step, or the reference in the language of one's own program.
     Solution {
+        /// Another step than the next one.
+        #[arg(value_name = "NN-N")]
+        step: Option<String>,
         /// Do not ask.
         #[arg(long)]
         yes: bool,
@@ -156,8 +163,8 @@ fn main() -> ExitCode {
         Command::Nic { begin: true, .. } => holes::begin(&project),
         Command::Nic { device: true, .. } => holes::device(&project),
         Command::Nic { watch, hint, place, .. } => holes::next(&project, watch, holes::Told { hint, place }),
-        Command::Hint => steps::hint(&project),
-        Command::Solution { yes } => steps::solution(&project, yes),
+        Command::Hint { step } => steps::hint(&project, step.as_deref()),
+        Command::Solution { step, yes } => steps::solution(&project, step.as_deref(), yes),
         Command::Grade { lesson, students } => grade::grade(&project, lesson.as_deref(), &students),
         Command::Next => next::next(&project),
         Command::Prove { names, keep, on } => prove::prove(&project, &names, on, keep),

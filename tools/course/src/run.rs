@@ -74,7 +74,7 @@ pub enum Outcome {
         run: Vec<u8>,
         /// What there is of what was expected.
         findings: Vec<Finding>,
-        /// How it was run, if that was once more.
+        /// How it was run, if that was once more; and if all was as told, how else it was run.
         again: String,
     },
 }
@@ -117,25 +117,26 @@ pub fn run_built(project: &Project, change: &Change, copy: &Copy, place: Place) 
 }
 
 /// Runs a program, or a command that stands for it, as a change asks for it, and judges the run; then once more, as often as the
-/// change says so and all was as told.
+/// change says so and all was as told. If all runs were, it is the first that is given: it shows what was asked for.
 pub fn run_program(project: &Project, change: &Change, program: &str, place: Place) -> Result<Outcome> {
-    let (mut now, mut outcome) = (change.clone(), run_once(project, change, program, place)?);
-    if let Outcome::Ran { again, .. } = &mut outcome {
-        again.clear();
-    }
-    for Again { options, told } in &change.again {
+    let mut first = run_once(project, change, program, place)?;
+    let mut others = Vec::new();
+    for Again { options, told } in change.again.iter().filter(|_| first.is_as_told(change)) {
+        let now = Change { options: options.clone(), told: told.clone(), again: Vec::new(), ..change.clone() };
+        let mut outcome = run_once(project, &now, program, place)?;
+        let Outcome::Ran { again, .. } = &mut outcome else { return Ok(outcome) };
+        if again.is_empty() {
+            *again = "both sides are yours\n".to_owned();
+        }
+        others.push(again.clone());
         if !outcome.is_as_told(&now) {
-            break;
-        }
-        now = Change { options: options.clone(), told: told.clone(), again: Vec::new(), ..change.clone() };
-        outcome = run_once(project, &now, program, place)?;
-        if let Outcome::Ran { again, .. } = &mut outcome {
-            if again.is_empty() {
-                *again = "both sides are yours\n".to_owned();
-            }
+            return Ok(outcome);
         }
     }
-    Ok(outcome)
+    if let Outcome::Ran { again, .. } = &mut first {
+        *again = others.join("\n");
+    }
+    Ok(first)
 }
 
 fn run_once(project: &Project, change: &Change, program: &str, place: Place) -> Result<Outcome> {

@@ -53,11 +53,7 @@ pub fn step(project: &Project, named: Option<&str>, place: Place, watch: bool, o
         writeln!(stdout(), "course: {NONE_YET}")?;
         return Ok(false);
     };
-    let step = match named {
-        Some(named) => Some(by_name(project, named)?),
-        None => current(project, &mine)?,
-    };
-    let Some(step) = step else { return finished(project) };
+    let Some(step) = wished(project, &mine, named)? else { return finished(project) };
     if only_tell || !mine.has(TOLD, &step.name) {
         tell(&mine, &step)?;
         return Ok(true);
@@ -67,10 +63,10 @@ pub fn step(project: &Project, named: Option<&str>, place: Place, watch: bool, o
     Ok(again()? || (watch && watch::until_good(seen, || mine.sources(), again)?))
 }
 
-/// Tells one hint more.
-pub fn hint(project: &Project) -> Result<bool> {
+/// Tells one hint more, to the step that comes next, or to one that is named.
+pub fn hint(project: &Project, named: Option<&str>) -> Result<bool> {
     let mine = find(project)?;
-    let Some(step) = current(project, &mine)? else { return finished(project) };
+    let Some(step) = wished(project, &mine, named)? else { return finished(project) };
     let width = Style::of_output().width;
     let (told, all) = (mine.times(HINT, &step.name), step.hints.len());
     for (at, hint) in step.hints.iter().enumerate().take(told + 1) {
@@ -85,9 +81,9 @@ pub fn hint(project: &Project) -> Result<bool> {
 }
 
 /// Shows how the lesson, or the reference in the learner's language, does it; after asking.
-pub fn solution(project: &Project, yes: bool) -> Result<bool> {
+pub fn solution(project: &Project, named: Option<&str>, yes: bool) -> Result<bool> {
     let mine = find(project)?;
-    let Some(step) = current(project, &mine)? else { return finished(project) };
+    let Some(step) = wished(project, &mine, named)? else { return finished(project) };
     if !yes {
         ensure!(io::stdin().is_terminal(), "a solution has to be asked for at a terminal, or with ARGS=--yes");
         if !crate::typed("Show how it is done? What you find yourself stays with you. [y/N] ")?
@@ -110,6 +106,11 @@ fn find(project: &Project) -> Result<Mine> {
 /// The first step that is not done.
 fn current(project: &Project, mine: &Mine) -> Result<Option<Step>> {
     Ok(Step::all(project)?.into_iter().find(|step| !mine.has(DONE, &step.name)))
+}
+
+/// The step that is named, or else the next one.
+fn wished(project: &Project, mine: &Mine, named: Option<&str>) -> Result<Option<Step>> {
+    named.map_or_else(|| current(project, mine), |named| by_name(project, named).map(Some))
 }
 
 /// A step by the begin of its name: lesson and number.
@@ -157,17 +158,20 @@ fn judge(project: &Project, mine: &Mine, step: &Step, place: Place) -> Result<bo
     let is_as_told = outcome.is_as_told(&step.change);
     let Outcome::Ran { file, run, findings, again } = outcome else { bail!("a step has no outcome for a compiler") };
     let findings: Vec<Finding> = findings.into_iter().filter(|finding| !finding.is_absent()).collect();
-    if !again.is_empty() {
-        writeln!(stdout(), "It was run once more (`lesson` is your program):\n{again}")?;
-    }
     if is_as_told {
         writeln!(stdout(), "{}", show::part(&run, &findings, style)?)?;
         write!(stdout(), "{}", show::findings(&findings, style))?;
+        if !again.is_empty() {
+            writeln!(stdout(), "\nIt did as well when it was run once more (`lesson` is your program):\n{again}")?;
+        }
         if mine.has(DONE, &step.name) {
             writeln!(stdout(), "\nThis step is done, now as before.")?;
             return Ok(true);
         }
         return done(project, mine, step, &command);
+    }
+    if !again.is_empty() {
+        writeln!(stdout(), "It was run once more (`lesson` is your program):\n{again}")?;
     }
     write!(stdout(), "{}", missing(&findings, style))?;
     writeln!(stdout(), "\n{}\n{}", show::trouble(&run, style)?, show::packets(&run, style)?)?;
@@ -188,8 +192,8 @@ fn missing(findings: &[Finding], style: Style) -> String {
     let text = show::findings_without_run(&findings[..end], style);
     match more {
         0 => text,
-        1 => format!("{text}    (then one more thing is asked for)\n"),
-        _ => format!("{text}    (then {more} more things are asked for)\n"),
+        1 => format!("{text}    (one more is missing behind it, which may follow from this)\n"),
+        _ => format!("{text}    ({more} more are missing behind it, which may follow from this)\n"),
     }
 }
 

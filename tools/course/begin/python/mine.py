@@ -1,8 +1,8 @@
 """Your own RDMA program. `make step` says what comes next, and judges what you have written.
 
 It calls pyverbs, which has an object for each of C's: help("pyverbs.cmid.CMID"), help("pyverbs.mr.MR"). What pyverbs lacks, the
-module more beside this file has: help("more"). A shell that is to find both says `. target/tools/env` before. Where waiting is to
-end, sleep in select.poll on more.descriptor(channel).
+module more beside this file has: help("more"), in this folder. A shell that is to find pyverbs says `. ../target/tools/env` before.
+Where waiting is to end, sleep in select.poll on more.descriptor(channel).
 """
 
 import argparse
