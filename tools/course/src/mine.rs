@@ -80,15 +80,14 @@ impl Mine {
             let file = project.shown(&folder.join(mine.language.source()));
             bail!("there is {file} already: `make step` goes on with it. To begin anew, move the folder away first");
         }
-        for (file, text) in language.files() {
-            ensure!(!folder.join(file).exists(), "there is {} already", project.shown(&folder.join(file)));
-            write(folder.join(file), text)?;
+        let own = language.files().iter().map(|(file, text)| (*file, (*text).to_owned()));
+        // Its source comes last: without that there is no program yet.
+        let files: Vec<_> = workspace::beside(project, language)?.into_iter().chain(own).collect();
+        for path in files.iter().map(|(file, _)| folder.join(file)) {
+            ensure!(path.symlink_metadata().is_err(), "there is {} already", project.shown(&path));
         }
-        let mine = Self { folder, language };
-        if language == Language::Rust {
-            workspace::furnish_alone(project, &mine.folder)?;
-        }
-        Ok(mine)
+        files.iter().try_for_each(|(file, text)| write(folder.join(file), text))?;
+        Ok(Self { folder, language })
     }
 
     /// The program as it was at the end of a lesson; as it is now, if it has not come so far.

@@ -2,6 +2,7 @@
 //! lessons call. No link leads out of a reader's: what is edited there is edited there alone.
 
 use crate::change::Name;
+use crate::mine::Language;
 use crate::project::Project;
 use anyhow::{ensure, Context, Result};
 use run::files::{files, name, read, tree, write};
@@ -21,12 +22,15 @@ const MARK: &str = "-try";
 /// What the set-up has told cargo about what it unpacked.
 const UNPACKED: [&str; 6] = [
     "BINDGEN_EXTRA_CLANG_ARGS",
-    "C_INCLUDE_PATH",
+    HEADERS,
     "LD_LIBRARY_PATH",
     "LIBRARY_PATH",
     "PKG_CONFIG_PATH",
     "PKG_CONFIG_SYSROOT_DIR",
 ];
+
+/// Where a C compiler looks for headers.
+const HEADERS: &str = "C_INCLUDE_PATH";
 
 /// The package of a copy.
 pub(crate) fn package(member: &str) -> String {
@@ -82,10 +86,27 @@ pub fn furnish(project: &Project, workspace: &Path, members: &[String]) -> Resul
     Ok(Vec::new())
 }
 
-/// Writes what a learner's own program needs beside its manifest: the versions that the lessons are built with, and where that was.
-pub fn furnish_alone(project: &Project, package: &Path) -> Result<()> {
-    write(package.join("Cargo.lock"), read(project.root.join("Cargo.lock"))?)?;
-    write(package.join(".cargo/config.toml"), config(&project.target))
+/// What a learner's own program needs besides, so that it builds by itself, and an editor finds what it calls: in Rust the
+/// versions that the lessons are built with, and where that was; in every language what was unpacked.
+pub fn beside(project: &Project, language: Language) -> Result<Vec<(&'static str, String)>> {
+    let known = |name: &&str| env::var(name).ok().map(|value| (name.to_string(), value));
+    let paths = |name: &str| known(&name).map_or(Vec::new(), |(_, value)| env::split_paths(&value).collect::<Vec<_>>());
+    Ok(match language {
+        Language::Rust => vec![
+            ("Cargo.lock", read(project.root.join("Cargo.lock"))?),
+            (".cargo/config.toml", config(&project.target)),
+        ],
+        Language::C => {
+            // What a shell says itself is newer.
+            let line = |(name, value): (String, String)| format!("export {name} ?= {}\n", value.replace('$', "$$"));
+            let include = |path: PathBuf| format!("-I{}\n", path.display());
+            let flags = ["-std=c11\n".to_owned()].into_iter().chain(paths(HEADERS).into_iter().map(include)).collect();
+            vec![("unpacked.mk", UNPACKED.iter().filter_map(known).map(line).collect()), ("compile_flags.txt", flags)]
+        }
+        Language::Python => {
+            vec![("pyrightconfig.json", format!("{:#}\n", serde_json::json!({ "extraPaths": paths("PYTHONPATH") })))]
+        }
+    })
 }
 
 /// Below cargo's folder it is a link. Cargo remembers there which files it has read, and not those of the package: it would

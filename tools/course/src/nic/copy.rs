@@ -73,7 +73,8 @@ impl MineNic {
             let text = text.replace("{repository}", &repository).replace("{folder}", &name(&self.0.folder));
             write(self.0.folder.join(file), text)?;
         }
-        workspace::furnish_alone(project, &self.0.folder)
+        let beside = workspace::beside(project, Language::Rust)?;
+        beside.iter().try_for_each(|(file, text)| write(self.0.folder.join(file), text))
     }
 
     /// Puts a body into a hole.

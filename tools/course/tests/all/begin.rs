@@ -1,23 +1,40 @@
-//! `make begin`: what is laid out builds by itself, and what is there already stays.
+//! `make begin`: what is laid out builds by itself, as an editor does it, and what is there already stays.
 
 use course::mine::{Language, Mine};
 use course::project::Project;
-use run::files::{read, write};
-use std::fs;
+use course::workspace::beside;
+use run::files::{read, tree, write};
 use std::os::unix::fs::symlink;
-use std::process::Command;
+use std::path::Path;
+use std::process::{Command, Output};
+use std::{env, fs};
+
+const LANGUAGES: [Language; 3] = [Language::Rust, Language::C, Language::Python];
+
+/// A project of which nobody has begun a program, in a folder of the tests.
+fn project(name: &str, language: Language) -> Project {
+    let real = Project::find().unwrap();
+    let root = real.target.join("course").join(name).join(format!("{language:?}"));
+    let _ = fs::remove_dir_all(&root);
+    fs::create_dir_all(&root).unwrap();
+    for file in ["Cargo.lock", "common"] {
+        symlink(real.root.join(file), root.join(file)).unwrap();
+    }
+    Project { root, target: real.target }
+}
+
+/// What a command says in a folder, to somebody who has not told the shell what set-up has unpacked.
+fn alone(folder: &Path, words: &[&str]) -> Output {
+    let kept = ["PATH", "HOME", "CARGO_HOME", "RUSTUP_HOME", "RUSTUP_TOOLCHAIN"];
+    let known = kept.iter().filter_map(|name| Some((name, env::var_os(name)?)));
+    let mut command = Command::new(words[0]);
+    command.args(&words[1..]).env_clear().envs(known).current_dir(folder).output().unwrap()
+}
 
 #[test]
 fn what_is_laid_out_builds_and_is_never_laid_out_again() {
-    for language in [Language::Rust, Language::C, Language::Python] {
-        let real = Project::find().unwrap();
-        let root = real.target.join("course/test-of-begin").join(format!("{language:?}"));
-        let _ = fs::remove_dir_all(&root);
-        fs::create_dir_all(&root).unwrap();
-        for file in ["Cargo.lock", "common"] {
-            symlink(real.root.join(file), root.join(file)).unwrap();
-        }
-        let project = Project { root, target: real.target };
+    for language in LANGUAGES {
+        let project = project("test-of-begin", language);
         let mine = Mine::begin(&project, language).unwrap();
         let program = mine.build(&project, false).unwrap().unwrap();
         // Python's needs pyverbs, which only those have who asked for it.
@@ -31,5 +48,50 @@ fn what_is_laid_out_builds_and_is_never_laid_out_again() {
         let again = Mine::begin(&project, Language::Rust).unwrap_err().to_string();
         assert!(again.contains("already"), "{again}");
         assert_eq!(read(&source).unwrap(), "mine");
+    }
+}
+
+#[test]
+fn it_builds_in_a_shell_that_knows_nothing_and_an_editor_is_told_where_all_is() {
+    for language in LANGUAGES {
+        let project = project("test-of-begin-alone", language);
+        let mine = Mine::begin(&project, language).unwrap();
+        if language == Language::Rust {
+            mine.prepare(&project).unwrap();
+        }
+        let folder = &mine.folder;
+        let words: &[&str] = match language {
+            Language::Rust => &["cargo", "build", "-q"],
+            Language::C => &["make", "-s"],
+            Language::Python => &["python3", "-m", "json.tool", "pyrightconfig.json"],
+        };
+        let output = alone(folder, words);
+        assert!(output.status.success(), "{language:?}: {}", String::from_utf8_lossy(&output.stderr));
+        if language == Language::C {
+            let headers = alone(folder, &["sh", "-c", "cc $(cat compile_flags.txt) -fsyntax-only mine.c"]);
+            assert!(headers.status.success(), "{}", String::from_utf8_lossy(&headers.stderr));
+        }
+    }
+}
+
+#[test]
+fn whatever_stands_in_the_folder_already_stays_and_nothing_is_put_beside_it() {
+    for language in LANGUAGES {
+        let laid_out = {
+            let project = project("test-of-begin-beside", language);
+            let folder = Mine::begin(&project, language).unwrap().folder;
+            let besides: Vec<String> =
+                beside(&project, language).unwrap().into_iter().map(|(file, _)| file.to_owned()).collect();
+            besides.iter().for_each(|file| assert!(folder.join(file).exists(), "{file}"));
+            [tree(&folder).unwrap(), besides].concat()
+        };
+        for file in laid_out.iter().filter(|file| **file != language.source()) {
+            let project = project("test-of-begin-beside", language);
+            write(project.root.join("mine").join(file), "mine").unwrap();
+            let refused = Mine::begin(&project, language).unwrap_err().to_string();
+            assert!(refused.contains(file.as_str()) && refused.contains("already"), "{refused}");
+            assert!(!project.root.join("mine").join(language.source()).exists());
+            assert_eq!(read(project.root.join("mine").join(file)).unwrap(), "mine");
+        }
     }
 }
