@@ -166,6 +166,7 @@ fn judge(project: &Project, mine: &Mine, step: &Step, place: Place) -> Result<bo
         }
         if mine.has(DONE, &step.name) {
             writeln!(stdout(), "\nThis step is done, now as before.")?;
+            renew(project, mine, step)?;
             return Ok(true);
         }
         return done(project, mine, step, &command);
@@ -226,6 +227,18 @@ fn done(project: &Project, mine: &Mine, step: &Step, command: &str) -> Result<bo
         None => drop(finished(project)?),
     }
     Ok(true)
+}
+
+/// Keeps what has been mended in the last lesson that is done.
+fn renew(project: &Project, mine: &Mine, step: &Step) -> Result<()> {
+    let (lesson, steps) = (&step.name.lesson, Step::all(project)?);
+    let mut of_lesson = steps.iter().filter(|other| other.name.lesson == *lesson);
+    let mut later = steps.iter().filter(|other| other.name.lesson > *lesson);
+    let is_done = |other: &Step| mine.has(DONE, &other.name);
+    if of_lesson.all(is_done) && !later.any(is_done) {
+        mine.keep(lesson)?;
+    }
+    Ok(())
 }
 
 /// A run of the program as the lesson is run. Gives its run file.
