@@ -71,10 +71,14 @@ fn grade(folders: &[&Path]) -> std::process::Output {
 
 /// What is said of each step of lesson 01, and whether it is passed.
 fn graded(folder: &Path) -> Vec<(bool, String)> {
+    graded_as(folder, folder.file_name().unwrap().to_str().unwrap())
+}
+
+/// The same of a student who is called so.
+fn graded_as(folder: &Path, who: &str) -> Vec<(bool, String)> {
     let project = Project::find().unwrap();
     let output = grade(&[folder]);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let who = folder.file_name().unwrap().to_str().unwrap();
     let page = read(project.target.join("grade").join(format!("{who}.md"))).unwrap();
     assert!(page.starts_with(&format!("# {who}\n")), "{page}");
     let all: serde_json::Value = serde_json::from_str(&read(project.target.join("grade/grade.json")).unwrap()).unwrap();
@@ -134,6 +138,18 @@ fn a_link_in_a_repository_leads_nowhere_and_two_of_one_name_are_asked_for_anothe
     let marks = graded(&repository);
     assert!(!marks.is_empty() && marks.iter().all(|(is_passed, _)| !is_passed), "{marks:?}");
     assert_eq!(read(&outside).unwrap(), "outside");
+
+    // Its address will do, and a repository in which no files are laid out, as a server keeps one; whosever they are.
+    let bare = repository.with_file_name("bare.git");
+    let _ = fs::remove_dir_all(&bare);
+    let cloned = Command::new("git").args(["clone", "-q", "--bare"]).args([&repository, &bare]).status().unwrap();
+    assert!(cloned.success());
+    if rustix::process::getuid().is_root() {
+        assert!(Command::new("chown").args(["-R", "nobody"]).arg(&bare).status().unwrap().success());
+    }
+    let address = PathBuf::from(format!("file://{}", bare.display()));
+    let by_address: Vec<bool> = graded_as(&address, "bare").into_iter().map(|(is_passed, _)| is_passed).collect();
+    assert_eq!(by_address, marks.iter().map(|(is_passed, _)| *is_passed).collect::<Vec<_>>());
 
     let twice = grade(&[&repository, &repository]);
     assert!(!twice.status.success());
