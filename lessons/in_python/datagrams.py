@@ -21,15 +21,12 @@ try:
     from pyverbs.mr import MR
     from pyverbs.pyverbs_error import PyverbsError
     from pyverbs.qp import QPCap, QPInitAttr
-    try:
-        from pyverbs import cm_enums as cm, enums as ib
-    except ImportError:  # Their names in later versions.
-        from pyverbs import librdmacm_enums as cm, libibverbs_enums as ib
 except ImportError as missing:
     sys.exit(f"error: no pyverbs for {sys.executable}: {missing}. Next: install the package python3-pyverbs; or, in a "
              "checkout and without root, `tools/lab/setup.sh python`, and then `. target/tools/env`")
 
 import more
+from more import cm, ib
 
 MESSAGE = struct.Struct(">4sIII")  # "DG11", client, number, word: 16 bytes, big-endian.
 MAGIC = b"DG11"

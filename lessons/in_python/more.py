@@ -1,11 +1,14 @@
-"""What an RDMA program needs, and pyverbs 44 and 56 keep to themselves: calls of librdmacm, and fields of its objects.
+"""What an RDMA program needs, and pyverbs 44 and 56 keep to themselves: calls of librdmacm, and fields of its objects; and
+the numbers of C, `cm.RDMA_PS_TCP` and `ib.IBV_QPT_RC`, which stand elsewhere in each version.
 
 Behind the fields that all of pyverbs' objects begin with, each has the pointer to the C object that it stands for. This
 module reads it there, and calls librdmacm with it.
 """
 import ctypes
+import enum
 import socket
 import struct
+from types import SimpleNamespace
 
 from pyverbs.base import PyverbsCM
 from pyverbs.cmid import CMID
@@ -14,7 +17,24 @@ from pyverbs.device import Context
 from pyverbs.pd import PD
 from pyverbs.pyverbs_error import PyverbsRDMAError
 
+try:
+    from pyverbs import cm_enums, enums
+except ImportError:  # Their names in later versions.
+    from pyverbs import libibverbs_enums as enums, librdmacm_enums as cm_enums
+
 LIBRDMACM = ctypes.CDLL("librdmacm.so.1", use_errno=True)
+
+
+def numbers(module):
+    """What a module of pyverbs has of numbers and their types. If Cython 3.1 or later has built it, a number stands in its
+    type alone: https://github.com/linux-rdma/rdma-core/pull/1615."""
+    names = dict(vars(module))
+    for kind in [value for value in names.values() if isinstance(value, enum.EnumMeta)]:
+        names = {**kind.__members__, **names}
+    return SimpleNamespace(**names)
+
+
+cm, ib = numbers(cm_enums), numbers(enums)
 
 
 def bind_addr(cmid, info):

@@ -25,15 +25,12 @@ try:
     from pyverbs.mr import MR
     from pyverbs.pyverbs_error import PyverbsError
     from pyverbs.qp import QPCap, QPInitAttr
-    try:
-        from pyverbs import cm_enums as cm, enums as ib
-    except ImportError:  # Their names in later versions.
-        from pyverbs import librdmacm_enums as cm, libibverbs_enums as ib
 except ImportError as missing:
     sys.exit(f"error: no pyverbs for {sys.executable}: {missing}. Next: install the package python3-pyverbs; or, in a "
              "checkout and without root, `tools/lab/setup.sh python`, and then `. target/tools/env`")
 
 import more
+from more import cm, ib
 
 BACKLOG = 8  # How many clients may wait to be looked at, as in listen(2).
 REASON = b"lesson 01 has nothing to offer yet: come back in lesson 02"

@@ -9,15 +9,11 @@ import argparse
 import sys
 
 import more
+from more import cm, ib  # Numbers with the names that they have in C: cm.RDMA_PS_TCP, ib.IBV_QPT_RC.
 from pyverbs.cmid import CMID, AddrInfo, CMEvent, CMEventChannel, ConnParam
 from pyverbs.cq import CQ, CompChannel
 from pyverbs.mr import MR
 from pyverbs.qp import QPCap, QPInitAttr
-
-try:  # Numbers with the names that they have in C: cm.RDMA_PS_TCP, ib.IBV_QPT_RC.
-    from pyverbs import cm_enums as cm, enums as ib
-except ImportError:  # Their names in later versions.
-    from pyverbs import librdmacm_enums as cm, libibverbs_enums as ib
 
 
 def server(args):

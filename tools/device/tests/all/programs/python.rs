@@ -54,6 +54,19 @@ fn all_lessons_tell_their_story_with_python_on_either_side_and_on_both() {
     });
 }
 
+/// As pyverbs is where a later Cython has built it.
+#[test]
+fn a_number_is_found_that_stands_in_its_type_alone() {
+    let script = "import enum, types, more; kind = enum.IntEnum('ibv_qp_type', {'IBV_QPT_RC': 2}); \
+                  made = more.numbers(types.SimpleNamespace(ibv_qp_type=kind, RAI_PASSIVE=1)); \
+                  print(made.IBV_QPT_RC == 2, made.ibv_qp_type(2).name, made.RAI_PASSIVE, more.ib.IBV_QPT_RC == 2)";
+    let line = in_python("rdma.py", "--help > /dev/null").replace("exec ", "");
+    let line = format!("{line}; cd {ROOT}/lessons/in_python && exec python3 -c \"{script}\"");
+    let output = Command::new("bash").args(["-c", &line]).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(said.trim(), "True IBV_QPT_RC 1 True", "{output:?}");
+}
+
 /// Lesson 11 is a program of its own.
 #[test]
 fn datagrams_are_the_same_in_python() {
