@@ -144,8 +144,8 @@ impl Mine {
         Ok(Ok(self.command_of(self.folder.join("mine"))))
     }
 
-    /// Builds it. Gives the command that runs it, or what the compiler complains about.
-    pub fn build(&self, project: &Project, color: bool) -> Result<Result<String, String>> {
+    /// Builds it. Gives the command that runs it and what the compiler warns of, or what it complains about.
+    pub fn build(&self, project: &Project, color: bool) -> Result<Result<(String, String), String>> {
         let mut build = match self.language {
             Language::Rust => {
                 let mut cargo = Command::new("cargo");
@@ -170,7 +170,7 @@ impl Mine {
         build.env_remove("MAKEFLAGS").env_remove("MAKELEVEL").current_dir(&self.folder).stdin(Stdio::null());
         let output = build.output().context(named)?;
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        Ok(if output.status.success() { Ok(self.command(project)) } else { Err(said) })
+        Ok(if output.status.success() { Ok((self.command(project), said)) } else { Err(said) })
     }
 
     /// Builds and checks it in Rust, so that an editor, which has not our environment, finds all compiled that needs that.

@@ -3,8 +3,6 @@
 use crate::{certificate, watch};
 use anyhow::{bail, ensure, Context, Result};
 use course::build::build_others;
-use course::change::{Change, Name, Options};
-use course::expected::Told;
 use course::judge::Finding;
 use course::mine::{Language, Mine, DONE, FOLDER};
 use course::project::Project;
@@ -15,12 +13,9 @@ use course::task::in_language;
 use run::files::name;
 use run::lanes::Style;
 use std::io::{self, stdout, IsTerminal, Write};
-use std::path::PathBuf;
 
 /// The lessons after which the program is compared with the recorded run. With the last of them it has its certificate.
 const COMPARED: [&str; 2] = ["05", "07"];
-/// How many bytes are written in the recorded run.
-const RECORDED: usize = 60;
 /// What else is noted of a step.
 const TOLD: &str = "told";
 const HINT: &str = "hint";
@@ -147,7 +142,10 @@ fn judge(project: &Project, mine: &Mine, step: &Step, place: Place) -> Result<bo
     let style = Style::of_output();
     writeln!(stdout(), "{}\n", heading(step, style))?;
     let command = match watch::patiently(LONG_BUILD, || mine.build(project, style.color))? {
-        Ok(command) => command,
+        Ok((command, warnings)) => {
+            write!(stdout(), "{warnings}")?;
+            command
+        }
         Err(said) => {
             writeln!(stdout(), "{said}\nIt does not build yet: the compiler says where.")?;
             return Ok(false);
@@ -176,6 +174,12 @@ fn judge(project: &Project, mine: &Mine, step: &Step, place: Place) -> Result<bo
     }
     write!(stdout(), "{}", missing(&findings, style))?;
     writeln!(stdout(), "\n{}\n{}", show::trouble(&run, style)?, show::packets(&run, style)?)?;
+    if mine.has(DONE, &step.name) {
+        writeln!(
+            stdout(),
+            "This step was done before. A later one may have asked for something else: then all is well.\n"
+        )?;
+    }
     let run = project.to_look_at(&file);
     writeln!(
         stdout(),
@@ -214,7 +218,7 @@ fn done(project: &Project, mine: &Mine, step: &Step, command: &str) -> Result<bo
         }
     }
     if is_last && COMPARED.contains(&step.name.number().as_str()) {
-        let run = plain(project, step, command)?;
+        let run = certificate::plain(project, step, command)?;
         writeln!(stdout(), "Beside the recorded run:\n{}", certificate::compare(project, lesson, &run)?)?;
         if COMPARED.last() == Some(&step.name.number().as_str()) {
             let page = certificate::award(project, mine, &run)?;
@@ -239,18 +243,4 @@ fn renew(project: &Project, mine: &Mine, step: &Step) -> Result<()> {
         mine.keep(lesson)?;
     }
     Ok(())
-}
-
-/// A run of the program as the lesson is run. Gives its run file.
-fn plain(project: &Project, step: &Step, command: &str) -> Result<PathBuf> {
-    let name = Name { name: "mine".to_owned(), ..step.name.clone() };
-    // The lesson writes a text of this length: with another one the story has other lengths.
-    let text = format!("--text {}", "x".repeat(RECORDED));
-    let (options, told) =
-        (Options { server: text.clone(), client: text, ..Options::default() }, Told::Runs(Vec::new()));
-    let change = Change { name, options, told, again: Vec::new(), ..step.change.clone() };
-    match run_program(project, &change, command, Place::Device)? {
-        Outcome::Ran { file, .. } => Ok(file),
-        Outcome::Refused(said) => bail!(said),
-    }
 }

@@ -36,7 +36,8 @@ fn what_is_laid_out_builds_and_is_never_laid_out_again() {
     for language in LANGUAGES {
         let project = project("test-of-begin", language);
         let mine = Mine::begin(&project, language).unwrap();
-        let program = mine.build(&project, false).unwrap().unwrap();
+        let (program, warnings) = mine.build(&project, false).unwrap().unwrap();
+        assert_eq!(warnings, "", "{language:?}");
         // Python's needs pyverbs, which only those have who asked for it.
         if language != Language::Python {
             let usage = Command::new("sh").args(["-c", &format!("{program} --help 2>&1")]).output().unwrap();
