@@ -3,7 +3,6 @@
 use crate::change::Change;
 use crate::copy::cargo;
 use crate::project::Project;
-use crate::run::Place;
 use anyhow::{ensure, Context, Result};
 use std::iter;
 
@@ -11,10 +10,10 @@ use std::iter;
 pub(crate) const EXAMPLES: &str = "examples/";
 const UNTOUCHED: &str = "lesson-";
 
-/// Builds the lab or the device: a program of an earlier time would write another log than the judge of today reads.
-pub fn build_runner(project: &Project, place: Place) -> Result<()> {
-    let status = cargo(project).args(["build", "-q", "-p", place.name()]).status().context("cannot start cargo")?;
-    ensure!(status.success(), "the {} does not build", place.name());
+/// Builds the lab or the device, as it is named: a program of an earlier time would write another log than the judge of today reads.
+pub fn build_runner(project: &Project, name: &str) -> Result<()> {
+    let status = cargo(project).args(["build", "-q", "-p", name]).status().context("cannot start cargo")?;
+    ensure!(status.success(), "the {name} does not build");
     Ok(())
 }
 

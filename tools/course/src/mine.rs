@@ -56,6 +56,15 @@ impl Language {
         }
     }
 
+    /// What is laid out beside them, which depends on this machine.
+    pub fn beside(self, project: &Project) -> Result<Vec<(&'static str, String)>> {
+        match self {
+            Self::Rust => workspace::beside_rust(project),
+            Self::C => Ok(workspace::beside_c()),
+            Self::Python => Ok(workspace::beside_python()),
+        }
+    }
+
     /// The file that the learner writes.
     pub fn source(self) -> &'static str {
         self.files().last().map_or("", |(name, _)| name)
@@ -82,7 +91,7 @@ impl Mine {
         }
         let own = language.files().iter().map(|(file, text)| (*file, (*text).to_owned()));
         // Its source comes last: without that there is no program yet.
-        let files: Vec<_> = workspace::beside(project, language)?.into_iter().chain(own).collect();
+        let files: Vec<_> = language.beside(project)?.into_iter().chain(own).collect();
         for path in files.iter().map(|(file, _)| folder.join(file)) {
             ensure!(path.symlink_metadata().is_err(), "there is {} already", project.shown(&path));
         }

@@ -67,7 +67,7 @@ pub fn prove(project: &Project, names: &[String], only: Option<Place>, keep: boo
     [Place::Device, Place::Lab]
         .into_iter()
         .filter(|place| only.map_or(true, |only| only == *place))
-        .try_for_each(|place| build_runner(project, place))?;
+        .try_for_each(|place| build_runner(project, place.name()))?;
     let repairs: Vec<&Repair> = exercises.iter().filter_map(Exercise::repair).collect();
     let changes = breaks.iter().map(|it| &it.change).chain(repairs.iter().map(|repair| &repair.change));
     let changes = changes.chain(steps.iter().map(|step| &step.change));

@@ -2,7 +2,6 @@
 //! lessons call. No link leads out of a reader's: what is edited there is edited there alone.
 
 use crate::change::Name;
-use crate::mine::Language;
 use crate::project::Project;
 use anyhow::{ensure, Context, Result};
 use run::files::{files, name, read, tree, write};
@@ -86,27 +85,31 @@ pub fn furnish(project: &Project, workspace: &Path, members: &[String]) -> Resul
     Ok(Vec::new())
 }
 
-/// What a learner's own program needs besides, so that it builds by itself, and an editor finds what it calls: in Rust the
-/// versions that the lessons are built with, and where that was; in every language what was unpacked.
-pub fn beside(project: &Project, language: Language) -> Result<Vec<(&'static str, String)>> {
-    let known = |name: &&str| env::var(name).ok().map(|value| (name.to_string(), value));
-    let paths = |name: &str| known(&name).map_or(Vec::new(), |(_, value)| env::split_paths(&value).collect::<Vec<_>>());
-    Ok(match language {
-        Language::Rust => vec![
-            ("Cargo.lock", read(project.root.join("Cargo.lock"))?),
-            (".cargo/config.toml", config(&project.target)),
-        ],
-        Language::C => {
-            // What a shell says itself is newer.
-            let line = |(name, value): (String, String)| format!("export {name} ?= {}\n", value.replace('$', "$$"));
-            let include = |path: PathBuf| format!("-I{}\n", path.display());
-            let flags = ["-std=c11\n".to_owned()].into_iter().chain(paths(HEADERS).into_iter().map(include)).collect();
-            vec![("unpacked.mk", UNPACKED.iter().filter_map(known).map(line).collect()), ("compile_flags.txt", flags)]
-        }
-        Language::Python => {
-            vec![("pyrightconfig.json", format!("{:#}\n", serde_json::json!({ "extraPaths": paths("PYTHONPATH") })))]
-        }
-    })
+/// What a learner's own program needs besides, so that it builds by itself, and an editor finds what it calls. In Rust: the
+/// versions that the lessons are built with, and where that was.
+pub fn beside_rust(project: &Project) -> Result<Vec<(&'static str, String)>> {
+    let lock = read(project.root.join("Cargo.lock"))?;
+    Ok(vec![("Cargo.lock", lock), (".cargo/config.toml", config(&project.target))])
+}
+
+/// The same in C: what was unpacked, for make and for clangd. What a shell says itself is newer.
+pub fn beside_c() -> Vec<(&'static str, String)> {
+    let line = |name: &&str| Some(format!("export {name} ?= {}\n", env::var(name).ok()?.replace('$', "$$")));
+    let includes: String = paths(HEADERS).iter().map(|path| format!("-I{}\n", path.display())).collect();
+    vec![
+        ("unpacked.mk", UNPACKED.iter().filter_map(line).collect()),
+        ("compile_flags.txt", format!("-std=c11\n{includes}")),
+    ]
+}
+
+/// The same in Python, for pyright.
+pub fn beside_python() -> Vec<(&'static str, String)> {
+    vec![("pyrightconfig.json", format!("{:#}\n", serde_json::json!({ "extraPaths": paths("PYTHONPATH") })))]
+}
+
+/// The folders that a variable of the environment names.
+fn paths(name: &str) -> Vec<PathBuf> {
+    env::var_os(name).map_or(Vec::new(), |value| env::split_paths(&value).collect())
 }
 
 /// Below cargo's folder it is a link. Cargo remembers there which files it has read, and not those of the package: it would

@@ -73,7 +73,7 @@ impl MineNic {
             let text = text.replace("{repository}", &repository).replace("{folder}", &name(&self.0.folder));
             write(self.0.folder.join(file), text)?;
         }
-        let beside = workspace::beside(project, Language::Rust)?;
+        let beside = workspace::beside_rust(project)?;
         beside.iter().try_for_each(|(file, text)| write(self.0.folder.join(file), text))
     }
 

@@ -2,7 +2,6 @@
 
 use course::mine::{Language, Mine};
 use course::project::Project;
-use course::workspace::beside;
 use run::files::{read, tree, write};
 use std::os::unix::fs::symlink;
 use std::path::Path;
@@ -82,7 +81,7 @@ fn whatever_stands_in_the_folder_already_stays_and_nothing_is_put_beside_it() {
             let project = project("test-of-begin-beside", language);
             let folder = Mine::begin(&project, language).unwrap().folder;
             let besides: Vec<String> =
-                beside(&project, language).unwrap().into_iter().map(|(file, _)| file.to_owned()).collect();
+                language.beside(&project).unwrap().into_iter().map(|(file, _)| file.to_owned()).collect();
             besides.iter().for_each(|file| assert!(folder.join(file).exists(), "{file}"));
             [tree(&folder).unwrap(), besides].concat()
         };
