@@ -3,6 +3,7 @@
 //! [`link`] finds the UDP datagram in a frame, [`packet`] the headers in it, which [`headers`] and [`cm`] declare field by
 //! field as the specification does, in the terms of [`field`]. [`opcode`] says which headers a packet has, [`aeth`] what an
 //! answer says, [`icrc`] checks the packet, and [`track`] sorts packets into connections and counts them from the start.
+//! [`pause`] is the one frame of the link itself: what a switch with full queues sends.
 
 // Names that say it all need no comment.
 #![allow(missing_docs)]
@@ -17,6 +18,7 @@ pub mod link;
 pub mod lower;
 pub mod opcode;
 pub mod packet;
+pub mod pause;
 pub mod track;
 
 pub use link::{LinkType, Other};
