@@ -19,5 +19,6 @@ pub mod row;
 pub mod rules;
 pub mod said;
 pub mod source;
+mod statement;
 pub mod story;
 pub mod words;
