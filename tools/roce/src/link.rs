@@ -82,12 +82,37 @@ pub struct Datagram<'a> {
 impl Datagram<'_> {
     /// A switch on the way has set the mark "congestion experienced": ECN 11 (RFC 3168).
     pub fn is_marked(&self) -> bool {
-        let traffic_class = match self.ip {
+        self.traffic_class() & 3 == 3
+    }
+
+    /// DSCP in the upper six bits, ECN in the lower two; IPv4 calls the byte its type of service.
+    pub fn traffic_class(&self) -> u8 {
+        match self.ip {
             [version, class, ..] if version >> 4 == 6 => version << 4 | class >> 4,
             [_, service, ..] => *service,
             _ => 0,
-        };
-        traffic_class & 3 == 3
+        }
+    }
+}
+
+/// Gives a packet, from its IP header on, another traffic class, as a switch does that marks it. IPv4's checksum is renewed; the
+/// ICRC counts the byte as ones, whatever it is.
+pub fn set_traffic_class(ip: &mut [u8], class: u8) {
+    match ip {
+        [version, second, ..] if *version >> 4 == 6 => {
+            *version = 0x60 | class >> 4;
+            *second = class << 4 | *second & 0x0f;
+        }
+        [_, service, _, _, _, _, _, _, _, _, high, low, ..] => {
+            // RFC 1624, equation 3: the checksum is the complement of a sum of complements.
+            let sum = !u16::from_be_bytes([*high, *low]);
+            let sum = u32::from(sum) + u32::from(!u16::from(*service)) + u32::from(class);
+            let sum = (sum & 0xffff) + (sum >> 16);
+            let sum = (sum & 0xffff) + (sum >> 16);
+            [*high, *low] = (!(sum as u16)).to_be_bytes();
+            *service = class;
+        }
+        _ => {}
     }
 }
 

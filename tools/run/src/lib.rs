@@ -2,7 +2,7 @@
 //!
 //! [`pcapng`] writes frames, [`capture`] reads them; [`mod@file`] says how log lines stand between them, which a [`recorder`]
 //! takes from the [`lines`] of [`programs`]; [`ended`] tells how it went. [`said`] knows what such a line says, and [`source`] which line of code it comes from.
-//! [`rules`] choose packets that something shall happen to. [`row`] tells a packet in [`words`], and [`lanes`] draws packets
+//! [`rules`] choose packets that something shall happen to, and a [`switch`] is what may lie between nodes. [`row`] tells a packet in [`words`], and [`lanes`] draws packets
 //! beside the log lines. [`story`] knows what happens in each lesson, and [`files`] where all of it lies.
 
 pub mod capture;
@@ -21,4 +21,5 @@ pub mod said;
 pub mod source;
 mod statement;
 pub mod story;
+pub mod switch;
 pub mod words;

@@ -40,7 +40,9 @@ impl<'a> Words<'a> {
                 ("to", _) => to = Some(self.node(nodes)?),
                 ("by", Act::Delay(time)) => *time = self.time()?,
                 ("by", _) => bail!(self.0.wrong(&format!("`{}` takes no time", self.0.words[0]))),
-                _ => bail!(self.0.wrong("what may come here is: from NODE, to NODE, by TIME; or a semicolon and a rule")),
+                _ => {
+                    bail!(self.0.wrong("what may come here is: from NODE, to NODE, by TIME; or a semicolon and a rule"))
+                }
             }
         }
         if act == Act::Delay(Duration::ZERO) {
