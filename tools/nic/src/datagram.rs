@@ -25,7 +25,8 @@ impl Route {
     /// the same length. One of IPv4 is half as long, and stands behind 20 bytes of zeroes (annex A17).
     pub fn grh(self, packet: &Packet) -> Vec<u8> {
         let Route { from, to } = self;
-        let headers = headers(from, to, ROCE_PORT, packet.encode().len() + icrc::LENGTH);
+        let mut headers = headers(from, to, ROCE_PORT, packet.encode().len() + icrc::LENGTH);
+        link::set_traffic_class(&mut headers, packet.class);
         let ip = &headers[..payload_offset(from) - UDP_LENGTH];
         [&vec![0; GRH_LENGTH - ip.len()], ip].concat()
     }
@@ -41,6 +42,7 @@ pub fn payload_offset(address: IpAddr) -> usize {
 pub fn seal(from: IpAddr, to: IpAddr, packet: &Packet) -> Vec<u8> {
     let transport = packet.encode();
     let mut bytes = headers(from, to, ROCE_PORT, transport.len() + icrc::LENGTH);
+    link::set_traffic_class(&mut bytes, packet.class);
     bytes.extend_from_slice(&transport);
     let sum = icrc::compute(&bytes, payload_offset(from) - UDP_LENGTH).unwrap_or_default();
     bytes.extend_from_slice(&sum.to_le_bytes());
@@ -76,15 +78,30 @@ fn headers(from: IpAddr, to: IpAddr, src_port: u16, payload: usize) -> Vec<u8> {
     bytes
 }
 
+/// How many bytes of the link's time a packet takes: Ethernet's header and checksum are 18 of them, and before and behind each
+/// frame 20 pass that carry nothing (IEEE 802.3, 4.4.2).
+pub fn bytes_of_link(to: IpAddr, packet: &Packet) -> u64 {
+    const SHORTEST: usize = 64;
+    let headers: usize = packet.row().headers.iter().map(|header| header.length).sum();
+    let payload = packet.payload.len().next_multiple_of(4);
+    let ip = payload_offset(to) + roce::bth::HEADER.length + headers + payload + icrc::LENGTH;
+    ((ip + 18).max(SHORTEST) + 20) as u64
+}
+
 /// Takes a packet out of what a socket received. None if it is damaged, or no packet at all: a NIC drops both in silence.
 pub fn open(from: IpAddr, to: IpAddr, src_port: u16, payload: &[u8]) -> Option<Packet> {
     let mut bytes = headers(from, to, src_port, payload.len());
     bytes.extend_from_slice(payload);
-    let link = if from.is_ipv4() { LinkType::IPV4 } else { LinkType::IPV6 };
-    let packet = roce::Packet::new(link::datagram(link, &bytes).ok()?).ok()?;
+    open_ip(&bytes)
+}
+
+/// The same, where the IP header has come, too.
+pub fn open_ip(bytes: &[u8]) -> Option<Packet> {
+    let packet = roce::Packet::new(link::datagram(LinkType::RAW, bytes).ok()?).ok()?;
     let expected = packet.expected_icrc()?;
-    let sum = u32::from_le_bytes(bytes[bytes.len() - icrc::LENGTH..].try_into().ok()?);
-    if expected != sum && !(from.is_ipv4() && fits_some_identification(&bytes, expected ^ sum)) {
+    let ip = packet.datagram.ip;
+    let sum = u32::from_le_bytes(ip[ip.len() - icrc::LENGTH..].try_into().ok()?);
+    if expected != sum && !(packet.datagram.src.is_ipv4() && fits_some_identification(ip, expected ^ sum)) {
         return None;
     }
     Packet::decode(&packet)
@@ -145,6 +162,14 @@ mod tests {
             let payload = &bytes[payload_offset(from)..];
             assert_eq!(open(from, to, ROCE_PORT, payload).as_ref(), Some(&sample));
             assert_eq!(open(to, from, ROCE_PORT, payload), None, "other addresses");
+            let marked = Packet { class: 26 << 2 | 3, ..sample.clone() };
+            let bytes = seal(from, to, &marked);
+            assert_eq!(open_ip(&bytes).as_ref(), Some(&marked), "the class is in the IP header");
+            let sums =
+                |ip: &[u8]| ip.chunks(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum::<u32>();
+            let sum = sums(&bytes[..20]);
+            assert!(!from.is_ipv4() || (sum & 0xffff) + (sum >> 16) == 0xffff, "IPv4's checksum fits");
+            assert_eq!(bytes_of_link(to, &marked), (bytes.len() + 38) as u64);
         }
     }
 }

@@ -6,6 +6,7 @@
 //! | [`memory`] | keys, bounds and rights: who may touch which bytes |
 //! | [`work`], [`completion`] | what a program posts, and how it learns that it is done |
 //! | [`qp`] | the queue pair: states, requester, responder |
+//! | [`congestion`] | what is done so that queues in switches stay short: DCQCN, and pauses obeyed |
 //! | [`multicast`] | which queue pairs take what is sent to a group |
 //! | [`cm`] | the connection manager: messages on QP 1, and the states of a connection |
 //! | [`outside`], [`errno`] | what all of these want done in the world, and why a call is refused |
@@ -16,6 +17,7 @@
 
 pub mod cm;
 pub mod completion;
+pub mod congestion;
 pub mod datagram;
 pub mod errno;
 pub mod memory;

@@ -6,6 +6,7 @@
 //! end, for with the program this device ends.
 
 use crate::completion::Completion;
+use crate::congestion::Link;
 use crate::memory::Memory;
 use crate::packet::Packet;
 use crate::work::{ReceiveQueue, ReceiveRequest};
@@ -54,6 +55,8 @@ pub struct Ctx<'a> {
     pub memory: &'a mut Memory,
     /// The shared receive queue, if the queue pair takes its receives there.
     pub shared: Option<&'a mut ReceiveQueue>,
+    /// The link that all is sent on. None: as fast as it is read, and nobody minds congestion.
+    pub link: Option<&'a Link>,
     /// Whether anybody listens to decisions.
     pub talks: bool,
     pub effects: Vec<Effect>,
@@ -62,7 +65,7 @@ pub struct Ctx<'a> {
 impl<'a> Ctx<'a> {
     /// The world without a shared receive queue, and nothing to be done yet.
     pub fn new(now: Instant, memory: &'a mut Memory) -> Ctx<'a> {
-        Ctx { now, memory, shared: None, talks: false, effects: Vec::new() }
+        Ctx { now, memory, shared: None, link: None, talks: false, effects: Vec::new() }
     }
 
     pub fn push(&mut self, effect: Effect) {

@@ -22,6 +22,8 @@ pub mod code {
     pub const ATOMIC_WRITE: u8 = 0x1d;
     /// UD Send Only, in which the connection manager's messages travel.
     pub const UD_SEND_ONLY: u8 = 0x64;
+    /// Congestion notification packet (annex A17.9.3).
+    pub const CNP: u8 = 0x81;
 }
 
 /// The default partition, and that we are a full member of it (10.9.1).
@@ -70,9 +72,13 @@ pub struct Deth {
 /// A packet. Headers that the operation code does not call for are not sent, whatever stands here.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Packet {
+    /// The traffic class, which is in the IP header: DSCP in the upper six bits, ECN in the lower two.
+    pub class: u8,
     pub opcode: u8,
     /// The receiver's completion shall raise a solicited event.
     pub solicited: bool,
+    /// BECN: what the receiver of this has sent met congestion.
+    pub slow_down: bool,
     /// The sender wants an acknowledgement.
     pub ack_request: bool,
     pub dest_qp: u32,
@@ -104,11 +110,12 @@ const fn value(header: &'static Header, field: Field, get: fn(&Packet) -> u64, s
     Value { header, field, get, set }
 }
 
-/// All values but the payload: what is not among them is zero.
+/// All values but the payload and the traffic class: what is not among them is zero.
 #[rustfmt::skip]
 const VALUES: &[Value] = &[
     value(&bth::HEADER,            bth::OPCODE,              |p| p.opcode.into(),        |p, v| p.opcode = v as u8),
     value(&bth::HEADER,            bth::SE,                  |p| p.solicited.into(),     |p, v| p.solicited = v == 1),
+    value(&bth::HEADER,            bth::BECN,                |p| p.slow_down.into(),     |p, v| p.slow_down = v == 1),
     value(&bth::HEADER,            bth::DEST_QP,             |p| p.dest_qp.into(),       |p, v| p.dest_qp = v as u32),
     value(&bth::HEADER,            bth::ACK_REQ,             |p| p.ack_request.into(),   |p, v| p.ack_request = v == 1),
     value(&bth::HEADER,            bth::PSN,                 |p| p.psn.get().into(),     |p, v| p.psn = Psn::new(v as u32)),
@@ -178,7 +185,8 @@ impl Packet {
         if bth::T_VER.read(header)? != 0 || partition != DEFAULT_PARTITION {
             return None;
         }
-        let mut decoded = Packet { payload: packet.payload().to_vec(), ..Packet::default() };
+        let class = packet.datagram.traffic_class();
+        let mut decoded = Packet { class, payload: packet.payload().to_vec(), ..Packet::default() };
         for (start, header) in packet.headers() {
             for value in values_of(header) {
                 (value.set)(&mut decoded, value.field.read(&bytes[start..])?);

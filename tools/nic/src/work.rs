@@ -20,6 +20,8 @@ pub struct Remote {
 pub struct Destination {
     /// A machine, or a multicast group.
     pub address: IpAddr,
+    /// The traffic class of what goes there.
+    pub class: u8,
     /// The queue pair; [`Destination::GROUP`] for all of a group.
     pub qp: u32,
     /// The key of the receiving queue pair. If the highest bit is set, that of the sending one counts (10.2.5).

@@ -18,7 +18,8 @@ headers! {
         Field::hex("P_Key", (2, 0), 16).means(|v| only(v, 0xffff, "default partition, full member"))
             => P_KEY, "The partition that both ends belong to.";
         Field::dec("FECN", (4, 0), 1).means(|v| only(v, 1, "congestion met on the way"));
-        Field::dec("BECN", (4, 1), 1).means(|v| only(v, 1, "slow down: your packets met congestion"));
+        Field::dec("BECN", (4, 1), 1).means(|v| only(v, 1, "slow down: your packets met congestion"))
+            => BECN, "In a CNP: what you sent to me met congestion.";
         Field::dec("reserved", (4, 2), 6);
         Field::hex("DestQP", (5, 0), 24).means(|v| only(v, 1, "the general services QP: connection management"))
             => DEST_QP, "The queue pair, at the receiver, this packet is for.";

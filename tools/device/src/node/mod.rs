@@ -50,6 +50,8 @@ pub struct Context {
 pub struct AddressHandle {
     pub pd: u32,
     pub address: IpAddr,
+    /// The traffic class of what goes there.
+    pub class: u8,
 }
 
 #[derive(Debug)]

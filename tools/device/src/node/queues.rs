@@ -182,8 +182,8 @@ fn bind(wqe: &SendWqe) -> Bind {
 /// The same for a datagram: its address handle has to be of the queue pair's domain.
 fn datagram(wqe: &SendWqe, pd: u32, handles: &Table<AddressHandle>) -> Option<(Work, bool)> {
     let Ud { remote_qpn, remote_qkey, ah_num, .. } = part(wqe);
-    let address = handles.any(ah_num).filter(|handle| handle.pd == pd)?.address;
-    let to = Destination { address, qp: remote_qpn & 0xff_ffff, qkey: remote_qkey };
+    let AddressHandle { address, class, .. } = *handles.any(ah_num).filter(|handle| handle.pd == pd)?;
+    let to = Destination { address, class, qp: remote_qpn & 0xff_ffff, qkey: remote_qkey };
     match wqe.opcode {
         2 => Some((Work::Datagram(to), false)),
         3 => Some((Work::Datagram(to), true)),

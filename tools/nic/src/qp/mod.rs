@@ -8,6 +8,7 @@
 //! [`View`] of the queue pair with each call; a half that returns [`Broken`] moves it to ERR.
 
 mod completer;
+mod congested;
 mod duplicates;
 mod local;
 mod messages;
@@ -21,10 +22,12 @@ mod unreliable;
 mod verdict;
 mod view;
 
+use roce::opcode::Operation;
 pub use roce::opcode::Service;
 pub use state::{mask, Attributes, State};
 
 use crate::completion::Status;
+use crate::congestion::notification::Notification;
 use crate::datagram::Route;
 use crate::errno::Errno;
 use crate::outside::{AsyncEvent, Ctx, Effect};
@@ -66,6 +69,7 @@ pub struct Qp {
     receives: ReceiveQueue,
     requester: Requester,
     responder: Responder,
+    notification: Notification,
 }
 
 /// The connection cannot go on: the queue pair moves to ERR.
@@ -84,6 +88,7 @@ impl Qp {
             receives: ReceiveQueue::new(settings.limits.receive as usize, settings.pd),
             requester: Requester::default(),
             responder: Responder::default(),
+            notification: Notification::default(),
         }
     }
 
@@ -174,11 +179,15 @@ impl Qp {
     pub fn receive(&mut self, route: Route, packet: Packet, ctx: &mut Ctx) {
         let (qp, row) = (self.view(), packet.row());
         let is_stranger = qp.service.is_connected() && qp.attributes.peer != Some(route.from);
+        if row.operation == Operation::Congestion && !is_stranger {
+            return self.slow_down(ctx);
+        }
         if row.service != qp.service || is_stranger {
             let why = if is_stranger { "does not come from its peer" } else { "is of another service" };
             ctx.say(|| format!("QP {}: {} {why}; dropped", qp.number, row.name));
             return;
         }
+        self.tell_if_marked(&packet, ctx);
         let receives = &mut self.receives;
         let done = match self.state {
             State::Rts | State::Sqd if row.is_response() => self.requester.receive_response(packet, &qp, ctx),

@@ -13,6 +13,7 @@
 use super::segment::segment;
 use super::{packets, Attributes, Broken, State, View};
 use crate::completion::Status;
+use crate::congestion::pace::Pace;
 use crate::outside::{Ctx, Effect};
 use crate::packet::Packet;
 use crate::psn::Psn;
@@ -22,6 +23,8 @@ use std::time::{Duration, Instant};
 
 /// So many packets may be under way without an answer: what the peer's socket has room for, even in a container.
 const WINDOW: i32 = 64;
+/// And on a link with a rate: what a fast one holds. A NIC has no such limit; as far as its messages go it sends.
+const PACED_WINDOW: i32 = 4096;
 
 /// A request of which packets have been sent (a "work queue element"), with its first and last PSN.
 #[derive(Debug)]
@@ -47,6 +50,10 @@ pub(super) struct Requester {
     pub(super) timer: Option<Instant>,
     /// Nothing is sent before: the peer had no receive posted.
     pub(super) rnr_until: Option<Instant>,
+    /// When it may send, by the rate of the link and what was heard of congestion.
+    pub(super) pace: Pace,
+    /// It stands ready to send, but not before.
+    pub(super) paced_until: Option<Instant>,
     /// It has gone back since the last progress: more signs of the same loss are no news.
     pub(super) went_back: bool,
 }
@@ -85,20 +92,28 @@ impl Requester {
     pub(super) fn take_all(&mut self) -> Vec<SendRequest> {
         self.timer = None;
         self.rnr_until = None;
+        self.paced_until = None;
         let begun = self.begun.drain(..).map(|wqe| wqe.request);
         begun.chain(self.posted.drain(..)).collect()
     }
 
     /// Sends what the state, the window and the limits allow.
     pub(super) fn transmit(&mut self, qp: &View, ctx: &mut Ctx) -> Result<(), Broken> {
+        self.paced_until = None;
         for _ in 0..WINDOW {
-            if !self.may_send(qp) {
+            if !self.may_send(qp) || self.is_window_full(ctx) {
                 return Ok(());
             }
             self.do_local(qp, ctx)?;
             let Some(at) = self.wqe_to_send(qp, ctx)? else { return Ok(()) };
+            if self.has_to_wait(qp, ctx) {
+                return Ok(());
+            }
             match segment(&self.begun[at], self.send, qp, ctx) {
-                Ok((packet, next)) => self.send(at, packet, next, qp, ctx),
+                Ok((packet, next)) => {
+                    self.keep_pace(&packet, qp, ctx);
+                    self.send(at, packet, next, qp, ctx);
+                }
                 Err(status) if at == 0 => return Err(self.fail(status, qp, ctx)),
                 // Its turn to fail comes when all before it is answered.
                 Err(_) => return Ok(()),
@@ -108,8 +123,12 @@ impl Requester {
     }
 
     fn may_send(&self, qp: &View) -> bool {
-        let is_ready = matches!(qp.state, State::Rts | State::Sqd) && self.rnr_until.is_none();
-        is_ready && self.send.since(self.unacked) < WINDOW
+        matches!(qp.state, State::Rts | State::Sqd) && self.rnr_until.is_none() && self.paced_until.is_none()
+    }
+
+    fn is_window_full(&self, ctx: &Ctx) -> bool {
+        let window = if ctx.link.is_some() { PACED_WINDOW } else { WINDOW };
+        self.send.since(self.unacked) >= window
     }
 
     /// Where the request stands whose packet is sent next: one that has begun, or else the first one posted, if it may begin.
@@ -192,7 +211,7 @@ impl Requester {
 /// Time, and trying again.
 impl Requester {
     pub(super) fn deadline(&self) -> Option<Instant> {
-        self.timer.into_iter().chain(self.rnr_until).min()
+        self.timer.into_iter().chain(self.rnr_until).chain(self.paced_until).min()
     }
 
     fn start_timer(&mut self, qp: &View, ctx: &Ctx) {

@@ -50,7 +50,14 @@ pub(super) fn segment(wqe: &Wqe, psn: Psn, qp: &View, ctx: &mut Ctx) -> Result<(
         Work::Datagram(to) => {
             let qkey = if to.qkey >> 31 == 1 { qp.attributes.qkey } else { to.qkey };
             let deth = Deth { qkey, src_qp: qp.number };
-            part_of_message(request, Operation::Send, index, Packet { dest_qp: to.qp, deth, ..empty }, qp, ctx)?
+            part_of_message(
+                request,
+                Operation::Send,
+                index,
+                Packet { class: to.class, dest_qp: to.qp, deth, ..empty },
+                qp,
+                ctx,
+            )?
         }
         Work::Send | Work::SendInvalidate(_) => part_of_message(request, Operation::Send, index, empty, qp, ctx)?,
         Work::AtomicWrite(Remote { address, rkey }) => {

@@ -83,6 +83,8 @@ pub struct Attributes {
     pub access: Access,
     /// The peer's address, from the address vector's GID: there packets go, and none is taken from elsewhere.
     pub peer: Option<IpAddr>,
+    /// The traffic class of what goes there, from the address vector.
+    pub class: u8,
     /// The largest payload of a packet, in bytes.
     pub mtu: u32,
     pub dest_qp: u32,
@@ -181,6 +183,7 @@ impl Qp {
         let (mine, brings) = (&mut self.attributes, |bit| mask & bit != 0);
         take(&mut mine.access, wanted.access, brings(mask::ACCESS_FLAGS));
         take(&mut mine.peer, wanted.peer, brings(mask::AV));
+        take(&mut mine.class, wanted.class, brings(mask::AV));
         take(&mut mine.mtu, wanted.mtu, brings(mask::PATH_MTU));
         take(&mut mine.dest_qp, wanted.dest_qp, brings(mask::DEST_QPN));
         take(&mut mine.qkey, wanted.qkey, brings(mask::QKEY));

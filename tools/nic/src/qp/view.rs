@@ -2,6 +2,7 @@
 
 use super::{Attributes, State};
 use crate::completion::{Completion, Status, WcOpcode};
+use crate::congestion::{ecn, Link};
 use crate::memory::{Access, Claim};
 use crate::outside::{Ctx, Effect};
 use crate::packet::{Packet, Reth};
@@ -21,7 +22,16 @@ pub(super) struct View {
 impl View {
     /// Sends a packet to the peer, which a connected queue pair has as soon as it can send.
     pub fn send(&self, packet: Packet, ctx: &mut Ctx) {
+        let packet = Packet { class: self.class(ctx.link), ..packet };
         ctx.effects.extend(self.attributes.peer.map(|peer| Effect::Send(peer, packet)));
+    }
+
+    /// The traffic class of what goes to the peer. Where we react to marks, switches may mark.
+    pub fn class(&self, link: Option<&Link>) -> u8 {
+        match link.is_some_and(|link| link.dcqcn.is_some()) {
+            true => self.attributes.class & !ecn::BITS | ecn::CAPABLE,
+            false => self.attributes.class,
+        }
     }
 
     /// What a RETH of the peer claims of our memory.

@@ -74,7 +74,11 @@ fn endure((service, packets): (Service, Vec<(Packet, u64)>)) -> Result<(), TestC
             [Work::Write(remote), Work::Read(remote), Work::FetchAdd { remote, add: 1 }, Work::Send][wr_id as usize];
         if !work.is_offered_by(service) {
             let (address, qp, qkey) = (PEERS, 18, 1 << 31);
-            work = if service == Service::Ud { Work::Datagram(Destination { address, qp, qkey }) } else { Work::Send };
+            work = if service == Service::Ud {
+                Work::Datagram(Destination { address, class: 0, qp, qkey })
+            } else {
+                Work::Send
+            };
         }
         let length = if work.is_atomic() { 8 } else { 600 };
         side.post(wr_id, work, 1024, length);

@@ -24,7 +24,7 @@ fn a_datagram_to_a_group_reaches_all_members_but_its_sender() {
     assert_eq!(peers.attach(group(), 17), Ok(true));
     let side = || Side::of(Service::Ud, 17, 0, 256, Attributes { qkey: QKEY, ..attributes(0, 0, 0, 0) });
     let [mut sender, mut receiver] = [side(), side()];
-    let work = Work::Datagram(Destination { address: group(), qp: Destination::GROUP, qkey: QKEY });
+    let work = Work::Datagram(Destination { address: group(), class: 0, qp: Destination::GROUP, qkey: QKEY });
     sender.post(1, work, 0, 8);
     let (route, packets) = (Route { from: OURS, to: group() }, sender.sends());
     assert_eq!((sender.last_to, packets[0].dest_qp), (Some(group()), 0xff_ffff));

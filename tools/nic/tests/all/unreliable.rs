@@ -115,7 +115,7 @@ fn listener() -> Side {
 }
 
 fn to(qkey: u32) -> Work {
-    Work::Datagram(Destination { address: PEERS, qp: 18, qkey })
+    Work::Datagram(Destination { address: PEERS, class: 0, qp: 18, qkey })
 }
 
 fn datagram(qkey: u32, payload: Vec<u8>) -> Packet {

@@ -130,7 +130,9 @@ pub fn create_address_handle(nic: &mut Nic, command: &mut Command) -> Answer {
         return Err(Errno::INVAL);
     }
     let address = address_in(input.attr.dgid);
-    let handle = nic.handles.insert(command.file, AddressHandle { pd: input.pd_handle, address });
+    let handle = nic
+        .handles
+        .insert(command.file, AddressHandle { pd: input.pd_handle, address, class: input.attr.traffic_class });
     // Once for libibverbs, and once for the provider, which puts it into requests.
     Ok(Done::with(&[handle, handle, 0]).made(handle, move |nic| nic.handles.destroy(handle)))
 }

@@ -137,6 +137,7 @@ fn attributes(input: &ModifyQp) -> Attributes {
     Attributes {
         access: Access(input.state.qp_access_flags),
         peer: (input.attr_mask & mask::AV != 0).then(|| address_in(input.dest.dgid)),
+        class: input.dest.traffic_class,
         mtu: mtu_bytes(input.state.path_mtu),
         dest_qp: input.state.dest_qp_num & 0xff_ffff,
         qkey: input.state.qkey,

@@ -1,0 +1,55 @@
+//! The notification point: a NIC that gets marked packets tells their sender (DCQCN, section 3.1; the packet: annex A17.9.3).
+//!
+//! Not for each mark, for that would be a packet back for each one that comes: the first mark is told at once, and then nothing for
+//! [`Parameters::interval`]. Each connection counts for itself.
+
+use super::Parameters;
+use crate::packet::{code, Packet};
+use std::time::Instant;
+
+/// The traffic class of CNPs: DSCP 48, and no ECN. A class of their own brings them past the queue they are about. It is what
+/// Mellanox's NICs begin with (`CNP_DSCP_P1`, mlxconfig).
+const CLASS: u8 = 48 << 2;
+
+#[derive(Debug, Default)]
+pub struct Notification {
+    /// Until when nothing is told.
+    silent_until: Option<Instant>,
+}
+
+impl Notification {
+    /// A marked packet has come. Whether its sender is to be told.
+    pub fn marked(&mut self, parameters: &Parameters, now: Instant) -> bool {
+        let tells = self.silent_until.map_or(true, |until| until <= now);
+        if tells {
+            self.silent_until = Some(now + parameters.interval);
+        }
+        tells
+    }
+}
+
+/// A congestion notification packet for this queue pair of the sender. It has no number of its own: PSN 0, and no answer.
+pub fn packet(dest_qp: u32) -> Packet {
+    Packet { opcode: code::CNP, class: CLASS, slow_down: true, dest_qp, ..Packet::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn it_tells_at_once_and_then_once_in_an_interval() {
+        let (mut point, parameters, begin) = (Notification::default(), Parameters::default(), Instant::now());
+        let tells = (0..200).filter(|us| point.marked(&parameters, begin + Duration::from_micros(*us)));
+        assert_eq!(tells.collect::<Vec<_>>(), [0, 50, 100, 150]);
+    }
+
+    /// Opcode, BECN, a PSN of zero, and 16 bytes of zeroes: annex A17.9.3.
+    #[test]
+    fn a_cnp_has_the_form_of_the_annex() {
+        let bytes = packet(0x12_3456).encode();
+        assert_eq!(bytes[..12], [0x81, 0, 0xff, 0xff, 0x40, 0x12, 0x34, 0x56, 0, 0, 0, 0]);
+        assert_eq!(bytes[12..], [0; 16]);
+    }
+}

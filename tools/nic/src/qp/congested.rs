@@ -1,0 +1,48 @@
+//! A queue pair on a link with a rate: it keeps its pace, tells of marks, and slows down when it is told (see
+//! [`congestion`](crate::congestion)).
+
+use super::requester::Requester;
+use super::{Qp, View};
+use crate::congestion::{ecn, notification};
+use crate::datagram::bytes_of_link;
+use crate::outside::{Ctx, Effect};
+use crate::packet::Packet;
+
+impl Qp {
+    /// A packet of the peer has come. If it met congestion on its way, its sender has to know.
+    pub(super) fn tell_if_marked(&mut self, packet: &Packet, ctx: &mut Ctx) {
+        let Some(parameters) = ctx.link.and_then(|link| link.dcqcn.as_ref()) else { return };
+        let is_marked = packet.class & ecn::BITS == ecn::EXPERIENCED;
+        let Some(peer) = self.attributes.peer.filter(|_| is_marked) else { return };
+        if self.notification.marked(parameters, ctx.now) {
+            let number = self.settings.number;
+            ctx.say(|| format!("QP {number}: PSN {} came marked; a CNP goes back", packet.psn));
+            ctx.push(Effect::Send(peer, notification::packet(self.attributes.dest_qp)));
+        }
+    }
+
+    /// A CNP has come.
+    pub(super) fn slow_down(&mut self, ctx: &mut Ctx) {
+        let rate = ctx.link.and_then(|link| self.requester.pace.notified(link, ctx.now));
+        let number = self.settings.number;
+        ctx.say(|| match rate {
+            Some(rate) => format!("QP {number}: a CNP; from now on {} Mbit/s", rate / 1_000_000),
+            None => format!("QP {number}: a CNP; dropped, for it does not react to congestion"),
+        });
+    }
+}
+
+impl Requester {
+    /// Whether the next packet has to wait for its time; then `paced_until` says how long.
+    pub(super) fn has_to_wait(&mut self, qp: &View, ctx: &Ctx) -> bool {
+        self.paced_until = ctx.link.and_then(|link| self.pace.wait(qp.class(ctx.link), link, ctx.now));
+        self.paced_until.is_some()
+    }
+
+    /// A packet goes out, and takes its time on the link.
+    pub(super) fn keep_pace(&mut self, packet: &Packet, qp: &View, ctx: &Ctx) {
+        if let (Some(link), Some(peer)) = (ctx.link, qp.attributes.peer) {
+            self.pace.sent(bytes_of_link(peer, packet), link, ctx.now);
+        }
+    }
+}
