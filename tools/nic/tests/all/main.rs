@@ -2,11 +2,13 @@
 
 #![allow(clippy::unwrap_used)] // A test may end with a panic.
 
+mod congestion;
 mod connections;
 mod contract;
 mod hostile;
 mod messages;
 mod multicast;
+mod network;
 mod pair;
 mod reads;
 mod replay;

@@ -6,6 +6,7 @@
 pub mod managers;
 
 use nic::completion::{Completion, Status};
+use nic::congestion::Link;
 use nic::datagram::Route;
 use nic::errno::Errno;
 use nic::memory::{Access, Memory, Program, Region, Sge};
@@ -85,8 +86,12 @@ pub struct Side {
     /// Decisions, for a test that fails.
     pub said: Vec<String>,
     out: VecDeque<Packet>,
+    /// The link that it sends on, if that has a rate.
+    pub link: Option<Link>,
     /// What its clock says.
     pub now: Instant,
+    /// Whether it tells its decisions.
+    pub talks: bool,
     /// Where it has sent its last packet.
     pub last_to: Option<IpAddr>,
 }
@@ -107,9 +112,10 @@ impl Side {
         let key = memory.register(region, number as u8);
         let limits = Limits { send: 64, receive: 64, send_sge: 4, receive_sge: 128, inline: 64 };
         let settings = Settings { number, service, pd: PD, limits, signal_all: true, uses_shared: false };
-        let (shared, sent, received, raised, said, out, last_to) = Default::default();
+        let (shared, sent, received, raised, said, out, link, last_to) = Default::default();
         let (qp, now) = (Qp::new(settings), Instant::now());
-        let mut side = Side { qp, memory, shared, ram, key, sent, received, raised, said, out, now, last_to };
+        let mut side =
+            Side { qp, memory, shared, ram, key, sent, received, raised, said, out, link, now, talks: true, last_to };
         let attributes = Attributes { access: all, dest_qp: peer, ..attributes };
         for state in [State::Init, State::Rtr, State::Rts] {
             let bits = mask::STATE | state.needs(service).unwrap();
@@ -179,7 +185,7 @@ impl Side {
 
     pub fn act<R>(&mut self, act: impl FnOnce(&mut Qp, &mut Ctx) -> R) -> R {
         let mut out = Ctx::new(self.now, &mut self.memory);
-        (out.talks, out.shared) = (true, self.shared.as_mut());
+        (out.talks, out.shared, out.link) = (self.talks, self.shared.as_mut(), self.link.as_ref());
         let result = act(&mut self.qp, &mut out);
         for effect in out.effects {
             match effect {

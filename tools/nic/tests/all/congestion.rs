@@ -1,0 +1,97 @@
+//! Congestion, by the NIC's core and the switch's model: what each of the cures does, and that a run can be repeated to the packet.
+
+use crate::network::{jain, Network};
+use nic::completion::Status;
+use std::time::Duration;
+
+const fn ms(ms: u64) -> Duration {
+    Duration::from_millis(ms)
+}
+
+/// The paper's numbers (DCQCN, section 5.2): 40 Gbit/s, Kmin 5 KB, Kmax 200 KB, Pmax 1 %, and the parameters that are the default.
+const PAPER: &str = "link 40 Gbit/s 1 us; queue 4 MB; ecn 5..200 KB at 1 %; dcqcn";
+/// A slow link, on which a queue is full within a millisecond.
+const SLOW: &str = "link 1 Gbit/s 5 us; queue 32 KB";
+/// What of a link of 1 Gbit/s is payload, with 1024 bytes in a packet: so much is possible at all.
+const POSSIBLE: f64 = 1024.0 / 1106.0;
+
+/// The second flow begins when the first one has all of the link. In the paper's figure of two flows they meet after some tens of
+/// milliseconds, too.
+#[test]
+fn two_flows_of_dcqcn_become_fair_and_the_queue_stays_between_its_marks() {
+    let mut network = Network::new(PAPER, 1024, &[ms(0), ms(2)]);
+    network.run(ms(40));
+    let (from, to) = (ms(25), ms(40));
+    let shares = network.goodput(from, to);
+    let (fair, queue) = (jain(&shares), network.mean_queue(from, to));
+    assert!(fair >= 0.95, "{shares:?}");
+    assert!((5.0 * 1024.0..200.0 * 1024.0).contains(&queue), "{queue}");
+    assert!(shares.iter().sum::<f64>() > 0.9 * 40.0 * POSSIBLE, "{shares:?}");
+    assert!(network.drops == 0 && network.cnps > 0, "{} dropped, {} CNPs", network.drops, network.cnps);
+    // Not every mark is told.
+    assert!(network.marks > network.cnps, "{} marks, {} CNPs", network.marks, network.cnps);
+    assert!(jain(&network.goodput(ms(0), ms(4))) < 0.9, "it was not fair from the beginning");
+}
+
+#[test]
+fn the_same_run_twice_is_the_same_to_the_packet() {
+    let run = |wire| {
+        let mut network = Network::new(wire, 1024, &[ms(0), ms(0), ms(1)]);
+        network.run(ms(8));
+        (network.trace, network.marks, network.drops, network.complete)
+    };
+    let lossy = "link 1 Gbit/s 5 us; queue 64 KB; ecn 8..32 KB; lose 1 in 200; dcqcn";
+    assert_eq!(run(lossy), run(lossy));
+    assert_ne!(run(lossy).0, run("link 1 Gbit/s 5 us; queue 64 KB; ecn 8..33 KB; lose 1 in 200; dcqcn").0);
+}
+
+/// Four senders fill a queue that has no room. Who finds room once finds it again; for the others all attempts are soon used up.
+#[test]
+fn without_control_most_is_lost_and_one_sender_gets_what_the_others_miss() {
+    let mut network = Network::new(SLOW, 1024, &[ms(0); 4]);
+    network.run(ms(100));
+    let shares = network.goodput(ms(0), ms(100));
+    assert!(network.drops > 100 && network.marks == 0 && network.pauses == 0, "{} dropped", network.drops);
+    assert!(jain(&shares) < 0.9, "{shares:?}");
+    assert!(network.broken.iter().all(|status| *status == Status::RetryExcErr), "{:?}", network.broken);
+}
+
+/// One sender alone, and one packet in a hundred lost by lot: all arrives, for the requester goes back, but sends much twice.
+#[test]
+fn one_loss_in_a_hundred_costs_more_than_a_hundredth() {
+    let goodput = |wire: &str| {
+        let mut network = Network::new(&format!("link 10 Gbit/s 50 us{wire}"), 1024, &[ms(0)]);
+        network.run(ms(50));
+        assert!(network.broken.is_empty());
+        network.goodput(ms(0), ms(50))[0]
+    };
+    let (whole, lossy) = (goodput(""), goodput("; lose 1 in 100"));
+    assert!(whole > 9.0 * POSSIBLE, "{whole}");
+    assert!(lossy > 0.0 && lossy < 0.9 * whole, "{lossy} of {whole}");
+}
+
+/// Each sender has 32 KB in the switch when it is told to stop; what is on its way then still fits into its 64 KB.
+#[test]
+fn with_pauses_nothing_is_lost_and_the_link_is_full() {
+    let mut network = Network::new("link 1 Gbit/s 5 us; queue 64 KB; pfc 32 KB", 1024, &[ms(0); 4]);
+    network.run(ms(100));
+    let shares = network.goodput(ms(0), ms(100));
+    assert!(network.drops == 0 && network.pauses > 10, "{} dropped, {} pauses", network.drops, network.pauses);
+    assert!(jain(&shares) > 0.99 && shares.iter().sum::<f64>() > 0.95 * POSSIBLE, "{shares:?}");
+}
+
+/// The paper's steps are for 40 Gbit/s. On a link of 1 Gbit/s steps of a fifth of it, every 55 µs, fill the queue again and again;
+/// with those that Mellanox's NICs begin with it stays short.
+#[test]
+fn parameters_decide_whether_it_settles() {
+    let swing = |parameters: &str| {
+        let wire = format!("link 1 Gbit/s 5 us; queue 1 MB; ecn 8..64 KB at 10 %; dcqcn {parameters}");
+        let mut network = Network::new(&wire, 1024, &[ms(0), ms(0)]);
+        network.run(ms(200));
+        let queues = (50..200).map(|at| network.mean_queue(ms(at), ms(at + 1)));
+        let (most, sum) = queues.fold((0f64, 0.0), |(most, sum), queue| (most.max(queue), sum + queue));
+        (most / 1024.0, sum / 150.0 / 1024.0)
+    };
+    let (wild, tame) = (swing("additive 200 Mbit/s"), swing("timer 300 us additive 5 Mbit/s"));
+    assert!(wild.0 > 2.0 * tame.0, "the longest queues in KB: {wild:?}, {tame:?}");
+}

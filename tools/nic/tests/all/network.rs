@@ -1,0 +1,200 @@
+//! Senders and one receiver, each a NIC without its socket, at the switch of the crate `run`: nothing here takes real time.
+
+use crate::pair::{attributes, Attributes, Side};
+use nic::completion::{Completion, Status};
+use nic::congestion::{Link, Parameters};
+use nic::datagram;
+use nic::qp::{Qp, State};
+use nic::work::{Remote, Work};
+use run::switch::{Event, Out, Switch, What};
+use std::time::{Duration, Instant};
+
+/// The receiver is the first node.
+const RECEIVER: usize = 0;
+/// The queue pairs at both ends of the first flow; those of the others follow.
+const AT_SENDER: u32 = 0x100;
+const AT_RECEIVER: u32 = 0x200;
+/// A message, and how many of each sender are posted at a time.
+pub const MESSAGE: usize = 64 << 10;
+const POSTED: usize = 32;
+const ETHERNET: usize = 14;
+
+/// One direction from a sender to the receiver.
+struct Flow {
+    sender: Side,
+    receiver: Side,
+    begins: Duration,
+    next: u64,
+}
+
+pub struct Network {
+    switch: Switch,
+    flows: Vec<Flow>,
+    zero: Instant,
+    pub now: Duration,
+    /// When a message of which sender was complete.
+    pub complete: Vec<(Duration, usize)>,
+    /// Bytes that wait for the receiver, from each of these times on.
+    pub queue: Vec<(Duration, u64)>,
+    /// Packets that met congestion, CNPs, packets lost, and pauses.
+    pub marks: usize,
+    pub cnps: usize,
+    pub drops: usize,
+    pub pauses: usize,
+    /// How queue pairs have failed.
+    pub broken: Vec<Status>,
+    /// A sum over all that was delivered, and when.
+    pub trace: u64,
+}
+
+impl Network {
+    /// A switch as it is written, and senders that begin at these times and always have something to send.
+    pub fn new(wire: &str, mtu: u32, begins: &[Duration]) -> Network {
+        let names: Vec<String> = (0..=begins.len()).map(|node| format!("node {node}")).collect();
+        let switch = Switch::parse(wire, &names.iter().map(String::as_str).collect::<Vec<_>>()).unwrap().unwrap();
+        let dcqcn = switch.settings.dcqcn.as_deref().map(|text| Parameters::parse(text).unwrap());
+        let link = Link::new(switch.settings.rate, dcqcn);
+        let zero = Instant::now();
+        // DSCP 26 is priority 3.
+        let attributes = Attributes { mtu, class: 26 << 2, timeout: 8, ..attributes(0, 0, 7, 7) };
+        let side = |number, peer| {
+            let mut side = Side::new(number, peer, MESSAGE, attributes);
+            (side.link, side.now, side.talks) = (Some(link.clone()), zero, false);
+            side
+        };
+        let flows = begins.iter().zip(0..).map(|(begins, number)| Flow {
+            sender: side(AT_SENDER + number, AT_RECEIVER + number),
+            receiver: side(AT_RECEIVER + number, AT_SENDER + number),
+            begins: *begins,
+            next: 0,
+        });
+        Network {
+            switch,
+            flows: flows.collect(),
+            zero,
+            now: Duration::ZERO,
+            complete: Vec::new(),
+            queue: vec![(Duration::ZERO, 0)],
+            marks: 0,
+            cnps: 0,
+            drops: 0,
+            pauses: 0,
+            broken: Vec::new(),
+            trace: 0,
+        }
+    }
+
+    /// Lets all happen until then.
+    pub fn run(&mut self, until: Duration) {
+        loop {
+            let next = self.next();
+            if next > until {
+                self.now = until;
+                return;
+            }
+            self.now = next;
+            for (time, out) in self.switch.advance(next) {
+                self.take(time, out);
+            }
+            for flow in 0..self.flows.len() {
+                self.turn(flow);
+            }
+        }
+    }
+
+    fn next(&self) -> Duration {
+        let ends = self.flows.iter().flat_map(|flow| [&flow.sender, &flow.receiver]);
+        let timers = ends.filter_map(|side| side.qp.deadline()).map(|due| due.saturating_duration_since(self.zero));
+        let begins = self.flows.iter().filter(|flow| flow.next == 0).map(|flow| flow.begins);
+        timers.chain(self.switch.next()).chain(begins).min().unwrap_or(Duration::MAX).max(self.now)
+    }
+
+    fn take(&mut self, time: Duration, out: Out) {
+        match out {
+            Out::Deliver { to, frame } => self.deliver(time, to, &frame),
+            Out::Passed { comment: Some(comment), .. } if comment.starts_with("lab: marked") => self.marks += 1,
+            Out::Passed { .. } => {}
+            Out::Tell(Event { what: What::Queue(bytes), port }) if port == "node 0" => self.queue.push((time, bytes)),
+            Out::Tell(Event { what: What::Drop(_), .. }) => self.drops += 1,
+            Out::Tell(Event { what: What::Pause(_), .. }) => self.pauses += 1,
+            Out::Tell(_) => {}
+        }
+    }
+
+    fn deliver(&mut self, time: Duration, to: usize, frame: &[u8]) {
+        let now = self.zero + time;
+        self.trace = frame.iter().fold(self.trace ^ time.as_nanos() as u64, |sum, byte| {
+            (sum ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3)
+        });
+        if let Some(pause) = roce::pause::Frame::decode(frame) {
+            if to != RECEIVER {
+                let side = &mut self.flows[to - 1].sender;
+                let link = side.link.as_mut().unwrap();
+                link.pause.heard(&pause, link.rate, now);
+            }
+            return;
+        }
+        let packet = datagram::open_ip(&frame[ETHERNET..]).unwrap();
+        self.cnps += usize::from(packet.opcode == nic::packet::code::CNP);
+        let flow = (packet.dest_qp & 0xff) as usize;
+        let flow = &mut self.flows[flow];
+        let side = if to == RECEIVER { &mut flow.receiver } else { &mut flow.sender };
+        side.now = now;
+        side.receive(packet);
+    }
+
+    /// A flow's turn: both ends look at their clocks, the sender posts what fits, and what they send goes on the cable.
+    fn turn(&mut self, number: usize) {
+        let (now, time) = (self.zero + self.now, self.now);
+        let flow = &mut self.flows[number];
+        let is_due = |side: &Side| side.qp.deadline().is_some_and(|due| due <= now);
+        let done: Vec<Completion> = std::mem::take(&mut flow.sender.sent);
+        let good = done.iter().filter(|wc| wc.status == Status::Success);
+        self.complete.extend(good.map(|_| (time, number)));
+        self.broken.extend(done.iter().map(|wc| wc.status).find(|status| *status != Status::Success));
+        let is_begun = flow.begins <= time && flow.sender.qp.state() == State::Rts;
+        let mut posts = false;
+        while is_begun && flow.sender.qp.waiting().0 < POSTED {
+            let work = Work::Write(Remote { address: flow.receiver.address(0), rkey: flow.receiver.key });
+            flow.sender.post(flow.next, work, 0, MESSAGE);
+            (flow.next, posts) = (flow.next + 1, true);
+        }
+        for (side, from, to, always) in
+            [(&mut flow.sender, number + 1, RECEIVER, posts), (&mut flow.receiver, RECEIVER, number + 1, false)]
+        {
+            side.now = now;
+            if always || is_due(side) {
+                side.act(Qp::tick);
+            }
+            for packet in side.take_out() {
+                let ip = datagram::seal(crate::pair::OURS, crate::pair::PEERS, &packet);
+                let frame = [&[0; 12][..], &[8, 0], &ip].concat();
+                self.switch.send(time, from, Some(to), frame);
+            }
+        }
+    }
+
+    /// Gigabits per second of each sender, of whole messages, between two times.
+    pub fn goodput(&self, from: Duration, to: Duration) -> Vec<f64> {
+        let complete =
+            |number| self.complete.iter().filter(|(time, of)| *of == number && *time >= from && *time < to).count();
+        let bits = |number| (complete(number) * MESSAGE * 8) as f64;
+        (0..self.flows.len()).map(|number| bits(number) / (to - from).as_secs_f64() / 1e9).collect()
+    }
+
+    /// The mean of the queue to the receiver between two times, in bytes.
+    pub fn mean_queue(&self, from: Duration, to: Duration) -> f64 {
+        let ends = self.queue.iter().skip(1).map(|(time, _)| *time).chain([to]);
+        let spans =
+            self.queue.iter().zip(ends).map(|((begin, bytes), end)| {
+                end.min(to).saturating_sub((*begin).max(from)).as_secs_f64() * *bytes as f64
+            });
+        spans.sum::<f64>() / (to - from).as_secs_f64()
+    }
+}
+
+/// Jain's index: 1 if all have the same, 1/n if one has all (Jain, Chiu, Hawe, 1984).
+pub fn jain(shares: &[f64]) -> f64 {
+    let (sum, squares) = shares.iter().fold((0.0, 0.0), |(sum, squares), share| (sum + share, squares + share * share));
+    sum * sum / (shares.len() as f64 * squares)
+}
