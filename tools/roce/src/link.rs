@@ -38,6 +38,8 @@ pub enum Other {
     Tcp,
     /// A machine tells its network which multicast groups it is in.
     Igmp,
+    /// A switch, or a device, tells its neighbour to be silent for a while.
+    Pause,
     /// RoCE version 1, straight on Ethernet.
     RoceV1,
     /// UDP port 4791, but shorter than a BTH and an ICRC.
@@ -55,6 +57,7 @@ impl Other {
             Other::Fragment => "IP fragment",
             Other::Tcp => "TCP",
             Other::Igmp => "IGMP",
+            Other::Pause => "pause",
             Other::RoceV1 => "RoCEv1",
             Other::Short => "too short for RoCEv2",
             Other::Cut => "cut frame",
@@ -131,6 +134,7 @@ pub fn datagram(link: LinkType, frame: &[u8]) -> Result<Datagram<'_>, Other> {
         ETHERTYPE_IPV6 => ipv6(packet)?,
         0x0806 => return Err(Other::Arp),
         0x8035 => return Err(Other::Rarp),
+        0x8808 => return Err(Other::Pause),
         0x8915 => return Err(Other::RoceV1),
         _ => return Err(Other::Foreign),
     };

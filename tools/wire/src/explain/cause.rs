@@ -62,7 +62,7 @@ pub enum Cause {
     AnswerLost,
     /// A message of the connection manager was lost, or came late.
     MessageLost,
-    /// Somebody was asked to send more slowly.
+    /// A queue on the way was long: marks, notifications, pauses.
     Congestion,
     /// Something is unfinished at the end of the capture.
     Unfinished,
@@ -93,7 +93,7 @@ const TABLE: [(Cause, Blame, &str, &str); 22] = [
     (Lost, Network, "drops on the way to the receiver: ethtool -S, the switch's counters; without flow control some loss is normal", "docs/when_packets_are_lost.md"),
     (AnswerLost, Network, "drops on the way back to the side that asked: ethtool -S, the switch's counters", "docs/when_packets_are_lost.md"),
     (MessageLost, Network, "drops between the machines, or a program that takes its time; the connection manager's timers are long", "docs/when_packets_are_lost.md"),
-    (Congestion, Network, "who else sends through this switch port?", "docs/real_world.md"),
+    (Congestion, Network, "who else sends through the same port? On switches the counters of marks and pauses, on NICs those of CNPs and of pauses tell since when", "docs/real_world.md"),
     (Unfinished, Unknown, "record longer, or look at both programs' logs", "docs/troubleshooting.md"),
 ];
 

@@ -1,6 +1,7 @@
 //! One connection: what its messages and requests say, and what can be made of it at the end.
 
 use super::cause::Cause;
+use super::congestion::{Congestion, Pauses};
 use super::finding::Findings;
 use super::flow::{milliseconds, Flow, Left, Place};
 use super::report::Told;
@@ -59,6 +60,7 @@ pub(super) struct Connection {
     port: Option<u16>,
     flows: [Flow; 2],
     findings: Findings,
+    pub(super) congestion: Congestion,
     first: Place,
     last: Place,
     is_reliable: bool,
@@ -75,6 +77,7 @@ impl Connection {
             port: None,
             flows: Side::BOTH.map(Flow::new),
             findings: Findings::default(),
+            congestion: Congestion::default(),
             first: place,
             last: place,
             is_reliable: true,
@@ -113,11 +116,6 @@ impl Connection {
     /// All packets of one of its senders are so: that is nothing of this connection's.
     pub(super) fn forget_damage(&mut self) {
         self.findings.forget(Cause::Damaged);
-    }
-
-    /// A mark of congestion, or a notification of it.
-    pub(super) fn congested(&mut self, what: &str, from: Side, frame: u64) {
-        self.findings.add(Cause::Congestion, from, what.to_owned(), &[frame]);
     }
 
     fn message(&mut self, message: &Message, from: Side, place: Place) {
@@ -179,7 +177,13 @@ impl Connection {
 
     /// What can be said now that the capture is over. `end` is its last packet; between those of `one_way` only one direction was
     /// recorded.
-    pub(super) fn ended(mut self, ends: &Ends, end: Place, one_way: &BTreeSet<(IpAddr, IpAddr)>) -> Told {
+    pub(super) fn ended(
+        mut self,
+        ends: &Ends,
+        end: Place,
+        one_way: &BTreeSet<(IpAddr, IpAddr)>,
+        pauses: &Pauses,
+    ) -> Told {
         match self.only().filter(|side| one_way.contains(&way(ends, *side))) {
             Some(side) => {
                 let text = format!(
@@ -195,6 +199,7 @@ impl Connection {
             }
         }
         self.lost_in_truth_damaged();
+        self.congestion.ended(pauses, &mut self.findings);
         Told { heading: self.heading(ends), findings: self.findings.sorted(), printed: Vec::new() }
     }
 

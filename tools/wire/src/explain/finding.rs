@@ -59,6 +59,11 @@ impl Findings {
         self.0.iter().any(|finding| finding.cause == cause)
     }
 
+    /// How often it was seen.
+    pub(super) fn count(&self, cause: Cause) -> u64 {
+        self.0.iter().filter(|finding| finding.cause == cause).map(|finding| finding.count).sum()
+    }
+
     pub(super) fn forget(&mut self, cause: Cause) {
         self.retain(|other| other != cause);
     }

@@ -4,6 +4,7 @@
 //! into a capture about its own faults is no evidence. What programs complain of is: a run file has that, too.
 
 mod cause;
+mod congestion;
 mod connection;
 mod finding;
 mod flow;
@@ -14,6 +15,7 @@ pub use cause::{Blame, Cause};
 pub use finding::Finding;
 pub use report::{Explanation, Printed, Told};
 
+use congestion::Pauses;
 use connection::Connection;
 use flow::Place;
 use printed::{Complaints, Sides};
@@ -39,6 +41,7 @@ struct State {
     /// For each sender: packets, and those that are damaged.
     senders: BTreeMap<IpAddr, (u64, u64)>,
     others: BTreeMap<&'static str, u64>,
+    pauses: Pauses,
     cut: u64,
     complaints: Complaints,
     /// One for each connection.
@@ -63,7 +66,11 @@ pub fn explain<R: Read>(reader: &mut Reader<R>) -> Result<Explanation, Error> {
                 state.told.frames = record.number;
                 match Frame::decode(record.link, record.data) {
                     Frame::Roce(packet) => state.packet(&packet, place, record.node),
-                    Frame::Other(other) => *state.others.entry(other.name()).or_default() += 1,
+                    Frame::Other(other) => {
+                        *state.others.entry(other.name()).or_default() += 1;
+                        let pause = roce::pause::Frame::decode(record.data);
+                        pause.iter().for_each(|pause| state.pauses.see(pause, record.number));
+                    }
                 }
             }
             Err(error) if state.told.frames > 0 => {
@@ -107,9 +114,9 @@ impl State {
         if is_damaged {
             connection.damaged(packet.name(), seen.from, place.frame);
         }
+        connection.congestion.packet(packet.datagram.traffic_class());
         if packet.datagram.is_marked() {
-            let text = "a switch has marked this packet: congestion experienced (ECN 11)";
-            connection.congested(text, seen.from, place.frame);
+            connection.congestion.mark(seen.from, place.frame);
         }
         connection.take(packet, seen, place);
     }
@@ -118,7 +125,7 @@ impl State {
     fn notification(&mut self, packet: &Packet, place: Place) {
         let owner = self.tracker.owner(packet.datagram.dst, packet.bth.dest_qp);
         match owner.and_then(|(at, side)| Some((self.connections.get_mut(at)?, side))) {
-            Some((connection, side)) => connection.congested("a CNP asks the sender to slow down", side, place.frame),
+            Some((connection, side)) => connection.congestion.notify(side, place.frame),
             None => self.told.strays += 1,
         }
     }
@@ -135,7 +142,7 @@ impl State {
                 if ends.ips.iter().any(|ip| odd.contains(ip)) {
                     connection.forget_damage();
                 }
-                told.connections.push(connection.ended(ends, end, &one_way));
+                told.connections.push(connection.ended(ends, end, &one_way, &self.pauses));
             }
         }
         told.printed = self.complaints.tell(&self.sides, self.tracker.connections(), &mut told.connections);

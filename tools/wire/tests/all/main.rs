@@ -10,6 +10,7 @@ mod compare;
 mod compare_command;
 mod compare_kinds;
 mod compare_properties;
+mod congestion;
 mod edit;
 mod exercise;
 mod explain;
