@@ -247,6 +247,10 @@ impl Connection {
         let is_reply = mad.kind() == Kind::ConnectReply;
         let get = |in_req: &Field, in_rep: &Field| mad.get(if is_reply { in_rep } else { in_req });
         self.remote = mad.get(&LOCAL_ID) as u32;
+        if !is_reply {
+            // Answers go in the class in which they are asked for.
+            self.attributes.class = mad.get(&req::PRIMARY_TRAFFIC_CLASS) as u8;
+        }
         self.attributes.dest_qp = get(&req::LOCAL_QPN, &rep::LOCAL_QPN) as u32;
         self.attributes.sq_psn = Psn::new(get(&req::STARTING_PSN, &rep::STARTING_PSN) as u32);
         self.attributes.rnr_retries = get(&req::RNR_RETRY, &rep::RNR_RETRY) as u8;

@@ -161,6 +161,7 @@ impl Cm {
             .with(&req::PRIMARY_REMOTE_LID, 0xffff)
             .with_gid(&req::PRIMARY_LOCAL_GID, address)
             .with_gid(&req::PRIMARY_REMOTE_GID, connection.peer)
+            .with(&req::PRIMARY_TRAFFIC_CLASS, connection.attributes.class.into())
             .with(&req::PRIMARY_HOP_LIMIT, 64)
             .with(&req::LOCAL_ACK_TIMEOUT, connection.attributes.timeout.into())
             .with_addresses(address, from, connection.peer)

@@ -76,7 +76,8 @@ headers! {
         Field::hex("PrimaryFlowLabel", (88, 0), 20);
         Field::dec("reserved", (90, 4), 6);
         Field::dec("PrimaryPacketRate", (91, 2), 6);
-        Field::hex("PrimaryTrafficClass", (92, 0), 8);
+        Field::hex("PrimaryTrafficClass", (92, 0), 8)
+            => PRIMARY_TRAFFIC_CLASS, "The traffic class of both directions.";
         Field::dec("PrimaryHopLimit", (93, 0), 8) => PRIMARY_HOP_LIMIT, "How many routers a packet may pass.";
         Field::dec("PrimarySL", (94, 0), 4); Field::dec("PrimarySubnetLocal", (94, 4), 1);
         Field::dec("reserved", (94, 5), 3);

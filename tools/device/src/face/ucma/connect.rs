@@ -71,6 +71,7 @@ impl Ids {
         (id.connection, id.state) = (Some(local), State::Connect);
         if let Some(connection) = net.cm.get(local) {
             (connection.param, connection.qpn, connection.space) = (param_of(param), param.qp_num, space);
+            connection.attributes.class = id.options.tos;
             let timeout = &mut connection.attributes.timeout;
             *timeout = id.options.ack_timeout.unwrap_or(*timeout);
         }

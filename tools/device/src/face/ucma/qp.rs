@@ -53,7 +53,7 @@ fn connected(net: &mut Net, id: &Id, local: u32, attr: &mut QpAttr) -> Result<()
         }
         RTR if !is_asking => {
             attr.qp_attr_mask = mask::STATE | mask::AV | mask::PATH_MTU | mask::DEST_QPN | mask::RQ_PSN;
-            attr.ah_attr = AhAttr::to(connection.peer, id.options.tos);
+            attr.ah_attr = AhAttr::to(connection.peer, known.class);
             // As a code: 1 is 256 bytes.
             attr.path_mtu = (known.mtu >> 7).trailing_zeros();
             (attr.dest_qp_num, attr.rq_psn) = (known.dest_qp, known.rq_psn.get());
