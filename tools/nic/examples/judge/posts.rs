@@ -14,7 +14,7 @@ use std::net::{IpAddr, Ipv4Addr};
 const BYTES: usize = 512;
 /// The machine of a datagram, and the queue pair there.
 const AFAR: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 9));
-const TO: Destination = Destination { address: AFAR, qp: 99, qkey: 5 };
+const TO: Destination = Destination { address: AFAR, class: 0, qp: 99, qkey: 5 };
 /// The longest one, in bytes: it has no connection, and so no path MTU.
 const PORT_MTU: usize = 1024;
 const IMMEDIATE: u32 = 0x2a;
