@@ -3,8 +3,11 @@
 use crate::face::ucma::{words, Done, Ids};
 use crate::face::uverbs;
 use crate::machine::{Asked, Asker, Call, Kind, Machine};
+use crate::node::line::{Line, Step};
+use crate::node::tap::Stepped;
 use crate::node::{Context, Nic};
 use nic::cm::CmEffect;
+use roce::pause;
 use run::said::CROSSING;
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use std::sync::Arc;
@@ -21,16 +24,20 @@ pub struct Supervisor {
     nic: Nic,
     ids: Ids,
     machine: Machine,
+    /// By which the runner moves this node's time; None if it is the machine's.
+    line: Option<Line>,
     /// Whether a completion queue is armed only when a completion has come, or when none does.
     arms_late: bool,
     /// Commands that arm one: until when they wait, and for a completion of which queue.
     arming: Vec<(Instant, u32, Call, Asker)>,
+    /// A program has called since the last step.
+    was_called: bool,
 }
 
 impl Supervisor {
-    pub fn new(nic: Nic, machine: Machine, arms_late: bool) -> Supervisor {
+    pub fn new(nic: Nic, machine: Machine, line: Option<Line>, arms_late: bool) -> Supervisor {
         let ids = Ids::new(nic.address(), Arc::clone(&nic.port.tap));
-        Supervisor { ids, nic, machine, arms_late, arming: Vec::new() }
+        Supervisor { ids, nic, machine, line, arms_late, arming: Vec::new(), was_called: false }
     }
 
     /// Serves the node until no program is left on it.
@@ -43,9 +50,12 @@ impl Supervisor {
             let at_once = is_more.then_some(Duration::ZERO);
             let glance = self.ids.is_waited_for().then_some(GLANCE);
             let armed = self.arming.first().map(|(until, ..)| until.saturating_duration_since(Instant::now()));
-            let wait = self.nic.wait().into_iter().chain(glance).chain(at_once).chain(armed).min();
+            let due = self.nic.due().filter(|_| self.line.is_none());
+            let due = due.map(|due| due.saturating_duration_since(Instant::now()));
+            let wait = due.into_iter().chain(glance).chain(at_once).chain(armed).min();
             let time = wait.and_then(|wait| Timespec::try_from(wait).ok());
             let mut all = vec![PollFd::new(&socket, PollFlags::IN), PollFd::new(&self.machine, PollFlags::IN)];
+            all.extend(self.line.iter().map(|line| PollFd::new(line, PollFlags::IN)));
             all.extend(self.nic.port.groups().map(|group| PollFd::new(group, PollFlags::IN)));
             let _ = poll(&mut all, time.as_ref());
             // Calls first: what a program has closed no packet reaches any more.
@@ -55,6 +65,7 @@ impl Supervisor {
                     is_more = false;
                     break;
                 };
+                self.was_called = true;
                 is_deserted |= matches!(asked, Asked::Deserted);
                 self.take(asked);
                 self.settle();
@@ -64,15 +75,47 @@ impl Supervisor {
                 self.nic.receive(route, packet);
             }
             self.settle();
-            self.nic.turn();
+            // While there are more calls time does not go on.
+            let step = self.line.as_ref().filter(|_| !is_more).and_then(Line::take);
+            let is_stepped = step.is_some();
+            match step {
+                Some(step) => self.step(step),
+                None if self.line.is_none() => self.nic.turn(),
+                None => {}
+            }
             self.arm();
             self.settle();
+            if is_stepped {
+                self.tell_step();
+            }
             // However much others have to do.
             if glanced.elapsed() >= GLANCE {
                 self.ids.tick();
                 glanced = Instant::now();
             }
         }
+        if self.line.is_some() {
+            self.nic.port.tap.stepped(Stepped::Gone);
+        }
+    }
+
+    /// It is another time, and perhaps a frame has come.
+    fn step(&mut self, Step { time, frame }: Step) {
+        self.nic.clock.set(time);
+        if let Some(pause) = frame.as_deref().and_then(pause::Frame::decode) {
+            self.nic.paused(&pause);
+        } else if let Some((route, packet)) = frame.and_then(|frame| self.nic.port.open(&frame)) {
+            self.nic.receive(route, packet);
+            self.settle();
+        }
+        self.nic.turn_until_nothing_is_due();
+    }
+
+    /// Says that all is done that was due, and when something is next.
+    fn tell_step(&mut self) {
+        let was_busy = std::mem::take(&mut self.nic.has_told) | std::mem::take(&mut self.was_called);
+        let due = self.nic.due().map(|due| self.nic.clock.time_of(due));
+        self.nic.port.tap.stepped(Stepped::Next { due, was_busy });
     }
 
     /// Tells programs what the connection manager has to say.

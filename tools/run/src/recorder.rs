@@ -21,6 +21,8 @@ pub struct Recorder<W: Write> {
     pub counts: Counts,
     sources: Sources,
     started: (Instant, SystemTime),
+    /// How long after its begin it is, if time is virtual.
+    pub time: Option<Duration>,
 }
 
 /// How much has crossed the wire.
@@ -66,7 +68,7 @@ impl<W: Write> Recorder<W> {
         }
         let nodes = nodes.iter().map(|name| (*name).to_owned()).collect();
         let (counts, sources, started) = (Counts::default(), Sources::new(), (Instant::now(), SystemTime::now()));
-        Ok(Self { capture, nodes, number: 0, counts, sources, started })
+        Ok(Self { capture, nodes, number: 0, counts, sources, started, time: None })
     }
 
     /// The number of the node of this name, which gets an interface now if it has none.
@@ -108,8 +110,9 @@ impl<W: Write> Recorder<W> {
         self.capture.flush()
     }
 
-    /// Since 1970, by a clock that does not jump.
+    /// Since 1970, by a clock that does not jump. Virtual time begins with a second: so the times of two runs can be compared.
     fn now(&self) -> Duration {
-        (self.started.1 + self.started.0.elapsed()).duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default()
+        let begun = self.started.1.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        self.time.map_or_else(|| begun + self.started.0.elapsed(), |time| Duration::from_secs(begun.as_secs()) + time)
     }
 }

@@ -8,6 +8,7 @@ use std::mem;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
+use std::time::Duration;
 
 /// The error of the call that has just said -1.
 fn errno() -> Errno {
@@ -160,4 +161,27 @@ impl Bytes for rustix::fs::Statx {}
 pub fn bytes<T: Bytes>(value: &T) -> &[u8] {
     // SAFETY: the kernel has written each byte of it, and the slice lives as long.
     unsafe { std::slice::from_raw_parts((value as *const T).cast(), mem::size_of::<T>()) }
+}
+
+/// Has a program, and all that it starts, find its memory at the same addresses each time (personality(2),
+/// ADDR_NO_RANDOMIZE). A sandbox may forbid it; then they differ.
+pub fn place_alike(command: &mut Command) {
+    let hook = || {
+        // SAFETY: numbers alone.
+        unsafe { libc::personality(libc::ADDR_NO_RANDOMIZE as c_ulong) };
+        Ok(())
+    };
+    // SAFETY: as said above: it is one system call.
+    unsafe { command.pre_exec(hook) };
+}
+
+/// How long a process has had a processor, to the nanosecond; None if it is gone.
+pub fn processor_time(process: u32) -> Option<Duration> {
+    // clock_getcpuclockid(3): the clock of a process is made of its number.
+    const SCHEDULED: i32 = 2;
+    let clock = (!(process as i32) << 3) | SCHEDULED;
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the kernel writes to `time` alone, which lives until the call returns.
+    checked(unsafe { libc::clock_gettime(clock, &mut time) }).ok()?;
+    Some(Duration::new(time.tv_sec as u64, time.tv_nsec as u32))
 }

@@ -28,7 +28,7 @@ mod start;
 mod sysfs;
 
 pub use file::{FileId, Files, Kind};
-pub use kernel::ended_child;
+pub use kernel::{ended_child, place_alike, processor_time};
 pub use listener::Call;
 pub use process::{Asker, Process};
 

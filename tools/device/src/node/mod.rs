@@ -2,6 +2,8 @@
 //!
 //! One thread serves a node, so nothing here is locked. What programs see of it stands in [`face`](crate::face).
 
+pub mod clock;
+pub mod line;
 pub mod pipe;
 #[allow(unsafe_code)]
 pub mod port;
@@ -12,8 +14,10 @@ pub mod tap;
 use crate::abi::{AsyncEventDesc, ModifyQp, Wc};
 use crate::machine::{FileId, Process};
 use crate::ring::Ring;
+use clock::Clock;
 use nic::cm::{Cm, CmEffect, Event};
 use nic::completion::{Alarm, Completion};
+use nic::congestion::Link;
 use nic::datagram::Route;
 use nic::memory::Memory;
 use nic::multicast::Groups;
@@ -24,14 +28,16 @@ use nic::qp::Qp;
 use nic::work::ReceiveQueue;
 use pipe::{Notices, Pipe};
 use port::Port;
+use roce::pause;
 use run::said::CROSSING;
+use run::switch::Lot;
 use rustix::io::Errno;
 use std::collections::hash_map::RandomState;
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, Hasher};
 use std::net::IpAddr;
 use std::rc::Rc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use table::Table;
 
 /// An open `/dev/infiniband/uverbs0`.
@@ -101,6 +107,13 @@ pub struct Net<'a> {
 #[derive(Debug)]
 pub struct Nic {
     pub port: Port,
+    pub clock: Clock,
+    /// What it sends on; None: on nothing with a rate.
+    pub link: Option<Link>,
+    /// What is drawn by lot if time is virtual: always the same.
+    lot: Lot,
+    /// A program was told something since this was looked at.
+    pub has_told: bool,
     pub memory: Memory,
     pub cm: Cm,
     /// Connection manager events that nobody has been told of yet.
@@ -124,8 +137,15 @@ pub struct Nic {
 }
 
 impl Nic {
-    pub fn new(port: Port) -> Nic {
+    pub fn new(port: Port, clock: Clock, link: Option<Link>) -> Nic {
+        // Numbers begin somewhere else each time: a peer may still rest from the last program that ran here.
+        let mut lot = Lot::from(if clock.is_real() { random() } else { number_of(port.address()) });
         Nic {
+            next_qp: 17 + lot.bits() as u32 % 0xff_0000,
+            lot,
+            clock,
+            link,
+            has_told: false,
             cm: Cm::new(port.address()),
             port,
             memory: Memory::default(),
@@ -142,8 +162,6 @@ impl Nic {
             handles: Table::default(),
             groups: Groups::default(),
             qps: Table::default(),
-            // Numbers begin somewhere else each time: a peer may still rest from the last program that ran here.
-            next_qp: 17 + random() as u32 % 0xff_0000,
         }
     }
 
@@ -166,8 +184,10 @@ impl Nic {
     pub fn with_qp<R>(&mut self, number: u32, act: impl FnOnce(&mut QpEntry, &mut Ctx) -> R) -> Option<R> {
         let entry = self.qps.any_mut(number)?;
         let mut shared = entry.srq.and_then(|srq| self.srqs.any_mut(srq));
-        let mut ctx = Ctx::new(Instant::now(), &mut self.memory);
+        let now = self.clock.now();
+        let mut ctx = Ctx::new(now, &mut self.memory);
         ctx.talks = self.port.tap.talks;
+        ctx.link = self.link.as_ref();
         entry.draw_receives(&mut ctx);
         ctx.shared = shared.as_mut().map(|srq| {
             srq.draw();
@@ -178,7 +198,7 @@ impl Nic {
         // First the slots: who sees a completion may post the next request.
         entry.release();
         shared.iter().for_each(|srq| srq.release());
-        entry.due = entry.next_look();
+        entry.due = entry.next_look(self.clock);
         self.carry_out(number, effects);
         Some(result)
     }
@@ -206,6 +226,7 @@ impl Nic {
             self.tell_crossing("0");
         }
         let mut is_lost = false;
+        self.has_told |= effects.iter().any(|effect| !matches!(effect, Effect::Send(..) | Effect::Say(_)));
         for effect in effects {
             let Some(entry) = self.qps.any_mut(number) else { return };
             match effect {
@@ -230,7 +251,8 @@ impl Nic {
     /// Does something with the connection manager, and carries out the effects. Events are left in [`Nic::cm_events`].
     pub fn with_cm<R>(&mut self, act: impl FnOnce(&mut Net) -> R) -> R {
         let mut effects = Vec::new();
-        let mut net = Net { cm: &mut self.cm, now: Instant::now(), out: &mut effects, random: random() };
+        let (now, random) = (self.clock.now(), self.random());
+        let mut net = Net { cm: &mut self.cm, now, out: &mut effects, random };
         let result = act(&mut net);
         for effect in effects {
             match effect {
@@ -238,7 +260,10 @@ impl Nic {
                     self.port.send(to, &mad.packet(self.cm_psn));
                     self.cm_psn = self.cm_psn.plus(1);
                 }
-                CmEffect::Event(event) => self.cm_events.push(event),
+                CmEffect::Event(event) => {
+                    self.has_told = true;
+                    self.cm_events.push(event);
+                }
                 CmEffect::Say(decision) => self.port.tap.say(|| decision),
             }
         }
@@ -271,9 +296,18 @@ impl Nic {
         }
     }
 
+    /// The other end of the link says what not to send, or that it may go on.
+    pub fn paused(&mut self, pause: &pause::Frame) {
+        let Some(link) = &mut self.link else { return };
+        link.pause.heard(pause, link.rate, self.clock.now());
+        for number in self.qps.iter().map(|(number, _)| number).collect::<Vec<_>>() {
+            self.with_qp(number, |entry, ctx| entry.qp.tick(ctx));
+        }
+    }
+
     /// Does all that is due.
     pub fn turn(&mut self) {
-        let now = Instant::now();
+        let now = self.clock.now();
         let due = self.qps.iter().filter(|(_, entry)| entry.due.is_some_and(|due| due <= now));
         for number in due.map(|(number, _)| number).collect::<Vec<_>>() {
             self.with_qp(number, |entry, ctx| entry.qp.tick(ctx));
@@ -283,10 +317,30 @@ impl Nic {
         }
     }
 
-    /// How long nothing is due; None for as long as nothing happens.
-    pub fn wait(&self) -> Option<Duration> {
+    /// When something is due; None if nothing is until something happens.
+    pub fn due(&self) -> Option<Instant> {
         let dues = self.qps.iter().filter_map(|(_, entry)| entry.due);
-        dues.chain(self.cm.deadline()).min().map(|due| due.saturating_duration_since(Instant::now()))
+        dues.chain(self.cm.deadline()).min()
+    }
+
+    /// Does all that is due while time stands still, and looks for receives that were posted without a doorbell.
+    pub fn turn_until_nothing_is_due(&mut self) {
+        let late = self.qps.iter().filter(|(_, entry)| entry.awaits_receives());
+        for number in late.map(|(number, _)| number).collect::<Vec<_>>() {
+            self.with_qp(number, |entry, ctx| entry.qp.tick(ctx));
+        }
+        while self.due().is_some_and(|due| due <= self.clock.now()) {
+            self.turn();
+        }
+    }
+
+    /// 64 bits that nobody can guess; the same ones each time if time is virtual.
+    pub fn random(&mut self) -> u64 {
+        if self.clock.is_real() {
+            random()
+        } else {
+            self.lot.bits()
+        }
     }
 
     pub fn forget_qp(&mut self, number: u32) {
@@ -339,7 +393,15 @@ pub fn errno(errno: nic::errno::Errno) -> Errno {
     Errno::from_raw_os_error(errno.into())
 }
 
+/// A number that no other node of a run has.
+fn number_of(address: IpAddr) -> u64 {
+    match address {
+        IpAddr::V4(address) => u32::from(address).into(),
+        IpAddr::V6(address) => u128::from(address) as u64,
+    }
+}
+
 /// 64 bits that nobody can guess: the keys of Rust's hash tables are.
-pub fn random() -> u64 {
+fn random() -> u64 {
     RandomState::new().build_hasher().finish()
 }

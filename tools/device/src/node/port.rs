@@ -9,7 +9,7 @@ use super::tap::Tap;
 use libc::{c_int, c_void};
 use nic::datagram::{self, Route};
 use nic::packet::Packet;
-use roce::link::ROCE_PORT;
+use roce::link::{self, LinkType, ROCE_PORT};
 use rustix::net::{bind as bind_to, socket_with, sockopt, AddressFamily, SocketFlags, SocketType};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4, UdpSocket};
@@ -104,6 +104,12 @@ impl Port {
     pub fn receive(&self) -> Option<(Route, Packet)> {
         let to_us = self.take(self.address, &self.socket);
         to_us.or_else(|| self.groups.iter().find_map(|(group, socket)| self.take(*group, socket)))
+    }
+
+    /// Takes a packet out of an Ethernet frame; None if it is damaged, or no packet.
+    pub fn open(&self, frame: &[u8]) -> Option<(Route, Packet)> {
+        let datagram = link::datagram(LinkType::ETHERNET, frame).ok()?;
+        Some((Route { from: datagram.src, to: datagram.dst }, datagram::open_ip(datagram.ip)?))
     }
 
     fn take(&self, to: IpAddr, socket: &UdpSocket) -> Option<(Route, Packet)> {

@@ -7,6 +7,7 @@
 use std::io;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
+use std::time::Duration;
 
 /// What a message is: its first byte.
 pub mod kind {
@@ -18,11 +19,42 @@ pub mod kind {
     pub const LISTENS: u8 = b'L';
     /// The program has ended: its exit status, in words.
     pub const EXIT: u8 = b'X';
+    /// A step in virtual time is done: a [`Stepped`](super::Stepped).
+    pub const STEPPED: u8 = b's';
     /// The device has panicked: where, and its words.
     pub const PANIC: u8 = b'!';
     /// What the program prints.
     pub const OUT: u8 = b'o';
     pub const ERROR: u8 = b'e';
+}
+
+/// What a node says of a step in virtual time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stepped {
+    /// When something is due here next, if nothing happens before; and whether a program has called, or was told something.
+    Next { due: Option<Duration>, was_busy: bool },
+    /// No program is left on it, and no device.
+    Gone,
+}
+
+impl Stepped {
+    fn encode(self) -> [u8; 9] {
+        let (due, flag) = match self {
+            Stepped::Next { due, was_busy } => (due.map_or(u64::MAX, |due| due.as_nanos() as u64), was_busy.into()),
+            Stepped::Gone => (0, 2),
+        };
+        let mut bytes = [flag; 9];
+        bytes[..8].copy_from_slice(&due.to_ne_bytes());
+        bytes
+    }
+
+    /// Reads what [`Tap::stepped`] has sent.
+    pub fn decode(bytes: &[u8]) -> Option<Stepped> {
+        let (due, [flag]) = (bytes.len() == 9).then(|| bytes.split_at(8))? else { return None };
+        let due = u64::from_ne_bytes(due.try_into().ok()?);
+        let due = (due != u64::MAX).then_some(Duration::from_nanos(due));
+        Some(if *flag == 2 { Stepped::Gone } else { Stepped::Next { due, was_busy: *flag == 1 } })
+    }
 }
 
 /// Where what passes is told; perhaps to nobody.
@@ -69,6 +101,11 @@ impl Tap {
     /// The program has ended with this status.
     pub fn exits(&self, status: i32) {
         self.tell(kind::EXIT, status.to_string().as_bytes());
+    }
+
+    /// A step in virtual time is done.
+    pub fn stepped(&self, stepped: Stepped) {
+        self.tell(kind::STEPPED, &stepped.encode());
     }
 
     /// The device itself has panicked.

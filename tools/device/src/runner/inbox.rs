@@ -1,6 +1,7 @@
 //! The socket that brings all that programs and their devices say.
 
 use anyhow::{Context, Result};
+use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::net::sockopt::set_socket_send_buffer_size;
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
@@ -20,33 +21,39 @@ pub struct Message {
 
 pub struct Inbox {
     socket: UnixDatagram,
+    /// Room for what comes next.
+    bytes: Vec<u8>,
     /// For taps.
     pub name: String,
-    buffer: Box<[u8]>,
 }
 
 impl Inbox {
     /// A socket with a name that no other run has.
     pub fn open() -> Result<Inbox> {
         // Two containers on one network may have processes of the same number.
-        let name = format!("rdma-device-{:x}", RandomState::new().build_hasher().finish());
+        let name = format!("rdma-device-{:016x}", RandomState::new().build_hasher().finish());
         let address = SocketAddr::from_abstract_name(&name)?;
         let socket = UnixDatagram::bind_addr(&address).context("cannot make a socket")?;
-        Ok(Inbox { socket, name, buffer: vec![0; 1 << 20].into() })
+        socket.set_nonblocking(true)?;
+        Ok(Inbox { socket, bytes: vec![0; 1 << 20], name })
     }
 
     /// What comes next, if it comes in time. What a program prints comes from a stream's name; in all else the first two
     /// bytes say what it is.
     pub fn next(&mut self, wait: Duration) -> Result<Option<Message>> {
-        self.socket.set_read_timeout(Some(wait))?;
-        let (length, from) = match self.socket.recv_from(&mut self.buffer) {
+        // Not by a time-out of the socket, which the kernel rounds up to its own ticks.
+        if !wait.is_zero() {
+            let time = Timespec::try_from(wait).ok();
+            let _ = poll(&mut [PollFd::new(&self.socket, PollFlags::IN)], time.as_ref());
+        }
+        let (length, from) = match self.socket.recv_from(&mut self.bytes) {
             Ok(received) => received,
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
                 return Ok(None)
             }
             Err(error) => return Err(error).context("cannot read what the programs say"),
         };
-        let bytes = &self.buffer[..length];
+        let bytes = &self.bytes[..length];
         let stream = from.as_abstract_name().and_then(|name| name.strip_prefix(self.name.as_bytes()));
         let (kind, node, bytes) = match (stream, bytes) {
             (Some([kind, node]), _) => (*kind, *node, bytes),

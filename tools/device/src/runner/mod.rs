@@ -6,14 +6,17 @@
 
 mod calls;
 mod inbox;
+mod link;
 mod processes;
 mod program;
 mod record;
+mod still;
+mod virtual_time;
 mod wires;
 
 use anyhow::{Context, Result};
 use clap::Args;
-use device::node::tap::{kind, Tap};
+use device::node::tap::{kind, Stepped, Tap};
 use inbox::{Inbox, Message};
 pub use processes::guard;
 use processes::Processes;
@@ -23,6 +26,7 @@ use run::programs::{Node, CLIENT};
 use run::rules::Rules;
 use run::source;
 use run::story::Story;
+use run::switch::{self, Switch};
 use std::env;
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -54,7 +58,8 @@ pub struct Options {
     /// Show what the devices decide, too
     #[arg(long)]
     log: bool,
-    /// Act on packets, for example: drop 1st "RC Acknowledge" from server (docs/lab.md has more)
+    /// Act on packets, for example: drop 1st "RC Acknowledge" from server (docs/lab.md has more);
+    /// or put a switch between the nodes: link 1 Gbit/s 5 us (docs/device.md has more)
     #[arg(long, default_value = "", hide_default_value = true)]
     wire: String,
     /// The address of a node's device, one of this machine: the server's first, then the others'. Who has none takes the first
@@ -112,6 +117,7 @@ pub struct Run {
     story: Option<Story>,
     options: Options,
     rules: Rules,
+    switch: Option<Switch>,
 }
 
 impl Run {
@@ -120,8 +126,12 @@ impl Run {
         nodes.extend((guest == Guest::Shell).then(|| Node::new(CLIENT, "shell")));
         let name = options.name.clone().unwrap_or(name);
         let names: Vec<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
-        let rules = Rules::parse(&options.wire, &names)?;
-        Ok(Run { name, nodes, guest, story: None, options, rules })
+        let (of_switch, rules) = switch::split(&options.wire);
+        let (switch, rules) = (Switch::parse(&of_switch, &names)?, Rules::parse(&rules, &names)?);
+        if let Some(switch) = &switch {
+            link::parameters(&switch.settings)?;
+        }
+        Ok(Run { name, nodes, guest, story: None, options, rules, switch })
     }
 
     /// The same, shown as this story.
@@ -151,10 +161,13 @@ struct Session {
 /// Runs it; gives our exit status.
 pub fn run(mut run: Run) -> Result<u8> {
     let results = results()?;
-    let recorder = Recorder::begin(&run, &results.join("runs").join(&run.name))?;
+    let mut recorder = Recorder::begin(&run, &results.join("runs").join(&run.name))?;
     let machines = results.join("machines");
-    let rules = std::mem::take(&mut run.rules);
-    let (inbox, wires) = (Inbox::open()?, Wires::new(rules, run.nodes.len(), &run.options.address)?);
+    let (rules, switch) = (std::mem::take(&mut run.rules), run.switch.take());
+    if switch.is_some() {
+        recorder.set_time(Duration::ZERO);
+    }
+    let (inbox, wires) = (Inbox::open()?, Wires::new(rules, switch, run.nodes.len(), &run.options.address)?);
     let processes = Processes::new(&inbox.name)?;
     program::tell_panics(&inbox.name);
     let (programs, failed, panicked) = (Vec::new(), None, None);
@@ -192,7 +205,10 @@ impl Session {
         let (begun, mut heard) = (Instant::now(), Instant::now());
         while !self.all_started() || self.programs.iter().any(|program| program.exit.is_none()) {
             let patience = if self.all_started() { TURN } else { GLANCE };
-            let message = self.inbox.next(self.wires.wait(patience))?;
+            let message = match self.go_on()? {
+                Some(patience) => self.inbox.next(patience)?,
+                None => self.inbox.next(self.wires.wait(patience))?,
+            };
             self.wires.let_go(&mut self.recorder)?;
             match message {
                 Some(message) => {
@@ -209,6 +225,7 @@ impl Session {
             }
             self.end_late(begun, heard)?;
         }
+        self.finish_crossing()?;
         // What was said before the end is in the socket already.
         while let Some(message) = self.inbox.next(Duration::from_millis(1))? {
             self.take(message)?;
@@ -221,10 +238,20 @@ impl Session {
         if let Some(program) = self.programs.get_mut(node) {
             program.is_heard = true;
         }
+        if let (Some(link), kind::OUT | kind::ERROR | kind::EXIT) = (&mut self.wires.link, kind) {
+            // It was not asleep: perhaps it has waited for room to say it.
+            link.is_news = true;
+        }
         match kind {
             kind::OUT | kind::ERROR => self.recorder.said(node, kind == kind::ERROR, &bytes),
             kind::PACKET => self.wires.carry(node, &bytes, &mut self.recorder),
             kind::FROM_OUTSIDE => self.recorder.outside(&wires::ethernet(&bytes)),
+            kind::STEPPED => {
+                if let (Some(link), Some(stepped)) = (&mut self.wires.link, Stepped::decode(&bytes)) {
+                    link.stepped(node, stepped, self.processes.guardian());
+                }
+                Ok(())
+            }
             kind::DECISION => self.recorder.decision(node, &bytes),
             kind::LISTENS => self.start_others(),
             kind::PANIC => {
@@ -281,7 +308,8 @@ impl Session {
         let tap = |talks| Tap::to(&self.inbox.name, node as u8, talks);
         let port = self.wires.port(node, tap(self.run.options.log))?;
         let (machines, late) = (&self.machines, self.run.options.late_arm);
-        self.programs.push(Program::start(program, port, tap(false), machines, &self.processes, late)?);
+        let line = self.wires.link.as_mut().and_then(|link| link.line(node));
+        self.programs.push(Program::start(program, port, line, tap(false), machines, &self.processes, late)?);
         Ok(())
     }
 

@@ -56,6 +56,11 @@ impl Processes {
         &self.run
     }
 
+    /// The guardian's number: it is none of them.
+    pub fn guardian(&self) -> u32 {
+        self.guardian.id()
+    }
+
     /// Where to note a program that is started meanwhile.
     pub fn programs(&self) -> Arc<Mutex<Programs>> {
         Arc::clone(&self.programs)
@@ -162,6 +167,6 @@ fn listens(process: &Path) -> bool {
     })
 }
 
-fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> {
+pub fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> {
     fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path())
 }

@@ -2,14 +2,18 @@
 
 use super::processes::{locked, works, Processes, RUN};
 use anyhow::{Context, Result};
-use device::machine::Machine;
+use device::machine::{place_alike, Machine};
+use device::node::clock::Clock;
+use device::node::line::Line;
 use device::node::port::Port;
 use device::node::tap::Tap;
 use device::node::Nic;
 use device::supervisor::Supervisor;
+use nic::congestion::Link;
 use rustix::process::{kill_process, Pid, Signal};
 use rustix::thread::gettid;
 use std::env;
+use std::fs;
 use std::panic;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -64,6 +68,7 @@ impl Program {
     pub fn start(
         mut command: Command,
         port: Port,
+        line: Option<(Line, Link)>,
         tap: Tap,
         machines: &Path,
         processes: &Processes,
@@ -76,6 +81,9 @@ impl Program {
             .env("PATH", path.trim_end_matches(':'))
             .env(DEVICE_NAME, env::var(DEVICE_NAME).unwrap_or_else(|_| "rxe0".into()))
             .env(RUN, processes.run());
+        if line.is_some() {
+            place_alike(&mut command);
+        }
         let (machines, programs) = (machines.to_owned(), processes.programs());
         let (tell, told) = channel();
         // The thread that starts it is its supervisor: the program dies with it.
@@ -87,7 +95,9 @@ impl Program {
                     programs.insert(child.id(), tap);
                     drop(programs);
                     let _ = tell.send(Ok((Pid::from_child(&child), gettid())));
-                    Supervisor::new(Nic::new(port), machine, arms_late).serve();
+                    let clock = if line.is_some() { Clock::still() } else { Clock::real() };
+                    let (line, link) = line.unzip();
+                    Supervisor::new(Nic::new(port, clock, link), machine, line, arms_late).serve();
                 }
                 Err(error) => drop(tell.send(Err(error))),
             }
@@ -95,6 +105,13 @@ impl Program {
         let (pid, thread) = told.recv().context("its supervisor has failed")??;
         let device = PathBuf::from(format!("/proc/self/task/{}", thread.as_raw_nonzero()));
         Ok(Program { pid, device, was_asked: false, is_heard: false, exit: None })
+    }
+
+    /// Whether it is dead, though nobody may have told yet.
+    pub fn has_ended(&self) -> bool {
+        let stat = fs::read(format!("/proc/{}/stat", self.pid.as_raw_nonzero())).unwrap_or_default();
+        let state = String::from_utf8_lossy(&stat).rsplit_once(") ").and_then(|(_, state)| state.chars().next());
+        matches!(state, None | Some('Z' | 'X'))
     }
 
     /// Whether its device is at work: perhaps it goes in circles.

@@ -12,9 +12,13 @@ use serde_json::Value;
 use std::fs::{self, File};
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Who sends what comes from no node of the run.
 const OUTSIDE: &str = "outside";
+
+/// Who sends pause frames.
+const SWITCH: &str = "switch";
 
 pub struct Recorder {
     path: PathBuf,
@@ -57,6 +61,17 @@ impl Recorder {
     pub fn outside(&mut self, frame: &[u8]) -> Result<()> {
         let outside = self.file.node(OUTSIDE)?;
         self.packet(outside, frame, None)
+    }
+
+    /// A frame that the switch itself sends.
+    pub fn of_switch(&mut self, frame: &[u8]) -> Result<()> {
+        let switch = self.file.node(SWITCH)?;
+        self.packet(switch, frame, None)
+    }
+
+    /// It is so long after the begin; without this it is as long as it is.
+    pub fn set_time(&mut self, time: Duration) {
+        self.file.time = Some(time);
     }
 
     /// What a program said: whole lines are recorded.

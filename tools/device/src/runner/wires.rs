@@ -4,6 +4,7 @@
 //! Otherwise this is the wire: a packet goes on when this sends it. So packets of several senders arrive in the order in which
 //! they are recorded.
 
+use super::link::{Link, Turn};
 use super::record::Recorder;
 use anyhow::{bail, ensure, Context, Result};
 use device::node::port::{self, Port};
@@ -12,6 +13,7 @@ use nic::datagram;
 use roce::link::{LinkType, ROCE_PORT};
 use roce::{Frame, Packet};
 use run::rules::{Passage, Rules};
+use run::switch::Switch;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 
@@ -19,6 +21,8 @@ const ETHERNET: usize = 14;
 
 pub struct Wires {
     rules: Rules,
+    /// The switch between the nodes, if there is one; then nothing goes through sockets.
+    pub link: Option<Link>,
     /// Each node's socket.
     sockets: Vec<(UdpSocket, IpAddr)>,
     /// Nodes do not send to each other: packets go on from here.
@@ -28,15 +32,16 @@ pub struct Wires {
 
 impl Wires {
     /// A wire for so many nodes; the first ones have these addresses.
-    pub fn new(rules: Rules, nodes: usize, addresses: &[IpAddr]) -> Result<Wires> {
+    pub fn new(rules: Rules, switch: Option<Switch>, nodes: usize, addresses: &[IpAddr]) -> Result<Wires> {
         let wanted = addresses.iter().map(|address| match port::bind(*address) {
             Ok(socket) => Ok((socket, *address)),
             Err(error) => bail!(port::taken(*address, &error)),
         });
         let sockets: Vec<_> = wanted.chain(port::free().map(Ok)).take(nodes).collect::<Result<_>>()?;
         ensure!(sockets.len() == nodes, port::all_taken());
-        let forwards = !rules.is_empty() || nodes > 2;
-        Ok(Wires { rules, sockets, forwards, cut: Vec::new() })
+        let link = switch.map(|switch| Link::new(switch, nodes)).transpose()?;
+        let forwards = !rules.is_empty() || nodes > 2 || link.is_some();
+        Ok(Wires { rules, link, sockets, forwards, cut: Vec::new() })
     }
 
     /// A node's address.
@@ -52,6 +57,12 @@ impl Wires {
         Ok(Port::new(socket, *address, self.forwards, run, tap))
     }
 
+    /// Makes virtual time go on, if nothing is in its way.
+    pub fn turn(&mut self, guardian: u32) -> Option<Turn> {
+        let held = self.rules.due();
+        self.link.as_mut().map(|link| link.turn(held, guardian))
+    }
+
     /// How long nothing is due, but so long at most.
     pub fn wait(&self, most: Duration) -> Duration {
         let wait = self.rules.due().map_or(most, |due| due.saturating_duration_since(Instant::now()).min(most));
@@ -65,13 +76,17 @@ impl Wires {
             return recorder.packet(node, &frame, None);
         }
         let target = target(&frame).and_then(|to| self.sockets.iter().position(|(_, address)| *address == to));
-        let Passage { frame, copies, comment, line, then, cuts } = self.rules.pass(frame, node, target, Instant::now());
+        let Passage { frame, copies, comment, line, then, cuts } = self.rules.pass(frame, node, target, self.now());
         let is_cut = [Some(node), target].iter().flatten().any(|node| self.cut.contains(node));
         for copy in 1..=copies.max(1) {
             let lost = (is_cut && copies > 0).then_some("lab: dropped, as the cable is cut");
             let comment = lost.or(comment.as_deref().filter(|_| copy >= copies));
-            recorder.packet(node, &frame, comment)?;
-            if copies > 0 && !is_cut {
+            let goes_on = copies > 0 && !is_cut;
+            // What crosses a switch is recorded there.
+            if self.link.is_none() || !goes_on {
+                recorder.packet(node, &frame, comment)?;
+            }
+            if goes_on {
                 self.forward(node, &frame);
             }
         }
@@ -89,7 +104,7 @@ impl Wires {
 
     /// Lets packets go on whose time has come.
     pub fn let_go(&mut self, recorder: &mut Recorder) -> Result<()> {
-        while let Some((node, frame, line)) = self.rules.release(Instant::now()) {
+        while let Some((node, frame, line)) = self.rules.release(self.now()) {
             self.forward(node, &frame);
             recorder.act(Some(node), "rule", &line)?;
         }
@@ -101,7 +116,15 @@ impl Wires {
         self.rules.trouble().map_or(Ok(()), |trouble| recorder.trouble(&trouble))
     }
 
-    fn forward(&self, node: usize, frame: &[u8]) {
+    fn now(&self) -> Instant {
+        self.link.as_ref().map_or_else(Instant::now, Link::instant)
+    }
+
+    fn forward(&mut self, node: usize, frame: &[u8]) {
+        if let Some(link) = &mut self.link {
+            let to = target(frame).and_then(|to| self.sockets.iter().position(|(_, address)| *address == to));
+            return link.sends(node, to, frame.to_vec());
+        }
         if let (Some((socket, _)), Some(to)) = (self.sockets.get(node), target(frame)) {
             let payload = &frame[ETHERNET + datagram::payload_offset(to)..];
             let _ = socket.send_to(payload, SocketAddr::new(to, ROCE_PORT));

@@ -4,12 +4,12 @@
 #![doc = concat!("```text\n", include_str!("grammar.txt"), "```")]
 //! | | |
 //! |---|---|
-//! | [`parse`] | reads what it is like |
-//! | [`cable`] | one direction of a cable, with the queues in front of it |
-//! | [`frame`] | what a switch reads in a frame, and writes: the mark |
-//! | [`queueing`] | what becomes of a frame at a port: it waits, is marked, is lost |
-//! | [`pausing`] | who is told to send nothing, and for how long |
-//! | [`event`] | what it tells of itself |
+//! | `parse` | reads what it is like |
+//! | `cable` | one direction of a cable, with the queues in front of it |
+//! | `frame` | what a switch reads in a frame, and writes: the mark |
+//! | `queueing` | what becomes of a frame at a port: it waits, is marked, is lost |
+//! | `pausing` | who is told to send nothing, and for how long |
+//! | `event` | what it tells of itself |
 //!
 //! A frame takes its time on a cable (its bytes, and 24 more for preamble, checksum and gap: IEEE 802.3), and then the cable's
 //! delay. Each port has eight queues, by the frame's priority, which is the upper half of its DSCP; the highest is sent first
@@ -27,12 +27,12 @@ mod queueing;
 mod tests;
 
 pub use event::{Event, What};
+pub use lot::Lot;
 pub use parse::split;
 
 use anyhow::Result;
 use cable::{Cable, Place};
 use frame::Frame;
-use lot::Lot;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -132,6 +132,8 @@ pub struct Switch {
     due: BTreeMap<(Duration, u64), Happening>,
     count: u64,
     lot: Lot,
+    /// Frames that have come in, for paths by turns.
+    turns: u32,
     out: Vec<(Duration, Out)>,
 }
 
@@ -163,7 +165,16 @@ impl Switch {
     pub fn new(settings: Settings, nodes: &[&str]) -> Switch {
         let cables = cable::laid(nodes.len(), settings.ring);
         let names = nodes.iter().map(|name| (*name).to_owned()).collect();
-        Switch { settings, cables, names, due: BTreeMap::new(), count: 0, lot: Lot::default(), out: Vec::new() }
+        Switch {
+            settings,
+            cables,
+            names,
+            due: BTreeMap::new(),
+            count: 0,
+            lot: Lot::default(),
+            turns: 0,
+            out: Vec::new(),
+        }
     }
 
     /// A node hands a frame to its cable, for another node, or for all. There it waits for its turn.
@@ -233,7 +244,9 @@ impl Switch {
 
     /// A frame has come into a switch: it goes to the port of its node, or round the ring.
     fn comes_in(&mut self, now: Duration, here: usize, frame: Frame) {
-        let later = self.settings.paths.map_or(Duration::ZERO, |paths| paths.by * self.lot.turn(paths.count));
+        self.turns = self.turns.wrapping_add(1);
+        let turns = self.turns;
+        let later = self.settings.paths.map_or(Duration::ZERO, |paths| paths.by * (turns % paths.count));
         for port in self.ports(here, &frame) {
             self.at(now + later, Happening::Queues(port, frame.clone()));
         }

@@ -3,7 +3,7 @@
 
 use super::{Answer, Command, Done};
 use crate::abi::{AllocMw, AllocMwResp, RegMr, RegMrResp, ReregMr, ReregMrResp};
-use crate::node::{random, Nic};
+use crate::node::Nic;
 use nic::memory::{Access, Region, WindowKind};
 use rustix::io::Errno;
 use std::sync::Arc;
@@ -42,7 +42,8 @@ pub fn register(nic: &mut Nic, command: &mut Command) -> Answer {
     let access = access(access_flags)?;
     command.process.has(start, length)?;
     let region = Region { program: Arc::new(command.process.clone()), start, va: hca_va, length, access, pd };
-    let key = nic.memory.register(region, random() as u8);
+    let variant = nic.random() as u8;
+    let key = nic.memory.register(region, variant);
     let handle = nic.regions.insert(command.file, key);
     Ok(Done::with(&RegMrResp { mr_handle: handle, lkey: key, rkey: key })
         .made(handle, move |nic| nic.forget_region(handle)))
@@ -115,7 +116,8 @@ pub fn allocate_window(nic: &mut Nic, command: &mut Command) -> Answer {
         2 => WindowKind::Two,
         _ => return Err(Errno::INVAL),
     };
-    let rkey = nic.memory.allocate_window(kind, pd, random() as u8);
+    let variant = nic.random() as u8;
+    let rkey = nic.memory.allocate_window(kind, pd, variant);
     let handle = nic.windows.insert(command.file, rkey);
     Ok(Done::with(&AllocMwResp { mw_handle: handle, rkey }).made(handle, move |nic| nic.forget_window(handle)))
 }

@@ -15,6 +15,7 @@ mod in_c;
 mod key_value_store;
 mod killed;
 mod lessons;
+mod link;
 mod odd_peers;
 mod parameter_server;
 mod python;

@@ -57,6 +57,12 @@ impl Run {
         self
     }
 
+    /// The addresses of the nodes, the server's first.
+    pub fn addresses(mut self, addresses: &[String]) -> Run {
+        self.0.extend(addresses.iter().map(|address| format!("--address={address}")));
+        self
+    }
+
     /// Acts on packets.
     pub fn wire(mut self, rules: &str) -> Run {
         self.0.push(format!("--wire={rules}"));
