@@ -75,7 +75,7 @@ use Cause::*;
 const TABLE: [(Cause, Blame, &str, &str); 22] = [
     (NoAnswer, Unknown, "is the server's machine up, its device too, and does a firewall drop UDP port 4791?", "docs/troubleshooting.md"),
     (Rejected, Peer, "is the server's program started, with this port and port space? rdma resource show cm_id lists who listens", "docs/01_cm_listen.md"),
-    (Declined, Peer, "the server's program called rdma_reject, or ended without an answer: look at its log", "docs/01_cm_listen.md"),
+    (Declined, Peer, "the program of the side that rejects called rdma_reject, failed, or ended without an answer: look at its log", "docs/01_cm_listen.md"),
     (NeverReady, Program, "the client did not go on after the ConnectReply, or was not heard: look at its log", "docs/cm_events.md"),
     (RemoteAccess, Program, "compare address, rkey and length with what the other side registered, and its access flags; is it still registered?", "docs/04_rdma_write.md"),
     (InvalidRequest, Program, "the same path_mtu on both sides, the operation in qp_access_flags? For a SEND: a receive that is long enough?", "docs/completions.md"),
