@@ -30,14 +30,12 @@ pub struct Supervisor {
     arms_late: bool,
     /// Commands that arm one: until when they wait, and for a completion of which queue.
     arming: Vec<(Instant, u32, Call, Asker)>,
-    /// A program has called since the last step.
-    was_called: bool,
 }
 
 impl Supervisor {
     pub fn new(nic: Nic, machine: Machine, line: Option<Line>, arms_late: bool) -> Supervisor {
         let ids = Ids::new(nic.address(), Arc::clone(&nic.port.tap));
-        Supervisor { ids, nic, machine, line, arms_late, arming: Vec::new(), was_called: false }
+        Supervisor { ids, nic, machine, line, arms_late, arming: Vec::new() }
     }
 
     /// Serves the node until no program is left on it.
@@ -65,7 +63,6 @@ impl Supervisor {
                     is_more = false;
                     break;
                 };
-                self.was_called = true;
                 is_deserted |= matches!(asked, Asked::Deserted);
                 self.take(asked);
                 self.settle();
@@ -113,7 +110,7 @@ impl Supervisor {
 
     /// Says that all is done that was due, and when something is next.
     fn tell_step(&mut self) {
-        let was_busy = std::mem::take(&mut self.nic.has_told) | std::mem::take(&mut self.was_called);
+        let was_busy = std::mem::take(&mut self.nic.has_told) | self.machine.was_called();
         let due = self.nic.due().map(|due| self.nic.clock.time_of(due));
         self.nic.port.tap.stepped(Stepped::Next { due, was_busy });
     }

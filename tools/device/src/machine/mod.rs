@@ -64,6 +64,8 @@ pub struct Machine {
     is_deserted: bool,
     /// What is not fetched yet.
     told: VecDeque<Asked>,
+    /// Somebody has called since that was asked last.
+    was_called: bool,
 }
 
 /// Readable while there may be something [asked](Machine::asked).
@@ -90,6 +92,7 @@ impl Machine {
     fn attend(&mut self) -> bool {
         let ready = self.poll.ready();
         let is_any = !ready.is_empty();
+        self.was_called |= is_any;
         ready.into_iter().for_each(|ready| self.take(ready));
         // The kernel may take the filter off a program that ends before it closes its files.
         if self.is_deserted && self.files.is_empty() {
@@ -113,6 +116,11 @@ impl Machine {
             Ready::Closing => self.files.ended().into_iter().for_each(|file| self.closed(file)),
             Ready::NoReader(file) => self.closed(file),
         }
+    }
+
+    /// Whether a program has called since this was asked last: also what the kernel does, or what needs no device.
+    pub fn was_called(&mut self) -> bool {
+        std::mem::take(&mut self.was_called)
     }
 
     fn closed(&mut self, file: FileId) {

@@ -104,7 +104,7 @@ impl Machine {
         poll.add(&listener, Ready::Call).context("epoll_ctl")?;
         let files = Files::new(&poll).context("pipe2")?;
         let (callers, told) = (Callers::default(), VecDeque::new());
-        Ok(Machine { listener, files, callers, sysfs, poll, is_deserted: false, told })
+        Ok(Machine { listener, files, callers, sysfs, poll, is_deserted: false, told, was_called: false })
     }
 }
 

@@ -115,7 +115,6 @@ pub enum Out {
         frame: Vec<u8>,
     },
     /// Something to be told.
-    /// Something to be told.
     Tell(Event),
 }
 

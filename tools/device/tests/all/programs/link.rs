@@ -2,11 +2,11 @@
 
 use super::support;
 
+use roce::cm::Kind;
+use roce::Frame;
 use run::file::Event;
 use support::{Check, Run};
-
-const LINK: &str = "link 1 Gbit/s 5 us; queue 64 KB; ecn 8..32 KB";
-const MIB: u64 = 1 << 20;
+use testkit::ran::example;
 
 /// Each packet: when it came, in nanoseconds since the run's begin, from whom, and its bytes.
 fn crossed(check: &Check) -> Vec<(u64, String, Vec<u8>)> {
@@ -21,21 +21,64 @@ fn crossed(check: &Check) -> Vec<(u64, String, Vec<u8>)> {
     all
 }
 
-/// The ring of lesson 13, of two: with more of them a rank may knock in vain, and sleep before it knocks again; that sleep is by
-/// this machine's clock. Addresses stand in the packets, so they are named: other runs may have the first ones.
-fn ring() -> Check {
-    let run = Run::lesson("13", &format!("--timeout 60 --elements {} -n 1", MIB / 4), "--timeout 60");
-    run.addresses(&["127.47.2.1".into(), "127.47.2.2".into()]).wire(LINK).check()
+/// Two senders on the way to one receiver, whose cable has room for one of them. Addresses stand in the packets, so they are
+/// named: other runs may have the first ones.
+fn incast(control: &str, addresses: &[String]) -> Check {
+    let program = example("incast");
+    let sender = format!("{program} client -a $SERVER --timeout 60");
+    let run = format!(
+        "device exec --server '{program} server -n 2 --len 16384 --messages 16' --client '{sender}' --node 'client-2={sender}'"
+    );
+    Run::typed(&run).addresses(addresses).wire(&format!("link 1 Gbit/s 5 us; {control}")).check()
+}
+
+/// Nobody sleeps by this machine's clock in these programs. (A rank of lesson 13 does, when it has knocked in vain.) Their goodbyes
+/// are left out: when a program ends is not always the same, for a cause that was not found.
+#[test]
+fn two_runs_are_the_same_to_the_packet_and_the_nanosecond() {
+    let addresses = [1, 2, 3].map(|last| format!("127.47.2.{last}"));
+    let runs = [(), ()].map(|()| incast("queue 256 KB; ecn 8..64 KB; dcqcn", &addresses).exits(0, 0));
+    let [one, other] = [0, 1].map(|run| {
+        let mut all = crossed(&runs[run]);
+        all.truncate(all.iter().position(|(.., bytes)| is_goodbye(bytes)).unwrap_or(all.len()));
+        all
+    });
+    assert!(one.len() > 300, "{} packets", one.len());
+    let differs = one.iter().zip(&other).find(|(one, other)| one != other);
+    assert_eq!((differs, one.len()), (None, other.len()));
+}
+
+fn is_goodbye(frame: &[u8]) -> bool {
+    let Frame::Roce(packet) = Frame::ethernet(frame) else { return false };
+    packet.cm().is_some_and(|message| message.kind == Kind::DisconnectRequest)
+}
+
+/// Packets of a run that were lost, that were marked, CNPs, and pause frames.
+fn seen(check: &Check) -> [usize; 4] {
+    let mut seen = [0; 4];
+    check.each_event(|event| {
+        let Event::Packet(record) = event else { return };
+        let told = record.comment.unwrap_or_default();
+        let name = match Frame::decode(record.link, record.data) {
+            Frame::Roce(packet) => packet.name(),
+            Frame::Other(_) => "pause",
+        };
+        let is = [told.contains("dropped"), told.contains("marked"), name == "CNP", name == "pause"];
+        seen.iter_mut().zip(is).for_each(|(count, is)| *count += usize::from(is));
+    });
+    seen
 }
 
 #[test]
-fn two_runs_are_the_same_to_the_packet_and_the_nanosecond() {
-    let runs = [ring(), ring()];
-    let [one, other] = [crossed(&runs[0]), crossed(&runs[1])];
-    assert!(one.len() > 1000, "{} packets", one.len());
-    assert!(runs.iter().flat_map(|run| &run.nodes).all(|node| node.exit == Some(0)));
-    let differs = one.iter().zip(&other).position(|(one, other)| one != other);
-    assert_eq!((differs, one.len()), (None, other.len()));
+fn a_full_queue_loses_pauses_lose_nothing_and_marks_slow_senders_down() {
+    let [lost, others @ ..] = seen(&incast("queue 32 KB", &[]));
+    assert!(lost > 0 && others == [0; 3], "{lost} lost, {others:?}");
+    let paused = incast("queue 256 KB; pfc 64 KB", &[]).exits(0, 0);
+    let [lost, marked, cnps, pauses] = seen(&paused);
+    assert!(pauses > 0 && [lost, marked, cnps] == [0; 3], "{pauses} pauses, {lost}, {marked}, {cnps}");
+    let marked = incast("queue 1 MB; ecn 8..64 KB; dcqcn", &[]).exits(0, 0);
+    let [lost, marked, cnps, pauses] = seen(&marked);
+    assert!(marked > cnps && cnps > 0 && [lost, pauses] == [0; 2], "{marked} marked, {cnps} CNPs, {lost}, {pauses}");
 }
 
 /// Perftest polls, and so its times are a matter of chance; that the link is no faster than it says is not.

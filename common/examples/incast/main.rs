@@ -1,0 +1,49 @@
+//! Incast: N senders WRITE to one receiver, all at the same time, and its link has room for one of them. What
+//! becomes of that decide the switch and the devices; no program here knows of it. docs/device.md, "A switch between the nodes",
+//! runs it.
+//!
+//! ```text
+//! a sender                          the receiver: the server
+//!    │ ─── ConnectRequest ────────────▶ │
+//!    │ ◀── ConnectReply: memory, how much │
+//!    │ ─── ReadyToUse ────────────────▶ │
+//!    │ ◀── SEND without bytes ───────── │   once all are there: go
+//!    │ ─── WRITE with immediate ──────▶ │   as many messages as were asked for, some of them posted at a time
+//!    │ ─── DisconnectRequest ─────────▶ │   when all of them are complete, or when the connection has failed
+//! ```
+
+mod receiver;
+mod sender;
+mod share;
+
+use std::process::ExitCode;
+
+use common::{args::Opt, args::Side::Server, ConnParam, QpCap};
+
+/// Senders at most.
+const MOST: usize = 8;
+/// So many messages may be posted to a sender's device at a time.
+const DEPTH: usize = 8;
+/// Messages for which the receiver has receives, of each sender. Each takes one, and gives it back when it is counted.
+const RECEIVES: usize = 4 * DEPTH;
+/// Room in each queue of a QP.
+const QUEUE: QpCap = QpCap { max_send_wr: DEPTH as u32, max_recv_wr: RECEIVES as u32, ..QpCap::SMALL };
+/// How long a device waits for an ACK before it sends again: 4.096 µs × 2^14 = 67 ms. In a data centre an answer takes
+/// microseconds, but a long queue milliseconds: who waits less sends again what was never lost, into the same queue.
+const ACK_TIMEOUT: u8 = 14;
+/// A packet without an ACK is sent again seven times, which is the most there is.
+const CONN_PARAM: ConnParam = ConnParam {
+    private_data: Vec::new(),
+    responder_resources: 0,
+    initiator_depth: 0,
+    retry_count: 7,
+    rnr_retry_count: 7,
+};
+
+const LEN: Opt = Opt::number_or(Server, "len", "16384", "Bytes of a message");
+const MESSAGES: Opt = Opt::number_or(Server, "messages", "16", "Messages of each sender");
+
+fn main() -> ExitCode {
+    let about = "Congestion: 1 to 8 senders WRITE to one receiver at the same time";
+    common::args::run("incast", about, &[LEN, MESSAGES], receiver::run, sender::run)
+}

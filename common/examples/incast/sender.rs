@@ -1,0 +1,96 @@
+//! A sender: told to go, it WRITEs its messages as fast as its device takes them, and sleeps in between.
+
+use std::collections::VecDeque;
+
+use common::{args::Args, cm::*, *};
+
+use crate::{ACK_TIMEOUT, CONN_PARAM, DEPTH, QUEUE};
+
+pub fn run(args: &Args) -> Result<()> {
+    let events = EventChannel::create()?;
+    let id = resolve(&events, args)?;
+    let desk = Desk::create(&id)?;
+    let go = desk.qp.post_recv_pieces(&[])?;
+    let (room, messages) = connect(&id, &events)?;
+    let source = desk.pd.reg_mr(room.len as usize, Access::LOCAL_READ)?;
+    desk.cq.wait_for(go, "the receiver's word to go")?;
+    write_all(&desk, &source, &room, messages)?;
+    disconnect(&id, &events)?;
+    say!("SUCCESS: {messages} messages of {} bytes are complete", room.len);
+    Ok(())
+}
+
+/// As in lesson 06: which device leads there, and which path?
+fn resolve(events: &EventChannel, args: &Args) -> Result<CmId> {
+    let _stage = stage("resolve");
+    let id = address::try_each(&args.address, args.port, |address| {
+        let id = events.create_id()?;
+        id.resolve_addr(address)?;
+        events.wait_for(RDMA_CM_EVENT_ADDR_RESOLVED)?.ack();
+        Ok(id)
+    })?;
+    id.set_ack_timeout(ACK_TIMEOUT)?;
+    id.resolve_route()?;
+    events.wait_for(RDMA_CM_EVENT_ROUTE_RESOLVED)?.ack();
+    Ok(id)
+}
+
+/// What a sender works with. Fields are dropped from the top.
+struct Desk {
+    qp: QueuePair,
+    cq: CompletionQueue,
+    pd: ProtectionDomain,
+    _channel: CompletionChannel,
+}
+
+impl Desk {
+    fn create(id: &CmId) -> Result<Self> {
+        let _stage = stage("create_resources");
+        let context = id.verbs()?;
+        let pd = context.alloc_pd()?;
+        let channel = context.create_comp_channel()?;
+        let cq = channel.create_cq((QUEUE.max_send_wr + QUEUE.max_recv_wr) as i32)?;
+        let qp = id.create_qp(&pd, &QpInitAttr::new(&cq, QUEUE))?;
+        Ok(Self { qp, cq, pd, _channel: channel })
+    }
+}
+
+/// The answer says where in the receiver's memory there is room for a message of ours, and how many it wants.
+fn connect(id: &CmId, events: &EventChannel) -> Result<(Metadata, u32)> {
+    let _stage = stage("connect");
+    id.connect(&CONN_PARAM)?;
+    let event = events.wait_for(RDMA_CM_EVENT_ESTABLISHED)?;
+    let room = Metadata::decode(event.private_data())?;
+    let count = event.private_data().get(Metadata::LEN..Metadata::LEN + 4).and_then(|bytes| bytes.try_into().ok());
+    event.ack();
+    let count =
+        count.ok_or_else(|| Error::content("the answer lacks a number of messages", "Run `incast server` there"))?;
+    Ok((room, u32::from_be_bytes(count)))
+}
+
+/// Some are always posted, so that the device is never without work; which of its packets goes when is the device's affair.
+fn write_all(desk: &Desk, source: &MemoryRegion, room: &Metadata, messages: u32) -> Result<()> {
+    let _stage = stage("write_all");
+    let mut posted = VecDeque::new();
+    for message in 0..messages {
+        if posted.len() == DEPTH {
+            wait_for_oldest(desk, &mut posted)?;
+        }
+        let what = Operation::WriteImm(*room, message);
+        posted.push_back(desk.qp.post_send(&SendWr::new(what, &[(source, 0..source.len())]))?);
+    }
+    while !posted.is_empty() {
+        wait_for_oldest(desk, &mut posted)?;
+    }
+    Ok(())
+}
+
+fn wait_for_oldest(desk: &Desk, posted: &mut VecDeque<u64>) -> Result<()> {
+    posted.pop_front().map_or(Ok(()), |oldest| desk.cq.wait_for(oldest, "the WRITE posted first").map(|_| ()))
+}
+
+fn disconnect(id: &CmId, events: &EventChannel) -> Result<()> {
+    let _stage = stage("disconnect");
+    id.disconnect()?;
+    events.wait_for(RDMA_CM_EVENT_DISCONNECTED).map(|event| event.ack())
+}
