@@ -27,6 +27,7 @@ if ! is_ready; then
 fi
 [ -e "$WASM/target/$target" ] || echo 'site: compiling wire explain for the browser (a minute or two, once)' >&2
 cargo "$@"
+mkdir -p "${PROGRAM%/*}"
 {
     printf 'globalThis.explainer = { program: "'
     base64 -w 0 "$WASM/target/$target/release/wire.wasm"
