@@ -144,7 +144,7 @@ step: ## judge the next step of your own program, and show it [STEP=01-2] [ARGS=
 	@$(if $(refused),$(error the machines of the lab have no Python: a program in Python is judged on the device, make step))
 	@tools/lab/setup.sh build $(on:device=) $(if $(wildcard mine/mine.py),python)
 	@$(call build,$(on) course wire)
-	@"$$bin"/course step $${STEP:+"$$STEP"} --on=$(on) $(ARGS) || [ $$? -eq 1 ]
+	@"$$bin"/course step $${STEP:+"$$STEP"} --on=$(on) $(ARGS)
 
 .PHONY: device nic
 device: $(if $(filter begin,$(MAKECMDGOALS)),begin)
@@ -153,7 +153,7 @@ device: $(if $(filter begin,$(MAKECMDGOALS)),begin)
 nic: ## judge the NIC that you write, and show its first hole that is not filled [ARGS="--watch --hint --where"]
 	@tools/lab/setup.sh cargo
 	@$(call build,course)
-	@"$$bin"/course nic $(ARGS) || [ $$? -eq 1 ]
+	@"$$bin"/course nic $(ARGS)
 
 hint: ### one hint more to the step [STEP=01-2]
 	@tools/lab/setup.sh build
@@ -189,7 +189,7 @@ try-%: on = device
 try-%: ### list the exercises of lesson NN; NN-NAME: begin that one, or judge what you have made of it [ARGS=--watch] [on=lab]
 	@tools/lab/setup.sh build $(on:device=)
 	@$(call build,$(on) course wire)
-	@"$$bin"/course try $* --on=$(on) $(ARGS) || [ $$? -eq 1 ]
+	@"$$bin"/course try $* --on=$(on) $(ARGS)
 
 reset-%: ### throw away what you have made of the exercise NN-NAME
 	@tools/lab/setup.sh build

@@ -55,12 +55,18 @@ pub struct Told {
     pub place: bool,
 }
 
-/// Judges the holes in order, and shows the first one that is not filled.
+/// Judges the holes in order, and shows the first one that is not filled. One that is told for the first time is what comes next,
+/// and no failure.
 pub fn next(project: &Project, watch: bool, told: Told) -> Result<bool> {
     let (mine, holes) = (found(project)?, Hole::all(project)?);
     let again = |told: Told| look(project, &mine, &holes, told);
     let seen = watch::newest(mine.0.sources());
-    Ok(again(told)? || (watch && watch::until_good(seen, || mine.0.sources(), || again(Told::default()))?))
+    let known = || holes.iter().filter(|hole| mine.0.has(TOLD, &hole.name)).count();
+    let before = known();
+    if again(told)? || (!watch && known() > before) {
+        return Ok(true);
+    }
+    Ok(watch && watch::until_good(seen, || mine.0.sources(), || again(Told::default()))?)
 }
 
 /// The learner's NIC, with what cargo needs as it is today.

@@ -161,6 +161,20 @@ fn lessons_run_on_the_learners_own_nic() {
     assert!(!output.status.success() && output.stdout.is_empty(), "what is not built does not run");
 }
 
+/// Who types `make step && git commit` keeps only what is done. To lay something out, or to ask what went wrong, is no judgement.
+#[test]
+fn what_the_judge_does_not_pass_is_an_error_of_makes_too() {
+    let checkout = Checkout::new("target");
+    for program in ["course", "wire"] {
+        write_script(&checkout.target.join("debug").join(program), "exit 1");
+    }
+    let ends_well = |arguments: &[&str]| checkout.make(arguments).status.success();
+    for judged in ["step", "nic", "try-04-whose", "break-04"] {
+        assert!(!ends_well(&[judged]), "{judged}");
+    }
+    assert!(ends_well(&["begin", "device"]) && ends_well(&["explain-04", "PCAP=Makefile"]));
+}
+
 #[test]
 fn what_set_up_has_unpacked_is_found_in_a_folder_with_spaces() {
     let checkout = Checkout::new("my $target");
