@@ -3,9 +3,10 @@
 use std::fmt;
 
 /// One of the two ends of a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Side {
     /// The one that asks for the connection.
+    #[default]
     Client,
     /// The one that listens.
     Server,

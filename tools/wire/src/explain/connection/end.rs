@@ -1,32 +1,17 @@
-//! One connection: what its messages and requests say, and what can be made of it at the end.
+//! What can be said of a connection when its capture is over: what had no answer, and what was said again.
 
-use super::cause::Cause;
-use super::congestion::{Congestion, Pauses};
-use super::finding::Findings;
-use super::flow::{milliseconds, Flow, Left, Place};
-use super::report::Told;
-use roce::cm::{reject_reason, req, sidr_status, Kind, Message};
-use roce::opcode::Service;
-use roce::packet::Packet;
-use roce::track::{Connection as Ends, Seen, Side};
+use super::{way, Connection, Sent};
+use crate::explain::cause::Cause;
+use crate::explain::congestion::Pauses;
+use crate::explain::flow::{Left, Place};
+use crate::explain::report::Told;
+use roce::cm::Kind;
+use roce::track::{Connection as Ends, Side};
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
-/// A message of the connection manager that comes again sooner than this was doubled on its way: its timers are longer.
-const DOUBLED_NS: u64 = 20_000_000;
-
-/// The reason of a ConnectReject that a program sends.
-const CONSUMER: u16 = 28;
-
-/// A message of the connection manager: how often it was sent, and when.
-#[derive(Clone, Debug)]
-struct Sent {
-    from: Side,
-    kind: Kind,
-    frames: Vec<u64>,
-    first: Place,
-    last: Place,
-}
+/// What packets of one side tell by themselves.
+const ONE_WAY: [Cause; 4] = [Cause::Damaged, Cause::Overtaken, Cause::Doubled, Cause::Congestion];
 
 impl Sent {
     fn is_given_up(&self, end: Place) -> bool {
@@ -46,138 +31,10 @@ fn is_given_up(count: usize, tried_ns: Option<u64>, waited_ns: Option<u64>) -> b
     }
 }
 
-/// What packets of one side tell by themselves.
-const ONE_WAY: [Cause; 4] = [Cause::Damaged, Cause::Overtaken, Cause::Doubled, Cause::Congestion];
-
-/// What is known so far.
-#[derive(Debug)]
-pub(super) struct Connection {
-    told: Vec<Sent>,
-    /// Of a ConnectReject or a ServiceReply: why.
-    refusal: Option<String>,
-    /// It is the program's own no.
-    is_declined: bool,
-    port: Option<u16>,
-    flows: [Flow; 2],
-    findings: Findings,
-    pub(super) congestion: Congestion,
-    first: Place,
-    last: Place,
-    is_reliable: bool,
-    /// Whose packets were seen.
-    heard: [bool; 2],
-}
-
 impl Connection {
-    pub(super) fn new(place: Place) -> Connection {
-        Connection {
-            told: Vec::new(),
-            refusal: None,
-            is_declined: false,
-            port: None,
-            flows: Side::BOTH.map(Flow::new),
-            findings: Findings::default(),
-            congestion: Congestion::default(),
-            first: place,
-            last: place,
-            is_reliable: true,
-            heard: [false; 2],
-        }
-    }
-
-    /// The next packet.
-    pub(super) fn take(&mut self, packet: &Packet, seen: Seen, place: Place) {
-        self.last = place;
-        let from = seen.from as usize;
-        self.heard[from] = true;
-        match (packet.cm(), seen.psn) {
-            (Some(message), _) => self.message(&message, seen.from, place),
-            (None, Some(psn)) if packet.opcode.is_response() => {
-                self.flows[1 - from].answer(packet, psn, place, &mut self.findings);
-            }
-            (None, Some(psn)) => {
-                self.is_reliable = packet.opcode.service.is_reliable();
-                self.flows[from].request(packet, psn, place, &mut self.findings);
-            }
-            // Datagrams have no numbers that count, and no answers.
-            (None, None) => {
-                self.is_reliable = false;
-                self.flows[from].datagram(packet);
-            }
-        }
-    }
-
-    /// A packet whose ICRC does not fit.
-    pub(super) fn damaged(&mut self, name: &str, from: Side, frame: u64) {
-        let text = format!("the ICRC of the {from}'s {name} is wrong, so its receiver drops it");
-        self.findings.add(Cause::Damaged, from, text, &[frame]);
-    }
-
-    /// All packets of one of its senders are so: that is nothing of this connection's.
-    pub(super) fn forget_damage(&mut self) {
-        self.findings.forget(Cause::Damaged);
-    }
-
-    fn message(&mut self, message: &Message, from: Side, place: Place) {
-        match message.kind {
-            Kind::ConnectRequest | Kind::ServiceRequest => {
-                self.port = self.port.or(message.service().and_then(roce::cm::Service::port));
-                let mtu = req::PATH_MTU.read(message.body).filter(|_| message.kind == Kind::ConnectRequest);
-                let mtu = mtu.and_then(|code| roce::cm::mtu_bytes(code as u8));
-                self.flows.iter_mut().for_each(|flow| flow.mtu = flow.mtu.or(mtu));
-                let timer = req::LOCAL_ACK_TIMEOUT.read(message.body).filter(|code| (1..32).contains(code));
-                let soon = timer
-                    .filter(|_| message.kind == Kind::ConnectRequest)
-                    .map(|code| ((4096 << code) / 8).min(DOUBLED_NS));
-                self.flows.iter_mut().for_each(|flow| flow.soon_ns = flow.soon_ns.or(soon));
-            }
-            Kind::ConnectReject => {
-                self.refusal = message.reason().map(|reason| rejected(reason, message.given_data()));
-                self.is_declined = message.reason() == Some(CONSUMER);
-            }
-            Kind::ServiceReply => {
-                let refusal = message.sidr_status().filter(|status| *status != 0);
-                self.refusal = refusal.map(|status| format!("status {status}, {}", sidr_status(status)));
-            }
-            _ => {}
-        }
-        let is_asked_again = self.is_asked_again(message.kind);
-        match self.told.iter_mut().find(|told| (told.from, told.kind) == (from, message.kind)) {
-            // What answers comes as often as it is asked for.
-            Some(told) if !is_asked_again && place.since(told.last).is_some_and(|since| since < DOUBLED_NS) => {
-                let text = format!("the {from}'s {} came twice", message.kind.name());
-                self.findings.add(Cause::Doubled, from, text, &[told.last.frame, place.frame]);
-            }
-            Some(told) => {
-                told.frames.push(place.frame);
-                told.frames.truncate(16);
-                told.last = place;
-            }
-            None => {
-                self.told.push(Sent { from, kind: message.kind, frames: vec![place.frame], first: place, last: place })
-            }
-        }
-    }
-
-    /// Whether what this message answers was sent more than once.
-    fn is_asked_again(&self, kind: Kind) -> bool {
-        let asked = match kind {
-            Kind::ConnectReply | Kind::ConnectReject | Kind::MsgRcptAck => Kind::ConnectRequest,
-            Kind::ReadyToUse => Kind::ConnectReply,
-            Kind::DisconnectReply => Kind::DisconnectRequest,
-            Kind::ServiceReply => Kind::ServiceRequest,
-            _ => return false,
-        };
-        self.told(asked).is_some_and(|told| told.frames.len() > 1)
-    }
-
-    fn told(&self, kind: Kind) -> Option<&Sent> {
-        self.told.iter().find(|told| told.kind == kind)
-    }
-
     /// What can be said now that the capture is over. `end` is its last packet; between those of `one_way` only one direction was
     /// recorded.
-    pub(super) fn ended(
+    pub(in crate::explain) fn ended(
         mut self,
         ends: &Ends,
         end: Place,
@@ -201,24 +58,6 @@ impl Connection {
         self.lost_in_truth_damaged();
         self.congestion.ended(pauses, &mut self.findings);
         Told { heading: self.heading(ends), findings: self.findings.sorted(), printed: Vec::new() }
-    }
-
-    /// The side whose packets alone are there.
-    fn only(&self) -> Option<Side> {
-        match self.heard {
-            [true, false] => Some(Side::Client),
-            [false, true] => Some(Side::Server),
-            _ => None,
-        }
-    }
-
-    /// Of a connection whose one side alone is there, though it had answers, as it went on: from whom to whom its packets are.
-    pub(super) fn one_way(&self, ends: &Ends) -> Option<(IpAddr, IpAddr)> {
-        let goes_on = [Kind::ConnectReply, Kind::ReadyToUse, Kind::DisconnectRequest, Kind::DisconnectReply];
-        let has_asked = self.told(Kind::ConnectRequest).is_some();
-        let has_data = self.flows.iter().any(|flow| flow.packets > 0);
-        let went_on = goes_on.iter().any(|kind| self.told(*kind).is_some()) || has_asked && has_data;
-        self.only().filter(|_| went_on).map(|side| way(ends, side))
     }
 
     fn connecting(&mut self, end: Place) {
@@ -330,7 +169,7 @@ impl Connection {
     /// Requests without an answer.
     fn unanswered(&mut self, side: Side, end: Place) {
         let (flow, is_heard) = (&self.flows[side as usize], self.flows.iter().any(|flow| flow.answers > 0));
-        let Some(left) = flow.left().filter(|_| self.is_reliable) else { return };
+        let Some(left) = flow.left().filter(|_| !self.is_unreliable) else { return };
         let Left { name, first, again, refused, last, tried_ns } = left;
         let goodbye = self.told(Kind::DisconnectRequest).map(|told| (told.from, told.first.frame));
         let mut frames = all(&[first], refused.unwrap_or(first));
@@ -378,43 +217,6 @@ impl Connection {
             self.findings.forget(Cause::Doubled);
         }
     }
-
-    /// Who, what and how long.
-    fn heading(&self, ends: &Ends) -> String {
-        let end = |side: Side| {
-            let qp = ends.qps[side as usize].map_or(String::new(), |qp| format!(" qp {qp:#x}"));
-            format!("{side} {}{qp}", ends.ips[side as usize])
-        };
-        let port = self.port.map_or(String::new(), |port| format!(", port {port}"));
-        let mut said = format!("{} and {}{port}", end(Side::Client), end(Side::Server));
-        for side in Side::BOTH {
-            let flow = &self.flows[side as usize];
-            if flow.messages.is_empty() {
-                continue;
-            }
-            let messages: Vec<String> = flow
-                .messages
-                .iter()
-                .map(|(name, count)| format!("{count} {name}{}", if *count == 1 { "" } else { "s" }))
-                .collect();
-            said += &format!("; the {side} sends {} ({} bytes in all)", messages.join(", "), flow.bytes);
-        }
-        if let Some(ns) = self.last.since(self.first) {
-            said += &format!("; first to last packet {}", milliseconds(ns));
-        }
-        for side in Side::BOTH {
-            said += &self.flows[side as usize].pace();
-        }
-        if ends.service == Service::Ud {
-            said += "; datagrams: nobody tells of a loss";
-        }
-        said
-    }
-}
-
-/// Who sends to whom.
-fn way(ends: &Ends, from: Side) -> (IpAddr, IpAddr) {
-    (ends.ips[from as usize], ends.ips[from.other() as usize])
 }
 
 fn all(frames: &[u64], one: u64) -> Vec<u64> {
@@ -428,11 +230,4 @@ fn times(count: usize) -> String {
         16 => "16 times or more".into(),
         count => format!("{count} times"),
     }
-}
-
-/// A reason of a ConnectReject, and what the program said, if that is text.
-fn rejected(reason: u16, data: &[u8]) -> String {
-    let said = std::str::from_utf8(data).ok().filter(|text| !text.is_empty() && !text.chars().any(char::is_control));
-    let said = said.map_or(String::new(), |text| format!(", and said \"{text}\""));
-    format!("reason {reason}, {}{said}", reject_reason(reason))
 }
