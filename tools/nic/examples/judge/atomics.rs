@@ -2,7 +2,8 @@
 //! comes.
 
 use crate::contract::{holds, Case, Op, Random};
-use crate::end::{attributes, End, ALL, NUMBER, PD, SIZE};
+use crate::end::{attributes, End, ALL, NUMBER, SIZE};
+use crate::program::PD;
 use crate::situation::expect;
 use crate::strangers::NO_KEY;
 use crate::Verdict;

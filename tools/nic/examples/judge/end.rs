@@ -1,9 +1,10 @@
 //! A queue pair of the learner's NIC with its program and its memory, without a network: what it does comes out as data.
 
 use crate::came;
+use crate::program::{Buffer, PD};
 use nic::completion::Completion;
 use nic::datagram::Route;
-use nic::memory::{Access, Memory, Program, Region, Sge};
+use nic::memory::{Access, Memory, Sge};
 use nic::outside::{AsyncEvent, Ctx, Effect};
 use nic::packet::{code, Packet};
 use nic::psn::Psn;
@@ -13,13 +14,10 @@ use roce::aeth::Syndrome;
 use roce::opcode::Service;
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr};
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// The size of its memory, and where that begins in its program: a multiple of eight.
+/// The size of its memory.
 pub const SIZE: usize = 1 << 17;
-const START: u64 = 0x5_0000_0000;
-pub const PD: u32 = 1;
 /// Of the shared receive queue.
 pub const PD_OF_SHARED: u32 = 2;
 /// All that a peer may do.
@@ -32,34 +30,10 @@ pub const NUMBER: u32 = 17;
 const OURS: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2));
 const PEERS: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 3));
 
-/// Its program's memory.
-#[derive(Debug)]
-struct Ram(Mutex<Vec<u8>>);
-
-impl Ram {
-    fn with(&self, address: u64, length: usize, act: impl FnOnce(&mut [u8])) -> bool {
-        let at = address.checked_sub(START).and_then(|at| usize::try_from(at).ok());
-        let Ok(mut bytes) = self.0.lock() else { return false };
-        let there = at.and_then(|at| bytes.get_mut(at..at.checked_add(length)?));
-        there.map(act).is_some()
-    }
-}
-
-impl Program for Ram {
-    fn read(&self, address: u64, into: &mut [u8]) -> bool {
-        self.with(address, into.len(), |bytes| into.copy_from_slice(bytes))
-    }
-
-    fn write(&self, address: u64, bytes: &[u8]) -> bool {
-        self.with(address, bytes.len(), |own| own.copy_from_slice(bytes))
-    }
-}
-
 pub struct End {
     pub qp: Qp,
     memory: Memory,
-    ram: Arc<Ram>,
-    pub key: u32,
+    buffer: Buffer,
     pub sent: Vec<Completion>,
     pub received: Vec<Completion>,
     pub raised: Vec<AsyncEvent>,
@@ -89,14 +63,14 @@ impl End {
 
     /// In RTR: it can receive, and not send. Perhaps with a shared receive queue, which is of another protection domain.
     pub fn ready(service: Service, attributes: Attributes, uses_shared: bool) -> End {
-        let ram = Arc::new(Ram(Mutex::new(vec![0; SIZE])));
+        let mut memory = Memory::default();
+        let buffer = Buffer::new(&mut memory, 0, SIZE, ALL);
         let limits = Limits { send: 64, receive: 64, send_sge: 1, receive_sge: 4, inline: 0 };
         let settings = Settings { number: NUMBER, service, pd: PD, limits, signal_all: true, uses_shared };
         let shared = uses_shared.then(|| ReceiveQueue::new(64, PD_OF_SHARED));
-        let (memory, sent, received, raised, said, out, to) = Default::default();
+        let (sent, received, raised, said, out, to) = Default::default();
         let (qp, now) = (Qp::new(settings), Instant::now());
-        let mut side = End { qp, memory, ram, key: 0, sent, received, raised, said, out, to, shared, now };
-        side.key = side.register(ALL, SIZE as u64, PD);
+        let mut side = End { qp, memory, buffer, sent, received, raised, said, out, to, shared, now };
         side.moves(State::Init, &attributes);
         side.moves(State::Rtr, &attributes);
         side.said.clear();
@@ -114,8 +88,7 @@ impl End {
 
     /// Registers its memory once more, with other rights, as if so many bytes were there, or in another domain.
     pub fn register(&mut self, access: Access, length: u64, pd: u32) -> u32 {
-        let program = self.ram.clone();
-        self.memory.register(Region { program, start: START, va: START, length, access, pd }, 7)
+        self.memory.register(self.buffer.region(length, access, pd), 7)
     }
 
     /// Does something to the queue pair, and keeps what it leaves behind.
@@ -165,17 +138,8 @@ impl End {
     /// Posts a request whose bytes are, or come to, this part of its memory; it is sent in its turn.
     pub fn post(&mut self, wr_id: u64, work: Work, offset: usize, length: usize) {
         let local = Local::SgList(vec![self.piece(offset, length)]);
-        let (immediate, length) = (None, length as u32);
-        self.post_request(SendRequest {
-            wr_id,
-            work,
-            local,
-            length,
-            immediate,
-            signaled: true,
-            solicited: false,
-            fence: false,
-        });
+        let (length, immediate, signaled, solicited) = (length as u32, None, true, false);
+        self.post_request(SendRequest { wr_id, work, local, length, immediate, signaled, solicited, fence: false });
     }
 
     pub fn post_request(&mut self, request: SendRequest) {
@@ -207,21 +171,19 @@ impl End {
 
     /// This part of its memory, as a peer names it.
     pub fn remote(&self, offset: usize) -> Remote {
-        Remote { address: START + offset as u64, rkey: self.key }
+        Remote { address: self.buffer.address + offset as u64, rkey: self.buffer.key }
     }
 
     pub fn piece(&self, offset: usize, length: usize) -> Sge {
-        Sge { address: START + offset as u64, length: length as u32, lkey: self.key }
+        Sge { address: self.buffer.address + offset as u64, length: length as u32, lkey: self.buffer.key }
     }
 
     pub fn bytes(&self, offset: usize, length: usize) -> Vec<u8> {
-        let mut bytes = vec![0; length];
-        self.ram.read(START + offset as u64, &mut bytes);
-        bytes
+        self.buffer.bytes(self.buffer.address + offset as u64, length)
     }
 
     pub fn fill(&self, offset: usize, bytes: &[u8]) {
-        self.ram.write(START + offset as u64, bytes);
+        self.buffer.fill(self.buffer.address + offset as u64, bytes);
     }
 }
 

@@ -10,21 +10,24 @@ mod contract;
 mod doorbell;
 mod dump;
 mod end;
+mod gates;
 mod ipv6;
 mod knock;
-mod one_sided;
 mod packets;
 mod pair;
 mod posts;
 mod program;
+mod reads;
 mod recorded;
 mod reliable;
+mod room;
 mod side;
 mod situation;
 mod states;
 mod strangers;
 mod table;
 mod talk;
+mod writes;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -59,11 +62,11 @@ const CHECKS: [(&str, Check); 36] = [
     ("16-5-place", Recorded(|frames| doorbell::played(frames, doorbell::PLACE, arrivals::place))),
     ("16-6-ack", Recorded(|frames| doorbell::played(frames, doorbell::ACK, posts::ack))),
     ("16-7-bell", Made(doorbell::bell)),
-    ("17-1-gates", Made(one_sided::gates)),
-    ("17-2-length", Made(one_sided::length)),
-    ("17-3-write", Recorded(one_sided::place_write)),
-    ("17-4-read", Recorded(one_sided::read_response)),
-    ("17-5-bytes", Recorded(one_sided::bytes_received)),
+    ("17-1-gates", Made(gates::gates)),
+    ("17-2-length", Made(writes::length)),
+    ("17-3-write", Recorded(writes::place_write)),
+    ("17-4-read", Recorded(reads::read_response)),
+    ("17-5-bytes", Recorded(reads::bytes_received)),
     ("18-1-back", Made(reliable::go_back)),
     ("18-2-attempts", Made(reliable::try_again)),
     ("18-3-silence", Made(reliable::timers)),

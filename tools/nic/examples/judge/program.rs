@@ -57,10 +57,15 @@ impl Buffer {
         let mut bytes = vec![CANARY; length + 2 * GUARD];
         bytes[GUARD..GUARD + length].fill(0);
         let ram = Arc::new(Ram { start: address, bytes: Mutex::new(bytes) });
-        let program: Arc<dyn Program> = ram.clone();
-        let region = Region { program, start: address, va: address, length: length as u64, access, pd };
-        let key = memory.register(region, 0x5a);
-        Buffer { ram, key, address, length }
+        let mut buffer = Buffer { ram, key: 0, address, length };
+        buffer.key = memory.register(buffer.region(length as u64, access, pd), 0x5a);
+        buffer
+    }
+
+    /// It as a region: with other rights, as if so many bytes were there, or in another domain.
+    pub fn region(&self, length: u64, access: Access, pd: u32) -> Region {
+        let (program, start) = (self.ram.clone(), self.address);
+        Region { program, start, va: start, length, access, pd }
     }
 
     pub fn piece(&self) -> Sge {

@@ -1,6 +1,6 @@
 //! Situations: one queue pair, packets that the judge gives it, and what is wanted of it then.
 
-use crate::end::{attributes, listed, End, NUMBER};
+use crate::end::{attributes, listed, shown, End, NUMBER};
 use nic::completion::Status;
 use nic::packet::{code, opcode_of, Aeth, Packet, Reth};
 use nic::psn::Psn;
@@ -34,6 +34,16 @@ pub fn expect(side: &mut End, when: &str, wanted: &[&str]) -> Result<(), String>
     }
     let wanted: Vec<String> = wanted.iter().map(|name| (*name).to_owned()).collect();
     Err(format!("{when}: wanted is {}. Yours: {}.{}", listed(&wanted), listed(&yours), side.decided()))
+}
+
+/// Looks at the last answer. Which NAK it is, lesson 19 says.
+pub fn answered(side: &End, when: &str, wanted: &str) -> Result<(), String> {
+    let answer = side.out.iter().map(shown).next_back().unwrap_or_default();
+    if answer.starts_with(wanted) {
+        return Ok(());
+    }
+    let yours = if answer.is_empty() { "nothing" } else { &answer };
+    Err(format!("{when}: the answer is {wanted}. Yours: {yours}.{}", side.decided()))
 }
 
 /// Looks how the first request has ended.

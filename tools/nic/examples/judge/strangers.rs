@@ -35,7 +35,7 @@ pub fn verdict() -> Verdict {
     for wrong in &all {
         let mut side = End::new(attributes(0, 0, 7, 7));
         if let Some((length, is_good)) = wrong.receive {
-            let lkey = if is_good { side.key } else { NO_KEY };
+            let lkey = if is_good { side.remote(0).rkey } else { NO_KEY };
             let sge = vec![Sge { lkey, length, address: side.remote(0).address }];
             // It has room for one.
             let _ = side.act(|qp, ctx| qp.post_receive(ReceiveRequest { wr_id: 1, sge }, ctx));

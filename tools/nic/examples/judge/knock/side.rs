@@ -1,27 +1,15 @@
-//! Lesson 15: the recorded conversations of two connection managers, once with this one as the server and once as the client. It
-//! gets what the peer sent; it has to send what rdma_rxe sent, and to tell its program what that was told.
+//! One side of a conversation: it gets what the peer sent, and has to send what rdma_rxe sent.
 
+use super::{Hole, Message, Talk, ACCEPT, AGAIN, ASKED, GOODBYE, READY, TABLE};
 use crate::came;
 use crate::dump::{difference, differing};
-use crate::recorded::Recorded;
-use crate::Verdict;
-use nic::cm::{Cm, CmEffect, Event, EventKind, Mad, Param, Space, QP1};
-use nic::packet::Packet;
+use nic::cm::{Cm, CmEffect, Event, EventKind, Mad, Param, Space};
 use nic::psn::Psn;
 use roce::cm::{mad, rej, rep, req, Kind, LOCAL_ID};
 use roce::field::Field;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
-
-/// The holes in their order: what a difference is a fault of.
-type Hole = usize;
-pub const ASKED: Hole = 1;
-pub const ACCEPT: Hole = 2;
-pub const TABLE: Hole = 3;
-pub const READY: Hole = 4;
-pub const GOODBYE: Hole = 5;
-pub const AGAIN: Hole = 6;
 
 /// The program's ids: the one that listens, and that of the connection.
 const LISTENER: u64 = 7;
@@ -31,70 +19,8 @@ const NOBODY_LISTENS: u64 = 8;
 /// The bit SRQ of a REP, beside the number of retries.
 const SHARED_RECEIVES: u8 = 0x10;
 
-/// A message as it was recorded.
-pub struct Message<'a> {
-    pub frame: &'a Recorded,
-    pub from: IpAddr,
-    pub mad: Mad,
-}
-
-/// All messages of one connection.
-struct Talk<'a> {
-    client: IpAddr,
-    server: IpAddr,
-    messages: Vec<Message<'a>>,
-}
-
-/// Replays all conversations, and says the first difference that a hole up to this one has to answer for. With later holes open
-/// a conversation ends early. Then come the situations that hardly a capture has.
-pub fn knock(frames: &[Recorded], hole: Hole, situations: fn() -> Result<(), String>) -> Verdict {
-    let (mut sent, mut whole) = (0, 0);
-    let talks = talks(frames);
-    for talk in &talks {
-        for address in [talk.server, talk.client] {
-            let mut side = Side::new(talk, address);
-            match side.replay() {
-                Ok(()) => whole += 1,
-                Err((cause, said)) if cause <= hole => return Err(said),
-                Err(_) => {}
-            }
-            sent += side.sent.len();
-        }
-    }
-    situations()?;
-    Ok(format!(
-        "{sent} messages are as rdma_rxe sent them; {whole} of {} conversations come to their end.",
-        talks.len() * 2
-    ))
-}
-
-/// The captures of two who make one connection.
-fn talks(frames: &[Recorded]) -> Vec<Talk<'_>> {
-    // First those in which nothing is lost.
-    let mut captures: BTreeMap<(bool, &str), Vec<Message>> = BTreeMap::new();
-    for message in frames.iter().filter_map(message) {
-        captures.entry((message.frame.is_faulty, &message.frame.capture)).or_default().push(message);
-    }
-    captures.into_values().filter_map(talk).collect()
-}
-
-fn talk(messages: Vec<Message<'_>>) -> Option<Talk<'_>> {
-    let asks = messages.iter().filter(|message| message.mad.kind() == Kind::ConnectRequest);
-    let connections: BTreeSet<u64> = asks.map(|message| message.mad.get(&LOCAL_ID)).collect();
-    let first = messages.first().filter(|first| connections.len() == 1 && first.mad.kind() == Kind::ConnectRequest)?;
-    let (client, server) = (first.from, first.frame.packet()?.datagram.dst);
-    Some(Talk { client, server, messages })
-}
-
-/// A frame, if it is such a message.
-pub fn message(frame: &Recorded) -> Option<Message<'_>> {
-    let theirs = frame.packet()?;
-    let packet = Packet::decode(&theirs).filter(|packet| packet.dest_qp == QP1)?;
-    Some(Message { frame, from: theirs.datagram.src, mad: Mad::read(&packet.payload)? })
-}
-
 /// One side of a conversation: our connection manager, and its program, which does what the recorded one did.
-struct Side<'a> {
+pub struct Side<'a> {
     talk: &'a Talk<'a>,
     address: IpAddr,
     cm: Cm,
@@ -104,16 +30,16 @@ struct Side<'a> {
     told: Vec<Event>,
     /// The last decision.
     said: String,
-    sent: Vec<Kind>,
+    pub sent: Vec<Kind>,
 }
 
 impl<'a> Side<'a> {
-    fn new(talk: &'a Talk<'a>, address: IpAddr) -> Self {
+    pub fn new(talk: &'a Talk<'a>, address: IpAddr) -> Self {
         let (out, told, said, sent) = Default::default();
         Side { talk, address, cm: Cm::new(address), local: 0, now: Instant::now(), out, told, said, sent }
     }
 
-    fn replay(&mut self) -> Result<(), (Hole, String)> {
+    pub fn replay(&mut self) -> Result<(), (Hole, String)> {
         self.listen();
         for message in &self.talk.messages {
             if message.from == self.address {

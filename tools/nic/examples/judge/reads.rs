@@ -1,0 +1,184 @@
+//! Lesson 17: memory that a peer reads without its owner's program, and what a response brings. Packets come, and the recorded
+//! conversations are played.
+
+use crate::doorbell::{self, replay};
+use crate::end::{attributes, listed, shown, End, MTU, NUMBER, SIZE};
+use crate::program::PD;
+use crate::recorded::Recorded;
+use crate::situation::{answer_to_read, answered, ended, request, requester, ANYWHERE};
+use crate::strangers::NO_KEY;
+use crate::Verdict;
+use nic::completion::Status;
+use nic::memory::{Access, Sge};
+use nic::packet::{opcode_of, Aeth, Packet, Reth};
+use nic::psn::Psn;
+use nic::qp::Qp;
+use nic::work::{Local, SendRequest, Work};
+use roce::aeth::Syndrome;
+use roce::opcode::{Operation, Part, Service};
+
+/// What answers a READ.
+pub fn read_response(frames: &[Recorded]) -> Verdict {
+    let full = MTU as usize;
+    for (length, lengths) in
+        [(0, vec![0]), (1, vec![1]), (full, vec![full]), (full + 1, vec![full, 1]), (3 * full, vec![full; 3])]
+    {
+        let mut side = End::new(attributes(0, 0, 7, 7));
+        let bytes: Vec<u8> = (0..length).map(|at| (at % 251) as u8).collect();
+        side.fill(64, &bytes);
+        side.receive(read(&side, 64, length as u32));
+        let parts: &[&str] = match lengths.len() {
+            1 => &["Only"],
+            2 => &["First", "Last"],
+            _ => &["First", "Middle", "Last"],
+        };
+        let wanted: Vec<String> =
+            parts.iter().zip(0..).map(|(part, psn)| format!("RDMA Read Response {part}, PSN {psn}")).collect();
+        let answers: Vec<Packet> = side.out.drain(..).collect();
+        let yours: Vec<String> = answers.iter().map(shown).collect();
+        let when = format!("A READ of {length} bytes came, and the MTU is {MTU}");
+        if yours != wanted {
+            return Err(format!("{when}: wanted is {}. Yours: {}.", listed(&wanted), listed(&yours)));
+        }
+        let carried: Vec<usize> = answers.iter().map(|packet| packet.payload.len()).collect();
+        if carried != lengths {
+            return Err(format!("{when}: its packets carry {lengths:?} bytes. Yours: {carried:?}."));
+        }
+        if answers.iter().flat_map(|packet| packet.payload.clone()).ne(bytes) {
+            return Err(format!("{when}: its packets carry the bytes that stand in memory. Yours are others."));
+        }
+    }
+    let mut side = End::new(attributes(0, 0, 7, 7));
+    side.receive(read(&side, SIZE - full, 2 * MTU));
+    let answers = side.sends();
+    if answers.len() != 1 || !answers[0].starts_with("NAK") {
+        return Err(format!("A READ came that ends outside the region: wanted is a NAK. Yours: {}.", listed(&answers)));
+    }
+    let mut side = End::new(attributes(0, 0, 7, 7));
+    let rkey = side.register(Access::REMOTE_WRITE, SIZE as u64, PD);
+    let asks = read(&side, 0, 8);
+    side.receive(Packet { reth: Reth { rkey, ..asks.reth }, ..asks });
+    answered(&side, "A READ came with a key that allows WRITEs only", "NAK")?;
+    message_of_read()?;
+    replay(frames, doorbell::READ)
+}
+
+/// A response has the MSN that its READ has made, whatever has come since.
+fn message_of_read() -> Result<(), String> {
+    const PACKETS: u32 = 40;
+    let mut side = End::new(attributes(0, 0, 7, 7));
+    side.post_receive(1, 0, 8);
+    side.receive(read(&side, 0, PACKETS * MTU));
+    let begun = side.out.len();
+    side.receive(request(Operation::Send, Part::Only, PACKETS, Reth::default()));
+    (0..PACKETS).for_each(|_| side.act(Qp::tick));
+    let msn = |packet: &Packet| packet.aeth.msn;
+    let (last, ack) = (side.out.iter().rev().nth(1).map(msn), side.out.back().map(msn));
+    if (last, ack) == (Some(1), Some(2)) {
+        return Ok(());
+    }
+    Err(format!(
+        "A READ of {PACKETS} packets came; when {begun} of them were sent a SEND came. The READ is message 1: its last response has \
+         MSN 1, and the ACK of the SEND has MSN 2. Yours: {last:?} and {ack:?}."
+    ))
+}
+
+fn read(side: &End, offset: usize, length: u32) -> Packet {
+    let remote = side.remote(offset);
+    request(Operation::ReadRequest, Part::Only, 0, Reth { va: remote.address, rkey: remote.rkey, length })
+}
+
+/// What a response brings.
+pub fn bytes_received(frames: &[Recorded]) -> Verdict {
+    let full = MTU as usize;
+    let parts = [(Part::First, full), (Part::Middle, full), (Part::Last, 88)];
+    let mut side = reader(600);
+    for (psn, (part, length)) in (0..).zip(parts) {
+        ended(&side, &format!("{psn} of three responses to a READ came"), None)?;
+        side.receive(answer(part, psn, length));
+    }
+    ended(&side, "The last of three responses to a READ came", Some(Status::Success))?;
+    let wanted: Vec<u8> = (0..3).flat_map(|psn| vec![psn as u8 + 1; parts[psn].1]).collect();
+    if side.bytes(512, 600) != wanted {
+        return Err(
+            "Three responses to a READ came, of 256, 256 and 88 bytes: they stand one behind the other in the \
+                    program's buffer. Yours are elsewhere."
+                .into(),
+        );
+    }
+    for (what, part, length) in [
+        ("a First that is not full", Part::First, full - 1),
+        ("an Only, and the READ is of 600 bytes", Part::Only, full),
+    ] {
+        let mut side = reader(600);
+        side.receive(answer(part, 0, length));
+        ended(&side, &format!("There comes {what}"), Some(Status::BadRespErr))?;
+        if side.bytes(512, 600).iter().any(|byte| *byte != 0) {
+            return Err(format!("There comes {what}: nothing of it is placed. Yours has written bytes."));
+        }
+    }
+    behind_others()?;
+    out_of_reach()?;
+    replay(frames, doorbell::BYTES)
+}
+
+/// Responses answer for what was asked before, and come in their order.
+fn behind_others() -> Result<(), String> {
+    let mut side = requester(&[Work::Send, Work::Read(ANYWHERE)], 7, 7);
+    side.receive(answer_to_read(1));
+    let yours = side.sent.len();
+    if yours != 2 {
+        return Err(format!(
+            "A SEND has PSN 0, a READ PSN 1. The response of PSN 1 came, and no ACK: both are done. Yours: {yours}.{}",
+            side.decided()
+        ));
+    }
+    let mut side = requester(&[Work::Read(ANYWHERE), Work::Read(ANYWHERE)], 7, 7);
+    side.receive(answer_to_read(0));
+    let yours: Vec<(u64, Status)> = side.sent.iter().map(|completion| (completion.wr_id, completion.status)).collect();
+    if yours != [(0, Status::Success)] {
+        return Err(format!(
+            "Two READs have PSN 0 and 1, and the response of PSN 0 came: wr_id 0 is done. Yours: {yours:?}."
+        ));
+    }
+    let mut side = reader(600);
+    side.receive(answer(Part::Last, 2, 88));
+    let when = "A READ has the PSNs 0 to 2, and the response of PSN 2 came first";
+    ended(&side, when, None)?;
+    if side.bytes(512, 600).iter().any(|byte| *byte != 0) {
+        return Err(format!("{when}: nothing of it is placed, for PSN 0 is missing. Yours has written bytes."));
+    }
+    Ok(())
+}
+
+/// The program's own memory is not there.
+fn out_of_reach() -> Result<(), String> {
+    let mut side = End::new(attributes(0, 0, 7, 7));
+    let (work, local) = (Work::Read(side.remote(0)), Local::SgList(vec![Sge { lkey: NO_KEY, ..side.piece(0, 8) }]));
+    let (wr_id, immediate, signaled, solicited) = (0, None, true, false);
+    side.post_request(SendRequest { wr_id, work, local, length: 8, immediate, signaled, solicited, fence: false });
+    side.sends();
+    side.receive(answer_to_read(0));
+    ended(
+        &side,
+        "The response to a READ came, and the key of the program's own buffer opens nothing",
+        Some(Status::LocProtErr),
+    )
+}
+
+/// It has posted a READ, which is sent.
+fn reader(length: usize) -> End {
+    let mut side = End::new(attributes(0, 0, 7, 7));
+    let remote = side.remote(0);
+    side.post(0, Work::Read(remote), 512, length);
+    side.sends();
+    side
+}
+
+/// One packet of a READ's response.
+fn answer(part: Part, psn: usize, length: usize) -> Packet {
+    let opcode = opcode_of(Service::Rc, Operation::ReadResponse, part, None);
+    let aeth = Aeth { syndrome: Syndrome::ACK.byte(), msn: 1 };
+    let (dest_qp, psn, payload) = (NUMBER, Psn::new(psn as u32), vec![psn as u8 + 1; length]);
+    Packet { opcode, dest_qp, psn, aeth, payload, ..Packet::default() }
+}
