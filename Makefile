@@ -232,28 +232,30 @@ $(lessons:%=capture-%): capture-%: ### record the packets of lesson NN on this m
 doctor: ## what this machine has for the lessons, what it lacks, and the cure
 	@tools/lab/doctor.sh
 
-compare-%: export run = $(or $(value PCAP),$(runs)/$*/wire.pcapng)
+# What is looked at: the last run of the lesson, or a capture that is named.
+compare-% play-% explain-%: export run = $(or $(value PCAP),$(runs)/$*/wire.pcapng)
+define ran
+@[ -e "$$run" ] || { echo "There is no $$run. Run 'make lesson-$* on=$(on)' first; or say where it ran: make $@ on=device; or name your capture: make $@ PCAP=FILE" >&2; exit 2; }
+endef
 # VARIANT is what stands behind the dash in the name of a bundled capture, as multi-packet; without it, the run's options tell.
 .PHONY: $(lessons:%=compare-%)
 $(lessons:%=compare-%): compare-%: ## what the last run of lesson NN did otherwise than its capture [on=device|mine] [PCAP=FILE] [VARIANT=name]
-	@[ -e "$$run" ] || { echo "There is no $$run. Run 'make lesson-$* on=$(on)' first; or say where it ran: make $@ on=device; or name your capture: make $@ PCAP=FILE" >&2; exit 2; }
+	$(ran)
 	@tools/lab/setup.sh build
 	@$(call build,wire)
 	@"$$bin"/wire compare "$$run" "captures/$(notdir $(wildcard lessons/$*_*))$${VARIANT:+-$$VARIANT}.pcapng" \
 		$(if $(VARIANT),,--variant) $(ARGS)
 
-play-%: export run = $(or $(value PCAP),$(runs)/$*/wire.pcapng)
 .PHONY: $(lessons:%=play-%)
 $(lessons:%=play-%): play-%: ## write a web page that plays the last run of lesson NN, beside that run [on=device|mine] [PCAP=FILE]
-	@[ -e "$$run" ] || { echo "There is no $$run. Run 'make lesson-$* on=$(on)' first; or say where it ran: make $@ on=device; or name your capture: make $@ PCAP=FILE" >&2; exit 2; }
+	$(ran)
 	@tools/lab/setup.sh build
 	@$(call build,wire)
 	@"$$bin"/wire play "$$run" --lesson lessons/$*_* -o "$$(dirname "$$run")/play.html"
 
-explain-%: export run = $(or $(value PCAP),$(runs)/$*/wire.pcapng)
 .PHONY: $(lessons:%=explain-%)
 $(lessons:%=explain-%): explain-%: ## what went wrong in the last run of lesson NN, in sentences [on=device|mine] [PCAP=FILE]
-	@[ -e "$$run" ] || { echo "There is no $$run. Run 'make lesson-$* on=$(on)' first; or say where it ran: make $@ on=device; or name your capture: make $@ PCAP=FILE" >&2; exit 2; }
+	$(ran)
 	@tools/lab/setup.sh build
 	@$(call build,wire)
 	@"$$bin"/wire explain "$$run" $(ARGS) || [ $$? = 1 ]

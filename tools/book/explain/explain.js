@@ -12,16 +12,8 @@
   /** Of a capture with no more frames than this the player is ready at once. */
   const AT_ONCE = 20_000;
 
+  const { make, takes } = ownCapture;
   const element = document.getElementById("explain");
-
-  /** An element with attributes and content. All content is text, or an element that was made here. */
-  function make(name, attributes = {}, ...content) {
-    const made = document.createElement(name);
-    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-    made.append(...content);
-    return made;
-  }
-
   const file = make("input", { type: "file", id: "explain-file", accept: ".pcapng,.pcap,.cap,.gz" });
   const status = make("p", { role: "status" });
   const told = make("div", { class: "told" });
@@ -151,17 +143,7 @@
     return said;
   }
 
-  file.addEventListener("change", () => file.files[0] && explain(file.files[0]));
-  element.addEventListener("dragover", (event) => {
-    event.preventDefault();
-    element.classList.add("over");
-  });
-  element.addEventListener("dragleave", (event) => element.contains(event.relatedTarget) || element.classList.remove("over"));
-  element.addEventListener("drop", (event) => {
-    event.preventDefault();
-    element.classList.remove("over");
-    if (event.dataTransfer.files[0]) explain(event.dataTransfer.files[0]);
-  });
+  takes(element, file, explain);
   // The arrows that the player took are not for turning the book's pages.
   stage.addEventListener("keydown", (event) => event.stopPropagation());
 })();

@@ -14,20 +14,13 @@
   /** What Wireshark says (wiretap/wtap.h) of a file whose first packets are good. */
   const CUT = { "-12": "the file ends inside a packet", "-13": "the file is damaged" };
 
+  const { make, takes } = ownCapture;
   const element = document.getElementById("wireshark");
   const folder = document.currentScript.src.replace(/[^/]*$/, "");
   let engine;
   let session;
   /** The bundled run that is open, if it is one. */
   let bundled = "";
-
-  /** An element with attributes and content. All content is text: what a capture says never becomes markup. */
-  function make(name, attributes = {}, ...content) {
-    const made = document.createElement(name);
-    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-    made.append(...content);
-    return made;
-  }
 
   const runs = make("select", { id: "ws-run" });
   const open = make("button", { type: "button", class: "primary" }, "Open in Wireshark");
@@ -142,18 +135,8 @@
     bundled = runs.value;
     show(`${bundled}.pcapng`, () => bytes(`../captures/${bundled}.pcapng`), frame);
   });
-  file.addEventListener("change", () => file.files[0] && own(file.files[0]));
+  takes(element, file, own);
   filter.addEventListener("change", () => fill());
-  element.addEventListener("dragover", (event) => {
-    event.preventDefault();
-    element.classList.add("over");
-  });
-  element.addEventListener("dragleave", (event) => element.contains(event.relatedTarget) || element.classList.remove("over"));
-  element.addEventListener("drop", (event) => {
-    event.preventDefault();
-    element.classList.remove("over");
-    if (event.dataTransfer.files[0]) own(event.dataTransfer.files[0]);
-  });
   for (const name of wireshark.runs) runs.append(make("option", { value: name }, name));
   for (const [name, expression] of wireshark.filters) {
     const button = make("button", { type: "button", title: expression }, name);

@@ -4,10 +4,11 @@ use crate::edit::Edit;
 use crate::expected::Told;
 use crate::page::{Page, Part, AGAIN, OUTCOME};
 use anyhow::{ensure, Context, Result};
+use run::files::{files, name, read};
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// What a page of a lesson's changes is called. People say `03-late-receive`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,6 +31,20 @@ impl fmt::Display for Name {
         // As text, so that it can be filled up to a width.
         f.pad(&format!("{}-{}", self.number(), self.name))
     }
+}
+
+/// What the pages in a folder of a lesson are, each by its name, in order; nothing if there is no such folder.
+pub(crate) fn each<T>(lesson: &Path, folder: &str, mut what: impl FnMut(Name, &Page) -> Result<T>) -> Result<Vec<T>> {
+    let folder = lesson.join(folder);
+    if !folder.exists() {
+        return Ok(Vec::new());
+    }
+    let of_file = |file: &PathBuf| {
+        let name = Name { lesson: lesson.to_owned(), name: name(&file.with_extension("")) };
+        let page = Page::parse(&read(file)?);
+        page.and_then(|page| what(name, &page)).with_context(|| file.display().to_string())
+    };
+    files(&folder, |path| path.extension().is_some_and(|ending| ending == "md"))?.iter().map(of_file).collect()
 }
 
 /// How a change is run.

@@ -1,11 +1,11 @@
 //! Finding the pages of changes, in the order in which a reader meets them.
 
-use crate::change::{Break, Name};
+use crate::change::{each, Break, Name};
 use crate::exercise::Exercise;
 use crate::page::Page;
 use crate::project::Project;
-use anyhow::{bail, Context, Result};
-use run::files::{files, name, read};
+use anyhow::{bail, Result};
+use run::files::{files, name};
 use std::fs;
 use std::path::Path;
 
@@ -27,16 +27,7 @@ impl Changes {
     /// with what is deeper. None if it has no folder for them.
     pub fn of(lesson: &Path) -> Result<Self> {
         let mut changes = Self::default();
-        let folder = lesson.join(FOLDER);
-        if !folder.exists() {
-            return Ok(changes);
-        }
-        for file in files(&folder, |path| path.extension().is_some_and(|ending| ending == "md"))? {
-            let text = read(&file)?;
-            let name = Name { lesson: lesson.to_owned(), name: name(&file.with_extension("")) };
-            let added = changes.add(name, &text);
-            added.with_context(|| file.display().to_string())?;
-        }
+        each(lesson, FOLDER, |name, page| changes.add(name, page))?;
         let page = page(lesson, "") + &page(lesson, MORE);
         changes.breaks.sort_by_key(|it| of_table(&it.change.name, &page).unwrap_or(usize::MAX));
         changes.exercises.sort_by_key(|it| page.find(&format!("`make try-{}`", it.name)).unwrap_or(usize::MAX));
@@ -54,12 +45,11 @@ impl Changes {
     }
 
     /// What a page is, its command says.
-    fn add(&mut self, name: Name, text: &str) -> Result<()> {
-        let page = Page::parse(text)?;
+    fn add(&mut self, name: Name, page: &Page) -> Result<()> {
         let commands = [format!("make break-{} CHANGE={}", name.number(), name.name), format!("make try-{name}")];
         match commands.iter().position(|command| *command == page.command) {
-            Some(0) => self.breaks.push(Break::of_page(name, &page)?),
-            Some(_) => self.exercises.push(Exercise::of_page(name, &page)?),
+            Some(0) => self.breaks.push(Break::of_page(name, page)?),
+            Some(_) => self.exercises.push(Exercise::of_page(name, page)?),
             None => bail!("its command is `{}`, and has to be `{}` or `{}`", page.command, commands[0], commands[1]),
         }
         Ok(())
@@ -112,7 +102,7 @@ mod tests {
     fn the_command_of_a_page_is_its_own_and_a_change_asks_something() {
         let error = |text: &str| {
             let name = Name { lesson: "lessons/04_rdma_write".into(), name: "late".into() };
-            Changes::default().add(name, text).unwrap_err().to_string()
+            Changes::default().add(name, &Page::parse(text).unwrap()).unwrap_err().to_string()
         };
         let said = error(TEXT);
         assert!(said.contains("`make try-04-early`") && said.contains("`make try-04-late`"), "{said}");

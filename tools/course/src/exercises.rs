@@ -11,22 +11,22 @@ use course::show::{self, bold};
 use course::verdict::judged;
 use run::lanes::Style;
 use std::io::{self, stdout, IsTerminal, Write};
+use std::mem;
 
 /// Lists exercises, lays one out, or judges it: whatever comes next.
 pub fn next(project: &Project, name: Option<&str>, place: Place, watch: bool) -> Result<bool> {
     let Some((number, name)) = name.and_then(|name| name.split_once('-')) else { return list(project, name) };
     let attempt = find(project, number, name)?;
-    let is_new = attempt.state() == State::Untouched;
+    let mut is_new = attempt.state() == State::Untouched;
     if is_new {
         attempt.begin(project)?;
         tell(project, &attempt)?;
+        if !watch {
+            return Ok(true);
+        }
     }
-    let seen = watch::newest(attempt.edited());
-    let is_solved = !is_new && judge(project, &attempt, place)?;
-    if watch && !is_solved {
-        return watch::until_good(seen, || attempt.edited(), || judge(project, &attempt, place));
-    }
-    Ok(is_solved || is_new)
+    let is_good = || Ok(!mem::take(&mut is_new) && judge(project, &attempt, place)?);
+    watch::judged(watch, || attempt.edited(), is_good)
 }
 
 /// Throws a copy away, if a person says so.

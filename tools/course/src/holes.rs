@@ -13,6 +13,7 @@ use course::show::{self, bold, checked};
 use run::files::read;
 use run::lanes::Style;
 use std::io::{stdout, Write};
+use std::mem;
 use std::path::PathBuf;
 
 /// What is noted of a hole.
@@ -57,16 +58,12 @@ pub struct Told {
 
 /// Judges the holes in order, and shows the first one that is not filled. One that is told for the first time is what comes next,
 /// and no failure.
-pub fn next(project: &Project, watch: bool, told: Told) -> Result<bool> {
+pub fn next(project: &Project, watch: bool, mut told: Told) -> Result<bool> {
     let (mine, holes) = (found(project)?, Hole::all(project)?);
-    let again = |told: Told| look(project, &mine, &holes, told);
-    let seen = watch::newest(mine.0.sources());
     let known = || holes.iter().filter(|hole| mine.0.has(TOLD, &hole.name)).count();
     let before = known();
-    if again(told)? || (!watch && known() > before) {
-        return Ok(true);
-    }
-    Ok(watch && watch::until_good(seen, || mine.0.sources(), || again(Told::default()))?)
+    let is_good = || look(project, &mine, &holes, mem::take(&mut told));
+    Ok(watch::judged(watch, || mine.0.sources(), is_good)? || known() > before)
 }
 
 /// The learner's NIC, with what cargo needs as it is today.

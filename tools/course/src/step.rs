@@ -13,7 +13,7 @@
 //!
 //! The lesson's own source passes all its steps. The program of the lesson before fails each.
 
-use crate::change::{Again, Change, Name, Options};
+use crate::change::{each, Again, Change, Name, Options};
 use crate::edit::Edit;
 use crate::exercise::{list, HINTS, OUTCOME};
 use crate::expected::Told;
@@ -22,8 +22,7 @@ use crate::project::Project;
 use crate::proof::Proof;
 use crate::reference::{self, Reference};
 use crate::run::Place;
-use anyhow::{ensure, Context, Result};
-use run::files::{files, name, read};
+use anyhow::{ensure, Result};
 use std::path::{Path, PathBuf};
 
 /// The folder in a lesson's own.
@@ -55,16 +54,7 @@ pub struct Step {
 impl Step {
     /// The steps of a lesson, in order; none if it has no folder for them.
     pub fn of(lesson: &Path) -> Result<Vec<Self>> {
-        let folder = lesson.join(FOLDER);
-        if !folder.exists() {
-            return Ok(Vec::new());
-        }
-        let pages = files(&folder, |path| path.extension().is_some_and(|ending| ending == "md"))?;
-        let step = |file: &std::path::PathBuf| {
-            let name = Name { lesson: lesson.to_owned(), name: name(&file.with_extension("")) };
-            Self::of_page(name, &Page::parse(&read(file)?)?).with_context(|| file.display().to_string())
-        };
-        pages.iter().map(step).collect()
+        each(lesson, FOLDER, Self::of_page)
     }
 
     /// The steps of all lessons.

@@ -53,9 +53,7 @@ pub fn step(project: &Project, named: Option<&str>, place: Place, watch: bool, o
         tell(&mine, &step)?;
         return Ok(true);
     }
-    let again = || judge(project, &mine, &step, place);
-    let seen = watch::newest(mine.sources());
-    Ok(again()? || (watch && watch::until_good(seen, || mine.sources(), again)?))
+    watch::judged(watch, || mine.sources(), || judge(project, &mine, &step, place))
 }
 
 /// Tells one hint more, to the step that comes next, or to one that is named.

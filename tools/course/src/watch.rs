@@ -30,25 +30,26 @@ pub fn patiently<T>(said: &str, work: impl FnOnce() -> T) -> T {
 }
 
 /// When one of these files was saved last.
-pub fn newest(files: Result<Vec<PathBuf>>) -> Option<SystemTime> {
+fn newest(files: Result<Vec<PathBuf>>) -> Option<SystemTime> {
     files.unwrap_or_default().iter().filter_map(|path| path.metadata().ok()?.modified().ok()).max()
 }
 
-/// Judges until it is good, once each time that one of the files is saved; Ctrl-C ends it. What was judged last is from the time
-/// `seen`: a file may have been saved while that went on.
-pub fn until_good(
-    mut seen: Option<SystemTime>,
+/// Judges; and if that is wished, until it is good, once each time that one of the files is saved. Ctrl-C ends it.
+pub fn judged(
+    until_good: bool,
     files: impl Fn() -> Result<Vec<PathBuf>>,
     mut judge: impl FnMut() -> Result<bool>,
 ) -> Result<bool> {
     loop {
+        // A file may be saved while the judge is at work.
+        let seen = newest(files());
+        let is_good = judge()?;
+        if is_good || !until_good {
+            return Ok(is_good);
+        }
         writeln!(stdout(), "\nWaiting until you save a file; Ctrl-C ends that.")?;
         while newest(files()) == seen {
             sleep(LOOK);
-        }
-        seen = newest(files());
-        if judge()? {
-            return Ok(true);
         }
     }
 }

@@ -12,13 +12,13 @@
 //!
 //! The solution is the project's own source.
 
-use crate::change::Name;
+use crate::change::{each, Name};
 use crate::edit::Edit;
 use crate::exercise::{list, HINTS};
 use crate::page::{Page, Part};
 use crate::project::Project;
-use anyhow::{ensure, Context, Result};
-use run::files::{files, name, read};
+use anyhow::{ensure, Result};
+use run::files::files;
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 
@@ -71,11 +71,7 @@ impl Hole {
     }
 
     fn of(lesson: &Path) -> Result<Vec<Self>> {
-        let hole = |file: &PathBuf| {
-            let name = Name { lesson: lesson.to_owned(), name: name(&file.with_extension("")) };
-            Self::of_page(name, &Page::parse(&read(file)?)?).with_context(|| file.display().to_string())
-        };
-        files(&lesson.join(FOLDER), |path| path.extension().is_some_and(|end| end == "md"))?.iter().map(hole).collect()
+        each(lesson, FOLDER, Self::of_page)
     }
 
     fn of_page(name: Name, page: &Page) -> Result<Self> {

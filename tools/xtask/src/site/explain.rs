@@ -15,7 +15,8 @@ pub fn here(tools: &Path) -> &'static str {
     match tools.join(PROGRAM).exists() {
         true => {
             "<div id=\"explain\" class=\"explain\">\n<noscript>This needs JavaScript. On the command line: \
-             <code>wire explain FILE</code>.</noscript>\n</div>\n\n<script src=\"../player/player.js\"></script>\n\
+             <code>wire explain FILE</code>.</noscript>\n</div>\n\n<script src=\"../capture.js\"></script>\n\
+             <script src=\"../player/player.js\"></script>\n\
              <script src=\"../explain/program.js\"></script>\n<script src=\"../explain/explain.js\"></script>"
         }
         false => {

@@ -75,6 +75,7 @@ fn lay_out(sources: &Sources, tools: &Path, book: &Path) -> Result<()> {
     }
     player::lay_out(&src.join("player"))?;
     explain::lay_out(tools, &src.join("explain"))?;
+    copy("tools/book/capture.js", src.join("capture.js"))?;
     copy("tools/book/book.toml", book.join("book.toml"))?;
     tree("tools/book/theme").iter().try_for_each(|path| copy(path, book.join(path.trim_start_matches("tools/book/"))))
 }
