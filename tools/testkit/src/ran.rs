@@ -1,8 +1,6 @@
 //! A finished run with questions to ask, read from its run file: so they are the same for a run in the lab and for one on the
 //! device. Each answers with all that was printed if it is not met.
 
-#![allow(dead_code, clippy::unwrap_used)] // Each test file uses its part; a test may end with a panic.
-
 pub mod ruled;
 
 use roce::{Frame, Packet};

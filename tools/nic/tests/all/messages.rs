@@ -1,17 +1,16 @@
-//! Messages as a responder takes them, one rule a test: how long they may be, whose memory a receive names, who is woken.
+//! Messages as a responder takes them, one rule a test: how long they may be, who is woken.
 
 use crate::pair::{attributes, request, Attributes, Side, PD};
-use nic::memory::{Access, Sge};
+use nic::memory::Access;
 use nic::outside::AsyncEvent;
 use nic::packet::{Packet, Reth};
 use nic::psn::Psn;
 use nic::qp::{Qp, State};
-use nic::work::{ReceiveQueue, ReceiveRequest, Remote, SendRequest, Work};
+use nic::work::{ReceiveRequest, Remote, SendRequest, Work};
 use roce::aeth::{Nak, Syndrome};
 
 const SEND_FIRST: u8 = 0x00;
 const SEND_MIDDLE: u8 = 0x01;
-const SEND_ONLY: u8 = 0x04;
 const WRITE_FIRST: u8 = 0x06;
 const MTU: u32 = 4096;
 
@@ -53,22 +52,6 @@ fn a_send_longer_than_a_message_is_refused_where_it_becomes_too_long() {
     }
     assert_eq!(answers(&mut side), [(count, Syndrome::Nak(Nak::InvalidRequest))]);
     assert_eq!((side.qp.state(), side.raised), (State::Err, vec![AsyncEvent::QpRequestError]));
-}
-
-/// A receive of a shared queue names memory of that queue's protection domain, not of the queue pair's (10.2.9).
-#[test]
-fn a_shared_receive_is_checked_against_its_own_domain() {
-    const QUEUES: u32 = PD + 1;
-    for (of_memory, arrives) in [(QUEUES, true), (PD, false)] {
-        let mut side = responder(MTU);
-        let address = side.address(0);
-        let lkey = side.memory.register(side.region(of_memory, 64, Access(1)), 7);
-        let mut shared = ReceiveQueue::new(4, QUEUES);
-        shared.post(ReceiveRequest { wr_id: 5, sge: vec![Sge { address, length: 64, lkey }] });
-        side.shared = Some(shared);
-        side.receive(Packet { opcode: SEND_ONLY, payload: vec![1; 8], ..Packet::default() });
-        assert_eq!(side.qp.state() == State::Rts, arrives, "{:?}", side.said);
-    }
 }
 
 /// Whoever has nothing to complete is not woken: SE belongs to SENDs, and to WRITEs with immediate (9.2).
