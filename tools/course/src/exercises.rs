@@ -4,10 +4,11 @@ use crate::watch;
 use anyhow::{ensure, Context, Result};
 use course::attempt::{Attempt, State};
 use course::exercise::Kind;
+use course::markdown;
 use course::project::Project;
 use course::reading;
 use course::run::Place;
-use course::show::{self, bold};
+use course::show::bold;
 use course::verdict::judged;
 use run::lanes::Style;
 use std::io::{self, stdout, IsTerminal, Write};
@@ -81,7 +82,7 @@ fn tell(project: &Project, Attempt { exercise, copy }: &Attempt) -> Result<()> {
     let style = Style::of_output();
     let again = format!("then: make try-{}", exercise.name);
     writeln!(stdout(), "{}\n", bold(&exercise.title, style.color))?;
-    writeln!(stdout(), "{}", show::plain(&exercise.task, style.width))?;
+    writeln!(stdout(), "{}", markdown::plain(&exercise.task, style.width))?;
     let shown = |file: &str| project.shown(&copy.folder.join(file));
     let Kind::Repair(repair) = &exercise.kind else {
         writeln!(stdout(), "Look at it with:\n  {}", project.to_look_at(&copy.folder.join(reading::RUN)))?;

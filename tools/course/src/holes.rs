@@ -2,6 +2,7 @@
 
 use crate::watch;
 use anyhow::{Context, Result};
+use course::markdown;
 use course::nic::build::Built;
 use course::nic::copy::{MineNic, FOLDER};
 use course::nic::cut::body;
@@ -9,7 +10,7 @@ use course::nic::hole::Hole;
 use course::nic::stairs;
 use course::nic::{blame, judge};
 use course::project::Project;
-use course::show::{self, bold, checked};
+use course::show::{bold, checked};
 use run::files::read;
 use run::lanes::Style;
 use std::io::{stdout, Write};
@@ -117,7 +118,7 @@ fn done(lesson: &str) -> Result<()> {
 fn answer(mine: &MineNic, hole: &Hole, style: Style) -> Result<()> {
     if mine.0.has(TOLD, &hole.name) && !mine.0.has(DONE, &hole.name) {
         mine.0.note(DONE, &hole.name)?;
-        let answer = show::plain(&format!("Your prediction: {}", hole.answer), style.width);
+        let answer = markdown::plain(&format!("Your prediction: {}", hole.answer), style.width);
         writeln!(stdout(), "\n{answer}")?;
     }
     Ok(())
@@ -133,7 +134,7 @@ fn tell(project: &Project, mine: &MineNic, holes: &[Hole], seen: &str, told: Tol
     if !is_new {
         writeln!(stdout(), "In {place}.\n")?;
     } else {
-        writeln!(stdout(), "{}\nWrite it in {place}. As it is now:\n", show::page(&hole.task, style.width))?;
+        writeln!(stdout(), "{}\nWrite it in {place}. As it is now:\n", markdown::page(&hole.task, style.width))?;
         mine.0.note(TOLD, &hole.name)?;
     }
     writeln!(stdout(), "{seen}\n")?;
@@ -148,13 +149,13 @@ fn tell(project: &Project, mine: &MineNic, holes: &[Hole], seen: &str, told: Tol
                 self::place(mine, culprit)?
             ),
         };
-        writeln!(stdout(), "{}", show::plain(&found, style.width))?;
+        writeln!(stdout(), "{}", markdown::plain(&found, style.width))?;
     }
     if told.hint && mine.0.times(HINT, &hole.name) + 1 < hole.hints.len() {
         mine.0.note(HINT, &hole.name)?;
     }
     for hint in hole.hints.iter().take(mine.0.times(HINT, &hole.name) + 1) {
-        write!(stdout(), "{}", show::plain(&format!("Hint: {hint}"), style.width))?;
+        write!(stdout(), "{}", markdown::plain(&format!("Hint: {hint}"), style.width))?;
     }
     writeln!(stdout(), "\nThe task, once more: {}", project.shown(&hole.page()))?;
     writeln!(stdout(), "then: make nic; one hint more: make nic ARGS=--hint")?;

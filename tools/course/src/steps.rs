@@ -4,6 +4,7 @@ use crate::{certificate, watch};
 use anyhow::{bail, ensure, Context, Result};
 use course::build::build_others;
 use course::judge::Finding;
+use course::markdown;
 use course::mine::{Language, Mine, DONE, FOLDER};
 use course::project::Project;
 use course::run::{run_program, Outcome, Place};
@@ -63,7 +64,7 @@ pub fn hint(project: &Project, named: Option<&str>) -> Result<bool> {
     let width = Style::of_output().width;
     let (told, all) = (mine.times(HINT, &step.name), step.hints.len());
     for (at, hint) in step.hints.iter().enumerate().take(told + 1) {
-        write!(stdout(), "{}", show::plain(&format!("{} of {all}: {hint}", at + 1), width))?;
+        write!(stdout(), "{}", markdown::plain(&format!("{} of {all}: {hint}", at + 1), width))?;
     }
     if told < all {
         mine.note(HINT, &step.name)?;
@@ -126,7 +127,7 @@ fn heading(step: &Step, style: Style) -> String {
 fn tell(mine: &Mine, step: &Step) -> Result<()> {
     let style = Style::of_output();
     let task = in_language(&step.task, mine.language);
-    writeln!(stdout(), "{}\n\n{}", heading(step, style), show::page(&task, style.width))?;
+    writeln!(stdout(), "{}\n\n{}", heading(step, style), markdown::page(&task, style.width))?;
     writeln!(stdout(), "Write it, then: make step (or make step ARGS=--watch). If you are stuck: make hint")?;
     if !mine.has(TOLD, &step.name) {
         mine.note(TOLD, &step.name)?;
@@ -202,7 +203,7 @@ fn missing(findings: &[Finding], style: Style) -> String {
 
 /// Notes that a step is done, and tells the next.
 fn done(project: &Project, mine: &Mine, step: &Step, command: &str) -> Result<bool> {
-    let answer = show::plain(&format!("Your prediction: {}", step.answer), Style::of_output().width);
+    let answer = markdown::plain(&format!("Your prediction: {}", step.answer), Style::of_output().width);
     write!(stdout(), "\n{answer}")?;
     mine.note(DONE, &step.name)?;
     let next = current(project, mine)?;

@@ -3,6 +3,7 @@
 use crate::attempt::{Attempt, State};
 use crate::change::Change;
 use crate::exercise::Kind;
+use crate::markdown;
 use crate::project::Project;
 use crate::reading::{Reading, ANSWERS};
 use crate::run::{run, Outcome, Place};
@@ -47,11 +48,11 @@ pub fn judged(project: &Project, attempt: &Attempt, place: Place, style: Style) 
     };
     let told = match attempt.note(is_solved)? {
         State::Tried(failures) => {
-            let hint = show::plain(exercise.hint(failures), style.width - HINT.len());
+            let hint = markdown::plain(exercise.hint(failures), style.width - HINT.len());
             format!("{} {}\n", bold(HINT, style.color), hint.trim_end())
         }
         _ if is_solved => {
-            let why = show::plain(&exercise.why, style.width);
+            let why = markdown::plain(&exercise.why, style.width);
             format!("{}\n{why}{}", bold("Solved.", style.color), of_lesson(attempt, was_solved, style)?)
         }
         _ => "It was solved before, and is not now.\n".to_owned(),
