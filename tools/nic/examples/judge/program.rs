@@ -58,7 +58,8 @@ impl Buffer {
         bytes[GUARD..GUARD + length].fill(0);
         let ram = Arc::new(Ram { start: address, bytes: Mutex::new(bytes) });
         let mut buffer = Buffer { ram, key: 0, address, length };
-        buffer.key = memory.register(buffer.region(length as u64, access, pd), 0x5a);
+        // The last byte of a key is the program's to choose: another one for each buffer.
+        buffer.key = memory.register(buffer.region(length as u64, access, pd), (address / APART) as u8);
         buffer
     }
 

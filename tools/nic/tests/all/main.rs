@@ -11,6 +11,8 @@ mod multicast;
 mod network;
 mod packets;
 mod pair;
+#[path = "../../examples/judge/program.rs"]
+mod program;
 mod reads;
 mod sidr;
 mod unreliable;

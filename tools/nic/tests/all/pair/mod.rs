@@ -5,11 +5,13 @@
 
 pub mod managers;
 
+use crate::program::Buffer;
+pub use crate::program::PD;
 use nic::completion::{Completion, Status};
 use nic::congestion::Link;
 use nic::datagram::Route;
 use nic::errno::Errno;
-use nic::memory::{Access, Memory, Program, Region, Sge};
+use nic::memory::{Access, Memory, Region, Sge};
 use nic::outside::{AsyncEvent, Ctx, Effect};
 use nic::packet::Packet;
 use nic::psn::Psn;
@@ -20,15 +22,8 @@ use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr};
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// Bytes around a side's buffer that nobody may touch.
-const GUARD: usize = 64;
-const CANARY: u8 = 0xc5;
-/// Where the buffer begins in the side's program: a multiple of eight.
-const START: u64 = 0x5_0000_0000;
-pub const PD: u32 = 1;
 pub const MTU: u32 = 256;
 pub const OURS: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2));
 pub const PEERS: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 3));
@@ -51,34 +46,13 @@ pub fn faults(passes: u32, most: usize) -> impl Strategy<Value = Vec<Fault>> {
     proptest::collection::vec(fault, 0..most)
 }
 
-/// A program's memory: a buffer from [`START`] on, with guards at both ends.
-#[derive(Debug)]
-pub struct Ram(Mutex<Vec<u8>>);
-
-impl Ram {
-    fn with<R>(&self, address: u64, length: usize, act: impl FnOnce(&mut [u8]) -> R) -> Option<R> {
-        let at = usize::try_from(address.checked_sub(START - GUARD as u64)?).ok()?;
-        self.0.lock().unwrap().get_mut(at..at.checked_add(length)?).map(act)
-    }
-}
-
-impl Program for Ram {
-    fn read(&self, address: u64, into: &mut [u8]) -> bool {
-        self.with(address, into.len(), |bytes| into.copy_from_slice(bytes)).is_some()
-    }
-
-    fn write(&self, address: u64, bytes: &[u8]) -> bool {
-        self.with(address, bytes.len(), |own| own.copy_from_slice(bytes)).is_some()
-    }
-}
-
 /// One side: a queue pair, its memory, and what it has told.
 pub struct Side {
     pub qp: Qp,
     pub memory: Memory,
     /// The shared receive queue, if it has one.
     pub shared: Option<ReceiveQueue>,
-    ram: Arc<Ram>,
+    buffer: Buffer,
     pub key: u32,
     pub sent: Vec<Completion>,
     pub received: Vec<Completion>,
@@ -104,18 +78,29 @@ impl Side {
 
     /// The same of any service.
     pub fn of(service: Service, number: u32, peer: u32, size: usize, attributes: Attributes) -> Side {
-        let mut bytes = vec![CANARY; size + 2 * GUARD];
-        bytes[GUARD..GUARD + size].fill(0);
-        let (ram, all) = (Arc::new(Ram(Mutex::new(bytes))), Access(15 | Access::FLUSH_GLOBAL.0));
-        let mut memory = Memory::default();
-        let region = Region { program: ram.clone(), start: START, va: START, length: size as u64, access: all, pd: PD };
-        let key = memory.register(region, number as u8);
+        let (mut memory, all) = (Memory::default(), Access(15 | Access::FLUSH_GLOBAL.0));
+        let buffer = Buffer::new(&mut memory, number as usize, size, all);
+        let key = buffer.key;
         let limits = Limits { send: 64, receive: 64, send_sge: 4, receive_sge: 128, inline: 64 };
         let settings = Settings { number, service, pd: PD, limits, signal_all: true, uses_shared: false };
         let (shared, sent, received, raised, said, out, link, last_to) = Default::default();
         let (qp, now) = (Qp::new(settings), Instant::now());
-        let mut side =
-            Side { qp, memory, shared, ram, key, sent, received, raised, said, out, link, now, talks: true, last_to };
+        let mut side = Side {
+            qp,
+            memory,
+            shared,
+            buffer,
+            key,
+            sent,
+            received,
+            raised,
+            said,
+            out,
+            link,
+            now,
+            talks: true,
+            last_to,
+        };
         let attributes = Attributes { access: all, dest_qp: peer, ..attributes };
         for state in [State::Init, State::Rtr, State::Rts] {
             let bits = mask::STATE | state.needs(service).unwrap();
@@ -126,31 +111,30 @@ impl Side {
 
     /// The address of a byte of the buffer.
     pub fn address(&self, offset: usize) -> u64 {
-        START + offset as u64
+        self.buffer.address + offset as u64
     }
 
     /// A region of the buffer, as it is not registered yet.
     pub fn region(&self, pd: u32, length: u64, access: Access) -> Region {
-        Region { program: self.ram.clone(), start: START, va: START, length, access, pd }
+        self.buffer.region(length, access, pd)
     }
 
     pub fn piece(&self, offset: usize, length: usize) -> Sge {
-        Sge { address: self.address(offset), length: length as u32, lkey: self.key }
+        Sge { address: self.address(offset), length: length as u32, ..self.buffer.piece() }
     }
 
     /// What is in the buffer there.
     pub fn bytes(&self, offset: usize, length: usize) -> Vec<u8> {
-        self.ram.with(self.address(offset), length, |bytes| bytes.to_vec()).unwrap()
+        self.buffer.bytes(self.address(offset), length)
     }
 
     pub fn fill(&self, offset: usize, bytes: &[u8]) {
-        assert!(self.ram.write(self.address(offset), bytes));
+        self.buffer.fill(self.address(offset), bytes);
     }
 
     /// Whether nothing outside the buffer was written.
     pub fn guards_stand(&self) -> bool {
-        let bytes = self.ram.0.lock().unwrap();
-        bytes[..GUARD].iter().chain(&bytes[bytes.len() - GUARD..]).all(|guard| *guard == CANARY)
+        self.buffer.guards_stand()
     }
 
     /// A receive into this part of the buffer.
