@@ -182,18 +182,15 @@ impl Mine {
         Ok(if output.status.success() { Ok((self.command(project), said)) } else { Err(said) })
     }
 
-    /// Builds and checks it in Rust, so that an editor, which has not our environment, finds all compiled that needs that.
+    /// Builds it in Rust, and checks it where an editor does: that has not our environment, and has to find all compiled that needs it.
     ///
     /// # Errors
     /// What was laid out does not build.
     pub fn prepare(&self, project: &Project) -> Result<()> {
-        for what in ["build", "check"] {
-            let mut cargo = Command::new("cargo");
-            cargo.args([what, "-q"]).env("CARGO_TARGET_DIR", &project.target).current_dir(&self.folder);
-            let status =
-                cargo.env_remove("MAKEFLAGS").env_remove("MAKELEVEL").status().context("cannot start cargo")?;
-            ensure!(status.success(), "what was laid out in {} does not build", self.folder.display());
-        }
+        let mut cargo = workspace::editors_cargo();
+        cargo.args(["check", "-q"]).current_dir(&self.folder).env_remove("MAKEFLAGS").env_remove("MAKELEVEL");
+        let is_built = self.build(project, false)?.is_ok() && cargo.status().context("cannot start cargo")?.success();
+        ensure!(is_built, "what was laid out in {} does not build", self.folder.display());
         Ok(())
     }
 

@@ -9,6 +9,7 @@ use std::env;
 use std::fs::{self, File};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// The crate that lessons call, in the repository's folder and in that of a workspace. Cargo takes a crate for the one that
 /// it has built if version, files and times are the same, and it lies in the same place, seen from the workspace's root.
@@ -19,14 +20,15 @@ const PARTS: [&str; 3] = ["Cargo.toml", "src", "bindgen"];
 const MARK: &str = "-try";
 
 /// What the set-up has told cargo about what it unpacked.
-const UNPACKED: [&str; 6] = [
-    "BINDGEN_EXTRA_CLANG_ARGS",
-    HEADERS,
-    "LD_LIBRARY_PATH",
-    "LIBRARY_PATH",
-    "PKG_CONFIG_PATH",
-    "PKG_CONFIG_SYSROOT_DIR",
-];
+const UNPACKED: [&str; 6] =
+    ["BINDGEN_EXTRA_CLANG_ARGS", HEADERS, LIBRARIES, "LIBRARY_PATH", "PKG_CONFIG_PATH", "PKG_CONFIG_SYSROOT_DIR"];
+
+/// Where programs look for libraries.
+const LIBRARIES: &str = "LD_LIBRARY_PATH";
+
+/// Where an editor's cargo builds, below target/: cargo builds a package again when a variable of its build script has changed, and
+/// until some version after 1.85 it sees those of the shell alone, not those of its own configuration. What `make` builds stays.
+const EDITOR: &str = "editor";
 
 /// Where a C compiler looks for headers.
 const HEADERS: &str = "C_INCLUDE_PATH";
@@ -89,7 +91,16 @@ pub fn furnish(project: &Project, workspace: &Path, members: &[String]) -> Resul
 /// versions that the lessons are built with, and where that was.
 pub fn beside_rust(project: &Project) -> Result<Vec<(&'static str, String)>> {
     let lock = read(project.root.join("Cargo.lock"))?;
-    Ok(vec![("Cargo.lock", lock), (".cargo/config.toml", config(&project.target))])
+    Ok(vec![("Cargo.lock", lock), (".cargo/config.toml", config(&project.target.join(EDITOR)))])
+}
+
+/// A cargo that builds where an editor's does, and as that will see it. What libraries the build scripts load no configuration can say.
+pub fn editors_cargo() -> Command {
+    let mut cargo = Command::new("cargo");
+    for name in UNPACKED.iter().filter(|name| **name != LIBRARIES).chain(&["CARGO_TARGET_DIR"]) {
+        cargo.env_remove(name);
+    }
+    cargo
 }
 
 /// The same in C: what was unpacked, for make and for clangd. What a shell says itself is newer.

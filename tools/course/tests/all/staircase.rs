@@ -130,7 +130,7 @@ fn a_story_runs_when_the_holes_that_it_needs_are_filled_and_no_sooner() {
 
 /// The foot of the stairs and their top; and there somebody slips.
 #[test]
-fn part_one_runs_on_a_nic_without_holes_and_not_on_one_with_all_of_them_and_a_panic_is_named() {
+fn part_one_runs_on_a_nic_without_holes_and_not_on_one_with_all_of_them_and_a_panic_and_a_circle_are_named() {
     let (stairs, part_one) = (Stairs::new("test-of-foot-and-top"), part_one());
     assert_eq!(stairs.running(&part_one), Names::new(), "all holes are open");
     STAIRS.iter().for_each(|(lesson, _)| stairs.fill(lesson));
@@ -143,4 +143,11 @@ fn part_one_runs_on_a_nic_without_holes_and_not_on_one_with_all_of_them_and_a_pa
     let trouble = report["trouble"].as_str().unwrap();
     assert!(trouble.starts_with("the server's device has panicked at nic/src/cm/"), "{report}");
     assert!(trouble.ends_with(" mine") && begun.elapsed() < MOMENT, "{report} after {:?}", begun.elapsed());
+
+    stairs.mine.fill(hole, "loop { std::hint::black_box(&self.ids); }").unwrap();
+    let report = ran(&stairs.device(), &part_one[0]);
+    let trouble = report["trouble"].as_str().unwrap();
+    let named =
+        "the server had not ended when the server's device went in circles, and is ended; its device was at work in ";
+    assert!(trouble.starts_with(named) && trouble.contains("nic/src/cm/"), "{report}");
 }

@@ -12,6 +12,7 @@ mod program;
 mod record;
 mod still;
 mod virtual_time;
+mod whereabouts;
 mod wires;
 
 use anyhow::{Context, Result};
@@ -321,7 +322,8 @@ impl Session {
         for (program, node) in
             self.programs.iter_mut().zip(&self.run.nodes).filter(|(program, _)| program.exit.is_none())
         {
-            let device = if program.is_device_at_work() { "; its device was at work" } else { "" };
+            let device =
+                program.device_is_at().map_or_else(String::new, |place| format!("; its device was at work{place}"));
             if program.end() && !shell_left {
                 self.recorder.trouble(&format!("the {} had not ended {why}, and is ended{device}", node.name))?;
             }
@@ -330,11 +332,14 @@ impl Session {
     }
 
     /// Why the time is over, if it is.
-    fn why_late(&self, begun: Instant, heard: Instant) -> Option<String> {
+    fn why_late(&mut self, begun: Instant, heard: Instant) -> Option<String> {
         let over = |begun: Instant, seconds: u64| begun.elapsed() >= Duration::from_secs(seconds);
         let Options { deadline, grace, idle, most, .. } = self.run.options;
         if let Some(most) = most.filter(|most| self.taken > most << 20) {
             return Some(format!("after {most} MiB of lines and packets"));
+        }
+        if let Some(node) = self.programs.iter_mut().position(|program| program.goes_in_circles(heard)) {
+            return Some(format!("when the {}'s device went in circles", self.run.nodes[node].name));
         }
         if let Some(node) = self.panicked {
             return Some(format!("when the {}'s device had panicked", self.run.nodes[node].name));

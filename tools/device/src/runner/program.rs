@@ -1,8 +1,9 @@
 //! Starting programs, and ending them.
 
 use super::processes::{locked, works, Processes, RUN};
+use super::whereabouts::in_nic;
 use anyhow::{Context, Result};
-use device::machine::{place_alike, Machine};
+use device::machine::{place_alike, processor_time_of_thread, Machine};
 use device::node::clock::Clock;
 use device::node::line::Line;
 use device::node::port::Port;
@@ -15,13 +16,18 @@ use rustix::thread::gettid;
 use std::env;
 use std::fs;
 use std::panic;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::mpsc::channel;
 use std::thread;
+use std::time::{Duration, Instant};
 
 /// The variable with the name of the device that lessons open, unless they are told another one.
 const DEVICE_NAME: &str = "NIC_NAME";
+
+/// A device that computes for so long without a line, a packet or a system call will never have any. On a busy machine that
+/// takes longer: this is the processor's time.
+const CIRCLES: Duration = Duration::from_secs(3);
 
 /// What the thread of a device is called, before the number of its node.
 const DEVICE: &str = "device of node ";
@@ -53,8 +59,9 @@ pub fn shell() -> Command {
 
 pub struct Program {
     pid: Pid,
-    /// The thread of its device, as a folder below /proc.
-    device: PathBuf,
+    /// The thread of its device, and how long that had had a processor when something happened last, and when that was.
+    device: i32,
+    worked: (Instant, Duration),
     was_asked: bool,
     /// It has said something, or its device has.
     pub is_heard: bool,
@@ -103,8 +110,8 @@ impl Program {
             }
         })?;
         let (pid, thread) = told.recv().context("its supervisor has failed")??;
-        let device = PathBuf::from(format!("/proc/self/task/{}", thread.as_raw_nonzero()));
-        Ok(Program { pid, device, was_asked: false, is_heard: false, exit: None })
+        let (device, worked) = (thread.as_raw_nonzero().get(), (Instant::now(), Duration::ZERO));
+        Ok(Program { pid, device, worked, was_asked: false, is_heard: false, exit: None })
     }
 
     /// Whether it is dead, though nobody may have told yet.
@@ -114,9 +121,19 @@ impl Program {
         matches!(state, None | Some('Z' | 'X'))
     }
 
-    /// Whether its device is at work: perhaps it goes in circles.
-    pub fn is_device_at_work(&self) -> bool {
-        works(&self.device)
+    /// Where its device is at work, in words, if it is.
+    pub fn device_is_at(&self) -> Option<String> {
+        let at_work = works(Path::new(&format!("/proc/self/task/{}", self.device)));
+        at_work.then(|| in_nic(self.device).map_or_else(String::new, |place| format!(" in {place}")))
+    }
+
+    /// Whether its device has computed for so long since something happened last that it must go in circles.
+    pub fn goes_in_circles(&mut self, heard: Instant) -> bool {
+        let worked = processor_time_of_thread(self.device).unwrap_or_default();
+        if self.worked.0 != heard {
+            self.worked = (heard, worked);
+        }
+        worked.saturating_sub(self.worked.1) >= CIRCLES
     }
 
     /// Asks it to end, and ends it by force if it is asked again; whether this was the first time.
