@@ -18,7 +18,7 @@ mod share;
 
 use std::process::ExitCode;
 
-use common::{args::Opt, args::Side::Server, ConnParam, QpCap};
+use common::{args::Opt, args::Side::*, ConnParam, QpCap};
 
 /// Senders at most.
 const MOST: usize = 8;
@@ -42,8 +42,9 @@ const CONN_PARAM: ConnParam = ConnParam {
 
 const LEN: Opt = Opt::number_or(Server, "len", "16384", "Bytes of a message");
 const MESSAGES: Opt = Opt::number_or(Server, "messages", "16", "Messages of each sender");
+const TOS: Opt = Opt::number_or(Client, "tos", "0", "Type of service, 0 to 255; its upper three bits are the priority");
 
 fn main() -> ExitCode {
     let about = "Congestion: 1 to 8 senders WRITE to one receiver at the same time";
-    common::args::run("incast", about, &[LEN, MESSAGES], receiver::run, sender::run)
+    common::args::run("incast", about, &[LEN, MESSAGES, TOS], receiver::run, sender::run)
 }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use common::{args::Args, cm::*, *};
 
-use crate::{ACK_TIMEOUT, CONN_PARAM, DEPTH, QUEUE};
+use crate::{ACK_TIMEOUT, CONN_PARAM, DEPTH, QUEUE, TOS};
 
 pub fn run(args: &Args) -> Result<()> {
     let events = EventChannel::create()?;
@@ -30,6 +30,9 @@ fn resolve(events: &EventChannel, args: &Args) -> Result<CmId> {
         Ok(id)
     })?;
     id.set_ack_timeout(ACK_TIMEOUT)?;
+    if let Some(tos) = args.number(&TOS).and_then(|tos| u8::try_from(tos).ok()).filter(|tos| *tos > 0) {
+        id.set_tos(tos)?;
+    }
     id.resolve_route()?;
     events.wait_for(RDMA_CM_EVENT_ROUTE_RESOLVED)?.ack();
     Ok(id)

@@ -111,12 +111,31 @@ impl CmId {
     /// `Error::Call`, ENOSYS from a kernel that does not know the option.
     #[track_caller]
     pub fn set_ack_timeout(&self, exponent: u8) -> Result<()> {
-        // From <rdma/rdma_cma.h>, which rdma-sys leaves out.
-        const RDMA_OPTION_ID: i32 = 0;
+        // From <rdma/rdma_cma.h>, which rdma-sys leaves out, as those below.
         const RDMA_OPTION_ID_ACK_TIMEOUT: i32 = 3;
         slow!("rdma_set_option RDMA_OPTION_ID_ACK_TIMEOUT={exponent}");
-        let mut byte = [exponent];
-        let (value, option) = (byte.as_mut_ptr().cast(), RDMA_OPTION_ID_ACK_TIMEOUT);
+        self.set_option(RDMA_OPTION_ID_ACK_TIMEOUT, exponent)
+    }
+
+    /// `rdma_set_option` with `RDMA_OPTION_ID_TOS`: the byte "type of service" (IPv6: traffic class) in the IP header of all that
+    /// the connection sends, in both directions. Its upper six bits are the DSCP (RFC 2474), its lower two ECN (RFC 3168); switches
+    /// and NICs mostly take the DSCP's upper three, so `tos >> 5`, for the priority, 0 to 7. Before `resolve_route` on the client,
+    /// where it goes into the REQ. Without it the kernel's default is sent, 0 unless an administrator has changed it.
+    ///
+    /// # Errors
+    /// `Error::Call` (man 3 rdma_set_option).
+    #[track_caller]
+    pub fn set_tos(&self, tos: u8) -> Result<()> {
+        const RDMA_OPTION_ID_TOS: i32 = 0;
+        slow!("rdma_set_option RDMA_OPTION_ID_TOS={tos}");
+        self.set_option(RDMA_OPTION_ID_TOS, tos)
+    }
+
+    /// An option of one byte.
+    #[track_caller]
+    fn set_option(&self, option: i32, mut byte: u8) -> Result<()> {
+        const RDMA_OPTION_ID: i32 = 0;
+        let value = (&mut byte as *mut u8).cast();
         // SAFETY: the id is alive; the call copies the one byte.
         minus_one("rdma_set_option", unsafe { rdma_set_option(self.raw(), RDMA_OPTION_ID, option, value, 1) })
     }
