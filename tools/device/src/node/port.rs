@@ -64,7 +64,7 @@ impl Port {
         // First the tap: what the receiver does about it comes later there, too.
         self.tap.packet(&bytes);
         if !self.is_wired {
-            let _ = self.socket.send_to(&bytes[datagram::payload_offset(to)..], SocketAddr::new(to, ROCE_PORT));
+            send(&self.socket, to, packet.class, &bytes[datagram::payload_offset(to)..]);
         }
     }
 
@@ -181,9 +181,38 @@ pub fn bind(address: IpAddr) -> io::Result<UdpSocket> {
     Ok(socket)
 }
 
+/// Sends a datagram with this traffic class in its IP header. What does not fit into the network is lost.
+pub fn send(socket: &UdpSocket, to: IpAddr, class: u8, payload: &[u8]) {
+    let _ = match to {
+        IpAddr::V4(_) => sockopt::set_ip_tos(socket, class),
+        IpAddr::V6(_) => sockopt::set_ipv6_tclass(socket, class.into()),
+    };
+    let _ = socket.send_to(payload, SocketAddr::new(to, ROCE_PORT));
+}
+
 /// Sets an option as far as the system allows.
 fn set(socket: &UdpSocket, level: c_int, option: c_int, value: c_int) {
     let pointer: *const c_void = (&value as *const c_int).cast();
     // SAFETY: the value lives until the call returns, and the length is its own.
     unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, pointer, std::mem::size_of::<c_int>() as u32) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_datagram_has_its_traffic_class_and_the_next_one_its_own() {
+        // No device takes these by itself.
+        let own = format!("127.0.2.{}", 1 + std::process::id() % 250).parse().unwrap();
+        let (socket, heard) = (bind(own).unwrap(), UdpSocket::bind("[::1]:0").unwrap());
+        for class in [0x60, 0, 3] {
+            send(&socket, own, class, &[class]);
+            let mut bytes = [0; 2];
+            assert_eq!(socket.recv(&mut bytes).unwrap(), 1);
+            assert_eq!((bytes[0], sockopt::ip_tos(&socket).unwrap()), (class, class));
+            send(&heard, "::1".parse().unwrap(), class, &[]);
+            assert_eq!(sockopt::ipv6_tclass(&heard).unwrap(), u32::from(class));
+        }
+    }
 }

@@ -10,11 +10,11 @@ use anyhow::{bail, ensure, Context, Result};
 use device::node::port::{self, Port};
 use device::node::tap::Tap;
 use nic::datagram;
-use roce::link::{LinkType, ROCE_PORT};
+use roce::link::LinkType;
 use roce::{Frame, Packet};
 use run::rules::{Passage, Rules};
 use run::switch::Switch;
-use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, UdpSocket};
 use std::time::{Duration, Instant};
 
 const ETHERNET: usize = 14;
@@ -125,9 +125,10 @@ impl Wires {
             let to = target(frame).and_then(|to| self.sockets.iter().position(|(_, address)| *address == to));
             return link.sends(node, to, frame.to_vec());
         }
-        if let (Some((socket, _)), Some(to)) = (self.sockets.get(node), target(frame)) {
+        if let (Some((socket, _)), Frame::Roce(packet)) = (self.sockets.get(node), Frame::ethernet(frame)) {
+            let to = packet.datagram.dst;
             let payload = &frame[ETHERNET + datagram::payload_offset(to)..];
-            let _ = socket.send_to(payload, SocketAddr::new(to, ROCE_PORT));
+            port::send(socket, to, packet.datagram.traffic_class(), payload);
         }
     }
 }
