@@ -6,6 +6,7 @@
 //! receiver prints about it can only come later.
 
 use crate::fault::{Fault, Trap};
+use crate::link::Link;
 use crate::seat::Stage;
 use crate::session::{Session, SERVER, SHELL};
 use crate::switch::Lost;
@@ -14,6 +15,7 @@ use roce::Frame;
 use run::file::Line;
 use run::lines::clean;
 use run::rules::Passage;
+use run::switch::Out;
 use std::io::Read;
 use std::time::Instant;
 
@@ -32,6 +34,7 @@ impl Session<'_> {
             self.take_messages(node)?;
         }
         self.let_go()?;
+        self.cross()?;
         self.switch.flush();
         Ok(())
     }
@@ -54,8 +57,12 @@ impl Session<'_> {
         self.client_spoke |= copies > 0 && node != SERVER && is_for_a_program(&frame);
         for copy in 1..=copies.max(1) {
             let lost = if copies > 0 { self.forward(node, &frame) } else { None };
+            let crosses = self.link.is_some() && copies > 0 && lost.is_none();
             let comment = lost.map(|lost| format!("lab: {lost}")).or(comment.clone().filter(|_| copy >= copies));
-            self.recorder.packet(node, &frame, comment.as_deref())?;
+            // What crosses a link is recorded there.
+            if !crosses {
+                self.recorder.packet(node, &frame, comment.as_deref())?;
+            }
         }
         if let Some(line) = line {
             self.recorder.act(Some(node), "rule", &line)?;
@@ -84,12 +91,46 @@ impl Session<'_> {
 
     /// Forwards a frame, and says why it is lost, if it is.
     fn forward(&mut self, node: usize, frame: &[u8]) -> Option<String> {
-        let (port, lost) = self.switch.forward(node, frame).into_iter().next()?;
+        let Some(link) = &mut self.link else {
+            let (port, lost) = self.switch.forward(node, frame).into_iter().next()?;
+            return Some(self.why(port, lost));
+        };
+        let to = self.switch.target(frame);
+        if let Some(port) = [Some(node), to].into_iter().flatten().find(|port| self.switch.is_cut(*port)) {
+            return Some(self.why(port, Lost::Cut));
+        }
+        link.send(node, to, frame.to_vec());
+        None
+    }
+
+    fn why(&self, port: usize, lost: Lost) -> String {
         let name = &self.seats[port].ended.name;
-        Some(match lost {
+        match lost {
             Lost::Full => format!("dropped, as {name} takes nothing from the wire and its queue is full"),
             Lost::Cut => format!("dropped, as the cable of {name} is cut"),
-        })
+        }
+    }
+
+    /// What has happened on the link, unless it stands still: frames have come to a queue, or to a machine.
+    fn cross(&mut self) -> Result<()> {
+        let link = self.link.as_mut().filter(|_| self.dying.is_none());
+        for out in link.map(Link::advance).unwrap_or_default() {
+            match out {
+                Out::Passed { from: Some(from), frame, comment } => {
+                    self.recorder.packet(from, &frame, comment.as_deref())?;
+                }
+                Out::Deliver { to, frame } => {
+                    if let Some(lost) = self.switch.deliver(to, &frame) {
+                        let why = self.why(to, lost);
+                        self.recorder.act(None, "drop", &why)?;
+                    }
+                }
+                Out::Tell(event) => self.recorder.act(None, event.act(), &event.to_string())?,
+                // It sends nothing itself: that would be a pause.
+                Out::Passed { from: None, .. } => {}
+            }
+        }
+        Ok(())
     }
 
     fn read_output(&mut self, node: usize) -> Result<()> {

@@ -48,7 +48,7 @@ impl Lab {
     /// The lab itself fails, or is interrupted. A program that fails is no error: see [`Outcome`].
     pub fn run(&self, run: &Run, terminal: Option<Terminal>) -> Result<Outcome> {
         let mut phases = Phases::begin();
-        let rules = run.check()?;
+        let (rules, link) = run.check()?;
         usage::check_lessons(run, &self.binaries, &self.interrupt)?;
         phases.end("lessons asked");
         let contents = Contents::find()?;
@@ -62,8 +62,8 @@ impl Lab {
             // Ctrl-C reaches the commands that the lab runs, too: that one of them fails then is not the news.
             self.interrupt.check().err().unwrap_or(error)
         });
-        let ended =
-            machines.and_then(|machines| Session::new(run, rules, machines, &self.interrupt, &mut recorder)?.finish());
+        let ended = machines
+            .and_then(|machines| Session::new(run, rules, link, machines, &self.interrupt, &mut recorder)?.finish());
         if let Err(error) = &ended {
             // If this cannot be written, the error is still told.
             let _ = recorder.act(None, "trouble", &format!("{error:#}"));

@@ -4,6 +4,7 @@ use crate::fault::{self, Trap};
 use anyhow::{ensure, Context, Result};
 use clap::Args;
 use run::rules::GRAMMAR;
+use run::switch;
 use std::env;
 use std::num::ParseIntError;
 use std::path::PathBuf;
@@ -55,7 +56,7 @@ pub struct Options {
     pub json: bool,
     /// Act on packets, for example: drop 1st "RC Acknowledge" from server (--help has more)
     #[arg(long, value_name = "RULES", default_value = "", hide_default_value = true)]
-    #[arg(long_help = format!("Act on packets, for example: drop 1st \"RC Acknowledge\" from server\n{GRAMMAR}"))]
+    #[arg(long_help = format!("Act on packets, for example: drop 1st \"RC Acknowledge\" from server\n{GRAMMAR}\nOr put a switch in the wire, without pfc and dcqcn:\n{}", switch::GRAMMAR))]
     pub wire: String,
     /// Do something to a node at a moment, for example: kill server when rdma_accept (--help has more)
     #[arg(long = "fault", value_name = "FAULT", value_parser = Trap::parse, long_help = fault::HELP)]

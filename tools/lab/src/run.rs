@@ -2,12 +2,14 @@
 
 use crate::fault::Trap;
 use crate::interrupt::Stopped;
+use crate::link::Link;
 use crate::options::Options;
 use crate::terminal;
 use anyhow::Result;
 use run::programs::{Lesson, Node, CLIENT, SERVER};
 use run::rules::Rules;
 use run::story::Story;
+use run::switch;
 
 /// One server and eight others.
 const MOST: usize = 9;
@@ -103,8 +105,8 @@ impl Run {
         (0..self.nodes.len()).map(known).collect()
     }
 
-    /// Looks for mistakes in names, and reads the rules.
-    pub fn check(&self) -> Result<Rules, Stopped> {
+    /// Looks for mistakes in names, and reads what the wire is like.
+    pub fn check(&self) -> Result<(Rules, Option<Link>), Stopped> {
         let (name, count, names) = (&self.name, self.nodes.len(), self.names());
         let fetched = self.options.out.iter().filter_map(|fetched| fetched.node.as_ref());
         let mut named = self.options.faults.iter().map(|trap| &trap.node).chain(fetched);
@@ -117,7 +119,10 @@ impl Run {
         } else if let Some(name) = named.find(|name| self.index(name).is_none()) {
             format!("there is no node `{name}`; there are {}", names.join(", "))
         } else {
-            return Rules::parse(&self.options.wire, &names).map_err(|error| Stopped::Usage(error.to_string()));
+            let (of_switch, rules) = switch::split(&self.options.wire);
+            let link = Link::parse(&of_switch, &names).map_err(|error| Stopped::Usage(error.to_string()))?;
+            let rules = Rules::parse(&rules, &names).map_err(|error| Stopped::Usage(error.to_string()))?;
+            return Ok((rules, link));
         };
         Err(Stopped::Usage(mistake))
     }

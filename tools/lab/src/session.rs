@@ -5,6 +5,7 @@
 use crate::fault::Trap;
 use crate::fetch;
 use crate::interrupt::Interrupt;
+use crate::link::Link;
 use crate::machine::Machine;
 use crate::outcome::Ended;
 use crate::record::Recorder;
@@ -37,6 +38,8 @@ pub struct Session<'a> {
     pub seats: Vec<Seat>,
     pub switch: Switch,
     pub rules: Rules,
+    /// None: the wire takes no time.
+    pub link: Option<Link>,
     /// What may still set off which fault, and its number.
     pub traps: Vec<(usize, &'a Trap)>,
     /// Whether a client has sent anything that a program on the server could have noticed.
@@ -51,6 +54,7 @@ impl<'a> Session<'a> {
     pub fn new(
         run: &'a Run,
         rules: Rules,
+        link: Option<Link>,
         machines: Vec<Machine>,
         interrupt: &'a Interrupt,
         recorder: &'a mut Recorder,
@@ -61,7 +65,7 @@ impl<'a> Session<'a> {
         let seats = seats.collect::<Result<_>>()?;
         let traps = run.options.faults.iter().enumerate().collect();
         let (client_spoke, dying, trouble) = Default::default();
-        Ok(Self { run, interrupt, recorder, seats, switch, rules, traps, client_spoke, dying, trouble })
+        Ok(Self { run, interrupt, recorder, seats, switch, rules, link, traps, client_spoke, dying, trouble })
     }
 
     /// Runs the programs to their end, and tells how they ended, and what else makes the run no good.
@@ -193,7 +197,8 @@ impl<'a> Session<'a> {
             }
         }
         streams.extend(self.recorder.terminal.as_ref().and_then(Terminal::keyboard).map(|keyboard| (keyboard, false)));
-        let due = self.rules.due().filter(|_| self.dying.is_none());
+        let dues = self.rules.due().into_iter().chain(self.link.as_ref().and_then(Link::due));
+        let due = dues.min().filter(|_| self.dying.is_none());
         self.interrupt.wait(&streams, due.map_or(limit, |due| due.min(limit)))
     }
 

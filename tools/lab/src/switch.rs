@@ -101,6 +101,15 @@ impl Switch {
         meant.filter_map(|(index, port)| port.queue(frame).map(|lost| (index, lost))).collect()
     }
 
+    /// Sends a frame out of a port, and says why it is lost there, if it is.
+    pub fn deliver(&mut self, port: usize, frame: &[u8]) -> Option<Lost> {
+        self.ports[port].queue(frame)
+    }
+
+    pub fn is_cut(&self, port: usize) -> bool {
+        self.ports[port].is_cut
+    }
+
     /// Cuts a port's cable: from now on nothing gets in or out there.
     pub fn cut(&mut self, port: usize) {
         self.ports[port].is_cut = true;

@@ -243,6 +243,10 @@ impl Switch {
 
     /// A frame has come into a switch: it goes to the port of its node, or round the ring.
     fn comes_in(&mut self, now: Duration, here: usize, frame: Frame) {
+        // One for all is recorded where it comes in, one for a node where it leaves the last switch.
+        if frame.to.is_none() && here == frame.from % self.settings.ring.max(1) {
+            self.out.push((now, Out::Passed { from: Some(frame.from), frame: frame.bytes.clone(), comment: None }));
+        }
         self.turns = self.turns.wrapping_add(1);
         let turns = self.turns;
         let later = self.settings.paths.map_or(Duration::ZERO, |paths| paths.by * (turns % paths.count));

@@ -19,7 +19,6 @@ impl Switch {
             frame.mark();
             frame.marked = Some(format!("lab: marked: {waiting} bytes wait for {}", self.name(self.cables[cable].to)));
         }
-        // It is recorded where it leaves the last switch; one for all, where it comes in.
         let is_last = match self.cables[cable].to {
             Place::Node(node) => frame.to == Some(node),
             Place::Switch(_) => false,

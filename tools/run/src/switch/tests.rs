@@ -72,6 +72,7 @@ fn a_frame_takes_its_time_on_both_cables_and_the_next_one_comes_right_behind() {
     switch.send(first * 9, 1, None, frame(0, 7));
     let out = all(&mut switch);
     assert_eq!([0, 1, 2].map(|node| delivered(&out, node).len()), [1, 0, 1]);
+    assert_eq!(out.iter().filter(|(_, out)| matches!(out, Out::Passed { .. })).count(), 1, "it is recorded once");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 
 mod faults;
 mod foreign;
+mod link;
 mod nodes;
 mod programs;
 mod shell;
