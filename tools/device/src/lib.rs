@@ -13,6 +13,7 @@
 //! | [`face`] | what programs write to the device's two files |
 //! | [`node`] | the NIC with its socket, and all that programs have made on it |
 //! | [`supervisor`] | one node's thread: packets, system calls and timers in turn |
+//! | [`sleepers`] | programs that sleep while time is virtual |
 //!
 //! `unsafe` is where system calls are that no crate offers, where queues are shared, and where the socket gets its options.
 //! Elsewhere the compiler refuses it.
@@ -27,4 +28,5 @@ pub mod machine;
 pub mod node;
 #[allow(unsafe_code)]
 pub mod ring;
+pub mod sleepers;
 pub mod supervisor;

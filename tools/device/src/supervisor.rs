@@ -6,6 +6,7 @@ use crate::machine::{Asked, Asker, Call, Kind, Machine};
 use crate::node::line::{Line, Step};
 use crate::node::tap::Stepped;
 use crate::node::{Context, Nic};
+use crate::sleepers::Sleepers;
 use nic::cm::CmEffect;
 use roce::pause;
 use run::said::CROSSING;
@@ -26,6 +27,7 @@ pub struct Supervisor {
     machine: Machine,
     /// By which the runner moves this node's time; None if it is the machine's.
     line: Option<Line>,
+    sleepers: Sleepers,
     /// Whether a completion queue is armed only when a completion has come, or when none does.
     arms_late: bool,
     /// Commands that arm one: until when they wait, and for a completion of which queue.
@@ -35,7 +37,7 @@ pub struct Supervisor {
 impl Supervisor {
     pub fn new(nic: Nic, machine: Machine, line: Option<Line>, arms_late: bool) -> Supervisor {
         let ids = Ids::new(nic.address(), Arc::clone(&nic.port.tap));
-        Supervisor { ids, nic, machine, line, arms_late, arming: Vec::new() }
+        Supervisor { ids, nic, machine, line, sleepers: Sleepers::default(), arms_late, arming: Vec::new() }
     }
 
     /// Serves the node until no program is left on it.
@@ -43,10 +45,11 @@ impl Supervisor {
         let socket = self.nic.port.socket();
         // Some may have been asked while the program was started.
         let (mut is_deserted, mut is_more, mut glanced) = (false, true, Instant::now());
+        let mut step = None;
         while !is_deserted {
             // What was fetched and had no turn yet nothing wakes us for.
             let at_once = is_more.then_some(Duration::ZERO);
-            let glance = self.ids.is_waited_for().then_some(GLANCE);
+            let glance = (self.ids.is_waited_for() || self.sleepers.is_any()).then_some(GLANCE);
             let armed = self.arming.first().map(|(until, ..)| until.saturating_duration_since(Instant::now()));
             let due = self.nic.due().filter(|_| self.line.is_none());
             let due = due.map(|due| due.saturating_duration_since(Instant::now()));
@@ -56,6 +59,8 @@ impl Supervisor {
             all.extend(self.line.iter().map(|line| PollFd::new(line, PollFlags::IN)));
             all.extend(self.nic.port.groups().map(|group| PollFd::new(group, PollFlags::IN)));
             let _ = poll(&mut all, time.as_ref());
+            // The runner has seen all programs asleep before it says what time it is: what they have called by then is done before.
+            step = step.or_else(|| self.line.as_ref().and_then(Line::take));
             // Calls first: what a program has closed no packet reaches any more.
             is_more = true;
             for _ in 0..BATCH {
@@ -73,9 +78,9 @@ impl Supervisor {
             }
             self.settle();
             // While there are more calls time does not go on.
-            let step = self.line.as_ref().filter(|_| !is_more).and_then(Line::take);
-            let is_stepped = step.is_some();
-            match step {
+            let now = if is_more { None } else { step.take() };
+            let is_stepped = now.is_some();
+            match now {
                 Some(step) => self.step(step),
                 None if self.line.is_none() => self.nic.turn(),
                 None => {}
@@ -88,6 +93,7 @@ impl Supervisor {
             // However much others have to do.
             if glanced.elapsed() >= GLANCE {
                 self.ids.tick();
+                self.sleepers.tick();
                 glanced = Instant::now();
             }
         }
@@ -106,12 +112,14 @@ impl Supervisor {
             self.settle();
         }
         self.nic.turn_until_nothing_is_due();
+        self.nic.has_told |= self.sleepers.wake(time);
     }
 
     /// Says that all is done that was due, and when something is next.
     fn tell_step(&mut self) {
         let was_busy = std::mem::take(&mut self.nic.has_told) | self.machine.was_called();
         let due = self.nic.due().map(|due| self.nic.clock.time_of(due));
+        let due = due.into_iter().chain(self.sleepers.due()).min();
         self.nic.port.tap.stepped(Stepped::Next { due, was_busy });
     }
 
@@ -136,6 +144,7 @@ impl Supervisor {
             Asked::Written { call, kind: Kind::RdmaCm, asker } => self.connect(call, asker),
             Asked::Closed { file, kind: Kind::Uverbs } => self.nic.closed(file),
             Asked::Closed { file, kind: Kind::RdmaCm } => self.nic.with_cm(|net| self.ids.closed(net, file)),
+            Asked::Sleeps { call, time } => self.sleepers.add(time, call),
             Asked::Opened { kind: Kind::RdmaCm, .. } | Asked::Deserted => {}
         }
     }

@@ -12,6 +12,7 @@ use std::ffi::{CStr, OsStr};
 use std::os::fd::{OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::time::Duration;
 
 /// What becomes of a call, if no errno does.
 enum Answer {
@@ -56,6 +57,9 @@ impl Machine {
                 libc::F_DUPFD_CLOEXEC => self.duplicate(call, third as RawFd, true),
                 _ => Ok(Answer::Pass),
             },
+            libc::SYS_nanosleep | libc::SYS_clock_nanosleep => {
+                Ok(sleep(call)?.map_or(Answer::Pass, |time| Answer::Asked(Asked::Sleeps { call: call.clone(), time })))
+            }
             // libibverbs and librdmacm then look into sysfs.
             libc::SYS_socket => Err(Errno::PROTONOSUPPORT),
             number => match on_path(number) {
@@ -168,6 +172,27 @@ impl Machine {
         }
         Err(Errno::MFILE)
     }
+}
+
+/// How long a call wants to sleep (clock_nanosleep(2)); None if by a clock that does not go on by itself.
+fn sleep(call: &Call) -> Result<Option<Duration>, Errno> {
+    let [first, second, third, ..] = call.arguments;
+    let (clock, is_end, at) = match call.number {
+        libc::SYS_nanosleep => (libc::CLOCK_MONOTONIC, false, first),
+        _ => (first as i32, second as i32 & libc::TIMER_ABSTIME != 0, third),
+    };
+    let clock = match clock {
+        libc::CLOCK_REALTIME | libc::CLOCK_MONOTONIC => clock,
+        _ => return Ok(None),
+    };
+    let mut bytes = [0; 16];
+    kernel::read_memory(call.thread, at, &mut bytes)?;
+    let [seconds, nanoseconds]: [i64; 2] = bytemuck::cast(bytes);
+    let seconds = u64::try_from(seconds).map_err(|_| Errno::INVAL)?;
+    let nanoseconds = u32::try_from(nanoseconds).ok().filter(|part| *part < 1_000_000_000).ok_or(Errno::INVAL)?;
+    // A program's clocks are not ours: until an end by one of them it is so long now.
+    let passed = if is_end { kernel::clock(clock).unwrap_or_default() } else { Duration::ZERO };
+    Ok(Some(Duration::new(seconds, nanoseconds).saturating_sub(passed)))
 }
 
 fn is_of_gids(path: &CStr) -> bool {

@@ -74,8 +74,11 @@ enum When {
     RdmaSocket,
 }
 
-/// The most frequent one first: a write is a doorbell.
-fn trapped() -> impl Iterator<Item = (c_long, When)> {
+/// By which a program sleeps for a time.
+const SLEEPS: [c_long; 2] = [libc::SYS_nanosleep, libc::SYS_clock_nanosleep];
+
+/// The most frequent one first: a write is a doorbell. Sleeps are ours where time is.
+fn trapped(is_time_ours: bool) -> impl Iterator<Item = (c_long, When)> {
     let ours = [libc::SYS_write, libc::SYS_fstat, libc::SYS_dup, libc::SYS_fcntl];
     let paths = PATHS.iter().map(|(number, ..)| match *number {
         // This is fstat(3) of glibc 2.33 to 2.38.
@@ -87,6 +90,7 @@ fn trapped() -> impl Iterator<Item = (c_long, When)> {
         .map(|number| (number, When::OurDescriptor))
         .chain(paths)
         .chain([(libc::SYS_socket, When::RdmaSocket)])
+        .chain(SLEEPS.into_iter().filter(move |_| is_time_ours).map(|number| (number, When::Always)))
 }
 
 /// Offsets in `struct seccomp_data`.
@@ -114,9 +118,9 @@ const fn test(kind: u32, value: u32, yes: u8, no: u8) -> sock_filter {
 }
 
 /// The whole program.
-pub fn program() -> Vec<sock_filter> {
+pub fn program(is_time_ours: bool) -> Vec<sock_filter> {
     let mut program = vec![load(ARCH), test(libc::BPF_JEQ, ARCHITECTURE, 1, 0), PASS, load(NUMBER)];
-    for (number, when) in trapped() {
+    for (number, when) in trapped(is_time_ours) {
         let rest = when.steps();
         // Another call: behind these steps.
         program.push(test(libc::BPF_JEQ, number as u32, 0, rest.len() as u8));
@@ -158,10 +162,10 @@ mod tests {
     use super::*;
 
     /// Runs the program as the kernel would; whether the call is trapped.
-    fn is_trapped(architecture: u32, number: c_long, arguments: [u64; 6]) -> bool {
+    fn is_trapped(is_time_ours: bool, architecture: u32, number: c_long, arguments: [u64; 6]) -> bool {
         let mut data = [number as u32, architecture, 0, 0].to_vec();
         data.extend(arguments.iter().flat_map(|argument| [*argument as u32, (*argument >> 32) as u32]));
-        let (program, mut at, mut register) = (program(), 0, 0);
+        let (program, mut at, mut register) = (program(is_time_ours), 0, 0);
         loop {
             let sock_filter { code, jt, jf, k } = program[at];
             at += 1;
@@ -181,7 +185,7 @@ mod tests {
         let traps = |number, arguments: &[u64]| {
             let mut all = [0; 6];
             all[..arguments.len()].copy_from_slice(arguments);
-            is_trapped(ARCHITECTURE, number, all)
+            is_trapped(false, ARCHITECTURE, number, all)
         };
         for number in [libc::SYS_write, libc::SYS_fstat, libc::SYS_dup, libc::SYS_fcntl] {
             let of = |descriptor: u64| traps(number, &[descriptor]);
@@ -203,9 +207,17 @@ mod tests {
 
     #[test]
     fn a_caller_of_another_architecture_sees_no_device() {
-        assert!(is_trapped(ARCHITECTURE, libc::SYS_openat, [0; 6]));
-        assert!(!is_trapped(0x4000_0003, libc::SYS_openat, [0; 6]));
+        assert!(is_trapped(false, ARCHITECTURE, libc::SYS_openat, [0; 6]));
+        assert!(!is_trapped(false, 0x4000_0003, libc::SYS_openat, [0; 6]));
         // x32 calls have the architecture of x86-64, and a bit of their own in the number.
-        assert!(!is_trapped(ARCHITECTURE, libc::SYS_openat | 0x4000_0000, [0; 6]));
+        assert!(!is_trapped(false, ARCHITECTURE, libc::SYS_openat | 0x4000_0000, [0; 6]));
+    }
+
+    #[test]
+    fn sleeps_are_trapped_where_time_is_ours() {
+        for number in SLEEPS {
+            assert_eq!([false, true].map(|ours| is_trapped(ours, ARCHITECTURE, number, [0; 6])), [false, true]);
+        }
+        assert!(is_trapped(true, ARCHITECTURE, libc::SYS_openat, [0; 6]));
     }
 }

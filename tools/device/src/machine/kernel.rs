@@ -193,10 +193,14 @@ pub fn processor_time_of_thread(thread: i32) -> Option<Duration> {
 /// clock_getcpuclockid(3): the clock of a process or thread is made of its number.
 fn time_of(number: i32, kind: i32) -> Option<Duration> {
     const SCHEDULED: i32 = 2;
-    let clock = (!number << 3) | kind | SCHEDULED;
+    clock((!number << 3) | kind | SCHEDULED)
+}
+
+/// What a clock says (clock_gettime(2)); None if there is none with this number.
+pub fn clock(number: i32) -> Option<Duration> {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the kernel writes to `time` alone, which lives until the call returns.
-    checked(unsafe { libc::clock_gettime(clock, &mut time) }).ok()?;
+    checked(unsafe { libc::clock_gettime(number, &mut time) }).ok()?;
     Some(Duration::new(time.tv_sec as u64, time.tv_nsec as u32))
 }
 

@@ -99,10 +99,18 @@ impl Call {
         process::must_not_wait(self.thread, descriptor)
     }
 
-    /// Whether a signal wants to interrupt the caller. To be looked at from time to time while an answer is kept back:
-    /// since Linux 5.19 the kernel leaves the caller to us. It is then answered ERESTARTSYS, of which the kernel makes EINTR, or
-    /// the same call again (signal(7)).
-    pub fn is_interrupted(&self) -> bool {
-        process::is_interrupted(self.thread)
+    /// Whether its caller waits for it no more: it is gone, or a signal wants to interrupt it. To be looked at from time to time
+    /// while an answer is kept back: since Linux 5.19 the kernel leaves the caller to us. One with a signal is answered
+    /// ERESTARTSYS, of which the kernel makes EINTR, or the same call again (signal(7)).
+    pub fn is_over(&self) -> bool {
+        const ERESTARTSYS: i32 = 512;
+        if self.is_gone() {
+            return true;
+        }
+        let is_interrupted = process::is_interrupted(self.thread);
+        if is_interrupted {
+            self.answer(Err(Errno::from_raw_os_error(ERESTARTSYS)));
+        }
+        is_interrupted
     }
 }

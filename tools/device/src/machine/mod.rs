@@ -37,6 +37,7 @@ use poll::{Poll, Ready};
 use process::Callers;
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd, RawFd};
+use std::time::Duration;
 use sysfs::Sysfs;
 
 /// What only the device can answer, or has to know.
@@ -48,6 +49,8 @@ pub enum Asked {
     Written { call: Call, kind: Kind, asker: Asker },
     /// Nobody has this file open any more: it was closed, or its programs have ended, however.
     Closed { file: FileId, kind: Kind },
+    /// A program wants to sleep so long; it is to be [answered](Call::answer) when that is over.
+    Sleeps { call: Call, time: Duration },
     /// No program is left on this machine, and no file is open.
     Deserted,
 }

@@ -41,18 +41,25 @@ impl Machine {
     ///
     /// Its sysfs is laid out below `folder`, and stays there: the next machine with this address starts some milliseconds sooner.
     ///
+    /// If time is ours, a program's sleep is [asked](super::Asked::Sleeps) of the device.
+    ///
     /// The program dies with the thread that calls this (PR_SET_PDEATHSIG, prctl(2)): without us its calls would fail.
     ///
     /// # Errors
     /// The folder cannot be made; the command cannot be started; or there can be no machine here, and what helps.
-    pub fn start(command: &mut Command, address: IpAddr, folder: &Path) -> Result<(Child, Machine)> {
+    pub fn start(
+        command: &mut Command,
+        address: IpAddr,
+        folder: &Path,
+        is_time_ours: bool,
+    ) -> Result<(Child, Machine)> {
         let named = || format!("cannot lay out {}", folder.display());
         let sysfs = Sysfs::make(folder, address).with_context(named)?;
         // Orphans become our children, and stay descendants, whose memory Yama lets us reach.
         set_child_subreaper(Some(getpid())).context("prctl(PR_SET_CHILD_SUBREAPER)")?;
         let (socket, theirs) = UnixStream::pair().context("socketpair")?;
         socket.set_read_timeout(Some(PATIENCE)).context("SO_RCVTIMEO")?;
-        let (limit, program) = (raised_limit(), filter::program());
+        let (limit, program) = (raised_limit(), filter::program(is_time_ours));
         kernel::before_exec(command, move || surrender(&theirs, limit, &program));
         let (spawned, machine) = thread::scope(|scope| {
             let machine = scope.spawn(|| Machine::of_child(&socket, sysfs));

@@ -40,7 +40,9 @@ pub enum Stepped {
 impl Stepped {
     fn encode(self) -> [u8; 9] {
         let (due, flag) = match self {
-            Stepped::Next { due, was_busy } => (due.map_or(u64::MAX, |due| due.as_nanos() as u64), was_busy.into()),
+            Stepped::Next { due, was_busy } => {
+                (due.map_or(u64::MAX, |due| due.as_nanos().try_into().unwrap_or(u64::MAX)), was_busy.into())
+            }
             Stepped::Gone => (0, 2),
         };
         let mut bytes = [flag; 9];

@@ -1,7 +1,8 @@
 //! A wire that is a switch: frames cross it in virtual time, which this moves.
 //!
 //! Time stands still while a program works or a device is at it. When all sleep, it goes to where something is due next: at the
-//! switch or at a device. So what a run sends, and when, depends on no processor. A program's own clock and its sleep are not virtual.
+//! switch or at a device. So what a run sends, and when, depends on no processor. A program's sleep
+//! is virtual, its own clock is not.
 
 use super::record::Recorder;
 use super::still::{Doing, Still};

@@ -97,7 +97,7 @@ impl Program {
         let device = thread::Builder::new().name(format!("{DEVICE}{}", tap.node));
         device.spawn(move || {
             let mut programs = locked(&programs);
-            match Machine::start(&mut command, port.address(), &machines) {
+            match Machine::start(&mut command, port.address(), &machines, line.is_some()) {
                 Ok((child, machine)) => {
                     programs.insert(child.id(), tap);
                     drop(programs);

@@ -85,7 +85,7 @@ fn serve(test: &str, mut is_time: impl FnMut(&Ids, usize) -> bool) {
                 ids.answer(&mut cm, machine, call, asker, done);
             }
             Some(Asked::Closed { file, .. }) => ids.closed(&mut net, file),
-            Some(Asked::Opened { .. }) => {}
+            Some(Asked::Opened { .. } | Asked::Sleeps { .. }) => {}
             Some(Asked::Deserted) => break,
             None => {
                 ids.tick();

@@ -15,8 +15,6 @@ use std::collections::VecDeque;
 /// Two of `rdma_cm_event_type`. With the first comes an id, the second is no business of [`nic::cm::EventKind`].
 pub(super) const CONNECT_REQUEST: u32 = 4;
 pub(super) const MULTICAST_JOIN: u32 = 12;
-/// The caller has a signal to attend to: the kernel makes it EINTR, or begins the call again, as the handler is installed.
-const ERESTARTSYS: i32 = 512;
 
 /// An open rdma_cm.
 #[derive(Debug, Default)]
@@ -182,15 +180,7 @@ impl Ids {
     /// Lets go who waits for an event and is gone, or has a signal to attend to.
     pub fn tick(&mut self) {
         let files = self.files.values_mut().map(|file| &mut file.waiting);
-        for calls in files.chain([&mut self.lost]) {
-            calls.retain(|waiting| {
-                let (is_gone, is_interrupted) = (waiting.call.is_gone(), waiting.call.is_interrupted());
-                if is_interrupted && !is_gone {
-                    waiting.call.answer(Err(Errno::from_raw_os_error(ERESTARTSYS)));
-                }
-                !is_gone && !is_interrupted
-            });
-        }
+        files.chain([&mut self.lost]).for_each(|calls| calls.retain(|waiting| !waiting.call.is_over()));
     }
 
     /// Forgets a file. Whoever waits there waits on, as with Linux, where the call itself keeps the file: rping(1) closes its

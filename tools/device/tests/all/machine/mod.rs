@@ -69,7 +69,7 @@ impl Node {
     pub fn start(mut command: Command, address: &str) -> Node {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let address: IpAddr = address.parse().unwrap();
-        let (child, machine) = Machine::start(&mut command, address, &folder()).unwrap();
+        let (child, machine) = Machine::start(&mut command, address, &folder(), false).unwrap();
         Node { machine, child, heard: Vec::new(), kinds: BTreeMap::new() }
     }
 
@@ -103,6 +103,7 @@ impl Node {
                     }
                 }
                 Asked::Closed { file, .. } => self.heard.push(format!("closed {:?}", self.kinds[&file])),
+                Asked::Sleeps { call, .. } => panic!("time is not ours: {call:?}"),
                 Asked::Deserted => return,
             }
         }
