@@ -21,7 +21,8 @@ $(foreach name,$(given),$(if $(value $(name)),$(eval override export $(name) := 
 override ARGS := $(value ARGS)
 # Where a lesson runs: in the lab, on the kernel's own driver; on the device in user space, which needs nothing but a compiler; or on
 # that device with the learner's own NIC in it, mine-nic/.
-on ?= lab
+# Lesson 20 has a switch between its nodes, which the lab has not.
+on ?= $(if $(filter %-20,$(MAKECMDGOALS)),device,lab)
 $(if $(filter 1lab 1device 1mine,$(words $(on))$(on)),,$(error on=$(on) is neither lab, device nor mine))
 of_mine := help lesson-% shell compare-% explain-% play-%
 $(if $(filter mine,$(on)),$(if $(filter-out $(of_mine),$(MAKECMDGOALS)),$(error on=mine is for lesson-NN, shell, compare-NN, explain-NN and play-NN)))
@@ -89,6 +90,9 @@ lesson-11: export workers ?= 2
 lesson-11: export wire ?= $(if $(client)$(server),,drop 1st "UD Send Only")
 lesson-12: export workers ?= 2
 lesson-13: export workers ?= 2
+# Lesson 20 begins with a switch whose queue is short, and nothing that controls who sends.
+lesson-20: export workers ?= 2
+lesson-20: export wire ?= link 1 Gbit/s 5 us; queue 8 KB
 # The programs of the puzzle fail: that is what one looks at, and no error of make's.
 lesson-07: may_fail = $(and $(findstring --puzzle,$(client) $(server)),|| [ $$? -eq 1 ])
 

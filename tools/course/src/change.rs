@@ -61,7 +61,7 @@ pub struct Options {
     pub faults: Vec<String>,
     /// Whether only the kernel's own driver or machine does this, so that the device never runs it (nor faults).
     pub kernel: bool,
-    /// Whether only the device tells what it is judged by, so that an exercise is never judged in the lab.
+    /// Whether only the device shows what it is judged by, so that it never runs in the lab.
     pub device: bool,
     /// Whether the device arms a completion queue late: a completion comes first, if one is near. The lab cannot.
     pub late_arm: bool,

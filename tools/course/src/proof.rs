@@ -32,8 +32,8 @@ impl Proof {
 }
 
 impl Break {
-    /// All trials: the reference of what pages quote is the lab. On the device it comes as it is told of the lab, too, unless
-    /// it is one of those `named` in the device's table of differences.
+    /// All trials: the reference of what pages quote is the lab, unless only the device can show it. On the device it comes as it is
+    /// told of the lab, too, unless it is one of those `named` in the device's table of differences.
     pub fn proofs(&self, named: &[String]) -> Vec<Proof> {
         let in_lab = Proof {
             change: self.change.clone(),
@@ -44,7 +44,7 @@ impl Break {
         };
         let is_right = !named.contains(&self.change.name.to_string());
         let on_device = self.is_for_device().then(|| Proof { place: Place::Device, is_right, ..in_lab.clone() });
-        iter::once(in_lab).chain(on_device).collect()
+        iter::once(in_lab).filter(|_| !self.change.options.device).chain(on_device).collect()
     }
 
     /// Whether the device can show it.

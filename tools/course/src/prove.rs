@@ -142,7 +142,8 @@ impl Guide<'_> {
         let Proof { change, place, is_right, says, .. } = proof;
         let outcome = self.outcome(proof)?;
         let (is_as_told, complaint) = (proof.is_met_by(&outcome)?, outcome.complaint()?);
-        let is_kept = is_as_told && self.keep && !change.is_exercise && *place == Place::Lab;
+        let is_reference = (*place == Place::Device) == change.options.device;
+        let is_kept = is_as_told && self.keep && !change.is_exercise && is_reference;
         let why = match outcome {
             Outcome::Ran { run, findings, .. } if is_kept => {
                 self.keep(&change.name, &show::part(&run, &findings, Style::FILE)?, &run)?;

@@ -102,7 +102,7 @@ pub fn run(project: &Project, change: &Change, copy: &Copy, place: Place, color:
     let is_possible = place == Place::Lab || !change.needs_kernel();
     ensure!(is_possible, "{name} needs a kernel, so it runs in the lab and not on the device: on=lab");
     let is_told = place == Place::Device || !change.options.device;
-    ensure!(is_told, "only the device tells what {name} is judged by: `make try-{name}`, without on=lab");
+    ensure!(is_told, "only the device shows what {name} is judged by: run it without on=lab");
     if let Err(said) = copy.build(project, color)? {
         return Ok(Outcome::Refused(said));
     }

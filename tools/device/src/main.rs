@@ -95,7 +95,7 @@ impl Command {
             }
             Command::Run { lesson: Some(lesson), options, .. } => {
                 let (number, nodes) = lesson.nodes("$SERVER")?;
-                story = lesson.story()?;
+                story = lesson.story(&options.wire)?;
                 (number.to_owned(), nodes, options, Guest::None)
             }
             Command::Run { lesson: None, alone, options } => {

@@ -45,7 +45,7 @@ impl Run {
     /// Both sides of a lesson.
     pub fn lesson(lesson: &Lesson, options: Options) -> Result<Self> {
         let (number, nodes) = lesson.nodes(&address(0))?;
-        Ok(Self { story: lesson.story()?, ..Self::new(number, nodes, options) })
+        Ok(Self { story: lesson.story(&options.wire)?, ..Self::new(number, nodes, options) })
     }
 
     /// Any programs, each a line for the shell, on these two machines and more. The client's is left out if there are others, and

@@ -76,6 +76,8 @@ impl Line {
     /// The program of what the lab did.
     pub const LAB: &'static str = "lab";
 
+    /// The kind of act that says which switch is between the nodes, as `--wire` has it.
+    pub const WIRE: &'static str = "wire";
     /// The kind of act that reports how a program ended: `exit status 0`.
     pub const EXIT: &'static str = "exit";
     /// The kind of the lab's last act: nothing comes after it.

@@ -67,12 +67,12 @@ pub struct Lesson {
 
 impl Lesson {
     /// Which story the run is told as: the one whose options are closest to its own; None if all is to be shown.
-    pub fn story(&self) -> Result<Option<Story>> {
+    pub fn story(&self, wire: &str) -> Result<Option<Story>> {
         if self.all || env::var_os("RUST_LOG").is_some() {
             return Ok(None);
         }
         let stories = story::bundled()?.into_iter().filter(|story| self.lesson.ends_with(story.number()));
-        let found = story::closest(stories, [&self.server_args, &self.client_args]);
+        let found = story::closest(stories, [&self.server_args, &self.client_args], wire);
         Ok(found.map(|(story, _)| Story { clients: self.clients, ..story }))
     }
 

@@ -53,7 +53,7 @@ impl fmt::Display for Counts {
         f.write_str(&if counts.is_empty() { "no RoCE packets".to_owned() } else { counts.join(", ") })?;
         match self.others {
             0 => Ok(()),
-            others => write!(f, "; and {others} other frames (ARP, TCP and the like)"),
+            others => write!(f, "; and {others} other frames (ARP, TCP, pauses and the like)"),
         }
     }
 }

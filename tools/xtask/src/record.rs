@@ -1,4 +1,4 @@
-//! `make record`: runs each lesson and variant in the lab, and keeps the run with its packets and log lines, if it tells the
+//! `make record`: runs each lesson and variant in the lab, or on the device if the lab cannot, and keeps the run with its packets and log lines, if it tells the
 //! story that the lesson's `steps.toml` promises.
 
 use crate::docs;
@@ -15,11 +15,19 @@ use std::process::Command;
 const PAGE: &str = "captures/README.md";
 const LINE: &str = "Recorded with ";
 
-/// The lab, and what it runs.
-struct Lab {
+/// Where a story is run.
+struct Place {
     program: PathBuf,
     /// Where it keeps its runs.
     runs: PathBuf,
+    /// What sends its packets.
+    os: String,
+    hardware: Option<String>,
+}
+
+/// The lab, and what it runs.
+struct Lab {
+    place: Place,
     /// The machines' kernel, for example `Linux 6.1.0-56-amd64`.
     kernel: String,
     /// For example `rdma-core 44` and `QEMU 7.2.22`.
@@ -29,19 +37,22 @@ struct Lab {
 
 /// Renews all bundled captures, or those of one lesson, or one, as 04-private-data; then what the documentation shows of them.
 pub fn record(lesson: Option<&str>) -> Result<()> {
-    let lab = Lab::find()?;
     let mut recordings = Vec::new();
     let is_chosen = |story: &Story| lesson.map_or(true, |name| [story.number(), &*story.short_name()].contains(&name));
-    for story in story::bundled()?.into_iter().filter(is_chosen) {
+    let stories: Vec<Story> = story::bundled()?.into_iter().filter(is_chosen).collect();
+    let lab = if stories.iter().all(|story| story.device) { None } else { Some(Lab::find()?) };
+    let device = Place::device()?;
+    for story in &stories {
         let name = story.file_name();
         println!("{name}: {}", story.about);
-        recordings
-            .push((format!("captures/{name}.pcapng"), lab.run(&story).with_context(|| format!("recording {name}"))?));
+        let place = lab.as_ref().map(|lab| &lab.place).filter(|_| !story.device).unwrap_or(&device);
+        let recording = place.run(story).with_context(|| format!("recording {name}"))?;
+        recordings.push((format!("captures/{name}.pcapng"), recording));
     }
     for (file, recording) in &recordings {
         write(file, recording)?;
     }
-    if lesson.is_none() {
+    if let Some(lab) = lab.filter(|_| lesson.is_none()) {
         lab.tell()?;
     }
     docs::write()
@@ -50,9 +61,7 @@ pub fn record(lesson: Option<&str>) -> Result<()> {
 impl Lab {
     /// Finds the lab beside this program, and asks one of its machines for its kernel; its libraries are this machine's.
     fn find() -> Result<Lab> {
-        let program = env::current_exe()?.with_file_name("lab");
-        ensure!(program.exists(), "{} does not exist; build it with `cargo build --workspace`", program.display());
-        let runs = program.with_file_name("").join("../lab/runs");
+        let (program, runs) = program("lab")?;
         output(Command::new(&program).args(["exec", "--server", "uname -sr"]))?;
         let kernel = read(runs.join("exec/server.log"))?;
         // The package's version follows that of the library's interface: 1.14.44.0 is rdma-core 44.
@@ -60,8 +69,10 @@ impl Lab {
         let rdma_core = library.split('.').nth(2).context("libibverbs does not say its version")?;
         let qemu = output(Command::new(format!("qemu-system-{}", env::consts::ARCH)).arg("--version"))?;
         let qemu = qemu.split_whitespace().nth(3).context("QEMU does not say its version")?;
-        let (kernel, rdma_core) = (kernel.trim().into(), format!("rdma-core {rdma_core}"));
-        Ok(Lab { kernel, rdma_core, qemu: format!("QEMU {qemu}"), program, runs })
+        let (kernel, rdma_core) = (kernel.trim().to_owned(), format!("rdma-core {rdma_core}"));
+        let (os, qemu) = (format!("{kernel} with SoftRoCE (rdma_rxe), {rdma_core}"), format!("QEMU {qemu}"));
+        let place = Place { program, runs, os, hardware: Some(qemu.clone()) };
+        Ok(Lab { place, kernel, rdma_core, qemu })
     }
 
     /// Writes to the page with what all captures have been recorded.
@@ -71,6 +82,21 @@ impl Lab {
         let line = format!("{LINE}{kernel} (SoftRoCE: `rdma_rxe`) on all machines, {rdma_core} and {qemu}.");
         let lines = text.lines().map(|old| if old.starts_with(LINE) { line.as_str() } else { old });
         write(PAGE, lines.flat_map(|line| [line, "\n"]).collect::<String>())
+    }
+}
+
+/// A program beside this one, and where it keeps its runs.
+fn program(name: &str) -> Result<(PathBuf, PathBuf)> {
+    let program = env::current_exe()?.with_file_name(name);
+    ensure!(program.exists(), "{} does not exist; build it with `cargo build --workspace`", program.display());
+    let runs = program.with_file_name("").join(format!("../{name}/runs"));
+    Ok((program, runs))
+}
+
+impl Place {
+    fn device() -> Result<Place> {
+        let (program, runs) = program("device")?;
+        Ok(Place { program, runs, os: "Linux with the device in user space (tools/device)".into(), hardware: None })
     }
 
     /// Runs a story; the capture with a comment on each packet.
@@ -83,11 +109,12 @@ impl Lab {
             .arg(format!("--clients={}", story.clients))
             .arg(format!("--wire={}", story.wire))
             .output()
-            .context("cannot run the lab")?;
+            .with_context(|| format!("cannot run {}", self.program.display()))?;
         let errors = String::from_utf8_lossy(&output.stderr);
         ensure!(
             output.status.code() == Some(i32::from(story.exit != 0)),
-            "the lab's {}: {}",
+            "{} ended with {}: {}",
+            self.program.display(),
             output.status,
             errors.trim()
         );
@@ -96,12 +123,11 @@ impl Lab {
         let problems = proof::problems(story, &capture);
         ensure!(problems.is_empty(), "the run does not tell the story:\n  {}", problems.join("\n  "));
         let about = format!("Lesson {}: {}", story.short_name(), story.about);
-        let os = format!("{} with SoftRoCE (rdma_rxe), {}", self.kernel, self.rdma_core);
         let section = Section {
             comment: Some(&about),
-            os: Some(&os),
+            os: Some(&self.os),
             application: Some("make record"),
-            hardware: Some(&self.qemu),
+            hardware: self.hardware.as_deref(),
         };
         Ok(wire::annotate::annotate(&mut Reader::new(capture.as_slice())?, story, &section)?.file)
     }

@@ -23,11 +23,13 @@ pub use processes::guard;
 use processes::Processes;
 use program::Program;
 use record::Recorder;
+use run::file::Line;
 use run::programs::{Node, CLIENT};
 use run::rules::Rules;
 use run::source;
 use run::story::Story;
 use run::switch::{self, Switch};
+use std::cmp::Reverse;
 use std::env;
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -62,7 +64,7 @@ pub struct Options {
     /// Act on packets, for example: drop 1st "RC Acknowledge" from server (docs/lab.md has more);
     /// or put a switch between the nodes: link 1 Gbit/s 5 us (docs/device.md has more)
     #[arg(long, default_value = "", hide_default_value = true)]
-    wire: String,
+    pub wire: String,
     /// The address of a node's device, one of this machine: the server's first, then the others'. Who has none takes the first
     /// free one from 127.0.0.2 on
     #[arg(long)]
@@ -167,6 +169,7 @@ pub fn run(mut run: Run) -> Result<u8> {
     let (rules, switch) = (std::mem::take(&mut run.rules), run.switch.take());
     if switch.is_some() {
         recorder.set_time(Duration::ZERO);
+        recorder.act(None, Line::WIRE, &run.options.wire)?;
     }
     let (inbox, wires) = (Inbox::open()?, Wires::new(rules, switch, run.nodes.len(), &run.options.address)?);
     let processes = Processes::new(&inbox.name)?;
@@ -294,12 +297,11 @@ impl Session {
     /// Starts the next node's program.
     fn start(&mut self) -> Result<()> {
         let node = self.programs.len();
-        let server = self.wires.address(0).to_string();
-        let command = self.run.nodes[node].command.as_deref().unwrap_or_default().replace("$SERVER", &server);
+        let command = self.filled(self.run.nodes[node].command.as_deref().unwrap_or_default());
         self.recorder.act(Some(node), "start", &command)?;
         let is_shell = self.run.guest == Guest::Shell && node > 0;
         let mut program = if is_shell { program::shell() } else { program::command(&command) };
-        program.env("SERVER", server);
+        program.envs(self.addresses());
         if self.run.guest == Guest::Only {
             program.stdin(Stdio::inherit());
         } else if !is_shell {
@@ -312,6 +314,21 @@ impl Session {
         let line = self.wires.link.as_mut().and_then(|link| link.line(node));
         self.programs.push(Program::start(program, port, line, tap(false), machines, &self.processes, late)?);
         Ok(())
+    }
+
+    /// The address of each node, as a variable with its name in capitals: `SERVER`, `CLIENT_2`.
+    fn addresses(&self) -> impl Iterator<Item = (String, String)> + '_ {
+        let variable = |name: &str| name.to_uppercase().replace(|c: char| !c.is_ascii_alphanumeric(), "_");
+        let nodes = self.run.nodes.iter().enumerate();
+        nodes.map(move |(number, node)| (variable(&node.name), self.wires.address(number).to_string()))
+    }
+
+    /// A command as it is recorded: with the addresses.
+    fn filled(&self, command: &str) -> String {
+        let mut addresses: Vec<_> = self.addresses().collect();
+        // `$CLIENT_1` begins as `$CLIENT` does.
+        addresses.sort_by_key(|(name, _)| Reverse(name.len()));
+        addresses.iter().fold(command.to_owned(), |command, (name, value)| command.replace(&format!("${name}"), value))
     }
 
     /// Ends what still runs when the time is over, or the shell was left, or what it waits for is dead.

@@ -7,9 +7,10 @@ use super::{Entry, Lanes};
 use crate::file::{lab_comment, Event, Line, Record};
 use crate::look::printable;
 use crate::story::{Follow, Shown, Step, Story};
+use crate::switch::{self, Event as Switched, What};
 use roce::opcode::Part;
 use roce::packet::Frame;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// Acts of the lab that say no more than the story and the summary do.
 const ROUTINE: [&str; 4] = ["start", "inspect", Line::EXIT, Line::END];
@@ -35,6 +36,8 @@ pub(super) struct Told {
     /// What the programs have said since then, and which node's it was.
     said: Vec<(String, String)>,
     folded: usize,
+    /// What a switch has done already, and to whom.
+    switched: HashSet<(String, String)>,
 }
 
 impl Told {
@@ -53,6 +56,7 @@ impl Told {
             is_passing: false,
             said: Vec::new(),
             folded: 0,
+            switched: HashSet::new(),
         }
     }
 
@@ -128,6 +132,7 @@ impl Told {
     fn stageless(&mut self, line: &Line) -> bool {
         match line.program.as_str() {
             Line::KERNEL => true,
+            Line::LAB if Switched::read(&line.act, &line.text).is_some() => self.is_switched_first(line),
             Line::LAB => !ROUTINE.contains(&line.act.as_str()),
             // What comes of a packet that stands open is shown where it arrives, too.
             Line::DEVICE => {
@@ -139,6 +144,24 @@ impl Told {
                 self.said.push((line.node.clone(), line.text.clone()));
                 false
             }
+        }
+    }
+
+    /// A switch does the same again and again: what waits the packets tell, too, and a pause of each node is told once.
+    fn is_switched_first(&mut self, line: &Line) -> bool {
+        let Some(Switched { port, what: What::Pause(_) | What::Resume(_) }) = Switched::read(&line.act, &line.text)
+        else {
+            return false;
+        };
+        self.switched.insert((line.act.clone(), port))
+    }
+
+    /// Whether what the lab has done to a packet is shown. That a switch loses or marks those of a node is shown once.
+    fn is_done_to(&mut self, record: &Record) -> bool {
+        let Some(done) = record.comment.and_then(lab_comment) else { return false };
+        match switch::done(done) {
+            Some(done) => self.switched.insert((done.to_owned(), record.node.unwrap_or_default().to_owned())),
+            None => true,
         }
     }
 
@@ -170,7 +193,7 @@ impl Told {
         // The heading says it already.
         entry.notes.retain(|note| !note.starts_with("Step "));
         let heading = if is_headed { String::new() } else { self.heading(step, entry, is_shown) };
-        (heading, is_shown || record.comment.is_some_and(|comment| lab_comment(comment).is_some()))
+        (heading, self.is_done_to(record) || is_shown)
     }
 
     /// What was said before the first thing that stands open is folded away with the rest.

@@ -3,6 +3,7 @@
 //! ```toml
 //! shows = ["write", "send: WC"]      # what stands open in a run: stages, or lines that begin so; "client write": on that side
 //!
+//! # device = true                   recorded on the device in user space, as the lab cannot run it
 //! [[variants]]                      # a way of running the lesson; the first is "main"
 //! name = "main"
 //! about = "One WRITE in one packet"
@@ -28,7 +29,7 @@
 //! title = "The server's device acknowledges the WRITE"
 //! side = "server"
 //! packets = "RC Acknowledge"
-//! device = true                     # no program has a part in it: it answers the next unanswered request
+//! device = true                     # no program has a part in it: it answers the next unanswered request; or it sends a CNP
 //! ```
 
 use super::{Act, Shown, Side, Step, Story, MAIN};
@@ -39,6 +40,8 @@ use serde::Deserialize;
 #[serde(deny_unknown_fields)]
 struct File {
     shows: Vec<String>,
+    #[serde(default)]
+    device: bool,
     variants: Vec<Story>,
     steps: Vec<RawStep>,
 }
@@ -75,6 +78,7 @@ pub fn parse(lesson: &str, text: &str) -> Result<Vec<Story>> {
         check_variants(&file)?;
         for story in &mut file.variants {
             story.lesson = lesson.into();
+            story.device = file.device;
             let shows = story.own_shows.take();
             story.shows = shows.as_ref().unwrap_or(&file.shows).iter().map(|text| Shown::parse(text)).collect();
             story.steps = steps(&file.steps, &story.variant)?;
@@ -108,6 +112,8 @@ fn steps(all: &[RawStep], variant: &str) -> Result<Vec<Step>> {
 
 fn step(raw: &RawStep, before: &[Step]) -> Result<Step> {
     let act = match (raw.device, &raw.file, &raw.stage, &raw.calls, &raw.log) {
+        // What was marked is the last that the other side has asked for.
+        (true, None, None, None, None) if raw.packets == "CNP" => last_of(raw.side.other(), before)?,
         (true, None, None, None, None) => asked_for(raw.side, before)?,
         (true, ..) => bail!("is the device's own: it can have no file, stage, calls or log"),
         (false, Some(file), Some(stage), Some(calls), Some(log)) => {
@@ -117,7 +123,8 @@ fn step(raw: &RawStep, before: &[Step]) -> Result<Step> {
     };
     let (number, title, packets, says) = (before.len() + 1, raw.title.clone(), raw.packets.clone(), raw.says.clone());
     let step = Step { number, title, side: raw.side, device: raw.device, act, packets, says };
-    ensure!(step.is_answer() == step.device, "must have `device = true` if, and only if, its packets are answers");
+    let is_devices = step.is_answer() || step.is_notification();
+    ensure!(is_devices == step.device, "must have `device = true` if, and only if, its packets are answers, or CNPs");
     Ok(step)
 }
 
@@ -126,6 +133,11 @@ fn asked_for(side: Side, before: &[Step]) -> Result<Act> {
     let answers = before.iter().filter(|step| step.side == side && step.is_answer()).count();
     let mut requests = before.iter().filter(|step| step.side == side.other() && step.is_request());
     requests.nth(answers).map(|step| step.act.clone()).context("answers no request before it")
+}
+
+fn last_of(side: Side, before: &[Step]) -> Result<Act> {
+    let mut requests = before.iter().filter(|step| step.side == side && step.is_request());
+    requests.next_back().map(|step| step.act.clone()).context("has no request of the other side before it")
 }
 
 #[cfg(test)]

@@ -62,6 +62,7 @@ impl<'s> Follow<'s> {
             (None, _) => Err("a ConnectRequest first".into()),
             (Some(side), Some(_)) => self.cm_step(packet, side),
             (Some(side), None) if packet.opcode.service == Service::Ud => self.ud_step(packet, side),
+            (Some(side), None) if packet.opcode.service == Service::Cnp => self.cnp_step(side),
             (Some(side), None) => self.rc_step(packet, side, seen),
         };
         let sender = side.map_or(String::new(), |side| format!("the {}'s ", side.name()));
@@ -91,7 +92,7 @@ impl<'s> Follow<'s> {
     }
 
     fn cm_step(&self, packet: &Packet, side: Side) -> Result<&'s Step, String> {
-        let is_cm = |step: &&Step| !["RC ", "UD "].iter().any(|service| step.packets.starts_with(service));
+        let is_cm = |step: &&Step| !["RC ", "UD ", "CNP"].iter().any(|service| step.packets.starts_with(service));
         let mut own = self.story.steps.iter().filter(|step| step.side == side).filter(is_cm);
         let found = own.clone().find(|step| step.fits(packet));
         found.ok_or_else(|| match own.next() {
@@ -105,6 +106,12 @@ impl<'s> Follow<'s> {
         let own = self.story.steps.iter().filter(|step| step.side == side && step.packets.starts_with("UD "));
         let found = own.filter(|step| step.fits(packet)).max_by_key(|step| step.packets.len());
         found.ok_or_else(|| "no such datagram of this side".into())
+    }
+
+    /// They have no numbers, either.
+    fn cnp_step(&self, side: Side) -> Result<&'s Step, String> {
+        let found = self.story.steps.iter().find(|step| step.side == side && step.is_notification());
+        found.ok_or_else(|| "no notification of this side".into())
     }
 
     fn rc_step(&mut self, packet: &Packet, side: Side, seen: Option<Seen>) -> Result<&'s Step, String> {

@@ -45,6 +45,9 @@ pub struct Story {
     /// Faults on the wire.
     #[serde(default)]
     pub wire: String,
+    /// It is recorded on the device in user space: the lab cannot run it.
+    #[serde(skip)]
+    pub device: bool,
     /// The exit status of all programs.
     #[serde(default)]
     pub exit: u8,
@@ -162,6 +165,11 @@ impl Step {
         ["RC Acknowledge", "RC RDMA Read Response", "RC Atomic Acknowledge"].contains(&self.packets.as_str())
     }
 
+    /// True if the packets say that a switch has marked some: a device sends them by itself, and they answer none.
+    pub fn is_notification(&self) -> bool {
+        self.packets == "CNP"
+    }
+
     /// One line that says it all, for the packets' comment in a capture.
     pub fn comment(&self) -> String {
         let Step { number, title, side, act, .. } = self;
@@ -175,7 +183,7 @@ impl Step {
 }
 
 /// The stories of this repository's lessons, in order.
-const BUNDLED: [(&str, &str); 13] = [
+const BUNDLED: [(&str, &str); 14] = [
     ("01_cm_listen", include_str!("../../../../lessons/01_cm_listen/steps.toml")),
     ("02_resources", include_str!("../../../../lessons/02_resources/steps.toml")),
     ("03_metadata_exchange", include_str!("../../../../lessons/03_metadata_exchange/steps.toml")),
@@ -189,6 +197,7 @@ const BUNDLED: [(&str, &str); 13] = [
     ("11_datagrams", include_str!("../../../../lessons/11_datagrams/steps.toml")),
     ("12_key_value_store", include_str!("../../../../lessons/12_key_value_store/steps.toml")),
     ("13_ring_all_reduce", include_str!("../../../../lessons/13_ring_all_reduce/steps.toml")),
+    ("20_congestion", include_str!("../../../../lessons/20_congestion/steps.toml")),
 ];
 
 /// The stories of all lessons and variants, in order.

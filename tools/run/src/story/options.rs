@@ -1,7 +1,9 @@
 //! Which story of its lesson a run is told as: its options say.
 
 use super::Story;
+use crate::statement::Statement;
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 
 /// Given by whoever runs a lesson, and the same in each variant: the server's address, and how many clients it has.
 const GIVEN: [&str; 2] = ["-a", "-n"];
@@ -13,18 +15,25 @@ impl Story {
     }
 }
 
-/// Of a lesson's stories the one that shares most options with a run, of several the first; and whether both have the same ones. The
-/// run's are those of its server and of its clients.
-pub fn closest(stories: impl IntoIterator<Item = Story>, run: [&str; 2]) -> Option<(Story, bool)> {
+/// Of a lesson's stories the one that shares most options with a run, of several the one whose wire is most alike, then the first;
+/// and whether both have the same options. The run's are those of its server and of its clients.
+pub fn closest(stories: impl IntoIterator<Item = Story>, run: [&str; 2], wire: &str) -> Option<(Story, bool)> {
     let run = run.map(options);
     let rank = |story: &Story| {
         let own = story.options();
         let shared = own.iter().zip(&run).map(|(own, run)| own.iter().filter(|option| run.contains(option)).count());
         (shared.sum::<usize>(), own == run)
     };
-    let story = stories.into_iter().min_by_key(|story| Reverse(rank(story)))?;
+    let story = stories.into_iter().min_by_key(|story| (Reverse(rank(story)), differ(&story.wire, wire)))?;
     let (_, is_same) = rank(&story);
     Some((story, is_same))
+}
+
+/// How many kinds of statements one wire has and the other has not: `queue 8 KB` and `queue 1 MB` are of one kind.
+fn differ(one: &str, other: &str) -> usize {
+    let [one, other] =
+        [one, other].map(|wire| Statement::all(wire).filter_map(|it| it.peek()).collect::<BTreeSet<_>>());
+    one.symmetric_difference(&other).count()
 }
 
 /// What is given in the options of one side beside what is given in any case.
@@ -66,8 +75,17 @@ mod tests {
             ("10", "", "--op send --depth 4", "10-no-credits", false),
         ] {
             let stories = bundled().unwrap().into_iter().filter(|story| story.number() == lesson);
-            let (story, same) = closest(stories, [server, client]).unwrap();
+            let (story, same) = closest(stories, [server, client], "").unwrap();
             assert_eq!((&*story.short_name(), same), (name, is_same), "{lesson}: {server}, {client}");
+        }
+        for (wire, name) in [
+            ("", "20"),
+            ("link 10 Gbit/s 1 us; queue 1 MB", "20"),
+            ("link 1 Gbit/s 5 us; pfc 9 KB; queue 1 MB", "20-pfc"),
+            ("link 1 Gbit/s 5 us; queue 1 MB; ecn 8..64 KB at 1 %; dcqcn g 1/16", "20-dcqcn"),
+        ] {
+            let stories = bundled().unwrap().into_iter().filter(|story| story.number() == "20");
+            assert_eq!(closest(stories, ["-n 2", ""], wire).unwrap().0.short_name(), name, "{wire}");
         }
         assert_eq!(own("-a 10.47.91.1 -s x  -n 2"), "-s x");
     }

@@ -12,7 +12,7 @@ use std::collections::HashMap;
 ///
 /// - every RoCE packet belongs to exactly one step, every step has a packet, and every ICRC is right;
 /// - each is recorded as sent by the node whose step it is;
-/// - there is no traffic beside it but ARP, RARP and IGMP, and TCP where there is no connection management;
+/// - there is no traffic beside it but ARP, RARP, IGMP and pause frames, and TCP where there is no connection management;
 /// - the log line of each step stands before the step's first packet;
 /// - all programs ended with the story's exit status.
 pub fn problems(story: &Story, run: &[u8]) -> Vec<String> {
@@ -40,7 +40,7 @@ fn follow(story: &Story, run: &[u8], problems: &mut Vec<String>) -> Result<(Vec<
         let frame = record.number;
         let packet = match Frame::decode(record.link, record.data) {
             Frame::Roce(packet) => packet,
-            Frame::Other(Other::Arp | Other::Rarp | Other::Igmp) => continue,
+            Frame::Other(Other::Arp | Other::Rarp | Other::Igmp | Other::Pause) => continue,
             Frame::Other(Other::Tcp) if story.has_no_cm() => continue,
             Frame::Other(other) => {
                 problems.push(format!("frame {frame} is foreign traffic: {}", other.name()));

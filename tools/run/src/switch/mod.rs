@@ -26,7 +26,7 @@ mod queueing;
 #[cfg(test)]
 mod tests;
 
-pub use event::{Event, What};
+pub use event::{done, Event, What};
 pub use lot::Lot;
 pub use parse::split;
 

@@ -1,6 +1,7 @@
 //! What becomes of a frame at a port: it waits, it is marked, it is lost. And how much waits there.
 
 use super::cable::Place;
+use super::event::{DROPPED, MARKED};
 use super::frame::Frame;
 use super::{Ecn, Event, Happening, Out, Switch, What, LOOK};
 use std::time::Duration;
@@ -10,14 +11,15 @@ impl Switch {
     pub(super) fn queues(&mut self, now: Duration, cable: usize, mut frame: Frame) {
         let waiting = self.cables[cable].bytes[frame.priority()];
         if let Some(why) = self.why_lost(cable, &frame, waiting) {
-            let (port, comment) = (self.name(self.cables[cable].to), Some(format!("lab: dropped: {why}")));
+            let (port, comment) = (self.name(self.cables[cable].to), Some(format!("lab: {DROPPED}: {why}")));
             self.out.push((now, Out::Passed { from: Some(frame.from), frame: frame.bytes, comment }));
             return self.tell(now, Event { port, what: What::Drop(why) });
         }
         let share = self.settings.ecn.map_or(0.0, |ecn| ecn.share(waiting));
         if frame.can_be_marked() && share > 0.0 && self.lot.draw() < share {
             frame.mark();
-            frame.marked = Some(format!("lab: marked: {waiting} bytes wait for {}", self.name(self.cables[cable].to)));
+            frame.marked =
+                Some(format!("lab: {MARKED}: {waiting} bytes wait for {}", self.name(self.cables[cable].to)));
         }
         let is_last = match self.cables[cable].to {
             Place::Node(node) => frame.to == Some(node),

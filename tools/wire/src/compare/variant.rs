@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 pub fn choose(mine: &mut Reader<impl std::io::Read>, first: &Path) -> Result<(PathBuf, Option<String>), Error> {
     let name = first.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let lesson = story::named(&name)?.lesson;
-    let Some(options) = options(mine)? else { return Ok((first.to_owned(), None)) };
+    let Some((options, wire)) = options(mine)? else { return Ok((first.to_owned(), None)) };
     let stories = story::bundled()?.into_iter().filter(|story| story.lesson == lesson);
-    let Some((story, is_same)) = story::closest(stories, [&options[0], &options[1]]) else {
+    let Some((story, is_same)) = story::closest(stories, [&options[0], &options[1]], &wire) else {
         return Ok((first.to_owned(), None));
     };
     let found = story.file_name();
@@ -30,11 +30,15 @@ pub fn choose(mine: &mut Reader<impl std::io::Read>, first: &Path) -> Result<(Pa
     Ok((file, note))
 }
 
-/// What a run's server and its clients were started with; None if this is no run of a lesson.
-fn options(run: &mut Reader<impl std::io::Read>) -> Result<Option<[String; 2]>, Error> {
-    let [mut server, mut client] = [None, None];
+/// What a run's server and its clients were started with, and the switch between them; None if this is no run of a lesson.
+fn options(run: &mut Reader<impl std::io::Read>) -> Result<Option<([String; 2], String)>, Error> {
+    let [mut server, mut client, mut wire] = [None, None, None];
     while let Some(event) = run.event()? {
         let Event::Line(Line { program, act, text, .. }) = event else { continue };
+        if program == Line::LAB && act == Line::WIRE {
+            wire = Some(text);
+            continue;
+        }
         if program != Line::LAB || act != "start" {
             continue;
         }
@@ -45,7 +49,7 @@ fn options(run: &mut Reader<impl std::io::Read>) -> Result<Option<[String; 2]>, 
             _ => {}
         }
     }
-    Ok(server.zip(client).map(|(server, client)| [server, client]))
+    Ok(server.zip(client).map(|(server, client)| ([server, client], wire.unwrap_or_default())))
 }
 
 fn own(words: Vec<&str>) -> String {

@@ -5,7 +5,6 @@ use super::support;
 use roce::Frame;
 use run::file::Event;
 use support::{Check, Run};
-use testkit::ran::example;
 
 /// Each packet: when it came, in nanoseconds since the run's begin, from whom, and its bytes.
 fn crossed(check: &Check) -> Vec<(u64, String, Vec<u8>)> {
@@ -23,12 +22,8 @@ fn crossed(check: &Check) -> Vec<(u64, String, Vec<u8>)> {
 /// Two senders on the way to one receiver, whose cable has room for one of them. Addresses stand in the packets, so they are
 /// named: other runs may have the first ones.
 fn incast(control: &str, addresses: &[String]) -> Check {
-    let program = example("incast");
-    let sender = format!("{program} client -a $SERVER --timeout 60");
-    let run = format!(
-        "device exec --server '{program} server -n 2 --len 16384 --messages 16' --client '{sender}' --node 'client-2={sender}'"
-    );
-    Run::typed(&run).addresses(addresses).wire(&format!("link 1 Gbit/s 5 us; {control}")).check()
+    let run = Run::lesson("20", "--len 16384 --messages 16", "--timeout 60").clients(2);
+    run.addresses(addresses).wire(&format!("link 1 Gbit/s 5 us; {control}")).check()
 }
 
 /// So many runs are the same to the packet and the nanosecond; gives the packets of one.

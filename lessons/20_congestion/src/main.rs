@@ -1,11 +1,11 @@
-//! Incast: N senders WRITE to one receiver, all at the same time, and its link has room for one of them. What
-//! becomes of that decide the switch and the devices; no program here knows of it. docs/device.md, "A switch between the nodes",
-//! runs it.
+//! Lesson 20: congestion. N senders WRITE to one receiver, all at the same time, and the receiver's cable has room for one of them
+//! (*incast*). What becomes of that decide the switch and the devices. The programs do not know which case it is: each is a run of
+//! the same program with another `wire=`.
 //!
 //! ```text
-//! a sender                          the receiver: the server
+//! a sender: a client                the receiver: the server
 //!    │ ─── ConnectRequest ────────────▶ │
-//!    │ ◀── ConnectReply: memory, how much │
+//!    │ ◀── ConnectReply: where, how often │
 //!    │ ─── ReadyToUse ────────────────▶ │
 //!    │ ◀── SEND without bytes ───────── │   once all are there: go
 //!    │ ─── WRITE with immediate ──────▶ │   as many messages as were asked for, some of them posted at a time
@@ -14,6 +14,7 @@
 
 mod receiver;
 mod sender;
+#[path = "../plain/share.rs"]
 mod share;
 
 use std::process::ExitCode;
@@ -25,7 +26,7 @@ const MOST: usize = 8;
 /// So many messages may be posted to a sender's device at a time.
 const DEPTH: usize = 8;
 /// Messages for which the receiver has receives, of each sender. Each takes one, and gives it back when it is counted.
-const RECEIVES: usize = 4 * DEPTH;
+const RECEIVES: usize = 2 * DEPTH;
 /// Room in each queue of a QP.
 const QUEUE: QpCap = QpCap { max_send_wr: DEPTH as u32, max_recv_wr: RECEIVES as u32, ..QpCap::SMALL };
 /// How long a device waits for an ACK before it sends again: 4.096 µs × 2^14 = 67 ms. In a data centre an answer takes
@@ -40,11 +41,11 @@ const CONN_PARAM: ConnParam = ConnParam {
     rnr_retry_count: 7,
 };
 
-const LEN: Opt = Opt::number_or(Server, "len", "16384", "Bytes of a message");
-const MESSAGES: Opt = Opt::number_or(Server, "messages", "16", "Messages of each sender");
+const LEN: Opt = Opt::number_or(Server, "len", "4096", "Bytes of a message");
+const MESSAGES: Opt = Opt::number_or(Server, "messages", "8", "Messages of each sender");
 const TOS: Opt = Opt::number_or(Client, "tos", "0", "Type of service, 0 to 255; its upper three bits are the priority");
 
 fn main() -> ExitCode {
     let about = "Congestion: 1 to 8 senders WRITE to one receiver at the same time";
-    common::args::run("incast", about, &[LEN, MESSAGES, TOS], receiver::run, sender::run)
+    common::args::run("lesson-20", about, &[LEN, MESSAGES, TOS], receiver::run, sender::run)
 }

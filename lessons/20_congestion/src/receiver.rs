@@ -13,7 +13,7 @@ pub fn run(args: &Args) -> Result<()> {
     let (wanted, len) = (args.count() as usize, args.number(&LEN).unwrap_or(0));
     let messages = args.number(&MESSAGES).unwrap_or(0);
     if !(1..=MOST).contains(&wanted) || len == 0 || messages == 0 {
-        return Err(Error::content("-n is 1 to 8, --len and --messages at least 1", "See `incast server --help`"));
+        return Err(Error::content("-n is 1 to 8, --len and --messages at least 1", "See `lesson-20 server --help`"));
     }
     let events = EventChannel::create()?;
     let _listener = listen(&events, args, wanted)?;

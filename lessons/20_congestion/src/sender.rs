@@ -67,7 +67,7 @@ fn connect(id: &CmId, events: &EventChannel) -> Result<(Metadata, u32)> {
     let count = event.private_data().get(Metadata::LEN..Metadata::LEN + 4).and_then(|bytes| bytes.try_into().ok());
     event.ack();
     let count =
-        count.ok_or_else(|| Error::content("the answer lacks a number of messages", "Run `incast server` there"))?;
+        count.ok_or_else(|| Error::content("the answer lacks a number of messages", "Run `lesson-20 server` there"))?;
     Ok((room, u32::from_be_bytes(count)))
 }
 
