@@ -3,7 +3,8 @@
 
 use super::requester::Requester;
 use super::{Qp, View};
-use crate::congestion::{ecn, notification};
+use crate::congestion::pause::priority;
+use crate::congestion::{ecn, notification, Link};
 use crate::datagram::bytes_of_link;
 use crate::outside::{Ctx, Effect};
 use crate::packet::Packet;
@@ -37,6 +38,12 @@ impl Requester {
     pub(super) fn has_to_wait(&mut self, qp: &View, ctx: &Ctx) -> bool {
         self.paced_until = ctx.link.and_then(|link| self.pace.wait(qp.class(ctx.link), link, ctx.now));
         self.paced_until.is_some()
+    }
+
+    /// Whether the switch has told it to wait.
+    pub(super) fn is_paused(&self, qp: &View, ctx: &Ctx) -> bool {
+        let until = |link: &Link| link.pause.until(priority(qp.class(ctx.link)), ctx.now);
+        ctx.link.and_then(until).is_some()
     }
 
     /// A packet goes out, and takes its time on the link.

@@ -107,6 +107,10 @@ impl Requester {
             self.do_local(qp, ctx)?;
             let Some(at) = self.wqe_to_send(qp, ctx)? else { return Ok(()) };
             if self.has_to_wait(qp, ctx) {
+                // A pause has no end where switches wait for each other: the time for an answer runs meanwhile.
+                if self.is_paused(qp, ctx) && self.timer.is_none() && self.next != self.unacked {
+                    self.start_timer(qp, ctx);
+                }
                 return Ok(());
             }
             match segment(&self.begun[at], self.send, qp, ctx) {

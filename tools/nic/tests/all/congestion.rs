@@ -80,6 +80,17 @@ fn with_pauses_nothing_is_lost_and_the_link_is_full() {
     assert!(jain(&shares) > 0.99 && shares.iter().sum::<f64>() > 0.95 * POSSIBLE, "{shares:?}");
 }
 
+/// So it is where switches wait for each other in a ring: nobody is told to go on.
+#[test]
+fn a_pause_without_end_is_a_failed_connection() {
+    let mut network = Network::new("link 1 Gbit/s 5 us; queue 64 KB; pfc 32 KB", 1024, &[ms(0); 2]);
+    for at in 1..=20 {
+        network.run(ms(at));
+        network.pause(0);
+    }
+    assert_eq!(network.broken, [Status::RetryExcErr], "the other one goes on");
+}
+
 /// The paper's steps are for 40 Gbit/s. On a link of 1 Gbit/s steps of a fifth of it, every 55 µs, fill the queue again and again;
 /// with those that Mellanox's NICs begin with it stays short.
 #[test]

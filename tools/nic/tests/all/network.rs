@@ -102,6 +102,13 @@ impl Network {
         }
     }
 
+    /// A sender is told to stand still, as long as can be said.
+    pub fn pause(&mut self, flow: usize) {
+        if let Some(link) = &mut self.flows[flow].sender.link {
+            link.pause.heard(&roce::pause::Frame::about(3, u16::MAX), link.rate, self.zero + self.now);
+        }
+    }
+
     fn next(&self) -> Duration {
         let ends = self.flows.iter().flat_map(|flow| [&flow.sender, &flow.receiver]);
         let timers = ends.filter_map(|side| side.qp.deadline()).map(|due| due.saturating_duration_since(self.zero));
