@@ -13,7 +13,7 @@ pub fn run(args: &Args) -> Result<()> {
     let go = desk.qp.post_recv_pieces(&[])?;
     let (room, messages) = connect(&id, &events)?;
     let source = desk.pd.reg_mr(room.len as usize, Access::LOCAL_READ)?;
-    desk.cq.wait_for(go, "the receiver's word to go")?;
+    wait_for(&desk, go, "the receiver's word to go")?;
     write_all(&desk, &source, &room, messages)?;
     disconnect(&id, &events)?;
     say!("SUCCESS: {messages} messages of {} bytes are complete", room.len);
@@ -43,7 +43,7 @@ struct Desk {
     qp: QueuePair,
     cq: CompletionQueue,
     pd: ProtectionDomain,
-    _channel: CompletionChannel,
+    channel: CompletionChannel,
 }
 
 impl Desk {
@@ -54,7 +54,7 @@ impl Desk {
         let channel = context.create_comp_channel()?;
         let cq = channel.create_cq((QUEUE.max_send_wr + QUEUE.max_recv_wr) as i32)?;
         let qp = id.create_qp(&pd, &QpInitAttr::new(&cq, QUEUE))?;
-        Ok(Self { qp, cq, pd, _channel: channel })
+        Ok(Self { qp, cq, pd, channel })
     }
 }
 
@@ -89,7 +89,18 @@ fn write_all(desk: &Desk, source: &MemoryRegion, room: &Metadata, messages: u32)
 }
 
 fn wait_for_oldest(desk: &Desk, posted: &mut VecDeque<u64>) -> Result<()> {
-    posted.pop_front().map_or(Ok(()), |oldest| desk.cq.wait_for(oldest, "the WRITE posted first").map(|_| ()))
+    posted.pop_front().map_or(Ok(()), |oldest| wait_for(desk, oldest, "the WRITE posted first"))
+}
+
+/// Sleeps until this one is complete, and no longer: a pause between two polls would be time in which nothing is posted.
+fn wait_for(desk: &Desk, wr_id: u64, awaited: &str) -> Result<()> {
+    // Arm, poll, sleep: in another order the completion could fall between poll and sleep.
+    desk.cq.req_notify()?;
+    while desk.cq.poll_for(wr_id)?.is_none() {
+        desk.channel.get_cq_event(awaited)?;
+        desk.cq.req_notify()?;
+    }
+    Ok(())
 }
 
 fn disconnect(id: &CmId, events: &EventChannel) -> Result<()> {
