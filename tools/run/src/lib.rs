@@ -3,7 +3,7 @@
 //! [`pcapng`] writes frames, [`capture`] reads them; [`mod@file`] says how log lines stand between them, which a [`recorder`]
 //! takes from the [`lines`] of [`programs`]; [`ended`] tells how it went. [`said`] knows what such a line says, and [`source`] which line of code it comes from.
 //! [`rules`] choose packets that something shall happen to, and a [`switch`] is what may lie between nodes. [`row`] tells a packet in [`words`], and [`lanes`] draws packets
-//! beside the log lines. [`story`] knows what happens in each lesson, and [`files`] where all of it lies.
+//! beside the log lines, [`plot`] draws queues, rates and pauses over time. [`story`] knows what happens in each lesson, and [`files`] where all of it lies.
 
 pub mod capture;
 pub mod ended;
@@ -13,6 +13,8 @@ pub mod lanes;
 pub mod lines;
 pub mod look;
 pub mod pcapng;
+mod picture;
+pub mod plot;
 pub mod programs;
 pub mod recorder;
 pub mod row;

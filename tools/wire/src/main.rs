@@ -5,6 +5,7 @@ use run::capture::{unread, Error, Reader};
 use run::lanes::{self, Lanes};
 use run::look::Style;
 use run::pcapng::Section;
+use run::plot;
 use run::story;
 use std::fs::File;
 use std::io::{self, BufWriter, ErrorKind, IsTerminal, LineWriter, Read, Write};
@@ -32,7 +33,8 @@ enum Command {
         /// Only this frame, or a step's first, as step8, byte by byte
         #[arg(long, value_name = "N", conflicts_with = "format")]
         packet: Option<show::bytes::Which>,
-        /// Lanes with the log lines (of a run, unless told otherwise), a ladder of the packets, a table for machines
+        /// Lanes with the log lines (of a run, unless told otherwise), a ladder of the packets, a table for machines, or what
+        /// waits in a switch, rates and pauses over time
         #[arg(long)]
         format: Option<Format>,
         /// Draw the lanes of a run while it happens, until its end or Ctrl-C
@@ -79,13 +81,16 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Draw a picture to standard output: the lanes of a run, or the ladder of a capture
+    /// Draw a picture to standard output: the lanes of a run, the ladder of a capture, or a plot
     Svg {
         /// pcap or pcapng file
         file: PathBuf,
         /// The ladder of a run, too
         #[arg(long)]
         ladder: bool,
+        /// What waits in a switch, rates and pauses over time
+        #[arg(long, conflicts_with = "ladder")]
+        plot: bool,
     },
     /// Write a web page that plays a run, or any capture, event by event; it needs nothing beside itself
     Play {
@@ -108,6 +113,7 @@ enum Format {
     Lanes,
     Ladder,
     Tsv,
+    Plot,
 }
 
 fn main() -> ExitCode {
@@ -122,7 +128,7 @@ fn main() -> ExitCode {
                 verdict => verdict as u8,
             }),
         Command::Explain { file, json } => explain(&file, json).map_err(in_file(&file)),
-        Command::Svg { file, ladder } => svg(&file, ladder).map(|()| 0).map_err(in_file(&file)),
+        Command::Svg { file, ladder, plot } => svg(&file, ladder, plot).map(|()| 0).map_err(in_file(&file)),
         Command::Play { file, lesson, data, out } => play(&file, lesson, data, out).map(|()| 0),
     };
     match result {
@@ -172,6 +178,11 @@ fn show(file: &Path, packet: Option<show::bytes::Which>, format: Option<Format>,
         (Some(which), _) => show::bytes::write(&mut open(file, false)?, which, &mut out),
         (None, Some(Format::Tsv)) => show::tsv::write(&mut open(file, false)?, &mut out),
         (None, Some(Format::Ladder)) => ladder(file, &mut out),
+        (None, Some(Format::Plot)) => {
+            let (seen, read) = plot::read(&mut open(file, false)?);
+            out.write_all(seen.text().as_bytes())?;
+            read
+        }
         (None, None) if follow => draw(file, true, &mut LineWriter::new(out.get_mut())),
         (None, None) if lanes::nodes(&mut open(file, false)?).is_none() => ladder(file, &mut out),
         (None, None | Some(Format::Lanes)) => draw(file, false, &mut out),
@@ -203,7 +214,12 @@ fn explain(file: &Path, is_json: bool) -> Result<u8, Error> {
     Ok(u8::from(told.is_wrong()))
 }
 
-fn svg(file: &Path, ladder: bool) -> Result<(), Error> {
+fn svg(file: &Path, ladder: bool, is_plot: bool) -> Result<(), Error> {
+    if is_plot {
+        let (seen, read) = plot::read(&mut open(file, false)?);
+        read?;
+        return Ok(std::io::stdout().lock().write_all(seen.picture().0.as_bytes())?);
+    }
     let run = std::fs::read(file).map_err(unread)?;
     let ladder = ladder || lanes::nodes(&mut Reader::new(run.as_slice())?).is_none();
     let (picture, _) = if ladder { lanes::ladder(&run)? } else { lanes::picture(&run, 0..=u64::MAX)? };

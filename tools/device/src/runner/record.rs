@@ -3,10 +3,12 @@
 use super::calls::Calls;
 use super::{Guest, Run};
 use anyhow::{Context, Result};
+use run::capture::Reader;
 use run::ended::Ended;
 use run::file::Line;
 use run::lanes::{print, Live};
 use run::lines::{clean, Lines};
+use run::plot;
 use run::said::CROSSING;
 use serde_json::Value;
 use std::fs::{self, File};
@@ -129,9 +131,19 @@ impl Recorder {
             // One line, as what a program that has the terminal said stands before it.
             print(&format!("{}\n", Value::Object(ended.json())));
         } else if run.guest != Guest::Only {
+            // What a switch was like shows over time.
+            if self.file.time.is_some() {
+                print(&over_time(&ended.file)?);
+            }
             let names: Vec<&str> = run.nodes.iter().map(|node| node.name.as_str()).collect();
             print(&ended.text(self.calls.told(&names), &[]));
         }
         Ok(self.trouble.is_none())
     }
+}
+
+/// The plot of a run, with an empty line before it; nothing if nothing has happened.
+fn over_time(file: &Path) -> Result<String> {
+    let (seen, _) = plot::read(&mut Reader::new(File::open(file).context("the run file cannot be read")?)?);
+    Ok(if seen.is_empty() { String::new() } else { format!("\n{}", seen.text()) })
 }

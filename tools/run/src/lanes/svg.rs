@@ -3,7 +3,8 @@
 //! Its text can be selected and searched, it follows the reader's choice of light or dark, and it is told in words.
 
 use super::{wrap, Entry, Lanes};
-use crate::look::{printable, Sort};
+use crate::look::Sort;
+use crate::picture::{self, escape, text};
 
 /// Pixels: the picture's width, the height above the first entry, and that of a line.
 const WIDTH: usize = 860;
@@ -16,19 +17,6 @@ const LEFT: usize = 102;
 const RIGHT: usize = 486;
 const END: usize = 856;
 
-/// Colors by class: for light, then for dark.
-const STYLE: &str = "\
-text{font:12px ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace;fill:#1f2328}
-.title{font:12px system-ui,-apple-system,'Segoe UI','DejaVu Sans',sans-serif}
-.quiet,.title{fill:#59636e}.side{font-weight:bold}.back{fill:#ffffff}.life{stroke:#d1d9e0;stroke-width:2}
-.arrow{stroke-width:1.6;fill:none}.connection{stroke:#0e7490}.send{stroke:#1a7f37}.write{stroke:#0969da}
-.read{stroke:#8250df}.notable{stroke:#9a6700}.acknowledge{stroke:#818b98}.trouble{stroke:#cf222e}
-tspan{font-weight:bold}.slow{fill:#8a1f8f}.fast{fill:#0e7490}.data{fill:#1a7f37}.info{fill:#0969da}.err{fill:#cf222e}
-@media (prefers-color-scheme:dark){text{fill:#f0f6fc}.quiet,.title{fill:#9198a1}.back{fill:#0d1117}
-.life{stroke:#3d444d}.connection{stroke:#39c5cf}.send{stroke:#3fb950}.write{stroke:#4493f8}.read{stroke:#ab7df8}
-.notable{stroke:#d29922}.acknowledge{stroke:#9198a1}.trouble{stroke:#f85149}
-.slow{fill:#e29bf0}.fast{fill:#39c5cf}.data{fill:#3fb950}.info{fill:#4493f8}.err{fill:#f85149}}";
-
 /// Draws entries, and says them in words; the lanes say who is left and who is right.
 pub(super) fn draw(lanes: &Lanes, entries: &[Entry]) -> (String, String) {
     let (mut body, mut y, words) = (String::new(), HEAD, describe(entries));
@@ -36,14 +24,7 @@ pub(super) fn draw(lanes: &Lanes, entries: &[Entry]) -> (String, String) {
         y += one(&mut body, lanes.sides(), y, entry);
     }
     let height = y + 4;
-    let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" width=\"{WIDTH}\" \
-         height=\"{height}\" role=\"img\" aria-labelledby=\"title desc\">\n\
-         <title id=\"title\">Log lines and packets in the order they happened</title>\n\
-         <desc id=\"desc\">{}</desc>\n<style>\n{STYLE}\n</style>\n\
-         <rect class=\"back\" width=\"{WIDTH}\" height=\"{height}\"/>\n",
-        escape(&words)
-    );
+    let mut svg = picture::begin((WIDTH, height), "Log lines and packets in the order they happened", &words, "");
     text(&mut svg, NUMBER, 20, "class=\"quiet\" text-anchor=\"end\"", "#");
     text(&mut svg, TIME, 20, "class=\"quiet\" text-anchor=\"end\"", "ms");
     if let Some([left, right]) = lanes.sides() {
@@ -150,15 +131,4 @@ fn packet(svg: &mut String, to_left: bool, y: usize, entry: &Entry) -> usize {
         height += LINE;
     }
     height + 8
-}
-
-fn text(svg: &mut String, x: usize, y: usize, attributes: &str, words: &str) {
-    if !words.is_empty() {
-        *svg += &format!("<text x=\"{x}\" y=\"{y}\" {attributes}>{}</text>\n", escape(words));
-    }
-}
-
-/// Text as XML takes it, which allows no control characters; spaces stay as many as they are.
-fn escape(text: &str) -> String {
-    printable(text).replace('&', "&amp;").replace('<', "&lt;").replace("  ", " \u{a0}")
 }

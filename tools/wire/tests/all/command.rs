@@ -186,6 +186,13 @@ fn errors_end_with_2_and_say_where() {
         // What came before the damage is shown.
         assert!(text(&output.stdout).lines().count() > 14);
     }
+    let output = wire("show", &cut, &["--format", "plot"]);
+    assert!(text(&output.stdout).starts_with("over time: ") && text(&output.stderr).contains("begins at byte"));
+    let pair = file("no data", &capture(frames::conversation()[..2].to_vec()));
+    for (act, arguments) in [("show", &["--format", "plot"][..]), ("svg", &["--plot"])] {
+        let output = wire(act, &pair, arguments);
+        assert!(output.status.code() == Some(2) && text(&output.stderr).contains("nothing to plot"), "{output:?}");
+    }
     for (name, bytes) in [("empty", &b""[..]), ("text", b"this is not a capture")] {
         assert_eq!(wire("show", &file(name, bytes), &[]).status.code(), Some(2));
     }

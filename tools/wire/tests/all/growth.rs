@@ -37,7 +37,7 @@ fn send(qp: u32, psn: u32) -> Vec<u8> {
 /// Captures of a kind, with this many of what it is about; and how many the smaller one has. A page shows 3000 events at most.
 type Kind = (&'static str, usize, fn(u32) -> Vec<Piece>);
 
-const KINDS: [Kind; 10] = [
+const KINDS: [Kind; 11] = [
     ("nodes and packets, then lines", 500, |count| {
         let lines = (0..count).map(|n| said(&n.to_string(), "hello"));
         (0..count).map(|n| node(&n.to_string())).chain(lines).collect()
@@ -52,6 +52,15 @@ const KINDS: [Kind; 10] = [
     ("notifications of congestion to many queue pairs", 300, |count| {
         let notify = |qp| frames::frame(SERVER, CLIENT, 0x81, qp, 0, &[], &[0; 16]);
         conversation((0..count).map(|i| send(0x100 + i, 1)).chain((0..count).map(|i| notify(0x100 + i))))
+    }),
+    ("what a switch tells of many ports", 500, |count| {
+        let told = |act: &str, text: String, time_us| Piece::Line(Line { time_us, ..Line::of_lab(act, &text) });
+        let of_one = |n: u32| {
+            let time = u64::from(n * 7919 % 1000) << 40;
+            [("queue", format!("n{n}: 1000 bytes wait")), ("pause", format!("n{}: priority {}", n % 60, n % 9))]
+                .map(|(act, text)| told(act, text, time))
+        };
+        (0..count).flat_map(of_one).collect()
     }),
     ("a long line", 20_000, |length| vec![said("client", &"x y".repeat(length as usize))]),
     ("a node with a long name that says much", 5000, |length| {

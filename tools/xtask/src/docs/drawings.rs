@@ -4,13 +4,17 @@ use super::excerpts;
 use super::page::Page;
 use super::sources::files;
 use anyhow::{Context, Result};
+use run::capture::Reader;
 use run::files::{bytes, read, write};
 use run::lanes::{self, Style};
+use run::plot;
 use run::story;
 use std::collections::BTreeMap;
 use std::fs;
 
 const FOLDER: &str = "docs/images";
+/// How the pictures over time begin, which a small screen shows as a whole.
+const PLOTS: &str = "docs/images/plot_";
 /// How the pictures of the lessons' ideas begin, which are drawn by hand.
 const BY_HAND: &str = "docs/images/idea_";
 
@@ -60,8 +64,8 @@ fn capture(name: &str) -> Result<Vec<u8>> {
     bytes(format!("captures/{name}.pcapng"))
 }
 
-/// The file of a picture, all packets of a run (`ladder NAME`) or a part of its lanes (`lanes NAME FROM..TO`), with the picture and
-/// what it shows in words.
+/// The file of a picture, all packets of a run (`ladder NAME`), a part of its lanes (`lanes NAME FROM..TO`) or the run over time
+/// (`plot NAME`), with the picture and what it shows in words.
 fn picture(what: &[&str]) -> Option<(String, Result<(String, String)>)> {
     Some(match what {
         ["ladder", name] => {
@@ -72,6 +76,13 @@ fn picture(what: &[&str]) -> Option<(String, Result<(String, String)>)> {
             let part = excerpts::part(&format!("captures/{name}.pcapng"), range);
             let drawn = part.and_then(|part| lanes::picture(&capture(name)?, part));
             (format!("{FOLDER}/{name}_{}.svg", range.replace("..", "_").replace([':', '@'], "-")), drawn)
+        }
+        ["plot", name] => {
+            let drawn = capture(name).and_then(|run| {
+                let (seen, read) = plot::read(&mut Reader::new(run.as_slice())?);
+                read.map(|()| seen.picture())
+            });
+            (format!("{PLOTS}{name}.svg"), drawn)
         }
         _ => return None,
     })

@@ -54,7 +54,7 @@ fn verdict(page: &Page, mark: &Mark, sources: &Sources) -> Result<Verdict> {
 /// What belongs between a mark `<!-- generated: WHAT -->` and the next `<!-- end -->`.
 fn generated(page: &Page, what: &[&str], sources: &Sources) -> Result<Vec<String>> {
     let lines = match what {
-        ["ladder", _] | ["lanes", _, _] => vec![drawings::link(&page.path, what)?],
+        ["ladder", _] | ["lanes", _, _] | ["plot", _] => vec![drawings::link(&page.path, what)?],
         ["met", name] => vec![drawings::met(name)?],
         ["log", name, side, stages @ ..] => fenced(excerpts::log(name, side, stages)?),
         ["explain", name] => fenced(excerpts::explained(name)?),

@@ -56,9 +56,7 @@ fn runs_are_the_same_to_the_packet_and_the_nanosecond() {
 /// A thousand seconds are over in a moment. Who sleeps by itself in lesson 13 is rank 2, which is slow.
 #[test]
 fn a_program_sleeps_in_virtual_time() {
-    let server = format!("{} server", example("incast"));
-    let client = format!("sleep 1000; exec {} client -a $SERVER", example("incast"));
-    let check = Run::programs(&server, &client).wire("link 1 Gbit/s 5 us").check().exits(0, 0);
+    let check = Run::programs("lesson-20 server", "sleep 1000; exec lesson-20 client -a $SERVER").wire("link 1 Gbit/s 5 us").check().exits(0, 0);
     assert!(crossed(&check)[0].0 >= 1_000_000_000_000);
     let ring = || {
         let server = "--timeout 60 --elements 5000 -n 3 --slow 2 --pause 30";
@@ -93,6 +91,9 @@ fn a_full_queue_loses_pauses_lose_nothing_and_marks_slow_senders_down() {
     let [lost, marked, cnps, pauses] = seen(&paused);
     assert!(pauses > 0 && [lost, marked, cnps] == [0; 3], "{pauses} pauses, {lost}, {marked}, {cnps}");
     let marked = incast("queue 1 MB; ecn 8..64 KB; dcqcn", &[]).exits(0, 0);
+    for told in ["\nover time: 0 to ", "\nwaits for server ", "\nrate of client-2 ", "\nmarked "] {
+        assert!(marked.outcome.contains(told), "{told}: {}", marked.outcome);
+    }
     let [lost, marked, cnps, pauses] = seen(&marked);
     assert!(marked > cnps && cnps > 0 && [lost, pauses] == [0; 2], "{marked} marked, {cnps} CNPs, {lost}, {pauses}");
 }

@@ -3,7 +3,6 @@
 use crate::support::{lab, Check, Run, SERVER};
 use roce::Frame;
 use run::file::Event;
-use testkit::ran::example;
 
 /// The kernel's own counter of IP packets that came marked.
 const MARKED: &str = "awk '/^IpExt/ { if (!n) n = split($0, names); else for (i in names) if (names[i] == \"InCEPkts\") print $i }' /proc/net/netstat";
@@ -11,9 +10,8 @@ const MARKED: &str = "awk '/^IpExt/ { if (!n) n = split($0, names); else for (i 
 const CAPABLE: &str = "--tos 2";
 
 fn incast(wire: &str, options: &str) -> Check {
-    let program = example("incast");
-    let sender = format!("{program} client -a server {options}");
-    let run = Run::programs().server(&format!("{program} server -n 2 --messages 32")).client(&sender);
+    let sender = format!("lesson-20 client -a server {options}");
+    let run = Run::programs().server("lesson-20 server -n 2 --len 16384 --messages 32").client(&sender);
     run.with("node", &format!("client-2={sender}")).with("wire", wire).with("inspect", MARKED).check()
 }
 

@@ -4,7 +4,7 @@ use roce::{icrc, Frame, LinkType};
 use run::capture::{Error, Reader};
 use run::look::Style;
 use run::pcapng::{Section, Writer};
-use run::{lanes, story};
+use run::{lanes, plot, story};
 use std::sync::OnceLock;
 use wire::compare::{compare, Capture, Verdict};
 use wire::{annotate, explain, play, show};
@@ -13,7 +13,7 @@ use wire::{annotate, explain, play, show};
 type Act = fn(&[u8]) -> Result<usize, Error>;
 
 /// All that is done, each by its name.
-pub const ACTS: [(&str, Act); 8] = [
+pub const ACTS: [(&str, Act); 9] = [
     ("tsv", |file| written(|out| show::tsv::write(&mut Reader::new(file)?, out))),
     ("ladder", |file| {
         let clients = run::row::clients(&mut Reader::new(file)?);
@@ -37,6 +37,10 @@ pub const ACTS: [(&str, Act); 8] = [
     }),
     ("compare", |file| compared(mended(file)?.as_deref().unwrap_or(file), file.len() % 2 == 0)),
     ("explain", |file| Ok(explain::explain(&mut Reader::new(file)?)?.to_string().len())),
+    ("plot", |file| {
+        let (seen, _) = plot::read(&mut Reader::new(file)?);
+        Ok(seen.text().len() + seen.picture().0.len())
+    }),
     ("play", |file| Ok(play::page::page(&play::run(file, "any", None)?, &play::page::ladder(file)).len())),
 ];
 

@@ -1,0 +1,258 @@
+//! A run over time: how much waits in a switch, at which rate data goes on to a node, who is paused, what is marked and lost.
+//!
+//! [`Seen`] gathers it from a run file, event by event. [`Seen::text`] draws it for a terminal, [`Seen::picture`] as SVG. Both
+//! divide the time into so many parts as they have columns: so a picture is as large after a second as after an hour.
+//!
+//! | | |
+//! |---|---|
+//! | `series` | what changes over time, by parts of the time |
+//! | `text`, `svg` | the drawings |
+//! | `units` | numbers for people |
+
+mod series;
+mod svg;
+#[cfg(test)]
+mod tests;
+mod text;
+pub mod units;
+
+pub use series::{Parts, Steps};
+pub use svg::{draw, Curve, Panel};
+pub use units::Unit;
+
+use crate::capture::{Error, Reader, Record};
+use crate::file::{lab_comment, Event, Line};
+use crate::look::{printable, Sort};
+use crate::switch::{self, What};
+use crate::words;
+use anyhow::anyhow;
+use roce::packet::Frame;
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::net::IpAddr;
+
+/// So many ports, nodes and flows are told apart. Of a hostile file's others nothing is drawn.
+const MOST: usize = 64;
+/// So long is a node's name at most.
+const MOST_NAME: usize = 64;
+
+/// What of a run changes over time. Times are nanoseconds since 1970.
+#[derive(Debug, Default)]
+pub struct Seen {
+    /// The first event, and the last one that can be drawn.
+    span: Option<(u64, u64)>,
+    is_drawn: bool,
+    /// Bytes that wait for a node, or for the next switch.
+    queues: BTreeMap<String, Steps>,
+    /// 1 while a neighbour of the switch is paused, and its priorities that are, a bit each.
+    pauses: BTreeMap<String, (Steps, u8)>,
+    /// Frames with data that were not lost, by who sent them and where they go: when, and how many bytes.
+    flows: BTreeMap<(String, IpAddr), Vec<(u64, u64)>>,
+    /// Who sends from an address.
+    names: BTreeMap<IpAddr, String>,
+    marked: Vec<u64>,
+    lost: Vec<u64>,
+}
+
+/// One thing that changes over time, by parts of the time.
+#[derive(Clone, Debug, PartialEq)]
+struct Row {
+    kind: Kind,
+    /// Of which port, flow or node.
+    name: String,
+    values: Vec<f64>,
+    /// The most bytes, all bytes, the share of the time, the number of packets: as the kind is.
+    sum: f64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// Bytes, the most in each part of the time.
+    Queue,
+    /// Bits per second.
+    Rate,
+    /// The share of the time.
+    Paused,
+    /// Packets.
+    Marked,
+    /// Packets.
+    Lost,
+}
+
+impl Row {
+    /// What it is called.
+    fn title(&self) -> String {
+        let kind = match self.kind {
+            Kind::Queue => "waits for",
+            Kind::Rate => "rate of",
+            Kind::Paused => "paused",
+            Kind::Marked => "marked",
+            Kind::Lost => "lost",
+        };
+        format!("{kind} {}", self.name).trim_end().to_owned()
+    }
+
+    /// Its sum, in a few words.
+    fn said(&self) -> String {
+        match self.kind {
+            Kind::Queue => format!("max {}", units::with(self.sum, units::bytes(self.sum))),
+            Kind::Rate => units::with(self.sum, units::bytes(self.sum)),
+            Kind::Paused => format!("{:.0} % of time", self.sum * 100.0),
+            Kind::Marked | Kind::Lost => format!("{} packets", self.sum),
+        }
+    }
+
+    /// Both.
+    fn told(&self) -> String {
+        format!("{}: {}", self.title(), self.said())
+    }
+}
+
+/// Gathers all that a reader still has. What came before damage is good, and can be drawn.
+///
+/// # Errors
+/// The file is damaged; or nothing in it can be drawn.
+pub fn read<R: Read>(reader: &mut Reader<R>) -> (Seen, Result<(), Error>) {
+    let mut seen = Seen::default();
+    loop {
+        match reader.event() {
+            Ok(Some(event)) => seen.event(&event),
+            Ok(None) if seen.is_empty() => return (seen, Err(anyhow!("{NOTHING}"))),
+            Ok(None) => return (seen, Ok(())),
+            Err(error) => return (seen, Err(error)),
+        }
+    }
+}
+
+const NOTHING: &str = "there is nothing to plot: no packet with data, and no line of a switch";
+
+impl Seen {
+    /// Whether there is nothing to draw.
+    pub fn is_empty(&self) -> bool {
+        !self.is_drawn
+    }
+
+    /// Takes the next event of a run.
+    pub fn event(&mut self, event: &Event) {
+        let Some(time) = event.time_ns() else { return };
+        let is_drawn = match event {
+            Event::Packet(record) => self.packet(time, record),
+            Event::Line(line) if line.program == Line::LAB => {
+                switch::Event::read(&line.act, &line.text).is_some_and(|event| self.switch(time, event))
+            }
+            Event::Line(_) => false,
+        };
+        let (begin, end) = self.span.unwrap_or((time, time));
+        self.span = Some((begin.min(time), if is_drawn { end.max(time) } else { end }));
+        self.is_drawn |= is_drawn;
+    }
+
+    fn switch(&mut self, time: u64, event: switch::Event) -> bool {
+        let port = named(&event.port);
+        match event.what {
+            What::Queue(bytes) => {
+                let Some(steps) = entry(&mut self.queues, port) else { return true };
+                steps.push(time, bytes as f64);
+            }
+            What::Pause(priority) | What::Resume(priority) => {
+                let Some((steps, priorities)) = entry(&mut self.pauses, port) else { return true };
+                let bit = 1u8.checked_shl(priority.into()).unwrap_or(0);
+                *priorities = if matches!(event.what, What::Pause(_)) { *priorities | bit } else { *priorities & !bit };
+                steps.push(time, f64::from(u8::from(*priorities > 0)));
+            }
+            // Its packet says it, too.
+            What::Drop(_) => return false,
+        }
+        true
+    }
+
+    fn packet(&mut self, time: u64, record: &Record) -> bool {
+        let Frame::Roce(packet) = Frame::decode(record.link, record.data) else { return false };
+        let (from, to) = (packet.datagram.src, packet.datagram.dst);
+        let sender = record.node.map_or_else(|| from.to_string(), named);
+        if let Some(name) = entry(&mut self.names, from) {
+            *name = sender.clone();
+        }
+        if record.comment.and_then(lab_comment).is_some_and(|words| words.starts_with("lab: dropped")) {
+            self.lost.push(time);
+            return true;
+        }
+        let is_marked = packet.datagram.is_marked();
+        self.marked.extend(is_marked.then_some(time));
+        let is_data = matches!(words::sort(&packet), Sort::Send | Sort::Write | Sort::Read | Sort::Notable);
+        if let (true, Some(frames)) = (is_data, entry(&mut self.flows, (sender, to))) {
+            frames.push((time, record.length as u64));
+        }
+        is_data || is_marked
+    }
+
+    /// The first event, and the last one that can be drawn.
+    fn span(&self) -> (u64, u64) {
+        self.span.unwrap_or_default()
+    }
+
+    /// All that is drawn, in this order.
+    fn rows(&self, parts: &Parts) -> Vec<Row> {
+        let queues = self.queues.iter().map(|(port, steps)| {
+            let values = steps.highest(parts);
+            let sum = values.iter().copied().fold(0.0, f64::max);
+            Row { kind: Kind::Queue, name: port.clone(), values, sum }
+        });
+        let pauses = self.pauses.iter().map(|(node, (steps, _))| {
+            let values = steps.means(parts);
+            let sum = values.iter().sum::<f64>() / values.len().max(1) as f64;
+            Row { kind: Kind::Paused, name: node.clone(), values, sum }
+        });
+        let packets = [(Kind::Marked, &self.marked), (Kind::Lost, &self.lost)].map(|(kind, times)| {
+            let values = parts.sums(times.iter().map(|time| (*time, 1)));
+            Row { kind, name: String::new(), values, sum: times.len() as f64 }
+        });
+        // Acknowledgements wait, too, but few bytes; and a word of the receiver is no flow beside data.
+        let mut rows = large(queues, 0.02);
+        rows.extend(self.rates(parts));
+        rows.extend(large(pauses, 0.0));
+        rows.extend(large(packets.into_iter(), 0.0));
+        rows
+    }
+
+    /// A flow is named after its sender, and where it goes if not all go there.
+    fn rates(&self, parts: &Parts) -> Vec<Row> {
+        let sums = self.flows.values().map(|frames| frames.iter().map(|(_, bytes)| *bytes as f64).sum::<f64>());
+        let most = sums.fold(0.0, f64::max);
+        let mut to_all: Vec<IpAddr> = Vec::new();
+        let mut rows = Vec::new();
+        for ((from, to), frames) in &self.flows {
+            let bytes = parts.sums(frames.iter().copied());
+            let sum = bytes.iter().sum::<f64>();
+            if sum < most * 0.001 {
+                continue;
+            }
+            to_all.push(*to);
+            let values = bytes.into_iter().map(|bytes| bytes * 8.0 / parts.seconds()).collect();
+            rows.push(Row { kind: Kind::Rate, name: from.clone(), values, sum });
+        }
+        if to_all.windows(2).any(|pair| pair[0] != pair[1]) {
+            let name = |to: &IpAddr| self.names.get(to).cloned().unwrap_or_else(|| to.to_string());
+            rows.iter_mut().zip(&to_all).for_each(|(row, to)| row.name += &format!(" to {}", name(to)));
+        }
+        rows
+    }
+}
+
+/// Those that are not small beside the largest: as large as this share of it.
+fn large(rows: impl Iterator<Item = Row>, share: f64) -> Vec<Row> {
+    let mut rows: Vec<Row> = rows.collect();
+    let most = rows.iter().map(|row| row.sum).fold(0.0, f64::max);
+    rows.retain(|row| row.sum > 0.0 && row.sum >= most * share);
+    rows
+}
+
+/// The place of a key, which gets one if there is room.
+fn entry<K: Ord, V: Default>(map: &mut BTreeMap<K, V>, key: K) -> Option<&mut V> {
+    let has_room = map.len() < MOST || map.contains_key(&key);
+    has_room.then(|| map.entry(key).or_default())
+}
+
+fn named(name: &str) -> String {
+    printable(name).chars().take(MOST_NAME).collect()
+}

@@ -1,0 +1,151 @@
+//! What is drawn of what has happened.
+#![allow(clippy::unwrap_used)] // A test may end with a panic.
+
+use super::*;
+use roce::LinkType;
+
+const MS: u64 = 1_000_000;
+
+/// A WRITE of 1000 bytes from 10.0.0.FROM to 10.0.0.TO: Ethernet, IPv4, UDP, BTH, RETH, data, ICRC.
+fn write(from: u8, to: u8, is_marked: bool) -> Vec<u8> {
+    let mut frame = vec![0; 14 + 20 + 8 + 12 + 16 + 1000 + 4];
+    let length = frame.len() as u16;
+    frame[12..15].copy_from_slice(&[0x08, 0x00, 0x45]);
+    frame[15] = if is_marked { 3 } else { 2 };
+    frame[16..18].copy_from_slice(&(length - 14).to_be_bytes());
+    frame[23] = 17;
+    frame[26..34].copy_from_slice(&[10, 0, 0, from, 10, 0, 0, to]);
+    frame[36..38].copy_from_slice(&4791u16.to_be_bytes());
+    frame[38..40].copy_from_slice(&(length - 34).to_be_bytes());
+    frame[42] = 0x0a;
+    frame[47] = 7;
+    frame
+}
+
+fn sends(seen: &mut Seen, time_ns: u64, node: &str, data: &[u8], comment: Option<&str>) {
+    let (link, length) = (LinkType::ETHERNET, data.len());
+    seen.event(&Event::Packet(Record {
+        number: 1,
+        node: Some(node),
+        time_ns: Some(time_ns),
+        link,
+        data,
+        length,
+        comment,
+    }));
+}
+
+fn tells(seen: &mut Seen, time_ns: u64, port: &str, what: What) {
+    let event = switch::Event { port: port.into(), what };
+    let line = Line { time_us: time_ns / 1000, ..Line::of_lab(event.act(), &event.to_string()) };
+    seen.event(&Event::Line(line));
+}
+
+/// 48 ms, as there are columns: one sends all the time, the other in the second half; that is paused in the first half of it.
+fn run() -> Seen {
+    let mut seen = Seen::default();
+    sends(&mut seen, 0, "server", &write(1, 9, false), Some("lab: dropped: it is lost"));
+    for ms in 0..48 {
+        sends(&mut seen, ms * MS, "client", &write(2, 1, false), None);
+        if ms >= 24 {
+            sends(&mut seen, ms * MS, "client-2", &write(3, 1, ms == 47), Some("Step 1: writes"));
+        }
+        match ms {
+            12 => tells(&mut seen, ms * MS, "server", What::Queue(64 << 10)),
+            24 => tells(&mut seen, ms * MS, "client-2", What::Pause(0)),
+            36 => {
+                tells(&mut seen, ms * MS, "server", What::Queue(0));
+                tells(&mut seen, ms * MS, "client-2", What::Resume(0));
+            }
+            _ => {}
+        }
+    }
+    seen
+}
+
+#[test]
+fn text_shows_what_was_when() {
+    let text = run().text();
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(lines[0].starts_with("over time: 0 to 47.0 ms, 979 us in a column; rates up to "), "{text}");
+    let bars = |line: &str| line.chars().skip(17).take(48).collect::<String>();
+    // Three lines of the queue, full for a half of the time.
+    for line in &lines[1..4] {
+        let (from, to) =
+            (bars(line).chars().position(|bar| bar == '█').unwrap(), bars(line).trim_end().chars().count());
+        assert!((11..=13).contains(&from) && (36..=38).contains(&to), "{text}");
+    }
+    assert!(lines[1].starts_with("waits for server") && lines[1].ends_with("max 64.0 KB"), "{text}");
+    assert!(lines[4].starts_with("rate of client ") && lines[4].ends_with(" 50.3 KB"), "{text}");
+    assert!(bars(lines[4]).chars().all(|bar| bar == '█'), "{text}");
+    assert!(lines[5].starts_with("rate of client-2") && lines[5].ends_with(" 25.2 KB"), "{text}");
+    assert_eq!(bars(lines[5]), " ".repeat(24) + &"█".repeat(24), "{text}");
+    assert!(lines[6].starts_with("paused client-2 ") && lines[6].ends_with("26 % of time"), "{text}");
+    assert!(lines[7].starts_with("marked  ") && lines[7].ends_with("█ 1 packets"), "{text}");
+    assert!(lines[8].starts_with("lost             █") && lines[8].ends_with(" 1 packets"), "{text}");
+    assert_eq!(lines.len(), 9, "{text}");
+}
+
+#[test]
+fn a_picture_says_the_same_in_words() {
+    let (picture, words) = run().picture();
+    for told in [
+        "47.0 ms of a run",
+        "waits for server: max 64.0 KB",
+        "rate of client-2: 25.2 KB",
+        "paused client-2: 26 % of time",
+    ] {
+        assert!(words.contains(told) && picture.contains(told), "{told}: {words}");
+    }
+    assert!(picture.contains("marked: 1 packets") && picture.contains("prefers-color-scheme:dark"));
+}
+
+#[test]
+fn pauses_of_several_priorities_are_one_until_all_have_ended() {
+    let mut seen = Seen::default();
+    let acts = [What::Pause(0), What::Pause(3), What::Resume(0), What::Resume(3), What::Queue(1)];
+    acts.into_iter().zip(0..).for_each(|(what, ms)| tells(&mut seen, ms * MS, "client", what));
+    let (steps, _) = &seen.pauses["client"];
+    assert_eq!(steps.means(&Parts::new((0, 4 * MS - 1), 4)), [1.0, 1.0, 1.0, 0.0]);
+}
+
+/// Of 20 senders, each with a port, none makes it longer or wider; and a hundred times as many events make no picture larger.
+#[test]
+fn drawings_are_bounded() {
+    let size = |events: u64| {
+        let mut seen = Seen::default();
+        for event in 0..events {
+            let (node, time) = (event % 20, event * 100 * MS / events);
+            let name = format!("a-client-with-a-long-name-{node}");
+            sends(&mut seen, time, &name, &write(10 + node as u8, 1, true), None);
+            tells(&mut seen, time, &name, What::Queue(1000 + node));
+            tells(&mut seen, time, &name, if event / 20 % 2 == 0 { What::Pause(0) } else { What::Resume(0) });
+        }
+        let text = seen.text();
+        assert!(text.lines().count() <= 14 && text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        seen.picture().0.len()
+    };
+    let (small, large) = (size(400), size(40_000));
+    assert!(large < 400_000 && large < 3 * small, "{small} {large}");
+}
+
+#[test]
+fn times_may_be_anything_and_names_too_many() {
+    let mut seen = Seen::default();
+    assert!(seen.is_empty() && seen.text().is_empty());
+    for (number, time) in [u64::MAX, 0, 7, u64::MAX / 2, 1].into_iter().cycle().take(1000).enumerate() {
+        sends(&mut seen, time, &number.to_string(), &write((number % 200) as u8, 1, false), None);
+        tells(&mut seen, time, &number.to_string(), What::Queue(u64::MAX));
+        tells(&mut seen, time, "x", What::Pause(number as u8));
+    }
+    assert!(seen.flows.len() <= MOST && seen.queues.len() <= MOST);
+    assert!(!seen.text().is_empty() && !seen.picture().0.contains("NaN"));
+}
+
+#[test]
+fn a_capture_without_data_is_no_plot() {
+    let file =
+        crate::pcapng::Writer::new(Vec::new(), &crate::pcapng::Section::default()).unwrap().into_inner().unwrap();
+    let error = read(&mut Reader::new(file.as_slice()).unwrap()).1.unwrap_err().to_string();
+    assert!(error.contains("nothing to plot"), "{error}");
+}

@@ -1,0 +1,76 @@
+//! For a terminal: 80 columns, 14 lines at most, and no colors.
+
+use super::{units, Kind, Parts, Row, Seen};
+
+/// Columns of the names, and of the time.
+const NAME: usize = 16;
+const COLUMNS: usize = 48;
+/// Lines of the only queue. Several have one each.
+const TALL: usize = 3;
+/// So many of each kind at most, in lines.
+const MOST: [(Kind, usize); 5] =
+    [(Kind::Queue, TALL), (Kind::Rate, 4), (Kind::Paused, 3), (Kind::Marked, 1), (Kind::Lost, 1)];
+/// From an eighth of a line to all of it.
+const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+
+impl Seen {
+    /// It as text, each line ended by a newline; nothing if there is nothing to draw.
+    #[must_use]
+    pub fn text(&self) -> String {
+        if self.is_empty() {
+            return String::new();
+        }
+        let ((begin, end), parts) = (self.span(), Parts::new(self.span(), COLUMNS));
+        let (rows, length) = (self.rows(&parts), end.saturating_sub(begin) as f64);
+        let top =
+            |kind| rows.iter().filter(|row| row.kind == kind).flat_map(|row| &row.values).copied().fold(0.0, f64::max);
+        let (unit, fastest) = (units::time(length), top(Kind::Rate));
+        let column = parts.seconds() * 1e9;
+        let mut text = format!(
+            "over time: 0 to {}, {} in a column; rates up to {}\n",
+            units::with(length, unit),
+            units::with(column, units::time(column)),
+            units::with(fastest, units::rate(fastest))
+        );
+        for (kind, most) in MOST {
+            let mut of_kind: Vec<&Row> = rows.iter().filter(|row| row.kind == kind).collect();
+            // The largest ones, in the order of their names.
+            while of_kind.len() > most {
+                let least = (0..of_kind.len()).min_by(|a, b| of_kind[*a].sum.total_cmp(&of_kind[*b].sum));
+                of_kind.remove(least.unwrap_or(0));
+            }
+            // All queues, and all rates, on the same scale.
+            let top = if kind == Kind::Paused { 1.0 } else { top(kind) };
+            let lines = if kind == Kind::Queue && of_kind.len() == 1 { TALL } else { 1 };
+            of_kind.into_iter().for_each(|row| draw(&mut text, row, top, lines));
+        }
+        text
+    }
+}
+
+/// A row in so many lines.
+fn draw(text: &mut String, row: &Row, top: f64, lines: usize) {
+    let (name, said) = (row.title(), row.said());
+    for line in (0..lines).rev() {
+        let (name, said) = if line + 1 == lines { (cut(&name), said.as_str()) } else { Default::default() };
+        let bars: String = row.values.iter().map(|value| block(value / top, line, lines)).collect();
+        *text += format!("{name:NAME$} {bars} {said}").trim_end();
+        text.push('\n');
+    }
+}
+
+/// What a bar that has this share of the height has in a line, counted from below.
+fn block(share: f64, line: usize, lines: usize) -> char {
+    let eighths = (share * (lines * BLOCKS.len()) as f64).round() as usize;
+    // What is there is seen.
+    let eighths = eighths.max(usize::from(share > 0.0));
+    let here = eighths.saturating_sub(line * BLOCKS.len()).min(BLOCKS.len());
+    here.checked_sub(1).map_or(' ', |at| BLOCKS[at])
+}
+
+fn cut(name: &str) -> String {
+    match name.chars().count() > NAME {
+        true => name.chars().take(NAME - 1).chain(['…']).collect(),
+        false => name.to_owned(),
+    }
+}
