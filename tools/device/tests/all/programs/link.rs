@@ -56,7 +56,10 @@ fn runs_are_the_same_to_the_packet_and_the_nanosecond() {
 /// A thousand seconds are over in a moment. Who sleeps by itself in lesson 13 is rank 2, which is slow.
 #[test]
 fn a_program_sleeps_in_virtual_time() {
-    let check = Run::programs("lesson-20 server", "sleep 1000; exec lesson-20 client -a $SERVER").wire("link 1 Gbit/s 5 us").check().exits(0, 0);
+    let check = Run::programs("lesson-20 server", "sleep 1000; exec lesson-20 client -a $SERVER")
+        .wire("link 1 Gbit/s 5 us")
+        .check()
+        .exits(0, 0);
     assert!(crossed(&check)[0].0 >= 1_000_000_000_000);
     let ring = || {
         let server = "--timeout 60 --elements 5000 -n 3 --slow 2 --pause 30";

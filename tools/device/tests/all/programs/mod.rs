@@ -4,6 +4,7 @@
 
 mod common_library;
 mod compare;
+mod congestion;
 mod datagrams;
 mod errors;
 mod faults;
