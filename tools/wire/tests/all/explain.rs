@@ -7,11 +7,14 @@ use std::collections::BTreeSet;
 use wire::explain::{explain, Blame, Cause, Cause::*, Explanation};
 
 /// Captures in which something went wrong. In all others nothing did that a capture shows.
-const WRONG: [(&str, &[Cause]); 68] = [
+const WRONG: [(&str, &[Cause]); 71] = [
     ("01_cm_listen", &[Declined]),
     ("08_handle_api-calls", &[RemoteAccess]),
     ("10_going_fast-no-credits", &[NotReady]),
     ("13_ring_all_reduce", &[Declined]),
+    ("20_congestion", &[Lost]),
+    ("20_congestion-dcqcn", &[Congestion]),
+    ("20_congestion-pfc", &[Congestion]),
     ("01-no-answer", &[Declined]),
     ("01-nobody-listens", &[Rejected]),
     ("02-lost-goodbye-answer", &[MessageLost]),
