@@ -13,6 +13,8 @@ use std::time::Duration;
 
 /// Who has worked so long for one thing that was new looks again and again, or computes for long: time does not wait.
 const LONG: Duration = Duration::from_millis(50);
+/// And who was seen at work so often: on a machine that is itself emulated, a process can be charged for time that it did not get.
+const OFTEN: u32 = 100;
 /// How long one that is known to do so has for each new thing.
 const LOOK: Duration = Duration::from_micros(100);
 
@@ -29,6 +31,8 @@ pub enum Doing {
 pub struct Still {
     /// The processor time of each process when something was new.
     before: HashMap<u32, Duration>,
+    /// How often somebody has worked since then.
+    looks: u32,
     /// They do not sleep when there is nothing for them to do.
     is_polled: bool,
 }
@@ -37,6 +41,7 @@ impl Still {
     /// From now on there is something new for the programs.
     pub fn news(&mut self, guardian: u32) {
         self.before = times(&children(guardian));
+        self.looks = 0;
     }
 
     /// What they do; a program that ends meanwhile is a change, too.
@@ -49,12 +54,13 @@ impl Still {
             self.is_polled = false;
             return Doing::AllSleep;
         }
-        let share = if self.is_polled { LOOK } else { LONG };
+        let (share, often) = if self.is_polled { (LOOK, 0) } else { (LONG, OFTEN) };
+        self.looks += 1;
         let had = |process: &u32| {
             let now = begin.get(process).copied().unwrap_or_default();
             now.saturating_sub(self.before.get(process).copied().unwrap_or_default()) >= share
         };
-        if !working.is_empty() && working.iter().all(had) {
+        if !working.is_empty() && self.looks > often && working.iter().all(had) {
             self.is_polled = true;
             return Doing::AllHadTime;
         }
