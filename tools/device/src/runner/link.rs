@@ -38,6 +38,8 @@ pub struct Link {
     /// Something happened that a program may answer.
     pub is_news: bool,
     still: Still,
+    /// Since when nothing but pauses is due, by this machine's clock and by ours.
+    stuck: Option<(Instant, Duration)>,
 }
 
 /// What a turn has come to.
@@ -69,6 +71,7 @@ impl Link {
             now: Duration::ZERO,
             is_news: true,
             still: Still::default(),
+            stuck: None,
         })
     }
 
@@ -150,11 +153,18 @@ impl Link {
             }
         }
         let held = held.map(|held| held.saturating_duration_since(self.begin));
-        let dues = self.nodes.iter().filter_map(|node| node.due);
-        match dues.chain(self.switch.next()).chain(held).min() {
-            Some(next) => self.now = self.now.max(next),
-            None => return Turn::Idle,
+        let due = self.nodes.iter().filter_map(|node| node.due).chain(held).min();
+        let Some(next) = due.into_iter().chain(self.switch.next()).min() else { return Turn::Idle };
+        // A ring in a deadlock tells of pauses for ever. Who waits for its end does so by this machine's clock: no hurry then.
+        if due.is_none() && self.switch.is_stuck() {
+            let (since, begin) = *self.stuck.get_or_insert((Instant::now(), self.now));
+            if next > begin + since.elapsed() {
+                return Turn::Idle;
+            }
+        } else {
+            self.stuck = None;
         }
+        self.now = self.now.max(next);
         Turn::Moved
     }
 

@@ -102,6 +102,10 @@ impl Cable {
         self.sending.as_ref().map(|frame| frame.bytes.len())
     }
 
+    pub fn sends_control(&self) -> bool {
+        self.sending.as_ref().is_some_and(Frame::is_control)
+    }
+
     /// The frame that was being sent is on the cable.
     pub fn finish(&mut self) -> Option<Frame> {
         let sent = self.sending.take()?;

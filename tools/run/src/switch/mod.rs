@@ -188,6 +188,15 @@ impl Switch {
         self.due.first_key_value().map(|((time, _), _)| *time)
     }
 
+    /// Whether nothing is under way but pauses, which neighbours tell each other again and again.
+    pub fn is_stuck(&self) -> bool {
+        self.due.values().all(|happening| match happening {
+            Happening::Sent(cable) => self.cables[*cable].sends_control(),
+            Happening::Arrives(_, frame) | Happening::Queues(_, frame) => frame.is_control(),
+            Happening::Wakes(_) | Happening::Pauses(..) | Happening::Looks(_) => true,
+        })
+    }
+
     /// Lets all happen that is due, and says what came of it, and when.
     pub fn advance(&mut self, now: Duration) -> Vec<(Duration, Out)> {
         while let Some(next) = self.due.first_entry().filter(|next| next.key().0 <= now) {
