@@ -3,6 +3,7 @@
 
 use libc::{c_int, c_ulong, c_void, iovec, seccomp_notif, seccomp_notif_addfd, seccomp_notif_resp, sock_filter};
 use rustix::io::Errno;
+use rustix::thread::{sched_setaffinity, CpuSet};
 use std::backtrace::Backtrace;
 use std::io;
 use std::mem;
@@ -177,6 +178,11 @@ pub fn place_alike(command: &mut Command) {
     };
     // SAFETY: as said above: it is one system call.
     unsafe { command.pre_exec(hook) };
+}
+
+/// Has a program run on these processors.
+pub fn allow_processors(command: &mut Command, set: CpuSet) {
+    before_exec(command, move || sched_setaffinity(None, &set).map_err(io::Error::from));
 }
 
 /// How long a process has had a processor, to the nanosecond; None if it is gone.

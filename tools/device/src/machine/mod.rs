@@ -28,7 +28,7 @@ mod start;
 mod sysfs;
 
 pub use file::{FileId, Files, Kind};
-pub use kernel::{calls_of, ended_child, place_alike, processor_time, processor_time_of_thread};
+pub use kernel::{allow_processors, calls_of, ended_child, place_alike, processor_time, processor_time_of_thread};
 pub use listener::Call;
 pub use process::{Asker, Process};
 

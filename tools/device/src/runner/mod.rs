@@ -8,6 +8,7 @@ mod calls;
 mod inbox;
 mod link;
 mod processes;
+mod processor;
 mod program;
 mod record;
 mod still;
@@ -168,6 +169,7 @@ pub fn run(mut run: Run) -> Result<u8> {
     let machines = results.join("machines");
     let (rules, switch) = (std::mem::take(&mut run.rules), run.switch.take());
     if switch.is_some() {
+        processor::share_one();
         recorder.set_time(Duration::ZERO);
         recorder.act(None, Line::WIRE, &run.options.wire)?;
     }

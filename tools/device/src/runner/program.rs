@@ -1,6 +1,7 @@
 //! Starting programs, and ending them.
 
 use super::processes::{locked, works, Processes, RUN};
+use super::processor::give_all;
 use super::whereabouts::in_nic;
 use anyhow::{Context, Result};
 use device::machine::{place_alike, processor_time_of_thread, Machine};
@@ -90,6 +91,7 @@ impl Program {
             .env(RUN, processes.run());
         if line.is_some() {
             place_alike(&mut command);
+            give_all(&mut command);
         }
         let (machines, programs) = (machines.to_owned(), processes.programs());
         let (tell, told) = channel();
