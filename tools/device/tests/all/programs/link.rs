@@ -26,13 +26,15 @@ fn incast(control: &str, addresses: &[String]) -> Check {
     run.addresses(addresses).wire(&format!("link 1 Gbit/s 5 us; {control}")).check()
 }
 
+/// All nodes have ended well.
+fn all_well(check: Check) -> Check {
+    assert!(check.nodes.iter().all(|node| node.exit == Some(0)), "{}", check.all());
+    check
+}
+
 /// So many runs are the same to the packet and the nanosecond; gives the packets of one.
 fn is_the_same_each_time(count: usize, run: impl Fn() -> Check) -> Vec<(u64, String, Vec<u8>)> {
-    let once = || {
-        let check = run();
-        assert!(check.nodes.iter().all(|node| node.exit == Some(0)), "{}", check.all());
-        crossed(&check)
-    };
+    let once = || crossed(&all_well(run()));
     let first = once();
     for _ in 1..count {
         let other = once();
@@ -90,10 +92,10 @@ fn seen(check: &Check) -> [usize; 4] {
 fn a_full_queue_loses_pauses_lose_nothing_and_marks_slow_senders_down() {
     let [lost, others @ ..] = seen(&incast("queue 32 KB", &[]));
     assert!(lost > 0 && others == [0; 3], "{lost} lost, {others:?}");
-    let paused = incast("queue 256 KB; pfc 64 KB", &[]).exits(0, 0);
+    let paused = all_well(incast("queue 256 KB; pfc 64 KB", &[]));
     let [lost, marked, cnps, pauses] = seen(&paused);
     assert!(pauses > 0 && [lost, marked, cnps] == [0; 3], "{pauses} pauses, {lost}, {marked}, {cnps}");
-    let marked = incast("queue 1 MB; ecn 8..64 KB; dcqcn", &[]).exits(0, 0);
+    let marked = all_well(incast("queue 1 MB; ecn 8..64 KB; dcqcn", &[]));
     for told in ["\nover time: 0 to ", "\nwaits for server ", "\nrate of client-2 ", "\nmarked "] {
         assert!(marked.outcome.contains(told), "{told}: {}", marked.outcome);
     }
@@ -111,4 +113,15 @@ fn a_link_carries_what_its_rate_allows() {
     let bytes: u64 = of_client.iter().skip(1).map(|(.., data)| data.len() as u64 + 24).sum();
     assert!(bytes > 20 * 65536);
     assert!(of_client.last().unwrap().0 - of_client[0].0 >= bytes * 8 * 10, "100 Mbit/s are 10 ns for a bit");
+}
+
+/// Perftest knows nothing of congestion, and polls. Its device slows down. (Both servers listen when a client has slept.)
+#[test]
+fn perftest_meets_marks_as_any_program_does() {
+    let server = "ib_write_bw -p 18561 -n 40 -s 65536 & ib_write_bw -p 18562 -n 40 -s 65536; wait";
+    let client = |port: u16| format!("sleep 0.2; exec ib_write_bw -p {port} -n 40 -s 65536 $SERVER");
+    let run = Run::programs(server, &client(18561)).node("two", &client(18562));
+    let check = all_well(run.wire("link 1 Gbit/s 5 us; queue 1 MB; ecn 8..64 KB; dcqcn").check());
+    let [lost, marked, cnps, pauses] = seen(&check);
+    assert!(marked > cnps && cnps > 0 && [lost, pauses] == [0; 2], "{marked} marked, {cnps} CNPs, {lost}, {pauses}");
 }

@@ -36,8 +36,13 @@ impl Run {
 
     /// Any two programs, each a line for the shell; $SERVER is the server's address.
     pub fn programs(server: &str, client: &str) -> Run {
-        let line = |command: &str| format!("sh -c {}", shlex::try_quote(command).unwrap());
         Run(vec!["exec".into(), format!("--server={}", line(server)), format!("--client={}", line(client))], DEADLINE)
+    }
+
+    /// One more node with its program.
+    pub fn node(mut self, name: &str, command: &str) -> Run {
+        self.0.push(format!("--node={name}={}", line(command)));
+        self
     }
 
     /// A command of a page, `target/debug/device exec …`, as it stands there.
@@ -90,6 +95,10 @@ impl Run {
         assert!(matches!(output.status.code(), Some(0 | 1)), "{:?}: {said}", self.0);
         Check::read(&target().join("device/runs").join(name).join("wire.pcapng"), said)
     }
+}
+
+fn line(command: &str) -> String {
+    format!("sh -c {}", shlex::try_quote(command).unwrap())
 }
 
 /// A TCP port that nobody has at this moment.
