@@ -76,6 +76,8 @@ fn no_packet_of_a_bundled_capture_is_shown_as_malformed_or_as_something_else() {
         "eth:ethertype:ip:tcp:data",
         "eth:ethertype:ip:udp:infiniband",
         "eth:ethertype:ip:udp:infiniband:data",
+        // The switch of lesson 20 pauses senders.
+        "eth:ethertype:macc",
         "systemd_journal",
     ];
     assert_eq!(protocols.lines().collect::<BTreeSet<_>>(), BTreeSet::from(expected));
@@ -120,6 +122,7 @@ fn every_kind_of_packet_has_its_color() {
             (Ok(0x0c..=0x10), _) => "READ",
             (Ok(0x11), _) => "ACK",
             (Ok(0x12..=0x14), _) => "ATOMIC",
+            (Ok(0x81), _) => "CNP",
             (Ok(other), _) => panic!("no color is planned for operation code {other}"),
         };
         assert_eq!(rule, expected, "{line}");
