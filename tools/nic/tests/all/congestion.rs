@@ -1,22 +1,24 @@
 //! Congestion, by the NIC's core and the switch's model: what each of the cures does, and that a run can be repeated to the packet.
 
-use crate::network::{jain, Network};
+use crate::fluid::Fluid;
+use crate::network::{jain, Network, PAPER};
 use nic::completion::Status;
+use nic::congestion::Parameters;
+use run::plot::Parts;
+use run::switch::Ecn;
 use std::time::Duration;
 
 const fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
 }
 
-/// The paper's numbers (DCQCN, section 5.2): 40 Gbit/s, Kmin 5 KB, Kmax 200 KB, Pmax 1 %, and the parameters that are the default.
-const PAPER: &str = "link 40 Gbit/s 1 us; queue 4 MB; ecn 5..200 KB at 1 %; dcqcn";
 /// A slow link, on which a queue is full within a millisecond.
 const SLOW: &str = "link 1 Gbit/s 5 us; queue 32 KB";
 /// What of a link of 1 Gbit/s is payload, with 1024 bytes in a packet: so much is possible at all.
 const POSSIBLE: f64 = 1024.0 / 1106.0;
 
-/// The second flow begins when the first one has all of the link. In the paper's figure of two flows they meet after some tens of
-/// milliseconds, too.
+/// The second flow begins when the first one has all of the link. They do as the paper's model of two flows does: tools/nic/examples/two_flows
+/// draws both.
 #[test]
 fn two_flows_of_dcqcn_become_fair_and_the_queue_stays_between_its_marks() {
     let mut network = Network::new(PAPER, 1024, &[ms(0), ms(2)]);
@@ -31,6 +33,14 @@ fn two_flows_of_dcqcn_become_fair_and_the_queue_stays_between_its_marks() {
     // Not every mark is told.
     assert!(network.marks > network.cnps, "{} marks, {} CNPs", network.marks, network.cnps);
     assert!(jain(&network.goodput(ms(0), ms(4))) < 0.9, "it was not fair from the beginning");
+    let parts = Parts::new((0, ms(40).as_nanos() as u64), 8);
+    let ecn = Ecn { none: 5 << 10, all: 200 << 10, most: 0.01 };
+    let (rates, waits) = Fluid::new(Parameters::default(), ecn, 40_000_000_000, &[ms(0), ms(2)]).run(&parts, ms(40));
+    for (ours, model) in network.rates(&parts).concat().into_iter().zip(rates.concat()) {
+        assert!((ours - model).abs() < 0.1 * 40e9, "{ours} and, in the paper's model, {model} bit/s in 5 ms");
+    }
+    let model = waits[5..].iter().sum::<f64>() / 3.0;
+    assert!((0.5..2.0).contains(&(queue / model)), "{queue} and, in the paper's model, {model} bytes wait");
 }
 
 #[test]

@@ -5,6 +5,7 @@
 mod congestion;
 mod connections;
 mod contract;
+mod fluid;
 mod hostile;
 mod messages;
 mod multicast;

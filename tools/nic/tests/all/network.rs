@@ -6,9 +6,12 @@ use nic::congestion::{Link, Parameters};
 use nic::datagram;
 use nic::qp::{Qp, State};
 use nic::work::{Remote, Work};
+use run::plot::Parts;
 use run::switch::{Event, Out, Switch, What};
 use std::time::{Duration, Instant};
 
+/// The paper's numbers (DCQCN, section 5.2): 40 Gbit/s, Kmin 5 KB, Kmax 200 KB, Pmax 1 %, and the parameters that are the default.
+pub const PAPER: &str = "link 40 Gbit/s 1 us; queue 4 MB; ecn 5..200 KB at 1 %; dcqcn";
 /// The receiver is the first node.
 const RECEIVER: usize = 0;
 /// The queue pairs at both ends of the first flow; those of the others follow.
@@ -18,6 +21,8 @@ const AT_RECEIVER: u32 = 0x200;
 pub const MESSAGE: usize = 64 << 10;
 const POSTED: usize = 32;
 const ETHERNET: usize = 14;
+/// Preamble, checksum and gap on the cable.
+const AROUND: u64 = 24;
 
 /// One direction from a sender to the receiver.
 struct Flow {
@@ -34,6 +39,8 @@ pub struct Network {
     pub now: Duration,
     /// When a message of which sender was complete.
     pub complete: Vec<(Duration, usize)>,
+    /// When a packet of which sender came to the switch, and how many bytes that was on the cable.
+    pub passed: Vec<(Duration, usize, u64)>,
     /// Bytes that wait for the receiver, from each of these times on.
     pub queue: Vec<(Duration, u64)>,
     /// Packets that met congestion, CNPs, packets lost, and pauses.
@@ -74,6 +81,7 @@ impl Network {
             zero,
             now: Duration::ZERO,
             complete: Vec::new(),
+            passed: Vec::new(),
             queue: vec![(Duration::ZERO, 0)],
             marks: 0,
             cnps: 0,
@@ -119,8 +127,11 @@ impl Network {
     fn take(&mut self, time: Duration, out: Out) {
         match out {
             Out::Deliver { to, frame } => self.deliver(time, to, &frame),
-            Out::Passed { comment: Some(comment), .. } if comment.starts_with("lab: marked") => self.marks += 1,
-            Out::Passed { .. } => {}
+            Out::Passed { from, frame, comment } => {
+                self.marks += usize::from(comment.is_some_and(|comment| comment.starts_with("lab: marked")));
+                let sender = from.and_then(|from| from.checked_sub(RECEIVER + 1));
+                self.passed.extend(sender.map(|sender| (time, sender, frame.len() as u64 + AROUND)));
+            }
             Out::Tell(Event { what: What::Queue(bytes), port }) if port == "node 0" => self.queue.push((time, bytes)),
             Out::Tell(Event { what: What::Drop(_), .. }) => self.drops += 1,
             Out::Tell(Event { what: What::Pause(_), .. }) => self.pauses += 1,
@@ -179,6 +190,15 @@ impl Network {
                 self.switch.send(time, from, Some(to), frame);
             }
         }
+    }
+
+    /// Bits per second on each sender's cable, in parts of the time.
+    pub fn rates(&self, parts: &Parts) -> Vec<Vec<f64>> {
+        let of_flow = |number| {
+            let passed = self.passed.iter().filter(|(_, of, _)| *of == number);
+            parts.rates(passed.map(|(time, _, bytes)| (time.as_nanos() as u64, *bytes)))
+        };
+        (0..self.flows.len()).map(of_flow).collect()
     }
 
     /// Gigabits per second of each sender, of whole messages, between two times.

@@ -222,13 +222,12 @@ impl Seen {
         let mut to_all: Vec<IpAddr> = Vec::new();
         let mut rows = Vec::new();
         for ((from, to), frames) in &self.flows {
-            let bytes = parts.sums(frames.iter().copied());
-            let sum = bytes.iter().sum::<f64>();
+            let sum = frames.iter().map(|(_, bytes)| *bytes as f64).sum::<f64>();
             if sum < most * 0.001 {
                 continue;
             }
             to_all.push(*to);
-            let values = bytes.into_iter().map(|bytes| bytes * 8.0 / parts.seconds()).collect();
+            let values = parts.rates(frames.iter().copied());
             rows.push(Row { kind: Kind::Rate, name: from.clone(), values, sum });
         }
         if to_all.windows(2).any(|pair| pair[0] != pair[1]) {

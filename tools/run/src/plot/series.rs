@@ -36,6 +36,12 @@ impl Parts {
         amounts.for_each(|(time, amount)| sums[self.of(time)] += amount as f64);
         sums
     }
+
+    /// The same per second, of bytes in bits.
+    pub fn rates(&self, bytes: impl Iterator<Item = (u64, u64)>) -> Vec<f64> {
+        let seconds = self.seconds();
+        self.sums(bytes).into_iter().map(|bytes| bytes * 8.0 / seconds).collect()
+    }
 }
 
 /// A value that stays what it is until it is told anew; 0 before.

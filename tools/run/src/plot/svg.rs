@@ -113,11 +113,6 @@ fn lines(svg: &mut String, panel: &Panel, y: usize) -> usize {
     let height = |value: f64| below as f64 - value / top * PANEL as f64;
     ground(svg, (LEFT, y), &format!("{}, in {}", panel.title, unit.0), "class=\"head\"");
     *svg += &format!("<path class=\"grid\" d=\"M{LEFT} {below}H{RIGHT}\"/>\n");
-    for (name, value) in &panel.levels {
-        let y = height(*value);
-        *svg += &format!("<path class=\"level\" d=\"M{LEFT} {y:.1}H{RIGHT}\"/>\n");
-        text(svg, RIGHT, y as usize - 5, "class=\"quiet small\" text-anchor=\"end\"", name);
-    }
     for curve in &panel.curves {
         let step = (RIGHT - LEFT) as f64 / curve.values.len().max(1) as f64;
         let places = curve
@@ -127,6 +122,11 @@ fn lines(svg: &mut String, panel: &Panel, y: usize) -> usize {
             .map(|(value, at)| format!("{:.1},{:.1}", LEFT as f64 + (f64::from(at) + 0.5) * step, height(*value)));
         let places: Vec<String> = places.collect();
         *svg += &format!("<polyline class=\"curve {}\" points=\"{}\"/>\n", look(curve.look), places.join(" "));
+    }
+    for (name, value) in &panel.levels {
+        let y = height(*value);
+        *svg += &format!("<path class=\"level\" d=\"M{LEFT} {y:.1}H{RIGHT}\"/>\n");
+        text(svg, LEFT + 60, y as usize - 5, "class=\"quiet small\"", name);
     }
     let end = "class=\"quiet\" text-anchor=\"end\"";
     text(svg, LEFT - 8, above + 14, end, &units::number(top, unit));

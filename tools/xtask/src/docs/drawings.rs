@@ -3,14 +3,16 @@
 use super::excerpts;
 use super::page::Page;
 use super::sources::files;
-use anyhow::{Context, Result};
+use anyhow::{anyhow, ensure, Context, Result};
 use run::capture::Reader;
 use run::files::{bytes, read, write};
 use run::lanes::{self, Style};
 use run::plot;
 use run::story;
 use std::collections::BTreeMap;
-use std::fs;
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+use std::{env, fs};
 
 const FOLDER: &str = "docs/images";
 /// How the pictures over time begin, which a small screen shows as a whole.
@@ -84,8 +86,35 @@ fn picture(what: &[&str]) -> Option<(String, Result<(String, String)>)> {
             });
             (format!("{PLOTS}{name}.svg"), drawn)
         }
+        ["two-flows"] => {
+            let drawn = two_flows().map(|(words, _, picture)| (picture.clone(), words.clone()));
+            (format!("{PLOTS}two_flows.svg"), drawn)
+        }
         _ => return None,
     })
+}
+
+/// The paper's two flows, as tools/nic/examples/two_flows runs them: in words, as a table, and as a picture. They run once.
+fn two_flows() -> Result<&'static (String, String, String)> {
+    static RUN: OnceLock<Result<(String, String, String), String>> = OnceLock::new();
+    let run = || -> Result<_> {
+        let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let mut command = Command::new(cargo);
+        command.args(["run", "--quiet", "--package", "nic", "--example", "two_flows"]).stderr(Stdio::inherit());
+        let output = command.output().context("cargo")?;
+        ensure!(output.status.success(), "`cargo run --package nic --example two_flows` failed: {}", output.status);
+        let text = String::from_utf8(output.stdout)?;
+        let mut parts = text.splitn(3, "\n\n").map(|part| part.trim_end().to_owned());
+        let mut next = || parts.next().context("the example two_flows prints words, a table and a picture");
+        Ok((next()?, next()?, next()? + "\n"))
+    };
+    RUN.get_or_init(|| run().map_err(|error| format!("{error:#}"))).as_ref().map_err(|error| anyhow!("{error}"))
+}
+
+/// The picture of the two flows, and the table below it.
+pub fn two_flows_with_table(page: &str) -> Result<Vec<String>> {
+    let table = two_flows()?.1.lines().map(String::from);
+    Ok([link(page, &["two-flows"])?, String::new()].into_iter().chain(table).collect())
 }
 
 /// The line that leads to a run of a NIC from this course with others, `captures/met/NAME.pcapng`: it has no story of its own.
