@@ -165,13 +165,13 @@ structs! {
     ReregMrResp 8 { lkey: u32, rkey: u32, }
     AllocMw 8 { pd_handle: u32, mw_type: u8, reserved: [u8; 3], }
     AllocMwResp 8 { mw_handle: u32, rkey: u32, }
-    CreateCq 24 { user_handle: u64, cqe: u32, comp_vector: u32, comp_channel: i32, reserved: u32, }
-    ExCreateCq 32 {
+    CreateCq 32 {
         user_handle: u64,
         cqe: u32,
         comp_vector: u32,
         comp_channel: i32,
         comp_mask: u32,
+        /// The rest only in the extended command.
         flags: u32,
         reserved: u32,
     }

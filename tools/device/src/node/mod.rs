@@ -11,7 +11,7 @@ mod queues;
 pub mod table;
 pub mod tap;
 
-use crate::abi::{AsyncEventDesc, ModifyQp, Wc};
+use crate::abi::{AsyncEventDesc, Cap, ModifyQp, Wc};
 use crate::machine::{FileId, Process};
 use crate::ring::Ring;
 use clock::Clock;
@@ -81,6 +81,8 @@ pub struct QpEntry {
     pub sends: Ring,
     /// None: they come from a shared queue.
     pub receives: Option<Ring>,
+    /// How much it holds, as programs are told.
+    pub cap: Cap,
     /// The attributes that were set last.
     pub asked: ModifyQp,
     /// When it has to be looked at again.

@@ -115,7 +115,7 @@ impl Device {
     }
 
     fn cq(&self) -> (u32, Mapped) {
-        let asked = CreateCq { user_handle: 1, cqe: 64, comp_vector: 0, comp_channel: -1, reserved: 0 };
+        let asked = CreateCq { user_handle: 1, cqe: 64, comp_channel: -1, ..CreateCq::zeroed() };
         let [handle, offset, size]: [u64; 3] = self.ask(CREATE_CQ, &asked).unwrap();
         (handle as u32, self.map(offset, size))
     }

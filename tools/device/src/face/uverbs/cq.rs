@@ -21,17 +21,8 @@ pub fn create_channel(nic: &mut Nic, command: &mut Command) -> Answer {
 
 /// What CREATE_CQ asks for, in words.
 pub fn words(command: &Command) -> String {
-    let ExCreateCq { cqe, comp_channel, .. } = asked(command);
+    let CreateCq { cqe, comp_channel, .. } = command.input();
     format!("cqe={cqe}{}", if comp_channel < 0 { "" } else { " with a channel" })
-}
-
-/// The same of the old command and of the extended one.
-fn asked(command: &Command) -> ExCreateCq {
-    if command.extended {
-        return command.input();
-    }
-    let CreateCq { user_handle, cqe, comp_vector, comp_channel, .. } = command.input();
-    ExCreateCq { user_handle, cqe, comp_vector, comp_channel, comp_mask: 0, flags: 0, reserved: 0 }
 }
 
 /// How many completions lie in a queue that the program has not taken, and how many of them tell of a success: the others are
@@ -54,11 +45,11 @@ fn channel(nic: &Nic, command: &Command, descriptor: i32) -> Result<Option<Rc<Pi
 
 /// `IB_USER_VERBS_CMD_CREATE_CQ`.
 pub fn create(nic: &mut Nic, command: &mut Command) -> Answer {
-    let input = asked(command);
+    let input: CreateCq = command.input();
     if input.cqe == 0 || input.cqe > most::COMPLETIONS || input.comp_vector >= VECTORS {
         return Err(Errno::INVAL);
     }
-    if input.flags != 0 {
+    if command.extended && input.flags != 0 {
         return Err(Errno::OPNOTSUPP);
     }
     let channel = channel(nic, command, input.comp_channel)?;
@@ -68,8 +59,8 @@ pub fn create(nic: &mut Nic, command: &mut Command) -> Answer {
     let (channel, events) = (Notices::new(user, channel), Notices::new(user, command.context(nic)?.events.clone()));
     let cq = Cq { ring, alarm: Alarm::default(), is_broken: false, channel, events };
     let handle = nic.cqs.insert(command.file, cq);
-    let told = Done::with(&CreateCqResp { cq_handle: handle, cqe }).made(handle, move |nic| nic.cqs.destroy(handle));
-    Ok(if command.extended { told.and(&command.extended_end::<CreateCqResp>()) } else { told }.and(&place))
+    let done = command.done(&CreateCqResp { cq_handle: handle, cqe }).and(&place);
+    Ok(done.made(handle, move |nic| nic.cqs.destroy(handle)))
 }
 
 /// `IB_USER_VERBS_CMD_RESIZE_CQ`: what lies in the old ring moves to the new one.
@@ -117,10 +108,5 @@ impl Command<'_> {
         let ring = Ring::new(self.machine.files.pages(self.file).ok_or(Errno::INVAL)?, context.free, entries, size)?;
         context.free = ring.end();
         Ok(ring)
-    }
-
-    /// The end of an extended response, behind its first struct.
-    pub fn extended_end<T>(&self) -> Extended {
-        Extended { comp_mask: 0, response_length: (size_of::<T>() + size_of::<Extended>()) as u32 }
     }
 }

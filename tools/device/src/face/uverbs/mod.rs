@@ -12,7 +12,7 @@ mod multicast;
 mod qp;
 mod srq;
 
-use crate::abi::{command, ExtendedHeader, Header, QpDest, ReqNotifyCq, COMMAND, EXTENDED};
+use crate::abi::{command, Extended, ExtendedHeader, Header, QpDest, ReqNotifyCq, COMMAND, EXTENDED};
 use crate::machine::{Asker, Call, FileId, Machine, Process};
 use crate::node::{Context, Nic};
 use bytemuck::{bytes_of, AnyBitPattern, Pod};
@@ -79,6 +79,15 @@ impl Command<'_> {
     /// The one number of a command that has no more.
     fn handle(&self) -> u32 {
         self.input()
+    }
+
+    /// This response; that of an extended command says its length, too.
+    fn done<T: Pod>(&self, response: &T) -> Done {
+        let (done, response_length) = (Done::with(response), (size_of::<T>() + size_of::<Extended>()) as u32);
+        match self.extended {
+            true => done.and(&Extended { comp_mask: 0, response_length }),
+            false => done,
+        }
     }
 
     /// Gives the program a descriptor.

@@ -27,15 +27,11 @@ fn service(kind: u8) -> Result<Service, Errno> {
 
 /// `IB_USER_VERBS_CMD_CREATE_QP`.
 pub fn create(nic: &mut Nic, command: &mut Command) -> Answer {
-    let mut input: CreateQp = command.input();
-    if !command.extended {
-        // There the driver's data, if any, would stand.
-        (input.comp_mask, input.create_flags) = (0, 0);
-    }
+    let input: CreateQp = command.input();
     let (file, pd, is_shared) = (command.file, input.pd_handle, input.is_srq != 0);
     nic.pds.get(file, pd)?;
     let service = service(input.qp_type)?;
-    if input.create_flags != 0 {
+    if command.extended && input.create_flags != 0 {
         return Err(Errno::OPNOTSUPP);
     }
     nic.cqs.get(file, input.send_cq_handle).and(nic.cqs.get(file, input.recv_cq_handle))?;
@@ -79,13 +75,13 @@ pub fn create(nic: &mut Nic, command: &mut Command) -> Answer {
         events: Notices::new(input.user_handle, command.context(nic)?.events.clone()),
         sends,
         receives,
+        cap,
         asked: Zeroable::zeroed(),
         due: None,
     };
     nic.qps.insert_as(number, file, entry);
-    let told = Done::with(&CreateQpResp { qp_handle: number, qpn: number, cap, reserved: 0 })
-        .made(number, move |nic| nic.forget_qp(number));
-    Ok(if command.extended { told.and(&command.extended_end::<CreateQpResp>()) } else { told }.and(&places))
+    let done = command.done(&CreateQpResp { qp_handle: number, qpn: number, cap, reserved: 0 }).and(&places);
+    Ok(done.made(number, move |nic| nic.forget_qp(number)))
 }
 
 /// `IB_USER_VERBS_CMD_MODIFY_QP`.
@@ -116,7 +112,7 @@ pub fn modify(nic: &mut Nic, command: &mut Command) -> Answer {
     if matches!(state, State::Rts | State::Err) {
         nic.doorbell(input.qp_handle);
     }
-    Ok(if command.extended { Done::with(&Extended { comp_mask: 0, response_length: 8 }) } else { Done::default() })
+    Ok(command.done(&()))
 }
 
 /// What MODIFY_QP asks for; of a queue pair that gets connected, into how many regions of its domain its device may write, too.
@@ -184,18 +180,10 @@ fn mtu_bytes(code: u8) -> u32 {
 /// `IB_USER_VERBS_CMD_QUERY_QP`.
 pub fn query(nic: &mut Nic, command: &mut Command) -> Answer {
     let entry = nic.qps.get(command.file, command.input::<QueryQp>().qp_handle)?;
-    let Limits { send, receive, send_sge, receive_sge, inline } = entry.qp.settings().limits;
-    let cap = Cap {
-        max_send_wr: send,
-        max_recv_wr: receive,
-        max_send_sge: send_sge,
-        max_recv_sge: receive_sge,
-        max_inline_data: inline,
-    };
     let (state, sq_sig_all) = (entry.qp.state() as u8, entry.qp.settings().signal_all.into());
     let ModifyQp { dest, alt_dest, state: asked, .. } = entry.asked;
     let state = QpState { qp_state: state, cur_qp_state: state, sq_sig_all, ..asked };
-    Ok(Done::with(&QueryQpResp { dest, alt_dest, cap, state, reserved: 0 }))
+    Ok(Done::with(&QueryQpResp { dest, alt_dest, cap: entry.cap, state, reserved: 0 }))
 }
 
 /// `IB_USER_VERBS_CMD_DESTROY_QP`: refused while it is in a multicast group.
