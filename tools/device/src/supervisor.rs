@@ -42,7 +42,6 @@ impl Supervisor {
 
     /// Serves the node until no program is left on it.
     pub fn serve(mut self) {
-        let socket = self.nic.port.socket();
         // Some may have been asked while the program was started.
         let (mut is_deserted, mut is_more, mut glanced) = (false, true, Instant::now());
         let mut step = None;
@@ -55,9 +54,9 @@ impl Supervisor {
             let due = due.map(|due| due.saturating_duration_since(Instant::now()));
             let wait = due.into_iter().chain(glance).chain(at_once).chain(armed).min();
             let time = wait.and_then(|wait| Timespec::try_from(wait).ok());
-            let mut all = vec![PollFd::new(&socket, PollFlags::IN), PollFd::new(&self.machine, PollFlags::IN)];
+            let mut all = vec![PollFd::new(&self.machine, PollFlags::IN)];
             all.extend(self.line.iter().map(|line| PollFd::new(line, PollFlags::IN)));
-            all.extend(self.nic.port.groups().map(|group| PollFd::new(group, PollFlags::IN)));
+            all.extend(self.nic.port.sockets().map(|socket| PollFd::new(socket, PollFlags::IN)));
             let _ = poll(&mut all, time.as_ref());
             // The runner has seen all programs asleep before it says what time it is: what they have called by then is done before.
             step = step.or_else(|| self.line.as_ref().and_then(Line::take));

@@ -176,7 +176,7 @@ impl Nic {
     pub fn qp_number(&mut self) -> u32 {
         loop {
             self.next_qp = (self.next_qp + 1) & 0xff_ffff;
-            if self.next_qp > 16 && self.next_qp != 0xff_ffff && !self.qps.contains(self.next_qp) {
+            if self.next_qp > 16 && self.next_qp != 0xff_ffff && self.qps.any(self.next_qp).is_none() {
                 return self.next_qp;
             }
         }

@@ -12,9 +12,9 @@ use nic::packet::Packet;
 use roce::link::{self, LinkType, ROCE_PORT};
 use rustix::net::{bind as bind_to, socket_with, sockopt, AddressFamily, SocketFlags, SocketType};
 use std::io;
+use std::iter;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4, UdpSocket};
 use std::os::fd::AsRawFd;
-
 use std::sync::Arc;
 
 /// Larger than any packet: an MTU of 4096 and all headers.
@@ -23,7 +23,7 @@ const LARGEST: usize = 8192;
 /// The socket of this device.
 #[derive(Debug)]
 pub struct Port {
-    socket: Arc<UdpSocket>,
+    socket: UdpSocket,
     address: IpAddr,
     /// The groups that are joined.
     groups: Vec<(IpAddr, UdpSocket)>,
@@ -42,17 +42,11 @@ impl Port {
     /// The port of a node: a socket, which is the wire's own if that forwards what is told to the tap; the addresses of all nodes of
     /// the run; and the tap.
     pub fn new(socket: UdpSocket, address: IpAddr, is_wired: bool, run: Vec<IpAddr>, tap: Tap) -> Port {
-        let tap = Arc::new(tap);
-        Port { socket: Arc::new(socket), address, groups: Vec::new(), is_wired, run, tap }
+        Port { socket, address, groups: Vec::new(), is_wired, run, tap: Arc::new(tap) }
     }
 
     pub fn address(&self) -> IpAddr {
         self.address
-    }
-
-    /// The socket, to be waited for without the device's lock.
-    pub fn socket(&self) -> Arc<UdpSocket> {
-        Arc::clone(&self.socket)
     }
 
     /// Sends a packet. What does not fit into the network is lost, as on any wire.
@@ -68,9 +62,9 @@ impl Port {
         }
     }
 
-    /// The sockets of the groups, to be waited for, too.
-    pub fn groups(&self) -> impl Iterator<Item = &UdpSocket> {
-        self.groups.iter().map(|(_, socket)| socket)
+    /// The sockets that packets may come to: our own, and those of the groups.
+    pub fn sockets(&self) -> impl Iterator<Item = &UdpSocket> {
+        iter::once(&self.socket).chain(self.groups.iter().map(|(_, socket)| socket))
     }
 
     /// From now on takes what is sent to a group.

@@ -34,10 +34,6 @@ impl<T> Table<T> {
         self.entries.insert(handle, (file, object));
     }
 
-    pub fn contains(&self, handle: u32) -> bool {
-        self.entries.contains_key(&handle)
-    }
-
     /// The object with this handle, if it was made through this file.
     ///
     /// # Errors
@@ -71,15 +67,6 @@ impl<T> Table<T> {
 
     pub fn values(&self) -> impl Iterator<Item = &T> {
         self.iter().map(|(_, object)| object)
-    }
-
-    pub fn destroy(&mut self, handle: u32) {
-        self.entries.remove(&handle);
-    }
-
-    /// Destroys all objects of a file.
-    pub fn forget(&mut self, file: FileId) {
-        self.entries.retain(|_, (owner, _)| *owner != file);
     }
 
     /// The handles of all objects of a file.

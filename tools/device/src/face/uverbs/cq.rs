@@ -1,7 +1,7 @@
 //! Completion queues, and the channels that wake a program for them.
 
 use super::device::{most, VECTORS};
-use super::{Answer, Command, Done};
+use super::{Answer, Command, Done, Object};
 use crate::abi::*;
 use crate::node::pipe::{Notices, Pipe};
 use crate::node::{Cq, Nic};
@@ -16,7 +16,7 @@ pub fn create_channel(nic: &mut Nic, command: &mut Command) -> Answer {
     let (channel, descriptor) = Pipe::new()?;
     let number = command.give(&descriptor)?;
     let handle = nic.channels.insert(command.file, Rc::new(channel));
-    Ok(Done::with(&number).made(handle, move |nic| nic.channels.destroy(handle)))
+    Ok(Done::with(&number).made(Object::Channel, handle))
 }
 
 /// What CREATE_CQ asks for, in words.
@@ -60,7 +60,7 @@ pub fn create(nic: &mut Nic, command: &mut Command) -> Answer {
     let cq = Cq { ring, alarm: Alarm::default(), is_broken: false, channel, events };
     let handle = nic.cqs.insert(command.file, cq);
     let done = command.done(&CreateCqResp { cq_handle: handle, cqe }).and(&place);
-    Ok(done.made(handle, move |nic| nic.cqs.destroy(handle)))
+    Ok(done.made(Object::Cq, handle))
 }
 
 /// `IB_USER_VERBS_CMD_RESIZE_CQ`: what lies in the old ring moves to the new one.
@@ -97,8 +97,7 @@ pub fn destroy(nic: &mut Nic, command: &mut Command) -> Answer {
     // How often the program was woken by it: what a log can tell of its sleep.
     let woken = if comp_events_reported > 0 { " woken" } else { "" };
     nic.crossing.iter_mut().for_each(|words| words.push_str(&format!(" events={comp_events_reported}{woken}")));
-    Ok(Done::with(&DestroyCqResp { comp_events_reported, async_events_reported })
-        .dooms(move |nic| nic.cqs.destroy(handle)))
+    Ok(Done::with(&DestroyCqResp { comp_events_reported, async_events_reported }).dooms(Object::Cq, handle))
 }
 
 impl Command<'_> {

@@ -1,6 +1,6 @@
 //! The device and its port, as programs are told of them; and addresses that datagrams go to.
 
-use super::{Answer, Command, Done};
+use super::{Answer, Command, Done, Object};
 use crate::abi::*;
 use crate::node::pipe::Pipe;
 use crate::node::{AddressHandle, Nic};
@@ -134,12 +134,12 @@ pub fn create_address_handle(nic: &mut Nic, command: &mut Command) -> Answer {
         .handles
         .insert(command.file, AddressHandle { pd: input.pd_handle, address, class: input.attr.traffic_class });
     // Once for libibverbs, and once for the provider, which puts it into requests.
-    Ok(Done::with(&[handle, handle, 0]).made(handle, move |nic| nic.handles.destroy(handle)))
+    Ok(Done::with(&[handle, handle, 0]).made(Object::Ah, handle))
 }
 
 /// `IB_USER_VERBS_CMD_DESTROY_AH`.
 pub fn destroy_address_handle(nic: &mut Nic, command: &mut Command) -> Answer {
     let handle = command.handle();
     nic.handles.get(command.file, handle)?;
-    Ok(Done::default().dooms(move |nic| nic.handles.destroy(handle)))
+    Ok(Done::default().dooms(Object::Ah, handle))
 }

@@ -1,7 +1,7 @@
 //! Protection domains, memory regions and windows: where keys come from. What a key opens is checked, with each packet that brings one,
 //! in [`nic::memory`].
 
-use super::{Answer, Command, Done};
+use super::{Answer, Command, Done, Object};
 use crate::abi::{AllocMw, AllocMwResp, RegMr, RegMrResp, ReregMr, ReregMrResp};
 use crate::node::Nic;
 use nic::memory::{Access, Region, WindowKind};
@@ -14,7 +14,7 @@ const PAGE: u64 = 4096;
 /// `IB_USER_VERBS_CMD_ALLOC_PD`.
 pub fn alloc_pd(nic: &mut Nic, command: &mut Command) -> Answer {
     let handle = nic.pds.insert(command.file, ());
-    Ok(Done::with(&handle).made(handle, move |nic| nic.pds.destroy(handle)))
+    Ok(Done::with(&handle).made(Object::Pd, handle))
 }
 
 /// `IB_USER_VERBS_CMD_DEALLOC_PD`: refused while something is in the domain.
@@ -27,7 +27,7 @@ pub fn dealloc_pd(nic: &mut Nic, command: &mut Command) -> Answer {
     if by_qp || by_srq || by_handle || nic.memory.is_used(pd) {
         return Err(Errno::BUSY);
     }
-    Ok(Done::default().dooms(move |nic| nic.pds.destroy(pd)))
+    Ok(Done::default().dooms(Object::Pd, pd))
 }
 
 /// `IB_USER_VERBS_CMD_REG_MR`.
@@ -45,8 +45,7 @@ pub fn register(nic: &mut Nic, command: &mut Command) -> Answer {
     let variant = nic.random() as u8;
     let key = nic.memory.register(region, variant);
     let handle = nic.regions.insert(command.file, key);
-    Ok(Done::with(&RegMrResp { mr_handle: handle, lkey: key, rkey: key })
-        .made(handle, move |nic| nic.forget_region(handle)))
+    Ok(Done::with(&RegMrResp { mr_handle: handle, lkey: key, rkey: key }).made(Object::Mr, handle))
 }
 
 /// What REG_MR asks for.
@@ -104,7 +103,7 @@ pub fn deregister(nic: &mut Nic, command: &mut Command) -> Answer {
     if nic.memory.bears_window(key) {
         return Err(Errno::INVAL);
     }
-    Ok(Done::default().dooms(move |nic| nic.forget_region(handle)))
+    Ok(Done::default().dooms(Object::Mr, handle))
 }
 
 /// `IB_USER_VERBS_CMD_ALLOC_MW`.
@@ -119,12 +118,12 @@ pub fn allocate_window(nic: &mut Nic, command: &mut Command) -> Answer {
     let variant = nic.random() as u8;
     let rkey = nic.memory.allocate_window(kind, pd, variant);
     let handle = nic.windows.insert(command.file, rkey);
-    Ok(Done::with(&AllocMwResp { mw_handle: handle, rkey }).made(handle, move |nic| nic.forget_window(handle)))
+    Ok(Done::with(&AllocMwResp { mw_handle: handle, rkey }).made(Object::Mw, handle))
 }
 
 /// `IB_USER_VERBS_CMD_DEALLOC_MW`.
 pub fn deallocate_window(nic: &mut Nic, command: &mut Command) -> Answer {
     let handle = command.handle();
     nic.windows.get(command.file, handle)?;
-    Ok(Done::default().dooms(move |nic| nic.forget_window(handle)))
+    Ok(Done::default().dooms(Object::Mw, handle))
 }

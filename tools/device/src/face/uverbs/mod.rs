@@ -9,6 +9,7 @@ mod cq;
 mod device;
 mod memory;
 mod multicast;
+mod object;
 mod qp;
 mod srq;
 
@@ -16,7 +17,7 @@ use crate::abi::{command, Extended, ExtendedHeader, Header, QpDest, ReqNotifyCq,
 use crate::machine::{Asker, Call, FileId, Machine, Process};
 use crate::node::{Context, Nic};
 use bytemuck::{bytes_of, AnyBitPattern, Pod};
-use run::said::LEFT;
+use object::Object;
 use rustix::io::Errno;
 use std::mem::size_of;
 use std::os::fd::OwnedFd;
@@ -43,13 +44,11 @@ pub struct Command<'a> {
 #[derive(Default)]
 pub struct Done {
     response: Vec<u8>,
-    /// The handle of what was made, and how to take it back if the program was interrupted and asks again.
-    made: Option<(u32, Later)>,
-    /// To be done once the program has heard that something is destroyed.
-    doomed: Option<Later>,
+    /// What was made, and its handle: it goes again if the program was interrupted, for then it asks again.
+    made: Option<(Object, u32)>,
+    /// What goes once the program has heard that it is destroyed.
+    doomed: Option<(Object, u32)>,
 }
-
-type Later = Box<dyn FnOnce(&mut Nic)>;
 
 type Answer = Result<Done, Errno>;
 
@@ -111,12 +110,12 @@ impl Done {
         self
     }
 
-    fn made(self, handle: u32, take_back: impl FnOnce(&mut Nic) + 'static) -> Done {
-        Done { made: Some((handle, Box::new(take_back))), ..self }
+    fn made(self, object: Object, handle: u32) -> Done {
+        Done { made: Some((object, handle)), ..self }
     }
 
-    fn dooms(self, destroy: impl FnOnce(&mut Nic) + 'static) -> Done {
-        Done { doomed: Some(Box::new(destroy)), ..self }
+    fn dooms(self, object: Object, handle: u32) -> Done {
+        Done { doomed: Some((object, handle)), ..self }
     }
 }
 
@@ -128,21 +127,21 @@ pub fn written(nic: &mut Nic, machine: &Machine, call: &Call, asker: &Asker) {
         let length = done.response.len().min(command.room);
         if let Err(error) = asker.process.write(command.response, &done.response[..length]) {
             // Nobody knows its handle.
-            done.made.into_iter().for_each(|(_, take_back)| take_back(nic));
+            done.made.into_iter().for_each(|(object, handle)| nic.destroy(object, handle));
             return Err(error);
         }
         Ok(done)
     });
     match &done {
-        Ok(Done { made: Some((handle, _)), .. }) => nic.tell_crossing(&format!("handle {handle}")),
+        Ok(Done { made: Some((_, handle)), .. }) => nic.tell_crossing(&format!("handle {handle}")),
         Ok(_) => nic.tell_crossing("0"),
         Err(error) => nic.tell_crossing(&std::io::Error::from(*error).to_string()),
     }
     match done {
         Ok(done) => {
             let was_heard = call.answer(Ok(asker.length as i64));
-            let later = if was_heard { done.doomed } else { done.made.map(|(_, take_back)| take_back) };
-            later.into_iter().for_each(|act| act(nic));
+            let goes = if was_heard { done.doomed } else { done.made };
+            goes.into_iter().for_each(|(object, handle)| nic.destroy(object, handle));
         }
         Err(error) => drop(call.answer(Err(error))),
     }
@@ -232,49 +231,4 @@ fn row(number: u32) -> Option<Row> {
         _ => return None,
     };
     Some(Row { has_response, about, act })
-}
-
-impl Nic {
-    /// The program has closed its device, or has ended: all that it made goes, and what is made of other things first.
-    pub fn closed(&mut self, file: FileId) {
-        if let Some(left) = self.left(file) {
-            self.port.tap.say(|| format!("{LEFT}{left}"));
-        }
-        self.qps.of(file).into_iter().for_each(|number| self.forget_qp(number));
-        self.handles.forget(file);
-        self.srqs.forget(file);
-        self.cqs.forget(file);
-        self.windows.of(file).into_iter().for_each(|handle| self.forget_window(handle));
-        self.regions.of(file).into_iter().for_each(|handle| self.forget_region(handle));
-        self.channels.forget(file);
-        self.pds.forget(file);
-        self.contexts.remove(&file);
-    }
-
-    /// What a program has made and not destroyed, in words. Channels are left out: closing their descriptor is their end.
-    fn left(&self, file: FileId) -> Option<String> {
-        let all = [
-            (self.qps.of(file).len(), "QP"),
-            (self.srqs.of(file).len(), "SRQ"),
-            (self.regions.of(file).len(), "MR"),
-            (self.windows.of(file).len(), "MW"),
-            (self.handles.of(file).len(), "AH"),
-            (self.cqs.of(file).len(), "CQ"),
-            (self.pds.of(file).len(), "PD"),
-        ];
-        let left = all.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}"));
-        Some(left.collect::<Vec<_>>().join(", ")).filter(|left| !left.is_empty())
-    }
-
-    fn forget_window(&mut self, handle: u32) {
-        if let Some(key) = self.windows.remove(handle) {
-            self.memory.deallocate_window(key);
-        }
-    }
-
-    fn forget_region(&mut self, handle: u32) {
-        if let Some(key) = self.regions.remove(handle) {
-            self.memory.deregister(key);
-        }
-    }
 }

@@ -1,7 +1,7 @@
 //! Queue pairs, and the doorbell of their send queues.
 
 use super::device::most;
-use super::{Answer, Command, Done};
+use super::{Answer, Command, Done, Object};
 use crate::abi::*;
 use crate::node::pipe::Notices;
 use crate::node::{errno, Nic, QpEntry};
@@ -81,7 +81,7 @@ pub fn create(nic: &mut Nic, command: &mut Command) -> Answer {
     };
     nic.qps.insert_as(number, file, entry);
     let done = command.done(&CreateQpResp { qp_handle: number, qpn: number, cap, reserved: 0 }).and(&places);
-    Ok(done.made(number, move |nic| nic.forget_qp(number)))
+    Ok(done.made(Object::Qp, number))
 }
 
 /// `IB_USER_VERBS_CMD_MODIFY_QP`.
@@ -193,7 +193,7 @@ pub fn destroy(nic: &mut Nic, command: &mut Command) -> Answer {
     if !nic.groups.of(number).is_empty() {
         return Err(Errno::BUSY);
     }
-    Ok(Done::with(&entry.events.seen::<AsyncEventDesc>()).dooms(move |nic| nic.forget_qp(number)))
+    Ok(Done::with(&entry.events.seen::<AsyncEventDesc>()).dooms(Object::Qp, number))
 }
 
 /// `IB_USER_VERBS_CMD_POST_SEND`: the doorbell. The requests lie in the ring already.

@@ -1,7 +1,7 @@
 //! Shared receive queues.
 
 use super::device::most;
-use super::{Answer, Command, Done};
+use super::{Answer, Command, Done, Object};
 use crate::abi::*;
 use crate::node::pipe::Notices;
 use crate::node::{Nic, Srq};
@@ -37,7 +37,7 @@ pub fn create(nic: &mut Nic, command: &mut Command) -> Answer {
     let events = Notices::new(input.user_handle, command.context(nic)?.events.clone());
     let handle = nic.srqs.insert(command.file, Srq { queue, ring, max_sge, events });
     let told = CreateSrqResp { srq_handle: handle, max_wr, max_sge, srqn: handle };
-    Ok(Done::with(&told).and(&place).and(&[handle, 0]).made(handle, move |nic| nic.srqs.destroy(handle)))
+    Ok(Done::with(&told).and(&place).and(&[handle, 0]).made(Object::Srq, handle))
 }
 
 /// `IB_USER_VERBS_CMD_MODIFY_SRQ`: another size, in a new ring, or another limit. Nothing is changed if one of them is refused.
@@ -83,5 +83,5 @@ pub fn destroy(nic: &mut Nic, command: &mut Command) -> Answer {
     if nic.qps.values().any(|entry| entry.srq == Some(handle)) {
         return Err(Errno::BUSY);
     }
-    Ok(Done::with(&srq.events.seen::<AsyncEventDesc>()).dooms(move |nic| nic.srqs.destroy(handle)))
+    Ok(Done::with(&srq.events.seen::<AsyncEventDesc>()).dooms(Object::Srq, handle))
 }
