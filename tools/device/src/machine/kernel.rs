@@ -52,7 +52,7 @@ pub fn install(filter: &[sock_filter]) -> Result<OwnedFd, Errno> {
 ///
 /// `hook` may call the kernel and nothing else: another thread may have held the allocator's lock while the process forked.
 pub fn before_exec(command: &mut Command, hook: impl FnMut() -> io::Result<()> + Send + Sync + 'static) {
-    // SAFETY: as said above; all callers are in start.rs.
+    // SAFETY: as said above; all callers are in start.rs and below.
     unsafe { command.pre_exec(hook) };
 }
 
@@ -171,13 +171,11 @@ pub fn bytes<T: Bytes>(value: &T) -> &[u8] {
 /// Has a program, and all that it starts, find its memory at the same addresses each time (personality(2),
 /// ADDR_NO_RANDOMIZE). A sandbox may forbid it; then they differ.
 pub fn place_alike(command: &mut Command) {
-    let hook = || {
+    before_exec(command, || {
         // SAFETY: numbers alone.
         unsafe { libc::personality(libc::ADDR_NO_RANDOMIZE as c_ulong) };
         Ok(())
-    };
-    // SAFETY: as said above: it is one system call.
-    unsafe { command.pre_exec(hook) };
+    });
 }
 
 /// Has a program run on these processors.

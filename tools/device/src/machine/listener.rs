@@ -1,7 +1,7 @@
 //! The other end of the filter: calls that wait, and the four answers to one: a result, the kernel's own, a descriptor, none
 //! yet (seccomp_unotify(2)).
 
-use super::{kernel, process};
+use super::kernel;
 use libc::{seccomp_notif_addfd, seccomp_notif_resp};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
@@ -94,11 +94,6 @@ impl Call {
         !kernel::is_valid(self.listener.as_fd(), self.id)
     }
 
-    /// Whether a descriptor of the caller must not wait: it has O_NONBLOCK.
-    pub fn must_not_wait(&self, descriptor: RawFd) -> bool {
-        process::must_not_wait(self.thread, descriptor)
-    }
-
     /// Whether its caller waits for it no more: it is gone, or a signal wants to interrupt it. To be looked at from time to time
     /// while an answer is kept back: since Linux 5.19 the kernel leaves the caller to us. One with a signal is answered
     /// ERESTARTSYS, of which the kernel makes EINTR, or the same call again (signal(7)).
@@ -107,7 +102,7 @@ impl Call {
         if self.is_gone() {
             return true;
         }
-        let is_interrupted = process::is_interrupted(self.thread);
+        let is_interrupted = self.is_interrupted();
         if is_interrupted {
             self.answer(Err(Errno::from_raw_os_error(ERESTARTSYS)));
         }

@@ -2,6 +2,7 @@
 
 use super::file::{self, FileId, Inode};
 use super::kernel;
+use super::listener::Call;
 use bytemuck::Pod;
 use nic::memory::Program;
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
@@ -212,17 +213,19 @@ impl Callers {
     }
 }
 
-/// Whether a signal waits that would end the thread's call, if the kernel did not keep it there for our answer.
-pub(super) fn is_interrupted(thread: u32) -> bool {
-    let set = |name| status(thread, name).and_then(|text| u64::from_str_radix(&text, 16).ok()).unwrap_or(0);
-    (set("SigPnd:") | set("ShdPnd:")) & !set("SigBlk:") & !set("SigIgn:") != 0
-}
+impl Call {
+    /// Whether a descriptor of the caller must not wait: it has O_NONBLOCK.
+    pub fn must_not_wait(&self, descriptor: RawFd) -> bool {
+        let info = fs::read_to_string(format!("/proc/{}/fdinfo/{descriptor}", self.thread)).unwrap_or_default();
+        let flags = line(&info, "flags:").and_then(|text| u32::from_str_radix(text, 8).ok());
+        flags.is_some_and(|flags| flags & OFlags::NONBLOCK.bits() != 0)
+    }
 
-/// Whether a descriptor must not wait (O_NONBLOCK).
-pub(super) fn must_not_wait(thread: u32, descriptor: RawFd) -> bool {
-    let info = fs::read_to_string(format!("/proc/{thread}/fdinfo/{descriptor}")).unwrap_or_default();
-    let flags = line(&info, "flags:").and_then(|text| u32::from_str_radix(text, 8).ok());
-    flags.is_some_and(|flags| flags & OFlags::NONBLOCK.bits() != 0)
+    /// Whether a signal wants to interrupt the caller.
+    pub(super) fn is_interrupted(&self) -> bool {
+        let set = |name| status(self.thread, name).and_then(|text| u64::from_str_radix(&text, 16).ok()).unwrap_or(0);
+        (set("SigPnd:") | set("ShdPnd:")) & !set("SigBlk:") & !set("SigIgn:") != 0
+    }
 }
 
 /// A line of /proc/THREAD/status (proc(5)).

@@ -28,8 +28,10 @@ const PATIENCE: Duration = Duration::from_secs(10);
 type Programs = HashMap<u32, Tap>;
 
 pub struct Processes {
-    run: String,
-    programs: Arc<Mutex<Programs>>,
+    /// The run's name.
+    pub run: String,
+    /// Where to note a program that is started.
+    pub programs: Arc<Mutex<Programs>>,
     guardian: Child,
 }
 
@@ -51,19 +53,9 @@ impl Processes {
         Ok(Processes { run: run.to_owned(), programs, guardian })
     }
 
-    /// The run's name.
-    pub fn run(&self) -> &str {
-        &self.run
-    }
-
     /// The guardian's number: it is none of them.
     pub fn guardian(&self) -> u32 {
         self.guardian.id()
-    }
-
-    /// Where to note a program that is started meanwhile.
-    pub fn programs(&self) -> Arc<Mutex<Programs>> {
-        Arc::clone(&self.programs)
     }
 
     /// Whether one of them listens on a TCP port, as those do that have no connection manager.
@@ -71,7 +63,7 @@ impl Processes {
         of(&self.run).any(|process| listens(&process))
     }
 
-    /// Whether one of them is at work: it computes, or waits for a processor or a disk.
+    /// Whether one of them is at work.
     pub fn work(&self) -> bool {
         of(&self.run).any(|process| works(&process))
     }
@@ -145,11 +137,15 @@ fn kill(process: &Path) -> bool {
     number.is_some_and(|number| kill_process(number, Signal::KILL).is_ok())
 }
 
-/// Whether a process's or a thread's state, which stands behind its name in brackets, is R or D of proc(5).
+/// A process's or a thread's state, as a letter of proc(5): it stands behind its name in brackets.
+pub fn state(process: &Path) -> Option<char> {
+    let stat = fs::read(process.join("stat")).ok()?;
+    String::from_utf8_lossy(&stat).rsplit_once(") ").and_then(|(_, state)| state.chars().next())
+}
+
+/// Whether it computes, or waits for a processor or a disk.
 pub fn works(process: &Path) -> bool {
-    let stat = fs::read(process.join("stat")).unwrap_or_default();
-    let state = String::from_utf8_lossy(&stat).rsplit_once(") ").and_then(|(_, state)| state.chars().next());
-    matches!(state, Some('R' | 'D'))
+    matches!(state(process), Some('R' | 'D'))
 }
 
 /// Whether one of a process's sockets is in the kernel's table of TCP sockets as one that listens.

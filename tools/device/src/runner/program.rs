@@ -1,6 +1,6 @@
 //! Starting programs, and ending them.
 
-use super::processes::{locked, works, Processes, RUN};
+use super::processes::{locked, state, works, Processes, RUN};
 use super::processor::give_all;
 use super::whereabouts::in_nic;
 use anyhow::{Context, Result};
@@ -15,11 +15,11 @@ use nic::congestion::Link;
 use rustix::process::{kill_process, Pid, Signal};
 use rustix::thread::gettid;
 use std::env;
-use std::fs;
 use std::panic;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::mpsc::channel;
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -88,12 +88,12 @@ impl Program {
         command
             .env("PATH", path.trim_end_matches(':'))
             .env(DEVICE_NAME, env::var(DEVICE_NAME).unwrap_or_else(|_| "rxe0".into()))
-            .env(RUN, processes.run());
+            .env(RUN, &processes.run);
         if line.is_some() {
             place_alike(&mut command);
             give_all(&mut command);
         }
-        let (machines, programs) = (machines.to_owned(), processes.programs());
+        let (machines, programs) = (machines.to_owned(), Arc::clone(&processes.programs));
         let (tell, told) = channel();
         // The thread that starts it is its supervisor: the program dies with it.
         let device = thread::Builder::new().name(format!("{DEVICE}{}", tap.node));
@@ -118,9 +118,8 @@ impl Program {
 
     /// Whether it is dead, though nobody may have told yet.
     pub fn has_ended(&self) -> bool {
-        let stat = fs::read(format!("/proc/{}/stat", self.pid.as_raw_nonzero())).unwrap_or_default();
-        let state = String::from_utf8_lossy(&stat).rsplit_once(") ").and_then(|(_, state)| state.chars().next());
-        matches!(state, None | Some('Z' | 'X'))
+        let process = format!("/proc/{}", self.pid.as_raw_nonzero());
+        matches!(state(Path::new(&process)), None | Some('Z' | 'X'))
     }
 
     /// Where its device is at work, in words, if it is.

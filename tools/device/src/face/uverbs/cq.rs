@@ -11,7 +11,6 @@ use rustix::io::Errno;
 use std::mem::size_of;
 use std::rc::Rc;
 
-/// `IB_USER_VERBS_CMD_CREATE_COMP_CHANNEL`.
 pub fn create_channel(nic: &mut Nic, command: &mut Command) -> Answer {
     let (channel, descriptor) = Pipe::new()?;
     let number = command.give(&descriptor)?;
@@ -43,7 +42,6 @@ fn channel(nic: &Nic, command: &Command, descriptor: i32) -> Result<Option<Rc<Pi
     own.find(|channel| channel.inode() == inode).map(|channel| Some(Rc::clone(channel))).ok_or(Errno::INVAL)
 }
 
-/// `IB_USER_VERBS_CMD_CREATE_CQ`.
 pub fn create(nic: &mut Nic, command: &mut Command) -> Answer {
     let input: CreateCq = command.input();
     if input.cqe == 0 || input.cqe > most::COMPLETIONS || input.comp_vector >= VECTORS {
@@ -63,7 +61,7 @@ pub fn create(nic: &mut Nic, command: &mut Command) -> Answer {
     Ok(done.made(Object::Cq, handle))
 }
 
-/// `IB_USER_VERBS_CMD_RESIZE_CQ`: what lies in the old ring moves to the new one.
+/// What lies in the old ring moves to the new one.
 pub fn resize(nic: &mut Nic, command: &mut Command) -> Answer {
     let ResizeCq { cq_handle, cqe } = command.input();
     let waiting = nic.cqs.get(command.file, cq_handle)?.ring.waiting();
@@ -77,7 +75,6 @@ pub fn resize(nic: &mut Nic, command: &mut Command) -> Answer {
     Ok(Done::with(&ResizeCqResp { cqe: cq.ring.capacity(), reserved: 0 }).and(&cq.ring.place()))
 }
 
-/// `IB_USER_VERBS_CMD_REQ_NOTIFY_CQ`.
 pub fn request_notification(nic: &mut Nic, command: &mut Command) -> Answer {
     let ReqNotifyCq { cq_handle, solicited_only } = command.input();
     let cq = nic.cqs.get_mut(command.file, cq_handle)?;
@@ -85,7 +82,7 @@ pub fn request_notification(nic: &mut Nic, command: &mut Command) -> Answer {
     Ok(Done::default())
 }
 
-/// `IB_USER_VERBS_CMD_DESTROY_CQ`: says how many events the program has been told of, so that libibverbs waits until all of
+/// Says how many events the program has been told of, so that libibverbs waits until all of
 /// them are acknowledged.
 pub fn destroy(nic: &mut Nic, command: &mut Command) -> Answer {
     let handle = command.handle();

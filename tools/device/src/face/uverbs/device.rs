@@ -31,7 +31,7 @@ pub mod most {
 /// Completion vectors: one would do, but programs try the second.
 pub const VECTORS: u32 = 2;
 
-/// `IB_USER_VERBS_CMD_GET_CONTEXT`: opens the device.
+/// Opens the device.
 pub fn get_context(nic: &mut Nic, command: &mut Command) -> Answer {
     let (events, descriptor) = Pipe::new()?;
     let async_fd = command.give(&descriptor)?;
@@ -39,7 +39,6 @@ pub fn get_context(nic: &mut Nic, command: &mut Command) -> Answer {
     Ok(Done::with(&GetContextResp { async_fd, num_comp_vectors: VECTORS }))
 }
 
-/// `IB_USER_VERBS_CMD_QUERY_DEVICE`.
 pub fn query(nic: &mut Nic, command: &mut Command) -> Answer {
     /// Of `ib_uverbs_device_cap_flags`: CURR_QP_STATE_MOD, SYS_IMAGE_GUID, RC_RNR_NAK_GEN, SRQ_RESIZE, MEM_WINDOW,
     /// MEM_WINDOW_TYPE_2B.
@@ -90,7 +89,6 @@ pub fn query(nic: &mut Nic, command: &mut Command) -> Answer {
     Ok(Done::with(&told).and(&ExQueryDeviceResp { response_length, device_cap_flags_ex, ..Zeroable::zeroed() }))
 }
 
-/// `IB_USER_VERBS_CMD_QUERY_PORT`.
 pub fn query_port(_: &mut Nic, command: &mut Command) -> Answer {
     /// By the numbers of `ibv_port_state`, `ibv_mtu`, and IBTA's of link states, widths and speeds.
     const ACTIVE: u8 = 4;
@@ -122,7 +120,6 @@ pub fn query_port(_: &mut Nic, command: &mut Command) -> Answer {
     }))
 }
 
-/// `IB_USER_VERBS_CMD_CREATE_AH`.
 pub fn create_address_handle(nic: &mut Nic, command: &mut Command) -> Answer {
     let input: CreateAh = command.input();
     nic.pds.get(command.file, input.pd_handle)?;
@@ -135,11 +132,4 @@ pub fn create_address_handle(nic: &mut Nic, command: &mut Command) -> Answer {
         .insert(command.file, AddressHandle { pd: input.pd_handle, address, class: input.attr.traffic_class });
     // Once for libibverbs, and once for the provider, which puts it into requests.
     Ok(Done::with(&[handle, handle, 0]).made(Object::Ah, handle))
-}
-
-/// `IB_USER_VERBS_CMD_DESTROY_AH`.
-pub fn destroy_address_handle(nic: &mut Nic, command: &mut Command) -> Answer {
-    let handle = command.handle();
-    nic.handles.get(command.file, handle)?;
-    Ok(Done::default().dooms(Object::Ah, handle))
 }

@@ -11,13 +11,12 @@ use std::sync::Arc;
 /// Offsets within a page have to be the same in the program and for its peers.
 const PAGE: u64 = 4096;
 
-/// `IB_USER_VERBS_CMD_ALLOC_PD`.
 pub fn alloc_pd(nic: &mut Nic, command: &mut Command) -> Answer {
     let handle = nic.pds.insert(command.file, ());
     Ok(Done::with(&handle).made(Object::Pd, handle))
 }
 
-/// `IB_USER_VERBS_CMD_DEALLOC_PD`: refused while something is in the domain.
+/// Refused while something is in the domain.
 pub fn dealloc_pd(nic: &mut Nic, command: &mut Command) -> Answer {
     let pd = command.handle();
     nic.pds.get(command.file, pd)?;
@@ -30,7 +29,6 @@ pub fn dealloc_pd(nic: &mut Nic, command: &mut Command) -> Answer {
     Ok(Done::default().dooms(Object::Pd, pd))
 }
 
-/// `IB_USER_VERBS_CMD_REG_MR`.
 pub fn register(nic: &mut Nic, command: &mut Command) -> Answer {
     let RegMr { start, length, hca_va, pd_handle: pd, access_flags } = command.input();
     nic.pds.get(command.file, pd)?;
@@ -70,7 +68,7 @@ fn access(flags: u32) -> Result<Access, Errno> {
     (granted.0 & ELSEWHERE == 0).then_some(granted).ok_or(Errno::OPNOTSUPP)
 }
 
-/// `IB_USER_VERBS_CMD_REREG_MR`: other memory, another domain, or other rights behind the same key.
+/// Other memory, another domain, or other rights behind the same key.
 pub fn register_again(nic: &mut Nic, command: &mut Command) -> Answer {
     const TRANSLATION: u32 = 1;
     const PD: u32 = 2;
@@ -96,7 +94,7 @@ pub fn register_again(nic: &mut Nic, command: &mut Command) -> Answer {
     Ok(Done::with(&ReregMrResp { lkey: key, rkey: key }))
 }
 
-/// `IB_USER_VERBS_CMD_DEREG_MR`: refused while a window lies on the region.
+/// Refused while a window lies on the region.
 pub fn deregister(nic: &mut Nic, command: &mut Command) -> Answer {
     let handle = command.handle();
     let key = *nic.regions.get(command.file, handle)?;
@@ -106,7 +104,6 @@ pub fn deregister(nic: &mut Nic, command: &mut Command) -> Answer {
     Ok(Done::default().dooms(Object::Mr, handle))
 }
 
-/// `IB_USER_VERBS_CMD_ALLOC_MW`.
 pub fn allocate_window(nic: &mut Nic, command: &mut Command) -> Answer {
     let AllocMw { pd_handle: pd, mw_type, .. } = command.input();
     nic.pds.get(command.file, pd)?;
@@ -119,11 +116,4 @@ pub fn allocate_window(nic: &mut Nic, command: &mut Command) -> Answer {
     let rkey = nic.memory.allocate_window(kind, pd, variant);
     let handle = nic.windows.insert(command.file, rkey);
     Ok(Done::with(&AllocMwResp { mw_handle: handle, rkey }).made(Object::Mw, handle))
-}
-
-/// `IB_USER_VERBS_CMD_DEALLOC_MW`.
-pub fn deallocate_window(nic: &mut Nic, command: &mut Command) -> Answer {
-    let handle = command.handle();
-    nic.windows.get(command.file, handle)?;
-    Ok(Done::default().dooms(Object::Mw, handle))
 }

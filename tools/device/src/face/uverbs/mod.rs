@@ -89,6 +89,13 @@ impl Command<'_> {
         }
     }
 
+    /// Destroys what nothing else depends on.
+    fn destroy(&self, nic: &Nic, object: Object) -> Answer {
+        let handle = self.handle();
+        let is_there = nic.of(object, self.file).contains(&handle);
+        is_there.then(|| Done::default().dooms(object, handle)).ok_or(Errno::INVAL)
+    }
+
     /// Gives the program a descriptor.
     fn give(&mut self, descriptor: &OwnedFd) -> Result<u32, Errno> {
         self.call.give(descriptor, true).map(|number| number as u32)
@@ -180,7 +187,7 @@ fn split<T: AnyBitPattern>(bytes: &[u8]) -> Result<(T, &[u8]), Errno> {
 
 type Act = fn(&mut Nic, &mut Command) -> Answer;
 
-/// What a command does.
+/// What a command does. It is `IB_USER_VERBS_CMD_` and its name in [`command`].
 #[derive(Clone, Copy)]
 struct Row {
     /// The address of a response stands before its struct.
@@ -209,7 +216,7 @@ fn row(number: u32) -> Option<Row> {
         REREG_MR => (true, FIRST, memory::register_again),
         DEREG_MR => (false, FIRST, memory::deregister),
         ALLOC_MW => (true, FIRST, memory::allocate_window),
-        DEALLOC_MW => (false, FIRST, memory::deallocate_window),
+        DEALLOC_MW => (false, FIRST, |nic, command| command.destroy(nic, Object::Mw)),
         CREATE_COMP_CHANNEL => (true, NONE, cq::create_channel),
         CREATE_CQ => (true, NONE, cq::create),
         RESIZE_CQ => (true, FIRST, cq::resize),
@@ -227,7 +234,7 @@ fn row(number: u32) -> Option<Row> {
         ATTACH_MCAST => (false, OF_MCAST, multicast::attach),
         DETACH_MCAST => (false, OF_MCAST, multicast::detach),
         CREATE_AH => (true, NONE, device::create_address_handle),
-        DESTROY_AH => (false, FIRST, device::destroy_address_handle),
+        DESTROY_AH => (false, FIRST, |nic, command| command.destroy(nic, Object::Ah)),
         _ => return None,
     };
     Some(Row { has_response, about, act })

@@ -9,7 +9,6 @@ use nic::qp::Service;
 use rustix::io::Errno;
 use std::net::IpAddr;
 
-/// `IB_USER_VERBS_CMD_ATTACH_MCAST`.
 pub fn attach(nic: &mut Nic, command: &mut Command) -> Answer {
     let (group, qp) = asked(nic, command)?;
     if nic.groups.attach(group, qp).map_err(errno)? {
@@ -21,7 +20,6 @@ pub fn attach(nic: &mut Nic, command: &mut Command) -> Answer {
     Ok(Done::default())
 }
 
-/// `IB_USER_VERBS_CMD_DETACH_MCAST`.
 pub fn detach(nic: &mut Nic, command: &mut Command) -> Answer {
     let (group, qp) = asked(nic, command)?;
     if nic.groups.detach(group, qp).map_err(errno)? {

@@ -47,7 +47,7 @@ impl Nic {
         self.contexts.remove(&file);
     }
 
-    fn of(&self, object: Object, file: FileId) -> Vec<u32> {
+    pub fn of(&self, object: Object, file: FileId) -> Vec<u32> {
         match object {
             Object::Qp => self.qps.of(file),
             Object::Srq => self.srqs.of(file),

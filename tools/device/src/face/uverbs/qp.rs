@@ -25,7 +25,6 @@ fn service(kind: u8) -> Result<Service, Errno> {
     }
 }
 
-/// `IB_USER_VERBS_CMD_CREATE_QP`.
 pub fn create(nic: &mut Nic, command: &mut Command) -> Answer {
     let input: CreateQp = command.input();
     let (file, pd, is_shared) = (command.file, input.pd_handle, input.is_srq != 0);
@@ -84,7 +83,6 @@ pub fn create(nic: &mut Nic, command: &mut Command) -> Answer {
     Ok(done.made(Object::Qp, number))
 }
 
-/// `IB_USER_VERBS_CMD_MODIFY_QP`.
 pub fn modify(nic: &mut Nic, command: &mut Command) -> Answer {
     let input: ModifyQp = command.input();
     let bits = input.attr_mask;
@@ -177,7 +175,6 @@ fn mtu_bytes(code: u8) -> u32 {
     }
 }
 
-/// `IB_USER_VERBS_CMD_QUERY_QP`.
 pub fn query(nic: &mut Nic, command: &mut Command) -> Answer {
     let entry = nic.qps.get(command.file, command.input::<QueryQp>().qp_handle)?;
     let (state, sq_sig_all) = (entry.qp.state() as u8, entry.qp.settings().signal_all.into());
@@ -186,7 +183,7 @@ pub fn query(nic: &mut Nic, command: &mut Command) -> Answer {
     Ok(Done::with(&QueryQpResp { dest, alt_dest, cap: entry.cap, state, reserved: 0 }))
 }
 
-/// `IB_USER_VERBS_CMD_DESTROY_QP`: refused while it is in a multicast group.
+/// Refused while it is in a multicast group.
 pub fn destroy(nic: &mut Nic, command: &mut Command) -> Answer {
     let number = command.handle();
     let entry = nic.qps.get(command.file, number)?;
@@ -196,7 +193,7 @@ pub fn destroy(nic: &mut Nic, command: &mut Command) -> Answer {
     Ok(Done::with(&entry.events.seen::<AsyncEventDesc>()).dooms(Object::Qp, number))
 }
 
-/// `IB_USER_VERBS_CMD_POST_SEND`: the doorbell. The requests lie in the ring already.
+/// The doorbell. The requests lie in the ring already.
 pub fn post_send(nic: &mut Nic, command: &mut Command) -> Answer {
     let number = command.handle();
     let state = nic.qps.get(command.file, number)?.qp.state();

@@ -9,7 +9,6 @@ use nic::work::ReceiveQueue;
 use rustix::io::Errno;
 use std::mem::size_of;
 
-/// `IB_USER_VERBS_CMD_CREATE_SRQ`, `IB_USER_VERBS_CMD_CREATE_XSRQ`.
 pub fn create(nic: &mut Nic, command: &mut Command) -> Answer {
     const BASIC: u32 = 0;
     const XRC: u32 = 1;
@@ -40,7 +39,7 @@ pub fn create(nic: &mut Nic, command: &mut Command) -> Answer {
     Ok(Done::with(&told).and(&place).and(&[handle, 0]).made(Object::Srq, handle))
 }
 
-/// `IB_USER_VERBS_CMD_MODIFY_SRQ`: another size, in a new ring, or another limit. Nothing is changed if one of them is refused.
+/// Another size, in a new ring, or another limit. Nothing is changed if one of them is refused.
 pub fn modify(nic: &mut Nic, command: &mut Command) -> Answer {
     const MAX_WR: u32 = 1;
     const LIMIT: u32 = 2;
@@ -69,14 +68,13 @@ pub fn modify(nic: &mut Nic, command: &mut Command) -> Answer {
     Ok(Done::default())
 }
 
-/// `IB_USER_VERBS_CMD_QUERY_SRQ`.
 pub fn query(nic: &mut Nic, command: &mut Command) -> Answer {
     let srq = nic.srqs.get(command.file, command.handle())?;
     let (max_wr, srq_limit) = (srq.queue.capacity() as u32, srq.queue.limit() as u32);
     Ok(Done::with(&QuerySrqResp { max_wr, max_sge: srq.max_sge, srq_limit, reserved: 0 }))
 }
 
-/// `IB_USER_VERBS_CMD_DESTROY_SRQ`: refused while a queue pair uses it.
+/// Refused while a queue pair uses it.
 pub fn destroy(nic: &mut Nic, command: &mut Command) -> Answer {
     let handle = command.handle();
     let srq = nic.srqs.get(command.file, handle)?;
