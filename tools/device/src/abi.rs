@@ -108,23 +108,15 @@ structs! {
         phys_port_cnt: u8,
         reserved: [u8; 4],
     }
-    /// Behind it in `ib_uverbs_ex_query_device_resp`: what a device without on-demand paging, clocks and the like has not.
+    /// Behind it in `ib_uverbs_ex_query_device_resp`.
     ExQueryDeviceResp 128 {
         comp_mask: u32,
         response_length: u32,
-        odp_general_caps: u64,
-        odp_transport_caps: [u32; 4],
-        timestamp_mask: u64,
-        hca_core_clock: u64,
+        /// On-demand paging and clocks.
+        not_here: [u64; 5],
         device_cap_flags_ex: u64,
-        rss_caps: [u32; 4],
-        max_wq_type_rq: u32,
-        raw_packet_caps: u32,
-        tm_caps: [u32; 6],
-        cq_moderation_caps: [u32; 2],
-        max_dm_size: u64,
-        xrc_odp_caps: u32,
-        reserved: u32,
+        /// Spreading of packets over queues, matching of tags, device memory and the like.
+        neither: [u64; 9],
     }
     QueryPort 8 { port_num: u8, reserved: [u8; 7], }
     QueryPortResp 40 {
