@@ -34,6 +34,7 @@ impl Ended<'_> {
         lines.extend(wrapped(format!("exit:     {}", exits.join(", "))));
         lines.extend(self.trouble.map(|trouble| format!("trouble:  {trouble}")));
         lines.extend(wrapped(format!("packets:  {}", self.counts)));
+        lines.extend(self.counts.calls.told(|node| self.exits.get(node).map_or("?", |(name, _)| name)));
         lines.extend(details);
         // As short as it can be told.
         let here = env::current_dir().unwrap_or_default();

@@ -1,10 +1,11 @@
 //! A run of a lesson is one file, which grows while it happens: packets and log lines in the order of cause and effect.
 //!
 //! [`pcapng`] writes frames, [`capture`] reads them; [`mod@file`] says how log lines stand between them, which a [`recorder`]
-//! takes from the [`lines`] of [`programs`]; [`ended`] tells how it went. [`said`] knows what such a line says, and [`source`] which line of code it comes from.
+//! takes from the [`lines`] of [`programs`]; [`ended`] tells how it went, and [`calls`] what it took. [`said`] knows what such a line says, and [`source`] which line of code it comes from.
 //! [`rules`] choose packets that something shall happen to, and a [`switch`] is what may lie between nodes. [`row`] tells a packet in [`words`], and [`lanes`] draws packets
 //! beside the log lines, [`plot`] draws queues, rates and pauses over time. [`story`] knows what happens in each lesson, and [`files`] where all of it lies.
 
+pub mod calls;
 pub mod capture;
 pub mod ended;
 pub mod file;

@@ -1,8 +1,10 @@
 //! Writes a run file while the run goes on: frames and lines get their numbers and times here, in the order in which they come.
 
+use crate::calls::Calls;
 use crate::capture::Record;
 use crate::file::{Event, Line};
 use crate::pcapng::{Section, Writer};
+use crate::said::CROSSING;
 use crate::source::Sources;
 use roce::{Frame, LinkType};
 use std::fmt;
@@ -32,14 +34,17 @@ pub struct Counts {
     pub packets: Vec<(&'static str, usize)>,
     /// Frames that are no RoCE packets: ARP, TCP and the like.
     pub others: usize,
+    /// System calls of the programs, as far as they are told.
+    pub calls: Calls,
 }
 
 impl Counts {
-    fn count(&mut self, frame: &[u8]) {
+    fn count(&mut self, node: usize, frame: &[u8]) {
         let Frame::Roce(packet) = Frame::ethernet(frame) else {
             self.others += 1;
             return;
         };
+        self.calls.packet(node, &packet);
         match self.packets.iter_mut().find(|(name, _)| *name == packet.name()) {
             Some((_, count)) => *count += 1,
             None => self.packets.push((packet.name(), 1)),
@@ -88,7 +93,7 @@ impl<W: Write> Recorder<W> {
     pub fn packet<'a>(&'a mut self, node: usize, frame: &'a [u8], comment: Option<&'a str>) -> io::Result<Event<'a>> {
         let time_ns = self.now().as_nanos() as u64;
         self.number += 1;
-        self.counts.count(frame);
+        self.counts.count(node, frame);
         self.capture.packet(node as u32, time_ns, frame, frame.len(), comment)?;
         let (number, node) = (self.number, self.nodes.get(node).map(String::as_str));
         let (time_ns, link) = (Some(time_ns), LinkType::ETHERNET);
@@ -98,6 +103,9 @@ impl<W: Write> Recorder<W> {
     /// Writes a line about a node, or about the run as a whole.
     pub fn line(&mut self, node: Option<usize>, mut line: Line) -> io::Result<Event<'static>> {
         self.number += 1;
+        if let Some(node) = node.filter(|_| line.program == Line::DEVICE && line.text.starts_with(CROSSING)) {
+            self.counts.calls.call(node);
+        }
         line.source.iter_mut().for_each(|source| self.sources.fill(source));
         let name = node.and_then(|node| self.nodes.get(node)).cloned().unwrap_or_default();
         let line = Line { number: self.number, time_us: self.now().as_micros() as u64, node: name, ..line };

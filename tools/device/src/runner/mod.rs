@@ -4,7 +4,6 @@
 //! datagram is in it before the call that wrote it returns; so the order of the socket is the order of cause and effect, of a
 //! log line and its packet, of the packet and the line that it caused at the other end, on any number of processors.
 
-mod calls;
 mod inbox;
 mod link;
 mod processes;

@@ -1,6 +1,5 @@
 //! The run file, and the lanes while it is written.
 
-use super::calls::Calls;
 use super::{Guest, Run};
 use anyhow::{Context, Result};
 use run::capture::Reader;
@@ -9,7 +8,6 @@ use run::file::Line;
 use run::lanes::{print, Live};
 use run::lines::{clean, Lines};
 use run::plot;
-use run::said::CROSSING;
 use serde_json::Value;
 use std::fs::{self, File};
 use std::io::BufWriter;
@@ -28,7 +26,6 @@ pub struct Recorder {
     /// The program of each node, and the beginning of a line that has no end yet, for each of its two streams.
     programs: Vec<(String, [Lines; 2])>,
     live: Live,
-    calls: Calls,
     trouble: Option<String>,
 }
 
@@ -42,19 +39,12 @@ impl Recorder {
         let file = begun.with_context(|| format!("cannot write {}", path.display()))?;
         let is_silent = run.options.quiet || run.options.json || run.guest == Guest::Only;
         let programs = run.nodes.iter().map(|node| (node.program(), Default::default())).collect();
-        Ok(Recorder {
-            path,
-            file,
-            programs,
-            live: Live::new(&names, is_silent, run.story.clone()),
-            calls: Calls::new(names.len()),
-            trouble: None,
-        })
+        let live = Live::new(&names, is_silent, run.story.clone());
+        Ok(Recorder { path, file, programs, live, trouble: None })
     }
 
     /// A frame that a node's device sends, and what became of it if it was not simply delivered.
     pub fn packet(&mut self, node: usize, bytes: &[u8], comment: Option<&str>) -> Result<()> {
-        self.calls.packet(node, bytes);
         self.live.event(&self.file.packet(node, bytes, comment)?);
         Ok(())
     }
@@ -86,11 +76,7 @@ impl Recorder {
 
     /// What a node's device has decided.
     pub fn decision(&mut self, node: usize, bytes: &[u8]) -> Result<()> {
-        let line = clean(bytes);
-        if line.starts_with(CROSSING) {
-            self.calls.call(node);
-        }
-        self.line(Some(node), Line::of_program(Line::DEVICE, line, false))
+        self.line(Some(node), Line::of_program(Line::DEVICE, clean(bytes), false))
     }
 
     /// What the runner did to a node, or to the run as a whole.
@@ -135,8 +121,7 @@ impl Recorder {
             if self.file.time.is_some() {
                 print(&over_time(&ended.file)?);
             }
-            let names: Vec<&str> = run.nodes.iter().map(|node| node.name.as_str()).collect();
-            print(&ended.text(self.calls.told(&names), &[]));
+            print(&ended.text(None, &[]));
         }
         Ok(self.trouble.is_none())
     }
