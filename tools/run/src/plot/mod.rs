@@ -23,7 +23,7 @@ pub use units::Unit;
 use crate::capture::{Error, Reader, Record};
 use crate::file::{lab_comment, Event, Line};
 use crate::look::{printable, Sort};
-use crate::switch::{self, What};
+use crate::switch::{self, Settings, What};
 use crate::words;
 use anyhow::anyhow;
 use roce::packet::Frame;
@@ -52,6 +52,8 @@ pub struct Seen {
     names: BTreeMap<IpAddr, String>,
     marked: Vec<u64>,
     lost: Vec<u64>,
+    /// What the switch is like, if the run says so.
+    settings: Option<Settings>,
 }
 
 /// One thing that changes over time, by parts of the time.
@@ -137,6 +139,11 @@ impl Seen {
         let Some(time) = event.time_ns() else { return };
         let is_drawn = match event {
             Event::Packet(record) => self.packet(time, record),
+            Event::Line(line) if line.program == Line::LAB && line.act == Line::WIRE => {
+                let (of_switch, _) = switch::split(&line.text);
+                self.settings = switch::settings(&of_switch).ok().flatten();
+                false
+            }
             Event::Line(line) if line.program == Line::LAB => {
                 switch::Event::read(&line.act, &line.text).is_some_and(|event| self.switch(time, event))
             }
@@ -179,7 +186,8 @@ impl Seen {
         }
         let is_marked = packet.datagram.is_marked();
         self.marked.extend(is_marked.then_some(time));
-        let is_data = matches!(words::sort(&packet), Sort::Send | Sort::Write | Sort::Read | Sort::Notable);
+        let is_data = packet.payload_length() > 0
+            && matches!(words::sort(&packet), Sort::Send | Sort::Write | Sort::Read | Sort::Notable);
         if let (true, Some(frames)) = (is_data, entry(&mut self.flows, (sender, to))) {
             frames.push((time, record.length as u64));
         }
@@ -191,8 +199,23 @@ impl Seen {
         self.span.unwrap_or_default()
     }
 
-    /// All that is drawn, in this order.
-    fn rows(&self, parts: &Parts) -> Vec<Row> {
+    /// Parts of the time for rates: no more than so many, and each with a few packets of the fastest flow, or its rate were chance.
+    fn parts_of_rates(&self, most: usize) -> Parts {
+        const PACKETS: u64 = 3;
+        let (begin, end) = self.span();
+        let gap = |frames: &Vec<(u64, u64)>| {
+            let mut gaps: Vec<u64> = frames.windows(2).map(|pair| pair[1].0.saturating_sub(pair[0].0)).collect();
+            let middle = gaps.len() / 2;
+            (frames.len() as u64 > PACKETS).then(|| *gaps.select_nth_unstable(middle).1)
+        };
+        let least = self.flows.values().filter_map(gap).min().unwrap_or(0).saturating_mul(PACKETS).max(1);
+        let count = end.saturating_sub(begin) / least;
+        Parts::new((begin, end), usize::try_from(count).map_or(most, |count| count.clamp(1, most)))
+    }
+
+    /// All that is drawn, in this order, and in so many parts of the time at most.
+    fn rows(&self, most: usize) -> Vec<Row> {
+        let parts = &Parts::new(self.span(), most);
         let queues = self.queues.iter().map(|(port, steps)| {
             let values = steps.highest(parts);
             let sum = values.iter().copied().fold(0.0, f64::max);
@@ -209,10 +232,19 @@ impl Seen {
         });
         // Acknowledgements wait, too, but few bytes; and a word of the receiver is no flow beside data.
         let mut rows = large(queues, 0.02);
-        rows.extend(self.rates(parts));
+        rows.extend(self.rates(&self.parts_of_rates(most)));
         rows.extend(large(pauses, 0.0));
         rows.extend(large(packets.into_iter(), 0.0));
         rows
+    }
+
+    /// How much has to wait for something to happen: marks, and the end of all room.
+    fn levels(&self) -> Vec<(String, f64)> {
+        let Some(settings) = &self.settings else { return Vec::new() };
+        let marks = settings.ecn.iter().flat_map(|ecn| [("marks begin", ecn.none), ("all are marked", ecn.all)]);
+        // With PFC the room is another one for each neighbour.
+        let room = (!self.lost.is_empty() && settings.pfc.is_none()).then_some(("no more room", settings.room));
+        marks.chain(room).map(|(name, bytes)| (name.to_owned(), bytes as f64)).collect()
     }
 
     /// A flow is named after its sender, and where it goes if not all go there.

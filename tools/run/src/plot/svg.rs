@@ -1,7 +1,7 @@
 //! As a picture: panels below each other over one axis of time. It is read at half its size, too: as wide as a telephone.
 
 use super::units::{self, Unit};
-use super::{Kind, Parts, Row, Seen};
+use super::{Kind, Row, Seen};
 use crate::picture::{self, text};
 
 /// Pixels: the picture's width; where the axis of time begins and ends; the height of a line of text, of a panel, of a flow's
@@ -22,7 +22,7 @@ const CHARACTER: usize = 11;
 const STYLE: &str = "\
 text{font:20px system-ui,-apple-system,'Segoe UI','DejaVu Sans',sans-serif}.head{font-weight:bold}.small{font-size:18px}
 .curve{fill:none;stroke-width:2.5;stroke-linejoin:round}.grid{stroke:#d1d9e0;stroke-width:1.5;fill:none}
-.level{stroke:#59636e;stroke-width:1.5;stroke-dasharray:2 5;fill:none}.rate{fill:#0969da}.area{fill:#9a6700}.loss{fill:#cf222e}
+.level{stroke:#59636e;stroke-width:1.5;fill:none}.rate{fill:#0969da}.area{fill:#9a6700}.loss{fill:#cf222e}
 @media (prefers-color-scheme:dark){.grid{stroke:#3d444d}.level{stroke:#9198a1}.rate{fill:#4493f8}.area{fill:#d29922}
 .loss{fill:#f85149}}
 ";
@@ -58,14 +58,13 @@ impl Seen {
     /// It as a picture in SVG, and what that shows in words.
     #[must_use]
     pub fn picture(&self) -> (String, String) {
-        let ((begin, end), parts) = (self.span(), Parts::new(self.span(), COLUMNS));
-        let rows = self.rows(&parts);
+        let ((begin, end), rows) = (self.span(), self.rows(COLUMNS));
         let (length, words) = (end.saturating_sub(begin), describe(&rows, end.saturating_sub(begin)));
         let (queues, strips): (Vec<Row>, Vec<Row>) = rows.into_iter().partition(|row| row.kind == Kind::Queue);
         let curves =
             queues.into_iter().zip(0..).map(|(row, at)| Curve { name: row.name, values: row.values, look: (at, at) });
         let title = "What waits in the switch, by where it goes".to_owned();
-        let waits = Panel { title, unit: units::bytes, curves: curves.collect(), levels: Vec::new() };
+        let waits = Panel { title, unit: units::bytes, curves: curves.collect(), levels: self.levels() };
         // Without a switch nothing waits.
         let panels = if waits.curves.is_empty() { Vec::new() } else { vec![waits] };
         (picture("A run over time", &words, length, &panels, &strips), words)
@@ -111,7 +110,7 @@ fn lines(svg: &mut String, panel: &Panel, y: usize) -> usize {
     let unit = (panel.unit)(top);
     let (above, below) = (y + LINE + 10, y + LINE + 10 + PANEL);
     let height = |value: f64| below as f64 - value / top * PANEL as f64;
-    ground(svg, (LEFT, y), &format!("{}, in {}", panel.title, unit.0), "class=\"head\"");
+    title(svg, y, &format!("{}, in {}", panel.title, unit.0), "class=\"head\"");
     *svg += &format!("<path class=\"grid\" d=\"M{LEFT} {below}H{RIGHT}\"/>\n");
     for curve in &panel.curves {
         let step = (RIGHT - LEFT) as f64 / curve.values.len().max(1) as f64;
@@ -123,31 +122,38 @@ fn lines(svg: &mut String, panel: &Panel, y: usize) -> usize {
         let places: Vec<String> = places.collect();
         *svg += &format!("<polyline class=\"curve {}\" points=\"{}\"/>\n", look(curve.look), places.join(" "));
     }
-    for (name, value) in &panel.levels {
-        let y = height(*value);
-        *svg += &format!("<path class=\"level\" d=\"M{LEFT} {y:.1}H{RIGHT}\"/>\n");
-        text(svg, LEFT + 60, y as usize - 5, "class=\"quiet small\"", name);
+    for ((_, value), at) in panel.levels.iter().zip(0..) {
+        *svg += &format!("<path class=\"{}\" d=\"M{LEFT} {:.1}H{RIGHT}\"/>\n", level(at), height(*value));
     }
     let end = "class=\"quiet\" text-anchor=\"end\"";
     text(svg, LEFT - 8, above + 14, end, &units::number(top, unit));
     text(svg, LEFT - 8, below, end, "0");
-    below + names(svg, &panel.curves, below) - y
+    let curves = panel.curves.iter().map(|curve| (curve.name.as_str(), format!("curve {}", look(curve.look))));
+    let levels = panel.levels.iter().zip(0..).map(|((name, _), at)| (name.as_str(), level(at)));
+    below + names(svg, curves.chain(levels), below) - y
 }
 
-/// What each line is called, below a panel; gives the height.
-fn names(svg: &mut String, curves: &[Curve], below: usize) -> usize {
+/// What each line is called, with its class, below a panel; gives the height.
+fn names<'a>(svg: &mut String, lines: impl Iterator<Item = (&'a str, String)>, below: usize) -> usize {
     const SAMPLE: usize = 40;
     let (mut x, mut y) = (LEFT, below + LINE);
-    for curve in curves {
-        let width = SAMPLE + 8 + curve.name.chars().count() * CHARACTER + 18;
+    for (name, class) in lines {
+        let width = SAMPLE + 8 + name.chars().count() * CHARACTER + 18;
         if x > LEFT && x + width > RIGHT + 18 {
             (x, y) = (LEFT, y + LINE);
         }
-        *svg += &format!("<path class=\"curve {}\" d=\"M{x} {}h{SAMPLE}\"/>\n", look(curve.look), y - 6);
-        ground(svg, (x + SAMPLE + 8, y - LINE + 8), &curve.name, "class=\"small\"");
+        ground(svg, (x, y - LINE + 8), "", SAMPLE + 8, "");
+        *svg += &format!("<path class=\"{class}\" d=\"M{x} {}h{SAMPLE}\"/>\n", y - 6);
+        ground(svg, (x + SAMPLE + 8, y - LINE + 8), name, name.chars().count() * CHARACTER, "class=\"small\"");
         x += width;
     }
     y + 8 - below
+}
+
+/// The class of a height that has a name, and how its line is broken.
+fn level(at: usize) -> String {
+    const BROKEN: [&str; 3] = ["2 5", "8 4 2 4", "14 6"];
+    format!("level\" stroke-dasharray=\"{}", BROKEN[at % BROKEN.len()])
 }
 
 fn look((color, broken): (usize, usize)) -> String {
@@ -172,7 +178,7 @@ fn area(svg: &mut String, row: &Row, fastest: f64, y: usize) -> usize {
         *svg += &format!("M{:.1} {below}v-{high:.1}h{step:.1}v{high:.1}", LEFT as f64 + f64::from(at) * step);
     }
     *svg += "\"/>\n";
-    ground(svg, (LEFT, y), &row.told(), "class=\"small\"");
+    title(svg, y, &row.told(), "class=\"small\"");
     if row.kind == Kind::Rate {
         let unit = units::rate(top);
         text(svg, LEFT - 8, y + LINE - 8, "class=\"quiet small\" text-anchor=\"end\"", unit.0);
@@ -181,9 +187,12 @@ fn area(svg: &mut String, row: &Row, fastest: f64, y: usize) -> usize {
     LINE + high + 8
 }
 
-/// Words on a ground of their own: lines of the grid do not run through them.
-fn ground(svg: &mut String, (x, y): (usize, usize), words: &str, attributes: &str) {
-    let width = words.chars().count() * CHARACTER;
+fn title(svg: &mut String, y: usize, words: &str, attributes: &str) {
+    ground(svg, (LEFT, y), words, words.chars().count() * CHARACTER, attributes);
+}
+
+/// Words on a ground of their own, so wide: lines of the grid do not run through them.
+fn ground(svg: &mut String, (x, y): (usize, usize), words: &str, width: usize, attributes: &str) {
     *svg += &format!("<rect class=\"back\" x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{}\"/>\n", LINE - 2);
     text(svg, x, y + LINE - 8, attributes, words);
 }

@@ -44,11 +44,17 @@ fn tells(seen: &mut Seen, time_ns: u64, port: &str, what: What) {
 /// 48 ms, as there are columns: one sends all the time, the other in the second half; that is paused in the first half of it.
 fn run() -> Seen {
     let mut seen = Seen::default();
+    let wire = "delay 1st ACK by 1 s; link 1 Gbit/s 5 us; queue 96 KB; ecn 8..32 KB";
+    seen.event(&Event::Line(Line::of_lab(Line::WIRE, wire)));
     sends(&mut seen, 0, "server", &write(1, 9, false), Some("lab: dropped: it is lost"));
     for ms in 0..48 {
-        sends(&mut seen, ms * MS, "client", &write(2, 1, false), None);
-        if ms >= 24 {
-            sends(&mut seen, ms * MS, "client-2", &write(3, 1, ms == 47), Some("Step 1: writes"));
+        for quarter in 0..4 {
+            let time = ms * MS + quarter * MS / 4;
+            sends(&mut seen, time, "client", &write(2, 1, false), None);
+            if ms >= 24 {
+                let is_marked = ms == 47 && quarter == 0;
+                sends(&mut seen, time, "client-2", &write(3, 1, is_marked), Some("Step 1: writes"));
+            }
         }
         match ms {
             12 => tells(&mut seen, ms * MS, "server", What::Queue(64 << 10)),
@@ -67,7 +73,7 @@ fn run() -> Seen {
 fn text_shows_what_was_when() {
     let text = run().text();
     let lines: Vec<&str> = text.lines().collect();
-    assert!(lines[0].starts_with("over time: 0 to 47.0 ms, 979 us in a column; rates up to "), "{text}");
+    assert!(lines[0].starts_with("over time: 0 to 47.8 ms, 995 us in a column; rates up to "), "{text}");
     let bars = |line: &str| line.chars().skip(17).take(48).collect::<String>();
     // Three lines of the queue, full for a half of the time.
     for line in &lines[1..4] {
@@ -76,11 +82,11 @@ fn text_shows_what_was_when() {
         assert!((11..=13).contains(&from) && (36..=38).contains(&to), "{text}");
     }
     assert!(lines[1].starts_with("waits for server") && lines[1].ends_with("max 64.0 KB"), "{text}");
-    assert!(lines[4].starts_with("rate of client ") && lines[4].ends_with(" 50.3 KB"), "{text}");
+    assert!(lines[4].starts_with("rate of client ") && lines[4].ends_with(" 201 KB"), "{text}");
     assert!(bars(lines[4]).chars().all(|bar| bar == '█'), "{text}");
-    assert!(lines[5].starts_with("rate of client-2") && lines[5].ends_with(" 25.2 KB"), "{text}");
+    assert!(lines[5].starts_with("rate of client-2") && lines[5].ends_with(" 101 KB"), "{text}");
     assert_eq!(bars(lines[5]), " ".repeat(24) + &"█".repeat(24), "{text}");
-    assert!(lines[6].starts_with("paused client-2 ") && lines[6].ends_with("26 % of time"), "{text}");
+    assert!(lines[6].starts_with("paused client-2 ") && lines[6].ends_with("25 % of time"), "{text}");
     assert!(lines[7].starts_with("marked  ") && lines[7].ends_with("█ 1 packets"), "{text}");
     assert!(lines[8].starts_with("lost             █") && lines[8].ends_with(" 1 packets"), "{text}");
     assert_eq!(lines.len(), 9, "{text}");
@@ -90,12 +96,15 @@ fn text_shows_what_was_when() {
 fn a_picture_says_the_same_in_words() {
     let (picture, words) = run().picture();
     for told in [
-        "47.0 ms of a run",
+        "47.8 ms of a run",
         "waits for server: max 64.0 KB",
-        "rate of client-2: 25.2 KB",
-        "paused client-2: 26 % of time",
+        "rate of client-2: 101 KB",
+        "paused client-2: 25 % of time",
     ] {
         assert!(words.contains(told) && picture.contains(told), "{told}: {words}");
+    }
+    for level in ["marks begin", "all are marked", "no more room"] {
+        assert!(picture.contains(level), "{level}");
     }
     assert!(picture.contains("marked: 1 packets") && picture.contains("prefers-color-scheme:dark"));
 }
@@ -125,7 +134,7 @@ fn drawings_are_bounded() {
         assert!(text.lines().count() <= 14 && text.lines().all(|line| line.chars().count() <= 80), "{text}");
         seen.picture().0.len()
     };
-    let (small, large) = (size(400), size(40_000));
+    let (small, large) = (size(4000), size(40_000));
     assert!(large < 400_000 && large < 3 * small, "{small} {large}");
 }
 

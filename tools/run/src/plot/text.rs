@@ -1,6 +1,6 @@
 //! For a terminal: 80 columns, 14 lines at most, and no colors.
 
-use super::{units, Kind, Parts, Row, Seen};
+use super::{units, Kind, Row, Seen};
 
 /// Columns of the names, and of the time.
 const NAME: usize = 16;
@@ -20,12 +20,12 @@ impl Seen {
         if self.is_empty() {
             return String::new();
         }
-        let ((begin, end), parts) = (self.span(), Parts::new(self.span(), COLUMNS));
-        let (rows, length) = (self.rows(&parts), end.saturating_sub(begin) as f64);
+        let (begin, end) = self.span();
+        let (rows, length) = (self.rows(COLUMNS), end.saturating_sub(begin) as f64);
         let top =
             |kind| rows.iter().filter(|row| row.kind == kind).flat_map(|row| &row.values).copied().fold(0.0, f64::max);
         let (unit, fastest) = (units::time(length), top(Kind::Rate));
-        let column = parts.seconds() * 1e9;
+        let column = length / COLUMNS as f64;
         let mut text = format!(
             "over time: 0 to {}, {} in a column; rates up to {}\n",
             units::with(length, unit),
@@ -53,7 +53,9 @@ fn draw(text: &mut String, row: &Row, top: f64, lines: usize) {
     let (name, said) = (row.title(), row.said());
     for line in (0..lines).rev() {
         let (name, said) = if line + 1 == lines { (cut(&name), said.as_str()) } else { Default::default() };
-        let bars: String = row.values.iter().map(|value| block(value / top, line, lines)).collect();
+        // A part may be several columns wide.
+        let value = |column: usize| row.values[column * row.values.len() / COLUMNS];
+        let bars: String = (0..COLUMNS).map(|column| block(value(column) / top, line, lines)).collect();
         *text += format!("{name:NAME$} {bars} {said}").trim_end();
         text.push('\n');
     }

@@ -28,7 +28,7 @@ mod tests;
 
 pub use event::{done, Event, What};
 pub use lot::Lot;
-pub use parse::split;
+pub use parse::{settings, split};
 
 use anyhow::Result;
 use cable::{Cable, Place};

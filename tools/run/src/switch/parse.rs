@@ -25,8 +25,11 @@ pub fn split(text: &str) -> (String, String) {
     (joined(switch), joined(rules))
 }
 
-/// None if there is nothing to read.
-pub(super) fn settings(text: &str) -> Result<Option<Settings>> {
+/// What a switch is like; None if there is nothing to read.
+///
+/// # Errors
+/// The message about a word that is not understood points at it.
+pub fn settings(text: &str) -> Result<Option<Settings>> {
     let all: Vec<_> = Statement::all(text).collect();
     let Some(first) = all.first() else { return Ok(None) };
     if !all.iter().any(|statement| statement.peek() == Some("link")) {
