@@ -8,8 +8,12 @@ mod fluid;
 #[allow(dead_code)] // The tests use the rest of it.
 #[path = "../../tests/all/network.rs"]
 mod network;
+#[allow(dead_code)]
 #[path = "../../tests/all/pair/mod.rs"]
 mod pair;
+#[allow(dead_code)]
+#[path = "../judge/program.rs"]
+mod program;
 
 use fluid::Fluid;
 use network::{jain, Network, PAPER};
