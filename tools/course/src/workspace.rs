@@ -91,7 +91,11 @@ pub fn furnish(project: &Project, workspace: &Path, members: &[String]) -> Resul
 /// versions that the lessons are built with, and where that was.
 pub fn beside_rust(project: &Project) -> Result<Vec<(&'static str, String)>> {
     let lock = read(project.root.join("Cargo.lock"))?;
-    Ok(vec![("Cargo.lock", lock), (".cargo/config.toml", config(&project.target.join(EDITOR)))])
+    let config = config(&project.target.join(EDITOR));
+    // What libibverbs stands on: a linker looks for that in its environment, and cargo gives it another one (ld(1)).
+    let known = env::var(LIBRARIES).map(|folders| format!("-Clink-arg=-Wl,-rpath-link={folders}"));
+    let flags = known.map_or(String::new(), |flag| format!("rustflags = [{flag:?}]\n"));
+    Ok(vec![("Cargo.lock", lock), (".cargo/config.toml", config.replacen("\n\n", &format!("\n{flags}\n"), 1))])
 }
 
 /// A cargo that builds where an editor's does, and as that will see it. What libraries the build scripts load no configuration can say.
