@@ -7,6 +7,9 @@ use run::files::{files, name};
 use std::fs::File;
 use std::path::Path;
 
+/// How captures begin whose NICs are no rdma_rxe: of lesson 20, which is recorded on the device, behind a switch.
+const SIMULATED: &str = "20_";
+
 /// One of them.
 pub struct Recorded {
     /// As `04_rdma_write, frame 17`.
@@ -34,7 +37,9 @@ impl Recorded {
 pub fn all(captures: &Path) -> Result<Vec<Recorded>, Error> {
     let mut all = Vec::new();
     for (folder, is_faulty) in [(captures.to_owned(), false), (captures.join("changes"), true)] {
-        for file in files(&folder, |path| path.extension().is_some_and(|end| end == "pcapng"))? {
+        let is_one =
+            |path: &Path| path.extension().is_some_and(|end| end == "pcapng") && !name(path).starts_with(SIMULATED);
+        for file in files(&folder, is_one)? {
             let (mut reader, capture) = (Reader::new(File::open(&file)?)?, name(&file.with_extension("")));
             while let Some(record) = reader.next()? {
                 let by_the_lab = record.comment.as_ref().filter(|comment| comment.contains("lab: "));
