@@ -144,15 +144,18 @@ fn go(hall: &Hall) -> Result<()> {
     hall.senders.iter().try_for_each(|sender| sender.qp.post_send(&SendWr::new(Operation::Send, &[])).map(|_| ()))
 }
 
-/// Until all have hung up: those that are done, and those whose connection has failed.
+/// Until all have hung up, those that are done and those whose connection has failed, and all that came from them is counted: the news
+/// that a sender has gone is a matter of the connection manager, and may be read before its last messages are polled.
 fn count(events: &EventChannel, hall: &mut Hall) -> Result<()> {
     let _stage = stage("count");
-    while hall.senders.iter().any(|sender| !sender.is_gone) {
-        let Some((cq, channel, _)) = &hall.desk else { return Ok(()) };
+    while let Some((cq, channel, _)) = &hall.desk {
         // Arm, poll, sleep: in another order a message could fall between poll and sleep.
         cq.req_notify()?;
         let completions = cq.poll()?;
         if completions.is_empty() {
+            if hall.senders.iter().all(|sender| sender.is_gone) {
+                break;
+            }
             Deadline::answer("messages").wait_readable(&[channel.as_fd(), events.as_fd()])?;
             channel.try_get_cq_event()?;
         }
