@@ -18,7 +18,7 @@ use testkit::each::each;
 /// So many runs go side by side: most of them wait, those that fail until they give up.
 const SIDE_BY_SIDE: usize = 16;
 /// Longer than a run takes whose NIC has panicked: nobody waits for an answer then.
-const MOMENT: Duration = Duration::from_secs(5);
+const MOMENT: Duration = Duration::from_secs(9);
 
 type Names = BTreeSet<String>;
 

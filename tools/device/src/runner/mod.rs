@@ -340,8 +340,9 @@ impl Session {
         for (program, node) in
             self.programs.iter_mut().zip(&self.run.nodes).filter(|(program, _)| program.exit.is_none())
         {
-            let device =
-                program.device_is_at().map_or_else(String::new, |place| format!("; its device was at work{place}"));
+            let device = program
+                .device_is_at(heard)
+                .map_or_else(String::new, |place| format!("; its device was at work{place}"));
             if program.end() && !shell_left {
                 self.recorder.trouble(&format!("the {} had not ended {why}, and is ended{device}", node.name))?;
             }

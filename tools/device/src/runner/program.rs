@@ -30,6 +30,9 @@ const DEVICE_NAME: &str = "NIC_NAME";
 /// takes longer: this is the processor's time.
 const CIRCLES: Duration = Duration::from_secs(3);
 
+/// What nothing that comes to a device needs.
+const WHILE: Duration = Duration::from_millis(100);
+
 /// What the thread of a device is called, before the number of its node.
 const DEVICE: &str = "device of node ";
 
@@ -122,19 +125,26 @@ impl Program {
         matches!(state(Path::new(&process)), None | Some('Z' | 'X'))
     }
 
-    /// Where its device is at work, in words, if it is.
-    pub fn device_is_at(&self) -> Option<String> {
+    /// Where its device is at work, in words, if it is. Looking takes time, and a place says something only of a device that has computed
+    /// for a while with nothing to show.
+    pub fn device_is_at(&mut self, heard: Instant) -> Option<String> {
         let at_work = works(Path::new(&format!("/proc/self/task/{}", self.device)));
-        at_work.then(|| in_nic(self.device).map_or_else(String::new, |place| format!(" in {place}")))
+        let place = |program: &mut Self| in_nic(program.device).map(|place| format!(" in {place}"));
+        let is_long = self.has_computed(heard) >= WHILE;
+        at_work.then(|| is_long.then(|| place(self)).flatten().unwrap_or_default())
     }
 
     /// Whether its device has computed for so long since something happened last that it must go in circles.
     pub fn goes_in_circles(&mut self, heard: Instant) -> bool {
+        self.has_computed(heard) >= CIRCLES
+    }
+
+    fn has_computed(&mut self, heard: Instant) -> Duration {
         let worked = processor_time_of_thread(self.device).unwrap_or_default();
         if self.worked.0 != heard {
             self.worked = (heard, worked);
         }
-        worked.saturating_sub(self.worked.1) >= CIRCLES
+        worked.saturating_sub(self.worked.1)
     }
 
     /// Asks it to end, and ends it by force if it is asked again; whether this was the first time.

@@ -2,26 +2,36 @@
 
 use device::machine::calls_of;
 
+/// What stands in a backtrace for a function without a name.
+const UNKNOWN: &str = "<unknown>";
+
 /// The function of the NIC in which a thread of ours is, and its line, if the program was built with lines.
 pub fn in_nic(thread: i32) -> Option<String> {
-    innermost(&calls_of(thread).ok()?)
+    // Now and then it is at a point from which its calls cannot be seen.
+    const LOOKS: usize = 4;
+    (0..LOOKS).find_map(|_| innermost(&calls_of(thread).ok()?))
 }
 
 /// The innermost call in a NIC's source, the project's or a learner's, of a backtrace. That has a line `N: function` for each call, and
 /// mostly one more, `at file:line:column`. An empty loop has none: its function is told, and where that was called.
 fn innermost(calls: &str) -> Option<String> {
-    let lines: Vec<_> = calls.lines().map(str::trim).collect();
-    let name = |line: &str| Some(line.split_once(": ")?.1.to_owned()).filter(|name| name != "<unknown>");
-    let is_place = |line: &&str| line.starts_with("at ");
+    let mut frames: Vec<(&str, Option<&str>)> = Vec::new();
+    for line in calls.lines().map(str::trim) {
+        match (line.strip_prefix("at "), frames.last_mut()) {
+            (Some(place), Some(frame)) => frame.1 = place.rsplit_once(':').map(|(place, _column)| place),
+            _ => frames.extend(line.split_once(": ").map(|(_, name)| (name, None))),
+        }
+    }
     // The handler's own call comes first, and the kernel's, which has no name.
-    let own = 1 + lines.iter().position(|line| line.ends_with(": <unknown>"))?;
-    let is_in_nic = |line: &&str| is_place(line) && line.contains("nic/src/");
-    let at = own + lines[own..].iter().position(is_in_nic).or_else(|| lines[own..].iter().position(is_place))?;
-    let (place, _column) = lines[at].strip_prefix("at ")?.rsplit_once(':')?;
-    let place = place.trim_start_matches("./");
-    Some(match at.checked_sub(2).filter(|inner| *inner >= own && !is_place(&lines[*inner])) {
-        Some(inner) => format!("{}, called at {place}", name(lines[inner])?),
-        None => format!("{}, {place}", name(lines[at - 1])?),
+    let own = 1 + frames.iter().position(|(name, _)| *name == UNKNOWN)?;
+    let frames: Vec<_> = frames.into_iter().skip(own).filter(|(name, _)| *name != UNKNOWN).collect();
+    let is_in_nic = |(_, place): &(&str, Option<&str>)| place.is_some_and(|place| place.contains("nic/src/"));
+    let at = frames.iter().position(is_in_nic).or_else(|| frames.iter().position(|(_, place)| place.is_some()))?;
+    let (name, place) = frames[at];
+    let place = place?.trim_start_matches("./");
+    Some(match frames[..at].last() {
+        Some((inner, None)) => format!("{inner}, called at {place}"),
+        _ => format!("{name}, {place}"),
     })
 }
 
