@@ -15,6 +15,7 @@ use nic::congestion::Link;
 use rustix::process::{kill_process, Pid, Signal};
 use rustix::thread::gettid;
 use std::env;
+use std::fs;
 use std::panic;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -26,7 +27,7 @@ use std::time::{Duration, Instant};
 /// The variable with the name of the device that lessons open, unless they are told another one.
 const DEVICE_NAME: &str = "NIC_NAME";
 
-/// A device that computes for so long without a line, a packet or a system call will never have any. On a busy machine that
+/// A device that computes for so long without a line or a packet, and never waits, will never do anything else. On a busy machine that
 /// takes longer: this is the processor's time.
 const CIRCLES: Duration = Duration::from_secs(3);
 
@@ -61,11 +62,19 @@ pub fn shell() -> Command {
     Command::new(env::var_os("SHELL").unwrap_or_else(|| "sh".into()))
 }
 
+/// How often a thread of ours has waited (proc_pid_status(5)).
+fn waits(thread: i32) -> u64 {
+    let status = fs::read_to_string(format!("/proc/self/task/{thread}/status")).unwrap_or_default();
+    let count = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
+    count.and_then(|count| count.trim().parse().ok()).unwrap_or(0)
+}
+
 pub struct Program {
     pid: Pid,
-    /// The thread of its device, and how long that had had a processor when something happened last, and when that was.
+    /// The thread of its device, and how long that had had a processor when something happened last; and when that was, and how often it
+    /// had waited by then.
     device: i32,
-    worked: (Instant, Duration),
+    worked: ((Instant, u64), Duration),
     was_asked: bool,
     /// It has said something, or its device has.
     pub is_heard: bool,
@@ -115,7 +124,7 @@ impl Program {
             }
         })?;
         let (pid, thread) = told.recv().context("its supervisor has failed")??;
-        let (device, worked) = (thread.as_raw_nonzero().get(), (Instant::now(), Duration::ZERO));
+        let (device, worked) = (thread.as_raw_nonzero().get(), ((Instant::now(), 0), Duration::ZERO));
         Ok(Program { pid, device, worked, was_asked: false, is_heard: false, exit: None })
     }
 
@@ -141,8 +150,10 @@ impl Program {
 
     fn has_computed(&mut self, heard: Instant) -> Duration {
         let worked = processor_time_of_thread(self.device).unwrap_or_default();
-        if self.worked.0 != heard {
-            self.worked = (heard, worked);
+        // One that answers system calls waits for the next one, if only for a moment.
+        let last = (heard, waits(self.device));
+        if self.worked.0 != last {
+            self.worked = (last, worked);
         }
         worked.saturating_sub(self.worked.1)
     }
