@@ -136,8 +136,10 @@ for (const run of runs) {
         const right = (more && { INIT: ["INIT", "RTR RTS", "RTS"], RTS: ["RTS", ""] }[known?.[2]]) || [known?.[2]];
         if (known) assert.ok(seen.states[place].some(([name, state]) => name.startsWith(`QP ${known[1]}`) && right.includes(state)), `${host} at ${packet.n}: ${JSON.stringify(seen.states[place])}`);
       }
-      // Memory: a WRITE's bytes are on both sides.
-      if (/^(6|7|8|10)$/.test(Number(packet.opcode)) && bytes && packet.comment.includes("[client") && !run.includes("wrong")) {
+      // Memory: a WRITE's bytes are on both sides; of one that was dropped the server has none.
+      const dropped = packet.comment.includes("lab: dropped");
+      if (dropped) assert.deepEqual(seen.memory[seen.hosts.indexOf("server")], []);
+      if (/^(6|7|8|10)$/.test(Number(packet.opcode)) && bytes && !dropped && packet.comment.includes("[client") && !run.includes("wrong")) {
         const first = bytes.split(" ").slice(0, 4);
         const letters = first.map((hex) => String.fromCharCode(parseInt(hex, 16))).join("");
         for (const regions of seen.memory) assert.ok(regions.some((text) => text.includes(letters) || text.includes(first.join(" "))), `no region has ${letters}`);
