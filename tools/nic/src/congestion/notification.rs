@@ -7,8 +7,8 @@ use super::Parameters;
 use crate::packet::{code, Packet};
 use std::time::Instant;
 
-/// The traffic class of CNPs: DSCP 48, and no ECN. A class of their own brings them past the queue they are about. It is what
-/// Mellanox's NICs begin with (`CNP_DSCP_P1`, mlxconfig).
+/// The traffic class of CNPs: DSCP 48, and no ECN. Switches that give this class a queue of its own send them past all that waits on
+/// their way back. It is what Mellanox's NICs begin with (`CNP_DSCP_P1`, mlxconfig).
 const CLASS: u8 = 48 << 2;
 
 #[derive(Debug, Default)]
