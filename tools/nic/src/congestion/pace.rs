@@ -1,7 +1,7 @@
 //! The pace of a queue pair: when its next packet may go out, by the link's rate, by DCQCN's, and by the switch's word.
 //!
-//! A real NIC has a scheduler that picks the next queue pair for its port. Here each has a pace of its own; where several send at
-//! once, the link sorts them out.
+//! A real NIC has a scheduler that picks the next queue pair for its port. Here each has two paces of its own, one for what it requests
+//! and one for what it answers; where several send at once, the link sorts them out.
 
 use super::pause::priority;
 use super::reaction::Reaction;
@@ -10,6 +10,8 @@ use std::time::Instant;
 
 #[derive(Debug, Default)]
 pub struct Pace {
+    /// Until when the next packet has to wait, as [`Pace::has_to_wait`] found last.
+    pub waits_until: Option<Instant>,
     /// When what was sent has left, at the rate.
     free: Option<Instant>,
     /// There is none before the first CNP: the rate is the link's.
@@ -17,10 +19,11 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// Until when the next packet of this traffic class has to wait; None if it may go.
-    pub fn wait(&self, class: u8, link: &Link, now: Instant) -> Option<Instant> {
+    /// Whether the next packet of this traffic class has to wait.
+    pub fn has_to_wait(&mut self, class: u8, link: &Link, now: Instant) -> bool {
         let free = self.free.filter(|free| *free > now);
-        free.max(link.pause.until(priority(class), now))
+        self.waits_until = free.max(link.pause.until(priority(class), now));
+        self.waits_until.is_some()
     }
 
     /// A packet goes out that takes so many bytes of the link.

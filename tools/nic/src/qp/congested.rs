@@ -1,8 +1,8 @@
 //! A queue pair on a link with a rate: it keeps its pace, tells of marks, and slows down when it is told (see
 //! [`congestion`](crate::congestion)).
 
-use super::requester::Requester;
 use super::{Qp, View};
+use crate::congestion::pace::Pace;
 use crate::congestion::pause::priority;
 use crate::congestion::{ecn, notification, Link};
 use crate::datagram::bytes_of_link;
@@ -24,32 +24,32 @@ impl Qp {
 
     /// A CNP has come.
     pub(super) fn slow_down(&mut self, ctx: &mut Ctx) {
-        let rate = ctx.link.and_then(|link| self.requester.pace.notified(link, ctx.now));
+        let paces = [&mut self.responder.pace, &mut self.requester.pace];
+        let rates = paces.map(|pace| ctx.link.and_then(|link| pace.notified(link, ctx.now)));
         let number = self.settings.number;
-        ctx.say(|| match rate {
+        ctx.say(|| match rates[1] {
             Some(rate) => format!("QP {number}: a CNP; from now on {} Mbit/s", rate / 1_000_000),
             None => format!("QP {number}: a CNP; dropped, for it does not react to congestion"),
         });
     }
 }
 
-impl Requester {
-    /// Whether the next packet has to wait for its time; then `paced_until` says how long.
-    pub(super) fn has_to_wait(&mut self, qp: &View, ctx: &Ctx) -> bool {
-        self.paced_until = ctx.link.and_then(|link| self.pace.wait(qp.class(ctx.link), link, ctx.now));
-        self.paced_until.is_some()
+impl View {
+    /// Whether the next packet of this pace has to wait for its time.
+    pub(super) fn has_to_wait(&self, pace: &mut Pace, ctx: &Ctx) -> bool {
+        ctx.link.is_some_and(|link| pace.has_to_wait(self.class(ctx.link), link, ctx.now))
     }
 
     /// Whether the switch has told it to wait.
-    pub(super) fn is_paused(&self, qp: &View, ctx: &Ctx) -> bool {
-        let until = |link: &Link| link.pause.until(priority(qp.class(ctx.link)), ctx.now);
+    pub(super) fn is_paused(&self, ctx: &Ctx) -> bool {
+        let until = |link: &Link| link.pause.until(priority(self.class(ctx.link)), ctx.now);
         ctx.link.and_then(until).is_some()
     }
 
     /// A packet goes out, and takes its time on the link.
-    pub(super) fn keep_pace(&mut self, packet: &Packet, qp: &View, ctx: &Ctx) {
-        if let (Some(link), Some(peer)) = (ctx.link, qp.attributes.peer) {
-            self.pace.sent(bytes_of_link(peer, packet), link, ctx.now);
+    pub(super) fn keep_pace(&self, pace: &mut Pace, packet: &Packet, ctx: &Ctx) {
+        if let (Some(link), Some(peer)) = (ctx.link, self.attributes.peer) {
+            pace.sent(bytes_of_link(peer, packet), link, ctx.now);
         }
     }
 }

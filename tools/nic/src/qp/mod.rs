@@ -221,7 +221,7 @@ impl Qp {
 
     /// When [`Qp::tick`] has to be called again at the latest.
     pub fn deadline(&self) -> Option<Instant> {
-        self.requester.deadline()
+        self.requester.deadline().into_iter().chain(self.responder.pace.waits_until).min()
     }
 
     /// Whether [`Qp::tick`] has more to do at once.

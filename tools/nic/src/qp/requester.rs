@@ -52,8 +52,6 @@ pub(super) struct Requester {
     pub(super) rnr_until: Option<Instant>,
     /// When it may send, by the rate of the link and what was heard of congestion.
     pub(super) pace: Pace,
-    /// It stands ready to send, but not before.
-    pub(super) paced_until: Option<Instant>,
     /// It has gone back since the last progress: more signs of the same loss are no news.
     pub(super) went_back: bool,
 }
@@ -92,30 +90,30 @@ impl Requester {
     pub(super) fn take_all(&mut self) -> Vec<SendRequest> {
         self.timer = None;
         self.rnr_until = None;
-        self.paced_until = None;
+        self.pace.waits_until = None;
         let begun = self.begun.drain(..).map(|wqe| wqe.request);
         begun.chain(self.posted.drain(..)).collect()
     }
 
     /// Sends what the state, the window and the limits allow.
     pub(super) fn transmit(&mut self, qp: &View, ctx: &mut Ctx) -> Result<(), Broken> {
-        self.paced_until = None;
+        self.pace.waits_until = None;
         for _ in 0..WINDOW {
             if !self.may_send(qp) || self.is_window_full(ctx) {
                 return Ok(());
             }
             self.do_local(qp, ctx)?;
             let Some(at) = self.wqe_to_send(qp, ctx)? else { return Ok(()) };
-            if self.has_to_wait(qp, ctx) {
+            if qp.has_to_wait(&mut self.pace, ctx) {
                 // A pause has no end where switches wait for each other: the time for an answer runs meanwhile.
-                if self.is_paused(qp, ctx) && self.timer.is_none() && self.next != self.unacked {
+                if qp.is_paused(ctx) && self.timer.is_none() && self.next != self.unacked {
                     self.start_timer(qp, ctx);
                 }
                 return Ok(());
             }
             match segment(&self.begun[at], self.send, qp, ctx) {
                 Ok((packet, next)) => {
-                    self.keep_pace(&packet, qp, ctx);
+                    qp.keep_pace(&mut self.pace, &packet, ctx);
                     self.send(at, packet, next, qp, ctx);
                 }
                 Err(status) if at == 0 => return Err(self.fail(status, qp, ctx)),
@@ -127,7 +125,7 @@ impl Requester {
     }
 
     fn may_send(&self, qp: &View) -> bool {
-        matches!(qp.state, State::Rts | State::Sqd) && self.rnr_until.is_none() && self.paced_until.is_none()
+        matches!(qp.state, State::Rts | State::Sqd) && self.rnr_until.is_none() && self.pace.waits_until.is_none()
     }
 
     fn is_window_full(&self, ctx: &Ctx) -> bool {
@@ -215,7 +213,7 @@ impl Requester {
 /// Time, and trying again.
 impl Requester {
     pub(super) fn deadline(&self) -> Option<Instant> {
-        self.timer.into_iter().chain(self.rnr_until).chain(self.paced_until).min()
+        self.timer.into_iter().chain(self.rnr_until).chain(self.pace.waits_until).min()
     }
 
     fn start_timer(&mut self, qp: &View, ctx: &Ctx) {

@@ -8,6 +8,7 @@ use super::responses::Response;
 use super::verdict::{Fault, Nak};
 use super::{Broken, State, View};
 use crate::completion::Completion;
+use crate::congestion::pace::Pace;
 use crate::outside::{AsyncEvent, Ctx, Effect};
 use crate::packet::{Packet, Reth};
 use crate::psn::Psn;
@@ -40,6 +41,8 @@ pub(super) struct Responder {
     pub(super) atomics: VecDeque<(Psn, u64)>,
     /// What still has to be sent, in the order of PSNs.
     pub(super) responses: VecDeque<Response>,
+    /// When READ responses may go out, by the rate of the link and what was heard of congestion.
+    pub(super) pace: Pace,
 }
 
 /// A request comes.

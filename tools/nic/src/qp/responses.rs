@@ -56,7 +56,7 @@ impl Response {
 /// The queue.
 impl Responder {
     pub(super) fn is_busy(&self) -> bool {
-        !self.responses.is_empty()
+        !self.responses.is_empty() && self.pace.waits_until.is_none()
     }
 
     pub(super) fn queue_ack(&mut self, psn: Psn, syndrome: Syndrome, qp: &View) {
@@ -123,9 +123,14 @@ impl Responder {
         self.send_responses(qp, ctx)
     }
 
-    /// Sends responses in their order, a batch at a time.
+    /// Sends responses in their order, a batch at a time. READ responses keep their pace, and what stands behind them waits, too.
     pub(super) fn send_responses(&mut self, qp: &View, ctx: &mut Ctx) -> Result<(), Broken> {
+        self.pace.waits_until = None;
         for _ in 0..BATCH {
+            let reads = matches!(self.responses.front(), Some(Response::Read(_)));
+            if reads && qp.has_to_wait(&mut self.pace, ctx) {
+                return Ok(());
+            }
             match self.responses.pop_front() {
                 None => return Ok(()),
                 Some(Response::Packet(packet)) => qp.send(packet, ctx),
@@ -138,7 +143,10 @@ impl Responder {
     /// Sends the next response to a READ, which goes back to the front of the queue if there are more.
     fn send_read_response(&mut self, read: Read, qp: &View, ctx: &mut Ctx) -> Result<(), Broken> {
         match self.read_response(read, qp, ctx) {
-            Ok(packet) => qp.send(packet, ctx),
+            Ok(packet) => {
+                qp.keep_pace(&mut self.pace, &packet, ctx);
+                qp.send(packet, ctx);
+            }
             Err(nak) => {
                 self.responses.clear();
                 if qp.state == State::Err {

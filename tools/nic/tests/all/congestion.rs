@@ -90,6 +90,23 @@ fn with_pauses_nothing_is_lost_and_the_link_is_full() {
     assert!(jain(&shares) > 0.99 && shares.iter().sum::<f64>() > 0.95 * POSSIBLE, "{shares:?}");
 }
 
+/// What is READ is sent by who answers: its responses slow down, as WRITEs do, and pauses stop them.
+#[test]
+fn responses_of_reads_slow_down_and_stop_too() {
+    let mut network = Network::reading(PAPER, 1024, &[ms(0), ms(2)]);
+    network.run(ms(40));
+    let shares = network.goodput(ms(25), ms(40));
+    assert!(network.drops == 0 && network.cnps > 0, "{} dropped, {} CNPs", network.drops, network.cnps);
+    assert!(jain(&shares) >= 0.95 && shares.iter().sum::<f64>() > 0.9 * 40.0 * POSSIBLE, "{shares:?}");
+    assert!(network.mean_queue(ms(25), ms(40)) < 200.0 * 1024.0);
+
+    let mut network = Network::reading("link 1 Gbit/s 5 us; queue 64 KB; pfc 32 KB", 1024, &[ms(0); 4]);
+    network.run(ms(100));
+    let shares = network.goodput(ms(20), ms(100));
+    assert!(network.drops == 0 && network.pauses > 10, "{} dropped, {} pauses", network.drops, network.pauses);
+    assert!(jain(&shares) > 0.99 && shares.iter().sum::<f64>() > 0.95 * POSSIBLE, "{shares:?}");
+}
+
 /// So it is where switches wait for each other in a ring: nobody is told to go on.
 #[test]
 fn a_pause_without_end_is_a_failed_connection() {

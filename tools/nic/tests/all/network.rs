@@ -35,6 +35,8 @@ struct Flow {
 pub struct Network {
     switch: Switch,
     flows: Vec<Flow>,
+    /// The receiver READs what the senders have; else they WRITE.
+    reads: bool,
     zero: Instant,
     pub now: Duration,
     /// When a message of which sender was complete.
@@ -63,7 +65,8 @@ impl Network {
         let link = Link::new(switch.settings.rate, dcqcn);
         let zero = Instant::now();
         // DSCP 26 is priority 3.
-        let attributes = Attributes { mtu, class: 26 << 2, timeout: 8, ..attributes(0, 0, 7, 7) };
+        let reads = Attributes { max_rd_atomic: 16, max_dest_rd_atomic: 16, ..attributes(0, 0, 7, 7) };
+        let attributes = Attributes { mtu, class: 26 << 2, timeout: 8, ..reads };
         let side = |number, peer| {
             let mut side = Side::new(number, peer, MESSAGE, attributes);
             (side.link, side.now, side.talks) = (Some(link.clone()), zero, false);
@@ -78,6 +81,7 @@ impl Network {
         Network {
             switch,
             flows: flows.collect(),
+            reads: false,
             zero,
             now: Duration::ZERO,
             complete: Vec::new(),
@@ -90,6 +94,11 @@ impl Network {
             broken: Vec::new(),
             trace: 0,
         }
+    }
+
+    /// The same, but the receiver asks for what comes.
+    pub fn reading(wire: &str, mtu: u32, begins: &[Duration]) -> Network {
+        Network { reads: true, ..Network::new(wire, mtu, begins) }
     }
 
     /// Lets all happen until then.
@@ -119,7 +128,8 @@ impl Network {
 
     fn next(&self) -> Duration {
         let ends = self.flows.iter().flat_map(|flow| [&flow.sender, &flow.receiver]);
-        let timers = ends.filter_map(|side| side.qp.deadline()).map(|due| due.saturating_duration_since(self.zero));
+        let due = |side: &Side| if side.qp.is_busy() { Some(side.now) } else { side.qp.deadline() };
+        let timers = ends.filter_map(due).map(|due| due.saturating_duration_since(self.zero));
         let begins = self.flows.iter().filter(|flow| flow.next == 0).map(|flow| flow.begins);
         timers.chain(self.switch.next()).chain(begins).min().unwrap_or(Duration::MAX).max(self.now)
     }
@@ -161,24 +171,29 @@ impl Network {
         side.receive(packet);
     }
 
-    /// A flow's turn: both ends look at their clocks, the sender posts what fits, and what they send goes on the cable.
+    /// A flow's turn: both ends look at their clocks, who asks posts what fits, and what they send goes on the cable.
     fn turn(&mut self, number: usize) {
         let (now, time) = (self.zero + self.now, self.now);
         let flow = &mut self.flows[number];
-        let is_due = |side: &Side| side.qp.deadline().is_some_and(|due| due <= now);
-        let done: Vec<Completion> = std::mem::take(&mut flow.sender.sent);
+        let is_due = |side: &Side| side.qp.is_busy() || side.qp.deadline().is_some_and(|due| due <= now);
+        let (asks, other) = match self.reads {
+            true => (&mut flow.receiver, &flow.sender),
+            false => (&mut flow.sender, &flow.receiver),
+        };
+        let done: Vec<Completion> = std::mem::take(&mut asks.sent);
         let good = done.iter().filter(|wc| wc.status == Status::Success);
         self.complete.extend(good.map(|_| (time, number)));
         self.broken.extend(done.iter().map(|wc| wc.status).find(|status| *status != Status::Success));
-        let is_begun = flow.begins <= time && flow.sender.qp.state() == State::Rts;
+        let is_begun = flow.begins <= time && asks.qp.state() == State::Rts;
         let mut posts = false;
-        while is_begun && flow.sender.qp.waiting().0 < POSTED {
-            let work = Work::Write(Remote { address: flow.receiver.address(0), rkey: flow.receiver.key });
-            flow.sender.post(flow.next, work, 0, MESSAGE);
+        while is_begun && asks.qp.waiting().0 < POSTED {
+            let remote = Remote { address: other.address(0), rkey: other.key };
+            let work = if self.reads { Work::Read(remote) } else { Work::Write(remote) };
+            asks.post(flow.next, work, 0, MESSAGE);
             (flow.next, posts) = (flow.next + 1, true);
         }
         for (side, from, to, always) in
-            [(&mut flow.sender, number + 1, RECEIVER, posts), (&mut flow.receiver, RECEIVER, number + 1, false)]
+            [(&mut flow.sender, number + 1, RECEIVER, posts), (&mut flow.receiver, RECEIVER, number + 1, posts)]
         {
             side.now = now;
             if always || is_due(side) {

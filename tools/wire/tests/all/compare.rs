@@ -27,10 +27,7 @@ fn every_bundled_capture_is_like_itself_and_unlike_the_others() {
         // A capture without connection management cannot be told from one that began too late.
         let by_hand = |name: &str| name.starts_with("08_");
         // The same requests, only sooner after each other, or behind another switch: the pace is no part of a story.
-        let paces = [
-            &["10_going_fast", "10_going_fast-depth-16"][..],
-            &["20_congestion", "20_congestion-pfc"],
-        ];
+        let paces = [&["10_going_fast", "10_going_fast-depth-16"][..], &["20_congestion", "20_congestion-pfc"]];
         let are_of = |paces: &&[&str]| [mine, reference].iter().all(|name| paces.contains(&name.as_str()));
         let is_alike = mine == reference || paces.iter().any(are_of);
         let expected = match is_alike {
