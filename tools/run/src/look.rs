@@ -76,9 +76,9 @@ impl Sort {
     }
 }
 
-/// Whoever wrote the file shall neither control the terminal, nor, as U+202E does, turn around what stands beside it.
+/// Whoever wrote the file shall neither control the terminal, nor, as U+202E does, turn around what stands beside it. Lines become one.
 pub fn printable(text: &str) -> String {
-    text.chars().filter(|c| !c.is_control() && !turns(*c)).collect()
+    text.replace('\n', " ").chars().filter(|c| !c.is_control() && !turns(*c)).collect()
 }
 
 /// The characters that set the direction of text: Unicode Standard Annex 9, section 2.

@@ -15,17 +15,18 @@ impl Story {
     }
 }
 
-/// Of a lesson's stories the one that shares most options with a run, of several the one whose wire is most alike, then the first;
-/// and whether both have the same options. The run's are those of its server and of its clients.
+/// Of a lesson's stories the one that shares most options with a run, of several the one whose wire is most alike, then one with no
+/// other options, then the first; and whether both have the same options. The run's are those of its server and of its clients.
 pub fn closest(stories: impl IntoIterator<Item = Story>, run: [&str; 2], wire: &str) -> Option<(Story, bool)> {
     let run = run.map(options);
-    let rank = |story: &Story| {
+    let shared = |story: &Story| -> usize {
         let own = story.options();
-        let shared = own.iter().zip(&run).map(|(own, run)| own.iter().filter(|option| run.contains(option)).count());
-        (shared.sum::<usize>(), own == run)
+        own.iter().zip(&run).map(|(own, run)| own.iter().filter(|option| run.contains(option)).count()).sum()
     };
-    let story = stories.into_iter().min_by_key(|story| (Reverse(rank(story)), differ(&story.wire, wire)))?;
-    let (_, is_same) = rank(&story);
+    let is_same = |story: &Story| story.options() == run;
+    let rank = |story: &Story| (Reverse(shared(story)), differ(&story.wire, wire), !is_same(story));
+    let story = stories.into_iter().min_by_key(rank)?;
+    let is_same = is_same(&story);
     Some((story, is_same))
 }
 
@@ -86,6 +87,8 @@ mod tests {
         ] {
             let stories = bundled().unwrap().into_iter().filter(|story| story.number() == "20");
             assert_eq!(closest(stories, ["-n 2", ""], wire).unwrap().0.short_name(), name, "{wire}");
+            let stories = bundled().unwrap().into_iter().filter(|story| story.number() == "20");
+            assert_eq!(closest(stories, ["-n 2 --messages 64", ""], wire).unwrap().0.short_name(), name, "{wire}");
         }
         assert_eq!(own("-a 10.47.91.1 -s x  -n 2"), "-s x");
     }
