@@ -35,7 +35,9 @@ fn zone(page: &Page, at: usize) -> Option<&'static str> {
     let written =
         page.marks.iter().filter(|mark| mark.kind == "generated").filter_map(|mark| page.part_after(mark.line));
     let claims_nothing = ["<!--", "```", "!["].iter().any(|start| line.trim_start().starts_with(start));
-    if claims_nothing || written.into_iter().any(|part| part.contains(&at)) {
+    // An error's page begins with what somebody else's program has printed: a quote, whose addresses and times are that machine's.
+    let is_quote = page.fenced[at] && page.path.starts_with(super::super::ERRORS);
+    if claims_nothing || is_quote || written.into_iter().any(|part| part.contains(&at)) {
         return None;
     }
     Some(if page.fenced[at] { "fenced" } else { ["prose", "table"][usize::from(line.starts_with('|'))] })
