@@ -148,11 +148,16 @@ impl Machine {
         let mut command = Command::new(&hardware.qemu);
         command.args(hardware.arguments(index, start)).args(start.arguments(hardware.memory));
         if let Some(root) = libs::unpacked().filter(|root| hardware.qemu.starts_with(root)) {
-            // Its firmware and its parts are not where it was built to look for them.
-            for folder in ["usr/share/qemu", "usr/share/seabios"] {
-                command.arg("-L").arg(root.join(folder));
+            // QEMU looks for its firmware and its modules beside itself. They were unpacked there, unless this host has their
+            // packages installed, as it has with another architecture's QEMU.
+            let roots = [root.as_path(), Path::new("/")];
+            for root in roots {
+                for folder in ["usr/share/qemu", "usr/share/seabios"] {
+                    command.arg("-L").arg(root.join(folder));
+                }
             }
-            command.env("QEMU_MODULE_DIR", root.join("usr/lib").join(arch::library_folder()).join("qemu"));
+            let modules = roots.map(|root| root.join("usr/lib").join(arch::library_folder()).join("qemu"));
+            command.envs(modules.iter().find(|folder| folder.exists()).map(|folder| ("QEMU_MODULE_DIR", folder)));
         }
         for (name, end) in [("console", &console_end), ("control", &control_end)] {
             command.arg("-chardev").arg(format!("socket,id={name},fd={}", end.as_raw_fd()));

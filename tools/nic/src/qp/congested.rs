@@ -24,10 +24,12 @@ impl Qp {
 
     /// A CNP has come.
     pub(super) fn slow_down(&mut self, ctx: &mut Ctx) {
-        let paces = [&mut self.responder.pace, &mut self.requester.pace];
-        let rates = paces.map(|pace| ctx.link.and_then(|link| pace.notified(link, ctx.now)));
+        let rate = ctx.link.and_then(|link| {
+            self.responder.pace.notified(link, ctx.now);
+            self.requester.pace.notified(link, ctx.now)
+        });
         let number = self.settings.number;
-        ctx.say(|| match rates[1] {
+        ctx.say(|| match rate {
             Some(rate) => format!("QP {number}: a CNP; from now on {} Mbit/s", rate / 1_000_000),
             None => format!("QP {number}: a CNP; dropped, for it does not react to congestion"),
         });
