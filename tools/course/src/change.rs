@@ -2,9 +2,9 @@
 
 use crate::edit::Edit;
 use crate::expected::Told;
-use crate::page::{Page, Part, AGAIN, OUTCOME};
+use crate::page::{Page, Part, AGAIN, OUTCOME, RUN_BY};
 use anyhow::{ensure, Context, Result};
-use run::files::{files, name, read};
+use run::files::{files, name};
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -41,10 +41,10 @@ pub(crate) fn each<T>(lesson: &Path, folder: &str, mut what: impl FnMut(Name, &P
     }
     let of_file = |file: &PathBuf| {
         let name = Name { lesson: lesson.to_owned(), name: name(&file.with_extension("")) };
-        let page = Page::parse(&read(file)?);
+        let page = Page::load(file);
         page.and_then(|page| what(name, &page)).with_context(|| file.display().to_string())
     };
-    files(&folder, |path| path.extension().is_some_and(|ending| ending == "md"))?.iter().map(of_file).collect()
+    files(&folder, Page::is_at)?.iter().map(of_file).collect()
 }
 
 /// How a change is run.
@@ -73,6 +73,12 @@ pub struct Options {
 }
 
 impl Options {
+    /// How the judge runs a step or an exercise for the first time; as usual, if its page doesn't say.
+    pub(crate) fn of_page(page: &Page) -> Result<Self> {
+        let text = page.parts(RUN_BY).next().map_or(String::new(), |part| part.code("toml"));
+        Ok(basic_toml::from_str(&text)?)
+    }
+
     /// Who takes part: the two sides of the lesson, unless several clients have names of their own.
     pub fn sides(&self) -> BTreeSet<String> {
         let own = self.nodes.keys().cloned();

@@ -3,7 +3,7 @@
 use crate::change::{Again, Change, Name, Options};
 use crate::edit::Edit;
 use crate::expected::Told;
-use crate::page::{Page, Part, AGAIN};
+use crate::page::{Page, Part, AGAIN, RUN_BY};
 use crate::proof::Proof;
 use crate::reading::Reading;
 use crate::run::Place;
@@ -51,8 +51,9 @@ const QUESTIONS: &str = "The questions";
 
 impl Exercise {
     pub fn of_page(name: Name, page: &Page) -> Result<Self> {
-        let known =
-            ["", HINTS, SOLVED, OUTCOME, AGAIN, HOLE, QUESTIONS].into_iter().chain(SOLUTIONS.map(|(part, ..)| part));
+        let known = ["", RUN_BY, HINTS, SOLVED, OUTCOME, AGAIN, HOLE, QUESTIONS]
+            .into_iter()
+            .chain(SOLUTIONS.map(|(part, ..)| part));
         let known: Vec<&str> = known.collect();
         let unknown = page.parts.iter().find(|part| !known.contains(&part.kind()));
         ensure!(unknown.is_none(), "an exercise has no part `{}`", unknown.map_or("", |part| &part.name));
@@ -80,7 +81,7 @@ impl Exercise {
 
 impl Repair {
     fn of_page(name: Name, page: &Page) -> Result<Self> {
-        let options: Options = basic_toml::from_str(&page.parts[0].code("toml"))?;
+        let options = Options::of_page(page)?;
         let told = Told::parse(&page.part(OUTCOME)?.code("text"), options.sides())?;
         let hole = page.part(HOLE)?;
         let edits = Edit::of_diff(&hole.code("diff"))?;
@@ -135,8 +136,8 @@ pub(crate) mod tests {
     pub(crate) const TEXT: &str = "# Look too early\n\n`make try-04-early`\n\nMend it.\n\n<details><summary>Hints</summary>\n\n1. Where\n   is it?\n\
         2. There.\n\n</details>\n\n<details><summary>What has to come of it</summary>\n\n```text\nserver says: the memory holds\n```\n\n</details>\n\n\
         <details><summary>Solved</summary>\n\nNothing yet.\n\n</details>\n\n<details><summary>The hole, and the judge</summary>\n\n```diff\n\
-        --- src/server.rs\n-b\n+bb\n```\n\nThe judge says: empty\n\n### Right 1\n\n```diff\n--- src/server.rs\n-bb\n+B\n@@\n-c\n+C\n```\n\n\
-        ### Wrong 1\n\n```diff\n--- src/server.rs\n-bb\n+x\n```\n\nThe judge says: none\n\n### Wrong 2\n\n```diff\n--- src/server.rs\n-bb\n+y\n```\n\n\
+        --- src/server.rs\n-b\n+bb\n```\n\nThe judge says: empty\n\n## Right 1\n\n```diff\n--- src/server.rs\n-bb\n+B\n@@\n-c\n+C\n```\n\n\
+        ## Wrong 1\n\n```diff\n--- src/server.rs\n-bb\n+x\n```\n\nThe judge says: none\n\n## Wrong 2\n\n```diff\n--- src/server.rs\n-bb\n+y\n```\n\n\
         The judge says: none\n\n</details>\n";
 
     pub(crate) fn parse(text: &str) -> Result<Exercise> {
@@ -161,7 +162,7 @@ pub(crate) mod tests {
         let error = |from: &str, to: &str| format!("{:#}", parse(&TEXT.replacen(from, to, 1)).unwrap_err());
         assert!(error("Mend it.", "").contains("a task, and hints"));
         assert!(error("Hints", "Hinst").contains("no part `Hinst`"));
-        assert!(error("### Wrong 1", "### Right 2").contains("two wrong ones"));
+        assert!(error("## Wrong 1", "## Right 2").contains("two wrong ones"));
         assert!(error("The judge says: none", "").contains("below each wrong solution"));
     }
 
@@ -183,7 +184,7 @@ pub(crate) mod tests {
             "ayc early-wrong-2 device false none",
         ];
         assert_eq!(proofs(TEXT).into_iter().map(told).collect::<Vec<_>>(), expected);
-        let in_lab = proofs(&TEXT.replace("Mend it.", "Mend it.\n\n```toml\nkernel = true\n```"));
+        let in_lab = proofs(&TEXT.replace("Mend it.", "Mend it.\n\n## How it is run\n\n```toml\nkernel = true\n```"));
         assert!(in_lab.len() == 5 && in_lab.iter().all(|proof| proof.place == Place::Lab), "{in_lab:?}");
     }
 }

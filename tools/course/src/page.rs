@@ -1,8 +1,11 @@
 //! A page of a change, `lessons/NN_topic/changes/NAME.md`: Markdown that a forge shows as it is, taken apart here by its title,
 //! its command, its parts and their fences.
 //!
-//! A part begins where something is folded away (`<details><summary>NAME</summary>`), or with a heading `### NAME`. What stands
-//! before the first of them has no name: a reader sees it without having opened anything. Prose may stand around fences.
+//! A part begins where something is folded away (`<details><summary>NAME</summary>`), or with a heading `## NAME`. What comes
+//! before the first of them has no name: a reader sees it without having opened anything. There may be prose around fences.
+//!
+//! What the judge knows about an exercise, a step or a hole is in a file beside its page, `NAME.judge.md`, so that somebody can
+//! read the page in an editor and still find the answer alone. That file has a title, which is for people only, and parts.
 //!
 //! One that is broken, with the command `make break-NN CHANGE=NAME`:
 //!
@@ -15,7 +18,8 @@
 //!
 //! | part | prose | fences |
 //! |---|---|---|
-//! | (no name) | what has to be mended, and where to look | `toml`: options |
+//! | (no name) | what has to be mended, and where to look | |
+//! | How it is run | | `toml`: options |
 //! | Hints | a numbered list: one more after each failure | |
 //! | What has to come of it | | `text`: the outcome; a line that is indented is the hint to the one above |
 //! | Once more, Once more 2 … | why it is run another time | `toml`: the options of that; `text`: its outcome, if that is another |
@@ -27,11 +31,17 @@
 //! An exercise in reading has a part "The questions, …" in place of all that is run: see [`crate::reading`].
 
 use anyhow::{ensure, Context, Result};
+use run::files::{name, read};
+use std::path::Path;
 
 /// What the folded part of a page is called that tells what comes of a change.
 pub const OUTCOME: &str = "What comes of it";
 /// The part that tells another run, which must show the same unless it says what.
 pub const AGAIN: &str = "Once more";
+/// The part with the options of the first run.
+pub(crate) const RUN_BY: &str = "How it is run";
+/// How the name of the file ends that has the other parts of a page.
+pub const JUDGE: &str = "judge.md";
 /// How the link to the recorded run begins, which is no prose.
 const RUN: &str = "[What the run shows](";
 const FENCE: &str = "```";
@@ -56,27 +66,38 @@ pub struct Part {
 }
 
 impl Page {
+    /// Whether a file is a page of its own. The others belong to one, and nobody is to read them by mistake.
+    pub fn is_at(file: &Path) -> bool {
+        let name = name(file);
+        name.ends_with(".md") && !name.ends_with(&format!(".{JUDGE}"))
+    }
+
+    /// Reads a page, and what the judge knows about it, if there is such a file.
+    pub fn load(file: &Path) -> Result<Self> {
+        let (mut page, beside) = (Self::parse(&read(file)?)?, file.with_extension(JUDGE));
+        if beside.exists() {
+            ensure!(page.parts.len() == 1, "what is folded here, and what follows, belongs into {}", name(&beside));
+            page.add(&read(&beside)?).with_context(|| beside.display().to_string())?;
+        }
+        Ok(page)
+    }
+
     pub fn parse(text: &str) -> Result<Self> {
         let (title, rest) = text.split_once('\n').unwrap_or((text, ""));
         let title = title.strip_prefix("# ").context("the first line is the title: `# Forget to answer`")?;
         let (command, rest) = rest.trim_start().split_once('\n').context("it ends behind its title")?;
         let command = command.strip_prefix('`').and_then(|command| command.strip_suffix('`'));
         let command = command.context("below the title stands the command: `make break-01 CHANGE=no-answer`")?;
-        let (mut parts, mut is_code) = (vec![Part::default()], false);
-        for line in rest.lines() {
-            if let Some(kind) = line.strip_prefix(FENCE) {
-                ensure!(KINDS.contains(&kind), "a fence holds diff, rust, toml or text, and no `{kind}`");
-                is_code = !is_code;
-            }
-            let folded = line.strip_prefix("<details><summary>").and_then(|line| line.strip_suffix("</summary>"));
-            match (folded.or(line.strip_prefix("### ")), parts.last_mut()) {
-                (Some(name), _) if !is_code => parts.push(Part { name: name.to_owned(), lines: Vec::new() }),
-                (_, Some(part)) if is_code || line != "</details>" => part.lines.push(line.to_owned()),
-                _ => {}
-            }
-        }
-        ensure!(!is_code, "a fence is not closed");
-        Ok(Self { title: title.to_owned(), command: command.to_owned(), parts })
+        Ok(Self { title: title.to_owned(), command: command.to_owned(), parts: parts(rest)? })
+    }
+
+    /// Adds the parts of the judge's file.
+    fn add(&mut self, text: &str) -> Result<()> {
+        let (title, rest) = text.split_once('\n').unwrap_or_default();
+        let more = parts(rest)?.split_off(1);
+        ensure!(title.starts_with("# ") && !more.is_empty(), "it has a title, and parts below `## NAME`");
+        self.parts.extend(more);
+        Ok(())
     }
 
     /// The parts whose names begin like this.
@@ -88,6 +109,25 @@ impl Page {
     pub fn part<'a>(&'a self, name: &'a str) -> Result<&'a Part> {
         self.parts(name).next().with_context(|| format!("the page has no part `{name}`"))
     }
+}
+
+/// The parts of a text, in order; the first has no name.
+fn parts(text: &str) -> Result<Vec<Part>> {
+    let (mut parts, mut is_code) = (vec![Part::default()], false);
+    for line in text.lines() {
+        if let Some(kind) = line.strip_prefix(FENCE) {
+            ensure!(KINDS.contains(&kind), "a fence holds diff, rust, toml or text, and no `{kind}`");
+            is_code = !is_code;
+        }
+        let folded = line.strip_prefix("<details><summary>").and_then(|line| line.strip_suffix("</summary>"));
+        match (folded.or(line.strip_prefix("## ")), parts.last_mut()) {
+            (Some(name), _) if !is_code => parts.push(Part { name: name.to_owned(), lines: Vec::new() }),
+            (_, Some(part)) if is_code || line != "</details>" => part.lines.push(line.to_owned()),
+            _ => {}
+        }
+    }
+    ensure!(!is_code, "a fence is not closed");
+    Ok(parts)
 }
 
 impl Part {
@@ -125,10 +165,11 @@ impl Part {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use run::files::{files, root, write};
 
     #[test]
     fn a_page_is_taken_apart_and_mistakes_are_named() {
-        let text = "# T\n\n`make x`\n\nAsk.\n\n```diff\n--- f\n### no part\n```\nMore.\n";
+        let text = "# T\n\n`make x`\n\nAsk.\n\n```diff\n--- f\n## no part\n```\nMore.\n";
         let page = Page::parse(text).unwrap();
         assert_eq!((page.parts.len(), page.parts[0].prose()), (1, "Ask.\n\nMore.".into()));
         for (from, to, said) in [
@@ -140,5 +181,42 @@ mod tests {
             let error = Page::parse(&text.replace(from, to)).unwrap_err().to_string();
             assert!(error.contains(said), "{error}");
         }
+    }
+
+    #[test]
+    fn a_page_that_is_read_in_an_editor_spoils_nothing() {
+        let lessons = files(&root().unwrap().join("lessons"), |path| path.is_dir()).unwrap();
+        let folders = lessons.iter().flat_map(|lesson| ["steps", "holes", "changes"].map(|part| lesson.join(part)));
+        let pages = folders.filter(|folder| folder.exists()).flat_map(|folder| files(&folder, Page::is_at).unwrap());
+        let (mut hidden, mut open) = (0, Vec::new());
+        for path in pages {
+            let text = read(&path).unwrap();
+            if text.contains("`make break-") {
+                continue;
+            }
+            let page = Page::parse(&text).unwrap();
+            let tells = page.parts.len() > 1 || KINDS[1..].iter().any(|kind| !page.parts[0].code(kind).is_empty());
+            open.extend((tells || !path.with_extension(JUDGE).exists()).then_some(path));
+            hidden += 1;
+        }
+        assert!(open.is_empty() && hidden > 120, "{hidden}, and these tell too much: {open:?}");
+    }
+
+    #[test]
+    fn what_the_judge_knows_is_in_a_file_beside_the_page() {
+        let folder = std::env::temp_dir().join(format!("course-page-{}", std::process::id()));
+        let (file, beside) = (folder.join("1-x.md"), folder.join("1-x.judge.md"));
+        let page = "# X\n\n`make step`\n\nWrite it.\n";
+        write(&file, page).unwrap();
+        write(&beside, "# X: what the judge knows\n\n## Hints\n\n1. Look.\n\n## Right 1\n").unwrap();
+        assert!(Page::is_at(&file) && !Page::is_at(&beside));
+        let read = Page::load(&file).unwrap();
+        assert_eq!(read.parts.iter().map(|part| &*part.name).collect::<Vec<_>>(), ["", "Hints", "Right 1"]);
+        assert_eq!((read.parts[0].prose(), read.parts[1].prose()), ("Write it.".into(), "1. Look.".into()));
+        write(&beside, "## Hints\n").unwrap();
+        assert!(format!("{:#}", Page::load(&file).unwrap_err()).contains("1-x.judge.md: it has a title"));
+        write(&file, format!("{page}\n## Hints\n\n1. Look.\n")).unwrap();
+        assert!(format!("{:#}", Page::load(&file).unwrap_err()).contains("belongs into 1-x.judge.md"));
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -1,14 +1,14 @@
 //! A step of "Write it yourself": what a learner adds to a program of her own, and what the judge has to see then.
 //!
-//! It is a page in Markdown, `lessons/NN_topic/steps/N-name.md`, with the command `make step`; its parts are those of an
+//! It is a page in Markdown, `lessons/NN_topic/steps/N-name.md`, with the command `make step`, and `N-name.judge.md` beside it, which has
+//! all parts but the first. They are those of an
 //! [exercise](crate::page), and these:
 //!
 //! | part | prose | fences |
 //! |---|---|---|
-//! | (no name) | a question to predict, the calls, what to write | without a word: a picture; `toml`: options |
+//! | (no name) | a question to predict, the calls, what to write | without a word: a picture |
 //! | Your prediction | the answer | |
 //! | Reference | | `toml`: where it stands in the lesson's source, in C and in Python: [`Reference`] |
-//! | The judge | | |
 //! | Right 1, Wrong 1 … | `The judge says: ` of a wrong one | `diff`: made to the lesson's own source |
 //!
 //! The lesson's own source passes all its steps. The program of the lesson before fails each.
@@ -17,7 +17,7 @@ use crate::change::{each, Again, Change, Name, Options};
 use crate::edit::Edit;
 use crate::exercise::{list, HINTS, OUTCOME};
 use crate::expected::Told;
-use crate::page::{Page, Part, AGAIN};
+use crate::page::{Page, AGAIN, RUN_BY};
 use crate::project::Project;
 use crate::proof::Proof;
 use crate::reference::{self, Reference};
@@ -30,7 +30,6 @@ const FOLDER: &str = "steps";
 const COMMAND: &str = "make step";
 const ANSWER: &str = "Your prediction";
 const REFERENCE: &str = "Reference";
-const JUDGE: &str = "The judge";
 /// How far a hint is indented: one is told.
 const HINTED: &str = "      ";
 
@@ -65,11 +64,10 @@ impl Step {
 
     pub fn of_page(name: Name, page: &Page) -> Result<Self> {
         ensure!(page.command == COMMAND, "its command is `{}`, and has to be `{COMMAND}`", page.command);
-        let known = ["", HINTS, OUTCOME, AGAIN, ANSWER, REFERENCE, JUDGE, "Right", "Wrong"];
+        let known = ["", RUN_BY, HINTS, OUTCOME, AGAIN, ANSWER, REFERENCE, "Right", "Wrong"];
         let unknown = page.parts.iter().find(|part| !known.contains(&part.kind()));
         ensure!(unknown.is_none(), "a step has no part `{}`", unknown.map_or("", |part| &part.name));
-        let first = &page.parts[0];
-        let options: Options = basic_toml::from_str(&first.code("toml"))?;
+        let options = Options::of_page(page)?;
         let told = Told::parse(&page.part(OUTCOME)?.code("text"), options.sides())?;
         let again = Again::of_page(page, &told)?;
         let change = Change { name, edits: Vec::new(), options, told, again, is_exercise: true };
@@ -77,7 +75,7 @@ impl Step {
         ensure!(!hints.is_empty(), "a step has hints");
         Ok(Self {
             title: page.title.clone(),
-            task: task(first),
+            task: page.parts[0].lines.join("\n"),
             answer: page.part(ANSWER)?.prose(),
             hints,
             reference: basic_toml::from_str(&page.part(REFERENCE)?.code("toml"))?,
@@ -96,17 +94,6 @@ impl Step {
     pub fn number(&self) -> &str {
         self.name.name.split('-').next().unwrap_or_default()
     }
-}
-
-/// What stands before all that is folded, without the options.
-fn task(part: &Part) -> String {
-    let mut is_options = false;
-    let mut is_task = |line: &&String| {
-        let was = is_options;
-        is_options = if is_options { *line != "```" } else { *line == "```toml" };
-        !was && !is_options
-    };
-    part.lines.iter().filter(|line| is_task(line)).map(|line| format!("{line}\n")).collect()
 }
 
 /// The program of the lesson before; before the first, one that does nothing.

@@ -1,6 +1,7 @@
 //! A hole: the body of one function of the device's core, which a learner writes.
 //!
-//! It is a page in Markdown, `lessons/NN_topic/holes/N-name.md`, with the command `make nic`:
+//! It is a page in Markdown, `lessons/NN_topic/holes/N-name.md`, with the command `make nic`, and `N-name.judge.md` beside it, which has
+//! all parts but the first:
 //!
 //! | part | prose | fences |
 //! |---|---|---|
@@ -27,7 +28,6 @@ const FOLDER: &str = "holes";
 const COMMAND: &str = "make nic";
 const HOLE: &str = "The hole";
 const ANSWER: &str = "Your prediction";
-const JUDGE: &str = "The judge";
 const WRONG: &str = "Wrong";
 
 /// Where a hole is: a file below `tools/`, and below the learner's folder; and the function there.
@@ -76,7 +76,7 @@ impl Hole {
 
     fn of_page(name: Name, page: &Page) -> Result<Self> {
         ensure!(page.command == COMMAND, "its command is `{}`, and has to be `{COMMAND}`", page.command);
-        let unknown = page.parts.iter().find(|part| !["", HOLE, HINTS, ANSWER, JUDGE, WRONG].contains(&part.kind()));
+        let unknown = page.parts.iter().find(|part| !["", HOLE, HINTS, ANSWER, WRONG].contains(&part.kind()));
         ensure!(unknown.is_none(), "a hole has no part `{}`", unknown.map_or("", |part| &part.name));
         let (hole, hints) = (page.part(HOLE)?, list(&page.part(HINTS)?.prose()));
         let wrong = page.parts(WRONG).map(wrong).collect::<Result<Vec<_>>>()?;

@@ -7,6 +7,7 @@ use super::sources::Sources;
 use anyhow::{Context, Result};
 use course::page::{Page, OUTCOME};
 use run::files::read;
+use std::path::Path;
 
 /// How the links of a change's page begin, and what they are on a page in docs/.
 const LINKS: [(&str, &str); 2] = [("](../../../docs/", "]("), ("](../../../", "](../")];
@@ -54,7 +55,7 @@ pub fn recorded(lesson: &str, name: &str) -> String {
 
 fn load(sources: &Sources, lesson: &str, name: &str) -> Result<Page> {
     let path = sources.change(lesson, name)?;
-    Page::parse(&read(&path)?).context(path)
+    Page::load(Path::new(&path)).context(path)
 }
 
 fn of_docs(text: &str) -> String {

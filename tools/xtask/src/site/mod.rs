@@ -54,7 +54,9 @@ pub fn build(target: &Path, forge: Option<&str>) -> Result<()> {
 fn lay_out(sources: &Sources, tools: &Path, book: &Path) -> Result<()> {
     let mut pages = docs::pages(sources)?;
     // What the changes of a lesson are stands on its page here; what one writes is a chapter.
-    let is_written = |path: &str| WRITTEN.iter().any(|folder| path.contains(&format!("/{folder}/")));
+    let is_written = |path: &str| {
+        WRITTEN.iter().any(|folder| path.contains(&format!("/{folder}/"))) && course::page::Page::is_at(Path::new(path))
+    };
     pages.retain(|page| !page.path.starts_with("lessons/") || is_written(&page.path));
     let code = code::shown(sources, &pages);
     let src = book.join("src");

@@ -7,12 +7,16 @@ use crate::docs::sources::Sources;
 use crate::docs::{changes, diffs, drawings, recorded};
 use anyhow::Result;
 use course::mine::Language;
+use course::page::Part;
 use course::step::Step;
 use run::files::read;
 use std::path::Path;
 
 /// The picture of the player, and the run that it shows: in the book there is the player itself.
 const PLAYER: (&str, &str) = ("tools/book/player.png", "04_rdma_write");
+
+/// The parts of the judge's file that a reader finds below the page, folded.
+const FOLDED: [&str; 5] = ["The hole", "What has to come of it", "Once more", "Hints", "Your prediction"];
 
 /// Where a page is in the book: that of a folder is what one sees there.
 pub fn place(path: &str) -> String {
@@ -76,11 +80,25 @@ pub fn in_book(page: &Page, sources: &Sources) -> Result<String> {
         let instead = instead.iter().map(|line| linked(page, line)).chain([String::new()]);
         lines.splice(mark.line..=end, instead);
     }
-    // How the judge of a step is attacked is for those who work on it.
-    if let Some(judge) = lines.iter().position(|line| line == "<details><summary>The judge</summary>") {
-        lines.truncate(judge);
-    }
+    lines.extend(folded(page)?);
     Ok(lines.join("\n") + "\n")
+}
+
+/// What the judge knows about a step or a hole and a reader of its page may open there. How the judge itself is tried is for those
+/// who work on it.
+fn folded(page: &Page) -> Result<Vec<String>> {
+    let beside = Path::new(&page.path).with_extension(course::page::JUDGE);
+    if !beside.exists() {
+        return Ok(Vec::new());
+    }
+    let known = course::page::Page::load(Path::new(&page.path))?;
+    let parts = known.parts.iter().filter(|part| FOLDED.contains(&part.kind()));
+    let of_part = |part: &Part| {
+        let head = [String::new(), format!("<details><summary>{}</summary>", part.name), String::new()];
+        let lines = part.lines.iter().map(|line| linked(page, line));
+        head.into_iter().chain(lines).chain(["</details>".to_owned()]).collect::<Vec<_>>()
+    };
+    Ok(parts.flat_map(of_part).collect())
 }
 
 /// The functions in C and Python that do what the quoted function of a lesson does, as the lesson's steps tell.

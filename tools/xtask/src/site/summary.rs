@@ -47,7 +47,8 @@ fn written(path: &str) -> Result<Vec<String>> {
     let lesson = path.strip_prefix("docs/").and_then(|path| path.strip_suffix(".md")).unwrap_or_default();
     let folders = super::WRITTEN.map(|folder| format!("lessons/{lesson}/{folder}"));
     let there = folders.iter().filter(|folder| !lesson.contains('/') && Path::new(folder).is_dir());
-    Ok(there.map(|folder| files(folder, ".md")).collect::<Result<Vec<_>>>()?.concat())
+    let all = there.map(|folder| files(folder, ".md")).collect::<Result<Vec<_>>>()?.concat();
+    Ok(all.into_iter().filter(|path| course::page::Page::is_at(Path::new(path))).collect())
 }
 
 fn heading(page: &str) -> Result<String> {
