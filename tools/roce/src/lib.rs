@@ -1,6 +1,6 @@
 //! RoCEv2 on the wire, packet by packet, both ways: from bytes to their meaning, and back. No input, no output.
 //!
-//! [`link`] finds the UDP datagram in a frame, [`packet`] the headers in it, which [`headers`] and [`cm`] declare field by
+//! [`link`] finds the UDP datagram in a frame, also inside a tunnel, [`packet`] the headers in it, which [`headers`] and [`cm`] declare field by
 //! field as the specification does, in the terms of [`field`]. [`opcode`] says which headers a packet has, [`aeth`] what an
 //! answer says, [`icrc`] checks the packet, and [`track`] sorts packets into connections and counts them from the start.
 //! [`pause`] is the one frame of the link itself: what a switch with full queues sends.
@@ -17,9 +17,12 @@ pub mod icrc;
 pub mod link;
 pub mod lower;
 pub mod opcode;
+mod other;
 pub mod packet;
 pub mod pause;
 pub mod track;
+mod tunnel;
 
-pub use link::{LinkType, Other};
+pub use link::LinkType;
+pub use other::{Other, Others};
 pub use packet::{Frame, Packet};

@@ -6,8 +6,9 @@ use crate::cm;
 use crate::field::Header;
 use crate::headers::{aeth, atomic_ack_eth, atomic_eth, deth, feth, ieth, imm_dt, reth};
 use crate::icrc::{self, Icrc};
-use crate::link::{self, Datagram, LinkType, Other};
+use crate::link::{self, Datagram, LinkType};
 use crate::opcode::{self, Opcode};
+use crate::other::Other;
 
 /// What a recorded frame holds.
 #[derive(Clone, Copy, Debug)]
@@ -19,7 +20,7 @@ pub enum Frame<'a> {
 impl<'a> Frame<'a> {
     /// Decodes a frame as recorded, perhaps cut short. Never fails: what is not a RoCEv2 packet is [`Frame::Other`].
     pub fn decode(link: LinkType, frame: &'a [u8]) -> Frame<'a> {
-        match link::datagram(link, frame).and_then(Packet::new) {
+        match link::innermost(link, frame).and_then(Packet::new) {
             Ok(packet) => Frame::Roce(packet),
             Err(other) => Frame::Other(other),
         }
@@ -97,7 +98,7 @@ impl<'a> Packet<'a> {
     /// Takes a UDP datagram for RoCEv2, if it goes to the port and is long enough.
     pub fn new(datagram: Datagram<'a>) -> Result<Packet<'a>, Other> {
         if datagram.dst_port != link::ROCE_PORT {
-            return Err(Other::Foreign);
+            return Err(Other::Port(datagram.dst_port));
         }
         let start = datagram.udp_offset + 8;
         if datagram.wire_length < start + bth::HEADER.length + icrc::LENGTH {
@@ -184,6 +185,13 @@ impl<'a> Packet<'a> {
     pub fn aeth(&self) -> Option<Aeth> {
         let bytes = self.header(aeth::HEADER.name)?;
         Some(Aeth { syndrome: aeth::SYNDROME.read(bytes)? as u8, msn: aeth::MSN.read(bytes)? as u32 })
+    }
+
+    /// It's an answer, but the recording ends before the byte that says which: ACK and NAK look the same.
+    pub fn is_answer_cut(&self) -> bool {
+        let recorded = self.datagram.ip.len();
+        let mut headers = self.headers().filter(|(_, header)| header.name == aeth::HEADER.name);
+        recorded < self.datagram.wire_length && headers.any(|(start, _)| recorded <= start)
     }
 
     pub fn immediate(&self) -> Option<u32> {

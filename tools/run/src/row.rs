@@ -4,6 +4,7 @@ use super::look::Sort;
 use super::words;
 use crate::capture::{Error, Reader, Record};
 use crate::file::{lab_comment, Event};
+use roce::link::{tunnels, Tunnels};
 use roce::packet::{Frame, Packet};
 use roce::track::{Side, Tracker};
 use std::collections::BTreeMap;
@@ -31,6 +32,8 @@ pub struct Row {
     pub psn: Option<String>,
     /// Lengths, addresses, keys, states.
     pub details: Vec<String>,
+    /// What the packet is inside of, if it's in a tunnel.
+    pub inside: Option<Tunnels>,
     /// The comment stored with the packet.
     pub comment: Option<String>,
 }
@@ -115,6 +118,7 @@ impl Rows {
             sort: words::sort(packet),
             psn: words::psn(packet, seen),
             details: words::details(packet, seen, from_client),
+            inside: packet.datagram.is_tunnelled.then(|| tunnels(record.link, record.data)),
             comment: record.comment.map(String::from),
         }
     }

@@ -6,11 +6,12 @@ use std::path::Path;
 use std::process::Command;
 use wire::show;
 
-/// Our columns, each with tshark's fields for it: that which a packet has.
+/// Our columns, each with tshark's fields for it: that which a packet has. Of a field that comes more than once it's the last one,
+/// because that's the innermost packet's.
 const COLUMNS: &[(&str, &[&str])] = &[
     ("frame", &["frame.number"]),
-    ("src", &["ip.src", "ipv6.src"]),
-    ("dst", &["ip.dst", "ipv6.dst"]),
+    ("src", &["ip.src"]),
+    ("dst", &["ip.dst"]),
     ("opcode", &["infiniband.bth.opcode"]),
     ("destqp", &["infiniband.bth.destqp"]),
     ("psn", &["infiniband.bth.psn"]),
@@ -28,6 +29,9 @@ const COLUMNS: &[(&str, &[&str])] = &[
     (LOCAL, &["rtu.localcommid", "rej.localcommid", "dreq.localcommid", "drsp.localcommid", "req", "rep"]),
     (REMOTE, &["rtu.remotecommid", "rej.remotecommid", "dreq.remotecommid", "drsp.remotecommid", "rep.remotecommid"]),
     (PAYLOAD, &["data.len"]),
+    (SRC6, &["ipv6.src"]),
+    (DST6, &["ipv6.dst"]),
+    (PROTOCOLS, &["frame.protocols"]),
     (UDP, &["udp.length"]),
     (INFO, &["_ws.col.Info"]),
 ];
@@ -41,6 +45,9 @@ const REMOTE: &str = "remote_id";
 const PAYLOAD: &str = "payload_len";
 /// Not ours, but others follow from them.
 const UDP: &str = "udp";
+const SRC6: &str = "src6";
+const DST6: &str = "dst6";
+const PROTOCOLS: &str = "protocols";
 const INFO: &str = "info";
 
 /// The CM messages, from attribute 0x10 on.
@@ -67,7 +74,7 @@ type Row = HashMap<String, String>;
 /// What tshark says, in our columns.
 fn tshark(capture: &Path) -> Vec<Row> {
     let mut command = Command::new("tshark");
-    command.args(["-n", "-r"]).arg(capture).args(["-Y", "infiniband", "-T", "fields", "-E", "occurrence=f"]);
+    command.args(["-n", "-r"]).arg(capture).args(["-Y", "infiniband", "-T", "fields", "-E", "occurrence=l"]);
     command.args(GUESSERS.split_whitespace().flat_map(|guesser| ["--disable-heuristic", guesser]));
     for (column, fields) in COLUMNS {
         let prefix = if [LOCAL, REMOTE].contains(column) { "infiniband.cm." } else { "" };
@@ -90,6 +97,12 @@ fn tshark(capture: &Path) -> Vec<Row> {
 /// What tshark counts and names otherwise, as we do.
 fn ours(mut row: Row) -> Row {
     let (pad, udp) = (number(&row[PAD]).unwrap(), number(&row.remove(UDP).unwrap()));
+    // The innermost IP header decides which addresses these are.
+    let (src6, dst6) = (row.remove(SRC6).unwrap(), row.remove(DST6).unwrap());
+    let protocols = row.remove(PROTOCOLS).unwrap();
+    if protocols.split(':').rfind(|name| name.starts_with("ip")) == Some("ipv6") {
+        row.extend([("src".to_owned(), src6), ("dst".to_owned(), dst6)]);
+    }
     // tshark counts the padding as payload, and shows no payload for a MAD.
     let payload = match number(&row[CM]) {
         Some(_) => udp.unwrap() - 8 - 12 - 8 - pad - 4,

@@ -8,4 +8,5 @@ pub mod compare;
 pub mod explain;
 pub mod packed;
 pub mod play;
+pub mod reading;
 pub mod show;

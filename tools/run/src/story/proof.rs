@@ -4,8 +4,8 @@ use super::{Act, Side, Story};
 use crate::capture::{Error, Reader};
 use crate::file::{Event, Line};
 use roce::icrc::Icrc;
-use roce::link::Other;
 use roce::packet::Frame;
+use roce::Other;
 use std::collections::HashMap;
 
 /// What is wrong with a recording of a story; nothing if all of this holds:
@@ -40,10 +40,10 @@ fn follow(story: &Story, run: &[u8], problems: &mut Vec<String>) -> Result<(Vec<
         let frame = record.number;
         let packet = match Frame::decode(record.link, record.data) {
             Frame::Roce(packet) => packet,
-            Frame::Other(Other::Arp | Other::Rarp | Other::Igmp | Other::Pause) => continue,
-            Frame::Other(Other::Tcp) if story.has_no_cm() => continue,
+            Frame::Other(Other::Arp | Other::Rarp | Other::IGMP | Other::Pause) => continue,
+            Frame::Other(Other::TCP) if story.has_no_cm() => continue,
             Frame::Other(other) => {
-                problems.push(format!("frame {frame} is foreign traffic: {}", other.name()));
+                problems.push(format!("frame {frame} is foreign traffic: {}", other));
                 continue;
             }
         };

@@ -7,8 +7,9 @@ use roce::icrc::Icrc;
 use roce::opcode::Operation;
 use roce::packet::{Frame, Packet};
 use roce::track::Tracker;
+use roce::Others;
 use run::capture::{Error, Reader};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::io::Read;
 use std::net::IpAddr;
 
@@ -29,7 +30,7 @@ pub struct Capture {
     /// RoCEv2 packets.
     pub(super) packets: u64,
     /// Frames that are not RoCEv2, by what they are.
-    pub(super) others: BTreeMap<&'static str, u64>,
+    pub(super) others: Others,
     /// Frames of which the recording lacks the end.
     pub(super) cut: Vec<u64>,
     /// Frames whose ICRC does not fit, though nobody did that on purpose.
@@ -68,7 +69,7 @@ impl Capture {
                     }
                     capture.packet(&Recorded { number: record.number, step, packet }, &mut tracker);
                 }
-                Frame::Other(other) => *capture.others.entry(other.name()).or_default() += 1,
+                Frame::Other(other) => capture.others.see(other),
             }
         }
         capture.conversations.iter_mut().flat_map(|conversation| &mut conversation.streams).for_each(Stream::end);
@@ -106,11 +107,6 @@ impl Capture {
             self.strays.extend(streams.flat_map(|stream| &stream.requests).map(|request| request.frame));
             self.conversations = begun;
         }
-    }
-
-    /// What else there is, as `2 ARP`.
-    pub(super) fn others(&self) -> impl Iterator<Item = String> + '_ {
-        self.others.iter().map(|(name, count)| format!("{count} {name}"))
     }
 
     /// True if it has the beginning of a connection.

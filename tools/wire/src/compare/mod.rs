@@ -30,6 +30,7 @@ pub use report::{Difference, Report, Verdict};
 
 use conversation::Conversation;
 use report::{plural, Phase};
+use roce::Other;
 
 /// Compares your capture with a reference, for example one of a lesson.
 pub fn compare(mine: &Capture, reference: &Capture) -> Report {
@@ -152,7 +153,8 @@ fn left_out(capture: &Capture) -> Option<String> {
         format!("{packets} of connections that began before the capture (the first is frame {first})")
     });
     let congestion = (capture.congestion > 0).then(|| plural(capture.congestion, "congestion notification"));
-    let others = capture.others().filter(|other| !other.ends_with(" ARP"));
+    let others = capture.others.without(|other| other == Other::Arp);
+    let others = (!others.is_empty()).then(|| others.to_string());
     let parts: Vec<String> = strays.into_iter().chain(congestion).chain(others).collect();
     (!parts.is_empty()).then(|| format!("left out: {}", parts.join(", ")))
 }

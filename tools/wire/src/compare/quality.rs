@@ -3,6 +3,7 @@
 use super::capture::Capture;
 use super::conversation::Conversation;
 use super::report::plural;
+use crate::reading;
 use roce::cm::Kind;
 use roce::track::Side;
 
@@ -52,13 +53,12 @@ fn nothing_to_see(capture: &Capture) -> Option<String> {
     let where_to =
         "Record on the interface that the RDMA device sits on, on one of two machines (a device that talks to \
                     itself sends nothing), before the programs start: tcpdump -i INTERFACE -s 0 udp port 4791";
-    let others = capture.others().collect::<Vec<_>>().join(", ");
+    let others = &capture.others;
     Some(if capture.frames == 0 {
         format!("The capture is empty. {where_to}")
-    } else if capture.others.contains_key("cut frame") {
-        format!("The frames are cut too short to be read ({others}). Record whole frames: tcpdump -s 0")
-    } else if capture.others.contains_key("RoCEv1") {
-        format!("The capture has RoCE of version 1 ({others}). Choose a GID of version 2 for the connection")
+    } else if let [first, rest @ ..] = &reading::advice(others)[..] {
+        let rest: String = rest.iter().map(|more| format!(". {more}")).collect();
+        format!("None of the {} frames can be compared: {first}{rest}", capture.frames)
     } else {
         format!("None of the {} frames is RoCEv2 ({others}). {where_to}", capture.frames)
     })

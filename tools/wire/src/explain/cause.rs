@@ -98,6 +98,24 @@ const TABLE: [(Cause, Blame, &str, &str); 22] = [
 ];
 
 impl Cause {
+    /// It's concluded from a packet that isn't there, or from the order of those that are, and not said by a packet itself.
+    pub(super) fn rests_on_a_missing_packet(self) -> bool {
+        matches!(
+            self,
+            NoAnswer
+                | NeverReady
+                | AnswersNotTaken
+                | SilentPeer
+                | HungUp
+                | GoodbyeUnanswered
+                | Overtaken
+                | Lost
+                | AnswerLost
+                | MessageLost
+                | Unfinished
+        )
+    }
+
     fn row(self) -> &'static (Cause, Blame, &'static str, &'static str) {
         &TABLE[self as usize]
     }

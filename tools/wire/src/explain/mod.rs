@@ -15,14 +15,17 @@ pub use cause::{Blame, Cause};
 pub use finding::Finding;
 pub use report::{Explanation, Printed, Told};
 
+use crate::reading;
 use congestion::Pauses;
 use connection::Connection;
 use flow::Place;
 use printed::{Complaints, Sides};
 use roce::icrc::Icrc;
+use roce::link::{self, tunnels};
 use roce::opcode::Operation;
 use roce::packet::{Frame, Packet};
 use roce::track::Tracker;
+use roce::{Other, Others};
 use run::capture::{Error, Reader};
 use run::file::Event;
 use std::collections::{BTreeMap, BTreeSet};
@@ -32,6 +35,9 @@ use std::net::IpAddr;
 /// A sender of whose packets at least so many, and all, are damaged, does not compute the ICRC as others do.
 const ALL_DAMAGED: u64 = 8;
 
+/// Fragments between so many pairs of machines are told apart.
+const MOST_FRAGMENTED: usize = 1024;
+
 #[derive(Default)]
 struct State {
     told: Explanation,
@@ -40,7 +46,13 @@ struct State {
     last: Option<Place>,
     /// For each sender: packets, and those that are damaged.
     senders: BTreeMap<IpAddr, (u64, u64)>,
-    others: BTreeMap<&'static str, u64>,
+    others: Others,
+    /// Of which connections answers are cut before they say what they are, and how many.
+    cut_answers: BTreeMap<usize, u64>,
+    /// Between which machines RoCEv2 packets came as IP fragments.
+    fragmented: BTreeSet<[IpAddr; 2]>,
+    /// The longest of their recorded parts.
+    snap_length: usize,
     pauses: Pauses,
     cut: u64,
     complaints: Complaints,
@@ -65,9 +77,20 @@ pub fn explain<R: Read>(reader: &mut Reader<R>) -> Result<Explanation, Error> {
                 let place = Place { frame: record.number, time_ns: record.time_ns };
                 state.told.frames = record.number;
                 match Frame::decode(record.link, record.data) {
-                    Frame::Roce(packet) => state.packet(&packet, place, record.node),
+                    Frame::Roce(packet) => {
+                        if packet.datagram.is_tunnelled {
+                            state.told.inside.see(tunnels(record.link, record.data));
+                        }
+                        if packet.is_answer_cut() {
+                            state.snap_length = state.snap_length.max(record.data.len());
+                        }
+                        state.packet(&packet, place, record.node);
+                    }
                     Frame::Other(other) => {
-                        *state.others.entry(other.name()).or_default() += 1;
+                        state.others.see(other);
+                        if other == Other::RoceFragment && state.fragmented.len() < MOST_FRAGMENTED {
+                            state.fragmented.extend(link::ends(record.link, record.data));
+                        }
                         let pause = roce::pause::Frame::decode(record.data);
                         pause.iter().for_each(|pause| state.pauses.see(pause, record.number));
                     }
@@ -110,6 +133,9 @@ impl State {
         if known.is_none() {
             *known = node.map(str::to_owned);
         }
+        if packet.is_answer_cut() {
+            *self.cut_answers.entry(seen.connection).or_default() += 1;
+        }
         let connection = &mut self.connections[seen.connection];
         if is_damaged {
             connection.damaged(packet.name(), seen.from, place.frame);
@@ -145,6 +171,16 @@ impl State {
                 told.connections.push(connection.ended(ends, end, &one_way, &self.pauses));
             }
         }
+        for (connection, count) in &self.cut_answers {
+            told.connections[*connection].cut_answers = *count;
+        }
+        let is_hit = |ips: &[IpAddr; 2]| self.fragmented.contains(ips) || self.fragmented.contains(&[ips[1], ips[0]]);
+        let ends = self.tracker.connections();
+        // Inside a tunnel we don't know between whom the fragments are, so any connection may lack them.
+        let is_any = !self.fragmented.is_empty() && !ends.iter().any(|ends| is_hit(&ends.ips));
+        for (connection, _) in told.connections.iter_mut().zip(ends).filter(|(_, ends)| is_any || is_hit(&ends.ips)) {
+            connection.lacks_packets();
+        }
         told.printed = self.complaints.tell(&self.sides, self.tracker.connections(), &mut told.connections);
         for sender in odd {
             let why = "its device computes another one, or the capture was rewritten";
@@ -157,14 +193,14 @@ impl State {
         if told.strays > 0 {
             told.notes.push(format!("{} packets belong to no connection that can be told", told.strays));
         }
-        let others: Vec<String> = self
-            .others
-            .iter()
-            .filter(|(name, _)| **name != "ARP")
-            .map(|(name, count)| format!("{count} {name}"))
-            .collect();
+        told.notes.extend(reading::cut_answers(self.cut_answers.values().sum(), self.snap_length));
+        told.notes.extend(reading::advice(&self.others));
+        let others = reading::rest(&self.others);
         if !others.is_empty() {
-            told.notes.push(format!("not RoCEv2: {}", others.join(", ")));
+            told.notes.push(format!("not RoCEv2: {others}"));
+        }
+        if !told.inside.is_empty() {
+            told.notes.push(format!("{}", told.inside));
         }
         told
     }

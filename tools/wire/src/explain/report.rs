@@ -2,6 +2,7 @@
 
 use super::finding::Finding;
 use super::Cause;
+use crate::reading::Inside;
 use run::lanes::wrap;
 use run::look::{printable, Style};
 use serde::Serialize;
@@ -17,6 +18,10 @@ pub struct Told {
     pub findings: Vec<Finding>,
     /// What its programs complained of.
     pub printed: Vec<Printed>,
+    /// So many of its answers were cut before the byte that tells an ACK from a NAK.
+    pub cut_answers: u64,
+    /// Some of its packets came as IP fragments, which aren't read.
+    pub is_fragmented: bool,
 }
 
 /// A program's own words about what went wrong, in a run file.
@@ -37,6 +42,8 @@ pub struct Explanation {
     pub frames: u64,
     /// RoCEv2 packets.
     pub packets: u64,
+    /// Those of them that were inside a tunnel, by what that was.
+    pub inside: Inside,
     /// Packets of no connection.
     pub strays: u64,
     /// In the order in which they began.
@@ -137,6 +144,12 @@ impl Explanation {
 }
 
 impl Told {
+    /// Packets of it are in the capture, but couldn't be read. So what rests on a packet that isn't there is no finding.
+    pub(super) fn lacks_packets(&mut self) {
+        self.is_fragmented = true;
+        self.findings.retain(|finding| !finding.cause.rests_on_a_missing_packet());
+    }
+
     /// Whether packets show, or programs say, that something is wrong with it.
     fn is_wrong(&self) -> bool {
         !self.findings.is_empty() || !self.printed.is_empty()
@@ -145,6 +158,12 @@ impl Told {
     /// What is said of one without findings.
     fn nothing(&self) -> &'static str {
         match self.printed.is_empty() {
+            true if self.is_fragmented => {
+                "Whether anything went wrong can't be told: packets came as IP fragments, and aren't read."
+            }
+            true if self.cut_answers > 0 => {
+                "Whether anything went wrong can't be told: answers are cut before the byte that tells an ACK from a NAK."
+            }
             true => "Nothing that this capture shows went wrong.",
             false => "No packet shows that anything went wrong; a program says so:",
         }

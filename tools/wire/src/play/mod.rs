@@ -27,12 +27,12 @@ use queue_pairs::QueuePairs;
 use roce::opcode;
 use roce::packet::{Frame, Packet};
 use roce::track::Tracker;
+use roce::Others;
 use run::capture::{Error, Reader};
 use run::file::{self, Line};
 use run::lanes::{self, Entry, Lanes};
 use run::look::{printable, Sort};
 use run::said::Said;
-use std::collections::BTreeMap;
 
 /// So many events are shown: with more, a browser gets slow, and nobody gets to their end.
 const MOST: usize = 3000;
@@ -50,7 +50,7 @@ pub fn run(file: &[u8], name: &str, lesson: Option<&Lesson>) -> Result<Run, Erro
     let mut follow = story.map(|story| story.follow());
     let mut player = Player::new(file, &lanes, lesson)?;
     let shows = story.map_or(&[][..], |story| &story.shows);
-    let (mut left_out, mut others, mut more) = (Vec::new(), BTreeMap::<&str, u64>::new(), 0u64);
+    let (mut left_out, mut others, mut more) = (Vec::new(), Others::default(), 0u64);
     let mut reader = Reader::new(file)?;
     loop {
         let event = match reader.event() {
@@ -79,16 +79,13 @@ pub fn run(file: &[u8], name: &str, lesson: Option<&Lesson>) -> Result<Run, Erro
                     player.open_if(step.is_some_and(|step| shows.iter().any(|shown| shown.has_packets_of(&step.act))));
                     player.show(record.data, parts(record, &packet), record.length);
                 }
-                (Frame::Other(other), _) => *others.entry(other.name()).or_default() += 1,
+                (Frame::Other(other), _) => others.see(other),
                 _ => {}
             },
             _ => {}
         }
     }
-    let others = others.iter().map(|(name, count)| format!("{count} {name}"));
-    left_out.extend(
-        others.reduce(|all, next| format!("{all}, {next}")).map(|all| format!("no RDMA, and not shown: {all}")),
-    );
+    left_out.extend((!others.is_empty()).then(|| format!("no RoCEv2, and not shown: {others}")));
     let is_codeless = lesson.is_some() && player.code.shown.is_empty();
     left_out.extend(is_codeless.then(|| CODELESS.to_owned()));
     left_out.extend((more > 0).then(|| format!("only the first {MOST} events are shown, and {more} more are not")));

@@ -1,7 +1,7 @@
 //! One packet byte by byte: hexadecimal beside field, value and meaning.
 
 use super::parts::{parts, Part, Value};
-use roce::link::Datagram;
+use roce::link::{tunnels, Datagram};
 use roce::packet::Frame;
 use run::capture::{Error, Reader, Record};
 use run::file::Event;
@@ -64,9 +64,10 @@ fn frame(record: &Record) -> String {
         Frame::Roce(packet) => {
             let Datagram { src, dst, .. } = packet.datagram;
             let sections = parts(record, &packet).iter().map(|part| section(part, data)).collect();
-            (format!("{}, {src} -> {dst}", packet.name()), sections)
+            let inside = packet.datagram.is_tunnelled.then(|| format!(", inside {}", tunnels(record.link, data)));
+            (format!("{}, {src} -> {dst}{}", packet.name(), inside.unwrap_or_default()), sections)
         }
-        Frame::Other(other) => (other.name().to_owned(), dump(0, data)),
+        Frame::Other(other) => (other.to_string(), dump(0, data)),
     };
     format!("frame {number}, {length} bytes{recorded}: {title}\n{comment}{rest}")
 }

@@ -1,11 +1,12 @@
 //! A ladder for people: client left, server right, one line per packet; among more than two hosts each line says from which to
 //! which. A comment that the file has for a packet, such as the step of a lesson, stands above it.
 
+use crate::reading::Inside;
 use owo_colors::{AnsiColors, OwoColorize};
+use roce::Others;
 use run::capture::{Error, Reader};
 use run::look::{printable, Style};
 use run::row::{Clients, Row, Rows};
-use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::IpAddr;
 
@@ -21,19 +22,23 @@ pub fn write<R: Read>(
 ) -> Result<(), Error> {
     let is_crowd = clients.pairs() > 1;
     let (mut ladder, mut rows) = (Ladder { style, is_crowd, pair: None, comment: None }, Rows::new(clients));
-    let (mut packets, mut others) = (0u64, BTreeMap::<&str, u64>::new());
+    let (mut packets, mut others) = (0u64, Others::default());
+    let mut inside = Inside::default();
     while let Some(record) = reader.next()? {
         match rows.next(&record) {
             Ok(row) => {
                 packets += 1;
+                row.inside.into_iter().for_each(|tunnels| inside.see(tunnels));
                 out.write_all(ladder.row(&row).as_bytes())?;
             }
-            Err(other) => *others.entry(other.name()).or_default() += 1,
+            Err(other) => others.see(other),
         }
     }
-    let others: Vec<String> = others.iter().map(|(name, count)| format!("{count} {name}")).collect();
-    let rest = if others.is_empty() { String::new() } else { format!("; not shown: {}", others.join(", ")) };
+    let rest = if others.is_empty() { String::new() } else { format!("; not shown: {others}") };
     writeln!(out, "{packets} RoCEv2 packets{rest}")?;
+    if !inside.is_empty() {
+        writeln!(out, "{inside}")?;
+    }
     Ok(out.flush()?)
 }
 

@@ -3,7 +3,7 @@
 use roce::cm::{self, mad};
 use roce::field::{Base, Field, Header};
 use roce::icrc::{self, Icrc};
-use roce::link::LinkType;
+use roce::link::{self, LinkType};
 use roce::lower;
 use roce::packet::Packet;
 use run::capture::Record;
@@ -51,6 +51,10 @@ pub fn parts(record: &Record, packet: &Packet) -> Vec<Part> {
     let udp = ip + packet.datagram.udp_offset;
     let mut parts = vec![match record.link == LinkType::ETHERNET && ip == lower::ethernet::HEADER.length {
         true => header(&lower::ethernet::HEADER, bytes, 0),
+        false if packet.datagram.is_tunnelled => {
+            let title = format!("Link layer and {}", link::tunnels(record.link, bytes));
+            raw(&title, 0, ip)
+        }
         false => raw("Link layer", 0, ip),
     }];
     let ip_header = if packet.datagram.src.is_ipv4() { &lower::ipv4::HEADER } else { &lower::ipv6::HEADER };

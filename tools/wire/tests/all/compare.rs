@@ -232,7 +232,7 @@ fn problems_of_the_recording_come_first() {
     for (frames, part) in [
         (Frames::of(vec![]), "The capture is empty"),
         (Frames::of(vec![arp.clone(), arp]), "None of the 2 frames is RoCEv2 (2 ARP)"),
-        (v1, "RoCE of version 1"),
+        (v1, "RoCEv1 (EtherType 0x8915), which has no IP"),
         (damaged, "A wrong ICRC in 1 packet, first in frame 10"),
         (from(2), "All packets come from 10.47.91.2"),
         (from(1), "All packets come from 10.47.91.1"),

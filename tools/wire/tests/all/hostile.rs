@@ -3,8 +3,10 @@
 use crate::exercise::everything;
 use crate::files::{all_bundled, capture, root};
 use crate::frames;
+use crate::wrapped::{Wrap, WRAPS};
 use proptest::prelude::Rng;
 use proptest::test_runner::{RngAlgorithm, TestRng};
+use roce::link::tunnels;
 use roce::{Frame, LinkType};
 use run::capture::Reader;
 use run::files::files;
@@ -94,7 +96,7 @@ fn damaged_frames_in_good_files() {
 fn noise_behind_every_link_type() {
     let mut random = random();
     for round in 0..20_000 {
-        let link = LinkType([0, 1, 101, 108, 113, 228, 229, 276, 9][round % 9]);
+        let link = LinkType([0, 1, 12, 101, 108, 113, 192, 197, 228, 229, 247, 276, 9][round % 13]);
         let mut frame: Vec<u8> = (0..random.random_range(0..120)).map(|_| random.random()).collect();
         // Noise rarely looks like IP; help it.
         if let Some(first) = frame.first_mut() {
@@ -102,6 +104,32 @@ fn noise_behind_every_link_type() {
         }
         if let Frame::Roce(packet) = Frame::decode(link, &frame) {
             let _ = (summary(&packet, true), packet.icrc(), packet.payload());
+        }
+    }
+}
+
+#[test]
+fn damaged_tunnels() {
+    let mut random = random();
+    let good = frames::conversation();
+    for round in 0..20 * WRAPS.len() {
+        let wrap = WRAPS[round % WRAPS.len()].wrap;
+        let mut some: Vec<Vec<u8>> = good[round % 10..][..3].iter().map(|frame| wrap(frame)).collect();
+        some.iter_mut().for_each(|frame| damage(&mut random, frame));
+        everything(&capture(some));
+    }
+    // Damage in the outer headers alone, where the walk decides what comes next; and every length.
+    for Wrap { wrap, .. } in WRAPS {
+        let whole = wrap(&good[3]);
+        for _ in 0..2000 {
+            let mut frame = whole.clone();
+            frame[random.random_range(12..80)] = random.random();
+            if let Frame::Roce(packet) = Frame::ethernet(&frame) {
+                let _ = (summary(&packet, true), packet.icrc(), packet.payload(), tunnels(LinkType::ETHERNET, &frame));
+            }
+        }
+        for length in 0..whole.len() {
+            let _ = Frame::ethernet(&whole[..length]);
         }
     }
 }

@@ -23,3 +23,6 @@ mod play;
 mod profile;
 mod script;
 mod stories;
+mod tunnels;
+mod unread;
+mod wrapped;

@@ -126,6 +126,8 @@ fn ip_options_and_extension_headers_are_skipped() {
     assert_eq!(decode(LinkType::IPV6, &v6).payload(), b"hello");
     assert_eq!(decode(LinkType::IPV6, &v6).icrc(), Icrc::Ok);
     v6[48 + 3] = 1; // more fragments follow
+    assert_eq!(other(LinkType::IPV6, &v6), Other::RoceFragment);
+    v6[48 + 2] = 1; // and others came before
     assert_eq!(other(LinkType::IPV6, &v6), Other::Fragment);
 }
 
@@ -137,14 +139,14 @@ fn what_is_not_a_whole_roce_packet_is_named() {
         frame[at] = value;
         other(LinkType::ETHERNET, &frame)
     };
-    assert_eq!(changed(20, 0x20), Other::Fragment); // more fragments
+    assert_eq!(changed(20, 0x20), Other::RoceFragment); // more fragments
     assert_eq!(changed(21, 0x01), Other::Fragment); // offset
-    assert_eq!((changed(23, 6), changed(23, 1)), (Other::Tcp, Other::Foreign)); // ICMP
-    assert_eq!(changed(37, 1), Other::Foreign); // another port
+    assert_eq!((changed(23, 6), changed(23, 1)), (Other::TCP, Other::Protocol(1)));
+    assert_eq!(changed(37, 1), Other::Port(4609));
     assert_eq!(changed(39, 23), Other::Short); // UDP length
     assert_eq!(changed(13, 6), Other::Arp);
     assert_eq!(other(LinkType::ETHERNET, &[&good[..12], &[0x89, 0x15]].concat()), Other::RoceV1);
-    assert_eq!(other(LinkType(9), &good), Other::Foreign);
+    assert_eq!(other(LinkType(9), &good), Other::Link(LinkType(9)));
 }
 
 #[test]

@@ -57,7 +57,13 @@ impl Connection {
         }
         self.lost_in_truth_damaged();
         self.congestion.ended(pauses, &mut self.findings);
-        Told { heading: self.heading(ends), findings: self.findings.sorted(), printed: Vec::new() }
+        Told {
+            heading: self.heading(ends),
+            findings: self.findings.sorted(),
+            printed: Vec::new(),
+            cut_answers: 0,
+            is_fragmented: false,
+        }
     }
 
     fn connecting(&mut self, end: Place) {
