@@ -1,4 +1,4 @@
-//! `ibv_wc_status`: how a work request ended, and what that means (man 3 ibv_poll_cq; IBTA volume 1, section 11.6.2).
+//! `ibv_wc_status`: how a work request ended, and what that means (man 3 ibv_poll_cq; IBTA volume 1, section 10.10).
 
 use crate::c_enum::c_enum;
 
@@ -21,7 +21,7 @@ impl WcStatus {
             IBV_WC_LOC_LEN_ERR => "the message and the posted buffer differ in length",
             IBV_WC_LOC_QP_OP_ERR => "this QP cannot do that",
             IBV_WC_LOC_PROT_ERR => "an SGE is not covered by its lkey",
-            IBV_WC_WR_FLUSH_ERR => "never tried: the QP was in the ERR state",
+            IBV_WC_WR_FLUSH_ERR => "not known to be done: the QP went to ERR",
             IBV_WC_BAD_RESP_ERR => "the peer's answer made no sense",
             IBV_WC_LOC_ACCESS_ERR => "the region does not allow what arrived for it",
             IBV_WC_REM_INV_REQ_ERR => "the peer's device calls the request invalid",
@@ -42,5 +42,11 @@ mod tests {
     fn every_known_status_has_a_name_and_an_unknown_one_a_number() {
         assert!((0..=23).all(|status| WcStatus(status).to_string().starts_with("IBV_WC_")));
         assert_eq!(WcStatus(4711).to_string(), "status 4711");
+    }
+
+    /// What was under way when the QP went to ERR may have been carried out.
+    #[test]
+    fn a_flush_does_not_say_that_nothing_was_done() {
+        assert!(IBV_WC_WR_FLUSH_ERR.meaning().starts_with("not known to be done"));
     }
 }

@@ -11,8 +11,9 @@ pub fn next_step(error: &Error) -> String {
         Error::Event { got, status, .. } => event_step(*got, *status).into(),
         Error::Completion { status, .. } => completion_step(*status).into(),
         Error::Deadline { .. } => {
-            "Look at the other side's log: has it ended, and with which error? If it waits too, and on \
-             another machine, `sudo tcpdump -ni any udp port 4791` tells whether packets pass (firewalls drop UDP 4791)"
+            "Look at the other side's log: has it ended, and with which error? If it waits too, and on another machine, \
+             `sudo tcpdump -ni any udp port 4791` there tells whether packets arrive. If they do and get no answer, its own \
+             firewall may still drop them (tcpdump looks first): `sudo nft list ruleset`"
                 .into()
         }
         Error::Content { next, .. } => next.clone(),
@@ -40,7 +41,8 @@ fn call_step(call: &str, errno: i32) -> &'static str {
             "The queue is full: wait for completions, and poll them, before you post more; or ask for a longer queue"
         }
         ("ibv_post_send", libc::EINVAL) => {
-            "Is the QP in the state RTS (its dump tells)? Requests can be posted only once it is connected"
+            "Is the QP in RTS yet (its dump tells)? If so, compare the SGEs and inline bytes of the request with what the QP \
+             has room for; and an atomic's address must be a multiple of eight"
         }
         ("ibv_modify_qp", libc::EINVAL) => {
             "Some attribute does not fit: the state that the QP comes from, a GID index whose address is of another kind than \
@@ -56,6 +58,10 @@ fn call_step(call: &str, errno: i32) -> &'static str {
         }
         ("ibv_reg_mr", libc::EINVAL) => {
             "A region has at least one byte, and REMOTE_WRITE and REMOTE_ATOMIC need LOCAL_WRITE beside them"
+        }
+        ("ibv_reg_mr", libc::EFAULT) => {
+            "All of the range must be mapped, and writable if you ask for LOCAL_WRITE: neither a constant nor a file mapped \
+             read-only is. GPU memory needs nvidia-peermem or ibv_reg_dmabuf_mr"
         }
         ("rdma_resolve_route", libc::EINVAL) => "The address comes first: take ADDR_RESOLVED before you ask for the route",
         ("rdma_connect", libc::EINVAL) => "The route comes first: take ROUTE_RESOLVED before you connect, and connect once",
@@ -95,7 +101,7 @@ pub fn event_step(got: CmEventType, status: i32) -> &'static str {
             "No RDMA path leads there: `rdma link` must show the link as ACTIVE on both sides"
         }
         (RDMA_CM_EVENT_UNREACHABLE, _) => {
-            "The server's machine does not answer: is it up, and does a firewall drop UDP 4791?"
+            "The server's machine does not answer: is it up, does it have an RDMA device, does a firewall drop UDP 4791?"
         }
         (RDMA_CM_EVENT_DISCONNECTED, _) => "The other side hung up: its log says why",
         (RDMA_CM_EVENT_DEVICE_REMOVAL, _) => "The RDMA device is gone: `rdma link`, then `sudo tools/lab/softroce.sh up`",
@@ -111,10 +117,12 @@ fn completion_step(status: WcStatus) -> &'static str {
         }
         IBV_WC_REM_ACCESS_ERR => {
             "The peer's device refused the rkey, the address range or the permission: compare them with the metadata the \
-             peer sent (a frequent slip is the lkey in place of the rkey)"
+             peer sent (a frequent slip is the lkey in place of the rkey). Region and QP must also share a protection domain"
         }
         IBV_WC_LOC_PROT_ERR => "Check the lkey, that the SGE lies inside its region, and the region's access flags",
-        IBV_WC_LOC_LEN_ERR => "The message is longer than the posted receive",
+        IBV_WC_LOC_LEN_ERR => {
+            "Of a receive: the message is longer than it is. Of a send: longer than the device, or a datagram's MTU, allows"
+        }
         IBV_WC_LOC_QP_OP_ERR => {
             "From SoftRoCE this means: the message is longer than the posted receive, or the lkey or the region's \
              LOCAL_WRITE is wrong; of a READ also that initiator_depth is 0"
@@ -123,15 +131,17 @@ fn completion_step(status: WcStatus) -> &'static str {
             "The peer's device could not place the message: look at the status that the peer's own receive ended with"
         }
         IBV_WC_RETRY_EXC_ERR => {
-            "The peer's QP does not answer: is the other program, or its machine, gone? Is a cable or firewall in the way? Do \
-             the two QPs fit together?"
+            "The peer's QP does not answer: is its program or machine gone, or its QP in ERR (look for its own first error)? Is a \
+             cable or firewall in the way? Do number, PSN and address of the two QPs fit together? If short messages pass and \
+             long ones do not, it is the MTU"
         }
         IBV_WC_RNR_RETRY_EXC_ERR => {
             "The peer had no receive posted: it must post one before it accepts. Do both sides run the same lesson with \
              the same --metadata?"
         },
         IBV_WC_REM_INV_REQ_ERR => {
-            "The peer's device found the request invalid: longer than its receive, or an operation its QP does not allow"
+            "The peer's device found the request invalid: longer than its receive, an operation its QP does not allow, more \
+             READs and atomics at a time than agreed on, or another path MTU"
         }
         _ => "`man ibv_poll_cq` lists the statuses; look at the other side's log for its half of the story",
     }

@@ -27,6 +27,20 @@ pub fn meaning(reason: i32) -> &'static str {
         30 => "duplicate local communication ID",
         31 => "unsupported class version",
         32 | 33 => "invalid flow label",
+        35 => "vendor option not supported: the peer's program called rdma_reject_ece",
         _ => "a reason this program has no words for",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 34 was never given out; 35 came with enhanced connection establishment, in release 1.4.
+    #[test]
+    fn every_reason_has_words() {
+        let unknown = meaning(34);
+        assert!((1..=33).chain([35]).all(|reason| meaning(reason) != unknown));
+        assert_eq!(meaning(36), unknown);
     }
 }
