@@ -1,4 +1,4 @@
-//! Completions, and when a queue of them wakes its program (specification, volume 1, 11.4.2 and 10.2.2).
+//! Completions, and when a queue of them wakes its program (specification, volume 1, 11.4.2).
 
 /// How a work request ended: the numbers of `ibv_wc_status`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

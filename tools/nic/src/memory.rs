@@ -177,7 +177,7 @@ impl Memory {
         self.regions.get(&(key >> 8)).filter(|(own, _)| *own == key).map(|(_, region)| region)
     }
 
-    /// Puts another region behind the key: re-registering (11.2.8.5). False if there is none with this key.
+    /// Puts another region behind the key: re-registering (11.2). False if there is none with this key.
     pub fn replace(&mut self, key: u32, region: Region) -> bool {
         self.get(key).is_some() && self.regions.insert(key >> 8, (key, region)).is_some()
     }
@@ -207,7 +207,7 @@ impl Memory {
     /// Checks a claim, in the order of the specification: key, domain, access, bounds. Nothing is touched.
     ///
     /// # Errors
-    /// Why not. No bytes at all are always granted (9.7.4.1.3).
+    /// Why not. No bytes at all are always granted (9.7.4.1.5).
     pub fn check(&self, claim: Claim) -> Result<(), Refusal> {
         self.reach(claim).map(|_| ())
     }

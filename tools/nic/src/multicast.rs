@@ -1,4 +1,4 @@
-//! Multicast groups: which queue pairs of this device take the datagrams that are sent to a group (specification, volume 1, 10.5).
+//! Multicast groups: which queue pairs of this device take the datagrams that are sent to a group (specification, volume 1, chapter 10).
 //!
 //! A group is an IP address. A datagram to it goes to [`Destination::GROUP`] instead of a queue pair; whoever has joined, on any
 //! machine, gets a copy. The network makes the copies for machines, the device those for queue pairs.

@@ -27,7 +27,7 @@ pub enum Effect {
     Say(String),
 }
 
-/// Events that no work request is about (specification, volume 1, 11.6.3): the numbers of `ibv_event_type`.
+/// Events that no work request is about (specification, volume 1, 10.10.2.3): the numbers of `ibv_event_type`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AsyncEvent {
     /// A completion queue was full: completions are lost.

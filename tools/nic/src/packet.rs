@@ -41,7 +41,7 @@ pub struct Reth {
     pub length: u32,
 }
 
-/// AtomicETH: eight bytes at the responder, and what to do with them (9.3.4).
+/// AtomicETH: eight bytes at the responder, and what to do with them (9.3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AtomicEth {
     pub va: u64,
@@ -60,7 +60,7 @@ pub struct Feth {
     pub level: u8,
 }
 
-/// DETH: a datagram names its sender (9.3.2).
+/// DETH: a datagram names its sender (9.3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Deth {
     /// The key of the receiving queue pair.
@@ -92,7 +92,7 @@ pub struct Packet {
     /// ImmDt: four bytes for the receiver's completion.
     pub immediate: u32,
     pub deth: Deth,
-    /// IETH: the receiver's key that becomes invalid (9.3.7).
+    /// IETH: the receiver's key that becomes invalid (9.3).
     pub invalidate: u32,
     /// What follows the headers, without padding.
     pub payload: Vec<u8>,

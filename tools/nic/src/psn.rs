@@ -1,5 +1,5 @@
 //! Packet sequence numbers: a circle of 2^24, on which "before" and "after" are told by the shorter way
-//! (specification, volume 1, 9.7.2).
+//! (specification, volume 1, 9.7).
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Work requests: what a program posts, and the queue of receives (specification, volume 1, 10.8 and 11.4.1).
+//! Work requests: what a program posts, and the queue of receives (specification, volume 1, 10.7 and 11.4.1).
 
 use crate::completion::WcOpcode;
 use crate::memory::{Bind, Sge};
@@ -15,7 +15,7 @@ pub struct Remote {
     pub rkey: u32,
 }
 
-/// Where a datagram goes: an address handle, and whom it is for there (10.2.2.1, 11.4.1.1).
+/// Where a datagram goes: an address handle, and whom it is for there (11.4.1.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Destination {
     /// A machine, or a multicast group.
@@ -24,12 +24,12 @@ pub struct Destination {
     pub class: u8,
     /// The queue pair; [`Destination::GROUP`] for all of a group.
     pub qp: u32,
-    /// The key of the receiving queue pair. If the highest bit is set, that of the sending one counts (10.2.5).
+    /// The key of the receiving queue pair. If the highest bit is set, that of the sending one counts (3.5.3).
     pub qkey: u32,
 }
 
 impl Destination {
-    /// The number that stands for all queue pairs of a multicast group (10.5.1).
+    /// The number that stands for all queue pairs of a multicast group (chapter 10).
     pub const GROUP: u32 = 0xff_ffff;
 }
 

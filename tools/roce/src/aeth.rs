@@ -1,4 +1,4 @@
-//! The syndrome byte of an acknowledgement: accepted, not ready, or refused (IBTA 9.7.5.1.2 to 9.7.5.1.4).
+//! The syndrome byte of an acknowledgement: accepted, not ready, or refused (IBTA 9.7.5.2).
 
 use std::fmt;
 

@@ -14,7 +14,7 @@ headers! {
             => DMA_LENGTH, "Bytes of the whole message, not of this packet.";
     }
 
-    /// Atomic Extended Transport Header (9.3.4).
+    /// Atomic Extended Transport Header (9.3).
     pub mod atomic_eth = "AtomicETH", "Atomic Extended Transport Header", 28 => {
         Field::hex("VirtualAddress", (0, 0), 64) => VA, "Address of eight bytes at the responder; a multiple of eight.";
         Field::hex("R_Key", (8, 0), 32) => R_KEY, "The responder's permission slip for that memory.";
@@ -23,7 +23,7 @@ headers! {
         Field::hex("CompareData", (20, 0), 64) => COMPARE, "The number to compare with; unused by FetchAdd.";
     }
 
-    /// ACK Extended Transport Header (9.3.5).
+    /// ACK Extended Transport Header (9.3).
     pub mod aeth = "AETH", "ACK Extended Transport Header", 4 => {
         Field::hex("Syndrome", (0, 0), 8).means(|v| Syndrome::from(v as u8).to_string())
             => SYNDROME, "Accepted, not ready, or refused and why.";
@@ -31,23 +31,23 @@ headers! {
             => MSN, "Messages the responder has completed, modulo 2^24.";
     }
 
-    /// Atomic ACK Extended Transport Header (9.5.3).
+    /// Atomic ACK Extended Transport Header (9.3).
     pub mod atomic_ack_eth = "AtomicAckETH", "Atomic ACK Extended Transport Header", 8 => {
         Field::hex("OriginalRemoteData", (0, 0), 64)
             => ORIGINAL, "What stood in the responder's memory before the operation.";
     }
 
-    /// Immediate data (9.3.6): four bytes that land in the receiver's completion.
+    /// Immediate data (9.3): four bytes that land in the receiver's completion.
     pub mod imm_dt = "ImmDt", "Immediate Data", 4 => {
         Field::hex("ImmediateData", (0, 0), 32) => DATA, "The four bytes.";
     }
 
-    /// Invalidate Extended Transport Header (9.3.7).
+    /// Invalidate Extended Transport Header (9.3).
     pub mod ieth = "IETH", "Invalidate Extended Transport Header", 4 => {
         Field::hex("R_Key", (0, 0), 32) => R_KEY, "The receiver's key that becomes invalid.";
     }
 
-    /// Datagram Extended Transport Header (9.3.2): UD has no connection, so each packet names its sender.
+    /// Datagram Extended Transport Header (9.3): UD has no connection, so each packet names its sender.
     pub mod deth = "DETH", "Datagram Extended Transport Header", 8 => {
         Field::hex("Q_Key", (0, 0), 32).means(|v| only(v, 0x8001_0000, "the well-known key of QP 1"))
             => Q_KEY, "The key of the receiving queue pair.";

@@ -95,7 +95,7 @@ fn length(packet: &Packet) -> Option<String> {
     }
 }
 
-/// What a CM message says, and which state it implies for the queue pairs (IBTA 12.9.7).
+/// What a CM message says, and which state it implies for the queue pairs (IBTA 12.9).
 fn cm_details(message: &Message, from_client: bool, parts: &mut Vec<String>) {
     let service =
         |service: cm::Service| service.port().map_or_else(|| service.to_string(), |port| format!("port {port}"));

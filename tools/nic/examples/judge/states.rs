@@ -1,4 +1,4 @@
-//! The moves of a queue pair of a reliable connection, as the specification has them (volume 1, table 91 in 11.2.5.2): what each
+//! The moves of a queue pair of a reliable connection, as the specification has them (volume 1, table 96 in 11.2.5.2): what each
 //! needs, and what it takes besides.
 
 use crate::came;

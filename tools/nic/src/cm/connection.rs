@@ -1,4 +1,4 @@
-//! One connection: its states, and what each message of the peer does in them (specification, volume 1, 12.9.5 to 12.9.8;
+//! One connection: its states, and what each message of the peer does in them (specification, volume 1, 12.9;
 //! the figures with the active and the passive side).
 //!
 //! It answers: REP with RTU (that is left to the program's library), DREQ with DREP, a repeated REQ with MRA or REP, a

@@ -9,7 +9,7 @@ use roce::cm::{ip_cm, mad, req, sidr_req, Kind, Message, LOCAL_ID, MESSAGE_LENGT
 use roce::field::{Field, Header};
 use std::net::IpAddr;
 
-/// The key of QP 1, which every datagram to it carries (10.2.5).
+/// The key of QP 1, which every datagram to it carries (3.5.3).
 pub const QKEY: u32 = 0x8001_0000;
 pub const QP1: u32 = 1;
 const MAD_LENGTH: usize = mad::HEADER.length + MESSAGE_LENGTH;

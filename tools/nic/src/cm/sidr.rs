@@ -1,5 +1,5 @@
 //! How a program that wants to send datagrams learns to which queue pair, and with which key: service ID resolution
-//! (specification, volume 1, 12.11). One question, SIDR_REQ, and one answer, SIDR_REP.
+//! (specification, volume 1, chapter 12, tables 119 and 120). One question, SIDR_REQ, and one answer, SIDR_REP.
 
 use super::connection::{Connection, Phase};
 use super::message::{Mad, Space};
@@ -10,7 +10,7 @@ use std::time::Instant;
 
 /// The key that Linux gives to all queue pairs of `RDMA_PS_UDP`: `RDMA_UDP_QKEY`.
 pub const UDP_QKEY: u32 = 0x0123_4567;
-/// How a SIDR_REP answers (12.11.2): here is the queue pair.
+/// How a SIDR_REP answers (table 120): here is the queue pair.
 pub(super) const VALID: u64 = 0;
 /// Nobody listens there.
 const UNSUPPORTED: u64 = 1;

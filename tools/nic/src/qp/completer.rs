@@ -1,4 +1,4 @@
-//! The requester, when a response comes: what it completes, and what was lost (specification, volume 1, 9.7.5.1 and 9.9.2).
+//! The requester, when a response comes: what it completes, and what was lost (specification, volume 1, 9.7.6).
 //!
 //! It takes: Acknowledge (ACK, RNR NAK, NAK), RDMA Read Response, Atomic Acknowledge. A response to one request is a response
 //! to all before it, but to READs and atomics: these have brought bytes, or they are asked for again.

@@ -1,5 +1,5 @@
 //! The responder, when a request comes that it has carried out before: its answer was lost, or the requester was impatient
-//! (specification, volume 1, 9.7.5.1.4 and 9.7.5.1.5, "duplicate requests").
+//! (specification, volume 1, 9.7.5.1, C9-105).
 //!
 //! A SEND or WRITE is not placed again, only acknowledged again. A READ is answered anew. An atomic operation must not be
 //! carried out twice: what it gave is kept, for as many as the peer may have under way.

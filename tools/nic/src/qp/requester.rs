@@ -1,5 +1,5 @@
 //! The requester: sends what is posted, keeps it until it is answered, and sends it again when no answer comes
-//! (specification, volume 1, 9.7.2, 9.7.5.1.3 and 9.9.2; retries 9.9.2.1.1).
+//! (specification, volume 1, 9.7; time-outs and retries 9.7.6.1.3).
 //!
 //! PSNs are given to a request when its first packet goes out; three of them tell all there is to know:
 //!
@@ -191,7 +191,7 @@ impl Requester {
         }
     }
 
-    /// An unreliable service has no answers: a request is complete when its last packet has gone out (9.8.2, 9.8.3).
+    /// An unreliable service has no answers: a request is complete when its last packet has gone out (9.8).
     fn count_as_answered(&mut self, next: Psn, qp: &View, ctx: &mut Ctx) {
         self.unacked = next;
         if self.begun.front().is_some_and(|wqe| next == wqe.last.plus(1)) {

@@ -1,4 +1,4 @@
-//! Which packet carries PSN *n* of a request (specification, volume 1, 9.4 and 9.7.2).
+//! Which packet carries PSN *n* of a request (specification, volume 1, 9.4 and 9.7).
 //!
 //! A packet is made from its work request whenever it is to be sent: the first time, and again when it was lost. Nothing of
 //! it is kept. A READ that got a part of its response asks for the rest.

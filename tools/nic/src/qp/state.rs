@@ -1,5 +1,5 @@
 //! The states of a queue pair, and which attributes each move needs and takes (specification, volume 1, 10.3.1 and
-//! table 91 in 11.2.5.2).
+//! table 96 in 11.2.5.2).
 
 use super::Qp;
 use crate::errno::Errno;

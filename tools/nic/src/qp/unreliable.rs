@@ -1,5 +1,5 @@
 //! The responder of the services that answer nothing: unreliable connection and unreliable datagram (specification, volume 1,
-//! 9.8.2 and 9.8.3; errors 9.9.3, classes D and E).
+//! 9.8; errors 9.9.3, classes D and E).
 //!
 //! What is wrong is dropped, and its sender never hears of it. The receive that it would have filled is filled by the next
 //! message; one of a shared queue comes back with an error, for the other queue pairs would miss it.

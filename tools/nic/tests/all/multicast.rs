@@ -15,7 +15,7 @@ fn group() -> IpAddr {
     IpAddr::from([239, 1, 2, 3])
 }
 
-/// 10.5.1: all members get it, on all machines; but the sender not its own.
+/// Chapter 10: all members get it, on all machines; but the sender not its own.
 #[test]
 fn a_datagram_to_a_group_reaches_all_members_but_its_sender() {
     // Both numbers are in use on both devices.

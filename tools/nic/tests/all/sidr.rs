@@ -67,7 +67,7 @@ fn whatever_happens_to_messages_the_client_learns_the_queue_pair() {
     });
 }
 
-/// As Linux tells it: the status of the SIDR_REP (12.11.2), or that nothing has come.
+/// As Linux tells it: the status of the SIDR_REP (table 120), or that nothing has come.
 #[test]
 fn who_is_not_told_a_queue_pair_is_told_why() {
     let timed_out = -i32::from(Errno::ETIMEDOUT);

@@ -59,7 +59,7 @@ fn lengths() -> impl Strategy<Value = Vec<usize>> {
     vec(prop_oneof![Just(0), Just(MTU as usize), 1..SLOT], 1..MESSAGES)
 }
 
-/// 9.8.2: a lost packet takes its message with it, and no other.
+/// 9.8: a lost packet takes its message with it, and no other.
 #[test]
 fn of_an_unreliable_connection_arrives_what_has_lost_no_packet() {
     let faults = vec(prop_oneof![6 => Just(Fault::Pass), 1 => Just(Fault::Drop)], 0..40);
@@ -123,7 +123,7 @@ fn datagram(qkey: u32, payload: Vec<u8>) -> Packet {
     Packet { opcode: 0x65, dest_qp: 17, immediate: 5, solicited: true, deth, payload, ..Packet::default() }
 }
 
-/// 9.8.3: who sent it, and how, stands in the packet. The highest bit of a key means the sender's own (10.2.5).
+/// 9.8: who sent it, and how, stands in the packet. The highest bit of a key means the sender's own (3.5.3).
 #[test]
 fn a_datagram_goes_where_its_request_says_and_is_complete_when_it_went_out() {
     for (key, expected) in [(0x55, 0x55), (0x8000_0055, QKEY)] {

@@ -202,7 +202,7 @@ fn local_requests_keep_the_order() {
     assert_eq!(pair.client.memory.bind(Bind { window: key, ..bound }, 17, PD), Ok(()));
 }
 
-/// 9.4.1.1.3: the message arrives, its completion says which key, and the key opens nothing any more. A lost ACK changes nothing.
+/// 9.4: the message arrives, its completion says which key, and the key opens nothing any more. A lost ACK changes nothing.
 #[test]
 fn a_send_with_invalidate_makes_the_key_invalid() {
     for length in [10, 600] {

@@ -32,7 +32,7 @@ headers! {
         Field::hex("AttributeModifier", (20, 0), 32);
     }
 
-    /// REQ (12.6.5).
+    /// REQ (table 106).
     pub mod req = "REQ", "Connect Request", MESSAGE_LENGTH => {
         LOCAL_ID;
         Field::dec("reserved", (4, 0), 8);
@@ -99,7 +99,7 @@ headers! {
         Field::bytes("PrivateData", 140, 92);
     }
 
-    /// REP (12.6.8).
+    /// REP (table 110).
     pub mod rep = "REP", "Connect Reply", MESSAGE_LENGTH => {
         LOCAL_ID; REMOTE_ID;
         Field::hex("LocalQ_Key", (8, 0), 32);
@@ -125,13 +125,13 @@ headers! {
         Field::bytes("PrivateData", 36, 196);
     }
 
-    /// RTU (12.6.9).
+    /// RTU (table 111).
     pub mod rtu = "RTU", "Ready To Use", MESSAGE_LENGTH => {
         LOCAL_ID; REMOTE_ID;
         Field::bytes("PrivateData", 8, 224);
     }
 
-    /// MRA (12.6.6).
+    /// MRA (table 107).
     pub mod mra = "MRA", "Message Receipt Acknowledgement", MESSAGE_LENGTH => {
         LOCAL_ID; REMOTE_ID;
         Field::dec("MessageMRAed", (8, 0), 2).means(message_name); Field::dec("reserved", (8, 2), 6);
@@ -141,7 +141,7 @@ headers! {
         Field::bytes("PrivateData", 10, 222);
     }
 
-    /// REJ (12.6.7).
+    /// REJ (table 108).
     pub mod rej = "REJ", "Connect Reject", MESSAGE_LENGTH => {
         LOCAL_ID; REMOTE_ID;
         Field::dec("MessageRejected", (8, 0), 2).means(message_name)
@@ -154,7 +154,7 @@ headers! {
         Field::bytes("PrivateData", 84, 148);
     }
 
-    /// DREQ (12.6.10).
+    /// DREQ (table 112).
     pub mod dreq = "DREQ", "Disconnect Request", MESSAGE_LENGTH => {
         LOCAL_ID; REMOTE_ID;
         Field::hex("RemoteQPN", (8, 0), 24) => REMOTE_QPN, "The receiver's queue pair.";
@@ -162,13 +162,13 @@ headers! {
         Field::bytes("PrivateData", 12, 220);
     }
 
-    /// DREP (12.6.11).
+    /// DREP (table 113).
     pub mod drep = "DREP", "Disconnect Reply", MESSAGE_LENGTH => {
         LOCAL_ID; REMOTE_ID;
         Field::bytes("PrivateData", 8, 224);
     }
 
-    /// SIDR_REQ (12.11.1): a UD peer asks for a queue pair.
+    /// SIDR_REQ (table 119): a UD peer asks for a queue pair.
     pub mod sidr_req = "SIDR_REQ", "Service ID Resolution Request", MESSAGE_LENGTH => {
         Field::hex("RequestID", (0, 0), 32) => REQUEST_ID, "The client's number for its question.";
         Field::hex("P_Key", (4, 0), 16) => P_KEY, "The partition.";
@@ -178,7 +178,7 @@ headers! {
         Field::bytes("PrivateData", 16, 216);
     }
 
-    /// SIDR_REP (12.11.2).
+    /// SIDR_REP (table 120).
     pub mod sidr_rep = "SIDR_REP", "Service ID Resolution Response", MESSAGE_LENGTH => {
         Field::hex("RequestID", (0, 0), 32) => REQUEST_ID, "The client's number for its question.";
         Field::dec("Status", (4, 0), 8).means(|v| sidr_status(v as u8).into()) => STATUS, "Yes, or why not.";
@@ -193,7 +193,7 @@ headers! {
         Field::bytes("PrivateData", 96, 136);
     }
 
-    /// LAP (12.8.1): another path for the connection, in case the first one fails.
+    /// LAP (table 115): another path for the connection, in case the first one fails.
     pub mod lap = "LAP", "Load Alternate Path", MESSAGE_LENGTH => {
         LOCAL_ID; REMOTE_ID;
         Field::hex("reserved", (8, 0), 32);
@@ -215,7 +215,7 @@ headers! {
         Field::bytes("PrivateData", 64, 168);
     }
 
-    /// APR (12.8.2): what became of it.
+    /// APR (table 116): what became of it.
     pub mod apr = "APR", "Alternate Path Response", MESSAGE_LENGTH => {
         LOCAL_ID; REMOTE_ID;
         Field::dec("AdditionalInfoLength", (8, 0), 8);

@@ -71,7 +71,7 @@ pub fn reject_reason(reason: u16) -> &'static str {
     }
 }
 
-/// How a SIDR_REQ was answered, in words (12.11.2).
+/// How a SIDR_REQ was answered, in words (table 120).
 pub fn sidr_status(status: u8) -> &'static str {
     match status {
         0 => "valid QPN",

@@ -1,7 +1,7 @@
 //! The requests of one direction of a connection, put together from their packets and from the answers.
 //!
 //! Their packets are numbered without gaps; a number that was there before is a retransmission; a READ takes as many
-//! numbers as its response has packets (IBTA 9.7.2 and 9.7.5).
+//! numbers as its response has packets (IBTA 9.7).
 //!
 //! The memory that a direction takes has a limit: the first [`KEPT`] requests are compared one by one. Those after them
 //! are counted, and what they do goes into one number.

@@ -103,7 +103,7 @@ const ROWS: [(&str, &str, &str, &str); 11] = [
         "the client's log has no `rdma_listen` here",
     ),
     ("in: Makefile", "what", "", "no table with rows"),
-    ("in: linked", "file | section", "[psn.rs](../tools/nic/src/psn.rs) | 9.7.2", ""),
+    ("in: linked", "file | section", "[psn.rs](../tools/nic/src/psn.rs) | 9.7", ""),
     (
         "in: linked",
         "file | section",
