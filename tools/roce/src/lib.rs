@@ -3,7 +3,7 @@
 //! [`link`] finds the UDP datagram in a frame, also inside a tunnel, [`packet`] the headers in it, which [`headers`] and [`cm`] declare field by
 //! field as the specification does, in the terms of [`field`]. [`opcode`] says which headers a packet has, [`aeth`] what an
 //! answer says, [`icrc`] checks the packet, and [`track`] sorts packets into connections and counts them from the start.
-//! [`pause`] is the one frame of the link itself: what a switch with full queues sends.
+//! [`pause`] is the one frame of the link itself: what a switch with full queues sends. [`tcp`] is what programs say beside RDMA.
 
 // Names that say it all need no comment.
 #![allow(missing_docs)]
@@ -20,6 +20,7 @@ pub mod opcode;
 mod other;
 pub mod packet;
 pub mod pause;
+pub mod tcp;
 pub mod track;
 mod tunnel;
 

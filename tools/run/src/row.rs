@@ -6,8 +6,10 @@ use crate::capture::{Error, Reader, Record};
 use crate::file::{lab_comment, Event};
 use roce::link::{tunnels, Tunnels};
 use roce::packet::{Frame, Packet};
-use roce::track::{Side, Tracker};
-use std::collections::BTreeMap;
+use roce::tcp::Segment;
+use roce::track::{Roles, Side, Tracker};
+use roce::Other;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::net::IpAddr;
 
@@ -22,6 +24,8 @@ pub struct Row {
     pub client: IpAddr,
     /// The machine at the other end.
     pub server: IpAddr,
+    /// Whether the capture tells who the client is; else it's a guess.
+    pub is_known: bool,
     /// The direction.
     pub from_client: bool,
     /// What is written on the arrow.
@@ -74,6 +78,8 @@ pub struct Rows {
 pub struct Clients {
     /// For each pair of machines, in order, the one that acts as client.
     by_pair: BTreeMap<(IpAddr, IpAddr), IpAddr>,
+    /// The pairs of which the capture tells it.
+    known: BTreeSet<(IpAddr, IpAddr)>,
     /// When the first frame or line was recorded.
     start_ns: Option<u64>,
 }
@@ -82,6 +88,13 @@ impl Clients {
     /// How many pairs of machines have exchanged packets.
     pub fn pairs(&self) -> usize {
         self.by_pair.len()
+    }
+
+    /// The two machines of a capture that doesn't tell who is the client.
+    pub fn guessed(&self) -> Option<[IpAddr; 2]> {
+        let mut pairs = self.by_pair.iter().filter(|(pair, _)| !self.known.contains(pair));
+        let (&(one, other), &client) = pairs.next().filter(|_| self.by_pair.len() == 1)?;
+        Some([client, if client == one { other } else { one }])
     }
 }
 
@@ -113,6 +126,7 @@ impl Rows {
             ms: record.time_ns.zip(self.clients.start_ns).map(|(now, start)| since(now, start)),
             client,
             server: if from_client { dst } else { src },
+            is_known: self.clients.known.contains(&pair(src, dst)),
             from_client,
             label: words::short_name(packet),
             sort: words::sort(packet),
@@ -134,15 +148,22 @@ pub fn all(capture: &[u8]) -> Result<Vec<Row>, Error> {
     Ok(all)
 }
 
-/// Finds the machines that act as client towards another: those that sent a REQ; for a pair without one,
-/// the machine that sent the first request. The key is the pair in order.
+/// Finds the machines that act as client towards another: those that sent a REQ, or opened a TCP connection; for a pair without
+/// either, the machine that sent the first request. The key is the pair in order.
 pub fn clients<R: Read>(reader: &mut Reader<R>) -> Clients {
     let (mut tracker, mut by_pair, mut start_ns) = (Tracker::default(), BTreeMap::new(), None);
     // A damaged file is reported when it is read for the second time.
     while let Ok(Some(event)) = reader.event() {
         start_ns = start_ns.or(event.time_ns());
         let Event::Packet(record) = event else { continue };
-        let Frame::Roce(packet) = Frame::decode(record.link, record.data) else { continue };
+        let packet = match Frame::decode(record.link, record.data) {
+            Frame::Roce(packet) => packet,
+            Frame::Other(Other::TCP) => {
+                Segment::read(record.link, record.data).iter().for_each(|segment| tracker.tcp(segment));
+                continue;
+            }
+            Frame::Other(_) => continue,
+        };
         let (src, dst) = (packet.datagram.src, packet.datagram.dst);
         let from = match tracker.see(&packet) {
             Some(seen) => seen.from,
@@ -152,11 +173,13 @@ pub fn clients<R: Read>(reader: &mut Reader<R>) -> Clients {
         by_pair.entry(pair(src, dst)).or_insert(if from == Side::Client { src } else { dst });
     }
     // Of several requests the first one counts.
-    for connection in tracker.connections().iter().rev().filter(|connection| connection.request.is_some()) {
+    let mut known = BTreeSet::new();
+    for connection in tracker.connections().iter().rev().filter(|connection| connection.roles != Roles::Guessed) {
         let [client, server] = connection.ips;
         by_pair.insert(pair(client, server), client);
+        known.insert(pair(client, server));
     }
-    Clients { by_pair, start_ns }
+    Clients { by_pair, known, start_ns }
 }
 
 fn pair(a: IpAddr, b: IpAddr) -> (IpAddr, IpAddr) {

@@ -73,7 +73,9 @@ enum Command {
         json: bool,
     },
     /// Say what went wrong in a capture, in sentences that name their frames
-    #[command(after_help = "Exit status: 0 nothing went wrong, 1 something did, 2 a file that cannot be read")]
+    #[command(
+        after_help = "Exit status: 0 nothing went wrong, 1 something did, 2 not one packet could be judged, or the file can't be read"
+    )]
     Explain {
         /// pcap or pcapng file, perhaps compressed by gzip
         file: PathBuf,
@@ -205,13 +207,13 @@ fn draw(file: &Path, follow: bool, out: &mut impl Write) -> Result<(), Error> {
     lanes::write(&mut open(file, follow)?, Lanes::new(&nodes, Style::of_output()), out)
 }
 
-/// Explains a capture. Exit status 0: nothing went wrong; 1: something did.
+/// Explains a capture. Exit status 0: nothing went wrong; 1: something did; 2: not one packet could be judged.
 fn explain(file: &Path, is_json: bool) -> Result<u8, Error> {
     let told = wire::explain::explain(&mut open(file, false)?)?;
     let text = if is_json { format!("{:#}\n", told.to_json()) } else { told.text(Style::of_output().width) };
     // Whoever closes the pipe early still gets the verdict.
     let _ = std::io::stdout().write_all(text.as_bytes());
-    Ok(u8::from(told.is_wrong()))
+    Ok(told.status())
 }
 
 fn svg(file: &Path, ladder: bool, is_plot: bool) -> Result<(), Error> {

@@ -1,23 +1,27 @@
 //! Whose packet is it? Packets sorted into connections, with sequence numbers counted from the first of a direction.
 //!
 //! The connection manager's messages name both queue pairs of a connection and who the client is. Without them, as when
-//! two programs agree by other means, the first to send a request counts as the client, and the two directions are
-//! matched by the PSNs of the answers.
+//! two programs agree by other means, the two directions are matched by the PSNs of the answers, and [who the client is](Roles) the
+//! TCP connection of the two machines may tell. If it doesn't, the first to send a request counts as the client: that's a guess.
 //!
 //! Each direction of a connection numbers its *requests*, modulo 2^24, from a random start. Responses (ACKs, READ
 //! data) carry the number of the request they answer, so they belong to the opposite direction's numbers. REQ and REP
 //! announce where the *peer* shall start.
 
 mod numbers;
+mod roles;
 mod side;
 
+pub use roles::Roles;
 pub use side::Side;
 
 use crate::aeth::Syndrome;
 use crate::cm::{Kind, Message};
 use crate::opcode::{Operation, Service};
 use crate::packet::Packet;
+use crate::tcp::Segment;
 use numbers::{is_again, Numbers, WINDOW};
+use roles::Hints;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::net::IpAddr;
 
@@ -32,6 +36,8 @@ pub struct Connection {
     pub service: Service,
     /// Transaction of the message that began it; None if the capture does not have it.
     pub request: Option<u64>,
+    /// How it's known who the client is.
+    pub roles: Roles,
     numbers: [Numbers; 2],
 }
 
@@ -69,9 +75,20 @@ pub struct Tracker {
     half: Vec<usize>,
     /// Datagrams whose receiver is asked for, and whose sender's queue pair is not known: many may share the receiver's.
     asked: Vec<usize>,
+    hints: Hints,
 }
 
 impl Tracker {
+    /// Takes note of a TCP packet: who opened that connection is the client of what follows.
+    pub fn tcp(&mut self, segment: &Segment) {
+        self.hints.tcp(segment);
+    }
+
+    /// Somebody knows by other means who the client of two machines is.
+    pub fn name(&mut self, client: IpAddr, server: IpAddr) {
+        self.hints.tell(client, server, Roles::Named);
+    }
+
     /// The connections so far.
     pub fn connections(&self) -> &[Connection] {
         &self.connections
@@ -112,7 +129,7 @@ impl Tracker {
             Some(known) => known,
             None if message.kind.begins() => {
                 let service = if message.kind == Kind::ServiceRequest { Service::Ud } else { Service::Rc };
-                let connection = self.add([src, dst], service, Some(message.transaction_id));
+                let connection = self.add([src, dst], service, Some(message.transaction_id), Roles::Asked);
                 if service == Service::Ud {
                     keep(&mut self.asked, connection);
                 }
@@ -185,8 +202,8 @@ impl Tracker {
         Some(Seen { connection, from: to.other(), psn: Some(psn), again })
     }
 
-    fn add(&mut self, ips: [IpAddr; 2], service: Service, request: Option<u64>) -> usize {
-        let connection = Connection { ips, qps: [None; 2], service, request, numbers: Default::default() };
+    fn add(&mut self, ips: [IpAddr; 2], service: Service, request: Option<u64>, roles: Roles) -> usize {
+        let connection = Connection { ips, qps: [None; 2], service, request, roles, numbers: Default::default() };
         self.connections.push(connection);
         self.connections.len() - 1
     }
@@ -214,18 +231,23 @@ impl Tracker {
 
     /// Without the CM's messages: the other direction of a connection of which only one was seen, else a new one.
     fn responder(&mut self, from: IpAddr, at: (IpAddr, u32), service: Service) -> (usize, Side) {
-        let open = |index: &usize| {
-            let connection = &self.connections[*index];
-            connection.qps[0].is_none() && connection.ips == [at.0, from] && connection.service == service
+        let open = |index: usize| {
+            let Connection { ips, qps, service: known, .. } = &self.connections[index];
+            let is_it = |side: &Side| {
+                qps[*side as usize].is_none() && [ips[*side as usize], ips[side.other() as usize]] == [at.0, from]
+            };
+            Side::BOTH.into_iter().find(is_it).filter(|_| *known == service).map(|side| (index, side))
         };
-        if let Some(index) = self.half.iter().copied().find(open) {
-            self.complete(index, Side::Client, at);
-            return (index, Side::Client);
+        if let Some((index, side)) = self.half.iter().find_map(|index| open(*index)) {
+            self.complete(index, side, at);
+            return (index, side);
         }
-        let index = self.add([from, at.0], service, None);
+        let (side, roles) = self.hints.side(at.0, from).unwrap_or((Side::Server, Roles::Guessed));
+        let ips = if side == Side::Server { [from, at.0] } else { [at.0, from] };
+        let index = self.add(ips, service, None, roles);
         keep(&mut self.half, index);
-        self.own(index, Side::Server, at);
-        (index, Side::Server)
+        self.own(index, side, at);
+        (index, side)
     }
 
     /// Now both queue pairs are known.

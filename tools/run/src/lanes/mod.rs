@@ -91,9 +91,15 @@ pub fn ladder(run: &[u8]) -> Result<(String, String), Error> {
 
 /// Lanes for a whole run or capture, whose nodes and clients are known beforehand.
 pub fn begin(run: &[u8]) -> Result<Lanes, Error> {
-    let nodes = nodes(&mut Reader::new(run)?).unwrap_or_else(|| Side::BOTH.map(|side| side.name().to_owned()).to_vec());
+    let clients = row::clients(&mut Reader::new(run)?);
+    // Without names, and without anything that tells who the client is, the addresses have to do.
+    let unnamed = || match clients.guessed() {
+        Some(ips) => ips.map(|ip| ip.to_string()),
+        None => Side::BOTH.map(|side| side.name().to_owned()),
+    };
+    let nodes = nodes(&mut Reader::new(run)?).unwrap_or_else(|| unnamed().to_vec());
     let mut lanes = Lanes::new(&nodes, Style::FILE);
-    lanes.rows = Rows::new(row::clients(&mut Reader::new(run)?));
+    lanes.rows = Rows::new(clients);
     Ok(lanes)
 }
 
@@ -198,7 +204,7 @@ impl Lanes {
     pub fn with_address(&self, node: &str) -> String {
         let mut addresses = self.addresses.iter().filter(|(_, name)| *name == node);
         match (addresses.next(), addresses.next()) {
-            (Some((address, _)), None) => format!("{node} {address}"),
+            (Some((address, _)), None) if address.to_string() != node => format!("{node} {address}"),
             _ => node.to_owned(),
         }
     }

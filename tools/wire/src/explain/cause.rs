@@ -1,5 +1,6 @@
 //! What can go wrong, and for each: whose fault it looks like, what to look at, and the page about it.
 
+use roce::aeth::Nak;
 use serde::Serialize;
 
 /// Whose fault it looks like.
@@ -24,6 +25,8 @@ pub enum Blame {
 pub enum Cause {
     /// Nobody answers a ConnectRequest, or the search for a datagram service.
     NoAnswer,
+    /// An answer of the connection manager's was sent, and never got through.
+    NeverThrough,
     /// A ConnectReject of the connection manager's, or a service that is not there.
     Rejected,
     /// A ConnectReject of the program's.
@@ -40,6 +43,8 @@ pub enum Cause {
     WrongPsn,
     /// A request was sent again and again, though it was answered each time.
     AnswersNotTaken,
+    /// A request was sent again and again, though it was answered, and to the right queue pair.
+    AnswersLost,
     /// A request was sent again and again, and had no answer.
     SilentPeer,
     /// No receive was posted, until somebody gave up.
@@ -60,6 +65,8 @@ pub enum Cause {
     Lost,
     /// The answer to a request was lost, or came late.
     AnswerLost,
+    /// A request was sent again, and the capture has nothing that says why.
+    SentAgain,
     /// A message of the connection manager was lost, or came late.
     MessageLost,
     /// A queue on the way was long: marks, notifications, pauses.
@@ -72,26 +79,29 @@ use Blame::*;
 use Cause::*;
 
 /// For each: whose fault, what to do, the page.
-const TABLE: [(Cause, Blame, &str, &str); 22] = [
-    (NoAnswer, Unknown, "is the server's machine up, its device too, and does a firewall drop UDP port 4791?", "docs/troubleshooting.md"),
-    (Rejected, Peer, "is the server's program started, with this port and port space? rdma resource show cm_id lists who listens", "docs/01_cm_listen.md"),
+const TABLE: [(Cause, Blame, &str, &str); 25] = [
+    (NoAnswer, Unknown, "is the server's machine up, its device too, and does a firewall drop UDP port 4791? Does its program take longer to accept than the other side waits?", "docs/troubleshooting.md"),
+    (NeverThrough, Unknown, "what drops packets between the recorder and the side that asks again: a firewall for UDP port 4791 in one direction, a route, a VLAN? Record on that machine as well", "docs/troubleshooting.md"),
+    (Rejected, Peer, "the reason in the ConnectReject", "docs/cm_events.md"),
     (Declined, Peer, "the program of the side that rejects called rdma_reject, failed, or ended without an answer: look at its log", "docs/01_cm_listen.md"),
-    (NeverReady, Program, "the client did not go on after the ConnectReply, or was not heard: look at its log", "docs/cm_events.md"),
-    (RemoteAccess, Program, "compare address, rkey and length with what the other side registered, and its access flags; is it still registered, and in its queue pair's protection domain?", "docs/04_rdma_write.md"),
-    (InvalidRequest, Program, "the same path_mtu on both sides, the operation in qp_access_flags, no more READs and atomics at a time than max_dest_rd_atomic? For a SEND: a receive that is long enough?", "docs/completions.md"),
+    (NeverReady, Unknown, "either the program that asked didn't go on after the ConnectReply (look at its log), or its ReadyToUse was lost before the recorder", "docs/cm_events.md"),
+    (RemoteAccess, Program, "compare address, rkey and length with what the other side registered, and its access flags; is it still registered, in the protection domain of that queue pair? A window: bound to this queue pair, and not anew since?", "docs/04_rdma_write.md"),
+    (InvalidRequest, Program, "the same path_mtu on both sides, the operation in qp_access_flags, no more READs at a time than agreed (max_rd_atomic, max_dest_rd_atomic)? For a SEND: a receive that is long enough?", "docs/completions.md"),
     (RemoteOperational, Peer, "its receive: long enough, the right lkey and protection domain, registered with IBV_ACCESS_LOCAL_WRITE?", "docs/completions.md"),
     (WrongPsn, Program, "rq_psn of one side is sq_psn of the other: see what ibv_modify_qp got for RTR and RTS", "docs/08_handle_api.md"),
-    (AnswersNotTaken, Program, "dest_qp_num and address of the side that answers: are they those of the side that asks?", "docs/08_handle_api.md"),
-    (SilentPeer, Unknown, "did its program or machine end, is a cable pulled, is its queue pair in ERR? If it never answered: number, address and state of its queue pair; if only long messages had no answer: the MTU on the way", "docs/when_packets_are_lost.md"),
+    (AnswersNotTaken, Unknown, "dest_qp_num and address of the side that answers: are they those of the side that asks? If they are, look for drops on the way back", "docs/08_handle_api.md"),
+    (AnswersLost, Unknown, "drops between the recorder and the side that asks: ethtool -S, a firewall; record on that machine as well. Is its queue pair still in RTS?", "docs/when_packets_are_lost.md"),
+    (SilentPeer, Unknown, "did its program or machine end, is a cable pulled, or its queue pair in ERR after an error of its own? If it never answered: number, address and state of its queue pair. If only long packets have no answer: the path's MTU", "docs/when_packets_are_lost.md"),
     (NotReadyToTheEnd, Peer, "post receives before the peer sends; with rnr_retry_count 7 it waits without end", "docs/03_metadata_exchange.md"),
     (HungUp, Program, "who hangs up has to wait for the other side's last message; what is flushed may have been carried out", "docs/07_disconnect_flush.md"),
-    (GoodbyeUnanswered, Peer, "its machine is gone, or cannot be reached any more", "docs/02_resources.md"),
+    (GoodbyeUnanswered, Unknown, "is its machine gone? If it still sends, the goodbyes or their answers are lost on the way", "docs/02_resources.md"),
     (NotReady, Peer, "post receives earlier, and more of them; how long each try waits, min_rnr_timer says", "docs/03_metadata_exchange.md"),
     (Damaged, Network, "a cable, a transceiver or a switch; if all packets of one device are so, how it computes the ICRC", "docs/when_packets_are_lost.md"),
-    (Overtaken, Network, "are there several paths between the machines? To RC a packet that comes too early means that one is lost", "docs/when_packets_are_lost.md"),
+    (Overtaken, Unknown, "are there several paths between the machines? To RC a packet that comes too early means that one is lost; if nobody asks for it again, perhaps only the recorder mixed them up", "docs/when_packets_are_lost.md"),
     (Doubled, Unknown, "RC ignores the second one, a program with datagrams has to; rdma_rxe of Linux 6.1 sends twice now and then", "docs/when_packets_are_lost.md"),
-    (Lost, Network, "drops on the way to the receiver: ethtool -S, the switch's counters; without flow control some loss is normal", "docs/when_packets_are_lost.md"),
-    (AnswerLost, Network, "drops on the way back to the side that asked: ethtool -S, the switch's counters", "docs/when_packets_are_lost.md"),
+    (Lost, Network, "drops on the way to the receiver: ethtool -S, the switch's counters; without flow control some loss is normal. If nothing is dropped: a timer (timeout) that is shorter than the answer takes", "docs/when_packets_are_lost.md"),
+    (AnswerLost, Network, "drops on the way back to the side that asked: ethtool -S, the switch's counters; or a timer (timeout) that is shorter than the answer takes", "docs/when_packets_are_lost.md"),
+    (SentAgain, Unknown, "record both directions: then the answers say whether the request was lost, its answer, or whether the timer was too short", "docs/when_packets_are_lost.md"),
     (MessageLost, Network, "drops between the machines, or a program that takes its time; the connection manager's timers are long", "docs/when_packets_are_lost.md"),
     (Congestion, Network, "who else sends through the same port? On switches the counters of marks and pauses, on NICs those of CNPs and of pauses tell since when", "docs/real_world.md"),
     (Unfinished, Unknown, "record longer, or look at both programs' logs", "docs/troubleshooting.md"),
@@ -103,8 +113,11 @@ impl Cause {
         matches!(
             self,
             NoAnswer
+                | NeverThrough
                 | NeverReady
                 | AnswersNotTaken
+                | AnswersLost
+                | SentAgain
                 | SilentPeer
                 | HungUp
                 | GoodbyeUnanswered
@@ -120,6 +133,16 @@ impl Cause {
         &TABLE[self as usize]
     }
 
+    /// What a NAK means; None for the one that only asks for a packet again.
+    pub(super) fn of(nak: Nak) -> Option<Cause> {
+        match nak {
+            Nak::PsnSequence => None,
+            Nak::RemoteAccess => Some(RemoteAccess),
+            Nak::InvalidRequest | Nak::InvalidRdRequest => Some(InvalidRequest),
+            Nak::RemoteOperational | Nak::Unknown(_) => Some(RemoteOperational),
+        }
+    }
+
     /// Whose fault it looks like.
     pub fn blame(self) -> Blame {
         self.row().1
@@ -128,6 +151,11 @@ impl Cause {
     /// Whether the protocol mends it by itself.
     pub fn is_mended(self) -> bool {
         (NotReady..=Congestion).contains(&self)
+    }
+
+    /// It says what the capture doesn't tell, and nothing that went wrong.
+    pub fn is_doubt(self) -> bool {
+        self == Unfinished
     }
 
     /// What to look at, or to change.

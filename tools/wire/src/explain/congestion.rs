@@ -2,6 +2,7 @@
 
 use super::cause::Cause;
 use super::finding::Findings;
+use super::names::Names;
 use roce::pause;
 use roce::track::Side;
 
@@ -63,7 +64,7 @@ impl Congestion {
     }
 
     /// All of it in a sentence, if there is anything. What was sent again counts only beside the other signs.
-    pub(super) fn ended(&self, pauses: &Pauses, findings: &mut Findings) {
+    pub(super) fn ended(&self, pauses: &Pauses, names: &Names, findings: &mut Findings) {
         let [marks, notifications] = [&self.marks, &self.notifications];
         let side =
             Side::BOTH.into_iter().max_by_key(|side| marks[*side as usize].count + notifications[*side as usize].count);
@@ -84,7 +85,7 @@ impl Congestion {
         frames.sort_unstable();
         let mut told = Vec::new();
         if signs[0].count > 0 {
-            told.push(format!("switches marked {} of the {side}'s packets (ECN 11)", signs[0].count));
+            told.push(format!("switches marked {} of {}'s packets (ECN 11)", signs[0].count, &names[side]));
         }
         if signs[1].count > 0 {
             told.push(format!("{} CNPs told it to slow down", signs[1].count));

@@ -3,11 +3,13 @@
 //! Packets are read and forgotten: memory grows with the connections, not with the file. Comments are not read: what a lab wrote
 //! into a capture about its own faults is no evidence. What programs complain of is: a run file has that, too.
 
+mod capture;
 mod cause;
 mod congestion;
 mod connection;
 mod finding;
 mod flow;
+mod names;
 mod printed;
 mod report;
 
@@ -16,24 +18,24 @@ pub use finding::Finding;
 pub use report::{Explanation, Printed, Told};
 
 use crate::reading;
+use capture::{Known, Senders, Strays, Twins};
 use congestion::Pauses;
 use connection::Connection;
 use flow::Place;
+use names::Names;
 use printed::{Complaints, Sides};
 use roce::icrc::Icrc;
 use roce::link::{self, tunnels};
 use roce::opcode::Operation;
 use roce::packet::{Frame, Packet};
-use roce::track::Tracker;
+use roce::tcp::Segment;
+use roce::track::{Side, Tracker};
 use roce::{Other, Others};
-use run::capture::{Error, Reader};
+use run::capture::{Error, Reader, Record};
 use run::file::Event;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::net::IpAddr;
-
-/// A sender of whose packets at least so many, and all, are damaged, does not compute the ICRC as others do.
-const ALL_DAMAGED: u64 = 8;
 
 /// Fragments between so many pairs of machines are told apart.
 const MOST_FRAGMENTED: usize = 1024;
@@ -44,8 +46,11 @@ struct State {
     tracker: Tracker,
     connections: Vec<Connection>,
     last: Option<Place>,
-    /// For each sender: packets, and those that are damaged.
-    senders: BTreeMap<IpAddr, (u64, u64)>,
+    senders: Senders,
+    twins: Twins,
+    strays: Strays,
+    /// Packets whose operation code nobody uses: how many, and the first one's code and frame.
+    unknown: (u64, u8, u64),
     others: Others,
     /// Of which connections answers are cut before they say what they are, and how many.
     cut_answers: BTreeMap<usize, u64>,
@@ -86,14 +91,7 @@ pub fn explain<R: Read>(reader: &mut Reader<R>) -> Result<Explanation, Error> {
                         }
                         state.packet(&packet, place, record.node);
                     }
-                    Frame::Other(other) => {
-                        state.others.see(other);
-                        if other == Other::RoceFragment && state.fragmented.len() < MOST_FRAGMENTED {
-                            state.fragmented.extend(link::ends(record.link, record.data));
-                        }
-                        let pause = roce::pause::Frame::decode(record.data);
-                        pause.iter().for_each(|pause| state.pauses.see(pause, record.number));
-                    }
+                    Frame::Other(other) => state.other(other, &record),
                 }
             }
             Err(error) if state.told.frames > 0 => {
@@ -107,26 +105,40 @@ pub fn explain<R: Read>(reader: &mut Reader<R>) -> Result<Explanation, Error> {
 }
 
 impl State {
+    /// A frame without RoCEv2.
+    fn other(&mut self, other: Other, record: &Record) {
+        self.others.see(other);
+        if other == Other::RoceFragment && self.fragmented.len() < MOST_FRAGMENTED {
+            self.fragmented.extend(link::ends(record.link, record.data));
+        }
+        match other {
+            Other::TCP => {
+                let segment = Segment::read(record.link, record.data);
+                segment.iter().for_each(|segment| self.tracker.tcp(segment));
+            }
+            _ => {
+                let pause = roce::pause::Frame::decode(record.data);
+                pause.iter().for_each(|pause| self.pauses.see(pause, record.number));
+            }
+        }
+    }
+
     fn packet(&mut self, packet: &Packet, place: Place, node: Option<&str>) {
         self.told.packets += 1;
         self.last = Some(place);
-        let sender = self.senders.entry(packet.datagram.src).or_default();
-        sender.0 += 1;
         let icrc = packet.icrc();
+        self.senders.see(packet, icrc);
         self.cut += u64::from(icrc == Icrc::Cut);
-        let is_damaged = icrc == Icrc::Bad;
-        sender.1 += u64::from(is_damaged);
-        let seen = self.tracker.see(packet);
-        let Some(seen) = seen else {
-            if packet.opcode.operation == Operation::Congestion {
-                self.notification(packet, place);
-            } else {
-                self.told.strays += 1;
-            }
+        if self.twins.is_twin(packet, place) {
             return;
-        };
+        }
+        self.named(packet, node);
+        let seen = self.tracker.see(packet);
+        self.twins.remember(packet, place, seen.map(|seen| (seen.connection, seen.from)));
+        let Some(seen) = seen else { return self.stray(packet, place) };
         while self.connections.len() <= seen.connection {
-            self.connections.push(Connection::new(place));
+            let names = Names::of(&self.tracker.connections()[self.connections.len()]);
+            self.connections.push(Connection::new(place, names));
             self.sides.push(Sides { nodes: [None, None], first: place.frame });
         }
         let known = &mut self.sides[seen.connection].nodes[seen.from as usize];
@@ -137,63 +149,101 @@ impl State {
             *self.cut_answers.entry(seen.connection).or_default() += 1;
         }
         let connection = &mut self.connections[seen.connection];
-        if is_damaged {
-            connection.damaged(packet.name(), seen.from, place.frame);
-        }
         connection.congestion.packet(packet.datagram.traffic_class());
         if packet.datagram.is_marked() {
             connection.congestion.mark(seen.from, place.frame);
         }
-        connection.take(packet, seen, place);
+        connection.take(packet, seen, icrc == Icrc::Bad, place);
     }
 
-    /// A CNP names its receiver's queue pair.
-    fn notification(&mut self, packet: &Packet, place: Place) {
-        let owner = self.tracker.owner(packet.datagram.dst, packet.bth.dest_qp);
-        match owner.and_then(|(at, side)| Some((self.connections.get_mut(at)?, side))) {
-            Some((connection, side)) => connection.congestion.notify(side, place.frame),
-            None => self.told.strays += 1,
+    /// A run file may say whose machine the sender is.
+    fn named(&mut self, packet: &Packet, node: Option<&str>) {
+        let Some(side) = node.and_then(|node| Side::BOTH.into_iter().find(|side| side.is_at(node))) else { return };
+        let (src, dst) = (packet.datagram.src, packet.datagram.dst);
+        if dst.is_multicast() {
+            return;
+        }
+        let [client, server] = if side == Side::Client { [src, dst] } else { [dst, src] };
+        self.tracker.name(client, server);
+    }
+
+    /// A packet of no connection that the capture has. A CNP names its receiver's queue pair.
+    fn stray(&mut self, packet: &Packet, place: Place) {
+        match packet.opcode.operation {
+            Operation::Congestion => {
+                let owner = self.tracker.owner(packet.datagram.dst, packet.bth.dest_qp);
+                match owner.and_then(|(at, side)| Some((self.connections.get_mut(at)?, side))) {
+                    Some((connection, side)) => connection.congestion.notify(side, place.frame),
+                    None => self.strays.notifications += 1,
+                }
+            }
+            Operation::Unknown => {
+                let (_, code, frame) = self.unknown;
+                let first = if self.unknown.0 == 0 { (packet.bth.opcode, place.frame) } else { (code, frame) };
+                self.unknown = (self.unknown.0 + 1, first.0, first.1);
+            }
+            _ => self.strays.see(packet, place.frame),
         }
     }
 
-    fn ended(self) -> Explanation {
-        let mut told = self.told;
-        let all_damaged =
-            |(_, (packets, damaged)): &(&IpAddr, &(u64, u64))| packets == damaged && *damaged >= ALL_DAMAGED;
-        let odd: Vec<IpAddr> = self.senders.iter().filter(all_damaged).map(|(sender, _)| *sender).collect();
-        let all = self.connections.iter().zip(self.tracker.connections());
-        let one_way: BTreeSet<_> = all.filter_map(|(connection, ends)| connection.one_way(ends)).collect();
-        if let Some(end) = self.last {
-            for (mut connection, ends) in self.connections.into_iter().zip(self.tracker.connections()) {
-                if ends.ips.iter().any(|ip| odd.contains(ip)) {
-                    connection.forget_damage();
-                }
-                told.connections.push(connection.ended(ends, end, &one_way, &self.pauses));
+    fn ended(mut self) -> Explanation {
+        let mut told = std::mem::take(&mut self.told);
+        let (doubled, early) = self.twins.ended();
+        for twin in early {
+            match twin.of {
+                Some((at, side)) => self.connections[at].doubled(twin.name, side, twin.frames),
+                None => self.strays.others += 1,
             }
+        }
+        told.notes.extend(doubled);
+        // Random bytes have no ICRC that fits, and no operation codes.
+        let is_noise = self.unknown.0 > 0 && self.senders.all_bad();
+        told.notes.extend(unknown(self.unknown, told.packets, is_noise));
+        if is_noise {
+            return told;
+        }
+        let ends = self.tracker.connections();
+        let odd = self.senders.odd(&self.connections, ends);
+        let one_way = self.connections.iter().zip(ends).filter_map(|(connection, ends)| connection.one_way(ends));
+        let one_way = one_way.collect();
+        let sum = |count: fn(&Connection) -> u64| self.connections.iter().map(count).sum::<u64>();
+        let answers = sum(Connection::answers) + self.strays.answers();
+        let unread = sum(Connection::unread) + self.strays.unread();
+        // Requests alone say little if all answers are cut.
+        let is_blind = unread > 0 && unread == answers;
+        told.judged = if is_blind { 0 } else { sum(Connection::packets) + self.strays.answers() - unread };
+        let unrecorded = sum(Connection::unrecorded);
+        let names: Vec<Names> = self.connections.iter().map(|connection| connection.names().clone()).collect();
+        if let Some(end) = self.last {
+            let known = Known { end, one_way, pauses: self.pauses, odd: odd.keys().copied().collect() };
+            let all = self.connections.into_iter().zip(ends);
+            told.connections.extend(all.map(|(connection, ends)| connection.ended(ends, &known)));
         }
         for (connection, count) in &self.cut_answers {
             told.connections[*connection].cut_answers = *count;
         }
         let is_hit = |ips: &[IpAddr; 2]| self.fragmented.contains(ips) || self.fragmented.contains(&[ips[1], ips[0]]);
-        let ends = self.tracker.connections();
         // Inside a tunnel we don't know between whom the fragments are, so any connection may lack them.
         let is_any = !self.fragmented.is_empty() && !ends.iter().any(|ends| is_hit(&ends.ips));
         for (connection, _) in told.connections.iter_mut().zip(ends).filter(|(_, ends)| is_any || is_hit(&ends.ips)) {
             connection.lacks_packets();
         }
-        told.printed = self.complaints.tell(&self.sides, self.tracker.connections(), &mut told.connections);
-        for sender in odd {
-            let why = "its device computes another one, or the capture was rewritten";
-            told.notes.push(format!("no ICRC of {sender}'s packets fits: {why}"));
-        }
+        told.printed = self.complaints.tell(&self.sides, ends, &names, &mut told.connections);
+        let (refusals, strays) = self.strays.ended();
+        told.connections.extend(refusals.into_iter().map(report::Told::stray));
+        told.notes.extend(odd.into_values());
         if self.cut > 0 {
-            told.notes
-                .push(format!("{} packets are recorded without their end, so their ICRC cannot be checked", self.cut));
+            let which = if self.cut == 1 { "1 packet is".to_owned() } else { format!("{} packets are", self.cut) };
+            told.notes.push(format!("{which} recorded without the end, so the ICRC cannot be checked"));
         }
-        if told.strays > 0 {
-            told.notes.push(format!("{} packets belong to no connection that can be told", told.strays));
+        if unrecorded > 0 {
+            told.notes.push(format!(
+                "{unrecorded} packets were answered, or their data was not asked for again, and are not in the capture: the recorder \
+                 missed them"
+            ));
         }
-        told.notes.extend(reading::cut_answers(self.cut_answers.values().sum(), self.snap_length));
+        told.notes.extend(strays);
+        told.notes.extend(reading::cut_answers(unread, self.snap_length));
         told.notes.extend(reading::advice(&self.others));
         let others = reading::rest(&self.others);
         if !others.is_empty() {
@@ -204,4 +254,15 @@ impl State {
         }
         told
     }
+}
+
+/// Packets to UDP port 4791 that no RoCE sender makes.
+fn unknown((count, code, frame): (u64, u8, u64), packets: u64, is_noise: bool) -> Option<String> {
+    let so = match is_noise {
+        true => "and no ICRC fits: something else than RoCE uses UDP port 4791 here",
+        false => "reserved, or a vendor's own: what they do can't be judged",
+    };
+    (count > 0).then(|| {
+        format!("{count} of {packets} packets have an operation code that RoCE doesn't define ({code:#04x} in frame {frame}), {so}")
+    })
 }

@@ -1,5 +1,6 @@
 //! What programs have complained of: a run file has their lines between the packets.
 
+use super::names::Names;
 use super::report::{Printed, Told};
 use roce::track::{Connection as Ends, Side};
 use run::file::Line;
@@ -36,12 +37,12 @@ impl Complaints {
     }
 
     /// Tells each where it belongs; those that remain are returned.
-    pub(super) fn tell(self, sides: &[Sides], ends: &[Ends], told: &mut [Told]) -> Vec<Printed> {
+    pub(super) fn tell(self, sides: &[Sides], ends: &[Ends], names: &[Names], told: &mut [Told]) -> Vec<Printed> {
         let mut others = Vec::new();
         for Heard { node, qpn, mut printed } in self.0 {
             match whose(&node, qpn, printed.line, sides, ends, told) {
                 Some((at, side)) => {
-                    printed.who = format!("the {side}");
+                    printed.who = names[at][side].to_owned();
                     let known = &mut told[at].printed;
                     // One failed completion stands for all behind it.
                     let is_known = known.iter().any(|known| known.who == printed.who && qpn.is_some());

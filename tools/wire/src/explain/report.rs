@@ -1,7 +1,7 @@
 //! The explanation, for people and for tools.
 
+use super::capture;
 use super::finding::Finding;
-use super::Cause;
 use crate::reading::Inside;
 use run::lanes::wrap;
 use run::look::{printable, Style};
@@ -42,10 +42,10 @@ pub struct Explanation {
     pub frames: u64,
     /// RoCEv2 packets.
     pub packets: u64,
+    /// Of these the ones of which it can be said whether they went wrong.
+    pub judged: u64,
     /// Those of them that were inside a tunnel, by what that was.
     pub inside: Inside,
-    /// Packets of no connection.
-    pub strays: u64,
     /// In the order in which they began.
     pub connections: Vec<Told>,
     /// What programs complained of, where it cannot be told on which connection.
@@ -61,7 +61,16 @@ impl Explanation {
     /// Whether something went wrong, as packets or programs tell. That a capture ends too early is nothing that went wrong.
     pub fn is_wrong(&self) -> bool {
         let is_said = !self.printed.is_empty() || self.connections.iter().any(|told| !told.printed.is_empty());
-        is_said || self.findings().any(|finding| finding.cause != Cause::Unfinished)
+        is_said || self.findings().any(|finding| !finding.cause.is_doubt())
+    }
+
+    /// The exit status: 1 if something went wrong; else 2 if nothing could be judged, so that silence isn't taken for a yes.
+    pub fn status(&self) -> u8 {
+        match (self.is_wrong(), self.judged) {
+            (true, _) => 1,
+            (false, 0) => 2,
+            (false, _) => 0,
+        }
     }
 
     /// All that went wrong on any connection.
@@ -144,10 +153,21 @@ impl Explanation {
 }
 
 impl Told {
+    pub(super) fn new(heading: String, findings: Vec<Finding>) -> Told {
+        Told { heading, findings, printed: Vec::new(), cut_answers: 0, is_fragmented: false }
+    }
+
     /// Packets of it are in the capture, but couldn't be read. So what rests on a packet that isn't there is no finding.
     pub(super) fn lacks_packets(&mut self) {
         self.is_fragmented = true;
         self.findings.retain(|finding| !finding.cause.rests_on_a_missing_packet());
+    }
+
+    /// Refusals of requests that the capture lacks.
+    pub(super) fn stray(stray: capture::Told) -> Told {
+        let (from, to) = stray.way;
+        let to = stray.qp.map_or(to.to_string(), |qp| format!("qp {qp:#x} of {to}"));
+        Told::new(format!("from {from} to {to}; what it answers isn't in the capture"), stray.findings)
     }
 
     /// Whether packets show, or programs say, that something is wrong with it.

@@ -57,9 +57,10 @@ impl Ladder {
         let mut text = String::new();
         if !self.is_crowd && self.pair != Some((row.client, row.server)) {
             self.pair = Some((row.client, row.server));
-            let client = format!("client {}", row.client);
+            let role = |name: &str| if row.is_known { format!("{name} ") } else { String::new() };
+            let client = format!("{}{}", role("client"), row.client);
             let width = LANE.saturating_sub(client.chars().count() + 1);
-            let lane = format!("{client} {:>width$}", format!("server {}", row.server));
+            let lane = format!("{client} {:>width$}", format!("{}{}", role("server"), row.server));
             text += &self.line(" frame         ms  ", &lane, "", None);
         }
         let comment =

@@ -62,7 +62,7 @@ fn congestion_is_named_with_its_signs() {
     let [finding] = found[..] else { panic!("{told}") };
     assert_eq!(finding.frames, [2, 4, 6, 8], "{told}");
     for words in [
-        "switches marked 2 of the client's packets (ECN 11)",
+        "switches marked 2 of 10.0.0.2's packets (ECN 11)",
         "1 CNPs told it to slow down",
         "1 pause frames (PFC) stopped priority 3, which is its own",
         "sent again",

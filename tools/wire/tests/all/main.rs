@@ -5,6 +5,7 @@
 mod agreement;
 mod annotate;
 mod captures;
+mod causes;
 mod command;
 mod compare;
 mod compare_command;

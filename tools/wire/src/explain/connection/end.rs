@@ -1,17 +1,27 @@
 //! What can be said of a connection when its capture is over: what had no answer, and what was said again.
 
+use super::refusal::Refusal;
 use super::{way, Connection, Sent};
-use crate::explain::cause::Cause;
-use crate::explain::congestion::Pauses;
-use crate::explain::flow::{Left, Place};
+use crate::explain::capture::Known;
+use crate::explain::cause::{Blame, Cause};
+use crate::explain::flow::{lacked, milliseconds, Left, Place};
 use crate::explain::report::Told;
 use roce::cm::Kind;
 use roce::track::{Connection as Ends, Side};
-use std::collections::BTreeSet;
-use std::net::IpAddr;
 
-/// What packets of one side tell by themselves.
-const ONE_WAY: [Cause; 4] = [Cause::Damaged, Cause::Overtaken, Cause::Doubled, Cause::Congestion];
+/// What packets of one side tell by themselves: what became of them, or that their sender refuses something.
+const ONE_WAY: [Cause; 10] = [
+    Cause::Damaged,
+    Cause::Overtaken,
+    Cause::Doubled,
+    Cause::Congestion,
+    Cause::RemoteAccess,
+    Cause::InvalidRequest,
+    Cause::RemoteOperational,
+    Cause::NotReady,
+    Cause::Rejected,
+    Cause::Declined,
+];
 
 impl Sent {
     fn is_given_up(&self, end: Place) -> bool {
@@ -32,83 +42,206 @@ fn is_given_up(count: usize, tried_ns: Option<u64>, waited_ns: Option<u64>) -> b
 }
 
 impl Connection {
-    /// What can be said now that the capture is over. `end` is its last packet; between those of `one_way` only one direction was
-    /// recorded.
-    pub(in crate::explain) fn ended(
-        mut self,
-        ends: &Ends,
-        end: Place,
-        one_way: &BTreeSet<(IpAddr, IpAddr)>,
-        pauses: &Pauses,
-    ) -> Told {
-        match self.only().filter(|side| one_way.contains(&way(ends, *side))) {
+    /// What can be said now that the capture is over.
+    pub(in crate::explain) fn ended(mut self, ends: &Ends, known: &Known) -> Told {
+        let end = known.end;
+        match self.only().filter(|side| known.one_way.contains(&way(ends, *side))) {
             Some(side) => {
-                let text = format!(
-                    "only the {side}'s packets are in the capture, so what became of them cannot be told: record both directions"
-                );
                 self.findings.retain(|cause| ONE_WAY.contains(&cause));
+                self.findings
+                    .iter_mut()
+                    .filter(|told| told.cause == Cause::NotReady)
+                    .for_each(|told| told.is_not_mended());
+                self.sent_again(side);
+                let text = format!(
+                    "only {}'s packets are in the capture, so what became of them can't be told: record both directions",
+                    &self.names[side]
+                );
                 self.findings.add(Cause::Unfinished, side, text, &[self.first.frame]);
             }
             None => {
                 self.connecting(end);
                 self.goodbye(end);
-                Side::BOTH.into_iter().for_each(|side| self.unanswered(side, end));
+                for side in Side::BOTH {
+                    self.flows[side as usize].settle(end, &mut self.findings);
+                    self.not_taken(side);
+                    self.unanswered(side, end);
+                }
+                self.unlikely_psn();
             }
         }
+        Side::BOTH
+            .into_iter()
+            .filter(|side| !known.odd.contains(&ends.ips[*side as usize]))
+            .for_each(|side| self.damaged(side));
         self.lost_in_truth_damaged();
-        self.congestion.ended(pauses, &mut self.findings);
-        Told {
-            heading: self.heading(ends),
-            findings: self.findings.sorted(),
-            printed: Vec::new(),
-            cut_answers: 0,
-            is_fragmented: false,
-        }
+        self.congestion.ended(&known.pauses, &self.names, &mut self.findings);
+        let heading = self.heading(ends);
+        Told::new(heading, self.findings.sorted(&self.names))
     }
 
     fn connecting(&mut self, end: Place) {
-        let has_data = self.flows.iter().any(|flow| flow.packets > 0);
         let Some(request) =
             [Kind::ConnectRequest, Kind::ServiceRequest].iter().find_map(|kind| self.told(*kind)).cloned()
         else {
             return;
         };
-        let answers = [Kind::ConnectReply, Kind::ConnectReject, Kind::ServiceReply, Kind::MsgRcptAck];
-        let answer = answers.iter().find_map(|kind| self.told(*kind)).cloned();
-        let name = request.kind.name();
-        let Some(answer) = answer else {
-            if !has_data {
-                match request.is_given_up(end) {
-                    true => {
-                        let text = format!("the {name} was sent {} and had no answer", times(request.frames.len()));
-                        self.findings.add(Cause::NoAnswer, request.from, text, &request.frames);
-                    }
-                    false => self.unfinished(&request, end),
-                }
+        let asker = request.from;
+        if let Some(refusal) = self.refusal.clone() {
+            if refusal.from == asker && refusal.is_timeout {
+                return self.gave_up(&request, &refusal);
             }
-            return;
+            self.refused(&request, &refusal);
+            if refusal.from == asker || self.has(Kind::ConnectReply) {
+                return;
+            }
+        }
+        let answers = [Kind::ConnectReply, Kind::ConnectReject, Kind::ServiceReply];
+        let is_answer = |told: &&Sent| told.from != asker && answers.contains(&told.kind);
+        let Some(answer) = self.told.iter().find(is_answer).cloned() else {
+            return self.no_answer(&request, end);
         };
-        if let Some(why) = self.refusal.clone() {
-            let who = self.told(Kind::ConnectReject).map_or(Side::Server, |told| told.from);
-            let frames = [request.first.frame, answer.first.frame];
-            let port = self.port.map_or(String::new(), |port| format!(" for port {port}"));
-            let cause = if self.is_declined { Cause::Declined } else { Cause::Rejected };
-            self.findings.add(cause, who.other(), format!("the {who} rejected the connection{port}: {why}"), &frames);
+        let is_refused = answer.kind == Kind::ConnectReject || self.refusal.is_some();
+        let is_asked_again = request.last.frame > answer.first.frame;
+        if is_asked_again && !is_refused && !self.went_on() && request.is_given_up(end) {
+            let text = format!(
+                "{} answered the {} in frame {}, but {} asked again, {} in all, and nothing came of it: the {} was lost behind \
+                 the recorder each time, or came later than it is waited for",
+                &self.names[asker.other()],
+                request.kind.name(),
+                answer.first.frame,
+                &self.names[asker],
+                times(request.frames.len()),
+                answer.kind.name()
+            );
+            self.findings.add(Cause::NeverThrough, asker, text, &all(&request.frames, answer.first.frame));
+            return;
         }
         if request.frames.len() > 1 {
-            let text = match answer.first.frame > request.last.frame {
-                true => format!(
-                    "the {name} was sent {}: it was lost, or the answer took that long",
+            let text = match is_asked_again {
+                false => format!(
+                    "the {} was sent {}: it was lost, or the answer took that long",
+                    request.kind.name(),
                     times(request.frames.len())
                 ),
-                false => format!(
-                    "the {name} was sent again, though it was answered: the {} was lost, or came late",
+                true => format!(
+                    "the {} was sent again, though it was answered: the {} was lost, or came late",
+                    request.kind.name(),
                     answer.kind.name()
                 ),
             };
-            self.findings.add(Cause::MessageLost, request.from, text, &all(&request.frames, answer.first.frame));
+            self.findings.add(Cause::MessageLost, asker, text, &all(&request.frames, answer.first.frame));
         }
-        self.ready(has_data, end);
+        self.ready(end);
+    }
+
+    fn has(&self, kind: Kind) -> bool {
+        self.told(kind).is_some()
+    }
+
+    fn has_data(&self) -> bool {
+        self.flows.iter().any(|flow| flow.packets > 0)
+    }
+
+    /// The connection came to be: the side that asked had its answer.
+    fn went_on(&self) -> bool {
+        let asked = self.told(Kind::ConnectRequest).map_or(Side::Client, |told| told.from);
+        self.has(Kind::ReadyToUse) || self.has(Kind::DisconnectRequest) || self.flows[asked as usize].packets > 0
+    }
+
+    /// Who asked waits no longer: nobody has refused anything.
+    fn gave_up(&mut self, request: &Sent, refusal: &Refusal) {
+        let (me, peer) = (&self.names[request.from], &self.names[request.from.other()]);
+        let name = request.kind.name();
+        let sent = times(request.frames.len());
+        let frames = all(&request.frames, refusal.frame);
+        let answer = self.told(Kind::ConnectReply).map(|reply| reply.first.frame);
+        let longer = self.told(Kind::MsgRcptAck).filter(|told| told.from != request.from).map(|told| told.first.frame);
+        let why = format!("{me} gave up (a ConnectReject, {})", refusal.why);
+        let (cause, text) = match (answer, longer) {
+            (Some(frame), _) => (
+                Cause::NeverThrough,
+                format!(
+                    "{why}, after it had sent its {name} {sent}, though {peer} answered in frame {frame}: the ConnectReply was lost \
+                     behind the recorder, or came too late"
+                ),
+            ),
+            (None, Some(frame)) => (
+                Cause::NoAnswer,
+                format!(
+                    "{why}: {peer} had said that its answer takes longer (MsgRcptAck, frame {frame}), and then no answer to the \
+                     {name} came"
+                ),
+            ),
+            (None, None) => {
+                (Cause::NoAnswer, format!("{why}: its {name} was sent {sent} and had no answer. Nobody has refused it"))
+            }
+        };
+        let frames = answer.or(longer).map_or(frames.clone(), |frame| all(&frames, frame));
+        self.findings.add(cause, request.from, text, &frames);
+    }
+
+    /// Somebody says no.
+    fn refused(&mut self, request: &Sent, refusal: &Refusal) {
+        let who = &self.names[refusal.from];
+        let port = self.port.map_or(String::new(), |port| format!(" for port {port}"));
+        let reply = self.told(Kind::ConnectReply).filter(|reply| reply.first.frame < refusal.frame).cloned();
+        let Some(reply) = reply else {
+            let what = match refusal.from == request.from {
+                true => "a ConnectReply that isn't in the capture",
+                false => "the connection",
+            };
+            let text = format!("{who} rejected {what}{port}: {}", refusal.why);
+            return refusal.tell(text, &[request.first.frame, refusal.frame], &mut self.findings);
+        };
+        let frames = all(&reply.frames, refusal.frame);
+        if reply.from != refusal.from {
+            let text = format!("{who} rejected the ConnectReply{port}: {}", refusal.why);
+            return refusal.tell(text, &frames, &mut self.findings);
+        }
+        let waited = if self.has(Kind::ReadyToUse) { "" } else { ", and no ReadyToUse came" };
+        let text = format!(
+            "{who} sent its ConnectReply {}{waited}; then it gave the connection up: {}",
+            times(reply.frames.len()),
+            refusal.why
+        );
+        let is_asked_again = request.last.frame > reply.first.frame;
+        let (cause, text) = match is_asked_again {
+            true => (
+                Cause::NeverThrough,
+                format!(
+                    "{text}. {} had asked again meanwhile, so the ConnectReply was lost behind the recorder",
+                    &self.names[reply.from.other()]
+                ),
+            ),
+            false => (Cause::NeverReady, text),
+        };
+        self.findings.add(cause, refusal.from, text, &all(&frames, request.last.frame));
+    }
+
+    fn no_answer(&mut self, request: &Sent, end: Place) {
+        if self.has_data() {
+            return;
+        }
+        let name = request.kind.name();
+        let longer = self.told(Kind::MsgRcptAck).filter(|told| told.from != request.from).map(|told| told.last);
+        let waits_since = longer.unwrap_or(request.last);
+        let waiting = Sent { last: waits_since, ..request.clone() };
+        match waiting.is_given_up(end) {
+            true => {
+                let text = match longer {
+                    Some(at) => format!(
+                        "{} said that its answer to the {name} takes longer (MsgRcptAck, frame {}), and no answer came",
+                        &self.names[request.from.other()],
+                        at.frame
+                    ),
+                    None => format!("the {name} was sent {} and had no answer", times(request.frames.len())),
+                };
+                let frames = longer.map_or(request.frames.clone(), |at| all(&request.frames, at.frame));
+                self.findings.add(Cause::NoAnswer, request.from, text, &frames);
+            }
+            false => self.unfinished(request, end),
+        }
     }
 
     /// A message had no answer yet.
@@ -119,21 +252,32 @@ impl Connection {
     }
 
     /// ConnectReply and ReadyToUse.
-    fn ready(&mut self, has_data: bool, end: Place) {
+    fn ready(&mut self, end: Place) {
         let Some(reply) = self.told(Kind::ConnectReply).cloned() else { return };
+        let asker = reply.from.other();
         match self.told(Kind::ReadyToUse).cloned() {
-            None if self.told(Kind::ConnectReject).is_some() || self.flows[0].packets > 0 => {}
-            None if has_data && (reply.frames.len() == 1 || !reply.is_given_up(end)) => {}
+            None if self.has(Kind::ConnectReject) || self.flows[asker as usize].packets > 0 => {}
+            None if self.has_data() && (reply.frames.len() == 1 || !reply.is_given_up(end)) => {}
             None if !reply.is_given_up(end) => self.unfinished(&reply, end),
             None => {
                 let text = format!("the ConnectReply was sent {}, and no ReadyToUse came", times(reply.frames.len()));
                 self.findings.add(Cause::NeverReady, reply.from, text, &reply.frames);
             }
+            Some(ready) if reply.frames.len() > 2 && reply.last.frame > ready.last.frame && !self.has_data() => {
+                let text = format!(
+                    "{} sent the ConnectReply {}, the last time in frame {}, though the ReadyToUse is in the capture: it was lost \
+                     behind the recorder each time",
+                    &self.names[reply.from],
+                    times(reply.frames.len()),
+                    reply.last.frame
+                );
+                self.findings.add(Cause::NeverThrough, reply.from, text, &all(&reply.frames, ready.first.frame));
+            }
             Some(ready) if reply.frames.len() > 1 => {
                 let what = if ready.first.frame < reply.last.frame { "ReadyToUse" } else { "ConnectReply" };
                 let text = format!(
-                    "the {} sent the ConnectReply {}: the {what} was lost, or came late",
-                    reply.from,
+                    "{} sent the ConnectReply {}: the {what} was lost, or came late",
+                    &self.names[reply.from],
                     times(reply.frames.len())
                 );
                 self.findings.add(Cause::MessageLost, reply.from, text, &all(&reply.frames, ready.first.frame));
@@ -153,16 +297,21 @@ impl Connection {
                 None if is_crossed => {}
                 None if !goodbye.is_given_up(end) => self.unfinished(goodbye, end),
                 None => {
-                    let text =
-                        format!("the {} said goodbye {}, and had no answer", goodbye.from, times(goodbye.frames.len()));
+                    let heard =
+                        Some(self.heard[goodbye.from.other() as usize]).filter(|last| *last > goodbye.first.frame);
+                    let alive = heard.map_or(String::new(), |frame| {
+                        format!("; {} still sent in frame {frame}, so it was there", &self.names[goodbye.from.other()])
+                    });
+                    let (who, sent) = (&self.names[goodbye.from], times(goodbye.frames.len()));
+                    let text = format!("{who} said goodbye {sent}, and had no answer{alive}");
                     self.findings.add(Cause::GoodbyeUnanswered, goodbye.from, text, &goodbye.frames);
                 }
                 Some(reply) if goodbye.frames.len() > 1 => {
                     let what =
                         if reply.first.frame < goodbye.last.frame { "DisconnectReply" } else { "DisconnectRequest" };
                     let text = format!(
-                        "the {} said goodbye {}: the {what} was lost, or came late",
-                        goodbye.from,
+                        "{} said goodbye {}: the {what} was lost, or came late",
+                        &self.names[goodbye.from],
                         times(goodbye.frames.len())
                     );
                     self.findings.add(Cause::MessageLost, goodbye.from, text, &all(&goodbye.frames, reply.first.frame));
@@ -172,43 +321,166 @@ impl Connection {
         }
     }
 
+    /// A request that was sent again and again, though each time it was answered. Whose fault that is the two queue pairs' numbers
+    /// tell, where the capture knows them.
+    fn not_taken(&mut self, side: Side) {
+        let flow = &self.flows[side as usize];
+        let Some((told, to)) = flow.not_taken() else { return };
+        let (me, peer) = (&self.names[side], &self.names[side.other()]);
+        let sent =
+            format!("{me} sent {} of PSN +{} again and again, though {peer} answered each time", told.name, told.psn);
+        let lost = format!("the answers were lost behind the recorder, or {me}'s device didn't take them");
+        // Who answers what is sent to a queue pair, has it.
+        let is_answering = self.flows[side.other() as usize].answers > 0;
+        let (cause, text) = match flow.agreed_qp {
+            Some(qp) if qp == to => (
+                Cause::AnswersLost,
+                format!("{sent}, to qp {to:#x}, the one that {me} named when they connected: {lost}"),
+            ),
+            None if is_answering => (
+                Cause::AnswersLost,
+                format!("{sent}, to qp {to:#x}, which answers other requests in this capture: {lost}"),
+            ),
+            _ => (Cause::AnswersNotTaken, format!("{sent}, to qp {to:#x}: that isn't {me}'s queue pair, or {lost}")),
+        };
+        let frames = told.frames.clone();
+        self.findings.forget(Cause::AnswerLost);
+        self.findings.add(cause, side, text, &frames);
+    }
+
+    /// A PSN that isn't the expected one is a program's mistake only if its sender doesn't know of any earlier one: then it sends the
+    /// same again. Else the capture began too late to see the one that's missing.
+    fn unlikely_psn(&mut self) {
+        let is_repeated = self.flows.iter().any(|flow| flow.resent.is_some());
+        let is_agreed = self.has(Kind::ConnectReply);
+        for told in self.findings.iter_mut().filter(|told| told.cause == Cause::WrongPsn) {
+            if is_agreed {
+                told.text +=
+                    ", though that one is as agreed when they connected, or the capture lacks packets in between";
+                told.blame(Blame::Unknown);
+            } else if !is_repeated {
+                told.text += "; or an earlier packet was lost before the capture began";
+                told.blame(Blame::Unknown);
+            }
+        }
+    }
+
+    /// What was sent again, where the capture has nothing that says why.
+    fn sent_again(&mut self, side: Side) {
+        let flow = &self.flows[side as usize];
+        let Some(resent) = flow.resent else { return };
+        let after =
+            resent.again.since(resent.first).map_or(String::new(), |ns| format!(", after {}", milliseconds(ns)));
+        let went_on = match flow.newest > resent.again.frame {
+            true => "; it went on, so it had an answer in the end, which the capture lacks",
+            false => "",
+        };
+        let more = if resent.count > 1 { format!(" (and {} more)", resent.count - 1) } else { String::new() };
+        let text = format!(
+            "{}'s {} of PSN +{} was sent again{after}{more}{went_on}",
+            &self.names[side], resent.name, resent.psn
+        );
+        let told = self.findings.add(Cause::SentAgain, side, text, &[resent.first.frame, resent.again.frame]);
+        told.is_mended = !went_on.is_empty();
+    }
+
+    /// Packets whose ICRC doesn't fit, of a sender whose others do.
+    fn damaged(&mut self, side: Side) {
+        let super::Damage { name, frames, count } = std::mem::take(&mut self.damage[side as usize]);
+        let (taken, _) = self.flows[side as usize].accepted_damaged;
+        let (me, peer) = (&self.names[side], &self.names[side.other()]);
+        if count == 0 {
+            return;
+        }
+        let is_taken = taken == count;
+        let text = match is_taken {
+            true => format!(
+                "the ICRC of {me}'s {name} is wrong, and {peer} answered it all the same: it doesn't check, or the \
+                 packet was only recorded like that"
+            ),
+            false => format!("the ICRC of {me}'s {name} is wrong, so a receiver that checks it drops the packet"),
+        };
+        let told = self.findings.add(Cause::Damaged, side, text, &frames);
+        told.count = count;
+        if is_taken {
+            told.blame(Blame::Unknown).is_not_mended();
+        }
+    }
+
     /// Requests without an answer.
     fn unanswered(&mut self, side: Side, end: Place) {
         let (flow, is_heard) = (&self.flows[side as usize], self.flows.iter().any(|flow| flow.answers > 0));
         let Some(left) = flow.left().filter(|_| !self.is_unreliable) else { return };
-        let Left { name, first, again, refused, last, tried_ns } = left;
-        let goodbye = self.told(Kind::DisconnectRequest).map(|told| (told.from, told.first.frame));
+        let Left { name, first, again, refused, last, tried_ns, longer } = left;
+        let names = self.names.clone();
+        let (me, peer) = (&names[side], &names[side.other()]);
+        let goodbye = self.told(Kind::DisconnectRequest).map(|told| (told.from, told.first));
         let mut frames = all(&[first], refused.unwrap_or(first));
         frames.extend(&again);
+        // The NAK that has ended the other side's requests has ended its queue pair.
+        let dead = self.flows[side.other() as usize].fatal().filter(|frame| *frame < last.frame || again.is_empty());
         if let Some(frame) = refused {
             self.findings.forget(Cause::NotReady);
-            let text = format!("the {side}'s {name} never found a posted receive; the last RNR NAK is frame {frame}");
-            return self.findings.add(Cause::NotReadyToTheEnd, side, text, &frames);
-        }
-        if self.findings.has(Cause::WrongPsn) {
+            let lacked = lacked(name);
+            let text = format!(
+                "{peer} {lacked} {me}'s {name} as long as the capture goes on; the last RNR NAK is frame {frame}"
+            );
+            self.findings.add(Cause::NotReadyToTheEnd, side, text, &frames);
             return;
         }
-        let hung_up = goodbye.filter(|(_, frame)| *frame > first);
-        if !again.is_empty() && (hung_up.is_some() || is_given_up(again.len() + 1, tried_ns, end.since(last))) {
-            let whole = if is_heard { "" } else { "; nothing on this connection was ever answered" };
-            let text = format!("the {side}'s {name} was sent {} and had no answer{whole}", times(again.len() + 1));
-            return self.findings.add(Cause::SilentPeer, side, text, &frames);
+        if self.findings.has(Cause::WrongPsn) || dead.is_some() && again.is_empty() {
+            return;
         }
-        if let Some((who, frame)) = hung_up {
-            frames.push(frame);
-            let flushed = "that request completes with IBV_WC_WR_FLUSH_ERR, whether it was carried out or not";
-            let text = format!("the {who} hung up while the {side}'s {name} had no answer: {flushed}");
-            return self.findings.add(Cause::HungUp, side, text, &frames);
+        let went_on = flow.resent.filter(|resent| flow.newest > resent.again.frame).is_some();
+        let hung_up = goodbye.filter(|(_, at)| at.frame > first);
+        let is_given_up = hung_up.is_some() || is_given_up(again.len() + 1, tried_ns, end.since(last));
+        if !is_heard && went_on {
+            self.sent_again(side);
+        }
+        if !again.is_empty() && is_given_up && (is_heard || !went_on) {
+            let why = match (dead, is_heard, longer) {
+                (Some(frame), ..) => format!(
+                    "; {peer}'s queue pair takes nothing any more since its request was refused in frame {frame}"
+                ),
+                (_, false, _) => "; nothing on this connection was ever answered".to_owned(),
+                (.., Some(bytes)) => {
+                    format!("; it carries {bytes} bytes, and every packet that was answered is shorter: does the path take such long ones?")
+                }
+                _ => String::new(),
+            };
+            let text = format!("{me}'s {name} was sent {} and had no answer{why}", times(again.len() + 1));
+            self.findings.add(Cause::SilentPeer, side, text, &frames);
+            return;
+        }
+        if let Some((who, at)) = hung_up {
+            return self.hung_up(side, who, &all(&frames, at.frame), name, at.since(last));
         }
         let waited = end.since(last).map_or(0, |ns| ns / 1_000_000);
         // Only one direction was recorded, or the end is missing.
         let text = match is_heard {
-            true => format!("the {side}'s {name} has no answer when the capture ends, {waited} ms later"),
+            true => format!("{me}'s {name} has no answer when the capture ends, {waited} ms later"),
             false => {
                 "the capture has requests of this connection and no answers: it may have one direction only".to_owned()
             }
         };
         self.findings.add(Cause::Unfinished, side, text, &frames);
+    }
+
+    /// A goodbye while a request had no answer. `frames` are the request's and the goodbye's. An answer takes no half second: who
+    /// hung up after that was patient, and the answer was lost.
+    fn hung_up(&mut self, side: Side, who: Side, frames: &[u64], name: &str, waited_ns: Option<u64>) {
+        const LONG_NS: u64 = 500_000_000;
+        let flushed = "that request completes with IBV_WC_WR_FLUSH_ERR, whether it was carried out or not";
+        let text =
+            format!("{} hung up while {}'s {name} had no answer: {flushed}", &self.names[who], &self.names[side]);
+        let long = waited_ns.filter(|ns| *ns >= LONG_NS);
+        let text = long.map_or(text.clone(), |ns| {
+            format!("{text}. It had waited {}, so it or its answer was lost", milliseconds(ns))
+        });
+        let told = self.findings.add(Cause::HungUp, side, text, frames);
+        if long.is_some() {
+            told.blame(Blame::Unknown);
+        }
     }
 
     /// A packet that was damaged is sent again: that is one thing, not two.

@@ -1,12 +1,15 @@
 //! One connection: what its messages and requests say; and what can be made of it at the [end].
 
 mod end;
+pub(super) mod refusal;
 
 use super::cause::Cause;
 use super::congestion::Congestion;
 use super::finding::Findings;
-use super::flow::{milliseconds, Flow, Place, Traffic};
-use roce::cm::{reject_reason, req, sidr_status, Kind, Message};
+use super::flow::{milliseconds, Flow, Place};
+use super::names::Names;
+use refusal::Refusal;
+use roce::cm::{rep, req, Kind, Message};
 use roce::opcode::Service;
 use roce::packet::Packet;
 use roce::track::{Connection as Ends, Seen, Side};
@@ -14,9 +17,6 @@ use std::net::IpAddr;
 
 /// A message of the connection manager that comes again sooner than this was doubled on its way: its timers are longer.
 const DOUBLED_NS: u64 = 20_000_000;
-
-/// The reason of a ConnectReject that a program sends.
-const CONSUMER: u16 = 28;
 
 /// A message of the connection manager: how often it was sent, and when.
 #[derive(Clone, Debug)]
@@ -33,31 +33,44 @@ struct Sent {
 pub(super) struct Connection {
     told: Vec<Sent>,
     /// Of a ConnectReject or a ServiceReply: why.
-    refusal: Option<String>,
-    /// It is the program's own no.
-    is_declined: bool,
+    refusal: Option<Refusal>,
     port: Option<u16>,
     flows: [Flow; 2],
     findings: Findings,
+    names: Names,
+    /// Packets of each side whose ICRC doesn't fit.
+    damage: [Damage; 2],
     pub(super) congestion: Congestion,
     first: Place,
     last: Place,
     /// Nobody answers its requests.
     is_unreliable: bool,
-    /// Whose packets were seen.
-    heard: [bool; 2],
+    /// The frame of the last packet of each side; 0 before the first.
+    heard: [u64; 2],
+}
+
+/// Packets whose ICRC doesn't fit.
+#[derive(Debug, Default)]
+struct Damage {
+    name: &'static str,
+    frames: Vec<u64>,
+    count: u64,
 }
 
 impl Connection {
-    pub(super) fn new(place: Place) -> Connection {
-        Connection { flows: Side::BOTH.map(Flow::new), first: place, last: place, ..Connection::default() }
+    pub(super) fn new(place: Place, names: Names) -> Connection {
+        let flows = Side::BOTH.map(|side| Flow::new(side, names.clone()));
+        Connection { flows, names, first: place, last: place, ..Connection::default() }
     }
 
     /// The next packet.
-    pub(super) fn take(&mut self, packet: &Packet, seen: Seen, place: Place) {
+    pub(super) fn take(&mut self, packet: &Packet, seen: Seen, is_damaged: bool, place: Place) {
         self.last = place;
         let from = seen.from as usize;
-        self.heard[from] = true;
+        self.heard[from] = place.frame;
+        if is_damaged {
+            self.damage[from].see(packet.name(), place.frame);
+        }
         match (packet.cm(), seen.psn) {
             (Some(message), _) => self.message(&message, seen.from, place),
             (None, Some(psn)) if packet.opcode.is_response() => {
@@ -65,7 +78,7 @@ impl Connection {
             }
             (None, Some(psn)) => {
                 self.is_unreliable = !packet.opcode.service.is_reliable();
-                self.flows[from].request(packet, psn, place, &mut self.findings);
+                self.flows[from].request(packet, psn, is_damaged, place, &mut self.findings);
             }
             // Datagrams have no numbers that count, and no answers.
             (None, None) => {
@@ -75,15 +88,43 @@ impl Connection {
         }
     }
 
-    /// A packet whose ICRC does not fit.
-    pub(super) fn damaged(&mut self, name: &str, from: Side, frame: u64) {
-        let text = format!("the ICRC of the {from}'s {name} is wrong, so its receiver drops it");
-        self.findings.add(Cause::Damaged, from, text, &[frame]);
+    /// This packet is there twice: the second one wasn't taken.
+    pub(super) fn doubled(&mut self, name: &str, from: Side, frames: [u64; 2]) {
+        let text = format!("{}'s {name} came twice", &self.names[from]);
+        self.findings.add(Cause::Doubled, from, text, &frames);
     }
 
-    /// All packets of one of its senders are so: that is nothing of this connection's.
-    pub(super) fn forget_damage(&mut self) {
-        self.findings.forget(Cause::Damaged);
+    /// Packets of this side whose ICRC doesn't fit, and of those the ones that the other side took all the same.
+    pub(super) fn odd(&self, side: Side) -> (u64, u64) {
+        let flow = &self.flows[side.other() as usize];
+        // Of damaged answers: nobody asked again, though there were several.
+        let is_taken = flow.resent.is_none() && flow.packets > 0 && self.damage[side as usize].count > 1;
+        let answers = self.damage[side as usize].count * u64::from(is_taken && self.flows[side as usize].packets == 0);
+        (self.damage[side as usize].count, self.flows[side as usize].accepted_damaged.0.max(answers))
+    }
+
+    /// Answers that are cut before the byte that says yes or no.
+    pub(super) fn unread(&self) -> u64 {
+        self.flows.iter().map(|flow| flow.unread).sum()
+    }
+
+    pub(super) fn answers(&self) -> u64 {
+        self.flows.iter().map(|flow| flow.answers).sum()
+    }
+
+    /// Its packets, but for those of them that were recorded twice.
+    pub(super) fn packets(&self) -> u64 {
+        self.told.iter().map(|told| told.frames.len() as u64).sum::<u64>()
+            + self.flows.iter().map(|flow| flow.packets + flow.answers).sum::<u64>()
+    }
+
+    /// Packets that were on the wire, as their answers show, and that the capture lacks.
+    pub(super) fn unrecorded(&self) -> u64 {
+        self.flows.iter().map(|flow| flow.unrecorded).sum()
+    }
+
+    pub(super) fn names(&self) -> &Names {
+        &self.names
     }
 
     fn message(&mut self, message: &Message, from: Side, place: Place) {
@@ -98,14 +139,14 @@ impl Connection {
                     .filter(|_| message.kind == Kind::ConnectRequest)
                     .map(|code| ((4096 << code) / 8).min(DOUBLED_NS));
                 self.flows.iter_mut().for_each(|flow| flow.soon_ns = flow.soon_ns.or(soon));
+                if message.kind == Kind::ConnectRequest {
+                    self.flows.iter_mut().for_each(|flow| flow.agreed_mtu = flow.agreed_mtu.or(mtu));
+                    self.agrees(from, message, req::RESPONDER_RESOURCES);
+                }
             }
-            Kind::ConnectReject => {
-                self.refusal = message.reason().map(|reason| rejected(reason, message.given_data()));
-                self.is_declined = message.reason() == Some(CONSUMER);
-            }
-            Kind::ServiceReply => {
-                let refusal = message.sidr_status().filter(|status| *status != 0);
-                self.refusal = refusal.map(|status| format!("status {status}, {}", sidr_status(status)));
+            Kind::ConnectReply => self.agrees(from, message, rep::RESPONDER_RESOURCES),
+            Kind::ConnectReject | Kind::ServiceReply => {
+                self.refusal = Refusal::of(message, from, place.frame).or(self.refusal.take());
             }
             _ => {}
         }
@@ -127,6 +168,12 @@ impl Connection {
         }
     }
 
+    /// A ConnectRequest or ConnectReply names its sender's queue pair, and how many READs of the other side it serves at a time.
+    fn agrees(&mut self, from: Side, message: &Message, resources: roce::field::Field) {
+        self.flows[from as usize].agreed_qp = message.local_qpn().filter(|qp| *qp != 0);
+        self.flows[from.other() as usize].agreed_reads = resources.read(message.body);
+    }
+
     /// Whether what this message answers was sent more than once.
     fn is_asked_again(&self, kind: Kind) -> bool {
         let asked = match kind {
@@ -145,7 +192,7 @@ impl Connection {
 
     /// The side whose packets alone are there.
     fn only(&self) -> Option<Side> {
-        match self.heard {
+        match self.heard.map(|frame| frame > 0) {
             [true, false] => Some(Side::Client),
             [false, true] => Some(Side::Server),
             _ => None,
@@ -165,18 +212,18 @@ impl Connection {
     fn heading(&self, ends: &Ends) -> String {
         let end = |side: Side| {
             let qp = ends.qps[side as usize].map_or(String::new(), |qp| format!(" qp {qp:#x}"));
-            format!("{side} {}{qp}", ends.ips[side as usize])
+            let (name, ip) = (&self.names[side], ends.ips[side as usize].to_string());
+            let role = name.strip_prefix("the ").map_or(String::new(), |name| format!("{name} "));
+            format!("{role}{ip}{qp}")
         };
         let port = self.port.map_or(String::new(), |port| format!(", port {port}"));
-        let mut said = format!("{} and {}{port}", end(Side::Client), end(Side::Server));
-        let of_both = |told: fn(&Traffic, Side) -> String| -> String {
-            Side::BOTH.iter().map(|side| told(&self.flows[*side as usize].traffic, *side)).collect()
-        };
-        said += &of_both(Traffic::sent);
+        let mut said = format!("{} and {}{port}{}", end(Side::Client), end(Side::Server), Names::why(ends));
+        let traffic = |side: &Side| (&self.flows[*side as usize].traffic, &self.names[*side]);
+        said.extend(Side::BOTH.iter().map(traffic).map(|(traffic, who)| traffic.sent(who)));
         if let Some(ns) = self.last.since(self.first) {
             said += &format!("; first to last packet {}", milliseconds(ns));
         }
-        said += &of_both(Traffic::pace);
+        said.extend(Side::BOTH.iter().map(traffic).map(|(traffic, who)| traffic.pace(who)));
         if ends.service == Service::Ud {
             said += "; datagrams: nobody tells of a loss";
         }
@@ -189,9 +236,15 @@ fn way(ends: &Ends, from: Side) -> (IpAddr, IpAddr) {
     (ends.ips[from as usize], ends.ips[from.other() as usize])
 }
 
-/// A reason of a ConnectReject, and what the program said, if that is text.
-fn rejected(reason: u16, data: &[u8]) -> String {
-    let said = std::str::from_utf8(data).ok().filter(|text| !text.is_empty() && !text.chars().any(char::is_control));
-    let said = said.map_or(String::new(), |text| format!(", and said \"{text}\""));
-    format!("reason {reason}, {}{said}", reject_reason(reason))
+impl Damage {
+    fn see(&mut self, name: &'static str, frame: u64) {
+        const MOST_FRAMES: usize = 12;
+        if self.count == 0 {
+            self.name = name;
+        }
+        self.count += 1;
+        if self.frames.len() < MOST_FRAMES {
+            self.frames.push(frame);
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! What the responder makes of requests: it accepts them, refuses them, asks for them again, or brings what a READ wanted.
 
-use super::{Flow, Place, Sent, SOON_NS};
-use crate::explain::cause::Cause;
+use super::{lacked, Accepted, Flow, Place, Sent, SOON_NS};
+use crate::explain::cause::{Blame, Cause};
 use crate::explain::finding::Findings;
 use roce::aeth::{Nak, Syndrome};
 use roce::opcode::{Operation, Part};
@@ -16,7 +16,7 @@ impl Flow {
         let before =
             self.last_answer.replace((psn, syndrome, place)).filter(|last| (last.0, last.1) == (psn, syndrome));
         if let Some((.., last)) = before.filter(|last| place.since(last.2).is_some_and(|since| since < SOON_NS)) {
-            let text = format!("the {}'s {} of PSN +{psn} came twice", self.side.other(), packet.opcode.name);
+            let text = format!("{}'s {} of PSN +{psn} came twice", self.peer(), packet.opcode.name);
             findings.add(Cause::Doubled, self.side, text, &[last.frame, place.frame]);
         }
         if packet.opcode.operation == Operation::ReadResponse {
@@ -34,35 +34,92 @@ impl Flow {
                 self.ask_for(psn);
                 if is_new {
                     let wait = roce::aeth::milliseconds(timer_us);
-                    let (side, other) = (self.side, self.side.other());
-                    let text = format!(
-                        "the {other} had no receive for the {side}'s {name}: its RNR NAK asks to wait {wait} ms"
-                    );
+                    let (me, peer) = (self.me(), self.peer());
+                    let lacked = lacked(name);
+                    let text = format!("{peer} {lacked} {me}'s {name}: its RNR NAK asks to wait {wait} ms");
                     findings.add(Cause::NotReady, self.side, text, &self.frames_at(psn, place));
                 }
             }
             Some(Syndrome::Nak(nak)) => self.refused(nak, psn, place, findings),
+            None if packet.opcode.operation == Operation::Acknowledge => {
+                self.unread += 1;
+                self.done(psn + 1, place, findings);
+            }
             _ => self.done(psn + 1, place, findings),
         }
     }
 
     fn refused(&mut self, nak: Nak, psn: i64, place: Place, findings: &mut Findings) {
         self.done(psn, place, findings);
-        let cause = match nak {
-            Nak::PsnSequence => return self.gap_reported(psn, place, findings),
-            Nak::RemoteAccess => Cause::RemoteAccess,
-            Nak::InvalidRequest | Nak::InvalidRdRequest => Cause::InvalidRequest,
-            Nak::RemoteOperational | Nak::Unknown(_) => Cause::RemoteOperational,
-        };
+        let Some(cause) = Cause::of(nak) else { return self.gap_reported(psn, place, findings) };
         let frames = self.frames_at(psn, place);
+        let why = self.at(psn).map_or(String::new(), |sent| self.evidence(cause, sent));
         let place_of = self.at(psn).and_then(|sent| Some((sent.remote?, sent.length)));
         let of = place_of.map_or(String::new(), |(Remote { va, r_key }, length)| {
             format!(" of {length} bytes at {va:#x} with rkey {r_key:#x}")
         });
-        let text = format!("the {}'s {}{of} was refused: {nak}", self.side, self.name_at(psn));
-        findings.add(cause, self.side, text, &frames);
         self.answered = self.answered.max(Some(psn + 1));
+        let name = self.name_at(psn);
         self.open.retain(|sent| sent.psn > psn);
+        let behind = match self.open.len() {
+            0 => String::new(),
+            1 => "; the packet that was under way behind it fails with it".to_owned(),
+            count => format!("; the {count} packets that were under way behind it fail with it"),
+        };
+        self.fatal = Some((psn, place.frame));
+        let text = format!("{}'s {name}{of} was refused: {nak}{why}{behind}", self.me());
+        findings.add(cause, self.side, text, &frames);
+    }
+
+    /// What the same capture says about the reason.
+    fn evidence(&self, cause: Cause, sent: &Sent) -> String {
+        match (cause, sent.remote) {
+            (Cause::RemoteAccess, Some(remote)) => self.about_key(remote, sent),
+            (Cause::InvalidRequest, _) => self.about_agreement(sent),
+            _ => String::new(),
+        }
+    }
+
+    /// What became of the same key before.
+    fn about_key(&self, remote: Remote, sent: &Sent) -> String {
+        if let Some((_, frame)) = self.invalidated.iter().rfind(|(key, _)| *key == remote.r_key) {
+            return format!("; the SEND of frame {frame} has invalidated that key");
+        }
+        let before = self.accepted.iter().rev().filter(|accepted| accepted.remote.r_key == remote.r_key);
+        let covers = |accepted: &&Accepted| {
+            let (from, end) = (accepted.remote.va, accepted.remote.va.saturating_add(accepted.length));
+            accepted.name == sent.name && from <= remote.va && remote.va.saturating_add(sent.length) <= end
+        };
+        if let Some(Accepted { frame, .. }) = before.clone().find(covers) {
+            return format!(
+                "; the same was accepted in frame {frame}, so key, range and permission were right then: was the memory deregistered \
+                 since, or its window bound anew?"
+            );
+        }
+        before.clone().next().map_or(String::new(), |Accepted { name, remote, length, frame }| {
+            format!(
+                "; {} accepted the same key in frame {frame}: {name} of {length} bytes at {:#x}",
+                self.peer(),
+                remote.va
+            )
+        })
+    }
+
+    /// Whether the request keeps to what was agreed on.
+    fn about_agreement(&self, sent: &Sent) -> String {
+        let reads = self.open.iter().filter(|other| other.is_deep && other.psn <= sent.psn).count() as u64;
+        match (self.agreed_mtu, self.agreed_reads) {
+            (Some(mtu), _) if sent.payload > mtu as usize => {
+                format!("; it carries {} bytes, and the ConnectRequest says a path MTU of {mtu}", sent.payload)
+            }
+            (_, Some(most)) if sent.is_deep && reads > most => {
+                format!(
+                    "; it is number {reads} of the READs and atomics under way, and {} agreed to {most}",
+                    self.peer()
+                )
+            }
+            _ => String::new(),
+        }
     }
 
     fn gap_reported(&mut self, psn: i64, place: Place, findings: &mut Findings) {
@@ -75,19 +132,16 @@ impl Flow {
         }
         if is_known {
             let text = format!(
-                "the {}'s {} of PSN +{psn} did not arrive in its order: the {} asked for it again",
-                self.side,
+                "{}'s {} of PSN +{psn} did not arrive in its order: {} asked for it again",
+                self.me(),
                 self.name_at(psn),
-                self.side.other()
+                self.peer()
             );
             findings.add(Cause::Lost, self.side, text, &self.frames_at(psn, place));
         } else if self.answered.is_none() {
-            let (side, other) = (self.side, self.side.other());
             let than = if psn < 0 { "lower" } else { "higher" };
-            let text = format!(
-                "the {other} expects a PSN that is {} {than} than the one with which the {side} began",
-                psn.abs()
-            );
+            let (peer, me) = (self.peer(), self.me());
+            let text = format!("{peer} expects a PSN that is {} {than} than the one with which {me} began", psn.abs());
             self.expected = Some(psn);
             findings.add(Cause::WrongPsn, self.side, text, &self.frames_at(0, place));
         }
@@ -102,8 +156,7 @@ impl Flow {
         self.done(before, place, findings);
         let Some(sent) = self.open.iter_mut().find(|sent| sent.psn == before) else { return };
         if psn > sent.response {
-            let text = format!("a part of the response to the {} of frame {} is missing", sent.name, sent.first.frame);
-            findings.add(Cause::AnswerLost, self.side, text, &[sent.first.frame, place.frame]);
+            sent.hole = sent.hole.or(Some(place));
             return;
         }
         if psn == sent.response {
@@ -121,16 +174,13 @@ impl Flow {
     fn done(&mut self, end: i64, place: Place, findings: &mut Findings) {
         while let Some(sent) = self.open.front().filter(|sent| sent.psn < end) {
             if sent.is_read && sent.response < sent.end {
-                if end > sent.end {
-                    let text = format!(
-                        "later requests are answered, and the response to the {} of frame {} is not there",
-                        sent.name, sent.first.frame
-                    );
-                    findings.add(Cause::AnswerLost, self.side, text, &[sent.first.frame, place.frame]);
+                if let Some(front) = self.open.front_mut().filter(|front| end > front.end) {
+                    front.hole = front.hole.or(Some(place));
                 }
                 break;
             }
             let Some(sent) = self.open.pop_front() else { break };
+            self.carried_out(&sent);
             if let Some(wait) = place.since(sent.first).filter(|_| sent.times == 0) {
                 self.traffic.answered(wait);
             }
@@ -139,17 +189,40 @@ impl Flow {
                 frames.extend(&sent.again);
                 frames.push(place.frame);
                 let text = format!(
-                    "the {}'s {} of PSN +{} had no answer for a while, and was sent again: it was lost, or its answer was",
-                    self.side, sent.name, sent.psn
+                    "{}'s {} of PSN +{} had no answer for a while, and was sent again: it was lost, or its answer was lost or late",
+                    self.me(),
+                    sent.name,
+                    sent.psn
                 );
-                findings.add(Cause::Lost, self.side, text, &frames);
+                findings.add(Cause::Lost, self.side, text, &frames).blame(Blame::Unknown);
             }
             self.answered = self.answered.max(Some(sent.end.min(end)));
         }
         self.answered = self.answered.max(Some(end)).filter(|_| end > 0);
         self.gap = self.gap.filter(|(gap, _)| *gap >= end);
         self.not_ready = self.not_ready.filter(|(at, _)| *at >= end);
+        self.fatal = self.fatal.filter(|(fatal, _)| *fatal + 1 >= end);
+        let before = self.missing.len();
         self.missing.retain(|(missing, _)| *missing >= end);
+        self.unrecorded += (before - self.missing.len()) as u64;
+    }
+
+    /// The responder has answered a packet, so it has arrived.
+    fn carried_out(&mut self, sent: &Sent) {
+        const MOST: usize = 16;
+        self.longest_answered = self.longest_answered.max(sent.payload);
+        let is_first_try = sent.first.frame == sent.last.frame;
+        if sent.is_damaged && is_first_try && self.unread == 0 {
+            let first = if self.accepted_damaged.0 == 0 { sent.first.frame } else { self.accepted_damaged.1 };
+            self.accepted_damaged = (self.accepted_damaged.0 + 1, first);
+        }
+        let Some(remote) = sent.remote else { return };
+        let is_known =
+            |known: &Accepted| known.remote == remote && known.name == sent.name && known.length >= sent.length;
+        if self.accepted.len() < MOST && !self.accepted.iter().any(is_known) {
+            let Sent { name, length, first, .. } = *sent;
+            self.accepted.push(Accepted { name, remote, length, frame: first.frame });
+        }
     }
 
     /// The request to which this PSN belongs.

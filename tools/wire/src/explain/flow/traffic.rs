@@ -2,7 +2,6 @@
 
 use roce::opcode::{Operation, Part};
 use roce::packet::Packet;
-use roce::track::Side;
 
 /// From so many answers on their times tell something.
 const ENOUGH: u64 = 16;
@@ -48,23 +47,23 @@ impl Traffic {
     }
 
     /// What was sent, if anything was.
-    pub(in crate::explain) fn sent(&self, side: Side) -> String {
+    pub(in crate::explain) fn sent(&self, who: &str) -> String {
         if self.messages.is_empty() {
             return String::new();
         }
         let plural = |count: u64| if count == 1 { "" } else { "s" };
         let messages = self.messages.iter().map(|(name, count)| format!("{count} {name}{}", plural(*count)));
         let messages: Vec<String> = messages.collect();
-        format!("; the {side} sends {} ({} bytes in all)", messages.join(", "), self.bytes)
+        format!("; {who} sends {} ({} bytes in all)", messages.join(", "), self.bytes)
     }
 
     /// How fast it goes, if there is enough to tell: how long answers took, and how many packets waited for one at a time.
-    pub(in crate::explain) fn pace(&self, side: Side) -> String {
+    pub(in crate::explain) fn pace(&self, who: &str) -> String {
         let mean = self.sum_ns.checked_div(self.answered).filter(|_| self.answered >= ENOUGH);
         let Some(mean) = mean.map(milliseconds) else { return String::new() };
         let (longest, open) = (milliseconds(self.longest_ns), self.most_open);
         let took = format!("after {mean}, {longest} at the most, and up to {open} waited at a time");
-        format!("; the {side}'s packets had an answer {took}")
+        format!("; {who}'s packets had an answer {took}")
     }
 }
 

@@ -1,0 +1,365 @@
+//! What the capture as a whole knows. Each accusation is checked against it: was one direction recorded, or each packet twice; does a
+//! sender compute the ICRC as others do; which answers belong to requests that the capture lacks?
+
+use super::cause::Cause;
+use super::congestion::Pauses;
+use super::connection::refusal::Refusal;
+use super::connection::Connection;
+use super::finding::{Finding, Findings};
+use super::flow::Place;
+use super::names::Names;
+use roce::aeth::{Nak, Syndrome};
+use roce::cm::Kind;
+use roce::icrc::Icrc;
+use roce::opcode::Operation;
+use roce::packet::Packet;
+use roce::track::{Connection as Ends, Side};
+use rustc_hash::FxHasher;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::hash::Hasher;
+use std::net::IpAddr;
+
+/// A sender of whose packets at least so many, and all, are damaged, does not compute the ICRC as others do.
+const ALL_DAMAGED: u64 = 8;
+/// A way of so many packets, nearly each of which is there twice, was recorded twice.
+const MANY_TWINS: u64 = 2;
+/// The same packet recorded at two places: nobody sends again within this time, unless he's asked to.
+const TWIN_NS: u64 = 2_000_000;
+/// So many packets are remembered, to know them when they come again.
+const RECENT: usize = 64;
+
+/// From whom to whom.
+pub(super) type Way = (IpAddr, IpAddr);
+
+/// What is known when the capture is over.
+pub(super) struct Known {
+    /// Its last packet.
+    pub end: Place,
+    /// Only these ways of two machines were recorded.
+    pub one_way: BTreeSet<Way>,
+    pub pauses: Pauses,
+    /// Senders whose ICRC fits none of their packets, without harm.
+    pub odd: BTreeSet<IpAddr>,
+}
+
+/// For each sender: packets, those whose ICRC doesn't fit, and of these the ones that have none, but zeroes.
+#[derive(Debug, Default)]
+pub(super) struct Senders(BTreeMap<IpAddr, [u64; 3]>);
+
+impl Senders {
+    pub(super) fn see(&mut self, packet: &Packet, icrc: Icrc) {
+        let [packets, bad, zero] = self.0.entry(packet.datagram.src).or_default();
+        *packets += 1;
+        if icrc == Icrc::Bad {
+            *bad += 1;
+            *zero += u64::from(packet.datagram.ip.ends_with(&[0; 4]));
+        }
+    }
+
+    /// No packet of any sender has an ICRC that fits.
+    pub(super) fn all_bad(&self) -> bool {
+        !self.0.is_empty() && self.0.values().all(|[packets, bad, _]| packets == bad)
+    }
+
+    /// Those who compute it in another way than all others, or not at all; with a sentence about each.
+    pub(super) fn odd(&self, connections: &[Connection], ends: &[Ends]) -> BTreeMap<IpAddr, String> {
+        let mut taken: BTreeMap<IpAddr, u64> = BTreeMap::new();
+        for (connection, ends) in connections.iter().zip(ends) {
+            Side::BOTH
+                .iter()
+                .for_each(|side| *taken.entry(ends.ips[*side as usize]).or_default() += connection.odd(*side).1);
+        }
+        let is_odd = |(sender, [packets, bad, zero]): (&IpAddr, &[u64; 3])| {
+            let taken = taken.get(sender).copied().unwrap_or_default();
+            let (all, none) = (packets == bad, zero == bad);
+            let why = match *bad {
+                0 => return None,
+                _ if none => format!("{sender} writes zeroes where the ICRC belongs, in {bad} of its packets: it computes none"),
+                _ if all && taken > 0 => format!(
+                    "no ICRC of {sender}'s packets fits, and they are taken all the same: its device computes another one, or the \
+                     capture was rewritten"
+                ),
+                ALL_DAMAGED.. if all => format!(
+                    "no ICRC of {sender}'s packets fits: its device computes another one, or the capture was rewritten"
+                ),
+                _ => return None,
+            };
+            Some((*sender, why))
+        };
+        self.0.iter().filter_map(is_odd).collect()
+    }
+}
+
+/// A packet that was just seen.
+#[derive(Debug)]
+struct Recent {
+    print: u64,
+    way: Way,
+    ttl: u8,
+    /// It asks the other side to send again.
+    is_refusal: bool,
+    place: Place,
+    /// Its connection and who sent it, and its name.
+    of: Option<(usize, Side)>,
+    name: &'static str,
+}
+
+/// What came on one way.
+#[derive(Debug, Default)]
+struct Count {
+    packets: u64,
+    twins: u64,
+    /// The first two frames that are the same, and whether a router was between them.
+    first: Option<([u64; 2], bool)>,
+}
+
+impl Count {
+    fn is_doubled(&self) -> bool {
+        self.twins >= MANY_TWINS && self.twins * 20 >= self.packets * 9
+    }
+}
+
+/// A packet that was taken for another one's double, while it wasn't clear yet that all of its way are there twice.
+#[derive(Debug)]
+pub(super) struct Twin {
+    way: Way,
+    pub of: Option<(usize, Side)>,
+    pub name: &'static str,
+    pub frames: [u64; 2],
+}
+
+/// Packets that are in the capture twice, because it was made at two places: `tcpdump -i any`, two mirror ports.
+#[derive(Debug, Default)]
+pub(super) struct Twins {
+    recent: VecDeque<Recent>,
+    ways: BTreeMap<Way, Count>,
+    early: Vec<Twin>,
+}
+
+impl Twins {
+    /// Whether this packet is to be left out, because it's the second record of one before it.
+    pub(super) fn is_twin(&mut self, packet: &Packet, place: Place) -> bool {
+        const MOST_EARLY: usize = 64;
+        let way = (packet.datagram.src, packet.datagram.dst);
+        let print = print(packet);
+        let found = self.recent.iter().rposition(|recent| recent.print == print).filter(|at| {
+            let since = place.since(self.recent[*at].place).unwrap_or(0);
+            let mut after = self.recent.range(at + 1..);
+            since < TWIN_NS && !after.any(|after| after.is_refusal && after.way == (way.1, way.0))
+        });
+        let count = self.ways.entry(way).or_default();
+        // CNPs have no numbers: one is like the other.
+        if packet.opcode.operation == Operation::Congestion {
+            return found.is_some() && count.is_doubled();
+        }
+        count.packets += 1;
+        let Some(at) = found else { return false };
+        let known = &self.recent[at];
+        let frames = [known.place.frame, place.frame];
+        count.twins += 1;
+        count.first.get_or_insert((frames, known.ttl != ttl(packet)));
+        // A single one, of many packets, is one that was sent twice.
+        let is_one_of_all = count.twins * 5 >= count.packets * 2;
+        if is_one_of_all && self.early.len() < MOST_EARLY {
+            self.early.push(Twin { way, of: known.of, name: known.name, frames });
+        }
+        is_one_of_all
+    }
+
+    /// A packet that was taken.
+    pub(super) fn remember(&mut self, packet: &Packet, place: Place, of: Option<(usize, Side)>) {
+        if self.recent.len() == RECENT {
+            self.recent.pop_front();
+        }
+        let is_refusal = packet.aeth().is_some_and(|aeth| !matches!(aeth.verdict(), Syndrome::Ack { .. }));
+        self.recent.push_back(Recent {
+            print: print(packet),
+            way: (packet.datagram.src, packet.datagram.dst),
+            ttl: ttl(packet),
+            is_refusal,
+            place,
+            of,
+            name: packet.name(),
+        });
+    }
+
+    /// What was recorded twice, in sentences; and what was left out although its way was recorded once.
+    pub(super) fn ended(self) -> (Vec<String>, Vec<Twin>) {
+        let mut told: BTreeMap<Way, String> = BTreeMap::new();
+        for ((from, to), count) in self.ways.iter().filter(|(_, count)| count.is_doubled()) {
+            let times = match (count.packets as f64 / (count.packets - count.twins).max(1) as f64).round() as u64 {
+                2 => "twice".to_owned(),
+                times => format!("{times} times"),
+            };
+            let ([first, second], is_routed) = count.first.unwrap_or_default();
+            let how = match is_routed {
+                true => "before and after a router, for their times to live differ",
+                false => "as with tcpdump -i any, or at two mirror ports",
+            };
+            let both = self.ways.get(&(*to, *from)).is_some_and(Count::is_doubled);
+            let which = if both { format!("between {from} and {to}") } else { format!("from {from} to {to}") };
+            let pair = if both { (*from.min(to), *from.max(to)) } else { (*from, *to) };
+            told.entry(pair).or_insert_with(|| {
+                format!(
+                    "the packets {which} are recorded {times} ({how}: frames {first} and {second} are the same packet), and count \
+                     once here"
+                )
+            });
+        }
+        let told = told.into_values().collect();
+        let ways = &self.ways;
+        let once = self.early.into_iter().filter(|twin| !ways.get(&twin.way).is_some_and(Count::is_doubled));
+        (told, once.collect())
+    }
+}
+
+fn ttl(packet: &Packet) -> u8 {
+    match packet.datagram.ip {
+        [version, ..] if version >> 4 == 6 => packet.datagram.ip.get(7).copied().unwrap_or_default(),
+        ip => ip.get(8).copied().unwrap_or_default(),
+    }
+}
+
+/// A number that two records of one packet share: routers and switches change nothing that goes into it.
+fn print(packet: &Packet) -> u64 {
+    let ip = packet.datagram.ip;
+    let mut hasher = FxHasher::default();
+    let bth = ip.get(packet.bth_offset()..).unwrap_or_default();
+    // The ICRC, if it's there, stands for all before it. A cut packet has its last bytes instead, and IPv4's identification.
+    let id = if ip[0] >> 4 == 4 { &ip[4..6] } else { &[] };
+    let tail = &ip[ip.len().saturating_sub(16)..];
+    [id, &bth[..bth.len().min(12)], tail].into_iter().for_each(|part| hasher.write(part));
+    hasher.write_usize(packet.datagram.wire_length);
+    hasher.finish()
+}
+
+/// Answers, and messages of the connection manager, whose other half the capture lacks.
+#[derive(Debug, Default)]
+pub(super) struct Strays {
+    /// For each responder and the queue pair to which it answers.
+    answers: BTreeMap<(Way, u32), Answers>,
+    refusals: Vec<(Way, Refusal)>,
+    pub messages: u64,
+    pub notifications: u64,
+    pub others: u64,
+}
+
+/// Answers to one queue pair.
+#[derive(Debug, Default)]
+struct Answers {
+    count: u64,
+    unread: u64,
+    findings: Findings,
+}
+
+/// What is said of answers without their requests.
+pub(super) struct Told {
+    pub way: Way,
+    pub qp: Option<u32>,
+    pub findings: Vec<Finding>,
+}
+
+impl Strays {
+    pub(super) fn see(&mut self, packet: &Packet, frame: u64) {
+        const MOST: usize = 256;
+        let way = (packet.datagram.src, packet.datagram.dst);
+        if let Some(message) = packet.cm() {
+            self.messages += 1;
+            let is_refusal = matches!(message.kind, Kind::ConnectReject | Kind::ServiceReply);
+            if is_refusal && self.refusals.len() < MOST {
+                self.refusals.extend(Refusal::of(&message, Side::Server, frame).map(|refusal| (way, refusal)));
+            }
+            return;
+        }
+        if !packet.opcode.is_response() {
+            self.others += 1;
+            return;
+        }
+        let key = (way, packet.bth.dest_qp);
+        if self.answers.len() >= MOST && !self.answers.contains_key(&key) {
+            self.others += 1;
+            return;
+        }
+        self.answers.entry(key).or_default().see(packet, way, frame);
+    }
+
+    /// Answers and refusals.
+    pub(super) fn answers(&self) -> u64 {
+        self.answers.values().map(|answers| answers.count).sum::<u64>() + self.refusals.len() as u64
+    }
+
+    pub(super) fn unread(&self) -> u64 {
+        self.answers.values().map(|answers| answers.unread).sum()
+    }
+
+    /// Refusals among them, and sentences about all others.
+    pub(super) fn ended(self) -> (Vec<Told>, Vec<String>) {
+        let (mut told, mut notes) = (Vec::new(), Vec::new());
+        let mut by_way: BTreeMap<Way, [u64; 2]> = BTreeMap::new();
+        for ((way, qp), answers) in self.answers {
+            let [count, unread] = by_way.entry(way).or_default();
+            *count += answers.count;
+            *unread += answers.unread;
+            let findings = answers.findings.sorted(&names(way));
+            if !findings.is_empty() {
+                told.push(Told { way, qp: Some(qp), findings });
+            }
+        }
+        for (way, refusal) in self.refusals {
+            let mut findings = Findings::default();
+            let what = if refusal.is_timeout { "gave up a connection" } else { "rejected a connection" };
+            let text = format!("{} {what}, whose other messages aren't in the capture: {}", way.0, refusal.why);
+            refusal.tell(text, &[refusal.frame], &mut findings);
+            told.push(Told { way, qp: None, findings: findings.sorted(&names(way)) });
+        }
+        for ((from, to), [count, unread]) in by_way {
+            let which = if count == 1 { "1 answer is".to_owned() } else { format!("{count} answers are") };
+            let cut = match unread {
+                0 => String::new(),
+                unread => format!("; of {unread} the AETH is cut off, so they may accept or refuse"),
+            };
+            notes.push(format!(
+                "{which} in the capture whose requests aren't, from {from} to {to}: record both directions{cut}"
+            ));
+        }
+        let mut count = |count: u64, what: &str| {
+            if count > 0 {
+                notes.push(format!("{what}: {count}"));
+            }
+        };
+        count(self.messages, "messages of the connection manager about connections whose beginning the capture lacks");
+        count(self.notifications, "CNPs about connections that the capture lacks");
+        count(self.others, "packets that belong to no connection that can be told");
+        (told, notes)
+    }
+}
+
+impl Answers {
+    fn see(&mut self, packet: &Packet, way: Way, frame: u64) {
+        self.count += 1;
+        self.unread += u64::from(packet.is_answer_cut());
+        let Some(aeth) = packet.aeth() else { return };
+        let ((from, to), psn) = (way, packet.bth.psn);
+        let (cause, what) = match aeth.verdict() {
+            Syndrome::RnrNak { timer_us } => {
+                let wait = roce::aeth::milliseconds(timer_us);
+                (Cause::NotReady, format!("{from} had no receive for a request: its RNR NAK asks to wait {wait} ms"))
+            }
+            Syndrome::Nak(Nak::PsnSequence) => {
+                (Cause::Lost, format!("{from} asked for a packet of {to} that didn't arrive in its order"))
+            }
+            Syndrome::Nak(nak) => {
+                let cause = Cause::of(nak).unwrap_or(Cause::RemoteOperational);
+                (cause, format!("{from} refused a request: {nak}"))
+            }
+            Syndrome::Ack { .. } | Syndrome::Reserved(_) => return,
+        };
+        let text = format!("{what} (PSN {psn}; the request isn't in the capture)");
+        self.findings.add(cause, Side::Client, text, &[frame]).is_not_mended();
+    }
+}
+
+/// Who answers stands for the server.
+fn names((server, client): Way) -> Names {
+    Names::addresses([client, server])
+}
