@@ -60,7 +60,9 @@ fn headers(from: IpAddr, to: IpAddr, src_port: u16, payload: usize) -> Vec<u8> {
             ip[2..4].copy_from_slice(&((payload + 28) as u16).to_be_bytes());
             ip.extend(from.octets().into_iter().chain(to.octets()));
             let sum: u32 = ip.chunks(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum();
-            ip[10..12].copy_from_slice(&(!((sum >> 16) + (sum & 0xffff)) as u16).to_be_bytes());
+            let sum = (sum >> 16) + (sum & 0xffff);
+            let sum = (sum >> 16) + (sum & 0xffff); // The first one may carry.
+            ip[10..12].copy_from_slice(&(!sum as u16).to_be_bytes());
             ip
         }
         (from, to) => {
