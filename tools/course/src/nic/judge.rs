@@ -1,18 +1,33 @@
-//! The first rung of the judge: recorded packets, in process. It is built with the learner's NIC, by cargo alone, and runs for a
-//! moment.
+//! Runs the judge that was built with the learner's NIC, by cargo alone, and hears what it says. Her code runs in the judge's own
+//! process, and can end it, block it or fill the memory. So only a complete report counts, and each has to begin with a line that the
+//! judge was given this time (`tools/nic/examples/judge/report.rs`).
 
 use crate::nic::hole::Hole;
 use crate::project::Project;
 use anyhow::{bail, Context, Result};
-use std::io::Read;
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher, Hasher};
+use std::io::{Read, Write};
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex};
 use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
-/// The judge ends itself before that, and says where it was.
-const DEADLINE: Duration = Duration::from_secs(8);
+/// The judge ends itself when nothing goes on for five seconds, and says where it was. This is for one that can't.
+const DEADLINE: Duration = Duration::from_secs(60);
 const LOOK: Duration = Duration::from_millis(5);
+/// A process that the hole has started may keep the judge's output open. Nobody waits longer for it.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// Starts the judge with a limit for its memory, 2 GiB, where the system knows one.
+const LIMITED: &str = "ulimit -v 2097152 2>/dev/null; exec \"$@\"";
+/// Of what it prints as much is kept from the beginning and from the end.
+const KEPT: usize = 1 << 16;
+/// The exit status of a judge that can't do its work.
+const UNABLE: i32 = 2;
+/// And how it says so.
+const COMPLAINT: &str = "judge: ";
 /// The exit status of a program in Rust that has panicked.
 const PANICKED: i32 = 101;
 
@@ -42,29 +57,64 @@ pub struct Verdict {
 
 /// Judges a hole.
 pub fn judge(project: &Project, program: &Path, hole: &Hole) -> Result<Verdict> {
-    let mut command = Command::new(program);
-    command.arg(project.root.join("captures")).arg(hole.name.to_string());
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let line = unguessable();
+    let mut command = Command::new("sh");
+    command.args(["-c", LIMITED, "sh"]).arg(program).arg(project.root.join("captures")).arg(hole.name.to_string());
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().with_context(|| format!("cannot start {}", program.display()))?;
-    let (said, complaint) = (reader(child.stdout.take()), reader(child.stderr.take()));
+    let (said, complaint) = (Output::of(child.stdout.take()), Output::of(child.stderr.take()));
+    // A judge that has ended already won't report, and that is told.
+    child.stdin.take().map(|mut stdin| writeln!(stdin, "{line}"));
     let status = ended(&mut child)?;
-    let (said, complaint) = (said.join().unwrap_or_default(), complaint.join().unwrap_or_default());
-    let seen = match status {
-        Some(0) => return Ok(Verdict { is_right: true, seen: said.trim_end().to_owned() }),
-        Some(1) => said.trim_end().to_owned(),
-        Some(PANICKED) => format!("It panics:\n{}", complaint.trim_end()),
-        Some(_) => bail!("{}", complaint.trim_end()),
-        None => format!("It did not end within {} seconds: something goes in circles.", DEADLINE.as_secs()),
+    let (said, complaint) = (said.text(), complaint.text());
+    if let Some(verdict) = reported(&said, &line) {
+        return Ok(verdict);
+    }
+    if status.is_some_and(|status| status.code() == Some(UNABLE)) && complaint.starts_with(COMPLAINT) {
+        bail!("{}", complaint.trim_end());
+    }
+    Ok(Verdict { is_right: false, seen: format!("{said}{}\n{complaint}", how(status)).trim_end().to_owned() })
+}
+
+/// A line that no code can know before it's told.
+fn unguessable() -> String {
+    let number = || RandomState::new().build_hasher().finish();
+    format!("{:016x}{:016x}", number(), number())
+}
+
+/// The report: behind its line stand the word and what was seen. What was printed before is the hole's own.
+fn reported(said: &str, line: &str) -> Option<Verdict> {
+    let (own, report) = said.split_once(line)?;
+    let (word, seen) = report.split_once('\n')?;
+    let is_right = match word.trim() {
+        "right" => true,
+        "wrong" => false,
+        _ => return None,
     };
-    Ok(Verdict { is_right: false, seen })
+    Some(Verdict { is_right, seen: format!("{own}{}", seen.trim_end()) })
+}
+
+/// How a judge has ended that didn't report.
+fn how(status: Option<ExitStatus>) -> String {
+    let Some(status) = status else {
+        return format!("It did not end within {} seconds: something goes in circles.", DEADLINE.as_secs());
+    };
+    match (status.code(), status.signal()) {
+        (Some(PANICKED), _) => "It panics:".to_owned(),
+        (_, Some(signal)) => format!("It crashes: the judge was ended by signal {signal}."),
+        (code, _) => format!(
+            "It ends the judge's process, with exit status {}, before everything was looked at. Give a result instead.",
+            code.unwrap_or_default()
+        ),
+    }
 }
 
 /// Its exit status; None if it had to be ended.
-fn ended(child: &mut Child) -> Result<Option<i32>> {
+fn ended(child: &mut Child) -> Result<Option<ExitStatus>> {
     let end = Instant::now() + DEADLINE;
     while Instant::now() < end {
         if let Some(status) = child.try_wait()? {
-            return Ok(Some(status.code().unwrap_or(PANICKED)));
+            return Ok(Some(status));
         }
         sleep(LOOK);
     }
@@ -73,14 +123,39 @@ fn ended(child: &mut Child) -> Result<Option<i32>> {
     Ok(None)
 }
 
-/// Reads while the program runs: it must not wait for us.
-fn reader(pipe: Option<impl Read + Send + 'static>) -> thread::JoinHandle<String> {
-    thread::spawn(move || {
-        let mut text = Vec::new();
-        if let Some(mut pipe) = pipe {
+/// What a program prints, read while it runs: it must not wait for us.
+struct Output {
+    bytes: Arc<Mutex<Vec<u8>>>,
+    reader: thread::JoinHandle<()>,
+}
+
+impl Output {
+    fn of(pipe: Option<impl Read + Send + 'static>) -> Self {
+        let bytes = Arc::new(Mutex::new(Vec::new()));
+        let kept = bytes.clone();
+        let reader = thread::spawn(move || {
+            let (mut pipe, mut buffer) = (pipe, vec![0; KEPT]);
             // What was read before an error is told.
-            let _ = pipe.read_to_end(&mut text);
+            while let Some(count) =
+                pipe.as_mut().and_then(|pipe| pipe.read(&mut buffer).ok()).filter(|count| *count > 0)
+            {
+                let Ok(mut kept) = kept.lock() else { return };
+                kept.extend_from_slice(&buffer[..count]);
+                if kept.len() > 3 * KEPT {
+                    let end = kept.len() - KEPT;
+                    kept.drain(KEPT..end);
+                }
+            }
+        });
+        Self { bytes, reader }
+    }
+
+    /// All of it, once the program has ended.
+    fn text(&self) -> String {
+        let end = Instant::now() + PATIENCE;
+        while !self.reader.is_finished() && Instant::now() < end {
+            sleep(LOOK);
         }
-        String::from_utf8_lossy(&text).into_owned()
-    })
+        self.bytes.lock().map_or_else(|_| String::new(), |bytes| String::from_utf8_lossy(&bytes).into_owned())
+    }
 }

@@ -1,5 +1,6 @@
 //! What the learner's NIC was given last: where it was when it panics, or does not end.
 
+use crate::report;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::Mutex;
 use std::time::Duration;
@@ -31,7 +32,7 @@ pub fn watch() {
             idle = if count == seen { idle + 1 } else { 0 };
             seen = count;
         }
-        println!("It did not end within {SECONDS} seconds: something goes in circles.\n{}", last());
+        report::end(&Err(format!("It did not end within {SECONDS} seconds: something goes in circles.\n{}", last())));
         process::exit(1);
     });
 }

@@ -2,8 +2,8 @@
 
 use crate::came;
 use crate::dump::{difference, differing};
-use crate::ipv6;
 use crate::recorded::Recorded;
+use crate::unseen;
 use crate::Verdict;
 use nic::datagram;
 use nic::packet::{self, Packet};
@@ -28,6 +28,16 @@ pub fn since() -> Verdict {
             }
             looked += 1;
         }
+    }
+    for (one, other) in starts.iter().map(|start| (Psn::new(*start), Psn::new(*start).plus(HALF as u32))) {
+        let yours = one.since(other);
+        if yours != -HALF {
+            return Err(format!(
+                "PSN {one} since PSN {other} is {}: half the circle counts as before. Yours: {yours}.",
+                -HALF
+            ));
+        }
+        looked += 1;
     }
     Ok(format!("{looked} pairs of PSNs, some across the end of the circle, are told apart."))
 }
@@ -101,7 +111,7 @@ pub fn headers(frames: &[Recorded]) -> Verdict {
         }
         looked += 1;
     }
-    ipv6::headers()?;
+    unseen::headers()?;
     Ok(format!("{looked} packets have the IP and UDP headers that rdma_rxe gave them."))
 }
 
@@ -123,7 +133,7 @@ pub fn icrc(frames: &[Recorded]) -> Verdict {
     for ((udp, kind), (frame, covered)) in &kinds {
         flips(covered, *udp).map_err(|said| format!("{}, {kind}: {said}", frame.name))?;
     }
-    flips(&ipv6::icrc()?, 40).map_err(|said| format!("A READ response without bytes, over IPv6: {said}"))?;
+    flips(&unseen::icrc()?, 40).map_err(|said| format!("A READ response without bytes, over IPv6: {said}"))?;
     Ok(format!("{looked} packets have the ICRC of rdma_rxe; of {} kinds each flipped bit is noticed.", kinds.len()))
 }
 
