@@ -154,7 +154,7 @@ step: ## judge the next step of your own program, and show it [STEP=01-2] [ARGS=
 device: $(if $(filter begin,$(MAKECMDGOALS)),begin)
 	@$(if $(filter begin,$(MAKECMDGOALS)),:,echo 'usage: make begin device' >&2; exit 2)
 
-nic: ## judge the NIC that you write, and show its first hole that is not filled [ARGS="--watch --hint --where"]
+nic: ## judge the NIC that you write, and show its first hole that is not filled [ARGS="--watch --hint"]
 	@tools/lab/setup.sh cargo
 	@$(call build,course)
 	@"$$bin"/course nic $(ARGS)

@@ -3,12 +3,13 @@
 use crate::watch;
 use anyhow::{Context, Result};
 use course::markdown;
+use course::nic::blame::{self, Culprit};
 use course::nic::build::Built;
 use course::nic::copy::{MineNic, FOLDER};
 use course::nic::cut::body;
 use course::nic::hole::Hole;
+use course::nic::judge;
 use course::nic::stairs;
-use course::nic::{blame, judge};
 use course::project::Project;
 use course::show::{bold, checked};
 use run::files::read;
@@ -38,7 +39,7 @@ pub fn begin(project: &Project) -> Result<bool> {
             "{FOLDER}/{file} stays as it is: you have changed more than holes in it. Today's is tools/{file}."
         )?;
     }
-    next(project, false, Told::default())
+    next(project, false, false)
 }
 
 /// Builds the device around it, on which `make lesson-04 on=mine` runs.
@@ -48,29 +49,20 @@ pub fn device(project: &Project) -> Result<bool> {
     built(mine.build_device(project, Style::of_output().color)?).map(|program| program.is_some())
 }
 
-/// What is told besides, of a hole that is not filled.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Told {
-    /// One hint more.
-    pub hint: bool,
-    /// In which hole the fault is.
-    pub place: bool,
-}
-
-/// Judges the holes in order, and shows the first one that is not filled. One that is told for the first time is what comes next,
-/// and no failure.
-pub fn next(project: &Project, watch: bool, mut told: Told) -> Result<bool> {
+/// Judges the holes in order, and shows the first one that is not filled, perhaps with one hint more. One that is told for the first time
+/// is what comes next, and no failure.
+pub fn next(project: &Project, watch: bool, mut hint: bool) -> Result<bool> {
     let (mine, holes) = (found(project)?, Hole::all(project)?);
     let known = || holes.iter().filter(|hole| mine.0.has(TOLD, &hole.name)).count();
     let before = known();
-    let is_good = || look(project, &mine, &holes, mem::take(&mut told));
+    let is_good = || look(project, &mine, &holes, mem::take(&mut hint));
     Ok(watch::judged(watch, || mine.0.sources(), is_good)? || known() > before)
 }
 
-/// The learner's NIC, with what cargo needs as it is today.
+/// The learner's NIC. What is not a hole is brought up to date, because the judge is today's.
 fn found(project: &Project) -> Result<MineNic> {
     let mine = MineNic::find(project).context("you have no NIC yet: `make begin device` lays one out")?;
-    mine.furnish(project)?;
+    mine.lay_out(project, &Hole::all(project)?)?;
     Ok(mine)
 }
 
@@ -82,13 +74,16 @@ fn built(built: Built) -> Result<Option<PathBuf>> {
     Ok(built.ok())
 }
 
-fn look(project: &Project, mine: &MineNic, holes: &[Hole], told: Told) -> Result<bool> {
+fn look(project: &Project, mine: &MineNic, holes: &[Hole], hint: bool) -> Result<bool> {
     let style = Style::of_output();
     let Some(program) = built(mine.build_judge(project, style.color)?)? else { return Ok(false) };
     for ((at, hole), verdict) in holes.iter().enumerate().zip(judge::all(project, &program, holes)) {
         let verdict = verdict?;
         if !verdict.is_right {
-            tell(project, mine, &holes[..=at], &verdict.seen, told, style)?;
+            tell(project, mine, hole, &verdict.seen, hint, style)?;
+            if !mine.is_open(hole)? {
+                blame(project, mine, holes, at, style)?;
+            }
             return Ok(false);
         }
         write!(stdout(), "{}", checked(&format!("{}: {}", hole.title, verdict.seen), true, "", style))?;
@@ -124,44 +119,61 @@ fn answer(mine: &MineNic, hole: &Hole, style: Style) -> Result<()> {
     Ok(())
 }
 
-/// The last of these holes, which is not filled: the task, if it is new; what was seen; and what was asked for.
-fn tell(project: &Project, mine: &MineNic, holes: &[Hole], seen: &str, told: Told, style: Style) -> Result<()> {
-    let Some(hole) = holes.last() else { return Ok(()) };
+/// A hole that is not filled: the task, if it is new; what was seen; and hints.
+fn tell(project: &Project, mine: &MineNic, hole: &Hole, seen: &str, hint: bool, style: Style) -> Result<()> {
     let title = format!("Lesson {}: {}", hole.name.number(), hole.title);
     writeln!(stdout(), "\n{}\n", bold(&title, style.color))?;
     let place = place(mine, hole)?;
-    let is_new = !mine.0.has(TOLD, &hole.name);
-    if !is_new {
+    if mine.0.has(TOLD, &hole.name) {
         writeln!(stdout(), "In {place}.\n")?;
     } else {
         writeln!(stdout(), "{}\nWrite it in {place}. As it is now:\n", markdown::page(&hole.task, style.width))?;
         mine.0.note(TOLD, &hole.name)?;
     }
     writeln!(stdout(), "{seen}\n")?;
-    if told.place {
-        let culprit = blame::culprit(project, mine, holes)?;
-        let found = match culprit.name == hole.name {
-            true => "The fault is in this hole: with the project's own lines in all holes before it, it is the same.".to_owned(),
-            false => format!(
-                "The fault is in a hole before: {}, of lesson {}, in {}. With the project's own lines there, this one is right.",
-                culprit.title,
-                culprit.name.number(),
-                self::place(mine, culprit)?
-            ),
-        };
-        writeln!(stdout(), "{}", markdown::plain(&found, style.width))?;
-    }
-    if told.hint && mine.0.times(HINT, &hole.name) + 1 < hole.hints.len() {
-        mine.0.note(HINT, &hole.name)?;
-    }
-    for hint in hole.hints.iter().take(mine.0.times(HINT, &hole.name) + 1) {
+    for hint in &hole.hints[..hints(mine, hole, hint)?] {
         write!(stdout(), "{}", markdown::plain(&format!("Hint: {hint}"), style.width))?;
     }
     writeln!(stdout(), "\nThe task, once more: {}", project.shown(&hole.page()))?;
-    writeln!(stdout(), "then: make nic; one hint more: make nic ARGS=--hint")?;
-    if !is_new {
-        writeln!(stdout(), "You find nothing wrong here? Perhaps a hole before is: make nic ARGS=--where")?;
+    writeln!(stdout(), "then: make nic; a hint: make nic ARGS=--hint")?;
+    Ok(())
+}
+
+/// How many hints are told. The first try has none, unless one is asked for; then there is one, and one more each time that one is
+/// asked for.
+fn hints(mine: &MineNic, hole: &Hole, more: bool) -> Result<usize> {
+    let tried = usize::from(!mine.is_open(hole)?);
+    let told = |mine: &MineNic| mine.0.times(HINT, &hole.name).max(tried).min(hole.hints.len());
+    let wanted = told(mine) + usize::from(more);
+    while mine.0.times(HINT, &hole.name) < wanted && more {
+        mine.0.note(HINT, &hole.name)?;
     }
+    Ok(told(mine))
+}
+
+/// Says where the fault is: what a hole's judge has seen may be another one's doing.
+fn blame(project: &Project, mine: &MineNic, holes: &[Hole], at: usize, style: Style) -> Result<()> {
+    let culprit =
+        watch::patiently("Looking for the hole with the fault …", || blame::culprit(project, mine, holes, at));
+    let found = match culprit? {
+        Culprit::Here => {
+            "The fault is in this hole: with the project's own lines in all the others, it's the same.".to_owned()
+        }
+        Culprit::Other { hole, alone } => {
+            let (title, number, place) = (&hole.title, hole.name.number(), place(mine, hole)?);
+            let rest = match alone {
+                true => "With the project's own lines there, this one is right.",
+                false => "But it's not the only one: another hole before that has a fault, too.",
+            };
+            format!("The fault is in another hole: {title}, of lesson {number}, in {place}. {rest}")
+        }
+        Culprit::Outside(files) => format!(
+            "The fault is in no hole: with the project's own lines in all of them, it's the same. You have changed other lines of \
+             {}; today's are in tools/.",
+            files.join(", ")
+        ),
+    };
+    writeln!(stdout(), "\n{}", markdown::plain(&found, style.width))?;
     Ok(())
 }
 

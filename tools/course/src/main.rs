@@ -99,9 +99,6 @@ enum Command {
         /// Tell one hint more.
         #[arg(long)]
         hint: bool,
-        /// Say whether the fault is in this hole, or in which one before it. That takes some seconds.
-        #[arg(long = "where")]
-        place: bool,
     },
     /// Tell one hint more.
     Hint {
@@ -156,7 +153,7 @@ fn main() -> ExitCode {
         Command::Step { step, task, watch, on } => steps::step(&project, step.as_deref(), on, watch, task),
         Command::Nic { begin: true, .. } => holes::begin(&project),
         Command::Nic { device: true, .. } => holes::device(&project),
-        Command::Nic { watch, hint, place, .. } => holes::next(&project, watch, holes::Told { hint, place }),
+        Command::Nic { watch, hint, .. } => holes::next(&project, watch, hint),
         Command::Hint { step } => steps::hint(&project, step.as_deref()),
         Command::Solution { step, yes } => steps::solution(&project, step.as_deref(), yes),
         Command::Grade { lesson, students } => grade::grade(&project, lesson.as_deref(), &students),

@@ -1,7 +1,7 @@
 //! `mine-nic/`: laid out once, and again when the project has changed. What a learner has written there stays.
 
 use crate::mine::{Language, Mine};
-use crate::nic::cut::{body, merged, with_body};
+use crate::nic::cut::{body, merged, with_body, without_tests};
 use crate::nic::hole::Hole;
 use crate::project::Project;
 use crate::workspace;
@@ -77,6 +77,23 @@ impl MineNic {
         beside.iter().try_for_each(|(file, text)| write(self.0.folder.join(file), text))
     }
 
+    /// The files in which the learner has changed more than holes.
+    pub fn changed_outside(&self, project: &Project, holes: &[Hole]) -> Result<Vec<String>> {
+        let mut changed = Vec::new();
+        for (file, text) in sources(project)? {
+            let own = read(self.0.folder.join(&file))?;
+            let emptied = |text: String| {
+                let mut of_file = holes.iter().filter(|hole| hole.place.file == file);
+                of_file.try_fold(text, |text, hole| with_body(&text, &hole.place.function, ""))
+            };
+            let (project_s, own) = (emptied(text)?, emptied(own));
+            if own.map_or(true, |own| own != project_s) {
+                changed.push(file);
+            }
+        }
+        Ok(changed)
+    }
+
     /// Puts a body into a hole.
     pub fn fill(&self, hole: &Hole, text: &str) -> Result<()> {
         let file = self.0.folder.join(&hole.place.file);
@@ -95,14 +112,14 @@ pub fn files(project: &Project) -> Result<Vec<String>> {
     Ok(sources(project)?.into_iter().map(|(file, _)| file).collect())
 }
 
-/// What is copied: each file by its path in the copy, with its text.
+/// What is copied: each file by its path in the copy, with its text, but without its tests.
 fn sources(project: &Project) -> Result<Vec<(String, String)>> {
     let mut sources = Vec::new();
     for folder in SOURCES {
         for file in tree(&project.root.join(folder))? {
             let file = Path::new(folder).join(file);
             let here = file.strip_prefix(TOOLS)?.display().to_string();
-            sources.push((here, read(project.root.join(file))?));
+            sources.push((here, without_tests(&read(project.root.join(file))?).to_owned()));
         }
     }
     Ok(sources)

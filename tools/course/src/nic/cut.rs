@@ -29,6 +29,11 @@ pub fn with_body(text: &str, function: &str, new: &str) -> Result<String> {
     Ok([&text[..range.start], &new, &text[range.end..]].concat())
 }
 
+/// The text without its tests. They stand at its end, and some of them hold the answer to a hole above.
+pub fn without_tests(text: &str) -> &str {
+    text.find("\n#[cfg(test)]\n").map_or(text, |at| &text[..at])
+}
+
 /// What a source becomes that somebody has written in, when it is laid out anew. `laid` is what was laid out for her, `new`
 /// what would be today. Bodies that she has changed stay; the others are those of today. None if she has changed more than these
 /// bodies, and the project has, too.
@@ -82,6 +87,12 @@ mod tests {
         let cut = with_body(TEXT, "b", "// Nothing.\n\n0").unwrap();
         assert!(cut.contains(") -> u8 {\n        // Nothing.\n\n        0\n    }\n\n    fn bb"), "{cut}");
         assert!(body(TEXT, "x").is_err());
+    }
+
+    #[test]
+    fn tests_are_left_out() {
+        assert_eq!(without_tests(&format!("{TEXT}\n#[cfg(test)]\nmod tests {{\n    fn b() {{}}\n}}\n")), TEXT);
+        assert_eq!(without_tests(TEXT), TEXT);
     }
 
     #[test]
