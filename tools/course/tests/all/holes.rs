@@ -1,7 +1,7 @@
 //! The holes of part three: they fit the source of today, and the judge knows a stub, a wrong body and the project's own.
 
 use course::edit::Edit;
-use course::nic::blame::culprit;
+use course::nic::blame::{culprit, Culprit};
 use course::nic::copy::{solution, MineNic};
 use course::nic::hole::{Hole, Wrong};
 use course::nic::judge::{judge, Verdict};
@@ -16,7 +16,7 @@ pub fn scratch(project: &Project, name: &str) -> MineNic {
     MineNic::new(folder)
 }
 
-fn verdict(project: &Project, mine: &MineNic, hole: &Hole) -> Verdict {
+pub fn verdict(project: &Project, mine: &MineNic, hole: &Hole) -> Verdict {
     let program = mine.build_judge(project, false).unwrap().unwrap_or_else(|said| panic!("{}: {said}", hole.name));
     judge(project, &program, hole).unwrap()
 }
@@ -76,26 +76,49 @@ fn a_hole_is_not_filled_by_its_stub_nor_by_a_body_that_is_wrong_or_panics() {
     assert!(otherwise.is_empty(), "{}", otherwise.join("\n\n"));
 }
 
-/// What one hole does wrong, and only the judge of a later lesson notices: the hole with the fault is found.
+/// What one hole does wrong another one's judge may notice: an earlier one's, if the learner goes on working on what she has, or a later
+/// one's. The hole with the fault is found; and lines that are in no hole are.
 #[test]
 #[ignore = "takes long: make test-long group=course"]
-fn a_fault_that_a_later_lesson_notices_is_found_in_the_hole_where_it_is() {
+fn a_fault_that_another_holes_judge_notices_is_found_in_the_hole_where_it_is() {
     let project = Project::find().unwrap();
     let (mine, holes) = (scratch(&project, "test-of-blame"), Hole::all(&project).unwrap());
     mine.lay_out(&project, &holes).unwrap();
     let at = |name: &str| holes.iter().position(|hole| hole.name.to_string() == name).unwrap();
-    let (fault, noticed) = (at("16-6-ack"), at("18-4-progress"));
-    for hole in &holes[..=noticed] {
-        mine.fill(hole, &solution(&project, hole).unwrap()).unwrap();
+    let fill = |name: &str, from: &str, to: &str| {
+        let right = solution(&project, &holes[at(name)]).unwrap();
+        assert!(right.contains(from));
+        mine.fill(&holes[at(name)], &right.replace(from, to)).unwrap();
+    };
+    holes.iter().for_each(|hole| fill(&hole.name.to_string(), "", ""));
+    let found = |noticed: &str| -> String {
+        assert!(!verdict(&project, &mine, &holes[at(noticed)]).is_right, "{noticed}");
+        match culprit(&project, &mine, &holes, at(noticed)).unwrap() {
+            Culprit::Here => "here".into(),
+            Culprit::Other { hole, alone } => format!("{}, alone {alone}", hole.name),
+            Culprit::Outside(files) => files.join(" "),
+        }
+    };
+    for (name, from, to, noticed) in [
+        ("16-6-ack", "self.progress(qp, ctx);", "", "18-4-progress"),
+        ("16-2-send", "if next.since(self.next) > 0 {", "if true {", "18-1-back"),
+        ("19-2-refused", "return self.try_again(qp, ctx);", "return Ok(());", "18-2-attempts"),
+        ("15-1-asked", "self.disconnect(old, now, out);", "", "15-5-goodbye"),
+    ] {
+        fill(name, from, to);
+        assert_eq!(found(noticed), format!("{name}, alone true"));
+        fill(name, "", "");
     }
-    let right = solution(&project, &holes[fault]).unwrap();
-    mine.fill(&holes[fault], &right.replace("self.progress(qp, ctx);", "")).unwrap();
-    assert!(!verdict(&project, &mine, &holes[noticed]).is_right);
-    assert_eq!(culprit(&project, &mine, &holes[..=noticed]).unwrap().name, holes[fault].name);
-
-    mine.fill(&holes[fault], &right).unwrap();
-    mine.fill(&holes[noticed], &holes[noticed].stub).unwrap();
-    assert_eq!(culprit(&project, &mine, &holes[..=noticed]).unwrap().name, holes[noticed].name);
+    fill("18-4-progress", "self.went_back = false;", "");
+    assert_eq!(found("18-4-progress"), "here");
+    fill("16-6-ack", "self.progress(qp, ctx);", "");
+    assert_eq!(found("18-4-progress"), "here", "there are two faults, and one of them is here");
+    fill("16-6-ack", "", "");
+    fill("18-4-progress", "", "");
+    let file = mine.0.folder.join("nic/src/psn.rs");
+    write(&file, read(&file).unwrap().replace("wrapping_add(packets)", "wrapping_add(packets).wrapping_add(1)"))
+        .unwrap();
+    assert_eq!(found("16-6-ack"), "nic/src/psn.rs");
 }
 
 #[test]

@@ -7,4 +7,5 @@ mod begin;
 mod changes;
 mod grade;
 mod holes;
+mod mutants;
 mod staircase;

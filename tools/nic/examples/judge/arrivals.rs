@@ -4,11 +4,12 @@
 use crate::end::{attributes, listed, shown, End, MTU, NUMBER};
 use crate::situation::{expect, request};
 use crate::strangers::NO_KEY;
+use crate::Verdict;
 use nic::memory::Sge;
 use nic::outside::AsyncEvent;
 use nic::packet::{code, opcode_of, AtomicEth, Feth, Packet, Reth};
 use nic::psn::Psn;
-use nic::qp::{Service, State};
+use nic::qp::{Attributes, Qp, Service, State};
 use nic::work::Remote;
 use roce::headers::imm_dt;
 use roce::opcode::{Operation, Part};
@@ -18,7 +19,7 @@ const PLACE: usize = 1024;
 const APART: usize = 4096;
 
 /// What comes in its order is carried out, once, by the method of its operation.
-pub fn receive() -> Result<(), String> {
+pub fn receive() -> Verdict {
     let mut end = End::new(attributes(0, 0, 7, 7));
     (0..4).for_each(|number| end.post_receive(number, 0, 8));
     for (psn, what, wanted) in
@@ -31,8 +32,35 @@ pub fn receive() -> Result<(), String> {
             return Err(told + &end.decided());
         }
     }
+    early_and_late()?;
     first()?;
-    each()
+    each()?;
+    Ok("Each request is carried out in its order, once, by its own method".into())
+}
+
+/// What comes too early or too late is left to `gap` and `duplicate`. While these are still holes, they say that they were called.
+fn early_and_late() -> Result<(), String> {
+    let send = |psn: u32| request(Operation::Send, Part::Only, psn, Reth::default());
+    let mut side = End::new(attributes(0, 0, 7, 7));
+    side.receive(send(0));
+    (0..2).for_each(|number| side.post_receive(number, 0, 8));
+    side.receive(send(0));
+    for (psn, what) in [(0, "is a duplicate: `duplicate` gets it"), (2, "leaves a gap: `gap` gets it")] {
+        (side.out, side.said) = Default::default();
+        side.receive(send(psn));
+        if side.out.is_empty() && side.said.is_empty() {
+            return Err(format!("PSN 0 was carried out. PSN {psn} came, and {what}. Yours drops it without a word."));
+        }
+    }
+    let is_told = side.out.iter().any(|packet| shown(packet).starts_with("NAK"));
+    if is_told || side.said.iter().any(|said| said.ends_with("nak_sent is false")) {
+        return Ok(());
+    }
+    Err(format!(
+        "PSN 0 had no receive, and was told so by an RNR NAK. Then it came again, as expected, and PSN 2 came, a gap: that is to be told \
+         anew, so `nak_sent` is false. Yours is true.{}",
+        side.decided()
+    ))
 }
 
 /// The first request tells that the connection stands, to a program that does not know it.
@@ -89,7 +117,7 @@ fn each() -> Result<(), String> {
 type Case<'a> = (&'a [usize], &'a [u32], &'a str, usize);
 
 /// Bytes go into the receive: piece after piece, and no byte behind it.
-pub fn place() -> Result<(), String> {
+pub fn place() -> Verdict {
     let full = MTU as usize;
     let cases: [Case; 8] = [
         (&[8], &[8], "ACK", 8),
@@ -101,7 +129,7 @@ pub fn place() -> Result<(), String> {
         (&[full, 45], &[300], "NAK", full),
         (&[full], &[100, 155], "NAK", 0),
     ];
-    for (packets, pieces, answer, placed) in cases {
+    for &(packets, pieces, answer, placed) in &cases {
         let mut side = End::new(attributes(0, 0, 7, 7));
         side.post_receives(1, pieces.iter().zip(0..).map(|(length, at)| piece(&side, at, *length)).collect());
         let bytes = send(&mut side, packets);
@@ -119,11 +147,40 @@ pub fn place() -> Result<(), String> {
             return Err(format!("{when}: yours has written behind a piece."));
         }
     }
+    longest()?;
     let mut side = End::new(attributes(0, 0, 7, 7));
     let lost = Sge { lkey: NO_KEY, ..piece(&side, 0, 8) };
     side.post_receives(1, vec![lost]);
     send(&mut side, &[8]);
-    answered(&mut side, "A SEND of 8 bytes came, and the key of its receive's own memory opens nothing", "NAK")
+    answered(&mut side, "A SEND of 8 bytes came, and the key of its receive's own memory opens nothing", "NAK")?;
+    Ok(format!("{} messages fill their receives, or are refused, to the byte", cases.len()))
+}
+
+/// A SEND that fills a receive of more than 2^30 bytes: as many are allowed, and no more.
+fn longest() -> Result<(), String> {
+    const FULL: u32 = 4096;
+    let mut side = End::new(Attributes { mtu: FULL, ..attributes(0, 0, 7, 7) });
+    let lkey = side.register_endless(1 << 32);
+    side.post_receives(1, vec![Sge { address: 0, length: u32::MAX, lkey }]);
+    side.is_watched = false;
+    let packets = Qp::LONGEST / FULL;
+    for psn in 0..=packets {
+        let (part, length) = match psn {
+            0 => (Part::First, FULL),
+            _ if psn < packets => (Part::Middle, FULL),
+            _ => (Part::Last, 1),
+        };
+        let ack_request = psn + 1 >= packets;
+        let packet = request(Operation::Send, part, psn, Reth::default());
+        side.receive(Packet { payload: vec![0; length as usize], ack_request, ..packet });
+        if psn + 1 >= packets {
+            let (more, wanted) = if psn == packets { (", and one byte more", "NAK") } else { ("", "ACK") };
+            let when =
+                format!("A SEND came with 2^30 bytes, the longest there is{more}, for a receive of 2^32 - 1 bytes");
+            answered(&mut side, &when, wanted)?;
+        }
+    }
+    Ok(())
 }
 
 fn piece(side: &End, at: usize, length: u32) -> Sge {
@@ -151,7 +208,9 @@ fn send(side: &mut End, packets: &[usize]) -> Vec<u8> {
 /// Looks at the answer. Which NAK it is, lesson 19 says.
 fn answered(side: &mut End, when: &str, wanted: &str) -> Result<(), String> {
     let yours: Vec<String> = side.out.drain(..).map(|packet| shown(&packet)).collect();
-    if yours.len() == 1 && yours[0].starts_with(wanted) {
+    // ACKs of what came before may be among them, though nobody has asked for them.
+    let (last, before) = yours.split_last().map_or(("", &[][..]), |(last, before)| (last.as_str(), before));
+    if last.starts_with(wanted) && before.iter().all(|before| before.starts_with("ACK")) {
         return Ok(());
     }
     let wanted = if wanted == "NAK" { "a NAK" } else { "an ACK" };

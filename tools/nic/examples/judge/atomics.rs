@@ -4,11 +4,11 @@
 use crate::contract::{holds, Case, Op, Random};
 use crate::end::{attributes, End, ALL, NUMBER, SIZE};
 use crate::program::PD;
-use crate::situation::expect;
+use crate::situation::{atomic_request, expect, fetch_add};
 use crate::strangers::NO_KEY;
 use crate::Verdict;
 use nic::memory::Access;
-use nic::packet::{code, AtomicEth, Packet, Reth};
+use nic::packet::{code, Packet};
 use nic::psn::Psn;
 use nic::qp::{mask, Attributes, State};
 use nic::work::Remote;
@@ -40,6 +40,13 @@ pub fn atomic() -> Verdict {
                 "{when}: then {then} stands there, and the answer brings {stands}. Yours: {there}, and {original}."
             ));
         }
+        side.receive(atomic_request(opcode, psn, side.remote(CELL), operand, compare));
+        let again = side.out.drain(..).next_back().map(|answer| answer.original);
+        if again != Some(stands) {
+            return Err(format!(
+                "{when}, and came again: it has to be remembered, with the {stands} that stood there. Yours brings {again:?} then."
+            ));
+        }
     }
     let cell = side.remote(CELL);
     for (what, remote, access, answer) in [
@@ -67,11 +74,6 @@ pub fn atomic() -> Verdict {
     Ok("Eight bytes are changed, and what stood there is brought.".to_owned())
 }
 
-fn atomic_request(opcode: u8, psn: u32, Remote { address: va, rkey }: Remote, swap_add: u64, compare: u64) -> Packet {
-    let atomic = AtomicEth { va, rkey, swap_add, compare };
-    Packet { opcode, dest_qp: NUMBER, psn: Psn::new(psn), atomic, ..Packet::default() }
-}
-
 /// An atomic operation comes again.
 pub fn once() -> Verdict {
     let seen = holds((0..WIRES).map(|seed| {
@@ -86,10 +88,11 @@ pub fn once() -> Verdict {
     }))?;
     let mut side = End::new(attributes(0, 0, 7, 7));
     let cell = side.remote(CELL);
-    let reth = Reth { va: cell.address, rkey: cell.rkey, length: 8 };
+    let reth = side.reth(CELL, 8);
     let write = Packet { opcode: code::ATOMIC_WRITE, dest_qp: NUMBER, reth, payload: vec![1; 8], ..Packet::default() };
     let flush = Packet { opcode: code::FLUSH, payload: Vec::new(), psn: Psn::new(1), ..write.clone() };
     let swap = atomic_request(code::COMPARE_SWAP, 2, cell, 5, u64::from_ne_bytes([1; 8]));
+    too_long_ago()?;
     for (what, packet, answer) in [
         ("An ATOMIC WRITE", write, "RDMA Read Response Only, PSN 0"),
         ("A FLUSH", flush, "RDMA Read Response Only, PSN 1"),
@@ -107,4 +110,21 @@ pub fn once() -> Verdict {
         }
     }
     Ok(seen)
+}
+
+/// Two may be under way, so of three the first one can't be asked for again by anybody who keeps to that.
+fn too_long_ago() -> Result<(), String> {
+    let mut side = End::new(attributes(0, 0, 7, 7));
+    let cell = side.remote(CELL);
+    (0..3).for_each(|psn| side.receive(fetch_add(psn, cell)));
+    side.sends();
+    for (psn, what, wanted) in [
+        (1, "it is remembered", &["Atomic Acknowledge, PSN 1"][..]),
+        (0, "that is too long ago, and nobody knows what stood there", &[]),
+    ] {
+        side.receive(fetch_add(psn, cell));
+        let when = format!("Two atomics may be under way, and three came, PSNs 0 to 2. PSN {psn} came again: {what}");
+        expect(&mut side, &when, wanted)?;
+    }
+    Ok(())
 }

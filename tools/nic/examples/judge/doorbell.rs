@@ -24,9 +24,9 @@ pub const BYTES: Hole = 12;
 pub const LATER: Hole = 99;
 
 /// Plays all conversations; then come the situations that no capture has.
-pub fn played(frames: &[Recorded], hole: Hole, situations: fn() -> Result<(), String>) -> Verdict {
+pub fn played(frames: &[Recorded], hole: Hole, situations: fn() -> Verdict) -> Verdict {
     let seen = replay(frames, hole)?;
-    situations().map(|()| seen)
+    situations().map(|own| format!("{own}; {seen}"))
 }
 
 /// Plays all conversations, and says the first difference that a hole up to this one has to answer for. With later holes open

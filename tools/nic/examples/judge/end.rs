@@ -3,10 +3,11 @@
 use crate::came;
 use crate::program::{Buffer, PD};
 use nic::completion::Completion;
+use nic::congestion::Link;
 use nic::datagram::Route;
-use nic::memory::{Access, Memory, Sge};
+use nic::memory::{Access, Memory, Program, Region, Sge};
 use nic::outside::{AsyncEvent, Ctx, Effect};
-use nic::packet::{code, Packet};
+use nic::packet::{code, Packet, Reth};
 use nic::psn::Psn;
 use nic::qp::{mask, Attributes, Limits, Qp, Settings, State};
 use nic::work::{Local, ReceiveQueue, ReceiveRequest, Remote, SendRequest, Work};
@@ -14,6 +15,7 @@ use roce::aeth::Syndrome;
 use roce::opcode::Service;
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// The size of its memory.
@@ -26,9 +28,26 @@ pub const ALL: Access = Access(15);
 pub const MTU: u32 = 256;
 /// The code of the time-out for answers: 4.096 µs × 2^14, which is 67 ms.
 pub const TIMEOUT: u8 = 14;
+/// That time.
+pub const TIME: Duration = Duration::from_nanos(4096 << TIMEOUT);
 pub const NUMBER: u32 = 17;
 const OURS: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2));
 const PEERS: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 3));
+
+/// Memory that has no end, and keeps nothing.
+#[derive(Debug)]
+struct Endless;
+
+impl Program for Endless {
+    fn read(&self, _address: u64, into: &mut [u8]) -> bool {
+        into.fill(0);
+        true
+    }
+
+    fn write(&self, _address: u64, _bytes: &[u8]) -> bool {
+        true
+    }
+}
 
 pub struct End {
     pub qp: Qp,
@@ -44,6 +63,10 @@ pub struct End {
     pub to: Option<IpAddr>,
     /// The shared receive queue, if it has one.
     pub shared: Option<ReceiveQueue>,
+    /// The link that it sends on. Without one, packets take no time.
+    pub link: Option<Link>,
+    /// Whether it says what it decides, and what it was given is noted. That takes its time.
+    pub is_watched: bool,
     /// What its clock says.
     pub now: Instant,
 }
@@ -70,7 +93,9 @@ impl End {
         let shared = uses_shared.then(|| ReceiveQueue::new(64, PD_OF_SHARED));
         let (sent, received, raised, said, out, to) = Default::default();
         let (qp, now) = (Qp::new(settings), Instant::now());
-        let mut side = End { qp, memory, buffer, sent, received, raised, said, out, to, shared, now };
+        let link = None;
+        let mut side =
+            End { qp, memory, buffer, sent, received, raised, said, out, to, shared, link, is_watched: true, now };
         side.moves(State::Init, &attributes);
         side.moves(State::Rtr, &attributes);
         side.said.clear();
@@ -91,11 +116,22 @@ impl End {
         self.memory.register(self.buffer.region(length, access, pd), 7)
     }
 
+    /// Registers memory from address 0 on that takes whatever is written.
+    pub fn register_endless(&mut self, length: u64) -> u32 {
+        self.memory.register(Region { program: Arc::new(Endless), start: 0, va: 0, length, access: ALL, pd: PD }, 7)
+    }
+
+    /// The program deregisters memory.
+    pub fn deregister(&mut self, key: u32) {
+        self.memory.deregister(key);
+    }
+
     /// Does something to the queue pair, and keeps what it leaves behind.
     pub fn act<R>(&mut self, act: impl FnOnce(&mut Qp, &mut Ctx) -> R) -> R {
         let mut ctx = Ctx::new(self.now, &mut self.memory);
-        ctx.talks = true;
+        ctx.talks = self.is_watched;
         ctx.shared = self.shared.as_mut();
+        ctx.link = self.link.as_ref();
         let result = act(&mut self.qp, &mut ctx);
         for effect in ctx.effects {
             match effect {
@@ -113,7 +149,9 @@ impl End {
     }
 
     pub fn receive(&mut self, packet: Packet) {
-        came::now(format!("{} came", shown(&packet)));
+        if self.is_watched {
+            came::now(format!("{} came", shown(&packet)));
+        }
         self.act(|qp, ctx| qp.receive(Route { from: PEERS, to: OURS }, packet, ctx));
     }
 
@@ -138,6 +176,11 @@ impl End {
     /// Posts a request whose bytes are, or come to, this part of its memory; it is sent in its turn.
     pub fn post(&mut self, wr_id: u64, work: Work, offset: usize, length: usize) {
         let local = Local::SgList(vec![self.piece(offset, length)]);
+        self.post_local(wr_id, work, local, length);
+    }
+
+    /// The same with another list of pieces, or bytes inline.
+    pub fn post_local(&mut self, wr_id: u64, work: Work, local: Local, length: usize) {
         let (length, immediate, signaled, solicited) = (length as u32, None, true, false);
         self.post_request(SendRequest { wr_id, work, local, length, immediate, signaled, solicited, fence: false });
     }
@@ -172,6 +215,12 @@ impl End {
     /// This part of its memory, as a peer names it.
     pub fn remote(&self, offset: usize) -> Remote {
         Remote { address: self.buffer.address + offset as u64, rkey: self.buffer.key }
+    }
+
+    /// So many bytes there, as a peer asks for them.
+    pub fn reth(&self, offset: usize, length: u32) -> Reth {
+        let Remote { address: va, rkey } = self.remote(offset);
+        Reth { va, rkey, length }
     }
 
     pub fn piece(&self, offset: usize, length: usize) -> Sge {

@@ -90,6 +90,21 @@ fn claims(key: u32, window: u32, zero: u32) -> Vec<(&'static str, Claim, Result<
         ("A key of nothing", Claim { key: NO_KEY, ..whole }, Err(Refusal::Key)),
         ("A queue pair of another domain", Claim { pd: PD + 1, ..whole }, Err(Refusal::Pd)),
         ("A WRITE, and the region allows READs", Claim { needed: Access::REMOTE_WRITE, ..whole }, Err(Refusal::Access)),
+        (
+            "A READ and a WRITE at once, and the region allows READs",
+            Claim { needed: Access(Access::REMOTE_READ.0 | Access::REMOTE_WRITE.0), ..whole },
+            Err(Refusal::Access),
+        ),
+        (
+            "A WRITE of a queue pair of another domain, and the region allows READs: the domain is asked first",
+            Claim { pd: PD + 1, needed: Access::REMOTE_WRITE, ..whole },
+            Err(Refusal::Pd),
+        ),
+        (
+            "A WRITE of a byte behind it, and the region allows READs: the access is asked first",
+            Claim { address: VA + LENGTH, length: 1, needed: Access::REMOTE_WRITE, ..whole },
+            Err(Refusal::Access),
+        ),
         ("A byte in front of it", Claim { address: VA - 1, length: 1, ..whole }, Err(Refusal::Bounds)),
         ("A byte behind it", Claim { address: VA + LENGTH, length: 1, ..whole }, Err(Refusal::Bounds)),
         ("One byte more than it has", Claim { length: LENGTH as u32 + 1, ..whole }, Err(Refusal::Bounds)),

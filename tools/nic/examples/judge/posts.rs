@@ -1,14 +1,18 @@
 //! Lesson 16, what no recorded program posts: one request of each kind, and what its packets have in them; a datagram; a message that
 //! is longer than the window; and ACKs of it.
 
-use crate::end::{attributes, listed, End, MTU};
-use crate::situation::{ended, expect, requester, ANYWHERE};
+use crate::end::{attributes, listed, End, MTU, TIME};
+use crate::situation::{due, ended, expect, goes_on, requester, ANYWHERE};
+use crate::Verdict;
 use nic::completion::Status;
+use nic::congestion::Link;
 use nic::packet::Packet;
 use nic::qp::{Qp, Service};
 use nic::work::{Destination, Local, SendRequest, Work};
 use roce::aeth::Syndrome;
+use roce::opcode::Part;
 use std::net::{IpAddr, Ipv4Addr};
+use std::time::Duration;
 
 /// Where the bytes of requests are.
 const BYTES: usize = 512;
@@ -22,9 +26,11 @@ const IMMEDIATE: u32 = 0x2a;
 const KEY: u32 = 0x700;
 /// So many packets may be under way.
 const WINDOW: u32 = 64;
+/// Longer than a packet takes.
+const MOMENT: Duration = Duration::from_micros(1);
 
 /// A datagram goes to its own destination, in one packet or not at all.
-pub fn send() -> Result<(), String> {
+pub fn send() -> Verdict {
     let mut side = End::of(Service::Ud, attributes(0, 0, 7, 7));
     for (number, length, wanted) in
         [(0, 8, &["UD Send Only, PSN 0"][..]), (1, PORT_MTU, &["UD Send Only, PSN 1"]), (2, PORT_MTU + 1, &[])]
@@ -50,14 +56,31 @@ pub fn send() -> Result<(), String> {
         &mut side,
         "The PSNs 2 and 3 were those of the one that was too long; one more is posted",
         &["UD Send Only, PSN 4"],
-    )
+    )?;
+    once()?;
+    Ok("Each packet goes out once, and one timer runs, for the oldest".into())
+}
+
+/// A packet goes out once, and one timer runs for all that are under way: for the oldest.
+fn once() -> Result<(), String> {
+    let mut side = End::new(attributes(0, 0, 7, 7));
+    side.post(0, Work::Send, BYTES, 8);
+    side.act(Qp::tick);
+    if side.out.len() != 1 {
+        return Err(format!("A SEND is posted: one packet is sent. Yours: {}.", side.out.len()));
+    }
+    side.wait(TIME / 2);
+    side.post(1, Work::Send, BYTES, 8);
+    side.sends();
+    let when = "A SEND is sent, and half of the time-out later one more: the timer runs for the first one";
+    due(&side, when, Some(TIME / 2))
 }
 
 /// A request of this service, with its length and what it brings; and the first and the last of its packets.
 type Post<'a> = (Service, Work, usize, Option<u32>, bool, &'a [&'a str]);
 
 /// What stands in the packets of a message.
-pub fn packet() -> Result<(), String> {
+pub fn packet() -> Verdict {
     let write = Work::Write(ANYWHERE);
     let (rc, none, now) = (Service::Rc, None, Some(IMMEDIATE));
     let posts: [Post; 12] = [
@@ -102,7 +125,8 @@ pub fn packet() -> Result<(), String> {
         (Service::Uc, write, 8, now, false, &["UC RDMA Write Only Immediate, 8 bytes, immediate 0x2a"]),
         (Service::Ud, Work::Datagram(TO), 8, now, true, &["UD Send Only Immediate, 8 bytes, immediate 0x2a, SE"]),
     ];
-    for (service, work, length, immediate, solicited, wanted) in posts {
+    for (service, work, length, immediate, solicited, wanted) in &posts {
+        let (service, work, length, immediate, solicited) = (*service, *work, *length, *immediate, *solicited);
         let mut side = End::of(service, attributes(0, 0, 7, 7));
         let bytes: Vec<u8> = (0..length).map(|at| (at % 251) as u8).collect();
         side.fill(BYTES, &bytes);
@@ -115,7 +139,7 @@ pub fn packet() -> Result<(), String> {
         let with = immediate.map_or(String::new(), |immediate| format!(", with immediate {immediate:#x}"));
         let marked = if solicited { ", solicited" } else { "" };
         let when = format!("The MTU is {MTU}, and a {work} of {length} bytes is posted{with}{marked}");
-        if yours != wanted {
+        if yours != *wanted {
             let wanted: Vec<String> = wanted.iter().map(|packet| (*packet).to_owned()).collect();
             let (wanted, yours, decided) = (listed(&wanted), listed(&yours), side.decided());
             return Err(format!("{when}. Wanted is\n  {wanted}. Yours:\n  {yours}.{decided}"));
@@ -124,33 +148,40 @@ pub fn packet() -> Result<(), String> {
             return Err(format!("{when}. Its packets carry the program's bytes, in order. Yours carry others."));
         }
     }
-    asks_in_between()
+    asks_in_between()?;
+    Ok(format!("{} kinds of messages have in their packets what belongs there", posts.len()))
 }
 
 /// A packet, and what it brings besides its payload.
 fn detail(packet: &Packet) -> String {
+    let ends = matches!(packet.row().part, Part::Last | Part::Only);
     let mut text = format!("{}, {} bytes", packet.row().name, packet.payload.len());
     text += &if packet.brings_immediate() { format!(", immediate {:#x}", packet.immediate) } else { String::new() };
     text += &if packet.brings_invalidate() { format!(", key {:#x}", packet.invalidate) } else { String::new() };
     text += if packet.solicited { ", SE" } else { "" };
-    text + if packet.ack_request { ", AckReq" } else { "" }
+    // In the middle of a message it may ask as often as it likes.
+    text + if packet.ack_request && (ends || packet.row().service != Service::Rc) { ", AckReq" } else { "" }
 }
 
-/// Where a long message asks for an ACK.
+/// Where a long message asks for an ACK: at its end, and so often before that an answer is always owed when the window is full.
 fn asks_in_between() -> Result<(), String> {
-    for (packets, wanted) in [(15, vec![14]), (16, vec![15]), (40, vec![15, 31, 39])] {
-        let side = long_write(packets);
-        let asking = |packet: &&Packet| packet.ack_request;
-        let yours: Vec<u32> = side.out.iter().filter(asking).map(|packet| packet.psn.get()).collect();
-        if yours != wanted {
-            return Err(format!(
-                "A WRITE of {packets} packets is posted, PSNs 0 to {}: those that ask for an ACK are PSN {wanted:?}. Yours: {yours:?}.\n\
-                 Else a message that is longer than the window waits for ever.",
-                packets - 1
-            ));
-        }
+    const PACKETS: u32 = 3 * WINDOW + 8;
+    let mut side = End::new(attributes(0, 0, 7, 7));
+    // On a link with a rate the window is larger, and all can be seen.
+    side.link = Some(Link::new(1_000_000_000_000, None));
+    side.post(0, Work::Write(ANYWHERE), 0, (PACKETS * MTU) as usize);
+    (0..PACKETS).for_each(|_| side.wait(MOMENT));
+    let asking: Vec<u32> = side.out.iter().filter(|packet| packet.ack_request).map(|packet| packet.psn.get()).collect();
+    let first = asking.first().map_or(PACKETS, |psn| psn + 1);
+    let longest = asking.windows(2).map(|two| two[1] - two[0]).fold(first, u32::max);
+    if side.out.len() == PACKETS as usize && longest <= WINDOW && asking.last() == Some(&(PACKETS - 1)) {
+        return Ok(());
     }
-    Ok(())
+    Err(format!(
+        "A WRITE of {PACKETS} packets is posted, and {WINDOW} may be under way. One of them has to ask for an ACK, or else nothing \
+         more is sent until the timer takes all of them for lost; and the last one has to. Yours sends {}, and asks in PSN {asking:?}.",
+        side.out.len()
+    ))
 }
 
 /// A requester that has posted a WRITE of so many packets, and sent what may be under way.
@@ -162,7 +193,7 @@ fn long_write(packets: u32) -> End {
 }
 
 /// An ACK answers for all before it, and for none behind; in the middle of a message it lets the window move on.
-pub fn ack() -> Result<(), String> {
+pub fn ack() -> Verdict {
     let mut end = requester(&[Work::Send; 3], 7, 7);
     for (psn, wanted) in [(1, 2), (0, 2), (2, 3)] {
         end.acknowledge(psn, Syndrome::ACK);
@@ -173,6 +204,10 @@ pub fn ack() -> Result<(), String> {
             return Err(told + &end.decided());
         }
     }
+    let mut side = requester(&[Work::Send; 2], 7, 7);
+    side.wait(TIME / 2);
+    side.acknowledge(0, Syndrome::ACK);
+    goes_on(&side, "Half of the time-out after two SENDs an ACK of the first one came")?;
     let mut side = End::new(attributes(0, 0, 7, 7));
     side.post(0, Work::Send, BYTES, 600);
     side.sends();
@@ -201,5 +236,6 @@ pub fn ack() -> Result<(), String> {
         &side,
         "A READ has PSN 0, a SEND PSN 1; an ACK of PSN 1 came, and no bytes of the READ: the first request",
         None,
-    )
+    )?;
+    Ok("An ACK answers for all before it, and for nothing behind".into())
 }

@@ -2,18 +2,18 @@
 //! conversations are played.
 
 use crate::doorbell::{self, replay};
-use crate::end::{attributes, listed, shown, End, MTU, NUMBER, SIZE};
+use crate::end::{attributes, listed, shown, End, MTU, NUMBER, SIZE, TIME};
 use crate::program::PD;
 use crate::recorded::Recorded;
-use crate::situation::{answer_to_read, answered, ended, request, requester, ANYWHERE};
+use crate::situation::{answer_to_read, answered, ended, goes_on, request, requester, ANYWHERE};
 use crate::strangers::NO_KEY;
 use crate::Verdict;
 use nic::completion::Status;
 use nic::memory::{Access, Sge};
-use nic::packet::{opcode_of, Aeth, Packet, Reth};
+use nic::packet::{code, opcode_of, Aeth, Packet, Reth};
 use nic::psn::Psn;
 use nic::qp::Qp;
-use nic::work::{Local, SendRequest, Work};
+use nic::work::{Local, Work};
 use roce::aeth::Syndrome;
 use roce::opcode::{Operation, Part, Service};
 
@@ -59,8 +59,30 @@ pub fn read_response(frames: &[Recorded]) -> Verdict {
     let asks = read(&side, 0, 8);
     side.receive(Packet { reth: Reth { rkey, ..asks.reth }, ..asks });
     answered(&side, "A READ came with a key that allows WRITEs only", "NAK")?;
+    taken_away()?;
     message_of_read()?;
     replay(frames, doorbell::READ)
+}
+
+/// The program deregisters its memory while the responses go out.
+fn taken_away() -> Result<(), String> {
+    const PACKETS: u32 = 40;
+    let mut side = End::new(attributes(0, 0, 7, 7));
+    let asks = read(&side, 0, PACKETS * MTU);
+    let key = asks.reth.rkey;
+    side.receive(asks);
+    let sent = side.out.drain(..).count();
+    side.deregister(key);
+    side.act(Qp::tick);
+    let yours = side.sends();
+    if yours.len() == 1 && yours[0].starts_with("NAK") && yours[0].ends_with(&format!("PSN {sent}")) {
+        return Ok(());
+    }
+    Err(format!(
+        "A READ of {PACKETS} packets came; when {sent} of them were sent the program deregistered its memory: wanted is a NAK of PSN \
+         {sent}, and nothing else. Yours: {}.",
+        listed(&yours)
+    ))
 }
 
 /// A response has the MSN that its READ has made, whatever has come since.
@@ -84,8 +106,7 @@ fn message_of_read() -> Result<(), String> {
 }
 
 fn read(side: &End, offset: usize, length: u32) -> Packet {
-    let remote = side.remote(offset);
-    request(Operation::ReadRequest, Part::Only, 0, Reth { va: remote.address, rkey: remote.rkey, length })
+    request(Operation::ReadRequest, Part::Only, 0, side.reth(offset, length))
 }
 
 /// What a response brings.
@@ -119,6 +140,8 @@ pub fn bytes_received(frames: &[Recorded]) -> Verdict {
     }
     behind_others()?;
     out_of_reach()?;
+    of_eight_bytes()?;
+    timer_of_before()?;
     replay(frames, doorbell::BYTES)
 }
 
@@ -154,9 +177,8 @@ fn behind_others() -> Result<(), String> {
 /// The program's own memory is not there.
 fn out_of_reach() -> Result<(), String> {
     let mut side = End::new(attributes(0, 0, 7, 7));
-    let (work, local) = (Work::Read(side.remote(0)), Local::SgList(vec![Sge { lkey: NO_KEY, ..side.piece(0, 8) }]));
-    let (wr_id, immediate, signaled, solicited) = (0, None, true, false);
-    side.post_request(SendRequest { wr_id, work, local, length: 8, immediate, signaled, solicited, fence: false });
+    let nowhere = Local::SgList(vec![Sge { lkey: NO_KEY, ..side.piece(0, 8) }]);
+    side.post_local(0, Work::Read(side.remote(0)), nowhere, 8);
     side.sends();
     side.receive(answer_to_read(0));
     ended(
@@ -164,6 +186,37 @@ fn out_of_reach() -> Result<(), String> {
         "The response to a READ came, and the key of the program's own buffer opens nothing",
         Some(Status::LocProtErr),
     )
+}
+
+/// An atomic operation brings a number, in the program's byte order. An ATOMIC WRITE brings nothing, and has no buffer for it.
+fn of_eight_bytes() -> Result<(), String> {
+    const NUMBER_THERE: u64 = 0x0102_0304_0506_0708;
+    let mut side = requester(&[Work::FetchAdd { remote: ANYWHERE, add: 1 }], 7, 7);
+    side.receive(Packet {
+        opcode: code::ATOMIC_ACKNOWLEDGE,
+        original: NUMBER_THERE,
+        payload: vec![],
+        ..answer_to_read(0)
+    });
+    let when = "The answer to a FETCH ADD came, and brings 0x102030405060708";
+    ended(&side, when, Some(Status::Success))?;
+    let yours = side.bytes(0, 8).try_into().map_or(0, u64::from_ne_bytes);
+    if yours != NUMBER_THERE {
+        return Err(format!("{when}: the program finds that number in its buffer. Yours: {yours:#x}."));
+    }
+    let mut side = End::new(attributes(0, 0, 7, 7));
+    side.post_local(0, Work::AtomicWrite(ANYWHERE), Local::Inline(vec![1; 8]), 8);
+    side.sends();
+    side.receive(Packet { payload: vec![], ..answer_to_read(0) });
+    ended(&side, "The answer to an ATOMIC WRITE came, whose bytes were inline", Some(Status::Success))
+}
+
+/// Something was answered. The timer begins anew, or with `progress` still a hole it stops.
+fn timer_of_before() -> Result<(), String> {
+    let mut side = reader(600);
+    side.wait(TIME / 2);
+    side.receive(answer(Part::First, 0, MTU as usize));
+    goes_on(&side, "Half of the time-out after a READ the first of its three responses came")
 }
 
 /// It has posted a READ, which is sent.

@@ -2,17 +2,18 @@
 //! packets that the judge gives it. Then two of them, and a wire.
 
 use crate::contract::{holds, Case, Op, Random, ROOM};
-use crate::end::{attributes, End, MTU, TIMEOUT};
-use crate::situation::{answer_to_read, due, ended, expect, post, request, requester, ANYWHERE};
+use crate::end::{attributes, End, ALL, MTU, SIZE, TIME};
+use crate::program::PD;
+use crate::situation::{answer_to_read, due, ended, expect, fetch_add, post, request, requester, ANYWHERE};
 use crate::Verdict;
 use nic::completion::Status;
+use nic::memory::Sge;
 use nic::packet::{Packet, Reth};
-use nic::work::{Remote, Work};
+use nic::work::{Local, Work};
 use roce::aeth::{Nak, Syndrome};
 use roce::opcode::{Operation, Part};
 use std::time::Duration;
 
-const TIME: Duration = Duration::from_nanos(4096 << TIMEOUT);
 const GAP: Syndrome = Syndrome::Nak(Nak::PsnSequence);
 /// The code of 81.92 ms, and that: longer than the time-out.
 const NOT_READY: u8 = 26;
@@ -43,7 +44,40 @@ pub fn go_back() -> Verdict {
     let mut side = requester(&[Work::Send, Work::Read(ANYWHERE), Work::Send], 7, 7);
     side.receive(answer_to_read(1));
     expect(&mut side, "A SEND has PSN 0, a READ PSN 1, and the READ's response came: nothing is lost", &[])?;
+    in_the_middle()?;
+    part_of_the_way()?;
     Ok("What was lost is sent again, with all behind it, and once.".to_owned())
+}
+
+/// A part of a message was answered: it goes back to the packet that was not.
+fn in_the_middle() -> Result<(), String> {
+    let mut side = End::new(attributes(0, 0, 7, 7));
+    side.post(0, Work::Send, 0, 600);
+    side.sends();
+    side.acknowledge(1, GAP);
+    let when = "A SEND has the PSNs 0 to 2, and a NAK of PSN 1 came: PSN 0 has arrived";
+    expect(&mut side, when, &["Send Middle, PSN 1", "Send Last, PSN 2"])
+}
+
+/// It goes back, and doesn't get as far as it was: the memory of the second SEND has gone. An answer to what was sent before counts.
+fn part_of_the_way() -> Result<(), String> {
+    let mut side = requester(&[Work::Send], 7, 7);
+    let lkey = side.register(ALL, SIZE as u64, PD);
+    side.post_local(1, Work::Send, Local::SgList(vec![Sge { lkey, ..side.piece(0, 8) }]), 8);
+    side.sends();
+    side.deregister(lkey);
+    side.acknowledge(0, GAP);
+    let when = "Two SENDs are sent, the program deregisters the second one's memory, and a NAK of PSN 0 came";
+    expect(&mut side, when, &["Send Only, PSN 0"])?;
+    side.acknowledge(1, Syndrome::ACK);
+    match side.sent.len() {
+        2 => Ok(()),
+        yours => Err(format!(
+            "{when}. Then comes a late ACK of PSN 1, which was sent before: both are done. Yours: {yours}. Did `next` go back with \
+             the packet that was sent again?{}",
+            side.decided()
+        )),
+    }
 }
 
 /// Goes back as often as was agreed on, and no more.
@@ -80,16 +114,25 @@ pub fn timers() -> Verdict {
     side.wait(TIME);
     ended(&side, "No attempt is left, and the time is up", Some(Status::RetryExcErr))?;
 
-    let mut side = requester(&[Work::Send], 2, 7);
-    side.wait(TIME / 2);
-    post(&mut side, &[Work::Send], 1);
-    side.sends();
-    due(
-        &side,
-        "A SEND is sent, and half of the time-out later one more: the timer runs for the first one",
-        Some(TIME / 2),
-    )?;
+    peer_not_ready()?;
     Ok("What is not answered in time is sent again, and at last it fails.".to_owned())
+}
+
+/// The peer has no receive: nothing is sent before the wait is over, and then something is. What that is, hole 5 says.
+fn peer_not_ready() -> Result<(), String> {
+    let moment = Duration::from_nanos(1);
+    let mut side = requester(&[Work::Send], 7, 7);
+    side.acknowledge(0, Syndrome::rnr_nak(SOON));
+    post(&mut side, &[Work::Send], 1);
+    let when = format!("An RNR NAK of PSN 0 came, wait {SHORTER:?}, and one more SEND is posted");
+    expect(&mut side, &format!("{when}. No time has passed"), &[])?;
+    side.wait(SHORTER - moment);
+    expect(&mut side, &format!("{when}. The wait is not over"), &[])?;
+    side.wait(moment);
+    if side.sends().is_empty() {
+        return Err(format!("{when}. The wait is over: it sends. Yours: nothing.{}", side.decided()));
+    }
+    Ok(())
 }
 
 /// Something was answered.
@@ -119,7 +162,40 @@ pub fn progress() -> Verdict {
         expect(&mut side, &format!("retry_cnt is 1; the first NAK of PSN {psn} came"), again)?;
         side.acknowledge(psn, Syndrome::ACK);
     }
+    not_before_unacked()?;
+    rnr_attempts()?;
     Ok("Whatever is answered begins attempts and timer anew.".to_owned())
+}
+
+/// It has gone back, and before it may send again what it wants to send is answered.
+fn not_before_unacked() -> Result<(), String> {
+    let mut side = requester(&[Work::Send, Work::Send], 7, 7);
+    side.acknowledge(0, Syndrome::rnr_nak(SOON));
+    side.acknowledge(0, GAP);
+    side.acknowledge(0, Syndrome::ACK);
+    side.wait(SHORTER);
+    let when = "An RNR NAK of PSN 0 came, a NAK of PSN 0, and during the wait a late ACK of PSN 0. The wait is over";
+    expect(&mut side, when, &["Send Only, PSN 1"])
+}
+
+/// Attempts are counted from the last answer on. While `not_ready` is still a hole, it says how many are left.
+fn rnr_attempts() -> Result<(), String> {
+    let mut side = requester(&[Work::Send, Work::Send], 7, 1);
+    let mut left = Vec::new();
+    for psn in [0, 1] {
+        side.acknowledge(psn, Syndrome::rnr_nak(SOON));
+        left.push(side.said.iter().rev().find(|said| said.contains("attempts left")).cloned());
+        side.wait(SHORTER);
+        side.sends();
+        side.acknowledge(psn, Syndrome::ACK);
+    }
+    let is_same = left[0].is_none() || left[0] == left[1];
+    if side.sent.iter().all(|completion| completion.status == Status::Success) && is_same {
+        return Ok(());
+    }
+    Err("rnr_retry is 1. An RNR NAK of PSN 0 came, then its ACK, then an RNR NAK of PSN 1: that has an attempt of its own. Yours has \
+         none left."
+        .into())
 }
 
 /// The peer had no receive.
@@ -182,12 +258,44 @@ pub fn gap() -> Verdict {
 
 /// A request comes again.
 pub fn duplicate() -> Verdict {
+    up_to_the_last()?;
     holds((0..WIRES).map(|seed| {
         let mut random = Random(seed);
         let ops = (0..1 + random.below(4)).map(|_| short(&mut random)).collect();
         let (faults, psn) = (random.faults(4, 16), 0xff_fff8 + random.below(16) as u32);
         Case { ops, faults, psn, retries: 7, early: random.below(5) }
     }))
+}
+
+/// Single situations: an old SEND, and an old atomic operation, whose answer is no ACK.
+fn up_to_the_last() -> Result<(), String> {
+    let mut side = End::new(attributes(0, 0, 7, 7));
+    for psn in 0..3 {
+        side.post_receive(psn.into(), 0, 8);
+        side.receive(request(Operation::Send, Part::Only, psn, Reth::default()));
+    }
+    side.sends();
+    side.receive(request(Operation::Send, Part::Only, 0, Reth::default()));
+    let when = "Three SENDs came, PSNs 0 to 2, and PSN 0 came again: all up to PSN 2 is done, and the ACK says so";
+    expect(&mut side, when, &["ACK, PSN 2"])?;
+    let mut side = End::new(attributes(0, 0, 7, 7));
+    let reth = side.reth(0, 8);
+    let add = fetch_add(0, side.remote(0));
+    let write = Packet { payload: vec![1; 8], ..request(Operation::AtomicWrite, Part::Only, 1, reth) };
+    [&add, &write].into_iter().for_each(|packet| side.receive(packet.clone()));
+    side.sends();
+    for packet in [add, write] {
+        let when = format!("A {} came again", packet.row().name);
+        side.receive(Packet { ack_request: true, ..packet });
+        // What answers it, lesson 19 says.
+        if side.sends().iter().any(|sent| sent.starts_with("ACK")) {
+            return Err(format!(
+                "{when}: an ACK is no answer to it, so `atomic_again` has one. Yours: an ACK.{}",
+                side.decided()
+            ));
+        }
+    }
+    Ok(())
 }
 
 fn short(random: &mut Random) -> Op {
@@ -208,14 +316,14 @@ pub fn read_again() -> Verdict {
     }))?;
     rest_of_read()?;
     behind_an_ack()?;
+    behind_another()?;
     no_room()?;
     Ok(seen)
 }
 
 /// A READ of so many packets, as a peer asks for it.
 fn read(side: &End, psn: u32, packets: u32) -> Packet {
-    let Remote { address: va, rkey } = side.remote(0);
-    request(Operation::ReadRequest, Part::Only, psn, Reth { va, rkey, length: packets * MTU })
+    request(Operation::ReadRequest, Part::Only, psn, side.reth(0, packets * MTU))
 }
 
 /// All that is left to be sent: PSNs.
@@ -246,6 +354,20 @@ fn behind_an_ack() -> Result<(), String> {
     answers_once(&mut side, &what, LONG + 3)
 }
 
+/// The READ right behind another one is not that one's.
+fn behind_another() -> Result<(), String> {
+    let mut side = End::new(attributes(0, 0, 7, 7));
+    for (psn, packets) in [(0, LONG), (LONG, 2), (LONG, 2)] {
+        side.receive(read(&side, psn, packets));
+    }
+    let what = format!(
+        "Two READs came, PSNs 0 to {}, and {LONG} and {}; and the second one again, before it was answered",
+        LONG - 1,
+        LONG + 1
+    );
+    answers_once(&mut side, &what, LONG + 2)
+}
+
 /// As many READs as agreed on wait: one more that is asked for again is not answered.
 fn no_room() -> Result<(), String> {
     let mut side = End::new(attributes(0, 0, 7, 7));
@@ -274,25 +396,23 @@ fn answers_once(side: &mut End, what: &str, end: u32) -> Result<(), String> {
 
 /// The rest of a READ is asked for while it waits in the queue.
 fn rest_of_read() -> Result<(), String> {
-    const PACKETS: u32 = 40;
+    const PACKETS: u32 = 120;
     const REST: u32 = 5;
     let mut side = End::new(attributes(0, 0, 7, 7));
-    let read = |side: &End, index: u32| {
-        let Remote { address: va, rkey } = side.remote((index * MTU) as usize);
-        Reth { va, rkey, length: (PACKETS - index) * MTU }
-    };
+    let read = |side: &End, index: u32| side.reth((index * MTU) as usize, (PACKETS - index) * MTU);
     side.receive(request(Operation::ReadRequest, Part::Only, 0, read(&side, 0)));
+    side.receive(self::read(&side, PACKETS, 2));
     let begun = side.out.drain(..).count();
     side.receive(request(Operation::ReadRequest, Part::Only, REST, read(&side, REST)));
     let yours = drained(&mut side);
-    if yours == Vec::from_iter(REST..PACKETS) {
+    if yours == Vec::from_iter(REST..PACKETS + 2) {
         return Ok(());
     }
+    let (count, first) = (yours.len(), yours.first());
     Err(format!(
-        "{begun} of {PACKETS} responses are sent; then the READ comes again, from PSN {REST} on. Wanted are the responses from \
-         PSN {REST} to {}, once. Yours: {} packets.{}",
-        PACKETS - 1,
-        yours.len(),
+        "{begun} of {PACKETS} responses are sent, and a READ of two waits behind them; then the first READ comes again, from PSN {REST} \
+         on. Wanted are the responses from PSN {REST} to {}, once and in order. Yours: {count} packets, the first {first:?}.{}",
+        PACKETS + 1,
         side.decided()
     ))
 }

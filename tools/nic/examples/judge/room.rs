@@ -8,11 +8,11 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::time::{Duration, Instant};
 use Phase::*;
 
-const HERE: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
+pub const HERE: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
 pub const PEER: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 7));
 pub const OTHER: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 8));
 const PORT: u16 = 7471;
-const OWNER: u64 = 8;
+pub const OWNER: u64 = 8;
 /// Numbers of the peer: its id, its queue pair, its exchange, its port.
 pub const REMOTE: u32 = 0x77;
 pub const QPN: u32 = 0x2a;
@@ -31,6 +31,8 @@ pub struct Room {
     pub now: Instant,
     pub sent: Vec<Mad>,
     pub told: Vec<Event>,
+    /// Its decisions.
+    pub said: Vec<String>,
 }
 
 impl Room {
@@ -38,7 +40,7 @@ impl Room {
         let mut cm = Cm::new(HERE);
         // A new one has no other listener.
         let _ = cm.listen(Space::Tcp, PORT, OWNER, 1);
-        Room { cm, local: 0, now: Instant::now(), sent: Vec::new(), told: Vec::new() }
+        Room { cm, local: 0, now: Instant::now(), sent: Vec::new(), told: Vec::new(), said: Vec::new() }
     }
 
     /// A connection that we ask for: it is in ReqSent.
@@ -104,7 +106,7 @@ impl Room {
             match effect {
                 CmEffect::Send(_, mad) => self.sent.push(mad),
                 CmEffect::Event(event) => self.told.push(event),
-                CmEffect::Say(_) => {}
+                CmEffect::Say(said) => self.said.push(said),
             }
         }
     }
@@ -186,7 +188,7 @@ pub fn request_with(id: u32, qpn: u32, mtu: u64) -> Mad {
 pub fn message(kind: Kind, local: u32) -> Mad {
     let mad = Mad::between(kind, EXCHANGE, REMOTE, local);
     match kind {
-        Kind::ConnectReject => mad.with(&rej::REASON, REASON),
+        Kind::ConnectReject => mad.with(&rej::REASON, REASON).with_private(b"no room"),
         Kind::ConnectReply => mad.with(&rep::LOCAL_QPN, QPN.into()),
         Kind::DisconnectRequest => mad.with(&dreq::REMOTE_QPN, 0),
         _ => mad,

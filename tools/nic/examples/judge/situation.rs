@@ -1,8 +1,8 @@
 //! Situations: one queue pair, packets that the judge gives it, and what is wanted of it then.
 
-use crate::end::{attributes, listed, shown, End, NUMBER};
+use crate::end::{attributes, listed, shown, End, NUMBER, TIME};
 use nic::completion::Status;
-use nic::packet::{code, opcode_of, Aeth, Packet, Reth};
+use nic::packet::{code, opcode_of, Aeth, AtomicEth, Packet, Reth};
 use nic::psn::Psn;
 use nic::work::{Remote, Work};
 use roce::aeth::Syndrome;
@@ -77,4 +77,31 @@ pub fn answer_to_read(psn: u32) -> Packet {
     let aeth = Aeth { syndrome: Syndrome::ACK.byte(), msn: 1 };
     let (opcode, psn) = (code::READ_RESPONSE_ONLY, Psn::new(psn));
     Packet { opcode, dest_qp: NUMBER, psn, aeth, payload: vec![0; 8], ..Packet::default() }
+}
+
+/// An atomic operation, as a peer asks for it.
+pub fn atomic_request(
+    opcode: u8,
+    psn: u32,
+    Remote { address: va, rkey }: Remote,
+    swap_add: u64,
+    compare: u64,
+) -> Packet {
+    let atomic = AtomicEth { va, rkey, swap_add, compare };
+    Packet { opcode, dest_qp: NUMBER, psn: Psn::new(psn), atomic, ..Packet::default() }
+}
+
+pub fn fetch_add(psn: u32, remote: Remote) -> Packet {
+    atomic_request(code::FETCH_ADD, psn, remote, 1, 0)
+}
+
+/// Looks whether the timer of before still runs, half of whose time is over. `progress` ends it, in whatever state that hole is.
+pub fn goes_on(side: &End, when: &str) -> Result<(), String> {
+    if side.due() != Some(TIME / 2) {
+        return Ok(());
+    }
+    Err(format!(
+        "{when}: that is `progress`, and the timer of before has no meaning any more. Yours goes on: due in {:?}.",
+        TIME / 2
+    ))
 }

@@ -67,6 +67,8 @@ fn wrong_requests() -> Vec<Wrong> {
     let send = Packet { payload: vec![1; 8], ..request(Operation::Send, Part::Only, 0, Reth::default()) };
     let reth = Reth { va: 0, rkey: NO_KEY, length: 8 };
     let write = Packet { payload: vec![1; 8], ..request(Operation::Write, Part::Only, 0, reth) };
+    let short = Packet { payload: vec![1; 7], ..request(Operation::Send, Part::First, 0, Reth::default()) };
+    let longer = Packet { reth: Reth { length: 4, ..reth }, ..write.clone() };
     let middle = request(Operation::Send, Part::Middle, 0, Reth::default());
     let middle = Packet { payload: vec![1; MTU as usize], ..middle };
     let opcode = opcode_of(Service::Rc, Operation::Send, Part::Only, Some(&ieth::HEADER));
@@ -87,6 +89,14 @@ fn wrong_requests() -> Vec<Wrong> {
         Wrong {
             event: Some(AsyncEvent::QpRequestError),
             ..of("The middle of a SEND came, and no beginning", None, middle)
+        },
+        Wrong {
+            event: Some(AsyncEvent::QpRequestError),
+            ..of("The first packet of a SEND came, and it is not full", None, short)
+        },
+        Wrong {
+            event: Some(AsyncEvent::QpRequestError),
+            ..of("A WRITE came with more bytes than it has announced", None, longer)
         },
         Wrong {
             completes: Some(Status::LocLenErr),
@@ -128,6 +138,9 @@ pub fn refused() -> Verdict {
     expect(&mut side, "PSN 0 is missing, and nothing refused", &all)?;
     side.acknowledge(0, Syndrome::Nak(Nak::PsnSequence));
     expect(&mut side, "PSN 0 is missing still: it was lost again", &all)?;
+    let mut side = requester(&writes, 1, 7);
+    (0..2).for_each(|_| side.acknowledge(0, Syndrome::Nak(Nak::PsnSequence)));
+    ended(&side, "retry_cnt is 1, and PSN 0 is missing for the second time", Some(Status::RetryExcErr))?;
     let mut side = requester(&[Work::Read(ANYWHERE), Work::Write(ANYWHERE)], 7, 7);
     side.acknowledge(1, Syndrome::Nak(Nak::RemoteAccess));
     let all = ["RDMA Read Request, PSN 0", "RDMA Write Only, PSN 1"];

@@ -2,10 +2,11 @@
 //! called, and what is sent, told and entered has to be what the table says.
 
 use crate::room::{message, number, request, request_with, same, wanted, Room};
-use crate::room::{AGAIN, EXCHANGE, OTHER, PATIENCE, PEER, QPN, REASON, REMOTE, SOURCE};
-use nic::cm::{EventKind as Told, Mad, Phase};
-use roce::cm::{mra, rej, Kind};
-use std::time::Duration;
+use crate::room::{AGAIN, EXCHANGE, HERE, OTHER, OWNER, PATIENCE, PEER, QPN, REASON, REMOTE, SOURCE};
+use nic::cm::{Cm, CmEffect, EventKind as Told, Mad, Param, Phase};
+use nic::errno::Errno;
+use roce::cm::{mra, rej, rep, Kind};
+use std::time::{Duration, Instant};
 use Phase::*;
 
 /// A REQ, and what is kept of it.
@@ -33,6 +34,16 @@ pub fn asked() -> Result<(), String> {
     let reason =
         room.sent.first().filter(|mad| mad.kind() == Kind::ConnectReject).map_or(0, |mad| mad.get(&rej::REASON));
     number("A REQ came of a queue pair that we hold for Established: the reason of the REJ", 10u8, reason)?;
+    // While `disconnect` is still a hole, it says that it was called.
+    let is_ended = room.phase() != Some(Established) || room.said.iter().any(|said| said.starts_with("disconnect "));
+    if !is_ended {
+        return Err(
+            "A REQ came of a queue pair that we hold for Established: the old connection is over, so `disconnect` it. \
+                    Yours goes on with it."
+                .into(),
+        );
+    }
+    repeated()?;
     strangers()?;
     for (code, mtu) in [(0, 256u32), (1, 256), (5, 4096), (7, 4096)] {
         let mut room = Room::new();
@@ -40,6 +51,27 @@ pub fn asked() -> Result<(), String> {
         let connection = room.told.pop().and_then(|event| room.cm.get(event.connection));
         let yours = connection.map_or(0, |connection| connection.attributes().mtu);
         number(&format!("A REQ came with PathPacketPayloadMTU {code}: attributes.mtu"), mtu, yours)?;
+    }
+    Ok(())
+}
+
+/// A REQ that comes again belongs to the connection that it has made, whose table of states knows what to do.
+fn repeated() -> Result<(), String> {
+    let mut room = Room::server()?;
+    // There's room for another one.
+    room.cm.fetched(OWNER);
+    room.come(&request(REMOTE, QPN));
+    let (told, count) = (room.told.len(), room.cm.count());
+    if (told, count) != (0, 1) {
+        return Err(format!(
+            "A REQ came, and came again: it's the same connection, and the program has heard of it. Yours has {count} connections \
+             now, and tells the program of {told} more."
+        ));
+    }
+    if room.sent.is_empty() && room.said.is_empty() {
+        return Err(
+            "A REQ came, and came again: the connection's `receive` gets it. Yours drops it without a word.".into()
+        );
     }
     Ok(())
 }
@@ -76,7 +108,54 @@ pub fn accepted() -> Result<(), String> {
     room.act(|cm, local, now, out| accepted = cm.accept(local, &[], now, out));
     let what = "A SIDR_REQ came, which asks for a queue pair of datagrams, and the program accepts";
     same(what, &wanted(&[Kind::ServiceReply], &[], SidrAnswered), &room.seen())?;
-    accepted.map_err(|errno| format!("{what}: the call succeeds. Yours: {errno:?}."))
+    accepted.map_err(|errno| format!("{what}: the call succeeds. Yours: {errno:?}."))?;
+    reply()?;
+    only_in(&[ReqReceived], "accept", |cm, local, now, out| cm.accept(local, &[], now, out))
+}
+
+/// The fields of a REP, with numbers that no capture has.
+fn reply() -> Result<(), String> {
+    let mut room = Room::server()?;
+    let connection = room.cm.get(room.local).ok_or("The program was told of a connection that is not there.")?;
+    connection.qpn = 0x31;
+    connection.param = Param { responder_resources: 3, initiator_depth: 5, rnr_retries: 2, ..connection.param };
+    room.act(|cm, local, now, out| {
+        let _ = cm.accept(local, &[], now, out);
+    });
+    let Some(mad) = room.sent.first() else { return Err("The program accepts, and yours sends nothing.".into()) };
+    for (field, wanted) in [
+        (&rep::LOCAL_QPN, 0x31),
+        (&rep::RESPONDER_RESOURCES, 3),
+        (&rep::INITIATOR_DEPTH, 5),
+        (&rep::RNR_RETRY, 2),
+        (&rep::LOCAL_CA_GUID, Cm::guid(HERE)),
+    ] {
+        let what =
+            "The program accepts, with QP 0x31, 3 responder resources, an initiator depth of 5 and 2 RNR retries";
+        number(&format!("{what}: the REP's {}", field.name), wanted, mad.get(field))?;
+    }
+    Ok(())
+}
+
+/// A call of the program that makes sense in these phases only.
+fn only_in(
+    phases: &[Phase],
+    name: &str,
+    call: impl Fn(&mut Cm, u32, Instant, &mut Vec<CmEffect>) -> Result<(), Errno>,
+) -> Result<(), String> {
+    for phase in [ReqSent, RepReceived, ReqReceived, RepSent, Established, TimeWait] {
+        if phases.contains(&phase) {
+            continue;
+        }
+        let (mut room, mut result) = (Room::at(phase)?, Ok(()));
+        room.act(|cm, local, now, out| result = call(cm, local, now, out));
+        let what = format!("The program calls {name} in {phase:?}");
+        same(&what, &wanted(&[], &[], phase), &room.seen())?;
+        if result.is_ok() {
+            return Err(format!("{what}: the call fails, EINVAL. Yours succeeds."));
+        }
+    }
+    Ok(())
 }
 
 /// What comes, in which phase; what is sent, what is told with which status, and the phase after it.
@@ -119,12 +198,22 @@ pub fn rows() -> Result<(), String> {
         let mad = if kind == Req { request(REMOTE, QPN) } else { message(kind, room.local) };
         room.come(&mad);
         let what = format!("{} comes in {phase:?}", kind.short());
-        let answer = room.sent.first().cloned();
+        let (answer, event) = (room.sent.first().cloned(), room.told.first().cloned());
         same(&what, &wanted(sent, told, next), &room.seen())?;
-        if let Some(answer) = answer.filter(|_| kind == Dreq) {
+        if let Some(answer) = answer.as_ref().filter(|_| kind == Dreq) {
             number("DREQ came: the DREP's transaction id is the DREQ's", EXCHANGE, answer.transaction_id())?;
         }
+        if let Some(answer) = answer.filter(|answer| answer.kind() == Mra) {
+            number(&format!("{what}: the MRA's ServiceTimeout"), 20u8, answer.get(&mra::SERVICE_TIMEOUT))?;
+        }
+        if kind == Dreq && next == DreqReceived {
+            number(&format!("{what}: the connection's transaction id is its"), EXCHANGE, exchange_of(&mut room))?;
+        }
+        if event.is_some_and(|event| matches!(kind, Rej | Rep) && event.private != mad.private_data()) {
+            return Err(format!("{what}: the program is told its private data. Yours tells it others."));
+        }
     }
+    rep_again()?;
     for phase in [ReqSent, RepSent] {
         let mut room = Room::at(phase)?;
         room.now += Duration::from_secs(1);
@@ -138,6 +227,19 @@ pub fn rows() -> Result<(), String> {
     Ok(())
 }
 
+/// A REP that is sent again is the same one: the peer knows it by its bytes.
+fn rep_again() -> Result<(), String> {
+    let mut room = Room::server()?;
+    room.act(|cm, local, now, out| {
+        let _ = cm.accept(local, b"yes", now, out);
+    });
+    room.come(&request(REMOTE, QPN));
+    if room.sent.len() == 2 && room.sent[0] == room.sent[1] {
+        return Ok(());
+    }
+    Err("REQ comes in RepSent: the REP is sent once more, with the same bytes. Yours is another one.".into())
+}
+
 /// The third step of the handshake.
 pub fn ready() -> Result<(), String> {
     let mut room = Room::at(RepReceived)?;
@@ -146,7 +248,7 @@ pub fn ready() -> Result<(), String> {
     });
     let what = "The program says that it is ready. The peer is told, and nobody else";
     same(what, &wanted(&[Kind::ReadyToUse], &[], Established), &room.seen())?;
-    Ok(())
+    only_in(&[RepReceived], "ready_to_use", Cm::ready_to_use)
 }
 
 /// Who says goodbye, and who answers one.
@@ -233,6 +335,8 @@ pub fn again() -> Result<(), String> {
     room.tick(PATIENCE);
     let what = format!("No answer to the DREQ, and it was sent again {AGAIN} times");
     same(&what, &wanted(&[], &[(Told::Disconnected, TIMED_OUT)], TimeWait), &room.seen())?;
+    room.tick(Duration::from_millis(1));
+    same("TimeWait has just begun", &wanted(&[], &[], TimeWait), &room.seen())?;
     room.now = room.cm.deadline().ok_or("A connection is in TimeWait: that ends by itself. Yours is never due.")?;
     room.tick(Duration::ZERO);
     same("TimeWait is over", &wanted(&[], &[(Told::TimewaitExit, 0)], Idle), &room.seen())?;

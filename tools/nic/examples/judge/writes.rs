@@ -47,8 +47,7 @@ pub fn length() -> Verdict {
 
 /// The packets of a WRITE of so many bytes to this place, as a peer sends them.
 fn write(side: &End, offset: usize, announced: u32, lengths: &[usize]) -> Vec<Packet> {
-    let remote = side.remote(offset);
-    let reth = Reth { va: remote.address, rkey: remote.rkey, length: announced };
+    let reth = side.reth(offset, announced);
     let packet = |(at, length): (usize, &usize)| {
         let part = match (at, lengths.len() - 1 - at) {
             (0, 0) => Part::Only,

@@ -19,7 +19,6 @@ mod files;
 mod frames;
 mod growth;
 mod hostile;
-mod packed;
 mod packets;
 mod play;
 mod profile;

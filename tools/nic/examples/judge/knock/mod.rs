@@ -38,7 +38,7 @@ struct Talk<'a> {
 /// Replays all conversations, and says the first difference that a hole up to this one has to answer for. With later holes open
 /// a conversation ends early. Then come the situations that hardly a capture has.
 pub fn knock(frames: &[Recorded], hole: Hole, situations: fn() -> Result<(), String>) -> Verdict {
-    let (mut sent, mut whole) = (0, 0);
+    let (mut seen, mut whole) = (Seen::default(), 0);
     let talks = talks(frames);
     for talk in &talks {
         for address in [talk.server, talk.client] {
@@ -48,14 +48,62 @@ pub fn knock(frames: &[Recorded], hole: Hole, situations: fn() -> Result<(), Str
                 Err((cause, said)) if cause <= hole => return Err(said),
                 Err(_) => {}
             }
-            sent += side.sent.len();
+            seen.add(&side);
         }
     }
     situations()?;
-    Ok(format!(
-        "{sent} messages are as rdma_rxe sent them; {whole} of {} conversations come to their end.",
-        talks.len() * 2
-    ))
+    Ok(format!("{}; {whole} of {} conversations come to their end.", seen.of(hole), talks.len() * 2))
+}
+
+/// How often a message of each kind has come, was sent, and was sent again.
+#[derive(Default)]
+struct Seen {
+    heard: BTreeMap<&'static str, usize>,
+    sent: BTreeMap<&'static str, usize>,
+    again: usize,
+}
+
+impl Seen {
+    fn add(&mut self, side: &Side) {
+        for (counts, kinds) in [(&mut self.heard, &side.heard), (&mut self.sent, &side.sent)] {
+            kinds.iter().for_each(|kind| *counts.entry(kind.short()).or_default() += 1);
+        }
+        let kinds: BTreeSet<&str> = side.sent.iter().map(|kind| kind.short()).collect();
+        self.again += side.sent.len() - kinds.len();
+    }
+
+    /// What a hole is about: what was recorded of it, and what was not.
+    fn of(&self, hole: Hole) -> String {
+        let count = |counts: &BTreeMap<&str, usize>, kinds: &[&str]| -> usize {
+            kinds.iter().filter_map(|kind| counts.get(kind)).sum()
+        };
+        match hole {
+            ASKED => format!(
+                "{} REQs get what rdma_rxe gave them, and so do one that comes again, a stale one, a stranger's and one too many",
+                count(&self.heard, &["REQ"])
+            ),
+            ACCEPT => format!(
+                "{} REPs are as rdma_rxe sent them, each field is the connection's own, and what wants an answer is asked",
+                count(&self.sent, &["REP"])
+            ),
+            TABLE => format!(
+                "{} messages mean what they meant to rdma_rxe, and each row of the table is as it has to be",
+                self.heard.values().sum::<usize>()
+            ),
+            READY => format!(
+                "{} RTUs are as rdma_rxe sent them, and there is none in any other phase",
+                count(&self.sent, &["RTU"])
+            ),
+            GOODBYE => format!(
+                "{} DREQs and DREPs are as rdma_rxe sent them, and each phase says goodbye in its own way",
+                count(&self.sent, &["DREQ", "DREP"])
+            ),
+            _ => format!(
+                "{} messages are sent again as rdma_rxe did, a question that nobody answers is given up, and TimeWait ends",
+                self.again
+            ),
+        }
+    }
 }
 
 /// The captures of two who make one connection.

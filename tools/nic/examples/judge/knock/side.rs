@@ -31,12 +31,13 @@ pub struct Side<'a> {
     /// The last decision.
     said: String,
     pub sent: Vec<Kind>,
+    pub heard: Vec<Kind>,
 }
 
 impl<'a> Side<'a> {
     pub fn new(talk: &'a Talk<'a>, address: IpAddr) -> Self {
-        let (out, told, said, sent) = Default::default();
-        Side { talk, address, cm: Cm::new(address), local: 0, now: Instant::now(), out, told, said, sent }
+        let (out, told, said, sent, heard) = Default::default();
+        Side { talk, address, cm: Cm::new(address), local: 0, now: Instant::now(), out, told, said, sent, heard }
     }
 
     pub fn replay(&mut self) -> Result<(), (Hole, String)> {
@@ -97,6 +98,7 @@ impl<'a> Side<'a> {
         // The numbers that the recorded side has drawn.
         let random = answer.map_or(1 << 32, |mad| mad.get(&LOCAL_ID) << 32) | first_psn;
         self.said.clear();
+        self.heard.push(mad.kind());
         came::now(format!("{}: {} came", message.frame.name, name(mad.kind())));
         let bytes = mad.packet(Psn::new(0)).payload;
         self.act(|cm, _, now, out| cm.receive(message.from, &bytes, random, now, out));

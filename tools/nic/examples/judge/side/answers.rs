@@ -7,6 +7,7 @@ use crate::talk::Frame;
 use nic::memory::Access;
 use nic::outside::Effect;
 use nic::packet::{Packet, Reth};
+use nic::psn::Psn;
 use nic::work::ReceiveRequest;
 use roce::aeth::{Nak, Syndrome};
 use roce::opcode::Operation;
@@ -124,6 +125,7 @@ impl Side<'_> {
             _ => RECEIVE,
         };
         self.is_over = is_fatal(frame);
+        self.skip_unasked(frame.packet.psn);
         let Some(ours) = self.answers.pop_front() else {
             let (place, wanted, decided) = (frame.name(), name(&frame.packet), self.decided());
             return Err((hole, format!("{place}: rdma_rxe answered {wanted}. Yours: nothing.{decided}")));
@@ -131,6 +133,17 @@ impl Side<'_> {
         // Which NAK it is, lesson 19 says.
         let is_refused = self.is_over && matches!(ours.aeth.verdict(), Syndrome::Nak(_));
         self.compare(frame, &ours).map_err(|said| (if is_refused { LATER } else { hole }, said))
+    }
+
+    /// An ACK that nobody has asked for is no fault: it says what the peer will hear anyway. So those before this PSN are left out.
+    pub(super) fn skip_unasked(&mut self, psn: Psn) {
+        let is_unasked = |ours: &Packet| {
+            let is_ack = matches!(ours.aeth.verdict(), Syndrome::Ack { .. });
+            ours.row().operation == Operation::Acknowledge && is_ack && ours.psn.since(psn) < 0
+        };
+        while self.answers.front().is_some_and(is_unasked) {
+            self.answers.pop_front();
+        }
     }
 
     /// What this accepts, refuses or brings. A gap that it tells of is no answer.
