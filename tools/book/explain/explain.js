@@ -14,7 +14,7 @@
 
   const { make, takes } = ownCapture;
   const element = document.getElementById("explain");
-  const file = make("input", { type: "file", id: "explain-file", accept: ".pcapng,.pcap,.cap,.gz" });
+  const file = make("input", { type: "file", id: "explain-file", accept: ".pcapng,.pcap,.cap,.gz,.zst,.lz4" });
   const status = make("p", { role: "status" });
   const told = make("div", { class: "told" });
   const stage = make("div", { class: "run playing", hidden: "" });

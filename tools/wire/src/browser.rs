@@ -4,14 +4,8 @@
 //! program all goes that it had.
 
 use crate::{explain, packed, play};
-use flate2::read::MultiGzDecoder;
-use run::capture::{unread, Error};
+use run::capture::Error;
 use serde_json::{json, Value};
-use std::borrow::Cow;
-use std::io::Read;
-
-/// Of a compressed capture so much is played: it is unpacked into memory.
-const MOST_UNPACKED: u64 = 256 << 20;
 
 /// Memory for a capture of so many bytes, which the page fills. Is there not so much, the program ends.
 #[cfg_attr(target_arch = "wasm32", no_mangle)]
@@ -40,21 +34,12 @@ pub unsafe extern "C" fn explain(capture: *const u8, length: usize) -> *const u8
 pub unsafe extern "C" fn play(capture: *const u8, length: usize) -> *const u8 {
     // SAFETY: as the caller says; it owns them, and keeps them while this runs.
     let capture = unsafe { std::slice::from_raw_parts(capture, length) };
-    let run = unpacked(capture).and_then(|capture| play::run(&capture, "", None));
+    let run = packed::whole(capture).and_then(|capture| play::run(&capture, "", None));
     answer(&run.map_or_else(|why| error(why).to_string(), |run| run.json()))
 }
 
 fn error(error: Error) -> Value {
     json!({ "error": format!("{error:#}") })
-}
-
-fn unpacked(capture: &[u8]) -> Result<Cow<'_, [u8]>, Error> {
-    if !capture.starts_with(&[0x1f, 0x8b]) {
-        return Ok(capture.into());
-    }
-    let mut whole = Vec::new();
-    MultiGzDecoder::new(capture).take(MOST_UNPACKED).read_to_end(&mut whole).map_err(unread)?;
-    Ok(whole.into())
 }
 
 /// Hands a text over, with its length before it.

@@ -1,20 +1,21 @@
 //! The command `wire`: reads RoCEv2 captures and explains them.
 
+mod source;
+
 use clap::{Parser, Subcommand, ValueEnum};
-use run::capture::{unread, Error, Reader};
+use run::capture::{Error, Reader};
 use run::lanes::{self, Lanes};
 use run::look::Style;
 use run::pcapng::Section;
 use run::plot;
 use run::story;
-use std::fs::File;
-use std::io::{self, BufWriter, ErrorKind, IsTerminal, LineWriter, Read, Write};
+use source::Source;
+use std::io::{self, BufWriter, ErrorKind, IsTerminal, LineWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Duration;
 use wire::compare::{self, Capture, Verdict};
 use wire::play::{self, Lesson};
-use wire::{packed, show};
+use wire::show;
 
 /// Read captures of RDMA traffic (RoCEv2)
 #[derive(Parser)]
@@ -28,7 +29,7 @@ struct Arguments {
 enum Command {
     /// Show a capture or a run: lanes or a ladder, one packet byte by byte, or a table
     Show {
-        /// pcap or pcapng file
+        /// pcap or pcapng file, perhaps compressed by gzip, zstd or lz4; - is standard input
         file: PathBuf,
         /// Only this frame, or a step's first, as step8, byte by byte
         #[arg(long, value_name = "N", conflicts_with = "format")]
@@ -44,7 +45,7 @@ enum Command {
     /// Write a capture again, each packet with a comment for Wireshark: the step that it belongs to
     #[command(after_help = "Exit status: 0 every RoCE packet has its step, 1 some have none, 2 no new file")]
     Annotate {
-        /// pcap or pcapng file
+        /// pcap or pcapng file, perhaps compressed by gzip, zstd or lz4; - is standard input
         file: PathBuf,
         /// A lesson's number, as 04, or one of its variants, as 04-multi-packet
         #[arg(long, value_name = "NAME")]
@@ -58,7 +59,7 @@ enum Command {
         after_help = "Exit status: 0 compared, 2 a capture that cannot be judged; with --exit-code 1 a different story"
     )]
     Compare {
-        /// Your capture
+        /// Your capture; - is standard input, for one of the two
         mine: PathBuf,
         /// The capture to compare it with, for example that of a lesson
         reference: PathBuf,
@@ -77,7 +78,7 @@ enum Command {
         after_help = "Exit status: 0 nothing went wrong, 1 something did, 2 not one packet could be judged, or the file can't be read"
     )]
     Explain {
-        /// pcap or pcapng file, perhaps compressed by gzip
+        /// pcap or pcapng file, perhaps compressed by gzip, zstd or lz4; - is standard input
         file: PathBuf,
         /// Print JSON, for tools
         #[arg(long)]
@@ -85,7 +86,7 @@ enum Command {
     },
     /// Draw a picture to standard output: the lanes of a run, the ladder of a capture, or a plot
     Svg {
-        /// pcap or pcapng file
+        /// pcap or pcapng file, perhaps compressed by gzip, zstd or lz4; - is standard input
         file: PathBuf,
         /// The ladder of a run, too
         #[arg(long)]
@@ -96,7 +97,7 @@ enum Command {
     },
     /// Write a web page that plays a run, or any capture, event by event; it needs nothing beside itself
     Play {
-        /// pcap or pcapng file
+        /// pcap or pcapng file, perhaps compressed by gzip, zstd or lz4; - is standard input
         file: PathBuf,
         /// The lesson that was run, as lessons/04_rdma_write: then the page shows its code, too
         #[arg(long, value_name = "DIR")]
@@ -153,63 +154,48 @@ fn in_file<E: Into<Error>>(file: &Path) -> impl Fn(E) -> Error + '_ {
     }
 }
 
-fn open(file: &Path, follow: bool) -> Result<Reader<Box<dyn Read>>, Error> {
-    packed::reader(Input { file: File::open(file).map_err(unread)?, follow })
-}
-
-/// A file; if somebody still writes it, at its end there will be more.
-struct Input {
-    file: File,
-    follow: bool,
-}
-
-impl Read for Input {
-    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        loop {
-            match self.file.read(buffer)? {
-                0 if self.follow => std::thread::sleep(Duration::from_millis(50)),
-                count => return Ok(count),
-            }
-        }
-    }
-}
-
 fn show(file: &Path, packet: Option<show::bytes::Which>, format: Option<Format>, follow: bool) -> Result<(), Error> {
+    let source = if follow { Source::followed(file)? } else { Source::open(file)? };
     let mut out = BufWriter::with_capacity(64 << 10, std::io::stdout().lock());
     let result = match (packet, format) {
-        (Some(which), _) => show::bytes::write(&mut open(file, false)?, which, &mut out),
-        (None, Some(Format::Tsv)) => show::tsv::write(&mut open(file, false)?, &mut out),
-        (None, Some(Format::Ladder)) => ladder(file, &mut out),
+        (Some(which), _) => show::bytes::write(&mut source.once()?, which, &mut out),
+        (None, Some(Format::Tsv)) => show::tsv::write(&mut source.once()?, &mut out),
+        (None, Some(Format::Ladder)) => ladder(&source.kept()?, &mut out),
         (None, Some(Format::Plot)) => {
-            let (seen, read) = plot::read(&mut open(file, false)?);
+            let (seen, read) = plot::read(&mut source.once()?);
             out.write_all(seen.text().as_bytes())?;
             read
         }
-        (None, None) if follow => draw(file, true, &mut LineWriter::new(out.get_mut())),
-        (None, None) if lanes::nodes(&mut open(file, false)?).is_none() => ladder(file, &mut out),
-        (None, None | Some(Format::Lanes)) => draw(file, false, &mut out),
+        (None, None) if follow => draw(&source, &mut LineWriter::new(out.get_mut())),
+        (None, format) => {
+            let source = source.kept()?;
+            match format.is_none() && lanes::nodes(&mut source.reader()?).is_none() {
+                true => ladder(&source, &mut out),
+                false => draw(&source, &mut out),
+            }
+        }
     };
     // What was read before an error is good, and is shown.
     out.flush()?;
     result
 }
 
-fn ladder(file: &Path, out: &mut impl Write) -> Result<(), Error> {
-    let clients = run::row::clients(&mut open(file, false)?);
+fn ladder(source: &Source, out: &mut impl Write) -> Result<(), Error> {
+    let clients = run::row::clients(&mut source.reader()?);
     // A file, or another program, gets whole lines.
     let whole = Style { width: usize::MAX, ..Style::FILE };
     let style = if std::io::stdout().is_terminal() { Style::of_output() } else { whole };
-    show::ladder::write(&mut open(file, false)?, clients, style, out)
+    show::ladder::write(&mut source.reader()?, clients, style, out)
 }
 
-fn draw(file: &Path, follow: bool, out: &mut impl Write) -> Result<(), Error> {
-    let nodes = lanes::nodes(&mut open(file, follow)?).unwrap_or_default();
-    lanes::write(&mut open(file, follow)?, Lanes::new(&nodes, Style::of_output()), out)
+fn draw(source: &Source, out: &mut impl Write) -> Result<(), Error> {
+    let nodes = lanes::nodes(&mut source.reader()?).unwrap_or_default();
+    lanes::write(&mut source.reader()?, Lanes::new(&nodes, Style::of_output()), out)
 }
 
 /// Explains a capture. Exit status 0: nothing went wrong; 1: something did; 2: not one packet could be judged.
 fn explain(file: &Path, is_json: bool) -> Result<u8, Error> {
-    let told = wire::explain::explain(&mut open(file, false)?)?;
+    let told = wire::explain::explain(&mut Source::open(file)?.once()?)?;
     let text = if is_json { format!("{:#}\n", told.to_json()) } else { told.text(Style::of_output().width) };
     // Whoever closes the pipe early still gets the verdict.
     let _ = std::io::stdout().write_all(text.as_bytes());
@@ -218,11 +204,11 @@ fn explain(file: &Path, is_json: bool) -> Result<u8, Error> {
 
 fn svg(file: &Path, ladder: bool, is_plot: bool) -> Result<(), Error> {
     if is_plot {
-        let (seen, read) = plot::read(&mut open(file, false)?);
+        let (seen, read) = plot::read(&mut Source::open(file)?.once()?);
         read?;
         return Ok(std::io::stdout().lock().write_all(seen.picture().0.as_bytes())?);
     }
-    let run = std::fs::read(file).map_err(unread)?;
+    let run = Source::open(file)?.whole()?;
     let ladder = ladder || lanes::nodes(&mut Reader::new(run.as_slice())?).is_none();
     let (picture, _) = if ladder { lanes::ladder(&run)? } else { lanes::picture(&run, 0..=u64::MAX)? };
     Ok(std::io::stdout().lock().write_all(picture.as_bytes())?)
@@ -231,8 +217,9 @@ fn svg(file: &Path, ladder: bool, is_plot: bool) -> Result<(), Error> {
 /// Writes the page and says where it is.
 fn play(file: &Path, lesson: Option<PathBuf>, is_data: bool, out: Option<PathBuf>) -> Result<(), Error> {
     let lesson = lesson.map(|folder| Lesson::read(&folder).map_err(in_file(&folder))).transpose()?;
-    let capture = std::fs::read(file).map_err(unread).map_err(in_file(file))?;
-    let name = file.file_stem().unwrap_or_default().to_string_lossy();
+    let source = Source::open(file).map_err(in_file(file))?;
+    let name = source.name().to_owned();
+    let capture = source.whole().map_err(in_file(file))?;
     let run = play::run(&capture, &name, lesson.as_ref()).map_err(in_file(file))?;
     let (text, extension) = match is_data {
         true => (run.json(), "json"),
@@ -247,11 +234,11 @@ fn play(file: &Path, lesson: Option<PathBuf>, is_data: bool, out: Option<PathBuf
 /// Exit status 0: every RoCE packet has its step; 1: some have none.
 fn annotate(file: &Path, story: &str, out: Option<PathBuf>) -> Result<u8, Error> {
     let story = story::named(story).map_err(in_file(file))?;
-    let beside = format!("{}-annotated.pcapng", file.file_stem().unwrap_or_default().to_string_lossy());
-    let out = out.unwrap_or_else(|| file.with_file_name(beside));
+    let source = Source::open(file).map_err(in_file(file))?;
+    let out = out.unwrap_or_else(|| source.beside("-annotated.pcapng"));
     let about = format!("Lesson {}: {}", story.short_name(), story.about);
     let section = Section { comment: Some(&about), application: Some("wire annotate"), ..Section::default() };
-    let annotated = open(file, false).and_then(|mut reader| wire::annotate::annotate(&mut reader, &story, &section));
+    let annotated = source.once().and_then(|mut reader| wire::annotate::annotate(&mut reader, &story, &section));
     let annotated = annotated.map_err(in_file(file))?;
     std::fs::write(&out, &annotated.file).map_err(in_file(&out))?;
     for unexpected in &annotated.unexpected {
@@ -264,10 +251,15 @@ fn annotate(file: &Path, story: &str, out: Option<PathBuf>) -> Result<u8, Error>
 
 /// Compares two captures and prints what was found.
 fn compare(mine: &Path, reference: &Path, is_variant: bool, is_json: bool) -> Result<Verdict, Error> {
-    let load = |file| open(file, false).and_then(|mut reader| Capture::read(&mut reader)).map_err(in_file(file));
-    let choice = || open(mine, false).and_then(|mut reader| compare::variant::choose(&mut reader, reference));
+    source::are_two(mine, reference)?;
+    let load = |source: &Source| source.reader().and_then(|mut reader| Capture::read(&mut reader));
+    let source = Source::open(mine).and_then(Source::kept).map_err(in_file(mine))?;
+    let choice = || source.reader().and_then(|mut reader| compare::variant::choose(&mut reader, reference));
     let (reference, note) = if is_variant { choice().map_err(in_file(mine))? } else { (reference.to_owned(), None) };
-    let mut report = compare::compare(&load(mine)?, &load(&reference)?);
+    let mine = load(&source).map_err(in_file(mine))?;
+    let reference =
+        Source::open(&reference).and_then(Source::kept).and_then(|it| load(&it)).map_err(in_file(&reference))?;
+    let mut report = compare::compare(&mine, &reference);
     report.notes.extend(note);
     let text = if is_json { format!("{:#}\n", report.to_json()) } else { report.to_string() };
     // Whoever closes the pipe early still gets the verdict.

@@ -19,6 +19,7 @@ mod files;
 mod frames;
 mod growth;
 mod hostile;
+mod packed;
 mod packets;
 mod play;
 mod profile;
