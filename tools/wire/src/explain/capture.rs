@@ -14,9 +14,8 @@ use roce::icrc::Icrc;
 use roce::opcode::Operation;
 use roce::packet::Packet;
 use roce::track::{Connection as Ends, Side};
-use rustc_hash::FxHasher;
+use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::hash::Hasher;
 use std::net::IpAddr;
 
 /// A sender of whose packets at least so many, and all, are damaged, does not compute the ICRC as others do.
@@ -26,7 +25,7 @@ const MANY_TWINS: u64 = 2;
 /// The same packet recorded at two places: nobody sends again within this time, unless he's asked to.
 const TWIN_NS: u64 = 2_000_000;
 /// So many packets are remembered, to know them when they come again.
-const RECENT: usize = 64;
+const RECENT: usize = 32;
 
 /// From whom to whom.
 pub(super) type Way = (IpAddr, IpAddr);
@@ -42,27 +41,72 @@ pub(super) struct Known {
     pub odd: BTreeSet<IpAddr>,
 }
 
-/// For each sender: packets, those whose ICRC doesn't fit, and of these the ones that have none, but zeroes.
+/// A packet that was just seen.
+#[derive(Debug)]
+struct Recent {
+    print: u64,
+    way: Way,
+    ttl: u8,
+    /// It asks the other side to send again.
+    is_refusal: bool,
+    place: Place,
+    /// Its connection and who sent it, and its name.
+    of: Option<(usize, Side)>,
+    name: &'static str,
+}
+
+/// What came on one way.
 #[derive(Debug, Default)]
-pub(super) struct Senders(BTreeMap<IpAddr, [u64; 3]>);
+struct Count {
+    packets: u64,
+    twins: u64,
+    /// Packets whose ICRC doesn't fit, and of these the ones that have none, but zeroes.
+    bad: u64,
+    zero: u64,
+    /// The first two frames that are the same, and whether a router was between them.
+    first: Option<([u64; 2], bool)>,
+}
 
-impl Senders {
-    pub(super) fn see(&mut self, packet: &Packet, icrc: Icrc) {
-        let [packets, bad, zero] = self.0.entry(packet.datagram.src).or_default();
-        *packets += 1;
-        if icrc == Icrc::Bad {
-            *bad += 1;
-            *zero += u64::from(packet.datagram.ip.ends_with(&[0; 4]));
-        }
+impl Count {
+    fn is_doubled(&self) -> bool {
+        self.twins >= MANY_TWINS && self.twins * 20 >= self.packets * 9
     }
+}
 
-    /// No packet of any sender has an ICRC that fits.
+/// A packet that was taken for another one's double, while it wasn't clear yet that all of its way are there twice.
+#[derive(Debug)]
+pub(super) struct Twin {
+    way: Way,
+    pub of: Option<(usize, Side)>,
+    pub name: &'static str,
+    pub frames: [u64; 2],
+}
+
+/// What comes on each way. And which packets are in the capture twice, because it was made at two places: `tcpdump -i any`, two mirror
+/// ports.
+#[derive(Debug, Default)]
+pub(super) struct Ways {
+    recent: VecDeque<Recent>,
+    /// The numbers of the recent ones, looked through for each packet.
+    prints: [u64; RECENT],
+    seen: usize,
+    ways: FxHashMap<Way, Count>,
+    early: Vec<Twin>,
+}
+
+impl Ways {
+    /// No packet at all has an ICRC that fits.
     pub(super) fn all_bad(&self) -> bool {
-        !self.0.is_empty() && self.0.values().all(|[packets, bad, _]| packets == bad)
+        !self.ways.is_empty() && self.ways.values().all(|count| count.packets == count.bad)
     }
 
     /// Those who compute it in another way than all others, or not at all; with a sentence about each.
     pub(super) fn odd(&self, connections: &[Connection], ends: &[Ends]) -> BTreeMap<IpAddr, String> {
+        let mut senders: BTreeMap<IpAddr, [u64; 3]> = BTreeMap::new();
+        for ((from, _), count) in &self.ways {
+            let all = senders.entry(*from).or_default();
+            all.iter_mut().zip([count.packets, count.bad, count.zero]).for_each(|(all, count)| *all += count);
+        }
         let mut taken: BTreeMap<IpAddr, u64> = BTreeMap::new();
         for (connection, ends) in connections.iter().zip(ends) {
             Side::BOTH
@@ -86,73 +130,26 @@ impl Senders {
             };
             Some((*sender, why))
         };
-        self.0.iter().filter_map(is_odd).collect()
+        senders.iter().filter_map(is_odd).collect()
     }
-}
 
-/// A packet that was just seen.
-#[derive(Debug)]
-struct Recent {
-    print: u64,
-    way: Way,
-    ttl: u8,
-    /// It asks the other side to send again.
-    is_refusal: bool,
-    place: Place,
-    /// Its connection and who sent it, and its name.
-    of: Option<(usize, Side)>,
-    name: &'static str,
-}
-
-/// What came on one way.
-#[derive(Debug, Default)]
-struct Count {
-    packets: u64,
-    twins: u64,
-    /// The first two frames that are the same, and whether a router was between them.
-    first: Option<([u64; 2], bool)>,
-}
-
-impl Count {
-    fn is_doubled(&self) -> bool {
-        self.twins >= MANY_TWINS && self.twins * 20 >= self.packets * 9
-    }
-}
-
-/// A packet that was taken for another one's double, while it wasn't clear yet that all of its way are there twice.
-#[derive(Debug)]
-pub(super) struct Twin {
-    way: Way,
-    pub of: Option<(usize, Side)>,
-    pub name: &'static str,
-    pub frames: [u64; 2],
-}
-
-/// Packets that are in the capture twice, because it was made at two places: `tcpdump -i any`, two mirror ports.
-#[derive(Debug, Default)]
-pub(super) struct Twins {
-    recent: VecDeque<Recent>,
-    ways: BTreeMap<Way, Count>,
-    early: Vec<Twin>,
-}
-
-impl Twins {
-    /// Whether this packet is to be left out, because it's the second record of one before it.
-    pub(super) fn is_twin(&mut self, packet: &Packet, place: Place) -> bool {
+    /// Counts a packet. Whether it's to be left out, because it's the second record of one before it.
+    pub(super) fn is_twin(&mut self, packet: &Packet, icrc: Icrc, place: Place) -> bool {
         const MOST_EARLY: usize = 64;
         let way = (packet.datagram.src, packet.datagram.dst);
         let print = print(packet);
-        let found = self.recent.iter().rposition(|recent| recent.print == print).filter(|at| {
-            let since = place.since(self.recent[*at].place).unwrap_or(0);
-            let mut after = self.recent.range(at + 1..);
-            since < TWIN_NS && !after.any(|after| after.is_refusal && after.way == (way.1, way.0))
-        });
+        let found = self.find(print, way, place);
         let count = self.ways.entry(way).or_default();
+        count.packets += 1;
+        if icrc == Icrc::Bad {
+            count.bad += 1;
+            count.zero += u64::from(packet.datagram.ip.ends_with(&[0; 4]));
+        }
         // CNPs have no numbers: one is like the other.
         if packet.opcode.operation == Operation::Congestion {
+            count.twins += u64::from(found.is_some() && count.is_doubled());
             return found.is_some() && count.is_doubled();
         }
-        count.packets += 1;
         let Some(at) = found else { return false };
         let known = &self.recent[at];
         let frames = [known.place.frame, place.frame];
@@ -166,14 +163,30 @@ impl Twins {
         is_one_of_all
     }
 
+    /// A recent packet that's the same, unless somebody has asked for it again since.
+    fn find(&self, print: u64, way: Way, place: Place) -> Option<usize> {
+        // Without an early end it's one comparison for several numbers.
+        if !self.prints.iter().fold(false, |found, other| found | (*other == print)) {
+            return None;
+        }
+        self.recent.iter().rposition(|recent| recent.print == print && recent.way == way).filter(|at| {
+            let since = place.since(self.recent[*at].place).unwrap_or(0);
+            let mut after = self.recent.range(at + 1..);
+            since < TWIN_NS && !after.any(|after| after.is_refusal && after.way == (way.1, way.0))
+        })
+    }
+
     /// A packet that was taken.
     pub(super) fn remember(&mut self, packet: &Packet, place: Place, of: Option<(usize, Side)>) {
         if self.recent.len() == RECENT {
             self.recent.pop_front();
         }
         let is_refusal = packet.aeth().is_some_and(|aeth| !matches!(aeth.verdict(), Syndrome::Ack { .. }));
+        let print = print(packet);
+        self.prints[self.seen % RECENT] = print;
+        self.seen += 1;
         self.recent.push_back(Recent {
-            print: print(packet),
+            print,
             way: (packet.datagram.src, packet.datagram.dst),
             ttl: ttl(packet),
             is_refusal,
@@ -183,10 +196,19 @@ impl Twins {
         });
     }
 
-    /// What was recorded twice, in sentences; and what was left out although its way was recorded once.
-    pub(super) fn ended(self) -> (Vec<String>, Vec<Twin>) {
+    /// What was left out although its way was recorded once.
+    pub(super) fn early(&mut self) -> Vec<Twin> {
+        let ways = &self.ways;
+        let once = std::mem::take(&mut self.early).into_iter();
+        once.filter(|twin| !ways.get(&twin.way).is_some_and(Count::is_doubled)).collect()
+    }
+
+    /// What was recorded twice, in sentences.
+    pub(super) fn doubled(&self) -> Vec<String> {
         let mut told: BTreeMap<Way, String> = BTreeMap::new();
-        for ((from, to), count) in self.ways.iter().filter(|(_, count)| count.is_doubled()) {
+        let mut doubled: Vec<_> = self.ways.iter().filter(|(_, count)| count.is_doubled()).collect();
+        doubled.sort_by_key(|(way, _)| **way);
+        for ((from, to), count) in doubled {
             let times = match (count.packets as f64 / (count.packets - count.twins).max(1) as f64).round() as u64 {
                 2 => "twice".to_owned(),
                 times => format!("{times} times"),
@@ -206,10 +228,7 @@ impl Twins {
                 )
             });
         }
-        let told = told.into_values().collect();
-        let ways = &self.ways;
-        let once = self.early.into_iter().filter(|twin| !ways.get(&twin.way).is_some_and(Count::is_doubled));
-        (told, once.collect())
+        told.into_values().collect()
     }
 }
 
@@ -220,17 +239,14 @@ fn ttl(packet: &Packet) -> u8 {
     }
 }
 
-/// A number that two records of one packet share: routers and switches change nothing that goes into it.
+/// A number that two records of one packet share: routers and switches change nothing that goes into it. The ICRC, if it's there, stands
+/// for all before it; a cut packet has its last bytes instead.
 fn print(packet: &Packet) -> u64 {
     let ip = packet.datagram.ip;
-    let mut hasher = FxHasher::default();
-    let bth = ip.get(packet.bth_offset()..).unwrap_or_default();
-    // The ICRC, if it's there, stands for all before it. A cut packet has its last bytes instead, and IPv4's identification.
-    let id = if ip[0] >> 4 == 4 { &ip[4..6] } else { &[] };
-    let tail = &ip[ip.len().saturating_sub(16)..];
-    [id, &bth[..bth.len().min(12)], tail].into_iter().for_each(|part| hasher.write(part));
-    hasher.write_usize(packet.datagram.wire_length);
-    hasher.finish()
+    let word = |at: usize| ip.get(at..at + 8).and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_le_bytes);
+    let id = if ip[0] >> 4 == 4 { u64::from(ip[4]) << 8 | u64::from(ip[5]) } else { 0 };
+    let numbers = word(packet.bth_offset() + 4).rotate_left(17) ^ u64::from(packet.bth.opcode).rotate_left(40);
+    word(ip.len().saturating_sub(8)) ^ numbers ^ (id << 32 | packet.datagram.wire_length as u64)
 }
 
 /// Answers, and messages of the connection manager, whose other half the capture lacks.

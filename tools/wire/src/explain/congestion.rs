@@ -1,6 +1,6 @@
 //! Signs of congestion: marks of switches, notifications (CNPs), and pauses. They count for a connection, and are told once.
 
-use super::cause::Cause;
+use super::cause::{Blame, Cause};
 use super::finding::Findings;
 use super::names::Names;
 use roce::pause;
@@ -91,12 +91,20 @@ impl Congestion {
             told.push(format!("{} CNPs told it to slow down", signs[1].count));
         }
         told.extend(stops.iter().map(|(sign, priority)| {
-            format!("{} pause frames (PFC) stopped priority {priority}, which is its own", sign.count)
+            format!(
+                "{} pause frames (PFC) stopped priority {priority}, which its packets have where the DSCP's upper three bits are the \
+                 priority",
+                sign.count
+            )
         }));
         let again = findings.count(Cause::Lost) + findings.count(Cause::AnswerLost);
         if again > 0 {
             told.push(format!("{again} times it sent again what was lost or late"));
         }
-        findings.add(Cause::Congestion, side, told.join("; "), &frames);
+        let told = findings.add(Cause::Congestion, side, told.join("; "), &frames);
+        // Somebody who is slow to receive sends pauses, too.
+        if signs.iter().all(|sign| sign.count == 0) {
+            told.blame(Blame::Unknown);
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! What went wrong in a capture, in sentences. Each names the frames that show it; what a capture does not tell is said, too.
 //!
 //! Packets are read and forgotten: memory grows with the connections, not with the file. Comments are not read: what a lab wrote
-//! into a capture about its own faults is no evidence. What programs complain of is: a run file has that, too.
+//! into a capture about its own faults is no evidence; only how many packets it dropped is noted beside what was found. What programs complain of is: a run file has that, too.
 
 mod capture;
 mod cause;
@@ -18,7 +18,7 @@ pub use finding::Finding;
 pub use report::{Explanation, Printed, Told};
 
 use crate::reading;
-use capture::{Known, Senders, Strays, Twins};
+use capture::{Known, Strays, Ways};
 use congestion::Pauses;
 use connection::Connection;
 use flow::Place;
@@ -32,7 +32,7 @@ use roce::tcp::Segment;
 use roce::track::{Side, Tracker};
 use roce::{Other, Others};
 use run::capture::{Error, Reader, Record};
-use run::file::Event;
+use run::file::{lab_comment, Event};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::net::IpAddr;
@@ -46,8 +46,7 @@ struct State {
     tracker: Tracker,
     connections: Vec<Connection>,
     last: Option<Place>,
-    senders: Senders,
-    twins: Twins,
+    ways: Ways,
     strays: Strays,
     /// Packets whose operation code nobody uses: how many, and the first one's code and frame.
     unknown: (u64, u8, u64),
@@ -58,6 +57,8 @@ struct State {
     fragmented: BTreeSet<[IpAddr; 2]>,
     /// The longest of their recorded parts.
     snap_length: usize,
+    /// Packets that didn't arrive, as the run file itself says. That's no evidence; it's what the plot counts.
+    dropped: u64,
     pauses: Pauses,
     cut: u64,
     complaints: Complaints,
@@ -81,6 +82,7 @@ pub fn explain<R: Read>(reader: &mut Reader<R>) -> Result<Explanation, Error> {
             Ok(Some(Event::Packet(record))) => {
                 let place = Place { frame: record.number, time_ns: record.time_ns };
                 state.told.frames = record.number;
+                state.dropped += u64::from(record.comment.and_then(lab_comment).is_some_and(is_drop));
                 match Frame::decode(record.link, record.data) {
                     Frame::Roce(packet) => {
                         if packet.datagram.is_tunnelled {
@@ -127,14 +129,13 @@ impl State {
         self.told.packets += 1;
         self.last = Some(place);
         let icrc = packet.icrc();
-        self.senders.see(packet, icrc);
         self.cut += u64::from(icrc == Icrc::Cut);
-        if self.twins.is_twin(packet, place) {
+        if self.ways.is_twin(packet, icrc, place) {
             return;
         }
         self.named(packet, node);
         let seen = self.tracker.see(packet);
-        self.twins.remember(packet, place, seen.map(|seen| (seen.connection, seen.from)));
+        self.ways.remember(packet, place, seen.map(|seen| (seen.connection, seen.from)));
         let Some(seen) = seen else { return self.stray(packet, place) };
         while self.connections.len() <= seen.connection {
             let names = Names::of(&self.tracker.connections()[self.connections.len()]);
@@ -188,22 +189,21 @@ impl State {
 
     fn ended(mut self) -> Explanation {
         let mut told = std::mem::take(&mut self.told);
-        let (doubled, early) = self.twins.ended();
-        for twin in early {
+        for twin in self.ways.early() {
             match twin.of {
                 Some((at, side)) => self.connections[at].doubled(twin.name, side, twin.frames),
                 None => self.strays.others += 1,
             }
         }
-        told.notes.extend(doubled);
+        told.notes.extend(self.ways.doubled());
         // Random bytes have no ICRC that fits, and no operation codes.
-        let is_noise = self.unknown.0 > 0 && self.senders.all_bad();
+        let is_noise = self.unknown.0 > 0 && self.ways.all_bad();
         told.notes.extend(unknown(self.unknown, told.packets, is_noise));
         if is_noise {
             return told;
         }
         let ends = self.tracker.connections();
-        let odd = self.senders.odd(&self.connections, ends);
+        let odd = self.ways.odd(&self.connections, ends);
         let one_way = self.connections.iter().zip(ends).filter_map(|(connection, ends)| connection.one_way(ends));
         let one_way = one_way.collect();
         let sum = |count: fn(&Connection) -> u64| self.connections.iter().map(count).sum::<u64>();
@@ -242,6 +242,13 @@ impl State {
                  missed them"
             ));
         }
+        if self.dropped > 0 {
+            told.notes.push(format!(
+                "packets that the run's own record says were dropped: {}. The plot counts these; a finding counts how often an end \
+                 noticed, and one NAK or one timer brings back all that's missing",
+                self.dropped
+            ));
+        }
         told.notes.extend(strays);
         told.notes.extend(reading::cut_answers(unread, self.snap_length));
         told.notes.extend(reading::advice(&self.others));
@@ -254,6 +261,10 @@ impl State {
         }
         told
     }
+}
+
+fn is_drop(words: &str) -> bool {
+    words.starts_with("lab: dropped")
 }
 
 /// Packets to UDP port 4791 that no RoCE sender makes.

@@ -387,3 +387,26 @@ fn who_waited_long_did_not_hang_up_too_early() {
     check("at once", &late(3.1), (1, &[HungUp], &["fault:   a program"], &[]));
     check("after a second", &late(1003.0), (1, &[HungUp], &["It had waited 1000.000 ms"], &["fault:   a program"]));
 }
+
+/// A ConnectReply without a queue pair: what is sent then goes nowhere.
+#[test]
+fn a_reply_without_a_queue_pair_is_the_reason_of_the_silence() {
+    let file = std::fs::read(root().unwrap().join("captures/changes/03-late-queue-pair.pcapng")).unwrap();
+    let text = told(&file).text(usize::MAX);
+    assert!(text.contains("it goes to queue pair 0"), "{text}");
+}
+
+/// Nobody sends a datagram again.
+#[test]
+fn a_damaged_datagram_is_not_mended() {
+    let mut damaged =
+        frame(CLIENT, SERVER, 0x64, SERVER_QP, 5, &[&[0; 4][..], &CLIENT_QP.to_be_bytes()].concat(), &[7; 40]);
+    let end = damaged.len() - 1;
+    damaged[end] ^= 1;
+    let good = frame(CLIENT, SERVER, 0x64, SERVER_QP, 6, &[&[0; 4][..], &CLIENT_QP.to_be_bytes()].concat(), &[8; 40]);
+    check(
+        "a datagram",
+        &at([(0.0, good), (1.0, damaged)]),
+        (1, &[Damaged], &["a receiver that checks it"], &["by itself"]),
+    );
+}

@@ -64,7 +64,7 @@ fn congestion_is_named_with_its_signs() {
     for words in [
         "switches marked 2 of 10.0.0.2's packets (ECN 11)",
         "1 CNPs told it to slow down",
-        "1 pause frames (PFC) stopped priority 3, which is its own",
+        "1 pause frames (PFC) stopped priority 3",
         "sent again",
     ] {
         assert!(finding.text.contains(words), "{words}: {told}");

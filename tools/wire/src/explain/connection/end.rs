@@ -65,7 +65,7 @@ impl Connection {
                 for side in Side::BOTH {
                     self.flows[side as usize].settle(end, &mut self.findings);
                     self.not_taken(side);
-                    self.unanswered(side, end);
+                    self.unanswered(side, ends, end);
                 }
                 self.unlikely_psn();
             }
@@ -75,6 +75,10 @@ impl Connection {
             .filter(|side| !known.odd.contains(&ends.ips[*side as usize]))
             .for_each(|side| self.damaged(side));
         self.lost_in_truth_damaged();
+        if self.is_unreliable {
+            let is_datas = |cause| [Cause::Damaged, Cause::Overtaken, Cause::Doubled, Cause::Lost].contains(&cause);
+            self.findings.iter_mut().filter(|told| is_datas(told.cause)).for_each(|told| told.is_not_mended());
+        }
         self.congestion.ended(&known.pauses, &self.names, &mut self.findings);
         let heading = self.heading(ends);
         Told::new(heading, self.findings.sorted(&self.names))
@@ -189,6 +193,7 @@ impl Connection {
         let Some(reply) = reply else {
             let what = match refusal.from == request.from {
                 true => "a ConnectReply that isn't in the capture",
+                false if request.kind == Kind::ServiceRequest => "the search for a datagram service",
                 false => "the connection",
             };
             let text = format!("{who} rejected {what}{port}: {}", refusal.why);
@@ -408,7 +413,7 @@ impl Connection {
     }
 
     /// Requests without an answer.
-    fn unanswered(&mut self, side: Side, end: Place) {
+    fn unanswered(&mut self, side: Side, ends: &Ends, end: Place) {
         let (flow, is_heard) = (&self.flows[side as usize], self.flows.iter().any(|flow| flow.answers > 0));
         let Some(left) = flow.left().filter(|_| !self.is_unreliable) else { return };
         let Left { name, first, again, refused, last, tried_ns, longer } = left;
@@ -442,7 +447,10 @@ impl Connection {
                 (Some(frame), ..) => format!(
                     "; {peer}'s queue pair takes nothing any more since its request was refused in frame {frame}"
                 ),
-                (_, false, _) => "; nothing on this connection was ever answered".to_owned(),
+                _ if ends.qps[side.other() as usize] == Some(0) => {
+                    format!("; it goes to queue pair 0, which is none that a program can have: {peer} had none when it was asked")
+                }
+                (_, false, _) => "; the capture has no answer at all on this connection".to_owned(),
                 (.., Some(bytes)) => {
                     format!("; it carries {bytes} bytes, and every packet that was answered is shorter: does the path take such long ones?")
                 }
@@ -470,7 +478,8 @@ impl Connection {
     /// hung up after that was patient, and the answer was lost.
     fn hung_up(&mut self, side: Side, who: Side, frames: &[u64], name: &str, waited_ns: Option<u64>) {
         const LONG_NS: u64 = 500_000_000;
-        let flushed = "that request completes with IBV_WC_WR_FLUSH_ERR, whether it was carried out or not";
+        let flushed =
+            "a request without an answer completes with IBV_WC_WR_FLUSH_ERR, whether it was carried out or not";
         let text =
             format!("{} hung up while {}'s {name} had no answer: {flushed}", &self.names[who], &self.names[side]);
         let long = waited_ns.filter(|ns| *ns >= LONG_NS);
