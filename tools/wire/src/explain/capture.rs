@@ -11,7 +11,7 @@ use super::names::Names;
 use roce::aeth::{Nak, Syndrome};
 use roce::cm::Kind;
 use roce::icrc::Icrc;
-use roce::opcode::Operation;
+use roce::opcode::{Operation, Service};
 use roce::packet::Packet;
 use roce::track::{Connection as Ends, Side};
 use rustc_hash::FxHashMap;
@@ -145,6 +145,10 @@ impl Ways {
             count.bad += 1;
             count.zero += u64::from(packet.datagram.ip.ends_with(&[0; 4]));
         }
+        // Datagrams that are cut before their payload look alike.
+        if packet.opcode.service == Service::Ud && packet.payload().is_empty() && icrc == Icrc::Cut {
+            return false;
+        }
         // CNPs have no numbers: one is like the other.
         if packet.opcode.operation == Operation::Congestion {
             count.twins += u64::from(found.is_some() && count.is_doubled());
@@ -209,7 +213,9 @@ impl Ways {
         let mut doubled: Vec<_> = self.ways.iter().filter(|(_, count)| count.is_doubled()).collect();
         doubled.sort_by_key(|(way, _)| **way);
         for ((from, to), count) in doubled {
-            let times = match (count.packets as f64 / (count.packets - count.twins).max(1) as f64).round() as u64 {
+            // Some that came twice, or of which one record is missing, change nothing.
+            let each = count.packets as f64 / (count.packets - count.twins).max(1) as f64;
+            let times = match (each + 0.3) as u64 {
                 2 => "twice".to_owned(),
                 times => format!("{times} times"),
             };
@@ -343,7 +349,10 @@ impl Strays {
                 notes.push(format!("{what}: {count}"));
             }
         };
-        count(self.messages, "messages of the connection manager about connections whose beginning the capture lacks");
+        count(
+            self.messages,
+            "messages of the connection manager that are cut, or about connections whose beginning the capture lacks",
+        );
         count(self.notifications, "CNPs about connections that the capture lacks");
         count(self.others, "packets that belong to no connection that can be told");
         (told, notes)

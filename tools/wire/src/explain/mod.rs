@@ -26,7 +26,7 @@ use names::Names;
 use printed::{Complaints, Sides};
 use roce::icrc::Icrc;
 use roce::link::{self, tunnels};
-use roce::opcode::Operation;
+use roce::opcode::{Operation, Service};
 use roce::packet::{Frame, Packet};
 use roce::tcp::Segment;
 use roce::track::{Side, Tracker};
@@ -134,6 +134,11 @@ impl State {
             return;
         }
         self.named(packet, node);
+        // Queue pair 1 is the connection manager's, also if its message is cut.
+        if packet.bth.dest_qp == 1 && packet.opcode.service == Service::Ud && packet.cm().is_none() {
+            self.strays.messages += 1;
+            return;
+        }
         let seen = self.tracker.see(packet);
         self.ways.remember(packet, place, seen.map(|seen| (seen.connection, seen.from)));
         let Some(seen) = seen else { return self.stray(packet, place) };
