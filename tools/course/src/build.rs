@@ -4,14 +4,21 @@ use crate::change::Change;
 use crate::copy::cargo;
 use crate::project::Project;
 use anyhow::{ensure, Context, Result};
+use run::waiting::{wait_for, Waiting};
 use std::iter;
 
 /// What a program of `common`'s examples begins with in a command of a change, and a lesson as it is.
 pub(crate) const EXAMPLES: &str = "examples/";
 const UNTOUCHED: &str = "lesson-";
 
+/// Whoever waits for a compiler is told so.
+pub(crate) fn wait_for_compiler() -> Waiting {
+    wait_for("waiting for the compiler (a minute or two the first time, a second later on)")
+}
+
 /// Builds the lab or the device, as it is named: a program of an earlier time would write another log than the judge of today reads.
 pub fn build_runner(project: &Project, name: &str) -> Result<()> {
+    let _waiting = wait_for_compiler();
     let status = cargo(project).args(["build", "-q", "-p", name]).status().context("cannot start cargo")?;
     ensure!(status.success(), "the {name} does not build");
     Ok(())
@@ -42,6 +49,7 @@ pub fn build_programs<'a>(project: &Project, programs: impl Iterator<Item = &'a 
     let lessons: Vec<String> =
         programs.filter(|name| name.starts_with(UNTOUCHED)).map(|name| format!("-p{name}")).collect();
     if !lessons.is_empty() {
+        let _waiting = wait_for_compiler();
         let status = cargo(project).args(["build", "-q", "--bins"]).args(lessons).status();
         ensure!(status.context("cannot start cargo")?.success(), "the lessons do not build");
     }
@@ -60,6 +68,7 @@ pub fn build_lessons<'a>(project: &Project, changes: impl Iterator<Item = &'a Ch
     for example in changes.flat_map(examples) {
         cargo.args(["-pcommon", "--example", example]);
     }
+    let _waiting = wait_for_compiler();
     ensure!(cargo.status().context("cannot start cargo")?.success(), "the lessons do not build");
     Ok(())
 }

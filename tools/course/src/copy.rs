@@ -1,6 +1,7 @@
 //! A copy of a lesson with a change in it: a package of its own, built beside the lessons. It stands in a [`workspace`], below
 //! `target/course` or in a folder of the reader's. Many copies in one are built at once.
 
+use crate::build::wait_for_compiler;
 use crate::change::{Change, Name};
 use crate::project::Project;
 use crate::workspace;
@@ -107,6 +108,7 @@ impl Copy {
         let mut cargo = cargo(project);
         cargo.args(["build", "-q", "--keep-going", "--manifest-path"]).arg(workspace.join("Cargo.toml"));
         cargo.args(copies.iter().map(|copy| format!("-p{}", copy.package))).stderr(Stdio::null());
+        let _waiting = wait_for_compiler();
         cargo.status().map(|_| ()).context("cannot start cargo")
     }
 
@@ -126,6 +128,7 @@ impl Copy {
     pub fn build(&self, project: &Project, color: bool) -> Result<Result<(), String>> {
         let mut cargo = cargo(project);
         cargo.args(["build", "-q", "--color", if color { "always" } else { "never" }, "--manifest-path"]);
+        let _waiting = wait_for_compiler();
         let output = cargo.arg(self.folder.join("Cargo.toml")).output().context("cannot start cargo")?;
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         Ok(if output.status.success() { Ok(()) } else { Err(said) })

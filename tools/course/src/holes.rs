@@ -153,8 +153,10 @@ fn hints(mine: &MineNic, hole: &Hole, more: bool) -> Result<usize> {
 
 /// Says where the fault is: what a hole's judge has seen may be another one's doing.
 fn blame(project: &Project, mine: &MineNic, holes: &[Hole], at: usize, style: Style) -> Result<()> {
-    let culprit =
-        watch::patiently("Looking for the hole with the fault …", || blame::culprit(project, mine, holes, at));
+    let culprit = {
+        let _waiting = run::waiting::wait_for("looking for the hole with the fault");
+        blame::culprit(project, mine, holes, at)
+    };
     let found = match culprit? {
         Culprit::Here => {
             "The fault is in this hole: with the project's own lines in all the others, it's the same.".to_owned()

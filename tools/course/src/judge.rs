@@ -3,6 +3,7 @@
 use crate::expected::{Expected, What, FLUSHED};
 use crate::seen::{self, calls, fits, flushed, gets, is_end, is_node, is_own, Seen, ANY};
 use anyhow::Result;
+use run::exit::Exit;
 use run::file::Line;
 use run::said::LEFT;
 use std::fmt;
@@ -104,7 +105,7 @@ impl Finding {
                 self.found.extend((!is_forged).then_some(line.number));
             }
             (Seen::Line(line), What::Exit(exit)) if is_node(&line.node, wanted) && is_end(line) => {
-                match line.text == format!("exit status {exit}") {
+                match line.ends_program().map(Exit::number) == Some(*exit) {
                     true => self.found.push(line.number),
                     false => self.instead = Some(line.text.clone()),
                 }
@@ -189,8 +190,7 @@ impl fmt::Display for Finding {
                 let shown: Vec<String> = numbers.iter().take(MOST_SHOWN).map(u64::to_string).collect();
                 let more = if numbers.len() > shown.len() { " …" } else { "" };
                 f.write_str(if is_wrong { ", and must not" } else { "" })?;
-                let place = if f.alternate() { "frame" } else { "at" };
-                write!(f, " ({place} {}{more})", shown.join(", "))
+                write!(f, " (frame {}{more})", shown.join(", "))
             }
         }
     }
@@ -238,9 +238,8 @@ mod tests {
         assert_eq!(told("client exits: 1"), "the client ends with status 1 (there is: exit status 0)");
         assert_eq!(told("client exits: 0"), "the client ends with status 0");
         assert_eq!(told("server never sends: NAK"), "the server never sends: NAK");
-        assert!(
-            told("server says: holds 60 bytes: \"One").starts_with("the server says: holds 60 bytes: \"One …\" (at ")
-        );
+        assert!(told("server says: holds 60 bytes: \"One")
+            .starts_with("the server says: holds 60 bytes: \"One …\" (frame "));
         let beside_packets = |outcome: &str| format!("{:#}", recorded(outcome)[0]);
         assert_eq!(beside_packets("client says: rdma_connect"), "the client says: rdma_connect");
         assert!(beside_packets("client sends: REQ").starts_with("the client sends: REQ (frame "));

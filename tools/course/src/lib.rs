@@ -16,6 +16,7 @@
 
 #![allow(missing_docs)] // Names that say it all need no comment.
 
+pub mod ahead;
 pub mod attempt;
 pub mod build;
 pub mod change;
@@ -24,6 +25,7 @@ pub mod copy;
 pub mod differences;
 mod drawn;
 pub mod edit;
+mod enough;
 pub mod exercise;
 pub mod expected;
 pub mod judge;

@@ -47,7 +47,7 @@ fn items(paragraph: &str) -> Vec<(&str, Vec<&str>)> {
     items
 }
 
-/// A whole page in Markdown for a terminal: besides, what stands in fences and tables keeps its lines.
+/// A whole page in Markdown for a terminal: besides, what stands in fences keeps its lines, and tables their columns.
 pub fn page(markdown: &str, width: usize) -> String {
     let mut text = String::new();
     for (at, piece) in markdown.split("```").enumerate() {
@@ -56,25 +56,62 @@ pub fn page(markdown: &str, width: usize) -> String {
             continue;
         }
         for paragraph in piece.trim().split("\n\n").filter(|paragraph| !paragraph.is_empty()) {
-            text += &if paragraph.starts_with('|') { table(paragraph) } else { plain(paragraph, width) };
+            text += &if paragraph.starts_with('|') { table(paragraph, width) } else { plain(paragraph, width) };
             text.push('\n');
         }
     }
     text
 }
 
-/// The rows of a table, with columns as wide as what stands in them.
-fn table(markdown: &str) -> String {
+/// What stands before each column of a table.
+const GAP: &str = "  ";
+
+/// The rows of a table. Its columns are as wide as what stands in them; if that doesn't fit, the widest ones give way, and their
+/// cells go on below.
+fn table(markdown: &str, width: usize) -> String {
     let is_row = |line: &&str| !line.starts_with("|---");
-    let cells = |line: &str| line.trim_matches('|').split('|').map(|cell| cell.trim().to_owned()).collect::<Vec<_>>();
+    let cell = |cell: &str| unemphasized(&unlinked(cell.trim()));
+    let cells = |line: &str| line.trim_matches('|').split('|').map(cell).collect::<Vec<_>>();
     let rows: Vec<Vec<String>> = markdown.lines().filter(is_row).map(cells).collect();
-    let width =
-        |at: usize| rows.iter().filter_map(|row| row.get(at)).map(|cell| cell.chars().count()).max().unwrap_or(0);
-    let row = |row: &Vec<String>| {
-        let cells: Vec<String> = row.iter().enumerate().map(|(at, cell)| format!("{cell:0$}", width(at))).collect();
-        format!("  {}\n", cells.join("  ").trim_end())
+    let widths = column_widths(&rows, width);
+    let is_folded = rows.iter().flat_map(|row| row.iter().zip(&widths)).any(|(cell, width)| length(cell) > *width);
+    // Of rows that go on below one could not see where the next one begins.
+    rows.iter().map(|row| folded_row(row, &widths)).collect::<Vec<_>>().join(if is_folded { "\n" } else { "" })
+}
+
+fn length(text: &str) -> usize {
+    text.chars().count()
+}
+
+/// How wide each column is, so that all of them fit. None is narrower than its longest word.
+fn column_widths(rows: &[Vec<String>], width: usize) -> Vec<usize> {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let cells = |at: usize| rows.iter().filter_map(move |row| row.get(at));
+    let least = |at| cells(at).flat_map(|cell| cell.split_whitespace()).map(length).max().unwrap_or(0);
+    let least: Vec<usize> = (0..columns).map(least).collect();
+    let mut widths: Vec<usize> = (0..columns).map(|at| cells(at).map(|cell| length(cell)).max().unwrap_or(0)).collect();
+    while widths.iter().map(|column| column + GAP.len()).sum::<usize>() > width {
+        let widest = (0..columns).filter(|at| widths[*at] > least[*at]).max_by_key(|at| widths[*at]);
+        let Some(widest) = widest else { break };
+        widths[widest] -= 1;
+    }
+    widths
+}
+
+/// One row, in as many lines as its longest cell needs.
+fn folded_row(row: &[String], widths: &[usize]) -> String {
+    let fold =
+        |(cell, width): (&String, &usize)| hanging("", cell, *width).lines().map(str::to_owned).collect::<Vec<_>>();
+    let cells: Vec<Vec<String>> = row.iter().zip(widths).map(fold).collect();
+    let line = |at: usize| {
+        let part = |(cell, width): (&Vec<String>, &usize)| {
+            let text = cell.get(at).map_or("", String::as_str);
+            format!("{GAP}{text:width$}")
+        };
+        let line: String = cells.iter().zip(widths).map(part).collect();
+        format!("{}\n", line.trim_end())
     };
-    rows.iter().map(row).collect()
+    (0..cells.iter().map(Vec::len).max().unwrap_or(0)).map(line).collect()
 }
 
 /// Asterisks that stand at a word, and not in code.
@@ -108,6 +145,18 @@ mod tests {
         let text = "A *remote access\nerror*, 2 * 3 and `*wr_id`.\n\nHow many bytes?\n";
         let expected = "A remote access\nerror, 2 * 3 and\n`*wr_id`.\n\nHow many bytes?\n";
         assert_eq!(plain(text, 20), expected, "no word is cut");
+    }
+
+    #[test]
+    fn a_table_fits_the_terminal_and_no_word_is_cut() {
+        let text = "| came | what it does |\n|---|---|\n| REQ | it *asks* a [program](a.md) that listens there |\n| RTU | ready |\n";
+        let wide = "  came  what it does\n  REQ   it asks a program that listens there\n  RTU   ready\n\n";
+        assert_eq!(page(text, 80), wide);
+        let narrow =
+            "  came  what it does\n\n  REQ   it asks a program\n        that listens there\n\n  RTU   ready\n\n";
+        assert_eq!(page(text, 30), narrow);
+        let tight = page(text, 3);
+        assert!(tight.contains("program\n") && tight.contains("listens\n"), "{tight}");
     }
 
     #[test]

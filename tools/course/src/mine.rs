@@ -1,5 +1,6 @@
 //! The learner's own program: a folder `mine/` beside the lessons, in Rust, C or Python; and how far it has got.
 
+use crate::build::wait_for_compiler;
 use crate::change::Name;
 use crate::project::Project;
 use crate::run::Place;
@@ -175,6 +176,7 @@ impl Mine {
             }
         };
         let named = format!("cannot start {}", build.get_program().to_string_lossy());
+        let _waiting = wait_for_compiler();
         // Of a make that called us these would speak to this one.
         build.env_remove("MAKEFLAGS").env_remove("MAKELEVEL").current_dir(&self.folder).stdin(Stdio::null());
         let output = build.output().context(named)?;

@@ -4,6 +4,7 @@ use crate::build::{build_others, EXAMPLES};
 use crate::change::{Again, Change};
 use crate::copy::Copy;
 use crate::drawn::Drawn;
+use crate::enough;
 use crate::expected::{Expected, Told};
 use crate::judge::{judge, Finding};
 use crate::port::Port;
@@ -140,10 +141,12 @@ pub fn run_program(project: &Project, change: &Change, program: &str, place: Pla
 
 fn run_once(project: &Project, change: &Change, program: &str, place: Place) -> Result<Outcome> {
     let drawn = Drawn::new();
-    let file = execute(project, change, &drawn, program, place)?;
-    let run = bytes(&file)?;
     let expected = if let Told::Runs(expected) = &change.told { expected.as_slice() } else { &[] };
     let expected: Vec<Expected> = seen_in(place, expected).iter().map(|expected| drawn.filled(expected)).collect();
+    // Of an exercise it matters, too, what a program does afterwards.
+    let enough = if change.is_exercise { &[][..] } else { &expected };
+    let file = execute(project, change, &drawn, program, place, enough)?;
+    let run = bytes(&file)?;
     let again = show::options(change).replace("{long}", &format!("{}…", drawn.text));
     Ok(Outcome::Ran { file, findings: judge(&run, &expected)?, run, again: drawn.fill(&again) })
 }
@@ -162,7 +165,14 @@ fn seen_in(place: Place, expected: &[Expected]) -> Vec<Expected> {
 }
 
 /// Runs all programs, and gives the run file.
-fn execute(project: &Project, change: &Change, drawn: &Drawn, program: &str, place: Place) -> Result<PathBuf> {
+fn execute(
+    project: &Project,
+    change: &Change,
+    drawn: &Drawn,
+    program: &str,
+    place: Place,
+    expected: &[Expected],
+) -> Result<PathBuf> {
     let runner = project.target.join("debug").join(place.name());
     ensure!(runner.exists(), "{} does not exist; build it with `cargo build -p {}`", runner.display(), place.name());
     let (name, options) = (change.name.to_string(), &change.options);
@@ -190,9 +200,11 @@ fn execute(project: &Project, change: &Change, drawn: &Drawn, program: &str, pla
     if env::var_os("RUST_LOG").is_none() {
         command.env("RUST_LOG", "info");
     }
-    command.current_dir(&project.root).stdin(Stdio::null()).stderr(Stdio::inherit());
-    let output = command.output().with_context(|| format!("cannot start the {}", place.name()))?;
-    let is_over = output.status.success() || output.status.code() == Some(PROGRAM_FAILED);
+    command.current_dir(&project.root).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::inherit());
+    let file = project.target.join(place.name()).join("runs").join(&name).join("wire.pcapng");
+    let (output, was_enough) = enough::run(command, &file, expected, options.sides().len())
+        .with_context(|| format!("cannot start the {}", place.name()))?;
+    let is_over = output.status.success() || output.status.code() == Some(PROGRAM_FAILED) || was_enough;
     ensure!(is_over, "the {} could not run it ({}); why, it has said before this", place.name(), output.status);
     // A run of the same name that goes on keeps its folder.
     let report: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();

@@ -45,7 +45,7 @@ pub(crate) fn is_node(name: &str, wanted: &str) -> bool {
 }
 
 pub(crate) fn is_end(line: &Line) -> bool {
-    line.program == Line::LAB && line.act == Line::EXIT
+    line.ends_program().is_some()
 }
 
 /// Whether a program has printed a line by itself, and not the log of `common` for it.

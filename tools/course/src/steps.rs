@@ -2,6 +2,7 @@
 
 use crate::{certificate, watch};
 use anyhow::{bail, ensure, Context, Result};
+use course::ahead;
 use course::build::build_others;
 use course::judge::Finding;
 use course::markdown;
@@ -20,8 +21,6 @@ const COMPARED: [&str; 2] = ["05", "07"];
 /// What else is noted of a step.
 const TOLD: &str = "told";
 const HINT: &str = "hint";
-/// What is said when a build takes long.
-const LONG_BUILD: &str = "Compiling what is new in the course, for once: a minute or two ...";
 
 /// Lays the program out, and tells the first step.
 pub fn begin(project: &Project, language: Language) -> Result<bool> {
@@ -140,7 +139,7 @@ fn judge(project: &Project, mine: &Mine, step: &Step, place: Place) -> Result<bo
     mine.runs_in(place)?;
     let style = Style::of_output();
     writeln!(stdout(), "{}\n", heading(step, style))?;
-    let command = match watch::patiently(LONG_BUILD, || mine.build(project, style.color))? {
+    let command = match mine.build(project, style.color)? {
         Ok((command, warnings)) => {
             write!(stdout(), "{warnings}")?;
             command
@@ -150,7 +149,7 @@ fn judge(project: &Project, mine: &Mine, step: &Step, place: Place) -> Result<bo
             return Ok(false);
         }
     };
-    watch::patiently(LONG_BUILD, || build_others(project, &step.change))?;
+    build_others(project, &step.change)?;
     let outcome = run_program(project, &step.change, &command, place)?;
     let is_as_told = outcome.is_as_told(&step.change);
     let Outcome::Ran { file, run, findings, again } = outcome else { bail!("a step has no outcome for a compiler") };
@@ -172,6 +171,9 @@ fn judge(project: &Project, mine: &Mine, step: &Step, place: Place) -> Result<bo
         writeln!(stdout(), "It was run once more (`lesson` is your program):\n{again}")?;
     }
     write!(stdout(), "{}", missing(&findings, style))?;
+    if let Some(said) = ahead::other_side(&step.change) {
+        write!(stdout(), "{}", markdown::hanging("    ", &said, style.width))?;
+    }
     writeln!(stdout(), "\n{}\n{}", show::trouble(&run, style)?, show::packets(&run, style)?)?;
     if mine.has(DONE, &step.name) {
         writeln!(

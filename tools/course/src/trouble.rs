@@ -2,13 +2,12 @@
 
 use crate::seen::{self, is_end, is_own, names_of, Seen, BETWEEN};
 use anyhow::Result;
+use run::exit::Exit;
 use run::file::Line;
 use run::row::Row;
 use run::said::{Said, CROSSING};
 use std::collections::BTreeMap;
 
-/// What the lab and the device call it when they have to end a run, or a kernel breaks.
-const TROUBLE: &str = "trouble";
 /// What Rust's own line about a panic says, and how the line begins that stands behind the program's words about it.
 const PANICKED: &str = "panicked at";
 const AFTER_PANIC: [&str; 2] = ["note: run with", "stack backtrace:"];
@@ -20,14 +19,13 @@ const FATAL: &str = "Fatal Python error: ";
 /// A part of a library that was compiled.
 const COMPILED: &str = ".pyx\"";
 
-/// So far behind its status stands the signal that ended a program (128 + 11: SIGSEGV), and what these mean.
-const SIGNALLED: i32 = 128;
+/// The signals of a crash, and what they say about the program.
 const CRASHES: [(i32, &str); 5] = [
-    (4, "SIGILL"),
-    (6, "SIGABRT"),
-    (7, "SIGBUS"),
-    (8, "SIGFPE"),
-    (11, "SIGSEGV: it touched memory that is not its own, or not any more"),
+    (4, ": it ran into bytes that are no instruction"),
+    (6, ": it gave up by itself, as an assertion that failed does"),
+    (7, ": it touched memory that its file does not reach"),
+    (8, ": it divided by zero"),
+    (11, ": it touched memory that is not its own, or not any more"),
 ];
 /// System calls that librdmacm and libibverbs make and then wait for events to be acknowledged: with what.
 const HANGS: [(&str, &str, &str); 2] =
@@ -58,7 +56,7 @@ pub fn trouble(run: &[u8]) -> Result<Vec<String>> {
             trouble.push(format!("frame {}: the {node} sends: {}", row.frame, words.join(BETWEEN)));
         }
         Seen::Packet { .. } => {}
-        Seen::Line(line) if line.act == TROUBLE => {
+        Seen::Line(line) if line.act == Line::TROUBLE => {
             let hang = nodes.iter().find_map(|(node, saying)| why(&line.text, node, &saying.crossing));
             trouble.push(format!("line {} of the run: {}{}", line.number, line.said(), hang.unwrap_or_default()));
         }
@@ -127,9 +125,11 @@ fn why(text: &str, node: &str, crossing: &str) -> Option<String> {
 
 /// That a program has crashed.
 fn crashed(line: &Line) -> Option<String> {
-    let status: i32 = line.text.rsplit(' ').next()?.parse().ok()?;
-    let (signal, name) = CRASHES.iter().find(|(signal, _)| status - SIGNALLED == *signal)?;
-    Some(format!("line {} of the run: the {} crashed, by signal {signal} ({name})", line.number, line.node))
+    // A program that a shell runs ends as the shell reports it.
+    let signal = Exit::of_shell(line.ends_program()?.number()).signal()?;
+    let (_, meaning) = CRASHES.iter().find(|(crash, _)| signal == *crash)?;
+    let killed = Exit::Signal(signal);
+    Some(format!("line {} of the run: the {} was {killed}{meaning}", line.number, line.node))
 }
 
 fn is_refusal(row: &Row) -> bool {

@@ -1,33 +1,13 @@
-//! What takes time: `--watch` judges again whenever a file is saved, and who waits for a compiler is told so.
+//! `--watch` judges again whenever a file is saved.
 
 use anyhow::Result;
 use std::io::{stdout, Write};
 use std::path::PathBuf;
-use std::sync::mpsc;
-use std::thread::{self, sleep};
+use std::thread::sleep;
 use std::time::{Duration, SystemTime};
 
 /// How often the files are looked at.
 const LOOK: Duration = Duration::from_millis(100);
-
-/// Nobody wonders about a pause that is shorter.
-const PAUSE: Duration = Duration::from_secs(3);
-
-/// Does something, and says this if it takes long.
-pub fn patiently<T>(said: &str, work: impl FnOnce() -> T) -> T {
-    let (done, is_done) = mpsc::channel::<()>();
-    thread::scope(|scope| {
-        scope.spawn(move || {
-            if is_done.recv_timeout(PAUSE) == Err(mpsc::RecvTimeoutError::Timeout) {
-                // If nobody reads that, nobody misses it.
-                let _ = writeln!(stdout(), "{said}\n");
-            }
-        });
-        let result = work();
-        drop(done);
-        result
-    })
-}
 
 /// When one of these files was saved last.
 fn newest(files: Result<Vec<PathBuf>>) -> Option<SystemTime> {

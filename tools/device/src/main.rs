@@ -2,7 +2,7 @@
 //! them. `device run -- COMMAND`: a command on such a node.
 //!
 //! Exit status: 0 all programs ended with 0 (a shell: it was left), 1 one did not, 2 wrong usage, 3 the programs could not be
-//! run. Of a command that runs alone: the command's own, or 128 and the signal that has ended it.
+//! run, or not be recorded to their end, 128 and its number for a signal that has ended the run. Of a command that runs alone: the command's own, or 128 and the signal that has ended it.
 
 #![forbid(unsafe_code)]
 

@@ -12,6 +12,7 @@ use crate::session::{Session, SERVER, SHELL};
 use crate::switch::Lost;
 use anyhow::{Error, Result};
 use roce::Frame;
+use run::exit::Exit;
 use run::file::Line;
 use run::lines::clean;
 use run::rules::Passage;
@@ -74,7 +75,7 @@ impl Session<'_> {
             self.switch.cut(node);
         }
         match Frame::ethernet(&frame) {
-            Frame::Roce(packet) => self.spring(&format!("{} sends {}", self.run.nodes[node].name, packet.name())),
+            Frame::Roce(packet) => self.spring(&format!("{} sends {}", self.run.nodes[node].name, packet.told())),
             Frame::Other(_) => Ok(()),
         }
     }
@@ -197,12 +198,12 @@ impl Session<'_> {
                     }
                     self.start_clients()?;
                 }
-                "exit" => rest.parse().map_or(Ok(()), |status| self.ended(node, status))?,
+                "exit" => rest.parse().map_or(Ok(()), |status| self.ended(node, Exit::of_shell(status)))?,
                 "on" => {
                     let (target, command) = rest.split_once(' ').unwrap_or((&rest, ""));
                     self.start_also(node, target, &format!("also {command}"), command)?;
                 }
-                "also" => self.recorder.act(Some(node), "exit", &format!("exit status {rest}"))?,
+                "also" => self.recorder.act(Some(node), Line::EXIT, &also(&rest))?,
                 _ => {}
             }
         }
@@ -223,7 +224,7 @@ impl Session<'_> {
     fn start_also(&mut self, asked_by: usize, target: &str, told: &str, command: &str) -> Result<()> {
         let Some(node) = self.run.index(target).filter(|node| self.seats[*node].qemu.is_some()) else {
             let text = format!("there is no node `{target}`; there are: {}", self.run.names().join(", "));
-            return self.recorder.act(Some(asked_by), "trouble", &text);
+            return self.recorder.act(Some(asked_by), Line::TROUBLE, &text);
         };
         self.seats[node].agent.say(told)?;
         self.recorder.act(Some(node), "start", command)
@@ -241,22 +242,29 @@ impl Session<'_> {
         Ok(())
     }
 
-    fn ended(&mut self, node: usize, status: i32) -> Result<()> {
+    fn ended(&mut self, node: usize, exit: Exit) -> Result<()> {
         // The program's last words left the machine before the agent told of its end.
         self.read_output(node)?;
         if let Some(rest) = self.seats[node].lines.take_rest() {
             self.print(node, &rest, false)?;
         }
         let seat = &mut self.seats[node];
-        seat.ended.exit = Some(status);
+        seat.ended.exit = Some(exit);
         seat.stage = Stage::Done;
-        self.recorder.act(Some(node), "exit", &format!("exit status {status}"))?;
+        self.recorder.exit(node, exit)?;
         if self.dying == Some(node) {
             self.dying = None;
             (0..self.seats.len()).try_for_each(|node| self.carry(node))?;
         }
         Ok(())
     }
+}
+
+/// How a command ended that ran beside a node's program: `0: ip link show`.
+fn also(rest: &str) -> String {
+    let (status, command) = rest.split_once(": ").unwrap_or((rest, ""));
+    let exit = status.parse().map_or_else(|_| status.to_owned(), |status| Exit::of_shell(status).to_string());
+    format!("{exit}: {command}")
 }
 
 /// Whether an Ethernet frame is for more than the kernel: not ARP, nor ICMPv6, by which neighbors are found.

@@ -11,11 +11,12 @@ use crate::outcome::{Outcome, Phases};
 use crate::port::Port;
 use crate::record::Recorder;
 use crate::run::Run;
-use crate::session::Session;
+use crate::session::{Finished, Session};
 use crate::state::{explain, States, RESTORE_LIMIT};
 use crate::terminal::Terminal;
 use crate::{fetch, kvm, libs, payload, usage};
 use anyhow::{Context, Result};
+use run::file::Line;
 use run::programs::{Node, CLIENT};
 use std::env;
 use std::path::PathBuf;
@@ -66,13 +67,13 @@ impl Lab {
             .and_then(|machines| Session::new(run, rules, link, machines, &self.interrupt, &mut recorder)?.finish());
         if let Err(error) = &ended {
             // If this cannot be written, the error is still told.
-            let _ = recorder.act(None, "trouble", &format!("{error:#}"));
+            let _ = recorder.act(None, Line::TROUBLE, &format!("{error:#}"));
         }
         let recorded = recorder.finish();
-        let (nodes, trouble) = ended?;
+        let Finished { nodes, trouble, stopped } = ended?;
         phases.end("programs run");
         let (folder, _lock, counts) = recorded?;
-        let mut outcome = Outcome { nodes, trouble, counts, phases, folder, _lock };
+        let mut outcome = Outcome { nodes, trouble, stopped, counts, phases, folder, _lock };
         fetch::all(&run.options.out, places.iter_mut().map(|place| &mut place.drive), &mut outcome)?;
         outcome.phases.end("results read");
         Ok(outcome)

@@ -118,7 +118,7 @@ fn main() -> ExitCode {
             // The terminal may be the very thing that has gone, and `eprintln!` would panic then.
             let _ = writeln!(io::stderr(), "lab: {error:#}");
             ExitCode::from(match error.downcast_ref() {
-                Some(Stopped::Interrupted) => INTERRUPTED,
+                Some(Stopped::Interrupted(_)) => INTERRUPTED,
                 Some(Stopped::Usage(_)) => USAGE,
                 None => LAB_FAILED,
             })
@@ -149,6 +149,9 @@ fn carry_out(command: Command) -> Result<bool> {
         false => summary::text(&outcome, run.options.timing),
     };
     print(&text);
+    if let Some(signal) = outcome.stopped {
+        return Err(Stopped::Interrupted(Some(signal)).into());
+    }
     // How the last command in a shell ended is the person's own business.
     Ok(if is_shell { outcome.trouble.is_none() } else { outcome.told().succeeded() })
 }

@@ -1,6 +1,7 @@
 //! How a run went.
 
 use run::ended;
+use run::exit::Exit;
 use run::recorder::Counts;
 use std::fmt;
 use std::fs::File;
@@ -14,9 +15,9 @@ pub struct Ended {
     pub name: String,
     /// Whether there was a program to run.
     pub ran: bool,
-    /// Its exit status, 128 and more for a signal. None if it was not started, or did not end by itself because its
-    /// machine was powered off or the lab gave up.
-    pub exit: Option<i32>,
+    /// How it ended, as the shell of its machine has it. None if it was not started, or did not end because its machine was
+    /// powered off or the lab gave up.
+    pub exit: Option<Exit>,
     /// What `--inspect`'s command printed before the program was started.
     pub before: Vec<String>,
     /// What it printed after the programs had ended; empty if the machine was powered off.
@@ -31,6 +32,8 @@ pub struct Outcome {
     pub nodes: Vec<Ended>,
     /// Why the run was no good although each program may have ended well: the lab ended it, or a kernel broke.
     pub trouble: Option<String>,
+    /// The signal that has ended the run.
+    pub stopped: Option<i32>,
     /// What has crossed the wire.
     pub counts: Counts,
     /// Where the time went.

@@ -9,6 +9,8 @@ use crate::interrupt::Interrupt;
 use crate::run::Run;
 use crate::terminal::Terminal;
 use anyhow::{Context, Result};
+use run::blocks::Blocks;
+use run::exit::Exit;
 use run::file::{Event, Line};
 use run::lanes::Live;
 use run::recorder::Counts;
@@ -35,10 +37,10 @@ impl Recorder {
         let (folder, lock) = free_folder(runs, &run.name, interrupt)?;
         let names = run.names();
         let live = Live::new(&names, run.options.json || terminal.is_some(), run.story.clone());
+        let live = if terminal.is_some() { live.unnoticed() } else { live };
         let attempt = || -> io::Result<Self> {
             let file = File::options().create(true).append(true).open(folder.join("wire.pcapng"))?;
-            let out = Blocks { file, waiting: Vec::new(), good: 0 };
-            let capture = run::recorder::Recorder::begin(out, "lab", &names)?;
+            let capture = run::recorder::Recorder::begin(Blocks::new(file), "lab", &names)?;
             let log = |name: &&str| File::create(folder.join(format!("{name}.log")));
             let logs = names.iter().map(log).collect::<io::Result<_>>()?;
             Ok(Self { capture, logs, folder: folder.clone(), lock, live, terminal })
@@ -64,6 +66,21 @@ impl Recorder {
     /// Records what the lab did to a node, or to the run as a whole, with one word for it.
     pub fn act(&mut self, node: Option<usize>, act: &str, text: &str) -> Result<()> {
         self.line(node, Line::of_lab(act, text))
+    }
+
+    /// Records that a signal has ended the run.
+    pub fn stop(&mut self, line: Line) -> Result<()> {
+        self.line(None, line)
+    }
+
+    /// Tells what is waited for, if nothing was shown for a while.
+    pub fn waits(&mut self, what: impl FnOnce() -> String) {
+        self.live.waits(what);
+    }
+
+    /// Records how a node's program has ended.
+    pub fn exit(&mut self, node: usize, exit: Exit) -> Result<()> {
+        self.line(Some(node), Line::of_exit(exit))
     }
 
     fn line(&mut self, node: Option<usize>, line: Line) -> Result<()> {
@@ -133,30 +150,4 @@ fn free_folder(runs: &Path, name: &str, interrupt: &Interrupt) -> Result<(PathBu
     };
     let lock = attempt().with_context(|| cannot_write(&folder))?;
     Ok((folder, lock))
-}
-
-/// A file that gets whole blocks only: each is written to this in pieces.
-struct Blocks {
-    file: File,
-    waiting: Vec<u8>,
-    /// Length of the file up to the last whole block.
-    good: u64,
-}
-
-impl Write for Blocks {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.waiting.extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        let result = self.file.write_all(&self.waiting);
-        match result {
-            Ok(()) => self.good += self.waiting.len() as u64,
-            // A part may have found room. If it cannot be taken away, readers say where the good part ends.
-            Err(_) => drop(self.file.set_len(self.good)),
-        }
-        self.waiting.clear();
-        result
-    }
 }

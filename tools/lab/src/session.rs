@@ -4,7 +4,7 @@
 
 use crate::fault::Trap;
 use crate::fetch;
-use crate::interrupt::Interrupt;
+use crate::interrupt::{Interrupt, Stopped};
 use crate::link::Link;
 use crate::machine::Machine;
 use crate::outcome::Ended;
@@ -14,6 +14,8 @@ use crate::seat::{Seat, Stage};
 use crate::switch::Switch;
 use crate::terminal::Terminal;
 use anyhow::Result;
+use run::exit::Exit;
+use run::file::{names, Line};
 use run::programs::CLIENT;
 use run::rules::Rules;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -23,6 +25,8 @@ use std::time::{Duration, Instant};
 const DEADLINE: Duration = Duration::from_secs(120);
 /// A person may leave a shell open overnight, but not for ever.
 const SHELL_DEADLINE: Duration = Duration::from_secs(24 * 3600);
+/// How often we look at the clock.
+const LOOK: Duration = Duration::from_secs(1);
 /// How long a server may go on after the last client has ended.
 const GRACE: Duration = Duration::from_secs(30);
 /// The server's place among the nodes.
@@ -47,6 +51,15 @@ pub struct Session<'a> {
     /// Whose program is being killed: until it has ended the wire stands still, so that it is killed where it was.
     pub dying: Option<usize>,
     trouble: Option<String>,
+    /// The signal that has ended the run.
+    stopped: Option<i32>,
+}
+
+/// How the programs ended, and what else makes the run no good.
+pub struct Finished {
+    pub nodes: Vec<Ended>,
+    pub trouble: Option<String>,
+    pub stopped: Option<i32>,
 }
 
 impl<'a> Session<'a> {
@@ -64,22 +77,46 @@ impl<'a> Session<'a> {
         let seats = nodes.map(|(ethernet, (node, machine))| Seat::new(node, machine, ethernet, &mut switch));
         let seats = seats.collect::<Result<_>>()?;
         let traps = run.options.faults.iter().enumerate().collect();
-        let (client_spoke, dying, trouble) = Default::default();
-        Ok(Self { run, interrupt, recorder, seats, switch, rules, link, traps, client_spoke, dying, trouble })
+        let (client_spoke, dying, trouble, stopped) = Default::default();
+        Ok(Self { run, interrupt, recorder, seats, switch, rules, link, traps, client_spoke, dying, trouble, stopped })
     }
 
-    /// Runs the programs to their end, and tells how they ended, and what else makes the run no good.
-    pub fn finish(mut self) -> Result<(Vec<Ended>, Option<String>)> {
+    /// Runs the programs to their end, and tells how they ended.
+    pub fn finish(mut self) -> Result<Finished> {
         self.inspect_all(|ended| &mut ended.before)?;
-        self.conversation()?;
-        self.check_rules()?;
-        self.inspect_all(|ended| &mut ended.after)?;
-        self.fetch()?;
-        Ok((self.seats.into_iter().map(|seat| seat.ended).collect(), self.trouble))
+        match self.conversation() {
+            Err(error) => match error.downcast_ref() {
+                Some(Stopped::Interrupted(Some(signal))) => self.stop(*signal)?,
+                _ => return Err(error),
+            },
+            Ok(()) => {
+                self.check_rules()?;
+                self.inspect_all(|ended| &mut ended.after)?;
+                self.fetch()?;
+            }
+        }
+        let nodes = self.seats.into_iter().map(|seat| seat.ended).collect();
+        Ok(Finished { nodes, trouble: self.trouble, stopped: self.stopped })
+    }
+
+    /// A signal ends the run: the machines go with us, and what they have said is recorded.
+    fn stop(&mut self, signal: i32) -> Result<()> {
+        self.take_in()?;
+        let line = Line::of_stop(signal, &self.running());
+        self.trouble.get_or_insert_with(|| line.text.clone());
+        self.stopped = Some(signal);
+        self.recorder.stop(line)
+    }
+
+    /// The nodes whose programs run.
+    fn running(&self) -> Vec<&str> {
+        let running = self.seats.iter().filter(|seat| seat.stage == Stage::Running);
+        running.map(|seat| seat.ended.name.as_str()).collect()
     }
 
     fn conversation(&mut self) -> Result<()> {
-        let end = Instant::now() + self.limit();
+        let begun = Instant::now();
+        let end = begun + self.limit();
         self.start(SERVER)?;
         if self.seats[SERVER].stage == Stage::Running {
             self.seats[SERVER].agent.say("await")?;
@@ -102,11 +139,21 @@ impl<'a> Session<'a> {
             if Instant::now() >= limit {
                 return self.give_up(limit == end);
             }
+            self.tell_what_we_wait_for(begun, limit, limit == end);
             self.wait(limit)?;
             self.take_in()?;
             is_left = !self.pass_keys()?;
         }
         Ok(())
+    }
+
+    /// Says so where nothing was to be seen for a while.
+    fn tell_what_we_wait_for(&mut self, begun: Instant, limit: Instant, is_overall: bool) {
+        let until = limit.saturating_duration_since(begun).as_secs();
+        let why =
+            if is_overall { "--deadline".to_owned() } else { format!("{} s after the last client", GRACE.as_secs()) };
+        let running = names(&self.running());
+        self.recorder.waits(|| format!("lab: waiting for {running} to end (until {until} s, {why})"));
     }
 
     fn clients(&self) -> &[Seat] {
@@ -135,7 +182,7 @@ impl<'a> Session<'a> {
 
     /// Whether all clients have failed, and the server's program cannot know that there was one.
     fn nobody_came(&self) -> bool {
-        let failed = |seat: &Seat| seat.ended.ran && seat.qemu.is_some() && seat.ended.exit != Some(0);
+        let failed = |seat: &Seat| seat.ended.ran && seat.qemu.is_some() && seat.ended.exit != Some(Exit::Status(0));
         !self.client_spoke && self.clients().iter().all(failed)
     }
 
@@ -162,9 +209,7 @@ impl<'a> Session<'a> {
 
     /// Why this is the end, and which programs still run.
     fn give_up(&mut self, overall: bool) -> Result<()> {
-        let running = self.seats.iter().filter(|seat| seat.stage == Stage::Running);
-        let names: Vec<&str> = running.map(|seat| seat.ended.name.as_str()).collect();
-        let mut still = format!("the {} still running", names.join(" and the "));
+        let mut still = format!("{} still running", names(&self.running()));
         let waits = self.seats.iter().any(|seat| seat.stage == Stage::Waiting);
         if let Some(test) = self.run.options.ready.as_ref().filter(|_| waits) {
             still.push_str(&format!(" and not ready: `{test}` has not succeeded"));
@@ -181,7 +226,7 @@ impl<'a> Session<'a> {
     /// Takes down what makes this run no good. The first such thing is the one that is told.
     pub fn trouble(&mut self, text: &str) -> Result<()> {
         self.trouble.get_or_insert_with(|| text.to_owned());
-        self.recorder.act(None, "trouble", text)
+        self.recorder.act(None, Line::TROUBLE, text)
     }
 
     fn wait(&mut self, limit: Instant) -> Result<()> {
@@ -199,6 +244,8 @@ impl<'a> Session<'a> {
         streams.extend(self.recorder.terminal.as_ref().and_then(Terminal::keyboard).map(|keyboard| (keyboard, false)));
         let dues = self.rules.due().into_iter().chain(self.link.as_ref().and_then(Link::due));
         let due = dues.min().filter(|_| self.dying.is_none());
+        // Now and then we look whether somebody wonders.
+        let limit = limit.min(Instant::now() + LOOK);
         self.interrupt.wait(&streams, due.map_or(limit, |due| due.min(limit)))
     }
 

@@ -14,6 +14,7 @@ use crate::outcome::Phases;
 use crate::port::Port;
 use crate::qmp::Qmp;
 use anyhow::{Context, Error, Result};
+use run::waiting::wait_for;
 use std::fs::{self, File};
 use std::io;
 use std::iter;
@@ -100,6 +101,8 @@ impl<'a> States<'a> {
         let start = |(index, place): (u8, &Place)| {
             Machine::start(&hardware, index, place, Start::Restore(&self.state(index).with_extension("memory")))
         };
+        let _waiting =
+            wait_for(format!("lab: waiting for the machines to be restored (until {} s)", RESTORE_LIMIT.as_secs()));
         let mut machines = (1..).zip(places).map(start).collect::<Result<Vec<_>>>()?;
         self.load(&machines, Instant::now() + RESTORE_LIMIT).map_err(|error| explain(&mut machines, error))?;
         phases.end("machines restored");
@@ -122,8 +125,7 @@ impl<'a> States<'a> {
     }
 
     fn build(&self, indices: &[u8]) -> Result<()> {
-        let machines = if indices.len() == 1 { "a machine" } else { "the machines" };
-        eprintln!("lab: booting {machines} once, to save the state");
+        eprintln!("lab: booting {} once, to save the state", machines_of(indices));
         if !self.folder.exists() {
             files::keep_newest(self.store, KEPT - 1);
         }
@@ -150,6 +152,8 @@ impl<'a> States<'a> {
         let mut machines = indices.iter().map(boot).collect::<Result<Vec<_>>>()?;
         let deadline = Instant::now() + BOOT_LIMIT;
         let agents = machines.iter_mut().map(|machine| &mut machine.agent).collect();
+        let _waiting =
+            wait_for(format!("lab: waiting for {} to boot (until {} s)", machines_of(indices), BOOT_LIMIT.as_secs()));
         let ready = await_all(agents, "ready", self.interrupt, deadline);
         ready.map_err(|error| explain(&mut machines, error))?;
         for (machine, index) in machines.iter().zip(indices) {
@@ -164,6 +168,14 @@ impl<'a> States<'a> {
     /// The state of a machine's processor and devices; its memory is beside it.
     fn state(&self, index: u8) -> PathBuf {
         self.folder.join(format!("{index}.state"))
+    }
+}
+
+fn machines_of(indices: &[u8]) -> &'static str {
+    if indices.len() == 1 {
+        "a machine"
+    } else {
+        "the machines"
     }
 }
 

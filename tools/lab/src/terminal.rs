@@ -83,7 +83,7 @@ impl Terminal {
         let mut bytes = [0; 4096];
         let count = rustix::io::read(keyboard, &mut bytes).unwrap_or(0);
         // The terminal is gone.
-        ensure!(count > 0, Stopped::Interrupted);
+        ensure!(count > 0, Stopped::Interrupted(None));
         self.keys.extend_from_slice(&bytes[..count]);
         Ok(!self.keys.contains(&ESCAPE))
     }

@@ -233,4 +233,18 @@ impl<'a> Packet<'a> {
     pub fn name(&self) -> &'static str {
         self.cm().map_or(self.opcode.name, |message| message.kind.name())
     }
+
+    /// What it is called if it refuses a request. By its opcode a NAK is an acknowledgement like any other: its AETH tells.
+    pub fn refusal(&self) -> Option<&'static str> {
+        match self.aeth()?.verdict() {
+            Syndrome::Nak(_) => Some("NAK"),
+            Syndrome::RnrNak { .. } => Some("RNR NAK"),
+            _ => None,
+        }
+    }
+
+    /// The name under which it is counted and told: [`Packet::refusal`] if it is one, and else its [`Packet::name`].
+    pub fn told(&self) -> &'static str {
+        self.refusal().unwrap_or_else(|| self.name())
+    }
 }

@@ -31,7 +31,7 @@ impl Calls {
                 *calls -= 1;
                 self.write = Some((node, 1));
             }
-            (Some((writer, _)), _) if writer != node && packet.name() == "RC Acknowledge" => self.is_done = true,
+            (Some((writer, _)), _) if writer != node && packet.told() == "RC Acknowledge" => self.is_done = true,
             _ => {}
         }
     }

@@ -1,5 +1,6 @@
 //! How a run has ended, told to a person and to a program: alike wherever the programs ran.
 
+use crate::exit::{signal_name, Exit};
 use crate::lanes::wrap;
 use crate::look::Style;
 use crate::recorder::Counts;
@@ -9,8 +10,8 @@ use std::path::PathBuf;
 
 /// How a run went.
 pub struct Ended<'a> {
-    /// Each node that had a program, with its exit status: 128 and more for a signal, None if it did not end by itself.
-    pub exits: Vec<(&'a str, Option<i32>)>,
+    /// Each node that had a program, and how that ended; None if the run ended it, or never started it.
+    pub exits: Vec<(&'a str, Option<Exit>)>,
     /// Why the run was no good although each program may have ended well.
     pub trouble: Option<&'a str>,
     /// What has crossed the wire.
@@ -22,12 +23,12 @@ pub struct Ended<'a> {
 impl Ended<'_> {
     /// Whether all programs ended with status 0 and by themselves, and nothing else was wrong.
     pub fn succeeded(&self) -> bool {
-        self.trouble.is_none() && self.exits.iter().all(|(_, exit)| *exit == Some(0))
+        self.trouble.is_none() && self.exits.iter().all(|(_, exit)| exit.is_some_and(Exit::is_good))
     }
 
     /// Exit statuses, packets by kind, `details`, the run file and the `logs` beside it, and what to do next.
     pub fn text(&self, details: Option<String>, logs: &[String]) -> String {
-        let exit = |exit: &Option<i32>| exit.map_or("did not end by itself".to_owned(), |status| status.to_string());
+        let exit = |exit: &Option<Exit>| exit.map_or("did not end by itself".to_owned(), Exit::brief);
         let exits: Vec<String> = self.exits.iter().map(|(name, status)| format!("{name} {}", exit(status))).collect();
         let wrapped = |line: String| wrap(&line, Style::of_output().width);
         let mut lines = vec![String::new()];
@@ -61,11 +62,14 @@ impl Ended<'_> {
 
     /// The same for a program to read.
     pub fn json(&self) -> Map<String, Value> {
-        let exits = self.exits.iter().map(|(name, exit)| ((*name).to_owned(), json!(exit)));
+        let exits = self.exits.iter().map(|(name, exit)| ((*name).to_owned(), json!(exit.map(Exit::number))));
+        let signals = self.exits.iter().filter_map(|(name, exit)| Some(((*name).to_owned(), exit.as_ref()?.signal()?)));
+        let signals = signals.map(|(name, signal)| (name, json!(signal_name(signal))));
         let packets = self.counts.packets.iter().map(|(name, count)| ((*name).to_owned(), json!(count)));
         let members = [
             ("succeeded", json!(self.succeeded())),
             ("exit", Value::Object(exits.collect())),
+            ("signal", Value::Object(signals.collect())),
             ("trouble", json!(self.trouble)),
             ("packets", Value::Object(packets.collect())),
             ("other_frames", json!(self.counts.others)),

@@ -2,9 +2,11 @@
 //!
 //! A run file is a pcapng file with both. A line is a *systemd Journal Export Block*, one journal entry of
 //! `KEY=value` lines, which Wireshark shows between the packets with a number of its own. The keys are those of
-//! systemd.journal-fields(7), and five more: `RDMA_STAGE` and `RDMA_TAG`, taken out of a lesson's line, `LAB_ACT`,
-//! `LAB_STREAM` of a line on standard error, and `LAB_CODE`, see [`source`](crate::source).
+//! systemd.journal-fields(7), and a few more: `RDMA_STAGE` and `RDMA_TAG`, taken out of a lesson's line, `LAB_ACT`,
+//! `LAB_STREAM` of a line on standard error, and `LAB_CODE`, see [`source`](crate::source). How a program ended is in
+//! `EXIT_CODE` and `EXIT_STATUS`, as in the messages of systemd itself.
 
+use crate::exit::{signal_name, Exit};
 use crate::look::printable;
 use crate::source::Source;
 use roce::LinkType;
@@ -66,6 +68,9 @@ pub struct Line {
     pub error: bool,
     /// The line of a lesson that has called for it; None if the program does not say so.
     pub source: Option<Source>,
+    /// How the node's program ended, if this line reports that; or, in a line of the lab about the run as a whole, which signal
+    /// has ended the run.
+    pub exit: Option<Exit>,
 }
 
 impl Line {
@@ -80,6 +85,12 @@ impl Line {
     pub const WIRE: &'static str = "wire";
     /// The kind of act that reports how a program ended: `exit status 0`.
     pub const EXIT: &'static str = "exit";
+    /// The kind of act that reports why a run is no good; if it is about a node, the run ends that one's program.
+    pub const TROUBLE: &'static str = "trouble";
+    /// The kind of act that reports which signal has ended the run.
+    pub const STOP: &'static str = "stop";
+    /// The kind of act that reports that the file could not be written any further.
+    pub const FULL: &'static str = "full";
     /// The kind of the lab's last act: nothing comes after it.
     pub const END: &'static str = "end";
 
@@ -95,6 +106,25 @@ impl Line {
     /// What the lab did, with one word for it.
     pub fn of_lab(act: &str, text: &str) -> Line {
         Line { act: act.to_owned(), ..Line::of_program(Line::LAB, text.to_owned(), false) }
+    }
+
+    /// How the node's program ended.
+    pub fn of_exit(exit: Exit) -> Line {
+        Line { exit: Some(exit), ..Line::of_lab(Line::EXIT, &exit.to_string()) }
+    }
+
+    /// This signal has ended the run, while these nodes' programs were running.
+    pub fn of_stop(signal: i32, running: &[&str]) -> Line {
+        let text = match running {
+            [] => format!("{} ended the run", signal_name(signal)),
+            nodes => format!("{} ended the run while {} running", signal_name(signal), are(nodes)),
+        };
+        Line { exit: Some(Exit::Signal(signal)), ..Line::of_lab(Line::STOP, &text) }
+    }
+
+    /// How the node's program ended, if the line reports that.
+    pub fn ends_program(&self) -> Option<Exit> {
+        self.exit.filter(|_| self.program == Line::LAB && self.act == Line::EXIT)
     }
 
     /// Nanoseconds since 1970.
@@ -132,6 +162,13 @@ impl Line {
         self.said().strip_prefix(tag).unwrap_or(self.said()).trim_start()
     }
 
+    /// Run files that were written before they had fields for it say it in words alone.
+    fn exit_in_words(&self) -> Option<Exit> {
+        let said =
+            self.text.strip_prefix("exit status ").filter(|_| self.program == Line::LAB && self.act == Line::EXIT);
+        said?.parse().ok().map(Exit::of_shell)
+    }
+
     fn heading(&self) -> Option<(&str, &str)> {
         let (heading, rest) = self.text.strip_prefix('[')?.split_once("] ")?;
         let mut words = heading.split(' ');
@@ -160,6 +197,8 @@ impl Line {
             ("CODE_FILE", self.source.as_ref().map_or("", |source| &source.file)),
             ("CODE_LINE", &self.source.as_ref().map(|source| source.line.to_string()).unwrap_or_default()),
             ("LAB_CODE", self.source.as_ref().map_or("", |source| &source.text)),
+            ("EXIT_CODE", self.exit.map_or("", Exit::word)),
+            ("EXIT_STATUS", &self.exit.map(|exit| exit.value().to_string()).unwrap_or_default()),
         ];
         let mut entry = String::new();
         for (key, value) in fields.into_iter().filter(|(key, value)| !value.is_empty() || *key == "MESSAGE") {
@@ -173,6 +212,7 @@ impl Line {
     pub(crate) fn read(number: u64, entry: &[u8]) -> Line {
         let entry = String::from_utf8_lossy(entry);
         let mut line = Line { number, ..Line::default() };
+        let (mut exit_word, mut exit_value) = ("", "");
         for (key, value) in entry.trim_end_matches('\0').lines().filter_map(|field| field.split_once('=')) {
             match key {
                 "__REALTIME_TIMESTAMP" => line.time_us = value.parse().unwrap_or_default(),
@@ -184,11 +224,24 @@ impl Line {
                 "CODE_FILE" => line.source.get_or_insert_with(Source::default).file = printable(value),
                 "CODE_LINE" => line.source.get_or_insert_with(Source::default).line = value.parse().unwrap_or_default(),
                 "LAB_CODE" => line.source.get_or_insert_with(Source::default).text = printable(value),
+                "EXIT_CODE" => exit_word = value,
+                "EXIT_STATUS" => exit_value = value,
                 _ => {}
             }
         }
+        line.exit = Exit::read(exit_word, exit_value).or_else(|| line.exit_in_words());
         line
     }
+}
+
+/// Nodes as the subject of a sentence: `the server was`, `the server and the client were`.
+pub fn are(nodes: &[&str]) -> String {
+    format!("{} {}", names(nodes), if nodes.len() == 1 { "was" } else { "were" })
+}
+
+/// Nodes in a sentence: `the server and the client`.
+pub fn names(nodes: &[&str]) -> String {
+    nodes.iter().map(|node| format!("the {node}")).collect::<Vec<_>>().join(" and ")
 }
 
 /// What the lab did to a packet, as `lab: dropped by the rule …`: it stands at the end of the packet's comment.
@@ -220,7 +273,7 @@ mod tests {
         let said = "[at a.rs:5] [12:00:00.000 #0007 accept] ERR   broken: a = b";
         let mut said = Line { node: "server".into(), time_us: 7, ..Line::of_program("lesson-04", said.into(), true) };
         said.source.as_mut().unwrap().text = "x = \"y\";".into();
-        let exit = Line { number: 3, ..Line::of_lab(Line::EXIT, "status 0") };
+        let exit = Line { number: 3, ..Line::of_exit(Exit::Signal(11)) };
         writer.line(&said).unwrap();
         writer.packet(server, 1_700_000_000_123_456_789, &[1, 2, 3], 90, Some("dropped ·")).unwrap();
         writer.line(&exit).unwrap();
@@ -233,6 +286,9 @@ mod tests {
         assert_eq!((packet.time_ns, packet.data, packet.length), (Some(1_700_000_000_123_456_789), &[1, 2, 3][..], 90));
         assert!(matches!(reader.event().unwrap(), Some(Event::Line(line)) if line == exit));
         assert!(reader.event().unwrap().is_none());
+        // One that is older has no fields for it.
+        let old = Line { exit: None, ..Line::of_lab(Line::EXIT, "exit status 137") };
+        assert_eq!(Line::read(1, old.export().as_bytes()).ends_program(), Some(Exit::Signal(9)));
         // A reader of packets alone counts as Wireshark does.
         assert_eq!(Reader::new(file.as_slice()).unwrap().next().unwrap().unwrap().number, 2);
     }

@@ -106,6 +106,11 @@ impl<W: Write> Writer<W> {
         self.out.flush()
     }
 
+    /// What this writes to.
+    pub(crate) fn out(&mut self) -> &mut W {
+        &mut self.out
+    }
+
     /// Gives back what this writes to, flushed.
     pub fn into_inner(mut self) -> io::Result<W> {
         self.out.flush()?;

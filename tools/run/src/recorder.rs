@@ -30,7 +30,7 @@ pub struct Recorder<W: Write> {
 /// How much has crossed the wire.
 #[derive(Clone, Debug, Default)]
 pub struct Counts {
-    /// The RoCE packets' names, each with how often it occurred, in the order of their first occurrence.
+    /// The names that the lanes have for the RoCE packets, each with how often it occurred, in the order of their first occurrence.
     pub packets: Vec<(&'static str, usize)>,
     /// Frames that are no RoCE packets: ARP, TCP and the like.
     pub others: usize,
@@ -45,9 +45,9 @@ impl Counts {
             return;
         };
         self.calls.packet(node, &packet);
-        match self.packets.iter_mut().find(|(name, _)| *name == packet.name()) {
+        match self.packets.iter_mut().find(|(name, _)| *name == packet.told()) {
             Some((_, count)) => *count += 1,
-            None => self.packets.push((packet.name(), 1)),
+            None => self.packets.push((packet.told(), 1)),
         }
     }
 }
@@ -116,6 +116,16 @@ impl<W: Write> Recorder<W> {
     /// Brings all that was written to the file.
     pub fn flush(&mut self) -> io::Result<()> {
         self.capture.flush()
+    }
+
+    /// What the file is written to.
+    pub fn out(&mut self) -> &mut W {
+        self.capture.out()
+    }
+
+    /// The number of the last frame or line.
+    pub fn number(&self) -> u64 {
+        self.number
     }
 
     /// Since 1970, by a clock that does not jump. Virtual time begins with a second: so the times of two runs can be compared.

@@ -17,11 +17,12 @@ pub fn summary(packet: &Packet, from_client: bool) -> String {
 pub(super) fn short_name(packet: &Packet) -> String {
     match packet.cm() {
         Some(message) => format!("{} ({})", message.kind.short(), message.kind.name()),
-        None => match packet.aeth().map(|aeth| aeth.verdict()) {
-            Some(Syndrome::Nak(_)) => "NAK".into(),
-            Some(Syndrome::RnrNak { .. }) => "RNR NAK".into(),
-            _ if packet.opcode.operation == Operation::Unknown => format!("Unknown opcode {:#04x}", packet.bth.opcode),
-            _ => packet.name().trim_start_matches("RC ").into(),
+        None => match packet.refusal() {
+            Some(refusal) => refusal.into(),
+            None if packet.opcode.operation == Operation::Unknown => {
+                format!("Unknown opcode {:#04x}", packet.bth.opcode)
+            }
+            None => packet.name().trim_start_matches("RC ").into(),
         },
     }
 }

@@ -5,6 +5,7 @@ pub mod ruled;
 
 use roce::{Frame, Packet};
 use run::capture::Reader;
+use run::exit::Exit;
 use run::file::{Event, Line};
 use run::story::Story;
 use std::collections::HashSet;
@@ -175,7 +176,7 @@ impl<T> Check<T> {
 /// Whether a line is a program's, or tells with which status it ended.
 fn status(line: &Line) -> Option<Option<i32>> {
     match line.program.as_str() {
-        Line::LAB if line.act == Line::EXIT => Some(line.text.strip_prefix("exit status ")?.parse().ok()),
+        Line::LAB if line.act == Line::EXIT => Some(line.ends_program().map(Exit::number)),
         Line::LAB | Line::KERNEL | Line::DEVICE => None,
         _ => Some(None),
     }

@@ -219,14 +219,17 @@ fn play(file: &Path, lesson: Option<PathBuf>, is_data: bool, out: Option<PathBuf
     let lesson = lesson.map(|folder| Lesson::read(&folder).map_err(in_file(&folder))).transpose()?;
     let source = Source::open(file).map_err(in_file(file))?;
     let name = source.name().to_owned();
+    let beside = source.beside(if is_data { ".json" } else { ".html" });
     let capture = source.whole().map_err(in_file(file))?;
     let run = play::run(&capture, &name, lesson.as_ref()).map_err(in_file(file))?;
-    let (text, extension) = match is_data {
-        true => (run.json(), "json"),
-        false => (play::page::page(&run, &play::page::ladder(&capture)), "html"),
+    let text = match is_data {
+        true => run.json(),
+        false => play::page::page(&run, &play::page::ladder(&capture)),
     };
-    let out = out.unwrap_or_else(|| PathBuf::from(format!("{name}.{extension}")));
+    // Beside the capture, as all that is made of one: in the folder where somebody happens to be nobody looks for it.
+    let out = out.unwrap_or(beside);
     std::fs::write(&out, text).map_err(in_file(&out))?;
+    let out = out.canonicalize().unwrap_or(out);
     let _ = writeln!(std::io::stdout(), "{}{}", out.display(), if is_data { "" } else { ": open it in a browser" });
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! Builds the learner's NIC with what is put around it: its judge, or the device on which lessons run. All goes into the one folder
 //! where the course's own programs are, so what they share is compiled once; each program has a name of its own.
 
+use crate::build::wait_for_compiler;
 use crate::nic::copy::MineNic;
 use crate::project::Project;
 use anyhow::{Context, Result};
@@ -30,6 +31,7 @@ impl MineNic {
         cargo.env("CARGO_TARGET_DIR", &project.target).current_dir(&self.0.folder).stdin(Stdio::null());
         // Of a make that called us these would speak to cargo's own children.
         cargo.env_remove("MAKEFLAGS").env_remove("MAKELEVEL");
+        let _waiting = wait_for_compiler();
         let output = cargo.output().context("cannot start cargo")?;
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         Ok(if output.status.success() { Ok(project.target.join("debug").join(program)) } else { Err(said) })

@@ -4,6 +4,7 @@
 //! socket is also the standard output of the programs, and keeps the order: so a log line, the packet that its call caused and
 //! the line that the packet caused at the other end come in the order of cause and effect.
 
+use run::exit::Exit;
 use std::io;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
@@ -17,7 +18,7 @@ pub mod kind {
     pub const DECISION: u8 = b'D';
     /// An id listens: our address, in words.
     pub const LISTENS: u8 = b'L';
-    /// The program has ended: its exit status, in words.
+    /// The program has ended: by itself or killed, and its status or the signal, in words.
     pub const EXIT: u8 = b'X';
     /// A step in virtual time is done: a [`Stepped`](super::Stepped).
     pub const STEPPED: u8 = b's';
@@ -100,9 +101,9 @@ impl Tap {
         self.tell(kind::LISTENS, address.to_string().as_bytes());
     }
 
-    /// The program has ended with this status.
-    pub fn exits(&self, status: i32) {
-        self.tell(kind::EXIT, status.to_string().as_bytes());
+    /// The program has ended.
+    pub fn exits(&self, exit: Exit) {
+        self.tell(kind::EXIT, format!("{} {}", exit.word(), exit.value()).as_bytes());
     }
 
     /// A step in virtual time is done.

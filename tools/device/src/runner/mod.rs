@@ -11,6 +11,7 @@ mod processor;
 mod program;
 mod record;
 mod still;
+mod stop;
 mod virtual_time;
 mod whereabouts;
 mod wires;
@@ -23,7 +24,8 @@ pub use processes::guard;
 use processes::Processes;
 use program::Program;
 use record::Recorder;
-use run::file::Line;
+use run::exit::{signal_name, Exit};
+use run::file::{names, Line};
 use run::programs::{Node, CLIENT};
 use run::rules::Rules;
 use run::source;
@@ -35,6 +37,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
+use stop::Stop;
 use wires::Wires;
 
 /// How long a server that neither says that it listens, nor anything else, nor works, has before the clients start: a client
@@ -51,7 +54,7 @@ const TURN: Duration = Duration::from_millis(500);
 const GLANCE: Duration = Duration::from_millis(5);
 
 /// The exit status of a lesson that does not understand its command line.
-const USAGE: i32 = 2;
+const USAGE: Exit = Exit::Status(2);
 
 /// How long a shell may be open.
 const DAY: Duration = Duration::from_secs(24 * 3600);
@@ -159,10 +162,14 @@ struct Session {
     failed: Option<(usize, Instant)>,
     /// The first whose device has panicked.
     panicked: Option<usize>,
+    stop: Stop,
+    /// The signal that has ended the run.
+    stopped: Option<i32>,
 }
 
 /// Runs it; gives our exit status.
 pub fn run(mut run: Run) -> Result<u8> {
+    let stop = Stop::begin(run.guest != Guest::None)?;
     let results = results()?;
     let mut recorder = Recorder::begin(&run, &results.join("runs").join(&run.name))?;
     let machines = results.join("machines");
@@ -175,21 +182,34 @@ pub fn run(mut run: Run) -> Result<u8> {
     let (inbox, wires) = (Inbox::open()?, Wires::new(rules, switch, run.nodes.len(), &run.options.address)?);
     let processes = Processes::new(&inbox.name)?;
     program::tell_panics(&inbox.name);
-    let (programs, failed, panicked) = (Vec::new(), None, None);
-    let mut session =
-        Session { run, machines, inbox, recorder, wires, processes, programs, taken: 0, failed, panicked };
+    let mut session = Session {
+        run,
+        machines,
+        inbox,
+        recorder,
+        wires,
+        processes,
+        programs: Vec::new(),
+        taken: 0,
+        failed: None,
+        panicked: None,
+        stop,
+        stopped: None,
+    };
     session.start()?;
     session.conversation()?;
-    let Session { run, mut recorder, wires, mut processes, programs, .. } = session;
+    let Session { run, mut recorder, wires, mut processes, programs, stopped, .. } = session;
     processes.dismiss();
     wires.check(&mut recorder)?;
-    let exits: Vec<i32> = programs.iter().filter_map(|program| program.exit).collect();
+    let exits: Vec<Exit> = programs.iter().filter_map(|program| program.exit).collect();
     let is_good = recorder.finish(&run, &exits)?;
     processes.end();
     Ok(match (run.guest, &exits[..]) {
         (Guest::Shell, _) => 0,
-        (Guest::Only, [status]) => *status as u8,
-        _ => u8::from(!is_good || exits.iter().any(|status| *status != 0)),
+        (Guest::Only, [exit]) => exit.number() as u8,
+        _ if stopped.is_some() => stopped.map_or(1, |signal| Exit::Signal(signal).number() as u8),
+        _ if recorder.is_full() => crate::RUNNER_FAILED,
+        _ => u8::from(!is_good || !exits.iter().all(|exit| exit.is_good())),
     })
 }
 
@@ -208,12 +228,11 @@ impl Session {
     /// All that is said and sent, until every program has ended.
     fn conversation(&mut self) -> Result<()> {
         let (begun, mut heard) = (Instant::now(), Instant::now());
-        while !self.all_started() || self.programs.iter().any(|program| program.exit.is_none()) {
+        while self.is_going_on() {
             let patience = if self.all_started() { TURN } else { GLANCE };
-            let message = match self.go_on()? {
-                Some(patience) => self.inbox.next(patience)?,
-                None => self.inbox.next(self.wires.wait(patience))?,
-            };
+            let wait = self.go_on()?.unwrap_or_else(|| self.wires.wait(patience));
+            let message = self.hear(wait)?;
+            self.heed()?;
             self.wires.let_go(&mut self.recorder)?;
             match message {
                 Some(message) => {
@@ -229,6 +248,7 @@ impl Session {
                 None => {}
             }
             self.end_late(begun, heard)?;
+            self.tell_what_we_wait_for(begun, heard);
         }
         self.finish_crossing()?;
         // What was said before the end is in the socket already.
@@ -236,6 +256,55 @@ impl Session {
             self.take(message)?;
         }
         Ok(())
+    }
+
+    /// Whether there is a program to start, or one that has not ended. What a signal has ended starts no more.
+    fn is_going_on(&self) -> bool {
+        let is_running = self.programs.iter().any(|program| program.exit.is_none());
+        is_running || !self.all_started() && self.stopped.is_none()
+    }
+
+    /// What comes next, if it comes in time. All that came before is in the run file while we wait.
+    fn hear(&mut self, wait: Duration) -> Result<Option<Message>> {
+        let message = self.inbox.next(Duration::ZERO)?;
+        if message.is_some() || wait.is_zero() {
+            return Ok(message);
+        }
+        self.recorder.flush();
+        self.inbox.next(wait)
+    }
+
+    /// Takes note of a signal that ends the run.
+    fn heed(&mut self) -> Result<()> {
+        if let Some(signal) = self.stop.signal().filter(|_| self.stopped.is_none()) {
+            self.stopped = Some(signal);
+            let running = running(&self.run, &self.programs);
+            self.recorder.stop(signal, &running)?;
+        }
+        Ok(())
+    }
+
+    /// Says so where nothing was to be seen for a while.
+    fn tell_what_we_wait_for(&mut self, begun: Instant, heard: Instant) {
+        let until = |begin: Instant, time: Duration| (begin + time).saturating_duration_since(begun).as_secs();
+        let Options { deadline, grace, idle, .. } = self.run.options;
+        let limits = [
+            Some((deadline, "--deadline")),
+            self.failed.zip(grace).map(|((_, when), grace)| (until(when, Duration::from_secs(grace)), "--grace")),
+            idle.filter(|_| self.failed.is_none()).map(|_| (until(heard, self.silence()), "--idle")),
+        ];
+        let running = running(&self.run, &self.programs);
+        let all_started = self.all_started();
+        self.recorder.waits(|| match limits.into_iter().flatten().min() {
+            Some((until, option)) if all_started => {
+                format!("device: waiting for {} to end (until {until} s, {option})", names(&running))
+            }
+            _ => format!(
+                "device: waiting for {} to listen ({} s of silence at most)",
+                names(&running),
+                SILENCE.as_secs()
+            ),
+        });
     }
 
     fn take(&mut self, Message { node, kind, bytes }: Message) -> Result<()> {
@@ -265,12 +334,14 @@ impl Session {
                 self.recorder.trouble(&format!("the {}'s device has {words}", self.run.nodes[node].name))
             }
             kind::EXIT => {
-                let status = String::from_utf8_lossy(&bytes).parse().unwrap_or(-1);
-                self.programs[node].exit = Some(status);
-                if status != 0 && self.failed.is_none() {
+                let words = String::from_utf8_lossy(&bytes);
+                let exit = words.split_once(' ').and_then(|(word, value)| Exit::read(word, value));
+                let exit = exit.unwrap_or(Exit::Status(-1));
+                self.programs[node].exit = Some(exit);
+                if !exit.is_good() && self.failed.is_none() {
                     self.failed = Some((node, Instant::now()));
                 }
-                self.recorder.act(Some(node), "exit", &format!("exit status {status}"))?;
+                self.recorder.exit(node, exit)?;
                 self.start_others()
             }
             _ => Ok(()),
@@ -289,7 +360,7 @@ impl Session {
 
     /// Starts all that have not been: the server listens, or is silent, or has ended.
     fn start_others(&mut self) -> Result<()> {
-        while !self.all_started() {
+        while !self.all_started() && self.stopped.is_none() {
             self.start()?;
         }
         Ok(())
@@ -337,14 +408,14 @@ impl Session {
         let shell_left =
             self.run.guest == Guest::Shell && self.programs.get(1).is_some_and(|shell| shell.exit.is_some());
         let Some(why) = self.why_late(begun, heard).or(shell_left.then(String::new)) else { return Ok(()) };
-        for (program, node) in
-            self.programs.iter_mut().zip(&self.run.nodes).filter(|(program, _)| program.exit.is_none())
-        {
+        let all = self.programs.iter_mut().zip(&self.run.nodes).enumerate();
+        for (at, (program, node)) in all.filter(|(_, (program, _))| program.exit.is_none()) {
             let device = program
                 .device_is_at(heard)
                 .map_or_else(String::new, |place| format!("; its device was at work{place}"));
-            if program.end() && !shell_left {
-                self.recorder.trouble(&format!("the {} had not ended {why}, and is ended{device}", node.name))?;
+            if program.end() && !shell_left && self.stopped.is_none() {
+                let text = format!("the {} had not ended {why}, and is ended{device}", node.name);
+                self.recorder.trouble_of(Some(at), &text)?;
             }
         }
         Ok(())
@@ -354,6 +425,9 @@ impl Session {
     fn why_late(&mut self, begun: Instant, heard: Instant) -> Option<String> {
         let over = |begun: Instant, seconds: u64| begun.elapsed() >= Duration::from_secs(seconds);
         let Options { deadline, grace, idle, most, .. } = self.run.options;
+        if let Some(signal) = self.stopped {
+            return Some(format!("when {} ended the run", signal_name(signal)));
+        }
         if let Some(most) = most.filter(|most| self.taken > most << 20) {
             return Some(format!("after {most} MiB of lines and packets"));
         }
@@ -381,4 +455,10 @@ impl Session {
         let deadline = if self.run.guest != Guest::None { DAY.as_secs() } else { deadline };
         over(begun, deadline).then(|| format!("after {deadline} s"))
     }
+}
+
+/// The nodes whose programs run.
+fn running<'a>(run: &'a Run, programs: &[Program]) -> Vec<&'a str> {
+    let all = run.nodes.iter().zip(programs);
+    all.filter(|(_, program)| program.exit.is_none()).map(|(node, _)| node.name.as_str()).collect()
 }

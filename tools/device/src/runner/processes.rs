@@ -7,6 +7,7 @@
 use anyhow::{Context, Result};
 use device::machine::ended_child;
 use device::node::tap::Tap;
+use run::exit::Exit;
 use rustix::process::{kill_process, waitpid, Pid, Signal, WaitOptions, WaitStatus};
 use std::collections::HashMap;
 use std::fs;
@@ -33,6 +34,8 @@ pub struct Processes {
     /// Where to note a program that is started.
     pub programs: Arc<Mutex<Programs>>,
     guardian: Child,
+    /// Somebody has ended the guardian: its work is ours.
+    is_unguarded: bool,
 }
 
 impl Processes {
@@ -50,7 +53,7 @@ impl Processes {
         let programs = Arc::default();
         let buried = Arc::clone(&programs);
         thread::spawn(move || bury(&buried));
-        Ok(Processes { run: run.to_owned(), programs, guardian })
+        Ok(Processes { run: run.to_owned(), programs, guardian, is_unguarded: false })
     }
 
     /// The guardian's number: it is none of them.
@@ -70,6 +73,8 @@ impl Processes {
 
     /// Begins to end all that are left.
     pub fn dismiss(&mut self) {
+        let guardian = format!("/proc/{}", self.guardian.id());
+        self.is_unguarded = matches!(state(Path::new(&guardian)), None | Some('Z' | 'X'));
         drop(self.guardian.stdin.take());
     }
 
@@ -77,12 +82,19 @@ impl Processes {
     pub fn end(mut self) {
         // Who waits for all our children may have heard of its end already.
         let _ = self.guardian.wait();
+        if self.is_unguarded {
+            end_all(&self.run);
+        }
     }
 }
 
 /// What the guardian of a run does.
 pub fn guard(run: &str) {
     let _ = io::copy(&mut io::stdin(), &mut io::sink());
+    end_all(run);
+}
+
+fn end_all(run: &str) {
     // While we look, one may start another. Nobody waits for ever for one that cannot be ended.
     let begun = Instant::now();
     while begun.elapsed() < PATIENCE && of(run).filter(|process| kill(process)).count() > 0 {
@@ -101,7 +113,7 @@ fn bury(programs: &Mutex<Programs>) {
         let ended = end_of(child, &mut locked(programs));
         if let Some((tap, status)) = ended {
             // This may have to wait, and so must not keep who starts a program: the lock is free again.
-            tap.exits(number(status));
+            tap.exits(exit(status));
         }
     }
 }
@@ -118,8 +130,9 @@ pub fn locked(programs: &Mutex<Programs>) -> MutexGuard<'_, Programs> {
     programs.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn number(status: WaitStatus) -> i32 {
-    status.exit_status().or(status.terminating_signal().map(|signal| 128 + signal)).unwrap_or(-1)
+fn exit(status: WaitStatus) -> Exit {
+    let killed = status.terminating_signal().map(Exit::Signal);
+    killed.unwrap_or(Exit::Status(status.exit_status().unwrap_or(-1)))
 }
 
 /// All processes of a run, by their folders below /proc. One that has ended has no environment.

@@ -12,6 +12,7 @@ use device::node::tap::Tap;
 use device::node::Nic;
 use device::supervisor::Supervisor;
 use nic::congestion::Link;
+use run::exit::Exit;
 use rustix::process::{kill_process, Pid, Signal};
 use rustix::thread::gettid;
 use std::env;
@@ -30,6 +31,9 @@ const DEVICE_NAME: &str = "NIC_NAME";
 /// A device that computes for so long without a line or a packet, and never waits, will never do anything else. On a busy machine that
 /// takes longer: this is the processor's time.
 const CIRCLES: Duration = Duration::from_secs(3);
+
+/// How long a program that is asked to end has for that.
+const LAST_WORDS: Duration = Duration::from_millis(500);
 
 /// What nothing that comes to a device needs.
 const WHILE: Duration = Duration::from_millis(100);
@@ -75,11 +79,12 @@ pub struct Program {
     /// had waited by then.
     device: i32,
     worked: ((Instant, u64), Duration),
-    was_asked: bool,
+    /// When it was asked to end.
+    asked: Option<Instant>,
     /// It has said something, or its device has.
     pub is_heard: bool,
-    /// How it ended: its status, or 128 and the signal.
-    pub exit: Option<i32>,
+    /// How it ended.
+    pub exit: Option<Exit>,
 }
 
 impl Program {
@@ -125,7 +130,7 @@ impl Program {
         })?;
         let (pid, thread) = told.recv().context("its supervisor has failed")??;
         let (device, worked) = (thread.as_raw_nonzero().get(), ((Instant::now(), 0), Duration::ZERO));
-        Ok(Program { pid, device, worked, was_asked: false, is_heard: false, exit: None })
+        Ok(Program { pid, device, worked, asked: None, is_heard: false, exit: None })
     }
 
     /// Whether it is dead, though nobody may have told yet.
@@ -158,10 +163,15 @@ impl Program {
         worked.saturating_sub(self.worked.1)
     }
 
-    /// Asks it to end, and ends it by force if it is asked again; whether this was the first time.
+    /// Asks it to end, and a moment later ends it by force; whether this was the first time.
     pub fn end(&mut self) -> bool {
-        let was_asked = std::mem::replace(&mut self.was_asked, true);
-        let _ = kill_process(self.pid, if was_asked { Signal::KILL } else { Signal::TERM });
-        !was_asked
+        let is_first = self.asked.is_none();
+        let asked = *self.asked.get_or_insert_with(Instant::now);
+        if is_first {
+            let _ = kill_process(self.pid, Signal::TERM);
+        } else if asked.elapsed() >= LAST_WORDS {
+            let _ = kill_process(self.pid, Signal::KILL);
+        }
+        is_first
     }
 }

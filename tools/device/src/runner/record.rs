@@ -2,31 +2,39 @@
 
 use super::{Guest, Run};
 use anyhow::{Context, Result};
+use run::blocks::Blocks;
 use run::capture::Reader;
 use run::ended::Ended;
+use run::exit::Exit;
 use run::file::Line;
 use run::lanes::{print, Live};
 use run::lines::{clean, Lines};
 use run::plot;
 use serde_json::Value;
 use std::fs::{self, File};
-use std::io::BufWriter;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Who sends what comes from no node of the run.
 const OUTSIDE: &str = "outside";
 
+/// So many events are written at once at most.
+const MANY: u64 = 256;
+
 /// Who sends pause frames.
 const SWITCH: &str = "switch";
 
 pub struct Recorder {
     path: PathBuf,
-    file: run::recorder::Recorder<BufWriter<File>>,
+    file: run::recorder::Recorder<Blocks>,
     /// The program of each node, and the beginning of a line that has no end yet, for each of its two streams.
     programs: Vec<(String, [Lines; 2])>,
     live: Live,
     trouble: Option<String>,
+    /// The number of the last event that is in the file for sure.
+    written: u64,
+    is_full: bool,
 }
 
 impl Recorder {
@@ -35,17 +43,56 @@ impl Recorder {
         let path = folder.join("wire.pcapng");
         let names: Vec<&str> = run.nodes.iter().map(|node| node.name.as_str()).collect();
         let created = fs::create_dir_all(folder).and_then(|()| File::create(&path));
-        let begun = created.and_then(|file| run::recorder::Recorder::begin(BufWriter::new(file), "device", &names));
+        let begun = created.and_then(|file| run::recorder::Recorder::begin(Blocks::new(file), "device", &names));
+        let begun = begun.and_then(|mut file| file.flush().map(|()| file));
         let file = begun.with_context(|| format!("cannot write {}", path.display()))?;
         let is_silent = run.options.quiet || run.options.json || run.guest == Guest::Only;
         let programs = run.nodes.iter().map(|node| (node.program(), Default::default())).collect();
         let live = Live::new(&names, is_silent, run.story.clone());
-        Ok(Recorder { path, file, programs, live, trouble: None })
+        let live = if run.options.quiet || run.guest != Guest::None { live.unnoticed() } else { live };
+        Ok(Recorder { path, file, programs, live, trouble: None, written: 0, is_full: false })
+    }
+
+    /// Brings what has happened to the file. That is done whenever we would wait: then all of it is there, whatever happens to us.
+    pub fn flush(&mut self) {
+        match self.file.flush() {
+            Ok(()) => self.written = self.file.number(),
+            Err(error) => self.full(&error),
+        }
+    }
+
+    /// The file ends here, at the end of a block. The programs go on: how they end is still told.
+    fn full(&mut self, error: &io::Error) {
+        let (path, written) = (self.path.display(), self.written);
+        let text = format!(
+            "cannot write {path}: {error}. The file is good up to frame {written}, and opens in Wireshark; make room on that disk \
+             and run it again to have the rest"
+        );
+        self.is_full = true;
+        // Room for a packet there was not. There may be some for two lines.
+        let last = [Line::of_lab(Line::FULL, &text), Line::of_lab(Line::END, "the end of the run")];
+        let _ = last.into_iter().try_for_each(|line| self.file.line(None, line).map(drop));
+        let _ = self.file.flush();
+        self.file.out().give_up();
+        self.trouble.get_or_insert(text);
+    }
+
+    /// Tells what is waited for, if nothing was shown for a while.
+    pub fn waits(&mut self, what: impl FnOnce() -> String) {
+        self.live.waits(what);
+    }
+
+    /// A signal ends the run, while these nodes' programs run.
+    pub fn stop(&mut self, signal: i32, running: &[&str]) -> Result<()> {
+        let line = Line::of_stop(signal, running);
+        self.trouble.get_or_insert_with(|| line.text.clone());
+        self.line(None, line)
     }
 
     /// A frame that a node's device sends, and what became of it if it was not simply delivered.
     pub fn packet(&mut self, node: usize, bytes: &[u8], comment: Option<&str>) -> Result<()> {
         self.live.event(&self.file.packet(node, bytes, comment)?);
+        self.flush_in_time();
         Ok(())
     }
 
@@ -84,19 +131,42 @@ impl Recorder {
         self.line(node, Line::of_lab(act, text))
     }
 
+    /// A node's program has ended.
+    pub fn exit(&mut self, node: usize, exit: Exit) -> Result<()> {
+        self.line(Some(node), Line::of_exit(exit))
+    }
+
     /// Something was wrong with the run as a whole.
     pub fn trouble(&mut self, text: &str) -> Result<()> {
+        self.trouble_of(None, text)
+    }
+
+    /// The same, about a node: we end its program.
+    pub fn trouble_of(&mut self, node: Option<usize>, text: &str) -> Result<()> {
         self.trouble.get_or_insert_with(|| text.to_owned());
-        self.act(None, "trouble", text)
+        self.act(node, Line::TROUBLE, text)
     }
 
     fn line(&mut self, node: Option<usize>, line: Line) -> Result<()> {
         self.live.event(&self.file.line(node, line)?);
+        self.flush_in_time();
         Ok(())
     }
 
+    /// Where much happens, we never wait.
+    fn flush_in_time(&mut self) {
+        if self.file.number() - self.written >= MANY {
+            self.flush();
+        }
+    }
+
+    /// Whether the file could not be written to its end.
+    pub fn is_full(&self) -> bool {
+        self.is_full
+    }
+
     /// Ends the file and says how it went; false if something was wrong beside the exit statuses.
-    pub fn finish(mut self, run: &Run, exits: &[i32]) -> Result<bool> {
+    pub fn finish(&mut self, run: &Run, exits: &[Exit]) -> Result<bool> {
         // A program's last words need not end in a newline.
         for (node, error) in (0..self.programs.len()).flat_map(|node| [(node, false), (node, true)]) {
             let (program, streams) = &mut self.programs[node];
@@ -107,12 +177,16 @@ impl Recorder {
         }
         self.act(None, Line::END, "the end of the run")?;
         self.live.end();
-        self.file.flush()?;
+        self.flush();
         if let Some(copy) = &run.options.pcap {
-            fs::copy(&self.path, copy).with_context(|| format!("cannot write {}", copy.display()))?;
+            if let Err(error) = fs::copy(&self.path, copy) {
+                self.is_full = true;
+                self.trouble.get_or_insert_with(|| format!("cannot write {}: {error}", copy.display()));
+            }
         }
         let exits = run.nodes.iter().zip(exits).map(|(node, exit)| (node.name.as_str(), Some(*exit))).collect();
-        let ended = Ended { exits, trouble: self.trouble.as_deref(), counts: &self.file.counts, file: self.path };
+        let ended =
+            Ended { exits, trouble: self.trouble.as_deref(), counts: &self.file.counts, file: self.path.clone() };
         if run.options.json {
             // One line, as what a program that has the terminal said stands before it.
             print(&format!("{}\n", Value::Object(ended.json())));

@@ -16,7 +16,7 @@ fn a_run_is_told_as_json() {
     let (status, json) = told(&["run", "lesson-01", "--name=test-json"]);
     let file = target().join("device/runs/test-json/wire.pcapng");
     let wanted = json!({
-        "succeeded": true, "exit": { "server": 0, "client": 0 }, "trouble": null,
+        "succeeded": true, "exit": { "server": 0, "client": 0 }, "signal": {}, "trouble": null,
         "packets": { "ConnectRequest": 1, "ConnectReject": 1 }, "other_frames": 0, "file": file,
     });
     assert_eq!((status, json), (0, wanted));

@@ -4,8 +4,10 @@ use super::told::Told;
 use super::{Lanes, Style};
 use crate::file::Event;
 use crate::story::Story;
+use crate::waiting::Notice;
 use std::io::{self, Write};
 use std::mem;
+use std::time::Instant;
 
 /// What is shown of a run; perhaps nothing.
 #[derive(Debug)]
@@ -13,6 +15,9 @@ pub struct Live {
     view: View,
     /// Stands above the first event.
     heading: String,
+    /// Tells what is waited for when nothing was shown for a while; None if the terminal is somebody else's.
+    notice: Option<Notice>,
+    shown: Instant,
 }
 
 #[derive(Debug)]
@@ -34,7 +39,26 @@ impl Live {
             None => View::All(Box::new(lanes)),
             Some(story) => View::Story(Box::new(Told::new(lanes, story))),
         };
-        Live { view, heading }
+        Live { view, heading, notice: Some(Notice::default()), shown: Instant::now() }
+    }
+
+    /// The same, for a terminal that is somebody else's, or for somebody who wants to hear nothing.
+    #[must_use]
+    pub fn unnoticed(self) -> Live {
+        Live { notice: None, ..self }
+    }
+
+    /// Tells what is waited for, if nothing was shown for a while.
+    pub fn waits(&mut self, what: impl FnOnce() -> String) {
+        if let Some(notice) = &mut self.notice {
+            notice.look(self.shown, what);
+        }
+    }
+
+    /// The wait is over: something is to be shown.
+    pub fn clear(&mut self) {
+        self.shown = Instant::now();
+        self.notice.iter_mut().for_each(Notice::clear);
     }
 
     /// Shows what happens.
@@ -45,12 +69,14 @@ impl Live {
             View::Story(told) => told.event(event),
         };
         if !text.is_empty() {
+            self.clear();
             print(&(mem::take(&mut self.heading) + &text));
         }
     }
 
     /// Shows what comes after the last event.
-    pub fn end(&self) {
+    pub fn end(&mut self) {
+        self.clear();
         if let View::Story(told) = &self.view {
             print(&told.end());
         }

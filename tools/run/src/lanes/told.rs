@@ -17,6 +17,11 @@ const ROUTINE: [&str; 4] = ["start", "inspect", Line::EXIT, Line::END];
 /// Waiting belongs to what was done before it.
 const WAIT: &str = "wait_for";
 
+/// Whether a line reports that a signal killed a program, which is never routine.
+fn is_killed(line: &Line) -> bool {
+    line.ends_program().is_some_and(|exit| exit.signal().is_some())
+}
+
 /// Tells a run, event by event.
 #[derive(Debug)]
 pub(super) struct Told {
@@ -133,7 +138,7 @@ impl Told {
         match line.program.as_str() {
             Line::KERNEL => true,
             Line::LAB if Switched::read(&line.act, &line.text).is_some() => self.is_switched_first(line),
-            Line::LAB => !ROUTINE.contains(&line.act.as_str()),
+            Line::LAB => is_killed(line) || !ROUTINE.contains(&line.act.as_str()),
             // What comes of a packet that stands open is shown where it arrives, too.
             Line::DEVICE => {
                 self.open.contains_key(&line.node) || self.is_passing && line.text.starts_with("responder:")

@@ -89,7 +89,8 @@ fn text_shows_what_was_when() {
     assert!(lines[6].starts_with("paused client-2 ") && lines[6].ends_with("25 % of time"), "{text}");
     assert!(lines[7].starts_with("marked  ") && lines[7].ends_with("█ 1 packets"), "{text}");
     assert!(lines[8].starts_with("lost             █") && lines[8].ends_with(" 1 packets"), "{text}");
-    assert_eq!(lines.len(), 9, "{text}");
+    assert!(lines[9].starts_with("lost: each packet that was dropped"), "{text}");
+    assert_eq!(lines.len(), 10, "{text}");
 }
 
 #[test]

@@ -10,6 +10,8 @@ const TALL: usize = 3;
 /// So many of each kind at most, in lines.
 const MOST: [(Kind, usize); 5] =
     [(Kind::Queue, TALL), (Kind::Rate, 4), (Kind::Paused, 3), (Kind::Marked, 1), (Kind::Lost, 1)];
+/// Why `wire explain` has a smaller number: to an end it is one gap, however much is missing.
+const GAPS: &str = "lost: each packet that was dropped; `wire explain` counts the gaps that the ends saw\n";
 /// From an eighth of a line to all of it.
 const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
@@ -43,6 +45,9 @@ impl Seen {
             let top = if kind == Kind::Paused { 1.0 } else { top(kind) };
             let lines = if kind == Kind::Queue && of_kind.len() == 1 { TALL } else { 1 };
             of_kind.into_iter().for_each(|row| draw(&mut text, row, top, lines));
+        }
+        if rows.iter().any(|row| row.kind == Kind::Lost) {
+            text += GAPS;
         }
         text
     }

@@ -15,7 +15,6 @@ pub use faults::Passage;
 pub use parse::known_names;
 
 use anyhow::Result;
-use roce::aeth::Syndrome;
 use roce::track::Tracker;
 use roce::{Frame, Packet};
 use std::collections::BTreeMap;
@@ -84,7 +83,7 @@ impl Rules {
         for (index, rule) in self.rules.iter_mut().enumerate() {
             let chosen = rule.chooses(&packet, again, from, to);
             if chosen && verdict.is_none() {
-                verdict = Some((rule.act, index, packet.name()));
+                verdict = Some((rule.act, index, packet.told()));
             }
         }
         verdict
@@ -125,12 +124,7 @@ pub const ANY: &str = "packet";
 /// All names that a packet goes by.
 fn names(packet: &Packet) -> impl Iterator<Item = &'static str> {
     let short = packet.cm().map(|message| message.kind.short());
-    let refusal = match packet.aeth().map(|aeth| aeth.verdict()) {
-        Some(Syndrome::Nak(_)) => Some("NAK"),
-        Some(Syndrome::RnrNak { .. }) => Some("RNR NAK"),
-        _ => None,
-    };
-    [packet.name(), without_service(packet.name()), ANY].into_iter().chain(short).chain(refusal)
+    [packet.name(), without_service(packet.name()), ANY].into_iter().chain(short).chain(packet.refusal())
 }
 
 /// As the ladder shows it: RC is the usual one.

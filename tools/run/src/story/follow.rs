@@ -66,7 +66,7 @@ impl<'s> Follow<'s> {
             (Some(side), None) => self.rc_step(packet, side, seen),
         };
         let sender = side.map_or(String::new(), |side| format!("the {}'s ", side.name()));
-        found.map_err(|expected| Unexpected { frame, packet: format!("{sender}{}", packet.name()), expected })
+        found.map_err(|expected| Unexpected { frame, packet: format!("{sender}{}", packet.told()), expected })
     }
 
     /// What follows the story by itself.

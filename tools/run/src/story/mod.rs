@@ -21,6 +21,7 @@ pub use roce::track::Side;
 pub use shown::Shown;
 
 use anyhow::{Context, Result};
+use roce::aeth::Syndrome;
 use roce::packet::Packet;
 use serde::Deserialize;
 
@@ -152,7 +153,8 @@ impl Step {
     /// Whether a packet has the right name for this step.
     pub fn fits(&self, packet: &Packet) -> bool {
         let says = |text: &String| packet.cm().is_some_and(|message| message.given_data().starts_with(text.as_bytes()));
-        packet.name().starts_with(&self.packets) && self.says.as_ref().map_or(true, says)
+        let is_named = if is_refused(packet) { self.packets == NAK } else { packet.name().starts_with(&self.packets) };
+        is_named && self.says.as_ref().map_or(true, says)
     }
 
     /// True if the packets ask for something that the peer's device answers: an ACK, or the bytes of a READ.
@@ -162,7 +164,7 @@ impl Step {
 
     /// True if the packets answer a request.
     pub fn is_answer(&self) -> bool {
-        ["RC Acknowledge", "RC RDMA Read Response", "RC Atomic Acknowledge"].contains(&self.packets.as_str())
+        ["RC Acknowledge", NAK, "RC RDMA Read Response", "RC Atomic Acknowledge"].contains(&self.packets.as_str())
     }
 
     /// True if the packets say that a switch has marked some: a device sends them by itself, and they answer none.
@@ -180,6 +182,14 @@ impl Step {
         };
         format!("Step {number}: {title} [{cause}]")
     }
+}
+
+/// What a step calls the answer that refuses its request for good.
+const NAK: &str = "RC NAK";
+
+/// Whether a packet refuses a request for good. Other NAKs ask to send it again, and so belong to the answer that it gets then.
+fn is_refused(packet: &Packet) -> bool {
+    matches!(packet.aeth().map(|aeth| aeth.verdict()), Some(Syndrome::Nak(nak)) if nak.status().is_some())
 }
 
 /// The stories of this repository's lessons, in order.

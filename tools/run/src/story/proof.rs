@@ -2,6 +2,7 @@
 
 use super::{Act, Side, Story};
 use crate::capture::{Error, Reader};
+use crate::exit::Exit;
 use crate::file::{Event, Line};
 use roce::icrc::Icrc;
 use roce::packet::Frame;
@@ -85,9 +86,9 @@ fn compare(story: &Story, packets: &[Option<u64>], lines: &[Line], problems: &mu
         }
         *nth += 1;
     }
-    let end = format!("exit status {}", story.exit);
+    let end = Exit::Status(story.exit.into());
     for side in Side::BOTH {
-        let ended = |line: &&Line| line.act == Line::EXIT && side.is_at(&line.node) && line.text == end;
+        let ended = |line: &&Line| side.is_at(&line.node) && line.ends_program() == Some(end);
         let wanted = if side == Side::Client { story.clients } else { 1 };
         if lines.iter().filter(ended).count() != wanted {
             problems.push(format!("the {side} did not end with {end}"));

@@ -196,7 +196,7 @@ impl Ways {
             is_refusal,
             place,
             of,
-            name: packet.name(),
+            name: packet.told(),
         });
     }
 

@@ -7,6 +7,7 @@ mod capture;
 mod cause;
 mod congestion;
 mod connection;
+mod ending;
 mod finding;
 mod flow;
 mod names;
@@ -14,13 +15,15 @@ mod printed;
 mod report;
 
 pub use cause::{Blame, Cause};
+pub use ending::RecordEnd;
 pub use finding::Finding;
-pub use report::{Explanation, Printed, Told};
+pub use report::{Died, Explanation, Printed, Told};
 
 use crate::reading;
 use capture::{Known, Strays, Ways};
 use congestion::Pauses;
 use connection::Connection;
+use ending::Ending;
 use flow::Place;
 use names::Names;
 use printed::{Complaints, Sides};
@@ -62,6 +65,7 @@ struct State {
     pauses: Pauses,
     cut: u64,
     complaints: Complaints,
+    ending: Ending,
     /// One for each connection.
     sides: Vec<Sides>,
 }
@@ -78,6 +82,7 @@ pub fn explain<R: Read>(reader: &mut Reader<R>) -> Result<Explanation, Error> {
             Ok(Some(Event::Line(line))) => {
                 state.told.frames = line.number;
                 state.complaints.hear(&line);
+                state.ending.hear(&line);
             }
             Ok(Some(Event::Packet(record))) => {
                 let place = Place { frame: record.number, time_ns: record.time_ns };
@@ -233,6 +238,9 @@ impl State {
         for (connection, _) in told.connections.iter_mut().zip(ends).filter(|(_, ends)| is_any || is_hit(&ends.ips)) {
             connection.lacks_packets();
         }
+        told.record = self.ending.record();
+        told.notes.extend(self.ending.note());
+        told.died = self.ending.tell(&self.sides, &names, &mut told.connections);
         told.printed = self.complaints.tell(&self.sides, ends, &names, &mut told.connections);
         let (refusals, strays) = self.strays.ended();
         told.connections.extend(refusals.into_iter().map(report::Told::stray));

@@ -1,6 +1,7 @@
 //! The explanation, for people and for tools.
 
 use super::capture;
+use super::ending::RecordEnd;
 use super::finding::Finding;
 use crate::reading::Inside;
 use run::lanes::wrap;
@@ -16,12 +17,29 @@ pub struct Told {
     pub heading: String,
     /// What went wrong.
     pub findings: Vec<Finding>,
+    /// Programs of it that a signal killed.
+    pub died: Vec<Died>,
     /// What its programs complained of.
     pub printed: Vec<Printed>,
     /// So many of its answers were cut before the byte that tells an ACK from a NAK.
     pub cut_answers: u64,
     /// Some of its packets came as IP fragments, which aren't read.
     pub is_fragmented: bool,
+}
+
+/// A program that a signal killed, in a run file.
+#[derive(Clone, Debug, Serialize)]
+pub struct Died {
+    /// The program of a side of the connection, or of a node.
+    pub who: String,
+    /// The node that it ran on.
+    pub node: String,
+    /// The signal's number.
+    pub signal: i32,
+    /// The same in words: `was killed by signal 11 (SIGSEGV)`.
+    pub how: String,
+    /// The number of the line that reports it, counted with the frames.
+    pub line: u64,
 }
 
 /// A program's own words about what went wrong, in a run file.
@@ -48,6 +66,10 @@ pub struct Explanation {
     pub inside: Inside,
     /// In the order in which they began.
     pub connections: Vec<Told>,
+    /// How the record ends, if it is a run's.
+    pub record: Option<RecordEnd>,
+    /// Programs without a connection that a signal killed.
+    pub died: Vec<Died>,
     /// What programs complained of, where it cannot be told on which connection.
     pub printed: Vec<Printed>,
     /// About the capture itself.
@@ -61,7 +83,8 @@ impl Explanation {
     /// Whether something went wrong, as packets or programs tell. That a capture ends too early is nothing that went wrong.
     pub fn is_wrong(&self) -> bool {
         let is_said = !self.printed.is_empty() || self.connections.iter().any(|told| !told.printed.is_empty());
-        is_said || self.findings().any(|finding| !finding.cause.is_doubt())
+        let has_died = !self.died.is_empty() || self.connections.iter().any(|told| !told.died.is_empty());
+        is_said || has_died || self.findings().any(|finding| !finding.cause.is_doubt())
     }
 
     /// The exit status: 1 if something went wrong; else 2 if nothing could be judged, so that silence isn't taken for a yes.
@@ -102,12 +125,14 @@ impl Explanation {
         }
         for (told, number) in self.first() {
             lines.push(format!("Connection {number}: {}.", told.heading));
-            if told.findings.is_empty() {
+            lines.extend(told.died.iter().map(|died| format!("  {}.", died.sentence())));
+            if told.findings.is_empty() && told.died.is_empty() {
                 lines.push(format!("  {}", told.nothing()));
             }
             lines.extend(told.findings.iter().flat_map(of_finding));
             lines.extend(told.printed.iter().map(|printed| format!("  {}", printed.sentence())));
         }
+        lines.extend(self.died.iter().map(|died| died.sentence() + "."));
         lines.extend(self.printed.iter().map(Printed::sentence));
         if self.connections.len() > MOST {
             lines.push(format!("{} more connections (--json has them all).", self.connections.len() - MOST));
@@ -136,16 +161,16 @@ impl Explanation {
         };
         let connection = |(told, number): (&Told, usize)| {
             let findings: Vec<Value> = told.findings.iter().map(finding).collect();
-            let nothing = findings.is_empty().then(|| told.nothing());
+            let nothing = (findings.is_empty() && told.died.is_empty()).then(|| told.nothing());
             json!({
                 "number": number, "heading": printable(&told.heading), "findings": findings,
-                "nothing": nothing, "printed": sentences(&told.printed),
+                "nothing": nothing, "printed": sentences(&told.died, &told.printed),
             })
         };
         json!({
             "frames": self.frames, "packets": self.packets, "is_wrong": self.is_wrong(),
             "connections": self.first().map(connection).collect::<Vec<_>>(),
-            "printed": sentences(&self.printed),
+            "printed": sentences(&self.died, &self.printed),
             "more": self.connections.len().saturating_sub(MOST),
             "notes": self.notes.iter().map(|note| printable(note)).collect::<Vec<_>>(),
         })
@@ -154,7 +179,7 @@ impl Explanation {
 
 impl Told {
     pub(super) fn new(heading: String, findings: Vec<Finding>) -> Told {
-        Told { heading, findings, printed: Vec::new(), cut_answers: 0, is_fragmented: false }
+        Told { heading, findings, died: Vec::new(), printed: Vec::new(), cut_answers: 0, is_fragmented: false }
     }
 
     /// Packets of it are in the capture, but couldn't be read. So what rests on a packet that isn't there is no finding.
@@ -172,7 +197,7 @@ impl Told {
 
     /// Whether packets show, or programs say, that something is wrong with it.
     fn is_wrong(&self) -> bool {
-        !self.findings.is_empty() || !self.printed.is_empty()
+        !self.findings.is_empty() || !self.died.is_empty() || !self.printed.is_empty()
     }
 
     /// What is said of one without findings.
@@ -192,12 +217,19 @@ impl Told {
 
 impl Printed {
     fn sentence(&self) -> String {
-        format!("{} printed, in line {} of this file: {}", capital(&self.who), self.line, self.text)
+        format!("{} printed (frame {}): {}", capital(&self.who), self.line, self.text)
     }
 }
 
-fn sentences(printed: &[Printed]) -> Vec<String> {
-    printed.iter().map(|printed| printable(&printed.sentence())).collect()
+impl Died {
+    fn sentence(&self) -> String {
+        format!("{} {} (frame {})", capital(&self.who), self.how, self.line)
+    }
+}
+
+fn sentences(died: &[Died], printed: &[Printed]) -> Vec<String> {
+    let died = died.iter().map(|died| died.sentence() + ".");
+    died.chain(printed.iter().map(Printed::sentence)).map(|sentence| printable(&sentence)).collect()
 }
 
 /// A sentence begins with a capital letter.

@@ -129,8 +129,7 @@ fn what_programs_complain_of_is_evidence() {
     let refused = told(&change("04-wrong-key"));
     let [failed, said] = refused.connections[0].printed.as_slice() else { panic!("{refused}") };
     assert!(failed.text.contains("status=IBV_WC_REM_ACCESS_ERR") && failed.line < said.line, "{refused}");
-    let sentence =
-        format!("The client printed, in line {} of this file: work request 3 of QP 17 completed with", said.line);
+    let sentence = format!("The client printed (frame {}): work request 3 of QP 17 completed with", said.line);
     assert!(refused.text(usize::MAX).contains(&sentence), "{refused}");
 
     // No packet shows a wrong lkey.

@@ -95,7 +95,7 @@ fn packets(path: &str) -> Result<BTreeSet<String>> {
     let mut reader = Reader::new(&file[..])?;
     while let Some(record) = reader.next()? {
         if let Frame::Roce(packet) = Frame::decode(record.link, record.data) {
-            names.insert(packet.name().to_string());
+            names.insert(packet.told().to_string());
         }
     }
     Ok(names)

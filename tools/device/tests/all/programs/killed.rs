@@ -1,9 +1,10 @@
 //! What a run leaves behind, however it ends: nothing. And programs that may have few descriptors.
 
-use super::support::{programs, DEVICE};
+use super::support::{programs, target, CLIENT, DEVICE, SERVER};
+use run::capture::Reader;
 use rustix::process::{kill_process, Pid, Signal};
 use std::fs;
-use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -78,7 +79,9 @@ fn nothing_outlives_a_runner_that_is_ended() {
         let mark = format!("sleep\0{seconds}");
         waits_until("all run", || with(&mark) == 3);
         kill_process(Pid::from_child(&runner), signal).unwrap();
-        assert_eq!(runner.wait().unwrap().signal(), Some(signal.as_raw()));
+        let ended = runner.wait().unwrap();
+        let by_itself = (signal != Signal::KILL).then_some(128 + signal.as_raw());
+        assert_eq!(ended.code(), by_itself, "{ended}: it ends in order, and says why");
         waits_until("all are gone", || with(&mark) == 0);
     }
 }
@@ -96,4 +99,98 @@ fn orphans_that_have_ended_are_buried() {
 fn programs_with_few_descriptors_have_a_device() {
     let limited = |command: &str| format!("ulimit -n 256; exec {command}");
     programs(&limited("rping -s -C 3"), &limited("rping -c -a $SERVER -C 3")).exits(0, 0);
+}
+
+/// What `wire explain` says of a run file, which Wireshark can open, too.
+fn explained(file: &Path) -> String {
+    let opened = Command::new("tshark").arg("-r").arg(file).output().unwrap();
+    assert!(opened.status.success(), "{}: {}", file.display(), String::from_utf8_lossy(&opened.stderr));
+    let mut reader = Reader::new(fs::File::open(file).unwrap()).unwrap();
+    wire::explain::explain(&mut reader).unwrap().to_string().split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn a_signal_that_kills_a_program_is_named_in_the_run_and_explained() {
+    let check = programs("sleep 1", "kill -SEGV $$").exits(0, 139);
+    assert!(check.outcome.contains("killed by signal 11 (SIGSEGV)"), "{}", check.outcome);
+    let told = explained(&check.file);
+    assert!(told.contains("The program on client was killed by signal 11 (SIGSEGV)"), "{told}");
+}
+
+/// Who is ended, and by what; and what `wire explain` says of that.
+const FALLS: [(&str, Signal, &str); 9] = [
+    ("runner", Signal::TERM, "SIGTERM ended the run while the server and the client were running"),
+    ("runner", Signal::INT, "SIGINT ended the run"),
+    ("runner", Signal::KILL, "the file ends without an end"),
+    (SERVER, Signal::SEGV, "was killed by signal 11 (SIGSEGV)"),
+    (SERVER, Signal::KILL, "was killed by signal 9 (SIGKILL)"),
+    (CLIENT, Signal::SEGV, "was killed by signal 11 (SIGSEGV)"),
+    (CLIENT, Signal::TERM, "was killed by signal 15 (SIGTERM)"),
+    ("guardian", Signal::KILL, "Connection 1"),
+    ("guardian", Signal::TERM, "Connection 1"),
+];
+
+/// The processes whose command lines have all of these words.
+fn processes(words: &[&str]) -> Vec<i32> {
+    let all = fs::read_dir("/proc").unwrap().flatten().filter_map(|entry| {
+        let line = fs::read(entry.path().join("cmdline")).ok()?;
+        let line = String::from_utf8_lossy(&line).into_owned();
+        let has_all = words.iter().all(|word| line.split('\0').any(|known| known == *word));
+        has_all.then(|| entry.file_name().to_str()?.parse().ok()).flatten()
+    });
+    all.collect()
+}
+
+/// One of a run's programs falls after so many milliseconds, in the middle of a run that would go on for a long time.
+fn falls(number: u32, (victim, signal, told): (&str, Signal, &str), moment: u64) {
+    let (name, count) = (format!("test-falls-{number}"), (2_000_000 + number).to_string());
+    let mut runner = Command::new("env");
+    runner.args(["--default-signal=INT", DEVICE, "exec", "--quiet", "--grace=0", "--deadline=3", "--name", &name]);
+    runner.arg(format!("--server=rping -s -C {count}")).arg(format!("--client=rping -c -a $SERVER -C {count}"));
+    let mut runner = runner.stdout(Stdio::null()).spawn().unwrap();
+    let both = || ["-s", "-c"].map(|side| processes(&["rping", side, &count]));
+    waits_until("both run", || both().iter().all(|found| found.len() == 1));
+    std::thread::sleep(Duration::from_millis(moment));
+    let [server, client] = both().map(|found| found.first().copied());
+    let guardians = || -> Vec<i32> {
+        let parent = |process: &i32| fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+        let ours = runner.id().to_string();
+        let is_ours = |process: &i32| {
+            parent(process).rsplit(") ").next().and_then(|rest| rest.split(' ').nth(1)) == Some(ours.as_str())
+        };
+        processes(&["guard"]).into_iter().filter(is_ours).collect()
+    };
+    let pid = match victim {
+        "runner" => Some(runner.id() as i32),
+        "guardian" => guardians().first().copied(),
+        SERVER => server,
+        _ => client,
+    };
+    kill_process(Pid::from_raw(pid.unwrap()).unwrap(), signal).unwrap();
+    runner.wait().unwrap();
+    waits_until("nothing is left", || both().iter().all(Vec::is_empty));
+    let said = explained(&target().join("device/runs").join(&name).join("wire.pcapng"));
+    assert!(said.contains(told), "{victim}, {signal:?} after {moment} ms, not {told:?}: {said}");
+}
+
+/// Each falls so often, each time at another moment, which `SEED` repeats.
+fn all_fall(first: u32, times: u32) {
+    let seed = std::env::var("SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(std::process::id());
+    println!("SEED={seed}");
+    let mut random = u64::from(seed);
+    for number in 0..times * FALLS.len() as u32 {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        falls(first + number, FALLS[number as usize % FALLS.len()], (random >> 33) % 400);
+    }
+}
+
+#[test]
+fn whoever_falls_the_record_is_whole_and_says_so() {
+    all_fall(0, 1);
+}
+
+#[test]
+#[ignore = "takes long: make test-long"]
+fn whoever_falls_at_twenty_moments_the_record_is_whole() {
+    all_fall(1000, 20);
 }

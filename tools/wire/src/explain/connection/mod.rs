@@ -69,7 +69,7 @@ impl Connection {
         let from = seen.from as usize;
         self.heard[from] = place.frame;
         if is_damaged {
-            self.damage[from].see(packet.name(), place.frame);
+            self.damage[from].see(packet.told(), place.frame);
         }
         match (packet.cm(), seen.psn) {
             (Some(message), _) => self.message(&message, seen.from, place),
