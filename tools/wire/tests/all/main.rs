@@ -21,6 +21,7 @@ mod growth;
 mod hostile;
 mod packed;
 mod packets;
+mod pipes;
 mod play;
 mod profile;
 mod script;

@@ -131,8 +131,8 @@ fn a_bomb_takes_no_memory() {
     for (name, bytes) in [("bomb.zst", zstd(&plain, &[])), ("bomb.lz4", lz4(&plain, BlockMode::Linked))] {
         assert!(bytes.len() < 4 << 20);
         let path = file(name, &bytes);
-        let limited = format!("ulimit -v 150000; exec \"$0\" explain --json \"$1\"");
-        let output = Command::new("sh").args(["-c", &limited, env!("CARGO_BIN_EXE_wire")]).arg(&path).output().unwrap();
+        let limited = "ulimit -v 150000; exec \"$0\" explain --json \"$1\"";
+        let output = Command::new("sh").args(["-c", limited, env!("CARGO_BIN_EXE_wire")]).arg(&path).output().unwrap();
         let told: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
         assert_eq!(told["frames"], frames);
     }
