@@ -1,29 +1,38 @@
 //! `make grade`: all steps of programs that are handed in, each program shut in, without a network; as JSON and as a page each.
 
-use anyhow::{ensure, Context, Result};
+use anyhow::{bail, ensure, Context, Result};
 use course::build::build_lessons;
 use course::change::{Change, Options};
 use course::expected::{Expected, Told, What};
+use course::handed_in::fetched;
 use course::judge::Finding;
-use course::mine::{Mine, FOLDER};
+use course::mine::FOLDER;
 use course::project::Project;
 use course::run::{run_program, Outcome, Place};
+use course::sandbox::Sandbox;
+use course::show;
 use course::step::Step;
-use course::{sandbox, show};
-use run::files::{name, output, write};
+use run::files::name;
 use run::lanes::Style;
 use rustix::fs::{flock, FlockOperation};
 use serde_json::{json, Value};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{stdout, Write};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::time::{Duration, Instant};
 
-/// Below cargo's folder: what was handed in is copied there, and results stand beside it.
+/// Below cargo's folder: results stand there, and below `shut-in` what programs are shut in with, copies of them among it.
 const RESULTS: &str = "grade";
+const SHUT_IN: &str = "shut-in";
+/// All students, and a file that is this one only when it is complete.
+const ALL: &str = "grade.json";
 /// A program's port, that nobody knows beforehand, is one of so many from here on.
 const FIRST_PORT: u16 = 20_000;
+/// How long trials without success, and builds, may take in a lesson, and of a student. What passes costs nothing of it: a slow machine
+/// takes no marks.
+const OF_LESSON: Duration = Duration::from_secs(40);
+const OF_STUDENT: Duration = Duration::from_secs(160);
 
 /// What came of a step, or of a variant of it.
 struct Mark {
@@ -36,95 +45,178 @@ struct Mark {
     said: String,
 }
 
-/// Judges what students have handed in: folders like mine/, or repositories with one on this machine.
+/// What came of a student's program.
+#[derive(Default)]
+struct Marks {
+    marks: Vec<Mark>,
+    /// Lessons of which there is nothing: mine/done has no program of that time, and the program of today passes none of their steps.
+    missing: Vec<String>,
+}
+
+/// What is known of a student: marks, or why there are none.
+type Row = (String, Result<Marks, String>);
+
+/// Judges what students have handed in: folders like mine/, or repositories with one on this machine. False if some of it could not
+/// be graded.
 pub fn grade(project: &Project, lesson: Option<&str>, students: &[PathBuf]) -> Result<bool> {
-    sandbox::check(project)?;
-    let steps = match lesson {
-        Some(number) => Step::of(&project.lesson(number)?)?,
-        None => Step::all(project)?,
+    let lessons = match lesson {
+        Some(number) => vec![Step::of(&project.lesson(number)?)?],
+        None => project.lessons()?.iter().map(|lesson| Step::of(lesson)).collect::<Result<_>>()?,
     };
-    build_lessons(project, steps.iter().map(|step| &step.change))?;
     let results = project.target.join(RESULTS);
     fs::create_dir_all(&results)?;
     let alone = fs::File::open(&results)?;
     let is_alone = flock(&alone, FlockOperation::NonBlockingLockExclusive).is_ok();
     ensure!(is_alone, "somebody grades in this project already: wait until that has ended");
-    let (mut all, mut whose) = (Vec::new(), BTreeSet::new());
+    // Whatever happens from here on, nobody takes an old one for today's.
+    let file = results.join(ALL);
+    remove(&file)?;
+    let sandbox = Sandbox::lay_out(project, &results.join(SHUT_IN))?;
+    build_lessons(project, lessons.iter().flatten().map(|step| &step.change))?;
+    let (mut rows, mut whose) = (Vec::<Row>::new(), BTreeSet::new());
     for student in students {
-        let path = path_of(student)?;
-        let student = &fs::canonicalize(&path).with_context(|| format!("there is no {}", path.display()))?;
-        let who = name_of(student);
-        ensure!(whose.insert(who.clone()), "two students are called {who}: name their folders otherwise");
-        let marks = of_student(project, student, &results.join(&who), &steps);
-        let marks = marks.with_context(|| format!("cannot grade {}", student.display()))?;
-        let passed = marks.iter().filter(|mark| mark.is_passed).count();
-        writeln!(stdout(), "{who:24} {passed:3} of {}", marks.len())?;
-        write(results.join(format!("{who}.md")), page(&who, &marks))?;
-        all.push(json_of(&who, &marks));
+        let (who, path) = named(student);
+        let marks = match path {
+            Ok(_) if !whose.insert(who.clone()) => {
+                Err(anyhow::anyhow!("another student is called {who} as well: name the folder otherwise"))
+            }
+            Ok(path) => {
+                let copy = results.join(SHUT_IN).join(format!("of {who}"));
+                of_student(project, &sandbox, &path, &copy, &lessons, lesson.is_some())
+            }
+            Err(error) => Err(error),
+        };
+        let row = (who, marks.map_err(|error| format!("{error:#}")));
+        writeln!(stdout(), "{}", line(&row))?;
+        // Of two with one name the page is the first one's.
+        if !rows.iter().any(|(who, _)| *who == row.0) {
+            replace(&results.join(format!("{}.md", row.0)), &page(&row))?;
+        }
+        rows.push(row);
     }
-    let file = results.join("grade.json");
-    write(&file, serde_json::to_string_pretty(&all)? + "\n")?;
+    let all: Vec<Value> = rows.iter().map(json_of).collect();
+    replace(&file, &(serde_json::to_string_pretty(&all)? + "\n"))?;
     writeln!(stdout(), "\n{}, and a page for each beside it", project.shown(&file))?;
-    Ok(true)
+    let failed = rows.iter().filter(|(_, marks)| marks.is_err()).count();
+    if failed > 0 {
+        writeln!(stdout(), "{failed} of {} could not be graded", rows.len())?;
+    }
+    Ok(failed == 0)
 }
 
-/// Where a folder or repository is on this machine: `file:///srv/anna.git` is an address, too.
-fn path_of(student: &Path) -> Result<PathBuf> {
+fn remove(file: &Path) -> Result<()> {
+    match fs::remove_file(file) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error).context("cannot remove an old grade"),
+        _ => Ok(()),
+    }
+}
+
+/// Writes a file whole, or not at all.
+fn replace(file: &Path, text: &str) -> Result<()> {
+    let new = file.with_extension("new");
+    fs::write(&new, text)?;
+    fs::rename(&new, file).with_context(|| format!("cannot write {}", file.display()))
+}
+
+/// What a student is called: as the folder or repository, or what that lies in. And where that is: `file:///srv/anna.git` is an
+/// address, too.
+fn named(student: &Path) -> (String, Result<PathBuf>) {
     let text = student.to_string_lossy();
-    let path = text.strip_prefix("file://").unwrap_or(&text);
-    ensure!(!path.contains("://"), "{text} is not on this machine: clone it before, as grading goes without a network");
-    Ok(PathBuf::from(path))
+    let path = text.strip_prefix("file://").map_or(student, Path::new);
+    let is_here = !path.to_string_lossy().contains("://");
+    // Where it is, without what a last link leads to.
+    let last = path.file_name().filter(|last| *last != "..");
+    let whole = match (path.parent(), last) {
+        (Some(above), Some(last)) => {
+            let above = if above.as_os_str().is_empty() { Path::new(".") } else { above };
+            fs::canonicalize(above).map(|above| above.join(last))
+        }
+        _ => fs::canonicalize(path),
+    };
+    let whole = whole.with_context(|| format!("there is no {}", path.display()));
+    let who = name_of(whole.as_deref().unwrap_or(path));
+    let found = match is_here {
+        true => whole,
+        false => Err(anyhow::anyhow!("it is not on this machine: clone it before, as grading goes without a network")),
+    };
+    (who, found)
 }
 
-/// What a student is called: as the folder or repository, or what that lies in.
+/// Letters and digits of its name: it becomes a file's name, and is printed.
 fn name_of(student: &Path) -> String {
+    const LONGEST: usize = 60;
     let own = name(student).trim_end_matches(".git").to_owned();
     let above = student.parent().filter(|above| above.file_name().is_some());
-    above.filter(|_| own == FOLDER || own.is_empty()).map_or(own, name)
+    let called = above.filter(|_| own == FOLDER || own.is_empty()).map_or(own, name);
+    let plain = |c: char| if c.is_alphanumeric() || "-_.+@ ".contains(c) { c } else { '_' };
+    let called: String = called.trim_start_matches('.').chars().map(plain).take(LONGEST).collect();
+    if called.is_empty() { "unnamed".to_owned() } else { called }
 }
 
-fn of_student(project: &Project, student: &Path, copy: &Path, steps: &[Step]) -> Result<Vec<Mark>> {
+/// Judges one student's program, lesson by lesson.
+fn of_student(
+    project: &Project,
+    sandbox: &Sandbox,
+    student: &Path,
+    copy: &Path,
+    lessons: &[Vec<Step>],
+    is_asked_for: bool,
+) -> Result<Marks> {
     let handed_in = fetched(student, copy)?;
-    // What is built last is where all are built: the program of one lesson after the other.
-    let mut programs: BTreeMap<PathBuf, Result<String, String>> = BTreeMap::new();
-    let mut marks = Vec::new();
-    for (at, step) in steps.iter().enumerate() {
-        let lesson = &step.name.lesson;
-        if !programs.contains_key(lesson) {
-            programs.insert(lesson.clone(), handed_in.at(lesson).build_shut_in(project)?);
+    let (mut all, mut lost) = (Marks::default(), Duration::ZERO);
+    for steps in lessons.iter().filter(|steps| !steps.is_empty()) {
+        let lesson = &steps[0].name.lesson;
+        let program = handed_in.at(lesson);
+        let is_kept = program.folder != handed_in.folder;
+        let begun = Instant::now();
+        let built = program.build_shut_in(project, sandbox)?;
+        let mut left = OF_LESSON.min(OF_STUDENT.saturating_sub(lost));
+        let all_of_it = left;
+        if built.is_err() {
+            left = left.saturating_sub(begun.elapsed());
         }
-        let is_last = steps.get(at + 1).map(|next| &next.name.lesson) != Some(lesson);
-        let variants = if is_last { variants(step) } else { Vec::new() };
-        for (trial, change) in std::iter::once(("step", step.change.clone())).chain(variants) {
-            let (is_passed, said) = match &programs[lesson] {
+        let mut marks = Vec::new();
+        for (step, trial, change) in trials(steps)? {
+            let begun = Instant::now();
+            let (is_passed, said) = match &built {
                 Err(said) => (false, said.clone()),
-                Ok(command) => judged(project, &change, &sandbox::wrapped(project, command))?,
+                Ok(_) if left.is_zero() => (false, late(lost)),
+                Ok(command) => judged(project, &change, &sandbox.wrapped(&program.folder, command))?,
             };
+            if !is_passed {
+                left = left.saturating_sub(begun.elapsed());
+            }
             let (step, title) = (step.name.to_string(), step.title.clone());
             marks.push(Mark { step, title, trial: trial.to_owned(), is_passed, said });
         }
+        lost += all_of_it - left;
+        if !is_asked_for && !is_kept && !marks.iter().any(|mark| mark.is_passed) {
+            all.missing.push(steps[0].name.number());
+        } else {
+            all.marks.extend(marks);
+        }
     }
-    Ok(marks)
+    let _ = fs::remove_dir_all(copy);
+    Ok(all)
 }
 
-/// What was handed in, as a copy that is ours: a folder, or what a repository has in it.
-fn fetched(student: &Path, copy: &Path) -> Result<Mine> {
-    let _ = fs::remove_dir_all(copy);
-    fs::create_dir_all(copy)?;
-    let mut from = student.to_owned();
-    if from.join(".git").exists() || from.join("HEAD").exists() {
-        // Hooks and filters of a stranger's repository do not run at a clone. That it is somebody else's git is told to accept.
-        let trusting = copy.join("trusting.gitconfig");
-        write(&trusting, "[safe]\n\tdirectory = *\n")?;
-        let mut git = Command::new("git");
-        git.env("GIT_CONFIG_GLOBAL", trusting).args(["clone", "-q", "--no-hardlinks"]).arg(&from);
-        output(git.arg(copy.join("clone")))?;
-        from = copy.join("clone");
-    }
-    let found = [from.join(FOLDER), from].iter().find_map(|folder| Mine::find(folder));
-    let found = found.context("there is no program: neither src/main.rs, mine.c nor mine.py")?;
-    // Sources alone: whatever else lies there, links among it, is not ours to build with.
-    found.copy_to(&copy.join(FOLDER))
+/// Why a trial was not made.
+fn late(lost: Duration) -> String {
+    let (whose, time) = match lost + OF_LESSON > OF_STUDENT {
+        true => ("of all lessons", OF_STUDENT),
+        false => ("of this lesson", OF_LESSON),
+    };
+    format!("not run: trials {whose} that did not pass had taken {} s, which is all that they get", time.as_secs())
+}
+
+/// All that is run of a lesson: its steps, and variants of which no page tells.
+fn trials(steps: &[Step]) -> Result<Vec<(&Step, &'static str, Change)>> {
+    let own = steps.iter().map(|step| (step, "step", step.change.clone()));
+    // The last one that is about the learner's own two sides: what others demand is about the peer that they have.
+    let is_plain = |step: &&Step| step.change.options.nodes.values().all(|line| line.starts_with("lesson "));
+    let Some(step) = steps.iter().rfind(is_plain) else { bail!("no step is about both sides") };
+    let variants = variants(step).into_iter().map(|(trial, change)| (step, trial, change));
+    Ok(own.chain(variants).collect())
 }
 
 /// Judges one run.
@@ -149,8 +241,11 @@ fn variants(step: &Step) -> Vec<(&'static str, Change)> {
         let nodes = [("server".to_owned(), server), ("client".to_owned(), client)].into();
         Change { options: Options { nodes, ..options.clone() }, again: Vec::new(), ..step.change.clone() }
     };
-    let (server, client) = (&options.server, &options.client);
-    let own = (format!("lesson server {server}"), format!("lesson client -a $SERVER {client}"));
+    let own = |side: &str, usual: String| options.nodes.get(side).cloned().unwrap_or(usual);
+    let own = (
+        own("server", format!("lesson server {}", options.server)),
+        own("client", format!("lesson client -a $SERVER {}", options.client)),
+    );
     // The server of lesson 07 asks for words that no step tells. That of lesson 06 does the same, but for the end.
     let its_server = if number == "07" { "06" } else { number.as_str() };
     let lesson = (format!("lesson-{its_server} server"), format!("lesson-{number} client -a $SERVER"));
@@ -170,26 +265,58 @@ fn told_exits(told: &Told) -> Vec<Expected> {
     expected.iter().filter(is_exit).cloned().collect()
 }
 
-fn json_of(who: &str, marks: &[Mark]) -> Value {
+fn passed(marks: &Marks) -> usize {
+    marks.marks.iter().filter(|mark| mark.is_passed).count()
+}
+
+/// A student in a line.
+fn line((who, marks): &Row) -> String {
+    match marks {
+        Ok(marks) => format!("{who:24} {}", sum(marks)),
+        Err(why) => format!("{who:24} not graded: {why}"),
+    }
+}
+
+fn sum(marks: &Marks) -> String {
+    let sum = format!("{:3} of {}", passed(marks), marks.marks.len());
+    match &marks.missing[..] {
+        [] => sum,
+        missing => format!("{sum}; not handed in: {}", missing.join(", ")),
+    }
+}
+
+fn json_of((who, marks): &Row) -> Value {
     let mark = |mark: &Mark| {
         let Mark { step, title, trial, is_passed, said } = mark;
         json!({ "step": step, "title": title, "trial": trial, "passed": is_passed, "said": said })
     };
-    let passed = marks.iter().filter(|mark| mark.is_passed).count();
-    json!({ "student": who, "passed": passed, "of": marks.len(), "marks": marks.iter().map(mark).collect::<Vec<_>>() })
+    match marks {
+        Ok(marks) => json!({
+            "student": who, "passed": passed(marks), "of": marks.marks.len(), "not_handed_in": marks.missing,
+            "marks": marks.marks.iter().map(mark).collect::<Vec<_>>()
+        }),
+        Err(why) => json!({ "student": who, "not_graded": why }),
+    }
 }
 
 /// A page in Markdown: a row for each step, and what is missing.
-fn page(who: &str, marks: &[Mark]) -> String {
-    let passed = marks.iter().filter(|mark| mark.is_passed).count();
-    let mut text = format!("# {who}\n\n{passed} of {}\n\n| | step | |\n|---|---|---|\n", marks.len());
-    for Mark { step, title, trial, is_passed, .. } in marks {
+fn page((who, marks): &Row) -> String {
+    let marks = match marks {
+        Ok(marks) => marks,
+        Err(why) => return format!("# {who}\n\nnot graded:\n\n{}", fenced(why)),
+    };
+    let mut text = format!("# {who}\n\n{}\n\n| | step | |\n|---|---|---|\n", sum(marks).trim());
+    for Mark { step, title, trial, is_passed, .. } in &marks.marks {
         let mark = if *is_passed { "✓" } else { "✗" };
         text += &format!("| {mark} | {step} {title} | {trial} |\n");
     }
-    for Mark { step, trial, said, .. } in marks.iter().filter(|mark| !mark.is_passed) {
-        // A fence that nothing in it can end.
-        text += &format!("\n## {step}, {trial}\n\n~~~~~~text\n{}\n~~~~~~\n", said.trim_end().replace("~~~", "~ ~"));
+    for Mark { step, trial, said, .. } in marks.marks.iter().filter(|mark| !mark.is_passed) {
+        text += &format!("\n## {step}, {trial}\n\n{}", fenced(said));
     }
     text
+}
+
+/// A fence that nothing in it can end.
+fn fenced(text: &str) -> String {
+    format!("~~~~~~text\n{}\n~~~~~~\n", text.trim_end().replace("~~~", "~ ~"))
 }

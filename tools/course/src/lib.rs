@@ -28,6 +28,8 @@ pub mod edit;
 mod enough;
 pub mod exercise;
 pub mod expected;
+mod forbidden;
+pub mod handed_in;
 pub mod judge;
 pub mod markdown;
 pub mod mine;

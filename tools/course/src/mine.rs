@@ -4,10 +4,12 @@ use crate::build::wait_for_compiler;
 use crate::change::Name;
 use crate::project::Project;
 use crate::run::Place;
-use crate::{sandbox, workspace};
+use crate::sandbox::{self, Sandbox, INSIDE};
+use crate::workspace;
 use anyhow::{bail, ensure, Context, Result};
-use run::files::{name, read, tree, write};
+use run::files::{files, name, read, tree, write};
 use std::fs;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -20,8 +22,14 @@ const KEPT: &str = "done";
 /// What is noted of a step that is done.
 pub const DONE: &str = "done";
 
+/// Seconds that a compiler may take for a program that was handed in: cargo builds the library as well, the first time.
+const C_TIME: u32 = 30;
+const RUST_TIME: u32 = 600;
+/// Bytes of what a compiler says that are kept.
+const SAID: u64 = 16 << 10;
+
 /// How sources end.
-const SOURCES: [&str; 4] = [".rs", ".c", ".h", ".py"];
+pub(crate) const SOURCES: [&str; 4] = [".rs", ".c", ".h", ".py"];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Language {
@@ -105,53 +113,52 @@ impl Mine {
         Self::find(&self.folder.join(KEPT).join(name(lesson))).unwrap_or_else(|| self.clone())
     }
 
-    /// A copy of its sources, with those that it kept.
-    pub fn copy_to(&self, folder: &Path) -> Result<Self> {
-        const MOST: u64 = 1 << 20;
-        let is_source = |file: &String| SOURCES.iter().any(|end| file.ends_with(end)) && !file.starts_with("target/");
-        for file in tree(&self.folder)?.into_iter().filter(is_source) {
-            let from = self.folder.join(&file);
-            // What a link leads to may be anything.
-            let (about, named) = (from.symlink_metadata()?, from.display());
-            ensure!(about.is_file() && about.len() < MOST, "{named} is no source: a file of less than a MiB");
-            write(folder.join(&file), fs::read(&from)?)?;
-        }
-        Self::find(folder).context("its source is gone")
-    }
-
-    /// Builds it in the sandbox, with a manifest of ours.
-    pub fn build_shut_in(&self, project: &Project) -> Result<Result<String, String>> {
-        let (common, target) = (project.root.join("common"), project.target.join("grade/target"));
-        fs::create_dir_all(&target)?;
+    /// Builds it in the sandbox, with a manifest of ours. Gives the command that runs it there, or what the compiler complains about.
+    pub fn build_shut_in(&self, project: &Project, sandbox: &Sandbox) -> Result<Result<String, String>> {
         for (file, text) in &self.language.files()[..self.language.files().len() - 1] {
+            let text = text.replace("../common", &format!("{}/common", sandbox::COURSE));
             // A build script would run outside of the rules.
-            let text = text.replace("../common", &common.display().to_string());
             write(self.folder.join(file), text.replace("publish = false", "publish = false\nbuild = false"))?;
         }
         let mut build = match self.language {
             Language::Rust => {
                 write(self.folder.join("Cargo.lock"), read(project.root.join("Cargo.lock"))?)?;
-                let mut cargo = sandbox::compiler(project, "cargo", &[&self.folder, &target]);
-                cargo.args(["build", "-q", "--offline"]).env("CARGO_TARGET_DIR", &target);
+                // What is left of another student's program could be taken for this one's, or be read by it.
+                for path in [sandbox.target().join("debug"), sandbox.target().join("debug/deps")] {
+                    remove_named(&path, "mine")?;
+                }
+                remove_named(&sandbox.target().join("debug/incremental"), "mine")?;
+                remove_named(&sandbox.target().join("debug/.fingerprint"), "mine")?;
+                let mut cargo = sandbox.compiler(&self.folder, RUST_TIME, "cargo");
+                cargo.args(["build", "-q", "--offline"]);
                 cargo
             }
             Language::C => {
-                let mut make = sandbox::compiler(project, "make", &[&self.folder]);
+                let mut make = sandbox.compiler(&self.folder, C_TIME, "make");
                 make.args(["-s", "-B"]);
                 make
             }
-            Language::Python => return Ok(Ok(self.command(project))),
+            Language::Python => return Ok(Ok(self.command_of(Path::new(INSIDE).join(self.language.source())))),
         };
-        build.env_remove("MAKEFLAGS").env_remove("MAKELEVEL").current_dir(&self.folder).stdin(Stdio::null());
-        let output = build.output().context("cannot start timeout, of coreutils")?;
-        if !output.status.success() {
-            return Ok(Err(String::from_utf8_lossy(&output.stderr).into_owned()));
+        sandbox.give(&self.folder)?;
+        build.env_remove("MAKEFLAGS").env_remove("MAKELEVEL");
+        // A file, because its size has a limit.
+        let said = sandbox.said();
+        build.stdout(Stdio::null()).stderr(fs::File::create(&said)?);
+        let status = build.status().context("cannot start timeout, of coreutils")?;
+        if !status.success() {
+            let why = match status.code() {
+                Some(124 | 137) => "the compiler was not done in its time, and was ended\n",
+                _ => "",
+            };
+            return Ok(Err(why.to_owned() + &beginning(&said)?));
         }
         if self.language == Language::Rust {
             // The next one is built in the same place.
-            fs::copy(target.join("debug/mine"), self.folder.join("mine"))?;
+            ensure!(sandbox.target().join("debug/mine").symlink_metadata()?.is_file(), "cargo has made no program");
+            fs::copy(sandbox.target().join("debug/mine"), self.folder.join("mine"))?;
         }
-        Ok(Ok(self.command_of(self.folder.join("mine"))))
+        Ok(Ok(self.command_of(Path::new(INSIDE).join("mine"))))
     }
 
     /// Builds it. Gives the command that runs it and what the compiler warns of, or what it complains about.
@@ -255,4 +262,31 @@ impl Mine {
         let lines: String = self.notes().iter().map(|line| format!("{line}\n")).collect();
         write(self.folder.join(NOTE), format!("{lines}{what} {step}\n"))
     }
+}
+
+/// What a compiler has said, as much as somebody reads.
+fn beginning(said: &Path) -> Result<String> {
+    let mut text = Vec::new();
+    fs::File::open(said)?.take(SAID).read_to_end(&mut text)?;
+    let more = if text.len() as u64 == SAID { "\n(and more)\n" } else { "" };
+    Ok(String::from_utf8_lossy(&text).into_owned() + more)
+}
+
+/// Removes what is called so in a folder, or begins so and goes on with `-` or `.`.
+fn remove_named(folder: &Path, name: &str) -> Result<()> {
+    let is_it = |path: &Path| {
+        let file = run::files::name(path);
+        let of = file.strip_prefix("lib").unwrap_or(&file).strip_prefix(name);
+        of.is_some_and(|rest| rest.is_empty() || rest.starts_with(['-', '.']))
+    };
+    if !folder.exists() {
+        return Ok(());
+    }
+    for path in files(folder, is_it)? {
+        match path.is_dir() {
+            true => fs::remove_dir_all(&path)?,
+            false => fs::remove_file(&path)?,
+        }
+    }
+    Ok(())
 }

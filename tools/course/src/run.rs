@@ -34,7 +34,7 @@ const GRACE: &str = "2";
 /// Nor for one that waits for what nobody will do. (What is sent again comes after a second, and lesson 11 waits two for whoever asks.)
 const IDLE: &str = "3";
 /// MiB that a learner's program may say and send: it may do so in circles.
-const MOST: &str = "64";
+const MOST: &str = "16";
 
 /// What is looked for in words has each of them in one line.
 const UNCUT: Style = Style { color: false, width: usize::MAX };

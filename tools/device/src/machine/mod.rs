@@ -69,6 +69,8 @@ pub struct Machine {
     told: VecDeque<Asked>,
     /// Somebody has called since that was asked last.
     was_called: bool,
+    /// Its program is in a sandbox, where it finds by itself what lies in sysfs.
+    is_shut_in: bool,
 }
 
 /// Readable while there may be something [asked](Machine::asked).

@@ -36,6 +36,9 @@ use std::time::Duration;
 /// How long a child may need from fork to its filter.
 const PATIENCE: Duration = Duration::from_secs(20);
 
+/// The variable that says where the machine's sysfs is, for a sandbox: there a program has to find it by itself, at `/`.
+const SYSFS: &str = "NIC_SYSFS";
+
 impl Machine {
     /// Starts a command on a machine with a device of this address.
     ///
@@ -57,6 +60,7 @@ impl Machine {
         let sysfs = Sysfs::make(folder, address).with_context(named)?;
         // Orphans become our children, and stay descendants, whose memory Yama lets us reach.
         set_child_subreaper(Some(getpid())).context("prctl(PR_SET_CHILD_SUBREAPER)")?;
+        command.env(SYSFS, sysfs.root());
         let (socket, theirs) = UnixStream::pair().context("socketpair")?;
         socket.set_read_timeout(Some(PATIENCE)).context("SO_RCVTIMEO")?;
         let (limit, program) = (raised_limit(), filter::program(is_time_ours));
@@ -111,7 +115,17 @@ impl Machine {
         poll.add(&listener, Ready::Call).context("epoll_ctl")?;
         let files = Files::new(&poll).context("pipe2")?;
         let (callers, told) = (Callers::default(), VecDeque::new());
-        Ok(Machine { listener, files, callers, sysfs, poll, is_deserted: false, told, was_called: false })
+        Ok(Machine {
+            listener,
+            files,
+            callers,
+            sysfs,
+            poll,
+            is_deserted: false,
+            told,
+            was_called: false,
+            is_shut_in: false,
+        })
     }
 }
 

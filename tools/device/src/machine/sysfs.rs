@@ -3,7 +3,8 @@
 //!
 //! Where rdma-core was only unpacked (`RDMA_TOOLS` says where), its provider is found there.
 
-use super::file::Kind;
+use super::file::{inode, Kind};
+use rustix::fs::{AtFlags, CWD};
 use std::collections::hash_map::DefaultHasher;
 use std::env;
 use std::ffi::{CString, OsStr};
@@ -69,6 +70,18 @@ impl Sysfs {
             }
         }
         Ok(Sysfs { root: root.canonicalize()?, tools: env::var_os("RDMA_TOOLS").map(PathBuf::from) })
+    }
+
+    /// Where it lies.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Whether a thread finds it by itself: somebody has bound it into the root folder of that one's sandbox.
+    pub fn is_in_root_of(&self, thread: u32) -> bool {
+        let folder = OURS[0].trim_start_matches('/');
+        let theirs = inode(CWD, format!("/proc/{thread}/root/{folder}"), AtFlags::empty());
+        theirs.is_ok() && theirs == inode(CWD, self.root.join(folder), AtFlags::empty())
     }
 
     /// What stands for a path; None if the kernel has it.
