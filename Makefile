@@ -8,7 +8,7 @@ ifneq ($(RDMA_TOOLS),)
 without = $(shell echo "$$$(1)" | tr : '\n' | grep -vF "$$RDMA_TOOLS/" | paste -s -d : -)
 export PATH := $(call without,PATH)
 export LD_LIBRARY_PATH := $(call without,LD_LIBRARY_PATH)
-unexport RDMA_TOOLS BINDGEN_EXTRA_CLANG_ARGS PKG_CONFIG_PATH PKG_CONFIG_SYSROOT_DIR LIBRARY_PATH C_INCLUDE_PATH
+unexport RDMA_TOOLS BINDGEN_EXTRA_CLANG_ARGS PKG_CONFIG_PATH PKG_CONFIG_SYSROOT_DIR LIBRARY_PATH C_INCLUDE_PATH CPLUS_INCLUDE_PATH
 endif
 
 # Where cargo (rustup's, or Ubuntu's cargo-1.NN) and tc are when a person's PATH leaves them out.

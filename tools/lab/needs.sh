@@ -6,7 +6,7 @@
 without() { echo "$1" | tr : '\n' | grep -vF "$RDMA_TOOLS/" | paste -s -d : -; }
 if [ -n "${RDMA_TOOLS-}" ]; then
     PATH=$(without "$PATH") LD_LIBRARY_PATH=$(without "${LD_LIBRARY_PATH-}")
-    unset RDMA_TOOLS BINDGEN_EXTRA_CLANG_ARGS PKG_CONFIG_PATH PKG_CONFIG_SYSROOT_DIR LIBRARY_PATH C_INCLUDE_PATH
+    unset RDMA_TOOLS BINDGEN_EXTRA_CLANG_ARGS PKG_CONFIG_PATH PKG_CONFIG_SYSROOT_DIR LIBRARY_PATH C_INCLUDE_PATH CPLUS_INCLUDE_PATH
 fi
 
 # The root of the machine that is looked at: a test invents one.

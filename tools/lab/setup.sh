@@ -187,7 +187,8 @@ export LD_LIBRARY_PATH="\$lib\${LD_LIBRARY_PATH:+:\$LD_LIBRARY_PATH}"
 export BINDGEN_EXTRA_CLANG_ARGS="\"-I$(cc -print-file-name=include)\" \"-I\$RDMA_TOOLS/usr/include\""
 # LIBRARY_PATH serves where the checkout's path holds a space, at which pkg-config breaks it.
 [ ! -e "\$lib/pkgconfig/libibverbs.pc" ] || export PKG_CONFIG_PATH="\$lib/pkgconfig" PKG_CONFIG_SYSROOT_DIR="\$RDMA_TOOLS" \\
-    LIBRARY_PATH="\$lib" C_INCLUDE_PATH="\$RDMA_TOOLS/usr/include"
+    LIBRARY_PATH="\$lib" C_INCLUDE_PATH="\$RDMA_TOOLS/usr/include" \\
+    CPLUS_INCLUDE_PATH="\$RDMA_TOOLS/usr/include"
 END
     mv "$TOOLS/env.$$" "$TOOLS/env"
 }

@@ -150,7 +150,11 @@ fn name_of(student: &Path) -> String {
     let called = above.filter(|_| own == FOLDER || own.is_empty()).map_or(own, name);
     let plain = |c: char| if c.is_alphanumeric() || "-_.+@ ".contains(c) { c } else { '_' };
     let called: String = called.trim_start_matches('.').chars().map(plain).take(LONGEST).collect();
-    if called.is_empty() { "unnamed".to_owned() } else { called }
+    if called.is_empty() {
+        "unnamed".to_owned()
+    } else {
+        called
+    }
 }
 
 /// Judges one student's program, lesson by lesson.

@@ -108,10 +108,15 @@ impl Sandbox {
                            /etc/libibverbs.d --ro-bind \"$NIC_SYSFS/dev/infiniband\" /dev/infiniband} \\\n";
             }
             let how = if is_build { "--bind" } else { "--ro-bind" };
-            script += &format!("  {how} \"$folder\" {INSIDE} --chdir {INSIDE} --remount-ro /dev --remount-ro / -- \\\n");
+            script +=
+                &format!("  {how} \"$folder\" {INSIDE} --chdir {INSIDE} --remount-ro /dev --remount-ro / -- \\\n");
             let nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all"];
             let user = if is_root() { quoted(&strings(nobody)) } else { String::new() };
-            script += &format!("  {user} prlimit {} -- \"$@\" {FILTER}<{}\n", limits.join(" "), quote(&sandbox.path("filter")));
+            script += &format!(
+                "  {user} prlimit {} -- \"$@\" {FILTER}<{}\n",
+                limits.join(" "),
+                quote(&sandbox.path("filter"))
+            );
             write(sandbox.path(name), script)?;
             fs::set_permissions(sandbox.path(name), Permissions::from_mode(0o755))?;
         }

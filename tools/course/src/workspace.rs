@@ -20,8 +20,15 @@ const PARTS: [&str; 3] = ["Cargo.toml", "src", "bindgen"];
 const MARK: &str = "-try";
 
 /// What the set-up has told cargo about what it unpacked.
-const UNPACKED: [&str; 6] =
-    ["BINDGEN_EXTRA_CLANG_ARGS", HEADERS, LIBRARIES, "LIBRARY_PATH", "PKG_CONFIG_PATH", "PKG_CONFIG_SYSROOT_DIR"];
+const UNPACKED: [&str; 7] = [
+    "BINDGEN_EXTRA_CLANG_ARGS",
+    HEADERS,
+    "CPLUS_INCLUDE_PATH",
+    LIBRARIES,
+    "LIBRARY_PATH",
+    "PKG_CONFIG_PATH",
+    "PKG_CONFIG_SYSROOT_DIR",
+];
 
 /// Where programs look for libraries.
 const LIBRARIES: &str = "LD_LIBRARY_PATH";

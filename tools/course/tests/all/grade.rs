@@ -118,7 +118,7 @@ fn mean(forever: &str, other: &Path) -> Vec<(bool, String)> {
     let marks = graded(&student("mean", &source));
     assert_eq!(read(&file).unwrap(), PRINTS, "it stands outside");
     assert!(!Path::new("/etc/mean").exists() && !Path::new("/tmp/big").exists());
-    let handed_in = Project::find().unwrap().target.join("grade/mean/");
+    let handed_in = Project::find().unwrap().target.join("grade/shut-in/of mean");
     assert_eq!(processes(handed_in.to_str().unwrap()), 0, "something was left");
     marks
 }
@@ -153,6 +153,319 @@ fn a_link_in_a_repository_leads_nowhere_and_two_of_one_name_are_asked_for_anothe
 
     let twice = grade(&[&repository, &repository]);
     assert!(!twice.status.success());
-    let said = String::from_utf8_lossy(&twice.stderr).into_owned();
-    assert!(said.contains("two students are called repository"), "{said}");
+    let said = String::from_utf8_lossy(&twice.stdout).into_owned();
+    assert!(said.contains("repository                 0 of 7") && said.contains("called repository as well"), "{said}");
+}
+
+/// The reference in C as the program of a lesson: what is handed in at its end.
+fn reference(lesson: u8) -> String {
+    let text = read(Project::find().unwrap().root.join("lessons/in_c/rdma.c")).unwrap();
+    let of_lesson = text.replace("    .lesson = 7,", &format!("    .lesson = {lesson},"));
+    assert!(lesson == 7 || of_lesson != text);
+    of_lesson
+}
+
+/// The row of each student, as grade.json has it.
+fn rows() -> serde_json::Value {
+    let file = Project::find().unwrap().target.join("grade/grade.json");
+    serde_json::from_str(&read(file).unwrap()).unwrap()
+}
+
+#[test]
+fn one_folder_that_cannot_be_graded_keeps_nobody_else_from_it() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let (good, outside) = (student("good", &reference(1)), student("outsider", PRINTS));
+    let bad = |name: &str| {
+        let folder = student(name, PRINTS);
+        fs::remove_file(folder.join("mine.c")).unwrap();
+        folder
+    };
+    let (link, pipe, empty, big) = (bad("bad-link"), bad("bad-pipe"), bad("bad-empty"), bad("bad-big"));
+    symlink(outside.join("mine.c"), link.join("mine.c")).unwrap();
+    assert!(Command::new("mkfifo").arg(pipe.join("mine.c")).status().unwrap().success());
+    fs::write(big.join("mine.c"), PRINTS).unwrap();
+    fs::File::create(big.join("data.h")).unwrap().set_len(2 << 30).unwrap();
+    let whole = empty.with_file_name("bad-whole");
+    let _ = fs::remove_file(&whole);
+    symlink(&good, &whole).unwrap();
+    // Whose repository is elsewhere hands in somebody else's work.
+    let foreign = bad("bad-git");
+    fs::write(foreign.join(".git"), format!("gitdir: {}/.git\n", outside.display())).unwrap();
+    let none = empty.with_file_name("bad-none");
+    let odd = student("odd'$(name) `x` \n| y", PRINTS);
+    let output = grade(&[&link, &pipe, &empty, &big, &whole, &foreign, &none, &odd, &good]);
+    assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
+    let rows = rows();
+    let expected =
+        ["a link", "a pipe", "no program", "more than a MiB", "it is a link", ".git is no folder", "there is no"];
+    for (row, why) in rows.as_array().unwrap().iter().zip(expected) {
+        assert!(row["not_graded"].as_str().is_some_and(|said| said.contains(why)), "{why}: {row}");
+    }
+    assert_eq!((&rows[7]["student"], &rows[7]["passed"]), (&"odd___name_ _x_ __ y".into(), &0.into()));
+    assert_eq!((&rows[8]["passed"], &rows[8]["of"]), (&7.into(), &7.into()));
+}
+
+#[test]
+fn nothing_that_earns_marks_is_in_the_sandbox_nor_anything_of_the_teachers() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let project = Project::find().unwrap();
+    let anna = student("anna", &reference(1));
+    let (root, target) = (project.root.display(), project.target.display());
+    let copied = |name: &str, path: String| student(name, &format!("#include \"{path}\"\n"));
+    let copies = [
+        copied("copy-of-anna", format!("{}/mine.c", anna.display())),
+        copied("copy-of-sibling", "../anna/mine.c".to_owned()),
+        copied("copy-of-copy", format!("{target}/grade/shut-in/of anna/mine/mine.c")),
+        copied("copy-of-reference", format!("{root}/lessons/in_c/rdma.c")),
+        copied("copy-of-shadow", "/etc/shadow".to_owned()),
+        copied("copy-of-passwd", "/etc/passwd".to_owned()),
+        student("copy-of-bytes", "__asm__(\".incbin \\\"/etc/hostname\\\"\");\nint main(void) { return 0; }\n"),
+    ];
+    // Who runs another's program is that one: the arguments are the same.
+    let runs = |name: &str, paths: &[String]| {
+        let runs: String = paths.iter().map(|path| format!("execv({path:?}, argv);")).collect();
+        student(name, &format!("#include <unistd.h>\nint main(int argc, char **argv) {{ {runs} return 9; }}\n"))
+    };
+    let runs = [
+        runs("runs-lesson", &[format!("{target}/debug/lesson-01"), "target/debug/lesson-01".into()]),
+        runs("runs-anna", &[format!("{target}/grade/shut-in/of anna/mine/mine"), format!("{}/mine", anna.display())]),
+        runs("runs-cargos", &["/target/debug/mine".into(), "/target/debug/lesson-01".into()]),
+    ];
+    let all: Vec<&Path> = std::iter::once(&anna).chain(&copies).chain(&runs).map(PathBuf::as_path).collect();
+    let output = grade(&all);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let rows = rows();
+    assert_eq!(rows[0]["passed"], 7, "{rows}");
+    for row in &rows.as_array().unwrap()[1..] {
+        assert_eq!(row["passed"], 0, "{row:#}");
+    }
+    assert!(!rows.to_string().contains("root:"), "{rows:#}");
+}
+
+/// What a program that looks around says on standard output, in the run of step 01-1.
+fn looked(name: &str, code: &str) -> String {
+    let folder = student(name, &format!("{LOOKS}\nint main(void) {{\n{code}\nreturn 3;\n}}\n"));
+    let secret = Command::new(env!("CARGO_BIN_EXE_course"))
+        .args(["grade", "--lesson", "01"])
+        .arg(&folder)
+        .env("SECRET_TOKEN", "swordfish")
+        .current_dir(Project::find().unwrap().root)
+        .output()
+        .unwrap();
+    assert!(secret.status.success(), "{}", String::from_utf8_lossy(&secret.stderr));
+    rows().to_string()
+}
+
+const LOOKS: &str = r#"
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <unistd.h>
+extern char **environ;
+static char text[1 << 16];
+static void bad(const char *what) { fprintf(stderr, "error: BROKEN OUT by %s\n", what); }
+static int says(const char *path, const char *word) {
+    FILE *file = fopen(path, "r");
+    size_t length = file ? fread(text, 1, sizeof text, file) : 0;
+    if (file) fclose(file);
+    return memmem(text, length, word, strlen(word)) != NULL;
+}
+static int called(int kind, int abstract, const char *path) {
+    struct sockaddr_un to = {.sun_family = AF_UNIX};
+    strcpy(to.sun_path + abstract, path);
+    int s = socket(AF_UNIX, kind, 0);
+    int got = connect(s, (void *)&to, sizeof(sa_family_t) + abstract + strlen(path)) == 0;
+    close(s);
+    return got;
+}
+"#;
+
+#[test]
+fn a_program_that_looks_for_a_way_out_finds_none() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let project = Project::find().unwrap();
+    let socket = project.target.join("course/listens.socket");
+    let _ = fs::remove_file(&socket);
+    let _listens = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+    let name = format!("course-grade-{}", std::process::id());
+    let address =
+        <std::os::unix::net::SocketAddr as std::os::linux::net::SocketAddrExt>::from_abstract_name(&name).unwrap();
+    let hears = std::os::unix::net::UnixDatagram::bind_addr(&address).unwrap();
+    hears.set_nonblocking(true).unwrap();
+    let code = r#"
+    /* What is open already. */
+    for (int at = 0; at < 1024; at++) {
+        struct stat about;
+        if (fstat(at, &about) == 0 && S_ISDIR(about.st_mode)) bad("a folder that was open");
+    }
+    for (char **one = environ; *one; one++)
+        if (strstr(*one, "swordfish") || strstr(*one, "ROOT")) bad("environment");
+    if (says("/proc/1/environ", "swordfish")) bad("environment of 1");
+    if (called(SOCK_STREAM, 0, "SOCKET")) bad("socket by path");
+    if (called(SOCK_DGRAM, 1, "NAME")) bad("abstract socket");
+    /* What it prints goes into a socket of another network: that one must not lead elsewhere. */
+    struct sockaddr_un to = {.sun_family = AF_UNIX};
+    strcpy(to.sun_path + 1, "NAME");
+    socklen_t length = sizeof(sa_family_t) + 1 + strlen("NAME");
+    for (int s = 0; s < 64; s++) {
+        sendto(s, "x", 1, 0, (void *)&to, length);
+        struct iovec part = {"x", 1};
+        struct msghdr message = {.msg_name = &to, .msg_namelen = length, .msg_iov = &part, .msg_iovlen = 1};
+        sendmsg(s, &message, 0);
+        if (s > 2) connect(s, (void *)&to, length);
+    }
+    int copy = dup(1);
+    if (connect(copy, (void *)&to, length) == 0) write(copy, "x", 1);
+    /* From a folder that somebody outside has opened, .. leads outside. */
+    const char *folders[] = {"/sys/class/infiniband", "/sys/class/infiniband_verbs", "/dev/infiniband", "/etc/libibverbs.d", "/sys", "/"};
+    for (int at = 0; at < 6; at++) {
+        char path[400] = "";
+        int folder = open(folders[at], O_RDONLY | O_DIRECTORY);
+        for (int up = 0; folder >= 0 && up < 24; up++) {
+            strcat(path, "../");
+            char file[512];
+            snprintf(file, sizeof file, "%sROOT/lessons/in_c/rdma.c", path);
+            if (openat(folder, file, O_RDONLY) >= 0) { bad(folders[at]); break; }
+            snprintf(file, sizeof file, "%sCargo.toml", path);
+            if (openat(folder, file, O_RDONLY) >= 0) { bad(folders[at]); break; }
+        }
+    }
+    if (access("ROOT/Cargo.toml", F_OK) == 0) bad("the repository");
+    if (access("TARGET", F_OK) == 0) bad("what cargo has built");
+    const char *writable[] = {"/mine/x", "/x", "/dev/x", "/usr/x", "/sys/x", "/proc/sys/kernel/core_pattern"};
+    for (int at = 0; at < 6; at++)
+        if (open(writable[at], O_WRONLY | O_CREAT, 0600) >= 0) bad(writable[at]);
+    if (setuid(0) == 0) bad("root");
+    if (syscall(SYS_unshare, 0x10000000) == 0) bad("a user namespace");
+    if (syscall(SYS_memfd_create, "x", 0) >= 0) bad("memory without a name");
+    if (syscall(SYS_io_uring_setup, 8, text) >= 0 || errno == EFAULT) bad("io_uring");
+    if (syscall(SYS_keyctl, 0, -4, 1) >= 0) bad("keys");
+    /* No more than the limits allow. */
+    const char *full[] = {"/dev/shm", "/tmp"};
+    static char block[1 << 20];
+    memset(block, 1, sizeof block);
+    for (int at = 0; at < 2; at++) {
+        long long written = 0;
+        for (int n = 0; n < 30; n++) {
+            char file[64];
+            snprintf(file, sizeof file, "%s/%d", full[at], n);
+            int out = open(file, O_WRONLY | O_CREAT, 0600);
+            for (ssize_t more; out >= 0 && written < (1 << 28) && (more = write(out, block, 1 << 20)) > 0;) {
+                written += more;
+                if (lseek(out, 0, SEEK_CUR) > (32 << 20)) break;
+            }
+            close(out);
+        }
+        if (written > (65 << 20)) bad(full[at]);
+    }
+    DIR *processes = opendir("/proc");
+    int numbers = 0;
+    for (struct dirent *entry; (entry = readdir(processes));) numbers += atoi(entry->d_name) > 0;
+    if (numbers > 6) bad("others' processes");
+    printf("has looked around\n");
+    fprintf(stderr, "error: has looked around\n");
+    "#;
+    let (root, target) = (project.root.display().to_string(), project.target.display().to_string());
+    let code = code.replace("ROOT", &root).replace("TARGET", &target);
+    let code = code.replace("SOCKET", &socket.display().to_string()).replace("NAME", &name);
+    let said = looked("looker", &code);
+    assert!(said.contains("has looked around"), "{said}");
+    assert!(!said.contains("BROKEN OUT"), "{said}");
+    assert!(!said.contains("swordfish"), "{said}");
+    assert!(hears.recv(&mut [0; 8]).is_err(), "somebody inside has reached a socket outside");
+    fs::remove_file(&socket).unwrap();
+}
+
+#[test]
+fn whoever_sleeps_or_prints_without_end_costs_a_minute_and_is_told_so() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let sleeper = student("sleeper", "#include <unistd.h>\nint main(void) { for (;;) sleep(1000); }\n");
+    let printer = student("printer", "#include <stdio.h>\nint main(void) { for (;;) puts(\"once more\"); }\n");
+    let output = grade(&[&sleeper, &printer]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let rows = rows();
+    let not_run = |row: &serde_json::Value| {
+        row["marks"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|mark| mark["said"].to_string().contains("not run: trials"))
+            .count()
+    };
+    assert!(rows.as_array().unwrap().iter().all(|row| row["passed"] == 0), "{rows:#}");
+    assert!(not_run(&rows[0]) >= 2, "the sleeper has not used up its time: {rows:#}");
+    assert!(rows[1].to_string().contains("MiB of lines and packets"), "{rows:#}");
+}
+
+/// Grades the references, each as what was handed in at the end of these lessons.
+fn all_marks(folder: &Path, of: u64) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_course"));
+    let root = Project::find().unwrap().root;
+    let output = command.arg("grade").arg(folder).current_dir(root).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let rows = rows();
+    let marks = rows[0]["marks"].as_array().unwrap();
+    let lost: Vec<_> = marks.iter().filter(|mark| mark["passed"] == false).collect();
+    assert!(lost.is_empty() && rows[0]["of"] == of, "{lost:#?} {}", rows[0]["of"]);
+}
+
+/// A folder like mine/, with what it has kept of each lesson; the file has the program of a lesson for each number.
+fn kept(name: &str, file: &str, program: impl Fn(u8) -> String) -> PathBuf {
+    let folder = student(name, PRINTS);
+    fs::remove_file(folder.join("mine.c")).unwrap();
+    for lesson in Project::find().unwrap().lessons().unwrap() {
+        let called = lesson.file_name().unwrap().to_str().unwrap().to_owned();
+        let number: u8 = called[..2].parse().unwrap();
+        if number <= 7 || number == 11 {
+            let to = folder.join("done").join(&called).join(file);
+            fs::create_dir_all(to.parent().unwrap()).unwrap();
+            fs::write(to, program(number)).unwrap();
+            fs::create_dir_all(folder.join(file).parent().unwrap()).unwrap();
+            fs::write(folder.join(file), program(number)).unwrap();
+        }
+    }
+    folder
+}
+
+#[test]
+#[ignore = "takes long: make test-long"]
+fn the_references_in_c_get_all_marks_of_all_lessons() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let datagrams = read(Project::find().unwrap().root.join("lessons/in_c/datagrams.c")).unwrap();
+    let program = |number: u8| if number == 11 { datagrams.clone() } else { reference(number) };
+    all_marks(&kept("all-in-c", "mine.c", program), 57);
+}
+
+#[test]
+#[ignore = "takes long: make test-long"]
+fn the_references_in_python_get_all_marks_of_all_lessons() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let text = |file: &str| read(Project::find().unwrap().root.join("lessons/in_python").join(file)).unwrap();
+    let (rdma, datagrams) = (text("rdma.py"), text("datagrams.py"));
+    let of_lesson = |number: u8| {
+        let changed = rdma.replacen("default=7", &format!("default={number}"), 1);
+        assert!(number == 7 || changed != rdma);
+        changed
+    };
+    let program = |number: u8| if number == 11 { datagrams.clone() } else { of_lesson(number) };
+    all_marks(&kept("all-in-python", "mine.py", program), 57);
+}
+
+#[test]
+fn a_lesson_that_was_not_handed_in_takes_no_marks() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let folder = student("only-one", &reference(1));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_course"));
+    let output = command.arg("grade").arg(&folder).current_dir(Project::find().unwrap().root).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let rows = rows();
+    assert!(rows[0]["not_handed_in"].as_array().unwrap().iter().any(|lesson| lesson == "11"), "{rows:#}");
 }
