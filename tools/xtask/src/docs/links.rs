@@ -128,7 +128,7 @@ pub fn section(page: &Page, target: &str) -> Option<String> {
 }
 
 /// The names by which a forge lets a page's headings be linked to, and those that the page itself gives to a place; with their lines.
-fn anchors(page: &Page) -> Vec<(usize, String)> {
+pub fn anchors(page: &Page) -> Vec<(usize, String)> {
     let mut anchors = Vec::new();
     let mut times: HashMap<String, usize> = HashMap::new();
     for (at, line) in page.lines.iter().enumerate() {

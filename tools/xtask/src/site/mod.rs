@@ -10,6 +10,7 @@ mod finish;
 mod pages;
 mod player;
 mod policy;
+mod search;
 mod summary;
 mod wireshark;
 
@@ -45,7 +46,6 @@ pub fn build(target: &Path, forge: Option<&str>) -> Result<()> {
     let mut mdbook = Command::new(target.join("tools/site/bin/mdbook"));
     output(mdbook.arg("build").arg("--dest-dir").arg(&site).arg(&book)).context("mdBook (`make site` brings it)")?;
     finish::pages(&site, forge)?;
-    policy::mend_searcher(&site.to_string_lossy())?;
     println!("{}", site.join("index.html").display());
     Ok(())
 }
@@ -75,6 +75,7 @@ fn lay_out(sources: &Sources, tools: &Path, book: &Path) -> Result<()> {
         let text = read(&path)?.replace(player::LIST, &player::list()?);
         write(src.join(name(Path::new(&path))), text)?;
     }
+    search::lay_out(&pages, &src.join("search"))?;
     player::lay_out(&src.join("player"))?;
     explain::lay_out(tools, &src.join("explain"))?;
     copy("tools/book/capture.js", src.join("capture.js"))?;

@@ -1,8 +1,7 @@
 //! What a page of the book may do: run the book's own files, and nothing that has come into its text.
 
-use crate::docs::sources::files;
-use anyhow::{ensure, Context, Result};
-use run::files::{read, write};
+use anyhow::Result;
+use run::files::write;
 use std::path::Path;
 
 /// The list of chapters is a frame for those who run no script; the sign for copying is a picture in a style.
@@ -40,21 +39,10 @@ pub fn guarded(book: &Path, page: &str, up: &str, html: &str) -> Result<String> 
     Ok(text.replace(" style=\"clear: both\"", " class=\"clear\""))
 }
 
-/// Lets the script that searches set a style without writing an attribute, which a page may not have. Its name ends with a number
-/// that mdBook makes of its content.
-pub fn mend_searcher(site: &str) -> Result<()> {
-    let (attribute, style) = ("tmp.setAttribute('style', ", "(tmp.style.cssText = ");
-    let files = files(site, ".js")?;
-    let path = files.iter().find(|path| path.starts_with(&format!("{site}/searcher")));
-    let path = path.context("the book has no searcher")?;
-    let text = read(path)?;
-    ensure!(text.contains(attribute), "{path} has no {attribute}");
-    write(path, text.replace(attribute, style))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use run::files::read;
 
     #[test]
     fn a_page_runs_files_alone() -> Result<()> {
