@@ -13,7 +13,8 @@
 //! | [`face`] | what programs write to the device's two files |
 //! | [`node`] | the NIC with its socket, and all that programs have made on it |
 //! | [`supervisor`] | one node's thread: packets, system calls and timers in turn |
-//! | [`sleepers`] | programs that sleep while time is virtual |
+//! | [`sleepers`] | programs whose sleep is as long as we say |
+//! | [`strict`] | what a program must not rely on doesn't hold |
 //!
 //! `unsafe` is where system calls are that no crate offers, where queues are shared, and where the socket gets its options.
 //! Elsewhere the compiler refuses it.
@@ -29,4 +30,5 @@ pub mod node;
 #[allow(unsafe_code)]
 pub mod ring;
 pub mod sleepers;
+pub mod strict;
 pub mod supervisor;

@@ -1,4 +1,5 @@
-//! Programs that sleep while time is virtual: they go on when it is as late as they want.
+//! Programs whose sleep is as long as we say. While time is virtual, they go on when it's as late as they want; a strict device
+//! lets them go sooner.
 
 use crate::machine::Call;
 use std::time::Duration;

@@ -7,10 +7,12 @@ use crate::node::line::{Line, Step};
 use crate::node::tap::Stepped;
 use crate::node::{Context, Nic};
 use crate::sleepers::Sleepers;
+use crate::strict::{self, Idlers, Manners};
 use nic::cm::CmEffect;
 use roce::pause;
 use run::said::CROSSING;
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -28,16 +30,24 @@ pub struct Supervisor {
     /// By which the runner moves this node's time; None if it is the machine's.
     line: Option<Line>,
     sleepers: Sleepers,
-    /// Whether a completion queue is armed only when a completion has come, or when none does.
-    arms_late: bool,
+    manners: Manners,
+    begun: Instant,
+    idlers: Option<Idlers>,
     /// Commands that arm one: until when they wait, and for a completion of which queue.
     arming: Vec<(Instant, u32, Call, Asker)>,
 }
 
 impl Supervisor {
-    pub fn new(nic: Nic, machine: Machine, line: Option<Line>, arms_late: bool) -> Supervisor {
-        let ids = Ids::new(nic.address(), Arc::clone(&nic.port.tap));
-        Supervisor { ids, nic, machine, line, sleepers: Sleepers::default(), arms_late, arming: Vec::new() }
+    pub fn new(mut nic: Nic, machine: Machine, line: Option<Line>, manners: Manners) -> Supervisor {
+        let ids = Ids::new(nic.address(), Arc::clone(&nic.port.tap), manners.is_strict);
+        nic.memory.has_two_keys = manners.is_strict;
+        nic.closed_pipes = manners.is_strict.then(BTreeSet::new);
+        if manners.reads_late {
+            nic.read_late();
+        }
+        let (sleepers, arming, begun) = (Sleepers::default(), Vec::new(), Instant::now());
+        let idlers = manners.is_strict.then(Idlers::default);
+        Supervisor { ids, nic, machine, line, sleepers, manners, begun, idlers, arming }
     }
 
     /// Serves the node until no program is left on it.
@@ -48,11 +58,14 @@ impl Supervisor {
         while !is_deserted {
             // What was fetched and had no turn yet nothing wakes us for.
             let at_once = is_more.then_some(Duration::ZERO);
-            let glance = (self.ids.is_waited_for() || self.sleepers.is_any()).then_some(GLANCE);
+            let is_waited_for = self.ids.is_waited_for() || self.sleepers.is_any();
+            let glance = (is_waited_for || self.idlers.is_some() && self.nic.owes()).then_some(GLANCE);
             let armed = self.arming.first().map(|(until, ..)| until.saturating_duration_since(Instant::now()));
             let due = self.nic.due().filter(|_| self.line.is_none());
             let due = due.map(|due| due.saturating_duration_since(Instant::now()));
-            let wait = due.into_iter().chain(glance).chain(at_once).chain(armed).min();
+            let woken = self.sleepers.due().filter(|_| self.line.is_none());
+            let woken = woken.map(|due| due.saturating_sub(self.begun.elapsed()));
+            let wait = due.into_iter().chain(glance).chain(at_once).chain(armed).chain(woken).min();
             let time = wait.and_then(|wait| Timespec::try_from(wait).ok());
             let mut all = vec![PollFd::new(&self.machine, PollFlags::IN)];
             all.extend(self.line.iter().map(|line| PollFd::new(line, PollFlags::IN)));
@@ -81,7 +94,10 @@ impl Supervisor {
             let is_stepped = now.is_some();
             match now {
                 Some(step) => self.step(step),
-                None if self.line.is_none() => self.nic.turn(),
+                None if self.line.is_none() => {
+                    self.nic.turn();
+                    self.sleepers.wake(self.begun.elapsed());
+                }
                 None => {}
             }
             self.arm();
@@ -93,6 +109,9 @@ impl Supervisor {
             if glanced.elapsed() >= GLANCE {
                 self.ids.tick();
                 self.sleepers.tick();
+                if let Some(idlers) = &mut self.idlers {
+                    idlers.look(&self.nic);
+                }
                 glanced = Instant::now();
             }
         }
@@ -135,15 +154,32 @@ impl Supervisor {
             Asked::Opened { file, kind: Kind::Uverbs, process } => {
                 self.nic.contexts.insert(file, Context { process, events: None, free: 0 });
             }
-            Asked::Written { call, kind: Kind::Uverbs, asker } => match uverbs::arms(&asker).filter(|_| self.arms_late)
-            {
-                Some(cq) => self.arming.push((Instant::now() + LATE, cq, call, asker)),
-                None => uverbs::written(&mut self.nic, &self.machine, &call, &asker),
-            },
+            Asked::Written { call, kind: Kind::Uverbs, asker } => {
+                match uverbs::arms(&asker).filter(|_| self.manners.arms_late) {
+                    Some(cq) => self.arming.push((Instant::now() + LATE, cq, call, asker)),
+                    None => uverbs::written(&mut self.nic, &self.machine, &call, &asker),
+                }
+            }
             Asked::Written { call, kind: Kind::RdmaCm, asker } => self.connect(call, asker),
             Asked::Closed { file, kind: Kind::Uverbs } => self.nic.closed(file),
             Asked::Closed { file, kind: Kind::RdmaCm } => self.nic.with_cm(|net| self.ids.closed(net, file)),
-            Asked::Sleeps { call, time } => self.sleepers.add(time, call),
+            // A library finds its descriptor in what it was given: an id, a queue pair.
+            Asked::WrittenNowhere if self.manners.is_strict => self.nic.port.tap.say(|| {
+                "a call writes to a number that is no descriptor: perhaps it was given an object that is destroyed"
+                    .to_owned()
+            }),
+            Asked::WrittenNowhere => {}
+            Asked::Closes { file } => self.ids.closes(file),
+            Asked::ClosesOther { inode } => {
+                if let Some(pipes) = &mut self.nic.closed_pipes {
+                    pipes.insert(inode);
+                }
+            }
+            Asked::Sleeps { call, time } if self.line.is_some() => self.sleepers.add(time, call),
+            Asked::Sleeps { call, time } => match strict::hurried(time) {
+                Some(time) => self.sleepers.add(time, call),
+                None => call.pass(),
+            },
             Asked::Opened { kind: Kind::RdmaCm, .. } | Asked::Deserted => {}
         }
     }

@@ -115,7 +115,7 @@ pub struct Claim {
     pub pd: u32,
     /// The queue pair whose peer wants it; None if it is the program itself.
     pub qp: Option<u32>,
-    /// lkey or rkey: here they are the same number.
+    /// The rkey of a peer, the lkey of the program itself.
     pub key: u32,
     pub address: u64,
     pub length: u32,
@@ -152,6 +152,8 @@ pub struct Memory {
     /// By the upper 24 bits of theirs. One that is bound is among the regions, too.
     windows: BTreeMap<u32, Window>,
     last_index: u32,
+    /// Whether a region's lkey is another number than its rkey, as some NICs have it.
+    pub has_two_keys: bool,
 }
 
 impl Memory {
@@ -172,7 +174,18 @@ impl Memory {
         }
     }
 
-    /// The region with this key.
+    /// The lkey of the region with this rkey, and the other way round.
+    pub fn other_key(&self, key: u32) -> u32 {
+        /// A bit of those that cannot be guessed.
+        const OTHER: u32 = 0x80;
+        if self.has_two_keys {
+            key ^ OTHER
+        } else {
+            key
+        }
+    }
+
+    /// The region with this rkey.
     pub fn get(&self, key: u32) -> Option<&Region> {
         self.regions.get(&(key >> 8)).filter(|(own, _)| *own == key).map(|(_, region)| region)
     }
@@ -217,7 +230,8 @@ impl Memory {
         if claim.length == 0 {
             return Ok(None);
         }
-        let region = self.get(claim.key).ok_or(Refusal::Key)?;
+        let key = if claim.qp.is_none() { self.other_key(claim.key) } else { claim.key };
+        let region = self.get(key).ok_or(Refusal::Key)?;
         if region.pd != claim.pd {
             return Err(Refusal::Pd);
         }
@@ -377,5 +391,22 @@ mod tests {
         assert_eq!(memory.gather(1, &pieces, 2, 5), Err(Refusal::Bounds));
         memory.scatter(1, &pieces, 1, &[9, 9, 9]).unwrap();
         assert_eq!(memory.gather(1, &pieces, 0, 6), Ok(vec![1, 9, 9, 9, 5, 6]));
+    }
+
+    #[test]
+    fn a_region_with_two_keys_is_opened_by_each_for_its_own_side_alone() {
+        let mut memory = Memory { has_two_keys: true, ..Memory::default() };
+        let rkey = memory.register(region(7, Access(Access::REMOTE_READ.0 | Access::MW_BIND.0)), 0x12);
+        let lkey = memory.other_key(rkey);
+        assert!(lkey != rkey && memory.other_key(lkey) == rkey);
+        let check =
+            |qp, key| memory.check(Claim { pd: 1, qp, key, address: 1 << 40, length: 7, needed: Access::LOCAL_READ });
+        assert_eq!([check(None, lkey), check(Some(17), rkey)], [Ok(()), Ok(())]);
+        assert_eq!([check(None, rkey), check(Some(17), lkey)], [Err(Refusal::Key), Err(Refusal::Key)]);
+        let window = memory.allocate_window(WindowKind::One, 1, 0);
+        let bind = Bind { window, next: 1, region: lkey, address: 1 << 40, length: 7, access: Access::REMOTE_READ };
+        assert_eq!(memory.bind(Bind { region: rkey, ..bind }, 17, 1), Err(Refusal::Key));
+        assert_eq!(memory.bind(bind, 17, 1), Ok(()));
+        assert!(memory.bears_window(rkey) && !memory.deregister(rkey));
     }
 }

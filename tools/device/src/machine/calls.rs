@@ -1,7 +1,8 @@
 //! The trapped calls: what each is answered. All but a write to one of our devices is answered here; what is not ours the
 //! kernel does, as if we were not there.
 
-use super::filter::{on_path, OnPath, RESERVED};
+use super::file::Inode;
+use super::filter::{on_path, OnPath, NONE, RESERVED};
 use super::kernel;
 use super::process::{self, Asker, Process};
 use super::sysfs::Place;
@@ -42,7 +43,10 @@ impl Machine {
         let [_, second, third, ..] = call.arguments;
         match call.number {
             libc::SYS_write => {
-                let Some((file, process)) = self.ours(call) else { return Ok(Answer::Pass) };
+                let Some((file, process)) = self.ours(call) else {
+                    self.told.extend((call.arguments[0] as u32 >= NONE).then_some(Asked::WrittenNowhere));
+                    return Ok(Answer::Pass);
+                };
                 let kind = self.files.kind(file).ok_or(Errno::BADF)?;
                 let asker = Asker { file, process, address: second, length: third as usize };
                 Ok(Answer::Asked(Asked::Written { call: call.clone(), kind, asker }))
@@ -51,6 +55,14 @@ impl Machine {
                 Some(place) => stat(call, &place, second, AtFlags::empty()).map(Answer::Value),
                 None => Ok(Answer::Pass),
             },
+            libc::SYS_close => {
+                let closes = match self.ours(call) {
+                    Some((file, _)) => Some(Asked::Closes { file }),
+                    None => self.inode(call).map(|(_, _, inode)| Asked::ClosesOther { inode }),
+                };
+                self.told.extend(closes);
+                Ok(Answer::Pass)
+            }
             libc::SYS_dup => self.duplicate(call, 0, false),
             libc::SYS_fcntl => match second as i32 {
                 libc::F_DUPFD => self.duplicate(call, third as RawFd, false),
@@ -59,6 +71,10 @@ impl Machine {
             },
             libc::SYS_nanosleep | libc::SYS_clock_nanosleep => {
                 Ok(sleep(call)?.map_or(Answer::Pass, |time| Answer::Asked(Asked::Sleeps { call: call.clone(), time })))
+            }
+            number if timeout(number).is_some() => {
+                Ok(patience(call)?
+                    .map_or(Answer::Pass, |time| Answer::Asked(Asked::Sleeps { call: call.clone(), time })))
             }
             // libibverbs and librdmacm then look into sysfs.
             libc::SYS_socket => Err(Errno::PROTONOSUPPORT),
@@ -72,6 +88,11 @@ impl Machine {
     /// The open file that the call's descriptor means, and whose call it is.
     fn ours(&mut self, call: &Call) -> Option<(FileId, Process)> {
         self.meant(call, call.arguments[0] as RawFd)
+    }
+
+    /// What else the call's descriptor is.
+    fn inode(&mut self, call: &Call) -> Option<Inode> {
+        self.callers.of(call.thread)?.inode(call.arguments[0] as RawFd)
     }
 
     /// The same for any descriptor of the caller's.
@@ -206,6 +227,35 @@ fn sleep(call: &Call) -> Result<Option<Duration>, Errno> {
 /// Of an index that is none the kernel says something else than of a file that is not there.
 fn is_missing_gid(path: &CStr) -> bool {
     is_of_gids(path) && statat(CWD, path, AtFlags::empty()).is_err()
+}
+
+/// Which argument of a call that waits for descriptors is its time-out, and the parts of a second that this counts; none if it's a
+/// number of milliseconds itself.
+fn timeout(number: libc::c_long) -> Option<(usize, Option<u32>)> {
+    match number {
+        libc::SYS_ppoll => Some((2, Some(1_000_000_000))),
+        libc::SYS_pselect6 => Some((4, Some(1_000_000_000))),
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_poll => Some((2, None)),
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_select => Some((4, Some(1_000_000))),
+        _ => None,
+    }
+}
+
+/// How long a call waits for no descriptor; None if for ever, or not at all.
+fn patience(call: &Call) -> Result<Option<Duration>, Errno> {
+    let Some((at, parts)) = timeout(call.number) else { return Ok(None) };
+    let value = call.arguments[at];
+    let Some(parts) = parts else { return Ok(u64::try_from(value as i32).ok().map(Duration::from_millis)) };
+    if value == 0 {
+        return Ok(None);
+    }
+    let mut bytes = [0; 16];
+    kernel::read_memory(call.thread, value, &mut bytes)?;
+    let [seconds, rest]: [i64; 2] = bytemuck::cast(bytes);
+    let (Ok(seconds), Ok(rest)) = (u64::try_from(seconds), u32::try_from(rest)) else { return Ok(None) };
+    Ok((rest < parts).then(|| Duration::new(seconds, rest * (1_000_000_000 / parts))))
 }
 
 fn is_of_gids(path: &CStr) -> bool {

@@ -5,12 +5,16 @@
 //! too: then its calls take a detour, and nothing else happens.
 
 use libc::{c_long, sock_filter};
+use std::iter;
 use std::mem::size_of;
 use std::ops::Range;
 
 /// Numbers of descriptors of our devices. select(2) takes none above 1023; those of the second range are for programs that may
 /// not have so many (`ulimit -n`).
 pub const RESERVED: [Range<i32>; 2] = [512..1024, 192..256];
+
+/// No descriptor has a number from here on: sysctl_nr_open is this, unless somebody has raised it.
+pub const NONE: u32 = 1 << 20;
 
 /// As `linux/audit.h` has them. A caller of another architecture has other numbers: it sees no device.
 #[cfg(target_arch = "x86_64")]
@@ -68,29 +72,48 @@ enum When {
     Always,
     /// Its first argument is one of our descriptors.
     OurDescriptor,
+    /// The same, or a number that [no descriptor](NONE) has.
+    OurDescriptorOrNone,
     /// It has a path; or the argument with this index says AT_EMPTY_PATH, and the first is one of our descriptors.
     PathOrOurs(u32),
     /// A socket with the family and the protocol of netlink's RDMA part.
     RdmaSocket,
+    /// It waits for as many descriptors as this argument says, and that's none.
+    NoDescriptor(u32),
 }
 
-/// By which a program sleeps for a time.
-const SLEEPS: [c_long; 2] = [libc::SYS_nanosleep, libc::SYS_clock_nanosleep];
+/// By which a program sleeps for a time: calls that do nothing else, and those that wait for descriptors and get none. Then these have
+/// their count in this argument.
+const SLEEPS: &[(c_long, Option<u32>)] = &[
+    (libc::SYS_nanosleep, None),
+    (libc::SYS_clock_nanosleep, None),
+    (libc::SYS_ppoll, Some(1)),
+    (libc::SYS_pselect6, Some(0)),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_poll, Some(1)),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_select, Some(0)),
+];
 
 /// The most frequent one first: a write is a doorbell. Sleeps are ours where time is.
 fn trapped(is_time_ours: bool) -> impl Iterator<Item = (c_long, When)> {
-    let ours = [libc::SYS_write, libc::SYS_fstat, libc::SYS_dup, libc::SYS_fcntl];
+    let ours = [libc::SYS_fstat, libc::SYS_dup, libc::SYS_fcntl, libc::SYS_close];
     let paths = PATHS.iter().map(|(number, ..)| match *number {
         // This is fstat(3) of glibc 2.33 to 2.38.
         libc::SYS_newfstatat => (*number, When::PathOrOurs(3)),
         libc::SYS_statx => (*number, When::PathOrOurs(2)),
         _ => (*number, When::Always),
     });
-    ours.into_iter()
-        .map(|number| (number, When::OurDescriptor))
+    iter::once((libc::SYS_write, When::OurDescriptorOrNone))
+        .chain(ours.into_iter().map(|number| (number, When::OurDescriptor)))
         .chain(paths)
         .chain([(libc::SYS_socket, When::RdmaSocket)])
-        .chain(SLEEPS.into_iter().filter(move |_| is_time_ours).map(|number| (number, When::Always)))
+        .chain(
+            SLEEPS
+                .iter()
+                .filter(move |_| is_time_ours)
+                .map(|(number, count)| (*number, count.map_or(When::Always, When::NoDescriptor))),
+        )
 }
 
 /// Offsets in `struct seccomp_data`.
@@ -143,10 +166,15 @@ impl When {
                 let ranges = RESERVED.iter().flat_map(in_range);
                 [load(argument(0))].into_iter().chain(ranges).chain([PASS]).collect()
             }
+            When::OurDescriptorOrNone => {
+                let none = [load(argument(0)), test(libc::BPF_JGE, NONE, 0, 1), TRAP];
+                none.into_iter().chain(When::OurDescriptor.steps()).collect()
+            }
             When::PathOrOurs(flags) => {
                 let path = [load(argument(*flags)), test(libc::BPF_JSET, libc::AT_EMPTY_PATH as u32, 1, 0), TRAP];
                 path.into_iter().chain(When::OurDescriptor.steps()).collect()
             }
+            When::NoDescriptor(count) => vec![load(argument(*count)), test(libc::BPF_JEQ, 0, 0, 1), TRAP, PASS],
             When::RdmaSocket => {
                 const NETLINK_RDMA: u32 = 20;
                 let family = [load(argument(0)), test(libc::BPF_JEQ, libc::AF_NETLINK as u32, 0, 3)];
@@ -187,10 +215,12 @@ mod tests {
             all[..arguments.len()].copy_from_slice(arguments);
             is_trapped(false, ARCHITECTURE, number, all)
         };
-        for number in [libc::SYS_write, libc::SYS_fstat, libc::SYS_dup, libc::SYS_fcntl] {
+        for number in [libc::SYS_write, libc::SYS_fstat, libc::SYS_dup, libc::SYS_fcntl, libc::SYS_close] {
             let of = |descriptor: u64| traps(number, &[descriptor]);
             assert!([512, 1023, 192, 255, 512 | 7 << 32].into_iter().all(of));
-            assert!(![0, 191, 256, 511, 1024, u64::from(u32::MAX)].into_iter().any(of));
+            assert!(![0, 191, 256, 511, 1024].into_iter().any(of));
+            // Only of a write it's worth knowing that it goes nowhere.
+            assert_eq!(of(u64::from(u32::MAX)), number == libc::SYS_write);
         }
         let empty = libc::AT_EMPTY_PATH as u64;
         for (number, flags) in [(libc::SYS_newfstatat, [1, 0, 0]), (libc::SYS_statx, [1, 1, 1])] {
@@ -215,8 +245,11 @@ mod tests {
 
     #[test]
     fn sleeps_are_trapped_where_time_is_ours() {
-        for number in SLEEPS {
-            assert_eq!([false, true].map(|ours| is_trapped(ours, ARCHITECTURE, number, [0; 6])), [false, true]);
+        for (number, count) in SLEEPS {
+            let traps = |ours, arguments| is_trapped(ours, ARCHITECTURE, *number, arguments);
+            assert_eq!([false, true].map(|ours| traps(ours, [0; 6])), [false, true]);
+            // Who waits for two descriptors doesn't sleep for a time.
+            assert_eq!(traps(true, [2; 6]), count.is_none());
         }
         assert!(is_trapped(true, ARCHITECTURE, libc::SYS_openat, [0; 6]));
     }

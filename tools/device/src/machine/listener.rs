@@ -66,6 +66,14 @@ impl Call {
         self.add(what.as_fd(), None, cloexec, 0)
     }
 
+    /// The same with this number, which is free.
+    ///
+    /// # Errors
+    /// As above, and `EBADF`: the number is above the caller's limit.
+    pub fn give_at(&self, what: impl AsFd, number: RawFd) -> Result<RawFd, Errno> {
+        self.add(what.as_fd(), Some(number), true, 0)
+    }
+
     /// Gives the caller a descriptor, with this number or the first free one, and answers the call with it: since Linux 5.14 both
     /// or none.
     ///

@@ -28,6 +28,7 @@ mod start;
 mod sysfs;
 
 pub use file::{FileId, Files, Kind};
+pub use filter::RESERVED;
 pub use kernel::{allow_processors, calls_of, ended_child, place_alike, processor_time, processor_time_of_thread};
 pub use listener::Call;
 pub use process::{Asker, Process};
@@ -47,6 +48,12 @@ pub enum Asked {
     Opened { file: FileId, kind: Kind, process: Process },
     /// A write(2) to an open device, which waits for its [answer](Call::answer).
     Written { call: Call, kind: Kind, asker: Asker },
+    /// A write(2) to a number that no descriptor has. The kernel has answered.
+    WrittenNowhere,
+    /// A program closes a descriptor of this file.
+    Closes { file: FileId },
+    /// The same of something else that has one of our numbers: its inode.
+    ClosesOther { inode: u64 },
     /// Nobody has this file open any more: it was closed, or its programs have ended, however.
     Closed { file: FileId, kind: Kind },
     /// A program wants to sleep so long; it is to be [answered](Call::answer) when that is over.

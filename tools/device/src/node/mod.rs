@@ -33,12 +33,15 @@ use run::said::CROSSING;
 use run::switch::Lot;
 use rustix::io::Errno;
 use std::collections::hash_map::RandomState;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::hash::{BuildHasher, Hasher};
 use std::net::IpAddr;
 use std::rc::Rc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use table::Table;
+
+/// How long a NIC that reads late lets a program's requests lie.
+const LATE_READ: Duration = Duration::from_millis(150);
 
 /// An open `/dev/infiniband/uverbs0`.
 #[derive(Debug)]
@@ -121,6 +124,10 @@ pub struct Nic {
     /// Connection manager events that nobody has been told of yet.
     pub cm_events: Vec<Event>,
     cm_psn: Psn,
+    /// Pipes of completion channels that the program has closed; None if nobody asks.
+    pub closed_pipes: Option<BTreeSet<u64>>,
+    /// Queue pairs whose doorbell was rung, and from when on their requests are read; None: at once.
+    late_bells: Option<VecDeque<(Instant, u32)>>,
     /// The system call that is carried out, in words: its line comes before what the device does for it.
     pub crossing: Option<String>,
     pub contexts: BTreeMap<FileId, Context>,
@@ -153,6 +160,8 @@ impl Nic {
             memory: Memory::default(),
             cm_events: Vec::new(),
             cm_psn: Psn::default(),
+            closed_pipes: None,
+            late_bells: None,
             crossing: None,
             contexts: BTreeMap::new(),
             pds: Table::default(),
@@ -203,6 +212,20 @@ impl Nic {
         entry.due = entry.next_look(self.clock);
         self.carry_out(number, effects);
         Some(result)
+    }
+
+    /// From now on what a program has posted is read some time after its doorbell, as by a NIC that has much to do.
+    pub fn read_late(&mut self) {
+        self.late_bells = Some(VecDeque::new());
+    }
+
+    /// A program has rung the doorbell of a queue pair.
+    pub fn rung(&mut self, number: u32) {
+        let until = self.clock.now() + LATE_READ;
+        match &mut self.late_bells {
+            Some(bells) => bells.push_back((until, number)),
+            None => self.doorbell(number),
+        }
     }
 
     /// Takes over what a program has posted to a queue pair, and sends what can be sent.
@@ -310,6 +333,13 @@ impl Nic {
     /// Does all that is due.
     pub fn turn(&mut self) {
         let now = self.clock.now();
+        let bells = self.late_bells.iter_mut().flat_map(|bells| {
+            let heard = bells.iter().take_while(|(until, _)| *until <= now).count();
+            bells.drain(..heard)
+        });
+        for (_, number) in bells.collect::<Vec<_>>() {
+            self.doorbell(number);
+        }
         let due = self.qps.iter().filter(|(_, entry)| entry.due.is_some_and(|due| due <= now));
         for number in due.map(|(number, _)| number).collect::<Vec<_>>() {
             self.with_qp(number, |entry, ctx| entry.qp.tick(ctx));
@@ -322,7 +352,8 @@ impl Nic {
     /// When something is due; None if nothing is until something happens.
     pub fn due(&self) -> Option<Instant> {
         let dues = self.qps.iter().filter_map(|(_, entry)| entry.due);
-        dues.chain(self.cm.deadline()).min()
+        let bell = self.late_bells.as_ref().and_then(|bells| bells.front()).map(|(until, _)| *until);
+        dues.chain(bell).chain(self.cm.deadline()).min()
     }
 
     /// Does all that is due while time stands still, and looks for receives that were posted without a doorbell.

@@ -19,6 +19,7 @@ mod wires;
 use anyhow::{Context, Result};
 use clap::Args;
 use device::node::tap::{kind, Stepped, Tap};
+use device::strict::Manners;
 use inbox::{Inbox, Message};
 pub use processes::guard;
 use processes::Processes;
@@ -88,6 +89,13 @@ pub struct Options {
     /// sleeps, in this order, sleeps for ever
     #[arg(long)]
     late_arm: bool,
+    /// Read a request some time after its doorbell: whose memory was changed or given back by then sends something else, or fails
+    #[arg(long)]
+    late_read: bool,
+    /// Be strict with the program of this node, as other machines are: lkeys are no rkeys, memory that is freed is written over,
+    /// a long sleep is over sooner, and who goes in circles while it waits is told of
+    #[arg(long, value_name = "NODE")]
+    strict: Vec<String>,
     /// The folder of the results, below target/device/runs
     #[arg(long)]
     name: Option<String>,
@@ -382,9 +390,11 @@ impl Session {
         }
         let tap = |talks| Tap::to(&self.inbox.name, node as u8, talks);
         let port = self.wires.port(node, tap(self.run.options.log))?;
-        let (machines, late) = (&self.machines, self.run.options.late_arm);
+        let (machines, options) = (&self.machines, &self.run.options);
+        let is_strict = options.strict.contains(&self.run.nodes[node].name);
+        let manners = Manners { arms_late: options.late_arm, reads_late: options.late_read, is_strict };
         let line = self.wires.link.as_mut().and_then(|link| link.line(node));
-        self.programs.push(Program::start(program, port, line, tap(false), machines, &self.processes, late)?);
+        self.programs.push(Program::start(program, port, line, tap(false), machines, &self.processes, manners)?);
         Ok(())
     }
 

@@ -10,6 +10,7 @@ use device::node::line::Line;
 use device::node::port::Port;
 use device::node::tap::Tap;
 use device::node::Nic;
+use device::strict::{self, Manners};
 use device::supervisor::Supervisor;
 use nic::congestion::Link;
 use run::exit::Exit;
@@ -97,7 +98,7 @@ impl Program {
         tap: Tap,
         machines: &Path,
         processes: &Processes,
-        arms_late: bool,
+        manners: Manners,
     ) -> Result<Program> {
         let own = env::current_exe().context("where is this program?")?;
         let others = env::var("PATH").unwrap_or_default();
@@ -106,6 +107,9 @@ impl Program {
             .env("PATH", path.trim_end_matches(':'))
             .env(DEVICE_NAME, env::var(DEVICE_NAME).unwrap_or_else(|_| "rxe0".into()))
             .env(RUN, &processes.run);
+        if manners.is_strict {
+            command.env(strict::PERTURBED.0, strict::PERTURBED.1);
+        }
         if line.is_some() {
             place_alike(&mut command);
             give_all(&mut command);
@@ -116,14 +120,15 @@ impl Program {
         let device = thread::Builder::new().name(format!("{DEVICE}{}", tap.node));
         device.spawn(move || {
             let mut programs = locked(&programs);
-            match Machine::start(&mut command, port.address(), &machines, line.is_some()) {
+            let are_sleeps_ours = line.is_some() || manners.is_strict;
+            match Machine::start(&mut command, port.address(), &machines, are_sleeps_ours) {
                 Ok((child, machine)) => {
                     programs.insert(child.id(), tap);
                     drop(programs);
                     let _ = tell.send(Ok((Pid::from_child(&child), gettid())));
                     let clock = if line.is_some() { Clock::still() } else { Clock::real() };
                     let (line, link) = line.unzip();
-                    Supervisor::new(Nic::new(port, clock, link), machine, line, arms_late).serve();
+                    Supervisor::new(Nic::new(port, clock, link), machine, line, manners).serve();
                 }
                 Err(error) => drop(tell.send(Err(error))),
             }

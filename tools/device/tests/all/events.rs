@@ -68,7 +68,7 @@ fn serve(test: &str, mut is_time: impl FnMut(&Ids, usize) -> bool) {
     let mut node = Node::start(again_as(&format!("events::{test}")), ADDRESS);
     let address = ADDRESS.parse().unwrap();
     let (mut ids, mut cm, mut peer) =
-        (Ids::new(address, Default::default()), Cm::new(address), Cm::new(PEER.parse().unwrap()));
+        (Ids::new(address, Default::default(), false), Cm::new(address), Cm::new(PEER.parse().unwrap()));
     let (mut lots, mut listens, mut written) = (1_u64, false, 0);
     let begun = Instant::now();
     loop {
@@ -85,7 +85,8 @@ fn serve(test: &str, mut is_time: impl FnMut(&Ids, usize) -> bool) {
                 ids.answer(&mut cm, machine, call, asker, done);
             }
             Some(Asked::Closed { file, .. }) => ids.closed(&mut net, file),
-            Some(Asked::Opened { .. } | Asked::Sleeps { .. }) => {}
+            Some(Asked::Opened { .. } | Asked::Sleeps { .. } | Asked::WrittenNowhere) => {}
+            Some(Asked::Closes { .. } | Asked::ClosesOther { .. }) => {}
             Some(Asked::Deserted) => break,
             None => {
                 ids.tick();

@@ -21,7 +21,7 @@ pub struct Bind {
     pub window: u32,
     /// The lower eight bits of its key from now on.
     pub next: u8,
-    /// The key of the region that it is to lie on.
+    /// The lkey of the region that it is to lie on.
     pub region: u32,
     pub address: u64,
     pub length: u64,
@@ -69,6 +69,8 @@ impl Memory {
     /// # Errors
     /// Why not (C10-72 to C10-75). Nothing is changed then.
     pub fn bind(&mut self, bind: Bind, qp: u32, pd: u32) -> Result<(), Refusal> {
+        // The program names its own region: by the lkey.
+        let bind = Bind { region: self.other_key(bind.region), ..bind };
         let window = self.window(bind.window)?;
         if window.pd != pd {
             return Err(Refusal::Pd);

@@ -42,7 +42,7 @@ use id::Id;
 use nic::cm::{Cm, CmEffect};
 use run::said::LEFT;
 use rustix::io::Errno;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
 use std::mem::size_of;
 use std::net::IpAddr;
@@ -62,6 +62,8 @@ pub struct Ids {
     touched: Vec<FileId>,
     /// Calls that wait on a channel which another thread has closed.
     lost: VecDeque<Waiting>,
+    /// Files of which a program has closed a descriptor; None if nobody asks.
+    closing: Option<BTreeSet<FileId>>,
     last_number: u32,
 }
 
@@ -128,9 +130,10 @@ fn room(command: u32) -> usize {
 }
 
 impl Ids {
-    pub fn new(address: IpAddr, tap: Arc<Tap>) -> Ids {
+    pub fn new(address: IpAddr, tap: Arc<Tap>, is_strict: bool) -> Ids {
         let (ids, groups, files) = Default::default();
-        Ids { address, tap, ids, groups, files, touched: Vec::new(), lost: VecDeque::new(), last_number: 0 }
+        let closing = is_strict.then(BTreeSet::new);
+        Ids { address, tap, ids, groups, files, touched: Vec::new(), lost: VecDeque::new(), closing, last_number: 0 }
     }
 
     /// Carries out a command. `file_of` knows which open rdma_cm one of the process's descriptors is.
@@ -209,11 +212,21 @@ impl Ids {
         }
     }
 
+    /// A program closes a descriptor of an event channel's file: rdma_destroy_event_channel(3) does. A program that ends does not.
+    pub fn closes(&mut self, file: FileId) {
+        if let Some(closing) = &mut self.closing {
+            closing.insert(file);
+        }
+    }
+
     /// The last descriptor of a file is gone: its program has ended, was killed, or has closed it. The peers hear of it.
     pub fn closed(&mut self, net: &mut Net, file: FileId) {
         let left = self.ids.values().filter(|id| id.file == file && id.state != id::State::Gone).count();
         if left > 0 {
             net.out.push(CmEffect::Say(format!("{LEFT}{left} id")));
+        }
+        if self.closing.as_mut().is_some_and(|closing| !closing.remove(&file)) {
+            net.out.push(CmEffect::Say(format!("{LEFT}1 event channel")));
         }
         self.forget_file(file);
         self.end_all(net, file);

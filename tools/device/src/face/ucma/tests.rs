@@ -30,7 +30,7 @@ struct Node {
 impl Node {
     fn new(address: &str) -> Node {
         let address: IpAddr = address.parse().unwrap();
-        let (ids, cm) = (Ids::new(address, std::sync::Arc::default()), Cm::new(address));
+        let (ids, cm) = (Ids::new(address, std::sync::Arc::default(), false), Cm::new(address));
         Node { address, ids, cm, out: Vec::new(), now: Instant::now(), lots: 1 }
     }
 

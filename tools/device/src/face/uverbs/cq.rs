@@ -6,7 +6,7 @@ use crate::abi::*;
 use crate::node::pipe::{Notices, Pipe};
 use crate::node::{Cq, Nic};
 use crate::ring::Ring;
-use nic::completion::{Alarm, Armed};
+use nic::completion::{Alarm, Armed, WcOpcode};
 use rustix::io::Errno;
 use std::mem::size_of;
 use std::rc::Rc;
@@ -24,12 +24,13 @@ pub fn words(command: &Command) -> String {
     format!("cqe={cqe}{}", if comp_channel < 0 { "" } else { " with a channel" })
 }
 
-/// How many completions lie in a queue that the program has not taken, and how many of them tell of a success: the others are
-/// echoes of the end, perhaps.
+/// How many completions lie in a queue that the program has not taken; how many of them tell of a success, as the others are
+/// echoes of the end, perhaps; and how many of a receive.
 pub fn waiting(nic: &Nic, command: &Command) -> String {
     let Ok(cq) = nic.cqs.get(command.file, command.handle()) else { return String::new() };
-    let is_success = |index: &u32| cq.ring.read::<Wc>(*index, 0).status == 0;
-    format!("untaken={} successes={}", cq.ring.waiting(), cq.ring.entries().filter(is_success).count())
+    let count = |is_it: fn(&Wc) -> bool| cq.ring.entries().filter(|index| is_it(&cq.ring.read(*index, 0))).count();
+    let (successes, receives) = (count(|wc| wc.status == 0), count(|wc| wc.opcode >= WcOpcode::Recv as u32));
+    format!("untaken={} successes={successes} receives={receives}", cq.ring.waiting())
 }
 
 /// The channel behind a descriptor of the program.

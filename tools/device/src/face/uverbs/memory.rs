@@ -4,6 +4,7 @@
 use super::{Answer, Command, Done, Object};
 use crate::abi::{AllocMw, AllocMwResp, RegMr, RegMrResp, ReregMr, ReregMrResp};
 use crate::node::Nic;
+use crate::strict::FREED;
 use nic::memory::{Access, Region, WindowKind};
 use rustix::io::Errno;
 use std::sync::Arc;
@@ -43,13 +44,30 @@ pub fn register(nic: &mut Nic, command: &mut Command) -> Answer {
     let variant = nic.random() as u8;
     let key = nic.memory.register(region, variant);
     let handle = nic.regions.insert(command.file, key);
-    Ok(Done::with(&RegMrResp { mr_handle: handle, lkey: key, rkey: key }).made(Object::Mr, handle))
+    let lkey = nic.memory.other_key(key);
+    Ok(Done::with(&RegMrResp { mr_handle: handle, lkey, rkey: key }).made(Object::Mr, handle))
 }
 
 /// What REG_MR asks for.
 pub fn words(command: &Command) -> String {
     let RegMr { start, length, access_flags, .. } = command.input();
     format!("addr={start:#x} len={length} access={}", Access(access_flags))
+}
+
+/// Whether the program has given the memory of a region back before the region: it isn't there any more, or its end is what
+/// [`FREED`] writes.
+pub fn words_of_end(nic: &Nic, command: &Command) -> &'static str {
+    let Ok(key) = nic.regions.get(command.file, command.handle()) else { return "" };
+    let Some(region) = nic.memory.get(*key) else { return "" };
+    let mut end = [0; 8];
+    let end = &mut end[..region.length.min(8) as usize];
+    let is_there = region.program.read(region.start + region.length - end.len() as u64, end);
+    let is_written_over = end.len() >= 4 && end.iter().all(|byte| *byte == FREED);
+    if is_there && !is_written_over {
+        ""
+    } else {
+        "freed"
+    }
 }
 
 /// The rights, if they go together.
@@ -91,7 +109,7 @@ pub fn register_again(nic: &mut Nic, command: &mut Command) -> Answer {
         region.access = access(input.access_flags)?;
     }
     nic.memory.replace(key, region);
-    Ok(Done::with(&ReregMrResp { lkey: key, rkey: key }))
+    Ok(Done::with(&ReregMrResp { lkey: nic.memory.other_key(key), rkey: key }))
 }
 
 /// Refused while a window lies on the region.

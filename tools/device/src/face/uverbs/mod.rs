@@ -14,7 +14,7 @@ mod qp;
 mod srq;
 
 use crate::abi::{command, Extended, ExtendedHeader, Header, QpDest, ReqNotifyCq, COMMAND, EXTENDED};
-use crate::machine::{Asker, Call, FileId, Machine, Process};
+use crate::machine::{Asker, Call, FileId, Machine, Process, RESERVED};
 use crate::node::{Context, Nic};
 use bytemuck::{bytes_of, AnyBitPattern, Pod};
 use object::Object;
@@ -66,6 +66,7 @@ impl Command<'_> {
         let name = command::name(self.number).unwrap_or_default().to_owned();
         let asks = match self.number {
             command::REG_MR => memory::words(self),
+            command::DEREG_MR => memory::words_of_end(nic, self).to_owned(),
             command::CREATE_CQ => cq::words(self),
             command::DESTROY_CQ => cq::waiting(nic, self),
             command::MODIFY_QP => qp::words(nic, self),
@@ -96,9 +97,11 @@ impl Command<'_> {
         is_there.then(|| Done::default().dooms(object, handle)).ok_or(Errno::INVAL)
     }
 
-    /// Gives the program a descriptor.
+    /// Gives the program a descriptor, with one of our numbers if there is room: so we hear when it's closed.
     fn give(&mut self, descriptor: &OwnedFd) -> Result<u32, Errno> {
-        self.call.give(descriptor, true).map(|number| number as u32)
+        let mut ours = RESERVED.into_iter().flatten().filter(|number| self.process.inode(*number).is_err());
+        let given = ours.next().ok_or(Errno::MFILE).and_then(|number| self.call.give_at(descriptor, number));
+        given.or_else(|_| self.call.give(descriptor, true)).map(|number| number as u32)
     }
 
     fn context<'n>(&self, nic: &'n mut Nic) -> Result<&'n mut Context, Errno> {

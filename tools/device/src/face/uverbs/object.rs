@@ -26,7 +26,7 @@ impl Object {
         (Object::Mr, "MR"),
         (Object::Ah, "AH"),
         (Object::Cq, "CQ"),
-        // Closing its descriptor is its end: nobody has left it.
+        // Closing its descriptor is its end.
         (Object::Channel, ""),
         (Object::Pd, "PD"),
     ];
@@ -37,7 +37,10 @@ impl Nic {
     pub fn closed(&mut self, file: FileId) {
         let all = Object::ALL.map(|(object, name)| (object, name, self.of(object, file)));
         let left = all.iter().filter(|(_, name, handles)| !name.is_empty() && !handles.is_empty());
-        let left: Vec<String> = left.map(|(_, name, handles)| format!("{} {name}", handles.len())).collect();
+        let left = left.map(|(_, name, handles)| (handles.len(), *name));
+        let channels = self.open_channels(file);
+        let left = left.chain([(channels, "completion channel")].into_iter().filter(|(count, _)| *count > 0));
+        let left: Vec<String> = left.map(|(count, name)| format!("{count} {name}")).collect();
         if !left.is_empty() {
             self.port.tap.say(|| format!("{LEFT}{}", left.join(", ")));
         }
@@ -45,6 +48,13 @@ impl Nic {
             handles.into_iter().for_each(|handle| self.destroy(object, handle));
         }
         self.contexts.remove(&file);
+    }
+
+    /// How many completion channels the program has not closed, if anybody asks.
+    fn open_channels(&self, file: FileId) -> usize {
+        let Some(closed) = &self.closed_pipes else { return 0 };
+        let own = self.of(Object::Channel, file).into_iter().filter_map(|handle| self.channels.any(handle));
+        own.filter(|channel| !closed.contains(&channel.inode())).count()
     }
 
     pub fn of(&self, object: Object, file: FileId) -> Vec<u32> {

@@ -200,6 +200,6 @@ pub fn post_send(nic: &mut Nic, command: &mut Command) -> Answer {
     if matches!(state, State::Reset | State::Init | State::Rtr) {
         return Err(Errno::INVAL);
     }
-    nic.doorbell(number);
+    nic.rung(number);
     Ok(Done::default())
 }

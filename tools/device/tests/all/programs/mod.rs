@@ -25,5 +25,6 @@ mod rules;
 mod said;
 mod servers;
 mod strangers;
+mod strict;
 pub mod support;
 mod variants;

@@ -74,6 +74,12 @@ impl Run {
         self
     }
 
+    /// With one more option.
+    pub fn with(mut self, option: &str) -> Run {
+        self.0.push(option.to_owned());
+        self
+    }
+
     /// The devices tell their decisions.
     pub fn log(mut self) -> Run {
         self.0.push("--log".into());

@@ -1,0 +1,29 @@
+//! A strict device, as judges use it: right programs don't notice, and what a program leaves is told.
+
+use super::support::{each, Run, CLIENT, SERVER};
+
+const LEFT: &str = "closed, and left there: ";
+
+fn strict(run: Run) -> Run {
+    run.with("--strict=server").with("--strict=client").with("--late-read").log()
+}
+
+#[test]
+fn right_programs_do_not_notice() {
+    each(&["01", "02", "03", "04", "05", "06", "07"], |number| {
+        let check = strict(Run::lesson(number, "", "")).check().exits(0, 0);
+        for node in [SERVER, CLIENT] {
+            assert_eq!(check.count(node, LEFT) + check.count(node, "goes in circles"), 0, "{}", check.all());
+        }
+    });
+}
+
+#[test]
+fn a_channel_that_is_not_destroyed_is_told() {
+    let opens = "import os; channel = os.open('/dev/infiniband/rdma_cm', os.O_RDWR)";
+    for (program, count) in [(opens.to_owned(), 1), (format!("{opens}; os.close(channel)"), 0)] {
+        let python = format!("python3 -c \"{program}\"");
+        let check = strict(Run::programs(&python, "true")).check().exits(0, 0);
+        assert_eq!(check.count(SERVER, &format!("{LEFT}1 event channel")), count, "{}", check.all());
+    }
+}
