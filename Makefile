@@ -159,10 +159,10 @@ nic: ## judge the NIC that you write, and show its first hole that is not filled
 	@$(call build,course)
 	@"$$bin"/course nic $(ARGS)
 
-hint: ### one hint more to the step [STEP=01-2]
+hint: ### one hint more to the step [STEP=01-2 ARGS=--all]
 	@tools/lab/setup.sh build
 	@$(call build,course)
-	@"$$bin"/course hint $${STEP:+"$$STEP"}
+	@"$$bin"/course hint $${STEP:+"$$STEP"} $(ARGS)
 
 solution: ### how the lesson does the step, or the reference in your language [STEP=01-2] [ARGS=--yes]
 	@tools/lab/setup.sh build

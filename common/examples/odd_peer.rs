@@ -4,9 +4,11 @@
 //! odd_peer client ADDRESS STEP…      odd_peer server STEP…
 //! ```
 //!
-//! Steps, in order: `data=HEX` private data for connect or accept (first), or, of a server, `reject=TEXT` in place of all others;
+//! Steps, in order: first of all `data=HEX` private data for connect or accept, `reads=N` how many READs to allow and to ask for,
+//! `room=BYTES` for each message; or, of a server, `reject=TEXT` in place of all others;
 //! `send=HEX` a SEND of these bytes, `write=ADDR,RKEY,HEX` an RDMA WRITE (hexadecimal numbers), `tell=LEN` a SEND that says where a
-//! buffer of so many bytes is, `change=TEXT` puts TEXT there once the other side has written; `read` waits for a message that says
+//! buffer of so many bytes is, `lend=LEN` one that nobody may READ; `change=TEXT` puts TEXT there once the other side has written,
+//! `flip=first` or `flip=last` changes that byte of what it has written; `read` waits for a message that says
 //! where a buffer is, and READs its last bytes, `fill` waits for one, and WRITEs all of it, `put=TEXT` writes TEXT at its begin; `sleep=MS`,
 //! `close` to disconnect, `goodbye` waits until the other side has, and answers. After the last step it exits at once, without a goodbye
 //! of its own: the kernel says it. Failures of its own requests are shown and passed over.
@@ -19,6 +21,14 @@ use common::{
     address, narrate, Access, CmId, CompletionQueue, ConnParam, Error, EventChannel, MemoryRegion, Metadata,
     ProtectionDomain, QpCap, QpInitAttr, QueuePair, Result, SendWr, Woken,
 };
+
+/// What is said before the steps.
+#[derive(Default)]
+struct Manner {
+    private_data: Vec<u8>,
+    reads: Option<u8>,
+    room: Option<usize>,
+}
 
 const CAP: QpCap = QpCap { max_send_wr: 8, max_recv_wr: RECEIVES as u32, ..QpCap::SMALL };
 
@@ -91,19 +101,33 @@ fn act(id: &CmId, channel: &EventChannel, steps: &[&str], connect: impl Fn(&Conn
     let cq = completions.create_cq(32)?;
     let qp = id.create_qp(&pd, &QpInitAttr::new(&cq, CAP))?;
     let inbox = pd.reg_mr(RECEIVES * SLOT, Access::LOCAL_WRITE)?;
-    let first = qp.post_recv(&inbox, 0..SLOT)?;
+    let (Manner { private_data, reads, room }, steps) = manner(steps)?;
+    let room = room.unwrap_or(SLOT).min(SLOT);
+    let first = qp.post_recv(&inbox, 0..room)?;
     for slot in 1..RECEIVES {
-        qp.post_recv(&inbox, slot * SLOT..(slot + 1) * SLOT)?;
+        qp.post_recv(&inbox, slot * SLOT..slot * SLOT + room)?;
     }
-    let (private_data, steps) = match steps {
-        [first, rest @ ..] if first.starts_with("data=") => (hex(&first["data=".len()..])?, rest),
-        all => (Vec::new(), all),
-    };
     let modest = ConnParam { retry_count: 1, rnr_retry_count: 1, ..ConnParam::default() };
-    connect(&ConnParam { private_data, responder_resources: 1, initiator_depth: 1, ..modest })?;
+    let reads = reads.unwrap_or(1);
+    connect(&ConnParam { private_data, responder_resources: reads, initiator_depth: reads, ..modest })?;
     channel.wait_for(RDMA_CM_EVENT_ESTABLISHED)?.ack();
     let mut peer = Peer { id, channel, pd, cq, qp, inbox, first, heard: None, told: Vec::new() };
     steps.iter().try_for_each(|step| peer.take(step))
+}
+
+/// Takes what is said before the steps, and gives the steps.
+fn manner<'a>(mut steps: &'a [&'a str]) -> Result<(Manner, &'a [&'a str])> {
+    let mut manner = Manner::default();
+    while let [first, rest @ ..] = steps {
+        match first.split_once('=') {
+            Some(("data", value)) => manner.private_data = hex(value)?,
+            Some(("reads", value)) => manner.reads = Some(value.parse().map_err(|_| usage("reads=N", first))?),
+            Some(("room", value)) => manner.room = Some(value.parse().map_err(|_| usage("room=BYTES", first))?),
+            _ => break,
+        }
+        steps = rest;
+    }
+    Ok((manner, steps))
 }
 
 impl Peer<'_> {
@@ -119,15 +143,17 @@ impl Peer<'_> {
                 let to = Metadata { addr: number(addr)?, rkey: number(rkey)? as u32, len: bytes.len() as u32 };
                 self.write(&bytes, &to)
             }
-            "tell" => {
+            "tell" | "lend" => {
                 let len = value.parse().map_err(|_| usage("tell=LEN", step))?;
-                let rights = Access::LOCAL_WRITE | Access::REMOTE_WRITE | Access::REMOTE_READ;
+                let writes = Access::LOCAL_WRITE | Access::REMOTE_WRITE;
+                let rights = if verb == "tell" { writes | Access::REMOTE_READ } else { writes };
                 let region = self.pd.reg_mr(len, rights)?;
                 let message = Metadata::of(&region).encode();
                 self.told.push(region);
                 self.send(&message)
             }
             "change" => self.change(value.as_bytes()),
+            "flip" => self.flip(value == "last"),
             "read" => match self.heard() {
                 Ok(theirs) => self.read(&theirs.slice(theirs.len.saturating_sub(TAIL)..theirs.len)?),
                 Err(error) => show(Err::<(), _>(error)),
@@ -149,7 +175,7 @@ impl Peer<'_> {
                 self.channel.wait_for(RDMA_CM_EVENT_DISCONNECTED)?.ack();
                 self.id.disconnect()
             }
-            _ => Err(usage("send, write, tell, change, read, fill, put, sleep, close or goodbye", step)),
+            _ => Err(usage("send, write, tell, lend, change, flip, read, fill, put, sleep, close or goodbye", step)),
         }
     }
 
@@ -160,6 +186,21 @@ impl Peer<'_> {
             std::thread::sleep(Duration::from_millis(1));
         }
         region.write(0, text)
+    }
+
+    /// Changes one byte of what the other side has written, which has no zeroes in it.
+    fn flip(&self, is_last: bool) -> Result<()> {
+        let Some(region) = self.told.last() else { return Err(usage("flip behind tell", "flip")) };
+        let begun = Instant::now();
+        let written =
+            || region.read(0..region.len()).map(|bytes| bytes.into_iter().take_while(|byte| *byte != 0).collect());
+        let mut bytes: Vec<u8> = written()?;
+        while bytes.is_empty() && begun.elapsed() < PATIENCE {
+            std::thread::sleep(Duration::from_millis(1));
+            bytes = written()?;
+        }
+        let at = if is_last { bytes.len().saturating_sub(1) } else { 0 };
+        region.write(at, &[bytes.get(at).copied().unwrap_or_default() ^ 1])
     }
 
     /// Where the other side's first message says that a buffer is.

@@ -65,8 +65,13 @@ pub struct Options {
     pub device: bool,
     /// Whether the device arms a completion queue late: a completion comes first, if one is near. The lab cannot.
     pub late_arm: bool,
+    /// Whether the device reads a request some time after its doorbell: whose memory isn't what it was by then has been changed, or
+    /// given back, too early. The lab cannot.
+    pub late_read: bool,
     /// Seconds that the programs may run, if it is not as long as usual.
     pub deadline: Option<u32>,
+    /// Seconds that the others may go on when a program has failed, if it is not as long as usual.
+    pub grace: Option<u32>,
     /// Commands in place of the two sides of the lesson, and of more clients. In them `lesson` is the changed lesson's program,
     /// and `examples/NAME` an example of `common`: "examples/odd_peer client $SERVER send=ff".
     pub nodes: BTreeMap<String, String>,

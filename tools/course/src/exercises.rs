@@ -105,7 +105,8 @@ fn judge(project: &Project, attempt: &Attempt, place: Place) -> Result<bool> {
     let verdict = judged(project, attempt, place, style)?;
     writeln!(stdout(), "{}", verdict.text)?;
     if verdict.is_solved {
-        crate::next::next(project)?;
+        progress(project)?;
+        writeln!(stdout(), "Where you are in the whole course: make next")?;
     }
     Ok(verdict.is_solved)
 }

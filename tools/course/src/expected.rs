@@ -9,10 +9,14 @@
 //! client sends: Send Only  carries {text}          # its bytes have these in them; `carries 0x44470a`: these three
 //! client sends: REQ  private data of …             # what is said of it begins so
 //! client exits: 1                                  # the program's exit status, 0 where nothing is said; or `anyhow`
-//! server prints: {text}                            # a part of a line of its own; {text}, {other}, {long} (more than 2048 bytes)
-//!                                                  # and {len} or {port} (100 to 499) are other ones in each run
+//! server prints: {text}                            # a part of a line of its own. {text}, {other}, {long} (more than 2048 bytes), {full}
+//!                                                  # (148 bytes), {len} (100 to 499), {short} (one less), {port} (five digits) and
+//!                                                  # {wrong} (another port) are other ones in each run; {long} may be cut into lines
 //! server prints: {flushed} receives                # as many as its device says that it has flushed
-//! server calls: REG_MR access=REMOTE_WRITE         # a system call that succeeds: its name and, in any order, what it asks for
+//! server never prints: {unflushed} receives        # another number
+//! server calls: REG_MR access=REMOTE_WRITE         # a system call that succeeds: its name and, in any order, what it asks for,
+//!                                                  # here this right and perhaps others; `len=16..`: 16 or more
+//! client calls at most 1 times: REG_MR access=REMOTE_READ
 //! server gets: REJECTED status=28                  # an event of the connection manager that its program takes
 //! server notes: a receive is posted                # a part of a line of its device
 //! server leaves: nothing                           # what its program made is destroyed when it ends
@@ -37,6 +41,8 @@ pub struct Expected {
     pub what: What,
     /// How often, if that matters; at least once otherwise.
     pub times: Option<usize>,
+    /// Whether it may also be less often.
+    pub at_most: bool,
     /// Whether only what stands behind the first of the expectation before counts.
     pub then: bool,
     /// Whether this is enough in place of the expectation before, and the other way round.
@@ -68,7 +74,7 @@ impl What {
     pub fn is_of_device(&self) -> bool {
         match self {
             Self::Call(_) | Self::Event(_) | Self::Note(_) => true,
-            Self::Printed(text) => text.contains(FLUSHED),
+            Self::Printed(text) => text.contains(FLUSHED) || text.contains(UNFLUSHED),
             _ => false,
         }
     }
@@ -76,6 +82,8 @@ impl What {
 
 /// Stands for the number of receives that a node's device has flushed.
 pub(crate) const FLUSHED: &str = "{flushed}";
+/// Stands for another number.
+pub(crate) const UNFLUSHED: &str = "{unflushed}";
 
 /// What must come of a change.
 #[derive(Debug, Clone)]
@@ -123,7 +131,8 @@ impl Told {
 impl Expected {
     /// Anything that a node sends or says.
     pub fn new(node: &str, what: What) -> Self {
-        Self { node: node.to_owned(), what, times: None, then: false, or: false, hint: String::new() }
+        let (times, at_most, then, or) = Default::default();
+        Self { node: node.to_owned(), what, times, at_most, then, or, hint: String::new() }
     }
 }
 
@@ -138,7 +147,9 @@ impl TryFrom<String> for Expected {
         let (node, verb, times) = match head.split(' ').collect::<Vec<_>>()[..] {
             [node, verb] => (node, verb, None),
             [node, "never", verb] => (node, verb, Some(0)),
-            [node, verb, times, "times"] => (node, verb, Some(times.parse().context(form)?)),
+            [node, verb, times, "times"] | [node, verb, "at", "most", times, "times"] => {
+                (node, verb, Some(times.parse().context(form)?))
+            }
             _ => bail!(form),
         };
         let what = match verb {
@@ -157,7 +168,8 @@ impl TryFrom<String> for Expected {
         if let What::Packet(packet) = &what {
             ensure!(is_name(packet), "`wire show` calls no packet `{packet}`");
         }
-        Ok(Self { times, then, or, ..Self::new(node, what) })
+        let at_most = head.contains(" at most ");
+        Ok(Self { times, at_most, then, or, ..Self::new(node, what) })
     }
 }
 

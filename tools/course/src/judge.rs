@@ -1,6 +1,6 @@
 //! What a run file shows of what was expected.
 
-use crate::expected::{Expected, What, FLUSHED};
+use crate::expected::{Expected, What, FLUSHED, UNFLUSHED};
 use crate::seen::{self, calls, fits, flushed, gets, is_end, is_node, is_own, Seen, ANY};
 use anyhow::Result;
 use run::exit::Exit;
@@ -23,6 +23,8 @@ pub struct Finding {
     pub found: Vec<u64>,
     /// What there was in its place: another exit status.
     pub instead: Option<String>,
+    /// What of a text that is too long for a line has been printed last, in lines of their own.
+    printed: String,
     /// What it is an alternative to is there.
     pub is_excused: bool,
 }
@@ -30,12 +32,14 @@ pub struct Finding {
 impl Finding {
     /// Whether it is as it must be.
     pub fn is_met(&self) -> bool {
-        self.is_excused || self.expected.times.map_or(!self.found.is_empty(), |times| self.found.len() == times)
+        let (count, at_most) = (self.found.len(), self.expected.at_most);
+        let is_often = |times| count == times || at_most && count < times;
+        self.is_excused || self.expected.times.map_or(count > 0, is_often)
     }
 
     /// Whether it is something that must not be, and is not: of that there is nothing to tell.
     pub fn is_absent(&self) -> bool {
-        self.expected.times == Some(0) && self.is_met() && !self.is_about_left()
+        (self.expected.times == Some(0) || self.expected.at_most) && self.is_met() && !self.is_about_left()
     }
 
     /// Whether it is about what a program left.
@@ -50,6 +54,7 @@ pub fn judge(run: &[u8], outcome: &[Expected]) -> Result<Vec<Finding>> {
         expected: expected.clone(),
         found: Vec::new(),
         instead: None,
+        printed: String::new(),
         is_excused: false,
     };
     let mut findings: Vec<Finding> = outcome.iter().map(finding).collect();
@@ -58,7 +63,8 @@ pub fn judge(run: &[u8], outcome: &[Expected]) -> Result<Vec<Finding>> {
         let Some(count) = flushed(line) else { return };
         for expected in findings.iter_mut().map(|finding| &mut finding.expected) {
             if let (What::Printed(text), true) = (&mut expected.what, is_node(&line.node, &expected.node)) {
-                *text = text.replace(FLUSHED, count);
+                let other = count.parse::<u32>().map_or(String::new(), |count| (count + 1).to_string());
+                *text = text.replace(FLUSHED, count).replace(UNFLUSHED, &other);
             }
         }
     })?;
@@ -84,13 +90,13 @@ pub fn judge(run: &[u8], outcome: &[Expected]) -> Result<Vec<Finding>> {
 
 impl Finding {
     fn look_at(&mut self, seen: &Seen) {
-        let wanted = &self.expected.node;
+        let wanted = &self.expected.node.clone();
         match (seen, &self.expected.what) {
             (Seen::Packet { node, row, bytes }, What::Packet(packet)) if is_node(node, wanted) => {
                 self.found.extend(fits(row, bytes, packet).then_some(row.frame));
             }
             (Seen::Line(line), What::Printed(_) | What::Call(_) | What::Event(_) | What::Note(_)) => {
-                let is_it = is_node(&line.node, wanted) && is_it(line, &self.expected.what);
+                let is_it = is_node(&line.node, wanted) && (is_it(line, &self.expected.what) || self.ends_with(line));
                 let is_forbidden = self.expected.times == Some(0);
                 let is_other =
                     matches!(self.expected.what, What::Printed(_)) && is_node(&line.node, wanted) && is_plain(line);
@@ -112,6 +118,23 @@ impl Finding {
             }
             _ => {}
         }
+    }
+}
+
+impl Finding {
+    /// Whether a long text that a program has cut into lines ends with this line. (Some terminals, and some people, do not like long
+    /// lines.)
+    fn ends_with(&mut self, line: &Line) -> bool {
+        let What::Printed(text) = &self.expected.what else { return false };
+        if text.len() <= LONG || !is_own(line) {
+            return false;
+        }
+        self.printed += &line.text;
+        let is_whole = self.printed.contains(text);
+        let rest = self.printed.len().saturating_sub(2 * text.len());
+        let rest = (rest..).find(|at| self.printed.is_char_boundary(*at)).unwrap_or(0);
+        self.printed = if is_whole { String::new() } else { self.printed.split_off(rest) };
+        is_whole
     }
 }
 
@@ -171,7 +194,8 @@ impl fmt::Display for Finding {
             What::Exit(status) => write!(f, " ends with status {status}")?,
         }
         if let Some(times @ 1..) = times {
-            write!(f, ", {times} times")?;
+            let at_most = if self.expected.at_most { " at most" } else { "" };
+            write!(f, ",{at_most} {times} times")?;
         }
         match (self.found.as_slice(), &self.instead) {
             ([], _) if self.is_met() => Ok(()),
@@ -222,6 +246,8 @@ mod tests {
             ("client says: the memory holds", false),
             ("any says: the memory holds 60 bytes", true),
             ("client exits: 0", true),
+            ("client sends at most 1 times: REQ", true),
+            ("server sends at most 1 times: Acknowledge", false),
             ("client says: rdma_connect\nthen client says: rdma_disconnect", true),
             ("client says: rdma_disconnect\nthen client says: rdma_connect", false),
             // One line is not behind itself.

@@ -105,6 +105,9 @@ enum Command {
         /// Another step than the next one.
         #[arg(value_name = "NN-N")]
         step: Option<String>,
+        /// Those that were told before as well.
+        #[arg(long)]
+        all: bool,
     },
     /// Show how the lesson does the step, or the reference in the language of one's own program.
     Solution {
@@ -154,7 +157,7 @@ fn main() -> ExitCode {
         Command::Nic { begin: true, .. } => holes::begin(&project),
         Command::Nic { device: true, .. } => holes::device(&project),
         Command::Nic { watch, hint, .. } => holes::next(&project, watch, hint),
-        Command::Hint { step } => steps::hint(&project, step.as_deref()),
+        Command::Hint { step, all } => steps::hint(&project, step.as_deref(), all),
         Command::Solution { step, yes } => steps::solution(&project, step.as_deref(), yes),
         Command::Grade { lesson, students } => grade::grade(&project, lesson.as_deref(), &students),
         Command::Next => next::next(&project),

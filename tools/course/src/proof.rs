@@ -2,6 +2,7 @@
 //! yes-man.
 
 use crate::change::{Break, Change};
+use crate::edited;
 use crate::expected::Told;
 use crate::run::{Outcome, Place};
 use anyhow::Result;
@@ -21,6 +22,11 @@ pub struct Proof {
 }
 
 impl Proof {
+    /// Whether it is about a copy of the lesson with edits, which is built first.
+    pub fn is_of_copy(&self) -> bool {
+        !self.change.edits.is_empty() && edited::file(&self.change.edits).is_none()
+    }
+
     /// Whether it came out as it must: what is wrong has to build, or it would fail for another reason.
     pub fn is_met_by(&self, outcome: &Outcome) -> Result<bool> {
         if self.is_right {

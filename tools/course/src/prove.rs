@@ -6,6 +6,7 @@ use course::change::Name;
 use course::changes::Changes;
 use course::copy::Copy;
 use course::differences;
+use course::edited;
 use course::exercise::{Exercise, Kind, Repair};
 use course::project::Project;
 use course::proof::Proof;
@@ -35,22 +36,29 @@ struct Guide<'a> {
     next: AtomicUsize,
 }
 
-/// What is named: a lesson's number, or the whole name of a change; all, if nothing is.
+/// What is named: a lesson's number, the whole name of a change, or that of one trial, `04-1-write-wrong-2`; all, if nothing is.
 fn chosen(project: &Project, all: Changes, steps: &mut Vec<Step>, names: &[String]) -> Result<Changes> {
     let full = |name: &Name| [name.number(), name.to_string()];
     let of_changes = all.breaks.iter().map(|it| &it.change.name).chain(all.exercises.iter().map(|it| &it.name));
     let of_all = of_changes.chain(steps.iter().map(|step| &step.name));
     let known: Vec<String> = of_all.flat_map(full).collect();
-    for name in names.iter().filter(|name| !known.contains(name)) {
+    let is_trial = |name: &str| known.iter().any(|known| is_part(name, known));
+    for name in names.iter().filter(|name| !known.contains(name) && !is_trial(name)) {
         project.lesson(name).with_context(|| format!("there is no change {name}"))?;
         writeln!(stdout(), "lesson {name} has no changes")?;
     }
-    let is_wanted = |name: &Name| names.is_empty() || full(name).iter().any(|name| names.contains(name));
+    let is_in = |known: &String| names.iter().any(|name| name == known || is_part(name, known));
+    let is_wanted = |name: &Name| names.is_empty() || full(name).iter().any(is_in);
     let Changes { mut breaks, mut exercises } = all;
     breaks.retain(|it| is_wanted(&it.change.name));
     exercises.retain(|exercise| is_wanted(&exercise.name));
     steps.retain(|step| is_wanted(&step.name));
     Ok(Changes { breaks, exercises })
+}
+
+/// Whether a name goes on where another one ends.
+fn is_part(name: &str, whole: &str) -> bool {
+    name.strip_prefix(whole).is_some_and(|rest| rest.starts_with('-'))
 }
 
 /// Tries what is named, or all changes; and in one place, if that is wished. Where it comes out as told, the part of the run that
@@ -80,7 +88,12 @@ pub fn prove(project: &Project, names: &[String], only: Option<Place>, keep: boo
     let trials =
         breaks.iter().flat_map(|it| it.proofs(&named)).chain(repairs.iter().flat_map(|repair| repair.proofs.clone()));
     let trials = trials.chain(steps.iter().flat_map(|step| step.proofs.clone()));
-    let mut trials: Vec<Proof> = trials.filter(|proof| only.map_or(true, |only| proof.place == only)).collect();
+    let is_named = |trial: &Name| {
+        let full = trial.to_string();
+        names.is_empty() || names.iter().any(|name| *name == full || is_part(&full, name))
+    };
+    let is_wanted = |proof: &Proof| only.map_or(true, |only| proof.place == only) && is_named(&proof.change.name);
+    let mut trials: Vec<Proof> = trials.filter(is_wanted).collect();
     // Programs are built while others run, and short runs come at the end, so that all end together.
     trials.sort_by_key(|Proof { change, place, .. }| (*place == Place::Device, !change.edits.is_empty()));
     let guide = &Guide { project, keep, trials, built: OnceLock::new(), next: AtomicUsize::new(0) };
@@ -91,7 +104,7 @@ pub fn prove(project: &Project, names: &[String], only: Option<Place>, keep: boo
     }
     let (mut tried, mut differ) = (0, Vec::new());
     thread::scope(|scope| {
-        if guide.trials.iter().any(|proof| !proof.change.edits.is_empty()) {
+        if guide.trials.iter().any(Proof::is_of_copy) {
             scope.spawn(|| guide.build());
         }
         for results in vec![results; AT_ONCE] {
@@ -123,7 +136,8 @@ fn told(name: &Name, place: &str, attempt: impl FnOnce() -> Result<(bool, String
 impl Guide<'_> {
     /// Builds all copies: whoever needs one first does it, and others wait.
     fn build(&self) -> Result<()> {
-        let build = || Copy::build_all(self.project, self.trials.iter().map(|proof| &proof.change));
+        let of_copies = self.trials.iter().filter(|proof| proof.is_of_copy());
+        let build = || Copy::build_all(self.project, of_copies.map(|proof| &proof.change));
         self.built.get_or_init(build).as_ref().map_err(|error| anyhow!("{error:#}")).copied()
     }
 
@@ -184,11 +198,15 @@ impl Guide<'_> {
         Ok(())
     }
 
-    fn outcome(&self, Proof { change, program, place, .. }: &Proof) -> Result<Outcome> {
+    fn outcome(&self, proof: &Proof) -> Result<Outcome> {
+        let Proof { change, program, place, .. } = proof;
         if let Some(program) = program {
             return run_program(self.project, change, program, *place);
         }
-        if !change.edits.is_empty() {
+        if edited::file(&change.edits).is_some() {
+            return run_program(self.project, change, &edited::build(self.project, change)?, *place);
+        }
+        if proof.is_of_copy() {
             self.build()?;
         }
         match Copy::built(self.project, change) {

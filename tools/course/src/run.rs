@@ -10,7 +10,7 @@ use crate::judge::{judge, Finding};
 use crate::port::Port;
 use crate::project::Project;
 use crate::show;
-use anyhow::{ensure, Context, Result};
+use anyhow::{bail, ensure, Context, Result};
 use run::files::{bytes, read};
 use run::lanes::Style;
 use serde_json::Value;
@@ -25,12 +25,9 @@ const SERVER: &str = "10.47.91.1";
 const PROGRAM_FAILED: i32 = 1;
 /// What a command of a change calls the changed lesson's program.
 const LESSON: &str = "lesson";
-/// In C, memory that is given back is written over at once, and memory that is new is not empty: who reads an event that is
-/// acknowledged does not read what was there. (What glibc keeps in its caches for threads it leaves as it is: so without them.)
-const PERTURBED: (&str, &str) = ("GLIBC_TUNABLES", "glibc.malloc.perturb=165:glibc.malloc.tcache_count=0");
 
 /// An exercise whose client is dead has failed: nobody waits until its server has noticed. Seconds.
-const GRACE: &str = "2";
+const GRACE: u32 = 2;
 /// Nor for one that waits for what nobody will do. (What is sent again comes after a second, and lesson 11 waits two for whoever asks.)
 const IDLE: &str = "3";
 /// MiB that a learner's program may say and send: it may do so in circles.
@@ -181,7 +178,11 @@ fn execute(
     command.args(["exec", "--name", &name, "--wire", &options.wire, "--deadline", &deadline]);
     // Held until the run is over.
     let port = if place == Place::Device && is_on_tcp(change)? { Some(Port::hold()?) } else { None };
+    let is_strict = place == Place::Device && change.is_exercise;
     for (node, line) in nodes(change, port.as_ref()) {
+        // A learner's program, and none that stands for its other side.
+        let is_judged = line.split(' ').any(|word| word == LESSON);
+        command.args(["--strict", &node].into_iter().filter(|_| is_strict && is_judged));
         let line = line.split(' ').map(|word| part(project, word, program)).collect::<Vec<_>>().join(" ");
         // The device finds an address for each program by itself.
         let line = drawn.fill(&if place == Place::Lab { line.replace("$SERVER", SERVER) } else { line });
@@ -191,10 +192,11 @@ fn execute(
         };
     }
     command.arg("--json").args(options.faults.iter().flat_map(|fault| ["--fault", fault]));
-    if place == Place::Device && change.is_exercise {
-        command.args(["--log", "--grace", GRACE, "--idle", IDLE, "--most", MOST]);
+    if is_strict {
+        let grace = options.grace.unwrap_or(GRACE).to_string();
+        command.args(["--log", "--grace", &grace, "--idle", IDLE, "--most", MOST]);
         command.args(options.late_arm.then_some("--late-arm"));
-        command.env(PERTURBED.0, PERTURBED.1);
+        command.args(options.late_read.then_some("--late-read"));
     }
     // What is judged is in the log: a lesson that goes without one by itself has one here.
     if env::var_os("RUST_LOG").is_none() {
@@ -205,6 +207,14 @@ fn execute(
     let (output, was_enough) = enough::run(command, &file, expected, options.sides().len())
         .with_context(|| format!("cannot start the {}", place.name()))?;
     let is_over = output.status.success() || output.status.code() == Some(PROGRAM_FAILED) || was_enough;
+    if output.status.code().is_none() && !is_over {
+        // Nothing was said before this.
+        bail!(
+            "the {} was ended from outside ({}), and the run with it. Does your program end other processes, its parent for example?",
+            place.name(),
+            output.status
+        );
+    }
     ensure!(is_over, "the {} could not run it ({}); why, it has said before this", place.name(), output.status);
     // A run of the same name that goes on keeps its folder.
     let report: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();

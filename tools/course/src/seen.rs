@@ -99,12 +99,15 @@ pub(crate) fn gets(line: &Line, event: &str) -> bool {
 }
 
 /// Whether the first word of a text is that of what is wanted, and the others are among its own. A right may be one of several:
-/// `access=LOCAL_WRITE|REMOTE_WRITE`.
+/// `access=LOCAL_WRITE|REMOTE_WRITE`. A number may be at least another one: `len=16..`.
 fn has_words(text: &str, wanted: &str) -> bool {
     let (mut words, mut wanted) = (text.split([' ', ',']), wanted.split(' '));
     let is = |word: &str, wanted: &str| match (word.split_once('='), wanted.split_once('=')) {
         (Some((key, value)), Some((name, one))) => {
-            key == name && one.split('|').all(|one| value.split('|').any(|value| value == one))
+            let least = one.strip_suffix("..").and_then(|least| least.parse::<u64>().ok());
+            let is_enough = |least| value.parse::<u64>().is_ok_and(|value| value >= least);
+            let has_all = || one.split('|').all(|one| value.split('|').any(|value| value == one));
+            key == name && least.map_or_else(has_all, is_enough)
         }
         _ => word == wanted,
     };
@@ -134,6 +137,20 @@ mod tests {
         assert!(!is_own(&line("[12:00:00.000 #0007 main] DATA  WC: wr_id=1 status=IBV_WC_SUCCESS")));
         for own in ["[12:00:00.000 #0007 main] ERR  IBV_WC_REM_ACCESS_ERR", "4 receives came back flushed"] {
             assert!(is_own(&line(own)), "{own}");
+        }
+    }
+
+    #[test]
+    fn a_call_asks_for_this_and_perhaps_for_more() {
+        let text = "REG_MR addr=0x10 len=4096 access=LOCAL_WRITE|REMOTE_WRITE";
+        for (wanted, is_it) in [
+            ("REG_MR access=REMOTE_WRITE len=4096", true),
+            ("REG_MR access=REMOTE_READ", false),
+            ("REG_MR len=4096..", true),
+            ("REG_MR len=4097..", false),
+            ("REG_MR len=1..", true),
+        ] {
+            assert_eq!(has_words(text, wanted), is_it, "{wanted}");
         }
     }
 

@@ -49,6 +49,7 @@ pub fn options(change: &Change) -> String {
         }
     }
     text.extend(told.nodes.iter().map(|(node, command)| format!("{node} runs: {command}\n")));
+    text += if told.late_read { "the device reads a request some time after it was posted\n" } else { "" };
     text += if told.late_arm { "the device arms a completion queue when a completion is in it\n" } else { "" };
     text.extend(told.faults.iter().map(|fault| format!("the lab does: {fault}\n")));
     text
@@ -103,6 +104,13 @@ fn parts(mut numbers: Vec<u64>) -> Vec<RangeInclusive<u64>> {
 pub fn trouble(run: &[u8], style: Style) -> Result<String> {
     let trouble = trouble::trouble(run)?.into_iter().take(MOST_TROUBLE);
     Ok(trouble.map(|line| hanging("  ", &line, style.width)).collect())
+}
+
+/// That a program has crashed, if one has.
+pub fn crashes(run: &[u8], style: Style) -> Result<String> {
+    let lines: String = trouble::crashes(run)?.iter().map(|line| hanging("  ", line, style.width)).collect();
+    let follows = "  What is missing may follow from that.\n\n";
+    Ok(if lines.is_empty() { lines } else { lines + follows })
 }
 
 /// One line for each expectation, and what it means if it is not met.

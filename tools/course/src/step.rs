@@ -9,12 +9,13 @@
 //! | (no name) | a question to predict, the calls, what to write | without a word: a picture |
 //! | Your prediction | the answer | |
 //! | Reference | | `toml`: where it stands in the lesson's source, in C and in Python: [`Reference`] |
-//! | Right 1, Wrong 1 … | `The judge says: ` of a wrong one | `diff`: made to the lesson's own source |
+//! | Right 1, Wrong 1 … | `The judge says: ` of a wrong one | `diff`: made to the lesson's own source, or to a [reference](crate::edited) |
 //!
 //! The lesson's own source passes all its steps. The program of the lesson before fails each.
 
 use crate::change::{each, Again, Change, Name, Options};
 use crate::edit::Edit;
+use crate::edited;
 use crate::exercise::{list, HINTS, OUTCOME};
 use crate::expected::Told;
 use crate::page::{Page, AGAIN, RUN_BY};
@@ -130,7 +131,11 @@ fn proofs(change: &Change, page: &Page) -> Result<Vec<Proof>> {
         *count += 1;
         let (kind, says) = (format!("{}-{count}", part.kind().to_lowercase()), part.said());
         ensure!(is_right == says.is_empty(), "what the judge says stands below each wrong one");
-        proofs.push(proof(&kind, Edit::of_diff(&part.code("diff"))?, Place::Device, is_right, &says));
+        let proof = proof(&kind, Edit::of_diff(&part.code("diff"))?, Place::Device, is_right, &says);
+        proofs.push(match edited::file(&proof.change.edits) {
+            Some(_) => Proof { change: reference::told_lesson(&proof.change), ..proof },
+            None => proof,
+        });
     }
     ensure!(right >= 1 && wrong >= 2, "a step has another right program, and two wrong ones");
     Ok(proofs)

@@ -56,18 +56,23 @@ pub fn step(project: &Project, named: Option<&str>, place: Place, watch: bool, o
     watch::judged(watch, || mine.sources(), || judge(project, &mine, &step, place))
 }
 
-/// Tells one hint more, to the step that comes next, or to one that is named.
-pub fn hint(project: &Project, named: Option<&str>) -> Result<bool> {
+/// Tells one hint more, to the step that comes next, or to one that is named; all that were told before as well, if that is wished.
+pub fn hint(project: &Project, named: Option<&str>, again: bool) -> Result<bool> {
     let mine = find(project)?;
     let Some(step) = wished(project, &mine, named)? else { return finished(project) };
     let width = Style::of_output().width;
     let (told, all) = (mine.times(HINT, &step.name), step.hints.len());
-    for (at, hint) in step.hints.iter().enumerate().take(told + 1) {
+    let first = if again { 0 } else { told.min(all - 1) };
+    for (at, hint) in step.hints.iter().enumerate().take(told + 1).skip(first) {
         write!(stdout(), "{}", markdown::plain(&format!("{} of {all}: {hint}", at + 1), width))?;
     }
     if told < all {
         mine.note(HINT, &step.name)?;
-    } else {
+    }
+    if first > 0 {
+        writeln!(stdout(), "\nThose before it once more: make hint ARGS=--all")?;
+    }
+    if told >= all {
         writeln!(stdout(), "\nThese are all. `make solution` shows how the lesson does it.")?;
     }
     Ok(true)
@@ -170,7 +175,7 @@ fn judge(project: &Project, mine: &Mine, step: &Step, place: Place) -> Result<bo
     if !again.is_empty() {
         writeln!(stdout(), "It was run once more (`lesson` is your program):\n{again}")?;
     }
-    write!(stdout(), "{}", missing(&findings, style))?;
+    write!(stdout(), "{}{}", show::crashes(&run, style)?, missing(&findings, style))?;
     if let Some(said) = ahead::other_side(&step.change) {
         write!(stdout(), "{}", markdown::hanging("    ", &said, style.width))?;
     }

@@ -123,6 +123,17 @@ fn why(text: &str, node: &str, crossing: &str) -> Option<String> {
     is_about.then(|| format!(". The {node} waits in {call}: an event was taken, and not given back with {ack}"))
 }
 
+/// The programs of a run that have crashed: whatever else is missing may follow from that.
+pub fn crashes(run: &[u8]) -> Result<Vec<String>> {
+    let mut all = Vec::new();
+    seen::each(run, |seen| {
+        if let Seen::Line(line) = seen {
+            all.extend(Some(&line).filter(|line| is_end(line)).and_then(crashed));
+        }
+    })?;
+    Ok(all)
+}
+
 /// That a program has crashed.
 fn crashed(line: &Line) -> Option<String> {
     // A program that a shell runs ends as the shell reports it.

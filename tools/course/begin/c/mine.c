@@ -14,6 +14,8 @@ struct args {
     const char *port;
     const char *text;
     size_t len; /* 0: write the text */
+    const char *mode; /* lessons 06 and 07: write, or read; */
+    const char *closer; /* and which side hangs up first: client, or server */
     const char *transport; /* lesson 11: rc, a connection, or ud, datagrams; */
     long requests; /* and how often a client of datagrams asks */
 };
@@ -31,10 +33,11 @@ static int client(const struct args *args) {
 }
 
 int main(int argc, char **argv) {
-    struct args args = {.address = NULL, .port = "7471", .text = "my first RDMA WRITE", .transport = "rc", .requests = 2};
+    struct args args = {.address = NULL, .port = "7471", .text = "my first RDMA WRITE", .mode = "write", .closer = "client", .transport = "rc", .requests = 2};
     static const struct option options[] = {
         {"address", required_argument, NULL, 'a'}, {"port", required_argument, NULL, 'p'},
         {"text", required_argument, NULL, 's'}, {"len", required_argument, NULL, 'l'},
+        {"mode", required_argument, NULL, 'm'}, {"closer", required_argument, NULL, 'c'},
         {"transport", required_argument, NULL, 't'}, {"requests", required_argument, NULL, 'r'},
         {NULL, 0, NULL, 0},
     };
@@ -43,12 +46,14 @@ int main(int argc, char **argv) {
     /* A line is seen when it is printed, also if nobody watches at a terminal. */
     setvbuf(stdout, NULL, _IOLBF, 0);
     optind = 2;
-    for (int option; (option = getopt_long(argc, argv, "a:p:s:l:", options, NULL)) != -1;) {
+    for (int option; (option = getopt_long(argc, argv, "a:p:s:l:m:", options, NULL)) != -1;) {
         switch (option) {
         case 'a': args.address = optarg; break;
         case 'p': args.port = optarg; break;
         case 's': args.text = optarg; break;
         case 'l': args.len = strtoul(optarg, NULL, 10); break;
+        case 'm': args.mode = optarg; break;
+        case 'c': args.closer = optarg; break;
         case 't': args.transport = optarg; break;
         case 'r': args.requests = strtol(optarg, NULL, 10); break;
         default: return 2;

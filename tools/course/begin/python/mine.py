@@ -32,6 +32,9 @@ def main():
     # What a side will write into the other's memory, the client from lesson 04 on, both in lesson 06: a text, or so many bytes.
     parser.add_argument("-s", "--text", default="my first RDMA WRITE")
     parser.add_argument("--len", type=int)
+    # Lessons 06 and 07: write or read, and which side hangs up first.
+    parser.add_argument("-m", "--mode", choices=["write", "read"], default="write")
+    parser.add_argument("--closer", choices=["client", "server"], default="client")
     # Lesson 11: connections or datagrams, and how often a client of datagrams asks.
     parser.add_argument("--transport", choices=["rc", "ud"], default="rc")
     parser.add_argument("--requests", type=int, default=2)
