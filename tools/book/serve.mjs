@@ -29,7 +29,8 @@ export function serve(folder, port, below = "/", progress = undefined) {
       response.writeHead(200, { "content-type": TYPES[extname(file)] ?? "application/octet-stream", "content-length": size });
       createReadStream(file).pipe(response);
     } catch {
-      response.writeHead(404, { "content-type": "text/plain" }).end("There is no such page.\n");
+      const page = await readFile(join(root, "404.html")).catch(() => "There is no such page.\n");
+      response.writeHead(404, { "content-type": TYPES[".html"] }).end(page);
     }
   });
   return new Promise((ready, failed) => server.once("error", failed).listen(port, "127.0.0.1", () => ready(server)));

@@ -113,7 +113,8 @@
       return at ? [", ", button] : [button];
     });
     const path = page.replace(/README\.md$/, "index.html").replace(/\.md$/, ".html");
-    const rows = [["fault", fault], ["look at", look], ["page", make("a", { href: path_to_root + path }, page)]];
+    const title = document.querySelector(`#mdbook-sidebar a[href$="${path.replace(/#.*/, "")}"]`)?.textContent ?? page;
+    const rows = [["fault", fault], ["look at", look], ["page", make("a", { href: path_to_root + path }, title)]];
     return make("div", { class: "finding" },
       make("p", {}, `${sentence} (${frames.length === 1 ? "frame" : "frames"} `, ...numbers, `${often}).`),
       make("dl", {}, ...rows.flatMap(([name, what]) => [make("dt", {}, name), make("dd", {}, what)])));

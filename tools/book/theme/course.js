@@ -2,8 +2,14 @@
 (() => {
   "use strict";
 
-  // What is wider than its box is scrolled, with the keyboard, too.
-  for (const box of document.querySelectorAll("main pre, main .table-wrapper, main p:has(> label > img[src$='.svg']:not([src*='/idea_']))")) box.tabIndex = 0;
+  // What is wider than its box can be scrolled, also with the keyboard; and a drawing says so, since half an arrow looks whole.
+  const sized = new ResizeObserver((entries) => {
+    for (const { target } of entries) target.classList.toggle("wide", target.scrollWidth > target.clientWidth);
+  });
+  for (const box of document.querySelectorAll("main pre, main .table-wrapper, main p:has(> label > img[src$='.svg']:not([src*='/idea_']))")) {
+    box.tabIndex = 0;
+    if (box.matches("p")) sized.observe(box);
+  }
 
   // A label that opens the list of chapters has to be a button, and one that keys reach.
   const toggle = document.getElementById("mdbook-sidebar-toggle");
@@ -53,7 +59,17 @@
   /** Puts the player in the place of the ladder, which is still there on paper. */
   async function play(element, first) {
     const name = element.dataset.run;
-    await Promise.all([script("player/player.js"), script(`player/runs/${name}.js`)]);
+    try {
+      if (!/^[\w-]+$/.test(name)) throw new Error("a run's name has letters, digits, - and _");
+      await Promise.all([script("player/player.js"), script(`player/runs/${name}.js`)]);
+    } catch (error) {
+      // A link to a run that was renamed, or one that was mistyped: another run in its place would only mislead.
+      const what = document.createElement("p");
+      what.setAttribute("role", "alert");
+      what.textContent = `There is no recorded run “${name}” here (${error.message}). The runs that there are, are in the list on this page.`;
+      element.replaceChildren(what);
+      return;
+    }
     const [ladder, stage, beside, link] = ["div", "div", "p", "a"].map((tag) => document.createElement(tag));
     ladder.className = "ladder";
     ladder.append(...element.childNodes);
@@ -96,7 +112,7 @@
 
   const runs = [...document.querySelectorAll(".run[data-run]")];
   const wanted = new URLSearchParams(location.search).get("run");
-  if (wanted && /^[\w-]+$/.test(wanted) && runs.length) runs[0].dataset.run = wanted;
+  if (wanted && runs.length) runs[0].dataset.run = wanted;
   const seen = new IntersectionObserver((entries) => {
     for (const { target } of entries.filter((entry) => entry.isIntersecting)) {
       seen.unobserve(target);

@@ -17,7 +17,9 @@ export class Code {
     code ??= this.data.events.find((event) => event.code)?.code;
     if (!code) return;
     const [file, line, exact] = code;
-    if (this.file !== file) {
+    // From one file to another there's nothing to glide along.
+    const same = this.file === file;
+    if (!same) {
       this.file = file;
       this.rows = this.data.files[file][1].split("\n").map(source);
       this.text.replaceChildren(...this.rows);
@@ -29,7 +31,12 @@ export class Code {
     this.row = this.rows[line - 1];
     if (!this.row) return;
     if (!begins) this.row.classList.add(acts && exact ? "acts" : "acted");
-    bring(this.text, this.row, smooth, 0.4);
+    this.bring(smooth && same);
+  }
+
+  /** Shows the line. While the pane is hidden, as on a phone behind another one, there's nowhere to scroll. */
+  bring(smooth = false) {
+    if (this.row) bring(this.text, this.row, smooth, 0.4);
   }
 }
 

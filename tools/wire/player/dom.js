@@ -12,9 +12,9 @@ export function el(name, attributes = {}, ...children) {
   return element;
 }
 
-/** Scrolls a box, and nothing around it, until what is in it can be seen well. */
+/** Scrolls a box, and nothing around it, until what is in it can be seen well; of what is higher than the box, its beginning. */
 export function bring(box, inside, smooth, where = 0.5) {
   const [outer, inner] = [box.getBoundingClientRect(), inside.getBoundingClientRect()];
-  const top = box.scrollTop + inner.top - outer.top - (outer.height - inner.height) * where;
+  const top = box.scrollTop + inner.top - outer.top - Math.max(0, outer.height - inner.height) * where;
   box.scrollTo({ top, behavior: smooth ? "smooth" : "instant" });
 }

@@ -19,6 +19,7 @@ export class Packet {
     if (this.packet === packet) return;
     this.packet = packet;
     this.cells = [];
+    this.telling = null;
     if (!packet) {
       this.title.textContent = "Packet";
       this.about.textContent = "none has been sent yet";
@@ -35,7 +36,13 @@ export class Packet {
     const telling = behind.sort((one, other) => other.length - one.length)[0] ?? all[bth];
     const cell = this.cells.find((cell) => cell.part === telling) ?? this.cells[0];
     if (cell) this.select(cell, false);
-    if (cell) bring(this.bytes, cell.button, false);
+    this.telling = cell;
+    this.bring();
+  }
+
+  /** Shows the header that says most. */
+  bring() {
+    if (this.telling) bring(this.bytes, this.telling.button, false);
   }
 
   part(part) {

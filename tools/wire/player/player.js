@@ -63,7 +63,11 @@ class Player {
     this.options = options;
     const keys = options.keys ? document : this.element;
     keys.addEventListener("keydown", (key) => this.key(key));
-    if (options.link) window.addEventListener("hashchange", () => this.follow());
+    if (options.link) {
+      window.addEventListener("hashchange", () => {
+        if (this.follow()) this.element.scrollIntoView({ block: "nearest" });
+      });
+    }
     if (options.link) this.follow();
   }
 
@@ -108,7 +112,8 @@ class Player {
   tab(wanted) {
     this.element.dataset.tab = wanted;
     for (const [id, tab] of this.tabs) tab.setAttribute("aria-pressed", String(id === wanted));
-    if (wanted === "run") this.ladder.bring();
+    // A pane that was hidden hasn't scrolled along.
+    ({ run: this.ladder, code: this.code, packet: this.packet })[wanted]?.bring();
   }
 
   goto(count) {
@@ -264,11 +269,12 @@ class Player {
     history.replaceState(history.state, "", hash || location.pathname + location.search);
   }
 
-  /** To the moment that the address names. */
+  /** To the moment that the address names; says whether it names one. */
   follow() {
     const frame = Number(/^#frame=(\d+)$/.exec(location.hash)?.[1]);
-    if (!frame) return;
+    if (!frame) return false;
     const count = this.data.events.findLastIndex((event) => event.n <= frame) + 1;
     this.by(() => this.goto(count));
+    return true;
   }
 }

@@ -46,8 +46,16 @@ pub fn build(target: &Path, forge: Option<&str>) -> Result<()> {
     let mut mdbook = Command::new(target.join("tools/site/bin/mdbook"));
     output(mdbook.arg("build").arg("--dest-dir").arg(&site).arg(&book)).context("mdBook (`make site` brings it)")?;
     finish::pages(&site, forge)?;
+    write(site.join("404.html"), read("tools/book/404.html")?.replace("ROOT", &root(forge)))?;
     println!("{}", site.join("index.html").display());
     Ok(())
+}
+
+/// Where the book is, as its own server or a forge's pages have it. The page for what isn't found is shown at any path, so its links
+/// begin there.
+fn root(forge: Option<&str>) -> String {
+    let repository = forge.and_then(|forge| forge.trim_end_matches('/').rsplit('/').next());
+    repository.map_or("/".into(), |name| format!("/{name}/"))
 }
 
 /// Writes all that mdBook is to make a book of.
