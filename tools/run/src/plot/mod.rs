@@ -33,11 +33,36 @@ use std::net::IpAddr;
 
 /// So many ports, nodes and flows are told apart. Of a hostile file's others nothing is drawn.
 const MOST: usize = 64;
+/// A rest that takes more of the run than this share is cut out: else all that happens would share a few pixels.
+const REST: f64 = 0.2;
 /// So long is a node's name at most.
 const MOST_NAME: usize = 64;
 
+/// A time in which nothing happened, and which the drawing leaves out; in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Cut {
+    begin: u64,
+    length: u64,
+}
+
+/// What is drawn: rows over a time that begins at 0, in nanoseconds, and from which the cuts are gone.
+#[derive(Debug)]
+struct Drawn {
+    rows: Vec<Row>,
+    length: u64,
+    /// Where each is in the drawn time, in order.
+    cuts: Vec<Cut>,
+}
+
+impl Drawn {
+    /// How long the run took, rests and all.
+    fn whole(&self) -> u64 {
+        self.length + self.cuts.iter().map(|cut| cut.length).sum::<u64>()
+    }
+}
+
 /// What of a run changes over time. Times are nanoseconds since 1970.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Seen {
     /// The first event, and the last one that can be drawn.
     span: Option<(u64, u64)>,
@@ -211,6 +236,54 @@ impl Seen {
         let least = self.flows.values().filter_map(gap).min().unwrap_or(0).saturating_mul(PACKETS).max(1);
         let count = end.saturating_sub(begin) / least;
         Parts::new((begin, end), usize::try_from(count).map_or(most, |count| count.clamp(1, most)))
+    }
+
+    /// The same without its long rests: times in which nothing waited, nobody was paused, and nothing was sent.
+    fn without_rests(&self) -> (Seen, Vec<Cut>) {
+        let cuts = self.rests();
+        let moved = |time: u64| {
+            let before = cuts.iter().filter(|cut| cut.begin + cut.length <= time);
+            time - before.map(|cut| cut.length).sum::<u64>()
+        };
+        let mut seen = self.clone();
+        seen.span = seen.span.map(|(begin, end)| (begin, moved(end)));
+        seen.queues.values_mut().chain(seen.pauses.values_mut().map(|(steps, _)| steps)).for_each(|it| it.moved(moved));
+        let of_flows = seen.flows.values_mut().flatten().map(|(time, _)| time);
+        of_flows.chain(&mut seen.marked).chain(&mut seen.lost).for_each(|time| *time = moved(*time));
+        (seen, cuts)
+    }
+
+    /// The rests that are long enough to be cut out. A little of each stays, so that one sees that there was one.
+    fn rests(&self) -> Vec<Cut> {
+        let steps = || self.queues.values().chain(self.pauses.values().map(|(steps, _)| steps));
+        let of_flows = self.flows.values().flatten().map(|(time, _)| *time);
+        let mut times: Vec<u64> = steps().flat_map(Steps::times).chain(of_flows).collect();
+        times.extend(self.marked.iter().chain(&self.lost));
+        times.sort_unstable();
+        let length = self.span().1.saturating_sub(self.span().0);
+        let is_rest = |begin, end| (end - begin) as f64 > REST * length as f64 && steps().all(|it| it.at(begin) == 0.0);
+        let rests: Vec<(u64, u64)> =
+            times.windows(2).map(|pair| (pair[0], pair[1])).filter(|(begin, end)| is_rest(*begin, *end)).collect();
+        let all: u64 = rests.iter().map(|(begin, end)| end - begin).sum();
+        let stays = length.saturating_sub(all) / 12;
+        let cut =
+            |(begin, end): (u64, u64)| Cut { begin: begin + stays / 2, length: (end - begin).saturating_sub(stays) };
+        rests.into_iter().map(cut).collect()
+    }
+
+    /// What is drawn, in so many parts of the time at most.
+    fn drawn(&self, most: usize) -> Drawn {
+        let (seen, mut cuts) = self.without_rests();
+        let ((begin, end), mut cut_before) = (seen.span(), 0);
+        for cut in &mut cuts {
+            cut.begin -= begin + cut_before;
+            cut_before += cut.length;
+        }
+        let mut drawn = Drawn { rows: seen.rows(most), length: end.saturating_sub(begin), cuts };
+        // Whoever was paused was so for a share of the whole time.
+        let share = drawn.length as f64 / drawn.whole().max(1) as f64;
+        drawn.rows.iter_mut().filter(|row| row.kind == Kind::Paused).for_each(|row| row.sum *= share);
+        drawn
     }
 
     /// All that is drawn, in this order, and in so many parts of the time at most.

@@ -55,6 +55,22 @@ impl Steps {
         self.0.push((time.max(last), value));
     }
 
+    /// When it changed.
+    pub fn times(&self) -> impl Iterator<Item = u64> + '_ {
+        self.0.iter().map(|(time, _)| *time)
+    }
+
+    /// The value from this time on.
+    pub fn at(&self, time: u64) -> f64 {
+        let after = self.0.partition_point(|(since, _)| *since <= time);
+        after.checked_sub(1).map_or(0.0, |last| self.0[last].1)
+    }
+
+    /// Each of its times becomes another one.
+    pub fn moved(&mut self, to: impl Fn(u64) -> u64) {
+        self.0.iter_mut().for_each(|(time, _)| *time = to(*time));
+    }
+
     /// The highest value in each part.
     pub fn highest(&self, parts: &Parts) -> Vec<f64> {
         let mut highest = vec![0.0f64; parts.count];

@@ -1,7 +1,7 @@
 //! As a picture: panels below each other over one axis of time. It is read at half its size, too: as wide as a telephone.
 
 use super::units::{self, Unit};
-use super::{Kind, Row, Seen};
+use super::{Cut, Kind, Row, Seen};
 use crate::picture::{self, text};
 
 /// Pixels: the picture's width; where the axis of time begins and ends; the height of a line of text, of a panel, of a flow's
@@ -58,23 +58,43 @@ impl Seen {
     /// It as a picture in SVG, and what that shows in words.
     #[must_use]
     pub fn picture(&self) -> (String, String) {
-        let ((begin, end), rows) = (self.span(), self.rows(COLUMNS));
-        let (length, words) = (end.saturating_sub(begin), describe(&rows, end.saturating_sub(begin)));
-        let (queues, strips): (Vec<Row>, Vec<Row>) = rows.into_iter().partition(|row| row.kind == Kind::Queue);
+        let drawn = self.drawn(COLUMNS);
+        let words = describe(&drawn.rows, drawn.whole());
+        let time = Time { length: drawn.length, cuts: drawn.cuts };
+        let (queues, strips): (Vec<Row>, Vec<Row>) = drawn.rows.into_iter().partition(|row| row.kind == Kind::Queue);
         let curves =
             queues.into_iter().zip(0..).map(|(row, at)| Curve { name: row.name, values: row.values, look: (at, at) });
         let title = "What waits in the switch, by where it goes".to_owned();
         let waits = Panel { title, unit: units::bytes, curves: curves.collect(), levels: self.levels() };
         // Without a switch nothing waits.
         let panels = if waits.curves.is_empty() { Vec::new() } else { vec![waits] };
-        (picture("A run over time", &words, length, &panels, &strips), words)
+        (picture("A run over time", &words, &time, &panels, &strips), words)
     }
 }
 
 /// Draws panels over so many nanoseconds, whatever they show. A title, and all of it in words, are for who cannot see it.
 #[must_use]
 pub fn draw(title: &str, words: &str, length: u64, panels: &[Panel]) -> String {
-    picture(title, words, length, panels, &[])
+    picture(title, words, &Time { length, cuts: Vec::new() }, panels, &[])
+}
+
+/// The axis of time: so many nanoseconds are drawn, and these are left out.
+struct Time {
+    length: u64,
+    cuts: Vec<Cut>,
+}
+
+impl Time {
+    /// The pixel of a drawn time.
+    fn x(&self, at: f64) -> usize {
+        LEFT + (at / self.length.max(1) as f64 * (RIGHT - LEFT) as f64) as usize
+    }
+
+    /// What the clock said at a drawn time.
+    fn clock(&self, at: f64) -> f64 {
+        let before = self.cuts.iter().filter(|cut| cut.begin as f64 <= at);
+        at + before.map(|cut| cut.length as f64).sum::<f64>()
+    }
 }
 
 /// All of it in words, for somebody who cannot see it.
@@ -84,7 +104,7 @@ fn describe(rows: &[Row], length: u64) -> String {
     format!("{} of a run, over which are drawn: {}", units::with(length, units::time(length)), told.join("; "))
 }
 
-fn picture(title: &str, words: &str, length: u64, panels: &[Panel], strips: &[Row]) -> String {
+fn picture(title: &str, words: &str, time: &Time, panels: &[Panel], strips: &[Row]) -> String {
     let (mut body, mut y) = (String::new(), 8);
     for panel in panels {
         y += lines(&mut body, panel, y) + 14;
@@ -94,9 +114,11 @@ fn picture(title: &str, words: &str, length: u64, panels: &[Panel], strips: &[Ro
     for strip in strips {
         y += area(&mut body, strip, fastest, y);
     }
-    let grid = axis(&mut body, length, y);
+    let grid = axis(&mut body, time, y);
+    cuts(&mut body, time, y);
     let below = y;
-    picture::begin((WIDTH, y + 40), title, words, STYLE)
+    let foot = if time.cuts.is_empty() { 40 } else { 40 + LINE };
+    picture::begin((WIDTH, y + foot), title, words, STYLE)
         + &grid.iter().map(|x| format!("<path class=\"grid\" d=\"M{x} 8V{below}\"/>\n")).collect::<String>()
         + &body
         + "</svg>\n"
@@ -197,9 +219,19 @@ fn ground(svg: &mut String, (x, y): (usize, usize), words: &str, width: usize, a
     text(svg, x, y + LINE - 8, attributes, words);
 }
 
+/// Where time is left out: two lines through all panels, and above the axis how much.
+fn cuts(svg: &mut String, time: &Time, y: usize) {
+    for cut in &time.cuts {
+        let (x, length) = (time.x(cut.begin as f64), cut.length as f64);
+        *svg += &format!("<path class=\"level\" d=\"M{} 8V{y}M{} 8V{y}\"/>\n", x - 3, x + 3);
+        let words = format!("{} of rest", units::with(length, units::time(length)));
+        text(svg, x, y + LINE + 22, "class=\"quiet small\" text-anchor=\"middle\"", &words);
+    }
+}
+
 /// The axis of time at this height, with its numbers; gives where lines go up from it.
-fn axis(svg: &mut String, length: u64, y: usize) -> Vec<usize> {
-    let (length, unit) = (length.max(1) as f64, units::time(length as f64));
+fn axis(svg: &mut String, time: &Time, y: usize) -> Vec<usize> {
+    let (length, unit) = (time.length.max(1) as f64, units::time(time.clock(time.length as f64)));
     // 1, 2 or 5 times a power of ten: about five of them.
     let rough = length / 5.0;
     let ten = 10f64.powf(rough.log10().floor());
@@ -207,8 +239,11 @@ fn axis(svg: &mut String, length: u64, y: usize) -> Vec<usize> {
     let mut grid = Vec::new();
     for tick in 0..=(length / step) as usize {
         let at = tick as f64 * step;
-        let x = LEFT + (at / length * (RIGHT - LEFT) as f64) as usize;
-        let number = if tick == 0 { format!("0 {}", unit.0) } else { format!("{}", (at / unit.1 * 1e6).round() / 1e6) };
+        let x = time.x(at);
+        // To a tenth of a step: behind a cut the numbers aren't round.
+        let fine = 10f64.powf((step / unit.1).log10().floor() - 1.0);
+        let number = ((time.clock(at) / unit.1 / fine).round() * fine * 1e6).round() / 1e6;
+        let number = if tick == 0 { format!("0 {}", unit.0) } else { format!("{number}") };
         text(svg, x, y + 24, "class=\"quiet\" text-anchor=\"middle\"", &number);
         grid.push(x);
     }

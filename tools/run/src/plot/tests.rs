@@ -159,3 +159,33 @@ fn a_capture_without_data_is_no_plot() {
     let error = read(&mut Reader::new(file.as_slice()).unwrap()).1.unwrap_err().to_string();
     assert!(error.contains("nothing to plot"), "{error}");
 }
+
+/// Two bursts of a millisecond, and 98 ms between them in which everybody waits for a timer: all would be in the picture's first and
+/// last pixels. A rest in which somebody is paused or something waits is none.
+#[test]
+fn a_long_rest_is_cut_out_and_told() {
+    let bursts = |between: Option<What>| {
+        let mut seen = Seen::default();
+        for burst in [0, 99] {
+            (0..10)
+                .for_each(|tenth| sends(&mut seen, burst * MS + tenth * MS / 10, "client", &write(2, 1, false), None));
+            if let (0, Some(what)) = (burst, between) {
+                tells(&mut seen, MS, "client", what);
+            }
+        }
+        seen
+    };
+    let rests = bursts(None);
+    let (text, (picture, words)) = (rests.text(), rests.picture());
+    assert!(
+        text.starts_with("over time: 0 to 99.9 ms without 98.0 ms in which nothing happened, 40.6 us in a column;"),
+        "{text}"
+    );
+    assert!(words.starts_with("99.9 ms of a run") && picture.contains("98.0 ms of rest"), "{words} {picture}");
+    // What comes after the rest is told by the clock.
+    assert!(picture.contains(">99.5<") || picture.contains(">99.4<"), "{picture}");
+    for holds in [What::Pause(0), What::Queue(7)] {
+        let text = bursts(Some(holds)).text();
+        assert!(text.starts_with("over time: 0 to 99.9 ms, 2.08 ms in a column;"), "{text}");
+    }
+}

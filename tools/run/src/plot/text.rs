@@ -22,15 +22,22 @@ impl Seen {
         if self.is_empty() {
             return String::new();
         }
-        let (begin, end) = self.span();
-        let (rows, length) = (self.rows(COLUMNS), end.saturating_sub(begin) as f64);
+        let drawn = self.drawn(COLUMNS);
+        let (rows, length, whole) = (&drawn.rows, drawn.length as f64, drawn.whole() as f64);
         let top =
             |kind| rows.iter().filter(|row| row.kind == kind).flat_map(|row| &row.values).copied().fold(0.0, f64::max);
-        let (unit, fastest) = (units::time(length), top(Kind::Rate));
+        let (unit, fastest) = (units::time(whole), top(Kind::Rate));
         let column = length / COLUMNS as f64;
+        let rests = match drawn.cuts.len() {
+            0 => String::new(),
+            _ => format!(
+                " without {} in which nothing happened",
+                units::with(whole - length, units::time(whole - length))
+            ),
+        };
         let mut text = format!(
-            "over time: 0 to {}, {} in a column; rates up to {}\n",
-            units::with(length, unit),
+            "over time: 0 to {}{rests}, {} in a column; rates up to {}\n",
+            units::with(whole, unit),
             units::with(column, units::time(column)),
             units::with(fastest, units::rate(fastest))
         );
