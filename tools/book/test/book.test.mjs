@@ -6,7 +6,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { Browser } from "./support/browser.mjs";
-import { pages, REPOSITORY, start } from "./support/site.mjs";
+import { serve } from "../serve.mjs";
+import { pages, REPOSITORY, SITE, start } from "./support/site.mjs";
 
 let browser, site;
 before(async () => { [browser, site] = [await Browser.start(), await start()]; });
@@ -67,6 +68,27 @@ test("a player is put in its place once, and what is below stays where it is", a
     unsized: [...document.images].filter((image) => !image.getAttribute("width") || !image.getAttribute("height")).length,
   }));
   assert.deepEqual({ ...seen, moved: seen.moved < 0.1 }, { players: 1, links: 1, moved: true, unsized: 0 }, `moved by ${seen.moved}`);
+});
+
+test("what there isn't says so, and leads on", async () => {
+  await browser.open(`${site.url}play.html?run=nonexistent`);
+  const said = await browser.until(() => document.querySelector(".run [role=alert]")?.textContent);
+  assert.match(said, /no recorded run “nonexistent”/);
+  await browser.open(`${site.url}play.html?run=../x`);
+  assert.match(await browser.until(() => document.querySelector(".run [role=alert]")?.textContent), /letters, digits/);
+  await browser.complaints();
+  const alone = await serve(SITE, 0);
+  try {
+    const root = `http://127.0.0.1:${alone.address().port}/`;
+    await browser.open(`${root}no/such/page.html`);
+    const links = await browser.run(() => [document.title, ...[...document.links].map((link) => link.href)]);
+    assert.match(links[0], /No page here/);
+    for (const link of links.slice(1)) assert.equal((await fetch(link)).status, 200, link);
+    await browser.complaints();
+  } finally {
+    alone.close();
+    alone.closeAllConnections();
+  }
 });
 
 test("the start page leads to each lesson", async () => {

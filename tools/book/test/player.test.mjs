@@ -375,11 +375,39 @@ test("dark and light, wide and on a phone, nothing is cut off at the side", asyn
     assert.deepEqual([seen.over, seen.wide, seen.panes.length], [[], [], 1]);
     assert.ok(shown.slice(1).split(".").every((name) => seen.panes[0].includes(name)), seen.panes[0]);
   }
+  // A pane that was hidden while the run went on shows its place as soon as it is chosen.
+  const chosen = (name, selector, box) => page.run((name, selector, box) => {
+    [...document.querySelectorAll(".rp-tabs button")].find((tab) => tab.textContent === name).click();
+    const [inner, outer] = [selector, box].map((part) => document.querySelector(part).getBoundingClientRect());
+    return inner.top >= outer.top - 1 && inner.top < outer.bottom;
+  }, name, selector, box);
+  assert.ok(await chosen("Code", ".rp-row.acts", ".rp-source"), "the line that acts");
+  assert.ok(await chosen("Packet", ".rp-part.on", ".rp-bytes"), "the header that says most");
   // All that one plays with is there, and each button says which way it goes.
   const buttons = await page.run(() => [...document.querySelectorAll(".rp-transport > :is(button, span)")].filter((button) => button.offsetHeight).map((button) => button.textContent));
   assert.deepEqual(buttons, ["Start", "Play", "‹Event›", "‹Packet›", "‹Step›", "1×", "Predict", "?"]);
   await page.size(1280, 800);
   await page.theme("light", "reduce");
+});
+
+test("on a laptop the line that acts is in view at each event, and a link to a moment brings the player there", async () => {
+  await page.size(1366, 768);
+  await openRun("04_rdma_write", WRITE);
+  const hidden = await page.run(() => [...document.querySelectorAll(".rp-ladder li")].filter((row) => {
+    row.click();
+    const [line, box] = [".rp-row.acts, .rp-row.acted", ".rp-source"].map((part) => document.querySelector(part)?.getBoundingClientRect());
+    return line && (line.top < box.top - 1 || line.top + 15 > box.bottom);
+  }).map((row) => row.dataset.n));
+  assert.deepEqual(hidden, []);
+  const top = await page.run(async (frame) => {
+    document.body.style.paddingTop = "3000px";
+    scrollTo(0, 0);
+    location.hash = `frame=${frame}`;
+    await new Promise((done) => setTimeout(done, 100));
+    return document.querySelector(".rp").getBoundingClientRect().top;
+  }, ACK);
+  assert.ok(top >= 0 && top < 768, `the player begins at ${top}`);
+  await page.size(1280, 800);
 });
 
 test("without JavaScript the page shows the ladder", async () => {

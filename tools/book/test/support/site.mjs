@@ -21,6 +21,6 @@ export async function start(progress = undefined) {
 export async function pages() {
   const files = await readdir(SITE, { recursive: true, withFileTypes: true });
   const paths = files.filter((file) => file.name.endsWith(".html")).map((file) => relative(SITE, join(file.path ?? file.parentPath, file.name)));
-  // Those two are parts of a page: the list of chapters, and what is shown to those who run no script.
-  return paths.filter((path) => path !== "toc.html").sort();
+  // The list of chapters is a part of a page; what isn't found is shown at any path, with links from the server's root.
+  return paths.filter((path) => !["toc.html", "404.html"].includes(path)).sort();
 }
