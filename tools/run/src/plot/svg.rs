@@ -115,11 +115,12 @@ fn picture(title: &str, words: &str, time: &Time, panels: &[Panel], strips: &[Ro
         y += area(&mut body, strip, fastest, y);
     }
     let grid = axis(&mut body, time, y);
-    cuts(&mut body, time, y);
+    let cuts = cuts(&mut body, time, y);
     let below = y;
     let foot = if time.cuts.is_empty() { 40 } else { 40 + LINE };
     picture::begin((WIDTH, y + foot), title, words, STYLE)
         + &grid.iter().map(|x| format!("<path class=\"grid\" d=\"M{x} 8V{below}\"/>\n")).collect::<String>()
+        + &cuts
         + &body
         + "</svg>\n"
 }
@@ -219,14 +220,16 @@ fn ground(svg: &mut String, (x, y): (usize, usize), words: &str, width: usize, a
     text(svg, x, y + LINE - 8, attributes, words);
 }
 
-/// Where time is left out: two lines through all panels, and above the axis how much.
-fn cuts(svg: &mut String, time: &Time, y: usize) {
+/// Where time is left out: below the axis how much; gives two lines, which go through all panels and behind their words.
+fn cuts(svg: &mut String, time: &Time, y: usize) -> String {
+    let mut lines = String::new();
     for cut in &time.cuts {
         let (x, length) = (time.x(cut.begin as f64), cut.length as f64);
-        *svg += &format!("<path class=\"level\" d=\"M{} 8V{y}M{} 8V{y}\"/>\n", x - 3, x + 3);
+        lines += &format!("<path class=\"level\" d=\"M{} 8V{y}M{} 8V{y}\"/>\n", x - 3, x + 3);
         let words = format!("{} of rest", units::with(length, units::time(length)));
         text(svg, x, y + LINE + 22, "class=\"quiet small\" text-anchor=\"middle\"", &words);
     }
+    lines
 }
 
 /// The axis of time at this height, with its numbers; gives where lines go up from it.
