@@ -97,7 +97,7 @@ fn failure(bytes: &[u8]) -> String {
 fn errors_name_the_byte() {
     assert!(failure(b"").contains("too short"));
     assert!(failure(b"hello world").contains("byte 0"));
-    assert!(failure(&[0x1f, 0x8b, 8, 0]).contains("gunzip"));
+    assert!(failure(&[0x1f, 0x8b, 8, 0]).contains("`gzip -d`"));
     let good = pcap(false, 0xa1b2_c3d4, 1);
     assert!(failure(&good[..20]).contains("file header that begins at byte 0"));
     assert!(failure(&good[..30]).contains("packet header that begins at byte 24"));
