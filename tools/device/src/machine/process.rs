@@ -221,10 +221,16 @@ impl Call {
         flags.is_some_and(|flags| flags & OFlags::NONBLOCK.bits() != 0)
     }
 
-    /// Whether a signal wants to interrupt the caller.
+    /// Whether a signal wants to interrupt the caller. One that is for the whole process goes to its first thread, unless that
+    /// blocks it. Another one must not be told ERESTARTSYS then: with no signal of its own the kernel would hand it that number.
     pub(super) fn is_interrupted(&self) -> bool {
-        let set = |name| status(self.thread, name).and_then(|text| u64::from_str_radix(&text, 16).ok()).unwrap_or(0);
-        (set("SigPnd:") | set("ShdPnd:")) & !set("SigBlk:") & !set("SigIgn:") != 0
+        let set = |thread, name| status(thread, name).and_then(|text| u64::from_str_radix(&text, 16).ok()).unwrap_or(0);
+        let of_process = match status(self.thread, "Tgid:").and_then(|text| text.parse().ok()) {
+            Some(first) if first != self.thread => set(first, "SigBlk:"),
+            _ => u64::MAX,
+        };
+        let pending = set(self.thread, "SigPnd:") | set(self.thread, "ShdPnd:") & of_process;
+        pending & !set(self.thread, "SigBlk:") & !set(self.thread, "SigIgn:") != 0
     }
 }
 
