@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 use wire::compare::Verdict;
 
 /// The program, built by its Makefile.
-fn in_c() -> &'static str {
+pub(super) fn in_c() -> &'static str {
     static PROGRAM: OnceLock<String> = OnceLock::new();
     PROGRAM.get_or_init(|| {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lessons/in_c").canonicalize().unwrap();

@@ -6,6 +6,7 @@ mod common_library;
 mod compare;
 mod congestion;
 mod datagrams;
+mod debuggers;
 mod errors;
 mod faults;
 mod going_fast;
