@@ -68,6 +68,13 @@ fn place(check: &Check, what: &str) -> usize {
 }
 
 #[test]
+fn the_kernel_rejects_for_a_server_that_crashed() {
+    let check = programs(&format!("exec {} server", greeting()), &greets());
+    let order = ["ConnectRequest", "killed by signal 11 (SIGSEGV)", "ConnectReject"].map(|what| place(&check, what));
+    assert!(order.is_sorted(), "{order:?}: {}", check.all());
+}
+
+#[test]
 fn a_backtrace_stands_between_the_request_and_its_reject() {
     let gdb = format!("gdb -batch -ex run -ex bt --args {} server", greeting());
     let check = programs(&gdb, &greets());
