@@ -213,10 +213,11 @@ impl Ways {
         let mut doubled: Vec<_> = self.ways.iter().filter(|(_, count)| count.is_doubled()).collect();
         doubled.sort_by_key(|(way, _)| **way);
         for ((from, to), count) in doubled {
-            // Some that came twice, or of which one record is missing, change nothing.
+            // Few packets, one of which came twice, are no more than twice recorded.
             let each = count.packets as f64 / (count.packets - count.twins).max(1) as f64;
-            let times = match (each + 0.3) as u64 {
-                2 => "twice".to_owned(),
+            let is_short = count.packets - count.twins < 4;
+            let times = match if is_short { 2 } else { (each + 0.3) as u64 } {
+                ..=2 => "twice".to_owned(),
                 times => format!("{times} times"),
             };
             let ([first, second], is_routed) = count.first.unwrap_or_default();

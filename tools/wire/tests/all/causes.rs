@@ -240,6 +240,12 @@ fn one_direction_says_what_it_shows() {
     check("requests, one sent again", &again, said);
     let first_is_fine = at([(0.0, write(5, 8)), (1.0, write(6, 8)), (501.0, write(6, 8)), (502.0, write(7, 8))]);
     check("not the oldest", &first_is_fine, (1, &[SentAgain, Unfinished], &["after 500.000 ms"], &[]));
+    let soon = at([(0.0, write(5, 8)), (0.1, write(6, 8)), (0.5, write(5, 8)), (0.6, write(7, 8)), (0.7, write(8, 8))]);
+    check(
+        "soon again",
+        &soon,
+        (1, &[SentAgain, Unfinished], &["a NAK that can't be seen here"], &["by itself", "rdma_rxe"]),
+    );
     check("RNR NAKs alone", &at([(0.0, answer(5, RNR))]), (1, &[NotReady], &["had no receive"], &["by itself"]));
     check("a NAK alone", &at([(0.0, answer(5, SEQUENCE))]), (1, &[Lost], &["asked for a packet"], &["by itself"]));
     check("ACKs alone", &at([(0.0, answer(5, ACK))]), (0, &[], &["1 answer is in the capture"], &[]));

@@ -4,7 +4,8 @@ use super::refusal::Refusal;
 use super::{way, Connection, Sent};
 use crate::explain::capture::Known;
 use crate::explain::cause::{Blame, Cause};
-use crate::explain::flow::{lacked, milliseconds, Left, Place};
+use crate::explain::finding::Finding;
+use crate::explain::flow::{lacked, milliseconds, Flow, Left, Place};
 use crate::explain::report::Told;
 use roce::cm::Kind;
 use roce::track::{Connection as Ends, Side};
@@ -75,6 +76,7 @@ impl Connection {
             .filter(|side| !known.odd.contains(&ends.ips[*side as usize]))
             .for_each(|side| self.damaged(side));
         self.lost_in_truth_damaged();
+        self.perhaps_asked_for();
         if self.is_unreliable {
             let is_datas = |cause| [Cause::Damaged, Cause::Overtaken, Cause::Doubled, Cause::Lost].contains(&cause);
             self.findings.iter_mut().filter(|told| is_datas(told.cause)).for_each(|told| told.is_not_mended());
@@ -489,6 +491,18 @@ impl Connection {
         let told = self.findings.add(Cause::HungUp, side, text, frames);
         if long.is_some() {
             told.blame(Blame::Unknown);
+        }
+    }
+
+    /// A packet that's there twice may have been asked for, if nobody can read the answers.
+    fn perhaps_asked_for(&mut self) {
+        let is_blind = |flow: &Flow| flow.packets > 0 && (flow.answers == 0 || flow.unread > 0);
+        let blind = Side::BOTH.map(|side| is_blind(&self.flows[side as usize]) && !self.is_unreliable);
+        let is_doubt = |told: &&mut Finding| told.cause == Cause::Doubled && blind[told.side as usize];
+        for told in self.findings.iter_mut().filter(is_doubt) {
+            told.text += ": it was doubled, or sent again because of a NAK that can't be seen here";
+            told.cause = Cause::SentAgain;
+            told.look(Cause::SentAgain.look()).is_not_mended();
         }
     }
 
