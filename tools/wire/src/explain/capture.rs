@@ -68,6 +68,11 @@ struct Count {
 }
 
 impl Count {
+    /// Whoever records at two places does so from the start: after so many packets there's nothing to look for any more.
+    fn is_single(&self) -> bool {
+        self.packets >= 256 && self.twins * 10 < self.packets
+    }
+
     fn is_doubled(&self) -> bool {
         self.twins >= MANY_TWINS && self.twins * 20 >= self.packets * 9
     }
@@ -87,8 +92,11 @@ pub(super) struct Twin {
 #[derive(Debug, Default)]
 pub(super) struct Ways {
     recent: VecDeque<Recent>,
-    /// The numbers of the recent ones, looked through for each packet.
-    prints: [u64; RECENT],
+    /// Half of the numbers of the recent ones, looked through for each packet, and the number of the packet at hand.
+    prints: [u32; RECENT],
+    print: u64,
+    /// The packet at hand is of a way that was recorded once.
+    is_single: bool,
     seen: usize,
     ways: FxHashMap<Way, Count>,
     early: Vec<Twin>,
@@ -135,26 +143,32 @@ impl Ways {
 
     /// Counts a packet. Whether it's to be left out, because it's the second record of one before it.
     pub(super) fn is_twin(&mut self, packet: &Packet, icrc: Icrc, place: Place) -> bool {
-        const MOST_EARLY: usize = 64;
         let way = (packet.datagram.src, packet.datagram.dst);
-        let print = print(packet);
-        let found = self.find(print, way, place);
         let count = self.ways.entry(way).or_default();
         count.packets += 1;
         if icrc == Icrc::Bad {
             count.bad += 1;
             count.zero += u64::from(packet.datagram.ip.ends_with(&[0; 4]));
         }
+        self.is_single = count.is_single();
+        !self.is_single && self.is_second(packet, icrc, way, place)
+    }
+
+    /// Whether the same packet is among the recent ones, and nearly each of its way.
+    fn is_second(&mut self, packet: &Packet, icrc: Icrc, way: Way, place: Place) -> bool {
+        const MOST_EARLY: usize = 64;
+        self.print = print(packet);
+        let Some(at) = self.find(way, place) else { return false };
+        let Some(count) = self.ways.get_mut(&way) else { return false };
         // Datagrams that are cut before their payload look alike.
         if packet.opcode.service == Service::Ud && packet.payload().is_empty() && icrc == Icrc::Cut {
             return false;
         }
         // CNPs have no numbers: one is like the other.
         if packet.opcode.operation == Operation::Congestion {
-            count.twins += u64::from(found.is_some() && count.is_doubled());
-            return found.is_some() && count.is_doubled();
+            count.twins += u64::from(count.is_doubled());
+            return count.is_doubled();
         }
-        let Some(at) = found else { return false };
         let known = &self.recent[at];
         let frames = [known.place.frame, place.frame];
         count.twins += 1;
@@ -168,9 +182,10 @@ impl Ways {
     }
 
     /// A recent packet that's the same, unless somebody has asked for it again since.
-    fn find(&self, print: u64, way: Way, place: Place) -> Option<usize> {
+    fn find(&self, way: Way, place: Place) -> Option<usize> {
         // Without an early end it's one comparison for several numbers.
-        if !self.prints.iter().fold(false, |found, other| found | (*other == print)) {
+        let (print, short) = (self.print, short(self.print));
+        if !self.prints.iter().fold(false, |found, other| found | (*other == short)) {
             return None;
         }
         self.recent.iter().rposition(|recent| recent.print == print && recent.way == way).filter(|at| {
@@ -182,12 +197,16 @@ impl Ways {
 
     /// A packet that was taken.
     pub(super) fn remember(&mut self, packet: &Packet, place: Place, of: Option<(usize, Side)>) {
+        if self.is_single {
+            return;
+        }
         if self.recent.len() == RECENT {
             self.recent.pop_front();
         }
-        let is_refusal = packet.aeth().is_some_and(|aeth| !matches!(aeth.verdict(), Syndrome::Ack { .. }));
-        let print = print(packet);
-        self.prints[self.seen % RECENT] = print;
+        let is_refusal = packet.opcode.operation == Operation::Acknowledge
+            && packet.aeth().is_some_and(|aeth| !matches!(aeth.verdict(), Syndrome::Ack { .. }));
+        let print = self.print;
+        self.prints[self.seen % RECENT] = short(print);
         self.seen += 1;
         self.recent.push_back(Recent {
             print,
@@ -244,6 +263,10 @@ fn ttl(packet: &Packet) -> u8 {
         [version, ..] if version >> 4 == 6 => packet.datagram.ip.get(7).copied().unwrap_or_default(),
         ip => ip.get(8).copied().unwrap_or_default(),
     }
+}
+
+fn short(print: u64) -> u32 {
+    (print ^ print >> 32) as u32
 }
 
 /// A number that two records of one packet share: routers and switches change nothing that goes into it. The ICRC, if it's there, stands
