@@ -26,7 +26,7 @@ pub struct Exercise {
 #[derive(Debug, Clone)]
 pub enum Kind {
     /// Mend a lesson.
-    Repair(Repair),
+    Repair(Box<Repair>),
     /// Answer questions about a capture.
     Reading(Reading),
 }
@@ -61,14 +61,14 @@ impl Exercise {
         ensure!(!task.is_empty() && !hints.is_empty(), "an exercise has a task, and hints");
         let kind = match page.parts(QUESTIONS).next() {
             Some(questions) => Kind::Reading(Reading::of_page(&name, &page.title, &questions.code("toml"))?),
-            None => Kind::Repair(Repair::of_page(name.clone(), page)?),
+            None => Kind::Repair(Box::new(Repair::of_page(name.clone(), page)?)),
         };
         Ok(Self { name, title: page.title.clone(), task, hints, why: page.part(SOLVED)?.prose(), kind })
     }
 
     pub fn repair(&self) -> Option<&Repair> {
         match &self.kind {
-            Kind::Repair(repair) => Some(repair),
+            Kind::Repair(repair) => Some(repair.as_ref()),
             Kind::Reading(_) => None,
         }
     }
