@@ -179,10 +179,13 @@ fn execute(
     // Held until the run is over.
     let port = if place == Place::Device && is_on_tcp(change)? { Some(Port::hold()?) } else { None };
     let is_strict = place == Place::Device && change.is_exercise;
-    for (node, line) in nodes(change, port.as_ref()) {
+    let nodes = nodes(change, port.as_ref());
+    // A script's sleeps say when something happens to its program. Where there is one, all sleeps take their time.
+    let is_scripted = nodes.values().any(|line| line.contains('&'));
+    for (node, line) in nodes {
         // A learner's program, and none that stands for its other side.
         let is_judged = line.split(' ').any(|word| word == LESSON);
-        command.args(["--strict", &node].into_iter().filter(|_| is_strict && is_judged));
+        command.args(["--strict", &node].into_iter().filter(|_| is_strict && is_judged && !is_scripted));
         let line = line.split(' ').map(|word| part(project, word, program)).collect::<Vec<_>>().join(" ");
         // The device finds an address for each program by itself.
         let line = drawn.fill(&if place == Place::Lab { line.replace("$SERVER", SERVER) } else { line });
