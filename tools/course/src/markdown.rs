@@ -153,7 +153,7 @@ mod tests {
         let wide = "  came  what it does\n  REQ   it asks a program that listens there\n  RTU   ready\n\n";
         assert_eq!(page(text, 80), wide);
         let narrow =
-            "  came  what it does\n\n  REQ   it asks a program\n        that listens there\n\n  RTU   ready\n\n";
+            "  came  what it does\n\n  REQ   it asks a program that\n        listens there\n\n  RTU   ready\n\n";
         assert_eq!(page(text, 30), narrow);
         let tight = page(text, 3);
         assert!(tight.contains("program\n") && tight.contains("listens\n"), "{tight}");
