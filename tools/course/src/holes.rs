@@ -80,10 +80,7 @@ fn look(project: &Project, mine: &MineNic, holes: &[Hole], hint: bool) -> Result
     for ((at, hole), verdict) in holes.iter().enumerate().zip(judge::all(project, &program, holes)) {
         let verdict = verdict?;
         if !verdict.is_right {
-            tell(project, mine, hole, &verdict.seen, hint, style)?;
-            if !mine.is_open(hole)? {
-                blame(project, mine, holes, at, style)?;
-            }
+            tell(project, mine, holes, at, &verdict.seen, hint, style)?;
             return Ok(false);
         }
         write!(stdout(), "{}", checked(&format!("{}: {}", hole.title, verdict.seen), true, "", style))?;
@@ -120,7 +117,16 @@ fn answer(mine: &MineNic, hole: &Hole, style: Style) -> Result<()> {
 }
 
 /// A hole that is not filled: the task, if it is new; what was seen; and hints.
-fn tell(project: &Project, mine: &MineNic, hole: &Hole, seen: &str, hint: bool, style: Style) -> Result<()> {
+fn tell(
+    project: &Project,
+    mine: &MineNic,
+    holes: &[Hole],
+    at: usize,
+    seen: &str,
+    hint: bool,
+    style: Style,
+) -> Result<()> {
+    let hole = &holes[at];
     let title = format!("Lesson {}: {}", hole.name.number(), hole.title);
     writeln!(stdout(), "\n{}\n", bold(&title, style.color))?;
     let place = place(mine, hole)?;
@@ -131,6 +137,9 @@ fn tell(project: &Project, mine: &MineNic, hole: &Hole, seen: &str, hint: bool, 
         mine.0.note(TOLD, &hole.name)?;
     }
     writeln!(stdout(), "{seen}\n")?;
+    if !mine.is_open(hole)? {
+        blame(project, mine, holes, at, style)?;
+    }
     for hint in &hole.hints[..hints(mine, hole, hint)?] {
         write!(stdout(), "{}", markdown::plain(&format!("Hint: {hint}"), style.width))?;
     }
@@ -155,9 +164,10 @@ fn hints(mine: &MineNic, hole: &Hole, more: bool) -> Result<usize> {
 fn blame(project: &Project, mine: &MineNic, holes: &[Hole], at: usize, style: Style) -> Result<()> {
     let culprit = {
         let _waiting = run::waiting::wait_for("looking for the hole with the fault");
-        blame::culprit(project, mine, holes, at)
+        blame::culprit(project, mine, holes, at)?
     };
-    let found = match culprit? {
+    let Some(culprit) = culprit else { return Ok(()) };
+    let found = match culprit {
         Culprit::Here => {
             "The fault is in this hole: with the project's own lines in all the others, it's the same.".to_owned()
         }
@@ -175,7 +185,7 @@ fn blame(project: &Project, mine: &MineNic, holes: &[Hole], at: usize, style: St
             files.join(", ")
         ),
     };
-    writeln!(stdout(), "\n{}", markdown::plain(&found, style.width))?;
+    writeln!(stdout(), "{}", markdown::plain(&found, style.width))?;
     Ok(())
 }
 

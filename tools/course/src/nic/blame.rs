@@ -32,11 +32,14 @@ struct Trial<'a> {
     wrong: &'a Hole,
 }
 
-/// Finds the fault because of which one of the holes, the one at `at`, is judged wrong.
-pub fn culprit<'a>(project: &'a Project, mine: &'a MineNic, holes: &'a [Hole], at: usize) -> Result<Culprit<'a>> {
-    let copy = MineNic::new(project.target.join("course").join(FOLDER));
-    copy.furnish(project)?;
-    let trial = Trial { project, mine, copy, wrong: &holes[at] };
+/// Finds the fault because of which one of the holes, the one at `at`, is judged wrong. None if nothing else is written, so that it can only
+/// be there.
+pub fn culprit<'a>(
+    project: &'a Project,
+    mine: &'a MineNic,
+    holes: &'a [Hole],
+    at: usize,
+) -> Result<Option<Culprit<'a>>> {
     // Those that come before are asked first: it's built on them. One that's still open can't have a fault.
     let mut others = Vec::new();
     for hole in holes[..at].iter().chain(&holes[at + 1..]) {
@@ -44,8 +47,15 @@ pub fn culprit<'a>(project: &'a Project, mine: &'a MineNic, holes: &'a [Hole], a
             others.push(hole);
         }
     }
+    let changed = mine.changed_outside(project, holes)?;
+    if others.is_empty() && changed.is_empty() {
+        return Ok(None);
+    }
+    let copy = MineNic::new(project.target.join("course").join(FOLDER));
+    copy.furnish(project)?;
+    let trial = Trial { project, mine, copy, wrong: &holes[at] };
     if !trial.is_right_with(&others)? {
-        return trial.here_or_outside(holes, others);
+        return trial.here_or_outside(changed, others).map(Some);
     }
     // With the first `low` of them it is wrong, with the first `high` it is right. What lies between is halved.
     let (mut low, mut high) = (0, others.len());
@@ -57,8 +67,8 @@ pub fn culprit<'a>(project: &'a Project, mine: &'a MineNic, holes: &'a [Hole], a
             low = middle;
         }
     }
-    let Some(hole) = others.get(low) else { return Ok(Culprit::Here) };
-    Ok(Culprit::Other { hole, alone: low == 0 || trial.is_right_with(&[hole])? })
+    let Some(&hole) = others.get(low) else { return Ok(Some(Culprit::Here)) };
+    Ok(Some(Culprit::Other { hole, alone: low == 0 || trial.is_right_with(&[hole])? }))
 }
 
 impl<'a> Trial<'a> {
@@ -75,8 +85,7 @@ impl<'a> Trial<'a> {
     }
 
     /// The other holes have no part in it. So it's this one, unless the learner has changed more than holes.
-    fn here_or_outside(&self, holes: &[Hole], mut others: Vec<&'a Hole>) -> Result<Culprit<'a>> {
-        let changed = self.mine.changed_outside(self.project, holes)?;
+    fn here_or_outside(&self, changed: Vec<String>, mut others: Vec<&'a Hole>) -> Result<Culprit<'a>> {
         others.push(self.wrong);
         if changed.is_empty() || self.is_right_with(&others)? {
             return Ok(Culprit::Here);

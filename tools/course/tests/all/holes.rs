@@ -94,9 +94,10 @@ fn a_fault_that_another_holes_judge_notices_is_found_in_the_hole_where_it_is() {
     let found = |noticed: &str| -> String {
         assert!(!verdict(&project, &mine, &holes[at(noticed)]).is_right, "{noticed}");
         match culprit(&project, &mine, &holes, at(noticed)).unwrap() {
-            Culprit::Here => "here".into(),
-            Culprit::Other { hole, alone } => format!("{}, alone {alone}", hole.name),
-            Culprit::Outside(files) => files.join(" "),
+            None => "nowhere else".into(),
+            Some(Culprit::Here) => "here".into(),
+            Some(Culprit::Other { hole, alone }) => format!("{}, alone {alone}", hole.name),
+            Some(Culprit::Outside(files)) => files.join(" "),
         }
     };
     for (name, from, to, noticed) in [
