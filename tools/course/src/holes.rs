@@ -196,3 +196,22 @@ fn place(mine: &MineNic, hole: &Hole) -> Result<String> {
     let line = text[..body(&text, function)?.start].lines().count();
     Ok(format!("{FOLDER}/{file}:{line}, fn {function}"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_is_no_hint_before_the_first_try_unless_it_is_asked_for() {
+        let (project, mine) = (Project::find().unwrap(), "course/test-of-hints");
+        let (holes, mine) = (Hole::all(&project).unwrap(), MineNic::new(project.target.join(mine)));
+        let _ = std::fs::remove_dir_all(&mine.0.folder);
+        mine.lay_out(&project, &holes).unwrap();
+        let told = |more: bool| hints(&mine, &holes[0], more).unwrap();
+        assert_eq!((told(false), told(true), told(false)), (0, 1, 1));
+        mine.fill(&holes[0], "42").unwrap();
+        assert_eq!((told(false), told(true), told(true), told(false)), (1, 2, 3, 3));
+        mine.fill(&holes[1], "42").unwrap();
+        assert_eq!(hints(&mine, &holes[1], false).unwrap(), 1, "it was tried");
+    }
+}
