@@ -153,7 +153,11 @@ impl<'a> Session<'a> {
         let why =
             if is_overall { "--deadline".to_owned() } else { format!("{} s after the last client", GRACE.as_secs()) };
         let running = names(&self.running());
-        self.recorder.waits(|| format!("lab: waiting for {running} to end (until {until} s, {why})"));
+        let for_what = match self.clients().iter().any(|seat| seat.stage == Stage::Waiting) {
+            true => "listen, or for ten seconds without that",
+            false => "end",
+        };
+        self.recorder.waits(|| format!("lab: waiting for {running} to {for_what} (until {until} s, {why})"));
     }
 
     fn clients(&self) -> &[Seat] {
