@@ -62,7 +62,7 @@ const WRONG: &[Edit] = &[
     ("15-3-table", "mad.get(&rej::REASON) as i32, mad.private_data(), out", "mad.get(&rej::REASON) as i32, &[], out"),
     ("15-3-table", "mad.get(&rej::REASON) as i32, mad.private_data(), out", "0, mad.private_data(), out"),
     ("15-3-table", "self.tell(question.mad.clone(), out);", "self.tell(self.message(Kind::ConnectReply), out);"),
-    ("15-3-table", ".with(&mra::SERVICE_TIMEOUT, RESPONSE_TIMEOUT.into())", ""),
+    ("15-3-table", ".with(&mra::SERVICE_TIMEOUT, MRA_TIMEOUT.into())", ""),
     ("15-3-table", "self.transaction_id = mad.transaction_id();\n        self.turn(", "self.turn("),
     ("15-3-table", "self.transaction_id = mad.transaction_id();\n        self.tell(", "self.tell("),
     ("15-3-table", "Phase::DreqSent | Phase::TimeWait | Phase::Idle", "Phase::DreqSent | Phase::TimeWait"),

@@ -204,7 +204,7 @@ pub fn rows() -> Result<(), String> {
             number("DREQ came: the DREP's transaction id is the DREQ's", EXCHANGE, answer.transaction_id())?;
         }
         if let Some(answer) = answer.filter(|answer| answer.kind() == Mra) {
-            number(&format!("{what}: the MRA's ServiceTimeout"), 20u8, answer.get(&mra::SERVICE_TIMEOUT))?;
+            number(&format!("{what}: the MRA's ServiceTimeout"), 24u8, answer.get(&mra::SERVICE_TIMEOUT))?;
         }
         if kind == Dreq && next == DreqReceived {
             number(&format!("{what}: the connection's transaction id is its"), EXCHANGE, exchange_of(&mut room))?;

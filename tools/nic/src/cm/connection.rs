@@ -18,6 +18,8 @@ use std::time::{Duration, Instant};
 /// What a side waits for an answer, 4.096 µs × 2^20, and how often it asks: the numbers that Linux puts in a REQ.
 pub(super) const RESPONSE_TIMEOUT: u8 = 20;
 pub(super) const MAX_RETRIES: u32 = 15;
+/// How long an MRA asks the peer to wait for a program that is slow, 4.096 µs × 2^24: Linux asks for as much.
+const MRA_TIMEOUT: u8 = 24;
 /// How long ids and queue pair numbers stay out of use after the end: packets of the old connection may be on their way.
 const TIME_WAIT: Duration = Duration::from_millis(2_200);
 
@@ -190,7 +192,7 @@ impl Connection {
                 }
             }
             (Kind::ConnectRequest, Phase::ReqReceived) => {
-                let wait = self.message(Kind::MsgRcptAck).with(&mra::SERVICE_TIMEOUT, RESPONSE_TIMEOUT.into());
+                let wait = self.message(Kind::MsgRcptAck).with(&mra::SERVICE_TIMEOUT, MRA_TIMEOUT.into());
                 self.tell(wait, out);
             }
             (Kind::DisconnectRequest, Phase::Established | Phase::RepSent | Phase::RepReceived) => {
