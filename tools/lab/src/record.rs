@@ -14,7 +14,6 @@ use run::exit::Exit;
 use run::file::{Event, Line};
 use run::lanes::Live;
 use run::recorder::Counts;
-use rustix::fs::{flock, FlockOperation};
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -130,24 +129,11 @@ fn cannot_write(folder: &Path) -> String {
 /// A new folder for a run of this name, locked against other runs until the file is closed.
 fn free_folder(runs: &Path, name: &str, interrupt: &Interrupt) -> Result<(PathBuf, File)> {
     let _lock = files::lock(runs, files::CHANGE, "choosing a folder", interrupt)?;
-    let is_in_use = |folder: &Path| {
-        File::open(folder).is_ok_and(|old| flock(old, FlockOperation::NonBlockingLockExclusive).is_err())
-    };
-    let (mut folder, mut number) = (runs.join(name), 1);
-    while is_in_use(&folder) {
-        number += 1;
-        folder = runs.join(format!("{name}-{number}"));
-    }
-    let attempt = || -> io::Result<File> {
+    let renew = |folder: &Path| {
         if folder.exists() {
-            fs::remove_dir_all(&folder)?;
+            fs::remove_dir_all(folder)?;
         }
-        fs::create_dir(&folder)?;
-        let lock = File::open(&folder)?;
-        // A file system without locks has no second run at a time.
-        let _ = flock(&lock, FlockOperation::NonBlockingLockShared);
-        Ok(lock)
+        fs::create_dir(folder)
     };
-    let lock = attempt().with_context(|| cannot_write(&folder))?;
-    Ok((folder, lock))
+    run::files::free_folder(runs, name, renew).with_context(|| cannot_write(&runs.join(name)))
 }

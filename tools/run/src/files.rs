@@ -1,9 +1,11 @@
 //! The repository that a tool works on, its files, and programs to call: with errors that name them.
 
 use anyhow::{ensure, Context, Result};
+use rustix::fs::{flock, FlockOperation};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::{env, fs, iter};
+use std::{env, fs, io, iter};
 
 /// The repository around the working directory, or else around this program. It is looked for when a tool runs, for a clone can
 /// be renamed, and copied with all that was built in it.
@@ -53,6 +55,27 @@ pub fn tree(folder: &Path) -> Result<Vec<String>> {
         }
     }
     Ok(paths)
+}
+
+/// The folder for a run of this name, among those of all runs, and what holds it against other runs until it is closed: `NAME`, or `NAME-2`
+/// and so on while other runs of that name go on. `make` is given the folder before anybody else can have it.
+pub fn free_folder(runs: &Path, name: &str, make: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<(PathBuf, File)> {
+    fs::create_dir_all(runs)?;
+    // A file system without locks has no second run at a time.
+    let choosing = File::open(runs)?;
+    let _ = flock(&choosing, FlockOperation::LockExclusive);
+    let is_in_use = |folder: &Path| {
+        File::open(folder).is_ok_and(|old| flock(old, FlockOperation::NonBlockingLockExclusive).is_err())
+    };
+    let (mut folder, mut number) = (runs.join(name), 1);
+    while is_in_use(&folder) {
+        number += 1;
+        folder = runs.join(format!("{name}-{number}"));
+    }
+    make(&folder)?;
+    let held = File::open(&folder)?;
+    let _ = flock(&held, FlockOperation::NonBlockingLockShared);
+    Ok((folder, held))
 }
 
 /// The last part of a path.

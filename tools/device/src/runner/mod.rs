@@ -179,7 +179,7 @@ struct Session {
 pub fn run(mut run: Run) -> Result<u8> {
     let stop = Stop::begin(run.guest != Guest::None)?;
     let results = results()?;
-    let mut recorder = Recorder::begin(&run, &results.join("runs").join(&run.name))?;
+    let mut recorder = Recorder::begin(&run, &results.join("runs"))?;
     let machines = results.join("machines");
     let (rules, switch) = (std::mem::take(&mut run.rules), run.switch.take());
     if switch.is_some() {

@@ -4,7 +4,7 @@
 //! whoever knows the run's name finds it. That is the guardian, a process of its own: it ends them all when its standard input
 //! ends, and that does when the runner has done its work, or was killed.
 
-use anyhow::{Context, Result};
+use anyhow::{ensure, Context, Result};
 use device::machine::ended_child;
 use device::node::tap::Tap;
 use run::exit::Exit;
@@ -21,6 +21,9 @@ use std::time::{Duration, Instant};
 
 /// The variable by which we know a process of a run: its value is the run's name.
 pub const RUN: &str = "NIC_RUN";
+
+/// What a program reads and writes whose input nobody gives and whose output nobody wants.
+const NOTHING: &str = "/dev/null";
 
 /// How long a process may take to end when it is killed.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -41,6 +44,11 @@ pub struct Processes {
 impl Processes {
     /// Those of a run with this name, of which there is none yet.
     pub fn new(run: &str) -> Result<Processes> {
+        ensure!(
+            Path::new(NOTHING).exists(),
+            "there is no {NOTHING} here, and programs need it: `mknod -m 666 {NOTHING} c 1 3` makes one, or mount the host's into the \
+             container or chroot"
+        );
         let mut guardian = Command::new("/proc/self/exe");
         // A group of its own: no signal of the terminal comes there.
         guardian

@@ -7,6 +7,7 @@ use run::capture::Reader;
 use run::ended::Ended;
 use run::exit::Exit;
 use run::file::Line;
+use run::files;
 use run::lanes::{print, Live};
 use run::lines::{clean, Lines};
 use run::plot;
@@ -27,6 +28,8 @@ const SWITCH: &str = "switch";
 
 pub struct Recorder {
     path: PathBuf,
+    /// Says that the folder is in use, as long as it is open.
+    _folder: File,
     file: run::recorder::Recorder<Blocks>,
     /// The program of each node, and the beginning of a line that has no end yet, for each of its two streams.
     programs: Vec<(String, [Lines; 2])>,
@@ -38,19 +41,22 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Begins the file, and replaces that of the run before.
-    pub fn begin(run: &Run, folder: &Path) -> Result<Recorder> {
+    /// Begins the file, `NAME/wire.pcapng` in the folder of all runs, and replaces that of the run before. While another run of that name
+    /// goes on it is `NAME-2/wire.pcapng`, and so on.
+    pub fn begin(run: &Run, runs: &Path) -> Result<Recorder> {
+        let taken = files::free_folder(runs, &run.name, |folder| fs::create_dir_all(folder));
+        let (folder, held) = taken.with_context(|| format!("cannot make a folder in {}", runs.display()))?;
         let path = folder.join("wire.pcapng");
         let names: Vec<&str> = run.nodes.iter().map(|node| node.name.as_str()).collect();
-        let created = fs::create_dir_all(folder).and_then(|()| File::create(&path));
-        let begun = created.and_then(|file| run::recorder::Recorder::begin(Blocks::new(file), "device", &names));
+        let begun =
+            File::create(&path).and_then(|file| run::recorder::Recorder::begin(Blocks::new(file), "device", &names));
         let begun = begun.and_then(|mut file| file.flush().map(|()| file));
         let file = begun.with_context(|| format!("cannot write {}", path.display()))?;
         let is_silent = run.options.quiet || run.options.json || run.guest == Guest::Only;
         let programs = run.nodes.iter().map(|node| (node.program(), Default::default())).collect();
         let live = Live::new(&names, is_silent, run.story.clone());
         let live = if run.options.quiet || run.guest != Guest::None { live.unnoticed() } else { live };
-        Ok(Recorder { path, file, programs, live, trouble: None, written: 0, is_full: false })
+        Ok(Recorder { path, _folder: held, file, programs, live, trouble: None, written: 0, is_full: false })
     }
 
     /// Brings what has happened to the file. That is done whenever we would wait: then all of it is there, whatever happens to us.

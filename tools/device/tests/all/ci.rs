@@ -2,7 +2,9 @@
 
 use crate::programs::support::{target, DEVICE};
 use serde_json::{json, Value};
+use std::path::PathBuf;
 use std::process::{id, Command, Output, Stdio};
+use testkit::ran::Check;
 
 /// Runs it; its exit status, and the JSON that is the last line of what it printed.
 fn told(words: &[&str]) -> (i32, Value) {
@@ -67,7 +69,51 @@ fn two_runs_talk_to_each_other() {
     assert!(client.as_object().unwrap().iter().all(|(name, count)| server[name] == *count || name == "ConnectRequest"));
 }
 
-/// The same over a cable between two network namespaces.
+/// Each of two runs that go on at once keeps what is its own, though they have one name, as all of `rdma-device run` have.
+#[test]
+fn two_runs_of_one_name_leave_two_files() {
+    let folder = std::env::temp_dir().join(format!("device-twice-{}", id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let run = |own: &str, other: &str| {
+        let [own, other] = [own, other].map(|name| folder.join(name).display().to_string());
+        // Both have begun before one of them ends.
+        let line = format!(
+            "touch {own}; until [ -e {other} ]; do sleep 0.05; done; rping -s -C 1 & \
+             until rping -c -a $NODE -C 1; do sleep 0.1; done; wait"
+        );
+        let words = ["run", "--name=test-twice", "--json", "--", "sh", "-c", &line];
+        Command::new(DEVICE).args(words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    };
+    let both = [run("one", "two"), run("two", "one")].map(|run| run.wait_with_output().unwrap());
+    std::fs::remove_dir_all(folder).unwrap();
+    let mut files = both.map(|output| {
+        let count = |packets: &Value| packets["RC RDMA Read Request"].clone();
+        let told: Value = {
+            let text = String::from_utf8_lossy(&output.stdout).into_owned();
+            serde_json::from_str(text.lines().last().unwrap()).unwrap()
+        };
+        let file = PathBuf::from(told["file"].as_str().unwrap());
+        let check = Check::read(&file, ());
+        assert_eq!(json!(check.packets_named("RC RDMA Read Request")), count(&packets(&output)), "{}", check.all());
+        file
+    });
+    files.sort();
+    let runs = target().join("device/runs");
+    assert_eq!(files, ["test-twice", "test-twice-2"].map(|name| runs.join(name).join("wire.pcapng")));
+}
+
+/// In a container or chroot that has next to nothing, it's said what is missing.
+#[test]
+#[ignore = "needs user namespaces, which some systems grant to root alone"]
+fn without_dev_null_it_names_what_is_missing() {
+    let lines = "mount -t tmpfs tmpfs /dev && exec $0 run --name test-no-null -- true";
+    let output = Command::new("unshare").args(["-rm", "sh", "-c", lines, DEVICE]).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    assert!(said.contains("no /dev/null") && said.contains("mknod"), "{said}");
+}
+
+/// Two runs talk to each other over a cable between two network namespaces.
 #[test]
 #[ignore = "needs network namespaces, which some systems grant to root alone"]
 fn two_network_namespaces_talk_to_each_other() {
