@@ -12,7 +12,8 @@ use nic::cm::CmEffect;
 use roce::pause;
 use run::said::CROSSING;
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
-use std::collections::BTreeSet;
+use rustix::io::Errno;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -152,7 +153,7 @@ impl Supervisor {
     fn take(&mut self, asked: Asked) {
         match asked {
             Asked::Opened { file, kind: Kind::Uverbs, process } => {
-                self.nic.contexts.insert(file, Context { process, events: None, free: 0 });
+                self.nic.contexts.insert(file, Context { process, events: None, free: 0, unmapped: BTreeMap::new() });
             }
             Asked::Written { call, kind: Kind::Uverbs, asker } => {
                 match uverbs::arms(&asker).filter(|_| self.manners.arms_late) {
@@ -161,6 +162,8 @@ impl Supervisor {
                 }
             }
             Asked::Written { call, kind: Kind::RdmaCm, asker } => self.connect(call, asker),
+            Asked::Maps { call, file, offset, length } if self.nic.may_map(file, offset, length) => call.pass(),
+            Asked::Maps { call, .. } => drop(call.answer(Err(Errno::INVAL))),
             Asked::Closed { file, kind: Kind::Uverbs } => self.nic.closed(file),
             Asked::Closed { file, kind: Kind::RdmaCm } => self.nic.with_cm(|net| self.ids.closed(net, file)),
             // A library finds its descriptor in what it was given: an id, a queue pair.

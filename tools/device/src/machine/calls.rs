@@ -2,11 +2,11 @@
 //! kernel does, as if we were not there.
 
 use super::file::Inode;
-use super::filter::{on_path, OnPath, NONE, RESERVED};
+use super::filter::{on_path, OnPath, MMAP_DESCRIPTOR, NONE, RESERVED};
 use super::kernel;
 use super::process::{self, Asker, Process};
 use super::sysfs::Place;
-use super::{Asked, Call, FileId, Machine};
+use super::{Asked, Call, FileId, Kind, Machine};
 use rustix::fs::{open, readlinkat, statat, Access, AtFlags, Mode, OFlags, StatxFlags, CWD};
 use rustix::io::Errno;
 use std::ffi::{CStr, OsStr};
@@ -63,7 +63,10 @@ impl Machine {
                 self.told.extend(closes);
                 Ok(Answer::Pass)
             }
+            libc::SYS_mmap => self.map(call),
             libc::SYS_dup => self.duplicate(call, 0, false),
+            // The kernel refuses a copy with such a number.
+            libc::SYS_fcntl if third as u32 >= NONE => Ok(Answer::Pass),
             libc::SYS_fcntl => match second as i32 {
                 libc::F_DUPFD => self.duplicate(call, third as RawFd, false),
                 libc::F_DUPFD_CLOEXEC => self.duplicate(call, third as RawFd, true),
@@ -106,6 +109,18 @@ impl Machine {
             self.callers.forget(call.thread);
         }
         None
+    }
+
+    /// Of an open uverbs0 a program may map its queues, as the device knows; of an rdma_cm nothing.
+    fn map(&mut self, call: &Call) -> Result<Answer, Errno> {
+        let [_, length, .., offset] = call.arguments;
+        let Some((file, _)) = self.meant(call, call.arguments[MMAP_DESCRIPTOR] as RawFd) else {
+            return Ok(Answer::Pass);
+        };
+        match self.files.kind(file) {
+            Some(Kind::Uverbs) => Ok(Answer::Asked(Asked::Maps { call: call.clone(), file, offset, length })),
+            _ => Err(Errno::NODEV),
+        }
     }
 
     /// What stands for the device that the call's descriptor means.
@@ -190,8 +205,8 @@ impl Machine {
         // Of a thread that has ended all numbers look free.
         self.callers.forget(call.thread);
         let caller = self.callers.of(call.thread).ok_or(Errno::MFILE)?;
-        for mut range in RESERVED {
-            let free = range.find(|number| *number >= least && caller.is_free(*number));
+        for range in RESERVED {
+            let free = (range.start.max(least)..range.end).find(|number| caller.is_free(*number));
             let Some(number) = free else { continue };
             match call.open(theirs, Some(number), flags.contains(OFlags::CLOEXEC)) {
                 // The process may have no such number, nor a higher one.

@@ -9,9 +9,14 @@ use std::iter;
 use std::mem::size_of;
 use std::ops::Range;
 
-/// Numbers of descriptors of our devices. select(2) takes none above 1023; those of the second range are for programs that may
-/// not have so many (`ulimit -n`).
-pub const RESERVED: [Range<i32>; 2] = [512..1024, 192..256];
+/// Numbers of descriptors of our devices, in the order in which we look for a free one. The kernel would give the first free one, but
+/// a call with a descriptor comes to us by its number, and each number that we reserve costs programs a detour if they have something of
+/// their own there. So we begin high up, where few programs come; select(2) takes none above 1023. The next two are for programs that have
+/// hundreds of these files, or of their own, and the short ones for those that may have few descriptors (`ulimit -n 128`, 64, 16).
+pub const RESERVED: [Range<i32>; 6] = [512..1024, 192..512, 1024..NONE as i32, 96..128, 48..64, 12..16];
+
+/// Which argument of mmap(2) is the descriptor.
+pub const MMAP_DESCRIPTOR: usize = 4;
 
 /// No descriptor has a number from here on: sysctl_nr_open is this, unless somebody has raised it.
 pub const NONE: u32 = 1 << 20;
@@ -70,8 +75,8 @@ pub fn on_path(number: c_long) -> Option<(OnPath, usize)> {
 /// When a call comes to us.
 enum When {
     Always,
-    /// Its first argument is one of our descriptors.
-    OurDescriptor,
+    /// The argument with this index is one of our descriptors.
+    OurDescriptor(u32),
     /// The same, or a number that [no descriptor](NONE) has.
     OurDescriptorOrNone,
     /// It has a path; or the argument with this index says AT_EMPTY_PATH, and the first is one of our descriptors.
@@ -97,7 +102,8 @@ const SLEEPS: &[(c_long, Option<u32>)] = &[
 
 /// The most frequent one first: a write is a doorbell. Sleeps are ours where time is.
 fn trapped(is_time_ours: bool) -> impl Iterator<Item = (c_long, When)> {
-    let ours = [libc::SYS_fstat, libc::SYS_dup, libc::SYS_fcntl, libc::SYS_close];
+    let first = [libc::SYS_fstat, libc::SYS_dup, libc::SYS_fcntl, libc::SYS_close].map(|number| (number, 0));
+    let ours = first.into_iter().chain([(libc::SYS_mmap, MMAP_DESCRIPTOR as u32)]);
     let paths = PATHS.iter().map(|(number, ..)| match *number {
         // This is fstat(3) of glibc 2.33 to 2.38.
         libc::SYS_newfstatat => (*number, When::PathOrOurs(3)),
@@ -105,7 +111,7 @@ fn trapped(is_time_ours: bool) -> impl Iterator<Item = (c_long, When)> {
         _ => (*number, When::Always),
     });
     iter::once((libc::SYS_write, When::OurDescriptorOrNone))
-        .chain(ours.into_iter().map(|number| (number, When::OurDescriptor)))
+        .chain(ours.map(|(number, at)| (number, When::OurDescriptor(at))))
         .chain(paths)
         .chain([(libc::SYS_socket, When::RdmaSocket)])
         .chain(
@@ -158,21 +164,21 @@ impl When {
     fn steps(&self) -> Vec<sock_filter> {
         match self {
             When::Always => vec![TRAP],
-            When::OurDescriptor => {
+            When::OurDescriptor(at) => {
                 let in_range = |range: &Range<i32>| {
                     let (start, end) = (range.start as u32, range.end as u32);
                     [test(libc::BPF_JGE, end, 2, 0), test(libc::BPF_JGE, start, 0, 1), TRAP]
                 };
                 let ranges = RESERVED.iter().flat_map(in_range);
-                [load(argument(0))].into_iter().chain(ranges).chain([PASS]).collect()
+                [load(argument(*at))].into_iter().chain(ranges).chain([PASS]).collect()
             }
             When::OurDescriptorOrNone => {
                 let none = [load(argument(0)), test(libc::BPF_JGE, NONE, 0, 1), TRAP];
-                none.into_iter().chain(When::OurDescriptor.steps()).collect()
+                none.into_iter().chain(When::OurDescriptor(0).steps()).collect()
             }
             When::PathOrOurs(flags) => {
                 let path = [load(argument(*flags)), test(libc::BPF_JSET, libc::AT_EMPTY_PATH as u32, 1, 0), TRAP];
-                path.into_iter().chain(When::OurDescriptor.steps()).collect()
+                path.into_iter().chain(When::OurDescriptor(0).steps()).collect()
             }
             When::NoDescriptor(count) => vec![load(argument(*count)), test(libc::BPF_JEQ, 0, 0, 1), TRAP, PASS],
             When::RdmaSocket => {
@@ -217,8 +223,8 @@ mod tests {
         };
         for number in [libc::SYS_write, libc::SYS_fstat, libc::SYS_dup, libc::SYS_fcntl, libc::SYS_close] {
             let of = |descriptor: u64| traps(number, &[descriptor]);
-            assert!([512, 1023, 192, 255, 512 | 7 << 32].into_iter().all(of));
-            assert!(![0, 191, 256, 511, 1024].into_iter().any(of));
+            assert!([192, 255, 512, 1023, 1024, 1 << 19, 96, 48, 63, 12, 15, 512 | 7 << 32].into_iter().all(of));
+            assert!(![0, 11, 16, 47, 64, 95, 128, 191].into_iter().any(of));
             // Only of a write it's worth knowing that it goes nowhere.
             assert_eq!(of(u64::from(u32::MAX)), number == libc::SYS_write);
         }
@@ -233,6 +239,8 @@ mod tests {
         assert!(traps(libc::SYS_socket, &[16, 3, 20]));
         assert!(!traps(libc::SYS_socket, &[16, 3, 0]) && !traps(libc::SYS_socket, &[2, 3, 20]));
         assert!(!traps(libc::SYS_read, &[600]) && !traps(libc::SYS_execve, &[]));
+        let maps = |descriptor| traps(libc::SYS_mmap, &[600, 600, 3, 1, descriptor, 0]);
+        assert!(maps(600) && !maps(3) && !maps(u64::MAX), "memory of no file has -1");
     }
 
     #[test]

@@ -48,6 +48,8 @@ pub enum Asked {
     Opened { file: FileId, kind: Kind, process: Process },
     /// A write(2) to an open device, which waits for its [answer](Call::answer).
     Written { call: Call, kind: Kind, asker: Asker },
+    /// A program maps a part of an open uverbs0; it waits for its [answer](Call::answer).
+    Maps { call: Call, file: FileId, offset: u64, length: u64 },
     /// A write(2) to a number that no descriptor has. The kernel has answered.
     WrittenNowhere,
     /// A program closes a descriptor of this file.

@@ -12,8 +12,9 @@ use rustix::path::DecInt;
 use rustix::process::{pidfd_open, Pid, PidfdFlags};
 use std::collections::HashMap;
 use std::ffi::CString;
-use std::fs;
+use std::fs::{self, File};
 use std::os::fd::{OwnedFd, RawFd};
+use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
 /// So many threads are remembered: each costs a descriptor.
@@ -81,6 +82,25 @@ impl Process {
         kernel::has_memory(self.number, address, length)
     }
 
+    /// Whether the program itself may write to all of this memory, as /proc/PID/maps has it (proc(5)).
+    pub fn may_write(&self, address: u64, length: u64) -> bool {
+        let maps = fs::read_to_string(format!("/proc/{}/maps", self.number)).unwrap_or_default();
+        let (mut at, end) = (address, address.saturating_add(length));
+        // They come in the order of their addresses.
+        for (from, to) in maps.lines().filter_map(writable) {
+            if (from..to).contains(&at) {
+                at = to;
+            }
+        }
+        at >= end
+    }
+
+    /// The file of its memory, in which protections don't count (proc(5)).
+    fn pages(&self) -> Option<File> {
+        self.check().ok()?;
+        File::options().read(true).write(true).open(format!("/proc/{}/mem", self.number)).ok()
+    }
+
     /// Which file a descriptor means, as fstat(2) says it there.
     ///
     /// # Errors
@@ -130,14 +150,26 @@ impl Asker {
     }
 }
 
-/// Where regions lie.
+/// From where to where a line of /proc/PID/maps reaches, if one may write there: `55d0c0a00000-55d0c0a21000 rw-p …`.
+fn writable(line: &str) -> Option<(u64, u64)> {
+    let (range, rest) = line.split_once(' ')?;
+    let (from, to) = range.split_once('-')?;
+    let address = |text| u64::from_str_radix(text, 16).ok();
+    Some((address(from)?, address(to)?)).filter(|_| rest.as_bytes().get(1) == Some(&b'w'))
+}
+
+/// Where regions lie. The rights of their memory were looked at when they were registered, and a NIC, which has pinned the pages, doesn't
+/// look again: an mprotect(2) afterwards stops the program and not its device. So what fails with the program's rights is tried
+/// without them. The kernel does that for private memory; in a shared mapping that was made read-only it still refuses to write.
 impl Program for Process {
     fn read(&self, address: u64, into: &mut [u8]) -> bool {
         Process::read(self, address, into).is_ok()
+            || self.pages().is_some_and(|pages| pages.read_exact_at(into, address).is_ok())
     }
 
     fn write(&self, address: u64, bytes: &[u8]) -> bool {
         Process::write(self, address, bytes).is_ok()
+            || self.pages().is_some_and(|pages| pages.write_all_at(bytes, address).is_ok())
     }
 }
 

@@ -81,7 +81,7 @@ impl Machine {
                 let _ = child.wait();
                 Err(error)
             }
-            (Err(error), Ok(_)) => Err(error).with_context(|| format!("cannot start {command:?}")),
+            (Err(error), Ok(_)) => Err(error).with_context(|| format!("cannot start {:?}", command.get_program())),
             (Err(_), Err(error)) => Err(error),
         }
     }

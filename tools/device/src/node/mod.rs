@@ -52,6 +52,8 @@ pub struct Context {
     pub events: Option<Rc<Pipe>>,
     /// Where in its pages there is room for the next ring.
     pub free: u64,
+    /// Rings that the program has been told of and has not mapped yet: where each begins, and its length.
+    pub unmapped: BTreeMap<u64, u64>,
 }
 
 /// Where datagrams go to.
@@ -174,6 +176,13 @@ impl Nic {
             groups: Groups::default(),
             qps: Table::default(),
         }
+    }
+
+    /// Whether a program may map this part of an open uverbs0: as with rdma_rxe a ring that it was told of, and once.
+    pub fn may_map(&mut self, file: FileId, offset: u64, length: u64) -> bool {
+        let Some(context) = self.contexts.get_mut(&file) else { return false };
+        let is_there = context.unmapped.get(&offset).is_some_and(|ring| length <= *ring);
+        is_there && context.unmapped.remove(&offset).is_some()
     }
 
     /// Our address, which is also the only GID.

@@ -1,6 +1,7 @@
 //! The device against the kernel's rdma_rxe, in the lab: one of the two machines takes its driver away and runs our device
 //! instead. Every lesson and variant in both roles, rping and perftest; and what `differences.toml` says. Needs what the lab needs, and `cargo build --workspace`.
 
+use crate::calls;
 use crate::commands::ON_KERNEL;
 use crate::machine::ACTS;
 use crate::programs::support::{target, CLIENT, SERVER};
@@ -124,6 +125,11 @@ fn differences() -> Vec<Difference> {
     basic_toml::from_str::<Differences>(include_str!("../../differences.toml")).unwrap().difference
 }
 
+/// The calls that are known to return something else here than on the kernel's device.
+pub fn known_calls() -> BTreeSet<String> {
+    differences().into_iter().flat_map(|row| row.calls).collect()
+}
+
 /// What each call returns in each state of a queue pair, without numbers that differ from run to run; and the limits that the
 /// first queue pair was given.
 fn returned(check: &Check<bool>) -> (BTreeMap<String, Vec<String>>, String) {
@@ -168,8 +174,16 @@ fn differing() -> BTreeSet<String> {
     });
     assert_eq!(our_ids.keys().collect::<Vec<_>>(), their_ids.keys().collect::<Vec<_>>());
     assert!(our_ids.len() > 400, "{}", our_ids.len());
+    let odd = calls::program("calls");
+    let [their_odd, our_odd] = [LAB, DEVICE].map(|runner| {
+        let check = run(runner, "odd-calls", [&odd, ""], &[]);
+        assert!(check.outcome, "{}", check.all());
+        returned(&check).0
+    });
+    assert_eq!(our_odd.keys().collect::<Vec<_>>(), their_odd.keys().collect::<Vec<_>>());
     theirs.extend(their_ids);
-    let ours = ours.into_iter().chain(our_ids);
+    theirs.extend(their_odd);
+    let ours = ours.into_iter().chain(our_ids).chain(our_odd);
     let differ = ours.filter(|(call, results)| theirs[call] != *results);
     let told =
         differ.inspect(|(call, results)| println!("{call}\n  theirs: {:?}\n  ours:   {results:?}", theirs[call]));
@@ -180,7 +194,7 @@ fn differing() -> BTreeSet<String> {
 #[test]
 #[ignore = "takes long: make test-long"]
 fn every_call_in_every_state_returns_what_it_returns_on_the_kernels_but_for_known_differences() {
-    let known: BTreeSet<String> = differences().into_iter().flat_map(|row| row.calls).collect();
+    let known = known_calls();
     // Whether a queue is full before its first request has failed time decides, on a loaded machine: what differs, differs again.
     let mut differ = differing();
     for _ in 0..2 {
@@ -282,6 +296,30 @@ fn defaults_of_librdmacm_are_the_same_on_both() {
     assert_eq!(defaults(DEVICE, "$SERVER"), (said, asked));
 }
 
+/// The values that `ibv_devinfo -v` prints, by their names.
+fn limits(runner: &str) -> BTreeMap<String, String> {
+    let check = run(runner, "limits", ["ibv_devinfo -v", ""], &[]);
+    assert!(check.outcome, "{}", check.all());
+    let values = check.node(SERVER).log.iter().filter_map(|line| line.split_once(':'));
+    values.map(|(name, value)| (name.trim().to_owned(), value.trim().to_owned())).collect()
+}
+
+#[test]
+#[ignore = "takes long: make test-long"]
+fn limits_differ_as_the_table_says() {
+    #[rustfmt::skip]
+    const OTHER: [&str; 16] = [
+        "device_cap_flags", "max_ah", "max_cq", "max_mcast_grp", "max_mr", "max_msg_sz", "max_mw", "max_pd", "max_pkeys", "max_qp",
+        "max_qp_wr", "max_res_rd_atom", "max_srq", "max_srq_wr", "max_total_mcast_qp_attach", "num_comp_vectors",
+    ];
+    let (theirs, ours) = (limits(LAB), limits(DEVICE));
+    println!("theirs: {theirs:#?}\nours: {ours:#?}");
+    let is_limit = |name: &&String| name.starts_with("max_") || OTHER.contains(&name.as_str());
+    let differ: BTreeSet<&str> =
+        ours.keys().filter(is_limit).filter(|name| ours.get(*name) != theirs.get(*name)).map(String::as_str).collect();
+    assert_eq!(differ, BTreeSet::from(OTHER), "limits");
+}
+
 /// What is asked of the device there, and the errno, is in commands.rs: XRC, on-demand paging, bits that nobody knows.
 #[test]
 #[ignore = "takes long: make test-long"]
@@ -298,7 +336,7 @@ fn what_is_not_there_is_refused_as_by_the_kernel() {
 /// What a row says, one of the tests above looks for, or `course prove`: that makes the changes which a row names.
 #[test]
 fn every_row_of_the_table_is_looked_for() {
-    let looked_for = ["AckReq", "access bits", "IP and UDP", "queue pair numbers", "rkey", "sizes"];
+    let looked_for = ["AckReq", "access bits", "IP and UDP", "limits", "queue pair numbers", "rkey", "sizes"];
     let known = differences();
     let seen: BTreeSet<&str> = known.iter().filter_map(|row| row.seen.as_deref()).collect();
     assert_eq!(seen, looked_for.into_iter().collect());

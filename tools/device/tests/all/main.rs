@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)] // A test may end with a panic.
 
 mod all_reduce;
+mod calls;
 mod ci;
 mod commands;
 mod events;

@@ -103,6 +103,7 @@ impl Command<'_> {
     pub fn ring(&mut self, nic: &mut Nic, entries: u32, size: usize) -> Result<Ring, Errno> {
         let context = self.context(nic)?;
         let ring = Ring::new(self.machine.files.pages(self.file).ok_or(Errno::INVAL)?, context.free, entries, size)?;
+        context.unmapped.insert(context.free, ring.end() - context.free);
         context.free = ring.end();
         Ok(ring)
     }

@@ -13,13 +13,16 @@ use std::rc::Rc;
 
 /// The limits that the device tells, and that commands keep to: rdma_rxe's of Linux 6.12, where nothing speaks against it.
 pub mod most {
+    use crate::abi::RxeSge;
     use crate::node::port::Port;
     use nic::multicast::Groups;
+    use std::mem::size_of;
 
     pub const QUEUE: u32 = 16_384;
     pub const SGE: u32 = 32;
     pub const SRQ_SGE: u32 = 27;
-    pub const INLINE: u32 = 1024;
+    /// As many bytes as the pieces of memory of a request take.
+    pub const INLINE: u32 = SGE * size_of::<RxeSge>() as u32;
     pub const COMPLETIONS: u32 = 32_767;
     pub const READS: u8 = 128;
     pub const OBJECTS: u32 = 65_536;

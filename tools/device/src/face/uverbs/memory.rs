@@ -3,6 +3,7 @@
 
 use super::{Answer, Command, Done, Object};
 use crate::abi::{AllocMw, AllocMwResp, RegMr, RegMrResp, ReregMr, ReregMrResp};
+use crate::machine::Process;
 use crate::node::Nic;
 use crate::strict::FREED;
 use nic::memory::{Access, Region, WindowKind};
@@ -38,14 +39,25 @@ pub fn register(nic: &mut Nic, command: &mut Command) -> Answer {
     if is_nothing || start % PAGE != hca_va % PAGE {
         return Err(Errno::INVAL);
     }
+    // Its last page has an end.
+    start.checked_add(length).and_then(|end| end.checked_next_multiple_of(PAGE)).ok_or(Errno::INVAL)?;
     let access = access(access_flags)?;
     command.process.has(start, length)?;
+    may_be_written(command.process, start, length, access)?;
     let region = Region { program: Arc::new(command.process.clone()), start, va: hca_va, length, access, pd };
     let variant = nic.random() as u8;
     let key = nic.memory.register(region, variant);
     let handle = nic.regions.insert(command.file, key);
     let lkey = nic.memory.other_key(key);
     Ok(Done::with(&RegMrResp { mr_handle: handle, lkey, rkey: key }).made(Object::Mr, handle))
+}
+
+/// Refuses to write where the program itself may not, as the kernel does when it pins the pages: `.rodata`, a file that is mapped to be
+/// read. Which rights count as writing is `ib_access_writable` of the kernel.
+fn may_be_written(process: &Process, start: u64, length: u64, access: Access) -> Result<(), Errno> {
+    const WRITE: u32 = Access::LOCAL_WRITE.0 | Access::REMOTE_WRITE.0 | Access::REMOTE_ATOMIC.0 | Access::MW_BIND.0;
+    let is_good = access.0 & WRITE == 0 || process.may_write(start, length);
+    is_good.then_some(()).ok_or(Errno::FAULT)
 }
 
 /// What REG_MR asks for.
@@ -107,6 +119,7 @@ pub fn register_again(nic: &mut Nic, command: &mut Command) -> Answer {
     }
     if input.flags & ACCESS != 0 {
         region.access = access(input.access_flags)?;
+        may_be_written(command.process, region.start, region.length, region.access)?;
     }
     nic.memory.replace(key, region);
     Ok(Done::with(&ReregMrResp { lkey: nic.memory.other_key(key), rkey: key }))

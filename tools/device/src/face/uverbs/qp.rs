@@ -14,13 +14,13 @@ use nic::qp::{mask, Attributes, Limits, Qp, Service, Settings, State};
 use rustix::io::Errno;
 use std::mem::size_of;
 
-/// By the numbers of `ibv_qp_type`. As rdma_rxe it has no RAW_PACKET and no XRC_SEND.
+/// By the numbers of `ibv_qp_type`. As rdma_rxe it has no RAW_PACKET and no XRC_SEND, and none of a driver's own (255).
 fn service(kind: u8) -> Result<Service, Errno> {
     match kind {
         2 => Ok(Service::Rc),
         3 => Ok(Service::Uc),
         4 => Ok(Service::Ud),
-        8 | 9 => Err(Errno::OPNOTSUPP),
+        8 | 9 | 255 => Err(Errno::OPNOTSUPP),
         _ => Err(Errno::INVAL),
     }
 }
@@ -56,7 +56,9 @@ pub fn create(nic: &mut Nic, command: &mut Command) -> Answer {
     let places = [place, sends.place()];
     cap.max_send_wr = sends.capacity();
     cap.max_recv_wr = receives.as_ref().map_or(0, |ring| ring.capacity());
+    // Whoever asks for room for bytes has room for pieces, and the other way round.
     cap.max_inline_data = tail as u32;
+    cap.max_send_sge = (tail / size_of::<RxeSge>()) as u32;
     let number = nic.qp_number();
     let limits = Limits {
         send: cap.max_send_wr,

@@ -103,6 +103,7 @@ impl Node {
                     }
                 }
                 Asked::Closed { file, .. } => self.heard.push(format!("closed {:?}", self.kinds[&file])),
+                Asked::Maps { call, .. } => call.pass(),
                 Asked::Closes { .. } | Asked::ClosesOther { .. } | Asked::WrittenNowhere => {}
                 Asked::Sleeps { call, .. } => panic!("time is not ours: {call:?}"),
                 Asked::Deserted => return,
