@@ -25,9 +25,12 @@ test("a line of a public thread finds its page, as often as the list of errors s
   const [many, one, three] = measure("lines.txt");
   assert.ok(many >= 44 && one >= many * 40 / 44 && three >= many * 43 / 44, `${one} and ${three} of ${many}`);
   const page = readFileSync(join(REPOSITORY, "docs/errors/README.md"), "utf8");
+  // Each edit of any page shifts every page's weight a bit, so one more line may be found than when it was measured; one less may not.
   for (const name of ["lines.txt", "kept_back.txt"]) {
-    const [all, one, three] = measure(name);
-    assert.ok(page.includes(`| ${all} | ${one} | ${three} |`), `the figures of ${name} are ${all}, ${one}, ${three}`);
+    const [all, ...now] = measure(name);
+    const [, ...said] = page.match(new RegExp(`^\\| ${all} \\| (\\d+) \\| (\\d+) \\|$`, "m")) ?? [];
+    const holds = said.length === 2 && said.every((many, at) => now[at] >= Number(many) && now[at] <= Number(many) + 1);
+    assert.ok(holds, `docs/errors/README.md says ${said} of the ${all} lines in ${name}, and it's ${now}: write that`);
   }
 });
 
