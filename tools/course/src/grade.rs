@@ -29,6 +29,8 @@ const SHUT_IN: &str = "shut-in";
 const ALL: &str = "grade.json";
 /// A program's port, that nobody knows beforehand, is one of so many from here on.
 const FIRST_PORT: u16 = 20_000;
+/// Options that both sides have to have: the untouched lesson is run without any.
+const AGREED: [&str; 4] = ["-m", "--mode", "--closer", "--puzzle"];
 /// How long trials without success, and builds, may take in a lesson, and of a student. What passes costs nothing of it: a slow machine
 /// takes no marks.
 const OF_LESSON: Duration = Duration::from_secs(40);
@@ -217,7 +219,12 @@ fn late(lost: Duration) -> String {
 fn trials(steps: &[Step]) -> Result<Vec<(&Step, &'static str, Change)>> {
     let own = steps.iter().map(|step| (step, "step", step.change.clone()));
     // The last one that is about the learner's own two sides: what others demand is about the peer that they have.
-    let is_plain = |step: &&Step| step.change.options.nodes.values().all(|line| line.starts_with("lesson "));
+    let is_plain = |step: &&Step| {
+        let Options { server, client, nodes, .. } = &step.change.options;
+        let lines = nodes.values().chain([server, client]);
+        let agrees = |line: &String| line.split(' ').any(|word| AGREED.contains(&word));
+        nodes.values().all(|line| line.starts_with("lesson ")) && !lines.into_iter().any(agrees)
+    };
     let Some(step) = steps.iter().rfind(is_plain) else { bail!("no step is about both sides") };
     let variants = variants(step).into_iter().map(|(trial, change)| (step, trial, change));
     Ok(own.chain(variants).collect())
