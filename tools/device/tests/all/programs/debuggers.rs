@@ -70,8 +70,10 @@ fn place(check: &Check, what: &str) -> usize {
 #[test]
 fn the_kernel_rejects_for_a_server_that_crashed() {
     let check = programs(&format!("exec {} server", greeting()), &greets());
-    let order = ["ConnectRequest", "killed by signal 11 (SIGSEGV)", "ConnectReject"].map(|what| place(&check, what));
-    assert!(order.is_sorted(), "{order:?}: {}", check.all());
+    // Which of the two is seen first is chance: the files of a process that dies are closed before anybody hears that it has died.
+    let [asked, died, rejected] =
+        ["ConnectRequest", "killed by signal 11 (SIGSEGV)", "ConnectReject"].map(|what| place(&check, what));
+    assert!(asked < died && asked < rejected, "{}", check.all());
 }
 
 #[test]
