@@ -13,7 +13,7 @@ use roce::cm::Kind;
 use roce::icrc::Icrc;
 use roce::opcode::{Operation, Service};
 use roce::packet::Packet;
-use roce::track::{Connection as Ends, Side};
+use roce::track::{Connection as Ends, Seen, Side};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::IpAddr;
@@ -50,6 +50,8 @@ struct Recent {
     /// It asks the other side to send again.
     is_refusal: bool,
     place: Place,
+    /// How often it came again.
+    again: u64,
     /// Its connection and who sent it, and its name.
     of: Option<(usize, Side)>,
     name: &'static str,
@@ -71,6 +73,17 @@ impl Count {
     /// Whoever records at two places does so from the start: after so many packets there's nothing to look for any more.
     fn is_single(&self) -> bool {
         self.packets >= 256 && self.twins * 10 < self.packets
+    }
+
+    /// How often each of its packets was recorded. Few packets, one of which came twice, are no more than twice recorded.
+    fn places(&self) -> u64 {
+        let packets = (self.packets - self.twins).max(1);
+        let each = (self.packets as f64 / packets as f64 + 0.3) as u64;
+        match self.is_doubled() {
+            true if packets < 4 => 2,
+            true => each.max(2),
+            false => 1,
+        }
     }
 
     fn is_doubled(&self) -> bool {
@@ -100,6 +113,8 @@ pub(super) struct Ways {
     seen: usize,
     ways: FxHashMap<Way, Count>,
     early: Vec<Twin>,
+    /// Packets that are there four times.
+    four: Vec<Twin>,
 }
 
 impl Ways {
@@ -169,8 +184,13 @@ impl Ways {
             count.twins += u64::from(count.is_doubled());
             return count.is_doubled();
         }
-        let known = &self.recent[at];
+        let known = &mut self.recent[at];
+        known.again += 1;
         let frames = [known.place.frame, place.frame];
+        // Of all others there are two.
+        if known.again == 3 && self.four.len() < MOST_EARLY {
+            self.four.push(Twin { way, of: known.of, name: known.name, frames });
+        }
         count.twins += 1;
         count.first.get_or_insert((frames, known.ttl != ttl(packet)));
         // A single one, of many packets, is one that was sent twice.
@@ -196,15 +216,18 @@ impl Ways {
     }
 
     /// A packet that was taken.
-    pub(super) fn remember(&mut self, packet: &Packet, place: Place, of: Option<(usize, Side)>) {
+    pub(super) fn remember(&mut self, packet: &Packet, place: Place, seen: Option<Seen>) {
         if self.is_single {
             return;
         }
         if self.recent.len() == RECENT {
             self.recent.pop_front();
         }
-        let is_refusal = packet.opcode.operation == Operation::Acknowledge
-            && packet.aeth().is_some_and(|aeth| !matches!(aeth.verdict(), Syndrome::Ack { .. }));
+        // A request that's there again brings its answers again.
+        let asks_again = seen.is_some_and(|seen| seen.again) && !packet.opcode.is_response();
+        let is_refusal = asks_again
+            || packet.opcode.operation == Operation::Acknowledge
+                && packet.aeth().is_some_and(|aeth| !matches!(aeth.verdict(), Syndrome::Ack { .. }));
         let print = self.print;
         self.prints[self.seen % RECENT] = short(print);
         self.seen += 1;
@@ -214,16 +237,18 @@ impl Ways {
             ttl: ttl(packet),
             is_refusal,
             place,
-            of,
+            again: 0,
+            of: seen.map(|seen| (seen.connection, seen.from)),
             name: packet.told(),
         });
     }
 
-    /// What was left out although its way was recorded once.
-    pub(super) fn early(&mut self) -> Vec<Twin> {
-        let ways = &self.ways;
-        let once = std::mem::take(&mut self.early).into_iter();
-        once.filter(|twin| !ways.get(&twin.way).is_some_and(Count::is_doubled)).collect()
+    /// What came twice: it was left out although its way was recorded once, or is there four times where it was recorded twice.
+    pub(super) fn came_twice(&mut self) -> Vec<Twin> {
+        let (early, four) = (std::mem::take(&mut self.early), std::mem::take(&mut self.four));
+        let places = |twin: &Twin| self.ways.get(&twin.way).map_or(1, Count::places);
+        let early = early.into_iter().filter(|twin| places(twin) == 1);
+        early.chain(four.into_iter().filter(|twin| places(twin) == 2)).collect()
     }
 
     /// What was recorded twice, in sentences.
@@ -232,11 +257,8 @@ impl Ways {
         let mut doubled: Vec<_> = self.ways.iter().filter(|(_, count)| count.is_doubled()).collect();
         doubled.sort_by_key(|(way, _)| **way);
         for ((from, to), count) in doubled {
-            // Few packets, one of which came twice, are no more than twice recorded.
-            let each = count.packets as f64 / (count.packets - count.twins).max(1) as f64;
-            let is_short = count.packets - count.twins < 4;
-            let times = match if is_short { 2 } else { (each + 0.3) as u64 } {
-                ..=2 => "twice".to_owned(),
+            let times = match count.places() {
+                2 => "twice".to_owned(),
                 times => format!("{times} times"),
             };
             let ([first, second], is_routed) = count.first.unwrap_or_default();

@@ -145,7 +145,7 @@ impl State {
             return;
         }
         let seen = self.tracker.see(packet);
-        self.ways.remember(packet, place, seen.map(|seen| (seen.connection, seen.from)));
+        self.ways.remember(packet, place, seen);
         let Some(seen) = seen else { return self.stray(packet, place) };
         while self.connections.len() <= seen.connection {
             let names = Names::of(&self.tracker.connections()[self.connections.len()]);
@@ -199,7 +199,7 @@ impl State {
 
     fn ended(mut self) -> Explanation {
         let mut told = std::mem::take(&mut self.told);
-        for twin in self.ways.early() {
+        for twin in self.ways.came_twice() {
             match twin.of {
                 Some((at, side)) => self.connections[at].doubled(twin.name, side, twin.frames),
                 None => self.strays.others += 1,

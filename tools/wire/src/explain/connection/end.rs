@@ -109,7 +109,8 @@ impl Connection {
         };
         let is_refused = answer.kind == Kind::ConnectReject || self.refusal.is_some();
         let is_asked_again = request.last.frame > answer.first.frame;
-        if is_asked_again && !is_refused && !self.went_on() && request.is_given_up(end) {
+        let is_over = request.is_given_up(end) || answer.frames.len() > 2 && answer.is_given_up(end);
+        if is_asked_again && !is_refused && !self.went_on() && is_over {
             let text = format!(
                 "{} answered the {} in frame {}, but {} asked again, {} in all, and nothing came of it: the {} was lost behind \
                  the recorder each time, or came later than it is waited for",
@@ -498,7 +499,11 @@ impl Connection {
     fn perhaps_asked_for(&mut self) {
         let is_blind = |flow: &Flow| flow.packets > 0 && (flow.answers == 0 || flow.unread > 0);
         let blind = Side::BOTH.map(|side| is_blind(&self.flows[side as usize]) && !self.is_unreliable);
-        let is_doubt = |told: &&mut Finding| told.cause == Cause::Doubled && blind[told.side as usize];
+        let first = Side::BOTH.map(|side| self.flows[side as usize].doubled);
+        let is_doubt = |told: &&mut Finding| {
+            let side = told.side as usize;
+            told.cause == Cause::Doubled && blind[side] && first[side].is_some_and(|frame| told.frames.contains(&frame))
+        };
         for told in self.findings.iter_mut().filter(is_doubt) {
             told.text += ": it was doubled, or sent again because of a NAK that can't be seen here";
             told.cause = Cause::SentAgain;

@@ -15,7 +15,9 @@ impl Flow {
         let syndrome = packet.aeth().map_or(0, |aeth| aeth.syndrome);
         let before =
             self.last_answer.replace((psn, syndrome, place)).filter(|last| (last.0, last.1) == (psn, syndrome));
-        if let Some((.., last)) = before.filter(|last| place.since(last.2).is_some_and(|since| since < SOON_NS)) {
+        let is_asked_for = |last: Place| last.frame < self.again_at;
+        let is_soon = |last: Place| place.since(last).is_some_and(|since| since < SOON_NS);
+        if let Some((.., last)) = before.filter(|last| is_soon(last.2) && !is_asked_for(last.2)) {
             let text = format!("{}'s {} of PSN +{psn} came twice", self.peer(), packet.opcode.name);
             findings.add(Cause::Doubled, self.side, text, &[last.frame, place.frame]);
         }

@@ -130,6 +130,10 @@ pub(super) struct Flow {
     disbelieved: Disbelieved,
     /// The first that was sent again by a timer, and how many were.
     pub resent: Option<Resent>,
+    /// The frame of the first request that came twice.
+    pub doubled: Option<u64>,
+    /// The frame of the last request that was there before: its answers come again.
+    again_at: u64,
     /// Packets that the responder answered although their ICRC doesn't fit, and the frame of the first.
     pub accepted_damaged: (u64, u64),
     /// Packets that were answered, so they were on the wire, and that the capture lacks.
@@ -285,6 +289,7 @@ impl Flow {
     /// A packet whose PSN was there before.
     fn again(&mut self, packet: &Packet, psn: i64, place: Place, findings: &mut Findings) {
         let (name, side) = (packet.opcode.name, self.side);
+        self.again_at = place.frame;
         let Some(sent) = self.open.iter_mut().find(|sent| sent.has(psn)) else {
             // An answer that can't be read may have asked for it.
             if self.answered.is_some_and(|answered| psn < answered) && self.unread == 0 {
@@ -311,6 +316,7 @@ impl Flow {
             findings.add(Cause::AnswerLost, side, text, &[first.frame, place.frame]);
         } else if since.is_some_and(|since| since < self.soon_ns.unwrap_or(SOON_NS)) && sent.times == 0 {
             let text = format!("{}'s {name} of PSN +{psn} came twice", self.me());
+            self.doubled.get_or_insert(place.frame);
             findings.add(Cause::Doubled, side, text, &[first.frame, place.frame]);
         } else {
             sent.times += 1;
