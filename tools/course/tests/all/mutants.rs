@@ -251,8 +251,8 @@ fn dedented(body: &str) -> String {
     body.lines().map(|line| line.get(indent.unwrap_or(0)..).unwrap_or_default().to_owned() + "\n").collect()
 }
 
-/// Fills hole after hole with the project's own body. Each of these edits is tried when its hole has its turn, and then judged by a hole.
-/// Gives those with another verdict.
+/// Fills hole after hole with the project's own body. Each of these edits is tried, and judged by a hole, when that one has its turn. Gives
+/// those with another verdict; and the project's own bodies, if they aren't right at that time.
 fn otherwise(folder: &str, edits: &[(Edit, &str)], is_right: bool) -> Vec<String> {
     let project = Project::find().unwrap();
     let (mine, holes) = (scratch(&project, folder), Hole::all(&project).unwrap());
@@ -260,7 +260,12 @@ fn otherwise(folder: &str, edits: &[(Edit, &str)], is_right: bool) -> Vec<String
     let mut otherwise = Vec::new();
     for hole in &holes {
         mine.fill(hole, &solution(&project, hole).unwrap()).unwrap();
-        for (edit, _) in edits.iter().filter(|(_, judge)| hole.name.to_string() == *judge) {
+        let edits: Vec<&Edit> =
+            edits.iter().filter(|(_, judge)| hole.name.to_string() == *judge).map(|(edit, _)| edit).collect();
+        if !edits.is_empty() && !verdict(&project, &mine, hole).is_right {
+            otherwise.push(format!("{}: the project's own body", hole.name));
+        }
+        for edit in edits {
             let of_edit = holes.iter().find(|hole| hole.name.to_string() == edit.0).unwrap();
             let right = solution(&project, of_edit).unwrap();
             mine.fill(of_edit, &changed(&right, edit)).unwrap();
