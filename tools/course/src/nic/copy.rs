@@ -71,6 +71,7 @@ impl MineNic {
         let repository = project.root.display().to_string();
         for (file, text) in MANIFESTS {
             let text = text.replace("{repository}", &repository).replace("{folder}", &name(&self.0.folder));
+            let text = text.replace("{dependencies}", &dependencies(project, file)?);
             write(self.0.folder.join(file), text)?;
         }
         let beside = workspace::beside_rust(project)?;
@@ -105,6 +106,18 @@ impl MineNic {
 pub fn solution(project: &Project, hole: &Hole) -> Result<String> {
     let text = read(project.root.join(TOOLS).join(&hole.place.file))?;
     Ok(text[body(&text, &hole.place.function)?].to_owned())
+}
+
+/// What a manifest of the copy depends on: the same as the project's own. There the crates are below `tools/`.
+fn dependencies(project: &Project, manifest: &str) -> Result<String> {
+    let (of, section) = match manifest {
+        "Cargo.toml" => (project.root.join(manifest), "[workspace.dependencies]"),
+        _ => (project.root.join(TOOLS).join(manifest), "[dependencies]"),
+    };
+    let text = read(&of)?;
+    let is_other = |line: &&str| !line.starts_with('[');
+    let lines = text.lines().skip_while(|line| *line != section).skip(1).take_while(is_other);
+    Ok([section].into_iter().chain(lines).collect::<Vec<_>>().join("\n").trim_end().replace("\"tools/", "\""))
 }
 
 /// The files of the copy in which holes are, or may be.
