@@ -56,9 +56,9 @@ fn chosen(project: &Project, all: Changes, steps: &mut Vec<Step>, names: &[Strin
     Ok(Changes { breaks, exercises })
 }
 
-/// Whether a name goes on where another one ends.
+/// Whether a name goes on where another one ends, which is more than a lesson's number.
 fn is_part(name: &str, whole: &str) -> bool {
-    name.strip_prefix(whole).is_some_and(|rest| rest.starts_with('-'))
+    whole.contains('-') && name.strip_prefix(whole).is_some_and(|rest| rest.starts_with('-'))
 }
 
 /// Tries what is named, or all changes; and in one place, if that is wished. Where it comes out as told, the part of the run that

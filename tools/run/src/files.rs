@@ -1,8 +1,6 @@
 //! The repository that a tool works on, its files, and programs to call: with errors that name them.
 
 use anyhow::{ensure, Context, Result};
-use rustix::fs::{flock, FlockOperation};
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs, io, iter};
@@ -59,7 +57,15 @@ pub fn tree(folder: &Path) -> Result<Vec<String>> {
 
 /// The folder for a run of this name, among those of all runs, and what holds it against other runs until it is closed: `NAME`, or `NAME-2`
 /// and so on while other runs of that name go on. `make` is given the folder before anybody else can have it.
-pub fn free_folder(runs: &Path, name: &str, make: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<(PathBuf, File)> {
+#[cfg(unix)]
+pub fn free_folder(
+    runs: &Path,
+    name: &str,
+    make: impl FnOnce(&Path) -> io::Result<()>,
+) -> io::Result<(PathBuf, fs::File)> {
+    use fs::File;
+    use rustix::fs::{flock, FlockOperation};
+
     fs::create_dir_all(runs)?;
     // A file system without locks has no second run at a time.
     let choosing = File::open(runs)?;
