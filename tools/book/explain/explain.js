@@ -83,20 +83,21 @@
     told.replaceChildren(...connections(said));
     if (said.frames <= AT_ONCE) {
       play();
-      const [frame] = said.connections[0]?.findings[0]?.frames ?? [];
+      // Where packets tell nothing, a line of a program may.
+      const [first] = said.connections;
+      const frame = first?.findings[0]?.frames[0] ?? [first?.printed ?? [], said.printed].flat()[0]?.frame;
       if (frame) open.player?.goto(place(frame));
     }
-    const fine = said.packets ? "Nothing that it shows went wrong." : "There is nothing to explain.";
-    return `${said.packets} RDMA packets in ${said.frames} frames. ${said.is_wrong ? "Something went wrong." : fine}`;
+    return `${said.packets} RDMA packets in ${said.frames} frames. ${said.verdict}`;
   });
 
   /** What is told, the gravest first. */
   function* connections(said) {
     for (const { number, heading, findings, nothing, printed } of said.connections) {
       yield make("section", {}, make("h3", {}, `Connection ${number}`), make("p", {}, `${heading}.`),
-        ...findings.map(finding), ...[nothing ?? [], printed].flat().map((text) => make("p", {}, text)));
+        ...findings.map(finding), ...(nothing ? [make("p", {}, nothing)] : []), ...printed.map(line));
     }
-    for (const text of said.printed) yield make("p", {}, text);
+    yield* said.printed.map(line);
     if (said.more) yield make("p", {}, `${said.more} more connections: wire explain FILE --json has them all.`);
     for (const note of said.notes) yield make("p", { class: "note" }, `Note: ${note}.`);
     if (said.frames > AT_ONCE) {
@@ -106,16 +107,22 @@
     }
   }
 
-  function finding({ sentence, frames, often, fault, look, page }) {
-    const numbers = frames.flatMap((number, at) => {
-      const button = make("button", { type: "button", title: `show frame ${number} in the player` }, number);
-      button.addEventListener("click", () => (open.player ? show(number) : busy(open.name, "reading it again", async () => play(number))));
-      return at ? [", ", button] : [button];
-    });
+  /** A button that shows this frame, or line of a log, in the player. */
+  function goes(number, words = number) {
+    const button = make("button", { type: "button", title: `show frame ${number} in the player` }, words);
+    button.addEventListener("click", () => (open.player ? show(number) : busy(open.name, "reading it again", async () => play(number))));
+    return button;
+  }
+
+  /** What a line of a program tells. */
+  const line = ({ sentence, frame }) => make("p", {}, `${sentence} `, goes(frame, `show line ${frame}`));
+
+  function finding({ sentence, frames, often, fault, look, page, is_doubt }) {
+    const numbers = frames.flatMap((number, at) => (at ? [", ", goes(number)] : [goes(number)]));
     const path = page.replace(/README\.md$/, "index.html").replace(/\.md$/, ".html");
     const title = document.querySelector(`#mdbook-sidebar a[href$="${path.replace(/#.*/, "")}"]`)?.textContent ?? page;
     const rows = [["fault", fault], ["look at", look], ["page", make("a", { href: path_to_root + path }, title)]];
-    return make("div", { class: "finding" },
+    return make("div", { class: is_doubt ? "finding doubt" : "finding" },
       make("p", {}, `${sentence} (${frames.length === 1 ? "frame" : "frames"} `, ...numbers, `${often}).`),
       make("dl", {}, ...rows.flatMap(([name, what]) => [make("dt", {}, name), make("dd", {}, what)])));
   }

@@ -72,6 +72,17 @@ test("the verdict is that of the command line, for every recorded change", progr
   assert.deepEqual(wrong, []);
 });
 
+test("what a program printed leads to its line, which is shown at once where packets tell nothing", program, async () => {
+  await browser.open(page());
+  await choose(join(REPOSITORY, "captures/changes/01-nobody-listens.pcapng"));
+  const [line, clock] = await browser.run(() => {
+    const button = [...document.querySelectorAll("#explain .told button")].find((button) => button.textContent.startsWith("show line"));
+    button.click();
+    return [button.textContent.match(/\d+/)[0], document.querySelector("#explain .rp-clock").textContent];
+  });
+  assert.match(clock, new RegExp(`^frame ${line}\\b`));
+});
+
 test("nothing leaves the page: not what it does by itself, and not what a script in it would try", program, async (t) => {
   let asked = 0;
   const listener = createServer((_, response) => { asked++; response.end(); }).listen(0, "127.0.0.1");

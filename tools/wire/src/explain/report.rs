@@ -151,12 +151,23 @@ impl Explanation {
         wrong.into_iter().chain(right).take(MOST)
     }
 
+    /// All of it in a sentence, which agrees with the exit status.
+    fn verdict(&self) -> &'static str {
+        match (self.status(), self.packets, self.findings().next()) {
+            (1, ..) => "Something went wrong.",
+            (_, 0, _) => "There is nothing to explain.",
+            (2, ..) => "Whether anything went wrong can't be told.",
+            (.., Some(_)) => "Nothing that it shows went wrong for certain; what it leaves open is below.",
+            (.., None) => "Nothing that it shows went wrong.",
+        }
+    }
+
     /// For a page: what [`Self::text`] says, in parts.
     pub fn shown(&self) -> Value {
         let finding = |finding: &Finding| {
             json!({
                 "sentence": printable(&finding.sentence()), "frames": finding.frames, "often": finding.often(),
-                "fault": finding.whose(), "look": finding.look, "page": finding.page,
+                "fault": finding.whose(), "look": finding.look, "page": finding.page, "is_doubt": finding.cause.is_doubt(),
             })
         };
         let connection = |(told, number): (&Told, usize)| {
@@ -168,7 +179,7 @@ impl Explanation {
             })
         };
         json!({
-            "frames": self.frames, "packets": self.packets, "is_wrong": self.is_wrong(),
+            "frames": self.frames, "packets": self.packets, "verdict": self.verdict(),
             "connections": self.first().map(connection).collect::<Vec<_>>(),
             "printed": sentences(&self.died, &self.printed),
             "more": self.connections.len().saturating_sub(MOST),
@@ -227,9 +238,11 @@ impl Died {
     }
 }
 
-fn sentences(died: &[Died], printed: &[Printed]) -> Vec<String> {
-    let died = died.iter().map(|died| died.sentence() + ".");
-    died.chain(printed.iter().map(Printed::sentence)).map(|sentence| printable(&sentence)).collect()
+/// What lines of the file tell, each with its number, by which a page shows it.
+fn sentences(died: &[Died], printed: &[Printed]) -> Vec<Value> {
+    let died = died.iter().map(|died| (died.sentence() + ".", died.line));
+    let printed = printed.iter().map(|printed| (printed.sentence(), printed.line));
+    died.chain(printed).map(|(sentence, line)| json!({ "sentence": printable(&sentence), "frame": line })).collect()
 }
 
 /// A sentence begins with a capital letter.
