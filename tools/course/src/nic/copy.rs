@@ -115,9 +115,14 @@ fn dependencies(project: &Project, manifest: &str) -> Result<String> {
         _ => (project.root.join(TOOLS).join(manifest), "[dependencies]"),
     };
     let text = read(&of)?;
-    let is_other = |line: &&str| !line.starts_with('[');
-    let lines = text.lines().skip_while(|line| *line != section).skip(1).take_while(is_other);
-    Ok([section].into_iter().chain(lines).collect::<Vec<_>>().join("\n").trim_end().replace("\"tools/", "\""))
+    // Also what only some targets have, as `[target.'cfg(unix)'.dependencies]`.
+    let is_wanted = |line: &str| line == section || line.starts_with("[target.") && line.ends_with(".dependencies]");
+    let mut is_in = false;
+    let lines = text.lines().filter(|line| {
+        is_in = if line.starts_with('[') { is_wanted(line) } else { is_in };
+        is_in
+    });
+    Ok(lines.collect::<Vec<_>>().join("\n").trim_end().replace("\"tools/", "\""))
 }
 
 /// The files of the copy in which holes are, or may be.
