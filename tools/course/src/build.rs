@@ -1,20 +1,14 @@
 //! Builds what a run needs beside the program that is judged: lessons as they are, `common`'s examples, and what runs them all.
 
 use crate::change::Change;
-use crate::copy::cargo;
+use crate::copy::{cargo, wait_for_compiler};
 use crate::project::Project;
 use anyhow::{ensure, Context, Result};
-use run::waiting::{wait_for, Waiting};
 use std::iter;
 
 /// What a program of `common`'s examples begins with in a command of a change, and a lesson as it is.
 pub(crate) const EXAMPLES: &str = "examples/";
 const UNTOUCHED: &str = "lesson-";
-
-/// Whoever waits for a compiler is told so.
-pub(crate) fn wait_for_compiler() -> Waiting {
-    wait_for("waiting for the compiler (a minute or two the first time, a second later on)")
-}
 
 /// Builds the lab or the device, as it is named: a program of an earlier time would write another log than the judge of today reads.
 pub fn build_runner(project: &Project, name: &str) -> Result<()> {

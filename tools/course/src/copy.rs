@@ -1,12 +1,12 @@
 //! A copy of a lesson with a change in it: a package of its own, built beside the lessons. It stands in a [`workspace`], below
 //! `target/course` or in a folder of the reader's. Many copies in one are built at once.
 
-use crate::build::wait_for_compiler;
 use crate::change::{Change, Name};
 use crate::project::Project;
 use crate::workspace;
 use anyhow::{bail, Context, Result};
 use run::files::{read, tree, write};
+use run::waiting::{wait_for, Waiting};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -133,6 +133,11 @@ impl Copy {
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         Ok(if output.status.success() { Ok(()) } else { Err(said) })
     }
+}
+
+/// Whoever waits for a compiler is told so.
+pub(crate) fn wait_for_compiler() -> Waiting {
+    wait_for("waiting for the compiler (a minute or two the first time, a second later on)")
 }
 
 /// Cargo, to build where the lessons' programs are.

@@ -1,7 +1,7 @@
 //! The learner's own program: a folder `mine/` beside the lessons, in Rust, C or Python; and how far it has got.
 
-use crate::build::wait_for_compiler;
 use crate::change::Name;
+use crate::copy::wait_for_compiler;
 use crate::project::Project;
 use crate::run::Place;
 use crate::sandbox::{self, Sandbox, INSIDE};

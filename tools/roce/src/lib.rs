@@ -17,13 +17,11 @@ pub mod icrc;
 pub mod link;
 pub mod lower;
 pub mod opcode;
-mod other;
 pub mod packet;
 pub mod pause;
 pub mod tcp;
 pub mod track;
-mod tunnel;
 
+pub use link::other::{Other, Others};
 pub use link::LinkType;
-pub use other::{Other, Others};
 pub use packet::{Frame, Packet};

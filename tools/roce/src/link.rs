@@ -1,9 +1,11 @@
 //! From a captured frame down to the UDP datagram: link layer, VLAN tags, IP.
 
-pub use crate::tunnel::{tunnels, Tunnel, Tunnels};
+pub mod other;
+mod tunnel;
 
-use crate::other::Other;
-use crate::tunnel;
+pub use tunnel::{tunnels, Tunnel, Tunnels};
+
+use other::Other;
 use std::net::{IpAddr, Ipv4Addr};
 
 /// The UDP destination port of RoCEv2.

@@ -6,9 +6,9 @@ use crate::cm;
 use crate::field::Header;
 use crate::headers::{aeth, atomic_ack_eth, atomic_eth, deth, feth, ieth, imm_dt, reth};
 use crate::icrc::{self, Icrc};
+use crate::link::other::Other;
 use crate::link::{self, Datagram, LinkType};
 use crate::opcode::{self, Opcode};
-use crate::other::Other;
 
 /// What a recorded frame holds.
 #[derive(Clone, Copy, Debug)]

@@ -1,7 +1,7 @@
 //! Builds the learner's NIC with what is put around it: its judge, or the device on which lessons run. All goes into the one folder
 //! where the course's own programs are, so what they share is compiled once; each program has a name of its own.
 
-use crate::build::wait_for_compiler;
+use crate::copy::wait_for_compiler;
 use crate::nic::copy::MineNic;
 use crate::project::Project;
 use anyhow::{Context, Result};

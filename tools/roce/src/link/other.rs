@@ -1,7 +1,7 @@
 //! What a frame is if it's no RoCEv2 packet: named, and with its number where there's no name, so that a reader of a capture sees
 //! what's in it.
 
-use crate::link::LinkType;
+use super::LinkType;
 use std::collections::BTreeMap;
 use std::fmt;
 

@@ -1,10 +1,8 @@
 //! RoCEv2 inside other packets: clouds put it into their overlay's, and switches into those with which they mirror a port. We look
 //! inside as far as it takes to find UDP port 4791; the ICRC covers the inner packet alone, so the rest is no matter of ours.
 
-use crate::link::{
-    after_tags, ip_version, network_layer, u16_at, udp, Datagram, Ip, LinkType, IPV4, IPV6, ROCE_PORT, UDP,
-};
-use crate::other::Other;
+use super::other::Other;
+use super::{after_tags, ip_version, network_layer, u16_at, udp, Datagram, Ip, LinkType, IPV4, IPV6, ROCE_PORT, UDP};
 use std::fmt;
 
 /// So many packets inside one another are looked into. A switch that mirrors an overlay's port makes two.
