@@ -66,8 +66,11 @@ impl Lab {
         let ended = machines
             .and_then(|machines| Session::new(run, rules, link, machines, &self.interrupt, &mut recorder)?.finish());
         if let Err(error) = &ended {
-            // If this cannot be written, the error is still told.
-            let _ = recorder.act(None, Line::TROUBLE, &format!("{error:#}"));
+            // If this cannot be written, the error is still told. A signal may come before any program runs.
+            let _ = match error.downcast_ref() {
+                Some(Stopped::Interrupted(Some(signal))) => recorder.stop(Line::of_stop(*signal, &[])),
+                _ => recorder.act(None, Line::TROUBLE, &format!("{error:#}")),
+            };
         }
         let recorded = recorder.finish();
         let Finished { nodes, trouble, stopped } = ended?;

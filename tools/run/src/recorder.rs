@@ -64,13 +64,15 @@ impl fmt::Display for Counts {
 }
 
 impl<W: Write> Recorder<W> {
-    /// Begins a file with an interface for each node. `application` is the program that writes it.
+    /// Begins a file with an interface for each node. `application` is the program that writes it. From now on readers can open the
+    /// file, even if that program is killed before anything happens.
     pub fn begin(out: W, application: &'static str, nodes: &[&str]) -> io::Result<Self> {
         let section = Section { application: Some(application), ..Section::default() };
         let mut capture = Writer::new(out, &section)?;
         for name in nodes {
             capture.interface(LinkType::ETHERNET, Some(name))?;
         }
+        capture.flush()?;
         let nodes = nodes.iter().map(|name| (*name).to_owned()).collect();
         let (counts, sources, started) = (Counts::default(), Sources::new(), (Instant::now(), SystemTime::now()));
         Ok(Self { capture, nodes, number: 0, counts, sources, started, time: None })

@@ -1,10 +1,11 @@
-//! What the tests of several crates ask: what happened in a [run](ran), whether [tshark] reads a capture as we do, [many
-//! cases](each::each) side by side, and [what something costs](clock::cost).
+//! What the tests of several crates ask: what happened in a [run](ran), what its file says when somebody [falls], whether [tshark]
+//! reads a capture as we do, [many cases](each::each) side by side, and [what something costs](clock::cost).
 
 #![allow(missing_docs)] // Names that say it all need no comment.
 #![allow(clippy::unwrap_used)] // A test may end with a panic.
 
 pub mod clock;
 pub mod each;
+pub mod falls;
 pub mod ran;
 pub mod tshark;

@@ -50,7 +50,6 @@ impl Recorder {
         let names: Vec<&str> = run.nodes.iter().map(|node| node.name.as_str()).collect();
         let begun =
             File::create(&path).and_then(|file| run::recorder::Recorder::begin(Blocks::new(file), "device", &names));
-        let begun = begun.and_then(|mut file| file.flush().map(|()| file));
         let file = begun.with_context(|| format!("cannot write {}", path.display()))?;
         let is_silent = run.options.quiet || run.options.json || run.guest == Guest::Only;
         let programs = run.nodes.iter().map(|node| (node.program(), Default::default())).collect();

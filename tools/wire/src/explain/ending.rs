@@ -3,7 +3,7 @@
 use super::cause::{Blame, Cause};
 use super::finding::Finding;
 use super::names::Names;
-use super::printed::Sides;
+use super::printed::{shortened, Sides};
 use super::report::{Died, Told};
 use roce::track::Side;
 use run::exit::Exit;
@@ -12,6 +12,8 @@ use serde::Serialize;
 
 /// So many deaths are remembered.
 const MOST: usize = 64;
+/// A machine's last words may be long, and the run file has them all.
+const MOST_CHARACTERS: usize = 400;
 
 /// What a side does, or leaves undone, whose program is dead: its kernel or its device says goodbye for it, or nobody does.
 const OF_THE_DEAD: [Cause; 8] = [
@@ -54,6 +56,8 @@ pub(super) struct Ending {
     /// In words.
     why: String,
     dead: Vec<Died>,
+    /// Why the run as a whole failed, and where the file says so. The first reason is usually the cause of the others.
+    trouble: Option<String>,
     /// The nodes whose programs the run has ended.
     ended: Vec<String>,
 }
@@ -66,6 +70,10 @@ impl Ending {
         let signal = line.exit.and_then(killer);
         match (line.act.as_str(), signal) {
             (Line::TROUBLE, _) if !line.node.is_empty() => self.ended.push(line.node.clone()),
+            (Line::TROUBLE, _) => {
+                let text = || format!("{} (frame {})", shortened(&line.text, MOST_CHARACTERS), line.number);
+                self.trouble.get_or_insert_with(text);
+            }
             // Whoever ends a run ends its programs: that is no news of each.
             (Line::EXIT, Some(signal)) if !self.is_expected(line) && self.dead.len() < MOST => {
                 let verb = if line.exit == Some(Exit::Signal(signal)) { "was" } else { "ended with" };
@@ -96,8 +104,13 @@ impl Ending {
         self.record.clone()
     }
 
-    /// What is to be said about the record.
-    pub(super) fn note(&self) -> Option<String> {
+    /// What is to be said about the run, and about its record.
+    pub(super) fn notes(&self) -> impl Iterator<Item = String> {
+        let failed = self.trouble.as_ref().map(|trouble| format!("the run itself failed: {trouble}"));
+        failed.into_iter().chain(self.of_record())
+    }
+
+    fn of_record(&self) -> Option<String> {
         match self.record.as_ref()? {
             RecordEnd::Whole => None,
             RecordEnd::Stopped { .. } => {

@@ -239,7 +239,11 @@ impl State {
             connection.lacks_packets();
         }
         told.record = self.ending.record();
-        told.notes.extend(self.ending.note());
+        told.notes.extend(self.ending.notes());
+        if told.frames == 0 {
+            let why = "nothing was recorded: what recorded it was ended before anything happened, or is still at work";
+            told.notes.push(why.to_owned());
+        }
         told.died = self.ending.tell(&self.sides, &names, &mut told.connections);
         told.printed = self.complaints.tell(&self.sides, ends, &names, &mut told.connections);
         let (refusals, strays) = self.strays.ended();

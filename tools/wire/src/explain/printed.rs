@@ -13,6 +13,15 @@ const MOST_CHARACTERS: usize = 200;
 /// So many are told of one connection, and of those that belong to none.
 const MOST_TOLD: usize = 4;
 
+/// The first characters of a text, with a sign if there are more.
+pub(super) fn shortened(text: &str, most: usize) -> String {
+    let mut shown: String = text.chars().take(most).collect();
+    if shown.len() < text.len() {
+        shown += " …";
+    }
+    shown
+}
+
 /// A complaint, before it is known which connection it is about.
 #[derive(Debug)]
 struct Heard {
@@ -28,11 +37,8 @@ pub(super) struct Complaints(Vec<Heard>);
 impl Complaints {
     pub(super) fn hear(&mut self, line: &Line) {
         let Some(Complaint { text, qpn }) = Complaint::of(line).filter(|_| self.0.len() < MOST) else { return };
-        let mut shown: String = text.chars().take(MOST_CHARACTERS).collect();
-        if shown.len() < text.len() {
-            shown += " …";
-        }
-        let printed = Printed { who: format!("a program on {}", line.node), text: shown, line: line.number };
+        let text = shortened(text, MOST_CHARACTERS);
+        let printed = Printed { who: format!("a program on {}", line.node), text, line: line.number };
         self.0.push(Heard { node: line.node.clone(), qpn, printed });
     }
 

@@ -153,6 +153,19 @@ fn what_programs_complain_of_is_evidence() {
 }
 
 #[test]
+fn a_note_says_why_the_run_itself_failed_or_that_nothing_was_recorded() {
+    let notes = |file: &[u8]| told(file).notes;
+    let failed = std::fs::read(root().unwrap().join("captures/changes/01-nobody-listens.pcapng")).unwrap();
+    let note = "the run itself failed: the client ended 30 s ago with the server still running (frame 37)";
+    assert_eq!(notes(&failed), [note]);
+
+    let mut empty = Vec::new();
+    run::recorder::Recorder::begin(&mut empty, "lab", &["server", "client"]).unwrap();
+    let [note] = &notes(&empty)[..] else { panic!("one note") };
+    assert!(note.starts_with("nothing was recorded"), "{note}");
+}
+
+#[test]
 fn how_fast_it_went_is_told() {
     for (name, one_at_a_time) in [("10_going_fast", true), ("10_going_fast-depth-16", false)] {
         let capture = std::fs::read(root().unwrap().join(format!("captures/{name}.pcapng"))).unwrap();

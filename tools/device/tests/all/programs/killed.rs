@@ -1,25 +1,15 @@
 //! What a run leaves behind, however it ends: nothing. And programs that may have few descriptors.
 
 use super::support::{programs, target, CLIENT, DEVICE, SERVER};
-use run::capture::Reader;
 use rustix::process::{kill_process, Pid, Signal};
 use std::fs;
-use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use testkit::falls::{each_falls, explained, processes, waits_until};
 
-/// Processes whose command line holds this.
+/// How many processes have a command line that holds this.
 fn with(mark: &str) -> usize {
-    let lines = fs::read_dir("/proc").unwrap().flatten().map(|entry| fs::read(entry.path().join("cmdline")));
-    lines.flatten().filter(|line| String::from_utf8_lossy(line).contains(mark)).count()
-}
-
-fn waits_until(what: &str, mut holds: impl FnMut() -> bool) {
-    let begun = Instant::now();
-    while !holds() {
-        assert!(begun.elapsed() < Duration::from_secs(60), "{what}");
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    processes("cmdline", |line| line.contains(mark)).len()
 }
 
 #[test]
@@ -101,14 +91,6 @@ fn programs_with_few_descriptors_have_a_device() {
     programs(&limited("rping -s -C 3"), &limited("rping -c -a $SERVER -C 3")).exits(0, 0);
 }
 
-/// What `wire explain` says of a run file, which Wireshark can open, too.
-fn explained(file: &Path) -> String {
-    let opened = Command::new("tshark").arg("-r").arg(file).output().unwrap();
-    assert!(opened.status.success(), "{}: {}", file.display(), String::from_utf8_lossy(&opened.stderr));
-    let mut reader = Reader::new(fs::File::open(file).unwrap()).unwrap();
-    wire::explain::explain(&mut reader).unwrap().to_string().split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
 #[test]
 fn a_signal_that_kills_a_program_is_named_in_the_run_and_explained() {
     let check = programs("sleep 1", "kill -SEGV $$").exits(0, 139);
@@ -131,24 +113,18 @@ const FALLS: [(&str, Signal, &str); 9] = [
 ];
 
 /// The processes whose command lines have all of these words.
-fn processes(words: &[&str]) -> Vec<i32> {
-    let all = fs::read_dir("/proc").unwrap().flatten().filter_map(|entry| {
-        let line = fs::read(entry.path().join("cmdline")).ok()?;
-        let line = String::from_utf8_lossy(&line).into_owned();
-        let has_all = words.iter().all(|word| line.split('\0').any(|known| known == *word));
-        has_all.then(|| entry.file_name().to_str()?.parse().ok()).flatten()
-    });
-    all.collect()
+fn having(words: &[&str]) -> Vec<i32> {
+    processes("cmdline", |line| words.iter().all(|word| line.split('\0').any(|known| known == *word)))
 }
 
 /// One of a run's programs falls after so many milliseconds, in the middle of a run that would go on for a long time.
-fn falls(number: u32, (victim, signal, told): (&str, Signal, &str), moment: u64) {
+fn falls(number: usize, (victim, signal, told): (&str, Signal, &str), moment: u64) {
     let (name, count) = (format!("test-falls-{number}"), (2_000_000 + number).to_string());
     let mut runner = Command::new("env");
     runner.args(["--default-signal=INT", DEVICE, "exec", "--quiet", "--grace=0", "--deadline=3", "--name", &name]);
     runner.arg(format!("--server=rping -s -C {count}")).arg(format!("--client=rping -c -a $SERVER -C {count}"));
     let mut runner = runner.stdout(Stdio::null()).spawn().unwrap();
-    let both = || ["-s", "-c"].map(|side| processes(&["rping", side, &count]));
+    let both = || ["-s", "-c"].map(|side| having(&["rping", side, &count]));
     waits_until("both run", || both().iter().all(|found| found.len() == 1));
     std::thread::sleep(Duration::from_millis(moment));
     let [server, client] = both().map(|found| found.first().copied());
@@ -158,7 +134,7 @@ fn falls(number: u32, (victim, signal, told): (&str, Signal, &str), moment: u64)
         let is_ours = |process: &i32| {
             parent(process).rsplit(") ").next().and_then(|rest| rest.split(' ').nth(1)) == Some(ours.as_str())
         };
-        processes(&["guard"]).into_iter().filter(is_ours).collect()
+        having(&["guard"]).into_iter().filter(is_ours).collect()
     };
     let pid = match victim {
         "runner" => Some(runner.id() as i32),
@@ -173,24 +149,13 @@ fn falls(number: u32, (victim, signal, told): (&str, Signal, &str), moment: u64)
     assert!(said.contains(told), "{victim}, {signal:?} after {moment} ms, not {told:?}: {said}");
 }
 
-/// Each falls so often, each time at another moment, which `SEED` repeats.
-fn all_fall(first: u32, times: u32) {
-    let seed = std::env::var("SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(std::process::id());
-    println!("SEED={seed}");
-    let mut random = u64::from(seed);
-    for number in 0..times * FALLS.len() as u32 {
-        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        falls(first + number, FALLS[number as usize % FALLS.len()], (random >> 33) % 400);
-    }
-}
-
 #[test]
 fn whoever_falls_the_record_is_whole_and_says_so() {
-    all_fall(0, 1);
+    each_falls(&FALLS, 1, 400, |number, fall, moment| falls(number, *fall, moment));
 }
 
 #[test]
 #[ignore = "takes long: make test-long"]
 fn whoever_falls_at_twenty_moments_the_record_is_whole() {
-    all_fall(1000, 20);
+    each_falls(&FALLS, 20, 400, |number, fall, moment| falls(1000 + number, *fall, moment));
 }
