@@ -14,12 +14,14 @@ use run::exit::Exit;
 use run::file::{Event, Line};
 use run::lanes::Live;
 use run::recorder::Counts;
+use run::sighting::Lookout;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 pub struct Recorder {
     capture: run::recorder::Recorder<Blocks>,
+    lookout: Lookout,
     /// The nodes' logs.
     logs: Vec<File>,
     folder: PathBuf,
@@ -42,14 +44,17 @@ impl Recorder {
             let capture = run::recorder::Recorder::begin(Blocks::new(file), "lab", &names)?;
             let log = |name: &&str| File::create(folder.join(format!("{name}.log")));
             let logs = names.iter().map(log).collect::<io::Result<_>>()?;
-            Ok(Self { capture, logs, folder: folder.clone(), lock, live, terminal })
+            Ok(Self { capture, lookout: Lookout::default(), logs, folder: folder.clone(), lock, live, terminal })
         };
         attempt().with_context(|| cannot_write(&folder))
     }
 
     /// Records a frame that a node has sent, and what became of it if it was not simply delivered.
     pub fn packet(&mut self, node: usize, frame: &[u8], comment: Option<&str>) -> Result<()> {
-        let event = self.capture.packet(node, frame, comment).with_context(|| cannot_write(&self.folder))?;
+        let event = self
+            .capture
+            .packet(node, self.lookout.live(None, frame), comment)
+            .with_context(|| cannot_write(&self.folder))?;
         tell(&mut self.live, &mut self.terminal, &event);
         Ok(())
     }

@@ -6,8 +6,6 @@
 
 use crate::interrupt::Stopped;
 use anyhow::{ensure, Context, Result};
-use roce::Frame;
-use run::capture::Record;
 use run::file::{Event, Line};
 use run::programs::CLIENT;
 use run::words::summary;
@@ -165,13 +163,12 @@ fn line_for(event: &Event<'_>, nodes: &[String]) -> Option<String> {
         Event::Line(line) if ["start", Line::END].contains(&line.act.as_str()) => None,
         Event::Line(line) if line.node == CLIENT && ![Line::LAB, Line::KERNEL].contains(&line.program.as_str()) => None,
         Event::Line(Line { node, text, .. }) => Some(format!("{node} │ {text}")),
-        Event::Packet(Record { node: Some(from), data, .. }) => {
-            let Frame::Roce(packet) = Frame::ethernet(data) else { return None };
+        Event::Packet(sighting) => {
+            let (packet, from) = (sighting.packet()?, sighting.node?);
             // The last byte of a card's address is the node's number, from 1.
-            let to = nodes.get(usize::from(data[5]).wrapping_sub(1)).map_or("?", String::as_str);
+            let to = nodes.get(usize::from(sighting.data[5]).wrapping_sub(1)).map_or("?", String::as_str);
             let way = if to == CLIENT { format!("{to} ◀── {from}") } else { format!("{from} ──▶ {to}") };
-            Some(format!("{way}  {}", summary(&packet, *from == CLIENT)))
+            Some(format!("{way}  {}", summary(packet, from == CLIENT)))
         }
-        Event::Packet(_) => None,
     }
 }

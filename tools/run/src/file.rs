@@ -8,33 +8,14 @@
 
 use crate::exit::{signal_name, Exit};
 use crate::look::printable;
+use crate::sighting::Sighting;
 use crate::source::Source;
-use roce::LinkType;
-
-/// One recorded frame.
-#[derive(Clone, Copy, Debug)]
-pub struct Record<'a> {
-    /// Counts every frame and log line of the file from 1, as Wireshark does.
-    pub number: u64,
-    /// The name of the interface, if the file has it; in a run file that is the node that sent the frame.
-    pub node: Option<&'a str>,
-    /// Nanoseconds since 1970; None where the file does not tell.
-    pub time_ns: Option<u64>,
-    /// What the frame begins with.
-    pub link: LinkType,
-    /// The recorded bytes.
-    pub data: &'a [u8],
-    /// Bytes on the wire; more than recorded if a snap length cut the frame.
-    pub length: usize,
-    /// The comment stored with the packet.
-    pub comment: Option<&'a str>,
-}
 
 /// One thing that happened.
 #[derive(Clone, Debug)]
 pub enum Event<'a> {
     /// A frame on the wire; its comment says what the lab did to it.
-    Packet(Record<'a>),
+    Packet(Sighting<'a>),
     /// A line of text.
     Line(Line),
 }
@@ -43,7 +24,7 @@ impl Event<'_> {
     /// Nanoseconds since 1970; None where the file does not tell.
     pub fn time_ns(&self) -> Option<u64> {
         match self {
-            Event::Packet(record) => record.time_ns,
+            Event::Packet(sighting) => sighting.time_ns,
             Event::Line(line) => Some(line.time_ns()),
         }
     }
@@ -254,6 +235,7 @@ mod tests {
     use super::*;
     use crate::capture::Reader;
     use crate::pcapng::{Section, Writer};
+    use roce::LinkType;
 
     #[test]
     fn stage_and_tag_are_found_in_a_lessons_line_and_nowhere_else() {

@@ -23,6 +23,7 @@ pub mod recorder;
 pub mod row;
 pub mod rules;
 pub mod said;
+pub mod sighting;
 pub mod source;
 mod statement;
 pub mod story;

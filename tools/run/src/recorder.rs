@@ -1,12 +1,12 @@
 //! Writes a run file while the run goes on: frames and lines get their numbers and times here, in the order in which they come.
 
 use crate::calls::Calls;
-use crate::capture::Record;
 use crate::file::{Event, Line};
 use crate::pcapng::{Section, Writer};
 use crate::said::CROSSING;
+use crate::sighting::{Record, Sighting};
 use crate::source::Sources;
-use roce::{Frame, LinkType};
+use roce::{LinkType, Packet};
 use std::fmt;
 use std::io::{self, Write};
 use std::time::{Duration, Instant, SystemTime};
@@ -39,12 +39,12 @@ pub struct Counts {
 }
 
 impl Counts {
-    fn count(&mut self, node: usize, frame: &[u8]) {
-        let Frame::Roce(packet) = Frame::ethernet(frame) else {
+    fn count(&mut self, node: usize, packet: Option<&Packet>) {
+        let Some(packet) = packet else {
             self.others += 1;
             return;
         };
-        self.calls.packet(node, &packet);
+        self.calls.packet(node, packet);
         match self.packets.iter_mut().find(|(name, _)| *name == packet.told()) {
             Some((_, count)) => *count += 1,
             None => self.packets.push((packet.told(), 1)),
@@ -91,15 +91,21 @@ impl<W: Write> Recorder<W> {
         Ok(self.nodes.len() - 1)
     }
 
-    /// Writes a frame that a node has sent, and what became of it if it was not simply delivered.
-    pub fn packet<'a>(&'a mut self, node: usize, frame: &'a [u8], comment: Option<&'a str>) -> io::Result<Event<'a>> {
+    /// Writes a frame that a node has sent, and what became of it if it was not simply delivered. The sighting is
+    /// [`Lookout::live`](crate::sighting::Lookout::live)'s, and gets its number, node and time here.
+    pub fn packet<'a>(
+        &'a mut self,
+        node: usize,
+        sighting: Sighting<'a>,
+        comment: Option<&'a str>,
+    ) -> io::Result<Event<'a>> {
         let time_ns = self.now().as_nanos() as u64;
         self.number += 1;
-        self.counts.count(node, frame);
-        self.capture.packet(node as u32, time_ns, frame, frame.len(), comment)?;
+        self.counts.count(node, sighting.packet());
+        self.capture.packet(node as u32, time_ns, sighting.data, sighting.length, comment)?;
         let (number, node) = (self.number, self.nodes.get(node).map(String::as_str));
-        let (time_ns, link) = (Some(time_ns), LinkType::ETHERNET);
-        Ok(Event::Packet(Record { number, node, time_ns, link, data: frame, length: frame.len(), comment }))
+        let record = Record { number, node, time_ns: Some(time_ns), comment, ..sighting.record };
+        Ok(Event::Packet(Sighting { record, ..sighting }))
     }
 
     /// Writes a line about a node, or about the run as a whole.

@@ -2,13 +2,12 @@
 
 use super::look::Sort;
 use super::words;
-use crate::capture::{Error, Reader, Record};
+use crate::capture::{Error, Reader};
 use crate::file::{lab_comment, Event};
+use crate::sighting::Sighting;
 use roce::link::{tunnels, Tunnels};
 use roce::packet::{Frame, Packet};
-use roce::tcp::Segment;
-use roce::track::{Roles, Side, Tracker};
-use roce::Other;
+use roce::track::{Roles, Side};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::net::IpAddr;
@@ -70,7 +69,6 @@ impl Row {
 #[derive(Debug)]
 pub struct Rows {
     clients: Clients,
-    tracker: Tracker,
 }
 
 /// What one has to have seen all of a capture to know.
@@ -101,25 +99,25 @@ impl Clients {
 impl Rows {
     /// Begins a capture whose [`clients`] are known.
     pub fn new(clients: Clients) -> Rows {
-        Rows { clients, tracker: Tracker::default() }
+        Rows { clients }
     }
 
     /// Takes note of the next frame; a row if it holds a RoCEv2 packet, else what it holds.
-    pub fn next(&mut self, record: &Record) -> Result<Row, roce::Other> {
-        self.clients.start_ns = self.clients.start_ns.or(record.time_ns);
-        match Frame::decode(record.link, record.data) {
-            Frame::Roce(packet) => Ok(self.row(record, &packet)),
-            Frame::Other(other) => Err(other),
+    pub fn next(&mut self, sighting: &Sighting) -> Result<Row, roce::Other> {
+        self.clients.start_ns = self.clients.start_ns.or(sighting.time_ns);
+        match &sighting.frame {
+            Frame::Roce(packet) => Ok(self.row(sighting, packet)),
+            Frame::Other(other) => Err(*other),
         }
     }
 
-    fn row(&mut self, record: &Record, packet: &Packet) -> Row {
+    fn row(&mut self, sighting: &Sighting, packet: &Packet) -> Row {
+        let Sighting { record, seen, .. } = *sighting;
         let (src, dst) = (packet.datagram.src, packet.datagram.dst);
         // Live, nobody knows the clients beforehand.
         let asker = if packet.opcode.is_response() { dst } else { src };
         let client = *self.clients.by_pair.entry(pair(src, dst)).or_insert(asker);
         let from_client = client == src;
-        let seen = self.tracker.see(packet);
         let since = |now: u64, start: u64| now.wrapping_sub(start) as i64 as f64 / 1e6;
         Row {
             frame: record.number,
@@ -142,8 +140,8 @@ impl Rows {
 pub fn all(capture: &[u8]) -> Result<Vec<Row>, Error> {
     let mut rows = Rows::new(clients(&mut Reader::new(capture)?));
     let (mut reader, mut all) = (Reader::new(capture)?, Vec::new());
-    while let Some(record) = reader.next()? {
-        all.extend(rows.next(&record).ok());
+    while let Some(sighting) = reader.next()? {
+        all.extend(rows.next(&sighting).ok());
     }
     Ok(all)
 }
@@ -151,21 +149,13 @@ pub fn all(capture: &[u8]) -> Result<Vec<Row>, Error> {
 /// Finds the machines that act as client towards another: those that sent a REQ, or opened a TCP connection; for a pair without
 /// either, the machine that sent the first request. The key is the pair in order.
 pub fn clients<R: Read>(reader: &mut Reader<R>) -> Clients {
-    let (mut tracker, mut by_pair, mut start_ns) = (Tracker::default(), BTreeMap::new(), None);
+    let (mut by_pair, mut start_ns) = (BTreeMap::new(), None);
     // A damaged file is reported when it is read for the second time.
     while let Ok(Some(event)) = reader.event() {
         start_ns = start_ns.or(event.time_ns());
-        let Event::Packet(record) = event else { continue };
-        let packet = match Frame::decode(record.link, record.data) {
-            Frame::Roce(packet) => packet,
-            Frame::Other(Other::TCP) => {
-                Segment::read(record.link, record.data).iter().for_each(|segment| tracker.tcp(segment));
-                continue;
-            }
-            Frame::Other(_) => continue,
-        };
+        let Event::Packet(Sighting { frame: Frame::Roce(packet), seen, .. }) = event else { continue };
         let (src, dst) = (packet.datagram.src, packet.datagram.dst);
-        let from = match tracker.see(&packet) {
+        let from = match seen {
             Some(seen) => seen.from,
             None if packet.opcode.is_response() => Side::Server,
             None => Side::Client,
@@ -174,7 +164,7 @@ pub fn clients<R: Read>(reader: &mut Reader<R>) -> Clients {
     }
     // Of several requests the first one counts.
     let mut known = BTreeSet::new();
-    for connection in tracker.connections().iter().rev().filter(|connection| connection.roles != Roles::Guessed) {
+    for connection in reader.connections().iter().rev().filter(|connection| connection.roles != Roles::Guessed) {
         let [client, server] = connection.ips;
         by_pair.insert(pair(client, server), client);
         known.insert(pair(client, server));

@@ -2,7 +2,6 @@
 //!
 //! Wireshark shows such a comment above the packet's layers and finds it with the filter `frame.comment`.
 
-use roce::packet::Frame;
 use run::capture::{Error, Reader};
 use run::file::{lab_comment, Event};
 use run::pcapng::{Section, Writer};
@@ -27,8 +26,8 @@ pub fn annotate<R: Read>(reader: &mut Reader<R>, story: &Story, section: &Sectio
     let (mut packets, mut unexpected) = (vec![0; story.steps.len()], Vec::new());
     let mut are_described = false;
     while let Some(event) = reader.event()? {
-        let record = match event {
-            Event::Packet(record) => record,
+        let sighting = match event {
+            Event::Packet(sighting) => sighting,
             Event::Line(line) => {
                 // Who reads the first line shall know all nodes, as in the original.
                 if !std::mem::replace(&mut are_described, true) {
@@ -38,9 +37,10 @@ pub fn annotate<R: Read>(reader: &mut Reader<R>, story: &Story, section: &Sectio
                 continue;
             }
         };
-        let comment = match Frame::decode(record.link, record.data) {
-            Frame::Roce(packet) => {
-                let about = match follow.packet(record.number, &packet) {
+        let record = sighting.record;
+        let comment = match sighting.packet() {
+            Some(packet) => {
+                let about = match follow.packet(&sighting, packet) {
                     Ok(step) => {
                         packets[step.number - 1] += 1;
                         step.comment()
@@ -54,7 +54,7 @@ pub fn annotate<R: Read>(reader: &mut Reader<R>, story: &Story, section: &Sectio
                 let lab = record.comment.and_then(lab_comment);
                 Some([Some(about.as_str()), lab].into_iter().flatten().collect::<Vec<_>>().join(" "))
             }
-            Frame::Other(_) => record.comment.map(String::from),
+            None => record.comment.map(String::from),
         };
         let interface = writer.interface(record.link, record.node)?;
         let time_ns = record.time_ns.unwrap_or_default();

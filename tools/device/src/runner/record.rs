@@ -11,6 +11,7 @@ use run::files;
 use run::lanes::{print, Live};
 use run::lines::{clean, Lines};
 use run::plot;
+use run::sighting::Lookout;
 use serde_json::Value;
 use std::fs::{self, File};
 use std::io;
@@ -31,6 +32,7 @@ pub struct Recorder {
     /// Says that the folder is in use, as long as it is open.
     _folder: File,
     file: run::recorder::Recorder<Blocks>,
+    lookout: Lookout,
     /// The program of each node, and the beginning of a line that has no end yet, for each of its two streams.
     programs: Vec<(String, [Lines; 2])>,
     live: Live,
@@ -55,7 +57,8 @@ impl Recorder {
         let programs = run.nodes.iter().map(|node| (node.program(), Default::default())).collect();
         let live = Live::new(&names, is_silent, run.story.clone());
         let live = if run.options.quiet || run.guest != Guest::None { live.unnoticed() } else { live };
-        Ok(Recorder { path, _folder: held, file, programs, live, trouble: None, written: 0, is_full: false })
+        let lookout = Lookout::default();
+        Ok(Recorder { path, _folder: held, file, lookout, programs, live, trouble: None, written: 0, is_full: false })
     }
 
     /// Brings what has happened to the file. That is done whenever we would wait: then all of it is there, whatever happens to us.
@@ -96,7 +99,7 @@ impl Recorder {
 
     /// A frame that a node's device sends, and what became of it if it was not simply delivered.
     pub fn packet(&mut self, node: usize, bytes: &[u8], comment: Option<&str>) -> Result<()> {
-        self.live.event(&self.file.packet(node, bytes, comment)?);
+        self.live.event(&self.file.packet(node, self.lookout.live(None, bytes), comment)?);
         self.flush_in_time();
         Ok(())
     }

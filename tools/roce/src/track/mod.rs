@@ -94,24 +94,17 @@ impl Tracker {
         &self.connections
     }
 
-    /// Whose queue pair it is: the connection, and the side. The latest owner counts.
-    pub fn owner(&self, ip: IpAddr, qp: u32) -> Option<(usize, Side)> {
-        self.owners.get(&(ip, qp)).copied()
-    }
-
     /// Takes note of a packet. None if it belongs to no connection that the capture has.
     pub fn see(&mut self, packet: &Packet) -> Option<Seen> {
         match packet.cm() {
             Some(message) => self.cm(packet, &message),
-            None if matches!(packet.opcode.operation, Operation::Unknown | Operation::Congestion) => None,
+            None if packet.opcode.operation == Operation::Unknown => None,
+            // Queue pair 1 is the connection manager's, also if its message is cut.
+            None if packet.bth.dest_qp == 1 && packet.opcode.service == Service::Ud => None,
+            None if packet.opcode.operation == Operation::Congestion => self.notification(packet),
             None if packet.opcode.is_response() => self.response(packet),
             None => self.request(packet),
         }
-    }
-
-    /// The queue pair that a packet comes from. Datagrams tell it, for others the connection does.
-    pub fn src_qp(&self, packet: &Packet, seen: Option<Seen>) -> Option<u32> {
-        packet.src_qp().or_else(|| seen.and_then(|seen| self.connections[seen.connection].qps[seen.from as usize]))
     }
 
     fn cm(&mut self, packet: &Packet, message: &Message) -> Option<Seen> {
@@ -200,6 +193,12 @@ impl Tracker {
         let refuses = packet.aeth().is_some_and(|aeth| !matches!(aeth.verdict(), Syndrome::Ack { .. }));
         let again = !refuses && is_again(&mut numbers.answered, psn);
         Some(Seen { connection, from: to.other(), psn: Some(psn), again })
+    }
+
+    /// A congestion notification names its receiver's queue pair.
+    fn notification(&self, packet: &Packet) -> Option<Seen> {
+        let &(connection, to) = self.owners.get(&(packet.datagram.dst, packet.bth.dest_qp))?;
+        Some(Seen { connection, from: to.other(), psn: None, again: false })
     }
 
     fn add(&mut self, ips: [IpAddr; 2], service: Service, request: Option<u64>, roles: Roles) -> usize {

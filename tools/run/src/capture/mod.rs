@@ -8,15 +8,17 @@ mod format;
 mod input;
 mod pcapng;
 
-pub use crate::file::Record;
+pub use crate::sighting::Record;
 /// Why a capture cannot be read, shown or annotated. An [`io::Error`] in it is one in writing.
 pub use anyhow::Error;
 
 use crate::file::{Event, Line};
+use crate::sighting::{Lookout, Sighting};
 use anyhow::anyhow;
 use format::Format;
 use input::Input;
 use roce::link::LinkType;
+use roce::track::Connection;
 use std::fmt::Display;
 use std::io::{self, Read};
 
@@ -56,6 +58,7 @@ pub struct Reader<R: Read> {
     input: Input<R>,
     format: Format,
     number: u64,
+    lookout: Lookout,
 }
 
 impl<R: Read> Reader<R> {
@@ -63,15 +66,25 @@ impl<R: Read> Reader<R> {
     pub fn new(input: R) -> Result<Reader<R>, Error> {
         let mut input = Input::open(input)?;
         let format = Format::begin(&mut input)?;
-        Ok(Reader { input, format, number: 0 })
+        Ok(Reader { input, format, number: 0, lookout: Lookout::default() })
     }
 
     /// The next packet; None at the end of the file. After an error the reader is at its end.
     #[allow(clippy::should_implement_trait)] // A packet borrows the buffer; an Iterator's item could not.
-    pub fn next(&mut self) -> Result<Option<Record<'_>>, Error> {
+    pub fn next(&mut self) -> Result<Option<Sighting<'_>>, Error> {
         while let Some(found) = self.found()? {
             if let Some(interface) = found.interface {
-                return Ok(Some(self.record(interface, &found)));
+                return Ok(Some(self.sighting(interface, &found)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The next log line; the packets before it aren't even decoded. None at the end of the file.
+    pub fn line(&mut self) -> Result<Option<Line>, Error> {
+        while let Some(found) = self.found()? {
+            if found.interface.is_none() {
+                return Ok(Some(Line::read(self.number, bytes(&self.input, found.data))));
             }
         }
         Ok(None)
@@ -81,8 +94,8 @@ impl<R: Read> Reader<R> {
     pub fn event(&mut self) -> Result<Option<Event<'_>>, Error> {
         let Some(found) = self.found()? else { return Ok(None) };
         Ok(Some(match found.interface {
-            Some(interface) => Event::Packet(self.record(interface, &found)),
-            None => Event::Line(Line::read(self.number, self.bytes(found.data))),
+            Some(interface) => Event::Packet(self.sighting(interface, &found)),
+            None => Event::Line(Line::read(self.number, bytes(&self.input, found.data))),
         }))
     }
 
@@ -101,17 +114,23 @@ impl<R: Read> Reader<R> {
         Ok(found)
     }
 
-    fn bytes(&self, (at, size): (usize, usize)) -> &[u8] {
-        &self.input.bytes[at..at + size]
+    /// The connections of the packets that were read, in the order in which they began.
+    pub fn connections(&self) -> &[Connection] {
+        self.lookout.connections()
     }
 
-    fn record(&self, interface: usize, found: &Found) -> Record<'_> {
-        let comment = Some(self.bytes(found.comment)).filter(|comment| !comment.is_empty());
+    #[inline]
+    fn sighting(&mut self, interface: usize, found: &Found) -> Sighting<'_> {
+        let comment = Some(bytes(&self.input, found.comment)).filter(|comment| !comment.is_empty());
         let comment = comment.and_then(|comment| std::str::from_utf8(comment).ok());
         let (Found { time_ns, length, .. }, interface) = (*found, &self.format.interfaces[interface]);
-        let (node, data) = (interface.name.as_deref(), self.bytes(found.data));
-        Record { number: self.number, node, time_ns, link: interface.link, data, length, comment }
+        let (node, data) = (interface.name.as_deref(), bytes(&self.input, found.data));
+        self.lookout.see(Record { number: self.number, node, time_ns, link: interface.link, data, length, comment })
     }
+}
+
+fn bytes<R: Read>(input: &Input<R>, (at, size): (usize, usize)) -> &[u8] {
+    &input.bytes[at..at + size]
 }
 
 #[cfg(test)]

@@ -38,12 +38,8 @@ fn named(name: &str) -> String {
 
 /// The nodes of a run file; None for a capture, which has no lines. A damaged file is reported when it is drawn.
 pub fn nodes<R: Read>(reader: &mut Reader<R>) -> Option<Vec<String>> {
-    while let Ok(Some(event)) = reader.event() {
-        if matches!(event, Event::Line(_)) {
-            return Some(reader.interfaces().into_iter().filter_map(|(_, name)| name).collect());
-        }
-    }
-    None
+    reader.line().ok()??;
+    Some(reader.interfaces().into_iter().filter_map(|(_, name)| name).collect())
 }
 
 /// Draws all that a reader still has, up to the line of the lab that says that this was all.
@@ -216,10 +212,10 @@ impl Lanes {
         let ms = now.zip(self.start_ns).map(|(now, start)| now.wrapping_sub(start) as i64 as f64 / 1e6);
         match event {
             Event::Line(line) => Some(self.line(line, ms)),
-            Event::Packet(record) => {
-                let row = self.rows.next(record).ok()?;
+            Event::Packet(sighting) => {
+                let row = self.rows.next(sighting).ok()?;
                 let (from, to) = if row.from_client { (row.client, row.server) } else { (row.server, row.client) };
-                let sender = record.node.map(named).filter(|name| self.nodes.contains(name));
+                let sender = sighting.node.map(named).filter(|name| self.nodes.contains(name));
                 let sender = sender.unwrap_or_else(|| self.name(from, row.from_client));
                 self.addresses.entry(from).or_insert(sender);
                 Some(self.packet(&row, from, to, ms))

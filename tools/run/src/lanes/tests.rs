@@ -2,10 +2,10 @@
 #![allow(clippy::unwrap_used)] // A test may end with a panic.
 
 use super::*;
-use crate::capture::Record;
 use crate::pcapng::{Section, Writer};
+use crate::sighting::{Record, Sighting};
 use crate::story;
-use roce::link::LinkType;
+use roce::{Frame, LinkType};
 
 fn line(node: &str, text: &str) -> Line {
     Line { number: 7, time_us: 12_345, node: node.into(), program: "x".into(), text: text.into(), ..Line::default() }
@@ -35,7 +35,8 @@ fn acknowledge(from: u8, to: u8) -> Vec<u8> {
 
 fn sent<'a>(node: &'a str, data: &'a [u8], comment: Option<&'a str>) -> Event<'a> {
     let (link, length) = (LinkType::ETHERNET, data.len());
-    Event::Packet(Record { number: 9, node: Some(node), time_ns: Some(14_000_000), link, data, length, comment })
+    let record = Record { number: 9, node: Some(node), time_ns: Some(14_000_000), link, data, length, comment };
+    Event::Packet(Sighting { record, frame: Frame::ethernet(data), seen: None, connection: None })
 }
 
 /// What else is drawn for two nodes, captures/*.txt shows: `make check` compares it.

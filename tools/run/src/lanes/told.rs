@@ -4,12 +4,12 @@
 
 use super::text;
 use super::{Entry, Lanes};
-use crate::file::{lab_comment, Event, Line, Record};
+use crate::file::{lab_comment, Event, Line};
 use crate::look::printable;
+use crate::sighting::Sighting;
 use crate::story::{Follow, Shown, Step, Story};
 use crate::switch::{self, Event as Switched, What};
 use roce::opcode::Part;
-use roce::packet::Frame;
 use std::collections::{HashMap, HashSet};
 
 /// Acts of the lab that say no more than the story and the summary do.
@@ -70,7 +70,7 @@ impl Told {
         let Some(mut entry) = self.lanes.entry(event) else { return String::new() };
         let (heading, is_shown) = match event {
             Event::Line(line) => self.line(line, &mut entry),
-            Event::Packet(record) => self.packet(record, &mut entry),
+            Event::Packet(sighting) => self.packet(sighting, &mut entry),
         };
         self.folded += usize::from(!is_shown && heading.is_empty());
         heading + &if is_shown { text::entry(self.lanes.style, &self.lanes.layout(), &entry) } else { String::new() }
@@ -162,10 +162,10 @@ impl Told {
     }
 
     /// Whether what the lab has done to a packet is shown. That a switch loses or marks those of a node is shown once.
-    fn is_done_to(&mut self, record: &Record) -> bool {
-        let Some(done) = record.comment.and_then(lab_comment) else { return false };
+    fn is_done_to(&mut self, sighting: &Sighting) -> bool {
+        let Some(done) = sighting.comment.and_then(lab_comment) else { return false };
         match switch::done(done) {
-            Some(done) => self.switched.insert((done.to_owned(), record.node.unwrap_or_default().to_owned())),
+            Some(done) => self.switched.insert((done.to_owned(), sighting.node.unwrap_or_default().to_owned())),
             None => true,
         }
     }
@@ -182,9 +182,9 @@ impl Told {
         self.story.steps.iter().find(|step| is_it(step))
     }
 
-    fn packet(&mut self, record: &Record, entry: &mut Entry) -> (String, bool) {
-        let Frame::Roce(packet) = Frame::decode(record.link, record.data) else { return (String::new(), false) };
-        let Ok(step) = self.follow.packet(record.number, &packet) else { return (String::new(), true) };
+    fn packet(&mut self, sighting: &Sighting, entry: &mut Entry) -> (String, bool) {
+        let Some(packet) = sighting.packet() else { return (String::new(), false) };
+        let Ok(step) = self.follow.packet(sighting, packet) else { return (String::new(), true) };
         let is_open = self.is_open(step);
         let (is_headed, messages) = &mut self.steps[step.number - 1];
         *messages += usize::from(matches!(packet.opcode.part, Part::First | Part::Only));
@@ -198,7 +198,7 @@ impl Told {
         // The heading says it already.
         entry.notes.retain(|note| !note.starts_with("Step "));
         let heading = if is_headed { String::new() } else { self.heading(step, entry, is_shown) };
-        (heading, self.is_done_to(record) || is_shown)
+        (heading, self.is_done_to(sighting) || is_shown)
     }
 
     /// What was said before the first thing that stands open is folded away with the rest.

@@ -20,13 +20,13 @@ pub use series::{Parts, Steps};
 pub use svg::{draw, Curve, Panel};
 pub use units::Unit;
 
-use crate::capture::{Error, Reader, Record};
+use crate::capture::{Error, Reader};
 use crate::file::{lab_comment, Event, Line};
 use crate::look::{printable, Sort};
+use crate::sighting::Sighting;
 use crate::switch::{self, Settings, What};
 use crate::words;
 use anyhow::anyhow;
-use roce::packet::Frame;
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::net::IpAddr;
@@ -163,7 +163,7 @@ impl Seen {
     pub fn event(&mut self, event: &Event) {
         let Some(time) = event.time_ns() else { return };
         let is_drawn = match event {
-            Event::Packet(record) => self.packet(time, record),
+            Event::Packet(sighting) => self.packet(time, sighting),
             Event::Line(line) if line.program == Line::LAB && line.act == Line::WIRE => {
                 let (of_switch, _) = switch::split(&line.text);
                 self.settings = switch::settings(&of_switch).ok().flatten();
@@ -198,23 +198,23 @@ impl Seen {
         true
     }
 
-    fn packet(&mut self, time: u64, record: &Record) -> bool {
-        let Frame::Roce(packet) = Frame::decode(record.link, record.data) else { return false };
+    fn packet(&mut self, time: u64, sighting: &Sighting) -> bool {
+        let Some(packet) = sighting.packet() else { return false };
         let (from, to) = (packet.datagram.src, packet.datagram.dst);
-        let sender = record.node.map_or_else(|| from.to_string(), named);
+        let sender = sighting.node.map_or_else(|| from.to_string(), named);
         if let Some(name) = entry(&mut self.names, from) {
             *name = sender.clone();
         }
-        if record.comment.and_then(lab_comment).is_some_and(|words| words.starts_with("lab: dropped")) {
+        if sighting.comment.and_then(lab_comment).is_some_and(|words| words.starts_with("lab: dropped")) {
             self.lost.push(time);
             return true;
         }
         let is_marked = packet.datagram.is_marked();
         self.marked.extend(is_marked.then_some(time));
         let is_data = packet.payload_length() > 0
-            && matches!(words::sort(&packet), Sort::Send | Sort::Write | Sort::Read | Sort::Notable);
+            && matches!(words::sort(packet), Sort::Send | Sort::Write | Sort::Read | Sort::Notable);
         if let (true, Some(frames)) = (is_data, entry(&mut self.flows, (sender, to))) {
-            frames.push((time, record.length as u64));
+            frames.push((time, sighting.length as u64));
         }
         is_data || is_marked
     }

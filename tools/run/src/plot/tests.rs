@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)] // A test may end with a panic.
 
 use super::*;
+use crate::sighting::{Lookout, Record};
 use roce::LinkType;
 
 const MS: u64 = 1_000_000;
@@ -24,15 +25,8 @@ fn write(from: u8, to: u8, is_marked: bool) -> Vec<u8> {
 
 fn sends(seen: &mut Seen, time_ns: u64, node: &str, data: &[u8], comment: Option<&str>) {
     let (link, length) = (LinkType::ETHERNET, data.len());
-    seen.event(&Event::Packet(Record {
-        number: 1,
-        node: Some(node),
-        time_ns: Some(time_ns),
-        link,
-        data,
-        length,
-        comment,
-    }));
+    let record = Record { number: 1, node: Some(node), time_ns: Some(time_ns), link, data, length, comment };
+    seen.event(&Event::Packet(Lookout::default().see(record)));
 }
 
 fn tells(seen: &mut Seen, time_ns: u64, port: &str, what: What) {

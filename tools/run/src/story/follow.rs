@@ -8,17 +8,20 @@
 //! requests at once, nor lost packets change the assignment.
 
 use super::{Side, Step, Story};
+use crate::sighting::Sighting;
 use roce::opcode::{Part, Service};
 use roce::packet::Packet;
-use roce::track::{Seen, Tracker};
-use std::collections::HashMap;
+use roce::track::Seen;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
+use std::net::IpAddr;
 
 /// Follows a capture packet by packet.
 #[derive(Debug)]
 pub struct Follow<'s> {
     story: &'s Story,
-    tracker: Tracker,
+    /// The clients of these connections.
+    clients: HashSet<IpAddr>,
     /// Each connection that began with a ConnectRequest, or all of them as one if the story has none; and for the requests of
     /// its client and of its server, in order, the connection and the sequence number that each begins with.
     connections: HashMap<usize, [Vec<(usize, i64)>; 2]>,
@@ -44,18 +47,19 @@ impl fmt::Display for Unexpected {
 impl Story {
     /// Begins to follow a capture of this story.
     pub fn follow(&self) -> Follow<'_> {
-        Follow { story: self, tracker: Tracker::default(), connections: HashMap::new() }
+        Follow { story: self, clients: HashSet::new(), connections: HashMap::new() }
     }
 }
 
 impl<'s> Follow<'s> {
-    /// The step that the next packet belongs to; after an error the next ones may fit again. `frame` is for the error.
-    pub fn packet(&mut self, frame: u64, packet: &Packet) -> Result<&'s Step, Unexpected> {
-        let seen = self.tracker.see(packet);
+    /// The step that a packet, the next one, belongs to; after an error the next ones may fit again.
+    pub fn packet(&mut self, sighting: &Sighting, packet: &Packet) -> Result<&'s Step, Unexpected> {
+        let (seen, frame) = (sighting.seen, sighting.number);
         let message = packet.cm();
         let begins = message.as_ref().map_or(self.story.has_no_cm(), |message| message.kind.begins());
         if let Some(seen) = seen.filter(|_| begins) {
             self.connections.entry(self.group(seen)).or_default();
+            self.clients.extend(sighting.connection.map(|connection| connection.ips[0]));
         }
         let side = self.side(packet, seen);
         let found = match (side, message) {
@@ -83,10 +87,7 @@ impl<'s> Follow<'s> {
     fn side(&self, packet: &Packet, seen: Option<Seen>) -> Option<Side> {
         let known = seen.filter(|seen| self.connections.contains_key(&self.group(*seen))).map(|seen| seen.from);
         known.or_else(|| {
-            let all = self.tracker.connections();
-            let mut clients = self.connections.keys().filter_map(|connection| Some(all.get(*connection)?.ips[0]));
-            let is_client = clients.any(|client| client == packet.datagram.src);
-            let side = if is_client { Side::Client } else { Side::Server };
+            let side = if self.clients.contains(&packet.datagram.src) { Side::Client } else { Side::Server };
             (!self.connections.is_empty()).then_some(side)
         })
     }

@@ -31,15 +31,15 @@ fn follow(story: &Story, run: &[u8], problems: &mut Vec<String>) -> Result<(Vec<
     let (mut packets, mut lines) = (vec![None; story.steps.len()], Vec::new());
     let mut reader = Reader::new(run)?;
     while let Some(event) = reader.event()? {
-        let record = match event {
-            Event::Packet(record) => record,
+        let sighting = match event {
+            Event::Packet(sighting) => sighting,
             Event::Line(line) => {
                 lines.push(line);
                 continue;
             }
         };
-        let frame = record.number;
-        let packet = match Frame::decode(record.link, record.data) {
+        let frame = sighting.number;
+        let packet = match &sighting.frame {
             Frame::Roce(packet) => packet,
             Frame::Other(Other::Arp | Other::Rarp | Other::IGMP | Other::Pause) => continue,
             Frame::Other(Other::TCP) if story.has_no_cm() => continue,
@@ -51,10 +51,10 @@ fn follow(story: &Story, run: &[u8], problems: &mut Vec<String>) -> Result<(Vec<
         if packet.icrc() != Icrc::Ok {
             problems.push(format!("frame {frame} has a wrong ICRC, or was not recorded whole"));
         }
-        match follow.packet(frame, &packet) {
+        match follow.packet(&sighting, packet) {
             Ok(step) => {
                 packets[step.number - 1].get_or_insert(frame);
-                let sender = record.node.unwrap_or("nobody");
+                let sender = sighting.node.unwrap_or("nobody");
                 if !story.is_at(step.side, sender) {
                     problems.push(format!("frame {frame} is from the {}, and recorded as from {sender}", step.side));
                 }

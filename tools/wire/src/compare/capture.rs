@@ -6,7 +6,7 @@ use roce::cm::Kind;
 use roce::icrc::Icrc;
 use roce::opcode::Operation;
 use roce::packet::{Frame, Packet};
-use roce::track::Tracker;
+use roce::track::Seen;
 use roce::Others;
 use run::capture::{Error, Reader};
 use std::collections::BTreeSet;
@@ -52,10 +52,10 @@ pub struct Capture {
 impl Capture {
     /// Reads a whole file.
     pub fn read<R: Read>(reader: &mut Reader<R>) -> Result<Capture, Error> {
-        let (mut capture, mut tracker) = (Capture::default(), Tracker::default());
+        let mut capture = Capture::default();
         while let Some(record) = reader.next()? {
             capture.frames += 1;
-            match Frame::decode(record.link, record.data) {
+            match record.frame {
                 Frame::Roce(packet) if packet.opcode.operation == Operation::Congestion => capture.congestion += 1,
                 Frame::Roce(packet) => {
                     let comment = record.comment.unwrap_or_default();
@@ -67,7 +67,7 @@ impl Capture {
                         Icrc::Cut => capture.cut.push(record.number),
                         _ => {}
                     }
-                    capture.packet(&Recorded { number: record.number, step, packet }, &mut tracker);
+                    capture.packet(&Recorded { number: record.number, step, packet }, record.seen);
                 }
                 Frame::Other(other) => capture.others.see(other),
             }
@@ -77,11 +77,11 @@ impl Capture {
         Ok(capture)
     }
 
-    fn packet(&mut self, recorded: &Recorded, tracker: &mut Tracker) {
+    fn packet(&mut self, recorded: &Recorded, seen: Option<Seen>) {
         let packet = &recorded.packet;
         self.packets += 1;
         self.senders.insert(packet.datagram.src);
-        let unknown = match (packet.cm().map(|message| message.kind), tracker.see(packet)) {
+        let unknown = match (packet.cm().map(|message| message.kind), seen) {
             (Some(Kind::Unknown(attribute)), _) => format!("a CM message with the attribute {attribute:#06x}"),
             (None, _) if packet.opcode.operation == Operation::Unknown => {
                 format!("the operation code {:#04x}", packet.bth.opcode)

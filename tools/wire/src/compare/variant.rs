@@ -1,7 +1,7 @@
 //! Which capture of a lesson a run is to be compared with: that of the variant whose options are closest to the run's.
 
 use run::capture::{Error, Reader};
-use run::file::{Event, Line};
+use run::file::Line;
 use run::story::{self, Side};
 use std::path::{Path, PathBuf};
 
@@ -33,8 +33,7 @@ pub fn choose(mine: &mut Reader<impl std::io::Read>, first: &Path) -> Result<(Pa
 /// What a run's server and its clients were started with, and the switch between them; None if this is no run of a lesson.
 fn options(run: &mut Reader<impl std::io::Read>) -> Result<Option<([String; 2], String)>, Error> {
     let [mut server, mut client, mut wire] = [None, None, None];
-    while let Some(event) = run.event()? {
-        let Event::Line(Line { program, act, text, .. }) = event else { continue };
+    while let Some(Line { program, act, text, .. }) = run.line()? {
         if program == Line::LAB && act == Line::WIRE {
             wire = Some(text);
             continue;

@@ -31,11 +31,11 @@ use roce::icrc::Icrc;
 use roce::link::{self, tunnels};
 use roce::opcode::{Operation, Service};
 use roce::packet::{Frame, Packet};
-use roce::tcp::Segment;
-use roce::track::{Side, Tracker};
+use roce::track;
 use roce::{Other, Others};
-use run::capture::{Error, Reader, Record};
+use run::capture::{Error, Reader};
 use run::file::{lab_comment, Event};
+use run::sighting::Sighting;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::net::IpAddr;
@@ -46,7 +46,6 @@ const MOST_FRAGMENTED: usize = 1024;
 #[derive(Default)]
 struct State {
     told: Explanation,
-    tracker: Tracker,
     connections: Vec<Connection>,
     last: Option<Place>,
     ways: Ways,
@@ -88,7 +87,7 @@ pub fn explain<R: Read>(reader: &mut Reader<R>) -> Result<Explanation, Error> {
                 let place = Place { frame: record.number, time_ns: record.time_ns };
                 state.told.frames = record.number;
                 state.dropped += u64::from(record.comment.and_then(lab_comment).is_some_and(is_drop));
-                match Frame::decode(record.link, record.data) {
+                match &record.frame {
                     Frame::Roce(packet) => {
                         if packet.datagram.is_tunnelled {
                             state.told.inside.see(tunnels(record.link, record.data));
@@ -96,9 +95,9 @@ pub fn explain<R: Read>(reader: &mut Reader<R>) -> Result<Explanation, Error> {
                         if packet.is_answer_cut() {
                             state.snap_length = state.snap_length.max(record.data.len());
                         }
-                        state.packet(&packet, place, record.node);
+                        state.packet(&record, packet, place);
                     }
-                    Frame::Other(other) => state.other(other, &record),
+                    Frame::Other(other) => state.other(*other, &record),
                 }
             }
             Err(error) if state.told.frames > 0 => {
@@ -108,29 +107,21 @@ pub fn explain<R: Read>(reader: &mut Reader<R>) -> Result<Explanation, Error> {
             Err(error) => return Err(error),
         }
     }
-    Ok(state.ended())
+    Ok(state.ended(reader.connections()))
 }
 
 impl State {
     /// A frame without RoCEv2.
-    fn other(&mut self, other: Other, record: &Record) {
+    fn other(&mut self, other: Other, record: &Sighting) {
         self.others.see(other);
         if other == Other::RoceFragment && self.fragmented.len() < MOST_FRAGMENTED {
             self.fragmented.extend(link::ends(record.link, record.data));
         }
-        match other {
-            Other::TCP => {
-                let segment = Segment::read(record.link, record.data);
-                segment.iter().for_each(|segment| self.tracker.tcp(segment));
-            }
-            _ => {
-                let pause = roce::pause::Frame::decode(record.data);
-                pause.iter().for_each(|pause| self.pauses.see(pause, record.number));
-            }
-        }
+        let pause = roce::pause::Frame::decode(record.data);
+        pause.iter().for_each(|pause| self.pauses.see(pause, record.number));
     }
 
-    fn packet(&mut self, packet: &Packet, place: Place, node: Option<&str>) {
+    fn packet(&mut self, sighting: &Sighting, packet: &Packet, place: Place) {
         self.told.packets += 1;
         self.last = Some(place);
         let icrc = packet.icrc();
@@ -138,23 +129,22 @@ impl State {
         if self.ways.is_twin(packet, icrc, place) {
             return;
         }
-        self.named(packet, node);
         // Queue pair 1 is the connection manager's, also if its message is cut.
         if packet.bth.dest_qp == 1 && packet.opcode.service == Service::Ud && packet.cm().is_none() {
             self.strays.messages += 1;
             return;
         }
-        let seen = self.tracker.see(packet);
+        let seen = sighting.seen.filter(|_| packet.opcode.operation != Operation::Congestion);
         self.ways.remember(packet, place, seen);
-        let Some(seen) = seen else { return self.stray(packet, place) };
+        let Some((seen, ends)) = seen.zip(sighting.connection) else { return self.stray(sighting, packet, place) };
         while self.connections.len() <= seen.connection {
-            let names = Names::of(&self.tracker.connections()[self.connections.len()]);
+            let names = Names::of(ends);
             self.connections.push(Connection::new(place, names));
             self.sides.push(Sides { nodes: [None, None], first: place.frame });
         }
         let known = &mut self.sides[seen.connection].nodes[seen.from as usize];
         if known.is_none() {
-            *known = node.map(str::to_owned);
+            *known = sighting.node.map(str::to_owned);
         }
         if packet.is_answer_cut() {
             *self.cut_answers.entry(seen.connection).or_default() += 1;
@@ -167,24 +157,14 @@ impl State {
         connection.take(packet, seen, icrc == Icrc::Bad, place);
     }
 
-    /// A run file may say whose machine the sender is.
-    fn named(&mut self, packet: &Packet, node: Option<&str>) {
-        let Some(side) = node.and_then(|node| Side::BOTH.into_iter().find(|side| side.is_at(node))) else { return };
-        let (src, dst) = (packet.datagram.src, packet.datagram.dst);
-        if dst.is_multicast() {
-            return;
-        }
-        let [client, server] = if side == Side::Client { [src, dst] } else { [dst, src] };
-        self.tracker.name(client, server);
-    }
-
-    /// A packet of no connection that the capture has. A CNP names its receiver's queue pair.
-    fn stray(&mut self, packet: &Packet, place: Place) {
+    /// A packet of no connection that the capture has.
+    fn stray(&mut self, sighting: &Sighting, packet: &Packet, place: Place) {
         match packet.opcode.operation {
             Operation::Congestion => {
-                let owner = self.tracker.owner(packet.datagram.dst, packet.bth.dest_qp);
-                match owner.and_then(|(at, side)| Some((self.connections.get_mut(at)?, side))) {
-                    Some((connection, side)) => connection.congestion.notify(side, place.frame),
+                let known =
+                    sighting.seen.and_then(|seen| Some((self.connections.get_mut(seen.connection)?, seen.from)));
+                match known {
+                    Some((connection, from)) => connection.congestion.notify(from.other(), place.frame),
                     None => self.strays.notifications += 1,
                 }
             }
@@ -197,7 +177,7 @@ impl State {
         }
     }
 
-    fn ended(mut self) -> Explanation {
+    fn ended(mut self, ends: &[track::Connection]) -> Explanation {
         let mut told = std::mem::take(&mut self.told);
         for twin in self.ways.came_twice() {
             match twin.of {
@@ -212,7 +192,6 @@ impl State {
         if is_noise {
             return told;
         }
-        let ends = self.tracker.connections();
         let odd = self.ways.odd(&self.connections, ends);
         let one_way = self.connections.iter().zip(ends).filter_map(|(connection, ends)| connection.one_way(ends));
         let one_way = one_way.collect();

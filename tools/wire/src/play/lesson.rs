@@ -1,6 +1,5 @@
 //! The lesson that a run is of: its story, and its sources.
 
-use roce::packet::Frame;
 use run::capture::{Error, Reader};
 use run::story::{self, Story};
 use std::path::Path;
@@ -43,22 +42,27 @@ impl Lesson {
     /// The variant that the run is of: the one whose name the file has, else the one that fits best.
     pub(super) fn story(&self, file: &[u8], name: &str) -> Option<&Story> {
         let named = self.stories.iter().find(|story| story.file_name() == name);
-        named.or_else(|| self.stories.iter().min_by_key(|story| strangers(story, file)))
+        named.or_else(|| fittest(&self.stories, file))
     }
 }
 
-/// How many packets and steps of run and story have no counterpart.
-fn strangers(story: &Story, file: &[u8]) -> usize {
-    let (mut follow, mut found, mut strange) = (story.follow(), vec![false; story.steps.len()], 0);
-    let Ok(mut reader) = Reader::new(file) else { return 0 };
-    while let Ok(Some(record)) = reader.next() {
-        let Frame::Roce(packet) = Frame::decode(record.link, record.data) else { continue };
-        match follow.packet(record.number, &packet) {
-            Ok(step) => found[step.number - 1] = true,
-            Err(_) => strange += 1,
+/// The story with which the fewest packets and steps of a run have no counterpart.
+fn fittest<'s>(stories: &'s [Story], file: &[u8]) -> Option<&'s Story> {
+    let begin = |story: &'s Story| (story, story.follow(), vec![false; story.steps.len()], 0);
+    let mut all: Vec<_> = stories.iter().map(begin).collect();
+    let mut reader = Reader::new(file).ok()?;
+    while let Ok(Some(sighting)) = reader.next() {
+        let Some(packet) = sighting.packet() else { continue };
+        for (_, follow, found, strange) in &mut all {
+            match follow.packet(&sighting, packet) {
+                Ok(step) => found[step.number - 1] = true,
+                Err(_) => *strange += 1,
+            }
         }
     }
-    strange + found.iter().filter(|found| !**found).count()
+    let strangers = |found: &[bool], strange: usize| strange + found.iter().filter(|found| !**found).count();
+    let best = all.into_iter().min_by_key(|(_, _, found, strange)| strangers(found, *strange));
+    best.map(|(story, ..)| story)
 }
 
 fn read(root: &Path, folder: &Path, sources: &mut Vec<(String, String)>) -> std::io::Result<()> {

@@ -26,13 +26,13 @@ use memory::Memory;
 use queue_pairs::QueuePairs;
 use roce::opcode;
 use roce::packet::{Frame, Packet};
-use roce::track::Tracker;
 use roce::Others;
 use run::capture::{Error, Reader};
 use run::file::{self, Line};
 use run::lanes::{self, Entry, Lanes};
 use run::look::{printable, Sort};
 use run::said::Said;
+use run::sighting::Sighting;
 
 /// So many events are shown: with more, a browser gets slow, and nobody gets to their end.
 const MOST: usize = 3000;
@@ -71,15 +71,15 @@ pub fn run(file: &[u8], name: &str, lesson: Option<&Lesson>) -> Result<Run, Erro
                 player.line(line, entry);
                 player.open_if(shows.iter().any(|shown| shown.has(line)));
             }
-            (file::Event::Packet(record), entry) => match (Frame::decode(record.link, record.data), entry) {
+            (file::Event::Packet(sighting), entry) => match (&sighting.frame, entry) {
                 (Frame::Roce(packet), Some(entry)) => {
                     let lost = entry.sort == Sort::Lost;
-                    let step = follow.as_mut().and_then(|follow| follow.packet(record.number, &packet).ok());
-                    player.packet(&packet, entry, step, lost);
+                    let step = follow.as_mut().and_then(|follow| follow.packet(sighting, packet).ok());
+                    player.packet(sighting, packet, entry, step, lost);
                     player.open_if(step.is_some_and(|step| shows.iter().any(|shown| shown.has_packets_of(&step.act))));
-                    player.show(record.data, parts(record, &packet), record.length);
+                    player.show(sighting.data, parts(&sighting.record, packet), sighting.length);
                 }
-                (Frame::Other(other), _) => others.see(other),
+                (Frame::Other(other), _) => others.see(*other),
                 _ => {}
             },
             _ => {}
@@ -108,7 +108,6 @@ pub fn run(file: &[u8], name: &str, lesson: Option<&Lesson>) -> Result<Run, Erro
 struct Player {
     nodes: Vec<String>,
     code: Code,
-    tracker: Tracker,
     memory: Memory,
     queue_pairs: QueuePairs,
     fields: Fields,
@@ -124,7 +123,6 @@ impl Player {
             memory: Memory::new(file, &nodes)?,
             nodes,
             code: Code { sources: lesson.map(|lesson| lesson.sources.clone()).unwrap_or_default(), shown: Vec::new() },
-            tracker: Tracker::default(),
             queue_pairs: QueuePairs::default(),
             fields: Fields::default(),
             events: Vec::new(),
@@ -180,12 +178,17 @@ impl Player {
         (event.code, event.qp, event.memory) = (code, qp, memory);
     }
 
-    fn packet(&mut self, packet: &Packet, entry: Entry, step: Option<&run::story::Step>, lost: bool) {
-        let seen = self.tracker.see(packet);
+    fn packet(
+        &mut self,
+        sighting: &Sighting,
+        packet: &Packet,
+        entry: Entry,
+        step: Option<&run::story::Step>,
+        lost: bool,
+    ) {
         let ends = [self.node(&entry.node), entry.to.as_deref().map_or(0, |to| self.node(to))];
-        let connection = seen.map(|seen| &self.tracker.connections()[seen.connection]);
-        let qp = self.queue_pairs.packet(packet, ends, seen.zip(connection));
-        let memory = self.memory.packet(packet, ends, seen, lost);
+        let qp = self.queue_pairs.packet(packet, ends, sighting.seen.zip(sighting.connection));
+        let memory = self.memory.packet(packet, ends, sighting.seen, lost);
         let (label, words) = entry.text.split_once("  ").unwrap_or((&entry.text, ""));
         let (label, words) = (label.to_owned(), words.to_owned());
         let why = why::packet(&label, step);

@@ -1,6 +1,7 @@
 //! The states of the queue pairs: as the log tells them, and where it tells nothing, as the packets imply.
 
 use roce::cm::Kind;
+use roce::opcode::Operation;
 use roce::packet::Packet;
 use roce::track::{Connection, Seen, Side};
 use run::said::Said;
@@ -62,7 +63,9 @@ impl QueuePairs {
             Some(Kind::ReadyToUse) => ("RTS", "RTS"),
             Some(Kind::DisconnectRequest) | Some(Kind::DisconnectReply) => ("left RTS", ""),
             Some(_) => return Vec::new(),
-            None if packet.opcode.is_response() => ("RTR or RTS", "RTS"),
+            None if packet.opcode.is_response() || packet.opcode.operation == Operation::Congestion => {
+                ("RTR or RTS", "RTS")
+            }
             None => ("RTS", "RTR or RTS"),
         };
         let sides = [(seen.from, ends[0], sender), (seen.from.other(), ends[1], receiver)];

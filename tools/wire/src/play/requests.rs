@@ -1,7 +1,6 @@
 //! The work requests of the log, and the memory that each names.
 
 use run::capture::{Error, Reader};
-use run::file::Event;
 use run::said::Said;
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -30,8 +29,7 @@ impl Requests {
     pub(super) fn new(file: &[u8], nodes: &[String]) -> Result<(Requests, HashSet<usize>), Error> {
         let (mut completions, mut logged) = (HashMap::<_, VecDeque<u64>>::new(), HashSet::new());
         let mut reader = Reader::new(file)?;
-        while let Ok(Some(event)) = reader.event() {
-            let Event::Line(line) = event else { continue };
+        while let Ok(Some(line)) = reader.line() {
             let Some(node) = nodes.iter().position(|node| *node == line.node) else { continue };
             match Said::of(&line) {
                 Said::Mr { .. } => {

@@ -6,6 +6,7 @@ use roce::packet::Frame;
 use run::capture::{Error, Reader, Record};
 use run::file::Event;
 use run::look::printable;
+use run::sighting::Sighting;
 use std::io::{Read, Write};
 use std::str::FromStr;
 
@@ -35,14 +36,14 @@ pub fn write<R: Read>(reader: &mut Reader<R>, which: Which, out: &mut impl Write
         count += 1;
         let wanted = match (&event, which) {
             (_, Which::Frame(number)) => number == count,
-            (Event::Packet(record), Which::Step(step)) => {
-                record.comment.is_some_and(|comment| comment.starts_with(&format!("Step {step}:")))
+            (Event::Packet(sighting), Which::Step(step)) => {
+                sighting.comment.is_some_and(|comment| comment.starts_with(&format!("Step {step}:")))
             }
             (Event::Line(_), Which::Step(_)) => false,
         };
         if wanted {
             let text = match event {
-                Event::Packet(record) => frame(&record),
+                Event::Packet(sighting) => frame(&sighting),
                 Event::Line(line) => format!("frame {count}, {} on {}: {}\n", line.program, line.node, line.text),
             };
             out.write_all(text.as_bytes())?;
@@ -55,15 +56,16 @@ pub fn write<R: Read>(reader: &mut Reader<R>, which: Which, out: &mut impl Write
     }))
 }
 
-fn frame(record: &Record) -> String {
+fn frame(sighting: &Sighting) -> String {
+    let record = &sighting.record;
     let Record { number, data, length, .. } = *record;
     let recorded = if data.len() < length { format!(", {} recorded", data.len()) } else { String::new() };
     let comment: String =
         record.comment.iter().flat_map(|text| text.lines()).map(|line| printable(line) + "\n").collect();
-    let (title, rest) = match Frame::decode(record.link, data) {
+    let (title, rest) = match &sighting.frame {
         Frame::Roce(packet) => {
             let Datagram { src, dst, .. } = packet.datagram;
-            let sections = parts(record, &packet).iter().map(|part| section(part, data)).collect();
+            let sections = parts(record, packet).iter().map(|part| section(part, data)).collect();
             let inside = packet.datagram.is_tunnelled.then(|| format!(", inside {}", tunnels(record.link, data)));
             (format!("{}, {src} -> {dst}{}", packet.name(), inside.unwrap_or_default()), sections)
         }

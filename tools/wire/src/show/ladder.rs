@@ -24,8 +24,8 @@ pub fn write<R: Read>(
     let (mut ladder, mut rows) = (Ladder { style, is_crowd, pair: None, comment: None }, Rows::new(clients));
     let (mut packets, mut others) = (0u64, Others::default());
     let mut inside = Inside::default();
-    while let Some(record) = reader.next()? {
-        match rows.next(&record) {
+    while let Some(sighting) = reader.next()? {
+        match rows.next(&sighting) {
             Ok(row) => {
                 packets += 1;
                 row.inside.into_iter().for_each(|tunnels| inside.see(tunnels));

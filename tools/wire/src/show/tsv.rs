@@ -1,8 +1,8 @@
 //! The table for machines: one line per RoCEv2 packet, columns between tabs.
 
-use roce::packet::{Frame, Packet};
-use roce::track::Tracker;
-use run::capture::{Error, Reader, Record};
+use roce::packet::Packet;
+use run::capture::{Error, Reader};
+use run::sighting::Sighting;
 use std::fmt::{self, Display};
 use std::io::{self, Read, Write};
 
@@ -14,20 +14,18 @@ pub const HEADER: &str = "frame\tsrc\tdst\topcode\tname\tdestqp\tpsn\tackreq\tpa
 /// Writes the table of a whole capture, or of what can be read of it.
 pub fn write<R: Read>(reader: &mut Reader<R>, out: &mut impl Write) -> Result<(), Error> {
     out.write_all(HEADER.as_bytes())?;
-    let mut tracker = Tracker::default();
-    while let Some(record) = reader.next()? {
-        if let Frame::Roce(packet) = Frame::decode(record.link, record.data) {
-            let seen = tracker.see(&packet);
-            row(out, &record, &packet, tracker.src_qp(&packet, seen))?;
+    while let Some(sighting) = reader.next()? {
+        if let Some(packet) = sighting.packet() {
+            row(out, &sighting, packet)?;
         }
     }
     Ok(out.flush()?)
 }
 
-fn row(out: &mut impl Write, record: &Record, packet: &Packet, src_qp: Option<u32>) -> io::Result<()> {
+fn row(out: &mut impl Write, sighting: &Sighting, packet: &Packet) -> io::Result<()> {
     let (bth, cm, remote, aeth) = (packet.bth, packet.cm(), packet.remote(), packet.aeth());
     let columns: [&dyn Display; 24] = [
-        &record.number,
+        &sighting.number,
         &packet.datagram.src,
         &packet.datagram.dst,
         &bth.opcode,
@@ -47,8 +45,8 @@ fn row(out: &mut impl Write, record: &Record, packet: &Packet, src_qp: Option<u3
         &Known(cm.and_then(|message| message.remote_id()).map(|id| Hex::<8>(id.into()))),
         &packet.payload_length(),
         &packet.icrc().name(),
-        &Known(record.time_ns.map(Seconds)),
-        &Known(src_qp),
+        &Known(sighting.time_ns.map(Seconds)),
+        &Known(sighting.src_qp()),
         &Known(cm.and_then(|message| message.service()).map(|service| Hex::<16>(service.0))),
         &Known(cm.and_then(|message| message.sidr_status())),
     ];

@@ -72,13 +72,13 @@ fn a_repeated_reply_does_not_begin_the_numbers_anew() {
     let mut frames = conversation();
     let (reply, write) = (frames[1].clone(), frames[3].clone());
     frames.splice(5..5, [reply, write]);
-    let mut tracker = roce::track::Tracker::default();
-    let seen: Vec<_> = frames.iter().map(|frame| tracker.see(&roce(frame)).unwrap()).collect();
+    let mut lookout = run::sighting::Lookout::default();
+    let seen: Vec<_> = frames.iter().map(|frame| lookout.live(None, frame).seen.unwrap()).collect();
     assert!(seen.iter().all(|seen| seen.connection == 0));
     let numbers: Vec<_> = seen[3..8].iter().map(|seen| (seen.psn, seen.again)).collect();
     let expected = [(Some(0), false), (Some(1), false), (None, true), (Some(0), true), (Some(1), false)];
     assert_eq!(numbers, expected);
-    assert_eq!(tracker.src_qp(&roce(&frames[4]), Some(seen[4])), Some(CLIENT_QP));
+    assert_eq!(lookout.live(None, &frames[4]).src_qp(), Some(CLIENT_QP));
 }
 
 #[test]

@@ -2,7 +2,9 @@
 //! an error planted on purpose.
 
 use crate::edit::{Frames, CM};
-use crate::files::{self, bundled, frames, packet, root, written, Piece, Recorded};
+use crate::files::{self, bundled, packet, root, written, Piece, Recorded};
+use run::capture::Reader;
+use run::sighting::Lookout;
 use run::story::{self, proof, Act, Story};
 use std::collections::BTreeSet;
 use std::fs;
@@ -46,11 +48,11 @@ fn every_recording_tells_its_story_and_every_packet_its_step() {
     for story in story::bundled().unwrap() {
         let (name, recording) = (story.file_name(), recording(&story));
         assert_eq!(proof::problems(&story, &recording), [""; 0], "{name}");
-        let mut follow = story.follow();
-        for (number, frame) in (1..).zip(frames(&recording)) {
-            let comment = packet(&frame.data).map(|packet| follow.packet(number, &packet).unwrap().comment());
+        let (mut follow, mut reader) = (story.follow(), Reader::new(recording.as_slice()).unwrap());
+        while let Some(sighting) = reader.next().unwrap() {
+            let comment = sighting.packet().map(|packet| follow.packet(&sighting, packet).unwrap().comment());
             // What the lab did to a packet stands behind that.
-            let told = frame.comment.as_deref().and_then(|comment| comment.split(" lab: ").next());
+            let told = sighting.comment.and_then(|comment| comment.split(" lab: ").next());
             assert_eq!(told, comment.as_deref(), "{name}");
         }
     }
@@ -112,10 +114,14 @@ fn a_stage_or_call_that_does_not_exist_is_found() {
 /// The steps of a capture's packets, or the first packet that has none.
 fn steps(story: &str, capture: &Frames) -> Result<Vec<usize>, String> {
     let story = story::named(story).unwrap();
-    let mut follow = story.follow();
-    let packets = (1..).zip(&capture.0).filter_map(|(number, frame)| Some((number, packet(&frame.data)?)));
-    let step = packets.map(|(number, packet)| Ok(follow.packet(number, &packet).map_err(|e| e.to_string())?.number));
-    step.collect()
+    let (mut follow, mut lookout) = (story.follow(), Lookout::default());
+    let mut step = |number, data| {
+        let mut sighting = lookout.live(None, data);
+        sighting.record.number = number;
+        let step = follow.packet(&sighting, sighting.packet()?);
+        Some(step.map(|step| step.number).map_err(|e| e.to_string()))
+    };
+    (1..).zip(&capture.0).filter_map(|(number, frame)| step(number, &frame.data)).collect()
 }
 
 #[test]

@@ -6,7 +6,7 @@ use super::names::Names;
 use super::numbers;
 use anyhow::{ensure, Context, Result};
 use run::capture::Reader;
-use run::file::{Event, Line};
+use run::file::Line;
 use run::files::{self, bytes, read};
 use run::row::{self, Row};
 use std::collections::BTreeSet;
@@ -156,11 +156,8 @@ pub fn lines(capture: &str, node: &str) -> Result<Vec<Line>> {
 pub fn run(capture: &str) -> Result<Vec<Line>> {
     let (bytes, mut lines) = (bytes(capture)?, Vec::new());
     let mut reader = Reader::new(bytes.as_slice()).with_context(|| capture.to_string())?;
-    while let Some(event) = reader.event().with_context(|| capture.to_string())? {
-        match event {
-            Event::Line(line) if ![Line::LAB, Line::KERNEL].contains(&line.program.as_str()) => lines.push(line),
-            _ => {}
-        }
+    while let Some(line) = reader.line().with_context(|| capture.to_string())? {
+        lines.extend(Some(line).filter(|line| ![Line::LAB, Line::KERNEL].contains(&line.program.as_str())));
     }
     Ok(lines)
 }

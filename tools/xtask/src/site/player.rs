@@ -5,7 +5,6 @@ use super::pages::block;
 use crate::docs::drawings;
 use crate::docs::sources::files;
 use anyhow::{Context, Result};
-use roce::packet::Frame;
 use run::capture::Reader;
 use run::files::{bytes, name, write};
 use run::story;
@@ -94,7 +93,7 @@ fn packets(path: &str) -> Result<BTreeSet<String>> {
     let (file, mut names) = (bytes(path)?, BTreeSet::new());
     let mut reader = Reader::new(&file[..])?;
     while let Some(record) = reader.next()? {
-        if let Frame::Roce(packet) = Frame::decode(record.link, record.data) {
+        if let Some(packet) = record.packet() {
             names.insert(packet.told().to_string());
         }
     }

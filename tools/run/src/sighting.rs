@@ -1,0 +1,116 @@
+//! Each frame is decoded and tracked once, here; everybody behind takes the [`Sighting`].
+
+use roce::opcode::Operation;
+use roce::tcp::Segment;
+use roce::track::{Connection, Seen, Side, Tracker};
+use roce::{Frame, LinkType, Other, Packet};
+use std::ops::Deref;
+
+/// One recorded frame.
+#[derive(Clone, Copy, Debug)]
+pub struct Record<'a> {
+    /// Counts every frame and log line of the file from 1, as Wireshark does.
+    pub number: u64,
+    /// The name of the interface, if the file has it; in a run file that is the node that sent the frame.
+    pub node: Option<&'a str>,
+    /// Nanoseconds since 1970; None where the file does not tell.
+    pub time_ns: Option<u64>,
+    /// What the frame begins with.
+    pub link: LinkType,
+    /// The recorded bytes.
+    pub data: &'a [u8],
+    /// Bytes on the wire; more than recorded if a snap length cut the frame.
+    pub length: usize,
+    /// The comment stored with the packet.
+    pub comment: Option<&'a str>,
+}
+
+/// A recorded frame with all that's known of it: what it holds, and which connection and request that is part of.
+/// It only borrows, so it's made without an allocation and costs nothing to hand on.
+#[derive(Clone, Copy, Debug)]
+pub struct Sighting<'a> {
+    /// What was recorded. A sighting dereferences to it.
+    pub record: Record<'a>,
+    /// What the frame holds.
+    pub frame: Frame<'a>,
+    /// Which connection it belongs to, and who sent it; None if that isn't known.
+    pub seen: Option<Seen>,
+    /// That connection, as far as it's known by now.
+    pub connection: Option<&'a Connection>,
+}
+
+impl<'a> Sighting<'a> {
+    /// The RoCEv2 packet, if it is one.
+    pub fn packet(&self) -> Option<&Packet<'a>> {
+        match &self.frame {
+            Frame::Roce(packet) => Some(packet),
+            Frame::Other(_) => None,
+        }
+    }
+
+    /// The queue pair that the packet comes from. Datagrams say it themselves, for others their connection does; a congestion
+    /// notification comes from the device as a whole.
+    pub fn src_qp(&self) -> Option<u32> {
+        let packet = self.packet()?;
+        let is_of_queue_pair = packet.opcode.operation != Operation::Congestion;
+        packet.src_qp().or_else(|| self.connection?.qps[self.seen?.from as usize].filter(|_| is_of_queue_pair))
+    }
+}
+
+impl<'a> Deref for Sighting<'a> {
+    type Target = Record<'a>;
+
+    fn deref(&self) -> &Record<'a> {
+        &self.record
+    }
+}
+
+/// Looks at the frames of a run or a capture, each once and in their order. It's also the one to say who the client is: the
+/// connection manager knows, else the names of a run's nodes, else the TCP connection of the two machines; and what's
+/// left is a guess.
+#[derive(Debug, Default)]
+pub struct Lookout {
+    tracker: Tracker,
+}
+
+impl Lookout {
+    /// The next frame.
+    pub fn see<'a>(&'a mut self, record: Record<'a>) -> Sighting<'a> {
+        let frame = Frame::decode(record.link, record.data);
+        let seen = match &frame {
+            Frame::Roce(packet) => {
+                self.named(packet, record.node);
+                self.tracker.see(packet)
+            }
+            Frame::Other(Other::TCP) => {
+                Segment::read(record.link, record.data).iter().for_each(|segment| self.tracker.tcp(segment));
+                None
+            }
+            Frame::Other(_) => None,
+        };
+        let connection = seen.map(|seen| &self.tracker.connections()[seen.connection]);
+        Sighting { record, frame, seen, connection }
+    }
+
+    /// The next frame of a run that isn't recorded yet; a [`Recorder`](crate::recorder::Recorder) gives it number and time.
+    pub fn live<'a>(&'a mut self, node: Option<&'a str>, data: &'a [u8]) -> Sighting<'a> {
+        let (link, length) = (LinkType::ETHERNET, data.len());
+        self.see(Record { number: 0, node, time_ns: None, link, data, length, comment: None })
+    }
+
+    /// The connections so far, in the order in which they began.
+    pub fn connections(&self) -> &[Connection] {
+        self.tracker.connections()
+    }
+
+    /// A run file says whose machine the sender is.
+    fn named(&mut self, packet: &Packet, node: Option<&str>) {
+        let Some(side) = node.and_then(|node| Side::BOTH.into_iter().find(|side| side.is_at(node))) else { return };
+        let (src, dst) = (packet.datagram.src, packet.datagram.dst);
+        if dst.is_multicast() {
+            return;
+        }
+        let [client, server] = if side == Side::Client { [src, dst] } else { [dst, src] };
+        self.tracker.name(client, server);
+    }
+}
