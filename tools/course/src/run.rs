@@ -5,7 +5,7 @@ use crate::change::{Again, Change};
 use crate::copy::Copy;
 use crate::drawn::Drawn;
 use crate::enough;
-use crate::expected::{Expected, Told};
+use crate::expected::{Expected, Told, What};
 use crate::judge::{judge, Finding};
 use crate::port::Port;
 use crate::project::Project;
@@ -13,6 +13,7 @@ use crate::show;
 use anyhow::{bail, ensure, Context, Result};
 use run::files::{bytes, read};
 use run::lanes::Style;
+use run::said::OPENED_BY;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::env;
@@ -25,6 +26,8 @@ const SERVER: &str = "10.47.91.1";
 const PROGRAM_FAILED: i32 = 1;
 /// What a command of a change calls the changed lesson's program.
 const LESSON: &str = "lesson";
+/// How the names of the lessons' own programs begin.
+const LESSONS: &str = "lesson-";
 
 /// An exercise whose client is dead has failed: nobody waits until its server has noticed. Seconds.
 const GRACE: u32 = 2;
@@ -140,9 +143,13 @@ fn run_once(project: &Project, change: &Change, program: &str, place: Place) -> 
     let drawn = Drawn::new();
     let expected = if let Told::Runs(expected) = &change.told { expected.as_slice() } else { &[] };
     let expected: Vec<Expected> = seen_in(place, expected).iter().map(|expected| drawn.filled(expected)).collect();
-    // Of an exercise it matters, too, what a program does afterwards.
+    // Of an exercise it also matters what a program does afterwards.
     let enough = if change.is_exercise { &[][..] } else { &expected };
     let file = execute(project, change, &drawn, program, place, enough)?;
+    let expected = match is_strict(change, place) && !names_a_lesson(program) {
+        true => [expected, own_work(change)].concat(),
+        false => expected,
+    };
     let run = bytes(&file)?;
     let again = show::options(change).replace("{long}", &format!("{}…", drawn.text));
     Ok(Outcome::Ran { file, findings: judge(&run, &expected)?, run, again: drawn.fill(&again) })
@@ -178,13 +185,12 @@ fn execute(
     command.args(["exec", "--name", &name, "--wire", &options.wire, "--deadline", &deadline]);
     // Held until the run is over.
     let port = if place == Place::Device && is_on_tcp(change)? { Some(Port::hold()?) } else { None };
-    let is_strict = place == Place::Device && change.is_exercise;
+    let is_strict = is_strict(change, place);
     let nodes = nodes(change, port.as_ref());
     // A script's sleeps say when something happens to its program. Where there is one, all sleeps take their time.
     let is_scripted = nodes.values().any(|line| line.contains('&'));
     for (node, line) in nodes {
-        // A learner's program, and none that stands for its other side.
-        let is_judged = line.split(' ').any(|word| word == LESSON);
+        let is_judged = is_judged(&line);
         command.args(["--strict", &node].into_iter().filter(|_| is_strict && is_judged && !is_scripted));
         let line = line.split(' ').map(|word| part(project, word, program)).collect::<Vec<_>>().join(" ");
         // The device finds an address for each program by itself.
@@ -237,6 +243,33 @@ fn nodes(change: &Change, port: Option<&Port>) -> BTreeMap<String, String> {
         (side, line)
     });
     sides.collect()
+}
+
+/// Whether a node's command runs the learner's program, and not one that is its other side.
+fn is_judged(line: &str) -> bool {
+    line.split(' ').any(|word| word == LESSON)
+}
+
+fn is_strict(change: &Change, place: Place) -> bool {
+    place == Place::Device && change.is_exercise
+}
+
+/// Whether a program is a lesson's own, or a copy of it that somebody has changed.
+fn names_a_lesson(program: &str) -> bool {
+    let file = program.split(' ').next().and_then(|path| path.rsplit('/').next());
+    file.is_some_and(|file| file.starts_with(LESSONS))
+}
+
+/// What's asked of every learner's program: that it is the one which opens the device.
+fn own_work(change: &Change) -> Vec<Expected> {
+    let judged = nodes(change, None).into_iter().filter(|(_, line)| is_judged(line));
+    let never = |(node, _): (String, String)| Expected {
+        times: Some(0),
+        hint: "Your program ran the lesson's own program, and that one did the work. Make the calls yourself."
+            .to_owned(),
+        ..Expected::new(&node, What::Note(format!("{OPENED_BY}{LESSONS}")))
+    };
+    judged.map(never).collect()
 }
 
 /// Whether a lesson listens on TCP. One whose nodes are all alike has no server's part.

@@ -10,7 +10,7 @@ use crate::sleepers::Sleepers;
 use crate::strict::{self, Idlers, Manners};
 use nic::cm::CmEffect;
 use roce::pause;
-use run::said::CROSSING;
+use run::said::{CROSSING, OPENED_BY};
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 use std::collections::{BTreeMap, BTreeSet};
@@ -153,6 +153,9 @@ impl Supervisor {
     fn take(&mut self, asked: Asked) {
         match asked {
             Asked::Opened { file, kind: Kind::Uverbs, process } => {
+                if let Some(program) = process.executes().filter(|_| self.manners.is_strict) {
+                    self.nic.port.tap.say(|| format!("{OPENED_BY}{program}"));
+                }
                 self.nic.contexts.insert(file, Context { process, events: None, free: 0, unmapped: BTreeMap::new() });
             }
             Asked::Written { call, kind: Kind::Uverbs, asker } => {

@@ -5,6 +5,8 @@
 
 use crate::file::Line;
 
+/// What a strict device says when a program opens it, before the file name of what that program executes.
+pub const OPENED_BY: &str = "opened by ";
 /// How a device's line begins that tells a system call of a program, and its answer.
 pub const CROSSING: &str = "system call: ";
 /// The same of an event of the connection manager that a program takes.

@@ -137,6 +137,11 @@ impl Machine {
             OnPath::StatAt | OnPath::Statx if path.is_empty() => self.opened(call),
             _ => self.sysfs.place(path.to_bytes()),
         };
+        let is_elsewhere = |first| process::is_elsewhere(path.to_bytes(), first);
+        // In a sandbox processes have other numbers, and only its own are there.
+        if place.is_none() && self.alone.is_some_and(is_elsewhere) && !self.is_shut_in(call) {
+            return Err(Errno::NOENT);
+        }
         let Some(place) = place else { return Ok(Answer::Pass) };
         let flags = |bits: u64| AtFlags::from_bits_retain(bits as u32) & AtFlags::SYMLINK_NOFOLLOW;
         let value = match asked {

@@ -80,6 +80,8 @@ pub struct Machine {
     was_called: bool,
     /// Its program is in a sandbox, where it finds by itself what lies in sysfs.
     is_shut_in: bool,
+    /// The first program, if what isn't descended from it runs on another machine as far as the programs can see.
+    alone: Option<u32>,
 }
 
 /// Readable while there may be something [asked](Machine::asked).
@@ -130,6 +132,12 @@ impl Machine {
             Ready::Closing => self.files.ended().into_iter().for_each(|file| self.closed(file)),
             Ready::NoReader(file) => self.closed(file),
         }
+    }
+
+    /// Hides the processes of other machines from this one's programs, which in fact they share a /proc with: the command line of
+    /// the program at the other end isn't theirs to read. `first` is the program that the machine was started with.
+    pub fn hide_others(&mut self, first: u32) {
+        self.alone = Some(first);
     }
 
     /// Whether a program has called since this was asked last: also what the kernel does, or what needs no device.

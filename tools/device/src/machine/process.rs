@@ -20,6 +20,27 @@ use std::sync::Arc;
 /// So many threads are remembered: each costs a descriptor.
 const REMEMBERED: usize = 64;
 
+/// Whether this is the path of a process in /proc (proc(5)) that isn't descended from the first one of a machine.
+pub(super) fn is_elsewhere(path: &[u8], first: u32) -> bool {
+    let number = path.strip_prefix(b"/proc/").and_then(|rest| rest.split(|byte| *byte == b'/').next());
+    let mut number = number.and_then(|number| std::str::from_utf8(number).ok()?.parse::<u32>().ok());
+    while let Some(process) = number.filter(|process| *process != first) {
+        number = parent(process);
+        if number.is_none() {
+            return true;
+        }
+    }
+    false
+}
+
+/// The number of a process's parent; none if there's no such process, or if it has none.
+fn parent(process: u32) -> Option<u32> {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    // Its name stands in parentheses, and may itself hold some.
+    let parent = stat.rsplit(") ").next()?.split(' ').nth(1)?.parse().ok()?;
+    (parent != 0).then_some(parent)
+}
+
 /// A process whose memory the device may reach (process_vm_readv(2)).
 #[derive(Clone, Debug)]
 pub struct Process {
@@ -39,6 +60,12 @@ impl Process {
     #[cfg(test)]
     pub fn own() -> Process {
         Process::with_number(std::process::id()).unwrap()
+    }
+
+    /// The file name of what it executes.
+    pub fn executes(&self) -> Option<String> {
+        let file = fs::read_link(format!("/proc/{}/exe", self.number)).ok()?;
+        Some(file.file_name()?.to_string_lossy().into_owned())
     }
 
     /// As getpid(2) names it.

@@ -125,6 +125,7 @@ impl Machine {
             told,
             was_called: false,
             is_shut_in: false,
+            alone: None,
         })
     }
 }

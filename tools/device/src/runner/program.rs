@@ -122,7 +122,10 @@ impl Program {
             let mut programs = locked(&programs);
             let are_sleeps_ours = line.is_some() || manners.is_strict;
             match Machine::start(&mut command, port.address(), &machines, are_sleeps_ours) {
-                Ok((child, machine)) => {
+                Ok((child, mut machine)) => {
+                    if manners.is_strict {
+                        machine.hide_others(child.id());
+                    }
                     programs.insert(child.id(), tap);
                     drop(programs);
                     let _ = tell.send(Ok((Pid::from_child(&child), gettid())));

@@ -38,3 +38,12 @@ fn a_channel_that_is_not_destroyed_is_told() {
         assert_eq!(told(&check, SERVER, &format!("{LEFT}1 event channel")), count, "{}", check.all());
     }
 }
+
+#[test]
+fn another_machines_processes_cannot_be_seen() {
+    // Its own are there, by their numbers as well; the runner that started both sides isn't.
+    let looks = "cat /proc/self/cmdline /proc/$$/cmdline | tr '\\0' ' '; ! cat /proc/1/cmdline";
+    let check = strict(Run::programs(looks, "sleep 0.2")).check().exits(0, 0);
+    assert!(told(&check, SERVER, "cat /proc/self/cmdline") > 0, "{}", check.all());
+    assert!(told(&check, SERVER, "No such file") > 0, "{}", check.all());
+}
