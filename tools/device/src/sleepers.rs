@@ -2,6 +2,7 @@
 //! lets them go sooner.
 
 use crate::machine::Call;
+use nic::time::Time;
 use std::time::Duration;
 
 /// Those of a node.
@@ -10,7 +11,7 @@ pub struct Sleepers {
     /// Who has just called, and for how long: from when on is known when time is told next.
     new: Vec<(Duration, Call)>,
     /// Until when each sleeps.
-    asleep: Vec<(Duration, Call)>,
+    asleep: Vec<(Time, Call)>,
 }
 
 impl Sleepers {
@@ -19,8 +20,8 @@ impl Sleepers {
     }
 
     /// Now it is this time. Wakes all whose time has come; whether there was one.
-    pub fn wake(&mut self, now: Duration) -> bool {
-        self.asleep.extend(self.new.drain(..).map(|(time, call)| (now.saturating_add(time), call)));
+    pub fn wake(&mut self, now: Time) -> bool {
+        self.asleep.extend(self.new.drain(..).map(|(time, call)| (now + time, call)));
         let before = self.asleep.len();
         self.asleep.retain(|(until, call)| {
             let is_over = *until <= now;
@@ -33,7 +34,7 @@ impl Sleepers {
     }
 
     /// When the next one is to be woken.
-    pub fn due(&self) -> Option<Duration> {
+    pub fn due(&self) -> Option<Time> {
         self.asleep.iter().map(|(until, _)| *until).min()
     }
 
@@ -44,6 +45,7 @@ impl Sleepers {
 
     /// Lets go who is gone, or has a signal to attend to.
     pub fn tick(&mut self) {
-        [&mut self.new, &mut self.asleep].into_iter().for_each(|calls| calls.retain(|(_, call)| !call.is_over()));
+        self.new.retain(|(_, call)| !call.is_over());
+        self.asleep.retain(|(_, call)| !call.is_over());
     }
 }

@@ -3,12 +3,14 @@
 use crate::face::ucma::{words, Done, Ids};
 use crate::face::uverbs;
 use crate::machine::{Asked, Asker, Call, Kind, Machine};
+use crate::node::clock::Clock;
 use crate::node::line::{Line, Step};
 use crate::node::tap::Stepped;
 use crate::node::{Context, Nic};
 use crate::sleepers::Sleepers;
 use crate::strict::{self, Idlers, Manners};
 use nic::cm::CmEffect;
+use nic::time::Time;
 use roce::pause;
 use run::said::{CROSSING, OPENED_BY};
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
@@ -32,7 +34,6 @@ pub struct Supervisor {
     line: Option<Line>,
     sleepers: Sleepers,
     manners: Manners,
-    begun: Instant,
     idlers: Option<Idlers>,
     /// Commands that arm one: until when they wait, and for a completion of which queue.
     arming: Vec<(Instant, u32, Call, Asker)>,
@@ -46,9 +47,9 @@ impl Supervisor {
         if manners.reads_late {
             nic.read_late();
         }
-        let (sleepers, arming, begun) = (Sleepers::default(), Vec::new(), Instant::now());
+        let (sleepers, arming) = (Sleepers::default(), Vec::new());
         let idlers = manners.is_strict.then(Idlers::default);
-        Supervisor { ids, nic, machine, line, sleepers, manners, begun, idlers, arming }
+        Supervisor { ids, nic, machine, line, sleepers, manners, idlers, arming }
     }
 
     /// Serves the node until no program is left on it.
@@ -62,11 +63,8 @@ impl Supervisor {
             let is_waited_for = self.ids.is_waited_for() || self.sleepers.is_any();
             let glance = (is_waited_for || self.idlers.is_some() && self.nic.owes()).then_some(GLANCE);
             let armed = self.arming.first().map(|(until, ..)| until.saturating_duration_since(Instant::now()));
-            let due = self.nic.due().filter(|_| self.line.is_none());
-            let due = due.map(|due| due.saturating_duration_since(Instant::now()));
-            let woken = self.sleepers.due().filter(|_| self.line.is_none());
-            let woken = woken.map(|due| due.saturating_sub(self.begun.elapsed()));
-            let wait = due.into_iter().chain(glance).chain(at_once).chain(armed).chain(woken).min();
+            let due = self.due().filter(|_| self.line.is_none()).map(|due| due.since(self.nic.clock.now()));
+            let wait = due.into_iter().chain(glance).chain(at_once).chain(armed).min();
             let time = wait.and_then(|wait| Timespec::try_from(wait).ok());
             let mut all = vec![PollFd::new(&self.machine, PollFlags::IN)];
             all.extend(self.line.iter().map(|line| PollFd::new(line, PollFlags::IN)));
@@ -97,7 +95,7 @@ impl Supervisor {
                 Some(step) => self.step(step),
                 None if self.line.is_none() => {
                     self.nic.turn();
-                    self.sleepers.wake(self.begun.elapsed());
+                    self.sleepers.wake(self.nic.clock.now());
                 }
                 None => {}
             }
@@ -123,7 +121,7 @@ impl Supervisor {
 
     /// It is another time, and perhaps a frame has come.
     fn step(&mut self, Step { time, frame }: Step) {
-        self.nic.clock.set(time);
+        self.nic.clock = Clock::Still(time);
         if let Some(pause) = frame.as_deref().and_then(pause::Frame::decode) {
             self.nic.paused(&pause);
         } else if let Some((route, packet)) = frame.and_then(|frame| self.nic.port.open(&frame)) {
@@ -134,11 +132,15 @@ impl Supervisor {
         self.nic.has_told |= self.sleepers.wake(time);
     }
 
+    /// When something is due; None if nothing is until something happens.
+    fn due(&self) -> Option<Time> {
+        self.nic.due().into_iter().chain(self.sleepers.due()).min()
+    }
+
     /// Says that all is done that was due, and when something is next.
     fn tell_step(&mut self) {
         let was_busy = std::mem::take(&mut self.nic.has_told) | self.machine.was_called();
-        let due = self.nic.due().map(|due| self.nic.clock.time_of(due));
-        let due = due.into_iter().chain(self.sleepers.due()).min();
+        let due = self.due().map(|due| due.since(Time::START));
         self.nic.port.tap.stepped(Stepped::Next { due, was_busy });
     }
 

@@ -10,6 +10,7 @@
 //! | [`multicast`] | which queue pairs take what is sent to a group |
 //! | [`cm`] | the connection manager: messages on QP 1, and the states of a connection |
 //! | [`outside`], [`errno`] | what all of these want done in the world, and why a call is refused |
+//! | [`time`] | when: nobody here reads a clock |
 
 #![forbid(unsafe_code)]
 // Names that say it all need no comment; who reads this reads the source.
@@ -26,4 +27,5 @@ pub mod outside;
 pub mod packet;
 pub mod psn;
 pub mod qp;
+pub mod time;
 pub mod work;

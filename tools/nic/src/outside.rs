@@ -9,9 +9,9 @@ use crate::completion::Completion;
 use crate::congestion::Link;
 use crate::memory::Memory;
 use crate::packet::Packet;
+use crate::time::Time;
 use crate::work::{ReceiveQueue, ReceiveRequest};
 use std::net::IpAddr;
-use std::time::Instant;
 
 /// Something to be done for a queue pair.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,7 +51,7 @@ pub enum AsyncEvent {
 /// The world, while one thing is handled.
 #[derive(Debug)]
 pub struct Ctx<'a> {
-    pub now: Instant,
+    pub now: Time,
     pub memory: &'a mut Memory,
     /// The shared receive queue, if the queue pair takes its receives there.
     pub shared: Option<&'a mut ReceiveQueue>,
@@ -64,7 +64,7 @@ pub struct Ctx<'a> {
 
 impl<'a> Ctx<'a> {
     /// The world without a shared receive queue, and nothing to be done yet.
-    pub fn new(now: Instant, memory: &'a mut Memory) -> Ctx<'a> {
+    pub fn new(now: Time, memory: &'a mut Memory) -> Ctx<'a> {
         Ctx { now, memory, shared: None, link: None, talks: false, effects: Vec::new() }
     }
 

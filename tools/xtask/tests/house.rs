@@ -172,6 +172,41 @@ fn no_circles_between_modules() {
     assert!(wrong.is_empty(), "files know each other in a circle:\n{}", wrong.join("\n"));
 }
 
+/// What a NIC that's nothing but data may take from the standard library, and what nobody may do with it.
+const PURE: [&str; 9] = ["cmp", "collections", "fmt", "iter", "mem", "net", "ops", "sync", "time"];
+const OUTSIDE: [&str; 8] =
+    ["Instant", "SystemTime", "TcpListener", "TcpStream", "UdpSocket", "ToSocketAddrs", "println", "eprintln"];
+
+/// What code takes from outside: a module of the standard library, or a name in one that's allowed.
+fn impure(code: &str) -> BTreeSet<String> {
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    let modules = first_names(code, "std::").into_iter().filter(|name| !PURE.contains(&name.as_str()));
+    let words = code.split(|c| !is_word(c)).filter(|word| OUTSIDE.contains(word)).map(str::to_owned);
+    modules.chain(words).filter(|name| !name.is_empty()).collect()
+}
+
+#[test]
+fn the_nic_knows_no_clock_thread_file_or_socket() {
+    for room in ["nic", "roce"] {
+        for file in files(&root().join("tools").join(room).join("src"), &[".rs"]) {
+            let text = fs::read_to_string(&file).unwrap();
+            let code = text.split("#[cfg(test)]").next().unwrap_or_default().lines();
+            let code = code.map(|line| line.split("//").next().unwrap_or_default()).collect::<Vec<_>>().join("\n");
+            let found = impure(&code);
+            assert!(found.is_empty(), "{} takes {found:?} from outside: it has to be handed in", file.display());
+        }
+    }
+    assert_eq!(
+        impure("use std::time::{Duration, Instant};\nstd::thread::sleep(std::fmt::x);"),
+        names(["Instant", "thread"])
+    );
+    assert_eq!(impure("use std::{fs::File, net::{IpAddr, UdpSocket}};\nlet instant = 1;"), names(["UdpSocket", "fs"]));
+}
+
+fn names<const N: usize>(names: [&str; N]) -> BTreeSet<String> {
+    names.map(str::to_owned).into()
+}
+
 /// Those who stand in a circle, or between two: who knows none of them, or is known by none, is none of them.
 fn in_circles(knows: &Arrows) -> Vec<String> {
     let mut left = knows.clone();

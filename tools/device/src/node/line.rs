@@ -1,6 +1,7 @@
 //! The line to the runner of a node whose time is virtual: by it the runner says what time it is, and brings a frame, or nothing.
 //! The node does what is due, and says that by its [tap](super::tap).
 
+use nic::time::Time;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixDatagram;
@@ -21,7 +22,7 @@ pub struct Rein(UnixDatagram);
 /// What time it is; and an Ethernet frame, if one has come.
 #[derive(Debug)]
 pub struct Step {
-    pub time: Duration,
+    pub time: Time,
     pub frame: Option<Vec<u8>>,
 }
 
@@ -56,6 +57,7 @@ impl Line {
         bytes.truncate(length);
         let frame = bytes.split_off(TIME.min(length));
         let time = u64::from_ne_bytes(bytes.try_into().ok()?);
-        Some(Step { time: Duration::from_nanos(time), frame: Some(frame).filter(|frame| !frame.is_empty()) })
+        let time = Time::START + Duration::from_nanos(time);
+        Some(Step { time, frame: Some(frame).filter(|frame| !frame.is_empty()) })
     }
 }

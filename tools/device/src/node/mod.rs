@@ -25,6 +25,7 @@ use nic::outside::{AsyncEvent, Ctx, Effect};
 use nic::packet::Packet;
 use nic::psn::Psn;
 use nic::qp::Qp;
+use nic::time::Time;
 use nic::work::ReceiveQueue;
 use pipe::{Notices, Pipe};
 use port::Port;
@@ -37,7 +38,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::hash::{BuildHasher, Hasher};
 use std::net::IpAddr;
 use std::rc::Rc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use table::Table;
 
 /// How long a NIC that reads late lets a program's requests lie.
@@ -91,7 +92,7 @@ pub struct QpEntry {
     /// The attributes that were set last.
     pub asked: ModifyQp,
     /// When it has to be looked at again.
-    pub due: Option<Instant>,
+    pub due: Option<Time>,
 }
 
 #[derive(Debug)]
@@ -105,7 +106,7 @@ pub struct Srq {
 /// The connection manager at this moment.
 pub struct Net<'a> {
     pub cm: &'a mut Cm,
-    pub now: Instant,
+    pub now: Time,
     pub out: &'a mut Vec<CmEffect>,
     /// 64 bits drawn by lot.
     pub random: u64,
@@ -129,7 +130,7 @@ pub struct Nic {
     /// Pipes of completion channels that the program has closed; None if nobody asks.
     pub closed_pipes: Option<BTreeSet<u64>>,
     /// Queue pairs whose doorbell was rung, and from when on their requests are read; None: at once.
-    late_bells: Option<VecDeque<(Instant, u32)>>,
+    late_bells: Option<VecDeque<(Time, u32)>>,
     /// The system call that is carried out, in words: its line comes before what the device does for it.
     pub crossing: Option<String>,
     pub contexts: BTreeMap<FileId, Context>,
@@ -359,7 +360,7 @@ impl Nic {
     }
 
     /// When something is due; None if nothing is until something happens.
-    pub fn due(&self) -> Option<Instant> {
+    pub fn due(&self) -> Option<Time> {
         let dues = self.qps.iter().filter_map(|(_, entry)| entry.due);
         let bell = self.late_bells.as_ref().and_then(|bells| bells.front()).map(|(until, _)| *until);
         dues.chain(bell).chain(self.cm.deadline()).min()

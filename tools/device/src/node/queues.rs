@@ -13,9 +13,10 @@ use nic::memory::{Access, Bind, Sge};
 use nic::outside::Ctx;
 use nic::packet::Feth;
 use nic::qp::{Service, Settings, State};
+use nic::time::Time;
 use nic::work::{Destination, Local, ReceiveRequest, Remote, SendRequest, Work};
 use std::mem::size_of;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// The bits of `ibv_send_flags`.
 const FENCE: u32 = 1;
@@ -71,7 +72,7 @@ impl QpEntry {
     }
 
     /// When to look at it again.
-    pub fn next_look(&self, clock: Clock) -> Option<Instant> {
+    pub fn next_look(&self, clock: Clock) -> Option<Time> {
         match self.qp.is_busy() {
             true => Some(clock.now()),
             // While time stands still it is looked at before it goes on.

@@ -13,6 +13,7 @@ use device::node::Nic;
 use device::strict::{self, Manners};
 use device::supervisor::Supervisor;
 use nic::congestion::Link;
+use nic::time::Time;
 use run::exit::Exit;
 use rustix::process::{kill_process, Pid, Signal};
 use rustix::thread::gettid;
@@ -129,7 +130,7 @@ impl Program {
                     programs.insert(child.id(), tap);
                     drop(programs);
                     let _ = tell.send(Ok((Pid::from_child(&child), gettid())));
-                    let clock = if line.is_some() { Clock::still() } else { Clock::real() };
+                    let clock = if line.is_some() { Clock::Still(Time::START) } else { Clock::real() };
                     let (line, link) = line.unzip();
                     Supervisor::new(Nic::new(port, clock, link), machine, line, manners).serve();
                 }

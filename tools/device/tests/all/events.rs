@@ -9,6 +9,7 @@ use device::face::ucma::{Done, Ids};
 use device::machine::Asked;
 use device::node::Net;
 use nic::cm::{Cm, CmEffect, Space};
+use nic::time::Time;
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::fs::{fcntl_setfl, OFlags};
 use std::fs::{File, OpenOptions};
@@ -75,7 +76,7 @@ fn serve(test: &str, mut is_time: impl FnMut(&Ids, usize) -> bool) {
         assert!(begun.elapsed() < Duration::from_secs(60), "the program does not end");
         lots = lots.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         let mut out = Vec::new();
-        let mut net = Net { cm: &mut cm, now: Instant::now(), out: &mut out, random: lots };
+        let mut net = Net { cm: &mut cm, now: Time::START, out: &mut out, random: lots };
         match node.machine.asked() {
             Some(Asked::Written { call, asker, .. }) => {
                 let machine = &mut node.machine;
@@ -100,7 +101,7 @@ fn serve(test: &str, mut is_time: impl FnMut(&Ids, usize) -> bool) {
         }
         for effect in std::mem::take(&mut out) {
             if let CmEffect::Event(event) = effect {
-                ids.deliver(&mut Net { cm: &mut cm, now: Instant::now(), out: &mut out, random: lots }, event);
+                ids.deliver(&mut Net { cm: &mut cm, now: Time::START, out: &mut out, random: lots }, event);
             }
         }
         ids.settle(&mut cm, &mut node.machine);

@@ -10,13 +10,14 @@ use nic::outside::{AsyncEvent, Ctx, Effect};
 use nic::packet::{code, Packet, Reth};
 use nic::psn::Psn;
 use nic::qp::{mask, Attributes, Limits, Qp, Settings, State};
+use nic::time::Time;
 use nic::work::{Local, ReceiveQueue, ReceiveRequest, Remote, SendRequest, Work};
 use roce::aeth::Syndrome;
 use roce::opcode::Service;
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// The size of its memory.
 pub const SIZE: usize = 1 << 17;
@@ -68,7 +69,7 @@ pub struct End {
     /// Whether it says what it decides, and what it was given is noted. That takes its time.
     pub is_watched: bool,
     /// What its clock says.
-    pub now: Instant,
+    pub now: Time,
 }
 
 impl End {
@@ -92,7 +93,7 @@ impl End {
         let settings = Settings { number: NUMBER, service, pd: PD, limits, signal_all: true, uses_shared };
         let shared = uses_shared.then(|| ReceiveQueue::new(64, PD_OF_SHARED));
         let (sent, received, raised, said, out, to) = Default::default();
-        let (qp, now) = (Qp::new(settings), Instant::now());
+        let (qp, now) = (Qp::new(settings), Time::START);
         let link = None;
         let mut side =
             End { qp, memory, buffer, sent, received, raised, said, out, to, shared, link, is_watched: true, now };
@@ -170,7 +171,7 @@ impl End {
 
     /// How long it is to the next thing that is due.
     pub fn due(&self) -> Option<Duration> {
-        self.qp.deadline().map(|then| then.saturating_duration_since(self.now))
+        self.qp.deadline().map(|then| then.since(self.now))
     }
 
     /// Posts a request whose bytes are, or come to, this part of its memory; it is sent in its turn.

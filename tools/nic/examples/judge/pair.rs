@@ -82,7 +82,7 @@ impl Pair {
             match self.client.qp.deadline().into_iter().chain(self.server.qp.deadline()).min() {
                 None => return true,
                 Some(then) => {
-                    let wait = then.saturating_duration_since(self.client.now).max(Duration::from_micros(1));
+                    let wait = then.since(self.client.now).max(Duration::from_micros(1));
                     self.rungs.push(Rung::Time(wait));
                     self.client.now += wait;
                     self.server.now += wait;

@@ -3,9 +3,10 @@
 use crate::came;
 use nic::cm::{Cm, CmEffect, Event, EventKind, Mad, Phase, Space};
 use nic::psn::Psn;
+use nic::time::Time;
 use roce::cm::{dreq, rej, rep, req, sidr_req, Kind, LOCAL_ID};
 use std::net::{IpAddr, Ipv4Addr};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use Phase::*;
 
 pub const HERE: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
@@ -28,7 +29,7 @@ pub const AGAIN: usize = 15;
 pub struct Room {
     pub cm: Cm,
     pub local: u32,
-    pub now: Instant,
+    pub now: Time,
     pub sent: Vec<Mad>,
     pub told: Vec<Event>,
     /// Its decisions.
@@ -40,7 +41,7 @@ impl Room {
         let mut cm = Cm::new(HERE);
         // A new one has no other listener.
         let _ = cm.listen(Space::Tcp, PORT, OWNER, 1);
-        Room { cm, local: 0, now: Instant::now(), sent: Vec::new(), told: Vec::new(), said: Vec::new() }
+        Room { cm, local: 0, now: Time::START, sent: Vec::new(), told: Vec::new(), said: Vec::new() }
     }
 
     /// A connection that we ask for: it is in ReqSent.
@@ -99,7 +100,7 @@ impl Room {
         Ok(room)
     }
 
-    pub fn act(&mut self, act: impl FnOnce(&mut Cm, u32, Instant, &mut Vec<CmEffect>)) {
+    pub fn act(&mut self, act: impl FnOnce(&mut Cm, u32, Time, &mut Vec<CmEffect>)) {
         let mut effects = Vec::new();
         act(&mut self.cm, self.local, self.now, &mut effects);
         for effect in effects {

@@ -6,7 +6,7 @@ use crate::Verdict;
 use nic::memory::Memory;
 use nic::outside::Ctx;
 use nic::qp::{mask, Attributes, Qp, Settings, State};
-use std::time::Instant;
+use nic::time::Time;
 
 /// From the beginning to where it can send.
 pub const WAY: [(State, State); 3] = [(State::Reset, State::Init), (State::Init, State::Rtr), (State::Rtr, State::Rts)];
@@ -107,7 +107,7 @@ fn tried(from: State, to: State, brought: u32) -> Result<bool, String> {
     let attributes = Attributes { peer: Some([127, 0, 0, 3].into()), mtu: 1024, ..Attributes::default() };
     came::now(format!("the move {from} to {to}"));
     let (mut qp, mut memory) = (Qp::new(Settings::default()), Memory::default());
-    let mut out = Ctx::new(Instant::now(), &mut memory);
+    let mut out = Ctx::new(Time::START, &mut memory);
     let mut step = |before: State, to: State| {
         qp.modify(needed(before, to), to, &attributes, &mut out).map_err(|_| refused(before, to))
     };

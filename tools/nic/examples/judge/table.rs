@@ -5,8 +5,9 @@ use crate::room::{message, number, request, request_with, same, wanted, Room};
 use crate::room::{AGAIN, EXCHANGE, HERE, OTHER, OWNER, PATIENCE, PEER, QPN, REASON, REMOTE, SOURCE};
 use nic::cm::{Cm, CmEffect, EventKind as Told, Mad, Param, Phase};
 use nic::errno::Errno;
+use nic::time::Time;
 use roce::cm::{mra, rej, rep, Kind};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use Phase::*;
 
 /// A REQ, and what is kept of it.
@@ -141,7 +142,7 @@ fn reply() -> Result<(), String> {
 fn only_in(
     phases: &[Phase],
     name: &str,
-    call: impl Fn(&mut Cm, u32, Instant, &mut Vec<CmEffect>) -> Result<(), Errno>,
+    call: impl Fn(&mut Cm, u32, Time, &mut Vec<CmEffect>) -> Result<(), Errno>,
 ) -> Result<(), String> {
     for phase in [ReqSent, RepReceived, ReqReceived, RepSent, Established, TimeWait] {
         if phases.contains(&phase) {

@@ -10,10 +10,11 @@ use crate::errno::Errno;
 use crate::memory::Access;
 use crate::psn::Psn;
 use crate::qp::Attributes;
+use crate::time::Time;
 use roce::cm::{mra, rej, rep, req, Kind, LOCAL_ID};
 use roce::field::Field;
 use std::net::IpAddr;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// What a side waits for an answer, 4.096 µs × 2^20, and how often it asks: the numbers that Linux puts in a REQ.
 pub(super) const RESPONSE_TIMEOUT: u8 = 20;
@@ -55,7 +56,7 @@ pub enum Phase {
 /// A message that wants an answer.
 #[derive(Clone, Debug)]
 struct Question {
-    again_at: Instant,
+    again_at: Time,
     attempts_left: u32,
     mad: Mad,
 }
@@ -85,7 +86,7 @@ pub struct Connection {
     /// What answers a SIDR_REQ, as far as it is known.
     pub(super) answer: Option<Mad>,
     question: Option<Question>,
-    rest_until: Option<Instant>,
+    rest_until: Option<Time>,
 }
 
 impl Connection {
@@ -133,12 +134,12 @@ impl Connection {
         }
     }
 
-    pub(super) fn deadline(&self) -> Option<Instant> {
+    pub(super) fn deadline(&self) -> Option<Time> {
         self.question.as_ref().map(|question| question.again_at).into_iter().chain(self.rest_until).min()
     }
 
     /// Sends a message, and again until [`Connection::enter`].
-    pub(super) fn ask(&mut self, phase: Phase, mad: Mad, now: Instant, out: &mut Vec<CmEffect>) {
+    pub(super) fn ask(&mut self, phase: Phase, mad: Mad, now: Time, out: &mut Vec<CmEffect>) {
         self.enter(phase, now);
         out.push(CmEffect::Send(self.peer, mad.clone()));
         self.question = Some(Question { again_at: now + response_timeout(), attempts_left: MAX_RETRIES, mad });
@@ -149,7 +150,7 @@ impl Connection {
         out.push(CmEffect::Send(self.peer, mad));
     }
 
-    pub(super) fn enter(&mut self, phase: Phase, now: Instant) {
+    pub(super) fn enter(&mut self, phase: Phase, now: Time) {
         self.phase = phase;
         self.question = None;
         self.rest_until = (phase == Phase::TimeWait).then(|| now + TIME_WAIT);
@@ -160,7 +161,7 @@ impl Connection {
         Mad::between(kind, self.transaction_id, self.local, self.remote)
     }
 
-    pub(super) fn receive(&mut self, mad: &Mad, now: Instant, out: &mut Vec<CmEffect>) {
+    pub(super) fn receive(&mut self, mad: &Mad, now: Time, out: &mut Vec<CmEffect>) {
         match (mad.kind(), self.phase) {
             (Kind::ConnectReply, Phase::ReqSent) => {
                 self.enter(Phase::RepReceived, now);
@@ -219,7 +220,7 @@ impl Connection {
     }
 
     /// What is due: a question to be asked again, or given up; the end of the rest.
-    pub(super) fn tick(&mut self, now: Instant, out: &mut Vec<CmEffect>) {
+    pub(super) fn tick(&mut self, now: Time, out: &mut Vec<CmEffect>) {
         if self.rest_until.is_some_and(|time| time <= now) {
             self.turn(Phase::Idle, EventKind::TimewaitExit, now, out);
         }
@@ -262,7 +263,7 @@ impl Connection {
     }
 
     /// Goes on to a phase, and tells the program so.
-    pub(super) fn turn(&mut self, phase: Phase, kind: EventKind, now: Instant, out: &mut Vec<CmEffect>) {
+    pub(super) fn turn(&mut self, phase: Phase, kind: EventKind, now: Time, out: &mut Vec<CmEffect>) {
         self.enter(phase, now);
         self.report(kind, 0, &[], out);
     }

@@ -4,9 +4,9 @@ use super::connection::{Connection, Phase};
 use super::message::{Mad, Space};
 use super::{Cm, CmEffect, EventKind};
 use crate::errno::Errno;
+use crate::time::Time;
 use roce::cm::{rej, req, Kind, LOCAL_ID};
 use std::net::IpAddr;
-use std::time::Instant;
 
 /// Reason of a REJ (12.6.7.2): nobody listens there.
 const INVALID_SERVICE_ID: u64 = 8;
@@ -60,7 +60,7 @@ impl Cm {
     }
 
     /// A REQ has come.
-    pub(super) fn requested(&mut self, from: IpAddr, mad: &Mad, random: u64, now: Instant, out: &mut Vec<CmEffect>) {
+    pub(super) fn requested(&mut self, from: IpAddr, mad: &Mad, random: u64, now: Time, out: &mut Vec<CmEffect>) {
         let (remote, qpn) = (mad.get(&LOCAL_ID) as u32, mad.get(&req::LOCAL_QPN) as u32);
         let same = |c: &&mut Connection| c.peer == from && c.remote == remote && c.phase != Phase::Idle;
         if let Some(connection) = self.connections.values_mut().find(same) {

@@ -18,10 +18,10 @@ pub use sidr::UDP_QKEY;
 
 use crate::errno::Errno;
 use crate::psn::Psn;
+use crate::time::Time;
 use roce::cm::{dreq, rej, rep, req, Kind, LOCAL_ID, REMOTE_ID};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
-use std::time::Instant;
 
 /// Reasons of a REJ (12.6.7.2): whoever has asked does not wait any longer.
 const TIMEOUT: u64 = 4;
@@ -134,7 +134,7 @@ impl Cm {
     }
 
     /// Sends a REQ: to a port, from a port.
-    pub fn connect(&mut self, local: u32, to: u16, from: u16, private: &[u8], now: Instant, out: &mut Vec<CmEffect>) {
+    pub fn connect(&mut self, local: u32, to: u16, from: u16, private: &[u8], now: Time, out: &mut Vec<CmEffect>) {
         let address = self.address;
         let Some(connection) = self.connections.get_mut(&local) else { return };
         let Param { responder_resources, initiator_depth, retries, rnr_retries } = connection.param;
@@ -178,7 +178,7 @@ impl Cm {
     ///
     /// # Errors
     /// `EINVAL`: no REQ waits for it, or the peer has gone since.
-    pub fn accept(&mut self, local: u32, private: &[u8], now: Instant, out: &mut Vec<CmEffect>) -> Result<(), Errno> {
+    pub fn accept(&mut self, local: u32, private: &[u8], now: Time, out: &mut Vec<CmEffect>) -> Result<(), Errno> {
         let guid = Cm::guid(self.address);
         if let Ok(connection) = self.expect(local, Phase::SidrReqReceived) {
             connection.answer_question(sidr::VALID, private, now, out);
@@ -204,7 +204,7 @@ impl Cm {
     ///
     /// # Errors
     /// `EINVAL`: no REP has come, or the peer has gone since.
-    pub fn ready_to_use(&mut self, local: u32, now: Instant, out: &mut Vec<CmEffect>) -> Result<(), Errno> {
+    pub fn ready_to_use(&mut self, local: u32, now: Time, out: &mut Vec<CmEffect>) -> Result<(), Errno> {
         let connection = self.expect(local, Phase::RepReceived)?;
         connection.enter(Phase::Established, now);
         connection.tell(connection.message(Kind::ReadyToUse), out);
@@ -215,7 +215,7 @@ impl Cm {
     ///
     /// # Errors
     /// `EINVAL`: no RTU is awaited.
-    pub fn establish(&mut self, local: u32, now: Instant, out: &mut Vec<CmEffect>) -> Result<(), Errno> {
+    pub fn establish(&mut self, local: u32, now: Time, out: &mut Vec<CmEffect>) -> Result<(), Errno> {
         self.expect(local, Phase::RepSent)?.turn(Phase::Established, EventKind::Established, now, out);
         Ok(())
     }
@@ -224,7 +224,7 @@ impl Cm {
     ///
     /// # Errors
     /// `EINVAL`: there is nothing to say no to.
-    pub fn reject(&mut self, local: u32, private: &[u8], now: Instant, out: &mut Vec<CmEffect>) -> Result<(), Errno> {
+    pub fn reject(&mut self, local: u32, private: &[u8], now: Time, out: &mut Vec<CmEffect>) -> Result<(), Errno> {
         use Phase::{RepReceived, RepSent, ReqReceived, SidrReqReceived};
         let is_asked = |connection: &&Connection| {
             matches!(connection.phase, RepReceived | RepSent | ReqReceived | SidrReqReceived)
@@ -235,7 +235,7 @@ impl Cm {
     }
 
     /// Ends with a REJ what was not connected yet.
-    fn turn_away(&mut self, local: u32, private: &[u8], now: Instant, out: &mut Vec<CmEffect>) {
+    fn turn_away(&mut self, local: u32, private: &[u8], now: Time, out: &mut Vec<CmEffect>) {
         let Some(mut connection) = self.connections.remove(&local) else { return };
         let (reason, what) = match connection.phase {
             Phase::SidrReqReceived => return connection.answer_question(sidr::REJECTED, private, now, out),
@@ -255,7 +255,7 @@ impl Cm {
     }
 
     /// Sends a DREQ, or answers the peer's, if there is something to end.
-    pub fn disconnect(&mut self, local: u32, now: Instant, out: &mut Vec<CmEffect>) {
+    pub fn disconnect(&mut self, local: u32, now: Time, out: &mut Vec<CmEffect>) {
         let Some(connection) = self.connections.get_mut(&local) else { return };
         match connection.phase {
             Phase::Established | Phase::RepSent | Phase::RepReceived => {
@@ -274,7 +274,7 @@ impl Cm {
     }
 
     /// The program destroys the id: a connection is ended as its state demands, and goes on alone until that is done.
-    pub fn close(&mut self, owner: u64, local: u32, now: Instant, out: &mut Vec<CmEffect>) {
+    pub fn close(&mut self, owner: u64, local: u32, now: Time, out: &mut Vec<CmEffect>) {
         self.listeners.retain(|_, listener| listener.owner != owner);
         let Some(connection) = self.connections.get_mut(&local) else { return };
         match connection.phase {
@@ -289,7 +289,7 @@ impl Cm {
         }
     }
 
-    pub fn receive(&mut self, from: IpAddr, payload: &[u8], random: u64, now: Instant, out: &mut Vec<CmEffect>) {
+    pub fn receive(&mut self, from: IpAddr, payload: &[u8], random: u64, now: Time, out: &mut Vec<CmEffect>) {
         let Some(mad) = Mad::read(payload) else { return };
         match mad.kind() {
             Kind::ConnectRequest => return self.requested(from, &mad, random, now, out),
@@ -316,13 +316,13 @@ impl Cm {
         }
     }
 
-    pub fn tick(&mut self, now: Instant, out: &mut Vec<CmEffect>) {
+    pub fn tick(&mut self, now: Time, out: &mut Vec<CmEffect>) {
         self.connections.values_mut().for_each(|connection| connection.tick(now, out));
         self.connections.retain(|_, connection| connection.owner.is_some() || connection.phase != Phase::Idle);
     }
 
     /// When [`Cm::tick`] has to be called again at the latest.
-    pub fn deadline(&self) -> Option<Instant> {
+    pub fn deadline(&self) -> Option<Time> {
         self.connections.values().filter_map(Connection::deadline).min()
     }
 }

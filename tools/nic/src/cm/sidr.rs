@@ -4,9 +4,9 @@
 use super::connection::{Connection, Phase};
 use super::message::{Mad, Space};
 use super::{Cm, CmEffect, EventKind};
+use crate::time::Time;
 use roce::cm::{sidr_rep, sidr_req, Kind};
 use std::net::IpAddr;
-use std::time::Instant;
 
 /// The key that Linux gives to all queue pairs of `RDMA_PS_UDP`: `RDMA_UDP_QKEY`.
 pub const UDP_QKEY: u32 = 0x0123_4567;
@@ -19,7 +19,7 @@ pub(super) const REJECTED: u64 = 2;
 
 impl Cm {
     /// Sends a SIDR_REQ: to a port, from a port. The answer is the event Established, with queue pair and key; or Unreachable.
-    pub fn resolve(&mut self, local: u32, to: u16, from: u16, private: &[u8], now: Instant, out: &mut Vec<CmEffect>) {
+    pub fn resolve(&mut self, local: u32, to: u16, from: u16, private: &[u8], now: Time, out: &mut Vec<CmEffect>) {
         let address = self.address;
         let Some(connection) = self.connections.get_mut(&local) else { return };
         let mad = Mad::new(Kind::ServiceRequest, connection.transaction_id)
@@ -32,7 +32,7 @@ impl Cm {
     }
 
     /// A SIDR_REQ has come.
-    pub(super) fn questioned(&mut self, from: IpAddr, mad: &Mad, random: u64, now: Instant, out: &mut Vec<CmEffect>) {
+    pub(super) fn questioned(&mut self, from: IpAddr, mad: &Mad, random: u64, now: Time, out: &mut Vec<CmEffect>) {
         let remote = mad.get(&sidr_req::REQUEST_ID);
         let same = |c: &&Connection| c.peer == from && u64::from(c.remote) == remote && c.answer.is_some();
         if let Some(connection) = self.connections.values().find(same) {
@@ -57,7 +57,7 @@ impl Cm {
     }
 
     /// A SIDR_REP has come.
-    pub(super) fn answered(&mut self, from: IpAddr, mad: &Mad, now: Instant, out: &mut Vec<CmEffect>) {
+    pub(super) fn answered(&mut self, from: IpAddr, mad: &Mad, now: Time, out: &mut Vec<CmEffect>) {
         let local = mad.get(&sidr_rep::REQUEST_ID) as u32;
         let asked = |connection: &&mut Connection| connection.peer == from && connection.phase == Phase::SidrReqSent;
         let Some(connection) = self.connections.get_mut(&local).filter(asked) else {
@@ -77,7 +77,7 @@ impl Cm {
 
 impl Connection {
     /// Sends the program's answer to a SIDR_REQ. It is kept, for it may be lost.
-    pub(super) fn answer_question(&mut self, status: u64, private: &[u8], now: Instant, out: &mut Vec<CmEffect>) {
+    pub(super) fn answer_question(&mut self, status: u64, private: &[u8], now: Time, out: &mut Vec<CmEffect>) {
         let Some(mut answer) = self.answer.take() else { return };
         answer = answer.with(&sidr_rep::STATUS, status).with_private(private);
         if status == VALID {

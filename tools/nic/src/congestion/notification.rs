@@ -5,7 +5,7 @@
 
 use super::Parameters;
 use crate::packet::{code, Packet};
-use std::time::Instant;
+use crate::time::Time;
 
 /// The traffic class of CNPs: DSCP 48, and no ECN. Switches that give this class a queue of its own send them past all that waits on
 /// their way back. It is what Mellanox's NICs begin with (`CNP_DSCP_P1`, mlxconfig).
@@ -14,12 +14,12 @@ const CLASS: u8 = 48 << 2;
 #[derive(Debug, Default)]
 pub struct Notification {
     /// Until when nothing is told.
-    silent_until: Option<Instant>,
+    silent_until: Option<Time>,
 }
 
 impl Notification {
     /// A marked packet has come. Whether its sender is to be told.
-    pub fn marked(&mut self, parameters: &Parameters, now: Instant) -> bool {
+    pub fn marked(&mut self, parameters: &Parameters, now: Time) -> bool {
         let tells = self.silent_until.map_or(true, |until| until <= now);
         if tells {
             self.silent_until = Some(now + parameters.interval);
@@ -40,7 +40,7 @@ mod tests {
 
     #[test]
     fn it_tells_at_once_and_then_once_in_an_interval() {
-        let (mut point, parameters, begin) = (Notification::default(), Parameters::default(), Instant::now());
+        let (mut point, parameters, begin) = (Notification::default(), Parameters::default(), Time::START);
         let tells = (0..200).filter(|us| point.marked(&parameters, begin + Duration::from_micros(*us)));
         assert_eq!(tells.collect::<Vec<_>>(), [0, 50, 100, 150]);
     }

@@ -6,28 +6,28 @@
 use super::pause::priority;
 use super::reaction::Reaction;
 use super::{time, Link};
-use std::time::Instant;
+use crate::time::Time;
 
 #[derive(Debug, Default)]
 pub struct Pace {
     /// Until when the next packet has to wait, as [`Pace::has_to_wait`] found last.
-    pub waits_until: Option<Instant>,
+    pub waits_until: Option<Time>,
     /// When what was sent has left, at the rate.
-    free: Option<Instant>,
+    free: Option<Time>,
     /// There is none before the first CNP: the rate is the link's.
     reaction: Option<Reaction>,
 }
 
 impl Pace {
     /// Whether the next packet of this traffic class has to wait.
-    pub fn has_to_wait(&mut self, class: u8, link: &Link, now: Instant) -> bool {
+    pub fn has_to_wait(&mut self, class: u8, link: &Link, now: Time) -> bool {
         let free = self.free.filter(|free| *free > now);
         self.waits_until = free.max(link.pause.until(priority(class), now));
         self.waits_until.is_some()
     }
 
     /// A packet goes out that takes so many bytes of the link.
-    pub fn sent(&mut self, bytes: u64, link: &Link, now: Instant) {
+    pub fn sent(&mut self, bytes: u64, link: &Link, now: Time) {
         let mut rate = link.rate;
         if let (Some(reaction), Some(parameters)) = (&mut self.reaction, &link.dcqcn) {
             reaction.sent(bytes, parameters, link.rate);
@@ -37,7 +37,7 @@ impl Pace {
     }
 
     /// A CNP has come. Gives the new rate in bit/s; None if we do not react.
-    pub fn notified(&mut self, link: &Link, now: Instant) -> Option<u64> {
+    pub fn notified(&mut self, link: &Link, now: Time) -> Option<u64> {
         let parameters = link.dcqcn.as_ref()?;
         let reaction = self.reaction.get_or_insert_with(|| Reaction::new(parameters, link.rate, now));
         reaction.cut(parameters, link.rate, now);

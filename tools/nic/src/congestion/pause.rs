@@ -5,17 +5,17 @@
 //! the upper three bits of its DSCP, as NICs and switches have it by default when they go by DSCP (`mlnx_qos --trust dscp`).
 
 use super::time;
+use crate::time::Time;
 use roce::pause::{Frame, QUANTUM};
-use std::time::Instant;
 
 #[derive(Clone, Debug, Default)]
 pub struct Pause {
-    until: [Option<Instant>; 8],
+    until: [Option<Time>; 8],
 }
 
 impl Pause {
     /// A pause frame has come, on a link of this rate in bit/s.
-    pub fn heard(&mut self, frame: &Frame, rate: u64, now: Instant) {
+    pub fn heard(&mut self, frame: &Frame, rate: u64, now: Time) {
         for (until, quanta) in self.until.iter_mut().zip(frame.quanta) {
             if let Some(quanta) = quanta {
                 *until = Some(now + time(u64::from(quanta) * QUANTUM / 8, rate));
@@ -24,7 +24,7 @@ impl Pause {
     }
 
     /// Until when this priority stands still; None if it does not.
-    pub fn until(&self, priority: u8, now: Instant) -> Option<Instant> {
+    pub fn until(&self, priority: u8, now: Time) -> Option<Time> {
         self.until.get(usize::from(priority)).copied().flatten().filter(|until| *until > now)
     }
 }
@@ -41,7 +41,7 @@ mod tests {
 
     #[test]
     fn one_priority_stands_still_until_its_time_or_a_word() {
-        let (mut pause, begin) = (Pause::default(), Instant::now());
+        let (mut pause, begin) = (Pause::default(), Time::START);
         // 1000 quanta of 512 bits at 1 Gbit/s are 512 µs.
         pause.heard(&Frame::about(3, 1000), 1_000_000_000, begin);
         assert_eq!(pause.until(3, begin), Some(begin + Duration::from_micros(512)));

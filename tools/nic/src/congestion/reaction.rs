@@ -12,7 +12,8 @@
 //! for. That comes to the same as if they woke us, for between two packets a rate does nothing.
 
 use super::Parameters;
-use std::time::{Duration, Instant};
+use crate::time::Time;
+use std::time::Duration;
 
 #[derive(Clone, Debug)]
 pub struct Reaction {
@@ -22,8 +23,8 @@ pub struct Reaction {
     target: f64,
     alpha: f64,
     /// When α is made less, and when the rate rises.
-    alpha_due: Instant,
-    time_due: Instant,
+    alpha_due: Time,
+    time_due: Time,
     /// Sent since the counter of bytes was last full.
     bytes: u64,
     /// T and BC: how often the rate has risen since the last CNP, by the timer and by the counter of bytes.
@@ -33,7 +34,7 @@ pub struct Reaction {
 
 impl Reaction {
     /// Before the first CNP: the link's rate, in bit/s, and α = 1.
-    pub fn new(parameters: &Parameters, line: u64, now: Instant) -> Reaction {
+    pub fn new(parameters: &Parameters, line: u64, now: Time) -> Reaction {
         let line = line as f64;
         let (alpha_due, time_due) = (now + parameters.alpha_timer, now + parameters.timer);
         let (bytes, by_time, by_bytes) = (0, 0, 0);
@@ -41,7 +42,7 @@ impl Reaction {
     }
 
     /// A CNP has come (equation 1).
-    pub fn cut(&mut self, parameters: &Parameters, line: u64, now: Instant) {
+    pub fn cut(&mut self, parameters: &Parameters, line: u64, now: Time) {
         self.rate(parameters, line, now);
         self.target = self.current;
         self.current = (self.current * (1.0 - self.alpha / 2.0)).max(parameters.least);
@@ -51,7 +52,7 @@ impl Reaction {
     }
 
     /// The rate now, in bit/s.
-    pub fn rate(&mut self, parameters: &Parameters, line: u64, now: Instant) -> u64 {
+    pub fn rate(&mut self, parameters: &Parameters, line: u64, now: Time) -> u64 {
         // Equation 2: a time without CNPs.
         let quiet = periods(&mut self.alpha_due, parameters.alpha_timer, now);
         self.alpha *= (1.0 - parameters.g).powi(quiet as i32);
@@ -94,11 +95,11 @@ impl Reaction {
 }
 
 /// How many periods have ended; the next one ends at `due` afterwards.
-fn periods(due: &mut Instant, period: Duration, now: Instant) -> u32 {
+fn periods(due: &mut Time, period: Duration, now: Time) -> u32 {
     if now < *due {
         return 0;
     }
-    let late = now.duration_since(*due).as_nanos() / period.as_nanos().max(1);
+    let late = now.since(*due).as_nanos() / period.as_nanos().max(1);
     let ended = (late + 1).min(i32::MAX as u128) as u32;
     *due += period * ended;
     ended
@@ -110,14 +111,14 @@ mod tests {
 
     const LINE: u64 = 40_000_000_000;
 
-    fn after(begin: Instant, us: u64) -> Instant {
+    fn after(begin: Time, us: u64) -> Time {
         begin + Duration::from_micros(us)
     }
 
     /// With α = 1 the first CNP halves the rate; five times half of the way back, and then a target that rises.
     #[test]
     fn the_rate_falls_and_rises_as_in_the_paper() {
-        let (begin, parameters) = (Instant::now(), Parameters { additive: 1e9, ..Parameters::default() });
+        let (begin, parameters) = (Time::START, Parameters { additive: 1e9, ..Parameters::default() });
         let mut point = Reaction::new(&parameters, LINE, begin);
         // Twice in a moment, so that the target is 20 Gbit/s.
         point.cut(&parameters, LINE, begin);
@@ -132,7 +133,7 @@ mod tests {
     /// α is what tells a single CNP from many.
     #[test]
     fn after_a_long_quiet_time_a_cnp_costs_little() {
-        let (begin, parameters) = (Instant::now(), Parameters::default());
+        let (begin, parameters) = (Time::START, Parameters::default());
         let mut point = Reaction::new(&parameters, LINE, begin);
         point.cut(&parameters, LINE, begin);
         let later = after(begin, 1_000_000);
@@ -144,7 +145,7 @@ mod tests {
     /// Both counters have to be past F before it hurries.
     #[test]
     fn bytes_and_time_together_make_it_hurry() {
-        let (begin, parameters) = (Instant::now(), Parameters { bytes: 1000, ..Parameters::default() });
+        let (begin, parameters) = (Time::START, Parameters { bytes: 1000, ..Parameters::default() });
         let risen = |bytes_sent: u64| {
             let mut point = Reaction::new(&parameters, LINE, begin);
             (0..6).for_each(|_| point.cut(&parameters, LINE, begin));

@@ -32,10 +32,10 @@ use crate::datagram::Route;
 use crate::errno::Errno;
 use crate::outside::{AsyncEvent, Ctx, Effect};
 use crate::packet::Packet;
+use crate::time::Time;
 use crate::work::{Local, ReceiveQueue, ReceiveRequest, SendRequest, Work};
 use requester::Requester;
 use responder::Responder;
-use std::time::Instant;
 use view::View;
 
 /// How much a queue pair holds: `ibv_qp_cap`.
@@ -220,7 +220,7 @@ impl Qp {
     }
 
     /// When [`Qp::tick`] has to be called again at the latest.
-    pub fn deadline(&self) -> Option<Instant> {
+    pub fn deadline(&self) -> Option<Time> {
         self.requester.deadline().into_iter().chain(self.responder.pace.waits_until).min()
     }
 

@@ -17,9 +17,10 @@ use crate::congestion::pace::Pace;
 use crate::outside::{Ctx, Effect};
 use crate::packet::Packet;
 use crate::psn::Psn;
+use crate::time::Time;
 use crate::work::{SendRequest, Work};
 use std::collections::VecDeque;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// So many packets may be under way without an answer: what the peer's socket has room for, even in a container.
 const WINDOW: i32 = 64;
@@ -47,9 +48,9 @@ pub(super) struct Requester {
     retries: u8,
     pub(super) rnr_retries: u8,
     /// When to take what was sent for lost.
-    pub(super) timer: Option<Instant>,
+    pub(super) timer: Option<Time>,
     /// Nothing is sent before: the peer had no receive posted.
-    pub(super) rnr_until: Option<Instant>,
+    pub(super) rnr_until: Option<Time>,
     /// When it may send, by the rate of the link and what was heard of congestion.
     pub(super) pace: Pace,
     /// It has gone back since the last progress: more signs of the same loss are no news.
@@ -212,7 +213,7 @@ impl Requester {
 
 /// Time, and trying again.
 impl Requester {
-    pub(super) fn deadline(&self) -> Option<Instant> {
+    pub(super) fn deadline(&self) -> Option<Time> {
         self.timer.into_iter().chain(self.rnr_until).chain(self.pace.waits_until).min()
     }
 

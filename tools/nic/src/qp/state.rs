@@ -232,14 +232,14 @@ fn take<T>(mine: &mut T, wanted: T, is_brought: bool) {
 mod tests {
     use super::*;
     use crate::memory::Memory;
-    use std::time::Instant;
+    use crate::time::Time;
 
     const SERVICES: [Service; 3] = [Service::Rc, Service::Uc, Service::Ud];
 
     #[test]
     fn only_moves_of_the_table_with_what_they_need_are_made() {
         let mut memory = Memory::default();
-        let mut out = Ctx::new(Instant::now(), &mut memory);
+        let mut out = Ctx::new(Time::START, &mut memory);
         let wanted = Attributes { peer: Some([127, 0, 0, 3].into()), mtu: 1024, ..Attributes::default() };
         let mut can_move = |service, from, to, attributes| {
             let settings = super::super::Settings { service, ..Default::default() };

@@ -9,10 +9,11 @@ use nic::outside::Ctx;
 use nic::packet::{code, Aeth, AtomicEth, Deth, Feth, Packet, Reth};
 use nic::psn::Psn;
 use nic::qp::{mask, Attributes, Qp, Service, State};
+use nic::time::Time;
 use nic::work::{Destination, Remote, Work};
 use proptest::prelude::*;
 use roce::link::ROCE_PORT;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 const SIZE: usize = 4096;
 
@@ -167,7 +168,7 @@ fn a_read_with_an_old_psn_needs_what_a_new_one_needs() {
 /// Messages of the connection manager with a changed byte, and bytes that are none, to somebody who listens.
 #[test]
 fn damaged_messages_of_the_connection_manager_do_no_harm() {
-    let (mut listener, mut now) = (Cm::new(OURS), Instant::now());
+    let (mut listener, mut now) = (Cm::new(OURS), Time::START);
     listener.listen(Space::Tcp, 7471, 1, 0).unwrap();
     listener.listen(Space::Udp, 7471, 1, 0).unwrap();
     for ask in [Cm::connect, Cm::resolve] {

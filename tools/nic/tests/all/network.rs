@@ -5,10 +5,11 @@ use nic::completion::{Completion, Status};
 use nic::congestion::{Link, Parameters};
 use nic::datagram;
 use nic::qp::{Qp, State};
+use nic::time::Time;
 use nic::work::{Remote, Work};
 use run::plot::Parts;
 use run::switch::{Event, Out, Switch, What};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// The paper's numbers (DCQCN, section 5.2): 40 Gbit/s, Kmin 5 KB, Kmax 200 KB, Pmax 1 %, and the parameters that are the default.
 pub const PAPER: &str = "link 40 Gbit/s 1 us; queue 4 MB; ecn 5..200 KB at 1 %; dcqcn";
@@ -37,7 +38,7 @@ pub struct Network {
     flows: Vec<Flow>,
     /// The receiver READs what the senders have; else they WRITE.
     reads: bool,
-    zero: Instant,
+    zero: Time,
     pub now: Duration,
     /// When a message of which sender was complete.
     pub complete: Vec<(Duration, usize)>,
@@ -63,7 +64,7 @@ impl Network {
         let switch = Switch::parse(wire, &names.iter().map(String::as_str).collect::<Vec<_>>()).unwrap().unwrap();
         let dcqcn = switch.settings.dcqcn.as_deref().map(|text| Parameters::parse(text).unwrap());
         let link = Link::new(switch.settings.rate, dcqcn);
-        let zero = Instant::now();
+        let zero = Time::START;
         // DSCP 26 is priority 3.
         let reads = Attributes { max_rd_atomic: 16, max_dest_rd_atomic: 16, ..attributes(0, 0, 7, 7) };
         let attributes = Attributes { mtu, class: 26 << 2, timeout: 8, ..reads };
@@ -129,7 +130,7 @@ impl Network {
     fn next(&self) -> Duration {
         let ends = self.flows.iter().flat_map(|flow| [&flow.sender, &flow.receiver]);
         let due = |side: &Side| if side.qp.is_busy() { Some(side.now) } else { side.qp.deadline() };
-        let timers = ends.filter_map(due).map(|due| due.saturating_duration_since(self.zero));
+        let timers = ends.filter_map(due).map(|due| due.since(self.zero));
         let begins = self.flows.iter().filter(|flow| flow.next == 0).map(|flow| flow.begins);
         timers.chain(self.switch.next()).chain(begins).min().unwrap_or(Duration::MAX).max(self.now)
     }

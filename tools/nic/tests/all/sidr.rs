@@ -4,9 +4,9 @@ use crate::pair::managers::{bytes, World, ADDRESSES, FEW, PORT};
 use crate::pair::{faults, hold, Fault, CLIENT, OURS, SERVER};
 use nic::cm::{Cm, CmEffect, Event, EventKind, Space, SIDR_REP_PRIVATE, SIDR_REQ_PRIVATE, UDP_QKEY};
 use nic::errno::Errno;
+use nic::time::Time;
 use proptest::prelude::*;
 use std::net::IpAddr;
-use std::time::Instant;
 
 /// What the server's program says.
 const ANSWER: &[u8] = &[7; SIDR_REP_PRIVATE];
@@ -117,7 +117,7 @@ fn only_message(out: &[CmEffect]) -> Vec<u8> {
 #[test]
 fn our_question_and_answer_are_the_kernels() {
     let [server, client] = [1, 2].map(|last| IpAddr::from([10, 47, 91, last]));
-    let (port, now, mut out) = (0x1c06, Instant::now(), Vec::new());
+    let (port, now, mut out) = (0x1c06, Time::START, Vec::new());
     let mut asker = Cm::new(client);
     let local = asker.open(Some(8), server, 0xf65b_e445 << 32);
     asker.resolve(local, port, 0x8e04, b"", now, &mut out);

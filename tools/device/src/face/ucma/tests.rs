@@ -9,10 +9,10 @@ use bytemuck::{pod_read_unaligned, Zeroable};
 use nic::cm::{CmEffect, EventKind::*};
 use nic::psn::Psn;
 use nic::qp::mask;
+use nic::time::Time;
 use proptest::prelude::*;
 use std::collections::VecDeque;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::time::Instant;
 
 const FILE: FileId = 1;
 const PORT: u16 = 18_515;
@@ -23,7 +23,7 @@ struct Node {
     ids: Ids,
     cm: Cm,
     out: Vec<CmEffect>,
-    now: Instant,
+    now: Time,
     lots: u64,
 }
 
@@ -31,7 +31,7 @@ impl Node {
     fn new(address: &str) -> Node {
         let address: IpAddr = address.parse().unwrap();
         let (ids, cm) = (Ids::new(address, std::sync::Arc::default(), false), Cm::new(address));
-        Node { address, ids, cm, out: Vec::new(), now: Instant::now(), lots: 1 }
+        Node { address, ids, cm, out: Vec::new(), now: Time::START, lots: 1 }
     }
 
     fn with<R>(&mut self, act: impl FnOnce(&mut Ids, &mut Net) -> R) -> R {

@@ -5,11 +5,12 @@ use crate::came;
 use crate::dump::{difference, differing};
 use nic::cm::{Cm, CmEffect, Event, EventKind, Mad, Param, Space};
 use nic::psn::Psn;
+use nic::time::Time;
 use roce::cm::{mad, rej, rep, req, Kind, LOCAL_ID};
 use roce::field::Field;
 use std::collections::VecDeque;
 use std::net::IpAddr;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// The program's ids: the one that listens, and that of the connection.
 const LISTENER: u64 = 7;
@@ -25,7 +26,7 @@ pub struct Side<'a> {
     address: IpAddr,
     cm: Cm,
     local: u32,
-    now: Instant,
+    now: Time,
     out: VecDeque<Mad>,
     told: Vec<Event>,
     /// The last decision.
@@ -37,7 +38,7 @@ pub struct Side<'a> {
 impl<'a> Side<'a> {
     pub fn new(talk: &'a Talk<'a>, address: IpAddr) -> Self {
         let (out, told, said, sent, heard) = Default::default();
-        Side { talk, address, cm: Cm::new(address), local: 0, now: Instant::now(), out, told, said, sent, heard }
+        Side { talk, address, cm: Cm::new(address), local: 0, now: Time::START, out, told, said, sent, heard }
     }
 
     pub fn replay(&mut self) -> Result<(), (Hole, String)> {
@@ -78,7 +79,7 @@ impl<'a> Side<'a> {
         }
     }
 
-    fn act(&mut self, act: impl FnOnce(&mut Cm, u32, Instant, &mut Vec<CmEffect>)) {
+    fn act(&mut self, act: impl FnOnce(&mut Cm, u32, Time, &mut Vec<CmEffect>)) {
         let mut effects = Vec::new();
         act(&mut self.cm, self.local, self.now, &mut effects);
         for effect in effects {

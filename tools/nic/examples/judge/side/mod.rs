@@ -18,13 +18,13 @@ use nic::outside::{Ctx, Effect};
 use nic::packet::{Packet, Reth};
 use nic::psn::Psn;
 use nic::qp::{Attributes, Limits, Qp, Service, Settings};
+use nic::time::Time;
 use nic::work::Work;
 use roce::aeth::{Nak, Syndrome};
 use roce::bth::ACK_REQ;
 use roce::icrc;
 use roce::opcode::Operation;
 use std::collections::{BTreeMap, VecDeque};
-use std::time::Instant;
 
 /// What a difference is a fault of, and the difference in words.
 pub type Fault = (Hole, String);
@@ -58,7 +58,7 @@ pub struct Side<'a> {
     /// What the peer was told of, by the recorded key.
     told: BTreeMap<u32, Buffer>,
     buffers: usize,
-    now: Instant,
+    now: Time,
     requests: VecDeque<Packet>,
     answers: VecDeque<Packet>,
     /// What has come of the last thing that happened.
@@ -91,7 +91,7 @@ impl<'a> Side<'a> {
             memory: Memory::default(),
             told: BTreeMap::new(),
             buffers: 0,
-            now: Instant::now(),
+            now: Time::START,
             requests: VecDeque::new(),
             answers: VecDeque::new(),
             effects: Vec::new(),

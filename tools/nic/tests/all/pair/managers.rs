@@ -3,8 +3,9 @@
 use super::{Fault, Wire, CLIENT, OURS, PEERS, SERVER};
 use nic::cm::{Cm, CmEffect, Event, Mad};
 use nic::psn::Psn;
+use nic::time::Time;
 use std::net::IpAddr;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// The server's, the client's.
 pub const ADDRESSES: [IpAddr; 2] = [OURS, PEERS];
@@ -19,17 +20,17 @@ pub struct World<P> {
     pub told: [Vec<Event>; 2],
     pub programs: P,
     react: React<P>,
-    now: Instant,
+    now: Time,
     random: u64,
 }
 
 impl<P> World<P> {
     pub fn new(faults: Vec<Fault>, programs: P, react: React<P>) -> World<P> {
         let (cms, wire, told) = (ADDRESSES.map(Cm::new), Wire::new(faults), Default::default());
-        World { cms, wire, told, programs, react, now: Instant::now(), random: 0x1234_5678_9abc_def0 }
+        World { cms, wire, told, programs, react, now: Time::START, random: 0x1234_5678_9abc_def0 }
     }
 
-    pub fn act(&mut self, side: usize, act: impl FnOnce(&mut Cm, Instant, &mut Vec<CmEffect>)) {
+    pub fn act(&mut self, side: usize, act: impl FnOnce(&mut Cm, Time, &mut Vec<CmEffect>)) {
         let mut effects = Vec::new();
         act(&mut self.cms[side], self.now, &mut effects);
         for effect in effects {

@@ -17,12 +17,13 @@ use nic::packet::Packet;
 use nic::psn::Psn;
 pub use nic::qp::Attributes;
 use nic::qp::{mask, Limits, Qp, Service, Settings, State};
+use nic::time::Time;
 use nic::work::{Local, ReceiveQueue, ReceiveRequest, SendRequest, Work};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 pub const MTU: u32 = 256;
 pub const OURS: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2));
@@ -63,7 +64,7 @@ pub struct Side {
     /// The link that it sends on, if that has a rate.
     pub link: Option<Link>,
     /// What its clock says.
-    pub now: Instant,
+    pub now: Time,
     /// Whether it tells its decisions.
     pub talks: bool,
     /// Where it has sent its last packet.
@@ -84,7 +85,7 @@ impl Side {
         let limits = Limits { send: 64, receive: 64, send_sge: 4, receive_sge: 128, inline: 64 };
         let settings = Settings { number, service, pd: PD, limits, signal_all: true, uses_shared: false };
         let (shared, sent, received, raised, said, out, link, last_to) = Default::default();
-        let (qp, now) = (Qp::new(settings), Instant::now());
+        let (qp, now) = (Qp::new(settings), Time::START);
         let mut side = Side {
             qp,
             memory,
@@ -291,7 +292,7 @@ impl Pair {
     }
 
     /// Both clocks say this now.
-    pub fn goes_on(&mut self, now: Instant) {
+    pub fn goes_on(&mut self, now: Time) {
         (self.client.now, self.server.now) = (now, now);
     }
 
