@@ -636,7 +636,7 @@ static int write_to_peer(struct connection *c) {
     return post_write(c) || wait_for(c, WRITE);
 }
 
-// The other side's goodbye is how we know that its WRITE is done: nothing else has told this program about it.
+// Comes after the other side's goodbye, because that's the only sign we have that its WRITE is done.
 static int show_memory(struct connection *c) {
     struct ibv_mr *mr = c->destination;
     printf("the memory holds %zu bytes: %s\n", mr->length, preview(mr->addr, mr->length));

@@ -11,10 +11,10 @@ pub fn register_source(resources: &Resources) -> Result<MemoryRegion> {
     resources.pd.reg_mr(OWN_LEN, Access::REMOTE_READ)
 }
 
-/// Memory that the other side may WRITE and READ without our doing.
+/// Memory that the other side may WRITE and READ without asking us.
 pub fn register_buffer(resources: &Resources, len: usize) -> Result<MemoryRegion> {
     let _stage = stage("register_buffer");
-    // REMOTE_WRITE needs LOCAL_WRITE too: in the end it is our device that writes.
+    // REMOTE_WRITE needs LOCAL_WRITE as well, because in the end it's our own device that writes.
     resources.pd.reg_mr(len, Access::LOCAL_WRITE | Access::REMOTE_WRITE | Access::REMOTE_READ)
 }
 

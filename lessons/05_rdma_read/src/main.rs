@@ -64,7 +64,7 @@ const METADATA: Opt = Opt::choice(Side::Both, "metadata", &["send", "private-dat
 const TEXT: Opt =
     Opt::text(Side::Client, "text", "One side writes, and the other side's processor never knows.", "Text to write")
         .short('s');
-const LEN: Opt = Opt::number(Side::Client, "len", "text", "Write so many bytes of a pattern instead");
+const LEN: Opt = Opt::number(Side::Client, "len", "text", "Write this many bytes of a pattern instead");
 
 /// What every connection needs on each side. Fields are dropped from the top: the QP first, the PD last.
 struct Resources {

@@ -6,11 +6,12 @@ use common::{say, stage, Access, Error, MemoryRegion, Metadata, Result, SendWr};
 
 use crate::{Resources, LEN, TEXT};
 
-/// What will be written. REMOTE_READ, so that the rkey that is sent for it is one: the other side could READ here.
+/// What we'll write. It needs a remote right only because our metadata names its rkey, and a region without one may have no
+/// rkey at all.
 pub fn register_source(resources: &Resources, args: &Args) -> Result<MemoryRegion> {
     let _stage = stage("register_source");
     let payload: Vec<u8> = match args.number(&LEN) {
-        // 251 is prime: a piece in a wrong place never looks right, as it could with 256.
+        // 251 is a prime, so bytes that end up in the wrong place never look right, as they might with 256.
         Some(len) => (0..len).map(|i| (i % 251) as u8).collect(),
         None => args.text(&TEXT).into(),
     };
@@ -20,10 +21,10 @@ pub fn register_source(resources: &Resources, args: &Args) -> Result<MemoryRegio
     Ok(source)
 }
 
-/// Memory that the other side may WRITE and READ without our doing.
+/// Memory that the other side may WRITE and READ without asking us.
 pub fn register_buffer(resources: &Resources, len: usize) -> Result<MemoryRegion> {
     let _stage = stage("register_buffer");
-    // REMOTE_WRITE needs LOCAL_WRITE too: in the end it is our device that writes.
+    // REMOTE_WRITE needs LOCAL_WRITE as well, because in the end it's our own device that writes.
     resources.pd.reg_mr(len, Access::LOCAL_WRITE | Access::REMOTE_WRITE | Access::REMOTE_READ)
 }
 
@@ -37,8 +38,8 @@ pub fn check_room(source: &MemoryRegion, theirs: &Metadata) -> Result<()> {
     Ok(())
 }
 
-/// One-sided: the request carries the other side's address and rkey, and its device does the rest. The completion means that
-/// its device has the bytes; that its *program* knows, it does not mean.
+/// One-sided: the request names the other side's memory, and the other side's device does the rest. Its completion means that
+/// this device has the bytes. It says nothing about the other *program*.
 pub fn write(resources: &Resources, source: &MemoryRegion, theirs: &Metadata) -> Result<u64> {
     let _stage = stage("write");
     resources.qp.post_send(&SendWr::rdma_write(source, 0..source.len(), theirs))
@@ -51,7 +52,7 @@ pub fn read(resources: &Resources, destination: &MemoryRegion, theirs: &Metadata
     resources.qp.post_send(&SendWr::rdma_read(destination, 0..len, theirs))
 }
 
-/// The other side's goodbye is how we know that its WRITE is done: nothing else has told this program about it.
+/// Comes after the other side's goodbye, because that's the only sign we have that its WRITE is done.
 pub fn show_memory(buffer: &MemoryRegion) -> Result<()> {
     let _stage = stage("show_memory");
     let bytes = buffer.read(0..buffer.len())?;

@@ -75,7 +75,7 @@ const PUZZLE: Opt = Opt::choice(Side::Both, "puzzle", &["no", "a", "b", "c"], "O
 const TEXT: Opt =
     Opt::text(Side::Both, "text", "One side writes, and the other side's processor never knows.", "Text to write")
         .short('s');
-const LEN: Opt = Opt::number(Side::Both, "len", "text", "Write so many bytes of a pattern instead");
+const LEN: Opt = Opt::number(Side::Both, "len", "text", "Write this many bytes of a pattern instead");
 
 /// What every connection needs on each side. Fields are dropped from the top: the QP first, the PD last.
 struct Resources {

@@ -1,8 +1,11 @@
-//! What changes from one lesson to the next: little is taken away, and the pages show all of it. That holds for part one:
-//! from lesson 08 on each lesson stands on `common`, and not on the one before.
+//! What changes from one lesson to the next: little is taken away, and the lesson's page shows every line that's added. That
+//! holds for part one, because from lesson 08 on each lesson builds on `common` and not on the one before.
 
-use super::sources::{Lesson, Sources};
+use super::page::Page;
+use super::sources::{tree, Lesson, Sources};
 use anyhow::{ensure, Context, Result};
+use run::files::read;
+use std::collections::BTreeSet;
 use std::process::Command;
 
 /// How many lines a lesson may take away from the one before, and why so many. A lesson adds a stage to the one before;
@@ -41,6 +44,61 @@ pub fn problems(sources: &Sources) -> Result<Vec<String>> {
         }
     }
     Ok(problems)
+}
+
+/// The lessons whose pages show every line that they add.
+const SHOWN: [&str; 1] = ["04"];
+
+/// The lines that a lesson adds and its page doesn't show. With all of them on the page, somebody who has written the lesson
+/// before can write this one from its page alone.
+pub fn unshown(sources: &Sources, pages: &[Page]) -> Result<Vec<String>> {
+    let mut problems = Vec::new();
+    for number in SHOWN {
+        let lesson = sources.find(number)?;
+        let path = format!("docs/{}.md", lesson.name);
+        let page = pages.iter().find(|page| page.path == path).with_context(|| format!("there is no {path}"))?;
+        let shown: BTreeSet<&str> = page.blocks("rust").into_iter().flatten().map(|at| page.lines[at].trim()).collect();
+        let added = added(sources, lesson)?;
+        let missing: Vec<&String> = added.iter().filter(|line| !shown.contains(line.as_str())).collect();
+        println!(
+            "docs: {path} shows {} of the {} lines that its lesson adds",
+            added.len() - missing.len(),
+            added.len()
+        );
+        let told = |line: &&String| format!("{path}: lesson {number} adds a line that its page doesn't show: {line}");
+        problems.extend(missing.iter().map(told));
+    }
+    Ok(problems)
+}
+
+/// The lines that a lesson has and the one before doesn't, without imports and the headers of files.
+fn added(sources: &Sources, lesson: &Lesson) -> Result<Vec<String>> {
+    let folder = format!("lessons/{}/src", lesson.name);
+    let source = tree(&folder).iter().map(|path| read(path)).collect::<Result<String>>()?;
+    let before = sources.lessons.iter().take_while(|it| it.number() < lesson.number()).last();
+    let lines: Vec<String> = match before {
+        Some(before) => {
+            diff(before, lesson)?.lines.iter().filter_map(|line| line.strip_prefix('+').map(String::from)).collect()
+        }
+        None => source.lines().map(String::from).collect(),
+    };
+    let heads = heads(&source);
+    let lines = lines.iter().filter(|line| !line.starts_with("++ ")).map(|line| line.trim().to_string());
+    Ok(lines.filter(|line| !line.is_empty() && !heads.contains(line.as_str())).collect())
+}
+
+/// The lines of a source that only say what it is about and what it needs: `//!`, `mod`, and `use` up to its semicolon.
+fn heads(source: &str) -> BTreeSet<&str> {
+    let mut heads = BTreeSet::new();
+    let mut within = false;
+    for line in source.lines() {
+        within = within || line.starts_with("use ");
+        if within || line.starts_with("//!") || line.starts_with("mod ") {
+            heads.insert(line.trim());
+        }
+        within = within && !line.ends_with(';');
+    }
+    heads
 }
 
 /// The size of the difference, and the command that shows it. Lessons are named by their numbers.

@@ -62,6 +62,7 @@ fn generated(page: &Page, what: &[&str], sources: &Sources) -> Result<Vec<String
         ["story", name] => fenced(excerpts::story(name)?),
         ["changes", lesson, names @ ..] if !names.is_empty() => changes::table(sources, lesson, names)?,
         ["case", lesson, name] => recorded::case(sources, lesson, name)?,
+        ["broken", lesson, name] => fenced(recorded::whole(lesson, name)?),
         ["seen", lesson, name, words @ ..] if !words.is_empty() => recorded::linked(lesson, name, words)?,
         ["diff", old, new] => diffs::counted(sources, old, new)?,
         ["captures"] => lessons::captures()?,

@@ -79,6 +79,7 @@ pub fn check() -> Result<()> {
         filters::problems(&pages)?,
         lessons::problems(&sources)?,
         diffs::problems(&sources)?,
+        diffs::unshown(&sources, &pages)?,
         drawings::renew(&pages, false)?,
         screenshots::problems()?,
         site::problems(&pages)?,

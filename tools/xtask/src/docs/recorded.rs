@@ -9,7 +9,7 @@ use super::{changes, excerpts};
 use anyhow::{bail, Context, Result};
 use run::capture::Reader;
 use run::file::Event;
-use run::files::bytes;
+use run::files::{bytes, read};
 use std::path::Path;
 
 /// What a table says of an outcome that no change brings about.
@@ -42,6 +42,11 @@ pub fn case(sources: &Sources, lesson: &str, name: &str) -> Result<Vec<String>> 
     }
     lines.extend(["```".into(), told]);
     Ok(lines)
+}
+
+/// All that matters of a change's run, as `make break-NN CHANGE=NAME` shows it.
+pub fn whole(lesson: &str, name: &str) -> Result<Vec<String>> {
+    Ok(read(&changes::recorded(lesson, name))?.lines().map(String::from).collect())
 }
 
 /// Where a run is that shows these words.
