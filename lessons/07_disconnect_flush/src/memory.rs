@@ -6,12 +6,12 @@ use common::{say, stage, Access, Error, MemoryRegion, Metadata, Result, SendWr};
 
 use crate::{Resources, LEN, TEXT};
 
-/// What we'll write. It needs a remote right only because our metadata names its rkey, and a region without one may have no
-/// rkey at all.
+/// What we'll write. Nobody reads it from outside, but our metadata names its rkey, and a device may give none to a region
+/// without any remote right.
 pub fn register_source(resources: &Resources, args: &Args) -> Result<MemoryRegion> {
     let _stage = stage("register_source");
     let payload: Vec<u8> = match args.number(&LEN) {
-        // 251 is a prime, so bytes that end up in the wrong place never look right, as they might with 256.
+        // Not 256, because bytes that land a whole packet (1024) too far would look right then.
         Some(len) => (0..len).map(|i| (i % 251) as u8).collect(),
         None => args.text(&TEXT).into(),
     };
@@ -38,8 +38,8 @@ pub fn check_room(source: &MemoryRegion, theirs: &Metadata) -> Result<()> {
     Ok(())
 }
 
-/// One-sided: the request names the other side's memory, and the other side's device does the rest. Its completion means that
-/// this device has the bytes. It says nothing about the other *program*.
+/// One-sided: the request names the other side's memory, and the other side's device does the rest. The completion means that
+/// the other *device* has taken charge of the bytes. It says nothing about the other *program*.
 pub fn write(resources: &Resources, source: &MemoryRegion, theirs: &Metadata) -> Result<u64> {
     let _stage = stage("write");
     resources.qp.post_send(&SendWr::rdma_write(source, 0..source.len(), theirs))
