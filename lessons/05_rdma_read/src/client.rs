@@ -85,7 +85,7 @@ fn connect(id: &CmId, channel: &EventChannel, resources: &Resources) -> Result<V
     Ok(private_data)
 }
 
-/// Where our READ puts the bytes: nobody but our own device writes here.
+/// Where our READ puts the bytes. Nobody but our own device writes here, so it needs no remote right.
 fn register_destination(resources: &Resources, len: usize) -> Result<MemoryRegion> {
     let _stage = stage("register_destination");
     resources.pd.reg_mr(len, Access::LOCAL_WRITE)

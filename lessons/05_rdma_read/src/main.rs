@@ -140,8 +140,8 @@ fn wait_for(resources: &Resources, channel: &EventChannel, wr_id: u64, awaited: 
 
 /// Sleeps on the completion channel, and not longer than until the peer hangs up.
 ///
-/// Arm, poll, and only then sleep: a completion that comes after the poll finds the CQ armed and wakes us; one that came
-/// before is found by the poll. In the other order it could fall between the two, and we would sleep for ever.
+/// Arm, poll, and only then sleep. A completion that comes after the poll finds the CQ armed and wakes us, and the poll finds
+/// one that came before. In any other order a completion could fall into the gap, and we'd sleep for ever.
 fn sleep_until(
     resources: &Resources,
     channel: &EventChannel,
@@ -154,7 +154,7 @@ fn sleep_until(
             return Ok(Woken::Completion(wc));
         }
         if resources.channel.get_cq_event_or_cm_event(channel, awaited)? == Woken::CmEvent {
-            // The goodbye comes on another way than the data, and may have overtaken it.
+            // The goodbye takes another path than the data, so it may have overtaken our completion. Look once more.
             return Ok(resources.cq.poll_for(wr_id)?.map_or(Woken::CmEvent, Woken::Completion));
         }
     }

@@ -131,8 +131,8 @@ fn read_metadata(message: &[u8]) -> Result<Metadata> {
 
 /// Sleeps until there are completions, and not longer than until the peer hangs up: then None.
 ///
-/// Arm, poll, and only then sleep: a completion that comes after the poll finds the CQ armed and wakes us; one that came
-/// before is found by the poll. In the other order it could fall between the two, and we would sleep for ever.
+/// Arm, poll, and only then sleep. A completion that comes after the poll finds the CQ armed and wakes us, and the poll finds
+/// one that came before. In any other order a completion could fall into the gap, and we'd sleep for ever.
 fn completions(resources: &Resources, channel: &EventChannel, awaited: &str) -> Result<Option<Vec<WorkCompletion>>> {
     loop {
         resources.cq.req_notify()?;
@@ -141,7 +141,7 @@ fn completions(resources: &Resources, channel: &EventChannel, awaited: &str) -> 
             return Ok(Some(batch));
         }
         if resources.channel.get_cq_event_or_cm_event(channel, awaited)? == Woken::CmEvent {
-            // The goodbye comes on another way than the data, and may have overtaken it.
+            // The goodbye takes another path than the data, so it may have overtaken our completion. Look once more.
             let last = resources.cq.poll()?;
             return Ok(Some(last).filter(|last| !last.is_empty()));
         }

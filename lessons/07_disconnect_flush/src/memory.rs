@@ -45,7 +45,7 @@ pub fn write(resources: &Resources, source: &MemoryRegion, theirs: &Metadata) ->
     resources.qp.post_send(&SendWr::rdma_write(source, 0..source.len(), theirs))
 }
 
-/// One-sided too: the other side's device answers. Our device writes the bytes into `destination`.
+/// One-sided like `write`: the other side's device answers, and ours puts the bytes into `destination`.
 pub fn read(resources: &Resources, destination: &MemoryRegion, theirs: &Metadata) -> Result<u64> {
     let _stage = stage("read");
     let len = destination.len().min(theirs.len as usize);
