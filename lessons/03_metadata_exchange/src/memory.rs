@@ -4,8 +4,8 @@ use common::{stage, Access, Error, MemoryRegion, Metadata, Result};
 
 use crate::{Resources, OWN_LEN};
 
-/// What the client will write in lesson 04. REMOTE_READ, so that the rkey that it sends is one: the server could READ here,
-/// though all it wants to know is the length.
+/// What the client will write in lesson 04. The server only wants to know how long it is, but our metadata names an rkey, and
+/// a device may give none to a region without any remote right.
 pub fn register_source(resources: &Resources) -> Result<MemoryRegion> {
     let _stage = stage("register_source");
     resources.pd.reg_mr(OWN_LEN, Access::REMOTE_READ)
@@ -18,7 +18,7 @@ pub fn register_buffer(resources: &Resources, len: usize) -> Result<MemoryRegion
     resources.pd.reg_mr(len, Access::LOCAL_WRITE | Access::REMOTE_WRITE | Access::REMOTE_READ)
 }
 
-/// The other side may have less room than we need, or, if it refused, none.
+/// The other side may have less room than we need, or none if it refused.
 pub fn check_room(source: &MemoryRegion, theirs: &Metadata) -> Result<()> {
     let _stage = stage("check_room");
     if source.len() > theirs.len as usize {

@@ -90,23 +90,24 @@ fn create_resources(id: &CmId) -> Result<Resources> {
     Ok(Resources { qp, cq, channel, pd })
 }
 
-/// A receive that the device holds: where the message will be, and the work request's number.
+/// A receive that the device holds: where the message will land, and the work request's number.
 struct PostedReceive {
     region: MemoryRegion,
     wr_id: u64,
 }
 
-/// Lends the device room for the other side's message. This comes before connect and accept: a SEND that finds no receive
-/// posted is turned away with an RNR NAK ("receiver not ready").
+/// Lends the device room for the other side's message. This has to come before connect and accept, because a SEND that finds no
+/// receive posted is turned away with an RNR NAK ("receiver not ready").
 fn post_receive(resources: &Resources) -> Result<PostedReceive> {
     let _stage = stage("post_receive");
-    // LOCAL_WRITE, for it is our own device that writes here.
+    // LOCAL_WRITE, because it's our own device that writes here.
     let region = resources.pd.reg_mr(MESSAGE_LEN, Access::LOCAL_WRITE)?;
     let wr_id = resources.qp.post_recv(&region, 0..MESSAGE_LEN)?;
     Ok(PostedReceive { region, wr_id })
 }
 
-/// SENDs, and returns the work request's number. Until it is complete `common` keeps the region: the device may read it.
+/// SENDs, and returns the work request's number. `common` keeps the region until the request is complete, since the device may
+/// read it at any time.
 fn send(resources: &Resources, message: &[u8]) -> Result<u64> {
     let _stage = stage("send");
     let region = resources.pd.reg_mr(message.len(), Access::LOCAL_READ)?;
@@ -114,7 +115,7 @@ fn send(resources: &Resources, message: &[u8]) -> Result<u64> {
     resources.qp.post_send(&SendWr::send(&region, 0..message.len()))
 }
 
-/// Waits for the message, and reads as many bytes as have come, which may be fewer than there is room for.
+/// Waits for the message, and reads the bytes that have come, which may be fewer than there's room for.
 fn receive_metadata(resources: &Resources, channel: &EventChannel, receive: &PostedReceive) -> Result<Metadata> {
     let received = wait_for(resources, channel, receive.wr_id, "a RECV with the peer's metadata")?;
     read_metadata(&receive.region.read(0..received.byte_len().unwrap_or(0))?)
@@ -127,8 +128,8 @@ fn read_metadata(message: &[u8]) -> Result<Metadata> {
     Ok(metadata)
 }
 
-/// Waits until a work request is complete. A SEND is when its ACK has come: the other side's device has it, and the memory
-/// is ours again. A peer that hangs up ends the wait.
+/// Waits until a work request is complete. A SEND is complete when its ACK has come: then the other side's device has the
+/// message, and the memory is ours again. A peer that hangs up ends the wait.
 fn wait_for(resources: &Resources, channel: &EventChannel, wr_id: u64, awaited: &str) -> Result<WorkCompletion> {
     let _stage = stage("wait_for");
     match resources.cq.wait_for_or_cm_event(wr_id, channel, awaited)? {

@@ -28,7 +28,7 @@ pub fn register_buffer(resources: &Resources, len: usize) -> Result<MemoryRegion
     resources.pd.reg_mr(len, Access::LOCAL_WRITE | Access::REMOTE_WRITE | Access::REMOTE_READ)
 }
 
-/// The other side may have less room than we need, or, if it refused, none.
+/// The other side may have less room than we need, or none if it refused.
 pub fn check_room(source: &MemoryRegion, theirs: &Metadata) -> Result<()> {
     let _stage = stage("check_room");
     if source.len() > theirs.len as usize {

@@ -73,7 +73,7 @@ fn wait_connect_request(listening: &EventChannel) -> Result<(CmId, ConnParam)> {
     Ok((event.id(), event.conn_param()))
 }
 
-/// Our metadata goes with the ConnectReply: the buffer is there before it, and we choose its length.
+/// Sends our metadata along with the ConnectReply. So the buffer has to be there first, and it's we who choose its length.
 fn offer(id: &CmId, channel: &EventChannel, resources: &Resources, asked: &ConnParam) -> Result<(MemoryRegion, bool)> {
     let buffer = register_buffer(resources, OWN_LEN)?;
     info!("our metadata: {}", Metadata::of(&buffer));
@@ -81,7 +81,7 @@ fn offer(id: &CmId, channel: &EventChannel, resources: &Resources, asked: &ConnP
     Ok((buffer, connected))
 }
 
-/// The client SENDs how much it wants, and we answer with a SEND of our metadata.
+/// Waits for the client to SEND how much it wants, and answers with a SEND of our metadata.
 fn answer(id: &CmId, channel: &EventChannel, resources: &Resources, asked: &ConnParam) -> Result<(MemoryRegion, bool)> {
     let receive = post_receive(resources)?;
     let connected = accept(id, channel, resources, asked, Vec::new())?;
@@ -105,7 +105,7 @@ fn accept(id: &CmId, channel: &EventChannel, resources: &Resources, asked: &Conn
     Ok(event == RDMA_CM_EVENT_ESTABLISHED)
 }
 
-/// A buffer as long as the client's. One longer than we give is refused with a buffer of no bytes.
+/// Registers a buffer as long as the client's, or refuses, with a buffer of no bytes, if that's more than we give.
 fn register_wanted(resources: &Resources, channel: &EventChannel, wanted: &Metadata) -> Result<MemoryRegion> {
     say!("the client's buffer: {wanted}; it asks for one of {} bytes", wanted.len);
     if wanted.len == 0 || wanted.len > MAX_LEN {
@@ -116,8 +116,8 @@ fn register_wanted(resources: &Resources, channel: &EventChannel, wanted: &Metad
     register_buffer(resources, wanted.len as usize)
 }
 
-/// The client has our message when its ACK comes. If the client hangs up instead, it wants nothing more of us. Whether it has
-/// the message, only the client knows: a device that has hung up sends no ACK.
+/// When the ACK comes, the client has our message. If the client hangs up instead, it wants nothing more from us, and only the
+/// client knows whether it has the message, because a device that has hung up sends no ACK.
 fn send_metadata(resources: &Resources, channel: &EventChannel, metadata: &Metadata) -> Result<()> {
     let _stage = stage("send_metadata");
     info!("our metadata: {metadata}");

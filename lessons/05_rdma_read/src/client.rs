@@ -61,7 +61,7 @@ fn resolve(channel: &EventChannel, args: &Args) -> Result<CmId> {
     Ok(id)
 }
 
-/// We SEND how much memory we want, and the server answers with where it is.
+/// SENDs how much memory we want, and waits for the server to answer where it is.
 fn ask(id: &CmId, channel: &EventChannel, resources: &Resources, source: &MemoryRegion) -> Result<Metadata> {
     let receive = post_receive(resources)?;
     connect(id, channel, resources)?;
@@ -77,7 +77,7 @@ fn connect(id: &CmId, channel: &EventChannel, resources: &Resources) -> Result<V
     id.connect(&CONN_PARAM)?;
     resources.qp.dump();
     let event = channel.wait_for(RDMA_CM_EVENT_ESTABLISHED)?;
-    // The private data is the event's: it must be copied before the ack.
+    // The private data belongs to the event, so we copy it before the ack.
     let private_data = event.private_data().to_vec();
     event.ack();
     resources.qp.dump();

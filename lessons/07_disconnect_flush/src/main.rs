@@ -102,23 +102,24 @@ fn create_resources(id: &CmId) -> Result<Resources> {
     Ok(Resources { qp, cq, channel, pd })
 }
 
-/// A receive that the device holds: where the message will be, and the work request's number.
+/// A receive that the device holds: where the message will land, and the work request's number.
 struct PostedReceive {
     region: MemoryRegion,
     wr_id: u64,
 }
 
-/// Lends the device room for the other side's message. This comes before connect and accept: a SEND that finds no receive
-/// posted is turned away with an RNR NAK ("receiver not ready").
+/// Lends the device room for the other side's message. This has to come before connect and accept, because a SEND that finds no
+/// receive posted is turned away with an RNR NAK ("receiver not ready").
 fn post_receive(resources: &Resources) -> Result<PostedReceive> {
     let _stage = stage("post_receive");
-    // LOCAL_WRITE, for it is our own device that writes here.
+    // LOCAL_WRITE, because it's our own device that writes here.
     let region = resources.pd.reg_mr(MESSAGE_LEN, Access::LOCAL_WRITE)?;
     let wr_id = resources.qp.post_recv(&region, 0..MESSAGE_LEN)?;
     Ok(PostedReceive { region, wr_id })
 }
 
-/// SENDs, and returns the work request's number. Until it is complete `common` keeps the region: the device may read it.
+/// SENDs, and returns the work request's number. `common` keeps the region until the request is complete, since the device may
+/// read it at any time.
 fn send(resources: &Resources, message: &[u8]) -> Result<u64> {
     let _stage = stage("send");
     let region = resources.pd.reg_mr(message.len(), Access::LOCAL_READ)?;

@@ -89,7 +89,7 @@ fn stop_listening(listener: CmId, listening: EventChannel) {
 fn wait_connect_request(listening: &EventChannel) -> Result<(CmId, ConnParam)> {
     let _stage = stage("wait_connect_request");
     let event = listening.wait_for(RDMA_CM_EVENT_CONNECT_REQUEST)?;
-    // The private data is the event's: it must be copied before the ack.
+    // The private data belongs to the event, so we copy it before the ack.
     let asked = ConnParam { private_data: event.private_data().to_vec(), ..event.conn_param() };
     Ok((event.id(), asked))
 }

@@ -79,7 +79,7 @@ impl Server {
     fn on_event(&mut self, event: CmEvent) -> Result<()> {
         let _stage = stage("on_event");
         self.quiet = Deadline::knock("workers");
-        // The private data is the event's: it must be copied before the ack.
+        // The private data belongs to the event, so we copy it before the ack.
         let asked = ConnParam { private_data: event.private_data().to_vec(), ..event.conn_param() };
         let (kind, status, id) = (event.event(), event.status(), event.id());
         event.ack();

@@ -13,7 +13,7 @@ pub fn run(args: &Args) -> Result<()> {
     let mut clients = args.clients();
     while clients.more() {
         let event = listening.wait_for(RDMA_CM_EVENT_CONNECT_REQUEST)?;
-        // The private data is the event's: it must be copied before the ack.
+        // The private data belongs to the event, so we copy it before the ack.
         let asked = ConnParam { private_data: event.private_data().to_vec(), ..event.conn_param() };
         let id = event.id();
         event.ack();

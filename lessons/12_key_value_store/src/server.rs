@@ -74,7 +74,7 @@ impl Server {
         if kind == RDMA_CM_EVENT_DEVICE_REMOVAL {
             return Err(event.into_error(kind));
         }
-        // The private data is the event's: it must be copied before the ack.
+        // The private data belongs to the event, so we copy it before the ack.
         let asked = ConnParam { private_data: event.private_data().to_vec(), ..event.conn_param() };
         event.ack();
         match (kind, self.number_of(|connection| connection.id == id)) {

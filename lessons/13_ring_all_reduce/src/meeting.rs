@@ -54,7 +54,7 @@ impl Door {
     /// Who knocks with these words, and what he asks for. Anybody else is turned away.
     fn answer(&self, words: Option<&str>) -> Result<Option<(CmId, ConnParam)>> {
         let event = self.knocks.get_cm_event()?;
-        // The private data is the event's: it must be copied before the ack.
+        // The private data belongs to the event, so we copy it before the ack.
         let asked = ConnParam { private_data: event.private_data().to_vec(), ..event.conn_param() };
         let (kind, id) = (event.event(), event.id());
         event.ack();
