@@ -22,7 +22,7 @@ pub fn run(args: &Args) -> Result<()> {
     let mut clients = args.clients();
     while clients.more() {
         let (id, asked) = wait_connect_request(&listening)?;
-        // A failure is one client's: it is logged, all that this client had is dropped, and the next one is served.
+        // A failure concerns one client. It's logged, everything that client had is dropped, and the next one is served.
         clients.note(id.peer_name(), serve(id, &asked, args));
     }
     stop_listening(listener, listening);
@@ -31,7 +31,7 @@ pub fn run(args: &Args) -> Result<()> {
 
 fn serve(id: CmId, asked: &ConnParam, args: &Args) -> Result<()> {
     let _stage = stage("serve");
-    // Its events get a channel of their own: the next client's knock waits at the listener's, and comes not between them.
+    // Its events get a channel of their own, so that the next client's knock can't come between them: that waits at the listener's.
     let channel = EventChannel::create()?;
     id.migrate_id(&channel)?;
     let resources = create_resources(&id)?;
@@ -66,7 +66,7 @@ fn stop_listening(listener: CmId, listening: EventChannel) {
     say!("server shut-down is complete");
 }
 
-/// The knock brought a new id, `event->id`: it is the client. With it came what the client asks for.
+/// The knock brings a new id, `event->id`, which stands for the client, and with it what the client asks for.
 fn wait_connect_request(listening: &EventChannel) -> Result<(CmId, ConnParam)> {
     let _stage = stage("wait_connect_request");
     let event = listening.wait_for(RDMA_CM_EVENT_CONNECT_REQUEST)?;
@@ -91,12 +91,12 @@ fn answer(id: &CmId, channel: &EventChannel, resources: &Resources, asked: &Conn
     Ok((buffer, connected))
 }
 
-/// `rdma_accept` moves our QP to RTR and RTS, and sends the ConnectReply. The client's ReadyToUse makes it ESTABLISHED. If
-/// that packet is lost, a client that wants nothing more from us may hang up before it is sent again: false.
+/// `rdma_accept` moves our QP to RTR and RTS, and sends the ConnectReply. The client's ReadyToUse makes it ESTABLISHED. False if
+/// that packet was lost, and the client has hung up already because it wants nothing more from us.
 fn accept(id: &CmId, channel: &EventChannel, resources: &Resources, asked: &ConnParam, data: Vec<u8>) -> Result<bool> {
     let _stage = stage("accept");
     id.set_ack_timeout(ACK_TIMEOUT)?;
-    // Nobody compares the two sides' numbers for us: a server must not take more than it was asked for.
+    // Nobody compares the two sides' numbers for us, and a server must not take more than it was asked for.
     id.accept(&ConnParam { private_data: data, ..CONN_PARAM.clamped_to(asked) })?;
     resources.qp.dump();
     let event = channel.wait_for_one_of(&[RDMA_CM_EVENT_ESTABLISHED, RDMA_CM_EVENT_DISCONNECTED])?.event();
@@ -125,7 +125,7 @@ fn send_metadata(resources: &Resources, channel: &EventChannel, metadata: &Metad
     resources.cq.wait_for_or_cm_event(sent, channel, "a SEND of our metadata").map(drop)
 }
 
-/// The client goes first. Our own `rdma_disconnect` answers: without the DisconnectReply it would wait for its time-out.
+/// The client goes first, and our own `rdma_disconnect` answers. Without that DisconnectReply it would wait until it times out.
 fn wait_disconnect(id: &CmId, channel: &EventChannel, resources: &Resources, connected: bool) -> Result<()> {
     let _stage = stage("wait_disconnect");
     fast!("from here on the client WRITEs when it likes: nothing tells this program, and it waits for the goodbye");

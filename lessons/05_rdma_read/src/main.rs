@@ -27,25 +27,25 @@ use common::{
 /// How many clients may wait to be looked at, as in listen(2).
 const BACKLOG: i32 = 8;
 
-/// Room in each queue of the QP. The device may round up; the dump shows what it gave.
+/// Room in each queue of the QP. The device may round up, and the dump shows what it gave.
 const QUEUE: QpCap = QpCap { max_send_wr: 8, max_recv_wr: 8, ..QpCap::SMALL };
 
-/// Room in the CQ: all that both queues can complete.
+/// Room in the CQ for all that both queues can complete.
 const CQE: i32 = 16;
 
-/// How many READs may be under way at a time, in each direction. In the ConnectRequest: Responder Resources and
-/// Initiator Depth. With 0, lesson 05 could not READ.
+/// How many READs may be under way at a time, in each direction. The ConnectRequest calls them Responder Resources and
+/// Initiator Depth. With 0, lesson 05 couldn't READ.
 const READS: u8 = 1;
 
-/// How long the device waits for an ACK before it sends again: 4.096 µs × 2^17 = 0.54 s. In the ConnectRequest: Local ACK
-/// Timeout. Left to themselves, older kernels choose 2.1 s: with all retries, 15 s, more than the 10 s that we wait.
+/// How long the device waits for an ACK before it sends again: 4.096 µs × 2^17 = 0.54 s. The ConnectRequest calls it Local ACK
+/// Timeout. Older kernels would choose 2.1 s, which makes 15 s with all retries, and that's more than the 10 s that we wait.
 const ACK_TIMEOUT: u8 = 17;
 
-/// How often the device sends a packet again if no ACK comes. In the ConnectRequest: Retry Count. 7 is the most that fits
-/// its three bits, but SoftRoCE takes 7 for "for ever", and nothing here waits for ever.
+/// How often the device sends a packet again if no ACK comes. The ConnectRequest calls it Retry Count. Its three bits could hold
+/// a 7, but SoftRoCE takes 7 for "for ever", and nothing here waits for ever.
 const RETRIES: u8 = 6;
 
-/// The same for the *peer's* device if we have no receive posted. In the ConnectRequest: RNR Retry Count.
+/// The same for the *peer's* device if we have no receive posted. The ConnectRequest calls it RNR Retry Count.
 const RNR_RETRIES: u8 = 6;
 
 /// The longest buffer that the server registers for a client, in bytes.
@@ -66,7 +66,7 @@ const TEXT: Opt =
         .short('s');
 const LEN: Opt = Opt::number(Side::Client, "len", "text", "Write this many bytes of a pattern instead");
 
-/// What every connection needs on each side. Fields are dropped from the top: the QP first, the PD last.
+/// What every connection needs on each side. Rust drops fields from the top, so the QP goes first and the PD last.
 struct Resources {
     /// The two queues that requests are posted to.
     qp: QueuePair,
@@ -80,12 +80,12 @@ struct Resources {
 
 fn create_resources(id: &CmId) -> Result<Resources> {
     let _stage = stage("create_resources");
-    // All of them live on the device that the id is bound to: `id->verbs`.
+    // All of them live on the device that the id is bound to, `id->verbs`.
     let context = id.verbs()?;
     let pd = context.alloc_pd()?;
     let channel = context.create_comp_channel()?;
     let cq = channel.create_cq(CQE)?;
-    // The id now owns a QP, in the state INIT: receives may be posted, nothing can be sent.
+    // The id now owns a QP in the state INIT, where receives may be posted but nothing can be sent.
     let qp = id.create_qp(&pd, &QpInitAttr::new(&cq, QUEUE))?;
     qp.dump();
     Ok(Resources { qp, cq, channel, pd })
@@ -170,7 +170,7 @@ const CONN_PARAM: ConnParam = ConnParam {
     rnr_retry_count: RNR_RETRIES,
 };
 
-/// Destroys in the one right order: what uses something goes before what it uses.
+/// Destroys everything in the one right order, each object before the ones it uses.
 fn teardown(resources: Resources, buffers: Vec<MemoryRegion>, id: CmId, channel: EventChannel) {
     let _stage = stage("teardown");
     drop(resources.qp);

@@ -32,7 +32,7 @@ pub fn run(args: &Args) -> Result<()> {
     let mut clients = args.clients();
     while clients.more() {
         let (id, asked) = wait_connect_request(&listening)?;
-        // A failure is one client's: it is logged, all that this client had is dropped, and the next one is served.
+        // A failure concerns one client. It's logged, everything that client had is dropped, and the next one is served.
         clients.note(id.peer_name(), serve(id, &asked, args));
     }
     stop_listening(listener, listening);
@@ -41,7 +41,7 @@ pub fn run(args: &Args) -> Result<()> {
 
 fn serve(id: CmId, asked: &ConnParam, args: &Args) -> Result<()> {
     let _stage = stage("serve");
-    // Its events get a channel of their own: the next client's knock waits at the listener's, and comes not between them.
+    // Its events get a channel of their own, so that the next client's knock can't come between them: that waits at the listener's.
     let channel = EventChannel::create()?;
     id.migrate_id(&channel)?;
     check_terms(&id, asked, args)?;
@@ -85,7 +85,7 @@ fn stop_listening(listener: CmId, listening: EventChannel) {
     say!("server shut-down is complete");
 }
 
-/// The knock brought a new id, `event->id`: it is the client. With it came what the client asks for.
+/// The knock brings a new id, `event->id`, which stands for the client, and with it what the client asks for.
 fn wait_connect_request(listening: &EventChannel) -> Result<(CmId, ConnParam)> {
     let _stage = stage("wait_connect_request");
     let event = listening.wait_for(RDMA_CM_EVENT_CONNECT_REQUEST)?;
@@ -105,12 +105,12 @@ fn check_terms(id: &CmId, asked: &ConnParam, args: &Args) -> Result<()> {
     Err(Error::content(why, "Run lesson 07 on both sides, with the same -m and --closer"))
 }
 
-/// `rdma_accept` moves our QP to RTR and RTS, and sends the ConnectReply. The client's ReadyToUse makes it ESTABLISHED. If
-/// that packet is lost, a client that wants nothing more from us may hang up before it is sent again: false.
+/// `rdma_accept` moves our QP to RTR and RTS, and sends the ConnectReply. The client's ReadyToUse makes it ESTABLISHED. False if
+/// that packet was lost, and the client has hung up already because it wants nothing more from us.
 fn accept(id: &CmId, channel: &EventChannel, resources: &Resources, asked: &ConnParam) -> Result<bool> {
     let _stage = stage("accept");
     id.set_ack_timeout(ACK_TIMEOUT)?;
-    // Nobody compares the two sides' numbers for us: a server must not take more than it was asked for.
+    // Nobody compares the two sides' numbers for us, and a server must not take more than it was asked for.
     id.accept(&CONN_PARAM.clamped_to(asked))?;
     resources.qp.dump();
     let event = channel.wait_for_one_of(&[RDMA_CM_EVENT_ESTABLISHED, RDMA_CM_EVENT_DISCONNECTED])?.event();
