@@ -11,7 +11,7 @@ use common::error::status_text;
 use common::narrate::preview;
 use common::{address, say, stage, CmId, ConnParam, EventChannel, Result};
 
-/// What REJECTED carries when the server's *program* said no (`rdma_reject`), and not its kernel.
+/// The status that REJECTED carries when it was the server's *program* that said no (`rdma_reject`), and not its kernel.
 const CONSUMER_REJECT: i32 = 28;
 
 pub fn run(args: &Args) -> Result<()> {
@@ -23,18 +23,18 @@ pub fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// Each call only starts the work; the event that follows brings the answer.
+/// Each call only starts the work. The event that follows brings the answer.
 fn resolve(channel: &EventChannel, args: &Args) -> Result<CmId> {
     let _stage = stage("resolve");
-    // A host name may stand for several addresses: the first that answers is good.
+    // A host name may stand for several addresses, and the first that answers will do.
     let id = address::try_each(&args.address, args.port, |address| {
         let id = channel.create_id()?;
-        // Which of our devices leads to that address? On Ethernet this asks ARP, a packet that is not RDMA.
+        // Which of our devices leads to that address? On Ethernet the kernel asks by ARP, a packet that isn't RDMA.
         id.resolve_addr(address)?;
         channel.wait_for(RDMA_CM_EVENT_ADDR_RESOLVED)?.ack();
         Ok(id)
     })?;
-    // Which path? On RoCE the routing table knows, so nothing is sent.
+    // And by which path? On RoCE the routing table knows, so nothing is sent.
     id.resolve_route()?;
     channel.wait_for(RDMA_CM_EVENT_ROUTE_RESOLVED)?.ack();
     Ok(id)
@@ -43,19 +43,19 @@ fn resolve(channel: &EventChannel, args: &Args) -> Result<CmId> {
 /// Sends the ConnectRequest.
 fn knock(id: &CmId) -> Result<()> {
     let _stage = stage("knock");
-    // The request offers no resources and brings no private data: we only want to hear the answer.
+    // The request offers no resources and brings no private data, since all we want is to hear the answer.
     id.connect(&ConnParam::default())
 }
 
-/// The answer is a REJECTED event. Its status is the reason's number, its private data the server's own words.
+/// The answer is a REJECTED event. Its status is the number of the reason, and its private data are the server's own words.
 fn read_reason(channel: &EventChannel) -> Result<()> {
     let _stage = stage("read_reason");
     let event = channel.wait_for(RDMA_CM_EVENT_REJECTED)?;
     if event.status() != CONSUMER_REJECT {
-        // Not the program but the kernel refused: with reason 8, nobody listens on that port.
+        // It wasn't the program that refused but the kernel. With reason 8, for example, nobody listens on that port.
         return Err(event.into_error(RDMA_CM_EVENT_REJECTED));
     }
-    // The private data is the event's: it must be copied before the ack. It comes padded with zeroes to 148 bytes.
+    // The private data belongs to the event, so we copy it before the ack. It comes padded with zeroes to 148 bytes.
     let (status, words) = (event.status(), event.private_data().to_vec());
     event.ack();
     say!("rejected with status {}", status_text(RDMA_CM_EVENT_REJECTED, status));
@@ -63,7 +63,7 @@ fn read_reason(channel: &EventChannel) -> Result<()> {
     Ok(())
 }
 
-/// An id goes before the channel that its events came through.
+/// The id goes first, because its events came through the channel.
 fn teardown(id: CmId, channel: EventChannel) {
     let _stage = stage("teardown");
     drop(id);

@@ -36,20 +36,20 @@ pub fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// Each call only starts the work; the event that follows brings the answer.
+/// Each call only starts the work. The event that follows brings the answer.
 fn resolve(channel: &EventChannel, args: &Args) -> Result<CmId> {
     let _stage = stage("resolve");
-    // A host name may stand for several addresses: the first that answers is good.
+    // A host name may stand for several addresses, and the first that answers will do.
     let id = address::try_each(&args.address, args.port, |address| {
         let id = channel.create_id()?;
-        // Which of our devices leads to that address? On Ethernet this asks ARP, a packet that is not RDMA.
+        // Which of our devices leads to that address? On Ethernet the kernel asks by ARP, a packet that isn't RDMA.
         id.resolve_addr(address)?;
         channel.wait_for(RDMA_CM_EVENT_ADDR_RESOLVED)?.ack();
         Ok(id)
     })?;
     // Has to come before the route is resolved, because the ConnectRequest tells the server.
     id.set_ack_timeout(ACK_TIMEOUT)?;
-    // Which path? On RoCE the routing table knows, so nothing is sent.
+    // And by which path? On RoCE the routing table knows, so nothing is sent.
     id.resolve_route()?;
     channel.wait_for(RDMA_CM_EVENT_ROUTE_RESOLVED)?.ack();
     Ok(id)

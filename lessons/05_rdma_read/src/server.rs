@@ -46,20 +46,20 @@ fn serve(id: CmId, asked: &ConnParam, args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// An id is what a socket is to TCP. Bound to the address `::` it serves every RDMA device of this machine.
+/// An id is what a socket is to TCP. Bound to the address `::`, it serves every RDMA device of this machine.
 fn listen(channel: &EventChannel, args: &Args) -> Result<CmId> {
     let _stage = stage("listen");
     address::try_each(&args.address, args.port, |address| {
         let id = channel.create_id()?;
         id.bind_addr(address)?;
-        // Returns at once. Nothing is sent: a listener is a promise inside this machine.
+        // Returns at once, and sends nothing, because a listener is only a promise inside this machine.
         id.listen(BACKLOG)?;
         say!("listening on {address}");
         Ok(id)
     })
 }
 
-/// An id goes before the channel that its events came through.
+/// The id goes first, because its events came through the channel.
 fn stop_listening(listener: CmId, listening: EventChannel) {
     let _stage = stage("stop_listening");
     drop(listener);
