@@ -17,11 +17,12 @@ const LAID: &str = ".laid";
 const SOURCES: [&str; 2] = ["tools/nic/src", "tools/roce/src"];
 const TOOLS: &str = "tools";
 /// What cargo needs beside them.
-const MANIFESTS: [(&str, &str); 5] = [
+const MANIFESTS: [(&str, &str); 6] = [
     ("Cargo.toml", include_str!("../../begin/nic/Cargo.toml.txt")),
     ("nic/Cargo.toml", include_str!("../../begin/nic/nic.toml.txt")),
     ("roce/Cargo.toml", include_str!("../../begin/nic/roce.toml.txt")),
     ("device/Cargo.toml", include_str!("../../begin/nic/device.toml.txt")),
+    ("pair/Cargo.toml", include_str!("../../begin/nic/pair.toml.txt")),
     ("run/Cargo.toml", include_str!("../../begin/nic/run.toml.txt")),
 ];
 

@@ -1,7 +1,7 @@
 //! Lesson 16, what no recorded peer sends: one request of each operation; the first one of all; and messages that fill a receive to its
 //! last byte, or would fill more.
 
-use crate::end::{attributes, listed, shown, End, MTU, NUMBER};
+use crate::end::{in_rts, listed, ready, ALL, NUMBER};
 use crate::situation::{expect, request};
 use crate::strangers::NO_KEY;
 use crate::Verdict;
@@ -11,6 +11,8 @@ use nic::packet::{code, opcode_of, AtomicEth, Feth, Packet, Reth};
 use nic::psn::Psn;
 use nic::qp::{Attributes, Qp, Service, State};
 use nic::work::Remote;
+use pair::end::shown;
+use pair::{attributes, End, MTU};
 use roce::headers::imm_dt;
 use roce::opcode::{Operation, Part};
 
@@ -20,8 +22,10 @@ const APART: usize = 4096;
 
 /// What comes in its order is carried out, once, by the method of its operation.
 pub fn receive() -> Verdict {
-    let mut end = End::new(attributes(0, 0, 7, 7));
-    (0..4).for_each(|number| end.post_receive(number, 0, 8));
+    let mut end = in_rts(attributes(0, 0, 7, 7));
+    for number in 0..4 {
+        let _ = end.post_receive(number, 0, 8);
+    }
     for (psn, what, wanted) in
         [(0, "it is expected", 1), (2, "PSN 1 is missing", 1), (0, "it was here before", 1), (1, "it is expected", 2)]
     {
@@ -41,9 +45,11 @@ pub fn receive() -> Verdict {
 /// What comes too early or too late is left to `gap` and `duplicate`. While these are still holes, they say that they were called.
 fn early_and_late() -> Result<(), String> {
     let send = |psn: u32| request(Operation::Send, Part::Only, psn, Reth::default());
-    let mut side = End::new(attributes(0, 0, 7, 7));
+    let mut side = in_rts(attributes(0, 0, 7, 7));
     side.receive(send(0));
-    (0..2).for_each(|number| side.post_receive(number, 0, 8));
+    for number in 0..2 {
+        let _ = side.post_receive(number, 0, 8);
+    }
     side.receive(send(0));
     for (psn, what) in [(0, "is a duplicate: `duplicate` gets it"), (2, "leaves a gap: `gap` gets it")] {
         (side.out, side.said) = Default::default();
@@ -67,12 +73,13 @@ fn early_and_late() -> Result<(), String> {
 fn first() -> Result<(), String> {
     let attributes = attributes(0, 0, 7, 7);
     for (state, wanted) in [(State::Rtr, &[AsyncEvent::CommunicationEstablished][..]), (State::Rts, &[])] {
-        let mut side = End::ready(Service::Rc, attributes, false);
+        let mut side = ready(Service::Rc, attributes, false);
         if state == State::Rts {
-            side.moves(state, &attributes);
+            let _ = side.moves(state, &Attributes { access: ALL, dest_qp: NUMBER, ..attributes });
+            side.said.clear();
         }
         for (psn, which) in [(0, "first SEND comes"), (1, "first two SENDs come")] {
-            side.post_receive(psn.into(), 0, 8);
+            let _ = side.post_receive(psn.into(), 0, 8);
             side.receive(request(Operation::Send, Part::Only, psn, Reth::default()));
             if side.raised != wanted {
                 let yours = &side.raised;
@@ -87,7 +94,7 @@ fn first() -> Result<(), String> {
 
 /// One request of each operation.
 fn each() -> Result<(), String> {
-    let Remote { address: va, rkey } = End::new(attributes(0, 0, 7, 7)).remote(64);
+    let Remote { address: va, rkey } = in_rts(attributes(0, 0, 7, 7)).remote(64);
     let reth = Reth { va, rkey, length: 8 };
     let atomic = AtomicEth { va, rkey, swap_add: 1, compare: 1 };
     // All bytes, and visible to nobody: that needs no right.
@@ -105,7 +112,7 @@ fn each() -> Result<(), String> {
         (Packet { opcode: code::ATOMIC_WRITE, payload: eight, ..empty.clone() }, "RDMA Read Response Only, PSN 0"),
         (Packet { opcode: code::FLUSH, ..empty }, "RDMA Read Response Only, PSN 0"),
     ] {
-        let mut side = End::new(attributes(0, 0, 7, 7));
+        let mut side = in_rts(attributes(0, 0, 7, 7));
         let when = format!("A {} came, and no receive is posted", packet.row().name.trim_start_matches("RC "));
         side.receive(packet);
         expect(&mut side, &when, &[answer])?;
@@ -130,8 +137,8 @@ pub fn place() -> Verdict {
         (&[full], &[100, 155], "NAK", 0),
     ];
     for &(packets, pieces, answer, placed) in &cases {
-        let mut side = End::new(attributes(0, 0, 7, 7));
-        side.post_receives(1, pieces.iter().zip(0..).map(|(length, at)| piece(&side, at, *length)).collect());
+        let mut side = in_rts(attributes(0, 0, 7, 7));
+        let _ = side.post_receives(1, pieces.iter().zip(0..).map(|(length, at)| piece(&side, at, *length)).collect());
         let bytes = send(&mut side, packets);
         let lengths = listed(&packets.iter().map(usize::to_string).collect::<Vec<_>>());
         let when = format!("A SEND came, in packets of {lengths} bytes; its receive has pieces of {pieces:?}");
@@ -148,9 +155,9 @@ pub fn place() -> Verdict {
         }
     }
     longest()?;
-    let mut side = End::new(attributes(0, 0, 7, 7));
+    let mut side = in_rts(attributes(0, 0, 7, 7));
     let lost = Sge { lkey: NO_KEY, ..piece(&side, 0, 8) };
-    side.post_receives(1, vec![lost]);
+    let _ = side.post_receives(1, vec![lost]);
     send(&mut side, &[8]);
     answered(&mut side, "A SEND of 8 bytes came, and the key of its receive's own memory opens nothing", "NAK")?;
     Ok(format!("{} messages fill their receives, or are refused, to the byte", cases.len()))
@@ -159,10 +166,11 @@ pub fn place() -> Verdict {
 /// A SEND that fills a receive of more than 2^30 bytes: as many are allowed, and no more.
 fn longest() -> Result<(), String> {
     const FULL: u32 = 4096;
-    let mut side = End::new(Attributes { mtu: FULL, ..attributes(0, 0, 7, 7) });
-    let lkey = side.register_endless(1 << 32);
-    side.post_receives(1, vec![Sge { address: 0, length: u32::MAX, lkey }]);
-    side.is_watched = false;
+    let mut side = in_rts(Attributes { mtu: FULL, ..attributes(0, 0, 7, 7) });
+    let lkey = side.memory.register(pair::memory::endless(1 << 32, ALL), 7);
+    let _ = side.post_receives(1, vec![Sge { address: 0, length: u32::MAX, lkey }]);
+    side.talks = false;
+    side.given = |_| {};
     let packets = Qp::LONGEST / FULL;
     for psn in 0..=packets {
         let (part, length) = match psn {

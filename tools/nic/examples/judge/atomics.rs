@@ -2,8 +2,7 @@
 //! comes.
 
 use crate::contract::{holds, Case, Op, Random};
-use crate::end::{attributes, End, ALL, NUMBER, SIZE};
-use crate::program::PD;
+use crate::end::{in_rts, ALL, NUMBER, SIZE};
 use crate::situation::{atomic_request, expect, fetch_add};
 use crate::strangers::NO_KEY;
 use crate::Verdict;
@@ -12,6 +11,7 @@ use nic::packet::{code, Packet};
 use nic::psn::Psn;
 use nic::qp::{mask, Attributes, State};
 use nic::work::Remote;
+use pair::{attributes, PD};
 
 /// So many wires are tried.
 const WIRES: u64 = 1_000;
@@ -20,7 +20,7 @@ const CELL: usize = 64;
 
 /// An atomic operation comes.
 pub fn atomic() -> Verdict {
-    let mut side = End::new(attributes(0, 0, 7, 7));
+    let mut side = in_rts(attributes(0, 0, 7, 7));
     for (psn, (opcode, stands, operand, compare, then)) in (0..).zip([
         (code::FETCH_ADD, 7, 5, 0, 12),
         (code::FETCH_ADD, u64::MAX, 5, 0, 4),
@@ -32,7 +32,7 @@ pub fn atomic() -> Verdict {
         let compared = if opcode == code::FETCH_ADD { String::new() } else { format!(" if {compare} stands there") };
         let when = format!("{stands} stands there; a {} of {operand} came{compared}", packet.row().name);
         side.receive(packet);
-        let original = side.out.front().map_or(0, |answer| answer.original);
+        let original = side.out.first().map_or(0, |answer| answer.original);
         expect(&mut side, &when, &[&format!("Atomic Acknowledge, PSN {psn}")])?;
         let there = side.bytes(CELL, 8).try_into().map_or(0, u64::from_ne_bytes);
         if (there, original) != (then, stands) {
@@ -60,14 +60,14 @@ pub fn atomic() -> Verdict {
         ("the queue pair allows no atomics", cell, 7, "NAK, invalid request, PSN 0"),
     ] {
         let attributes = attributes(0, 0, 7, 7);
-        let mut side = End::new(attributes);
+        let mut side = in_rts(attributes);
         let attributes = Attributes { access: Access(access), ..attributes };
         // A queue pair in RTS may be given other rights.
         let _ = side.act(|qp, ctx| qp.modify(mask::ACCESS_FLAGS, State::Rts, &attributes, ctx));
         side.receive(atomic_request(code::FETCH_ADD, 0, remote, 5, 0));
         expect(&mut side, &format!("A fetch and add came; {what}"), &[answer])?;
     }
-    let mut side = End::new(attributes(0, 0, 7, 7));
+    let mut side = in_rts(attributes(0, 0, 7, 7));
     let no_atomics = side.register(Access(ALL.0 & !Access::REMOTE_ATOMIC.0), SIZE as u64, PD);
     side.receive(atomic_request(code::FETCH_ADD, 0, Remote { rkey: no_atomics, ..cell }, 5, 0));
     expect(&mut side, "A fetch and add came; its key allows no atomics", &["NAK, remote access error, PSN 0"])?;
@@ -86,7 +86,7 @@ pub fn once() -> Verdict {
         let ops = (0..1 + random.below(4)).map(|_| op(&mut random)).collect();
         Case { ops, faults: random.faults(4, 16), psn: 0, retries: 7, early: 4 }
     }))?;
-    let mut side = End::new(attributes(0, 0, 7, 7));
+    let mut side = in_rts(attributes(0, 0, 7, 7));
     let cell = side.remote(CELL);
     let reth = side.reth(CELL, 8);
     let write = Packet { opcode: code::ATOMIC_WRITE, dest_qp: NUMBER, reth, payload: vec![1; 8], ..Packet::default() };
@@ -100,7 +100,7 @@ pub fn once() -> Verdict {
     ] {
         for when in ["came", "came again"] {
             side.receive(packet.clone());
-            let brings = side.out.back().map(|answer| answer.original);
+            let brings = side.out.last().map(|answer| answer.original);
             expect(&mut side, &format!("{what} {when}"), &[answer])?;
             if packet.opcode == code::COMPARE_SWAP && brings != Some(packet.atomic.compare) {
                 return Err(format!(
@@ -114,10 +114,10 @@ pub fn once() -> Verdict {
 
 /// Two may be under way, so of three the first one can't be asked for again by anybody who keeps to that.
 fn too_long_ago() -> Result<(), String> {
-    let mut side = End::new(attributes(0, 0, 7, 7));
+    let mut side = in_rts(attributes(0, 0, 7, 7));
     let cell = side.remote(CELL);
     (0..3).for_each(|psn| side.receive(fetch_add(psn, cell)));
-    side.sends();
+    side.shows();
     for (psn, what, wanted) in [
         (1, "it is remembered", &["Atomic Acknowledge, PSN 1"][..]),
         (0, "that is too long ago, and nobody knows what stood there", &[]),

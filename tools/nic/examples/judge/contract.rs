@@ -1,11 +1,12 @@
 //! The contract of a reliable connection: whatever the wire does, every message arrives once, in order, with its bytes, and
 //! everything ends. A case that breaks it is made smaller as long as it still does, and drawn.
 
-use crate::end::{attributes, End};
-use crate::pair::{Fault, Pair};
+use crate::end::{in_rts, SIZE};
+use crate::ladder::drawn;
 use crate::Verdict;
 use nic::completion::Status;
 use nic::work::Work;
+use pair::{attributes, Fault, Pair};
 use std::collections::BTreeMap;
 
 /// Each message has a part of both memories of its own; receives have theirs behind.
@@ -13,8 +14,10 @@ const SLOT: usize = 12_000;
 const RECEIVES: usize = 1 << 16;
 /// The longest SEND, and the room of a receive.
 pub const ROOM: usize = 1024;
+/// Steps after which something goes in circles.
+const STEPS: usize = 5_000;
 /// Where atomic operations count.
-const COUNTER: usize = crate::end::SIZE - 8;
+const COUNTER: usize = SIZE - 8;
 
 /// A message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,11 +97,10 @@ fn smaller(case: &Case) -> Vec<Case> {
 
 /// Runs a case, and looks.
 fn breach(case: &Case) -> Option<Breach> {
-    let mut pair = Pair::new(
-        End::new(attributes(case.psn, 0, case.retries, 7)),
-        End::new(attributes(0, case.psn, case.retries, 7)),
-        case.faults.clone(),
-    );
+    let client = in_rts(attributes(case.psn, 0, case.retries, 7));
+    let server = in_rts(attributes(0, case.psn, case.retries, 7));
+    let pair = Pair::new(client, server, case.faults.clone());
+    let mut pair = Pair { happened: Some(Vec::new()), patience: STEPS, ..pair };
     for (number, op) in case.ops.iter().enumerate() {
         op.post(number, &mut pair);
     }
@@ -107,13 +109,13 @@ fn breach(case: &Case) -> Option<Breach> {
     let mut allowed = case.early;
     let ends = pair.run(|pair| {
         while posted < sends.min(allowed) {
-            pair.server.post_receive(posted as u64, RECEIVES + posted * ROOM, ROOM);
+            let _ = pair.server.post_receive(posted as u64, RECEIVES + posted * ROOM, ROOM);
             posted += 1;
         }
         allowed += 1;
     });
     let said = if ends { fault(case, &pair)? } else { "It never ends.".to_owned() };
-    Some(Breach { said, ladder: pair.ladder() })
+    Some(Breach { said, ladder: drawn(&pair.happened.unwrap_or_default()) })
 }
 
 /// What is wrong at the end.
@@ -192,7 +194,7 @@ impl Op {
             Op::Read(_) => pair.server.fill(at, &pattern(number, length)),
             _ => pair.client.fill(at, &pattern(number, length)),
         }
-        pair.client.post(number as u64, work, at, length);
+        let _ = pair.client.post(number as u64, work, at, length);
     }
 }
 

@@ -1,14 +1,16 @@
 //! Lesson 17: who may reach which memory, asked of claims on it.
 
 use crate::came;
-use crate::end::{attributes, shown, End, ALL, PD_OF_SHARED, SIZE};
-use crate::program::{Buffer, PD};
+use crate::end::{ready, ALL, SIZE};
 use crate::situation::request;
 use crate::strangers::NO_KEY;
 use crate::Verdict;
 use nic::memory::{Access, Bind, Claim, Memory, Refusal, Region, Sge, WindowKind};
 use nic::packet::{Packet, Reth};
 use nic::work::ReceiveRequest;
+use pair::end::shown;
+use pair::end::PD_OF_SHARED;
+use pair::{attributes, Buffer, PD};
 use roce::opcode::{Operation, Part, Service};
 
 /// The region that claims are about: so many bytes, by these addresses.
@@ -58,7 +60,7 @@ pub fn gates() -> Verdict {
 /// A receive of a shared queue is in that queue's domain.
 fn shared_receive() -> Result<(), String> {
     for (pd, wanted) in [(PD_OF_SHARED, "ACK"), (PD, "NAK")] {
-        let mut side = End::ready(Service::Rc, attributes(0, 0, 7, 7), true);
+        let mut side = ready(Service::Rc, attributes(0, 0, 7, 7), true);
         let lkey = side.register(ALL, SIZE as u64, pd);
         let sge = vec![Sge { lkey, ..side.piece(0, 8) }];
         // A new queue has room.

@@ -1,7 +1,7 @@
 //! Lesson 16, what no recorded program posts: one request of each kind, and what its packets have in them; a datagram; a message that
 //! is longer than the window; and ACKs of it.
 
-use crate::end::{attributes, listed, End, MTU, TIME};
+use crate::end::{in_rts, listed, of, TIME};
 use crate::situation::{due, ended, expect, goes_on, requester, ANYWHERE};
 use crate::Verdict;
 use nic::completion::Status;
@@ -9,6 +9,7 @@ use nic::congestion::Link;
 use nic::packet::Packet;
 use nic::qp::{Qp, Service};
 use nic::work::{Destination, Local, SendRequest, Work};
+use pair::{attributes, End, MTU};
 use roce::aeth::Syndrome;
 use roce::opcode::Part;
 use std::net::{IpAddr, Ipv4Addr};
@@ -31,11 +32,11 @@ const MOMENT: Duration = Duration::from_micros(1);
 
 /// A datagram goes to its own destination, in one packet or not at all.
 pub fn send() -> Verdict {
-    let mut side = End::of(Service::Ud, attributes(0, 0, 7, 7));
+    let mut side = of(Service::Ud, attributes(0, 0, 7, 7));
     for (number, length, wanted) in
         [(0, 8, &["UD Send Only, PSN 0"][..]), (1, PORT_MTU, &["UD Send Only, PSN 1"]), (2, PORT_MTU + 1, &[])]
     {
-        side.post(number, Work::Datagram(TO), BYTES, length);
+        let _ = side.post(number, Work::Datagram(TO), BYTES, length);
         let when =
             format!("The port's MTU is {PORT_MTU}, and a datagram of {length} bytes for QP 99 of {AFAR} is posted");
         expect(&mut side, &when, wanted)?;
@@ -51,7 +52,7 @@ pub fn send() -> Verdict {
             ));
         }
     }
-    side.post(3, Work::Datagram(TO), BYTES, 8);
+    let _ = side.post(3, Work::Datagram(TO), BYTES, 8);
     expect(
         &mut side,
         "The PSNs 2 and 3 were those of the one that was too long; one more is posted",
@@ -63,15 +64,15 @@ pub fn send() -> Verdict {
 
 /// A packet goes out once, and one timer runs for all that are under way: for the oldest.
 fn once() -> Result<(), String> {
-    let mut side = End::new(attributes(0, 0, 7, 7));
-    side.post(0, Work::Send, BYTES, 8);
+    let mut side = in_rts(attributes(0, 0, 7, 7));
+    let _ = side.post(0, Work::Send, BYTES, 8);
     side.act(Qp::tick);
     if side.out.len() != 1 {
         return Err(format!("A SEND is posted: one packet is sent. Yours: {}.", side.out.len()));
     }
     side.wait(TIME / 2);
-    side.post(1, Work::Send, BYTES, 8);
-    side.sends();
+    let _ = side.post(1, Work::Send, BYTES, 8);
+    side.shows();
     let when = "A SEND is sent, and half of the time-out later one more: the timer runs for the first one";
     due(&side, when, Some(TIME / 2))
 }
@@ -127,12 +128,12 @@ pub fn packet() -> Verdict {
     ];
     for (service, work, length, immediate, solicited, wanted) in &posts {
         let (service, work, length, immediate, solicited) = (*service, *work, *length, *immediate, *solicited);
-        let mut side = End::of(service, attributes(0, 0, 7, 7));
+        let mut side = of(service, attributes(0, 0, 7, 7));
         let bytes: Vec<u8> = (0..length).map(|at| (at % 251) as u8).collect();
         side.fill(BYTES, &bytes);
         let local = Local::SgList(vec![side.piece(BYTES, length)]);
         let (wr_id, signaled, fence, length) = (0, true, false, length as u32);
-        side.post_request(SendRequest { wr_id, work, local, length, immediate, signaled, solicited, fence });
+        let _ = side.post_send(SendRequest { wr_id, work, local, length, immediate, signaled, solicited, fence });
         (0..wanted.len()).for_each(|_| side.act(Qp::tick));
         let packets: Vec<Packet> = side.out.drain(..).collect();
         let yours: Vec<String> = packets.iter().map(detail).collect();
@@ -166,10 +167,10 @@ fn detail(packet: &Packet) -> String {
 /// Where a long message asks for an ACK: at its end, and so often before that an answer is always owed when the window is full.
 fn asks_in_between() -> Result<(), String> {
     const PACKETS: u32 = 3 * WINDOW + 8;
-    let mut side = End::new(attributes(0, 0, 7, 7));
+    let mut side = in_rts(attributes(0, 0, 7, 7));
     // On a link with a rate the window is larger, and all can be seen.
     side.link = Some(Link::new(1_000_000_000_000, None));
-    side.post(0, Work::Write(ANYWHERE), 0, (PACKETS * MTU) as usize);
+    let _ = side.post(0, Work::Write(ANYWHERE), 0, (PACKETS * MTU) as usize);
     (0..PACKETS).for_each(|_| side.wait(MOMENT));
     let asking: Vec<u32> = side.out.iter().filter(|packet| packet.ack_request).map(|packet| packet.psn.get()).collect();
     let first = asking.first().map_or(PACKETS, |psn| psn + 1);
@@ -186,8 +187,8 @@ fn asks_in_between() -> Result<(), String> {
 
 /// A requester that has posted a WRITE of so many packets, and sent what may be under way.
 fn long_write(packets: u32) -> End {
-    let mut side = End::new(attributes(0, 0, 7, 7));
-    side.post(0, Work::Write(ANYWHERE), 0, (packets * MTU) as usize);
+    let mut side = in_rts(attributes(0, 0, 7, 7));
+    let _ = side.post(0, Work::Write(ANYWHERE), 0, (packets * MTU) as usize);
     side.act(Qp::tick);
     side
 }
@@ -208,9 +209,9 @@ pub fn ack() -> Verdict {
     side.wait(TIME / 2);
     side.acknowledge(0, Syndrome::ACK);
     goes_on(&side, "Half of the time-out after two SENDs an ACK of the first one came")?;
-    let mut side = End::new(attributes(0, 0, 7, 7));
-    side.post(0, Work::Send, BYTES, 600);
-    side.sends();
+    let mut side = in_rts(attributes(0, 0, 7, 7));
+    let _ = side.post(0, Work::Send, BYTES, 600);
+    side.shows();
     for (psn, wanted) in [(0, None), (1, None), (2, Some(Status::Success))] {
         side.acknowledge(psn, Syndrome::ACK);
         ended(&side, &format!("A SEND has the PSNs 0 to 2, and an ACK of PSN {psn} came"), wanted)?;
@@ -220,7 +221,7 @@ pub fn ack() -> Verdict {
     for (psn, wanted) in [(None, WINDOW), (Some(15), 16), (Some(31), 16), (Some(33), 2)] {
         let came = psn.map_or(String::new(), |psn| format!("; an ACK of PSN {psn} came"));
         psn.into_iter().for_each(|psn| side.acknowledge(psn, Syndrome::ACK));
-        let yours = side.sends().len();
+        let yours = side.shows().len();
         if yours != wanted as usize {
             return Err(format!(
                 "A WRITE of {} packets is posted, and {WINDOW} may be under way{came}: {wanted} packets are sent. Yours: \

@@ -2,8 +2,7 @@
 //! conversations are played.
 
 use crate::doorbell::{self, replay};
-use crate::end::{attributes, listed, shown, End, MTU, NUMBER, SIZE, TIME};
-use crate::program::PD;
+use crate::end::{in_rts, listed, NUMBER, SIZE, TIME};
 use crate::recorded::Recorded;
 use crate::situation::{answer_to_read, answered, ended, goes_on, request, requester, ANYWHERE};
 use crate::strangers::NO_KEY;
@@ -13,7 +12,9 @@ use nic::memory::{Access, Sge};
 use nic::packet::{code, opcode_of, Aeth, Packet, Reth};
 use nic::psn::Psn;
 use nic::qp::Qp;
-use nic::work::{Local, Work};
+use nic::work::{Local, SendRequest, Work};
+use pair::end::shown;
+use pair::{attributes, End, MTU, PD};
 use roce::aeth::Syndrome;
 use roce::opcode::{Operation, Part, Service};
 
@@ -23,7 +24,7 @@ pub fn read_response(frames: &[Recorded]) -> Verdict {
     for (length, lengths) in
         [(0, vec![0]), (1, vec![1]), (full, vec![full]), (full + 1, vec![full, 1]), (3 * full, vec![full; 3])]
     {
-        let mut side = End::new(attributes(0, 0, 7, 7));
+        let mut side = in_rts(attributes(0, 0, 7, 7));
         let bytes: Vec<u8> = (0..length).map(|at| (at % 251) as u8).collect();
         side.fill(64, &bytes);
         side.receive(read(&side, 64, length as u32));
@@ -48,13 +49,13 @@ pub fn read_response(frames: &[Recorded]) -> Verdict {
             return Err(format!("{when}: its packets carry the bytes that stand in memory. Yours are others."));
         }
     }
-    let mut side = End::new(attributes(0, 0, 7, 7));
+    let mut side = in_rts(attributes(0, 0, 7, 7));
     side.receive(read(&side, SIZE - full, 2 * MTU));
-    let answers = side.sends();
+    let answers = side.shows();
     if answers.len() != 1 || !answers[0].starts_with("NAK") {
         return Err(format!("A READ came that ends outside the region: wanted is a NAK. Yours: {}.", listed(&answers)));
     }
-    let mut side = End::new(attributes(0, 0, 7, 7));
+    let mut side = in_rts(attributes(0, 0, 7, 7));
     let rkey = side.register(Access::REMOTE_WRITE, SIZE as u64, PD);
     let asks = read(&side, 0, 8);
     side.receive(Packet { reth: Reth { rkey, ..asks.reth }, ..asks });
@@ -67,14 +68,14 @@ pub fn read_response(frames: &[Recorded]) -> Verdict {
 /// The program deregisters its memory while the responses go out.
 fn taken_away() -> Result<(), String> {
     const PACKETS: u32 = 40;
-    let mut side = End::new(attributes(0, 0, 7, 7));
+    let mut side = in_rts(attributes(0, 0, 7, 7));
     let asks = read(&side, 0, PACKETS * MTU);
     let key = asks.reth.rkey;
     side.receive(asks);
     let sent = side.out.drain(..).count();
-    side.deregister(key);
+    side.memory.deregister(key);
     side.act(Qp::tick);
-    let yours = side.sends();
+    let yours = side.shows();
     if yours.len() == 1 && yours[0].starts_with("NAK") && yours[0].ends_with(&format!("PSN {sent}")) {
         return Ok(());
     }
@@ -88,14 +89,14 @@ fn taken_away() -> Result<(), String> {
 /// A response has the MSN that its READ has made, whatever has come since.
 fn message_of_read() -> Result<(), String> {
     const PACKETS: u32 = 40;
-    let mut side = End::new(attributes(0, 0, 7, 7));
-    side.post_receive(1, 0, 8);
+    let mut side = in_rts(attributes(0, 0, 7, 7));
+    let _ = side.post_receive(1, 0, 8);
     side.receive(read(&side, 0, PACKETS * MTU));
     let begun = side.out.len();
     side.receive(request(Operation::Send, Part::Only, PACKETS, Reth::default()));
     (0..PACKETS).for_each(|_| side.act(Qp::tick));
     let msn = |packet: &Packet| packet.aeth.msn;
-    let (last, ack) = (side.out.iter().rev().nth(1).map(msn), side.out.back().map(msn));
+    let (last, ack) = (side.out.iter().rev().nth(1).map(msn), side.out.last().map(msn));
     if (last, ack) == (Some(1), Some(2)) {
         return Ok(());
     }
@@ -176,10 +177,12 @@ fn behind_others() -> Result<(), String> {
 
 /// The program's own memory is not there.
 fn out_of_reach() -> Result<(), String> {
-    let mut side = End::new(attributes(0, 0, 7, 7));
+    let mut side = in_rts(attributes(0, 0, 7, 7));
     let nowhere = Local::SgList(vec![Sge { lkey: NO_KEY, ..side.piece(0, 8) }]);
-    side.post_local(0, Work::Read(side.remote(0)), nowhere, 8);
-    side.sends();
+    let local = nowhere;
+    let _ =
+        side.post_send(SendRequest { local, ..pair::end::request(0, Work::Read(side.remote(0)), side.piece(0, 8)) });
+    side.shows();
     side.receive(answer_to_read(0));
     ended(
         &side,
@@ -204,9 +207,11 @@ fn of_eight_bytes() -> Result<(), String> {
     if yours != NUMBER_THERE {
         return Err(format!("{when}: the program finds that number in its buffer. Yours: {yours:#x}."));
     }
-    let mut side = End::new(attributes(0, 0, 7, 7));
-    side.post_local(0, Work::AtomicWrite(ANYWHERE), Local::Inline(vec![1; 8]), 8);
-    side.sends();
+    let mut side = in_rts(attributes(0, 0, 7, 7));
+    let local = Local::Inline(vec![1; 8]);
+    let _ =
+        side.post_send(SendRequest { local, ..pair::end::request(0, Work::AtomicWrite(ANYWHERE), side.piece(0, 8)) });
+    side.shows();
     side.receive(Packet { payload: vec![], ..answer_to_read(0) });
     ended(&side, "The answer to an ATOMIC WRITE came, whose bytes were inline", Some(Status::Success))
 }
@@ -221,10 +226,10 @@ fn timer_of_before() -> Result<(), String> {
 
 /// It has posted a READ, which is sent.
 fn reader(length: usize) -> End {
-    let mut side = End::new(attributes(0, 0, 7, 7));
+    let mut side = in_rts(attributes(0, 0, 7, 7));
     let remote = side.remote(0);
-    side.post(0, Work::Read(remote), 512, length);
-    side.sends();
+    let _ = side.post(0, Work::Read(remote), 512, length);
+    side.shows();
     side
 }
 

@@ -2,14 +2,14 @@
 //! packets that the judge gives it. Then two of them, and a wire.
 
 use crate::contract::{holds, Case, Op, Random, ROOM};
-use crate::end::{attributes, End, ALL, MTU, SIZE, TIME};
-use crate::program::PD;
+use crate::end::{in_rts, ALL, SIZE, TIME};
 use crate::situation::{answer_to_read, due, ended, expect, fetch_add, post, request, requester, ANYWHERE};
 use crate::Verdict;
 use nic::completion::Status;
 use nic::memory::Sge;
 use nic::packet::{Packet, Reth};
-use nic::work::{Local, Work};
+use nic::work::Work;
+use pair::{attributes, End, MTU, PD};
 use roce::aeth::{Nak, Syndrome};
 use roce::opcode::{Operation, Part};
 use std::time::Duration;
@@ -51,9 +51,9 @@ pub fn go_back() -> Verdict {
 
 /// A part of a message was answered: it goes back to the packet that was not.
 fn in_the_middle() -> Result<(), String> {
-    let mut side = End::new(attributes(0, 0, 7, 7));
-    side.post(0, Work::Send, 0, 600);
-    side.sends();
+    let mut side = in_rts(attributes(0, 0, 7, 7));
+    let _ = side.post(0, Work::Send, 0, 600);
+    side.shows();
     side.acknowledge(1, GAP);
     let when = "A SEND has the PSNs 0 to 2, and a NAK of PSN 1 came: PSN 0 has arrived";
     expect(&mut side, when, &["Send Middle, PSN 1", "Send Last, PSN 2"])
@@ -63,9 +63,9 @@ fn in_the_middle() -> Result<(), String> {
 fn part_of_the_way() -> Result<(), String> {
     let mut side = requester(&[Work::Send], 7, 7);
     let lkey = side.register(ALL, SIZE as u64, PD);
-    side.post_local(1, Work::Send, Local::SgList(vec![Sge { lkey, ..side.piece(0, 8) }]), 8);
-    side.sends();
-    side.deregister(lkey);
+    let _ = side.post_send(pair::end::request(1, Work::Send, Sge { lkey, ..side.piece(0, 8) }));
+    side.shows();
+    side.memory.deregister(lkey);
     side.acknowledge(0, GAP);
     let when = "Two SENDs are sent, the program deregisters the second one's memory, and a NAK of PSN 0 came";
     expect(&mut side, when, &["Send Only, PSN 0"])?;
@@ -129,7 +129,7 @@ fn peer_not_ready() -> Result<(), String> {
     side.wait(SHORTER - moment);
     expect(&mut side, &format!("{when}. The wait is not over"), &[])?;
     side.wait(moment);
-    if side.sends().is_empty() {
+    if side.shows().is_empty() {
         return Err(format!("{when}. The wait is over: it sends. Yours: nothing.{}", side.decided()));
     }
     Ok(())
@@ -148,10 +148,10 @@ pub fn progress() -> Verdict {
 
     let mut side = requester(&[Work::Read(ANYWHERE), Work::Write(ANYWHERE)], 7, 7);
     side.acknowledge(1, Syndrome::ACK);
-    side.sends();
+    side.shows();
     side.receive(answer_to_read(0));
     post(&mut side, &[Work::Read(ANYWHERE), Work::Write(ANYWHERE)], 2);
-    side.sends();
+    side.shows();
     side.acknowledge(3, Syndrome::ACK);
     let again = ["RDMA Read Request, PSN 2", "RDMA Write Only, PSN 3"];
     expect(&mut side, "One loss was mended; the ACK of PSN 3 tells of another one, PSN 2", &again)?;
@@ -189,7 +189,7 @@ fn rnr_attempts() -> Result<(), String> {
             let said = side.said.iter().rev().find_map(|said| said.rsplit_once("; ")).map(|(_, left)| left.to_owned());
             left.push(said.filter(|left| left.ends_with("attempts left")));
             side.wait(SHORTER);
-            side.sends();
+            side.shows();
             side.acknowledge(psn, Syndrome::ACK);
         }
         let is_whole = side.sent.iter().all(|completion| completion.status == Status::Success);
@@ -247,8 +247,10 @@ pub fn not_ready() -> Verdict {
 
 /// A packet is missing.
 pub fn gap() -> Verdict {
-    let mut side = End::new(attributes(0, 0, 7, 7));
-    (0..4).for_each(|number| side.post_receive(number, 0, 8));
+    let mut side = in_rts(attributes(0, 0, 7, 7));
+    for number in 0..4 {
+        let _ = side.post_receive(number, 0, 8);
+    }
     let come = |side: &mut End, psn: u32, what: &str, wanted: &[&str]| {
         side.receive(request(Operation::Send, Part::Only, psn, Reth::default()));
         expect(side, &format!("PSN {psn} came; {what}"), wanted)
@@ -275,26 +277,26 @@ pub fn duplicate() -> Verdict {
 
 /// Single situations: an old SEND, and an old atomic operation, whose answer is no ACK.
 fn up_to_the_last() -> Result<(), String> {
-    let mut side = End::new(attributes(0, 0, 7, 7));
+    let mut side = in_rts(attributes(0, 0, 7, 7));
     for psn in 0..3 {
-        side.post_receive(psn.into(), 0, 8);
+        let _ = side.post_receive(psn.into(), 0, 8);
         side.receive(request(Operation::Send, Part::Only, psn, Reth::default()));
     }
-    side.sends();
+    side.shows();
     side.receive(request(Operation::Send, Part::Only, 0, Reth::default()));
     let when = "Three SENDs came, PSNs 0 to 2, and PSN 0 came again: all up to PSN 2 is done, and the ACK says so";
     expect(&mut side, when, &["ACK, PSN 2"])?;
-    let mut side = End::new(attributes(0, 0, 7, 7));
+    let mut side = in_rts(attributes(0, 0, 7, 7));
     let reth = side.reth(0, 8);
     let add = fetch_add(0, side.remote(0));
     let write = Packet { payload: vec![1; 8], ..request(Operation::AtomicWrite, Part::Only, 1, reth) };
     [&add, &write].into_iter().for_each(|packet| side.receive(packet.clone()));
-    side.sends();
+    side.shows();
     for packet in [add, write] {
         let when = format!("A {} came again", packet.row().name);
         side.receive(Packet { ack_request: true, ..packet });
         // What answers it, lesson 19 says.
-        if side.sends().iter().any(|sent| sent.starts_with("ACK")) {
+        if side.shows().iter().any(|sent| sent.starts_with("ACK")) {
             return Err(format!(
                 "{when}: an ACK is no answer to it, so `atomic_again` has one. Yours: an ACK.{}",
                 side.decided()
@@ -344,8 +346,8 @@ fn drained(side: &mut End) -> Vec<u32> {
 
 /// What waits in the queue, and is no READ, stays there.
 fn behind_an_ack() -> Result<(), String> {
-    let mut side = End::new(attributes(0, 0, 7, 7));
-    side.post_receive(1, 0, 8);
+    let mut side = in_rts(attributes(0, 0, 7, 7));
+    let _ = side.post_receive(1, 0, 8);
     side.receive(read(&side, 0, LONG));
     side.receive(request(Operation::Send, Part::Only, LONG, Reth::default()));
     for _ in ["came", "came again"] {
@@ -362,7 +364,7 @@ fn behind_an_ack() -> Result<(), String> {
 
 /// The READ right behind another one is not that one's.
 fn behind_another() -> Result<(), String> {
-    let mut side = End::new(attributes(0, 0, 7, 7));
+    let mut side = in_rts(attributes(0, 0, 7, 7));
     for (psn, packets) in [(0, LONG), (LONG, 2), (LONG, 2)] {
         side.receive(read(&side, psn, packets));
     }
@@ -376,7 +378,7 @@ fn behind_another() -> Result<(), String> {
 
 /// As many READs as agreed on wait: one more that is asked for again is not answered.
 fn no_room() -> Result<(), String> {
-    let mut side = End::new(attributes(0, 0, 7, 7));
+    let mut side = in_rts(attributes(0, 0, 7, 7));
     for (psn, packets) in [(0, 1), (1, LONG), (LONG + 1, 1), (0, 1)] {
         side.receive(read(&side, psn, packets));
     }
@@ -404,7 +406,7 @@ fn answers_once(side: &mut End, what: &str, end: u32) -> Result<(), String> {
 fn rest_of_read() -> Result<(), String> {
     const PACKETS: u32 = 120;
     const REST: u32 = 5;
-    let mut side = End::new(attributes(0, 0, 7, 7));
+    let mut side = in_rts(attributes(0, 0, 7, 7));
     let read = |side: &End, index: u32| side.reth((index * MTU) as usize, (PACKETS - index) * MTU);
     side.receive(request(Operation::ReadRequest, Part::Only, 0, read(&side, 0)));
     side.receive(self::read(&side, PACKETS, 2));

@@ -1,10 +1,12 @@
 //! Situations: one queue pair, packets that the judge gives it, and what is wanted of it then.
 
-use crate::end::{attributes, listed, shown, End, NUMBER, TIME};
+use crate::end::{in_rts, listed, NUMBER, TIME};
 use nic::completion::Status;
 use nic::packet::{code, opcode_of, Aeth, AtomicEth, Packet, Reth};
 use nic::psn::Psn;
 use nic::work::{Remote, Work};
+use pair::end::shown;
+use pair::{attributes, End};
 use roce::aeth::Syndrome;
 use roce::opcode::{Operation, Part, Service};
 use std::time::Duration;
@@ -14,21 +16,21 @@ pub const ANYWHERE: Remote = Remote { address: 0, rkey: 1 };
 
 /// A requester that has posted these, of one packet each, and has sent them: PSNs 0, 1, 2 …
 pub fn requester(works: &[Work], retries: u8, rnr_retries: u8) -> End {
-    let mut side = End::new(attributes(0, 0, retries, rnr_retries));
+    let mut side = in_rts(attributes(0, 0, retries, rnr_retries));
     post(&mut side, works, 0);
-    side.sends();
+    side.shows();
     side
 }
 
 pub fn post(side: &mut End, works: &[Work], first: u64) {
     for (number, work) in (first..).zip(works) {
-        side.post(number, *work, 0, 8);
+        let _ = side.post(number, *work, 0, 8);
     }
 }
 
 /// Looks at what a side sends now.
 pub fn expect(side: &mut End, when: &str, wanted: &[&str]) -> Result<(), String> {
-    let yours = side.sends();
+    let yours = side.shows();
     if yours == wanted {
         return Ok(());
     }

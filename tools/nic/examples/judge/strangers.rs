@@ -1,6 +1,6 @@
 //! Lesson 19: what others rely on when something goes wrong: who is told what, in which order.
 
-use crate::end::{attributes, listed, End, MTU};
+use crate::end::{in_rts, listed, ready};
 use crate::situation::{ended, expect, post, request, requester, ANYWHERE};
 use crate::Verdict;
 use nic::completion::{Completion, Status};
@@ -9,6 +9,7 @@ use nic::outside::AsyncEvent;
 use nic::packet::{opcode_of, Packet, Reth};
 use nic::qp::{mask, Attributes, State};
 use nic::work::{ReceiveRequest, Work};
+use pair::{attributes, End, MTU};
 use roce::aeth::{Nak, Syndrome};
 use roce::headers::ieth;
 use roce::opcode::{Operation, Part, Service};
@@ -33,7 +34,7 @@ struct Wrong {
 pub fn verdict() -> Verdict {
     let all = wrong_requests();
     for wrong in &all {
-        let mut side = End::new(attributes(0, 0, 7, 7));
+        let mut side = in_rts(attributes(0, 0, 7, 7));
         if let Some((length, is_good)) = wrong.receive {
             let lkey = if is_good { side.remote(0).rkey } else { NO_KEY };
             let sge = vec![Sge { lkey, length, address: side.remote(0).address }];
@@ -165,13 +166,13 @@ pub fn flush() -> Verdict {
     comes_back(&Cause { when, act: bring_too_much, first_send: flushed, first_receive: Status::LocLenErr })?;
     let when = "The program moves the queue pair to ERR";
     comes_back(&Cause { when, act: move_to_err, first_send: flushed, first_receive: flushed })?;
-    let mut side = End::ready(Service::Rc, attributes(0, 0, 7, 7), true);
+    let mut side = ready(Service::Rc, attributes(0, 0, 7, 7), true);
     move_to_err(&mut side);
     if !side.raised.contains(&AsyncEvent::LastWqeReached) {
         let when = "A queue pair with a shared receive queue is in ERR";
         return Err(format!("{when}: wanted is {:?}. Yours: nothing.", AsyncEvent::LastWqeReached));
     }
-    let mut side = End::new(attributes(0, 0, 7, 7));
+    let mut side = in_rts(attributes(0, 0, 7, 7));
     move_to_err(&mut side);
     if let Some(event) = side.raised.first() {
         return Err(format!("A queue pair with receives of its own is in ERR: nothing is told. Yours: {event:?}."));
@@ -182,7 +183,9 @@ pub fn flush() -> Verdict {
 /// Five sends wait, of which three have been sent; and three receives, of which one is half filled.
 fn comes_back(cause: &Cause) -> Result<(), String> {
     let mut side = requester(&[Work::Write(ANYWHERE); 3], 7, 7);
-    (10..13).for_each(|wr_id| side.post_receive(wr_id, 0, MTU as usize));
+    for wr_id in 10..13 {
+        let _ = side.post_receive(wr_id, 0, MTU as usize);
+    }
     let begins = request(Operation::Send, Part::First, 0, Reth::default());
     side.receive(Packet { payload: vec![1; MTU as usize], ..begins });
     post(&mut side, &[Work::Write(ANYWHERE); 2], 3);

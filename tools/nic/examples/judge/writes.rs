@@ -1,14 +1,15 @@
 //! Lesson 17: memory that a peer writes without its owner's program. Packets come, and the recorded conversations are played.
 
 use crate::doorbell::{self, replay};
-use crate::end::{attributes, shown, End, MTU, SIZE};
-use crate::program::PD;
+use crate::end::{in_rts, SIZE};
 use crate::recorded::Recorded;
 use crate::situation::{answered, request};
 use crate::Verdict;
 use nic::memory::Access;
 use nic::packet::{Packet, Reth};
 use nic::qp::Qp;
+use pair::end::shown;
+use pair::{attributes, End, MTU, PD};
 use roce::opcode::{Operation, Part};
 
 /// A packet of a message, and its bytes.
@@ -29,8 +30,8 @@ pub fn length() -> Verdict {
         ("a Last that is longer than the MTU", &[(Part::First, full), (Part::Last, full + 1)], false),
     ];
     for (what, packets, is_right) in messages {
-        let mut side = End::new(attributes(0, 0, 7, 7));
-        side.post_receive(1, 0, 8 * full);
+        let mut side = in_rts(attributes(0, 0, 7, 7));
+        let _ = side.post_receive(1, 0, 8 * full);
         for (psn, (part, length)) in (0..).zip(packets) {
             let packet = request(Operation::Send, *part, psn, Reth::default());
             side.receive(Packet { payload: vec![7; *length], ack_request: true, ..packet });
@@ -77,7 +78,7 @@ pub fn place_write(frames: &[Recorded]) -> Verdict {
         ("a WRITE whose RETH announces more than 2^31 bytes", 0, u32::MAX, &[full], refused),
     ];
     for (what, offset, announced, lengths, wanted) in writes {
-        let mut side = End::new(attributes(0, 0, 7, 7));
+        let mut side = in_rts(attributes(0, 0, 7, 7));
         let packets = write(&side, offset, announced, lengths);
         let bytes: Vec<u8> = packets.iter().flat_map(|packet| packet.payload.clone()).collect();
         packets.into_iter().for_each(|packet| side.receive(packet));
@@ -96,7 +97,7 @@ pub fn place_write(frames: &[Recorded]) -> Verdict {
 
 /// The key of a WRITE decides what it may do, its first packet how long it is, and the specification how long it may be.
 fn keys_of_writes() -> Result<(), String> {
-    let mut side = End::new(attributes(0, 0, 7, 7));
+    let mut side = in_rts(attributes(0, 0, 7, 7));
     let full = MTU as usize;
     let packets = write(&side, 0, MTU + 44, &[full, full, 1]);
     packets.into_iter().take(2).for_each(|packet| side.receive(packet));
@@ -121,7 +122,7 @@ fn keys_of_writes() -> Result<(), String> {
             "NAK",
         ),
     ] {
-        let mut side = End::new(attributes(0, 0, 7, 7));
+        let mut side = in_rts(attributes(0, 0, 7, 7));
         let rkey = side.register(access, 1 << 40, PD);
         let lengths = if announced == MTU { &[MTU as usize][..] } else { &[MTU as usize, 1] };
         let first = write(&side, 0, announced, lengths).swap_remove(0);

@@ -3,21 +3,9 @@
 
 #![allow(clippy::unwrap_used)] // It has no input that could be wrong.
 
-#[path = "../../tests/all/fluid.rs"]
-mod fluid;
-#[allow(dead_code)] // The tests use the rest of it.
-#[path = "../../tests/all/network.rs"]
-mod network;
-#[allow(dead_code)]
-#[path = "../../tests/all/pair/mod.rs"]
-mod pair;
-#[allow(dead_code)]
-#[path = "../judge/program.rs"]
-mod program;
-
-use fluid::Fluid;
-use network::{jain, Network, PAPER};
 use nic::congestion::Parameters;
+use pair::fluid::Fluid;
+use pair::network::{jain, Network, PAPER};
 use run::plot::{self, units, Curve, Panel, Parts, Steps};
 use run::switch::{Ecn, Switch};
 use std::time::Duration;
@@ -55,7 +43,7 @@ fn main() {
 
 /// The run of this NIC's core, and of the switch's model.
 fn ours(parts: &Parts) -> Outcome {
-    let mut network = Network::new(PAPER, 1024, &BEGINS);
+    let mut network = Network::new(PAPER, 1024, &BEGINS).unwrap();
     network.run(END);
     let mut queue = Steps::default();
     network.queue.iter().for_each(|(time, bytes)| queue.push(time.as_nanos() as u64, *bytes as f64));

@@ -1,9 +1,9 @@
 //! Congestion, by the NIC's core and the switch's model: what each of the cures does, and that a run can be repeated to the packet.
 
-use crate::fluid::Fluid;
-use crate::network::{jain, Network, PAPER};
 use nic::completion::Status;
 use nic::congestion::Parameters;
+use pair::fluid::Fluid;
+use pair::network::{jain, Network, PAPER};
 use run::plot::Parts;
 use run::switch::Ecn;
 use std::time::Duration;
@@ -21,7 +21,7 @@ const POSSIBLE: f64 = 1024.0 / 1106.0;
 /// draws both.
 #[test]
 fn two_flows_of_dcqcn_become_fair_and_the_queue_stays_between_its_marks() {
-    let mut network = Network::new(PAPER, 1024, &[ms(0), ms(2)]);
+    let mut network = Network::new(PAPER, 1024, &[ms(0), ms(2)]).unwrap();
     network.run(ms(40));
     let (from, to) = (ms(25), ms(40));
     let shares = network.goodput(from, to);
@@ -46,7 +46,7 @@ fn two_flows_of_dcqcn_become_fair_and_the_queue_stays_between_its_marks() {
 #[test]
 fn the_same_run_twice_is_the_same_to_the_packet() {
     let run = |wire| {
-        let mut network = Network::new(wire, 1024, &[ms(0), ms(0), ms(1)]);
+        let mut network = Network::new(wire, 1024, &[ms(0), ms(0), ms(1)]).unwrap();
         network.run(ms(8));
         (network.trace, network.marks, network.drops, network.complete)
     };
@@ -58,7 +58,7 @@ fn the_same_run_twice_is_the_same_to_the_packet() {
 /// Four senders fill a queue that has no room. Who finds room once finds it again; for the others all attempts are soon used up.
 #[test]
 fn without_control_most_is_lost_and_one_sender_gets_what_the_others_miss() {
-    let mut network = Network::new(SLOW, 1024, &[ms(0); 4]);
+    let mut network = Network::new(SLOW, 1024, &[ms(0); 4]).unwrap();
     network.run(ms(100));
     let shares = network.goodput(ms(0), ms(100));
     assert!(network.drops > 100 && network.marks == 0 && network.pauses == 0, "{} dropped", network.drops);
@@ -70,7 +70,7 @@ fn without_control_most_is_lost_and_one_sender_gets_what_the_others_miss() {
 #[test]
 fn one_loss_in_a_hundred_costs_more_than_a_hundredth() {
     let goodput = |wire: &str| {
-        let mut network = Network::new(&format!("link 10 Gbit/s 50 us{wire}"), 1024, &[ms(0)]);
+        let mut network = Network::new(&format!("link 10 Gbit/s 50 us{wire}"), 1024, &[ms(0)]).unwrap();
         network.run(ms(50));
         assert!(network.broken.is_empty());
         network.goodput(ms(0), ms(50))[0]
@@ -83,7 +83,7 @@ fn one_loss_in_a_hundred_costs_more_than_a_hundredth() {
 /// Each sender has 32 KB in the switch when it is told to stop; what is on its way then still fits into its 64 KB.
 #[test]
 fn with_pauses_nothing_is_lost_and_the_link_is_full() {
-    let mut network = Network::new("link 1 Gbit/s 5 us; queue 64 KB; pfc 32 KB", 1024, &[ms(0); 4]);
+    let mut network = Network::new("link 1 Gbit/s 5 us; queue 64 KB; pfc 32 KB", 1024, &[ms(0); 4]).unwrap();
     network.run(ms(100));
     let shares = network.goodput(ms(0), ms(100));
     assert!(network.drops == 0 && network.pauses > 10, "{} dropped, {} pauses", network.drops, network.pauses);
@@ -93,14 +93,14 @@ fn with_pauses_nothing_is_lost_and_the_link_is_full() {
 /// What is READ is sent by who answers: its responses slow down, as WRITEs do, and pauses stop them.
 #[test]
 fn responses_of_reads_slow_down_and_stop_too() {
-    let mut network = Network::reading(PAPER, 1024, &[ms(0), ms(2)]);
+    let mut network = Network::reading(PAPER, 1024, &[ms(0), ms(2)]).unwrap();
     network.run(ms(40));
     let shares = network.goodput(ms(25), ms(40));
     assert!(network.drops == 0 && network.cnps > 0, "{} dropped, {} CNPs", network.drops, network.cnps);
     assert!(jain(&shares) >= 0.95 && shares.iter().sum::<f64>() > 0.9 * 40.0 * POSSIBLE, "{shares:?}");
     assert!(network.mean_queue(ms(25), ms(40)) < 200.0 * 1024.0);
 
-    let mut network = Network::reading("link 1 Gbit/s 5 us; queue 64 KB; pfc 32 KB", 1024, &[ms(0); 4]);
+    let mut network = Network::reading("link 1 Gbit/s 5 us; queue 64 KB; pfc 32 KB", 1024, &[ms(0); 4]).unwrap();
     network.run(ms(100));
     let shares = network.goodput(ms(20), ms(100));
     assert!(network.drops == 0 && network.pauses > 10, "{} dropped, {} pauses", network.drops, network.pauses);
@@ -110,7 +110,7 @@ fn responses_of_reads_slow_down_and_stop_too() {
 /// So it is where switches wait for each other in a ring: nobody is told to go on.
 #[test]
 fn a_pause_without_end_is_a_failed_connection() {
-    let mut network = Network::new("link 1 Gbit/s 5 us; queue 64 KB; pfc 32 KB", 1024, &[ms(0); 2]);
+    let mut network = Network::new("link 1 Gbit/s 5 us; queue 64 KB; pfc 32 KB", 1024, &[ms(0); 2]).unwrap();
     for at in 1..=20 {
         network.run(ms(at));
         network.pause(0);
@@ -124,7 +124,7 @@ fn a_pause_without_end_is_a_failed_connection() {
 fn parameters_decide_whether_it_settles() {
     let swing = |parameters: &str| {
         let wire = format!("link 1 Gbit/s 5 us; queue 1 MB; ecn 8..64 KB at 10 %; dcqcn {parameters}");
-        let mut network = Network::new(&wire, 1024, &[ms(0), ms(0)]);
+        let mut network = Network::new(&wire, 1024, &[ms(0), ms(0)]).unwrap();
         network.run(ms(200));
         let queues = (50..200).map(|at| network.mean_queue(ms(at), ms(at + 1)));
         let (most, sum) = queues.fold((0f64, 0.0), |(most, sum), queue| (most.max(queue), sum + queue));

@@ -2,7 +2,7 @@
 //! late; and nothing stays behind.
 
 use crate::pair::managers::{World, ADDRESSES, FEW, PORT};
-use crate::pair::{faults, hold, Fault, CLIENT, SERVER};
+use crate::pair::{all, faults, hold, Fault, Faults, CLIENT, SERVER};
 use nic::cm::{Cm, Event, EventKind, Mad, Param, Phase, Space};
 use nic::errno::Errno;
 use proptest::prelude::*;
@@ -34,7 +34,7 @@ fn react(world: &mut World<Programs>, side: usize, event: &Event) {
 }
 
 /// Connects and parts. Gives what each program was told.
-fn meet(faults: Vec<Fault>, goes_first: [bool; 2]) -> [Vec<EventKind>; 2] {
+fn meet(faults: Faults, goes_first: [bool; 2]) -> [Vec<EventKind>; 2] {
     let mut world = World::new(faults, ([None; 2], goes_first), react);
     world.cms[SERVER].listen(Space::Tcp, PORT, 7, 0).unwrap();
     let local = world.cms[CLIENT].open(Some(8), ADDRESSES[SERVER], 0x0bad_cafe_0000_0007);
@@ -58,13 +58,13 @@ fn meet(faults: Vec<Fault>, goes_first: [bool; 2]) -> [Vec<EventKind>; 2] {
 
 #[test]
 fn a_wire_that_loses_everything_is_told() {
-    let [server, client] = meet(vec![Fault::Drop; 1000], [false, true]);
+    let [server, client] = meet(all(1000, Fault::Lose), [false, true]);
     assert_eq!((server, client), (vec![], vec![EventKind::Unreachable]));
 }
 
 /// A server, as whose program the test acts, and the client's.
 fn listening(backlog: usize) -> World<()> {
-    let mut world = World::new(vec![], (), |_, _, _| ());
+    let mut world = World::new(Faults::new(), (), |_, _, _| ());
     world.cms[SERVER].listen(Space::Tcp, PORT, 7, backlog).unwrap();
     world
 }
@@ -145,7 +145,7 @@ fn the_peer_of_a_destroyed_id_is_told_that_the_connection_has_ended() {
     let (mut world, ours, theirs) = connected();
     world.delivered();
     world.act(SERVER, |cm, now, out| cm.close(9, ours, now, out));
-    let (_, lost) = world.wire.take().unwrap();
+    let (_, _, lost) = world.wire.take().unwrap();
     assert_eq!(Mad::read(&lost).unwrap().kind(), Kind::DisconnectRequest);
     world.wait(SERVER);
     let [_, client] = world.delivered();
@@ -174,7 +174,7 @@ fn whatever_happens_to_messages_both_connect_and_part() {
     use EventKind::*;
     let first = prop_oneof![Just([false, true]), Just([true, false]), Just([true, true])];
     hold(2_000, (faults(1, FEW), first), |(faults, goes_first)| {
-        let is_good = faults.iter().all(|fault| *fault == Fault::Pass);
+        let is_good = faults.is_empty();
         let [mut server, client] = meet(faults, goes_first);
         prop_assert_eq!(&client, &[ConnectResponse, Disconnected, TimewaitExit]);
         // If the RTU is lost, the goodbye says as much.

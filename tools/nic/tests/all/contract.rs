@@ -2,10 +2,10 @@
 //! it ends in an error, and after an error nothing is carried out any more.
 
 use crate::pair;
-use crate::pair::{attributes, Fault, Pair, Side, MTU};
+use crate::pair::{attributes, end, End, Fault, Faults, Pair, MTU};
 use nic::completion::{Completion, Status, WcOpcode};
 use nic::packet::Feth;
-use nic::work::{Remote, SendRequest, Work};
+use nic::work::{SendRequest, Work};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -53,10 +53,10 @@ fn pattern(request: usize, length: usize, seed: u8) -> Vec<u8> {
     (0..length).map(|at| (request * 31 + at * 7) as u8 ^ seed).collect()
 }
 
-fn request(op: Op, number: usize, client: &mut Side, server: &mut Side) -> SendRequest {
+fn request(op: Op, number: usize, client: &mut End, server: &mut End) -> SendRequest {
     let at = number * SLOT;
-    let remote = Remote { address: server.address(at), rkey: server.key };
-    let cell = Remote { address: server.address(SIZE - 8), rkey: server.key };
+    let remote = server.remote(at);
+    let cell = server.remote(SIZE - 8);
     let (work, length, immediate) = match op {
         Op::Send(length) => (Work::Send, length, Some(number as u32)),
         Op::Write(length) => (Work::Write(remote), length, None),
@@ -74,10 +74,10 @@ fn request(op: Op, number: usize, client: &mut Side, server: &mut Side) -> SendR
 }
 
 /// Posts everything, lets the wire do its worst, and looks.
-fn check(ops: &[Op], faults: Vec<Fault>, psn: u32, retries: u8, early: usize) -> Result<(), TestCaseError> {
+fn check(ops: &[Op], faults: Faults, psn: u32, retries: u8, early: usize) -> Result<(), TestCaseError> {
     // Receives that come late cost no attempts: for ever.
-    let client = Side::new(17, 18, SIZE, attributes(psn, !psn, retries, 7));
-    let server = Side::new(18, 17, SIZE, attributes(!psn, psn, retries, 7));
+    let client = end(17, 18, SIZE, attributes(psn, !psn, retries, 7));
+    let server = end(18, 17, SIZE, attributes(!psn, psn, retries, 7));
     let mut pair = Pair::new(client, server, faults);
     let needed = ops.iter().filter(|op| op.uses_receive()).count();
     let mut posted = 0;
@@ -91,7 +91,7 @@ fn check(ops: &[Op], faults: Vec<Fault>, psn: u32, retries: u8, early: usize) ->
     post(&mut pair, early);
     for (number, op) in ops.iter().enumerate() {
         let request = request(*op, number, &mut pair.client, &mut pair.server);
-        pair.client.post_send(request);
+        pair.client.post_send(request).unwrap();
     }
     let mut allowed = early;
     let over = pair.run(|pair| {
@@ -99,7 +99,7 @@ fn check(ops: &[Op], faults: Vec<Fault>, psn: u32, retries: u8, early: usize) ->
         post(pair, allowed);
     });
     prop_assert!(over, "it never ends: {:#?}", pair.client.said.iter().rev().take(30).collect::<Vec<_>>());
-    prop_assert!(pair.client.guards_stand() && pair.server.guards_stand());
+    prop_assert!(pair.client.buffer.guards_stand() && pair.server.buffer.guards_stand());
     judge(ops, &pair, retries)
 }
 
@@ -178,5 +178,5 @@ fn over_a_hundred_thousand_wires() {
 #[test]
 fn a_wire_that_loses_everything_ends_in_retries_exceeded() {
     let ops = [Op::Write(10), Op::Send(10)];
-    check(&ops, vec![Fault::Drop; 1000], 5, 3, 8).unwrap();
+    check(&ops, pair::all(1000, Fault::Lose), 5, 3, 8).unwrap();
 }

@@ -1,7 +1,7 @@
 //! Whatever a peer sends, the device does not panic, writes nothing outside a region, and keeps its promises to the program:
 //! every request completes once at most.
 
-use crate::pair::{attributes, hold, Side, MTU, OURS, PEERS};
+use crate::pair::{attributes, end, hold, of, End, MTU, OURS, PEERS};
 use nic::cm::{Cm, Mad, Param, Space, QP1};
 use nic::datagram::{self, Route};
 use nic::memory::Access;
@@ -54,10 +54,10 @@ fn opcode_of(service: Service, opcode: u8) -> u8 {
 }
 
 /// The same for this side, whose next request has the PSN `requests`.
-fn aimed(mut packet: Packet, side: &Side, requests: &mut u32) -> Packet {
+fn aimed(mut packet: Packet, side: &End, requests: &mut u32) -> Packet {
     for (va, rkey) in [(&mut packet.reth.va, &mut packet.reth.rkey), (&mut packet.atomic.va, &mut packet.atomic.rkey)] {
         *va = side.address(0).wrapping_add(*va);
-        *rkey = if *rkey == 1 { side.key } else { *rkey };
+        *rkey = if *rkey == 1 { side.buffer.key } else { *rkey };
     }
     let (ahead, is_response) = (packet.psn.get(), packet.row().is_response());
     packet.psn = Psn::new(if is_response { 100 } else { *requests }.wrapping_add(ahead));
@@ -67,7 +67,7 @@ fn aimed(mut packet: Packet, side: &Side, requests: &mut u32) -> Packet {
 }
 
 fn endure((service, packets): (Service, Vec<(Packet, u64)>)) -> Result<(), TestCaseError> {
-    let mut side = Side::of(service, 17, 18, SIZE, attributes(100, 500, 2, 2));
+    let mut side = of(service, 17, 18, SIZE, attributes(100, 500, 2, 2));
     for wr_id in 0..4 {
         side.post_receive(wr_id, 0, 700).unwrap();
         let remote = Remote { address: 4096, rkey: 1 };
@@ -82,7 +82,7 @@ fn endure((service, packets): (Service, Vec<(Packet, u64)>)) -> Result<(), TestC
             };
         }
         let length = if work.is_atomic() { 8 } else { 600 };
-        side.post(wr_id, work, 1024, length);
+        side.post(wr_id, work, 1024, length).unwrap();
     }
     let mut requests = 500;
     for (packet, wait) in packets {
@@ -95,7 +95,7 @@ fn endure((service, packets): (Service, Vec<(Packet, u64)>)) -> Result<(), TestC
         }
         side.now += Duration::from_millis(wait);
     }
-    prop_assert!(side.guards_stand());
+    prop_assert!(side.buffer.guards_stand());
     for told in [&side.sent, &side.received] {
         let mut numbers: Vec<u64> = told.iter().map(|wc| wc.wr_id).collect();
         prop_assert!(numbers.windows(2).all(|pair| pair[0] < pair[1]), "out of order, or twice: {:?}", numbers);
@@ -127,7 +127,7 @@ fn two_million_hostile_packets_do_no_harm() {
 fn packets_of_other_services_and_of_strangers_are_dropped() {
     let own = [(Service::Rc, 0x04), (Service::Uc, 0x24), (Service::Ud, 0x64)];
     for (service, fits) in own {
-        let mut side = Side::of(service, 17, 18, SIZE, attributes(100, 500, 2, 2));
+        let mut side = of(service, 17, 18, SIZE, attributes(100, 500, 2, 2));
         side.post_receive(1, 0, 700).unwrap();
         let send =
             |opcode| Packet { opcode, dest_qp: 17, psn: Psn::new(500), payload: vec![1; 8], ..Packet::default() };
@@ -155,10 +155,10 @@ fn a_read_with_an_old_psn_needs_what_a_new_one_needs() {
         (both, 1, 498, MTU + 1, 2),
     ] {
         let attributes = Attributes { access, max_dest_rd_atomic: reads, ..attributes(100, 500, 2, 2) };
-        let mut side = Side::new(17, 18, SIZE, attributes);
+        let mut side = end(17, 18, SIZE, attributes);
         let narrow = |qp: &mut Qp, out: &mut Ctx| qp.modify(mask::ACCESS_FLAGS, State::Rts, &attributes, out);
         side.act(narrow).unwrap();
-        let reth = Reth { va: side.address(0), rkey: side.key, length };
+        let reth = Reth { va: side.address(0), rkey: side.buffer.key, length };
         let read = Packet { opcode: code::READ_REQUEST, dest_qp: 17, psn: Psn::new(psn), reth, ..Packet::default() };
         side.receive(read);
         assert_eq!(side.take_out().len(), answers, "{access:?} {reads} {psn} {length}");

@@ -5,15 +5,11 @@
 mod congestion;
 mod connections;
 mod contract;
-mod fluid;
 mod hostile;
 mod messages;
 mod multicast;
-mod network;
 mod packets;
 mod pair;
-#[path = "../../examples/judge/program.rs"]
-mod program;
 mod reads;
 mod sidr;
 mod unreliable;

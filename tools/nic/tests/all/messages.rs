@@ -1,6 +1,6 @@
 //! Messages as a responder takes them, one rule a test: how long they may be, who is woken.
 
-use crate::pair::{attributes, request, Attributes, Side, PD};
+use crate::pair::{attributes, end, request, Attributes, End, PD};
 use nic::memory::Access;
 use nic::outside::AsyncEvent;
 use nic::packet::{Packet, Reth};
@@ -14,12 +14,12 @@ const SEND_MIDDLE: u8 = 0x01;
 const WRITE_FIRST: u8 = 0x06;
 const MTU: u32 = 4096;
 
-fn responder(size: u32) -> Side {
-    Side::new(17, 18, size as usize, Attributes { mtu: MTU, ..attributes(0, 0, 7, 7) })
+fn responder(size: u32) -> End {
+    end(17, 18, size as usize, Attributes { mtu: MTU, ..attributes(0, 0, 7, 7) })
 }
 
 /// The PSNs and syndromes of what it has answered.
-fn answers(side: &mut Side) -> Vec<(u32, Syndrome)> {
+fn answers(side: &mut End) -> Vec<(u32, Syndrome)> {
     side.take_out().iter().map(|packet| (packet.psn.get(), packet.aeth.verdict())).collect()
 }
 
@@ -29,7 +29,7 @@ fn a_write_longer_than_a_message_is_refused_at_once() {
     for (length, refused) in [(Qp::LONGEST, false), (Qp::LONGEST + 1, true), (u32::MAX, true)] {
         let mut side = responder(MTU);
         let va = side.address(0);
-        let rkey = side.memory.register(side.region(PD, 5 << 30, Access(15)), 7);
+        let rkey = side.memory.register(side.buffer.region(5 << 30, Access(15), PD), 7);
         let (reth, payload) = (Reth { va, rkey, length }, vec![1; MTU as usize]);
         side.receive(Packet { opcode: WRITE_FIRST, reth, payload, ..Packet::default() });
         let expected = if refused { vec![(0, Syndrome::Nak(Nak::InvalidRequest))] } else { vec![] };
@@ -60,7 +60,7 @@ fn a_plain_write_carries_no_solicited_event() {
     let write = Work::Write(Remote { address: 1, rkey: 1 });
     for (work, immediate, expected) in [(Work::Send, None, true), (write, Some(7), true), (write, None, false)] {
         let mut side = responder(MTU);
-        side.post_send(SendRequest { immediate, solicited: true, ..request(1, work, side.piece(0, 8)) });
+        side.post_send(SendRequest { immediate, solicited: true, ..request(1, work, side.piece(0, 8)) }).unwrap();
         assert_eq!(side.sends()[0].solicited, expected, "{work:?} {immediate:?}");
     }
 }

@@ -1,6 +1,6 @@
 //! Who gets what is sent to a group.
 
-use crate::pair::{attributes, Attributes, Side, OURS, PEERS};
+use crate::pair::{attributes, of, Attributes, OURS, PEERS};
 use nic::datagram::Route;
 use nic::errno::Errno;
 use nic::multicast::Groups;
@@ -22,12 +22,12 @@ fn a_datagram_to_a_group_reaches_all_members_but_its_sender() {
     let [mut ours, mut peers] = [Groups::default(), Groups::default()];
     assert_eq!([17, 18, 18].map(|qp| ours.attach(group(), qp)), [Ok(true), Ok(false), Ok(false)]);
     assert_eq!(peers.attach(group(), 17), Ok(true));
-    let side = || Side::of(Service::Ud, 17, 0, 256, Attributes { qkey: QKEY, ..attributes(0, 0, 0, 0) });
+    let side = || of(Service::Ud, 17, 0, 256, Attributes { qkey: QKEY, ..attributes(0, 0, 0, 0) });
     let [mut sender, mut receiver] = [side(), side()];
     let work = Work::Datagram(Destination { address: group(), class: 0, qp: Destination::GROUP, qkey: QKEY });
-    sender.post(1, work, 0, 8);
+    sender.post(1, work, 0, 8).unwrap();
     let (route, packets) = (Route { from: OURS, to: group() }, sender.sends());
-    assert_eq!((sender.last_to, packets[0].dest_qp), (Some(group()), 0xff_ffff));
+    assert_eq!((sender.to, packets[0].dest_qp), (Some(group()), 0xff_ffff));
     assert_eq!([ours.receivers(route, &packets[0], OURS), peers.receivers(route, &packets[0], PEERS)], [[18], [17]]);
     // The header in front names the group.
     receiver.post_receive(1, 0, 100).unwrap();

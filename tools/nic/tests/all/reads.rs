@@ -1,7 +1,7 @@
 //! READs of many packets, as many under way as agreed, over a wire with one fault; and responses that are none.
 
 use crate::pair;
-use crate::pair::{attributes, Attributes, Fault, Pair, Side, MTU};
+use crate::pair::{attributes, end, Attributes, Fault, Pair, MTU};
 use nic::completion::Status;
 use nic::memory::Access;
 use nic::packet::{code, Aeth, Feth, Packet, Reth};
@@ -16,15 +16,13 @@ const READS: usize = 4;
 fn ended(packets: usize, at: usize, fault: Fault) -> Vec<Status> {
     let length = packets * MTU as usize;
     let size = READS * length;
-    let [client, server] = [(17, 18), (18, 17)].map(|(own, peer)| Side::new(own, peer, size, attributes(0, 0, 7, 7)));
-    let mut faults = vec![Fault::Pass; at];
-    faults.push(fault);
-    let mut pair = Pair::new(client, server, faults);
+    let [client, server] = [(17, 18), (18, 17)].map(|(own, peer)| end(own, peer, size, attributes(0, 0, 7, 7)));
+    let mut pair = Pair::new(client, server, [(at, fault)].into());
     let bytes: Vec<u8> = (0..size).map(|at| (at / 7) as u8).collect();
     pair.server.fill(0, &bytes);
     for number in 0..READS {
-        let remote = Remote { address: pair.server.address(number * length), rkey: pair.server.key };
-        pair.client.post(number as u64, Work::Read(remote), number * length, length);
+        let remote = pair.server.remote(number * length);
+        pair.client.post(number as u64, Work::Read(remote), number * length, length).unwrap();
     }
     assert!(pair.run(|_| ()));
     let ended: Vec<_> = pair.client.sent.iter().map(|wc| wc.status).collect();
@@ -36,7 +34,7 @@ fn ended(packets: usize, at: usize, fault: Fault) -> Vec<Status> {
 #[test]
 fn one_fault_at_any_packet_of_pipelined_reads_is_mended() {
     for packets in [8, 33, 40, 60] {
-        for fault in [Fault::Drop, Fault::Duplicate, Fault::Late(3)] {
+        for fault in [Fault::Lose, Fault::Double, Fault::Delay(3)] {
             for at in 0..READS * (packets + 1) {
                 assert_eq!(ended(packets, at, fault), [Status::Success; READS], "{packets} packets, {fault:?} at {at}");
             }
@@ -46,8 +44,8 @@ fn one_fault_at_any_packet_of_pipelined_reads_is_mended() {
 
 /// Responses to a READ of so many bytes: operation code, syndrome, and how many bytes each brings. How the READ ended.
 fn answered(length: usize, responses: &[(u8, u8, usize)]) -> Option<Status> {
-    let mut side = Side::new(17, 18, 4096, attributes(0, 0, 7, 7));
-    side.post(1, Work::Read(Remote { address: 1, rkey: 1 }), 0, length);
+    let mut side = end(17, 18, 4096, attributes(0, 0, 7, 7));
+    side.post(1, Work::Read(Remote { address: 1, rkey: 1 }), 0, length).unwrap();
     side.sends();
     for (psn, (opcode, syndrome, length)) in responses.iter().enumerate() {
         let (opcode, syndrome, psn, payload) = (*opcode, *syndrome, Psn::new(psn as u32), vec![9; *length]);
@@ -111,9 +109,9 @@ fn an_atomic_write_or_flush_is_answered_by_a_response_without_bytes_or_refused()
         (code::FLUSH, flush << 1, 0, SIZE as u32, 0, persistent, Some(Nak::RemoteAccess)),
     ] {
         let attributes = Attributes { access: Access(allowed), ..attributes(0, 0, 7, 7) };
-        let mut side = Side::new(17, 18, SIZE as usize, attributes);
+        let mut side = end(17, 18, SIZE as usize, attributes);
         side.act(|qp, out| qp.modify(mask::ACCESS_FLAGS, State::Rts, &attributes, out)).unwrap();
-        let reth = Reth { va: side.address(0) + va, rkey: side.key, length };
+        let reth = Reth { va: side.address(0) + va, rkey: side.buffer.key, length };
         side.receive(Packet { opcode, dest_qp: 17, reth, feth, payload: vec![9; payload], ..Packet::default() });
         let [answer] = &side.take_out()[..] else { panic!("{:?}", side.said) };
         let (answers, verdict) = match expected {

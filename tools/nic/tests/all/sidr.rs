@@ -1,7 +1,7 @@
 //! Datagrams need no connection: one question tells to which queue pair they go, and with which key; whatever is lost.
 
 use crate::pair::managers::{bytes, World, ADDRESSES, FEW, PORT};
-use crate::pair::{faults, hold, Fault, CLIENT, OURS, SERVER};
+use crate::pair::{all, faults, hold, Fault, Faults, CLIENT, OURS, SERVER};
 use nic::cm::{Cm, CmEffect, Event, EventKind, Space, SIDR_REP_PRIVATE, SIDR_REQ_PRIVATE, UDP_QKEY};
 use nic::errno::Errno;
 use nic::time::Time;
@@ -33,7 +33,7 @@ fn react(world: &mut World<Program>, side: usize, event: &Event) {
 }
 
 /// A client asks for a port of a server, and all happens to the end of the last timer. Gives the client's number for it.
-fn ask(faults: Vec<Fault>, program: Program, port: u16) -> (World<Program>, u32) {
+fn ask(faults: Faults, program: Program, port: u16) -> (World<Program>, u32) {
     let mut world = World::new(faults, program, react);
     world.cms[SERVER].listen(Space::Udp, PORT, 7, 0).unwrap();
     let local = world.cms[CLIENT].open(Some(8), ADDRESSES[SERVER], 5 << 32);
@@ -72,10 +72,10 @@ fn whatever_happens_to_messages_the_client_learns_the_queue_pair() {
 fn who_is_not_told_a_queue_pair_is_told_why() {
     let timed_out = -i32::from(Errno::ETIMEDOUT);
     for (program, port, faults, status, private) in [
-        (Program::Rejects, PORT, vec![], 2, ANSWER),
-        (Program::Ends, PORT, vec![], 2, &[0; SIDR_REP_PRIVATE]),
-        (Program::Accepts, PORT + 1, vec![], 1, &[0; SIDR_REP_PRIVATE]),
-        (Program::Accepts, PORT, vec![Fault::Drop; 100], timed_out, &[]),
+        (Program::Rejects, PORT, Faults::new(), 2, ANSWER),
+        (Program::Ends, PORT, Faults::new(), 2, &[0; SIDR_REP_PRIVATE]),
+        (Program::Accepts, PORT + 1, Faults::new(), 1, &[0; SIDR_REP_PRIVATE]),
+        (Program::Accepts, PORT, all(100, Fault::Lose), timed_out, &[]),
     ] {
         let (mut world, local) = ask(faults, program, port);
         let [event] = &world.told[CLIENT][..] else { panic!("{:?}", world.told) };

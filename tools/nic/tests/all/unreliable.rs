@@ -1,7 +1,9 @@
 //! The services that answer nothing. A message of an unreliable connection arrives whole or not at all; a datagram arrives with
 //! the header of its packet in front, where somebody waits for it who knows its key.
 
-use crate::pair::{attributes, ended, faults, hold, request, Attributes, Fault, Pair, Side, MTU, OURS, PD, PEERS};
+use crate::pair::{
+    attributes, end, ended, faults, hold, of, request, Attributes, End, Fault, Faults, Pair, MTU, OURS, PD, PEERS,
+};
 use nic::completion::{Completion, Status, WcOpcode};
 use nic::datagram::Route;
 use nic::packet::{Deth, Packet};
@@ -22,18 +24,17 @@ fn pattern(number: usize, length: usize) -> Vec<u8> {
 
 /// Posts messages of these lengths, in turn a SEND and a WRITE, which have their number as immediate, and a WRITE without one; and
 /// lets the wire do its worst.
-fn converse(lengths: &[usize], psn: u32, faults: Vec<Fault>) -> Pair {
-    let side = |number, peer, attributes| Side::of(Service::Uc, number, peer, 2 * RECEIVES, attributes);
+fn converse(lengths: &[usize], psn: u32, faults: Faults) -> Pair {
+    let side = |number, peer, attributes| of(Service::Uc, number, peer, 2 * RECEIVES, attributes);
     let client = side(17, 18, attributes(psn, 0, 0, 0));
     let mut pair = Pair::new(client, side(18, 17, attributes(0, psn, 0, 0)), faults);
     for (number, length) in lengths.iter().enumerate() {
-        let (at, remote) =
-            (number * SLOT, Remote { address: pair.server.address(number * SLOT), rkey: pair.server.key });
+        let (at, remote) = (number * SLOT, pair.server.remote(number * SLOT));
         pair.server.post_receive(number as u64, RECEIVES + at, SLOT).unwrap();
         pair.client.fill(at, &pattern(number, *length));
         let work = if number % 3 == 0 { Work::Send } else { Work::Write(remote) };
         let message = request(number as u64, work, pair.client.piece(at, *length));
-        pair.client.post_send(SendRequest { immediate: (number % 3 < 2).then_some(number as u32), ..message });
+        pair.client.post_send(SendRequest { immediate: (number % 3 < 2).then_some(number as u32), ..message }).unwrap();
     }
     assert!(pair.run(|_| {}));
     pair
@@ -62,13 +63,13 @@ fn lengths() -> impl Strategy<Value = Vec<usize>> {
 /// 9.8: a lost packet takes its message with it, and no other.
 #[test]
 fn of_an_unreliable_connection_arrives_what_has_lost_no_packet() {
-    let faults = vec(prop_oneof![6 => Just(Fault::Pass), 1 => Just(Fault::Drop)], 0..40);
+    let faults = vec(prop_oneof![6 => Just(false), 1 => Just(true)], 0..40);
     let psn = prop_oneof![any::<u32>(), 0xff_ffe0..=0xff_ffffu32];
-    hold(1_000, (lengths(), psn, faults), |(lengths, psn, faults)| {
-        let mut packets = faults.clone().into_iter();
+    hold(1_000, (lengths(), psn, faults), |(lengths, psn, lost)| {
+        let faults = lost.iter().zip(0..).filter(|(is_lost, _)| **is_lost).map(|(_, at)| (at, Fault::Lose)).collect();
+        let mut packets = lost.into_iter();
         let packets_of = |length: &usize| length.div_ceil(MTU as usize).max(1);
-        let survives =
-            |length| packets.by_ref().take(packets_of(length)).filter(|fault| *fault == Fault::Drop).count() == 0;
+        let survives = |length| packets.by_ref().take(packets_of(length)).filter(|is_lost| *is_lost).count() == 0;
         let whole: Vec<bool> = lengths.iter().map(survives).collect();
         let expected: Vec<usize> = (0..lengths.len()).filter(|number| whole[*number] && number % 3 < 2).collect();
         let pair = converse(&lengths, psn, faults);
@@ -78,7 +79,7 @@ fn of_an_unreliable_connection_arrives_what_has_lost_no_packet() {
         prop_assert_eq!(arrived(&pair, &lengths), expected);
         let all: Vec<_> = (0..lengths.len() as u64).map(|number| (number, Status::Success)).collect();
         prop_assert_eq!(ended(&pair.client.sent), all);
-        prop_assert!(pair.server.last_to.is_none(), "nobody answers");
+        prop_assert!(pair.server.to.is_none(), "nobody answers");
         Ok(())
     });
 }
@@ -88,7 +89,7 @@ fn what_is_doubled_or_late_arrives_whole_or_not_at_all() {
     hold(1_000, (lengths(), faults(4, 40)), |(lengths, faults)| {
         let pair = converse(&lengths, 7, faults);
         arrived(&pair, &lengths);
-        prop_assert!(pair.server.guards_stand());
+        prop_assert!(pair.server.buffer.guards_stand());
         Ok(())
     });
 }
@@ -96,8 +97,8 @@ fn what_is_doubled_or_late_arrives_whole_or_not_at_all() {
 /// Without answers no window holds a message back: it goes out in turns, so that others have theirs.
 #[test]
 fn a_long_message_goes_out_in_turns() {
-    let mut side = Side::of(Service::Uc, 17, 18, 256 * MTU as usize, attributes(0, 0, 0, 0));
-    side.post(1, Work::Send, 0, 256 * MTU as usize);
+    let mut side = of(Service::Uc, 17, 18, 256 * MTU as usize, attributes(0, 0, 0, 0));
+    side.post(1, Work::Send, 0, 256 * MTU as usize).unwrap();
     let mut turns = Vec::new();
     while side.qp.is_busy() {
         let packets = side.sends();
@@ -110,8 +111,8 @@ fn a_long_message_goes_out_in_turns() {
 const QKEY: u32 = 0x1111_1111;
 
 /// A queue pair for datagrams.
-fn listener() -> Side {
-    Side::of(Service::Ud, 17, 0, 4096, Attributes { qkey: QKEY, ..attributes(70, 0, 0, 0) })
+fn listener() -> End {
+    of(Service::Ud, 17, 0, 4096, Attributes { qkey: QKEY, ..attributes(70, 0, 0, 0) })
 }
 
 fn to(qkey: u32) -> Work {
@@ -129,12 +130,12 @@ fn a_datagram_goes_where_its_request_says_and_is_complete_when_it_went_out() {
     for (key, expected) in [(0x55, 0x55), (0x8000_0055, QKEY)] {
         let mut side = listener();
         side.fill(0, b"hello");
-        side.post_send(SendRequest { immediate: Some(6), ..request(3, to(key), side.piece(0, 5)) });
+        side.post_send(SendRequest { immediate: Some(6), ..request(3, to(key), side.piece(0, 5)) }).unwrap();
         let packets = side.sends();
         let deth = Deth { qkey: expected, src_qp: 17 };
         let (opcode, psn, payload) = (0x65, Psn::new(70), b"hello".to_vec());
         let one = Packet { opcode, dest_qp: 18, psn, immediate: 6, deth, payload, ..Packet::default() };
-        assert_eq!((packets, side.last_to), (vec![one], Some(PEERS)));
+        assert_eq!((packets, side.to), (vec![one], Some(PEERS)));
         assert_eq!(ended(&side.sent), [(3, Status::Success)]);
         assert!(side.qp.deadline().is_none() && !side.qp.is_busy(), "nothing is waited for");
     }
@@ -199,7 +200,7 @@ fn a_shared_receive_that_is_too_short_comes_back() {
 fn a_datagram_longer_than_a_packet_is_not_sent() {
     let mut side = listener();
     for (wr_id, length) in [(1, 1024), (2, 1025), (3, 8)] {
-        side.post(wr_id, to(1), 0, length);
+        side.post(wr_id, to(1), 0, length).unwrap();
     }
     assert_eq!(side.sends().iter().map(|packet| packet.payload.len()).collect::<Vec<_>>(), [1024, 8]);
     assert_eq!(ended(&side.sent), [1, 2, 3].map(|wr_id| (wr_id, Status::Success)));
@@ -217,19 +218,19 @@ fn each_service_takes_its_own_requests() {
         (Service::Ud, [false, false, false, false, true]),
     ] {
         for (work, takes) in works.into_iter().zip(takes) {
-            let mut side = Side::of(service, 17, 18, 64, attributes(0, 0, 0, 0));
-            side.post(1, work, 0, 8);
+            let mut side = of(service, 17, 18, 64, attributes(0, 0, 0, 0));
+            side.post(1, work, 0, 8).unwrap();
             side.act(Qp::tick);
             let failed = side.sent.iter().any(|wc| wc.status == Status::LocQpOpErr);
             assert_eq!((failed, side.qp.state() == State::Err), (!takes, !takes), "{service:?} {work}");
         }
     }
     // Its turn: what was posted before is answered first.
-    let side = |number, peer| Side::new(number, peer, 64, attributes(0, 0, 3, 3));
-    let mut pair = Pair::new(side(17, 18), side(18, 17), vec![]);
-    let write = Work::Write(Remote { address: pair.server.address(0), rkey: pair.server.key });
+    let side = |number, peer| end(number, peer, 64, attributes(0, 0, 3, 3));
+    let mut pair = Pair::new(side(17, 18), side(18, 17), Faults::new());
+    let write = Work::Write(pair.server.remote(0));
     for (wr_id, work) in [(1, write), (2, to(1))] {
-        pair.client.post(wr_id, work, 0, 8);
+        pair.client.post(wr_id, work, 0, 8).unwrap();
     }
     assert!(pair.run(|_| {}));
     assert_eq!(ended(&pair.client.sent), [(1, Status::Success), (2, Status::LocQpOpErr)]);

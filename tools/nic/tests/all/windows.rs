@@ -1,6 +1,6 @@
 //! Memory windows, and the messages and requests that make keys invalid, one rule of 10.6.7 a test.
 
-use crate::pair::{attributes, request, Pair, Side, PD};
+use crate::pair::{attributes, end, request, End, Faults, Pair, PD};
 use nic::completion::{Status, WcOpcode};
 use nic::memory::{Access, Bind, Refusal, WindowKind};
 use nic::packet::{opcode_of, Packet};
@@ -19,29 +19,29 @@ const ALL: Access = Access(2 | 4 | 8);
 /// A server and a client; the server's buffer may have windows.
 fn pair() -> Pair {
     let side = |number, peer| {
-        let mut side = Side::new(number, peer, SIZE, attributes(5, 5, 3, 3));
-        let whole = side.region(PD, SIZE as u64, Access(15 | Access::MW_BIND.0));
-        side.key = side.memory.register(whole, 9);
+        let mut side = end(number, peer, SIZE, attributes(5, 5, 3, 3));
+        let whole = side.buffer.region(SIZE as u64, Access(15 | Access::MW_BIND.0), PD);
+        side.buffer.key = side.memory.register(whole, 9);
         side
     };
-    Pair::new(side(17, 18), side(18, 17), vec![])
+    Pair::new(side(17, 18), side(18, 17), Faults::new())
 }
 
-fn bind(side: &Side, window: u32, next: u8) -> Bind {
+fn bind(side: &End, window: u32, next: u8) -> Bind {
     let (address, length) = (side.address(OFFSET), LENGTH as u64);
-    Bind { window, next, region: side.key, address, length, access: ALL }
+    Bind { window, next, region: side.buffer.key, address, length, access: ALL }
 }
 
 /// Posts a request that needs no memory at the server.
 fn does(pair: &mut Pair, work: Work) -> Status {
-    pair.server.post(1, work, 0, 0);
+    pair.server.post(1, work, 0, 0).unwrap();
     pair.server.act(Qp::tick);
     pair.server.sent.last().unwrap().status
 }
 
 /// How the client's WRITE of so many bytes to an address ends.
 fn writes(pair: &mut Pair, address: u64, length: usize, rkey: u32) -> Status {
-    pair.client.post(2, Work::Write(Remote { address, rkey }), 0, length);
+    pair.client.post(2, Work::Write(Remote { address, rkey }), 0, length).unwrap();
     assert!(pair.run(|_| {}));
     pair.client.sent.last().unwrap().status
 }
@@ -108,7 +108,7 @@ fn a_window_that_is_not_bound_and_its_old_key_open_nothing() {
 #[test]
 fn what_must_not_be_bound_is_refused() {
     let side = pair().server;
-    let with = |access| side.region(PD, SIZE as u64, Access(access));
+    let with = |access| side.buffer.region(SIZE as u64, Access(access), PD);
     type Change = fn(Bind) -> Bind;
     let same: Change = |bind| bind;
     let zero_based: Change = |bind| Bind { access: Access::ZERO_BASED, ..bind };
@@ -123,7 +123,7 @@ fn what_must_not_be_bound_is_refused() {
         (WindowKind::Two, with(16), same, PD, Some(Refusal::Access)),
         (WindowKind::Two, with(16), |bind| Bind { access: Access::REMOTE_READ, ..bind }, PD, None),
         (WindowKind::Two, with(31), same, PD + 1, Some(Refusal::Pd)),
-        (WindowKind::Two, side.region(PD + 1, SIZE as u64, Access(31)), same, PD, Some(Refusal::Pd)),
+        (WindowKind::Two, side.buffer.region(SIZE as u64, Access(31), PD + 1), same, PD, Some(Refusal::Pd)),
         (WindowKind::Two, with(31), |bind| Bind { length: SIZE as u64, ..bind }, PD, Some(Refusal::Bounds)),
         (WindowKind::Two, with(31), |bind| Bind { length: u64::MAX, ..bind }, PD, Some(Refusal::Bounds)),
         (WindowKind::Two, with(31), |bind| Bind { address: 0, ..bind }, PD, Some(Refusal::Bounds)),
@@ -163,7 +163,7 @@ fn a_window_of_type_two_is_for_one_queue_pair() {
     side.memory.bind(bind(&side, window, 4), 18, PD).unwrap();
     let mut piece = side.piece(OFFSET, 1);
     piece.lkey = window & !0xff | 4;
-    side.post_send(request(1, Work::Send, piece));
+    side.post_send(request(1, Work::Send, piece)).unwrap();
     side.act(Qp::tick);
     assert_eq!(side.sent[0].status, Status::LocProtErr);
 }
@@ -187,10 +187,10 @@ fn local_requests_keep_the_order() {
     let window = pair.client.memory.allocate_window(WindowKind::Two, PD, 3);
     let key = window & !0xff | 4;
     let bound = bind(&pair.client, window, 4);
-    let write = Work::Write(Remote { address: pair.server.address(0), rkey: pair.server.key });
+    let write = Work::Write(pair.server.remote(0));
     for (wr_id, work) in [write, Work::Bind(bound), write, Work::LocalInvalidate(key), write].into_iter().enumerate() {
         let length = if work.is_local() { 0 } else { 600 };
-        pair.client.post(wr_id as u64, work, 0, length);
+        pair.client.post(wr_id as u64, work, 0, length).unwrap();
     }
     pair.client.act(Qp::tick);
     assert!(pair.client.sent.is_empty(), "the WRITE before is not answered");
@@ -211,7 +211,7 @@ fn a_send_with_invalidate_makes_the_key_invalid() {
         assert_eq!(writes(&mut pair, address, 1, key), Status::Success);
         pair.server.post_receive(6, 0, SIZE).unwrap();
         let message = request(3, Work::SendInvalidate(key), pair.client.piece(0, length));
-        pair.client.post_send(SendRequest { solicited: true, ..message });
+        pair.client.post_send(SendRequest { solicited: true, ..message }).unwrap();
         // The first answers are lost: it comes again.
         for _ in 0..2 {
             pair.client.sends().into_iter().for_each(|packet| pair.server.receive(packet));
@@ -235,7 +235,7 @@ fn a_key_that_cannot_be_made_invalid_breaks_the_receiver() {
     side.post_receive(6, 0, 100).unwrap();
     let opcode = opcode_of(Service::Rc, Operation::Send, Part::Only, Some(&roce::headers::ieth::HEADER));
     assert_eq!(opcode, 0x17);
-    let (psn, invalidate) = (Psn::new(5), side.key);
+    let (psn, invalidate) = (Psn::new(5), side.buffer.key);
     side.receive(Packet { opcode, psn, invalidate, ack_request: true, payload: vec![8; 9], ..Packet::default() });
     assert!(matches!(side.take_out()[0].aeth.verdict(), Syndrome::Ack { .. }));
     assert_eq!((side.received[0].wr_id, side.received[0].status), (6, Status::RemInvReqErr));

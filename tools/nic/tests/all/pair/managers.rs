@@ -1,6 +1,6 @@
 //! Two connection managers in memory, joined by the same wire, and what the program on each side is told and does about it.
 
-use super::{Fault, Wire, CLIENT, OURS, PEERS, SERVER};
+use super::{Faults, Wire, CLIENT, OURS, PEERS, SERVER};
 use nic::cm::{Cm, CmEffect, Event, Mad};
 use nic::psn::Psn;
 use nic::time::Time;
@@ -25,7 +25,7 @@ pub struct World<P> {
 }
 
 impl<P> World<P> {
-    pub fn new(faults: Vec<Fault>, programs: P, react: React<P>) -> World<P> {
+    pub fn new(faults: Faults, programs: P, react: React<P>) -> World<P> {
         let (cms, wire, told) = (ADDRESSES.map(Cm::new), Wire::new(faults), Default::default());
         World { cms, wire, told, programs, react, now: Time::START, random: 0x1234_5678_9abc_def0 }
     }
@@ -35,7 +35,9 @@ impl<P> World<P> {
         act(&mut self.cms[side], self.now, &mut effects);
         for effect in effects {
             match effect {
-                CmEffect::Send(_, mad) => self.wire.send(1 - side, bytes(&mad)),
+                CmEffect::Send(_, mad) => {
+                    self.wire.send(1 - side, bytes(&mad));
+                }
                 CmEffect::Event(event) => {
                     self.told[side].push(event.clone());
                     (self.react)(self, side, &event);
@@ -58,7 +60,7 @@ impl<P> World<P> {
 
     /// Lets what is on the wire arrive, and what comes of that.
     fn arrive(&mut self) {
-        while let Some((side, bytes)) = self.wire.take() {
+        while let Some((side, _, bytes)) = self.wire.take() {
             self.random = self.random.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
             let random = self.random;
             self.act(side, |cm, now, out| cm.receive(ADDRESSES[1 - side], &bytes, random, now, out));

@@ -38,6 +38,26 @@ impl Program for Ram {
     }
 }
 
+/// Memory that has no end, and keeps nothing.
+#[derive(Debug)]
+struct Endless;
+
+impl Program for Endless {
+    fn read(&self, _address: u64, into: &mut [u8]) -> bool {
+        into.fill(0);
+        true
+    }
+
+    fn write(&self, _address: u64, _bytes: &[u8]) -> bool {
+        true
+    }
+}
+
+/// A region from address 0 on that takes whatever is written.
+pub fn endless(length: u64, access: Access) -> Region {
+    Region { program: Arc::new(Endless), start: 0, va: 0, length, access, pd: PD }
+}
+
 /// A registered buffer.
 #[derive(Clone, Debug)]
 pub struct Buffer {

@@ -1,12 +1,13 @@
-//! Senders and one receiver, each a NIC without its socket, at the switch of the crate `run`: nothing here takes real time.
+//! Senders and one receiver, each a NIC in memory, at the switch of the crate `run`: nothing here takes real time.
 
-use crate::pair::{attributes, Attributes, Side};
+use crate::{attributes, End, Setup, OURS, PEERS};
 use nic::completion::{Completion, Status};
 use nic::congestion::{Link, Parameters};
 use nic::datagram;
-use nic::qp::{Qp, State};
+use nic::memory::Access;
+use nic::qp::{Attributes, Limits, Qp, Service, State};
 use nic::time::Time;
-use nic::work::{Remote, Work};
+use nic::work::Work;
 use run::plot::Parts;
 use run::switch::{Event, Out, Switch, What};
 use std::time::Duration;
@@ -27,8 +28,8 @@ const AROUND: u64 = 24;
 
 /// One direction from a sender to the receiver.
 struct Flow {
-    sender: Side,
-    receiver: Side,
+    sender: End,
+    receiver: End,
     begins: Duration,
     next: u64,
 }
@@ -38,7 +39,6 @@ pub struct Network {
     flows: Vec<Flow>,
     /// The receiver READs what the senders have; else they WRITE.
     reads: bool,
-    zero: Time,
     pub now: Duration,
     /// When a message of which sender was complete.
     pub complete: Vec<(Duration, usize)>,
@@ -59,19 +59,20 @@ pub struct Network {
 
 impl Network {
     /// A switch as it is written, and senders that begin at these times and always have something to send.
-    pub fn new(wire: &str, mtu: u32, begins: &[Duration]) -> Network {
+    pub fn new(wire: &str, mtu: u32, begins: &[Duration]) -> Result<Network, String> {
         let names: Vec<String> = (0..=begins.len()).map(|node| format!("node {node}")).collect();
-        let switch = Switch::parse(wire, &names.iter().map(String::as_str).collect::<Vec<_>>()).unwrap().unwrap();
-        let dcqcn = switch.settings.dcqcn.as_deref().map(|text| Parameters::parse(text).unwrap());
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let switch = Switch::parse(wire, &names).map_err(|error| format!("{error:#}"))?.ok_or("no switch")?;
+        let dcqcn = switch.settings.dcqcn.as_deref().map(Parameters::parse).transpose()?;
         let link = Link::new(switch.settings.rate, dcqcn);
-        let zero = Time::START;
         // DSCP 26 is priority 3.
         let reads = Attributes { max_rd_atomic: 16, max_dest_rd_atomic: 16, ..attributes(0, 0, 7, 7) };
         let attributes = Attributes { mtu, class: 26 << 2, timeout: 8, ..reads };
         let side = |number, peer| {
-            let mut side = Side::new(number, peer, MESSAGE, attributes);
-            (side.link, side.now, side.talks) = (Some(link.clone()), zero, false);
-            side
+            let limits = Limits { send: 64, receive: 64, send_sge: 1, receive_sge: 1, inline: 0 };
+            let (service, size, access) = (Service::Rc, MESSAGE, Access(15));
+            let end = End::new(Setup { service, number, peer, size, access, limits, uses_shared: false }, &attributes);
+            End { link: Some(link.clone()), talks: false, ..end }
         };
         let flows = begins.iter().zip(0..).map(|(begins, number)| Flow {
             sender: side(AT_SENDER + number, AT_RECEIVER + number),
@@ -79,11 +80,10 @@ impl Network {
             begins: *begins,
             next: 0,
         });
-        Network {
+        Ok(Network {
             switch,
             flows: flows.collect(),
             reads: false,
-            zero,
             now: Duration::ZERO,
             complete: Vec::new(),
             passed: Vec::new(),
@@ -94,12 +94,12 @@ impl Network {
             pauses: 0,
             broken: Vec::new(),
             trace: 0,
-        }
+        })
     }
 
     /// The same, but the receiver asks for what comes.
-    pub fn reading(wire: &str, mtu: u32, begins: &[Duration]) -> Network {
-        Network { reads: true, ..Network::new(wire, mtu, begins) }
+    pub fn reading(wire: &str, mtu: u32, begins: &[Duration]) -> Result<Network, String> {
+        Ok(Network { reads: true, ..Network::new(wire, mtu, begins)? })
     }
 
     /// Lets all happen until then.
@@ -123,14 +123,14 @@ impl Network {
     /// A sender is told to stand still, as long as can be said.
     pub fn pause(&mut self, flow: usize) {
         if let Some(link) = &mut self.flows[flow].sender.link {
-            link.pause.heard(&roce::pause::Frame::about(3, u16::MAX), link.rate, self.zero + self.now);
+            link.pause.heard(&roce::pause::Frame::about(3, u16::MAX), link.rate, Time::START + self.now);
         }
     }
 
     fn next(&self) -> Duration {
         let ends = self.flows.iter().flat_map(|flow| [&flow.sender, &flow.receiver]);
-        let due = |side: &Side| if side.qp.is_busy() { Some(side.now) } else { side.qp.deadline() };
-        let timers = ends.filter_map(due).map(|due| due.since(self.zero));
+        let due = |side: &End| if side.qp.is_busy() { Some(side.now) } else { side.qp.deadline() };
+        let timers = ends.filter_map(due).map(|due| due.since(Time::START));
         let begins = self.flows.iter().filter(|flow| flow.next == 0).map(|flow| flow.begins);
         timers.chain(self.switch.next()).chain(begins).min().unwrap_or(Duration::MAX).max(self.now)
     }
@@ -151,19 +151,18 @@ impl Network {
     }
 
     fn deliver(&mut self, time: Duration, to: usize, frame: &[u8]) {
-        let now = self.zero + time;
+        let now = Time::START + time;
         self.trace = frame.iter().fold(self.trace ^ time.as_nanos() as u64, |sum, byte| {
             (sum ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3)
         });
         if let Some(pause) = roce::pause::Frame::decode(frame) {
             if to != RECEIVER {
                 let side = &mut self.flows[to - 1].sender;
-                let link = side.link.as_mut().unwrap();
-                link.pause.heard(&pause, link.rate, now);
+                side.link.iter_mut().for_each(|link| link.pause.heard(&pause, link.rate, now));
             }
             return;
         }
-        let packet = datagram::open_ip(&frame[ETHERNET..]).unwrap();
+        let Some(packet) = datagram::open_ip(&frame[ETHERNET..]) else { return };
         self.cnps += usize::from(packet.opcode == nic::packet::code::CNP);
         let flow = (packet.dest_qp & 0xff) as usize;
         let flow = &mut self.flows[flow];
@@ -174,9 +173,9 @@ impl Network {
 
     /// A flow's turn: both ends look at their clocks, who asks posts what fits, and what they send goes on the cable.
     fn turn(&mut self, number: usize) {
-        let (now, time) = (self.zero + self.now, self.now);
+        let (now, time) = (Time::START + self.now, self.now);
         let flow = &mut self.flows[number];
-        let is_due = |side: &Side| side.qp.is_busy() || side.qp.deadline().is_some_and(|due| due <= now);
+        let is_due = |side: &End| side.qp.is_busy() || side.qp.deadline().is_some_and(|due| due <= now);
         let (asks, other) = match self.reads {
             true => (&mut flow.receiver, &flow.sender),
             false => (&mut flow.sender, &flow.receiver),
@@ -188,9 +187,11 @@ impl Network {
         let is_begun = flow.begins <= time && asks.qp.state() == State::Rts;
         let mut posts = false;
         while is_begun && asks.qp.waiting().0 < POSTED {
-            let remote = Remote { address: other.address(0), rkey: other.key };
+            let remote = other.remote(0);
             let work = if self.reads { Work::Read(remote) } else { Work::Write(remote) };
-            asks.post(flow.next, work, 0, MESSAGE);
+            if asks.post(flow.next, work, 0, MESSAGE).is_err() {
+                break;
+            }
             (flow.next, posts) = (flow.next + 1, true);
         }
         for (side, from, to, always) in
@@ -201,7 +202,7 @@ impl Network {
                 side.act(Qp::tick);
             }
             for packet in side.take_out() {
-                let ip = datagram::seal(crate::pair::OURS, crate::pair::PEERS, &packet);
+                let ip = datagram::seal(OURS, PEERS, &packet);
                 let frame = [&[0; 12][..], &[8, 0], &ip].concat();
                 self.switch.send(time, from, Some(to), frame);
             }

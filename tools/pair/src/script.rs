@@ -1,0 +1,42 @@
+//! Programs that are lists of calls, as verbs have them.
+
+use crate::{Pair, CLIENT, SERVER};
+use nic::work::Work;
+use std::collections::VecDeque;
+
+/// A call of a program. Bytes are those of its end's buffer, from an offset on.
+#[derive(Clone, Debug)]
+pub enum Call {
+    /// `ibv_post_recv`: wr_id, offset, length.
+    PostReceive(u64, usize, usize),
+    /// `ibv_post_send`: wr_id, offset, length.
+    PostSend(u64, Work, usize, usize),
+    /// `ibv_poll_cq`, until so many completions have come in all.
+    Wait(usize),
+}
+
+/// A program: the calls that it hasn't made yet.
+pub type Script = VecDeque<Call>;
+
+/// Runs both programs, the server's first, until each has made its last call, or waits for what never comes: that is left in it.
+pub fn run(pair: &mut Pair, scripts: &mut [Script; 2]) -> bool {
+    let mut go_on = |pair: &mut Pair| [SERVER, CLIENT].into_iter().for_each(|end| make(pair, end, &mut scripts[end]));
+    go_on(pair);
+    pair.run(go_on)
+}
+
+/// Makes the calls of one program, up to one that waits.
+fn make(pair: &mut Pair, end: usize, script: &mut Script) {
+    let end = pair.end(end);
+    while let Some(call) = script.front() {
+        let is_made = match *call {
+            Call::PostReceive(wr_id, offset, length) => end.post_receive(wr_id, offset, length).is_ok(),
+            Call::PostSend(wr_id, work, offset, length) => end.post(wr_id, work, offset, length).is_ok(),
+            Call::Wait(count) => end.sent.len() + end.received.len() >= count,
+        };
+        if !is_made {
+            return;
+        }
+        script.pop_front();
+    }
+}
