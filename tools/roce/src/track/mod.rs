@@ -9,9 +9,11 @@
 //! announce where the *peer* shall start.
 
 mod numbers;
+mod requests;
 mod roles;
 mod side;
 
+pub use requests::Request;
 pub use roles::Roles;
 pub use side::Side;
 
@@ -21,6 +23,7 @@ use crate::opcode::{Operation, Service};
 use crate::packet::Packet;
 use crate::tcp::Segment;
 use numbers::{is_again, Numbers, WINDOW};
+use requests::Requests;
 use roles::Hints;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::net::IpAddr;
@@ -39,6 +42,7 @@ pub struct Connection {
     /// How it's known who the client is.
     pub roles: Roles,
     numbers: [Numbers; 2],
+    requests: [Requests; 2],
 }
 
 /// To which connection a packet belongs.
@@ -52,6 +56,8 @@ pub struct Seen {
     pub psn: Option<i64>,
     /// Sent before: a request or answer not newer than one before it, a CM message of a known kind and transaction.
     pub again: bool,
+    /// The request that it's part of, or that it answers; None for datagrams, or if that one is not in the capture.
+    pub request: Option<Request>,
 }
 
 /// By machine and number: the connection, and whose number it is. The standard library's hash would
@@ -142,7 +148,7 @@ impl Tracker {
             }
         }
         let again = !self.messages.insert((src, message.kind, message.transaction_id));
-        Some(Seen { connection, from, psn: None, again })
+        Some(Seen { connection, from, psn: None, again, request: None })
     }
 
     fn request(&mut self, packet: &Packet) -> Option<Seen> {
@@ -174,36 +180,40 @@ impl Tracker {
             }
         }
         if !service.is_connected() {
-            return Some(Seen { connection, from, psn: None, again: false });
+            return Some(Seen { connection, from, psn: None, again: false, request: None });
         }
-        let numbers = &mut self.connections[connection].numbers[from as usize];
+        let Connection { numbers, requests, .. } = &mut self.connections[connection];
+        let numbers = &mut numbers[from as usize];
         numbers.first.get_or_insert(packet.bth.psn);
         let psn = numbers.count(packet.bth.psn)?;
         let again = is_again(&mut numbers.newest, psn);
-        Some(Seen { connection, from, psn: Some(psn), again })
+        let request = requests[from as usize].see(psn, packet.opcode, again);
+        Some(Seen { connection, from, psn: Some(psn), again, request })
     }
 
     fn response(&mut self, packet: &Packet) -> Option<Seen> {
         let requester = (packet.datagram.dst, packet.bth.dest_qp);
         let known = self.owners.get(&requester).copied();
         let (connection, to) = known.or_else(|| self.requester(packet.datagram.src, requester, packet.bth.psn))?;
-        let numbers = &mut self.connections[connection].numbers[to as usize];
+        let Connection { numbers, requests, .. } = &mut self.connections[connection];
+        let numbers = &mut numbers[to as usize];
         let psn = numbers.count(packet.bth.psn)?;
         // A refusal answers nothing: the answer comes later, with the same number.
         let refuses = packet.aeth().is_some_and(|aeth| !matches!(aeth.verdict(), Syndrome::Ack { .. }));
         let again = !refuses && is_again(&mut numbers.answered, psn);
-        Some(Seen { connection, from: to.other(), psn: Some(psn), again })
+        let request = requests[to as usize].at(psn);
+        Some(Seen { connection, from: to.other(), psn: Some(psn), again, request })
     }
 
     /// A congestion notification names its receiver's queue pair.
     fn notification(&self, packet: &Packet) -> Option<Seen> {
         let &(connection, to) = self.owners.get(&(packet.datagram.dst, packet.bth.dest_qp))?;
-        Some(Seen { connection, from: to.other(), psn: None, again: false })
+        Some(Seen { connection, from: to.other(), psn: None, again: false, request: None })
     }
 
     fn add(&mut self, ips: [IpAddr; 2], service: Service, request: Option<u64>, roles: Roles) -> usize {
-        let connection = Connection { ips, qps: [None; 2], service, request, roles, numbers: Default::default() };
-        self.connections.push(connection);
+        let (numbers, requests) = Default::default();
+        self.connections.push(Connection { ips, qps: [None; 2], service, request, roles, numbers, requests });
         self.connections.len() - 1
     }
 

@@ -9,7 +9,7 @@
 
 use super::{Side, Step, Story};
 use crate::sighting::Sighting;
-use roce::opcode::{Part, Service};
+use roce::opcode::Service;
 use roce::packet::Packet;
 use roce::track::Seen;
 use std::collections::{HashMap, HashSet};
@@ -121,17 +121,19 @@ impl<'s> Follow<'s> {
         }
         let group = seen.map(|seen| self.group(seen));
         let requests = group.and_then(|group| self.connections.get_mut(&group));
-        let known =
-            seen.zip(requests).and_then(|(seen, requests)| Some((requests, seen.connection, seen.psn?, seen.again)));
-        let (requests, connection, psn, again) =
-            known.ok_or("a packet of a connection whose ConnectRequest the capture has")?;
+        let (seen, requests) =
+            seen.zip(requests).ok_or("a packet of a connection whose ConnectRequest the capture has")?;
+        let (connection, again) = (seen.connection, seen.again);
+        let request = seen.request.ok_or("an answer only after its request")?;
         let answer = packet.opcode.is_response();
         let starts = &mut requests[if answer { side.other() } else { side } as usize];
-        if !answer && !again && matches!(packet.opcode.part, Part::First | Part::Only) {
-            starts.push((connection, psn));
+        if request.begins {
+            // One that comes again was lost before: others have been sent since then.
+            let later = |(of, first): &(usize, i64)| *of == connection && *first > request.first;
+            let at = Some(starts.len()).filter(|_| !again).or_else(|| starts.iter().position(later));
+            starts.insert(at.unwrap_or(starts.len()), (connection, request.first));
         }
-        // Each request has the numbers from its own first to the next one's.
-        let index = starts.iter().rposition(|(of, start)| *of == connection && *start <= psn);
+        let index = starts.iter().rposition(|start| *start == (connection, request.first));
         let index = index.ok_or("an answer only after its request")?;
         let wanted = |step: &&Step| step.side == side && if answer { step.is_answer() } else { step.is_request() };
         let steps: Vec<&Step> = self.story.steps.iter().filter(wanted).collect();

@@ -81,13 +81,13 @@ impl Conversation {
             Some(message) => self.cm(recorded, message, seen.from),
             None if recorded.packet.opcode.is_response() => {
                 let stream = &mut self.streams[seen.from.other() as usize];
-                stream.response(recorded, seen.psn.unwrap_or(0), &mut self.mtu);
+                stream.response(recorded, seen, &mut self.mtu);
             }
             // Datagrams of programs that know each other from the connection manager.
             None if seen.psn.is_none()
                 && self.has_request()
                 && self.streams[seen.from as usize].asks_again(recorded) => {}
-            None => self.streams[seen.from as usize].request(recorded, seen.psn, &mut self.mtu),
+            None => self.streams[seen.from as usize].request(recorded, seen, &mut self.mtu),
         }
     }
 

@@ -11,6 +11,7 @@ use super::request::{Outcome, Request};
 use roce::aeth::{Nak, Syndrome};
 use roce::opcode::{Operation, Part};
 use roce::packet::Remote;
+use roce::track::Seen;
 use std::collections::hash_map::DefaultHasher;
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
@@ -73,8 +74,8 @@ const MTUS: [u32; 2] = [256, 4096];
 
 impl Stream {
     /// A packet of a request, with its PSN counted from the first of this direction; datagrams have none.
-    pub(super) fn request(&mut self, recorded: &Recorded, position: Option<i64>, mtu: &mut Option<u32>) {
-        let position = position.unwrap_or(self.next);
+    pub(super) fn request(&mut self, recorded: &Recorded, seen: Seen, mtu: &mut Option<u32>) {
+        let position = seen.psn.unwrap_or(self.next);
         let is_reliable = recorded.packet.opcode.service.is_reliable();
         let last = self.requests.last();
         // After a refusal the queue pairs are at their end. If they are started anew, their numbers begin anywhere.
@@ -83,7 +84,7 @@ impl Stream {
         let read = last.filter(|last| mtu.is_none() && last.is_read());
         let farthest = read.map_or(self.next, |read| read.first + read.read_span(MTUS[0]));
         if position < self.next {
-            self.at(position).into_iter().for_each(|request| request.again += 1);
+            self.of(seen).into_iter().for_each(|request| request.again += 1);
         } else if is_reliable && !is_anew && position > farthest {
             // The receiver drops it, too, and will ask for the missing one.
             self.early.get_or_insert((position, recorded.number));
@@ -142,15 +143,16 @@ impl Stream {
         self.settle(self.requests.len().min(KEPT)..self.requests.len());
     }
 
-    /// The request that a position belongs to: each has those from its own first to the next one's.
-    fn at(&mut self, position: i64) -> Option<&mut Request> {
-        let after = self.requests.partition_point(|request| request.first <= position);
-        self.requests.get_mut(after.checked_sub(1)?)
+    /// The request that a packet is part of, or answers.
+    fn of(&mut self, seen: Seen) -> Option<&mut Request> {
+        let first = seen.request?.first;
+        let at = self.requests.binary_search_by_key(&first, |request| request.first).ok()?;
+        self.requests.get_mut(at)
     }
 
     /// A packet that answers a request of this direction.
-    pub(super) fn response(&mut self, recorded: &Recorded, position: i64, mtu: &mut Option<u32>) {
-        let (packet, frame) = (&recorded.packet, recorded.number);
+    pub(super) fn response(&mut self, recorded: &Recorded, seen: Seen, mtu: &mut Option<u32>) {
+        let (packet, frame, position) = (&recorded.packet, recorded.number, seen.psn.unwrap_or(0));
         if mtu.is_none() && packet.opcode.operation == Operation::ReadResponse && packet.opcode.part == Part::First {
             let seen = packet.payload_length() as u32;
             *mtu = Some(seen);
@@ -167,7 +169,7 @@ impl Stream {
             return;
         }
         let is_answered = position < self.answered;
-        let request = self.at(position);
+        let request = self.of(seen);
         let arrived = match (verdict, request) {
             (Some(Syndrome::Nak(Nak::PsnSequence)), _) => {
                 self.asked_for = Some(position);

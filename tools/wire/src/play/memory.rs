@@ -7,7 +7,7 @@
 use super::requests::Requests;
 use roce::opcode::{Operation, Part};
 use roce::packet::{Packet, Remote};
-use roce::track::Seen;
+use roce::track::{Seen, Side};
 use run::capture::Error;
 use run::said::Said;
 use serde::Serialize;
@@ -41,7 +41,6 @@ struct Region {
 /// A message on the wire, which may take several packets.
 #[derive(Clone, Copy)]
 struct Message {
-    psn: i64,
     /// Where its bytes come from and go to: node and address.
     from: Option<(usize, u64)>,
     to: Option<(usize, u64)>,
@@ -55,7 +54,8 @@ pub(super) struct Memory {
     regions: Vec<Region>,
     access: HashMap<usize, String>,
     requests: Requests,
-    messages: HashMap<(usize, usize), Vec<Message>>,
+    /// By connection, requester and first PSN.
+    messages: HashMap<(usize, Side, i64), Message>,
     gone: HashMap<usize, usize>,
     /// The nodes whose log shows their regions.
     logged: HashSet<usize>,
@@ -94,23 +94,20 @@ impl Memory {
     /// Takes note of a packet between `ends`. One that is lost is read from the sender's memory, and written nowhere.
     pub(super) fn packet(&mut self, packet: &Packet, ends: [usize; 2], seen: Option<Seen>, lost: bool) -> Vec<Change> {
         let (mut changes, Some(seen)) = (Vec::new(), seen) else { return Vec::new() };
-        let Some(psn) = seen.psn else { return changes };
+        let Some((psn, request)) = seen.psn.zip(seen.request) else { return changes };
         let answer = packet.opcode.is_response();
         let requester = if answer { seen.from.other() } else { seen.from };
-        let key = (seen.connection, requester as usize);
-        let begins = matches!(packet.opcode.part, Part::First | Part::Only);
-        let known = self.messages.get(&key).is_some_and(|all| all.iter().any(|message| message.psn == psn));
-        if !answer && begins && !known {
-            let message = self.begin(packet, ends, psn, &mut changes);
-            self.messages.entry(key).or_default().push(message);
+        let key = (seen.connection, requester, request.first);
+        if request.begins {
+            let message = self.begin(packet, ends, &mut changes);
+            self.messages.insert(key, message);
         }
-        let all = self.messages.entry(key).or_default();
-        let Some(message) = all.iter_mut().rfind(|message| message.psn <= psn) else { return changes };
+        let Some(message) = self.messages.get_mut(&key) else { return changes };
         let length = packet.payload_length() as u64;
         if packet.opcode.part == Part::First {
             message.mtu = length;
         }
-        let (message, offset) = (*message, (psn - message.psn).unsigned_abs().saturating_mul(message.mtu));
+        let (message, offset) = (*message, (psn - request.first).unsigned_abs().saturating_mul(message.mtu));
         let payload = packet.datagram.ip_offset + packet.payload_offset();
         let moves = match packet.opcode.operation {
             Operation::Send | Operation::Write => !answer,
@@ -130,7 +127,7 @@ impl Memory {
     }
 
     /// Where a new message comes from and goes to.
-    fn begin(&mut self, packet: &Packet, ends: [usize; 2], psn: i64, changes: &mut Vec<Change>) -> Message {
+    fn begin(&mut self, packet: &Packet, ends: [usize; 2], changes: &mut Vec<Change>) -> Message {
         let [sender, receiver] = ends;
         let remote = packet.remote();
         let operation = packet.opcode.operation;
@@ -157,7 +154,7 @@ impl Memory {
             Operation::Send | Operation::Write => (local, there),
             _ => (there, local),
         };
-        Message { psn, from, to, mtu: 0, atomic }
+        Message { from, to, mtu: 0, atomic }
     }
 
     /// What a RETH names, if a region there has that key, and lets the peer do that.
