@@ -779,7 +779,7 @@ static int next_state(struct connection *c, uint64_t wr_id) {
     default:
         result = wrong("a third message came: do both sides run the same lesson?");
     }
-    // The peer knows our memory and we know the peer's: whichever came second starts the operation.
+    // Now the peer knows our memory and we know the peer's. Whichever came second starts the operation.
     return result || (!knew_both && knows_both(c) && post_rdma(c));
 }
 

@@ -11,8 +11,8 @@
 
 use std::fmt;
 
-/// Who begins. The client sends its MR message at once; the server answers it with its own. Without this, a client that
-/// hears from the server before it sees its own SEND complete would take itself for a server, and send its MR twice.
+/// Who begins. The client sends its MR message at once, and the server answers with its own. Without this, a client that hears
+/// from the server before it sees its own SEND complete would take itself for a server, and send its MR twice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     Client,
@@ -51,7 +51,7 @@ pub struct State {
 /// What a completion means to the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {
-    /// A SEND is complete: whether the MR or the DONE, the state knows.
+    /// A SEND is complete. The state knows whether it was the MR or the DONE.
     SendCompleted,
     /// The WRITE or READ is complete.
     RdmaCompleted,
@@ -72,17 +72,17 @@ pub enum Action {
 impl State {
     pub const START: Self = Self { send: SS_INIT, recv: RS_INIT };
 
-    /// Both DONEs have passed: the buffers are ours again.
+    /// Both DONEs have passed, so the buffers are ours again.
     pub fn is_done(self) -> bool {
         self == Self { send: SS_DONE_SENT, recv: RS_DONE_RECV }
     }
 
-    /// Our DONE is sent, and its ACK is missing: the peer may have hung up before it could send that again.
+    /// Our DONE is sent and only its ACK is missing. The peer may have hung up before it could send that again.
     pub fn lacks_only_an_ack(self) -> bool {
         self == Self { send: SS_RDMA_SENT, recv: RS_DONE_RECV }
     }
 
-    /// The next state and what to do there; None if the event cannot come in this state.
+    /// The next state and what to do there, or None if the event can't come in this state.
     pub fn next(self, role: Role, event: Event) -> Option<(Self, Option<Action>)> {
         let State { send, recv } = self;
         let (next, action) = match (event, send, recv) {
@@ -100,7 +100,7 @@ impl State {
             (Event::DoneReceived, _, RS_MR_RECV) => (State { recv: RS_DONE_RECV, ..self }, None),
             _ => return None,
         };
-        // The peer knows our memory and we know the peer's: whichever came second starts the operation.
+        // Now the peer knows our memory and we know the peer's. Whichever came second starts the operation.
         let starts = next.knows_both() && !self.knows_both();
         Some((next, if starts { Some(Action::PostRdma) } else { action }))
     }

@@ -56,13 +56,13 @@ const RNR_RETRIES: u8 = 6;
 /// The buffer that a side registers without knowing what the other needs, in bytes.
 const OWN_LEN: usize = 4096;
 
-/// Room for a message of the other side, in bytes: an MR has 16, a DONE is a short text.
+/// Room for a message of the other side, in bytes. An MR has 16, and a DONE is a short text.
 const MESSAGE_LEN: usize = 64;
 
-/// Which one-sided operation is used: the same on both sides.
+/// Which one-sided operation is used. It must be the same on both sides.
 const MODE: Opt = Opt::choice(Side::Both, "mode", &["write", "read"], "WRITE to the other side, or READ").short('m');
 
-/// What each side has for the other: a text, or bytes of a pattern.
+/// What each side has for the other, a text or bytes of a pattern.
 const TEXT: Opt =
     Opt::text(Side::Both, "text", "One side writes, and the other side's processor never knows.", "Text to write")
         .short('s');
@@ -118,7 +118,7 @@ fn send(resources: &Resources, message: &[u8]) -> Result<u64> {
     resources.qp.post_send(&SendWr::send(&region, 0..message.len()))
 }
 
-/// What arrived. The completion says how many bytes came, which may be fewer than there is room for.
+/// The message that has come. The completion says how many bytes it has, which may be fewer than there's room for.
 fn message(receive: &PostedReceive, wc: &WorkCompletion) -> Result<Vec<u8>> {
     receive.region.read(0..wc.byte_len().unwrap_or(0))
 }
@@ -130,7 +130,7 @@ fn read_metadata(message: &[u8]) -> Result<Metadata> {
     Ok(metadata)
 }
 
-/// Sleeps until there are completions, and not longer than until the peer hangs up: then None.
+/// Sleeps until there are completions. None if the peer has hung up and there are no more.
 ///
 /// Arm, poll, and only then sleep. A completion that comes after the poll finds the CQ armed and wakes us, and the poll finds
 /// one that came before. In any other order a completion could fall into the gap, and we'd sleep for ever.

@@ -10,9 +10,9 @@ use crate::memory::{check_room, read, register_buffer, register_source, write};
 use crate::{completions, message, read_metadata, send, PostedReceive, Resources, MODE, OWN_LEN};
 
 pub struct Buffers {
-    /// What we have for the peer: our WRITE takes it from here, or the peer's READ.
+    /// What we have for the peer. Our WRITE takes it from here, or the peer's READ does.
     pub source: MemoryRegion,
-    /// What the peer has for us comes here: by the peer's WRITE, or by our READ.
+    /// Where the peer's bytes come to, by the peer's WRITE or by our READ.
     pub destination: MemoryRegion,
 }
 
@@ -40,11 +40,11 @@ impl Exchange<'_> {
         }
         while !state.is_done() {
             let batch = completions(self.resources, self.channel, &format!("a completion in the state {state}"))?;
-            // The peer hung up, which it does when it has our DONE. If its DONE is here, too, nothing but the ACK was lost.
+            // The peer hung up, which it does when it has our DONE. If we also have its DONE, nothing but the ACK was lost.
             let Some(batch) = batch else {
                 return if state.lacks_only_an_ack() { Ok(()) } else { Err(hung_up(state)) };
             };
-            // A whole batch: the event that woke us may stand for several completions, and will not come again for them.
+            // Take the whole batch, because the event that woke us may stand for several completions and won't come again.
             posted.retain(|wr_id| batch.iter().all(|wc| wc.wr_id != *wr_id));
             for wc in batch {
                 // An echo of what comes, or has come, with another status, or as a goodbye.
@@ -63,7 +63,7 @@ impl Exchange<'_> {
         Ok(())
     }
 
-    /// What the machine asks for: one request, whose completion is the next event of our own.
+    /// Does what the machine asks for. That's one request, and its completion will be the next event of our own.
     fn perform(&self, action: Action, theirs: &Metadata) -> Result<()> {
         let Self { resources, buffers, .. } = self;
         let writes = self.args.text(&MODE) == "write";
@@ -87,7 +87,7 @@ impl Exchange<'_> {
     }
 }
 
-/// What a completion means. Messages arrive in order, and each takes the oldest receive: so the first one is the MR.
+/// What a completion means. Messages arrive in order and each takes the oldest receive, so the first one is the MR.
 fn interpret(wc: &WorkCompletion, receives: &[PostedReceive], theirs: &mut Metadata) -> Result<Event> {
     match (wc.opcode(), receives.iter().position(|receive| receive.wr_id == wc.wr_id)) {
         (Some(IBV_WC_RECV), Some(0)) => {
