@@ -9,13 +9,15 @@ use crate::expected::{Expected, Told, What};
 use crate::judge::{judge, Finding};
 use crate::port::Port;
 use crate::project::Project;
+use crate::seen::{self, Seen};
 use crate::show;
 use anyhow::{bail, ensure, Context, Result};
+use run::file::Line;
 use run::files::{bytes, read};
 use run::lanes::Style;
 use run::said::OPENED_BY;
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::env;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -26,8 +28,6 @@ const SERVER: &str = "10.47.91.1";
 const PROGRAM_FAILED: i32 = 1;
 /// What a command of a change calls the changed lesson's program.
 const LESSON: &str = "lesson";
-/// How the names of the lessons' own programs begin.
-const LESSONS: &str = "lesson-";
 
 /// An exercise whose client is dead has failed: nobody waits until its server has noticed. Seconds.
 const GRACE: u32 = 2;
@@ -146,11 +146,13 @@ fn run_once(project: &Project, change: &Change, program: &str, place: Place) -> 
     // Of an exercise it also matters what a program does afterwards.
     let enough = if change.is_exercise { &[][..] } else { &expected };
     let file = execute(project, change, &drawn, program, place, enough)?;
-    let expected = match is_strict(change, place) && !names_a_lesson(program) {
-        true => [expected, own_work(change)].concat(),
+    let run = bytes(&file)?;
+    let nodes: Vec<String> =
+        nodes(change, None).into_iter().filter(|(_, line)| is_judged(line)).map(|(node, _)| node).collect();
+    let expected = match is_strict(change, place) {
+        true => [expected, own_work(&run, &nodes, program)?].concat(),
         false => expected,
     };
-    let run = bytes(&file)?;
     let again = show::options(change).replace("{long}", &format!("{}…", drawn.text));
     Ok(Outcome::Ran { file, findings: judge(&run, &expected)?, run, again: drawn.fill(&again) })
 }
@@ -254,22 +256,28 @@ fn is_strict(change: &Change, place: Place) -> bool {
     place == Place::Device && change.is_exercise
 }
 
-/// Whether a program is a lesson's own, or a copy of it that somebody has changed.
-fn names_a_lesson(program: &str) -> bool {
-    let file = program.split(' ').next().and_then(|path| path.rsplit('/').next());
-    file.is_some_and(|file| file.starts_with(LESSONS))
+/// What's asked of every learner's program: that no other one opens the device for it.
+fn own_work(run: &[u8], nodes: &[String], program: &str) -> Result<Vec<Expected>> {
+    let mut others = BTreeSet::new();
+    seen::each(run, |seen| {
+        let Seen::Line(line) = seen else { return };
+        let opened = line.text.strip_prefix(OPENED_BY).filter(|_| line.program == Line::DEVICE);
+        if let Some(other) = opened.filter(|file| nodes.contains(&line.node) && !is_named(program, file)) {
+            others.insert((line.node.clone(), other.to_owned()));
+        }
+    })?;
+    let never = |(node, other): (String, String)| Expected {
+        times: Some(0),
+        hint: format!("Your program ran another one, {other}, and that one did the work. Make the calls yourself."),
+        ..Expected::new(&node, What::Note(format!("{OPENED_BY}{other}")))
+    };
+    Ok(others.into_iter().map(never).collect())
 }
 
-/// What's asked of every learner's program: that it is the one which opens the device.
-fn own_work(change: &Change) -> Vec<Expected> {
-    let judged = nodes(change, None).into_iter().filter(|(_, line)| is_judged(line));
-    let never = |(node, _): (String, String)| Expected {
-        times: Some(0),
-        hint: "Your program ran the lesson's own program, and that one did the work. Make the calls yourself."
-            .to_owned(),
-        ..Expected::new(&node, What::Note(format!("{OPENED_BY}{LESSONS}")))
-    };
-    judged.map(never).collect()
+/// Whether a command names this file: `python3` is one of `python3.11`. In a sandbox it's a word of the wrapped command.
+fn is_named(command: &str, file: &str) -> bool {
+    let mut names = command.split(' ').map(|word| word.trim_matches('\'')).filter_map(|path| path.rsplit('/').next());
+    names.any(|name| !name.is_empty() && file.starts_with(name))
 }
 
 /// Whether a lesson listens on TCP. One whose nodes are all alike has no server's part.

@@ -2,7 +2,7 @@
 //!
 //! A judge runs programs so. A right one doesn't notice.
 
-use crate::machine::{processor_time, Process};
+use crate::machine::{processor_time, Machine, Process};
 use crate::node::Nic;
 use nic::qp::State;
 use std::collections::BTreeMap;
@@ -46,59 +46,69 @@ impl Nic {
 /// Threads of programs that wait, and whether they do it asleep.
 #[derive(Debug, Default)]
 pub struct Idlers {
-    awake: BTreeMap<u32, Awake>,
+    threads: BTreeMap<u32, Thread>,
     was_told: bool,
 }
 
-/// A thread that was at work whenever we looked, and never waited in between.
-#[derive(Debug, PartialEq)]
-struct Awake {
+/// A thread as it was when it began to be at work whenever we look.
+#[derive(Debug)]
+struct Thread {
     since: Instant,
+    /// How often it had called when we looked last, and by then.
+    last: u64,
+    calls: u64,
     /// The time that its process had had a processor by then.
     worked: Duration,
-    /// How often it had waited by then.
-    waits: u64,
+    /// How often it had slept by then.
+    slept: i64,
 }
 
 impl Idlers {
     /// Looks at all threads of the programs, and tells of one that goes in circles. To be called again and again.
-    pub fn look(&mut self, nic: &Nic) {
-        /// Somebody who waits is at work for so long, and has had a processor for so long: on a busy machine that's less.
+    pub fn look(&mut self, nic: &Nic, machine: &Machine) {
+        /// Somebody who waits is at work for so long, and has had a processor for so long, which on a busy machine is less, or has
+        /// called so often: then it's we who had the processor.
         const LONG: Duration = Duration::from_millis(100);
         const WORK: Duration = Duration::from_millis(10);
+        const CALLS: u64 = 100;
         if self.was_told || !nic.owes() {
-            self.awake.clear();
+            self.threads.clear();
             return;
         }
         let now = Instant::now();
-        let mut awake = BTreeMap::new();
+        let mut threads = BTreeMap::new();
         for process in nic.contexts.values().map(|context| &context.process) {
             let worked = processor_time(process.number()).unwrap_or_default();
-            for (thread, waits) in threads_at_work(process) {
-                let before = self.awake.remove(&thread).filter(|before| before.waits == waits);
-                let begun = before.unwrap_or(Awake { since: now, worked, waits });
-                self.was_told |= now - begun.since >= LONG && worked.saturating_sub(begun.worked) >= WORK;
-                awake.insert(thread, begun);
+            for (thread, is_running, waits) in threads_of(process) {
+                let calls = machine.calls_of(thread);
+                // In a call to us it waits as well, but only for our answer. One call more may be under way.
+                let slept = waits as i64 - calls as i64;
+                let is_at_work = |before: &Thread| (is_running || calls > before.last) && slept <= before.slept + 1;
+                let begun = self.threads.remove(&thread).filter(is_at_work);
+                let begun = begun.unwrap_or(Thread { since: now, last: calls, calls, worked, slept });
+                let is_busy = worked.saturating_sub(begun.worked) >= WORK || calls - begun.calls >= CALLS;
+                self.was_told |= now - begun.since >= LONG && is_busy;
+                threads.insert(thread, Thread { last: calls, ..begun });
             }
         }
-        self.awake = awake;
+        self.threads = threads;
         if self.was_told {
             nic.port.tap.say(|| "the program goes in circles while it waits: it never sleeps".to_owned());
         }
     }
 }
 
-/// Its threads that compute, or wait for a processor; and how often each has waited for something else (proc_pid_status(5)).
-fn threads_at_work(process: &Process) -> Vec<(u32, u64)> {
+/// Its threads: whether each computes, or waits for a processor; and how often it has waited for something else (proc_pid_status(5)).
+fn threads_of(process: &Process) -> Vec<(u32, bool, u64)> {
     let threads = fs::read_dir(format!("/proc/{}/task", process.number())).into_iter().flatten().flatten();
-    let at_work = threads.filter_map(|thread| {
+    let known = threads.filter_map(|thread| {
         let status = fs::read_to_string(thread.path().join("status")).ok()?;
         let value = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
-        let is_at_work = value("State:")?.starts_with('R');
+        let is_running = value("State:")?.starts_with('R');
         let waits = value("voluntary_ctxt_switches:")?.parse().ok()?;
-        is_at_work.then_some((thread.file_name().to_str()?.parse().ok()?, waits))
+        Some((thread.file_name().to_str()?.parse().ok()?, is_running, waits))
     });
-    at_work.collect()
+    known.collect()
 }
 
 #[cfg(test)]

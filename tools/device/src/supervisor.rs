@@ -109,7 +109,7 @@ impl Supervisor {
                 self.ids.tick();
                 self.sleepers.tick();
                 if let Some(idlers) = &mut self.idlers {
-                    idlers.look(&self.nic);
+                    idlers.look(&self.nic, &self.machine);
                 }
                 glanced = Instant::now();
             }

@@ -66,9 +66,13 @@ fn student(name: &str, source: &str) -> PathBuf {
 }
 
 fn grade(folders: &[&Path]) -> std::process::Output {
+    grade_lesson("01", folders)
+}
+
+fn grade_lesson(lesson: &str, folders: &[&Path]) -> std::process::Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_course"));
     let root = Project::find().unwrap().root;
-    command.args(["grade", "--lesson", "01"]).args(folders).current_dir(root).output().unwrap()
+    command.args(["grade", "--lesson", lesson]).args(folders).current_dir(root).output().unwrap()
 }
 
 /// What is said of each step of lesson 01, and whether it is passed.
@@ -243,6 +247,26 @@ fn nothing_that_earns_marks_is_in_the_sandbox_nor_anything_of_the_teachers() {
         assert_eq!(row["passed"], 0, "{row:#}");
     }
     assert!(!rows.to_string().contains("root:"), "{rows:#}");
+}
+
+/// The reference in C with an edit that a step's judge knows to be wrong, as the program of its lesson.
+fn wrong(lesson: u8, name: &str) -> String {
+    let steps = Step::of(&Project::find().unwrap().lesson(&format!("{lesson:02}")).unwrap()).unwrap();
+    let mut proofs = steps.iter().flat_map(|step| &step.proofs);
+    let proof = proofs.find(|proof| proof.change.name.name == name).unwrap();
+    proof.change.apply("in_c/rdma.c", &reference(lesson)).unwrap()
+}
+
+#[test]
+fn the_other_programs_command_line_is_no_place_to_look_for_its_text() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let output = grade_lesson("04", &[&student("spy", &wrong(4, "2-look-wrong-10"))]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let rows = rows();
+    let marks = rows[0]["marks"].as_array().unwrap().iter();
+    let lost: BTreeSet<_> = marks.filter(|mark| mark["passed"] == false).map(|mark| mark["step"].to_string()).collect();
+    assert!(["04-2-look", "04-3-"].iter().all(|step| lost.iter().any(|lost| lost.contains(step))), "{rows:#}");
+    assert!(rows.to_string().contains("did not print all of the client's text"), "{rows:#}");
 }
 
 /// What a program that looks around says on standard output, in the run of step 01-1.

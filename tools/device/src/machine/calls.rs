@@ -29,7 +29,11 @@ enum Answer {
 impl Machine {
     /// Answers a call, or says what it asks of the device.
     pub(super) fn serve(&mut self, call: Call) -> Option<Asked> {
-        match self.answer(&call) {
+        let answer = self.answer(&call);
+        if !matches!(&answer, Ok(Answer::Asked(Asked::Sleeps { time, .. })) if !time.is_zero()) {
+            *self.calls.entry(call.thread).or_default() += 1;
+        }
+        match answer {
             Ok(Answer::Asked(asked)) => return Some(asked),
             Ok(Answer::Pass) => call.pass(),
             Ok(Answer::Given) => {}

@@ -36,7 +36,7 @@ pub use process::{Asker, Process};
 use listener::Listener;
 use poll::{Poll, Ready};
 use process::Callers;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::os::fd::{AsFd, BorrowedFd, RawFd};
 use std::time::Duration;
 use sysfs::Sysfs;
@@ -80,6 +80,8 @@ pub struct Machine {
     was_called: bool,
     /// Its program is in a sandbox, where it finds by itself what lies in sysfs.
     is_shut_in: bool,
+    /// How often each thread has called, and waited for nothing but the answer.
+    calls: BTreeMap<u32, u64>,
     /// The first program, if what isn't descended from it runs on another machine as far as the programs can see.
     alone: Option<u32>,
 }
@@ -138,6 +140,11 @@ impl Machine {
     /// the program at the other end isn't theirs to read. `first` is the program that the machine was started with.
     pub fn hide_others(&mut self, first: u32) {
         self.alone = Some(first);
+    }
+
+    /// How many calls of a thread we have answered at once. A thread that sleeps in a call isn't counted for that.
+    pub fn calls_of(&self, thread: u32) -> u64 {
+        self.calls.get(&thread).copied().unwrap_or_default()
     }
 
     /// Whether a program has called since this was asked last: also what the kernel does, or what needs no device.

@@ -20,7 +20,7 @@ use rustix::net::{
 use rustix::process::{getpid, getrlimit, pidfd_open, setrlimit, PidfdFlags, Resource, Rlimit};
 use rustix::process::{set_child_subreaper, set_parent_process_death_signal, Signal};
 use rustix::thread::set_no_new_privs;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::fs;
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::{self, MaybeUninit};
@@ -125,6 +125,7 @@ impl Machine {
             told,
             was_called: false,
             is_shut_in: false,
+            calls: BTreeMap::new(),
             alone: None,
         })
     }
