@@ -74,7 +74,7 @@ pub fn unshown(sources: &Sources, pages: &[Page]) -> Result<Vec<String>> {
 /// The lines that a lesson has and the one before doesn't, without imports and the headers of files.
 fn added(sources: &Sources, lesson: &Lesson) -> Result<Vec<String>> {
     let folder = format!("lessons/{}/src", lesson.name);
-    let source = tree(&folder).iter().map(|path| read(path)).collect::<Result<String>>()?;
+    let source = tree(&folder).iter().map(read).collect::<Result<String>>()?;
     let before = sources.lessons.iter().take_while(|it| it.number() < lesson.number()).last();
     let lines: Vec<String> = match before {
         Some(before) => {

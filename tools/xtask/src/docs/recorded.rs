@@ -46,7 +46,7 @@ pub fn case(sources: &Sources, lesson: &str, name: &str) -> Result<Vec<String>> 
 
 /// All that matters of a change's run, as `make break-NN CHANGE=NAME` shows it.
 pub fn whole(lesson: &str, name: &str) -> Result<Vec<String>> {
-    Ok(read(&changes::recorded(lesson, name))?.lines().map(String::from).collect())
+    Ok(read(changes::recorded(lesson, name))?.lines().map(String::from).collect())
 }
 
 /// Where a run is that shows these words.
