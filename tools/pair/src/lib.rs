@@ -6,6 +6,7 @@
 //! | [`end`] | a queue pair with its program, and all that has come out of it |
 //! | [`wire`] | loses, doubles and delays |
 //! | [`pair`] | two ends and a wire, until nothing more can happen |
+//! | [`contract`] | requests over a bad wire, and what must hold at the end |
 //! | [`script`] | programs that are lists of calls |
 //! | `network`, `fluid` | many ends at a switch, and what a paper expects of them; with the feature `run` |
 //!
@@ -15,6 +16,7 @@
 // Names that say it all need no comment.
 #![allow(missing_docs)]
 
+pub mod contract;
 pub mod end;
 #[cfg(feature = "run")]
 pub mod fluid;

@@ -1,33 +1,16 @@
 //! The contract of a reliable connection: whatever the wire does, every message arrives once, in order, with its bytes, and
 //! everything ends. A case that breaks it is made smaller as long as it still does, and drawn.
 
-use crate::end::{in_rts, SIZE};
+use crate::end::in_rts;
 use crate::ladder::drawn;
 use crate::Verdict;
-use nic::completion::Status;
-use nic::work::Work;
+pub use pair::contract::Op;
+use pair::contract::{fault, run};
 use pair::{attributes, Fault, Pair};
 use std::collections::BTreeMap;
 
-/// Each message has a part of both memories of its own; receives have theirs behind.
-const SLOT: usize = 12_000;
-const RECEIVES: usize = 1 << 16;
-/// The longest SEND, and the room of a receive.
-pub const ROOM: usize = 1024;
 /// Steps after which something goes in circles.
 const STEPS: usize = 5_000;
-/// Where atomic operations count.
-const COUNTER: usize = SIZE - 8;
-
-/// A message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Op {
-    Send(usize),
-    Write(usize),
-    Read(usize),
-    FetchAdd(u64),
-}
-
 /// What is sent over which wire.
 #[derive(Clone, Debug)]
 pub struct Case {
@@ -101,101 +84,11 @@ fn breach(case: &Case) -> Option<Breach> {
     let server = in_rts(attributes(0, case.psn, case.retries, 7));
     let pair = Pair::new(client, server, case.faults.clone());
     let mut pair = Pair { happened: Some(Vec::new()), patience: STEPS, ..pair };
-    for (number, op) in case.ops.iter().enumerate() {
-        op.post(number, &mut pair);
-    }
-    let sends = case.ops.iter().filter(|op| matches!(op, Op::Send(_))).count();
-    let mut posted = 0;
-    let mut allowed = case.early;
-    let ends = pair.run(|pair| {
-        while posted < sends.min(allowed) {
-            let _ = pair.server.post_receive(posted as u64, RECEIVES + posted * ROOM, ROOM);
-            posted += 1;
-        }
-        allowed += 1;
-    });
-    let said = if ends { fault(case, &pair)? } else { "It never ends.".to_owned() };
+    let said = match run(&mut pair, &case.ops, case.early) {
+        true => fault(&case.ops, &pair, None)?,
+        false => "It never ends.".to_owned(),
+    };
     Some(Breach { said, ladder: drawn(&pair.happened.unwrap_or_default()) })
-}
-
-/// What is wrong at the end.
-fn fault(case: &Case, pair: &Pair) -> Option<String> {
-    let (sent, received) = (&pair.client.sent, &pair.server.received);
-    let sends: Vec<usize> = (0..case.ops.len()).filter(|number| matches!(case.ops[*number], Op::Send(_))).collect();
-    let mut sum = 0;
-    for (number, op) in case.ops.iter().enumerate() {
-        let what = format!("{} with wr_id {number}", op.shown());
-        let Some(completion) = sent.get(number) else { return Some(format!("The {what} never completes.")) };
-        if completion.wr_id != number as u64 {
-            return Some(format!("The next to complete is the {what}. Yours: wr_id {}.", completion.wr_id));
-        }
-        if completion.status != Status::Success {
-            return Some(format!("The {what} can succeed. Yours: {}.", completion.status.name()));
-        }
-        let there = match *op {
-            Op::Send(length) => {
-                let place = sends.iter().position(|send| *send == number)?;
-                if received.get(place).map(|completion| completion.length as usize) != Some(length) {
-                    return Some(format!("The {what} is complete, and receive {place} of the server has not got it."));
-                }
-                pair.server.bytes(RECEIVES + place * ROOM, length)
-            }
-            Op::Write(length) => pair.server.bytes(number * SLOT, length),
-            Op::Read(length) => pair.client.bytes(number * SLOT, length),
-            Op::FetchAdd(_) => pair.client.bytes(number * SLOT, 8),
-        };
-        match *op {
-            Op::FetchAdd(add) => {
-                let old = there.try_into().map_or(0, u64::from_ne_bytes);
-                if old != sum {
-                    return Some(format!("The {what} has to bring what stood there, {sum}. Yours: {old}."));
-                }
-                sum += add;
-            }
-            _ if there != pattern(number, there.len()) => return Some(format!("The bytes of the {what} are others.")),
-            _ => {}
-        }
-    }
-    let counted = pair.server.bytes(COUNTER, 8).try_into().map_or(0, u64::from_ne_bytes);
-    if counted != sum {
-        return Some(format!("The counter has to be {sum} at the end. Yours: {counted}."));
-    }
-    if sent.len() > case.ops.len() || received.len() > sends.len() {
-        return Some("There are more completions than messages.".to_owned());
-    }
-    None
-}
-
-/// Bytes that tell to which message they belong.
-fn pattern(number: usize, length: usize) -> Vec<u8> {
-    (0..length).map(|at| (1 + number * 31 + at * 7 + at / 256) as u8).collect()
-}
-
-impl Op {
-    fn shown(self) -> String {
-        match self {
-            Op::Send(length) => format!("SEND of {length} bytes"),
-            Op::Write(length) => format!("WRITE of {length} bytes"),
-            Op::Read(length) => format!("READ of {length} bytes"),
-            Op::FetchAdd(add) => format!("fetch and add of {add}"),
-        }
-    }
-
-    fn post(self, number: usize, pair: &mut Pair) {
-        let at = number * SLOT;
-        let remote = pair.server.remote(at);
-        let (work, length) = match self {
-            Op::Send(length) => (Work::Send, length),
-            Op::Write(length) => (Work::Write(remote), length),
-            Op::Read(length) => (Work::Read(remote), length),
-            Op::FetchAdd(add) => (Work::FetchAdd { remote: pair.server.remote(COUNTER), add }, 8),
-        };
-        match self {
-            Op::Read(_) => pair.server.fill(at, &pattern(number, length)),
-            _ => pair.client.fill(at, &pattern(number, length)),
-        }
-        let _ = pair.client.post(number as u64, work, at, length);
-    }
 }
 
 /// Numbers that look like chance, and are the same each time.

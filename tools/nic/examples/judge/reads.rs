@@ -178,10 +178,8 @@ fn behind_others() -> Result<(), String> {
 /// The program's own memory is not there.
 fn out_of_reach() -> Result<(), String> {
     let mut side = in_rts(attributes(0, 0, 7, 7));
-    let nowhere = Local::SgList(vec![Sge { lkey: NO_KEY, ..side.piece(0, 8) }]);
-    let local = nowhere;
-    let _ =
-        side.post_send(SendRequest { local, ..pair::end::request(0, Work::Read(side.remote(0)), side.piece(0, 8)) });
+    let nowhere = Sge { lkey: NO_KEY, ..side.piece(0, 8) };
+    let _ = side.post_send(pair::end::request(0, Work::Read(side.remote(0)), nowhere));
     side.shows();
     side.receive(answer_to_read(0));
     ended(

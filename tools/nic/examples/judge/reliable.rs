@@ -1,7 +1,7 @@
 //! Lesson 18: what the network loses comes all the same, and nothing is done twice. First single situations: one queue pair, and
 //! packets that the judge gives it. Then two of them, and a wire.
 
-use crate::contract::{holds, Case, Op, Random, ROOM};
+use crate::contract::{holds, Case, Op, Random};
 use crate::end::{in_rts, ALL, SIZE, TIME};
 use crate::situation::{answer_to_read, due, ended, expect, fetch_add, post, request, requester, ANYWHERE};
 use crate::Verdict;
@@ -309,7 +309,7 @@ fn up_to_the_last() -> Result<(), String> {
 fn short(random: &mut Random) -> Op {
     let length = [0, 8, 256, 300, 700][random.below(5)];
     match random.below(3) {
-        0 => Op::Send(length.min(ROOM)),
+        0 => Op::Send(length),
         1 => Op::Write(length),
         _ => Op::Read(length),
     }
