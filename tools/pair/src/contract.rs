@@ -53,9 +53,9 @@ pub fn run(pair: &mut Pair, ops: &[Op], early: usize) -> bool {
     let needed = ops.iter().filter(|op| op.uses_receive()).count();
     let (mut posted, mut allowed) = (0, early);
     let post = |pair: &mut Pair| {
-        for receive in posted..needed.min(allowed) {
-            let _ = pair.server.post_receive(receive as u64, place(ops, receive), ROOM);
-            posted = receive + 1;
+        while posted < needed.min(allowed) {
+            let _ = pair.server.post_receive(posted as u64, place(ops, posted), ROOM);
+            posted += 1;
         }
         allowed += 1;
     };
