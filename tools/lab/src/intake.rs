@@ -6,19 +6,14 @@
 //! receiver prints about it can only come later.
 
 use crate::fault::{Fault, Trap};
-use crate::link::Link;
 use crate::seat::Stage;
 use crate::session::{Session, SERVER, SHELL};
-use crate::switch::Lost;
 use anyhow::{Error, Result};
-use roce::Frame;
 use run::exit::Exit;
 use run::file::Line;
 use run::lines::clean;
-use run::rules::Passage;
-use run::switch::Out;
+use run::wire::{Carried, Scribe};
 use std::io::Read;
-use std::time::Instant;
 
 /// How a kernel begins to tell that it is broken.
 const BROKEN: [&str; 5] = ["Kernel panic", "BUG: ", "Oops: ", "general protection fault", "WARNING: CPU"];
@@ -26,109 +21,33 @@ const BROKEN: [&str; 5] = ["Kernel panic", "BUG: ", "Oops: ", "general protectio
 const BUSY_HOST: &str = "soft lockup";
 
 impl Session<'_> {
-    /// Takes what has come from all machines and forwards what goes across the wire.
+    /// Takes what has come from all machines, and lets the wire carry what they send.
     pub fn take_in(&mut self) -> Result<()> {
         for node in 0..self.seats.len() {
-            self.switch.read(node);
+            self.cards.read(node);
             self.read_output(node)?;
             self.carry(node)?;
             self.take_messages(node)?;
         }
-        self.let_go()?;
-        self.cross()?;
-        self.switch.flush();
+        if self.dying.is_none() {
+            self.wire.let_go(&mut self.cards, self.recorder)?;
+            self.wire.cross(&mut self.cards, self.recorder)?;
+        }
+        self.cards.flush();
         Ok(())
     }
 
-    /// Forwards what a machine has sent, unless the wire stands still. What a machine without power has sent is lost.
+    /// Carries what a machine has sent, unless the wire stands still. What a machine without power has sent is lost.
     fn carry(&mut self, node: usize) -> Result<()> {
         while self.dying.is_none() {
-            let Some(frame) = self.switch.take(node)? else { break };
-            if self.seats[node].qemu.is_some() {
-                self.pass(node, frame)?;
+            let Some(frame) = self.cards.take(node)? else { break };
+            if self.seats[node].qemu.is_none() {
+                continue;
             }
-        }
-        Ok(())
-    }
-
-    /// Forwards a frame as the rules say, and records what becomes of it.
-    fn pass(&mut self, node: usize, frame: Vec<u8>) -> Result<()> {
-        let to = self.switch.target(&frame);
-        let Passage { frame, copies, comment, line, then, cuts } = self.rules.pass(frame, node, to, Instant::now());
-        self.client_spoke |= copies > 0 && node != SERVER && is_for_a_program(&frame);
-        for copy in 1..=copies.max(1) {
-            let lost = if copies > 0 { self.forward(node, &frame) } else { None };
-            let crosses = self.link.is_some() && copies > 0 && lost.is_none();
-            let comment = lost.map(|lost| format!("lab: {lost}")).or(comment.clone().filter(|_| copy >= copies));
-            // What crosses a link is recorded there.
-            if !crosses {
-                self.recorder.packet(node, &frame, comment.as_deref())?;
-            }
-        }
-        if let Some(line) = line {
-            self.recorder.act(Some(node), "rule", &line)?;
-        }
-        if let Some(frame) = then {
-            self.forward(node, &frame);
-        }
-        if cuts {
-            self.switch.cut(node);
-        }
-        match Frame::ethernet(&frame) {
-            Frame::Roce(packet) => self.spring(&format!("{} sends {}", self.run.nodes[node].name, packet.told())),
-            Frame::Other(_) => Ok(()),
-        }
-    }
-
-    /// Lets frames go on whose time has come, unless the wire stands still.
-    fn let_go(&mut self) -> Result<()> {
-        while self.dying.is_none() {
-            let Some((from, frame, line)) = self.rules.release(Instant::now()) else { break };
-            let lost = self.forward(from, &frame);
-            self.recorder.act(Some(from), "rule", &lost.unwrap_or(line))?;
-        }
-        Ok(())
-    }
-
-    /// Forwards a frame, and says why it is lost, if it is.
-    fn forward(&mut self, node: usize, frame: &[u8]) -> Option<String> {
-        let Some(link) = &mut self.link else {
-            let (port, lost) = self.switch.forward(node, frame).into_iter().next()?;
-            return Some(self.why(port, lost));
-        };
-        let to = self.switch.target(frame);
-        if let Some(port) = [Some(node), to].into_iter().flatten().find(|port| self.switch.is_cut(*port)) {
-            return Some(self.why(port, Lost::Cut));
-        }
-        link.send(node, to, frame.to_vec());
-        None
-    }
-
-    fn why(&self, port: usize, lost: Lost) -> String {
-        let name = &self.seats[port].ended.name;
-        match lost {
-            Lost::Full => format!("dropped, as {name} takes nothing from the wire and its queue is full"),
-            Lost::Cut => format!("dropped, as the cable of {name} is cut"),
-        }
-    }
-
-    /// What has happened on the link, unless it stands still: frames have come to a queue, or to a machine.
-    fn cross(&mut self) -> Result<()> {
-        let link = self.link.as_mut().filter(|_| self.dying.is_none());
-        for out in link.map(Link::advance).unwrap_or_default() {
-            match out {
-                Out::Passed { from: Some(from), frame, comment } => {
-                    self.recorder.packet(from, &frame, comment.as_deref())?;
-                }
-                Out::Deliver { to, frame } => {
-                    if let Some(lost) = self.switch.deliver(to, &frame) {
-                        let why = self.why(to, lost);
-                        self.recorder.act(None, "drop", &why)?;
-                    }
-                }
-                Out::Tell(event) => self.recorder.act(None, event.act(), &event.to_string())?,
-                // It sends nothing itself: that would be a pause.
-                Out::Passed { from: None, .. } => {}
+            let Carried { name, goes_on } = self.wire.carry(node, &frame, &mut self.cards, self.recorder)?;
+            self.client_spoke |= goes_on && node != SERVER && is_for_a_program(&frame);
+            if let Some(name) = name {
+                self.spring(&format!("{} sends {name}", self.run.nodes[node].name))?;
             }
         }
         Ok(())
@@ -237,7 +156,7 @@ impl Session<'_> {
         if !seat.broken && BROKEN.iter().any(|words| line.contains(words)) && !line.contains(BUSY_HOST) {
             let trouble = format!("the kernel of the {} is broken: {line}", seat.ended.name);
             seat.broken = true;
-            self.trouble(&trouble)?;
+            self.recorder.trouble(None, &trouble)?;
         }
         Ok(())
     }

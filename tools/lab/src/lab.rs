@@ -9,15 +9,15 @@ use crate::machine::{Hardware, Machine, Place};
 use crate::options::Options;
 use crate::outcome::{Outcome, Phases};
 use crate::port::Port;
-use crate::record::Recorder;
+use crate::record::{Recorded, Recorder};
 use crate::run::Run;
 use crate::session::{Finished, Session};
 use crate::state::{explain, States, RESTORE_LIMIT};
 use crate::terminal::Terminal;
 use crate::{fetch, kvm, libs, payload, usage};
 use anyhow::{Context, Result};
-use run::file::Line;
 use run::programs::{Node, CLIENT};
+use run::wire::Scribe;
 use std::env;
 use std::path::PathBuf;
 use std::thread;
@@ -49,7 +49,7 @@ impl Lab {
     /// The lab itself fails, or is interrupted. A program that fails is no error: see [`Outcome`].
     pub fn run(&self, run: &Run, terminal: Option<Terminal>) -> Result<Outcome> {
         let mut phases = Phases::begin();
-        let (rules, link) = run.check()?;
+        let wire = run.check()?;
         usage::check_lessons(run, &self.binaries, &self.interrupt)?;
         phases.end("lessons asked");
         let contents = Contents::find()?;
@@ -64,18 +64,18 @@ impl Lab {
             self.interrupt.check().err().unwrap_or(error)
         });
         let ended = machines
-            .and_then(|machines| Session::new(run, rules, link, machines, &self.interrupt, &mut recorder)?.finish());
+            .and_then(|machines| Session::new(run, wire, machines, &self.interrupt, &mut recorder)?.finish());
         if let Err(error) = &ended {
             // If this cannot be written, the error is still told. A signal may come before any program runs.
             let _ = match error.downcast_ref() {
-                Some(Stopped::Interrupted(Some(signal))) => recorder.stop(Line::of_stop(*signal, &[])),
-                _ => recorder.act(None, Line::TROUBLE, &format!("{error:#}")),
+                Some(Stopped::Interrupted(Some(signal))) => recorder.stop(*signal, &[]),
+                _ => recorder.trouble(None, &format!("{error:#}")),
             };
         }
         let recorded = recorder.finish();
-        let Finished { nodes, trouble, stopped } = ended?;
+        let Finished { nodes, stopped } = ended?;
         phases.end("programs run");
-        let (folder, _lock, counts) = recorded?;
+        let Recorded { folder, lock: _lock, counts, trouble } = recorded?;
         let mut outcome = Outcome { nodes, trouble, stopped, counts, phases, folder, _lock };
         fetch::all(&run.options.out, places.iter_mut().map(|place| &mut place.drive), &mut outcome)?;
         outcome.phases.end("results read");

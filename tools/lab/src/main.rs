@@ -4,9 +4,8 @@
 //! It needs no root, opens no network port, and installs nothing.
 //!
 //! A run goes through these modules: [`kernel`] finds what to boot, [`initramfs`] builds the first file system, [`state`] boots the
-//! machines once and keeps them, [`payload`] brings the programs, [`session`] runs them with [`switch`] as the wire,
-//! [rules](::run::rules) for faults on it and a [`link`] if it has a rate, [`record`] writes down what happens as it happens, [lanes](::run::lanes) draw it. A
-//! shell's run lends a machine the [`terminal`].
+//! machines once and keeps them, [`payload`] brings the programs, [`session`] runs them with their [`cards`] on a
+//! [wire](::run::wire), [`record`] writes down what happens as it happens, [lanes](::run::lanes) draw it. A shell's run lends a machine the [`terminal`].
 //!
 //! Exit status: 0 all programs ended with 0 (a shell: it was left), 1 one did not, or was in trouble, 2 wrong usage, 3 the lab
 //! itself failed, 130 interrupted.
@@ -14,6 +13,7 @@
 mod agent;
 mod arch;
 mod archive;
+mod cards;
 mod elf;
 mod fault;
 mod fetch;
@@ -25,7 +25,6 @@ mod kernel;
 mod kvm;
 mod lab;
 mod libs;
-mod link;
 mod machine;
 mod modules;
 mod options;
@@ -39,10 +38,10 @@ mod seat;
 mod session;
 mod state;
 mod summary;
-mod switch;
 mod terminal;
 mod unpack;
 mod usage;
+mod wire;
 
 use ::run::lanes::print;
 use ::run::programs::{Lesson, Node};

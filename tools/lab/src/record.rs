@@ -10,18 +10,17 @@ use crate::run::Run;
 use crate::terminal::Terminal;
 use anyhow::{Context, Result};
 use run::blocks::Blocks;
-use run::exit::Exit;
 use run::file::{Event, Line};
 use run::lanes::Live;
 use run::recorder::Counts;
-use run::sighting::Lookout;
+use run::sighting::Sighting;
+use run::wire::Scribe;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 pub struct Recorder {
     capture: run::recorder::Recorder<Blocks>,
-    lookout: Lookout,
     /// The nodes' logs.
     logs: Vec<File>,
     folder: PathBuf,
@@ -29,6 +28,17 @@ pub struct Recorder {
     live: Live,
     /// The terminal of the client's program, if that is a shell.
     pub terminal: Option<Terminal>,
+}
+
+/// What a run leaves behind.
+pub struct Recorded {
+    pub folder: PathBuf,
+    /// Held as long as the folder is in use.
+    pub lock: File,
+    /// What has crossed the wire.
+    pub counts: Counts,
+    /// What has made the run no good.
+    pub trouble: Option<String>,
 }
 
 impl Recorder {
@@ -44,19 +54,9 @@ impl Recorder {
             let capture = run::recorder::Recorder::begin(Blocks::new(file), "lab", &names)?;
             let log = |name: &&str| File::create(folder.join(format!("{name}.log")));
             let logs = names.iter().map(log).collect::<io::Result<_>>()?;
-            Ok(Self { capture, lookout: Lookout::default(), logs, folder: folder.clone(), lock, live, terminal })
+            Ok(Self { capture, logs, folder: folder.clone(), lock, live, terminal })
         };
         attempt().with_context(|| cannot_write(&folder))
-    }
-
-    /// Records a frame that a node has sent, and what became of it if it was not simply delivered.
-    pub fn packet(&mut self, node: usize, frame: &[u8], comment: Option<&str>) -> Result<()> {
-        let event = self
-            .capture
-            .packet(node, self.lookout.live(None, frame), comment)
-            .with_context(|| cannot_write(&self.folder))?;
-        tell(&mut self.live, &mut self.terminal, &event);
-        Ok(())
     }
 
     /// Records a line that a node's program or kernel said.
@@ -67,32 +67,9 @@ impl Recorder {
         self.line(Some(node), Line::of_program(program, text.to_owned(), error))
     }
 
-    /// Records what the lab did to a node, or to the run as a whole, with one word for it.
-    pub fn act(&mut self, node: Option<usize>, act: &str, text: &str) -> Result<()> {
-        self.line(node, Line::of_lab(act, text))
-    }
-
-    /// Records that a signal has ended the run.
-    pub fn stop(&mut self, line: Line) -> Result<()> {
-        self.line(None, line)
-    }
-
     /// Tells what is waited for, if nothing was shown for a while.
     pub fn waits(&mut self, what: impl FnOnce() -> String) {
         self.live.waits(what);
-    }
-
-    /// Records how a node's program has ended.
-    pub fn exit(&mut self, node: usize, exit: Exit) -> Result<()> {
-        self.line(Some(node), Line::of_exit(exit))
-    }
-
-    fn line(&mut self, node: Option<usize>, line: Line) -> Result<()> {
-        let event = self.capture.line(node, line).with_context(|| cannot_write(&self.folder))?;
-        // Whoever has seen a line finds it in the file.
-        self.flush()?;
-        tell(&mut self.live, &mut self.terminal, &event);
-        Ok(())
     }
 
     /// Adds a line to a node's log, and to the one of its errors, which is a file as soon as there is something.
@@ -111,12 +88,36 @@ impl Recorder {
         self.capture.flush().with_context(|| cannot_write(&self.folder))
     }
 
-    /// Ends the files, with a line that tells it to those who follow them. Gives their folder, which stays locked as long as
-    /// the file is held, and what has crossed the wire.
-    pub fn finish(mut self) -> Result<(PathBuf, File, Counts)> {
+    /// Ends the files, with a line that tells it to those who follow them.
+    pub fn finish(mut self) -> Result<Recorded> {
         self.act(None, Line::END, "the end of the run")?;
         self.live.end();
-        Ok((self.folder, self.lock, self.capture.counts.clone()))
+        let Self { folder, lock, capture, .. } = self;
+        Ok(Recorded { folder, lock, counts: capture.counts, trouble: capture.trouble })
+    }
+}
+
+impl Scribe for Recorder {
+    fn packet(&mut self, node: usize, sighting: Sighting<'_>, comment: Option<&str>) -> Result<()> {
+        let event = self.capture.packet(node, sighting, comment).with_context(|| cannot_write(&self.folder))?;
+        tell(&mut self.live, &mut self.terminal, &event);
+        Ok(())
+    }
+
+    fn line(&mut self, node: Option<usize>, line: Line) -> Result<()> {
+        let event = self.capture.line(node, line).with_context(|| cannot_write(&self.folder))?;
+        // Whoever has seen a line finds it in the file.
+        self.flush()?;
+        tell(&mut self.live, &mut self.terminal, &event);
+        Ok(())
+    }
+
+    fn other(&mut self, name: &str) -> Result<usize> {
+        self.capture.node(name).with_context(|| cannot_write(&self.folder))
+    }
+
+    fn first_trouble(&mut self) -> &mut Option<String> {
+        &mut self.capture.trouble
     }
 }
 

@@ -2,14 +2,12 @@
 
 use crate::fault::Trap;
 use crate::interrupt::Stopped;
-use crate::link::Link;
 use crate::options::Options;
-use crate::terminal;
+use crate::{terminal, wire};
 use anyhow::Result;
 use run::programs::{Lesson, Node, CLIENT, SERVER};
-use run::rules::Rules;
 use run::story::Story;
-use run::switch;
+use run::wire::Wire;
 
 /// One server and eight others.
 const MOST: usize = 9;
@@ -106,7 +104,7 @@ impl Run {
     }
 
     /// Looks for mistakes in names, and reads what the wire is like.
-    pub fn check(&self) -> Result<(Rules, Option<Link>), Stopped> {
+    pub fn check(&self) -> Result<Wire, Stopped> {
         let (name, count, names) = (&self.name, self.nodes.len(), self.names());
         let fetched = self.options.out.iter().filter_map(|fetched| fetched.node.as_ref());
         let mut named = self.options.faults.iter().map(|trap| &trap.node).chain(fetched);
@@ -119,10 +117,7 @@ impl Run {
         } else if let Some(name) = named.find(|name| self.index(name).is_none()) {
             format!("there is no node `{name}`; there are {}", names.join(", "))
         } else {
-            let (of_switch, rules) = switch::split(&self.options.wire);
-            let link = Link::parse(&of_switch, &names).map_err(|error| Stopped::Usage(error.to_string()))?;
-            let rules = Rules::parse(&rules, &names).map_err(|error| Stopped::Usage(error.to_string()))?;
-            return Ok((rules, link));
+            return wire::parse(&self.options.wire, &names).map_err(|error| Stopped::Usage(error.to_string()));
         };
         Err(Stopped::Usage(mistake))
     }

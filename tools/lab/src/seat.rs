@@ -1,10 +1,10 @@
 //! One node of a session: a machine with its program.
 
 use crate::agent::Agent;
+use crate::cards::Cards;
 use crate::interrupt::Interrupt;
 use crate::machine::{Machine, Qemu};
 use crate::outcome::Ended;
-use crate::switch::Switch;
 use anyhow::{bail, Result};
 use run::lines::Lines;
 use run::programs::Node;
@@ -43,10 +43,10 @@ pub enum Stage {
 }
 
 impl Seat {
-    /// Seats a machine and plugs its card into the switch.
-    pub fn new(node: &Node, machine: Machine, ethernet: [u8; 6], switch: &mut Switch) -> Result<Self> {
+    /// Seats a machine and plugs its card in.
+    pub fn new(node: &Node, machine: Machine, ethernet: [u8; 6], cards: &mut Cards) -> Result<Self> {
         let Machine { qemu, agent, program: output, card } = machine;
-        switch.plug(card, ethernet)?;
+        cards.plug(card, ethernet)?;
         let ran = node.command.is_some();
         let stage = if ran { Stage::Waiting } else { Stage::Done };
         let ended = Ended { name: node.name.clone(), ran, ..Ended::default() };

@@ -2,22 +2,21 @@
 //!
 //! The order in which things are recorded is that of cause and effect: see [`crate::intake`].
 
+use crate::cards::Cards;
 use crate::fault::Trap;
 use crate::fetch;
 use crate::interrupt::{Interrupt, Stopped};
-use crate::link::Link;
 use crate::machine::Machine;
 use crate::outcome::Ended;
 use crate::record::Recorder;
 use crate::run::{ethernet, Run};
 use crate::seat::{Seat, Stage};
-use crate::switch::Switch;
 use crate::terminal::Terminal;
 use anyhow::Result;
 use run::exit::Exit;
-use run::file::{names, Line};
+use run::file::names;
 use run::programs::CLIENT;
-use run::rules::Rules;
+use run::wire::{Scribe, Wire};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
@@ -40,17 +39,14 @@ pub struct Session<'a> {
     interrupt: &'a Interrupt,
     pub recorder: &'a mut Recorder,
     pub seats: Vec<Seat>,
-    pub switch: Switch,
-    pub rules: Rules,
-    /// None: the wire takes no time.
-    pub link: Option<Link>,
+    pub cards: Cards,
+    pub wire: Wire,
     /// What may still set off which fault, and its number.
     pub traps: Vec<(usize, &'a Trap)>,
     /// Whether a client has sent anything that a program on the server could have noticed.
     pub client_spoke: bool,
     /// Whose program is being killed: until it has ended the wire stands still, so that it is killed where it was.
     pub dying: Option<usize>,
-    trouble: Option<String>,
     /// The signal that has ended the run.
     stopped: Option<i32>,
 }
@@ -58,7 +54,6 @@ pub struct Session<'a> {
 /// How the programs ended, and what else makes the run no good.
 pub struct Finished {
     pub nodes: Vec<Ended>,
-    pub trouble: Option<String>,
     pub stopped: Option<i32>,
 }
 
@@ -66,19 +61,18 @@ impl<'a> Session<'a> {
     /// Takes machines whose agents have unpacked the programs, in the order of the run's nodes.
     pub fn new(
         run: &'a Run,
-        rules: Rules,
-        link: Option<Link>,
+        wire: Wire,
         machines: Vec<Machine>,
         interrupt: &'a Interrupt,
         recorder: &'a mut Recorder,
     ) -> Result<Self> {
-        let mut switch = Switch::default();
+        let mut cards = Cards::default();
         let nodes = (0..).map(ethernet).zip(run.nodes.iter().zip(machines));
-        let seats = nodes.map(|(ethernet, (node, machine))| Seat::new(node, machine, ethernet, &mut switch));
+        let seats = nodes.map(|(ethernet, (node, machine))| Seat::new(node, machine, ethernet, &mut cards));
         let seats = seats.collect::<Result<_>>()?;
         let traps = run.options.faults.iter().enumerate().collect();
-        let (client_spoke, dying, trouble, stopped) = Default::default();
-        Ok(Self { run, interrupt, recorder, seats, switch, rules, link, traps, client_spoke, dying, trouble, stopped })
+        let (client_spoke, dying, stopped) = Default::default();
+        Ok(Self { run, interrupt, recorder, seats, cards, wire, traps, client_spoke, dying, stopped })
     }
 
     /// Runs the programs to their end, and tells how they ended.
@@ -90,28 +84,21 @@ impl<'a> Session<'a> {
                 _ => return Err(error),
             },
             Ok(()) => {
-                self.check_rules()?;
+                self.wire.end(self.recorder)?;
                 self.inspect_all(|ended| &mut ended.after)?;
                 self.fetch()?;
             }
         }
         let nodes = self.seats.into_iter().map(|seat| seat.ended).collect();
-        Ok(Finished { nodes, trouble: self.trouble, stopped: self.stopped })
+        Ok(Finished { nodes, stopped: self.stopped })
     }
 
     /// A signal ends the run: the machines go with us, and what they have said is recorded.
     fn stop(&mut self, signal: i32) -> Result<()> {
         self.take_in()?;
-        let line = Line::of_stop(signal, &self.running());
-        self.trouble.get_or_insert_with(|| line.text.clone());
         self.stopped = Some(signal);
-        self.recorder.stop(line)
-    }
-
-    /// The nodes whose programs run.
-    fn running(&self) -> Vec<&str> {
-        let running = self.seats.iter().filter(|seat| seat.stage == Stage::Running);
-        running.map(|seat| seat.ended.name.as_str()).collect()
+        let running = running(&self.seats);
+        self.recorder.stop(signal, &running)
     }
 
     fn conversation(&mut self) -> Result<()> {
@@ -130,7 +117,7 @@ impl<'a> Session<'a> {
             let only_the_server_runs = self.clients().iter().all(|seat| seat.stage == Stage::Done);
             if only_the_server_runs && self.nobody_came() {
                 let who = if self.seats.len() == 2 { "the client" } else { "each client" };
-                return self.trouble(&format!("{who} failed before it sent anything: the server waits for nobody"));
+                return self.recorder.trouble(None, &format!("{who} failed before it sent anything: the server waits for nobody"));
             }
             if only_the_server_runs && self.clients().iter().any(|seat| seat.ended.ran) {
                 grace.get_or_insert_with(|| Instant::now() + GRACE);
@@ -152,7 +139,7 @@ impl<'a> Session<'a> {
         let until = limit.saturating_duration_since(begun).as_secs();
         let why =
             if is_overall { "--deadline".to_owned() } else { format!("{} s after the last client", GRACE.as_secs()) };
-        let running = names(&self.running());
+        let running = names(&running(&self.seats));
         let for_what = match self.clients().iter().any(|seat| seat.stage == Stage::Waiting) {
             true => "listen, or for ten seconds without that",
             false => "end",
@@ -174,14 +161,6 @@ impl<'a> Session<'a> {
 
     fn limit(&self) -> Duration {
         self.run.options.deadline.unwrap_or(if self.recorder.terminal.is_some() { SHELL_DEADLINE } else { DEADLINE })
-    }
-
-    /// Tells what the rules have not come to.
-    fn check_rules(&mut self) -> Result<()> {
-        for (node, name) in self.rules.held().collect::<Vec<_>>() {
-            self.recorder.act(Some(node), "rule", &format!("{name} is still held back, and the run is over"))?;
-        }
-        self.rules.trouble().map_or(Ok(()), |trouble| self.trouble(&trouble))
     }
 
     /// Whether all clients have failed, and the server's program cannot know that there was one.
@@ -213,13 +192,13 @@ impl<'a> Session<'a> {
 
     /// Why this is the end, and which programs still run.
     fn give_up(&mut self, overall: bool) -> Result<()> {
-        let mut still = format!("{} still running", names(&self.running()));
+        let mut still = format!("{} still running", names(&running(&self.seats)));
         let waits = self.seats.iter().any(|seat| seat.stage == Stage::Waiting);
         if let Some(test) = self.run.options.ready.as_ref().filter(|_| waits) {
             still.push_str(&format!(" and not ready: `{test}` has not succeeded"));
         }
         let last = if self.seats.len() == 2 { CLIENT } else { "last client" };
-        self.trouble(&if overall {
+        self.recorder.trouble(None, &if overall {
             let limit = self.limit().as_secs();
             format!("the deadline of {limit} s has passed with {still} (--deadline SECONDS sets another)")
         } else {
@@ -227,16 +206,10 @@ impl<'a> Session<'a> {
         })
     }
 
-    /// Takes down what makes this run no good. The first such thing is the one that is told.
-    pub fn trouble(&mut self, text: &str) -> Result<()> {
-        self.trouble.get_or_insert_with(|| text.to_owned());
-        self.recorder.act(None, Line::TROUBLE, text)
-    }
-
     fn wait(&mut self, limit: Instant) -> Result<()> {
         self.recorder.flush()?;
         let mut streams: Vec<(BorrowedFd<'_>, bool)> = Vec::new();
-        for (node, (seat, card)) in self.seats.iter().zip(self.switch.streams()).enumerate() {
+        for (node, (seat, card)) in self.seats.iter().zip(self.cards.streams()).enumerate() {
             // The sockets of a machine without power are always readable: they are at their end.
             if seat.qemu.is_some() {
                 let (card, wants_to_write) = card;
@@ -246,8 +219,7 @@ impl<'a> Session<'a> {
             }
         }
         streams.extend(self.recorder.terminal.as_ref().and_then(Terminal::keyboard).map(|keyboard| (keyboard, false)));
-        let dues = self.rules.due().into_iter().chain(self.link.as_ref().and_then(Link::due));
-        let due = dues.min().filter(|_| self.dying.is_none());
+        let due = self.wire.due().filter(|_| self.dying.is_none()).map(|due| Instant::now() + due);
         // Now and then we look whether somebody wonders.
         let limit = limit.min(Instant::now() + LOOK);
         self.interrupt.wait(&streams, due.map_or(limit, |due| due.min(limit)))
@@ -258,7 +230,7 @@ impl<'a> Session<'a> {
         let Some(terminal) = &mut self.recorder.terminal else { return Ok(true) };
         let seat = &mut self.seats[SHELL];
         if !terminal.read()? {
-            self.trouble("the shell was cut off with Ctrl-]")?;
+            self.recorder.trouble(None, "the shell was cut off with Ctrl-]")?;
             return Ok(false);
         }
         // So a program in the shell hears of a new size with the next key.
@@ -292,4 +264,9 @@ impl<'a> Session<'a> {
         }
         Ok(())
     }
+}
+
+/// The nodes whose programs run.
+fn running(seats: &[Seat]) -> Vec<&str> {
+    seats.iter().filter(|seat| seat.stage == Stage::Running).map(|seat| seat.ended.name.as_str()).collect()
 }

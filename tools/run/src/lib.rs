@@ -2,7 +2,7 @@
 //!
 //! [`pcapng`] writes frames, [`capture`] reads them; [`mod@file`] says how log lines stand between them, which a [`recorder`]
 //! takes from the [`lines`] of [`programs`], in [`blocks`]; [`ended`] tells how it went, [`exit`] how a program ended, and [`calls`] what it took. [`said`] knows what such a line says, and [`source`] which line of code it comes from.
-//! [`rules`] choose packets that something shall happen to, and a [`switch`] is what may lie between nodes. [`row`] tells a packet in [`words`], and [`lanes`] draws packets
+//! The [`wire`] carries frames from node to node: [`rules`] choose packets that something shall happen to, and a [`switch`] is what may lie between. [`row`] tells a packet in [`words`], and [`lanes`] draws packets
 //! beside the log lines, [`plot`] draws queues, rates and pauses over time. [`story`] knows what happens in each lesson, and [`files`] where all of it lies; what takes long tells what one is [`waiting`] for.
 
 pub mod blocks;
@@ -29,4 +29,5 @@ mod statement;
 pub mod story;
 pub mod switch;
 pub mod waiting;
+pub mod wire;
 pub mod words;

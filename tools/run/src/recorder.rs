@@ -21,6 +21,8 @@ pub struct Recorder<W: Write> {
     number: u64,
     /// What has crossed the wire so far.
     pub counts: Counts,
+    /// The first thing that has made the run no good.
+    pub trouble: Option<String>,
     sources: Sources,
     started: (Instant, SystemTime),
     /// How long after its begin it is, if time is virtual.
@@ -75,7 +77,7 @@ impl<W: Write> Recorder<W> {
         capture.flush()?;
         let nodes = nodes.iter().map(|name| (*name).to_owned()).collect();
         let (counts, sources, started) = (Counts::default(), Sources::new(), (Instant::now(), SystemTime::now()));
-        Ok(Self { capture, nodes, number: 0, counts, sources, started, time: None })
+        Ok(Self { capture, nodes, number: 0, counts, trouble: None, sources, started, time: None })
     }
 
     /// The number of the node of this name, which gets an interface now if it has none.

@@ -48,6 +48,19 @@ impl<'a> Sighting<'a> {
         }
     }
 
+    /// The same, seen once more.
+    #[must_use]
+    pub fn again(self) -> Sighting<'a> {
+        Sighting { seen: self.seen.map(|seen| Seen { again: true, ..seen }), ..self }
+    }
+
+    /// The same, as the wire has changed it on its way: its place in the connection is what it was.
+    #[must_use]
+    pub fn with_bytes(self, data: &'a [u8]) -> Sighting<'a> {
+        let record = Record { data, length: data.len(), ..self.record };
+        Sighting { record, frame: Frame::decode(record.link, data), ..self }
+    }
+
     /// The queue pair that the packet comes from. Datagrams say it themselves, for others their connection does; a congestion
     /// notification comes from the device as a whole.
     pub fn src_qp(&self) -> Option<u32> {

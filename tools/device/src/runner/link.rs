@@ -1,16 +1,16 @@
-//! A wire that is a switch: frames cross it in virtual time, which this moves.
+//! Virtual time, for nodes with a switch between them: this moves it.
 //!
 //! Time stands still while a program works or a device is at it. When all sleep, it goes to where something is due next: at the
 //! switch or at a device. So what a run sends, and when, depends on no processor. A program's sleep
 //! is virtual, its own clock is not.
 
-use super::record::Recorder;
 use super::still::{Doing, Still};
 use anyhow::{anyhow, Context, Result};
 use device::node::line::{self, Line, Rein};
 use device::node::tap::Stepped;
 use nic::congestion::{self, Parameters};
-use run::switch::{Out, Settings, Switch};
+use run::switch::{Settings, Switch};
+use run::wire::Wire;
 use std::time::{Duration, Instant};
 
 /// What is known of a node.
@@ -23,18 +23,14 @@ struct Node {
     is_gone: bool,
     /// It was told to make a step, and has not said that it is done.
     is_asked: bool,
-    /// What it has sent at this time.
-    sent: Vec<(Option<usize>, Vec<u8>)>,
 }
 
 pub struct Link {
-    switch: Switch,
+    /// Bits per second on each cable.
+    rate: u64,
     /// How devices react to marks, if they do.
     parameters: Option<Parameters>,
     nodes: Vec<Node>,
-    /// The instant at which the time 0 was, for the rules.
-    begin: Instant,
-    pub now: Duration,
     /// Something happened that a program may answer.
     pub is_news: bool,
     still: Still,
@@ -56,19 +52,17 @@ pub enum Turn {
 }
 
 impl Link {
-    pub fn new(switch: Switch, nodes: usize) -> Result<Link> {
+    pub fn new(settings: &Settings, nodes: usize) -> Result<Link> {
         let node = |_| {
             let (rein, line) = line::pair().context("socketpair")?;
-            Ok(Node { rein, line: Some(line), due: None, is_gone: false, is_asked: false, sent: Vec::new() })
+            Ok(Node { rein, line: Some(line), due: None, is_gone: false, is_asked: false })
         };
         let nodes = (0..nodes).map(node).collect::<Result<_>>()?;
-        let parameters = parameters(&switch.settings)?;
+        let parameters = parameters(settings)?;
         Ok(Link {
-            switch,
+            rate: settings.rate,
             parameters,
             nodes,
-            begin: Instant::now(),
-            now: Duration::ZERO,
             is_news: true,
             still: Still::default(),
             stuck: None,
@@ -78,17 +72,7 @@ impl Link {
     /// The line that a node's device is to hear, and the link that it sends on.
     pub fn line(&mut self, node: usize) -> Option<(Line, congestion::Link)> {
         let line = self.nodes[node].line.take()?;
-        Some((line, congestion::Link::new(self.switch.settings.rate, self.parameters)))
-    }
-
-    /// A node has sent a frame, now.
-    pub fn sends(&mut self, from: usize, to: Option<usize>, frame: Vec<u8>) {
-        self.nodes[from].sent.push((to, frame));
-    }
-
-    /// The same time, for those who measure by a clock.
-    pub fn instant(&self) -> Instant {
-        self.begin + self.now
+        Some((line, congestion::Link::new(self.rate, self.parameters)))
     }
 
     /// A node says that it has done what was due.
@@ -123,65 +107,44 @@ impl Link {
     }
 
     /// Tells a node what time it is, and brings it a frame, or nothing.
-    pub fn ask(&mut self, node: usize, frame: &[u8]) {
+    pub fn ask(&mut self, node: usize, now: Duration, frame: &[u8]) {
         let node = &mut self.nodes[node];
         if !node.is_gone && node.line.is_none() {
-            node.is_asked = node.rein.step(self.now, frame);
+            node.is_asked = node.rein.step(now, frame);
         }
     }
 
     /// The nodes where something is due.
-    pub fn due(&self) -> Vec<usize> {
-        let is_due = |node: &Node| node.due.is_some_and(|due| due <= self.now);
+    pub fn due(&self, now: Duration) -> Vec<usize> {
+        let is_due = |node: &Node| node.due.is_some_and(|due| due <= now);
         (0..self.nodes.len()).filter(|node| is_due(&self.nodes[*node])).collect()
     }
 
-    /// Makes time go on, if all programs sleep. A rule may hold something back until a time.
-    pub fn turn(&mut self, held: Option<Instant>, guardian: u32) -> Turn {
+    /// Makes the wire's time go on, if all programs sleep.
+    pub fn turn(&mut self, wire: &mut Wire, guardian: u32) -> Turn {
         if self.is_news {
             if self.still.look(guardian) == Doing::Work {
                 return Turn::Wait;
             }
             // Calls that wait are done at this time, too; what comes of them is new again.
             self.is_news = false;
-            (0..self.nodes.len()).for_each(|node| self.ask(node, &[]));
+            (0..self.nodes.len()).for_each(|node| self.ask(node, wire.now(), &[]));
             return Turn::Asked;
         }
-        for from in 0..self.nodes.len() {
-            for (to, frame) in std::mem::take(&mut self.nodes[from].sent) {
-                self.switch.send(self.now, from, to, frame);
-            }
-        }
-        let held = held.map(|held| held.saturating_duration_since(self.begin));
-        let due = self.nodes.iter().filter_map(|node| node.due).chain(held).min();
-        let Some(next) = due.into_iter().chain(self.switch.next()).min() else { return Turn::Idle };
+        wire.enter();
+        let due = self.nodes.iter().filter_map(|node| node.due).chain(wire.held_until()).min();
+        let Some(next) = due.into_iter().chain(wire.switch().and_then(Switch::next)).min() else { return Turn::Idle };
         // A ring in a deadlock tells of pauses for ever. Who waits for its end does so by this machine's clock: no hurry then.
-        if due.is_none() && self.switch.is_stuck() {
-            let (since, begin) = *self.stuck.get_or_insert((Instant::now(), self.now));
+        if due.is_none() && wire.switch().is_some_and(Switch::is_stuck) {
+            let (since, begin) = *self.stuck.get_or_insert((Instant::now(), wire.now()));
             if next > begin + since.elapsed() {
                 return Turn::Idle;
             }
         } else {
             self.stuck = None;
         }
-        self.now = self.now.max(next);
+        wire.time = Some(wire.now().max(next));
         Turn::Moved
-    }
-
-    /// What is due now at the switch: frames and lines are recorded, and what is delivered is given back.
-    pub fn cross(&mut self, recorder: &mut Recorder) -> Result<Vec<(usize, Vec<u8>)>> {
-        let mut arrived = Vec::new();
-        for (_, out) in self.switch.advance(self.now) {
-            match out {
-                Out::Passed { from: Some(from), frame, comment } => {
-                    recorder.packet(from, &frame, comment.as_deref())?
-                }
-                Out::Passed { from: None, frame, .. } => recorder.of_switch(&frame)?,
-                Out::Deliver { to, frame } => arrived.push((to, frame)),
-                Out::Tell(event) => recorder.act(None, event.act(), &event.to_string())?,
-            }
-        }
-        Ok(arrived)
     }
 }
 

@@ -28,10 +28,9 @@ use record::Recorder;
 use run::exit::{signal_name, Exit};
 use run::file::{names, Line};
 use run::programs::{Node, CLIENT};
-use run::rules::Rules;
 use run::source;
 use run::story::Story;
-use run::switch::{self, Switch};
+use run::wire::{Scribe, Wire};
 use std::cmp::Reverse;
 use std::env;
 use std::net::IpAddr;
@@ -130,22 +129,20 @@ pub struct Run {
     /// As which story it is shown; None if every line and packet is.
     story: Option<Story>,
     options: Options,
-    rules: Rules,
-    switch: Option<Switch>,
+    wire: Wire,
 }
 
 impl Run {
-    /// Reads the rules.
+    /// Reads what the wire is like.
     pub fn new(name: String, mut nodes: Vec<Node>, options: Options, guest: Guest) -> Result<Run> {
         nodes.extend((guest == Guest::Shell).then(|| Node::new(CLIENT, "shell")));
         let name = options.name.clone().unwrap_or(name);
         let names: Vec<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
-        let (of_switch, rules) = switch::split(&options.wire);
-        let (switch, rules) = (Switch::parse(&of_switch, &names)?, Rules::parse(&rules, &names)?);
-        if let Some(switch) = &switch {
+        let wire = Wire::parse(&options.wire, &names)?;
+        if let Some(switch) = wire.switch() {
             link::parameters(&switch.settings)?;
         }
-        Ok(Run { name, nodes, guest, story: None, options, rules, switch })
+        Ok(Run { name, nodes, guest, story: None, options, wire })
     }
 
     /// The same, shown as this story.
@@ -181,13 +178,13 @@ pub fn run(mut run: Run) -> Result<u8> {
     let results = results()?;
     let mut recorder = Recorder::begin(&run, &results.join("runs"))?;
     let machines = results.join("machines");
-    let (rules, switch) = (std::mem::take(&mut run.rules), run.switch.take());
-    if switch.is_some() {
+    let wire = std::mem::take(&mut run.wire);
+    if wire.switch().is_some() {
         processor::share_one();
         recorder.set_time(Duration::ZERO);
         recorder.act(None, Line::WIRE, &run.options.wire)?;
     }
-    let (inbox, wires) = (Inbox::open()?, Wires::new(rules, switch, run.nodes.len(), &run.options.address)?);
+    let (inbox, wires) = (Inbox::open()?, Wires::new(wire, run.nodes.len(), &run.options.address)?);
     let processes = Processes::new(&inbox.name)?;
     program::tell_panics(&inbox.name);
     let mut session = Session {
@@ -208,7 +205,7 @@ pub fn run(mut run: Run) -> Result<u8> {
     session.conversation()?;
     let Session { run, mut recorder, wires, mut processes, programs, stopped, .. } = session;
     processes.dismiss();
-    wires.check(&mut recorder)?;
+    wires.end(&mut recorder)?;
     let exits: Vec<Exit> = programs.iter().filter_map(|program| program.exit).collect();
     let is_good = recorder.finish(&run, &exits)?;
     processes.end();
@@ -327,7 +324,7 @@ impl Session {
         match kind {
             kind::OUT | kind::ERROR => self.recorder.said(node, kind == kind::ERROR, &bytes),
             kind::PACKET => self.wires.carry(node, &bytes, &mut self.recorder),
-            kind::FROM_OUTSIDE => self.recorder.outside(&wires::ethernet(&bytes)),
+            kind::FROM_OUTSIDE => self.wires.outside(&bytes, &mut self.recorder),
             kind::STEPPED => {
                 if let (Some(link), Some(stepped)) = (&mut self.wires.link, Stepped::decode(&bytes)) {
                     link.stepped(node, stepped, self.processes.guardian());
@@ -339,7 +336,7 @@ impl Session {
             kind::PANIC => {
                 self.panicked.get_or_insert(node);
                 let words = String::from_utf8_lossy(&bytes).replace('\n', " ");
-                self.recorder.trouble(&format!("the {}'s device has {words}", self.run.nodes[node].name))
+                self.recorder.trouble(None, &format!("the {}'s device has {words}", self.run.nodes[node].name))
             }
             kind::EXIT => {
                 let words = String::from_utf8_lossy(&bytes);
@@ -425,7 +422,7 @@ impl Session {
                 .map_or_else(String::new, |place| format!("; its device was at work{place}"));
             if program.end() && !shell_left && self.stopped.is_none() {
                 let text = format!("the {} had not ended {why}, and is ended{device}", node.name);
-                self.recorder.trouble_of(Some(at), &text)?;
+                self.recorder.trouble(Some(at), &text)?;
             }
         }
         Ok(())

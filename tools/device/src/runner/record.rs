@@ -11,32 +11,25 @@ use run::files;
 use run::lanes::{print, Live};
 use run::lines::{clean, Lines};
 use run::plot;
-use run::sighting::Lookout;
+use run::sighting::Sighting;
+use run::wire::Scribe;
 use serde_json::Value;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Who sends what comes from no node of the run.
-const OUTSIDE: &str = "outside";
-
 /// So many events are written at once at most.
 const MANY: u64 = 256;
-
-/// Who sends pause frames.
-const SWITCH: &str = "switch";
 
 pub struct Recorder {
     path: PathBuf,
     /// Says that the folder is in use, as long as it is open.
     _folder: File,
     file: run::recorder::Recorder<Blocks>,
-    lookout: Lookout,
     /// The program of each node, and the beginning of a line that has no end yet, for each of its two streams.
     programs: Vec<(String, [Lines; 2])>,
     live: Live,
-    trouble: Option<String>,
     /// The number of the last event that is in the file for sure.
     written: u64,
     is_full: bool,
@@ -57,8 +50,7 @@ impl Recorder {
         let programs = run.nodes.iter().map(|node| (node.program(), Default::default())).collect();
         let live = Live::new(&names, is_silent, run.story.clone());
         let live = if run.options.quiet || run.guest != Guest::None { live.unnoticed() } else { live };
-        let lookout = Lookout::default();
-        Ok(Recorder { path, _folder: held, file, lookout, programs, live, trouble: None, written: 0, is_full: false })
+        Ok(Recorder { path, _folder: held, file, programs, live, written: 0, is_full: false })
     }
 
     /// Brings what has happened to the file. That is done whenever we would wait: then all of it is there, whatever happens to us.
@@ -82,38 +74,12 @@ impl Recorder {
         let _ = last.into_iter().try_for_each(|line| self.file.line(None, line).map(drop));
         let _ = self.file.flush();
         self.file.out().give_up();
-        self.trouble.get_or_insert(text);
+        self.file.trouble.get_or_insert(text);
     }
 
     /// Tells what is waited for, if nothing was shown for a while.
     pub fn waits(&mut self, what: impl FnOnce() -> String) {
         self.live.waits(what);
-    }
-
-    /// A signal ends the run, while these nodes' programs run.
-    pub fn stop(&mut self, signal: i32, running: &[&str]) -> Result<()> {
-        let line = Line::of_stop(signal, running);
-        self.trouble.get_or_insert_with(|| line.text.clone());
-        self.line(None, line)
-    }
-
-    /// A frame that a node's device sends, and what became of it if it was not simply delivered.
-    pub fn packet(&mut self, node: usize, bytes: &[u8], comment: Option<&str>) -> Result<()> {
-        self.live.event(&self.file.packet(node, self.lookout.live(None, bytes), comment)?);
-        self.flush_in_time();
-        Ok(())
-    }
-
-    /// A frame of a device that is not in this run. These have an interface of their own.
-    pub fn outside(&mut self, frame: &[u8]) -> Result<()> {
-        let outside = self.file.node(OUTSIDE)?;
-        self.packet(outside, frame, None)
-    }
-
-    /// A frame that the switch itself sends.
-    pub fn of_switch(&mut self, frame: &[u8]) -> Result<()> {
-        let switch = self.file.node(SWITCH)?;
-        self.packet(switch, frame, None)
     }
 
     /// It is so long after the begin; without this it is as long as it is.
@@ -132,33 +98,6 @@ impl Recorder {
     /// What a node's device has decided.
     pub fn decision(&mut self, node: usize, bytes: &[u8]) -> Result<()> {
         self.line(Some(node), Line::of_program(Line::DEVICE, clean(bytes), false))
-    }
-
-    /// What the runner did to a node, or to the run as a whole.
-    pub fn act(&mut self, node: Option<usize>, act: &str, text: &str) -> Result<()> {
-        self.line(node, Line::of_lab(act, text))
-    }
-
-    /// A node's program has ended.
-    pub fn exit(&mut self, node: usize, exit: Exit) -> Result<()> {
-        self.line(Some(node), Line::of_exit(exit))
-    }
-
-    /// Something was wrong with the run as a whole.
-    pub fn trouble(&mut self, text: &str) -> Result<()> {
-        self.trouble_of(None, text)
-    }
-
-    /// The same, about a node: we end its program.
-    pub fn trouble_of(&mut self, node: Option<usize>, text: &str) -> Result<()> {
-        self.trouble.get_or_insert_with(|| text.to_owned());
-        self.act(node, Line::TROUBLE, text)
-    }
-
-    fn line(&mut self, node: Option<usize>, line: Line) -> Result<()> {
-        self.live.event(&self.file.line(node, line)?);
-        self.flush_in_time();
-        Ok(())
     }
 
     /// Where much happens, we never wait.
@@ -189,12 +128,12 @@ impl Recorder {
         if let Some(copy) = &run.options.pcap {
             if let Err(error) = fs::copy(&self.path, copy) {
                 self.is_full = true;
-                self.trouble.get_or_insert_with(|| format!("cannot write {}: {error}", copy.display()));
+                self.file.trouble.get_or_insert_with(|| format!("cannot write {}: {error}", copy.display()));
             }
         }
         let exits = run.nodes.iter().zip(exits).map(|(node, exit)| (node.name.as_str(), Some(*exit))).collect();
         let ended =
-            Ended { exits, trouble: self.trouble.as_deref(), counts: &self.file.counts, file: self.path.clone() };
+            Ended { exits, trouble: self.file.trouble.as_deref(), counts: &self.file.counts, file: self.path.clone() };
         if run.options.json {
             // One line, as what a program that has the terminal said stands before it.
             print(&format!("{}\n", Value::Object(ended.json())));
@@ -205,7 +144,29 @@ impl Recorder {
             }
             print(&ended.text(None, &[]));
         }
-        Ok(self.trouble.is_none())
+        Ok(self.file.trouble.is_none())
+    }
+}
+
+impl Scribe for Recorder {
+    fn packet(&mut self, node: usize, sighting: Sighting<'_>, comment: Option<&str>) -> Result<()> {
+        self.live.event(&self.file.packet(node, sighting, comment)?);
+        self.flush_in_time();
+        Ok(())
+    }
+
+    fn line(&mut self, node: Option<usize>, line: Line) -> Result<()> {
+        self.live.event(&self.file.line(node, line)?);
+        self.flush_in_time();
+        Ok(())
+    }
+
+    fn other(&mut self, name: &str) -> Result<usize> {
+        Ok(self.file.node(name)?)
+    }
+
+    fn first_trouble(&mut self) -> &mut Option<String> {
+        &mut self.file.trouble
     }
 }
 

@@ -55,20 +55,21 @@ impl Session {
 
     /// All that happens at the time to which we have moved: first at the switch, then at the nodes, in their order.
     fn do_what_is_due(&mut self) -> Result<()> {
-        let Some(link) = &mut self.wires.link else { return Ok(()) };
-        self.recorder.set_time(link.now);
-        let arrived = link.cross(&mut self.recorder)?;
+        let now = self.wires.now();
+        self.recorder.set_time(now);
+        let arrived = self.wires.cross(&mut self.recorder)?;
         self.wires.let_go(&mut self.recorder)?;
         for (node, frame) in arrived {
             self.step(node, &frame)?;
         }
-        let due = self.wires.link.as_ref().map(|link| link.due()).unwrap_or_default();
+        let due = self.wires.link.as_ref().map(|link| link.due(now)).unwrap_or_default();
         due.into_iter().try_for_each(|node| self.step(node, &[]))
     }
 
     fn step(&mut self, node: usize, frame: &[u8]) -> Result<()> {
+        let now = self.wires.now();
         if let Some(link) = &mut self.wires.link {
-            link.ask(node, frame);
+            link.ask(node, now, frame);
         }
         self.hear_nodes()
     }

@@ -1,8 +1,9 @@
 //! Doing as the rules say: what is recorded of a frame, what goes on, and what is held back for a while.
 
 use super::{Act, Rules};
-use roce::Frame;
-use std::time::{Duration, Instant};
+use crate::sighting::Sighting;
+use roce::Packet;
+use std::time::Duration;
 
 /// How long a packet waits for the one that it is to be swapped with. It is less than the time after which a lesson sends it
 /// again.
@@ -22,8 +23,8 @@ pub(super) struct Held {
 /// What becomes of a frame.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Passage {
-    /// The frame, as its receiver gets it.
-    pub frame: Vec<u8>,
+    /// The frame as its receiver gets it, if that is not as it was sent.
+    pub damaged: Option<Vec<u8>>,
     /// How often it goes on to its receiver now. It is recorded as often, and once if it does not.
     pub copies: usize,
     /// What to record with it: with the last one, if it goes on several times.
@@ -36,22 +37,38 @@ pub struct Passage {
     pub cuts: bool,
 }
 
+/// A frame that was held back and goes on now.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Released {
+    /// The node that has sent it.
+    pub from: usize,
+    /// The node that it is for; None for all.
+    pub to: Option<usize>,
+    /// It is recorded already.
+    pub frame: Vec<u8>,
+    /// What to say about it.
+    pub line: String,
+}
+
 impl Rules {
-    /// Decides about a frame that node `from` has sent to node `to`; None for all.
-    pub fn pass(&mut self, frame: Vec<u8>, from: usize, to: Option<usize>, now: Instant) -> Passage {
-        let waiting = self.waiting(&frame, from, to);
-        let judged = self.judge(&frame, from, to);
+    /// Decides about a frame that node `from` has sent to node `to`; None for all. Times are counted from the wire's begin.
+    pub fn pass(&mut self, sighting: &Sighting, from: usize, to: Option<usize>, now: Duration) -> Passage {
+        if self.is_empty() {
+            return Passage { copies: 1, ..Passage::default() };
+        }
+        let waiting = self.waiting(sighting, from, to);
+        let judged = self.judge(sighting, from, to);
         let Some((act, rule, name)) = judged.filter(|(act, ..)| waiting.is_none() || *act != Act::Swap) else {
             let then = waiting.and_then(|key| self.held.remove(&key)).map(|held| held.frame);
-            return Passage { frame, copies: 1, then, ..Passage::default() };
+            return Passage { copies: 1, then, ..Passage::default() };
         };
         let deed = format!("{} by the rule: {}", done(act), self.rules[rule].text);
         let (line, comment) = (Some(format!("{name} {deed}")), Some(format!("lab: {deed}")));
-        let passage = Passage { frame, comment, line, cuts: act == Act::Cut, ..Passage::default() };
+        let passage = Passage { comment, line, cuts: act == Act::Cut, ..Passage::default() };
         let wait = match act {
             Act::Drop | Act::Cut => return passage,
             Act::Duplicate => return Passage { copies: 2, ..passage },
-            Act::Corrupt => return Passage { frame: corrupted(passage.frame), copies: 1, ..passage },
+            Act::Corrupt => return Passage { damaged: Some(corrupted(sighting)), copies: 1, ..passage },
             Act::Delay(time) => time,
             Act::Swap => SWAP_LIMIT,
         };
@@ -60,29 +77,30 @@ impl Rules {
             return Passage { comment, line: None, ..passage };
         }
         self.count += 1;
-        let held = Held { frame: passage.frame.clone(), name, from, to, is_swapped: act == Act::Swap };
+        let held = Held { frame: sighting.data.to_vec(), name, from, to, is_swapped: act == Act::Swap };
         self.held.insert((now + wait, self.count), held);
         passage
     }
 
     /// The frame that waits for this one, to go on after it.
-    fn waiting(&self, frame: &[u8], from: usize, to: Option<usize>) -> Option<(Instant, u64)> {
+    fn waiting(&self, sighting: &Sighting, from: usize, to: Option<usize>) -> Option<(Duration, u64)> {
         let fits = |held: &Held| held.is_swapped && (held.from, held.to) == (from, to);
         let (key, _) = self.held.iter().find(|(_, held)| fits(held))?;
-        matches!(Frame::ethernet(frame), Frame::Roce(_)).then_some(*key)
+        sighting.packet().map(|_| *key)
     }
 
     /// When the next frame that is held back is to go on.
-    pub fn due(&self) -> Option<Instant> {
+    pub fn due(&self) -> Option<Duration> {
         self.held.first_key_value().map(|((time, _), _)| *time)
     }
 
-    /// The next frame whose time has come: the node that has sent it, the frame, and what to say about it.
-    pub fn release(&mut self, now: Instant) -> Option<(usize, Vec<u8>, String)> {
+    /// The next frame whose time has come.
+    pub fn release(&mut self, now: Duration) -> Option<Released> {
         let next = self.held.first_entry().filter(|next| next.key().0 <= now)?;
-        let Held { frame, name, from, is_swapped, .. } = next.remove();
+        let Held { frame, name, from, to, is_swapped } = next.remove();
         let alone = format!(" alone: no packet to swap it with came within {} ms", SWAP_LIMIT.as_millis());
-        Some((from, frame, format!("{name} goes on{}", if is_swapped { &alone } else { "" })))
+        let line = format!("{name} goes on{}", if is_swapped { &alone } else { "" });
+        Some(Released { from, to, frame, line })
     }
 
     /// The nodes and names of the packets that are still held back.
@@ -104,9 +122,9 @@ fn done(act: Act) -> String {
 
 /// The frame with all bits of its ICRC turned around, and else as it was. RoCEv2 packets are sent without a UDP checksum; one
 /// that has it loses it here, or the receiver would drop it one layer too early.
-fn corrupted(mut frame: Vec<u8>) -> Vec<u8> {
-    let Frame::Roce(packet) = Frame::ethernet(&frame) else { return frame };
-    let datagram = packet.datagram;
+fn corrupted(sighting: &Sighting) -> Vec<u8> {
+    let mut frame = sighting.data.to_vec();
+    let Some(Packet { datagram, .. }) = sighting.packet() else { return frame };
     let end = datagram.ip_offset + datagram.wire_length;
     let checksum = datagram.ip_offset + datagram.udp_offset + 6;
     frame[checksum..checksum + 2].fill(0);

@@ -11,14 +11,14 @@ mod parse;
 #[cfg(test)]
 mod tests;
 
-pub use faults::Passage;
+pub use faults::{Passage, Released};
 pub use parse::known_names;
 
+use crate::sighting::Sighting;
 use anyhow::Result;
-use roce::track::Tracker;
-use roce::{Frame, Packet};
+use roce::Packet;
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How rules are written, for people.
 pub const GRAMMAR: &str = include_str!("grammar.txt");
@@ -57,9 +57,8 @@ struct Rule {
 #[derive(Debug, Default)]
 pub struct Rules {
     rules: Vec<Rule>,
-    tracker: Tracker,
     /// Frames in the order of their time. The number tells those of the same time apart.
-    held: BTreeMap<(Instant, u64), faults::Held>,
+    held: BTreeMap<(Duration, u64), faults::Held>,
     count: u64,
 }
 
@@ -70,18 +69,15 @@ impl Rules {
         Ok(Self { rules: parse::rules(text, nodes)?, ..Self::default() })
     }
 
-    /// What is to be done with an Ethernet frame, the rule that says so, and the packet's name; None if it just passes. To be
+    /// What is to be done with a frame, the rule that says so, and the packet's name; None if it just passes. To be
     /// called once for each frame, in their order. Nodes are told by their places in the list that [`Rules::parse`] got; a
     /// frame for all is to nobody.
-    fn judge(&mut self, frame: &[u8], from: usize, to: Option<usize>) -> Option<(Act, usize, &'static str)> {
-        if self.rules.is_empty() {
-            return None;
-        }
-        let Frame::Roce(packet) = Frame::ethernet(frame) else { return None };
-        let again = self.tracker.see(&packet).is_some_and(|seen| seen.again);
+    fn judge(&mut self, sighting: &Sighting, from: usize, to: Option<usize>) -> Option<(Act, usize, &'static str)> {
+        let packet = sighting.packet()?;
+        let again = sighting.seen.is_some_and(|seen| seen.again);
         let mut verdict = None;
         for (index, rule) in self.rules.iter_mut().enumerate() {
-            let chosen = rule.chooses(&packet, again, from, to);
+            let chosen = rule.chooses(packet, again, from, to);
             if chosen && verdict.is_none() {
                 verdict = Some((rule.act, index, packet.told()));
             }

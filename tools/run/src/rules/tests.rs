@@ -2,7 +2,9 @@
 
 use super::*;
 use crate::capture::Reader;
+use crate::sighting::Lookout;
 use roce::icrc::Icrc;
+use roce::Frame;
 use std::fs::File;
 
 const NODES: [&str; 2] = ["server", "client"];
@@ -24,7 +26,7 @@ fn packets(capture: &str) -> Vec<Sent> {
     let path = format!("{}/../../captures/{capture}.pcapng", env!("CARGO_MANIFEST_DIR"));
     let (mut reader, mut all) = (Reader::new(File::open(path).unwrap()).unwrap(), Vec::new());
     while let Some(record) = reader.next().unwrap() {
-        let Frame::Roce(packet) = Frame::ethernet(record.data) else { continue };
+        let Some(packet) = record.packet() else { continue };
         let from = NODES.iter().position(|node| record.node == Some(node)).unwrap();
         all.push(Sent { frame: record.data.to_vec(), from, name: packet.name() });
     }
@@ -37,8 +39,11 @@ fn parse(text: &str) -> Rules {
 
 /// The places of the packets that a rule chooses.
 fn chosen<'a>(rule: &str, packets: impl IntoIterator<Item = &'a Sent>) -> Vec<usize> {
-    let mut rules = parse(rule);
-    let judged = packets.into_iter().map(|sent| rules.judge(&sent.frame, sent.from, Some(1 - sent.from)).is_some());
+    let (mut rules, mut lookout) = (parse(rule), Lookout::default());
+    let judged = packets.into_iter().map(|sent| {
+        let sighting = lookout.live(Some(NODES[sent.from]), &sent.frame);
+        rules.judge(&sighting, sent.from, Some(1 - sent.from)).is_some()
+    });
     let places: Vec<usize> = judged.enumerate().filter_map(|(place, yes)| yes.then_some(place)).collect();
     assert_eq!(rules.trouble().is_some(), places.is_empty(), "{rule}");
     places
@@ -95,7 +100,10 @@ fn what_is_sent_again_is_known() {
 fn the_first_rule_acts_and_all_count() {
     let all = packets("03_metadata_exchange");
     let mut rules = parse("drop 2nd packet; delay every packet by 2 s; swap 3rd packet");
-    let judged = all.iter().filter_map(|sent| rules.judge(&sent.frame, sent.from, None).map(|(act, ..)| act));
+    let mut lookout = Lookout::default();
+    let judged = all.iter().filter_map(|sent| {
+        rules.judge(&lookout.live(None, &sent.frame), sent.from, None).map(|(act, ..)| act)
+    });
     let delay = Act::Delay(Duration::from_secs(2));
     assert_eq!(judged.take(3).collect::<Vec<_>>(), [delay, Act::Drop, delay]);
     assert_eq!(rules.trouble(), None);
@@ -145,8 +153,10 @@ fn no_text_ends_in_a_panic() {
 }
 
 /// Sends packets through a rule, all at one moment.
-fn pass(faults: &mut Rules, all: &[Sent], now: Instant) -> Vec<Passage> {
-    all.iter().map(|sent| faults.pass(sent.frame.clone(), sent.from, Some(1 - sent.from), now)).collect()
+fn pass(faults: &mut Rules, all: &[Sent], now: Duration) -> Vec<Passage> {
+    let mut lookout = Lookout::default();
+    let passed = all.iter().map(|sent| faults.pass(&lookout.live(None, &sent.frame), sent.from, Some(1 - sent.from), now));
+    passed.collect()
 }
 
 /// Two packets that the client sends one after the other, without an answer between.
@@ -166,7 +176,7 @@ fn what_becomes_of_a_frame_is_told() {
         ("corrupt", "corrupted", 1),
     ] {
         let rule = format!("{act} 1st \"RC RDMA Write First\"");
-        let passage = pass(&mut parse(&rule), &all, Instant::now()).remove(0);
+        let passage = pass(&mut parse(&rule), &all, Duration::ZERO).remove(0);
         let deed = format!("{past} by the rule: {rule}");
         assert_eq!(passage.line, Some(format!("RC RDMA Write First {deed}")));
         assert_eq!(passage.comment, Some(format!("lab: {deed}")));
@@ -177,7 +187,9 @@ fn what_becomes_of_a_frame_is_told() {
 #[test]
 fn a_corrupted_frame_is_wrong_in_its_icrc_and_nowhere_else() {
     for sent in CAPTURES.into_iter().flat_map(packets) {
-        let got = parse("corrupt every packet").pass(sent.frame.clone(), sent.from, None, Instant::now()).frame;
+        let (mut rules, mut lookout) = (parse("corrupt every packet"), Lookout::default());
+        let sighting = lookout.live(None, &sent.frame);
+        let got = rules.pass(&sighting, sent.from, None, Duration::ZERO).damaged.unwrap();
         let Frame::Roce(packet) = Frame::ethernet(&got) else { panic!("no packet") };
         assert_eq!((packet.icrc(), packet.name()), (Icrc::Bad, sent.name));
         let differing = got.iter().zip(&sent.frame).filter(|(now, before)| now != before).count();
@@ -187,27 +199,27 @@ fn a_corrupted_frame_is_wrong_in_its_icrc_and_nowhere_else() {
 
 #[test]
 fn a_swapped_frame_goes_on_after_the_next_one_or_after_a_while() {
-    let (all, mut swap, now) = (two_in_a_row(), parse("swap every packet"), Instant::now());
+    let (all, mut swap, now) = (two_in_a_row(), parse("swap every packet"), Duration::from_secs(1));
     let passages = pass(&mut swap, &all, now);
     assert_eq!((passages[0].copies, passages[1].copies), (0, 1));
-    assert_eq!((&passages[1].frame, passages[1].then.as_ref()), (&all[1].frame, Some(&all[0].frame)));
+    assert_eq!((&passages[1].damaged, passages[1].then.as_ref()), (&None, Some(&all[0].frame)));
     assert_eq!(swap.due(), None);
 
     pass(&mut swap, &all[..1], now);
     let due = swap.due().unwrap();
     assert!(due > now && swap.release(now).is_none());
-    let (from, frame, line) = swap.release(due).unwrap();
-    assert_eq!((from, &frame), (all[0].from, &all[0].frame));
+    let Released { from, to, frame, line } = swap.release(due).unwrap();
+    assert_eq!((from, to, &frame), (all[0].from, Some(1 - all[0].from), &all[0].frame));
     assert!(line.contains("goes on alone") && swap.release(due).is_none(), "{line}");
 }
 
 #[test]
 fn delayed_frames_go_on_in_their_order_and_no_more_than_a_link_holds() {
-    let (all, mut delay, now) = (two_in_a_row(), parse("delay every packet by 300 ms"), Instant::now());
+    let (all, mut delay, now) = (two_in_a_row(), parse("delay every packet by 300 ms"), Duration::from_secs(1));
     let due = now + Duration::from_millis(300);
     assert!(pass(&mut delay, &all, now).iter().all(|passage| passage.copies == 0 && passage.then.is_none()));
     assert_eq!((delay.due(), delay.release(now)), (Some(due), None));
-    let release = |delay: &mut Rules| std::iter::from_fn(|| delay.release(due)).map(|(_, frame, _)| frame).collect();
+    let release = |delay: &mut Rules| std::iter::from_fn(|| delay.release(due)).map(|released| released.frame).collect();
     let released: Vec<Vec<u8>> = release(&mut delay);
     assert_eq!(released, [all[0].frame.clone(), all[1].frame.clone()]);
 

@@ -1,9 +1,11 @@
-//! The wire: an Ethernet switch whose ports are the machines' network cards.
+//! The machines' network cards, which hang on the wire.
 //!
-//! It learns which address is behind which port, and floods what it does not know. It forwards nothing by
-//! itself: the caller takes each frame, looks at it, and hands it on.
+//! They learn which address is behind which port; what nobody knows is for all. Nothing goes on by itself: the session takes each
+//! frame and has the [wire](run::wire) carry it.
 
 use anyhow::{Context, Result};
+use run::sighting::Sighting;
+use run::wire::Ports;
 use std::collections::{HashMap, VecDeque};
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -16,7 +18,7 @@ const MAX_WAITING: usize = 4 << 20;
 const MAX_READ: usize = 1 << 20;
 
 #[derive(Debug, Default)]
-pub struct Switch {
+pub struct Cards {
     ports: Vec<Port>,
     /// Which port an address was last seen on.
     known: HashMap<[u8; 6], usize>,
@@ -29,25 +31,15 @@ struct Port {
     /// So much of it has been taken.
     taken: usize,
     outgoing: VecDeque<u8>,
-    is_cut: bool,
 }
 
-/// Why a frame did not get to a port.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Lost {
-    /// Too much waits for its machine already.
-    Full,
-    /// Its cable is cut, or that of the frame's sender.
-    Cut,
-}
-
-impl Switch {
+impl Cards {
     /// Plugs a machine in, whose card has this address. More than two machines know each other's: then the first frame for one
     /// may come before it has sent any.
     pub fn plug(&mut self, card: UnixStream, address: [u8; 6]) -> Result<()> {
         card.set_nonblocking(true).context("cannot prepare a network card")?;
         self.known.insert(address, self.ports.len());
-        self.ports.push(Port { card, incoming: Vec::new(), taken: 0, outgoing: VecDeque::new(), is_cut: false });
+        self.ports.push(Port { card, incoming: Vec::new(), taken: 0, outgoing: VecDeque::new() });
         Ok(())
     }
 
@@ -56,7 +48,7 @@ impl Switch {
         self.ports.iter().map(|port| (&port.card, !port.outgoing.is_empty()))
     }
 
-    /// Reads what a port has sent, without waiting. Call [`Switch::take`] for its frames.
+    /// Reads what a port has sent, without waiting. Call [`Cards::take`] for its frames.
     pub fn read(&mut self, port: usize) {
         let port = &mut self.ports[port];
         port.incoming.drain(..std::mem::take(&mut port.taken));
@@ -83,57 +75,43 @@ impl Switch {
         Ok(Some(frame))
     }
 
-    /// The port that a frame is for; None if it is for all, or nobody knows.
-    pub fn target(&self, frame: &[u8]) -> Option<usize> {
-        self.known.get(&address(frame, 0)?).copied()
-    }
-
-    /// Sends a frame that came from `port` to whom it concerns, and gives the ports where it was lost.
-    pub fn forward(&mut self, port: usize, frame: &[u8]) -> Vec<(usize, Lost)> {
-        let Some(source) = address(frame, 6) else { return Vec::new() };
-        self.known.insert(source, port);
-        if self.ports[port].is_cut {
-            return vec![(port, Lost::Cut)];
-        }
-        let target = self.target(frame);
-        let is_meant = |index: usize| index != port && target.map_or(true, |target| target == index);
-        let meant = self.ports.iter_mut().enumerate().filter(|(index, _)| is_meant(*index));
-        meant.filter_map(|(index, port)| port.queue(frame).map(|lost| (index, lost))).collect()
-    }
-
-    /// Sends a frame out of a port, and says why it is lost there, if it is.
-    pub fn deliver(&mut self, port: usize, frame: &[u8]) -> Option<Lost> {
-        self.ports[port].queue(frame)
-    }
-
-    pub fn is_cut(&self, port: usize) -> bool {
-        self.ports[port].is_cut
-    }
-
-    /// Cuts a port's cable: from now on nothing gets in or out there.
-    pub fn cut(&mut self, port: usize) {
-        self.ports[port].is_cut = true;
-    }
-
     /// Writes what waits, as far as the machines take it.
     pub fn flush(&mut self) {
         self.ports.iter_mut().for_each(Port::flush);
     }
 }
 
+impl Ports for Cards {
+    fn target(&mut self, from: usize, sighting: &Sighting<'_>) -> Option<usize> {
+        self.known.insert(address(sighting.data, 6)?, from);
+        self.known.get(&address(sighting.data, 0)?).copied()
+    }
+
+    fn all_but(&self, from: usize) -> Vec<usize> {
+        (0..self.ports.len()).filter(|port| *port != from).collect()
+    }
+
+    fn send(&mut self, from: usize, to: &[usize], frame: &[u8]) -> Option<usize> {
+        // Nobody gets a part of a header, or what it has sent itself.
+        let reached = to.iter().copied().filter(|port| *port != from && address(frame, 6).is_some());
+        reached.fold(None, |full, port| full.or((!self.ports[port].queue(frame)).then_some(port)))
+    }
+
+    fn arrives(&mut self, to: usize, frame: Vec<u8>) -> bool {
+        self.ports[to].queue(&frame)
+    }
+}
+
 impl Port {
-    /// Says why the frame is lost, if it is.
-    fn queue(&mut self, frame: &[u8]) -> Option<Lost> {
-        if self.is_cut {
-            return Some(Lost::Cut);
-        }
+    /// False if there is no room for a frame.
+    fn queue(&mut self, frame: &[u8]) -> bool {
         if self.outgoing.len() + frame.len() > MAX_WAITING {
-            return Some(Lost::Full);
+            return false;
         }
         self.outgoing.extend((frame.len() as u32).to_be_bytes());
         self.outgoing.extend(frame);
         self.flush();
-        None
+        true
     }
 
     fn flush(&mut self) {
@@ -156,25 +134,36 @@ fn address(frame: &[u8], at: usize) -> Option<[u8; 6]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use run::sighting::Lookout;
 
     const A: [u8; 6] = [2, 0, 0, 0, 0, 1];
     const B: [u8; 6] = [2, 0, 0, 0, 0, 2];
     const ALL: [u8; 6] = [0xff; 6];
 
-    fn switch() -> (Switch, Vec<UnixStream>) {
-        let mut switch = Switch::default();
+    fn cards() -> (Cards, Vec<UnixStream>) {
+        let mut cards = Cards::default();
         let machines = (0..3).map(|index| {
             let (card, machine) = UnixStream::pair().unwrap();
             machine.set_nonblocking(true).unwrap();
-            switch.plug(card, [4, 0, 0, 0, 0, index]).unwrap();
+            cards.plug(card, [4, 0, 0, 0, 0, index]).unwrap();
             machine
         });
         let machines = machines.collect();
-        (switch, machines)
+        (cards, machines)
     }
 
     fn frame(destination: [u8; 6], source: [u8; 6]) -> Vec<u8> {
         [&destination[..], &source, b"\x08\x00payload"].concat()
+    }
+
+    fn target(cards: &mut Cards, from: usize, frame: &[u8]) -> Option<usize> {
+        cards.target(from, &Lookout::default().live(None, frame))
+    }
+
+    /// As the wire does it.
+    fn forward(cards: &mut Cards, from: usize, frame: &[u8]) -> Option<usize> {
+        let to = target(cards, from, frame).map_or_else(|| cards.all_but(from), |to| vec![to]);
+        cards.send(from, &to, frame)
     }
 
     fn receives(machine: &mut UnixStream) -> bool {
@@ -183,50 +172,38 @@ mod tests {
 
     #[test]
     fn unknown_addresses_are_flooded_and_known_ones_are_not() {
-        let (mut switch, mut machines) = switch();
-        assert_eq!(switch.target(&frame([4, 0, 0, 0, 0, 2], A)), Some(2), "it has sent nothing yet");
+        let (mut cards, mut machines) = cards();
+        assert_eq!(target(&mut cards, 0, &frame([4, 0, 0, 0, 0, 2], A)), Some(2), "it has sent nothing yet");
         for (port, frame, receivers) in [
             (0, frame(ALL, A), [false, true, true]),
             (1, frame(A, B), [true, false, false]),
             (0, frame(A, A), [false; 3]),
             (2, b"too short".to_vec(), [false; 3]),
         ] {
-            switch.forward(port, &frame);
+            forward(&mut cards, port, &frame);
             assert_eq!(machines.iter_mut().map(receives).collect::<Vec<_>>(), receivers);
         }
     }
 
     #[test]
-    fn nothing_passes_a_cable_that_is_cut() {
-        let (mut switch, mut machines) = switch();
-        switch.forward(0, &frame(ALL, A));
-        machines.iter_mut().map(receives).for_each(drop);
-        switch.cut(0);
-        for (port, frame) in [(0, frame(ALL, A)), (1, frame(A, B)), (1, frame(ALL, B))] {
-            assert_eq!(switch.forward(port, &frame), [(0, Lost::Cut)]);
-        }
-        assert_eq!(machines.iter_mut().map(receives).collect::<Vec<_>>(), [false, false, true]);
-    }
-
-    #[test]
     fn a_machine_that_does_not_read_loses_frames_but_stops_nobody() {
-        let (mut switch, machines) = switch();
+        let (mut cards, machines) = cards();
         let large = [&frame(ALL, A)[..], &[0; 9000]].concat();
-        assert!((0..2000).any(|_| switch.forward(0, &large) == [(1, Lost::Full), (2, Lost::Full)]));
-        assert!(switch.streams().nth(1).unwrap().1, "frames wait");
+        assert!((0..2000).any(|_| forward(&mut cards, 0, &large) == Some(1)));
+        assert!(cards.streams().nth(1).unwrap().1, "frames wait");
         // Closing it would not do: a program that another test starts at this moment may hold a copy until its exec.
         machines[1].shutdown(std::net::Shutdown::Both).unwrap();
-        switch.flush();
-        assert!(!switch.streams().nth(1).unwrap().1, "nothing waits for a machine that is gone");
+        cards.flush();
+        assert!(!cards.streams().nth(1).unwrap().1, "nothing waits for a machine that is gone");
     }
 
     #[test]
     fn a_frame_is_taken_when_it_is_whole_and_nonsense_is_an_error() {
-        let (mut switch, mut machines) = switch();
+        let (mut cards, mut machines) = cards();
         let mut taken = |bytes: &[u8]| {
             machines[0].write_all(bytes).unwrap();
-            switch.read(0);
-            switch.take(0)
+            cards.read(0);
+            cards.take(0)
         };
         assert_eq!(taken(&[0, 0, 0, 2, 9]).unwrap(), None);
         assert_eq!(taken(&[8]).unwrap(), Some(vec![9, 8]));
