@@ -37,7 +37,39 @@ pub struct Supervisor {
     idlers: Option<Idlers>,
     /// Commands that arm one: until when they wait, and for a completion of which queue.
     arming: Vec<(Instant, u32, Call, Asker)>,
+    glanced: Instant,
 }
+
+/// What a turn leaves for the next one.
+#[derive(Default)]
+struct Left {
+    /// Another time, which has not been moved to.
+    step: Option<Step>,
+    /// There may be more calls.
+    has_calls: bool,
+    is_deserted: bool,
+}
+
+/// The supervisor is awake, and has heard what time it is to be.
+struct Woken {
+    step: Option<Step>,
+}
+
+/// What programs have called is answered.
+struct Called(Left);
+
+/// Packets are taken.
+struct Received(Left);
+
+/// It's as late as it is to be.
+struct Moved {
+    left: Left,
+    /// By a step of the runner, which waits to hear that all is done.
+    has_stepped: bool,
+}
+
+/// Completion queues are armed: nothing more is done in this turn.
+struct Armed(Moved);
 
 impl Supervisor {
     pub fn new(mut nic: Nic, machine: Machine, line: Option<Line>, manners: Manners) -> Supervisor {
@@ -49,74 +81,86 @@ impl Supervisor {
         }
         let (sleepers, arming) = (Sleepers::default(), Vec::new());
         let idlers = manners.is_strict.then(Idlers::default);
-        Supervisor { ids, nic, machine, line, sleepers, manners, idlers, arming }
+        Supervisor { ids, nic, machine, line, sleepers, manners, idlers, arming, glanced: Instant::now() }
     }
 
     /// Serves the node until no program is left on it.
     pub fn serve(mut self) {
         // Some may have been asked while the program was started.
-        let (mut is_deserted, mut is_more, mut glanced) = (false, true, Instant::now());
-        let mut step = None;
-        while !is_deserted {
-            // What was fetched and had no turn yet nothing wakes us for.
-            let at_once = is_more.then_some(Duration::ZERO);
-            let is_waited_for = self.ids.is_waited_for() || self.sleepers.is_any();
-            let glance = (is_waited_for || self.idlers.is_some() && self.nic.owes()).then_some(GLANCE);
-            let armed = self.arming.first().map(|(until, ..)| until.saturating_duration_since(Instant::now()));
-            let due = self.due().filter(|_| self.line.is_none()).map(|due| due.since(self.nic.clock.now()));
-            let wait = due.into_iter().chain(glance).chain(at_once).chain(armed).min();
-            let time = wait.and_then(|wait| Timespec::try_from(wait).ok());
-            let mut all = vec![PollFd::new(&self.machine, PollFlags::IN)];
-            all.extend(self.line.iter().map(|line| PollFd::new(line, PollFlags::IN)));
-            all.extend(self.nic.port.sockets().map(|socket| PollFd::new(socket, PollFlags::IN)));
-            let _ = poll(&mut all, time.as_ref());
-            // The runner has seen all programs asleep before it says what time it is: what they have called by then is done before.
-            step = step.or_else(|| self.line.as_ref().and_then(Line::take));
-            // Calls first: what a program has closed no packet reaches any more.
-            is_more = true;
-            for _ in 0..BATCH {
-                let Some(asked) = self.machine.asked() else {
-                    is_more = false;
-                    break;
-                };
-                is_deserted |= matches!(asked, Asked::Deserted);
-                self.take(asked);
-                self.settle();
-            }
-            for _ in 0..BATCH {
-                let Some((route, packet)) = self.nic.port.receive() else { break };
-                self.nic.receive(route, packet);
-            }
-            self.settle();
-            // While there are more calls time does not go on.
-            let now = if is_more { None } else { step.take() };
-            let is_stepped = now.is_some();
-            match now {
-                Some(step) => self.step(step),
-                None if self.line.is_none() => {
-                    self.nic.turn();
-                    self.sleepers.wake(self.nic.clock.now());
-                }
-                None => {}
-            }
-            self.arm();
-            self.settle();
-            if is_stepped {
-                self.tell_step();
-            }
-            // However much others have to do.
-            if glanced.elapsed() >= GLANCE {
-                self.ids.tick();
-                self.sleepers.tick();
-                if let Some(idlers) = &mut self.idlers {
-                    idlers.look(&self.nic, &self.machine);
-                }
-                glanced = Instant::now();
-            }
+        let mut left = Left { has_calls: true, ..Left::default() };
+        while !left.is_deserted {
+            left = self.turn(left);
+            self.glance();
         }
         if self.line.is_some() {
             self.nic.port.tap.stepped(Stepped::Gone);
         }
+    }
+
+    /// One turn. Each step takes what the one before it gives, so there's no other order.
+    fn turn(&mut self, left: Left) -> Left {
+        let woken = self.wait(left);
+        let called = self.answer_calls(woken);
+        let received = self.take_packets(called);
+        let moved = self.move_time(received);
+        let armed = self.arm(moved);
+        self.tell_step(armed)
+    }
+
+    /// Sleeps until there's something to do. The runner says what time it is when it has seen all programs asleep, so it's heard
+    /// before their calls are taken: what they have called by then is done before.
+    fn wait(&mut self, left: Left) -> Woken {
+        // What was fetched and had no turn yet nothing wakes us for.
+        let at_once = left.has_calls.then_some(Duration::ZERO);
+        let is_waited_for = self.ids.is_waited_for() || self.sleepers.is_any();
+        let glance = (is_waited_for || self.idlers.is_some() && self.nic.owes()).then_some(GLANCE);
+        let armed = self.arming.first().map(|(until, ..)| until.saturating_duration_since(Instant::now()));
+        let due = self.due().filter(|_| self.line.is_none()).map(|due| due.since(self.nic.clock.now()));
+        let wait = due.into_iter().chain(glance).chain(at_once).chain(armed).min();
+        let time = wait.and_then(|wait| Timespec::try_from(wait).ok());
+        let mut all = vec![PollFd::new(&self.machine, PollFlags::IN)];
+        all.extend(self.line.iter().map(|line| PollFd::new(line, PollFlags::IN)));
+        all.extend(self.nic.port.sockets().map(|socket| PollFd::new(socket, PollFlags::IN)));
+        let _ = poll(&mut all, time.as_ref());
+        Woken { step: left.step.or_else(|| self.line.as_ref().and_then(Line::take)) }
+    }
+
+    /// Answers what programs have called, up to a batch of it.
+    fn answer_calls(&mut self, Woken { step }: Woken) -> Called {
+        let mut left = Left { step, has_calls: true, is_deserted: false };
+        for _ in 0..BATCH {
+            let Some(asked) = self.machine.asked() else {
+                left.has_calls = false;
+                break;
+            };
+            left.is_deserted |= matches!(asked, Asked::Deserted);
+            self.take(asked);
+            self.settle();
+        }
+        Called(left)
+    }
+
+    /// Takes packets, after the calls: what a program has closed no packet reaches any more.
+    fn take_packets(&mut self, Called(left): Called) -> Received {
+        for _ in 0..BATCH {
+            let Some((route, packet)) = self.nic.port.receive() else { break };
+            self.nic.receive(route, packet);
+        }
+        self.settle();
+        Received(left)
+    }
+
+    /// It's later now. If the runner says how late, that waits while there are more calls.
+    fn move_time(&mut self, Received(mut left): Received) -> Moved {
+        let step = if left.has_calls { None } else { left.step.take() };
+        let has_stepped = step.is_some();
+        if let Some(step) = step {
+            self.step(step);
+        } else if self.line.is_none() {
+            self.nic.turn();
+            self.sleepers.wake(self.nic.clock.now());
+        }
+        Moved { left, has_stepped }
     }
 
     /// It is another time, and perhaps a frame has come.
@@ -132,16 +176,46 @@ impl Supervisor {
         self.nic.has_told |= self.sleepers.wake(time);
     }
 
+    /// Arms the queues that have a completion now, and those for which none has come.
+    fn arm(&mut self, moved: Moved) -> Armed {
+        for (until, cq, call, asker) in std::mem::take(&mut self.arming) {
+            let is_empty = self.nic.cqs.any(cq).is_some_and(|cq| cq.ring.waiting() == 0);
+            if is_empty && Instant::now() < until {
+                self.arming.push((until, cq, call, asker));
+            } else {
+                uverbs::written(&mut self.nic, &self.machine, &call, &asker);
+            }
+        }
+        self.settle();
+        Armed(moved)
+    }
+
+    /// Says that all is done that was due at the time that the runner has told, and when something is next.
+    fn tell_step(&mut self, Armed(Moved { left, has_stepped }): Armed) -> Left {
+        if has_stepped {
+            let was_busy = std::mem::take(&mut self.nic.has_told) | self.machine.was_called();
+            let due = self.due().map(|due| due.since(Time::START));
+            self.nic.port.tap.stepped(Stepped::Next { due, was_busy });
+        }
+        left
+    }
+
+    /// Now and then, however much others have to do: looks who waits and is gone, or goes in circles.
+    fn glance(&mut self) {
+        if self.glanced.elapsed() < GLANCE {
+            return;
+        }
+        self.ids.tick();
+        self.sleepers.tick();
+        if let Some(idlers) = &mut self.idlers {
+            idlers.look(&self.nic, &self.machine);
+        }
+        self.glanced = Instant::now();
+    }
+
     /// When something is due; None if nothing is until something happens.
     fn due(&self) -> Option<Time> {
         self.nic.due().into_iter().chain(self.sleepers.due()).min()
-    }
-
-    /// Says that all is done that was due, and when something is next.
-    fn tell_step(&mut self) {
-        let was_busy = std::mem::take(&mut self.nic.has_told) | self.machine.was_called();
-        let due = self.due().map(|due| due.since(Time::START));
-        self.nic.port.tap.stepped(Stepped::Next { due, was_busy });
     }
 
     /// Tells programs what the connection manager has to say.
@@ -189,18 +263,6 @@ impl Supervisor {
                 None => call.pass(),
             },
             Asked::Opened { kind: Kind::RdmaCm, .. } | Asked::Deserted => {}
-        }
-    }
-
-    /// Arms the queues that have a completion now, and those for which none has come.
-    fn arm(&mut self) {
-        for (until, cq, call, asker) in std::mem::take(&mut self.arming) {
-            let is_empty = self.nic.cqs.any(cq).is_some_and(|cq| cq.ring.waiting() == 0);
-            if is_empty && Instant::now() < until {
-                self.arming.push((until, cq, call, asker));
-            } else {
-                uverbs::written(&mut self.nic, &self.machine, &call, &asker);
-            }
         }
     }
 

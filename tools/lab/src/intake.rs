@@ -20,7 +20,7 @@ const BROKEN: [&str; 5] = ["Kernel panic", "BUG: ", "Oops: ", "general protectio
 /// What a kernel says, too, if this host has no time for it.
 const BUSY_HOST: &str = "soft lockup";
 
-impl Session<'_> {
+impl Session<'_, '_> {
     /// Takes what has come from all machines, and lets the wire carry what they send.
     pub fn take_in(&mut self) -> Result<()> {
         for node in 0..self.seats.len() {

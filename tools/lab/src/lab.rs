@@ -63,8 +63,8 @@ impl Lab {
             // Ctrl-C reaches the commands that the lab runs, too: that one of them fails then is not the news.
             self.interrupt.check().err().unwrap_or(error)
         });
-        let ended = machines
-            .and_then(|machines| Session::new(run, wire, machines, &self.interrupt, &mut recorder)?.finish());
+        let ended =
+            machines.and_then(|machines| Session::new(run, wire, machines, &self.interrupt, &mut recorder)?.finish());
         if let Err(error) = &ended {
             // If this cannot be written, the error is still told. A signal may come before any program runs.
             let _ = match error.downcast_ref() {

@@ -19,13 +19,13 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-pub struct Recorder {
+pub struct Recorder<'s> {
     capture: run::recorder::Recorder<Blocks>,
     /// The nodes' logs.
     logs: Vec<File>,
     folder: PathBuf,
     lock: File,
-    live: Live,
+    live: Live<'s>,
     /// The terminal of the client's program, if that is a shell.
     pub terminal: Option<Terminal>,
 }
@@ -41,13 +41,13 @@ pub struct Recorded {
     pub trouble: Option<String>,
 }
 
-impl Recorder {
+impl<'s> Recorder<'s> {
     /// Begins the files of a run in `runs/NAME`, and replaces those of the run before. While another run of that name goes
     /// on, or its results are looked at, the folder is `runs/NAME-2` and so on.
-    pub fn begin(runs: &Path, run: &Run, interrupt: &Interrupt, terminal: Option<Terminal>) -> Result<Self> {
+    pub fn begin(runs: &Path, run: &'s Run, interrupt: &Interrupt, terminal: Option<Terminal>) -> Result<Self> {
         let (folder, lock) = free_folder(runs, &run.name, interrupt)?;
         let names = run.names();
-        let live = Live::new(&names, run.options.json || terminal.is_some(), run.story.clone());
+        let live = Live::new(&names, run.options.json || terminal.is_some(), run.story.as_ref());
         let live = if terminal.is_some() { live.unnoticed() } else { live };
         let attempt = || -> io::Result<Self> {
             let file = File::options().create(true).append(true).open(folder.join("wire.pcapng"))?;
@@ -97,7 +97,7 @@ impl Recorder {
     }
 }
 
-impl Scribe for Recorder {
+impl Scribe for Recorder<'_> {
     fn packet(&mut self, node: usize, sighting: Sighting<'_>, comment: Option<&str>) -> Result<()> {
         let event = self.capture.packet(node, sighting, comment).with_context(|| cannot_write(&self.folder))?;
         tell(&mut self.live, &mut self.terminal, &event);
@@ -121,7 +121,7 @@ impl Scribe for Recorder {
     }
 }
 
-fn tell(live: &mut Live, terminal: &mut Option<Terminal>, event: &Event<'_>) {
+fn tell(live: &mut Live<'_>, terminal: &mut Option<Terminal>, event: &Event<'_>) {
     live.event(event);
     if let Some(terminal) = terminal {
         terminal.insert(event);

@@ -34,10 +34,10 @@ pub const SERVER: usize = 0;
 pub const SHELL: usize = 1;
 
 /// All machines, the wire between them, and how far they have come.
-pub struct Session<'a> {
+pub struct Session<'a, 's> {
     pub run: &'a Run,
     interrupt: &'a Interrupt,
-    pub recorder: &'a mut Recorder,
+    pub recorder: &'a mut Recorder<'s>,
     pub seats: Vec<Seat>,
     pub cards: Cards,
     pub wire: Wire,
@@ -57,14 +57,14 @@ pub struct Finished {
     pub stopped: Option<i32>,
 }
 
-impl<'a> Session<'a> {
+impl<'a, 's> Session<'a, 's> {
     /// Takes machines whose agents have unpacked the programs, in the order of the run's nodes.
     pub fn new(
         run: &'a Run,
         wire: Wire,
         machines: Vec<Machine>,
         interrupt: &'a Interrupt,
-        recorder: &'a mut Recorder,
+        recorder: &'a mut Recorder<'s>,
     ) -> Result<Self> {
         let mut cards = Cards::default();
         let nodes = (0..).map(ethernet).zip(run.nodes.iter().zip(machines));
@@ -117,7 +117,9 @@ impl<'a> Session<'a> {
             let only_the_server_runs = self.clients().iter().all(|seat| seat.stage == Stage::Done);
             if only_the_server_runs && self.nobody_came() {
                 let who = if self.seats.len() == 2 { "the client" } else { "each client" };
-                return self.recorder.trouble(None, &format!("{who} failed before it sent anything: the server waits for nobody"));
+                return self
+                    .recorder
+                    .trouble(None, &format!("{who} failed before it sent anything: the server waits for nobody"));
             }
             if only_the_server_runs && self.clients().iter().any(|seat| seat.ended.ran) {
                 grace.get_or_insert_with(|| Instant::now() + GRACE);
@@ -198,12 +200,15 @@ impl<'a> Session<'a> {
             still.push_str(&format!(" and not ready: `{test}` has not succeeded"));
         }
         let last = if self.seats.len() == 2 { CLIENT } else { "last client" };
-        self.recorder.trouble(None, &if overall {
-            let limit = self.limit().as_secs();
-            format!("the deadline of {limit} s has passed with {still} (--deadline SECONDS sets another)")
-        } else {
-            format!("the {last} ended {} s ago with {still}", GRACE.as_secs())
-        })
+        self.recorder.trouble(
+            None,
+            &if overall {
+                let limit = self.limit().as_secs();
+                format!("the deadline of {limit} s has passed with {still} (--deadline SECONDS sets another)")
+            } else {
+                format!("the {last} ended {} s ago with {still}", GRACE.as_secs())
+            },
+        )
     }
 
     fn wait(&mut self, limit: Instant) -> Result<()> {

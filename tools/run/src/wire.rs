@@ -5,6 +5,9 @@
 //! says what the switch has done with it, and records it there. [`Ports`] are what hangs on the wire, and a [`Scribe`] takes
 //! down what happens.
 
+#[cfg(test)]
+mod tests;
+
 use crate::exit::Exit;
 use crate::file::Line;
 use crate::rules::Rules;

@@ -59,14 +59,7 @@ impl Link {
         };
         let nodes = (0..nodes).map(node).collect::<Result<_>>()?;
         let parameters = parameters(settings)?;
-        Ok(Link {
-            rate: settings.rate,
-            parameters,
-            nodes,
-            is_news: true,
-            still: Still::default(),
-            stuck: None,
-        })
+        Ok(Link { rate: settings.rate, parameters, nodes, is_news: true, still: Still::default(), stuck: None })
     }
 
     /// The line that a node's device is to hear, and the link that it sends on.

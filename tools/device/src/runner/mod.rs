@@ -151,12 +151,12 @@ impl Run {
     }
 }
 
-struct Session {
+struct Session<'s> {
     run: Run,
     /// Below it lies what machines see of sysfs, for all runs.
     machines: PathBuf,
     inbox: Inbox,
-    recorder: Recorder,
+    recorder: Recorder<'s>,
     wires: Wires,
     processes: Processes,
     /// Those that were started, in the order of the nodes.
@@ -176,7 +176,8 @@ struct Session {
 pub fn run(mut run: Run) -> Result<u8> {
     let stop = Stop::begin(run.guest != Guest::None)?;
     let results = results()?;
-    let mut recorder = Recorder::begin(&run, &results.join("runs"))?;
+    let story = run.story.take();
+    let mut recorder = Recorder::begin(&run, story.as_ref(), &results.join("runs"))?;
     let machines = results.join("machines");
     let wire = std::mem::take(&mut run.wire);
     if wire.switch().is_some() {
@@ -229,7 +230,7 @@ fn results() -> Result<PathBuf> {
     Ok(target.join("device").join(nic.unwrap_or_default()))
 }
 
-impl Session {
+impl Session<'_> {
     /// All that is said and sent, until every program has ended.
     fn conversation(&mut self) -> Result<()> {
         let (begun, mut heard) = (Instant::now(), Instant::now());

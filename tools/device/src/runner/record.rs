@@ -12,6 +12,7 @@ use run::lanes::{print, Live};
 use run::lines::{clean, Lines};
 use run::plot;
 use run::sighting::Sighting;
+use run::story::Story;
 use run::wire::Scribe;
 use serde_json::Value;
 use std::fs::{self, File};
@@ -22,23 +23,23 @@ use std::time::Duration;
 /// So many events are written at once at most.
 const MANY: u64 = 256;
 
-pub struct Recorder {
+pub struct Recorder<'s> {
     path: PathBuf,
     /// Says that the folder is in use, as long as it is open.
     _folder: File,
     file: run::recorder::Recorder<Blocks>,
     /// The program of each node, and the beginning of a line that has no end yet, for each of its two streams.
     programs: Vec<(String, [Lines; 2])>,
-    live: Live,
+    live: Live<'s>,
     /// The number of the last event that is in the file for sure.
     written: u64,
     is_full: bool,
 }
 
-impl Recorder {
+impl<'s> Recorder<'s> {
     /// Begins the file, `NAME/wire.pcapng` in the folder of all runs, and replaces that of the run before. While another run of that name
     /// goes on it is `NAME-2/wire.pcapng`, and so on.
-    pub fn begin(run: &Run, runs: &Path) -> Result<Recorder> {
+    pub fn begin(run: &Run, story: Option<&'s Story>, runs: &Path) -> Result<Recorder<'s>> {
         let taken = files::free_folder(runs, &run.name, |folder| fs::create_dir_all(folder));
         let (folder, held) = taken.with_context(|| format!("cannot make a folder in {}", runs.display()))?;
         let path = folder.join("wire.pcapng");
@@ -48,7 +49,7 @@ impl Recorder {
         let file = begun.with_context(|| format!("cannot write {}", path.display()))?;
         let is_silent = run.options.quiet || run.options.json || run.guest == Guest::Only;
         let programs = run.nodes.iter().map(|node| (node.program(), Default::default())).collect();
-        let live = Live::new(&names, is_silent, run.story.clone());
+        let live = Live::new(&names, is_silent, story);
         let live = if run.options.quiet || run.guest != Guest::None { live.unnoticed() } else { live };
         Ok(Recorder { path, _folder: held, file, programs, live, written: 0, is_full: false })
     }
@@ -148,7 +149,7 @@ impl Recorder {
     }
 }
 
-impl Scribe for Recorder {
+impl Scribe for Recorder<'_> {
     fn packet(&mut self, node: usize, sighting: Sighting<'_>, comment: Option<&str>) -> Result<()> {
         self.live.event(&self.file.packet(node, sighting, comment)?);
         self.flush_in_time();

@@ -16,7 +16,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// How long what is under way may take when all programs have ended.
 const REST: Duration = Duration::from_secs(2);
 
-impl Session {
+impl Session<'_> {
     /// Lets time go on if it is virtual, and says how long to wait for what happens next. None if it is not.
     pub(super) fn go_on(&mut self) -> Result<Option<Duration>> {
         if self.wires.link.is_none() || !self.all_started() {

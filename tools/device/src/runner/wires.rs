@@ -82,28 +82,28 @@ impl Wires {
     }
 
     /// Carries what a node's device has sent, from the IP header on.
-    pub fn carry(&mut self, node: usize, bytes: &[u8], recorder: &mut Recorder) -> Result<()> {
+    pub fn carry(&mut self, node: usize, bytes: &[u8], recorder: &mut Recorder<'_>) -> Result<()> {
         self.wire.carry(node, &ethernet(bytes), &mut self.sockets, recorder).map(drop)
     }
 
     /// Records what a device that is not in this run has sent to one that is.
-    pub fn outside(&mut self, bytes: &[u8], recorder: &mut Recorder) -> Result<()> {
+    pub fn outside(&mut self, bytes: &[u8], recorder: &mut Recorder<'_>) -> Result<()> {
         self.wire.outside(OUTSIDE, &ethernet(bytes), recorder)
     }
 
     /// Lets packets go on whose time has come.
-    pub fn let_go(&mut self, recorder: &mut Recorder) -> Result<()> {
+    pub fn let_go(&mut self, recorder: &mut Recorder<'_>) -> Result<()> {
         self.wire.let_go(&mut self.sockets, recorder)
     }
 
     /// What is due now at the switch; gives what arrives at the nodes.
-    pub fn cross(&mut self, recorder: &mut Recorder) -> Result<Vec<(usize, Vec<u8>)>> {
+    pub fn cross(&mut self, recorder: &mut Recorder<'_>) -> Result<Vec<(usize, Vec<u8>)>> {
         self.wire.cross(&mut self.sockets, recorder)?;
         Ok(mem::take(&mut self.sockets.arrived))
     }
 
     /// The run is over.
-    pub fn end(&self, recorder: &mut Recorder) -> Result<()> {
+    pub fn end(&self, recorder: &mut Recorder<'_>) -> Result<()> {
         self.wire.end(recorder)
     }
 }

@@ -11,8 +11,8 @@ use std::time::Instant;
 
 /// What is shown of a run; perhaps nothing.
 #[derive(Debug)]
-pub struct Live {
-    view: View,
+pub struct Live<'s> {
+    view: View<'s>,
     /// Stands above the first event.
     heading: String,
     /// Tells what is waited for when nothing was shown for a while; None if the terminal is somebody else's.
@@ -21,17 +21,17 @@ pub struct Live {
 }
 
 #[derive(Debug)]
-enum View {
+enum View<'s> {
     Silent,
     /// Every event.
     All(Box<Lanes>),
     /// The story, of which a part stands open.
-    Story(Box<Told>),
+    Story(Box<Told<'s>>),
 }
 
-impl Live {
+impl<'s> Live<'s> {
     /// The lanes of a run of these nodes, told as a story if there is one, unless it is to be silent.
-    pub fn new<T: AsRef<str>>(nodes: &[T], is_silent: bool, story: Option<Story>) -> Live {
+    pub fn new<T: AsRef<str>>(nodes: &[T], is_silent: bool, story: Option<&'s Story>) -> Live<'s> {
         let lanes = Lanes::new(nodes, Style::of_output());
         let heading = if is_silent { String::new() } else { lanes.heading() };
         let view = match story {
@@ -44,7 +44,7 @@ impl Live {
 
     /// The same, for a terminal that is somebody else's, or for somebody who wants to hear nothing.
     #[must_use]
-    pub fn unnoticed(self) -> Live {
+    pub fn unnoticed(self) -> Live<'s> {
         Live { notice: None, ..self }
     }
 

@@ -62,7 +62,7 @@ pub fn text(run: &[u8], style: Style, part: RangeInclusive<u64>) -> Result<Strin
 }
 
 /// A run told as its story: its steps, of which what the lesson adds stands open, and what the programs say.
-pub fn story(run: &[u8], story: Story, style: Style) -> Result<String, Error> {
+pub fn story(run: &[u8], story: &Story, style: Style) -> Result<String, Error> {
     let nodes = begin(run)?.nodes;
     let mut told = Told::new(Lanes::new(&nodes, style), story);
     let (mut text, mut reader) = (told.lanes.heading(), Reader::new(run)?);

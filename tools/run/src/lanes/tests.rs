@@ -123,7 +123,7 @@ fn the_ladder_of_any_capture_has_its_two_machines() {
 fn told(name: &str, width: usize) -> String {
     let path = format!("{}/../../captures/{name}.pcapng", env!("CARGO_MANIFEST_DIR"));
     let run = std::fs::read(path).unwrap();
-    super::story(&run, story::named(name).unwrap(), Style { width, color: false }).unwrap()
+    super::story(&run, &story::named(name).unwrap(), Style { width, color: false }).unwrap()
 }
 
 /// Below the lanes stand some six lines of how it ended.

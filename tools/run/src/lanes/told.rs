@@ -24,10 +24,10 @@ fn is_killed(line: &Line) -> bool {
 
 /// Tells a run, event by event.
 #[derive(Debug)]
-pub(super) struct Told {
+pub(super) struct Told<'s> {
     pub(super) lanes: Lanes,
-    story: &'static Story,
-    follow: Follow<'static>,
+    story: &'s Story,
+    follow: Follow<'s>,
     /// Of each step: whether it has its heading, and how many messages of it have passed.
     steps: Vec<(bool, usize)>,
     /// The stage that each node's last line is of, if it stands open.
@@ -45,10 +45,8 @@ pub(super) struct Told {
     switched: HashSet<(String, String)>,
 }
 
-impl Told {
-    pub(super) fn new(lanes: Lanes, story: Story) -> Told {
-        // It lasts as long as the run, and that as long as the program.
-        let story: &'static Story = Box::leak(Box::new(story));
+impl<'s> Told<'s> {
+    pub(super) fn new(lanes: Lanes, story: &'s Story) -> Told<'s> {
         let (follow, steps) = (story.follow(), vec![(false, 0); story.steps.len()]);
         Told {
             lanes,
@@ -171,7 +169,7 @@ impl Told {
     }
 
     /// The step that this line begins. Whoever waits begins nothing.
-    fn caused_by(&self, line: &Line) -> Option<&'static Step> {
+    fn caused_by(&self, line: &Line) -> Option<&'s Step> {
         let is_it = |step: &Step| {
             let act = &step.act;
             let is_said = self.story.is_at(act.side, &line.node)

@@ -101,9 +101,9 @@ fn the_first_rule_acts_and_all_count() {
     let all = packets("03_metadata_exchange");
     let mut rules = parse("drop 2nd packet; delay every packet by 2 s; swap 3rd packet");
     let mut lookout = Lookout::default();
-    let judged = all.iter().filter_map(|sent| {
-        rules.judge(&lookout.live(None, &sent.frame), sent.from, None).map(|(act, ..)| act)
-    });
+    let judged = all
+        .iter()
+        .filter_map(|sent| rules.judge(&lookout.live(None, &sent.frame), sent.from, None).map(|(act, ..)| act));
     let delay = Act::Delay(Duration::from_secs(2));
     assert_eq!(judged.take(3).collect::<Vec<_>>(), [delay, Act::Drop, delay]);
     assert_eq!(rules.trouble(), None);
@@ -155,7 +155,8 @@ fn no_text_ends_in_a_panic() {
 /// Sends packets through a rule, all at one moment.
 fn pass(faults: &mut Rules, all: &[Sent], now: Duration) -> Vec<Passage> {
     let mut lookout = Lookout::default();
-    let passed = all.iter().map(|sent| faults.pass(&lookout.live(None, &sent.frame), sent.from, Some(1 - sent.from), now));
+    let passed =
+        all.iter().map(|sent| faults.pass(&lookout.live(None, &sent.frame), sent.from, Some(1 - sent.from), now));
     passed.collect()
 }
 
@@ -219,7 +220,8 @@ fn delayed_frames_go_on_in_their_order_and_no_more_than_a_link_holds() {
     let due = now + Duration::from_millis(300);
     assert!(pass(&mut delay, &all, now).iter().all(|passage| passage.copies == 0 && passage.then.is_none()));
     assert_eq!((delay.due(), delay.release(now)), (Some(due), None));
-    let release = |delay: &mut Rules| std::iter::from_fn(|| delay.release(due)).map(|released| released.frame).collect();
+    let release =
+        |delay: &mut Rules| std::iter::from_fn(|| delay.release(due)).map(|released| released.frame).collect();
     let released: Vec<Vec<u8>> = release(&mut delay);
     assert_eq!(released, [all[0].frame.clone(), all[1].frame.clone()]);
 

@@ -74,7 +74,7 @@ pub fn explained(name: &str) -> Result<Vec<String>> {
 
 pub fn story(name: &str) -> Result<Vec<String>> {
     let run = bytes(format!("captures/{name}.pcapng"))?;
-    let text = lanes::story(&run, run::story::named(name)?, Style::FILE).context("the capture is damaged")?;
+    let text = lanes::story(&run, &run::story::named(name)?, Style::FILE).context("the capture is damaged")?;
     Ok(text.lines().filter(|line| !line.starts_with("folded:")).map(str::to_owned).collect())
 }
 
