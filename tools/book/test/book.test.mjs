@@ -59,6 +59,8 @@ test("a player is put in its place once, and what is below stays where it is", a
     window.moved = 0;
     new PerformanceObserver((list) => list.getEntries().forEach(({ value }) => { window.moved += value; })).observe({ type: "layout-shift", buffered: true });
   });
+  // It's made when it comes into view.
+  await browser.run(() => document.querySelector(".run").scrollIntoView());
   await browser.until(() => document.querySelector(".run .rp"));
   await browser.run(() => new Promise((done) => setTimeout(done, 300)));
   const seen = await browser.run(() => ({
