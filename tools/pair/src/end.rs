@@ -141,7 +141,7 @@ impl End {
         self.receive(packet);
     }
 
-    /// Registers the buffer once more, with other rights, as if so many bytes were there, or in another domain.
+    /// Registers the buffer once more, with other rights, as if this many bytes were there, or in another domain.
     pub fn register(&mut self, access: Access, length: u64, pd: u32) -> u32 {
         self.memory.register(self.buffer.region(length, access, pd), 7)
     }
@@ -211,7 +211,7 @@ impl End {
         Remote { address: self.address(offset), rkey: self.buffer.key }
     }
 
-    /// So many bytes there, as a peer asks for them.
+    /// This many bytes there, as a peer asks for them.
     pub fn reth(&self, offset: usize, length: u32) -> Reth {
         Reth { va: self.address(offset), rkey: self.buffer.key, length }
     }

@@ -86,9 +86,9 @@ impl Flow {
     /// Equations 7 to 9, with the share that was marked a delay ago, and the rate of then.
     fn step(&mut self, p: f64, rate: f64, packets: f64, parameters: &Parameters, line: f64) {
         let seconds = |duration: Duration| duration.as_secs_f64();
-        // That at least one of so many packets is marked.
+        // That at least one of this many packets is marked.
         let any = |count: f64| 1.0 - (1.0 - p).powf(count);
-        // How often so many packets pass without a mark, for each packet.
+        // How often this many packets pass without a mark, for each packet.
         let passes = |count: f64| match p {
             p if p <= 0.0 => 1.0 / count,
             p if p >= 1.0 => 0.0,

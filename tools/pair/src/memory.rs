@@ -68,7 +68,7 @@ pub struct Buffer {
 }
 
 impl Buffer {
-    /// Registers so many bytes with these rights, somewhere.
+    /// Registers this many bytes with these rights, somewhere.
     pub fn new(memory: &mut Memory, number: usize, length: usize, access: Access) -> Buffer {
         Buffer::at(memory, START + number as u64 * APART, length, access, PD)
     }
@@ -83,7 +83,7 @@ impl Buffer {
         buffer
     }
 
-    /// It as a region: with other rights, as if so many bytes were there, or in another domain.
+    /// It as a region: with other rights, as if this many bytes were there, or in another domain.
     pub fn region(&self, length: u64, access: Access, pd: u32) -> Region {
         let (program, start) = (self.ram.clone(), self.address);
         Region { program, start, va: start, length, access, pd }

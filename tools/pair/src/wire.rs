@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, VecDeque};
 pub enum Fault {
     Lose,
     Double,
-    /// It comes after so many packets that were sent later.
+    /// It comes after this many packets that were sent later.
     Delay(u8),
 }
 

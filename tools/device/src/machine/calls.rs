@@ -30,7 +30,8 @@ impl Machine {
     /// Answers a call, or says what it asks of the device.
     pub(super) fn serve(&mut self, call: Call) -> Option<Asked> {
         let answer = self.answer(&call);
-        if !matches!(&answer, Ok(Answer::Asked(Asked::Sleeps { time, .. })) if !time.is_zero()) {
+        let is_strict = self.alone.is_some();
+        if is_strict && !matches!(&answer, Ok(Answer::Asked(Asked::Sleeps { time, .. })) if !time.is_zero()) {
             *self.calls.entry(call.thread).or_default() += 1;
         }
         match answer {

@@ -80,7 +80,7 @@ pub struct Machine {
     was_called: bool,
     /// Its program is in a sandbox, where it finds by itself what lies in sysfs.
     is_shut_in: bool,
-    /// How often each thread has called, and waited for nothing but the answer.
+    /// How often each thread has called, and waited for nothing but the answer; counted where the device is strict.
     calls: BTreeMap<u32, u64>,
     /// The first program, if what isn't descended from it runs on another machine as far as the programs can see.
     alone: Option<u32>,

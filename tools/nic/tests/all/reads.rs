@@ -12,7 +12,7 @@ use roce::aeth::{Nak, Syndrome};
 
 const READS: usize = 4;
 
-/// READs of so many packets each, of which two are under way at a time, and a fault at one packet of all. How they ended.
+/// READs of this many packets each, of which two are under way at a time, and a fault at one packet of all. How they ended.
 fn ended(packets: usize, at: usize, fault: Fault) -> Vec<Status> {
     let length = packets * MTU as usize;
     let size = READS * length;
@@ -42,7 +42,7 @@ fn one_fault_at_any_packet_of_pipelined_reads_is_mended() {
     }
 }
 
-/// Responses to a READ of so many bytes: operation code, syndrome, and how many bytes each brings. How the READ ended.
+/// Responses to a READ of this many bytes: operation code, syndrome, and how many bytes each brings. How the READ ended.
 fn answered(length: usize, responses: &[(u8, u8, usize)]) -> Option<Status> {
     let mut side = end(17, 18, 4096, attributes(0, 0, 7, 7));
     side.post(1, Work::Read(Remote { address: 1, rkey: 1 }), 0, length).unwrap();

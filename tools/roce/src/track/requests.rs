@@ -6,7 +6,7 @@
 use crate::opcode::{Opcode, Operation, Part};
 use std::collections::VecDeque;
 
-/// So many requests of a direction are told apart, the latest ones. Nobody answers or repeats older ones.
+/// How many requests of a direction are kept, the latest ones. Nobody answers or repeats older ones.
 const MOST: usize = 4096;
 
 /// The message that a packet is a part of, or answers: what one work request put on the wire.

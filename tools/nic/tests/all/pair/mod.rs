@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 /// What happens to packets, by their place among all that are sent.
 pub type Faults = BTreeMap<usize, Fault>;
 
-/// What happens to less than so many packets: each passes so many times as often as it has one of the faults.
+/// What happens to fewer than `most` packets. `passes` is the weight of no fault at all, and a fault of any kind has a weight of 3.
 pub fn faults(passes: u32, most: usize) -> impl Strategy<Value = Faults> {
     let late = (1..6u8).prop_map(Fault::Delay);
     let fault = prop_oneof![1 => Just(Fault::Lose), 1 => Just(Fault::Double), 1 => late].prop_map(Some);
@@ -25,7 +25,7 @@ pub fn faults(passes: u32, most: usize) -> impl Strategy<Value = Faults> {
     fates.prop_map(|fates| fates.into_iter().enumerate().filter_map(|(at, fault)| Some((at, fault?))).collect())
 }
 
-/// A queue pair of a reliable connection in RTS with a buffer of so many bytes, which the peer may do anything to.
+/// A queue pair of a reliable connection in RTS with a buffer of this many bytes, which the peer may do anything to.
 pub fn end(number: u32, peer: u32, size: usize, attributes: Attributes) -> End {
     of(Service::Rc, number, peer, size, attributes)
 }
@@ -39,7 +39,7 @@ pub fn of(service: Service, number: u32, peer: u32, size: usize, attributes: Att
     end
 }
 
-/// The same for each of so many packets.
+/// The same for each of this many packets.
 pub fn all(count: usize, fault: Fault) -> Faults {
     (0..count).map(|at| (at, fault)).collect()
 }
@@ -49,7 +49,7 @@ pub fn ended(told: &[Completion]) -> Vec<(u64, Status)> {
     told.iter().map(|wc| (wc.wr_id, wc.status)).collect()
 }
 
-/// Looks at so many cases.
+/// Looks at this many cases.
 pub fn hold<S: Strategy>(cases: u32, inputs: S, look: impl Fn(S::Value) -> Result<(), TestCaseError>) {
     let config = ProptestConfig { failure_persistence: None, max_shrink_iters: 2_000, cases, ..Default::default() };
     TestRunner::new(config).run(&inputs, look).unwrap_or_else(|error| panic!("{error}"));
