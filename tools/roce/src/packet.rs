@@ -20,6 +20,8 @@ pub enum Frame<'a> {
 impl<'a> Frame<'a> {
     /// Decodes a frame as recorded, perhaps cut short. Never fails: what is not a RoCEv2 packet is [`Frame::Other`].
     pub fn decode(link: LinkType, frame: &'a [u8]) -> Frame<'a> {
+        #[cfg(debug_assertions)]
+        DECODED.with(|decoded| decoded.set(decoded.get() + 1));
         match link::innermost(link, frame).and_then(Packet::new) {
             Ok(packet) => Frame::Roce(packet),
             Err(other) => Frame::Other(other),
@@ -29,6 +31,12 @@ impl<'a> Frame<'a> {
     pub fn ethernet(frame: &'a [u8]) -> Frame<'a> {
         Frame::decode(LinkType::ETHERNET, frame)
     }
+}
+
+#[cfg(debug_assertions)]
+thread_local! {
+    /// How many frames this thread has decoded: tests look whether anything does so twice.
+    pub static DECODED: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
 }
 
 /// The Base Transport Header's values.
@@ -129,8 +137,15 @@ impl<'a> Packet<'a> {
 
     /// The recorded bytes of one of this packet's headers.
     fn header(&self, wanted: &str) -> Option<&'a [u8]> {
-        let (start, header) = self.headers().find(|(_, header)| header.name == wanted)?;
-        self.datagram.ip.get(start..start + header.length)
+        // Asked several times for each packet of a capture: a loop takes half the time of `headers`.
+        let mut start = self.bth_offset() + bth::HEADER.length;
+        for header in self.opcode.headers {
+            if header.name == wanted {
+                return self.datagram.ip.get(start..start + header.length);
+            }
+            start += header.length;
+        }
+        None
     }
 
     /// Where the payload begins, counted from the IP header.

@@ -88,6 +88,7 @@ pub struct Lookout {
 
 impl Lookout {
     /// The next frame.
+    #[inline(always)]
     pub fn see<'a>(&'a mut self, record: Record<'a>) -> Sighting<'a> {
         let frame = Frame::decode(record.link, record.data);
         let seen = match &frame {

@@ -119,7 +119,7 @@ impl<R: Read> Reader<R> {
         self.lookout.connections()
     }
 
-    #[inline]
+    #[inline(always)]
     fn sighting(&mut self, interface: usize, found: &Found) -> Sighting<'_> {
         let comment = Some(bytes(&self.input, found.comment)).filter(|comment| !comment.is_empty());
         let comment = comment.and_then(|comment| std::str::from_utf8(comment).ok());

@@ -19,7 +19,7 @@ pub(super) struct Recorded<'a> {
     pub number: u64,
     /// The step of the lesson: the first line of the comment. What the lab did is no part of it.
     pub step: Option<String>,
-    pub packet: Packet<'a>,
+    pub packet: &'a Packet<'a>,
 }
 
 /// The connections of a capture that are to be compared.
@@ -53,9 +53,9 @@ impl Capture {
     /// Reads a whole file.
     pub fn read<R: Read>(reader: &mut Reader<R>) -> Result<Capture, Error> {
         let mut capture = Capture::default();
-        while let Some(record) = reader.next()? {
+        while let Some(record) = &reader.next()? {
             capture.frames += 1;
-            match record.frame {
+            match &record.frame {
                 Frame::Roce(packet) if packet.opcode.operation == Operation::Congestion => capture.congestion += 1,
                 Frame::Roce(packet) => {
                     let comment = record.comment.unwrap_or_default();
@@ -69,7 +69,7 @@ impl Capture {
                     }
                     capture.packet(&Recorded { number: record.number, step, packet }, record.seen);
                 }
-                Frame::Other(other) => capture.others.see(other),
+                Frame::Other(other) => capture.others.see(*other),
             }
         }
         capture.conversations.iter_mut().flat_map(|conversation| &mut conversation.streams).for_each(Stream::end);
@@ -78,7 +78,7 @@ impl Capture {
     }
 
     fn packet(&mut self, recorded: &Recorded, seen: Option<Seen>) {
-        let packet = &recorded.packet;
+        let packet = recorded.packet;
         self.packets += 1;
         self.senders.insert(packet.datagram.src);
         let unknown = match (packet.cm().map(|message| message.kind), seen) {

@@ -86,7 +86,7 @@ pub(super) struct Request {
 
 impl Request {
     pub(super) fn new(recorded: &Recorded, first: i64) -> Request {
-        let packet = &recorded.packet;
+        let packet = recorded.packet;
         let mut payload = Payload::default();
         payload.extend(packet.payload());
         Request {

@@ -98,12 +98,12 @@ impl Stream {
 
     /// Whether a datagram is the last one again: no device does so, but a program may ask once more, in the same words.
     pub(super) fn asks_again(&mut self, recorded: &Recorded) -> bool {
-        let last = self.requests.last_mut().filter(|last| last.says_the_same(&recorded.packet));
+        let last = self.requests.last_mut().filter(|last| last.says_the_same(recorded.packet));
         last.map(|last| last.again += 1).is_some()
     }
 
     fn accept(&mut self, recorded: &Recorded, mtu: &mut Option<u32>) {
-        let packet = &recorded.packet;
+        let packet = recorded.packet;
         if matches!(packet.opcode.part, Part::First | Part::Middle) {
             mtu.get_or_insert(packet.payload_length() as u32);
         }
@@ -152,7 +152,7 @@ impl Stream {
 
     /// A packet that answers a request of this direction.
     pub(super) fn response(&mut self, recorded: &Recorded, seen: Seen, mtu: &mut Option<u32>) {
-        let (packet, frame, position) = (&recorded.packet, recorded.number, seen.psn.unwrap_or(0));
+        let (packet, frame, position) = (recorded.packet, recorded.number, seen.psn.unwrap_or(0));
         if mtu.is_none() && packet.opcode.operation == Operation::ReadResponse && packet.opcode.part == Part::First {
             let seen = packet.payload_length() as u32;
             *mtu = Some(seen);

@@ -83,7 +83,7 @@ pub fn explain<R: Read>(reader: &mut Reader<R>) -> Result<Explanation, Error> {
                 state.complaints.hear(&line);
                 state.ending.hear(&line);
             }
-            Ok(Some(Event::Packet(record))) => {
+            Ok(Some(Event::Packet(ref record))) => {
                 let place = Place { frame: record.number, time_ns: record.time_ns };
                 state.told.frames = record.number;
                 state.dropped += u64::from(record.comment.and_then(lab_comment).is_some_and(is_drop));
@@ -95,9 +95,9 @@ pub fn explain<R: Read>(reader: &mut Reader<R>) -> Result<Explanation, Error> {
                         if packet.is_answer_cut() {
                             state.snap_length = state.snap_length.max(record.data.len());
                         }
-                        state.packet(&record, packet, place);
+                        state.packet(record, packet, place);
                     }
-                    Frame::Other(other) => state.other(*other, &record),
+                    Frame::Other(other) => state.other(*other, record),
                 }
             }
             Err(error) if state.told.frames > 0 => {

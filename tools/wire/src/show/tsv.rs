@@ -3,8 +3,8 @@
 use roce::packet::Packet;
 use run::capture::{Error, Reader};
 use run::sighting::Sighting;
-use std::fmt::{self, Display};
-use std::io::{self, Read, Write};
+use std::fmt::{self, Display, Write as _};
+use std::io::{Read, Write};
 
 /// The first line: the names of the columns.
 pub const HEADER: &str = "frame\tsrc\tdst\topcode\tname\tdestqp\tpsn\tackreq\tpadcnt\tva\trkey\tdmalen\t\
@@ -14,15 +14,18 @@ pub const HEADER: &str = "frame\tsrc\tdst\topcode\tname\tdestqp\tpsn\tackreq\tpa
 /// Writes the table of a whole capture, or of what can be read of it.
 pub fn write<R: Read>(reader: &mut Reader<R>, out: &mut impl Write) -> Result<(), Error> {
     out.write_all(HEADER.as_bytes())?;
-    while let Some(sighting) = reader.next()? {
+    let mut text = String::new();
+    while let Some(sighting) = &reader.next()? {
         if let Some(packet) = sighting.packet() {
-            row(out, &sighting, packet)?;
+            text.clear();
+            row(&mut text, sighting, packet)?;
+            out.write_all(text.as_bytes())?;
         }
     }
     Ok(out.flush()?)
 }
 
-fn row(out: &mut impl Write, sighting: &Sighting, packet: &Packet) -> io::Result<()> {
+fn row(text: &mut String, sighting: &Sighting, packet: &Packet) -> fmt::Result {
     let (bth, cm, remote, aeth) = (packet.bth, packet.cm(), packet.remote(), packet.aeth());
     let columns: [&dyn Display; 24] = [
         &sighting.number,
@@ -50,9 +53,9 @@ fn row(out: &mut impl Write, sighting: &Sighting, packet: &Packet) -> io::Result
         &Known(cm.and_then(|message| message.service()).map(|service| Hex::<16>(service.0))),
         &Known(cm.and_then(|message| message.sidr_status())),
     ];
-    write!(out, "{}", columns[0])?;
-    columns[1..].iter().try_for_each(|column| write!(out, "\t{column}"))?;
-    out.write_all(b"\n")
+    write!(text, "{}", columns[0])?;
+    columns[1..].iter().try_for_each(|column| write!(text, "\t{column}"))?;
+    text.write_char('\n')
 }
 
 /// What a packet has, or nothing.

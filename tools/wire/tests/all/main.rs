@@ -19,6 +19,9 @@ mod files;
 mod frames;
 mod growth;
 mod hostile;
+// Frames are counted in builds with assertions.
+#[cfg(debug_assertions)]
+mod once;
 mod packed;
 mod packets;
 mod pipes;

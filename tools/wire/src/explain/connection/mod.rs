@@ -74,7 +74,7 @@ impl Connection {
         match (packet.cm(), seen.psn) {
             (Some(message), _) => self.message(&message, seen.from, place),
             (None, Some(psn)) if packet.opcode.is_response() => {
-                self.flows[1 - from].answer(packet, psn, place, &mut self.findings);
+                self.flows[1 - from].answer(packet, psn, seen.request, place, &mut self.findings);
             }
             (None, Some(psn)) => {
                 self.is_unreliable = !packet.opcode.service.is_reliable();

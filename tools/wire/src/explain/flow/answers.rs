@@ -6,10 +6,18 @@ use crate::explain::finding::Findings;
 use roce::aeth::{Nak, Syndrome};
 use roce::opcode::{Operation, Part};
 use roce::packet::{Packet, Remote};
+use roce::track::Request;
 
 impl Flow {
     /// An answer to a request of this side.
-    pub(in crate::explain) fn answer(&mut self, packet: &Packet, psn: i64, place: Place, findings: &mut Findings) {
+    pub(in crate::explain) fn answer(
+        &mut self,
+        packet: &Packet,
+        psn: i64,
+        request: Option<Request>,
+        place: Place,
+        findings: &mut Findings,
+    ) {
         self.answers += 1;
         self.answered_to = packet.bth.dest_qp;
         let syndrome = packet.aeth().map_or(0, |aeth| aeth.syndrome);
@@ -25,7 +33,8 @@ impl Flow {
             if matches!(packet.opcode.part, Part::First | Part::Middle) {
                 self.mtu = self.mtu.or(Some(packet.payload_length() as u32));
             }
-            return self.response(packet, psn, place, findings);
+            let first = request.map_or(psn, |request| request.first);
+            return self.response(packet, psn, first, place, findings);
         }
         match packet.aeth().map(|aeth| aeth.verdict()) {
             Some(Syndrome::RnrNak { timer_us }) => {
@@ -149,14 +158,14 @@ impl Flow {
         }
     }
 
-    /// A packet of a READ's response.
-    fn response(&mut self, packet: &Packet, psn: i64, place: Place, findings: &mut Findings) {
-        let Some(at) = self.open.iter().position(|sent| sent.is_read && sent.has(psn)) else {
+    /// A packet of the response to the READ that begins with the PSN `first`.
+    fn response(&mut self, packet: &Packet, psn: i64, first: i64, place: Place, findings: &mut Findings) {
+        let is_it = |sent: &Sent| sent.is_read && sent.psn == first;
+        if !self.open.iter().any(is_it) {
             return;
-        };
-        let before = self.open[at].psn;
-        self.done(before, place, findings);
-        let Some(sent) = self.open.iter_mut().find(|sent| sent.psn == before) else { return };
+        }
+        self.done(first, place, findings);
+        let Some(sent) = self.open.iter_mut().find(|sent| is_it(sent)) else { return };
         if psn > sent.response {
             sent.hole = sent.hole.or(Some(place));
             return;
