@@ -1,22 +1,36 @@
 //! A file that grows by whole blocks: it can be opened at any moment, whatever happens to the program that writes it.
 
+use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
 
-/// Collects what is written to it, in pieces, and brings it to the file when it is flushed: so flush it between blocks alone.
+/// The last blocks that may give their room to the last words.
+const MOST: usize = 512;
+/// The line that ends a file comes after the one that says why, and gets its room with it.
+const LAST_LINE: u64 = 512;
+
+/// Collects what is written to it, one block at a time, and brings it to the file when it is flushed. What is flushed first is the
+/// file's head.
+///
+/// If a flush finds no room, what it should have brought is lost, and the next one has the last words: why the file ends. A reader
+/// who lacks them would think that the writer was killed, so they take the room of the blocks before them if there is no other.
 #[derive(Debug)]
 pub struct Blocks {
     file: File,
     waiting: Vec<u8>,
     /// Length of the file up to its last whole block.
     good: u64,
+    /// Where the last blocks begin, those that wait and those behind the head.
+    begins: VecDeque<u64>,
+    is_full: bool,
     is_given_up: bool,
 }
 
 impl Blocks {
     /// Writes to an empty file.
     pub fn new(file: File) -> Blocks {
-        Blocks { file, waiting: Vec::new(), good: 0, is_given_up: false }
+        let (waiting, begins) = (Vec::new(), VecDeque::new());
+        Blocks { file, waiting, good: 0, begins, is_full: false, is_given_up: false }
     }
 
     /// From now on all that is written is dropped: the file stays as it is.
@@ -24,31 +38,68 @@ impl Blocks {
         self.waiting = Vec::new();
         self.is_given_up = true;
     }
+
+    /// Brings what waits to the file, or leaves the file as it is.
+    fn append(&mut self) -> io::Result<()> {
+        let written = self.file.write_all(&self.waiting);
+        if written.is_err() {
+            // A part may have found room. If it cannot be taken away, readers say where the good part ends.
+            let _ = self.cut();
+        }
+        written
+    }
+
+    fn cut(&mut self) -> io::Result<()> {
+        self.file.set_len(self.good)?;
+        self.file.seek(SeekFrom::Start(self.good)).map(drop)
+    }
+
+    /// Cuts off blocks that have as much room as those that wait, or as there are.
+    fn make_room(&mut self) -> io::Result<()> {
+        let wanted = self.good.saturating_sub(self.waiting.len() as u64 + LAST_LINE);
+        while let Some(begin) = self.begins.pop_back() {
+            self.good = self.good.min(begin);
+            if self.good <= wanted {
+                break;
+            }
+        }
+        self.cut()
+    }
 }
 
 impl Write for Blocks {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+    fn write(&mut self, block: &[u8]) -> io::Result<usize> {
         if !self.is_given_up {
-            self.waiting.extend_from_slice(bytes);
+            self.begins.push_back(self.good + self.waiting.len() as u64);
+            self.waiting.extend_from_slice(block);
+            if self.begins.len() > MOST {
+                self.begins.pop_front();
+            }
         }
-        Ok(bytes.len())
+        Ok(block.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
         if self.waiting.is_empty() {
             return Ok(());
         }
-        let result = self.file.write_all(&self.waiting);
-        match result {
+        let mut written = self.append();
+        if written.is_err() && self.is_full {
+            written = self.make_room().and_then(|()| self.append());
+        }
+        // The file's head stays, and so do its last words.
+        if self.good == 0 || self.is_full {
+            self.begins.clear();
+        }
+        match written {
             Ok(()) => self.good += self.waiting.len() as u64,
-            // A part may have found room. If it cannot be taken away, readers say where the good part ends.
             Err(_) => {
-                let cut = self.file.set_len(self.good);
-                let _ = cut.and_then(|()| self.file.seek(SeekFrom::Start(self.good)));
+                self.is_full = true;
+                self.begins.retain(|begin| *begin < self.good);
             }
         }
         self.waiting.clear();
-        result
+        written
     }
 }
 

@@ -148,11 +148,10 @@ impl<W: Write> Writer<W> {
     /// Writes the collected block between its type and its length, which stands at both ends.
     fn finish_block(&mut self, kind: u32) -> io::Result<()> {
         let length = (self.block.len() as u32 + 12).to_le_bytes();
-        self.out.write_all(&kind.to_le_bytes())?;
-        self.out.write_all(&length)?;
-        self.out.write_all(&self.block)?;
-        self.out.write_all(&length)?;
+        self.block.extend(length);
+        self.block.splice(..0, kind.to_le_bytes().into_iter().chain(length));
+        let written = self.out.write_all(&self.block);
         self.block.clear();
-        Ok(())
+        written
     }
 }

@@ -64,13 +64,12 @@ impl<'s> Recorder<'s> {
 
     /// The file ends here, at the end of a block. The programs go on: how they end is still told.
     fn full(&mut self, error: &io::Error) {
-        let (path, written) = (self.path.display(), self.written);
         let text = format!(
-            "cannot write {path}: {error}. The file is good up to frame {written}, and opens in Wireshark; make room on that disk \
-             and run it again to have the rest"
+            "cannot write {}: {error}. What happened before is in the file, and it opens in Wireshark; make room on that disk and \
+             run it again to have the rest",
+            self.path.display()
         );
         self.is_full = true;
-        // Room for a packet there was not. There may be some for two lines.
         let last = [Line::of_lab(Line::FULL, &text), Line::of_lab(Line::END, "the end of the run")];
         let _ = last.into_iter().try_for_each(|line| self.file.line(None, line).map(drop));
         let _ = self.file.flush();

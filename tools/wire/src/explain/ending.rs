@@ -56,7 +56,8 @@ pub(super) struct Ending {
     /// In words.
     why: String,
     dead: Vec<Died>,
-    /// Why the run as a whole failed, and where the file says so. The first reason is usually the cause of the others.
+    /// Why the run as a whole failed or ended a program, and where the file says so. The first reason is usually the cause of the
+    /// others.
     trouble: Option<String>,
     /// The nodes whose programs the run has ended.
     ended: Vec<String>,
@@ -69,10 +70,12 @@ impl Ending {
         }
         let signal = line.exit.and_then(killer);
         match (line.act.as_str(), signal) {
-            (Line::TROUBLE, _) if !line.node.is_empty() => self.ended.push(line.node.clone()),
             (Line::TROUBLE, _) => {
-                let text = || format!("{} (frame {})", shortened(&line.text, MOST_CHARACTERS), line.number);
+                // Trouble about a node means that the run ends its program, and the line says why.
+                let what = if line.node.is_empty() { "the run itself failed: " } else { "" };
+                let text = || format!("{what}{} (frame {})", shortened(&line.text, MOST_CHARACTERS), line.number);
                 self.trouble.get_or_insert_with(text);
+                self.ended.extend((!line.node.is_empty()).then(|| line.node.clone()));
             }
             // Whoever ends a run ends its programs: that is no news of each.
             (Line::EXIT, Some(signal)) if !self.is_expected(line) && self.dead.len() < MOST => {
@@ -106,8 +109,7 @@ impl Ending {
 
     /// What is to be said about the run, and about its record.
     pub(super) fn notes(&self) -> impl Iterator<Item = String> {
-        let failed = self.trouble.as_ref().map(|trouble| format!("the run itself failed: {trouble}"));
-        failed.into_iter().chain(self.of_record())
+        self.trouble.clone().into_iter().chain(self.of_record())
     }
 
     fn of_record(&self) -> Option<String> {
@@ -118,7 +120,9 @@ impl Ending {
             }
             RecordEnd::Full { .. } => Some(self.why.clone()),
             RecordEnd::Open => {
-                Some("the file ends without an end: what recorded it was killed, or is still at work".to_owned())
+                let why =
+                    "the file ends without an end: what recorded it was killed, had no room left, or is still at work";
+                Some(why.to_owned())
             }
         }
     }

@@ -1,9 +1,10 @@
 //! What a run leaves behind, however it ends: nothing. And programs that may have few descriptors.
 
-use super::support::{programs, target, CLIENT, DEVICE, SERVER};
-use rustix::process::{kill_process, Pid, Signal};
+use super::support::{each, programs, target, CLIENT, DEVICE, SERVER};
+use rustix::process::{kill_process, prlimit, Pid, Resource, Rlimit, Signal};
 use std::fs;
-use std::process::{Command, Stdio};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 use testkit::falls::{each_falls, explained, processes, waits_until};
 
@@ -99,35 +100,55 @@ fn a_signal_that_kills_a_program_is_named_in_the_run_and_explained() {
     assert!(told.contains("The program on client was killed by signal 11 (SIGSEGV)"), "{told}");
 }
 
-/// Who is ended, and by what; and what `wire explain` says of that.
-const FALLS: [(&str, Signal, &str); 9] = [
+/// Who is ended, and by what; and what `wire explain` says about it. The runner crashes with SIGABRT, because Rust's own handler
+/// returns from a SIGSEGV that somebody has sent. Without its guardian a run goes on, here until its deadline.
+const FALLS: [(&str, Signal, &str); 13] = [
     ("runner", Signal::TERM, "SIGTERM ended the run while the server and the client were running"),
     ("runner", Signal::INT, "SIGINT ended the run"),
+    ("runner", Signal::ABORT, "the file ends without an end"),
     ("runner", Signal::KILL, "the file ends without an end"),
-    (SERVER, Signal::SEGV, "was killed by signal 11 (SIGSEGV)"),
-    (SERVER, Signal::KILL, "was killed by signal 9 (SIGKILL)"),
-    (CLIENT, Signal::SEGV, "was killed by signal 11 (SIGSEGV)"),
-    (CLIENT, Signal::TERM, "was killed by signal 15 (SIGTERM)"),
-    ("guardian", Signal::KILL, "Connection 1"),
-    ("guardian", Signal::TERM, "Connection 1"),
+    (SERVER, Signal::SEGV, "server was killed by signal 11 (SIGSEGV)"),
+    (SERVER, Signal::TERM, "server was killed by signal 15 (SIGTERM)"),
+    (SERVER, Signal::KILL, "server was killed by signal 9 (SIGKILL)"),
+    (CLIENT, Signal::SEGV, "client was killed by signal 11 (SIGSEGV)"),
+    (CLIENT, Signal::TERM, "client was killed by signal 15 (SIGTERM)"),
+    (CLIENT, Signal::KILL, "client was killed by signal 9 (SIGKILL)"),
+    ("guardian", Signal::ABORT, "the server had not ended after 3 s, and is ended"),
+    ("guardian", Signal::TERM, "the server had not ended after 3 s, and is ended"),
+    ("guardian", Signal::KILL, "the server had not ended after 3 s, and is ended"),
 ];
+
+fn recorded(name: &str) -> PathBuf {
+    target().join("device/runs").join(name).join("wire.pcapng")
+}
 
 /// The processes whose command lines have all of these words.
 fn having(words: &[&str]) -> Vec<i32> {
     processes("cmdline", |line| words.iter().all(|word| line.split('\0').any(|known| known == *word)))
 }
 
-/// One of a run's programs falls after so many milliseconds, in the middle of a run that would go on for a long time.
+/// The server's program and the client's of a run that would go on for a long time; nobody else's have this count.
+fn both(count: &str) -> [Option<i32>; 2] {
+    ["-s", "-c"].map(|side| having(&["rping", side, count]).first().copied())
+}
+
+/// Such a run, as soon as both programs do. A crash leaves no core dump.
+fn runs(name: &str, count: &str, prepare: &str) -> Child {
+    let mut runner = Command::new("sh");
+    runner.args(["-c", &format!("{prepare}; ulimit -c 0; exec env --default-signal=INT \"$0\" \"$@\""), DEVICE]);
+    runner.args(["exec", "--quiet", "--grace=0", "--deadline=3", "--name", name]);
+    runner.arg(format!("--server=rping -s -C {count}")).arg(format!("--client=rping -c -a $SERVER -C {count}"));
+    let runner = runner.stdout(Stdio::piped()).spawn().unwrap();
+    waits_until("both run", || both(count).iter().all(Option::is_some));
+    runner
+}
+
+/// One of a run's programs falls after so many milliseconds.
 fn falls(number: usize, (victim, signal, told): (&str, Signal, &str), moment: u64) {
     let (name, count) = (format!("test-falls-{number}"), (2_000_000 + number).to_string());
-    let mut runner = Command::new("env");
-    runner.args(["--default-signal=INT", DEVICE, "exec", "--quiet", "--grace=0", "--deadline=3", "--name", &name]);
-    runner.arg(format!("--server=rping -s -C {count}")).arg(format!("--client=rping -c -a $SERVER -C {count}"));
-    let mut runner = runner.stdout(Stdio::null()).spawn().unwrap();
-    let both = || ["-s", "-c"].map(|side| having(&["rping", side, &count]));
-    waits_until("both run", || both().iter().all(|found| found.len() == 1));
+    let mut runner = runs(&name, &count, "true");
     std::thread::sleep(Duration::from_millis(moment));
-    let [server, client] = both().map(|found| found.first().copied());
+    let [server, client] = both(&count);
     let guardians = || -> Vec<i32> {
         let parent = |process: &i32| fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
         let ours = runner.id().to_string();
@@ -144,8 +165,8 @@ fn falls(number: usize, (victim, signal, told): (&str, Signal, &str), moment: u6
     };
     kill_process(Pid::from_raw(pid.unwrap()).unwrap(), signal).unwrap();
     runner.wait().unwrap();
-    waits_until("nothing is left", || both().iter().all(Vec::is_empty));
-    let said = explained(&target().join("device/runs").join(&name).join("wire.pcapng"));
+    waits_until("nothing is left", || both(&count) == [None; 2]);
+    let said = explained(&recorded(&name));
     assert!(said.contains(told), "{victim}, {signal:?} after {moment} ms, not {told:?}: {said}");
 }
 
@@ -158,4 +179,32 @@ fn whoever_falls_the_record_is_whole_and_says_so() {
 #[ignore = "takes long: make test-long"]
 fn whoever_falls_at_twenty_moments_the_record_is_whole() {
     each_falls(&FALLS, 20, 400, |number, fall, moment| falls(1000 + number, *fall, moment));
+}
+
+/// A limit for the length of files is a full disk for whoever ignores SIGXFSZ. It comes when packets flow: what the devices share is
+/// made of files, too. How much room is left for the last words is another amount each time.
+#[test]
+fn a_run_whose_disk_is_full_says_so_and_its_file_has_all_that_found_room() {
+    each(&[0, 1, 2, 3, 4, 5], |number| {
+        let (name, count) =
+            (format!("test-full-disk-{number}"), (1_900_000 + number + 10 * std::process::id()).to_string());
+        let file = recorded(&name);
+        let _ = fs::remove_file(&file);
+        let length = || fs::metadata(&file).map_or(0, |file| file.len());
+        let runner = runs(&name, &count, "trap '' XFSZ");
+        waits_until("packets flow", || length() > 50_000);
+        let most = length() + 100_000;
+        let limit = Rlimit { current: Some(most), maximum: Some(most) };
+        prlimit(Some(Pid::from_child(&runner)), Resource::Fsize, limit).unwrap();
+        let output = runner.wait_with_output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap().split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_eq!(output.status.code(), Some(3), "{text}");
+        let said = explained(&file);
+        assert!(said.contains("Connection 1: ") && !said.contains("without an end"), "{said}");
+        for told in [&text, &said] {
+            assert!(told.contains("wire.pcapng: File too large (os error 27). What happened before is in"), "{told}");
+            assert!(told.contains("make room on that disk and run it again to have the rest"), "{told}");
+        }
+        assert!((most - 2000..=most).contains(&length()), "{} of {most} bytes are used", length());
+    });
 }

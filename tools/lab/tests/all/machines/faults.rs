@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
+use testkit::falls::explained;
 
 /// Says `running` (the command itself is shown, too, when it starts) and goes on.
 const RUNNING: &str = "printf 'run%s\\n' ning; sleep 600";
@@ -185,6 +186,9 @@ fn a_disk_that_is_full_in_the_middle_of_a_run_ends_it_and_leaves_whole_blocks() 
     assert!(fs::metadata(&file).unwrap().len() > limit / 2, "most of it was recorded");
     let told = tshark(&file);
     assert!(told.contains("client,lab,echo ready"), "{told}");
+    let said = explained(&file);
+    assert!(said.contains("the run itself failed: cannot write the results to"), "{said}");
+    assert!(!said.contains("without an end"), "{said}");
 }
 
 /// A broken kernel is a failure of what was run on it, and no program's exit status tells.
