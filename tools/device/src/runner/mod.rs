@@ -300,6 +300,9 @@ impl Session<'_> {
             idle.filter(|_| self.failed.is_none()).map(|_| (until(heard, self.silence()), "--idle")),
         ];
         let running = running(&self.run, &self.programs);
+        if running.is_empty() {
+            return;
+        }
         let all_started = self.all_started();
         self.recorder.waits(|| match limits.into_iter().flatten().min() {
             Some((until, option)) if all_started => {

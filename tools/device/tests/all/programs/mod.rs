@@ -29,3 +29,4 @@ mod strangers;
 mod strict;
 pub mod support;
 mod variants;
+mod waiting;

@@ -34,6 +34,19 @@ fn what_a_program_says_is_told_in_its_order_with_its_stream_and_its_status() {
     assert!((256 << 10..384 << 10).contains(&kilobytes), "{kilobytes}");
 }
 
+/// Nobody waits for more than two seconds without being told for what, and until when.
+#[test]
+#[ignore = "takes long: make test-long"]
+fn who_waits_reads_for_what_and_until_when() {
+    let options = ["exec", "--name=waiting", "--deadline=8", "--server=rping -s", "--client=sleep 4"];
+    let output = lab().args(options).output().unwrap();
+    let text = String::from_utf8(output.stderr).unwrap();
+    let told: Vec<&str> = text.lines().filter(|line| line.contains(": waiting for ")).collect();
+    let until = |who: &str| format!("lab: waiting for {who} to end (until 8 s, --deadline)");
+    assert!(told.contains(&until("the server and the client").as_str()), "{text}");
+    assert!(told.contains(&until("the server").as_str()), "{text}");
+}
+
 /// A port that sleeps (Linux since 6.5) lets a line out after the packet that its program sends next.
 #[test]
 fn no_serial_port_falls_asleep() {
