@@ -1,9 +1,9 @@
 //! Every column of the table agrees with tshark, an independent decoder. What other link layers put in front is in packets.rs.
 
 use crate::files::{all_bundled, capture, file};
-use crate::frames::*;
 use roce::opcode::{Opcode, Operation, Service, TABLE};
 use std::thread;
+use testkit::frames::*;
 use testkit::tshark::agree;
 
 /// tshark 4.0 does not know FLUSH, ATOMIC WRITE, and XRC's operation codes.

@@ -1,8 +1,8 @@
 //! Captures in every variant of the two formats are read; damaged ones are refused with the offset.
 
 use crate::files::{self, frames, Recorded};
-use crate::frames::conversation;
 use roce::LinkType;
+use testkit::frames::conversation;
 
 fn u32s(big: bool, values: &[u32]) -> Vec<u8> {
     values.iter().flat_map(|value| if big { value.to_be_bytes() } else { value.to_le_bytes() }).collect()

@@ -1,10 +1,10 @@
 //! Causes that a capture contradicts, and captures that can't tell a cause: what `wire explain` says of them, and what it must not.
 
 use crate::files::{text, wire, written, Piece, Recorded};
-use crate::frames::*;
 use run::capture::Reader;
 use run::files::root;
 use std::collections::BTreeSet;
+use testkit::frames::*;
 use wire::explain::{explain, Cause, Cause::*, Explanation};
 
 /// What is said of a capture: the exit status, the causes, words that must be there, and words that must not.

@@ -1,11 +1,11 @@
 //! The command itself: what it prints, how it ends.
 
 use crate::files::{capture, file, text, wire, written, Piece, Recorded};
-use crate::frames;
 use run::file::Line;
 use std::io::Read;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use testkit::frames;
 
 fn printed(arguments: &[&str], file: &Path) -> String {
     let output = wire("show", file, arguments);

@@ -3,7 +3,7 @@
 
 use crate::edit::{Frames, BTH, CM, EXTENDED};
 use crate::files::all_bundled;
-use crate::frames::{aeth, cm_frame, conversation, frame, reth, CLIENT, CLIENT_ID, SERVER};
+use testkit::frames::{aeth, cm_frame, conversation, frame, reth, CLIENT, CLIENT_ID, SERVER};
 use wire::compare::{compare, Verdict};
 
 const WRITE: &str = "04_rdma_write";

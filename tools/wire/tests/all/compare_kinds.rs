@@ -2,7 +2,7 @@
 //! very many.
 
 use crate::edit::Frames;
-use crate::frames::*;
+use testkit::frames::*;
 use wire::compare::{Report, Verdict};
 
 /// The three packets of a handshake, then these.

@@ -1,11 +1,11 @@
 //! What a comparison must not notice, and what it must: on conversations made up at random.
 
 use crate::edit::Frames;
-use crate::frames::Ends;
 use crate::script::{encode, Request, Weather, Work, World, BUFFERS, CLIENT, SERVER};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{select, Index};
+use testkit::frames::Ends;
 use wire::compare::{Report, Verdict};
 
 fn compared(mine: (&[Request], &World), reference: (&[Request], &World)) -> Report {

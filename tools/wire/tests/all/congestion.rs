@@ -1,10 +1,10 @@
 //! Congestion in a capture: marks, a CNP and a pause, as `wire explain` tells them and as tshark reads them.
 
 use crate::files::{capture, file};
-use crate::frames::*;
 use roce::pause::Frame as Pause;
 use run::capture::Reader;
 use std::process::Command;
+use testkit::frames::*;
 use wire::explain::{explain, Cause};
 
 /// DSCP 26, and what a switch has made of ECT(0).

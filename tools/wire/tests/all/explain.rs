@@ -1,5 +1,5 @@
 //! What `wire explain` says of every recording of the repository: each row was read beside its ladder. Faults that the wire makes
-//! are measured on the device (tools/device/tests/all/explain.rs).
+//! are measured on the device (tools/device/tests/all/explain).
 
 use run::capture::Reader;
 use run::files::{files, name, root};

@@ -3,10 +3,10 @@
 
 use crate::exercise;
 use crate::files::{written, Piece, Recorded};
-use crate::frames::{self, CLIENT, SERVER};
 use run::file::Line;
 use std::time::Duration;
 use testkit::clock::cost;
+use testkit::frames::{self, CLIENT, SERVER};
 
 /// So much larger is the second capture.
 const FACTOR: usize = 4;

@@ -2,8 +2,6 @@
 
 use crate::exercise::everything;
 use crate::files::{all_bundled, capture, root};
-use crate::frames;
-use crate::wrapped::{Wrap, WRAPS};
 use proptest::prelude::Rng;
 use proptest::test_runner::{RngAlgorithm, TestRng};
 use roce::link::tunnels;
@@ -12,6 +10,8 @@ use run::capture::Reader;
 use run::files::files;
 use run::words::summary;
 use std::path::Path;
+use testkit::frames;
+use testkit::wrapped::{Wrap, WRAPS};
 use wire::explain::explain;
 
 /// The same numbers in every run.

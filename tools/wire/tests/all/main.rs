@@ -16,7 +16,6 @@ mod edit;
 mod exercise;
 mod explain;
 mod files;
-mod frames;
 mod growth;
 mod hostile;
 // Frames are counted in builds with assertions.
@@ -31,4 +30,3 @@ mod script;
 mod stories;
 mod tunnels;
 mod unread;
-mod wrapped;

@@ -2,13 +2,13 @@
 
 use crate::exercise::everything;
 use crate::files::{capture, file, root, scratch, text, wire};
-use crate::frames::conversation;
 use lz4_flex::frame::{BlockMode, FrameEncoder, FrameInfo};
 use proptest::prelude::Rng;
 use proptest::test_runner::{RngAlgorithm, TestRng};
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use testkit::frames::conversation;
 use wire::explain::{explain, Explanation};
 use wire::packed::{reader, whole};
 

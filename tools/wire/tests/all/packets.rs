@@ -1,10 +1,10 @@
 //! Packets built from the layouts decode to what was put in.
 
-use crate::frames;
-use crate::frames::*;
 use roce::icrc::Icrc;
 use roce::{Frame, LinkType, Other, Packet};
 use run::words::summary;
+use testkit::frames;
+use testkit::frames::*;
 
 fn roce(frame: &[u8]) -> Packet<'_> {
     decode(LinkType::ETHERNET, frame)

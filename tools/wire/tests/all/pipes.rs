@@ -1,12 +1,12 @@
 //! A capture may come through a pipe: as `-`, as /dev/stdin or as a FIFO, and nobody waits for one that's already empty.
 
 use crate::files::{capture, file, root, scratch, text, wire};
-use crate::frames::conversation;
 use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::thread;
+use testkit::frames::conversation;
 
 /// What `wire` does with these arguments, in this folder, while somebody writes the capture to its standard input.
 fn piped(arguments: &[&str], folder: &Path, capture: &[u8]) -> Output {

@@ -1,11 +1,11 @@
 //! What two programs ask for, and everything that may differ between two recordings of it: [`encode`] makes a capture of
 //! requests, which a comparison must notice, and a [`World`], which it must not.
 
-use crate::frames::{aeth, atomic_eth, ethernet, ip, reth, transport, Ends};
 use roce::field::Header;
 use roce::opcode::Operation::{self, *};
 use roce::opcode::{Opcode, Part, Service, TABLE};
 use std::iter::repeat;
+use testkit::frames::{aeth, atomic_eth, ethernet, ip, reth, transport, Ends};
 
 pub const CLIENT: usize = 0;
 pub const SERVER: usize = 1;

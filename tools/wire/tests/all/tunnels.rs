@@ -1,15 +1,15 @@
 //! RoCE inside a tunnel is the same RoCE: same columns as tshark's, same words as without, and the tunnel is named.
 
 use crate::exercise::everything;
-use crate::files::{file, root, text, wire, Recorded};
-use crate::frames::{aeth, conversation, ethernet, ip, transport};
-use crate::wrapped::{file_of, tagged, Wrap, WRAPS};
+use crate::files::{file, root, text, wire, written, Piece, Recorded};
 use roce::icrc::Icrc;
 use roce::link::tunnels;
 use roce::{Frame, LinkType, Other};
 use run::capture::Reader;
 use std::path::PathBuf;
+use testkit::frames::{aeth, conversation, ethernet, ip, transport};
 use testkit::tshark::agree;
+use testkit::wrapped::{apart, tagged, Wrap, WRAPS};
 use wire::compare::{self, Capture, Verdict};
 use wire::explain::{explain, Explanation};
 
@@ -20,11 +20,14 @@ fn explained(file: &[u8]) -> Explanation {
     explain(&mut Reader::new(file).unwrap()).unwrap()
 }
 
-/// The explanation without what it says about tunnels, and what that is.
-fn apart(told: &Explanation) -> (String, String) {
-    let text = told.text(usize::MAX);
-    let (tunnels, rest): (Vec<&str>, Vec<&str>) = text.lines().partition(|line| line.contains(" inside "));
-    (rest.join("\n"), tunnels.join("\n"))
+/// The frames of a file, each wrapped, in their times.
+fn file_of(frames: impl IntoIterator<Item = Recorded>, wrap: impl Fn(&[u8]) -> Vec<u8>) -> Vec<u8> {
+    written(frames.into_iter().map(|frame| {
+        assert_eq!(frame.link, LinkType::ETHERNET);
+        let data = wrap(&frame.data);
+        let length = frame.length + data.len() - frame.data.len();
+        Piece::Frame(Recorded { data, length, ..frame })
+    }))
 }
 
 fn case(name: &str) -> PathBuf {

@@ -1,10 +1,10 @@
 //! What isn't read is named, with its number and what to do; and nothing is said to have gone well of what wasn't seen.
 
 use crate::files::{root, written, Piece, Recorded};
-use crate::frames::{aeth, conversation, ethernet, frame, ip, reth, transport, CLIENT, SERVER};
-use crate::wrapped::{tagged, WRAPS};
 use roce::{Frame, LinkType};
 use run::capture::Reader;
+use testkit::frames::{aeth, conversation, ethernet, frame, ip, reth, transport, CLIENT, SERVER};
+use testkit::wrapped::{tagged, WRAPS};
 use wire::explain::explain;
 
 fn told(file: &[u8]) -> String {

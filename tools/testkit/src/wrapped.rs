@@ -1,8 +1,7 @@
 //! Frames put into what clouds and switches put them into.
 
-use crate::files::{written, Piece, Recorded};
 use crate::frames::ipv4_header;
-use roce::LinkType;
+use wire::explain::Explanation;
 
 /// A way to wrap an Ethernet frame.
 pub struct Wrap {
@@ -131,12 +130,9 @@ pub fn tagged(frame: &[u8], tags: &[&[u8]]) -> Vec<u8> {
     [&frame[..12], &tags.concat(), &frame[12..]].concat()
 }
 
-/// The frames of a file, each wrapped, in their times.
-pub fn file_of(frames: impl IntoIterator<Item = Recorded>, wrap: impl Fn(&[u8]) -> Vec<u8>) -> Vec<u8> {
-    written(frames.into_iter().map(|frame| {
-        assert_eq!(frame.link, LinkType::ETHERNET);
-        let data = wrap(&frame.data);
-        let length = frame.length + data.len() - frame.data.len();
-        Piece::Frame(Recorded { data, length, ..frame })
-    }))
+/// The explanation without what it says about tunnels, and what that is.
+pub fn apart(told: &Explanation) -> (String, String) {
+    let text = told.text(usize::MAX);
+    let (tunnels, rest): (Vec<&str>, Vec<&str>) = text.lines().partition(|line| line.contains(" inside "));
+    (rest.join("\n"), tunnels.join("\n"))
 }
