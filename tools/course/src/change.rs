@@ -72,6 +72,8 @@ pub struct Options {
     pub deadline: Option<u32>,
     /// Seconds that the others may go on when a program has failed, if it is not as long as usual.
     pub grace: Option<u32>,
+    /// Seconds in which nothing may happen before a step's or an exercise's run is ended, if it is not as usual.
+    pub idle: Option<u32>,
     /// Commands in place of the two sides of the lesson, and of more clients. In them `lesson` is the changed lesson's program,
     /// and `examples/NAME` an example of `common`: "examples/odd_peer client $SERVER send=ff".
     pub nodes: BTreeMap<String, String>,

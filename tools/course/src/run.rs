@@ -32,7 +32,7 @@ const LESSON: &str = "lesson";
 /// An exercise whose client is dead has failed: nobody waits until its server has noticed. Seconds.
 const GRACE: u32 = 2;
 /// Nor for one that waits for what nobody will do. (What is sent again comes after a second, and lesson 11 waits two for whoever asks.)
-const IDLE: &str = "3";
+const IDLE: u32 = 3;
 /// MiB that a learner's program may say and send: it may do so in circles.
 const MOST: &str = "16";
 
@@ -204,8 +204,8 @@ fn execute(
     }
     command.arg("--json").args(options.faults.iter().flat_map(|fault| ["--fault", fault]));
     if is_strict {
-        let grace = options.grace.unwrap_or(GRACE).to_string();
-        command.args(["--log", "--grace", &grace, "--idle", IDLE, "--most", MOST]);
+        let [grace, idle] = [options.grace.unwrap_or(GRACE), options.idle.unwrap_or(IDLE)].map(|time| time.to_string());
+        command.args(["--log", "--grace", &grace, "--idle", &idle, "--most", MOST]);
         command.args(options.late_arm.then_some("--late-arm"));
         command.args(options.late_read.then_some("--late-read"));
     }
