@@ -170,11 +170,11 @@ solution: ### how the lesson does the step, or the reference in your language [S
 	@"$$bin"/course solution $${STEP:+"$$STEP"} $(ARGS)
 
 .PHONY: grade
-grade: ### judge programs that were handed in, each shut in: students="FOLDER ...", like mine/ or repositories with one [lesson=NN]
+grade: ### judge programs that were handed in, each shut in: students="FOLDER ...", like mine/ or repositories with one [lesson=NN] [limit=SECONDS]
 	@$(if $(value students),,$(error usage: make grade students="FOLDER ..."))
 	@tools/lab/setup.sh build grade python
 	@$(call build,device course common $(lessons:%=lesson-%))
-	@"$$bin"/course grade $${lesson:+--lesson="$$lesson"} $$students
+	@"$$bin"/course grade $${lesson:+--lesson="$$lesson"} $${limit:+--limit="$$limit"} $$students
 
 .PHONY: next
 next: ## where you are in the course, and what comes, with minutes

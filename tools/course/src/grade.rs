@@ -58,9 +58,9 @@ struct Marks {
 /// What is known of a student: marks, or why there are none.
 type Row = (String, Result<Marks, String>);
 
-/// Judges what students have handed in: folders like mine/, or repositories with one on this machine. False if some of it could not
-/// be graded.
-pub fn grade(project: &Project, lesson: Option<&str>, students: &[PathBuf]) -> Result<bool> {
+/// Judges what students have handed in: folders like mine/, or repositories with one on this machine. Each of them may take so long,
+/// whatever passes. False if some of it could not be graded.
+pub fn grade(project: &Project, lesson: Option<&str>, limit: Duration, students: &[PathBuf]) -> Result<bool> {
     let lessons = match lesson {
         Some(number) => vec![Step::of(&project.lesson(number)?)?],
         None => project.lessons()?.iter().map(|lesson| Step::of(lesson)).collect::<Result<_>>()?,
@@ -84,7 +84,7 @@ pub fn grade(project: &Project, lesson: Option<&str>, students: &[PathBuf]) -> R
             }
             Ok(path) => {
                 let copy = results.join(SHUT_IN).join(format!("of {who}"));
-                of_student(project, &sandbox, &path, &copy, &lessons, lesson.is_some())
+                of_student(project, &sandbox, &path, &copy, &lessons, lesson.is_some(), limit)
             }
             Err(error) => Err(error),
         };
@@ -167,7 +167,14 @@ fn of_student(
     copy: &Path,
     lessons: &[Vec<Step>],
     is_asked_for: bool,
+    limit: Duration,
 ) -> Result<Marks> {
+    let first = Instant::now();
+    let over = || {
+        let is_over = first.elapsed() >= limit;
+        is_over
+            .then(|| format!("not run: this program has had {} s by now, which is all that it gets", limit.as_secs()))
+    };
     let handed_in = fetched(student, copy)?;
     let (mut all, mut lost) = (Marks::default(), Duration::ZERO);
     for steps in lessons.iter().filter(|steps| !steps.is_empty()) {
@@ -175,7 +182,10 @@ fn of_student(
         let program = handed_in.at(lesson);
         let is_kept = program.folder != handed_in.folder;
         let begun = Instant::now();
-        let built = program.build_shut_in(project, sandbox)?;
+        let built = match over() {
+            Some(said) => Err(said),
+            None => program.build_shut_in(project, sandbox)?,
+        };
         let mut left = OF_LESSON.min(OF_STUDENT.saturating_sub(lost));
         let all_of_it = left;
         if built.is_err() {
@@ -184,10 +194,11 @@ fn of_student(
         let mut marks = Vec::new();
         for (step, trial, change) in trials(steps)? {
             let begun = Instant::now();
-            let (is_passed, said) = match &built {
-                Err(said) => (false, said.clone()),
-                Ok(_) if left.is_zero() => (false, late(lost)),
-                Ok(command) => judged(project, &change, &sandbox.wrapped(&program.folder, command))?,
+            let (is_passed, said) = match (&built, over()) {
+                (Err(said), _) => (false, said.clone()),
+                (Ok(_), Some(said)) => (false, said),
+                (Ok(_), None) if left.is_zero() => (false, late(lost)),
+                (Ok(command), None) => judged(project, &change, &sandbox.wrapped(&program.folder, command))?,
             };
             if !is_passed {
                 left = left.saturating_sub(begun.elapsed());

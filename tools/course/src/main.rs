@@ -22,6 +22,7 @@ use course::run::Place;
 use std::io::{self, stdout, BufRead, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 /// Change the lessons on purpose, and see what comes of it.
 #[derive(Parser)]
@@ -123,6 +124,9 @@ enum Command {
         /// Only the steps of this lesson.
         #[arg(long, value_name = "NN")]
         lesson: Option<String>,
+        /// How long a student's builds and trials may take, in seconds, even if all of them pass.
+        #[arg(long, value_name = "SECONDS", default_value_t = 1800)]
+        limit: u64,
         /// Folders like mine/, or repositories with one.
         #[arg(value_name = "FOLDER", required = true)]
         students: Vec<PathBuf>,
@@ -159,7 +163,9 @@ fn main() -> ExitCode {
         Command::Nic { watch, hint, .. } => holes::next(&project, watch, hint),
         Command::Hint { step, all } => steps::hint(&project, step.as_deref(), all),
         Command::Solution { step, yes } => steps::solution(&project, step.as_deref(), yes),
-        Command::Grade { lesson, students } => grade::grade(&project, lesson.as_deref(), &students),
+        Command::Grade { lesson, limit, students } => {
+            grade::grade(&project, lesson.as_deref(), Duration::from_secs(limit), &students)
+        }
         Command::Next => next::next(&project),
         Command::Prove { names, keep, on } => prove::prove(&project, &names, on, keep),
     });

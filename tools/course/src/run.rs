@@ -35,6 +35,8 @@ const GRACE: u32 = 2;
 const IDLE: u32 = 3;
 /// MiB that a learner's program may say and send: it may do so in circles.
 const MOST: &str = "16";
+/// MiB of memory that all of a run's programs may have together.
+const MEMORY: &str = "2048";
 
 /// What is looked for in words has each of them in one line.
 const UNCUT: Style = Style { color: false, width: usize::MAX };
@@ -205,7 +207,7 @@ fn execute(
     command.arg("--json").args(options.faults.iter().flat_map(|fault| ["--fault", fault]));
     if is_strict {
         let [grace, idle] = [options.grace.unwrap_or(GRACE), options.idle.unwrap_or(IDLE)].map(|time| time.to_string());
-        command.args(["--log", "--grace", &grace, "--idle", &idle, "--most", MOST]);
+        command.args(["--log", "--grace", &grace, "--idle", &idle, "--most", MOST, "--memory", MEMORY]);
         command.args(options.late_arm.then_some("--late-arm"));
         command.args(options.late_read.then_some("--late-read"));
     }

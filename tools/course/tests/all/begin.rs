@@ -3,9 +3,10 @@
 use course::mine::{Language, Mine};
 use course::project::Project;
 use run::files::{read, tree, write};
+use std::io::Write;
 use std::os::unix::fs::symlink;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::{env, fs};
 
 const LANGUAGES: [Language; 3] = [Language::Rust, Language::C, Language::Python];
@@ -94,4 +95,16 @@ fn whatever_stands_in_the_folder_already_stays_and_nothing_is_put_beside_it() {
             assert_eq!(read(project.root.join("mine").join(file)).unwrap(), "mine");
         }
     }
+}
+
+#[test]
+fn a_compiler_of_cpp_finds_the_headers_where_set_up_has_put_them() {
+    // Set-up brings none, so that machines without one have nothing to try here.
+    let Ok(mut compiler) = Command::new("g++").args(["-fsyntax-only", "-x", "c++", "-"]).stdin(Stdio::piped()).spawn()
+    else {
+        return;
+    };
+    let source = b"#include <rdma/rdma_cma.h>\nint main() { return rdma_create_event_channel() == nullptr; }\n";
+    compiler.stdin.take().unwrap().write_all(source).unwrap();
+    assert!(compiler.wait().unwrap().success());
 }

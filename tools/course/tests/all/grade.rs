@@ -130,6 +130,15 @@ fn mean(forever: &str, other: &Path) -> Vec<(bool, String)> {
     marks
 }
 
+/// Makes a repository of a folder, with all that is in it.
+fn commit(folder: &Path) {
+    for args in
+        [&["init", "-q"][..], &["add", "."], &["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "a"]]
+    {
+        assert!(Command::new("git").arg("-C").arg(folder).args(args).status().unwrap().success());
+    }
+}
+
 #[test]
 fn a_link_in_a_repository_leads_nowhere_and_two_of_one_name_are_asked_for_another() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -137,11 +146,7 @@ fn a_link_in_a_repository_leads_nowhere_and_two_of_one_name_are_asked_for_anothe
     let outside = repository.parent().unwrap().join("outside");
     fs::write(&outside, "outside").unwrap();
     symlink(&outside, repository.join("Makefile")).unwrap();
-    for args in
-        [&["init", "-q"][..], &["add", "."], &["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "a"]]
-    {
-        assert!(Command::new("git").arg("-C").arg(&repository).args(args).status().unwrap().success());
-    }
+    commit(&repository);
     let marks = graded(&repository);
     assert!(!marks.is_empty() && marks.iter().all(|(is_passed, _)| !is_passed), "{marks:?}");
     assert_eq!(read(&outside).unwrap(), "outside");
@@ -198,18 +203,42 @@ fn one_folder_that_cannot_be_graded_keeps_nobody_else_from_it() {
     // Whose repository is elsewhere hands in somebody else's work.
     let foreign = bad("bad-git");
     fs::write(foreign.join(".git"), format!("gitdir: {}/.git\n", outside.display())).unwrap();
+    // So does whose objects are elsewhere: `git clone --shared` leaves a file that says where, objects/info/alternates.
+    let (lender, borrowed) = (student("lender", &reference(1)), bad("bad-borrowed"));
+    commit(&lender);
+    let mut clone = Command::new("git");
+    assert!(clone.args(["clone", "-q", "--shared"]).args([&lender, &borrowed]).status().unwrap().success());
     let none = empty.with_file_name("bad-none");
     let odd = student("odd'$(name) `x` \n| y", PRINTS);
-    let output = grade(&[&link, &pipe, &empty, &big, &whole, &foreign, &none, &odd, &good]);
+    let output = grade(&[&link, &pipe, &empty, &big, &whole, &foreign, &borrowed, &none, &odd, &good]);
     assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
     let rows = rows();
-    let expected =
-        ["a link", "a pipe", "no program", "more than a MiB", "it is a link", ".git is no folder", "there is no"];
+    let expected = [
+        "a link",
+        "a pipe",
+        "no program",
+        "more than a MiB",
+        "it is a link",
+        ".git is no folder",
+        "alternates leads elsewhere",
+        "there is no",
+    ];
     for (row, why) in rows.as_array().unwrap().iter().zip(expected) {
         assert!(row["not_graded"].as_str().is_some_and(|said| said.contains(why)), "{why}: {row}");
     }
-    assert_eq!((&rows[7]["student"], &rows[7]["passed"]), (&"odd___name_ _x_ __ y".into(), &0.into()));
-    assert_eq!((&rows[8]["passed"], &rows[8]["of"]), (&7.into(), &7.into()));
+    assert_eq!((&rows[8]["student"], &rows[8]["passed"]), (&"odd___name_ _x_ __ y".into(), &0.into()));
+    assert_eq!((&rows[9]["passed"], &rows[9]["of"]), (&7.into(), &7.into()));
+}
+
+#[test]
+fn what_passes_has_an_end_as_well() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let good = student("slow-and-good", &reference(1));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_course"));
+    command.args(["grade", "--lesson", "01", "--limit", "0"]).arg(&good).current_dir(Project::find().unwrap().root);
+    assert!(command.output().unwrap().status.success());
+    let rows = rows();
+    assert!(rows[0]["passed"] == 0 && rows.to_string().contains("not run: this program has had 0 s"), "{rows:#}");
 }
 
 #[test]

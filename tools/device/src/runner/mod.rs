@@ -22,7 +22,7 @@ use device::node::tap::{kind, Stepped, Tap};
 use device::strict::Manners;
 use inbox::{Inbox, Message};
 pub use processes::guard;
-use processes::Processes;
+use processes::{memory, Processes};
 use program::Program;
 use record::Recorder;
 use run::exit::{signal_name, Exit};
@@ -84,6 +84,9 @@ pub struct Options {
     /// End what runs when it has said and sent so many MiB
     #[arg(long)]
     most: Option<u64>,
+    /// End what runs when its programs, with all that they have started, have so many MiB of memory together
+    #[arg(long)]
+    memory: Option<u64>,
     /// Arm a completion queue only when a completion is in it, or has not come within a moment: a program that looks, arms and
     /// sleeps, in this order, sleeps for ever
     #[arg(long)]
@@ -163,6 +166,9 @@ struct Session<'s> {
     programs: Vec<Program>,
     /// Bytes that were said and sent.
     taken: u64,
+    /// When we looked last how much memory there is.
+    weighed: Instant,
+    is_too_heavy: bool,
     /// The first that failed, and when.
     failed: Option<(usize, Instant)>,
     /// The first whose device has panicked.
@@ -197,6 +203,8 @@ pub fn run(mut run: Run) -> Result<u8> {
         processes,
         programs: Vec::new(),
         taken: 0,
+        weighed: Instant::now(),
+        is_too_heavy: false,
         failed: None,
         panicked: None,
         stop,
@@ -301,6 +309,7 @@ impl Session<'_> {
         ];
         let running = running(&self.run, &self.programs);
         if running.is_empty() {
+            // The last one has just ended.
             return;
         }
         let all_started = self.all_started();
@@ -424,6 +433,9 @@ impl Session<'_> {
             let device = program
                 .device_is_at(heard)
                 .map_or_else(String::new, |place| format!("; its device was at work{place}"));
+            if self.is_too_heavy {
+                program.kill();
+            }
             if program.end() && !shell_left && self.stopped.is_none() {
                 let text = format!("the {} had not ended {why}, and is ended{device}", node.name);
                 self.recorder.trouble(Some(at), &text)?;
@@ -432,15 +444,31 @@ impl Session<'_> {
         Ok(())
     }
 
+    /// Whether the programs have too much memory. Looking takes time, so it's done now and then.
+    fn are_too_heavy(&mut self) -> bool {
+        const NOW_AND_THEN: Duration = Duration::from_millis(50);
+        let Some(most) = self.run.options.memory else { return false };
+        if self.weighed.elapsed() < NOW_AND_THEN {
+            return false;
+        }
+        self.weighed = Instant::now();
+        let roots: Vec<u32> = self.programs.iter().map(Program::number).collect();
+        memory(&roots) > most << 20
+    }
+
     /// Why the time is over, if it is.
     fn why_late(&mut self, begun: Instant, heard: Instant) -> Option<String> {
         let over = |begun: Instant, seconds: u64| begun.elapsed() >= Duration::from_secs(seconds);
-        let Options { deadline, grace, idle, most, .. } = self.run.options;
+        let Options { deadline, grace, idle, most, memory, .. } = self.run.options;
         if let Some(signal) = self.stopped {
             return Some(format!("when {} ended the run", signal_name(signal)));
         }
         if let Some(most) = most.filter(|most| self.taken > most << 20) {
             return Some(format!("after {most} MiB of lines and packets"));
+        }
+        self.is_too_heavy |= self.are_too_heavy();
+        if let Some(most) = memory.filter(|_| self.is_too_heavy) {
+            return Some(format!("when the programs had more than {most} MiB of memory"));
         }
         if let Some(node) = self.programs.iter_mut().position(|program| program.goes_in_circles(heard)) {
             return Some(format!("when the {}'s device went in circles", self.run.nodes[node].name));

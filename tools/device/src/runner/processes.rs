@@ -8,10 +8,12 @@ use anyhow::{ensure, Context, Result};
 use device::machine::ended_child;
 use device::node::tap::Tap;
 use run::exit::Exit;
+use rustix::param::page_size;
 use rustix::process::{kill_process, waitpid, Pid, Signal, WaitOptions, WaitStatus};
 use std::collections::HashMap;
 use std::fs;
 use std::io;
+use std::iter;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -141,6 +143,28 @@ pub fn locked(programs: &Mutex<Programs>) -> MutexGuard<'_, Programs> {
 fn exit(status: WaitStatus) -> Exit {
     let killed = status.terminating_signal().map(Exit::Signal);
     killed.unwrap_or(Exit::Status(status.exit_status().unwrap_or(-1)))
+}
+
+/// Bytes of memory that these processes have, and all that are descended from them (proc_pid_stat(5)). What several share counts for each.
+pub fn memory(roots: &[u32]) -> u64 {
+    const PARENT: usize = 1;
+    const PAGES: usize = 21;
+    let all = entries(Path::new("/proc")).filter_map(|process| {
+        let number: u32 = process.file_name()?.to_str()?.parse().ok()?;
+        let stat = fs::read(process.join("stat")).ok()?;
+        // The name stands in brackets before that, and may itself hold some.
+        let stat = String::from_utf8_lossy(&stat).rsplit_once(") ")?.1.to_owned();
+        let field = |at| stat.split(' ').nth(at)?.parse::<u64>().ok();
+        Some((number, (field(PARENT)? as u32, field(PAGES)?)))
+    });
+    let all: HashMap<u32, (u32, u64)> = all.collect();
+    let is_ours = |number: &u32| {
+        let line = iter::successors(Some(*number), |number| all.get(number).map(|(parent, _)| *parent));
+        // Numbers are given again: what was read one after the other may lead round and round.
+        line.take(all.len()).any(|number| roots.contains(&number))
+    };
+    let pages = all.iter().filter(|(number, _)| is_ours(number)).map(|(_, (_, pages))| pages);
+    pages.sum::<u64>() * page_size() as u64
 }
 
 /// All processes of a run, by their folders below /proc. One that has ended has no environment.

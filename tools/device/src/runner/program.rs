@@ -172,6 +172,16 @@ impl Program {
         worked.saturating_sub(self.worked.1)
     }
 
+    /// As getpid(2) names it.
+    pub fn number(&self) -> u32 {
+        self.pid.as_raw_nonzero().get().unsigned_abs()
+    }
+
+    /// Ends it by force, without a last word.
+    pub fn kill(&self) {
+        let _ = kill_process(self.pid, Signal::KILL);
+    }
+
     /// Asks it to end, and a moment later ends it by force; whether this was the first time.
     pub fn end(&mut self) -> bool {
         let is_first = self.asked.is_none();

@@ -47,3 +47,14 @@ fn another_machines_processes_cannot_be_seen() {
     assert!(told(&check, SERVER, "cat /proc/self/cmdline") > 0, "{}", check.all());
     assert!(told(&check, SERVER, "No such file") > 0, "{}", check.all());
 }
+
+#[test]
+fn programs_that_have_too_much_memory_together_are_ended() {
+    // Each process has little.
+    let fork = "import os, time\nfor _ in range(7): os.fork() or [memory := bytearray(b'x' * (16 << 20)), time.sleep(9)]\ntime.sleep(9)";
+    for (limit, is_ended) in [("--memory=64", true), ("--memory=1024", false)] {
+        let program = format!("timeout 4 python3 -c \"{fork}\"");
+        let check = Run::programs(&program, "sleep 0.2").with(limit).check();
+        assert_eq!(told(&check, SERVER, "MiB of memory, and is ended") > 0, is_ended, "{}", check.all());
+    }
+}
