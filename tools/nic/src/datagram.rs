@@ -80,6 +80,16 @@ fn headers(from: IpAddr, to: IpAddr, src_port: u16, payload: usize) -> Vec<u8> {
     bytes
 }
 
+/// A packet in an Ethernet frame, as run files have them. There was none: the addresses are made of the IP addresses' ends.
+pub fn ethernet(ip: &[u8]) -> Vec<u8> {
+    let (source, target, kind) = match ip.first().map(|byte| byte >> 4) {
+        Some(6) => (20, 36, [0x86, 0xdd]),
+        _ => (12, 16, [0x08, 0x00]),
+    };
+    let end = |at: usize| ip.get(at..at + 4).unwrap_or(&[0; 4]);
+    [&[2, 0], end(target), &[2, 0], end(source), &kind, ip].concat()
+}
+
 /// How many bytes of the link's time a packet takes: Ethernet's header and checksum are 18 of them, and before and behind each
 /// frame 20 pass that carry nothing (IEEE 802.3, 4.4.2).
 pub fn bytes_of_link(to: IpAddr, packet: &Packet) -> u64 {

@@ -24,7 +24,8 @@ pub struct Recorder<W: Write> {
     /// The first thing that has made the run no good.
     pub trouble: Option<String>,
     sources: Sources,
-    started: (Instant, SystemTime),
+    /// When it began, since 1970; and by the clock that has counted from then on, if one does.
+    begun: (Duration, Option<Instant>),
     /// How long after its begin it is, if time is virtual.
     pub time: Option<Duration>,
 }
@@ -69,6 +70,12 @@ impl<W: Write> Recorder<W> {
     /// Begins a file with an interface for each node. `application` is the program that writes it. From now on readers can open the
     /// file, even if that program is killed before anything happens.
     pub fn begin(out: W, application: &'static str, nodes: &[&str]) -> io::Result<Self> {
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        Ok(Self { begun: (now, Some(Instant::now())), time: None, ..Self::still(out, application, nodes)? })
+    }
+
+    /// The same without a clock: the file begins with 1970, and each time is one that it's given.
+    pub fn still(out: W, application: &'static str, nodes: &[&str]) -> io::Result<Self> {
         let section = Section { application: Some(application), ..Section::default() };
         let mut capture = Writer::new(out, &section)?;
         for name in nodes {
@@ -76,8 +83,8 @@ impl<W: Write> Recorder<W> {
         }
         capture.flush()?;
         let nodes = nodes.iter().map(|name| (*name).to_owned()).collect();
-        let (counts, sources, started) = (Counts::default(), Sources::new(), (Instant::now(), SystemTime::now()));
-        Ok(Self { capture, nodes, number: 0, counts, trouble: None, sources, started, time: None })
+        let (counts, sources, begun) = (Counts::default(), Sources::new(), Default::default());
+        Ok(Self { capture, nodes, number: 0, counts, trouble: None, sources, begun, time: Some(Duration::ZERO) })
     }
 
     /// The number of the node of this name, which gets an interface now if it has none.
@@ -140,7 +147,9 @@ impl<W: Write> Recorder<W> {
 
     /// Since 1970, by a clock that does not jump. Virtual time begins with a second: so the times of two runs can be compared.
     fn now(&self) -> Duration {
-        let begun = self.started.1.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        self.time.map_or_else(|| begun + self.started.0.elapsed(), |time| Duration::from_secs(begun.as_secs()) + time)
+        match (self.time, self.begun) {
+            (Some(time), (begun, _)) => Duration::from_secs(begun.as_secs()) + time,
+            (None, (begun, clock)) => begun + clock.map_or(Duration::ZERO, |clock| clock.elapsed()),
+        }
     }
 }

@@ -75,7 +75,7 @@ pub trait Scribe {
 }
 
 /// A wire, with the rules for it, what lies in it, and all that it has seen.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Wire {
     rules: Rules,
     road: Road,
@@ -83,7 +83,8 @@ pub struct Wire {
     lookout: Lookout,
     /// Sees what nodes send into a switch, for the rules. It comes out in another order, and perhaps with a mark.
     ahead: Lookout,
-    begun: Instant,
+    /// When it began, if its time is this machine's.
+    begun: Option<Instant>,
     /// How long after the begin it is, if time is virtual.
     pub time: Option<Duration>,
 }
@@ -108,23 +109,21 @@ pub struct Carried {
     pub goes_on: bool,
 }
 
-impl Default for Wire {
-    /// A wire on which nothing can happen. Its time begins now.
-    fn default() -> Wire {
-        let (rules, road, lookout, ahead, time) = Default::default();
-        Wire { rules, road, lookout, ahead, begun: Instant::now(), time }
-    }
-}
-
 impl Wire {
     /// Reads what a wire between these nodes is like, and what is to happen on it. The message about a word that is not
-    /// understood points at it.
+    /// understood points at it. Its time begins now.
     pub fn parse(text: &str, nodes: &[&str]) -> Result<Wire> {
+        Ok(Wire { begun: Some(Instant::now()), ..Wire::still(text, nodes)? })
+    }
+
+    /// The same, but it's always as late as somebody says.
+    pub fn still(text: &str, nodes: &[&str]) -> Result<Wire> {
         let (of_switch, rules) = switch::split(text);
         let (switch, rules) = (Switch::parse(&of_switch, nodes)?, Rules::parse(&rules, nodes)?);
         let names = nodes.iter().map(|name| (*name).to_owned()).collect();
         let road = Road { names, switch, ..Road::default() };
-        Ok(Wire { rules, road, ..Wire::default() })
+        let (lookout, ahead, begun, time) = Default::default();
+        Ok(Wire { rules, road, lookout, ahead, begun, time })
     }
 
     /// Whether nothing can happen on it.
@@ -139,7 +138,7 @@ impl Wire {
 
     /// How long after its begin it is.
     pub fn now(&self) -> Duration {
-        self.time.unwrap_or_else(|| self.begun.elapsed())
+        self.time.or_else(|| self.begun.map(|begun| begun.elapsed())).unwrap_or_default()
     }
 
     /// Until when the next frame is held back.

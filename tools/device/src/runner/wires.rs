@@ -9,7 +9,7 @@ use super::record::Recorder;
 use anyhow::{bail, ensure, Context, Result};
 use device::node::port::{self, Port};
 use device::node::tap::Tap;
-use nic::datagram;
+use nic::datagram::{self, ethernet};
 use roce::link;
 use roce::LinkType;
 use run::sighting::Sighting;
@@ -131,14 +131,4 @@ impl Ports for Sockets {
         self.arrived.push((to, frame));
         true
     }
-}
-
-/// A packet in an Ethernet frame, as run files have them. There was none: the addresses are made of the IP addresses' ends.
-fn ethernet(ip: &[u8]) -> Vec<u8> {
-    let (source, target, kind) = match ip.first().map(|byte| byte >> 4) {
-        Some(6) => (20, 36, [0x86, 0xdd]),
-        _ => (12, 16, [0x08, 0x00]),
-    };
-    let end = |at: usize| ip.get(at..at + 4).unwrap_or(&[0; 4]);
-    [&[2, 0], end(target), &[2, 0], end(source), &kind, ip].concat()
 }
