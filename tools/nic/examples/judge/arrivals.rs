@@ -2,7 +2,7 @@
 //! last byte, or would fill more.
 
 use crate::end::{in_rts, listed, ready, ALL, NUMBER};
-use crate::situation::{expect, request};
+use crate::situation::{expect, parts, request};
 use crate::strangers::NO_KEY;
 use crate::Verdict;
 use nic::memory::Sge;
@@ -198,13 +198,7 @@ fn piece(side: &End, at: usize, length: u32) -> Sge {
 /// A SEND comes, in packets of these lengths: its bytes.
 fn send(side: &mut End, packets: &[usize]) -> Vec<u8> {
     let mut bytes = Vec::new();
-    for (at, length) in packets.iter().enumerate() {
-        let part = match (at, packets.len() - 1 - at) {
-            (0, 0) => Part::Only,
-            (0, _) => Part::First,
-            (_, 0) => Part::Last,
-            _ => Part::Middle,
-        };
+    for ((at, length), part) in packets.iter().enumerate().zip(parts(packets.len())) {
         let payload: Vec<u8> = (0..*length).map(|byte| (1 + at * 50 + byte % 50) as u8).collect();
         bytes.extend_from_slice(&payload);
         let ack_request = part == Part::Last || part == Part::Only;

@@ -3,6 +3,19 @@
 //! `judge CAPTURES HOLE` looks at what a hole is for, and says in words what it saw. It links the crate `nic` that it is built with: the
 //! project's, or the learner's. Because the learner's code runs in this process, it could also end it, and a process that has ended says
 //! nothing about what it didn't get to see. So its exit status counts for nothing: see [`report`].
+//!
+//! There's more of it than of the NIC, because the NIC has each rule once, while its judge needs four things for each: what came before,
+//! what comes now, what's wanted then, and a sentence for whoever got it wrong. Two NICs, their memory, the wire between them and the
+//! contract that must hold are the crate `pair`'s, which the tests of `nic` use as well. The rest is here:
+//!
+//! | | what it's for |
+//! |---|---|
+//! | [`recorded`], [`talk`], [`side`], [`knock`], [`dump`] | what rdma_rxe sent is the best judge there is: recorded conversations are played with this NIC at one end, and it has to send the same bytes (lessons 14 to 17) |
+//! | [`packets`], [`unseen`], [`states`], [`doorbell`] | bytes, states and bells of lessons 14 and 16, with what no recording has |
+//! | [`table`] in a [`room`] | the connection manager's table, row by row (lesson 15) |
+//! | [`posts`], [`arrivals`], [`gates`], [`writes`], [`reads`], [`reliable`], [`strangers`], [`atomics`] | one queue pair at an [`end`], in a [`situation`] that no recording has (lessons 16 to 19) |
+//! | [`contract`], [`ladder`] | two of them and a bad wire: the smallest case that breaks the contract, drawn (lessons 18 and 19) |
+//! | [`came`], [`report`] | code of others that panics, doesn't end, or ends the process |
 
 mod arrivals;
 mod atomics;

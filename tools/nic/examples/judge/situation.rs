@@ -74,6 +74,16 @@ pub fn request(operation: Operation, part: Part, psn: u32, reth: Reth) -> Packet
     Packet { opcode, ack_request: true, dest_qp: NUMBER, psn: Psn::new(psn), reth, ..Packet::default() }
 }
 
+/// Which part of a message each of its packets is.
+pub fn parts(packets: usize) -> impl Iterator<Item = Part> {
+    (1..=packets).map(move |nth| match nth {
+        1 if packets == 1 => Part::Only,
+        1 => Part::First,
+        _ if nth == packets => Part::Last,
+        _ => Part::Middle,
+    })
+}
+
 /// The response to a READ of eight bytes.
 pub fn answer_to_read(psn: u32) -> Packet {
     let aeth = Aeth { syndrome: Syndrome::ACK.byte(), msn: 1 };

@@ -3,7 +3,7 @@
 use crate::doorbell::{self, replay};
 use crate::end::{in_rts, SIZE};
 use crate::recorded::Recorded;
-use crate::situation::{answered, request};
+use crate::situation::{answered, parts, request};
 use crate::Verdict;
 use nic::memory::Access;
 use nic::packet::{Packet, Reth};
@@ -49,18 +49,12 @@ pub fn length() -> Verdict {
 /// The packets of a WRITE of so many bytes to this place, as a peer sends them.
 fn write(side: &End, offset: usize, announced: u32, lengths: &[usize]) -> Vec<Packet> {
     let reth = side.reth(offset, announced);
-    let packet = |(at, length): (usize, &usize)| {
-        let part = match (at, lengths.len() - 1 - at) {
-            (0, 0) => Part::Only,
-            (0, _) => Part::First,
-            (_, 0) => Part::Last,
-            _ => Part::Middle,
-        };
+    let packet = |((at, length), part): ((usize, &usize), Part)| {
         // Only the first packet has a RETH.
         let reth = if at == 0 { reth } else { Reth::default() };
         Packet { payload: vec![at as u8 + 1; *length], ..request(Operation::Write, part, at as u32, reth) }
     };
-    lengths.iter().enumerate().map(packet).collect()
+    lengths.iter().enumerate().zip(parts(lengths.len())).map(packet).collect()
 }
 
 /// Bytes go where the first packet has said, or none do.

@@ -11,6 +11,7 @@ mod multicast;
 mod packets;
 mod pair;
 mod reads;
+mod run_file;
 mod sidr;
 mod unreliable;
 mod windows;

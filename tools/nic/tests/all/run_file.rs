@@ -1,28 +1,17 @@
 //! Two NICs, a wire, two programs and a recorder in one process, without a thread or a clock: what happens is a run file.
 
-#![allow(clippy::unwrap_used)] // A test may end with a panic.
-#![cfg(feature = "run")]
-
-use nic::memory::Access;
-use nic::qp::{Limits, Service};
+use crate::pair::{attributes, end, Pair, CLIENT};
 use nic::work::Work;
 use pair::recorded::Recorded;
 use pair::script::{self, Call, Script};
-use pair::{attributes, End, Pair, Setup, CLIENT};
 use run::capture::Reader;
 use std::process::Command;
 use wire::explain::{explain, Cause, Explanation};
 
-fn end(number: u32, peer: u32) -> End {
-    let limits = Limits { send: 8, receive: 8, send_sge: 1, receive_sge: 1, inline: 0 };
-    let (service, size, access) = (Service::Rc, 4096, Access(15));
-    let setup = Setup { service, number, peer, size, access, limits, uses_shared: false };
-    End::new(setup, &attributes(7, 7, 7, 7))
-}
-
 /// The client WRITEs 600 bytes, which are three packets, and waits; the server's program makes no call. The run file.
 fn written(rules: &str) -> Vec<u8> {
     let mut file = Vec::new();
+    let end = |number, peer| end(number, peer, 4096, attributes(7, 7, 7, 7));
     let pair = Pair::on(Recorded::begin(&mut file, rules).unwrap(), end(18, 17), end(17, 18));
     let mut pair = Pair { happened: Some(Vec::new()), ..pair };
     pair.client.fill(0, &[0x5a; 600]);
